@@ -1,0 +1,166 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// AcquireRequest asks for a lock that nobody holds: SET NX, SETNX.
+type AcquireRequest struct {
+	DB    int
+	Key   []byte
+	Value []byte        // the holder's token
+	TTL   time.Duration // whole milliseconds; 0: the lock never expires by itself
+	Get   bool          // report the holder's value when the lock is taken
+}
+
+// Acquire takes the lock on a quorum of masters, or on none. Won means it is
+// held for a validity above zero. Lost means somebody holds it, or that the
+// votes were split to the last try; with Get, Value is the holder's.
+// ctx ends when the client has gone: what it won then is given back.
+func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
+	// Undos outlive the call, and the caller's memory.
+	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+	for try := 0; ; try++ {
+		pass, err := l.turns.take(ctx, r.DB, r.Key)
+		if err != nil {
+			return Outcome{Verdict: Lost}
+		}
+		b := l.acquireOnce(ctx, r)
+		pass()
+		o := b.outcome()
+		granted := count(b.answers, isGranted).granted
+		if o.Verdict == Lost && r.Get {
+			held := l.Get(ctx, r.DB, r.Key)
+			if held.Verdict == Won {
+				o.Value = held.Value
+				return o
+			}
+			// Nil would say that the lock was taken.
+			if held.Verdict == NoQuorum || try >= l.cfg.Retry.Count {
+				held.Verdict = NoQuorum
+				return held
+			}
+		} else if o.Verdict != Lost || granted == 0 || try >= l.cfg.Retry.Count {
+			return o
+		} else if l.Get(ctx, r.DB, r.Key).Verdict == Won {
+			return o // a bare majority holds it, so nothing was split
+		}
+		select {
+		case <-time.After(rand.N(l.cfg.Retry.Delay + 1)):
+		case <-ctx.Done():
+			return Outcome{Verdict: Lost}
+		}
+	}
+}
+
+func isGranted(granted bool) bool { return granted }
+
+// acquireOnce holds one acquire ballot and, if it is not won, queues the undo
+// of every grant before it returns.
+func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool] {
+	ttl := r.TTL
+	if ttl == 0 {
+		// Until it is won, so that stray copies do not live for ever.
+		ttl = l.cfg.RestartDelay
+	}
+	b := hold(l, question[bool]{
+		kind:    KindAcquire,
+		db:      r.DB,
+		frames:  appendCommand(nil, []byte("SET"), r.Key, r.Value, []byte("NX"), []byte("PX"), appendNumber(nil, ttl.Milliseconds())),
+		replies: 1,
+		creates: [][]byte{r.Key},
+		parse:   parseSet,
+		vote:    voteOf,
+		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
+			v := count(answers, isGranted).acquire()
+			if v == Won && l.validity(ttl, elapsed) <= 0 {
+				return Lost
+			}
+			return v
+		},
+		late: func(_ *ballot[bool], i int, a answer[bool], verdict Verdict) {
+			if verdict != Won {
+				l.takeBack(i, a, r)
+			}
+		},
+	})
+	if b.verdict == Won && (ctx.Err() != nil || r.TTL == 0 && l.makePermanent(r) != Won) {
+		b.revoke()
+	}
+	if b.verdict != Won {
+		for i, a := range b.answers {
+			l.takeBack(i, a, r)
+		}
+	}
+	return b
+}
+
+func parseSet(replies [][]byte) (granted bool, err error) {
+	granted = isOK(replies[0])
+	return granted, readAs(replies[0], granted || isNil(replies[0]))
+}
+
+func voteOf(granted bool) Vote {
+	if granted {
+		return Granted
+	}
+	return Refused
+}
+
+// takeBack undoes what a master granted to a request that was not won. A
+// grant that is only possible, because the connection broke, is taken back on
+// the next connection and only by a value that is surely this client's own.
+func (l *Locker) takeBack(i int, a answer[bool], r AcquireRequest) {
+	maybe := a.state == unknown && len(r.Value) >= shortValue
+	if !maybe && !(a.state == answered && a.value) {
+		return
+	}
+	m := l.masters[i]
+	now := time.Now()
+	d := &debt{script: releaseScript, key: r.Key, value: r.Value, blind: maybe}
+	if r.TTL > 0 {
+		d.expires = now.Add(r.TTL)
+	}
+	if maybe {
+		m.stream(r.DB).owe(d)
+	} else {
+		m.stream(r.DB).deliver(d, now, false)
+	}
+	l.cfg.Observer.Undone(m.name)
+}
+
+// makePermanent takes the provisional TTL off a lock that was won.
+func (l *Locker) makePermanent(r AcquireRequest) Verdict {
+	b := hold(l, question[bool]{
+		kind:    KindExtend,
+		db:      r.DB,
+		frames:  persistScript.append(nil, [][]byte{r.Key}, r.Value),
+		replies: 1,
+		parse:   parseDone,
+		vote:    voteOf,
+		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
+			v := count(answers, isGranted).acquire()
+			if v == Won && l.validity(l.cfg.RestartDelay, elapsed) <= 0 {
+				return Lost
+			}
+			return v
+		},
+	})
+	return b.verdict
+}
+
+// parseDone reads the reply of a script that answers 1 when it did its work.
+// The key being of another type is a plain refusal.
+func parseDone(replies [][]byte) (done bool, err error) {
+	n, ok := parseInteger(replies[0])
+	return n > 0, readAs(replies[0], ok || isError(replies[0]))
+}
+
+// validity is how long a lock of this TTL may still be relied on: what the
+// published algorithm calls MIN_VALIDITY, with 2 ms for Redis's own precision.
+func (l *Locker) validity(ttl, elapsed time.Duration) time.Duration {
+	return ttl - elapsed - time.Duration(float64(ttl)*l.cfg.ClockDrift) - 2*time.Millisecond
+}

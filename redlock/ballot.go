@@ -1,0 +1,287 @@
+package redlock
+
+import (
+	"errors"
+	"sync"
+	"time"
+)
+
+// A question is what one ballot puts to every master. A is what a master's
+// replies are read as.
+type question[A any] struct {
+	kind    Kind
+	db      int
+	frames  []byte                  // one command or more, the same for every master...
+	each    func(master int) []byte // ...or, if set, another for each; nil bytes: this master is not asked
+	replies int
+	creates [][]byte   // keys under which it may create a lock
+	load    []loadable // scripts the masters must know for it
+
+	// parse reads a master's replies and copies what it keeps of them. With
+	// errUnable the master could not serve the question, which counts as no
+	// answer; with any other error its connection cannot be trusted any more.
+	parse func(replies [][]byte) (A, error)
+	// vote is how an answer is shown to the Observer.
+	vote func(A) Vote
+	// decide is the verdict on the answers so far. It is pure; elapsed counts
+	// from before the first byte was sent.
+	decide func(answers []answer[A], elapsed time.Duration) Verdict
+	// late hears of answers that came after the verdict, on the stream's reader.
+	late func(b *ballot[A], master int, a answer[A], verdict Verdict)
+	// debt is what stays owed to a master whose connection breaks unanswered,
+	// or that cannot be asked now.
+	debt func(master int) *debt
+}
+
+// answer is one master's part in a ballot.
+type answer[A any] struct {
+	state answerState
+	value A
+}
+
+type answerState uint8
+
+const (
+	pending answerState = iota
+	unasked             // it was not asked, or certainly did not hear the question
+	unknown             // it was asked and will not answer: it may have executed the question
+	unable              // it answered that it cannot serve
+	answered
+)
+
+// errUnable: the master answered, but that it cannot serve now.
+var errUnable = errors.New("the master cannot serve now")
+
+// errNoScript: it does not know a script any more that this stream had loaded.
+var errNoScript = errors.New("the master has forgotten a script")
+
+// errMisread: the master's answer is none to what it was asked.
+var errMisread = errors.New("the master's reply does not fit what it was asked")
+
+// readAs turns what a reply reads as into the error parse returns.
+func readAs(reply []byte, fits bool) error {
+	switch {
+	case failedReply(reply):
+		return errUnable
+	case !fits:
+		return errMisread
+	}
+	return nil
+}
+
+func (s answerState) failed() bool { return s == unasked || s == unknown || s == unable }
+
+// ballot is one question put to every master at the same moment. The verdict
+// is given as soon as it is certain; slower masters are never waited for, and
+// their late answers are still heard.
+type ballot[A any] struct {
+	question[A]
+	locker   *Locker
+	started  time.Time
+	deadline time.Time
+
+	owings []*owing // by master; nil if the question creates nothing
+
+	mu      sync.Mutex
+	answers []answer[A]
+	verdict Verdict // Pending until closed; answers do not change afterwards
+	closed  chan struct{}
+}
+
+// hold puts q to every master and returns the closed ballot.
+func hold[A any](l *Locker, q question[A]) *ballot[A] {
+	now := time.Now()
+	b := &ballot[A]{
+		question: q,
+		locker:   l,
+		started:  now,
+		deadline: now.Add(l.cfg.MasterTimeout),
+		answers:  make([]answer[A], len(l.masters)),
+		closed:   make(chan struct{}),
+	}
+	if len(q.creates) > 0 {
+		b.owings = make([]*owing, len(l.masters))
+		for i, m := range l.masters {
+			b.owings[i] = &owing{stream: m.stream(q.db), keys: q.creates}
+		}
+	}
+	for i, m := range l.masters {
+		b.ask(i, m.stream(q.db))
+	}
+	timer := time.NewTimer(l.cfg.MasterTimeout)
+	defer timer.Stop()
+	select {
+	case <-b.closed:
+	case <-timer.C:
+		b.expire()
+	}
+	b.settleWon()
+	l.cfg.Observer.Decided(q.kind, b.verdict, time.Since(b.started))
+	return b
+}
+
+func (b *ballot[A]) ask(i int, s *stream) {
+	frames := b.frames
+	if b.each != nil {
+		frames = b.each(i)
+	}
+	if frames == nil {
+		b.cast(i, answer[A]{state: unasked})
+		return
+	}
+	var debt *debt
+	if b.debt != nil {
+		debt = b.debt(i)
+	}
+	c := call{replies: b.replies, load: b.load, debt: debt}
+	if b.owings != nil {
+		c.owing = b.owings[i]
+	}
+	c.done = func(replies [][]byte, err error) {
+		switch {
+		case err == errUnsent:
+			b.cast(i, answer[A]{state: unasked})
+		case err != nil:
+			b.cast(i, answer[A]{state: unknown})
+		default:
+			value, err := b.parse(replies)
+			state := answered
+			if err != nil {
+				state = unable
+				if debt != nil {
+					s.owe(debt)
+				}
+			}
+			switch err {
+			case nil, errUnable:
+			case errNoScript:
+				s.forgetScripts()
+			default:
+				s.giveUp(err)
+			}
+			b.cast(i, answer[A]{state: state, value: value})
+		}
+	}
+	if !s.send(c, frames, b.started) {
+		if debt != nil {
+			s.owe(debt)
+		}
+		b.cast(i, answer[A]{state: unasked})
+	}
+}
+
+// cast counts an answer, or hands a late one on. An answer read after the
+// deadline is late even if the ballot is still open: we may have been paused.
+func (b *ballot[A]) cast(i int, a answer[A]) {
+	now := time.Now()
+	vote := Failed
+	if a.state == answered {
+		vote = b.vote(a.value)
+	}
+	b.locker.cfg.Observer.Voted(b.locker.masters[i].name, vote, now.Sub(b.started))
+	b.mu.Lock()
+	if b.verdict == Pending && now.After(b.deadline) {
+		b.close(now)
+	}
+	if b.verdict == Pending {
+		// An undo, if it comes to that, is queued while this request still has
+		// its turn.
+		b.settle(i)
+		b.answers[i] = a
+		if v := b.decide(b.answers, now.Sub(b.started)); v != Pending {
+			b.verdict = v
+			close(b.closed)
+		}
+		b.mu.Unlock()
+		return
+	}
+	verdict := b.verdict
+	b.mu.Unlock()
+	if b.late != nil {
+		b.late(b, i, a, verdict)
+	}
+	b.settle(i) // after the undo was queued
+}
+
+func (b *ballot[A]) settle(i int) {
+	if b.owings != nil {
+		b.owings[i].settle()
+	}
+}
+
+// settleWon forgets what masters still owe to a won ballot: their late grants
+// are part of the lock and will not be undone.
+func (b *ballot[A]) settleWon() {
+	if b.verdict == Won {
+		for i := range b.owings {
+			b.settle(i)
+		}
+	}
+}
+
+// expire closes the ballot at its deadline and gives up connections that have
+// been silent for too long.
+func (b *ballot[A]) expire() {
+	now := time.Now()
+	b.mu.Lock()
+	if b.verdict == Pending {
+		b.close(now)
+	}
+	b.mu.Unlock()
+	for i := range b.answers {
+		if b.answers[i].state == pending {
+			b.locker.masters[i].stream(b.db).giveUpIfStalled(now)
+		}
+	}
+}
+
+// close, with mu held, gives the verdict without the answers still missing.
+// They stay marked pending: whoever answers late is told of the verdict.
+func (b *ballot[A]) close(now time.Time) {
+	final := make([]answer[A], len(b.answers))
+	copy(final, b.answers)
+	for i := range final {
+		if final[i].state == pending {
+			final[i].state = unknown
+		}
+	}
+	if b.verdict = b.decide(final, now.Sub(b.started)); b.verdict == Pending {
+		panic("redlock: a ballot without missing votes has no verdict")
+	}
+	close(b.closed)
+}
+
+// revoke turns a ballot that was won into a lost one: late answers are told so.
+// The caller takes back what the others granted.
+func (b *ballot[A]) revoke() {
+	b.mu.Lock()
+	b.verdict = Lost
+	b.mu.Unlock()
+}
+
+// count tallies answers, granted being those for which grants is true.
+func count[A any](answers []answer[A], grants func(A) bool) tally {
+	t := tally{masters: len(answers)}
+	for _, a := range answers {
+		switch {
+		case a.state.failed():
+			t.failed++
+		case a.state == answered && grants(a.value):
+			t.granted++
+		case a.state == answered:
+			t.refused++
+		}
+	}
+	return t
+}
+
+// outcome words a closed ballot's verdict.
+func (b *ballot[A]) outcome() Outcome {
+	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum(len(b.answers))}
+	for _, a := range b.answers {
+		if a.state == answered {
+			o.Answered++
+		}
+	}
+	return o
+}

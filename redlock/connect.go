@@ -1,0 +1,222 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"time"
+)
+
+// identity tells a connection from all others of its server, so that its
+// successor can make sure that nothing sent on it is executed any more.
+type identity struct {
+	clientID string
+	runID    string
+}
+
+const (
+	firstBackoff = 50 * time.Millisecond
+	maxBackoff   = 2 * time.Second
+)
+
+// run keeps the stream connected until ctx ends. It owns the connection and
+// waits for the reader and the writer it starts.
+func (s *stream) run(ctx context.Context) {
+	backoff := firstBackoff
+	for ctx.Err() == nil {
+		conn, reader, err := s.connect(ctx)
+		if err == nil {
+			backoff = firstBackoff
+			err = s.serve(ctx, conn, reader)
+			if ctx.Err() == nil {
+				s.lost(err, dialling)
+			}
+			continue
+		}
+		s.lost(err, down)
+		select {
+		case <-time.After(backoff/2 + rand.N(backoff)):
+		case <-ctx.Done():
+		}
+		backoff = min(2*backoff, maxBackoff)
+	}
+	s.lost(ctx.Err(), closed)
+}
+
+// connect dials, introduces itself and makes the new connection the stream's.
+// What has to come first on it is put in front of the calls that wait: CLIENT
+// KILL of the predecessor, whose commands a stopped master may still hold, and
+// then the debts, so that no new lock can meet an old undo.
+func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.master.stall())
+	defer cancel()
+	conn, err := s.master.dial(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	reader := &replyReader{conn: conn, buf: make([]byte, 0, 16<<10)}
+	self, err := s.introduce(conn, reader)
+	if err != nil || !stop() {
+		conn.Close()
+		return nil, nil, errors.Join(err, ctx.Err())
+	}
+	s.takeOver(conn, self, time.Now())
+	return conn, reader, nil
+}
+
+// introduce authenticates, selects the database and learns who the connection
+// is. Its deadline is the closing of conn by connect.
+func (s *stream) introduce(conn net.Conn, r *replyReader) (identity, error) {
+	var out []byte
+	var asked []string
+	ask := func(args ...string) { out, asked = appendCommand(out, args...), append(asked, args[0]) }
+	switch m := s.master; {
+	case m.Username != "":
+		ask("AUTH", m.Username, m.Password)
+	case m.Password != "":
+		ask("AUTH", m.Password)
+	}
+	if s.db != 0 {
+		ask("SELECT", strconv.Itoa(s.db))
+	}
+	if s.master.Embedded {
+		ask("PING")
+	} else {
+		ask("CLIENT", "ID")
+		ask("INFO", "server")
+	}
+	if _, err := conn.Write(out); err != nil {
+		return identity{}, err
+	}
+	replies, err := r.replies(nil, len(asked))
+	if err != nil {
+		return identity{}, err
+	}
+	defer r.done()
+	for i, reply := range replies {
+		if isError(reply) {
+			return identity{}, fmt.Errorf("%s refused: %s", asked[i], errorText(reply))
+		}
+	}
+	if s.master.Embedded {
+		return identity{}, nil
+	}
+	id, _ := parseInteger(replies[len(replies)-2])
+	info, _ := parseBulk(replies[len(replies)-1])
+	return identity{clientID: strconv.FormatInt(id, 10), runID: infoField(info, "run_id")}, nil
+}
+
+func infoField(info []byte, name string) string {
+	for line := range bytes.Lines(info) {
+		if v, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
+			return string(bytes.TrimSpace(v))
+		}
+	}
+	return ""
+}
+
+func (s *stream) takeOver(conn net.Conn, self identity, now time.Time) {
+	s.mu.Lock()
+	var first []byte
+	var calls []call
+	// Another run of the server has closed all its connections itself, and
+	// has given our predecessor's number to somebody else.
+	if old := s.identity; old.clientID != "" && old.runID == self.runID {
+		first = appendCommand(first, "CLIENT", "KILL", "ID", old.clientID)
+		calls = append(calls, call{replies: 1, sent: now, done: s.killed})
+	}
+	for _, d := range s.debts {
+		if d.over(now) {
+			continue
+		}
+		first = d.append(first, now, true)
+		calls = append(calls, call{replies: 1, sent: now, debt: d, done: s.settled(d)})
+	}
+	s.debts = nil
+	for i := s.head; i < len(s.calls); i++ {
+		s.calls[i].sent = now
+		// What was loaded for waiting calls is still in s.out.
+		calls = append(calls, s.calls[i])
+	}
+	s.out = append(first, s.out...)
+	s.calls, s.head, s.unwritten = calls, 0, len(calls)
+	s.identity = self
+	s.conn, s.state = conn, up
+	s.mu.Unlock()
+	s.master.observer.Queued(s.master.name, 0)
+	s.master.connected(s.db)
+	s.signal()
+}
+
+// killed hears whether the predecessor is gone.
+func (s *stream) killed(replies [][]byte, err error) {
+	if err == nil && isError(replies[0]) {
+		s.master.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
+			"master", s.master.name, "error", errorText(replies[0]))
+	}
+}
+
+// settled hears the answer to a debt. A master that cannot serve now is told
+// again with its next connection or answer.
+func (s *stream) settled(d *debt) func([][]byte, error) {
+	return func(replies [][]byte, err error) {
+		if err == nil && failedReply(replies[0]) {
+			s.owe(d)
+		}
+	}
+}
+
+// serve runs reader and writer until the connection ends and returns why.
+func (s *stream) serve(ctx context.Context, conn net.Conn, reader *replyReader) error {
+	stop := make(chan struct{})
+	ended := make(chan error, 1)
+	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
+	go func() {
+		err := s.write(conn, stop)
+		conn.Close()
+		ended <- err
+	}()
+	err := s.read(reader)
+	stopClosing()
+	conn.Close()
+	close(stop)
+	return errors.Join(err, <-ended)
+}
+
+// lost ends all unanswered calls and keeps their debts.
+func (s *stream) lost(why error, next streamState) {
+	s.mu.Lock()
+	was := s.state
+	calls := s.calls[s.head:]
+	unsent := len(calls) - s.unwritten
+	s.calls, s.head, s.out, s.unwritten = nil, 0, nil, 0
+	s.loaded = map[string]bool{}
+	s.state, s.conn = next, nil
+	if next == closed {
+		s.debts = nil
+	}
+	for _, c := range calls {
+		if c.debt != nil && len(s.debts) < maxDebts && next != closed {
+			c.debt.blind = c.debt.blind || s.owed[string(c.debt.key)] > 0
+			s.debts = append(s.debts, c.debt)
+		}
+	}
+	waiting := len(s.debts)
+	s.mu.Unlock()
+	for i, c := range calls {
+		if i < unsent {
+			c.done(nil, errLost)
+		} else {
+			c.done(nil, errUnsent)
+		}
+	}
+	s.master.observer.Queued(s.master.name, waiting)
+	if next != closed && (was != down || next != down) {
+		s.master.disconnected(s.db, why)
+	}
+}

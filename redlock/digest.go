@@ -1,0 +1,107 @@
+package redlock
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"slices"
+)
+
+// A digest stands for what a key holds: type, members and values, whatever the
+// server's version and encoding; unordered collections are sorted. Neither the
+// key's TTL nor its fields' TTLs nor the scores of a sorted set are in it,
+// because locks keep times there, which differ between masters by
+// milliseconds; nor are a stream's entry IDs, which come from each master's
+// own clock. The zero digest stands for an absent key.
+type digest [sha256.Size]byte
+
+// digestOf is the digest of a DUMP payload, nil being an absent key. A payload
+// of an unknown kind stands for its own bytes, so that two masters agree on it
+// only if they stored it alike.
+func digestOf(dump []byte) digest {
+	if dump == nil {
+		return digest{}
+	}
+	c, ok := readContent(dump)
+	if !ok {
+		c = content{kind: unknownContent, items: [][]byte{dump}}
+		if value, _, ok := splitPayload(dump); ok {
+			c.items[0] = value
+		}
+	}
+	h := sha256.New()
+	var prefix [9]byte
+	prefix[8] = byte(c.kind)
+	for _, item := range c.items {
+		binary.BigEndian.PutUint64(prefix[:], uint64(len(item)))
+		h.Write(prefix[:])
+		h.Write(item)
+	}
+	prefix = [9]byte{8: byte(c.kind)} // an empty collection has its kind too
+	h.Write(prefix[8:])
+	var d digest
+	h.Sum(d[:0])
+	return d
+}
+
+// sameState tells whether two masters' DUMP payloads hold the same, which is
+// what equal digests say, without reading payloads that are equal as they are.
+func sameState(a, b []byte) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	return bytes.Equal(a, b) || digestOf(a) == digestOf(b)
+}
+
+// stringValue is the string in a DUMP payload; false if the key is of another
+// type. What is no payload at all comes from an embedded master, whose DUMP of
+// a string is the string. The result may share dump's memory.
+func stringValue(dump []byte) ([]byte, bool) {
+	if dump == nil {
+		return nil, false
+	}
+	value, _, ok := splitPayload(dump)
+	if !ok {
+		return dump, true
+	}
+	if value[0] != byte(typeString) {
+		return nil, false
+	}
+	p := payload{rest: value[1:]}
+	text := p.text()
+	return text, !p.broken && len(p.rest) == 0
+}
+
+// content is what a payload holds in an order that only depends on it.
+type content struct {
+	kind  contentKind
+	items [][]byte
+}
+
+type contentKind byte
+
+const (
+	unknownContent contentKind = iota
+	stringContent
+	listContent
+	setContent
+	sortedSetContent
+	hashContent
+	streamContent
+)
+
+func (c *content) sort() {
+	switch c.kind {
+	case setContent, sortedSetContent:
+		slices.SortFunc(c.items, bytes.Compare)
+	case hashContent:
+		pairs := make([][2][]byte, 0, len(c.items)/2)
+		for pair := range slices.Chunk(c.items, 2) {
+			pairs = append(pairs, [2][]byte(pair))
+		}
+		slices.SortFunc(pairs, func(a, b [2][]byte) int { return bytes.Compare(a[0], b[0]) })
+		for i, pair := range pairs {
+			copy(c.items[2*i:], pair[:])
+		}
+	}
+}

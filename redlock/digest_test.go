@@ -1,0 +1,239 @@
+package redlock
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// compact and loose make a server choose its smallest and its largest encodings.
+var (
+	compact = map[string]string{
+		"hash-max-listpack-entries": "100000", "hash-max-listpack-value": "100000",
+		"zset-max-listpack-entries": "100000", "zset-max-listpack-value": "100000",
+		"set-max-intset-entries": "100000", "list-max-listpack-size": "-5", "list-compress-depth": "1",
+		"stream-node-max-entries": "1000", "rdbcompression": "yes",
+	}
+	loose = map[string]string{
+		"hash-max-listpack-entries": "0", "zset-max-listpack-entries": "0", "set-max-intset-entries": "0",
+		"list-max-listpack-size": "1", "list-compress-depth": "0", "stream-node-max-entries": "1", "rdbcompression": "no",
+	}
+)
+
+func (m *liveMaster) configure(settings map[string]string) {
+	m.t.Helper()
+	for name, value := range settings {
+		m.must("CONFIG", "SET", name, value)
+	}
+}
+
+// build stores the elements under a key as one type; shuffled may store those
+// of an unordered type in another order and with other scores.
+func (m *liveMaster) build(of, key string, list []string, shuffled bool) {
+	m.t.Helper()
+	groups := slices.Collect(slices.Chunk(list, 2))
+	if shuffled {
+		list = slices.Clone(list)
+		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+		rand.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
+	}
+	m.must("DEL", key)
+	switch of {
+	case "set":
+		m.must(append([]string{"SADD", key}, list...)...)
+	case "sorted set":
+		for i, member := range list {
+			m.must("ZADD", key, strconv.FormatFloat(float64(i)*1.5-3, 'g', -1, 64), member)
+		}
+	case "hash":
+		for _, g := range groups {
+			m.must("HSET", key, g[0], g[len(g)-1])
+		}
+	}
+}
+
+func TestDigestOfCollections(t *testing.T) {
+	m := startLiveMaster(t)
+	everything := elementsOfEverySize()
+	random := rand.New(rand.NewPCG(3, 4))
+	integers := make([]string, 300)
+	for i := range integers {
+		integers[i] = strconv.FormatInt(int64(random.Uint64())>>random.UintN(63), 10)
+	}
+	slices.Sort(integers)
+	integers = slices.Compact(integers)
+	for _, list := range [][]string{{"one"}, {"one", "two", "three"}, integers, everything} {
+		for _, of := range []string{"set", "sorted set", "hash"} {
+			t.Run(fmt.Sprintf("%s of %d", of, len(list)), func(t *testing.T) {
+				m.configure(compact)
+				m.build(of, "a", list, false)
+				m.configure(loose)
+				m.build(of, "b", list, true)
+				a, b := m.dump("a"), m.dump("b")
+				if len(list) > 3 && slices.Equal(a, b) {
+					t.Fatal("both are encoded alike: the test tests nothing")
+				}
+				if !sameState(a, b) {
+					t.Errorf("digests differ: %s and %s", m.do("OBJECT", "ENCODING", "a"), m.do("OBJECT", "ENCODING", "b"))
+				}
+				for i := range min(len(list), 12) {
+					other := slices.Clone(list)
+					other[i] += "x"
+					m.build(of, "b", other, true)
+					if sameState(a, m.dump("b")) {
+						t.Errorf("another element, %.20q, has the same digest", other[i])
+					}
+				}
+				if _, ok := stringValue(a); ok {
+					t.Error("it is taken for a string")
+				}
+			})
+		}
+	}
+}
+
+func TestDigestOfLists(t *testing.T) {
+	m := startLiveMaster(t)
+	list := elementsOfEverySize()
+	m.configure(compact)
+	m.must(append([]string{"RPUSH", "a"}, list...)...)
+	m.configure(loose)
+	reversed := slices.Clone(list)
+	slices.Reverse(reversed)
+	m.must(append([]string{"LPUSH", "b"}, reversed...)...)
+	a, b := m.dump("a"), m.dump("b")
+	if slices.Equal(a, b) {
+		t.Fatal("both are encoded alike: the test tests nothing")
+	}
+	if !sameState(a, b) {
+		t.Error("digests differ")
+	}
+	c, ok := readContent(a)
+	if !ok || c.kind != listContent || len(c.items) != len(list) {
+		t.Fatalf("read as %d elements of kind %d, ok %v", len(c.items), c.kind, ok)
+	}
+	for i, item := range c.items {
+		if string(item) != list[i] {
+			t.Errorf("element %d: %.40q, stored as %.40q", i, item, list[i])
+		}
+	}
+	m.must("RPOPLPUSH", "b", "b")
+	if sameState(a, m.dump("b")) {
+		t.Error("another order has the same digest")
+	}
+}
+
+func TestDigestOfStrings(t *testing.T) {
+	m := startLiveMaster(t)
+	seen := map[digest]string{digestOf(nil): "(absent)"}
+	for _, value := range elementsOfEverySize() {
+		m.must("CONFIG", "SET", "rdbcompression", "yes")
+		m.must("SET", "k", value)
+		a := m.dump("k")
+		m.must("CONFIG", "SET", "rdbcompression", "no")
+		m.must("SET", "k", "")
+		for part := range slices.Chunk([]byte(value), 1+len(value)/3) {
+			m.must("APPEND", "k", string(part))
+		}
+		b := m.dump("k")
+		if !sameState(a, b) {
+			t.Errorf("%.40q: digests differ", value)
+		}
+		if other, ok := seen[digestOf(a)]; ok {
+			t.Errorf("%.40q has the digest of %.40q", value, other)
+		}
+		seen[digestOf(a)] = value
+		for _, dump := range [][]byte{a, b} {
+			if got, ok := stringValue(dump); !ok || string(got) != value {
+				t.Errorf("%.40q is read as %.40q, ok %v", value, got, ok)
+			}
+		}
+	}
+}
+
+// The same members in another type are another state.
+func TestDigestKnowsTypes(t *testing.T) {
+	m := startLiveMaster(t)
+	m.must("SET", "string", "a")
+	m.must("RPUSH", "list", "a")
+	m.must("SADD", "set", "a")
+	m.must("ZADD", "sorted set", "1", "a")
+	m.must("HSET", "hash", "a", "a")
+	m.must("RPUSH", "two", "a", "a")
+	m.must("XGROUP", "CREATE", "stream", "a", "$", "MKSTREAM")
+	seen := map[digest]string{}
+	for _, key := range []string{"string", "list", "set", "sorted set", "hash", "two", "stream", "absent"} {
+		d := digestOf(m.dump(key))
+		if other, ok := seen[d]; ok {
+			t.Errorf("%s has the digest of %s", key, other)
+		}
+		seen[d] = key
+	}
+}
+
+func TestDigestOfStreams(t *testing.T) {
+	m := startLiveMaster(t)
+	build := func(key string, first int, edits ...[]string) []byte {
+		t.Helper()
+		m.must("DEL", key)
+		m.must("XADD", key, strconv.Itoa(first)+"-1", "gone", "gone")
+		for i := range 30 {
+			id := fmt.Sprintf("%d-%d", first+1+i/4*first, i)
+			switch i % 3 {
+			case 0:
+				m.must("XADD", key, id, "name", strings.Repeat("v", i), "name", "again")
+			default:
+				m.must("XADD", key, id, "f", strconv.Itoa(i-15), "g", "v")
+			}
+		}
+		m.must("XDEL", key, strconv.Itoa(first)+"-1")
+		m.must("XGROUP", "CREATE", key, "workers", "0")
+		m.must("XREADGROUP", "GROUP", "workers", "ann", "COUNT", "5", "STREAMS", key, ">")
+		m.must("XREADGROUP", "GROUP", "workers", "bob", "COUNT", "2", "STREAMS", key, ">")
+		for _, edit := range edits {
+			m.must(edit...)
+		}
+		return m.dump(key)
+	}
+	m.configure(compact)
+	a := build("a", 1000)
+	if c, ok := readContent(a); !ok || c.kind != streamContent {
+		t.Fatal("not read as a stream")
+	}
+	m.configure(loose)
+	if !sameState(a, build("b", 7777)) {
+		t.Error("digests differ")
+	}
+	if !sameState(a, build("b", 1)) {
+		t.Error("digests differ")
+	}
+	for _, edit := range [][]string{
+		{"XADD", "b", "*", "f", "v"},
+		{"XTRIM", "b", "MAXLEN", "29"},
+		{"XGROUP", "CREATE", "b", "idlers", "0"},
+		{"XGROUP", "CREATECONSUMER", "b", "workers", "cyd"},
+		{"XREADGROUP", "GROUP", "workers", "bob", "COUNT", "1", "STREAMS", "b", ">"},
+	} {
+		if sameState(a, build("b", 7777, edit)) {
+			t.Errorf("after %q the digest is the same", edit)
+		}
+	}
+}
+
+// An embedded master's DUMP of a string is the string.
+func TestDigestOfEmbeddedMasters(t *testing.T) {
+	for _, value := range []string{"", "a", "token of twenty bytes", "\x00\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
+		if got, ok := stringValue([]byte(value)); !ok || string(got) != value {
+			t.Errorf("%q is read as %q, ok %v", value, got, ok)
+		}
+		if !sameState([]byte(value), []byte(value)) || sameState([]byte(value), []byte(value+"x")) || sameState([]byte(value), nil) {
+			t.Errorf("%q: equal and unequal are mixed up", value)
+		}
+	}
+	if _, ok := stringValue(nil); ok {
+		t.Error("an absent key has a string")
+	}
+}

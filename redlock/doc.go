@@ -1,0 +1,78 @@
+// Package redlock answers one question: is this lock ours, and for how long?
+// It asks N independent Redis masters and counts. It knows nothing of RESP
+// servers, sessions, configuration or metrics.
+//
+// # Words
+//
+// A ballot is one question put to every master at the same moment. A vote is a
+// master's answer: granted, refused or failed. The verdict is what the votes
+// come to: pending, won, lost, or no quorum. The quorum is N/2+1. Validity is
+// what is left of a TTL after the time the ballot took and the clocks' possible
+// drift. A stream is the one ordered connection to a master and database. A
+// debt is what a master that is away must still be told.
+//
+// # From a request to its verdict
+//
+// Acquire (acquire.go) takes its turn (turns.go), and hold (ballot.go) puts the
+// question on every master's stream (stream.go). The stream's reader casts each
+// answer, the tally (tally.go) gives the verdict as soon as no missing vote can
+// change it, and what was granted in vain is taken back on the same stream
+// before the caller hears of it.
+//
+// # The published algorithm, rule by rule
+//
+// The rules are those of "Distributed Locks with Redis" (redis.io).
+//
+//   - "It gets the current time in milliseconds": the monotonic clock, read
+//     before the first byte is queued (ballot.go, hold).
+//   - "It tries to acquire the lock in all the N instances [...] using the same
+//     key name and random value": at the same moment rather than in sequence,
+//     which the text recommends under "Retry on failure" (ballot.go).
+//   - "A timeout which is small compared to the total lock auto-release time":
+//     Config.MasterTimeout ends the ballot, never the stream, so a late answer
+//     is still read and taken back if need be (ballot.go, expire).
+//   - "If and only if the client was able to acquire the lock in the majority
+//     of the instances, and the total time elapsed [...] is less than lock
+//     validity time": tally.acquire and Locker.validity, which also takes off
+//     the clock drift.
+//   - "If the client failed to acquire the lock for some reason, it will try to
+//     unlock all the instances": takeBack (acquire.go), on each master that
+//     granted or may have granted. One that refused is left alone: there a
+//     constant value would release another holder.
+//   - "Retry after a random delay in order to try to desynchronize": when the
+//     votes were split (acquire.go). When the lock is simply held, the client's
+//     own retry loop decides.
+//   - "Releasing the lock is simple": by value only, release.lua, also for a
+//     bare DEL (release.go). Masters that were away are told when they are back
+//     (queue.go).
+//   - "Extending the lock": extend.go; an extension counts only with validity.
+//   - "Delayed restarts": a master that lost its memory may grant again at once
+//     here. Until masters are certified, keep one that restarted empty out for
+//     the longest TTL, or run masters with appendfsync always.
+//
+// # What the text does not say
+//
+//   - Order. An undo must never overtake its acquire. Pooled connections do not
+//     promise that; one stream does. Across a reconnect the successor first
+//     kills the old connection by its CLIENT ID, so that nothing it left in a
+//     stopped master's buffers runs after the undo (connect.go).
+//   - Turns. Two clients of one process would split the votes between them
+//     again and again; they go one after the other (turns.go). A master that
+//     still owes an answer on a key is not asked for that key (stream.go).
+//   - Unknown votes. A connection that breaks unanswered leaves a grant that is
+//     only possible. It is taken back by value, and only if the value is long
+//     enough (shortValue) not to be a constant that many clients share.
+//   - No quorum is not "no". Nobody can know, and the outcome says so.
+//   - Locks without TTL would live for ever where a ballot was lost. They are
+//     taken with a provisional TTL and made permanent once won (acquire.go).
+//   - Everything else on a lock key, scripts above all, is an examined run
+//     (run.go): the client's own command between two looks at its keys.
+//
+// # What is not promised
+//
+// A lock is a lease. A client that pauses beyond its validity can act without
+// it; only a fencing token that the resource checks stops that. One constant
+// value shared by clients of several processes can lose a lock to a foreign
+// release. Masters that forget what they granted, or whose clocks jump, break
+// the algorithm.
+package redlock

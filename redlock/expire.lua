@@ -1,0 +1,3 @@
+-- Gives a lock its TTL by value.
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('PEXPIRE', KEYS[1], ARGV[2])

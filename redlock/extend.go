@@ -1,0 +1,103 @@
+package redlock
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"time"
+)
+
+// ExtendRequest changes how long a key lives: the EXPIRE family and PERSIST.
+type ExtendRequest struct {
+	DB        int
+	Key       []byte
+	TTL       time.Duration // above 0, whole milliseconds; ignored with Persist
+	Persist   bool
+	Condition string // "", NX, XX, GT or LT, which the masters judge
+}
+
+// extension is what one master did: whether it changed the TTL, and of what.
+type extension struct {
+	of      reading
+	changed bool
+	refusal string // the error the command was answered with
+}
+
+func (e extension) equal(f extension) bool {
+	return e.changed == f.changed && e.refusal == f.refusal && e.of.equal(f.of)
+}
+
+func (e extension) granted() bool { return e.changed }
+
+// Extend is won when a quorum changed the TTL of one and the same value and
+// some validity is left. A changed TTL is never undone: that would break a
+// newer extension. Masters that were away are told by value when they are back.
+func (l *Locker) Extend(_ context.Context, r ExtendRequest) Outcome {
+	r.Key = bytes.Clone(r.Key) // debts outlive the call
+	command := [][]byte{[]byte("PEXPIRE"), r.Key, appendNumber(nil, r.TTL.Milliseconds())}
+	if r.Persist {
+		command = [][]byte{[]byte("PERSIST"), r.Key}
+	} else if r.Condition != "" {
+		command = append(command, []byte(r.Condition))
+	}
+	b := hold(l, question[extension]{
+		kind:    KindExtend,
+		db:      r.DB,
+		frames:  appendCommand(appendCommand(nil, []byte("GET"), r.Key), command...),
+		replies: 2,
+		parse: func(replies [][]byte) (extension, error) {
+			v, err := parseReading(replies[0])
+			if isError(replies[1]) {
+				return extension{refusal: errorText(replies[1])}, readAs(replies[1], true)
+			}
+			n, ok := parseInteger(replies[1])
+			return extension{of: v, changed: n == 1}, cmp.Or(err, readAs(replies[1], ok))
+		},
+		vote: func(e extension) Vote { return voteOf(e.changed) },
+		decide: func(answers []answer[extension], elapsed time.Duration) Verdict {
+			if _, t := plurality(answers, extension.answeredWithError, extension.equal); t.agreement() == Won {
+				return Lost
+			}
+			_, t := plurality(answers, extension.granted, extension.equal)
+			v := t.agreement()
+			if v == Won && !r.Persist && l.validity(r.TTL, elapsed) <= 0 {
+				return Lost
+			}
+			return v
+		},
+		late: func(b *ballot[extension], i int, a answer[extension], verdict Verdict) {
+			if verdict == Won {
+				l.extendMissed(b, i, a, r)
+			}
+		},
+	})
+	o := b.outcome()
+	switch o.Verdict {
+	case Won:
+		for i, a := range b.answers {
+			l.extendMissed(b, i, a, r)
+		}
+	case Lost:
+		if e, t := plurality(b.answers, extension.answeredWithError, extension.equal); t.agreement() == Won {
+			o.Err = e.refusal
+		}
+	}
+	return o
+}
+
+// answeredWithError: an old server does not know the condition, say.
+func (e extension) answeredWithError() bool { return e.refusal != "" }
+
+// extendMissed leaves the expiry to a master that did not hear of it; without
+// it a lock that was taken without TTL would stay there for ever.
+func (l *Locker) extendMissed(b *ballot[extension], i int, a answer[extension], r ExtendRequest) {
+	if !a.state.failed() || r.Persist {
+		return
+	}
+	e, _ := plurality(b.answers, extension.granted, extension.equal)
+	if e.of.value == nil {
+		return
+	}
+	end := b.started.Add(r.TTL)
+	l.masters[i].stream(r.DB).owe(&debt{script: expireScript, key: r.Key, value: e.of.value, ttl: end, expires: end})
+}

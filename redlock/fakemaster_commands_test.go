@@ -1,0 +1,314 @@
+package redlock
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// execute carries out one command. False: the session was ended before.
+func (m *fakeMaster) execute(s *fakeSession, args [][]byte) ([]byte, bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if s.killed || m.away {
+		return nil, false
+	}
+	reply := m.dispatch(s, args)
+	if m.watch != nil {
+		m.watch(execution{at: time.Now(), master: m.name, client: s.conn.link.name, args: args, reply: reply})
+	}
+	return reply, true
+}
+
+func (m *fakeMaster) dispatch(s *fakeSession, args [][]byte) []byte {
+	name := strings.ToUpper(string(args[0]))
+	switch name {
+	case "MULTI":
+		s.queued, s.dirty = [][][]byte{}, false
+		return replyOK
+	case "EXEC":
+		return m.exec(s)
+	case "HELLO":
+		s.resp3 = string(args[1]) == "3"
+		return appendCommand(nil, "server", "redis", "proto", string(args[1]))
+	}
+	command := fakeCommands[name]
+	switch {
+	case command == nil:
+		s.dirty = true
+		return replyError("ERR unknown command '%s', with args beginning with: ", args[0])
+	case len(args) < command.arity:
+		s.dirty = true
+		return replyError("ERR wrong number of arguments for '%s' command", strings.ToLower(name))
+	case m.refusal != "" && command.keyed:
+		s.dirty = true
+		return replyError("%s", m.refusal)
+	case s.queued != nil:
+		s.queued = append(s.queued, args)
+		return []byte("+QUEUED\r\n")
+	}
+	return command.run(m, s, args)
+}
+
+func (m *fakeMaster) exec(s *fakeSession) []byte {
+	queued := s.queued
+	s.queued = nil
+	if queued == nil {
+		return replyError("ERR EXEC without MULTI")
+	}
+	if s.dirty {
+		return replyError("EXECABORT Transaction discarded because of previous errors.")
+	}
+	reply := appendArrayHeader(nil, len(queued))
+	for _, args := range queued {
+		reply = append(reply, fakeCommands[strings.ToUpper(string(args[0]))].run(m, s, args)...)
+	}
+	return reply
+}
+
+// A fakeCommand is arguments in, reply out, with master.mu held.
+type fakeCommand struct {
+	arity int // arguments at least, with the name
+	keyed bool
+	run   func(m *fakeMaster, s *fakeSession, args [][]byte) []byte
+}
+
+var fakeCommands map[string]*fakeCommand
+
+func init() {
+	fakeCommands = map[string]*fakeCommand{
+		"PING":    {1, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return []byte("+PONG\r\n") }},
+		"AUTH":    {2, false, func(*fakeMaster, *fakeSession, [][]byte) []byte { return replyOK }},
+		"SELECT":  {2, false, (*fakeMaster).selectDB},
+		"CLIENT":  {2, false, (*fakeMaster).clientCommand},
+		"INFO":    {1, false, (*fakeMaster).info},
+		"SCRIPT":  {2, false, (*fakeMaster).scriptCommand},
+		"TIME":    {1, false, (*fakeMaster).time},
+		"SET":     {3, true, (*fakeMaster).set},
+		"GET":     {2, true, (*fakeMaster).get},
+		"GETSET":  {3, true, (*fakeMaster).getset},
+		"EXISTS":  {2, true, (*fakeMaster).exists},
+		"DEL":     {2, true, (*fakeMaster).del},
+		"PEXPIRE": {3, true, (*fakeMaster).pexpire},
+		"PERSIST": {2, true, (*fakeMaster).persist},
+		"DUMP":    {2, true, (*fakeMaster).dump},
+		"RESTORE": {4, true, (*fakeMaster).restore},
+		"EVAL":    {3, true, (*fakeMaster).eval},
+		"EVALSHA": {3, true, (*fakeMaster).evalsha},
+		"PTTL": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+			return m.pttl(s.db, args[1])
+		}},
+		"TTL": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+			n, _ := parseInteger(m.pttl(s.db, args[1]))
+			if n >= 0 {
+				n = (n + 500) / 1000
+			}
+			return replyInteger(n)
+		}},
+	}
+}
+
+var (
+	replyOK  = []byte("+OK\r\n")
+	replyNil = []byte("$-1\r\n")
+)
+
+func replyInteger(n int64) []byte { return append(appendNumber([]byte{':'}, n), "\r\n"...) }
+
+func replyBool(b bool) []byte {
+	if b {
+		return replyInteger(1)
+	}
+	return replyInteger(0)
+}
+
+func replyError(format string, args ...any) []byte {
+	return append(fmt.Appendf([]byte{'-'}, format, args...), "\r\n"...)
+}
+
+// find looks a living key up.
+func (m *fakeMaster) find(db int, key []byte) (entry, bool) {
+	e, ok := m.dbs[db][string(key)]
+	if ok && e.expires != 0 && m.millis() > e.expires {
+		delete(m.dbs[db], string(key))
+		return entry{}, false
+	}
+	return e, ok
+}
+
+func (m *fakeMaster) store(db int, key []byte, e entry) {
+	if m.dbs[db] == nil {
+		m.dbs[db] = map[string]entry{}
+	}
+	m.dbs[db][string(key)] = e
+}
+
+func (m *fakeMaster) read(db int, key []byte) []byte {
+	if e, ok := m.find(db, key); ok {
+		return appendBulk(nil, e.value)
+	}
+	return replyNil
+}
+
+func (m *fakeMaster) pttl(db int, key []byte) []byte {
+	e, ok := m.find(db, key)
+	switch {
+	case !ok:
+		return replyInteger(-2)
+	case e.expires == 0:
+		return replyInteger(-1)
+	}
+	return replyInteger(e.expires - m.millis())
+}
+
+func (m *fakeMaster) selectDB(s *fakeSession, args [][]byte) []byte {
+	s.db, _ = strconv.Atoi(string(args[1]))
+	return replyOK
+}
+
+func (m *fakeMaster) clientCommand(s *fakeSession, args [][]byte) []byte {
+	switch strings.ToUpper(string(args[1])) {
+	case "ID":
+		return replyInteger(s.id)
+	case "KILL":
+		id, _ := strconv.ParseInt(string(args[3]), 10, 64)
+		return replyBool(m.disconnect(id))
+	}
+	return replyError("ERR unknown subcommand '%s'. Try CLIENT HELP.", args[1])
+}
+
+func (m *fakeMaster) info(*fakeSession, [][]byte) []byte {
+	return appendBulk(nil, "# Server\r\nredis_version:7.0.15\r\nrun_id:"+m.runID()+"\r\n")
+}
+
+func (m *fakeMaster) scriptCommand(_ *fakeSession, args [][]byte) []byte {
+	sha := fmt.Sprintf("%x", sha1.Sum(args[2]))
+	m.scripts[sha] = string(args[2])
+	return appendBulk(nil, sha)
+}
+
+func (m *fakeMaster) time(*fakeSession, [][]byte) []byte {
+	now := m.clock.now()
+	return appendCommand(nil, strconv.FormatInt(now/1e6, 10), strconv.FormatInt(now%1e6, 10))
+}
+
+func (m *fakeMaster) set(s *fakeSession, args [][]byte) []byte {
+	old, exists := m.find(s.db, args[1])
+	e := entry{value: string(args[2])}
+	var nx, xx, get bool
+	for i := 3; i < len(args); i++ {
+		switch strings.ToUpper(string(args[i])) {
+		case "NX":
+			nx = true
+		case "XX":
+			xx = true
+		case "GET":
+			get = true
+		case "KEEPTTL":
+			e.expires = old.expires
+		case "PX":
+			i++
+			ttl, _ := strconv.ParseInt(string(args[i]), 10, 64)
+			e.expires = m.millis() + ttl
+		default:
+			return replyError("ERR syntax error")
+		}
+	}
+	done := !(nx && exists || xx && !exists)
+	reply := replyOK
+	switch {
+	case get:
+		reply = m.read(s.db, args[1])
+	case !done:
+		reply = replyNil
+	}
+	if done {
+		m.store(s.db, args[1], e)
+	}
+	return reply
+}
+
+func (m *fakeMaster) get(s *fakeSession, args [][]byte) []byte { return m.read(s.db, args[1]) }
+
+func (m *fakeMaster) getset(s *fakeSession, args [][]byte) []byte {
+	old := m.read(s.db, args[1])
+	m.store(s.db, args[1], entry{value: string(args[2])})
+	return old
+}
+
+func (m *fakeMaster) exists(s *fakeSession, args [][]byte) []byte {
+	_, ok := m.find(s.db, args[1])
+	return replyBool(ok)
+}
+
+func (m *fakeMaster) del(s *fakeSession, args [][]byte) []byte {
+	_, ok := m.find(s.db, args[1])
+	delete(m.dbs[s.db], string(args[1]))
+	return replyBool(ok)
+}
+
+func (m *fakeMaster) pexpire(s *fakeSession, args [][]byte) []byte {
+	e, ok := m.find(s.db, args[1])
+	if !ok {
+		return replyInteger(0)
+	}
+	ttl, err := strconv.ParseInt(string(args[2]), 10, 64)
+	if err != nil {
+		return replyError("ERR value is not an integer or out of range")
+	}
+	expires := m.millis() + ttl
+	if len(args) > 3 {
+		refused := false
+		switch strings.ToUpper(string(args[3])) {
+		case "NX":
+			refused = e.expires != 0
+		case "XX":
+			refused = e.expires == 0
+		case "GT":
+			refused = e.expires == 0 || expires <= e.expires
+		case "LT":
+			refused = e.expires != 0 && expires >= e.expires
+		default:
+			return replyError("ERR Unsupported option %s", args[3])
+		}
+		if refused {
+			return replyInteger(0)
+		}
+	}
+	if ttl <= 0 {
+		delete(m.dbs[s.db], string(args[1]))
+	} else {
+		e.expires = expires
+		m.store(s.db, args[1], e)
+	}
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) persist(s *fakeSession, args [][]byte) []byte {
+	e, ok := m.find(s.db, args[1])
+	if !ok || e.expires == 0 {
+		return replyInteger(0)
+	}
+	e.expires = 0
+	m.store(s.db, args[1], e)
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) evalsha(s *fakeSession, args [][]byte) []byte {
+	text, known := m.scripts[strings.ToLower(string(args[1]))]
+	if !known {
+		return replyError("NOSCRIPT No matching script. Please use EVAL.")
+	}
+	return m.eval(s, append([][]byte{args[0], []byte(text)}, args[2:]...))
+}
+
+func sha(text string) string {
+	sum := sha1.Sum([]byte(text))
+	return hex.EncodeToString(sum[:])
+}
+
+func equalArg(e entry, ok bool, arg []byte) bool { return ok && bytes.Equal([]byte(e.value), arg) }

@@ -1,0 +1,280 @@
+package redlock
+
+import (
+	"context"
+	"net"
+	"sync"
+	"time"
+)
+
+// A link is the network between one Locker and one fake master, with its
+// faults. Delays are a function of the seed and the time alone, not of the
+// order in which goroutines ask, so that a run can be repeated.
+type link struct {
+	name   string
+	master *fakeMaster
+	seed   uint64
+
+	mu         sync.Mutex
+	delay      time.Duration // each way...
+	jitter     time.Duration // ...and up to this much more
+	replyDelay time.Duration // replies only, for scripted timelines
+	fate       fate          // of the next question
+	blackhole  chan struct{} // nil: bytes pass; else closed when they do again
+	conns      []*fakeConn
+	dialled    int
+
+	steady   bool // see dial
+	failures int
+	ended    time.Time // of the last connection or attempt
+}
+
+// A fate befalls the next thing said on a link.
+type fate struct {
+	kind  fateKind
+	after time.Duration
+}
+
+type fateKind uint8
+
+const (
+	delivered     fateKind = iota
+	questionLost           // the connection breaks, and the master never hears the question
+	answerLost             // the connection breaks after the master has executed it
+	answerWritten          // the master ends the connection behind its answer
+)
+
+func newLink(name string, m *fakeMaster, seed uint64) *link {
+	return &link{name: name, master: m, seed: seed}
+}
+
+// hash mixes numbers into one that looks random (splitmix64).
+func hash(numbers ...uint64) uint64 {
+	h := uint64(0x9e3779b97f4a7c15)
+	for _, n := range numbers {
+		h += n + 0x9e3779b97f4a7c15
+		h = (h ^ h>>30) * 0xbf58476d1ce4e5b9
+		h = (h ^ h>>27) * 0x94d049bb133111eb
+		h ^= h >> 31
+	}
+	return h
+}
+
+func (l *link) draw(purpose uint64, now time.Time) uint64 {
+	return hash(l.seed, purpose, uint64(now.UnixNano()))
+}
+
+// arrival is when bytes sent now in a direction get to the other side.
+func (l *link) arrival(direction uint64, now time.Time) time.Time {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	d := l.delay
+	if l.jitter > 0 {
+		d += time.Duration(l.draw(direction, now) % uint64(l.jitter))
+	}
+	if direction == toProxy {
+		d += l.replyDelay
+	}
+	return now.Add(d)
+}
+
+const (
+	toMaster uint64 = iota + 1
+	toProxy
+	cutPrefix
+	resumption
+	retransmission
+)
+
+// dial is a Master's Dial. The streams wait a random time between attempts,
+// which no seed governs. On a steady link an attempt therefore begins only
+// when the longest such wait would be over, and so always at the same moment.
+func (l *link) dial(ctx context.Context) (net.Conn, error) {
+	now := time.Now()
+	l.mu.Lock()
+	if l.dialled == 0 || now.Equal(l.ended) {
+		l.failures = 0
+	} else if l.steady {
+		backoff := min(firstBackoff<<min(l.failures, 10), maxBackoff)
+		l.failures++
+		l.mu.Unlock()
+		if !sleep(ctx, l.ended.Add(backoff/2+backoff).Sub(now)) {
+			return nil, l.noDial(ctx.Err())
+		}
+		l.mu.Lock()
+	}
+	l.dialled++
+	hole := l.blackhole
+	l.mu.Unlock()
+	if hole != nil {
+		select {
+		case <-hole:
+		case <-ctx.Done():
+			return nil, l.noDial(ctx.Err())
+		}
+	}
+	if now = time.Now(); !sleep(ctx, l.arrival(toMaster, now).Sub(now)) {
+		return nil, l.noDial(ctx.Err())
+	}
+	c := &fakeConn{link: l, out: newPipe(), in: newPipe()}
+	if !l.master.accept(c) {
+		return nil, l.noDial(errRefused)
+	}
+	l.mu.Lock()
+	l.conns = append(l.conns, c)
+	if l.blackhole != nil {
+		c.out.hold(time.Now())
+		c.in.hold(time.Now())
+	}
+	l.mu.Unlock()
+	return c, nil
+}
+
+func (l *link) noDial(err error) error {
+	l.mu.Lock()
+	l.ended = time.Now()
+	l.mu.Unlock()
+	return err
+}
+
+// sleep returns false when ctx has ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	select {
+	case <-time.After(d):
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// cut breaks the connections that are open. What is under way is lost, but for
+// a part of it that depends on the seed.
+func (l *link) cut() {
+	now := time.Now()
+	keep := func(bytes int) int { return int(l.draw(cutPrefix, now) % uint64(bytes+1)) }
+	l.mu.Lock()
+	conns := l.conns
+	l.conns = nil
+	l.mu.Unlock()
+	for _, c := range conns {
+		c.out.cut(now, keep)
+		c.in.cut(now, keep)
+	}
+}
+
+// silence makes the network swallow everything without an error until speak,
+// after which both sides send again what did not arrive.
+func (l *link) silence() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.blackhole != nil {
+		return
+	}
+	l.blackhole = make(chan struct{})
+	now := time.Now()
+	for _, c := range l.conns {
+		c.out.hold(now)
+		c.in.hold(now)
+	}
+}
+
+// abandon makes the network swallow everything on the connections that are
+// open, for ever, as a firewall does that has forgotten them. New ones pass.
+func (l *link) abandon() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range l.conns {
+		c.out.hold(time.Now())
+		c.in.hold(time.Now())
+	}
+	l.conns = nil
+}
+
+func (l *link) speak() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.blackhole == nil {
+		return
+	}
+	close(l.blackhole)
+	l.blackhole = nil
+	now := time.Now()
+	for i, c := range l.conns {
+		// Old connections may get their bytes through later than new ones.
+		later := time.Duration(hash(l.draw(retransmission, now), uint64(i)) % uint64(50*time.Millisecond))
+		c.out.release(now.Add(later))
+		c.in.release(now.Add(later))
+	}
+}
+
+// setDelay changes how long bytes are under way.
+func (l *link) setDelay(delay, jitter time.Duration) {
+	l.mu.Lock()
+	l.delay, l.jitter = delay, jitter
+	l.mu.Unlock()
+}
+
+func (l *link) setFate(f fate) {
+	l.mu.Lock()
+	l.fate = f
+	l.mu.Unlock()
+}
+
+// takeFate returns the link's fate, once, if it is of that kind.
+func (l *link) takeFate(kind fateKind) (fate, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.fate.kind != kind {
+		return fate{}, false
+	}
+	f := l.fate
+	l.fate = fate{}
+	return f, true
+}
+
+// A fakeConn is the Locker's end of a connection.
+type fakeConn struct {
+	link    *link
+	out, in *pipe
+}
+
+func (c *fakeConn) Read(b []byte) (int, error) { return c.in.read(b) }
+
+func (c *fakeConn) Write(b []byte) (int, error) {
+	now := time.Now()
+	if f, doomed := c.link.takeFate(questionLost); doomed {
+		c.out.mu.Lock()
+		c.out.lost = true
+		c.out.mu.Unlock()
+		time.AfterFunc(f.after, c.link.cut)
+		return len(b), nil
+	}
+	c.in.mu.Lock()
+	broken := c.in.broken
+	c.in.mu.Unlock()
+	if broken != nil {
+		return 0, broken
+	}
+	c.out.write(b, c.link.arrival(toMaster, now))
+	return len(b), nil
+}
+
+// Close is like close(2): what was written still gets there.
+func (c *fakeConn) Close() error {
+	now := time.Now()
+	c.out.end(c.link.arrival(toMaster, now))
+	c.in.fail(errClosed)
+	c.link.mu.Lock()
+	c.link.ended = now
+	c.link.mu.Unlock()
+	return nil
+}
+
+func (c *fakeConn) LocalAddr() net.Addr              { return nil }
+func (c *fakeConn) RemoteAddr() net.Addr             { return nil }
+func (c *fakeConn) SetDeadline(time.Time) error      { return nil }
+func (c *fakeConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *fakeConn) SetWriteDeadline(time.Time) error { return nil }

@@ -1,0 +1,204 @@
+package redlock
+
+import (
+	"errors"
+	"io"
+	"sync"
+	"time"
+)
+
+var (
+	errReset   = errors.New("connection reset by peer")
+	errClosed  = errors.New("use of closed connection")
+	errRefused = errors.New("connection refused")
+)
+
+// A pipe is one direction of a fake connection. Writing never blocks, so that
+// a writer does not feel that the other side has stopped, as with a socket
+// whose buffers are large. Bytes never overtake each other. All waiting is on
+// channels and timers, so a synctest bubble can let its clock run.
+type pipe struct {
+	mu      sync.Mutex
+	chunks  []chunk
+	last    time.Time // when the youngest chunk arrives
+	from    time.Time // the reader takes nothing before this
+	paused  bool      // the reader's process has stopped: what arrives waits in its buffers
+	lost    bool      // nothing written from now on arrives
+	broken  error     // what the reader gets at once
+	cutOff  time.Time // since when the network passes nothing; zero: it does
+	arrival chan struct{}
+}
+
+// A chunk is what one write put in; the one with an error is the last.
+type chunk struct {
+	due  time.Time
+	data []byte
+	err  error
+}
+
+func newPipe() *pipe { return &pipe{arrival: make(chan struct{}, 1)} }
+
+// write copies data, which arrives at due unless earlier bytes come later.
+func (p *pipe) write(data []byte, due time.Time) {
+	p.put(chunk{due: due, data: append([]byte(nil), data...)})
+}
+
+// end says that nothing more comes, as a FIN does.
+func (p *pipe) end(due time.Time) { p.put(chunk{due: due, err: io.EOF}) }
+
+func (p *pipe) put(c chunk) {
+	p.mu.Lock()
+	if !p.lost {
+		if c.due.Before(p.last) {
+			c.due = p.last
+		}
+		p.last = c.due
+		p.chunks = append(p.chunks, c)
+		p.lost = c.err != nil
+	}
+	p.mu.Unlock()
+	p.signal()
+}
+
+func (p *pipe) signal() {
+	select {
+	case p.arrival <- struct{}{}:
+	default:
+	}
+}
+
+func (p *pipe) read(b []byte) (int, error) {
+	for {
+		p.mu.Lock()
+		n, wait, err := p.take(b, time.Now())
+		p.mu.Unlock()
+		switch {
+		case n > 0 || err != nil:
+			return n, err
+		case wait == 0:
+			<-p.arrival
+		default:
+			timer := time.NewTimer(wait)
+			select {
+			case <-p.arrival:
+			case <-timer.C:
+			}
+			timer.Stop()
+		}
+	}
+}
+
+// take returns what has arrived, or how long until something does; 0: nobody knows.
+func (p *pipe) take(b []byte, now time.Time) (n int, wait time.Duration, err error) {
+	switch {
+	case p.broken != nil:
+		return 0, 0, p.broken
+	case len(p.chunks) == 0 || p.paused || !p.cutOff.IsZero() && p.chunks[0].due.After(p.cutOff):
+		return 0, 0, nil
+	}
+	first := &p.chunks[0]
+	due := first.due
+	if due.Before(p.from) {
+		due = p.from
+	}
+	if due.After(now) {
+		return 0, due.Sub(now), nil
+	}
+	if first.err != nil {
+		return 0, 0, first.err
+	}
+	n = copy(b, first.data)
+	first.data = first.data[n:]
+	if len(first.data) == 0 {
+		p.chunks = p.chunks[1:]
+	}
+	return n, 0, nil
+}
+
+// fail gives the reader an error at once, whatever has arrived.
+func (p *pipe) fail(err error) {
+	p.mu.Lock()
+	if p.broken == nil {
+		p.broken = err
+	}
+	p.lost = true
+	p.mu.Unlock()
+	p.signal()
+}
+
+// cut ends the pipe with an error. What has arrived can still be read, also by
+// a process that has stopped; of what is under way only so many bytes as keep
+// says, given their number, get through.
+func (p *pipe) cut(now time.Time, keep func(bytes int) int) {
+	p.mu.Lock()
+	if !p.lost {
+		arrived := 0
+		for arrived < len(p.chunks) && p.arrived(p.chunks[arrived], now) {
+			arrived++
+		}
+		under := 0
+		for _, c := range p.chunks[arrived:] {
+			under += len(c.data)
+		}
+		left := keep(under)
+		for i := arrived; i < len(p.chunks); i++ {
+			c := &p.chunks[i]
+			c.data = c.data[:min(left, len(c.data))]
+			c.due = now
+			left -= len(c.data)
+		}
+		for len(p.chunks) > 0 && len(p.chunks[len(p.chunks)-1].data) == 0 {
+			p.chunks = p.chunks[:len(p.chunks)-1]
+		}
+		// Nothing is held back behind a broken connection.
+		p.cutOff = time.Time{}
+		p.chunks = append(p.chunks, chunk{due: now, err: errReset})
+		p.last, p.lost = now, true
+	}
+	p.mu.Unlock()
+	p.signal()
+}
+
+func (p *pipe) arrived(c chunk, now time.Time) bool {
+	return !c.due.After(now) && (p.cutOff.IsZero() || !c.due.After(p.cutOff))
+}
+
+// hold makes the network swallow what has not arrived yet; release sends it
+// again, to arrive at from at the earliest.
+func (p *pipe) hold(now time.Time) {
+	p.mu.Lock()
+	if p.cutOff.IsZero() {
+		p.cutOff = now
+	}
+	p.mu.Unlock()
+}
+
+func (p *pipe) release(from time.Time) {
+	p.mu.Lock()
+	for i := range p.chunks {
+		if c := &p.chunks[i]; c.due.After(p.cutOff) && c.due.Before(from) {
+			c.due = from
+		}
+	}
+	if !p.cutOff.IsZero() && p.last.Before(from) {
+		p.last = from
+	}
+	p.cutOff = time.Time{}
+	p.mu.Unlock()
+	p.signal()
+}
+
+// pause stops the reader, whose buffers go on filling; resume lets it read on
+// from the given time.
+func (p *pipe) pause() {
+	p.mu.Lock()
+	p.paused = true
+	p.mu.Unlock()
+}
+
+func (p *pipe) resume(from time.Time) {
+	p.mu.Lock()
+	p.paused, p.from = false, from
+	p.mu.Unlock()
+	p.signal()
+}

@@ -1,0 +1,181 @@
+package redlock
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/crc64"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// A fakeScript is what a Lua text does, written in Go. A text that is not
+// known here is a mistake of the test or a new script to be added.
+type fakeScript struct {
+	name string
+	run  func(m *fakeMaster, db int, key []byte, argv [][]byte) []byte
+}
+
+// compareAndDelete is the script by which most clients release a lock.
+const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
+
+var ourScripts map[string]*fakeScript
+
+func init() {
+	ourScripts = map[string]*fakeScript{
+		releaseText:      {"release.lua", (*fakeMaster).runRelease},
+		expireText:       {"expire.lua", (*fakeMaster).runExpire},
+		persistText:      {"persist.lua", (*fakeMaster).runPersist},
+		deleteText:       {"delete.lua", (*fakeMaster).runDelete},
+		undoText:         {"undo.lua", (*fakeMaster).runUndo},
+		compareAndDelete: {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
+	}
+}
+
+func (m *fakeMaster) eval(s *fakeSession, args [][]byte) []byte {
+	script := ourScripts[string(args[1])]
+	if script == nil {
+		panic(fmt.Sprintf("the fake master does not know this script: %s", args[1]))
+	}
+	if string(args[2]) != "1" {
+		panic("the fake master runs scripts on one key only")
+	}
+	return script.run(m, s.db, args[3], args[4:])
+}
+
+func number(arg []byte) int64 {
+	n, err := strconv.ParseInt(string(arg), 10, 64)
+	if err != nil {
+		panic(fmt.Sprintf("a script was given %q for a number", arg))
+	}
+	return n
+}
+
+func (m *fakeMaster) runRelease(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !equalArg(e, ok, argv[0]) {
+		return replyInteger(0)
+	}
+	if limit := number(argv[1]); limit >= 0 && (e.expires == 0 || e.expires-m.millis() > limit) {
+		return replyInteger(0)
+	}
+	delete(m.dbs[db], string(key))
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runExpire(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !equalArg(e, ok, argv[0]) {
+		return replyInteger(0)
+	}
+	e.expires = m.millis() + number(argv[1])
+	m.store(db, key, e)
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runPersist(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !equalArg(e, ok, argv[0]) {
+		return replyInteger(0)
+	}
+	e.expires = 0
+	m.store(db, key, e)
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runDelete(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !ok || string(dumpString(e.value)) != string(argv[0]) {
+		return replyInteger(0)
+	}
+	delete(m.dbs[db], string(key))
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runCompareAndDelete(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !equalArg(e, ok, argv[0]) {
+		return replyInteger(0)
+	}
+	delete(m.dbs[db], string(key))
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !ok || string(dumpString(e.value)) != string(argv[0]) {
+		return replyInteger(0)
+	}
+	left := number(argv[1])
+	switch {
+	case (e.expires == 0) != (left < 0):
+		return replyInteger(0)
+	case e.expires != 0 && max(e.expires-left, left-e.expires) > 2:
+		return replyInteger(0)
+	}
+	if len(argv) < 3 || number(argv[3]) >= 0 && number(argv[3]) <= m.millis() {
+		delete(m.dbs[db], string(key))
+		return replyInteger(1)
+	}
+	value, ok := stringValue(argv[2])
+	if !ok {
+		panic("the fake master restores strings only")
+	}
+	m.store(db, key, entry{value: string(value), expires: max(0, number(argv[3]))})
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) dump(s *fakeSession, args [][]byte) []byte {
+	if e, ok := m.find(s.db, args[1]); ok {
+		return appendBulk(nil, dumpString(e.value))
+	}
+	return replyNil
+}
+
+func (m *fakeMaster) restore(s *fakeSession, args [][]byte) []byte {
+	value, ok := stringValue(args[3])
+	if !ok {
+		return replyError("ERR DUMP payload version or checksum are wrong")
+	}
+	e := entry{value: string(value), expires: number(args[2])}
+	replace := false
+	for _, option := range args[4:] {
+		switch strings.ToUpper(string(option)) {
+		case "REPLACE":
+			replace = true
+		case "ABSTTL":
+			e.expires -= m.millis()
+		}
+	}
+	if _, exists := m.find(s.db, args[1]); exists && !replace {
+		return replyError("BUSYKEY Target key name already exists.")
+	}
+	if e.expires != 0 {
+		e.expires += m.millis()
+	}
+	m.store(s.db, args[1], e)
+	return replyOK
+}
+
+// dumpString is DUMP's payload of a string, as a server that compresses
+// nothing makes it.
+func dumpString(value string) []byte {
+	payload := []byte{0}
+	if n := len(value); n < 64 {
+		payload = append(payload, byte(n))
+	} else {
+		payload = append(payload, 0x40|byte(n>>8), byte(n))
+	}
+	payload = append(payload, value...)
+	payload = append(payload, 10, 0)
+	sum := ^crc64.Update(^uint64(0), payloadTable, payload)
+	return binary.LittleEndian.AppendUint64(payload, sum)
+}
+
+func TestFakeMasterDumpsWhatItCanRestore(t *testing.T) {
+	for _, value := range []string{"", "1", "a token of 20 bytes.", strings.Repeat("x", 300)} {
+		if got, ok := stringValue(dumpString(value)); !ok || string(got) != value {
+			t.Errorf("%q came back as %q, %v", value, got, ok)
+		}
+	}
+}

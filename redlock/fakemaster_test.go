@@ -1,0 +1,361 @@
+package redlock
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A fakeMaster is as much of a Redis server as the lock plane needs, in
+// memory, on a clock of its own. It must live inside one synctest bubble.
+type fakeMaster struct {
+	name string
+
+	mu       sync.Mutex
+	clock    fakeClock
+	dbs      map[int]map[string]entry
+	scripts  map[string]string // SHA1 to text
+	sessions []*fakeSession
+	lastID   int64
+	runs     int
+	stopped  bool
+	away     bool   // no process listens
+	refusal  string // what every command on keys is answered with
+	watch    func(execution)
+	running  sync.WaitGroup
+}
+
+// An entry is a string under its key.
+type entry struct {
+	value   string
+	expires int64 // in ms of the master's clock; 0: never
+}
+
+// An execution is one command that a master has carried out.
+type execution struct {
+	at     time.Time
+	master string
+	client string
+	args   [][]byte
+	reply  []byte
+}
+
+func (x execution) String() string {
+	return fmt.Sprintf("%s %s %s -> %q", x.master, x.client, summary(x.args), x.reply)
+}
+
+// summary words a command, our scripts by their names.
+func summary(args [][]byte) string {
+	words := ""
+	for i, a := range args {
+		if i > 0 {
+			words += " "
+		}
+		if i == 1 && len(args) > 2 && ourScripts[string(a)] != nil {
+			words += ourScripts[string(a)].name
+		} else {
+			words += fmt.Sprintf("%.60s", a)
+		}
+	}
+	return words
+}
+
+// A fakeClock runs from the bubble's clock at a rate of its own and can jump.
+type fakeClock struct {
+	began  time.Time
+	rate   float64
+	offset time.Duration
+}
+
+// now is the clock's time in microseconds.
+func (c fakeClock) now() int64 {
+	ran := float64(time.Since(c.began)) * c.rate
+	return c.began.Add(time.Duration(ran) + c.offset).UnixMicro()
+}
+
+func newFakeMaster(name string) *fakeMaster {
+	return &fakeMaster{
+		name:    name,
+		clock:   fakeClock{began: time.Now(), rate: 1},
+		dbs:     map[int]map[string]entry{},
+		scripts: map[string]string{},
+		runs:    1,
+	}
+}
+
+// runID is different in every run of the server's process.
+func (m *fakeMaster) runID() string { return fmt.Sprintf("%s-run-%d", m.name, m.runs) }
+
+// millis is the master's time as its keys see it.
+func (m *fakeMaster) millis() int64 { return m.clock.now() / 1000 }
+
+// jump moves the master's clock.
+func (m *fakeMaster) jump(d time.Duration) {
+	m.mu.Lock()
+	m.clock.offset += d
+	m.mu.Unlock()
+}
+
+// refuse makes every command on keys fail with an error such as "LOADING x";
+// "" ends that.
+func (m *fakeMaster) refuse(text string) {
+	m.mu.Lock()
+	m.refusal = text
+	m.mu.Unlock()
+}
+
+func (m *fakeMaster) flush() {
+	m.mu.Lock()
+	m.dbs = map[int]map[string]entry{}
+	m.mu.Unlock()
+}
+
+// value reads a key of database 0 past the network; "" if it is absent.
+func (m *fakeMaster) value(key string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e, _ := m.find(0, []byte(key))
+	return e.value
+}
+
+// ttl is what PTTL would say of a key of database 0.
+func (m *fakeMaster) ttl(key string) time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	n, _ := parseInteger(m.pttl(0, []byte(key)))
+	if n < 0 {
+		return time.Duration(n)
+	}
+	return time.Duration(n) * time.Millisecond
+}
+
+// put stores a key of database 0 past the network, as another client would.
+func (m *fakeMaster) put(key, value string, ttl time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	e := entry{value: value}
+	if ttl > 0 {
+		e.expires = m.millis() + ttl.Milliseconds()
+	}
+	m.store(0, []byte(key), e)
+}
+
+func (m *fakeMaster) remove(key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.dbs[0], key)
+}
+
+// accept begins a session for a connection; false: nobody listens. A stopped
+// process's connections are accepted by its kernel.
+func (m *fakeMaster) accept(c *fakeConn) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.away {
+		return false
+	}
+	m.lastID++
+	s := &fakeSession{master: m, conn: c, id: m.lastID}
+	if m.stopped {
+		c.out.pause()
+	}
+	m.sessions = append(m.sessions, s)
+	m.running.Go(s.serve)
+	return true
+}
+
+// stop is SIGSTOP: what is sent waits and is executed after resume, also on
+// connections that have been closed meanwhile.
+func (m *fakeMaster) stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = true
+	for _, s := range m.sessions {
+		s.conn.out.pause()
+	}
+}
+
+// resume is SIGCONT. The sessions go on in an order of the seed's choosing, as
+// a real server may serve its sockets in any.
+func (m *fakeMaster) resume() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = false
+	now := time.Now()
+	for _, s := range m.sessions {
+		later := hash(s.conn.link.draw(resumption, now), uint64(s.id)) % uint64(2*time.Millisecond)
+		s.conn.out.resume(now.Add(time.Duration(later)))
+	}
+}
+
+// resumeNewestFirst is resume with an order: the youngest session goes on at
+// once, each older one a gap later.
+func (m *fakeMaster) resumeNewestFirst(gap time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.stopped = false
+	now := time.Now()
+	for i, s := range m.sessions {
+		s.conn.out.resume(now.Add(time.Duration(len(m.sessions)-1-i) * gap))
+	}
+}
+
+// kill ends the process: nothing that it has not executed ever will be.
+func (m *fakeMaster) kill() {
+	m.mu.Lock()
+	sessions := m.sessions
+	m.sessions, m.away, m.stopped = nil, true, false
+	m.mu.Unlock()
+	now := time.Now()
+	for _, s := range sessions {
+		s.conn.out.fail(errReset)
+		s.conn.in.cut(now, func(bytes int) int { return bytes })
+	}
+}
+
+// restart starts another process, which remembers its keys or nothing.
+func (m *fakeMaster) restart(remembers bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.away = false
+	m.runs++
+	m.lastID = 0
+	m.refusal = ""
+	m.scripts = map[string]string{}
+	if !remembers {
+		m.dbs = map[int]map[string]entry{}
+	}
+}
+
+// close ends all sessions and waits for them.
+func (m *fakeMaster) close() {
+	m.kill()
+	m.running.Wait()
+}
+
+// disconnect is CLIENT KILL: the session executes nothing more.
+func (m *fakeMaster) disconnect(id int64) bool {
+	i := slices.IndexFunc(m.sessions, func(s *fakeSession) bool { return s.id == id })
+	if i < 0 {
+		return false
+	}
+	s := m.sessions[i]
+	m.sessions = slices.Delete(m.sessions, i, i+1)
+	s.killed = true
+	s.conn.out.fail(errReset)
+	s.conn.in.cut(time.Now(), func(int) int { return 0 })
+	return true
+}
+
+// A fakeSession is the master's end of a connection.
+type fakeSession struct {
+	master *fakeMaster
+	conn   *fakeConn
+	id     int64
+	killed bool // guarded by master.mu, as all below
+	db     int
+	resp3  bool
+	queued [][][]byte // since MULTI; nil outside
+	dirty  bool       // a command was refused when it was queued
+}
+
+// serve executes what arrives until the connection ends.
+func (s *fakeSession) serve() {
+	var unread []byte
+	block := make([]byte, 4096)
+	for {
+		n, err := s.conn.out.read(block)
+		unread = append(unread, block[:n]...)
+		var replies []byte
+		for {
+			args, size := parseFrame(unread)
+			if size == 0 {
+				break
+			}
+			unread = unread[size:]
+			reply, alive := s.master.execute(s, args)
+			if !alive {
+				return
+			}
+			replies = append(replies, reply...)
+		}
+		if len(replies) > 0 && !s.answer(replies) {
+			return
+		}
+		if err != nil {
+			s.conn.in.end(s.conn.link.arrival(toProxy, time.Now()))
+			s.master.forget(s)
+			return
+		}
+	}
+}
+
+// answer sends replies, unless the link's fate is against it.
+func (s *fakeSession) answer(replies []byte) bool {
+	link := s.conn.link
+	if f, doomed := link.takeFate(answerLost); doomed {
+		time.AfterFunc(f.after, link.cut)
+		return true
+	}
+	s.conn.in.write(replies, link.arrival(toProxy, time.Now()))
+	if _, doomed := link.takeFate(answerWritten); doomed {
+		s.conn.in.end(link.arrival(toProxy, time.Now()))
+		s.master.forget(s)
+		return false
+	}
+	return true
+}
+
+func (m *fakeMaster) forget(s *fakeSession) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.Index(m.sessions, s); i >= 0 {
+		m.sessions = slices.Delete(m.sessions, i, i+1)
+	}
+}
+
+// parseFrame takes one command off the front; size 0: it is not whole yet.
+func parseFrame(b []byte) (args [][]byte, size int) {
+	line := func() (int, bool) {
+		for i := size; i+1 < len(b); i++ {
+			if b[i] == '\r' && b[i+1] == '\n' {
+				n, err := strconv.Atoi(string(b[size+1 : i]))
+				if err != nil {
+					panic(fmt.Sprintf("the fake master was sent no command: %q", b))
+				}
+				size = i + 2
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	count, ok := line()
+	if !ok {
+		return nil, 0
+	}
+	for range count {
+		n, ok := line()
+		if !ok || len(b) < size+n+2 {
+			return nil, 0
+		}
+		args = append(args, append([]byte{}, b[size:size+n]...))
+		size += n + 2
+	}
+	return args, size
+}
+
+func TestFakeMasterParsesFramesAtEveryCut(t *testing.T) {
+	frame := appendCommand(nil, "SET", "k", "", "two\r\nlines")
+	for cut := range frame {
+		if _, size := parseFrame(frame[:cut]); size != 0 {
+			t.Errorf("cut at %d: a command of %d bytes was found", cut, size)
+		}
+	}
+	args, size := parseFrame(append(frame, "*1"...))
+	if size != len(frame) || len(args) != 4 || string(args[3]) != "two\r\nlines" {
+		t.Errorf("%q, %d bytes", args, size)
+	}
+}

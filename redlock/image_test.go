@@ -1,0 +1,55 @@
+package redlock
+
+import (
+	"math"
+	"testing"
+)
+
+func TestChange(t *testing.T) {
+	absent := image{pttl: noKey, now: 1000}
+	key := func(dump string, pttl, now int64) image { return image{dump: []byte(dump), pttl: pttl, now: now} }
+	for _, row := range []struct {
+		before, after image
+		want          effect
+	}{
+		{absent, absent, keyStayedAbsent},
+		{absent, key("v", 100, 1000), keyCreated},
+		{key("v", 100, 1000), absent, keyDeleted},
+		{key("v", 100, 1000), key("w", 100, 1000), keyChanged},
+		{key("v", 100, 1000), key("w", noExpiry, 1000), keyChanged},
+		{key("v", 100, 1000), key("v", 100, 1000), keyKept},
+		{key("v", 100, 1000), key("v", 60, 1040), keyKept},
+		{key("v", 100, 1000), key("v", 60, 1042), keyKept},
+		{key("v", 100, 1000), key("v", 60, 1038), keyKept},
+		{key("v", 100, 1000), key("v", 60, 1043), keyMoved},
+		{key("v", 100, 1000), key("v", 60, 1037), keyMoved},
+		{key("v", 100, 1000), key("v", 100, 1040), keyMoved},
+		{key("v", noExpiry, 1000), key("v", noExpiry, 1040), keyKept},
+		{key("v", noExpiry, 1000), key("v", 100, 1000), keyMoved},
+		{key("v", 100, 1000), key("v", noExpiry, 1000), keyMoved},
+		{key("v", 0, 1000), key("v", noExpiry, 1000), keyMoved},
+		{key("v", 0, 1000), key("v", 0, 1001), keyKept},
+		{key("", noExpiry, 1000), absent, keyDeleted}, // an embedded master's empty string
+		{key("v", math.MaxInt64-1000, 1000), key("v", math.MaxInt64-1001, 1001), keyKept},
+		{key("v", math.MaxInt64, 1000), key("v", math.MaxInt64, 5000), keyKept},
+	} {
+		if got := change(row.before, row.after); got != row.want {
+			t.Errorf("%+v then %+v: %v, want %v", row.before, row.after, got, row.want)
+		}
+	}
+}
+
+func TestEffects(t *testing.T) {
+	for e, want := range map[effect]struct{ wrote, undoable bool }{
+		keyStayedAbsent: {},
+		keyKept:         {},
+		keyMoved:        {wrote: true},
+		keyCreated:      {wrote: true, undoable: true},
+		keyChanged:      {wrote: true, undoable: true},
+		keyDeleted:      {wrote: true},
+	} {
+		if e.wrote() != want.wrote || e.undoable() != want.undoable {
+			t.Errorf("%v: wrote %v, undoable %v", e, e.wrote(), e.undoable())
+		}
+	}
+}

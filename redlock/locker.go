@@ -1,0 +1,195 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"time"
+)
+
+// Locker asks N masters for locks. It keeps no lock itself: any number of
+// Lockers may stand side by side over the same masters.
+type Locker struct {
+	cfg     Config
+	masters []*master
+	turns   *turns
+	end     context.CancelFunc
+}
+
+// New starts connecting to the masters and returns at once. Close ends it.
+func New(cfg Config) (*Locker, error) {
+	if len(cfg.Masters) == 0 {
+		return nil, errors.New("no lock masters are given")
+	}
+	if cfg.MasterTimeout <= 0 {
+		return nil, errors.New("the master timeout must be above zero")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = nobody{}
+	}
+	if cfg.RestartDelay <= 0 {
+		cfg.RestartDelay = 30 * time.Second
+	}
+	ctx, end := context.WithCancel(context.Background())
+	l := &Locker{cfg: cfg, turns: newTurns(), end: end}
+	for _, m := range cfg.Masters {
+		l.masters = append(l.masters, newMaster(ctx, m, &l.cfg))
+	}
+	for _, m := range l.masters {
+		m.stream(0)
+	}
+	return l, nil
+}
+
+// Close waits until the masters have answered what was asked, undos included,
+// for as long as ctx allows, and ends all connections.
+func (l *Locker) Close(ctx context.Context) {
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for !l.idle() && ctx.Err() == nil {
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+	l.end()
+	for _, m := range l.masters {
+		m.running.Wait()
+	}
+}
+
+// Reachable tells how many of the masters answer now, and how many there are.
+func (l *Locker) Reachable() (answering, masters int) {
+	now := time.Now()
+	for _, m := range l.masters {
+		if m.reachable(now) {
+			answering++
+		}
+	}
+	return answering, len(l.masters)
+}
+
+func (l *Locker) idle() bool {
+	for _, m := range l.masters {
+		if !m.idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// Config says which masters there are and how patient to be with them.
+type Config struct {
+	Masters       []Master
+	MasterTimeout time.Duration // how long a ballot waits for a master's vote
+	Retry         Retry
+	ClockDrift    float64       // the share of a TTL by which clocks may run apart, 0.01 in the published algorithm
+	RestartDelay  time.Duration // TTL of a lock without TTL until it is won
+	Log           *slog.Logger  // nil: silent
+	Observer      Observer      // nil: nobody watches
+}
+
+// Retry bounds how a ballot that split its votes is repeated.
+type Retry struct {
+	Count int           // repetitions after the first try
+	Delay time.Duration // each waits a random time up to this
+}
+
+// Master is how one of the N independent servers is reached. Name is what
+// logs, metrics and errors call it and holds no credentials.
+type Master struct {
+	Name     string
+	Dial     func(ctx context.Context) (net.Conn, error)
+	Username string
+	Password string
+	// Embedded marks a server inside this process, which has no CLIENT KILL
+	// and whose connections cannot outlive it.
+	Embedded bool
+}
+
+// Observer is told what happens on the lock plane. Its methods are called
+// from many goroutines at once and must not block.
+type Observer interface {
+	// Voted: master answered a ballot after the given time, or failed to.
+	Voted(master string, vote Vote, after time.Duration)
+	// Decided: a ballot of that kind came to its verdict.
+	Decided(kind Kind, verdict Verdict, after time.Duration)
+	// Undone: a grant of a request that was not won was queued to be taken back.
+	Undone(master string)
+	// Queued: how many undos and releases wait for a master that is away.
+	Queued(master string, waiting int)
+}
+
+type nobody struct{}
+
+func (nobody) Voted(string, Vote, time.Duration)    {}
+func (nobody) Decided(Kind, Verdict, time.Duration) {}
+func (nobody) Undone(string)                        {}
+func (nobody) Queued(string, int)                   {}
+
+// Vote is one master's answer.
+type Vote uint8
+
+const (
+	Failed  Vote = iota // no answer in time, or one that says the server cannot serve
+	Granted             // it did or confirmed what was asked
+	Refused             // it answered that it did not
+)
+
+func (v Vote) String() string { return [...]string{"failed", "granted", "refused"}[v] }
+
+// Verdict is what a ballot came to.
+type Verdict uint8
+
+const (
+	Pending  Verdict = iota // the missing votes can still change it
+	Won                     // a quorum granted, in time
+	Lost                    // enough masters answered, and a quorum did not grant
+	NoQuorum                // too few masters answered to know
+)
+
+func (v Verdict) String() string { return [...]string{"pending", "won", "lost", "noquorum"}[v] }
+
+// Kind is the question a ballot asks.
+type Kind uint8
+
+const (
+	KindAcquire Kind = iota
+	KindExtend
+	KindRelease
+	KindRead
+	KindSwap
+	KindRun
+)
+
+func (k Kind) String() string {
+	return [...]string{"acquire", "extend", "release", "read", "swap", "run"}[k]
+}
+
+// Outcome is a request's end. Exactly one reading applies: Err set (the
+// masters agreed on an error, which is the client's answer), Verdict NoQuorum
+// (Answered of Asked masters answered, Needed had to), or the fields that the
+// request's method documents.
+type Outcome struct {
+	Verdict  Verdict
+	Value    []byte // nil: absent
+	Number   int64
+	Reply    []byte // Run: one RESP value, byte for byte a master's own
+	Err      string // without the leading "-"
+	Answered int
+	Asked    int
+	Needed   int
+}
+
+// NoQuorumError words a NoQuorum outcome for the client, without the leading "-".
+func (o Outcome) NoQuorumError() string {
+	if o.Answered >= o.Needed {
+		return fmt.Sprintf("NOQUORUM the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
+	}
+	return fmt.Sprintf("NOQUORUM %d of %d lock masters answered, %d needed", o.Answered, o.Asked, o.Needed)
+}

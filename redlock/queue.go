@@ -1,0 +1,66 @@
+package redlock
+
+import "time"
+
+// A debt is something that a master still has to be told after its connection
+// broke: take back a grant, delete a released lock, set a missed expiry. It is
+// delivered by value, so that another holder's lock under the same key stays.
+type debt struct {
+	exact   []byte // a whole command that is safe at any time; or else:
+	script  *script
+	key     []byte
+	value   []byte
+	expires time.Time // when the instance of the lock it concerns ends at the latest; zero: never
+	ttl     time.Time // expiry debts only: when the lock shall expire
+	// blind: a write of the key was unanswered when the connection broke, so
+	// the master may execute it late and with a full, fresh TTL. Then the
+	// remaining TTL does not tell this instance from a later one.
+	blind bool
+}
+
+// shortValue is the length below which a value may be a constant shared by
+// many clients (such as "1"): by it one cannot tell whose lock it is.
+const shortValue = 16
+
+// maxDebts bounds what is kept for one master and database. An acquire that
+// finds no room for its undo does not ask that master.
+const maxDebts = 1 << 16
+
+// over tells whether the debt is settled by the passing of time alone. The
+// caller has made sure that no earlier write of the key can still be executed.
+func (d *debt) over(now time.Time) bool {
+	if d.exact != nil {
+		return false
+	}
+	if !d.ttl.IsZero() {
+		return !now.Before(d.expires)
+	}
+	return !d.blind && !d.expires.IsZero() && now.After(d.expires)
+}
+
+// append encodes the debt as one command as of now. Right behind the command
+// it follows, on the same connection, nothing is spared; later a release spares
+// what can be told to be another instance of the lock.
+func (d *debt) append(dst []byte, now time.Time, later bool) []byte {
+	if d.exact != nil {
+		return append(dst, d.exact...)
+	}
+	limit := int64(anyLifetime)
+	switch {
+	case !d.ttl.IsZero():
+		limit = max(1, d.ttl.Sub(now).Milliseconds())
+	case !later || len(d.value) >= shortValue && (d.blind || d.expires.IsZero()):
+	case d.expires.IsZero():
+		limit = onlyPermanent
+	default:
+		// A later instance of a lock with this value ends later than ours.
+		limit = max(0, d.expires.Sub(now).Milliseconds()) + expiryTolerance
+	}
+	return d.script.append(dst, [][]byte{d.key}, d.value, appendNumber(nil, limit))
+}
+
+// What release.lua spares besides instances that live longer than its limit.
+const (
+	anyLifetime   = -1 // nothing
+	onlyPermanent = -2 // every instance that expires
+)

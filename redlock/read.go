@@ -1,0 +1,186 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"time"
+)
+
+// Reads answer what a quorum agrees on. "Absent" is said only if no completion
+// of the missing answers could still make a quorum for something else.
+
+// reading is what one master said of a key.
+type reading struct {
+	value []byte // nil: absent
+	err   string // the server's error instead, such as WRONGTYPE
+}
+
+func (r reading) absent() bool { return r.value == nil && r.err == "" }
+
+func (r reading) equal(s reading) bool {
+	return r.err == s.err && (r.value == nil) == (s.value == nil) && bytes.Equal(r.value, s.value)
+}
+
+// parseReading reads a bulk string reply, which is copied.
+func parseReading(reply []byte) (reading, error) {
+	switch {
+	case isError(reply):
+		return reading{err: errorText(reply)}, readAs(reply, true)
+	case isNil(reply):
+		return reading{}, nil
+	}
+	v, ok := parseBulk(reply)
+	return reading{value: append([]byte{}, v...)}, readAs(reply, ok)
+}
+
+func voteOfReading(r reading) Vote { return voteOf(!r.absent()) }
+
+// plurality finds the largest group of equal answers among those that count,
+// and tallies it as granted.
+func plurality[A any](answers []answer[A], counts func(A) bool, equal func(a, b A) bool) (A, tally) {
+	var best A
+	most := 0
+	for i, a := range answers {
+		if a.state != answered || !counts(a.value) {
+			continue
+		}
+		n := 0
+		for _, other := range answers[i:] {
+			if other.state == answered && counts(other.value) && equal(a.value, other.value) {
+				n++
+			}
+		}
+		if n > most {
+			best, most = a.value, n
+		}
+	}
+	t := count(answers, func(A) bool { return false })
+	t.granted, t.refused = most, t.refused-most
+	return best, t
+}
+
+func present(r reading) bool { return !r.absent() }
+
+func pluralityOfReadings(answers []answer[reading]) (reading, tally) {
+	return plurality(answers, present, reading.equal)
+}
+
+// Get asks what value holds the lock. Won: Value is it. Lost: the key is
+// absent on a quorum, or no value is on one.
+func (l *Locker) Get(_ context.Context, db int, key []byte) Outcome {
+	b := hold(l, question[reading]{
+		kind:    KindRead,
+		db:      db,
+		frames:  appendCommand(nil, []byte("GET"), key),
+		replies: 1,
+		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
+		vote:    voteOfReading,
+		decide: func(answers []answer[reading], _ time.Duration) Verdict {
+			_, t := pluralityOfReadings(answers)
+			return t.agreement()
+		},
+	})
+	o := b.outcome()
+	if o.Verdict == Won {
+		r, _ := pluralityOfReadings(b.answers)
+		o.Value, o.Err = r.value, r.err
+	}
+	return o
+}
+
+// Exists tells whether the key exists on a quorum (Won) or not (Lost).
+func (l *Locker) Exists(_ context.Context, db int, key []byte) Outcome {
+	return hold(l, question[bool]{
+		kind:    KindRead,
+		db:      db,
+		frames:  appendCommand(nil, []byte("EXISTS"), key),
+		replies: 1,
+		parse:   parseDone,
+		vote:    voteOf,
+		decide: func(answers []answer[bool], _ time.Duration) Verdict {
+			return count(answers, isGranted).agreement()
+		},
+	}).outcome()
+}
+
+// TTLRequest asks for a remaining time. Name is the command the client sent
+// and sets the unit: TTL, PTTL, EXPIRETIME or PEXPIRETIME.
+type TTLRequest struct {
+	DB   int
+	Key  []byte
+	Name string
+}
+
+// expiry is what one master said to a TTLRequest.
+type expiry struct {
+	n   int64 // -2 absent, -1 none
+	err string
+}
+
+func (e expiry) exists() bool { return e.n != noKey && e.err == "" }
+
+// TTL answers how long the key still lives on a quorum: the Q-th largest time
+// among the masters' answers, as Number; -1 without expiry, -2 if no quorum
+// has it.
+func (l *Locker) TTL(_ context.Context, r TTLRequest) Outcome {
+	b := hold(l, question[expiry]{
+		kind:    KindRead,
+		db:      r.DB,
+		frames:  appendCommand(nil, []byte(r.Name), r.Key),
+		replies: 1,
+		parse: func(replies [][]byte) (expiry, error) {
+			if isError(replies[0]) {
+				return expiry{err: errorText(replies[0])}, readAs(replies[0], true)
+			}
+			n, ok := parseInteger(replies[0])
+			return expiry{n: n}, readAs(replies[0], ok)
+		},
+		vote: func(e expiry) Vote { return voteOf(e.exists()) },
+		decide: func(answers []answer[expiry], _ time.Duration) Verdict {
+			if _, t := pluralityOfErrors(answers); t.agreement() == Won {
+				return Won
+			}
+			return count(answers, expiry.exists).agreement()
+		},
+	})
+	o := b.outcome()
+	switch o.Verdict {
+	case Lost:
+		o.Number = noKey
+	case Won:
+		if e, t := pluralityOfErrors(b.answers); t.agreement() == Won {
+			o.Err = e.err
+			break
+		}
+		o.Number = quorumExpiry(b.answers)
+	}
+	return o
+}
+
+func pluralityOfErrors(answers []answer[expiry]) (expiry, tally) {
+	return plurality(answers,
+		func(e expiry) bool { return e.err != "" },
+		func(a, b expiry) bool { return a.err == b.err })
+}
+
+// quorumExpiry is the Q-th largest of the times answered, Q of which exist.
+func quorumExpiry(answers []answer[expiry]) int64 {
+	var times []int64
+	for _, a := range answers {
+		switch {
+		case a.state != answered || !a.value.exists():
+		case a.value.n == noExpiry:
+			times = append(times, math.MaxInt64)
+		default:
+			times = append(times, a.value.n)
+		}
+	}
+	slices.Sort(times)
+	n := times[len(times)-quorum(len(answers))]
+	if n == math.MaxInt64 {
+		return noExpiry
+	}
+	return n
+}

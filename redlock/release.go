@@ -1,0 +1,164 @@
+package redlock
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"time"
+)
+
+// ReleaseRequest deletes a key whatever its value: DEL, UNLINK, GETDEL.
+type ReleaseRequest struct {
+	DB  int
+	Key []byte
+	Get bool // the value is asked for, so a key that is no string is an error
+}
+
+// Release deletes the lock that a quorum holds. It is two ballots: one looks
+// at what a quorum holds, or could hold if the masters that did not answer
+// agreed, and the second deletes only that. A bare DEL never goes to a master:
+// it would erase the votes of a client that is just acquiring.
+// Won: Value is what was deleted. Lost: no quorum held the key.
+func (l *Locker) Release(_ context.Context, r ReleaseRequest) Outcome {
+	r.Key = bytes.Clone(r.Key) // debts outlive the call
+	b := l.look(r)
+	seen, t := plurality(b.answers, sighting.present, sighting.equal)
+	o := b.outcome()
+	switch {
+	case b.verdict == Lost:
+		return o
+	case t.granted == 0 || b.verdict == NoQuorum && o.Answered < o.Needed:
+		o.Verdict = NoQuorum
+		return o
+	case seen.err != "" && r.Get:
+		o.Err = seen.err
+		return o
+	case seen.err != "":
+		return l.releaseCollection(r)
+	}
+	for _, a := range b.answers {
+		if a.state == answered && a.value.equal(seen) && a.value.outlives(seen) {
+			seen.expires = a.value.expires
+		}
+	}
+	o = l.releaseValue(r.DB, r.Key, seen.value, seen.expires)
+	if o.Verdict == Won {
+		o.Value = seen.value
+	}
+	return o
+}
+
+// sighting is a value and how long it lives at most.
+type sighting struct {
+	reading
+	expires time.Time // zero: for ever
+}
+
+func (s sighting) present() bool         { return !s.absent() }
+func (s sighting) equal(t sighting) bool { return s.reading.equal(t.reading) }
+func (s sighting) later(t sighting) bool {
+	return s.expires.IsZero() || !t.expires.IsZero() && s.expires.After(t.expires)
+}
+
+func (s sighting) outlives(t sighting) bool {
+	return !t.expires.IsZero() && (s.expires.IsZero() || s.expires.After(t.expires))
+}
+
+// look asks every master for the key's value and lifetime.
+func (l *Locker) look(r ReleaseRequest) *ballot[sighting] {
+	return hold(l, question[sighting]{
+		kind:    KindRead,
+		db:      r.DB,
+		frames:  appendCommand(appendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key),
+		replies: 2,
+		parse: func(replies [][]byte) (sighting, error) {
+			v, err := parseReading(replies[0])
+			left, ok := parseInteger(replies[1])
+			s := sighting{reading: v}
+			if left >= 0 {
+				s.expires = time.Now().Add(time.Duration(left) * time.Millisecond)
+			}
+			return s, cmp.Or(err, readAs(replies[1], ok))
+		},
+		vote: func(s sighting) Vote { return voteOf(s.present()) },
+		decide: func(answers []answer[sighting], _ time.Duration) Verdict {
+			_, t := plurality(answers, sighting.present, sighting.equal)
+			return t.agreement()
+		},
+	})
+}
+
+// releaseValue deletes a lock by value on every master; those that are away
+// are told when they are back.
+func (l *Locker) releaseValue(db int, key, value []byte, expires time.Time) Outcome {
+	owing := func(int) *debt {
+		return &debt{script: releaseScript, key: key, value: value, expires: expires}
+	}
+	return hold(l, question[bool]{
+		kind:    KindRelease,
+		db:      db,
+		frames:  releaseScript.append(nil, [][]byte{key}, value, []byte("-1")),
+		replies: 1,
+		debt:    owing,
+		parse:   parseDone,
+		vote:    voteOf,
+		decide: func(answers []answer[bool], _ time.Duration) Verdict {
+			return count(answers, isGranted).release()
+		},
+	}).outcome()
+}
+
+// releaseCollection deletes a key that is no string. Its value is its whole
+// content, so each master deletes it where it still is as that master showed
+// it; a master that did not show it is not asked.
+func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
+	looked := hold(l, question[[]byte]{
+		kind:    KindRead,
+		db:      r.DB,
+		frames:  appendCommand(nil, []byte("DUMP"), r.Key),
+		replies: 1,
+		parse: func(replies [][]byte) ([]byte, error) {
+			v, err := parseReading(replies[0])
+			return v.value, cmp.Or(err, readAs(replies[0], v.err == ""))
+		},
+		vote: func(dump []byte) Vote { return voteOf(dump != nil) },
+		decide: func(answers []answer[[]byte], _ time.Duration) Verdict {
+			_, t := plurality(answers, holdsContent, sameState)
+			return t.agreement()
+		},
+		// A master that shows its copy after the verdict deletes it then.
+		late: func(b *ballot[[]byte], i int, a answer[[]byte], verdict Verdict) {
+			content, _ := plurality(b.answers, holdsContent, sameState)
+			if verdict != Lost && content != nil && a.state == answered && sameState(a.value, content) {
+				d := &debt{exact: deleteScript.append(nil, [][]byte{r.Key}, a.value)}
+				l.masters[i].stream(r.DB).deliver(d, time.Now(), false)
+			}
+		},
+	})
+	content, t := plurality(looked.answers, holdsContent, sameState)
+	if looked.verdict == Lost || t.granted == 0 {
+		return looked.outcome()
+	}
+	return hold(l, question[bool]{
+		kind: KindRelease,
+		db:   r.DB,
+		each: func(i int) []byte {
+			a := looked.answers[i]
+			switch {
+			case a.state != answered:
+				return nil
+			case !sameState(a.value, content):
+				a.value = nil // equals nothing, so it refuses
+			}
+			return deleteScript.append(nil, [][]byte{r.Key}, a.value)
+		},
+		replies: 1,
+		parse:   parseDone,
+		vote:    voteOf,
+		decide: func(answers []answer[bool], _ time.Duration) Verdict {
+			return count(answers, isGranted).release()
+		},
+	}).outcome()
+}
+
+func holdsContent(dump []byte) bool { return dump != nil }

@@ -1,0 +1,84 @@
+package redlock
+
+import "net"
+
+// replyReader collects whole replies from a connection into one buffer.
+type replyReader struct {
+	conn    net.Conn
+	buf     []byte // read and not done with
+	start   int    // of what is not done with
+	pos     int    // how far the scanner has looked
+	scanner Scanner
+	ends    []int
+}
+
+// wait returns once a byte of the next reply is there. False with no error
+// means there is none yet.
+func (r *replyReader) wait() (bool, error) {
+	if r.start < len(r.buf) {
+		return true, nil
+	}
+	if cap(r.buf) > maxIdleBuffer {
+		r.buf = make([]byte, 0, 16<<10)
+	}
+	r.buf, r.start, r.pos = r.buf[:0], 0, 0
+	err := r.fill()
+	return err == nil && len(r.buf) > 0, err
+}
+
+// replies appends the next n whole top-level replies to dst. They are slices
+// of the reader's buffer, valid until done.
+func (r *replyReader) replies(dst [][]byte, n int) ([][]byte, error) {
+	r.ends = r.ends[:0]
+	r.pos = r.start
+	for len(r.ends) < n {
+		if r.pos == len(r.buf) {
+			if err := r.fill(); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		used, done, err := r.scanner.Scan(r.buf[r.pos:])
+		if err != nil {
+			return nil, err
+		}
+		r.pos += used
+		if done {
+			r.ends = append(r.ends, r.pos)
+		}
+	}
+	from := r.start
+	for _, end := range r.ends {
+		dst = append(dst, r.buf[from:end:end])
+		from = end
+	}
+	return dst, nil
+}
+
+// done gives up the replies last returned.
+func (r *replyReader) done() { r.start = r.pos }
+
+// fill reads once, moving or growing the buffer when it is full.
+func (r *replyReader) fill() error {
+	if len(r.buf) == cap(r.buf) {
+		kept := r.buf[r.start:]
+		if r.start > cap(r.buf)/2 {
+			r.buf = r.buf[:copy(r.buf, kept)]
+		} else {
+			grown := make([]byte, len(kept), 2*cap(r.buf))
+			copy(grown, kept)
+			r.buf = grown
+		}
+		for i := range r.ends {
+			r.ends[i] -= r.start
+		}
+		r.pos -= r.start
+		r.start = 0
+	}
+	n, err := r.conn.Read(r.buf[len(r.buf):cap(r.buf)])
+	r.buf = r.buf[:len(r.buf)+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}

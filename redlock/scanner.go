@@ -1,0 +1,306 @@
+package redlock
+
+import (
+	"bytes"
+	"errors"
+)
+
+const (
+	// maxNesting is how deep a reply may nest. Redis itself stays below 10;
+	// Lua tables, its deepest source, are cut off by Redis near 100.
+	maxNesting = 128
+	// maxLine bounds a simple line. It is that generous because a script's
+	// error_reply is one line as long as any Lua string.
+	maxLine = 512 << 20
+	// maxDigits keeps every length, twice a length (maps), and a length plus
+	// its line end inside an int64.
+	maxDigits = 18
+)
+
+var (
+	errReplyType      = errors.New("malformed reply: unknown type byte")
+	errReplyLength    = errors.New("malformed reply: bad length")
+	errReplyLine      = errors.New("malformed reply: line too long")
+	errReplyBulkEnd   = errors.New("malformed reply: bulk without line end")
+	errReplyNesting   = errors.New("malformed reply: nested too deep")
+	errReplyAggregate = errors.New("malformed reply: not one whole aggregate")
+)
+
+// A Scanner finds where the top-level RESP2 and RESP3 values of a byte stream
+// end, without collecting them: its memory does not grow with the input, and
+// the input may be cut anywhere. It checks framing only. What a simple line
+// says (a number, a boolean) is for whoever reads the value. The zero Scanner
+// stands at the beginning of a value. It is not safe for concurrent use.
+type Scanner struct {
+	err    error
+	open   []openAggregate // from the outermost in; capacity is kept from value to value
+	left   int64           // scanBulk: payload bytes to skip; scanLine: bytes the line may still have
+	length int64           // scanLength: the number so far
+	state  scanState
+	kind   byte
+	of     byte // type byte of the value or header being read
+	digits uint8
+	minus  bool
+	lastCR bool // scanLine: the byte before was \r
+	begun  bool // bytes of the current top-level value were seen
+}
+
+type openAggregate struct {
+	left   int64 // elements still to come
+	counts bool  // its end is an element of what is around it
+}
+
+type scanState uint8
+
+const (
+	scanType scanState = iota
+	scanLine
+	scanLength
+	scanLengthLF
+	scanBulk
+	scanBulkCR
+	scanBulkLF
+)
+
+// Kind is the type byte of the current or, until the next byte is scanned, the
+// just ended top-level value, after any attribute; 0 before it came.
+func (s *Scanner) Kind() byte { return s.kind }
+
+// Scan looks at p, the next bytes of the stream. It returns how many of them
+// belong to the current top-level value and whether that value ends there;
+// n < len(p) only if done. An attribute (|) belongs to the value after it, and
+// a push (>) inside an aggregate is not one of its elements. An error means the
+// stream is out of step for good, and every later call returns it again.
+func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
+	if s.err != nil {
+		return 0, false, s.err
+	}
+	if len(p) > 0 && !s.begun {
+		s.begun, s.kind = true, 0
+	}
+	for n < len(p) {
+		ended := false // the innermost value ends with the byte before p[n]
+		switch s.state {
+		case scanType:
+			err = s.startValue(p[n])
+			n++
+		case scanLine:
+			var m int
+			m, ended, err = s.skipLine(p[n:])
+			n += m
+		case scanLength:
+			err = s.lengthByte(p[n])
+			n++
+		case scanLengthLF:
+			if p[n] != '\n' {
+				err = errReplyLength
+				break
+			}
+			ended, err = s.endLength()
+			n++
+		case scanBulk:
+			m := min(s.left, int64(len(p)-n))
+			n += int(m)
+			if s.left -= m; s.left == 0 {
+				s.state = scanBulkCR
+			}
+		case scanBulkCR:
+			if p[n] != '\r' {
+				err = errReplyBulkEnd
+			}
+			s.state = scanBulkLF
+			n++
+		case scanBulkLF:
+			if p[n] != '\n' {
+				err = errReplyBulkEnd
+			}
+			ended = true
+			n++
+		}
+		if err != nil {
+			s.err = err
+			return n, false, err
+		}
+		if ended {
+			s.state = scanType
+			if s.endValue(s.of != '>' && s.of != '|') {
+				s.begun = false
+				return n, true, nil
+			}
+		}
+	}
+	return n, false, nil
+}
+
+func (s *Scanner) startValue(of byte) error {
+	s.of = of
+	if len(s.open) == 0 && of != '|' {
+		s.kind = of
+	}
+	switch of {
+	case '+', '-', ':', '_', '#', ',', '(':
+		s.state, s.left, s.lastCR = scanLine, maxLine, false
+	case '$', '=', '!', '*', '~', '%', '>', '|':
+		s.state, s.length, s.digits, s.minus = scanLength, 0, 0, false
+	default:
+		return errReplyType
+	}
+	return nil
+}
+
+func (s *Scanner) skipLine(p []byte) (n int, ended bool, err error) {
+	for n < len(p) {
+		i := bytes.IndexByte(p[n:], '\n')
+		if i < 0 {
+			s.lastCR = p[len(p)-1] == '\r'
+			i = len(p) - n - 1
+		} else {
+			ended = i > 0 && p[n+i-1] == '\r' || i == 0 && s.lastCR
+			s.lastCR = false
+		}
+		n += i + 1
+		if s.left -= int64(i + 1); s.left < 0 {
+			return n, false, errReplyLine
+		}
+		if ended {
+			return n, true, nil
+		}
+	}
+	return n, false, nil
+}
+
+func (s *Scanner) lengthByte(b byte) error {
+	switch {
+	case b >= '0' && b <= '9' && s.digits < maxDigits:
+		s.length = s.length*10 + int64(b-'0')
+		s.digits++
+	case b == '-' && s.digits == 0 && !s.minus:
+		s.minus = true
+	case b == '\r' && s.digits > 0:
+		s.state = scanLengthLF
+	default:
+		return errReplyLength
+	}
+	return nil
+}
+
+// endLength acts on a whole length: ended means that the value has no more
+// bytes. Only RESP2's two null forms have a negative length.
+func (s *Scanner) endLength() (ended bool, err error) {
+	if s.minus {
+		if s.length != 1 || s.of != '$' && s.of != '*' {
+			return false, errReplyLength
+		}
+		return true, nil
+	}
+	switch s.of {
+	case '$', '=', '!':
+		s.left, s.state = s.length, scanBulk
+		if s.left == 0 {
+			s.state = scanBulkCR
+		}
+		return false, nil
+	case '%', '|':
+		s.length *= 2
+	}
+	if s.length == 0 {
+		return true, nil
+	}
+	if len(s.open) == maxNesting {
+		return false, errReplyNesting
+	}
+	s.open = append(s.open, openAggregate{left: s.length, counts: s.of != '>' && s.of != '|'})
+	s.state = scanType
+	return false, nil
+}
+
+// endValue closes a value and every aggregate of which it was the last
+// element. It reports whether the top-level value ended: an attribute never
+// ends one, while a push does when nothing is around it.
+func (s *Scanner) endValue(counts bool) bool {
+	for len(s.open) > 0 {
+		if !counts {
+			return false
+		}
+		top := &s.open[len(s.open)-1]
+		if top.left--; top.left > 0 {
+			return false
+		}
+		counts = top.counts
+		s.open = s.open[:len(s.open)-1]
+	}
+	return s.kind != 0
+}
+
+// elements splits one whole aggregate (array, set, push, or map with its keys
+// and values flat) into its elements, which stay slices of raw and keep their
+// attributes. Pushes inside are left out. A null array gives nil.
+func elements(raw []byte) ([][]byte, error) {
+	of, count, rest, err := aggregateHeader(raw)
+	for err == nil && of == '|' {
+		if _, rest, err = takeElements(rest, count); err == nil {
+			of, count, rest, err = aggregateHeader(rest)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var list [][]byte
+	if count >= 0 {
+		list, rest, err = takeElements(rest, count)
+	}
+	if err == nil && len(rest) > 0 {
+		err = errReplyAggregate
+	}
+	if err != nil {
+		return nil, err
+	}
+	return list, nil
+}
+
+// aggregateHeader reads an aggregate's first line; count is -1 for a null array.
+func aggregateHeader(raw []byte) (of byte, count int64, rest []byte, err error) {
+	if len(raw) == 0 || bytes.IndexByte([]byte("*~%>|"), raw[0]) < 0 {
+		return 0, 0, nil, errReplyAggregate
+	}
+	var s Scanner
+	_ = s.startValue(raw[0])
+	for i, b := range raw[1:] {
+		if s.state == scanLengthLF {
+			if b != '\n' {
+				return 0, 0, nil, errReplyLength
+			}
+			if _, err := s.endLength(); err != nil {
+				return 0, 0, nil, err
+			}
+			if s.minus {
+				s.length = -1
+			}
+			return s.of, s.length, raw[i+2:], nil
+		}
+		if err := s.lengthByte(b); err != nil {
+			return 0, 0, nil, err
+		}
+	}
+	return 0, 0, nil, errReplyAggregate
+}
+
+func takeElements(raw []byte, count int64) (list [][]byte, rest []byte, err error) {
+	const shortest = 3 // bytes in the shortest element there is
+	list = make([][]byte, 0, min(count, int64(len(raw)/shortest)))
+	var s Scanner
+	for int64(len(list)) < count {
+		n, done, err := s.Scan(raw)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !done {
+			return nil, nil, errReplyAggregate
+		}
+		if s.Kind() != '>' {
+			list = append(list, raw[:n:n])
+		}
+		raw = raw[n:]
+	}
+	return list, raw, nil
+}

@@ -1,0 +1,283 @@
+package redlock
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// replyValues are whole top-level values, each with the kind it is to be seen as.
+var replyValues = []struct {
+	raw  string
+	kind byte
+}{
+	{"+OK\r\n", '+'},
+	{"+\r\n", '+'},
+	{"+a\rb\nc\n\r\r\n", '+'}, // only \r\n ends a line
+	{"-ERR no\r\n", '-'},
+	{":1\r\n", ':'},
+	{":-9223372036854775808\r\n", ':'},
+	{"$0\r\n\r\n", '$'},
+	{"$5\r\nhello\r\n", '$'},
+	{"$4\r\n\r\n\r\n\r\n", '$'},
+	{"$-1\r\n", '$'},
+	{"*-1\r\n", '*'},
+	{"*0\r\n", '*'},
+	{"*3\r\n:1\r\n$1\r\na\r\n*-1\r\n", '*'},
+	{"*2\r\n*2\r\n*0\r\n+a\r\n*1\r\n*1\r\n$-1\r\n", '*'},
+	{"_\r\n", '_'},
+	{"#t\r\n", '#'},
+	{",3.25e-7\r\n", ','},
+	{",inf\r\n", ','},
+	{"(3492890328409238509324850943850943825024385\r\n", '('},
+	{"!21\r\nSYNTAX invalid syntax\r\n", '!'},
+	{"=15\r\ntxt:Some string\r\n", '='},
+	{"%0\r\n", '%'},
+	{"%2\r\n+a\r\n:1\r\n+b\r\n%1\r\n+c\r\n_\r\n", '%'},
+	{"~2\r\n#t\r\n~1\r\n:5\r\n", '~'},
+	{">3\r\n+message\r\n+channel\r\n$2\r\nhi\r\n", '>'},
+	{">0\r\n", '>'},
+	// An attribute belongs to the value after it, at any depth.
+	{"|1\r\n+key\r\n%1\r\n+a\r\n,0.1\r\n*2\r\n:1\r\n:2\r\n", '*'},
+	{"|0\r\n:1\r\n", ':'},
+	{"|1\r\n+a\r\n+b\r\n|1\r\n+c\r\n+d\r\n$1\r\nx\r\n", '$'},
+	{"*2\r\n:1\r\n|1\r\n+ttl\r\n:3600\r\n:2\r\n", '*'},
+	{"*1\r\n|1\r\n|1\r\n+a\r\n+b\r\n+k\r\n+v\r\n:2\r\n", '*'},
+	{"|1\r\n+a\r\n+b\r\n>1\r\n+x\r\n", '>'},
+	// A push inside an aggregate is none of its elements.
+	{"*2\r\n>2\r\n+invalidate\r\n*1\r\n$1\r\nk\r\n+OK\r\n:1\r\n", '*'},
+	{"*1\r\n>0\r\n>1\r\n>1\r\n+a\r\n+b\r\n+OK\r\n", '*'},
+	{"%1\r\n+a\r\n>1\r\n+p\r\n*1\r\n>1\r\n+p\r\n+b\r\n", '%'},
+	{strings.Repeat("*1\r\n", maxNesting) + ":1\r\n", '*'},
+}
+
+var malformedReplies = []struct {
+	raw  string
+	want error
+}{
+	{"x", errReplyType},
+	{"\r\n", errReplyType},
+	{"*1\r\n\x00", errReplyType},
+	{"$?\r\n", errReplyLength},
+	{"*?\r\n", errReplyLength},
+	{"$\r\n", errReplyLength},
+	{"$-\r\n", errReplyLength},
+	{"$-2\r\n", errReplyLength},
+	{"*-2\r\n", errReplyLength},
+	{"%-1\r\n", errReplyLength},
+	{"~-1\r\n", errReplyLength},
+	{"!-1\r\n", errReplyLength},
+	{">-1\r\n", errReplyLength},
+	{"$--1\r\n", errReplyLength},
+	{"$1-\r\n", errReplyLength},
+	{"$+1\r\n", errReplyLength},
+	{"$ 1\r\n", errReplyLength},
+	{"$1\n", errReplyLength},
+	{"$1\rx", errReplyLength},
+	{"$9223372036854775807\r\n", errReplyLength},
+	{"*18446744073709551617\r\n", errReplyLength},
+	{"%9999999999999999999\r\n", errReplyLength},
+	{"$1\r\nabc", errReplyBulkEnd},
+	{"$1\r\na\rb", errReplyBulkEnd},
+	{strings.Repeat("*1\r\n", maxNesting+1), errReplyNesting},
+	{strings.Repeat("|1\r\n", maxNesting+1), errReplyNesting},
+}
+
+func TestScannerEndsEachValueHoweverItIsCut(t *testing.T) {
+	for _, v := range replyValues {
+		// What follows must not be touched, whatever it is.
+		stream := v.raw + "\x00rest"
+		for cut := range len(v.raw) + 1 {
+			var s Scanner
+			n, done, err := s.Scan([]byte(stream[:cut]))
+			if err != nil || n != cut || done != (cut == len(v.raw)) {
+				t.Fatalf("%q cut at %d: first part: n=%d done=%v err=%v", v.raw, cut, n, done, err)
+			}
+			if !done {
+				n, done, err = s.Scan([]byte(stream[cut:]))
+				if err != nil || n != len(v.raw)-cut || !done {
+					t.Fatalf("%q cut at %d: second part: n=%d done=%v err=%v", v.raw, cut, n, done, err)
+				}
+			}
+			if s.Kind() != v.kind {
+				t.Fatalf("%q cut at %d: kind %q, want %q", v.raw, cut, s.Kind(), v.kind)
+			}
+		}
+	}
+}
+
+func TestScannerTakesValueAfterValue(t *testing.T) {
+	var stream []byte
+	var ends []int
+	var kinds []byte
+	for _, v := range replyValues {
+		stream = append(stream, v.raw...)
+		ends = append(ends, len(stream))
+		kinds = append(kinds, v.kind)
+	}
+	for _, size := range []int{1, 2, 3, 7, 64, len(stream)} {
+		gotEnds, gotKinds, err := scanIn(stream, size)
+		if err != nil || !slices.Equal(gotEnds, ends) || !bytes.Equal(gotKinds, kinds) {
+			t.Errorf("in pieces of %d: ends %v kinds %q err %v\nwant %v %q", size, gotEnds, gotKinds, err, ends, kinds)
+		}
+	}
+}
+
+func TestScannerRefusesMalformedForGood(t *testing.T) {
+	for _, m := range malformedReplies {
+		for size := 1; size <= len(m.raw); size++ {
+			if ends, _, err := scanIn([]byte(m.raw), size); !errors.Is(err, m.want) || len(ends) > 0 {
+				t.Fatalf("%q in pieces of %d: ends %v, error %v, want %v", m.raw, size, ends, err, m.want)
+			}
+		}
+		var s Scanner
+		_, _, first := s.Scan([]byte(m.raw))
+		if n, done, err := s.Scan([]byte("+OK\r\n")); n != 0 || done || err != first {
+			t.Errorf("%q: scanned on after the error: n=%d done=%v err=%v", m.raw, n, done, err)
+		}
+	}
+}
+
+func TestScannerKindIsKnownFromTheFirstByte(t *testing.T) {
+	var s Scanner
+	for _, step := range []struct {
+		bytes string
+		kind  byte
+	}{
+		{"", 0}, {"|1\r\n+a\r\n", 0}, {"+b\r\n", 0}, {"*", '*'}, {"1\r\n$1\r\nx\r\n", '*'}, {"", '*'}, {"|", 0}, {"0\r\n:", ':'},
+	} {
+		if _, _, err := s.Scan([]byte(step.bytes)); err != nil || s.Kind() != step.kind {
+			t.Errorf("after %q: kind %q, want %q (error %v)", step.bytes, s.Kind(), step.kind, err)
+		}
+	}
+}
+
+func TestScannerBoundsALine(t *testing.T) {
+	var s Scanner
+	piece := bytes.Repeat([]byte("x"), 1<<20)
+	if _, _, err := s.Scan([]byte("+")); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	sent := 0
+	for err == nil && sent < maxLine+2*len(piece) {
+		_, _, err = s.Scan(piece)
+		sent += len(piece)
+	}
+	if !errors.Is(err, errReplyLine) || sent < maxLine {
+		t.Errorf("after %d bytes: %v, want %v", sent, err, errReplyLine)
+	}
+}
+
+func TestScannerDoesNotAllocate(t *testing.T) {
+	stream := []byte("+OK\r\n$5\r\nhello\r\n*2\r\n*1\r\n:1\r\n$-1\r\n%1\r\n+a\r\n,1.5\r\n")
+	var s Scanner
+	if n := testing.AllocsPerRun(100, func() {
+		for p := stream; len(p) > 0; {
+			n, _, _ := s.Scan(p)
+			p = p[n:]
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestElements(t *testing.T) {
+	for _, c := range []struct {
+		raw  string
+		want []string // nil: null array
+	}{
+		{"*0\r\n", []string{}},
+		{"*-1\r\n", nil},
+		{"*3\r\n:1\r\n$1\r\na\r\n*1\r\n+x\r\n", []string{":1\r\n", "$1\r\na\r\n", "*1\r\n+x\r\n"}},
+		{"~1\r\n_\r\n", []string{"_\r\n"}},
+		{">2\r\n+a\r\n+b\r\n", []string{"+a\r\n", "+b\r\n"}},
+		{"%1\r\n+a\r\n:1\r\n", []string{"+a\r\n", ":1\r\n"}},
+		{"*2\r\n>1\r\n+p\r\n+a\r\n>0\r\n+b\r\n", []string{"+a\r\n", "+b\r\n"}},
+		{"|1\r\n+k\r\n+v\r\n|0\r\n*1\r\n:1\r\n", []string{":1\r\n"}},
+		{"*2\r\n|1\r\n+k\r\n+v\r\n:1\r\n:2\r\n", []string{"|1\r\n+k\r\n+v\r\n:1\r\n", ":2\r\n"}},
+	} {
+		got, err := elements([]byte(c.raw))
+		if err != nil || (got == nil) != (c.want == nil) || !slices.EqualFunc(got, c.want, func(g []byte, w string) bool { return string(g) == w }) {
+			t.Errorf("%q: %q %v, want %q", c.raw, got, err, c.want)
+		}
+	}
+	for _, raw := range []string{"", "*", "*1", "*1\r\n", "*1\r\n:1\r", "*1\r\n:1\r\n:2\r\n", "*0\r\n:1\r\n", "*-1\r\n:1\r\n", ":1\r\n", "$-1\r\n",
+		"|1\r\n+k\r\n", "|0\r\n", "|0\r\n:1\r\n", "*x\r\n", "*1\rx", "*-2\r\n", "*1\r\n?\r\n", "*999999999999999999\r\n:1\r\n"} {
+		if got, err := elements([]byte(raw)); err == nil {
+			t.Errorf("%q: %q without error", raw, got)
+		}
+	}
+}
+
+// scanIn scans stream in pieces of the given size and tells where values ended.
+func scanIn(stream []byte, size int) (ends []int, kinds []byte, err error) {
+	var s Scanner
+	at := 0
+	for piece := range slices.Chunk(stream, size) {
+		for len(piece) > 0 {
+			n, done, err := s.Scan(piece)
+			at += n
+			piece = piece[n:]
+			if err != nil {
+				return ends, kinds, err
+			}
+			if done {
+				ends = append(ends, at)
+				kinds = append(kinds, s.Kind())
+			} else if len(piece) > 0 {
+				return ends, kinds, fmt.Errorf("stopped %d bytes short inside a value", len(piece))
+			}
+		}
+	}
+	return ends, kinds, nil
+}
+
+func FuzzScanner(f *testing.F) {
+	for _, v := range replyValues {
+		f.Add([]byte(v.raw), uint8(3))
+	}
+	for _, m := range malformedReplies {
+		f.Add([]byte("+OK\r\n"+m.raw), uint8(2))
+	}
+	f.Fuzz(func(t *testing.T, stream []byte, size uint8) {
+		ends, kinds, err := scanIn(stream, max(1, len(stream)))
+		gotEnds, gotKinds, gotErr := scanIn(stream, int(size)+1)
+		if !slices.Equal(ends, gotEnds) || !bytes.Equal(kinds, gotKinds) || err != gotErr {
+			t.Errorf("whole: %v %q %v\npieces: %v %q %v", ends, kinds, err, gotEnds, gotKinds, gotErr)
+		}
+		from := 0
+		for i, end := range ends {
+			if strings.IndexByte("*~%>", kinds[i]) >= 0 {
+				if _, err := elements(stream[from:end]); err != nil {
+					t.Errorf("elements of %q: %v", stream[from:end], err)
+				}
+			}
+			from = end
+		}
+	})
+}
+
+func BenchmarkScanner(b *testing.B) {
+	for _, bench := range []struct{ name, raw string }{
+		{"status", "+OK\r\n"},
+		{"bulk", "$5\r\nhello\r\n"},
+		{"array", "*3\r\n$3\r\nfoo\r\n:12345\r\n$3\r\nbar\r\n"},
+		{"megabyte", "$1048576\r\n" + strings.Repeat("x", 1<<20) + "\r\n"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			raw := []byte(bench.raw)
+			var s Scanner
+			b.ReportAllocs()
+			b.SetBytes(int64(len(raw)))
+			for b.Loop() {
+				if _, done, err := s.Scan(raw); !done || err != nil {
+					b.Fatal(done, err)
+				}
+			}
+		})
+	}
+}

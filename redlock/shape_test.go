@@ -1,0 +1,115 @@
+package redlock
+
+import (
+	"bytes"
+	"testing"
+)
+
+func TestSameShape(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		want bool
+	}{
+		{"+OK\r\n", "+OK\r\n", true},
+		{"+OK\r\n", "+NO\r\n", false},
+		{"+OK\r\n", "$2\r\nOK\r\n", false},
+		{"$1\r\na\r\n", "$1\r\na\r\n", true},
+		{"$1\r\na\r\n", "$1\r\nb\r\n", false},
+		{"$0\r\n\r\n", "$-1\r\n", false},
+		{"$-1\r\n", "$-1\r\n", true},
+		{"$-1\r\n", "*-1\r\n", true},
+		{"_\r\n", "$-1\r\n", true},
+		{"_\r\n", ":0\r\n", false},
+		{"*0\r\n", "*-1\r\n", false},
+		{":0\r\n", ":0\r\n", true},
+		{":0\r\n", ":1\r\n", false},
+		{":1\r\n", ":2\r\n", false},
+		{":2\r\n", ":30000\r\n", true},
+		{":-1\r\n", ":-1\r\n", true},
+		{":-1\r\n", ":-2\r\n", false},
+		{":-5\r\n", ":5\r\n", false},
+		{"-ERR no\r\n", "-ERR other\r\n", true},
+		{"-ERR no\r\n", "-WRONGTYPE no\r\n", false},
+		{"-ERR\r\n", "-ERR x\r\n", true},
+		{"-ERR no\r\n", "!6\r\nERR no\r\n", true},
+		{"!6\r\nERR no\r\n", "!7\r\nBAD one\r\n", false},
+		{"-ERR no\r\n", "+ERR no\r\n", false},
+		{"-ERR no\r\n", "_\r\n", false},
+		{"*2\r\n:1\r\n:5\r\n", "*2\r\n:1\r\n:6\r\n", true},
+		{"*2\r\n:1\r\n:5\r\n", "*2\r\n:0\r\n:5\r\n", false},
+		{"*2\r\n:1\r\n:5\r\n", "*1\r\n:1\r\n", false},
+		{"*2\r\n$1\r\na\r\n:5\r\n", "*2\r\n$1\r\na\r\n:6\r\n", true},
+		{"*1\r\n*1\r\n$-1\r\n", "*1\r\n*1\r\n*-1\r\n", true},
+		{"*1\r\n-ERR a\r\n", "*1\r\n-ERR b\r\n", true},
+		{"*2\r\n+a\r\n+b\r\n", "*2\r\n+b\r\n+a\r\n", false},
+		{"~2\r\n+a\r\n+b\r\n", "~2\r\n+b\r\n+a\r\n", true},
+		{"~2\r\n+a\r\n+b\r\n", "~2\r\n+b\r\n+c\r\n", false},
+		{"~1\r\n+a\r\n", "*1\r\n+a\r\n", false},
+		{"%2\r\n+a\r\n:1\r\n+b\r\n:9\r\n", "%2\r\n+b\r\n:8\r\n+a\r\n:1\r\n", true},
+		{"%2\r\n+a\r\n:1\r\n+b\r\n:9\r\n", "%2\r\n+b\r\n:1\r\n+a\r\n:9\r\n", false},
+		{",1.5\r\n", ",1.5\r\n", true},
+		{",1.5\r\n", ",2.5\r\n", false},
+		{"#t\r\n", "#t\r\n", true},
+		{"#t\r\n", "#f\r\n", false},
+		{"(123\r\n", "(123\r\n", true},
+		{"(123\r\n", "(124\r\n", false},
+		{"=5\r\ntxt:a\r\n", "=5\r\ntxt:a\r\n", true},
+		{"=5\r\ntxt:a\r\n", "=5\r\ntxt:b\r\n", false},
+		{"|1\r\n+k\r\n+v\r\n:1\r\n", ":1\r\n", true},
+		{"|1\r\n+k\r\n+v\r\n:1\r\n", "|1\r\n+k\r\n+w\r\n:1\r\n", true},
+		{"|1\r\n+k\r\n+v\r\n:1\r\n", ":0\r\n", false},
+		{"", "", true},
+		{"", ":1\r\n", false},
+	} {
+		if got := sameShape([]byte(row.a), []byte(row.b)); got != row.want {
+			t.Errorf("%q and %q: %v", row.a, row.b, got)
+		}
+		if got := sameShape([]byte(row.b), []byte(row.a)); got != row.want {
+			t.Errorf("%q and %q: %v", row.b, row.a, got)
+		}
+	}
+}
+
+func TestFailedReply(t *testing.T) {
+	for reply, want := range map[string]struct{ failed, inside bool }{
+		"-LOADING Redis is loading the dataset in memory\r\n":              {true, false},
+		"-BUSY Redis is busy running a script.\r\n":                        {true, false},
+		"-NOAUTH Authentication required.\r\n":                             {true, false},
+		"-EXECABORT Transaction discarded because of previous errors.\r\n": {true, false},
+		"-READONLY You can't write against a read only replica.\r\n":       {true, true},
+		"-MASTERDOWN Link with MASTER is down\r\n":                         {true, true},
+		"-MISCONF Redis is configured to save RDB snapshots\r\n":           {true, true},
+		"-OOM command not allowed when used memory > 'maxmemory'.\r\n":     {true, true},
+		"-NOPERM this user has no permissions\r\n":                         {true, true},
+		"!7\r\nOOM now\r\n": {true, true},
+		"-ERR OOM\r\n":      {},
+		"-OOMPH\r\n":        {},
+		"-ERROR\r\n":        {},
+		"-NOT LOCKED\r\n":   {},
+		"-NOSCRIPT No matching script. Please use EVAL.\r\n":                     {},
+		"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n": {},
+		"+OOM\r\n":           {},
+		"$3\r\nOOM\r\n":      {},
+		"*1\r\n-OOM now\r\n": {},
+		"$-1\r\n":            {},
+		"":                   {},
+	} {
+		if failedReply([]byte(reply)) != want.failed || failedInside([]byte(reply)) != want.inside {
+			t.Errorf("%q: %v, inside EXEC %v", reply, failedReply([]byte(reply)), failedInside([]byte(reply)))
+		}
+	}
+}
+
+func FuzzShape(f *testing.F) {
+	f.Add([]byte("*2\r\n:1\r\n%1\r\n+a\r\n~1\r\n$1\r\nb\r\n"), []byte("|1\r\n+k\r\n+v\r\n>1\r\n_\r\n"))
+	f.Add([]byte("!6\r\nERR no\r\n"), []byte("-"))
+	f.Fuzz(func(t *testing.T, a, b []byte) {
+		failedReply(a)
+		if sameShape(a, b) != sameShape(b, a) {
+			t.Error("not symmetric")
+		}
+		if !sameShape(a, bytes.Clone(a)) {
+			t.Error("a reply differs from itself")
+		}
+	})
+}

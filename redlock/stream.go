@@ -1,0 +1,301 @@
+package redlock
+
+import (
+	"errors"
+	"net"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A stream is the one ordered connection to a master for one database: one
+// writer that coalesces what is queued into one write, one reader that matches
+// replies in order. Order is its point: an undo or a release can never
+// overtake the acquire it follows, as it could on pooled connections. Order
+// also holds across a reconnect: see connect.go.
+type stream struct {
+	master *master
+	db     int
+
+	mu        sync.Mutex
+	state     streamState
+	conn      net.Conn
+	out       []byte // encoded, not yet taken by the writer
+	calls     []call // accepted and unanswered, oldest first; those before head are done
+	head      int
+	unwritten int             // how many of the last calls are still in out
+	owed      map[string]int  // unanswered calls that may create, by key
+	debts     []*debt         // for the next connection
+	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
+	identity                  // of the connection, for its successor
+
+	wake chan struct{} // to the writer: out is not empty, or the stream closes
+}
+
+type streamState uint8
+
+const (
+	dialling streamState = iota // calls are accepted and wait for the connection
+	up
+	down // between redials: calls are refused, debts kept
+	closed
+)
+
+// A call is one question on a stream: frames that make a known number of
+// top-level replies.
+type call struct {
+	replies int
+	owing   *owing // set if it may create a lock
+	load    []loadable
+	// done is called exactly once, by the stream's reader (or by the goroutine
+	// that ends a connection), with the replies, which are valid during the
+	// call only, or with an error. It must not block.
+	done func(replies [][]byte, err error)
+	// debt is what stays owed to the master if the connection breaks before
+	// the answer; nil if nothing does.
+	debt *debt
+
+	skip int // replies before the question's own: SCRIPT LOAD
+	sent time.Time
+}
+
+// owing marks the keys under which a question may create a lock on a master.
+// Until it is settled, no other such question on those keys goes there, so
+// that an undo which waits for the answer cannot meet a later lock.
+type owing struct {
+	stream  *stream
+	keys    [][]byte
+	settled bool
+}
+
+func (o *owing) settle() {
+	o.stream.mu.Lock()
+	defer o.stream.mu.Unlock()
+	if o.settled {
+		return
+	}
+	o.settled = true
+	for _, k := range o.keys {
+		if o.stream.owed[string(k)]--; o.stream.owed[string(k)] == 0 {
+			delete(o.stream.owed, string(k))
+		}
+	}
+}
+
+// loadable is a script text that must be known to the master before the call.
+type loadable struct {
+	sha  string
+	text []byte
+}
+
+// A call that ends with errLost may or may not have been executed; one that
+// ends with errUnsent was certainly not.
+var (
+	errLost   = errors.New("connection lost before the answer")
+	errUnsent = errors.New("connection lost before the question was sent")
+)
+
+// maxCalls bounds what may wait unanswered on one stream.
+const maxCalls = 1 << 16
+
+// send queues a call. False means the master cannot be asked now: it is away,
+// or, for a call that may create a lock, it is suspended, still owes an answer
+// on that key, or has no room for the undo this may need.
+func (s *stream) send(c call, frames []byte, now time.Time) bool {
+	s.mu.Lock()
+	if s.state >= down || len(s.calls)-s.head >= maxCalls {
+		s.mu.Unlock()
+		return false
+	}
+	if c.owing != nil {
+		if !s.mayCreate(c.owing.keys, now) {
+			c.owing.settled = true
+			s.mu.Unlock()
+			return false
+		}
+		for _, k := range c.owing.keys {
+			s.owed[string(k)]++
+		}
+	}
+	for _, script := range c.load {
+		if !s.loaded[script.sha] {
+			s.out = appendCommand(s.out, []byte("SCRIPT"), []byte("LOAD"), script.text)
+			s.loaded[script.sha] = true
+			c.skip++
+		}
+	}
+	c.sent = now
+	s.out = append(s.out, frames...)
+	s.calls = append(s.calls, c)
+	s.unwritten++
+	s.mu.Unlock()
+	s.signal()
+	return true
+}
+
+// mayCreate keeps two rules: a master that stopped answering is not asked for
+// locks, and neither is one that still owes an answer on the key.
+func (s *stream) mayCreate(keys [][]byte, now time.Time) bool {
+	if s.suspended(now) || len(s.debts)+len(s.calls)-s.head >= maxDebts {
+		return false
+	}
+	for _, k := range keys {
+		if s.owed[string(k)] > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// suspended tells, with s.mu held, whether the master has stopped answering.
+func (s *stream) suspended(now time.Time) bool {
+	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.timeout
+}
+
+// deliver sends a debt now if the stream can, in order behind all that was
+// sent before, and otherwise keeps it for the next connection. Later means
+// that it has been kept before.
+func (s *stream) deliver(d *debt, now time.Time, later bool) {
+	c := call{replies: 1, debt: d, done: s.settled(d)}
+	if s.send(c, d.append(nil, now, later), now) {
+		return
+	}
+	s.owe(d)
+}
+
+// owe keeps a debt for the next connection. A full queue drops it: the key is
+// then left to its TTL.
+func (s *stream) owe(d *debt) {
+	s.mu.Lock()
+	if s.state == closed || len(s.debts) >= maxDebts {
+		s.mu.Unlock()
+		return
+	}
+	s.debts = append(s.debts, d)
+	waiting := len(s.debts)
+	s.mu.Unlock()
+	s.master.observer.Queued(s.master.name, waiting)
+}
+
+func (s *stream) signal() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// next returns the oldest unanswered call without taking it.
+func (s *stream) next() (call, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.head == len(s.calls) {
+		return call{}, false
+	}
+	return s.calls[s.head], true
+}
+
+// answer ends the oldest call with its replies.
+func (s *stream) answer(c call, replies [][]byte) {
+	s.mu.Lock()
+	s.calls[s.head] = call{}
+	s.head++
+	if s.head == len(s.calls) {
+		s.calls, s.head = s.calls[:0], 0
+	} else if s.head > 1024 && s.head*2 > len(s.calls) {
+		s.calls = append(s.calls[:0], s.calls[s.head:]...)
+		s.head = 0
+	}
+	if slices.ContainsFunc(replies[:c.skip], isError) {
+		clear(s.loaded) // not loaded after all
+	}
+	var debts []*debt
+	if len(s.debts) > 0 && s.state == up && !failedReply(replies[len(replies)-1]) {
+		debts, s.debts = s.debts, nil // the master can serve again
+	}
+	s.mu.Unlock()
+	c.done(replies[c.skip:], nil)
+	for _, d := range debts {
+		s.deliver(d, time.Now(), true)
+	}
+}
+
+// write takes what is queued and writes it in one piece, until the connection
+// ends or the stream stops. It owns conn's writing side.
+func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
+	var buf []byte
+	for {
+		s.mu.Lock()
+		buf, s.out = s.out, buf[:0]
+		s.unwritten = 0
+		s.mu.Unlock()
+		if len(buf) == 0 {
+			select {
+			case <-s.wake:
+				continue
+			case <-stop:
+				return nil
+			}
+		}
+		conn.SetWriteDeadline(time.Now().Add(s.master.stall()))
+		if _, err := conn.Write(buf); err != nil {
+			return err
+		}
+		if cap(buf) > maxIdleBuffer {
+			buf = nil
+		}
+	}
+}
+
+// maxIdleBuffer is what a stream's buffers may keep when they are not in use.
+const maxIdleBuffer = 256 << 10
+
+// read matches replies to calls until the connection ends.
+func (s *stream) read(r *replyReader) error {
+	var replies [][]byte
+	for {
+		first, err := r.wait()
+		if err != nil {
+			return err
+		}
+		if !first {
+			continue
+		}
+		c, ok := s.next()
+		if !ok {
+			return errors.New("the master sent a reply to no question")
+		}
+		replies, err = r.replies(replies[:0], c.skip+c.replies)
+		if err != nil {
+			return err
+		}
+		s.answer(c, replies)
+		r.done()
+	}
+}
+
+// forgetScripts: somebody flushed the master's scripts, so load them again.
+func (s *stream) forgetScripts() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	clear(s.loaded)
+}
+
+// giveUp ends a connection that is out of step.
+func (s *stream) giveUp(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == up {
+		s.master.log.Error("giving up a connection to a lock master", "master", s.master.name, "db", s.db, "error", why)
+		s.conn.Close()
+	}
+}
+
+// giveUpIfStalled ends a connection on which a call has waited so long that it
+// must be dialled anew: a cut network does not say so by itself.
+func (s *stream) giveUpIfStalled(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state == up && s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.stall() {
+		s.conn.Close()
+	}
+}

@@ -1,0 +1,206 @@
+package redlock
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Releases: DEL, UNLINK and GETDEL as two ballots.
+
+func TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A B C", time.Hour)
+		o, took := w.release()
+		w.wantVerdict(o, took, Won, 2*time.Millisecond)
+		if string(o.Value) != tokenA {
+			t.Errorf("deleted %q", o.Value)
+		}
+		w.elapse(0)
+		w.wantValues("- - - B C")
+	})
+}
+
+func TestTimelineAReleaseSparesAClientThatIsJustAcquiring(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A - - -", time.Hour)
+		o, took := w.release()
+		w.wantVerdict(o, took, Lost, time.Millisecond)
+		w.elapse(0)
+		w.wantValues("A A - - -")
+	})
+}
+
+func TestTimelineNoMasterIsEverToldABareDEL(t *testing.T) {
+	for _, script := range []string{"ok ok ok ok ok", "ok ok ok ok down", "ok ok ok ok cut", "ok ok ok ok lost", "ok ok ok err hang"} {
+		t.Run(script, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.mustAcquire(tokenA, 10*second)
+				w.elapse(0)
+				w.play(script)
+				if o, _ := w.release(); o.Verdict != Won {
+					t.Errorf("%v", o.Verdict)
+				}
+				for _, m := range w.masters {
+					m.resume()
+					m.refuse("")
+				}
+				w.masters[4].restart(true)
+				w.elapse(5 * second)
+				// An answer from the master that could not serve brings its debts on.
+				w.locker.Get(context.Background(), 0, []byte(key))
+				w.elapse(second)
+				w.wantValues("- - - - -")
+				for i := range w.masters {
+					if heard := w.heard(i); strings.Contains(heard, "DEL") || strings.Contains(heard, "UNLINK") {
+						t.Errorf("master %d heard %s", i+1, heard)
+					}
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineReleaseRule(t *testing.T) {
+	for _, row := range []struct {
+		script, holds string
+		verdict       Verdict
+	}{
+		{"ok ok ok ok ok", "A A A A A", Won},
+		{"ok ok ok down down", "A A A A A", Won},
+		{"ok ok ok down down", "A - - A A", Won},        // 1 deletion and 2 missing
+		{"ok ok ok down down", "- - - A A", Lost},       // no deletion can come to 3
+		{"ok ok down down down", "A A A A A", NoQuorum}, // too few answers
+		{"ok ok down down down", "- - A A A", NoQuorum},
+		{"ok ok ok ok down", "A - - - A", Lost},
+		{"ok ok ok ok down", "A A - - A", Won},
+		{"ok ok ok ok ok", "- - - - -", Lost},
+		{"down down down down down", "A A A A A", NoQuorum},
+		{"ok ok ok err err", "A A A A A", Won},
+		{"ok ok ok hang hang", "A A - A A", Won},
+		{"ok ok err err err", "A A A A A", NoQuorum},
+	} {
+		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.put(row.holds, time.Hour)
+				if o, _ := w.release(); o.Verdict != row.verdict {
+					t.Errorf("%v, want %v", o.Verdict, row.verdict)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineAMasterThatWasAwayIsToldOfTheRelease(t *testing.T) {
+	for _, script := range []string{"ok ok ok ok down", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok hang"} {
+		for _, value := range []string{tokenA, short} {
+			t.Run(script, func(t *testing.T) {
+				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+					w.mustAcquire(value, 60*second)
+					w.elapse(0)
+					w.play(script)
+					if o, _ := w.release(); o.Verdict != Won {
+						t.Fatalf("%v", o.Verdict)
+					}
+					w.elapse(second)
+					w.masters[4].resume()
+					w.masters[4].restart(true)
+					w.elapse(5 * second)
+					w.wantValues("- - - - -")
+				})
+			})
+		}
+	}
+}
+
+func TestTimelineAQueuedReleaseSparesALaterInstance(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(short, 10*second)
+		w.play("ok ok ok ok down")
+		if o, _ := w.release(); o.Verdict != Won {
+			t.Fatalf("%v", o.Verdict)
+		}
+		// Another client with the same constant value comes past this proxy.
+		w.elapse(second)
+		w.put("- - - - 1", 10*second)
+		w.masters[4].restart(true)
+		w.elapse(3 * second)
+		w.wantValues("- - - - 1")
+		w.wantHeard(4, "SET, release.lua")
+	})
+}
+
+func TestTimelineAQueuedReleaseIsDroppedWithItsTTL(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 2*second)
+		w.play("ok ok ok ok down")
+		if o, _ := w.release(); o.Verdict != Won {
+			t.Fatalf("%v", o.Verdict)
+		}
+		w.elapse(10 * second)
+		w.masters[4].restart(true)
+		w.elapse(5 * second)
+		w.wantHeard(4, "SET")
+	})
+}
+
+func TestTimelineAReleaseIsKeptPastTheTTLWhileAnEarlierWriteIsUnanswered(t *testing.T) {
+	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, second)
+		w.release()
+		w.elapse(5 * second)
+		// The stopped master executes the SET now, with a full TTL.
+		w.masters[4].resume()
+		w.elapse(0)
+		w.wantValues("- - - - -")
+	})
+	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 2*second)
+		w.release()
+		w.links[4].cut()
+		w.elapse(1500 * time.Millisecond)
+		// Now it serves the old connection before the new one.
+		w.masters[4].resumeNewestFirst(-50 * time.Millisecond)
+		w.elapse(second)
+		w.wantValues("- - - - -")
+	})
+}
+
+func TestTimelineAReleaseThatAMasterCouldNotServeSparesTheNextHolder(t *testing.T) {
+	for _, ttl := range []time.Duration{0, 10 * second} {
+		t.Run(ttl.String(), func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
+				// Master 5 is busy from the acquire to the release, and serves again
+				// when the next client takes the lock with the same constant value.
+				w.mustAcquire(short, ttl)
+				w.elapse(0)
+				if o, _ := w.release(); o.Verdict != Won {
+					t.Fatalf("%v", o.Verdict)
+				}
+				w.elapse(0)
+				w.masters[4].refuse("")
+				w.mustAcquire(short, second)
+				w.elapse(0)
+				if w.heardValue(4, "SET", short) == 2 {
+					w.wantValues("1 1 1 1 1")
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineTheLatestExpiryCountsForAQueuedRelease(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		for i, ttl := range []time.Duration{5 * second, 6 * second, 7 * second, 8 * second, 8 * second} {
+			w.masters[i].put(key, tokenA, ttl)
+		}
+		w.play("ok ok ok ok down")
+		if o, _ := w.release(); o.Verdict != Won {
+			t.Fatalf("%v", o.Verdict)
+		}
+		w.masters[4].restart(true)
+		w.elapse(3 * second)
+		w.wantValues("- - - - -")
+	})
+}

@@ -1,0 +1,231 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Turns, order on a stream, and what comes first on its successor.
+
+func (w *timeline) acquireKey(name, value string) Outcome {
+	return w.locker.Acquire(context.Background(), AcquireRequest{Key: []byte(name), Value: []byte(value), TTL: 10 * second})
+}
+
+func TestTimelineAcquiresOfOneKeyTakeTurns(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		var clients sync.WaitGroup
+		began := time.Now()
+		winners := 0
+		for i := range 20 {
+			clients.Go(func() {
+				if w.acquireKey(key, fmt.Sprintf("the random token of client %d", i)).Verdict == Won {
+					winners++
+				}
+			})
+		}
+		clients.Wait()
+		if winners != 1 {
+			t.Errorf("%d winners", winners)
+		}
+		values := map[string]time.Time{}
+		for _, x := range w.log {
+			if string(x.args[0]) == "SET" {
+				if at, seen := values[string(x.args[2])]; seen && !at.Equal(x.at) {
+					t.Errorf("one acquire was written at %v and %v", at, x.at)
+				}
+				values[string(x.args[2])] = x.at
+			}
+		}
+		moments := map[time.Time]bool{}
+		for _, at := range values {
+			moments[at] = true
+		}
+		if len(values) != 20 || len(moments) != 20 {
+			t.Errorf("%d acquires were written at %d moments", len(values), len(moments))
+		}
+		if took := time.Since(began); took != 20*9*time.Millisecond {
+			t.Errorf("all was over after %v", took)
+		}
+	})
+}
+
+func TestTimelineAcquiresOfDifferentKeysDoNotWaitForEachOther(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		var clients sync.WaitGroup
+		began := time.Now()
+		for i := range 20 {
+			clients.Go(func() { w.acquireKey(fmt.Sprintf("lock:%d", i), tokenA) })
+		}
+		clients.Wait()
+		if took := time.Since(began); took != 9*time.Millisecond {
+			t.Errorf("all was over after %v", took)
+		}
+	})
+}
+
+func TestTimelineAReleaseIsNotHeldBack(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 10*second)
+		w.play("ok@1ms ok@1ms hang hang hang")
+		go w.acquireKey(key, tokenB) // has the turn for 50 ms
+		time.Sleep(5 * time.Millisecond)
+		for _, i := range []int{2, 3, 4} {
+			w.masters[i].resume()
+		}
+		w.play("ok ok ok@1ms ok@1ms ok@1ms")
+		if o, took := w.release(); o.Verdict != Won || took > 10*time.Millisecond {
+			t.Errorf("%v after %v", o.Verdict, took)
+		}
+		w.elapse(0)
+	})
+}
+
+func TestTimelineAMasterThatOwesAVoteOnAKeyIsNotAskedForItAgain(t *testing.T) {
+	onTimeline(t, "no@1ms no@1ms no@1ms ok@30ms ok@30ms", func(t *testing.T, w *timeline) {
+		o, took := w.acquire(tokenA, 10*second)
+		w.wantVerdict(o, took, Lost, time.Millisecond)
+		for i := range 3 {
+			w.masters[i].remove(key)
+		}
+		// Another try with the same token, as clients do in their own loop.
+		w.mustAcquire(tokenA, 10*second)
+		if o := w.acquireKey("lock:else", tokenA); o.Verdict != Won {
+			t.Errorf("another key: %v", o.Verdict)
+		}
+		w.elapse(0)
+		w.wantValues("A A A - -")
+		w.wantHeard(3, "SET, SET, release.lua")
+		if w.heardValue(3, "SET "+key, tokenA) != 1 {
+			t.Errorf("it was asked again")
+		}
+	})
+}
+
+func TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases(t *testing.T) {
+	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 10*second)
+		w.elapse(timeout)
+		if o := w.acquireKey("lock:else", tokenB); o.Verdict != Won {
+			t.Errorf("%v", o.Verdict)
+		}
+		if up, _ := w.locker.Reachable(); up != 4 {
+			t.Errorf("%d masters are reachable", up)
+		}
+		if o, _ := w.release(); o.Verdict != Won {
+			t.Errorf("release: %v", o.Verdict)
+		}
+		w.wantHeard(4, "")
+		w.masters[4].resume()
+		w.elapse(0)
+		w.wantHeard(4, "SET, GET, PTTL, release.lua")
+		w.wantValues("- - - - -")
+		if up, _ := w.locker.Reachable(); up != 5 {
+			t.Errorf("%d masters are reachable", up)
+		}
+	})
+}
+
+func TestTimelineTheSuccessorKillsItsPredecessorFirst(t *testing.T) {
+	onTimeline(t, "ok ok hang hang hang", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != NoQuorum {
+			t.Fatal(o.Verdict)
+		}
+		// The SETs are in the buffers of stopped masters when the connections
+		// break. When they go on, they serve the new connections first.
+		for _, i := range []int{2, 3, 4} {
+			w.links[i].cut()
+		}
+		w.elapse(10 * time.Millisecond)
+		for _, i := range []int{2, 3, 4} {
+			w.masters[i].resumeNewestFirst(20 * time.Millisecond)
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+		w.wantHeard(4, "CLIENT KILL, release.lua")
+	})
+}
+
+func TestTimelineAKillThatWasNotHeardIsRepeated(t *testing.T) {
+	onTimeline(t, "ok ok hang no no", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.links[2].cut()
+		w.elapse(10 * time.Millisecond)
+		// The second connection breaks with the KILL of the first under way.
+		w.links[2].setFate(fate{questionLost, time.Millisecond})
+		w.masters[2].resumeNewestFirst(50 * time.Millisecond)
+		w.elapse(0)
+		w.elapse(0)
+		w.wantValues("- - - X X")
+		if w.heardValue(2, "SET", tokenA) != 0 {
+			t.Errorf("a connection two before was not killed: %s", w.heard(2))
+		}
+	})
+}
+
+func TestTimelineAnotherRunOfTheServerIsNotToldToKill(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.masters[4].kill()
+		w.masters[4].restart(true)
+		w.elapse(5 * second)
+		w.mustAcquire(tokenA, 10*second)
+		w.elapse(0)
+		w.wantHeard(4, "SET")
+	})
+}
+
+func TestTimelineDebtsComeBeforeNewCalls(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 10*second)
+		w.elapse(0)
+		w.links[4].setDelay(10*time.Millisecond, 0) // so that dialling takes its time
+		w.links[4].setFate(fate{questionLost, time.Millisecond})
+		if o, _ := w.release(); o.Verdict != Won {
+			t.Fatalf("release: %v", o.Verdict)
+		}
+		w.elapse(5 * time.Millisecond)
+		w.mustAcquire(tokenB, 10*second)
+		w.elapse(0)
+		w.wantValues("B B B B B")
+		w.wantHeard(4, "SET, CLIENT KILL, release.lua, SET")
+	})
+}
+
+func TestTimelineAConnectionThatStaysSilentIsDialledAnew(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.links[4].abandon()
+		for range 60 {
+			w.mustAcquire(tokenA, 10*second)
+			w.elapse(0)
+			if o, _ := w.release(); o.Verdict != Won {
+				t.Fatalf("release: %v", o.Verdict)
+			}
+		}
+		if up, _ := w.locker.Reachable(); up != 5 {
+			t.Errorf("after 6 s %d masters are reachable", up)
+		}
+	})
+}
+
+func TestTimelineADeadMasterIsRedialledOffTheClientsPath(t *testing.T) {
+	onTimeline(t, "ok ok ok ok down", func(t *testing.T, w *timeline) {
+		for range 10 {
+			began := time.Now()
+			w.mustAcquire(tokenA, 10*second)
+			if took := time.Since(began); took != time.Millisecond {
+				t.Errorf("took %v", took)
+			}
+			w.release()
+			w.elapse(second)
+		}
+		w.masters[4].restart(true)
+		w.elapse(3 * second)
+		if up, _ := w.locker.Reachable(); up != 5 {
+			t.Errorf("%d masters are reachable", up)
+		}
+	})
+}

@@ -1,0 +1,278 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Timelines: what five masters do is written as one word each, and a test says
+// what must come of it. Time is a bubble's, so it is exact. The words:
+//
+//	ok@5ms    the key is free, and answers take 5 ms (1 ms if nothing is said)
+//	no@5ms    another client holds the key there
+//	hang      the process is stopped: what is sent waits to be executed
+//	mute      the network swallows everything, and there is no error
+//	err       every command on keys is answered with LOADING
+//	lost@5ms  the connection breaks before the next question arrives
+//	cut@5ms   the connection breaks after the next question was executed
+//	down      the process is gone
+type timeline struct {
+	t       *testing.T
+	masters []*fakeMaster
+	links   []*link
+	locker  *Locker
+	others  []*Locker
+
+	mu  sync.Mutex
+	log []execution
+}
+
+const (
+	key     = "lock:timeline"
+	foreign = "the token of another client"
+	tokenA  = "client A's own random token"
+	tokenB  = "client B's own random token"
+	tokenC  = "client C's own random token"
+	short   = "1"
+
+	timeout = 50 * time.Millisecond
+	second  = time.Second
+)
+
+func timelineConfig() Config {
+	return Config{MasterTimeout: timeout, ClockDrift: 0.01, RestartDelay: 30 * second}
+}
+
+// onTimeline runs test in a bubble, with a Locker that is connected to as many
+// masters as script has words.
+func onTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline)) {
+	t.Helper()
+	onTimelineWith(t, timelineConfig(), script, test)
+}
+
+func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testing.T, w *timeline)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &timeline{t: t}
+		for i := range strings.Fields(script) {
+			m := newFakeMaster(fmt.Sprintf("m%d", i+1))
+			m.watch = w.note
+			w.masters = append(w.masters, m)
+		}
+		w.locker, w.links = w.connect("p", cfg)
+		defer w.close()
+		w.play(script)
+		test(t, w)
+	})
+}
+
+// connect makes a Locker with links of its own.
+func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
+	var links []*link
+	cfg.Masters = nil
+	for i, m := range w.masters {
+		k := newLink(fmt.Sprintf("%s-%s", name, m.name), m, uint64(i))
+		links = append(links, k)
+		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
+	}
+	l, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	time.Sleep(time.Millisecond)
+	if up, all := l.Reachable(); up != all {
+		w.t.Fatalf("connected to %d of %d masters", up, all)
+	}
+	return l, links
+}
+
+// another is a second Locker over the same masters, with links that are well.
+func (w *timeline) another(cfg Config) *Locker {
+	l, _ := w.connect(fmt.Sprintf("p%d", len(w.others)+2), cfg)
+	w.others = append(w.others, l)
+	return l
+}
+
+func (w *timeline) close() {
+	for _, l := range append(w.others, w.locker) {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		l.Close(gone)
+	}
+	for _, m := range w.masters {
+		m.close()
+	}
+}
+
+// play makes the masters behave as script says from now on.
+func (w *timeline) play(script string) {
+	w.t.Helper()
+	for i, word := range strings.Fields(script) {
+		verb, after, delayed := strings.Cut(word, "@")
+		delay := time.Millisecond
+		if delayed {
+			var err error
+			if delay, err = time.ParseDuration(after); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+		m, k := w.masters[i], w.links[i]
+		k.mu.Lock()
+		k.replyDelay, k.fate = delay, fate{}
+		k.mu.Unlock()
+		m.refuse("")
+		switch verb {
+		case "ok":
+		case "no":
+			m.put(key, foreign, time.Hour)
+		case "hang":
+			m.stop()
+		case "mute":
+			k.silence()
+		case "err":
+			m.refuse("LOADING Redis is loading the dataset in memory")
+		case "lost":
+			k.setFate(fate{questionLost, delay})
+		case "cut":
+			k.setFate(fate{answerLost, delay})
+		case "down":
+			m.kill()
+			time.Sleep(time.Millisecond)
+		default:
+			w.t.Fatalf("no master does %q", word)
+		}
+	}
+}
+
+// put makes the masters hold what values says: A, B, C, X or - as in
+// wantValues, anything else as it is.
+func (w *timeline) put(values string, ttl time.Duration) {
+	named := map[string]string{"A": tokenA, "B": tokenB, "C": tokenC, "X": foreign}
+	for i, v := range strings.Fields(values) {
+		if token, ok := named[v]; ok {
+			v = token
+		}
+		if v != "-" {
+			w.masters[i].put(key, v, ttl)
+		}
+	}
+}
+
+func (w *timeline) note(x execution) {
+	w.mu.Lock()
+	w.log = append(w.log, x)
+	w.mu.Unlock()
+}
+
+// acquire asks for the lock and tells how long that took.
+func (w *timeline) acquire(value string, ttl time.Duration) (Outcome, time.Duration) {
+	began := time.Now()
+	o := w.locker.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: ttl})
+	return o, time.Since(began)
+}
+
+func (w *timeline) release() (Outcome, time.Duration) {
+	began := time.Now()
+	o := w.locker.Release(context.Background(), ReleaseRequest{Key: []byte(key)})
+	return o, time.Since(began)
+}
+
+func (w *timeline) mustAcquire(value string, ttl time.Duration) {
+	w.t.Helper()
+	if o, _ := w.acquire(value, ttl); o.Verdict != Won {
+		w.t.Fatalf("acquire: %+v", o)
+	}
+}
+
+// wantVerdict checks an outcome and when it came.
+func (w *timeline) wantVerdict(o Outcome, took time.Duration, verdict Verdict, after time.Duration) {
+	w.t.Helper()
+	if o.Verdict != verdict || took != after {
+		w.t.Errorf("%v (value %q) after %v, want %v after %v", o.Verdict, o.Value, took, verdict, after)
+	}
+}
+
+// wantValues checks what each master holds under the key: A, B, C, 1, X for
+// another client's token, or - for nothing.
+func (w *timeline) wantValues(want string) {
+	w.t.Helper()
+	names := map[string]string{"": "-", tokenA: "A", tokenB: "B", tokenC: "C", foreign: "X"}
+	var got []string
+	for _, m := range w.masters {
+		v := m.value(key)
+		if name, ok := names[v]; ok {
+			v = name
+		}
+		got = append(got, v)
+	}
+	if s := strings.Join(got, " "); s != want {
+		w.t.Errorf("the masters hold %q, want %q", s, want)
+		w.dump()
+	}
+}
+
+func (w *timeline) dump() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, x := range w.log {
+		if len(x.args) > 0 && string(x.args[0]) != "INFO" {
+			w.t.Logf("%s %v", x.at.Format("05.000000"), x)
+		}
+	}
+}
+
+// heard is what a master was told, by command name; our scripts by theirs.
+func (w *timeline) heard(master int) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var words []string
+	for _, x := range w.log {
+		name := string(x.args[0])
+		if x.master != w.masters[master].name || name == "INFO" || name == "CLIENT" && string(x.args[1]) == "ID" {
+			continue
+		}
+		if name == "EVAL" && ourScripts[string(x.args[1])] != nil {
+			name = ourScripts[string(x.args[1])].name
+		}
+		if name == "CLIENT" {
+			name += " " + string(x.args[1])
+		}
+		words = append(words, name)
+	}
+	return strings.Join(words, ", ")
+}
+
+func (w *timeline) wantHeard(master int, want string) {
+	w.t.Helper()
+	if got := w.heard(master); got != want {
+		w.t.Errorf("master %d heard %q, want %q", master+1, got, want)
+	}
+}
+
+// heardValue is how often a master was told something with that value.
+func (w *timeline) heardValue(master int, name, value string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, x := range w.log {
+		if x.master == w.masters[master].name && strings.HasPrefix(summary(x.args), name) && strings.Contains(summary(x.args), value) {
+			n++
+		}
+	}
+	return n
+}
+
+// elapse lets time pass, enough for everything under way when d is 0.
+func (w *timeline) elapse(d time.Duration) {
+	if d == 0 {
+		d = 100 * time.Millisecond
+	}
+	time.Sleep(d)
+	synctest.Wait()
+}

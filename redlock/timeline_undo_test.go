@@ -1,0 +1,173 @@
+package redlock
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Undos: what a request that was not won has created is taken back, in order
+// behind it, and nothing else is.
+
+func TestTimelineAnUndoFollowsItsAcquireOnTheSameStream(t *testing.T) {
+	onTimeline(t, "hang ok hang hang hang", func(t *testing.T, w *timeline) {
+		if o, took := w.acquire(tokenA, 10*second); o.Verdict != NoQuorum || took != timeout {
+			t.Fatalf("%v after %v", o.Verdict, took)
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+		for _, i := range []int{0, 2, 3, 4} {
+			w.wantHeard(i, "")
+			w.masters[i].resume()
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+		w.wantHeard(0, "SET, release.lua")
+		w.wantHeard(4, "SET, release.lua")
+	})
+}
+
+func TestTimelineALateVoteIsUndone(t *testing.T) {
+	onTimeline(t, "no no no ok@20ms ok@80ms", func(t *testing.T, w *timeline) {
+		o, took := w.acquire(tokenA, 10*second)
+		w.wantVerdict(o, took, Lost, time.Millisecond)
+		w.wantValues("X X X A A")
+		w.elapse(25 * time.Millisecond)
+		w.wantValues("X X X - A")
+		w.elapse(second)
+		w.wantValues("X X X - -")
+	})
+}
+
+func TestTimelineALateVoteForALockThatWasWonIsKept(t *testing.T) {
+	onTimeline(t, "ok ok ok ok@20ms ok@80ms", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 10*second)
+		w.elapse(second)
+		w.wantValues("A A A A A")
+	})
+}
+
+// pausedProxy stops the goroutine that asks, where it learns that a master
+// cannot be asked, as if the whole process had been stopped there.
+type pausedProxy struct {
+	nobody
+	pause time.Duration
+}
+
+func (p pausedProxy) Voted(_ string, v Vote, after time.Duration) {
+	if v == Failed && after == 0 {
+		time.Sleep(p.pause)
+	}
+}
+
+func TestTimelineAVoteReadAfterTheDeadlineIsLate(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.Observer = pausedProxy{pause: 90 * time.Millisecond}
+	onTimelineWith(t, cfg, "ok@70ms ok@70ms ok@70ms ok@70ms down", func(t *testing.T, w *timeline) {
+		// The votes are there before the ballot looks at its clock again.
+		o, took := w.acquire(tokenA, 10*second)
+		w.wantVerdict(o, took, NoQuorum, 90*time.Millisecond)
+		w.elapse(second)
+		w.wantValues("- - - - -")
+	})
+}
+
+func TestTimelineAnUnknownVoteIsUndoneFirstOnTheNewStream(t *testing.T) {
+	onTimeline(t, "ok@1ms cut@5ms no no no", func(t *testing.T, w *timeline) {
+		o, took := w.acquire(tokenA, 10*second)
+		w.wantVerdict(o, took, Lost, time.Millisecond)
+		w.elapse(0)
+		w.wantValues("- - X X X")
+		w.wantHeard(1, "SET, CLIENT KILL, release.lua")
+	})
+	onTimeline(t, "ok@1ms cut@5ms no no ok@9ms", func(t *testing.T, w *timeline) {
+		// The connection breaks before the verdict.
+		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		w.wantValues("- - X X -")
+	})
+}
+
+func TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL(t *testing.T) {
+	onTimeline(t, "ok@1ms cut@5ms no no no", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(short, 10*second); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		w.wantValues("- 1 X X X")
+		w.wantHeard(1, "SET, CLIENT KILL")
+		w.elapse(10 * second)
+		w.wantValues("- - X X X")
+	})
+}
+
+func TestTimelineAShortValueThatCertainlyWasGrantedIsUndone(t *testing.T) {
+	onTimeline(t, "ok ok no no no", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(short, 10*second); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		w.wantValues("- - X X X")
+	})
+}
+
+func TestTimelineAQuestionThatWasNeverSentIsNotUndone(t *testing.T) {
+	onTimeline(t, "ok@1ms down no no no", func(t *testing.T, w *timeline) {
+		w.masters[1].put(key, tokenA, 0) // an equal value that is not this request's
+		if o, _ := w.acquire(tokenA, 10*second); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.masters[1].restart(true)
+		w.elapse(5 * second)
+		w.wantHeard(1, "")
+	})
+}
+
+func TestTimelineAnUndoDoesNotReachTheNextTryOfTheSameRequest(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.Retry = Retry{Count: 1, Delay: 0}
+	onTimelineWith(t, cfg, "ok@1ms lost@1ms ok@1ms ok@6ms ok@4ms", func(t *testing.T, w *timeline) {
+		// Master 2 is connected anew before the verdict, when its undo is due, and
+		// answers slowly from then on. The next try has the same value.
+		w.put("- - B C -", time.Hour)
+		time.AfterFunc(5*time.Millisecond, func() {
+			w.links[1].mu.Lock()
+			w.links[1].replyDelay = 20 * time.Millisecond
+			w.links[1].mu.Unlock()
+		})
+		o, _ := w.acquire(tokenA, 10*second)
+		w.elapse(0)
+		w.wantValues("A A B C A")
+		if o.Verdict != Won {
+			t.Fatal(o.Verdict)
+		}
+	})
+}
+
+func TestTimelineAnUndoIsSentThoughTheClientHasGone(t *testing.T) {
+	onTimeline(t, "ok@5ms ok@10ms no@20ms no@20ms no@20ms", func(t *testing.T, w *timeline) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 10 * second})
+		w.elapse(0)
+		w.wantValues("- - X X X")
+	})
+}
+
+func TestTimelineAnUndoIsNeverABareDEL(t *testing.T) {
+	onTimeline(t, "ok ok no no no", func(t *testing.T, w *timeline) {
+		o, _ := w.acquire(tokenA, 10*second)
+		if o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		for i := range w.masters {
+			if strings.Contains(w.heard(i), "DEL") {
+				t.Errorf("master %d was told a bare DEL", i+1)
+			}
+		}
+	})
+}

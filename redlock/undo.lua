@@ -1,0 +1,24 @@
+-- Puts a key back to what it was before a run, if it still is exactly what the
+-- run left: the same payload with the same absolute expiry, within 2 ms. By the
+-- payload alone, another holder's equal value would pass for the run's.
+-- ARGV: the payload left and its expiry in ms, -1 being none; then, unless the
+-- key was absent before, the payload and the expiry from then.
+local time = redis.call('TIME')
+local pttl = redis.call('PTTL', KEYS[1])
+if pttl == -2 or redis.call('DUMP', KEYS[1]) ~= ARGV[1] then return 0 end
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+local left = tonumber(ARGV[2])
+if pttl < 0 or left < 0 then
+  if pttl >= 0 or left >= 0 then return 0 end
+elseif math.abs(now + pttl - left) > 2 then
+  return 0
+end
+local payload, expiry = ARGV[3], tonumber(ARGV[4])
+if not payload or expiry >= 0 and expiry <= now then
+  redis.call('DEL', KEYS[1])
+elseif expiry < 0 then
+  redis.call('RESTORE', KEYS[1], 0, payload, 'REPLACE')
+else
+  redis.call('RESTORE', KEYS[1], ARGV[4], payload, 'REPLACE', 'ABSTTL')
+end
+return 1

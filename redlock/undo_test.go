@@ -1,0 +1,212 @@
+package redlock
+
+import (
+	"bytes"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+)
+
+// look takes an image of a key by itself.
+func (c *liveConn) look(key string) image {
+	c.t.Helper()
+	frames := appendCommand(nil, "MULTI")
+	frames = appendCommand(frames, "TIME")
+	frames = appendCommand(frames, "PTTL", key)
+	frames = appendCommand(frames, "DUMP", key)
+	frames = appendCommand(frames, "EXEC")
+	results, err := elements(c.ask(frames, 5)[4])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	now, ok := parseTime(results[0])
+	if !ok {
+		c.t.Fatalf("TIME: %q", results[0])
+	}
+	i, ok := parseImage(results[2], results[1], now)
+	if !ok {
+		c.t.Fatalf("no image of %s: %q", key, results)
+	}
+	return i
+}
+
+// undo sends the undo of what happened to a key and tells what it answered.
+func (c *liveConn) undo(key string, before, after image) string {
+	c.t.Helper()
+	return string(c.ask(appendUndo(nil, []byte(key), before, after), 1)[0])
+}
+
+const (
+	undone    = ":1\r\n"
+	leftAlone = ":0\r\n"
+)
+
+// sameImage compares images by what they say, not by when they were taken.
+func sameImage(a, b image) bool {
+	return bytes.Equal(a.dump, b.dump) && a.absent() == b.absent() && near(a.expiry(), b.expiry())
+}
+
+// Every type a lock may have, as it was and as a run left it.
+var undoRuns = []struct {
+	name        string
+	before, run [][]string
+}{
+	{"string", [][]string{{"SET", "k", "old"}}, [][]string{{"SET", "k", "new", "KEEPTTL"}}},
+	{"number", [][]string{{"SET", "k", "1"}}, [][]string{{"INCR", "k"}}},
+	{"hash", [][]string{{"HSET", "k", "f", "1", "g", "2"}}, [][]string{{"HINCRBY", "k", "f", "1"}}},
+	{"list", [][]string{{"RPUSH", "k", "a", "b"}}, [][]string{{"LPUSH", "k", "c"}}},
+	{"set", [][]string{{"SADD", "k", "1", "2"}}, [][]string{{"SADD", "k", "x"}}},
+	{"sorted set", [][]string{{"ZADD", "k", "1.5", "a", "-inf", "b"}}, [][]string{{"ZINCRBY", "k", "1", "a"}}},
+	{"stream", [][]string{{"XADD", "k", "1-1", "f", "v"}}, [][]string{{"XADD", "k", "2-1", "f", "w"}}},
+	{"another type", [][]string{{"SADD", "k", "a"}}, [][]string{{"DEL", "k"}, {"SET", "k", "v"}}},
+}
+
+func TestUndoOfAChange(t *testing.T) {
+	m := startLiveMaster(t)
+	for _, expiry := range []string{"", "100000", "31557600000000"} {
+		for _, row := range undoRuns {
+			t.Run(row.name+" "+expiry, func(t *testing.T) {
+				m.must("DEL", "k")
+				for _, c := range row.before {
+					m.must(c...)
+				}
+				if expiry != "" {
+					m.must("PEXPIRE", "k", expiry)
+				}
+				before := m.conn.look("k")
+				for _, c := range row.run {
+					m.must(c...)
+				}
+				after := m.conn.look("k")
+				if got := m.conn.undo("k", before, after); got != undone {
+					t.Fatalf("answered %q", got)
+				}
+				if now := m.conn.look("k"); !sameImage(now, before) {
+					t.Errorf("it is %+v, and was %+v", now, before)
+				}
+				if got := m.conn.undo("k", before, after); got != leftAlone {
+					t.Errorf("once more: answered %q", got)
+				}
+			})
+		}
+	}
+}
+
+func TestUndoOfACreation(t *testing.T) {
+	m := startLiveMaster(t)
+	for _, expiry := range []string{"", "100000", strconv.Itoa(1 << 61)} {
+		for _, row := range undoRuns {
+			t.Run(row.name+" "+expiry, func(t *testing.T) {
+				m.must("DEL", "k")
+				before := m.conn.look("k")
+				for _, c := range row.before {
+					m.must(c...)
+				}
+				if expiry != "" {
+					m.must("PEXPIRE", "k", expiry)
+				}
+				if got := m.conn.undo("k", before, m.conn.look("k")); got != undone {
+					t.Fatalf("answered %q", got)
+				}
+				if !m.conn.look("k").absent() {
+					t.Error("the key is still there")
+				}
+			})
+		}
+	}
+}
+
+// Whatever happened to the key after the run, it is then another's.
+func TestUndoSparesOthers(t *testing.T) {
+	m := startLiveMaster(t)
+	for name, row := range map[string]struct {
+		run  []string
+		then [][]string
+	}{
+		"equal value, later expiry":   {[]string{"SET", "k", "1", "PX", "100000"}, [][]string{{"SET", "k", "1", "PX", "100010"}}},
+		"equal value, earlier expiry": {[]string{"SET", "k", "1", "PX", "100000"}, [][]string{{"SET", "k", "1", "PX", "99990"}}},
+		"equal value, no expiry":      {[]string{"SET", "k", "1", "PX", "100000"}, [][]string{{"PERSIST", "k"}}},
+		"equal value, now an expiry":  {[]string{"SET", "k", "1"}, [][]string{{"SET", "k", "1", "PX", "100000"}}},
+		"extended":                    {[]string{"SET", "k", "1", "PX", "100000"}, [][]string{{"PEXPIRE", "k", "200000"}}},
+		"other value, equal expiry":   {[]string{"SET", "k", "1", "PX", "100000"}, [][]string{{"SET", "k", "2", "KEEPTTL"}}},
+		"other type":                  {[]string{"SET", "k", "1"}, [][]string{{"DEL", "k"}, {"SADD", "k", "1"}}},
+		"released":                    {[]string{"SET", "k", "1"}, [][]string{{"DEL", "k"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, was := range []string{"", "before"} {
+				m.must("DEL", "k")
+				if was != "" {
+					m.must("SET", "k", was)
+				}
+				before := m.conn.look("k")
+				m.must(row.run...)
+				after := m.conn.look("k")
+				for _, c := range row.then {
+					m.must(c...)
+				}
+				others := m.conn.look("k")
+				if got := m.conn.undo("k", before, after); got != leftAlone {
+					t.Errorf("answered %q", got)
+				}
+				if now := m.conn.look("k"); !sameImage(now, others) {
+					t.Errorf("the other's %+v became %+v", others, now)
+				}
+			}
+		})
+	}
+}
+
+// A run whose effect must stay gets no undo.
+func TestUndoOfNothing(t *testing.T) {
+	absent, key := image{pttl: noKey}, image{dump: []byte("v"), pttl: 100}
+	moved := image{dump: []byte("v"), pttl: 200}
+	for _, pair := range [][2]image{{absent, absent}, {key, key}, {key, moved}, {key, absent}} {
+		if frames := appendUndo([]byte("head"), []byte("k"), pair[0], pair[1]); string(frames) != "head" {
+			t.Errorf("%v is undone by %q", change(pair[0], pair[1]), frames)
+		}
+	}
+}
+
+// What was there before would be gone by now, and must not come back for good.
+func TestUndoOfAChangeToWhatHasExpired(t *testing.T) {
+	m := startLiveMaster(t)
+	m.must("SET", "k", "old", "PX", "100000")
+	before := m.conn.look("k")
+	m.must("SET", "k", "new", "PX", "100000")
+	after := m.conn.look("k")
+	before.pttl = 0 // it was about to expire
+	if got := m.conn.undo("k", before, after); got != undone {
+		t.Errorf("answered %q", got)
+	}
+	if now := m.conn.look("k"); !now.absent() {
+		t.Errorf("%+v is there", now)
+	}
+}
+
+// An embedded master keeps strings; their DUMP is the string.
+func TestUndoOnAnEmbeddedMaster(t *testing.T) {
+	server := miniredis.RunT(t)
+	server.SetTime(time.Now()) // its TTLs stand still, so its clock has to
+	m := &liveMaster{t: t}
+	m.conn = dialTCP(t, server.Addr())
+	for _, before := range [][]string{{"DEL", "k"}, {"SET", "k", ""}, {"SET", "k", "old"}, {"SET", "k", "old", "PX", "100000"}} {
+		m.must("DEL", "k")
+		m.must(before...)
+		was := m.conn.look("k")
+		m.must("SET", "k", "new", "PX", "200000")
+		left := m.conn.look("k")
+		if got := m.conn.undo("k", was, left); got != undone {
+			t.Fatalf("%q: answered %q", before, got)
+		}
+		// Its RESTORE cannot take an expiry away, so that is not compared.
+		if now := m.conn.look("k"); !bytes.Equal(now.dump, was.dump) || was.expiry() != noExpiry && !sameImage(now, was) {
+			t.Errorf("%q: it is %+v, and was %+v", before, now, was)
+		}
+		m.must("SET", "k", "new", "PX", "300000")
+		if got := m.conn.undo("k", was, left); got != leftAlone {
+			t.Errorf("%q, another's: answered %q", before, got)
+		}
+	}
+}

@@ -1,0 +1,108 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Watch remembers what each master showed of keys that a client watches, for
+// the transaction that may follow. It holds nothing on the masters.
+type Watch struct {
+	db   int
+	keys [][]byte
+
+	mu     sync.Mutex
+	images [][]image // by master; nil: it did not show its keys
+	agreed []image   // one of those a quorum agrees on
+}
+
+// sentinelKey is watched beside the keys, and touched where they have changed.
+// It never stays.
+var sentinelKey = []byte("redlock-proxy:watched")
+
+// Watch looks at keys as WATCH does. Won: the Watch can guard a transaction.
+// NoQuorum: no quorum of masters agrees on what the keys are.
+func (l *Locker) Watch(_ context.Context, db int, keys [][]byte) (*Watch, Outcome) {
+	w := &Watch{db: db, images: make([][]image, len(l.masters))}
+	for _, key := range keys {
+		w.keys = append(w.keys, bytes.Clone(key))
+	}
+	e := &examination{keys: w.keys}
+	b := hold(l, question[examined]{
+		kind:    KindRead,
+		db:      db,
+		frames:  e.append(nil),
+		replies: e.replies(),
+		parse: func(replies [][]byte) (examined, error) {
+			x, err := e.parse(replies)
+			if err == nil && (x.failed || x.after == nil) {
+				err = errUnable
+			}
+			return x, err
+		},
+		vote: func(examined) Vote { return Granted },
+		decide: func(answers []answer[examined], _ time.Duration) Verdict {
+			_, t := plurality(answers, anyRun, sameAfter)
+			return t.agreement()
+		},
+		late: func(_ *ballot[examined], i int, a answer[examined], _ Verdict) { w.see(i, a) },
+	})
+	for i, a := range b.answers {
+		w.see(i, a)
+	}
+	x, t := plurality(b.answers, anyRun, sameAfter)
+	o := b.outcome()
+	if t.granted < o.Needed {
+		o.Verdict = NoQuorum
+		return nil, o
+	}
+	w.agreed = x.after
+	return w, o
+}
+
+func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, sameContent) }
+
+func sameContent(a, b image) bool { return sameState(a.dump, b.dump) }
+
+func (w *Watch) see(i int, a answer[examined]) {
+	if a.state != answered {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.images[i] = a.value.after
+}
+
+// guard is what goes in front of a transaction on one master: WATCH, and a
+// script that makes EXEC abort where a key is not as this master showed it.
+// Nil: this master did not show what the quorum agreed on, and is not asked.
+func (w *Watch) guard(master int) []byte {
+	w.mu.Lock()
+	images := w.images[master]
+	w.mu.Unlock()
+	if images == nil || !slices.EqualFunc(images, w.agreed, sameContent) {
+		return nil
+	}
+	watch := [][]byte{[]byte("WATCH"), sentinelKey}
+	args := make([][]byte, 0, 3*len(images))
+	for _, i := range images {
+		args = append(args, i.dump, decimal(i.expiry()))
+	}
+	frames := appendCommand(nil, append(watch, w.keys...)...)
+	return watchedScript.append(frames, append([][]byte{sentinelKey}, w.keys...), args...)
+}
+
+// guardReplies is how many replies a guard makes.
+const guardReplies = 2
+
+// guarded reads a guard's replies; nil if the transaction was guarded.
+func guarded(replies [][]byte) error {
+	n, ok := parseInteger(replies[1])
+	if isOK(replies[0]) && ok && n == 1 {
+		return nil
+	}
+	return errUnable
+}
