@@ -1,0 +1,26 @@
+# The image holds one static binary, root certificates for rediss://, and the
+# shipped config.yaml with its two addresses opened up: inside a container
+# 127.0.0.1 is reachable by nobody. To use your own, mount it over
+# /etc/redlock-proxy/config.yaml, and have it listen on 0.0.0.0 too.
+FROM golang:1.26 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+# With .git in the build context, -version tells the commit.
+RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/redlock-proxy .
+RUN sed -e 's/^listen: 127\.0\.0\.1:/listen: 0.0.0.0:/' -e 's/^admin: 127\.0\.0\.1:/admin: 0.0.0.0:/' \
+        config.yaml > /out/config.yaml \
+    && grep -qx 'listen: 0.0.0.0:6380' /out/config.yaml \
+    && grep -qx 'admin: 0.0.0.0:9380' /out/config.yaml
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /out/redlock-proxy /redlock-proxy
+COPY --from=build /out/config.yaml /etc/redlock-proxy/config.yaml
+# config.yaml is read from the working directory, by -healthcheck as well.
+WORKDIR /etc/redlock-proxy
+USER 65532:65532
+EXPOSE 6380 9380
+HEALTHCHECK --interval=10s --timeout=5s --start-period=5s CMD ["/redlock-proxy", "-healthcheck"]
+ENTRYPOINT ["/redlock-proxy"]

@@ -1,0 +1,182 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() error) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	admin := newAdminServer(reg, ready)
+	served := make(chan error, 1)
+	go func() { served <- admin.serve(listener) }()
+	t.Cleanup(func() {
+		admin.close(context.Background())
+		if err := <-served; err != nil {
+			t.Errorf("serve ended with %v", err)
+		}
+	})
+	return listener.Addr().String()
+}
+
+func fetch(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+func TestAdminAnswers(t *testing.T) {
+	reason := errors.New("2 of 5 lock masters answer, 3 needed")
+	reg := prometheus.NewRegistry()
+	m, err := newMetrics(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m.forwarded()
+	address := startTestAdmin(t, reg, func() error { return reason })
+	for _, row := range []struct {
+		path   string
+		status int
+		body   string
+	}{
+		{"/healthz", 200, "ok\n"},
+		{"/readyz", 503, "2 of 5 lock masters answer, 3 needed\n"},
+		{"/nothing", 404, "404 page not found\n"},
+	} {
+		if status, body := fetch(t, "http://"+address+row.path); status != row.status || body != row.body {
+			t.Errorf("%s: %d %q", row.path, status, body)
+		}
+	}
+	reason = nil
+	if status, body := fetch(t, "http://"+address+"/readyz"); status != 200 || body != "ready\n" {
+		t.Errorf("/readyz: %d %q", status, body)
+	}
+	if status, body := fetch(t, "http://"+address+"/metrics"); status != 200 || !strings.Contains(body, "\nredlock_forwarded_commands_total 1\n") {
+		t.Errorf("/metrics: %d\n%s", status, body)
+	}
+}
+
+func TestHealthcheck(t *testing.T) {
+	address := startTestAdmin(t, prometheus.NewRegistry(), func() error { return errors.New("not ready") })
+	_, port, _ := net.SplitHostPort(address)
+	cfg := defaultConfig()
+	for _, admin := range []string{address, "0.0.0.0:" + port, ":" + port} {
+		cfg.Admin = admin
+		if err := Healthcheck(t.Context(), cfg); err != nil {
+			t.Errorf("%s: %v", admin, err)
+		}
+	}
+	cfg.Admin = ""
+	if err := Healthcheck(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the admin address is empty") {
+		t.Errorf("without an admin address: %v", err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Admin = listener.Addr().String()
+	listener.Close()
+	if err := Healthcheck(t.Context(), cfg); err == nil {
+		t.Error("nobody listens, and the check is fine")
+	}
+}
+
+func TestReadiness(t *testing.T) {
+	for _, row := range []struct {
+		draining           bool
+		answering, masters int
+		want               string
+	}{
+		{false, 5, 5, ""},
+		{false, 3, 5, ""},
+		{false, 2, 5, "2 of 5 lock masters answer, 3 needed"},
+		{false, 2, 4, "2 of 4 lock masters answer, 3 needed"},
+		{false, 1, 1, ""},
+		{true, 5, 5, "draining: the proxy is ending and takes no new clients"},
+	} {
+		got := ""
+		if err := judgeReadiness(row.draining, row.answering, row.masters); err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("%+v: %q", row, got)
+		}
+	}
+}
+
+// Every method moves its own metric, under the names that dashboards use.
+func TestMetrics(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, err := newMetrics(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var _ redlock.Observer = m
+	if err := watchMasters(reg, func() (int, int) { return 4, 5 }); err != nil {
+		t.Fatal(err)
+	}
+	m.lockCommand("acquire", "won", 0.002)
+	m.Voted("a:1", redlock.Granted, time.Millisecond)
+	m.Voted("a:1", redlock.Failed, time.Second)
+	m.Decided(redlock.KindAcquire, redlock.Lost, time.Millisecond)
+	m.Undone("a:1")
+	m.Queued("a:1", 7)
+	m.forwarded()
+	m.clientConnected()
+	m.clientConnected()
+	m.clientGone()
+	m.protocolErrorSeen()
+	m.upstreamDialFailed()
+	m.panicRecovered()
+	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() error { return nil })+"/metrics")
+	for _, want := range []string{
+		`redlock_lock_commands_total{kind="acquire",verdict="won"} 1`,
+		`redlock_lock_command_duration_seconds_sum{kind="acquire"} 0.002`,
+		`redlock_votes_total{master="a:1",vote="granted"} 1`,
+		`redlock_votes_total{master="a:1",vote="failed"} 1`,
+		`redlock_vote_duration_seconds_count{master="a:1"} 1`,
+		`redlock_ballot_duration_seconds_count{kind="acquire",verdict="lost"} 1`,
+		`redlock_undone_grants_total{master="a:1"} 1`,
+		`redlock_queued_for_master{master="a:1"} 7`,
+		`redlock_forwarded_commands_total 1`,
+		`redlock_clients_connected 1`,
+		`redlock_protocol_errors_total 1`,
+		`redlock_upstream_dial_failures_total 1`,
+		`redlock_panics_recovered_total 1`,
+		`redlock_masters_reachable 4`,
+		`redlock_masters_configured 5`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if _, err := newMetrics(reg); err == nil {
+		t.Error("a second set of metrics was registered")
+	}
+}

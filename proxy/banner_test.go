@@ -1,0 +1,70 @@
+package proxy
+
+import (
+	"runtime/debug"
+	"strings"
+	"testing"
+)
+
+func TestBannerSaysWhatToType(t *testing.T) {
+	text := banner(defaultConfig(), "127.0.0.1:6380", "127.0.0.1:9380")
+	for _, want := range []string{
+		"listening on   127.0.0.1:6380\n", "http://127.0.0.1:9380", "5 embedded (quorum 3)", "toys inside this process",
+		"redis-cli -p 6380 SET lock:demo me NX PX 30000",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	cfg, _, _ := testServers(3)
+	cfg.Admin = ""
+	cfg.Auth.Password = "hunter2"
+	text = banner(cfg, "unix:/run/s", "")
+	for _, unwanted := range []string{"toys", "http://", "hunter2", "embedded"} {
+		if strings.Contains(text, unwanted) {
+			t.Errorf("%q in\n%s", unwanted, text)
+		}
+	}
+	if !strings.Contains(text, "redis-cli -s /run/s -a PASSWORD SET") {
+		t.Errorf("the command is wrong in\n%s", text)
+	}
+}
+
+func TestClientCommand(t *testing.T) {
+	for listen, want := range map[string]string{
+		"0.0.0.0:1":      "redis-cli -p 1",
+		"[::]:1":         "redis-cli -p 1",
+		"10.0.0.1:1":     "redis-cli -h 10.0.0.1 -p 1",
+		"127.0.0.1:1":    "redis-cli -p 1",
+		"unix:/run/a.so": "redis-cli -s /run/a.so",
+	} {
+		if got := clientCommand(defaultConfig(), listen); got != want {
+			t.Errorf("%s: %s", listen, got)
+		}
+	}
+}
+
+func TestExampleKey(t *testing.T) {
+	for match, want := range map[string]string{
+		"lock:*": "lock:demo", "*_LOCK": "demo_LOCK", "*": "demo", "a": "", "a*b*": "", "[ab]*": "", "a?*": "", "a b*": "",
+	} {
+		if got := exampleKey(lockRules{{match: match, db: anyDB}}); got != want {
+			t.Errorf("%s: %q", match, got)
+		}
+	}
+	if got := exampleKey(lockRules{{match: "a*", db: 2}}); got != "" {
+		t.Errorf("redis-cli would ask database 0, not 2: %q", got)
+	}
+}
+
+func TestDescribeBuild(t *testing.T) {
+	info := &debug.BuildInfo{GoVersion: "go1.26.0"}
+	if got := describeBuild(info); got != "(devel) (go1.26.0)" {
+		t.Error(got)
+	}
+	info.Main.Version = "v1.2.3"
+	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
+	if got := describeBuild(info); got != "v1.2.3 (commit 0123456789ab with changes, go1.26.0)" {
+		t.Error(got)
+	}
+}

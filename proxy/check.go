@@ -1,0 +1,110 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strconv"
+	"text/tabwriter"
+)
+
+// Check writes what is configured, what each server is, and every hazard, and
+// tells whether the proxy would serve locks safely: warnings alone are fine, a
+// server that is away or may not vote is not. It changes nothing on a server.
+func Check(ctx context.Context, cfg *Config, w io.Writer) bool {
+	upstream, masters := inspectServers(ctx, cfg)
+	fmt.Fprintf(w, "configuration from %s\n\n", cfg.Source)
+	writeSettings(w, cfg)
+	if upstream != nil || len(masters) > 0 {
+		fmt.Fprintln(w)
+		writeServers(w, upstream, masters)
+	}
+	hazards := hazardsOf(cfg, upstream, masters)
+	fmt.Fprintln(w)
+	if len(hazards) == 0 {
+		fmt.Fprintln(w, "no hazards found")
+	}
+	fine := true
+	for _, hazard := range hazards {
+		word := "warning"
+		if hazard.level != hazardWarning {
+			word, fine = "error", false
+		}
+		fmt.Fprintf(w, "%-8s %s\n", word+":", hazard.text)
+	}
+	return fine
+}
+
+// writeSettings is the configuration by the names it has in the file.
+func writeSettings(w io.Writer, cfg *Config) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	row := func(name string, value any) { fmt.Fprintf(table, "%s\t%v\n", name, value) }
+	row("listen", cfg.Listen)
+	row("admin", orDash(cfg.Admin))
+	row("upstream", cfg.Upstream)
+	n := cfg.Masters.count()
+	row("masters", fmt.Sprintf("%s (%s, quorum %d)", cfg.Masters, plural(n, "master"), n/2+1))
+	for i, rule := range cfg.Locks {
+		row(fmt.Sprintf("locks[%d]", i), describeRule(rule))
+	}
+	row("master_timeout", shortDuration(cfg.MasterTimeout))
+	row("retry", fmt.Sprintf("%d times, each after up to %s", cfg.Retry.Count, shortDuration(cfg.Retry.Delay)))
+	row("clock_drift", cfg.ClockDrift)
+	row("restart_delay", shortDuration(cfg.RestartDelay))
+	row("max_quarantine", shortDuration(cfg.MaxQuarantine))
+	row("auth.password", cfg.Auth.Password)
+	row("limits.clients", cfg.Limits.Clients)
+	row("limits.bulk", shortSize(cfg.Limits.Bulk))
+	row("limits.idle", shortDuration(cfg.Limits.Idle))
+	row("log", cfg.Log.Level+", "+cfg.Log.Format)
+}
+
+func describeRule(rule lockRule) string {
+	text := strconv.Quote(rule.match)
+	if rule.db != anyDB {
+		text += ", database " + strconv.Itoa(rule.db)
+	}
+	if rule.defaultTTL > 0 {
+		text += ", default TTL " + shortDuration(rule.defaultTTL)
+	}
+	return text
+}
+
+// writeServers is one row a server.
+func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tRUN_ID")
+	all := masters
+	if upstream != nil {
+		all = append([]serverFacts{*upstream}, masters...)
+	}
+	for _, f := range all {
+		state := "answers"
+		if f.err != nil {
+			state = "unreachable"
+		}
+		version := f.version
+		if version != "" {
+			version = f.product + " " + version
+		}
+		role := f.role
+		if f.cluster {
+			role += ", cluster"
+		}
+		databases := ""
+		if f.databases > 0 {
+			databases = strconv.Itoa(f.databases)
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.title, f.name, state,
+			orDash(version), orDash(role), orDash(databases), orDash(f.policy), orDash(shortRunID(f.runID)))
+	}
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}

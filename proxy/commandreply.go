@@ -1,0 +1,231 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+)
+
+// A reply is read into any: nil, string, int64, replyError or []any. JSON
+// gives the same shape with float64 for numbers, so commands.json and a live
+// server go through one decoder.
+
+// replyError is an error reply's text without the leading "-".
+type replyError string
+
+var errMalformedReply = errors.New("malformed")
+
+// deepestReply is far below any stack's end; a COMMAND reply nests eight deep.
+const deepestReply = 32
+
+// parseReply reads one whole RESP2 value, and of RESP3 the maps (flat, as in
+// RESP2), sets and nulls that a COMMAND reply has there. Hostile bytes cost
+// memory in proportion to their number and give an error.
+func parseReply(raw []byte) (any, error) {
+	value, rest, err := readValue(raw, 0)
+	if err == nil && len(rest) > 0 {
+		err = errMalformedReply
+	}
+	return value, err
+}
+
+func readValue(raw []byte, depth int) (value any, rest []byte, err error) {
+	line, rest, found := bytes.Cut(raw, []byte("\r\n"))
+	if !found || len(line) == 0 || depth > deepestReply {
+		return nil, nil, errMalformedReply
+	}
+	kind, text := line[0], string(line[1:])
+	switch kind {
+	case '+':
+		return text, rest, nil
+	case '-':
+		return replyError(text), rest, nil
+	case '_':
+		return nil, rest, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil {
+		return nil, nil, errMalformedReply
+	}
+	switch {
+	case kind == ':':
+		return n, rest, nil
+	case (kind == '$' || kind == '*') && n == -1:
+		return nil, rest, nil
+	case n < 0 || n > int64(len(rest)):
+		return nil, nil, errMalformedReply
+	case kind == '$':
+		if !bytes.HasPrefix(rest[n:], []byte("\r\n")) {
+			return nil, nil, errMalformedReply
+		}
+		return string(rest[:n]), rest[n+2:], nil
+	case kind == '%':
+		n *= 2
+	case kind != '*' && kind != '~':
+		return nil, nil, errMalformedReply
+	}
+	list := []any{}
+	for range n {
+		var element any
+		if element, rest, err = readValue(rest, depth+1); err != nil {
+			return nil, nil, err
+		}
+		list = append(list, element)
+	}
+	return list, rest, nil
+}
+
+// decodeCommand reads one element of a COMMAND reply: name, arity, flags,
+// first key, last key and step; then, only in newer servers, ACL categories,
+// tips, key specifications and subcommands.
+func decodeCommand(element any) (*commandSpec, error) {
+	fields, ok := element.([]any)
+	if !ok || len(fields) < 6 {
+		return nil, errors.New("an element that describes no command")
+	}
+	name, ok := fields[0].(string)
+	if !ok || name == "" {
+		return nil, errors.New("a command without a name")
+	}
+	malformed := fmt.Errorf("command %q: malformed", name)
+	spec := &commandSpec{name: strings.ToLower(name)}
+	spec.treatment = treatments[spec.name]
+	if spec.arity, ok = number(fields[1]); !ok {
+		return nil, malformed
+	}
+	flags, ok := fields[2].([]any)
+	if !ok {
+		return nil, malformed
+	}
+	for _, flag := range flags {
+		word, _ := flag.(string)
+		spec.flags |= flagNames[word]
+	}
+	if spec.keys, ok = decodeKeys(fields); !ok {
+		return nil, malformed
+	}
+	if len(fields) < 10 {
+		return spec, nil
+	}
+	list, ok := fields[9].([]any)
+	if !ok {
+		return nil, malformed
+	}
+	for _, element := range list {
+		sub, err := decodeCommand(element)
+		if err != nil {
+			return nil, err
+		}
+		spec.addSubcommand(sub)
+	}
+	return spec, nil
+}
+
+// decodeKeys reads a command's key specifications, or makes one of its first
+// key, last key and step where the server is too old to give any.
+func decodeKeys(fields []any) (specs []keySpec, ok bool) {
+	if len(fields) < 9 {
+		first, firstOK := number(fields[3])
+		last, lastOK := number(fields[4])
+		step, stepOK := number(fields[5])
+		if !firstOK || !lastOK || !stepOK {
+			return nil, false
+		}
+		if first <= 0 {
+			return nil, true
+		}
+		if last >= 0 {
+			last = max(last-first, 0)
+		}
+		return []keySpec{{index: first, last: last, step: max(step, 1)}}, true
+	}
+	list, ok := fields[8].([]any)
+	if !ok {
+		return nil, false
+	}
+	for _, element := range list {
+		spec, known, ok := decodeKeySpec(element)
+		if !ok {
+			return nil, false
+		}
+		if known {
+			specs = append(specs, spec)
+		}
+	}
+	return specs, true
+}
+
+// decodeKeySpec reads one key specification. known is false for one that finds
+// no key by itself: of type unknown, or of an argument that is not a key.
+func decodeKeySpec(element any) (spec keySpec, known, ok bool) {
+	flags, _ := field(element, "flags").([]any)
+	for _, flag := range flags {
+		if flag == "not_key" || flag == "NOT_KEY" {
+			return keySpec{}, false, true
+		}
+	}
+	begin, find := field(element, "begin_search"), field(element, "find_keys")
+	numbers := true
+	integer := func(of any, name string) int {
+		n, ok := number(field(field(of, "spec"), name))
+		numbers = numbers && ok
+		return n
+	}
+	switch field(begin, "type") {
+	case "index":
+		spec.index = integer(begin, "index")
+		numbers = numbers && spec.index > 0
+	case "keyword":
+		word, ok := field(field(begin, "spec"), "keyword").(string)
+		numbers = ok && word != ""
+		spec.keyword = strings.ToUpper(word)
+		spec.index = integer(begin, "startfrom")
+	case "unknown":
+		return keySpec{}, false, true
+	default:
+		return keySpec{}, false, false
+	}
+	switch field(find, "type") {
+	case "range":
+		spec.last = integer(find, "lastkey")
+		spec.limit = integer(find, "limit")
+		spec.step = integer(find, "keystep")
+	case "keynum":
+		spec.counted = true
+		spec.countAt = integer(find, "keynumidx")
+		spec.firstKey = integer(find, "firstkey")
+		spec.step = integer(find, "keystep")
+		numbers = numbers && spec.countAt >= 0 && spec.firstKey >= 0
+	case "unknown":
+		return keySpec{}, false, true
+	default:
+		return keySpec{}, false, false
+	}
+	spec.step = max(spec.step, 1)
+	return spec, true, numbers
+}
+
+// field is the value behind name in a flat list of pairs, nil if there is none.
+func field(pairs any, name string) any {
+	list, _ := pairs.([]any)
+	for i := 0; i+1 < len(list); i += 2 {
+		if list[i] == name {
+			return list[i+1]
+		}
+	}
+	return nil
+}
+
+// number keeps to 32 bits, so that sums of two cannot overflow.
+func number(v any) (int, bool) {
+	switch n := v.(type) {
+	case int64:
+		return int(n), n >= math.MinInt32 && n <= math.MaxInt32
+	case float64:
+		return int(n), n >= math.MinInt32 && n <= math.MaxInt32
+	}
+	return 0, false
+}

@@ -1,0 +1,284 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// words splits a line into arguments at single blanks, so that two blanks in a
+// row make an empty one.
+func words(line string) [][]byte {
+	return bytes.Split([]byte(line), []byte(" "))
+}
+
+func TestLookup(t *testing.T) {
+	table := builtinCommands()
+	for _, row := range []struct{ line, name string }{
+		{"GET k", "get"},
+		{"gEt k", "get"},
+		{"get", "get"},
+		{"XINFO STREAM k", "xinfo|stream"},
+		{"xinfo Stream k", "xinfo|stream"},
+		{"xinfo", "xinfo"},
+		{"xinfo nothing k", ""},
+		{"get\x00 k", ""},
+		{"GETX k", ""},
+		{"", ""},
+		{strings.Repeat("g", 1000) + " k", ""},
+		{"xinfo " + strings.Repeat("g", 1000), ""},
+		{"restore-asking k", "restore-asking"},
+		{"DELEX k IFEQ v", "delex"},
+		{"DELIFEQ k v", "delifeq"},
+		{"MSETEX 1 k v", "msetex"},
+		{"DIGEST k", "digest"},
+		{"CLIENT no-touch on", "client|no-touch"}, // only valkey 8 has it
+	} {
+		name := ""
+		if spec := table.lookup(words(row.line)); spec != nil {
+			name = spec.name
+		}
+		if name != row.name {
+			t.Errorf("%.40q is %q, not %q", row.line, name, row.name)
+		}
+	}
+	if table.lookup(nil) != nil {
+		t.Error("no arguments are a command")
+	}
+}
+
+func TestLookupDoesNotAllocate(t *testing.T) {
+	table := builtinCommands()
+	for _, line := range []string{"SET k v", "XINFO STREAM k", "NOSUCHCOMMAND", strings.Repeat("x", 500)} {
+		args := words(line)
+		if n := testing.AllocsPerRun(100, func() { table.lookup(args) }); n != 0 {
+			t.Errorf("%.20q: %v allocations", line, n)
+		}
+	}
+}
+
+func TestCommandFlags(t *testing.T) {
+	table := builtinCommands()
+	for _, row := range []struct{ line, flags string }{
+		{"get", "readonly"},
+		{"set", "write"},
+		{"blpop", "write blocking"},
+		{"xread", "readonly blocking"},
+		{"eval", ""},
+		{"eval_ro", "readonly"},
+		{"subscribe", ""},
+		{"watch", "noMulti"},
+		{"multi", "noMulti"},
+	} {
+		spec := table.lookup(words(row.line))
+		for name, set := range map[string]bool{
+			"readonly": spec.readonly(), "write": spec.write(), "blocking": spec.blocking(), "noMulti": spec.noMulti(),
+		} {
+			if want := strings.Contains(row.flags, name); set != want {
+				t.Errorf("%s: %s is %t", row.line, name, set)
+			}
+		}
+	}
+}
+
+func TestArity(t *testing.T) {
+	table := builtinCommands()
+	for line, right := range map[string]bool{
+		"GET": false, "GET k": true, "GET k k": false,
+		"SET k": false, "SET k v": true, "SET k v NX PX 5": true,
+		"OBJECT ENCODING": false, "OBJECT ENCODING k": true,
+		"DELEX": false, "DELEX k": true, "DELEX k IFEQ v": true,
+	} {
+		args := words(line)
+		if spec := table.lookup(args); spec.arityOK(len(args)) != right {
+			t.Errorf("%s: %t", line, !right)
+		}
+	}
+}
+
+func TestExtendedByALiveServer(t *testing.T) {
+	reply := []byte(startGuardRedis(t).ask(t, "COMMAND"))
+	live, err := (&commandTable{}).with(reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if spec := live.lookup(words("XREADGROUP")); spec == nil || spec.arity != -7 || len(spec.keys) != 1 {
+		t.Errorf("XREADGROUP of a live server is %+v", spec)
+	}
+	builtin := builtinCommands()
+	extended, err := builtin.with(reply)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(extended.commands) != len(builtin.commands) {
+		t.Errorf("a server of which the table is made has %d commands more", len(extended.commands)-len(builtin.commands))
+	}
+	for i := 0; i < len(reply); i += 1 + i/20 {
+		if _, err := builtin.with(reply[:i]); err == nil {
+			t.Fatalf("the first %d bytes are taken for a reply", i)
+		}
+	}
+}
+
+// commandReply writes as RESP2 what stands in JSON in a test.
+func commandReply(t testing.TB, text string) []byte {
+	t.Helper()
+	var value any
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return appendValue(nil, value)
+}
+
+func appendValue(raw []byte, value any) []byte {
+	switch v := value.(type) {
+	case string:
+		return fmt.Appendf(raw, "$%d\r\n%s\r\n", len(v), v)
+	case float64:
+		return fmt.Appendf(raw, ":%d\r\n", int64(v))
+	case []any:
+		raw = fmt.Appendf(raw, "*%d\r\n", len(v))
+		for _, element := range v {
+			raw = appendValue(raw, element)
+		}
+		return raw
+	}
+	return append(raw, "$-1\r\n"...)
+}
+
+func TestExtendedByModules(t *testing.T) {
+	builtin := builtinCommands()
+	index2 := `[["flags",["RW"],"begin_search",["type","index","spec",["index",2]],"find_keys",["type","range","spec",["lastkey",0,"keystep",1,"limit",0]]]]`
+	table, err := builtin.with(commandReply(t, `[
+		["OLD.get", 2, ["readonly"], 1, 1, 1],
+		["old.mset", -3, ["write"], 1, -1, 2, ["@write"]],
+		["old.none", -1, [], 0, 0, 0],
+		["set", -3, ["readonly"], 2, 2, 1],
+		["get", 2, [], 0, 0, 0, [], [], [], [["get|sub", 3, [], 2, 2, 1, [], [], `+index2+`, []]]],
+		["new.container", -2, [], 0, 0, 0, [], [], [], [["new.container|sub", 3, ["write"], 2, 2, 1, [], [], `+index2+`, []]]],
+		["xinfo", -2, [], 0, 0, 0, [], [], [], [["xinfo|stream", 9, [], 0, 0, 0], ["xinfo|newer", 3, [], 2, 2, 1, [], [], `+index2+`, []]]]
+	]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		line string
+		keys string
+	}{
+		{"old.GET k", "[1]"},
+		{"old.mset a 1 b 2", "[1 3]"},
+		{"old.none a b", "[]"},
+		{"set k v", "[1]"},
+		{"get sub", "[1]"},
+		{"new.container SUB k", "[2]"},
+		{"xinfo newer k", "[2]"},
+		{"xinfo stream k", "[2]"},
+	} {
+		args := words(row.line)
+		spec := table.lookup(args)
+		if spec == nil {
+			t.Errorf("%s is unknown", row.line)
+			continue
+		}
+		if keys, exact := spec.appendKeys(nil, args); fmt.Sprint(keys) != row.keys || !exact {
+			t.Errorf("%s: keys %v (exact: %t), not %s", row.line, keys, exact, row.keys)
+		}
+	}
+	if builtin.lookup(words("xinfo newer k")) != nil || builtin.lookup(words("old.get k")) != nil {
+		t.Error("the built-in table was changed")
+	}
+	if !table.lookup(words("set k v")).write() {
+		t.Error("a server changed what SET is")
+	}
+}
+
+func TestMalformedCommandReply(t *testing.T) {
+	for _, raw := range []string{
+		"", "\r\n", "*", "*1", "*1\r\n", "*-1\r\n", "*-2\r\n", "*x\r\n", "$3\r\nabc\r\n", ":1\r\n", "+OK\r\n",
+		"-ERR unknown command 'COMMAND'\r\n",
+		"$9223372036854775807\r\n", "*9223372036854775807\r\n", "%9223372036854775807\r\n", "*99999999999999999999\r\n",
+		"*1\r\n*9223372036854775807\r\n", "*1\r\n$5\r\nab\r\n\r\n", "*0\r\n*0\r\n", "*0\r\nx",
+		strings.Repeat("*1\r\n", 1_000_000),
+		string(commandReply(t, `["get"]`)),
+		string(commandReply(t, `[[]]`)),
+		string(commandReply(t, `[["get",2,["x"],1,1]]`)),
+		string(commandReply(t, `[["",2,["x"],1,1,1]]`)),
+		string(commandReply(t, `[[1,2,["x"],1,1,1]]`)),
+		string(commandReply(t, `[["get","2",["x"],1,1,1]]`)),
+		string(commandReply(t, `[["get",2,"x",1,1,1]]`)),
+		string(commandReply(t, `[["get",2,[],"1",1,1]]`)),
+		string(commandReply(t, `[["get",99999999999,[],1,1,1]]`)),
+		string(commandReply(t, `[["get",2,[],1,1,1,[],[],null,[]]]`)),
+		string(commandReply(t, `[["get",2,[],1,1,1,[],[],[null],[]]]`)),
+		string(commandReply(t, `[["get",2,[],1,1,1,[],[],[["begin_search",["type","index","spec",["index",0]]]],[]]]`)),
+		string(commandReply(t, `[["get",2,[],1,1,1,[],[],[["begin_search",["type","keyword","spec",["keyword",5,"startfrom",1]],"find_keys",["type","range","spec",["lastkey",0,"keystep",1,"limit",0]]]],[]]]`)),
+		string(commandReply(t, `[["get",2,[],1,1,1,[],[],[],null]]`)),
+		string(commandReply(t, `[["get",2,[],1,1,1,[],[],[],[[]]]]`)),
+	} {
+		if table, err := builtinCommands().with([]byte(raw)); err == nil {
+			t.Errorf("%.80q gives a table of %d commands", raw, len(table.commands))
+		}
+	}
+}
+
+// A server may say anything about where keys are; finding them ends and stays
+// inside the arguments.
+func TestAbsurdKeySpecifications(t *testing.T) {
+	numbers := []int{-1 << 31, -3, -1, 0, 1, 2, 1<<31 - 1}
+	lines := []string{"m", "m 1", "m 2 a b", "m KEYWORD a b", "m a KEYWORD", "m 2147483647 9223372036854775807 3"}
+	check := func(spec *commandSpec) {
+		for _, line := range lines {
+			args := words(line)
+			keys, _ := spec.appendKeys(nil, args)
+			for _, i := range keys {
+				if i < 1 || i >= len(args) {
+					t.Errorf("%+v: key %d of %q", spec.keys, i, line)
+				}
+			}
+		}
+	}
+	for _, a := range numbers {
+		for _, b := range numbers {
+			for _, c := range numbers {
+				for _, find := range []string{
+					fmt.Sprintf(`["type","range","spec",["lastkey",%d,"keystep",%d,"limit",%d]]`, a, b, c),
+					fmt.Sprintf(`["type","keynum","spec",["keynumidx",%d,"firstkey",%d,"keystep",%d]]`, a, b, c),
+				} {
+					for _, begin := range numbers {
+						for _, search := range []string{
+							fmt.Sprintf(`["type","index","spec",["index",%d]]`, begin),
+							fmt.Sprintf(`["type","keyword","spec",["keyword","keyword","startfrom",%d]]`, begin),
+						} {
+							reply := commandReply(t, `[["m",-1,[],0,0,0,[],[],[["flags",[],"begin_search",`+search+`,"find_keys",`+find+`]],[]]]`)
+							if table, err := (&commandTable{}).with(reply); err == nil {
+								check(table.lookup(words("m")))
+							}
+						}
+					}
+				}
+			}
+			reply := commandReply(t, fmt.Sprintf(`[["m",-1,[],%d,%d,1]]`, a, b))
+			if table, err := (&commandTable{}).with(reply); err == nil {
+				check(table.lookup(words("m")))
+			}
+		}
+	}
+}
+
+func FuzzCommandReply(f *testing.F) {
+	f.Add([]byte("*1\r\n*6\r\n$3\r\nget\r\n:2\r\n*1\r\n+readonly\r\n:1\r\n:1\r\n:1\r\n"))
+	f.Add(commandReply(f, `[["m",-1,[],0,0,0,[],[],[["flags",["not_key"]]],[["m|x",2,[],1,1,1]]]]`))
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		table, err := builtinCommands().with(raw)
+		if err != nil {
+			return
+		}
+		for _, spec := range table.commands {
+			if _, known := builtinCommands().commands[spec.name]; !known {
+				spec.appendKeys(nil, words("m 2 a b KEYS c"))
+			}
+		}
+	})
+}

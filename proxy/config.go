@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strings"
+	"time"
+)
+
+// Config is a whole, checked configuration; Load makes one.
+// It may be printed: its servers print as their names.
+type Config struct {
+	Source   string // the file it came from, or that it is built in
+	Listen   string // host:port or unix:/path
+	Admin    string // host:port; empty: no admin server
+	Upstream Upstream
+	Masters  Masters
+	Locks    lockRules // at least one; the first that matches counts
+
+	MasterTimeout time.Duration
+	Retry         Retry
+	ClockDrift    float64
+	RestartDelay  time.Duration
+	MaxQuarantine time.Duration
+
+	Auth   Auth
+	Limits Limits
+	Log    Log
+
+	// NewSet is the operator's word (-new) that no lock can be held on these
+	// masters yet. It is carried for the certification of masters; until a
+	// master's memory is certified, it changes nothing.
+	NewSet bool
+}
+
+// Upstream is the server that gets every command without a lock key.
+type Upstream struct {
+	Kind   UpstreamKind
+	server endpoint // set for UpstreamServer
+}
+
+// UpstreamKind says where the upstream is.
+type UpstreamKind uint8
+
+// The kinds of upstream.
+const (
+	UpstreamServer   UpstreamKind = iota // a server with a URL
+	UpstreamEmbedded                     // a toy in this process
+	UpstreamNone                         // the proxy serves locks only
+)
+
+// Masters are the servers that hold the locks.
+type Masters struct {
+	Embedded bool // embeddedMasters toys in this process
+	servers  []endpoint
+}
+
+// count is N.
+func (m Masters) count() int {
+	if m.Embedded {
+		return embeddedMasters
+	}
+	return len(m.servers)
+}
+
+// String names the upstream without its credentials.
+func (u Upstream) String() string {
+	switch u.Kind {
+	case UpstreamEmbedded:
+		return "embedded"
+	case UpstreamNone:
+		return "none"
+	}
+	return u.server.name
+}
+
+// GoString keeps %#v from showing a password.
+func (u Upstream) GoString() string { return u.String() }
+
+// String names the masters without their credentials.
+func (m Masters) String() string {
+	if m.Embedded {
+		return fmt.Sprintf("%d embedded", embeddedMasters)
+	}
+	return strings.Join(m.names(), ", ")
+}
+
+// GoString keeps %#v from showing a password.
+func (m Masters) GoString() string { return m.String() }
+
+func (m Masters) names() []string {
+	names := make([]string, len(m.servers))
+	for i, server := range m.servers {
+		names[i] = server.name
+	}
+	return names
+}
+
+// Retry bounds the repetitions of a ballot that split its votes.
+type Retry struct {
+	Count int
+	Delay time.Duration // each waits a random time up to this
+}
+
+// Auth is what a client must say first.
+type Auth struct {
+	Password secret // empty: nothing
+}
+
+// secret prints as a mark that it is there.
+type secret string
+
+func (s secret) String() string {
+	if s == "" {
+		return "none"
+	}
+	return "set"
+}
+
+// GoString keeps %#v from showing the text.
+func (s secret) GoString() string { return s.String() }
+
+// MarshalText keeps encoders, such as a JSON log, from showing the text.
+func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// Limits keep one client, or many, from using the process up.
+type Limits struct {
+	Clients int
+	Bulk    int64         // bytes of one argument
+	Idle    time.Duration // 0: a client may be silent for ever
+}
+
+// Log says what is logged and how.
+type Log struct {
+	Level  string // debug, info, warn, error
+	Format string // text, json
+}
+
+// embeddedMasters is how many masters `masters: embedded` means: the smallest
+// set that still decides with two of them away.
+const embeddedMasters = 5
+
+// defaultConfigFile is read when no file is named, if it is there.
+const defaultConfigFile = "config.yaml"
+
+// defaultConfig is the shipped config.yaml: everything inside the process, for
+// trying it out.
+func defaultConfig() *Config {
+	return &Config{
+		Source:        "built-in defaults",
+		Listen:        "127.0.0.1:6380",
+		Admin:         "127.0.0.1:9380",
+		Upstream:      Upstream{Kind: UpstreamEmbedded},
+		Masters:       Masters{Embedded: true},
+		Locks:         lockRules{{match: "lock:*", db: anyDB}},
+		MasterTimeout: 50 * time.Millisecond,
+		Retry:         Retry{Count: 3, Delay: 200 * time.Millisecond},
+		ClockDrift:    0.01,
+		RestartDelay:  30 * time.Second,
+		MaxQuarantine: 10 * time.Minute,
+		Limits:        Limits{Clients: 10000, Bulk: 512 << 20},
+		Log:           Log{Level: "info", Format: "text"},
+	}
+}
+
+// Load reads and checks the configuration file at path. An empty path means
+// config.yaml in the working directory, and without that file the defaults.
+// What is wrong in the file is a ConfigError.
+func Load(path string) (*Config, error) {
+	file := path
+	if file == "" {
+		file = defaultConfigFile
+	}
+	text, err := os.ReadFile(file)
+	if path == "" && errors.Is(err, fs.ErrNotExist) {
+		return defaultConfig(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration: %w", err)
+	}
+	return parseConfig(file, text)
+}

@@ -1,0 +1,148 @@
+package proxy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The shipped file promises to show the built-in defaults.
+func TestShippedConfigIsTheDefaults(t *testing.T) {
+	const file = "../config.yaml"
+	shipped, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaultConfig()
+	want.Source = file
+	if !reflect.DeepEqual(shipped, want) {
+		t.Errorf("the shipped file and the defaults differ:\n%+v\n%+v", shipped, want)
+	}
+}
+
+// It also promises that any key but two can be left out, so each of them must
+// stand in it.
+func TestShippedConfigShowsEveryKey(t *testing.T) {
+	text, err := os.ReadFile("../config.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = parseConfig("f", []byte("nonsense: 1"))
+	_, allowed, _ := strings.Cut(err.Error(), "allowed: ")
+	allowed, _, _ = strings.Cut(allowed, "\n")
+	for name := range strings.SplitSeq(allowed, ", ") {
+		if !bytes.Contains(text, []byte("\n"+name+":")) {
+			t.Errorf("config.yaml does not show %s", name)
+		}
+	}
+}
+
+func TestLoadWithoutAFile(t *testing.T) {
+	t.Chdir(t.TempDir())
+	cfg, err := Load("")
+	if err != nil || !reflect.DeepEqual(cfg, defaultConfig()) {
+		t.Fatalf("got %+v, %v", cfg, err)
+	}
+	if err := os.WriteFile("config.yaml", []byte("upstream: none\nmasters: embedded\nlisten: :7000\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err = Load("")
+	if err != nil || cfg.Listen != ":7000" || cfg.Source != "config.yaml" {
+		t.Fatalf("config.yaml in the working directory was not read: %+v, %v", cfg, err)
+	}
+	missing := filepath.Join(t.TempDir(), "missing.yaml")
+	if _, err = Load(missing); err == nil || !strings.Contains(err.Error(), missing) {
+		t.Errorf("a named file that is missing gave %v", err)
+	}
+}
+
+func TestConfigValues(t *testing.T) {
+	cfg, err := parseConfig("f", []byte(`
+listen: unix:/run/proxy.sock
+admin: ""
+upstream: rediss://app:p%40ss@Redis.Example:7000/3
+masters:
+  - redis://10.0.0.1
+  - redis://:pw@[::1]:7001
+  - unix:///run/redis.sock
+locks:
+  - {match: "a*", db: 0, default_ttl: 90s}
+  - match: "a*"
+master_timeout: 1.5s
+retry: {count: 0, delay: 0}
+clock_drift: 0
+restart_delay: 1m
+max_quarantine: 1h
+auth: {password: 0123}
+limits: {clients: 5, bulk: 64M, idle: 5m}
+log: {level: debug, format: json}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Config{
+		Source: "f", Listen: "unix:/run/proxy.sock",
+		Locks:         lockRules{{match: "a*", db: 0, defaultTTL: 90 * time.Second}, {match: "a*", db: anyDB}},
+		MasterTimeout: 1500 * time.Millisecond,
+		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
+		Auth:   Auth{Password: "0123"},
+		Limits: Limits{Clients: 5, Bulk: 64_000_000, Idle: 5 * time.Minute},
+		Log:    Log{Level: "debug", Format: "json"},
+	}
+	upstream, masters := cfg.Upstream.server, cfg.Masters.servers
+	cfg.Upstream, cfg.Masters = Upstream{}, Masters{}
+	if !reflect.DeepEqual(cfg, want) {
+		t.Errorf("got  %+v\nwant %+v", cfg, want)
+	}
+	if upstream.name != "Redis.Example:7000" || upstream.username != "app" || upstream.password != "p@ss" ||
+		upstream.db != 3 || upstream.tls == nil || upstream.tls.ServerName != "Redis.Example" {
+		t.Errorf("upstream is %#v with TLS %v", endpointFields(upstream), upstream.tls)
+	}
+	got := fmt.Sprint(endpointFields(masters[0]), endpointFields(masters[1]), endpointFields(masters[2]))
+	if got != "[10.0.0.1:6379 tcp 10.0.0.1:6379  ] [[::1]:7001 tcp [::1]:7001  pw] [/run/redis.sock unix /run/redis.sock  ]" {
+		t.Errorf("masters are %s", got)
+	}
+}
+
+func endpointFields(e endpoint) []string {
+	return []string{e.name, e.network, e.address, e.username, e.password}
+}
+
+// No way of printing a configuration shows a password.
+func TestConfigPrintsNoSecrets(t *testing.T) {
+	cfg, err := parseConfig("f", []byte("upstream: redis://u:hunter2@a\nmasters: [redis://u:hunter2@b]\nauth: {password: hunter2}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		fmt.Fprintf(&text, verb+verb, cfg, *cfg)
+	}
+	slog.New(slog.NewTextHandler(&text, nil)).Info("x", "cfg", cfg)
+	slog.New(slog.NewJSONHandler(&text, nil)).Info("x", "cfg", cfg, "password", cfg.Auth.Password)
+	json.NewEncoder(&text).Encode(cfg)
+	writeSettings(&text, cfg)
+	text.WriteString(banner(cfg, "127.0.0.1:1", ""))
+	if strings.Contains(text.String(), "hunter2") || strings.Contains(text.String(), "68756e74657232") {
+		t.Errorf("the password is shown:\n%s", text.String())
+	}
+}
+
+func FuzzConfigNeverPanics(f *testing.F) {
+	f.Add("upstream: none\nmasters: embedded\n")
+	f.Add("a: &x [*x]\n")
+	f.Add("locks: [{match: \"\", db: -1}]\n? [a]: b\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		cfg, err := parseConfig("f", []byte(text))
+		if (cfg == nil) == (err == nil) {
+			t.Fatalf("got %v and %v", cfg, err)
+		}
+	})
+}

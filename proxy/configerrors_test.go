@@ -1,0 +1,216 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+)
+
+// base is a good file of eight lines; a row replaces one of its lines or adds
+// to its end.
+const goodConfig = `listen: 127.0.0.1:6380
+admin: 127.0.0.1:9380
+upstream: redis://10.0.0.9:6379
+masters: [redis://10.0.0.1, redis://10.0.0.2, redis://10.0.0.3]
+locks: [match: "lock:*"]
+restart_delay: 30s
+max_quarantine: 10m
+master_timeout: 50ms
+`
+
+const (
+	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path"
+	wantTop      = "listen, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, auth, limits, log"
+	wantListen   = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
+	wantDuration = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
+	wantSize     = "is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)"
+	escapes      = " (in user and password write / as %2F, # as %23, ? as %3F, % as %25)"
+)
+
+// One row for every message: the line that is wrong and the whole error.
+func TestConfigErrors(t *testing.T) {
+	if _, err := parseConfig("f.yaml", []byte(goodConfig)); err != nil {
+		t.Fatal(err)
+	}
+	rows := []struct{ line, want string }{
+		// the file's form
+		{"lisen: 1", `f.yaml:9: "lisen" is not known here; allowed: ` + wantTop},
+		{"? [a]\n: b", `f.yaml:9: a key is not known here; allowed: ` + wantTop},
+		{"redis://x:hunter2@y: 1", `f.yaml:9: a key is not known here; allowed: ` + wantTop},
+		{"retry: {count: 1, tries: 2}", `f.yaml:9: retry: "tries" is not known here; allowed: count, delay`},
+		{"auth: {hunter2}", `f.yaml:9: auth: a key is not known here; allowed: password`},
+		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl`},
+		{"log: {level: info}\nlog: {format: text}", `f.yaml:10: log: stands here a second time; the first is in line 9`},
+		{"limits: {idle: 0s, idle: 1s}", `f.yaml:9: limits.idle: stands here a second time; the first is in line 9`},
+		{"retry: 3", `f.yaml:9: retry: must be a mapping with the keys count, delay`},
+		{"auth: hunter2", `f.yaml:9: auth: must be a mapping with the keys password`},
+		{"clock_drift: [1]", `f.yaml:9: clock_drift: must be a number, not a list or a mapping`},
+		{"auth: {password: [hunter2]}", `f.yaml:9: auth.password: must be a text, not a list or a mapping`},
+		{"auth: {password: }", `f.yaml:9: auth.password: has no value; write a text (the texts ~ and null need quotes), or leave the key out`},
+		{"auth: {password: &hunter2 }", `f.yaml:9: auth.password: is a YAML anchor; a value that begins with & needs quotes`},
+		{"auth: {password: !hunter2 x}", `f.yaml:9: auth.password: is a YAML tag; a value that begins with ! needs quotes`},
+		{"auth: {password: *hunter2 }", `f.yaml: not valid YAML: a value that begins with * needs quotes`},
+		{"limits: &a {}\nlog: *a", `f.yaml:10: log: must be a mapping with the keys level, format`},
+		{"listen: &a :1\nlog: {format: *a }", `f.yaml:1: listen: is a YAML anchor; a value that begins with & needs quotes
+f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it begins with *`},
+		{"auth: {password: hunter2", `f.yaml:8: not valid YAML near this line: did not find expected ',' or '}'`},
+		{"---\na: b", `f.yaml:9: a second YAML document (after ---); allowed: one`},
+		{"---\na: [", `f.yaml:10: not valid YAML near this line: did not find expected node content`},
+
+		// addresses
+		{"listen: 6380", `f.yaml:1: listen: "6380" is not an address; ` + wantListen},
+		{"listen: redis://u:hunter2@h", `f.yaml:1: listen: the value is not an address; ` + wantListen},
+		{"listen: localhost:redis", `f.yaml:1: listen: "localhost:redis" is not an address with a port from 0 to 65535; ` + wantListen},
+		{"listen: localhost:65536", `f.yaml:1: listen: "localhost:65536" is not an address with a port from 0 to 65535; ` + wantListen},
+		{"listen: unix:run/sock", `f.yaml:1: listen: the socket's path must begin with one /, as in unix:/run/redlock-proxy.sock`},
+		{"listen: unix:///run/sock", `f.yaml:1: listen: the socket's path must begin with one /, as in unix:/run/redlock-proxy.sock`},
+		{"listen: []", `f.yaml:1: listen: must be host:port or unix:/path, not a list or a mapping`},
+		{"admin: unix:/run/sock", `f.yaml:2: admin: "unix:/run/sock" is not an address with a port from 0 to 65535; allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380`},
+		{"admin: 0.0.0.0:6380", `f.yaml:2: admin: 0.0.0.0:6380 is the listen address; the two need different ports`},
+		{"admin: localhost:6380", `f.yaml:2: admin: localhost:6380 is the listen address; the two need different ports`},
+		{"admin: null", `f.yaml:2: admin: has no value; write host:port, or "" for none (the texts ~ and null need quotes), or leave the key out`},
+
+		// server URLs
+		{"upstream: 10.0.0.1:6379", `f.yaml:3: upstream: not a URL; allowed: ` + wantURL + escapes + `; or the word embedded or none`},
+		{"upstream: localhost", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + `; or the word embedded or none`},
+		{"upstream: http://u:hunter2@h", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + `; or the word embedded or none`},
+		{"upstream: redis://u:hunter2/x@h", `f.yaml:3: upstream: not a URL; allowed: ` + wantURL + escapes + `; or the word embedded or none`},
+		{"upstream: redis://hunter2#x@h", `f.yaml:3: upstream: the URL has a # in it; write # in a password as %23; or the word embedded or none`},
+		{"upstream: redis://h:1/hunter2@h", `f.yaml:3: upstream: after the host only a database number may stand, as in redis://host:6379/3; or the word embedded or none`},
+		{"upstream: redis://h:70000", `f.yaml:3: upstream: the URL's port is not from 1 to 65535; or the word embedded or none`},
+		{"upstream: redis:///1", `f.yaml:3: upstream: the URL names no host; allowed: ` + wantURL + `; or the word embedded or none`},
+		{"upstream: redis://h?hunter2=1", `f.yaml:3: upstream: the URL has an unknown option; allowed after ?: db, and skip_verify with rediss (write ? in a password as %3F); or the word embedded or none`},
+		{"upstream: redis://h?db=-1", `f.yaml:3: upstream: the URL's db option is not a database number; or the word embedded or none`},
+		{"upstream: rediss://h?skip_verify=hunter2", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + `; or the word embedded or none`},
+		{"upstream: unix://run/sock", `f.yaml:3: upstream: a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket; or the word embedded or none`},
+		{"upstream: redis://localhost:6380", `f.yaml:3: upstream: localhost:6380 is the proxy's own listen address`},
+		{"upstream: [redis://h]", `f.yaml:3: upstream: must be a URL, embedded or none, not a list or a mapping`},
+
+		// masters
+		{"masters: redis://u:hunter2@h", `f.yaml:4: masters: must be the word embedded or a list of server URLs`},
+		{"masters: {a: redis://u:hunter2@h}", `f.yaml:4: masters: must be the word embedded or a list of server URLs`},
+		{"masters: []", `f.yaml:4: masters: the list is empty; at least 1 master is needed, and 3 or 5 to survive the loss of one or two`},
+		{"masters: [embedded]", `f.yaml:4: masters[0]: embedded cannot stand in a list; write masters: embedded for five of them`},
+		{"masters: [redis://a, none]", `f.yaml:4: masters[1]: not a server URL; allowed: ` + wantURL},
+		{"masters: [redis://a/1]", `f.yaml:4: masters[0]: a master's URL names no database: a lock in database n lives in database n of every master`},
+		{"masters: [redis://a, {redis://u:hunter2@h: 6379}]", `f.yaml:4: masters[1]: must be a server URL, not a list or a mapping`},
+		{"masters: [redis://u:hunter2@A:6379, redis://b, redis://a]", `f.yaml:4: masters[2]: a:6379 is the master of line 4 (A:6379) again; one server has one vote`},
+		{"masters: [redis://localhost:7000, redis://127.0.0.1:7000]", `f.yaml:4: masters[1]: 127.0.0.1:7000 is the master of line 4 (localhost:7000) again; one server has one vote`},
+		{"masters: [unix:///a, unix:///a]", `f.yaml:4: masters[1]: /a is the master of line 4 (/a) again; one server has one vote`},
+		{"masters: [redis://127.0.0.1:6380]", `f.yaml:4: masters[0]: 127.0.0.1:6380 is the proxy's own listen address`},
+
+		// locks
+		{"locks: lock", `f.yaml:5: locks: must be a list of rules such as - match: "lock:*"`},
+		{"locks: []", `f.yaml:5: locks: the list is empty; without a rule no key is a lock (write - match: "lock:*")`},
+		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl`},
+		{"locks: [{db: 1}]", `f.yaml:5: locks[0]: has no match; write a Redis glob over the whole key, such as match: "lock:*"`},
+		{`locks: [{match: ""}]`, `f.yaml:5: locks[0].match: is empty; write a Redis glob over the whole key, such as "lock:*"`},
+		{`locks: [{match: a, db: all}]`, `f.yaml:5: locks[0].db: "all" is not a whole number from 0 to 2147483647`},
+		{`locks: [{match: a, default_ttl: -1s}]`, `f.yaml:5: locks[0].default_ttl: "-1s" is out of range; allowed: 0s to 8760h`},
+		{`locks: [{match: a}, {match: b}, {match: a, db: 3}]`, `f.yaml:5: locks[2]: never counts: the rule of line 5 matches the same keys and stands first`},
+
+		// numbers and words
+		{"master_timeout: 50", `f.yaml:8: master_timeout: "50" ` + wantDuration},
+		{"master_timeout: 0s", `f.yaml:8: master_timeout: "0s" is out of range; allowed: 1ms to 1m`},
+		{"restart_delay: 25h", `f.yaml:6: restart_delay: "25h" is out of range; allowed: 100ms to 24h`},
+		{"restart_delay: 11m", `f.yaml:7: max_quarantine: 10m is shorter than restart_delay (11m)`},
+		{"master_timeout: 1m", `f.yaml:6: restart_delay: 30s is not longer than master_timeout (1m)`},
+		{"max_quarantine: 169h", `f.yaml:7: max_quarantine: "169h" is out of range; allowed: 100ms to 168h`},
+		{"retry: {count: many}", `f.yaml:9: retry.count: "many" is not a whole number from 0 to 100`},
+		{"retry: {delay: 61s}", `f.yaml:9: retry.delay: "61s" is out of range; allowed: 0s to 1m`},
+		{"clock_drift: 1%", `f.yaml:9: clock_drift: "1%" is not a number from 0 to 0.5`},
+		{"clock_drift: NaN", `f.yaml:9: clock_drift: "NaN" is not a number from 0 to 0.5`},
+		{"limits: {clients: 0}", `f.yaml:9: limits.clients: "0" is not a whole number from 1 to 1000000`},
+		{"limits: {bulk: 512 MB}", `f.yaml:9: limits.bulk: "512 MB" ` + wantSize},
+		{"limits: {bulk: mb}", `f.yaml:9: limits.bulk: "mb" ` + wantSize},
+		{"limits: {bulk: 1bk}", `f.yaml:9: limits.bulk: "1bk" ` + wantSize},
+		{"limits: {bulk: 1kb}", `f.yaml:9: limits.bulk: "1kb" is out of range; allowed: 1mb to 4gb`},
+		{"limits: {bulk: 9223372036854775807gb}", `f.yaml:9: limits.bulk: "9223372036854775807gb" is out of range; allowed: 1mb to 4gb`},
+		{"limits: {idle: " + strings.Repeat("9", 70) + "}", `f.yaml:9: limits.idle: the value ` + wantDuration},
+		{"log: {level: trace}", `f.yaml:9: log.level: "trace" is not allowed here; allowed: debug, info, warn, error`},
+		{"log: {format: xml}", `f.yaml:9: log.format: "xml" is not allowed here; allowed: text, json`},
+		{"log: {format: []}", `f.yaml:9: log.format: must be one of text, json, not a list or a mapping`},
+	}
+	for _, row := range rows {
+		_, err := parseConfig("f.yaml", []byte(withLine(row.line)))
+		if err == nil {
+			t.Errorf("%s: accepted", row.line)
+			continue
+		}
+		if err.Error() != row.want {
+			t.Errorf("%s\n got %s\nwant %s", row.line, err, row.want)
+		}
+		if strings.Contains(err.Error(), "hunter2") {
+			t.Errorf("%s: the error shows a secret: %s", row.line, err)
+		}
+	}
+}
+
+// withLine puts a line in the place of the line with the same key.
+func withLine(line string) string {
+	key, _, _ := strings.Cut(line, ":")
+	var out []string
+	found := false
+	for old := range strings.Lines(goodConfig) {
+		if strings.HasPrefix(old, key+":") {
+			out, found = append(out, line+"\n"), true
+			continue
+		}
+		out = append(out, old)
+	}
+	if !found {
+		out = append(out, line+"\n")
+	}
+	return strings.Join(out, "")
+}
+
+func TestConfigErrorsOfWholeFiles(t *testing.T) {
+	for _, row := range []struct{ text, want string }{
+		{"", "f: the file is empty; it needs at least the keys upstream and masters"},
+		{"# nothing\n", "f: the file is empty; it needs at least the keys upstream and masters"},
+		{"just words", "f:1: must be a mapping with the keys " + wantTop},
+		{"listen: :1\n", "f: upstream: is missing; write the URL of your Redis, none, or embedded to try it out\n" +
+			"f: masters: is missing; list the URLs of the lock masters, or write embedded to try it out"},
+		{"upstream: none\nmasters: embedded\nlisten: unix:/s\n", ""},
+		{"upstream: unix:///s\nmasters: [unix:///s]\nlisten: unix:/s\n", "f:1: upstream: /s is the proxy's own listen address\n" +
+			"f:2: masters[0]: /s is the proxy's own listen address"},
+		// every problem is told in one run
+		{"upstream: x\nmasters: [y]\nlog: {level: z}\n", "f:1: upstream: not a server URL; allowed: " + wantURL + "; or the word embedded or none\n" +
+			"f:2: masters[0]: not a server URL; allowed: " + wantURL + "\n" +
+			`f:3: log.level: "z" is not allowed here; allowed: debug, info, warn, error`},
+	} {
+		_, err := parseConfig("f", []byte(row.text))
+		got := ""
+		if err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("%q\n got %s\nwant %s", row.text, got, row.want)
+		}
+	}
+}
+
+func TestListenCollisions(t *testing.T) {
+	for _, row := range []struct {
+		url, listen string
+		want        bool
+	}{
+		{"redis://localhost:1", "127.0.0.1:1", true},
+		{"redis://127.0.0.2:1", "127.0.0.1:1", false},
+		{"redis://127.0.0.2:1", "0.0.0.0:1", true},
+		{"redis://[::1]:1", ":1", true},
+		{"redis://10.0.0.1:1", ":1", false}, // it may be another machine's address
+		{"redis://10.0.0.1:1", "10.0.0.1:1", true},
+		{"redis://localhost:1", "localhost:2", false},
+		{"unix:///a", "unix:/a", true},
+		{"unix:///a", "localhost:1", false},
+		{"redis://a", "unix:/a", false},
+	} {
+		server, err := parseEndpoint(row.url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := reaches(server, row.listen); got != row.want {
+			t.Errorf("%s reaches %s: %v", row.url, row.listen, got)
+		}
+	}
+}

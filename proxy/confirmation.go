@@ -1,0 +1,84 @@
+package proxy
+
+import (
+	"bytes"
+	"strconv"
+)
+
+// family is a kind of subscription. Redis counts channels and patterns together.
+type family uint8
+
+const (
+	familyChannel family = iota
+	familyPattern
+	familyShard
+)
+
+// confirmationOf tells which family a confirmation is for.
+func confirmationOf(name []byte) (of family, adds, ok bool) {
+	switch string(name) {
+	case "subscribe":
+		return familyChannel, true, true
+	case "unsubscribe":
+		return familyChannel, false, true
+	case "psubscribe":
+		return familyPattern, true, true
+	case "punsubscribe":
+		return familyPattern, false, true
+	case "ssubscribe":
+		return familyShard, true, true
+	case "sunsubscribe":
+		return familyShard, false, true
+	}
+	return 0, false, false
+}
+
+func isMessage(name []byte) bool {
+	switch string(name) {
+	case "message", "pmessage", "smessage":
+		return true
+	}
+	return false
+}
+
+// firstElement reads the name that stands first in an array or push, nil if
+// there is none that could matter. known is false while bytes are missing.
+func firstElement(p []byte) (name []byte, known bool) {
+	const longest = len("punsubscribe")
+	header := bytes.IndexByte(p, '\n')
+	if header < 0 {
+		return nil, len(p) > 24
+	}
+	if p[1] == '-' || p[1] == '0' {
+		return nil, true
+	}
+	element := p[header+1:]
+	if len(element) == 0 {
+		return nil, false
+	}
+	end := bytes.IndexByte(element, '\n')
+	if end < 0 {
+		return nil, element[0] != '$' || len(element) > 24
+	}
+	if element[0] != '$' {
+		return nil, true
+	}
+	length, err := strconv.Atoi(string(bytes.TrimSuffix(element[1:end], []byte{'\r'})))
+	if err != nil || length < 0 || length > longest {
+		return nil, true
+	}
+	if text := element[end+1:]; len(text) >= length {
+		return text[:length], true
+	}
+	return nil, false
+}
+
+// lastInteger reads the integer with which a value ends.
+func lastInteger(tail []byte) (int, bool) {
+	colon := bytes.LastIndexByte(tail, ':')
+	if colon < 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(string(bytes.TrimSuffix(tail[colon+1:], []byte("\r\n"))))
+	return n, err == nil
+}

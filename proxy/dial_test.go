@@ -1,0 +1,135 @@
+package proxy
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"net"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a dialled connection reaches is the listener that the URL names.
+func TestDial(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	certificate, roots := testCertificate(t)
+	for _, row := range []struct{ network, listen, url string }{
+		{"tcp", "127.0.0.1:0", "redis://127.0.0.1:PORT"},
+		{"tcp", "127.0.0.1:0", "rediss://localhost:PORT"},
+		{"unix", path, "unix://" + path},
+	} {
+		listener, err := net.Listen(row.network, row.listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		server, err := parseEndpoint(withPort(row.url, listener))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if server.tls != nil {
+			server.tls.RootCAs = roots
+			listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}})
+		}
+		greeted := make(chan error, 1)
+		go func() {
+			conn, err := listener.Accept()
+			if err == nil {
+				_, err = conn.Write([]byte("hi"))
+				conn.Close()
+			}
+			greeted <- err
+		}()
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		conn, err := server.dial(ctx)
+		cancel()
+		if err != nil {
+			t.Fatalf("%s: %v", row.url, err)
+		}
+		text := make([]byte, 2)
+		if _, err := conn.Read(text); err != nil || string(text) != "hi" {
+			t.Errorf("%s: read %q, %v", row.url, text, err)
+		}
+		conn.Close()
+		if err := <-greeted; err != nil {
+			t.Errorf("%s: %v", row.url, err)
+		}
+		listener.Close()
+	}
+}
+
+// rediss checks the server's name, and no connection is made in the clear.
+func TestDialRefusesAStranger(t *testing.T) {
+	certificate, _ := testCertificate(t)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			conn.Read(make([]byte, 1)) // does the handshake
+			conn.Close()
+		}
+	}()
+	for url, trusted := range map[string]bool{"rediss://localhost:PORT": false, "rediss://localhost:PORT?skip_verify=true": true} {
+		server, err := parseEndpoint(withPort(url, listener))
+		if err != nil {
+			t.Fatal(err)
+		}
+		conn, err := server.dial(t.Context())
+		if err == nil {
+			conn.Close()
+		}
+		if (err == nil) != trusted {
+			t.Errorf("%s: %v", url, err)
+		}
+	}
+}
+
+func TestDialHonoursItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if conn, err := (endpoint{network: "tcp", address: "127.0.0.1:1"}).dial(ctx); err == nil {
+		conn.Close()
+		t.Error("dialled after the end")
+	}
+}
+
+// withPort puts a listener's port into a URL.
+func withPort(url string, listener net.Listener) string {
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	return strings.Replace(url, "PORT", port, 1)
+}
+
+func testCertificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
+}

@@ -1,0 +1,122 @@
+package proxy
+
+import (
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What differs between any two connections to one Redis.
+var incidental = []struct {
+	pattern *regexp.Regexp
+	instead string
+}{
+	{regexp.MustCompile(`\$2\r\nid\r\n:\d+`), "$$2\r\nid\r\n:N"},
+	{regexp.MustCompile(`\+\d+\.\d+ \[\d+ [^\]]*\]`), "+TIME [WHO]"},
+}
+
+func withoutIncidentals(reply string) string {
+	for _, i := range incidental {
+		reply = i.pattern.ReplaceAllString(reply, i.instead)
+	}
+	return reply
+}
+
+// converse sends the steps one after the other, each when the answer to the
+// one before has come, then half-closes, and returns all that was received.
+// An answer is over when the wanted bytes have come, or, where nothing is known
+// about it, when nothing more comes.
+func converse(client *testClient, steps []string, want []string) (answers []string) {
+	client.t.Helper()
+	for i, step := range steps {
+		_, _ = client.Write([]byte(step)) // fails after QUIT
+		if want == nil {
+			answers = append(answers, client.untilQuiet())
+			continue
+		}
+		_ = client.SetReadDeadline(time.Now().Add(patience))
+		got := make([]byte, len(want[i]))
+		n, _ := io.ReadFull(client, got)
+		answers = append(answers, string(got[:n]))
+	}
+	_ = client.Conn.(interface{ CloseWrite() error }).CloseWrite()
+	_ = client.SetReadDeadline(time.Now().Add(patience))
+	rest, err := io.ReadAll(client)
+	if err != nil && !strings.Contains(err.Error(), "reset") {
+		client.t.Errorf("after %q the connection does not end: %v", steps, err)
+	}
+	return append(answers, string(rest))
+}
+
+// compareWithRedis has the same conversation with Redis and with the proxy in
+// front of it, and wants the same bytes.
+func compareWithRedis(t *testing.T, redis *guardRedis, p *testProxy, steps ...string) {
+	t.Helper()
+	redis.ask(t, "FLUSHALL")
+	redis.ask(t, "SCRIPT FLUSH")
+	direct := dialTest(t, "unix", redis.socket)
+	want := converse(direct, steps, nil)
+	_ = direct.Close()
+	redis.ask(t, "FLUSHALL")
+	redis.ask(t, "SCRIPT FLUSH")
+	client := p.dial(t)
+	got := converse(client, steps, want)
+	_ = client.Close()
+	for i := range want {
+		if withoutIncidentals(got[i]) != withoutIncidentals(want[i]) {
+			step := "(end)"
+			if i < len(steps) {
+				step = steps[i]
+			}
+			t.Errorf("after %q:\n Redis answers %q\n the proxy     %q", step, want[i], got[i])
+		}
+	}
+}
+
+func TestSessionAnswersAsRedis(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis)
+	big := "*3\r\n$3\r\nSET\r\n$3\r\nbig\r\n" + bulk(strings.Repeat("0123456789", 100_000))
+	conversations := map[string][]string{
+		"handshake":          {"PING\r\n", "CLIENT SETNAME me\r\n", "SELECT 3\r\n", "SET a 1\r\n", "CLIENT GETNAME\r\n", "SELECT 0\r\n", "GET a\r\n", "SELECT 3\r\nGET a\r\n", "SELECT 99\r\n", "GET a\r\n"},
+		"hello":              {"HELLO 3 SETNAME x\r\n", "GET none\r\n", "HELLO\r\n", "CLIENT GETNAME\r\n", "HELLO 2 SETNAME y\r\n", "CLIENT GETNAME\r\nGET none\r\n", "HELLO 3\r\nHGETALL none\r\n", "HELLO 4\r\n", "HELLO 3 SETNAME \"a b\"\r\n"},
+		"pipeline":           {"SET a 1\r\nINCR a\r\nGET a\r\nPING\r\nECHO x\r\nNOSUCH a b\r\nGET\r\nLRANGE none 0 -1\r\n"},
+		"large values":       {big, "GET big\r\nGET big\r\nSTRLEN big\r\n"},
+		"quit":               {"SET a 1\r\nQUIT\r\nGET a\r\n"},
+		"quit before":        {"QUIT\r\n"},
+		"reset":              {"SELECT 3\r\nHELLO 3\r\nCLIENT SETNAME x\r\nSET a 1\r\nRESET\r\nGET a\r\nCLIENT GETNAME\r\n", "RESET x\r\n", "MULTI\r\nRESET\r\nEXEC\r\n"},
+		"auth":               {"GET a\r\n", "AUTH x\r\nAUTH default x\r\nAUTH bob x\r\nAUTH a b c\r\nAUTH\r\nGET a\r\n", "HELLO 3 AUTH bob x\r\n", "HELLO 3 AUTH default x\r\n"},
+		"transaction":        {"MULTI\r\n", "SET a 1\r\n", "INCR a\r\n", "EXEC\r\n", "MULTI\r\nPING\r\nSET a 5\r\nEXEC\r\nGET a\r\n"},
+		"transaction ends":   {"MULTI\r\nSET a 1\r\nDISCARD\r\nGET a\r\n", "EXEC\r\nDISCARD\r\nEXEC x\r\nDISCARD x\r\nMULTI x\r\n", "MULTI\r\nSET a 1\r\nMULTI\r\nWATCH a\r\nEXEC\r\n", "MULTI\r\nQUIT\r\n"},
+		"transaction errors": {"MULTI\r\nNOSUCH\r\nSET a 1\r\nEXEC\r\n", "MULTI\r\nSET a\r\nSET a 1\r\nEXEC\r\nGET a\r\n", "MULTI\r\nEXEC x\r\nEXEC\r\n", "MULTI\r\nSET a 1\r\nEXEC x\r\nEXEC\r\n", "MULTI\r\nPING a b\r\nPING\r\nEXEC\r\n", "MULTI\r\nSYNC\r\nEXEC\r\n"},
+		"without keys":       {"MULTI\r\nPING\r\nECHO x\r\nEXEC\r\n", "MULTI\r\nEXEC\r\n", "MULTI\r\nPING\r\nDISCARD\r\n"},
+		"watch":              {"SET a 1\r\nWATCH a\r\nSET a 2\r\nMULTI\r\nEXEC\r\n", "WATCH a\r\nSET a 3\r\nMULTI\r\nPING\r\nEXEC\r\n", "WATCH a\r\nSET a 4\r\nMULTI\r\nDISCARD\r\nMULTI\r\nGET a\r\nEXEC\r\n", "WATCH a\r\nSET a 5\r\nUNWATCH\r\nMULTI\r\nGET a\r\nEXEC\r\n"},
+		"select in multi":    {"MULTI\r\nSELECT 3\r\nSET a x\r\nSELECT 99\r\nEXEC\r\nGET a\r\n", "RESET\r\nMULTI\r\nSET a y\r\nSELECT 4\r\nDISCARD\r\nGET a\r\n", "MULTI\r\nSELECT 5\r\nNOSUCH\r\nEXEC\r\nSET here 1\r\nSELECT 0\r\nGET here\r\n"},
+		"reply off":          {"SET a 1\r\nCLIENT REPLY OFF\r\nGET a\r\nPING\r\nNOSUCH\r\nCLIENT REPLY bad\r\nCLIENT REPLY ON\r\nGET a\r\n"},
+		"reply skip":         {"SET a 1\r\nCLIENT REPLY SKIP\r\nGET a\r\nGET a\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nPING\r\nPING\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n", "CLIENT REPLY\r\nCLIENT REPLY bad\r\n"},
+		"subscribe":          {"SUBSCRIBE a b a\r\n", "PSUBSCRIBE x*\r\n", "GET k\r\n", "HELLO 3\r\n", "MULTI\r\nEXEC\r\nINFO\r\nAUTH x\r\nCLIENT REPLY ON\r\nSELECT 1\r\nSCRIPT LOAD x\r\n", "PING\r\nPING hi\r\n", "UNSUBSCRIBE\r\nPING\r\n", "PUNSUBSCRIBE\r\nPING\r\nSET k 1\r\nGET k\r\n"},
+		"subscribe pipeline": {"SUBSCRIBE a b\r\nPSUBSCRIBE p\r\nSUBSCRIBE c\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nGET k\r\nSUBSCRIBE\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nSUNSUBSCRIBE\r\nSSUBSCRIBE s t\r\nSUNSUBSCRIBE\r\nGET k\r\n"},
+		"subscribe RESP3":    {"HELLO 3\r\nSUBSCRIBE a b\r\nGET k\r\nPUBLISH a x\r\nPUBLISH nobody x\r\nUNSUBSCRIBE\r\nPING\r\nHELLO 2\r\nPING\r\n", "SUBSCRIBE a\r\nGET k\r\n", "UNSUBSCRIBE\r\nHELLO 3\r\nSUBSCRIBE a\r\nHELLO 2\r\nPING\r\nGET a\r\n"},
+		"subscribe reset":    {"SUBSCRIBE a\r\n", "RESET\r\n", "GET a\r\nSUBSCRIBE a\r\nUNSUBSCRIBE a\r\nGET a\r\n"},
+		"subscribe silently": {"CLIENT REPLY OFF\r\nSUBSCRIBE a b\r\n", "PING\r\nGET a\r\nUNSUBSCRIBE a\r\n", "UNSUBSCRIBE\r\nCLIENT REPLY ON\r\nPING\r\n"},
+		"subscribe and quit": {"SUBSCRIBE a\r\nQUIT\r\n"},
+		"tracking":           {"HELLO 3\r\nCLIENT TRACKING ON\r\nGET a\r\nSET a 1\r\nGET a\r\nSET a 2\r\nPING\r\n", "MULTI\r\nGET a\r\nSET a 3\r\nEXEC\r\nPING\r\n"},
+		"monitor":            {"MONITOR\r\n", "PING\r\n", "CLIENT SETNAME x\r\n", "GET a\r\n", "RESET\r\n", "GET a\r\n"},
+		"script":             {"EVAL \"return 1\" 0\r\nEVALSHA e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0\r\nEVALSHA 0000000000000000000000000000000000000000 0\r\n", "SCRIPT LOAD \"return 2\"\r\nSCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649 0000000000000000000000000000000000000000\r\nSCRIPT FLUSH\r\nSCRIPT EXISTS 7f923f79fe76194c868d7e1d0820de36700eb649\r\n", "SCRIPT LOAD \"return (\"\r\nSCRIPT FLUSH x\r\nSCRIPT EXISTS\r\nSCRIPT KILL\r\nSCRIPT NOSUCH\r\nSCRIPT\r\n"},
+		"nested replies":     {"EVAL \"return {1,{2,{3,'x'}},{}}\" 0\r\nCOMMAND COUNT\r\nXADD s 1-1 f v\r\nXRANGE s - +\r\n", "HELLO 3\r\nEVAL \"redis.setresp(3); return {double=3.5}\" 0\r\nCONFIG GET maxmemory\r\nDEBUG PROTOCOL attrib\r\nPING\r\n"},
+		"replconf":           {"REPLCONF listening-port 1\r\nREPLCONF ACK 1\r\nPING\r\n"},
+		"protocol error":     {"SET a 1\r\n*1\r\nx\r\nGET a\r\n"},
+		"in multi":           {"MULTI\r\nSUBSCRIBE a\r\n", "PING\r\n", "EXEC\r\n", "UNSUBSCRIBE a\r\n", "PING\r\n"},
+		"hello in multi":     {"MULTI\r\nHELLO 3\r\nEXEC\r\n", "GET a\r\n", "RESET\r\nGET a\r\n"},
+		"no reply in multi":  {"MULTI\r\nGET a\r\nCLIENT REPLY OFF\r\nEXEC\r\nPING\r\nCLIENT REPLY ON\r\n"},
+	}
+	for name, steps := range conversations {
+		t.Run(name, func(t *testing.T) {
+			compareWithRedis(t, redis, p, steps...)
+			compareWithRedis(t, redis, p, append([]string{"GET opened\r\n"}, steps...)...)
+			compareWithRedis(t, redis, p, strings.Join(steps, ""))
+		})
+	}
+}

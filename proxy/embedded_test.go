@@ -1,0 +1,192 @@
+package proxy
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func startTestEmbedded(t *testing.T) *embeddedServer {
+	t.Helper()
+	server, err := startEmbedded("embedded-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(server.close)
+	return server
+}
+
+func embeddedTestClient(t *testing.T, server *embeddedServer, protocol int) *redis.Client {
+	t.Helper()
+	options := server.endpoint().clientOptions()
+	options.Protocol = protocol
+	client := redis.NewClient(options)
+	t.Cleanup(func() { client.Close() })
+	return client
+}
+
+// A TTL passes by itself, and not before its time.
+func TestEmbeddedTTLExpires(t *testing.T) {
+	ctx := t.Context()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	const ttl = 60 * time.Millisecond
+	before := time.Now()
+	if ok, err := client.SetNX(ctx, "lock:a", "v", ttl).Result(); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	after := time.Now()
+	for {
+		asked := time.Now()
+		n, err := client.Exists(ctx, "lock:a").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		answered := time.Now()
+		switch {
+		case n == 0 && answered.Before(before.Add(ttl)):
+			t.Fatalf("gone after %s of %s", answered.Sub(before), ttl)
+		case n == 1 && asked.After(after.Add(ttl)):
+			t.Fatalf("still there after %s of %s", asked.Sub(after), ttl)
+		case n == 0:
+			return
+		}
+	}
+}
+
+// What clients and inspectServers ask has an answer of the right shape.
+func TestEmbeddedAnswersConnecting(t *testing.T) {
+	ctx := t.Context()
+	server := startTestEmbedded(t)
+	for protocol := 2; protocol <= 3; protocol++ {
+		client := embeddedTestClient(t, server, protocol)
+		info, err := client.Info(ctx).Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"redis_version:7.0.0\r\n", "loading:0\r\n", "role:master\r\n", "redis_mode:standalone\r\n", "maxmemory_policy:noeviction\r\n", "cluster_enabled:0\r\n"} {
+			if !strings.Contains(info, want) {
+				t.Errorf("INFO lacks %q", want)
+			}
+		}
+		if info, err = client.Info(ctx, "server").Result(); err != nil || !strings.HasPrefix(info, "# Server\r\n") || strings.Contains(info, "# Clients") {
+			t.Errorf("INFO server: %q, %v", info, err)
+		}
+		settings, err := client.ConfigGet(ctx, "d*s").Result()
+		if err != nil || len(settings) != 1 || settings["databases"] != "16" {
+			t.Errorf("CONFIG GET d*s: %v, %v", settings, err)
+		}
+		id, err := client.ClientID(ctx).Result()
+		if err != nil || id < 1 {
+			t.Errorf("CLIENT ID: %d, %v", id, err)
+		}
+		if list, err := client.ClientList(ctx).Result(); err != nil || !strings.Contains(list, "id=") {
+			t.Errorf("CLIENT LIST: %q, %v", list, err)
+		}
+		for _, command := range []string{"CLIENT SETINFO LIB-NAME x", "CLIENT NO-EVICT on", "CLIENT NO-TOUCH on", "CLIENT SETNAME me", "CLIENT INFO", "CONFIG RESETSTAT", "COMMAND", "COMMAND DOCS", "COMMAND COUNT"} {
+			var args []any
+			for word := range strings.FieldsSeq(command) {
+				args = append(args, word)
+			}
+			if err := client.Do(ctx, args...).Err(); err != nil {
+				t.Errorf("%s: %v", command, err)
+			}
+		}
+		for _, command := range [][]any{{"CONFIG", "SET", "a", "b"}, {"CONFIG"}, {"CLIENT", "KILL", "1.2.3.4:5"}, {"CLIENT", "KILL", "ID", "x"}, {"CLIENT", "NONSENSE"}, {"HELLO", "4"}, {"READONLY"}} {
+			if err := client.Do(ctx, command...).Err(); err == nil {
+				t.Errorf("%v: no error", command)
+			}
+		}
+	}
+}
+
+func TestEmbeddedHello(t *testing.T) {
+	ctx := t.Context()
+	client := embeddedTestClient(t, startTestEmbedded(t), 3)
+	reply, err := client.Do(ctx, "HELLO", "3", "SETNAME", "me").Result()
+	fields, _ := reply.(map[any]any)
+	if err != nil || fields["version"] != embeddedVersion || fields["proto"] != int64(3) {
+		t.Errorf("HELLO 3: %v, %v", reply, err)
+	}
+	if name, err := client.ClientGetName(ctx).Result(); err != nil || name != "me" {
+		t.Errorf("HELLO SETNAME: %q, %v", name, err)
+	}
+	if reply, err = client.Do(ctx, "HELLO").Result(); err != nil || reply.(map[any]any)["proto"] != int64(3) {
+		t.Errorf("HELLO: %v, %v", reply, err)
+	}
+}
+
+// After CLIENT KILL nothing that the killed connection sends is done.
+func TestEmbeddedClientKill(t *testing.T) {
+	ctx := t.Context()
+	server := startTestEmbedded(t)
+	old, other := embeddedTestClient(t, server, 2), embeddedTestClient(t, server, 2)
+	id, err := old.ClientID(ctx).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := other.ClientKillByFilter(ctx, "ID", "999").Result(); n != 0 || err != nil {
+		t.Errorf("killed somebody unknown: %d, %v", n, err)
+	}
+	if n, err := other.Do(ctx, "CLIENT", "KILL", "ID", id).Int(); n != 1 || err != nil {
+		t.Fatalf("CLIENT KILL: %d, %v", n, err)
+	}
+	if err := old.Set(ctx, "k", "v", 0).Err(); err == nil {
+		t.Error("a killed connection still works")
+	}
+	if n, err := other.Exists(ctx, "k").Result(); n != 0 || err != nil {
+		t.Errorf("a killed connection's command was done: %d, %v", n, err)
+	}
+}
+
+// Inside MULTI only miniredis may answer, or the replies get out of step.
+func TestEmbeddedMultiKeepsStep(t *testing.T) {
+	ctx := t.Context()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	conn := client.Conn()
+	defer conn.Close()
+	for _, step := range []struct {
+		command []any
+		want    string
+	}{
+		{[]any{"MULTI"}, "OK"},
+		{[]any{"SET", "a", "b"}, "QUEUED"},
+		{[]any{"CLIENT", "GETNAME"}, "QUEUED"},
+		{[]any{"DISCARD"}, "OK"},
+		{[]any{"PING"}, "PONG"},
+	} {
+		if got, err := conn.Do(ctx, step.command...).Text(); got != step.want || err != nil {
+			t.Fatalf("%v: %q, %v", step.command, got, err)
+		}
+	}
+	if _, err := conn.ClientID(ctx).Result(); err != nil {
+		t.Errorf("after DISCARD: %v", err)
+	}
+}
+
+// A script that calls INFO or CLIENT holds miniredis's lock.
+func TestEmbeddedAnswersInScripts(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	text, err := client.Eval(ctx, "return redis.call('INFO', 'server')", nil).Text()
+	if err != nil || !strings.Contains(text, embeddedVersion) {
+		t.Errorf("got %q, %v", text, err)
+	}
+}
+
+func TestEmbeddedCloseIsBounded(t *testing.T) {
+	server, err := startEmbedded("embedded-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	client := embeddedTestClient(t, server, 2)
+	blocked := make(chan error, 1)
+	go func() { blocked <- client.BLPop(context.Background(), 0, "list").Err() }()
+	server.close()
+	if err := <-blocked; err == nil {
+		t.Error("BLPOP returned without an error")
+	}
+}

@@ -1,0 +1,166 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"redlock-proxy/redlock"
+)
+
+// fakeLocker writes down what it is asked and answers what the test says.
+type fakeLocker struct {
+	answer func(request any) redlock.Outcome // nil: everything is won
+
+	mu    sync.Mutex
+	asked []any
+}
+
+// The requests that the locker takes without a struct of their own.
+type (
+	fakeLockerGet    struct{ DB, Key any }
+	fakeLockerExists struct{ DB, Key any }
+)
+
+func (f *fakeLocker) ask(request any) redlock.Outcome {
+	f.mu.Lock()
+	f.asked = append(f.asked, request)
+	f.mu.Unlock()
+	if f.answer == nil {
+		return redlock.Outcome{Verdict: redlock.Won}
+	}
+	return f.answer(request)
+}
+
+func (f *fakeLocker) Acquire(_ context.Context, r redlock.AcquireRequest) redlock.Outcome {
+	return f.ask(r)
+}
+func (f *fakeLocker) Release(_ context.Context, r redlock.ReleaseRequest) redlock.Outcome {
+	return f.ask(r)
+}
+func (f *fakeLocker) Get(_ context.Context, db int, key []byte) redlock.Outcome {
+	return f.ask(fakeLockerGet{db, string(key)})
+}
+func (f *fakeLocker) Exists(_ context.Context, db int, key []byte) redlock.Outcome {
+	return f.ask(fakeLockerExists{db, string(key)})
+}
+func (f *fakeLocker) TTL(_ context.Context, r redlock.TTLRequest) redlock.Outcome { return f.ask(r) }
+func (f *fakeLocker) Extend(_ context.Context, r redlock.ExtendRequest) redlock.Outcome {
+	return f.ask(r)
+}
+func (f *fakeLocker) Swap(_ context.Context, r redlock.SwapRequest) redlock.Outcome { return f.ask(r) }
+func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome   { return f.ask(r) }
+
+// requests tells in one word-wise line each what was asked, in a fixed order
+// where several were asked at once.
+func (f *fakeLocker) requests() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	lines := make([]string, 0, len(f.asked))
+	for _, request := range f.asked {
+		lines = append(lines, describeRequest(request))
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func describeRequest(request any) string {
+	words := []any{}
+	flag := func(set bool, name string) {
+		if set {
+			words = append(words, name)
+		}
+	}
+	switch r := request.(type) {
+	case redlock.AcquireRequest:
+		words = append(words, "acquire", r.DB, string(r.Key), string(r.Value), r.TTL)
+		flag(r.Get, "get")
+	case redlock.ReleaseRequest:
+		words = append(words, "release", r.DB, string(r.Key))
+		flag(r.Get, "get")
+	case fakeLockerGet:
+		words = append(words, "get", r.DB, r.Key)
+	case fakeLockerExists:
+		words = append(words, "exists", r.DB, r.Key)
+	case redlock.TTLRequest:
+		words = append(words, r.Name, r.DB, string(r.Key))
+	case redlock.ExtendRequest:
+		words = append(words, "extend", r.DB, string(r.Key), r.TTL)
+		flag(r.Persist, "persist")
+		flag(r.Condition != "", "if "+r.Condition)
+	case redlock.SwapRequest:
+		words = append(words, "swap", r.DB, string(r.Key), string(r.Value), r.TTL)
+		flag(r.KeepTTL, "keepttl")
+		flag(r.OnlyExisting, "existing")
+		flag(r.Expected != nil, "expecting "+string(r.Expected))
+	case redlock.RunRequest:
+		words = append(words, "run", r.DB, fmt.Sprintf("%s on %s", r.Args, r.Keys))
+		flag(len(r.Scripts) > 0, "script "+string(bytes.Join(r.Scripts, nil)))
+		flag(r.RESP3, "resp3")
+		flag(r.ReadOnly, "readonly")
+	}
+	return strings.TrimSuffix(fmt.Sprintln(words...), "\n")
+}
+
+// fakeLockerMeter keeps "kind verdict" of each command.
+type fakeLockerMeter struct {
+	mu       sync.Mutex
+	commands []string
+}
+
+func (m *fakeLockerMeter) lockCommand(kind, verdict string, seconds float64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if seconds < 0 {
+		verdict = "negative duration"
+	}
+	m.commands = append(m.commands, kind+" "+verdict)
+}
+
+// fakeLockerPlane is a lock plane on a fake locker, for which every key is a
+// lock key.
+type fakeLockerPlane struct {
+	*lockPlane
+	locker *fakeLocker
+	meter  *fakeLockerMeter
+	log    *strings.Builder
+}
+
+func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...lockRule) fakeLockerPlane {
+	log := new(strings.Builder)
+	locker, meter := &fakeLocker{answer: answer}, new(fakeLockerMeter)
+	handler := slog.NewTextHandler(io.Writer(log), &slog.HandlerOptions{Level: slog.LevelDebug})
+	plane := newLockPlane(locker, rules, newScriptCache(1<<20), meter, slog.New(handler))
+	return fakeLockerPlane{lockPlane: plane, locker: locker, meter: meter, log: log}
+}
+
+// ask runs a command given as words; "\x20" stands for a blank in one.
+func (p fakeLockerPlane) ask(t *testing.T, line string) string {
+	t.Helper()
+	return string(p.do(t.Context(), nil, fakeLockerCall(line)))
+}
+
+// fakeLockerCall routes a command as if every key in it were a lock key.
+func fakeLockerCall(line string) lockCall {
+	var args [][]byte
+	for word := range strings.FieldsSeq(line) {
+		args = append(args, []byte(strings.NewReplacer(`\x20`, " ", `""`, "").Replace(word)))
+	}
+	call := lockCall{args: args, route: route{plane: planeLock, spec: builtinCommands().lookup(args)}}
+	if call.route.spec != nil {
+		call.route.keys, _ = call.route.spec.appendKeys(nil, args)
+	}
+	call.route.lock = slices.Repeat([]bool{true}, len(call.route.keys))
+	return call
+}
+
+// won, lost and so on answer every question alike.
+func fakeLockerAnswers(o redlock.Outcome) func(any) redlock.Outcome {
+	return func(any) redlock.Outcome { return o }
+}

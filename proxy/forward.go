@@ -1,0 +1,250 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+const (
+	// dialPatience bounds reaching the upstream, login included. A command
+	// waits for it, so it is shorter than clients' own usual timeouts.
+	dialPatience = 3 * time.Second
+	// onePrefix is how long a held transaction may be to be sent in one write
+	// with what follows it.
+	onePrefix = 16 << 10
+)
+
+// performOnUpstream forwards a command as it came and enters what the
+// upstream will owe for it.
+func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec) {
+	switch name {
+	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
+		family, adds, _ := confirmationOf([]byte(name))
+		names := len(cmd.args) - 1
+		if adds {
+			names = max(names, 1) // the error for their lack
+		}
+		s.forward(cmd, debt{kind: debtConfirmations, family: family, adds: adds, left: names})
+	case "monitor":
+		s.forward(cmd, debt{kind: debtStream, left: 1})
+		s.monitoring = s.settle() && s.isPipe()
+	case "sync", "psync", "script|debug":
+		if s.open() && s.settle() {
+			s.upstream.Load().owed.becomePipe()
+			s.forward(cmd, debt{left: 1})
+		}
+	case "replconf":
+		if acknowledges(cmd.args) {
+			s.forward(cmd, debt{})
+			return
+		}
+		s.forward(cmd, debt{left: 1})
+	case "eval", "eval_ro":
+		s.registerScript(name, cmd.args)
+		s.forward(cmd, debt{left: 1})
+	case "":
+		if spec == nil && isForgedRequest(cmd.args[0]) {
+			s.closing = true
+			return
+		}
+		s.forward(cmd, debt{left: 1})
+	default:
+		s.forward(cmd, debt{left: 1})
+	}
+}
+
+// acknowledges finds the one form of REPLCONF that is never answered.
+func acknowledges(args [][]byte) bool {
+	if len(args)%2 == 0 {
+		return false
+	}
+	for i := 1; i < len(args); i += 2 {
+		if isWord(args[i], "ACK") {
+			return true
+		}
+	}
+	return false
+}
+
+// isForgedRequest finds HTTP sent to us through somebody's browser; Redis
+// closes such connections too, before the body can hold commands.
+func isForgedRequest(name []byte) bool {
+	return isWord(name, "POST") || isWord(name, "HOST:")
+}
+
+// forward adds the command last taken from the input to what is sent next. A
+// debt of nothing is for what is never answered.
+func (s *session) forward(cmd command, owes debt) {
+	if !s.open() {
+		return
+	}
+	owes.silent = s.silent
+	if owes.left > 0 || owes.kind == debtConfirmations {
+		s.upstream.Load().owed.add(owes)
+	}
+	if s.batch.from == s.batch.to {
+		s.batch.from = s.in.start - len(cmd.raw)
+	}
+	s.batch.to = s.in.start
+	s.server.cfg.metrics.forwarded()
+}
+
+// send writes what was forwarded since the last send, in one write, after the
+// replies that come before it.
+func (s *session) send() {
+	if s.batch.to == s.batch.from && len(s.prefix) == 0 {
+		return
+	}
+	s.flush()
+	up := s.upstream.Load()
+	commands := s.in.buf[s.batch.from:s.batch.to]
+	s.batch.from, s.batch.to = 0, 0
+	// A failed write needs no care: the copier meets the end of the connection,
+	// after what the upstream said before it.
+	if len(s.prefix) > 0 {
+		if len(s.prefix)+len(commands) <= onePrefix {
+			s.prefix, commands = append(s.prefix, commands...), nil
+		}
+		_, _ = up.conn.Write(s.prefix)
+		s.prefix = s.prefix[:0]
+	}
+	if len(commands) > 0 {
+		_, _ = up.conn.Write(commands)
+	}
+}
+
+// settle waits until all that was forwarded is answered and its replies are
+// with the client. It reports false when the session must end instead.
+func (s *session) settle() bool {
+	up := s.upstream.Load()
+	if up == nil {
+		return true
+	}
+	s.send()
+	if up.owed.settled(false) {
+		return true
+	}
+	s.watch.begin()
+	settled := up.wait()
+	s.watch.end()
+	if !settled {
+		s.closing = true
+	}
+	return settled
+}
+
+// ask sends a command of the proxy's own making and returns the upstream's
+// reply, good until the next ask. The connection is open. ok is false when the
+// session must end instead.
+func (s *session) ask(request []byte) (reply []byte, ok bool) {
+	return s.askWhile(request, nil)
+}
+
+// askWhile is ask with something to do until the reply is there.
+func (s *session) askWhile(request []byte, meanwhile func()) (reply []byte, ok bool) {
+	if !s.settle() {
+		return nil, false
+	}
+	up := s.upstream.Load()
+	up.owed.add(debt{capture: true, left: 1})
+	_, _ = up.conn.Write(request)
+	if meanwhile != nil {
+		meanwhile()
+	}
+	if !s.settle() {
+		return nil, false
+	}
+	if reply, ok = up.takeCapture(); !ok || len(reply) == 0 {
+		return []byte(errorUpstreamReply), true
+	}
+	return reply, true
+}
+
+// open sees to it that there is an upstream connection, and answers the
+// command with an error where there cannot be one.
+func (s *session) open() bool {
+	if s.upstream.Load() != nil {
+		return true
+	}
+	if refusal := s.tryOpen(); refusal != "" {
+		s.reply(refusal)
+		return false
+	}
+	return true
+}
+
+// tryOpen returns the error reply for what keeps the upstream from being used,
+// "" if nothing does.
+func (s *session) tryOpen() (refusal string) {
+	switch {
+	case s.upstream.Load() != nil:
+		return ""
+	case s.server.cfg.dialUpstream == nil:
+		return errorUpstreamNone
+	case s.dialError != "":
+		return s.dialError
+	}
+	s.watch.begin()
+	defer s.watch.end()
+	ctx, cancel := context.WithTimeout(s.ctx, dialPatience)
+	defer cancel()
+	conn, err := s.server.cfg.dialUpstream(ctx)
+	if err != nil {
+		s.dialFailed(errorUpstreamDown, err)
+		return s.dialError
+	}
+	deadline, _ := ctx.Deadline()
+	if refusal, err := s.logIn(conn, deadline); refusal != "" {
+		_ = conn.Close()
+		s.dialFailed(refusal, err)
+		return refusal
+	}
+	up := &upstream{
+		conn:     newSocket(conn, &s.server.clock),
+		client:   s.out,
+		owed:     newOwed(s.client.resp3),
+		onEnd:    s.sock.wake,
+		onLost:   s.clientLeft,
+		onPanic:  s.panicked,
+		captures: s.server.cfg.guard.bulk + smallBuffer,
+	}
+	up.start()
+	s.upstream.Store(up)
+	return ""
+}
+
+func (s *session) dialFailed(refusal string, err error) {
+	s.dialError = refusal
+	s.server.cfg.metrics.upstreamDialFailed()
+	s.server.cfg.log.Warn("a client's command found no upstream", slog.Any("error", err))
+}
+
+func (s *session) isPipe() bool {
+	up := s.upstream.Load()
+	return up != nil && up.owed.isPipe()
+}
+
+// performInPipe passes commands on in a connection whose replies cannot be
+// counted any more.
+func (s *session) performInPipe(name string, cmd command, route route) {
+	switch {
+	case name == "reset" && len(cmd.args) == 1:
+		s.reset()
+	case route.plane != planeUpstream && s.monitoring:
+		s.replyAtOnce(errorMonitorKeyspace)
+	case route.plane != planeUpstream:
+		s.replyAtOnce(errorLockInPipe)
+	case name == "auth":
+		s.replyAtOnce(s.authenticate(cmd.args))
+	default:
+		s.forward(cmd, debt{})
+	}
+}
+
+// replyAtOnce answers in a pipe, where there is no turn to wait for.
+func (s *session) replyAtOnce(text string) {
+	s.send()
+	s.pending = append(s.pending, text...)
+	s.flush()
+}

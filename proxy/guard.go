@@ -1,0 +1,285 @@
+package proxy
+
+import (
+	"bytes"
+	"math"
+
+	"github.com/tidwall/redcon"
+)
+
+// guardLimits bound what one command may be made of. Bytes held for an
+// unfinished command are bounded by whoever owns the buffer.
+type guardLimits struct {
+	bulk      int64 // longest argument of a RESP array, in bytes
+	multibulk int   // most arguments of a RESP array
+	inline    int   // longest inline command, and longest line that holds a length, in bytes
+}
+
+// redisLimits are those of a Redis server as it is installed.
+var redisLimits = guardLimits{bulk: 512 << 20, multibulk: math.MaxInt32, inline: 64 << 10}
+
+// What an array may have before authentication; Redis gives no choice either.
+const (
+	unauthenticatedMultibulk = 10
+	unauthenticatedBulk      = 16 << 10
+)
+
+const (
+	// maxBulkLimit keeps sums of a length and an offset inside an int64.
+	maxBulkLimit = 1 << 60
+	// maxKeptArgs is how many argument slots a guard keeps between commands.
+	maxKeptArgs = 1024
+)
+
+// A protocolError is the error reply, without the leading "-" and the line
+// end, after which the connection closes. The texts are Redis's, word for word.
+type protocolError string
+
+func (e protocolError) Error() string { return string(e) }
+
+const (
+	errBigInline        protocolError = "ERR Protocol error: too big inline request"
+	errQuotes           protocolError = "ERR Protocol error: unbalanced quotes in request"
+	errBigCount         protocolError = "ERR Protocol error: too big mbulk count string"
+	errCount            protocolError = "ERR Protocol error: invalid multibulk length"
+	errCountBeforeAuth  protocolError = "ERR Protocol error: unauthenticated multibulk length"
+	errBigLength        protocolError = "ERR Protocol error: too big bulk count string"
+	errLength           protocolError = "ERR Protocol error: invalid bulk length"
+	errLengthBeforeAuth protocolError = "ERR Protocol error: unauthenticated bulk length"
+)
+
+// command is one command as a client sent it.
+type command struct {
+	raw  []byte   // exactly the bytes that came: a RESP array, or an inline line with its line end
+	args [][]byte // at least one; parts of raw, or copies where an inline argument was quoted
+}
+
+// A guard finds the commands in one client's input. It stands before redcon,
+// which trusts its input: only a frame whose every length was checked and whose
+// every byte is there is handed on. What Redis accepts, it accepts, odd forms
+// included, and what Redis refuses it refuses with the same words; so the bytes
+// of an accepted command can be forwarded as they are.
+type guard struct {
+	limits        guardLimits
+	authenticated bool
+	args          [][]byte
+
+	// How far the unfinished command was looked at, as offsets from its first byte.
+	at     int   // before it, all is checked
+	looked int   // at..looked holds no line end
+	count  int   // arguments still to come; 0 before the array's own line was read
+	bulk   int64 // length of the argument that begins at at; -1 before its line was read
+}
+
+// newGuard begins before authentication.
+func newGuard(limits guardLimits) *guard {
+	limits.bulk = min(limits.bulk, maxBulkLimit)
+	return &guard{limits: limits, bulk: -1}
+}
+
+// setAuthenticated says whether the limits for clients that still have to
+// authenticate are off. It holds from the next length on that is read, so it
+// must be called before next is asked for the command after AUTH.
+func (g *guard) setAuthenticated(yes bool) { g.authenticated = yes }
+
+// next takes one whole command from the front of buf. n is how many bytes are
+// done with, also when ok is false, for Redis ignores arrays without elements
+// and empty lines. The caller keeps buf[n:] and calls again with those bytes
+// and more behind them; what was looked at is not looked at again. need, if not
+// 0, is how many bytes buf[n:] will at least have when the command is whole; a
+// client can name any number up to the limits, so it is a hint for sizing a
+// read and not for allocating. An error is a protocolError, and ends the
+// session. The command is valid until the next call, its args no longer than buf.
+func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err error) {
+	g.forgetArgs()
+	for n < len(buf) {
+		frame := buf[n:]
+		array := frame[0] == '*'
+		var size int
+		if array {
+			size, need, err = g.measureArray(frame)
+		} else {
+			size, err = g.measureLine(frame)
+		}
+		if size == 0 || err != nil {
+			return command{}, n, false, need, err
+		}
+		raw := frame[:size:size]
+		if array {
+			g.args = g.splitArray(raw)
+		} else if g.args, err = splitInline(g.args, raw); err != nil {
+			return command{}, n, false, 0, err
+		}
+		g.at, g.looked = 0, 0
+		n += size
+		if len(g.args) > 0 {
+			return command{raw: raw, args: g.args}, n, true, 0, nil
+		}
+	}
+	return command{}, n, false, 0, nil
+}
+
+// forgetArgs lets go of the last command, so that an idle session keeps
+// neither its buffer nor a long list alive.
+func (g *guard) forgetArgs() {
+	if cap(g.args) > maxKeptArgs {
+		g.args = nil
+		return
+	}
+	clear(g.args)
+	g.args = g.args[:0]
+}
+
+// measureLine returns the length of the inline command at the front of frame,
+// 0 while its line end is missing.
+func (g *guard) measureLine(frame []byte) (size int, err error) {
+	end, err := g.lineEnd(frame, '\n', errBigInline)
+	if end < 0 {
+		return 0, err
+	}
+	return end + 1, nil
+}
+
+// measureArray returns the length of the array at the front of frame, 0 while
+// parts of it are missing.
+func (g *guard) measureArray(frame []byte) (size, need int, err error) {
+	if g.count == 0 {
+		count, found, err := g.number(frame, errBigCount)
+		switch {
+		case err != nil || !found:
+			return 0, 0, err
+		case !count.ok || count.value > int64(g.limits.multibulk):
+			return 0, 0, errCount
+		case count.value > unauthenticatedMultibulk && !g.authenticated:
+			return 0, 0, errCountBeforeAuth
+		}
+		g.pass(count.end)
+		g.count = int(max(count.value, 0))
+	}
+	for g.count > 0 {
+		if g.bulk < 0 {
+			length, found, err := g.number(frame, errBigLength)
+			switch {
+			case err != nil || !found:
+				return 0, 0, err
+			case frame[g.at] != '$':
+				return 0, 0, expectedDollar(frame[g.at])
+			case !length.ok || length.value < 0 || length.value > g.limits.bulk:
+				return 0, 0, errLength
+			case length.value > unauthenticatedBulk && !g.authenticated:
+				return 0, 0, errLengthBeforeAuth
+			}
+			g.pass(length.end)
+			g.bulk = length.value
+		}
+		if int64(len(frame)-g.at) < g.bulk+2 {
+			return 0, g.at + int(g.bulk) + 2, nil
+		}
+		g.pass(g.at + int(g.bulk))
+		g.bulk = -1
+		g.count--
+	}
+	return g.at, 0, nil
+}
+
+type lineNumber struct {
+	value int64
+	ok    bool
+	end   int // where its \r is
+}
+
+// number reads the line at g.at up to its \r, skipping the type byte. Redis
+// looks at nothing in the line before one byte more than the \r is there.
+func (g *guard) number(frame []byte, tooBig protocolError) (line lineNumber, found bool, err error) {
+	end, err := g.lineEnd(frame, '\r', tooBig)
+	if end < 0 || end+1 == len(frame) {
+		return lineNumber{}, false, err
+	}
+	// A line that is only its end has no type byte; whoever asked finds out.
+	value, ok := parseLength(frame[min(g.at+1, end):end])
+	return lineNumber{value: value, ok: ok, end: end}, true, nil
+}
+
+// lineEnd finds the byte that ends the line at g.at, -1 while it is missing.
+// As in Redis a NUL hides all that follows, so that such a line only ends by
+// becoming too long.
+func (g *guard) lineEnd(frame []byte, end byte, tooBig protocolError) (int, error) {
+	limit := g.at + g.limits.inline + 1
+	window := frame[:min(len(frame), limit)]
+	i := g.looked
+	for i < len(window) && window[i] != end && window[i] != 0 {
+		i++
+	}
+	g.looked = i
+	if i < len(window) && window[i] == end {
+		return i, nil
+	}
+	if len(window) == limit {
+		return -1, tooBig
+	}
+	return -1, nil
+}
+
+// pass moves behind what was checked and the two bytes at end, which Redis
+// takes for a line end whatever they are.
+func (g *guard) pass(end int) {
+	g.at = end + 2
+	g.looked = g.at
+}
+
+// splitArray splits a measured array. Where something else stands in the place
+// of a \r\n, redcon refuses what Redis takes, and it is split here.
+func (g *guard) splitArray(raw []byte) [][]byte {
+	if raw[1] == '-' || raw[1] == '0' {
+		return g.args[:0]
+	}
+	if complete, args, _, _, err := redcon.ReadNextCommand(raw, g.args); complete && err == nil {
+		return args
+	}
+	args := g.args[:0]
+	line := bytes.IndexByte(raw, '\r')
+	for rest := raw[line+2:]; len(rest) > 0; {
+		line = bytes.IndexByte(rest, '\r')
+		length, _ := parseLength(rest[1:line])
+		rest = rest[line+2:]
+		args = append(args, rest[:length:length])
+		rest = rest[length+2:]
+	}
+	return args
+}
+
+// expectedDollar words the error for an argument that begins with got. Redis
+// puts a space for a byte that would break the reply's line.
+func expectedDollar(got byte) protocolError {
+	if got == '\r' || got == '\n' {
+		got = ' '
+	}
+	return protocolError("ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'")
+}
+
+// parseLength reads a whole number as Redis does where it is the protocol's:
+// in decimal, with no sign but "-", no leading zeros, and inside an int64.
+func parseLength(text []byte) (value int64, ok bool) {
+	digits := text
+	negative := len(text) > 0 && text[0] == '-'
+	if negative {
+		digits = text[1:]
+	}
+	if len(digits) == 0 || digits[0] == '0' {
+		return 0, len(text) == 1 && text[0] == '0'
+	}
+	if len(digits) > len("9223372036854775808") {
+		return 0, false
+	}
+	var size uint64 // 19 digits always fit
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' {
+			return 0, false
+		}
+		size = size*10 + uint64(digit-'0')
+	}
+	if negative {
+		return -int64(size), size <= -math.MinInt64
+	}
+	return int64(size), size <= math.MaxInt64
+}

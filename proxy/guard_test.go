@@ -1,0 +1,312 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tidwall/redcon"
+)
+
+// guarded is what a guard made of an input.
+type guarded struct {
+	commands [][][]byte
+	raws     [][]byte
+	kept     int // bytes of an unfinished command
+	err      error
+}
+
+// feed hands pieces to a guard as a session does: one growing buffer, from
+// which what is done with is dropped, and AUTH judged before what follows it.
+func feed(t testing.TB, g *guard, pieces ...[]byte) guarded {
+	var got guarded
+	var buf []byte
+	for _, piece := range pieces {
+		buf = append(buf, piece...)
+		for {
+			before := slices.Clone(buf)
+			cmd, n, ok, need, err := g.next(buf)
+			if !bytes.Equal(buf, before) {
+				t.Fatalf("input %q was changed to %q", before, buf)
+			}
+			if n > len(buf) || ok && (n < len(cmd.raw) || len(cmd.args) == 0) || need != 0 && (ok || need <= len(buf)-n) {
+				t.Fatalf("of %q: command %q, args %q, n=%d ok=%v need=%d", buf, cmd.raw, cmd.args, n, ok, need)
+			}
+			if ok {
+				got.commands = append(got.commands, cloneArgs(cmd.args))
+				got.raws = append(got.raws, bytes.Clone(cmd.raw))
+				if sameArgs(cmd.args, []string{"AUTH", guardPassword}) {
+					g.setAuthenticated(true)
+				}
+			}
+			buf = slices.Clone(buf[n:]) // elsewhere: offsets may not depend on where the buffer lies
+			if err != nil {
+				got.err = err
+				return got
+			}
+			if !ok {
+				break
+			}
+		}
+	}
+	got.kept = len(buf)
+	return got
+}
+
+func newTestGuard(locked bool) *guard {
+	g := newGuard(redisLimits)
+	g.setAuthenticated(!locked)
+	return g
+}
+
+func (g guarded) check(input guardInput) error {
+	if !slices.EqualFunc(g.commands, input.commands, sameArgs) {
+		return fmt.Errorf("commands %.200q, want %.200q", g.commands, input.commands)
+	}
+	if input.err == "" && g.err != nil || input.err != "" && g.err != input.err {
+		return fmt.Errorf("error %v, want %q", g.err, input.err)
+	}
+	return nil
+}
+
+// cuts are the places at which an input is cut: everywhere if it is short.
+func cuts(input string) []int {
+	var at []int
+	for i := range len(input) + 1 {
+		if i < 40 || len(input)-i < 40 || len(input) < 400 || i%(len(input)/5) == 0 {
+			at = append(at, i)
+		}
+	}
+	return at
+}
+
+func TestGuardHoweverInputIsCut(t *testing.T) {
+	for _, input := range guardInputs() {
+		for _, cut := range cuts(input.bytes) {
+			got := feed(t, newTestGuard(input.locked), []byte(input.bytes[:cut]), []byte(input.bytes[cut:]))
+			if err := got.check(input); err != nil {
+				t.Fatalf("%.100q cut at %d: %v", input.bytes, cut, err)
+			}
+		}
+		if len(input.bytes) < 1000 {
+			got := feed(t, newTestGuard(input.locked), slices.Collect(slices.Chunk([]byte(input.bytes), 1))...)
+			if err := got.check(input); err != nil {
+				t.Fatalf("%.100q byte by byte: %v", input.bytes, err)
+			}
+		}
+	}
+}
+
+func TestGuardKeepsRawBytes(t *testing.T) {
+	got := feed(t, newTestGuard(false), []byte("\r\n*0\r\n*1\rX$4\r\nPING__\nPING\r\n  ECHO \"a b\"\n*1\r\n$4\r\nPING\r\n*-1\r\n"))
+	want := []string{"*1\rX$4\r\nPING__", "PING\r\n", "  ECHO \"a b\"\n", "*1\r\n$4\r\nPING\r\n"}
+	if !sameArgs(got.raws, want) || got.err != nil || got.kept != 0 {
+		t.Errorf("%q kept %d error %v, want %q", got.raws, got.kept, got.err, want)
+	}
+}
+
+func TestGuardSaysWhatItNeeds(t *testing.T) {
+	g := newTestGuard(false)
+	for _, step := range []struct {
+		buf     string
+		n, need int
+	}{
+		{"", 0, 0},
+		{"\r\n*0\r\n", 6, 0},
+		{"\r\n*2\r\n", 2, 0},
+		{"*2\r\n$4\r", 0, 0},
+		{"*2\r\n$4\r\n", 0, 14},
+		{"*2\r\n$4\r\nECHO\r\n$1000\r\n", 0, 1023},
+		{"*2\r\n$4\r\nECHO\r\n$1000\r\nabc", 0, 1023},
+	} {
+		_, n, ok, need, err := g.next([]byte(step.buf))
+		if n != step.n || ok || need != step.need || err != nil {
+			t.Errorf("%q: n=%d ok=%v need=%d err=%v, want n=%d need=%d", step.buf, n, ok, need, err, step.n, step.need)
+		}
+	}
+}
+
+func TestGuardConfiguredLimits(t *testing.T) {
+	limits := guardLimits{bulk: 10, multibulk: 3, inline: 20}
+	for _, c := range []struct {
+		bytes string
+		err   error
+	}{
+		{"*3\r\n$10\r\n0123456789\r\n$0\r\n\r\n$0\r\n\r\n", nil},
+		{"*4\r\n", errCount},
+		{"*1\r\n$11\r\n", errLength},
+		{"01234567890123456789\n", nil},
+		{"012345678901234567890\n", errBigInline},
+	} {
+		g := newGuard(limits)
+		g.setAuthenticated(true)
+		if got := feed(t, g, []byte(c.bytes)); got.err != c.err {
+			t.Errorf("%q: %v, want %v", c.bytes, got.err, c.err)
+		}
+	}
+	// The largest limit there is must not overflow.
+	limits.bulk = 1<<63 - 1
+	g := newGuard(limits)
+	g.setAuthenticated(true)
+	if got := feed(t, g, []byte("*1\r\n$9223372036854775807\r\n")); got.err != errLength {
+		t.Errorf("%v, want %v", got.err, errLength)
+	}
+}
+
+func TestGuardBeginsLocked(t *testing.T) {
+	if got := feed(t, newGuard(redisLimits), []byte("*11\r\n")); got.err != errCountBeforeAuth {
+		t.Errorf("%v, want %v", got.err, errCountBeforeAuth)
+	}
+}
+
+func TestGuardLetsGoOfTheLastCommand(t *testing.T) {
+	g := newTestGuard(false)
+	if got := feed(t, g, encodeCommand(slices.Repeat([][]byte{[]byte("a")}, 5000)...)); len(got.commands) != 1 {
+		t.Fatal(got.err)
+	}
+	if cap(g.args) > maxKeptArgs {
+		t.Errorf("%d argument slots kept", cap(g.args))
+	}
+	feed(t, g, []byte("*1\r\n$4\r\nPING\r\n*1"))
+	for _, arg := range g.args[:cap(g.args)] {
+		if arg != nil {
+			t.Errorf("%q kept", arg)
+		}
+	}
+}
+
+func TestGuardDoesNotAllocate(t *testing.T) {
+	g := newTestGuard(false)
+	for _, text := range []string{"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", "*1\rX$4\r\nPING\r\n", "SET k v\r\n", "*0\r\n\r\n"} {
+		input := []byte(text)
+		if n := testing.AllocsPerRun(100, func() {
+			if _, n, _, _, err := g.next(input); n != len(input) || err != nil {
+				t.Fatal(n, err)
+			}
+		}); n != 0 {
+			t.Errorf("%q: %v allocations", input, n)
+		}
+	}
+}
+
+func TestParseLength(t *testing.T) {
+	for _, text := range []string{"0", "1", "9", "10", "-1", "-10", "9223372036854775807", "-9223372036854775808"} {
+		want, _ := strconv.ParseInt(text, 10, 64)
+		if got, ok := parseLength([]byte(text)); got != want || !ok {
+			t.Errorf("%s: %d %v", text, got, ok)
+		}
+	}
+	for _, text := range []string{"", "-", "+1", "00", "01", "-0", "-01", " 1", "1 ", "1_0", "9223372036854775808", "-9223372036854775809",
+		"9999999999999999999", "18446744073709551617", "10000000000000000000000", "/", ":"} {
+		if got, ok := parseLength([]byte(text)); ok {
+			t.Errorf("%q: %d", text, got)
+		}
+	}
+}
+
+func FuzzGuard(f *testing.F) {
+	for _, input := range guardInputs() {
+		if len(input.bytes) < 2000 {
+			f.Add([]byte(input.bytes), uint8(4), input.locked)
+		}
+	}
+	f.Fuzz(func(t *testing.T, input []byte, size uint8, locked bool) {
+		whole := feed(t, newTestGuard(locked), input)
+		pieces := feed(t, newTestGuard(locked), slices.Collect(slices.Chunk(input, int(size)+1))...)
+		same := func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
+		if !slices.EqualFunc(whole.commands, pieces.commands, same) || !same(whole.raws, pieces.raws) || whole.kept != pieces.kept || whole.err != pieces.err {
+			t.Errorf("whole:  %q %v\npieces: %q %v", whole.commands, whole.err, pieces.commands, pieces.err)
+		}
+		var wrong protocolError
+		if whole.err != nil && !errors.As(whole.err, &wrong) {
+			t.Errorf("error %v is no protocolError", whole.err)
+		}
+		rest := input
+		for i, raw := range whole.raws {
+			at := bytes.Index(rest, raw)
+			if at < 0 {
+				t.Fatalf("raw %q is not in the input", raw)
+			}
+			rest = rest[at+len(raw):]
+			// What the guard understood, written properly, is understood the same.
+			again := feed(t, newTestGuard(false), encodeCommand(whole.commands[i]...))
+			if len(again.commands) != 1 || !same(again.commands[0], whole.commands[i]) {
+				t.Errorf("%q became %q", whole.commands[i], again.commands)
+			}
+		}
+	})
+}
+
+func BenchmarkGuard(b *testing.B) {
+	for _, bench := range []struct{ name, input string }{
+		{"get", "*2\r\n$3\r\nGET\r\n$8\r\nsome-key\r\n"},
+		{"set-nx-px", "*6\r\n$3\r\nSET\r\n$8\r\nlock:abc\r\n$20\r\n01234567890123456789\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n30000\r\n"},
+		{"odd", "*2\r\n$3\r\nGET\r\n$8\r\nsome-key__"},
+		{"megabyte", "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1048576\r\n" + strings.Repeat("x", 1<<20) + "\r\n"},
+		{"inline", "GET some-key\r\n"},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			input := []byte(bench.input)
+			g := newTestGuard(false)
+			b.ReportAllocs()
+			b.SetBytes(int64(len(input)))
+			for b.Loop() {
+				if _, _, ok, _, err := g.next(input); !ok || err != nil {
+					b.Fatal(ok, err)
+				}
+			}
+		})
+	}
+	// What the guard adds is to be seen beside what stands behind it.
+	b.Run("redcon-alone-set-nx-px", func(b *testing.B) {
+		input := encodeCommand([]byte("SET"), []byte("lock:abc"), []byte("01234567890123456789"), []byte("NX"), []byte("PX"), []byte("30000"))
+		var args [][]byte
+		b.ReportAllocs()
+		b.SetBytes(int64(len(input)))
+		for b.Loop() {
+			var ok bool
+			if ok, args, _, _, _ = redcon.ReadNextCommand(input, args); !ok {
+				b.Fatal("not whole")
+			}
+		}
+	})
+	// A command that trickles in must not cost more than its bytes.
+	b.Run("byte-by-byte", func(b *testing.B) {
+		input := []byte("*2000\r\n" + strings.Repeat("$3\r\nabc\r\n", 2000))
+		g := newTestGuard(false)
+		b.ReportAllocs()
+		b.SetBytes(int64(len(input)))
+		for b.Loop() {
+			for i := range input {
+				if _, _, ok, _, err := g.next(input[:i+1]); ok != (i+1 == len(input)) || err != nil {
+					b.Fatal(i, ok, err)
+				}
+			}
+		}
+	})
+}
+
+func sameArgs(args [][]byte, want []string) bool {
+	return slices.EqualFunc(args, want, func(a []byte, w string) bool { return string(a) == w })
+}
+
+func cloneArgs(args [][]byte) [][]byte {
+	clone := make([][]byte, len(args))
+	for i, arg := range args {
+		clone[i] = bytes.Clone(arg)
+	}
+	return clone
+}
+
+// encodeCommand writes a command the way clients do.
+func encodeCommand(args ...[]byte) []byte {
+	raw := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, arg := range args {
+		raw = fmt.Appendf(raw, "$%d\r\n%s\r\n", len(arg), arg)
+	}
+	return raw
+}

@@ -1,0 +1,294 @@
+package proxy
+
+import (
+	"bytes"
+	"crypto/subtle"
+
+	"github.com/tidwall/redcon"
+)
+
+// clientState is what a connection has told about itself. It lives here, so
+// that the upstream can be opened late, closed by RESET, and be unreachable.
+type clientState struct {
+	authenticated bool
+	resp3         bool
+	db            int // the one that SELECT was granted last
+	name          []byte
+	info          []clientInfo
+	noEvict       bool
+	noTouch       bool
+}
+
+// clientInfo is what CLIENT SETINFO said.
+type clientInfo struct{ attribute, value string }
+
+// freshClient is the state after connecting and after RESET. A client begins
+// in the database that the upstream's URL names.
+func (s *session) freshClient() clientState {
+	return clientState{
+		authenticated: s.server.cfg.password == "",
+		db:            s.server.cfg.upstream.db,
+	}
+}
+
+// replyMode is what CLIENT REPLY asked for.
+type replyMode struct{ off, skip bool }
+
+// next tells whether the reply to the command that comes now is unwanted.
+func (m *replyMode) next() bool {
+	silent := m.off || m.skip
+	m.skip = false
+	return silent
+}
+
+// beforeAuthentication lists what needs no password.
+func beforeAuthentication(name string) bool {
+	switch name {
+	case "auth", "hello", "quit", "reset":
+		return true
+	}
+	return false
+}
+
+// refusal is the error that Redis would prefer to the given one: that it does
+// not know the command, or not with so many arguments.
+func (s *session) refusal(spec *commandSpec, args [][]byte, otherwise string) string {
+	switch {
+	case spec == nil:
+		return errorUnknownCommand(args)
+	case !spec.arityOK(len(args)):
+		return errorArity(spec.name)
+	}
+	return otherwise
+}
+
+// performHandshake answers what the proxy itself answers: always what concerns
+// protocol, login and replies, and the rest of a handshake while the upstream
+// is closed. It reports false for every other command.
+func (s *session) performHandshake(name string, cmd command, spec *commandSpec) bool {
+	args := cmd.args
+	switch name {
+	case "quit":
+		s.reply(replyOK)
+		s.closing = true
+		return true
+	case "hello", "auth", "reset", "select", "client|reply":
+	case "ping", "echo", "client|setname", "client|setinfo", "client|getname", "client|no-evict", "client|no-touch":
+		if s.upstream.Load() != nil {
+			return false
+		}
+	default:
+		return false
+	}
+	if !s.settle() {
+		return true
+	}
+	if !spec.arityOK(len(args)) {
+		s.reply(errorArity(name))
+		return true
+	}
+	if name == "reset" {
+		s.reset()
+		return true
+	}
+	if s.refusedAsRestricted(name) {
+		return true
+	}
+	switch name {
+	case "hello":
+		s.hello(args)
+	case "auth":
+		s.reply(s.authenticate(args))
+	case "select":
+		s.selectDatabase(cmd)
+	case "client|reply":
+		s.setReplyMode(args[2])
+	case "ping":
+		s.ping(args)
+	case "echo":
+		s.replyBytes(redcon.AppendBulk(nil, args[1]))
+	default:
+		s.replyBytes(s.describeClient(name, args))
+	}
+	return true
+}
+
+func (s *session) ping(args [][]byte) {
+	switch len(args) {
+	case 1:
+		s.reply(replyPong)
+	case 2:
+		s.replyBytes(redcon.AppendBulk(nil, args[1]))
+	default:
+		s.reply(errorArity("ping"))
+	}
+}
+
+// authenticate judges AUTH and returns its reply.
+func (s *session) authenticate(args [][]byte) string {
+	user, password := []byte("default"), args[len(args)-1]
+	switch {
+	case len(args) < 2:
+		return errorArity("auth")
+	case len(args) > 3:
+		return errorSyntax
+	case len(args) == 3:
+		user = args[1]
+	case s.server.cfg.password == "":
+		return errorNoPassword
+	}
+	if !s.admits(user, password) {
+		return errorWrongPass
+	}
+	s.admit()
+	return replyOK
+}
+
+// admits knows one user, and like Redis any password for it if none is set.
+func (s *session) admits(user, password []byte) bool {
+	if string(user) != "default" {
+		return false
+	}
+	wanted := s.server.cfg.password
+	return wanted == "" || subtle.ConstantTimeCompare(password, []byte(wanted)) == 1
+}
+
+func (s *session) admit() {
+	s.client.authenticated = true
+	s.guard.setAuthenticated(true)
+}
+
+// selectDatabase lets an open upstream decide, since it knows how many
+// databases it has.
+func (s *session) selectDatabase(cmd command) {
+	index, refusal := databaseIndex(cmd.args[1])
+	if s.upstream.Load() != nil {
+		reply, ok := s.ask(cmd.raw)
+		if ok && reply[0] == '+' && refusal == "" {
+			s.client.db = index
+		}
+		s.replyBytes(reply)
+		return
+	}
+	if refusal == "" && (index < 0 || index >= s.server.databaseCount()) {
+		refusal = errorDatabaseIndex
+	}
+	if refusal != "" {
+		s.reply(refusal)
+		return
+	}
+	s.client.db = index
+	s.reply(replyOK)
+}
+
+// databaseIndex reads SELECT's argument by Redis's rules for numbers.
+func databaseIndex(arg []byte) (index int, refusal string) {
+	number, ok := parseLength(arg)
+	switch {
+	case !ok:
+		return 0, errorNotInteger
+	case number < -1<<31 || number > 1<<31-1:
+		return 0, errorIntegerRange
+	}
+	return int(number), ""
+}
+
+// setReplyMode is CLIENT REPLY, which is never forwarded: the proxy must read
+// the upstream's replies to know where they end, and drops them itself.
+func (s *session) setReplyMode(mode []byte) {
+	switch {
+	case isWord(mode, "ON"):
+		s.replies = replyMode{}
+		s.silent = false
+		s.reply(replyOK)
+	case isWord(mode, "OFF"):
+		s.replies.off = true
+	case isWord(mode, "SKIP"):
+		s.replies.skip = !s.replies.off
+	default:
+		s.reply(errorSyntax)
+	}
+}
+
+// describeClient answers the CLIENT subcommands that need no server.
+func (s *session) describeClient(name string, args [][]byte) []byte {
+	switch name {
+	case "client|setname":
+		if !isClientName(args[2]) {
+			return []byte(errorClientName)
+		}
+		s.client.name = bytes.Clone(args[2])
+	case "client|getname":
+		if len(s.client.name) == 0 {
+			return appendNull(nil, s.client.resp3)
+		}
+		return redcon.AppendBulk(nil, s.client.name)
+	case "client|setinfo":
+		return s.setInfo(args[2], args[3])
+	case "client|no-evict", "client|no-touch":
+		on := isWord(args[2], "ON")
+		if !on && !isWord(args[2], "OFF") {
+			return []byte(errorSyntax)
+		}
+		if name == "client|no-evict" {
+			s.client.noEvict = on
+		} else {
+			s.client.noTouch = on
+		}
+	}
+	return []byte(replyOK)
+}
+
+func (s *session) setInfo(attribute, value []byte) []byte {
+	known := ""
+	switch {
+	case isWord(attribute, "LIB-NAME"):
+		known = "lib-name"
+	case isWord(attribute, "LIB-VER"):
+		known = "lib-ver"
+	}
+	if known == "" {
+		return []byte("-ERR Unrecognized option '" + onOneLine(attribute) + "'\r\n")
+	}
+	if !isClientName(value) {
+		return []byte("-ERR " + known + " cannot contain spaces, newlines or special characters.\r\n")
+	}
+	info := clientInfo{attribute: known, value: string(value)}
+	for i := range s.client.info {
+		if s.client.info[i].attribute == known {
+			s.client.info[i] = info
+			return []byte(replyOK)
+		}
+	}
+	s.client.info = append(s.client.info, info)
+	return []byte(replyOK)
+}
+
+// isClientName keeps CLIENT LIST, which separates by spaces, readable.
+func isClientName(name []byte) bool {
+	for _, c := range name {
+		if c < '!' || c > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// reset makes the connection new, the upstream's side of it too: that one is
+// closed, and opened when a command needs it. Nothing is owed, or the
+// connection is a pipe.
+func (s *session) reset() {
+	s.send()
+	if up := s.upstream.Load(); up != nil {
+		up.drop()
+		s.sock.calm()
+		s.upstream.Store(nil)
+	}
+	s.client = s.freshClient()
+	s.guard.setAuthenticated(s.client.authenticated)
+	s.replies, s.silent = replyMode{}, false
+	s.monitoring = false
+	s.transaction = transaction{}
+	s.lastRead = lastRead{}
+	s.reply(replyReset)
+}

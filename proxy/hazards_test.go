@@ -1,0 +1,118 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// testServers makes a configuration and healthy facts for n masters.
+func testServers(n int) (*Config, *serverFacts, []serverFacts) {
+	cfg := defaultConfig()
+	cfg.Upstream = Upstream{Kind: UpstreamServer, server: endpoint{name: "up:6379", network: "tcp", address: "up:6379"}}
+	cfg.Masters = Masters{}
+	upstream := &serverFacts{title: "upstream", name: "up:6379", product: "redis", version: "7.0.15", role: "master", runID: "up", databases: 16, policy: "noeviction"}
+	var masters []serverFacts
+	for i := range n {
+		name := fmt.Sprintf("m%d:6379", i+1)
+		cfg.Masters.servers = append(cfg.Masters.servers, endpoint{name: name, network: "tcp", address: name})
+		facts := *upstream
+		facts.title, facts.name, facts.runID = fmt.Sprintf("master %d", i+1), name, fmt.Sprintf("run-id-of-%d", i+1)
+		masters = append(masters, facts)
+	}
+	return cfg, upstream, masters
+}
+
+func TestHazards(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		masters int
+		change  func(cfg *Config, upstream *serverFacts, masters []serverFacts)
+		want    []hazard
+	}{
+		{name: "all is well", masters: 3},
+		{name: "five", masters: 5},
+		{name: "one", masters: 1, want: []hazard{{hazardWarning, "1 master: no master may fail; use 3 or 5"}}},
+		{name: "two", masters: 2, want: []hazard{{hazardWarning, "2 masters: no master may fail; use 3 or 5"}}},
+		{name: "even", masters: 4, want: []hazard{{hazardWarning, "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
+		{name: "upstream away", masters: 3, change: func(_ *Config, u *serverFacts, _ []serverFacts) {
+			*u = serverFacts{title: u.title, name: u.name, err: errors.New("refused")}
+		}, want: []hazard{{hazardAbsent, "the upstream (up:6379) cannot be reached: refused"}}},
+		{name: "a minority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[1].err = errors.New("refused")
+		}, want: []hazard{{hazardAbsent, "master 2 (m2:6379) cannot be reached: refused"}}},
+		{name: "a majority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[0].err, m[1].err = errors.New("a"), errors.New("b")
+		}, want: []hazard{
+			{hazardAbsent, "master 1 (m1:6379) cannot be reached: a"},
+			{hazardAbsent, "master 2 (m2:6379) cannot be reached: b"},
+			{hazardAbsent, "1 of 3 masters can be reached, 2 are needed to decide a lock"},
+		}},
+		{name: "one server twice", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[2].runID = m[0].runID
+		}, want: []hazard{{hazardRefused, "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
+		{name: "a replica", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[0].role = "slave"
+		}, want: []hazard{{hazardRefused, "master 1 (m1:6379) is a replica: what it holds can be overwritten by its own master; list independent servers"}}},
+		{name: "a cluster", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[0].cluster = true
+		}, want: []hazard{{hazardRefused, "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
+		{name: "evicting", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[0].maxmemory, m[0].policy = true, "volatile-lru"
+			m[1].maxmemory = true        // without evicting: a full master fails to vote
+			m[2].policy = "volatile-lru" // without a limit: never full
+		}, want: []hazard{{hazardWarning, "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru); set noeviction"}}},
+		{name: "few databases", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[0].databases, m[1].databases = 1, 0
+		}, want: []hazard{{hazardWarning, "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
+		{name: "no rights", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+			m[0] = serverFacts{title: m[0].title, name: m[0].name, untold: errors.New("NOPERM")}
+		}, want: []hazard{{hazardWarning, "master 1 (m1:6379) does not tell what it is: NOPERM"}}},
+		{name: "upstream is a master", masters: 3, change: func(_ *Config, u *serverFacts, m []serverFacts) {
+			m[1].runID = u.runID
+		}, want: []hazard{{hazardWarning, "the upstream (up:6379) is also master 2: FLUSHALL on it erases that master's locks, and both fail together"}}},
+		{name: "embedded", masters: 0, change: func(cfg *Config, _ *serverFacts, _ []serverFacts) {
+			*cfg = *defaultConfig()
+		}, want: []hazard{
+			{hazardWarning, "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
+			{hazardWarning, "the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
+		}},
+	} {
+		cfg, upstream, masters := testServers(row.masters)
+		if row.change != nil {
+			row.change(cfg, upstream, masters)
+		}
+		if cfg.Upstream.Kind != UpstreamServer {
+			upstream = nil
+		}
+		got := hazardsOf(cfg, upstream, masters)
+		if fmt.Sprint(got) != fmt.Sprint(row.want) {
+			t.Errorf("%s\n got %v\nwant %v", row.name, got, row.want)
+		}
+	}
+}
+
+func TestFactsFromInfo(t *testing.T) {
+	var f serverFacts
+	f.learn("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nredis_mode:cluster\r\nrun_id:abc\r\n# Replication\r\nrole:slave\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n")
+	want := serverFacts{product: "valkey", version: "7.2.4", role: "slave", runID: "abc", cluster: true, maxmemory: true, policy: "allkeys-lru"}
+	if f != want {
+		t.Errorf("got %+v", f)
+	}
+}
+
+func TestServerTable(t *testing.T) {
+	_, upstream, masters := testServers(2)
+	masters[1] = serverFacts{title: "master 2", name: "m2:6379", err: errors.New("x")}
+	var b strings.Builder
+	writeServers(&b, upstream, masters)
+	want := `SERVER    ADDRESS   STATE        VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  RUN_ID
+upstream  up:6379   answers      redis 7.0.15  master  16         noeviction        up
+master 1  m1:6379   answers      redis 7.0.15  master  16         noeviction        run-id-o
+master 2  m2:6379   unreachable  -             -       -          -                 -
+`
+	if b.String() != want {
+		t.Errorf("got\n%s", b.String())
+	}
+}

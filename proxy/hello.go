@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"bytes"
+	"strconv"
+
+	"github.com/tidwall/redcon"
+)
+
+// helloReply describes the proxy as the one Redis it stands for.
+func (s *session) helloReply() []byte {
+	protocol := int64(2)
+	if s.client.resp3 {
+		protocol = 3
+	}
+	reply := appendMapHeader(nil, 7, s.client.resp3)
+	reply = redcon.AppendBulkString(reply, "server")
+	reply = redcon.AppendBulkString(reply, "redis")
+	reply = redcon.AppendBulkString(reply, "version")
+	reply = redcon.AppendBulkString(reply, s.server.shownVersion())
+	reply = redcon.AppendBulkString(reply, "proto")
+	reply = redcon.AppendInt(reply, protocol)
+	reply = redcon.AppendBulkString(reply, "id")
+	reply = redcon.AppendInt(reply, s.id)
+	reply = redcon.AppendBulkString(reply, "mode")
+	reply = redcon.AppendBulkString(reply, "standalone")
+	reply = redcon.AppendBulkString(reply, "role")
+	reply = redcon.AppendBulkString(reply, "master")
+	reply = redcon.AppendBulkString(reply, "modules")
+	return redcon.AppendArray(reply, 0)
+}
+
+// helloRequest is what HELLO asks for.
+type helloRequest struct {
+	version  int // 0: as it is
+	user     []byte
+	password []byte
+	login    bool
+	name     []byte
+	named    bool
+}
+
+// parseHello returns the request, or the error with which Redis answers it.
+func parseHello(args [][]byte) (request helloRequest, refusal string) {
+	if len(args) > 1 {
+		version, ok := parseLength(args[1])
+		if !ok {
+			return request, errorHelloVersion
+		}
+		if version < 2 || version > 3 {
+			return request, errorHelloProtocol
+		}
+		request.version = int(version)
+	}
+	for i := 2; i < len(args); i++ {
+		switch more := len(args) - 1 - i; {
+		case more >= 2 && isWord(args[i], "AUTH"):
+			request.login, request.user, request.password = true, args[i+1], args[i+2]
+			i += 2
+		case more >= 1 && isWord(args[i], "SETNAME"):
+			request.named, request.name = true, args[i+1]
+			if !isClientName(request.name) {
+				return request, errorClientName
+			}
+			i++
+		default:
+			return request, errorHelloOption(args[i])
+		}
+	}
+	return request, ""
+}
+
+// hello is always answered here. An open upstream is told the protocol and the
+// name, never the password, and what it answers is kept from the client unless
+// it refuses.
+func (s *session) hello(args [][]byte) {
+	request, refusal := parseHello(args)
+	if refusal != "" {
+		s.reply(refusal)
+		return
+	}
+	if request.login {
+		if !s.admits(request.user, request.password) {
+			s.reply(errorWrongPass)
+			return
+		}
+		s.admit()
+	}
+	if !s.client.authenticated {
+		s.reply(errorHelloNoAuth)
+		return
+	}
+	if !s.tellUpstream(request) {
+		return
+	}
+	if request.named {
+		s.client.name = bytes.Clone(request.name)
+	}
+	if request.version != 0 {
+		s.client.resp3 = request.version == 3
+	}
+	s.replyBytes(s.helloReply())
+}
+
+// tellUpstream reports false when the client has been answered otherwise.
+func (s *session) tellUpstream(request helloRequest) bool {
+	up := s.upstream.Load()
+	if up == nil || request.version == 0 {
+		return true
+	}
+	if !request.named && (request.version == 3) == s.client.resp3 {
+		return true
+	}
+	hello := [][]byte{[]byte("HELLO"), strconv.AppendInt(nil, int64(request.version), 10)}
+	if request.named {
+		hello = append(hello, []byte("SETNAME"), request.name)
+	}
+	reply, ok := s.ask(appendCommand(nil, hello...))
+	if !ok {
+		return false
+	}
+	if reply[0] == '-' {
+		s.replyBytes(reply)
+		return false
+	}
+	up.owed.speak(request.version == 3)
+	return true
+}

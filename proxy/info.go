@@ -1,0 +1,97 @@
+package proxy
+
+import "bytes"
+
+// fallbackVersion is shown while no server has told its own: the one whose
+// behaviour this package follows.
+const fallbackVersion = "7.0.15"
+
+// performInfo shows the upstream's INFO with the proxy's section behind it, or
+// alone where it alone was asked for. Without an upstream there is a short one
+// all the same, because some clients do not start before they have seen
+// loading:0.
+func (s *session) performInfo(cmd command) {
+	if !s.settle() || s.refusedAsRestricted("info") {
+		return
+	}
+	sections := cmd.args[1:]
+	if len(sections) == 1 && isWord(sections[0], "REDLOCK") {
+		s.replyBytes(appendText(nil, s.redlockSection(nil), s.client.resp3))
+		return
+	}
+	var text []byte
+	if s.tryOpen() != "" {
+		text = s.shortInfo()
+	} else {
+		reply, ok := s.ask(cmd.raw)
+		if !ok {
+			return
+		}
+		if text, ok = textOf(reply); !ok {
+			s.replyBytes(reply)
+			return
+		}
+		text = showVersion(text, s.server.cfg.version())
+	}
+	if wantsRedlockSection(sections) {
+		if len(text) > 0 {
+			text = append(text, "\r\n"...)
+		}
+		text = s.redlockSection(text)
+	}
+	s.replyBytes(appendText(nil, text, s.client.resp3))
+}
+
+func wantsRedlockSection(sections [][]byte) bool {
+	for _, section := range sections {
+		for _, name := range []string{"REDLOCK", "ALL", "DEFAULT", "EVERYTHING"} {
+			if isWord(section, name) {
+				return true
+			}
+		}
+	}
+	return len(sections) == 0
+}
+
+func (s *session) redlockSection(text []byte) []byte {
+	return s.server.cfg.redlockInfo(append(text, "# Redlock\r\n"...))
+}
+
+func (s *session) shortInfo() []byte {
+	return []byte("# Server\r\nredis_version:" + s.server.shownVersion() + "\r\nredis_mode:standalone\r\n" +
+		"\r\n# Persistence\r\nloading:0\r\n" +
+		"\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n")
+}
+
+// textOf takes the text out of a bulk or verbatim string, a copy.
+func textOf(reply []byte) (text []byte, ok bool) {
+	if reply[0] != '$' && reply[0] != '=' {
+		return nil, false
+	}
+	header := bytes.IndexByte(reply, '\n') + 1
+	if len(reply) < header+2 {
+		return nil, false // null
+	}
+	text = reply[header : len(reply)-2]
+	if reply[0] == '=' {
+		text = bytes.TrimPrefix(text, []byte("txt:"))
+	}
+	return bytes.Clone(text), true
+}
+
+// showVersion puts a version in the place of the server's own; "" leaves it.
+func showVersion(text []byte, version string) []byte {
+	const field = "redis_version:"
+	at := bytes.Index(text, []byte(field))
+	if version == "" || at < 0 || at > 0 && text[at-1] != '\n' {
+		return text
+	}
+	from := at + len(field)
+	length := bytes.IndexByte(text[from:], '\r')
+	if length < 0 {
+		return text
+	}
+	shown := append([]byte{}, text[:from]...)
+	shown = append(shown, version...)
+	return append(shown, text[from+length:]...)
+}

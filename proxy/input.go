@@ -1,0 +1,155 @@
+package proxy
+
+import (
+	"errors"
+	"sync/atomic"
+)
+
+// errNoMemory means that unfinished commands of all sessions together take
+// more memory than the server allows.
+var errNoMemory = errors.New("memory for unfinished commands is used up")
+
+// A budget is the memory that buffers beyond the ordinary may take together.
+type budget struct {
+	limit int64
+	used  atomic.Int64
+}
+
+func (b *budget) reserve(n int) bool {
+	if b.used.Add(int64(n)) > b.limit {
+		b.used.Add(-int64(n))
+		return false
+	}
+	return true
+}
+
+func (b *budget) release(n int) { b.used.Add(-int64(n)) }
+
+// An input holds what a client sent and the session has not yet done. Slices
+// of unread stay valid until the next fill.
+type input struct {
+	from   *socket
+	budget *budget
+
+	buf      []byte
+	start    int // buf[start:end] is unread
+	end      int
+	small    []byte
+	borrowed *[largeBuffer]byte // buf's array while it is one of the pool
+	reserved int                // what buf, larger still, takes of the budget
+	lastRead int
+	need     int // bytes that the unfinished command is known to want in all, 0 if unknown
+
+	ahead []byte // read by the watch behind the session's back
+	err   error  // what ended the stream, once the watch met it
+}
+
+func newInput(from *socket, budget *budget) *input {
+	in := &input{from: from, budget: budget, small: make([]byte, smallBuffer)}
+	in.buf = in.small
+	return in
+}
+
+func (in *input) unread() []byte { return in.buf[in.start:in.end] }
+
+func (in *input) consume(n int) { in.start += n }
+
+// fill waits for more bytes. Memory follows what came, not what a client
+// announced. The errors are the socket's, errWoken or errNoMemory.
+func (in *input) fill() error {
+	if err := in.makeRoom(in.need); err != nil {
+		return err
+	}
+	if len(in.ahead) > 0 {
+		n := copy(in.buf[in.end:], in.ahead)
+		in.end += n
+		in.ahead = in.ahead[n:]
+		if len(in.ahead) == 0 {
+			in.ahead = nil
+		}
+		in.lastRead = n
+		return nil
+	}
+	if in.err != nil {
+		return in.err
+	}
+	n, err := in.from.Read(in.buf[in.end:])
+	in.end += n
+	in.lastRead = n
+	if n > 0 {
+		return nil // an error comes again
+	}
+	return err
+}
+
+func (in *input) makeRoom(need int) error {
+	if in.start == in.end {
+		in.start, in.end = 0, 0
+		if in.lastRead < smallBuffer {
+			in.shrink()
+		}
+	}
+	if in.start > 0 && (in.end == len(in.buf) || need > len(in.buf)-in.start) {
+		in.end = copy(in.buf, in.unread())
+		in.start = 0
+	}
+	if in.end < len(in.buf) && need <= len(in.buf) || in.end < len(in.buf)/2 {
+		return nil
+	}
+	return in.grow(need)
+}
+
+func (in *input) grow(need int) error {
+	if len(in.buf) < largeBuffer {
+		in.borrowed = largeBuffers.Get().(*[largeBuffer]byte)
+		copy(in.borrowed[:], in.unread())
+		in.buf, in.end, in.start = in.borrowed[:], in.end-in.start, 0
+		in.from.swollen.Store(true)
+		return nil
+	}
+	size := 2 * len(in.buf)
+	if need > len(in.buf) {
+		size = min(size, need)
+	}
+	if !in.budget.reserve(size) {
+		return errNoMemory
+	}
+	larger := make([]byte, size)
+	n := copy(larger, in.unread())
+	in.giveBack()
+	in.buf, in.start, in.end, in.reserved = larger, 0, n, size
+	in.from.swollen.Store(true)
+	return nil
+}
+
+// relax gives memory back while the client is silent.
+func (in *input) relax() {
+	if in.start == in.end {
+		in.shrink()
+	}
+}
+
+// release gives everything back for good.
+func (in *input) release() {
+	in.giveBack()
+	in.buf, in.small, in.start, in.end = nil, nil, 0, 0
+}
+
+// shrink returns to the small buffer. Only when nothing is unread.
+func (in *input) shrink() {
+	if len(in.buf) == smallBuffer {
+		return
+	}
+	in.giveBack()
+	in.buf = in.small
+	in.from.swollen.Store(false)
+}
+
+func (in *input) giveBack() {
+	if in.borrowed != nil {
+		largeBuffers.Put(in.borrowed)
+		in.borrowed = nil
+	}
+	in.budget.release(in.reserved)
+	in.reserved = 0
+}

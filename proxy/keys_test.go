@@ -1,0 +1,260 @@
+package proxy
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"redlock-proxy/redlock"
+)
+
+// keyExamples are for the commands whose keys cannot be told from their number
+// of arguments.
+var keyExamples = []string{
+	"BLMPOP 0 2 a b LEFT COUNT 3",
+	"BZMPOP 0 2 a b MIN",
+	"EVAL script 0",
+	"EVAL script 0 argument",
+	"EVAL script 2 a b argument",
+	"EVALSHA sha 1 a",
+	"EVALSHA_RO sha 1 a x y",
+	"EVAL_RO script 3 a b c",
+	"FCALL function 1 a",
+	"FCALL_RO function 2 a b x",
+	"GEORADIUS a 1 2 3 km WITHDIST",
+	"GEORADIUS a 1 2 3 km STORE b",
+	"GEORADIUS a 1 2 3 km COUNT 1 storedist b STORE c",
+	"GEORADIUSBYMEMBER a STORE 3 km ASC STOREDIST b",
+	"LMPOP 2 a b LEFT",
+	"MIGRATE host 1 a 0 5",
+	"MIGRATE host 1 a 0 5 COPY",
+	"MIGRATE host 1  0 5 COPY REPLACE AUTH KEYS keys a b c",
+	"MIGRATE host 1  0 5 AUTH2 keys keys KEYS a b",
+	"MIGRATE host 1 a 0 5 KEYS b c",
+	"SINTERCARD 2 a b LIMIT 1",
+	"SORT a",
+	"SORT a BY STORE LIMIT 1 STORE GET STORE STORE b DESC STORE c",
+	"SORT a LIMIT 0 10 ASC store b",
+	"SORT_RO a BY x_* LIMIT 0 1 GET STORE ASC",
+	"XREAD COUNT 1 BLOCK 5 STREAMS a b 0 0",
+	"XREAD STREAMS streams 0",
+	"XREADGROUP GROUP streams STREAMS COUNT 1 streams a b c > > >",
+	"ZDIFF 2 a b WITHSCORES",
+	"ZDIFFSTORE a 2 b c",
+	"ZINTER 1 a",
+	"ZINTERCARD 2 a b LIMIT 1",
+	"ZINTERSTORE a 2 b c WEIGHTS 1 2",
+	"ZMPOP 1 a MAX",
+	"ZUNION 2 a b AGGREGATE MAX",
+	"ZUNIONSTORE a 3 b c d",
+}
+
+// TestKeysAgreeWithRedis asks a server for the keys of every keyed command that
+// it knows, in the examples above and with every small number of arguments.
+func TestKeysAgreeWithRedis(t *testing.T) {
+	server := startGuardRedis(t)
+	table := builtinCommands()
+	live := liveCommands(t, server)
+	var questions [][][]byte
+	for _, spec := range live {
+		if spec.subcommands != nil || spec.arity == 1 {
+			continue
+		}
+		least := max(spec.arity, -spec.arity, 2) // COMMAND GETKEYS wants an argument
+		most := least
+		if spec.arity < 0 {
+			most += 5
+		}
+		for n := least; n <= most; n++ {
+			args := nameOf(spec)
+			for len(args) < n {
+				args = append(args, []byte{'a' + byte(len(args))})
+			}
+			questions = append(questions, args)
+		}
+	}
+	for _, example := range keyExamples {
+		questions = append(questions, bytes.Split([]byte(example), []byte(" ")))
+	}
+	compared := map[string]bool{}
+	for i, answer := range getKeys(t, server, questions) {
+		if name, found := compareKeys(t, table, questions[i], answer); found {
+			compared[name] = true
+		}
+	}
+	for _, spec := range live {
+		if len(spec.keys) > 0 && !compared[spec.name] {
+			t.Errorf("%s has keys and no example", spec.name)
+		}
+	}
+}
+
+// TestKeysAgreeWithRedisOnAnyArguments does the same with words thrown
+// together, always the same ones.
+func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
+	server := startGuardRedis(t)
+	words := strings.Fields("a b c d 0 1 2 3 4 -1 01 9999999999 STREAMS streams STORE storedist LIMIT BY GET KEYS AUTH AUTH2 GROUP COUNT")
+	words = append(words, "", "STREAMS\x00", "9223372036854775808")
+	random := rand.New(rand.NewPCG(3, 4))
+	var questions [][][]byte
+	for _, spec := range liveCommands(t, server) {
+		if len(spec.keys) == 0 && spec.treatment == treatPlain {
+			continue
+		}
+		for range 40 {
+			args := nameOf(spec)
+			for range 1 + random.IntN(9) {
+				args = append(args, []byte(words[random.IntN(len(words))]))
+			}
+			questions = append(questions, args)
+		}
+	}
+	found := 0
+	for i, answer := range getKeys(t, server, questions) {
+		if string(questions[i][0]) == "sort" && sortIsAmbiguous(questions[i]) {
+			continue
+		}
+		if _, any := compareKeys(t, builtinCommands(), questions[i], answer); any {
+			found++
+		}
+	}
+	if found < len(questions)/3 {
+		t.Errorf("only %d of %d commands had keys", found, len(questions))
+	}
+}
+
+// sortIsAmbiguous: COMMAND GETKEYS reads SORT's destination as an option too,
+// which SORT itself does not.
+func sortIsAmbiguous(args [][]byte) bool {
+	for i := range args[:len(args)-1] {
+		if isWord(args[i], "STORE") && slices.ContainsFunc([]string{"STORE", "LIMIT", "BY", "GET"}, func(word string) bool { return isWord(args[i+1], word) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func compareKeys(t *testing.T, table *commandTable, args [][]byte, answer any) (name string, hasKeys bool) {
+	t.Helper()
+	spec := table.lookup(args)
+	if spec == nil {
+		t.Fatalf("%q: the server knows it", args)
+	}
+	indexes, exact := spec.appendKeys(nil, args)
+	if text, isError := answer.(replyError); isError {
+		switch {
+		case strings.Contains(string(text), "no key arguments"):
+			if len(indexes) > 0 {
+				t.Errorf("%q: keys %d, the server says it has none", args, indexes)
+			}
+		case strings.Contains(string(text), "Invalid number of arguments"):
+			if exact && !arityMoved[spec.name] {
+				t.Errorf("%q: fine for us, not for the server: %s", args, text)
+			}
+		case strings.Contains(string(text), "Invalid arguments"):
+			// Said of commands that are wrong, of which we know a key all the
+			// same, and of PFMERGE with the destination alone, which is right.
+		default:
+			t.Errorf("%q: %s", args, text)
+		}
+		return spec.name, false
+	}
+	var want, got []string
+	for _, key := range answer.([]any) {
+		want = append(want, key.(string))
+	}
+	for _, i := range indexes {
+		got = append(got, string(args[i]))
+	}
+	// Where the count is no number the server guesses, and we name all that
+	// could be keys.
+	if exact && !slices.Equal(got, want) || !exact && !containsAll(got, want) {
+		t.Errorf("%q: keys %q (exact: %t), the server says %q", args, got, exact, want)
+	}
+	return spec.name, len(want) > 0
+}
+
+func containsAll(list, words []string) bool {
+	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(list, word) })
+}
+
+// arityMoved are the commands that accept more arguments in newer servers.
+var arityMoved = map[string]bool{"zrank": true, "zrevrank": true}
+
+func nameOf(spec *commandSpec) [][]byte {
+	return bytes.Split([]byte(spec.name), []byte("|"))
+}
+
+// liveCommands are all commands and subcommands that the server tells of.
+func liveCommands(t *testing.T, server *guardRedis) []*commandSpec {
+	t.Helper()
+	table, err := (&commandTable{}).with([]byte(server.ask(t, "COMMAND")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []*commandSpec
+	for _, spec := range table.commands {
+		all = append(all, spec)
+		for _, sub := range spec.subcommands {
+			all = append(all, sub)
+		}
+	}
+	slices.SortFunc(all, func(a, b *commandSpec) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+func getKeys(t *testing.T, server *guardRedis, questions [][][]byte) []any {
+	t.Helper()
+	prefixed := make([][][]byte, len(questions))
+	for i, question := range questions {
+		prefixed[i] = append([][]byte{[]byte("COMMAND"), []byte("GETKEYS")}, question...)
+	}
+	return askServer(t, server, prefixed)
+}
+
+// askServer sends commands in one pipeline and returns the replies, as read by
+// parseReply.
+func askServer(t *testing.T, server *guardRedis, commands [][][]byte) []any {
+	t.Helper()
+	conn := server.dial(t)
+	defer func() { _ = conn.Close() }()
+	go func(conn net.Conn) {
+		var raw []byte
+		for _, args := range commands {
+			raw = append(raw, encodeCommand(args...)...)
+		}
+		_, _ = conn.Write(raw)
+	}(conn)
+	var (
+		replies []any
+		reply   []byte
+		scanner redlock.Scanner
+		buf     = make([]byte, 1<<16)
+	)
+	for len(replies) < len(commands) {
+		n, err := conn.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for rest := buf[:n]; len(rest) > 0; {
+			n, done, err := scanner.Scan(rest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reply = append(reply, rest[:n]...)
+			rest = rest[n:]
+			if !done {
+				continue
+			}
+			value, err := parseReply(reply)
+			if err != nil {
+				t.Fatalf("%q: %v", reply, err)
+			}
+			replies, reply = append(replies, value), reply[:0]
+		}
+	}
+	return replies
+}

@@ -1,0 +1,56 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+)
+
+// listen opens an address of the configuration; key is its name there. Its
+// errors say what to do.
+func listen(key, address string) (net.Listener, error) {
+	network := "tcp"
+	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
+		network, address = "unix", path
+	}
+	listener, err := net.Listen(network, address)
+	if network == "unix" && errors.Is(err, syscall.EADDRINUSE) && deadSocket(address) {
+		os.Remove(address)
+		listener, err = net.Listen(network, address)
+	}
+	switch {
+	case err == nil:
+		return listener, nil
+	case errors.Is(err, syscall.EADDRINUSE):
+		return nil, fmt.Errorf("cannot listen on %s: something else listens there already; stop it, or change %s in the configuration", address, key)
+	case errors.Is(err, syscall.EACCES):
+		return nil, fmt.Errorf("cannot listen on %s: this user may not; use a port above 1023 or another path for %s", address, key)
+	case errors.Is(err, syscall.EADDRNOTAVAIL):
+		return nil, fmt.Errorf("cannot listen on %s: this machine does not have that address; change %s in the configuration", address, key)
+	}
+	return nil, fmt.Errorf("cannot listen on %s (%s): %w", address, key, err)
+}
+
+// deadSocket tells that a socket file was left behind by a process that is
+// gone. Any other file is not ours to remove.
+func deadSocket(path string) bool {
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
+		return false
+	}
+	conn, err := net.Dial("unix", path)
+	if err == nil {
+		conn.Close()
+	}
+	return errors.Is(err, syscall.ECONNREFUSED)
+}
+
+// listenAddress writes a listener's address as the configuration would.
+func listenAddress(listener net.Listener) string {
+	if listener.Addr().Network() == "unix" {
+		return unixPrefix + listener.Addr().String()
+	}
+	return listener.Addr().String()
+}

@@ -1,0 +1,171 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// locker is what the lock plane asks of redlock.Locker.
+type locker interface {
+	Acquire(ctx context.Context, r redlock.AcquireRequest) redlock.Outcome
+	Release(ctx context.Context, r redlock.ReleaseRequest) redlock.Outcome
+	Get(ctx context.Context, db int, key []byte) redlock.Outcome
+	Exists(ctx context.Context, db int, key []byte) redlock.Outcome
+	TTL(ctx context.Context, r redlock.TTLRequest) redlock.Outcome
+	Extend(ctx context.Context, r redlock.ExtendRequest) redlock.Outcome
+	Swap(ctx context.Context, r redlock.SwapRequest) redlock.Outcome
+	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
+}
+
+// lockMeter is told of each lock command; metrics is the one in service.
+type lockMeter interface {
+	lockCommand(kind, verdict string, seconds float64)
+}
+
+// lockPlane answers the commands whose keys are lock keys. There is one for
+// the process; it keeps no lock and no state of a client.
+type lockPlane struct {
+	locker  locker
+	rules   lockRules
+	scripts *scriptCache
+	meter   lockMeter
+	log     *slog.Logger
+
+	withoutTTL atomic.Int64
+	warned     sync.Map // of ruleName: whose locks without TTL were warned about
+}
+
+type ruleName struct {
+	match string
+	db    int
+}
+
+// lockCall is one command for the lock plane. Its slices are the caller's and
+// are not kept.
+type lockCall struct {
+	db       int
+	args     [][]byte // at least the name
+	route    route
+	resp3    bool
+	lastRead *lastRead // the session's; nil: it remembers nothing
+}
+
+// commandName is for logs: empty for a command that is in no table.
+func (c lockCall) commandName() string {
+	if c.route.spec == nil {
+		return ""
+	}
+	return c.route.spec.name
+}
+
+// newLockPlane wants everything given; log gets command names and verdicts at
+// debug level, never a key or a value.
+func newLockPlane(locker locker, rules lockRules, scripts *scriptCache, meter lockMeter, log *slog.Logger) *lockPlane {
+	return &lockPlane{locker: locker, rules: rules, scripts: scripts, meter: meter, log: log}
+}
+
+// do runs one lock-plane command to its verdict and appends its one reply to
+// dst. ctx ends when the client has gone; do returns soon after that, but only
+// when nothing it started still looks at call.
+func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
+	started := time.Now()
+	a := p.decide(ctx, call)
+	took := time.Since(started)
+	p.meter.lockCommand(a.kind.String(), a.verdict(), took.Seconds())
+	if p.log.Enabled(ctx, slog.LevelDebug) {
+		// The arguments of a script may hold a value where a key could stand, so
+		// only the command's name is told.
+		p.log.DebugContext(ctx, "lock command",
+			"command", call.commandName(), "db", call.db, "kind", a.kind.String(), "verdict", a.verdict(), "took", took)
+	}
+	return a.append(dst, call.resp3)
+}
+
+// decide finds what kind of question a command is and puts it to the masters.
+func (p *lockPlane) decide(ctx context.Context, call lockCall) answer {
+	if a, refused := refuse(call); refused {
+		return a
+	}
+	switch name := call.route.spec.name; name {
+	case "set":
+		c, reply := parseSet(call.args, time.Now())
+		return p.set(ctx, call, c, reply)
+	case "setnx":
+		return p.acquire(ctx, call, setCommand{onlyAbsent: true}, readsOne)
+	case "getset":
+		return p.swap(ctx, call, setCommand{get: true})
+	case "setex", "psetex":
+		c, reply := parseSetEX(name, call.args, time.Now())
+		return p.set(ctx, call, c, reply)
+	case "getex":
+		c := parseGetEX(call.args, time.Now())
+		if c.over {
+			return p.take(ctx, call)
+		}
+		return p.run(ctx, call, c.relative(call.args))
+	case "expire", "pexpire", "expireat", "pexpireat":
+		c, reply := parseExpire(name, call.args, time.Now())
+		return p.expire(ctx, call, c, reply)
+	case "persist":
+		o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.db, Key: call.args[1], Persist: true})
+		return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
+	case "ttl":
+		return p.remaining(ctx, call, "TTL")
+	case "pttl":
+		return p.remaining(ctx, call, "PTTL")
+	case "expiretime":
+		return p.remaining(ctx, call, "EXPIRETIME")
+	case "pexpiretime":
+		return p.remaining(ctx, call, "PEXPIRETIME")
+	case "get":
+		o := p.locker.Get(ctx, call.db, call.args[1])
+		if o.Verdict != redlock.NoQuorum {
+			call.lastRead.remember(call.db, call.args[1], o.Value)
+		}
+		return answer{kind: redlock.KindRead, outcome: o, reads: readsValue}
+	case "mget":
+		return p.getKeys(ctx, call)
+	case "exists", "touch":
+		return p.countKeys(ctx, call)
+	case "del", "unlink":
+		return p.releaseKeys(ctx, call)
+	case "getdel":
+		return p.take(ctx, call)
+	case "delex":
+		if len(call.args) == 2 {
+			return p.releaseKeys(ctx, call) // without a condition it is DEL
+		}
+		return p.run(ctx, call, call.args)
+	case "eval", "eval_ro":
+		return p.eval(ctx, call, false)
+	case "evalsha", "evalsha_ro":
+		return p.eval(ctx, call, true)
+	case "fcall", "fcall_ro", "migrate":
+		// A function's text is the upstream's; a lock must not leave its masters.
+		return rejection(redlock.KindRun, errorNotOnLockKeys(name))
+	default:
+		return p.run(ctx, call, call.args)
+	}
+}
+
+// refuse answers what needs no master: commands that Redis refuses before it
+// runs them, and the key that no client may touch.
+func refuse(call lockCall) (a answer, refused bool) {
+	spec := call.route.spec
+	switch {
+	case spec == nil && len(call.args) > 1 && builtinCommands().lookup(call.args[:1]) != nil:
+		return rejection(redlock.KindRun, errorUnknownSubcommand(call.args)), true
+	case spec == nil:
+		return rejection(redlock.KindRun, errorUnknownCommand(call.args)), true
+	case !spec.arityOK(len(call.args)):
+		return rejection(redlock.KindRun, errorArity(spec.name)), true
+	case call.route.reserved:
+		return rejection(redlock.KindRun, errorReservedKey), true
+	}
+	return answer{}, false
+}

@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/tidwall/redcon"
+)
+
+// Every text that sessions send on their own account. Where Redis has words
+// for it they are Redis 7.0's, to the letter, since clients compare them.
+const (
+	replyOK     = "+OK\r\n"
+	replyPong   = "+PONG\r\n"
+	replyQueued = "+QUEUED\r\n"
+	replyReset  = "+RESET\r\n"
+
+	errorSyntax          = "-ERR syntax error\r\n"
+	errorNotInteger      = "-ERR value is not an integer or out of range\r\n"
+	errorIntegerRange    = "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n"
+	errorDatabaseIndex   = "-ERR DB index is out of range\r\n"
+	errorClientName      = "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"
+	errorClientCap       = "-ERR max number of clients reached\r\n"
+	errorNoAuth          = "-NOAUTH Authentication required.\r\n"
+	errorWrongPass       = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+	errorNoPassword      = "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?\r\n"
+	errorHelloVersion    = "-ERR Protocol version is not an integer or out of range\r\n"
+	errorHelloProtocol   = "-NOPROTO unsupported protocol version\r\n"
+	errorHelloNoAuth     = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
+	errorNestedMulti     = "-ERR MULTI calls can not be nested\r\n"
+	errorWatchInMulti    = "-ERR WATCH inside MULTI is not allowed\r\n"
+	errorExecNoMulti     = "-ERR EXEC without MULTI\r\n"
+	errorDiscardNoMulti  = "-ERR DISCARD without MULTI\r\n"
+	errorExecArity       = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
+	errorExecAbort       = "-EXECABORT Transaction discarded because of previous errors.\r\n"
+	errorNotInMulti      = "-ERR Command not allowed inside a transaction\r\n"
+	errorScriptFlush     = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
+	errorScriptKill      = "-NOTBUSY No scripts in execution right now.\r\n"
+	errorMonitorKeyspace = "-ERR Replica can't interact with the keyspace\r\n"
+)
+
+// Texts for what no single Redis can meet.
+const (
+	errorCrossLock        = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
+	errorLockMulti        = "-ERR MULTI on lock keys is not supported by this proxy version\r\n"
+	errorLockWatch        = "-ERR WATCH on lock keys is not supported by this proxy version\r\n"
+	errorLockInPipe       = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
+	errorUpstreamDown     = "-ERR the upstream server of this proxy cannot be reached\r\n"
+	errorUpstreamRefused  = "-ERR the upstream server of this proxy refused its login or its database\r\n"
+	errorUpstreamProtocol = "-ERR the upstream server of this proxy does not speak RESP3\r\n"
+	errorUpstreamNone     = "-ERR this proxy serves lock keys only, it has no upstream server for other commands\r\n"
+	errorUpstreamReply    = "-ERR the upstream server of this proxy gave an unexpected reply\r\n"
+	errorTransactionSize  = "-ERR the transaction is larger than this proxy can hold\r\n"
+	errorMemory           = "-ERR this proxy is out of memory for unfinished commands\r\n"
+)
+
+// errorArity words a wrong number of arguments; name is a specification's
+// ("get", "client|setname").
+func errorArity(name string) string {
+	return "-ERR wrong number of arguments for '" + name + "' command\r\n"
+}
+
+// errorRestricted words what RESP2's subscribe mode refuses.
+func errorRestricted(name string) string {
+	return "-ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n"
+}
+
+func errorHelloOption(option []byte) string {
+	return "-ERR Syntax error in HELLO option '" + onOneLine(option) + "'\r\n"
+}
+
+// errorUnknownCommand quotes as much of the arguments as Redis does: until
+// 128 bytes are exceeded.
+func errorUnknownCommand(args [][]byte) string {
+	const quoted = 128
+	var rest strings.Builder
+	for _, arg := range args[1:] {
+		if rest.Len() >= quoted {
+			break
+		}
+		rest.WriteString("'" + string(arg[:min(len(arg), quoted-rest.Len())]) + "' ")
+	}
+	name := args[0][:min(len(args[0]), quoted)]
+	return "-ERR unknown command '" + onOneLine(name) + "', with args beginning with: " + onOneLine([]byte(rest.String())) + "\r\n"
+}
+
+// onOneLine keeps quoted input from ending the error line early.
+func onOneLine(text []byte) string {
+	return strings.NewReplacer("\r", " ", "\n", " ").Replace(string(text))
+}
+
+// appendNull appends the null of the protocol spoken.
+func appendNull(dst []byte, resp3 bool) []byte {
+	if resp3 {
+		return append(dst, "_\r\n"...)
+	}
+	return redcon.AppendNull(dst)
+}
+
+// appendMapHeader opens a map of pairs, which is a flat array in RESP2.
+func appendMapHeader(dst []byte, pairs int, resp3 bool) []byte {
+	if resp3 {
+		dst = append(dst, '%')
+		dst = strconv.AppendInt(dst, int64(pairs), 10)
+		return append(dst, '\r', '\n')
+	}
+	return redcon.AppendArray(dst, 2*pairs)
+}
+
+// appendText appends a text as INFO sends it: verbatim in RESP3.
+func appendText(dst, text []byte, resp3 bool) []byte {
+	if !resp3 {
+		return redcon.AppendBulk(dst, text)
+	}
+	dst = append(dst, '=')
+	dst = strconv.AppendInt(dst, int64(len(text)+len("txt:")), 10)
+	dst = append(dst, "\r\ntxt:"...)
+	dst = append(dst, text...)
+	return append(dst, '\r', '\n')
+}
+
+// appendCommand encodes a command the way clients send it.
+func appendCommand(dst []byte, args ...[]byte) []byte {
+	dst = redcon.AppendArray(dst, len(args))
+	for _, arg := range args {
+		dst = redcon.AppendBulk(dst, arg)
+	}
+	return dst
+}

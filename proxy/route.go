@@ -1,0 +1,166 @@
+package proxy
+
+import "slices"
+
+// markerKey is where the proxy keeps on each master what it knows about it. No
+// client may touch it, whatever the rules match.
+const markerKey = "redlock-proxy:master"
+
+// plane says who answers a command.
+type plane uint8
+
+const (
+	planeUpstream plane = iota // no key is a lock key, or there is no key, or nobody knows the command
+	planeLock                  // every key is a lock key
+	planeSplit                 // keys of both kinds, in a command that can be answered in two halves
+	planeCross                 // keys of both kinds, to be refused
+)
+
+// route is where one command goes. Its slices may be shared by many routes:
+// nobody may write to them, and everybody may keep them.
+type route struct {
+	plane plane
+	spec  *commandSpec // nil: unknown
+	keys  []int        // the indexes of the arguments that are keys
+	lock  []bool       // beside keys: is it a lock key?
+
+	// malformed: the arguments do not say where the keys are (too few, too
+	// many, a wrong count), and keys are those that could have been meant. If
+	// one of these is a lock key the plane is planeLock, and all there is to
+	// do is to answer Redis's error.
+	malformed bool
+	// reserved: the command touches markerKey and is to be refused whatever
+	// the plane.
+	reserved bool
+}
+
+// router decides where commands go. It never changes and any number of
+// sessions may use it; an extended table or new rules make a new one.
+type router struct {
+	table *commandTable
+	rules lockRules
+}
+
+// route finds a command's plane by its keys, in the database that its session
+// has selected. It never writes to args and keeps nothing of them. It
+// allocates only where the keys are of both kinds, or do not lie side by side
+// (or one apart, as in MSET), or are more than inlineKeys.
+func (r *router) route(db int, args [][]byte) route {
+	spec := r.table.lookup(args)
+	if spec == nil {
+		return route{}
+	}
+	if at := spec.onlyKey(); at > 0 && spec.arityOK(len(args)) {
+		to := route{spec: spec, keys: consecutive[at : at+1 : at+1], lock: noneLock[:1:1], reserved: string(args[at]) == markerKey}
+		if r.rules.covers(db, args[at]) {
+			to.plane, to.lock = planeLock, allLock[:1:1]
+		}
+		return to
+	}
+	return r.routeKeys(db, args, spec)
+}
+
+// routeKeys is route for any command.
+func (r *router) routeKeys(db int, args [][]byte, spec *commandSpec) route {
+	var space [inlineKeys]int
+	keys, exact := spec.appendKeys(space[:0], args)
+	named := len(keys)
+	to := route{spec: spec, malformed: !exact}
+	var lockSpace [inlineKeys]bool
+	lock, locks := lockSpace[:0], 0
+	for _, at := range keys {
+		covered := r.rules.covers(db, args[at])
+		if covered {
+			locks++
+		}
+		lock = append(lock, covered)
+		to.reserved = to.reserved || string(args[at]) == markerKey
+	}
+	scriptLocks := 0
+	if spec.treatment == treatScript && exact {
+		for at := 3 + named; at < len(args); at++ {
+			to.reserved = to.reserved || string(args[at]) == markerKey
+			if r.namesLock(db, args[at], named) {
+				keys, lock = append(keys, at), append(lock, true)
+				scriptLocks++
+			}
+		}
+	}
+	switch {
+	case locks+scriptLocks == 0:
+		to.plane = planeUpstream
+	case locks == named || !exact:
+		to.plane = planeLock
+	case spec.treatment == treatSplit:
+		to.plane = planeSplit
+	default:
+		to.plane = planeCross
+	}
+	to.keys, to.lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)
+	return to
+}
+
+// namesLock says whether an argument behind a script's keys is a lock key that
+// the script names there, as some libraries do. A rule that matches everything
+// says nothing about an argument, so it counts only where no key was named.
+func (r *router) namesLock(db int, arg []byte, named int) bool {
+	if rule := r.rules.find(db, arg); rule != nil {
+		return rule.match != "*" || named == 0
+	}
+	return r.rules.coversCompanion(db, arg)
+}
+
+const (
+	inlineKeys = 16  // keys that a route collects on the stack
+	sharedKeys = 128 // keys that the shared slices have room for
+)
+
+// The slices that nearly all routes share: consecutive indexes, every other
+// index from 1 and from 2, and the same flag for all keys.
+var (
+	consecutive = indexes(0, 1)
+	oddIndexes  = indexes(1, 2)
+	evenIndexes = indexes(2, 2)
+	noneLock    = slices.Repeat([]bool{false}, sharedKeys)
+	allLock     = slices.Repeat([]bool{true}, sharedKeys)
+)
+
+func indexes(first, step int) []int {
+	list := make([]int, sharedKeys)
+	for i := range list {
+		list[i] = first + i*step
+	}
+	return list
+}
+
+// shareIndexes is keys, in memory that outlives the caller's.
+func shareIndexes(keys []int) []int {
+	if len(keys) == 0 {
+		return nil
+	}
+	series, from := consecutive, keys[0]
+	if len(keys) > 1 && keys[1]-keys[0] == 2 {
+		series, from = oddIndexes, 0
+		if keys[0] == 2 {
+			series = evenIndexes
+		}
+	}
+	if end := from + len(keys); end <= sharedKeys && slices.Equal(keys, series[from:end]) {
+		return series[from:end:end]
+	}
+	return slices.Clone(keys)
+}
+
+// shareFlags is lock, in which that many flags are set, likewise.
+func shareFlags(lock []bool, set int) []bool {
+	n := len(lock)
+	switch {
+	case n == 0:
+		return nil
+	case n <= sharedKeys && set == 0:
+		return noneLock[:n:n]
+	case n <= sharedKeys && set == n:
+		return allLock[:n:n]
+	}
+	return slices.Clone(lock)
+}

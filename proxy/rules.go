@@ -1,0 +1,127 @@
+package proxy
+
+import "time"
+
+// anyDB stands for every database: in a rule, that it holds in all of them,
+// and in a question, that it is about something in none (a channel).
+const anyDB = -1
+
+// lockRule says which keys are locks.
+type lockRule struct {
+	match      string        // a Redis glob over the whole key
+	db         int           // anyDB for every database
+	defaultTTL time.Duration // what a lock that asks for none is given; 0: none
+}
+
+// lockRules are in the order of the configuration. They are shared and never
+// change.
+type lockRules []lockRule
+
+// find is the first rule that matches key, nil if none does.
+func (r lockRules) find(db int, key []byte) *lockRule {
+	for i := range r {
+		rule := &r[i]
+		if rule.in(db) && (rule.match == "*" || globMatch(rule.match, key)) {
+			return rule
+		}
+	}
+	return nil
+}
+
+func (r *lockRule) in(db int) bool {
+	return r.db == anyDB || db == anyDB || r.db == db
+}
+
+// globMatch answers as Redis's stringmatchlen does, which knows `*`, `?`,
+// `[a-c]`, `[^a-c]` and `\`, in an unclosed or empty set too. Bytes are
+// unsigned, where a server compares the ends of a range as its machine's char.
+// That `*` does not match the empty string is Redis's as well; commands that
+// take a pattern treat a lone `*` apart, and so does find.
+func globMatch(pattern string, text []byte) bool {
+	matched, _ := globFrom(pattern, text)
+	return matched
+}
+
+// globFrom also says whether the pattern's rest was found to match nowhere in
+// text, so that an earlier `*` need not try to swallow more: without it a
+// pattern of many stars takes exponential time.
+func globFrom(pattern string, text []byte) (matched, nowhere bool) {
+	for len(pattern) > 0 && len(text) > 0 {
+		switch pattern[0] {
+		case '*':
+			for len(pattern) > 1 && pattern[1] == '*' {
+				pattern = pattern[1:]
+			}
+			rest := pattern[1:]
+			if isLiteral(rest) { // prefix* and *suffix
+				at := len(text) - len(rest)
+				return at >= 0 && string(text[at:]) == rest, true
+			}
+			for ; len(text) > 0; text = text[1:] {
+				matched, nowhere = globFrom(rest, text)
+				if matched || nowhere {
+					return matched, nowhere
+				}
+			}
+			return false, true
+		case '?':
+		case '[':
+			var in bool
+			if in, pattern = globSet(pattern[1:], text[0]); !in {
+				return false, false
+			}
+		case '\\':
+			if len(pattern) > 1 {
+				pattern = pattern[1:]
+			}
+			fallthrough
+		default:
+			if pattern[0] != text[0] {
+				return false, false
+			}
+		}
+		pattern, text = pattern[1:], text[1:]
+		for len(text) == 0 && len(pattern) > 0 && pattern[0] == '*' {
+			pattern = pattern[1:]
+		}
+	}
+	return len(pattern) == 0 && len(text) == 0, false
+}
+
+// globSet says whether c is in the set behind a `[`. The rest it returns
+// begins with the set's last byte.
+func globSet(set string, c byte) (in bool, rest string) {
+	negated := len(set) > 0 && set[0] == '^'
+	if negated {
+		set = set[1:]
+	}
+	for {
+		switch {
+		case len(set) == 0: // never closed: it ends with the pattern
+			return in != negated, "]"
+		case len(set) >= 2 && set[0] == '\\':
+			set = set[1:]
+			in = in || set[0] == c
+		case set[0] == ']':
+			return in != negated, set
+		case len(set) >= 3 && set[1] == '-':
+			low, high := min(set[0], set[2]), max(set[0], set[2])
+			in = in || low <= c && c <= high
+			set = set[2:]
+		default:
+			in = in || set[0] == c
+		}
+		set = set[1:]
+	}
+}
+
+// isLiteral: pattern matches only itself.
+func isLiteral(pattern string) bool {
+	for i := range len(pattern) {
+		switch pattern[i] {
+		case '*', '?', '[', '\\':
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,107 @@
+package proxy
+
+import "github.com/tidwall/redcon"
+
+// performScript answers SCRIPT LOAD, EXISTS, FLUSH and KILL for both planes:
+// which one a script will run on is not known before its keys are.
+func (s *session) performScript(name string, cmd command, route route) {
+	if !s.settle() {
+		return
+	}
+	if s.tryOpen() != "" {
+		s.performScriptHere(name, cmd, route)
+		return
+	}
+	reply, ok := s.ask(cmd.raw)
+	if !ok {
+		return
+	}
+	refused := reply[0] == '-'
+	switch {
+	case name == "script|kill":
+		if s.killOnMasters() {
+			reply = []byte(replyOK)
+		}
+	case refused:
+	case name == "script|load":
+		s.registerScript(name, cmd.args)
+	case name == "script|exists":
+		reply = s.existsOnBoth(reply, cmd.args[2:])
+	case name == "script|flush":
+		s.server.cfg.scripts.flush()
+		s.runOnLocks(cmd.args, route)
+	}
+	s.replyBytes(reply)
+}
+
+// performScriptHere is performScript without an upstream.
+func (s *session) performScriptHere(name string, cmd command, route route) {
+	if !route.spec.arityOK(len(cmd.args)) {
+		s.reply(errorArity(name))
+		return
+	}
+	switch name {
+	case "script|load":
+		// The masters say whether it compiles.
+		s.runOnLocks(cmd.args, route)
+		if s.lockReply[0] != '-' {
+			s.registerScript(name, cmd.args)
+		}
+		s.replyBytes(s.lockReply)
+	case "script|exists":
+		s.replyBytes(s.existsOnBoth(nil, cmd.args[2:]))
+	case "script|flush":
+		if len(cmd.args) > 3 || len(cmd.args) == 3 && !isWord(cmd.args[2], "SYNC") && !isWord(cmd.args[2], "ASYNC") {
+			s.reply(errorScriptFlush)
+			return
+		}
+		s.server.cfg.scripts.flush()
+		s.runOnLocks(cmd.args, route)
+		s.replyBytes(s.lockReply)
+	case "script|kill":
+		if s.killOnMasters() {
+			s.reply(replyOK)
+			return
+		}
+		s.reply(errorScriptKill)
+	}
+}
+
+// existsOnBoth answers 1 for a script that both planes can run; fromUpstream
+// is nil where there is no upstream.
+func (s *session) existsOnBoth(fromUpstream []byte, names [][]byte) []byte {
+	upstream := arrayElements(fromUpstream)
+	reply := redcon.AppendArray(nil, len(names))
+	for i, sha := range names {
+		_, known := s.server.cfg.scripts.get(sha)
+		if i < len(upstream) && string(upstream[i]) != ":1\r\n" {
+			known = false
+		}
+		if known {
+			reply = redcon.AppendInt(reply, 1)
+		} else {
+			reply = redcon.AppendInt(reply, 0)
+		}
+	}
+	return reply
+}
+
+// registerScript makes a text known to every client's EVALSHA on lock keys.
+func (s *session) registerScript(name string, args [][]byte) {
+	switch {
+	case (name == "eval" || name == "eval_ro") && len(args) > 1:
+		s.server.cfg.scripts.register(args[1])
+	case name == "script|load" && len(args) == 3:
+		s.server.cfg.scripts.register(args[2])
+	}
+}
+
+func (s *session) killOnMasters() bool {
+	kill := s.server.cfg.killScripts
+	if kill == nil {
+		return false
+	}
+	s.watch.begin()
+	defer s.watch.end()
+	return kill(s.ctx)
+}

@@ -1,0 +1,222 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// refusalPatience bounds telling a client that there is no room.
+	refusalPatience = time.Second
+	// defaultDatabases is Redis's number where the upstream's is not known.
+	defaultDatabases = 16
+)
+
+// serverConfig is all that sessions need. Functions may be called from many
+// goroutines at once.
+type serverConfig struct {
+	clients  int           // most sessions at once; 0: no cap
+	idle     time.Duration // after which a silent client is left; 0: never
+	buffered int64         // bytes that all unfinished commands may take together; 0: four of the largest
+	guard    guardLimits
+	password string // "": clients need not authenticate
+
+	dialUpstream func(ctx context.Context) (net.Conn, error) // nil: there is no upstream
+	upstream     upstreamLogin
+	databases    func() int    // how many the upstream has; nil or 0: not known
+	version      func() string // to be shown in HELLO and INFO; nil or "": not known
+	redlockInfo  func(dst []byte) []byte
+	killScripts  func(ctx context.Context) bool // SCRIPT KILL on every master; tells whether one was running
+
+	router  func() *router
+	locks   lockRunner
+	scripts *scriptCache
+	metrics *metrics
+	log     *slog.Logger
+}
+
+// upstreamLogin is the proxy's own way into the upstream.
+type upstreamLogin struct {
+	user, password string
+	db             int
+}
+
+// A proxyServer owns the sessions of one or more listeners. shutdown ends it.
+type proxyServer struct {
+	cfg     serverConfig
+	clock   clock
+	memory  budget
+	running context.Context // of every session
+	stop    context.CancelFunc
+	nextID  atomic.Int64
+
+	mu        sync.Mutex
+	sessions  map[*session]struct{}
+	listeners map[net.Listener]struct{}
+	draining  bool
+	active    sync.WaitGroup // sessions
+	sweeping  sync.WaitGroup
+}
+
+func newServer(cfg serverConfig) *proxyServer {
+	if cfg.buffered == 0 {
+		cfg.buffered = 4 * cfg.guard.bulk
+	}
+	if cfg.version == nil {
+		cfg.version = func() string { return "" }
+	}
+	if cfg.redlockInfo == nil {
+		cfg.redlockInfo = func(dst []byte) []byte { return dst }
+	}
+	srv := &proxyServer{
+		cfg:       cfg,
+		sessions:  make(map[*session]struct{}),
+		listeners: make(map[net.Listener]struct{}),
+	}
+	srv.memory.limit = cfg.buffered
+	srv.running, srv.stop = context.WithCancel(context.Background())
+	srv.sweeping.Go(srv.sweepUntilStopped)
+	return srv
+}
+
+func (srv *proxyServer) shownVersion() string {
+	if version := srv.cfg.version(); version != "" {
+		return version
+	}
+	return fallbackVersion
+}
+
+func (srv *proxyServer) databaseCount() int {
+	if srv.cfg.databases != nil {
+		if n := srv.cfg.databases(); n > 0 {
+			return n
+		}
+	}
+	return defaultDatabases
+}
+
+// serve accepts clients until shutdown, which closes the listener and makes
+// serve return nil. Any other end of the listener is its error.
+func (srv *proxyServer) serve(listener net.Listener) error {
+	if !srv.keep(listener) {
+		return listener.Close()
+	}
+	pause := time.Duration(0)
+	for {
+		conn, err := listener.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			srv.welcome(conn)
+		case srv.isDraining():
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			// Mostly that files are used up, which passes as clients leave.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			srv.cfg.log.Error("cannot accept a client", slog.Any("error", err), slog.Duration("pause", pause))
+			select {
+			case <-time.After(pause):
+			case <-srv.running.Done():
+			}
+		}
+	}
+}
+
+func (srv *proxyServer) keep(listener net.Listener) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.draining {
+		return false
+	}
+	srv.listeners[listener] = struct{}{}
+	return true
+}
+
+func (srv *proxyServer) isDraining() bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.draining
+}
+
+// welcome starts a session, which owns conn from then on, or refuses one.
+func (srv *proxyServer) welcome(conn net.Conn) {
+	srv.mu.Lock()
+	full := srv.cfg.clients > 0 && len(srv.sessions) >= srv.cfg.clients
+	if full || srv.draining {
+		srv.mu.Unlock()
+		if full {
+			_ = conn.SetWriteDeadline(time.Now().Add(refusalPatience))
+			_, _ = conn.Write([]byte(errorClientCap)) // into an empty socket buffer: does not wait
+		}
+		_ = conn.Close()
+		return
+	}
+	s := newSession(srv, srv.nextID.Add(1), conn)
+	srv.sessions[s] = struct{}{}
+	srv.active.Add(1)
+	srv.mu.Unlock()
+	srv.cfg.metrics.clientConnected()
+	go func() {
+		defer srv.active.Done()
+		defer srv.cfg.metrics.clientGone()
+		defer srv.forget(s)
+		s.serve()
+	}()
+}
+
+func (srv *proxyServer) forget(s *session) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	delete(srv.sessions, s)
+}
+
+// shutdown stops accepting, lets every session finish the commands it has
+// read, and returns when all have ended. When ctx ends first, they are cut
+// off, and its error is returned.
+func (srv *proxyServer) shutdown(ctx context.Context) error {
+	srv.mu.Lock()
+	srv.draining = true
+	for listener := range srv.listeners {
+		_ = listener.Close()
+	}
+	srv.mu.Unlock()
+	for _, s := range srv.all() {
+		s.draining.Store(true)
+		s.sock.wake()
+	}
+	ended := make(chan struct{})
+	go func() {
+		srv.active.Wait()
+		close(ended)
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	srv.stop()
+	for _, s := range srv.all() {
+		s.cutOff()
+	}
+	<-ended
+	srv.sweeping.Wait()
+	return err
+}
+
+func (srv *proxyServer) all() []*session {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	list := make([]*session, 0, len(srv.sessions))
+	for s := range srv.sessions {
+		list = append(list, s)
+	}
+	return list
+}

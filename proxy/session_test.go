@@ -1,0 +1,110 @@
+package proxy
+
+import (
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+)
+
+// bulk and line are shorthands for what is sent and expected.
+func bulk(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+
+func TestSessionWithoutUpstream(t *testing.T) {
+	rows := []struct{ name, send, want string }{
+		{"ping", "PING\r\n", "+PONG\r\n"},
+		{"ping with a text, as an array", "*2\r\n$4\r\nPING\r\n$2\r\nhi\r\n", "$2\r\nhi\r\n"},
+		{"ping with too much", "PING a b\r\n", errorArity("ping")},
+		{"echo", "ECHO x\r\n", "$1\r\nx\r\n"},
+		{"lock and release", "SET lock:a 1 NX PX 1000\r\nSET lock:a 2 NX PX 1000\r\nGET lock:a\r\nDEL lock:a\r\nGET lock:a\r\n", "+OK\r\n$-1\r\n$1\r\n1\r\n:1\r\n$-1\r\n"},
+		{"not a lock", "GET a\r\nSET lock:a 1 NX\r\n", errorUpstreamNone + "+OK\r\n"},
+		{"both planes", "DEL a lock:a\r\n", errorUpstreamNone},
+		{"never both planes", "RENAME a lock:a\r\n", errorCrossLock},
+		{"quit", "QUIT\r\nPING\r\n", "+OK\r\n"},
+		{"select", "SELECT 15\r\nSELECT 16\r\nSELECT x\r\nSELECT\r\n", "+OK\r\n" + errorDatabaseIndex + errorNotInteger + errorArity("select")},
+		{"client name", "CLIENT GETNAME\r\nCLIENT SETNAME me\r\nCLIENT GETNAME\r\nCLIENT SETNAME \"a b\"\r\n", "$-1\r\n+OK\r\n$2\r\nme\r\n" + errorClientName},
+		{"client info", "CLIENT SETINFO LIB-NAME x\r\nCLIENT SETINFO lib-ver 1\r\nCLIENT NO-EVICT on\r\nCLIENT NO-TOUCH maybe\r\n", "+OK\r\n+OK\r\n+OK\r\n" + errorSyntax},
+		{"no password to give", "AUTH x\r\nAUTH default x\r\nAUTH bob x\r\nAUTH a b c\r\n", errorNoPassword + "+OK\r\n" + errorWrongPass + errorSyntax},
+		{"reply off", "CLIENT REPLY OFF\r\nPING\r\nSET lock:off 1 NX\r\nCLIENT REPLY ON\r\nGET lock:off\r\n", "+OK\r\n$1\r\n1\r\n"},
+		{"reply skip", "CLIENT REPLY SKIP\r\nPING\r\nPING x\r\n", "$1\r\nx\r\n"},
+		{"empty transaction", "MULTI\r\nEXEC\r\nEXEC\r\nDISCARD\r\n", "+OK\r\n*0\r\n" + errorExecNoMulti + errorDiscardNoMulti},
+		{"transaction on locks", "MULTI\r\nPING\r\nSET lock:m 1 NX\r\nGET lock:m\r\nEXEC\r\nPING\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n" + errorLockMulti + "+PONG\r\n"},
+		{"transaction on locks discarded", "MULTI\r\nSET lock:m 1 NX\r\nDISCARD\r\nPING\r\n", "+OK\r\n+QUEUED\r\n+OK\r\n+PONG\r\n"},
+		{"transaction on both", "MULTI\r\nSET lock:m 1 NX\r\nSET m 1\r\nSET lock:m 2\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n" + errorCrossLock + "+QUEUED\r\n" + errorExecAbort},
+		{"transaction with an error", "MULTI\r\nSET lock:m\r\nGET lock:m\r\nEXEC\r\n", "+OK\r\n" + errorArity("set") + "+QUEUED\r\n" + errorExecAbort},
+		{"nested", "MULTI\r\nMULTI\r\nWATCH a\r\nDISCARD\r\n", "+OK\r\n" + errorNestedMulti + errorWatchInMulti + "+OK\r\n"},
+		{"watch on a lock", "WATCH lock:a\r\n", errorLockWatch},
+		{"info has the loading field", "INFO redlock\r\n", bulk("# Redlock\r\n")},
+		{"scripts", "SCRIPT EXISTS 0000000000000000000000000000000000000000\r\nSCRIPT FLUSH x\r\nSCRIPT FLUSH async\r\nSCRIPT KILL\r\n", "*1\r\n:0\r\n" + errorScriptFlush + "+OK\r\n" + errorScriptKill},
+		{"reset", "HELLO 3 SETNAME x\r\nRESET\r\nGET lock:none\r\nCLIENT GETNAME\r\n", helloText(3) + "+RESET\r\n$-1\r\n$-1\r\n"},
+		{"hello errors", "HELLO 4\r\nHELLO x\r\nHELLO 3 FOO\r\nHELLO 3 AUTH bob x\r\n", errorHelloProtocol + errorHelloVersion + errorHelloOption([]byte("FOO")) + errorWrongPass},
+		{"null in RESP3", "HELLO 3\r\nGET lock:none\r\nCLIENT GETNAME\r\n", helloText(3) + "_\r\n_\r\n"},
+		{"reserved key", "GET " + markerKey + "\r\n", errorReservedKey},
+		{"wrong bytes", "PING\r\n*x\r\nPING\r\n", "+PONG\r\n-" + string(errCount) + "\r\n"},
+		{"ignored input", "\r\n*0\r\n*-1\r\nPING\r\n", "+PONG\r\n"},
+		{"unknown", "NOSUCH a\r\n", errorUpstreamNone},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			client := startTestProxy(t, nil).dial(t)
+			client.send(row.send)
+			client.halfClose()
+			client.expectEnd(row.want)
+		})
+	}
+}
+
+// helloText is the reply to a first session's HELLO.
+func helloText(protocol int) string {
+	head := "*14\r\n"
+	if protocol == 3 {
+		head = "%7\r\n"
+	}
+	return head + bulk("server") + bulk("redis") + bulk("version") + bulk(fallbackVersion) +
+		bulk("proto") + fmt.Sprintf(":%d\r\n", protocol) + bulk("id") + ":1\r\n" +
+		bulk("mode") + bulk("standalone") + bulk("role") + bulk("master") + bulk("modules") + "*0\r\n"
+}
+
+func TestSessionCutAnywhere(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis)
+	program := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nv\r\nx*\r\nSET lock:k 1 NX\r\nGET k\r\nMULTI\r\nSET k 2\r\nEXEC\r\nGET lock:k\r\nDEL k lock:k\r\nMGET k lock:k\r\n"
+	want := "+OK\r\n+OK\r\n" + bulk("v\r\nx*") + "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$1\r\n1\r\n:2\r\n*2\r\n$-1\r\n$-1\r\n"
+	for cut := range len(program) {
+		// A pipe takes a write only as it is read, so the cut is where it is.
+		near, far := net.Pipe()
+		p.server.welcome(far)
+		client := &testClient{near, t}
+		go func() {
+			_, _ = near.Write([]byte(program[:cut]))
+			_, _ = near.Write([]byte(program[cut:]))
+		}()
+		client.expect(want)
+		_ = near.Close()
+	}
+}
+
+func TestSessionAuthentication(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *serverConfig) { c.password = "secret" })
+	client := p.dial(t)
+	client.ask("PING\r\n", errorNoAuth)
+	client.ask("SET lock:a 1 NX\r\n", errorNoAuth)
+	client.ask("NOSUCH\r\n", errorUnknownCommand([][]byte{[]byte("NOSUCH")}))
+	client.ask("HELLO 3\r\n", errorHelloNoAuth)
+	client.ask("AUTH wrong\r\n", errorWrongPass)
+	client.ask("AUTH bob secret\r\n", errorWrongPass)
+	client.ask("HELLO 2 AUTH default wrong\r\n", errorWrongPass)
+	client.ask("AUTH secret\r\n", "+OK\r\n")
+	client.ask("SET lock:a 1 NX\r\n", "+OK\r\n")
+	client.ask("RESET\r\n", "+RESET\r\n")
+	client.ask("GET lock:a\r\n", errorNoAuth)
+	client.ask("HELLO 2 AUTH default secret\r\n", helloText(2))
+	client.ask("GET lock:a\r\n", "$1\r\n1\r\n")
+
+	unknown := p.dial(t)
+	unknown.send("*11\r\n")
+	unknown.expectEnd("-" + string(errCountBeforeAuth) + "\r\n")
+	known := p.dial(t)
+	known.ask("AUTH secret\r\n", "+OK\r\n")
+	known.ask("*11\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 10), ":0\r\n")
+}

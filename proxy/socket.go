@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A clock is a cheap, coarse time shared by all sessions: the server's sweep
+// moves it, so that the data path needs no system clock and no timers.
+type clock struct{ nanoseconds atomic.Int64 }
+
+func (c *clock) now() int64               { return c.nanoseconds.Load() }
+func (c *clock) advance(to int64)         { c.nanoseconds.Store(to) }
+func since(then, now int64) time.Duration { return time.Duration(now - then) }
+
+// A socket is a connection whose blocked read can be interrupted from
+// outside, and whose traffic the server's sweep can judge. One goroutine
+// reads at a time and one writes at a time; all else may come from anywhere.
+type socket struct {
+	net.Conn
+	clock    *clock
+	active   atomic.Int64 // when bytes last came
+	writing  atomic.Int64 // when the write under way began; 0: none is
+	swollen  atomic.Bool  // its reader sits on a large buffer
+	mu       sync.Mutex
+	woken    bool
+	deadline time.Time // the reader's own, which a wake hides until calm
+}
+
+func newSocket(conn net.Conn, clock *clock) *socket {
+	s := &socket{Conn: conn, clock: clock}
+	s.active.Store(clock.now())
+	return s
+}
+
+// Read is net.Conn's; errWoken means that somebody called wake, and lasts
+// until calm.
+func (s *socket) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	if n > 0 {
+		s.active.Store(s.clock.now())
+	}
+	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && s.wasWoken() {
+		err = errWoken
+	}
+	return n, err
+}
+
+var errWoken = errors.New("read interrupted")
+
+func (s *socket) Write(p []byte) (int, error) {
+	s.writing.Store(max(s.clock.now(), 1))
+	n, err := s.Conn.Write(p)
+	s.writing.Store(0)
+	return n, err
+}
+
+// wake makes the present or the next Read return errWoken. Whoever calls it
+// first sets the flag that the reader is to see.
+func (s *socket) wake() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.woken = true
+	_ = s.SetReadDeadline(time.Unix(1, 0))
+}
+
+// calm ends a wake. The reader calls it and then looks at the flags, in this
+// order, so that no wake is lost.
+func (s *socket) calm() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.woken {
+		s.woken = false
+		_ = s.SetReadDeadline(s.deadline)
+	}
+}
+
+// readUntil bounds reads by a time that wakes leave in force.
+func (s *socket) readUntil(t time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.deadline = t
+	if !s.woken {
+		_ = s.SetReadDeadline(t)
+	}
+}
+
+func (s *socket) wasWoken() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.woken
+}
+
+// closeWrite tells the other side that nothing more will come, and leaves the
+// reading side open where the transport can.
+func (s *socket) closeWrite() {
+	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
+		_ = half.CloseWrite()
+		return
+	}
+	_ = s.Close()
+}
+
+// silent tells for how long no bytes have come.
+func (s *socket) silent() time.Duration { return since(s.active.Load(), s.clock.now()) }
+
+// stalled tells for how long the other side has not taken a write.
+func (s *socket) stalled() time.Duration {
+	began := s.writing.Load()
+	if began == 0 {
+		return 0
+	}
+	return since(began, s.clock.now())
+}
+
+const (
+	smallBuffer = 1 << 10  // what an idle connection keeps
+	largeBuffer = 32 << 10 // what a busy one borrows
+)
+
+var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
+
+// An output is the writing side of the client's socket. The session and the
+// copier of upstream replies share it: who writes has taken it, and gives it
+// back only between two top-level values. It may be held across I/O, which
+// is why it is no mutex.
+type output struct {
+	to  *socket
+	pen chan struct{}
+}
+
+func newOutput(to *socket) *output {
+	return &output{to: to, pen: make(chan struct{}, 1)}
+}
+
+func (o *output) take() { o.pen <- struct{}{} }
+func (o *output) give() { <-o.pen }

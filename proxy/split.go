@@ -1,0 +1,133 @@
+package proxy
+
+import (
+	"strconv"
+
+	"redlock-proxy/redlock"
+
+	"github.com/tidwall/redcon"
+)
+
+// performSplit carries out a command whose keys are on both planes: both
+// halves at once, joined into one reply. An error in either is the answer.
+func (s *session) performSplit(name string, cmd command, route route) {
+	if !s.settle() || s.refusedAsRestricted(name) || !s.open() {
+		return
+	}
+	upstreamHalf, lockHalf := splitKeys(cmd.args, route)
+	fromUpstream, ok := s.askWhile(appendCommand(s.askBuffer[:0], upstreamHalf...), func() {
+		s.runOnLocks(lockHalf, lockRoute(route.spec, len(lockHalf)))
+	})
+	if !ok {
+		return
+	}
+	if name == "mget" {
+		s.replyBytes(joinValues(fromUpstream, s.lockReply, route.lock))
+		return
+	}
+	s.replyBytes(joinCounts(fromUpstream, s.lockReply))
+}
+
+// splitKeys makes two commands of one, of which all arguments are keys.
+func splitKeys(args [][]byte, route route) (upstreamHalf, lockHalf [][]byte) {
+	upstreamHalf, lockHalf = [][]byte{args[0]}, [][]byte{args[0]}
+	for i, at := range route.keys {
+		if route.lock[i] {
+			lockHalf = append(lockHalf, args[at])
+		} else {
+			upstreamHalf = append(upstreamHalf, args[at])
+		}
+	}
+	return upstreamHalf, lockHalf
+}
+
+// lockRoute is the route of a command of nothing but lock keys.
+func lockRoute(spec *commandSpec, args int) route {
+	to := route{plane: planeLock, spec: spec}
+	for at := 1; at < args; at++ {
+		to.keys = append(to.keys, at)
+		to.lock = append(to.lock, true)
+	}
+	return to
+}
+
+func joinCounts(fromUpstream, fromLocks []byte) []byte {
+	if reply := errorOf(fromLocks, fromUpstream); reply != nil {
+		return reply
+	}
+	first, ok1 := integerReply(fromUpstream)
+	second, ok2 := integerReply(fromLocks)
+	if !ok1 || !ok2 {
+		return []byte(errorUpstreamReply)
+	}
+	return redcon.AppendInt(nil, first+second)
+}
+
+// joinValues puts two lists of values into the order of the keys; lock tells
+// which list a key's value is from.
+func joinValues(fromUpstream, fromLocks []byte, lock []bool) []byte {
+	if reply := errorOf(fromLocks, fromUpstream); reply != nil {
+		return reply
+	}
+	upstream, locks := arrayElements(fromUpstream), arrayElements(fromLocks)
+	if len(upstream)+len(locks) != len(lock) {
+		return []byte(errorUpstreamReply)
+	}
+	joined := redcon.AppendArray(make([]byte, 0, len(fromUpstream)+len(fromLocks)), len(lock))
+	for _, isLock := range lock {
+		from := &upstream
+		if isLock {
+			from = &locks
+		}
+		if len(*from) == 0 {
+			return []byte(errorUpstreamReply)
+		}
+		joined = append(joined, (*from)[0]...)
+		*from = (*from)[1:]
+	}
+	return joined
+}
+
+// errorOf is the first of the replies that is an error, nil if none is.
+func errorOf(replies ...[]byte) []byte {
+	for _, reply := range replies {
+		if reply[0] == '-' || reply[0] == '!' {
+			return reply
+		}
+	}
+	return nil
+}
+
+func integerReply(reply []byte) (int64, bool) {
+	if len(reply) < 4 || reply[0] != ':' {
+		return 0, false
+	}
+	n, err := strconv.ParseInt(string(reply[1:len(reply)-2]), 10, 64)
+	return n, err == nil
+}
+
+// arrayElements splits one whole array into its elements, slices of reply
+// without the pushes that may stand between them; nil where it is no array or
+// a null one.
+func arrayElements(reply []byte) [][]byte {
+	if len(reply) == 0 || reply[0] != '*' {
+		return nil
+	}
+	header := 0
+	for reply[header] != '\n' {
+		header++
+	}
+	var list [][]byte
+	var scanner redlock.Scanner
+	for rest := reply[header+1:]; len(rest) > 0; {
+		n, done, err := scanner.Scan(rest)
+		if err != nil || !done {
+			return nil
+		}
+		if scanner.Kind() != '>' {
+			list = append(list, rest[:n:n])
+		}
+		rest = rest[n:]
+	}
+	return list
+}

@@ -1,0 +1,153 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// surveyEvery is how often servers are asked what they are: they may be
+	// replaced or upgraded behind their address.
+	surveyEvery = 30 * time.Second
+	// surveySoon is for when a server did not answer.
+	surveySoon = 5 * time.Second
+)
+
+// survey keeps what the servers say about themselves for those who show it to
+// clients or route by it. look and run are one goroutine's; the rest may be
+// called by all.
+type survey struct {
+	cfg *Config
+	log *slog.Logger
+
+	current   atomic.Pointer[router]
+	shown     atomic.Value // string: the version shown to clients
+	available atomic.Int64 // databases of the upstream; 0: not known
+
+	versions    map[string]string // by the server's name, also of those now away
+	upstreamRun string            // whose commands current knows
+	warned      []string          // hazards logged already
+}
+
+func newSurvey(cfg *Config, log *slog.Logger) *survey {
+	s := &survey{cfg: cfg, log: log, versions: map[string]string{}}
+	s.current.Store(&router{table: builtinCommands(), rules: cfg.Locks})
+	s.shown.Store("")
+	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
+		s.versions["embedded"] = embeddedVersion
+		s.shown.Store(embeddedVersion)
+	}
+	return s
+}
+
+func (s *survey) router() *router { return s.current.Load() }
+func (s *survey) version() string { return s.shown.Load().(string) }
+func (s *survey) databases() int  { return int(s.available.Load()) }
+
+// look asks all servers once, at most for inspectTimeout and a bit, and
+// returns what endangers locks.
+func (s *survey) look(ctx context.Context) []hazard {
+	upstream, masters := inspectServers(ctx, s.cfg)
+	all := masters
+	if upstream != nil {
+		all = append(slices.Clone(masters), *upstream)
+		if upstream.databases > 0 {
+			s.available.Store(int64(upstream.databases))
+		}
+		if upstream.err == nil && (upstream.runID == "" || upstream.runID != s.upstreamRun) {
+			s.learnCommands(ctx, upstream.runID)
+		}
+	}
+	for _, f := range all {
+		if f.version != "" {
+			s.versions[f.title] = f.version
+		}
+	}
+	s.shown.Store(lowestVersion(s.versions))
+	return hazardsOf(s.cfg, upstream, masters)
+}
+
+// learnCommands adds the commands that only this upstream knows. Without them
+// all else still works: an unknown command is forwarded as it is.
+func (s *survey) learnCommands(ctx context.Context, runID string) {
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	client := redis.NewClient(s.cfg.Upstream.server.clientOptions())
+	defer client.Close()
+	question := redis.NewRawCmd(ctx, "COMMAND")
+	err := client.Process(ctx, question)
+	if err == nil {
+		var table *commandTable
+		if table, err = builtinCommands().with(question.Val()); err == nil {
+			s.current.Store(&router{table: table, rules: s.cfg.Locks})
+			s.upstreamRun = runID
+			return
+		}
+	}
+	s.log.Info("the upstream does not tell its commands; the built-in table is used", "error", err)
+	s.upstreamRun = runID
+}
+
+// report logs each hazard when it is first seen.
+func (s *survey) report(hazards []hazard) {
+	texts := make([]string, 0, len(hazards))
+	for _, hazard := range hazards {
+		texts = append(texts, hazard.text)
+		if slices.Contains(s.warned, hazard.text) {
+			continue
+		}
+		if hazard.level == hazardWarning {
+			s.log.Warn(hazard.text)
+		} else {
+			s.log.Error(hazard.text)
+		}
+	}
+	s.warned = texts
+}
+
+// run looks again and again until ctx ends.
+func (s *survey) run(ctx context.Context, hazards []hazard) {
+	for {
+		pause := surveyEvery
+		if slices.ContainsFunc(hazards, func(h hazard) bool { return h.level == hazardAbsent }) {
+			pause = surveySoon
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		hazards = s.look(ctx)
+		if ctx.Err() == nil {
+			s.report(hazards)
+		}
+	}
+}
+
+// lowestVersion is the one that every server has the commands of; clients
+// choose commands by it. Empty if nothing is known.
+func lowestVersion(versions map[string]string) string {
+	lowest := ""
+	for _, version := range versions {
+		if lowest == "" || slices.Compare(versionNumbers(version), versionNumbers(lowest)) < 0 {
+			lowest = version
+		}
+	}
+	return lowest
+}
+
+func versionNumbers(version string) []int {
+	var numbers []int
+	for part := range strings.SplitSeq(version, ".") {
+		n, _ := strconv.Atoi(part)
+		numbers = append(numbers, n)
+	}
+	return numbers
+}

@@ -1,0 +1,279 @@
+package proxy
+
+import "bytes"
+
+// A transaction is what stands between MULTI and EXEC. MULTI is answered here,
+// for nobody knows yet whose it is: the first command with a key decides.
+//
+//	held      nothing sent yet; commands without keys are queued here
+//	upstream  the upstream has the transaction, and is sent all that follows
+//	locks     everything is queued here until EXEC
+//	aborted   a command was refused: the rest is checked and queued for show,
+//	          and EXEC aborts
+type transaction struct {
+	state    transactionState
+	commands [][][]byte // queued here, copies
+	bytes    int64
+	position int // of the next command in EXEC's reply
+	selects  []queuedSelect
+}
+
+type transactionState uint8
+
+const (
+	transactionNone transactionState = iota
+	transactionHeld
+	transactionUpstream
+	transactionLocks
+	transactionAborted
+)
+
+// queuedSelect is a SELECT that holds once EXEC's reply says +OK in its place.
+type queuedSelect struct{ position, db int }
+
+// database is the one in which the next command's keys are.
+func (s *session) database() int {
+	if n := len(s.transaction.selects); n > 0 {
+		return s.transaction.selects[n-1].db
+	}
+	return s.client.db
+}
+
+// performMulti begins a transaction.
+func (s *session) performMulti(cmd command, spec *commandSpec) {
+	if !s.settle() || s.refusedAsRestricted("multi") {
+		return
+	}
+	if !spec.arityOK(len(cmd.args)) {
+		s.reply(errorArity("multi"))
+		return
+	}
+	s.transaction.state = transactionHeld
+	s.reply(replyOK)
+}
+
+// performStrayExec answers EXEC and DISCARD without MULTI.
+func (s *session) performStrayExec(name string, cmd command) {
+	switch {
+	case name == "exec" && len(cmd.args) > 1:
+		s.replyUnlessRestricted(name, errorExecArity)
+	case name == "exec":
+		s.replyUnlessRestricted(name, errorExecNoMulti)
+	case len(cmd.args) > 1:
+		s.replyUnlessRestricted(name, errorArity(name))
+	default:
+		s.replyUnlessRestricted(name, errorDiscardNoMulti)
+	}
+}
+
+// performInTransaction takes every command from MULTI to its end.
+func (s *session) performInTransaction(name string, cmd command, route route) {
+	switch {
+	case name == "quit":
+		s.reply(replyOK)
+		s.closing = true
+	case name == "reset" && len(cmd.args) == 1:
+		if s.settle() {
+			s.reset()
+		}
+	case s.transaction.state == transactionUpstream:
+		s.continueUpstream(name, cmd, route)
+	case route.spec == nil && s.transaction.state == transactionHeld && route.plane == planeUpstream:
+		// The upstream may have a module that knows it.
+		s.decideUpstream(name, cmd, route)
+	default:
+		s.continueHere(name, cmd, route)
+	}
+}
+
+// continueHere is performInTransaction while the upstream has no part in it.
+func (s *session) continueHere(name string, cmd command, route route) {
+	switch {
+	case name == "exec" && len(cmd.args) > 1:
+		s.leaveTransaction(errorExecArity)
+	case route.spec == nil || !route.spec.arityOK(len(cmd.args)):
+		s.abort(s.refusal(route.spec, cmd.args, ""))
+	case name == "exec":
+		s.executeHere(cmd, route)
+	case name == "discard":
+		s.leaveTransaction(replyOK)
+	case name == "multi":
+		s.reply(errorNestedMulti)
+	case name == "watch":
+		s.reply(errorWatchInMulti)
+	case route.spec.noMulti() || name == "auth":
+		s.abort(errorNotInMulti)
+	case s.transaction.state == transactionAborted:
+		s.reply(replyQueued)
+	case route.plane == planeSplit || route.plane == planeCross:
+		s.abort(errorCrossLock)
+	case route.plane == planeLock:
+		s.transaction.state = transactionLocks
+		s.queue(name, cmd)
+	case s.transaction.state == transactionHeld && (len(route.keys) > 0 || leavesCounting(name)):
+		s.decideUpstream(name, cmd, route)
+	case len(route.keys) > 0:
+		s.abort(errorCrossLock)
+	default:
+		s.queue(name, cmd)
+	}
+}
+
+func (s *session) queue(name string, cmd command) {
+	t := &s.transaction
+	t.bytes += int64(len(cmd.raw))
+	if t.bytes > s.server.cfg.guard.bulk {
+		s.abort(errorTransactionSize)
+		return
+	}
+	args := make([][]byte, len(cmd.args))
+	for i, arg := range cmd.args {
+		args[i] = bytes.Clone(arg)
+	}
+	t.commands = append(t.commands, args)
+	t.note(name, args)
+	s.reply(replyQueued)
+}
+
+// note counts a queued command's place in EXEC's reply.
+func (t *transaction) note(name string, args [][]byte) {
+	if name == "select" && len(args) == 2 {
+		if db, refusal := databaseIndex(args[1]); refusal == "" {
+			t.selects = append(t.selects, queuedSelect{t.position, db})
+		}
+	}
+	t.position++
+}
+
+// executeHere is EXEC before the upstream has a part in it.
+func (s *session) executeHere(cmd command, route route) {
+	switch s.transaction.state {
+	case transactionAborted:
+		s.leaveTransaction(errorExecAbort)
+	case transactionLocks:
+		s.leaveTransaction(errorLockMulti)
+	default:
+		if len(s.transaction.commands) == 0 && s.upstream.Load() == nil {
+			s.leaveTransaction("*0\r\n")
+			return
+		}
+		s.decideUpstream("exec", cmd, route)
+	}
+}
+
+// leaveTransaction ends a transaction that the upstream has not seen. It ends
+// the upstream's WATCH too, as EXEC and DISCARD do.
+func (s *session) leaveTransaction(text string) {
+	if !s.settle() {
+		return
+	}
+	s.transaction = transaction{}
+	if s.upstream.Load() != nil {
+		s.sendUnanswered(appendCommand(nil, []byte("UNWATCH")), 1)
+	}
+	s.reply(text)
+}
+
+// abort refuses a command and with it the transaction.
+func (s *session) abort(text string) {
+	if !s.settle() {
+		return
+	}
+	if s.transaction.state == transactionUpstream {
+		s.sendUnanswered(appendCommand(nil, []byte("DISCARD")), 1)
+	}
+	s.transaction = transaction{state: transactionAborted}
+	s.reply(text)
+}
+
+// sendUnanswered puts commands before the next that are forwarded; their
+// replies are for nobody. Nothing is owed.
+func (s *session) sendUnanswered(commands []byte, count int) {
+	s.upstream.Load().owed.add(debt{silent: true, left: count})
+	s.prefix = append(s.prefix, commands...)
+}
+
+// decideUpstream gives the upstream what was held, and the command that
+// decided.
+func (s *session) decideUpstream(name string, cmd command, route route) {
+	if !s.settle() {
+		return
+	}
+	if refusal := s.tryOpen(); refusal != "" {
+		if name == "exec" {
+			s.transaction = transaction{}
+			s.reply(refusal)
+			return
+		}
+		s.abort(refusal)
+		return
+	}
+	t := &s.transaction
+	held := appendCommand(nil, []byte("MULTI"))
+	for _, args := range t.commands {
+		held = appendCommand(held, args...)
+	}
+	s.sendUnanswered(held, 1+len(t.commands))
+	t.state, t.commands, t.bytes = transactionUpstream, nil, 0
+	s.continueUpstream(name, cmd, route)
+}
+
+// continueUpstream is performInTransaction once the upstream has it.
+func (s *session) continueUpstream(name string, cmd command, route route) {
+	switch {
+	case name == "exec":
+		s.executeUpstream(cmd)
+	case name == "discard" && len(cmd.args) == 1:
+		s.transaction = transaction{}
+		s.forward(cmd, debt{left: 1})
+	case name == "multi" || name == "watch":
+		s.forward(cmd, debt{left: 1})
+	case name == "auth":
+		s.abort(errorNotInMulti)
+	case route.plane != planeUpstream:
+		s.abort(errorCrossLock)
+	case leavesCounting(name):
+		if s.settle() {
+			s.upstream.Load().owed.becomePipe()
+			s.transaction = transaction{}
+			s.forward(cmd, debt{})
+		}
+	default:
+		s.registerScript(name, cmd.args)
+		s.transaction.note(name, cmd.args)
+		s.forward(cmd, debt{left: 1})
+	}
+}
+
+// executeUpstream is EXEC. Only when databases were selected must the reply be
+// looked into, and so be collected.
+func (s *session) executeUpstream(cmd command) {
+	selects := s.transaction.selects
+	s.transaction = transaction{}
+	if len(selects) == 0 {
+		s.forward(cmd, debt{left: 1})
+		return
+	}
+	reply, ok := s.ask(cmd.raw)
+	if !ok {
+		return
+	}
+	elements := arrayElements(reply)
+	for _, selected := range selects {
+		if selected.position < len(elements) && elements[selected.position][0] == '+' {
+			s.client.db = selected.db
+		}
+	}
+	s.replyBytes(reply)
+}
+
+// leavesCounting lists what, run by EXEC, would answer otherwise than with one
+// element, or change what later replies look like.
+func leavesCounting(name string) bool {
+	switch name {
+	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe",
+		"hello", "monitor", "script|debug":
+		return true
+	}
+	return len(name) > 7 && name[:7] == "client|"
+}
