@@ -1,0 +1,26 @@
+// Package integration holds no code, only tests: the built binary between
+// real redis-server processes and real, unmodified client libraries. It
+// imports nothing of the product, so whatever it asserts is what a user of
+// the binary can see on the wire.
+//
+// What is where:
+//
+//	main_test.go         needed programs, the binary, built once
+//	process_test.go      a child process: its log, its signals, its exit code
+//	redis_test.go        a redis-server that can be paused, killed and restarted
+//	proxy_test.go        the proxy's configuration, readiness and clean stop
+//	cluster_test.go      five masters, an upstream, a proxy, and what they hold
+//	wire_test.go         raw bytes to and from a server; reply_test.go reads them
+//	scenario_test.go     commands run on two servers, replies and end state compared
+//	corpus_*_test.go     what lock libraries send, in own words
+//	examples_*_test.go   every keyed command, with right and wrong arguments
+//	differential_test.go proxy against plain Redis, byte for byte
+//	exclusion_test.go, faults_test.go, writeup_test.go, history_test.go
+//	                     what the locks promise, with and without faults
+//	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
+//	bench_test.go        lock cycles per second against redsync
+//
+// No test skips: a program that is missing fails the suite. No timing is
+// asserted; deadlines only bound how long a test waits before it gives up.
+// The suite runs on Linux.
+package integration

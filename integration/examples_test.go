@@ -1,0 +1,200 @@
+package integration
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// An example is a line of words after the command's name. K, K2 and K3 become
+// lock keys of its own. An example is run once for every state below, which K
+// and K2 are put into before; K3 is always missing. A text with ";" is a
+// whole little scenario instead and starts with nothing.
+type examples map[string][]string
+
+var keyStates = []struct {
+	name  string
+	setup []string // on K, and the same on K2
+}{
+	{"missing", nil},
+	{"string", []string{"SET K 10"}},
+	{"string with time", []string{"SET K abc PX 100000"}},
+	{"list", []string{"RPUSH K a b c"}},
+	{"set", []string{"SADD K 1 2 3"}},
+	{"hash", []string{"HSET K f 1 g 2"}},
+	{"zset", []string{"ZADD K 1 a 2 b 3 c"}},
+	{"stream", []string{"XADD K 1-1 f v", "XADD K 2-1 f w"}},
+}
+
+// comparisons are the commands whose replies cannot be the same bytes.
+var comparisons = map[string]comparison{
+	"ttl": remaining, "pttl": remaining, "expiretime": remaining, "pexpiretime": remaining,
+	"object|idletime": remaining, // the server's own clock since the last access
+	"xpending":        remaining, // how long each entry has been pending
+	"xinfo|consumers": remaining, // how long each consumer has been idle
+	"xinfo|stream":    remaining, // FULL lists delivery times
+	"fcall":           refused,   // functions on lock keys are refused, by design, in the proxy's own words
+	"fcall_ro":        refused,
+}
+
+// notOnState leaves out where a command picks at random; examples with ";"
+// cover it with a single member to pick.
+var notOnState = map[string]string{
+	"spop": "set", "srandmember": "set", "hrandfield": "hash", "zrandmember": "zset",
+}
+
+// exampleScenarios makes scenarios of the examples of every command with keys
+// that the server lists. It fails for a command that has none.
+func exampleScenarios(t *testing.T, server *redisServer) []scenario {
+	t.Helper()
+	all := examples{}
+	for _, family := range []examples{stringExamples, keyExamples, listExamples, setExamples, hashExamples,
+		sortedSetExamples, streamExamples, geoExamples, scriptExamples} {
+		for name, lines := range family {
+			if _, twice := all[name]; twice {
+				t.Errorf("two families have examples of %s", name)
+			}
+			all[name] = lines
+		}
+	}
+	arities := keyedCommands(t, server)
+	for _, name := range sortedKeys(arities) {
+		if len(all[name]) == 0 {
+			t.Errorf("the keyed command %s has no example", name)
+		}
+	}
+	for name := range all {
+		if _, ok := arities[name]; !ok {
+			t.Errorf("%s has examples, but the server has no such keyed command", name)
+		}
+	}
+	fill := placeholders(t, server)
+	var out []scenario
+	for _, name := range sortedKeys(all) {
+		for _, text := range all[name] {
+			out = append(out, exampleScenario(name, text)...)
+		}
+		out = append(out, arityScenario(name, arities[name]))
+	}
+	for _, each := range out {
+		for i := range each.steps {
+			for j, arg := range each.steps[i].args {
+				if replacement, ok := fill[arg]; ok {
+					each.steps[i].args[j] = replacement
+				}
+			}
+		}
+	}
+	return out
+}
+
+// placeholders are the words of examples that only a running server can give.
+func placeholders(t *testing.T, server *redisServer) map[string]string {
+	t.Helper()
+	ctx := context.Background()
+	if err := server.direct.Set(ctx, "dumped", "payload", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	dump, err := server.direct.Dump(ctx, "dumped").Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string]string{
+		"K": "lock:{n}", "K2": "lock:{n}:2", "K3": "lock:{n}:3", "P": "plain:{n}",
+		"DUMPED": dump, "CLOSEDPORT": strconv.Itoa(freePort(t)),
+		"INANHOUR": strconv.FormatInt(time.Now().Add(time.Hour).Unix(), 10),
+	}
+}
+
+// exampleScenario makes the scenarios of one example.
+func exampleScenario(name, text string) []scenario {
+	if strings.Contains(text, ";") {
+		s := scenario{name: name + ": " + text}
+		for each := range strings.SplitSeq(text, ";") {
+			next := line(each)
+			s.steps = append(s.steps, next.by(comparisons[commandOf(next.args)]))
+		}
+		return []scenario{s}
+	}
+	command := append(strings.Split(strings.ToUpper(name), "|"), words(text)...)
+	var out []scenario
+	for _, state := range keyStates {
+		if notOnState[name] == state.name {
+			continue
+		}
+		s := scenario{name: fmt.Sprintf("%s on %s", strings.Join(command, " "), state.name)}
+		for _, key := range []string{"K", "K2"} {
+			if !slices.Contains(command, key) {
+				continue
+			}
+			for _, setup := range state.setup {
+				args := words(setup)
+				args[1] = key
+				s.steps = append(s.steps, cmd(args...))
+			}
+		}
+		s.steps = append(s.steps, cmd(slices.Clone(command)...).by(comparisons[name]))
+		out = append(out, s)
+	}
+	return out
+}
+
+// commandOf is the name comparisons has the rule of a command under.
+func commandOf(args []string) string {
+	name := strings.ToLower(args[0])
+	if (name == "xinfo" || name == "object") && len(args) > 1 {
+		name += "|" + strings.ToLower(args[1])
+	}
+	return name
+}
+
+// arityScenario sends a command with too few and, where it has a limit, with
+// too many arguments, all of which are lock keys.
+func arityScenario(name string, arity int) scenario {
+	s := scenario{name: name + ": wrong number of arguments"}
+	command := strings.Split(strings.ToUpper(name), "|")
+	least := max(arity, -arity)
+	for n := len(command); n < least; n++ {
+		s.steps = append(s.steps, cmd(slices.Concat(command, slices.Repeat([]string{"K"}, n-len(command)))...))
+	}
+	if arity > 0 {
+		s.steps = append(s.steps, cmd(slices.Concat(command, slices.Repeat([]string{"K"}, arity-len(command)+1))...))
+	}
+	return s
+}
+
+// keyedCommands asks the server which commands and subcommands take keys, and
+// how many arguments (negative: at least).
+func keyedCommands(t *testing.T, server *redisServer) map[string]int {
+	t.Helper()
+	reply, err := server.direct.Do(context.Background(), "COMMAND").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed := map[string]int{}
+	for _, each := range reply {
+		maps.Copy(keyed, keyedIn(each.([]any)))
+	}
+	if len(keyed) < 150 {
+		t.Fatalf("only %d keyed commands found", len(keyed))
+	}
+	return keyed
+}
+
+func keyedIn(command []any) map[string]int {
+	keyed := map[string]int{}
+	for _, spec := range command[8].([]any) {
+		if !strings.Contains(fmt.Sprint(spec), "not_key") {
+			keyed[command[0].(string)] = int(command[1].(int64))
+		}
+	}
+	for _, sub := range command[9].([]any) {
+		maps.Copy(keyed, keyedIn(sub.([]any)))
+	}
+	return keyed
+}
