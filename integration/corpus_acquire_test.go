@@ -45,7 +45,7 @@ func acquireScenarios() []scenario {
 			line("GET lock:{n}"),
 			line("DEL lock:{n}"),
 			evalsha(text, keys, "another-2", "300000", "no"),
-			evalsha(text, keys, "another-2", "200000"),
+			evalsha(text, keys, "another-2", "200000").by(remaining),
 			line("GET lock:{n}"),
 			eval(text, keys, "fourth", "-1").by(remaining),
 			line("UNLINK lock:{n}"),

@@ -20,7 +20,7 @@ func plainScenarios() []scenario {
 			"GET lock:{n}", "TTL lock:{n}", "SET lock:{n} d XX GET KEEPTTL", "SET lock:{n} e GET EX 100",
 			"DEL lock:{n}", "SET lock:{n} f XX GET", "GET lock:{n}"),
 		spelled("huge time of malkusch",
-			"SET lock:{n} a px 31557600000000 nx", "SET lock:{n} b px 31557600000000 nx", "PTTL lock:{n}", "GET lock:{n}"),
+			"SET lock:{n} a px 31557600000000 nx", "SET lock:{n} b px 31557600000000 nx", "GET lock:{n}", "DEL lock:{n}"),
 		spelled("no time at all",
 			"SET lock:{n} a NX", "SET lock:{n} b NX", "TTL lock:{n}", "GET lock:{n}", "DEL lock:{n}", "DEL lock:{n}",
 			"SETNX lock:{n} c", "SETNX lock:{n} d", "PTTL lock:{n}", "GETDEL lock:{n}", "GETDEL lock:{n}"),
@@ -86,7 +86,7 @@ func spelled(name string, lines ...string) scenario {
 	for _, text := range lines {
 		each := line(text)
 		switch each.args[0] {
-		case "TTL", "PTTL":
+		case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME": // absolute times reach the masters as relative ones
 			each = each.by(remaining)
 		}
 		s.steps = append(s.steps, each)

@@ -38,8 +38,9 @@ var comparisons = map[string]comparison{
 	"xpending":        remaining, // how long each entry has been pending
 	"xinfo|consumers": remaining, // how long each consumer has been idle
 	"xinfo|stream":    remaining, // FULL lists delivery times
-	"fcall":           refused,   // functions on lock keys are refused, by design, in the proxy's own words
-	"fcall_ro":        refused,
+	"fcall":           declined,  // functions live on the upstream, lock keys on the masters
+	"fcall_ro":        declined,
+	"migrate":         declined, // a lock is on a quorum, there is no one server to move it from
 }
 
 // notOnState leaves out where a command picks at random; examples with ";"

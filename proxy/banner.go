@@ -5,6 +5,7 @@ import (
 	"net"
 	"runtime/debug"
 	"strings"
+	"text/tabwriter"
 )
 
 // Version is the module's version and the commit it was built from, as far as
@@ -23,8 +24,8 @@ func describeBuild(info *debug.BuildInfo) string {
 		settings[setting.Key] = setting.Value
 	}
 	version := info.Main.Version
-	if version == "" {
-		version = "(devel)"
+	if version == "" || version == "(devel)" {
+		version = "development build"
 	}
 	details := []string{info.GoVersion}
 	if commit := settings["vcs.revision"]; commit != "" {
@@ -42,9 +43,8 @@ func describeBuild(info *debug.BuildInfo) string {
 func banner(cfg *Config, listen, admin string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
-	n := cfg.Masters.count()
 	line("redlock-proxy %s", Version())
-	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", plural(n, "independent master"))
+	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", plural(cfg.Masters.count(), "independent master"))
 	line("")
 	line("  configuration  %s", cfg.Source)
 	line("  listening on   %s", listen)
@@ -52,7 +52,7 @@ func banner(cfg *Config, listen, admin string) string {
 		line("  admin          http://%s  /metrics /healthz /readyz", admin)
 	}
 	line("  lock keys      %s", describeRules(cfg.Locks))
-	line("  masters        %s (quorum %d)", cfg.Masters, n/2+1)
+	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.quorum())
 	line("  upstream       %s", cfg.Upstream)
 	line("")
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
@@ -66,12 +66,15 @@ func banner(cfg *Config, listen, admin string) string {
 		return b.String()
 	}
 	line("Try it:")
-	line("  %s SET %s me NX PX 30000     takes a lock for 30 s", client, key)
-	line("  %s SET %s you NX PX 30000    (nil): it is held", client, key)
-	line("  %s DEL %s                    gives it back", client, key)
+	table := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	try := func(command, meaning string) { fmt.Fprintf(table, "  %s %s\t%s\n", client, command, meaning) }
+	try("SET "+key+" me NX PX 30000", "takes a lock for 30 s")
+	try("SET "+key+" you NX PX 30000", "(nil): it is held")
+	try("DEL "+key, "gives it back")
 	if cfg.Upstream.Kind != UpstreamNone {
-		line("  %s SET greeting hello             is no lock: goes to the upstream", client)
+		try("SET greeting hello", "is no lock: goes to the upstream")
 	}
+	table.Flush()
 	return b.String()
 }
 

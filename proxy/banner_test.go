@@ -59,7 +59,7 @@ func TestExampleKey(t *testing.T) {
 
 func TestDescribeBuild(t *testing.T) {
 	info := &debug.BuildInfo{GoVersion: "go1.26.0"}
-	if got := describeBuild(info); got != "(devel) (go1.26.0)" {
+	if got := describeBuild(info); got != "development build (go1.26.0)" {
 		t.Error(got)
 	}
 	info.Main.Version = "v1.2.3"

@@ -31,8 +31,15 @@ func (p *lockPlane) runBlocking(ctx context.Context, request redlock.RunRequest)
 		}
 		// A nil says that the masters found nothing wrong with the timeout.
 		timeout, blocks := blockingTimeout(request.Args)
+		if !blocks {
+			return o
+		}
+		if !request.RESP3 {
+			// A timeout has this null, also where the command's own is another.
+			o.Reply = []byte(nullArray)
+		}
 		left := timeout - time.Since(started)
-		if !blocks || left <= 0 || ctx.Err() != nil {
+		if left <= 0 || ctx.Err() != nil {
 			return o
 		}
 		pause := time.NewTimer(min(left, blockingPauseLeast+rand.N(blockingPauseMost-blockingPauseLeast)))
@@ -45,8 +52,10 @@ func (p *lockPlane) runBlocking(ctx context.Context, request redlock.RunRequest)
 	}
 }
 
+const nullArray = "*-1\r\n"
+
 func isNullReply(reply []byte) bool {
-	return string(reply) == "*-1\r\n" || string(reply) == "$-1\r\n" || string(reply) == "_\r\n"
+	return string(reply) == nullArray || string(reply) == "$-1\r\n" || string(reply) == "_\r\n"
 }
 
 const forEver = time.Duration(math.MaxInt64)

@@ -43,8 +43,7 @@ func writeSettings(w io.Writer, cfg *Config) {
 	row("listen", cfg.Listen)
 	row("admin", orDash(cfg.Admin))
 	row("upstream", cfg.Upstream)
-	n := cfg.Masters.count()
-	row("masters", fmt.Sprintf("%s (%s, quorum %d)", cfg.Masters, plural(n, "master"), n/2+1))
+	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.quorum()))
 	for i, rule := range cfg.Locks {
 		row(fmt.Sprintf("locks[%d]", i), describeRule(rule))
 	}
@@ -83,7 +82,7 @@ func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	for _, f := range all {
 		state := "answers"
 		if f.err != nil {
-			state = "unreachable"
+			state = "unusable"
 		}
 		version := f.version
 		if version != "" {

@@ -98,6 +98,9 @@ func (m Masters) names() []string {
 	return names
 }
 
+// quorum is how many of them decide.
+func (m Masters) quorum() int { return m.count()/2 + 1 }
+
 // Retry bounds the repetitions of a ballot that split its votes.
 type Retry struct {
 	Count int

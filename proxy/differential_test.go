@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock"
 )
 
 // What differs between any two connections to one Redis.
@@ -26,20 +28,18 @@ func withoutIncidentals(reply string) string {
 
 // converse sends the steps one after the other, each when the answer to the
 // one before has come, then half-closes, and returns all that was received.
-// An answer is over when the wanted bytes have come, or, where nothing is known
-// about it, when nothing more comes.
-func converse(client *testClient, steps []string, want []string) (answers []string) {
+// An answer is over when as many values as wanted have come, or, where nothing
+// is known about it, when settle says so and nothing more comes.
+func converse(client *testClient, steps []string, want []string, settle func()) (answers []string) {
 	client.t.Helper()
 	for i, step := range steps {
 		_, _ = client.Write([]byte(step)) // fails after QUIT
 		if want == nil {
+			settle()
 			answers = append(answers, client.untilQuiet())
 			continue
 		}
-		_ = client.SetReadDeadline(time.Now().Add(patience))
-		got := make([]byte, len(want[i]))
-		n, _ := io.ReadFull(client, got)
-		answers = append(answers, string(got[:n]))
+		answers = append(answers, client.values(countValues(want[i])))
 	}
 	_ = client.Conn.(interface{ CloseWrite() error }).CloseWrite()
 	_ = client.SetReadDeadline(time.Now().Add(patience))
@@ -50,6 +50,35 @@ func converse(client *testClient, steps []string, want []string) (answers []stri
 	return append(answers, string(rest))
 }
 
+// countValues counts the whole top-level values in an answer.
+func countValues(answer string) (n int) {
+	var scanner redlock.Scanner
+	for rest := []byte(answer); len(rest) > 0; {
+		used, done, err := scanner.Scan(rest)
+		if err != nil || !done {
+			return n
+		}
+		n++
+		rest = rest[used:]
+	}
+	return n
+}
+
+// values reads that many top-level values, or what comes until patience ends.
+func (c *testClient) values(n int) string {
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+	var got []byte
+	buf := make([]byte, 64<<10)
+	for n > 0 {
+		more, err := c.Read(buf)
+		got = append(got, buf[:more]...)
+		if err != nil || countValues(string(got)) >= n {
+			break
+		}
+	}
+	return string(got)
+}
+
 // compareWithRedis has the same conversation with Redis and with the proxy in
 // front of it, and wants the same bytes.
 func compareWithRedis(t *testing.T, redis *guardRedis, p *testProxy, steps ...string) {
@@ -57,22 +86,27 @@ func compareWithRedis(t *testing.T, redis *guardRedis, p *testProxy, steps ...st
 	redis.ask(t, "FLUSHALL")
 	redis.ask(t, "SCRIPT FLUSH")
 	direct := dialTest(t, "unix", redis.socket)
-	want := converse(direct, steps, nil)
+	settle := func() {
+		redis.settle(t)
+		redis.settle(t)
+	}
+	want := converse(direct, steps, nil, settle)
 	_ = direct.Close()
 	redis.ask(t, "FLUSHALL")
 	redis.ask(t, "SCRIPT FLUSH")
 	client := p.dial(t)
-	got := converse(client, steps, want)
+	got := converse(client, steps, want, nil)
 	_ = client.Close()
-	for i := range want {
-		if withoutIncidentals(got[i]) != withoutIncidentals(want[i]) {
-			step := "(end)"
-			if i < len(steps) {
-				step = steps[i]
-			}
-			t.Errorf("after %q:\n Redis answers %q\n the proxy     %q", step, want[i], got[i])
-		}
+	wanted, given := withoutIncidentals(strings.Join(want, "")), withoutIncidentals(strings.Join(got, ""))
+	if wanted == given {
+		return
 	}
+	at := 0
+	for at < min(len(wanted), len(given)) && wanted[at] == given[at] {
+		at++
+	}
+	from := max(at-40, 0)
+	t.Errorf("%.300q: from byte %d on\n Redis answers %.200q\n the proxy     %.200q", steps, at, wanted[from:], given[from:])
 }
 
 func TestSessionAnswersAsRedis(t *testing.T) {

@@ -276,12 +276,17 @@ func isClientName(name []byte) bool {
 
 // reset makes the connection new, the upstream's side of it too: that one is
 // closed, and opened when a command needs it. Nothing is owed, or the
-// connection is a pipe.
+// connection is a pipe, of which all that the upstream still says is delivered.
 func (s *session) reset() {
 	s.send()
 	if up := s.upstream.Load(); up != nil {
-		up.drop()
-		s.sock.calm()
+		s.watch.begin()
+		whole := up.finish()
+		s.watch.end()
+		if !whole {
+			s.closing = true
+			return
+		}
 		s.upstream.Store(nil)
 	}
 	s.client = s.freshClient()

@@ -24,7 +24,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 		found = append(found, hazard{level, fmt.Sprintf(format, values...)})
 	}
 	n := cfg.Masters.count()
-	quorum := n/2 + 1
+	quorum := cfg.Masters.quorum()
 	switch {
 	case cfg.Masters.Embedded:
 		add(hazardWarning, "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends")
@@ -38,7 +38,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	}
 	if upstream != nil {
 		if upstream.err != nil {
-			add(hazardAbsent, "the upstream (%s) cannot be reached: %v", upstream.name, upstream.err)
+			add(hazardAbsent, "the upstream (%s) cannot be used: %v", upstream.name, upstream.err)
 		}
 		for i, master := range cfg.Masters.servers {
 			sameRun := upstream.runID != "" && upstream.runID == masters[i].runID
@@ -50,7 +50,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	answering := 0
 	for i, master := range masters {
 		if master.err != nil {
-			add(hazardAbsent, "%s (%s) cannot be reached: %v", master.title, master.name, master.err)
+			add(hazardAbsent, "%s (%s) cannot be used: %v", master.title, master.name, master.err)
 			continue
 		}
 		answering++
@@ -63,7 +63,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 		found = append(found, master.hazards(upstream)...)
 	}
 	if len(masters) > 0 && answering < quorum {
-		add(hazardAbsent, "%d of %d masters can be reached, %d are needed to decide a lock", answering, n, quorum)
+		add(hazardAbsent, "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
 	}
 	return found
 }

@@ -38,16 +38,16 @@ func TestHazards(t *testing.T) {
 		{name: "even", masters: 4, want: []hazard{{hazardWarning, "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
 		{name: "upstream away", masters: 3, change: func(_ *Config, u *serverFacts, _ []serverFacts) {
 			*u = serverFacts{title: u.title, name: u.name, err: errors.New("refused")}
-		}, want: []hazard{{hazardAbsent, "the upstream (up:6379) cannot be reached: refused"}}},
+		}, want: []hazard{{hazardAbsent, "the upstream (up:6379) cannot be used: refused"}}},
 		{name: "a minority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[1].err = errors.New("refused")
-		}, want: []hazard{{hazardAbsent, "master 2 (m2:6379) cannot be reached: refused"}}},
+		}, want: []hazard{{hazardAbsent, "master 2 (m2:6379) cannot be used: refused"}}},
 		{name: "a majority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].err, m[1].err = errors.New("a"), errors.New("b")
 		}, want: []hazard{
-			{hazardAbsent, "master 1 (m1:6379) cannot be reached: a"},
-			{hazardAbsent, "master 2 (m2:6379) cannot be reached: b"},
-			{hazardAbsent, "1 of 3 masters can be reached, 2 are needed to decide a lock"},
+			{hazardAbsent, "master 1 (m1:6379) cannot be used: a"},
+			{hazardAbsent, "master 2 (m2:6379) cannot be used: b"},
+			{hazardAbsent, "1 of 3 masters can be used, 2 are needed to decide a lock"},
 		}},
 		{name: "one server twice", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[2].runID = m[0].runID
@@ -107,10 +107,10 @@ func TestServerTable(t *testing.T) {
 	masters[1] = serverFacts{title: "master 2", name: "m2:6379", err: errors.New("x")}
 	var b strings.Builder
 	writeServers(&b, upstream, masters)
-	want := `SERVER    ADDRESS   STATE        VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  RUN_ID
-upstream  up:6379   answers      redis 7.0.15  master  16         noeviction        up
-master 1  m1:6379   answers      redis 7.0.15  master  16         noeviction        run-id-o
-master 2  m2:6379   unreachable  -             -       -          -                 -
+	want := `SERVER    ADDRESS  STATE     VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  RUN_ID
+upstream  up:6379  answers   redis 7.0.15  master  16         noeviction        up
+master 1  m1:6379  answers   redis 7.0.15  master  16         noeviction        run-id-o
+master 2  m2:6379  unusable  -             -       -          -                 -
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())

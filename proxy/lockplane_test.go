@@ -293,6 +293,7 @@ func TestBlockingCommand(t *testing.T) {
 		{"BLPOP k 0", time.Hour, 0, popped, time.Hour, time.Hour + 100*time.Millisecond},
 		{"BLPOP k 0", 0, time.Second, null, time.Second, time.Second},
 		{"BLMPOP 1.5 1 k LEFT", 0, 0, null, 1500 * time.Millisecond, 1500 * time.Millisecond},
+		{"BLMOVE k l LEFT RIGHT 1", 0, 0, null, time.Second, time.Second},
 		{"BZPOPMIN k 1", 0, 0, null, time.Second, time.Second},
 		{"XREAD COUNT 1 BLOCK 700 STREAMS k 0", 0, 0, null, 700 * time.Millisecond, 700 * time.Millisecond},
 		{"XREAD STREAMS k 0", 0, 0, null, 0, 0},
@@ -301,11 +302,15 @@ func TestBlockingCommand(t *testing.T) {
 	for _, row := range rows {
 		synctest.Test(t, func(t *testing.T) {
 			started := time.Now()
+			nothing := null
+			if strings.HasPrefix(row.command, "BLMOVE") {
+				nothing = "$-1\r\n" // its reply in a transaction, but not to a timeout
+			}
 			p := newFakeLockerPlane(func(any) redlock.Outcome {
 				if row.arrives > 0 && time.Since(started) >= row.arrives {
 					return fakeLockerReply(popped)
 				}
-				return fakeLockerReply(null)
+				return fakeLockerReply(nothing)
 			})
 			ctx := t.Context()
 			if row.gone > 0 {

@@ -2,6 +2,9 @@ package proxy
 
 import (
 	"errors"
+	"maps"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -12,19 +15,34 @@ import (
 // metrics are all of the proxy's own. Labels are names from closed sets and
 // the masters' names; never a key, and never a value, which is a secret.
 type metrics struct {
-	commands     *prometheus.CounterVec   // kind, verdict
-	commandTimes *prometheus.HistogramVec // kind
-	ballotTimes  *prometheus.HistogramVec // kind, verdict
-	votes        *prometheus.CounterVec   // master, vote
-	voteTimes    *prometheus.HistogramVec // master
-	undone       *prometheus.CounterVec   // master
-	queued       *prometheus.GaugeVec     // master
+	masters  series[string, masterSeries]
+	ballots  series[ballotLabels, prometheus.Observer]
+	commands series[commandLabels, commandSeries]
 
 	forwards       prometheus.Counter
 	clients        prometheus.Gauge
 	protocolErrors prometheus.Counter
 	dialFailures   prometheus.Counter
 	panics         prometheus.Counter
+}
+
+type masterSeries struct {
+	votes  [redlock.Refused + 1]prometheus.Counter
+	times  prometheus.Observer
+	undone prometheus.Counter
+	queued prometheus.Gauge
+}
+
+type ballotLabels struct {
+	kind    redlock.Kind
+	verdict redlock.Verdict
+}
+
+type commandLabels struct{ kind, verdict string }
+
+type commandSeries struct {
+	count prometheus.Counter
+	times prometheus.Observer
 }
 
 // A lock command takes a round trip to the second-fastest or third-fastest
@@ -51,17 +69,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	protocolErrors := counter("protocol_errors_total", "Connections closed because of bytes that are not Redis's protocol.")
 	dialFailures := counter("upstream_dial_failures_total", "Failed attempts to reach the upstream for a client.")
 	panics := counter("panics_recovered_total", "Sessions closed because of a defect in the proxy.")
-	m := &metrics{
-		commands:     counter("lock_commands_total", "Lock commands answered, by kind and verdict.", "kind", "verdict"),
-		commandTimes: times("lock_command_duration_seconds", "From a lock command's arrival to its reply, retries and all.", "kind"),
-		ballotTimes:  times("ballot_duration_seconds", "From a ballot's first byte to its verdict.", "kind", "verdict"),
-		votes:        counter("votes_total", "Votes by master: granted, refused or failed.", "master", "vote"),
-		voteTimes:    times("vote_duration_seconds", "From a ballot's first byte to a master's answer.", "master"),
-		undone:       counter("undone_grants_total", "Grants taken back from a master because the request was not won.", "master"),
-		queued:       gauge("queued_for_master", "Undos and releases that wait for a master that is away.", "master"),
-	}
+	commands := counter("lock_commands_total", "Lock commands answered, by kind and verdict.", "kind", "verdict")
+	commandTimes := times("lock_command_duration_seconds", "From a lock command's arrival to its reply, retries and all.", "kind")
+	ballotTimes := times("ballot_duration_seconds", "From a ballot's first byte to its verdict.", "kind", "verdict")
+	votes := counter("votes_total", "Votes by master: granted, refused or failed.", "master", "vote")
+	voteTimes := times("vote_duration_seconds", "From a ballot's first byte to a master's answer.", "master")
+	undone := counter("undone_grants_total", "Grants taken back from a master because the request was not won.", "master")
+	queued := gauge("queued_for_master", "Undos and releases that wait for a master that is away.", "master")
 	all := []prometheus.Collector{
-		m.commands, m.commandTimes, m.ballotTimes, m.votes, m.voteTimes, m.undone, m.queued,
+		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
 		forwards, clients, protocolErrors, dialFailures, panics,
 	}
 	for _, collector := range all {
@@ -69,8 +85,25 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 			return nil, err
 		}
 	}
-	m.forwards, m.clients = forwards.WithLabelValues(), clients.WithLabelValues()
-	m.protocolErrors, m.dialFailures, m.panics = protocolErrors.WithLabelValues(), dialFailures.WithLabelValues(), panics.WithLabelValues()
+	m := &metrics{
+		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
+		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), panics: panics.WithLabelValues(),
+	}
+	m.masters.find = func(master string) masterSeries {
+		found := masterSeries{
+			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
+		}
+		for vote := range found.votes {
+			found.votes[vote] = votes.WithLabelValues(master, redlock.Vote(vote).String())
+		}
+		return found
+	}
+	m.ballots.find = func(labels ballotLabels) prometheus.Observer {
+		return ballotTimes.WithLabelValues(labels.kind.String(), labels.verdict.String())
+	}
+	m.commands.find = func(labels commandLabels) commandSeries {
+		return commandSeries{commands.WithLabelValues(labels.kind, labels.verdict), commandTimes.WithLabelValues(labels.kind)}
+	}
 	return m, nil
 }
 
@@ -88,28 +121,30 @@ func watchMasters(reg prometheus.Registerer, reachable func() (answering, master
 
 // Voted implements redlock.Observer.
 func (m *metrics) Voted(master string, vote redlock.Vote, after time.Duration) {
-	m.votes.WithLabelValues(master, vote.String()).Inc()
+	found := m.masters.get(master)
+	found.votes[vote].Inc()
 	if vote != redlock.Failed {
-		m.voteTimes.WithLabelValues(master).Observe(after.Seconds())
+		found.times.Observe(after.Seconds())
 	}
 }
 
 // Decided implements redlock.Observer.
 func (m *metrics) Decided(kind redlock.Kind, verdict redlock.Verdict, after time.Duration) {
-	m.ballotTimes.WithLabelValues(kind.String(), verdict.String()).Observe(after.Seconds())
+	m.ballots.get(ballotLabels{kind, verdict}).Observe(after.Seconds())
 }
 
 // Undone implements redlock.Observer.
-func (m *metrics) Undone(master string) { m.undone.WithLabelValues(master).Inc() }
+func (m *metrics) Undone(master string) { m.masters.get(master).undone.Inc() }
 
 // Queued implements redlock.Observer.
 func (m *metrics) Queued(master string, waiting int) {
-	m.queued.WithLabelValues(master).Set(float64(waiting))
+	m.masters.get(master).queued.Set(float64(waiting))
 }
 
 func (m *metrics) lockCommand(kind, verdict string, seconds float64) {
-	m.commands.WithLabelValues(kind, verdict).Inc()
-	m.commandTimes.WithLabelValues(kind).Observe(seconds)
+	found := m.commands.get(commandLabels{kind, verdict})
+	found.count.Inc()
+	found.times.Observe(seconds)
 }
 
 func (m *metrics) clientConnected()    { m.clients.Inc() }
@@ -118,3 +153,28 @@ func (m *metrics) forwarded()          { m.forwards.Inc() }
 func (m *metrics) protocolErrorSeen()  { m.protocolErrors.Inc() }
 func (m *metrics) upstreamDialFailed() { m.dialFailures.Inc() }
 func (m *metrics) panicRecovered()     { m.panics.Inc() }
+
+// series remembers what find found for a closed set of labels. It is for the
+// path of every vote, where the library's own look-up by label texts costs
+// more than all else that is counted there.
+type series[K comparable, S any] struct {
+	find  func(K) S // set before use
+	known atomic.Pointer[map[K]S]
+	mu    sync.Mutex // for changing known
+}
+
+func (s *series[K, S]) get(labels K) S {
+	if known := s.known.Load(); known != nil {
+		if found, ok := (*known)[labels]; ok {
+			return found
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	next := map[K]S{labels: s.find(labels)}
+	if known := s.known.Load(); known != nil {
+		maps.Copy(next, *known)
+	}
+	s.known.Store(&next)
+	return next[labels]
+}

@@ -77,7 +77,6 @@ func (p *Proxy) build(reg *prometheus.Registry) error {
 	}
 	p.survey = newSurvey(p.cfg, p.log)
 	p.hazards = p.survey.look(context.Background())
-	p.survey.report(p.hazards)
 	if err := refusedHazards(p.hazards); err != nil {
 		return err
 	}
@@ -195,7 +194,6 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
 	failures := make(chan error, 2)
-	running.Go(func() { p.survey.run(work, p.hazards) })
 	running.Go(func() {
 		if err := p.server.serve(p.listener); err != nil {
 			failures <- fmt.Errorf("no more clients can be accepted: %w", err)
@@ -208,7 +206,9 @@ func (p *Proxy) Serve(ctx context.Context) error {
 			}
 		})
 	}
+	p.survey.report(p.hazards)
 	p.log.Info("serving", "listen", listenAddress(p.listener), "masters", p.cfg.Masters.count(), "upstream", p.cfg.Upstream.String())
+	running.Go(func() { p.survey.run(work, p.hazards) })
 	var failure error
 	select {
 	case <-ctx.Done():

@@ -62,7 +62,11 @@ func errorArity(name string) string {
 
 // errorRestricted words what RESP2's subscribe mode refuses.
 func errorRestricted(name string) string {
-	return "-ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n"
+	code := "-ERR "
+	if name == "exec" {
+		code = "-EXECABORT Transaction discarded because of: "
+	}
+	return code + "Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n"
 }
 
 func errorHelloOption(option []byte) string {

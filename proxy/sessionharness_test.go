@@ -233,7 +233,7 @@ func (c *testClient) untilQuiet() string {
 	var got []byte
 	buf := make([]byte, 64<<10)
 	for {
-		_ = c.SetReadDeadline(time.Now().Add(25 * time.Millisecond))
+		_ = c.SetReadDeadline(time.Now().Add(5 * time.Millisecond))
 		n, err := c.Read(buf)
 		got = append(got, buf[:n]...)
 		if err != nil {

@@ -19,7 +19,7 @@ const tailSize = 24
 // first byte after the login on. The session writes to it; the copier, its one
 // goroutine, reads replies and copies them to the client as they come, however
 // long they are, counting top-level values on the way. The session that opened
-// it calls finish or drop, which wait for the copier.
+// it calls finish, which waits for the copier.
 type upstream struct {
 	conn     *socket
 	client   *output
@@ -40,7 +40,6 @@ type upstream struct {
 	overflow bool
 
 	finishing atomic.Bool
-	dropped   atomic.Bool
 	done      chan struct{}
 }
 
@@ -88,22 +87,15 @@ func (u *upstream) takeCapture() (value []byte, ok bool) {
 
 // finish tells the upstream that nothing more comes, as the client's own end
 // would have, lets it say what it still has to say, and closes. An upstream
-// left open in BLPOP would swallow an element.
-func (u *upstream) finish() {
+// left open in BLPOP would swallow an element. It reports whether the last
+// value was whole.
+func (u *upstream) finish() (whole bool) {
 	u.finishing.Store(true)
 	u.conn.readUntil(time.Now().Add(lastWords))
 	u.conn.closeWrite()
 	<-u.done
 	_ = u.conn.Close()
-}
-
-// drop closes at the next boundary between values, and nobody hears of it.
-func (u *upstream) drop() {
-	u.client.take()
-	u.dropped.Store(true)
-	u.client.give()
-	_ = u.conn.Close()
-	<-u.done
+	return !u.inside
 }
 
 func (u *upstream) copyReplies() {
@@ -226,7 +218,7 @@ func (u *upstream) write(p []byte) bool {
 		u.holds = true
 	}
 	var err error
-	if len(p) > 0 && !u.dropped.Load() {
+	if len(p) > 0 {
 		_, err = u.client.to.Write(p)
 	}
 	if u.holds && (!u.inside || u.to != fateClient) {

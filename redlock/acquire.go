@@ -124,11 +124,7 @@ func (l *Locker) takeBack(i int, a answer[bool], r AcquireRequest) {
 	if r.TTL > 0 {
 		d.expires = now.Add(r.TTL)
 	}
-	if maybe {
-		m.stream(r.DB).owe(d)
-	} else {
-		m.stream(r.DB).deliver(d, now, false)
-	}
+	m.stream(r.DB).deliver(d, now, maybe)
 	l.cfg.Observer.Undone(m.name)
 }
 

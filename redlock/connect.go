@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -124,18 +125,20 @@ func (s *stream) takeOver(conn net.Conn, self identity, now time.Time) {
 	s.mu.Lock()
 	var first []byte
 	var calls []call
-	// Another run of the server has closed all its connections itself, and
-	// has given our predecessor's number to somebody else.
-	if old := s.identity; old.clientID != "" && old.runID == self.runID {
+	// Another run of the server has closed all its connections itself, and may
+	// have given their numbers to somebody else.
+	s.earlier = slices.DeleteFunc(s.earlier, func(old identity) bool { return old.runID != self.runID })
+	for _, old := range s.earlier {
 		first = appendCommand(first, "CLIENT", "KILL", "ID", old.clientID)
-		calls = append(calls, call{replies: 1, sent: now, done: s.killed})
+		calls = append(calls, call{replies: 1, sent: now, done: s.killed(old)})
 	}
 	for _, d := range s.debts {
 		if d.over(now) {
 			continue
 		}
 		first = d.append(first, now, true)
-		calls = append(calls, call{replies: 1, sent: now, debt: d, done: s.settled(d)})
+		calls = append(calls, call{replies: 1, sent: now, debt: d, done: s.settled(d, true)})
+		s.unpaid++
 	}
 	s.debts = nil
 	for i := s.head; i < len(s.calls); i++ {
@@ -145,28 +148,45 @@ func (s *stream) takeOver(conn net.Conn, self identity, now time.Time) {
 	}
 	s.out = append(first, s.out...)
 	s.calls, s.head, s.unwritten = calls, 0, len(calls)
-	s.identity = self
+	if self.clientID != "" {
+		s.earlier = append(s.earlier, self)
+	}
 	s.conn, s.state = conn, up
 	s.mu.Unlock()
 	s.master.observer.Queued(s.master.name, 0)
 	s.master.connected(s.db)
-	s.signal()
 }
 
-// killed hears whether the predecessor is gone.
-func (s *stream) killed(replies [][]byte, err error) {
-	if err == nil && isError(replies[0]) {
-		s.master.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
-			"master", s.master.name, "error", errorText(replies[0]))
+// killed hears whether an earlier connection is gone.
+func (s *stream) killed(old identity) func([][]byte, error) {
+	return func(replies [][]byte, err error) {
+		if err != nil {
+			return // the next connection tries again
+		}
+		if isError(replies[0]) {
+			s.master.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
+				"master", s.master.name, "error", errorText(replies[0]))
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.earlier = slices.DeleteFunc(s.earlier, func(i identity) bool { return i == old })
 	}
 }
 
 // settled hears the answer to a debt. A master that cannot serve now is told
 // again with its next connection or answer.
-func (s *stream) settled(d *debt) func([][]byte, error) {
+func (s *stream) settled(d *debt, later bool) func([][]byte, error) {
 	return func(replies [][]byte, err error) {
-		if err == nil && failedReply(replies[0]) {
+		if err != nil {
+			return // lost keeps the debt
+		}
+		if failedReply(replies[0]) {
 			s.owe(d)
+		}
+		if later {
+			s.mu.Lock()
+			s.unpaid--
+			s.mu.Unlock()
 		}
 	}
 }
@@ -194,7 +214,7 @@ func (s *stream) lost(why error, next streamState) {
 	was := s.state
 	calls := s.calls[s.head:]
 	unsent := len(calls) - s.unwritten
-	s.calls, s.head, s.out, s.unwritten = nil, 0, nil, 0
+	s.calls, s.head, s.out, s.unwritten, s.unpaid = nil, 0, nil, 0, 0
 	s.loaded = map[string]bool{}
 	s.state, s.conn = next, nil
 	if next == closed {

@@ -19,6 +19,9 @@ type fakeScript struct {
 // compareAndDelete is the script by which most clients release a lock.
 const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 
+// takeIfFree acquires by script, as some clients do.
+const takeIfFree = `if redis.call("set",KEYS[1],ARGV[1],"NX","PX",ARGV[2]) then return 1 else return 0 end`
+
 var ourScripts map[string]*fakeScript
 
 func init() {
@@ -28,6 +31,8 @@ func init() {
 		persistText:      {"persist.lua", (*fakeMaster).runPersist},
 		deleteText:       {"delete.lua", (*fakeMaster).runDelete},
 		undoText:         {"undo.lua", (*fakeMaster).runUndo},
+		swapText:         {"swap.lua", (*fakeMaster).runSwap},
+		takeIfFree:       {"take-if-free", (*fakeMaster).runTakeIfFree},
 		compareAndDelete: {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
 	}
 }
@@ -56,7 +61,9 @@ func (m *fakeMaster) runRelease(db int, key []byte, argv [][]byte) []byte {
 	if !equalArg(e, ok, argv[0]) {
 		return replyInteger(0)
 	}
-	if limit := number(argv[1]); limit >= 0 && (e.expires == 0 || e.expires-m.millis() > limit) {
+	switch limit := number(argv[1]); {
+	case limit == onlyPermanent && e.expires != 0,
+		limit >= 0 && (e.expires == 0 || e.expires-m.millis() > limit):
 		return replyInteger(0)
 	}
 	delete(m.dbs[db], string(key))
@@ -98,6 +105,23 @@ func (m *fakeMaster) runCompareAndDelete(db int, key []byte, argv [][]byte) []by
 		return replyInteger(0)
 	}
 	delete(m.dbs[db], string(key))
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runSwap(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !equalArg(e, ok, argv[0]) {
+		return replyInteger(0)
+	}
+	m.store(db, key, entry{value: string(argv[1])})
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runTakeIfFree(db int, key []byte, argv [][]byte) []byte {
+	if _, exists := m.find(db, key); exists {
+		return replyInteger(0)
+	}
+	m.store(db, key, entry{value: string(argv[0]), expires: m.millis() + number(argv[1])})
 	return replyInteger(1)
 }
 

@@ -25,6 +25,7 @@ type fakeMaster struct {
 	away     bool   // no process listens
 	refusal  string // what every command on keys is answered with
 	watch    func(execution)
+	claimed  bool // by a fault of the simulation
 	running  sync.WaitGroup
 }
 

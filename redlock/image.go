@@ -62,8 +62,11 @@ func (e effect) String() string {
 // wrote tells whether the run left the key other than it found it.
 func (e effect) wrote() bool { return e >= keyMoved }
 
-// change compares two images of one key in one transaction on one master.
+// change compares two images of one key in one transaction on one master. An
+// expiry has to move by more than the transaction took, where time goes on in
+// it: a master that was held up between TIME and PTTL misread it by that much.
 func change(before, after image) effect {
+	held := max(0, after.now-before.now)
 	switch {
 	case before.absent() && after.absent():
 		return keyStayedAbsent
@@ -73,16 +76,16 @@ func change(before, after image) effect {
 		return keyDeleted
 	case !bytes.Equal(before.dump, after.dump):
 		return keyChanged
-	case !near(before.expiry(), after.expiry()):
+	case !near(before.expiry(), after.expiry(), expiryTolerance+held):
 		return keyMoved
 	}
 	return keyKept
 }
 
 // near compares absolute expiries, or noExpiry.
-func near(a, b int64) bool {
+func near(a, b, tolerance int64) bool {
 	if a == noExpiry || b == noExpiry {
 		return a == b
 	}
-	return max(a, b)-min(a, b) <= expiryTolerance
+	return max(a, b)-min(a, b) <= tolerance
 }

@@ -64,6 +64,16 @@ func (s sighting) outlives(t sighting) bool {
 	return !t.expires.IsZero() && (s.expires.IsZero() || s.expires.After(t.expires))
 }
 
+// look is agreement for a ballot that a release follows: short of certainty,
+// every master that still may answer is heard, for the release goes by what a
+// quorum could hold.
+func (t tally) look() Verdict {
+	if v := t.agreement(); v != NoQuorum || t.pending() == 0 {
+		return v
+	}
+	return Pending
+}
+
 // look asks every master for the key's value and lifetime.
 func (l *Locker) look(r ReleaseRequest) *ballot[sighting] {
 	return hold(l, question[sighting]{
@@ -83,7 +93,7 @@ func (l *Locker) look(r ReleaseRequest) *ballot[sighting] {
 		vote: func(s sighting) Vote { return voteOf(s.present()) },
 		decide: func(answers []answer[sighting], _ time.Duration) Verdict {
 			_, t := plurality(answers, sighting.present, sighting.equal)
-			return t.agreement()
+			return t.look()
 		},
 	})
 }
@@ -124,7 +134,7 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		vote: func(dump []byte) Vote { return voteOf(dump != nil) },
 		decide: func(answers []answer[[]byte], _ time.Duration) Verdict {
 			_, t := plurality(answers, holdsContent, sameState)
-			return t.agreement()
+			return t.look()
 		},
 		// A master that shows its copy after the verdict deletes it then.
 		late: func(b *ballot[[]byte], i int, a answer[[]byte], verdict Verdict) {

@@ -229,12 +229,12 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 	now := time.Now()
 	if came.verdict == Won && a.state.failed() {
 		for _, d := range came.winner.missedRelease(r.Keys, now) {
-			s.owe(d)
+			s.deliver(d, now, true)
 		}
 	}
 	if came.verdict != Won && a.state == unknown {
 		for _, d := range possibleGrants(answers, r.Keys) {
-			s.owe(d)
+			s.deliver(d, now, true)
 			l.cfg.Observer.Undone(l.masters[i].name)
 		}
 	}

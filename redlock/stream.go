@@ -25,9 +25,10 @@ type stream struct {
 	head      int
 	unwritten int             // how many of the last calls are still in out
 	owed      map[string]int  // unanswered calls that may create, by key
+	unpaid    int             // debts sent again on this connection and not answered
 	debts     []*debt         // for the next connection
 	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
-	identity                  // of the connection, for its successor
+	earlier   []identity      // connections not known to be gone, the present one last
 
 	wake chan struct{} // to the writer: out is not empty, or the stream closes
 }
@@ -103,16 +104,20 @@ const maxCalls = 1 << 16
 // on that key, or has no room for the undo this may need.
 func (s *stream) send(c call, frames []byte, now time.Time) bool {
 	s.mu.Lock()
-	if s.state >= down || len(s.calls)-s.head >= maxCalls {
-		s.mu.Unlock()
-		return false
-	}
+	defer s.mu.Unlock()
 	if c.owing != nil {
 		if !s.mayCreate(c.owing.keys, now) {
 			c.owing.settled = true
-			s.mu.Unlock()
 			return false
 		}
+	}
+	if !s.accepts() {
+		if c.owing != nil {
+			c.owing.settled = true
+		}
+		return false
+	}
+	if c.owing != nil {
 		for _, k := range c.owing.keys {
 			s.owed[string(k)]++
 		}
@@ -124,18 +129,49 @@ func (s *stream) send(c call, frames []byte, now time.Time) bool {
 			c.skip++
 		}
 	}
+	s.push(c, frames, now)
+	return true
+}
+
+// accepts tells, with s.mu held, whether a call can be queued.
+func (s *stream) accepts() bool { return s.state < down && len(s.calls)-s.head < maxCalls }
+
+// push queues a call, with s.mu held.
+func (s *stream) push(c call, frames []byte, now time.Time) {
 	c.sent = now
 	s.out = append(s.out, frames...)
 	s.calls = append(s.calls, c)
 	s.unwritten++
-	s.mu.Unlock()
-	s.signal()
-	return true
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
-// mayCreate keeps two rules: a master that stopped answering is not asked for
-// locks, and neither is one that still owes an answer on the key.
+// payDebts sends what was kept while the master was away or could not serve.
+func (s *stream) payDebts(now time.Time) {
+	if s.state >= down {
+		return
+	}
+	for _, d := range s.debts {
+		s.push(call{replies: 1, debt: d, done: s.settled(d, true)}, d.append(nil, now, true), now)
+	}
+	s.unpaid += len(s.debts)
+	s.debts = nil
+}
+
+// mayCreate keeps three rules: a master that stopped answering is not asked for
+// locks, nor one that still owes an answer on the key, nor one whose debts are
+// not settled.
 func (s *stream) mayCreate(keys [][]byte, now time.Time) bool {
+	if s.state == up && s.stalled(now) {
+		s.conn.Close() // a cut network does not say so by itself
+		return false
+	}
+	if s.state == up && len(s.debts)+s.unpaid > 0 {
+		s.payDebts(now) // which must not meet the lock that this may create
+		return false
+	}
 	if s.suspended(now) || len(s.debts)+len(s.calls)-s.head >= maxDebts {
 		return false
 	}
@@ -156,7 +192,7 @@ func (s *stream) suspended(now time.Time) bool {
 // sent before, and otherwise keeps it for the next connection. Later means
 // that it has been kept before.
 func (s *stream) deliver(d *debt, now time.Time, later bool) {
-	c := call{replies: 1, debt: d, done: s.settled(d)}
+	c := call{replies: 1, debt: d, done: s.settled(d, false)}
 	if s.send(c, d.append(nil, now, later), now) {
 		return
 	}
@@ -175,13 +211,6 @@ func (s *stream) owe(d *debt) {
 	waiting := len(s.debts)
 	s.mu.Unlock()
 	s.master.observer.Queued(s.master.name, waiting)
-}
-
-func (s *stream) signal() {
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
 }
 
 // next returns the oldest unanswered call without taking it.
@@ -208,15 +237,11 @@ func (s *stream) answer(c call, replies [][]byte) {
 	if slices.ContainsFunc(replies[:c.skip], isError) {
 		clear(s.loaded) // not loaded after all
 	}
-	var debts []*debt
-	if len(s.debts) > 0 && s.state == up && !failedReply(replies[len(replies)-1]) {
-		debts, s.debts = s.debts, nil // the master can serve again
+	if len(s.debts) > 0 && !failedReply(replies[len(replies)-1]) {
+		s.payDebts(time.Now()) // the master can serve again
 	}
 	s.mu.Unlock()
 	c.done(replies[c.skip:], nil)
-	for _, d := range debts {
-		s.deliver(d, time.Now(), true)
-	}
 }
 
 // write takes what is queued and writes it in one piece, until the connection
@@ -290,12 +315,17 @@ func (s *stream) giveUp(why error) {
 	}
 }
 
-// giveUpIfStalled ends a connection on which a call has waited so long that it
-// must be dialled anew: a cut network does not say so by itself.
+// stalled tells, with s.mu held, whether a call has waited so long that the
+// connection must be dialled anew.
+func (s *stream) stalled(now time.Time) bool {
+	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.stall()
+}
+
+// giveUpIfStalled ends a connection that has been silent for too long.
 func (s *stream) giveUpIfStalled(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state == up && s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.stall() {
+	if s.state == up && s.stalled(now) {
 		s.conn.Close()
 	}
 }

@@ -1,0 +1,246 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+// startWholeProxy builds and serves cfg on free ports until the test ends or
+// stop is called; stop returns what Serve did.
+func startWholeProxy(t *testing.T, cfg *Config) (p *Proxy, stop func() error) {
+	t.Helper()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	p, err := New(cfg, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- p.Serve(ctx) }()
+	stopped := false
+	stop = func() error {
+		stopped = true
+		cancel()
+		return <-ended
+	}
+	t.Cleanup(func() {
+		if !stopped {
+			if err := stop(); err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		}
+	})
+	return p, stop
+}
+
+func waitReady(t *testing.T, p *Proxy) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); p.ready() != nil; {
+		if time.Now().After(deadline) {
+			t.Fatalf("not ready: %v", p.ready())
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// The built-in configuration takes a lock, refuses it to a second client,
+// forwards what is no lock, tells all that over HTTP, and ends in order.
+func TestWholeProxy(t *testing.T) {
+	p, stop := startWholeProxy(t, defaultConfig())
+	waitReady(t, p)
+	ctx := t.Context()
+	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
+	defer client.Close()
+	if won, err := client.SetNX(ctx, "lock:a", "me", time.Minute).Result(); !won || err != nil {
+		t.Fatalf("the first: %v, %v", won, err)
+	}
+	if won, err := client.SetNX(ctx, "lock:a", "you", time.Minute).Result(); won || err != nil {
+		t.Fatalf("the second: %v, %v", won, err)
+	}
+	if err := client.Set(ctx, "greeting", "hello", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	held := 0
+	for _, server := range p.embedded {
+		if value, err := server.mini.Get("lock:a"); err == nil && value == "me" {
+			held++
+		}
+		value, err := server.mini.Get("greeting")
+		if upstream := server.name == "embedded upstream"; upstream != (err == nil && value == "hello") {
+			t.Errorf("%s has %q as greeting", server.name, value)
+		}
+	}
+	if held < 3 {
+		t.Errorf("%d masters hold the lock", held)
+	}
+	info, err := client.Info(ctx, "redlock").Result()
+	if err != nil || !strings.Contains(info, "redlock_quorum:3\r\n") || !strings.Contains(info, "redlock_ready:1\r\n") {
+		t.Errorf("INFO redlock: %q, %v", info, err)
+	}
+	web := "http://" + p.web.Addr().String()
+	if status, body := fetch(t, web+"/readyz"); status != 200 {
+		t.Errorf("/readyz: %d %s", status, body)
+	}
+	if _, body := fetch(t, web+"/metrics"); !strings.Contains(body, `redlock_lock_commands_total{kind="acquire",verdict="won"} 1`) {
+		t.Errorf("no won lock in the metrics:\n%s", body)
+	}
+	if err := stop(); err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	for _, address := range []net.Addr{p.listener.Addr(), p.web.Addr()} {
+		if conn, err := net.Dial("tcp", address.String()); err == nil {
+			conn.Close()
+			t.Errorf("%s is still open", address)
+		}
+	}
+	if err := p.ready(); err == nil || !strings.HasPrefix(err.Error(), "draining") {
+		t.Errorf("ready after the end: %v", err)
+	}
+}
+
+func TestWholeProxyWithoutUpstream(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.Upstream = Upstream{Kind: UpstreamNone}
+	p, _ := startWholeProxy(t, cfg)
+	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
+	defer client.Close()
+	if err := client.Set(t.Context(), "greeting", "hello", 0).Err(); err == nil {
+		t.Error("a command for the upstream was answered without one")
+	}
+	waitReady(t, p)
+	if won, err := client.SetNX(t.Context(), "lock:a", "me", time.Minute).Result(); !won || err != nil {
+		t.Errorf("a lock: %v, %v", won, err)
+	}
+}
+
+// Too few masters is a state, not an error of the start.
+func TestWholeProxyStartsWithMastersAway(t *testing.T) {
+	cfg, _, _ := testServers(3)
+	cfg.Upstream = Upstream{Kind: UpstreamNone}
+	for i := range cfg.Masters.servers {
+		cfg.Masters.servers[i] = endpoint{name: fmt.Sprint("away", i), network: "unix", address: filepath.Join(t.TempDir(), "none")}
+	}
+	p, _ := startWholeProxy(t, cfg)
+	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
+	if status != 503 || body != "0 of 3 lock masters answer, 2 needed\n" {
+		t.Errorf("/readyz: %d %q", status, body)
+	}
+}
+
+func TestNewNamesWhatIsWrong(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close()
+	one, replica := startGuardRedis(t), startGuardRedis(t, "--replicaof", "127.0.0.1 1")
+	alias := filepath.Join(filepath.Dir(one.socket), "alias")
+	if err := os.Symlink(one.socket, alias); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		name   string
+		change func(cfg *Config)
+		want   string
+	}{
+		{"port in use", func(cfg *Config) { cfg.Listen = taken.Addr().String() }, "change listen in the configuration"},
+		{"admin port in use", func(cfg *Config) { cfg.Admin = taken.Addr().String() }, "change admin in the configuration"},
+		{"one server twice", func(cfg *Config) {
+			cfg.Masters = Masters{servers: []endpoint{one.endpoint(), unixEndpoint(alias)}}
+		}, "master 1 (" + one.socket + ") and master 2 (" + alias + ") are one server"},
+		{"a replica", func(cfg *Config) {
+			cfg.Masters = Masters{servers: []endpoint{replica.endpoint()}}
+		}, "master 1 (" + replica.socket + ") is a replica"},
+	} {
+		cfg := defaultConfig()
+		cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
+		row.change(cfg)
+		p, err := New(cfg, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		if err == nil {
+			p.close()
+			t.Errorf("%s: no error", row.name)
+		} else if !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v", row.name, err)
+		}
+	}
+}
+
+func unixEndpoint(path string) endpoint {
+	return endpoint{name: path, network: "unix", address: path}
+}
+
+func (s *guardRedis) endpoint() endpoint { return unixEndpoint(s.socket) }
+
+// -check and the survey against live servers.
+func TestCheckAsksLiveServers(t *testing.T) {
+	upstream := startGuardRedis(t, "--databases", "20")
+	good := startGuardRedis(t)
+	evicting := startGuardRedis(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	locked := startGuardRedis(t, "--requirepass", guardPassword)
+	cfg := defaultConfig()
+	cfg.Upstream = Upstream{Kind: UpstreamServer, server: upstream.endpoint()}
+	cfg.Masters = Masters{servers: []endpoint{good.endpoint(), evicting.endpoint(), locked.endpoint()}}
+	var out bytes.Buffer
+	if Check(t.Context(), cfg, &out) {
+		t.Error("a master that lets nobody in is fine")
+	}
+	text := out.String()
+	for _, want := range []string{
+		"master 2 (" + evicting.socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru)",
+		"error:   master 3 (" + locked.socket + ") cannot be used: NOAUTH",
+		"warning: master 1 (" + good.socket + ") has 16 databases, the upstream has 20",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+	cfg.Masters.servers[2].password = guardPassword
+	out.Reset()
+	if !Check(t.Context(), cfg, &out) {
+		t.Errorf("with the password it is not fine:\n%s", out.String())
+	}
+	s := newSurvey(cfg, slog.New(slog.DiscardHandler))
+	before := s.router()
+	s.look(t.Context())
+	if s.databases() != 20 || s.version() == "" || s.version() == embeddedVersion {
+		t.Errorf("the survey found %d databases and version %q", s.databases(), s.version())
+	}
+	after := s.router()
+	if after == before {
+		t.Error("the upstream's commands were not learnt")
+	}
+	if s.look(t.Context()); s.router() != after {
+		t.Error("the commands of the same run were learnt again")
+	}
+}
+
+func TestKillScripts(t *testing.T) {
+	busy, idle := startGuardRedis(t, "--busy-reply-threshold", "1"), startGuardRedis(t)
+	masters := []endpoint{busy.endpoint(), idle.endpoint()}
+	if killScripts(t.Context(), masters) {
+		t.Error("killed a script that nobody runs")
+	}
+	client := redis.NewClient(busy.endpoint().clientOptions())
+	defer client.Close()
+	ended := make(chan error, 1)
+	go func() { ended <- client.Eval(context.Background(), "while true do end", nil).Err() }()
+	for deadline := time.Now().Add(10 * time.Second); !killScripts(t.Context(), masters); {
+		if time.Now().After(deadline) {
+			t.Fatal("the script cannot be killed")
+		}
+	}
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "Script killed") {
+		t.Errorf("the script ended with %v", err)
+	}
+}

@@ -1,0 +1,275 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"time"
+)
+
+// A simClient takes one lock again and again through one proxy at a time. It
+// is an honest one: it acts on the lock only while it is valid, and deletes
+// only what it can be sure to hold.
+type simClient struct {
+	s      *simulation
+	name   string
+	key    simKey
+	random *rand.Rand
+	tokens int
+
+	proxy *simProxy
+	run_  int // of the proxy's process that this client is connected to
+}
+
+// deletable is how much validity has to be left for a plain DEL, which on a
+// single Redis, too, deletes another's lock when it comes late: the time of a
+// look and of another client's ballot.
+const deletable = 110 * time.Millisecond
+
+func (s *simulation) newClient(index int, k simKey, number int) *simClient {
+	return &simClient{
+		s:      s,
+		name:   fmt.Sprintf("c%d.%d", index, number),
+		key:    k,
+		random: rand.New(rand.NewPCG(s.seed, uint64(index*100+number+1))),
+	}
+}
+
+func (c *simClient) chance(percent int) bool { return c.random.IntN(100) < percent }
+
+func (c *simClient) sleep(most time.Duration) {
+	time.Sleep(between(c.random, time.Microsecond, most))
+}
+
+// connect picks the proxy for the next round.
+func (c *simClient) connect() *Locker {
+	i := c.key.proxy
+	if i < 0 {
+		i = int(hash(uint64(c.name[1]), uint64(c.name[3])) % uint64(len(c.s.proxies)))
+		if c.chance(10) {
+			i = c.random.IntN(len(c.s.proxies))
+		}
+	}
+	c.proxy = c.s.proxies[i]
+	var l *Locker
+	l, c.run_ = c.proxy.locker()
+	return l
+}
+
+// connected is false when the proxy that it is connected to has crashed.
+func (c *simClient) connected() bool {
+	_, run := c.proxy.locker()
+	return run == c.run_
+}
+
+func (c *simClient) token() string {
+	c.tokens++
+	if c.key.style == constantValue || c.key.style == constantNoTTL {
+		return short
+	}
+	return fmt.Sprintf("%s has this as token %d", c.name, c.tokens)
+}
+
+func (c *simClient) run() {
+	token := ""
+	for c.s.over.Err() == nil {
+		l := c.connect()
+		if c.key.style == legacy {
+			c.legacyRound(l)
+			continue
+		}
+		// Many clients keep their token until they have the lock.
+		if token == "" || c.chance(20) {
+			token = c.token()
+		}
+		if held := c.acquire(l, token); held != nil {
+			c.work(l, held, token)
+			token = ""
+		}
+		c.pause()
+	}
+}
+
+func (c *simClient) pause() {
+	if c.chance(20) {
+		c.sleep(300 * time.Millisecond)
+	} else {
+		c.sleep(30 * time.Millisecond)
+	}
+}
+
+// ttl is what the lock is taken with; 0: none.
+func (c *simClient) ttl() time.Duration {
+	switch c.key.style {
+	case noTTL, constantNoTTL, expireAfterwards, legacy:
+		return 0
+	}
+	return c.key.ttl.Truncate(time.Millisecond)
+}
+
+func (c *simClient) acquire(l *Locker, token string) *holding {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	if c.chance(5) {
+		ctx, cancel = context.WithTimeout(ctx, between(c.random, time.Microsecond, 20*time.Millisecond))
+		defer cancel()
+	}
+	ttl := c.ttl()
+	var o Outcome
+	how := "SET"
+	if c.key.style == scripted && c.chance(50) {
+		how = "EVAL"
+		o = l.Run(ctx, RunRequest{
+			Keys: [][]byte{[]byte(c.key.name)},
+			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), []byte(c.key.name), []byte(token), appendNumber(nil, ttl.Milliseconds())},
+		})
+		if o.Verdict == Won && string(o.Reply) != ":1\r\n" {
+			o.Verdict = Lost
+		}
+	} else {
+		o = l.Acquire(ctx, AcquireRequest{Key: []byte(c.key.name), Value: []byte(token), TTL: ttl, Get: c.chance(10)})
+	}
+	c.note(o)
+	if o.Verdict != Won || !c.connected() {
+		return nil
+	}
+	return c.s.history.begin(c.key.name, c.name, how+" "+token, c.end(l, ttl))
+}
+
+func (c *simClient) note(o Outcome) {
+	c.s.history.count(func(n *simCounts) {
+		switch o.Verdict {
+		case Won:
+			n.won++
+		case Lost:
+			n.lost++
+		default:
+			n.noQuorum++
+		}
+	})
+}
+
+// end is until when a lock may be relied on that was won just now.
+func (c *simClient) end(l *Locker, ttl time.Duration) time.Time {
+	if ttl == 0 {
+		return c.s.began.Add(time.Hour)
+	}
+	return time.Now().Add(l.validity(ttl, c.proxy.wins.elapsed()))
+}
+
+// work holds the lock for a while, maybe extends it, and releases it.
+func (c *simClient) work(l *Locker, held *holding, token string) {
+	if c.key.style == expireAfterwards {
+		c.extend(l, held, c.key.ttl.Truncate(time.Millisecond))
+	}
+	for {
+		if c.chance(60) {
+			c.sleep(20 * time.Millisecond)
+		} else {
+			c.sleep(max(time.Millisecond, min(c.key.ttl, 400*time.Millisecond)))
+		}
+		if !c.connected() {
+			held.to = earlier(held.to, time.Now())
+			return
+		}
+		if c.key.style.expires() && c.chance(12) {
+			return // it lets the lock expire
+		}
+		if c.key.style == noTTL || c.key.style == constantNoTTL || !c.chance(25) || !time.Now().Before(held.to) {
+			break
+		}
+		ttl := c.key.ttl
+		if c.chance(50) {
+			ttl = c.key.longest
+		}
+		c.extend(l, held, ttl.Truncate(time.Millisecond))
+	}
+	c.release(l, held, token)
+}
+
+// extend moves the end of a holding. While nobody knows how it came out, the
+// shorter of the two ends counts.
+func (c *simClient) extend(l *Locker, held *holding, ttl time.Duration) {
+	before := held.to
+	held.to = earlier(held.to, time.Now().Add(l.validity(ttl, 0)))
+	o := l.Extend(context.Background(), ExtendRequest{Key: []byte(c.key.name), TTL: ttl})
+	if o.Verdict == Won && time.Now().Before(before) && c.connected() {
+		held.to = c.end(l, ttl)
+		c.s.history.count(func(n *simCounts) { n.extended++ })
+	}
+}
+
+func earlier(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return a
+	}
+	return b
+}
+
+func (c *simClient) release(l *Locker, held *holding, token string) {
+	left := time.Until(held.to)
+	if left <= 0 {
+		return
+	}
+	held.to = time.Now()
+	var o Outcome
+	if c.key.style == scripted {
+		o = l.Run(context.Background(), RunRequest{
+			Keys: [][]byte{[]byte(c.key.name)},
+			Args: [][]byte{[]byte("EVAL"), []byte(compareAndDelete), []byte("1"), []byte(c.key.name), []byte(token)},
+		})
+	} else if left > deletable {
+		o = l.Release(context.Background(), ReleaseRequest{Key: []byte(c.key.name)})
+	}
+	if o.Verdict == Won {
+		c.s.history.count(func(n *simCounts) { n.released++ })
+	}
+}
+
+// legacyRound is the lock of the old SETNX page: its value is the time until
+// which it is held, and who finds that past takes it over by GETSET. The digits
+// behind the milliseconds tell the clients apart.
+func (c *simClient) legacyRound(l *Locker) {
+	defer c.pause()
+	stamp := func() (string, time.Time) {
+		c.tokens++
+		end := time.Now().Add(c.key.ttl + 300*time.Millisecond)
+		return fmt.Sprintf("%d%s%s%04d", end.UnixMilli(), c.name[1:2], c.name[3:4], c.tokens), end
+	}
+	value, end := stamp()
+	o := l.Acquire(context.Background(), AcquireRequest{Key: []byte(c.key.name), Value: []byte(value)})
+	c.note(o)
+	if o.Verdict == Lost {
+		seen := l.Get(context.Background(), 0, []byte(c.key.name))
+		if seen.Verdict != Won || !past(seen.Value) {
+			return
+		}
+		value, end = stamp()
+		o = l.Swap(context.Background(), SwapRequest{Key: []byte(c.key.name), Value: []byte(value), Expected: seen.Value})
+		if o.Verdict != Won || o.Value != nil && !bytes.Equal(o.Value, seen.Value) {
+			return
+		}
+		c.s.history.count(func(n *simCounts) { n.gotBy++ })
+	}
+	// Two that race by GETSET leave the later one's time, which may be the
+	// earlier: also on a single Redis, so nobody uses the lock to its last.
+	if end = end.Add(-300 * time.Millisecond); o.Verdict != Won || !c.connected() || !time.Now().Before(end) {
+		return
+	}
+	held := c.s.history.begin(c.key.name, c.name, "GETSET "+value, end)
+	c.sleep(c.key.ttl)
+	if c.connected() && !c.chance(30) {
+		c.release(l, held, value)
+	}
+}
+
+// past tells whether a legacy lock's time is over.
+func past(value []byte) bool {
+	if len(value) < 6 {
+		return false
+	}
+	ms, err := strconv.ParseInt(string(value[:len(value)-6]), 10, 64)
+	return err == nil && time.Now().UnixMilli() > ms
+}

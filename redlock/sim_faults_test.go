@@ -1,0 +1,194 @@
+package redlock
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"time"
+)
+
+// A simFault is something that goes wrong for a while. It returns how it ends;
+// nil: by itself.
+type simFault struct {
+	name    string
+	forgets bool // a master loses its memory
+	begin   func(s *simulation, r *rand.Rand) (end func(), lasts time.Duration)
+}
+
+var simFaults = []simFault{
+	{name: "cut", begin: cutLinks},
+	{name: "slow", begin: slowLink},
+	{name: "silence", begin: silenceLink},
+	{name: "stop", begin: stopMaster},
+	{name: "busy", begin: busyMaster},
+	{name: "restart", begin: restartMaster},
+	{name: "crash", begin: crashProxy},
+	{name: "amnesia", forgets: true, begin: forgetMaster},
+}
+
+// strike makes faults until the time is over, and then waits for their ends.
+func (s *simulation) strike() {
+	if len(s.plan.faults) == 0 {
+		return
+	}
+	r := s.random
+	var healing sync.WaitGroup
+	for sleep(s.over, between(r, time.Millisecond, 2*s.plan.pace)) {
+		f := s.plan.faults[r.IntN(len(s.plan.faults))]
+		end, lasts := f.begin(s, r)
+		if end == nil {
+			continue
+		}
+		healing.Go(func() {
+			sleep(s.over, lasts)
+			end()
+		})
+	}
+	healing.Wait()
+}
+
+func (s *simulation) anyLink(r *rand.Rand) *link {
+	p := s.proxies[r.IntN(len(s.proxies))]
+	return p.links[r.IntN(len(p.links))]
+}
+
+func (s *simulation) anyMaster(r *rand.Rand) *fakeMaster { return s.masters[r.IntN(len(s.masters))] }
+
+// spell is how long a fault lasts: mostly about as long as ballots do, now and
+// then longer than what a stream bears before it dials anew.
+func spell(r *rand.Rand) time.Duration {
+	switch r.IntN(10) {
+	case 0:
+		return between(r, 2*time.Second, 4*time.Second)
+	case 1, 2, 3:
+		return between(r, 100*time.Millisecond, time.Second)
+	}
+	return between(r, 5*time.Millisecond, 120*time.Millisecond)
+}
+
+func cutLinks(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	for range 1 + r.IntN(3) {
+		k := s.anyLink(r)
+		s.log.note("cut %s", k.name)
+		k.cut()
+		time.Sleep(between(r, 1, time.Millisecond))
+	}
+	return nil, 0
+}
+
+func slowLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	k := s.anyLink(r)
+	k.mu.Lock()
+	delay, jitter := k.delay, k.jitter
+	k.mu.Unlock()
+	if delay > time.Millisecond {
+		return nil, 0 // it is slow already
+	}
+	slow := between(r, 5*time.Millisecond, 150*time.Millisecond)
+	s.log.note("%s is slow, %v", k.name, slow)
+	k.setDelay(slow, jitter)
+	return func() {
+		s.log.note("%s is fast", k.name)
+		k.setDelay(delay, jitter)
+	}, spell(r)
+}
+
+func silenceLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	k := s.anyLink(r)
+	s.log.note("%s is silent", k.name)
+	k.silence()
+	return func() {
+		s.log.note("%s speaks", k.name)
+		k.speak()
+	}, spell(r)
+}
+
+// claim marks a master as struck by one fault of its process, since a process
+// that is stopped is not also restarted here.
+func (m *fakeMaster) claim() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.claimed {
+		return false
+	}
+	m.claimed = true
+	return true
+}
+
+func (m *fakeMaster) unclaim() {
+	m.mu.Lock()
+	m.claimed = false
+	m.mu.Unlock()
+}
+
+func stopMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	if !m.claim() {
+		return nil, 0
+	}
+	s.log.note("%s stops", m.name)
+	m.stop()
+	return func() {
+		s.log.note("%s goes on", m.name)
+		m.resume()
+		m.unclaim()
+	}, spell(r)
+}
+
+func busyMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	if !m.claim() {
+		return nil, 0
+	}
+	s.log.note("%s is busy", m.name)
+	m.refuse("BUSY Redis is busy running a script.")
+	return func() {
+		s.log.note("%s is not busy", m.name)
+		m.refuse("")
+		m.unclaim()
+	}, spell(r)
+}
+
+// restartMaster restarts a process that has everything on its disk.
+func restartMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	if !m.claim() {
+		return nil, 0
+	}
+	s.log.note("%s ends", m.name)
+	m.kill()
+	return func() {
+		s.log.note("%s starts", m.name)
+		m.restart(true)
+		m.unclaim()
+	}, between(r, time.Millisecond, 500*time.Millisecond)
+}
+
+// forgetMaster restarts a process that has nothing on its disk. It is kept
+// away for the longest TTL: the published algorithm's delayed restart.
+func forgetMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	if !m.claim() {
+		return nil, 0
+	}
+	s.log.note("%s ends and will forget", m.name)
+	m.kill()
+	ended := time.Now()
+	return func() {
+		// Also when the time is over, and this is called early.
+		sleep(context.Background(), s.plan.forgottenAfter()-time.Since(ended))
+		s.log.note("%s starts empty", m.name)
+		m.restart(false)
+		m.unclaim()
+	}, s.plan.forgottenAfter()
+}
+
+func crashProxy(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	if r.IntN(4) != 0 {
+		return nil, 0
+	}
+	p := s.proxies[r.IntN(len(s.proxies))]
+	s.log.note("%s crashes", p.name)
+	s.crash(p)
+	return nil, 0
+}

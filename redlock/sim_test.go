@@ -1,0 +1,123 @@
+package redlock
+
+import (
+	"flag"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+)
+
+var (
+	simSeed = flag.String("sim.seed", "", "run the simulation with these seeds only, comma separated, with a trace of what fails")
+	simRuns = flag.Int("sim.runs", 300, "how many seeds the simulation runs with")
+)
+
+// simulate runs one seed to its end in a bubble and returns what is wrong.
+func simulate(t *testing.T, seed uint64, log *simLog) (s *simulation, wrong []string) {
+	synctest.Test(t, func(t *testing.T) {
+		s = newSimulation(seed, log)
+		s.run()
+	})
+	for _, c := range s.history.conflicts() {
+		wrong = append(wrong, c.String())
+	}
+	return s, append(wrong, s.history.failures...)
+}
+
+func simSeeds(t *testing.T) []uint64 {
+	var seeds []uint64
+	if *simSeed == "" {
+		for i := range *simRuns {
+			seeds = append(seeds, uint64(i+1))
+		}
+		return seeds
+	}
+	for _, word := range strings.Split(*simSeed, ",") {
+		seed, err := strconv.ParseUint(word, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeds = append(seeds, seed)
+	}
+	return seeds
+}
+
+// No two clients ever rely on one lock at the same time, whatever goes wrong.
+func TestSimulation(t *testing.T) {
+	var mu sync.Mutex
+	var all simCounts
+	runs, failed := 0, 0
+	t.Run("seeds", func(t *testing.T) {
+		for _, seed := range simSeeds(t) {
+			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+				t.Parallel()
+				s, wrong := simulate(t, seed, nil)
+				mu.Lock()
+				all.add(s.history.counts)
+				runs++
+				if len(wrong) > 0 {
+					failed++
+				}
+				explain := len(wrong) > 0 && (*simSeed != "" || failed == 1)
+				mu.Unlock()
+				if len(wrong) > 0 {
+					t.Errorf("seed %d: %d wrong: %s", seed, len(wrong), wrong[0])
+				}
+				if explain {
+					traceSeed(t, seed)
+				}
+			})
+		}
+	})
+	t.Logf("%d of %d seeds failed; %+v", failed, runs, all)
+	if *simSeed == "" && (all.won < 50*runs || all.noQuorum < runs || all.released < 10*runs || all.extended < runs || all.gotBy < runs/50) {
+		t.Errorf("too little happened: %+v", all)
+	}
+}
+
+// traceSeed runs a seed once more and tells what led to its first conflict.
+func traceSeed(t *testing.T, seed uint64) {
+	log := &simLog{}
+	s, wrong := simulate(t, seed, log)
+	t.Logf("replay with: go test ./redlock -run TestSimulation -sim.seed=%d", seed)
+	t.Logf("%d masters, %d proxies, faults %s, keys %s", s.plan.masters, s.plan.proxies, s.plan.faultNames(), s.plan.keyNames())
+	if len(wrong) == 0 {
+		t.Log("this time nothing was wrong: the order of goroutines mattered")
+		return
+	}
+	if found := s.history.conflicts(); len(found) > 0 {
+		t.Log(found[0])
+		for _, line := range log.about(found[0], 120) {
+			t.Log(line)
+		}
+	}
+}
+
+func (p simPlan) faultNames() string {
+	var names []string
+	for _, f := range p.faults {
+		names = append(names, f.name)
+	}
+	return strings.Join(names, "+")
+}
+
+func (p simPlan) keyNames() string {
+	var names []string
+	for _, k := range p.keys {
+		names = append(names, fmt.Sprintf("%s (%v, %v to %v)", k.name, k.style, k.ttl, k.longest))
+	}
+	return strings.Join(names, ", ")
+}
+
+func TestSimulationReplays(t *testing.T) {
+	for seed := uint64(1001); seed <= 1008; seed++ {
+		first, _ := simulate(t, seed, nil)
+		second, _ := simulate(t, seed, nil)
+		if first.history.text() != second.history.text() {
+			t.Errorf("seed %d ran differently the second time", seed)
+		}
+	}
+}

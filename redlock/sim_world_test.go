@@ -1,0 +1,290 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"time"
+)
+
+// A simulation is several proxies over one set of fake masters, with clients
+// that lock and faults that strike, all drawn from one seed. What is left out
+// until masters are certified (a later milestone), because no rule of today
+// could bear it: a master that comes back empty within the longest TTL, or at
+// all where locks have no TTL; FLUSHALL; clocks that jump forward. Clocks do
+// run at different rates, within the drift that validity allows for.
+type simulation struct {
+	seed    uint64
+	plan    simPlan
+	random  *rand.Rand // of who builds the world, then of the faults
+	began   time.Time
+	masters []*fakeMaster
+	proxies []*simProxy
+	history *history
+	over    context.Context // ends with the time for clients and faults
+	log     *simLog         // nil unless the run is traced
+}
+
+// A simPlan is what kind of world the seed has drawn.
+type simPlan struct {
+	masters  int
+	proxies  int
+	keys     []simKey
+	clients  int // of each key
+	faults   []simFault
+	pace     time.Duration // between faults, on average
+	duration time.Duration
+	retry    Retry
+	jitter   time.Duration
+}
+
+// A simKey is a lock and how its clients use it.
+type simKey struct {
+	name  string
+	style simStyle
+	ttl   time.Duration
+	// longest is the most that extensions give.
+	longest time.Duration
+	proxy   int // the only one that its clients use; -1: any
+}
+
+type simStyle uint8
+
+const (
+	randomTokens simStyle = iota // released by plain DEL
+	scripted                     // released, and sometimes taken, by script
+	constantValue
+	noTTL
+	constantNoTTL
+	expireAfterwards // SETNX, then EXPIRE
+	legacy           // SETNX with a timestamp, GET, GETSET, DEL
+	styles
+)
+
+func (s simStyle) String() string {
+	return [...]string{"tokens", "scripts", "constant", "permanent", "constant permanent", "setnx+expire", "getset"}[s]
+}
+
+// expires tells whether a lock of this style ends by itself.
+func (s simStyle) expires() bool { return s <= constantValue }
+
+// A simProxy is one process; a crash replaces its Locker.
+type simProxy struct {
+	name  string
+	mu    sync.Mutex
+	lock  *Locker
+	links []*link
+	runs  int
+	wins  *winObserver
+}
+
+func (p *simProxy) locker() (l *Locker, run int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.lock, p.runs
+}
+
+// winObserver remembers how long the ballot took that was won at a moment.
+// Whoever gets the outcome looks it up at that same moment.
+type winObserver struct {
+	nobody
+	mu   sync.Mutex
+	took map[time.Time]time.Duration
+}
+
+func (w *winObserver) Decided(_ Kind, verdict Verdict, after time.Duration) {
+	if verdict == Won {
+		w.mu.Lock()
+		w.took[time.Now()] = after
+		w.mu.Unlock()
+	}
+}
+
+func (w *winObserver) elapsed() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	after, ok := w.took[time.Now()]
+	if !ok {
+		panic("nothing was won at this moment")
+	}
+	return after
+}
+
+func drawPlan(r *rand.Rand) simPlan {
+	p := simPlan{
+		masters:  5,
+		proxies:  1 + r.IntN(3),
+		clients:  2 + r.IntN(3),
+		pace:     between(r, 60*time.Millisecond, 600*time.Millisecond),
+		duration: 12 * time.Second,
+		retry:    Retry{Count: r.IntN(4)},
+		jitter:   between(r, time.Millisecond, 12*time.Millisecond),
+	}
+	if r.IntN(5) == 0 {
+		p.masters = 3
+	}
+	forgetful := r.IntN(4) == 0
+	for i := range 1 + r.IntN(2) {
+		k := simKey{name: fmt.Sprintf("lock:%d", i), style: simStyle(r.IntN(int(styles))), proxy: -1}
+		if forgetful {
+			// Without a TTL, a master that forgets can never be trusted again.
+			k.style = simStyle(r.IntN(int(constantValue) + 1))
+		}
+		k.ttl = between(r, 150*time.Millisecond, time.Second)
+		if r.IntN(6) == 0 {
+			k.ttl = between(r, 25*time.Millisecond, 90*time.Millisecond)
+		}
+		k.longest = k.ttl
+		if r.IntN(2) == 0 && k.style != scripted {
+			k.longest = 2 * k.ttl
+		}
+		if k.style == constantValue || k.style == constantNoTTL {
+			k.proxy = r.IntN(p.proxies)
+		}
+		p.keys = append(p.keys, k)
+	}
+	for _, f := range simFaults {
+		if f.forgets {
+			if forgetful {
+				p.faults = append(p.faults, f)
+			}
+		} else if r.IntN(2) == 0 {
+			p.faults = append(p.faults, f)
+		}
+	}
+	return p
+}
+
+// forgottenAfter is how long a master that lost its memory has to stay away:
+// the longest TTL there is, and what clocks run apart.
+func (p simPlan) forgottenAfter() time.Duration {
+	longest := time.Duration(0)
+	for _, k := range p.keys {
+		longest = max(longest, k.longest)
+	}
+	return longest + longest/50 + 10*time.Millisecond
+}
+
+func between(r *rand.Rand, least, most time.Duration) time.Duration {
+	return least + time.Duration(r.Int64N(int64(most-least)))
+}
+
+func newSimulation(seed uint64, log *simLog) *simulation {
+	s := &simulation{
+		seed:    seed,
+		random:  rand.New(rand.NewPCG(seed, 0)),
+		began:   time.Now(),
+		history: &history{},
+		log:     log,
+	}
+	s.plan = drawPlan(s.random)
+	for i := range s.plan.masters {
+		m := newFakeMaster(fmt.Sprintf("m%d", i+1))
+		m.clock.rate = 1 + (s.random.Float64()-0.5)*0.006
+		if log != nil {
+			m.watch = log.execution
+		}
+		s.masters = append(s.masters, m)
+	}
+	for i := range s.plan.proxies {
+		p := &simProxy{name: fmt.Sprintf("p%d", i+1), wins: &winObserver{took: map[time.Time]time.Duration{}}}
+		s.proxies = append(s.proxies, p)
+		s.start(p)
+	}
+	return s
+}
+
+// start gives a proxy a new Locker, as a process that begins.
+func (s *simulation) start(p *simProxy) {
+	cfg := Config{
+		MasterTimeout: 50 * time.Millisecond,
+		Retry:         s.plan.retry,
+		ClockDrift:    0.01,
+		RestartDelay:  2 * time.Second,
+		Observer:      p.wins,
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.runs++
+	p.links = nil
+	for i, m := range s.masters {
+		k := newLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.name), m, hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)))
+		k.steady = true
+		k.delay, k.jitter = 200*time.Microsecond, s.plan.jitter
+		p.links = append(p.links, k)
+		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
+	}
+	l, err := New(cfg)
+	if err != nil {
+		panic(err)
+	}
+	p.lock = l
+}
+
+// crash ends a proxy at once, with all that it remembered, and starts it anew.
+func (s *simulation) crash(p *simProxy) {
+	p.mu.Lock()
+	old, links := p.lock, p.links
+	p.runs++ // from here on nobody believes the old one
+	p.mu.Unlock()
+	for _, k := range links {
+		k.cut()
+	}
+	gone, cancel := context.WithCancel(context.Background())
+	cancel()
+	old.Close(gone)
+	s.start(p)
+}
+
+// run lets clients and faults do what they do, then lets everything become
+// well, and looks whether the locks can still be taken.
+func (s *simulation) run() {
+	time.Sleep(50 * time.Millisecond)
+	var end context.CancelFunc
+	s.over, end = context.WithTimeout(context.Background(), s.plan.duration)
+	defer end()
+	var running sync.WaitGroup
+	for i, k := range s.plan.keys {
+		for c := range s.plan.clients {
+			client := s.newClient(i, k, c)
+			running.Go(client.run)
+		}
+	}
+	running.Go(s.strike)
+	running.Wait()
+	s.afterwards()
+	for _, p := range s.proxies {
+		gone, cancel := context.WithTimeout(context.Background(), time.Second)
+		p.lock.Close(gone)
+		cancel()
+	}
+	for _, m := range s.masters {
+		m.close()
+	}
+}
+
+// afterwards looks, once nothing is wrong any more, whether every proxy
+// reaches every master and every lock that expires can be taken.
+func (s *simulation) afterwards() {
+	time.Sleep(6*time.Second + s.plan.forgottenAfter())
+	for _, p := range s.proxies {
+		if up, all := p.lock.Reachable(); up != all {
+			s.history.fail("%s reaches %d of %d masters when all is well", p.name, up, all)
+		}
+		for _, k := range s.plan.keys {
+			if !k.style.expires() {
+				continue
+			}
+			r := AcquireRequest{Key: []byte(k.name), Value: []byte("who comes when all is over"), TTL: time.Minute}
+			if o := p.lock.Acquire(context.Background(), r); o.Verdict != Won {
+				s.history.fail("%s is not free when nobody holds it: %s got %v", k.name, p.name, o.Verdict)
+				continue
+			}
+			if o := p.lock.Release(context.Background(), ReleaseRequest{Key: r.Key}); o.Verdict != Won {
+				s.history.fail("%s cannot be released when all is well: %s got %v", k.name, p.name, o.Verdict)
+			}
+		}
+	}
+}
