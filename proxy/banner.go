@@ -44,7 +44,7 @@ func banner(cfg *Config, listen, admin string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
 	line("redlock-proxy %s", Version())
-	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", plural(cfg.Masters.count(), "independent master"))
+	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", plural(cfg.Masters.count(), "master"))
 	line("")
 	line("  configuration  %s", cfg.Source)
 	line("  listening on   %s", listen)

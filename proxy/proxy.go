@@ -212,7 +212,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	var failure error
 	select {
 	case <-ctx.Done():
-		p.log.Info("draining", "patience", drainPatience)
+		p.log.Info("draining", "patience", drainPatience.String())
 	case failure = <-failures:
 	}
 	p.drain(work)

@@ -86,6 +86,13 @@ type ballot[A any] struct {
 	answers []answer[A]
 	verdict Verdict // Pending until closed; answers do not change afterwards
 	closed  chan struct{}
+	// latecomers came while the verdict was Won, which may still be revoked.
+	latecomers []latecomer[A]
+}
+
+type latecomer[A any] struct {
+	master int
+	answer answer[A]
 }
 
 // hold puts q to every master and returns the closed ballot.
@@ -196,6 +203,9 @@ func (b *ballot[A]) cast(i int, a answer[A]) {
 		return
 	}
 	verdict := b.verdict
+	if verdict == Won && b.owings != nil {
+		b.latecomers = append(b.latecomers, latecomer[A]{i, a})
+	}
 	b.mu.Unlock()
 	if b.late != nil {
 		b.late(b, i, a, verdict)
@@ -251,12 +261,17 @@ func (b *ballot[A]) close(now time.Time) {
 	close(b.closed)
 }
 
-// revoke turns a ballot that was won into a lost one: late answers are told so.
+// revoke turns a ballot that was won into a lost one: late answers are told so,
+// and those that came in between are answers now.
 // The caller takes back what the others granted.
 func (b *ballot[A]) revoke() {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	b.verdict = Lost
-	b.mu.Unlock()
+	for _, l := range b.latecomers {
+		b.answers[l.master] = l.answer
+	}
+	b.latecomers = nil
 }
 
 // count tallies answers, granted being those for which grants is true.

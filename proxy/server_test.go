@@ -1,0 +1,124 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestClientCap(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *serverConfig) { c.clients = 2 })
+	first, second := p.dial(t), p.dial(t)
+	first.ask("PING\r\n", "+PONG\r\n")
+	second.ask("PING\r\n", "+PONG\r\n")
+	p.dial(t).expectEnd(errorClientCap)
+	_ = first.Close()
+	eventually(t, "there is room again", func() bool { return p.sessionCount() == 1 })
+	p.dial(t).ask("PING\r\n", "+PONG\r\n")
+}
+
+func TestPanicEndsOneSession(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis)
+	other, client := p.dial(t), p.dial(t)
+	other.ask("GET a\r\n", "$-1\r\n")
+	client.ask("GET a\r\n", "$-1\r\n")
+	client.send("GET lock:panic\r\n")
+	client.expectEnd("")
+	other.ask("GET a\r\nGET lock:a\r\n", "$-1\r\n$-1\r\n")
+	eventually(t, "the session is gone, its upstream connection too", func() bool {
+		return p.sessionCount() == 1 && redis.settle(t) == 2
+	})
+}
+
+func TestDrain(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis)
+	idle, busy, forwarding := p.dial(t), p.dial(t), p.dial(t)
+	idle.ask("PING\r\n", "+PONG\r\n")
+	forwarding.ask("GET a\r\n", "$-1\r\n")
+	busy.send("SET lock:slow 1 NX\r\nGET a\r\n")
+	<-p.locks.entered
+	ended := make(chan error, 1)
+	go func() { ended <- p.server.shutdown(t.Context()) }()
+	idle.expectEnd("")
+	forwarding.expectEnd("")
+	busy.expectQuiet()
+	close(p.locks.released)
+	busy.expectEnd("+OK\r\n$-1\r\n")
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDrainIsCutShort(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis)
+	busy, blocked := p.dial(t), p.dial(t)
+	busy.send("SET lock:slow 1 NX\r\n")
+	<-p.locks.entered
+	blocked.send("BLPOP q 0\r\n")
+	eventually(t, "the client blocks", blockedClients(t, redis, 1))
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if err := p.server.shutdown(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("shutdown: %v", err)
+	}
+	if n := p.sessionCount(); n != 0 {
+		t.Errorf("%d sessions are left", n)
+	}
+	eventually(t, "the upstream is left", func() bool { return redis.settle(t) == 1 })
+}
+
+func TestIdleClientsAreLeft(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis, func(c *serverConfig) { c.idle = 50 * time.Millisecond })
+	idle, opened, waiting, listening := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
+	opened.ask("GET a\r\n", "$-1\r\n")
+	waiting.send("BLPOP q 0\r\n")
+	listening.ask("SUBSCRIBE c\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n")
+	idle.expectEnd("")
+	opened.expectEnd("")
+	if n := p.sessionCount(); n != 2 {
+		t.Errorf("%d sessions are left, want the two that wait for something", n)
+	}
+	redis.ask(t, "RPUSH q x")
+	waiting.expect("*2\r\n$1\r\nq\r\n$1\r\nx\r\n")
+}
+
+func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *serverConfig) { c.buffered = 1 << 20 })
+	client := p.dial(t)
+	client.ask("PING\r\n", "+PONG\r\n")
+	_, _ = client.Write([]byte("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + strings.Repeat("x", 4_000_000)))
+	_ = client.SetReadDeadline(time.Now().Add(patience))
+	if got := client.values(1); got != "" && got != errorMemory { // a reset may overtake the text
+		t.Errorf("got %q", got)
+	}
+	eventually(t, "the memory is free again", func() bool { return p.server.memory.used.Load() == 0 })
+	other := p.dial(t)
+	other.ask("*2\r\n$4\r\nECHO\r\n"+bulk(strings.Repeat("x", 200_000)), bulk(strings.Repeat("x", 200_000)))
+}
+
+// Buffers of clients that fell silent are taken back.
+func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis, func(c *serverConfig) { c.idle = time.Hour })
+	client := p.dial(t)
+	text := strings.Repeat("x", 20_000)
+	client.ask("*2\r\n$4\r\nECHO\r\n"+bulk(text), bulk(text))
+	client.ask("SET k v\r\n*2\r\n$4\r\nECHO\r\n"+bulk(text), "+OK\r\n"+bulk(text))
+	s := p.server.all()[0]
+	if !s.sock.swollen.Load() || !s.upstream.Load().conn.swollen.Load() {
+		t.Fatal("this test wants large buffers to begin with")
+	}
+	s.sock.active.Store(s.server.clock.now() - int64(time.Minute))
+	s.upstream.Load().conn.active.Store(s.server.clock.now() - int64(time.Minute))
+	s.inspect(0)
+	eventually(t, "both are small again", func() bool {
+		return !s.sock.swollen.Load() && !s.upstream.Load().conn.swollen.Load()
+	})
+	client.ask("GET k\r\nGET lock:none\r\n", "$1\r\nv\r\n$-1\r\n")
+}
