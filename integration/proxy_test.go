@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"net/http"
@@ -22,7 +23,7 @@ type proxyOptions struct {
 	masters       []string
 	masterTimeout time.Duration // 0: generous, for machines under load
 	retryCount    int           // 0: 3
-	password      string
+	logLevel      string        // "": debug
 }
 
 // proxyProcess is the binary under test.
@@ -37,13 +38,7 @@ type proxyProcess struct {
 var lockRules = []string{"lock:*", "*_LOCK", "lock-signal:*", "*redisson_*", "{lock:*"}
 
 func (o proxyOptions) yaml(listen, admin int) string {
-	timeout, retries := o.masterTimeout, o.retryCount
-	if timeout == 0 {
-		timeout = 2 * time.Second
-	}
-	if retries == 0 {
-		retries = 3
-	}
+	timeout, retries := cmp.Or(o.masterTimeout, 2*time.Second), cmp.Or(o.retryCount, 3)
 	var b strings.Builder
 	fmt.Fprintf(&b, "listen: 127.0.0.1:%d\nadmin: 127.0.0.1:%d\nupstream: %s\nmasters:\n", listen, admin, o.upstream)
 	for _, master := range o.masters {
@@ -55,10 +50,7 @@ func (o proxyOptions) yaml(listen, admin int) string {
 	}
 	fmt.Fprintf(&b, "master_timeout: %s\nretry: {count: %d, delay: 20ms}\n", timeout, retries)
 	b.WriteString("restart_delay: 5s\n")
-	if o.password != "" {
-		fmt.Fprintf(&b, "auth: {password: %q}\n", o.password)
-	}
-	b.WriteString("log: {level: debug, format: text}\n")
+	fmt.Fprintf(&b, "log: {level: %s, format: text}\n", cmp.Or(o.logLevel, "debug"))
 	return b.String()
 }
 
@@ -71,11 +63,7 @@ func startProxy(t testing.TB, options proxyOptions) *proxyProcess {
 	if err := os.WriteFile(path, []byte(options.yaml(p.port, p.admin)), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	binary := options.binary
-	if binary == "" {
-		binary = proxyBinary
-	}
-	proc, err := startProcess("proxy", binary, "-config", path)
+	proc, err := startProcess("proxy", cmp.Or(options.binary, proxyBinary), "-config", path)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,11 +68,22 @@ func countValues(answer string) (n int) {
 func (c *testClient) values(n int) string {
 	_ = c.SetReadDeadline(time.Now().Add(patience))
 	var got []byte
+	var scanner redlock.Scanner
 	buf := make([]byte, 64<<10)
 	for n > 0 {
 		more, err := c.Read(buf)
 		got = append(got, buf[:more]...)
-		if err != nil || countValues(string(got)) >= n {
+		for rest := buf[:more]; len(rest) > 0; {
+			used, done, err := scanner.Scan(rest)
+			if err != nil {
+				return string(got)
+			}
+			if done {
+				n--
+			}
+			rest = rest[used:]
+		}
+		if err != nil {
 			break
 		}
 	}

@@ -35,7 +35,7 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 		if o.Verdict == Lost && r.Get {
 			held := l.Get(ctx, r.DB, r.Key)
 			if held.Verdict == Won {
-				o.Value = held.Value
+				o.Value, o.Err = held.Value, held.Err
 				return o
 			}
 			// Nil would say that the lock was taken.
@@ -122,7 +122,7 @@ func (l *Locker) takeBack(i int, a answer[bool], r AcquireRequest) {
 	now := time.Now()
 	d := &debt{script: releaseScript, key: r.Key, value: r.Value, blind: maybe}
 	if r.TTL > 0 {
-		d.expires = now.Add(r.TTL)
+		d.life = &lifetime{until: now.Add(r.TTL)}
 	}
 	m.stream(r.DB).deliver(d, now, maybe)
 	l.cfg.Observer.Undone(m.name)

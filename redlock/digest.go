@@ -30,15 +30,13 @@ func digestOf(dump []byte) digest {
 		}
 	}
 	h := sha256.New()
-	var prefix [9]byte
-	prefix[8] = byte(c.kind)
+	h.Write([]byte{byte(c.kind)})
+	var size [8]byte
 	for _, item := range c.items {
-		binary.BigEndian.PutUint64(prefix[:], uint64(len(item)))
-		h.Write(prefix[:])
+		binary.BigEndian.PutUint64(size[:], uint64(len(item)))
+		h.Write(size[:])
 		h.Write(item)
 	}
-	prefix = [9]byte{8: byte(c.kind)} // an empty collection has its kind too
-	h.Write(prefix[8:])
 	var d digest
 	h.Sum(d[:0])
 	return d

@@ -154,7 +154,8 @@ func TestDigestOfStrings(t *testing.T) {
 	}
 }
 
-// The same members in another type are another state.
+// The same members in another type, or the same bytes cut elsewhere, are
+// another state.
 func TestDigestKnowsTypes(t *testing.T) {
 	m := startLiveMaster(t)
 	m.must("SET", "string", "a")
@@ -163,9 +164,12 @@ func TestDigestKnowsTypes(t *testing.T) {
 	m.must("ZADD", "sorted set", "1", "a")
 	m.must("HSET", "hash", "a", "a")
 	m.must("RPUSH", "two", "a", "a")
+	m.must("RPUSH", "one of two", "aa")
+	m.must("HSET", "field", "aa", "a")
+	m.must("HSET", "value", "a", "aa")
 	m.must("XGROUP", "CREATE", "stream", "a", "$", "MKSTREAM")
 	seen := map[digest]string{}
-	for _, key := range []string{"string", "list", "set", "sorted set", "hash", "two", "stream", "absent"} {
+	for _, key := range []string{"string", "list", "set", "sorted set", "hash", "two", "one of two", "field", "value", "stream", "absent"} {
 		d := digestOf(m.dump(key))
 		if other, ok := seen[d]; ok {
 			t.Errorf("%s has the digest of %s", key, other)

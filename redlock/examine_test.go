@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -256,9 +257,9 @@ func TestExaminedFailures(t *testing.T) {
 		c := m.dial()
 		c.do("AUTH", user, "any")
 		m.must("DEL", "k")
-		check(user, c, &examination{commands: set}, rules.images, rules.blind)
-		if m.conn.look("k").absent() == rules.blind {
-			t.Errorf("%s: blind %v, and what it ran shows otherwise", user, rules.blind)
+		check(user, c, &examination{commands: set, resp3: true}, rules.images, rules.blind)
+		if ran := !m.conn.look("k").absent(); ran != (rules.blind || rules.images) {
+			t.Errorf("%s: whether it was run, %v, is not what is told", user, ran)
 		}
 	}
 
@@ -314,6 +315,27 @@ func TestExaminationOutOfStep(t *testing.T) {
 			t.Errorf("%s: %+v", name, x)
 		}
 	}
+	e.resp3 = true
+	const hello, no = "%0\r\n", "-NOPROTO no\r\n"
+	for _, row := range []struct {
+		first, last string
+		failed      bool
+		err         error
+	}{
+		{hello, hello, false, nil},
+		{hello, no, false, errExamination}, // it stays in RESP3
+		{no, no, true, nil},                // what was run has answered in RESP2
+	} {
+		replies := [][]byte{[]byte(row.first)}
+		for _, r := range append(slices.Clone(good), row.last) {
+			replies = append(replies, []byte(r))
+		}
+		x, err := e.parse(replies)
+		if err != row.err || x.failed != row.failed || err == nil && len(x.after) != 1 {
+			t.Errorf("HELLO answered %q and %q: %v, %+v", row.first, row.last, err, x)
+		}
+	}
+	e.resp3 = false
 	for name, change := range map[string]func([][]byte) [][]byte{
 		"DUMP refused":  replace(8, strings.Replace(good[8], "$1\r\nd", "-WRONGTYPE no", 1)), // an embedded master's hash
 		"DUMP in blobs": replace(8, strings.Replace(good[8], "$1\r\nd", "!2\r\nno", 1)),

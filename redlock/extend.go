@@ -99,5 +99,5 @@ func (l *Locker) extendMissed(b *ballot[extension], i int, a answer[extension], 
 		return
 	}
 	end := b.started.Add(r.TTL)
-	l.masters[i].stream(r.DB).deliver(&debt{script: expireScript, key: r.Key, value: e.of.value, ttl: end, expires: end}, time.Now(), true)
+	l.masters[i].stream(r.DB).deliver(&debt{script: expireScript, key: r.Key, value: e.of.value, ttl: end}, time.Now(), true)
 }

@@ -110,7 +110,7 @@ func elementsOfEverySize() []string {
 	}
 	list = append(list, strconv.Itoa(math.MaxInt64), strconv.Itoa(math.MinInt64))
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, n := range []int{20, 63, 64, 126, 127, 128, 253, 254, 255, 4095, 4096, 16382, 16384, 70000} {
+	for _, n := range []int{20, 63, 64, 124, 125, 126, 127, 128, 253, 254, 255, 4095, 4096, 16376, 16377, 16378, 16379, 16384, 70000} {
 		noise := make([]byte, n)
 		for i := range noise {
 			noise[i] = byte(random.Uint32())

@@ -1,17 +1,20 @@
 package redlock
 
-import "time"
+import (
+	"sync"
+	"time"
+)
 
 // A debt is something that a master still has to be told after its connection
 // broke: take back a grant, delete a released lock, set a missed expiry. It is
 // delivered by value, so that another holder's lock under the same key stays.
 type debt struct {
-	exact   []byte // a whole command that is safe at any time; or else:
-	script  *script
-	key     []byte
-	value   []byte
-	expires time.Time // when the instance of the lock it concerns ends at the latest; zero: never
-	ttl     time.Time // expiry debts only: when the lock shall expire
+	exact  []byte // a whole command that is safe at any time; or else:
+	script *script
+	key    []byte
+	value  []byte
+	life   *lifetime // of the instance of the lock it concerns; nil: for ever
+	ttl    time.Time // expiry debts only: when the lock shall expire
 	// blind: a write of the key was unanswered when the connection broke, so
 	// the master may execute it late and with a full, fresh TTL. Then the
 	// remaining TTL does not tell this instance from a later one.
@@ -33,9 +36,10 @@ func (d *debt) over(now time.Time) bool {
 		return false
 	}
 	if !d.ttl.IsZero() {
-		return !now.Before(d.expires)
+		return !now.Before(d.ttl)
 	}
-	return !d.blind && !d.expires.IsZero() && now.After(d.expires)
+	end, ends := d.life.end()
+	return !d.blind && ends && now.After(end)
 }
 
 // append encodes the debt as one command as of now. Right behind the command
@@ -45,16 +49,17 @@ func (d *debt) append(dst []byte, now time.Time, later bool) []byte {
 	if d.exact != nil {
 		return append(dst, d.exact...)
 	}
+	end, ends := d.life.end()
 	limit := int64(anyLifetime)
 	switch {
 	case !d.ttl.IsZero():
 		limit = max(1, d.ttl.Sub(now).Milliseconds())
-	case !later || len(d.value) >= shortValue && (d.blind || d.expires.IsZero()):
-	case d.expires.IsZero():
+	case !later || len(d.value) >= shortValue && (d.blind || !ends):
+	case !ends:
 		limit = onlyPermanent
 	default:
 		// A later instance of a lock with this value ends later than ours.
-		limit = max(0, d.expires.Sub(now).Milliseconds()) + expiryTolerance
+		limit = max(0, end.Sub(now).Milliseconds()) + expiryTolerance
 	}
 	return d.script.append(dst, [][]byte{d.key}, d.value, appendNumber(nil, limit))
 }
@@ -64,3 +69,28 @@ const (
 	anyLifetime   = -1 // nothing
 	onlyPermanent = -2 // every instance that expires
 )
+
+// A lifetime is when a lock ends at the latest, as far as is known. Masters
+// that answer late may still prolong it.
+type lifetime struct {
+	mu    sync.Mutex
+	until time.Time // zero: never
+}
+
+func (l *lifetime) end() (end time.Time, ends bool) {
+	if l == nil {
+		return time.Time{}, false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.until, !l.until.IsZero()
+}
+
+// reach prolongs it; the zero time means for ever.
+func (l *lifetime) reach(end time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if end.IsZero() || !l.until.IsZero() && end.After(l.until) {
+		l.until = end
+	}
+}

@@ -21,7 +21,8 @@ type ReleaseRequest struct {
 // Won: Value is what was deleted. Lost: no quorum held the key.
 func (l *Locker) Release(_ context.Context, r ReleaseRequest) Outcome {
 	r.Key = bytes.Clone(r.Key) // debts outlive the call
-	b := l.look(r)
+	life := &lifetime{until: time.Now()}
+	b := l.look(r, life)
 	seen, t := plurality(b.answers, sighting.present, sighting.equal)
 	o := b.outcome()
 	switch {
@@ -36,12 +37,11 @@ func (l *Locker) Release(_ context.Context, r ReleaseRequest) Outcome {
 	case seen.err != "":
 		return l.releaseCollection(r)
 	}
+	life.reach(seen.expires)
 	for _, a := range b.answers {
-		if a.state == answered && a.value.equal(seen) && a.value.outlives(seen) {
-			seen.expires = a.value.expires
-		}
+		life.sighted(a, seen)
 	}
-	o = l.releaseValue(r.DB, r.Key, seen.value, seen.expires)
+	o = l.releaseValue(r.DB, r.Key, seen.value, life)
 	if o.Verdict == Won {
 		o.Value = seen.value
 	}
@@ -56,12 +56,12 @@ type sighting struct {
 
 func (s sighting) present() bool         { return !s.absent() }
 func (s sighting) equal(t sighting) bool { return s.reading.equal(t.reading) }
-func (s sighting) later(t sighting) bool {
-	return s.expires.IsZero() || !t.expires.IsZero() && s.expires.After(t.expires)
-}
 
-func (s sighting) outlives(t sighting) bool {
-	return !t.expires.IsZero() && (s.expires.IsZero() || s.expires.After(t.expires))
+// sighted prolongs the life of the lock that was seen by another sighting of it.
+func (l *lifetime) sighted(a answer[sighting], seen sighting) {
+	if a.state == answered && a.value.equal(seen) {
+		l.reach(a.value.expires)
+	}
 }
 
 // look is agreement for a ballot that a release follows: short of certainty,
@@ -74,8 +74,9 @@ func (t tally) look() Verdict {
 	return Pending
 }
 
-// look asks every master for the key's value and lifetime.
-func (l *Locker) look(r ReleaseRequest) *ballot[sighting] {
+// look asks every master for the key's value and lifetime. What comes late
+// still prolongs life.
+func (l *Locker) look(r ReleaseRequest, life *lifetime) *ballot[sighting] {
 	return hold(l, question[sighting]{
 		kind:    KindRead,
 		db:      r.DB,
@@ -95,14 +96,18 @@ func (l *Locker) look(r ReleaseRequest) *ballot[sighting] {
 			_, t := plurality(answers, sighting.present, sighting.equal)
 			return t.look()
 		},
+		late: func(b *ballot[sighting], _ int, a answer[sighting], _ Verdict) {
+			seen, _ := plurality(b.answers, sighting.present, sighting.equal)
+			life.sighted(a, seen)
+		},
 	})
 }
 
 // releaseValue deletes a lock by value on every master; those that are away
 // are told when they are back.
-func (l *Locker) releaseValue(db int, key, value []byte, expires time.Time) Outcome {
+func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome {
 	owing := func(int) *debt {
-		return &debt{script: releaseScript, key: key, value: value, expires: expires}
+		return &debt{script: releaseScript, key: key, value: value, life: life}
 	}
 	return hold(l, question[bool]{
 		kind:    KindRelease,

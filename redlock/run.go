@@ -276,7 +276,7 @@ func (x examined) missedRelease(keys [][]byte, now time.Time) []*debt {
 		if v, ok := stringValue(x.before[k].dump); ok {
 			d := &debt{script: releaseScript, key: key, value: bytes.Clone(v)}
 			if left := x.before[k].pttl; left >= 0 {
-				d.expires = now.Add(time.Duration(left) * time.Millisecond)
+				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}
 			}
 			debts = append(debts, d)
 		}

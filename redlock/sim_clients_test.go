@@ -19,8 +19,10 @@ type simClient struct {
 	random *rand.Rand
 	tokens int
 
-	proxy *simProxy
-	run_  int // of the proxy's process that this client is connected to
+	lock    []byte // of this round
+	proxy   *simProxy
+	process int // of the proxy, that this client is connected to
+	stuck   int // rounds in which nobody seemed to hold what nobody could take
 }
 
 // deletable is how much validity has to be left for a plain DEL, which on a
@@ -53,15 +55,16 @@ func (c *simClient) connect() *Locker {
 		}
 	}
 	c.proxy = c.s.proxies[i]
+	c.lock = c.key.current()
 	var l *Locker
-	l, c.run_ = c.proxy.locker()
+	l, c.process = c.proxy.locker()
 	return l
 }
 
 // connected is false when the proxy that it is connected to has crashed.
 func (c *simClient) connected() bool {
 	_, run := c.proxy.locker()
-	return run == c.run_
+	return run == c.process
 }
 
 func (c *simClient) token() string {
@@ -122,20 +125,20 @@ func (c *simClient) acquire(l *Locker, token string) *holding {
 	if c.key.style == scripted && c.chance(50) {
 		how = "EVAL"
 		o = l.Run(ctx, RunRequest{
-			Keys: [][]byte{[]byte(c.key.name)},
-			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), []byte(c.key.name), []byte(token), appendNumber(nil, ttl.Milliseconds())},
+			Keys: [][]byte{c.lock},
+			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), c.lock, []byte(token), appendNumber(nil, ttl.Milliseconds())},
 		})
 		if o.Verdict == Won && string(o.Reply) != ":1\r\n" {
 			o.Verdict = Lost
 		}
 	} else {
-		o = l.Acquire(ctx, AcquireRequest{Key: []byte(c.key.name), Value: []byte(token), TTL: ttl, Get: c.chance(10)})
+		o = l.Acquire(ctx, AcquireRequest{Key: c.lock, Value: []byte(token), TTL: ttl, Get: c.chance(10)})
 	}
 	c.note(o)
 	if o.Verdict != Won || !c.connected() {
 		return nil
 	}
-	return c.s.history.begin(c.key.name, c.name, how+" "+token, c.end(l, ttl))
+	return c.s.history.begin(string(c.lock), c.name, how+" "+token, c.end(l, ttl))
 }
 
 func (c *simClient) note(o Outcome) {
@@ -171,8 +174,11 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 			c.sleep(max(time.Millisecond, min(c.key.ttl, 400*time.Millisecond)))
 		}
 		if !c.connected() {
-			held.to = earlier(held.to, time.Now())
-			return
+			if c.key.style.expires() || c.key.style == expireAfterwards {
+				held.to = earlier(held.to, time.Now())
+				return
+			}
+			l = c.connect() // the lock is not bound to the connection
 		}
 		if c.key.style.expires() && c.chance(12) {
 			return // it lets the lock expire
@@ -194,7 +200,7 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 func (c *simClient) extend(l *Locker, held *holding, ttl time.Duration) {
 	before := held.to
 	held.to = earlier(held.to, time.Now().Add(l.validity(ttl, 0)))
-	o := l.Extend(context.Background(), ExtendRequest{Key: []byte(c.key.name), TTL: ttl})
+	o := l.Extend(context.Background(), ExtendRequest{Key: c.lock, TTL: ttl})
 	if o.Verdict == Won && time.Now().Before(before) && c.connected() {
 		held.to = c.end(l, ttl)
 		c.s.history.count(func(n *simCounts) { n.extended++ })
@@ -217,15 +223,25 @@ func (c *simClient) release(l *Locker, held *holding, token string) {
 	var o Outcome
 	if c.key.style == scripted {
 		o = l.Run(context.Background(), RunRequest{
-			Keys: [][]byte{[]byte(c.key.name)},
-			Args: [][]byte{[]byte("EVAL"), []byte(compareAndDelete), []byte("1"), []byte(c.key.name), []byte(token)},
+			Keys: [][]byte{c.lock},
+			Args: [][]byte{[]byte("EVAL"), []byte(compareAndDelete), []byte("1"), c.lock, []byte(token)},
 		})
 	} else if left > deletable {
-		o = l.Release(context.Background(), ReleaseRequest{Key: []byte(c.key.name)})
+		o = l.Release(context.Background(), ReleaseRequest{Key: c.lock})
 	}
 	if o.Verdict == Won {
 		c.s.history.count(func(n *simCounts) { n.released++ })
+	} else if !c.key.style.expires() {
+		c.abandon()
 	}
+}
+
+// abandon leaves a lock that has no TTL as it is and goes on with another.
+func (c *simClient) abandon() {
+	if string(c.lock) == string(c.key.current()) {
+		c.key.round.Add(1)
+	}
+	c.stuck = 0
 }
 
 // legacyRound is the lock of the old SETNX page: its value is the time until
@@ -239,15 +255,21 @@ func (c *simClient) legacyRound(l *Locker) {
 		return fmt.Sprintf("%d%s%s%04d", end.UnixMilli(), c.name[1:2], c.name[3:4], c.tokens), end
 	}
 	value, end := stamp()
-	o := l.Acquire(context.Background(), AcquireRequest{Key: []byte(c.key.name), Value: []byte(value)})
+	o := l.Acquire(context.Background(), AcquireRequest{Key: c.lock, Value: []byte(value)})
 	c.note(o)
 	if o.Verdict == Lost {
-		seen := l.Get(context.Background(), 0, []byte(c.key.name))
+		seen := l.Get(context.Background(), 0, c.lock)
+		if seen.Verdict == Lost {
+			// Swaps that raced may have left no value on a quorum, for ever.
+			if c.stuck++; c.stuck > 20 {
+				c.abandon()
+			}
+		}
 		if seen.Verdict != Won || !past(seen.Value) {
 			return
 		}
 		value, end = stamp()
-		o = l.Swap(context.Background(), SwapRequest{Key: []byte(c.key.name), Value: []byte(value), Expected: seen.Value})
+		o = l.Swap(context.Background(), SwapRequest{Key: c.lock, Value: []byte(value), Expected: seen.Value})
 		if o.Verdict != Won || o.Value != nil && !bytes.Equal(o.Value, seen.Value) {
 			return
 		}
@@ -258,7 +280,7 @@ func (c *simClient) legacyRound(l *Locker) {
 	if end = end.Add(-300 * time.Millisecond); o.Verdict != Won || !c.connected() || !time.Now().Before(end) {
 		return
 	}
-	held := c.s.history.begin(c.key.name, c.name, "GETSET "+value, end)
+	held := c.s.history.begin(string(c.lock), c.name, "GETSET "+value, end)
 	c.sleep(c.key.ttl)
 	if c.connected() && !c.chance(30) {
 		c.release(l, held, value)

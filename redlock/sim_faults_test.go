@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"time"
 )
@@ -12,7 +13,9 @@ import (
 type simFault struct {
 	name    string
 	forgets bool // a master loses its memory
-	begin   func(s *simulation, r *rand.Rand) (end func(), lasts time.Duration)
+	// possible tells in which worlds it may strike; nil: in all.
+	possible func(p simPlan) bool
+	begin    func(s *simulation, r *rand.Rand) (end func(), lasts time.Duration)
 }
 
 var simFaults = []simFault{
@@ -22,8 +25,71 @@ var simFaults = []simFault{
 	{name: "stop", begin: stopMaster},
 	{name: "busy", begin: busyMaster},
 	{name: "restart", begin: restartMaster},
-	{name: "crash", begin: crashProxy},
+	{name: "crash", begin: crashProxy, possible: tokensOnly},
 	{name: "amnesia", forgets: true, begin: forgetMaster},
+}
+
+// tokensOnly: one constant value is safe with one proxy, and a proxy that has
+// crashed and begun anew is another one.
+func tokensOnly(p simPlan) bool {
+	return !slices.ContainsFunc(p.keys, func(k simKey) bool { return k.proxy >= 0 })
+}
+
+// ebb takes a minority of the masters away, lets them come back, and at once
+// takes others, so that locks are held by bare majorities that shift.
+func (s *simulation) ebb() {
+	if !s.plan.tides {
+		return
+	}
+	r := rand.New(rand.NewPCG(s.seed, 1))
+	for s.over.Err() == nil {
+		var back []func()
+		for _, i := range r.Perm(len(s.masters))[:len(s.masters)-quorum(len(s.masters))] {
+			if m := s.masters[i]; m.claim() {
+				back = append(back, s.withdraw(m, r.IntN(3)))
+			}
+		}
+		sleep(s.over, between(r, 100*time.Millisecond, 2500*time.Millisecond))
+		for _, f := range back {
+			f()
+			time.Sleep(between(r, 1, 3*time.Millisecond))
+		}
+		sleep(s.over, between(r, time.Millisecond, 400*time.Millisecond))
+	}
+}
+
+// withdraw takes a master away in one of three ways and returns how it comes back.
+func (s *simulation) withdraw(m *fakeMaster, way int) func() {
+	s.log.note("%s withdraws in way %d", m.name, way)
+	var back func()
+	switch way {
+	case 0:
+		m.stop()
+		back = m.resume
+	case 1:
+		m.kill()
+		back = func() { m.restart(true) }
+	case 2:
+		var silent []*link
+		for _, p := range s.proxies {
+			for _, k := range p.currentLinks() {
+				if k.master == m {
+					k.silence()
+					silent = append(silent, k)
+				}
+			}
+		}
+		back = func() {
+			for _, k := range silent {
+				k.speak()
+			}
+		}
+	}
+	return func() {
+		s.log.note("%s is back", m.name)
+		back()
+		m.unclaim()
+	}
 }
 
 // strike makes faults until the time is over, and then waits for their ends.
@@ -48,8 +114,8 @@ func (s *simulation) strike() {
 }
 
 func (s *simulation) anyLink(r *rand.Rand) *link {
-	p := s.proxies[r.IntN(len(s.proxies))]
-	return p.links[r.IntN(len(p.links))]
+	links := s.proxies[r.IntN(len(s.proxies))].currentLinks()
+	return links[r.IntN(len(links))]
 }
 
 func (s *simulation) anyMaster(r *rand.Rand) *fakeMaster { return s.masters[r.IntN(len(s.masters))] }

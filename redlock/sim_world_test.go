@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,6 +35,7 @@ type simPlan struct {
 	keys     []simKey
 	clients  int // of each key
 	faults   []simFault
+	tides    bool          // minorities of masters are away by turns
 	pace     time.Duration // between faults, on average
 	duration time.Duration
 	retry    Retry
@@ -48,7 +50,12 @@ type simKey struct {
 	// longest is the most that extensions give.
 	longest time.Duration
 	proxy   int // the only one that its clients use; -1: any
+	// round counts how often a lock that does not expire was given up, because
+	// nobody could know whether it was released. Each has a name of its own.
+	round *atomic.Int32
 }
+
+func (k simKey) current() []byte { return fmt.Appendf(nil, "%s.%d", k.name, k.round.Load()) }
 
 type simStyle uint8
 
@@ -86,6 +93,12 @@ func (p *simProxy) locker() (l *Locker, run int) {
 	return p.lock, p.runs
 }
 
+func (p *simProxy) currentLinks() []*link {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.links
+}
+
 // winObserver remembers how long the ballot took that was won at a moment.
 // Whoever gets the outcome looks it up at that same moment.
 type winObserver struct {
@@ -117,17 +130,21 @@ func drawPlan(r *rand.Rand) simPlan {
 		masters:  5,
 		proxies:  1 + r.IntN(3),
 		clients:  2 + r.IntN(3),
-		pace:     between(r, 60*time.Millisecond, 600*time.Millisecond),
+		tides:    r.IntN(2) == 0,
+		pace:     between(r, 40*time.Millisecond, 500*time.Millisecond),
 		duration: 12 * time.Second,
 		retry:    Retry{Count: r.IntN(4)},
-		jitter:   between(r, time.Millisecond, 12*time.Millisecond),
+		jitter:   between(r, time.Millisecond, 8*time.Millisecond),
+	}
+	if r.IntN(4) == 0 {
+		p.jitter = 30 * time.Millisecond // often too slow for the master timeout
 	}
 	if r.IntN(5) == 0 {
 		p.masters = 3
 	}
 	forgetful := r.IntN(4) == 0
 	for i := range 1 + r.IntN(2) {
-		k := simKey{name: fmt.Sprintf("lock:%d", i), style: simStyle(r.IntN(int(styles))), proxy: -1}
+		k := simKey{name: fmt.Sprintf("lock:%d", i), style: simStyle(r.IntN(int(styles))), proxy: -1, round: new(atomic.Int32)}
 		if forgetful {
 			// Without a TTL, a master that forgets can never be trusted again.
 			k.style = simStyle(r.IntN(int(constantValue) + 1))
@@ -146,11 +163,10 @@ func drawPlan(r *rand.Rand) simPlan {
 		p.keys = append(p.keys, k)
 	}
 	for _, f := range simFaults {
-		if f.forgets {
-			if forgetful {
-				p.faults = append(p.faults, f)
-			}
-		} else if r.IntN(2) == 0 {
+		if f.possible != nil && !f.possible(p) {
+			continue
+		}
+		if f.forgets && forgetful || !f.forgets && r.IntN(2) == 0 {
 			p.faults = append(p.faults, f)
 		}
 	}
@@ -253,6 +269,7 @@ func (s *simulation) run() {
 		}
 	}
 	running.Go(s.strike)
+	running.Go(s.ebb)
 	running.Wait()
 	s.afterwards()
 	for _, p := range s.proxies {
@@ -268,6 +285,11 @@ func (s *simulation) run() {
 // afterwards looks, once nothing is wrong any more, whether every proxy
 // reaches every master and every lock that expires can be taken.
 func (s *simulation) afterwards() {
+	for _, p := range s.proxies {
+		for _, k := range p.currentLinks() {
+			k.setDelay(time.Millisecond, 0)
+		}
+	}
 	time.Sleep(6*time.Second + s.plan.forgottenAfter())
 	for _, p := range s.proxies {
 		if up, all := p.lock.Reachable(); up != all {
@@ -277,7 +299,7 @@ func (s *simulation) afterwards() {
 			if !k.style.expires() {
 				continue
 			}
-			r := AcquireRequest{Key: []byte(k.name), Value: []byte("who comes when all is over"), TTL: time.Minute}
+			r := AcquireRequest{Key: k.current(), Value: []byte("who comes when all is over"), TTL: time.Minute}
 			if o := p.lock.Acquire(context.Background(), r); o.Verdict != Won {
 				s.history.fail("%s is not free when nobody holds it: %s got %v", k.name, p.name, o.Verdict)
 				continue

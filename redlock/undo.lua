@@ -12,7 +12,7 @@ for _ = 1, 3 do -- a server that is held up in between misreads the expiry
   now, pttl = clock(), redis.call('PTTL', KEYS[1])
   if clock() - now <= 1 then break end
 end
-if pttl == -2 or redis.call('DUMP', KEYS[1]) ~= ARGV[1] then return 0 end
+if redis.call('DUMP', KEYS[1]) ~= ARGV[1] then return 0 end
 local left = tonumber(ARGV[2])
 if pttl < 0 or left < 0 then
   if pttl >= 0 or left >= 0 then return 0 end

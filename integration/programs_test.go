@@ -1,0 +1,131 @@
+package integration
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// cliClient is redis-cli, started anew for every command, as scripts do.
+type cliClient struct {
+	t      *testing.T
+	server []string
+}
+
+func (c *cliClient) run(args ...string) string {
+	c.t.Helper()
+	out, err := exec.Command("redis-cli", append(append([]string{}, c.server...), args...)...).Output()
+	answer := strings.TrimRight(string(out), "\n")
+	if err != nil || strings.Contains(answer, "NOQUORUM") {
+		c.t.Fatalf("redis-cli %q: %q %v", args, answer, err)
+	}
+	return answer
+}
+
+func (c *cliClient) acquire(key, token string, ttl time.Duration) bool {
+	return c.run("SET", key, token, "NX", "PX", fmt.Sprint(ttl.Milliseconds())) == "OK"
+}
+
+func (c *cliClient) owner(key string) string { return c.run("GET", key) }
+
+func (c *cliClient) extend(key, token string, ttl time.Duration) bool {
+	return c.run("EVAL", extendScripts["pexpire"], "1", key, token, fmt.Sprint(ttl.Milliseconds())) == "1"
+}
+
+func (c *cliClient) release(key, token string) bool {
+	return c.run("EVAL", releaseScripts["one line"], "1", key, token) == "1"
+}
+
+// talker is a program that is told what to do line by line and answers each
+// line with one of its own.
+type talker struct {
+	t    *testing.T
+	name string
+	in   io.Writer
+	out  *bufio.Scanner
+	log  *logBuffer
+}
+
+func startTalker(t *testing.T, program string, args ...string) *talker {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	talk := &talker{t: t, name: program, in: in, out: bufio.NewScanner(out), log: &logBuffer{}}
+	cmd.Stderr = talk.log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	overdue := time.AfterFunc(3*patience, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() {
+		in.Close()
+		if err := cmd.Wait(); err != nil {
+			t.Errorf("%s: %v\n%s", program, err, talk.log)
+		}
+		overdue.Stop()
+	})
+	return talk
+}
+
+func (p *talker) ask(words ...any) string {
+	p.t.Helper()
+	question := strings.TrimSuffix(fmt.Sprintln(words...), "\n")
+	if _, err := fmt.Fprintln(p.in, question); err != nil {
+		p.t.Fatalf("%s, %q: %v\n%s", p.name, question, err, p.log)
+	}
+	if !p.out.Scan() {
+		p.t.Fatalf("%s, %q: it ended\n%s", p.name, question, p.log)
+	}
+	return p.out.Text()
+}
+
+func (p *talker) yes(words ...any) bool {
+	p.t.Helper()
+	switch answer := p.ask(words...); answer {
+	case "yes":
+		return true
+	case "no":
+	default:
+		p.t.Fatalf("%s, %q: %q", p.name, words, answer)
+	}
+	return false
+}
+
+func (p *talker) acquire(key, token string, ttl time.Duration) bool {
+	return p.yes("acquire", key, token, ttl.Milliseconds())
+}
+
+func (p *talker) owner(key string) string { return p.ask("owner", key) }
+
+func (p *talker) extend(key, token string, ttl time.Duration) bool {
+	return p.yes("extend", key, token, ttl.Milliseconds())
+}
+
+func (p *talker) release(key, token string) bool { return p.yes("release", key, token) }
+
+// fetchJedis brings Jedis and what it needs into a directory. What Maven has
+// fetched before it does not fetch again; it works without a network then.
+func fetchJedis(t *testing.T) string {
+	t.Helper()
+	jars := filepath.Join(scratch, "jedis")
+	goal := []string{"-q", "-B", "-f", filepath.Join("clients", "java", "pom.xml"),
+		"dependency:copy-dependencies", "-DoutputDirectory=" + jars}
+	if _, err := exec.Command("mvn", append([]string{"-o"}, goal...)...).CombinedOutput(); err == nil {
+		return jars
+	}
+	if out, err := exec.Command("mvn", goal...).CombinedOutput(); err != nil {
+		t.Fatalf("fetching Jedis: %v\n%s", err, out)
+	}
+	return jars
+}

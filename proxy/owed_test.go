@@ -1,0 +1,169 @@
+package proxy
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+)
+
+// collector is a client's socket that keeps what is written to it.
+type collector struct {
+	net.Conn
+	bytes.Buffer
+}
+
+func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
+func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
+
+// feed gives the copier a stream in pieces, the way its read loop does, and
+// returns what went to the client.
+func (u *upstream) feed(t *testing.T, pieces ...string) string {
+	t.Helper()
+	client := &collector{}
+	u.client = newOutput(newSocket(client, &clock{}))
+	var kept []byte
+	for _, piece := range pieces {
+		p := append(kept, piece...)
+		if len(p) == 0 {
+			continue
+		}
+		used, ok := u.deliver(p)
+		if !ok {
+			t.Fatal("the client is said to take no more")
+		}
+		kept = bytes.Clone(p[used:])
+	}
+	if len(kept) > 0 {
+		t.Fatalf("%q was kept back", kept)
+	}
+	if len(u.client.pen) > 0 {
+		t.Fatal("the client's writing side was not given back")
+	}
+	return client.String()
+}
+
+func TestReplyCounting(t *testing.T) {
+	subscribe := func(names int) debt {
+		return debt{kind: debtConfirmations, adds: true, left: names}
+	}
+	unsubscribe := func(names int) debt { return debt{kind: debtConfirmations, left: names} }
+	confirm := func(of byte, kind, name, total string) string {
+		return string(of) + "3\r\n" + bulk(kind) + bulk(name) + ":" + total + "\r\n"
+	}
+	message := "3\r\n" + bulk("message") + bulk("c") + bulk("payload")
+	rows := []struct {
+		name     string
+		resp3    bool
+		debts    []debt
+		stream   string
+		client   string // "=" for all of the stream
+		captured string
+		owes     bool // something is still owed
+		rest     [3]int
+	}{
+		{name: "one each", debts: []debt{{left: 3}}, stream: "+OK\r\n$3\r\nabc\r\n*2\r\n:1\r\n*1\r\n:2\r\n", client: "="},
+		{name: "one is missing", debts: []debt{{left: 3}}, stream: "+OK\r\n$3\r\nabc\r\n", client: "=", owes: true},
+		{name: "pushes count nowhere", resp3: true, debts: []debt{{left: 2}}, stream: ">2\r\n+a\r\n+b\r\n+OK\r\n>1\r\n:1\r\n", client: "=", owes: true},
+		{name: "not inside either", resp3: true, debts: []debt{{left: 1}}, stream: "*2\r\n>2\r\n+a\r\n+b\r\n:1\r\n:2\r\n", client: "="},
+		{name: "an attribute belongs to its value", resp3: true, debts: []debt{{left: 2}}, stream: "|1\r\n+k\r\n+v\r\n:1\r\n:2\r\n", client: "="},
+		{name: "silent", debts: []debt{{left: 1}, {left: 2, silent: true}, {left: 1}}, stream: ":1\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n"},
+		{name: "captured", debts: []debt{{left: 1}, {left: 1, capture: true}, {left: 1}}, stream: ":1\r\n*2\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n", captured: "*2\r\n:2\r\n$1\r\nx\r\n"},
+		{name: "one confirmation a name", debts: []debt{subscribe(2), {left: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2"), client: "=", owes: true, rest: [3]int{2}},
+		{name: "messages between", debts: []debt{subscribe(2), {left: 1}}, stream: confirm('*', "subscribe", "c", "1") + "*" + message + confirm('*', "subscribe", "b", "2") + "*" + message + "*2\r\n" + bulk("pong") + bulk(""), client: "=", rest: [3]int{2}},
+		{name: "pattern messages", debts: []debt{{kind: debtConfirmations, family: familyPattern, adds: true, left: 1}, {left: 1}}, stream: confirm('*', "psubscribe", "*", "1") + "*4\r\n" + bulk("pmessage") + bulk("*") + bulk("c") + bulk("x"), client: "=", owes: true, rest: [3]int{0, 1}},
+		{name: "all names", debts: []debt{subscribe(2), unsubscribe(0), {left: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2") + confirm('*', "unsubscribe", "b", "1") + confirm('*', "unsubscribe", "a", "0") + ":1\r\n", client: "="},
+		{name: "all of no names", debts: []debt{unsubscribe(0), {left: 1}}, stream: "*3\r\n" + bulk("unsubscribe") + "$-1\r\n:0\r\n:1\r\n", client: "="},
+		{name: "all of one family", debts: []debt{subscribe(1), {kind: debtConfirmations, family: familyPattern, adds: true, left: 1}, unsubscribe(0)}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "psubscribe", "p", "2") + confirm('*', "unsubscribe", "a", "1"), client: "=", rest: [3]int{0, 1}},
+		{name: "an error for all names", debts: []debt{subscribe(3), {left: 1}}, stream: "-NOPERM no\r\n:1\r\n", client: "="},
+		{name: "confirmations are never silent", debts: []debt{{kind: debtConfirmations, adds: true, left: 1, silent: true}, {left: 1, silent: true}}, stream: confirm('*', "subscribe", "a", "1") + "*" + message + "-ERR x\r\n", client: confirm('*', "subscribe", "a", "1") + "*" + message, rest: [3]int{1}},
+		{name: "their errors are", debts: []debt{{kind: debtConfirmations, adds: true, left: 2, silent: true}}, stream: "-NOPERM no\r\n", client: ""},
+		{name: "confirmations in RESP3", resp3: true, debts: []debt{{left: 1}, subscribe(1), {left: 1}}, stream: ">2\r\n+invalidate\r\n_\r\n:1\r\n" + confirm('>', "subscribe", "c", "1") + ">" + message + ":2\r\n", client: "=", rest: [3]int{1}},
+		{name: "a message's shape in RESP3 is a reply", resp3: true, debts: []debt{subscribe(1), {left: 1}}, stream: confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: [3]int{1}},
+		{name: "and in RESP2 without subscriptions", debts: []debt{{left: 1}}, stream: "*" + message, client: "="},
+		{name: "unasked confirmation", resp3: true, debts: []debt{{kind: debtConfirmations, family: familyShard, adds: true, left: 1}, {left: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
+		{name: "monitor", debts: []debt{{kind: debtStream, left: 1}}, stream: "+OK\r\n+123 [0 x] \"GET\"\r\n+OK\r\n", client: "="},
+		{name: "monitor refused", debts: []debt{{kind: debtStream, left: 1}, {left: 1}}, stream: "-ERR no\r\n+OK\r\n", client: "="},
+		{name: "unasked last words", debts: nil, stream: "-ERR max number of clients reached\r\n", client: "="},
+		{name: "long name", debts: []debt{subscribe(1), unsubscribe(0)}, stream: confirm('*', "subscribe", strings.Repeat("n", 100), "1") + confirm('*', "unsubscribe", strings.Repeat("n", 100), "0"), client: "="},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			want := row.client
+			if want == "=" {
+				want = row.stream
+			}
+			for cut := range len(row.stream) {
+				for width := range min(4, len(row.stream)-cut) {
+					u := &upstream{owed: newOwed(row.resp3), captures: 1 << 20}
+					for _, d := range row.debts {
+						u.owed.add(d)
+					}
+					got := u.feed(t, row.stream[:cut], row.stream[cut:cut+width], row.stream[cut+width:])
+					if got != want {
+						t.Fatalf("cut at %d: the client gets %q, want %q", cut, got, want)
+					}
+					if captured, _ := u.takeCapture(); string(captured) != row.captured {
+						t.Fatalf("cut at %d: captured %q, want %q", cut, captured, row.captured)
+					}
+					if owes := !u.owed.settled(false); owes != row.owes {
+						t.Fatalf("cut at %d: owes: %v, want %v", cut, owes, row.owes)
+					}
+					if u.owed.subscribed != row.rest {
+						t.Fatalf("cut at %d: subscribed %v, want %v", cut, u.owed.subscribed, row.rest)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A stream that is no RESP is passed on as it is.
+func TestUnscannableStream(t *testing.T) {
+	u := &upstream{owed: newOwed(false)}
+	u.owed.add(debt{left: 2})
+	stream := "+OK\r\n?what\r\n+OK\r\n"
+	for cut := range len(stream) {
+		if got := u.feed(t, stream[:cut], stream[cut:]); got != stream {
+			t.Fatalf("cut at %d: %q", cut, got)
+		}
+	}
+	if !u.owed.isPipe() {
+		t.Error("nothing can be counted any more")
+	}
+}
+
+func TestCaptureIsBounded(t *testing.T) {
+	u := &upstream{owed: newOwed(false), captures: 10}
+	u.owed.add(debt{left: 1, capture: true})
+	if got := u.feed(t, "$10\r\n0123456789\r\n"); got != "" {
+		t.Errorf("the client gets %q", got)
+	}
+	if _, ok := u.takeCapture(); ok {
+		t.Error("a value that is too long is said to be whole")
+	}
+}
+
+// What is owed takes no memory that grows with the pipeline, nor with the
+// connection's age.
+func TestOwedStaysSmall(t *testing.T) {
+	o := newOwed(false)
+	for i := range 10_000 {
+		o.add(debt{left: 1, silent: i%2 == 0})
+		if i < 10 {
+			continue
+		}
+		o.begin([]byte("+"))
+		o.end('+', nil)
+	}
+	if cap(o.queue) > 512 {
+		t.Errorf("the queue has grown to %d", cap(o.queue))
+	}
+	o = newOwed(false)
+	for range 10_000 {
+		o.add(debt{left: 1})
+	}
+	if len(o.queue) != 1 {
+		t.Errorf("%d entries for one pipeline", len(o.queue))
+	}
+}
