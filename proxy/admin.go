@@ -73,8 +73,11 @@ func Healthcheck(ctx context.Context, cfg *Config) error {
 	if err != nil {
 		return err
 	}
-	if everyAddress(host) {
-		host = "localhost" // 0.0.0.0 is where to listen, not where to dial
+	// 0.0.0.0 is where to listen, not where to dial.
+	if host == "::" {
+		host = "::1"
+	} else if everyAddress(host) {
+		host = "127.0.0.1"
 	}
 	url := "http://" + net.JoinHostPort(host, port) + "/healthz"
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)

@@ -60,7 +60,7 @@ func (r *yamlReader) syntaxError(err error) {
 		text = text[len(found[0]):]
 	}
 	text = strings.TrimPrefix(text, "yaml: ")
-	if strings.HasPrefix(text, "unknown anchor") {
+	if strings.Contains(text, "anchor") {
 		text = "a value that begins with * needs quotes"
 	}
 	if line > 0 {

@@ -56,6 +56,9 @@ func (f *fakeLocker) Extend(_ context.Context, r redlock.ExtendRequest) redlock.
 }
 func (f *fakeLocker) Swap(_ context.Context, r redlock.SwapRequest) redlock.Outcome { return f.ask(r) }
 func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome   { return f.ask(r) }
+func (f *fakeLocker) Watch(context.Context, int, [][]byte) (*redlock.Watch, redlock.Outcome) {
+	return &redlock.Watch{}, redlock.Outcome{Verdict: redlock.Won}
+}
 
 // requests tells in one word-wise line each what was asked, in a fixed order
 // where several were asked at once.

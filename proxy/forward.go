@@ -80,14 +80,33 @@ func (s *session) forward(cmd command, owes debt) {
 		return
 	}
 	owes.silent = s.silent
-	if owes.left > 0 || owes.kind == debtConfirmations {
-		s.upstream.Load().owed.add(owes)
-	}
+	s.owe(owes)
 	if s.batch.from == s.batch.to {
 		s.batch.from = s.in.start - len(cmd.raw)
 	}
 	s.batch.to = s.in.start
 	s.server.cfg.metrics.forwarded()
+}
+
+// owe enters a debt, ordinary ones together at the next send.
+func (s *session) owe(d debt) {
+	if d.kind == debtReply && d.silent == s.owes.silent {
+		s.owes.left += d.left
+		return
+	}
+	s.enterDebts()
+	if d.kind == debtReply {
+		s.owes = d
+		return
+	}
+	s.upstream.Load().owed.add(d)
+}
+
+func (s *session) enterDebts() {
+	if s.owes.left > 0 {
+		s.upstream.Load().owed.add(s.owes)
+	}
+	s.owes = debt{}
 }
 
 // send writes what was forwarded since the last send, in one write, after the
@@ -97,6 +116,7 @@ func (s *session) send() {
 		return
 	}
 	s.flush()
+	s.enterDebts()
 	up := s.upstream.Load()
 	commands := s.in.buf[s.batch.from:s.batch.to]
 	s.batch.from, s.batch.to = 0, 0

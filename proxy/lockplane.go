@@ -20,6 +20,7 @@ type locker interface {
 	Extend(ctx context.Context, r redlock.ExtendRequest) redlock.Outcome
 	Swap(ctx context.Context, r redlock.SwapRequest) redlock.Outcome
 	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
+	Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, redlock.Outcome)
 }
 
 // lockMeter is told of each lock command; metrics is the one in service.

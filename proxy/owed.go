@@ -1,6 +1,9 @@
 package proxy
 
-import "sync"
+import (
+	"sync"
+	"sync/atomic"
+)
 
 // A debt is what the upstream still owes for forwarded commands.
 type debt struct {
@@ -46,7 +49,7 @@ type owed struct {
 	waiting     bool
 	settledNow  chan struct{} // signalled when a waiting session may go on
 	resp3       bool
-	pipe        bool
+	pipe        atomic.Bool // written under mu
 	subscribed  [3]int // per family, as the last confirmation said
 	current     currentValue
 }
@@ -66,7 +69,7 @@ func newOwed(resp3 bool) *owed {
 func (o *owed) add(d debt) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.pipe {
+	if o.pipe.Load() {
 		return
 	}
 	if o.head == len(o.queue) {
@@ -82,13 +85,37 @@ func (o *owed) add(d debt) {
 	o.queue = append(o.queue, d)
 }
 
+// plain tells how many of the next values, pushes left aside, are ordinary
+// replies for the client. The copier passes these on without asking begin, and
+// reports them with answered before it asks anything else.
+func (o *owed) plain() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first := o.first()
+	if first == nil || first.kind != debtReply || first.silent || first.capture || o.pipe.Load() || o.subscribes() {
+		return 0
+	}
+	return first.left
+}
+
+// answered takes n plain replies off what is owed.
+func (o *owed) answered(n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.undelivered = true
+	first := o.first()
+	if first.left -= n; first.left == 0 {
+		o.head++
+	}
+}
+
 // begin is told how a value begins. More bytes are needed where enough is
 // false; that is so only within the first bytes of an unfinished value.
 func (o *owed) begin(p []byte) (to fate, enough bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.current = currentValue{}
-	if o.pipe {
+	if o.pipe.Load() {
 		return fateClient, true
 	}
 	first := o.first()
@@ -137,7 +164,7 @@ func (o *owed) end(kind byte, tail []byte) (piped bool) {
 		o.confirm(tail)
 	}
 	if !o.current.counts {
-		return o.pipe
+		return o.pipe.Load()
 	}
 	o.undelivered = true
 	first := o.first()
@@ -147,11 +174,11 @@ func (o *owed) end(kind byte, tail []byte) (piped bool) {
 	wholeRefused := first.kind == debtConfirmations && !o.current.confirmation
 	if first.left == 0 || wholeRefused {
 		if first.kind == debtStream && kind != '-' {
-			o.pipe = true
+			o.pipe.Store(true)
 		}
 		o.head++
 	}
-	return o.pipe
+	return o.pipe.Load()
 }
 
 // confirm takes over how many subscriptions the server says there are, and
@@ -180,7 +207,7 @@ func (o *owed) delivered() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.undelivered = false
-	if o.waiting && (o.pipe || o.first() == nil) {
+	if o.waiting && (o.pipe.Load() || o.first() == nil) {
 		o.waiting = false
 		o.settledNow <- struct{}{}
 	}
@@ -192,7 +219,7 @@ func (o *owed) delivered() {
 func (o *owed) settled(wait bool) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.pipe || o.first() == nil && !o.undelivered {
+	if o.pipe.Load() || o.first() == nil && !o.undelivered {
 		return true
 	}
 	o.waiting = o.waiting || wait
@@ -203,14 +230,10 @@ func (o *owed) settled(wait bool) bool {
 func (o *owed) becomePipe() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.pipe = true
+	o.pipe.Store(true)
 }
 
-func (o *owed) isPipe() bool {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.pipe
-}
+func (o *owed) isPipe() bool { return o.pipe.Load() }
 
 // speak says which protocol the upstream speaks from here on. Only while
 // nothing is owed.
@@ -224,14 +247,14 @@ func (o *owed) speak(resp3 bool) {
 func (o *owed) restricted() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.resp3 && !o.pipe && o.subscribes()
+	return !o.resp3 && !o.pipe.Load() && o.subscribes()
 }
 
 // listens tells whether values may come that nobody asked for.
 func (o *owed) listens() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.pipe || o.subscribes()
+	return o.pipe.Load() || o.subscribes()
 }
 
 func (o *owed) subscribes() bool { return o.subscribed != [3]int{} }

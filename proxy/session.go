@@ -45,6 +45,7 @@ type session struct {
 	upstream  atomic.Pointer[upstream]
 	batch     struct{ from, to int } // commands in in.buf that are forwarded but not yet sent
 	prefix    []byte                 // sent before the batch
+	owes      debt                   // ordinary replies to the batch, not yet entered
 	dialError string                 // the dial failed for what was read at the same time
 
 	client      clientState
@@ -151,10 +152,10 @@ func (s *session) perform(cmd command) {
 	}
 	s.silent = s.replies.next()
 	switch {
-	case route.reserved:
-		s.reply(errorReservedKey)
 	case !s.client.authenticated && !beforeAuthentication(name):
 		s.reply(s.refusal(route.spec, cmd.args, errorNoAuth))
+	case route.reserved:
+		s.abort(errorReservedKey)
 	case s.isPipe():
 		s.performInPipe(name, cmd, route)
 	case s.transaction.state != transactionNone:

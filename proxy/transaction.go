@@ -174,7 +174,7 @@ func (s *session) leaveTransaction(text string) {
 	s.reply(text)
 }
 
-// abort refuses a command and with it the transaction.
+// abort refuses a command and with it the transaction, if there is one.
 func (s *session) abort(text string) {
 	if !s.settle() {
 		return
@@ -182,7 +182,9 @@ func (s *session) abort(text string) {
 	if s.transaction.state == transactionUpstream {
 		s.sendUnanswered(appendCommand(nil, []byte("DISCARD")), 1)
 	}
-	s.transaction = transaction{state: transactionAborted}
+	if s.transaction.state != transactionNone {
+		s.transaction = transaction{state: transactionAborted}
+	}
 	s.reply(text)
 }
 

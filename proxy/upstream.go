@@ -32,6 +32,9 @@ type upstream struct {
 	// The copier's own.
 	scanner  redlock.Scanner
 	blind    bool // the scanner lost its step: everything is copied, nothing counted
+	plain    int  // values to come that are ordinary replies, so far as asked
+	answered int  // of those, not yet reported
+	counted  bool // the present value is one of them
 	inside   bool // a value has begun and not ended
 	to       fate
 	holds    bool // the copier has taken the client's writing side
@@ -94,13 +97,13 @@ func (u *upstream) finish() (whole bool) {
 	u.conn.readUntil(time.Now().Add(lastWords))
 	u.conn.closeWrite()
 	<-u.done
-	_ = u.conn.Close()
 	return !u.inside
 }
 
 func (u *upstream) copyReplies() {
 	defer u.onEnd()
 	defer close(u.done)
+	defer func() { _ = u.conn.Close() }()
 	defer func() {
 		if u.holds {
 			u.client.give()
@@ -167,17 +170,20 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 	from, at := 0, 0 // p[from:at] is for the client and not yet written
 	for at < len(p) && !u.blind {
 		if !u.inside {
-			to, enough := u.owed.begin(p[at:])
-			if !enough {
-				break
-			}
-			if to != fateClient && from < at {
-				if !u.write(p[from:at]) {
-					return at, false
+			if !u.beginPlain(p[at]) {
+				to, enough := u.owed.begin(p[at:])
+				if !enough {
+					break
 				}
-				from = at
+				if to != fateClient && from < at {
+					if !u.write(p[from:at]) {
+						return at, false
+					}
+					from = at
+				}
+				u.to = to
 			}
-			u.to, u.inside = to, true
+			u.inside = true
 			u.tail = u.tail[:0]
 		}
 		n, done, err := u.scanner.Scan(p[at:])
@@ -188,6 +194,13 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 		}
 		value := p[at : at+n]
 		at += n
+		if u.counted {
+			if done {
+				u.inside = false
+				u.answered++
+			}
+			continue
+		}
 		u.keepTail(value)
 		if u.to == fateSession {
 			u.capture(value)
@@ -200,6 +213,7 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 			u.owed.end(u.scanner.Kind(), u.tail)
 		}
 	}
+	u.reportAnswered()
 	if u.blind {
 		at, u.inside = len(p), false
 	}
@@ -208,6 +222,29 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 	}
 	u.owed.delivered()
 	return at, true
+}
+
+// beginPlain begins a value that is known to be an ordinary reply.
+func (u *upstream) beginPlain(first byte) bool {
+	u.counted = false
+	if u.plain == 0 {
+		u.reportAnswered()
+		u.plain = u.owed.plain()
+	}
+	if u.plain == 0 || first == '>' {
+		u.reportAnswered()
+		return false
+	}
+	u.plain--
+	u.counted, u.to = true, fateClient
+	return true
+}
+
+func (u *upstream) reportAnswered() {
+	if u.answered > 0 {
+		u.owed.answered(u.answered)
+		u.answered = 0
+	}
 }
 
 // write hands bytes to the client and keeps its writing side for as long as

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -86,9 +87,13 @@ const (
 	retransmission
 )
 
+// patience is how long an attempt on a steady link lasts that gets no answer.
+const patience = 500 * time.Millisecond
+
 // dial is a Master's Dial. The streams wait a random time between attempts,
 // which no seed governs. On a steady link an attempt therefore begins only
-// when the longest such wait would be over, and so always at the same moment.
+// when the longest such wait would be over, and ends by itself before the
+// stream's own patience does, and so always at the same moments.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -106,6 +111,11 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	l.dialled++
 	hole := l.blackhole
 	l.mu.Unlock()
+	if l.steady {
+		limited, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		ctx = limited
+	}
 	if hole != nil {
 		select {
 		case <-hole:
@@ -127,6 +137,9 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 		c.in.hold(time.Now())
 	}
 	l.mu.Unlock()
+	if l.steady {
+		time.AfterFunc(patience, c.breakUnanswered)
+	}
 	return c, nil
 }
 
@@ -237,11 +250,18 @@ func (l *link) takeFate(kind fateKind) (fate, bool) {
 
 // A fakeConn is the Locker's end of a connection.
 type fakeConn struct {
-	link    *link
-	out, in *pipe
+	link     *link
+	out, in  *pipe
+	answered atomic.Bool
 }
 
-func (c *fakeConn) Read(b []byte) (int, error) { return c.in.read(b) }
+func (c *fakeConn) Read(b []byte) (int, error) {
+	n, err := c.in.read(b)
+	if n > 0 {
+		c.answered.Store(true)
+	}
+	return n, err
+}
 
 func (c *fakeConn) Write(b []byte) (int, error) {
 	now := time.Now()
@@ -260,6 +280,13 @@ func (c *fakeConn) Write(b []byte) (int, error) {
 	}
 	c.out.write(b, c.link.arrival(toMaster, now))
 	return len(b), nil
+}
+
+// breakUnanswered ends a connection on which nothing was ever answered.
+func (c *fakeConn) breakUnanswered() {
+	if !c.answered.Load() {
+		c.in.fail(errReset)
+	}
 }
 
 // Close is like close(2): what was written still gets there.

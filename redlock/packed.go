@@ -37,27 +37,25 @@ func (p *payload) listpack() [][]byte {
 		default:
 			in.fail()
 		}
-		in.take(backLength(before - len(in.rest)))
+		in.skipBackLength(before - len(in.rest))
 		list = append(list, element)
 	}
 	p.close(in)
 	return list
 }
 
-// backLength is how many bytes a listpack spends behind an element of n bytes
-// to tell its length to who reads backwards.
-func backLength(n int) uint64 {
-	switch {
-	case n <= 127:
-		return 1
-	case n < 1<<14-1:
-		return 2
-	case n < 1<<21-1:
-		return 3
-	case n < 1<<28-1:
-		return 4
+// skipBackLength skips what a listpack spends behind an element of n bytes to
+// tell its length to who reads backwards: 7 bits a byte, the highest first.
+// Redis takes one byte more than needed where all bits are ones, Valkey 9 not.
+func (p *payload) skipBackLength(n int) {
+	more := uint64(0)
+	for n >>= 7; n > 0; n >>= 7 {
+		more++
 	}
-	return 5
+	if p.byte() == 0 {
+		more++
+	}
+	p.take(more)
 }
 
 // ziplist reads the compact encoding of Redis up to 6.2.

@@ -216,6 +216,23 @@ func TestListpackOfManyElements(t *testing.T) {
 	}
 }
 
+// An element of 2^14-1 bytes is followed by its length in three bytes on Redis
+// and in two on Valkey 9.
+func TestListpackLengthsAtTheirLimit(t *testing.T) {
+	element := "\xf0" + string(binary.LittleEndian.AppendUint32(nil, 16378)) + strings.Repeat("e", 16378)
+	list := func(back string) []byte {
+		return sealed(10, typeSetListpack, rdbText("????\x01\x00"+element+back+"\xff"))
+	}
+	for _, back := range []string{"\x00\xff\xff", "\x7f\xff"} {
+		if c, ok := readContent(list(back)); !ok || len(c.items) != 1 || len(c.items[0]) != 16378 {
+			t.Errorf("length %q: %d elements, ok %v", back, len(c.items), ok)
+		}
+	}
+	if !sameState(list("\x00\xff\xff"), list("\x7f\xff")) {
+		t.Error("digests differ")
+	}
+}
+
 func TestDamagedPayloads(t *testing.T) {
 	for name, payload := range map[string][]byte{
 		"string longer than the payload":  sealed(10, typeString, []byte("\x81\x7f\xff\xff\xff\xff\xff\xff\xff")),

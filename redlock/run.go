@@ -19,7 +19,7 @@ type RunRequest struct {
 	Args [][]byte // the client's command
 	// Transaction holds the commands between MULTI and EXEC, instead of Args.
 	Transaction [][][]byte
-	Watch       *Watch // what the transaction is conditional on; nil: nothing
+	Watches     []*Watch // what the transaction is conditional on; of the same DB
 	// Scripts are texts that EVALSHA runs here by their SHA1, as far as known.
 	Scripts  [][]byte
 	RESP3    bool // the protocol of the reply
@@ -54,7 +54,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 			x, err := e.parse(replies[skip:])
 			switch {
 			case err != nil:
-			case skip > 0 && guarded(replies) != nil:
+			case !guarded(replies[:skip]):
 				err = errUnable
 			case len(r.Scripts) > 0 && isNoScript(x.reply):
 				flushed.Store(true)
@@ -77,13 +77,18 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 		sum := sha1.Sum(text)
 		q.load = append(q.load, loadable{sha: hex.EncodeToString(sum[:]), text: text})
 	}
-	if r.Watch != nil {
-		q.replies += guardReplies
+	if len(r.Watches) > 0 {
+		q.replies += guardReplies * len(r.Watches)
 		q.each = func(i int) []byte {
-			if guard := r.Watch.guard(i); guard != nil {
-				return append(guard, q.frames...)
+			var frames []byte
+			for _, w := range r.Watches {
+				guard := w.guard(i)
+				if guard == nil {
+					return nil
+				}
+				frames = append(frames, guard...)
 			}
-			return nil
+			return append(frames, q.frames...)
 		}
 	}
 	if r.mayCreate() {

@@ -106,7 +106,14 @@ func failedInside(reply []byte) bool {
 	if !isError(reply) {
 		return false
 	}
-	switch string(errorCode(reply)) {
+	code := errorCode(reply)
+	// Redis up to 6.2 wraps the error that ended a script.
+	if bytes.HasPrefix(reply, []byte("-ERR Error running script")) {
+		if i := bytes.LastIndex(reply, []byte(": -")); i >= 0 {
+			code = errorCode(reply[i+2:])
+		}
+	}
+	switch string(code) {
 	case "READONLY", "MASTERDOWN", "MISCONF", "OOM", "NOPERM":
 		return true
 	}

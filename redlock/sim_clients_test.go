@@ -76,6 +76,7 @@ func (c *simClient) token() string {
 }
 
 func (c *simClient) run() {
+	c.sleep(20 * time.Millisecond)
 	token := ""
 	for c.s.over.Err() == nil {
 		l := c.connect()

@@ -63,6 +63,9 @@ func (l *Locker) Watch(_ context.Context, db int, keys [][]byte) (*Watch, Outcom
 	return w, o
 }
 
+// Keys are the watched keys.
+func (w *Watch) Keys() [][]byte { return w.keys }
+
 func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, sameContent) }
 
 func sameContent(a, b image) bool { return sameState(a.dump, b.dump) }
@@ -98,11 +101,12 @@ func (w *Watch) guard(master int) []byte {
 // guardReplies is how many replies a guard makes.
 const guardReplies = 2
 
-// guarded reads a guard's replies; nil if the transaction was guarded.
-func guarded(replies [][]byte) error {
-	n, ok := parseInteger(replies[1])
-	if isOK(replies[0]) && ok && n == 1 {
-		return nil
+// guarded tells from the guards' replies whether all of them stand.
+func guarded(replies [][]byte) bool {
+	for guard := range slices.Chunk(replies, guardReplies) {
+		if n, ok := parseInteger(guard[1]); !isOK(guard[0]) || !ok || n != 1 {
+			return false
+		}
 	}
-	return errUnable
+	return true
 }

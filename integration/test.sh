@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# Everything that must hold before a change lands: formatting, vet,
+# staticcheck, all tests with the race detector, and short fuzz runs.
+# Needs redis-server, redis-cli, php with phpredis, java and mvn; as root on a
+# Debian it installs what is missing.
+#
+#   integration/test.sh          the whole of it
+#   FUZZTIME=1m integration/test.sh
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fuzztime=${FUZZTIME:-5s}
+
+missing=()
+have() { command -v "$1" >/dev/null || missing+=("$2"); }
+have redis-server redis-server
+have redis-cli redis-tools
+have java default-jdk-headless
+have mvn maven
+have php php-cli
+if ! command -v php >/dev/null || ! php -m | grep -qx redis; then missing+=(php-redis); fi
+if [ ${#missing[@]} -gt 0 ]; then
+  if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+    echo "missing, and cannot be installed here: ${missing[*]} (Debian package names)" >&2
+    exit 1
+  fi
+  echo "== installing ${missing[*]}"
+  apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+echo "== gofmt"
+unformatted=$(gofmt -l .)
+if [ -n "$unformatted" ]; then
+  echo "not formatted: $unformatted" >&2
+  exit 1
+fi
+
+echo "== go vet"
+go vet ./...
+
+echo "== staticcheck"
+go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+
+echo "== fuzz, $fuzztime each"
+grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do
+  for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
+    go test -run '^$' -fuzz "^$target\$" -fuzztime "$fuzztime" "$(dirname "$file")"
+  done
+done
+
+echo "== tests"
+go test -race -timeout 20m ./...
