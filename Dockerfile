@@ -1,14 +1,20 @@
 # The image holds one static binary, root certificates for rediss://, and the
 # shipped config.yaml with its two addresses opened up: inside a container
 # 127.0.0.1 is reachable by nobody. To use your own, mount it over
-# /etc/redlock-proxy/config.yaml, and have it listen on 0.0.0.0 too.
+# /etc/redlock-proxy/config.yaml; it must listen on 0.0.0.0 too, keep an admin
+# address (the health check asks it) and be readable by user 65532.
+#
+# podman and buildah keep the HEALTHCHECK only with --format docker.
 FROM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-# With .git in the build context, -version tells the commit.
-RUN CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/redlock-proxy .
+# With .git in the build context, -version tells the commit. The .git of a
+# worktree or a submodule only points out of the context and would stop the
+# build, so it is dropped.
+RUN git status >/dev/null 2>&1 || rm -rf .git; \
+    CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/redlock-proxy .
 RUN sed -e 's/^listen: 127\.0\.0\.1:/listen: 0.0.0.0:/' -e 's/^admin: 127\.0\.0\.1:/admin: 0.0.0.0:/' \
         config.yaml > /out/config.yaml \
     && grep -qx 'listen: 0.0.0.0:6380' /out/config.yaml \

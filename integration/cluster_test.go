@@ -17,7 +17,6 @@ type cluster struct {
 	masters  []*redisServer
 	upstream *redisServer
 	proxy    *proxyProcess
-	options  proxyOptions
 }
 
 // startServers starts the servers without a proxy.

@@ -36,7 +36,7 @@ var luaReplies = map[string]string{
 	"bit":                     "return {bit.band(12, 10), bit.tohex(255), bit.lshift(1, 4)}",
 	"log":                     "redis.log(redis.LOG_DEBUG, 'from a script') redis.call('set', KEYS[1], ARGV[1]) return redis.LOG_WARNING",
 	"setresp 3":               "redis.setresp(3) redis.call('hset', KEYS[1], 'f', ARGV[1]) return redis.call('hgetall', KEYS[1])",
-	"setresp 3 set":           "redis.setresp(3) redis.call('sadd', KEYS[1], ARGV[1]) return redis.call('smembers', KEYS[1])",
+	"setresp 3 set":           "redis.setresp(3) redis.call('del', KEYS[1]) redis.call('sadd', KEYS[1], ARGV[1]) return redis.call('smembers', KEYS[1])",
 	"setresp 3 double":        "redis.setresp(3) redis.call('zadd', KEYS[1], 1.5, ARGV[1]) return {redis.call('zscore', KEYS[1], ARGV[1]), redis.call('zscore', KEYS[1], 'no')}",
 	"setresp 3 booleans":      "redis.setresp(3) return {true, false, {true}}",
 	"setresp 3 own values":    "redis.setresp(3) return {{double = 2.25}, {map = {a = 1}}, {set = {x = true}}, {big_number = '12345678901234567890'}, {verbatim_string = {format = 'txt', string = 'text'}}}",

@@ -78,9 +78,9 @@ func TestThreeOfFiveMastersDead(t *testing.T) {
 	}
 }
 
-// TestPausedMasterDelaysNobody: a master that hangs is not waited for. With a
-// timeout of ten seconds a run that waited for it even a few times would not
-// end within the test's patience.
+// TestPausedMasterDelaysNobody: a master that hangs is not waited for. At four
+// seconds of master_timeout, a run that waited for it even a few times would
+// not end within the test's patience.
 func TestPausedMasterDelaysNobody(t *testing.T) {
 	c := startCluster(t, proxyOptions{masterTimeout: 4 * time.Second})
 	client := c.proxy.client(t)

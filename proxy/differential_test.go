@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"io"
+	"math/rand/v2"
+	"net"
 	"regexp"
 	"strings"
 	"testing"
@@ -139,7 +141,7 @@ func TestSessionAnswersAsRedis(t *testing.T) {
 		"select in multi":    {"MULTI\r\nSELECT 3\r\nSET a x\r\nSELECT 99\r\nEXEC\r\nGET a\r\n", "RESET\r\nMULTI\r\nSET a y\r\nSELECT 4\r\nDISCARD\r\nGET a\r\n", "MULTI\r\nSELECT 5\r\nNOSUCH\r\nEXEC\r\nSET here 1\r\nSELECT 0\r\nGET here\r\n"},
 		"reply off":          {"SET a 1\r\nCLIENT REPLY OFF\r\nGET a\r\nPING\r\nNOSUCH\r\nCLIENT REPLY bad\r\nCLIENT REPLY ON\r\nGET a\r\n"},
 		"reply skip":         {"SET a 1\r\nCLIENT REPLY SKIP\r\nGET a\r\nGET a\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nPING\r\nPING\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n", "CLIENT REPLY\r\nCLIENT REPLY bad\r\n"},
-		"subscribe":          {"SUBSCRIBE a b a\r\n", "PSUBSCRIBE x*\r\n", "GET k\r\n", "HELLO 3\r\n", "MULTI\r\nEXEC\r\nINFO\r\nAUTH x\r\nCLIENT REPLY ON\r\nSELECT 1\r\nSCRIPT LOAD x\r\n", "PING\r\nPING hi\r\n", "UNSUBSCRIBE\r\nPING\r\n", "PUNSUBSCRIBE\r\nPING\r\nSET k 1\r\nGET k\r\n"},
+		"subscribe":          {"SUBSCRIBE a b a\r\n", "PSUBSCRIBE x*\r\n", "GET k\r\n", "HELLO 3\r\n", "SET lock:a 1 NX\r\nWATCH lock:a\r\nDEL lock:a k\r\nRENAME lock:a k\r\nSCRIPT KILL\r\nEVAL x 1 lock:a\r\n", "MULTI\r\nEXEC\r\nINFO\r\nAUTH x\r\nCLIENT REPLY ON\r\nSELECT 1\r\nSCRIPT LOAD x\r\n", "PING\r\nPING hi\r\n", "UNSUBSCRIBE\r\nPING\r\n", "PUNSUBSCRIBE\r\nPING\r\nSET k 1\r\nGET k\r\n"},
 		"subscribe pipeline": {"SUBSCRIBE a b\r\nPSUBSCRIBE p\r\nSUBSCRIBE c\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nGET k\r\nSUBSCRIBE\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nSUNSUBSCRIBE\r\nSSUBSCRIBE s t\r\nSUNSUBSCRIBE\r\nGET k\r\n"},
 		"subscribe RESP3":    {"HELLO 3\r\nSUBSCRIBE a b\r\nGET k\r\nPUBLISH a x\r\nPUBLISH nobody x\r\nUNSUBSCRIBE\r\nPING\r\nHELLO 2\r\nPING\r\n", "SUBSCRIBE a\r\nGET k\r\n", "UNSUBSCRIBE\r\nHELLO 3\r\nSUBSCRIBE a\r\nHELLO 2\r\nPING\r\nGET a\r\n"},
 		"subscribe reset":    {"SUBSCRIBE a\r\n", "RESET\r\n", "GET a\r\nSUBSCRIBE a\r\nUNSUBSCRIBE a\r\nGET a\r\n"},
@@ -161,5 +163,55 @@ func TestSessionAnswersAsRedis(t *testing.T) {
 			compareWithRedis(t, redis, p, append([]string{"GET opened\r\n"}, steps...)...)
 			compareWithRedis(t, redis, p, strings.Join(steps, ""))
 		})
+	}
+}
+
+// programs are pieces of which random ones are made. Lock keys behave as plain
+// ones do, so a program that mixes them must read as on one Redis.
+var programs = []string{
+	"GET a\r\n", "SET a 1\r\n", "DEL a\r\n", "INCR a\r\n", "LRANGE a 0 -1\r\n", "PING\r\n", "ECHO text\r\n", "NOSUCH\r\n", "GET\r\n", "SELECT 0\r\n",
+	"SET lock:a 1 NX\r\n", "GET lock:a\r\n", "DEL lock:a\r\n", "SET lock:b 2 NX\r\n", "GET lock:b\r\n",
+	"DEL a lock:a b lock:b\r\n", "MGET a lock:a lock:b b lock:a\r\n", "EXISTS lock:a a a\r\n", "TOUCH b lock:b\r\n",
+	"MULTI\r\nSET a 1\r\nGET a\r\nEXEC\r\n", "MULTI\r\nPING\r\nSET lock:a 3 NX\r\nGET lock:a\r\nEXEC\r\n", "MULTI\r\nDEL lock:a\r\nDISCARD\r\n", "MULTI\r\nEXEC\r\n", "MULTI\r\nGET\r\nGET lock:a\r\nEXEC\r\n",
+	"WATCH a\r\nGET a\r\nMULTI\r\nSET a 5\r\nEXEC\r\n", "WATCH lock:a\r\nGET lock:a\r\nMULTI\r\nDEL lock:a\r\nEXEC\r\n", "WATCH lock:a\r\nUNWATCH\r\n",
+	"CLIENT REPLY OFF\r\nGET lock:a\r\nGET a\r\nSET lock:a 9 NX\r\nCLIENT REPLY ON\r\n", "CLIENT REPLY SKIP\r\nGET lock:a\r\n", "CLIENT REPLY SKIP\r\nGET a\r\n",
+	"SUBSCRIBE c\r\nGET lock:a\r\nUNSUBSCRIBE\r\n", "SUBSCRIBE c d\r\nPSUBSCRIBE p\r\nGET a\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\n",
+	"HELLO 3\r\n", "HELLO 2\r\n", "RESET\r\n", "CLIENT SETNAME x\r\n", "CLIENT GETNAME\r\n", "EVAL \"return {1,{2,'x'}}\" 0\r\n",
+	"*2\r\n$4\r\nECHO\r\n$5000\r\n" + strings.Repeat("0123456789", 500) + "\r\n", "*3\r\n$3\r\nSET\r\n$1\r\nb\r\n$8\r\n\r\n$-1\r\n:\r\n", "GET b\r\n", "\r\n", "*0\r\n",
+}
+
+func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
+	redis := startGuardRedis(t)
+	for seed := range uint64(150) {
+		random := rand.New(rand.NewPCG(seed, 0))
+		var program strings.Builder
+		for range 1 + random.IntN(30) {
+			program.WriteString(programs[random.IntN(len(programs))])
+		}
+		text := program.String()
+		redis.ask(t, "FLUSHALL")
+		direct := dialTest(t, "unix", redis.socket)
+		go func() { _, _ = direct.Write([]byte(text)) }()
+		redis.settle(t)
+		redis.settle(t)
+		want := withoutIncidentals(direct.untilQuiet())
+		_ = direct.Close()
+		redis.ask(t, "FLUSHALL")
+		p := startTestProxy(t, redis)
+		near, far := net.Pipe()
+		p.server.welcome(far)
+		client := &testClient{near, t}
+		go func() {
+			for rest := text; len(rest) > 0; {
+				n := min(len(rest), 1+random.IntN(200))
+				_, _ = near.Write([]byte(rest[:n]))
+				rest = rest[n:]
+			}
+		}()
+		got := withoutIncidentals(client.values(countValues(want)))
+		_ = near.Close()
+		if got != want {
+			t.Fatalf("seed %d: %.2000q\n one Redis answers %.2000q\n the proxy         %.2000q", seed, text, want, got)
+		}
 	}
 }

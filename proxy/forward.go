@@ -40,6 +40,9 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 			return
 		}
 		s.forward(cmd, debt{left: 1})
+	case "watch":
+		s.forward(cmd, debt{left: 1})
+		s.watched.upstream = s.upstream.Load() != nil
 	case "eval", "eval_ro":
 		s.registerScript(name, cmd.args)
 		s.forward(cmd, debt{left: 1})

@@ -293,7 +293,7 @@ func (s *session) reset() {
 	s.guard.setAuthenticated(s.client.authenticated)
 	s.replies, s.silent = replyMode{}, false
 	s.monitoring = false
-	s.transaction = transaction{}
+	s.endTransaction()
 	s.lastRead = lastRead{}
 	s.reply(replyReset)
 }

@@ -61,13 +61,7 @@ func (in *input) fill() error {
 		return err
 	}
 	if len(in.ahead) > 0 {
-		n := copy(in.buf[in.end:], in.ahead)
-		in.end += n
-		in.ahead = in.ahead[n:]
-		if len(in.ahead) == 0 {
-			in.ahead = nil
-		}
-		in.lastRead = n
+		in.takeAhead()
 		return nil
 	}
 	if in.err != nil {
@@ -80,6 +74,33 @@ func (in *input) fill() error {
 		return nil // an error comes again
 	}
 	return err
+}
+
+// hasRoomAhead tells whether n more bytes may be read ahead of their turn.
+func (in *input) hasRoomAhead(n int) bool {
+	if len(in.ahead)+n > aheadLimit || !in.budget.reserve(n) {
+		return false
+	}
+	in.budget.release(n)
+	return true
+}
+
+// keepAhead takes what was read ahead. It cannot refuse, for the bytes are
+// read; hasRoomAhead was asked before.
+func (in *input) keepAhead(p []byte) {
+	in.budget.used.Add(int64(len(p)))
+	in.ahead = append(in.ahead, p...)
+}
+
+func (in *input) takeAhead() {
+	n := copy(in.buf[in.end:], in.ahead)
+	in.end += n
+	in.lastRead = n
+	in.budget.release(n)
+	in.ahead = in.ahead[n:]
+	if len(in.ahead) == 0 {
+		in.ahead = nil
+	}
 }
 
 func (in *input) makeRoom(need int) error {
@@ -125,6 +146,7 @@ func (in *input) grow(need int) error {
 // relax gives memory back while the client is silent.
 func (in *input) relax() {
 	if in.start == in.end {
+		in.start, in.end = 0, 0
 		in.shrink()
 	}
 }
@@ -132,7 +154,8 @@ func (in *input) relax() {
 // release gives everything back for good.
 func (in *input) release() {
 	in.giveBack()
-	in.buf, in.small, in.start, in.end = nil, nil, 0, 0
+	in.budget.release(len(in.ahead))
+	in.buf, in.small, in.ahead, in.start, in.end = nil, nil, nil, 0, 0
 }
 
 // shrink returns to the small buffer. Only when nothing is unread.

@@ -50,7 +50,7 @@ type owed struct {
 	settledNow  chan struct{} // signalled when a waiting session may go on
 	resp3       bool
 	pipe        atomic.Bool // written under mu
-	subscribed  [3]int // per family, as the last confirmation said
+	subscribed  [3]int      // per family, as the last confirmation said
 	current     currentValue
 }
 

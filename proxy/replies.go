@@ -42,8 +42,7 @@ const (
 // Texts for what no single Redis can meet.
 const (
 	errorCrossLock        = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
-	errorLockMulti        = "-ERR MULTI on lock keys is not supported by this proxy version\r\n"
-	errorLockWatch        = "-ERR WATCH on lock keys is not supported by this proxy version\r\n"
+	errorWatchDatabase    = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
 	errorLockInPipe       = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
 	errorUpstreamDown     = "-ERR the upstream server of this proxy cannot be reached\r\n"
 	errorUpstreamRefused  = "-ERR the upstream server of this proxy refused its login or its database\r\n"
@@ -69,6 +68,12 @@ func errorRestricted(name string) string {
 	return code + "Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n"
 }
 
+// errorNotWithLockKeys refuses a command without keys in a transaction on lock
+// keys: it would run on the masters, where it does not belong.
+func errorNotWithLockKeys(name string) string {
+	return "-ERR " + strings.ToUpper(name) + " in a transaction on lock keys is not supported by this proxy\r\n"
+}
+
 func errorHelloOption(option []byte) string {
 	return "-ERR Syntax error in HELLO option '" + onOneLine(option) + "'\r\n"
 }
@@ -82,9 +87,11 @@ func errorUnknownCommand(args [][]byte) string {
 		if rest.Len() >= quoted {
 			break
 		}
+		arg = untilNUL(arg)
 		rest.WriteString("'" + string(arg[:min(len(arg), quoted-rest.Len())]) + "' ")
 	}
-	name := args[0][:min(len(args[0]), quoted)]
+	name := untilNUL(args[0])
+	name = name[:min(len(name), quoted)]
 	return "-ERR unknown command '" + onOneLine(name) + "', with args beginning with: " + onOneLine([]byte(rest.String())) + "\r\n"
 }
 

@@ -5,7 +5,7 @@ import "github.com/tidwall/redcon"
 // performScript answers SCRIPT LOAD, EXISTS, FLUSH and KILL for both planes:
 // which one a script will run on is not known before its keys are.
 func (s *session) performScript(name string, cmd command, route route) {
-	if !s.settle() {
+	if !s.settle() || s.refusedAsRestricted(name) {
 		return
 	}
 	if s.tryOpen() != "" {

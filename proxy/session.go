@@ -7,12 +7,18 @@ import (
 	"net"
 	"runtime/debug"
 	"sync/atomic"
+
+	"redlock-proxy/redlock"
 )
 
-// lockRunner runs one lock command to its verdict and appends its one reply
-// to dst. ctx ends when the client has gone. It keeps nothing of the call.
+// lockRunner is what sessions ask of the lock plane: one command, a look at
+// keys for WATCH, and one transaction. do and execute append the one reply to
+// dst; look returns an error reply or "". ctx ends when the client has gone.
+// Nothing of the arguments is kept.
 type lockRunner interface {
 	do(ctx context.Context, dst []byte, call lockCall) []byte
+	look(ctx context.Context, db int, keys [][]byte) (w *redlock.Watch, refusal string)
+	execute(ctx context.Context, dst []byte, t lockTransaction) []byte
 }
 
 // coalesce is how many bytes of replies may wait for the rest of a pipeline.
@@ -53,9 +59,9 @@ type session struct {
 	silent      bool // the present command's replies are not wanted
 	monitoring  bool
 	transaction transaction
+	watched     watched
 
 	lockReply []byte // reused
-	askBuffer []byte // reused
 	lastRead  lastRead
 }
 
@@ -175,6 +181,8 @@ func (s *session) performJoined(name string, cmd command, route route) bool {
 		s.performMulti(cmd, route.spec)
 	case "exec", "discard":
 		s.performStrayExec(name, cmd)
+	case "unwatch":
+		s.performUnwatch(cmd, route.spec)
 	case "info":
 		s.performInfo(cmd)
 	case "script|load", "script|exists", "script|flush", "script|kill":
@@ -190,7 +198,7 @@ func (s *session) performKeyed(name string, cmd command, route route) {
 	switch route.plane {
 	case planeLock:
 		if name == "watch" {
-			s.reply(errorLockWatch)
+			s.performWatch(cmd, route.spec)
 			return
 		}
 		s.performOnLocks(name, cmd.args, route)
@@ -307,6 +315,7 @@ func (s *session) release() {
 		<-up.done
 	}
 	s.in.release()
+	s.forgetQueued()
 }
 
 // panicked is called with what recover returned, and ends this session only.

@@ -28,12 +28,22 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"reply off", "CLIENT REPLY OFF\r\nPING\r\nSET lock:off 1 NX\r\nCLIENT REPLY ON\r\nGET lock:off\r\n", "+OK\r\n$1\r\n1\r\n"},
 		{"reply skip", "CLIENT REPLY SKIP\r\nPING\r\nPING x\r\n", "$1\r\nx\r\n"},
 		{"empty transaction", "MULTI\r\nEXEC\r\nEXEC\r\nDISCARD\r\n", "+OK\r\n*0\r\n" + errorExecNoMulti + errorDiscardNoMulti},
-		{"transaction on locks", "MULTI\r\nPING\r\nSET lock:m 1 NX\r\nGET lock:m\r\nEXEC\r\nPING\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n" + errorLockMulti + "+PONG\r\n"},
-		{"transaction on locks discarded", "MULTI\r\nSET lock:m 1 NX\r\nDISCARD\r\nPING\r\n", "+OK\r\n+QUEUED\r\n+OK\r\n+PONG\r\n"},
-		{"transaction on both", "MULTI\r\nSET lock:m 1 NX\r\nSET m 1\r\nSET lock:m 2\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n" + errorCrossLock + "+QUEUED\r\n" + errorExecAbort},
+		{"transaction on locks", "MULTI\r\nPING\r\nSET lock:m 1 NX\r\nGET lock:m\r\nEXEC\r\nPING\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n+QUEUED\r\n*3\r\n+PONG\r\n+OK\r\n$1\r\n1\r\n+PONG\r\n"},
+		{"transaction on locks discarded", "MULTI\r\nSET lock:m 1 NX\r\nDISCARD\r\nGET lock:m\r\n", "+OK\r\n+QUEUED\r\n+OK\r\n$-1\r\n"},
+		{"transaction on both", "MULTI\r\nSET lock:m 1 NX\r\nSET m 1\r\nSET lock:m 2\r\nEXEC\r\nGET lock:m\r\n", "+OK\r\n+QUEUED\r\n" + errorCrossLock + "+QUEUED\r\n" + errorExecAbort + "$-1\r\n"},
+		{"transaction of both", "MULTI\r\nDEL lock:m m\r\nEXEC\r\n", "+OK\r\n" + errorCrossLock + errorExecAbort},
 		{"transaction with an error", "MULTI\r\nSET lock:m\r\nGET lock:m\r\nEXEC\r\n", "+OK\r\n" + errorArity("set") + "+QUEUED\r\n" + errorExecAbort},
+		{"not on masters", "MULTI\r\nGET lock:m\r\nDBSIZE\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n" + errorNotWithLockKeys("dbsize") + errorExecAbort},
+		{"nor before", "MULTI\r\nSELECT 3\r\nGET lock:m\r\nEXEC\r\nGET lock:m\r\n", "+OK\r\n+QUEUED\r\n" + errorNotWithLockKeys("select") + errorExecAbort + "$-1\r\n"},
+		{"reserved in a transaction", "MULTI\r\nGET " + markerKey + "\r\nEXEC\r\n", "+OK\r\n" + errorReservedKey + errorExecAbort},
+		{"watched locks", "WATCH lock:a lock:b\r\nGET lock:a\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\nGET lock:a\r\n", "+OK\r\n$-1\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$1\r\n1\r\n"},
+		{"watched in vain", "WATCH lock:stale\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\nGET lock:a\r\nMULTI\r\nEXEC\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*-1\r\n$-1\r\n+OK\r\n*0\r\n"},
+		{"watched and empty", "WATCH lock:stale\r\nMULTI\r\nEXEC\r\nMULTI\r\nEXEC\r\n", "+OK\r\n+OK\r\n*-1\r\n+OK\r\n*0\r\n"},
+		{"unwatched", "WATCH lock:stale\r\nUNWATCH\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"},
+		{"unwatched by DISCARD", "WATCH lock:stale\r\nMULTI\r\nDISCARD\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"},
+		{"watch without quorum", "WATCH lock:noquorum\r\nWATCH\r\nUNWATCH x\r\n", "-NOQUORUM\r\n" + errorUpstreamNone + errorArity("unwatch")},
+		{"watched in two databases", "WATCH lock:a\r\nSELECT 1\r\nWATCH lock:a\r\nMULTI\r\nGET lock:a\r\nEXEC\r\n", "+OK\r\n+OK\r\n" + errorWatchDatabase + "+OK\r\n" + errorWatchDatabase + errorExecAbort},
 		{"nested", "MULTI\r\nMULTI\r\nWATCH a\r\nDISCARD\r\n", "+OK\r\n" + errorNestedMulti + errorWatchInMulti + "+OK\r\n"},
-		{"watch on a lock", "WATCH lock:a\r\n", errorLockWatch},
 		{"info has the loading field", "INFO redlock\r\n", bulk("# Redlock\r\n")},
 		{"scripts", "SCRIPT EXISTS 0000000000000000000000000000000000000000\r\nSCRIPT FLUSH x\r\nSCRIPT FLUSH async\r\nSCRIPT KILL\r\n", "*1\r\n:0\r\n" + errorScriptFlush + "+OK\r\n" + errorScriptKill},
 		{"reset", "HELLO 3 SETNAME x\r\nRESET\r\nGET lock:none\r\nCLIENT GETNAME\r\n", helloText(3) + "+RESET\r\n$-1\r\n$-1\r\n"},
@@ -63,6 +73,17 @@ func helloText(protocol int) string {
 	return head + bulk("server") + bulk("redis") + bulk("version") + bulk(fallbackVersion) +
 		bulk("proto") + fmt.Sprintf(":%d\r\n", protocol) + bulk("id") + ":1\r\n" +
 		bulk("mode") + bulk("standalone") + bulk("role") + bulk("master") + bulk("modules") + "*0\r\n"
+}
+
+// WATCH on one plane does not guard a transaction on the other.
+func TestWatchOnBothPlanes(t *testing.T) {
+	client := startTestProxy(t, startGuardRedis(t)).dial(t)
+	client.ask("WATCH a\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n"+errorCrossLock+errorExecAbort)
+	client.ask("WATCH lock:a\r\nMULTI\r\nSET a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n"+errorCrossLock+errorExecAbort)
+	client.ask("WATCH lock:a\r\nWATCH a\r\nMULTI\r\nEXEC\r\n", "+OK\r\n+OK\r\n+OK\r\n"+errorCrossLock)
+	client.ask("WATCH a lock:a\r\n", errorCrossLock)
+	client.ask("MULTI\r\nSET a 1\r\nSET lock:a 1\r\nGET a\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+errorCrossLock+"+QUEUED\r\n"+errorExecAbort+"$-1\r\n")
+	client.ask("WATCH a\r\nUNWATCH\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\nGET lock:a\r\n", "+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$1\r\n1\r\n")
 }
 
 func TestSessionCutAnywhere(t *testing.T) {

@@ -85,7 +85,7 @@ func benchmarkSession(b *testing.B, command, reply string, pipeline int, command
 	b.ReportMetric(float64(b.N*pipeline*commandsPerRound)/b.Elapsed().Seconds(), "commands/s")
 }
 
-type grantedLocks struct{}
+type grantedLocks struct{ lockRunner }
 
 func (grantedLocks) do(_ context.Context, dst []byte, _ lockCall) []byte {
 	return append(dst, replyOK...)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock"
 )
 
 // patience is how long tests wait for what must happen.
@@ -24,6 +26,7 @@ type fakeLocks struct {
 	mu       sync.Mutex
 	values   map[string]string
 	calls    []string
+	stale    bool
 	entered  chan struct{} // one for each slow command begun
 	left     chan struct{} // one for each slow command that ended with its client
 	released chan struct{}
@@ -95,6 +98,34 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 		return append(dst, replyOK...)
 	}
 	return append(dst, "-ERR the test has no such lock command\r\n"...)
+}
+
+// look and execute: a transaction runs if no watched key was named lock:stale.
+func (f *fakeLocks) look(_ context.Context, _ int, keys [][]byte) (*redlock.Watch, string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, key := range keys {
+		f.stale = f.stale || string(key) == "lock:stale"
+		if string(key) == "lock:noquorum" {
+			return nil, "-NOQUORUM\r\n"
+		}
+	}
+	return &redlock.Watch{}, ""
+}
+
+func (f *fakeLocks) execute(ctx context.Context, dst []byte, t lockTransaction) []byte {
+	if len(t.watches) > 0 && f.stale {
+		return append(dst, "*-1\r\n"...)
+	}
+	dst = redcon.AppendArray(dst, len(t.commands))
+	for _, call := range t.commands {
+		if name := call.commandName(); name == "ping" {
+			dst = append(dst, replyPong...)
+			continue
+		}
+		dst = f.do(ctx, dst, call)
+	}
+	return dst
 }
 
 func (f *fakeLocks) seen() []string {

@@ -15,7 +15,7 @@ func (s *session) performSplit(name string, cmd command, route route) {
 		return
 	}
 	upstreamHalf, lockHalf := splitKeys(cmd.args, route)
-	fromUpstream, ok := s.askWhile(appendCommand(s.askBuffer[:0], upstreamHalf...), func() {
+	fromUpstream, ok := s.askWhile(appendCommand(nil, upstreamHalf...), func() {
 		s.runOnLocks(lockHalf, lockRoute(route.spec, len(lockHalf)))
 	})
 	if !ok {

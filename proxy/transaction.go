@@ -12,9 +12,9 @@ import "bytes"
 //	          and EXEC aborts
 type transaction struct {
 	state    transactionState
-	commands [][][]byte // queued here, copies
-	bytes    int64
-	position int // of the next command in EXEC's reply
+	calls    []lockCall // queued here, with copies of their arguments
+	bytes    int        // what calls take of the server's memory
+	position int        // of the next command in EXEC's reply
 	selects  []queuedSelect
 }
 
@@ -30,6 +30,12 @@ const (
 
 // queuedSelect is a SELECT that holds once EXEC's reply says +OK in its place.
 type queuedSelect struct{ position, db int }
+
+// What a queued command takes beside its bytes, roughly.
+const (
+	queuedOverhead   = 200
+	argumentOverhead = 32
+)
 
 // database is the one in which the next command's keys are.
 func (s *session) database() int {
@@ -107,30 +113,48 @@ func (s *session) continueHere(name string, cmd command, route route) {
 		s.reply(replyQueued)
 	case route.plane == planeSplit || route.plane == planeCross:
 		s.abort(errorCrossLock)
+	case s.transaction.state == transactionLocks:
+		if refusal := refusedOnLocks(name, route); refusal != "" {
+			s.abort(refusal)
+			return
+		}
+		s.queue(name, cmd, route)
 	case route.plane == planeLock:
-		s.transaction.state = transactionLocks
-		s.queue(name, cmd)
-	case s.transaction.state == transactionHeld && (len(route.keys) > 0 || leavesCounting(name)):
+		s.decideLocks(name, cmd, route)
+	case len(route.keys) > 0 || leavesCounting(name):
 		s.decideUpstream(name, cmd, route)
-	case len(route.keys) > 0:
-		s.abort(errorCrossLock)
 	default:
-		s.queue(name, cmd)
+		s.queue(name, cmd, route)
 	}
 }
 
-func (s *session) queue(name string, cmd command) {
+// decideLocks makes what was held a transaction on lock keys.
+func (s *session) decideLocks(name string, cmd command, route route) {
+	refusal := refusedOnLocks(name, route)
+	if refusal == "" {
+		refusal = s.refusesLocks()
+	}
+	if refusal != "" {
+		s.abort(refusal)
+		return
+	}
+	s.transaction.state = transactionLocks
+	s.queue(name, cmd, route)
+}
+
+func (s *session) queue(name string, cmd command, route route) {
 	t := &s.transaction
-	t.bytes += int64(len(cmd.raw))
-	if t.bytes > s.server.cfg.guard.bulk {
+	size := len(cmd.raw) + queuedOverhead + len(cmd.args)*argumentOverhead
+	if int64(t.bytes+size) > s.server.cfg.guard.bulk || !s.server.memory.reserve(size) {
 		s.abort(errorTransactionSize)
 		return
 	}
+	t.bytes += size
 	args := make([][]byte, len(cmd.args))
 	for i, arg := range cmd.args {
 		args[i] = bytes.Clone(arg)
 	}
-	t.commands = append(t.commands, args)
+	t.calls = append(t.calls, lockCall{db: s.client.db, args: args, route: route})
 	t.note(name, args)
 	s.reply(replyQueued)
 }
@@ -151,12 +175,24 @@ func (s *session) executeHere(cmd command, route route) {
 	case transactionAborted:
 		s.leaveTransaction(errorExecAbort)
 	case transactionLocks:
-		s.leaveTransaction(errorLockMulti)
+		s.executeOnLocks()
 	default:
-		if len(s.transaction.commands) == 0 && s.upstream.Load() == nil {
-			s.leaveTransaction("*0\r\n")
+		s.executeUndecided(cmd, route)
+	}
+}
+
+// executeUndecided is EXEC of no command with a key: what is watched decides.
+func (s *session) executeUndecided(cmd command, route route) {
+	switch {
+	case len(s.watched.locks) > 0:
+		if refusal := s.refusesLocks(); refusal != "" {
+			s.leaveTransaction(refusal)
 			return
 		}
+		s.executeOnLocks()
+	case len(s.transaction.calls) == 0 && s.upstream.Load() == nil:
+		s.leaveTransaction("*0\r\n")
+	default:
 		s.decideUpstream("exec", cmd, route)
 	}
 }
@@ -167,11 +203,21 @@ func (s *session) leaveTransaction(text string) {
 	if !s.settle() {
 		return
 	}
-	s.transaction = transaction{}
-	if s.upstream.Load() != nil {
+	if s.watched.upstream {
 		s.sendUnanswered(appendCommand(nil, []byte("UNWATCH")), 1)
 	}
+	s.endTransaction()
 	s.reply(text)
+}
+
+func (s *session) endTransaction() {
+	s.forgetQueued()
+	s.transaction, s.watched = transaction{}, watched{}
+}
+
+func (s *session) forgetQueued() {
+	s.server.memory.release(s.transaction.bytes)
+	s.transaction.calls, s.transaction.bytes = nil, 0
 }
 
 // abort refuses a command and with it the transaction, if there is one.
@@ -181,8 +227,10 @@ func (s *session) abort(text string) {
 	}
 	if s.transaction.state == transactionUpstream {
 		s.sendUnanswered(appendCommand(nil, []byte("DISCARD")), 1)
+		s.watched.upstream = false
 	}
 	if s.transaction.state != transactionNone {
+		s.forgetQueued()
 		s.transaction = transaction{state: transactionAborted}
 	}
 	s.reply(text)
@@ -201,22 +249,29 @@ func (s *session) decideUpstream(name string, cmd command, route route) {
 	if !s.settle() {
 		return
 	}
-	if refusal := s.tryOpen(); refusal != "" {
-		if name == "exec" {
-			s.transaction = transaction{}
-			s.reply(refusal)
-			return
-		}
+	refusal := ""
+	if len(s.watched.locks) > 0 {
+		refusal = errorCrossLock
+	} else {
+		refusal = s.tryOpen()
+	}
+	switch {
+	case refusal != "" && name == "exec":
+		s.endTransaction()
+		s.reply(refusal)
+		return
+	case refusal != "":
 		s.abort(refusal)
 		return
 	}
 	t := &s.transaction
 	held := appendCommand(nil, []byte("MULTI"))
-	for _, args := range t.commands {
-		held = appendCommand(held, args...)
+	for _, call := range t.calls {
+		held = appendCommand(held, call.args...)
 	}
-	s.sendUnanswered(held, 1+len(t.commands))
-	t.state, t.commands, t.bytes = transactionUpstream, nil, 0
+	s.sendUnanswered(held, 1+len(t.calls))
+	s.forgetQueued()
+	t.state = transactionUpstream
 	s.continueUpstream(name, cmd, route)
 }
 
@@ -226,7 +281,7 @@ func (s *session) continueUpstream(name string, cmd command, route route) {
 	case name == "exec":
 		s.executeUpstream(cmd)
 	case name == "discard" && len(cmd.args) == 1:
-		s.transaction = transaction{}
+		s.endTransaction()
 		s.forward(cmd, debt{left: 1})
 	case name == "multi" || name == "watch":
 		s.forward(cmd, debt{left: 1})
@@ -237,7 +292,7 @@ func (s *session) continueUpstream(name string, cmd command, route route) {
 	case leavesCounting(name):
 		if s.settle() {
 			s.upstream.Load().owed.becomePipe()
-			s.transaction = transaction{}
+			s.endTransaction()
 			s.forward(cmd, debt{})
 		}
 	default:
@@ -251,7 +306,7 @@ func (s *session) continueUpstream(name string, cmd command, route route) {
 // looked into, and so be collected.
 func (s *session) executeUpstream(cmd command) {
 	selects := s.transaction.selects
-	s.transaction = transaction{}
+	s.endTransaction()
 	if len(selects) == 0 {
 		s.forward(cmd, debt{left: 1})
 		return

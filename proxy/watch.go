@@ -95,12 +95,15 @@ func (w *watch) run() {
 }
 
 func (w *watch) readAhead() {
+	in := w.session.in
+	if in.err != nil {
+		return
+	}
 	buf := largeBuffers.Get().(*[largeBuffer]byte)
 	defer largeBuffers.Put(buf)
-	in := w.session.in
-	for len(in.ahead) < aheadLimit && in.err == nil {
+	for in.hasRoomAhead(len(buf)) {
 		n, err := w.session.sock.Read(buf[:])
-		in.ahead = append(in.ahead, buf[:n]...)
+		in.keepAhead(buf[:n])
 		switch {
 		case errors.Is(err, errWoken):
 			w.session.sock.calm()

@@ -52,6 +52,9 @@ const (
 // errUnable: the master answered, but that it cannot serve now.
 var errUnable = errors.New("the master cannot serve now")
 
+// errBlind: as errUnable, but what it did nevertheless is not known.
+var errBlind = errors.New("the master cannot serve now, and does not tell what it did")
+
 // errNoScript: it does not know a script any more that this stream had loaded.
 var errNoScript = errors.New("the master has forgotten a script")
 
@@ -153,14 +156,17 @@ func (b *ballot[A]) ask(i int, s *stream) {
 		default:
 			value, err := b.parse(replies)
 			state := answered
-			if err != nil {
+			switch {
+			case err == errBlind:
+				state = unknown
+			case err != nil:
 				state = unable
-				if debt != nil {
-					s.owe(debt)
-				}
+			}
+			if err != nil && debt != nil {
+				s.owe(debt)
 			}
 			switch err {
-			case nil, errUnable:
+			case nil, errUnable, errBlind:
 			case errNoScript:
 				s.forgetScripts()
 			default:

@@ -12,10 +12,11 @@ import (
 // Locker asks N masters for locks. It keeps no lock itself: any number of
 // Lockers may stand side by side over the same masters.
 type Locker struct {
-	cfg     Config
-	masters []*master
-	turns   *turns
-	end     context.CancelFunc
+	cfg      Config
+	masters  []*master
+	turns    *turns
+	releases releaseScripts
+	end      context.CancelFunc
 }
 
 // New starts connecting to the masters and returns at once. Close ends it.

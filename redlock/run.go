@@ -56,9 +56,11 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 			case err != nil:
 			case !guarded(replies[:skip]):
 				err = errUnable
-			case len(r.Scripts) > 0 && isNoScript(x.reply):
+			case len(r.Scripts) > 0 && (isNoScript(x.reply) || r.Transaction != nil && bytes.Contains(x.reply, []byte("\r\n-NOSCRIPT"))):
 				flushed.Store(true)
 				err = errNoScript
+			case x.blind:
+				err = errBlind
 			case x.failed:
 				err = errUnable
 			}
@@ -91,7 +93,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 			return append(frames, q.frames...)
 		}
 	}
-	if r.mayCreate() {
+	if l.mayCreate(&r) {
 		pass, err := l.turns.take(ctx, r.DB, r.Keys...)
 		if err != nil {
 			return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}
@@ -110,7 +112,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 
 // mayCreate tells whether the run takes turns with acquires. A script that
 // only deletes is a release and is never held back.
-func (r *RunRequest) mayCreate() bool {
+func (l *Locker) mayCreate(r *RunRequest) bool {
 	if r.ReadOnly {
 		return false
 	}
@@ -123,7 +125,7 @@ func (r *RunRequest) mayCreate() bool {
 	} else if len(r.Args) > 1 && (equalFold(r.Args[0], "EVAL") || equalFold(r.Args[0], "EVAL_RO")) {
 		text = r.Args[1]
 	}
-	return text == nil || !onlyDeletes(text)
+	return text == nil || !l.releases.knows(text)
 }
 
 func equalFold(b []byte, name string) bool { return strings.EqualFold(string(b), name) }

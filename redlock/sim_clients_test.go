@@ -143,6 +143,9 @@ func (c *simClient) acquire(l *Locker, token string) *holding {
 }
 
 func (c *simClient) note(o Outcome) {
+	if o.Verdict == NoQuorum {
+		defer c.sleep(80 * time.Millisecond)
+	}
 	c.s.history.count(func(n *simCounts) {
 		switch o.Verdict {
 		case Won:

@@ -36,25 +36,29 @@ func tokensOnly(p simPlan) bool {
 }
 
 // ebb takes a minority of the masters away, lets them come back, and at once
-// takes others, so that locks are held by bare majorities that shift.
+// takes others, so that locks are held by bare majorities that have only one
+// master in common with the next.
 func (s *simulation) ebb() {
 	if !s.plan.tides {
 		return
 	}
 	r := rand.New(rand.NewPCG(s.seed, 1))
+	minority := len(s.masters) - quorum(len(s.masters))
+	order := r.Perm(len(s.masters))
 	for s.over.Err() == nil {
 		var back []func()
-		for _, i := range r.Perm(len(s.masters))[:len(s.masters)-quorum(len(s.masters))] {
+		for _, i := range order[:minority] {
 			if m := s.masters[i]; m.claim() {
 				back = append(back, s.withdraw(m, r.IntN(3)))
 			}
 		}
-		sleep(s.over, between(r, 100*time.Millisecond, 2500*time.Millisecond))
+		sleep(s.over, between(r, 50*time.Millisecond, 800*time.Millisecond))
 		for _, f := range back {
 			f()
-			time.Sleep(between(r, 1, 3*time.Millisecond))
+			time.Sleep(between(r, 1, 2*time.Millisecond))
 		}
-		sleep(s.over, between(r, time.Millisecond, 400*time.Millisecond))
+		sleep(s.over, between(r, time.Millisecond, 60*time.Millisecond))
+		order = append(order[minority:], order[:minority]...)
 	}
 }
 
@@ -122,11 +126,15 @@ func (s *simulation) anyMaster(r *rand.Rand) *fakeMaster { return s.masters[r.In
 
 // spell is how long a fault lasts: mostly about as long as ballots do, now and
 // then longer than what a stream bears before it dials anew.
-func spell(r *rand.Rand) time.Duration {
-	switch r.IntN(10) {
+func (s *simulation) spell(r *rand.Rand) time.Duration {
+	kind := r.IntN(20)
+	if s.plan.tides {
+		kind = 19 // enough is away already
+	}
+	switch kind {
 	case 0:
 		return between(r, 2*time.Second, 4*time.Second)
-	case 1, 2, 3:
+	case 1, 2, 3, 4:
 		return between(r, 100*time.Millisecond, time.Second)
 	}
 	return between(r, 5*time.Millisecond, 120*time.Millisecond)
@@ -156,7 +164,7 @@ func slowLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	return func() {
 		s.log.note("%s is fast", k.name)
 		k.setDelay(delay, jitter)
-	}, spell(r)
+	}, s.spell(r)
 }
 
 func silenceLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
@@ -166,7 +174,7 @@ func silenceLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	return func() {
 		s.log.note("%s speaks", k.name)
 		k.speak()
-	}, spell(r)
+	}, s.spell(r)
 }
 
 // claim marks a master as struck by one fault of its process, since a process
@@ -198,7 +206,7 @@ func stopMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 		s.log.note("%s goes on", m.name)
 		m.resume()
 		m.unclaim()
-	}, spell(r)
+	}, s.spell(r)
 }
 
 func busyMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
@@ -212,7 +220,7 @@ func busyMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 		s.log.note("%s is not busy", m.name)
 		m.refuse("")
 		m.unclaim()
-	}, spell(r)
+	}, s.spell(r)
 }
 
 // restartMaster restarts a process that has everything on its disk.
@@ -234,7 +242,7 @@ func restartMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 // away for the longest TTL: the published algorithm's delayed restart.
 func forgetMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
-	if !m.claim() {
+	if r.IntN(2) == 0 || !m.claim() {
 		return nil, 0
 	}
 	s.log.note("%s ends and will forget", m.name)

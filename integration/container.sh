@@ -1,0 +1,233 @@
+#!/usr/bin/env bash
+# Builds the image from the Dockerfile as it is, without a container engine and
+# without a registry, runs it, and checks what an operator relies on. Fails on
+# the first thing that does not hold.
+#
+#   integration/container.sh     as root on Debian 12 or later, with Go
+#
+# One to four minutes: the image's build starts with an empty build cache.
+#
+# The golang image is played by this machine: its Go, its /usr and its root
+# certificates, read-only. The release of Go must be the Dockerfile's. Modules
+# come from this machine's module cache, and go.sum judges them.
+#
+# Building and running happen in namespaces of their own: no port is taken, the
+# network cannot be reached, and nothing outlives the script. Images are kept in
+# a temporary directory, away from those of the machine.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+fail() {
+  echo "container.sh: $*" >&2
+  exit 1
+}
+
+# --- on this machine ---------------------------------------------------------
+
+prepare() {
+  [ "$(id -u)" -eq 0 ] || fail "must run as root"
+  command -v go >/dev/null || fail "go is missing"
+
+  local missing=()
+  have() { command -v "$1" >/dev/null || missing+=("$2"); }
+  have buildah buildah
+  have git git
+  have ip iproute2
+  have pgrep procps
+  have readelf binutils
+  have redis-cli redis-tools
+  [ -s /etc/ssl/certs/ca-certificates.crt ] || missing+=(ca-certificates)
+  if [ ${#missing[@]} -gt 0 ]; then
+    command -v apt-get >/dev/null || fail "missing: ${missing[*]} (Debian package names)"
+    echo "== installing ${missing[*]}"
+    apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+  fi
+
+  base=$(sed -n 's/^FROM \(golang:[0-9.]*\) AS build$/\1/p' Dockerfile)
+  [ -n "$base" ] || fail "the Dockerfile does not begin FROM golang:VERSION AS build"
+  local release
+  release=$(go env GOVERSION)
+  case $release in
+    "go${base#golang:}" | "go${base#golang:}".*) ;;
+    *) fail "the Dockerfile wants $base, and this machine has $release" ;;
+  esac
+  go mod download
+  goroot=$(go env GOROOT)
+  modules=$(go env GOMODCACHE)/cache/download
+  export base goroot modules
+}
+
+# --- in namespaces of its own ------------------------------------------------
+
+store() { buildah --root "$TMPDIR/store" --runroot "$TMPDIR/run" --storage-driver vfs "$@"; }
+
+setting() { store inspect --type image --format "$1" "$image"; }
+
+# expect WHAT WANT GOT
+expect() {
+  [ "$2" = "$3" ] || fail "$1: want \"$2\", got \"$3\""
+  echo "   $1: ${3:-nothing}"
+}
+
+# inside NAME COMMAND... runs a command in the container, as its user. With
+# mount set, with that as buildah's -v.
+inside() {
+  local container=$1
+  shift
+  store run --isolation chroot ${mount:+-v "$mount"} "$container" -- "$@"
+}
+
+status() {
+  local code=0
+  "$@" >/dev/null 2>&1 || code=$?
+  echo "$code"
+}
+
+# start CONTAINER, as the image says, and wait until it calls itself healthy.
+start() {
+  inside "$1" "${entrypoint[@]}" >"$TMPDIR/log" 2>&1 &
+  job=$!
+  local deadline=$((SECONDS + 30))
+  until inside "$1" "${healthcheck[@]}" 2>/dev/null; do
+    if ! kill -0 "$job" 2>/dev/null || [ "$SECONDS" -ge "$deadline" ]; then
+      cat "$TMPDIR/log" >&2
+      fail "it is not healthy"
+    fi
+    sleep 0.1
+  done
+  running=$(pgrep -o -x redlock-proxy)
+}
+
+# stop as an engine does, and leave the exit code in code.
+stop() {
+  kill -TERM "$running"
+  code=0
+  wait "$job" || code=$?
+}
+
+build() {
+  local root=$TMPDIR/golang
+  mkdir -p "$root"/{etc/ssl/certs,modules,opt/go,root,tmp,usr}
+  cp -a /bin /sbin /lib* "$root"/ # links into /usr
+  echo root:x:0:0:root:/root:/bin/sh >"$root/etc/passwd"
+  cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
+  local container
+  container=$(store from scratch)
+  store add --quiet "$container" "$root" / >/dev/null
+  store config --env PATH=/opt/go/bin:/usr/bin:/bin --env GOTOOLCHAIN=local --env GOPROXY=file:///modules "$container"
+  store commit --quiet "$container" "docker.io/library/$base" >/dev/null
+  store rm "$container" >/dev/null
+
+  store build --isolation chroot --format docker --pull=false \
+    -v /usr:/usr:ro -v "$goroot:/opt/go:ro" -v "$modules:/modules:ro" -t "$image" .
+}
+
+check_image() {
+  expect "user" 65532:65532 "$(setting '{{.Docker.Config.User}}')"
+  expect "ports" "6380/tcp 9380/tcp " "$(setting '{{range $port, $_ := .Docker.Config.ExposedPorts}}{{$port}} {{end}}')"
+  expect "health check" "[CMD /redlock-proxy -healthcheck]" "$(setting '{{.Docker.Config.Healthcheck.Test}}')"
+
+  local files binary
+  files=$(store mount "$shipped")
+  binary=$files/redlock-proxy
+  expect "files" "/etc/redlock-proxy/config.yaml /etc/ssl/certs/ca-certificates.crt /redlock-proxy " \
+    "$(find "$files" ! -type d -printf '/%P\n' | sort | tr '\n' ' ')"
+  expect "writable by its user" "" "$(find "$files" \( -perm /o=w -o ! -user 0 -o ! -group 0 \) -printf '/%P ')"
+  expect "program interpreter and needed libraries" "" "$(readelf -ldW "$binary" | grep -E 'INTERP|NEEDED' || true)"
+  echo "   size: $(stat -c %s "$binary") bytes the binary, $(store images --format '{{.Size}}' "$image") the image"
+  store umount "$shipped" >/dev/null
+
+  local version
+  version=$(inside "$shipped" "${entrypoint[@]}" -version)
+  echo "   version: $version"
+  if [ -d .git ] && [ ! -e .git/objects/info/alternates ]; then
+    local commit
+    commit=$(git -c safe.directory='*' rev-parse --short=12 HEAD)
+    [[ $version == *"commit $commit"* ]] || fail "-version does not tell commit $commit"
+  fi
+}
+
+check_shipped() {
+  expect "health check before the start" 1 "$(status inside "$shipped" "${healthcheck[@]}")"
+  start "$shipped"
+  expect "health check while it runs" 0 "$(status inside "$shipped" "${healthcheck[@]}")"
+  expect "user and group of the process" "65532 65532" "$(ps -o uid=,gid= -p "$running" | xargs)"
+  local ask=(redis-cli -h "$outside" -p 6380)
+  expect "SET lock:x v NX PX 1000" OK "$("${ask[@]}" SET lock:x v NX PX 1000)"
+  expect "SET lock:y v NX PX 60000" OK "$("${ask[@]}" SET lock:y v NX PX 60000)"
+  expect "SET lock:y w NX PX 60000, held" "" "$("${ask[@]}" SET lock:y w NX PX 60000)"
+  expect "SET greeting hello" OK "$("${ask[@]}" SET greeting hello)"
+  stop
+  expect "exit code after SIGTERM" 0 "$code"
+  expect "health check after the end" 1 "$(status inside "$shipped" "${healthcheck[@]}")"
+}
+
+check_mounted() {
+  cat >"$TMPDIR/config.yaml" <<-'END'
+	listen: 0.0.0.0:7000
+	admin: 0.0.0.0:7001
+	upstream: none
+	masters: embedded
+	locks: [{match: "mine:*"}]
+	auth: {password: mounted}
+	END
+  chmod 644 "$TMPDIR/config.yaml"
+  local mount=$TMPDIR/config.yaml:/etc/redlock-proxy/config.yaml:ro
+  start "$mounted"
+  expect "health check at the mounted file's address" 0 "$(status inside "$mounted" "${healthcheck[@]}")"
+  expect "health check at the shipped file's address" 1 "$(mount='' status inside "$shipped" "${healthcheck[@]}")"
+  local ask=(redis-cli -h "$outside" -p 7000)
+  expect "PING without the mounted file's password" "NOAUTH Authentication required." "$("${ask[@]}" PING)"
+  ask+=(--no-auth-warning -a mounted)
+  expect "SET mine:x v NX PX 1000" OK "$("${ask[@]}" SET mine:x v NX PX 1000)"
+  expect "connecting to the shipped port" 1 "$(status redis-cli -h "$outside" -p 6380 PING)"
+  stop
+  expect "exit code after SIGTERM" 0 "$code"
+}
+
+examine() {
+  image=redlock-proxy:test
+  outside=192.0.2.1 # an address of this namespace that is not loopback's
+  ip link set lo up
+  ip address add "$outside/32" dev lo
+
+  echo "== build from $base"
+  build
+  mapfile -t entrypoint < <(setting '{{range .Docker.Config.Entrypoint}}{{println .}}{{end}}' | sed '/^$/d')
+  mapfile -t healthcheck < <(setting '{{range .Docker.Config.Healthcheck.Test}}{{println .}}{{end}}' | sed -e 1d -e '/^$/d')
+  shipped=$(store from "$image")
+  mounted=$(store from "$image")
+  echo "== the image"
+  check_image
+  echo "== with the shipped configuration"
+  check_shipped
+  echo "== with a mounted configuration"
+  check_mounted
+  store rm --all >/dev/null
+  store rmi --all >/dev/null
+}
+
+if [ "${1:-}" = examine ]; then
+  examine
+  exit
+fi
+
+prepare
+TMPDIR=$(mktemp -d)
+export TMPDIR
+inner=
+clean() {
+  if [ -n "$inner" ]; then
+    pkill -KILL -P "$inner" || true # the first process of the namespace, and with it all
+    wait "$inner" || true
+  fi
+  rm -rf "$TMPDIR"
+}
+trap clean EXIT
+trap 'exit 1' HUP INT TERM
+unshare --net --mount --pid --mount-proc --fork --kill-child "$BASH" "$PWD/integration/container.sh" examine &
+inner=$!
+wait "$inner"
+inner=
+echo "== all of it holds, in $SECONDS s"

@@ -1,0 +1,102 @@
+package proxy
+
+import "redlock-proxy/redlock"
+
+// watched is what WATCH has put in the way of the next EXEC. It ends with
+// EXEC, DISCARD, UNWATCH and RESET.
+type watched struct {
+	locks    []*redlock.Watch
+	db       int  // of locks
+	upstream bool // the upstream watches keys of its own
+}
+
+// performWatch looks at lock keys on the masters.
+func (s *session) performWatch(cmd command, spec *commandSpec) {
+	if !s.settle() || s.refusedAsRestricted("watch") {
+		return
+	}
+	switch {
+	case !spec.arityOK(len(cmd.args)):
+		s.reply(errorArity("watch"))
+		return
+	case len(s.watched.locks) > 0 && s.watched.db != s.client.db:
+		s.reply(errorWatchDatabase)
+		return
+	}
+	s.watch.begin()
+	look, refusal := s.server.cfg.locks.look(s.ctx, s.client.db, cmd.args[1:])
+	s.watch.end()
+	if refusal != "" {
+		s.reply(refusal)
+		return
+	}
+	s.watched.locks, s.watched.db = append(s.watched.locks, look), s.client.db
+	s.reply(replyOK)
+}
+
+// performUnwatch does not open an upstream that watches nothing.
+func (s *session) performUnwatch(cmd command, spec *commandSpec) {
+	if s.upstream.Load() == nil {
+		if !spec.arityOK(len(cmd.args)) {
+			s.reply(errorArity("unwatch"))
+			return
+		}
+		s.watched = watched{}
+		s.reply(replyOK)
+		return
+	}
+	if spec.arityOK(len(cmd.args)) {
+		s.watched = watched{}
+	}
+	s.forward(cmd, debt{left: 1})
+}
+
+// refusesLocks tells why a transaction cannot be one on lock keys, "" if it can.
+func (s *session) refusesLocks() string {
+	for _, call := range s.transaction.calls {
+		if refusal := refusedOnLocks(call.commandName(), call.route); refusal != "" {
+			return refusal
+		}
+	}
+	switch {
+	case s.watched.upstream:
+		return errorCrossLock
+	case len(s.watched.locks) > 0 && s.watched.db != s.client.db:
+		return errorWatchDatabase
+	}
+	return ""
+}
+
+// refusedOnLocks tells why a command cannot stand in a transaction on lock
+// keys, "" if it can.
+func refusedOnLocks(name string, route route) string {
+	switch {
+	case len(route.keys) > 0 && route.plane == planeUpstream:
+		return errorCrossLock
+	case name == "fcall", name == "fcall_ro", name == "migrate":
+		return errorNotOnLockKeys(name)
+	case len(route.keys) == 0 && route.plane == planeUpstream && !allowedOnMasters(name):
+		return errorNotWithLockKeys(name)
+	}
+	return ""
+}
+
+// executeOnLocks is EXEC on the masters, all of it one run there.
+func (s *session) executeOnLocks() {
+	if !s.settle() {
+		return
+	}
+	t := lockTransaction{
+		db:       s.client.db,
+		commands: s.transaction.calls,
+		watches:  s.watched.locks,
+		resp3:    s.client.resp3,
+	}
+	for i := range t.commands {
+		t.commands[i].resp3 = t.resp3
+	}
+	s.watch.begin()
+	s.lockReply = s.server.cfg.locks.execute(s.ctx, s.lockReply[:0], t)
+	s.watch.end()
+	s.leaveTransaction(string(s.lockReply))
+}
