@@ -46,14 +46,13 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 	case "eval", "eval_ro":
 		s.registerScript(name, cmd.args)
 		s.forward(cmd, debt{left: 1})
-	case "":
+	default:
 		if spec == nil && isForgedRequest(cmd.args[0]) {
 			s.closing = true
 			return
 		}
 		s.forward(cmd, debt{left: 1})
-	default:
-		s.forward(cmd, debt{left: 1})
+		s.mayBlock = s.mayBlock || spec == nil || spec.blocking()
 	}
 }
 
@@ -145,16 +144,17 @@ func (s *session) settle() bool {
 		return true
 	}
 	s.send()
-	if up.owed.settled(false) {
-		return true
+	if !up.owed.settled(false) {
+		s.watch.begin()
+		settled := up.wait()
+		s.watch.end()
+		if !settled {
+			s.closing = true
+			return false
+		}
 	}
-	s.watch.begin()
-	settled := up.wait()
-	s.watch.end()
-	if !settled {
-		s.closing = true
-	}
-	return settled
+	s.mayBlock = false
+	return true
 }
 
 // ask sends a command of the proxy's own making and returns the upstream's

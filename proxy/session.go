@@ -7,19 +7,7 @@ import (
 	"net"
 	"runtime/debug"
 	"sync/atomic"
-
-	"redlock-proxy/redlock"
 )
-
-// lockRunner is what sessions ask of the lock plane: one command, a look at
-// keys for WATCH, and one transaction. do and execute append the one reply to
-// dst; look returns an error reply or "". ctx ends when the client has gone.
-// Nothing of the arguments is kept.
-type lockRunner interface {
-	do(ctx context.Context, dst []byte, call lockCall) []byte
-	look(ctx context.Context, db int, keys [][]byte) (w *redlock.Watch, refusal string)
-	execute(ctx context.Context, dst []byte, t lockTransaction) []byte
-}
 
 // coalesce is how many bytes of replies may wait for the rest of a pipeline.
 const coalesce = 64 << 10
@@ -52,6 +40,7 @@ type session struct {
 	batch     struct{ from, to int } // commands in in.buf that are forwarded but not yet sent
 	prefix    []byte                 // sent before the batch
 	owes      debt                   // ordinary replies to the batch, not yet entered
+	mayBlock  bool                   // a forwarded command may wait for other clients
 	dialError string                 // the dial failed for what was read at the same time
 
 	client      clientState
@@ -149,126 +138,6 @@ func (s *session) mustEnd() bool {
 	return s.draining.Load() || s.expired.Load() || up != nil && up.ended()
 }
 
-// perform answers one command or sees to it that it is answered.
-func (s *session) perform(cmd command) {
-	route := s.server.cfg.router().route(s.database(), cmd.args)
-	name := ""
-	if route.spec != nil {
-		name = route.spec.name
-	}
-	s.silent = s.replies.next()
-	switch {
-	case !s.client.authenticated && !beforeAuthentication(name):
-		s.reply(s.refusal(route.spec, cmd.args, errorNoAuth))
-	case route.reserved:
-		s.abort(errorReservedKey)
-	case s.isPipe():
-		s.performInPipe(name, cmd, route)
-	case s.transaction.state != transactionNone:
-		s.performInTransaction(name, cmd, route)
-	case s.performHandshake(name, cmd, route.spec):
-	case s.performJoined(name, cmd, route):
-	default:
-		s.performKeyed(name, cmd, route)
-	}
-}
-
-// performJoined answers what concerns both planes and has no keys. It reports
-// false for every other command.
-func (s *session) performJoined(name string, cmd command, route route) bool {
-	switch name {
-	case "multi":
-		s.performMulti(cmd, route.spec)
-	case "exec", "discard":
-		s.performStrayExec(name, cmd)
-	case "unwatch":
-		s.performUnwatch(cmd, route.spec)
-	case "info":
-		s.performInfo(cmd)
-	case "script|load", "script|exists", "script|flush", "script|kill":
-		s.performScript(name, cmd, route)
-	default:
-		return false
-	}
-	return true
-}
-
-// performKeyed sends a command where its keys belong.
-func (s *session) performKeyed(name string, cmd command, route route) {
-	switch route.plane {
-	case planeLock:
-		if name == "watch" {
-			s.performWatch(cmd, route.spec)
-			return
-		}
-		s.performOnLocks(name, cmd.args, route)
-	case planeSplit:
-		s.performSplit(name, cmd, route)
-	case planeCross:
-		s.replyUnlessRestricted(name, errorCrossLock)
-	default:
-		s.performOnUpstream(name, cmd, route.spec)
-	}
-}
-
-// performOnLocks waits for its turn in the program, runs the command on the
-// masters and answers it.
-func (s *session) performOnLocks(name string, args [][]byte, route route) {
-	if !s.settle() || s.refusedAsRestricted(name) {
-		return
-	}
-	s.runOnLocks(args, route)
-	s.replyBytes(s.lockReply)
-	if cap(s.lockReply) > largeBuffer {
-		s.lockReply = nil
-	}
-}
-
-// runOnLocks leaves the reply in lockReply.
-func (s *session) runOnLocks(args [][]byte, route route) {
-	s.watch.begin()
-	s.lockReply = s.server.cfg.locks.do(s.ctx, s.lockReply[:0], lockCall{
-		db:       s.client.db,
-		args:     args,
-		route:    route,
-		resp3:    s.client.resp3,
-		lastRead: &s.lastRead,
-	})
-	s.watch.end()
-}
-
-// reply answers a command once everything before it is answered.
-func (s *session) reply(text string) {
-	if s.settle() && !s.silent {
-		s.pending = append(s.pending, text...)
-	}
-}
-
-func (s *session) replyBytes(value []byte) {
-	if s.settle() && !s.silent {
-		s.pending = append(s.pending, value...)
-	}
-}
-
-// replyUnlessRestricted is reply for commands that RESP2's subscribe mode
-// does not allow.
-func (s *session) replyUnlessRestricted(name, text string) {
-	if s.settle() && !s.refusedAsRestricted(name) {
-		s.reply(text)
-	}
-}
-
-// refusedAsRestricted refuses a command in RESP2's subscribe mode. Only while
-// nothing is owed.
-func (s *session) refusedAsRestricted(name string) bool {
-	up := s.upstream.Load()
-	if up == nil || !up.owed.restricted() {
-		return false
-	}
-	s.reply(errorRestricted(name))
-	return true
-}
-
 // flush writes the pending replies.
 func (s *session) flush() {
 	if len(s.pending) == 0 {
@@ -286,8 +155,20 @@ func (s *session) flush() {
 	}
 }
 
-// clientLeft ends what is done for the client, as its going away would have
-// on one Redis: lock commands are given up, and the upstream is told.
+// clientEnded is called when the client sends no more. It may have gone, or
+// only be waiting for the rest: lock commands are given up, for a lock nobody
+// holds is worse than an answer lost; the upstream is told at once only where
+// it may be blocking, as Redis would do no more for such a client either.
+func (s *session) clientEnded() {
+	if s.mayBlock {
+		s.clientLeft()
+		return
+	}
+	s.gone()
+}
+
+// clientLeft is called when the client takes no more, or is otherwise known to
+// have gone.
 func (s *session) clientLeft() {
 	s.gone()
 	if up := s.upstream.Load(); up != nil {

@@ -129,3 +129,29 @@ func TestSessionAuthentication(t *testing.T) {
 	known.ask("AUTH secret\r\n", "+OK\r\n")
 	known.ask("*11\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 10), ":0\r\n")
 }
+
+// A rule for one database holds there and only there, also inside a pipeline
+// and a transaction.
+func TestRoutingFollowsSelect(t *testing.T) {
+	redis := startGuardRedis(t)
+	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: 3}}}
+	p := startTestProxy(t, redis, func(c *serverConfig) { c.router = func() *router { return routes } })
+	for _, opened := range []string{"", "GET x\r\n"} {
+		client := p.dial(t)
+		if opened != "" {
+			client.ask(opened, "$-1\r\n")
+		}
+		client.ask("SET lock:a up\r\nSELECT 3\r\nGET lock:a\r\nSELECT 99\r\nGET lock:a\r\nSELECT 0\r\nGET lock:a\r\n",
+			"+OK\r\n+OK\r\n$-1\r\n"+errorDatabaseIndex+"$-1\r\n+OK\r\n$2\r\nup\r\n")
+		client.ask("MULTI\r\nGET lock:a\r\nSELECT 3\r\nGET lock:a\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+errorCrossLock+errorExecAbort)
+		client.ask("MULTI\r\nSELECT 3\r\nEXEC\r\nGET lock:a\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$-1\r\n")
+	}
+	for _, call := range p.locks.seen() {
+		if call != "GET lock:a" {
+			t.Errorf("the lock plane was asked %q", call)
+		}
+	}
+	if got := redis.ask(t, "GET lock:a"); got != "$2\r\nup\r\n" {
+		t.Errorf("the upstream has %q", got)
+	}
+}

@@ -210,6 +210,17 @@ func TestHalfClose(t *testing.T) {
 	eventually(t, "no connection is left", func() bool { return redis.settle(t) == 1 })
 }
 
+// A client that only half-closes is answered to the end, on both planes, as
+// long as nothing blocks.
+func TestHalfCloseWhileBusy(t *testing.T) {
+	redis := startGuardRedis(t, "--enable-debug-command", "local")
+	p := startTestProxy(t, redis)
+	client := p.dial(t)
+	client.send("SET a 1\r\nDEBUG SLEEP 0.03\r\nGET lock:a\r\nGET a\r\nDEBUG SLEEP 0.03\r\nGET lock:a\r\n")
+	client.halfClose()
+	client.expectEnd("+OK\r\n+OK\r\n$-1\r\n$1\r\n1\r\n+OK\r\n$-1\r\n")
+}
+
 // Neither side waits for the other: a client may send everything before it
 // reads anything.
 func TestFullDuplex(t *testing.T) {

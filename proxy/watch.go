@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"io"
 	"sync"
 	"time"
 )
@@ -110,6 +111,10 @@ func (w *watch) readAhead() {
 			if w.stopping() {
 				return
 			}
+		case errors.Is(err, io.EOF):
+			in.err = err
+			w.session.clientEnded()
+			return
 		case err != nil:
 			in.err = err
 			w.session.clientLeft()

@@ -133,10 +133,10 @@ func (s *stream) takeOver(conn net.Conn, self identity, now time.Time) {
 		calls = append(calls, call{replies: 1, sent: now, done: s.killed(old)})
 	}
 	for _, d := range s.debts {
-		if d.over(now) {
+		if d.over(now.Add(-s.master.timeout)) {
 			continue
 		}
-		first = d.append(first, now, true)
+		first = d.append(first, now, true, s.master.timeout)
 		calls = append(calls, call{replies: 1, sent: now, debt: d, done: s.settled(d, true)})
 		s.unpaid++
 	}

@@ -44,8 +44,9 @@ func (d *debt) over(now time.Time) bool {
 
 // append encodes the debt as one command as of now. Right behind the command
 // it follows, on the same connection, nothing is spared; later a release spares
-// what can be told to be another instance of the lock.
-func (d *debt) append(dst []byte, now time.Time, later bool) []byte {
+// what can be told to be another instance of the lock: skew is by how much the
+// masters' copies of one instance may end apart.
+func (d *debt) append(dst []byte, now time.Time, later bool, skew time.Duration) []byte {
 	if d.exact != nil {
 		return append(dst, d.exact...)
 	}
@@ -59,7 +60,7 @@ func (d *debt) append(dst []byte, now time.Time, later bool) []byte {
 		limit = onlyPermanent
 	default:
 		// A later instance of a lock with this value ends later than ours.
-		limit = max(0, end.Sub(now).Milliseconds()) + expiryTolerance
+		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + expiryTolerance
 	}
 	return d.script.append(dst, [][]byte{d.key}, d.value, appendNumber(nil, limit))
 }

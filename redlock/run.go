@@ -234,9 +234,9 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 	}
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
-	if came.verdict == Won && a.state.failed() {
+	if came.verdict == Won && (a.state.failed() || isNoScript(a.value.reply)) {
 		for _, d := range came.winner.missedRelease(r.Keys, now) {
-			s.deliver(d, now, true)
+			s.deliver(d, now, false)
 		}
 	}
 	if came.verdict != Won && a.state == unknown {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -128,13 +129,17 @@ func (l *simLog) note(format string, args ...any) {
 }
 
 func (l *simLog) execution(x execution) {
+	name := string(x.args[0])
 	key := ""
-	switch name := string(x.args[0]); {
-	case name == "INFO" || name == "PING":
-		return
+	switch {
+	case name == "CLIENT" && string(x.args[1]) == "KILL":
 	case (name == "EVAL" || name == "EVALSHA") && len(x.args) > 3:
 		key = string(x.args[3])
-	case name != "CLIENT" && len(x.args) > 1:
+	case name == "EXEC":
+		key = "*" // of those queued before
+	case len(x.args) == 1 || name == "CLIENT" || name == "INFO" || string(x.reply) == "+QUEUED\r\n":
+		return
+	default:
 		key = string(x.args[1])
 	}
 	l.mu.Lock()
@@ -142,16 +147,16 @@ func (l *simLog) execution(x execution) {
 	l.mu.Unlock()
 }
 
-// about is the last lines before a conflict that concern its key.
+// about is the first lines that led to a conflict and concern its key.
 func (l *simLog) about(c conflict, most int) []string {
 	var lines []string
 	for _, x := range l.lines {
-		if x.at.Before(c.first.from.Add(-400*time.Millisecond)) || x.at.After(c.second.from.Add(60*time.Millisecond)) {
+		if x.at.Before(c.first.from.Add(-60*time.Millisecond)) || x.at.After(c.second.from.Add(60*time.Millisecond)) {
 			continue
 		}
-		if x.key == "" || x.key == c.first.key {
+		if x.key == "" || x.key == "*" && strings.Contains(x.text, c.first.client) || x.key == c.first.key {
 			lines = append(lines, clock(x.at)+" "+x.text)
 		}
 	}
-	return lines[max(0, len(lines)-most):]
+	return lines[:min(len(lines), most)]
 }

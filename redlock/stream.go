@@ -154,7 +154,7 @@ func (s *stream) payDebts(now time.Time) {
 		return
 	}
 	for _, d := range s.debts {
-		s.push(call{replies: 1, debt: d, done: s.settled(d, true)}, d.append(nil, now, true), now)
+		s.push(call{replies: 1, debt: d, done: s.settled(d, true)}, d.append(nil, now, true, s.master.timeout), now)
 	}
 	s.unpaid += len(s.debts)
 	s.debts = nil
@@ -193,7 +193,7 @@ func (s *stream) suspended(now time.Time) bool {
 // that it has been kept before.
 func (s *stream) deliver(d *debt, now time.Time, later bool) {
 	c := call{replies: 1, debt: d, done: s.settled(d, false)}
-	if s.send(c, d.append(nil, now, later), now) {
+	if s.send(c, d.append(nil, now, later, s.master.timeout), now) {
 		return
 	}
 	s.owe(d)

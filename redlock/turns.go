@@ -63,6 +63,9 @@ func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), 
 }
 
 func (t *turns) takeOne(ctx context.Context, k turnKey) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	t.mu.Lock()
 	line, taken := t.lines[k]
 	if !taken {

@@ -1,0 +1,93 @@
+package proxy
+
+// decideUpstream gives the upstream what was held, and the command that
+// decided.
+func (s *session) decideUpstream(name string, cmd command, route route) {
+	if !s.settle() {
+		return
+	}
+	refusal := ""
+	if len(s.watched.locks) > 0 {
+		refusal = errorCrossLock
+	} else {
+		refusal = s.tryOpen()
+	}
+	switch {
+	case refusal != "" && name == "exec":
+		s.endTransaction()
+		s.reply(refusal)
+		return
+	case refusal != "":
+		s.abort(refusal)
+		return
+	}
+	t := &s.transaction
+	held := appendCommand(nil, []byte("MULTI"))
+	for _, call := range t.calls {
+		held = appendCommand(held, call.args...)
+	}
+	s.sendUnanswered(held, 1+len(t.calls))
+	s.forgetQueued()
+	t.state = transactionUpstream
+	s.continueUpstream(name, cmd, route)
+}
+
+// continueUpstream is performInTransaction once the upstream has it.
+func (s *session) continueUpstream(name string, cmd command, route route) {
+	switch {
+	case name == "exec":
+		s.executeUpstream(cmd)
+	case name == "discard" && len(cmd.args) == 1:
+		s.endTransaction()
+		s.forward(cmd, debt{left: 1})
+	case name == "multi" || name == "watch":
+		s.forward(cmd, debt{left: 1})
+	case name == "auth":
+		s.abort(errorNotInMulti)
+	case route.plane != planeUpstream:
+		s.abort(errorCrossLock)
+	case leavesCounting(name):
+		if s.settle() {
+			s.upstream.Load().owed.becomePipe()
+			s.endTransaction()
+			s.forward(cmd, debt{})
+		}
+	default:
+		s.registerScript(name, cmd.args)
+		s.transaction.note(name, cmd.args)
+		s.forward(cmd, debt{left: 1})
+	}
+}
+
+// executeUpstream is EXEC. Only when databases were selected must the reply be
+// looked into, and so be collected.
+func (s *session) executeUpstream(cmd command) {
+	selects := s.transaction.selects
+	s.endTransaction()
+	if len(selects) == 0 {
+		s.forward(cmd, debt{left: 1})
+		return
+	}
+	reply, ok := s.ask(cmd.raw)
+	if !ok {
+		return
+	}
+	elements := arrayElements(reply)
+	for _, selected := range selects {
+		if selected.position < len(elements) && elements[selected.position][0] == '+' {
+			s.client.db = selected.db
+		}
+	}
+	s.replyBytes(reply)
+}
+
+// leavesCounting lists what, run by EXEC, would answer otherwise than with one
+// element, or change what later replies look like.
+func leavesCounting(name string) bool {
+	switch name {
+	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe",
+		"hello", "monitor", "script|debug":
+		return true
+	}
+	return len(name) > 7 && name[:7] == "client|"
+}

@@ -1,0 +1,196 @@
+package redlock
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+const releaseByValue = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
+
+// liveSet is a Locker over real servers.
+type liveSet struct {
+	*Locker
+	t       *testing.T
+	masters []*liveMaster
+}
+
+func startLiveSet(t *testing.T, n int) *liveSet {
+	set := &liveSet{t: t}
+	cfg := Config{MasterTimeout: 5 * time.Second, ClockDrift: 0.01}
+	for i := range n {
+		m := startLiveMaster(t)
+		set.masters = append(set.masters, m)
+		cfg.Masters = append(cfg.Masters, Master{
+			Name: fmt.Sprint("master", i+1),
+			Dial: func(ctx context.Context) (net.Conn, error) {
+				var d net.Dialer
+				return d.DialContext(ctx, "unix", m.socket)
+			},
+		})
+	}
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Locker = l
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		defer cancel()
+		l.Close(ctx)
+	})
+	return set
+}
+
+// run is one command of a client, whose keys are the lock's.
+func (s *liveSet) run(keys []string, args ...string) Outcome {
+	return s.Run(s.t.Context(), RunRequest{Keys: bytesOf(keys), Args: bytesOf(args)})
+}
+
+func bytesOf(texts []string) [][]byte {
+	var list [][]byte
+	for _, text := range texts {
+		list = append(list, []byte(text))
+	}
+	return list
+}
+
+func wantReply(t *testing.T, o Outcome, reply string) {
+	t.Helper()
+	if o.Verdict != Won || string(o.Reply) != reply {
+		t.Errorf("%v %q, want won %q", o.Verdict, o.Reply, reply)
+	}
+}
+
+// eventually waits for what a master is told after the verdict.
+func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
+	s.t.Helper()
+	for i, m := range s.masters {
+		for end := time.Now().Add(5 * time.Second); !holds(m); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				s.t.Fatalf("master %d: not %s", i+1, what)
+			}
+		}
+	}
+}
+
+func (s *liveSet) eventuallyGone(key string) {
+	s.t.Helper()
+	s.eventually(key+" gone", func(m *liveMaster) bool { return m.dump(key) == nil })
+}
+
+// A script that only some masters know, from a client of another proxy, is no
+// refusal where it is not known: the release reaches those masters too.
+func TestRunAReleaseReachesMastersThatDoNotKnowItsScript(t *testing.T) {
+	s := startLiveSet(t, 3)
+	for _, m := range s.masters {
+		m.must("SET", "lock", "a token of sixteen bytes or more", "PX", "60000")
+	}
+	s.masters[0].must("SCRIPT", "LOAD", releaseByValue)
+	s.masters[1].must("SCRIPT", "LOAD", releaseByValue)
+	sum := sha1.Sum([]byte(releaseByValue))
+	o := s.run([]string{"lock"}, "EVALSHA", hex.EncodeToString(sum[:]), "1", "lock", "a token of sixteen bytes or more")
+	wantReply(t, o, ":1\r\n")
+	s.eventuallyGone("lock")
+}
+
+// What a minority did against the verdict is put back exactly.
+func TestRunADissentingGrantIsTakenBack(t *testing.T) {
+	s := startLiveSet(t, 3)
+	s.masters[0].must("HSET", "lock", "other", "1")
+	s.masters[1].must("HSET", "lock", "other", "1")
+	acquire := `if redis.call('exists', KEYS[1]) == 0 then redis.call('hset', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], 60000) return nil end return redis.call('pttl', KEYS[1])`
+	o := s.run([]string{"lock"}, "EVAL", acquire, "1", "lock", "me")
+	wantReply(t, o, ":-1\r\n")
+	s.eventually("undone", func(m *liveMaster) bool { return string(m.must("HEXISTS", "lock", "me")) == ":0\r\n" })
+	if got := string(s.masters[2].must("EXISTS", "lock")); got != ":0\r\n" {
+		t.Errorf("the master that granted alone still has the lock: %q", got)
+	}
+}
+
+// A run that rewrites the same bytes is no refusal, and stays.
+func TestRunAReentrantGrantWithTheSameBytesStays(t *testing.T) {
+	s := startLiveSet(t, 3)
+	acquire := `if redis.call('get', KEYS[1]) == ARGV[1] or redis.call('exists', KEYS[1]) == 0 then return redis.call('set', KEYS[1], ARGV[1], 'PX', 60000) end return nil`
+	for range 3 {
+		wantReply(t, s.run([]string{"lock"}, "EVAL", acquire, "1", "lock", "me"), "+OK\r\n")
+	}
+	s.eventually("held", func(m *liveMaster) bool { return string(m.must("GET", "lock")) == "$2\r\nme\r\n" })
+}
+
+// Counters that drifted apart do not make a quorum, although each changes alike.
+func TestRunComparesStatesNotChanges(t *testing.T) {
+	s := startLiveSet(t, 3)
+	for i, m := range s.masters {
+		m.must("SET", "count", fmt.Sprint(10*i))
+	}
+	if o := s.run([]string{"count"}, "INCR", "count"); o.Verdict != NoQuorum {
+		t.Errorf("%v %q", o.Verdict, o.Reply)
+	}
+	for i, m := range s.masters {
+		want := fmt.Sprint(10 * i)
+		for end := time.Now().Add(5 * time.Second); string(m.must("GET", "count")) != fmt.Sprintf("$%d\r\n%s\r\n", len(want), want); {
+			if time.Now().After(end) {
+				t.Fatalf("master %d: not put back", i+1)
+			}
+		}
+	}
+}
+
+// A lock that would be over before the answer is not granted.
+func TestRunNeedsValidity(t *testing.T) {
+	s := startLiveSet(t, 3)
+	if o := s.run([]string{"lock"}, "SET", "lock", "me", "PX", "2"); o.Verdict == Won {
+		t.Errorf("won %q with a TTL that the drift eats up", o.Reply)
+	}
+}
+
+func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
+	transaction := func(s *liveSet, w *Watch) Outcome {
+		return s.Run(s.t.Context(), RunRequest{
+			Keys:        bytesOf([]string{"lock"}),
+			Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"})},
+			Watches:     []*Watch{w},
+		})
+	}
+	for _, row := range []struct {
+		name   string
+		meddle []string
+		reply  string
+	}{
+		{"untouched", nil, "*1\r\n:1\r\n"},
+		{"another value", []string{"SET", "lock", "you", "PX", "60000"}, "*-1\r\n"},
+		{"gone", []string{"DEL", "lock"}, "*-1\r\n"},
+		{"another expiry", []string{"PEXPIRE", "lock", "5000"}, "*-1\r\n"},
+		{"no expiry", []string{"PERSIST", "lock"}, "*-1\r\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := startLiveSet(t, 3)
+			for _, m := range s.masters {
+				m.must("SET", "lock", "me", "PX", "60000")
+			}
+			w, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
+			if o.Verdict == NoQuorum {
+				t.Fatal(o.NoQuorumError())
+			}
+			for _, m := range s.masters {
+				if row.meddle != nil {
+					m.must(row.meddle...)
+				}
+			}
+			wantReply(t, transaction(s, w), row.reply)
+			if row.meddle == nil {
+				s.eventuallyGone("lock")
+			}
+			for _, m := range s.masters {
+				if string(m.must("EXISTS", string(sentinelKey))) != ":0\r\n" {
+					t.Error("the sentinel stayed")
+				}
+			}
+		})
+	}
+}
