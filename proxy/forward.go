@@ -83,11 +83,27 @@ func (s *session) forward(cmd command, owes debt) {
 	}
 	owes.silent = s.silent
 	s.owe(owes)
+	s.server.cfg.metrics.forwarded()
+	if cmd.raw[0] != '*' {
+		if s.batch.from < s.batch.to {
+			s.send()
+		}
+		s.prefix = append(s.prefix, asArray(cmd)...)
+		return
+	}
 	if s.batch.from == s.batch.to {
 		s.batch.from = s.in.start - len(cmd.raw)
 	}
 	s.batch.to = s.in.start
-	s.server.cfg.metrics.forwarded()
+}
+
+// asArray is the command as it came, or, if that was inline, as an array:
+// servers other than Redis itself, such as the embedded one, know no other.
+func asArray(cmd command) []byte {
+	if cmd.raw[0] == '*' {
+		return cmd.raw
+	}
+	return appendCommand(nil, cmd.args...)
 }
 
 // owe enters a debt, ordinary ones together at the next send.
@@ -130,6 +146,9 @@ func (s *session) send() {
 		}
 		_, _ = up.conn.Write(s.prefix)
 		s.prefix = s.prefix[:0]
+		if cap(s.prefix) > onePrefix {
+			s.prefix = nil
+		}
 	}
 	if len(commands) > 0 {
 		_, _ = up.conn.Write(commands)
@@ -210,7 +229,8 @@ func (s *session) tryOpen() (refusal string) {
 	}
 	s.watch.begin()
 	defer s.watch.end()
-	ctx, cancel := context.WithTimeout(s.ctx, dialPatience)
+	// Not s.ctx: a client that only half-closed still wants its answers.
+	ctx, cancel := context.WithTimeout(s.server.running, dialPatience)
 	defer cancel()
 	conn, err := s.server.cfg.dialUpstream(ctx)
 	if err != nil {

@@ -163,7 +163,7 @@ func (s *session) admit() {
 func (s *session) selectDatabase(cmd command) {
 	index, refusal := databaseIndex(cmd.args[1])
 	if s.upstream.Load() != nil {
-		reply, ok := s.ask(cmd.raw)
+		reply, ok := s.ask(asArray(cmd))
 		if ok && reply[0] == '+' && refusal == "" {
 			s.client.db = index
 		}

@@ -23,7 +23,7 @@ func (s *session) performInfo(cmd command) {
 	if s.tryOpen() != "" {
 		text = s.shortInfo()
 	} else {
-		reply, ok := s.ask(cmd.raw)
+		reply, ok := s.ask(asArray(cmd))
 		if !ok {
 			return
 		}

@@ -12,7 +12,7 @@ func (s *session) performScript(name string, cmd command, route route) {
 		s.performScriptHere(name, cmd, route)
 		return
 	}
-	reply, ok := s.ask(cmd.raw)
+	reply, ok := s.ask(asArray(cmd))
 	if !ok {
 		return
 	}

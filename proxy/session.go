@@ -38,7 +38,7 @@ type session struct {
 	// upstream is nil until a command needs it. Only the session changes it.
 	upstream  atomic.Pointer[upstream]
 	batch     struct{ from, to int } // commands in in.buf that are forwarded but not yet sent
-	prefix    []byte                 // sent before the batch
+	prefix    []byte                 // commands sent before the batch, which are not as they came
 	owes      debt                   // ordinary replies to the batch, not yet entered
 	mayBlock  bool                   // a forwarded command may wait for other clients
 	dialError string                 // the dial failed for what was read at the same time

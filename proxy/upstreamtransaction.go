@@ -68,7 +68,7 @@ func (s *session) executeUpstream(cmd command) {
 		s.forward(cmd, debt{left: 1})
 		return
 	}
-	reply, ok := s.ask(cmd.raw)
+	reply, ok := s.ask(asArray(cmd))
 	if !ok {
 		return
 	}

@@ -276,12 +276,12 @@ func possibleGrants(answers []answer[examined], keys [][]byte) []*debt {
 // by value, where the lock is a string.
 func (x examined) missedRelease(keys [][]byte, now time.Time) []*debt {
 	var debts []*debt
-	for k, key := range keys {
-		if change(x.before[k], x.after[k]) != keyDeleted {
+	for k, effect := range x.effects() {
+		if effect != keyDeleted {
 			continue
 		}
 		if v, ok := stringValue(x.before[k].dump); ok {
-			d := &debt{script: releaseScript, key: key, value: bytes.Clone(v)}
+			d := &debt{script: releaseScript, key: keys[k], value: bytes.Clone(v)}
 			if left := x.before[k].pttl; left >= 0 {
 				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}
 			}
