@@ -68,6 +68,11 @@ func (s scenario) numbered(n string) scenario {
 	return numbered
 }
 
+// declined tells whether the scenario has a step that only the proxy declines.
+func (s scenario) declined() bool {
+	return slices.ContainsFunc(s.steps, func(each step) bool { return each.compare == declined })
+}
+
 func fill(word, n string) string { return strings.ReplaceAll(word, "{n}", n) }
 
 // keys are the words that numbered makes unique: by convention, and only by

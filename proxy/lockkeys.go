@@ -47,12 +47,15 @@ func distinctKeys(call lockCall) (distinct []keyCount, which []int) {
 	return distinct, which
 }
 
-// lockKeys are the lock keys of a command without repetitions, in order.
+// lockKeys are the lock keys of a command without repetitions, in order. What
+// a support probe writes is nothing that a vote goes by: it lives for 1 ms.
 func lockKeys(call lockCall) [][]byte {
 	distinct, _ := distinctKeys(call)
-	keys := make([][]byte, len(distinct))
-	for i, d := range distinct {
-		keys[i] = d.key
+	keys := make([][]byte, 0, len(distinct))
+	for _, d := range distinct {
+		if string(d.key) != supportProbe {
+			keys = append(keys, d.key)
+		}
 	}
 	return keys
 }

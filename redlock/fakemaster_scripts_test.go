@@ -75,6 +75,9 @@ func (m *fakeMaster) runExpire(db int, key []byte, argv [][]byte) []byte {
 	if !equalArg(e, ok, argv[0]) {
 		return replyInteger(0)
 	}
+	if e.expires != 0 && e.expires-m.millis() > number(argv[1]) {
+		return replyInteger(0)
+	}
 	e.expires = m.millis() + number(argv[1])
 	m.store(db, key, e)
 	return replyInteger(1)
@@ -202,4 +205,56 @@ func TestFakeMasterDumpsWhatItCanRestore(t *testing.T) {
 			t.Errorf("%q came back as %q, %v", value, got, ok)
 		}
 	}
+}
+
+// The scripts in Go must do what the texts in Lua do, so each is run on a real
+// server and on a fake one, on the same keys.
+func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
+	live := startLiveMaster(t)
+	directFake(func(fake *fakeSession) {
+		for _, before := range [][]string{{"DEL", "k"}, {"SET", "k", "v"}, {"SET", "k", "v", "PX", "60000"}, {"SET", "k", "other"}} {
+			for _, run := range [][]string{
+				{releaseText, "v", "-1"}, {releaseText, "v", "-2"}, {releaseText, "v", "50000"}, {releaseText, "v", "70000"},
+				{expireText, "v", "50000"}, {expireText, "v", "70000"}, {persistText, "v"},
+				{deleteText, string(dumpString("v"))}, {swapText, "v", "w"},
+				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
+			} {
+				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
+				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {
+					want, got := live.do(do...), fake.do(do...)
+					if string(do[0]) == "PTTL" {
+						want, got = roundSeconds(want), roundSeconds(got)
+					}
+					if string(got) != string(want) {
+						t.Errorf("after %q, %.40q %q: %q says %q, and Redis %q", before, run[0], run[1:], do[0], got, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func roundSeconds(pttl []byte) []byte {
+	n, _ := parseInteger(pttl)
+	if n < 0 {
+		return pttl
+	}
+	return replyInteger((n + 999) / 1000)
+}
+
+// directFake gives a test a session with a fake master that no network is
+// between, on the real clock.
+func directFake(test func(*fakeSession)) {
+	m := newFakeMaster("fake")
+	m.lastID = 1
+	test(&fakeSession{master: m, conn: &fakeConn{link: newLink("direct", m, 0)}, id: 1})
+}
+
+func (s *fakeSession) do(args ...string) []byte {
+	var frame [][]byte
+	for _, a := range args {
+		frame = append(frame, []byte(a))
+	}
+	reply, _ := s.master.execute(s, frame)
+	return reply
 }

@@ -43,7 +43,9 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	if r.Transaction != nil {
 		e.commands, e.transaction = r.Transaction, true
 	}
-	var flushed atomic.Bool // a master has forgotten the script since it was loaded
+	// A master that has forgotten a script since it was loaded is asked once
+	// more; a script that does not compile is not to be had then either.
+	var flushed, reloaded atomic.Bool
 	q := question[examined]{
 		kind:    KindRun,
 		db:      r.DB,
@@ -56,7 +58,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 			case err != nil:
 			case !guarded(replies[:skip]):
 				err = errUnable
-			case len(r.Scripts) > 0 && (isNoScript(x.reply) || r.Transaction != nil && bytes.Contains(x.reply, []byte("\r\n-NOSCRIPT"))):
+			case len(r.Scripts) > 0 && !reloaded.Load() && (isNoScript(x.reply) || r.Transaction != nil && bytes.Contains(x.reply, []byte("\r\n-NOSCRIPT"))):
 				flushed.Store(true)
 				err = errNoScript
 			case x.blind:
@@ -104,6 +106,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	b := hold(l, q)
 	l.settleRun(b, &r)
 	if flushed.Load() && b.verdict == NoQuorum {
+		reloaded.Store(true)
 		b = hold(l, q)
 		l.settleRun(b, &r)
 	}

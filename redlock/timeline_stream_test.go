@@ -229,3 +229,32 @@ func TestTimelineADeadMasterIsRedialledOffTheClientsPath(t *testing.T) {
 		}
 	})
 }
+
+func TestTimelineTwoRequestsReachAllMastersInOneOrder(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.Observer = &pausedProxy{pause: 5 * time.Millisecond, on: 2}
+	onTimelineWith(t, cfg, "ok ok down ok ok", func(t *testing.T, w *timeline) {
+		// Masters 1, 2 and 5 hold the constant value. Its release stands still
+		// between master 2 and master 4 while another client acquires.
+		w.put("1 1 - - 1", 10*second)
+		var won Outcome
+		var other sync.WaitGroup
+		other.Go(func() {
+			time.Sleep(3 * time.Millisecond)
+			won, _ = w.acquire(short, 10*second)
+		})
+		w.release()
+		other.Wait()
+		w.elapse(0)
+		held := 0
+		for _, m := range w.masters {
+			if m.value(key) == short {
+				held++
+			}
+		}
+		if won.Verdict == Won && held < 3 {
+			t.Errorf("won, and %d masters hold the lock", held)
+			w.dump()
+		}
+	})
+}

@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -48,22 +49,24 @@ func TestTimelineALateVoteForALockThatWasWonIsKept(t *testing.T) {
 	})
 }
 
-// pausedProxy stops the goroutine that asks, where it learns that a master
-// cannot be asked, as if the whole process had been stopped there.
+// pausedProxy stops the goroutine that asks, where it learns for the given time
+// that a master cannot be asked, as a busy machine may.
 type pausedProxy struct {
 	nobody
 	pause time.Duration
+	on    int32 // which time, from 1
+	times atomic.Int32
 }
 
-func (p pausedProxy) Voted(_ string, v Vote, after time.Duration) {
-	if v == Failed && after == 0 {
+func (p *pausedProxy) Voted(_ string, v Vote, after time.Duration) {
+	if v == Failed && after == 0 && p.times.Add(1) == p.on {
 		time.Sleep(p.pause)
 	}
 }
 
 func TestTimelineAVoteReadAfterTheDeadlineIsLate(t *testing.T) {
 	cfg := timelineConfig()
-	cfg.Observer = pausedProxy{pause: 90 * time.Millisecond}
+	cfg.Observer = &pausedProxy{pause: 90 * time.Millisecond, on: 1}
 	onTimelineWith(t, cfg, "ok@70ms ok@70ms ok@70ms ok@70ms down", func(t *testing.T, w *timeline) {
 		// The votes are there before the ballot looks at its clock again.
 		o, took := w.acquire(tokenA, 10*second)

@@ -1,0 +1,214 @@
+package redlock
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Extensions: the EXPIRE family and PERSIST; and locks without TTL.
+
+func (w *timeline) extend(ttl time.Duration) (Outcome, time.Duration) {
+	began := time.Now()
+	o := w.locker.Extend(context.Background(), ExtendRequest{Key: []byte(key), TTL: ttl})
+	return o, time.Since(began)
+}
+
+// wantTTLs checks how long the key lives on each master; -1 for ever, -2 absent.
+func (w *timeline) wantTTLs(want ...time.Duration) {
+	w.t.Helper()
+	for i, m := range w.masters {
+		if got := m.ttl(key); got != want[i] {
+			w.t.Errorf("on master %d the key lives for %v, want %v", i+1, got, want[i])
+		}
+	}
+}
+
+func TestTimelineAnExtensionNeedsAQuorumForOneValue(t *testing.T) {
+	for _, row := range []struct {
+		script, holds string
+		verdict       Verdict
+	}{
+		{"ok ok ok ok ok", "A A A A A", Won},
+		{"ok ok ok ok ok", "A A A - -", Won},
+		{"ok ok ok ok ok", "A A A B C", Won},
+		{"ok ok ok ok ok", "A A B B C", Lost},
+		{"ok ok ok ok ok", "- - - A A", Lost},
+		{"ok ok ok down down", "A A A A A", Won},
+		{"ok ok ok down down", "A A - A A", NoQuorum},
+		{"ok ok ok down down", "- - - A A", Lost},
+		{"ok ok err hang down", "A A A A A", NoQuorum},
+	} {
+		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.put(row.holds, time.Minute)
+				if o, _ := w.extend(10 * second); o.Verdict != row.verdict {
+					t.Errorf("%v, want %v", o.Verdict, row.verdict)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineAnExtensionNeedsValidity(t *testing.T) {
+	onTimeline(t, "ok@1ms ok@1ms ok@40ms hang hang", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		o, took := w.extend(41 * time.Millisecond)
+		w.wantVerdict(o, took, Lost, 40*time.Millisecond)
+		o, took = w.extend(60 * time.Millisecond)
+		w.wantVerdict(o, took, Won, 40*time.Millisecond)
+	})
+}
+
+func TestTimelineAChangedTTLIsNeverUndone(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A B C -", time.Minute)
+		if o, _ := w.extend(10 * second); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(999 * time.Millisecond)
+		w.wantTTLs(9*second, 9*second, 9*second, 9*second, -2)
+	})
+}
+
+func TestTimelineAnExpiryThatAMasterMissedIsDeliveredByValue(t *testing.T) {
+	for _, script := range []string{"ok ok ok down down", "ok ok ok lost lost", "ok ok ok cut cut", "ok ok ok err err"} {
+		t.Run(script, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.put("A A A A B", 0)
+				w.play(script)
+				if o, _ := w.extend(60 * second); o.Verdict != Won {
+					t.Fatal(o.Verdict)
+				}
+				w.elapse(0)
+				for _, m := range w.masters[3:] {
+					m.refuse("")
+					m.restart(true)
+				}
+				w.elapse(4 * second)
+				w.locker.Get(context.Background(), 0, []byte(key))
+				w.elapse(0)
+				if left := w.masters[3].ttl(key); left < 50*second || left > 56*second {
+					t.Errorf("where it was missed, the lock lives for %v", left)
+				}
+				if script == "ok ok ok cut cut" {
+					return // there the EXPIRE was executed
+				}
+				if left := w.masters[4].ttl(key); left != -1 {
+					t.Errorf("another client's lock lives for %v", left)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineAMissedExpiryDoesNotShortenANewerOne(t *testing.T) {
+	onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", second)
+		if o, _ := w.extend(2 * second); o.Verdict != Won {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		w.masters[4].refuse("")
+		if o, _ := w.extend(60 * second); o.Verdict != Won {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		if left := w.masters[4].ttl(key); left < 59*second {
+			t.Errorf("a newer extension was cut to %v", left)
+		}
+	})
+}
+
+func TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes(t *testing.T) {
+	onTimeline(t, "ok ok ok@20ms ok@20ms err", func(t *testing.T, w *timeline) {
+		// One client holds the constant value on masters 1, 2 and 5; another's try
+		// is granted on 3 and 4 and about to be undone when the first extends.
+		w.put("1 1 - - 1", 200*time.Millisecond)
+		go w.acquire(short, 200*time.Millisecond)
+		time.Sleep(500 * time.Microsecond)
+		o, _ := w.extend(second)
+		w.elapse(300 * time.Millisecond)
+		held := 0
+		for _, m := range w.masters {
+			if m.value(key) == short {
+				held++
+			}
+		}
+		if o.Verdict == Won && held < 3 {
+			t.Errorf("extended by a second, and 300 ms later %d masters hold the lock", held)
+			w.dump()
+		}
+	})
+}
+
+func TestTimelineAConditionIsTheMastersToJudge(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", 60*second)
+		extend := func(ttl time.Duration, condition string) Outcome {
+			return w.locker.Extend(context.Background(), ExtendRequest{Key: []byte(key), TTL: ttl, Condition: condition})
+		}
+		for _, row := range []struct {
+			condition string
+			ttl       time.Duration
+			verdict   Verdict
+		}{{"NX", 90 * second, Lost}, {"GT", 30 * second, Lost}, {"GT", 90 * second, Won}, {"LT", 90 * second, Lost}, {"XX", 10 * second, Won}} {
+			if o := extend(row.ttl, row.condition); o.Verdict != row.verdict || o.Err != "" {
+				t.Errorf("%s %v: %v %s", row.condition, row.ttl, o.Verdict, o.Err)
+			}
+		}
+		if o := extend(second, "QX"); o.Err != "ERR Unsupported option QX" {
+			t.Errorf("%v %q", o.Verdict, o.Err)
+		}
+	})
+}
+
+func TestTimelineALockWithoutTTLIsPermanentOnlyOnceItIsWon(t *testing.T) {
+	onTimeline(t, "ok ok ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		go w.acquire(tokenA, 0)
+		time.Sleep(5 * time.Millisecond)
+		w.wantTTLs(29995*time.Millisecond, 29995*time.Millisecond, 29995*time.Millisecond, 29995*time.Millisecond, 29995*time.Millisecond)
+		w.elapse(0)
+		w.wantTTLs(-1, -1, -1, -1, -1)
+	})
+	onTimeline(t, "ok ok no no no", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(tokenA, 0); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(0)
+		w.wantValues("- - X X X")
+		for i := range w.masters {
+			if w.heardValue(i, "EVAL persist.lua", tokenA) > 0 {
+				t.Errorf("master %d was told to keep what was not won", i+1)
+			}
+		}
+	})
+}
+
+func TestTimelineAStrayCopyOfALockWithoutTTLIsNotForEver(t *testing.T) {
+	onTimeline(t, "ok@1ms cut@5ms no no no", func(t *testing.T, w *timeline) {
+		if o, _ := w.acquire(short, 0); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(second)
+		w.wantValues("- 1 X X X")
+		w.elapse(30 * second)
+		w.wantValues("- - X X X")
+	})
+}
+
+func TestTimelineALockThatCannotBeMadePermanentIsNotWon(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		for _, m := range w.masters[2:] {
+			time.AfterFunc(500*time.Microsecond, func() { m.refuse("BUSY") })
+			time.AfterFunc(100*time.Millisecond, func() { m.refuse("") })
+		}
+		if o, _ := w.acquire(tokenA, 0); o.Verdict == Won {
+			t.Errorf("%v", o.Verdict)
+		}
+		w.elapse(0)
+		w.locker.Get(context.Background(), 0, []byte(key))
+		w.elapse(0)
+		w.wantValues("- - - - -")
+	})
+}

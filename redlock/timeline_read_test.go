@@ -1,0 +1,161 @@
+package redlock
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"time"
+)
+
+// Reads, and the swaps of the old SETNX page.
+
+func (w *timeline) get() Outcome { return w.locker.Get(context.Background(), 0, []byte(key)) }
+
+func TestTimelineAReadAnswersWhatAQuorumAgreesOn(t *testing.T) {
+	for _, row := range []struct {
+		script, holds string
+		get, exists   Verdict
+	}{
+		{"ok ok ok ok ok", "A A A A A", Won, Won},
+		{"ok ok ok ok ok", "A A A B -", Won, Won},
+		{"ok ok ok ok ok", "A A B B -", Lost, Won}, // no value is on a quorum
+		{"ok ok ok ok ok", "A A - - -", Lost, Lost},
+		{"ok ok ok ok down", "A A - - A", NoQuorum, NoQuorum}, // the fifth may have it
+		{"ok ok ok ok down", "A - - - A", Lost, Lost},
+		{"ok ok ok err err", "A A A - -", Won, Won},
+		{"ok ok ok hang hang", "- - - A A", Lost, Lost},
+		{"ok ok hang err down", "A A A A A", NoQuorum, NoQuorum},
+		{"ok ok hang err down", "- - - - -", NoQuorum, NoQuorum},
+	} {
+		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.put(row.holds, time.Minute)
+				if o := w.get(); o.Verdict != row.get || (o.Value != nil) != (row.get == Won) {
+					t.Errorf("GET: %v %q, want %v", o.Verdict, o.Value, row.get)
+				}
+				if o := w.locker.Exists(context.Background(), 0, []byte(key)); o.Verdict != row.exists {
+					t.Errorf("EXISTS: %v, want %v", o.Verdict, row.exists)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineATTLIsWhatAQuorumStillHas(t *testing.T) {
+	for _, row := range []struct {
+		name, script string
+		ttls         []time.Duration // 0: for ever; -1: absent
+		want         int64
+	}{
+		{"the third largest", "ok@9ms ok@9ms ok ok ok", []time.Duration{1 * second, 2 * second, 3 * second, 4 * second, 5 * second}, 3000},
+		{"the least of who answered", "ok ok ok ok@9ms ok@9ms", []time.Duration{1 * second, 2 * second, 3 * second, 4 * second, 5 * second}, 1000},
+		{"of those that have it", "ok ok ok ok ok", []time.Duration{9 * second, -1, 7 * second, -1, 8 * second}, 7000},
+		{"for ever", "ok ok ok ok ok@9ms", []time.Duration{0, 0, 0, -1, second}, -1},
+		{"for ever on a minority", "ok ok ok ok ok@9ms", []time.Duration{0, 0, 4 * second, -1, second}, 4000},
+		{"absent", "ok ok ok ok ok", []time.Duration{0, 9 * second, -1, -1, -1}, -2},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				for i, ttl := range row.ttls {
+					if ttl >= 0 {
+						w.masters[i].put(key, tokenA, ttl)
+					}
+				}
+				o := w.locker.TTL(context.Background(), TTLRequest{Key: []byte(key), Name: "PTTL"})
+				if o.Verdict == NoQuorum || o.Number != row.want {
+					t.Errorf("%v %d, want %d", o.Verdict, o.Number, row.want)
+				}
+			})
+		})
+	}
+}
+
+func (w *timeline) swap(l *Locker, value, expected string) Outcome {
+	return l.Swap(context.Background(), SwapRequest{Key: []byte(key), Value: []byte(value), Expected: []byte(expected)})
+}
+
+func TestTimelineAtMostOneOfRacingSwapsWins(t *testing.T) {
+	// Three proxies race; how far each has got when the next comes is different
+	// from master to master.
+	for order := range 64 {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.put("X X X X X", 0)
+			proxies := []*Locker{w.locker}
+			for range 2 {
+				l, links := w.connect("racer", timelineConfig())
+				w.others = append(w.others, l)
+				proxies = append(proxies, l)
+				for i, k := range links {
+					k.setDelay(time.Duration(hash(uint64(order), uint64(len(proxies)), uint64(i))%20)*time.Millisecond, 0)
+				}
+			}
+			for i, k := range w.links {
+				k.setDelay(time.Duration(hash(uint64(order), uint64(i))%20)*time.Millisecond, 0)
+			}
+			var racing sync.WaitGroup
+			var mu sync.Mutex
+			winners := 0
+			for i, l := range proxies {
+				racing.Go(func() {
+					value := []string{tokenA, tokenB, tokenC}[i]
+					o := w.swap(l, value, foreign)
+					mu.Lock()
+					defer mu.Unlock()
+					switch {
+					case o.Verdict == NoQuorum:
+					case string(o.Value) == foreign:
+						winners++
+					case o.Value == nil || string(o.Value) == value:
+						t.Errorf("a loser was told %q", o.Value)
+					}
+				})
+			}
+			racing.Wait()
+			if winners > 1 {
+				t.Errorf("order %d: %d winners", order, winners)
+			}
+			w.elapse(0)
+		})
+	}
+}
+
+func TestTimelineASwapReturnsTheExpectedValueOnlyFromAQuorum(t *testing.T) {
+	for _, row := range []struct {
+		script, holds string
+		verdict       Verdict
+		value         string
+	}{
+		{"ok ok ok ok ok", "X X X X X", Won, foreign},
+		{"ok ok ok ok ok", "X X X B B", Won, foreign},
+		{"ok ok ok ok ok", "X X B B C", Lost, tokenB},
+		{"ok ok ok ok ok", "B B B X X", Won, tokenB},
+		{"ok ok ok ok ok", "- - - X X", Won, ""},
+		{"ok ok ok down down", "X X X X X", Won, foreign},
+		{"ok ok down down down", "X X X X X", NoQuorum, ""},
+		{"ok ok ok hang hang", "X X B X X", NoQuorum, ""},
+	} {
+		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.put(row.holds, 0)
+				if o := w.swap(w.locker, tokenA, foreign); o.Verdict != row.verdict || string(o.Value) != row.value {
+					t.Errorf("%v %q, want %v %q", o.Verdict, o.Value, row.verdict, row.value)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineASwapTakesItsTurnWithAcquires(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		go w.acquire(tokenA, 10*second)
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		if o := w.swap(w.locker, tokenB, foreign); string(o.Value) != tokenA {
+			t.Errorf("%v %q", o.Verdict, o.Value)
+		}
+		if took := time.Since(began); took != 17*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		w.elapse(0)
+	})
+}
