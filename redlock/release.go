@@ -125,7 +125,8 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 
 // releaseCollection deletes a key that is no string. Its value is its whole
 // content, so each master deletes it where it still is as that master showed
-// it; a master that did not show it is not asked.
+// it. All are asked at once: a deletion that came later could meet a lock of the
+// same content that was taken since.
 func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 	looked := hold(l, question[[]byte]{
 		kind:    KindRead,
@@ -141,14 +142,6 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 			_, t := plurality(answers, holdsContent, sameState)
 			return t.look()
 		},
-		// A master that shows its copy after the verdict deletes it then.
-		late: func(b *ballot[[]byte], i int, a answer[[]byte], verdict Verdict) {
-			content, _ := plurality(b.answers, holdsContent, sameState)
-			if verdict != Lost && content != nil && a.state == answered && sameState(a.value, content) {
-				d := &debt{exact: deleteScript.append(nil, [][]byte{r.Key}, a.value)}
-				l.masters[i].stream(r.DB).deliver(d, time.Now(), false)
-			}
-		},
 	})
 	content, t := plurality(looked.answers, holdsContent, sameState)
 	if looked.verdict == Lost || t.granted == 0 {
@@ -159,10 +152,9 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		db:   r.DB,
 		each: func(i int) []byte {
 			a := looked.answers[i]
-			switch {
-			case a.state != answered:
-				return nil
-			case !sameState(a.value, content):
+			if a.state != answered {
+				a.value = content // most likely its copy is the same to the byte
+			} else if !sameState(a.value, content) {
 				a.value = nil // equals nothing, so it refuses
 			}
 			return deleteScript.append(nil, [][]byte{r.Key}, a.value)

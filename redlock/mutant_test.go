@@ -1,0 +1,204 @@
+package redlock
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// A mutant is the code with one rule left out. A rule that no test misses is
+// not tested, so each mutant has to be caught: by the timeline test that
+// carries the rule's name and, where a simulated world of faults is known to
+// end with two holders without it, by the simulation with those seeds.
+type mutant struct {
+	rule     string
+	edits    []edit
+	caughtBy string
+	seeds    string
+}
+
+// An edit replaces a text that must be there exactly once, so that a mutant
+// which no longer fits the code fails instead of testing nothing.
+type edit struct{ file, old, new string }
+
+var mutants = []mutant{
+	{
+		rule:     "a quorum is more than half",
+		edits:    []edit{{"tally.go", "masters/2 + 1", "masters / 2"}},
+		caughtBy: "TestTimelineMajorityWins",
+		seeds:    "1,3,4",
+	},
+	{
+		rule:     "validity counts the time that elapsed",
+		edits:    []edit{{"acquire.go", "return ttl - elapsed - ", "return ttl - "}},
+		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",
+	},
+	{
+		rule:     "validity takes off the drift",
+		edits:    []edit{{"acquire.go", "return ttl - elapsed - time.Duration(float64(ttl)*l.cfg.ClockDrift) - 2*time.Millisecond", "return ttl - elapsed"}},
+		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",
+	},
+	{
+		rule:     "a vote read after the deadline is late",
+		edits:    []edit{{"ballot.go", "b.verdict == Pending && now.After(b.deadline)", "false"}},
+		caughtBy: "TestTimelineAVoteReadAfterTheDeadlineIsLate",
+	},
+	{
+		rule:     "acquires of one key take turns",
+		edits:    []edit{{"acquire.go", "pass, err := l.turns.take(ctx, r.DB, r.Key)", "pass, err := func() {}, ctx.Err()"}},
+		caughtBy: "TestTimelineAcquiresOfOneKeyTakeTurns",
+	},
+	{
+		rule:     "a master that owes a vote on a key is not asked for it again",
+		edits:    []edit{{"stream.go", "if s.owed[string(k)] > 0 {", "if s.owed[string(k)] > 1<<30 {"}},
+		caughtBy: "TestTimelineAMasterThatOwesAVoteOnAKeyIsNotAskedForItAgain",
+	},
+	{
+		rule:     "a master that has stopped answering is suspended",
+		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout", "false"}},
+		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
+	},
+	{
+		rule: "what a lost ballot granted is undone",
+		edits: []edit{{"acquire.go", "if b.verdict != Won {\n\t\tfor i, a := range b.answers {",
+			"if b.verdict == Pending {\n\t\tfor i, a := range b.answers {"}},
+		caughtBy: "TestTimelineAFailedAcquireUnlocksEverywhere",
+	},
+	{
+		rule: "a late grant is undone",
+		edits: []edit{{"acquire.go", "if verdict != Won {\n\t\t\t\tl.takeBack(i, a, r)",
+			"if verdict == Pending {\n\t\t\t\tl.takeBack(i, a, r)"}},
+		caughtBy: "TestTimelineALateVoteIsUndone",
+	},
+	{
+		rule: "an unknown vote is undone only by a value that is nobody else's",
+		edits: []edit{
+			{"acquire.go", "a.state == unknown && len(r.Value) >= shortValue", "a.state == unknown"},
+			{"queue.go", "len(d.value) >= shortValue && (", "("},
+		},
+		caughtBy: "TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL",
+	},
+	{
+		rule:     "the successor of a connection kills it first",
+		edits:    []edit{{"connect.go", "for _, old := range s.earlier {", "for _, old := range s.earlier[:0] {"}},
+		caughtBy: "TestTimelineTheSuccessorKillsItsPredecessorFirst",
+	},
+	{
+		rule:     "debts come before new calls",
+		edits:    []edit{{"connect.go", "s.out = append(first, s.out...)", "s.out = append(s.out, first...)"}},
+		caughtBy: "TestTimelineDebtsComeBeforeNewCalls",
+	},
+	{
+		rule:     "no bare DEL goes to a master",
+		edits:    []edit{{"release.go", "releaseScript.append(nil, [][]byte{key}, value, []byte(\"-1\"))", "appendCommand(nil, []byte(\"DEL\"), key)"}},
+		caughtBy: "TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds",
+	},
+	{
+		rule:     "a release waits for a master that is away",
+		edits:    []edit{{"stream.go", "if s.state == closed || len(s.debts) >= maxDebts {", "if s.state <= closed || len(s.debts) >= maxDebts {"}},
+		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
+	},
+	{
+		rule:     "a release that was under way when the connection broke is not forgotten",
+		edits:    []edit{{"connect.go", "if c.debt != nil && len(s.debts) < maxDebts && next != closed {", "if false {"}},
+		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
+	},
+	{
+		rule:     "a lock without TTL has a provisional one until it is won",
+		edits:    []edit{{"acquire.go", "\t\tttl = l.cfg.RestartDelay\n", "\t\tttl = 10000 * time.Hour\n"}},
+		caughtBy: "TestTimelineAStrayCopyOfALockWithoutTTLIsNotForEver",
+	},
+	{
+		rule:     "a lock without TTL is won only when a quorum keeps it",
+		edits:    []edit{{"acquire.go", "r.TTL == 0 && l.makePermanent(r) != Won", "r.TTL == 0 && l.makePermanent(r) == Pending"}},
+		caughtBy: "TestTimelineALockThatCannotBeMadePermanentIsNotWon",
+	},
+	{
+		rule:     "an expiry that a master missed is delivered",
+		edits:    []edit{{"extend.go", "if !a.state.failed() || r.Persist {", "if true {"}},
+		caughtBy: "TestTimelineAnExpiryThatAMasterMissedIsDeliveredByValue",
+	},
+	{
+		rule:     "a swap returns the expected value only from a quorum",
+		edits:    []edit{{"swap.go", "if o.Value = r.another(b.answers); o.Value == nil {", "if o.Verdict, o.Value = Won, r.Expected; o.Value == nil {"}},
+		caughtBy: "TestTimelineAtMostOneOfRacingSwapsWins",
+	},
+	{
+		rule:     "a split vote is tried again",
+		edits:    []edit{{"acquire.go", "o.Verdict != Lost || granted == 0 ||", "o.Verdict != Pending || granted == 0 ||"}},
+		caughtBy: "TestTimelineASplitVoteIsRetriedAfterARandomDelay",
+	},
+	{
+		rule:     "a lock that is held is not tried again",
+		edits:    []edit{{"acquire.go", "l.Get(ctx, r.DB, r.Key).Verdict == Won", "false"}},
+		caughtBy: "TestTimelineHeldByABareMajorityIsNotRetried",
+	},
+	{
+		rule:     "what a client won that has gone is given back",
+		edits:    []edit{{"acquire.go", "ctx.Err() != nil ||", "false ||"}},
+		caughtBy: "TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing",
+	},
+}
+
+func TestMutantsAreCaught(t *testing.T) {
+	for _, m := range mutants {
+		t.Run(m.rule, func(t *testing.T) {
+			t.Parallel()
+			run := "^" + m.caughtBy + "$"
+			args := []string{"test", "-count=1", "-vet=off", "-timeout=120s", "-overlay", m.overlay(t)}
+			if m.seeds != "" {
+				run += "|^TestSimulation$"
+			}
+			args = append(args, "-run", run, ".", "-sim.seed", m.seeds)
+			output, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
+			if err == nil {
+				t.Fatalf("nothing misses this rule:\n%s", output)
+			}
+			if !strings.Contains(string(output), "--- FAIL: "+m.caughtBy+" ") {
+				t.Errorf("%s did not catch it:\n%.2000s", m.caughtBy, output)
+			}
+			if m.seeds != "" && !strings.Contains(string(output), "two holders of lock:") {
+				t.Errorf("the simulation found no two holders with seeds %s:\n%.2000s", m.seeds, output)
+			}
+		})
+	}
+}
+
+// overlay writes the mutated files and tells the go command of them.
+func (m mutant) overlay(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	replaced := map[string]string{}
+	for _, e := range m.edits {
+		source, err := filepath.Abs(e.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if replaced[source] == "" {
+			replaced[source] = source
+		}
+		text, err := os.ReadFile(replaced[source])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), e.old); n != 1 {
+			t.Fatalf("%s has this %d times instead of once: %s", e.file, n, e.old)
+		}
+		replaced[source] = filepath.Join(dir, e.file)
+		if err := os.WriteFile(replaced[source], []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
