@@ -70,7 +70,11 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 		},
 		vote: func(x examined) Vote { return voteOf(x.wrote()) },
 		decide: func(answers []answer[examined], elapsed time.Duration) Verdict {
-			return l.decideRun(&r, answers, elapsed)
+			verdict := l.decideRun(&r, answers, elapsed)
+			if verdict == NoQuorum && flushed.Load() && slices.ContainsFunc(answers, isPending) {
+				return Pending // all are heard before they are asked once more
+			}
+			return verdict
 		},
 		late: func(b *ballot[examined], i int, a answer[examined], verdict Verdict) {
 			ballot := r.result(b.answers, verdict)
@@ -164,6 +168,8 @@ func (l *Locker) decideRun(r *RunRequest, answers []answer[examined], elapsed ti
 }
 
 func anyRun(examined) bool { return true }
+
+func isPending(a answer[examined]) bool { return a.state == pending }
 
 // winner is the vote that a won ballot went to.
 func (r *RunRequest) winner(answers []answer[examined]) examined {

@@ -194,3 +194,18 @@ func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
 		})
 	}
 }
+
+// A script that no master can compile is answered as a script that nobody has.
+func TestRunAScriptThatDoesNotCompileIsNoScript(t *testing.T) {
+	s := startLiveSet(t, 5)
+	for n := range 50 {
+		text := []byte(fmt.Sprintf("\xef\xbb\xbfreturn redis.call('del', KEYS[1]) -- %d", n))
+		sum := sha1.Sum(text)
+		o := s.Run(t.Context(), RunRequest{
+			Keys:    bytesOf([]string{"lock"}),
+			Args:    bytesOf([]string{"EVALSHA", hex.EncodeToString(sum[:]), "1", "lock"}),
+			Scripts: [][]byte{text},
+		})
+		wantReply(t, o, "-NOSCRIPT No matching script. Please use EVAL.\r\n")
+	}
+}

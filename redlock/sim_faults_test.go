@@ -62,6 +62,19 @@ func (s *simulation) ebb() {
 	}
 }
 
+// rain breaks connections, one after the other.
+func (s *simulation) rain() {
+	if !s.plan.rain {
+		return
+	}
+	r := rand.New(rand.NewPCG(s.seed, 2))
+	for sleep(s.over, between(r, time.Millisecond, 60*time.Millisecond)) {
+		k := s.anyLink(r)
+		s.log.note("rain on %s", k.name)
+		k.cut()
+	}
+}
+
 // withdraw takes a master away in one of three ways and returns how it comes back.
 func (s *simulation) withdraw(m *fakeMaster, way int) func() {
 	s.log.note("%s withdraws in way %d", m.name, way)
@@ -235,7 +248,7 @@ func restartMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 		s.log.note("%s starts", m.name)
 		m.restart(true)
 		m.unclaim()
-	}, between(r, time.Millisecond, 500*time.Millisecond)
+	}, min(s.spell(r), 500*time.Millisecond)
 }
 
 // forgetMaster restarts a process that has nothing on its disk. It is kept

@@ -36,6 +36,7 @@ type simPlan struct {
 	clients  int // of each key
 	faults   []simFault
 	tides    bool          // minorities of masters are away by turns
+	rain     bool          // connections break all the time
 	pace     time.Duration // between faults, on average
 	duration time.Duration
 	retry    Retry
@@ -142,12 +143,13 @@ func drawPlan(r *rand.Rand) simPlan {
 	if r.IntN(5) == 0 {
 		p.masters = 3
 	}
+	p.rain = r.IntN(3) == 0
 	if p.tides {
 		p.pace *= 2
 	}
 	forgetful := !p.tides && r.IntN(2) == 0
 	for i := range 1 + r.IntN(2) {
-		k := simKey{name: fmt.Sprintf("lock:%d", i), style: simStyle(r.IntN(int(styles))), proxy: -1, round: new(atomic.Int32)}
+		k := simKey{name: fmt.Sprintf("lock:%d", i), style: drawStyle(r), proxy: -1, round: new(atomic.Int32)}
 		if forgetful {
 			// Without a TTL, a master that forgets can never be trusted again.
 			k.style = simStyle(r.IntN(int(constantValue) + 1))
@@ -174,6 +176,18 @@ func drawPlan(r *rand.Rand) simPlan {
 		}
 	}
 	return p
+}
+
+// drawStyle prefers the styles in which most goes on.
+func drawStyle(r *rand.Rand) simStyle {
+	switch n := r.IntN(int(styles) + 2); n {
+	case int(styles):
+		return randomTokens
+	case int(styles) + 1:
+		return constantValue
+	default:
+		return simStyle(n)
+	}
 }
 
 // forgottenAfter is how long a master that lost its memory has to stay away:
@@ -273,6 +287,7 @@ func (s *simulation) run() {
 	}
 	running.Go(s.strike)
 	running.Go(s.ebb)
+	running.Go(s.rain)
 	running.Wait()
 	s.afterwards()
 	for _, p := range s.proxies {
