@@ -162,6 +162,9 @@ func (s *handshakeStage) run(t *testing.T, client handshakeClient, key string) {
 		}
 		alone = "not without upstream: " + client.needsUpstream
 	}
+	if t.Failed() {
+		return
+	}
 	t.Logf("%s %s: everything; with password, database and name; %s", said, client.variant, alone)
 }
 

@@ -71,7 +71,8 @@ func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool
 		db:      r.DB,
 		frames:  appendCommand(nil, []byte("SET"), r.Key, r.Value, []byte("NX"), []byte("PX"), appendNumber(nil, ttl.Milliseconds())),
 		replies: 1,
-		creates: [][]byte{r.Key},
+		keys:    [][]byte{r.Key},
+		creates: true,
 		parse:   parseSet,
 		vote:    voteOf,
 		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
@@ -133,6 +134,7 @@ func (l *Locker) makePermanent(r AcquireRequest) Verdict {
 	b := hold(l, question[bool]{
 		kind:    KindExtend,
 		db:      r.DB,
+		keys:    [][]byte{r.Key},
 		frames:  persistScript.append(nil, [][]byte{r.Key}, r.Value),
 		replies: 1,
 		parse:   parseDone,

@@ -14,7 +14,8 @@ type question[A any] struct {
 	frames  []byte                  // one command or more, the same for every master...
 	each    func(master int) []byte // ...or, if set, another for each; nil bytes: this master is not asked
 	replies int
-	creates [][]byte   // keys under which it may create a lock
+	keys    [][]byte   // what it may write: ballots on a key are queued on all streams in one order
+	creates bool       // it may create or extend a lock under them
 	load    []loadable // scripts the masters must know for it
 
 	// parse reads a master's replies and copies what it keeps of them. With
@@ -109,15 +110,17 @@ func hold[A any](l *Locker, q question[A]) *ballot[A] {
 		answers:  make([]answer[A], len(l.masters)),
 		closed:   make(chan struct{}),
 	}
-	if len(q.creates) > 0 {
+	if q.creates {
 		b.owings = make([]*owing, len(l.masters))
 		for i, m := range l.masters {
-			b.owings[i] = &owing{stream: m.stream(q.db), keys: q.creates}
+			b.owings[i] = &owing{stream: m.stream(q.db), keys: q.keys}
 		}
 	}
+	unlock := l.order.lock(q.db, q.keys)
 	for i, m := range l.masters {
 		b.ask(i, m.stream(q.db))
 	}
+	unlock()
 	timer := time.NewTimer(l.cfg.MasterTimeout)
 	defer timer.Stop()
 	select {

@@ -182,6 +182,7 @@ func (s *stream) settled(d *debt, later bool) func([][]byte, error) {
 		}
 		if failedReply(replies[0]) {
 			s.owe(d)
+			s.payLater()
 		}
 		if later {
 			s.mu.Lock()

@@ -32,8 +32,15 @@ func (e extension) granted() bool { return e.changed }
 // Extend is won when a quorum changed the TTL of one and the same value and
 // some validity is left. A changed TTL is never undone: that would break a
 // newer extension. Masters that were away are told by value when they are back.
-func (l *Locker) Extend(_ context.Context, r ExtendRequest) Outcome {
+func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	r.Key = bytes.Clone(r.Key) // debts outlive the call
+	// Ahead of those that wait, but not in the middle of another request: the
+	// votes it is about to lose would count for this one.
+	pass, err := l.turns.takeNext(ctx, r.DB, r.Key)
+	if err != nil {
+		return Outcome{Verdict: Lost}
+	}
+	defer pass()
 	command := [][]byte{[]byte("PEXPIRE"), r.Key, appendNumber(nil, r.TTL.Milliseconds())}
 	if r.Persist {
 		command = [][]byte{[]byte("PERSIST"), r.Key}
@@ -43,6 +50,8 @@ func (l *Locker) Extend(_ context.Context, r ExtendRequest) Outcome {
 	b := hold(l, question[extension]{
 		kind:    KindExtend,
 		db:      r.DB,
+		keys:    [][]byte{r.Key},
+		creates: true,
 		frames:  appendCommand(appendCommand(nil, []byte("GET"), r.Key), command...),
 		replies: 2,
 		parse: func(replies [][]byte) (extension, error) {

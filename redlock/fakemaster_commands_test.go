@@ -3,7 +3,6 @@ package redlock
 import (
 	"bytes"
 	"crypto/sha1"
-	"encoding/hex"
 	"fmt"
 	"strconv"
 	"strings"
@@ -304,11 +303,6 @@ func (m *fakeMaster) evalsha(s *fakeSession, args [][]byte) []byte {
 		return replyError("NOSCRIPT No matching script. Please use EVAL.")
 	}
 	return m.eval(s, append([][]byte{args[0], []byte(text)}, args[2:]...))
-}
-
-func sha(text string) string {
-	sum := sha1.Sum([]byte(text))
-	return hex.EncodeToString(sum[:])
 }
 
 func equalArg(e entry, ok bool, arg []byte) bool { return ok && bytes.Equal([]byte(e.value), arg) }

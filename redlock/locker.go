@@ -15,6 +15,7 @@ type Locker struct {
 	cfg      Config
 	masters  []*master
 	turns    *turns
+	order    *order
 	releases releaseScripts
 	end      context.CancelFunc
 }
@@ -37,7 +38,7 @@ func New(cfg Config) (*Locker, error) {
 		cfg.RestartDelay = 30 * time.Second
 	}
 	ctx, end := context.WithCancel(context.Background())
-	l := &Locker{cfg: cfg, turns: newTurns(), end: end}
+	l := &Locker{cfg: cfg, turns: newTurns(), order: newOrder(), end: end}
 	for _, m := range cfg.Masters {
 		l.masters = append(l.masters, newMaster(ctx, m, &l.cfg))
 	}

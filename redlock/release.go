@@ -112,6 +112,7 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 	return hold(l, question[bool]{
 		kind:    KindRelease,
 		db:      db,
+		keys:    [][]byte{key},
 		frames:  releaseScript.append(nil, [][]byte{key}, value, []byte("-1")),
 		replies: 1,
 		debt:    owing,
@@ -150,6 +151,7 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 	return hold(l, question[bool]{
 		kind: KindRelease,
 		db:   r.DB,
+		keys: [][]byte{r.Key},
 		each: func(i int) []byte {
 			a := looked.answers[i]
 			if a.state != answered {

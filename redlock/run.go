@@ -49,6 +49,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	q := question[examined]{
 		kind:    KindRun,
 		db:      r.DB,
+		keys:    r.Keys,
 		frames:  e.append(nil),
 		replies: e.replies(),
 		parse: func(replies [][]byte) (examined, error) {
@@ -105,7 +106,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 			return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}
 		}
 		defer pass()
-		q.creates = r.Keys
+		q.creates = true
 	}
 	b := hold(l, q)
 	l.settleRun(b, &r)

@@ -27,6 +27,8 @@ var simFaults = []simFault{
 	{name: "restart", begin: restartMaster},
 	{name: "crash", begin: crashProxy, possible: tokensOnly},
 	{name: "amnesia", forgets: true, begin: forgetMaster},
+	{name: "flush", forgets: true, begin: flushMaster, possible: certified},
+	{name: "jump", begin: jumpClock, possible: certified},
 }
 
 // tokensOnly: one constant value is safe with one proxy, and a proxy that has
@@ -34,6 +36,10 @@ var simFaults = []simFault{
 func tokensOnly(p simPlan) bool {
 	return !slices.ContainsFunc(p.keys, func(k simKey) bool { return k.proxy >= 0 })
 }
+
+// certified: nothing of today notices a FLUSHALL or a clock that jumps. The
+// milestone that certifies masters makes this true for every plan.
+func certified(simPlan) bool { return false }
 
 // ebb takes a minority of the masters away, lets them come back, and at once
 // takes others, so that locks are held by bare majorities that have only one
@@ -277,5 +283,20 @@ func crashProxy(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	p := s.proxies[r.IntN(len(s.proxies))]
 	s.log.note("%s crashes", p.name)
 	s.crash(p)
+	return nil, 0
+}
+
+func flushMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	s.log.note("%s is flushed", m.name)
+	m.flush()
+	return nil, 0
+}
+
+func jumpClock(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	by := between(r, -3*time.Second, 3*time.Second)
+	s.log.note("the clock of %s jumps by %v", m.name, by)
+	m.jump(by)
 	return nil, 0
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -77,54 +76,6 @@ func (s simStyle) String() string {
 
 // expires tells whether a lock of this style ends by itself.
 func (s simStyle) expires() bool { return s <= constantValue }
-
-// A simProxy is one process; a crash replaces its Locker.
-type simProxy struct {
-	name  string
-	mu    sync.Mutex
-	lock  *Locker
-	links []*link
-	runs  int
-	wins  *winObserver
-}
-
-func (p *simProxy) locker() (l *Locker, run int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.lock, p.runs
-}
-
-func (p *simProxy) currentLinks() []*link {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.links
-}
-
-// winObserver remembers how long the ballot took that was won at a moment.
-// Whoever gets the outcome looks it up at that same moment.
-type winObserver struct {
-	nobody
-	mu   sync.Mutex
-	took map[time.Time]time.Duration
-}
-
-func (w *winObserver) Decided(_ Kind, verdict Verdict, after time.Duration) {
-	if verdict == Won {
-		w.mu.Lock()
-		w.took[time.Now()] = after
-		w.mu.Unlock()
-	}
-}
-
-func (w *winObserver) elapsed() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	after, ok := w.took[time.Now()]
-	if !ok {
-		panic("nothing was won at this moment")
-	}
-	return after
-}
 
 func drawPlan(r *rand.Rand) simPlan {
 	p := simPlan{
@@ -227,48 +178,6 @@ func newSimulation(seed uint64, log *simLog) *simulation {
 		s.start(p)
 	}
 	return s
-}
-
-// start gives a proxy a new Locker, as a process that begins.
-func (s *simulation) start(p *simProxy) {
-	cfg := Config{
-		MasterTimeout: 50 * time.Millisecond,
-		Retry:         s.plan.retry,
-		ClockDrift:    0.01,
-		RestartDelay:  2 * time.Second,
-		Observer:      p.wins,
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.runs++
-	p.links = nil
-	for i, m := range s.masters {
-		k := newLink(fmt.Sprintf("%s.%d-%s", p.name, p.runs, m.name), m, hash(s.seed, uint64(p.name[1]), uint64(i), uint64(p.runs)))
-		k.steady = true
-		k.delay, k.jitter = 200*time.Microsecond, s.plan.jitter
-		p.links = append(p.links, k)
-		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
-	}
-	l, err := New(cfg)
-	if err != nil {
-		panic(err)
-	}
-	p.lock = l
-}
-
-// crash ends a proxy at once, with all that it remembered, and starts it anew.
-func (s *simulation) crash(p *simProxy) {
-	p.mu.Lock()
-	old, links := p.lock, p.links
-	p.runs++ // from here on nobody believes the old one
-	p.mu.Unlock()
-	for _, k := range links {
-		k.cut()
-	}
-	gone, cancel := context.WithCancel(context.Background())
-	cancel()
-	old.Close(gone)
-	s.start(p)
 }
 
 // run lets clients and faults do what they do, then lets everything become

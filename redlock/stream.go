@@ -25,6 +25,7 @@ type stream struct {
 	head      int
 	unwritten int             // how many of the last calls are still in out
 	owed      map[string]int  // unanswered calls that may create, by key
+	paying    bool            // debts will be sent again in a while
 	unpaid    int             // debts sent again on this connection and not answered
 	debts     []*debt         // for the next connection
 	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
@@ -159,6 +160,25 @@ func (s *stream) payDebts(now time.Time) {
 	s.unpaid += len(s.debts)
 	s.debts = nil
 }
+
+// payLater sends debts that the master could not serve once more after a while,
+// also if nobody asks it anything.
+func (s *stream) payLater() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.paying {
+		return
+	}
+	s.paying = true
+	time.AfterFunc(debtPause, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.paying = false
+		s.payDebts(time.Now())
+	})
+}
+
+const debtPause = 100 * time.Millisecond
 
 // mayCreate keeps three rules: a master that stopped answering is not asked for
 // locks, nor one that still owes an answer on the key, nor one whose debts are

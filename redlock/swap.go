@@ -34,7 +34,8 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 		db:      r.DB,
 		frames:  r.append(nil),
 		replies: 1,
-		creates: [][]byte{r.Key},
+		keys:    [][]byte{r.Key},
+		creates: true,
 		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
 		vote:    func(v reading) Vote { return voteOf(v.err == "") },
 		decide: func(answers []answer[reading], elapsed time.Duration) Verdict {

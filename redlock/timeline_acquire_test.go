@@ -15,7 +15,7 @@ func TestTimelineAcquireAsksAllMastersAtTheSameMoment(t *testing.T) {
 		w.mustAcquire(tokenA, 10*second)
 		w.wantValues("A A A A A")
 		asked := 0
-		for _, x := range w.log {
+		for _, x := range w.executions() {
 			if string(x.args[0]) != "SET" {
 				continue
 			}
@@ -149,7 +149,7 @@ func TestTimelineASplitVoteIsRetriedAfterARandomDelay(t *testing.T) {
 			t.Errorf("%v after %v", o.Verdict, took)
 		}
 		var tries []time.Time
-		for _, x := range w.log {
+		for _, x := range w.executions() {
 			if x.master == "m1" && string(x.args[0]) == "SET" {
 				tries = append(tries, x.at)
 			}

@@ -204,3 +204,17 @@ func TestTimelineTheLatestExpiryCountsForAQueuedRelease(t *testing.T) {
 		w.wantValues("- - - - -")
 	})
 }
+
+func TestTimelineALockIsReleasedThroughAnotherProxy(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		other := w.another(timelineConfig())
+		w.mustAcquire(tokenA, 10*second)
+		w.elapse(0)
+		if o := other.Release(context.Background(), ReleaseRequest{Key: []byte(key)}); o.Verdict != Won || string(o.Value) != tokenA {
+			t.Errorf("%v %q", o.Verdict, o.Value)
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+		w.mustAcquire(tokenB, 10*second)
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -217,11 +218,16 @@ func (w *timeline) wantValues(want string) {
 	}
 }
 
-func (w *timeline) dump() {
+// executions is what all masters have carried out.
+func (w *timeline) executions() []execution {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for _, x := range w.log {
-		if len(x.args) > 0 && string(x.args[0]) != "INFO" {
+	return slices.Clone(w.log)
+}
+
+func (w *timeline) dump() {
+	for _, x := range w.executions() {
+		if string(x.args[0]) != "INFO" {
 			w.t.Logf("%s %v", x.at.Format("05.000000"), x)
 		}
 	}
@@ -229,10 +235,8 @@ func (w *timeline) dump() {
 
 // heard is what a master was told, by command name; our scripts by theirs.
 func (w *timeline) heard(master int) string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	var words []string
-	for _, x := range w.log {
+	for _, x := range w.executions() {
 		name := string(x.args[0])
 		if x.master != w.masters[master].name || name == "INFO" || name == "CLIENT" && string(x.args[1]) == "ID" {
 			continue
@@ -257,10 +261,8 @@ func (w *timeline) wantHeard(master int, want string) {
 
 // heardValue is how often a master was told something with that value.
 func (w *timeline) heardValue(master int, name, value string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	n := 0
-	for _, x := range w.log {
+	for _, x := range w.executions() {
 		if x.master == w.masters[master].name && strings.HasPrefix(summary(x.args), name) && strings.Contains(summary(x.args), value) {
 			n++
 		}

@@ -27,7 +27,7 @@ func newTurns() *turns { return &turns{lines: map[turnKey][]chan struct{}{}} }
 func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), err error) {
 	if len(keys) == 1 {
 		k := turnKey{db, string(keys[0])}
-		if err := t.takeOne(ctx, k); err != nil {
+		if err := t.takeOne(ctx, k, false); err != nil {
 			return nil, err
 		}
 		return func() { t.pass(k) }, nil
@@ -48,7 +48,7 @@ func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), 
 	})
 	sorted = slices.Compact(sorted)
 	for i, k := range sorted {
-		if err := t.takeOne(ctx, k); err != nil {
+		if err := t.takeOne(ctx, k, false); err != nil {
 			for _, taken := range sorted[:i] {
 				t.pass(taken)
 			}
@@ -62,7 +62,16 @@ func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), 
 	}, nil
 }
 
-func (t *turns) takeOne(ctx context.Context, k turnKey) error {
+// takeNext is take for a holder, who goes before those that want the lock.
+func (t *turns) takeNext(ctx context.Context, db int, key []byte) (pass func(), err error) {
+	k := turnKey{db, string(key)}
+	if err := t.takeOne(ctx, k, true); err != nil {
+		return nil, err
+	}
+	return func() { t.pass(k) }, nil
+}
+
+func (t *turns) takeOne(ctx context.Context, k turnKey, next bool) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -74,7 +83,11 @@ func (t *turns) takeOne(ctx context.Context, k turnKey) error {
 		return nil
 	}
 	mine := make(chan struct{})
-	t.lines[k] = append(line, mine)
+	if next {
+		t.lines[k] = slices.Insert(line, 0, mine)
+	} else {
+		t.lines[k] = append(line, mine)
+	}
 	t.mu.Unlock()
 	select {
 	case <-mine:

@@ -29,6 +29,11 @@ public class HandshakeLettuce {
 
     public static void main(String[] given) throws Exception {
         args = given;
+        // The library's own threads would keep a failed program alive.
+        Thread.setDefaultUncaughtExceptionHandler((thread, error) -> {
+            error.printStackTrace();
+            System.exit(1);
+        });
         step("client", "lettuce", LettuceVersion.getVersion().split("/")[0]);
         RedisURI.Builder uri = RedisURI.builder().withHost("127.0.0.1").withPort(Integer.parseInt(args[0]))
             .withTimeout(Duration.ofSeconds(20));

@@ -1,0 +1,119 @@
+package redlock
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// A fakeSession is the master's end of a connection.
+type fakeSession struct {
+	master *fakeMaster
+	conn   *fakeConn
+	id     int64
+	killed bool // guarded by master.mu, as all below
+	db     int
+	resp3  bool
+	queued [][][]byte // since MULTI; nil outside
+	dirty  bool       // a command was refused when it was queued
+}
+
+// serve executes what arrives until the connection ends.
+func (s *fakeSession) serve() {
+	var unread []byte
+	block := make([]byte, 4096)
+	for {
+		n, err := s.conn.out.read(block)
+		unread = append(unread, block[:n]...)
+		var replies []byte
+		for {
+			args, size := parseFrame(unread)
+			if size == 0 {
+				break
+			}
+			unread = unread[size:]
+			reply, alive := s.master.execute(s, args)
+			if !alive {
+				return
+			}
+			replies = append(replies, reply...)
+		}
+		if len(replies) > 0 && !s.answer(replies) {
+			return
+		}
+		if err != nil {
+			s.conn.in.end(s.conn.link.arrival(toProxy, time.Now()))
+			s.master.forget(s)
+			return
+		}
+	}
+}
+
+// answer sends replies, unless the link's fate is against it.
+func (s *fakeSession) answer(replies []byte) bool {
+	link := s.conn.link
+	if f, doomed := link.takeFate(answerLost); doomed {
+		time.AfterFunc(f.after, link.cut)
+		return true
+	}
+	s.conn.in.write(replies, link.arrival(toProxy, time.Now()))
+	if _, doomed := link.takeFate(answerWritten); doomed {
+		s.conn.in.end(link.arrival(toProxy, time.Now()))
+		s.master.forget(s)
+		return false
+	}
+	return true
+}
+
+func (m *fakeMaster) forget(s *fakeSession) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.Index(m.sessions, s); i >= 0 {
+		m.sessions = slices.Delete(m.sessions, i, i+1)
+	}
+}
+
+// parseFrame takes one command off the front; size 0: it is not whole yet.
+func parseFrame(b []byte) (args [][]byte, size int) {
+	line := func() (int, bool) {
+		for i := size; i+1 < len(b); i++ {
+			if b[i] == '\r' && b[i+1] == '\n' {
+				n, err := strconv.Atoi(string(b[size+1 : i]))
+				if err != nil {
+					panic(fmt.Sprintf("the fake master was sent no command: %q", b))
+				}
+				size = i + 2
+				return n, true
+			}
+		}
+		return 0, false
+	}
+	count, ok := line()
+	if !ok {
+		return nil, 0
+	}
+	for range count {
+		n, ok := line()
+		if !ok || len(b) < size+n+2 {
+			return nil, 0
+		}
+		args = append(args, append([]byte{}, b[size:size+n]...))
+		size += n + 2
+	}
+	return args, size
+}
+
+func TestFakeMasterParsesFramesAtEveryCut(t *testing.T) {
+	frame := appendCommand(nil, "SET", "k", "", "two\r\nlines")
+	for cut := range frame {
+		if _, size := parseFrame(frame[:cut]); size != 0 {
+			t.Errorf("cut at %d: a command of %d bytes was found", cut, size)
+		}
+	}
+	args, size := parseFrame(append(frame, "*1"...))
+	if size != len(frame) || len(args) != 4 || string(args[3]) != "two\r\nlines" {
+		t.Errorf("%q, %d bytes", args, size)
+	}
+}
