@@ -44,7 +44,7 @@ var keyExamples = examples{
 	"del":             {"K", "K K2 K3", "K K", "K P"},
 	"dump":            {"K"},
 	"exists":          {"K", "K K K2", "K P K3"},
-	"expire":          {"K 100", "K 0", "K -1", "K x", "K 100 NX", "K 100 XX", "K 50 GT", "K 200 GT", "K 50 LT", "K 200 LT", "K 100 NX XX", "K 100 GT LT", "K 100 BOGUS", "K 9223372036854775807", "K 100 XX GT"},
+	"expire":          {"K 100", "K 0", "K -1", "K x", "K 100 NX", "K 100 XX", "K 50 GT", "K 200 GT", "K 50 LT", "K 200 LT", "K 100 NX XX", "K 100 GT LT", "K 100 BOGUS", "K 9223372036854775807", "K 200 XX GT"},
 	"expireat":        {"K INANHOUR", "K 1", "K x", "K 4102444800 GT", "K 9223372036854775807"},
 	"expiretime":      {"K", "SET K v EXAT 4102444800; EXPIRETIME K"},
 	"pexpire":         {"K 100000", "K 0", "K -100", "K 1e3", "K 100000 NX", "K 200000 GT", "K 9223372036854775807"},

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"strings"
 
 	"redlock-proxy/redlock"
 )
@@ -55,8 +56,19 @@ func (s *session) performJoined(name string, cmd command, route route) bool {
 	case "script|load", "script|exists", "script|flush", "script|kill":
 		s.performScript(name, cmd, route)
 	default:
+		return s.performClusterAlone(name)
+	}
+	return true
+}
+
+// performClusterAlone answers CLUSTER while the upstream is away as a server
+// without cluster mode does, which HELLO has said this is: clients that ask at
+// connect, and only lock, go on from there.
+func (s *session) performClusterAlone(name string) bool {
+	if name != "cluster" && !strings.HasPrefix(name, "cluster|") || s.tryOpen() == "" {
 		return false
 	}
+	s.reply(errorNoCluster)
 	return true
 }
 

@@ -41,6 +41,7 @@ const (
 
 // Texts for what no single Redis can meet.
 const (
+	errorNoCluster        = "-ERR This instance has cluster support disabled\r\n"
 	errorCrossLock        = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
 	errorWatchDatabase    = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
 	errorLockInPipe       = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"

@@ -25,6 +25,18 @@ type image struct {
 
 func (i image) absent() bool { return i.dump == nil }
 
+// passing tells that the key is as good as gone: on one master it may have
+// expired before the look, on another not.
+func (i image) passing() bool { return i.pttl >= 0 && i.pttl <= expiryTolerance }
+
+// lasting is the payload of a key that is there to stay; nil for the others.
+func (i image) lasting() []byte {
+	if i.passing() {
+		return nil
+	}
+	return i.dump
+}
+
 // expiry is the absolute expiry in milliseconds of the master's clock, or
 // noExpiry. That PTTL and TIME are read side by side is what makes it right:
 // up to Redis 7.0 both run on inside MULTI, from 7.2 on both stand still.

@@ -92,6 +92,29 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineDebtsComeBeforeNewCalls",
 	},
 	{
+		rule:     "a connection is killed until the kill was heard",
+		edits:    []edit{{"connect.go", "s.earlier = append(s.earlier, self)", "s.earlier = []identity{self}"}},
+		caughtBy: "TestTimelineAKillThatWasNotHeardIsRepeated",
+	},
+	{
+		rule:     "debts come before new calls on an open connection, too",
+		edits:    []edit{{"stream.go", "if s.state == up && len(s.debts)+s.unpaid > 0 {", "if false {"}},
+		caughtBy: "TestTimelineAReleaseThatAMasterCouldNotServeSparesTheNextHolder",
+	},
+	{
+		rule:     "ballots on a key are queued in one order everywhere",
+		edits:    []edit{{"ballot.go", "unlock := l.order.lock(q.db, q.keys)", "unlock := func() {}"}},
+		caughtBy: "TestTimelineRequestsReachAllMastersInOneOrder",
+	},
+	{
+		rule: "an extension takes its turn, and asks no master that owes a vote",
+		edits: []edit{
+			{"extend.go", "pass, err := l.turns.takeNext(ctx, r.DB, r.Key)", "pass, err := func() {}, ctx.Err()"},
+			{"extend.go", "creates: true", "creates: false"},
+		},
+		caughtBy: "TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes",
+	},
+	{
 		rule:     "no bare DEL goes to a master",
 		edits:    []edit{{"release.go", "releaseScript.append(nil, [][]byte{key}, value, []byte(\"-1\"))", "appendCommand(nil, []byte(\"DEL\"), key)"}},
 		caughtBy: "TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds",

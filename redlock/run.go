@@ -314,13 +314,25 @@ func (x examined) effects() []effect {
 }
 
 // shortest is the least time, in milliseconds, that a key which the run wrote
-// has left; negative if none of them expires.
+// has left; negative if none of them expires. A latch that is as good as gone
+// does not count beside what else the run wrote.
 func (x examined) shortest() int64 {
-	least := int64(-1)
+	least, passing := int64(-1), int64(-1)
+	others := false
 	for i, e := range x.effects() {
-		if ttl := x.after[i].pttl; e.wrote() && ttl >= 0 && (least < 0 || ttl < least) {
-			least = ttl
+		ttl := x.after[i].pttl
+		switch {
+		case !e.wrote():
+		case x.after[i].passing():
+			passing = ttl
+		case ttl >= 0 && (least < 0 || ttl < least):
+			least, others = ttl, true
+		default:
+			others = true
 		}
+	}
+	if !others {
+		return passing
 	}
 	return least
 }
@@ -332,7 +344,7 @@ func (r *RunRequest) sameVote(a, b examined) bool {
 	if len(a.after) != len(b.after) || !r.sameReply(a.reply, b.reply) {
 		return false
 	}
-	return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return sameState(x.dump, y.dump) })
+	return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return sameState(x.lasting(), y.lasting()) })
 }
 
 // sameReply compares replies by their shape, and lists that have no order of

@@ -209,3 +209,17 @@ func TestRunAScriptThatDoesNotCompileIsNoScript(t *testing.T) {
 		wantReply(t, o, "-NOSCRIPT No matching script. Please use EVAL.\r\n")
 	}
 }
+
+// Redisson's unlock leaves a latch of one millisecond beside the lock: masters
+// on which it has just expired and others agree.
+func TestRunALatchThatIsAsGoodAsGoneDoesNotDivideTheVotes(t *testing.T) {
+	s := startLiveSet(t, 5)
+	unlock := `redis.call('set', KEYS[2], 0, 'px', 1) return redis.call('set', KEYS[1], ARGV[1], 'px', 60000)`
+	for range 50 {
+		o := s.run([]string{"lock", "latch"}, "EVAL", unlock, "2", "lock", "latch", "me")
+		wantReply(t, o, "+OK\r\n")
+	}
+	if o := s.run([]string{"lock"}, "SET", "lock", "me", "PX", "1"); o.Verdict == Won {
+		t.Errorf("a lock of one millisecond was won: %q", o.Reply)
+	}
+}

@@ -2,7 +2,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.Properties;
 import java.util.concurrent.BlockingQueue;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import org.redisson.Redisson;
@@ -45,9 +44,6 @@ public class HandshakeRedisson {
         }
         locks(first, second);
         libraryLock(first, second);
-        if (args[1].equals("all")) {
-            wakeUp(first, second);
-        }
         first.shutdown(0, 5, TimeUnit.SECONDS);
         second.shutdown(0, 5, TimeUnit.SECONDS);
     }
@@ -123,22 +119,6 @@ public class HandshakeRedisson {
         mine.unlock();
         step("library released", yes(theirs.tryLock()));
         theirs.unlock();
-    }
-
-    /** One waits for the other's lock and is told by a message when it is free, long before the lease is over. */
-    static void wakeUp(RedissonClient first, RedissonClient second) throws Exception {
-        RLock mine = first.getLock("lock:" + args[2] + ":waited"), theirs = second.getLock("lock:" + args[2] + ":waited");
-        mine.lock(60, TimeUnit.SECONDS);
-        CompletableFuture<Boolean> waiter = CompletableFuture.supplyAsync(() -> {
-            try {
-                return theirs.tryLock(20, 5, TimeUnit.SECONDS);
-            } catch (InterruptedException e) {
-                throw new IllegalStateException(e);
-            }
-        });
-        Thread.sleep(300); // most often it waits by now; if not, there is less to see
-        mine.unlock();
-        step("library waited", yes(waiter.get()));
     }
 
     static void step(String name, Object... words) {
