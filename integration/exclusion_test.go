@@ -160,3 +160,29 @@ func TestDirectRedlockClientTakesPart(t *testing.T) {
 	section.check(t, 2*each*turns)
 	c.waitGone(t, "lock:shared")
 }
+
+// TestReleaseByHashOnSomeMastersOnly: masters come to know a script at their
+// own pace, through other proxies or direct clients. However many of them know
+// the one that a client names by its hash, the client's ordinary way of asking
+// (by hash, and by text if that is unknown) must release its lock.
+func TestReleaseByHashOnSomeMastersOnly(t *testing.T) {
+	c := startCluster(t, proxyOptions{})
+	client := c.proxy.client(t)
+	for known := range masterCount + 1 {
+		t.Run(fmt.Sprint(known, " of 5 know it"), func(t *testing.T) {
+			script := redis.NewScript(fmt.Sprintf("-- %d\n%s", known, releaseScripts["one line"]))
+			for _, master := range c.masters[:known] {
+				if err := master.direct.ScriptLoad(t.Context(), fmt.Sprintf("-- %d\n%s", known, releaseScripts["one line"])).Err(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			mustAcquire(t, client, "lock:hash", "token-of-the-holder-1", longTTL)
+			c.waitHeld(t, "lock:hash", "token-of-the-holder-1")
+			n, err := script.Run(t.Context(), client, []string{"lock:hash"}, "token-of-the-holder-1").Int()
+			if n != 1 || err != nil {
+				t.Errorf("the release answers %d, %v; want 1", n, err)
+			}
+			c.waitGone(t, "lock:hash")
+		})
+	}
+}

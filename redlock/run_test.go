@@ -223,3 +223,15 @@ func TestRunALatchThatIsAsGoodAsGoneDoesNotDivideTheVotes(t *testing.T) {
 		t.Errorf("a lock of one millisecond was won: %q", o.Reply)
 	}
 }
+
+// Keys in the same state make a vote, whatever a reading command draws from them.
+func TestRunARandomReadIsAnsweredByAnyMaster(t *testing.T) {
+	s := startLiveSet(t, 5)
+	wantReply(t, s.run([]string{"set"}, "SADD", "set", "a", "b", "c", "d", "e", "f"), ":6\r\n")
+	for range 20 {
+		o := s.Run(t.Context(), RunRequest{Keys: bytesOf([]string{"set"}), Args: bytesOf([]string{"SRANDMEMBER", "set"}), ReadOnly: true})
+		if o.Verdict != Won || len(o.Reply) != len("$1\r\na\r\n") {
+			t.Fatalf("%v %q", o.Verdict, o.Reply)
+		}
+	}
+}

@@ -38,6 +38,21 @@ func sameShape(a, b []byte) bool {
 	return false
 }
 
+// sameKind tells whether two whole replies are of one type: both null, errors
+// of one code, or values of one type.
+func sameKind(a, b []byte) bool {
+	a, b = withoutAttributes(a), withoutAttributes(b)
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return len(a) == len(b)
+	case isNil(a) || isNil(b):
+		return isNil(a) && isNil(b)
+	case isError(a) || isError(b):
+		return isError(a) && isError(b) && bytes.Equal(errorCode(a), errorCode(b))
+	}
+	return a[0] == b[0]
+}
+
 // sameElements compares aggregates element by element. Those of a set (group
 // 1) and of a map (group 2: key and value) have no order of their own, and
 // masters do send them differently, so they are put into one first.

@@ -79,13 +79,16 @@ func (c *simClient) run() {
 	c.sleep(20 * time.Millisecond)
 	token := ""
 	for c.s.over.Err() == nil {
+		proxy, process := c.proxy, c.process
 		l := c.connect()
 		if c.key.style == legacy {
 			c.legacyRound(l)
 			continue
 		}
-		// Many clients keep their token until they have the lock.
-		if token == "" || c.chance(20) {
+		// Many clients keep their token until they have the lock. One that is kept
+		// through a change of proxies is not safe: the first may still have to
+		// undo it somewhere when the second is granted it.
+		if token == "" || c.chance(20) || proxy != c.proxy || process != c.process {
 			token = c.token()
 		}
 		if held := c.acquire(l, token); held != nil {

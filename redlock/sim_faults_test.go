@@ -23,6 +23,7 @@ var simFaults = []simFault{
 	{name: "slow", begin: slowLink},
 	{name: "silence", begin: silenceLink},
 	{name: "stop", begin: stopMaster},
+	{name: "strand", begin: strandMaster},
 	{name: "busy", begin: busyMaster},
 	{name: "restart", begin: restartMaster},
 	{name: "crash", begin: crashProxy, possible: tokensOnly},
@@ -226,6 +227,30 @@ func stopMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 		m.resume()
 		m.unclaim()
 	}, s.spell(r)
+}
+
+// strandMaster stops a master, breaks its connections, and lets it go on: what
+// it had in its buffers competes with what the new connections bring.
+func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
+	m := s.anyMaster(r)
+	if !m.claim() {
+		return nil, 0
+	}
+	s.log.note("%s is stranded", m.name)
+	m.stop()
+	time.Sleep(between(r, time.Millisecond, 30*time.Millisecond))
+	for _, p := range s.proxies {
+		for _, k := range p.currentLinks() {
+			if k.master == m && r.IntN(3) > 0 {
+				k.cut()
+			}
+		}
+	}
+	return func() {
+		s.log.note("%s goes on", m.name)
+		m.resume()
+		m.unclaim()
+	}, between(r, time.Millisecond, 100*time.Millisecond)
 }
 
 func busyMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {

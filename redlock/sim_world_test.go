@@ -10,11 +10,14 @@ import (
 )
 
 // A simulation is several proxies over one set of fake masters, with clients
-// that lock and faults that strike, all drawn from one seed. What is left out
-// until masters are certified (a later milestone), because no rule of today
-// could bear it: a master that comes back empty within the longest TTL, or at
-// all where locks have no TTL; FLUSHALL; clocks that jump forward. Clocks do
-// run at different rates, within the drift that validity allows for.
+// that lock and faults that strike, all drawn from one seed.
+//
+// Left out until masters are certified (a later milestone), because no rule of
+// today could bear it: a master that comes back empty within the longest TTL,
+// or at all where locks have no TTL; FLUSHALL; clocks that jump. Clocks do run
+// at different rates, within the drift that validity allows for. Left out for
+// good, as doc.go says: one constant value used through several proxies, or
+// through one that crashes, and one token kept through a change of proxies.
 type simulation struct {
 	seed    uint64
 	plan    simPlan

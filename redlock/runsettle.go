@@ -1,0 +1,102 @@
+package redlock
+
+import (
+	"bytes"
+	"time"
+)
+
+// result is what a closed ballot on a run came to.
+type result struct {
+	verdict Verdict
+	winner  examined // the vote a won ballot went to
+	release examined // the vote by which masters that missed a release are told; empty if it was none
+}
+
+func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result {
+	came := result{verdict: verdict}
+	switch verdict {
+	case Won:
+		came.winner = r.winner(answers)
+		came.release = came.winner
+	case NoQuorum:
+		// Nobody can know whether the lock is free now, but its holder has
+		// given it up.
+		came.release, _ = plurality(answers, examined.released, r.sameVote)
+	}
+	return came
+}
+
+// settleRun gives each master that answered its part of the verdict.
+func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
+	came := r.result(b.answers, b.verdict)
+	for i, a := range b.answers {
+		if a.state != pending {
+			l.settleVote(r, came, b.answers, i, a)
+		}
+	}
+}
+
+// settleVote gives one master its part of the verdict: what it wrote against
+// it is put back, and a release that it missed stays owed.
+func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examined], i int, a answer[examined]) {
+	if came.verdict == Won && a.state == answered && r.sameVote(a.value, came.winner) {
+		return
+	}
+	s := l.masters[i].stream(r.DB)
+	now := time.Now()
+	if a.state.failed() || isNoScript(a.value.reply) {
+		for _, d := range came.release.missedRelease(r.Keys, now) {
+			s.deliver(d, now, false)
+		}
+	}
+	if a.state == unknown && (came.verdict != Won || !came.winner.wrote()) {
+		for _, d := range possibleGrants(answers, r.Keys) {
+			s.deliver(d, now, true)
+			l.cfg.Observer.Undone(l.masters[i].name)
+		}
+	}
+	for k := range a.value.after {
+		undo := appendUndo(nil, r.Keys[k], a.value.before[k], a.value.after[k])
+		if undo != nil {
+			s.deliver(&debt{exact: undo}, now, false)
+			l.cfg.Observer.Undone(l.masters[i].name)
+		}
+	}
+}
+
+// possibleGrants is what a master whose answer was lost may have created, as
+// far as the others tell: only strings too long to be a shared constant.
+func possibleGrants(answers []answer[examined], keys [][]byte) []*debt {
+	var debts []*debt
+	for k, key := range keys {
+		for _, a := range answers {
+			if a.state != answered || a.value.after == nil || change(a.value.before[k], a.value.after[k]) != keyCreated {
+				continue
+			}
+			if v, ok := stringValue(a.value.after[k].dump); ok && len(v) >= shortValue {
+				debts = append(debts, &debt{script: releaseScript, key: key, value: bytes.Clone(v), blind: true})
+				break
+			}
+		}
+	}
+	return debts
+}
+
+// missedRelease is what a release has to do on a master that missed it: delete
+// by value, where the lock is a string.
+func (x examined) missedRelease(keys [][]byte, now time.Time) []*debt {
+	var debts []*debt
+	for k, effect := range x.effects() {
+		if effect != keyDeleted {
+			continue
+		}
+		if v, ok := stringValue(x.before[k].dump); ok {
+			d := &debt{script: releaseScript, key: keys[k], value: bytes.Clone(v)}
+			if left := x.before[k].pttl; left >= 0 {
+				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}
+			}
+			debts = append(debts, d)
+		}
+	}
+	return debts
+}

@@ -1,0 +1,139 @@
+package redlock
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// decideRun is the verdict on a run: a quorum of equal votes wins, with
+// validity left for what it wrote. A run that deleted follows the release rule.
+func (l *Locker) decideRun(r *RunRequest, answers []answer[examined], elapsed time.Duration) Verdict {
+	all, votes := plurality(answers, anyRun, r.sameVote)
+	verdict := votes.agreement()
+	if verdict == Won {
+		if ttl := r.shortest(answers, all); ttl >= 0 && l.validity(ttl, elapsed) <= 0 {
+			return Lost
+		}
+		return Won
+	}
+	if _, deletions := plurality(answers, examined.released, r.sameVote); deletions.granted > 0 {
+		return deletions.release()
+	}
+	return verdict
+}
+
+func anyRun(examined) bool { return true }
+
+func isPending(a answer[examined]) bool { return a.state == pending }
+
+// winner is the vote that a won ballot went to.
+func (r *RunRequest) winner(answers []answer[examined]) examined {
+	all, votes := plurality(answers, anyRun, r.sameVote)
+	if votes.granted >= quorum(len(answers)) {
+		return all
+	}
+	deleting, _ := plurality(answers, examined.released, r.sameVote)
+	return deleting
+}
+
+// shortest is the time for which a quorum of the winning votes keeps what it
+// wrote; negative if nothing was written that expires.
+func (r *RunRequest) shortest(answers []answer[examined], winner examined) time.Duration {
+	var left []int64
+	for _, a := range answers {
+		if a.state == answered && r.sameVote(a.value, winner) {
+			if ttl := a.value.shortest(); ttl >= 0 {
+				left = append(left, ttl)
+			}
+		}
+	}
+	if need := quorum(len(answers)); len(left) >= need {
+		slices.Sort(left)
+		return time.Duration(left[len(left)-need]) * time.Millisecond
+	}
+	return -1
+}
+
+// refusal is the reply of a vote that changed nothing, if a quorum of such
+// votes refused alike. A refusal is never invented, and what only a few
+// masters said, whether it refuses or grants, is not passed on.
+func refusal(answers []answer[examined]) []byte {
+	x, votes := plurality(answers,
+		func(x examined) bool { return !x.wrote() },
+		func(a, b examined) bool { return sameShape(a.reply, b.reply) })
+	if votes.granted < quorum(len(answers)) {
+		return nil
+	}
+	return x.reply
+}
+
+func (x examined) wrote() bool { return slices.ContainsFunc(x.effects(), effect.wrote) }
+
+func (x examined) released() bool { return slices.Contains(x.effects(), keyDeleted) }
+
+func (x examined) effects() []effect {
+	effects := make([]effect, len(x.after))
+	for i := range x.after {
+		effects[i] = change(x.before[i], x.after[i])
+	}
+	return effects
+}
+
+// shortest is the least time, in milliseconds, that a key which the run wrote
+// has left; negative if none of them expires. A latch that is as good as gone
+// does not count beside what else the run wrote.
+func (x examined) shortest() int64 {
+	least, passing := int64(-1), int64(-1)
+	others := false
+	for i, e := range x.effects() {
+		ttl := x.after[i].pttl
+		switch {
+		case !e.wrote():
+		case x.after[i].passing():
+			passing = ttl
+		case ttl >= 0 && (least < 0 || ttl < least):
+			least, others = ttl, true
+		default:
+			others = true
+		}
+	}
+	if !others {
+		return passing
+	}
+	return least
+}
+
+// sameVote: the same answer, and the keys in the same state afterwards. What
+// changed does not matter: a re-entrant acquire often rewrites the same bytes,
+// and counters that drifted apart change alike.
+func (r *RunRequest) sameVote(a, b examined) bool {
+	if len(a.after) != len(b.after) || !r.sameReply(a.reply, b.reply) {
+		return false
+	}
+	return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return sameState(x.lasting(), y.lasting()) })
+}
+
+// sameReply compares replies by their shape, and lists that have no order of
+// their own as sets. What a plain reading command says of keys in the same
+// state may differ by the moment (idle times) or by chance (a random member).
+func (r *RunRequest) sameReply(a, b []byte) bool {
+	if r.observes {
+		return sameKind(a, b)
+	}
+	return sameShape(a, b) ||
+		r.unordered > 0 && len(a) > 0 && len(b) > 0 && a[0] == '*' && b[0] == '*' && sameElements(a, b, r.unordered)
+}
+
+func (r *RunRequest) unorderedGroup() int {
+	if r.Transaction != nil || len(r.Args) == 0 {
+		return 0
+	}
+	switch strings.ToUpper(string(r.Args[0])) {
+	case "HGETALL":
+		return 2
+	case "SMEMBERS", "SINTER", "SUNION", "SDIFF", "HKEYS", "HVALS":
+		return 1
+	}
+	return 0
+}

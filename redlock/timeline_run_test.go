@@ -1,0 +1,114 @@
+package redlock
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Examined runs: what scripts do is voted on, undone and delivered like the
+// commands that have a form of their own.
+
+func (w *timeline) eval(script string, args ...string) Outcome {
+	command := [][]byte{[]byte("EVAL"), []byte(script), []byte("1"), []byte(key)}
+	for _, a := range args {
+		command = append(command, []byte(a))
+	}
+	return w.locker.Run(context.Background(), RunRequest{Keys: [][]byte{[]byte(key)}, Args: command})
+}
+
+func TestTimelineAScriptThatAcquiresIsWonByAQuorum(t *testing.T) {
+	for _, row := range []struct {
+		script  string
+		verdict Verdict
+		reply   string
+		after   string
+	}{
+		{"ok ok ok ok ok", Won, ":1\r\n", "A A A A A"},
+		{"ok ok ok no no", Won, ":1\r\n", "A A A X X"},
+		{"ok ok ok down down", Won, ":1\r\n", "A A A - -"},
+		{"ok ok no no no", Won, ":0\r\n", "- - X X X"}, // a quorum refused, in the same state
+		{"no no no no no", Won, ":0\r\n", "X X X X X"},
+		{"ok ok down down down", NoQuorum, "", "- - - - -"},
+		{"ok ok err err err", NoQuorum, "", "- - - - -"},
+	} {
+		t.Run(row.script, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				if o := w.eval(takeIfFree, tokenA, "10000"); o.Verdict != row.verdict || string(o.Reply) != row.reply {
+					t.Errorf("%v %q, want %v %q", o.Verdict, o.Reply, row.verdict, row.reply)
+				}
+				w.elapse(0)
+				w.wantValues(row.after)
+			})
+		})
+	}
+}
+
+func TestTimelineASplitScriptIsUndoneAndNoRefusalIsInvented(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("- - X X B", time.Minute)
+		o := w.eval(takeIfFree, tokenA, "10000")
+		if o.Verdict == Won || string(o.Reply) == ":1\r\n" {
+			t.Errorf("%v %q", o.Verdict, o.Reply)
+		}
+		w.elapse(0)
+		w.wantValues("- - X X B")
+	})
+}
+
+func TestTimelineAScriptThatReleasesIsDeliveredToWhoMissedIt(t *testing.T) {
+	for _, script := range []string{"ok ok ok down down", "ok ok ok lost lost", "ok ok ok cut cut"} {
+		t.Run(script, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.put("A A A A A", time.Minute)
+				w.play(script)
+				if o := w.eval(compareAndDelete, tokenA); o.Verdict != Won || string(o.Reply) != ":1\r\n" {
+					t.Errorf("%v %q", o.Verdict, o.Reply)
+				}
+				w.elapse(0)
+				for _, m := range w.masters[3:] {
+					m.restart(true)
+				}
+				w.elapse(4 * second)
+				w.wantValues("- - - - -")
+			})
+		})
+	}
+}
+
+func TestTimelineAnUnknownVoteOfAScriptIsUndoneByALongValueOnly(t *testing.T) {
+	for value, after := range map[string]string{tokenA: "- - X X X", short: "- 1 X X X"} {
+		onTimeline(t, "ok@1ms cut@5ms no@9ms no@9ms no@9ms", func(t *testing.T, w *timeline) {
+			w.eval(takeIfFree, value, "10000")
+			w.elapse(0)
+			w.wantValues(after)
+		})
+	}
+}
+
+func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {
+	onTimeline(t, "ok@80ms hang no no no", func(t *testing.T, w *timeline) {
+		if o := w.eval(takeIfFree, tokenA, "10000"); string(o.Reply) != ":0\r\n" {
+			t.Errorf("%v %q", o.Verdict, o.Reply)
+		}
+		w.elapse(second)
+		w.wantValues("- - X X X")
+		w.masters[1].resume()
+		w.elapse(second)
+		w.wantValues("- - X X X")
+	})
+}
+
+func TestTimelineAScriptTakesItsTurnWithAcquires(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		go w.acquire(tokenA, 10*second)
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		if o := w.eval(takeIfFree, tokenB, "10000"); string(o.Reply) != ":0\r\n" {
+			t.Errorf("%v %q", o.Verdict, o.Reply)
+		}
+		if took := time.Since(began); took != 17*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+	})
+}
