@@ -15,7 +15,9 @@
 //	corpus_*_test.go     what lock libraries send, in own words
 //	examples_*_test.go   every keyed command, with right and wrong arguments
 //	differential_test.go proxy against plain Redis, byte for byte
-//	exclusion_test.go, faults_test.go, writeup_test.go, history_test.go
+//	pipeline_test.go     both servers in one pipeline, cut at every byte
+//	exclusion_test.go, heldback_test.go, scripts_test.go, faults_test.go,
+//	writeup_test.go, history_test.go
 //	                     what the locks promise, with and without faults
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
 //	bench_test.go        lock cycles per second against redsync

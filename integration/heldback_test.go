@@ -57,7 +57,7 @@ func TestReleaseIsNeverHeldBack(t *testing.T) {
 			})
 			released := make(chan error, 1)
 			go func() {
-				n, err := slow.EvalSha(context.Background(), compareAndDelete.Hash(), []string{"lock:back"}, "token-of-the-holder-1").Int()
+				n, err := compareAndDelete.Run(context.Background(), slow, []string{"lock:back"}, "token-of-the-holder-1").Int()
 				if n != 1 {
 					err = fmt.Errorf("the release answers %d, %w", n, err)
 				}

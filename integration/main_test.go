@@ -15,8 +15,12 @@ var neededPrograms = []struct{ program, debian string }{
 	{"redis-server", "redis-server"},
 	{"redis-cli", "redis-tools"},
 	{"php", "php-cli"},
-	{"java", "default-jdk-headless"},
+	{"javac", "default-jdk-headless"},
 	{"mvn", "maven"},
+	{"python3", "python3"},
+	{"node", "nodejs"},
+	{"npm", "npm"},
+	{"ruby", "ruby"},
 	{"go", "golang"},
 }
 
@@ -58,6 +62,12 @@ func missingPrograms() []string {
 	modules, err := exec.Command("php", "-m").Output()
 	if err == nil && !strings.Contains(string(modules), "redis") {
 		missing = append(missing, "phpredis (Debian package php-redis)")
+	}
+	if exec.Command("ruby", "-e", "require 'redis'").Run() != nil {
+		missing = append(missing, "redis-rb (Debian package ruby-redis)")
+	}
+	if exec.Command("php", "-r", "require 'Predis/autoload.php';").Run() != nil {
+		missing = append(missing, "Predis (Debian package php-predis)")
 	}
 	return missing
 }

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: formatting, vet,
 # staticcheck, all tests with the race detector, and short fuzz runs.
-# Needs redis-server, redis-cli, php with phpredis, java and mvn; as root on a
-# Debian it installs what is missing.
+# Needs redis-server, redis-cli, php with phpredis and Predis, javac and mvn,
+# python3 with pip, node (20 or newer) with npm, and ruby with redis-rb; as root
+# on a Debian it installs what is missing.
 #
 #   integration/test.sh          the whole of it
 #   FUZZTIME=1m integration/test.sh
@@ -15,8 +16,15 @@ missing=()
 have() { command -v "$1" >/dev/null || missing+=("$2"); }
 have redis-server redis-server
 have redis-cli redis-tools
-have java default-jdk-headless
+have javac default-jdk-headless
 have mvn maven
+have python3 python3
+python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
+have node nodejs
+have npm npm
+have ruby ruby
+ruby -e 'require "redis"' 2>/dev/null || missing+=(ruby-redis)
+php -r 'exit((@include "Predis/autoload.php") === false ? 1 : 0);' 2>/dev/null || missing+=(php-predis)
 have php php-cli
 if ! command -v php >/dev/null || ! php -m | grep -qx redis; then missing+=(php-redis); fi
 if [ ${#missing[@]} -gt 0 ]; then
@@ -41,6 +49,7 @@ go vet ./...
 
 echo "== staticcheck"
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+(cd integration/clients/go && go vet ./... && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
 
 echo "== fuzz, $fuzztime each"
 grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do

@@ -40,11 +40,14 @@ func (p *lockPlane) eval(ctx context.Context, call lockCall, bySHA bool) answer 
 		p.scripts.register(call.args[1])
 		return ran(p.locker.Run(ctx, request))
 	}
-	// An unknown SHA1 is tried all the same: the masters may have the script
-	// from another proxy or from a client of their own.
-	if text, known := p.scripts.get(call.args[1]); known {
-		request.Scripts = [][]byte{text}
+	// The masters may have a script that nobody sent here, from another proxy,
+	// but then nobody here can tell a release, which is never held back, from an
+	// acquire, which takes its turn. The client sends the text after NOSCRIPT.
+	text, known := p.scripts.get(call.args[1])
+	if !known {
+		return rejection(redlock.KindRun, errorNoScript)
 	}
+	request.Scripts = [][]byte{text}
 	a := ran(p.locker.Run(ctx, request))
 	if isNoScript(a.outcome) {
 		// Some clients compare the whole line, and servers differ in it.

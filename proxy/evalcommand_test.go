@@ -11,7 +11,7 @@ import (
 )
 
 func TestCheckEval(t *testing.T) {
-	sha := strings.Repeat("a", 40)
+	sha := fmt.Sprintf("%x", sha1.Sum([]byte("s")))
 	for _, row := range []struct {
 		command string
 		bySHA   bool
@@ -50,7 +50,9 @@ func TestScriptsAreKnownByTheirSHA1(t *testing.T) {
 			t.Errorf("%s: asked %q, want %q", line, got, want)
 		}
 	}
-	ask("EVALSHA "+sha+" 1 k v", "run 0 [EVALSHA "+sha+" 1 k v] on [k]")
+	if reply := p.ask(t, "EVALSHA "+sha+" 1 k v"); reply != errorNoScript || len(p.locker.asked) > 0 {
+		t.Errorf("a text that nobody sent: %q, asked %q", reply, p.locker.requests())
+	}
 	ask("EVAL "+text+" 1 k v", "run 0 [EVAL return 1 1 k v] on [k]")
 	ask("EVALSHA "+sha+" 1 k v", "run 0 [EVALSHA "+sha+" 1 k v] on [k] script return 1")
 	ask("EVALSHA_RO "+strings.ToUpper(sha)+" 1 k", "run 0 [EVALSHA_RO "+strings.ToUpper(sha)+" 1 k] on [k] script return 1 readonly")
@@ -88,6 +90,7 @@ func TestNoScriptInRedissWords(t *testing.T) {
 		{"EVAL s 1 k", fakeLockerReply("-NOSCRIPT my own\r\n"), "-NOSCRIPT my own\r\n"},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(row.outcome))
+		p.scripts.add([]byte("s"))
 		if reply := p.ask(t, row.command); reply != row.reply {
 			t.Errorf("%s answered %+v: %q, want %q", row.command, row.outcome, reply, row.reply)
 		}

@@ -78,7 +78,13 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 			return false
 		}
 	default:
-		return false
+		if !asksForMaintenance(args) {
+			return false
+		}
+		if s.settle() {
+			s.replyUnlessRestricted("client", errorUnknownSubcommand(args))
+		}
+		return true
 	}
 	if !s.settle() {
 		return true
@@ -111,6 +117,13 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 		s.replyBytes(s.describeClient(name, args))
 	}
 	return true
+}
+
+// asksForMaintenance recognises CLIENT MAINT_NOTIFICATIONS, which is never
+// passed on: an upstream that knows it may later tell the client to connect
+// elsewhere, past the proxy, and its locks would be one server's again.
+func asksForMaintenance(args [][]byte) bool {
+	return len(args) > 1 && isWord(args[0], "CLIENT") && isWord(args[1], "MAINT_NOTIFICATIONS")
 }
 
 func (s *session) ping(args [][]byte) {

@@ -93,7 +93,7 @@ func (p *pipe) take(b []byte, now time.Time) (n int, wait time.Duration, err err
 	switch {
 	case p.broken != nil:
 		return 0, 0, p.broken
-	case len(p.chunks) == 0 || p.paused || !p.cutOff.IsZero() && p.chunks[0].due.After(p.cutOff):
+	case len(p.chunks) == 0 || p.paused || !p.cutOff.IsZero() && !p.chunks[0].due.Before(p.cutOff):
 		return 0, 0, nil
 	}
 	first := &p.chunks[0]
@@ -160,7 +160,7 @@ func (p *pipe) cut(now time.Time, keep func(bytes int) int) {
 }
 
 func (p *pipe) arrived(c chunk, now time.Time) bool {
-	return !c.due.After(now) && (p.cutOff.IsZero() || !c.due.After(p.cutOff))
+	return !c.due.After(now) && (p.cutOff.IsZero() || c.due.Before(p.cutOff))
 }
 
 // hold makes the network swallow what has not arrived yet; release sends it
@@ -176,7 +176,7 @@ func (p *pipe) hold(now time.Time) {
 func (p *pipe) release(from time.Time) {
 	p.mu.Lock()
 	for i := range p.chunks {
-		if c := &p.chunks[i]; c.due.After(p.cutOff) && c.due.Before(from) {
+		if c := &p.chunks[i]; !p.cutOff.IsZero() && !c.due.Before(p.cutOff) && c.due.Before(from) {
 			c.due = from
 		}
 	}
