@@ -11,7 +11,7 @@ import (
 )
 
 func TestCheckEval(t *testing.T) {
-	sha := fmt.Sprintf("%x", sha1.Sum([]byte("s")))
+	sha := strings.Repeat("a", 40)
 	for _, row := range []struct {
 		command string
 		bySHA   bool
@@ -77,7 +77,7 @@ func TestRejectedEvalAsksNobody(t *testing.T) {
 // compare the whole line find Redis's; other errors are left alone.
 func TestNoScriptInRedissWords(t *testing.T) {
 	const valkey = "NOSCRIPT No matching script."
-	sha := strings.Repeat("a", 40)
+	sha := fmt.Sprintf("%x", sha1.Sum([]byte("s")))
 	for _, row := range []struct {
 		command string
 		outcome redlock.Outcome
