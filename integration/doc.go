@@ -19,6 +19,10 @@
 //	exclusion_test.go, heldback_test.go, scripts_test.go, faults_test.go,
 //	writeup_test.go, history_test.go
 //	                     what the locks promise, with and without faults
+//	upstream_test.go     every command without lock keys, byte for byte
+//	handshake_*_test.go  clients of six languages, old and new versions, connect
+//	                     and lock, with the upstream up and down
+//	container.sh         the image, built and run without a container engine
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
 //	bench_test.go        lock cycles per second against redsync
 //

@@ -59,6 +59,12 @@
 //   - Turns. Two clients of one process would split the votes between them
 //     again and again; they go one after the other (turns.go). A master that
 //     still owes an answer on a key is not asked for that key (stream.go).
+//   - One order. Ballots on one key are queued in the same order on every
+//     stream (order.go). Otherwise a release by a constant value could delete a
+//     vote that a later acquire has just counted.
+//   - Debts. What a master could not be told is told before anything that may
+//     create a lock there (stream.go, mayCreate), and spares what can be told to
+//     be a later lock (queue.go).
 //   - Unknown votes. A connection that breaks unanswered leaves a grant that is
 //     only possible. It is taken back by value, and only if the value is long
 //     enough (shortValue) not to be a constant that many clients share.
@@ -66,7 +72,11 @@
 //   - Locks without TTL would live for ever where a ballot was lost. They are
 //     taken with a provisional TTL and made permanent once won (acquire.go).
 //   - Everything else on a lock key, scripts above all, is an examined run
-//     (run.go): the client's own command between two looks at its keys.
+//     (run.go, examine.go): the client's own command between two looks at its
+//     keys. Votes agree by the reply's shape (shape.go) and the keys' state
+//     afterwards (digest.go), and what loses is put back exactly (undo.go).
+//   - WATCH remembers what each master showed; a guard in front of the
+//     transaction makes EXEC abort where that has changed (watch.go).
 //
 // # What is not promised
 //
