@@ -83,6 +83,9 @@
 // A lock is a lease. A client that pauses beyond its validity can act without
 // it; only a fencing token that the resource checks stops that. One constant
 // value shared by clients of several processes can lose a lock to a foreign
-// release. Masters that forget what they granted, or whose clocks jump, break
+// release, and so can one constant value whose process crashes. A plain EXPIRE
+// goes to every master at once, so one that executes it very late, when the lock
+// has ended and another process's client holds it, can shorten that lock there.
+// Masters that forget what they granted, or whose clocks jump, break
 // the algorithm.
 package redlock

@@ -82,16 +82,17 @@ func (x examined) effects() []effect {
 
 // shortest is the least time, in milliseconds, that a key which the run wrote
 // has left; negative if none of them expires. A latch that is as good as gone
-// does not count beside what else the run wrote.
+// does not count beside a lock that stays.
 func (x examined) shortest() int64 {
 	least, passing := int64(-1), int64(-1)
 	others := false
 	for i, e := range x.effects() {
 		ttl := x.after[i].pttl
 		switch {
-		case !e.wrote():
 		case x.after[i].passing():
 			passing = ttl
+		case !e.wrote():
+			others = others || !x.after[i].absent()
 		case ttl >= 0 && (least < 0 || ttl < least):
 			least, others = ttl, true
 		default:

@@ -142,32 +142,6 @@ func TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes(t *testing.T) {
 	})
 }
 
-func TestTimelineAnExtensionThatComesLateDoesNotReachTheNextHolder(t *testing.T) {
-	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-		other := w.another(timelineConfig())
-		w.mustAcquire(tokenA, 2*second)
-		w.elapse(0)
-		w.play("ok ok ok ok mute")
-		if o, _ := w.extend(second); o.Verdict != Won {
-			t.Fatal(o.Verdict)
-		}
-		// The question is still under way to master 5 when the lock has expired
-		// and another client holds it for a minute.
-		w.elapse(3 * second)
-		o := other.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(tokenB), TTL: time.Minute})
-		if o.Verdict != Won {
-			t.Fatal(o.Verdict)
-		}
-		w.elapse(0)
-		w.links[4].speak()
-		w.elapse(second)
-		w.wantValues("B B B B B")
-		if left := w.masters[4].ttl(key); left < 50*second {
-			t.Errorf("the next holder's lock was cut to %v", left)
-		}
-	})
-}
-
 func TestTimelineAConditionIsTheMastersToJudge(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", 60*second)
