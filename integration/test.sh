@@ -10,7 +10,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-fuzztime=${FUZZTIME:-5s}
+fuzztime=${FUZZTIME:-3s}
 
 missing=()
 have() { command -v "$1" >/dev/null || missing+=("$2"); }
