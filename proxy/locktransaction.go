@@ -1,7 +1,9 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -81,18 +83,9 @@ func (p *lockPlane) decideTransaction(ctx context.Context, t lockTransaction) an
 // appendMissing adds the keys that are not there yet.
 func appendMissing(keys, more [][]byte) [][]byte {
 	for _, key := range more {
-		if !containsKey(keys, key) {
+		if !slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
 			keys = append(keys, key)
 		}
 	}
 	return keys
-}
-
-func containsKey(keys [][]byte, key []byte) bool {
-	for _, k := range keys {
-		if string(k) == string(key) {
-			return true
-		}
-	}
-	return false
 }

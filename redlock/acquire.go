@@ -69,7 +69,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool
 	b := hold(l, question[bool]{
 		kind:    KindAcquire,
 		db:      r.DB,
-		frames:  appendCommand(nil, []byte("SET"), r.Key, r.Value, []byte("NX"), []byte("PX"), appendNumber(nil, ttl.Milliseconds())),
+		frames:  appendCommand(nil, []byte("SET"), r.Key, r.Value, []byte("NX"), []byte("PX"), decimal(ttl.Milliseconds())),
 		replies: 1,
 		keys:    [][]byte{r.Key},
 		creates: true,

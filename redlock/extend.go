@@ -41,7 +41,7 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		return Outcome{Verdict: Lost}
 	}
 	defer pass()
-	command := [][]byte{[]byte("PEXPIRE"), r.Key, appendNumber(nil, r.TTL.Milliseconds())}
+	command := [][]byte{[]byte("PEXPIRE"), r.Key, decimal(r.TTL.Milliseconds())}
 	if r.Persist {
 		command = [][]byte{[]byte("PERSIST"), r.Key}
 	} else if r.Condition != "" {

@@ -116,7 +116,7 @@ var (
 	replyNil = []byte("$-1\r\n")
 )
 
-func replyInteger(n int64) []byte { return append(appendNumber([]byte{':'}, n), "\r\n"...) }
+func replyInteger(n int64) []byte { return []byte(":" + string(decimal(n)) + "\r\n") }
 
 func replyBool(b bool) []byte {
 	if b {

@@ -3,7 +3,6 @@ package redlock
 import (
 	"encoding/binary"
 	"hash/crc64"
-	"strconv"
 )
 
 // Reading of DUMP payloads: what SET, HSET and the rest stored, whatever the
@@ -86,8 +85,6 @@ func (p *payload) integer(n uint64) []byte {
 	unused := 64 - 8*n
 	return decimal(int64(p.little(n)<<unused) >> unused)
 }
-
-func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
 // length reads a length; encoded means that it is the name of a string
 // encoding instead.

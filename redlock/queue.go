@@ -62,7 +62,7 @@ func (d *debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 		// A later instance of a lock with this value ends later than ours.
 		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + expiryTolerance
 	}
-	return d.script.append(dst, [][]byte{d.key}, d.value, appendNumber(nil, limit))
+	return d.script.append(dst, [][]byte{d.key}, d.value, decimal(limit))
 }
 
 // What release.lua spares besides instances that live longer than its limit.

@@ -69,4 +69,4 @@ func appendBulk[T string | []byte](dst []byte, v T) []byte {
 	return append(dst, '\r', '\n')
 }
 
-func appendNumber(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }
+func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }

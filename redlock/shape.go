@@ -12,15 +12,9 @@ import (
 func sameShape(a, b []byte) bool {
 	a, b = withoutAttributes(a), withoutAttributes(b)
 	switch {
-	case len(a) == 0 || len(b) == 0:
-		return len(a) == len(b)
-	case isNil(a) || isNil(b):
-		return isNil(a) && isNil(b)
-	case isError(a) || isError(b):
-		return isError(a) && isError(b) && bytes.Equal(errorCode(a), errorCode(b))
-	case a[0] != b[0]:
+	case !sameKind(a, b):
 		return false
-	case bytes.Equal(a, b):
+	case len(a) == 0 || isNil(a) || isError(a) || bytes.Equal(a, b):
 		return true
 	}
 	switch a[0] {

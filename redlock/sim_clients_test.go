@@ -130,7 +130,7 @@ func (c *simClient) acquire(l *Locker, token string) *holding {
 		how = "EVAL"
 		o = l.Run(ctx, RunRequest{
 			Keys: [][]byte{c.lock},
-			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), c.lock, []byte(token), appendNumber(nil, ttl.Milliseconds())},
+			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), c.lock, []byte(token), decimal(ttl.Milliseconds())},
 		})
 		if o.Verdict == Won && string(o.Reply) != ":1\r\n" {
 			o.Verdict = Lost

@@ -89,7 +89,7 @@ func (r SwapRequest) append(dst []byte) []byte {
 	if r.KeepTTL {
 		command = append(command, []byte("KEEPTTL"))
 	} else if r.TTL > 0 {
-		command = append(command, []byte("PX"), appendNumber(nil, r.TTL.Milliseconds()))
+		command = append(command, []byte("PX"), decimal(r.TTL.Milliseconds()))
 	}
 	return appendCommand(dst, command...)
 }
