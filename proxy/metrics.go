@@ -136,6 +136,9 @@ func (m *metrics) Decided(kind redlock.Kind, verdict redlock.Verdict, after time
 // Undone implements redlock.Observer.
 func (m *metrics) Undone(master string) { m.masters.get(master).undone.Inc() }
 
+// Standing implements redlock.Observer.
+func (m *metrics) Standing(redlock.MasterStatus) {}
+
 // Queued implements redlock.Observer.
 func (m *metrics) Queued(master string, waiting int) {
 	m.masters.get(master).queued.Set(float64(waiting))

@@ -91,7 +91,16 @@ type Config struct {
 	MasterTimeout time.Duration // how long a ballot waits for a master's vote
 	Retry         Retry
 	ClockDrift    float64       // the share of a TTL by which clocks may run apart, 0.01 in the published algorithm
-	RestartDelay  time.Duration // TTL of a lock without TTL until it is won
+	// RestartDelay is how long a master that may have forgotten locks does not
+	// vote, and the TTL of a lock without TTL until it is won.
+	RestartDelay time.Duration
+	// MaxQuarantine caps a quarantine where longer TTLs were granted. Locks that
+	// live longer are not covered when a master forgets them.
+	MaxQuarantine time.Duration
+	// New says that no lock can be held on these masters yet, so that a new set
+	// of them may vote although they have just started. It has no effect on a set
+	// that exists.
+	New bool
 	Log           *slog.Logger  // nil: silent
 	Observer      Observer      // nil: nobody watches
 }
@@ -125,6 +134,8 @@ type Observer interface {
 	Undone(master string)
 	// Queued: how many undos and releases wait for a master that is away.
 	Queued(master string, waiting int)
+	// Standing: the master's state has changed.
+	Standing(s MasterStatus)
 }
 
 type nobody struct{}
@@ -133,6 +144,7 @@ func (nobody) Voted(string, Vote, time.Duration)    {}
 func (nobody) Decided(Kind, Verdict, time.Duration) {}
 func (nobody) Undone(string)                        {}
 func (nobody) Queued(string, int)                   {}
+func (nobody) Standing(MasterStatus)                {}
 
 // Vote is one master's answer.
 type Vote uint8
@@ -186,6 +198,10 @@ type Outcome struct {
 	Answered int
 	Asked    int
 	Needed   int
+	// Quarantined of the masters asked may not vote now, the first of them again
+	// at Until.
+	Quarantined int
+	Until       time.Time
 }
 
 // NoQuorumError words a NoQuorum outcome for the client, without the leading "-".

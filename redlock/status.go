@@ -1,0 +1,63 @@
+package redlock
+
+import "time"
+
+// MasterState says whether a master's votes count.
+type MasterState uint8
+
+const (
+	Away        MasterState = iota // not connected, or it does not answer
+	Uncertified                    // connected, but not known yet to be a member of the set
+	Quarantined                    // it may have forgotten locks: asked everything, counted for nothing until a time
+	Certified                      // it votes
+	Barred                         // it must not vote: another set's, one server under two names, a replica, ...
+)
+
+func (s MasterState) String() string {
+	return [...]string{"away", "uncertified", "quarantined", "certified", "barred"}[s]
+}
+
+// MasterStatus is one master as this process sees it.
+type MasterStatus struct {
+	Name   string
+	State  MasterState
+	Reason string    // why it is not certified, for people; empty if it is
+	Until  time.Time // Quarantined: when it will vote again if nothing happens
+	// Longest is the longest TTL granted in the set, as the master's marker has
+	// it: with RestartDelay and MaxQuarantine it sets how long a quarantine is.
+	Longest time.Duration
+}
+
+// Status is all masters, in the order of the configuration.
+type Status struct {
+	Masters []MasterStatus
+	Needed  int    // the quorum
+	Set     string // the set's id; empty as long as there is none
+	Epoch   int64  // how many times a master was replaced, counted from 1
+	Reason  string // why there is no set yet; empty if there is one
+}
+
+// Ready tells whether a quorum of masters votes.
+func (s Status) Ready() bool {
+	certified := 0
+	for _, m := range s.Masters {
+		if m.State == Certified {
+			certified++
+		}
+	}
+	return certified >= s.Needed
+}
+
+// Status tells how the masters stand.
+func (l *Locker) Status() Status {
+	status := Status{Needed: quorum(len(l.masters))}
+	now := time.Now()
+	for _, m := range l.masters {
+		state := Away
+		if m.reachable(now) {
+			state = Certified
+		}
+		status.Masters = append(status.Masters, MasterStatus{Name: m.name, State: state})
+	}
+	return status
+}
