@@ -39,17 +39,17 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 				return o
 			}
 			// Nil would say that the lock was taken.
-			if held.Verdict == NoQuorum || try >= l.cfg.Retry.Count {
+			if held.Verdict == NoQuorum || try >= l.settings().Retry.Count {
 				held.Verdict = NoQuorum
 				return held
 			}
-		} else if o.Verdict != Lost || granted == 0 || try >= l.cfg.Retry.Count {
+		} else if o.Verdict != Lost || granted == 0 || try >= l.settings().Retry.Count {
 			return o
 		} else if l.Get(ctx, r.DB, r.Key).Verdict == Won {
 			return o // a bare majority holds it, so nothing was split
 		}
 		select {
-		case <-time.After(rand.N(l.cfg.Retry.Delay + 1)):
+		case <-time.After(rand.N(l.settings().Retry.Delay + 1)):
 		case <-ctx.Done():
 			return Outcome{Verdict: Lost}
 		}
@@ -64,7 +64,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool
 	ttl := r.TTL
 	if ttl == 0 {
 		// Until it is won, so that stray copies do not live for ever.
-		ttl = l.cfg.RestartDelay
+		ttl = l.settings().RestartDelay
 	}
 	b := hold(l, question[bool]{
 		kind:    KindAcquire,
@@ -73,6 +73,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool
 		replies: 1,
 		keys:    [][]byte{r.Key},
 		creates: true,
+		lives:   l.covered(r.TTL),
 		parse:   parseSet,
 		vote:    voteOf,
 		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
@@ -116,7 +117,7 @@ func voteOf(granted bool) Vote {
 // the next connection and only by a value that is surely this client's own.
 func (l *Locker) takeBack(i int, a answer[bool], r AcquireRequest) {
 	maybe := a.state == unknown && len(r.Value) >= shortValue
-	if !maybe && !(a.state == answered && a.value) {
+	if !maybe && !(a.state.heard() && a.value) {
 		return
 	}
 	m := l.masters[i]
@@ -126,7 +127,7 @@ func (l *Locker) takeBack(i int, a answer[bool], r AcquireRequest) {
 		d.life = &lifetime{until: now.Add(r.TTL)}
 	}
 	m.stream(r.DB).deliver(d, now, maybe)
-	l.cfg.Observer.Undone(m.name)
+	l.observer.Undone(m.name())
 }
 
 // makePermanent takes the provisional TTL off a lock that was won.
@@ -141,7 +142,7 @@ func (l *Locker) makePermanent(r AcquireRequest) Verdict {
 		vote:    voteOf,
 		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
 			v := count(answers, isGranted).acquire()
-			if v == Won && l.validity(l.cfg.RestartDelay, elapsed) <= 0 {
+			if v == Won && l.validity(l.settings().RestartDelay, elapsed) <= 0 {
 				return Lost
 			}
 			return v
@@ -160,5 +161,5 @@ func parseDone(replies [][]byte) (done bool, err error) {
 // validity is how long a lock of this TTL may still be relied on: what the
 // published algorithm calls MIN_VALIDITY, with 2 ms for Redis's own precision.
 func (l *Locker) validity(ttl, elapsed time.Duration) time.Duration {
-	return ttl - elapsed - time.Duration(float64(ttl)*l.cfg.ClockDrift) - 2*time.Millisecond
+	return ttl - elapsed - time.Duration(float64(ttl)*l.settings().ClockDrift) - 2*time.Millisecond
 }

@@ -14,9 +14,14 @@ type question[A any] struct {
 	frames  []byte                  // one command or more, the same for every master...
 	each    func(master int) []byte // ...or, if set, another for each; nil bytes: this master is not asked
 	replies int
-	keys    [][]byte   // what it may write: ballots on a key are queued on all streams in one order
-	creates bool       // it may create or extend a lock under them
-	load    []loadable // scripts the masters must know for it
+	keys    [][]byte      // what it may write: ballots on a key are queued on all streams in one order
+	creates bool          // it may create or extend a lock under them
+	load    []loadable    // scripts the masters must know for it
+	lives   time.Duration // the longest TTL it may give, as markers have it; 0: none, or not known before
+
+	// counts tells which answers count although their master may have forgotten
+	// locks: those that say what is there, not what is not. Nil: none do.
+	counts func(A) bool
 
 	// parse reads a master's replies and copies what it keeps of them. With
 	// errUnable the master could not serve the question, which counts as no
@@ -38,15 +43,17 @@ type question[A any] struct {
 type answer[A any] struct {
 	state answerState
 	value A
+	st    standing // of the batch it came in
 }
 
 type answerState uint8
 
 const (
-	pending answerState = iota
-	unasked             // it was not asked, or certainly did not hear the question
-	unknown             // it was asked and will not answer: it may have executed the question
-	unable              // it answered that it cannot serve
+	pending    answerState = iota
+	unasked                // it was not asked, or certainly did not hear the question
+	unknown                // it was asked and will not answer: it may have executed the question
+	unable                 // it answered that it cannot serve
+	discounted             // it answered, but may have forgotten locks or is no member of the set
 	answered
 )
 
@@ -73,7 +80,13 @@ func readAs(reply []byte, fits bool) error {
 	return nil
 }
 
-func (s answerState) failed() bool { return s == unasked || s == unknown || s == unable }
+// failed: it is no vote.
+func (s answerState) failed() bool {
+	return s == unasked || s == unknown || s == unable || s == discounted
+}
+
+// heard: its value is known, whether it is a vote or not.
+func (s answerState) heard() bool { return s == answered || s == discounted }
 
 // ballot is one question put to every master at the same moment. The verdict
 // is given as soon as it is certain; slower masters are never waited for, and
@@ -101,12 +114,13 @@ type latecomer[A any] struct {
 
 // hold puts q to every master and returns the closed ballot.
 func hold[A any](l *Locker, q question[A]) *ballot[A] {
+	l.prepare(q.db)
 	now := time.Now()
 	b := &ballot[A]{
 		question: q,
 		locker:   l,
 		started:  now,
-		deadline: now.Add(l.cfg.MasterTimeout),
+		deadline: now.Add(l.settings().MasterTimeout),
 		answers:  make([]answer[A], len(l.masters)),
 		closed:   make(chan struct{}),
 	}
@@ -121,7 +135,7 @@ func hold[A any](l *Locker, q question[A]) *ballot[A] {
 		b.ask(i, m.stream(q.db))
 	}
 	unlock()
-	timer := time.NewTimer(l.cfg.MasterTimeout)
+	timer := time.NewTimer(l.settings().MasterTimeout)
 	defer timer.Stop()
 	select {
 	case <-b.closed:
@@ -129,7 +143,7 @@ func hold[A any](l *Locker, q question[A]) *ballot[A] {
 		b.expire()
 	}
 	b.settleWon()
-	l.cfg.Observer.Decided(q.kind, b.verdict, time.Since(b.started))
+	l.observer.Decided(q.kind, b.verdict, time.Since(b.started))
 	return b
 }
 
@@ -146,11 +160,11 @@ func (b *ballot[A]) ask(i int, s *stream) {
 	if b.debt != nil {
 		debt = b.debt(i)
 	}
-	c := call{replies: b.replies, load: b.load, debt: debt}
+	c := call{replies: b.replies, load: b.load, lives: b.lives, debt: debt}
 	if b.owings != nil {
 		c.owing = b.owings[i]
 	}
-	c.done = func(replies [][]byte, err error) {
+	c.done = func(replies [][]byte, st standing, err error) {
 		switch {
 		case err == errUnsent:
 			b.cast(i, answer[A]{state: unasked})
@@ -160,6 +174,8 @@ func (b *ballot[A]) ask(i int, s *stream) {
 			value, err := b.parse(replies)
 			state := answered
 			switch {
+			case err == nil && (st.state != Certified || st.longest < b.lives) && (b.counts == nil || !b.counts(value)):
+				state = discounted
 			case err == errBlind:
 				state = unknown
 			case err != nil:
@@ -175,7 +191,7 @@ func (b *ballot[A]) ask(i int, s *stream) {
 			default:
 				s.giveUp(err)
 			}
-			b.cast(i, answer[A]{state: state, value: value})
+			b.cast(i, answer[A]{state: state, value: value, st: st})
 		}
 	}
 	if !s.send(c, frames, b.started) {
@@ -194,7 +210,7 @@ func (b *ballot[A]) cast(i int, a answer[A]) {
 	if a.state == answered {
 		vote = b.vote(a.value)
 	}
-	b.locker.cfg.Observer.Voted(b.locker.masters[i].name, vote, now.Sub(b.started))
+	b.locker.observer.Voted(b.locker.masters[i].name(), vote, now.Sub(b.started))
 	b.mu.Lock()
 	if b.verdict == Pending && now.After(b.deadline) {
 		b.close(now)
@@ -204,7 +220,7 @@ func (b *ballot[A]) cast(i int, a answer[A]) {
 		// its turn.
 		b.settle(i)
 		b.answers[i] = a
-		if v := b.decide(b.answers, now.Sub(b.started)); v != Pending {
+		if v := b.decide(b.answers, elapsed(b.started, now)); v != Pending {
 			b.verdict = v
 			close(b.closed)
 		}
@@ -264,7 +280,7 @@ func (b *ballot[A]) close(now time.Time) {
 			final[i].state = unknown
 		}
 	}
-	if b.verdict = b.decide(final, now.Sub(b.started)); b.verdict == Pending {
+	if b.verdict = b.decide(final, elapsed(b.started, now)); b.verdict == Pending {
 		panic("redlock: a ballot without missing votes has no verdict")
 	}
 	close(b.closed)
@@ -303,9 +319,21 @@ func count[A any](answers []answer[A], grants func(A) bool) tally {
 func (b *ballot[A]) outcome() Outcome {
 	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum(len(b.answers))}
 	for _, a := range b.answers {
-		if a.state == answered {
+		switch {
+		case a.state == answered:
 			o.Answered++
+		case a.state == discounted && a.st.state == Quarantined:
+			if o.Quarantined++; o.Until.IsZero() || a.st.until.Before(o.Until) {
+				o.Until = a.st.until
+			}
 		}
 	}
 	return o
+}
+
+// elapsed is the time since a ballot began. The monotonic clock stands still
+// while a machine is suspended and the wall clock may be set, so the later of
+// the two is believed.
+func elapsed(began, now time.Time) time.Duration {
+	return max(now.Sub(began), now.Round(0).Sub(began.Round(0)))
 }

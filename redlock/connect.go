@@ -19,6 +19,13 @@ type identity struct {
 	runID    string
 }
 
+// A greeting is what a server says of itself when a connection begins.
+type greeting struct {
+	identity
+	uptime  time.Duration
+	problem string // why it can be no lock master; empty if it can
+}
+
 const (
 	firstBackoff = 50 * time.Millisecond
 	maxBackoff   = 2 * time.Second
@@ -72,7 +79,7 @@ func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
 
 // introduce authenticates, selects the database and learns who the connection
 // is. Its deadline is the closing of conn by connect.
-func (s *stream) introduce(conn net.Conn, r *replyReader) (identity, error) {
+func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 	var out []byte
 	var asked []string
 	ask := func(args ...string) { out, asked = appendCommand(out, args...), append(asked, args[0]) }
@@ -90,26 +97,49 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (identity, error) {
 	} else {
 		ask("CLIENT", "ID")
 		ask("INFO", "server")
+		ask("INFO", "replication")
 	}
 	if _, err := conn.Write(out); err != nil {
-		return identity{}, err
+		return greeting{}, err
 	}
 	replies, err := r.replies(nil, len(asked))
 	if err != nil {
-		return identity{}, err
+		return greeting{}, err
 	}
 	defer r.done()
 	for i, reply := range replies {
 		if isError(reply) {
-			return identity{}, fmt.Errorf("%s refused: %s", asked[i], errorText(reply))
+			return greeting{}, fmt.Errorf("%s refused: %s", asked[i], errorText(reply))
 		}
 	}
 	if s.master.Embedded {
-		return identity{}, nil
+		return greeting{}, nil
 	}
-	id, _ := parseInteger(replies[len(replies)-2])
-	info, _ := parseBulk(replies[len(replies)-1])
-	return identity{clientID: strconv.FormatInt(id, 10), runID: infoField(info, "run_id")}, nil
+	last := replies[len(replies)-3:]
+	id, _ := parseInteger(last[0])
+	server, _ := parseBulk(last[1])
+	replication, _ := parseBulk(last[2])
+	return readGreeting(id, server, replication), nil
+}
+
+func readGreeting(clientID int64, server, replication []byte) greeting {
+	uptime, _ := strconv.Atoi(infoField(server, "uptime_in_seconds"))
+	g := greeting{
+		identity: identity{clientID: strconv.FormatInt(clientID, 10), runID: infoField(server, "run_id")},
+		uptime:   time.Duration(uptime) * time.Second,
+	}
+	role, mode := infoField(replication, "role"), infoField(server, "redis_mode")
+	switch {
+	case g.runID == "":
+		g.problem = "it does not say its run_id in INFO server"
+	case role == "slave":
+		g.problem = "it is a replica of another server, and a lock master must stand alone"
+	case mode == "cluster":
+		g.problem = "it runs in cluster mode"
+	case mode == "sentinel":
+		g.problem = "it is a Sentinel"
+	}
+	return g
 }
 
 func infoField(info []byte, name string) string {
@@ -121,7 +151,9 @@ func infoField(info []byte, name string) string {
 	return ""
 }
 
-func (s *stream) takeOver(conn net.Conn, self identity, now time.Time) {
+func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
+	// Whatever is answered on this connection is judged by what it says here.
+	s.master.greeted(s.db, self, now)
 	s.mu.Lock()
 	var first []byte
 	var calls []call
@@ -133,10 +165,10 @@ func (s *stream) takeOver(conn net.Conn, self identity, now time.Time) {
 		calls = append(calls, call{replies: 1, sent: now, done: s.killed(old)})
 	}
 	for _, d := range s.debts {
-		if d.over(now.Add(-s.master.timeout)) {
+		if d.over(now.Add(-s.master.timeout())) {
 			continue
 		}
-		first = d.append(first, now, true, s.master.timeout)
+		first = d.append(first, now, true, s.master.timeout())
 		calls = append(calls, call{replies: 1, sent: now, debt: d, done: s.settled(d, true)})
 		s.unpaid++
 	}
@@ -149,23 +181,23 @@ func (s *stream) takeOver(conn net.Conn, self identity, now time.Time) {
 	s.out = append(first, s.out...)
 	s.calls, s.head, s.unwritten = calls, 0, len(calls)
 	if self.clientID != "" {
-		s.earlier = append(s.earlier, self)
+		s.earlier = append(s.earlier, self.identity)
 	}
 	s.conn, s.state = conn, up
+	s.longest, s.due, s.checked = 0, true, checked{}
 	s.mu.Unlock()
-	s.master.observer.Queued(s.master.name, 0)
-	s.master.connected(s.db)
+	s.master.observer.Queued(s.master.name(), 0)
 }
 
 // killed hears whether an earlier connection is gone.
-func (s *stream) killed(old identity) func([][]byte, error) {
-	return func(replies [][]byte, err error) {
+func (s *stream) killed(old identity) func([][]byte, standing, error) {
+	return func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return // the next connection tries again
 		}
 		if isError(replies[0]) {
 			s.master.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
-				"master", s.master.name, "error", errorText(replies[0]))
+				"master", s.master.name(), "error", errorText(replies[0]))
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -175,8 +207,8 @@ func (s *stream) killed(old identity) func([][]byte, error) {
 
 // settled hears the answer to a debt. A master that cannot serve now is told
 // again with its next connection or answer.
-func (s *stream) settled(d *debt, later bool) func([][]byte, error) {
-	return func(replies [][]byte, err error) {
+func (s *stream) settled(d *debt, later bool) func([][]byte, standing, error) {
+	return func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return // lost keeps the debt
 		}
@@ -230,13 +262,15 @@ func (s *stream) lost(why error, next streamState) {
 	waiting := len(s.debts)
 	s.mu.Unlock()
 	for i, c := range calls {
-		if i < unsent {
-			c.done(nil, errLost)
-		} else {
-			c.done(nil, errUnsent)
+		switch {
+		case c.check:
+		case i < unsent:
+			c.done(nil, standing{}, errLost)
+		default:
+			c.done(nil, standing{}, errUnsent)
 		}
 	}
-	s.master.observer.Queued(s.master.name, waiting)
+	s.master.observer.Queued(s.master.name(), waiting)
 	if next != closed && (was != down || next != down) {
 		s.master.disconnected(s.db, why)
 	}

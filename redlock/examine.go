@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"strconv"
+	"time"
 )
 
 // An examination is a client's command, or its whole transaction, run on a
@@ -234,6 +235,12 @@ func parseImage(dump, pttl []byte, now int64) (image, bool) {
 
 // parseTime reads TIME's reply in milliseconds.
 func parseTime(reply []byte) (int64, bool) {
+	now, ok := parseClock(reply)
+	return now.Milliseconds(), ok
+}
+
+// parseClock reads TIME's reply as the time since 1970.
+func parseClock(reply []byte) (time.Duration, bool) {
 	if isError(reply) {
 		return 0, false
 	}
@@ -251,5 +258,5 @@ func parseTime(reply []byte) (int64, bool) {
 			return 0, false
 		}
 	}
-	return numbers[0]*1000 + numbers[1]/1000, true
+	return time.Duration(numbers[0])*time.Second + time.Duration(numbers[1])*time.Microsecond, true
 }

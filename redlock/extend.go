@@ -52,6 +52,7 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		db:      r.DB,
 		keys:    [][]byte{r.Key},
 		creates: true,
+		lives:   l.covered(r.TTL),
 		frames:  appendCommand(appendCommand(nil, []byte("GET"), r.Key), command...),
 		replies: 2,
 		parse: func(replies [][]byte) (extension, error) {

@@ -181,7 +181,8 @@ func (m *fakeMaster) clientCommand(s *fakeSession, args [][]byte) []byte {
 }
 
 func (m *fakeMaster) info(*fakeSession, [][]byte) []byte {
-	return appendBulk(nil, "# Server\r\nredis_version:7.0.15\r\nrun_id:"+m.runID()+"\r\n")
+	uptime := int(time.Since(m.started).Seconds())
+	return appendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\nuptime_in_seconds:%d\r\n# Replication\r\nrole:master\r\n", m.runID(), uptime))
 }
 
 func (m *fakeMaster) scriptCommand(_ *fakeSession, args [][]byte) []byte {

@@ -32,6 +32,8 @@ func init() {
 		deleteText:       {"delete.lua", (*fakeMaster).runDelete},
 		undoText:         {"undo.lua", (*fakeMaster).runUndo},
 		swapText:         {"swap.lua", (*fakeMaster).runSwap},
+		markText:         {"mark.lua", (*fakeMaster).runMark},
+		raiseText:        {"raise.lua", (*fakeMaster).runRaise},
 		takeIfFree:       {"take-if-free", (*fakeMaster).runTakeIfFree},
 		compareAndDelete: {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
 	}
@@ -152,6 +154,27 @@ func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
 	return replyInteger(1)
 }
 
+func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
+	if e, _ := m.find(db, key); e.value != string(argv[0]) {
+		return replyInteger(0)
+	}
+	since := fmt.Sprintf("since=%d", m.millis())
+	m.store(db, key, entry{value: strings.Replace(string(argv[1]), "since=now", since, 1)})
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runRaise(db int, key []byte, argv [][]byte) []byte {
+	e, _ := m.find(db, key)
+	before, longest, found := strings.Cut(e.value, "longest=")
+	if !found {
+		return replyInteger(0)
+	}
+	if number([]byte(longest)) < number(argv[0]) {
+		m.store(db, key, entry{value: before + "longest=" + string(argv[0])})
+	}
+	return replyInteger(1)
+}
+
 func (m *fakeMaster) dump(s *fakeSession, args [][]byte) []byte {
 	if e, ok := m.find(s.db, args[1]); ok {
 		return appendBulk(nil, dumpString(e.value))
@@ -218,6 +241,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 				{expireText, "v", "50000"}, {expireText, "v", "70000"}, {persistText, "v"},
 				{deleteText, string(dumpString("v"))}, {swapText, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
+				{markText, "", "a marker since=5"}, {markText, "v", "another"}, {raiseText, "60000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
 				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {

@@ -6,14 +6,21 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // Locker asks N masters for locks. It keeps no lock itself: any number of
 // Lockers may stand side by side over the same masters.
 type Locker struct {
-	cfg      Config
+	cfg      atomic.Pointer[Config] // immutable; Masters are those of the start
+	log      *slog.Logger
+	observer Observer
 	masters  []*master
+	roster   *roster
+	prepared [64]atomic.Bool // databases in which a quorum has voted
+	running  sync.WaitGroup
 	turns    *turns
 	order    *order
 	releases releaseScripts
@@ -37,14 +44,23 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.RestartDelay <= 0 {
 		cfg.RestartDelay = 30 * time.Second
 	}
+	if cfg.MaxQuarantine <= 0 {
+		cfg.MaxQuarantine = 10 * time.Minute
+	}
 	ctx, end := context.WithCancel(context.Background())
-	l := &Locker{cfg: cfg, turns: newTurns(), order: newOrder(), end: end}
-	for _, m := range cfg.Masters {
-		l.masters = append(l.masters, newMaster(ctx, m, &l.cfg))
+	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), end: end}
+	l.cfg.Store(&cfg)
+	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
+	for i, m := range cfg.Masters {
+		l.masters = append(l.masters, &master{
+			Master: m, number: i, settings: l.settings, roster: l.roster,
+			log: cfg.Log, observer: cfg.Observer, streams: map[int]*stream{}, ctx: ctx,
+		})
 	}
 	for _, m := range l.masters {
 		m.stream(0)
 	}
+	l.running.Go(func() { l.certify(ctx) })
 	return l, nil
 }
 
@@ -60,10 +76,14 @@ func (l *Locker) Close(ctx context.Context) {
 		}
 	}
 	l.end()
+	l.running.Wait()
 	for _, m := range l.masters {
 		m.running.Wait()
 	}
 }
+
+// settings are the configuration as it is now.
+func (l *Locker) settings() *Config { return l.cfg.Load() }
 
 // Reachable tells how many of the masters answer now, and how many there are.
 func (l *Locker) Reachable() (answering, masters int) {
@@ -90,7 +110,7 @@ type Config struct {
 	Masters       []Master
 	MasterTimeout time.Duration // how long a ballot waits for a master's vote
 	Retry         Retry
-	ClockDrift    float64       // the share of a TTL by which clocks may run apart, 0.01 in the published algorithm
+	ClockDrift    float64 // the share of a TTL by which clocks may run apart, 0.01 in the published algorithm
 	// RestartDelay is how long a master that may have forgotten locks does not
 	// vote, and the TTL of a lock without TTL until it is won.
 	RestartDelay time.Duration
@@ -100,9 +120,9 @@ type Config struct {
 	// New says that no lock can be held on these masters yet, so that a new set
 	// of them may vote although they have just started. It has no effect on a set
 	// that exists.
-	New bool
-	Log           *slog.Logger  // nil: silent
-	Observer      Observer      // nil: nobody watches
+	New      bool
+	Log      *slog.Logger // nil: silent
+	Observer Observer     // nil: nobody watches
 }
 
 // Retry bounds how a ballot that split its votes is repeated.

@@ -12,8 +12,10 @@ import (
 // database in use, and how long it may take to answer.
 type master struct {
 	Master
-	name     string
-	timeout  time.Duration
+	number   int // its place in the configuration, counted from 0
+	settings func() *Config
+	roster   *roster
+	clock    clockWatch
 	log      *slog.Logger
 	observer Observer
 
@@ -23,23 +25,16 @@ type master struct {
 	running sync.WaitGroup
 }
 
-func newMaster(ctx context.Context, m Master, cfg *Config) *master {
-	return &master{
-		Master:   m,
-		name:     m.Name,
-		timeout:  cfg.MasterTimeout,
-		log:      cfg.Log,
-		observer: cfg.Observer,
-		streams:  map[int]*stream{},
-		ctx:      ctx,
-	}
-}
+func (m *master) name() string { return m.Name }
 
 func (m *master) dial(ctx context.Context) (net.Conn, error) { return m.Dial(ctx) }
 
+// timeout is how long a ballot waits for this master's vote.
+func (m *master) timeout() time.Duration { return m.settings().MasterTimeout }
+
 // stall is how long a connection may stay silent with questions on it before
 // it is given up and dialled anew.
-func (m *master) stall() time.Duration { return max(2*time.Second, 20*m.timeout) }
+func (m *master) stall() time.Duration { return max(2*time.Second, 20*m.timeout()) }
 
 // stream returns the stream for a database, opening it at its first use.
 func (m *master) stream(db int) *stream {
@@ -84,10 +79,30 @@ func (m *master) idle() bool {
 	return true
 }
 
-func (m *master) connected(db int) {
-	m.log.Info("connected to lock master", "master", m.name, "db", db)
+// beat has the streams checked that have not been for a while.
+func (m *master) beat(now time.Time) {
+	if m.Embedded {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.streams {
+		s.beat(now)
+	}
+}
+
+// greeted hears what a server said of itself on a new connection.
+func (m *master) greeted(db int, self greeting, now time.Time) {
+	if m.roster.connected(place{m.number, db}, self, now) {
+		m.clock.forget() // another process may run on another machine
+	}
+	if m.Embedded {
+		m.roster.note(place{m.number, db}, standing{state: Certified})
+	}
+	m.log.Info("connected to lock master", "master", m.name(), "db", db)
 }
 
 func (m *master) disconnected(db int, why error) {
-	m.log.Warn("lock master is away; acquires do without it, releases wait for it", "master", m.name, "db", db, "error", why)
+	m.roster.disconnected(place{m.number, db})
+	m.log.Warn("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "error", why)
 }

@@ -76,6 +76,7 @@ func (l *Locker) Get(_ context.Context, db int, key []byte) Outcome {
 		frames:  appendCommand(nil, []byte("GET"), key),
 		replies: 1,
 		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
+		counts:  present,
 		vote:    voteOfReading,
 		decide: func(answers []answer[reading], _ time.Duration) Verdict {
 			_, t := pluralityOfReadings(answers)
@@ -98,6 +99,7 @@ func (l *Locker) Exists(_ context.Context, db int, key []byte) Outcome {
 		frames:  appendCommand(nil, []byte("EXISTS"), key),
 		replies: 1,
 		parse:   parseDone,
+		counts:  isGranted,
 		vote:    voteOf,
 		decide: func(answers []answer[bool], _ time.Duration) Verdict {
 			return count(answers, isGranted).agreement()
@@ -137,7 +139,8 @@ func (l *Locker) TTL(_ context.Context, r TTLRequest) Outcome {
 			n, ok := parseInteger(replies[0])
 			return expiry{n: n}, readAs(replies[0], ok)
 		},
-		vote: func(e expiry) Vote { return voteOf(e.exists()) },
+		counts: expiry.exists,
+		vote:   func(e expiry) Vote { return voteOf(e.exists()) },
 		decide: func(answers []answer[expiry], _ time.Duration) Verdict {
 			if _, t := pluralityOfErrors(answers); t.agreement() == Won {
 				return Won

@@ -59,7 +59,7 @@ func (s sighting) equal(t sighting) bool { return s.reading.equal(t.reading) }
 
 // sighted prolongs the life of the lock that was seen by another sighting of it.
 func (l *lifetime) sighted(a answer[sighting], seen sighting) {
-	if a.state == answered && a.value.equal(seen) {
+	if a.state.heard() && a.value.equal(seen) {
 		l.reach(a.value.expires)
 	}
 }
@@ -91,7 +91,8 @@ func (l *Locker) look(r ReleaseRequest, life *lifetime) *ballot[sighting] {
 			}
 			return s, cmp.Or(err, readAs(replies[1], ok))
 		},
-		vote: func(s sighting) Vote { return voteOf(s.present()) },
+		counts: sighting.present,
+		vote:   func(s sighting) Vote { return voteOf(s.present()) },
 		decide: func(answers []answer[sighting], _ time.Duration) Verdict {
 			_, t := plurality(answers, sighting.present, sighting.equal)
 			return t.look()
@@ -117,6 +118,7 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 		replies: 1,
 		debt:    owing,
 		parse:   parseDone,
+		counts:  isGranted,
 		vote:    voteOf,
 		decide: func(answers []answer[bool], _ time.Duration) Verdict {
 			return count(answers, isGranted).release()
@@ -138,7 +140,8 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 			v, err := parseReading(replies[0])
 			return v.value, cmp.Or(err, readAs(replies[0], v.err == ""))
 		},
-		vote: func(dump []byte) Vote { return voteOf(dump != nil) },
+		counts: holdsContent,
+		vote:   func(dump []byte) Vote { return voteOf(dump != nil) },
 		decide: func(answers []answer[[]byte], _ time.Duration) Verdict {
 			_, t := plurality(answers, holdsContent, sameState)
 			return t.look()
@@ -154,7 +157,7 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		keys: [][]byte{r.Key},
 		each: func(i int) []byte {
 			a := looked.answers[i]
-			if a.state != answered {
+			if !a.state.heard() {
 				a.value = content // most likely its copy is the same to the byte
 			} else if !sameState(a.value, content) {
 				a.value = nil // equals nothing, so it refuses
@@ -163,6 +166,7 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		},
 		replies: 1,
 		parse:   parseDone,
+		counts:  isGranted,
 		vote:    voteOf,
 		decide: func(answers []answer[bool], _ time.Duration) Verdict {
 			return count(answers, isGranted).release()

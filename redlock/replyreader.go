@@ -15,48 +15,65 @@ type replyReader struct {
 // wait returns once a byte of the next reply is there. False with no error
 // means there is none yet.
 func (r *replyReader) wait() (bool, error) {
-	if r.start < len(r.buf) {
+	if r.pos < len(r.buf) {
 		return true, nil
 	}
-	if cap(r.buf) > maxIdleBuffer {
-		r.buf = make([]byte, 0, 16<<10)
+	if r.start == r.pos {
+		if cap(r.buf) > maxIdleBuffer {
+			r.buf = make([]byte, 0, 16<<10)
+		}
+		r.buf, r.start, r.pos = r.buf[:0], 0, 0
 	}
-	r.buf, r.start, r.pos = r.buf[:0], 0, 0
 	err := r.fill()
-	return err == nil && len(r.buf) > 0, err
+	return err == nil && r.pos < len(r.buf), err
 }
 
-// replies appends the next n whole top-level replies to dst. They are slices
-// of the reader's buffer, valid until done.
-func (r *replyReader) replies(dst [][]byte, n int) ([][]byte, error) {
-	r.ends = r.ends[:0]
-	r.pos = r.start
-	for len(r.ends) < n {
+// more reads the next n whole top-level replies and holds them with those
+// that it holds already.
+func (r *replyReader) more(n int) error {
+	for n += len(r.ends); len(r.ends) < n; {
 		if r.pos == len(r.buf) {
 			if err := r.fill(); err != nil {
-				return nil, err
+				return err
 			}
 			continue
 		}
 		used, done, err := r.scanner.Scan(r.buf[r.pos:])
 		if err != nil {
-			return nil, err
+			return err
 		}
 		r.pos += used
 		if done {
 			r.ends = append(r.ends, r.pos)
 		}
 	}
+	return nil
+}
+
+// held appends the replies that are held to dst. They are slices of the
+// reader's buffer, valid until done or more.
+func (r *replyReader) held(dst [][]byte) [][]byte {
 	from := r.start
 	for _, end := range r.ends {
 		dst = append(dst, r.buf[from:end:end])
 		from = end
 	}
-	return dst, nil
+	return dst
 }
 
-// done gives up the replies last returned.
-func (r *replyReader) done() { r.start = r.pos }
+// replies is more and held in one.
+func (r *replyReader) replies(dst [][]byte, n int) ([][]byte, error) {
+	if err := r.more(n); err != nil {
+		return nil, err
+	}
+	return r.held(dst), nil
+}
+
+// done gives up the replies that are held.
+func (r *replyReader) done() {
+	r.start = r.pos
+	r.ends = r.ends[:0]
+}
 
 // fill reads once, moving or growing the buffer when it is full.
 func (r *replyReader) fill() error {

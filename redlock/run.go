@@ -71,7 +71,8 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 			}
 			return x, err
 		},
-		vote: func(x examined) Vote { return voteOf(x.wrote()) },
+		counts: examined.released,
+		vote:   func(x examined) Vote { return voteOf(x.wrote()) },
 		decide: func(answers []answer[examined], elapsed time.Duration) Verdict {
 			verdict := l.decideRun(&r, answers, elapsed)
 			if verdict == NoQuorum && flushed.Load() && slices.ContainsFunc(answers, isPending) {
@@ -111,10 +112,12 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 		q.creates = true
 	}
 	b := hold(l, q)
+	l.coverRun(b, &r)
 	l.settleRun(b, &r)
 	if flushed.Load() && b.verdict == NoQuorum {
 		reloaded.Store(true)
 		b = hold(l, q)
+		l.coverRun(b, &r)
 		l.settleRun(b, &r)
 	}
 	return r.outcome(b)

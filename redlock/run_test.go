@@ -21,7 +21,7 @@ type liveSet struct {
 
 func startLiveSet(t *testing.T, n int) *liveSet {
 	set := &liveSet{t: t}
-	cfg := Config{MasterTimeout: 5 * time.Second, ClockDrift: 0.01}
+	cfg := Config{MasterTimeout: 5 * time.Second, ClockDrift: 0.01, New: true}
 	for i := range n {
 		m := startLiveMaster(t)
 		set.masters = append(set.masters, m)

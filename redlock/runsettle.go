@@ -26,6 +26,25 @@ func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result 
 	return came
 }
 
+// coverRun makes the TTL that a won run gave known to the masters' markers
+// before anybody hears of it. Without that it is not won.
+func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) {
+	if b.verdict != Won {
+		return
+	}
+	winner := r.winner(b.answers)
+	lives := l.covered(time.Duration(winner.longest()) * time.Millisecond)
+	known := 0
+	for _, a := range b.answers {
+		if a.state == answered && a.st.longest >= lives && r.sameVote(a.value, winner) {
+			known++
+		}
+	}
+	if known < quorum(len(b.answers)) && l.raise(r.DB, lives) != Won {
+		b.revoke()
+	}
+}
+
 // settleRun gives each master that answered its part of the verdict.
 func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 	came := r.result(b.answers, b.verdict)
@@ -39,12 +58,12 @@ func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 // settleVote gives one master its part of the verdict: what it wrote against
 // it is put back, and a release that it missed stays owed.
 func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examined], i int, a answer[examined]) {
-	if came.verdict == Won && a.state == answered && r.sameVote(a.value, came.winner) {
+	if came.verdict == Won && a.state.heard() && r.sameVote(a.value, came.winner) {
 		return
 	}
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
-	if a.state.failed() || isNoScript(a.value.reply) {
+	if a.state.failed() && !a.state.heard() || isNoScript(a.value.reply) {
 		for _, d := range came.release.missedRelease(r.Keys, now) {
 			s.deliver(d, now, false)
 		}
@@ -52,14 +71,14 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 	if a.state == unknown && (came.verdict != Won || !came.winner.wrote()) {
 		for _, d := range possibleGrants(answers, r.Keys) {
 			s.deliver(d, now, true)
-			l.cfg.Observer.Undone(l.masters[i].name)
+			l.observer.Undone(l.masters[i].name())
 		}
 	}
 	for k := range a.value.after {
 		undo := appendUndo(nil, r.Keys[k], a.value.before[k], a.value.after[k])
 		if undo != nil {
 			s.deliver(&debt{exact: undo}, now, false)
-			l.cfg.Observer.Undone(l.masters[i].name)
+			l.observer.Undone(l.masters[i].name())
 		}
 	}
 }
@@ -70,7 +89,7 @@ func possibleGrants(answers []answer[examined], keys [][]byte) []*debt {
 	var debts []*debt
 	for k, key := range keys {
 		for _, a := range answers {
-			if a.state != answered || a.value.after == nil || change(a.value.before[k], a.value.after[k]) != keyCreated {
+			if !a.state.heard() || a.value.after == nil || change(a.value.before[k], a.value.after[k]) != keyCreated {
 				continue
 			}
 			if v, ok := stringValue(a.value.after[k].dump); ok && len(v) >= shortValue {

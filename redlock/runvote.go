@@ -105,6 +105,18 @@ func (x examined) shortest() int64 {
 	return least
 }
 
+// longest is the most time, in milliseconds, that a key which the run wrote has
+// left; 0 if none of them expires.
+func (x examined) longest() int64 {
+	most := int64(0)
+	for i, e := range x.effects() {
+		if e.wrote() {
+			most = max(most, x.after[i].pttl)
+		}
+	}
+	return most
+}
+
 // sameVote: the same answer, and the keys in the same state afterwards. What
 // changed does not matter: a re-entrant acquire often rewrites the same bytes,
 // and counters that drifted apart change alike.

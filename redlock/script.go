@@ -23,10 +23,16 @@ var (
 	swapText string
 	//go:embed delete.lua
 	deleteText string
+	//go:embed mark.lua
+	markText string
+	//go:embed raise.lua
+	raiseText string
 
 	watchedScript = &script{watchedText}
 	swapScript    = &script{swapText}
 	deleteScript  = &script{deleteText}
+	markScript    = &script{markText}
+	raiseScript   = &script{raiseText}
 	releaseScript = &script{releaseText}
 	expireScript  = &script{expireText}
 	persistScript = &script{persistText}

@@ -49,15 +49,4 @@ func (s Status) Ready() bool {
 }
 
 // Status tells how the masters stand.
-func (l *Locker) Status() Status {
-	status := Status{Needed: quorum(len(l.masters))}
-	now := time.Now()
-	for _, m := range l.masters {
-		state := Away
-		if m.reachable(now) {
-			state = Certified
-		}
-		status.Masters = append(status.Masters, MasterStatus{Name: m.name, State: state})
-	}
-	return status
-}
+func (l *Locker) Status() Status { return l.roster.status() }

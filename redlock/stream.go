@@ -30,6 +30,11 @@ type stream struct {
 	debts     []*debt         // for the next connection
 	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
 	earlier   []identity      // connections not known to be gone, the present one last
+	longest   time.Duration   // the longest TTL that the marker has, or will have once what is queued is executed
+	due       bool            // the marker is to be checked although nothing else is asked
+	beaten    time.Time       // when that was asked for last
+
+	checked checked // the reader's own
 
 	wake chan struct{} // to the writer: out is not empty, or the stream closes
 }
@@ -49,15 +54,18 @@ type call struct {
 	replies int
 	owing   *owing // set if it may create a lock
 	load    []loadable
+	lives   time.Duration // the TTL of what it may create; the marker must know of one as long
+	check   bool          // it is the check of its batch, and done is nil
 	// done is called exactly once, by the stream's reader (or by the goroutine
 	// that ends a connection), with the replies, which are valid during the
-	// call only, or with an error. It must not block.
-	done func(replies [][]byte, err error)
+	// call only, and what its batch's check said, or with an error. It must not
+	// block.
+	done func(replies [][]byte, st standing, err error)
 	// debt is what stays owed to the master if the connection breaks before
 	// the answer; nil if nothing does.
 	debt *debt
 
-	skip int // replies before the question's own: SCRIPT LOAD
+	skip int // replies before the question's own: SCRIPT LOAD, the marker raised
 	sent time.Time
 }
 
@@ -123,6 +131,11 @@ func (s *stream) send(c call, frames []byte, now time.Time) bool {
 			s.owed[string(k)]++
 		}
 	}
+	if c.lives > s.longest && !s.master.Embedded {
+		s.out = raiseScript.append(s.out, [][]byte{[]byte(MarkerKey)}, decimal(c.lives.Milliseconds()))
+		s.longest = c.lives
+		c.skip++
+	}
 	for _, script := range c.load {
 		if !s.loaded[script.sha] {
 			s.out = appendCommand(s.out, []byte("SCRIPT"), []byte("LOAD"), script.text)
@@ -155,7 +168,7 @@ func (s *stream) payDebts(now time.Time) {
 		return
 	}
 	for _, d := range s.debts {
-		s.push(call{replies: 1, debt: d, done: s.settled(d, true)}, d.append(nil, now, true, s.master.timeout), now)
+		s.push(call{replies: 1, debt: d, done: s.settled(d, true)}, d.append(nil, now, true, s.master.timeout()), now)
 	}
 	s.unpaid += len(s.debts)
 	s.debts = nil
@@ -205,7 +218,7 @@ func (s *stream) mayCreate(keys [][]byte, now time.Time) bool {
 
 // suspended tells, with s.mu held, whether the master has stopped answering.
 func (s *stream) suspended(now time.Time) bool {
-	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.timeout
+	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.timeout()
 }
 
 // deliver sends a debt now if the stream can, in order behind all that was
@@ -213,7 +226,7 @@ func (s *stream) suspended(now time.Time) bool {
 // that it has been kept before.
 func (s *stream) deliver(d *debt, now time.Time, later bool) {
 	c := call{replies: 1, debt: d, done: s.settled(d, false)}
-	if s.send(c, d.append(nil, now, later, s.master.timeout), now) {
+	if s.send(c, d.append(nil, now, later, s.master.timeout()), now) {
 		return
 	}
 	s.owe(d)
@@ -230,21 +243,21 @@ func (s *stream) owe(d *debt) {
 	s.debts = append(s.debts, d)
 	waiting := len(s.debts)
 	s.mu.Unlock()
-	s.master.observer.Queued(s.master.name, waiting)
+	s.master.observer.Queued(s.master.name(), waiting)
 }
 
-// next returns the oldest unanswered call without taking it.
-func (s *stream) next() (call, bool) {
+// next returns the n-th of the unanswered calls without taking it.
+func (s *stream) next(n int) (call, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.head == len(s.calls) {
+	if s.head+n >= len(s.calls) {
 		return call{}, false
 	}
-	return s.calls[s.head], true
+	return s.calls[s.head+n], true
 }
 
 // answer ends the oldest call with its replies.
-func (s *stream) answer(c call, replies [][]byte) {
+func (s *stream) answer(c call, replies [][]byte, st standing) {
 	s.mu.Lock()
 	s.calls[s.head] = call{}
 	s.head++
@@ -261,16 +274,24 @@ func (s *stream) answer(c call, replies [][]byte) {
 		s.payDebts(time.Now()) // the master can serve again
 	}
 	s.mu.Unlock()
-	c.done(replies[c.skip:], nil)
+	if c.done != nil {
+		c.done(replies[c.skip:], st, nil)
+	}
 }
 
-// write takes what is queued and writes it in one piece, until the connection
-// ends or the stream stops. It owns conn's writing side.
+// write takes what is queued and writes it in one piece, with the check of the
+// master's marker behind it, until the connection ends or the stream stops. It
+// owns conn's writing side.
 func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 	var buf []byte
 	for {
 		s.mu.Lock()
 		buf, s.out = s.out, buf[:0]
+		if (len(buf) > 0 || s.due) && !s.master.Embedded {
+			buf = append(buf, checkQuestion...)
+			s.calls = append(s.calls, call{replies: checkReplies, check: true, sent: time.Now()})
+			s.due = false
+		}
 		s.unwritten = 0
 		s.mu.Unlock()
 		if len(buf) == 0 {
@@ -294,8 +315,10 @@ func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 // maxIdleBuffer is what a stream's buffers may keep when they are not in use.
 const maxIdleBuffer = 256 << 10
 
-// read matches replies to calls until the connection ends.
+// read matches replies to calls until the connection ends. A batch is answered
+// when its check was read: until then nobody knows whether its votes count.
 func (s *stream) read(r *replyReader) error {
+	var batch []call
 	var replies [][]byte
 	for {
 		first, err := r.wait()
@@ -305,16 +328,45 @@ func (s *stream) read(r *replyReader) error {
 		if !first {
 			continue
 		}
-		c, ok := s.next()
+		c, ok := s.next(len(batch))
 		if !ok {
 			return errors.New("the master sent a reply to no question")
 		}
-		replies, err = r.replies(replies[:0], c.skip+c.replies)
-		if err != nil {
+		if err := r.more(c.skip + c.replies); err != nil {
 			return err
 		}
-		s.answer(c, replies)
+		batch = append(batch, c)
+		if !c.check && !s.master.Embedded {
+			continue
+		}
+		replies = r.held(replies[:0])
+		st := standing{state: Certified, longest: forEver}
+		if c.check {
+			st = s.judge(replies[len(replies)-checkReplies:], c.sent, time.Now())
+		}
+		at := 0
+		for _, c := range batch {
+			n := c.skip + c.replies
+			s.answer(c, replies[at:at+n], st)
+			at += n
+		}
+		clear(batch)
+		batch = batch[:0]
 		r.done()
+	}
+}
+
+// beat asks for a check if there was none for a while.
+func (s *stream) beat(now time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.state != up || s.head < len(s.calls) || now.Sub(s.beaten) < beatPause {
+		return
+	}
+	s.beaten, s.due = now, true
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -330,7 +382,7 @@ func (s *stream) giveUp(why error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == up {
-		s.master.log.Error("giving up a connection to a lock master", "master", s.master.name, "db", s.db, "error", why)
+		s.master.log.Error("giving up a connection to a lock master", "master", s.master.name(), "db", s.db, "error", why)
 		s.conn.Close()
 	}
 }

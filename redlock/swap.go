@@ -36,6 +36,7 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 		replies: 1,
 		keys:    [][]byte{r.Key},
 		creates: true,
+		lives:   l.covered(r.TTL),
 		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
 		vote:    func(v reading) Vote { return voteOf(v.err == "") },
 		decide: func(answers []answer[reading], elapsed time.Duration) Verdict {

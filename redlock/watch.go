@@ -71,7 +71,7 @@ func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, s
 func sameContent(a, b image) bool { return sameState(a.dump, b.dump) }
 
 func (w *Watch) see(i int, a answer[examined]) {
-	if a.state != answered {
+	if !a.state.heard() {
 		return
 	}
 	w.mu.Lock()

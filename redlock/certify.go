@@ -1,0 +1,169 @@
+package redlock
+
+import (
+	"context"
+	"time"
+)
+
+// Each batch of questions to a master ends with two of our own: what the marker
+// is, and what time it is. Only when both are read and in order do the batch's
+// votes count. Looking once a second would let a FLUSHALL or a jump of the clock
+// through.
+var checkQuestion = appendCommand(appendCommand(nil, "GET", MarkerKey), "TIME")
+
+const checkReplies = 2
+
+// beatPause is how often a master is checked that is asked nothing else.
+const beatPause = time.Second
+
+// checked is what a stream remembers of its last check, so that the next one,
+// which mostly finds the same, is cheap.
+type checked struct {
+	valid     bool
+	text      string
+	version   uint64 // of the roster that judged it
+	standing  standing
+	votesFrom int64    // in ms of the master's clock
+	noted     standing // as the roster knows it
+	at        time.Time
+}
+
+// judge reads a check and says whether its batch's votes count.
+func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
+	m, last := s.master, &s.checked
+	marker, isText := parseBulk(replies[0])
+	server, ok := parseClock(replies[1])
+	if failedReply(replies[0]) || !ok {
+		return m.note(s.db, last, standing{state: Uncertified, reason: "it answers that it cannot serve now"}, received)
+	}
+	limits := m.settings()
+	jump := m.clock.observe(sent, received, server, limits.ClockDrift)
+	switch {
+	case jump > 0:
+		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.name(), "by", jump.String())
+		m.roster.jumped(m.number, jump, received)
+	case jump < 0:
+		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.name(), "by", (-jump).String())
+	}
+	version := m.roster.version.Load()
+	if !last.valid || last.version != version || last.text != string(marker) {
+		broken := !isText && !isNil(replies[0])
+		last.standing, last.votesFrom = m.roster.see(place{m.number, s.db}, string(marker), broken, *limits)
+		last.valid, last.version, last.text = true, version, string(marker)
+		s.mu.Lock()
+		s.longest = last.standing.longest
+		s.mu.Unlock()
+	}
+	st := last.standing
+	if left := time.Duration(last.votesFrom)*time.Millisecond - server; st.state == Certified && left > 0 {
+		st.state, st.until = Quarantined, received.Add(left)
+		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
+	}
+	return m.note(s.db, last, st, received)
+}
+
+// note tells the roster how a place stands, where that is news.
+func (m *master) note(db int, last *checked, st standing, now time.Time) standing {
+	last.at = now
+	if last.noted.state != st.state || last.noted.reason != st.reason || last.noted.longest != st.longest {
+		last.noted = st
+		m.roster.note(place{m.number, db}, st)
+	}
+	return st
+}
+
+// certify keeps the masters' markers right until ctx ends: it writes what the
+// roster plans, and has every master checked that nobody asks anything.
+func (l *Locker) certify(ctx context.Context) {
+	tick := time.NewTicker(beatPause / 4)
+	defer tick.Stop()
+	for {
+		now := time.Now()
+		for _, m := range l.roster.plan(now, *l.settings()) {
+			l.mark(m, now)
+		}
+		for _, m := range l.masters {
+			m.beat(now)
+		}
+		select {
+		case <-l.roster.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// mark writes a marker. What came of it is seen by the check behind it.
+func (l *Locker) mark(m mark, now time.Time) {
+	master := l.masters[m.master]
+	if m.reason != "" {
+		l.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended",
+			"master", master.name(), "db", m.db, "reason", m.reason,
+			"quarantine", quarantine(l.settings().RestartDelay, m.write.longest, l.settings().MaxQuarantine).String())
+	}
+	master.stream(m.db).send(call{replies: 1, done: func(replies [][]byte, _ standing, err error) {
+		if err != nil {
+			return
+		}
+		if done, err := parseDone(replies); done && err == nil {
+			l.roster.written(m)
+		}
+		if isError(replies[0]) {
+			l.log.Error("a lock master refuses its marker, and cannot vote without; grant GET, SET, TIME and EVAL to the proxy's user",
+				"master", master.name(), "db", m.db, "error", errorText(replies[0]))
+		}
+	}}, markScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte(m.seen), []byte(m.write.String())), now)
+}
+
+// prepare waits, for as long as a ballot may take, until a quorum of masters
+// votes in a database that is used for the first time.
+func (l *Locker) prepare(db int) {
+	if db < len(l.prepared) && l.prepared[db].Load() {
+		return
+	}
+	for _, m := range l.masters {
+		m.stream(db)
+	}
+	patience := time.NewTimer(l.settings().MasterTimeout)
+	defer patience.Stop()
+	for {
+		certified, turned := l.roster.voting(db)
+		if certified >= quorum(len(l.masters)) {
+			if db < len(l.prepared) {
+				l.prepared[db].Store(true)
+			}
+			return
+		}
+		select {
+		case <-turned:
+		case <-patience.C:
+			return
+		}
+	}
+}
+
+// covered is a TTL as markers have it: not above what a quarantine can cover,
+// and rounded up, so that few markers are written where TTLs vary.
+func (l *Locker) covered(ttl time.Duration) time.Duration {
+	step := max(time.Second, ttl/8)
+	return min((ttl+step-1)/step*step, l.settings().MaxQuarantine)
+}
+
+// raise makes the longest TTL known to a quorum of masters, for a lock whose
+// TTL was known only when it was won.
+func (l *Locker) raise(db int, ttl time.Duration) Verdict {
+	lives := l.covered(ttl)
+	return hold(l, question[bool]{
+		kind:    KindExtend,
+		db:      db,
+		frames:  raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, decimal(lives.Milliseconds())),
+		replies: 1,
+		lives:   lives,
+		parse:   parseDone,
+		vote:    voteOf,
+		decide: func(answers []answer[bool], _ time.Duration) Verdict {
+			return count(answers, isGranted).acquire()
+		},
+	}).verdict
+}

@@ -1,0 +1,96 @@
+package redlock
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// MarkerKey is the one key of ours on a master, in each database used. No
+// client may touch it.
+const MarkerKey = "redlock-proxy:master"
+
+// A marker is what a master remembers of itself: who it is, and since when its
+// memory is complete. The judgement lives there and not in a process's memory,
+// so that several processes, and one that has just started, reach the same.
+type marker struct {
+	set     string // the set of masters it belongs to
+	member  int    // its number in the set, counted from 1
+	members int
+	epoch   int64
+	// joined tells, for each member, the epoch in which the present one joined,
+	// and, for one that replaced another, its name: "3@10.0.0.9:6379". So a
+	// process with an old list knows that one of its servers is none any more.
+	joined []string
+	run    string // the run id of the server process that has kept its memory
+	// since is the master's own time, in ms, from which on its memory is
+	// complete. It is only ever raised. sinceNow: when it is written.
+	since   int64
+	longest time.Duration // the longest TTL granted in the set, to its knowledge
+}
+
+const (
+	markerVersion = "redlock-proxy/1"
+	sinceNow      = -1
+)
+
+func (m marker) String() string {
+	since := "now"
+	if m.since != sinceNow {
+		since = strconv.FormatInt(m.since, 10)
+	}
+	return fmt.Sprintf("%s set=%s member=%d/%d epoch=%d joined=%s run=%s since=%s longest=%d", markerVersion,
+		m.set, m.member, m.members, m.epoch, strings.Join(m.joined, ","), m.run, since, m.longest.Milliseconds())
+}
+
+// parseMarker reads what String writes, and nothing else.
+func parseMarker(text string) (marker, bool) {
+	var m marker
+	words := strings.Split(text, " ")
+	if len(words) != 8 || words[0] != markerVersion {
+		return marker{}, false
+	}
+	ok := true
+	field := func(i int, name string) string {
+		value, found := strings.CutPrefix(words[i], name+"=")
+		ok = ok && found && value != ""
+		return value
+	}
+	number := func(text string) int64 {
+		n, err := strconv.ParseInt(text, 10, 64)
+		ok = ok && err == nil && n >= 0
+		return n
+	}
+	m.set = field(1, "set")
+	member, members, _ := strings.Cut(field(2, "member"), "/")
+	m.member, m.members = int(number(member)), int(number(members))
+	m.epoch = number(field(3, "epoch"))
+	m.joined = strings.Split(field(4, "joined"), ",")
+	m.run = field(5, "run")
+	m.since = number(field(6, "since"))
+	longest := number(field(7, "longest"))
+	m.longest = time.Duration(longest) * time.Millisecond
+	ok = ok && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members &&
+		longest < int64(forEver/time.Millisecond) && m.since < int64(forEver/time.Millisecond)
+	return m, ok
+}
+
+// forEver keeps sums of times from overflowing.
+const forEver = 100 * 365 * 24 * time.Hour
+
+// newer orders what markers say of the set: a later epoch, or, should two
+// replacements have met, the same one of them everywhere.
+func (m marker) newer(epoch int64, joined []string) bool {
+	if m.epoch != epoch {
+		return m.epoch > epoch
+	}
+	return slices.Compare(m.joined, joined) > 0
+}
+
+// quarantine is how long a master that may have forgotten locks does not vote:
+// until every lock that it may have forgotten has ended.
+func quarantine(restartDelay, longest, most time.Duration) time.Duration {
+	return max(restartDelay, min(longest, most))
+}

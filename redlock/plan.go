@@ -1,0 +1,293 @@
+package redlock
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// mark is one marker to be written: on a place, where the marker is still what
+// it was seen to be.
+type mark struct {
+	place
+	seen   string
+	write  marker
+	reason string // for the log; empty: nothing to worry about
+}
+
+const (
+	// markAgain is how long an unanswered mark is waited for.
+	markAgain = 500 * time.Millisecond
+	// jumpPause is how long a jump waits to be written down, for the other
+	// masters' clocks to be read: if a quorum jumped together it was us.
+	jumpPause = 2 * beatPause
+	// firstUsePause is how long all masters are waited for when a database is
+	// used for the first time.
+	firstUsePause = 2 * time.Second
+	// missingPause is how long a missing marker is left alone, for another
+	// process may be about to begin a new set.
+	missingPause = 300 * time.Millisecond
+)
+
+// plan decides which markers to write now. It is asked whenever something
+// changed and once in a while.
+func (r *roster) plan(now time.Time, limits Config) []mark {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.settleJumps(now)
+	if r.set == "" {
+		r.adopt()
+	}
+	var marks []mark
+	if r.set == "" {
+		marks = r.found(now, limits)
+	} else {
+		for _, db := range r.databases() {
+			if r.firstUse(db) {
+				for i := range r.masters {
+					r.blank[place{i, db}] = true
+				}
+			}
+			for i := range r.masters {
+				if m, ok := r.mend(place{i, db}, now); ok {
+					marks = append(marks, m)
+				}
+			}
+		}
+	}
+	return slices.DeleteFunc(marks, func(m mark) bool {
+		s := r.sights[m.place]
+		again := now.Sub(s.actedAt) < markAgain
+		if !again {
+			s.actedAt = now
+		}
+		return again
+	})
+}
+
+// settleJumps forgets jumps that a quorum of masters made together: then this
+// process was suspended, or its own clock is wrong, and nothing is written.
+func (r *roster) settleJumps(now time.Time) {
+	jumped := 0
+	for i := range r.masters {
+		for p, s := range r.sights {
+			if p.master == i && s.jump > 0 && now.Sub(s.jumpedAt) < 2*jumpPause {
+				jumped++
+				break
+			}
+		}
+	}
+	if jumped < quorum(r.masters) {
+		return
+	}
+	r.log.Warn("a quorum of lock masters seems to have jumped in time together, so it was this process that was suspended or whose clock is wrong; their answers of that moment did not count")
+	for _, s := range r.sights {
+		s.jump = 0
+	}
+	r.changed()
+}
+
+// adopt takes over the set that exists: the one most masters belong to, once a
+// quorum was reached. A tie, such as two halves of different sets, needs the
+// operator.
+func (r *roster) adopt() {
+	reached, counts := 0, map[string]int{}
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		if s == nil || !s.read {
+			continue
+		}
+		reached++
+		if s.present() && s.marker.members == r.masters && s.marker.member == i+1 {
+			counts[s.marker.set]++
+		}
+	}
+	best, tie := "", false
+	for set, n := range counts {
+		switch {
+		case best == "" || n > counts[best]:
+			best, tie = set, false
+		case n == counts[best]:
+			tie = true
+		}
+	}
+	switch {
+	case best == "":
+	case tie:
+		r.reason = "the lock masters belong to different sets: " + r.describe()
+	case reached < quorum(r.masters):
+		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, quorum(r.masters), r.describe())
+	default:
+		r.set = best
+		r.reason = ""
+		for p, s := range r.sights {
+			if s.present() && s.marker.set == r.set {
+				r.marked[p.db] = true
+				r.longest = max(r.longest, s.marker.longest)
+				if s.marker.members == r.masters && s.marker.newer(r.epoch, r.joined) {
+					r.epoch, r.joined = s.marker.epoch, s.marker.joined
+				}
+			}
+		}
+		r.changed()
+	}
+}
+
+// found begins a new set. A new one cannot be told from one that forgot
+// everything, so all masters must have been reached, none may have a marker,
+// and each must have been up for the restart delay, unless the operator says
+// that they are new. The first master decides between processes that try at
+// the same moment.
+func (r *roster) found(now time.Time, limits Config) []mark {
+	var waits []string
+	runs := map[string]int{}
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		switch {
+		case s == nil || !s.read:
+			waits = append(waits, r.names(i)+" has not been reached")
+		case s.problem != "":
+			waits = append(waits, r.names(i)+": "+s.problem)
+		case !s.absent():
+			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
+		case now.Sub(s.started) < limits.RestartDelay && !r.fresh:
+			waits = append(waits, fmt.Sprintf("%s has been up for %s only and may have forgotten locks",
+				r.names(i), now.Sub(s.started).Round(time.Second)))
+		}
+		if s != nil && s.read && s.run != "" {
+			if other, twice := runs[s.run]; twice {
+				waits = append(waits, fmt.Sprintf("%s and %s are one and the same server", r.names(other), r.names(i)))
+			}
+			runs[s.run] = i
+		}
+	}
+	clear(r.blank)
+	if len(waits) > 0 {
+		r.reason = "a new set of lock masters begins only when all of them have been reached, none has a marker and each has been up for " +
+			limits.RestartDelay.String() + " (or with -new, if no lock can be held on them yet): " + strings.Join(waits, "; ")
+		return nil
+	}
+	for i := range r.masters {
+		r.blank[place{i, 0}] = true
+	}
+	r.reason = "a new set of lock masters is being formed"
+	return []mark{{place: place{0, 0}, write: r.marker(place{0, 0}, randomID(), 0)}}
+}
+
+// mend is what has to be written to one place of a set that exists.
+func (r *roster) mend(p place, now time.Time) (mark, bool) {
+	s := r.sights[p]
+	if s == nil || !s.read || s.problem != "" || s.broken {
+		return mark{}, false
+	}
+	m := mark{place: p, seen: s.text, write: r.marker(p, r.set, sinceNow)}
+	switch own := s.marker; {
+	case s.text == "":
+		if r.blank[p] {
+			m.write.since = 0
+			return m, true
+		}
+		if !r.marked[p.db] && now.Sub(r.first[p.db]) < firstUsePause || now.Sub(s.since) < missingPause {
+			return mark{}, false
+		}
+		if !joinedAs(r.joined[p.master], r.names(p.master)) {
+			return mark{}, false // it may be the server that was replaced, behind an old list
+		}
+		m.reason = "its marker is missing: it was flushed, or restarted without its data"
+	case own.set != r.set || own.members != r.masters || own.member != p.master+1 || own.joined[p.master] != r.joined[p.master]:
+		return mark{}, false
+	case own.run != s.run:
+		m.reason = "it has been restarted"
+	case s.jump > 0:
+		if now.Sub(s.jumpedAt) < jumpPause {
+			return mark{}, false
+		}
+		m.reason = "its clock has jumped forward by " + s.jump.Round(time.Millisecond).String()
+	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined):
+		m.write.since, m.write.longest = own.since, own.longest
+		return m, true
+	default:
+		return mark{}, false
+	}
+	m.write.longest = max(m.write.longest, s.marker.longest)
+	return m, r.knowsLongest(p)
+}
+
+// knowsLongest: enough of the other masters were reached to know of every TTL
+// that was granted, for at least one of them was asked for it too.
+func (r *roster) knowsLongest(p place) bool {
+	reached := 0
+	for i := range r.masters {
+		if s := r.sights[place{i, p.db}]; i != p.master && s != nil && s.read {
+			reached++
+		}
+	}
+	return reached >= min(r.masters-1, r.masters-quorum(r.masters)+1)
+}
+
+// firstUse: the set uses a database for the first time, for no master has a
+// marker there, and all of them remember database 0.
+func (r *roster) firstUse(db int) bool {
+	if db == 0 || r.marked[db] {
+		return false
+	}
+	for i := range r.masters {
+		s, zero := r.sights[place{i, db}], r.sights[place{i, 0}]
+		if s == nil || !s.absent() || zero == nil || zero.told.state != Certified {
+			return false
+		}
+	}
+	return true
+}
+
+// marker is what a master of the set shall have.
+func (r *roster) marker(p place, set string, since int64) marker {
+	return marker{
+		set: set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
+		run: r.sights[p].run, since: since, longest: r.longest,
+	}
+}
+
+// written hears that a mark was made. A jump is then written down.
+func (r *roster) written(m mark) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sight(m.place); s.jump > 0 && m.write.since == sinceNow {
+		s.jump = 0
+		r.changed()
+	}
+}
+
+func (r *roster) describe() string {
+	var words []string
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		if s == nil || !s.read {
+			words = append(words, r.names(i)+" has not been reached")
+		} else {
+			words = append(words, r.names(i)+" "+r.belonging(i, s))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+func (r *roster) belonging(i int, s *sight) string {
+	switch {
+	case s.broken:
+		return "has a key " + MarkerKey + " that is no marker"
+	case s.text == "":
+		return "has no marker"
+	case s.marker.members != r.masters || s.marker.member != i+1:
+		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.member, s.marker.members, s.marker.set, i+1, r.masters)
+	}
+	return "belongs to set " + s.marker.set
+}
+
+func randomID() string {
+	id := make([]byte, 8)
+	rand.Read(id) // never fails
+	return hex.EncodeToString(id)
+}

@@ -1,0 +1,316 @@
+package redlock
+
+import (
+	"fmt"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// place is one database of one master.
+type place struct {
+	master int // counted from 0
+	db     int
+}
+
+// standing is whether the votes of one batch count, and why not.
+type standing struct {
+	state   MasterState
+	reason  string
+	until   time.Time // Quarantined: until when, by our clock
+	longest time.Duration
+}
+
+// A sight is what this process saw last of one place.
+type sight struct {
+	connected bool
+	run       string    // the server's run id, which cannot change on a connection
+	started   time.Time // of the server process, by our clock, to the second
+	problem   string    // why this server can be no master at all: a replica, say
+
+	read   bool // on this connection; text and marker are what it has
+	text   string
+	marker marker
+	broken bool      // what has the marker's name is none
+	since  time.Time // when text came to be what it is
+	// jump is by how much its clock jumped forward, not yet written down.
+	jump     time.Duration
+	jumpedAt time.Time
+	actedAt  time.Time // when the roster last had something written there
+
+	told standing // what the Observer knows
+}
+
+func (s *sight) absent() bool  { return s.read && s.text == "" && !s.broken }
+func (s *sight) present() bool { return s.read && s.text != "" && !s.broken }
+
+// roster is what this process knows of the set of masters. It decides who may
+// vote, from the markers, and what has to be written to them. It holds no
+// connection.
+type roster struct {
+	names   func(master int) string
+	masters int
+	fresh   bool // the operator says that no lock can be held yet
+	tell    func(MasterStatus)
+	log     *slog.Logger
+	wake    chan struct{} // to the certifier: something has changed
+
+	version atomic.Uint64 // rises with set, epoch and joined, and with jumps
+
+	mu      sync.Mutex
+	set     string
+	epoch   int64
+	joined  []string
+	marked  map[int]bool   // databases in which the set has had a marker
+	blank   map[place]bool // seen without a marker when all of that database were, so that it may begin as new
+	longest time.Duration
+	sights  map[place]*sight
+	first   map[int]time.Time // when a database was first seen
+	reason  string            // why there is no set yet
+	turned  chan struct{}     // closed when a place's standing has changed
+}
+
+func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
+	return &roster{
+		names: names, masters: masters, fresh: fresh, tell: tell, log: log,
+		wake:   make(chan struct{}, 1),
+		epoch:  1,
+		joined: slices.Repeat([]string{"1"}, masters),
+		marked: map[int]bool{},
+		blank:  map[place]bool{},
+		sights: map[place]*sight{},
+		first:  map[int]time.Time{},
+		reason: "no lock master has been reached yet",
+		turned: make(chan struct{}),
+	}
+}
+
+func (r *roster) sight(p place) *sight {
+	s := r.sights[p]
+	if s == nil {
+		s = &sight{told: standing{state: Away}}
+		r.sights[p] = s
+	}
+	return s
+}
+
+func (r *roster) changed() {
+	r.version.Add(1)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// connected begins a new connection to a place. restarted tells that another
+// server process answers than before.
+func (r *roster) connected(p place, self greeting, now time.Time) (restarted bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sight(p)
+	if r.first[p.db].IsZero() {
+		r.first[p.db] = now
+	}
+	restarted = s.run != self.runID
+	delete(r.blank, p)
+	*s = sight{connected: true, run: self.runID, started: now.Add(-self.uptime), problem: self.problem, told: s.told,
+		jump: s.jump, jumpedAt: s.jumpedAt}
+	if restarted {
+		s.jump = 0
+	}
+	r.changed()
+	return restarted
+}
+
+func (r *roster) disconnected(p place) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sight(p)
+	s.connected, s.read = false, false
+	r.stands(p, s, standing{state: Away, reason: "it is not connected"})
+}
+
+// see takes what a place's marker is now and says how the place stands apart
+// from the time, and from which time of its own it votes.
+func (r *roster) see(p place, text string, broken bool, limits Config) (st standing, votesFrom int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sight(p)
+	news := !s.read || s.text != text || s.broken != broken
+	s.read, s.text, s.broken = true, text, broken
+	if news {
+		s.marker = marker{}
+		if text != "" {
+			m, ok := parseMarker(text)
+			s.marker, s.broken = m, !ok
+		}
+		s.actedAt, s.since = time.Time{}, time.Now()
+	}
+	if s.present() {
+		delete(r.blank, p)
+	}
+	if s.present() && s.marker.set == r.set && r.set != "" {
+		r.marked[p.db] = true
+		r.longest = max(r.longest, s.marker.longest)
+		if s.marker.members == r.masters && s.marker.newer(r.epoch, r.joined) {
+			r.epoch, r.joined = s.marker.epoch, s.marker.joined
+			news = true
+		}
+	}
+	if news {
+		r.changed()
+	}
+	st = r.judge(p, s)
+	if st.state == Certified {
+		votesFrom = s.marker.since + quarantine(limits.RestartDelay, s.marker.longest, limits.MaxQuarantine).Milliseconds()
+	}
+	return st, votesFrom
+}
+
+// judge says, with mu held, how a place stands apart from the time.
+func (r *roster) judge(p place, s *sight) standing {
+	m := s.marker
+	no := func(state MasterState, reason string, values ...any) standing {
+		return standing{state: state, reason: fmt.Sprintf(reason, values...), longest: m.longest}
+	}
+	number := p.master + 1
+	switch {
+	case s.problem != "":
+		return no(Barred, "%s", s.problem)
+	case s.broken:
+		return no(Barred, "its key %s is no marker; delete it if no other program needs it", MarkerKey)
+	case s.jump > 0:
+		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
+	case r.set == "":
+		return no(Uncertified, "no set of masters is known yet")
+	case s.text == "":
+		return no(Uncertified, "its marker is missing")
+	case m.set != r.set:
+		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.set, r.set)
+	case m.members != r.masters:
+		return no(Barred, "it is one of %d masters of its set, and %d are configured", m.members, r.masters)
+	case m.member != number:
+		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.member, number)
+	case m.joined[p.master] != r.joined[p.master]:
+		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
+	case m.run != s.run:
+		return no(Uncertified, "it has been restarted")
+	case m.epoch != r.epoch || !slices.Equal(m.joined, r.joined):
+		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
+	}
+	return standing{state: Certified, longest: m.longest}
+}
+
+// jumped notes that a master's clock has jumped forward.
+func (r *roster) jumped(master int, by time.Duration, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p, s := range r.sights {
+		if p.master == master && s.connected {
+			s.jump, s.jumpedAt, s.actedAt = by, now, time.Time{}
+		}
+	}
+	r.changed()
+}
+
+// note tells the Observer how a place stands, if that is news.
+func (r *roster) note(p place, st standing) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sight(p); s.connected {
+		r.stands(p, s, st)
+	}
+}
+
+func (r *roster) stands(p place, s *sight, st standing) {
+	news := s.told.state != st.state || s.told.reason != st.reason
+	s.told = st
+	if news {
+		close(r.turned)
+		r.turned = make(chan struct{})
+		r.tell(r.statusOf(p.master))
+	}
+}
+
+// voting counts the masters certified in a database, and returns a channel
+// that is closed when that may have changed.
+func (r *roster) voting(db int) (certified int, turned <-chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.masters {
+		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
+			certified++
+		}
+	}
+	return certified, r.turned
+}
+
+// statusOf is, with mu held, how a master stands in the worst of its databases.
+func (r *roster) statusOf(master int) MasterStatus {
+	worst := standing{state: Certified}
+	found := false
+	for _, db := range r.databases() {
+		s := r.sights[place{master, db}]
+		if s == nil {
+			continue
+		}
+		if !found || rank(s.told.state) > rank(worst.state) {
+			worst, found = s.told, true
+		}
+	}
+	if !found {
+		worst = standing{state: Away, reason: "it is not connected"}
+	}
+	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: worst.until, Longest: worst.longest}
+}
+
+// rank orders states from best to worst.
+func rank(s MasterState) int {
+	return slices.Index([]MasterState{Certified, Quarantined, Uncertified, Away, Barred}, s)
+}
+
+// databases are those in use, in order.
+func (r *roster) databases() []int {
+	var dbs []int
+	for p := range r.sights {
+		if !slices.Contains(dbs, p.db) {
+			dbs = append(dbs, p.db)
+		}
+	}
+	slices.Sort(dbs)
+	return dbs
+}
+
+func (r *roster) status() Status {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	status := Status{Needed: quorum(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason}
+	if r.set != "" {
+		status.Reason = ""
+	}
+	for i := range r.masters {
+		status.Masters = append(status.Masters, r.statusOf(i))
+	}
+	return status
+}
+
+// joiner is how joined names a master that replaces another in an epoch.
+func joiner(epoch int64, name string) string {
+	return strconv.FormatInt(epoch, 10) + "@" + strings.Map(func(c rune) rune {
+		if c == ',' || c == ' ' {
+			return '_'
+		}
+		return c
+	}, name)
+}
+
+// joinedAs tells whether the member at a place can be the server of that name.
+func joinedAs(joined, name string) bool {
+	epoch, _, replaced := strings.Cut(joined, "@")
+	n, _ := strconv.ParseInt(epoch, 10, 64)
+	return !replaced || joined == joiner(n, name)
+}
