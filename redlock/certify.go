@@ -25,7 +25,6 @@ type checked struct {
 	standing  standing
 	votesFrom int64    // in ms of the master's clock
 	noted     standing // as the roster knows it
-	at        time.Time
 }
 
 // judge reads a check and says whether its batch's votes count.
@@ -34,7 +33,7 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 	marker, isText := parseBulk(replies[0])
 	server, ok := parseClock(replies[1])
 	if failedReply(replies[0]) || !ok {
-		return m.note(s.db, last, standing{state: Uncertified, reason: "it answers that it cannot serve now"}, received)
+		return m.note(s.db, last, standing{state: Uncertified, reason: "it answers that it cannot serve now"})
 	}
 	limits := m.settings()
 	jump := m.clock.observe(sent, received, server, limits.ClockDrift)
@@ -45,10 +44,11 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 	case jump < 0:
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.name(), "by", (-jump).String())
 	}
+	s.checkedAt.Store(received.UnixNano())
 	version := m.roster.version.Load()
 	if !last.valid || last.version != version || last.text != string(marker) {
 		broken := !isText && !isNil(replies[0])
-		last.standing, last.votesFrom = m.roster.see(place{m.number, s.db}, string(marker), broken, *limits)
+		last.standing, last.votesFrom = m.roster.see(place{m.number, s.db}, string(marker), broken)
 		last.valid, last.version, last.text = true, version, string(marker)
 		s.mu.Lock()
 		s.longest = last.standing.longest
@@ -59,12 +59,11 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 		st.state, st.until = Quarantined, received.Add(left)
 		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
 	}
-	return m.note(s.db, last, st, received)
+	return m.note(s.db, last, st)
 }
 
 // note tells the roster how a place stands, where that is news.
-func (m *master) note(db int, last *checked, st standing, now time.Time) standing {
-	last.at = now
+func (m *master) note(db int, last *checked, st standing) standing {
 	if last.noted.state != st.state || last.noted.reason != st.reason || last.noted.longest != st.longest {
 		last.noted = st
 		m.roster.note(place{m.number, db}, st)
@@ -77,14 +76,17 @@ func (m *master) note(db int, last *checked, st standing, now time.Time) standin
 func (l *Locker) certify(ctx context.Context) {
 	tick := time.NewTicker(beatPause / 4)
 	defer tick.Stop()
+	var judged uint64 // the roster's version by which all masters were last asked to be judged
 	for {
 		now := time.Now()
 		for _, m := range l.roster.plan(now, *l.settings()) {
 			l.mark(m, now)
 		}
+		version := l.roster.version.Load()
 		for _, m := range l.masters {
-			m.beat(now)
+			m.beat(now, version != judged)
 		}
+		judged = version
 		select {
 		case <-l.roster.wake:
 		case <-tick.C:
@@ -94,13 +96,18 @@ func (l *Locker) certify(ctx context.Context) {
 	}
 }
 
+// lastCheck is when a place's marker was read last.
+func (l *Locker) lastCheck(p place) time.Time {
+	return time.Unix(0, l.masters[p.master].stream(p.db).checkedAt.Load())
+}
+
 // mark writes a marker. What came of it is seen by the check behind it.
 func (l *Locker) mark(m mark, now time.Time) {
 	master := l.masters[m.master]
 	if m.reason != "" {
 		l.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended",
 			"master", master.name(), "db", m.db, "reason", m.reason,
-			"quarantine", quarantine(l.settings().RestartDelay, m.write.longest, l.settings().MaxQuarantine).String())
+			"quarantine", m.write.quarantine.String())
 	}
 	master.stream(m.db).send(call{replies: 1, done: func(replies [][]byte, _ standing, err error) {
 		if err != nil {

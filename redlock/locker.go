@@ -51,6 +51,7 @@ func New(cfg Config) (*Locker, error) {
 	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), end: end}
 	l.cfg.Store(&cfg)
 	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
+	l.roster.lastCheck = l.lastCheck
 	for i, m := range cfg.Masters {
 		l.masters = append(l.masters, &master{
 			Master: m, number: i, settings: l.settings, roster: l.roster,

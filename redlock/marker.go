@@ -27,8 +27,12 @@ type marker struct {
 	run    string // the run id of the server process that has kept its memory
 	// since is the master's own time, in ms, from which on its memory is
 	// complete. It is only ever raised. sinceNow: when it is written.
-	since   int64
-	longest time.Duration // the longest TTL granted in the set, to its knowledge
+	since int64
+	// quarantine is how long after since it does not vote. It is decided when
+	// since is written, so that every process reaches the same judgement, and
+	// locks that are granted later do not prolong it.
+	quarantine time.Duration
+	longest    time.Duration // the longest TTL granted in the set, to its knowledge
 }
 
 const (
@@ -41,15 +45,15 @@ func (m marker) String() string {
 	if m.since != sinceNow {
 		since = strconv.FormatInt(m.since, 10)
 	}
-	return fmt.Sprintf("%s set=%s member=%d/%d epoch=%d joined=%s run=%s since=%s longest=%d", markerVersion,
-		m.set, m.member, m.members, m.epoch, strings.Join(m.joined, ","), m.run, since, m.longest.Milliseconds())
+	return fmt.Sprintf("%s set=%s member=%d/%d epoch=%d joined=%s run=%s since=%s quarantine=%d longest=%d", markerVersion,
+		m.set, m.member, m.members, m.epoch, strings.Join(m.joined, ","), m.run, since, m.quarantine.Milliseconds(), m.longest.Milliseconds())
 }
 
 // parseMarker reads what String writes, and nothing else.
 func parseMarker(text string) (marker, bool) {
 	var m marker
 	words := strings.Split(text, " ")
-	if len(words) != 8 || words[0] != markerVersion {
+	if len(words) != 9 || words[0] != markerVersion {
 		return marker{}, false
 	}
 	ok := true
@@ -70,10 +74,13 @@ func parseMarker(text string) (marker, bool) {
 	m.joined = strings.Split(field(4, "joined"), ",")
 	m.run = field(5, "run")
 	m.since = number(field(6, "since"))
-	longest := number(field(7, "longest"))
-	m.longest = time.Duration(longest) * time.Millisecond
-	ok = ok && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members &&
-		longest < int64(forEver/time.Millisecond) && m.since < int64(forEver/time.Millisecond)
+	duration := func(text string) time.Duration {
+		n := number(text)
+		ok = ok && n < int64(forEver/time.Millisecond)
+		return time.Duration(n) * time.Millisecond
+	}
+	m.quarantine, m.longest = duration(field(7, "quarantine")), duration(field(8, "longest"))
+	ok = ok && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members && m.since < int64(forEver/time.Millisecond)
 	return m, ok
 }
 

@@ -79,15 +79,15 @@ func (m *master) idle() bool {
 	return true
 }
 
-// beat has the streams checked that have not been for a while.
-func (m *master) beat(now time.Time) {
+// beat has the streams checked that have not been for a while, or all of them.
+func (m *master) beat(now time.Time, all bool) {
 	if m.Embedded {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.streams {
-		s.beat(now)
+		s.beat(now, all)
 	}
 }
 

@@ -52,7 +52,7 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 				}
 			}
 			for i := range r.masters {
-				if m, ok := r.mend(place{i, db}, now); ok {
+				if m, ok := r.mend(place{i, db}, now, limits); ok {
 					marks = append(marks, m)
 				}
 			}
@@ -178,7 +178,7 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 }
 
 // mend is what has to be written to one place of a set that exists.
-func (r *roster) mend(p place, now time.Time) (mark, bool) {
+func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	s := r.sights[p]
 	if s == nil || !s.read || s.problem != "" || s.broken {
 		return mark{}, false
@@ -207,21 +207,24 @@ func (r *roster) mend(p place, now time.Time) (mark, bool) {
 		}
 		m.reason = "its clock has jumped forward by " + s.jump.Round(time.Millisecond).String()
 	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined):
-		m.write.since, m.write.longest = own.since, own.longest
+		m.write.since, m.write.quarantine, m.write.longest = own.since, own.quarantine, own.longest
 		return m, true
 	default:
 		return mark{}, false
 	}
 	m.write.longest = max(m.write.longest, s.marker.longest)
+	m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
 	return m, r.knowsLongest(p)
 }
 
-// knowsLongest: enough of the other masters were reached to know of every TTL
-// that was granted, for at least one of them was asked for it too.
+// knowsLongest: enough of the other masters were read, since this one was seen
+// to have forgotten, to know of every TTL granted before: a lock on a quorum has
+// raised it on at least one of them.
 func (r *roster) knowsLongest(p place) bool {
 	reached := 0
 	for i := range r.masters {
-		if s := r.sights[place{i, p.db}]; i != p.master && s != nil && s.read {
+		other := place{i, p.db}
+		if s := r.sights[other]; i != p.master && s != nil && s.read && r.lastCheck(other).After(r.sights[p].since) {
 			reached++
 		}
 	}

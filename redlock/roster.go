@@ -57,7 +57,9 @@ type roster struct {
 	fresh   bool // the operator says that no lock can be held yet
 	tell    func(MasterStatus)
 	log     *slog.Logger
-	wake    chan struct{} // to the certifier: something has changed
+	// lastCheck is when a place's marker was read last.
+	lastCheck func(place) time.Time
+	wake      chan struct{} // to the certifier: something has changed
 
 	version atomic.Uint64 // rises with set, epoch and joined, and with jumps
 
@@ -136,7 +138,7 @@ func (r *roster) disconnected(p place) {
 
 // see takes what a place's marker is now and says how the place stands apart
 // from the time, and from which time of its own it votes.
-func (r *roster) see(p place, text string, broken bool, limits Config) (st standing, votesFrom int64) {
+func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.sight(p)
@@ -166,7 +168,7 @@ func (r *roster) see(p place, text string, broken bool, limits Config) (st stand
 	}
 	st = r.judge(p, s)
 	if st.state == Certified {
-		votesFrom = s.marker.since + quarantine(limits.RestartDelay, s.marker.longest, limits.MaxQuarantine).Milliseconds()
+		votesFrom = s.marker.since + s.marker.quarantine.Milliseconds()
 	}
 	return st, votesFrom
 }

@@ -5,6 +5,7 @@ import (
 	"net"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -34,7 +35,8 @@ type stream struct {
 	due       bool            // the marker is to be checked although nothing else is asked
 	beaten    time.Time       // when that was asked for last
 
-	checked checked // the reader's own
+	checked   checked      // the reader's own
+	checkedAt atomic.Int64 // when the marker was read last, in ns since 1970
 
 	wake chan struct{} // to the writer: out is not empty, or the stream closes
 }
@@ -356,11 +358,11 @@ func (s *stream) read(r *replyReader) error {
 	}
 }
 
-// beat asks for a check if there was none for a while.
-func (s *stream) beat(now time.Time) {
+// beat asks for a check if there was none for a while, or at any rate.
+func (s *stream) beat(now time.Time, always bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.state != up || s.head < len(s.calls) || now.Sub(s.beaten) < beatPause {
+	if s.state != up || !always && (s.head < len(s.calls) || now.Sub(s.beaten) < beatPause) {
 		return
 	}
 	s.beaten, s.due = now, true
