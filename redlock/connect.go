@@ -83,7 +83,7 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 	var out []byte
 	var asked []string
 	ask := func(args ...string) { out, asked = appendCommand(out, args...), append(asked, args[0]) }
-	switch m := s.master; {
+	switch m := s.master.server.Load(); {
 	case m.Username != "":
 		ask("AUTH", m.Username, m.Password)
 	case m.Password != "":
@@ -92,7 +92,7 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 	if s.db != 0 {
 		ask("SELECT", strconv.Itoa(s.db))
 	}
-	if s.master.Embedded {
+	if s.master.embedded() {
 		ask("PING")
 	} else {
 		ask("CLIENT", "ID")
@@ -112,7 +112,7 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 			return greeting{}, fmt.Errorf("%s refused: %s", asked[i], errorText(reply))
 		}
 	}
-	if s.master.Embedded {
+	if s.master.embedded() {
 		return greeting{}, nil
 	}
 	last := replies[len(replies)-3:]

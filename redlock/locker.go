@@ -24,7 +24,9 @@ type Locker struct {
 	turns    *turns
 	order    *order
 	releases releaseScripts
+	ctx      context.Context // ends everything
 	end      context.CancelFunc
+	reloads  sync.Mutex // one reload at a time
 }
 
 // New starts connecting to the masters and returns at once. Close ends it.
@@ -35,28 +37,19 @@ func New(cfg Config) (*Locker, error) {
 	if cfg.MasterTimeout <= 0 {
 		return nil, errors.New("the master timeout must be above zero")
 	}
-	if cfg.Log == nil {
-		cfg.Log = slog.New(slog.DiscardHandler)
-	}
-	if cfg.Observer == nil {
-		cfg.Observer = nobody{}
-	}
-	if cfg.RestartDelay <= 0 {
-		cfg.RestartDelay = 30 * time.Second
-	}
-	if cfg.MaxQuarantine <= 0 {
-		cfg.MaxQuarantine = 10 * time.Minute
-	}
+	cfg.withDefaults()
 	ctx, end := context.WithCancel(context.Background())
-	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), end: end}
+	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), ctx: ctx, end: end}
 	l.cfg.Store(&cfg)
 	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
 	l.roster.lastCheck = l.lastCheck
 	for i, m := range cfg.Masters {
-		l.masters = append(l.masters, &master{
-			Master: m, number: i, settings: l.settings, roster: l.roster,
-			log: cfg.Log, observer: cfg.Observer, streams: map[int]*stream{}, ctx: ctx,
-		})
+		master := &master{
+			number: i, settings: l.settings, roster: l.roster,
+			log: cfg.Log, observer: cfg.Observer,
+		}
+		master.begin(ctx, m)
+		l.masters = append(l.masters, master)
 	}
 	for _, m := range l.masters {
 		m.stream(0)
@@ -80,6 +73,21 @@ func (l *Locker) Close(ctx context.Context) {
 	l.running.Wait()
 	for _, m := range l.masters {
 		m.running.Wait()
+	}
+}
+
+func (cfg *Config) withDefaults() {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Observer == nil {
+		cfg.Observer = nobody{}
+	}
+	if cfg.RestartDelay <= 0 {
+		cfg.RestartDelay = 30 * time.Second
+	}
+	if cfg.MaxQuarantine <= 0 {
+		cfg.MaxQuarantine = 10 * time.Minute
 	}
 }
 

@@ -5,14 +5,15 @@ import (
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // master is one of the N independent servers: its streams, one for each
 // database in use, and how long it may take to answer.
 type master struct {
-	Master
-	number   int // its place in the configuration, counted from 0
+	server   atomic.Pointer[Master] // a reload may change it
+	number   int                    // its place in the configuration, counted from 0
 	settings func() *Config
 	roster   *roster
 	clock    clockWatch
@@ -22,12 +23,33 @@ type master struct {
 	mu      sync.Mutex
 	streams map[int]*stream
 	ctx     context.Context // ends all streams
+	end     context.CancelFunc
 	running sync.WaitGroup
 }
 
-func (m *master) name() string { return m.Name }
+func (m *master) name() string { return m.server.Load().Name }
 
-func (m *master) dial(ctx context.Context) (net.Conn, error) { return m.Dial(ctx) }
+func (m *master) embedded() bool { return m.server.Load().Embedded }
+
+func (m *master) dial(ctx context.Context) (net.Conn, error) { return m.server.Load().Dial(ctx) }
+
+// begin makes it the given server, with no streams yet. ctx ends them.
+func (m *master) begin(ctx context.Context, server Master) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.server.Store(&server)
+	m.streams = map[int]*stream{}
+	m.ctx, m.end = context.WithCancel(ctx)
+}
+
+// leave ends all streams. What is asked until begin is not asked of anybody.
+func (m *master) leave() {
+	m.mu.Lock()
+	end := m.end
+	m.mu.Unlock()
+	end()
+	m.running.Wait()
+}
 
 // timeout is how long a ballot waits for this master's vote.
 func (m *master) timeout() time.Duration { return m.settings().MasterTimeout }
@@ -50,6 +72,10 @@ func (m *master) stream(db int) *stream {
 			wake:   make(chan struct{}, 1),
 		}
 		m.streams[db] = s
+		if m.ctx.Err() != nil {
+			s.state = closed
+			return s
+		}
 		m.running.Go(func() { s.run(m.ctx) })
 	}
 	return s
@@ -81,7 +107,7 @@ func (m *master) idle() bool {
 
 // beat has the streams checked that have not been for a while, or all of them.
 func (m *master) beat(now time.Time, all bool) {
-	if m.Embedded {
+	if m.embedded() {
 		return
 	}
 	m.mu.Lock()
@@ -96,7 +122,7 @@ func (m *master) greeted(db int, self greeting, now time.Time) {
 	if m.roster.connected(place{m.number, db}, self, now) {
 		m.clock.forget() // another process may run on another machine
 	}
-	if m.Embedded {
+	if m.embedded() {
 		m.roster.note(place{m.number, db}, standing{state: Certified})
 	}
 	m.log.Info("connected to lock master", "master", m.name(), "db", db)

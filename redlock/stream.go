@@ -133,7 +133,7 @@ func (s *stream) send(c call, frames []byte, now time.Time) bool {
 			s.owed[string(k)]++
 		}
 	}
-	if c.lives > s.longest && !s.master.Embedded {
+	if c.lives > s.longest && !s.master.embedded() {
 		s.out = raiseScript.append(s.out, [][]byte{[]byte(MarkerKey)}, decimal(c.lives.Milliseconds()))
 		s.longest = c.lives
 		c.skip++
@@ -289,7 +289,7 @@ func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 	for {
 		s.mu.Lock()
 		buf, s.out = s.out, buf[:0]
-		if (len(buf) > 0 || s.due) && !s.master.Embedded {
+		if (len(buf) > 0 || s.due) && !s.master.embedded() {
 			buf = append(buf, checkQuestion...)
 			s.calls = append(s.calls, call{replies: checkReplies, check: true, sent: time.Now()})
 			s.due = false
@@ -338,7 +338,7 @@ func (s *stream) read(r *replyReader) error {
 			return err
 		}
 		batch = append(batch, c)
-		if !c.check && !s.master.Embedded {
+		if !c.check && !s.master.embedded() {
 			continue
 		}
 		replies = r.held(replies[:0])

@@ -1,0 +1,240 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+)
+
+// reloadPatience bounds how long a reload waits for masters to answer.
+const reloadPatience = 5 * time.Second
+
+// Reload takes over a new configuration while requests go on: patience,
+// retries, drift, delays, how the same masters are reached, and one other
+// master in place of one that there was. Log, Observer and New stay as they
+// were. An error is for the operator; nothing has changed then, but for a
+// replacement that was begun and says so.
+//
+// A replacement first makes the epoch in which it happens known to a quorum of
+// the masters that stay, so that a process with the old list stops counting the
+// old master. The new one begins in quarantine, and before it votes every lock
+// that the old one helped to win has ended.
+func (l *Locker) Reload(ctx context.Context, cfg Config) error {
+	l.reloads.Lock()
+	defer l.reloads.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
+	defer cancel()
+	old := l.settings()
+	if cfg.MasterTimeout <= 0 {
+		return errors.New("the master timeout must be above zero")
+	}
+	replaced, err := replacement(old.Masters, cfg.Masters)
+	if err != nil {
+		return err
+	}
+	if replaced >= 0 {
+		if err := l.replace(ctx, replaced, cfg.Masters[replaced], cfg); err != nil {
+			return fmt.Errorf("replacing %s by %s: %w", old.Masters[replaced].Name, cfg.Masters[replaced].Name, err)
+		}
+	}
+	for i, m := range cfg.Masters {
+		l.masters[i].server.Store(&m)
+	}
+	cfg.Log, cfg.Observer, cfg.New = old.Log, old.Observer, old.New
+	cfg.withDefaults()
+	l.cfg.Store(&cfg)
+	return nil
+}
+
+// replacement finds the one place at which two lists of masters differ, by
+// their names; -1: at none.
+func replacement(old, masters []Master) (int, error) {
+	if len(old) != len(masters) {
+		return 0, fmt.Errorf("the number of lock masters cannot change from %d to %d: two quorums of different sets need not meet; build a new set instead", len(old), len(masters))
+	}
+	named := func(list []Master, name string) bool {
+		return slices.ContainsFunc(list, func(m Master) bool { return m.Name == name })
+	}
+	replaced := -1
+	for i, m := range masters {
+		switch {
+		case m.Embedded != old[i].Embedded:
+			return 0, errors.New("embedded lock masters cannot become servers, nor servers embedded ones")
+		case m.Name == old[i].Name:
+		case named(old, m.Name) || named(masters, old[i].Name):
+			return 0, errors.New("the order of the lock masters cannot change: each has its number in the set")
+		case replaced >= 0:
+			return 0, fmt.Errorf("one lock master can be replaced at a time, not %s and %s", old[replaced].Name, old[i].Name)
+		default:
+			replaced = i
+		}
+	}
+	return replaced, nil
+}
+
+func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) error {
+	if server.Embedded {
+		return errors.New("an embedded master cannot be replaced")
+	}
+	if err := l.examine(ctx, i, server); err != nil {
+		return err
+	}
+	if err := l.roster.replaceable(i); err != nil {
+		return err
+	}
+	epoch := l.roster.advance(i, server.Name)
+	if err := l.roster.agreed(ctx, i, epoch); err != nil {
+		return err
+	}
+	m := l.masters[i]
+	m.leave()
+	l.roster.leave(i)
+	m.begin(l.ctx, server)
+	for _, db := range l.roster.inUse() {
+		m.stream(db)
+	}
+	l.log.Info("a lock master was replaced; the new one votes when its quarantine is over", "master", server.Name, "epoch", epoch)
+	return nil
+}
+
+// examine asks a server that is to be a master at place i what it is.
+func (l *Locker) examine(ctx context.Context, i int, server Master) error {
+	conn, err := server.Dial(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	candidate := &stream{master: &master{}}
+	candidate.master.server.Store(&server)
+	reader := &replyReader{conn: conn}
+	self, err := candidate.introduce(conn, reader)
+	if err != nil {
+		return err
+	}
+	if self.problem != "" {
+		return errors.New(self.problem)
+	}
+	text, err := readMarker(conn, reader)
+	if err != nil {
+		return err
+	}
+	return l.roster.acceptable(i, self, text)
+}
+
+func readMarker(conn net.Conn, r *replyReader) (string, error) {
+	if _, err := conn.Write(appendCommand(nil, "GET", MarkerKey)); err != nil {
+		return "", err
+	}
+	replies, err := r.replies(nil, 1)
+	if err != nil {
+		return "", err
+	}
+	defer r.done()
+	text, ok := parseBulk(replies[0])
+	if !ok && !isNil(replies[0]) {
+		return "", fmt.Errorf("it answers GET %s with %q", MarkerKey, errorText(replies[0]))
+	}
+	return string(text), nil
+}
+
+// acceptable tells whether a server may become the master at place i: one
+// without a marker, or one that a replacement which was cut off had begun with.
+func (r *roster) acceptable(i int, self greeting, text string) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p, s := range r.sights {
+		if s.run == self.runID && s.connected && p.master != i {
+			return fmt.Errorf("it is the same server as %s", r.names(p.master))
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	m, ok := parseMarker(text)
+	if !ok || m.set != r.set || m.member != i+1 || m.members != r.masters {
+		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, MarkerKey)
+	}
+	return nil
+}
+
+// replaceable tells whether the masters that stay can carry a replacement.
+func (r *roster) replaceable(i int) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.set == "" {
+		return errors.New("there is no set of lock masters yet: " + r.reason)
+	}
+	voting := 0
+	for j := range r.masters {
+		if s := r.sights[place{j, 0}]; j != i && s != nil && s.told.state == Certified {
+			voting++
+		}
+	}
+	if voting < quorum(r.masters) {
+		return fmt.Errorf("of the masters that stay %d vote now, and a majority of %d is needed; wait until their quarantine is over", voting, quorum(r.masters))
+	}
+	return nil
+}
+
+// advance begins the next epoch, in which another server is the master at
+// place i.
+func (r *roster) advance(i int, name string) (epoch int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.epoch++
+	r.joined = slices.Clone(r.joined)
+	r.joined[i] = joiner(r.epoch, name)
+	r.changed()
+	return r.epoch
+}
+
+// agreed waits until a quorum of the other masters has an epoch on record.
+func (r *roster) agreed(ctx context.Context, i int, epoch int64) error {
+	for {
+		r.mu.Lock()
+		n := 0
+		for j := range r.masters {
+			if s := r.sights[place{j, 0}]; j != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == epoch && slices.Equal(s.marker.joined, r.joined) {
+				n++
+			}
+		}
+		overtaken := r.epoch != epoch
+		turned := r.turned
+		r.mu.Unlock()
+		switch {
+		case overtaken:
+			return errors.New("another proxy is replacing a master at the same time; look at the set and try again")
+		case n >= quorum(r.masters):
+			return nil
+		}
+		select {
+		case <-turned:
+		case <-time.After(beatPause / 10):
+		case <-ctx.Done():
+			return fmt.Errorf("%d masters have heard of it, and a majority of %d is needed; the old master does not vote any more, so try again when they can be reached", n, quorum(r.masters))
+		}
+	}
+}
+
+// leave forgets what was seen of the master that was at a place.
+func (r *roster) leave(i int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for p := range r.sights {
+		if p.master == i {
+			delete(r.sights, p)
+			delete(r.blank, p)
+		}
+	}
+	r.changed()
+}
+
+func (r *roster) inUse() []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.databases()
+}
