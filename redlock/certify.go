@@ -13,8 +13,14 @@ var checkQuestion = appendCommand(appendCommand(nil, "GET", MarkerKey), "TIME")
 
 const checkReplies = 2
 
-// beatPause is how often a master is checked that is asked nothing else.
-const beatPause = time.Second
+const (
+	// beatPause is how often a master is checked that is asked nothing else.
+	beatPause = time.Second
+	// watchPause is how long a process watches a master's clock before it counts
+	// its votes. It cannot know of a jump before; another process that lives
+	// does, and has written it down by then.
+	watchPause = 3 * beatPause / 2
+)
 
 // checked is what a stream remembers of its last check, so that the next one,
 // which mostly finds the same, is cheap.
@@ -59,6 +65,9 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 		st.state, st.until = Quarantined, received.Add(left)
 		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
 	}
+	if st.state == Certified && !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause {
+		st.state, st.reason = Uncertified, "its clock is being watched first"
+	}
 	return m.note(s.db, last, st)
 }
 
@@ -84,7 +93,7 @@ func (l *Locker) certify(ctx context.Context) {
 		}
 		version := l.roster.version.Load()
 		for _, m := range l.masters {
-			m.beat(now, version != judged)
+			m.beat(now, version != judged || l.roster.unsettled())
 		}
 		judged = version
 		select {

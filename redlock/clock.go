@@ -21,6 +21,7 @@ type clockWatch struct {
 	least      time.Duration // the clock is ahead of ours by at least this...
 	most       time.Duration // ...and at most this
 	calibrated bool
+	since      time.Time // when the first bounds were found
 }
 
 // clockTolerance is the 2 ms that validity takes off besides the drift.
@@ -39,7 +40,7 @@ func (c *clockWatch) observe(sent, received time.Time, server time.Duration, dri
 	from, to := sent.Sub(c.began), received.Sub(c.began)
 	least, most := server-to, server-from
 	if !c.calibrated {
-		c.calibrated, c.least, c.most, c.last = true, least, most, to
+		c.calibrated, c.least, c.most, c.last, c.since = true, least, most, to, received
 		return 0
 	}
 	apart := time.Duration(float64(max(0, to-c.last)) * drift)
@@ -58,6 +59,13 @@ func (c *clockWatch) observe(sent, received time.Time, server time.Duration, dri
 	}
 	c.least, c.most = max(c.least, least), min(c.most, most)
 	return 0
+}
+
+// watchedFor tells for how long this clock has been watched.
+func (c *clockWatch) watchedFor(now time.Time) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return now.Sub(c.since)
 }
 
 // forget begins anew, for another server process.

@@ -235,8 +235,16 @@ type Outcome struct {
 
 // NoQuorumError words a NoQuorum outcome for the client, without the leading "-".
 func (o Outcome) NoQuorumError() string {
+	text := fmt.Sprintf("NOQUORUM %d of %d lock masters answered, %d needed", o.Answered, o.Asked, o.Needed)
 	if o.Answered >= o.Needed {
-		return fmt.Sprintf("NOQUORUM the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
+		text = fmt.Sprintf("NOQUORUM the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
 	}
-	return fmt.Sprintf("NOQUORUM %d of %d lock masters answered, %d needed", o.Answered, o.Asked, o.Needed)
+	if o.Quarantined == 0 {
+		return text
+	}
+	until := o.Until.UTC().Format(time.RFC3339)
+	if o.Quarantined == 1 {
+		return text + "; 1 is in quarantine, until " + until
+	}
+	return fmt.Sprintf("%s; %d are in quarantine, the first until %s", text, o.Quarantined, until)
 }

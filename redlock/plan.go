@@ -21,9 +21,10 @@ type mark struct {
 const (
 	// markAgain is how long an unanswered mark is waited for.
 	markAgain = 500 * time.Millisecond
-	// jumpPause is how long a jump waits to be written down, for the other
-	// masters' clocks to be read: if a quorum jumped together it was us.
-	jumpPause = 2 * beatPause
+	// jumpPause is how long a jump waits at most to be written down, for the other
+	// masters' clocks to be read: if a quorum jumped together it was us. Until it
+	// is written, a process that has just started does not know of it.
+	jumpPause = 100 * time.Millisecond
 	// firstUsePause is how long all masters are waited for when a database is
 	// used for the first time.
 	firstUsePause = 2 * time.Second
@@ -74,7 +75,7 @@ func (r *roster) settleJumps(now time.Time) {
 	jumped := 0
 	for i := range r.masters {
 		for p, s := range r.sights {
-			if p.master == i && s.jump > 0 && now.Sub(s.jumpedAt) < 2*jumpPause {
+			if p.master == i && s.jump > 0 && now.Sub(s.jumpedAt) < 2*beatPause {
 				jumped++
 				break
 			}
@@ -174,6 +175,7 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 		r.blank[place{i, 0}] = true
 	}
 	r.reason = "a new set of lock masters is being formed"
+	r.witnessed.Store(true)
 	return []mark{{place: place{0, 0}, write: r.marker(place{0, 0}, randomID(), 0)}}
 }
 
@@ -202,7 +204,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	case own.run != s.run:
 		m.reason = "it has been restarted"
 	case s.jump > 0:
-		if now.Sub(s.jumpedAt) < jumpPause {
+		if now.Sub(s.jumpedAt) < jumpPause && !r.clocksRead(p, s.jumpedAt) {
 			return mark{}, false
 		}
 		m.reason = "its clock has jumped forward by " + s.jump.Round(time.Millisecond).String()
@@ -229,6 +231,16 @@ func (r *roster) knowsLongest(p place) bool {
 		}
 	}
 	return reached >= min(r.masters-1, r.masters-quorum(r.masters)+1)
+}
+
+// clocksRead: every other master that is connected was asked for the time since.
+func (r *roster) clocksRead(p place, since time.Time) bool {
+	for other, s := range r.sights {
+		if other.db == p.db && other.master != p.master && s.connected && !r.lastCheck(other).After(since) {
+			return false
+		}
+	}
+	return true
 }
 
 // firstUse: the set uses a database for the first time, for no master has a

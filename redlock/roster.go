@@ -61,7 +61,8 @@ type roster struct {
 	lastCheck func(place) time.Time
 	wake      chan struct{} // to the certifier: something has changed
 
-	version atomic.Uint64 // rises with set, epoch and joined, and with jumps
+	version   atomic.Uint64 // rises with set, epoch and joined, and with jumps
+	witnessed atomic.Bool   // this process saw the set begin, so no lock is older
 
 	mu      sync.Mutex
 	set     string
@@ -273,6 +274,19 @@ func (r *roster) statusOf(master int) MasterStatus {
 // rank orders states from best to worst.
 func rank(s MasterState) int {
 	return slices.Index([]MasterState{Certified, Quarantined, Uncertified, Away, Barred}, s)
+}
+
+// unsettled: some master that is connected is not certified yet, but may be
+// soon.
+func (r *roster) unsettled() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.sights {
+		if s.connected && s.told.state == Uncertified {
+			return true
+		}
+	}
+	return false
 }
 
 // databases are those in use, in order.

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -28,8 +27,8 @@ var simFaults = []simFault{
 	{name: "restart", begin: restartMaster},
 	{name: "crash", begin: crashProxy, possible: tokensOnly},
 	{name: "amnesia", forgets: true, begin: forgetMaster},
-	{name: "flush", forgets: true, begin: flushMaster, possible: certified},
-	{name: "jump", begin: jumpClock, possible: certified},
+	{name: "flush", forgets: true, begin: flushMaster},
+	{name: "jump", begin: jumpClock},
 }
 
 // tokensOnly: one constant value is safe with one proxy, and a proxy that has
@@ -37,10 +36,6 @@ var simFaults = []simFault{
 func tokensOnly(p simPlan) bool {
 	return !slices.ContainsFunc(p.keys, func(k simKey) bool { return k.proxy >= 0 })
 }
-
-// certified: nothing of today notices a FLUSHALL or a clock that jumps. The
-// milestone that certifies masters makes this true for every plan.
-func certified(simPlan) bool { return false }
 
 // strike makes faults until the time is over, and then waits for their ends.
 func (s *simulation) strike() {
@@ -208,8 +203,7 @@ func restartMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, min(s.spell(r), 500*time.Millisecond)
 }
 
-// forgetMaster restarts a process that has nothing on its disk. It is kept
-// away for the longest TTL: the published algorithm's delayed restart.
+// forgetMaster restarts a process that has nothing on its disk, at once.
 func forgetMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	if r.IntN(2) == 0 || !m.claim() {
@@ -217,14 +211,11 @@ func forgetMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}
 	s.log.note("%s ends and will forget", m.name)
 	m.kill()
-	ended := time.Now()
 	return func() {
-		// Also when the time is over, and this is called early.
-		sleep(context.Background(), s.plan.forgottenAfter()-time.Since(ended))
 		s.log.note("%s starts empty", m.name)
 		m.restart(false)
 		m.unclaim()
-	}, s.plan.forgottenAfter()
+	}, between(r, 1, 100*time.Millisecond)
 }
 
 func crashProxy(s *simulation, r *rand.Rand) (func(), time.Duration) {
