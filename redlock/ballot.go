@@ -105,6 +105,7 @@ type ballot[A any] struct {
 	closed  chan struct{}
 	// latecomers came while the verdict was Won, which may still be revoked.
 	latecomers []latecomer[A]
+	expired    bool // the verdict came with the deadline
 }
 
 type latecomer[A any] struct {
@@ -273,6 +274,7 @@ func (b *ballot[A]) expire() {
 // close, with mu held, gives the verdict without the answers still missing.
 // They stay marked pending: whoever answers late is told of the verdict.
 func (b *ballot[A]) close(now time.Time) {
+	b.expired = true
 	final := make([]answer[A], len(b.answers))
 	copy(final, b.answers)
 	for i := range final {
@@ -320,8 +322,8 @@ func (b *ballot[A]) outcome() Outcome {
 	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum(len(b.answers))}
 	for _, a := range b.answers {
 		switch {
-		case a.state == answered:
-			o.Answered++
+		case a.state == answered, a.state == pending && !b.expired:
+			o.Answered++ // or would have, had the verdict needed it
 		case a.state == discounted && a.st.state == Quarantined:
 			if o.Quarantined++; o.Until.IsZero() || a.st.until.Before(o.Until) {
 				o.Until = a.st.until

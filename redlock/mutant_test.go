@@ -27,7 +27,7 @@ type edit struct{ file, old, new string }
 var mutants = []mutant{
 	{
 		rule:     "a quorum is more than half",
-		edits:    []edit{{"tally.go", "masters/2 + 1", "masters / 2"}},
+		edits:    []edit{{"tally.go", "func (t tally) acquire() Verdict {\n\tneed := quorum(t.masters)", "func (t tally) acquire() Verdict {\n\tneed := max(1, t.masters/2)"}},
 		caughtBy: "TestTimelineMajorityWins",
 		seeds:    "1,3,4",
 	},
@@ -38,7 +38,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "validity takes off the drift",
-		edits:    []edit{{"acquire.go", "return ttl - elapsed - time.Duration(float64(ttl)*l.cfg.ClockDrift) - 2*time.Millisecond", "return ttl - elapsed"}},
+		edits:    []edit{{"acquire.go", "return ttl - elapsed - time.Duration(float64(ttl)*l.settings().ClockDrift) - 2*time.Millisecond", "return ttl - elapsed"}},
 		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",
 	},
 	{
@@ -58,7 +58,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that has stopped answering is suspended",
-		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout", "false"}},
+		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout()", "false"}},
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
 	},
 	{
@@ -93,7 +93,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a connection is killed until the kill was heard",
-		edits:    []edit{{"connect.go", "s.earlier = append(s.earlier, self)", "s.earlier = []identity{self}"}},
+		edits:    []edit{{"connect.go", "s.earlier = append(s.earlier, self.identity)", "s.earlier = []identity{self.identity}"}},
 		caughtBy: "TestTimelineAKillThatWasNotHeardIsRepeated",
 	},
 	{
@@ -131,7 +131,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a lock without TTL has a provisional one until it is won",
-		edits:    []edit{{"acquire.go", "\t\tttl = l.cfg.RestartDelay\n", "\t\tttl = 10000 * time.Hour\n"}},
+		edits:    []edit{{"acquire.go", "\t\tttl = l.settings().RestartDelay\n", "\t\tttl = 10000 * time.Hour\n"}},
 		caughtBy: "TestTimelineAStrayCopyOfALockWithoutTTLIsNotForEver",
 	},
 	{
@@ -163,6 +163,79 @@ var mutants = []mutant{
 		rule:     "what a client won that has gone is given back",
 		edits:    []edit{{"acquire.go", "ctx.Err() != nil ||", "false ||"}},
 		caughtBy: "TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing",
+	},
+	{
+		rule: "an extension is never undone",
+		edits: []edit{{"extend.go", "\to := b.outcome()\n\tswitch o.Verdict {",
+			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tl.releaseValue(r.DB, r.Key, []byte(\"x\"), nil)\n\t\tfor i, a := range b.answers {\n\t\t\tif a.value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: appendCommand(nil, []byte(\"PEXPIRE\"), r.Key, decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
+		caughtBy: "TestTimelineAChangedTTLIsNeverUndone",
+	},
+	{
+		rule:     "votes are compared by the state afterwards",
+		edits:    []edit{{"runvote.go", "return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return sameState(x.lasting(), y.lasting()) })", "return slices.Equal(a.effects(), b.effects())"}},
+		caughtBy: "TestRunComparesStatesNotChanges",
+	},
+	{
+		rule:     "a transaction runs only where the quorum's image stands",
+		edits:    []edit{{"watch.go", "images == nil || !slices.EqualFunc(images, w.agreed, sameContent)", "images == nil"}},
+		caughtBy: "TestWatchAbortsWhereAMasterShowedSomethingElse",
+	},
+	{
+		rule:     "a master that forgot does not vote for a while",
+		edits:    []edit{{"plan.go", "write: r.marker(p, r.set, sinceNow)", "write: r.marker(p, r.set, 0)"}},
+		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
+	},
+	{
+		rule: "every database has its marker",
+		edits: []edit{
+			{"stream.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "(len(buf) > 0 || s.due) && !s.master.embedded() && s.db == 0"},
+			{"stream.go", "if !c.check && !s.master.embedded() {", "if !c.check && !s.master.embedded() && s.db == 0 {"},
+		},
+		caughtBy: "TestTimelineEveryDatabaseHasItsMarker",
+	},
+	{
+		rule: "each batch is checked",
+		edits: []edit{
+			{"stream.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
+			{"stream.go", "if !c.check && !s.master.embedded() {", "if false {"},
+			{"stream.go", "st := standing{state: Certified, longest: forEver}", "st := s.checked.noted\n\t\tst.longest = forEver"},
+		},
+		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
+	},
+	{
+		rule:     "a clock that jumps forward has forgotten",
+		edits:    []edit{{"clock.go", "case least > c.most+clockTolerance:", "case false:"}},
+		caughtBy: "TestTimelineAClockThatJumpsForwardHasForgotten",
+	},
+	{
+		rule:     "clocks' bounds widen only as fast as clocks may drift",
+		edits:    []edit{{"clock.go", "c.least, c.most = max(c.least, least), min(c.most, most)", "c.least, c.most = least, most"}},
+		caughtBy: "TestTimelineManySmallJumpsCountLikeALargeOne",
+	},
+	{
+		rule:     "a new set waits until no lock can be forgotten",
+		edits:    []edit{{"plan.go", "case now.Sub(s.started) < limits.RestartDelay && !r.fresh:", "case false:"}},
+		caughtBy: "TestTimelineANewSetWaitsUntilNoLockCanBeForgotten",
+	},
+	{
+		rule:     "a longer TTL is on record before it is granted",
+		edits:    []edit{{"stream.go", "if c.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.longest < b.lives", ""}},
+		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
+	},
+	{
+		rule:     "a quarantine is as long as the longest TTL granted",
+		edits:    []edit{{"plan.go", "m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)", "m.write.quarantine = limits.RestartDelay"}},
+		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
+	},
+	{
+		rule:     "a replaced master stops voting",
+		edits:    []edit{{"roster.go", "case m.joined[p.master] != r.joined[p.master]:", "case false:"}},
+		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
+	},
+	{
+		rule:     "a replaced master does not come back empty behind an old list",
+		edits:    []edit{{"plan.go", "if !joinedAs(r.joined[p.master], r.names(p.master)) {", "if false {"}},
+		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
 }
 

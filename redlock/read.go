@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"time"
 )
@@ -69,7 +70,11 @@ func pluralityOfReadings(answers []answer[reading]) (reading, tally) {
 
 // Get asks what value holds the lock. Won: Value is it. Lost: the key is
 // absent on a quorum, or no value is on one.
-func (l *Locker) Get(_ context.Context, db int, key []byte) Outcome {
+func (l *Locker) Get(ctx context.Context, db int, key []byte) Outcome {
+	return l.again(ctx, false, func() Outcome { return l.get(db, key) })
+}
+
+func (l *Locker) get(db int, key []byte) Outcome {
 	b := hold(l, question[reading]{
 		kind:    KindRead,
 		db:      db,
@@ -92,7 +97,11 @@ func (l *Locker) Get(_ context.Context, db int, key []byte) Outcome {
 }
 
 // Exists tells whether the key exists on a quorum (Won) or not (Lost).
-func (l *Locker) Exists(_ context.Context, db int, key []byte) Outcome {
+func (l *Locker) Exists(ctx context.Context, db int, key []byte) Outcome {
+	return l.again(ctx, false, func() Outcome { return l.exists(db, key) })
+}
+
+func (l *Locker) exists(db int, key []byte) Outcome {
 	return hold(l, question[bool]{
 		kind:    KindRead,
 		db:      db,
@@ -106,6 +115,31 @@ func (l *Locker) Exists(_ context.Context, db int, key []byte) Outcome {
 		},
 	}).outcome()
 }
+
+// again repeats a question whose answers differ although a quorum answered:
+// the copies of a lock expire a little apart, and agree when the last has
+// gone. A question that may create is repeated as an acquire is.
+func (l *Locker) again(ctx context.Context, creates bool, ask func() Outcome) Outcome {
+	limits := l.settings()
+	pause := min(limits.Retry.Delay, expiryPause)
+	if creates {
+		pause = limits.Retry.Delay
+	}
+	for try := 0; ; try++ {
+		o := ask()
+		if o.Verdict != NoQuorum || o.Answered < o.Needed || try >= limits.Retry.Count {
+			return o
+		}
+		select {
+		case <-time.After(rand.N(pause + 1)):
+		case <-ctx.Done():
+			return o
+		}
+	}
+}
+
+// expiryPause is about how far apart the copies of a lock expire.
+const expiryPause = 10 * time.Millisecond
 
 // TTLRequest asks for a remaining time. Name is the command the client sent
 // and sets the unit: TTL, PTTL, EXPIRETIME or PEXPIRETIME.
@@ -126,7 +160,11 @@ func (e expiry) exists() bool { return e.n != noKey && e.err == "" }
 // TTL answers how long the key still lives on a quorum: the Q-th largest time
 // among the masters' answers, as Number; -1 without expiry, -2 if no quorum
 // has it.
-func (l *Locker) TTL(_ context.Context, r TTLRequest) Outcome {
+func (l *Locker) TTL(ctx context.Context, r TTLRequest) Outcome {
+	return l.again(ctx, false, func() Outcome { return l.ttl(r) })
+}
+
+func (l *Locker) ttl(r TTLRequest) Outcome {
 	b := hold(l, question[expiry]{
 		kind:    KindRead,
 		db:      r.DB,

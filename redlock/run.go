@@ -33,8 +33,18 @@ type RunRequest struct {
 // counts as one vote what came to the same: replies of the same shape and keys
 // in the same state afterwards. Won: Reply is a winning master's own, byte for
 // byte. Lost: Reply is one by which a quorum of masters refused. What
-// a master wrote outside the winning votes is put back exactly as it was.
+// a master wrote outside the winning votes is put back exactly as it was. A
+// split vote, as when copies of a lock expire one after the other, is tried
+// again like that of an acquire.
 func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
+	creates := l.mayCreate(&r)
+	if !creates && !r.ReadOnly || len(r.Watches) > 0 {
+		return l.runOnce(ctx, r, creates)
+	}
+	return l.again(ctx, creates, func() Outcome { return l.runOnce(ctx, r, creates) })
+}
+
+func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcome {
 	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
 	for i, key := range r.Keys {
 		r.Keys[i] = bytes.Clone(key)
@@ -103,7 +113,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 			return append(frames, q.frames...)
 		}
 	}
-	if l.mayCreate(&r) {
+	if creates {
 		pass, err := l.turns.take(ctx, r.DB, r.Keys...)
 		if err != nil {
 			return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}

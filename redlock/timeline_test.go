@@ -73,8 +73,8 @@ func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testin
 	})
 }
 
-// connect makes a Locker with links of its own.
-func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
+// dial makes a Locker with links of its own.
+func (w *timeline) dial(name string, cfg Config) (*Locker, []*link) {
 	var links []*link
 	cfg.Masters = nil
 	for i, m := range w.masters {
@@ -86,7 +86,13 @@ func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(second); !l.certified() && time.Now().Before(deadline); {
+	return l, links
+}
+
+// connect is dial, and waits until all masters vote.
+func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
+	l, links := w.dial(name, cfg)
+	for deadline := time.Now().Add(3 * second); !l.certified() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
 	if up, all := l.Reachable(); up != all {

@@ -1,0 +1,360 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Who may vote: one test for each rule of marker.go, roster.go and plan.go.
+
+// standings is how the masters stand for the first Locker, a letter each:
+// Certified, Quarantined, Uncertified, Away, Barred.
+func (w *timeline) standings(l *Locker) string {
+	letters := ""
+	for _, m := range l.Status().Masters {
+		letters += strings.ToUpper(m.State.String()[:1])
+	}
+	return letters
+}
+
+func (w *timeline) wantStandings(l *Locker, want string) {
+	w.t.Helper()
+	if got := w.standings(l); got != want {
+		w.t.Errorf("the masters stand %s, want %s: %+v", got, want, l.Status())
+	}
+}
+
+func (w *timeline) forget(masters ...int) {
+	for _, i := range masters {
+		w.masters[i].kill()
+		w.masters[i].restart(false)
+	}
+}
+
+// settle lets connections come back and checks be made.
+func (w *timeline) settle() { time.Sleep(5 * second) }
+
+// newcomers are masters that have just started, and a Locker over them.
+func newcomers(t *testing.T, n int, cfg Config, test func(w *timeline, l *Locker)) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &timeline{t: t}
+		for i := range n {
+			m := newFakeMaster(fmt.Sprintf("m%d", i+1))
+			m.started = time.Now()
+			w.masters = append(w.masters, m)
+		}
+		w.locker, w.links = w.dial("p", cfg)
+		defer w.close()
+		test(w, w.locker)
+	})
+}
+
+func TestTimelineANewSetWaitsUntilNoLockCanBeForgotten(t *testing.T) {
+	newcomers(t, 5, timelineConfig(), func(w *timeline, l *Locker) {
+		time.Sleep(20 * second)
+		o, _ := w.acquire(tokenA, second)
+		if o.Verdict != NoQuorum || l.Status().Ready() {
+			t.Errorf("after 20 s: %+v", o)
+		}
+		if reason := l.Status().Reason; !strings.Contains(reason, "m1 has been up for 20s only") {
+			t.Errorf("the reason is %q", reason)
+		}
+		time.Sleep(12 * second)
+		w.mustAcquire(tokenA, second)
+	})
+}
+
+func TestTimelineTheOperatorCanSayThatASetIsNew(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.New = true
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		w.mustAcquire(tokenA, second)
+		w.forget(0, 1, 2, 3, 4)
+		w.settle()
+		if o, _ := w.acquire(tokenB, second); o.Verdict != NoQuorum {
+			t.Errorf("that word counts for a set that exists: %+v", o)
+		}
+		other := w.another(cfg)
+		w.settle()
+		w.wantStandings(other, "QQQQQ")
+	})
+}
+
+func TestTimelineANewSetNeedsAllItsMasters(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.New = true
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		w.settle()
+		w.wantStandings(l, "CCCCC")
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := &timeline{t: t}
+		for i := range 5 {
+			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
+		}
+		w.masters[3].kill()
+		w.locker, w.links = w.dial("p", cfg)
+		defer w.close()
+		time.Sleep(time.Minute)
+		if status := w.locker.Status(); status.Set != "" || !strings.Contains(status.Reason, "m4 has not been reached") {
+			t.Errorf("%+v", status)
+		}
+	})
+}
+
+func TestTimelineProcessesThatStartTogetherFormOneSet(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.New = true
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		others := []*Locker{w.another(cfg), w.another(cfg)}
+		w.settle()
+		for _, other := range others {
+			w.wantStandings(other, "CCCCC")
+			if other.Status().Set != l.Status().Set {
+				t.Errorf("sets %s and %s", l.Status().Set, other.Status().Set)
+			}
+		}
+	})
+}
+
+func TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded(t *testing.T) {
+	for name, remembers := range map[string]bool{"empty": false, "with its data": true} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.mustAcquire(tokenA, time.Minute)
+				began := time.Now()
+				for i := range 3 {
+					w.masters[i].kill()
+					w.masters[i].restart(remembers)
+					w.masters[i].remove(key)
+				}
+				w.settle()
+				o, _ := w.acquire(tokenB, 10*second)
+				if o.Verdict != NoQuorum || o.Quarantined != 3 || o.Until.Before(began.Add(time.Minute)) {
+					t.Errorf("%+v", o)
+				}
+				w.wantStandings(w.locker, "QQQCC")
+				fresh := w.another(timelineConfig())
+				w.settle()
+				w.wantStandings(fresh, "QQQCC")
+				time.Sleep(time.Minute)
+				w.wantStandings(w.locker, "CCCCC")
+				w.wantStandings(fresh, "CCCCC")
+				if o, _ := w.acquire(tokenB, 10*second); o.Verdict != Won {
+					t.Errorf("after the quarantine: %+v", o)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineAFlushIsNoticedByTheVeryNextBatch(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 20*second)
+		for i := range 3 {
+			w.masters[i].flush()
+		}
+		if o, _ := w.acquire(tokenB, 20*second); o.Verdict != NoQuorum {
+			t.Errorf("a second client: %+v", o)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "QQQCC")
+	})
+}
+
+func TestTimelineEveryDatabaseHasItsMarker(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		acquire := func(value string) Verdict {
+			return w.locker.Acquire(context.Background(), AcquireRequest{DB: 3, Key: []byte(key), Value: []byte(value), TTL: 20 * second}).Verdict
+		}
+		if v := acquire(tokenA); v != Won {
+			t.Fatal(v)
+		}
+		for _, m := range w.masters[:3] {
+			m.mu.Lock()
+			delete(m.dbs, 3)
+			m.mu.Unlock()
+		}
+		if v := acquire(tokenB); v != NoQuorum {
+			t.Errorf("after FLUSHDB in database 3: %v", v)
+		}
+	})
+}
+
+// bareMajority: A holds the lock on m1, m2 and m3, and the others are free.
+func bareMajority(t *testing.T, test func(t *testing.T, w *timeline)) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.put("A A A - -", 20*second)
+		test(t, w)
+	})
+}
+
+func TestTimelineAClockThatJumpsForwardHasForgotten(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		w.masters[0].jump(time.Minute)
+		w.masters[1].jump(time.Minute)
+		if o, _ := w.acquire(tokenB, 20*second); o.Verdict == Won {
+			t.Errorf("a second client: %+v", o)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "QQCCC")
+		fresh := w.another(timelineConfig())
+		w.settle()
+		w.wantStandings(fresh, "QQCCC")
+	})
+}
+
+func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		for range 100 {
+			w.masters[0].jump(3 * time.Millisecond)
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "QCCCC")
+	})
+}
+
+func TestTimelineAClockThatJumpsBackIsNoAmnesia(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		w.masters[0].jump(-time.Minute)
+		w.settle()
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
+func TestTimelineAQuorumThatJumpsTogetherMeansThatThisProcessWasSuspended(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		for _, m := range w.masters {
+			m.jump(2 * second)
+		}
+		if o, _ := w.acquire(tokenB, 20*second); o.Verdict != NoQuorum {
+			t.Errorf("the votes of that moment count: %+v", o)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
+func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
+	longest := func(w *timeline, want time.Duration) {
+		w.t.Helper()
+		for i, m := range w.masters {
+			marker, ok := parseMarker(m.value(MarkerKey))
+			if !ok || marker.longest < want {
+				w.t.Errorf("master %d: %v, want at least %v", i+1, marker.longest, want)
+			}
+		}
+	}
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 40*second)
+		time.Sleep(10 * time.Millisecond)
+		longest(w, 40*second)
+		o := w.locker.Extend(context.Background(), ExtendRequest{Key: []byte(key), TTL: 50 * second})
+		if o.Verdict != Won {
+			t.Fatalf("%+v", o)
+		}
+		time.Sleep(10 * time.Millisecond)
+		longest(w, 50*second)
+		w.release()
+		o = w.locker.Run(context.Background(), RunRequest{Keys: [][]byte{[]byte(key)}, Args: [][]byte{
+			[]byte("EVAL"), []byte(takeIfFree), []byte("1"), []byte(key), []byte(tokenB), []byte("60000")}})
+		if o.Verdict != Won {
+			t.Fatalf("%+v", o)
+		}
+		longest(w, 60*second-10*time.Millisecond)
+	})
+}
+
+func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
+	foreign := marker{set: "another", member: 3, members: 5, epoch: 1, joined: []string{"1", "1", "1", "1", "1"}, run: "m3-run-1"}.String()
+	for name, text := range map[string]string{
+		"another set":    foreign,
+		"another number": "", // of the same set: see below
+		"no marker":      "something else",
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				if text == "" {
+					text = w.masters[1].value(MarkerKey)
+				}
+				w.masters[2].put(MarkerKey, text, 0)
+				w.settle()
+				w.wantStandings(w.locker, "CCBCC")
+				if got := w.masters[2].value(MarkerKey); got != text {
+					t.Errorf("the marker is now %q", got)
+				}
+				w.mustAcquire(tokenA, 10*second)
+			})
+		})
+	}
+}
+
+func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		old := w.another(timelineConfig())
+		w.settle()
+		w.mustAcquire(tokenA, time.Minute)
+		joining := newFakeMaster("m6")
+		defer joining.close()
+		cfg := timelineConfig()
+		cfg.Masters = append([]Master{}, w.locker.settings().Masters...)
+		link := newLink("p-m6", joining, 6)
+		cfg.Masters[2] = Master{Name: "m6", Dial: func(ctx context.Context) (net.Conn, error) { return link.dial(ctx) }}
+		if err := w.locker.Reload(context.Background(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "CCQCC")
+		w.wantStandings(old, "CCBCC")
+		if status := w.locker.Status(); status.Epoch != 2 || status.Masters[2].Name != "m6" {
+			t.Errorf("%+v", status)
+		}
+		// What was replaced must not come back behind an old list, not even empty.
+		w.masters[2].flush()
+		w.settle()
+		w.wantStandings(old, "CCUCC")
+		time.Sleep(2 * time.Minute)
+		w.wantStandings(w.locker, "CCCCC")
+		w.wantStandings(old, "CCUCC")
+	})
+}
+
+func TestTimelineAReloadThatIsNotSafeIsRefused(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		same := w.locker.settings().Masters
+		other := func(name string) Master {
+			m := newFakeMaster(name)
+			t.Cleanup(m.close)
+			link := newLink("p-"+name, m, 9)
+			return Master{Name: name, Dial: func(ctx context.Context) (net.Conn, error) { return link.dial(ctx) }}
+		}
+		for want, masters := range map[string][]Master{
+			"cannot change from 5 to 4":         same[:4],
+			"order of the lock masters":         {same[1], same[0], same[2], same[3], same[4]},
+			"one lock master can be replaced":   {other("m6"), other("m7"), same[2], same[3], same[4]},
+			"it is the same server as m2":       {{Name: "m8", Dial: same[1].Dial}, same[1], same[2], same[3], same[4]},
+			"replacing m1 by m9: nothing there": {{Name: "m9", Dial: func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("nothing there") }}, same[1], same[2], same[3], same[4]},
+			"above zero":                        nil,
+		} {
+			cfg := timelineConfig()
+			cfg.Masters = masters
+			if masters == nil {
+				cfg.MasterTimeout, cfg.Masters = 0, same
+			}
+			if err := w.locker.Reload(context.Background(), cfg); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%v, want %s", err, want)
+			}
+		}
+		w.wantStandings(w.locker, "CCCCC")
+		if status := w.locker.Status(); status.Epoch != 1 {
+			t.Errorf("%+v", status)
+		}
+	})
+}
