@@ -51,6 +51,9 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.name(), "by", (-jump).String())
 	}
 	s.checkedAt.Store(received.UnixNano())
+	if s.hung.Swap(false) {
+		last.noted = standing{}
+	}
 	version := m.roster.version.Load()
 	if !last.valid || last.version != version || last.text != string(marker) {
 		broken := !isText && !isNil(replies[0])

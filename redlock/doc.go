@@ -46,9 +46,7 @@
 //     bare DEL (release.go). Masters that were away are told when they are back
 //     (queue.go).
 //   - "Extending the lock": extend.go; an extension counts only with validity.
-//   - "Delayed restarts": a master that lost its memory may grant again at once
-//     here. Until masters are certified, keep one that restarted empty out for
-//     the longest TTL, or run masters with appendfsync always.
+//   - "Delayed restarts": enforced; see "Who may vote".
 //
 // # What the text does not say
 //
@@ -78,6 +76,41 @@
 //   - WATCH remembers what each master showed; a guard in front of the
 //     transaction makes EXEC abort where that has changed (watch.go).
 //
+// # Who may vote
+//
+// Redlock is safe only if masters are independent, remember what they granted
+// and keep time. All three are checked.
+//
+//   - The marker (marker.go): in each database used, each master carries one key
+//     that says who it is, in which run of its process it has kept its memory,
+//     since when, and for how long after that it does not vote. The judgement is
+//     there and not in a process's memory, so that all processes reach the same.
+//   - Every batch of questions ends with GET of the marker and TIME (stream.go,
+//     certify.go). Its votes count only once both are read and in order.
+//   - Amnesia (plan.go): a marker that is missing, of another run of the server,
+//     or a clock that jumped forward (clock.go) begins a quarantine: the restart
+//     delay, or the longest TTL granted if that is more, up to
+//     Config.MaxQuarantine. A longer TTL is put on record before it is granted
+//     (stream.send, Locker.raise), and on a quorum of masters, so that one that
+//     forgets can learn it from the others. A master in quarantine is asked
+//     everything, so that it fills up with the locks of the day; what it says is
+//     there counts, what it grants or does not find does not (ballot.go).
+//   - A restart with data is no exemption: a snapshot may be old.
+//   - A new set cannot be told from one that forgot everything. All masters must
+//     have been reached, none have a marker, and each have been up for the
+//     restart delay, or the operator says so (Config.New).
+//   - A quorum that jumps in time together says that this process was suspended:
+//     its votes of that moment do not count, and nothing is written.
+//   - Identity: another set's marker, another number or another size of the set
+//     never votes and is never overwritten; one server under two names has one
+//     number only. Replicas and cluster-mode servers never vote.
+//   - Replacement (reload.go): one master at a time, by an epoch that a quorum of
+//     those that stay knows of first. A process with the old list then does not
+//     count the old master any more, and goes on with the others. The new one
+//     begins in quarantine, so no quorum with it misses a lock of before.
+//   - A process that has just started watches the clocks before it counts votes,
+//     for it cannot know of a jump that another one is about to write down.
+//
 // # What is not promised
 //
 // A lock is a lease. A client that pauses beyond its validity can act without
@@ -86,6 +119,9 @@
 // release, and so can one constant value whose process crashes. A plain EXPIRE
 // goes to every master at once, so one that executes it very late, when the lock
 // has ended and another process's client holds it, can shorten that lock there.
-// Masters that forget what they granted, or whose clocks jump, break
-// the algorithm.
+// Locks without TTL, and those that live longer than Config.MaxQuarantine, are
+// not covered when masters forget them. Clients that speak Redlock to the
+// masters themselves do not know of quarantines, and are as safe as their
+// masters' memory. A jump of a clock while no process is there to see it is not
+// noticed.
 package redlock

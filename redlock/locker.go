@@ -94,17 +94,6 @@ func (cfg *Config) withDefaults() {
 // settings are the configuration as it is now.
 func (l *Locker) settings() *Config { return l.cfg.Load() }
 
-// Reachable tells how many of the masters answer now, and how many there are.
-func (l *Locker) Reachable() (answering, masters int) {
-	now := time.Now()
-	for _, m := range l.masters {
-		if m.reachable(now) {
-			answering++
-		}
-	}
-	return answering, len(l.masters)
-}
-
 func (l *Locker) idle() bool {
 	for _, m := range l.masters {
 		if !m.idle() {

@@ -3,7 +3,9 @@ package redlock
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -81,15 +83,6 @@ func (m *master) stream(db int) *stream {
 	return s
 }
 
-// reachable tells whether the master answers, as far as its stream for
-// database 0 knows.
-func (m *master) reachable(now time.Time) bool {
-	s := m.stream(0)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state == up && !s.suspended(now)
-}
-
 // idle tells that nothing is unanswered on a connected stream.
 func (m *master) idle() bool {
 	m.mu.Lock()
@@ -105,15 +98,19 @@ func (m *master) idle() bool {
 	return true
 }
 
-// beat has the streams checked that have not been for a while, or all of them.
+// beat has the streams checked that have not been for a while, or all of them,
+// and tells the roster of those that are not answered.
 func (m *master) beat(now time.Time, all bool) {
 	if m.embedded() {
 		return
 	}
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	for _, s := range m.streams {
-		s.beat(now, all)
+	streams := slices.Collect(maps.Values(m.streams))
+	m.mu.Unlock()
+	for _, s := range streams {
+		if s.beat(now, all) && !s.hung.Swap(true) {
+			m.roster.note(place{m.number, s.db}, standing{state: Away, reason: silent})
+		}
 	}
 }
 
@@ -125,10 +122,10 @@ func (m *master) greeted(db int, self greeting, now time.Time) {
 	if m.embedded() {
 		m.roster.note(place{m.number, db}, standing{state: Certified})
 	}
-	m.log.Info("connected to lock master", "master", m.name(), "db", db)
+	m.log.Debug("connected to lock master", "master", m.name(), "db", db)
 }
 
 func (m *master) disconnected(db int, why error) {
 	m.roster.disconnected(place{m.number, db})
-	m.log.Warn("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "error", why)
+	m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "error", why)
 }

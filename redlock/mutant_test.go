@@ -167,7 +167,7 @@ var mutants = []mutant{
 	{
 		rule: "an extension is never undone",
 		edits: []edit{{"extend.go", "\to := b.outcome()\n\tswitch o.Verdict {",
-			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tl.releaseValue(r.DB, r.Key, []byte(\"x\"), nil)\n\t\tfor i, a := range b.answers {\n\t\t\tif a.value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: appendCommand(nil, []byte(\"PEXPIRE\"), r.Key, decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
+			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: appendCommand(nil, []byte(\"PEXPIRE\"), r.Key, decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
 		caughtBy: "TestTimelineAChangedTTLIsNeverUndone",
 	},
 	{

@@ -198,6 +198,30 @@ func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
 	}
 }
 
+// A transaction must not run on a master whose own image stands, but is not
+// what the quorum has: there it would take away another client's vote.
+func TestWatchAbortsWhereAMasterShowedSomethingElse(t *testing.T) {
+	s := startLiveSet(t, 5)
+	for i, m := range s.masters {
+		m.must("SET", "lock", []string{"me", "me", "me", "you", "you"}[i], "PX", "60000")
+	}
+	w, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
+	if o.Verdict == NoQuorum {
+		t.Fatal(o.NoQuorumError())
+	}
+	o = s.Run(t.Context(), RunRequest{
+		Keys:        bytesOf([]string{"lock"}),
+		Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"})},
+		Watches:     []*Watch{w},
+	})
+	wantReply(t, o, "*1\r\n:1\r\n")
+	for i, m := range s.masters[3:] {
+		if got := string(m.must("GET", "lock")); got != "$3\r\nyou\r\n" {
+			t.Errorf("master %d has %q", i+4, got)
+		}
+	}
+}
+
 // A script that no master can compile is answered as a script that nobody has.
 func TestRunAScriptThatDoesNotCompileIsNoScript(t *testing.T) {
 	s := startLiveSet(t, 5)

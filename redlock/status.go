@@ -48,5 +48,16 @@ func (s Status) Ready() bool {
 	return certified >= s.Needed
 }
 
+// silent is why a connected master that does not answer is Away.
+const silent = "it is connected and does not answer"
+
 // Status tells how the masters stand.
-func (l *Locker) Status() Status { return l.roster.status() }
+func (l *Locker) Status() Status {
+	status, now := l.roster.status(), time.Now()
+	for i, m := range l.masters {
+		if m.stream(0).silent(now) {
+			status.Masters[i].State, status.Masters[i].Reason = Away, silent
+		}
+	}
+	return status
+}

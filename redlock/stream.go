@@ -36,6 +36,7 @@ type stream struct {
 	beaten    time.Time       // when that was asked for last
 
 	checked   checked      // the reader's own
+	hung      atomic.Bool  // the roster was told that it does not answer
 	checkedAt atomic.Int64 // when the marker was read last, in ns since 1970
 
 	wake chan struct{} // to the writer: out is not empty, or the stream closes
@@ -358,18 +359,28 @@ func (s *stream) read(r *replyReader) error {
 	}
 }
 
-// beat asks for a check if there was none for a while, or at any rate.
-func (s *stream) beat(now time.Time, always bool) {
+// silent tells whether the master leaves questions unanswered.
+func (s *stream) silent(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return s.state == up && s.suspended(now)
+}
+
+// beat asks for a check if there was none for a while, or at any rate. It
+// tells whether the master leaves questions unanswered.
+func (s *stream) beat(now time.Time, always bool) (hung bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	hung = s.state == up && s.suspended(now)
 	if s.state != up || !always && (s.head < len(s.calls) || now.Sub(s.beaten) < beatPause) {
-		return
+		return hung
 	}
 	s.beaten, s.due = now, true
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
+	return hung
 }
 
 // forgetScripts: somebody flushed the master's scripts, so load them again.

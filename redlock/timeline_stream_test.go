@@ -112,7 +112,7 @@ func TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases(t *testin
 		if o := w.acquireKey("lock:else", tokenB); o.Verdict != Won {
 			t.Errorf("%v", o.Verdict)
 		}
-		if up, _ := w.locker.Reachable(); up != 4 {
+		if up := w.locker.reachable(); up != 4 {
 			t.Errorf("%d masters are reachable", up)
 		}
 		if o, _ := w.release(); o.Verdict != Won {
@@ -123,7 +123,7 @@ func TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases(t *testin
 		w.elapse(0)
 		w.wantHeard(4, "SET, GET, PTTL, release.lua")
 		w.wantValues("- - - - -")
-		if up, _ := w.locker.Reachable(); up != 5 {
+		if up := w.locker.reachable(); up != 5 {
 			t.Errorf("%d masters are reachable", up)
 		}
 	})
@@ -206,7 +206,7 @@ func TestTimelineAConnectionThatStaysSilentIsDialledAnew(t *testing.T) {
 				t.Fatalf("release: %v", o.Verdict)
 			}
 		}
-		if up, _ := w.locker.Reachable(); up != 5 {
+		if up := w.locker.reachable(); up != 5 {
 			t.Errorf("after 6 s %d masters are reachable", up)
 		}
 	})
@@ -225,7 +225,7 @@ func TestTimelineADeadMasterIsRedialledOffTheClientsPath(t *testing.T) {
 		}
 		w.masters[4].restart(true)
 		w.elapse(3 * second)
-		if up, _ := w.locker.Reachable(); up != 5 {
+		if up := w.locker.reachable(); up != 5 {
 			t.Errorf("%d masters are reachable", up)
 		}
 	})
