@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"strings"
+	"sync"
 	"syscall"
 
 	"redlock-proxy/proxy"
@@ -31,8 +32,8 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here if there is one, else built-in values)")
-	newSet := flags.Bool("new", false, "no lock can be held on these masters yet; recorded for certifying masters, which this version does not do, so it changes nothing")
-	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1")
+	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set at once, without first having been up for restart_delay; without effect on masters that belong to a set")
+	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload (SIGHUP)")
 	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1")
 	version := flags.Bool("version", false, "print the version")
 	switch err := flags.Parse(args); {
@@ -68,19 +69,41 @@ func run(args []string) int {
 		return exitFine
 	}
 
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	p, err := proxy.New(cfg, proxy.NewLogger(cfg, os.Stderr), registry)
+	log, level := proxy.NewLogger(cfg, os.Stderr)
+	p, err := proxy.New(cfg, log, level, registry)
 	if err != nil {
 		return fail(exitError, err)
 	}
 	if cfg.Log.Format == "text" {
 		fmt.Print(p.Banner())
 	}
-	if err := p.Serve(ctx); err != nil {
+	if err := serve(ctx, p, hangups, *file); err != nil {
 		return fail(exitError, err)
 	}
 	return exitFine
+}
+
+// serve serves until ctx ends, and reloads file at each hangup.
+func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal, file string) error {
+	ctx, stop := context.WithCancel(ctx)
+	var reloading sync.WaitGroup
+	defer reloading.Wait()
+	defer stop()
+	reloading.Go(func() {
+		for {
+			select {
+			case <-hangups:
+				_ = p.Reload(ctx, file) // it has told the log and the metrics
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+	return p.Serve(ctx)
 }
 
 // fail prints an error, each of its lines as one of ours.

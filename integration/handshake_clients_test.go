@@ -16,9 +16,6 @@ type handshakeClient struct {
 	program  func(t *testing.T) clientProgram
 
 	lockExtras []string // further lines, after those of everyLockStep
-	// needsUpstream says why the library cannot connect while the upstream is
-	// down; "" if it can.
-	needsUpstream string
 }
 
 // clientProgram is a command line; what the step needs to know comes behind
@@ -72,8 +69,7 @@ var handshakeClients = []handshakeClient{
 	{library: "go-redis", version: "8.11.5", program: golang("go-redis 8")},
 	{library: "go-redis", version: "9.23.0", program: golang("go-redis 9")},
 	{library: "go-redis", version: "9.23.0", variant: "RESP2", protocol: "2", program: golang("go-redis 9")},
-	{library: "rueidis", version: "1.0.79", program: golang("rueidis"),
-		needsUpstream: "CLIENT TRACKING is asked of the upstream, and rueidis does not connect without it"},
+	{library: "rueidis", version: "1.0.79", program: golang("rueidis")},
 	{library: "rueidis", version: "1.0.79", variant: "DisableCache", program: golang("rueidis, no cache")},
 
 	{library: "jedis", version: "3.10.0", program: java("HandshakeJedis", "jedis-3")},

@@ -23,14 +23,21 @@ type proxyOptions struct {
 	masters       []string
 	masterTimeout time.Duration // 0: generous, for machines under load
 	retryCount    int           // 0: 3
+	retryDelay    time.Duration // 0: 20ms
+	restartDelay  time.Duration // 0: 5s
+	maxQuarantine time.Duration // 0: the proxy's default
+	notNew        bool          // start without -new: the masters may hold locks
 	logLevel      string        // "": debug
+	rules         []string      // nil: lockRules
 }
 
 // proxyProcess is the binary under test.
 type proxyProcess struct {
-	port  int
-	admin int
-	proc  *process
+	port   int
+	admin  int
+	proc   *process
+	binary string
+	flags  []string
 }
 
 // lockRules is what the tests' configuration calls a lock key. lockKey in
@@ -38,18 +45,26 @@ type proxyProcess struct {
 var lockRules = []string{"lock:*", "*_LOCK", "lock-signal:*", "*redisson_*", "{lock:*"}
 
 func (o proxyOptions) yaml(listen, admin int) string {
-	timeout, retries := cmp.Or(o.masterTimeout, 2*time.Second), cmp.Or(o.retryCount, 3)
+	timeout := cmp.Or(o.masterTimeout, 2*time.Second)
+	retries, delay := cmp.Or(o.retryCount, 3), cmp.Or(o.retryDelay, 20*time.Millisecond)
 	var b strings.Builder
 	fmt.Fprintf(&b, "listen: 127.0.0.1:%d\nadmin: 127.0.0.1:%d\nupstream: %s\nmasters:\n", listen, admin, o.upstream)
 	for _, master := range o.masters {
 		fmt.Fprintf(&b, "  - %s\n", master)
 	}
 	b.WriteString("locks:\n")
-	for _, rule := range lockRules {
+	rules := o.rules
+	if rules == nil {
+		rules = lockRules
+	}
+	for _, rule := range rules {
 		fmt.Fprintf(&b, "  - match: %q\n", rule)
 	}
-	fmt.Fprintf(&b, "master_timeout: %s\nretry: {count: %d, delay: 20ms}\n", timeout, retries)
-	b.WriteString("restart_delay: 5s\n")
+	fmt.Fprintf(&b, "master_timeout: %s\nretry: {count: %d, delay: %s}\n", timeout, retries, delay)
+	fmt.Fprintf(&b, "restart_delay: %s\n", cmp.Or(o.restartDelay, 5*time.Second))
+	if o.maxQuarantine > 0 {
+		fmt.Fprintf(&b, "max_quarantine: %s\n", o.maxQuarantine)
+	}
 	fmt.Fprintf(&b, "log: {level: %s, format: text}\n", cmp.Or(o.logLevel, "debug"))
 	return b.String()
 }
@@ -58,24 +73,50 @@ func (o proxyOptions) yaml(listen, admin int) string {
 // ends stops it and requires exit code 0 and no data race.
 func startProxy(t testing.TB, options proxyOptions) *proxyProcess {
 	t.Helper()
-	p := &proxyProcess{port: freePort(t), admin: freePort(t)}
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(options.yaml(p.port, p.admin)), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	proc, err := startProcess("proxy", cmp.Or(options.binary, proxyBinary), "-config", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.proc = proc
-	t.Cleanup(func() { p.finish(t) })
+	p := newProxy(t, options)
 	waitFor(t, "proxy is ready", func() error {
-		if !proc.running() {
-			t.Fatalf("the proxy ended:\n%s", proc.log.tail(50))
+		if !p.proc.running() {
+			t.Fatalf("the proxy ended:\n%s", p.proc.log.tail(50))
 		}
 		return p.ready()
 	})
 	return p
+}
+
+// newProxy is startProxy, but does not wait until the proxy is ready.
+func newProxy(t testing.TB, options proxyOptions) *proxyProcess {
+	t.Helper()
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	p := &proxyProcess{
+		port: freePort(t), admin: freePort(t),
+		binary: cmp.Or(options.binary, proxyBinary), flags: []string{"-config", config},
+	}
+	if !options.notNew {
+		p.flags = append(p.flags, "-new")
+	}
+	p.configure(t, options)
+	p.start(t)
+	t.Cleanup(func() { p.finish(t) })
+	return p
+}
+
+// configure writes the file that the proxy reads when it starts and when it
+// is told to.
+func (p *proxyProcess) configure(t testing.TB, options proxyOptions) {
+	t.Helper()
+	if err := os.WriteFile(p.flags[1], []byte(options.yaml(p.port, p.admin)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// start runs the process, on the same ports each time.
+func (p *proxyProcess) start(t testing.TB) {
+	t.Helper()
+	proc, err := startProcess("proxy", p.binary, p.flags...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.proc = proc
 }
 
 func (p *proxyProcess) ready() error {

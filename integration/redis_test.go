@@ -17,7 +17,8 @@ type redisServer struct {
 	name   string
 	port   int
 	dir    string
-	config []string // further directives, each as one would write it on the command line
+	config []string      // further directives, each as one would write it on the command line
+	clock  *jumpingClock // nil: the machine's own
 	proc   *process
 	direct *redis.Client // for looking at it; not what is tested
 }
@@ -25,14 +26,23 @@ type redisServer struct {
 // startRedis starts a server that is stopped when the test ends.
 func startRedis(t testing.TB, name string, config ...string) *redisServer {
 	t.Helper()
+	r := newRedis(t, name, config...)
+	r.start(t)
+	return r
+}
+
+// newRedis prepares a server that is not started yet.
+func newRedis(t testing.TB, name string, config ...string) *redisServer {
+	t.Helper()
 	r := &redisServer{name: name, port: freePort(t), dir: t.TempDir(), config: config}
 	r.direct = redis.NewClient(&redis.Options{
 		Addr: r.addr(), MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
 	})
-	r.start(t)
 	t.Cleanup(func() {
 		r.direct.Close()
-		r.proc.kill()
+		if r.proc != nil {
+			r.proc.kill()
+		}
 	})
 	return r
 }
@@ -43,11 +53,12 @@ func (r *redisServer) url() string  { return "redis://" + r.addr() }
 // start runs the server, empty, on its port, and returns when it serves.
 func (r *redisServer) start(t testing.TB) {
 	t.Helper()
-	args := []string{
+	args := append(r.clock.command("redis-server"),
 		"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
-	}
-	proc, err := startProcess(r.name, "redis-server", append(args, r.config...)...)
+	)
+	args = append(args, r.config...)
+	proc, err := startProcess(r.name, args[0], args[1:]...)
 	if err != nil {
 		t.Fatal(err)
 	}

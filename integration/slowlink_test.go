@@ -9,11 +9,12 @@ import (
 )
 
 // slowLink stands between the proxy and one server and can hold back what
-// the server answers. Order is kept.
+// the server answers, or break. Order is kept.
 type slowLink struct {
 	listener net.Listener
 	target   string
 	hold     atomic.Int64 // nanoseconds
+	down     atomic.Bool
 	mu       sync.Mutex
 	conns    []net.Conn
 	wg       sync.WaitGroup
@@ -36,6 +37,24 @@ func (l *slowLink) addr() string { return l.listener.Addr().String() }
 // delay holds back every answer that comes from now on for so long.
 func (l *slowLink) delay(d time.Duration) { l.hold.Store(int64(d)) }
 
+// cut breaks every connection. New ones are possible at once.
+func (l *slowLink) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		conn.Close()
+	}
+	l.conns = nil
+}
+
+// setDown(true) cuts the link and lets no connection live until setDown(false).
+func (l *slowLink) setDown(down bool) {
+	l.down.Store(down)
+	if down {
+		l.cut()
+	}
+}
+
 func (l *slowLink) accept() {
 	for {
 		client, err := l.listener.Accept()
@@ -50,6 +69,9 @@ func (l *slowLink) accept() {
 		l.mu.Lock()
 		l.conns = append(l.conns, client, server)
 		l.mu.Unlock()
+		if l.down.Load() {
+			l.cut()
+		}
 		l.wg.Go(func() { l.pump(server, client, false) })
 		l.wg.Go(func() { l.pump(client, server, true) })
 	}
@@ -93,10 +115,6 @@ func (l *slowLink) pump(to, from net.Conn, slow bool) {
 
 func (l *slowLink) close() {
 	l.listener.Close()
-	l.mu.Lock()
-	for _, conn := range l.conns {
-		conn.Close()
-	}
-	l.mu.Unlock()
+	l.cut()
 	l.wg.Wait()
 }

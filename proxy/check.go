@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -20,6 +21,10 @@ func Check(ctx context.Context, cfg *Config, w io.Writer) bool {
 		writeServers(w, upstream, masters)
 	}
 	hazards := hazardsOf(cfg, upstream, masters)
+	if markers, found := markerLines(cfg, masters); len(markers) > 0 {
+		fmt.Fprintf(w, "\n%s\n", strings.Join(markers, "\n"))
+		hazards = append(hazards, found...)
+	}
 	fmt.Fprintln(w)
 	if len(hazards) == 0 {
 		fmt.Fprintln(w, "no hazards found")
@@ -67,6 +72,12 @@ func describeRule(rule lockRule) string {
 	if rule.defaultTTL > 0 {
 		text += ", default TTL " + shortDuration(rule.defaultTTL)
 	}
+	for i, glob := range rule.companions {
+		if i == 0 {
+			text += ", companions"
+		}
+		text += " " + strconv.Quote(glob)
+	}
 	return text
 }
 
@@ -74,7 +85,7 @@ func describeRule(rule lockRule) string {
 func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
-	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tRUN_ID")
+	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tPERSISTENCE\tRUN_ID")
 	all := masters
 	if upstream != nil {
 		all = append([]serverFacts{*upstream}, masters...)
@@ -96,8 +107,8 @@ func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 		if f.databases > 0 {
 			databases = strconv.Itoa(f.databases)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.title, f.name, state,
-			orDash(version), orDash(role), orDash(databases), orDash(f.policy), orDash(shortRunID(f.runID)))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.title, f.name, state,
+			orDash(version), orDash(role), orDash(databases), orDash(f.policy), orDash(f.persistence), orDash(shortRunID(f.runID)))
 	}
 }
 

@@ -4,7 +4,8 @@ import "bytes"
 
 // Lock libraries keep more than the lock: lists of waiters, latches, counters
 // and channels whose names they derive from the lock's. These go where the
-// lock goes, although no rule matches them; this file knows the names.
+// lock goes, although no rule matches them; this file knows the names. A rule
+// may name others.
 
 // supportProbe is the key on which Symfony tries out, in one script, whether
 // the server that runs its scripts lets them ask for the time. Its locks'
@@ -37,9 +38,13 @@ func (r lockRules) covers(db int, key []byte) bool {
 
 // coversChannel is covers for the name or pattern of a pub/sub channel, which
 // is in no database. Spring's "REGISTRY-channel:REGISTRY:NAME" and the plain
-// "REGISTRY-channel" belong to the locks "REGISTRY:NAME".
+// "REGISTRY-channel" belong to the locks "REGISTRY:NAME"; redlock4j's latch
+// NAME has "NAME:channel".
 func (r lockRules) coversChannel(channel []byte) bool {
 	if r.covers(anyDB, channel) {
+		return true
+	}
+	if name, found := bytes.CutSuffix(channel, []byte(":channel")); found && r.find(anyDB, name) != nil {
 		return true
 	}
 	const mark = "-channel"
@@ -53,6 +58,9 @@ func (r lockRules) coversChannel(channel []byte) bool {
 func (r lockRules) coversCompanion(db int, key []byte) bool {
 	if len(key) == 0 || len(r) == 0 {
 		return false
+	}
+	if r.namesCompanion(db, key) {
+		return true
 	}
 	switch key[0] {
 	case 'l': // python-redis-lock: lock:NAME is waited for on lock-signal:NAME
@@ -76,6 +84,22 @@ func (r lockRules) coversCompanion(db int, key []byte) bool {
 	for _, suffix := range companionSuffixes {
 		if name, found := bytes.CutSuffix(key, []byte(suffix)); found {
 			return r.find(db, name) != nil
+		}
+	}
+	// redlock4j: one key for each reader
+	if name, _, found := bytes.Cut(key, []byte(":readers:")); found {
+		return r.find(db, name) != nil
+	}
+	return false
+}
+
+// namesCompanion: a rule's configuration says that the key goes with its locks.
+func (r lockRules) namesCompanion(db int, key []byte) bool {
+	for i := range r {
+		for _, glob := range r[i].companions {
+			if r[i].in(db) && (glob == "*" || globMatch(glob, key)) {
+				return true
+			}
 		}
 	}
 	return false

@@ -3,7 +3,7 @@ package proxy
 import "testing"
 
 func TestCompanions(t *testing.T) {
-	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: anyDB}, {match: "only-three", db: 3}}
+	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: anyDB}, {match: "only-three", db: 3, companions: []string{"jobs:*"}}, {match: "other", db: anyDB, companions: []string{"x", "queue:*"}}}
 	for _, row := range []struct {
 		db      int
 		key     string
@@ -48,6 +48,13 @@ func TestCompanions(t *testing.T) {
 		{0, "a_LOCK:queue", true},
 		{0, "a_LOCK:readers", true},
 		{0, "a_LOCK:write", true},
+		{0, "a_LOCK:readers:4f", true},
+		{0, "a:readers:4f", false},
+
+		{0, "queue:7", true},
+		{1, "queue:7", true},
+		{0, "jobs:7", false},
+		{3, "jobs:7", true},
 		{0, "a.readers", false},
 		{0, ".readers", false},
 
@@ -64,7 +71,7 @@ func TestCompanions(t *testing.T) {
 }
 
 func TestCompanionChannels(t *testing.T) {
-	rules := lockRules{{match: "registry:*", db: anyDB}, {match: "lock:*", db: 2}}
+	rules := lockRules{{match: "registry:*", db: anyDB}, {match: "lock:*", db: 2, companions: []string{"wake-*"}}, {match: "*_latch", db: anyDB}}
 	for channel, covered := range map[string]bool{
 		"registry-channel":                true,
 		"registry-channel:registry:a":     true,
@@ -74,6 +81,9 @@ func TestCompanionChannels(t *testing.T) {
 		"other-channel:a":                 false,
 		"registry-channels":               false,
 		"lock:a":                          true,
+		"wake-me":                         true,
+		"a_latch:channel":                 true,
+		"a:channel":                       false,
 		"redisson_lock__channel:{lock:a}": true,
 		"redisson_lock__channel:{a}":      false,
 		"news":                            false,

@@ -30,9 +30,11 @@ type Config struct {
 	Log    Log
 
 	// NewSet is the operator's word (-new) that no lock can be held on these
-	// masters yet. It is carried for the certification of masters; until a
-	// master's memory is certified, it changes nothing.
+	// masters yet, so that they need not first prove how long they have been up.
+	// It is no key of the file.
 	NewSet bool
+
+	places map[string]int // the line of each key in Source, by its path (masters[2])
 }
 
 // Upstream is the server that gets every command without a lock key.

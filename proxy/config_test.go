@@ -22,6 +22,7 @@ func TestShippedConfigIsTheDefaults(t *testing.T) {
 	}
 	want := defaultConfig()
 	want.Source = file
+	shipped.places = nil
 	if !reflect.DeepEqual(shipped, want) {
 		t.Errorf("the shipped file and the defaults differ:\n%+v\n%+v", shipped, want)
 	}
@@ -73,7 +74,7 @@ masters:
   - redis://:pw@[::1]:7001
   - unix:///run/redis.sock
 locks:
-  - {match: "a*", db: 0, default_ttl: 90s}
+  - {match: "a*", db: 0, default_ttl: 90s, companions: ["b*", c]}
   - match: "a*"
 master_timeout: 1.5s
 retry: {count: 0, delay: 0}
@@ -89,7 +90,7 @@ log: {level: debug, format: json}
 	}
 	want := &Config{
 		Source: "f", Listen: "unix:/run/proxy.sock",
-		Locks:         lockRules{{match: "a*", db: 0, defaultTTL: 90 * time.Second}, {match: "a*", db: anyDB}},
+		Locks:         lockRules{{match: "a*", db: 0, defaultTTL: 90 * time.Second, companions: []string{"b*", "c"}}, {match: "a*", db: anyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Auth:   Auth{Password: "0123"},
@@ -97,7 +98,10 @@ log: {level: debug, format: json}
 		Log:    Log{Level: "debug", Format: "json"},
 	}
 	upstream, masters := cfg.Upstream.server, cfg.Masters.servers
-	cfg.Upstream, cfg.Masters = Upstream{}, Masters{}
+	if cfg.places["masters[2]"] != 8 || cfg.places["retry.delay"] != 13 {
+		t.Errorf("the keys stand in lines %v", cfg.places)
+	}
+	cfg.Upstream, cfg.Masters, cfg.places = Upstream{}, Masters{}, nil
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got  %+v\nwant %+v", cfg, want)
 	}

@@ -23,8 +23,8 @@ type configReader struct {
 // upstream and masters: a file that forgets them would silently hold its locks
 // in a toy.
 func parseConfig(file string, text []byte) (*Config, error) {
-	r := configReader{yamlReader: yamlReader{file: file}, cfg: defaultConfig()}
-	r.cfg.Source = file
+	r := configReader{yamlReader: yamlReader{file: file, places: map[string]int{}}, cfg: defaultConfig()}
+	r.cfg.Source, r.cfg.places = file, r.places
 	top := r.document(text)
 	switch {
 	case len(r.problems) > 0: // nothing more can be said of it
@@ -171,6 +171,24 @@ func (r *configReader) readMaster(node *yaml.Node, key string) {
 	r.masterKeys = append(r.masterKeys, key)
 }
 
+// readCompanions reads what goes with a rule's locks without being one.
+func (r *configReader) readCompanions(node *yaml.Node, key string, rule *lockRule) {
+	const allowed = "must be a list of Redis globs such as [\"queue:*\"]"
+	if node.Kind != yaml.SequenceNode {
+		r.fail(node.Line, key, allowed)
+		return
+	}
+	r.sequence(node, key, func(node *yaml.Node, key string) {
+		switch glob, ok := r.scalar(node, key, "a Redis glob"); {
+		case !ok:
+		case glob == "":
+			r.fail(node.Line, key, "is empty; write a Redis glob over the whole key or channel")
+		default:
+			rule.companions = append(rule.companions, glob)
+		}
+	})
+}
+
 func (r *configReader) readLocks(node *yaml.Node, key string) {
 	if node.Kind != yaml.SequenceNode {
 		r.fail(node.Line, key, "must be a list of rules such as - match: \"lock:*\"")
@@ -192,7 +210,8 @@ func (r *configReader) readLocks(node *yaml.Node, key string) {
 				return text, nil
 			})),
 			r.integer("db", &rule.db, 0, math.MaxInt32),
-			r.duration("default_ttl", &rule.defaultTTL, 0, 365*24*time.Hour))
+			r.duration("default_ttl", &rule.defaultTTL, 0, 365*24*time.Hour),
+			yamlField{name: "companions", read: func(node *yaml.Node, key string) { r.readCompanions(node, key, &rule) }})
 		if len(r.problems) > before {
 			return
 		}

@@ -17,6 +17,7 @@ import (
 type yamlReader struct {
 	file     string
 	problems ConfigError
+	places   map[string]int // the line of each key that was there, by its path
 }
 
 func (r *yamlReader) fail(line int, key, format string, values ...any) {
@@ -102,6 +103,7 @@ func (r *yamlReader) mapping(node *yaml.Node, path string, fields ...yamlField) 
 			continue
 		}
 		lines[field.name] = name.Line
+		r.places[key] = name.Line
 		field.read(value, key)
 	}
 	return lines
@@ -129,7 +131,9 @@ func joinKey(path, name string) string {
 // sequence calls read with each element of a list.
 func (r *yamlReader) sequence(node *yaml.Node, key string, read func(node *yaml.Node, key string)) {
 	for i, element := range node.Content {
-		read(element, fmt.Sprintf("%s[%d]", key, i))
+		path := fmt.Sprintf("%s[%d]", key, i)
+		r.places[path] = element.Line
+		read(element, path)
 	}
 }
 

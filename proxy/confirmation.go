@@ -33,6 +33,24 @@ func confirmationOf(name []byte) (of family, adds, ok bool) {
 	return 0, false, false
 }
 
+// command is the command of that family, and the first word of what confirms it.
+func (f family) command(adds bool) string {
+	names := [...][2]string{{"unsubscribe", "subscribe"}, {"punsubscribe", "psubscribe"}, {"sunsubscribe", "ssubscribe"}}
+	if adds {
+		return names[f][1]
+	}
+	return names[f][0]
+}
+
+// confirmation is what one value has told of subscriptions: that some begin or
+// end, or that a command for them was refused as a whole.
+type confirmation struct {
+	family  family
+	adds    bool
+	refused bool
+	names   []string // none where something ends: all of the family
+}
+
 func isMessage(name []byte) bool {
 	switch string(name) {
 	case "message", "pmessage", "smessage":

@@ -115,6 +115,7 @@ func describeRequest(request any) string {
 type fakeLockerMeter struct {
 	mu       sync.Mutex
 	commands []string
+	notes    []string // of long lives
 }
 
 func (m *fakeLockerMeter) lockCommand(kind, verdict string, seconds float64) {
@@ -124,6 +125,15 @@ func (m *fakeLockerMeter) lockCommand(kind, verdict string, seconds float64) {
 		verdict = "negative duration"
 	}
 	m.commands = append(m.commands, kind+" "+verdict)
+}
+
+func (m *fakeLockerMeter) lockWithoutTTL()       { m.note("without TTL") }
+func (m *fakeLockerMeter) lockBeyondQuarantine() { m.note("beyond quarantine") }
+
+func (m *fakeLockerMeter) note(what string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.notes = append(m.notes, what)
 }
 
 // fakeLockerPlane is a lock plane on a fake locker, for which every key is a
@@ -139,7 +149,8 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...lockR
 	log := new(strings.Builder)
 	locker, meter := &fakeLocker{answer: answer}, new(fakeLockerMeter)
 	handler := slog.NewTextHandler(io.Writer(log), &slog.HandlerOptions{Level: slog.LevelDebug})
-	plane := newLockPlane(locker, rules, newScriptCache(1<<20), meter, slog.New(handler))
+	current := newInForce(newSettings(defaultConfig(), nil, nil, &router{rules: rules}))
+	plane := newLockPlane(locker, current, newScriptCache(1<<20), meter, slog.New(handler))
 	return fakeLockerPlane{lockPlane: plane, locker: locker, meter: meter, log: log}
 }
 

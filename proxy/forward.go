@@ -20,12 +20,7 @@ const (
 func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec) {
 	switch name {
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
-		family, adds, _ := confirmationOf([]byte(name))
-		names := len(cmd.args) - 1
-		if adds {
-			names = max(names, 1) // the error for their lack
-		}
-		s.forward(cmd, debt{kind: debtConfirmations, family: family, adds: adds, left: names})
+		s.performSubscription(name, cmd)
 	case "monitor":
 		s.forward(cmd, debt{kind: debtStream, left: 1})
 		s.monitoring = s.settle() && s.isPipe()
@@ -81,6 +76,7 @@ func (s *session) forward(cmd command, owes debt) {
 	if !s.open() {
 		return
 	}
+	s.tellCaching()
 	owes.silent = s.silent
 	s.owe(owes)
 	s.server.cfg.metrics.forwarded()
@@ -219,10 +215,11 @@ func (s *session) open() bool {
 // tryOpen returns the error reply for what keeps the upstream from being used,
 // "" if nothing does.
 func (s *session) tryOpen() (refusal string) {
+	settings := s.server.settings()
 	switch {
 	case s.upstream.Load() != nil:
 		return ""
-	case s.server.cfg.dialUpstream == nil:
+	case settings.dialUpstream == nil:
 		return errorUpstreamNone
 	case s.dialError != "":
 		return s.dialError
@@ -232,13 +229,13 @@ func (s *session) tryOpen() (refusal string) {
 	// Not s.ctx: a client that only half-closed still wants its answers.
 	ctx, cancel := context.WithTimeout(s.server.running, dialPatience)
 	defer cancel()
-	conn, err := s.server.cfg.dialUpstream(ctx)
+	conn, err := settings.dialUpstream(ctx)
 	if err != nil {
 		s.dialFailed(errorUpstreamDown, err)
 		return s.dialError
 	}
 	deadline, _ := ctx.Deadline()
-	if refusal, err := s.logIn(conn, deadline); refusal != "" {
+	if refusal, err := s.logIn(conn, settings.upstream, deadline); refusal != "" {
 		_ = conn.Close()
 		s.dialFailed(refusal, err)
 		return refusal
@@ -250,10 +247,13 @@ func (s *session) tryOpen() (refusal string) {
 		onEnd:    s.sock.wake,
 		onLost:   s.clientLeft,
 		onPanic:  s.panicked,
-		captures: s.server.cfg.guard.bulk + smallBuffer,
+		captures: settings.guard.bulk + smallBuffer,
+		onTold:   s.toldOfSubscription,
 	}
 	up.start()
 	s.upstream.Store(up)
+	s.replay(up)
+	s.server.upstreamOpened.Add(1)
 	return ""
 }
 
@@ -276,7 +276,7 @@ func (s *session) performInPipe(name string, cmd command, route route) {
 		s.reset()
 	case route.plane != planeUpstream && s.monitoring:
 		s.replyAtOnce(errorMonitorKeyspace)
-	case route.plane != planeUpstream:
+	case route.plane != planeUpstream || s.subscribesToLocks(name, cmd.args):
 		s.replyAtOnce(errorLockInPipe)
 	case name == "auth":
 		s.replyAtOnce(s.authenticate(cmd.args))

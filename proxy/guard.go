@@ -73,8 +73,15 @@ type guard struct {
 
 // newGuard begins before authentication.
 func newGuard(limits guardLimits) *guard {
+	g := &guard{bulk: -1}
+	g.setLimits(limits)
+	return g
+}
+
+// setLimits holds from the next length on that is read.
+func (g *guard) setLimits(limits guardLimits) {
 	limits.bulk = min(limits.bulk, maxBulkLimit)
-	return &guard{limits: limits, bulk: -1}
+	g.limits = limits
 }
 
 // setAuthenticated says whether the limits for clients that still have to

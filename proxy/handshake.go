@@ -25,9 +25,10 @@ type clientInfo struct{ attribute, value string }
 // freshClient is the state after connecting and after RESET. A client begins
 // in the database that the upstream's URL names.
 func (s *session) freshClient() clientState {
+	settings := s.server.settings()
 	return clientState{
-		authenticated: s.server.cfg.password == "",
-		db:            s.server.cfg.upstream.db,
+		authenticated: settings.password == "",
+		db:            settings.upstream.db,
 	}
 }
 
@@ -97,7 +98,7 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 		s.reset()
 		return true
 	}
-	if s.refusedAsRestricted(name) {
+	if name != "ping" && s.refusedAsRestricted(name) {
 		return true
 	}
 	switch name {
@@ -127,6 +128,10 @@ func asksForMaintenance(args [][]byte) bool {
 }
 
 func (s *session) ping(args [][]byte) {
+	if len(args) <= 2 && s.restricted() {
+		s.replyBytes(appendCommand(nil, []byte("pong"), bytes.Join(args[1:], nil)))
+		return
+	}
 	switch len(args) {
 	case 1:
 		s.reply(replyPong)
@@ -147,7 +152,7 @@ func (s *session) authenticate(args [][]byte) string {
 		return errorSyntax
 	case len(args) == 3:
 		user = args[1]
-	case s.server.cfg.password == "":
+	case s.server.settings().password == "":
 		return errorNoPassword
 	}
 	if !s.admits(user, password) {
@@ -162,8 +167,17 @@ func (s *session) admits(user, password []byte) bool {
 	if string(user) != "default" {
 		return false
 	}
-	wanted := s.server.cfg.password
+	wanted := s.server.settings().password
 	return wanted == "" || subtle.ConstantTimeCompare(password, []byte(wanted)) == 1
+}
+
+// needsNoPassword admits a client that came when a password was still needed.
+func (s *session) needsNoPassword() bool {
+	if s.server.settings().password != "" {
+		return false
+	}
+	s.admit()
+	return true
 }
 
 func (s *session) admit() {
@@ -302,6 +316,8 @@ func (s *session) reset() {
 		}
 		s.upstream.Store(nil)
 	}
+	s.stopListening()
+	s.tracking = tracking{}
 	s.client = s.freshClient()
 	s.guard.setAuthenticated(s.client.authenticated)
 	s.replies, s.silent = replyMode{}, false

@@ -1,94 +1,134 @@
 package proxy
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // hazard is one thing about the servers that endangers locks.
 type hazard struct {
 	level hazardLevel
-	text  string
+	// kind is a word of a closed set, server the name of the server that it is
+	// about, if it is about one, and detail what is missing there, if anything
+	// is: the labels of the metric.
+	kind, server, detail string
+	text                 string
 }
 
 type hazardLevel uint8
 
 const (
 	hazardWarning hazardLevel = iota // it works, less safely than it could
-	hazardAbsent                     // a server is away: start anyway, it may come back
+	hazardAbsent                     // a server is away or cannot vote: start anyway, that may change
 	hazardRefused                    // with these servers the locks are no locks; the proxy does not start
 )
 
-// hazardsOf judges what the servers said. It is the same judgement at the
-// start and for -check.
+// hazardList collects hazards.
+type hazardList []hazard
+
+func (l *hazardList) add(level hazardLevel, kind, server, format string, values ...any) {
+	*l = append(*l, hazard{level: level, kind: kind, server: server, text: fmt.Sprintf(format, values...)})
+}
+
+// hazardsOf judges the configuration and what the servers said. It is the same
+// judgement at the start, at a reload and for -check.
 func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []hazard {
-	var found []hazard
-	add := func(level hazardLevel, format string, values ...any) {
-		found = append(found, hazard{level, fmt.Sprintf(format, values...)})
-	}
+	var found hazardList
 	n := cfg.Masters.count()
 	quorum := cfg.Masters.quorum()
 	switch {
 	case cfg.Masters.Embedded:
-		add(hazardWarning, "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends")
+		found.add(hazardWarning, "embedded", "", "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends")
 	case n < 3:
-		add(hazardWarning, "%s: no master may fail; use 3 or 5", plural(n, "master"))
+		found.add(hazardWarning, "few", "", "%s: no master may fail; use 3 or 5", plural(n, "master"))
 	case n%2 == 0:
-		add(hazardWarning, "%d masters is an even number: as many may fail as with %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
+		found.add(hazardWarning, "even", "", "%d masters is an even number: as many may fail as with %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
 	}
 	if cfg.Upstream.Kind == UpstreamEmbedded {
-		add(hazardWarning, "the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends")
+		found.add(hazardWarning, "embedded", "", "the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends")
+	}
+	for i, rule := range cfg.Locks {
+		if rule.defaultTTL > cfg.MaxQuarantine {
+			found.add(hazardWarning, "ttl", "", "locks[%d] (%s): its default_ttl is longer than max_quarantine (%s), so a master that forgets such a lock votes again before the lock has ended",
+				i, describeRule(rule), shortDuration(cfg.MaxQuarantine))
+		}
 	}
 	if upstream != nil {
-		if upstream.err != nil {
-			add(hazardAbsent, "the upstream (%s) cannot be used: %v", upstream.name, upstream.err)
-		}
-		for i, master := range cfg.Masters.servers {
-			sameRun := upstream.runID != "" && upstream.runID == masters[i].runID
-			if sameRun || master.same(cfg.Upstream.server) {
-				add(hazardWarning, "the upstream (%s) is also master %d: FLUSHALL on it erases that master's locks, and both fail together", upstream.name, i+1)
-			}
-		}
+		found = append(found, upstream.asUpstream(cfg, masters)...)
 	}
 	answering := 0
 	for i, master := range masters {
 		if master.err != nil {
-			add(hazardAbsent, "%s (%s) cannot be used: %v", master.title, master.name, master.err)
+			found.add(hazardAbsent, "away", master.name, "%s (%s) cannot be used: %v", master.title, master.name, master.err)
 			continue
 		}
 		answering++
 		for _, earlier := range masters[:i] {
 			if master.runID != "" && master.runID == earlier.runID {
-				add(hazardRefused, "%s (%s) and %s (%s) are one server (run_id %s); one server has one vote",
+				found.add(hazardRefused, "duplicate", master.name, "%s (%s) and %s (%s) are one server (run_id %s); one server has one vote",
 					earlier.title, earlier.name, master.title, master.name, shortRunID(master.runID))
 			}
 		}
-		found = append(found, master.hazards(upstream)...)
+		found = append(found, master.asMaster(upstream)...)
 	}
 	if len(masters) > 0 && answering < quorum {
-		add(hazardAbsent, "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
+		found.add(hazardAbsent, "away", "", "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
 	}
 	return found
 }
 
-// hazards judges one master that answered.
-func (f serverFacts) hazards(upstream *serverFacts) []hazard {
-	var found []hazard
-	add := func(level hazardLevel, format string, values ...any) {
-		found = append(found, hazard{level, fmt.Sprintf("%s (%s) ", f.title, f.name) + fmt.Sprintf(format, values...)})
+// asUpstream judges the upstream. That it is a master too is a warning and no
+// refusal: it costs independence, but what a client's FLUSHALL or FLUSHDB
+// erases there the marker shows, and the master is quarantined as if it had
+// restarted. What no marker shows (SWAPDB, scripts at the upstream that touch
+// keys they did not name) is one vote of N, and the warning names it.
+func (f serverFacts) asUpstream(cfg *Config, masters []serverFacts) []hazard {
+	var found hazardList
+	if f.err != nil {
+		found.add(hazardAbsent, "away", f.name, "the upstream (%s) cannot be used: %v", f.name, f.err)
+	}
+	for i, master := range cfg.Masters.servers {
+		sameRun := f.runID != "" && f.runID == masters[i].runID
+		if sameRun || master.same(cfg.Upstream.server) {
+			found.add(hazardWarning, "shared", f.name, "the upstream (%s) is also master %d: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen", f.name, i+1)
+		}
+	}
+	return found
+}
+
+// asMaster judges one master that answered.
+func (f serverFacts) asMaster(upstream *serverFacts) []hazard {
+	var found hazardList
+	add := func(level hazardLevel, kind, format string, values ...any) {
+		found.add(level, kind, f.name, fmt.Sprintf("%s (%s) ", f.title, f.name)+format, values...)
+	}
+	for _, right := range f.missing {
+		level, effect := hazardWarning, "some commands on lock keys will fail there"
+		if right.vital {
+			level, effect = hazardAbsent, "it cannot vote without"
+		}
+		what := strings.ToUpper(strings.ReplaceAll(right.name, "|", " "))
+		if strings.Contains(right.name, " ") {
+			what = "commands on " + right.name
+		}
+		add(level, "rights", "does not allow the proxy's user %s, and %s; grant it (the server says: %s)", what, effect, right.text)
+		found[len(found)-1].detail = right.name
 	}
 	if f.untold != nil {
-		add(hazardWarning, "does not tell what it is: %v", f.untold)
+		add(hazardWarning, "untold", "does not tell what it is: %v", f.untold)
 		return found
 	}
 	if f.role != "master" {
-		add(hazardRefused, "is a replica: what it holds can be overwritten by its own master; list independent servers")
+		add(hazardRefused, "replica", "is a replica: what it holds can be overwritten by its own master; list independent servers")
 	}
 	if f.cluster {
-		add(hazardRefused, "runs in cluster mode: it refuses keys of other slots; list independent servers")
+		add(hazardRefused, "cluster", "runs in cluster mode: it refuses keys of other slots; list independent servers")
 	}
 	if f.maxmemory && f.policy != "noeviction" {
-		add(hazardWarning, "may evict locks when its memory is full (maxmemory-policy %s); set noeviction", f.policy)
+		add(hazardWarning, "eviction", "may evict locks when its memory is full (maxmemory-policy %s); set noeviction", f.policy)
 	}
 	if upstream != nil && f.databases > 0 && f.databases < upstream.databases {
-		add(hazardWarning, "has %s, the upstream has %d: locks in a higher database cannot be stored", plural(f.databases, "database"), upstream.databases)
+		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", plural(f.databases, "database"), upstream.databases)
 	}
 	return found
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -33,50 +34,50 @@ func TestHazards(t *testing.T) {
 	}{
 		{name: "all is well", masters: 3},
 		{name: "five", masters: 5},
-		{name: "one", masters: 1, want: []hazard{{hazardWarning, "1 master: no master may fail; use 3 or 5"}}},
-		{name: "two", masters: 2, want: []hazard{{hazardWarning, "2 masters: no master may fail; use 3 or 5"}}},
-		{name: "even", masters: 4, want: []hazard{{hazardWarning, "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
+		{name: "one", masters: 1, want: []hazard{{level: hazardWarning, text: "1 master: no master may fail; use 3 or 5"}}},
+		{name: "two", masters: 2, want: []hazard{{level: hazardWarning, text: "2 masters: no master may fail; use 3 or 5"}}},
+		{name: "even", masters: 4, want: []hazard{{level: hazardWarning, text: "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
 		{name: "upstream away", masters: 3, change: func(_ *Config, u *serverFacts, _ []serverFacts) {
 			*u = serverFacts{title: u.title, name: u.name, err: errors.New("refused")}
-		}, want: []hazard{{hazardAbsent, "the upstream (up:6379) cannot be used: refused"}}},
+		}, want: []hazard{{level: hazardAbsent, text: "the upstream (up:6379) cannot be used: refused"}}},
 		{name: "a minority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[1].err = errors.New("refused")
-		}, want: []hazard{{hazardAbsent, "master 2 (m2:6379) cannot be used: refused"}}},
+		}, want: []hazard{{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: refused"}}},
 		{name: "a majority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].err, m[1].err = errors.New("a"), errors.New("b")
 		}, want: []hazard{
-			{hazardAbsent, "master 1 (m1:6379) cannot be used: a"},
-			{hazardAbsent, "master 2 (m2:6379) cannot be used: b"},
-			{hazardAbsent, "1 of 3 masters can be used, 2 are needed to decide a lock"},
+			{level: hazardAbsent, text: "master 1 (m1:6379) cannot be used: a"},
+			{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: b"},
+			{level: hazardAbsent, text: "1 of 3 masters can be used, 2 are needed to decide a lock"},
 		}},
 		{name: "one server twice", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[2].runID = m[0].runID
-		}, want: []hazard{{hazardRefused, "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
+		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
 		{name: "a replica", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].role = "slave"
-		}, want: []hazard{{hazardRefused, "master 1 (m1:6379) is a replica: what it holds can be overwritten by its own master; list independent servers"}}},
+		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) is a replica: what it holds can be overwritten by its own master; list independent servers"}}},
 		{name: "a cluster", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].cluster = true
-		}, want: []hazard{{hazardRefused, "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
+		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
 		{name: "evicting", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].maxmemory, m[0].policy = true, "volatile-lru"
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
 			m[2].policy = "volatile-lru" // without a limit: never full
-		}, want: []hazard{{hazardWarning, "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru); set noeviction"}}},
+		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru); set noeviction"}}},
 		{name: "few databases", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].databases, m[1].databases = 1, 0
-		}, want: []hazard{{hazardWarning, "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
+		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
 		{name: "no rights", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0] = serverFacts{title: m[0].title, name: m[0].name, untold: errors.New("NOPERM")}
-		}, want: []hazard{{hazardWarning, "master 1 (m1:6379) does not tell what it is: NOPERM"}}},
+		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) does not tell what it is: NOPERM"}}},
 		{name: "upstream is a master", masters: 3, change: func(_ *Config, u *serverFacts, m []serverFacts) {
 			m[1].runID = u.runID
-		}, want: []hazard{{hazardWarning, "the upstream (up:6379) is also master 2: FLUSHALL on it erases that master's locks, and both fail together"}}},
+		}, want: []hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen"}}},
 		{name: "embedded", masters: 0, change: func(cfg *Config, _ *serverFacts, _ []serverFacts) {
 			*cfg = *defaultConfig()
 		}, want: []hazard{
-			{hazardWarning, "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
-			{hazardWarning, "the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
+			{level: hazardWarning, text: "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
+			{level: hazardWarning, text: "the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
 		}},
 	} {
 		cfg, upstream, masters := testServers(row.masters)
@@ -87,6 +88,12 @@ func TestHazards(t *testing.T) {
 			upstream = nil
 		}
 		got := hazardsOf(cfg, upstream, masters)
+		for i := range got {
+			if got[i].kind == "" {
+				t.Errorf("%s: no kind for %q", row.name, got[i].text)
+			}
+			got[i].kind, got[i].server, got[i].detail = "", "", ""
+		}
 		if fmt.Sprint(got) != fmt.Sprint(row.want) {
 			t.Errorf("%s\n got %v\nwant %v", row.name, got, row.want)
 		}
@@ -97,20 +104,21 @@ func TestFactsFromInfo(t *testing.T) {
 	var f serverFacts
 	f.learn("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nredis_mode:cluster\r\nrun_id:abc\r\n# Replication\r\nrole:slave\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n")
 	want := serverFacts{product: "valkey", version: "7.2.4", role: "slave", runID: "abc", cluster: true, maxmemory: true, policy: "allkeys-lru"}
-	if f != want {
+	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v", f)
 	}
 }
 
 func TestServerTable(t *testing.T) {
 	_, upstream, masters := testServers(2)
+	masters[0].persistence = describePersistence(true, true)
 	masters[1] = serverFacts{title: "master 2", name: "m2:6379", err: errors.New("x")}
 	var b strings.Builder
 	writeServers(&b, upstream, masters)
-	want := `SERVER    ADDRESS  STATE     VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  RUN_ID
-upstream  up:6379  answers   redis 7.0.15  master  16         noeviction        up
-master 1  m1:6379  answers   redis 7.0.15  master  16         noeviction        run-id-o
-master 2  m2:6379  unusable  -             -       -          -                 -
+	want := `SERVER    ADDRESS  STATE     VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  PERSISTENCE  RUN_ID
+upstream  up:6379  answers   redis 7.0.15  master  16         noeviction        -            up
+master 1  m1:6379  answers   redis 7.0.15  master  16         noeviction        aof, rdb     run-id-o
+master 2  m2:6379  unusable  -             -       -          -                 -            -
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())

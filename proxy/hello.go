@@ -99,7 +99,17 @@ func (s *session) hello(args [][]byte) {
 	if request.version != 0 {
 		s.client.resp3 = request.version == 3
 	}
-	s.replyBytes(s.helloReply())
+	l := s.listening.Load()
+	if l == nil {
+		s.replyBytes(s.helloReply())
+		return
+	}
+	s.flushWith(func() {
+		if !s.silent {
+			s.pending = append(s.pending, s.helloReply()...)
+		}
+		l.resp3 = s.client.resp3
+	})
 }
 
 // tellUpstream reports false when the client has been answered otherwise.

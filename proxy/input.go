@@ -11,12 +11,12 @@ var errNoMemory = errors.New("memory for unfinished commands is used up")
 
 // A budget is the memory that buffers beyond the ordinary may take together.
 type budget struct {
-	limit int64
+	limit func() int64
 	used  atomic.Int64
 }
 
 func (b *budget) reserve(n int) bool {
-	if b.used.Add(int64(n)) > b.limit {
+	if b.used.Add(int64(n)) > b.limit() {
 		b.used.Add(-int64(n))
 		return false
 	}

@@ -2,10 +2,13 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/logging"
@@ -30,8 +33,16 @@ type serverFacts struct {
 	cluster   bool
 	maxmemory bool   // a limit is set
 	policy    string // what it does at that limit
-	databases int    // 0: it did not say
-	untold    error  // INFO was refused, so that only its answering is known
+	uptime    time.Duration
+	// appendOnly: it writes a log of all changes to disk.
+	appendOnly bool
+	databases  int   // 0: it did not say
+	untold     error // INFO was refused, so that only its answering is known
+
+	// Of masters only.
+	persistence string // what it keeps on disk; empty: it did not say
+	missing     []missingRight
+	marker      markerFacts
 }
 
 // inspectServers asks all servers at once; the results keep their order.
@@ -44,7 +55,7 @@ func inspectServers(ctx context.Context, cfg *Config) (upstream *serverFacts, ma
 	masters = make([]serverFacts, len(cfg.Masters.servers))
 	for i, server := range cfg.Masters.servers {
 		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.name}
-		asking.Go(func() { masters[i].ask(ctx, server) })
+		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks) })
 	}
 	asking.Wait()
 	return upstream, masters
@@ -55,6 +66,56 @@ func (f *serverFacts) ask(ctx context.Context, server endpoint) {
 	defer cancel()
 	client := redis.NewClient(server.clientOptions())
 	defer client.Close()
+	f.askWith(ctx, client)
+}
+
+// askMaster is ask, and what only matters on a master.
+func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lockRules) {
+	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	defer cancel()
+	client := redis.NewClient(server.clientOptions())
+	defer client.Close()
+	if f.askWith(ctx, client); f.err != nil {
+		return
+	}
+	var examples []string
+	for i := range rules {
+		if key := exampleKey(rules[i : i+1]); key != "" {
+			examples = append(examples, key)
+		}
+	}
+	if f.missing, f.err = askRights(ctx, client, examples); f.err != nil {
+		return
+	}
+	text, err := client.Get(ctx, redlock.MarkerKey).Result()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		f.marker.unread = err
+	}
+	f.marker.text = text
+	if now, err := client.Time(ctx).Result(); err == nil {
+		f.marker.clock = now
+		if f.uptime > 0 {
+			f.marker.started = now.Add(-f.uptime)
+		}
+	}
+	if saves, err := client.ConfigGet(ctx, "save").Result(); err == nil {
+		f.persistence = describePersistence(f.appendOnly, saves["save"] != "")
+	}
+}
+
+func describePersistence(appendOnly, snapshots bool) string {
+	switch {
+	case appendOnly && snapshots:
+		return "aof, rdb"
+	case appendOnly:
+		return "aof"
+	case snapshots:
+		return "rdb"
+	}
+	return "none"
+}
+
+func (f *serverFacts) askWith(ctx context.Context, client *redis.Client) {
 	if f.err = client.Ping(ctx).Err(); f.err != nil {
 		return
 	}
@@ -86,4 +147,7 @@ func (f *serverFacts) learn(info string) {
 	f.cluster = fields["redis_mode"] == "cluster" || fields["cluster_enabled"] == "1"
 	f.maxmemory = fields["maxmemory"] != "" && fields["maxmemory"] != "0"
 	f.policy = fields["maxmemory_policy"]
+	seconds, _ := strconv.Atoi(fields["uptime_in_seconds"])
+	f.uptime = time.Duration(seconds) * time.Second
+	f.appendOnly = fields["aof_enabled"] == "1"
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"time"
 
 	"redlock-proxy/redlock"
 )
@@ -45,17 +46,13 @@ func (p *lockPlane) set(ctx context.Context, call lockCall, c setCommand, reply 
 // acquire is SET NX and SETNX, with GET or without.
 func (p *lockPlane) acquire(ctx context.Context, call lockCall, c setCommand, reads wording) answer {
 	request := redlock.AcquireRequest{DB: call.db, Key: call.args[1], Value: call.args[2], TTL: lockTTL(c.ttl), Get: c.get}
-	rule := p.rules.find(call.db, request.Key)
-	if request.TTL == 0 && rule != nil {
-		request.TTL = rule.defaultTTL
+	if request.TTL == 0 {
+		request.TTL = p.defaultTTL(call.db, request.Key)
 	}
 	a := answer{kind: redlock.KindAcquire, outcome: p.locker.Acquire(ctx, request), reads: reads}
-	won := a.outcome.Verdict == redlock.Won && a.outcome.Err == ""
-	if won && request.TTL == 0 {
-		p.tookWithoutTTL(rule)
-	}
+	p.took(a.outcome, call.db, request.Key, request.TTL)
 	if c.get {
-		a.oldValue(won)
+		a.oldValue(a.outcome.Verdict == redlock.Won && a.outcome.Err == "")
 	}
 	return a
 }
@@ -96,13 +93,12 @@ func (p *lockPlane) swap(ctx context.Context, call lockCall, c setCommand) answe
 		TTL: lockTTL(c.ttl), KeepTTL: c.keepTTL, OnlyExisting: c.onlyPresent,
 		Expected: call.lastRead.take(call.db, call.args[1]),
 	}
-	rule := p.rules.find(call.db, request.Key)
-	if request.TTL == 0 && !request.KeepTTL && rule != nil {
-		request.TTL = rule.defaultTTL
+	if request.TTL == 0 && !request.KeepTTL {
+		request.TTL = p.defaultTTL(call.db, request.Key)
 	}
 	o := p.locker.Swap(ctx, request)
-	if o.Verdict == redlock.Won && o.Err == "" && request.TTL == 0 && !request.KeepTTL {
-		p.tookWithoutTTL(rule)
+	if !request.KeepTTL {
+		p.took(o, call.db, request.Key, request.TTL)
 	}
 	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue}
 }
@@ -129,6 +125,7 @@ func (p *lockPlane) expire(ctx context.Context, call lockCall, c expireCommand, 
 		return answer{kind: redlock.KindRelease, outcome: o, reads: readsOne}
 	}
 	o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.db, Key: call.args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
+	p.took(o, call.db, call.args[1], lockTTL(c.ttl))
 	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
 }
 
@@ -159,18 +156,10 @@ func ran(o redlock.Outcome) answer {
 	return answer{kind: redlock.KindRun, outcome: o, reads: readsReply}
 }
 
-// tookWithoutTTL counts a lock that only a release will ever end, and warns of
-// it once for each rule.
-func (p *lockPlane) tookWithoutTTL(rule *lockRule) {
-	p.withoutTTL.Add(1)
-	if rule == nil {
-		return
+// defaultTTL is what the rule gives to a lock without TTL; 0: none.
+func (p *lockPlane) defaultTTL(db int, key []byte) time.Duration {
+	if rule := p.lockRules().find(db, key); rule != nil {
+		return rule.defaultTTL
 	}
-	if _, before := p.warned.LoadOrStore(ruleName{match: rule.match, db: rule.db}, true); !before {
-		p.log.Warn("a lock was taken without a TTL: if its holder dies it is never free again; the rule can give a default_ttl",
-			"match", rule.match)
-	}
+	return 0
 }
-
-// takenWithoutTTL is how many locks without a TTL this process has given.
-func (p *lockPlane) takenWithoutTTL() int64 { return p.withoutTTL.Load() }

@@ -26,24 +26,21 @@ type locker interface {
 // lockMeter is told of each lock command; metrics is the one in service.
 type lockMeter interface {
 	lockCommand(kind, verdict string, seconds float64)
+	lockWithoutTTL()
+	lockBeyondQuarantine()
 }
 
 // lockPlane answers the commands whose keys are lock keys. There is one for
 // the process; it keeps no lock and no state of a client.
 type lockPlane struct {
 	locker  locker
-	rules   lockRules
+	current *inForce
 	scripts *scriptCache
 	meter   lockMeter
 	log     *slog.Logger
 
 	withoutTTL atomic.Int64
-	warned     sync.Map // of ruleName: whose locks without TTL were warned about
-}
-
-type ruleName struct {
-	match string
-	db    int
+	warned     sync.Map // of warning: what was warned about
 }
 
 // lockCall is one command for the lock plane. Its slices are the caller's and
@@ -66,8 +63,8 @@ func (c lockCall) commandName() string {
 
 // newLockPlane wants everything given; log gets command names and verdicts at
 // debug level, never a key or a value.
-func newLockPlane(locker locker, rules lockRules, scripts *scriptCache, meter lockMeter, log *slog.Logger) *lockPlane {
-	return &lockPlane{locker: locker, rules: rules, scripts: scripts, meter: meter, log: log}
+func newLockPlane(locker locker, current *inForce, scripts *scriptCache, meter lockMeter, log *slog.Logger) *lockPlane {
+	return &lockPlane{locker: locker, current: current, scripts: scripts, meter: meter, log: log}
 }
 
 // do runs one lock-plane command to its verdict and appends its one reply to

@@ -19,7 +19,7 @@ type loginStep struct {
 
 // loginSteps are the proxy's own credentials, and what was answered here while
 // the upstream was closed. The client's credentials are never among them.
-func (s *session) loginSteps() []loginStep {
+func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	var steps []loginStep
 	add := func(refusal string, args ...string) {
 		list := make([][]byte, len(args))
@@ -28,7 +28,6 @@ func (s *session) loginSteps() []loginStep {
 		}
 		steps = append(steps, loginStep{appendCommand(nil, list...), refusal})
 	}
-	login := s.server.cfg.upstream
 	switch {
 	case login.user != "":
 		add(errorUpstreamRefused, "AUTH", login.user, login.password)
@@ -58,8 +57,8 @@ func (s *session) loginSteps() []loginStep {
 
 // logIn does the steps on a connection nobody else uses yet. The reply for the
 // client is "" when all went well.
-func (s *session) logIn(conn net.Conn, deadline time.Time) (refusal string, err error) {
-	steps := s.loginSteps()
+func (s *session) logIn(conn net.Conn, login upstreamLogin, deadline time.Time) (refusal string, err error) {
+	steps := s.loginSteps(login)
 	if len(steps) == 0 {
 		return "", nil
 	}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"maps"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,14 @@ type metrics struct {
 	protocolErrors prometheus.Counter
 	dialFailures   prometheus.Counter
 	panics         prometheus.Counter
+
+	operations operationMetrics
+	ofMasters  []masterLabelled // all that have a series for each master
+
+	listeners     prometheus.Gauge
+	messages      prometheus.Counter
+	invalidations prometheus.Counter
+	ended         *prometheus.CounterVec // of listeners
 }
 
 type masterSeries struct {
@@ -76,19 +83,31 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	voteTimes := times("vote_duration_seconds", "From a ballot's first byte to a master's answer.", "master")
 	undone := counter("undone_grants_total", "Grants taken back from a master because the request was not won.", "master")
 	queued := gauge("queued_for_master", "Undos and releases that wait for a master that is away.", "master")
+	listeners := gauge("clients_listening", "Clients that subscribe to channels of locks or track lock keys.")
+	wakeUps := counter("wakeups_total", "What clients were told of what happened on the masters: messages and invalidations.", "kind")
+	ended := counter("listeners_ended_total", "Listening clients disconnected because messages may have been missed (gap) or were not read (overflow).", "reason")
 	all := []prometheus.Collector{
+		listeners, wakeUps, ended,
 		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
 		forwards, clients, protocolErrors, dialFailures, panics,
 	}
-	for _, collector := range all {
+	operations, collectors := newOperationMetrics(counter, gauge)
+	for _, collector := range append(all, collectors...) {
 		if err := reg.Register(collector); err != nil {
 			return nil, err
 		}
 	}
 	m := &metrics{
-		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
+		operations: operations,
+		forwards:   forwards.WithLabelValues(), clients: clients.WithLabelValues(),
+		listeners: listeners.WithLabelValues(), ended: ended,
+		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), panics: panics.WithLabelValues(),
 	}
+	for _, reason := range []string{listenerGap, listenerOverflow} {
+		ended.WithLabelValues(reason)
+	}
+	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges}
 	m.masters.find = func(master string) masterSeries {
 		found := masterSeries{
 			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
@@ -105,18 +124,6 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return commandSeries{commands.WithLabelValues(labels.kind, labels.verdict), commandTimes.WithLabelValues(labels.kind)}
 	}
 	return m, nil
-}
-
-// watchMasters shows how many masters answer, asked when metrics are read.
-func watchMasters(reg prometheus.Registerer, reachable func() (answering, masters int)) error {
-	gauge := func(name, help string, value func() int) error {
-		return reg.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Namespace: "redlock", Name: name, Help: help,
-		}, func() float64 { return float64(value()) }))
-	}
-	return errors.Join(
-		gauge("masters_reachable", "Masters that answer now.", func() int { answering, _ := reachable(); return answering }),
-		gauge("masters_configured", "Masters there are.", func() int { _, masters := reachable(); return masters }))
 }
 
 // Voted implements redlock.Observer.
@@ -137,7 +144,9 @@ func (m *metrics) Decided(kind redlock.Kind, verdict redlock.Verdict, after time
 func (m *metrics) Undone(master string) { m.masters.get(master).undone.Inc() }
 
 // Standing implements redlock.Observer.
-func (m *metrics) Standing(redlock.MasterStatus) {}
+func (m *metrics) Standing(s redlock.MasterStatus) {
+	m.operations.stateChanges.WithLabelValues(s.Name, s.State.String()).Inc()
+}
 
 // Queued implements redlock.Observer.
 func (m *metrics) Queued(master string, waiting int) {
@@ -156,6 +165,21 @@ func (m *metrics) forwarded()          { m.forwards.Inc() }
 func (m *metrics) protocolErrorSeen()  { m.protocolErrors.Inc() }
 func (m *metrics) upstreamDialFailed() { m.dialFailures.Inc() }
 func (m *metrics) panicRecovered()     { m.panics.Inc() }
+
+// Why a listening client was disconnected.
+const (
+	listenerGap      = "gap"
+	listenerOverflow = "overflow"
+)
+
+// clientListens counts sessions that the masters' listeners serve.
+func (m *metrics) clientListens(change float64) { m.listeners.Add(change) }
+func (m *metrics) listenerEnded(reason string)  { m.ended.WithLabelValues(reason).Inc() }
+
+func (m *metrics) wokenUp(messages, invalidations int) {
+	m.messages.Add(float64(messages))
+	m.invalidations.Add(float64(invalidations))
+}
 
 // series remembers what find found for a closed set of labels. It is for the
 // path of every vote, where the library's own look-up by label texts costs
@@ -180,4 +204,15 @@ func (s *series[K, S]) get(labels K) S {
 	}
 	s.known.Store(&next)
 	return next[labels]
+}
+
+// forget has the next get find anew.
+func (s *series[K, S]) forget(labels K) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known := s.known.Load(); known != nil {
+		rest := maps.Clone(*known)
+		delete(rest, labels)
+		s.known.Store(&rest)
+	}
 }

@@ -13,6 +13,10 @@ type debt struct {
 	family  family
 	adds    bool // confirmations of SUBSCRIBE rather than UNSUBSCRIBE
 	left    int  // values still owed; 0: of an UNSUBSCRIBE without names, known once it is its turn
+
+	// Of confirmations:
+	names    []string // in the command, if the session wants to know what becomes of each
+	replayed bool     // the client was told already
 }
 
 type debtKind uint8
@@ -135,6 +139,9 @@ func (o *owed) begin(p []byte) (to fate, enough bool) {
 		if confirms {
 			counts := expectsName && first.family == family && first.adds == adds
 			o.current = currentValue{counts: counts, confirmation: true, family: family}
+			if counts && first.replayed {
+				return fateNobody, true
+			}
 			return fateClient, true
 		}
 		if p[0] == '>' {
@@ -155,19 +162,22 @@ func (o *owed) begin(p []byte) (to fate, enough bool) {
 }
 
 // end is told that the value has ended, of what kind it was and, for a
-// confirmation, the value's last bytes. piped tells that from here on nothing
-// can be counted.
-func (o *owed) end(kind byte, tail []byte) (piped bool) {
+// confirmation, the value's last bytes. If the value answers a command for
+// subscriptions, told is what it says of them.
+func (o *owed) end(kind byte, tail []byte) (told confirmation, tells bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.current.confirmation {
 		o.confirm(tail)
 	}
 	if !o.current.counts {
-		return o.pipe.Load()
+		return confirmation{}, false
 	}
 	o.undelivered = true
 	first := o.first()
+	if tells = first.kind == debtConfirmations && !first.replayed; tells {
+		told = first.told(!o.current.confirmation)
+	}
 	if first.left > 0 {
 		first.left--
 	}
@@ -178,7 +188,16 @@ func (o *owed) end(kind byte, tail []byte) (piped bool) {
 		}
 		o.head++
 	}
-	return o.pipe.Load()
+	return told, tells
+}
+
+// told is what the next value says of the subscriptions that the debt is for.
+func (d *debt) told(refused bool) confirmation {
+	c := confirmation{family: d.family, adds: d.adds, refused: refused, names: d.names}
+	if at := len(d.names) - d.left; !refused && len(d.names) > 0 && at >= 0 && at < len(d.names) {
+		c.names = d.names[at : at+1]
+	}
+	return c
 }
 
 // confirm takes over how many subscriptions the server says there are, and

@@ -19,19 +19,26 @@ type lockRunner interface {
 
 // perform answers one command or sees to it that it is answered.
 func (s *session) perform(cmd command) {
-	route := s.server.cfg.router().route(s.database(), cmd.args)
+	router := s.server.settings().router
+	route := router.route(s.database(), cmd.args)
 	name := ""
 	if route.spec != nil {
 		name = route.spec.name
 	}
 	s.silent = s.replies.next()
+	if s.transaction.state == transactionNone && !s.watched.any() {
+		s.era = router.era
+	}
 	switch {
-	case !s.client.authenticated && !beforeAuthentication(name):
+	case !s.client.authenticated && !beforeAuthentication(name) && !s.needsNoPassword():
 		s.reply(s.refusal(route.spec, cmd.args, errorNoAuth))
 	case route.reserved:
 		s.abort(errorReservedKey)
+	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
 	case s.isPipe():
 		s.performInPipe(name, cmd, route)
+	case s.restrictedHere(name):
+		s.reply(s.refusal(route.spec, cmd.args, errorRestricted(name)))
 	case s.transaction.state != transactionNone:
 		s.performInTransaction(name, cmd, route)
 	case s.performHandshake(name, cmd, route.spec):
@@ -39,6 +46,7 @@ func (s *session) perform(cmd command) {
 	default:
 		s.performKeyed(name, cmd, route)
 	}
+	s.afterCommand(name)
 }
 
 // performJoined answers what concerns both planes and has no keys. It reports
@@ -55,6 +63,12 @@ func (s *session) performJoined(name string, cmd command, route route) bool {
 		s.performInfo(cmd)
 	case "script|load", "script|exists", "script|flush", "script|kill":
 		s.performScript(name, cmd, route)
+	case "client|tracking":
+		s.performTracking(cmd, route.spec)
+	case "client|caching":
+		s.performCaching(cmd, route.spec)
+	case "publish":
+		return s.performPublishAlone(cmd, route)
 	default:
 		return s.performClusterAlone(name)
 	}
@@ -105,14 +119,16 @@ func (s *session) performOnLocks(name string, args [][]byte, route route) {
 
 // runOnLocks leaves the reply in lockReply.
 func (s *session) runOnLocks(args [][]byte, route route) {
-	s.watch.begin()
-	s.lockReply = s.server.cfg.locks.do(s.ctx, s.lockReply[:0], lockCall{
+	call := lockCall{
 		db:       s.client.db,
 		args:     args,
 		route:    route,
 		resp3:    s.client.resp3,
 		lastRead: &s.lastRead,
-	})
+	}
+	s.watch.begin()
+	s.trackLocks(call)
+	s.lockReply = s.server.cfg.locks.do(s.ctx, s.lockReply[:0], call)
 	s.watch.end()
 }
 
@@ -140,8 +156,7 @@ func (s *session) replyUnlessRestricted(name, text string) {
 // refusedAsRestricted refuses a command in RESP2's subscribe mode. Only while
 // nothing is owed.
 func (s *session) refusedAsRestricted(name string) bool {
-	up := s.upstream.Load()
-	if up == nil || !up.owed.restricted() {
+	if !s.restricted() {
 		return false
 	}
 	s.reply(errorRestricted(name))

@@ -2,11 +2,9 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -23,158 +21,40 @@ const (
 	drainPatience = 8 * time.Second
 	// closePatience is for the undos that masters have not answered yet.
 	closePatience = time.Second
-	// scriptCacheBytes bounds the script texts remembered for all clients.
-	scriptCacheBytes = 64 << 20
 )
 
 // Proxy is the whole of it: it listens, and Serve must be called once, which
 // also closes everything.
 type Proxy struct {
-	cfg      *Config
-	log      *slog.Logger
-	embedded []*embeddedServer
-	listener net.Listener
-	web      net.Listener // nil: no admin server
-	locker   *redlock.Locker
-	locks    *lockPlane
-	survey   *survey
-	hazards  []hazard // of the start
-	server   *proxyServer
-	admin    *adminServer
-	draining atomic.Bool
+	current   *inForce
+	log       *slog.Logger
+	level     *slog.LevelVar // of log
+	metrics   *metrics
+	embedded  []*embeddedServer
+	toys      toys
+	listener  net.Listener
+	web       net.Listener // nil: no admin server
+	locker    *redlock.Locker
+	locks     *lockPlane
+	survey    *survey
+	hazards   []hazard // of the start
+	server    *proxyServer
+	admin     *adminServer
+	draining  atomic.Bool
+	reloading sync.Mutex // held by Reload, of which one runs at a time
 }
 
 // New listens, starts the embedded servers that cfg asks for, and asks the
 // others what they are, for 2 s at most if one does not answer. A server that
 // is away is no error, one that cannot hold locks is. The metrics are
-// registered with reg.
-func New(cfg *Config, log *slog.Logger, reg *prometheus.Registry) (*Proxy, error) {
-	p := &Proxy{cfg: cfg, log: log}
-	if err := p.build(reg); err != nil {
+// registered with reg. A reload sets level, which is log's.
+func New(cfg *Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
+	p := &Proxy{log: log, level: level}
+	if err := p.build(cfg, reg); err != nil {
 		p.close()
 		return nil, err
 	}
 	return p, nil
-}
-
-func (p *Proxy) build(reg *prometheus.Registry) error {
-	metrics, err := newMetrics(reg)
-	if err != nil {
-		return err
-	}
-	if p.listener, err = listen("listen", p.cfg.Listen); err != nil {
-		return err
-	}
-	if p.cfg.Admin != "" {
-		if p.web, err = listen("admin", p.cfg.Admin); err != nil {
-			return err
-		}
-		p.admin = newAdminServer(reg, p.ready)
-	}
-	upstream, masters, err := p.servers()
-	if err != nil {
-		return err
-	}
-	p.survey = newSurvey(p.cfg, p.log)
-	p.hazards = p.survey.look(context.Background())
-	if err := refusedHazards(p.hazards); err != nil {
-		return err
-	}
-	p.locker, err = redlock.New(redlock.Config{
-		Masters:       lockMasters(masters, p.cfg.Masters.Embedded),
-		MasterTimeout: p.cfg.MasterTimeout,
-		Retry:         redlock.Retry{Count: p.cfg.Retry.Count, Delay: p.cfg.Retry.Delay},
-		ClockDrift:    p.cfg.ClockDrift,
-		RestartDelay:  p.cfg.RestartDelay,
-		Log:           p.log,
-		Observer:      metrics,
-	})
-	if err != nil {
-		return err
-	}
-	if err := watchMasters(reg, p.locker.Reachable); err != nil {
-		return err
-	}
-	scripts := newScriptCache(scriptCacheBytes)
-	p.locks = newLockPlane(p.locker, p.cfg.Locks, scripts, metrics, p.log)
-	limits := redisLimits
-	limits.bulk = p.cfg.Limits.Bulk
-	settings := serverConfig{
-		clients:     p.cfg.Limits.Clients,
-		idle:        p.cfg.Limits.Idle,
-		guard:       limits,
-		password:    string(p.cfg.Auth.Password),
-		databases:   p.survey.databases,
-		version:     p.survey.version,
-		redlockInfo: p.appendInfo,
-		killScripts: func(ctx context.Context) bool { return killScripts(ctx, masters) },
-		router:      p.survey.router,
-		locks:       p.locks,
-		scripts:     scripts,
-		metrics:     metrics,
-		log:         p.log,
-	}
-	if upstream != nil {
-		settings.dialUpstream = upstream.dial
-		settings.upstream = upstreamLogin{user: upstream.username, password: upstream.password, db: upstream.db}
-	}
-	p.server = newServer(settings)
-	return nil
-}
-
-// servers says where the upstream, if any, and the masters are, and starts
-// those that are embedded.
-func (p *Proxy) servers() (upstream *endpoint, masters []endpoint, err error) {
-	start := func(name string) (endpoint, error) {
-		server, err := startEmbedded(name)
-		if err != nil {
-			return endpoint{}, err
-		}
-		p.embedded = append(p.embedded, server)
-		return server.endpoint(), nil
-	}
-	switch p.cfg.Upstream.Kind {
-	case UpstreamServer:
-		upstream = &p.cfg.Upstream.server
-	case UpstreamEmbedded:
-		server, err := start("embedded upstream")
-		if err != nil {
-			return nil, nil, err
-		}
-		upstream = &server
-	}
-	if !p.cfg.Masters.Embedded {
-		return upstream, p.cfg.Masters.servers, nil
-	}
-	for i := range embeddedMasters {
-		server, err := start("embedded-" + strconv.Itoa(i+1))
-		if err != nil {
-			return nil, nil, err
-		}
-		masters = append(masters, server)
-	}
-	return upstream, masters, nil
-}
-
-func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
-	masters := make([]redlock.Master, len(servers))
-	for i, server := range servers {
-		masters[i] = redlock.Master{
-			Name: server.name, Dial: server.dial,
-			Username: server.username, Password: server.password, Embedded: embedded,
-		}
-	}
-	return masters
-}
-
-func refusedHazards(hazards []hazard) error {
-	var refused []error
-	for _, hazard := range hazards {
-		if hazard.level == hazardRefused {
-			refused = append(refused, errors.New(hazard.text))
-		}
-	}
-	return errors.Join(refused...)
 }
 
 // Banner says in plain words what runs here and what to type next.
@@ -183,7 +63,7 @@ func (p *Proxy) Banner() string {
 	if p.web != nil {
 		admin = listenAddress(p.web)
 	}
-	return banner(p.cfg, listenAddress(p.listener), admin)
+	return banner(p.current.load().config, listenAddress(p.listener), admin)
 }
 
 // Serve serves until ctx ends, then lets every client finish the commands it
@@ -207,7 +87,8 @@ func (p *Proxy) Serve(ctx context.Context) error {
 		})
 	}
 	p.survey.report(p.hazards)
-	p.log.Info("serving", "listen", listenAddress(p.listener), "masters", p.cfg.Masters.count(), "upstream", p.cfg.Upstream.String())
+	cfg := p.current.load().config
+	p.log.Info("serving", "listen", listenAddress(p.listener), "masters", cfg.Masters.count(), "upstream", cfg.Upstream.String())
 	running.Go(func() { p.survey.run(work, p.hazards) })
 	var failure error
 	select {

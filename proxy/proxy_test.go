@@ -21,7 +21,7 @@ import (
 func startWholeProxy(t *testing.T, cfg *Config) (p *Proxy, stop func() error) {
 	t.Helper()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
-	p, err := New(cfg, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+	p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +133,7 @@ func TestWholeProxyStartsWithMastersAway(t *testing.T) {
 	}
 	p, _ := startWholeProxy(t, cfg)
 	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
-	if status != 503 || body != "0 of 3 lock masters answer, 2 needed\n" {
+	if status != 503 || !strings.HasPrefix(body, "0 of 3 lock masters vote, 2 needed\n") || strings.Count(body, " is away: ") != 3 {
 		t.Errorf("/readyz: %d %q", status, body)
 	}
 }
@@ -166,7 +166,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		cfg := defaultConfig()
 		cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
 		row.change(cfg)
-		p, err := New(cfg, slog.New(slog.DiscardHandler), prometheus.NewRegistry())
+		p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
 		if err == nil {
 			p.close()
 			t.Errorf("%s: no error", row.name)
@@ -210,17 +210,22 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if !Check(t.Context(), cfg, &out) {
 		t.Errorf("with the password it is not fine:\n%s", out.String())
 	}
-	s := newSurvey(cfg, slog.New(slog.DiscardHandler))
-	before := s.router()
+	meter, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := newInForce(newSettings(cfg, nil, nil, &router{table: builtinCommands()}))
+	s := newSurvey(current, meter, slog.New(slog.DiscardHandler))
+	before := current.load().router
 	s.look(t.Context())
 	if s.databases() != 20 || s.version() == "" || s.version() == embeddedVersion {
 		t.Errorf("the survey found %d databases and version %q", s.databases(), s.version())
 	}
-	after := s.router()
+	after := current.load().router
 	if after == before {
 		t.Error("the upstream's commands were not learnt")
 	}
-	if s.look(t.Context()); s.router() != after {
+	if s.look(t.Context()); current.load().router != after {
 		t.Error("the commands of the same run were learnt again")
 	}
 }

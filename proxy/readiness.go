@@ -4,38 +4,101 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
+
+	"redlock-proxy/redlock"
 
 	"github.com/redis/go-redis/v9"
 )
 
 // ready tells why no lock could be decided now; nil if one could.
 func (p *Proxy) ready() error {
-	answering, masters := p.locker.Reachable()
-	return judgeReadiness(p.draining.Load(), answering, masters)
+	return judgeReadiness(p.draining.Load(), p.locker.Status())
 }
 
-func judgeReadiness(draining bool, answering, masters int) error {
-	quorum := masters/2 + 1
+// judgeReadiness words the reason in a line for the whole and one for each
+// master that does not vote.
+func judgeReadiness(draining bool, status redlock.Status) error {
 	switch {
 	case draining:
 		return errors.New("draining: the proxy is ending and takes no new clients")
-	case answering < quorum:
-		return fmt.Errorf("%d of %d lock masters answer, %d needed", answering, masters, quorum)
+	case status.Ready():
+		return nil
 	}
-	return nil
+	lines := []string{fmt.Sprintf("%d of %d lock masters vote, %d needed", voting(status), len(status.Masters), status.Needed)}
+	if status.Reason != "" {
+		lines = append(lines, status.Reason)
+	}
+	for _, master := range status.Masters {
+		if master.State != redlock.Certified {
+			lines = append(lines, describeMaster(master))
+		}
+	}
+	return errors.New(strings.Join(lines, "\n"))
+}
+
+func voting(status redlock.Status) int {
+	certified := 0
+	for _, master := range status.Masters {
+		if master.State == redlock.Certified {
+			certified++
+		}
+	}
+	return certified
+}
+
+// describeMaster: 10.0.0.1:6379 is quarantined until 2026-11-21T05:10:00Z: it
+// may have forgotten locks.
+func describeMaster(master redlock.MasterStatus) string {
+	text := master.Name + " is " + master.State.String()
+	if !master.Until.IsZero() {
+		text += " until " + timestamp(master.Until)
+	}
+	if master.Reason != "" {
+		text += ": " + master.Reason
+	}
+	return text
 }
 
 // appendInfo appends the fields of INFO's section Redlock.
 func (p *Proxy) appendInfo(dst []byte) []byte {
-	answering, masters := p.locker.Reachable()
-	ready := 0
-	if p.ready() == nil {
-		ready = 1
+	settings, status := p.current.load(), p.locker.Status()
+	field := func(name string, value any) { dst = fmt.Appendf(dst, "redlock_%s:%v\r\n", name, value) }
+	field("proxy_version", Version())
+	field("masters", len(status.Masters))
+	field("masters_voting", voting(status))
+	field("quorum", status.Needed)
+	field("ready", oneIf(p.ready() == nil))
+	field("set", status.Set)
+	field("epoch", status.Epoch)
+	field("lock_rules", len(settings.router.rules))
+	field("locks_without_ttl", p.locks.takenWithoutTTL())
+	for i, master := range status.Masters {
+		field(fmt.Sprintf("master%d", i+1), infoOfMaster(master))
 	}
-	return fmt.Appendf(dst, "redlock_proxy_version:%s\r\nredlock_masters:%d\r\nredlock_masters_reachable:%d\r\nredlock_quorum:%d\r\nredlock_ready:%d\r\nredlock_lock_rules:%d\r\nredlock_locks_without_ttl:%d\r\n",
-		Version(), masters, answering, masters/2+1, ready, len(p.cfg.Locks), p.locks.takenWithoutTTL())
+	return dst
+}
+
+// infoOfMaster has the reason last, for it may hold commas.
+func infoOfMaster(master redlock.MasterStatus) string {
+	text := "name=" + master.Name + ",state=" + master.State.String()
+	if !master.Until.IsZero() {
+		text += ",until=" + timestamp(master.Until)
+	}
+	if master.Reason != "" {
+		text += ",reason=" + strings.Map(printable, master.Reason)
+	}
+	return text
+}
+
+// printable keeps a server's words from ending a line of ours.
+func printable(r rune) rune {
+	if r < ' ' {
+		return ' '
+	}
+	return r
 }
 
 // killScripts has every master end the script it runs, and tells whether any

@@ -3,6 +3,7 @@ package proxy
 import (
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tidwall/redcon"
 )
@@ -15,28 +16,36 @@ const (
 	replyQueued = "+QUEUED\r\n"
 	replyReset  = "+RESET\r\n"
 
-	errorSyntax          = "-ERR syntax error\r\n"
-	errorNotInteger      = "-ERR value is not an integer or out of range\r\n"
-	errorIntegerRange    = "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n"
-	errorDatabaseIndex   = "-ERR DB index is out of range\r\n"
-	errorClientName      = "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"
-	errorClientCap       = "-ERR max number of clients reached\r\n"
-	errorNoAuth          = "-NOAUTH Authentication required.\r\n"
-	errorWrongPass       = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
-	errorNoPassword      = "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?\r\n"
-	errorHelloVersion    = "-ERR Protocol version is not an integer or out of range\r\n"
-	errorHelloProtocol   = "-NOPROTO unsupported protocol version\r\n"
-	errorHelloNoAuth     = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
-	errorNestedMulti     = "-ERR MULTI calls can not be nested\r\n"
-	errorWatchInMulti    = "-ERR WATCH inside MULTI is not allowed\r\n"
-	errorExecNoMulti     = "-ERR EXEC without MULTI\r\n"
-	errorDiscardNoMulti  = "-ERR DISCARD without MULTI\r\n"
-	errorExecArity       = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
-	errorExecAbort       = "-EXECABORT Transaction discarded because of previous errors.\r\n"
-	errorNotInMulti      = "-ERR Command not allowed inside a transaction\r\n"
-	errorScriptFlush     = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
-	errorScriptKill      = "-NOTBUSY No scripts in execution right now.\r\n"
-	errorMonitorKeyspace = "-ERR Replica can't interact with the keyspace\r\n"
+	errorSyntax            = "-ERR syntax error\r\n"
+	errorNotInteger        = "-ERR value is not an integer or out of range\r\n"
+	errorIntegerRange      = "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n"
+	errorDatabaseIndex     = "-ERR DB index is out of range\r\n"
+	errorClientName        = "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"
+	errorClientCap         = "-ERR max number of clients reached\r\n"
+	errorNoAuth            = "-NOAUTH Authentication required.\r\n"
+	errorWrongPass         = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+	errorNoPassword        = "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?\r\n"
+	errorHelloVersion      = "-ERR Protocol version is not an integer or out of range\r\n"
+	errorHelloProtocol     = "-NOPROTO unsupported protocol version\r\n"
+	errorHelloNoAuth       = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
+	errorNestedMulti       = "-ERR MULTI calls can not be nested\r\n"
+	errorWatchInMulti      = "-ERR WATCH inside MULTI is not allowed\r\n"
+	errorExecNoMulti       = "-ERR EXEC without MULTI\r\n"
+	errorDiscardNoMulti    = "-ERR DISCARD without MULTI\r\n"
+	errorExecArity         = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
+	errorExecAbort         = "-EXECABORT Transaction discarded because of previous errors.\r\n"
+	errorNotInMulti        = "-ERR Command not allowed inside a transaction\r\n"
+	errorScriptFlush       = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
+	errorScriptKill        = "-NOTBUSY No scripts in execution right now.\r\n"
+	errorCachingOff        = "-ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled\r\n"
+	errorCachingYes        = "-ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.\r\n"
+	errorCachingNo         = "-ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.\r\n"
+	errorTrackingPrefix    = "-ERR PREFIX option requires BCAST mode to be enabled\r\n"
+	errorTrackingOptions   = "-ERR OPTIN and OPTOUT are not compatible with BCAST\r\n"
+	errorTrackingBoth      = "-ERR You can't specify both OPTIN mode and OPTOUT mode\r\n"
+	errorTrackingBroadcast = "-ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.\r\n"
+	errorTrackingSwitch    = "-ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.\r\n"
+	errorMonitorKeyspace   = "-ERR Replica can't interact with the keyspace\r\n"
 )
 
 // Texts for what no single Redis can meet.
@@ -45,14 +54,23 @@ const (
 	errorCrossLock        = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
 	errorWatchDatabase    = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
 	errorLockInPipe       = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
+	errorSubscribeInMulti = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
 	errorUpstreamDown     = "-ERR the upstream server of this proxy cannot be reached\r\n"
 	errorUpstreamRefused  = "-ERR the upstream server of this proxy refused its login or its database\r\n"
 	errorUpstreamProtocol = "-ERR the upstream server of this proxy does not speak RESP3\r\n"
 	errorUpstreamNone     = "-ERR this proxy serves lock keys only, it has no upstream server for other commands\r\n"
 	errorUpstreamReply    = "-ERR the upstream server of this proxy gave an unexpected reply\r\n"
 	errorTransactionSize  = "-ERR the transaction is larger than this proxy can hold\r\n"
+	errorExecRules        = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began\r\n"
 	errorMemory           = "-ERR this proxy is out of memory for unfinished commands\r\n"
 )
+
+// errorMoving tells when a key may be used again that has changed its home
+// with the lock rules.
+func errorMoving(until time.Time) string {
+	return "-TRYAGAIN the lock rules of this proxy have changed, and with them where this key is kept; a lock from before may still be held there, so the key can be used again from " +
+		until.UTC().Format(time.RFC3339) + "\r\n"
+}
 
 // errorArity words a wrong number of arguments; name is a specification's
 // ("get", "client|setname").
@@ -117,6 +135,16 @@ func appendMapHeader(dst []byte, pairs int, resp3 bool) []byte {
 		return append(dst, '\r', '\n')
 	}
 	return redcon.AppendArray(dst, 2*pairs)
+}
+
+// appendPushHeader opens a message of so many elements: a push in RESP3.
+func appendPushHeader(dst []byte, elements int, resp3 bool) []byte {
+	if resp3 {
+		dst = append(dst, '>')
+		dst = strconv.AppendInt(dst, int64(elements), 10)
+		return append(dst, '\r', '\n')
+	}
+	return redcon.AppendArray(dst, elements)
 }
 
 // appendText appends a text as INFO sends it: verbatim in RESP3.

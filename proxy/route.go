@@ -39,6 +39,8 @@ type route struct {
 type router struct {
 	table *commandTable
 	rules lockRules
+	moves []move // changes of the rules that still hold keys back
+	era   int    // counts such changes
 }
 
 // route finds a command's plane by its keys, in the database that its session

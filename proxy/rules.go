@@ -11,6 +11,7 @@ type lockRule struct {
 	match      string        // a Redis glob over the whole key
 	db         int           // anyDB for every database
 	defaultTTL time.Duration // what a lock that asks for none is given; 0: none
+	companions []string      // globs: keys and channels that go where the locks go
 }
 
 // lockRules are in the order of the configuration. They are shared and never

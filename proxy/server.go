@@ -20,30 +20,19 @@ const (
 // serverConfig is all that sessions need. Functions may be called from many
 // goroutines at once.
 type serverConfig struct {
-	clients  int           // most sessions at once; 0: no cap
-	idle     time.Duration // after which a silent client is left; 0: never
-	buffered int64         // bytes that all unfinished commands may take together; 0: four of the largest
-	guard    guardLimits
-	password string // "": clients need not authenticate
+	current *inForce // what a reload may change
 
-	dialUpstream func(ctx context.Context) (net.Conn, error) // nil: there is no upstream
-	upstream     upstreamLogin
-	databases    func() int    // how many the upstream has; nil or 0: not known
-	version      func() string // to be shown in HELLO and INFO; nil or "": not known
-	redlockInfo  func(dst []byte) []byte
-	killScripts  func(ctx context.Context) bool // SCRIPT KILL on every master; tells whether one was running
+	databases   func() int    // how many the upstream has; nil or 0: not known
+	version     func() string // to be shown in HELLO and INFO; nil or "": not known
+	redlockInfo func(dst []byte) []byte
+	killScripts func(ctx context.Context) bool // SCRIPT KILL on every master; tells whether one was running
 
-	router  func() *router
 	locks   lockRunner
 	scripts *scriptCache
 	metrics *metrics
 	log     *slog.Logger
-}
 
-// upstreamLogin is the proxy's own way into the upstream.
-type upstreamLogin struct {
-	user, password string
-	db             int
+	subscribes subscribes // nil: the masters are not listened to
 }
 
 // A proxyServer owns the sessions of one or more listeners. shutdown ends it.
@@ -55,6 +44,8 @@ type proxyServer struct {
 	stop    context.CancelFunc
 	nextID  atomic.Int64
 
+	upstreamOpened atomic.Int64 // how often, for any session
+
 	mu        sync.Mutex
 	sessions  map[*session]struct{}
 	listeners map[net.Listener]struct{}
@@ -64,9 +55,6 @@ type proxyServer struct {
 }
 
 func newServer(cfg serverConfig) *proxyServer {
-	if cfg.buffered == 0 {
-		cfg.buffered = 4 * cfg.guard.bulk
-	}
 	if cfg.version == nil {
 		cfg.version = func() string { return "" }
 	}
@@ -78,11 +66,15 @@ func newServer(cfg serverConfig) *proxyServer {
 		sessions:  make(map[*session]struct{}),
 		listeners: make(map[net.Listener]struct{}),
 	}
-	srv.memory.limit = cfg.buffered
+	srv.memory.limit = func() int64 { return srv.settings().buffered }
 	srv.running, srv.stop = context.WithCancel(context.Background())
 	srv.sweeping.Go(srv.sweepUntilStopped)
 	return srv
 }
+
+// settings are those in force at this moment. Who needs several of them for
+// one purpose asks once.
+func (srv *proxyServer) settings() *settings { return srv.cfg.current.load() }
 
 func (srv *proxyServer) shownVersion() string {
 	if version := srv.cfg.version(); version != "" {
@@ -148,7 +140,8 @@ func (srv *proxyServer) isDraining() bool {
 // welcome starts a session, which owns conn from then on, or refuses one.
 func (srv *proxyServer) welcome(conn net.Conn) {
 	srv.mu.Lock()
-	full := srv.cfg.clients > 0 && len(srv.sessions) >= srv.cfg.clients
+	most := srv.settings().clients
+	full := most > 0 && len(srv.sessions) >= most
 	if full || srv.draining {
 		srv.mu.Unlock()
 		if full {

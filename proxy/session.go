@@ -30,6 +30,7 @@ type session struct {
 	// Set by others, who then wake the socket.
 	draining atomic.Bool
 	expired  atomic.Bool
+	missed   atomic.Bool // messages from the masters
 	reading  atomic.Bool // idle: waiting for the client
 
 	pending []byte // replies that are not yet written; they come before all else
@@ -37,11 +38,12 @@ type session struct {
 
 	// upstream is nil until a command needs it. Only the session changes it.
 	upstream  atomic.Pointer[upstream]
-	batch     struct{ from, to int } // commands in in.buf that are forwarded but not yet sent
-	prefix    []byte                 // commands sent before the batch, which are not as they came
-	owes      debt                   // ordinary replies to the batch, not yet entered
-	mayBlock  bool                   // a forwarded command may wait for other clients
-	dialError string                 // the dial failed for what was read at the same time
+	listening atomic.Pointer[listening] // nil: nothing is wanted of the masters; only the session changes it
+	batch     struct{ from, to int }    // commands in in.buf that are forwarded but not yet sent
+	prefix    []byte                    // commands sent before the batch, which are not as they came
+	owes      debt                      // ordinary replies to the batch, not yet entered
+	mayBlock  bool                      // a forwarded command may wait for other clients
+	dialError string                    // the dial failed for what was read at the same time
 
 	client      clientState
 	replies     replyMode
@@ -49,6 +51,8 @@ type session struct {
 	monitoring  bool
 	transaction transaction
 	watched     watched
+	era         int // of the rules under which these two began
+	tracking    tracking
 
 	lockReply []byte // reused
 	lastRead  lastRead
@@ -57,7 +61,7 @@ type session struct {
 func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s := &session{server: srv, id: id, sock: newSocket(conn, &srv.clock)}
 	s.in = newInput(s.sock, &srv.memory)
-	s.guard = newGuard(srv.cfg.guard)
+	s.guard = newGuard(srv.settings().guard)
 	s.out = newOutput(s.sock)
 	s.ctx, s.gone = context.WithCancel(srv.running)
 	s.watch.session = s
@@ -85,6 +89,7 @@ func (s *session) serve() {
 
 // performAll performs every whole command that has been read.
 func (s *session) performAll() {
+	s.guard.setLimits(s.server.settings().guard)
 	for !s.closing {
 		cmd, n, ok, need, err := s.guard.next(s.in.unread())
 		s.in.consume(n)
@@ -123,6 +128,7 @@ func (s *session) readMore() bool {
 		case errors.Is(err, errWoken):
 			s.sock.calm()
 			s.in.relax()
+			s.rejoin()
 		case errors.Is(err, errNoMemory):
 			s.pending = append(s.pending, errorMemory...)
 			return false
@@ -135,15 +141,23 @@ func (s *session) readMore() bool {
 
 func (s *session) mustEnd() bool {
 	up := s.upstream.Load()
-	return s.draining.Load() || s.expired.Load() || up != nil && up.ended()
+	return s.draining.Load() || s.expired.Load() || s.missed.Load() || up != nil && up.ended()
 }
 
 // flush writes the pending replies.
 func (s *session) flush() {
 	if len(s.pending) == 0 {
+		s.repliesSent()
 		return
 	}
+	s.flushWith(func() {})
+}
+
+// flushWith does something with the client's writing side taken, which may add
+// to the pending replies, and writes them.
+func (s *session) flushWith(first func()) {
 	s.out.take()
+	first()
 	_, err := s.sock.Write(s.pending)
 	s.out.give()
 	if err != nil {
@@ -153,6 +167,7 @@ func (s *session) flush() {
 	if cap(s.pending) > coalesce {
 		s.pending = nil
 	}
+	s.repliesSent()
 }
 
 // clientEnded is called when the client sends no more. It may have gone, or
@@ -195,6 +210,7 @@ func (s *session) release() {
 		_ = up.conn.Close()
 		<-up.done
 	}
+	s.stopListening()
 	s.in.release()
 	s.forgetQueued()
 }

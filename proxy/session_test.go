@@ -106,7 +106,7 @@ func TestSessionCutAnywhere(t *testing.T) {
 }
 
 func TestSessionAuthentication(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *serverConfig) { c.password = "secret" })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.password = "secret" })
 	client := p.dial(t)
 	client.ask("PING\r\n", errorNoAuth)
 	client.ask("SET lock:a 1 NX\r\n", errorNoAuth)
@@ -135,7 +135,7 @@ func TestSessionAuthentication(t *testing.T) {
 func TestRoutingFollowsSelect(t *testing.T) {
 	redis := startGuardRedis(t)
 	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: 3}}}
-	p := startTestProxy(t, redis, func(c *serverConfig) { c.router = func() *router { return routes } })
+	p := startTestProxy(t, redis, func(c *testConfig) { c.router = routes })
 	for _, opened := range []string{"", "GET x\r\n"} {
 		client := p.dial(t)
 		if opened != "" {

@@ -56,9 +56,11 @@ func benchmarkSession(b *testing.B, command, reply string, pipeline int, command
 	}
 	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
 	srv := newServer(serverConfig{
-		guard: redisLimits, router: func() *router { return routes }, locks: grantedLocks{},
-		scripts: newScriptCache(1 << 20), metrics: meter, log: slog.New(slog.DiscardHandler),
-		dialUpstream: answeringUpstream(b, len(command), reply),
+		current: newInForce(&settings{
+			guard: redisLimits, buffered: bufferedCommands(redisLimits), router: routes,
+			dialUpstream: answeringUpstream(b, len(command), reply),
+		}),
+		locks: grantedLocks{}, scripts: newScriptCache(1 << 20), metrics: meter, log: slog.New(slog.DiscardHandler),
 	})
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

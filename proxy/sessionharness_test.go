@@ -138,11 +138,17 @@ type testProxy struct {
 	address string
 	server  *proxyServer
 	locks   *fakeLocks
-	config  serverConfig
+	current *inForce
+}
+
+// testConfig is what a test may change before its proxy starts.
+type testConfig struct {
+	serverConfig
+	settings
 }
 
 // startTestProxy runs sessions in front of a Redis server, or of none.
-func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*serverConfig)) *testProxy {
+func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*testConfig)) *testProxy {
 	t.Helper()
 	meter, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -150,13 +156,14 @@ func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*serverCo
 	}
 	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
 	locks := newFakeLocks()
-	config := serverConfig{
-		guard:   redisLimits,
-		router:  func() *router { return routes },
-		locks:   locks,
-		scripts: newScriptCache(1 << 20),
-		metrics: meter,
-		log:     slog.New(slog.DiscardHandler),
+	config := testConfig{
+		serverConfig: serverConfig{
+			locks:   locks,
+			scripts: newScriptCache(1 << 20),
+			metrics: meter,
+			log:     slog.New(slog.DiscardHandler),
+		},
+		settings: settings{config: defaultConfig(), guard: redisLimits, buffered: bufferedCommands(redisLimits), router: routes},
 	}
 	if redis != nil {
 		config.dialUpstream = func(ctx context.Context) (net.Conn, error) {
@@ -166,11 +173,12 @@ func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*serverCo
 	for _, change := range configure {
 		change(&config)
 	}
+	config.current = newInForce(&config.settings)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &testProxy{address: listener.Addr().String(), server: newServer(config), locks: locks, config: config}
+	p := &testProxy{address: listener.Addr().String(), server: newServer(config.serverConfig), locks: locks, current: config.current}
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.serve(listener) }()
 	t.Cleanup(func() {

@@ -14,6 +14,7 @@ func (s *session) performSplit(name string, cmd command, route route) {
 	if !s.settle() || s.refusedAsRestricted(name) || !s.open() {
 		return
 	}
+	s.tellCaching()
 	upstreamHalf, lockHalf := splitKeys(cmd.args, route)
 	fromUpstream, ok := s.askWhile(appendCommand(nil, upstreamHalf...), func() {
 		s.runOnLocks(lockHalf, lockRoute(route.spec, len(lockHalf)))

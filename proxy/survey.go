@@ -24,37 +24,41 @@ const (
 // clients or route by it. look and run are one goroutine's; the rest may be
 // called by all.
 type survey struct {
-	cfg *Config
-	log *slog.Logger
+	current *inForce
+	meter   *metrics
+	log     *slog.Logger
+	again   chan struct{} // a reload wants a look now
 
-	current   atomic.Pointer[router]
 	shown     atomic.Value // string: the version shown to clients
 	available atomic.Int64 // databases of the upstream; 0: not known
 
 	versions    map[string]string // by the server's name, also of those now away
-	upstreamRun string            // whose commands current knows
+	upstreamRun string            // whose commands the router knows
 	warned      []string          // hazards logged already
 }
 
-func newSurvey(cfg *Config, log *slog.Logger) *survey {
-	s := &survey{cfg: cfg, log: log, versions: map[string]string{}}
-	s.current.Store(&router{table: builtinCommands(), rules: cfg.Locks})
-	s.shown.Store("")
-	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
-		s.versions["embedded"] = embeddedVersion
-		s.shown.Store(embeddedVersion)
-	}
+func newSurvey(current *inForce, meter *metrics, log *slog.Logger) *survey {
+	s := &survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}}
+	s.shown.Store(s.lowest(current.load().config))
 	return s
 }
 
-func (s *survey) router() *router { return s.current.Load() }
 func (s *survey) version() string { return s.shown.Load().(string) }
 func (s *survey) databases() int  { return int(s.available.Load()) }
+
+// soon has run look at once, for the configuration has changed.
+func (s *survey) soon() {
+	select {
+	case s.again <- struct{}{}:
+	default:
+	}
+}
 
 // look asks all servers once, at most for inspectTimeout and a bit, and
 // returns what endangers locks.
 func (s *survey) look(ctx context.Context) []hazard {
-	upstream, masters := inspectServers(ctx, s.cfg)
+	cfg := s.current.load().config
+	upstream, masters := inspectServers(ctx, cfg)
 	all := masters
 	if upstream != nil {
 		all = append(slices.Clone(masters), *upstream)
@@ -62,31 +66,51 @@ func (s *survey) look(ctx context.Context) []hazard {
 			s.available.Store(int64(upstream.databases))
 		}
 		if upstream.err == nil && (upstream.runID == "" || upstream.runID != s.upstreamRun) {
-			s.learnCommands(ctx, upstream.runID)
+			s.learnCommands(ctx, cfg.Upstream.server, upstream.runID)
 		}
 	}
 	for _, f := range all {
 		if f.version != "" {
-			s.versions[f.title] = f.version
+			s.versions[f.name] = f.version
 		}
 	}
-	s.shown.Store(lowestVersion(s.versions))
-	return hazardsOf(s.cfg, upstream, masters)
+	s.shown.Store(s.lowest(cfg))
+	hazards := hazardsOf(cfg, upstream, masters)
+	s.meter.hazardsFound(hazards)
+	return hazards
+}
+
+// lowest is the version to show: of the servers that are configured now, as
+// far as they have ever told theirs.
+func (s *survey) lowest(cfg *Config) string {
+	versions := map[string]string{}
+	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
+		versions["embedded"] = embeddedVersion
+	}
+	for _, name := range append(cfg.Masters.names(), cfg.Upstream.server.name) {
+		if version := s.versions[name]; version != "" {
+			versions[name] = version
+		}
+	}
+	return lowestVersion(versions)
 }
 
 // learnCommands adds the commands that only this upstream knows. Without them
 // all else still works: an unknown command is forwarded as it is.
-func (s *survey) learnCommands(ctx context.Context, runID string) {
+func (s *survey) learnCommands(ctx context.Context, upstream endpoint, runID string) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	client := redis.NewClient(s.cfg.Upstream.server.clientOptions())
+	client := redis.NewClient(upstream.clientOptions())
 	defer client.Close()
 	question := redis.NewRawCmd(ctx, "COMMAND")
 	err := client.Process(ctx, question)
 	if err == nil {
 		var table *commandTable
 		if table, err = builtinCommands().with(question.Val()); err == nil {
-			s.current.Store(&router{table: table, rules: s.cfg.Locks})
+			s.current.replace(func(old settings) settings {
+				old.router = old.router.withTable(table)
+				return old
+			})
 			s.upstreamRun = runID
 			return
 		}
@@ -122,6 +146,7 @@ func (s *survey) run(ctx context.Context, hazards []hazard) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-s.again:
 		case <-time.After(pause):
 		}
 		hazards = s.look(ctx)

@@ -19,22 +19,21 @@ const (
 // sweepUntilStopped looks after all sessions, so that none of them needs a
 // timer or a deadline while all is well.
 func (srv *proxyServer) sweepUntilStopped() {
-	every := sweepEvery
-	if srv.cfg.idle > 0 {
-		every = max(sweepOften, min(every, srv.cfg.idle/4))
-	}
-	tick := time.NewTicker(every)
-	defer tick.Stop()
 	began := time.Now()
 	for {
+		idle := srv.settings().idle
+		every := sweepEvery
+		if idle > 0 {
+			every = max(sweepOften, min(every, idle/4))
+		}
 		select {
 		case <-srv.running.Done():
 			return
-		case <-tick.C:
+		case <-time.After(every):
 		}
 		srv.clock.advance(int64(time.Since(began)))
 		for _, s := range srv.all() {
-			s.inspect(srv.cfg.idle)
+			s.inspect(idle)
 		}
 	}
 }
@@ -48,12 +47,14 @@ func (s *session) inspect(idle time.Duration) {
 		return
 	}
 	silent := s.sock.silent()
-	if idle > 0 && silent > idle && s.reading.Load() && (up == nil || up.owed.settled(false) && !up.owed.listens()) {
+	l := s.listening.Load()
+	waits := l != nil && l.subscribed()
+	if idle > 0 && silent > idle && s.reading.Load() && !waits && (up == nil || up.owed.settled(false) && !up.owed.listens()) {
 		s.expired.Store(true)
 		s.sock.wake()
 		return
 	}
-	if silent > relaxAfter && s.sock.swollen.Load() {
+	if silent > relaxAfter && s.sock.swollen.Load() || s.mayRejoin() && s.reading.Load() {
 		s.sock.wake()
 	}
 	if up != nil && up.conn.silent() > relaxAfter && up.conn.swollen.Load() {

@@ -82,6 +82,11 @@ func (s *session) performInTransaction(name string, cmd command, route route) {
 		if s.settle() {
 			s.reset()
 		}
+	case name == "exec" && s.era != s.server.settings().router.era:
+		s.abort("") // the upstream, if it has the transaction, is told
+		s.leaveTransaction(errorExecRules)
+	case s.subscribesToLocks(name, cmd.args):
+		s.abort(errorSubscribeInMulti)
 	case s.transaction.state == transactionUpstream:
 		s.continueUpstream(name, cmd, route)
 	case route.spec == nil && s.transaction.state == transactionHeld && route.plane == planeUpstream:
@@ -145,7 +150,7 @@ func (s *session) decideLocks(name string, cmd command, route route) {
 func (s *session) queue(name string, cmd command, route route) {
 	t := &s.transaction
 	size := len(cmd.raw) + queuedOverhead + len(cmd.args)*argumentOverhead
-	if int64(t.bytes+size) > s.server.cfg.guard.bulk || !s.server.memory.reserve(size) {
+	if int64(t.bytes+size) > s.server.settings().guard.bulk || !s.server.memory.reserve(size) {
 		s.abort(errorTransactionSize)
 		return
 	}

@@ -24,10 +24,11 @@ type upstream struct {
 	conn     *socket
 	client   *output
 	owed     *owed
-	onEnd    func()    // called once when the copier has delivered the last byte
-	onLost   func()    // called when the client no longer takes replies
-	onPanic  func(any) // called in a recover
-	captures int64     // longest value kept for the session, in bytes
+	onEnd    func()             // called once when the copier has delivered the last byte
+	onLost   func()             // called when the client no longer takes replies
+	onPanic  func(any)          // called in a recover
+	captures int64              // longest value kept for the session, in bytes
+	onTold   func(confirmation) // called with the client's writing side taken, once the client has it in writing; may be nil
 
 	// The copier's own.
 	scanner  redlock.Scanner
@@ -41,6 +42,7 @@ type upstream struct {
 	tail     []byte
 	captured []byte
 	overflow bool
+	told     []confirmation // ended, and not yet written
 
 	finishing atomic.Bool
 	done      chan struct{}
@@ -210,7 +212,9 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 		}
 		if done {
 			u.inside = false
-			u.owed.end(u.scanner.Kind(), u.tail)
+			if told, tells := u.owed.end(u.scanner.Kind(), u.tail); tells && u.onTold != nil {
+				u.told = append(u.told, told)
+			}
 		}
 	}
 	u.reportAnswered()
@@ -250,13 +254,19 @@ func (u *upstream) reportAnswered() {
 // write hands bytes to the client and keeps its writing side for as long as
 // the value they belong to goes on.
 func (u *upstream) write(p []byte) bool {
-	if len(p) > 0 && !u.holds {
+	if len(p)+len(u.told) > 0 && !u.holds {
 		u.client.take()
 		u.holds = true
 	}
 	var err error
 	if len(p) > 0 {
 		_, err = u.client.to.Write(p)
+	}
+	if len(u.told) > 0 {
+		for _, told := range u.told {
+			u.onTold(told)
+		}
+		u.told = u.told[:0]
 	}
 	if u.holds && (!u.inside || u.to != fateClient) {
 		u.holds = false

@@ -97,7 +97,7 @@ func TestUpstreamDown(t *testing.T) {
 	redis := startGuardRedis(t)
 	var up atomic.Bool
 	var dials atomic.Int64
-	p := startTestProxy(t, nil, func(c *serverConfig) {
+	p := startTestProxy(t, nil, func(c *testConfig) {
 		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
 			dials.Add(1)
 			if !up.Load() {
@@ -125,7 +125,7 @@ func TestUpstreamDown(t *testing.T) {
 
 func TestUpstreamLogin(t *testing.T) {
 	redis := startGuardRedis(t, "--requirepass", guardPassword)
-	p := startTestProxy(t, redis, func(c *serverConfig) {
+	p := startTestProxy(t, redis, func(c *testConfig) {
 		c.upstream = upstreamLogin{password: guardPassword, db: 2}
 	})
 	client := p.dial(t)
@@ -140,13 +140,13 @@ func TestUpstreamLogin(t *testing.T) {
 		list := redis.ask(t, "CLIENT LIST")
 		return strings.Contains(list, "name=me ") && strings.Contains(list, " db=5 ") && strings.Contains(list, " resp=3")
 	})
-	wrong := startTestProxy(t, redis, func(c *serverConfig) { c.upstream = upstreamLogin{user: "default", password: "wrong"} }).dial(t)
+	wrong := startTestProxy(t, redis, func(c *testConfig) { c.upstream = upstreamLogin{user: "default", password: "wrong"} }).dial(t)
 	wrong.ask("GET a\r\nSET lock:a 1 NX\r\n", errorUpstreamRefused+"+OK\r\n")
 }
 
 // scriptedUpstream answers each connection's first bytes with a text and
 // then closes it.
-func scriptedUpstream(t *testing.T, answer string) func(*serverConfig) {
+func scriptedUpstream(t *testing.T, answer string) func(*testConfig) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -164,7 +164,7 @@ func scriptedUpstream(t *testing.T, answer string) func(*serverConfig) {
 			_ = conn.Close()
 		}
 	}()
-	return func(c *serverConfig) {
+	return func(c *testConfig) {
 		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 		}

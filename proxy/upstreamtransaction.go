@@ -26,6 +26,7 @@ func (s *session) decideUpstream(name string, cmd command, route route) {
 	for _, call := range t.calls {
 		held = appendCommand(held, call.args...)
 	}
+	s.tellCaching()
 	s.sendUnanswered(held, 1+len(t.calls))
 	s.forgetQueued()
 	t.state = transactionUpstream

@@ -10,6 +10,8 @@ type watched struct {
 	upstream bool // the upstream watches keys of its own
 }
 
+func (w *watched) any() bool { return len(w.locks) > 0 || w.upstream }
+
 // performWatch looks at lock keys on the masters.
 func (s *session) performWatch(cmd command, spec *commandSpec) {
 	if !s.settle() || s.refusedAsRestricted("watch") {
@@ -96,6 +98,7 @@ func (s *session) executeOnLocks() {
 		t.commands[i].resp3 = t.resp3
 	}
 	s.watch.begin()
+	s.trackLocks(t.commands...)
 	s.lockReply = s.server.cfg.locks.execute(s.ctx, s.lockReply[:0], t)
 	s.watch.end()
 	s.leaveTransaction(string(s.lockReply))

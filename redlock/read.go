@@ -74,8 +74,8 @@ func (l *Locker) Get(ctx context.Context, db int, key []byte) Outcome {
 	return l.again(ctx, false, func() Outcome { return l.get(db, key) })
 }
 
-func (l *Locker) get(db int, key []byte) Outcome {
-	b := hold(l, question[reading]{
+func readQuestion(db int, key []byte) question[reading] {
+	return question[reading]{
 		kind:    KindRead,
 		db:      db,
 		frames:  appendCommand(nil, []byte("GET"), key),
@@ -87,7 +87,11 @@ func (l *Locker) get(db int, key []byte) Outcome {
 			_, t := pluralityOfReadings(answers)
 			return t.agreement()
 		},
-	})
+	}
+}
+
+func (l *Locker) get(db int, key []byte) Outcome {
+	b := hold(l, readQuestion(db, key))
 	o := b.outcome()
 	if o.Verdict == Won {
 		r, _ := pluralityOfReadings(b.answers)

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"time"
 )
@@ -21,7 +22,8 @@ type SwapRequest struct {
 // quorum returned (nil: there was none), so of several racing callers at most
 // one gets the value they all expect. Lost: Value is a value other than the
 // expected one and other than the caller's own. Nothing is undone: on one
-// Redis, too, a losing GETSET leaves its value.
+// Redis, too, a losing GETSET leaves its value. Where racing callers have left
+// different values, the latest is given to all masters.
 func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value) // debts outlive the call
 	pass, err := l.turns.take(ctx, r.DB, r.Key)
@@ -65,8 +67,49 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 		if o.Value = r.another(b.answers); o.Value == nil {
 			o.Verdict = NoQuorum // nil would say that the lock was free
 		}
+		l.unite(r)
 	}
 	return o
+}
+
+// unite ends a race that nobody won. Its values have no TTL, and without a
+// quorum for one of them nobody could ever read the lock again. A racer that did
+// win loses nothing: on one Redis, too, the losers overwrite its value.
+func (l *Locker) unite(r SwapRequest) {
+	if r.TTL != 0 || r.KeepTTL {
+		return
+	}
+	b := hold(l, readQuestion(r.DB, r.Key))
+	if _, t := pluralityOfReadings(b.answers); t.granted >= quorum(len(b.answers)) {
+		return
+	}
+	var latest []byte
+	for _, a := range b.answers {
+		if a.state.heard() && isTimestamp(a.value.value) && laterTimestamp(a.value.value, latest) {
+			latest = a.value.value
+		}
+	}
+	for i, a := range b.answers {
+		if latest != nil && a.state.heard() && a.value.value != nil && !bytes.Equal(a.value.value, latest) {
+			l.masters[i].stream(r.DB).deliver(&debt{exact: swapScript.append(nil, [][]byte{r.Key}, a.value.value, latest)}, time.Now(), false)
+		}
+	}
+}
+
+// isTimestamp: digits, with a fraction perhaps.
+func isTimestamp(v []byte) bool {
+	whole, fraction, _ := bytes.Cut(v, []byte("."))
+	digits := func(part []byte) bool {
+		return !bytes.ContainsFunc(part, func(c rune) bool { return c < '0' || c > '9' })
+	}
+	return len(whole) > 0 && len(v) < 40 && digits(whole) && digits(fraction)
+}
+
+// laterTimestamp compares timestamps; nothing is earlier than any.
+func laterTimestamp(a, b []byte) bool {
+	wholeA, fractionA, _ := bytes.Cut(bytes.TrimLeft(a, "0"), []byte("."))
+	wholeB, fractionB, _ := bytes.Cut(bytes.TrimLeft(b, "0"), []byte("."))
+	return b == nil || cmp.Or(len(wholeA)-len(wholeB), bytes.Compare(wholeA, wholeB), bytes.Compare(fractionA, fractionB)) > 0
 }
 
 // swapMissed leaves a swap to a master that did not hear of it. Locks of this
@@ -99,13 +142,18 @@ func pluralityOfAll(answers []answer[reading]) (reading, tally) {
 	return plurality(answers, func(reading) bool { return true }, reading.equal)
 }
 
-// another picks an old value by which the caller sees that it did not win.
+// another picks an old value by which the caller sees that it did not win: the
+// latest timestamp, since one that is over would say that it did.
 func (r SwapRequest) another(answers []answer[reading]) []byte {
+	var best []byte
 	for _, a := range answers {
 		v := a.value.value
-		if a.state == answered && v != nil && !bytes.Equal(v, r.Expected) && !bytes.Equal(v, r.Value) {
-			return v
+		if a.state != answered || v == nil || bytes.Equal(v, r.Expected) || bytes.Equal(v, r.Value) {
+			continue
+		}
+		if best == nil || isTimestamp(v) && (!isTimestamp(best) || laterTimestamp(v, best)) {
+			best = v
 		}
 	}
-	return nil
+	return best
 }

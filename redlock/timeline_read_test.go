@@ -1,7 +1,9 @@
 package redlock
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -116,6 +118,50 @@ func TestTimelineAtMostOneOfRacingSwapsWins(t *testing.T) {
 			}
 			w.elapse(0)
 		})
+	}
+}
+
+func TestTimelineARaceOfSwapsLeavesOneTimestampOnAllMasters(t *testing.T) {
+	for order := range 32 {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.put("1000.5 1000.5 1000.5 1000.5 1000.5", 0)
+			racers := []*Locker{w.locker}
+			for i := range 2 {
+				l, links := w.connect("racer", timelineConfig())
+				w.others = append(w.others, l)
+				racers = append(racers, l)
+				for j, k := range links {
+					k.setDelay(time.Duration(hash(uint64(order), uint64(i), uint64(j))%20)*time.Millisecond, 0)
+				}
+			}
+			var racing sync.WaitGroup
+			for i, l := range racers {
+				racing.Go(func() { w.swap(l, fmt.Sprintf("200%d.25", i), "1000.5") })
+			}
+			racing.Wait()
+			w.elapse(time.Second)
+			o := w.locker.Get(t.Context(), 0, []byte(key))
+			if o.Verdict != Won || !bytes.HasPrefix(o.Value, []byte("200")) {
+				t.Errorf("order %d: %v %q", order, o.Verdict, o.Value)
+				w.dump()
+			}
+		})
+	}
+}
+
+func TestLaterTimestamp(t *testing.T) {
+	for _, row := range []struct {
+		a, b string
+		want bool
+	}{{"2", "1", true}, {"10", "9", true}, {"9", "10", false}, {"1.5", "1.25", true}, {"1", "1", false}, {"007", "6", true}, {"5.1", "5", true}} {
+		if got := laterTimestamp([]byte(row.a), []byte(row.b)); got != row.want {
+			t.Errorf("%s later than %s: %v", row.a, row.b, got)
+		}
+	}
+	for text, want := range map[string]bool{"1": true, "1.5": true, "": false, "a": false, "1.5.6": false, "-1": false} {
+		if isTimestamp([]byte(text)) != want {
+			t.Errorf("%q", text)
+		}
 	}
 }
 

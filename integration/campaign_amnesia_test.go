@@ -1,0 +1,203 @@
+package integration
+
+import (
+	"context"
+	"time"
+)
+
+// The faults of this file make masters forget what they granted.
+
+// An amnesia makes one master forget. It returns how that ends.
+type amnesia struct {
+	name   string
+	forget func(d *director, master int) (end func())
+}
+
+var amnesias = []amnesia{
+	{"restart", func(d *director, master int) func() {
+		d.campaign.masters[master].crash()
+		d.campaign.masters[master].start(d.campaign.t)
+		return func() {}
+	}},
+	{"FLUSHALL", func(d *director, master int) func() {
+		d.tell(master, "FLUSHALL")
+		return func() {}
+	}},
+	{"FLUSHDB", func(d *director, master int) func() {
+		d.tell(master, "FLUSHDB")
+		return func() {}
+	}},
+	// A clock that jumps ends leases before their time, and one that jumps back
+	// has them last longer.
+	{"clock jump", func(d *director, master int) func() {
+		d.jump(master, longestLease+time.Second)
+		return func() { d.jump(master, 0) }
+	}},
+}
+
+// tell sends a command to a master behind the proxies' backs. A master that
+// hangs gets it when it goes on.
+func (d *director) tell(master int, command ...any) {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	d.campaign.masters[master].direct.Do(ctx, command...)
+}
+
+// aim waits until a client holds a lock for some time yet, so that a fault
+// that comes now has something to break. Masters in quarantine grant nothing,
+// so it may wait in vain.
+func (d *director) aim() {
+	for deadline := time.Now().Add(2 * campaignRestartDelay); time.Now().Before(deadline); {
+		for _, r := range d.campaign.registers {
+			if r.inUse(shortestLease / 2) {
+				return
+			}
+		}
+		d.rest(0)
+	}
+}
+
+func killMinority(d *director) (func(), time.Duration, bool) {
+	masters, unclaim, ok := d.claim(1 + d.random.IntN(masterCount/2))
+	if !ok {
+		return nil, 0, false
+	}
+	d.aim()
+	d.note("kill -9 of %s", names(masters))
+	for _, i := range masters {
+		d.campaign.masters[i].crash()
+	}
+	return func() {
+		for _, i := range masters {
+			d.campaign.masters[i].start(d.campaign.t)
+		}
+		unclaim()
+	}, between(d.random, 0, 600*time.Millisecond), true
+}
+
+// killAll is a power failure: all masters and some or all proxies are gone and
+// come back with nothing, at once. Nothing but time can tell this from a new
+// set.
+func killAll(d *director) (func(), time.Duration, bool) {
+	d.endAll()
+	d.aim()
+	proxies := d.someProxies()
+	d.note("kill -9 of all masters and of %d proxies", len(proxies))
+	for _, master := range d.campaign.masters {
+		master.crash()
+	}
+	for _, p := range proxies {
+		p.proc.kill()
+	}
+	d.campaign.forgotAt = append(d.campaign.forgotAt, time.Since(d.campaign.began))
+	for _, master := range d.campaign.masters {
+		master.start(d.campaign.t)
+	}
+	for _, p := range proxies {
+		p.start(d.campaign.t)
+	}
+	d.note("all masters and these proxies are started, empty")
+	return nil, 0, true
+}
+
+// flushAll flushes all masters while proxies are away that come back at once
+// and remember nothing of the set.
+func flushAll(d *director) (func(), time.Duration, bool) {
+	d.endAll()
+	d.aim()
+	proxies := d.someProxies()
+	d.note("FLUSHALL on all masters, and kill -9 of %d proxies, which start at once", len(proxies))
+	for _, p := range proxies {
+		p.proc.kill()
+	}
+	for i := range d.campaign.masters {
+		d.tell(i, "FLUSHALL")
+	}
+	d.campaign.forgotAt = append(d.campaign.forgotAt, time.Since(d.campaign.began))
+	for _, p := range proxies {
+		p.start(d.campaign.t)
+	}
+	return nil, 0, true
+}
+
+// someProxies is one proxy, or all of them.
+func (d *director) someProxies() []*proxyProcess {
+	if d.random.IntN(2) == 0 {
+		return d.campaign.proxies
+	}
+	p := d.random.IntN(constantProxy)
+	return d.campaign.proxies[p : p+1]
+}
+
+// flushMasters flushes any number of masters while locks are held.
+func flushMasters(d *director) (func(), time.Duration, bool) {
+	masters := d.random.Perm(masterCount)[:1+d.random.IntN(masterCount)]
+	command := []string{"FLUSHALL", "FLUSHDB"}[d.random.IntN(2)]
+	d.aim()
+	d.note("%s on %s", command, names(masters))
+	for _, i := range masters {
+		d.tell(i, command)
+	}
+	return nil, 0, true
+}
+
+// jump sets a master's clock. No quorum of clocks jumps within a short time: to
+// a proxy that would look as if it had been stopped itself.
+func (d *director) jump(master int, ahead time.Duration) {
+	const apart = 2 * time.Second
+	for len(d.jumps) >= quorum-1 && time.Since(d.jumps[len(d.jumps)-quorum+1]) < apart {
+		time.Sleep(time.Millisecond)
+	}
+	d.jumps = append(d.jumps, time.Now())
+	d.campaign.masters[master].clock.set(d.campaign.t, ahead)
+}
+
+func jumpOneClock(d *director) (func(), time.Duration, bool) {
+	masters, unclaim, ok := d.claim(1)
+	if !ok {
+		return nil, 0, false
+	}
+	by := between(d.random, shortestLease/2, longestLease+time.Second)
+	if d.random.IntN(3) == 0 {
+		by = -by
+	}
+	d.aim()
+	d.note("the clock of %s jumps by %s", names(masters), by)
+	d.jump(masters[0], by)
+	return func() {
+		d.jump(masters[0], 0)
+		unclaim()
+	}, between(d.random, 300*time.Millisecond, longestLease), true
+}
+
+// aimAmnesia is the classic: two masters are unreachable while a lock is
+// taken, so that a bare majority holds it; they come back, and one of the
+// majority forgets.
+func aimAmnesia(d *director) (func(), time.Duration, bool) {
+	how := amnesias[d.random.IntN(len(amnesias))]
+	return aimedAmnesia(how)(d)
+}
+
+func aimedAmnesia(how amnesia) func(d *director) (func(), time.Duration, bool) {
+	return func(d *director) (func(), time.Duration, bool) {
+		d.endAll()
+		masters, unclaim, _ := d.claim(masterCount/2 + 1)
+		away, forgetful := masters[:masterCount/2], masters[masterCount/2]
+		d.note("%s are cut off", names(away))
+		for _, links := range d.campaign.links {
+			for _, i := range away {
+				links[i].setDown(true)
+			}
+		}
+		d.rest(longestLease) // what they hold ends
+		d.aim()
+		for _, links := range d.campaign.links {
+			for _, i := range away {
+				links[i].setDown(false)
+			}
+		}
+		end := how.forget(d, forgetful)
+		d.note("%s are back, master %d forgets by %s", names(away), forgetful+1, how.name)
+		return func() { end(); unclaim() }, longestLease, true
+	}
+}

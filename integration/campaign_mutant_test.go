@@ -1,0 +1,75 @@
+package integration
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// unchecked leaves out the rule that the votes of a batch count only if the
+// check behind it says that the master is certified.
+var unchecked = struct{ file, old, new string }{
+	file: "../redlock/stream.go",
+	old:  "st = s.judge(replies[len(replies)-checkReplies:], c.sent, time.Now())",
+	new:  "s.judge(replies[len(replies)-checkReplies:], c.sent, time.Now())",
+}
+
+// TestCampaignFindsUncheckedMasters: the campaign finds two holders if the
+// proxy lets masters vote that have forgotten their locks, whatever made them
+// forget. Otherwise it would prove nothing that it finds none.
+func TestCampaignFindsUncheckedMasters(t *testing.T) {
+	binary := filepath.Join(t.TempDir(), "redlock-proxy-unchecked")
+	if err := buildProxy(binary, "-overlay", overlayOf(t)); err != nil {
+		t.Fatal(err)
+	}
+	decks := map[string][]campaignFault{"all masters": {{"kill all", killAll}}}
+	for _, how := range amnesias {
+		decks[how.name] = []campaignFault{{how.name, aimedAmnesia(how)}}
+	}
+	for _, name := range sortedKeys(decks) {
+		t.Run(name, func(t *testing.T) {
+			c := startCampaign(t, binary)
+			d := &director{campaign: c, random: rand.New(rand.NewPCG(campaignSeed(t), 0)), deck: decks[name]}
+			until := time.Now().Add(2 * patience)
+			c.run(d, func() bool { return c.breached() || time.Now().After(until) })
+			if !c.breached() {
+				t.Fatal("no two clients ever held a lock together, although masters that had forgotten it voted")
+			}
+		})
+	}
+}
+
+// overlayOf writes the changed file and tells the go command of it.
+func overlayOf(t *testing.T) string {
+	t.Helper()
+	source, err := filepath.Abs(unchecked.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(text), unchecked.old); n != 1 {
+		t.Fatalf("%s has this %d times instead of once: %s", unchecked.file, n, unchecked.old)
+	}
+	dir := t.TempDir()
+	changed, list := filepath.Join(dir, "changed.go"), filepath.Join(dir, "overlay.json")
+	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{source: changed}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range map[string]string{
+		changed: strings.Replace(string(text), unchecked.old, unchecked.new, 1),
+		list:    string(overlay),
+	} {
+		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}

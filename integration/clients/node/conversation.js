@@ -1,0 +1,24 @@
+// How a library's program talks with the suite; conformance_client_test.go has the verbs.
+'use strict';
+
+const readline = require('readline');
+
+// serve answers each line of the input with the library's method of that name until the input ends. A method returns true
+// for yes, false for no, or the answer's own words; a verb without a method is one that the library has no means for.
+async function serve(library) {
+  for await (const line of readline.createInterface({ input: process.stdin })) {
+    const [verb, ...words] = line.split(' ');
+    let answer = 'unsupported';
+    try {
+      if (library[verb]) {
+        answer = await library[verb](...words.map((word) => (/^\d+$/.test(word) ? Number(word) : word)));
+      }
+    } catch (error) {
+      console.error(error);
+      answer = `error ${error}`.replace(/\s+/g, ' ');
+    }
+    console.log({ true: 'yes', false: 'no' }[answer] || answer);
+  }
+}
+
+module.exports = { serve };

@@ -1,0 +1,149 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"redlock-proxy/redlock"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// scriptCacheBytes bounds the script texts remembered for all clients.
+const scriptCacheBytes = 64 << 20
+
+// toys are where the embedded servers are, those that there are.
+type toys struct {
+	upstream *endpoint
+	masters  []endpoint
+}
+
+// build makes the parts in the order in which they need each other. What it
+// has made when it fails, close ends.
+func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
+	var err error
+	if p.metrics, err = newMetrics(reg); err != nil {
+		return err
+	}
+	if p.listener, err = listen("listen", cfg.Listen); err != nil {
+		return err
+	}
+	if cfg.Admin != "" {
+		if p.web, err = listen("admin", cfg.Admin); err != nil {
+			return err
+		}
+		p.admin = newAdminServer(reg, p.ready)
+	}
+	if err := p.startToys(cfg); err != nil {
+		return err
+	}
+	upstream, masters := p.endpoints(cfg)
+	p.current = newInForce(newSettings(cfg, upstream, masters, &router{table: builtinCommands(), rules: cfg.Locks}))
+	p.survey = newSurvey(p.current, p.metrics, p.log)
+	p.hazards = p.survey.look(context.Background())
+	if err := refusedHazards(p.hazards); err != nil {
+		return err
+	}
+	if p.locker, err = redlock.New(p.lockerConfig(cfg, masters)); err != nil {
+		return err
+	}
+	if err := reg.Register(standingCollector{p.locker.Status}); err != nil {
+		return err
+	}
+	scripts := newScriptCache(scriptCacheBytes)
+	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
+	p.server = newServer(serverConfig{
+		current:     p.current,
+		databases:   p.survey.databases,
+		version:     p.survey.version,
+		redlockInfo: p.appendInfo,
+		killScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.load().masters) },
+		locks:       p.locks,
+		subscribes:  func(hear func(redlock.Event)) subscriber { return p.locker.Subscriber(hear) },
+		scripts:     scripts,
+		metrics:     p.metrics,
+		log:         p.log,
+	})
+	p.metrics.inForceSince(time.Now(), cfg)
+	return nil
+}
+
+// lockerConfig is how the masters are asked.
+func (p *Proxy) lockerConfig(cfg *Config, masters []endpoint) redlock.Config {
+	return redlock.Config{
+		Masters:       lockMasters(masters, cfg.Masters.Embedded),
+		MasterTimeout: cfg.MasterTimeout,
+		Retry:         redlock.Retry{Count: cfg.Retry.Count, Delay: cfg.Retry.Delay},
+		ClockDrift:    cfg.ClockDrift,
+		RestartDelay:  cfg.RestartDelay,
+		MaxQuarantine: cfg.MaxQuarantine,
+		New:           cfg.NewSet,
+		Log:           p.log,
+		Observer:      newStandingLog(p.metrics, p.log),
+	}
+}
+
+func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
+	masters := make([]redlock.Master, len(servers))
+	for i, server := range servers {
+		masters[i] = redlock.Master{
+			Name: server.name, Dial: server.dial,
+			Username: server.username, Password: server.password, Embedded: embedded,
+		}
+	}
+	return masters
+}
+
+// startToys starts the embedded servers that are configured.
+func (p *Proxy) startToys(cfg *Config) error {
+	start := func(name string) (endpoint, error) {
+		server, err := startEmbedded(name)
+		if err != nil {
+			return endpoint{}, err
+		}
+		p.embedded = append(p.embedded, server)
+		return server.endpoint(), nil
+	}
+	if cfg.Upstream.Kind == UpstreamEmbedded {
+		server, err := start("embedded upstream")
+		if err != nil {
+			return err
+		}
+		p.toys.upstream = &server
+	}
+	if !cfg.Masters.Embedded {
+		return nil
+	}
+	for i := range embeddedMasters {
+		server, err := start("embedded-" + strconv.Itoa(i+1))
+		if err != nil {
+			return err
+		}
+		p.toys.masters = append(p.toys.masters, server)
+	}
+	return nil
+}
+
+// endpoints says where the upstream, if any, and the masters are.
+func (p *Proxy) endpoints(cfg *Config) (upstream *endpoint, masters []endpoint) {
+	upstream, masters = p.toys.upstream, cfg.Masters.servers
+	if cfg.Upstream.Kind == UpstreamServer {
+		upstream = &cfg.Upstream.server
+	}
+	if cfg.Masters.Embedded {
+		masters = p.toys.masters
+	}
+	return upstream, masters
+}
+
+func refusedHazards(hazards []hazard) error {
+	var refused []error
+	for _, hazard := range hazards {
+		if hazard.level == hazardRefused {
+			refused = append(refused, errors.New(hazard.text))
+		}
+	}
+	return errors.Join(refused...)
+}

@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"redlock-proxy/redlock"
+)
+
+// fakeMasters publish to sessions what a test says, as redlock's listener does.
+type fakeMasters struct {
+	mu          sync.Mutex
+	subscribers map[*fakeSubscriber]struct{}
+	asked       []string
+	asking      func(what string) // called before an ask returns; may be nil
+}
+
+type fakeSubscriber struct {
+	masters *fakeMasters
+	hear    func(redlock.Event)
+	wants   map[string]bool // "channel NAME", "pattern NAME", "key NAME", "prefix NAME"
+}
+
+func (m *fakeMasters) configure(c *testConfig) {
+	m.subscribers = make(map[*fakeSubscriber]struct{})
+	c.subscribes = func(hear func(redlock.Event)) subscriber {
+		s := &fakeSubscriber{masters: m, hear: hear, wants: make(map[string]bool)}
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		m.subscribers[s] = struct{}{}
+		return s
+	}
+}
+
+func (s *fakeSubscriber) ask(wants bool, kind string, names ...string) {
+	m := s.masters
+	m.mu.Lock()
+	for _, name := range names {
+		s.wants[kind+" "+name] = wants
+	}
+	what := map[bool]string{true: "+", false: "-"}[wants] + kind + " " + strings.Join(names, " ")
+	m.asked = append(m.asked, what)
+	asking := m.asking
+	m.mu.Unlock()
+	if asking != nil {
+		asking(what)
+	}
+}
+
+func (s *fakeSubscriber) Subscribe(_ context.Context, names ...string) {
+	s.ask(true, "channel", names...)
+}
+func (s *fakeSubscriber) Unsubscribe(names ...string) { s.ask(false, "channel", names...) }
+func (s *fakeSubscriber) PSubscribe(_ context.Context, names ...string) {
+	s.ask(true, "pattern", names...)
+}
+func (s *fakeSubscriber) PUnsubscribe(names ...string)                 { s.ask(false, "pattern", names...) }
+func (s *fakeSubscriber) Track(_ context.Context, keys ...string)      { s.ask(true, "key", keys...) }
+func (s *fakeSubscriber) Untrack(keys ...string)                       { s.ask(false, "key", keys...) }
+func (s *fakeSubscriber) TrackPrefix(_ context.Context, prefix string) { s.ask(true, "prefix", prefix) }
+func (s *fakeSubscriber) UntrackPrefix(prefix string)                  { s.ask(false, "prefix", prefix) }
+
+func (s *fakeSubscriber) Close() {
+	s.masters.mu.Lock()
+	defer s.masters.mu.Unlock()
+	delete(s.masters.subscribers, s)
+}
+
+// publish is a message on the masters.
+func (m *fakeMasters) publish(channel, payload string) {
+	m.each(func(s *fakeSubscriber) {
+		if s.wants["channel "+channel] {
+			s.hear(redlock.Event{Kind: redlock.EventMessage, Channel: []byte(channel), Payload: []byte(payload)})
+		}
+		for want, wanted := range s.wants {
+			if pattern, ok := strings.CutPrefix(want, "pattern "); ok && wanted && globMatch(pattern, []byte(channel)) {
+				s.hear(redlock.Event{Kind: redlock.EventPatternMessage, Pattern: []byte(pattern), Channel: []byte(channel), Payload: []byte(payload)})
+			}
+		}
+	})
+}
+
+// change is a change of a key on the masters; "": nobody knows of which.
+func (m *fakeMasters) change(key string) {
+	m.each(func(s *fakeSubscriber) {
+		if key == "" {
+			s.hear(redlock.Event{Kind: redlock.EventChanged})
+			return
+		}
+		wanted := s.wants["key "+key]
+		for want := range s.wants {
+			prefix, ok := strings.CutPrefix(want, "prefix ")
+			wanted = wanted || ok && s.wants[want] && strings.HasPrefix(key, prefix)
+		}
+		if wanted {
+			s.hear(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
+		}
+	})
+}
+
+func (m *fakeMasters) gap() {
+	m.each(func(s *fakeSubscriber) { s.hear(redlock.Event{Kind: redlock.EventGap}) })
+}
+
+func (m *fakeMasters) each(do func(*fakeSubscriber)) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for s := range m.subscribers {
+		do(s)
+	}
+}
+
+// requests are what the masters were asked for so far, in order.
+func (m *fakeMasters) requests() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Clone(m.asked)
+}
+
+func (m *fakeMasters) expectRequests(t *testing.T, want ...string) {
+	t.Helper()
+	if got := m.requests(); !slices.Equal(got, want) {
+		t.Errorf("the masters were asked %q, want %q", got, want)
+	}
+}
+
+// expectNobody waits until no session listens any more.
+func (m *fakeMasters) expectNobody(t *testing.T) {
+	t.Helper()
+	eventually(t, "nobody listens", func() bool {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		return len(m.subscribers) == 0
+	})
+}

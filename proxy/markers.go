@@ -1,0 +1,97 @@
+package proxy
+
+import (
+	"fmt"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// anotherSet is what to do about a master that belongs elsewhere.
+const anotherSet = "it will not vote; list the masters as they belong together, or build another set from them (README, \"Another set from the same masters\")"
+
+// markerFacts is what -check found at redlock.MarkerKey, in database 0.
+type markerFacts struct {
+	text    string // empty: there is none
+	unread  error  // nobody knows
+	clock   time.Time
+	started time.Time // by the same clock
+}
+
+// markerLines say in plain words what each master's marker means, and which of
+// them will keep a master from voting. It judges as redlock does, from a
+// distance: only -check needs it, a running proxy has the masters' own states.
+func markerLines(cfg *Config, masters []serverFacts) (lines []string, found hazardList) {
+	set := commonSet(masters)
+	for i, f := range masters {
+		if f.err != nil {
+			continue
+		}
+		words, level, kind := f.describeMarker(cfg, i+1, set)
+		lines = append(lines, fmt.Sprintf("%s (%s) %s", f.title, f.name, words))
+		if kind != "" {
+			found.add(level, kind, f.name, "%s (%s) %s", f.title, f.name, words)
+		}
+	}
+	return lines, found
+}
+
+// commonSet is the set that most masters belong to; empty if none has a marker.
+func commonSet(masters []serverFacts) string {
+	counts := map[string]int{}
+	best := ""
+	for _, f := range masters {
+		if m, ok := redlock.ReadMarker(f.marker.text); ok {
+			counts[m.Set]++
+			if counts[m.Set] > counts[best] {
+				best = m.Set
+			}
+		}
+	}
+	return best
+}
+
+// describeMarker also says how bad it is; no kind: it is not.
+func (f serverFacts) describeMarker(cfg *Config, number int, set string) (words string, level hazardLevel, kind string) {
+	m, ok := redlock.ReadMarker(f.marker.text)
+	quarantine := fmt.Sprintf("%s, or the longest TTL granted, up to %s", shortDuration(cfg.RestartDelay), shortDuration(cfg.MaxQuarantine))
+	until := m.Since.Add(m.Quarantine)
+	switch {
+	case f.marker.unread != nil:
+		return "does not show its marker: " + f.marker.unread.Error(), hazardAbsent, "marker"
+	case f.marker.text == "" && set == "":
+		return f.describeNewcomer(cfg)
+	case f.marker.text == "":
+		return "has no marker while others of its set have: it was flushed, has lost its data or is new, and does not vote for " + quarantine, hazardWarning, "quarantine"
+	case !ok:
+		return "has a key " + redlock.MarkerKey + " that is no marker of this version; delete it if no other program needs it", hazardAbsent, "marker"
+	case m.Set != set:
+		return fmt.Sprintf("belongs to another set of masters (%s, most belong to %s): %s", m.Set, set, anotherSet), hazardAbsent, "marker"
+	case m.Members != cfg.Masters.count():
+		return fmt.Sprintf("is one of %d masters of its set (%s), and %d are configured: %s", m.Members, m.Set, cfg.Masters.count(), anotherSet), hazardAbsent, "marker"
+	case m.Member != number:
+		return fmt.Sprintf("is number %d of its set (%s) and configured as number %d: the list is in another order, or two names lead to one server; %s", m.Member, m.Set, number, anotherSet), hazardAbsent, "marker"
+	}
+	words = fmt.Sprintf("is number %d of %d of set %s (epoch %d), ", m.Member, m.Members, m.Set, m.Epoch)
+	if m.Since.UnixMilli() > 0 {
+		words += "remembers everything since " + timestamp(m.Since) + ", "
+	}
+	words += "longest TTL granted " + shortDuration(m.Longest)
+	switch {
+	case f.runID != "" && m.Run != f.runID:
+		return words + "; it has restarted since, and does not vote for " + quarantine, hazardWarning, "quarantine"
+	case f.marker.clock.Before(until):
+		return words + "; in quarantine until " + timestamp(until) + " by its own clock", hazardWarning, "quarantine"
+	}
+	return words + "; it votes", 0, ""
+}
+
+// describeNewcomer words a master of a set that does not exist yet.
+func (f serverFacts) describeNewcomer(cfg *Config) (words string, level hazardLevel, kind string) {
+	up := f.marker.clock.Sub(f.marker.started).Round(time.Second)
+	if cfg.NewSet || f.marker.started.IsZero() || up >= cfg.RestartDelay {
+		return "has no marker: a new set begins with it when all masters are reached and none has one", 0, ""
+	}
+	return fmt.Sprintf("has no marker and has been up for %s only, so it may have forgotten locks: a new set begins when every master has been up for %s, or with -new if no lock can be held yet",
+		shortDuration(up), shortDuration(cfg.RestartDelay)), hazardWarning, "new set"
+}

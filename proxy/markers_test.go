@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+const testMarker = "redlock-proxy/1 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 run=run-id-of-%d since=%d quarantine=30000 longest=90000"
+
+// -check says in plain words what each master's marker means, and which of them
+// keeps a master from voting.
+func TestMarkerLines(t *testing.T) {
+	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
+	marker := func(number int, since time.Time) string {
+		return fmt.Sprintf(testMarker, number, number, since.UnixMilli())
+	}
+	const another = `it will not vote; list the masters as they belong together, or build another set from them (README, "Another set from the same masters")`
+	const quarantine = "30s, or the longest TTL granted, up to 10m"
+	for _, row := range []struct {
+		name   string
+		change func(cfg *Config, m *serverFacts) // master 2
+		want   string
+		level  hazardLevel
+		kind   string
+	}{
+		{"in order", nil, "is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it votes", 0, ""},
+		{"from the beginning", func(_ *Config, m *serverFacts) { m.marker.text = marker(2, time.UnixMilli(0)) },
+			"is number 2 of 3 of set abc (epoch 2), longest TTL granted 1m30s; it votes", 0, ""},
+		{"in quarantine", func(_ *Config, m *serverFacts) { m.marker.text = marker(2, now.Add(-10*time.Second)) },
+			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-21T05:09:50Z, longest TTL granted 1m30s; in quarantine until 2026-11-21T05:10:20Z by its own clock", hazardWarning, "quarantine"},
+		{"restarted", func(_ *Config, m *serverFacts) { m.runID = "another" },
+			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has restarted since, and does not vote for " + quarantine, hazardWarning, "quarantine"},
+		{"without a marker", func(_ *Config, m *serverFacts) { m.marker.text = "" },
+			"has no marker while others of its set have: it was flushed, has lost its data or is new, and does not vote for " + quarantine, hazardWarning, "quarantine"},
+		{"of another set", func(_ *Config, m *serverFacts) { m.marker.text = strings.Replace(m.marker.text, "abc", "xyz", 1) },
+			"belongs to another set of masters (xyz, most belong to abc): " + another, hazardAbsent, "marker"},
+		{"of another number", func(_ *Config, m *serverFacts) { m.marker.text = marker(3, now) },
+			"is number 3 of its set (abc) and configured as number 2: the list is in another order, or two names lead to one server; " + another, hazardAbsent, "marker"},
+		{"of five", func(_ *Config, m *serverFacts) {
+			m.marker.text = strings.NewReplacer("2/3", "2/5", "joined=1,1", "joined=1,1,1,1").Replace(m.marker.text)
+		}, "is one of 5 masters of its set (abc), and 3 are configured: " + another, hazardAbsent, "marker"},
+		{"somebody's key", func(_ *Config, m *serverFacts) { m.marker.text = "hello" },
+			"has a key redlock-proxy:master that is no marker of this version; delete it if no other program needs it", hazardAbsent, "marker"},
+		{"not shown", func(_ *Config, m *serverFacts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
+			"does not show its marker: NOPERM", hazardAbsent, "marker"},
+	} {
+		cfg, _, masters := testServers(3)
+		for i := range masters {
+			masters[i].marker = markerFacts{text: marker(i+1, now.Add(-24*time.Hour)), clock: now, started: now.Add(-48 * time.Hour)}
+		}
+		if row.change != nil {
+			row.change(cfg, &masters[1])
+		}
+		lines, found := markerLines(cfg, masters)
+		if want := "master 2 (m2:6379) " + row.want; len(lines) != 3 || lines[1] != want {
+			t.Errorf("%s:\n got %q\nwant %q", row.name, lines, want)
+		}
+		switch {
+		case row.kind == "" && len(found) > 0:
+			t.Errorf("%s: hazards %v", row.name, found)
+		case row.kind != "" && (len(found) != 1 || found[0].level != row.level || found[0].kind != row.kind || found[0].server != "m2:6379"):
+			t.Errorf("%s: hazards %+v", row.name, found)
+		}
+	}
+}
+
+// A set that does not exist yet begins when its masters have been up for a
+// while, or the operator says that they are new.
+func TestMarkerLinesOfNewcomers(t *testing.T) {
+	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
+	for _, row := range []struct {
+		up     time.Duration
+		newSet bool
+		kind   string
+		want   string
+	}{
+		{time.Hour, false, "", "has no marker: a new set begins with it when all masters are reached and none has one"},
+		{time.Second, true, "", "has no marker: a new set begins with it when all masters are reached and none has one"},
+		{time.Second, false, "new set", "has no marker and has been up for 1s only, so it may have forgotten locks: a new set begins when every master has been up for 30s, or with -new if no lock can be held yet"},
+	} {
+		cfg, _, masters := testServers(1)
+		cfg.NewSet = row.newSet
+		masters[0].marker = markerFacts{clock: now, started: now.Add(-row.up)}
+		lines, found := markerLines(cfg, masters)
+		if len(lines) != 1 || lines[0] != "master 1 (m1:6379) "+row.want || (len(found) > 0) != (row.kind != "") {
+			t.Errorf("%+v: %q %v", row, lines, found)
+		}
+	}
+}

@@ -1,0 +1,174 @@
+package proxy
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A key that has moved with the rules is held back until locks from before
+// have ended, wherever it stands in a command, and no other key is.
+func TestMovedKeysAreHeldBack(t *testing.T) {
+	now := time.Now()
+	old := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}, {match: "old:*", db: 2}}}
+	next := old.withRules(lockRules{{match: "lock:*", db: anyDB}, {match: "new:*", db: anyDB}}, now, 10*time.Minute, time.Minute)
+	if next.era != old.era+1 {
+		t.Errorf("the era went from %d to %d", old.era, next.era)
+	}
+	for _, row := range []struct {
+		db       int
+		line     string
+		heldBack time.Duration
+	}{
+		{0, "SET lock:a 1 NX", 0},
+		{0, "SET plain 1", 0},
+		{0, "PING", 0},
+		{0, "NOSUCH new:a", 0}, // whoever knows it knows its keys
+		{0, "SET new:a 1 NX PX 1000", 10 * time.Minute},
+		{3, "GET new:a", 10 * time.Minute},
+		{0, "GET old:a", 0}, // it was a lock in database 2 only
+		{2, "GET old:a", time.Minute},
+		{2, "DEL plain old:a new:a", 10 * time.Minute},
+		{2, "EVAL script 1 old:a value", time.Minute},
+		{2, "EVAL script 0 old:a", time.Minute}, // libraries that name the key there
+		{2, "EVAL old:script 0", 0},
+		{2, "EVALSHA sha 1 lock:a value", 0},
+		{0, "SET redisson_lock_queue:{new:a} 1", 10 * time.Minute}, // a companion moves with its lock
+	} {
+		args := words(row.line)
+		until := next.heldBack(row.db, args, next.route(row.db, args), now)
+		if want := now.Add(row.heldBack); row.heldBack == 0 && !until.IsZero() || row.heldBack > 0 && !until.Equal(want) {
+			t.Errorf("%s in database %d: until %v", row.line, row.db, until.Sub(now))
+		}
+		if until := next.heldBack(row.db, args, next.route(row.db, args), now.Add(10*time.Minute)); !until.IsZero() {
+			t.Errorf("%s is held back for ever", row.line)
+		}
+	}
+}
+
+// What moved away and back may be held in either place: both waits hold.
+func TestMovesAddUp(t *testing.T) {
+	now := time.Now()
+	first := lockRules{{match: "lock:*", db: anyDB}}
+	r := &router{table: builtinCommands(), rules: first}
+	r = r.withRules(lockRules{{match: "job:*", db: anyDB}}, now, 10*time.Minute, time.Minute)
+	r = r.withRules(first, now.Add(time.Second), 10*time.Minute, time.Minute)
+	for _, row := range []struct {
+		key  string
+		want time.Duration
+	}{
+		{"lock:a", 10*time.Minute + time.Second},
+		{"job:a", time.Minute + time.Second},
+		{"plain", 0},
+	} {
+		args := words("GET " + row.key)
+		until := r.heldBack(0, args, r.route(0, args), now)
+		if row.want == 0 && !until.IsZero() || row.want > 0 && until.Sub(now) != row.want {
+			t.Errorf("%s: %v", row.key, until.Sub(now))
+		}
+	}
+	if r = r.withRules(first, now.Add(time.Hour), time.Minute, time.Minute); len(r.moves) != 0 {
+		t.Errorf("%d moves are kept for ever", len(r.moves))
+	}
+}
+
+// Rules that call the same keys lock keys move none.
+func TestSameCoverageMovesNothing(t *testing.T) {
+	old := &router{rules: lockRules{{match: "a*", db: anyDB}, {match: "b*", db: 1}}}
+	next := old.withRules(lockRules{{match: "b*", db: 1, defaultTTL: time.Second}, {match: "a*", db: anyDB}}, time.Now(), time.Minute, time.Minute)
+	if len(next.moves) != 0 || next.era != old.era || next.rules[0].defaultTTL != time.Second {
+		t.Errorf("got %+v", next)
+	}
+}
+
+// reloadRules gives a test proxy other rules.
+func (p *testProxy) reloadRules(rules lockRules, coming, leaving time.Duration) {
+	p.current.replace(func(old settings) settings {
+		old.router = old.router.withRules(rules, time.Now(), coming, leaving)
+		return old
+	})
+}
+
+// Sessions see new rules with their next command, keep their connections, and
+// use moved keys again only when their time has come.
+func TestSessionSeesNewRules(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis)
+	client := p.dial(t)
+	client.ask("SET lock:a 1 NX\r\nSET job:a 1 NX\r\n", "+OK\r\n+OK\r\n")
+	p.reloadRules(lockRules{{match: "lock:*", db: anyDB}, {match: "job:*", db: anyDB}}, time.Hour, time.Hour)
+	refusal := errorMoving(p.current.load().router.moves[0].coming)
+	if !strings.HasPrefix(refusal, "-TRYAGAIN ") {
+		t.Errorf("%q", refusal)
+	}
+	client.ask("SET job:a 2 NX\r\nGET lock:a\r\nGET plain\r\n", refusal+"$1\r\n1\r\n$-1\r\n")
+	client.ask("MULTI\r\nGET job:a\r\nEXEC\r\n", "+OK\r\n"+refusal+errorExecAbort)
+	p.current.replace(func(old settings) settings {
+		router := *old.router
+		router.moves = []move{{was: router.moves[0].was}} // its time is over
+		old.router = &router
+		return old
+	})
+	client.ask("SET job:a 2 NX\r\nGET job:a\r\n", "+OK\r\n$1\r\n2\r\n") // on the masters now
+	if got := redis.ask(t, "GET job:a"); got != "$1\r\n1\r\n" {
+		t.Errorf("the upstream has %q", got)
+	}
+}
+
+// A transaction, or a WATCH, that began under other rules would execute where
+// its keys are no more, however late EXEC comes.
+func TestTransactionsEndWithTheirRules(t *testing.T) {
+	redis := startGuardRedis(t)
+	other := lockRules{{match: "other:*", db: anyDB}}
+	for i, row := range []struct{ before, answer, after, want string }{
+		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", errorExecRules + "$-1\r\n"},
+		{"MULTI\r\nSET lock:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", errorExecRules + "$-1\r\n"},
+		{"MULTI\r\n", "+OK\r\n", "EXEC\r\nGET plain\r\n", errorExecRules + "$-1\r\n"},
+		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "DISCARD\r\nGET plain\r\n", "+OK\r\n$-1\r\n"},
+		{"WATCH job:a\r\n", "+OK\r\n", "MULTI\r\nSET plain 1\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + errorExecRules + "$-1\r\n"},
+		{"WATCH lock:a\r\n", "+OK\r\n", "MULTI\r\nPING\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + errorExecRules + "$-1\r\n"},
+		{"WATCH job:a\r\n", "+OK\r\n", "UNWATCH\r\nMULTI\r\nPING\r\nEXEC\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n"},
+	} {
+		t.Run(fmt.Sprint(i), func(t *testing.T) {
+			p := startTestProxy(t, redis)
+			client := p.dial(t)
+			client.ask(row.before, row.answer)
+			p.reloadRules(other, 0, 0)
+			client.ask(row.after, row.want)
+			client.ask("MULTI\r\nGET plain\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n") // and the next is as any
+			if got := redis.ask(t, "GET job:a"); got != "$-1\r\n" {
+				t.Errorf("the upstream has %q", got)
+			}
+		})
+	}
+}
+
+// What else a reload may change holds at once for those who are connected.
+func TestSessionSeesNewSettings(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *testConfig) { c.password = "old" })
+	early, known := p.dial(t), p.dial(t)
+	early.ask("PING\r\n", errorNoAuth)
+	known.ask("AUTH old\r\n", "+OK\r\n")
+	set := func(change func(*settings)) {
+		p.current.replace(func(old settings) settings {
+			change(&old)
+			return old
+		})
+	}
+	set(func(s *settings) { s.password = "new" })
+	known.ask("PING\r\n", "+PONG\r\n") // as on Redis
+	early.ask("AUTH old\r\n", errorWrongPass)
+	early.ask("AUTH new\r\n", "+OK\r\n")
+	late := p.dial(t)
+	late.ask("PING\r\n", errorNoAuth)
+	set(func(s *settings) { s.password = "" })
+	late.ask("PING\r\n", "+PONG\r\n")
+	set(func(s *settings) { s.clients = 3 })
+	p.dial(t).expectEnd(errorClientCap)
+	set(func(s *settings) { s.guard.bulk = 1 << 20 })
+	late.send("*2\r\n$3\r\nGET\r\n$1048577\r\n")
+	late.expectEnd("-" + string(errLength) + "\r\n")
+	set(func(s *settings) { s.idle = 20 * time.Millisecond })
+	known.expectEnd("")
+}

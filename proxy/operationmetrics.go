@@ -1,0 +1,113 @@
+package proxy
+
+import (
+	"encoding/binary"
+	"hash/fnv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// operationMetrics are about what an operator does and has to look after.
+type operationMetrics struct {
+	stateChanges *prometheus.CounterVec
+	hazards      *prometheus.GaugeVec
+	hazardsShown map[[3]string]bool
+	withoutTTL   prometheus.Counter
+	beyond       prometheus.Counter
+	reloads      *prometheus.CounterVec
+	reloaded     prometheus.Gauge
+	inForceSince prometheus.Gauge
+	hash         prometheus.Gauge
+}
+
+// masterLabelled is what has a series for each master.
+type masterLabelled interface {
+	DeletePartialMatch(labels prometheus.Labels) int
+}
+
+const (
+	reloadApplied = "applied"
+	reloadRefused = "refused"
+)
+
+func newOperationMetrics(
+	counter func(name, help string, labels ...string) *prometheus.CounterVec,
+	gauge func(name, help string, labels ...string) *prometheus.GaugeVec,
+) (operationMetrics, []prometheus.Collector) {
+	withoutTTL := counter("locks_without_ttl_total", "Locks taken without a TTL, which only a release ends.")
+	beyond := counter("locks_beyond_quarantine_total", "Locks taken for longer than max_quarantine, which no quarantine covers.")
+	reloaded := gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied, or there was none.")
+	since := gauge("config_in_force_timestamp_seconds", "Since when the configuration in force is in force.")
+	hash := gauge("config_hash", "A hash of the masters, rules and times in force: proxies over the same masters should show the same.")
+	m := operationMetrics{
+		stateChanges: counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
+		hazards:      gauge("hazards", "What endangers locks, by kind, by server and by what is missing there.", "kind", "server", "detail"),
+		reloads:      counter("config_reloads_total", "Reloads of the configuration: applied or refused.", "result"),
+		withoutTTL:   withoutTTL.WithLabelValues(),
+		beyond:       beyond.WithLabelValues(),
+		reloaded:     reloaded.WithLabelValues(),
+		inForceSince: since.WithLabelValues(),
+		hash:         hash.WithLabelValues(),
+	}
+	m.reloads.WithLabelValues(reloadApplied)
+	m.reloads.WithLabelValues(reloadRefused)
+	m.reloaded.Set(1)
+	return m, []prometheus.Collector{m.stateChanges, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash}
+}
+
+func (m *metrics) lockWithoutTTL()       { m.operations.withoutTTL.Inc() }
+func (m *metrics) lockBeyondQuarantine() { m.operations.beyond.Inc() }
+
+func (m *metrics) reloadRefused() {
+	m.operations.reloads.WithLabelValues(reloadRefused).Inc()
+	m.operations.reloaded.Set(0)
+}
+
+func (m *metrics) reloadApplied(now time.Time, cfg *Config) {
+	m.operations.reloads.WithLabelValues(reloadApplied).Inc()
+	m.operations.reloaded.Set(1)
+	m.inForceSince(now, cfg)
+}
+
+// inForceSince shows which configuration is in force.
+func (m *metrics) inForceSince(now time.Time, cfg *Config) {
+	m.operations.inForceSince.Set(float64(now.UnixMilli()) / 1000)
+	m.operations.hash.Set(float64(hashOf(cfg)))
+}
+
+// hashOf covers what proxies over the same masters should have in common, and
+// no secret. It fits the integers that a metric can show exactly.
+func hashOf(cfg *Config) uint64 {
+	shared := *cfg
+	shared.Listen, shared.Admin, shared.Upstream, shared.Auth, shared.Limits, shared.Log = "", "", Upstream{}, Auth{}, Limits{}, Log{}
+	hash := fnv.New64a()
+	writeSettings(hash, &shared)
+	var sum [8]byte
+	return binary.BigEndian.Uint64(hash.Sum(sum[:0])) >> 12
+}
+
+// hazardsFound shows the hazards that there are now, and no others. It is for
+// one goroutine.
+func (m *metrics) hazardsFound(hazards []hazard) {
+	gone := m.operations.hazardsShown
+	shown := map[[3]string]bool{}
+	for _, h := range hazards {
+		labels := [3]string{h.kind, h.server, h.detail}
+		m.operations.hazards.WithLabelValues(labels[:]...).Set(1)
+		shown[labels] = true
+		delete(gone, labels)
+	}
+	for labels := range gone {
+		m.operations.hazards.DeleteLabelValues(labels[:]...)
+	}
+	m.operations.hazardsShown = shown
+}
+
+// forgetMaster ends the series of a master that was replaced.
+func (m *metrics) forgetMaster(name string) {
+	m.masters.forget(name)
+	for _, metric := range m.ofMasters {
+		metric.DeletePartialMatch(prometheus.Labels{"master": name})
+	}
+}

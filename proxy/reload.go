@@ -1,0 +1,141 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"redlock-proxy/redlock"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// reloadPatience bounds a reload's talk with the servers; replacing a master
+// writes to a majority of them.
+const reloadPatience = 15 * time.Second
+
+// Reload reads the configuration file at path again, as Load does, and puts it
+// in force whole or not at all. What went wrong is returned, and logged and
+// counted here. Clients keep their connections:
+//
+//   - rules, limits and the password hold from each client's next command; a
+//     client that is authenticated stays so. Keys that move to or from the lock
+//     masters with the rules are held back for a while (moves.go).
+//   - Another upstream, or other credentials for it, hold from a session's next
+//     upstream connection; those that are open stay.
+//   - Masters are entered anew where needed, and one of them may be replaced by
+//     another server; redlock.Locker says when that is safe.
+//   - listen, admin, log.format, embedded servers, and the number and order of
+//     the masters stay as they are: a file that changes them is refused.
+//
+// A server that is new must answer, and one with other credentials must accept
+// them, or the reload is refused.
+func (p *Proxy) Reload(ctx context.Context, path string) error {
+	p.reloading.Lock()
+	defer p.reloading.Unlock()
+	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
+	defer cancel()
+	changes, err := p.reload(ctx, path)
+	if err != nil {
+		p.metrics.reloadRefused()
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			p.log.Error("the configuration was not reloaded and the old one stays in force", "reason", line)
+		}
+		return err
+	}
+	p.metrics.reloadApplied(time.Now(), p.current.load().config)
+	if len(changes) == 0 {
+		changes = []string{"nothing"}
+	}
+	p.log.Info("the configuration was reloaded", "file", p.current.load().config.Source, "changed", strings.Join(changes, "; "))
+	return nil
+}
+
+// reload refuses first whatever can be refused, and changes last what cannot
+// fail.
+func (p *Proxy) reload(ctx context.Context, path string) (changes []string, err error) {
+	next, err := Load(path)
+	if err != nil {
+		return nil, err
+	}
+	old := p.current.load()
+	plan, err := planReload(old.config, next)
+	if err != nil {
+		return nil, err
+	}
+	upstream, masters := inspectServers(ctx, next)
+	if err := refusedHazards(hazardsOf(next, upstream, masters)); err != nil {
+		return nil, err
+	}
+	if err := plan.refusedBy(next, upstream, masters); err != nil {
+		return nil, err
+	}
+	upstreamEntry, masterEntries := p.endpoints(next)
+	if plan.locker {
+		if err := p.locker.Reload(ctx, p.lockerConfig(next, masterEntries)); err != nil {
+			return nil, err
+		}
+	}
+	p.apply(next, upstreamEntry, masterEntries, time.Now())
+	if plan.replaced >= 0 {
+		p.metrics.forgetMaster(old.masters[plan.replaced].name)
+	}
+	return plan.changes, nil
+}
+
+// refusedBy tells which servers speak against the plan.
+func (plan reloadPlan) refusedBy(next *Config, upstream *serverFacts, masters []serverFacts) error {
+	var refused ConfigError
+	judge := func(key string, f *serverFacts, isNew bool) {
+		var answer redis.Error // the server's own, in contrast to one of the network
+		switch {
+		case f.err == nil:
+		case isNew:
+			refused = append(refused, next.problem(key, "%s cannot be used: %v", f.name, f.err))
+		case slices.Contains(plan.entered, key) && errors.As(f.err, &answer):
+			refused = append(refused, next.problem(key, "%s does not accept the new credentials: %v", f.name, f.err))
+		}
+	}
+	if upstream != nil {
+		judge("upstream", upstream, plan.newUpstream)
+	}
+	for i := range masters {
+		judge(fmt.Sprintf("masters[%d]", i), &masters[i], i == plan.replaced)
+	}
+	if len(refused) > 0 {
+		return refused
+	}
+	return nil
+}
+
+// apply puts a configuration in force that nothing speaks against.
+func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now time.Time) {
+	coming, leaving := next.MaxQuarantine, longestLock(p.locker.Status(), next)
+	before := p.current.load().router.era
+	p.current.replace(func(old settings) settings {
+		return *newSettings(next, upstream, masters, old.router.withRules(next.Locks, now, coming, leaving))
+	})
+	p.level.Set(logLevels[next.Log.Level])
+	p.survey.soon()
+	if p.current.load().router.era != before {
+		p.log.Warn("some keys have moved with the lock rules and are answered with an error until locks from before have ended; give every proxy the same rules before that",
+			"became_lock_keys_until", now.Add(coming).UTC().Format(time.RFC3339),
+			"are_none_any_more_until", now.Add(leaving).UTC().Format(time.RFC3339))
+	}
+}
+
+// longestLock is how long a lock on the masters may still live, up to the cap.
+// Where no quorum tells what it granted, that is the cap.
+func longestLock(status redlock.Status, cfg *Config) time.Duration {
+	if !status.Ready() {
+		return cfg.MaxQuarantine
+	}
+	longest := cfg.RestartDelay
+	for _, master := range status.Masters {
+		longest = max(longest, min(master.Longest, cfg.MaxQuarantine))
+	}
+	return longest
+}

@@ -1,0 +1,245 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
+
+// reloadable is a whole proxy over real servers whose file can be rewritten.
+type reloadable struct {
+	*Proxy
+	t    *testing.T
+	file string
+	base string
+	log  *lockedBuffer
+}
+
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+func startReloadable(t *testing.T, upstream *guardRedis, masters ...*guardRedis) *reloadable {
+	t.Helper()
+	r := &reloadable{t: t, file: filepath.Join(t.TempDir(), "config.yaml"), log: &lockedBuffer{}}
+	r.base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: unix://" + upstream.socket + "\nmasters:\n"
+	for _, master := range masters {
+		r.base += "  - unix://" + master.socket + "\n"
+	}
+	r.base += "master_timeout: 2s\nrestart_delay: 3s\nlocks:\n  - match: \"lock:*\"\n"
+	r.write(r.base)
+	cfg, err := Load(r.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.NewSet = true
+	log, level := NewLogger(cfg, r.log)
+	if r.Proxy, err = New(cfg, log, level, prometheus.NewRegistry()); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- r.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-ended; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	waitReady(t, r.Proxy)
+	return r
+}
+
+func (r *reloadable) write(text string) {
+	r.t.Helper()
+	if err := os.WriteFile(r.file, []byte(text), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// reload writes the file with one thing replaced, or something added to its
+// end, and reloads it.
+func (r *reloadable) reload(from, to string) error {
+	r.t.Helper()
+	if from == "" {
+		r.write(r.base + to)
+	} else {
+		r.write(strings.Replace(r.base, from, to, 1))
+	}
+	return r.Reload(r.t.Context(), r.file)
+}
+
+func (r *reloadable) metric(name string) string {
+	r.t.Helper()
+	_, body := fetch(r.t, "http://"+r.web.Addr().String()+"/metrics")
+	for line := range strings.Lines(body) {
+		if value, found := strings.CutPrefix(line, name+" "); found {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// A bad file changes nothing at all, not even what is good in it, and says so.
+func TestReloadIsAllOrNothing(t *testing.T) {
+	servers := startGuardRedises(t, 4)
+	r := startReloadable(t, servers[3], servers[:3]...)
+	before, hash := r.current.load(), r.metric("redlock_config_hash")
+	replica := startGuardRedis(t, "--replicaof", "127.0.0.1 1")
+	secret := startGuardRedis(t, "--requirepass", guardPassword)
+	for i, row := range []struct{ from, to, want string }{
+		{"", "limits: {clients: 5}\nnonsense: 1\n", r.file + `:13: "nonsense" is not known here`},
+		{"", "limits: {clients: 5}\nlog: {level: debug, format: json}\n", r.file + ":13: log.format: cannot be changed"},
+		{"unix://" + servers[2].socket, "unix://" + servers[2].socket + "0\nlimits: {clients: 5}", "cannot be used: "}, // a good change beside a bad one
+		{"unix://" + servers[2].socket, "unix://" + servers[2].socket + "0", r.file + ":7: masters[2]: " + servers[2].socket + "0 cannot be used: "},
+		{"unix://" + servers[2].socket, "unix://" + secret.socket, r.file + ":7: masters[2]: " + secret.socket + " cannot be used: NOAUTH"},
+		{"unix://" + servers[2].socket, "unix://" + replica.socket, "master 3 (" + replica.socket + ") is a replica"},
+		{"unix://" + servers[2].socket, "unix://:wrong@" + servers[2].socket, ""}, // Redis lets the default user in with any password
+		{"unix://" + servers[3].socket, "unix://" + servers[3].socket + "0", r.file + ":3: upstream: " + servers[3].socket + "0 cannot be used: "},
+	} {
+		err := r.reload(row.from, row.to)
+		if row.want == "" {
+			continue
+		}
+		if err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%d: %v", i, err)
+		} else if !strings.Contains(r.log.String(), "the configuration was not reloaded and the old one stays in force") {
+			t.Errorf("%d: nothing is logged", i)
+		}
+	}
+	if now := r.current.load(); now.clients != before.clients || r.level.Level() != slog.LevelInfo {
+		t.Error("something was applied")
+	}
+	if r.metric(`redlock_config_reloads_total{result="refused"}`) != "7" || r.metric("redlock_config_last_reload_successful") != "0" || r.metric("redlock_config_hash") != hash {
+		t.Error("the metrics do not show it")
+	}
+	if err := os.Remove(r.file); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Reload(t.Context(), r.file); err == nil {
+		t.Error("a missing file was reloaded")
+	}
+}
+
+// A session with an open upstream keeps it, all others go to the new one.
+func TestReloadMovesTheUpstream(t *testing.T) {
+	servers := startGuardRedises(t, 5)
+	r := startReloadable(t, servers[3], servers[:3]...)
+	address := r.listener.Addr().String()
+	open, idle := dialTest(t, "tcp", address), dialTest(t, "tcp", address)
+	open.ask("SET where old\r\n", "+OK\r\n")
+	idle.ask("PING\r\n", "+PONG\r\n")
+	if err := r.reload(servers[3].socket, servers[4].socket); err != nil {
+		t.Fatal(err)
+	}
+	late := dialTest(t, "tcp", address)
+	open.ask("GET where\r\n", "$3\r\nold\r\n")
+	idle.ask("GET where\r\n", "$-1\r\n")
+	late.ask("GET where\r\n", "$-1\r\n")
+	open.ask("SET lock:a me NX PX 60000\r\n", "+OK\r\n")
+	late.ask("SET lock:a you NX PX 60000\r\n", "$-1\r\n")
+	if want := "changed=\"upstream: " + servers[3].socket + " -> " + servers[4].socket + "\""; !strings.Contains(r.log.String(), want) {
+		t.Errorf("no %s in\n%s", want, r.log.String())
+	}
+}
+
+// Rules, log level, limits and how the masters are asked change under clients
+// that stay connected, and the metrics tell.
+func TestReloadApplies(t *testing.T) {
+	servers := startGuardRedises(t, 4)
+	r := startReloadable(t, servers[3], servers[:3]...)
+	client := redis.NewClient(&redis.Options{Addr: r.listener.Addr().String(), MaxRetries: -1, PoolSize: 1})
+	defer client.Close()
+	if err := client.SetNX(t.Context(), "lock:a", "me", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	hash := r.metric("redlock_config_hash")
+	if err := r.reload("restart_delay: 3s\nlocks:\n  - match: \"lock:*\"\n",
+		"restart_delay: 5s\nlocks:\n  - match: \"lock:*\"\n    default_ttl: 1m\n  - match: \"job:*\"\nlog: {level: debug}\n"); err != nil {
+		t.Fatal(err)
+	}
+	if r.metric("redlock_config_hash") == hash || r.metric("redlock_config_last_reload_successful") != "1" || r.metric(`redlock_config_reloads_total{result="applied"}`) != "1" {
+		t.Error("the metrics do not show it")
+	}
+	if r.level.Level() != slog.LevelDebug {
+		t.Errorf("the log's level is %v", r.level.Level())
+	}
+	if err := client.SetNX(t.Context(), "lock:b", "me", 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if ttl := client.TTL(t.Context(), "lock:b").Val(); ttl <= 0 {
+		t.Errorf("a lock under the new rule has TTL %v", ttl)
+	}
+	if err := client.SetNX(t.Context(), "job:a", "me", 0).Err(); err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN ") {
+		t.Errorf("a key that has moved: %v", err)
+	}
+	if stats := client.PoolStats(); stats.Misses != 1 {
+		t.Errorf("the client connected %d times", stats.Misses)
+	}
+	if !strings.Contains(r.log.String(), "some keys have moved with the lock rules") {
+		t.Error("nothing is said about moved keys")
+	}
+	// The same file again changes nothing, which is worth saying too.
+	if err := r.Reload(t.Context(), r.file); err != nil || !strings.Contains(r.log.String(), "changed=nothing") {
+		t.Errorf("again: %v", err)
+	}
+}
+
+func startGuardRedises(t *testing.T, n int) []*guardRedis {
+	t.Helper()
+	servers := make([]*guardRedis, n)
+	for i := range servers {
+		servers[i] = startGuardRedis(t)
+	}
+	return servers
+}
+
+// A master is replaced by a server that was never one: it has to sit out its
+// quarantine while the others go on.
+func TestReloadReplacesAMaster(t *testing.T) {
+	servers := startGuardRedises(t, 5)
+	r := startReloadable(t, servers[4], servers[:3]...)
+	client := dialTest(t, "tcp", r.listener.Addr().String())
+	client.ask("SET lock:a me NX PX 60000\r\n", "+OK\r\n")
+	if err := r.reload(servers[2].socket, servers[3].socket); err != nil {
+		t.Fatal(err)
+	}
+	client.ask("SET lock:a you NX PX 60000\r\n", "$-1\r\n")
+	client.ask("SET lock:b me NX PX 60000\r\n", "+OK\r\n")
+	name := servers[3].socket
+	eventually(t, "the new master is in quarantine", func() bool {
+		return r.metric(fmt.Sprintf(`redlock_master_state{master=%q,state="quarantined"}`, name)) == "1"
+	})
+	if r.metric("redlock_set_epoch") != "2" || r.metric("redlock_ready") != "1" {
+		t.Errorf("epoch %s, ready %s", r.metric("redlock_set_epoch"), r.metric("redlock_ready"))
+	}
+	if r.metric(fmt.Sprintf(`redlock_master_quarantine_end_timestamp_seconds{master=%q}`, name)) == "" {
+		t.Error("the end of the quarantine is not shown")
+	}
+	_, body := fetch(t, "http://"+r.web.Addr().String()+"/metrics")
+	if strings.Contains(body, servers[2].socket) {
+		t.Error("the metrics still show the master that was replaced")
+	}
+}

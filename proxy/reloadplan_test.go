@@ -1,0 +1,150 @@
+package proxy
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const reloadBase = `listen: 127.0.0.1:6380
+admin: 127.0.0.1:9380
+upstream: redis://u:hunter1@up:1
+masters:
+  - redis://a:1
+  - redis://:hunter1@b:1
+  - redis://c:1
+locks:
+  - match: "lock:*"
+auth: {password: hunter1}
+log:
+  level: info
+`
+
+func planOf(t *testing.T, before, after string) (reloadPlan, error) {
+	t.Helper()
+	old, err := parseConfig("old.yaml", []byte(before))
+	if err != nil {
+		t.Fatal(err)
+	}
+	next, err := parseConfig("f.yaml", []byte(after))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return planReload(old, next)
+}
+
+// Every change that a reload makes, in the words of the log line.
+func TestReloadChanges(t *testing.T) {
+	for _, row := range []struct {
+		from, to string // in the file
+		want     []string
+		locker   bool
+		replaced int
+		entered  []string
+	}{
+		{"", "", nil, false, -1, nil},
+		{`"lock:*"`, `"job:*"`, []string{`locks: "lock:*" -> "job:*"`}, false, -1, nil},
+		{`"lock:*"`, "\"lock:*\"\n    default_ttl: 1m", []string{`locks: "lock:*" -> "lock:*", default TTL 1m`}, false, -1, nil},
+		{"log:", "master_timeout: 80ms\nlog:", []string{"master_timeout: 50ms -> 80ms"}, true, -1, nil},
+		{"log:", "retry: {count: 5, delay: 1s}\nlog:", []string{"retry.count: 3 -> 5", "retry.delay: 200ms -> 1s"}, true, -1, nil},
+		{"log:", "clock_drift: 0.02\nrestart_delay: 1m\nmax_quarantine: 2m\nlog:",
+			[]string{"clock_drift: 0.01 -> 0.02", "restart_delay: 30s -> 1m", "max_quarantine: 10m -> 2m"}, true, -1, nil},
+		{"log:", "limits: {clients: 5, bulk: 1mb, idle: 1s}\nlog:",
+			[]string{"limits.clients: 10000 -> 5", "limits.bulk: 512mb -> 1mb", "limits.idle: 0s -> 1s"}, false, -1, nil},
+		{"info", "debug", []string{"log.level: info -> debug"}, false, -1, nil},
+		{"{password: hunter1}", "{password: hunter2}", []string{"auth.password"}, false, -1, nil},
+		{"u:hunter1@up:1", "u:hunter2@up:1", []string{"upstream: credentials"}, false, -1, []string{"upstream"}},
+		{"@up:1", "@up:1/3", []string{"upstream: database: 0 -> 3"}, false, -1, nil},
+		{"redis://u:hunter1@up:1", "none", []string{"upstream: up:1 -> none"}, false, -1, nil},
+		{"@up:1", "@other:1", []string{"upstream: up:1 -> other:1"}, false, -1, nil},
+		{"hunter1@b:1", "hunter2@b:1", []string{"masters[1]: credentials"}, true, -1, []string{"masters[1]"}},
+		{"redis://c:1", "rediss://c:1", []string{"masters[2]: credentials"}, true, -1, []string{"masters[2]"}},
+		{"redis://c:1", "redis://d:1", []string{"masters[2]: c:1 -> d:1"}, true, 2, nil},
+	} {
+		plan, err := planOf(t, reloadBase, strings.Replace(reloadBase, row.from, row.to, 1))
+		if err != nil {
+			t.Errorf("%q: %v", row.to, err)
+			continue
+		}
+		if !slices.Equal(plan.changes, row.want) || plan.locker != row.locker || plan.replaced != row.replaced || !slices.Equal(plan.entered, row.entered) {
+			t.Errorf("%q: %+v", row.to, plan)
+		}
+		if strings.Contains(strings.Join(plan.changes, ""), "hunter") {
+			t.Errorf("%q: a password is shown in %q", row.to, plan.changes)
+		}
+	}
+}
+
+// What a running process cannot change names the key and its line.
+func TestReloadRefusals(t *testing.T) {
+	const restart = " by a reload, only by a restart"
+	for _, row := range []struct{ from, to, want string }{
+		{"6380", "6381", "f.yaml:1: listen: cannot be changed from 127.0.0.1:6380 to 127.0.0.1:6381" + restart},
+		{"127.0.0.1:9380", `""`, "f.yaml:2: admin: cannot be changed from 127.0.0.1:9380 to -" + restart},
+		{"  level: info", "  level: debug\n  format: json", "f.yaml:13: log.format: cannot be changed from text to json" + restart},
+		{"redis://u:hunter1@up:1", "embedded", "f.yaml:3: upstream: cannot be changed from up:1 to embedded" + restart},
+		{"masters:\n  - redis://a:1\n  - redis://:hunter1@b:1\n  - redis://c:1", "masters: embedded",
+			"f.yaml:4: masters: cannot be changed from a:1, b:1, c:1 to 5 embedded" + restart},
+		{"\n  - redis://c:1", "", "f.yaml:4: masters: lists 2 masters, in force are 3: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set"},
+		{"- redis://a:1\n  - redis://:hunter1@b:1", "- redis://b:1\n  - redis://a:1",
+			"f.yaml:5: masters[0]: b:1 was masters[1]: the order of the masters cannot be changed by a reload, since each has its number in the set\n" +
+				"f.yaml:6: masters[1]: a:1 was masters[0]: the order of the masters cannot be changed by a reload, since each has its number in the set"},
+		{"- redis://a:1\n  - redis://:hunter1@b:1", "- redis://b:1\n  - redis://d:1",
+			"f.yaml:5: masters[0]: b:1 was masters[1]: the order of the masters cannot be changed by a reload, since each has its number in the set"},
+		{"- redis://a:1\n  - redis://:hunter1@b:1", "- redis://d:1\n  - redis://e:1",
+			"f.yaml:6: masters[1]: only one master can be replaced at a time, and masters[0] is another one: old and new majorities would not overlap; reload with one of them, wait until it votes, then replace the next"},
+		{"redis://a:1", "redis://A:1", "f.yaml:5: masters[0]: A:1 is a:1 written in another way; keep what is in force"},
+		{"listen: 127.0.0.1:6380\n", "listen: 127.0.0.1:1\nlimits: {clients: 5}\n", "f.yaml:1: listen: cannot be changed from 127.0.0.1:6380 to 127.0.0.1:1" + restart},
+	} {
+		plan, err := planOf(t, reloadBase, strings.Replace(reloadBase, row.from, row.to, 1))
+		if err == nil || err.Error() != row.want {
+			t.Errorf("got  %v, %+v\nwant %s", err, plan, row.want)
+		}
+	}
+	embedded := "upstream: embedded\nmasters: embedded\n"
+	if plan, err := planOf(t, embedded, embedded+"master_timeout: 1s\n"); err != nil || !plan.locker {
+		t.Errorf("with embedded servers: %+v, %v", plan, err)
+	}
+}
+
+// A server that is new must answer; one that is entered otherwise than before
+// must not refuse that, but may be away.
+func TestReloadAsksTheServers(t *testing.T) {
+	away, wrong := errors.New("connection refused"), serverError("WRONGPASS invalid")
+	for _, row := range []struct {
+		to     [2]string // from, to
+		second error     // of master 2
+		up     error
+		want   string
+	}{
+		{[2]string{}, away, away, ""},
+		{[2]string{"hunter1@b:1", "hunter2@b:1"}, away, nil, ""},
+		{[2]string{"hunter1@b:1", "hunter2@b:1"}, wrong, nil, "f.yaml:6: masters[1]: b:1 does not accept the new credentials: WRONGPASS invalid"},
+		{[2]string{"hunter1@b:1", "hunter2@d:1"}, away, nil, "f.yaml:6: masters[1]: b:1 cannot be used: connection refused"},
+		{[2]string{"u:hunter1", "u:hunter2"}, nil, wrong, "f.yaml:3: upstream: up:1 does not accept the new credentials: WRONGPASS invalid"},
+		{[2]string{"u:hunter1", "u:hunter2"}, nil, away, ""},
+		{[2]string{"@up:1", "@other:1"}, nil, away, "f.yaml:3: upstream: up:1 cannot be used: connection refused"},
+	} {
+		after := strings.Replace(reloadBase, row.to[0], row.to[1], 1)
+		plan, err := planOf(t, reloadBase, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		next, _ := parseConfig("f.yaml", []byte(after))
+		masters := []serverFacts{{name: "a:1"}, {name: "b:1", err: row.second}, {name: "c:1"}}
+		got := ""
+		if err := plan.refusedBy(next, &serverFacts{name: "up:1", err: row.up}, masters); err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("%v: %q", row.to, got)
+		}
+	}
+}
+
+// serverError is an error that a server answered.
+type serverError string
+
+func (e serverError) Error() string { return string(e) }
+func (serverError) RedisError()     {}

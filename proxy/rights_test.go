@@ -1,0 +1,70 @@
+package proxy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// What the proxy's user may not do on a master is found command by command,
+// and asking changes nothing there.
+func TestMissingRights(t *testing.T) {
+	server := startGuardRedis(t)
+	renamed := startGuardRedis(t, "--rename-command", "DUMP", "")
+	admin := redis.NewClient(server.endpoint().clientOptions())
+	defer admin.Close()
+	for i, row := range []struct {
+		rules string
+		want  []string
+	}{
+		{"~* &* +@all", nil},
+		{"~* &* +@all -eval -client|kill -script|load", []string{"eval", "script|load", "client|kill"}},
+		{"~* &* +@all -@dangerous", []string{"info", "client|kill", "restore"}},
+		{"~* &* +@all -multi", []string{"multi"}},
+		{"~* &* +@all -exec", []string{"exec"}},
+		{"~* &* +@all -discard -get", []string{"get"}},
+		{"~* &* +@all -discard", nil},
+		{"~* resetchannels +@all", []string{"subscribe", "psubscribe", "publish"}},
+		{"~redlock-proxy:* ~lock:* &* +@all", []string{"keys such as job:demo"}},
+	} {
+		user := fmt.Sprint("user", i)
+		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", user, "on", ">pw"}, fields(row.rules)...)...).Err(); err != nil {
+			t.Fatal(err)
+		}
+		entry := server.endpoint()
+		entry.username, entry.password = user, "pw"
+		client := redis.NewClient(entry.clientOptions())
+		missing, err := askRights(t.Context(), client, []string{"lock:demo", "job:demo"})
+		client.Close()
+		if got := namesOf(missing); err != nil || !slices.Equal(got, row.want) {
+			t.Errorf("%s: missing %q, %v", row.rules, got, err)
+		}
+	}
+	if keys := admin.Keys(t.Context(), "*").Val(); len(keys) > 0 {
+		t.Errorf("asking left the keys %q", keys)
+	}
+	client := redis.NewClient(renamed.endpoint().clientOptions())
+	defer client.Close()
+	if missing, err := askRights(t.Context(), client, nil); err != nil || !slices.Equal(namesOf(missing), []string{"dump"}) {
+		t.Errorf("with DUMP renamed: %q, %v", namesOf(missing), err)
+	}
+}
+
+func fields(text string) []any {
+	var list []any
+	for field := range strings.FieldsSeq(text) {
+		list = append(list, field)
+	}
+	return list
+}
+
+func namesOf(missing []missingRight) []string {
+	var names []string
+	for _, right := range missing {
+		names = append(names, right.name)
+	}
+	return names
+}

@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// settings are what a reload of the configuration may change. They are made
+// once and never change themselves, so whoever looks at them for one command
+// or one round sees one configuration, not parts of two.
+type settings struct {
+	config  *Config
+	masters []endpoint // the embedded ones too
+
+	clients  int           // most sessions at once; 0: no cap
+	idle     time.Duration // after which a silent client is left; 0: never
+	buffered int64         // bytes that all unfinished commands may take together
+	guard    guardLimits
+	password string // "": clients need not authenticate
+
+	dialUpstream func(ctx context.Context) (net.Conn, error) // nil: there is no upstream
+	upstream     upstreamLogin
+
+	router *router
+}
+
+// upstreamLogin is the proxy's own way into the upstream.
+type upstreamLogin struct {
+	user, password string
+	db             int
+}
+
+// newSettings makes of a configuration what is in force. upstream is nil if
+// there is none.
+func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *router) *settings {
+	limits := redisLimits
+	limits.bulk = cfg.Limits.Bulk
+	s := &settings{
+		config:   cfg,
+		masters:  masters,
+		clients:  cfg.Limits.Clients,
+		idle:     cfg.Limits.Idle,
+		buffered: bufferedCommands(limits),
+		guard:    limits,
+		password: string(cfg.Auth.Password),
+		router:   router,
+	}
+	if upstream != nil {
+		s.dialUpstream = upstream.dial
+		s.upstream = upstreamLogin{user: upstream.username, password: upstream.password, db: upstream.db}
+	}
+	return s
+}
+
+// bufferedCommands: four clients may each send the longest argument at once.
+func bufferedCommands(limits guardLimits) int64 { return 4 * limits.bulk }
+
+// inForce holds the settings in force. Any goroutine may load them at any time.
+type inForce struct {
+	mu  sync.Mutex // held by who replaces them
+	now atomic.Pointer[settings]
+}
+
+func newInForce(s *settings) *inForce {
+	f := &inForce{}
+	f.now.Store(s)
+	return f
+}
+
+func (f *inForce) load() *settings { return f.now.Load() }
+
+// replace puts what change makes of the settings in their place. change must
+// leave the old ones as they are.
+func (f *inForce) replace(change func(old settings) settings) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	next := change(*f.now.Load())
+	f.now.Store(&next)
+}

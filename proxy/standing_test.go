@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+var (
+	testUntil  = time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
+	testStatus = redlock.Status{
+		Needed: 3, Set: "abc", Epoch: 2,
+		Masters: []redlock.MasterStatus{
+			{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second},
+			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: testUntil},
+			{Name: "m3:1", State: redlock.Away, Reason: "it is not connected"},
+			{Name: "m4:1", State: redlock.Barred, Reason: "it belongs\r\nto another set"},
+			{Name: "m5:1", State: redlock.Certified},
+		},
+	}
+)
+
+// gathered is one metric's series as text.
+func gathered(t *testing.T, reg *prometheus.Registry, name string) string {
+	t.Helper()
+	families, err := reg.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() == name {
+			return family.String()
+		}
+	}
+	return ""
+}
+
+func TestReadiness(t *testing.T) {
+	enough := testStatus
+	enough.Needed = 2
+	unborn := redlock.Status{Needed: 1, Reason: "a new set begins only when all have been up for 30s: m1:1 has been up for 3s only",
+		Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified, Reason: "no set of masters is known yet"}}}
+	for _, row := range []struct {
+		draining bool
+		status   redlock.Status
+		want     string
+	}{
+		{false, enough, ""},
+		{true, enough, "draining: the proxy is ending and takes no new clients"},
+		{false, testStatus, "2 of 5 lock masters vote, 3 needed\n" +
+			"m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks\n" +
+			"m3:1 is away: it is not connected\n" +
+			"m4:1 is barred: it belongs\r\nto another set"},
+		{false, unborn, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is uncertified: no set of masters is known yet"},
+	} {
+		got := ""
+		if err := judgeReadiness(row.draining, row.status); err != nil {
+			got = err.Error()
+		}
+		if got != row.want {
+			t.Errorf("got  %q\nwant %q", got, row.want)
+		}
+	}
+	if got := infoOfMaster(testStatus.Masters[1]); got != "name=m2:1,state=quarantined,until=2026-11-21T05:10:00Z,reason=it may have forgotten locks" {
+		t.Errorf("%q", got)
+	}
+	if got := infoOfMaster(testStatus.Masters[3]); got != "name=m4:1,state=barred,reason=it belongs  to another set" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Every state is a series of its own, so that a dashboard needs no numbers, and
+// each change is counted and logged with its reason.
+func TestStandingIsShown(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, err := newMetrics(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := reg.Register(standingCollector{func() redlock.Status { return testStatus }}); err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	observer := newStandingLog(m, slog.New(slog.NewTextHandler(&log, nil)))
+	var _ redlock.Observer = observer
+	for _, state := range []redlock.MasterState{redlock.Uncertified, redlock.Certified, redlock.Uncertified} {
+		observer.Standing(redlock.MasterStatus{Name: "m0:1", State: state, Reason: "for the test"})
+	}
+	for _, master := range testStatus.Masters {
+		observer.Standing(master)
+	}
+	m.lockWithoutTTL()
+	m.lockBeyondQuarantine()
+	m.hazardsFound([]hazard{{kind: "away", server: "m3:1"}, {kind: "rights", server: "m4:1", detail: "eval"}})
+	m.hazardsFound([]hazard{{kind: "rights", server: "m4:1", detail: "eval"}})
+	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() error { return nil })+"/metrics")
+	for _, want := range []string{
+		`redlock_master_state{master="m1:1",state="certified"} 1`,
+		`redlock_master_state{master="m1:1",state="away"} 0`,
+		`redlock_master_state{master="m2:1",state="quarantined"} 1`,
+		`redlock_master_quarantine_end_timestamp_seconds{master="m2:1"} 1.7952378e+09`,
+		`redlock_master_longest_ttl_seconds{master="m1:1"} 90`,
+		`redlock_master_state_changes_total{master="m3:1",state="away"} 1`,
+		`redlock_masters_needed 3`, `redlock_masters_configured 5`, `redlock_set_epoch 2`, `redlock_ready 0`,
+		`redlock_locks_without_ttl_total 1`, `redlock_locks_beyond_quarantine_total 1`,
+		`redlock_hazards{detail="eval",kind="rights",server="m4:1"} 1`,
+	} {
+		if !strings.Contains(body, want+"\n") {
+			t.Errorf("no %s", want)
+		}
+	}
+	if strings.Contains(body, `kind="away"`) || strings.Contains(body, `end_timestamp_seconds{master="m1:1"}`) {
+		t.Error("what is over is still shown")
+	}
+	for _, want := range []string{
+		`level=INFO msg="a lock master answers and does not vote" master=m0:1`,
+		`level=WARN msg="a lock master answers and does not vote" master=m0:1`,
+		`level=INFO msg="a lock master votes" master=m1:1 state=certified`,
+		`level=WARN msg="a lock master is in quarantine: it is asked everything and its votes do not count" master=m2:1 state=quarantined reason="it may have forgotten locks" until=2026-11-21T05:10:00Z`,
+		`level=WARN msg="a lock master is away: locks do without it, and releases wait for it" master=m3:1 state=away reason="it is not connected"`,
+		`level=WARN msg="a lock master must not vote" master=m4:1 state=barred`,
+	} {
+		if !strings.Contains(log.String(), want) {
+			t.Errorf("no %s in\n%s", want, log.String())
+		}
+	}
+	m.Undone("m1:1")
+	m.forgetMaster("m1:1")
+	if undone := gathered(t, reg, "redlock_undone_grants_total"); undone != "" {
+		t.Errorf("a master that was replaced is still shown: %s", undone)
+	}
+	m.Undone("m1:1")
+	if undone := gathered(t, reg, "redlock_undone_grants_total"); !strings.Contains(undone, "m1:1") {
+		t.Errorf("a master that came back is not shown: %s", undone)
+	}
+}

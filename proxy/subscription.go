@@ -1,0 +1,213 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+
+	"redlock-proxy/redlock"
+)
+
+// A client's subscriptions are the upstream's, whose confirmations and counts
+// it sees. A script on lock keys publishes on the masters, though, and nowhere
+// else, so a channel that may carry wake-ups is subscribed to there as well,
+// and before the upstream confirms: a client tries the lock once more after
+// that confirmation and then relies on being told.
+
+// subscriber is told what happens on the masters. redlock.Subscriber, which
+// says what may be relied on, is the one in service.
+type subscriber interface {
+	Subscribe(ctx context.Context, channels ...string)
+	Unsubscribe(channels ...string)
+	PSubscribe(ctx context.Context, patterns ...string)
+	PUnsubscribe(patterns ...string)
+	Track(ctx context.Context, keys ...string)
+	Untrack(keys ...string)
+	TrackPrefix(ctx context.Context, prefix string)
+	UntrackPrefix(prefix string)
+	Close()
+}
+
+// subscribes makes a subscriber; nil: the masters are not listened to.
+type subscribes func(hear func(redlock.Event)) subscriber
+
+// notificationPrefix begins the channels of keyspace notifications, which tell
+// of the upstream only.
+const notificationPrefix = "__key"
+
+// performSubscription is the SUBSCRIBE and UNSUBSCRIBE families. Sharded
+// channels are the upstream's alone.
+func (s *session) performSubscription(name string, cmd command) {
+	of, adds, _ := confirmationOf([]byte(name))
+	switch {
+	case of == familyShard || s.server.cfg.subscribes == nil:
+		s.forwardSubscription(of, adds, cmd, nil)
+	case adds:
+		s.subscribe(of, cmd)
+	default:
+		s.unsubscribe(of, cmd)
+	}
+}
+
+func (s *session) subscribe(of family, cmd command) {
+	names := textsOf(cmd.args[1:])
+	if !slices.ContainsFunc(names, func(name string) bool { return s.carriesWakeUps(of, name) }) {
+		s.forwardSubscription(of, true, cmd, nil)
+		return
+	}
+	if !s.settle() {
+		return
+	}
+	refusal := s.tryOpen()
+	if refusal != "" && slices.ContainsFunc(names, func(name string) bool { return !s.belongsToLocks(name) }) {
+		s.reply(refusal)
+		return
+	}
+	s.listenTo(of, names)
+	if refusal != "" {
+		s.subscribeHere(of, names)
+		return
+	}
+	s.forwardSubscription(of, true, cmd, names)
+}
+
+// unsubscribe is answered here where there is no upstream connection: nothing
+// can be subscribed to there.
+func (s *session) unsubscribe(of family, cmd command) {
+	names := textsOf(cmd.args[1:])
+	switch {
+	case s.upstream.Load() == nil:
+		s.unsubscribeHere(of, names)
+	case s.listening.Load() == nil:
+		s.forwardSubscription(of, false, cmd, nil)
+	default:
+		s.forwardSubscription(of, false, cmd, names)
+		if s.settle() {
+			s.leaveUnheard()
+		}
+	}
+}
+
+// forwardSubscription lets the upstream answer. names are those in the command
+// if the session is to learn what becomes of each.
+func (s *session) forwardSubscription(of family, adds bool, cmd command, names []string) {
+	left := len(cmd.args) - 1
+	if adds {
+		left = max(left, 1) // the error for their lack
+	}
+	s.forward(cmd, debt{kind: debtConfirmations, family: of, adds: adds, left: left, names: names})
+}
+
+// carriesWakeUps tells whether something that is published on the masters may
+// be meant for who subscribes to this channel or pattern. Whether a pattern
+// matches a lock's channel cannot be told from its looks.
+func (s *session) carriesWakeUps(of family, name string) bool {
+	if len(name) >= len(notificationPrefix) && name[:len(notificationPrefix)] == notificationPrefix {
+		return false
+	}
+	return of == familyPattern || s.belongsToLocks(name)
+}
+
+// belongsToLocks: the channel, or every channel that such a pattern is meant
+// for, is a lock's.
+func (s *session) belongsToLocks(name string) bool {
+	return s.server.settings().router.rules.coversChannel([]byte(name))
+}
+
+// subscribesToLocks finds a command that cannot be had where the upstream's
+// confirmations are not seen: what scripts publish could not be passed on.
+func (s *session) subscribesToLocks(name string, args [][]byte) bool {
+	of, adds, ok := confirmationOf([]byte(name))
+	return ok && adds && of != familyShard && s.server.cfg.subscribes != nil &&
+		slices.ContainsFunc(args[1:], s.server.settings().router.rules.coversChannel)
+}
+
+// listenTo returns when the masters are subscribed to. What comes is kept from
+// the client until the subscription is confirmed to it.
+func (s *session) listenTo(of family, names []string) {
+	l := s.listen()
+	var missing []string
+	for _, name := range names {
+		if !s.carriesWakeUps(of, name) {
+			continue
+		}
+		l.expect(of, name)
+		if _, asked := l.asked[of][name]; !asked {
+			l.asked[of][name] = struct{}{}
+			missing = append(missing, name)
+		}
+	}
+	if len(missing) == 0 {
+		return
+	}
+	s.send()
+	s.watch.begin()
+	defer s.watch.end()
+	if of == familyPattern {
+		l.masters.PSubscribe(s.ctx, missing...)
+		return
+	}
+	l.masters.Subscribe(s.ctx, missing...)
+}
+
+// leaveUnheard ends at the masters what the client has ended. Nothing is owed,
+// so that every confirmation has been seen.
+func (s *session) leaveUnheard() {
+	l := s.listening.Load()
+	if l == nil {
+		return
+	}
+	if gone := l.unheard(familyChannel); len(gone) > 0 {
+		l.masters.Unsubscribe(gone...)
+	}
+	if gone := l.unheard(familyPattern); len(gone) > 0 {
+		l.masters.PUnsubscribe(gone...)
+	}
+	if l.idle() {
+		s.stopListening()
+	}
+}
+
+// toldOfSubscription is called with the client's writing side taken, when the
+// upstream's confirmation is written.
+func (s *session) toldOfSubscription(c confirmation) {
+	if l := s.listening.Load(); l != nil {
+		l.confirm(c)
+	}
+}
+
+// listen makes the session's part in what the masters tell.
+func (s *session) listen() *listening {
+	if l := s.listening.Load(); l != nil {
+		return l
+	}
+	l := newListening(s)
+	s.listening.Store(l)
+	return l
+}
+
+// stopListening returns when nothing that the masters tell reaches the client
+// any more.
+func (s *session) stopListening() {
+	if l := s.listening.Load(); l != nil {
+		s.listening.Store(nil)
+		l.close()
+	}
+}
+
+// restricted tells whether the client is in RESP2's subscribe mode. Only while
+// nothing is owed.
+func (s *session) restricted() bool {
+	if up := s.upstream.Load(); up != nil {
+		return up.owed.restricted()
+	}
+	l := s.listening.Load()
+	return l != nil && !s.client.resp3 && l.count() > 0
+}
+
+func textsOf(args [][]byte) []string {
+	texts := make([]string, len(args))
+	for i, arg := range args {
+		texts[i] = string(arg)
+	}
+	return texts
+}

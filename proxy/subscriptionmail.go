@@ -1,0 +1,198 @@
+package proxy
+
+import "github.com/tidwall/redcon"
+
+// notice is one piece of mail for a client.
+type notice struct {
+	kind  noticeKind
+	parts [][]byte // of one allocation of its own
+}
+
+type noticeKind uint8
+
+const (
+	noticeMessage        noticeKind = iota // channel, payload
+	noticePatternMessage                   // pattern, channel, payload
+	noticeInvalid                          // keys
+	noticeAllInvalid                       // -
+	noticeDoubt                            // a key that may have been changed by the client itself
+	noticeGap                              // messages may have been missed
+)
+
+func newNotice(kind noticeKind, parts ...[]byte) notice {
+	length := 0
+	for _, part := range parts {
+		length += len(part)
+	}
+	text := make([]byte, 0, length)
+	n := notice{kind: kind, parts: make([][]byte, len(parts))}
+	for i, part := range parts {
+		from := len(text)
+		text = append(text, part...)
+		n.parts[i] = text[from:len(text):len(text)]
+	}
+	return n
+}
+
+func (n notice) size() int {
+	size := mailOverhead
+	for _, part := range n.parts {
+		size += len(part)
+	}
+	return size
+}
+
+// append writes the notice as Redis would have sent it.
+func (n notice) append(dst []byte, resp3 bool) []byte {
+	switch n.kind {
+	case noticeMessage:
+		dst = appendPushHeader(dst, 3, resp3)
+		dst = redcon.AppendBulkString(dst, "message")
+	case noticePatternMessage:
+		dst = appendPushHeader(dst, 4, resp3)
+		dst = redcon.AppendBulkString(dst, "pmessage")
+	case noticeInvalid:
+		dst = appendPushHeader(dst, 2, resp3)
+		dst = redcon.AppendBulkString(dst, "invalidate")
+		dst = redcon.AppendArray(dst, len(n.parts))
+	case noticeAllInvalid:
+		dst = appendPushHeader(dst, 2, resp3)
+		dst = redcon.AppendBulkString(dst, "invalidate")
+		return appendNull(dst, resp3)
+	}
+	for _, part := range n.parts {
+		dst = redcon.AppendBulk(dst, part)
+	}
+	return dst
+}
+
+// deliverMail writes what is posted until close.
+func (l *listening) deliverMail() {
+	defer close(l.done)
+	defer func() {
+		if reason := recover(); reason != nil {
+			l.session.panicked(reason)
+		}
+	}()
+	for range l.delivery {
+		for mail := l.takeMail(); len(mail) > 0; mail = l.takeMail() {
+			if !l.deliver(mail) {
+				return
+			}
+		}
+	}
+}
+
+func (l *listening) takeMail() []notice {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mail := l.mail
+	l.mail = nil
+	return mail
+}
+
+// deliver reports false when nothing more is to be delivered.
+func (l *listening) deliver(mail []notice) bool {
+	for len(mail) > 0 {
+		n := 0
+		for n < len(mail) && mail[n].kind < noticeDoubt {
+			n++
+		}
+		if !l.write(mail[:n]) {
+			return false
+		}
+		mail = mail[n:]
+		if len(mail) == 0 {
+			break
+		}
+		switch mail[0].kind {
+		case noticeGap:
+			l.session.missMessages()
+			return false
+		case noticeDoubt:
+			l.settleDoubt(string(mail[0].parts[0]))
+		}
+		l.written(mail[:1])
+		mail = mail[1:]
+	}
+	return true
+}
+
+// write hands notices to the client between two values of other writers, those
+// that it still wants by then.
+func (l *listening) write(mail []notice) bool {
+	if len(mail) == 0 {
+		return true
+	}
+	defer l.written(mail)
+	l.session.out.take()
+	defer l.session.out.give()
+	if l.session.isPipe() {
+		return true // nobody can tell where values end
+	}
+	var text []byte
+	messages, invalidations := 0, 0
+	for i, n := range mail {
+		if l.wanted(n) {
+			if text = n.append(text, l.resp3); n.kind < noticeInvalid {
+				messages++
+			} else {
+				invalidations++
+			}
+		}
+		if len(text) < coalesce && i < len(mail)-1 || len(text) == 0 {
+			continue
+		}
+		if _, err := l.session.sock.Write(text); err != nil {
+			l.session.clientLeft()
+			return false
+		}
+		text = text[:0]
+	}
+	l.session.server.cfg.metrics.wokenUp(messages, invalidations)
+	return true
+}
+
+// wanted: the client has seen a subscription confirmed, or can be told of
+// changed keys, which RESP2 has no words for. The caller holds the client's
+// writing side.
+func (l *listening) wanted(n notice) bool {
+	switch n.kind {
+	case noticeMessage, noticePatternMessage:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return l.names[n.family()][string(n.parts[0])]
+	}
+	return l.resp3
+}
+
+func (n notice) family() family {
+	if n.kind == noticePatternMessage {
+		return familyPattern
+	}
+	return familyChannel
+}
+
+// written gives back what the notices took of the mail's limit.
+func (l *listening) written(mail []notice) {
+	size := 0
+	for _, n := range mail {
+		size += n.size()
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closed {
+		l.waiting -= size
+		l.session.server.memory.release(size)
+	}
+}
+
+// missMessages ends the session once it has done what it was sent: messages
+// may have been missed, and a client that reconnects looks for itself, as it
+// does when its one Redis has restarted.
+func (s *session) missMessages() {
+	s.server.cfg.metrics.listenerEnded(listenerGap)
+	s.server.cfg.log.Info("a subscribed client is disconnected: too few masters were listened to, and messages may have been missed")
+	s.missed.Store(true)
+	s.sock.wake()
+}

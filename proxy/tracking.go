@@ -1,0 +1,261 @@
+package proxy
+
+import "slices"
+
+// CLIENT TRACKING goes to the upstream, which tells of the upstream's keys. For
+// lock keys the proxy does what one Redis would: it remembers which of them a
+// client has read, and tells it once when the masters say that one was changed.
+// With REDIRECT the upstream alone is asked, for it alone knows the other client.
+
+// tracking is a session's own side of CLIENT TRACKING.
+type tracking struct {
+	mode *trackingMode // nil: off
+
+	// caching: CLIENT CACHING made the next command an exception. It is held
+	// back until it is known which side that command goes to; told says that the
+	// upstream knows.
+	caching, told bool
+
+	present  []string // keys of the lock command under way
+	own      *ownCommand
+	answered []string // keys of lock commands whose replies are pending
+}
+
+// trackingMode is what CLIENT TRACKING ON was given.
+type trackingMode struct {
+	bcast, optin, optout, noloop bool
+	redirected                   bool
+	prefixes                     []string // of BCAST; in all that were given
+}
+
+// command is CLIENT TRACKING as an upstream is told of it, nil if it is off.
+func (t *tracking) command() [][]byte {
+	if t.mode == nil {
+		return nil
+	}
+	words := []string{"CLIENT", "TRACKING", "ON"}
+	for _, option := range []struct {
+		set  bool
+		word string
+	}{{t.mode.bcast, "BCAST"}, {t.mode.optin, "OPTIN"}, {t.mode.optout, "OPTOUT"}, {t.mode.noloop, "NOLOOP"}} {
+		if option.set {
+			words = append(words, option.word)
+		}
+	}
+	for _, prefix := range t.mode.prefixes {
+		words = append(words, "PREFIX", prefix)
+	}
+	return bytesOf(words)
+}
+
+// cachingCommand is what CLIENT CACHING said.
+func (t *tracking) cachingCommand() [][]byte {
+	if t.mode.optin {
+		return bytesOf([]string{"CLIENT", "CACHING", "YES"})
+	}
+	return bytesOf([]string{"CLIENT", "CACHING", "NO"})
+}
+
+// remembers tells whether the keys that the next command reads are to be
+// remembered.
+func (t *tracking) remembers() bool {
+	switch {
+	case t.mode == nil || t.mode.bcast || t.mode.redirected:
+		return false
+	case t.mode.optin:
+		return t.caching
+	}
+	return !t.caching
+}
+
+// performTracking is CLIENT TRACKING. Without an upstream it is answered here,
+// so that clients which ask for it when they connect can take locks.
+func (s *session) performTracking(cmd command, spec *commandSpec) {
+	if !s.settle() || s.refusedAsRestricted("client|tracking") {
+		return
+	}
+	if !spec.arityOK(len(cmd.args)) {
+		s.reply(errorArity("client|tracking"))
+		return
+	}
+	next, refusal := parseTracking(cmd.args[2:], s.tracking.mode)
+	if unreachable := s.tryOpen(); unreachable == "" {
+		reply, ok := s.ask(asArray(cmd))
+		if !ok {
+			return
+		}
+		if reply[0] == '+' && refusal == "" {
+			s.track(next)
+		}
+		s.replyBytes(reply)
+		return
+	} else if refusal == "" && next != nil && next.redirected {
+		refusal = unreachable
+	}
+	if refusal != "" {
+		s.reply(refusal)
+		return
+	}
+	s.track(next)
+	s.reply(replyOK)
+}
+
+// track makes the session's side what the client was told, or is about to be.
+func (s *session) track(next *trackingMode) {
+	s.tracking.mode, s.tracking.caching = next, false
+	if s.server.cfg.subscribes == nil {
+		return
+	}
+	if next == nil || next.redirected {
+		if l := s.listening.Load(); l != nil {
+			l.track(nil)
+			l.forgetKeys()
+			s.leaveUnheard()
+		}
+		return
+	}
+	l := s.listen()
+	l.track(next)
+	if !next.bcast {
+		return
+	}
+	prefixes := next.prefixes
+	if len(prefixes) == 0 {
+		prefixes = []string{""}
+	}
+	s.send()
+	s.watch.begin()
+	defer s.watch.end()
+	for _, prefix := range prefixes {
+		if _, asked := l.askedPrefix[prefix]; !asked {
+			l.askedPrefix[prefix] = struct{}{}
+			l.masters.TrackPrefix(s.ctx, prefix)
+		}
+	}
+}
+
+// performCaching is CLIENT CACHING. It is for the next command, of which
+// nobody knows yet where it goes; so it is answered here.
+func (s *session) performCaching(cmd command, spec *commandSpec) {
+	if !s.settle() || s.refusedAsRestricted("client|caching") {
+		return
+	}
+	t := &s.tracking
+	yes, no := false, false
+	if spec.arityOK(len(cmd.args)) {
+		yes, no = isWord(cmd.args[2], "YES"), isWord(cmd.args[2], "NO")
+	}
+	switch {
+	case !spec.arityOK(len(cmd.args)):
+		s.reply(errorArity("client|caching"))
+	case t.mode == nil:
+		s.reply(errorCachingOff)
+	case yes && !t.mode.optin:
+		s.reply(errorCachingYes)
+	case no && !t.mode.optout:
+		s.reply(errorCachingNo)
+	case !yes && !no:
+		s.reply(errorSyntax)
+	default:
+		t.caching, t.told = true, false
+		s.reply(replyOK)
+	}
+}
+
+// tellCaching passes CLIENT CACHING on before a command that the upstream
+// gets. The connection is open.
+func (s *session) tellCaching() {
+	t := &s.tracking
+	if !t.caching || t.told || s.isPipe() {
+		return
+	}
+	t.told = true
+	s.send()
+	s.owe(debt{silent: true, left: 1})
+	s.prefix = appendCommand(s.prefix, t.cachingCommand()...)
+}
+
+// trackLocks remembers the keys of lock commands that are about to be put to
+// the masters, so that no change from then on is missed. It may be called
+// while the client is watched.
+func (s *session) trackLocks(calls ...lockCall) {
+	t := &s.tracking
+	l := s.listening.Load()
+	if t.mode == nil || l == nil || t.mode.redirected {
+		return
+	}
+	t.present = nil
+	reads := false
+	for _, call := range calls {
+		for _, key := range lockKeys(call) {
+			if text := string(key); !slices.Contains(t.present, text) {
+				t.present = append(t.present, text)
+			}
+		}
+		reads = reads || !call.route.spec.write()
+	}
+	if t.mode.noloop {
+		t.own = newOwnCommand(calls)
+	}
+	remember := t.remembers() && reads
+	l.begin(t.present, remember)
+	if !remember {
+		return
+	}
+	var missing []string
+	for _, key := range t.present {
+		if _, asked := l.askedKeys[key]; !asked {
+			l.askedKeys[key] = struct{}{}
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) > 0 {
+		l.masters.Track(s.ctx, missing...)
+		l.pruneKeys()
+	}
+}
+
+// afterCommand is called when a command's reply is pending or will come from
+// the upstream.
+func (s *session) afterCommand(name string) {
+	t := &s.tracking
+	if t.mode == nil {
+		return
+	}
+	if len(t.present) > 0 {
+		if t.own != nil && didNothing(s.lockReply) {
+			t.own = nil
+		}
+		if l := s.listening.Load(); l != nil {
+			l.answered(t.present, t.own)
+			t.answered = append(t.answered, t.present...)
+		}
+		t.present, t.own = nil, nil
+	}
+	if t.caching && s.transaction.state == transactionNone && !isClientCommand(name) {
+		t.caching = false
+	}
+}
+
+func isClientCommand(name string) bool { return len(name) >= 6 && name[:6] == "client" }
+
+// repliesSent is called when no reply is pending any more: what was kept back
+// so as not to come before them may follow.
+func (s *session) repliesSent() {
+	t := &s.tracking
+	if len(t.answered) == 0 {
+		return
+	}
+	if l := s.listening.Load(); l != nil {
+		l.replied(t.answered)
+	}
+	t.answered = t.answered[:0]
+}
+
+func bytesOf(words []string) [][]byte {
+	list := make([][]byte, len(words))
+	for i, word := range words {
+		list[i] = []byte(word)
+	}
+	return list
+}

@@ -1,0 +1,246 @@
+package proxy
+
+import (
+	"maps"
+	"slices"
+	"strings"
+)
+
+// maxTrackedKeys bounds what one client has remembered for it. Beyond it some
+// key is said to have changed and is forgotten, as Redis does beyond
+// tracking-table-max-keys.
+const maxTrackedKeys = 10_000
+
+// trackedKeys are the lock keys that are remembered for one client, or that it
+// has just used. All of it is guarded by the listening's mu.
+type trackedKeys struct {
+	mode trackingMode
+	keys map[string]*trackedKey
+}
+
+// trackedKey is one of them. While a command of the client is under way on it,
+// and until that command's reply is written, the client is told nothing of it:
+// it would take the news for older than the reply.
+type trackedKey struct {
+	remembered bool // the client has read it and is to be told once
+	underWay   int  // commands of the client's own
+	changed    bool // and meanwhile it was changed
+	own        *ownCommand
+	doubted    bool // a noticeDoubt is in the mail
+}
+
+// track sets what is in force from here on; nil ends it.
+func (l *listening) track(mode *trackingMode) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case mode == nil:
+		l.tracked = nil
+	case l.tracked == nil:
+		l.tracked = &trackedKeys{mode: *mode, keys: make(map[string]*trackedKey)}
+	default:
+		l.tracked.mode = *mode
+	}
+}
+
+// begin is called before a command of the client's own is put to the masters.
+func (l *listening) begin(keys []string, remember bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tracked == nil {
+		return
+	}
+	for _, key := range keys {
+		entry := l.tracked.keys[key]
+		if entry == nil {
+			l.evict()
+			entry = &trackedKey{}
+			l.tracked.keys[key] = entry
+		}
+		entry.underWay++
+		entry.remembered = entry.remembered || remember
+	}
+}
+
+// answered is called when the command's reply is pending; own is nil where it
+// says that nothing was done, or where that does not matter.
+func (l *listening) answered(keys []string, own *ownCommand) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tracked == nil {
+		return
+	}
+	for _, key := range keys {
+		if entry := l.tracked.keys[key]; entry != nil {
+			entry.own = own
+		}
+	}
+}
+
+// replied is called when the command's reply is written.
+func (l *listening) replied(keys []string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tracked == nil {
+		return
+	}
+	for _, key := range keys {
+		entry := l.tracked.keys[key]
+		if entry == nil || entry.underWay == 0 { // tracking was ended between
+			continue
+		}
+		if entry.underWay--; entry.underWay > 0 {
+			continue
+		}
+		if entry.changed {
+			entry.changed = false
+			l.change(key, entry)
+		}
+		l.tidy(key, entry)
+	}
+}
+
+// hearChange takes in that a key was changed, or with nil that any may have
+// been. The caller holds mu.
+func (l *listening) hearChange(key []byte) {
+	t := l.tracked
+	switch {
+	case t == nil || string(key) == markerKey:
+	case key == nil:
+		l.changeAll()
+	default:
+		if entry := t.keys[string(key)]; entry != nil {
+			l.change(string(key), entry)
+		} else if t.mode.bcast && l.broadcasts(key) {
+			l.post(newNotice(noticeInvalid, key))
+		}
+	}
+}
+
+// change has the client told of a key that it read or, with BCAST, may have
+// read. The caller holds mu.
+func (l *listening) change(key string, entry *trackedKey) {
+	bcast := l.tracked.mode.bcast
+	switch {
+	case !entry.remembered && !(bcast && l.broadcasts([]byte(key))):
+		return
+	case entry.underWay > 0:
+		entry.changed = true
+		return
+	case l.tracked.mode.noloop && entry.own != nil:
+		if !entry.doubted {
+			entry.doubted = true
+			l.post(newNotice(noticeDoubt, []byte(key)))
+		}
+		return
+	}
+	l.invalidate(key, entry)
+}
+
+// invalidate tells the client and, except with BCAST, forgets the key: it is
+// told once, until it reads the key again. The caller holds mu.
+func (l *listening) invalidate(key string, entry *trackedKey) {
+	entry.remembered, entry.own = false, nil
+	l.post(newNotice(noticeInvalid, []byte(key)))
+	l.tidy(key, entry)
+}
+
+// changeAll: the masters cannot say which keys were changed. The caller holds mu.
+func (l *listening) changeAll() {
+	if l.tracked.mode.bcast {
+		for _, entry := range l.tracked.keys {
+			entry.own = nil
+		}
+		l.post(notice{kind: noticeAllInvalid})
+		return
+	}
+	var keys [][]byte
+	for key, entry := range l.tracked.keys {
+		switch {
+		case !entry.remembered:
+		case entry.underWay > 0:
+			entry.changed, entry.own = true, nil
+		default:
+			entry.remembered = false
+			keys = append(keys, []byte(key))
+			l.tidy(key, entry)
+		}
+	}
+	if len(keys) > 0 {
+		l.post(notice{kind: noticeInvalid, parts: keys})
+	}
+}
+
+// broadcasts tells whether a client with BCAST is to hear of a key: other
+// things than this proxy's locks may be on the masters too.
+func (l *listening) broadcasts(key []byte) bool {
+	if !l.session.server.settings().router.rules.covers(anyDB, key) {
+		return false
+	}
+	prefixes := l.tracked.mode.prefixes
+	for _, prefix := range prefixes {
+		if strings.HasPrefix(string(key), prefix) {
+			return true
+		}
+	}
+	return len(prefixes) == 0
+}
+
+// tidy forgets an entry that says nothing. The caller holds mu.
+func (l *listening) tidy(key string, entry *trackedKey) {
+	kept := entry.remembered || l.tracked.mode.bcast && entry.own != nil
+	if entry.underWay == 0 && !kept {
+		delete(l.tracked.keys, key)
+	}
+}
+
+// evict keeps the number of keys within its bound. The caller holds mu.
+func (l *listening) evict() {
+	if len(l.tracked.keys) < maxTrackedKeys {
+		return
+	}
+	for key, entry := range l.tracked.keys {
+		if entry.underWay > 0 {
+			continue
+		}
+		if entry.remembered {
+			l.invalidate(key, entry)
+		}
+		delete(l.tracked.keys, key)
+		return
+	}
+}
+
+// pruneKeys ends at the masters what is remembered no more, now and then: most
+// keys are read again soon, and then the masters need not be asked.
+func (l *listening) pruneKeys() {
+	const slack = 64
+	var gone []string
+	l.mu.Lock()
+	if l.tracked != nil && len(l.askedKeys) > slack+2*len(l.tracked.keys) {
+		for key := range l.askedKeys {
+			if l.tracked.keys[key] == nil {
+				gone = append(gone, key)
+			}
+		}
+	}
+	l.mu.Unlock()
+	for _, key := range gone {
+		delete(l.askedKeys, key)
+	}
+	if len(gone) > 0 {
+		l.masters.Untrack(gone...)
+	}
+}
+
+// forgetKeys ends at the masters all that was tracked.
+func (l *listening) forgetKeys() {
+	if keys := slices.Collect(maps.Keys(l.askedKeys)); len(keys) > 0 {
+		l.masters.Untrack(keys...)
+	}
+	clear(l.askedKeys)
+	for _, prefix := range slices.Sorted(maps.Keys(l.askedPrefix)) {
+		l.masters.UntrackPrefix(prefix)
+	}
+	clear(l.askedPrefix)
+}

@@ -1,0 +1,138 @@
+package proxy
+
+import (
+	"bytes"
+	"slices"
+
+	"redlock-proxy/redlock"
+)
+
+// A client that tracks with NOLOOP wants no news of what it did itself: a
+// holder that were woken by its own extension would extend again and again.
+// The masters do not say who changed a key. So where the client's last command
+// on the key may have changed it, the key is looked at: while it holds one of
+// the values that this command brought along, the client is still its holder
+// and is told nothing. Whatever else is found, it is told: that may be once too
+// often, but a change by somebody else is never kept from it, unless that one
+// stores the same value: every change has the key looked at again.
+
+const (
+	// ownValueLeast is how long a value must be not to be taken for a constant
+	// that others store too.
+	ownValueLeast = 16
+	// ownValuesMost bounds what is kept of one command.
+	ownValuesMost = 1024
+)
+
+// ownCommand is what a client's last command on a key brought along. Values
+// are secrets: they are only ever compared.
+type ownCommand struct {
+	db     int
+	values [][]byte
+}
+
+// newOwnCommand keeps what may have been stored, nil if there is nothing that
+// tells this client from others.
+func newOwnCommand(calls []lockCall) *ownCommand {
+	own := &ownCommand{}
+	size := 0
+	for _, call := range calls {
+		own.db = call.db
+		for i, arg := range call.args {
+			isText := i == 1 && call.route.spec.treatment == treatScript
+			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.route.keys, i) {
+				continue
+			}
+			if size += len(arg); size > ownValuesMost {
+				return nil
+			}
+			own.values = append(own.values, bytes.Clone(arg))
+		}
+	}
+	if len(own.values) == 0 {
+		return nil
+	}
+	return own
+}
+
+// didNothing recognises the replies by which commands say that they changed
+// nothing. Where one of them says the opposite, as Redisson's nil does, its
+// client is told once too often.
+func didNothing(reply []byte) bool {
+	switch string(reply) {
+	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
+		return true
+	}
+	return len(reply) > 0 && (reply[0] == '-' || reply[0] == '!')
+}
+
+// settleDoubt looks at a key that the client itself may have changed.
+func (l *listening) settleDoubt(key string) {
+	own := l.beginDoubt(key)
+	if own == nil {
+		return
+	}
+	get := [][]byte{[]byte("GET"), []byte(key)}
+	spec := builtinCommands().lookup(get)
+	reply := l.session.server.cfg.locks.do(l.ctx, nil, lockCall{db: own.db, args: get, route: lockRoute(spec, len(get))})
+	value := bulkOf(reply)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry := l.doubted(key)
+	switch {
+	case entry == nil:
+	case entry.underWay > 0:
+		entry.changed = true // looked at again, against what that command brings
+	case entry.own.stored(value):
+	default:
+		entry.own = nil
+		l.change(key, entry)
+	}
+}
+
+// beginDoubt returns what a key is to be compared with; nil: there is no doubt
+// any more. From here on another change is another doubt.
+func (l *listening) beginDoubt(key string) *ownCommand {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	entry := l.doubted(key)
+	if entry == nil {
+		return nil
+	}
+	entry.doubted = false
+	if entry.own == nil || entry.underWay > 0 {
+		l.change(key, entry)
+		return nil
+	}
+	return entry.own
+}
+
+// doubted is a doubted key's entry, nil if there is none any more: then the
+// client was told already, or has ended its tracking. With BCAST it is told
+// here. The caller holds mu.
+func (l *listening) doubted(key string) *trackedKey {
+	if l.tracked == nil {
+		return nil
+	}
+	entry := l.tracked.keys[key]
+	if entry == nil && l.tracked.mode.bcast {
+		l.post(newNotice(noticeInvalid, []byte(key)))
+	}
+	return entry
+}
+
+// stored: the command brought that value along.
+func (c *ownCommand) stored(value []byte) bool {
+	return c != nil && slices.ContainsFunc(c.values, func(mine []byte) bool { return bytes.Equal(mine, value) })
+}
+
+// bulkOf is the text of a RESP2 bulk string, nil for every other reply.
+func bulkOf(reply []byte) []byte {
+	head := bytes.IndexByte(reply, '\n')
+	if len(reply) < 3 || reply[0] != '$' || reply[1] == '-' || head < 0 || len(reply) < head+3 {
+		return nil
+	}
+	return reply[head+1 : len(reply)-2]
+}
+
+var _ subscriber = (*redlock.Subscriber)(nil)

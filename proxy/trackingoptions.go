@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"slices"
+	"strings"
+)
+
+// parseTracking reads CLIENT TRACKING from its third word on, as Redis 7.0
+// does: what is in force afterwards, nil for off, or the error reply. That the
+// client to redirect to exists is for the upstream to say.
+func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, refusal string) {
+	next = &trackingMode{}
+	for i := 1; i < len(args); i++ {
+		more := i+1 < len(args)
+		switch {
+		case more && isWord(args[i], "REDIRECT"):
+			next.redirected = true
+			i++
+		case isWord(args[i], "BCAST"):
+			next.bcast = true
+		case isWord(args[i], "OPTIN"):
+			next.optin = true
+		case isWord(args[i], "OPTOUT"):
+			next.optout = true
+		case isWord(args[i], "NOLOOP"):
+			next.noloop = true
+		case more && isWord(args[i], "PREFIX"):
+			next.prefixes = append(next.prefixes, string(args[i+1]))
+			i++
+		default:
+			return nil, errorSyntax
+		}
+	}
+	switch {
+	case isWord(args[0], "OFF"):
+		return nil, ""
+	case !isWord(args[0], "ON"):
+		return nil, errorSyntax
+	}
+	if refusal = next.conflict(before); refusal != "" {
+		return nil, refusal
+	}
+	if before != nil {
+		next.prefixes = appendMissingTexts(slices.Clone(before.prefixes), next.prefixes)
+	}
+	return next, ""
+}
+
+// conflict is the error for options that do not go together, or not with what
+// is in force.
+func (m *trackingMode) conflict(before *trackingMode) string {
+	switch {
+	case len(m.prefixes) > 0 && !m.bcast:
+		return errorTrackingPrefix
+	case before != nil && before.bcast != m.bcast:
+		return errorTrackingBroadcast
+	case m.bcast && (m.optin || m.optout):
+		return errorTrackingOptions
+	case m.optin && m.optout:
+		return errorTrackingBoth
+	case before != nil && (m.optin && before.optout || m.optout && before.optin):
+		return errorTrackingSwitch
+	}
+	for i, prefix := range m.prefixes {
+		if before != nil {
+			for _, other := range before.prefixes {
+				if overlap(prefix, other) {
+					return errorPrefixes(prefix, other, "an existing prefix")
+				}
+			}
+		}
+		for _, other := range m.prefixes[i+1:] {
+			if overlap(prefix, other) {
+				return errorPrefixes(prefix, other, "another provided prefix")
+			}
+		}
+	}
+	return ""
+}
+
+// overlap: one begins with the other. The same prefix twice is none, as with
+// Redis, except in one command.
+func overlap(a, b string) bool {
+	return strings.HasPrefix(a, b) || strings.HasPrefix(b, a)
+}
+
+func errorPrefixes(prefix, other, of string) string {
+	return "-ERR Prefix '" + onOneLine([]byte(prefix)) + "' overlaps with " + of + " '" + onOneLine([]byte(other)) +
+		"'. Prefixes for a single client must not overlap.\r\n"
+}
+
+func appendMissingTexts(list, more []string) []string {
+	for _, text := range more {
+		if !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return list
+}

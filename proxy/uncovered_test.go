@@ -1,0 +1,33 @@
+package proxy
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// Locks that live longer than any quarantine are counted, and warned about
+// once for each rule; those that are not won are not.
+func TestLocksBeyondQuarantine(t *testing.T) {
+	verdict := redlock.Lost
+	p := newFakeLockerPlane(func(any) redlock.Outcome { return redlock.Outcome{Verdict: verdict} },
+		lockRule{match: "a:*", db: anyDB}, lockRule{match: "b:*", db: anyDB, defaultTTL: time.Hour})
+	p.ask(t, "SET a:1 secret NX PX 600001")
+	verdict = redlock.Won
+	for _, command := range []string{
+		"SET a:1 secret NX PX 600000", // max_quarantine itself is covered
+		"SET a:1 secret NX PX 600001", "SET a:2 secret NX EX 601", "EXPIRE a:1 601", "SET a:1 secret GET PX 600001",
+		"SETNX b:1 secret",
+	} {
+		p.ask(t, command)
+	}
+	if want := slices.Repeat([]string{"beyond quarantine"}, 5); !slices.Equal(p.meter.notes, want) {
+		t.Errorf("counted %q", p.meter.notes)
+	}
+	if got := strings.Count(p.log.String(), "level=WARN"); got != 2 || strings.Contains(p.log.String(), "secret") {
+		t.Errorf("%d warnings:\n%s", got, p.log)
+	}
+}
