@@ -75,7 +75,10 @@ func (r lockRules) coversCompanion(db int, key []byte) bool {
 		if string(key) == supportProbe {
 			return r.any(db)
 		}
-	case '{': // Redisson's {NAME}:ID:rwlock_timeout:N and {NAME}:timeout
+	case '{': // Redisson's {NAME}:ID:rwlock_timeout:N, {NAME}:timeout, and {NAME}, which its scripts lengthen
+		if name, whole := bytes.CutSuffix(key[1:], []byte("}")); whole {
+			return r.find(db, name) != nil
+		}
 		name, rest, found := bytes.Cut(key[1:], []byte("}:"))
 		if found && (string(rest) == "timeout" || bytes.Contains(rest, []byte(":rwlock_timeout"))) && r.find(db, name) != nil {
 			return true

@@ -39,6 +39,7 @@ func TestCompanions(t *testing.T) {
 		{0, "{lock:a}:8743c9c0:58:rwlock_timeout", true},
 		{0, "{lock:a}:8743c9c0:58:rwlock_timeout:1", true},
 		{0, "{lock:a}:timeout", true},
+		{0, "{lock:a}", true},
 		{0, "{lock:a}:other", false},
 		{0, "{a}:8743c9c0:58:rwlock_timeout:1", false},
 		{0, "{lock:a", false},
