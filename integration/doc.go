@@ -19,6 +19,7 @@
 //	exclusion_test.go, heldback_test.go, scripts_test.go, faults_test.go,
 //	writeup_test.go, history_test.go
 //	                     what the locks promise, with and without faults
+//	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
 //	handshake_*_test.go  clients of six languages, old and new versions, connect
 //	                     and lock, with the upstream up and down

@@ -106,7 +106,9 @@ func (p *Proxy) Serve(ctx context.Context) error {
 // drain ends the parts in the order in which they need each other. The admin
 // server is last, so that /readyz tells why.
 func (p *Proxy) drain(ctx context.Context) {
+	p.reloading.Lock() // a reload under way ends first, and none begins later
 	p.draining.Store(true)
+	p.reloading.Unlock()
 	patience, cancel := context.WithTimeout(ctx, drainPatience)
 	if err := p.server.shutdown(patience); err != nil {
 		p.log.Warn("clients that had not finished were cut off")

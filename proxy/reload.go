@@ -36,6 +36,9 @@ const reloadPatience = 15 * time.Second
 func (p *Proxy) Reload(ctx context.Context, path string) error {
 	p.reloading.Lock()
 	defer p.reloading.Unlock()
+	if p.draining.Load() {
+		return errors.New("the proxy is ending")
+	}
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
 	defer cancel()
 	changes, err := p.reload(ctx, path)

@@ -1,10 +1,13 @@
 package proxy
 
-import "slices"
+import (
+	"slices"
 
-// markerKey is where the proxy keeps on each master what it knows about it. No
-// client may touch it, whatever the rules match.
-const markerKey = "redlock-proxy:master"
+	"redlock-proxy/redlock"
+)
+
+// markerKey is what no client may touch, whatever the rules match.
+const markerKey = redlock.MarkerKey
 
 // plane says who answers a command.
 type plane uint8
