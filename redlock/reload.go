@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -185,6 +186,9 @@ func (r *roster) replaceable(i int) error {
 func (r *roster) advance(i int, name string) (epoch int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if strings.Contains(r.joined[i], "@") && joinedAs(r.joined[i], name) {
+		return r.epoch // another process has made the same replacement
+	}
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
 	r.joined[i] = joiner(r.epoch, name)

@@ -212,8 +212,9 @@ func TestTimelineAClockThatJumpsForwardHasForgotten(t *testing.T) {
 
 func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
+		// Less between two checks than what the clocks may run apart by then.
 		for range 100 {
-			w.masters[0].jump(3 * time.Millisecond)
+			w.masters[0].jump(1200 * time.Microsecond)
 			time.Sleep(100 * time.Millisecond)
 		}
 		w.settle()
@@ -323,6 +324,16 @@ func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *tes
 		time.Sleep(2 * time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 		w.wantStandings(old, "CCUCC")
+		// The other process takes over the same list.
+		if err := old.Reload(context.Background(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "CCCCC")
+		w.wantStandings(old, "CCCCC")
+		if epoch := old.Status().Epoch; epoch != 2 {
+			t.Errorf("epoch %d", epoch)
+		}
 	})
 }
 
