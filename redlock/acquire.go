@@ -24,14 +24,18 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	// Undos outlive the call, and the caller's memory.
 	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
 	for try := 0; ; try++ {
-		pass, err := l.turns.take(ctx, r.DB, r.Key)
-		if err != nil {
+		turn, refused, err := l.turns.takeOrBeRefused(ctx, r.DB, r.Key, !r.Get)
+		if err != nil || refused {
 			return Outcome{Verdict: Lost}
 		}
+		turn.send()
 		b := l.acquireOnce(ctx, r)
-		pass()
 		o := b.outcome()
 		granted := count(b.answers, isGranted).granted
+		if o.Verdict == Lost && granted == 0 {
+			turn.refuse()
+		}
+		turn.pass()
 		if o.Verdict == Lost && r.Get {
 			held := l.Get(ctx, r.DB, r.Key)
 			if held.Verdict == Won {
@@ -74,8 +78,10 @@ func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool
 		keys:    [][]byte{r.Key},
 		creates: true,
 		lives:   l.covered(r.TTL),
-		parse:   parseSet,
-		vote:    voteOf,
+
+		revocable: true,
+		parse:     parseSet,
+		vote:      voteOf,
 		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
 			v := count(answers, isGranted).acquire()
 			if v == Won && l.validity(ttl, elapsed) <= 0 {
@@ -91,6 +97,8 @@ func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool
 	})
 	if b.verdict == Won && (ctx.Err() != nil || r.TTL == 0 && l.makePermanent(r) != Won) {
 		b.revoke()
+	} else if b.verdict == Won {
+		b.confirm()
 	}
 	if b.verdict != Won {
 		for i, a := range b.answers {

@@ -34,6 +34,9 @@ type question[A any] struct {
 	decide func(answers []answer[A], elapsed time.Duration) Verdict
 	// late hears of answers that came after the verdict, on the stream's reader.
 	late func(b *ballot[A], master int, a answer[A], verdict Verdict)
+	// revocable: whoever holds the ballot calls confirm or revoke when it was
+	// won, and until then late answers wait.
+	revocable bool
 	// debt is what stays owed to a master whose connection breaks unanswered,
 	// or that cannot be asked now.
 	debt func(master int) *debt
@@ -103,8 +106,9 @@ type ballot[A any] struct {
 	answers []answer[A]
 	verdict Verdict // Pending until closed; answers do not change afterwards
 	closed  chan struct{}
-	// latecomers came while the verdict was Won, which may still be revoked.
+	// latecomers came while the verdict was Won and neither confirmed nor revoked.
 	latecomers []latecomer[A]
+	confirmed  bool
 	expired    bool // the verdict came with the deadline
 }
 
@@ -229,8 +233,10 @@ func (b *ballot[A]) cast(i int, a answer[A]) {
 		return
 	}
 	verdict := b.verdict
-	if verdict == Won && b.owings != nil {
+	if verdict == Won && b.revocable && !b.confirmed {
 		b.latecomers = append(b.latecomers, latecomer[A]{i, a})
+		b.mu.Unlock()
+		return
 	}
 	b.mu.Unlock()
 	if b.late != nil {
@@ -294,11 +300,24 @@ func (b *ballot[A]) close(now time.Time) {
 func (b *ballot[A]) revoke() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.verdict = Lost
+	b.verdict, b.confirmed = Lost, true
 	for _, l := range b.latecomers {
 		b.answers[l.master] = l.answer
 	}
 	b.latecomers = nil
+}
+
+// confirm says that a ballot that was won stays so.
+func (b *ballot[A]) confirm() {
+	b.mu.Lock()
+	latecomers := b.latecomers
+	b.latecomers, b.confirmed = nil, true
+	b.mu.Unlock()
+	for _, l := range latecomers {
+		if b.late != nil {
+			b.late(b, l.master, l.answer, Won)
+		}
+	}
 }
 
 // count tallies answers, granted being those for which grants is true.
@@ -321,14 +340,13 @@ func count[A any](answers []answer[A], grants func(A) bool) tally {
 func (b *ballot[A]) outcome() Outcome {
 	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum(len(b.answers))}
 	for _, a := range b.answers {
-		switch {
-		case a.state == answered, a.state == pending && !b.expired:
+		if a.state == answered || a.state == pending && !b.expired {
 			o.Answered++ // or would have, had the verdict needed it
-		case a.state == discounted && a.st.state == Quarantined:
-			if o.Quarantined++; o.Until.IsZero() || a.st.until.Before(o.Until) {
-				o.Until = a.st.until
-			}
 		}
+	}
+	if b.verdict == NoQuorum {
+		o.Quarantined, o.Until = b.locker.roster.quarantined(b.db)
+		o.Answered = min(o.Answered, len(b.answers)-o.Quarantined)
 	}
 	return o
 }

@@ -22,7 +22,6 @@ type identity struct {
 // A greeting is what a server says of itself when a connection begins.
 type greeting struct {
 	identity
-	uptime  time.Duration
 	problem string // why it can be no lock master; empty if it can
 }
 
@@ -123,10 +122,8 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 }
 
 func readGreeting(clientID int64, server, replication []byte) greeting {
-	uptime, _ := strconv.Atoi(infoField(server, "uptime_in_seconds"))
 	g := greeting{
 		identity: identity{clientID: strconv.FormatInt(clientID, 10), runID: infoField(server, "run_id")},
-		uptime:   time.Duration(uptime) * time.Second,
 	}
 	role, mode := infoField(replication, "role"), infoField(server, "redis_mode")
 	switch {

@@ -181,8 +181,7 @@ func (m *fakeMaster) clientCommand(s *fakeSession, args [][]byte) []byte {
 }
 
 func (m *fakeMaster) info(*fakeSession, [][]byte) []byte {
-	uptime := int(time.Since(m.started).Seconds())
-	return appendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\nuptime_in_seconds:%d\r\n# Replication\r\nrole:master\r\n", m.runID(), uptime))
+	return appendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\nrole:master\r\n", m.runID()))
 }
 
 func (m *fakeMaster) scriptCommand(_ *fakeSession, args [][]byte) []byte {

@@ -165,12 +165,13 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 
 func (m *fakeMaster) runRaise(db int, key []byte, argv [][]byte) []byte {
 	e, _ := m.find(db, key)
-	before, longest, found := strings.Cut(e.value, "longest=")
+	before, after, found := strings.Cut(e.value, "longest=")
 	if !found {
 		return replyInteger(0)
 	}
+	longest, after, _ := strings.Cut(after, " ")
 	if number([]byte(longest)) < number(argv[0]) {
-		m.store(db, key, entry{value: before + "longest=" + string(argv[0])})
+		m.store(db, key, entry{value: before + "longest=" + string(argv[0]) + " " + after})
 	}
 	return replyInteger(1)
 }
@@ -241,7 +242,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 				{expireText, "v", "50000"}, {expireText, "v", "70000"}, {persistText, "v"},
 				{deleteText, string(dumpString("v"))}, {swapText, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
-				{markText, "", "a marker since=5"}, {markText, "v", "another"}, {raiseText, "60000"},
+				{markText, "", "a marker longest=5 dbs=0"}, {markText, "v", "another"}, {raiseText, "60000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
 				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {

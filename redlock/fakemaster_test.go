@@ -19,7 +19,6 @@ type fakeMaster struct {
 	sessions []*fakeSession
 	lastID   int64
 	runs     int
-	started  time.Time // of this run
 	stopped  bool
 	away     bool   // no process listens
 	refusal  string // what every command on keys is answered with
@@ -83,7 +82,6 @@ func newFakeMaster(name string) *fakeMaster {
 		dbs:     map[int]map[string]entry{},
 		scripts: map[string]string{},
 		runs:    1,
-		started: time.Now().Add(-time.Hour),
 	}
 }
 
@@ -223,7 +221,6 @@ func (m *fakeMaster) restart(remembers bool) {
 	defer m.mu.Unlock()
 	m.away = false
 	m.runs++
-	m.started = time.Now()
 	m.lastID = 0
 	m.refusal = ""
 	m.scripts = map[string]string{}

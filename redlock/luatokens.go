@@ -11,10 +11,10 @@ type luaToken struct {
 type luaKind uint8
 
 const (
-	luaName   luaKind = iota // or a keyword
-	luaNumber                // its text is not kept
-	luaPlain                 // a quoted string without a backslash
-	luaString                // any other; its text is not kept
+	luaName luaKind = iota // or a keyword
+	luaNumber
+	luaPlain  // a quoted string without a backslash
+	luaString // any other; its text is not kept
 	luaSymbol
 )
 
@@ -46,7 +46,7 @@ func luaTokens(script string) ([]luaToken, bool) {
 			token = luaToken{luaName, rest[:n]}
 		case isDigit(c) || c == '.' && len(rest) > 1 && isDigit(rest[1]):
 			n = luaNumberLength(rest)
-			token.kind = luaNumber
+			token = luaToken{luaNumber, rest[:n]}
 		case c == '"' || c == '\'':
 			stops := "\"\\\r\n"
 			if c == '\'' {

@@ -33,6 +33,9 @@ type marker struct {
 	// locks that are granted later do not prolong it.
 	quarantine time.Duration
 	longest    time.Duration // the longest TTL granted in the set, to its knowledge
+	// databases are those that the set uses, in the marker of database 0 only. A
+	// listed one without a marker was flushed; another is used for the first time.
+	databases []int
 }
 
 const (
@@ -45,15 +48,15 @@ func (m marker) String() string {
 	if m.since != sinceNow {
 		since = strconv.FormatInt(m.since, 10)
 	}
-	return fmt.Sprintf("%s set=%s member=%d/%d epoch=%d joined=%s run=%s since=%s quarantine=%d longest=%d", markerVersion,
-		m.set, m.member, m.members, m.epoch, strings.Join(m.joined, ","), m.run, since, m.quarantine.Milliseconds(), m.longest.Milliseconds())
+	return fmt.Sprintf("%s set=%s member=%d/%d epoch=%d joined=%s run=%s since=%s quarantine=%d longest=%d dbs=%s", markerVersion,
+		m.set, m.member, m.members, m.epoch, strings.Join(m.joined, ","), m.run, since, m.quarantine.Milliseconds(), m.longest.Milliseconds(), listNumbers(m.databases))
 }
 
 // parseMarker reads what String writes, and nothing else.
 func parseMarker(text string) (marker, bool) {
 	var m marker
 	words := strings.Split(text, " ")
-	if len(words) != 9 || words[0] != markerVersion {
+	if len(words) != 10 || words[0] != markerVersion {
 		return marker{}, false
 	}
 	ok := true
@@ -80,8 +83,21 @@ func parseMarker(text string) (marker, bool) {
 		return time.Duration(n) * time.Millisecond
 	}
 	m.quarantine, m.longest = duration(field(7, "quarantine")), duration(field(8, "longest"))
+	for _, db := range strings.Split(field(9, "dbs"), ",") {
+		m.databases = append(m.databases, int(number(db)))
+	}
 	ok = ok && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members && m.since < int64(forEver/time.Millisecond)
 	return m, ok
+}
+
+func listNumbers(numbers []int) string {
+	words := []string{"0"}
+	for _, n := range numbers {
+		if n != 0 {
+			words = append(words, strconv.Itoa(n))
+		}
+	}
+	return strings.Join(words, ",")
 }
 
 // forEver keeps sums of times from overflowing.

@@ -48,8 +48,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "acquires of one key take turns",
-		edits:    []edit{{"acquire.go", "pass, err := l.turns.take(ctx, r.DB, r.Key)", "pass, err := func() {}, ctx.Err()"}},
+		edits:    []edit{{"acquire.go", "l.turns.takeOrBeRefused(", "newTurns().takeOrBeRefused("}},
 		caughtBy: "TestTimelineAcquiresOfOneKeyTakeTurns",
+	},
+	{
+		rule:     "a refusal answers only those that waited when it was asked for",
+		edits:    []edit{{"turns.go", "if !w.shares || w.arrival > u.sent {", "if !w.shares {"}},
+		caughtBy: "TestTimelineARefusalDoesNotAnswerThoseThatCameLater",
 	},
 	{
 		rule:     "a master that owes a vote on a key is not asked for it again",
@@ -213,9 +218,14 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineManySmallJumpsCountLikeALargeOne",
 	},
 	{
-		rule:     "a new set waits until no lock can be forgotten",
-		edits:    []edit{{"plan.go", "case now.Sub(s.started) < limits.RestartDelay && !r.fresh:", "case false:"}},
-		caughtBy: "TestTimelineANewSetWaitsUntilNoLockCanBeForgotten",
+		rule:     "a new set begins in quarantine",
+		edits:    []edit{{"plan.go", "if m.db == 0 && !r.fresh {", "if false {"}},
+		caughtBy: "TestTimelineANewSetBeginsInQuarantine",
+	},
+	{
+		rule:     "a database that was flushed is not taken for a new one",
+		edits:    []edit{{"plan.go", "if db == 0 || r.marked[db] || r.listed[db] {", "if db == 0 || r.marked[db] {"}},
+		caughtBy: "TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime",
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",

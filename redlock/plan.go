@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -39,15 +40,14 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.settleJumps(now)
-	if r.set == "" {
-		r.adopt()
-	}
+	r.adopt()
 	var marks []mark
 	if r.set == "" {
 		marks = r.found(now, limits)
 	} else {
 		for _, db := range r.databases() {
 			if r.firstUse(db) {
+				r.listed[db] = true
 				for i := range r.masters {
 					r.blank[place{i, db}] = true
 				}
@@ -81,9 +81,11 @@ func (r *roster) settleJumps(now time.Time) {
 			}
 		}
 	}
-	if jumped < quorum(r.masters) {
+	// The last of them may be seen a little after the others.
+	if jumped == 0 || jumped < quorum(r.masters) && now.Sub(r.suspended) > 2*beatPause {
 		return
 	}
+	r.suspended = now
 	r.log.Warn("a quorum of lock masters seems to have jumped in time together, so it was this process that was suspended or whose clock is wrong; their answers of that moment did not count")
 	for _, s := range r.sights {
 		s.jump = 0
@@ -93,7 +95,8 @@ func (r *roster) settleJumps(now time.Time) {
 
 // adopt takes over the set that exists: the one most masters belong to, once a
 // quorum was reached. A tie, such as two halves of different sets, needs the
-// operator.
+// operator. A set that a quorum belongs to takes the place of one that these
+// masters have forgotten: it began in quarantine.
 func (r *roster) adopt() {
 	reached, counts := 0, map[string]int{}
 	for i := range r.masters {
@@ -116,32 +119,38 @@ func (r *roster) adopt() {
 		}
 	}
 	switch {
-	case best == "":
+	case best == "" || best == r.set:
+		return
+	case r.set != "" && counts[best] < quorum(r.masters):
+		return
 	case tie:
 		r.reason = "the lock masters belong to different sets: " + r.describe()
+		return
 	case reached < quorum(r.masters):
 		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, quorum(r.masters), r.describe())
-	default:
-		r.set = best
-		r.reason = ""
-		for p, s := range r.sights {
-			if s.present() && s.marker.set == r.set {
-				r.marked[p.db] = true
-				r.longest = max(r.longest, s.marker.longest)
-				if s.marker.members == r.masters && s.marker.newer(r.epoch, r.joined) {
-					r.epoch, r.joined = s.marker.epoch, s.marker.joined
-				}
-			}
-		}
-		r.changed()
+		return
 	}
+	if r.set != "" {
+		r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", r.set)
+		r.epoch, r.joined = 0, nil
+		clear(r.marked)
+		clear(r.listed)
+		clear(r.blank)
+	}
+	r.set, r.reason = best, ""
+	for p, s := range r.sights {
+		if s.present() && s.marker.set == r.set {
+			r.learn(p, s)
+		}
+	}
+	r.changed()
 }
 
-// found begins a new set. A new one cannot be told from one that forgot
-// everything, so all masters must have been reached, none may have a marker,
-// and each must have been up for the restart delay, unless the operator says
-// that they are new. The first master decides between processes that try at
-// the same moment.
+// found begins a new set. All masters must have been reached, and none may have
+// a marker. A new set cannot be told from one that forgot everything, by
+// restarts or by FLUSHALL, so it begins in quarantine, unless the operator says
+// that no lock can be held yet. The first master decides between processes that
+// try at the same moment.
 func (r *roster) found(now time.Time, limits Config) []mark {
 	var waits []string
 	runs := map[string]int{}
@@ -154,9 +163,6 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 			waits = append(waits, r.names(i)+": "+s.problem)
 		case !s.absent():
 			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
-		case now.Sub(s.started) < limits.RestartDelay && !r.fresh:
-			waits = append(waits, fmt.Sprintf("%s has been up for %s only and may have forgotten locks",
-				r.names(i), now.Sub(s.started).Round(time.Second)))
 		}
 		if s != nil && s.read && s.run != "" {
 			if other, twice := runs[s.run]; twice {
@@ -167,8 +173,7 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 	}
 	clear(r.blank)
 	if len(waits) > 0 {
-		r.reason = "a new set of lock masters begins only when all of them have been reached, none has a marker and each has been up for " +
-			limits.RestartDelay.String() + " (or with -new, if no lock can be held on them yet): " + strings.Join(waits, "; ")
+		r.reason = "a new set of lock masters begins only when all of them have been reached and none has a marker: " + strings.Join(waits, "; ")
 		return nil
 	}
 	for i := range r.masters {
@@ -176,7 +181,9 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 	}
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed.Store(true)
-	return []mark{{place: place{0, 0}, write: r.marker(place{0, 0}, randomID(), 0)}}
+	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, randomID(), 0)}
+	r.begin(&m, limits)
+	return []mark{m}
 }
 
 // mend is what has to be written to one place of a set that exists.
@@ -189,10 +196,13 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	switch own := s.marker; {
 	case s.text == "":
 		if r.blank[p] {
-			m.write.since = 0
-			return m, true
+			r.begin(&m, limits)
+			return m, p.db == 0 || r.onList(p.db) >= quorum(r.masters)
 		}
-		if !r.marked[p.db] && now.Sub(r.first[p.db]) < firstUsePause || now.Sub(s.since) < missingPause {
+		if r.contested() {
+			return mark{}, false
+		}
+		if !r.marked[p.db] && !r.listed[p.db] && now.Sub(r.first[p.db]) < firstUsePause || now.Sub(s.since) < missingPause {
 			return mark{}, false
 		}
 		if !joinedAs(r.joined[p.master], r.names(p.master)) {
@@ -208,7 +218,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 			return mark{}, false
 		}
 		m.reason = "its clock has jumped forward by " + s.jump.Round(time.Millisecond).String()
-	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined):
+	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined) || p.db == 0 && !slices.Equal(own.databases, m.write.databases):
 		m.write.since, m.write.quarantine, m.write.longest = own.since, own.quarantine, own.longest
 		return m, true
 	default:
@@ -217,6 +227,39 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	m.write.longest = max(m.write.longest, s.marker.longest)
 	m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
 	return m, r.knowsLongest(p)
+}
+
+// begin makes a marker that of a new set, which begins in quarantine, or that of
+// a database which the set uses for the first time, where nothing can be
+// forgotten.
+func (r *roster) begin(m *mark, limits Config) {
+	m.write.since = 0
+	if m.db == 0 && !r.fresh {
+		m.write.since = sinceNow
+		m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
+	}
+}
+
+// onList counts the masters that have a database on their list.
+func (r *roster) onList(db int) int {
+	n := 0
+	for i := range r.masters {
+		if s := r.sights[place{i, 0}]; s != nil && s.present() && slices.Contains(s.marker.databases, db) {
+			n++
+		}
+	}
+	return n
+}
+
+// contested: another set is being founded on masters that have forgotten this
+// one, so that nothing must be written between them.
+func (r *roster) contested() bool {
+	for p, s := range r.sights {
+		if p.db == 0 && s.present() && s.marker.set != r.set {
+			return true
+		}
+	}
+	return false
 }
 
 // knowsLongest: enough of the other masters were read, since this one was seen
@@ -246,7 +289,7 @@ func (r *roster) clocksRead(p place, since time.Time) bool {
 // firstUse: the set uses a database for the first time, for no master has a
 // marker there, and all of them remember database 0.
 func (r *roster) firstUse(db int) bool {
-	if db == 0 || r.marked[db] {
+	if db == 0 || r.marked[db] || r.listed[db] {
 		return false
 	}
 	for i := range r.masters {
@@ -260,8 +303,16 @@ func (r *roster) firstUse(db int) bool {
 
 // marker is what a master of the set shall have.
 func (r *roster) marker(p place, set string, since int64) marker {
+	databases := []int{0}
+	if p.db == 0 {
+		databases = slices.Sorted(maps.Keys(r.listed))
+		if !r.listed[0] {
+			databases = slices.Insert(databases, 0, 0)
+		}
+	}
 	return marker{
-		set: set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
+		databases: databases,
+		set:       set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
 		run: r.sights[p].run, since: since, longest: r.longest,
 	}
 }

@@ -28,9 +28,8 @@ type standing struct {
 // A sight is what this process saw last of one place.
 type sight struct {
 	connected bool
-	run       string    // the server's run id, which cannot change on a connection
-	started   time.Time // of the server process, by our clock, to the second
-	problem   string    // why this server can be no master at all: a replica, say
+	run       string // the server's run id, which cannot change on a connection
+	problem   string // why this server can be no master at all: a replica, say
 
 	read   bool // on this connection; text and marker are what it has
 	text   string
@@ -69,12 +68,15 @@ type roster struct {
 	epoch   int64
 	joined  []string
 	marked  map[int]bool   // databases in which the set has had a marker
+	listed  map[int]bool   // databases that the set uses, or will when a quorum has them on its list
 	blank   map[place]bool // seen without a marker when all of that database were, so that it may begin as new
 	longest time.Duration
 	sights  map[place]*sight
 	first   map[int]time.Time // when a database was first seen
 	reason  string            // why there is no set yet
-	turned  chan struct{}     // closed when a place's standing has changed
+	// suspended is when a quorum seemed to have jumped in time together.
+	suspended time.Time
+	turned    chan struct{} // closed when a place's standing has changed
 }
 
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
@@ -84,6 +86,7 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		epoch:  1,
 		joined: slices.Repeat([]string{"1"}, masters),
 		marked: map[int]bool{},
+		listed: map[int]bool{},
 		blank:  map[place]bool{},
 		sights: map[place]*sight{},
 		first:  map[int]time.Time{},
@@ -120,7 +123,7 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 	}
 	restarted = s.run != self.runID
 	delete(r.blank, p)
-	*s = sight{connected: true, run: self.runID, started: now.Add(-self.uptime), problem: self.problem, told: s.told,
+	*s = sight{connected: true, run: self.runID, problem: self.problem, told: s.told,
 		jump: s.jump, jumpedAt: s.jumpedAt}
 	if restarted {
 		s.jump = 0
@@ -157,12 +160,7 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 		delete(r.blank, p)
 	}
 	if s.present() && s.marker.set == r.set && r.set != "" {
-		r.marked[p.db] = true
-		r.longest = max(r.longest, s.marker.longest)
-		if s.marker.members == r.masters && s.marker.newer(r.epoch, r.joined) {
-			r.epoch, r.joined = s.marker.epoch, s.marker.joined
-			news = true
-		}
+		news = r.learn(p, s) || news
 	}
 	if news {
 		r.changed()
@@ -172,6 +170,21 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 		votesFrom = s.marker.since + s.marker.quarantine.Milliseconds()
 	}
 	return st, votesFrom
+}
+
+// learn takes over, with mu held, what a marker of the set says of the set. It
+// tells whether the epoch is a later one.
+func (r *roster) learn(p place, s *sight) bool {
+	r.marked[p.db] = true
+	r.longest = max(r.longest, s.marker.longest)
+	for _, db := range s.marker.databases {
+		r.listed[db] = true
+	}
+	if s.marker.members != r.masters || !s.marker.newer(r.epoch, r.joined) {
+		return false
+	}
+	r.epoch, r.joined = s.marker.epoch, s.marker.joined
+	return true
 }
 
 // judge says, with mu held, how a place stands apart from the time.
@@ -274,6 +287,23 @@ func (r *roster) statusOf(master int) MasterStatus {
 // rank orders states from best to worst.
 func rank(s MasterState) int {
 	return slices.Index([]MasterState{Certified, Quarantined, Uncertified, Away, Barred}, s)
+}
+
+// quarantined counts the masters in quarantine in a database, and tells when the
+// first of them votes again.
+func (r *roster) quarantined(db int) (n int, until time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.masters {
+		s := r.sights[place{i, db}]
+		if s == nil || s.told.state != Quarantined {
+			continue
+		}
+		if n++; until.IsZero() || s.told.until.Before(until) {
+			until = s.told.until
+		}
+	}
+	return n, until
 }
 
 // unsettled: some master that is connected is not certified yet, but may be

@@ -59,11 +59,13 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 	// more; a script that does not compile is not to be had then either.
 	var flushed, reloaded atomic.Bool
 	q := question[examined]{
-		kind:    KindRun,
-		db:      r.DB,
-		keys:    r.Keys,
-		frames:  e.append(nil),
-		replies: e.replies(),
+		kind: KindRun,
+		db:   r.DB,
+
+		revocable: true,
+		keys:      r.Keys,
+		frames:    e.append(nil),
+		replies:   e.replies(),
 		parse: func(replies [][]byte) (examined, error) {
 			skip := len(replies) - e.replies() // a guard's
 			x, err := e.parse(replies[skip:])

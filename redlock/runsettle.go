@@ -27,7 +27,8 @@ func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result 
 }
 
 // coverRun makes the TTL that a won run gave known to the masters' markers
-// before anybody hears of it. Without that it is not won.
+// before anybody hears of it. Without that it is not won: it confirms or revokes
+// the ballot.
 func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) {
 	if b.verdict != Won {
 		return
@@ -42,7 +43,9 @@ func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) {
 	}
 	if known < quorum(len(b.answers)) && l.raise(r.DB, lives) != Won {
 		b.revoke()
+		return
 	}
+	b.confirm()
 }
 
 // settleRun gives each master that answered its part of the verdict.

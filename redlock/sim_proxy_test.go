@@ -24,6 +24,12 @@ func (p *simProxy) locker() (l *Locker, run int) {
 	return p.lock, p.runs
 }
 
+func (p *simProxy) run() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.runs
+}
+
 func (p *simProxy) currentLinks() []*link {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -64,6 +70,7 @@ func (s *simulation) start(p *simProxy) {
 		ClockDrift:    0.01,
 		RestartDelay:  2 * time.Second,
 		Observer:      p.wins,
+		New:           p.run() == 0, // as the world begins
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

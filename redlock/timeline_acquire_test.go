@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"context"
+	"fmt"
+	"sync"
 	"testing"
 	"time"
 )
@@ -189,6 +191,49 @@ func TestTimelineHeldByABareMajorityIsNotRetried(t *testing.T) {
 		w.elapse(second)
 		w.wantHeard(0, "SET, release.lua, GET")
 		w.wantHeard(4, "SET, GET")
+	})
+}
+
+func TestTimelineARefusalAnswersAllThatWaitedForIt(t *testing.T) {
+	onTimeline(t, "no no no no no", func(t *testing.T, w *timeline) {
+		var waiting sync.WaitGroup
+		for i := range 50 {
+			waiting.Go(func() {
+				if o, _ := w.acquire(fmt.Sprintf("client number %d's own token", i), second); o.Verdict != Lost {
+					t.Errorf("%v", o.Verdict)
+				}
+			})
+		}
+		waiting.Wait()
+		asked := 0
+		for _, x := range w.executions() {
+			if x.master == "m1" && string(x.args[0]) == "SET" {
+				asked++
+			}
+		}
+		// The first asks alone; all others have come when the second asks.
+		if asked != 2 {
+			t.Errorf("%d ballots for 50 clients", asked)
+		}
+	})
+}
+
+func TestTimelineARefusalDoesNotAnswerThoseThatCameLater(t *testing.T) {
+	onTimeline(t, "no@10ms no@10ms no@10ms no@10ms no@10ms", func(t *testing.T, w *timeline) {
+		var first sync.WaitGroup
+		first.Go(func() {
+			if o, _ := w.acquire(tokenA, second); o.Verdict != Lost {
+				t.Errorf("first: %v", o.Verdict)
+			}
+		})
+		time.Sleep(5 * time.Millisecond) // the masters have refused, and their answers are on the way
+		for _, m := range w.masters {
+			m.remove(key)
+		}
+		if o, _ := w.acquire(tokenB, second); o.Verdict != Won {
+			t.Errorf("second: %v", o.Verdict)
+		}
+		first.Wait()
 	})
 }
 

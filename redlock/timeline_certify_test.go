@@ -39,14 +39,12 @@ func (w *timeline) forget(masters ...int) {
 // settle lets connections come back and checks be made.
 func (w *timeline) settle() { time.Sleep(5 * second) }
 
-// newcomers are masters that have just started, and a Locker over them.
+// newcomers are masters that no Locker has seen, and one over them.
 func newcomers(t *testing.T, n int, cfg Config, test func(w *timeline, l *Locker)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &timeline{t: t}
 		for i := range n {
-			m := newFakeMaster(fmt.Sprintf("m%d", i+1))
-			m.started = time.Now()
-			w.masters = append(w.masters, m)
+			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
 		}
 		w.locker, w.links = w.dial("p", cfg)
 		defer w.close()
@@ -54,18 +52,65 @@ func newcomers(t *testing.T, n int, cfg Config, test func(w *timeline, l *Locker
 	})
 }
 
-func TestTimelineANewSetWaitsUntilNoLockCanBeForgotten(t *testing.T) {
-	newcomers(t, 5, timelineConfig(), func(w *timeline, l *Locker) {
+func TestTimelineANewSetBeginsInQuarantine(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.New = false
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
 		time.Sleep(20 * second)
 		o, _ := w.acquire(tokenA, second)
-		if o.Verdict != NoQuorum || l.Status().Ready() {
+		if o.Verdict != NoQuorum || o.Quarantined != 5 || l.Status().Ready() {
 			t.Errorf("after 20 s: %+v", o)
-		}
-		if reason := l.Status().Reason; !strings.Contains(reason, "m1 has been up for 20s only") {
-			t.Errorf("the reason is %q", reason)
 		}
 		time.Sleep(12 * second)
 		w.mustAcquire(tokenA, second)
+	})
+}
+
+func TestTimelineASetThatEverybodyFlushedIsReplacedByOneInQuarantine(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.mustAcquire(tokenA, 20*second)
+		for _, m := range w.masters {
+			m.flush()
+		}
+		cfg := timelineConfig()
+		cfg.New = false
+		fresh, _ := w.dial("fresh", cfg)
+		w.others = append(w.others, fresh)
+		for range 30 {
+			time.Sleep(second / 2)
+			for _, l := range []*Locker{fresh, w.locker} {
+				if o := l.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenB), TTL: second}); o.Verdict == Won {
+					t.Fatal("a second client has the lock")
+				}
+			}
+		}
+		time.Sleep(30 * second)
+		w.wantStandings(fresh, "CCCCC")
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
+func TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		acquire := func(l *Locker, value string) Verdict {
+			return l.Acquire(t.Context(), AcquireRequest{DB: 3, Key: []byte(key), Value: []byte(value), TTL: 20 * second}).Verdict
+		}
+		if v := acquire(w.locker, tokenA); v != Won {
+			t.Fatal(v)
+		}
+		for _, m := range w.masters {
+			m.mu.Lock()
+			delete(m.dbs, 3)
+			m.mu.Unlock()
+		}
+		fresh := w.another(timelineConfig())
+		for range 10 {
+			if v := acquire(fresh, tokenB); v == Won {
+				t.Fatal("a second client has the lock")
+			}
+			time.Sleep(second)
+		}
 	})
 }
 

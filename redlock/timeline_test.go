@@ -47,7 +47,7 @@ const (
 )
 
 func timelineConfig() Config {
-	return Config{MasterTimeout: timeout, ClockDrift: 0.01, RestartDelay: 30 * second}
+	return Config{MasterTimeout: timeout, ClockDrift: 0.01, RestartDelay: 30 * second, New: true}
 }
 
 // onTimeline runs test in a bubble, with a Locker that is connected to as many

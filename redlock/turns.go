@@ -11,8 +11,17 @@ import (
 // its undo is queued. So clients of one proxy never split a vote among
 // themselves. Releases take no turns.
 type turns struct {
-	mu    sync.Mutex
-	lines map[turnKey][]chan struct{} // who waits; an entry means somebody has the turn
+	mu       sync.Mutex
+	lines    map[turnKey][]*waiter // who waits; an entry means somebody has the turn
+	arrivals uint64
+}
+
+// A waiter waits for its turn, or for a refusal that holds for it, too.
+type waiter struct {
+	called  chan struct{} // closed when it is its turn, or it is refused
+	arrival uint64
+	shares  bool // a refusal of another may answer it
+	refused bool // read after called
 }
 
 type turnKey struct {
@@ -20,14 +29,14 @@ type turnKey struct {
 	key string
 }
 
-func newTurns() *turns { return &turns{lines: map[turnKey][]chan struct{}{}} }
+func newTurns() *turns { return &turns{lines: map[turnKey][]*waiter{}} }
 
 // take waits for the turn on all keys and returns how to pass it on. An error
 // is ctx's: the client is gone and has no turn.
 func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), err error) {
 	if len(keys) == 1 {
 		k := turnKey{db, string(keys[0])}
-		if err := t.takeOne(ctx, k, false); err != nil {
+		if _, err := t.takeOne(ctx, k, &waiter{}, false); err != nil {
 			return nil, err
 		}
 		return func() { t.pass(k) }, nil
@@ -48,7 +57,7 @@ func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), 
 	})
 	sorted = slices.Compact(sorted)
 	for i, k := range sorted {
-		if err := t.takeOne(ctx, k, false); err != nil {
+		if _, err := t.takeOne(ctx, k, &waiter{}, false); err != nil {
 			for _, taken := range sorted[:i] {
 				t.pass(taken)
 			}
@@ -65,24 +74,65 @@ func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), 
 // takeNext is take for a holder, who goes before those that want the lock.
 func (t *turns) takeNext(ctx context.Context, db int, key []byte) (pass func(), err error) {
 	k := turnKey{db, string(key)}
-	if err := t.takeOne(ctx, k, true); err != nil {
+	if _, err := t.takeOne(ctx, k, &waiter{}, true); err != nil {
 		return nil, err
 	}
 	return func() { t.pass(k) }, nil
 }
 
-func (t *turns) takeOne(ctx context.Context, k turnKey, next bool) error {
+// takeOrBeRefused is take for a plain acquire. Refused: a ballot that was sent
+// while it waited has found the lock held, so it need not ask again; there is
+// no turn then. A crowd of waiters costs one ballot at a time. shares is false
+// for who wants to know more than that.
+func (t *turns) takeOrBeRefused(ctx context.Context, db int, key []byte, shares bool) (mine turn, refused bool, err error) {
+	k := turnKey{db, string(key)}
+	refused, err = t.takeOne(ctx, k, &waiter{shares: shares}, false)
+	return turn{turns: t, key: k}, refused, err
+}
+
+// A turn is somebody's until it is passed on.
+type turn struct {
+	turns *turns
+	key   turnKey
+	sent  uint64 // who arrived until then may share a refusal
+}
+
+// send says that the ballot is sent now.
+func (u *turn) send() {
+	u.turns.mu.Lock()
+	u.sent = u.turns.arrivals
+	u.turns.mu.Unlock()
+}
+
+// refuse answers all that were waiting when the ballot was sent.
+func (u *turn) refuse() {
+	u.turns.mu.Lock()
+	defer u.turns.mu.Unlock()
+	u.turns.lines[u.key] = slices.DeleteFunc(u.turns.lines[u.key], func(w *waiter) bool {
+		if !w.shares || w.arrival > u.sent {
+			return false
+		}
+		w.refused = true
+		close(w.called)
+		return true
+	})
+}
+
+func (u *turn) pass() { u.turns.pass(u.key) }
+
+func (t *turns) takeOne(ctx context.Context, k turnKey, mine *waiter, next bool) (refused bool, err error) {
 	if err := ctx.Err(); err != nil {
-		return err
+		return false, err
 	}
 	t.mu.Lock()
 	line, taken := t.lines[k]
 	if !taken {
 		t.lines[k] = nil
 		t.mu.Unlock()
-		return nil
+		return false, nil
 	}
-	mine := make(chan struct{})
+	t.arrivals++
+	mine.called, mine.arrival = make(chan struct{}), t.arrivals
 	if next {
 		t.lines[k] = slices.Insert(line, 0, mine)
 	} else {
@@ -90,8 +140,8 @@ func (t *turns) takeOne(ctx context.Context, k turnKey, next bool) error {
 	}
 	t.mu.Unlock()
 	select {
-	case <-mine:
-		return nil
+	case <-mine.called:
+		return mine.refused, nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
@@ -100,10 +150,10 @@ func (t *turns) takeOne(ctx context.Context, k turnKey, next bool) error {
 		t.lines[k] = slices.Delete(t.lines[k], i, i+1)
 	}
 	t.mu.Unlock()
-	if i < 0 {
+	if i < 0 && !mine.refused {
 		t.pass(k) // the turn came at the same moment
 	}
-	return ctx.Err()
+	return false, ctx.Err()
 }
 
 func (t *turns) pass(k turnKey) {
@@ -115,5 +165,5 @@ func (t *turns) pass(k turnKey) {
 		return
 	}
 	t.lines[k] = line[1:]
-	close(line[0])
+	close(line[0].called)
 }
