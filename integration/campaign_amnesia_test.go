@@ -2,6 +2,7 @@ package integration
 
 import (
 	"context"
+	"fmt"
 	"time"
 )
 
@@ -20,11 +21,11 @@ var amnesias = []amnesia{
 		return func() {}
 	}},
 	{"FLUSHALL", func(d *director, master int) func() {
-		d.tell(master, "FLUSHALL")
+		d.mustFlush(master, flushEverything)
 		return func() {}
 	}},
 	{"FLUSHDB", func(d *director, master int) func() {
-		d.tell(master, "FLUSHDB")
+		d.mustFlush(master, flushes[1+d.random.IntN(2)])
 		return func() {}
 	}},
 	// A clock that jumps ends leases before their time, and one that jumps back
@@ -35,12 +36,30 @@ var amnesias = []amnesia{
 	}},
 }
 
-// tell sends a command to a master behind the proxies' backs. A master that
-// hangs gets it when it goes on.
-func (d *director) tell(master int, command ...any) {
-	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+// A flush empties databases of a master.
+type flush struct{ name, script string }
+
+var (
+	flushEverything = flush{"FLUSHALL", `return redis.call('flushall')`}
+	flushes         = []flush{
+		flushEverything,
+		{"FLUSHDB 0", `redis.call('select', 0) return redis.call('flushdb')`},
+		{fmt.Sprint("FLUSHDB ", otherDatabase), fmt.Sprintf(`redis.call('select', %d) return redis.call('flushdb')`, otherDatabase)},
+	}
+)
+
+// flush empties a master behind the proxies' backs, and waits so long for the
+// answer. One that hangs is flushed when it goes on.
+func (d *director) flush(master int, how flush, limit time.Duration) error {
+	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
-	d.campaign.masters[master].direct.Do(ctx, command...)
+	return d.campaign.masters[master].direct.Eval(ctx, how.script, nil).Err()
+}
+
+func (d *director) mustFlush(master int, how flush) {
+	if err := d.flush(master, how, patience); err != nil {
+		d.campaign.t.Fatalf("%s on master %d: %v", how.name, master+1, err)
+	}
 }
 
 // aim waits until a client holds a lock for some time yet, so that a fault
@@ -89,8 +108,10 @@ func killAll(d *director) (func(), time.Duration, bool) {
 	for _, p := range proxies {
 		p.proc.kill()
 	}
-	d.campaign.forgotAt = append(d.campaign.forgotAt, time.Since(d.campaign.began))
-	for _, master := range d.campaign.masters {
+	for i, master := range d.campaign.masters {
+		if i == quorum-1 { // the rest is no quorum
+			d.campaign.forgotAt = append(d.campaign.forgotAt, time.Since(d.campaign.began))
+		}
 		master.start(d.campaign.t)
 	}
 	for _, p := range proxies {
@@ -105,15 +126,17 @@ func killAll(d *director) (func(), time.Duration, bool) {
 func flushAll(d *director) (func(), time.Duration, bool) {
 	d.endAll()
 	d.aim()
-	proxies := d.someProxies()
-	d.note("FLUSHALL on all masters, and kill -9 of %d proxies, which start at once", len(proxies))
+	proxies, how := d.someProxies(), flushes[d.random.IntN(len(flushes))]
+	d.note("%s on all masters, and kill -9 of %d proxies, which start at once", how.name, len(proxies))
 	for _, p := range proxies {
 		p.proc.kill()
 	}
 	for i := range d.campaign.masters {
-		d.tell(i, "FLUSHALL")
+		d.mustFlush(i, how)
 	}
-	d.campaign.forgotAt = append(d.campaign.forgotAt, time.Since(d.campaign.began))
+	if how == flushEverything {
+		d.campaign.forgotAt = append(d.campaign.forgotAt, time.Since(d.campaign.began))
+	}
 	for _, p := range proxies {
 		p.start(d.campaign.t)
 	}
@@ -132,11 +155,11 @@ func (d *director) someProxies() []*proxyProcess {
 // flushMasters flushes any number of masters while locks are held.
 func flushMasters(d *director) (func(), time.Duration, bool) {
 	masters := d.random.Perm(masterCount)[:1+d.random.IntN(masterCount)]
-	command := []string{"FLUSHALL", "FLUSHDB"}[d.random.IntN(2)]
+	how := flushes[d.random.IntN(len(flushes))]
 	d.aim()
-	d.note("%s on %s", command, names(masters))
+	d.note("%s on %s", how.name, names(masters))
 	for _, i := range masters {
-		d.tell(i, command)
+		_ = d.flush(i, how, 100*time.Millisecond)
 	}
 	return nil, 0, true
 }

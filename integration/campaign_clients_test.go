@@ -16,6 +16,7 @@ import (
 type lockStyle struct {
 	name string
 	key  string
+	db   int
 	// proxy is the only one it goes through; -1: any, another each time. An
 	// application that stores the same value in every lock, and so cannot tell
 	// its own lock from another's, is safe with one proxy and while that lives.
@@ -25,8 +26,13 @@ type lockStyle struct {
 	release func(ctx context.Context, c *redis.Client, key, token string) (bool, error)
 }
 
-// constantProxy is the proxy of the applications that store a constant.
-const constantProxy = 2
+const (
+	// constantProxy is the proxy of the applications that store a constant.
+	constantProxy = 2
+	// otherDatabase is where some of the locks are: what a master remembers is
+	// judged for each database by itself.
+	otherDatabase = 3
+)
 
 var lockStyles = []lockStyle{
 	{
@@ -53,7 +59,7 @@ return 0`, 0),
 	},
 	{
 		// Redisson: a hash of holders.
-		name: "hash", key: "lock:hash", proxy: -1,
+		name: "hash", key: "lock:hash", db: otherDatabase, proxy: -1,
 		acquire: func(ctx context.Context, c *redis.Client, key, token string, ttl time.Duration) (bool, error) {
 			err := hashTake.Run(ctx, c, []string{key}, ttl.Milliseconds(), token).Err()
 			if errors.Is(err, redis.Nil) {
@@ -121,7 +127,7 @@ func releasing(text string, granted int) func(context.Context, *redis.Client, st
 type campaignClient struct {
 	id       int
 	style    lockStyle
-	proxies  []*redis.Client
+	proxies  []*redis.Client // connections to each, in the style's database
 	register *register
 	began    time.Time
 	random   *rand.Rand
@@ -130,10 +136,11 @@ type campaignClient struct {
 }
 
 const (
-	// A lease is never longer than restart_delay, which is what a master that
-	// has forgotten its locks is kept from voting.
+	// Leases are not longer than restart_delay, for which a master that has
+	// forgotten its locks is kept from voting; some are nearly as long, and longer
+	// than it takes a proxy to start.
 	shortestLease = 500 * time.Millisecond
-	longestLease  = 1500 * time.Millisecond
+	longestLease  = 2500 * time.Millisecond
 	// answerWait is how long a client waits for an answer, longer than ballots
 	// take and shorter than proxies are paused.
 	answerWait = time.Second
@@ -166,8 +173,14 @@ func (c *campaignClient) hold(over context.Context, token string, taken lockCall
 	h := c.register.enter(c.id, token, c.began.Add(until))
 	defer c.register.leave(h)
 	stay := between(c.random, 0, 50*time.Millisecond)
-	fate := c.random.IntN(30)
-	if fate < 6 {
+	switch c.random.IntN(30) {
+	case 0:
+		c.overstay(h, until)
+		return
+	case 1:
+		c.register.write(h)
+		return // it dies
+	case 2, 3, 4, 5:
 		stay = between(c.random, 0, 2*longestLease)
 	}
 	for left := time.Now().Add(stay); over.Err() == nil && time.Now().Before(left); {
@@ -175,13 +188,7 @@ func (c *campaignClient) hold(over context.Context, token string, taken lockCall
 		if c.left(until) > 0 {
 			c.register.write(h)
 		}
-		switch left := c.left(until); {
-		case left < taken.ttl/3 && fate == 0:
-			c.overstay(h, until)
-			return
-		case left < taken.ttl/3 && fate == 1:
-			return // it dies
-		case left < taken.ttl/2 && (left > taken.ttl/4 || c.style.proxy < 0):
+		if left := c.left(until); left < taken.ttl/2 && (left > taken.ttl/4 || c.style.proxy < 0) {
 			if kept := c.ask(askExtend, token, taken.ttl); kept.answer == yes {
 				until = max(until, kept.begin+kept.ttl-lostToDrift(kept.ttl))
 				c.register.extend(h, c.began.Add(until))
@@ -218,7 +225,7 @@ func (c *campaignClient) ask(what lockQuestion, token string, ttl time.Duration)
 	defer cancel()
 	call := lockCall{
 		client: c.id, proxy: proxy, key: c.style.key, token: token, asked: what,
-		ttl: ttl, begin: time.Since(c.began), answer: no,
+		ttl: ttl, begin: time.Since(c.began),
 	}
 	var granted bool
 	var err error
@@ -230,15 +237,9 @@ func (c *campaignClient) ask(what lockQuestion, token string, ttl time.Duration)
 	case askRelease:
 		granted, err = c.style.release(ctx, client, c.style.key, token)
 	}
-	call.end = time.Since(c.began)
-	switch {
-	case err != nil:
-		call.answer = unsure
-	case granted:
-		call.answer = yes
-	}
+	call.end, call.answer = time.Since(c.began), answerOf(granted, err)
 	c.calls = append(c.calls, call)
-	if what == askAcquire && granted {
+	if what == askAcquire && call.answer == yes {
 		c.granted.Add(1)
 	}
 	return call

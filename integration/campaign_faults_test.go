@@ -26,8 +26,14 @@ type director struct {
 	active  []activeFault
 	claimed map[any]bool // masters, proxies and links that a fault has
 	struck  map[string]int
-	log     []string
+	log     []logLine
 	jumps   []time.Time
+}
+
+// A logLine is what the director did, or a proxy said.
+type logLine struct {
+	at   time.Time
+	text string
 }
 
 type activeFault struct {
@@ -112,9 +118,9 @@ func (d *director) draw() {
 }
 
 func (d *director) note(format string, args ...any) {
-	line := stamp(time.Since(d.campaign.began)) + " " + fmt.Sprintf(format, args...)
+	line := logLine{time.Now(), fmt.Sprintf(format, args...)}
 	d.log = append(d.log, line)
-	d.campaign.t.Log(line)
+	d.campaign.t.Log(stamp(line.at.Sub(d.campaign.began)), line.text)
 }
 
 // claim picks n masters that no other fault has, or none at all.

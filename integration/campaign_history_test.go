@@ -135,9 +135,9 @@ func pieces(steps []porcupine.Operation) [][]porcupine.Operation {
 	return append(all, steps[began:])
 }
 
-// checkHistory returns what is wrong with what the clients were told, one text
-// for each fault found.
-func checkHistory(calls []lockCall) (wrong []string) {
+// checkHistory returns what is wrong with what the clients were told, by calls
+// that count from began.
+func checkHistory(began time.Time, calls []lockCall) (wrong []violation) {
 	byKey := map[string][]*lease{}
 	for _, l := range leasesOf(calls) {
 		byKey[l.key] = append(byKey[l.key], l)
@@ -145,10 +145,11 @@ func checkHistory(calls []lockCall) (wrong []string) {
 	for _, key := range sortedKeys(byKey) {
 		leases := byKey[key]
 		slices.SortFunc(leases, func(a, b *lease) int { return int(a.taken.begin - b.taken.begin) })
-		wrong = append(wrong, overlaps(leases)...)
+		wrong = append(wrong, overlaps(began, leases)...)
 		for _, piece := range pieces(stepsOf(leases)) {
 			if result := porcupine.CheckOperationsTimeout(leaseModel, piece, patience); result != porcupine.Ok {
-				wrong = append(wrong, fmt.Sprintf("porcupine says %s: no order of these fits one lock %s on one server:%s", result, key, describe(piece)))
+				wrong = append(wrong, violation{began.Add(time.Duration(piece[len(piece)-1].Call)),
+					fmt.Sprintf("porcupine says %s: no order of these fits one lock %s on one server:%s", result, key, describe(piece))})
 			}
 		}
 	}
@@ -156,7 +157,7 @@ func checkHistory(calls []lockCall) (wrong []string) {
 }
 
 // overlaps finds clients that could count on the same lock at the same time.
-func overlaps(leases []*lease) (wrong []string) {
+func overlaps(began time.Time, leases []*lease) (wrong []violation) {
 	var relied []*lease
 	for _, l := range leases {
 		if from, to := l.held(); to > from {
@@ -171,7 +172,7 @@ func overlaps(leases []*lease) (wrong []string) {
 			if start(other) >= to {
 				break
 			}
-			wrong = append(wrong, fmt.Sprintf("two holders of %s at %s: %s, and %s", l.key, stamp(start(other)), l, other))
+			wrong = append(wrong, violation{began.Add(start(other)), fmt.Sprintf("two holders of %s: %s, and %s", l.key, l, other)})
 		}
 	}
 	return wrong
@@ -234,8 +235,8 @@ func TestLeaseModel(t *testing.T) {
 			call(askExtend, "a", 1100, 1110, yes), call(askRelease, "b", 1200, 1210, yes)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if wrong := checkHistory(test.calls); (len(wrong) == 0) != test.sound {
-				t.Errorf("judged %q, want sound: %v", wrong, test.sound)
+			if wrong := checkHistory(time.Now(), test.calls); (len(wrong) == 0) != test.sound {
+				t.Errorf("judged %v, want sound: %v", wrong, test.sound)
 			}
 		})
 	}

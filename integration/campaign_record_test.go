@@ -2,7 +2,6 @@ package integration
 
 import (
 	"fmt"
-	"sync"
 	"time"
 )
 
@@ -19,6 +18,26 @@ type lockCall struct {
 	begin  time.Duration
 	end    time.Duration
 	answer lockAnswer
+}
+
+// lockAnswer is what a client was told: granted, refused, or an error, after
+// which it knows nothing.
+type lockAnswer string
+
+const (
+	yes    lockAnswer = "yes"
+	no     lockAnswer = "no"
+	unsure lockAnswer = "unsure"
+)
+
+func answerOf(granted bool, err error) lockAnswer {
+	switch {
+	case err != nil:
+		return unsure
+	case granted:
+		return yes
+	}
+	return no
 }
 
 type lockQuestion string
@@ -89,94 +108,4 @@ func leasesOf(calls []lockCall) []*lease {
 		}
 	}
 	return all
-}
-
-// A register is the resource that a lock protects. It has no guard of its own
-// but a version, by which it knows a writer whose knowledge is out of date: a
-// holder that writes within its lease must never be one. What a client writes
-// after its lease has ended is fenced off if it is out of date.
-type register struct {
-	mu       sync.Mutex
-	key      string
-	version  int
-	holders  []*holder
-	writes   int
-	fenced   int
-	breaches []string
-}
-
-// A holder is a client between its grant and its release. Only the register
-// changes it.
-type holder struct {
-	client int
-	token  string
-	from   time.Time
-	until  time.Time
-	seen   int
-}
-
-// enter notes that a client acts on the lock until then, and what it read.
-func (r *register) enter(client int, token string, until time.Time) *holder {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	h := &holder{client: client, token: token, from: time.Now(), until: until, seen: r.version}
-	for _, other := range r.holders {
-		if other.until.After(h.from) {
-			r.breaches = append(r.breaches, fmt.Sprintf("two holders of %s: client %d as %s since %s ago with %s left, and client %d as %s",
-				r.key, other.client, other.token, h.from.Sub(other.from), other.until.Sub(h.from), client, token))
-		}
-	}
-	r.holders = append(r.holders, h)
-	return h
-}
-
-func (r *register) extend(h *holder, until time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if until.After(h.until) {
-		h.until = until
-	}
-}
-
-// write is the holder's next increment.
-func (r *register) write(h *holder) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.version == h.seen {
-		r.version++
-		r.writes++
-		h.seen = r.version
-		return
-	}
-	if time.Now().Before(h.until) {
-		r.breaches = append(r.breaches, fmt.Sprintf("lost update under %s: client %d as %s read version %d and found %d when it wrote",
-			r.key, h.client, h.token, h.seen, r.version))
-	} else {
-		r.fenced++
-	}
-	h.seen = r.version
-}
-
-// leave notes that the client does not act on the lock any more.
-func (r *register) leave(h *holder) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for i, other := range r.holders {
-		if other == h {
-			r.holders = append(r.holders[:i], r.holders[i+1:]...)
-			return
-		}
-	}
-}
-
-// inUse tells whether a client now holds the lock for at least so much longer.
-func (r *register) inUse(left time.Duration) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	for _, h := range r.holders {
-		if time.Until(h.until) > left {
-			return true
-		}
-	}
-	return false
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,9 +34,12 @@ func TestCampaign(t *testing.T) {
 	c := startCampaign(t, proxyBinary)
 	d := &director{campaign: c, random: rand.New(rand.NewPCG(seed, 0)), deck: campaignFaults}
 	over := time.Now().Add(length)
-	result := c.run(d, func() bool { return time.Now().After(over) && len(d.struck) == len(d.deck) || c.breached() })
-	for _, w := range result.wrong[:min(len(result.wrong), 10)] {
-		t.Errorf("%s\nlast faults:\n\t%s", w, strings.Join(result.lastFaults, "\n\t"))
+	wrong := c.run(d, func() bool { return time.Now().After(over) && len(d.struck) == len(d.deck) || c.breached() })
+	for _, v := range wrong[:min(len(wrong), 10)] {
+		t.Errorf("%s: %s", stamp(v.at.Sub(c.began)), v.what)
+	}
+	if len(wrong) > 0 {
+		c.explain(d, wrong[0].at)
 	}
 	if t.Failed() {
 		t.Logf("the same faults again: CAMPAIGN_TIME=%s CAMPAIGN_SEED=%d go test -run '^TestCampaign$' ./integration", length, seed)
@@ -73,14 +77,15 @@ type campaign struct {
 	clients   []*campaignClient
 	registers map[string]*register // by key
 	began     time.Time
-	// forgotAt is when all masters had been killed together.
+	// forgotAt is when so many masters had forgotten everything that no quorum
+	// remembered anything.
 	forgotAt []time.Duration
 }
 
 const (
 	campaignProxies      = 3
 	campaignClients      = 14
-	campaignRestartDelay = 2 * time.Second
+	campaignRestartDelay = 3 * time.Second
 )
 
 func startCampaign(t *testing.T, binary string) *campaign {
@@ -120,30 +125,26 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// campaignResult is what a campaign came to.
-type campaignResult struct {
-	wrong      []string
-	lastFaults []string
-}
-
 // run lets clients lock and faults strike until that is enough, and judges.
-func (c *campaign) run(d *director, enough func() bool) campaignResult {
+func (c *campaign) run(d *director, enough func() bool) []violation {
 	ctx, stop := context.WithCancel(c.t.Context())
 	defer stop()
 	c.began = time.Now()
-	var connections []*redis.Client
-	for _, p := range c.proxies {
-		client := redis.NewClient(&redis.Options{
-			Addr: p.addr(), MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: campaignClients, DialerRetries: 1,
-		})
-		defer client.Close()
-		connections = append(connections, client)
+	connections := map[int][]*redis.Client{}
+	for _, db := range []int{0, otherDatabase} {
+		for _, p := range c.proxies {
+			client := redis.NewClient(&redis.Options{
+				Addr: p.addr(), DB: db, MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: campaignClients, DialerRetries: 1,
+			})
+			defer client.Close()
+			connections[db] = append(connections[db], client)
+		}
 	}
 	var wg sync.WaitGroup
 	for i := range campaignClients {
 		style := lockStyles[i%len(lockStyles)]
 		client := &campaignClient{
-			id: i, style: style, proxies: connections, register: c.registers[style.key], began: c.began,
+			id: i, style: style, proxies: connections[style.db], register: c.registers[style.key], began: c.began,
 			random: rand.New(rand.NewPCG(d.random.Uint64(), uint64(i))),
 		}
 		c.clients = append(c.clients, client)
@@ -152,34 +153,59 @@ func (c *campaign) run(d *director, enough func() bool) campaignResult {
 	d.run(enough)
 	stop()
 	wg.Wait()
-	result := campaignResult{lastFaults: d.log[max(0, len(d.log)-12):]}
-	result.wrong = c.judge()
-	c.report(d, len(result.wrong))
-	return result
+	wrong := c.judge()
+	c.report(d, len(wrong))
+	return wrong
 }
 
-// judge returns every violation: what the registers saw, and what the history
-// shows.
-func (c *campaign) judge() (wrong []string) {
+// explain prints what struck and what the proxies said shortly before a
+// violation.
+func (c *campaign) explain(d *director, at time.Time) {
+	shortly := func(then time.Time) bool { return then.Before(at) && then.After(at.Add(-2*campaignRestartDelay)) }
+	lines := slices.Clone(d.log)
+	for i, p := range c.proxies {
+		for line := range strings.Lines(p.proc.log.String()) {
+			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if said, err := time.Parse("time="+time.RFC3339Nano, word); err == nil {
+				lines = append(lines, logLine{said, fmt.Sprintf("proxy %d: %s", i+1, rest)})
+			}
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b logLine) int { return a.at.Compare(b.at) })
+	for _, l := range lines {
+		if shortly(l.at) {
+			c.t.Log(stamp(l.at.Sub(c.began)), l.text)
+		}
+	}
+}
+
+// judge returns every violation: what the registers saw, what the history
+// shows, and grants by masters that had all just forgotten everything.
+func (c *campaign) judge() (wrong []violation) {
 	for _, key := range sortedKeys(c.registers) {
 		wrong = append(wrong, c.registers[key].breaches...)
 	}
 	calls := c.history()
-	wrong = append(wrong, checkHistory(calls)...)
-	for _, call := range calls {
-		for _, forgot := range c.forgotAt {
-			if call.asked == askAcquire && call.answer == yes && call.begin > forgot && call.end < forgot+campaignRestartDelay {
-				wrong = append(wrong, fmt.Sprintf("granted %s after all masters had forgotten everything: %s", call.end-forgot, call))
-			}
+	wrong = append(wrong, checkHistory(c.began, calls)...)
+	for _, forgot := range c.forgotAt {
+		early := slices.IndexFunc(calls, func(call lockCall) bool {
+			return call.asked == askAcquire && call.answer == yes && call.begin > forgot && call.end < forgot+campaignRestartDelay
+		})
+		if early >= 0 {
+			wrong = append(wrong, violation{c.began.Add(calls[early].end),
+				fmt.Sprintf("granted %s after all masters had forgotten everything: %s", calls[early].end-forgot, calls[early])})
 		}
 	}
+	slices.SortStableFunc(wrong, func(a, b violation) int { return a.at.Compare(b.at) })
 	return wrong
 }
 
+// history is what all clients noted, in the order in which they asked.
 func (c *campaign) history() (calls []lockCall) {
 	for _, client := range c.clients {
 		calls = append(calls, client.calls...)
 	}
+	slices.SortStableFunc(calls, func(a, b lockCall) int { return cmp.Compare(a.begin, b.begin) })
 	return calls
 }
 
@@ -240,8 +266,9 @@ func (c *campaign) report(d *director, violations int) {
 func (c *campaign) goesOn(t *testing.T) {
 	t.Helper()
 	for i, p := range c.proxies {
-		client := p.client(t)
 		for _, style := range lockStyles {
+			client := redis.NewClient(&redis.Options{Addr: p.addr(), DB: style.db, MaxRetries: -1})
+			defer client.Close()
 			token := fmt.Sprintf("afterwards-%d-%s", i, style.name)
 			waitFor(t, "taking "+style.key+" as "+style.name+" does", func() error {
 				ok, err := style.acquire(t.Context(), client, style.key, token, patience)

@@ -22,9 +22,21 @@ type cluster struct {
 // startServers starts the servers without a proxy.
 func startServers(t testing.TB) *cluster {
 	t.Helper()
-	c := &cluster{upstream: startRedis(t, "upstream")}
+	return startServersOf(t, "redis-server")
+}
+
+// startServersOf does it with another binary than redis-server.
+func startServersOf(t testing.TB, binary string) *cluster {
+	t.Helper()
+	server := func(name string) *redisServer {
+		r := newRedis(t, name)
+		r.binary = binary
+		r.start(t)
+		return r
+	}
+	c := &cluster{upstream: server("upstream")}
 	for i := range masterCount {
-		c.masters = append(c.masters, startRedis(t, fmt.Sprintf("master%d", i+1)))
+		c.masters = append(c.masters, server(fmt.Sprintf("master%d", i+1)))
 	}
 	return c
 }

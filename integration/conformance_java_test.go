@@ -17,6 +17,10 @@ func init() {
 			"extend":     "the registry has one TTL for all of its locks",
 			"inspection": notLookedAt["inspection"],
 		}
+		renewing = map[string]string{
+			"extend":     "the registry's own renewals put back its TTL",
+			"inspection": notLookedAt["inspection"],
+		}
 		tasks = map[string]string{
 			"foreign release": "what releases comes only with the lock",
 			"inspection":      notLookedAt["inspection"],
@@ -39,7 +43,8 @@ func init() {
 		{library: "Redisson", version: "4.7.0", variant: "write lock", selects: "write", program: redisson4},
 		{library: "Redisson", version: "4.7.0", variant: "multi lock", selects: "multi", program: redisson4},
 		{library: "Redisson", version: "4.7.0", variant: "spin lock", selects: "spin", program: redisson4},
-		{library: "Redisson", version: "4.7.0", variant: "fenced lock", selects: "fenced", program: redisson4},
+		{library: "Redisson", version: "4.7.0", variant: "fenced lock", selects: "fenced", program: redisson4,
+			masterKeys: []string{"redisson_lock_token:*"}},
 
 		{library: "Spring RedisLockRegistry", version: "6.5.5", variant: "spin lock", selects: "spin-lettuce",
 			program: javaLibrary("ConformanceSpring", "spring-6"), skips: oneTTL},
@@ -52,7 +57,7 @@ func init() {
 		{library: "Spring RedisLockRegistry", version: "7.1.0", variant: "pub-sub lock, Jedis", selects: "pubsub-jedis",
 			program: javaLibrary("ConformanceSpring7", "spring-7"), skips: notLookedAt},
 		{library: "Spring RedisLockRegistry", version: "7.1.0", variant: "renewing", selects: "renewed-lettuce",
-			program: javaLibrary("ConformanceSpring7", "spring-7"), skips: notLookedAt, renews: true},
+			program: javaLibrary("ConformanceSpring7", "spring-7"), skips: renewing, renews: true},
 
 		{library: "ShedLock", version: "5.12.0", variant: "jedis4", rule: "job-lock:*",
 			program: javaLibrary("ConformanceShedLockJedis", "shedlock-jedis"), skips: tasks},

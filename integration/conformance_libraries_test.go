@@ -29,8 +29,8 @@ type conformanceLibrary struct {
 	// overValkey runs it once more with Valkey servers as masters.
 	overValkey bool
 	// upstreamKeys are globs of what the library writes, by its nature, to the
-	// ordinary Redis.
-	upstreamKeys []string
+	// ordinary Redis; masterKeys of what it leaves behind where the lock was.
+	upstreamKeys, masterKeys []string
 
 	// skips gives by scenario the reason why the library has no such thing;
 	// its program must answer "unsupported" there.

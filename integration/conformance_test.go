@@ -9,16 +9,44 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 )
 
 // conformanceWorkers is how many libraries run at once, each alone on masters,
 // an upstream and a proxy of its own. They mostly wait for TTLs.
 const conformanceWorkers = 4
 
+// conformanceQuarantine is how long masters that came back empty do not vote:
+// shorter than the locks' TTLs, so that the next library soon has all five.
+const conformanceQuarantine = 3 * time.Second
+
 // TestConformance drives every library of conformanceLibraries, unmodified,
-// through every scenario.
+// through every scenario, and holds the README's table against what came out.
 func TestConformance(t *testing.T) {
-	runConformance(t, conformanceLibraries, func() *cluster { return startServers(t) })
+	publishConformance(t, runConformance(t, conformanceLibraries, func() *cluster { return startServers(t) }))
+}
+
+// TestConformanceOverValkey does the same with some of the libraries and
+// Valkey servers, as masters and as the upstream.
+func TestConformanceOverValkey(t *testing.T) {
+	libraries := slices.DeleteFunc(slices.Clone(conformanceLibraries), func(l conformanceLibrary) bool { return !l.overValkey })
+	runConformance(t, libraries, func() *cluster { return startServersOf(t, "valkey-server") })
+}
+
+// TestCorpusOverValkey: what lock libraries send gets the same bytes from a
+// proxy over Valkey servers as from one Valkey server.
+func TestCorpusOverValkey(t *testing.T) {
+	c := startServersOf(t, "valkey-server")
+	c.proxy = c.addProxy(t, proxyOptions{})
+	plain := newRedis(t, "plain")
+	plain.binary = "valkey-server"
+	plain.start(t)
+	for _, protocol := range []int{2, 3} {
+		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			d := differential{plain: plain, addr: c.proxy.addr(), protocol: protocol, states: c.waitStates}
+			d.run(t, corpus())
+		})
+	}
 }
 
 // A conformanceStage is where one library at a time is tried: servers, and a
@@ -30,7 +58,9 @@ type conformanceStage struct {
 
 func (s *conformanceStage) proxyWith(t *testing.T, rule string) *proxyProcess {
 	if s.proxies[rule] == nil {
-		s.proxies[rule] = s.cluster.addProxy(t, proxyOptions{rules: []string{rule}})
+		s.proxies[rule] = s.cluster.addProxy(t, proxyOptions{
+			rules: []string{rule}, restartDelay: conformanceQuarantine, maxQuarantine: conformanceQuarantine,
+		})
 	}
 	return s.proxies[rule]
 }
@@ -45,9 +75,7 @@ type conformanceResult struct {
 // runConformance returns the results of the libraries that were run, in the
 // order of the list.
 func runConformance(outer *testing.T, libraries []conformanceLibrary, newServers func() *cluster) []conformanceResult {
-	libraries = slices.SortedStableFunc(slices.Values(libraries), func(a, b conformanceLibrary) int {
-		return strings.Compare(strings.ToLower(a.name()), strings.ToLower(b.name()))
-	})
+	libraries = sortedByLibrary(libraries)
 	results := make([]*conformanceResult, len(libraries))
 	next := make(chan int)
 	var wg sync.WaitGroup
@@ -60,7 +88,7 @@ func runConformance(outer *testing.T, libraries []conformanceLibrary, newServers
 						own = &conformanceStage{newServers(), map[string]*proxyProcess{}}
 					}
 					proxy := own.proxyWith(outer, cmp.Or(libraries[i].rule, "lock:*"))
-					results[i] = conform(t, own.cluster, proxy.port, libraries[i], fmt.Sprintf("lock:conf-%d", i))
+					results[i] = conform(t, own.cluster, proxy, libraries[i], fmt.Sprintf("lock:conf-%d", i))
 				})
 			}
 		})
@@ -81,10 +109,10 @@ func runConformance(outer *testing.T, libraries []conformanceLibrary, newServers
 
 // conform takes one library through all scenarios, each on a lock of its own
 // below locks.
-func conform(t *testing.T, c *cluster, port int, library conformanceLibrary, locks string) *conformanceResult {
+func conform(t *testing.T, c *cluster, proxy *proxyProcess, library conformanceLibrary, locks string) *conformanceResult {
 	program := library.program(t)
 	start := func(name string) (*conformanceClient, error) {
-		return startConformanceClient(t, name, program, port, library.selects)
+		return startConformanceClient(t, name, program, proxy.port, library.selects)
 	}
 	var first, second *conformanceClient
 	restart := func() {
@@ -115,7 +143,7 @@ func conform(t *testing.T, c *cluster, port int, library conformanceLibrary, loc
 	}
 	broken := false
 	for _, scenario := range conformanceScenarios {
-		run := &conformanceRun{t: t, cluster: c, library: library, first: first, second: second, start: start,
+		run := &conformanceRun{t: t, cluster: c, proxy: proxy, library: library, first: first, second: second, start: start,
 			lock: locks + ":" + strings.ReplaceAll(scenario.name, " ", "-"), where: map[string][]string{}}
 		scenario.run(run)
 		result.failed[scenario.name] = run.err

@@ -19,6 +19,9 @@
 //	exclusion_test.go, heldback_test.go, scripts_test.go, faults_test.go,
 //	writeup_test.go, history_test.go
 //	                     what the locks promise, with and without faults
+//	campaign_*_test.go   many clients, three proxies and every fault at random, judged
+//	                     by a register and by the history; clock_test.go, slowlink_test.go
+//	                     are its clocks that jump and its links
 //	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
 //	handshake_*_test.go  clients of six languages, old and new versions, connect

@@ -14,6 +14,7 @@ import (
 var neededPrograms = []struct{ program, debian string }{
 	{"redis-server", "redis-server"},
 	{"redis-cli", "redis-tools"},
+	{"faketime", "faketime"},
 	{"php", "php-cli"},
 	{"javac", "default-jdk-headless"},
 	{"mvn", "maven"},

@@ -84,6 +84,16 @@ func (l *logBuffer) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
+// prepend puts what an earlier process printed in front.
+func (l *logBuffer) prepend(earlier string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	later := l.text.String()
+	l.text.Reset()
+	l.text.WriteString(earlier)
+	l.text.WriteString(later)
+}
+
 func (l *logBuffer) String() string {
 	l.mu.Lock()
 	defer l.mu.Unlock()

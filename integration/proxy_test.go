@@ -109,13 +109,19 @@ func (p *proxyProcess) configure(t testing.TB, options proxyOptions) {
 	}
 }
 
-// start runs the process, on the same ports each time.
+// start runs the process, on the same ports each time. Its log goes on where
+// that of the one before ended.
 func (p *proxyProcess) start(t testing.TB) {
 	t.Helper()
+	var before string
+	if p.proc != nil {
+		before = p.proc.log.String()
+	}
 	proc, err := startProcess("proxy", p.binary, p.flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	proc.log.prepend(before)
 	p.proc = proc
 }
 

@@ -15,6 +15,7 @@ import (
 // comes back empty.
 type redisServer struct {
 	name   string
+	binary string // redis-server, or another that speaks its language
 	port   int
 	dir    string
 	config []string      // further directives, each as one would write it on the command line
@@ -34,7 +35,7 @@ func startRedis(t testing.TB, name string, config ...string) *redisServer {
 // newRedis prepares a server that is not started yet.
 func newRedis(t testing.TB, name string, config ...string) *redisServer {
 	t.Helper()
-	r := &redisServer{name: name, port: freePort(t), dir: t.TempDir(), config: config}
+	r := &redisServer{name: name, binary: "redis-server", port: freePort(t), dir: t.TempDir(), config: config}
 	r.direct = redis.NewClient(&redis.Options{
 		Addr: r.addr(), MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true,
 	})
@@ -53,7 +54,7 @@ func (r *redisServer) url() string  { return "redis://" + r.addr() }
 // start runs the server, empty, on its port, and returns when it serves.
 func (r *redisServer) start(t testing.TB) {
 	t.Helper()
-	args := append(r.clock.command("redis-server"),
+	args := append(r.clock.command(r.binary),
 		"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
 	)

@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: formatting, vet,
 # staticcheck, all tests with the race detector, and short fuzz runs.
-# Needs redis-server, redis-cli, php with phpredis and Predis, javac and mvn,
+# Needs redis-server, redis-cli, faketime, php with phpredis and Predis, javac and mvn,
 # python3 with pip, node (20 or newer) with npm, and ruby with redis-rb; as root
 # on a Debian it installs what is missing.
 #
 #   integration/test.sh          the whole of it
-#   FUZZTIME=1m integration/test.sh
+#   FUZZTIME=1m CAMPAIGN_TIME=10m integration/test.sh
+#                                longer fuzzing, more faults
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,6 +17,7 @@ missing=()
 have() { command -v "$1" >/dev/null || missing+=("$2"); }
 have redis-server redis-server
 have redis-cli redis-tools
+have faketime faketime
 have javac default-jdk-headless
 have mvn maven
 have python3 python3

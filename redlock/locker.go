@@ -14,19 +14,20 @@ import (
 // Locker asks N masters for locks. It keeps no lock itself: any number of
 // Lockers may stand side by side over the same masters.
 type Locker struct {
-	cfg      atomic.Pointer[Config] // immutable; Masters are those of the start
-	log      *slog.Logger
-	observer Observer
-	masters  []*master
-	roster   *roster
-	prepared [64]atomic.Bool // databases in which a quorum has voted
-	running  sync.WaitGroup
-	turns    *turns
-	order    *order
-	releases releaseScripts
-	ctx      context.Context // ends everything
-	end      context.CancelFunc
-	reloads  sync.Mutex // one reload at a time
+	cfg       atomic.Pointer[Config] // immutable; Masters are those of the start
+	log       *slog.Logger
+	observer  Observer
+	masters   []*master
+	roster    *roster
+	prepared  [64]atomic.Bool // databases in which a quorum has voted
+	running   sync.WaitGroup
+	turns     *turns
+	order     *order
+	releases  releaseScripts
+	listening *listening
+	ctx       context.Context // ends everything
+	end       context.CancelFunc
+	reloads   sync.Mutex // one reload at a time
 }
 
 // New starts connecting to the masters and returns at once. Close ends it.
@@ -54,6 +55,7 @@ func New(cfg Config) (*Locker, error) {
 	for _, m := range l.masters {
 		m.stream(0)
 	}
+	l.listening = newListening(ctx, l.masters, l.settings, cfg.Log)
 	l.running.Go(func() { l.certify(ctx) })
 	return l, nil
 }
@@ -70,6 +72,7 @@ func (l *Locker) Close(ctx context.Context) {
 		}
 	}
 	l.end()
+	l.listening.close()
 	l.running.Wait()
 	for _, m := range l.masters {
 		m.running.Wait()

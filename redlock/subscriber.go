@@ -206,7 +206,7 @@ const (
 
 // tell queues an event, with listening.mu held.
 func (s *Subscriber) tell(e Event) {
-	if s.closed.Load() {
+	if s.closed.Load() || s.listening.closed {
 		return
 	}
 	s.pending = append(s.pending, e)

@@ -29,7 +29,7 @@ type rueidisLock struct {
 func openRueidislock(addr string) client {
 	return &rueidislockClient{rueidislock.LockerOption{
 		ClientOption: rueidis.ClientOption{InitAddress: []string{addr}},
-		TryNextAfter: time.Second, // 20 ms are not enough for a busy machine
+		TryNextAfter: 10 * time.Second, // of 20 ms a busy machine makes failures
 	}, map[time.Duration]rueidislock.Locker{}, map[string]rueidisLock{}}
 }
 
@@ -44,6 +44,7 @@ func openRueidislockNoLoop(addr string) client {
 func openRueidislockWithoutTracking(addr string) client {
 	client := openRueidislock(addr).(*rueidislockClient)
 	client.options.ClientOption.DisableCache = true
+	client.options.TryNextAfter = 500 * time.Millisecond
 	return client
 }
 

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"net"
+	"sync"
+	"time"
+)
+
+// delayLine stands between the proxy and a server that is to be far away:
+// what either side sends arrives so much later, in order, at full throughput.
+type delayLine struct {
+	listener net.Listener
+	target   string
+	oneWay   time.Duration
+	mu       sync.Mutex
+	conns    []net.Conn
+	wg       sync.WaitGroup
+}
+
+// startDelayLine starts a link that is closed when the section ends.
+func (b *bench) startDelayLine(target string, oneWay time.Duration) (*delayLine, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &delayLine{listener: listener, target: target, oneWay: oneWay}
+	l.wg.Go(func() { l.accept() })
+	b.atEnd(l.close)
+	return l, nil
+}
+
+func (l *delayLine) addr() string { return l.listener.Addr().String() }
+
+func (l *delayLine) accept() {
+	for {
+		near, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", l.target)
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		l.mu.Lock()
+		l.conns = append(l.conns, near, far)
+		l.mu.Unlock()
+		l.wg.Go(func() { l.carry(far, near) })
+		l.wg.Go(func() { l.carry(near, far) })
+	}
+}
+
+type parcel struct {
+	bytes []byte
+	due   time.Time
+}
+
+// carry ends, and closes both ends, when either is closed.
+func (l *delayLine) carry(to, from net.Conn) {
+	defer to.Close()
+	defer from.Close()
+	under := make(chan parcel, 1<<12)
+	l.wg.Go(func() {
+		for p := range under {
+			time.Sleep(time.Until(p.due))
+			if _, err := to.Write(p.bytes); err != nil {
+				_ = from.Close() // so that no more comes
+			}
+		}
+	})
+	defer close(under)
+	for {
+		buffer := make([]byte, 16<<10)
+		n, err := from.Read(buffer)
+		if n > 0 {
+			under <- parcel{buffer[:n], time.Now().Add(l.oneWay)}
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+func (l *delayLine) close() {
+	_ = l.listener.Close()
+	l.mu.Lock()
+	for _, conn := range l.conns {
+		_ = conn.Close()
+	}
+	l.mu.Unlock()
+	l.wg.Wait()
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/go-redsync/redsync/v4"
+	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
+	"github.com/redis/go-redis/v9"
+)
+
+// lockClient takes and releases one lock at a time. It is for one goroutine.
+type lockClient interface {
+	acquire(ctx context.Context, key string) (held bool, err error)
+	release(ctx context.Context, key string) error
+}
+
+// leanClients are n clients of the server at addr that release with script.
+func (b *bench) leanClients(ctx context.Context, addr string, n int, script string) ([]lockClient, error) {
+	clients := make([]lockClient, n)
+	for i := range clients {
+		client, err := dialLean(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		b.atEnd(client.close)
+		if err := client.lockWith(script); err != nil {
+			return nil, err
+		}
+		clients[i] = client
+	}
+	return clients, nil
+}
+
+// redsyncClients are n clients of one redsync over all of these servers: the
+// masters, or the proxy, which it takes for the only one.
+func (b *bench) redsyncClients(n int, addresses ...string) []lockClient {
+	var pools []redsyncredis.Pool
+	for _, addr := range addresses {
+		client := redis.NewClient(&redis.Options{Addr: addr, PoolSize: n, MinIdleConns: n})
+		b.atEnd(func() { client.Close() })
+		pools = append(pools, goredis.NewPool(client))
+	}
+	rs := redsync.New(pools...)
+	clients := make([]lockClient, n)
+	for i := range clients {
+		clients[i] = &redsyncClient{rs: rs}
+	}
+	return clients
+}
+
+type redsyncClient struct {
+	rs    *redsync.Redsync
+	mutex *redsync.Mutex
+}
+
+func (c *redsyncClient) acquire(ctx context.Context, key string) (bool, error) {
+	if c.mutex == nil || c.mutex.Name() != key {
+		c.mutex = c.rs.NewMutex(key, redsync.WithExpiry(lockTTL), redsync.WithTries(1))
+	}
+	err := c.mutex.TryLockContext(ctx)
+	var broken *redsync.RedisError
+	if errors.As(err, &broken) {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+func (c *redsyncClient) release(ctx context.Context, _ string) error {
+	released, err := c.mutex.UnlockContext(ctx)
+	if err == nil && !released {
+		err = errNotReleased
+	}
+	return err
+}
+
+var errRefused = errors.New("a lock that nobody else wants was refused")
+
+// cycles are one turn for each client: it takes a lock of its own and
+// releases it. Measured is the part that is asked for.
+func cycles(clients []lockClient, measured part) []turn {
+	turns := make([]turn, len(clients))
+	for i, client := range clients {
+		key, failures := fmt.Sprintf("lock:bench:%d", i), 0
+		turns[i] = func(ctx context.Context) (time.Duration, error) {
+			took, err := cycle(ctx, client, key, measured)
+			if err != nil { // the lock may be held until its TTL ends
+				failures++
+				key = fmt.Sprintf("lock:bench:%d:%d", i, failures)
+			}
+			return took, err
+		}
+	}
+	return turns
+}
+
+type part int
+
+const (
+	wholeCycle part = iota
+	acquireOnly
+	releaseOnly
+)
+
+func cycle(ctx context.Context, client lockClient, key string, measured part) (time.Duration, error) {
+	began := time.Now()
+	held, err := client.acquire(ctx, key)
+	if err != nil {
+		return 0, err
+	}
+	if !held {
+		return 0, errRefused
+	}
+	acquired := time.Now()
+	if err := client.release(ctx, key); err != nil {
+		return 0, err
+	}
+	switch measured {
+	case acquireOnly:
+		return acquired.Sub(began), nil
+	case releaseOnly:
+		return time.Since(acquired), nil
+	default:
+		return time.Since(began), nil
+	}
+}

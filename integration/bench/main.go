@@ -1,0 +1,109 @@
+// Command bench measures the proxy against what it replaces: redsync talking
+// to the masters directly, a bare byte pump, twemproxy, and the plain Redis. It
+// builds the proxy, starts every server as a child of its own on free ports,
+// and prints one table of ratios:
+//
+//	go run ./integration/bench            all of it, about a quarter of an hour
+//	go run ./integration/bench -only 'cycles|cpu' -rounds 7
+//
+// Everything shares one machine with the clients that load it, so nothing but
+// a ratio within one run means anything. What is compared takes turns, several
+// rounds long; each round gives one ratio, and the table has their median and
+// their extremes.
+//
+// It needs redis-server and redis-benchmark (Debian packages redis-server and
+// redis-tools). Without nutcracker, which is twemproxy, its rows say so.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"regexp"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// sections run in this order. Each starts servers of its own.
+var sections = []section{
+	{"cycles", measureCycles},
+	{"set-size", measureSetSizes},
+	{"cpu", measureCPU},
+	{"examined", measureExamined},
+	{"contention", measureContention},
+	{"hung", measureHungMasters},
+	{"passthrough", measurePassThrough},
+	{"large", measureLargeReply},
+	{"mixed", measureMixed},
+	{"idle", measureIdleClients},
+}
+
+func main() {
+	rounds := flag.Int("rounds", 5, "how often each measurement is repeated; what is compared takes turns")
+	length := flag.Duration("time", 2*time.Second, "how long one measurement lasts")
+	only := flag.String("only", "", "run the sections that match this regular `expression`: "+strings.Join(sectionNames(), " "))
+	markdown := flag.Bool("markdown", false, "print the table as Markdown")
+	flag.Parse()
+	chosen, err := regexp.Compile(*only)
+	if err != nil || flag.NArg() > 0 || *rounds < 1 || *length <= 0 {
+		flag.Usage()
+		os.Exit(2)
+	}
+	ctx, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer release()
+	b := &bench{
+		rounds: *rounds, length: *length, progress: os.Stderr,
+		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, patience: 3 * time.Minute,
+	}
+	before := loadAverage()
+	failed := b.run(ctx, chosen)
+	fmt.Printf("%s\n%d rounds of %v each; load average %s before, %s after\n\n",
+		machine(), b.rounds, b.length, before, loadAverage())
+	if *markdown {
+		printMarkdown(os.Stdout, b.rows)
+	} else {
+		printText(os.Stdout, b.rows)
+	}
+	fmt.Print(allocationsNote)
+	if failed != nil {
+		fmt.Fprintln(os.Stderr, "bench:", failed)
+		os.Exit(1)
+	}
+}
+
+// allocationsNote names what tells about allocations: Go's own benchmarks,
+// which see each one, beside the code that they are about.
+const allocationsNote = `
+Allocations (per forwarded command, per lock command, in the scanner and the tally):
+    go test -run '^$' -bench . -benchmem ./proxy ./redlock
+`
+
+func sectionNames() []string {
+	var names []string
+	for _, s := range sections {
+		names = append(names, s.name)
+	}
+	return names
+}
+
+// machine describes what the figures were measured on.
+func machine() string {
+	model := "unknown CPU"
+	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
+		if found := regexp.MustCompile(`model name\s*:\s*(.*)`).FindSubmatch(info); found != nil {
+			model = string(found[1])
+		}
+	}
+	return fmt.Sprintf("%d cores (%s), %s, %s, %s", runtime.NumCPU(), model, runtime.Version(),
+		programVersion("redis-server", `v=([0-9.]+)`, "--version"), programVersion("nutcracker", `nutcracker-([0-9.]+)`, "--version"))
+}
+
+func loadAverage() string {
+	text, _ := os.ReadFile("/proc/loadavg")
+	first, _, _ := strings.Cut(string(text), " ")
+	return first
+}

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	shippedTimeout  = 50 * time.Millisecond
+	generousTimeout = time.Second
+)
+
+// buildProxy builds what users run.
+func buildProxy(ctx context.Context, into string) (string, error) {
+	binary := filepath.Join(into, "redlock-proxy")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "redlock-proxy")
+	if output, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("building the proxy: %w\n%s", err, output)
+	}
+	return binary, nil
+}
+
+// proxyConfig is the part of the configuration that sections vary.
+type proxyConfig struct {
+	masters       []string // addresses
+	upstream      string
+	masterTimeout time.Duration
+}
+
+func (c proxyConfig) yaml(port, admin int) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "listen: %s\nadmin: %s\nupstream: redis://%s\nmasters:\n", loopback(port), loopback(admin), c.upstream)
+	for _, master := range c.masters {
+		fmt.Fprintf(&text, "  - redis://%s\n", master)
+	}
+	fmt.Fprintf(&text, "locks: [{match: \"lock:*\"}]\nmaster_timeout: %s\nlimits: {clients: 20000}\nlog: {level: warn}\n", c.masterTimeout)
+	return text.String()
+}
+
+// proxyServer is the built binary.
+type proxyServer struct {
+	*process
+	port, admin int
+}
+
+func (p *proxyServer) addr() string { return loopback(p.port) }
+
+// startProxy starts the binary, waits until it is ready, and kills it when
+// the section ends.
+func (b *bench) startProxy(ctx context.Context, config proxyConfig) (*proxyServer, error) {
+	p := &proxyServer{}
+	var err error
+	if p.port, err = freePort(); err != nil {
+		return nil, err
+	}
+	if p.admin, err = freePort(); err != nil {
+		return nil, err
+	}
+	file := filepath.Join(b.scratch, fmt.Sprintf("proxy-%d.yaml", p.port))
+	if err := os.WriteFile(file, []byte(config.yaml(p.port, p.admin)), 0o600); err != nil {
+		return nil, err
+	}
+	if p.process, err = startProcess("the proxy", b.binary, "-config", file, "-new"); err != nil {
+		return nil, err
+	}
+	b.atEnd(p.kill)
+	return p, p.untilServing(ctx, p.ready)
+}
+
+func (p *proxyServer) ready(ctx context.Context) error {
+	answer, err := p.ask(ctx, "/readyz")
+	if err != nil {
+		return err
+	}
+	return answer.Body.Close()
+}
+
+func (p *proxyServer) ask(ctx context.Context, path string) (*http.Response, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(p.admin)+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := http.DefaultClient.Do(request)
+	if err == nil && answer.StatusCode != http.StatusOK {
+		answer.Body.Close()
+		return nil, fmt.Errorf("%s answers %s", path, answer.Status)
+	}
+	return answer, err
+}
+
+// metrics are the proxy's series as it shows them, by name with labels.
+type metrics map[string]float64
+
+func (p *proxyServer) metrics(ctx context.Context) (metrics, error) {
+	answer, err := p.ask(ctx, "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	defer answer.Body.Close()
+	read := metrics{}
+	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
+		series, text, _ := cutLast(lines.Text(), " ")
+		if value, err := strconv.ParseFloat(text, 64); err == nil && !strings.HasPrefix(series, "#") {
+			read[series] = value
+		}
+	}
+	return read, nil
+}
+
+// sum adds up the series of that name that have every one of the labels, such
+// as `kind="acquire"`.
+func (m metrics) sum(name string, labels ...string) float64 {
+	var total float64
+next:
+	for series, value := range m {
+		if own, _, _ := strings.Cut(series, "{"); own != name {
+			continue
+		}
+		for _, label := range labels {
+			if !strings.Contains(series, label) {
+				continue next
+			}
+		}
+		total += value
+	}
+	return total
+}
+
+func cutLast(text, separator string) (before, after string, found bool) {
+	at := strings.LastIndex(text, separator)
+	if at < 0 {
+		return text, "", false
+	}
+	return text[:at], text[at+len(separator):], true
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// redisBenchmark is one way of running redis-benchmark. It knows how fast it
+// was, so that the next run lasts as long as it should.
+type redisBenchmark struct {
+	port     int
+	clients  int
+	pipeline int
+	command  []string // the words of one command
+	rate     float64
+}
+
+func (r *redisBenchmark) args(requests int) []string {
+	return append([]string{
+		"-h", "127.0.0.1", "-p", strconv.Itoa(r.port), "-c", strconv.Itoa(r.clients), "-P", strconv.Itoa(r.pipeline),
+		"-n", strconv.Itoa(requests), "-r", "1000000", "--csv",
+	}, r.command...)
+}
+
+// measure runs it for about length.
+func (r *redisBenchmark) measure(ctx context.Context, length time.Duration) (figures, error) {
+	if r.rate == 0 {
+		r.rate = 20_000
+		if _, err := r.measure(ctx, 50*time.Millisecond); err != nil {
+			return nil, err
+		}
+	}
+	requests := max(r.clients*r.pipeline, int(r.rate*length.Seconds()))
+	output, err := exec.CommandContext(ctx, "redis-benchmark", r.args(requests)...).Output()
+	if err != nil {
+		return nil, fmt.Errorf("redis-benchmark (Debian package redis-tools): %w", err)
+	}
+	measured, err := readReport(string(output))
+	if err == nil {
+		r.rate = measured["rate"]
+	}
+	return measured, err
+}
+
+// readReport reads what --csv prints: headings and one line of figures.
+func readReport(text string) (figures, error) {
+	at := strings.Index(text, `"test","rps"`)
+	if at < 0 {
+		return nil, fmt.Errorf("redis-benchmark printed %q", text)
+	}
+	lines, err := csv.NewReader(strings.NewReader(text[at:])).ReadAll()
+	if err != nil || len(lines) < 2 || len(lines[1]) < 7 {
+		return nil, fmt.Errorf("redis-benchmark printed %q: %w", text, err)
+	}
+	measured := figures{}
+	for i, name := range map[int]string{1: "rate", 4: "p50", 6: "p99"} {
+		value, err := strconv.ParseFloat(lines[1][i], 64)
+		if err != nil {
+			return nil, err
+		}
+		measured[name] = value
+	}
+	return measured, nil
+}
+
+// saturate runs it without end while inner measures.
+func (r *redisBenchmark) saturate(name string, inner contestant) contestant {
+	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
+		load, err := startProcess("redis-benchmark", "redis-benchmark", r.args(1<<30)...)
+		if err != nil {
+			return nil, err
+		}
+		defer load.kill()
+		rest(ctx, length/10) // until all its clients are at work
+		measured, err := inner.measure(ctx, length)
+		select {
+		case <-load.done:
+			err = errors.Join(err, fmt.Errorf("the load ended early:\n%s", load.log))
+		default:
+		}
+		return measured, err
+	}}
+}

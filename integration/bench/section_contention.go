@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+)
+
+// measureContention has 200 clients want one lock: each tries, rests 1 to 5
+// ms and tries again, and holds it for 1 ms.
+func measureContention(ctx context.Context, b *bench) error {
+	const clients = 200
+	c, err := b.startCluster(ctx, 5)
+	if err != nil {
+		return err
+	}
+	of, err := b.lockers(ctx, c, clients)
+	if err != nil {
+		return err
+	}
+	all, err := b.alternate(ctx,
+		contending(lean, of[lean], c.proxy),
+		contending(redsyncProxy, of[redsyncProxy], c.proxy),
+		contending(redsyncDirect, of[redsyncDirect], nil))
+	if err != nil {
+		return err
+	}
+	for _, contestant := range []string{lean, redsyncProxy} {
+		b.report(fmt.Sprintf("%d clients on one key, hand-overs: %s / %s", clients, contestant, redsyncDirect),
+			all.ratio("rate", contestant, redsyncDirect), "x", atLeast(2),
+			medians("hand-overs/s", all.of(contestant, "rate"), all.of(redsyncDirect, "rate"))+all.failures(contestant, redsyncDirect))
+		b.report(contestant+": ballots per hand-over", all.of(contestant, "ballots"), "ballots", bar{},
+			fmt.Sprintf("%s attempts per hand-over", amount(all.of(contestant, "attempts").median(), "")))
+	}
+	var together spread
+	for round := range b.rounds {
+		together = append(together, all[lean][round]["together"]+all[redsyncProxy][round]["together"])
+	}
+	b.report("through the proxy: turns with two holders at a time", together, "turns", atMost(0), "")
+	return nil
+}
+
+// contention is what clients of one lock share.
+type contention struct {
+	key      string
+	over     time.Time
+	holders  atomic.Int64
+	attempts atomic.Int64
+	together atomic.Int64 // how often somebody else held it too
+}
+
+// contending measures hand-overs; with a proxy, also its ballots for each.
+func contending(name string, clients []lockClient, proxy *proxyServer) contestant {
+	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
+		// A lock that could not be released must not stand in the way of others.
+		shared := contention{key: "lock:contended:" + nextToken(), over: time.Now().Add(length)}
+		turns := make([]turn, len(clients))
+		for i, client := range clients {
+			turns[i] = func(ctx context.Context) (time.Duration, error) { return shared.handOver(ctx, client) }
+		}
+		before, err := ballots(ctx, proxy)
+		if err != nil {
+			return nil, err
+		}
+		made, err := drive(ctx, length, turns)
+		if err != nil {
+			return nil, err
+		}
+		after, err := ballots(ctx, proxy)
+		handOvers := float64(len(made.latencies))
+		measured := made.figures()
+		measured["ballots"] = (after - before) / handOvers
+		measured["attempts"] = float64(shared.attempts.Load()) / handOvers
+		measured["together"] = float64(shared.together.Load())
+		return measured, err
+	}}
+}
+
+// handOver is one turn: until the lock is held, then held, then released.
+func (s *contention) handOver(ctx context.Context, client lockClient) (time.Duration, error) {
+	began := time.Now()
+	for {
+		s.attempts.Add(1)
+		held, err := client.acquire(ctx, s.key)
+		if err != nil {
+			return 0, err
+		}
+		if held {
+			break
+		}
+		rest(ctx, time.Millisecond+rand.N(4*time.Millisecond))
+		if ctx.Err() != nil || time.Now().After(s.over) {
+			return 0, errOver
+		}
+	}
+	took := time.Since(began)
+	if s.holders.Add(1) != 1 {
+		s.together.Add(1)
+	}
+	rest(ctx, time.Millisecond)
+	s.holders.Add(-1)
+	return took, client.release(ctx, s.key)
+}
+
+// ballots is how many the proxy has held so far.
+func ballots(ctx context.Context, proxy *proxyServer) (float64, error) {
+	if proxy == nil {
+		return 0, nil
+	}
+	read, err := proxy.metrics(ctx)
+	return read.sum("redlock_ballot_duration_seconds_count"), err
+}

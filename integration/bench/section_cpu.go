@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// statedBound is what SET NX PX (0.65 us) and the script (1.6 us) cost one
+// master when they come in long pipelines and nothing is checked.
+const statedBound = 2.25
+
+// measureCPU measures processor time per lock+release cycle, of the proxy and
+// of the masters, beside what the same two commands cost a master when
+// nothing but they are sent to it, in long pipelines.
+func measureCPU(ctx context.Context, b *bench) error {
+	const clients = 50
+	c, err := b.startCluster(ctx, 5)
+	if err != nil {
+		return err
+	}
+	of, err := b.lockers(ctx, c, clients)
+	if err != nil {
+		return err
+	}
+	bound, err := b.pipelinedCycles(ctx, c.masters[0])
+	if err != nil {
+		return err
+	}
+	masters := c.masterProcesses()
+	const pipelined = "pipelined at one master"
+	all, err := b.alternate(ctx,
+		spending(lean, cycles(of[lean], wholeCycle), map[string][]*process{"proxy": {c.proxy.process}, "masters": masters}),
+		spending(redsyncDirect, cycles(of[redsyncDirect], wholeCycle), map[string][]*process{"masters": masters}),
+		contestant{pipelined, bound})
+	if err != nil {
+		return err
+	}
+	b.report(fmt.Sprintf("%d clients: the proxy's CPU time per cycle", clients), all.of(lean, "proxy"), "us", atMost(30), "")
+	oneMaster := all.of(lean, "masters").times(1.0 / float64(len(masters)))
+	b.report(fmt.Sprintf("%d clients: each master's CPU time per cycle", clients), oneMaster, "us", bar{},
+		fmt.Sprintf("bound: %.2f us stated, %s us when pipelined in this run", statedBound, amount(all.of(pipelined, "masters").median(), "")))
+	b.report("each master's CPU time per cycle / pipelined without the proxy", oneMaster.over(all.of(pipelined, "masters")), "x", bar{},
+		medians("us", oneMaster, all.of(pipelined, "masters")))
+	b.report(fmt.Sprintf("%d clients, the masters' CPU time per cycle: %s / %s", clients, lean, redsyncDirect),
+		all.ratio("masters", lean, redsyncDirect), "x", bar{},
+		medians("us, all masters", all.of(lean, "masters"), all.of(redsyncDirect, "masters")))
+	return nil
+}
+
+// spending is driven, with the microseconds of CPU time per turn of some
+// children.
+func spending(name string, clients []turn, children map[string][]*process) contestant {
+	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
+		before := map[string]time.Duration{}
+		for who, group := range children {
+			spent, err := cpuOf(group...)
+			if err != nil {
+				return nil, err
+			}
+			before[who] = spent
+		}
+		made, err := drive(ctx, length, clients)
+		if err != nil {
+			return nil, err
+		}
+		measured := made.figures()
+		for who, group := range children {
+			spent, err := cpuOf(group...)
+			if err != nil {
+				return nil, err
+			}
+			measured[who] = microseconds(spent-before[who]) / float64(len(made.latencies))
+		}
+		return measured, nil
+	}}
+}
+
+func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
+
+// pipelinedCycles measures a master's CPU time per cycle when it gets nothing
+// but SET NX PX and EVALSHA, a hundred of each at a time.
+func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(context.Context, time.Duration) (figures, error), error) {
+	const depth = 100
+	client, err := dialLean(ctx, master.addr())
+	if err != nil {
+		return nil, err
+	}
+	b.atEnd(client.close)
+	if err := client.lockWith(compareAndDelete); err != nil {
+		return nil, err
+	}
+	batch := func(context.Context) (time.Duration, error) {
+		began := time.Now()
+		for range depth {
+			token := nextToken()
+			client.queue("SET", "lock:bench:pipelined", token, "NX", "PX", ttlText)
+			client.queue("EVALSHA", client.sha, "1", "lock:bench:pipelined", token)
+		}
+		if err := client.flush(); err != nil {
+			return 0, err
+		}
+		for range 2 * depth {
+			if _, err := client.read(); err != nil {
+				return 0, err
+			}
+		}
+		return time.Since(began), nil
+	}
+	spent := spending("", []turn{batch}, map[string][]*process{"masters": {master.process}})
+	return func(ctx context.Context, length time.Duration) (figures, error) {
+		measured, err := spent.measure(ctx, length)
+		if err == nil {
+			measured["masters"] /= depth
+		}
+		return measured, err
+	}, nil
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// The contestants of the sections about lock cycles.
+const (
+	lean          = "lean client, proxy"
+	redsyncProxy  = "redsync, proxy"
+	redsyncDirect = "redsync, masters"
+)
+
+// lockers makes n clients of each kind and names what each needs.
+func (b *bench) lockers(ctx context.Context, c *cluster, n int) (map[string][]lockClient, error) {
+	leanOnes, err := b.leanClients(ctx, c.proxy.addr(), n, compareAndDelete)
+	if err != nil {
+		return nil, err
+	}
+	return map[string][]lockClient{
+		lean:          leanOnes,
+		redsyncProxy:  b.redsyncClients(n, c.proxy.addr()),
+		redsyncDirect: b.redsyncClients(n, c.addresses()...),
+	}, nil
+}
+
+// measureCycles compares lock+release cycles through the proxy with redsync's
+// over the same five masters, each client on a lock of its own.
+func measureCycles(ctx context.Context, b *bench) error {
+	c, err := b.startCluster(ctx, 5)
+	if err != nil {
+		return err
+	}
+	for _, load := range []struct {
+		clients      int
+		figure, unit string
+		wanted       bar
+	}{
+		{1, "p50", "us a cycle (median)", atMost(1.05)},
+		{50, "rate", "cycles/s", atLeast(5)},
+		{200, "rate", "cycles/s", atLeast(7)},
+	} {
+		clients, err := b.lockers(ctx, c, load.clients)
+		if err != nil {
+			return err
+		}
+		all, err := b.alternate(ctx,
+			driven(lean, cycles(clients[lean], wholeCycle)),
+			driven(redsyncProxy, cycles(clients[redsyncProxy], wholeCycle)),
+			driven(redsyncDirect, cycles(clients[redsyncDirect], wholeCycle)))
+		if err != nil {
+			return err
+		}
+		what := "throughput"
+		if load.figure == "p50" {
+			what = "latency"
+		}
+		for _, contestant := range []string{lean, redsyncProxy} {
+			b.report(fmt.Sprintf("%d clients, %s: %s / %s", load.clients, what, contestant, redsyncDirect),
+				all.ratio(load.figure, contestant, redsyncDirect), "x", load.wanted,
+				medians(load.unit, all.of(contestant, load.figure), all.of(redsyncDirect, load.figure))+
+					all.failures(contestant, redsyncDirect))
+		}
+	}
+	return nil
+}
+
+// measureSetSizes shows how the cost of a cycle grows with the number of
+// masters, and how the proxy compares with redsync at each.
+func measureSetSizes(ctx context.Context, b *bench) error {
+	const clients = 50
+	sizes := []int{3, 5, 7}
+	proxied := func(n int) string { return fmt.Sprintf("N=%d, proxy", n) }
+	direct := func(n int) string { return fmt.Sprintf("N=%d, redsync", n) }
+	var contestants []contestant
+	for _, n := range sizes {
+		c, err := b.startCluster(ctx, n)
+		if err != nil {
+			return err
+		}
+		leanOnes, err := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
+		if err != nil {
+			return err
+		}
+		contestants = append(contestants,
+			driven(proxied(n), cycles(leanOnes, wholeCycle)),
+			driven(direct(n), cycles(b.redsyncClients(clients, c.addresses()...), wholeCycle)))
+	}
+	all, err := b.alternate(ctx, contestants...)
+	if err != nil {
+		return err
+	}
+	for i, n := range sizes[1:] {
+		fewer := sizes[i]
+		cost := all.ratio("rate", proxied(fewer), proxied(n)) // a cycle costs what is left of the rate
+		b.report(fmt.Sprintf("%d clients, cost of a cycle / N: N=%d / N=%d", clients, n, fewer),
+			cost.times(float64(fewer)/float64(n)), "x", atMost(1),
+			medians("cycles/s", all.of(proxied(n), "rate"), all.of(proxied(fewer), "rate")))
+	}
+	for _, n := range sizes {
+		b.report(fmt.Sprintf("%d clients, N=%d, throughput: %s / %s", clients, n, lean, redsyncDirect),
+			all.ratio("rate", proxied(n), direct(n)), "x", bar{},
+			medians("cycles/s", all.of(proxied(n), "rate"), all.of(direct(n), "rate")))
+	}
+	return nil
+}

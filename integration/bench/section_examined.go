@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+)
+
+// measureExamined compares a release by a script that can only be examined
+// with the script that libraries send, which the proxy may recognise and run
+// plain, and with a plain DEL.
+func measureExamined(ctx context.Context, b *bench) error {
+	c, err := b.startCluster(ctx, 5)
+	if err != nil {
+		return err
+	}
+	const examined, usual, plain = "examined script", "usual script", "plain DEL"
+	for _, n := range []int{1, 50} {
+		measured := releaseOnly
+		if n > 1 {
+			measured = wholeCycle
+		}
+		var contestants []contestant
+		for _, release := range []struct{ name, script string }{
+			{examined, disguisedDelete}, {usual, compareAndDelete}, {plain, ""},
+		} {
+			clients, err := b.leanClients(ctx, c.proxy.addr(), n, release.script)
+			if err != nil {
+				return err
+			}
+			contestants = append(contestants, driven(release.name, cycles(clients, measured)))
+		}
+		all, err := b.alternate(ctx, contestants...)
+		if err != nil {
+			return err
+		}
+		for _, other := range []string{usual, plain} {
+			wanted := atMost(2.5)
+			if other == plain {
+				wanted = bar{}
+			}
+			if n == 1 {
+				b.report(fmt.Sprintf("1 client, latency of a release: %s / %s", examined, other),
+					all.ratio("p50", examined, other), "x", wanted,
+					medians("us (median)", all.of(examined, "p50"), all.of(other, "p50")))
+				continue
+			}
+			b.report(fmt.Sprintf("%d clients, cost of a cycle: %s / %s", n, examined, other),
+				all.ratio("rate", other, examined), "x", wanted,
+				medians("cycles/s", all.of(examined, "rate"), all.of(other, "rate"))+all.failures(examined, other))
+		}
+	}
+	return nil
+}

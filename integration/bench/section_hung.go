@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"syscall"
+	"time"
+)
+
+// measureHungMasters measures how long acquires take while one or two of five
+// masters are stopped where they are, or one is 20 ms away, and what is left
+// on the masters after they are back. The proxy has the timeouts it ships with.
+func measureHungMasters(ctx context.Context, b *bench) error {
+	const clients = 10
+	c, err := b.startServers(ctx, 5)
+	if err != nil {
+		return err
+	}
+	near := proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: shippedTimeout}
+	if c.proxy, err = b.startProxy(ctx, near); err != nil {
+		return err
+	}
+	line, err := b.startDelayLine(c.masters[4].addr(), 10*time.Millisecond)
+	if err != nil {
+		return err
+	}
+	far := near
+	far.masters = append(c.addresses()[:4], line.addr())
+	farProxy, err := b.startProxy(ctx, far)
+	if err != nil {
+		return err
+	}
+	nearClients, err := b.leanClients(ctx, c.proxy.addr(), clients, compareAndDelete)
+	if err != nil {
+		return err
+	}
+	farClients, err := b.leanClients(ctx, farProxy.addr(), clients, compareAndDelete)
+	if err != nil {
+		return err
+	}
+
+	const healthy, oneHung, twoHung, oneFar = "all healthy", "one of five hung", "two of five hung", "one of five 20 ms away"
+	turns := manyLocks(nearClients)
+	all, err := b.alternate(ctx,
+		driven(healthy, turns),
+		c.whileStopped(driven(oneHung, turns), c.masters[:1]),
+		c.whileStopped(driven(twoHung, turns), c.masters[:2]),
+		c.thenEmpty(driven(oneFar, manyLocks(farClients)), farProxy))
+	if err != nil {
+		return err
+	}
+	for _, trouble := range []string{oneHung, twoHung, oneFar} {
+		for _, share := range []string{"p50", "p99"} {
+			wanted := bar{}
+			if share == "p99" {
+				wanted = atMost(1.5)
+			}
+			b.report(fmt.Sprintf("%d clients, acquire %s: %s / %s", clients, share, trouble, healthy),
+				all.ratio(share, trouble, healthy), "x", wanted,
+				medians("us", all.of(trouble, share), all.of(healthy, share))+all.failures(trouble, healthy))
+		}
+		b.report("locks left on the masters, after: "+trouble, all.of(trouble, "left"), "locks", atMost(0),
+			fmt.Sprintf("%s locks taken each time", amount(all.of(trouble, "turns").median(), "")))
+	}
+	return nil
+}
+
+// manyLocks are cycles in which each lock is taken once only, so that one
+// that is left behind is not taken for the next.
+func manyLocks(clients []lockClient) []turn {
+	turns := make([]turn, len(clients))
+	for i, client := range clients {
+		turns[i] = func(ctx context.Context) (time.Duration, error) {
+			return cycle(ctx, client, "lock:many:"+nextToken(), acquireOnly)
+		}
+	}
+	return turns
+}
+
+// whileStopped has those masters hang for as long as inner measures, and
+// looks afterwards for what was left.
+func (c *cluster) whileStopped(inner contestant, hung []*redisServer) contestant {
+	settled := c.thenEmpty(contestant{inner.name, func(ctx context.Context, length time.Duration) (figures, error) {
+		for _, master := range hung {
+			master.signal(syscall.SIGSTOP)
+		}
+		defer func() {
+			for _, master := range hung {
+				master.signal(syscall.SIGCONT)
+			}
+		}()
+		return inner.measure(ctx, length)
+	}}, c.proxy)
+	return settled
+}
+
+// thenEmpty adds how many locks are left on the masters when all of them vote
+// again and nothing has changed for a while: well before any TTL ends.
+func (c *cluster) thenEmpty(inner contestant, proxy *proxyServer) contestant {
+	return contestant{inner.name, func(ctx context.Context, length time.Duration) (figures, error) {
+		measured, err := inner.measure(ctx, length)
+		if err != nil {
+			return nil, err
+		}
+		until := time.Now().Add(lockTTL / 3)
+		for {
+			left, err := c.locksLeft(ctx)
+			if err != nil {
+				return nil, err
+			}
+			certified, err := proxy.metrics(ctx)
+			if err != nil {
+				return nil, err
+			}
+			voting := certified.sum("redlock_master_state", `state="certified"`)
+			measured["left"] = float64(left)
+			if left == 0 && int(voting) == len(c.masters) {
+				return measured, nil
+			}
+			if time.Now().After(until) {
+				if int(voting) < len(c.masters) {
+					return nil, fmt.Errorf("only %.0f masters vote again", voting)
+				}
+				return measured, nil
+			}
+			rest(ctx, 20*time.Millisecond)
+		}
+	}}
+}
+
+// locksLeft counts the locks of all masters together.
+func (c *cluster) locksLeft(ctx context.Context) (int, error) {
+	const count = `return #redis.call("KEYS","lock:*")`
+	total := 0
+	for _, master := range c.masters {
+		client, err := dialLean(ctx, master.addr())
+		if err != nil {
+			return 0, err
+		}
+		reply, err := client.do("EVAL", count, "0")
+		client.close()
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", master.name, err)
+		}
+		var left int
+		if _, err := fmt.Fscan(strings.NewReader(string(reply)), &left); err != nil {
+			return 0, err
+		}
+		total += left
+	}
+	return total, nil
+}

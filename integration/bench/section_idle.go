@@ -1,0 +1,178 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const kibibyte = 1 << 10
+
+// measureIdleClients measures what clients cost that have done something once
+// and are silent since, and what is left of them when they have gone.
+func measureIdleClients(ctx context.Context, b *bench) error {
+	c, err := b.startServers(ctx, 3)
+	if err != nil {
+		return err
+	}
+	for _, kind := range []struct {
+		what    string
+		clients int
+		sockets int // of each, in the proxy
+		once    func(client *leanClient) error
+	}{
+		{"that have locked once", b.idleClients, 1, lockOnce},
+		{"that have read once from the upstream", b.forwardedIdleClients, 2, getOnce},
+	} {
+		what := fmt.Sprintf("%d idle clients %s: ", kind.clients, kind.what)
+		need := kind.clients*kind.sockets + 200
+		if limit := raiseOpenFiles(); limit < need {
+			b.cannot(what, fmt.Sprintf("needs %d open files, the hard limit is %d", need, limit))
+			continue
+		}
+		all := results{}
+		for round := range b.rounds {
+			measured, err := b.crowd(ctx, c, kind.clients, kind.once)
+			if err != nil {
+				return err
+			}
+			b.say("%s, round %d, %s%v", b.section, round+1, what, measured)
+			all[what] = append(all[what], measured)
+		}
+		before, there, after := all.of(what, "before"), all.of(what, "there"), all.of(what, "after")
+		b.report(what+"resident memory of each", all.of(what, "each").times(1.0/kibibyte), "KiB", atMost(20),
+			medians("MiB, while they are there / before", there.times(1.0/mebibyte), before.times(1.0/mebibyte)))
+		b.report(what+"memory after they left / before they came", after.over(before), "x", atMost(1.2),
+			medians("MiB", after.times(1.0/mebibyte), before.times(1.0/mebibyte)))
+		b.report(what+"goroutines left behind", all.of(what, "goroutines"), "goroutines", atMost(0), "")
+	}
+	return nil
+}
+
+func lockOnce(client *leanClient) error {
+	client.script = compareAndDelete
+	client.sha = scriptSHA(compareAndDelete)
+	_, err := cycle(context.Background(), client, "lock:idle:"+nextToken(), wholeCycle)
+	return err
+}
+
+func getOnce(client *leanClient) error {
+	_, err := client.do("GET", "key")
+	return err
+}
+
+// occupancy is what a proxy uses at one moment.
+type occupancy struct{ resident, goroutines float64 }
+
+func (p *proxyServer) occupancy(ctx context.Context) (occupancy, error) {
+	resident, err := p.resident()
+	if err != nil {
+		return occupancy{}, err
+	}
+	read, err := p.metrics(ctx)
+	return occupancy{resident, read.sum("go_goroutines")}, err
+}
+
+// crowd has so many clients come to a proxy of their own, each do something
+// once, stay, and leave; while they leave and after, one goes on locking.
+func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*leanClient) error) (figures, error) {
+	proxy, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: generousTimeout})
+	if err != nil {
+		return nil, err
+	}
+	defer proxy.kill()
+	steady, err := b.leanClients(ctx, proxy.addr(), 1, compareAndDelete)
+	if err != nil {
+		return nil, err
+	}
+	working := paced(time.Millisecond, cycles(steady, wholeCycle))
+	if _, err := drive(ctx, b.length, working); err != nil {
+		return nil, err
+	}
+	before, err := proxy.occupancy(ctx)
+	if err != nil {
+		return nil, err
+	}
+	present, err := arrive(ctx, proxy.addr(), clients, once)
+	if err == nil {
+		rest(ctx, b.length)
+	}
+	there, failure := proxy.occupancy(ctx)
+	for _, client := range present {
+		client.close()
+	}
+	if err := errors.Join(err, failure); err != nil {
+		return nil, err
+	}
+	var after occupancy
+	for until := time.Now().Add(b.patience); ; {
+		if _, err := drive(ctx, b.length, working); err != nil {
+			return nil, err
+		}
+		if after, err = proxy.occupancy(ctx); err != nil {
+			return nil, err
+		}
+		back := after.goroutines <= before.goroutines && after.resident <= 1.1*before.resident
+		if back || time.Now().After(until) {
+			break
+		}
+	}
+	return figures{
+		"before": before.resident, "there": there.resident, "after": after.resident,
+		"each":       (there.resident - before.resident) / float64(clients),
+		"goroutines": max(0, after.goroutines-before.goroutines),
+	}, nil
+}
+
+// arrive connects clients, a hundred at a time, and has each do something
+// once. Those it returns are connected, also when there is an error.
+func arrive(ctx context.Context, addr string, clients int, once func(*leanClient) error) ([]*leanClient, error) {
+	const doors = 100
+	var (
+		mu      sync.Mutex
+		present []*leanClient
+		failure error
+		wg      sync.WaitGroup
+	)
+	come := func() error {
+		client, err := dialLean(ctx, addr)
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		present = append(present, client)
+		mu.Unlock()
+		return once(client)
+	}
+	for door := range doors {
+		wg.Go(func() {
+			for i := door; i < clients; i += doors {
+				if err := come(); err != nil {
+					mu.Lock()
+					failure = errors.Join(failure, err)
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	return present, failure
+}
+
+// raiseOpenFiles makes the limit what it may be, for this process and those
+// it starts, and returns it.
+func raiseOpenFiles() int {
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	limit.Cur = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		return 0
+	}
+	return int(limit.Max)
+}

@@ -1,0 +1,79 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// measureMixed measures whether one plane of the proxy slows the other: lock
+// cycles at a steady pace while ordinary commands come as fast as they can be
+// answered, and the reverse. The processors are shared whoever serves the
+// load, so the same load through another process of the proxy is measured too.
+func measureMixed(ctx context.Context, b *bench) error {
+	const probes, pause = 10, 5 * time.Millisecond
+	c, err := b.startCluster(ctx, 5)
+	if err != nil {
+		return err
+	}
+	other, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: generousTimeout})
+	if err != nil {
+		return err
+	}
+	lockers, err := b.leanClients(ctx, c.proxy.addr(), probes, compareAndDelete)
+	if err != nil {
+		return err
+	}
+	readers, err := b.readers(ctx, c.proxy.addr(), probes)
+	if err != nil {
+		return err
+	}
+	forwarded := func(port int) *redisBenchmark {
+		return &redisBenchmark{port: port, clients: 50, pipeline: 16, command: []string{"GET", "key:__rand_int__"}}
+	}
+	locking := func(port int) *redisBenchmark { // the locks end by themselves
+		return &redisBenchmark{port: port, clients: 50, pipeline: 16,
+			command: []string{"SET", "lock:load:__rand_int__", "a-token-of-16-bytes-and-more", "NX", "PX", "1000"}}
+	}
+	for _, plane := range []struct {
+		probe, load string
+		turns       []turn
+		saturation  func(port int) *redisBenchmark
+	}{
+		{"lock cycles", "GET -P 16", cycles(lockers, wholeCycle), forwarded},
+		{"GET", "SET NX PX -P 16", readers, locking},
+	} {
+		const alone, same, elsewhere = "alone", "beside the load", "with the load in another process"
+		probe := driven(alone, paced(pause, plane.turns))
+		all, err := b.alternate(ctx, probe,
+			plane.saturation(c.proxy.port).saturate(same, probe),
+			plane.saturation(other.port).saturate(elsewhere, probe))
+		if err != nil {
+			return err
+		}
+		what := fmt.Sprintf("p99 of %d paced clients' %s while the proxy is saturated with %s", probes, plane.probe, plane.load)
+		b.report(what+" / "+alone, all.ratio("p99", same, alone), "x", atMost(1.5),
+			medians("us", all.of(same, "p99"), all.of(alone, "p99"))+all.failures(alone, same, elsewhere))
+		b.report(what+" / "+elsewhere, all.ratio("p99", same, elsewhere), "x", bar{},
+			medians("us", all.of(same, "p99"), all.of(elsewhere, "p99")))
+	}
+	return nil
+}
+
+// readers are n clients that get a key which is no lock.
+func (b *bench) readers(ctx context.Context, addr string, n int) ([]turn, error) {
+	turns := make([]turn, n)
+	for i := range turns {
+		client, err := dialLean(ctx, addr)
+		if err != nil {
+			return nil, err
+		}
+		b.atEnd(client.close)
+		turns[i] = func(context.Context) (time.Duration, error) {
+			began := time.Now()
+			_, err := client.do("GET", "key:000000000001")
+			return time.Since(began), err
+		}
+	}
+	return turns, nil
+}

@@ -1,0 +1,90 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// redisServer is a real redis-server without persistence.
+type redisServer struct {
+	*process
+	port int
+}
+
+func (r *redisServer) addr() string { return loopback(r.port) }
+
+// startRedis starts a server that is killed when the section ends.
+func (b *bench) startRedis(ctx context.Context, name string) (*redisServer, error) {
+	port, err := freePort()
+	if err != nil {
+		return nil, err
+	}
+	child, err := startProcess(name, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+		"--dir", b.scratch, "--save", "", "--appendonly", "no", "--daemonize", "no",
+		"--maxmemory-policy", "noeviction", "--maxclients", "20000")
+	if err != nil {
+		return nil, fmt.Errorf("%w; Debian package redis-server", err)
+	}
+	b.atEnd(child.kill)
+	r := &redisServer{child, port}
+	return r, child.untilServing(ctx, func(ctx context.Context) error {
+		client, err := dialLean(ctx, r.addr())
+		if err != nil {
+			return err
+		}
+		defer client.close()
+		_, err = client.do("PING")
+		return err
+	})
+}
+
+// cluster is a set of masters, the upstream, and a proxy before them.
+type cluster struct {
+	masters  []*redisServer
+	upstream *redisServer
+	proxy    *proxyServer
+}
+
+// startCluster starts n masters and a proxy that does not give up on one
+// because the machine is busy.
+func (b *bench) startCluster(ctx context.Context, n int) (*cluster, error) {
+	c, err := b.startServers(ctx, n)
+	if err != nil {
+		return nil, err
+	}
+	c.proxy, err = b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: generousTimeout})
+	return c, err
+}
+
+func (b *bench) startServers(ctx context.Context, n int) (*cluster, error) {
+	c := &cluster{}
+	var err error
+	if c.upstream, err = b.startRedis(ctx, "upstream"); err != nil {
+		return nil, err
+	}
+	for i := range n {
+		master, err := b.startRedis(ctx, fmt.Sprintf("master %d", i+1))
+		if err != nil {
+			return nil, err
+		}
+		c.masters = append(c.masters, master)
+	}
+	return c, nil
+}
+
+func (c *cluster) addresses() []string {
+	var addresses []string
+	for _, master := range c.masters {
+		addresses = append(addresses, master.addr())
+	}
+	return addresses
+}
+
+func (c *cluster) masterProcesses() []*process {
+	var children []*process
+	for _, master := range c.masters {
+		children = append(children, master.process)
+	}
+	return children
+}

@@ -1,0 +1,104 @@
+package integration
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	conformanceReadme  = "../README.md"
+	conformanceBegin   = "<!-- conformance: written by the suite, not by hand -->\n"
+	conformanceEnd     = "<!-- end of conformance -->\n"
+	conformanceCommand = "go test ./integration -run 'TestConformance$' -conformance.write"
+)
+
+var writeConformance = flag.Bool("conformance.write", false, "write the table of TestConformance into the README")
+
+// publishConformance prints the table and holds the README against it, or
+// writes it there if it was told so.
+func publishConformance(t *testing.T, results []conformanceResult) {
+	t.Helper()
+	table := conformanceTable(results)
+	t.Logf("\n%s", table)
+	if t.Failed() || len(results) < len(conformanceLibraries) {
+		return // a table of some of them
+	}
+	readme, err := os.ReadFile(conformanceReadme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(readme), conformanceBegin)
+	written, after, ends := strings.Cut(rest, conformanceEnd)
+	switch {
+	case !begins || !ends:
+		t.Errorf("the README has no lines %q and %q", conformanceBegin, conformanceEnd)
+	case written == table:
+	case *writeConformance:
+		if err := os.WriteFile(conformanceReadme, []byte(before+conformanceBegin+table+conformanceEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the README's table is not what came out; write it with: %s", conformanceCommand)
+	}
+}
+
+// conformanceTable has a row for each library, variant and outcome.
+func conformanceTable(results []conformanceResult) string {
+	var b strings.Builder
+	b.WriteString("| library | versions | lock rule | scenarios passed | has no | Valkey |\n|---|---|---|---|---|---|\n")
+	type row struct{ library, rule, passed, remarks, valkey string }
+	var rows []row
+	versions := map[row][]string{}
+	for _, r := range results {
+		name := r.library.library
+		if r.library.variant != "" {
+			name += ", " + r.library.variant
+		}
+		each := row{library: name, rule: cmp.Or(r.library.rule, "lock:*")}
+		each.passed, each.remarks = r.outcome()
+		if r.library.overValkey {
+			each.valkey = "yes"
+		}
+		if versions[each] == nil {
+			rows = append(rows, each)
+		}
+		versions[each] = append(versions[each], r.version)
+	}
+	for _, each := range rows {
+		fmt.Fprintf(&b, "| %s | %s | `%s` | %s | %s | %s |\n",
+			each.library, strings.Join(versions[each], ", "), each.rule, each.passed, each.remarks, each.valkey)
+	}
+	return b.String()
+}
+
+// outcome counts the scenarios that the library has the means for.
+func (r conformanceResult) outcome() (passed, remarks string) {
+	good, all := 0, 0
+	var notes []string
+	for _, scenario := range conformanceScenarios {
+		switch err := r.failed[scenario.name]; {
+		case errors.Is(err, errUnsupported):
+			notes = append(notes, scenario.name+": "+r.library.skips[scenario.name])
+		case err != nil:
+			all++
+			notes = append(notes, "**"+scenario.name+" fails**: "+cmp.Or(r.library.fails[scenario.name], "unexplained"))
+		default:
+			all++
+			good++
+		}
+	}
+	return fmt.Sprintf("%d of %d", good, all), strings.Join(notes, "; ")
+}
+
+// sortedByLibrary keeps the order of the list within a library.
+func sortedByLibrary(libraries []conformanceLibrary) []conformanceLibrary {
+	return slices.SortedStableFunc(slices.Values(libraries), func(a, b conformanceLibrary) int {
+		return strings.Compare(strings.ToLower(a.library), strings.ToLower(b.library))
+	})
+}

@@ -1,0 +1,311 @@
+package redlock
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"time"
+)
+
+// A listener is the one connection to a master that tells what happens there.
+// Its goroutines are the listening's.
+type listener struct {
+	listening *listening
+	master    *master
+	number    int
+	wake      chan struct{} // to the writer: out is not empty
+
+	// guarded by listening.mu
+	state    streamState
+	tried    bool // an attempt to connect has come to its end
+	resp3    bool
+	out      []byte
+	expected []expectation // answers to come, oldest first
+	// proof is when the master was asked what it has answered last: what it
+	// published before has been heard.
+	proof  time.Time
+	warned bool // of something that the master refuses
+}
+
+// An expectation is an answer to come.
+type expectation struct {
+	verb string        // "ping", or the topic's
+	sub  *subscription // nil: a PING
+	ends bool
+	sent time.Time
+}
+
+var (
+	errSilent   = errors.New("no answer")
+	errReplaced = errors.New("another server has become this master")
+	errAnswer   = errors.New("the master's answer is none to what it was asked")
+	errTooLong  = errors.New("the master sends more than a message can be")
+)
+
+// maxHearing bounds one message. Redis ends connections to which it owes more
+// than 32 MB of them, unless it is told otherwise.
+const maxHearing = 64 << 20
+
+// run keeps the connection until ctx ends.
+func (r *listener) run(ctx context.Context) {
+	backoff := firstBackoff
+	for ctx.Err() == nil {
+		server := r.master.name()
+		conn, reader, err := r.connect(ctx)
+		if err == nil {
+			backoff = firstBackoff
+			err = r.serve(ctx, conn, reader, server)
+			r.ended(ctx, dialling, err)
+			continue
+		}
+		r.ended(ctx, down, err)
+		sleepFor(ctx, backoff/2+rand.N(backoff))
+		backoff = min(2*backoff, maxBackoff)
+	}
+}
+
+func sleepFor(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// connect dials, introduces itself and asks for everything that is wanted.
+func (r *listener) connect(ctx context.Context) (net.Conn, *replyReader, error) {
+	ctx, cancel := context.WithTimeout(ctx, r.master.stall())
+	defer cancel()
+	conn, err := r.master.dial(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	reader := &replyReader{conn: &boundedConn{Conn: conn, left: maxHearing}, buf: make([]byte, 0, 4<<10)}
+	resp3, err := r.introduce(conn, reader)
+	if err != nil || !stop() {
+		conn.Close()
+		return nil, nil, errors.Join(err, ctx.Err())
+	}
+	r.begin(resp3, time.Now())
+	return conn, reader, nil
+}
+
+// introduce authenticates and asks for RESP3. Its deadline is the closing of
+// conn by connect.
+func (r *listener) introduce(conn net.Conn, reader *replyReader) (resp3 bool, err error) {
+	server := r.master.server.Load()
+	var out []byte
+	asked := 1
+	switch {
+	case server.Username != "":
+		out, asked = appendCommand(out, "AUTH", server.Username, server.Password), 2
+	case server.Password != "":
+		out, asked = appendCommand(out, "AUTH", server.Password), 2
+	}
+	if server.Embedded {
+		out = appendCommand(out, "PING") // it cannot track keys, and needs no RESP3
+	} else {
+		out = appendCommand(out, "HELLO", "3")
+	}
+	if _, err := conn.Write(out); err != nil {
+		return false, err
+	}
+	replies, err := reader.replies(nil, asked)
+	if err != nil {
+		return false, err
+	}
+	defer reader.done()
+	if asked == 2 && isError(replies[0]) {
+		return false, fmt.Errorf("AUTH refused: %s", errorText(replies[0]))
+	}
+	switch last := replies[asked-1]; {
+	case server.Embedded && isError(last):
+		return false, fmt.Errorf("PING refused: %s", errorText(last))
+	case server.Embedded:
+		return false, nil
+	case failedReply(last):
+		return false, fmt.Errorf("HELLO refused: %s", errorText(last))
+	case isError(last):
+		r.warn("HELLO 3", last)
+		return false, nil
+	}
+	return true, nil
+}
+
+// warn logs, once, that the master does not tell of something.
+func (r *listener) warn(refused string, reply []byte) {
+	r.listening.mu.Lock()
+	warned := r.warned
+	r.warned = true
+	r.listening.mu.Unlock()
+	if !warned {
+		r.listening.log.Error("a lock master refuses what wakes waiting clients; they poll, or wait longer. Use Redis 6 or newer, and grant the proxy's user all channels and CLIENT TRACKING",
+			"master", r.master.name(), "refused", refused, "error", errorText(reply))
+	}
+}
+
+// begin makes the connection the listener's.
+func (r *listener) begin(resp3 bool, now time.Time) {
+	l := r.listening
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !r.current() {
+		return
+	}
+	r.state, r.tried, r.resp3, r.proof = up, true, resp3, now
+	r.out, r.expected = nil, nil
+	l.untold[r.number] = !resp3
+	for _, sub := range l.topics {
+		r.ask(sub)
+	}
+	l.settleAll()
+	l.log.Debug("listening to a lock master", "master", r.master.name())
+}
+
+// current tells, with mu held, whether it is still listened to.
+func (r *listener) current() bool {
+	return r.listening.listeners != nil && r.listening.listeners[r.number] == r
+}
+
+// ended hears that a connection, or an attempt at one, has ended.
+func (r *listener) ended(ctx context.Context, next streamState, why error) {
+	l := r.listening
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	was := r.state
+	r.state, r.tried = next, true
+	r.out, r.expected = nil, nil
+	if ctx.Err() != nil {
+		return // nobody listens any more, or another listener does
+	}
+	if was == up {
+		l.lose(r.number, r.proof)
+		l.log.Warn("a lock master is not listened to any more; it is dialled anew", "master", r.master.name(), "error", why)
+	}
+	l.settleAll()
+}
+
+// ask has the master tell of a topic, with mu held.
+func (r *listener) ask(sub *subscription) {
+	switch {
+	case r.state != up:
+	case sub.topic.kind == ofChanges && !r.resp3:
+		r.listening.refuse(sub, r.number)
+	default:
+		r.expect(expectation{verb: sub.topic.verb(false), sub: sub}, sub.topic.append(nil, false))
+	}
+}
+
+// askNoMore is the end of ask.
+func (r *listener) askNoMore(sub *subscription) {
+	if r.state == up && (sub.topic.kind != ofChanges || r.resp3) {
+		r.expect(expectation{verb: sub.topic.verb(true), sub: sub, ends: true}, sub.topic.append(nil, true))
+	}
+}
+
+// expect queues a question.
+func (r *listener) expect(e expectation, frame []byte) {
+	e.sent = time.Now()
+	r.expected = append(r.expected, e)
+	r.out = append(r.out, frame...)
+	select {
+	case r.wake <- struct{}{}:
+	default:
+	}
+}
+
+// serve runs reader and writer until the connection ends and returns why. It
+// owns conn.
+func (r *listener) serve(ctx context.Context, conn net.Conn, reader *replyReader, server string) error {
+	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stopClosing()
+	ended := make(chan struct{})
+	var failure error
+	go func() {
+		defer close(ended)
+		failure = r.read(reader)
+	}()
+	err := r.write(conn, server, ended)
+	conn.Close()
+	<-ended
+	return errors.Join(err, failure)
+}
+
+// write sends what is queued, and a PING from time to time, until the reader
+// has ended, an answer is overdue, or the master is another server.
+func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) error {
+	tick := time.NewTicker(r.master.stall() / 4)
+	defer tick.Stop()
+	for {
+		r.listening.mu.Lock()
+		out := r.out
+		r.out = nil
+		overdue := len(r.expected) > 0 && time.Since(r.expected[0].sent) > r.master.stall()
+		r.listening.mu.Unlock()
+		switch {
+		case overdue:
+			return errSilent
+		case server != r.master.name():
+			return errReplaced
+		case len(out) > 0:
+			conn.SetWriteDeadline(time.Now().Add(r.master.stall()))
+			if _, err := conn.Write(out); err != nil {
+				return err
+			}
+			continue
+		}
+		select {
+		case <-r.wake:
+		case <-tick.C:
+			r.listening.mu.Lock()
+			r.expect(expectation{verb: "ping"}, appendCommand(nil, "PING"))
+			r.listening.mu.Unlock()
+		case <-ended:
+			return nil
+		}
+	}
+}
+
+// read hears what the master sends until the connection ends.
+func (r *listener) read(reader *replyReader) error {
+	bound := reader.conn.(*boundedConn)
+	var frames [][]byte
+	for {
+		bound.left = maxHearing
+		first, err := reader.wait()
+		if err != nil {
+			return err
+		}
+		if !first {
+			continue
+		}
+		now := time.Now()
+		r.listening.arrived(r.number, now)
+		if frames, err = reader.replies(frames[:0], 1); err != nil {
+			return err
+		}
+		if err := r.hear(frames[0], now); err != nil {
+			return err
+		}
+		reader.done()
+	}
+}
+
+// A boundedConn reads so many bytes and no more.
+type boundedConn struct {
+	net.Conn
+	left int
+}
+
+func (c *boundedConn) Read(b []byte) (int, error) {
+	if c.left <= 0 {
+		return 0, errTooLong
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
+}

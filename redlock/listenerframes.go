@@ -1,0 +1,114 @@
+package redlock
+
+import "time"
+
+// What a master sends on a listener's connection: answers, which come in the
+// order of the questions, and between them what happens there.
+
+// hear acts on one frame. An error means that the connection is out of step.
+func (r *listener) hear(frame []byte, now time.Time) error {
+	switch frame[0] {
+	case '>', '*':
+	case '-', '!':
+		return r.refused(frame)
+	default:
+		return r.answered("", "", now)
+	}
+	parts, err := elements(frame)
+	if err != nil {
+		return err
+	}
+	text := func(i int) string {
+		if i >= len(parts) {
+			return ""
+		}
+		b, _ := parseBulk(parts[i])
+		return string(b)
+	}
+	switch kind := text(0); {
+	case kind == "message" && len(parts) == 3:
+		r.listening.published(message{channel: text(1), payload: text(2)}, r.number, now)
+	case kind == "pmessage" && len(parts) == 4:
+		r.listening.published(message{byPattern: true, pattern: text(1), channel: text(2), payload: text(3)}, r.number, now)
+	case kind == "invalidate" && len(parts) == 2:
+		return r.invalidated(parts[1], now)
+	case kind == "pong" && len(parts) == 2:
+		return r.answered("ping", "", now)
+	case (kind == "subscribe" || kind == "psubscribe" || kind == "unsubscribe" || kind == "punsubscribe") && len(parts) == 3:
+		return r.answered(kind, text(1), now)
+	case frame[0] != '>':
+		return errAnswer
+	}
+	return nil
+}
+
+// invalidated hears of changed keys.
+func (r *listener) invalidated(list []byte, now time.Time) error {
+	if isNil(list) {
+		r.listening.keysChanged(nil, r.number, now)
+		return nil
+	}
+	parts, err := elements(list)
+	if err != nil {
+		return err
+	}
+	keys := parts[:0]
+	for _, part := range parts {
+		if key, ok := parseBulk(part); ok {
+			keys = append(keys, key)
+		}
+	}
+	if len(keys) > 0 {
+		r.listening.keysChanged(keys, r.number, now)
+	}
+	return nil
+}
+
+// answered takes the oldest expectation, which must be of a verb and name; a
+// plain reply, without a verb, answers PING and CLIENT TRACKING.
+func (r *listener) answered(verb, name string, now time.Time) error {
+	l := r.listening
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if len(r.expected) == 0 {
+		return errAnswer
+	}
+	e := r.expected[0]
+	switch {
+	case verb == "" && e.verb != "ping" && e.verb != "tracking":
+		return errAnswer
+	case verb != "" && (verb != e.verb || e.sub != nil && name != e.sub.topic.name):
+		return errAnswer
+	}
+	r.take(e)
+	if e.sub != nil && !e.ends && r.current() {
+		l.confirm(e.sub, r.number, now)
+	}
+	return nil
+}
+
+func (r *listener) take(e expectation) {
+	r.expected = r.expected[1:]
+	r.proof = e.sent
+}
+
+// refused takes the oldest expectation, which the master will not fulfil.
+func (r *listener) refused(reply []byte) error {
+	l := r.listening
+	l.mu.Lock()
+	if len(r.expected) == 0 {
+		l.mu.Unlock()
+		return errAnswer // such as "max number of clients reached"
+	}
+	e := r.expected[0]
+	r.take(e)
+	if e.sub != nil && !e.ends && r.current() {
+		if e.sub.topic.kind == ofChanges {
+			l.untold[r.number] = true
+		}
+		l.refuse(e.sub, r.number)
+	}
+	l.mu.Unlock()
+	r.warn(e.verb, reply)
+	return nil
+}

@@ -1,0 +1,247 @@
+package redlock
+
+import "time"
+
+// A topic is something that a master can be asked to tell of.
+type topic struct {
+	kind topicKind
+	name string // of the channel or pattern
+}
+
+type topicKind uint8
+
+const (
+	ofChannel topicKind = iota
+	ofPattern
+	ofChanges // of keys, all there are
+)
+
+// verb is what asks for the topic; a master's confirmation begins with it.
+func (t topic) verb(ends bool) string {
+	verb := [...]string{"subscribe", "psubscribe", "tracking"}[t.kind]
+	if ends {
+		verb = [...]string{"unsubscribe", "punsubscribe", "tracking"}[t.kind]
+	}
+	return verb
+}
+
+func (t topic) append(dst []byte, ends bool) []byte {
+	switch {
+	case t.kind != ofChanges:
+		return appendCommand(dst, t.verb(ends), t.name)
+	case ends:
+		return appendCommand(dst, "CLIENT", "TRACKING", "OFF")
+	}
+	return appendCommand(dst, "CLIENT", "TRACKING", "ON", "BCAST")
+}
+
+// A subscription is a topic that somebody wants, and which masters tell of it.
+type subscription struct {
+	topic   topic
+	wanted  map[*Subscriber]struct{}
+	began   time.Time
+	left    time.Time // since when nobody wants it; changes only
+	masters []confirmation
+	count   int           // of the masters that have confirmed it
+	settled chan struct{} // closed once no answer is missing for the first time
+	covered chan struct{} // closed once a quorum has confirmed it for the first time
+}
+
+// A confirmation is a master's answer on its present connection.
+type confirmation struct {
+	at      time.Time // zero: it has not confirmed
+	refused bool
+}
+
+// want makes s hear of a topic, with mu held.
+func (l *listening) want(s *Subscriber, t topic) *subscription {
+	sub := l.topics[t]
+	if sub == nil {
+		sub = &subscription{
+			topic: t, wanted: map[*Subscriber]struct{}{}, began: time.Now(),
+			masters: make([]confirmation, len(l.masters)),
+			settled: make(chan struct{}), covered: make(chan struct{}),
+		}
+		l.topics[t] = sub
+		l.open()
+		for _, r := range l.listeners {
+			r.ask(sub)
+		}
+		l.settle(sub)
+	}
+	if _, before := sub.wanted[s]; !before {
+		sub.wanted[s] = struct{}{}
+		s.topics[t] = sub
+		if sub.matters() && !l.covers(sub) {
+			s.uncovered++
+		}
+	}
+	return sub
+}
+
+// leave ends want, with mu held.
+func (l *listening) leave(s *Subscriber, t topic) {
+	sub := s.topics[t]
+	if sub == nil {
+		return
+	}
+	delete(s.topics, t)
+	delete(sub.wanted, s)
+	if sub.matters() && !l.covers(sub) {
+		s.uncovered--
+		l.tellGap(s)
+	}
+	if len(sub.wanted) > 0 {
+		return
+	}
+	if t.kind == ofChanges {
+		sub.left = time.Now()
+		l.keepBy(sub.left.Add(trackingLinger))
+		return
+	}
+	l.drop(sub)
+}
+
+// drop tells the masters that nobody wants a topic any more.
+func (l *listening) drop(sub *subscription) {
+	delete(l.topics, sub.topic)
+	for _, r := range l.listeners {
+		r.askNoMore(sub)
+	}
+	if len(l.topics) == 0 {
+		l.idle = time.Now()
+		l.keepBy(l.idle.Add(listenerLinger))
+	}
+}
+
+// matters: what is missed of it makes an EventGap.
+func (sub *subscription) matters() bool { return sub.topic.kind != ofChanges }
+
+func (l *listening) covers(sub *subscription) bool { return sub.count >= quorum(len(l.masters)) }
+
+// confirm hears that a master tells of a topic from now on.
+func (l *listening) confirm(sub *subscription, master int, now time.Time) {
+	if l.topics[sub.topic] != sub || !sub.masters[master].at.IsZero() {
+		return
+	}
+	sub.masters[master] = confirmation{at: now}
+	if sub.count++; sub.count == quorum(len(l.masters)) {
+		l.coveredAgain(sub)
+	}
+	if !sub.matters() {
+		for s := range sub.wanted {
+			if s.informed {
+				s.tell(Event{Kind: EventChanged})
+			}
+		}
+	}
+	l.settle(sub)
+}
+
+func (l *listening) coveredAgain(sub *subscription) {
+	if !isClosed(sub.covered) {
+		close(sub.covered)
+	}
+	if !sub.matters() {
+		return
+	}
+	for s := range sub.wanted {
+		s.uncovered--
+		l.tellGap(s)
+	}
+}
+
+func isClosed(c chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// tellGap tells a subscriber that it may have missed messages, once it misses
+// no more.
+func (l *listening) tellGap(s *Subscriber) {
+	if s.uncovered > 0 || !s.exposed {
+		return
+	}
+	s.exposed = false
+	for t := range s.topics {
+		if t.kind != ofChanges {
+			s.tell(Event{Kind: EventGap})
+			return
+		}
+	}
+}
+
+// refuse hears that a master does not tell of a topic.
+func (l *listening) refuse(sub *subscription, master int) {
+	sub.masters[master].refused = true
+	l.settle(sub)
+}
+
+// lose hears that a master's connection has ended, on which it had last shown at
+// proof that it can be heard.
+//
+// A message that a quorum published is heard while a quorum is listened to. The
+// master may have been deaf to us since proof, so a quorum of others must have
+// been there all the time since.
+func (l *listening) lose(master int, proof time.Time) {
+	for _, sub := range l.topics {
+		was := sub.masters[master]
+		sub.masters[master] = confirmation{}
+		if was.at.IsZero() {
+			continue
+		}
+		sub.count--
+		if !sub.matters() {
+			continue
+		}
+		since := latest(proof, was.at, sub.began.Add(l.settings().MasterTimeout))
+		others := 0
+		for _, c := range sub.masters {
+			if !c.at.IsZero() && !c.at.After(since) {
+				others++
+			}
+		}
+		for s := range sub.wanted {
+			if sub.count == quorum(len(l.masters))-1 {
+				s.uncovered++
+			}
+			s.exposed = s.exposed || others < quorum(len(l.masters))
+			l.tellGap(s)
+		}
+	}
+}
+
+func latest(times ...time.Time) time.Time {
+	var last time.Time
+	for _, t := range times {
+		if t.After(last) {
+			last = t
+		}
+	}
+	return last
+}
+
+// settleAll looks whether answers are still missing, after a listener's state
+// has changed.
+func (l *listening) settleAll() {
+	for _, sub := range l.topics {
+		l.settle(sub)
+	}
+}
+
+func (l *listening) settle(sub *subscription) {
+	if isClosed(sub.settled) {
+		return
+	}
+	for _, r := range l.listeners {
+		c := sub.masters[r.number]
+		if r.state != down && c.at.IsZero() && !c.refused {
+			return
+		}
+	}
+	close(sub.settled)
+}
