@@ -248,7 +248,7 @@ func TestTrackingWakesWaiters(t *testing.T) {
 // TestWakeUpsWithMastersAway: a minority of masters may be killed and come
 // back while clients wait.
 func TestWakeUpsWithMastersAway(t *testing.T) {
-	c := startCluster(t, proxyOptions{rules: ruleOfLocks, restartDelay: time.Second})
+	c := startCluster(t, proxyOptions{rules: ruleOfLocks, restartDelay: 3 * time.Second})
 	const key = "lock:away"
 	channel := channelOf(key)
 	waiter, tracking, holder := c.proxy.wire(t, 3), c.proxy.wire(t, 3), c.proxy.wire(t, 2)

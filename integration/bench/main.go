@@ -56,7 +56,7 @@ func main() {
 	ctx, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer release()
 	b := &bench{
-		rounds: *rounds, length: *length, progress: os.Stderr,
+		rounds: *rounds, length: *length, progress: os.Stderr, building: []string{"-trimpath"},
 		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, patience: 3 * time.Minute,
 	}
 	before := loadAverage()

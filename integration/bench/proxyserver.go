@@ -18,11 +18,11 @@ const (
 	generousTimeout = time.Second
 )
 
-// buildProxy builds what users run.
-func buildProxy(ctx context.Context, into string) (string, error) {
+func buildProxy(ctx context.Context, into string, flags ...string) (string, error) {
 	binary := filepath.Join(into, "redlock-proxy")
-	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", binary, "redlock-proxy")
-	if output, err := build.CombinedOutput(); err != nil {
+	args := append([]string{"build", "-o", binary}, flags...)
+	output, err := exec.CommandContext(ctx, "go", append(args, "redlock-proxy")...).CombinedOutput()
+	if err != nil {
 		return "", fmt.Errorf("building the proxy: %w\n%s", err, output)
 	}
 	return binary, nil

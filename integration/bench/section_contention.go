@@ -51,9 +51,14 @@ type contention struct {
 	together atomic.Int64 // how often somebody else held it too
 }
 
+// mostCrowded is how long such clients need at least for a hand-over or two,
+// when they talk to the masters directly.
+const mostCrowded = time.Second
+
 // contending measures hand-overs; with a proxy, also its ballots for each.
 func contending(name string, clients []lockClient, proxy *proxyServer) contestant {
 	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
+		length = max(length, mostCrowded)
 		// A lock that could not be released must not stand in the way of others.
 		shared := contention{key: "lock:contended:" + nextToken(), over: time.Now().Add(length)}
 		turns := make([]turn, len(clients))

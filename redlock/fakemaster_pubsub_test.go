@@ -1,0 +1,136 @@
+package redlock
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fakeListens is what a session is told of. It is guarded by master.mu.
+type fakeListens struct {
+	channels, patterns []string
+	tracking           bool
+}
+
+func init() {
+	change := func(name string, ends bool, list func(*fakeSession) *[]string) {
+		fakeCommands[strings.ToUpper(name)] = &fakeCommand{2, false, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+			if m.deaf {
+				return replyError("NOPERM this user has no permissions to access one of the channels used as arguments")
+			}
+			all, topic := list(s), string(args[1])
+			*all = slices.DeleteFunc(*all, func(other string) bool { return other == topic })
+			if !ends {
+				*all = append(*all, topic)
+			}
+			return append(s.push(name, topic), replyInteger(int64(len(*all)))...)
+		}}
+	}
+	channels := func(s *fakeSession) *[]string { return &s.listens.channels }
+	patterns := func(s *fakeSession) *[]string { return &s.listens.patterns }
+	change("subscribe", false, channels)
+	change("unsubscribe", true, channels)
+	change("psubscribe", false, patterns)
+	change("punsubscribe", true, patterns)
+	client := fakeCommands["CLIENT"].run
+	fakeCommands["CLIENT"].run = func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
+		if !strings.EqualFold(string(args[1]), "TRACKING") {
+			return client(m, s, args)
+		}
+		s.listens.tracking = string(args[2]) == "ON"
+		return replyOK
+	}
+}
+
+// push begins a push of the words and one element more.
+func (s *fakeSession) push(words ...string) []byte {
+	frame := appendArrayHeader(nil, len(words)+1)
+	if s.resp3 {
+		frame[0] = '>'
+	}
+	for _, word := range words {
+		frame = appendBulk(frame, word)
+	}
+	return frame
+}
+
+// publish is what a script on the master publishes.
+func (m *fakeMaster) publish(channel, payload string) {
+	m.toListeners(func(s *fakeSession) []byte {
+		var out []byte
+		if slices.Contains(s.listens.channels, channel) {
+			out = appendBulk(s.push("message", channel), payload)
+		}
+		for _, p := range s.listens.patterns {
+			if strings.HasPrefix(channel, strings.TrimSuffix(p, "*")) {
+				out = append(out, appendBulk(s.push("pmessage", p, channel), payload)...)
+			}
+		}
+		return out
+	})
+}
+
+// invalidate tells that keys have changed; no key: that any may have.
+func (m *fakeMaster) invalidate(keys ...string) {
+	m.toListeners(func(s *fakeSession) []byte {
+		if !s.listens.tracking {
+			return nil
+		}
+		if len(keys) == 0 {
+			return append(s.push("invalidate"), "_\r\n"...)
+		}
+		return append(s.push("invalidate"), appendCommand(nil, keys...)...)
+	})
+}
+
+// say sends bytes to whoever listens.
+func (m *fakeMaster) say(garbage string) {
+	m.toListeners(func(s *fakeSession) []byte { return []byte(garbage) })
+}
+
+func (m *fakeMaster) toListeners(frame func(*fakeSession) []byte) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.listeners() {
+		if out := frame(s); len(out) > 0 {
+			s.conn.in.write(bytes.Clone(out), s.conn.link.arrival(toProxy, time.Now()))
+		}
+	}
+}
+
+// listeners are the sessions that are told of anything, with mu held.
+func (m *fakeMaster) listeners() []*fakeSession {
+	var list []*fakeSession
+	for _, s := range m.sessions {
+		if s.listens.tracking || len(s.listens.channels)+len(s.listens.patterns) > 0 {
+			list = append(list, s)
+		}
+	}
+	return list
+}
+
+// listening words what the master's listeners are told of.
+func (m *fakeMaster) listening() string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var words []string
+	for _, s := range m.listeners() {
+		words = append(words, s.listens.channels...)
+		words = append(words, s.listens.patterns...)
+		if s.listens.tracking {
+			words = append(words, "changes")
+		}
+	}
+	slices.Sort(words)
+	return strings.Join(words, " ")
+}
+
+// endListeners ends their connections, as CLIENT KILL TYPE pubsub does.
+func (m *fakeMaster) endListeners() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.listeners() {
+		m.disconnect(s.id)
+	}
+}
