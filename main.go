@@ -32,7 +32,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here if there is one, else built-in values)")
-	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set at once, without first having been up for restart_delay; without effect on masters that belong to a set")
+	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay; without effect on masters that belong to a set")
 	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload (SIGHUP)")
 	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1")
 	version := flags.Bool("version", false, "print the version")

@@ -14,6 +14,7 @@ import (
 var neededPrograms = []struct{ program, debian string }{
 	{"redis-server", "redis-server"},
 	{"redis-cli", "redis-tools"},
+	{"valkey-server", "valkey-server, in Debian 12 from its backports"},
 	{"faketime", "faketime"},
 	{"php", "php-cli"},
 	{"javac", "default-jdk-headless"},
@@ -22,6 +23,8 @@ var neededPrograms = []struct{ program, debian string }{
 	{"node", "nodejs"},
 	{"npm", "npm"},
 	{"ruby", "ruby"},
+	{"g++", "g++"},
+	{"cargo", "cargo, in Debian 12 too old: https://rustup.rs"},
 	{"go", "golang"},
 }
 

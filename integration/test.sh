@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: formatting, vet,
 # staticcheck, all tests with the race detector, and short fuzz runs.
-# Needs redis-server, redis-cli, faketime, php with phpredis and Predis, javac and mvn,
-# python3 with pip, node (20 or newer) with npm, and ruby with redis-rb; as root
-# on a Debian it installs what is missing.
+# install.sh, which it runs first, says what it needs and installs what is
+# missing.
 #
 #   integration/test.sh          the whole of it
 #   FUZZTIME=1m CAMPAIGN_TIME=10m integration/test.sh
@@ -13,31 +12,7 @@ cd "$(dirname "$0")/.."
 
 fuzztime=${FUZZTIME:-3s}
 
-missing=()
-have() { command -v "$1" >/dev/null || missing+=("$2"); }
-have redis-server redis-server
-have redis-cli redis-tools
-have faketime faketime
-have javac default-jdk-headless
-have mvn maven
-have python3 python3
-python3 -m pip --version >/dev/null 2>&1 || missing+=(python3-pip)
-have node nodejs
-have npm npm
-have ruby ruby
-ruby -e 'require "redis"' 2>/dev/null || missing+=(ruby-redis)
-php -r 'exit((@include "Predis/autoload.php") === false ? 1 : 0);' 2>/dev/null || missing+=(php-predis)
-have php php-cli
-if ! command -v php >/dev/null || ! php -m | grep -qx redis; then missing+=(php-redis); fi
-if [ ${#missing[@]} -gt 0 ]; then
-  if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
-    echo "missing, and cannot be installed here: ${missing[*]} (Debian package names)" >&2
-    exit 1
-  fi
-  echo "== installing ${missing[*]}"
-  apt-get update -qq
-  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
-fi
+integration/install.sh
 
 echo "== gofmt"
 unformatted=$(gofmt -l .)
@@ -51,7 +26,9 @@ go vet ./...
 
 echo "== staticcheck"
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-(cd integration/clients/go && go vet ./... && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
+for module in integration/clients/go integration/clients/go-conformance; do
+  (cd "$module" && go vet ./... && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
+done
 
 echo "== fuzz, $fuzztime each"
 grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do
@@ -61,4 +38,4 @@ grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do
 done
 
 echo "== tests"
-go test -race -timeout 20m ./...
+go test -race -timeout 30m ./...

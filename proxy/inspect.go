@@ -33,7 +33,6 @@ type serverFacts struct {
 	cluster   bool
 	maxmemory bool   // a limit is set
 	policy    string // what it does at that limit
-	uptime    time.Duration
 	// appendOnly: it writes a log of all changes to disk.
 	appendOnly bool
 	databases  int   // 0: it did not say
@@ -94,9 +93,6 @@ func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lock
 	f.marker.text = text
 	if now, err := client.Time(ctx).Result(); err == nil {
 		f.marker.clock = now
-		if f.uptime > 0 {
-			f.marker.started = now.Add(-f.uptime)
-		}
 	}
 	if saves, err := client.ConfigGet(ctx, "save").Result(); err == nil {
 		f.persistence = describePersistence(f.appendOnly, saves["save"] != "")
@@ -147,7 +143,5 @@ func (f *serverFacts) learn(info string) {
 	f.cluster = fields["redis_mode"] == "cluster" || fields["cluster_enabled"] == "1"
 	f.maxmemory = fields["maxmemory"] != "" && fields["maxmemory"] != "0"
 	f.policy = fields["maxmemory_policy"]
-	seconds, _ := strconv.Atoi(fields["uptime_in_seconds"])
-	f.uptime = time.Duration(seconds) * time.Second
 	f.appendOnly = fields["aof_enabled"] == "1"
 }

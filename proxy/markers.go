@@ -15,7 +15,6 @@ type markerFacts struct {
 	text    string // empty: there is none
 	unread  error  // nobody knows
 	clock   time.Time
-	started time.Time // by the same clock
 }
 
 // markerLines say in plain words what each master's marker means, and which of
@@ -60,7 +59,7 @@ func (f serverFacts) describeMarker(cfg *Config, number int, set string) (words 
 	case f.marker.unread != nil:
 		return "does not show its marker: " + f.marker.unread.Error(), hazardAbsent, "marker"
 	case f.marker.text == "" && set == "":
-		return f.describeNewcomer(cfg)
+		return describeNewcomer(cfg)
 	case f.marker.text == "":
 		return "has no marker while others of its set have: it was flushed, has lost its data or is new, and does not vote for " + quarantine, hazardWarning, "quarantine"
 	case !ok:
@@ -87,11 +86,10 @@ func (f serverFacts) describeMarker(cfg *Config, number int, set string) (words 
 }
 
 // describeNewcomer words a master of a set that does not exist yet.
-func (f serverFacts) describeNewcomer(cfg *Config) (words string, level hazardLevel, kind string) {
-	up := f.marker.clock.Sub(f.marker.started).Round(time.Second)
-	if cfg.NewSet || f.marker.started.IsZero() || up >= cfg.RestartDelay {
-		return "has no marker: a new set begins with it when all masters are reached and none has one", 0, ""
+func describeNewcomer(cfg *Config) (words string, level hazardLevel, kind string) {
+	words = "has no marker: a new set begins with it when all masters are reached and none has one"
+	if cfg.NewSet {
+		return words, 0, ""
 	}
-	return fmt.Sprintf("has no marker and has been up for %s only, so it may have forgotten locks: a new set begins when every master has been up for %s, or with -new if no lock can be held yet",
-		shortDuration(up), shortDuration(cfg.RestartDelay)), hazardWarning, "new set"
+	return words + ", and does not vote for " + shortDuration(cfg.RestartDelay) + " unless started with -new", hazardWarning, "new set"
 }

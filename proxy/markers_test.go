@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-const testMarker = "redlock-proxy/1 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 run=run-id-of-%d since=%d quarantine=30000 longest=90000"
+const testMarker = "redlock-proxy/1 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 run=run-id-of-%d since=%d quarantine=30000 longest=90000 dbs=0,3"
 
 // -check says in plain words what each master's marker means, and which of them
 // keeps a master from voting.
@@ -49,7 +49,7 @@ func TestMarkerLines(t *testing.T) {
 	} {
 		cfg, _, masters := testServers(3)
 		for i := range masters {
-			masters[i].marker = markerFacts{text: marker(i+1, now.Add(-24*time.Hour)), clock: now, started: now.Add(-48 * time.Hour)}
+			masters[i].marker = markerFacts{text: marker(i+1, now.Add(-24*time.Hour)), clock: now}
 		}
 		if row.change != nil {
 			row.change(cfg, &masters[1])
@@ -67,26 +67,19 @@ func TestMarkerLines(t *testing.T) {
 	}
 }
 
-// A set that does not exist yet begins when its masters have been up for a
-// while, or the operator says that they are new.
+// A set that does not exist yet begins in quarantine, unless the operator says
+// that it is new.
 func TestMarkerLinesOfNewcomers(t *testing.T) {
-	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
-	for _, row := range []struct {
-		up     time.Duration
-		newSet bool
-		kind   string
-		want   string
-	}{
-		{time.Hour, false, "", "has no marker: a new set begins with it when all masters are reached and none has one"},
-		{time.Second, true, "", "has no marker: a new set begins with it when all masters are reached and none has one"},
-		{time.Second, false, "new set", "has no marker and has been up for 1s only, so it may have forgotten locks: a new set begins when every master has been up for 30s, or with -new if no lock can be held yet"},
+	const words = "master 1 (m1:6379) has no marker: a new set begins with it when all masters are reached and none has one"
+	for newSet, want := range map[bool]string{
+		true:  words,
+		false: words + ", and does not vote for 30s unless started with -new",
 	} {
 		cfg, _, masters := testServers(1)
-		cfg.NewSet = row.newSet
-		masters[0].marker = markerFacts{clock: now, started: now.Add(-row.up)}
+		cfg.NewSet = newSet
 		lines, found := markerLines(cfg, masters)
-		if len(lines) != 1 || lines[0] != "master 1 (m1:6379) "+row.want || (len(found) > 0) != (row.kind != "") {
-			t.Errorf("%+v: %q %v", row, lines, found)
+		if len(lines) != 1 || lines[0] != want || (len(found) == 0) != newSet {
+			t.Errorf("-new %v: %q %v", newSet, lines, found)
 		}
 	}
 }

@@ -96,9 +96,12 @@
 //     everything, so that it fills up with the locks of the day; what it says is
 //     there counts, what it grants or does not find does not (ballot.go).
 //   - A restart with data is no exemption: a snapshot may be old.
-//   - A new set cannot be told from one that forgot everything. All masters must
-//     have been reached, none have a marker, and each have been up for the
-//     restart delay, or the operator says so (Config.New).
+//   - A new set cannot be told from one that forgot everything, by restarts or by
+//     FLUSHALL. All masters must have been reached and none have a marker, and
+//     then it begins in quarantine, unless the operator says that no lock can be
+//     held yet (Config.New). How long a server is up is no evidence.
+//   - A database is used for the first time only if no marker of database 0 has
+//     it on its list; otherwise it was flushed.
 //   - A quorum that jumps in time together says that this process was suspended:
 //     its votes of that moment do not count, and nothing is written.
 //   - Identity: another set's marker, another number or another size of the set

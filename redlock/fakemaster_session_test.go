@@ -18,6 +18,8 @@ type fakeSession struct {
 	resp3  bool
 	queued [][][]byte // since MULTI; nil outside
 	dirty  bool       // a command was refused when it was queued
+
+	listens fakeListens
 }
 
 // serve executes what arrives until the connection ends.

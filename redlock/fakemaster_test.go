@@ -22,6 +22,7 @@ type fakeMaster struct {
 	stopped  bool
 	away     bool   // no process listens
 	refusal  string // what every command on keys is answered with
+	deaf     bool   // no SUBSCRIBE is allowed
 	watch    func(execution)
 	claimed  bool // by a fault of the simulation
 	running  sync.WaitGroup

@@ -23,7 +23,7 @@ type Locker struct {
 	running   sync.WaitGroup
 	turns     *turns
 	order     *order
-	releases  releaseScripts
+	meanings  scriptMeanings
 	listening *listening
 	ctx       context.Context // ends everything
 	end       context.CancelFunc

@@ -37,7 +37,11 @@ type RunRequest struct {
 // split vote, as when copies of a lock expire one after the other, is tried
 // again like that of an acquire.
 func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
-	creates := l.mayCreate(&r)
+	script := l.recognise(&r)
+	if o, ok := l.runRecognised(ctx, r, script); ok {
+		return o
+	}
+	creates := r.mayCreate(script)
 	if !creates && !r.ReadOnly || len(r.Watches) > 0 {
 		return l.runOnce(ctx, r, creates)
 	}
@@ -135,25 +139,11 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 	return r.outcome(b)
 }
 
-// mayCreate tells whether the run takes turns with acquires. A script that
-// only deletes is a release and is never held back.
-func (l *Locker) mayCreate(r *RunRequest) bool {
-	if r.ReadOnly {
-		return false
-	}
-	if r.Transaction != nil {
-		return true
-	}
-	var text []byte
-	if len(r.Scripts) == 1 {
-		text = r.Scripts[0]
-	} else if len(r.Args) > 1 && (equalFold(r.Args[0], "EVAL") || equalFold(r.Args[0], "EVAL_RO")) {
-		text = r.Args[1]
-	}
-	return text == nil || !l.releases.knows(text)
+// mayCreate tells whether the run takes turns with acquires. A script that is
+// a release is never held back.
+func (r *RunRequest) mayCreate(script recognised) bool {
+	return !r.ReadOnly && !script.onlyDeletes && script.form != formRelease
 }
-
-func equalFold(b []byte, name string) bool { return strings.EqualFold(string(b), name) }
 
 func isScriptCommand(name []byte) bool {
 	switch strings.ToUpper(string(name)) {

@@ -15,11 +15,11 @@ const releaseByValue = `if redis.call("get", KEYS[1]) == ARGV[1] then return red
 // liveSet is a Locker over real servers.
 type liveSet struct {
 	*Locker
-	t       *testing.T
+	t       testing.TB
 	masters []*liveMaster
 }
 
-func startLiveSet(t *testing.T, n int) *liveSet {
+func startLiveSet(t testing.TB, n int) *liveSet {
 	set := &liveSet{t: t}
 	cfg := Config{MasterTimeout: 5 * time.Second, ClockDrift: 0.01, New: true}
 	for i := range n {

@@ -1,0 +1,188 @@
+package redlock
+
+import (
+	"fmt"
+	"go/ast"
+	"go/constant"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// corpusTexts are all scripts of the suite's corpus, which means what the
+// scripts of lock libraries mean, and those of this package's own tests. The
+// suite's are read from its source, for it imports nothing of ours.
+func corpusTexts(t testing.TB) map[string]string {
+	t.Helper()
+	texts := map[string]string{}
+	for prefix, own := range map[string]map[string]string{"release": releaseTexts, "other": otherTexts, "shape": shapedTexts} {
+		for name, text := range own {
+			texts[prefix+": "+name] = text
+		}
+	}
+	paths, err := filepath.Glob("../integration/corpus_*_test.go")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("the suite's corpus is not where it was: %v", err)
+	}
+	files := token.NewFileSet()
+	var parsed []*ast.File
+	for _, path := range paths {
+		file, err := parser.ParseFile(files, path, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parsed = append(parsed, file)
+	}
+	// The checker is asked for the values of constants only: types from other
+	// files and packages are missing.
+	info := types.Info{Types: map[ast.Expr]types.TypeAndValue{}}
+	config := types.Config{Error: func(error) {}, DisableUnusedImportCheck: true}
+	config.Check("corpus", files, parsed, &info)
+	for i, file := range parsed {
+		base := strings.TrimSuffix(filepath.Base(paths[i]), "_test.go")
+		add := func(name string, e ast.Expr) {
+			v := info.Types[e].Value
+			if v == nil || v.Kind() != constant.String {
+				return
+			}
+			if text := constant.StringVal(v); strings.Contains(text, ".call(") || strings.Contains(text, ".pcall(") {
+				for name = base + ": " + name; texts[name] != ""; name += ", again" {
+				}
+				texts[name] = text
+			}
+		}
+		ast.Inspect(file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.KeyValueExpr:
+				if key := info.Types[n.Key].Value; key != nil && key.Kind() == constant.String {
+					add(constant.StringVal(key), n.Value)
+				}
+			case *ast.ValueSpec:
+				for i, value := range n.Values {
+					add(n.Names[i].Name, value)
+				}
+			}
+			return true
+		})
+	}
+	return texts
+}
+
+// shapedTexts are shapes that the corpus does not have.
+var shapedTexts = map[string]string{
+	"windows line ends": "-- release\r\nlocal v = redis.call('get', KEYS[1])\r\nif v == ARGV[1] then\r\n  return redis.call('del', KEYS[1])\r\nend\r\nreturn 0\r\n",
+	"the other way":     `if ARGV[1] ~= redis.call('get', KEYS[1]) then return nil end redis.call('unlink', KEYS[1]) return {ok = 'released'}`,
+	"nested":            `local v = redis.call('get', KEYS[1]) if v then if v == ARGV[1] then redis.call('del', KEYS[1]) return 1 else return 0 end else return -1 end`,
+	"nil is never":      `local v = redis.call('get', KEYS[1]) if v == nil then return 'never' elseif v ~= ARGV[1] then return 0 end return redis.call('del', KEYS[1])`,
+	"second owner":      `if redis.call('get', KEYS[1]) == ARGV[2] then return redis.call('del', KEYS[1]) end return 0`,
+	"second key":        `if redis.call('get', KEYS[2]) == ARGV[1] then return redis.call('del', KEYS[2]) end return 0`,
+	"signal":            `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[2]) redis.call('lpush', KEYS[2], 1) redis.call('pexpire', KEYS[2], ARGV[2]) redis.call('del', KEYS[1]) return 0`,
+	"tonumber":          `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], tonumber(ARGV[2])) end return 0`,
+	"seconds":           `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('expire', KEYS[1], ARGV[2]) return 1 else return 0 end`,
+	"constant time":     `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 90000) end return 0`,
+	"rewrite":           `if redis.call('get', KEYS[1]) ~= ARGV[1] then return nil end return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2], 'xx')`,
+	// None of these is a release or an extension of one key by its value.
+	"creates":            `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') end return 0`,
+	"another value":      `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('set', KEYS[1], ARGV[2], 'PX', 90000) end return 0`,
+	"frees another":      `if redis.call('get', KEYS[1]) ~= ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+	"frees all":          `local v = redis.call('get', KEYS[1]) redis.call('del', KEYS[1]) if v == ARGV[1] then return 1 end return 0`,
+	"two owners":         `local v = redis.call('get', KEYS[1]) if v == ARGV[1] or v == ARGV[2] then return redis.call('del', KEYS[1]) end return 0`,
+	"two keys":           `if redis.call('get', KEYS[1]) == ARGV[1] and redis.call('get', KEYS[2]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+	"another key":        `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[2]) return 1 end return 0`,
+	"takes another":      `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) redis.call('set', KEYS[2], ARGV[1]) return 1 end return 0`,
+	"signals anyway":     `redis.call('lpush', KEYS[2], 1) if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+	"same answer":        `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('del', KEYS[1]) end return 1`,
+	"answers another":    `local v = redis.call('get', KEYS[1]) if v == ARGV[1] then redis.call('del', KEYS[1]) return 'x' end return v`,
+	"its own error":      `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return redis.error_reply('BUSY')`,
+	"empty is all":       `if ARGV[1] == '' or redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+	"extends and frees":  `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('pexpire', KEYS[1], 5) return redis.call('del', KEYS[1]) end return 0`,
+	"deletes a list":     `local v = redis.pcall('get', KEYS[1]) if v == ARGV[1] or type(v) == 'table' then return redis.call('del', KEYS[1]) end return 0`,
+	"shadows":            `local KEYS = {ok = 'x'} if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+	"out of sight":       `if true then local v = redis.call('get', KEYS[1]) end if v == ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
+	"a call of a result": "local v = redis.call('get', KEYS[1])\n(ARGV[1]) if v == ARGV[1] then return redis.call('del', KEYS[1]) end return 0",
+	"computed":           `if redis.call('get', KEYS[1]) == ARGV[1] .. '' then return redis.call('del', KEYS[1]) end return 0`,
+	"persists":           `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('persist', KEYS[1]) end return 0`,
+	"only longer":        `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2], 'GT') end return 0`,
+	"deep":               strings.Repeat("(", 1000) + "1" + strings.Repeat(")", 1000),
+	"deep conditions":    strings.Repeat("if not ", 500) + "1 then return 1 end",
+}
+
+// TestRecognisedScripts keeps the list of what is recognised, so that a change
+// of it is seen.
+func TestRecognisedScripts(t *testing.T) {
+	var list strings.Builder
+	texts := corpusTexts(t)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		fmt.Fprintf(&list, "%s = %s\n", name, meaningOf([]byte(texts[name])))
+	}
+	const golden = "testdata/recognised.txt"
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := list.String(); got != string(want) {
+		t.Errorf("%s is not what is recognised now:\n%s", golden, difference(string(want), got))
+	}
+}
+
+// String is for the list of what is recognised.
+func (m meaning) String() string {
+	switch m.form {
+	case formRelease:
+		if m.companions != nil {
+			return "release, examined"
+		}
+		return fmt.Sprintf("release of %v by %v, answers %v", m.key, m.owner, m.done)
+	case formExtend:
+		return fmt.Sprintf("extension of %v by %v to %v, answers %v", m.key, m.owner, m.ttl, m.done)
+	}
+	if m.onlyDeletes {
+		return "no, only reads or deletes"
+	}
+	return "no"
+}
+
+func (w word) String() string {
+	if w.argv {
+		return fmt.Sprintf("ARGV[%d]", w.index)
+	}
+	return fmt.Sprintf("KEYS[%d]", w.index)
+}
+
+func (l lifespan) String() string {
+	unit := " ms"
+	if l.seconds {
+		unit = " s"
+	}
+	if l.kind == valueNumber {
+		return fmt.Sprint(l.number, unit)
+	}
+	return l.word.String() + unit
+}
+
+func (r replyForm) String() string {
+	if r.owner {
+		return "the value"
+	}
+	return fmt.Sprintf("%q", r.exact)
+}
+
+// difference is the lines that only one of two lists has.
+func difference(a, b string) string {
+	var out strings.Builder
+	for _, side := range []struct{ sign, in, out string }{{"- ", a, b}, {"+ ", b, a}} {
+		other := strings.Split(side.out, "\n")
+		for line := range strings.Lines(side.in) {
+			if !slices.Contains(other, strings.TrimSuffix(line, "\n")) {
+				out.WriteString(side.sign + line)
+			}
+		}
+	}
+	return out.String()
+}

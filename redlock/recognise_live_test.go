@@ -1,0 +1,196 @@
+package redlock
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What a recognised script's key may hold when it comes.
+var heldBefore = map[string][]string{
+	"nothing":                 nil,
+	"the owner's":             {"SET", "lock", "mine", "PX", "50000"},
+	"the owner's, for ever":   {"SET", "lock", "mine"},
+	"the owner's, about over": {"SET", "lock", "mine", "PX", "20000"},
+	"another's":               {"SET", "lock", "another", "PX", "50000"},
+	"nobody's":                {"SET", "lock", ""},
+	"a hash":                  {"HSET", "lock", "mine", "mine"},
+	"a list":                  {"RPUSH", "lock", "mine"},
+}
+
+// scriptCommand is the client's command for a script of that meaning: its
+// words are what it needs, and one more.
+func (m meaning) scriptCommand(name, script string) []string {
+	keys := make([]string, max(1, m.highest[0]))
+	argv := make([]string, m.highest[1]+1)
+	for i := range keys {
+		keys[i] = "lock" + strconv.Itoa(i)
+	}
+	for i := range argv {
+		argv[i] = "5000"
+	}
+	set := func(w word, text string) {
+		if w.argv {
+			argv[w.index-1] = text
+		} else {
+			keys[w.index-1] = text
+		}
+	}
+	set(m.owner, "mine")
+	if m.form == formExtend && m.ttl.kind != valueNumber {
+		set(m.ttl.word, "100000")
+	}
+	set(m.key, "lock")
+	if m.key.argv {
+		keys[0] = "lock"
+	}
+	return slices.Concat([]string{name, script, strconv.Itoa(len(keys))}, keys, argv)
+}
+
+// TestRecognisedScriptsAnswerAsOnePlainRedis is the proof: whatever the key
+// holds, a recognised script answers what a single server answers, to the
+// byte, leaves what that leaves, and so does its examined run.
+func TestRecognisedScriptsAnswerAsOnePlainRedis(t *testing.T) {
+	plain := startLiveMaster(t)
+	resp3 := plain.dial()
+	resp3.do("HELLO", "3")
+	s := startLiveSet(t, 3)
+	tried := 0
+	texts := corpusTexts(t)
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		m := meaningOf([]byte(texts[name]))
+		if m.form == noForm || m.companions != nil || m.form == formExtend && m.ttl.kind == valueNumber && m.ttl.number <= 0 {
+			continue
+		}
+		sha := sha1Of([]byte(texts[name]))
+		for before, held := range heldBefore {
+			for _, protocol := range []int{2, 3} {
+				for _, command := range [][]string{m.scriptCommand("EVAL", texts[name]), m.scriptCommand("evalsha", strings.ToUpper(sha))} {
+					r := RunRequest{Keys: [][]byte{[]byte("lock")}, Args: bytesOf(command), RESP3: protocol == 3}
+					if command[0] == "evalsha" {
+						r.Scripts = [][]byte{[]byte(texts[name])}
+						if isError(plain.do("SCRIPT", "LOAD", texts[name])) {
+							continue // it does not compile
+						}
+					}
+					s.prepare(plain, held)
+					conn := plain.conn
+					if r.RESP3 {
+						conn = resp3
+					}
+					want := conn.do(command...)
+					o, ok := s.runRecognised(t.Context(), r, s.recognise(&r))
+					s.wantAs(plain, o, want, ok, name+", run plain, where the key holds "+before)
+					s.prepare(nil, held)
+					examined := r
+					o = s.runOnce(t.Context(), examined, m.form == formExtend)
+					s.wantAs(plain, o, want, true, name+", examined, where the key holds "+before)
+					tried++
+				}
+			}
+		}
+	}
+	if tried < 500 {
+		t.Errorf("only %d were tried", tried)
+	}
+}
+
+func sha1Of(text []byte) string {
+	sum := sha1.Sum(text)
+	return hex.EncodeToString(sum[:])
+}
+
+// prepare has plain and all masters hold the same.
+func (s *liveSet) prepare(plain *liveMaster, held []string) {
+	s.t.Helper()
+	servers := slices.Clone(s.masters)
+	if plain != nil {
+		servers = append(servers, plain)
+	}
+	for _, m := range servers {
+		m.must("DEL", "lock")
+		if held != nil {
+			m.must(held...)
+		}
+	}
+}
+
+// wantAs compares an outcome, and what it left, with those of one plain server.
+func (s *liveSet) wantAs(plain *liveMaster, o Outcome, want []byte, ok bool, what string) {
+	s.t.Helper()
+	if !ok || o.Verdict == NoQuorum || !bytes.Equal(o.Reply, want) {
+		s.t.Errorf("%s: %v %v %q, and one Redis %q", what, ok, o.Verdict, o.Reply, want)
+	}
+	content, left := plain.dump("lock"), ttlOf(plain)
+	for i, m := range s.masters {
+		for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+			if bytes.Equal(m.dump("lock"), content) && near(ttlOf(m), left, 5000) {
+				break
+			}
+			if time.Now().After(end) {
+				s.t.Fatalf("%s: master %d is left with another key", what, i+1)
+			}
+		}
+	}
+}
+
+func ttlOf(m *liveMaster) int64 {
+	left, _ := parseInteger(m.must("PTTL", "lock"))
+	return left
+}
+
+// Where the words do not fit what was recognised, one Redis's answer is given
+// all the same: such a script is examined.
+func TestRecognisedScriptsWithOddWords(t *testing.T) {
+	const extend = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], ARGV[2]) else return 0 end`
+	const seconds = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('expire', KEYS[1], ARGV[2]) else return 0 end`
+	const rewrite = `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2]) else return 0 end`
+	plain := startLiveMaster(t)
+	s := startLiveSet(t, 3)
+	commands := [][]string{
+		{"EVAL", releaseByValue, "1", "lock"},
+		{"EVAL", releaseByValue, "0", "mine"},
+		{"EVAL", releaseByValue, "1", "lock", "mine", "more"},
+		{"EVAL_RO", releaseByValue, "1", "lock", "mine"},
+		{"EVAL", shapedTexts["signal"], "2", "lock", "lock", "mine", "5000"},
+	}
+	for _, text := range []string{extend, seconds, rewrite} {
+		commands = append(commands, []string{"EVAL", text, "1", "lock", "mine"})
+		for _, ttl := range []string{"", "0", "-1", "-100000", "soon", "1.5", "1e5", " 50000", "050000", "+50000", "9223372036854775807", "92233720368547758070", "20000"} {
+			commands = append(commands, []string{"EVAL", text, "1", "lock", "mine", ttl})
+		}
+	}
+	for before, held := range heldBefore {
+		for _, command := range commands {
+			s.prepare(plain, held)
+			want := plain.do(command...)
+			r := RunRequest{Keys: [][]byte{[]byte("lock")}, Args: bytesOf(command), ReadOnly: command[0] == "EVAL_RO"}
+			s.wantAs(plain, s.Run(t.Context(), r), want, true, strings.Join(command[2:], " ")+" where the key holds "+before)
+		}
+	}
+}
+
+// A master that has forgotten the scripts since they were loaded is told the
+// text again, and nobody notices.
+func TestRecognisedScriptsAreLoadedAgain(t *testing.T) {
+	s := startLiveSet(t, 3)
+	r := RunRequest{
+		Keys:    [][]byte{[]byte("lock")},
+		Args:    bytesOf([]string{"EVALSHA", sha1Of([]byte(releaseByValue)), "1", "lock", "mine"}),
+		Scripts: [][]byte{[]byte(releaseByValue)},
+	}
+	for _, flushed := range []int{0, 3, 1, 2} {
+		s.prepare(nil, heldBefore["the owner's"])
+		for _, m := range s.masters[:flushed] {
+			m.must("SCRIPT", "FLUSH")
+		}
+		wantReply(t, s.Run(t.Context(), r), ":1\r\n")
+		s.eventuallyGone("lock")
+	}
+}

@@ -1,0 +1,290 @@
+package redlock
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Recognised scripts keep the rules of releases and extensions.
+
+// extendIfMine is the script by which most clients extend a lock.
+const extendIfMine = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`
+
+func init() {
+	ourScripts[extendIfMine] = &fakeScript{"extend-if-mine", (*fakeMaster).runExtendIfMine}
+}
+
+func (m *fakeMaster) runExtendIfMine(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !equalArg(e, ok, argv[0]) {
+		return replyInteger(0)
+	}
+	e.expires = m.millis() + number(argv[1])
+	m.store(db, key, e)
+	return replyInteger(1)
+}
+
+func TestTimelineARecognisedScriptIsNotExamined(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		wantReply(t, w.eval(extendIfMine, tokenA, "10000"), ":1\r\n")
+		wantReply(t, w.eval(compareAndDelete, tokenA), ":1\r\n")
+		w.elapse(0)
+		w.wantHeard(0, "extend-if-mine, PTTL, compare-and-delete")
+	})
+}
+
+func TestTimelineARecognisedReleaseKeepsTheReleaseRule(t *testing.T) {
+	for _, row := range []struct {
+		script, holds string
+		verdict       Verdict
+		reply         string
+	}{
+		{"ok ok ok ok ok", "A A A A A", Won, ":1\r\n"},
+		{"ok ok ok down down", "A A A A A", Won, ":1\r\n"},
+		{"ok ok ok down down", "A - - A A", Won, ":1\r\n"}, // 1 deletion and 2 missing
+		{"ok ok ok down down", "- - - A A", Lost, ":0\r\n"},
+		{"ok ok down down down", "A A A A A", NoQuorum, ""},
+		{"ok ok down down down", "- - A A A", NoQuorum, ""},
+		{"ok ok ok ok down", "A - X - A", Lost, ":0\r\n"},
+		{"ok ok ok ok down", "A A - X A", Won, ":1\r\n"},
+		{"ok ok ok ok ok", "- - X X B", Lost, ":0\r\n"},
+		{"ok ok ok err err", "A A A A A", Won, ":1\r\n"},
+		{"ok ok ok hang hang", "A A - A A", Won, ":1\r\n"},
+		{"ok ok err err err", "A A A A A", NoQuorum, ""},
+	} {
+		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.put(row.holds, time.Hour)
+				if o := w.eval(compareAndDelete, tokenA); o.Verdict != row.verdict || string(o.Reply) != row.reply {
+					t.Errorf("%v %q, want %v %q", o.Verdict, o.Reply, row.verdict, row.reply)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt(t *testing.T) {
+	scripts := []string{"ok ok ok ok down", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok hang", "ok ok ok ok err",
+		// It is back before anybody knows how long the lock lives.
+		"ok@40ms ok@40ms ok@40ms ok@40ms lost@1ms"}
+	for _, script := range scripts {
+		for _, value := range []string{tokenA, short} {
+			t.Run(script, func(t *testing.T) {
+				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+					w.mustAcquire(value, 60*second)
+					w.elapse(0)
+					w.play(script)
+					wantReply(t, w.eval(compareAndDelete, value), ":1\r\n")
+					w.elapse(second)
+					w.masters[4].resume()
+					w.masters[4].refuse("")
+					if !strings.HasSuffix(script, "err") && !strings.HasSuffix(script, "lost@1ms") {
+						w.masters[4].restart(true)
+					}
+					w.elapse(5 * second)
+					w.wantValues("- - - - -")
+				})
+			})
+		}
+	}
+}
+
+func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) {
+	for _, value := range []string{tokenA, short} {
+		onTimeline(t, "ok ok ok ok down", func(t *testing.T, w *timeline) {
+			w.put("X X X X -", time.Minute)
+			w.masters[4].put(key, value, time.Minute)
+			if o := w.eval(compareAndDelete, value); o.Verdict != Lost {
+				t.Fatal(o.Verdict)
+			}
+			w.masters[4].restart(true)
+			w.elapse(5 * second)
+			w.wantHeard(4, "")
+		})
+	}
+}
+
+func TestTimelineAQueuedRecognisedReleaseSparesALaterInstance(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(short, 10*second)
+		w.play("ok ok ok ok down")
+		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
+		// Another client with the same constant value comes past this proxy.
+		w.elapse(second)
+		w.put("- - - - 1", 10*second)
+		w.masters[4].restart(true)
+		w.elapse(3 * second)
+		w.wantValues("- - - - 1")
+		w.wantHeard(4, "SET, release.lua")
+	})
+}
+
+func TestTimelineARecognisedReleaseSparesTheNextHolder(t *testing.T) {
+	for _, ttl := range []time.Duration{0, 10 * second} {
+		onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
+			w.mustAcquire(short, ttl)
+			w.elapse(0)
+			wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
+			w.elapse(0)
+			w.masters[4].refuse("")
+			w.mustAcquire(short, second)
+			w.elapse(0)
+			if w.heardValue(4, "SET", short) == 2 {
+				w.wantValues("1 1 1 1 1")
+			}
+		})
+	}
+}
+
+func TestTimelineARecognisedReleaseIsKeptWhileAnEarlierWriteIsUnanswered(t *testing.T) {
+	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 2*second)
+		wantReply(t, w.eval(compareAndDelete, tokenA), ":1\r\n")
+		w.links[4].cut()
+		w.elapse(1500 * time.Millisecond)
+		// Now it serves the old connection before the new one.
+		w.masters[4].resumeNewestFirst(-50 * time.Millisecond)
+		w.elapse(second)
+		w.wantValues("- - - - -")
+	})
+}
+
+// A release is never held back, by whatever waits for its turn.
+func TestTimelineARecognisedReleaseTakesNoTurn(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		go w.acquire(tokenB, 10*second)
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		wantReply(t, w.eval(compareAndDelete, tokenA), ":1\r\n")
+		if took := time.Since(began); took != 9*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A release that the examined run makes of it, for scripts that are not
+// recognised, reaches those that missed it as well.
+func TestTimelineAnExaminedReleaseIsDeliveredToWhoMissedIt(t *testing.T) {
+	for _, script := range []string{"ok ok ok down down", "ok ok ok lost lost", "ok ok ok cut cut"} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.put("A A A A A", time.Minute)
+			w.play(script)
+			r := RunRequest{Keys: [][]byte{[]byte(key)}, Args: bytesOf([]string{"EVAL", compareAndDelete, "1", key, tokenA})}
+			wantReply(t, w.locker.runOnce(context.Background(), r, false), ":1\r\n")
+			w.elapse(0)
+			for _, m := range w.masters[3:] {
+				m.restart(true)
+			}
+			w.elapse(4 * second)
+			w.wantValues("- - - - -")
+		})
+	}
+}
+
+func TestTimelineARecognisedExtensionNeedsAQuorumAndValidity(t *testing.T) {
+	for _, row := range []struct {
+		script, holds, ttl string
+		verdict            Verdict
+		reply              string
+	}{
+		{"ok ok ok ok ok", "A A A B -", "10000", Won, ":1\r\n"},
+		{"ok ok ok down down", "A A A A A", "10000", Won, ":1\r\n"},
+		{"ok ok ok ok ok", "A A X X -", "10000", Lost, ":0\r\n"},
+		{"ok ok ok down down", "- - - A A", "10000", Lost, ":0\r\n"},
+		{"ok ok ok down down", "A A - A A", "10000", NoQuorum, ""},
+		{"ok@1ms ok@1ms ok@40ms hang hang", "A A A A A", "41", NoQuorum, ""},
+		{"ok@1ms ok@1ms ok@40ms hang hang", "A A A A A", "60", Won, ":1\r\n"},
+	} {
+		t.Run(row.script+" holding "+row.holds, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.put(row.holds, time.Minute)
+				if o := w.eval(extendIfMine, tokenA, row.ttl); o.Verdict != row.verdict || string(o.Reply) != row.reply {
+					t.Errorf("%v %q, want %v %q", o.Verdict, o.Reply, row.verdict, row.reply)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineARecognisedExtensionIsNeverUndone(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A X X -", time.Minute)
+		if o := w.eval(extendIfMine, tokenA, "10000"); o.Verdict != Lost {
+			t.Fatal(o.Verdict)
+		}
+		w.elapse(999 * time.Millisecond)
+		w.wantTTLs(9*second, 9*second, 59*second, 59*second, -2)
+	})
+}
+
+func TestTimelineARecognisedExtensionReachesWhoMissedIt(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A B", 0)
+		w.play("ok ok ok down down")
+		wantReply(t, w.eval(extendIfMine, tokenA, "60000"), ":1\r\n")
+		for _, m := range w.masters[3:] {
+			m.restart(true)
+		}
+		w.elapse(4 * second)
+		if left := w.masters[3].ttl(key); left < 50*second || left > 56*second {
+			t.Errorf("where it was missed, the lock lives for %v", left)
+		}
+		if left := w.masters[4].ttl(key); left != -1 {
+			t.Errorf("another client's lock lives for %v", left)
+		}
+	})
+}
+
+// It waits for an acquire that is under way, whose votes would count for it.
+func TestTimelineARecognisedExtensionTakesItsTurn(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		go w.acquire(tokenA, 10*second)
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		wantReply(t, w.eval(extendIfMine, tokenA, "20000"), ":1\r\n")
+		if took := time.Since(began); took != 17*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+	})
+}
+
+// A TTL that is longer than any before is on the masters' record before it counts.
+func TestTimelineARecognisedExtensionIsOnRecord(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		wantReply(t, w.eval(extendIfMine, tokenA, "300000"), ":1\r\n")
+		w.elapse(0)
+		for i, m := range w.masters {
+			if marker, ok := parseMarker(m.value(MarkerKey)); !ok || marker.longest < 300*second {
+				t.Errorf("master %d has %+v on record", i+1, marker)
+			}
+		}
+	})
+}
+
+// Releases that signal to a list beside the lock are not held back either, but
+// for those whose list is the lock.
+func TestRecognisedReleasesAreNotHeldBack(t *testing.T) {
+	var l Locker
+	for _, row := range []struct {
+		held    bool
+		command []string
+	}{
+		{false, []string{"EVAL", compareAndDelete, "1", "lock", "mine"}},
+		{false, []string{"EVAL", shapedTexts["signal"], "2", "lock", "signal", "mine", "1000"}},
+		{true, []string{"EVAL", shapedTexts["signal"], "2", "lock", "lock", "mine", "1000"}},
+		{true, []string{"EVAL", shapedTexts["signal"], "2", "lock", "signal", "mine"}},
+		{true, []string{"EVAL", shapedTexts["takes another"], "2", "lock", "other", "mine"}},
+		{true, []string{"EVAL", extendIfMine, "1", "lock", "mine", "1000"}},
+		{true, []string{"EVAL", takeIfFree, "1", "lock", "mine", "1000"}},
+	} {
+		r := RunRequest{Keys: bytesOf([]string{"lock", "signal"}), Args: bytesOf(row.command)}
+		if held := r.mayCreate(l.recognise(&r)); held != row.held {
+			t.Errorf("%q: held back: %v", row.command, held)
+		}
+	}
+}
