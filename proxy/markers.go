@@ -12,9 +12,9 @@ const anotherSet = "it will not vote; list the masters as they belong together, 
 
 // markerFacts is what -check found at redlock.MarkerKey, in database 0.
 type markerFacts struct {
-	text    string // empty: there is none
-	unread  error  // nobody knows
-	clock   time.Time
+	text   string // empty: there is none
+	unread error  // nobody knows
+	clock  time.Time
 }
 
 // markerLines say in plain words what each master's marker means, and which of
