@@ -62,13 +62,13 @@ func (d *director) mustFlush(master int, how flush) {
 	}
 }
 
-// aim waits until a client holds a lock for some time yet, so that a fault
-// that comes now has something to break. Masters in quarantine grant nothing,
-// so it may wait in vain.
+// aim waits until a client holds a lock that stays with it for some time yet,
+// so that a fault that comes now has something to break. Masters in quarantine
+// grant nothing, so it may wait in vain.
 func (d *director) aim() {
 	for deadline := time.Now().Add(2 * campaignRestartDelay); time.Now().Before(deadline); {
 		for _, r := range d.campaign.registers {
-			if r.inUse(shortestLease / 2) {
+			if r.inUse(shortStay, longestLease/3) {
 				return
 			}
 		}

@@ -141,6 +141,8 @@ const (
 	// than it takes a proxy to start.
 	shortestLease = 500 * time.Millisecond
 	longestLease  = 2500 * time.Millisecond
+	// shortStay is how long most of them hold a lock at most.
+	shortStay = 50 * time.Millisecond
 	// answerWait is how long a client waits for an answer, longer than ballots
 	// take and shorter than proxies are paused.
 	answerWait = time.Second
@@ -172,7 +174,7 @@ func (c *campaignClient) hold(over context.Context, token string, taken lockCall
 	}
 	h := c.register.enter(c.id, token, c.began.Add(until))
 	defer c.register.leave(h)
-	stay := between(c.random, 0, 50*time.Millisecond)
+	stay := between(c.random, 0, shortStay)
 	switch c.random.IntN(30) {
 	case 0:
 		c.overstay(h, until)
@@ -180,7 +182,7 @@ func (c *campaignClient) hold(over context.Context, token string, taken lockCall
 	case 1:
 		c.register.write(h)
 		return // it dies
-	case 2, 3, 4, 5:
+	case 2, 3, 4, 5, 6, 7:
 		stay = between(c.random, 0, 2*longestLease)
 	}
 	for left := time.Now().Add(stay); over.Err() == nil && time.Now().Before(left); {

@@ -45,7 +45,7 @@ type activeFault struct {
 const (
 	mostFaultsAtOnce = 3
 	faultPace        = 200 * time.Millisecond
-	grantsBetween    = 15
+	grantsBetween    = 8
 	mostCalm         = 3 * campaignRestartDelay
 )
 

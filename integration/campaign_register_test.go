@@ -93,12 +93,13 @@ func (r *register) leave(h *holder) {
 	}
 }
 
-// inUse tells whether a client now holds the lock for at least so much longer.
-func (r *register) inUse(left time.Duration) bool {
+// inUse tells whether a client has held the lock for some time and can count
+// on it for so much longer.
+func (r *register) inUse(since, left time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.holders {
-		if time.Until(h.until) > left {
+		if time.Since(h.from) > since && time.Until(h.until) > left {
 			return true
 		}
 	}

@@ -55,12 +55,13 @@ type differential struct {
 	addr     string
 	protocol int
 	states   func(t testing.TB, plain *redisServer, keys []string) error // nil: replies only
+	reword   func(reply []byte) []byte                                   // what plain says, as the proxy would say it
 }
 
 func (d differential) run(t *testing.T, scenarios []scenario) {
 	t.Helper()
 	commands, differences := 0, 0
-	plain, proxied := dialWire(t, d.plain.addr(), d.protocol), dialWire(t, d.addr, d.protocol)
+	plain, proxied := d.dial(t)
 	for i, each := range scenarios {
 		n := fmt.Sprintf("%d-%d", d.protocol, i)
 		numbered := each.numbered(n)
@@ -79,9 +80,15 @@ func (d differential) run(t *testing.T, scenarios []scenario) {
 			t.Fatal("too many differences")
 		}
 		// A stopped scenario may leave a transaction or unread replies behind.
-		plain, proxied = dialWire(t, d.plain.addr(), d.protocol), dialWire(t, d.addr, d.protocol)
+		plain, proxied = d.dial(t)
 	}
 	t.Logf("%d scenarios, %d commands, %d differences", len(scenarios), commands, differences)
+}
+
+func (d differential) dial(t *testing.T) (plain, proxied *wire) {
+	plain, proxied = dialWire(t, d.plain.addr(), d.protocol), dialWire(t, d.addr, d.protocol)
+	plain.reword = d.reword
+	return plain, proxied
 }
 
 func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {

@@ -15,8 +15,9 @@ import (
 // wire is a connection that speaks bytes: what goes out is what the test
 // wrote, what comes in is kept as it came.
 type wire struct {
-	conn net.Conn
-	in   *bufio.Reader
+	conn   net.Conn
+	in     *bufio.Reader
+	reword func(reply []byte) []byte // nil: replies are taken as they come
 }
 
 // dialWire connects to a server; protocol 3 says HELLO 3 first.
@@ -42,7 +43,11 @@ func (w *wire) do(args ...string) ([]byte, error) {
 	if err := w.send(encode(args...)); err != nil {
 		return nil, err
 	}
-	return w.read()
+	reply, err := w.read()
+	if w.reword != nil {
+		reply = w.reword(reply)
+	}
+	return reply, err
 }
 
 func (w *wire) send(raw []byte) error {

@@ -180,7 +180,7 @@ func (h *heard) next() (at time.Time, ok bool) {
 func (h *heard) forget(now time.Time) {
 	for len(h.order) > 0 {
 		x := h.order[0]
-		if !x.done && !now.After(x.first.Add(h.times.memory)) {
+		if !x.done && now.Before(x.first.Add(h.times.memory)) {
 			return
 		}
 		h.finish(x)

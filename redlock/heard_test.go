@@ -38,13 +38,8 @@ func (x *hearing) at(ms int) {
 		if !ok || due.After(end) {
 			break
 		}
-		x.now = latest(x.now, due.Add(1)) // memory ends behind its last moment
-		x.now = x.now.Truncate(time.Millisecond)
-		before := x.now
+		x.now = latest(x.now, due)
 		x.settle(x.now)
-		if again, ok := x.next(); ok && !again.After(before) {
-			x.now = x.now.Add(time.Millisecond)
-		}
 	}
 	x.now = latest(x.now, end)
 }

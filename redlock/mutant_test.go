@@ -247,6 +247,31 @@ var mutants = []mutant{
 		edits:    []edit{{"plan.go", "if !joinedAs(r.joined[p.master], r.names(p.master)) {", "if false {"}},
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
+	{
+		rule:     "a recognised script tells by its answer whether it did its work",
+		edits:    []edit{{"recognise.go", " || !t.answersOtherThan(done) {", " {"}},
+		caughtBy: "TestRecognisedScripts",
+	},
+	{
+		rule:     "a recognised release that was missed is told how long the lock may live",
+		edits:    []edit{{"recogniserun.go", "seen.reachAfter(replies[0])", "seen.reach(time.Now())"}},
+		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
+	},
+	{
+		rule:     "a master that is away is told only of what was released",
+		edits:    []edit{{"recogniserun.go", "if !l.masters[i].stream(r.DB).listens() {", "if false {"}},
+		caughtBy: "TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued",
+	},
+	{
+		rule:     "a recognised extension takes its turn",
+		edits:    []edit{{"recogniserun.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"}},
+		caughtBy: "TestTimelineARecognisedExtensionTakesItsTurn",
+	},
+	{
+		rule:     "a recognised extension needs validity",
+		edits:    []edit{{"recogniserun.go", "verdict == Won && l.validity(ttl, elapsed) <= 0", "false && l.validity(ttl, elapsed) <= 0"}},
+		caughtBy: "TestTimelineARecognisedExtensionNeedsAQuorumAndValidity",
+	},
 }
 
 func TestMutantsAreCaught(t *testing.T) {

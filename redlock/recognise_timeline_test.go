@@ -26,6 +26,23 @@ func (m *fakeMaster) runExtendIfMine(db int, key []byte, argv [][]byte) []byte {
 	return replyInteger(1)
 }
 
+func TestFakeMasterExtendsAsRedisDoes(t *testing.T) {
+	live := startLiveMaster(t)
+	directFake(func(fake *fakeSession) {
+		for _, before := range [][]string{{"DEL", "k"}, {"SET", "k", "v"}, {"SET", "k", "v", "PX", "60000"}, {"SET", "k", "other"}} {
+			for _, do := range [][]string{{"DEL", "k"}, before, {"EVAL", extendIfMine, "1", "k", "v", "50000"}, {"GET", "k"}, {"PTTL", "k"}} {
+				want, got := live.do(do...), fake.do(do...)
+				if do[0] == "PTTL" {
+					want, got = roundSeconds(want), roundSeconds(got)
+				}
+				if string(got) != string(want) {
+					t.Errorf("after %q: %.10q says %q, and Redis %q", before, do, got, want)
+				}
+			}
+		}
+	})
+}
+
 func TestTimelineARecognisedScriptIsNotExamined(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
@@ -99,6 +116,13 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 			w.masters[4].put(key, value, time.Minute)
 			if o := w.eval(compareAndDelete, value); o.Verdict != Lost {
 				t.Fatal(o.Verdict)
+			}
+			away := w.locker.masters[4].stream(0)
+			away.mu.Lock()
+			queued := len(away.debts)
+			away.mu.Unlock()
+			if queued != 0 {
+				t.Errorf("%d debts wait for the master that is away", queued)
 			}
 			w.masters[4].restart(true)
 			w.elapse(5 * second)

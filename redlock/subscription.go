@@ -39,7 +39,7 @@ func (t topic) append(dst []byte, ends bool) []byte {
 type subscription struct {
 	topic   topic
 	wanted  map[*Subscriber]struct{}
-	began   time.Time
+	from    time.Time // since when what is published is promised to be heard
 	left    time.Time // since when nobody wants it; changes only
 	masters []confirmation
 	count   int           // of the masters that have confirmed it
@@ -58,7 +58,7 @@ func (l *listening) want(s *Subscriber, t topic) *subscription {
 	sub := l.topics[t]
 	if sub == nil {
 		sub = &subscription{
-			topic: t, wanted: map[*Subscriber]struct{}{}, began: time.Now(),
+			topic: t, wanted: map[*Subscriber]struct{}{}, from: time.Now().Add(l.settings().MasterTimeout),
 			masters: make([]confirmation, len(l.masters)),
 			settled: make(chan struct{}), covered: make(chan struct{}),
 		}
@@ -198,7 +198,7 @@ func (l *listening) lose(master int, proof time.Time) {
 		if !sub.matters() {
 			continue
 		}
-		since := latest(proof, was.at, sub.began.Add(l.settings().MasterTimeout))
+		since := latest(proof, was.at, sub.from)
 		others := 0
 		for _, c := range sub.masters {
 			if !c.at.IsZero() && !c.at.After(since) {
@@ -244,4 +244,7 @@ func (l *listening) settle(sub *subscription) {
 		}
 	}
 	close(sub.settled)
+	if now := time.Now(); now.Before(sub.from) {
+		sub.from = now
+	}
 }

@@ -25,7 +25,15 @@ var sentinelKey = []byte("redlock-proxy:watched")
 
 // Watch looks at keys as WATCH does. Won: the Watch can guard a transaction.
 // NoQuorum: no quorum of masters agrees on what the keys are.
-func (l *Locker) Watch(_ context.Context, db int, keys [][]byte) (*Watch, Outcome) {
+func (l *Locker) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o Outcome) {
+	o = l.again(ctx, false, func() Outcome {
+		w, o = l.watch(db, keys)
+		return o
+	})
+	return w, o
+}
+
+func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
 	w := &Watch{db: db, images: make([][]image, len(l.masters))}
 	for _, key := range keys {
 		w.keys = append(w.keys, bytes.Clone(key))

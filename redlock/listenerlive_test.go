@@ -1,0 +1,210 @@
+package redlock
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"testing"
+	"time"
+)
+
+// Listeners on real servers: what a server tells, and when, only it can say.
+
+type liveMasters struct {
+	t       *testing.T
+	servers []*liveMaster
+	locker  *Locker
+}
+
+func listenToLiveMasters(t *testing.T, n int, args ...string) *liveMasters {
+	t.Helper()
+	x := &liveMasters{t: t}
+	cfg := Config{MasterTimeout: time.Second, ClockDrift: 0.01}
+	for i := range n {
+		m := startLiveMaster(t, args...)
+		x.servers = append(x.servers, m)
+		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprint("live", i+1), Dial: func(ctx context.Context) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", m.socket)
+		}})
+	}
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.locker = l
+	t.Cleanup(func() {
+		gone, cancel := context.WithCancel(context.Background())
+		cancel()
+		l.Close(gone)
+	})
+	return x
+}
+
+// each runs a command on the masters, counted from 1; none: on all.
+func (x *liveMasters) each(masters []int, args ...string) {
+	x.t.Helper()
+	for i, m := range x.servers {
+		for _, n := range masters {
+			if n == i+1 {
+				m.must(args...)
+			}
+		}
+		if masters == nil {
+			m.must(args...)
+		}
+	}
+}
+
+// liveEvents is a subscriber whose events come in a channel.
+func (x *liveMasters) subscriber() (*Subscriber, <-chan string) {
+	events := make(chan string, 1000)
+	s := x.locker.Subscriber(func(e Event) { events <- eventWord(e) })
+	x.t.Cleanup(s.Close)
+	return s, events
+}
+
+// waitFor returns when word comes, before anything that is not among others.
+func waitFor(t *testing.T, events <-chan string, word string, others ...string) {
+	t.Helper()
+	deadline := time.After(10 * time.Second)
+	for {
+		select {
+		case got := <-events:
+			if got == word {
+				return
+			}
+			allowed := false
+			for _, other := range others {
+				allowed = allowed || got == other
+			}
+			if !allowed {
+				t.Errorf("heard %q while waiting for %q", got, word)
+			}
+		case <-deadline:
+			t.Fatalf("%q was not heard", word)
+		}
+	}
+}
+
+// nothingBefore publishes a last message and expects no other before it.
+func (x *liveMasters) nothingBefore(events <-chan string, payload string) {
+	x.t.Helper()
+	x.each(nil, "PUBLISH", "chan", payload)
+	waitFor(x.t, events, "chan:"+payload)
+}
+
+func TestLiveMessages(t *testing.T) {
+	x := listenToLiveMasters(t, 5)
+	s, events := x.subscriber()
+	s.Subscribe(t.Context(), "chan")
+	release := "redis.call('del', KEYS[1]); return redis.call('publish', 'chan', 'free')"
+	x.each(nil, "EVAL", release, "1", "k")
+	x.each(nil, "EVAL", release, "1", "k")
+	waitFor(t, events, "chan:free")
+	waitFor(t, events, "chan:free")
+	x.nothingBefore(events, "first")
+	x.each([]int{2, 4}, "EVAL", release, "1", "k")
+	waitFor(t, events, "chan:free")
+	x.nothingBefore(events, "second")
+	s.PSubscribe(t.Context(), "ch[a-b]n")
+	s.Unsubscribe("chan")
+	x.each([]int{1, 2, 5}, "PUBLISH", "chan", "by pattern")
+	waitFor(t, events, "ch[a-b]n>chan:by pattern")
+}
+
+func TestLiveKeyChanges(t *testing.T) {
+	x := listenToLiveMasters(t, 5)
+	s, events := x.subscriber()
+	s.Track(t.Context(), "k")
+	happens := func(what string, masters []int, args ...string) {
+		t.Helper()
+		x.each(masters, args...)
+		waitFor(t, events, "key k")
+		drain(events)
+	}
+	happens("a write", nil, "SET", "k", "v", "PX", "300")
+	waitFor(t, events, "key k") // it expires by itself
+	drain(events)
+	happens("a script's write", []int{1, 2, 3}, "EVAL", "return redis.call('set', KEYS[1], 'v')", "1", "k")
+	happens("a script's DEL", []int{1, 2, 3}, "EVAL", "return redis.call('del', KEYS[1])", "1", "k")
+	happens("a push in a minority", []int{5}, "RPUSH", "k", "v")
+	x.servers[0].must("SELECT", "3")
+	happens("another database", []int{1}, "SET", "k", "v")
+	x.each(nil, "FLUSHALL")
+	waitFor(t, events, "any", "key k")
+}
+
+// drain takes what may follow an event: the other masters' part.
+func drain(events <-chan string) {
+	for {
+		select {
+		case <-events:
+		case <-time.After(3 * changeGrace):
+			return
+		}
+	}
+}
+
+func TestLiveListenerThatIsKilled(t *testing.T) {
+	x := listenToLiveMasters(t, 5)
+	s, events := x.subscriber()
+	s.Subscribe(t.Context(), "chan")
+	s.Track(t.Context(), "k")
+	x.each([]int{2}, "CLIENT", "KILL", "TYPE", "pubsub")
+	waitFor(t, events, "any") // it listens again
+	x.nothingBefore(events, "here")
+	x.each([]int{1, 2, 3}, "CLIENT", "KILL", "TYPE", "pubsub")
+	waitFor(t, events, "gap", "any")
+}
+
+func TestLiveMastersThatDie(t *testing.T) {
+	x := listenToLiveMasters(t, 5)
+	s, events := x.subscriber()
+	s.Subscribe(t.Context(), "chan")
+	x.servers[0].conn.ask(appendCommand(nil, "CLIENT", "ID"), 1)
+	shutdown := func(m int) {
+		x.servers[m-1].conn.conn.Write(appendCommand(nil, "SHUTDOWN", "NOSAVE"))
+	}
+	shutdown(1)
+	shutdown(2)
+	x.each([]int{3, 4, 5}, "PUBLISH", "chan", "three left")
+	waitFor(t, events, "chan:three left")
+	x.each([]int{3}, "PUBLISH", "chan", "one told")
+	waitFor(t, events, "chan:one told")
+}
+
+// A server that has no HELLO: messages, but no changes of keys.
+func TestLiveMastersWithoutRESP3(t *testing.T) {
+	x := listenToLiveMasters(t, 3, "--rename-command", "HELLO", "")
+	if !x.locker.TrackingAvailable() {
+		t.Error("a server is taken for old before it was asked")
+	}
+	s, events := x.subscriber()
+	s.Subscribe(t.Context(), "chan")
+	began := time.Now()
+	s.Track(t.Context(), "k")
+	if time.Since(began) >= time.Second {
+		t.Error("Track waits for masters that cannot track")
+	}
+	if x.locker.TrackingAvailable() {
+		t.Error("tracking is said to be available")
+	}
+	x.each(nil, "PUBLISH", "chan", "free")
+	waitFor(t, events, "chan:free")
+}
+
+func TestLiveMastersWithPassword(t *testing.T) {
+	x := listenToLiveMasters(t, 1, "--rename-command", "CONFIG", "CONFIG")
+	x.each(nil, "CONFIG", "SET", "requirepass", "secret")
+	for _, m := range x.locker.masters {
+		server := *m.server.Load()
+		server.Password = "secret"
+		m.server.Store(&server)
+	}
+	s, events := x.subscriber()
+	s.Subscribe(t.Context(), "chan")
+	s.Track(t.Context(), "k")
+	x.nothingBefore(events, "free")
+	x.each(nil, "SET", "k", "v")
+	waitFor(t, events, "key k")
+}

@@ -1,0 +1,83 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"strconv"
+	"time"
+)
+
+// extendAsTold is compare-and-expire. It takes its turn and needs validity as
+// every extension does, is never undone, and reaches by value who missed it.
+func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, ttl time.Duration) (Outcome, bool) {
+	key, owner := bytes.Clone(s.key), bytes.Clone(s.owner)
+	pass, err := l.turns.takeNext(ctx, r.DB, key)
+	if err != nil {
+		return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}, true
+	}
+	defer pass()
+	missed := func(b *ballot[said], i int, a answer[said]) {
+		if a.state.failed() || a.value.noScript {
+			d := &debt{script: expireScript, key: key, value: owner, ttl: b.started.Add(ttl)}
+			l.masters[i].stream(r.DB).deliver(d, time.Now(), true)
+		}
+	}
+	b := hold(l, question[said]{
+		kind:    KindExtend,
+		db:      r.DB,
+		keys:    [][]byte{key},
+		creates: true,
+		lives:   l.covered(ttl),
+		frames:  appendCommand(nil, r.Args...),
+		replies: 1,
+		load:    s.load,
+		parse:   func(replies [][]byte) (said, error) { return s.read(replies[0]) },
+		vote:    func(a said) Vote { return voteOf(a.done) },
+		decide: func(answers []answer[said], elapsed time.Duration) Verdict {
+			verdict := extensionVerdict(answers)
+			if verdict == Won && l.validity(ttl, elapsed) <= 0 {
+				return NoQuorum // a refusal is never invented
+			}
+			return verdict
+		},
+		late: func(b *ballot[said], i int, a answer[said], verdict Verdict) {
+			if l.forgot(r.DB, i, a); verdict == Won {
+				missed(b, i, a)
+			}
+		},
+	})
+	if l.mustLoad(b) {
+		return Outcome{}, false
+	}
+	if b.verdict == Won {
+		for i, a := range b.answers {
+			missed(b, i, a)
+		}
+	}
+	return s.outcome(b), true
+}
+
+func extensionVerdict(answers []answer[said]) Verdict {
+	return refusing(answers, countSaid(answers).agreement())
+}
+
+// lifespan is the TTL of an extension; false if the masters would say
+// otherwise of it, or delete.
+func (s *recognised) lifespan() (time.Duration, bool) {
+	n := s.ttl.number
+	if s.ttl.kind != valueNumber {
+		text := string(s.word(s.ttl.word))
+		var err error
+		if n, err = strconv.ParseInt(text, 10, 64); err != nil || strconv.FormatInt(n, 10) != text {
+			return 0, false
+		}
+	}
+	unit := time.Millisecond
+	if s.ttl.seconds {
+		unit = time.Second
+	}
+	return time.Duration(n) * unit, n > 0 && n < int64(longestRecognised/unit)
+}
+
+// longestRecognised keeps TTLs clear of what servers and time.Duration can hold.
+const longestRecognised = 10 * 365 * 24 * time.Hour
