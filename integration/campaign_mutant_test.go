@@ -13,7 +13,7 @@ import (
 // unchecked leaves out the rule that the votes of a batch count only if the
 // check behind it says that the master is certified.
 var unchecked = struct{ file, old, new string }{
-	file: "../redlock/stream.go",
+	file: "../redlock/batch.go",
 	old:  "st = s.judge(replies[len(replies)-checkReplies:], c.sent, time.Now())",
 	new:  "s.judge(replies[len(replies)-checkReplies:], c.sent, time.Now())",
 }

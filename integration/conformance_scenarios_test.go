@@ -205,8 +205,9 @@ func (s *conformanceRun) expires() {
 	}
 }
 
-// survivesTwoMasters: locks are kept, extended, released and taken while two
-// masters are dead, and after they have come back with nothing in memory.
+// survivesTwoMasters: locks are kept, extended, released, waited for and taken
+// while two masters are dead, and after they have come back with nothing in
+// memory.
 func (s *conformanceRun) survivesTwoMasters() {
 	s.says(s.first, "yes", "acquire", s.lock, unextendedTTL)
 	s.onQuorum(s.lock)
@@ -225,6 +226,9 @@ func (s *conformanceRun) survivesTwoMasters() {
 	}
 	s.says(s.first, "yes", "release", s.lock)
 	s.gone(s.lock)
+	if _, none := s.library.skips["waiting"]; !none {
+		s.getsWhatIsReleased(0)
+	}
 	s.says(s.second, "yes", "acquire", s.lock, conformanceTTL)
 	s.onQuorum(s.lock)
 	for _, master := range killed {

@@ -148,6 +148,10 @@ func conform(t *testing.T, c *cluster, proxy *proxyProcess, library conformanceL
 	if err := library.keptUnderItsRule(first, locks); err != nil {
 		t.Error(err)
 	}
+	ready := &conformanceRun{t: t, cluster: c, proxy: proxy}
+	if ready.allVote(); ready.err != nil {
+		t.Fatal(ready.err)
+	}
 	broken := false
 	for _, scenario := range conformanceScenarios {
 		run := &conformanceRun{t: t, cluster: c, proxy: proxy, library: library, first: first, second: second, start: start,

@@ -26,6 +26,13 @@
 //	upstream_test.go     every command without lock keys, byte for byte
 //	handshake_*_test.go  clients of six languages, old and new versions, connect
 //	                     and lock, with the upstream up and down
+//	conformance_test.go  lock libraries of eight languages, each in a process of its
+//	                     own, through every scenario, over Redis and over Valkey:
+//	                     conformance_libraries_test.go and the files of each language
+//	                     list them, conformance_scenarios_test.go says what they go
+//	                     through, conformance_table_test.go writes the README's table
+//	conformance_handwritten_test.go, conformance_patterns_test.go
+//	                     lock code that applications write by hand
 //	container.sh         the image, built and run without a container engine
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
 //	bench_test.go        lock cycles per second against redsync

@@ -85,7 +85,7 @@
 //     that says who it is, in which run of its process it has kept its memory,
 //     since when, and for how long after that it does not vote. The judgement is
 //     there and not in a process's memory, so that all processes reach the same.
-//   - Every batch of questions ends with GET of the marker and TIME (stream.go,
+//   - Every batch of questions ends with GET of the marker and TIME (batch.go,
 //     certify.go). Its votes count only once both are read and in order.
 //   - Amnesia (plan.go): a marker that is missing, of another run of the server,
 //     or a clock that jumped forward (clock.go) begins a quarantine: the restart

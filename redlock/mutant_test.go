@@ -193,17 +193,17 @@ var mutants = []mutant{
 	{
 		rule: "every database has its marker",
 		edits: []edit{
-			{"stream.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "(len(buf) > 0 || s.due) && !s.master.embedded() && s.db == 0"},
-			{"stream.go", "if !c.check && !s.master.embedded() {", "if !c.check && !s.master.embedded() && s.db == 0 {"},
+			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "(len(buf) > 0 || s.due) && !s.master.embedded() && s.db == 0"},
+			{"batch.go", "if !c.check && !s.master.embedded() {", "if !c.check && !s.master.embedded() && s.db == 0 {"},
 		},
 		caughtBy: "TestTimelineEveryDatabaseHasItsMarker",
 	},
 	{
 		rule: "each batch is checked",
 		edits: []edit{
-			{"stream.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
-			{"stream.go", "if !c.check && !s.master.embedded() {", "if false {"},
-			{"stream.go", "st := standing{state: Certified, longest: forEver}", "st := s.checked.noted\n\t\tst.longest = forEver"},
+			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
+			{"batch.go", "if !c.check && !s.master.embedded() {", "if false {"},
+			{"batch.go", "st := standing{state: Certified, longest: forEver}", "st := s.checked.noted\n\t\tst.longest = forEver"},
 		},
 		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
 	},

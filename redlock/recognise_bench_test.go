@@ -3,19 +3,20 @@ package redlock
 import (
 	"fmt"
 	"slices"
-	"strings"
+	"strconv"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 )
 
 // BenchmarkRelease measures lock+release cycles over five servers, the release
-// being compare-and-delete by EVALSHA: recognised, examined, and as one of our
-// own releases that knows the value. They take turns, for only ratios within
-// one run mean anything, and the median of the rounds counts.
+// being compare-and-delete by EVALSHA: recognised, examined, and as the release
+// of our own that knows the value. They take turns, for only ratios within one
+// run mean anything, and the median of the rounds counts.
 func BenchmarkRelease(b *testing.B) {
-	const rounds = 7
+	const rounds = 9
 	s := startLiveSet(b, 5)
 	text := []byte(releaseByValue)
 	run := func(key, token string) RunRequest {
@@ -37,31 +38,36 @@ func BenchmarkRelease(b *testing.B) {
 	}
 	for _, clients := range []int{1, 50} {
 		b.Run(fmt.Sprintf("clients=%d", clients), func(b *testing.B) {
-			took := map[string][]float64{}
+			costs := map[string][]cycleCost{}
 			for b.Loop() {
 				for range rounds {
 					for _, c := range contestants {
-						took[c.name] = append(took[c.name], s.releases(b, clients, c.release))
+						costs[c.name] = append(costs[c.name], s.cycles(b, clients, c.release))
 					}
 				}
 			}
-			var words []string
 			for _, c := range contestants {
-				slices.Sort(took[c.name])
-				median := took[c.name][len(took[c.name])/2]
-				b.ReportMetric(median, c.name+"-us")
-				words = append(words, fmt.Sprintf("%s %.0f us (%.0f to %.0f)", c.name, median, took[c.name][0], took[c.name][len(took[c.name])-1]))
+				median := func(of func(cycleCost) float64) float64 {
+					slices.SortFunc(costs[c.name], func(x, y cycleCost) int { return int(1000 * (of(x) - of(y))) })
+					return of(costs[c.name][len(costs[c.name])/2])
+				}
+				b.Logf("%d clients, %s: a release takes %.0f us, a cycle %.0f us of this process and %.1f us of each server",
+					clients, c.name, median(func(c cycleCost) float64 { return c.release }),
+					median(func(c cycleCost) float64 { return c.own }), median(func(c cycleCost) float64 { return c.server }))
 			}
-			b.Logf("%d clients, median of %d rounds: %s", clients, len(took["own"]), strings.Join(words, ", "))
 		})
 	}
 }
 
-// releases is the microseconds a release takes its client, on average, when so
-// many lock and release as fast as they can for a while.
-func (s *liveSet) releases(b *testing.B, clients int, release func(key, token string) Outcome) float64 {
+// cycleCost is in microseconds for each cycle: what a client waits for its
+// release, and the CPU time of both halves.
+type cycleCost struct{ release, own, server float64 }
+
+// cycles has so many clients lock and release as fast as they can for a while.
+func (s *liveSet) cycles(b *testing.B, clients int, release func(key, token string) Outcome) cycleCost {
 	var wg sync.WaitGroup
-	var nanoseconds, done atomic.Int64
+	var waited, done atomic.Int64
+	own, servers := ownCPU(b), s.serverCPU()
 	stop := time.Now().Add(300 * time.Millisecond)
 	for i := range clients {
 		wg.Go(func() {
@@ -76,11 +82,40 @@ func (s *liveSet) releases(b *testing.B, clients int, release func(key, token st
 					b.Errorf("release: %v", o.Verdict)
 					return
 				}
-				nanoseconds.Add(int64(time.Since(began)))
+				waited.Add(time.Since(began).Microseconds())
 				done.Add(1)
 			}
 		})
 	}
 	wg.Wait()
-	return float64(nanoseconds.Load()) / float64(done.Load()) / 1000
+	n := float64(done.Load())
+	return cycleCost{
+		release: float64(waited.Load()) / n,
+		own:     float64((ownCPU(b) - own).Microseconds()) / n,
+		server:  (s.serverCPU() - servers) * 1e6 / n / float64(len(s.masters)),
+	}
+}
+
+func ownCPU(b *testing.B) time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// serverCPU is the seconds all servers have used.
+func (s *liveSet) serverCPU() float64 {
+	total := 0.0
+	for _, m := range s.masters {
+		info, _ := parseBulk(m.must("INFO", "cpu"))
+		for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
+			seconds, err := strconv.ParseFloat(infoField(info, field), 64)
+			if err != nil {
+				s.t.Fatal(err)
+			}
+			total += seconds
+		}
+	}
+	return total
 }
