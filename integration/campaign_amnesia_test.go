@@ -59,13 +59,13 @@ func (d *director) mustFlush(master int, how flush) {
 	}
 }
 
-// aim waits until a client holds a lock that stays with it for some time yet,
-// so that a fault that comes now has something to break. Masters in quarantine
-// grant nothing, so it may wait in vain.
-func (d *director) aim() {
+// aim waits until a client holds a lock, taken after that moment, that stays
+// with it for some time yet, so that a fault that comes now has something to
+// break. Masters in quarantine grant nothing, so it may wait in vain.
+func (d *director) aim(after time.Time) {
 	for deadline := time.Now().Add(2 * campaignRestartDelay); time.Now().Before(deadline); {
 		for _, r := range d.campaign.registers {
-			if r.inUse(shortStay, longestLease/3) {
+			if r.inUse(after, longestLease/3) {
 				return
 			}
 		}
@@ -78,7 +78,7 @@ func killMinority(d *director) (func(), time.Duration, bool) {
 	if !ok {
 		return nil, 0, false
 	}
-	d.aim()
+	d.aim(time.Time{})
 	d.note("kill -9 of %s", names(masters))
 	for _, i := range masters {
 		d.campaign.masters[i].crash()
@@ -96,7 +96,7 @@ func killMinority(d *director) (func(), time.Duration, bool) {
 // set.
 func killAll(d *director) (func(), time.Duration, bool) {
 	d.endAll()
-	d.aim()
+	d.aim(time.Time{})
 	proxies := d.someProxies()
 	d.note("kill -9 of all masters and of %d proxies", len(proxies))
 	for _, master := range d.campaign.masters {
@@ -123,7 +123,7 @@ func killAll(d *director) (func(), time.Duration, bool) {
 // to which the other databases do not belong until somebody clears them, too.
 func flushAll(d *director) (func(), time.Duration, bool) {
 	d.endAll()
-	d.aim()
+	d.aim(time.Time{})
 	proxies, how := d.someProxies(), []flush{flushEverything, flushOther}[d.random.IntN(2)]
 	d.note("%s on all masters, and kill -9 of %d proxies, which start at once", how.name, len(proxies))
 	for _, p := range proxies {
@@ -154,7 +154,7 @@ func (d *director) someProxies() []*proxyProcess {
 func flushMasters(d *director) (func(), time.Duration, bool) {
 	masters := d.random.Perm(masterCount)[:1+d.random.IntN(masterCount-1)]
 	how := []flush{flushEverything, flushFirst, flushOther}[d.random.IntN(3)]
-	d.aim()
+	d.aim(time.Time{})
 	d.note("%s on %s", how.name, names(masters))
 	for _, i := range masters {
 		_ = d.flush(i, how, 100*time.Millisecond)
@@ -182,7 +182,7 @@ func jumpOneClock(d *director) (func(), time.Duration, bool) {
 	if d.random.IntN(3) == 0 {
 		by = -by
 	}
-	d.aim()
+	d.aim(time.Time{})
 	d.note("the clock of %s jumps by %s", names(masters), by)
 	d.jump(masters[0], by)
 	return func() {
@@ -210,8 +210,7 @@ func aimedAmnesia(how amnesia) func(d *director) (func(), time.Duration, bool) {
 				links[i].setDown(true)
 			}
 		}
-		d.rest(longestLease) // what they hold ends
-		d.aim()
+		d.aim(time.Now())
 		for _, links := range d.campaign.links {
 			for _, i := range away {
 				links[i].setDown(false)

@@ -93,13 +93,13 @@ func (r *register) leave(h *holder) {
 	}
 }
 
-// inUse tells whether a client has held the lock for some time and can count
-// on it for so much longer.
-func (r *register) inUse(since, left time.Duration) bool {
+// inUse tells whether a client that came in after that moment has stayed for
+// longer than most do, and can count on the lock for so much longer.
+func (r *register) inUse(after time.Time, left time.Duration) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, h := range r.holders {
-		if time.Since(h.from) > since && time.Until(h.until) > left {
+		if h.from.After(after) && time.Since(h.from) > shortStay && time.Until(h.until) > left {
 			return true
 		}
 	}

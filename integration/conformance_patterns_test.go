@@ -213,7 +213,7 @@ func (l *timestampLock) take(ctx context.Context) (bool, error) {
 	if over, err := isOver(found, err); !over || err != nil {
 		return false, err
 	}
-	old, err := l.client.GetSet(ctx, l.key, l.until).Result()
+	old, err := l.client.Do(ctx, "GETSET", l.key, l.until).Text()
 	if errors.Is(err, redis.Nil) {
 		return true, nil // released and free: the swap took it
 	}

@@ -13,41 +13,85 @@ import (
 
 // A command in an examined run never blocks: it stands in a MULTI, where
 // BLPOP and its like answer nil at once. So a blocking command on lock keys is
-// tried again until it gets something, its timeout passes or its client goes.
-// XREAD BLOCK with the id $ means "from this try on" each time and so misses
-// what arrives between two tries.
+// tried again when its keys have changed, until it gets something, its timeout
+// passes or its client goes. Where the masters do not tell of changes it polls.
 const (
 	blockingPauseLeast = 50 * time.Millisecond
 	blockingPauseMost  = 100 * time.Millisecond
+	// blockingNet is how long a command waits for a change at most, lest one is
+	// lost for a reason that nobody has thought of.
+	blockingNet = time.Second
 )
 
-// runBlocking repeats a blocking command whose first try answered nil.
+// runBlocking runs a command that may wait.
 func (p *lockPlane) runBlocking(ctx context.Context, request redlock.RunRequest) redlock.Outcome {
+	timeout, blocks := blockingTimeout(request.Args)
+	if !blocks {
+		return p.locker.Run(ctx, request) // the masters say what is wrong with the timeout, if anything is
+	}
 	started := time.Now()
+	var w *waiter
+	if p.waits != nil && p.waits.available() {
+		joining, cancel := context.WithTimeout(ctx, timeout)
+		w = p.waits.join(joining, &request) // before the first try, so that no change falls between
+		cancel()
+		defer p.waits.leave(w)
+	}
+	o := p.locker.Run(ctx, request)
+	if !foundNothing(o) {
+		return o
+	}
+	nothing := o
+	if !request.RESP3 {
+		// A timeout has this null, also where the command's own is another.
+		nothing.Reply = []byte(nullArray)
+	}
+	request.Args = p.readFromNow(ctx, request)
 	for {
-		o := p.locker.Run(ctx, request)
-		if o.Verdict == redlock.NoQuorum || o.Err != "" || !isNullReply(o.Reply) {
-			return o
-		}
-		// A nil says that the masters found nothing wrong with the timeout.
-		timeout, blocks := blockingTimeout(request.Args)
-		if !blocks {
-			return o
-		}
-		if !request.RESP3 {
-			// A timeout has this null, also where the command's own is another.
-			o.Reply = []byte(nullArray)
-		}
 		left := timeout - time.Since(started)
-		if left <= 0 || ctx.Err() != nil {
+		if left <= 0 || !p.awaitChange(ctx, w, left) {
+			return nothing
+		}
+		// A key that has become of another type leaves who waits already waiting.
+		if o = p.locker.Run(ctx, request); !foundNothing(o) && !bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")) {
 			return o
 		}
-		pause := time.NewTimer(min(left, blockingPauseLeast+rand.N(blockingPauseMost-blockingPauseLeast)))
+	}
+}
+
+func foundNothing(o redlock.Outcome) bool {
+	return o.Verdict != redlock.NoQuorum && o.Err == "" && isNullReply(o.Reply)
+}
+
+// awaitChange returns when another try is worth it: the keys have changed, or
+// left or a pause is over. False: the client has gone. A nil w polls.
+func (p *lockPlane) awaitChange(ctx context.Context, w *waiter, left time.Duration) bool {
+	over := time.NewTimer(left)
+	defer over.Stop()
+	for {
+		pause := blockingPauseLeast + rand.N(blockingPauseMost-blockingPauseLeast)
+		var wake <-chan struct{}
+		if w != nil {
+			wake = w.wake
+			if p.waits.available() {
+				pause = blockingNet - rand.N(blockingNet/4)
+			}
+		}
+		again := time.NewTimer(pause)
 		select {
-		case <-pause.C:
+		case <-wake:
+			again.Stop()
+			return true
+		case <-over.C:
+			again.Stop()
+			return true
 		case <-ctx.Done():
-			pause.Stop()
-			return o
+			again.Stop()
+			return false
+		case <-again.C:
+			if w == nil || p.waits.first(w) {
+				return true
+			}
 		}
 	}
 }

@@ -54,6 +54,8 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 	}
 	scripts := newScriptCache(scriptCacheBytes)
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
+	listen := func(hear func(redlock.Event)) subscriber { return p.locker.Subscriber(hear) }
+	p.locks.waits = newWaitingRoom(p.locker.TrackingAvailable, listen)
 	p.server = newServer(serverConfig{
 		current:     p.current,
 		databases:   p.survey.databases,
@@ -61,7 +63,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		redlockInfo: p.appendInfo,
 		killScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.load().masters) },
 		locks:       p.locks,
-		subscribes:  func(hear func(redlock.Event)) subscriber { return p.locker.Subscriber(hear) },
+		subscribes:  listen,
 		scripts:     scripts,
 		metrics:     p.metrics,
 		log:         p.log,

@@ -38,6 +38,7 @@ type lockPlane struct {
 	scripts *scriptCache
 	meter   lockMeter
 	log     *slog.Logger
+	waits   *waitingRoom // nil: blocking commands poll
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // of warning: what was warned about

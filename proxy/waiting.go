@@ -65,15 +65,16 @@ func newWaitingRoom(available func() bool, subscribe subscribes) *waitingRoom {
 }
 
 // join puts a command at the end of its lines and returns when changes of its
-// keys are heard of. The caller leaves, also if ctx has ended.
+// keys are heard of. The caller leaves, also if ctx has ended. nil: there is no
+// key to wait for.
 func (r *waitingRoom) join(ctx context.Context, request *redlock.RunRequest) *waiter {
-	w := &waiter{wake: make(chan struct{}, 1)}
+	w := &waiter{wake: make(chan struct{}, 1), keys: waitsFor(request)}
+	if len(w.keys) == 0 {
+		return nil
+	}
 	w.id = lineID{db: request.DB, takes: takenBy(request.Args[0])}
 	if w.id.takes == takesNothing {
 		w.id.alone = w
-	}
-	for _, key := range request.Keys {
-		w.keys = append(w.keys, string(key))
 	}
 	r.mu.Lock()
 	for _, key := range w.keys {
@@ -93,11 +94,9 @@ func (r *waitingRoom) join(ctx context.Context, request *redlock.RunRequest) *wa
 	return w
 }
 
-// takenBy tells what a command takes. A key it only writes to makes a line in
-// which it never finds anything, so BLMOVE has a line of its own.
 func takenBy(name []byte) takes {
 	switch {
-	case isWord(name, "BLPOP"), isWord(name, "BRPOP"), isWord(name, "BLMPOP"):
+	case isWord(name, "BLPOP"), isWord(name, "BRPOP"), isWord(name, "BLMPOP"), isWord(name, "BLMOVE"), isWord(name, "BRPOPLPUSH"):
 		return takesElements
 	case isWord(name, "BZPOPMIN"), isWord(name, "BZPOPMAX"), isWord(name, "BZMPOP"):
 		return takesMembers
@@ -105,8 +104,20 @@ func takenBy(name []byte) takes {
 	return takesNothing
 }
 
+// waitsFor are the keys in which a command may find something. In one that it
+// only writes to it would stand in the way of those behind it.
+func waitsFor(request *redlock.RunRequest) []string {
+	if name := request.Args[0]; isWord(name, "BLMOVE") || isWord(name, "BRPOPLPUSH") {
+		return []string{string(request.Args[1])}
+	}
+	return textsOf(request.Keys)
+}
+
 // leave ends join.
 func (r *waitingRoom) leave(w *waiter) {
+	if w == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, key := range w.keys {

@@ -73,6 +73,10 @@
 //     (run.go, examine.go): the client's own command between two looks at its
 //     keys. Votes agree by the reply's shape (shape.go) and the keys' state
 //     afterwards (digest.go), and what loses is put back exactly (undo.go).
+//   - A script that by its meaning is compare-and-delete or compare-and-expire of
+//     one string key (recognise.go) is not examined: it goes out as it came, its
+//     answer tells what it did, and it is a release (recogniserun.go) or an
+//     extension (recogniseextend.go) by the same rules as those of our own.
 //   - WATCH remembers what each master showed; a guard in front of the
 //     transaction makes EXEC abort where that has changed (watch.go).
 //

@@ -18,6 +18,7 @@ type fakeSession struct {
 	resp3  bool
 	queued [][][]byte // since MULTI; nil outside
 	dirty  bool       // a command was refused when it was queued
+	mute   bool       // an answer was lost; serve's own
 
 	listens fakeListens
 }
@@ -56,7 +57,11 @@ func (s *fakeSession) serve() {
 // answer sends replies, unless the link's fate is against it.
 func (s *fakeSession) answer(replies []byte) bool {
 	link := s.conn.link
+	if s.mute {
+		return true // nothing arrives behind what was lost
+	}
 	if f, doomed := link.takeFate(answerLost); doomed {
+		s.mute = true
 		time.AfterFunc(f.after, link.cut)
 		return true
 	}

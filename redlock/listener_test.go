@@ -74,6 +74,14 @@ func (w *timeline) wantListening(master int, want string) {
 	}
 }
 
+// dials is how often a master, counted from 1, was connected to.
+func (w *timeline) dials(master int) int {
+	k := w.links[master-1]
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.dialled
+}
+
 const allOK = "ok ok ok ok ok"
 
 func TestListenerHearsAMessageOnce(t *testing.T) {
@@ -105,7 +113,7 @@ func TestListenerHearsAMessageOnce(t *testing.T) {
 
 func TestListenersAreOpenedAndClosedWithWhatIsWanted(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
-		dialled := func() int { return w.links[0].dialled }
+		dialled := func() int { return w.dials(1) }
 		before := dialled()
 		a, b := newListenerLog(w.locker), newListenerLog(w.locker)
 		w.elapse(0)
@@ -304,14 +312,14 @@ func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
 			a := newListenerLog(w.locker)
 			a.Subscribe(t.Context(), "chan")
 			before := make([]int, 5)
-			for i, k := range w.links {
-				before[i] = k.dialled
+			for i := range w.links {
+				before[i] = w.dials(i + 1)
 			}
 			w.masters[0].say(garbage)
 			w.elapse(4 * second)
-			for i, k := range w.links {
-				if want := before[i] + map[bool]int{true: 1}[i == 0]; k.dialled != want {
-					t.Errorf("%q: master %d was dialled %d times, want %d", garbage, i+1, k.dialled, want)
+			for i := range w.links {
+				if want := before[i] + map[bool]int{true: 1}[i == 0]; n := w.dials(i + 1); n != want {
+					t.Errorf("%q: master %d was dialled %d times, want %d", garbage, i+1, n, want)
 				}
 			}
 			w.publish("free", 1, 2, 5)
@@ -325,11 +333,11 @@ func TestUnknownPushesAreIgnored(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		a := newListenerLog(w.locker)
 		a.Subscribe(t.Context(), "chan")
-		dialled := w.links[0].dialled
+		dialled := w.dials(1)
 		w.masters[0].say(">2\r\n$7\r\nmonitor\r\n$1\r\nx\r\n>0\r\n>4\r\n$7\r\nmessage\r\n*1\r\n*0\r\n_\r\n:1\r\n>3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$1\r\nx\r\n")
 		w.elapse(4 * second)
 		a.want(t, "")
-		if w.links[0].dialled != dialled {
+		if w.dials(1) != dialled {
 			t.Error("the connection was given up")
 		}
 	})
@@ -457,10 +465,10 @@ func TestListenerOfAReplacedMaster(t *testing.T) {
 		other := *w.locker.masters[0].server.Load()
 		other.Name = "another"
 		w.locker.masters[0].server.Store(&other)
-		dialled := w.links[0].dialled
+		dialled := w.dials(1)
 		w.elapse(2 * second)
 		a.want(t, "any")
-		if w.links[0].dialled == dialled {
+		if w.dials(1) == dialled {
 			t.Error("it still listens to the server that was replaced")
 		}
 	})

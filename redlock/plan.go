@@ -52,6 +52,8 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 					r.blank[place{i, db}] = true
 				}
 			}
+		}
+		for _, db := range r.databases() {
 			for i := range r.masters {
 				if m, ok := r.mend(place{i, db}, now, limits); ok {
 					marks = append(marks, m)

@@ -31,11 +31,12 @@ type RunRequest struct {
 
 // Run executes a command on every master between two looks at its keys, and
 // counts as one vote what came to the same: replies of the same shape and keys
-// in the same state afterwards. Won: Reply is a winning master's own, byte for
-// byte. Lost: Reply is one by which a quorum of masters refused. What
-// a master wrote outside the winning votes is put back exactly as it was. A
-// split vote, as when copies of a lock expire one after the other, is tried
-// again like that of an acquire.
+// in the same state afterwards. A script that certainly is a release or an
+// extension by value needs no look (recogniserun.go). Won: Reply is a winning
+// master's own, byte for byte. Lost: Reply is one by which a quorum of masters
+// refused. What a master wrote outside the winning votes is put back exactly as
+// it was. A split vote, as when copies of a lock expire one after the other, is
+// tried again like that of an acquire.
 func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	script := l.recognise(&r)
 	if o, ok := l.runRecognised(ctx, r, script); ok {

@@ -68,7 +68,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 	now := time.Now()
 	if a.state.failed() && !a.state.heard() || isNoScript(a.value.reply) {
 		for _, d := range came.release.missedRelease(r.Keys, now) {
-			s.deliver(d, now, false)
+			s.deliver(d, now, !a.state.heard())
 		}
 	}
 	if a.state == unknown && (came.verdict != Won || !came.winner.wrote()) {

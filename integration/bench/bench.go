@@ -24,9 +24,9 @@ type bench struct {
 	building []string // flags for building the proxy
 
 	idleClients          int
-	forwardedIdleClients int // of which each has a connection to the upstream too
-	largeReply           int // bytes
-	patience             time.Duration
+	forwardedIdleClients int           // of which each has a connection to the upstream too
+	largeReply           int           // bytes
+	patience             time.Duration // until memory must be back
 
 	scratch string // a directory that is removed when the run ends
 	binary  string // the proxy

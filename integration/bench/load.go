@@ -131,6 +131,13 @@ func driven(name string, clients []turn) contestant {
 	}}
 }
 
+func clientCount(n int) string {
+	if n == 1 {
+		return "1 client"
+	}
+	return fmt.Sprintf("%d clients", n)
+}
+
 // failures of all rounds of these contestants, as a remark for the table; ""
 // if there were none.
 func (r results) failures(contestants ...string) string {

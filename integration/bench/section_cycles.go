@@ -57,7 +57,7 @@ func measureCycles(ctx context.Context, b *bench) error {
 			what = "latency"
 		}
 		for _, contestant := range []string{lean, redsyncProxy} {
-			b.report(fmt.Sprintf("%d clients, %s: %s / %s", load.clients, what, contestant, redsyncDirect),
+			b.report(fmt.Sprintf("%s, %s: %s / %s", clientCount(load.clients), what, contestant, redsyncDirect),
 				all.ratio(load.figure, contestant, redsyncDirect), "x", load.wanted,
 				medians(load.unit, all.of(contestant, load.figure), all.of(redsyncDirect, load.figure))+
 					all.failures(contestant, redsyncDirect))

@@ -44,7 +44,7 @@ func measureExamined(ctx context.Context, b *bench) error {
 					medians("us (median)", all.of(examined, "p50"), all.of(other, "p50")))
 				continue
 			}
-			b.report(fmt.Sprintf("%d clients, cost of a cycle: %s / %s", n, examined, other),
+			b.report(fmt.Sprintf("%s, cost of a cycle: %s / %s", clientCount(n), examined, other),
 				all.ratio("rate", other, examined), "x", wanted,
 				medians("cycles/s", all.of(examined, "rate"), all.of(other, "rate"))+all.failures(examined, other))
 		}

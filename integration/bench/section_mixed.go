@@ -43,7 +43,7 @@ func measureMixed(ctx context.Context, b *bench) error {
 		{"lock cycles", "GET -P 16", cycles(lockers, wholeCycle), forwarded},
 		{"GET", "SET NX PX -P 16", readers, locking},
 	} {
-		const alone, same, elsewhere = "alone", "beside the load", "with the load in another process"
+		const alone, same, elsewhere = "nothing", "the proxy", "another process of it"
 		probe := driven(alone, paced(pause, plane.turns))
 		all, err := b.alternate(ctx, probe,
 			plane.saturation(c.proxy.port).saturate(same, probe),
@@ -51,10 +51,10 @@ func measureMixed(ctx context.Context, b *bench) error {
 		if err != nil {
 			return err
 		}
-		what := fmt.Sprintf("p99 of %d paced clients' %s while the proxy is saturated with %s", probes, plane.probe, plane.load)
-		b.report(what+" / "+alone, all.ratio("p99", same, alone), "x", atMost(1.5),
+		what := fmt.Sprintf("%d paced clients, p99 of %s while %s saturates the proxy / ", probes, plane.probe, plane.load)
+		b.report(what+alone, all.ratio("p99", same, alone), "x", atMost(1.5),
 			medians("us", all.of(same, "p99"), all.of(alone, "p99"))+all.failures(alone, same, elsewhere))
-		b.report(what+" / "+elsewhere, all.ratio("p99", same, elsewhere), "x", bar{},
+		b.report(what+elsewhere, all.ratio("p99", same, elsewhere), "x", bar{},
 			medians("us", all.of(same, "p99"), all.of(elsewhere, "p99")))
 	}
 	return nil

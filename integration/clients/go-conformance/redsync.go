@@ -82,6 +82,7 @@ func (c *redsyncClient) mine(name string) (bool, error) {
 	if !ok {
 		return false, nil
 	}
+	//lint:ignore SA1019 it is the one look at the lock that redsync has
 	return settle(mutex.Valid())
 }
 

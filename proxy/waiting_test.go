@@ -1,0 +1,314 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// A fakeList is a list on the masters from which a fake locker pops, and of
+// whose changes fake masters tell.
+type fakeList struct {
+	*fakeMasters
+	plane     fakeLockerPlane
+	available atomic.Bool
+
+	mu       sync.Mutex
+	elements []string
+	wrong    bool // the key is of another type
+}
+
+func newFakeList() *fakeList {
+	x := &fakeList{fakeMasters: &fakeMasters{}}
+	x.available.Store(true)
+	var c testConfig
+	x.configure(&c)
+	x.plane = newFakeLockerPlane(func(any) redlock.Outcome {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		switch {
+		case x.wrong:
+			return fakeLockerReply("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n")
+		case len(x.elements) == 0:
+			return fakeLockerReply(nullArray)
+		}
+		first := x.elements[0]
+		x.elements = x.elements[1:]
+		return fakeLockerReply("+" + first + "\r\n")
+	})
+	x.plane.waits = newWaitingRoom(x.available.Load, c.subscribes)
+	return x
+}
+
+// push adds elements in silence; change tells of them.
+func (x *fakeList) push(elements ...string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.elements = append(x.elements, elements...)
+}
+
+func (x *fakeList) tries() int {
+	x.plane.locker.mu.Lock()
+	defer x.plane.locker.mu.Unlock()
+	return len(x.plane.locker.asked)
+}
+
+// A blocked is a command that waits.
+type blocked struct {
+	mu    sync.Mutex
+	reply string
+	after time.Duration
+}
+
+// block begins a command and returns when it waits or has its reply.
+func (x *fakeList) block(ctx context.Context, line string) *blocked {
+	b, began := &blocked{}, time.Now()
+	call := fakeLockerCall(line)
+	go func() {
+		reply := strings.TrimSpace(string(x.plane.do(ctx, nil, call)))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reply, b.after = reply, time.Since(began)
+	}()
+	synctest.Wait()
+	return b
+}
+
+// now is its reply, and when that came; empty while it waits.
+func (b *blocked) now() (reply string, after time.Duration) {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reply, b.after
+}
+
+func (b *blocked) want(t *testing.T, reply string, after time.Duration) {
+	t.Helper()
+	if got, took := b.now(); got != reply || took != after {
+		t.Errorf("%q after %v, want %q after %v", got, took, reply, after)
+	}
+}
+
+func (b *blocked) wantWaiting(t *testing.T) {
+	t.Helper()
+	if reply, _ := b.now(); reply != "" {
+		t.Errorf("%q, want it to wait", reply)
+	}
+}
+
+func TestBlockedCommandIsWokenByAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		b := x.block(t.Context(), "BLPOP other k 0")
+		if x.tries() != 1 || fmt.Sprint(x.requests()) != "[+key other k]" {
+			t.Errorf("%d tries, %q", x.tries(), x.requests())
+		}
+		time.Sleep(300 * time.Millisecond)
+		x.push("a")
+		x.change("k")
+		b.want(t, "+a", 300*time.Millisecond)
+		if x.tries() != 2 {
+			t.Errorf("%d tries, want the first and one more", x.tries())
+		}
+		if fmt.Sprint(x.requests()) != "[+key other k -key other -key k]" || len(x.plane.waits.lines) != 0 {
+			t.Errorf("left behind: %q, %v", x.requests(), x.plane.waits.lines)
+		}
+	})
+}
+
+func TestChangeBetweenTrackAndTheFirstTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		told := false
+		x.plane.locker.answer = func(any) redlock.Outcome {
+			if !told {
+				told = true // what the first try sees is older than the change
+				x.change("k")
+				return fakeLockerReply(nullArray)
+			}
+			return fakeLockerReply("+a\r\n")
+		}
+		x.block(t.Context(), "BLPOP k 0").want(t, "+a", 0)
+	})
+}
+
+func TestBlockedCommandWithoutAnyChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		b := x.block(t.Context(), "BLPOP k 2.5")
+		b.wantWaiting(t)
+		time.Sleep(2500 * time.Millisecond)
+		b.want(t, nullArray[:3], 2500*time.Millisecond)
+		if n := x.tries(); n < 4 || n > 5 {
+			t.Errorf("%d tries in 2.5 s, want the first, the last and one a second", n)
+		}
+		x.push("missed")
+		b = x.block(t.Context(), "BLPOP k 0")
+		b.want(t, "+missed", 0)
+		b = x.block(t.Context(), "BLPOP k 0")
+		x.push("lost")
+		time.Sleep(blockingNet)
+		if reply, _ := b.now(); reply != "+lost" {
+			t.Error("a change that nobody told of is not found")
+		}
+	})
+}
+
+func TestOneOfManyIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		var line []*blocked
+		for range 50 {
+			line = append(line, x.block(t.Context(), "BLPOP k 0"))
+		}
+		before := x.tries()
+		x.push("a")
+		x.change("k")
+		line[0].want(t, "+a", 0)
+		if n := x.tries() - before; n != 2 {
+			t.Errorf("%d tries for one element, want the first's and its successor's", n)
+		}
+		before = x.tries()
+		x.push("b", "c", "d")
+		x.change("k")
+		for i, want := range []string{"+b", "+c", "+d"} {
+			line[i+1].want(t, want, 0)
+		}
+		if n := x.tries() - before; n != 4 {
+			t.Errorf("%d tries for three elements", n)
+		}
+		before = x.tries()
+		x.change("") // any key may have changed
+		x.change("other")
+		if synctest.Wait(); x.tries() != before+1 {
+			t.Errorf("%d tries", x.tries()-before)
+		}
+		for i := range 46 {
+			x.push(fmt.Sprint(i))
+		}
+		x.change("k")
+		for i := range 46 {
+			line[i+4].want(t, fmt.Sprint("+", i), 0)
+		}
+	})
+}
+
+func TestWakeUpIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		gone, cancel := context.WithCancel(t.Context())
+		first := x.block(gone, "BLPOP k 0")
+		second := x.block(t.Context(), "BRPOP other k 0")
+		x.push("a")
+		x.plane.waits.mu.Lock()
+		cancel()
+		wakeLines(x.plane.waits.lines["k"]) // as it goes it is woken
+		x.plane.waits.mu.Unlock()
+		one, _ := first.now()
+		other, _ := second.now()
+		if one+other != "+a*-1" && one+other != "*-1+a" {
+			t.Errorf("%q and %q; one of them must have got it", one, other)
+		}
+	})
+}
+
+func TestLinesThatAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		moves := x.block(t.Context(), "BLMOVE source k LEFT RIGHT 0")
+		members := x.block(t.Context(), "BZPOPMIN k 0")
+		readers := []*blocked{x.block(t.Context(), "XREAD BLOCK 0 STREAMS k 0-0"), x.block(t.Context(), "XREAD BLOCK 0 STREAMS k 0-0")}
+		call := fakeLockerCall("BLPOP k 0")
+		call.db = 3
+		go x.plane.do(t.Context(), nil, call)
+		synctest.Wait()
+		before := x.tries()
+		x.change("k") // in any database, and of any type
+		if synctest.Wait(); x.tries() != before+4 {
+			t.Errorf("%d tries, want all but BLMOVE's, which only writes to k", x.tries()-before)
+		}
+		x.push("a", "b", "c", "d")
+		x.change("k")
+		synctest.Wait()
+		x.push("e")
+		x.change("source")
+		moves.want(t, "+e", 0)
+		for _, b := range append(readers, members) {
+			if reply, _ := b.now(); reply == "" {
+				t.Error("one of the four is not woken")
+			}
+		}
+	})
+}
+
+func TestKeyOfAnotherTypeLeavesWaitersWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		b := x.block(t.Context(), "BLPOP k 1")
+		x.mu.Lock()
+		x.wrong = true
+		x.mu.Unlock()
+		x.change("k")
+		x.block(t.Context(), "BLPOP k 1").want(t, "-WRONGTYPE Operation against a key holding the wrong kind of value", 0)
+		b.wantWaiting(t)
+		time.Sleep(time.Second)
+		b.want(t, "*-1", time.Second)
+	})
+}
+
+func TestBlockedCommandPollsWithoutTracking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		x.available.Store(false)
+		b := x.block(t.Context(), "BLPOP k 0")
+		if len(x.requests()) != 0 {
+			t.Errorf("asked for %q", x.requests())
+		}
+		x.push("a")
+		time.Sleep(blockingPauseMost)
+		if reply, _ := b.now(); reply != "+a" {
+			t.Errorf("%q, want the element that nobody told of", reply)
+		}
+		x.available.Store(true)
+		b = x.block(t.Context(), "BLPOP k 0")
+		x.available.Store(false) // the masters have become older ones
+		x.change("k")
+		x.push("b")
+		time.Sleep(2 * blockingNet)
+		if reply, _ := b.now(); reply != "+b" {
+			t.Errorf("%q, want the element", reply)
+		}
+	})
+}
+
+// $ is what was last when the command began to wait.
+func TestReadFromNow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		last := map[string]string{
+			"k": "*1\r\n*2\r\n$3\r\n7-1\r\n*2\r\n$1\r\nf\r\n$1\r\nv\r\n", "empty": "*0\r\n", "other": "-WRONGTYPE no\r\n", "odd": "*1\r\n*2\r\n$9\r\n1\r\n",
+		}
+		x.plane.locker.answer = func(request any) redlock.Outcome {
+			r := request.(redlock.RunRequest)
+			if string(r.Args[0]) == "XREVRANGE" {
+				return fakeLockerReply(last[string(r.Args[1])])
+			}
+			return fakeLockerReply(nullArray)
+		}
+		x.block(t.Context(), "XREAD COUNT 2 BLOCK 100 STREAMS k empty other odd k $ $ $ $ 5").wantWaiting(t)
+		time.Sleep(100 * time.Millisecond)
+		synctest.Wait()
+		requests := x.plane.locker.requests()
+		want := "run 0 [XREAD COUNT 2 BLOCK 100 STREAMS k empty other odd k 7-1 0-0 $ $ 5] on [k empty other odd] readonly"
+		if got := requests[1]; got != want {
+			t.Errorf("tried %q, want %q (of %q)", got, want, requests)
+		}
+	})
+}
