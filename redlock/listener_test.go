@@ -318,7 +318,11 @@ func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
 			w.masters[0].say(garbage)
 			w.elapse(4 * second)
 			for i := range w.links {
-				if want := before[i] + map[bool]int{true: 1}[i == 0]; n := w.dials(i + 1); n != want {
+				want := before[i]
+				if i == 0 {
+					want++
+				}
+				if n := w.dials(i + 1); n != want {
 					t.Errorf("%q: master %d was dialled %d times, want %d", garbage, i+1, n, want)
 				}
 			}

@@ -211,6 +211,8 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 			return mark{}, false // it may be the server that was replaced, behind an old list
 		}
 		m.reason = "its marker is missing: it was flushed, or restarted without its data"
+	case p.db != 0 && own.set != r.set && own.members == r.masters && own.member == p.master+1 && r.belongs(p.master):
+		m.reason = "it was flushed in database 0, where its set began anew"
 	case own.set != r.set || own.members != r.masters || own.member != p.master+1 || own.joined[p.master] != r.joined[p.master]:
 		return mark{}, false
 	case own.run != s.run:
@@ -229,6 +231,12 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	m.write.longest = max(m.write.longest, s.marker.longest)
 	m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
 	return m, r.knowsLongest(p)
+}
+
+// belongs tells whether a master's database 0 says that it is of this set.
+func (r *roster) belongs(i int) bool {
+	s := r.sights[place{i, 0}]
+	return s != nil && s.present() && s.marker.set == r.set
 }
 
 // begin makes a marker that of a new set, which begins in quarantine, or that of

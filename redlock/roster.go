@@ -41,7 +41,7 @@ type sight struct {
 	jumpedAt time.Time
 	actedAt  time.Time // when the roster last had something written there
 
-	told standing // what the Observer knows
+	told standing // how it stands
 }
 
 func (s *sight) absent() bool  { return s.read && s.text == "" && !s.broken }
@@ -76,7 +76,8 @@ type roster struct {
 	reason  string            // why there is no set yet
 	// suspended is when a quorum seemed to have jumped in time together.
 	suspended time.Time
-	turned    chan struct{} // closed when a place's standing has changed
+	known     []MasterStatus // by master, as the Observer was told
+	turned    chan struct{}  // closed when a place's standing has changed
 }
 
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
@@ -92,6 +93,7 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		first:  map[int]time.Time{},
 		reason: "no lock master has been reached yet",
 		turned: make(chan struct{}),
+		known:  make([]MasterStatus, masters),
 	}
 }
 
@@ -233,7 +235,7 @@ func (r *roster) jumped(master int, by time.Duration, now time.Time) {
 	r.changed()
 }
 
-// note tells the Observer how a place stands, if that is news.
+// note takes how a place stands.
 func (r *roster) note(p place, st standing) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -248,7 +250,10 @@ func (r *roster) stands(p place, s *sight, st standing) {
 	if news {
 		close(r.turned)
 		r.turned = make(chan struct{})
-		r.tell(r.statusOf(p.master))
+	}
+	if now, last := r.statusOf(p.master), r.known[p.master]; now.State != last.State || now.Reason != last.Reason || now.Name != last.Name {
+		r.known[p.master] = now
+		r.tell(now)
 	}
 }
 

@@ -90,6 +90,34 @@ func TestTimelineASetThatEverybodyFlushedIsReplacedByOneInQuarantine(t *testing.
 	})
 }
 
+func TestTimelineASetThatBeganAnewTakesOverItsOtherDatabases(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		r := AcquireRequest{DB: 3, Key: []byte(key), Value: []byte(tokenA), TTL: 20 * second}
+		if o := w.locker.Acquire(t.Context(), r); o.Verdict != Won {
+			t.Fatal(o.Verdict)
+		}
+		for _, m := range w.masters {
+			m.mu.Lock()
+			delete(m.dbs, 0)
+			m.mu.Unlock()
+		}
+		cfg := timelineConfig()
+		cfg.New = false
+		fresh, _ := w.dial("fresh", cfg)
+		w.others = append(w.others, fresh)
+		r.Value, r.Key = []byte(tokenB), []byte("lock:another")
+		time.Sleep(second)
+		fresh.Acquire(t.Context(), r)
+		time.Sleep(70 * second)
+		for _, l := range []*Locker{fresh, w.locker} {
+			if o := l.Acquire(t.Context(), r); o.Verdict == NoQuorum {
+				t.Errorf("%+v", o)
+			}
+			w.wantStandings(l, "CCCCC")
+		}
+	})
+}
+
 func TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		acquire := func(l *Locker, value string) Verdict {

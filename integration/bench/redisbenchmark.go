@@ -44,6 +44,7 @@ func (r *redisBenchmark) measure(ctx context.Context, length time.Duration) (fig
 	measured, err := readReport(string(output))
 	if err == nil {
 		r.rate = measured["rate"]
+		measured["turns"] = float64(requests)
 	}
 	return measured, err
 }

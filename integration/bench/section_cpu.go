@@ -31,18 +31,24 @@ func measureCPU(ctx context.Context, b *bench) error {
 	masters := c.masterProcesses()
 	direct := map[string][]*process{"masters": masters, "all": append([]*process{thisProcess()}, masters...)}
 	proxied := map[string][]*process{"masters": masters, "proxy": {c.proxy.process}, "all": append(direct["all"], c.proxy.process)}
-	const pipelined = "pipelined at one master"
+	pumping, err := b.pumping(c.upstream, clients)
+	if err != nil {
+		return err
+	}
+	const pipelined, pumped = "pipelined at one master", "byte pump"
 	all, err := b.alternate(ctx,
 		spending(lean, cycles(of[lean], wholeCycle), proxied),
 		spending(redsyncProxy, cycles(of[redsyncProxy], wholeCycle), proxied),
 		spending(redsyncDirect, cycles(of[redsyncDirect], wholeCycle), direct),
-		contestant{pipelined, bound})
+		contestant{pipelined, bound}, contestant{pumped, pumping})
 	if err != nil {
 		return err
 	}
 	oneMaster, atBest := all.of(lean, "masters").times(1.0/float64(len(masters))), all.of(pipelined, "masters")
 	b.report("the proxy, per cycle", all.of(lean, "proxy"), "us", atMost(30),
 		fmt.Sprintf("%s us is what a cycle costs one master at best in this run", amount(atBest.median(), "")))
+	b.report("the proxy, per cycle / a byte pump, per command", all.of(lean, "proxy").over(all.of(pumped, "pump")), "x", bar{},
+		medians("us; the pump has as many reads and writes, and nothing else", all.of(lean, "proxy"), all.of(pumped, "pump")))
 	b.report("each master, per cycle", oneMaster, "us", bar{},
 		fmt.Sprintf("at best %s us in this run; %.2f us is the stated bound", amount(atBest.median(), ""), statedBound))
 	b.report("each master: proxy / at best, pipelined", oneMaster.over(atBest), "x", bar{}, medians("us", oneMaster, atBest))
@@ -121,6 +127,29 @@ func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(
 		if err == nil {
 			measured["masters"] /= depth
 		}
+		return measured, err
+	}, nil
+}
+
+// pumping measures a byte pump's CPU time per command. It runs in this
+// process, which does nothing else meanwhile.
+func (b *bench) pumping(target *redisServer, clients int) (func(context.Context, time.Duration) (figures, error), error) {
+	bare, err := b.startPump(target.addr())
+	if err != nil {
+		return nil, err
+	}
+	load := &redisBenchmark{port: bare.port(), clients: clients, pipeline: 1, command: []string{"GET", "key:__rand_int__"}}
+	return func(ctx context.Context, length time.Duration) (figures, error) {
+		before, err := thisProcess().cpu()
+		if err != nil {
+			return nil, err
+		}
+		measured, err := load.measure(ctx, length)
+		if err != nil {
+			return nil, err
+		}
+		after, err := thisProcess().cpu()
+		measured["pump"] = microseconds(after-before) / measured["turns"]
 		return measured, err
 	}, nil
 }
