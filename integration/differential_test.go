@@ -16,7 +16,7 @@ func TestCorpus(t *testing.T) {
 	plain := startRedis(t, "plain")
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
-			d := differential{plain: plain, addr: c.proxy.addr(), protocol: protocol, states: c.waitStates}
+			d := differential{plain: plain, addr: c.proxy.addr(), protocol: protocol, states: c.waitQuorumStates}
 			d.run(t, corpus())
 		})
 	}
@@ -43,7 +43,7 @@ func TestEveryKeyedCommand(t *testing.T) {
 	plain := startRedis(t, "plain")
 	for _, protocol := range []int{2, 3} {
 		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
-			d := differential{plain: plain, addr: c.proxy.addr(), protocol: protocol, states: c.waitStates}
+			d := differential{plain: plain, addr: c.proxy.addr(), protocol: protocol, states: c.waitQuorumStates}
 			d.run(t, exampleScenarios(t, plain))
 		})
 	}

@@ -26,7 +26,7 @@ type bench struct {
 	idleClients          int
 	forwardedIdleClients int           // of which each has a connection to the upstream too
 	largeReply           int           // bytes
-	patience             time.Duration // until memory must be back
+	patience             time.Duration // with memory that is not back at its level
 
 	scratch string // a directory that is removed when the run ends
 	binary  string // the proxy

@@ -47,6 +47,8 @@ func measureIdleClients(ctx context.Context, b *bench) error {
 			medians("MiB, while they are there / before", there.times(1.0/mebibyte), before.times(1.0/mebibyte)))
 		b.report(what+"memory after they left / before they came", after.over(before), "x", atMost(1.2),
 			medians("MiB", after.times(1.0/mebibyte), before.times(1.0/mebibyte)))
+		b.report(what+"memory after as many again / after the first", all.of(what, "again").over(after), "x", atMost(1.1),
+			medians("MiB", all.of(what, "again").times(1.0/mebibyte), after.times(1.0/mebibyte)))
 		b.report(what+"goroutines left behind", all.of(what, "goroutines"), "goroutines", atMost(0), "")
 	}
 	return nil
@@ -80,10 +82,10 @@ func (p *proxyServer) occupancy(ctx context.Context) (occupancy, error) {
 }
 
 // crowd has so many clients come to a proxy of their own, each do something
-// once, stay, and leave. Others work before they come and after they have left,
-// or no garbage would be collected for minutes.
+// once, stay, and leave; and then as many again. Others work before they come
+// and after they have left, or no garbage would be collected for minutes.
 func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*leanClient) error) (figures, error) {
-	proxy, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: generousTimeout})
+	proxy, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: shippedTimeout})
 	if err != nil {
 		return nil, err
 	}
@@ -92,43 +94,55 @@ func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*l
 	if err != nil {
 		return nil, err
 	}
-	working := cycles(workers, wholeCycle)
-	if _, err := drive(ctx, b.length, working); err != nil {
-		return nil, err
-	}
-	before, err := proxy.occupancy(ctx)
+	working := paced(time.Millisecond, cycles(workers, wholeCycle))
+	before, err := b.settled(ctx, proxy, working, occupancy{})
 	if err != nil {
 		return nil, err
 	}
-	present, err := arrive(ctx, proxy.addr(), clients, once)
-	if err == nil {
-		rest(ctx, b.length)
-	}
-	there, failure := proxy.occupancy(ctx)
-	for _, client := range present {
-		client.close()
-	}
-	if err := errors.Join(err, failure); err != nil {
-		return nil, err
-	}
-	var after occupancy
-	for until := time.Now().Add(b.patience); ; {
-		if _, err := drive(ctx, b.length, working); err != nil {
+	var there, after [2]occupancy
+	for i := range after {
+		if there[i], err = b.occupied(ctx, proxy, clients, once); err != nil {
 			return nil, err
 		}
-		if after, err = proxy.occupancy(ctx); err != nil {
+		if after[i], err = b.settled(ctx, proxy, working, before); err != nil {
 			return nil, err
-		}
-		back := after.goroutines <= before.goroutines && after.resident <= 1.1*before.resident
-		if back || time.Now().After(until) {
-			break
 		}
 	}
 	return figures{
-		"before": before.resident, "there": there.resident, "after": after.resident,
-		"each":       (there.resident - before.resident) / float64(clients),
-		"goroutines": max(0, after.goroutines-before.goroutines),
+		"before": before.resident, "there": there[0].resident, "after": after[0].resident, "again": after[1].resident,
+		"each":       (there[0].resident - before.resident) / float64(clients),
+		"goroutines": max(0, after[1].goroutines-before.goroutines),
 	}, nil
+}
+
+// occupied is what the proxy uses while those clients are there and idle.
+func (b *bench) occupied(ctx context.Context, proxy *proxyServer, clients int, once func(*leanClient) error) (occupancy, error) {
+	present, err := arrive(ctx, proxy.addr(), clients, once)
+	defer func() {
+		for _, client := range present {
+			client.close()
+		}
+	}()
+	if err != nil {
+		return occupancy{}, err
+	}
+	rest(ctx, b.length)
+	return proxy.occupancy(ctx)
+}
+
+// settled is what the proxy uses when it is back at about that level, or when
+// patience is over.
+func (b *bench) settled(ctx context.Context, proxy *proxyServer, working []turn, level occupancy) (occupancy, error) {
+	for until := time.Now().Add(b.patience); ; {
+		if _, err := drive(ctx, b.length, working); err != nil {
+			return occupancy{}, err
+		}
+		now, err := proxy.occupancy(ctx)
+		back := now.goroutines <= level.goroutines && now.resident <= 1.1*level.resident
+		if err != nil || back || level == (occupancy{}) || time.Now().After(until) {
+			return now, err
+		}
+	}
 }
 
 // arrive connects clients, a hundred at a time, and has each do something
