@@ -35,7 +35,7 @@
 //	                     lock code that applications write by hand
 //	container.sh         the image, built and run without a container engine
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
-//	bench_test.go        lock cycles per second against redsync
+//	bench                a command that measures speed, as ratios in one table
 //
 // No test skips: a program that is missing fails the suite. No timing is
 // asserted; deadlines only bound how long a test waits before it gives up.

@@ -26,6 +26,8 @@ type bench struct {
 	idleClients          int
 	forwardedIdleClients int           // of which each has a connection to the upstream too
 	largeReply           int           // bytes
+	contenders           int           // clients that want the same lock
+	masterTimeout        time.Duration // where it matters; elsewhere it is generous
 	patience             time.Duration // with memory that is not back at its level
 
 	scratch string // a directory that is removed when the run ends

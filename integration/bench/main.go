@@ -57,7 +57,7 @@ func main() {
 	defer release()
 	b := &bench{
 		rounds: *rounds, length: *length, progress: os.Stderr, building: []string{"-trimpath"},
-		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, patience: 15 * time.Second,
+		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, contenders: 200, masterTimeout: shippedTimeout, patience: 15 * time.Second,
 	}
 	before := loadAverage()
 	failed := b.run(ctx, chosen)

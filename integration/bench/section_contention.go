@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// measureContention has 200 clients want one lock: each tries, rests 1 to 5
+// measureContention has many clients want one lock: each tries, rests 1 to 5
 // ms and tries again, and holds it for 1 ms.
 func measureContention(ctx context.Context, b *bench) error {
-	const clients = 200
+	clients := b.contenders
 	c, err := b.startCluster(ctx, 5)
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ type contention struct {
 
 // mostCrowded is how long such clients need at least for a hand-over or two,
 // when they talk to the masters directly.
-const mostCrowded = time.Second
+const mostCrowded = 500 * time.Millisecond
 
 // contending measures hand-overs; with a proxy, also its ballots for each.
 func contending(name string, clients []lockClient, proxy *proxyServer) contestant {

@@ -17,7 +17,7 @@ func measureHungMasters(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	near := proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: shippedTimeout}
+	near := proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout}
 	if c.proxy, err = b.startProxy(ctx, near); err != nil {
 		return err
 	}

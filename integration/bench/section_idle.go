@@ -85,7 +85,7 @@ func (p *proxyServer) occupancy(ctx context.Context) (occupancy, error) {
 // once, stay, and leave; and then as many again. Others work before they come
 // and after they have left, or no garbage would be collected for minutes.
 func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*leanClient) error) (figures, error) {
-	proxy, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: shippedTimeout})
+	proxy, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,228 @@
+package redlock
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+)
+
+// Masters that go, come back, fall silent or lie, and who has to be told.
+
+func TestReconnectedListenerMakesEveryKeyChanged(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a, b := newListenerLog(w.locker), newListenerLog(w.locker)
+		a.Track(t.Context(), "k")
+		a.Subscribe(t.Context(), "chan")
+		b.Subscribe(t.Context(), "chan")
+		w.elapse(second)
+		a.want(t, "")
+		w.masters[1].endListeners()
+		w.elapse(second)
+		a.want(t, "any")
+		b.want(t, "") // a minority's messages come from others, too
+		w.play("ok ok down ok ok")
+		w.publish("free", 1, 2, 4)
+		w.elapse(0)
+		a.want(t, "chan:free")
+		w.masters[2].restart(true)
+		w.elapse(5 * second)
+		a.want(t, "any")
+		b.want(t, "chan:free")
+		w.wantListening(3, "chan changes")
+	})
+}
+
+func TestGapIsToldWhenAQuorumIsHeardAgain(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a, late, only := newListenerLog(w.locker), newListenerLog(w.locker), newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan", "x")
+		only.Track(t.Context(), "k")
+		w.play("ok ok down down ok")
+		w.elapse(second)
+		a.want(t, "")
+		w.play("ok ok down down down")
+		w.elapse(second)
+		a.want(t, "")
+		late.Subscribe(t.Context(), "chan")
+		lateKey := newListenerLog(w.locker)
+		lateKey.Track(t.Context(), "k")
+		w.masters[4].restart(true)
+		w.elapse(5 * second)
+		a.want(t, "gap")
+		late.want(t, "gap")
+		lateKey.want(t, "any")
+		only.want(t, "any")
+		w.masters[2].restart(true)
+		w.masters[3].restart(true)
+		w.elapse(5 * second)
+		a.want(t, "")
+		only.want(t, "any, any")
+	})
+}
+
+// A listener that was cut without a sign is missed only later: what matters is
+// who was listened to when it could not hear any more.
+func TestGapThatIsNoticedLate(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a := newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan")
+		w.elapse(second)
+		w.play("ok ok ok ok down")
+		w.elapse(second)
+		w.play("ok ok ok down down")
+		w.links[2].abandon() // two are heard, and three seem to be
+		w.publish("lost", 3, 4, 5)
+		w.masters[3].restart(true)
+		w.masters[4].restart(true)
+		w.elapse(2 * second) // never fewer than three seemed to be heard
+		a.want(t, "")
+		w.elapse(5 * second)
+		a.want(t, "gap")
+		w.elapse(5 * second)
+		a.want(t, "")
+	})
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a := newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan")
+		w.elapse(second)
+		w.links[2].abandon()
+		w.links[3].abandon()
+		w.elapse(10 * second)
+		a.want(t, "") // three were heard all the time
+		w.publish("free", 3, 4)
+		w.elapse(second)
+		a.want(t, "chan:free")
+	})
+}
+
+func TestMasterThatPublishesAfterItWasStopped(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a := newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan")
+		w.elapse(second)
+		w.play("ok ok ok ok hang")
+		w.publish("free", 1, 2, 3, 4)
+		w.elapse(1500 * time.Millisecond)
+		w.masters[4].resume()
+		w.elapse(20 * time.Millisecond)
+		w.publish("free", 5)
+		w.elapse(second)
+		a.want(t, "chan:free")
+	})
+}
+
+func TestBrokenBytesEndOneListenerOnly(t *testing.T) {
+	for _, garbage := range []string{
+		"hello\r\n", "+PONG\r\n", ":1\r\n", "-ERR what\r\n", ">1\r\n$-7\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "*1\r\n$1\r\nx\r\n",
+		">3\r\n$9\r\nsubscribe\r\n$1\r\ny\r\n:1\r\n", ">2\r\n$10\r\ninvalidate\r\n:1\r\n", "*0\r\n", "|1\r\n+a\r\n+b\r\n>0\r\n", "$99999999999999999999\r\n",
+	} {
+		onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+			a := newListenerLog(w.locker)
+			a.Subscribe(t.Context(), "chan")
+			before := make([]int, 5)
+			for i := range w.links {
+				before[i] = w.dials(i + 1)
+			}
+			w.masters[0].say(garbage)
+			w.elapse(4 * second)
+			for i := range w.links {
+				want := before[i]
+				if i == 0 {
+					want++
+				}
+				if n := w.dials(i + 1); n != want {
+					t.Errorf("%q: master %d was dialled %d times, want %d", garbage, i+1, n, want)
+				}
+			}
+			w.publish("free", 1, 2, 5)
+			w.elapse(10 * time.Millisecond)
+			a.want(t, "chan:free")
+		})
+	}
+}
+
+func TestUnknownPushesAreIgnored(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a := newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan")
+		dialled := w.dials(1)
+		w.masters[0].say(">2\r\n$7\r\nmonitor\r\n$1\r\nx\r\n>0\r\n>4\r\n$7\r\nmessage\r\n*1\r\n*0\r\n_\r\n:1\r\n>3\r\n$7\r\nmessage\r\n$5\r\nother\r\n$1\r\nx\r\n")
+		w.elapse(4 * second)
+		a.want(t, "")
+		if w.dials(1) != dialled {
+			t.Error("the connection was given up")
+		}
+	})
+}
+
+func TestMasterThatRefusesSubscribe(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		w.masters[0].deaf, w.masters[1].deaf = true, true
+		a := newListenerLog(w.locker)
+		began := time.Now()
+		a.Subscribe(t.Context(), "chan")
+		if d := time.Since(began); d >= timeout {
+			t.Errorf("%v: a refusal is an answer", d)
+		}
+		w.publish("free", 3, 4, 5)
+		w.elapse(4 * second)
+		a.want(t, "chan:free")
+	})
+}
+
+func TestListenerOfAReplacedMaster(t *testing.T) {
+	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
+		a := newListenerLog(w.locker)
+		a.Subscribe(t.Context(), "chan")
+		a.Track(t.Context(), "k")
+		// What Reload does to the master.
+		other := *w.locker.masters[0].server.Load()
+		other.Name = "another"
+		w.locker.masters[0].server.Store(&other)
+		dialled := w.dials(1)
+		w.elapse(2 * second)
+		a.want(t, "any")
+		if w.dials(1) == dialled {
+			t.Error("it still listens to the server that was replaced")
+		}
+	})
+}
+
+func TestAnswersMustFitTheQuestions(t *testing.T) {
+	sub := &subscription{topic: topic{ofChannel, "chan"}, masters: make([]confirmation, 1)}
+	frame := func(words ...string) string {
+		f := (&fakeSession{resp3: true}).push(words...)
+		return string(append(f, ":1\r\n"...))
+	}
+	for _, row := range []struct {
+		expected expectation
+		frame    string
+		fits     bool
+	}{
+		{expectation{verb: "subscribe", sub: sub}, frame("subscribe", "chan"), true},
+		{expectation{verb: "subscribe", sub: sub}, "-NOPERM no\r\n", true},
+		{expectation{verb: "unsubscribe", sub: sub, ends: true}, frame("subscribe", "chan"), false},
+		{expectation{verb: "subscribe", sub: sub}, frame("unsubscribe", "chan"), false},
+		{expectation{verb: "subscribe", sub: sub}, frame("psubscribe", "chan"), false},
+		{expectation{verb: "subscribe", sub: sub}, frame("subscribe", "other"), false},
+		{expectation{verb: "subscribe", sub: sub}, "+OK\r\n", false},
+		{expectation{verb: "subscribe", sub: sub}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", false},
+		{expectation{verb: "ping"}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", true},
+		{expectation{verb: "ping"}, "+PONG\r\n", true},
+		{expectation{verb: "ping"}, frame("subscribe", "chan"), false},
+		{expectation{verb: "tracking", sub: &subscription{topic: topic{kind: ofChanges}}}, "+OK\r\n", true},
+	} {
+		l := newListening(t.Context(), make([]*master, 1), timelineSettings, slog.New(slog.DiscardHandler))
+		r := &listener{listening: l, master: &master{}, expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
+		r.master.server.Store(&Master{Name: "m"})
+		err := r.hear([]byte(row.frame), time.Now())
+		if (err == nil) != row.fits || row.fits && len(r.expected) != 0 {
+			t.Errorf("%q while %q is expected: %v, and %d answers are expected", row.frame, row.expected.verb, err, len(r.expected))
+		}
+	}
+}
+
+func timelineSettings() *Config {
+	cfg := timelineConfig()
+	return &cfg
+}
