@@ -79,6 +79,13 @@
 //     extension (recogniseextend.go) by the same rules as those of our own.
 //   - WATCH remembers what each master showed; a guard in front of the
 //     transaction makes EXEC abort where that has changed (watch.go).
+//   - Wake-ups. One connection to each master (listener.go), opened when somebody
+//     wants to hear, tells of messages and changed keys. A message counts once a
+//     quorum has published it (heard.go), a change likewise (keychanges.go); what
+//     a quorum did not tell of is told after a while, so that none is lost. Where
+//     fewer than a quorum were listened to, subscribers hear of a gap, and a
+//     listener that had to reconnect makes every key a changed one
+//     (subscription.go).
 //
 // # Who may vote
 //

@@ -234,7 +234,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a quarantine is as long as the longest TTL granted",
-		edits:    []edit{{"plan.go", "m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)", "m.write.quarantine = limits.RestartDelay"}},
+		edits:    []edit{{"marker.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
 	},
 	{
@@ -264,12 +264,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised extension takes its turn",
-		edits:    []edit{{"recogniserun.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"}},
+		edits:    []edit{{"recogniseextend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"}},
 		caughtBy: "TestTimelineARecognisedExtensionTakesItsTurn",
 	},
 	{
 		rule:     "a recognised extension needs validity",
-		edits:    []edit{{"recogniserun.go", "verdict == Won && l.validity(ttl, elapsed) <= 0", "false && l.validity(ttl, elapsed) <= 0"}},
+		edits:    []edit{{"recogniseextend.go", "verdict == Won && l.validity(ttl, elapsed) <= 0", "false && l.validity(ttl, elapsed) <= 0"}},
 		caughtBy: "TestTimelineARecognisedExtensionNeedsAQuorumAndValidity",
 	},
 }

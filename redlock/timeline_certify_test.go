@@ -126,6 +126,7 @@ func TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime(t *testing.T) {
 		if v := acquire(w.locker, tokenA); v != Won {
 			t.Fatal(v)
 		}
+		w.locker.Close(t.Context()) // nobody is left who remembers
 		for _, m := range w.masters {
 			m.mu.Lock()
 			delete(m.dbs, 3)
