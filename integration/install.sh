@@ -39,9 +39,8 @@ if [ ${#missing[@]} -gt 0 ]; then
   apt-get update -qq
   if [[ " ${missing[*]} " == *" valkey-server "* ]] && ! apt-cache show valkey-server >/dev/null 2>&1; then
     # Debian 12 has Valkey only in its backports.
-    codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
-    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $codename-backports main" \
-      >"/etc/apt/sources.list.d/$codename-backports.list"
+    backports=$("$(dirname "$0")/backports.sh")
+    tail -n +2 <<<"$backports" >"/etc/apt/sources.list.d/${backports%%$'\n'*}"
     apt-get update -qq
   fi
   DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
