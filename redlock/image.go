@@ -23,6 +23,8 @@ type image struct {
 	now  int64  // the master's TIME beside it, in milliseconds
 }
 
+var absentImage = image{pttl: noKey}
+
 func (i image) absent() bool { return i.dump == nil }
 
 // passing tells that the key is as good as gone: on one master it may have

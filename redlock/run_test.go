@@ -144,6 +144,37 @@ func TestRunComparesStatesNotChanges(t *testing.T) {
 	}
 }
 
+// A counter that drifted on one master goes with its lock, and nothing else does.
+func TestRunAReleaseTakesADriftedCounterWithIt(t *testing.T) {
+	const leave = `local n = redis.call('hincrby', KEYS[1], ARGV[1], -1) if n == 0 then redis.call('del', KEYS[1]) end return n`
+	s := startLiveSet(t, 5)
+	for i, m := range s.masters {
+		count := "1"
+		if i == 4 {
+			count = "3"
+		}
+		m.must("HSET", "lock", "me", count)
+		m.must("PEXPIRE", "lock", "60000")
+	}
+	wantReply(t, s.run([]string{"lock"}, "EVAL", leave, "1", "lock", "me"), ":0\r\n")
+	s.eventuallyGone("lock")
+}
+
+// A key that the release left as it was on one master is somebody else's there.
+func TestRunAReleaseLeavesWhatItDidNotChange(t *testing.T) {
+	s := startLiveSet(t, 3)
+	const leave = `if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end redis.call('del', KEYS[1]) return 1`
+	for i, m := range s.masters {
+		m.must("HSET", "lock", []string{"me", "me", "you"}[i], "1")
+	}
+	wantReply(t, s.run([]string{"lock"}, "EVAL", leave, "1", "lock", "me"), ":1\r\n")
+	for end := time.Now().Add(5 * time.Second); !s.idle() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	}
+	if got := string(s.masters[2].must("HEXISTS", "lock", "you")); got != ":1\r\n" {
+		t.Errorf("another holder's field: %q", got)
+	}
+}
+
 // A lock that would be over before the answer is not granted.
 func TestRunNeedsValidity(t *testing.T) {
 	s := startLiveSet(t, 3)

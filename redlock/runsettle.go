@@ -12,6 +12,12 @@ type result struct {
 	release examined // the vote by which masters that missed a release are told; empty if it was none
 }
 
+// deleted tells whether the run was won and deleted key k.
+func (came *result) deleted(k int) bool {
+	w := came.winner
+	return came.verdict == Won && w.after != nil && change(w.before[k], w.after[k]) == keyDeleted
+}
+
 func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result {
 	came := result{verdict: verdict}
 	switch verdict {
@@ -59,7 +65,10 @@ func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 }
 
 // settleVote gives one master its part of the verdict: what it wrote against
-// it is put back, and a release that it missed stays owed.
+// it is put back, and a release that it missed stays owed. A counter that
+// drifted on one master is only counted down there where the others release: it
+// is deleted as well, or the copy would outlive its lock. That cannot be a later
+// lock's vote: the quorum that released did not have it then.
 func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examined], i int, a answer[examined]) {
 	if came.verdict == Won && a.state.heard() && r.sameVote(a.value, came.winner) {
 		return
@@ -78,7 +87,11 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 		}
 	}
 	for k := range a.value.after {
-		undo := appendUndo(nil, r.Keys[k], a.value.before[k], a.value.after[k])
+		before := a.value.before[k]
+		if came.deleted(k) && change(before, a.value.after[k]) == keyChanged {
+			before = absentImage
+		}
+		undo := appendUndo(nil, r.Keys[k], before, a.value.after[k])
 		if undo != nil {
 			s.deliver(&debt{exact: undo}, now, false)
 			l.observer.Undone(l.masters[i].name())
