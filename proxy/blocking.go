@@ -21,6 +21,11 @@ const (
 	// blockingNet is how long a command waits for a change at most, lest one is
 	// lost for a reason that nobody has thought of.
 	blockingNet = time.Second
+	// blockingDoubt is how long a command goes on trying where no quorum can
+	// say whether there is something for it. Many who wait for one list meet
+	// each other's votes and get that answer in passing; masters that are away
+	// give it for longer.
+	blockingDoubt = 2 * time.Second
 )
 
 // runBlocking runs a command that may wait.
@@ -38,34 +43,54 @@ func (p *lockPlane) runBlocking(ctx context.Context, request redlock.RunRequest)
 		defer p.waits.leave(w)
 	}
 	o := p.locker.Run(ctx, request)
-	if !foundNothing(o) {
+	if !staysBlocked(o) {
 		return o
 	}
-	nothing := o
-	if !request.RESP3 {
-		// A timeout has this null, also where the command's own is another.
-		nothing.Reply = []byte(nullArray)
-	}
 	request.Args = p.readFromNow(ctx, request)
+	var doubtful time.Time // since when, without a break, there was no quorum
 	for {
+		switch {
+		case o.Verdict != redlock.NoQuorum:
+			doubtful = time.Time{}
+		case doubtful.IsZero():
+			doubtful = time.Now()
+		case time.Since(doubtful) >= blockingDoubt:
+			return o
+		}
 		left := timeout - time.Since(started)
-		if left <= 0 || !p.awaitChange(ctx, w, left) {
-			return nothing
+		if left <= 0 || !p.awaitChange(ctx, w, left, !doubtful.IsZero()) {
+			return timedOut(o, request.RESP3)
 		}
 		// A key that has become of another type leaves who waits already waiting.
-		if o = p.locker.Run(ctx, request); !foundNothing(o) && !bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")) {
+		if o = p.locker.Run(ctx, request); !staysBlocked(o) && !bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")) {
 			return o
 		}
 	}
 }
 
-func foundNothing(o redlock.Outcome) bool {
-	return o.Verdict != redlock.NoQuorum && o.Err == "" && isNullReply(o.Reply)
+// staysBlocked tells whether its first try leaves a client waiting.
+func staysBlocked(o redlock.Outcome) bool {
+	return o.Err == "" && (o.Verdict == redlock.NoQuorum || isNullReply(o.Reply))
+}
+
+// timedOut is the answer when the time is over and the last try came to o: a
+// null, also where the command's own null is another, unless nobody can know
+// whether there was something.
+func timedOut(o redlock.Outcome, resp3 bool) redlock.Outcome {
+	if o.Verdict == redlock.NoQuorum {
+		return o
+	}
+	o.Reply = []byte(nullArray)
+	if resp3 {
+		o.Reply = []byte(nullRESP3)
+	}
+	return o
 }
 
 // awaitChange returns when another try is worth it: the keys have changed, or
-// left or a pause is over. False: the client has gone. A nil w polls.
-func (p *lockPlane) awaitChange(ctx context.Context, w *waiter, left time.Duration) bool {
+// left or a pause is over, which is short where the last try is in doubt. False:
+// the client has gone. A nil w polls.
+func (p *lockPlane) awaitChange(ctx context.Context, w *waiter, left time.Duration, doubt bool) bool {
 	over := time.NewTimer(left)
 	defer over.Stop()
 	for {
@@ -73,7 +98,7 @@ func (p *lockPlane) awaitChange(ctx context.Context, w *waiter, left time.Durati
 		var wake <-chan struct{}
 		if w != nil {
 			wake = w.wake
-			if p.waits.available() {
+			if !doubt && p.waits.available() {
 				pause = blockingNet - rand.N(blockingNet/4)
 			}
 		}
@@ -89,17 +114,20 @@ func (p *lockPlane) awaitChange(ctx context.Context, w *waiter, left time.Durati
 			again.Stop()
 			return false
 		case <-again.C:
-			if w == nil || p.waits.first(w) {
+			if doubt || w == nil || p.waits.first(w) {
 				return true
 			}
 		}
 	}
 }
 
-const nullArray = "*-1\r\n"
+const (
+	nullArray = "*-1\r\n"
+	nullRESP3 = "_\r\n"
+)
 
 func isNullReply(reply []byte) bool {
-	return string(reply) == nullArray || string(reply) == "$-1\r\n" || string(reply) == "_\r\n"
+	return string(reply) == nullArray || string(reply) == "$-1\r\n" || string(reply) == nullRESP3
 }
 
 const forEver = time.Duration(math.MaxInt64)

@@ -331,9 +331,47 @@ func TestBlockingCommand(t *testing.T) {
 	}
 }
 
-// TestBlockingCommandEndsOnError: what cannot be known now is not waited for.
+// TestBlockingCommandInDoubt: no quorum in passing is waited out, one that
+// stays is told, and a timeout in doubt is no "nothing there".
+func TestBlockingCommandInDoubt(t *testing.T) {
+	const null, popped = "*-1\r\n", "*2\r\n$1\r\nk\r\n$1\r\n1\r\n"
+	noQuorum := "-" + fakeLockerNoQuorum.NoQuorumError() + "\r\n"
+	for _, row := range []struct {
+		command     string
+		doubt, sure time.Duration // from when to when there is no quorum
+		arrives     time.Duration // 0: never
+		reply       string
+		min, max    time.Duration
+	}{
+		{"BLPOP k 10", 0, time.Second, 5 * time.Second, popped, 5 * time.Second, 5100 * time.Millisecond},
+		{"BLPOP k 10", 3 * time.Second, 4 * time.Second, 0, null, 10 * time.Second, 10 * time.Second},
+		{"BLPOP k 10", 0, time.Hour, 0, noQuorum, blockingDoubt, blockingDoubt + blockingPauseMost},
+		{"BLPOP k 0", 5 * time.Second, time.Hour, 0, noQuorum, 5*time.Second + blockingDoubt, 5*time.Second + blockingDoubt + 2*blockingPauseMost},
+		{"BLPOP k 1", 0, time.Hour, 0, noQuorum, time.Second, time.Second},
+		{"BLPOP k 6", 5 * time.Second, time.Hour, 0, noQuorum, 6 * time.Second, 6 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			started := time.Now()
+			p := newFakeLockerPlane(func(any) redlock.Outcome {
+				switch at := time.Since(started); {
+				case at >= row.doubt && at < row.sure:
+					return fakeLockerNoQuorum
+				case row.arrives > 0 && at >= row.arrives:
+					return fakeLockerReply(popped)
+				}
+				return fakeLockerReply(null)
+			})
+			reply := p.ask(t, row.command)
+			if took := time.Since(started); reply != row.reply || took < row.min || took > row.max {
+				t.Errorf("%s: %q after %v, want %q after %v to %v", row.command, reply, took, row.reply, row.min, row.max)
+			}
+		})
+	}
+}
+
+// TestBlockingCommandEndsOnError: what the masters refuse is not waited for.
 func TestBlockingCommandEndsOnError(t *testing.T) {
-	for _, outcome := range []redlock.Outcome{fakeLockerNoQuorum, fakeLockerRefused, fakeLockerReply("-ERR timeout is negative\r\n")} {
+	for _, outcome := range []redlock.Outcome{fakeLockerRefused, fakeLockerReply("-ERR timeout is negative\r\n")} {
 		p := newFakeLockerPlane(fakeLockerAnswers(outcome))
 		if reply := p.ask(t, "BLPOP k 10"); !strings.HasPrefix(reply, "-") || len(p.locker.asked) != 1 {
 			t.Errorf("%q after %d tries", reply, len(p.locker.asked))
