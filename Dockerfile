@@ -10,11 +10,13 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-# With .git in the build context, -version tells the commit. The .git of a
-# worktree or a submodule only points out of the context and would stop the
-# build, so it is dropped.
+# With .git in the build context, -version tells the commit. Without it, as in a
+# released archive, say --build-arg COMMIT=... The .git of a worktree or a
+# submodule only points out of the context and would stop the build, so it is
+# dropped.
+ARG COMMIT=
 RUN git status >/dev/null 2>&1 || rm -rf .git; \
-    CGO_ENABLED=0 go build -trimpath -ldflags="-s -w" -o /out/redlock-proxy .
+    CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X redlock-proxy/proxy.commit=$COMMIT" -o /out/redlock-proxy .
 RUN sed -e 's/^listen: 127\.0\.0\.1:/listen: 0.0.0.0:/' -e 's/^admin: 127\.0\.0\.1:/admin: 0.0.0.0:/' \
         config.yaml > /out/config.yaml \
     && grep -qx 'listen: 0.0.0.0:6380' /out/config.yaml \

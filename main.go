@@ -23,7 +23,7 @@ import (
 // Exit codes.
 const (
 	exitFine  = 0
-	exitError = 1 // while running, or what -check or -healthcheck found
+	exitError = 1 // while running, or what -check, -healthcheck or -reload found
 	exitUsage = 2 // flags or configuration
 )
 
@@ -33,8 +33,9 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here if there is one, else built-in values)")
 	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay; without effect on masters that belong to a set")
-	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload (SIGHUP)")
+	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload")
 	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1")
+	reload := flags.Bool("reload", false, "have the process that runs with this configuration read its file again, as SIGHUP does, say what came of it, and exit 0 or 1")
 	version := flags.Bool("version", false, "print the version")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -62,6 +63,12 @@ func run(args []string) int {
 			return fail(exitError, err)
 		}
 		return exitFine
+	case *reload:
+		if err := proxy.AskReload(ctx, cfg); err != nil {
+			return fail(exitError, err)
+		}
+		fmt.Println("the configuration was reloaded")
+		return exitFine
 	case *check:
 		if !proxy.Check(ctx, cfg, os.Stdout) {
 			return exitError
@@ -81,14 +88,14 @@ func run(args []string) int {
 	if cfg.Log.Format == "text" {
 		fmt.Print(p.Banner())
 	}
-	if err := serve(ctx, p, hangups, *file); err != nil {
+	if err := serve(ctx, p, hangups); err != nil {
 		return fail(exitError, err)
 	}
 	return exitFine
 }
 
-// serve serves until ctx ends, and reloads file at each hangup.
-func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal, file string) error {
+// serve serves until ctx ends, and reloads the configuration at each hangup.
+func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal) error {
 	ctx, stop := context.WithCancel(ctx)
 	var reloading sync.WaitGroup
 	defer reloading.Wait()
@@ -97,7 +104,7 @@ func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal, file s
 		for {
 			select {
 			case <-hangups:
-				_ = p.Reload(ctx, file) // it has told the log and the metrics
+				_ = p.Reload(ctx) // it has told the log and the metrics
 			case <-ctx.Done():
 				return
 			}

@@ -160,8 +160,16 @@ check_shipped() {
   expect "SET lock:y v NX PX 60000" OK "$("${ask[@]}" SET lock:y v NX PX 60000)"
   expect "SET lock:y w NX PX 60000, held" "" "$("${ask[@]}" SET lock:y w NX PX 60000)"
   expect "SET greeting hello" OK "$("${ask[@]}" SET greeting hello)"
+  "${ask[@]}" BLPOP nothing 3 >"$TMPDIR/blocked" 2>&1 &
+  local waiting=$!
+  until "${ask[@]}" CLIENT LIST | grep -q cmd=blpop || [ "$("${ask[@]}" INFO clients | tr -d '\r' | sed -n s/^blocked_clients://p)" = 1 ]; do
+    kill -0 "$waiting" || fail "the client does not wait"
+    sleep 0.1
+  done
   stop
   expect "exit code after SIGTERM" 0 "$code"
+  expect "exit code of a client whose command was not finished then" 0 "$(wait "$waiting" && echo 0 || echo $?)"
+  expect "its answer" "" "$(cat "$TMPDIR/blocked")"
   expect "health check after the end" 1 "$(status inside "$shipped" "${healthcheck[@]}")"
 }
 
@@ -183,6 +191,8 @@ check_mounted() {
   expect "PING without the mounted file's password" "NOAUTH Authentication required." "$("${ask[@]}" PING)"
   ask+=(--no-auth-warning -a mounted)
   expect "SET mine:x v NX PX 1000" OK "$("${ask[@]}" SET mine:x v NX PX 1000)"
+  expect "SET moved:x v NX PX 1000, no lock" OK "$("${ask[@]}" SET moved:x v NX PX 1000)"
+  expect "a reload as it is" "the configuration was reloaded" "$(inside "$mounted" "${entrypoint[@]}" -reload)"
   expect "connecting to the shipped port" 1 "$(status redis-cli -h "$outside" -p 6380 PING)"
   stop
   expect "exit code after SIGTERM" 0 "$code"

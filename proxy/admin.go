@@ -3,10 +3,10 @@ package proxy
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -14,13 +14,15 @@ import (
 )
 
 // adminServer answers operators and machines over HTTP: /metrics, /healthz
-// (the process lives) and /readyz (it can decide locks; if not, why).
+// (the process lives), /readyz (it can decide locks; if not, why), and POST
+// /reload, to this machine only, for there is no password.
 type adminServer struct {
 	http http.Server
 }
 
-// newAdminServer asks ready with each /readyz; its error is the reason given.
-func newAdminServer(gatherer prometheus.Gatherer, ready func() error) *adminServer {
+// newAdminServer asks ready with each /readyz, and reload with each /reload;
+// their errors are the reasons given. A reload ends early with who asked for it.
+func newAdminServer(gatherer prometheus.Gatherer, ready func() error, reload func(context.Context) error) *adminServer {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -32,6 +34,17 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() error) *adminServ
 			return
 		}
 		io.WriteString(w, "ready\n")
+	})
+	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
+		if !fromThisMachine(r) {
+			http.Error(w, "a reload can be asked for on the proxy's own machine only", http.StatusForbidden)
+			return
+		}
+		if err := reload(r.Context()); err != nil {
+			http.Error(w, err.Error(), http.StatusConflict)
+			return
+		}
+		io.WriteString(w, "the configuration was reloaded\n")
 	})
 	return &adminServer{http: http.Server{
 		Handler:           mux,
@@ -58,40 +71,19 @@ func (a *adminServer) close(ctx context.Context) {
 	}
 }
 
-// healthcheckTimeout is shorter than a container engine's usual patience.
-const healthcheckTimeout = 3 * time.Second
-
-// Healthcheck asks the process that runs with this configuration whether it
-// lives. nil is yes.
-func Healthcheck(ctx context.Context, cfg *Config) error {
-	if cfg.Admin == "" {
-		return errors.New("the admin address is empty in the configuration, so nothing can be asked")
-	}
-	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
-	defer cancel()
-	host, port, err := net.SplitHostPort(cfg.Admin)
+// fromThisMachine: the two ends of a connection have one address, or loopback's.
+func fromThisMachine(r *http.Request) bool {
+	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
-		return err
+		return false
 	}
-	// 0.0.0.0 is where to listen, not where to dial.
-	if host == "::" {
-		host = "::1"
-	} else if everyAddress(host) {
-		host = "127.0.0.1"
+	if remote.Addr().Unmap().IsLoopback() {
+		return true
 	}
-	url := "http://" + net.JoinHostPort(host, port) + "/healthz"
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return err
+	address, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if address == nil {
+		return false
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // no proxy of the environment in between
-	response, err := (&http.Client{Transport: transport}).Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s answered %s", url, response.Status)
-	}
-	return nil
+	local, err := netip.ParseAddrPort(address.String())
+	return err == nil && local.Addr().Unmap() == remote.Addr().Unmap()
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,7 @@ func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() error) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin := newAdminServer(reg, ready)
+	admin := newAdminServer(reg, ready, nil)
 	served := make(chan error, 1)
 	go func() { served <- admin.serve(listener) }()
 	t.Cleanup(func() {
@@ -104,6 +105,51 @@ func TestHealthcheck(t *testing.T) {
 	listener.Close()
 	if err := Healthcheck(t.Context(), cfg); err == nil {
 		t.Error("nobody listens, and the check is fine")
+	}
+}
+
+// The admin address has no password, so only who is on the machine may change
+// something; and who asked is told what came of it.
+func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
+	var refusal error
+	asked := 0
+	admin := newAdminServer(prometheus.NewRegistry(), nil, func(context.Context) error { asked++; return refusal })
+	web := httptest.NewServer(admin.http.Handler)
+	defer web.Close()
+	cfg := defaultConfig()
+	cfg.Admin = strings.TrimPrefix(web.URL, "http://")
+	if err := AskReload(t.Context(), cfg); err != nil || asked != 1 {
+		t.Errorf("asked for %d times: %v", asked, err)
+	}
+	refusal = errors.New("f:3: nonsense is not known here")
+	if err := AskReload(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "409 Conflict\nf:3: nonsense is not known here") || asked != 2 {
+		t.Errorf("a reload that is refused, asked for %d times: %v", asked, err)
+	}
+	if status, _ := fetch(t, web.URL+"/reload"); status != http.StatusMethodNotAllowed {
+		t.Errorf("GET: %d", status)
+	}
+	for _, ends := range []struct {
+		remote, local string
+		allowed       bool
+	}{
+		{"192.0.2.1:5000", "192.0.2.1:9380", true},
+		{"[::ffff:192.0.2.1]:5000", "192.0.2.1:9380", true},
+		{"[::1]:5000", "[::1]:9380", true},
+		{"192.0.2.2:5000", "192.0.2.1:9380", false},
+		{"@", "192.0.2.1:9380", false},
+	} {
+		local, _ := net.ResolveTCPAddr("tcp", ends.local)
+		request := httptest.NewRequest(http.MethodPost, "/reload", nil)
+		request = request.WithContext(context.WithValue(request.Context(), http.LocalAddrContextKey, local))
+		request.RemoteAddr = ends.remote
+		answer := httptest.NewRecorder()
+		admin.http.Handler.ServeHTTP(answer, request)
+		if allowed := answer.Code != http.StatusForbidden; allowed != ends.allowed {
+			t.Errorf("from %s to %s: %d", ends.remote, ends.local, answer.Code)
+		}
+	}
+	if asked != 5 {
+		t.Errorf("asked for %d times", asked)
 	}
 }
 

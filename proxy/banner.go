@@ -3,40 +3,9 @@ package proxy
 import (
 	"fmt"
 	"net"
-	"runtime/debug"
 	"strings"
 	"text/tabwriter"
 )
-
-// Version is the module's version and the commit it was built from, as far as
-// the build recorded them.
-func Version() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return "unknown"
-	}
-	return describeBuild(info)
-}
-
-func describeBuild(info *debug.BuildInfo) string {
-	settings := map[string]string{}
-	for _, setting := range info.Settings {
-		settings[setting.Key] = setting.Value
-	}
-	version := info.Main.Version
-	if version == "" || version == "(devel)" {
-		version = "development build"
-	}
-	details := []string{info.GoVersion}
-	if commit := settings["vcs.revision"]; commit != "" {
-		commit = "commit " + commit[:min(len(commit), 12)]
-		if settings["vcs.modified"] == "true" {
-			commit += " with changes"
-		}
-		details = append([]string{commit}, details...)
-	}
-	return version + " (" + strings.Join(details, ", ") + ")"
-}
 
 // banner says in plain words what runs here and what to type next. listen is
 // the address it really listens on.

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"runtime/debug"
 	"strings"
 	"testing"
 )
@@ -54,17 +53,5 @@ func TestExampleKey(t *testing.T) {
 	}
 	if got := exampleKey(lockRules{{match: "a*", db: 2}}); got != "" {
 		t.Errorf("redis-cli would ask database 0, not 2: %q", got)
-	}
-}
-
-func TestDescribeBuild(t *testing.T) {
-	info := &debug.BuildInfo{GoVersion: "go1.26.0"}
-	if got := describeBuild(info); got != "development build (go1.26.0)" {
-		t.Error(got)
-	}
-	info.Main.Version = "v1.2.3"
-	info.Settings = []debug.BuildSetting{{Key: "vcs.revision", Value: "0123456789abcdef"}, {Key: "vcs.modified", Value: "true"}}
-	if got := describeBuild(info); got != "v1.2.3 (commit 0123456789ab with changes, go1.26.0)" {
-		t.Error(got)
 	}
 }

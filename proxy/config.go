@@ -37,6 +37,17 @@ type Config struct {
 	places map[string]int // the line of each key in Source, by its path (masters[2])
 }
 
+// builtIn is the Source of a configuration without a file.
+const builtIn = "built-in defaults"
+
+// path is what Load needs to read the configuration again.
+func (c *Config) path() string {
+	if c.Source == builtIn {
+		return ""
+	}
+	return c.Source
+}
+
 // Upstream is the server that gets every command without a lock key.
 type Upstream struct {
 	Kind   UpstreamKind
@@ -154,7 +165,7 @@ const defaultConfigFile = "config.yaml"
 // trying it out.
 func defaultConfig() *Config {
 	return &Config{
-		Source:        "built-in defaults",
+		Source:        builtIn,
 		Listen:        "127.0.0.1:6380",
 		Admin:         "127.0.0.1:9380",
 		Upstream:      Upstream{Kind: UpstreamEmbedded},

@@ -17,8 +17,8 @@ import (
 // writes to a majority of them.
 const reloadPatience = 15 * time.Second
 
-// Reload reads the configuration file at path again, as Load does, and puts it
-// in force whole or not at all. What went wrong is returned, and logged and
+// Reload reads the configuration file again, as Load does, and puts it in force
+// whole or not at all. What went wrong is returned, and logged and
 // counted here. Clients keep their connections:
 //
 //   - rules, limits and the password hold from each client's next command; a
@@ -33,7 +33,7 @@ const reloadPatience = 15 * time.Second
 //
 // A server that is new must answer, and one with other credentials must accept
 // them, or the reload is refused.
-func (p *Proxy) Reload(ctx context.Context, path string) error {
+func (p *Proxy) Reload(ctx context.Context) error {
 	p.reloading.Lock()
 	defer p.reloading.Unlock()
 	if p.draining.Load() {
@@ -41,7 +41,7 @@ func (p *Proxy) Reload(ctx context.Context, path string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
 	defer cancel()
-	changes, err := p.reload(ctx, path)
+	changes, err := p.reload(ctx)
 	if err != nil {
 		p.metrics.reloadRefused()
 		for line := range strings.SplitSeq(err.Error(), "\n") {
@@ -59,12 +59,12 @@ func (p *Proxy) Reload(ctx context.Context, path string) error {
 
 // reload refuses first whatever can be refused, and changes last what cannot
 // fail.
-func (p *Proxy) reload(ctx context.Context, path string) (changes []string, err error) {
-	next, err := Load(path)
+func (p *Proxy) reload(ctx context.Context) (changes []string, err error) {
+	old := p.current.load()
+	next, err := Load(old.config.path())
 	if err != nil {
 		return nil, err
 	}
-	old := p.current.load()
 	plan, err := planReload(old.config, next)
 	if err != nil {
 		return nil, err

@@ -88,7 +88,7 @@ func (r *reloadable) reload(from, to string) error {
 	} else {
 		r.write(strings.Replace(r.base, from, to, 1))
 	}
-	return r.Reload(r.t.Context(), r.file)
+	return r.Reload(r.t.Context())
 }
 
 func (r *reloadable) metric(name string) string {
@@ -138,7 +138,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	if err := os.Remove(r.file); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Reload(t.Context(), r.file); err == nil {
+	if err := r.Reload(t.Context()); err == nil {
 		t.Error("a missing file was reloaded")
 	}
 }
@@ -202,7 +202,7 @@ func TestReloadApplies(t *testing.T) {
 		t.Error("nothing is said about moved keys")
 	}
 	// The same file again changes nothing, which is worth saying too.
-	if err := r.Reload(t.Context(), r.file); err != nil || !strings.Contains(r.log.String(), "changed=nothing") {
+	if err := r.Reload(t.Context()); err != nil || !strings.Contains(r.log.String(), "changed=nothing") {
 		t.Errorf("again: %v", err)
 	}
 }
