@@ -12,6 +12,8 @@ have redis-server redis-server
 have redis-cli redis-tools
 have valkey-server valkey-server
 have faketime faketime
+have promtool prometheus
+have buildah buildah
 have javac default-jdk-headless
 have mvn maven
 have python3 python3

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Everything that must hold before a change lands: formatting, vet,
-# staticcheck, all tests with the race detector, and short fuzz runs.
+# staticcheck, all tests with the race detector, short fuzz runs, and the image.
 # install.sh, which it runs first, says what it needs and installs what is
 # missing.
 #
@@ -39,3 +39,6 @@ done
 
 echo "== tests"
 go test -race -timeout 30m ./...
+
+echo "== the image"
+integration/container.sh
