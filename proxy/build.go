@@ -11,9 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// scriptCacheBytes bounds the script texts remembered for all clients.
-const scriptCacheBytes = 64 << 20
-
 // toys are where the embedded servers are, those that there are.
 type toys struct {
 	upstream *endpoint
@@ -52,7 +49,8 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 	if err := reg.Register(standingCollector{p.locker.Status}); err != nil {
 		return err
 	}
-	scripts := newScriptCache(scriptCacheBytes)
+	scripts := newScriptCache(int(cfg.Limits.Scripts))
+	scripts.forgotten = func() { p.metrics.limitReached(limitScripts) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
 	listen := func(hear func(redlock.Event)) subscriber { return p.locker.Subscriber(hear) }
 	p.locks.waits = newWaitingRoom(p.locker.TrackingAvailable, listen)
@@ -68,6 +66,9 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		metrics:     p.metrics,
 		log:         p.log,
 	})
+	if err := reg.Register(bufferedBytes(p.server)); err != nil {
+		return err
+	}
 	p.metrics.inForceSince(time.Now(), cfg)
 	return nil
 }

@@ -58,9 +58,9 @@ func writeSettings(w io.Writer, cfg *Config) {
 	row("restart_delay", shortDuration(cfg.RestartDelay))
 	row("max_quarantine", shortDuration(cfg.MaxQuarantine))
 	row("auth.password", cfg.Auth.Password)
-	row("limits.clients", cfg.Limits.Clients)
-	row("limits.bulk", shortSize(cfg.Limits.Bulk))
-	row("limits.idle", shortDuration(cfg.Limits.Idle))
+	for _, limit := range cfg.Limits.table() {
+		row("limits."+string(limit.name), limit.text())
+	}
 	row("log", cfg.Log.Level+", "+cfg.Log.Format)
 }
 

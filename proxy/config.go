@@ -141,13 +141,6 @@ func (s secret) GoString() string { return s.String() }
 // MarshalText keeps encoders, such as a JSON log, from showing the text.
 func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// Limits keep one client, or many, from using the process up.
-type Limits struct {
-	Clients int
-	Bulk    int64         // bytes of one argument
-	Idle    time.Duration // 0: a client may be silent for ever
-}
-
 // Log says what is logged and how.
 type Log struct {
 	Level  string // debug, info, warn, error
@@ -176,7 +169,7 @@ func defaultConfig() *Config {
 		ClockDrift:    0.01,
 		RestartDelay:  30 * time.Second,
 		MaxQuarantine: 10 * time.Minute,
-		Limits:        Limits{Clients: 10000, Bulk: 512 << 20},
+		Limits:        defaultLimits(),
 		Log:           Log{Level: "info", Format: "text"},
 	}
 }

@@ -94,9 +94,10 @@ log: {level: debug, format: json}
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Auth:   Auth{Password: "0123"},
-		Limits: Limits{Clients: 5, Bulk: 64_000_000, Idle: 5 * time.Minute},
+		Limits: defaultLimits(),
 		Log:    Log{Level: "debug", Format: "json"},
 	}
+	want.Limits.Clients, want.Limits.Bulk, want.Limits.Idle = 5, 64_000_000, 5*time.Minute
 	upstream, masters := cfg.Upstream.server, cfg.Masters.servers
 	if cfg.places["masters[2]"] != 8 || cfg.places["retry.delay"] != 13 {
 		t.Errorf("the keys stand in lines %v", cfg.places)

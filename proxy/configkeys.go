@@ -76,12 +76,11 @@ func (r *configReader) readTop(top *yaml.Node) {
 			r.mapping(node, key, password)
 		}},
 		yamlField{name: "limits", read: func(node *yaml.Node, key string) {
-			r.mapping(node, key,
-				r.integer("clients", &cfg.Limits.Clients, 1, 1_000_000),
-				r.text("bulk", "a size", keep(&cfg.Limits.Bulk, func(text string) (int64, error) {
-					return parseSize(text, 1<<20, 4<<30)
-				})),
-				r.duration("idle", &cfg.Limits.Idle, 0, 365*24*time.Hour))
+			var fields []yamlField
+			for _, limit := range cfg.Limits.table() {
+				fields = append(fields, limit.field(r))
+			}
+			r.mapping(node, key, fields...)
 		}},
 		yamlField{name: "log", read: func(node *yaml.Node, key string) {
 			r.mapping(node, key,

@@ -63,6 +63,8 @@ func shortSize(n int64) string {
 		return fmt.Sprintf("%dgb", n>>30)
 	case n%(1<<20) == 0:
 		return fmt.Sprintf("%dmb", n>>20)
+	case n%(1<<10) == 0:
+		return fmt.Sprintf("%dkb", n>>10)
 	}
 	return strconv.FormatInt(n, 10)
 }

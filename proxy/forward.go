@@ -247,7 +247,7 @@ func (s *session) tryOpen() (refusal string) {
 		onEnd:    s.sock.wake,
 		onLost:   s.clientLeft,
 		onPanic:  s.panicked,
-		captures: settings.guard.bulk + smallBuffer,
+		captures: settings.limits.Bulk + smallBuffer,
 		onTold:   s.toldOfSubscription,
 	}
 	up.start()

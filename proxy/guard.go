@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"math"
+	"unsafe"
 
 	"github.com/tidwall/redcon"
 )
@@ -13,16 +14,17 @@ type guardLimits struct {
 	bulk      int64 // longest argument of a RESP array, in bytes
 	multibulk int   // most arguments of a RESP array
 	inline    int   // longest inline command, and longest line that holds a length, in bytes
+
+	// Before authentication.
+	loginMultibulk int
+	loginBulk      int64
 }
 
 // redisLimits are those of a Redis server as it is installed.
-var redisLimits = guardLimits{bulk: 512 << 20, multibulk: math.MaxInt32, inline: 64 << 10}
-
-// What an array may have before authentication; Redis gives no choice either.
-const (
-	unauthenticatedMultibulk = 10
-	unauthenticatedBulk      = 16 << 10
-)
+var redisLimits = guardLimits{
+	bulk: 512 << 20, multibulk: math.MaxInt32, inline: 64 << 10,
+	loginMultibulk: 10, loginBulk: 16 << 10,
+}
 
 const (
 	// maxBulkLimit keeps sums of a length and an offset inside an int64.
@@ -63,11 +65,18 @@ type guard struct {
 	limits        guardLimits
 	authenticated bool
 	args          [][]byte
+	reached       limitName // which limit an error is for; "": the bytes are wrong
+
+	// charge takes the argument slots of a very long array from the memory that
+	// all sessions share, or gives them back; nil: there is no bound.
+	charge  func(bytes int) bool
+	charged int
 
 	// How far the unfinished command was looked at, as offsets from its first byte.
 	at     int   // before it, all is checked
 	looked int   // at..looked holds no line end
-	count  int   // arguments still to come; 0 before the array's own line was read
+	total  int   // arguments of the array
+	count  int   // of those, still to come; 0 before the array's own line was read
 	bulk   int64 // length of the argument that begins at at; -1 before its line was read
 }
 
@@ -95,8 +104,8 @@ func (g *guard) setAuthenticated(yes bool) { g.authenticated = yes }
 // and more behind them; what was looked at is not looked at again. need, if not
 // 0, is how many bytes buf[n:] will at least have when the command is whole; a
 // client can name any number up to the limits, so it is a hint for sizing a
-// read and not for allocating. An error is a protocolError, and ends the
-// session. The command is valid until the next call, its args no longer than buf.
+// read and not for allocating. An error is a protocolError or
+// errNoMemory, and ends the session. The command is valid until the next call, its args no longer than buf.
 func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err error) {
 	g.forgetArgs()
 	for n < len(buf) {
@@ -113,6 +122,9 @@ func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err err
 		}
 		raw := frame[:size:size]
 		if array {
+			if err = g.makeRoom(); err != nil {
+				return command{}, n, false, 0, err
+			}
 			g.args = g.splitArray(raw)
 		} else if g.args, err = splitInline(g.args, raw); err != nil {
 			return command{}, n, false, 0, err
@@ -131,10 +143,29 @@ func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err err
 func (g *guard) forgetArgs() {
 	if cap(g.args) > maxKeptArgs {
 		g.args = nil
+		if g.charge != nil {
+			g.charge(-g.charged)
+		}
+		g.charged = 0
 		return
 	}
 	clear(g.args)
 	g.args = g.args[:0]
+}
+
+// makeRoom has slots for the arguments of a whole array. Those of a long one
+// may take more than its bytes do.
+func (g *guard) makeRoom() error {
+	if g.total <= maxKeptArgs {
+		return nil
+	}
+	size := g.total * int(unsafe.Sizeof(g.args[0]))
+	if g.charge != nil && !g.charge(size) {
+		return errNoMemory
+	}
+	g.charged = size
+	g.args = make([][]byte, 0, g.total)
+	return nil
 }
 
 // measureLine returns the length of the inline command at the front of frame,
@@ -155,13 +186,16 @@ func (g *guard) measureArray(frame []byte) (size, need int, err error) {
 		switch {
 		case err != nil || !found:
 			return 0, 0, err
-		case !count.ok || count.value > int64(g.limits.multibulk):
+		case !count.ok:
 			return 0, 0, errCount
-		case count.value > unauthenticatedMultibulk && !g.authenticated:
-			return 0, 0, errCountBeforeAuth
+		case count.value > int64(g.limits.multibulk):
+			return 0, 0, g.beyond(limitMultibulk, errCount)
+		case count.value > int64(g.limits.loginMultibulk) && !g.authenticated:
+			return 0, 0, g.beyond(limitLoginMultibulk, errCountBeforeAuth)
 		}
 		g.pass(count.end)
 		g.count = int(max(count.value, 0))
+		g.total = g.count
 	}
 	for g.count > 0 {
 		if g.bulk < 0 {
@@ -171,10 +205,12 @@ func (g *guard) measureArray(frame []byte) (size, need int, err error) {
 				return 0, 0, err
 			case frame[g.at] != '$':
 				return 0, 0, expectedDollar(frame[g.at])
-			case !length.ok || length.value < 0 || length.value > g.limits.bulk:
+			case !length.ok || length.value < 0:
 				return 0, 0, errLength
-			case length.value > unauthenticatedBulk && !g.authenticated:
-				return 0, 0, errLengthBeforeAuth
+			case length.value > g.limits.bulk:
+				return 0, 0, g.beyond(limitBulk, errLength)
+			case length.value > g.limits.loginBulk && !g.authenticated:
+				return 0, 0, g.beyond(limitLoginBulk, errLengthBeforeAuth)
 			}
 			g.pass(length.end)
 			g.bulk = length.value
@@ -222,9 +258,15 @@ func (g *guard) lineEnd(frame []byte, end byte, tooBig protocolError) (int, erro
 		return i, nil
 	}
 	if len(window) == limit {
-		return -1, tooBig
+		return -1, g.beyond(limitInline, tooBig)
 	}
 	return -1, nil
+}
+
+// beyond notes which limit an error is for.
+func (g *guard) beyond(limit limitName, err protocolError) error {
+	g.reached = limit
+	return err
 }
 
 // pass moves behind what was checked and the two bytes at end, which Redis

@@ -131,7 +131,7 @@ func TestGuardSaysWhatItNeeds(t *testing.T) {
 }
 
 func TestGuardConfiguredLimits(t *testing.T) {
-	limits := guardLimits{bulk: 10, multibulk: 3, inline: 20}
+	limits := guardLimits{bulk: 10, multibulk: 3, inline: 20, loginMultibulk: 2, loginBulk: 5}
 	for _, c := range []struct {
 		bytes string
 		err   error

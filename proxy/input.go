@@ -5,9 +5,13 @@ import (
 	"sync/atomic"
 )
 
-// errNoMemory means that unfinished commands of all sessions together take
-// more memory than the server allows.
-var errNoMemory = errors.New("memory for unfinished commands is used up")
+// errNoMemory means that what is buffered for all sessions together would take
+// more memory than the configuration allows, errQueryTooLong that one session's
+// unfinished command would.
+var (
+	errNoMemory     = errors.New("memory for unfinished commands is used up")
+	errQueryTooLong = errors.New("an unfinished command is too long")
+)
 
 // A budget is the memory that buffers beyond the ordinary may take together.
 type budget struct {
@@ -15,13 +19,19 @@ type budget struct {
 	used  atomic.Int64
 }
 
+// reserve takes n bytes if there are so many; fewer than none are given back.
 func (b *budget) reserve(n int) bool {
-	if b.used.Add(int64(n)) > b.limit() {
+	if b.used.Add(int64(n)) > b.limit() && n > 0 {
 		b.used.Add(-int64(n))
 		return false
 	}
 	return true
 }
+
+// use takes bytes that are there already and cannot be refused.
+func (b *budget) use(n int) { b.used.Add(int64(n)) }
+
+func (b *budget) hasRoom(n int) bool { return b.used.Load()+int64(n) <= b.limit() }
 
 func (b *budget) release(n int) { b.used.Add(-int64(n)) }
 
@@ -30,6 +40,7 @@ func (b *budget) release(n int) { b.used.Add(-int64(n)) }
 type input struct {
 	from   *socket
 	budget *budget
+	most   int64 // bytes that may be unread
 
 	buf      []byte
 	start    int // buf[start:end] is unread
@@ -55,7 +66,8 @@ func (in *input) unread() []byte { return in.buf[in.start:in.end] }
 func (in *input) consume(n int) { in.start += n }
 
 // fill waits for more bytes. Memory follows what came, not what a client
-// announced. The errors are the socket's, errWoken or errNoMemory.
+// announced. The errors are the socket's, errWoken, errNoMemory or
+// errQueryTooLong.
 func (in *input) fill() error {
 	if err := in.makeRoom(in.need); err != nil {
 		return err
@@ -78,17 +90,13 @@ func (in *input) fill() error {
 
 // hasRoomAhead tells whether n more bytes may be read ahead of their turn.
 func (in *input) hasRoomAhead(n int) bool {
-	if len(in.ahead)+n > aheadLimit || !in.budget.reserve(n) {
-		return false
-	}
-	in.budget.release(n)
-	return true
+	return len(in.ahead)+n <= aheadLimit && in.budget.hasRoom(n)
 }
 
 // keepAhead takes what was read ahead. It cannot refuse, for the bytes are
 // read; hasRoomAhead was asked before.
 func (in *input) keepAhead(p []byte) {
-	in.budget.used.Add(int64(len(p)))
+	in.budget.use(len(p))
 	in.ahead = append(in.ahead, p...)
 }
 
@@ -128,10 +136,14 @@ func (in *input) grow(need int) error {
 		in.from.swollen.Store(true)
 		return nil
 	}
+	if int64(len(in.unread())) > in.most {
+		return errQueryTooLong
+	}
 	size := 2 * len(in.buf)
 	if need > len(in.buf) {
 		size = min(size, need)
 	}
+	size = int(min(int64(size), max(in.most, largeBuffer)+1))
 	if !in.budget.reserve(size) {
 		return errNoMemory
 	}

@@ -23,6 +23,7 @@ type metrics struct {
 	protocolErrors prometheus.Counter
 	dialFailures   prometheus.Counter
 	panics         prometheus.Counter
+	limits         map[limitName]prometheus.Counter
 
 	operations operationMetrics
 	ofMasters  []masterLabelled // all that have a series for each master
@@ -83,13 +84,14 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	voteTimes := times("vote_duration_seconds", "From a ballot's first byte to a master's answer.", "master")
 	undone := counter("undone_grants_total", "Grants taken back from a master because the request was not won.", "master")
 	queued := gauge("queued_for_master", "Undos and releases that wait for a master that is away.", "master")
+	limits := counter("limit_reached_total", "Clients refused, closed or answered with an error because of a limit (texts forgotten, for scripts).", "limit")
 	listeners := gauge("clients_listening", "Clients that subscribe to channels of locks or track lock keys.")
 	wakeUps := counter("wakeups_total", "What clients were told of what happened on the masters: messages and invalidations.", "kind")
 	ended := counter("listeners_ended_total", "Listening clients disconnected because messages may have been missed (gap) or were not read (overflow).", "reason")
 	all := []prometheus.Collector{
 		listeners, wakeUps, ended,
 		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
-		forwards, clients, protocolErrors, dialFailures, panics,
+		forwards, clients, protocolErrors, dialFailures, panics, limits,
 	}
 	operations, collectors := newOperationMetrics(counter, gauge)
 	for _, collector := range append(all, collectors...) {
@@ -101,11 +103,15 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		operations: operations,
 		forwards:   forwards.WithLabelValues(), clients: clients.WithLabelValues(),
 		listeners: listeners.WithLabelValues(), ended: ended,
+		limits:   make(map[limitName]prometheus.Counter),
 		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), panics: panics.WithLabelValues(),
 	}
 	for _, reason := range []string{listenerGap, listenerOverflow} {
 		ended.WithLabelValues(reason)
+	}
+	for _, limit := range new(Limits).table() {
+		m.limits[limit.name] = limits.WithLabelValues(string(limit.name))
 	}
 	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges}
 	m.masters.find = func(master string) masterSeries {
@@ -164,7 +170,23 @@ func (m *metrics) clientGone()         { m.clients.Dec() }
 func (m *metrics) forwarded()          { m.forwards.Inc() }
 func (m *metrics) protocolErrorSeen()  { m.protocolErrors.Inc() }
 func (m *metrics) upstreamDialFailed() { m.dialFailures.Inc() }
-func (m *metrics) panicRecovered()     { m.panics.Inc() }
+
+// bufferedBytes shows how much of the memory that clients share is in use.
+func bufferedBytes(srv *proxyServer) prometheus.Collector {
+	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients, of those that limits.memory allows.",
+	}, func() float64 { return float64(srv.memory.used.Load()) })
+}
+
+// limitReached counts a limit that kept a client from something; none has no
+// name.
+func (m *metrics) limitReached(limit limitName) {
+	if reached := m.limits[limit]; reached != nil {
+		reached.Inc()
+	}
+}
+
+func (m *metrics) panicRecovered() { m.panics.Inc() }
 
 // Why a listening client was disconnected.
 const (

@@ -121,6 +121,7 @@ func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now 
 	p.current.replace(func(old settings) settings {
 		return *newSettings(next, upstream, masters, old.router.withRules(next.Locks, now, coming, leaving))
 	})
+	p.locks.scripts.bound(int(next.Limits.Scripts))
 	p.level.Set(logLevels[next.Log.Level])
 	p.survey.soon()
 	if p.current.load().router.era != before {

@@ -129,7 +129,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 			t.Errorf("%d: nothing is logged", i)
 		}
 	}
-	if now := r.current.load(); now.clients != before.clients || r.level.Level() != slog.LevelInfo {
+	if now := r.current.load(); now.limits.Clients != before.limits.Clients || r.level.Level() != slog.LevelInfo {
 		t.Error("something was applied")
 	}
 	if r.metric(`redlock_config_reloads_total{result="refused"}`) != "7" || r.metric("redlock_config_last_reload_successful") != "0" || r.metric("redlock_config_hash") != hash {

@@ -40,9 +40,10 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	if old.Auth.Password != next.Auth.Password {
 		r.plan.changes = append(r.plan.changes, "auth.password")
 	}
-	r.changed("limits.clients", old.Limits.Clients, next.Limits.Clients)
-	r.changed("limits.bulk", shortSize(old.Limits.Bulk), shortSize(next.Limits.Bulk))
-	r.changed("limits.idle", shortDuration(old.Limits.Idle), shortDuration(next.Limits.Idle))
+	limits := next.Limits.table()
+	for i, limit := range old.Limits.table() {
+		r.changed("limits."+string(limit.name), limit.text(), limits[i].text())
+	}
 	r.changed("log.level", old.Log.Level, next.Log.Level)
 	if len(r.refused) > 0 {
 		return reloadPlan{}, r.refused

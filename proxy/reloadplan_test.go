@@ -51,7 +51,7 @@ func TestReloadChanges(t *testing.T) {
 		{"log:", "clock_drift: 0.02\nrestart_delay: 1m\nmax_quarantine: 2m\nlog:",
 			[]string{"clock_drift: 0.01 -> 0.02", "restart_delay: 30s -> 1m", "max_quarantine: 10m -> 2m"}, true, -1, nil},
 		{"log:", "limits: {clients: 5, bulk: 1mb, idle: 1s}\nlog:",
-			[]string{"limits.clients: 10000 -> 5", "limits.bulk: 512mb -> 1mb", "limits.idle: 0s -> 1s"}, false, -1, nil},
+			[]string{"limits.clients: 10000 -> 5", "limits.idle: 0s -> 1s", "limits.bulk: 512mb -> 1mb"}, false, -1, nil},
 		{"info", "debug", []string{"log.level: info -> debug"}, false, -1, nil},
 		{"{password: hunter1}", "{password: hunter2}", []string{"auth.password"}, false, -1, nil},
 		{"u:hunter1@up:1", "u:hunter2@up:1", []string{"upstream: credentials"}, false, -1, []string{"upstream"}},

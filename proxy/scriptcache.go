@@ -20,12 +20,13 @@ const scriptOverhead = 256
 // was asked for least recently goes; nothing is pinned. A forgotten text is
 // still tried on the masters by its SHA1 alone.
 type scriptCache struct {
-	maxBytes int
+	forgotten func() // called for each text that goes; may be nil
 
-	mu     sync.Mutex
-	bytes  int
-	recent list.List // of *cachedScript, the most recently used in front
-	bySHA  map[scriptSHA]*list.Element
+	mu       sync.Mutex
+	maxBytes int
+	bytes    int
+	recent   list.List // of *cachedScript, the most recently used in front
+	bySHA    map[scriptSHA]*list.Element
 }
 
 type cachedScript struct {
@@ -35,6 +36,16 @@ type cachedScript struct {
 
 func newScriptCache(maxBytes int) *scriptCache {
 	return &scriptCache{maxBytes: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
+}
+
+// bound changes how many bytes may be kept; what is too much goes at once.
+func (c *scriptCache) bound(maxBytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maxBytes = maxBytes
+	for c.bytes > maxBytes {
+		c.evict()
+	}
 }
 
 // add registers a text, of which it takes a copy, and returns its SHA1 in
@@ -74,6 +85,9 @@ func (c *scriptCache) evict() {
 	script := c.recent.Remove(oldest).(*cachedScript)
 	delete(c.bySHA, script.sha)
 	c.bytes -= len(script.text) + scriptOverhead
+	if c.forgotten != nil {
+		c.forgotten()
+	}
 }
 
 // get finds a text by its SHA1 in hex of any case. The text is shared: nobody

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -66,7 +67,7 @@ func newServer(cfg serverConfig) *proxyServer {
 		sessions:  make(map[*session]struct{}),
 		listeners: make(map[net.Listener]struct{}),
 	}
-	srv.memory.limit = func() int64 { return srv.settings().buffered }
+	srv.memory.limit = func() int64 { return srv.settings().limits.Memory }
 	srv.running, srv.stop = context.WithCancel(context.Background())
 	srv.sweeping.Go(srv.sweepUntilStopped)
 	return srv
@@ -140,13 +141,12 @@ func (srv *proxyServer) isDraining() bool {
 // welcome starts a session, which owns conn from then on, or refuses one.
 func (srv *proxyServer) welcome(conn net.Conn) {
 	srv.mu.Lock()
-	most := srv.settings().clients
-	full := most > 0 && len(srv.sessions) >= most
+	full := len(srv.sessions) >= srv.settings().limits.Clients
 	if full || srv.draining {
 		srv.mu.Unlock()
 		if full {
-			_ = conn.SetWriteDeadline(time.Now().Add(refusalPatience))
-			_, _ = conn.Write([]byte(errorClientCap)) // into an empty socket buffer: does not wait
+			srv.cfg.metrics.limitReached(limitClients)
+			tellFull(conn)
 		}
 		_ = conn.Close()
 		return
@@ -162,6 +162,17 @@ func (srv *proxyServer) welcome(conn net.Conn) {
 		defer srv.forget(s)
 		s.serve()
 	}()
+}
+
+// tellFull tells a client that there is no room. It must not hold up those who
+// come next: a write into a new socket's empty buffer does not wait, but one
+// behind TLS would wait for the handshake. Redis says nothing there either.
+func tellFull(conn net.Conn) {
+	if _, encrypted := conn.(*tls.Conn); encrypted {
+		return
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(refusalPatience))
+	_, _ = conn.Write([]byte(errorClientCap))
 }
 
 func (srv *proxyServer) forget(s *session) {

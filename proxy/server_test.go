@@ -9,7 +9,7 @@ import (
 )
 
 func TestClientCap(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.clients = 2 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Clients = 2 })
 	first, second := p.dial(t), p.dial(t)
 	first.ask("PING\r\n", "+PONG\r\n")
 	second.ask("PING\r\n", "+PONG\r\n")
@@ -74,7 +74,7 @@ func TestDrainIsCutShort(t *testing.T) {
 
 func TestIdleClientsAreLeft(t *testing.T) {
 	redis := startGuardRedis(t)
-	p := startTestProxy(t, redis, func(c *testConfig) { c.idle = 50 * time.Millisecond })
+	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Idle = 50 * time.Millisecond })
 	idle, opened, waiting, listening := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
 	opened.ask("GET a\r\n", "$-1\r\n")
 	waiting.send("BLPOP q 0\r\n")
@@ -87,7 +87,7 @@ func TestIdleClientsAreLeft(t *testing.T) {
 }
 
 func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.buffered = 1 << 20 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Memory = 1 << 20 })
 	client := p.dial(t)
 	client.ask("PING\r\n", "+PONG\r\n")
 	_, _ = client.Write([]byte("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + strings.Repeat("x", 4_000_000)))
@@ -103,7 +103,7 @@ func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
 // Buffers of clients that fell silent are taken back.
 func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
 	redis := startGuardRedis(t)
-	p := startTestProxy(t, redis, func(c *testConfig) { c.idle = time.Hour })
+	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Idle = time.Hour })
 	client := p.dial(t)
 	text := strings.Repeat("x", 20_000)
 	client.ask("*2\r\n$4\r\nECHO\r\n"+bulk(text), bulk(text))
@@ -114,7 +114,7 @@ func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
 	}
 	s.sock.active.Store(s.server.clock.now() - int64(time.Minute))
 	s.upstream.Load().conn.active.Store(s.server.clock.now() - int64(time.Minute))
-	s.inspect(0)
+	s.inspect(&Limits{}, false)
 	eventually(t, "both are small again", func() bool {
 		return !s.sock.swollen.Load() && !s.upstream.Load().conn.swollen.Load()
 	})

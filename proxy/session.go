@@ -33,6 +33,12 @@ type session struct {
 	missed   atomic.Bool // messages from the masters
 	reading  atomic.Bool // idle: waiting for the client
 
+	arrived   int64 // on the server's clock
+	owesLogin bool  // it came when clients had to authenticate
+	// acquainted: it is past what login_time is for, having authenticated or
+	// sent a whole command where that is not asked for.
+	acquainted atomic.Bool
+
 	pending []byte // replies that are not yet written; they come before all else
 	closing bool
 
@@ -61,12 +67,15 @@ type session struct {
 func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s := &session{server: srv, id: id, sock: newSocket(conn, &srv.clock)}
 	s.in = newInput(s.sock, &srv.memory)
-	s.guard = newGuard(srv.settings().guard)
+	s.guard = newGuard(redisLimits)
+	s.guard.charge = srv.memory.reserve
 	s.out = newOutput(s.sock)
 	s.ctx, s.gone = context.WithCancel(srv.running)
 	s.watch.session = s
+	s.arrived = srv.clock.now()
 	s.client = s.freshClient()
 	s.guard.setAuthenticated(s.client.authenticated)
+	s.owesLogin = !s.client.authenticated
 	return s
 }
 
@@ -89,20 +98,19 @@ func (s *session) serve() {
 
 // performAll performs every whole command that has been read.
 func (s *session) performAll() {
-	s.guard.setLimits(s.server.settings().guard)
-	for !s.closing {
+	s.obey(&s.server.settings().limits)
+	for heard := false; !s.closing; heard = true {
 		cmd, n, ok, need, err := s.guard.next(s.in.unread())
 		s.in.consume(n)
 		s.in.need = need
 		if err != nil {
-			s.server.cfg.metrics.protocolErrorSeen()
-			if s.settle() {
-				s.pending = append(s.pending, "-"+err.Error()+"\r\n"...)
-			}
-			s.closing = true
+			s.refuseBytes(err)
 			return
 		}
 		if !ok {
+			if heard && s.client.authenticated && !s.acquainted.Load() {
+				s.acquainted.Store(true)
+			}
 			return
 		}
 		s.perform(cmd)
@@ -110,6 +118,28 @@ func (s *session) performAll() {
 			s.flush()
 		}
 	}
+}
+
+// obey puts limits in force for what is read from here on.
+func (s *session) obey(limits *Limits) {
+	s.guard.setLimits(limits.framing())
+	s.in.most = limits.Query
+}
+
+// refuseBytes ends the session because of what the client sends.
+func (s *session) refuseBytes(err error) {
+	text := "-" + err.Error() + "\r\n"
+	if errors.Is(err, errNoMemory) {
+		text = errorMemory
+		s.server.cfg.metrics.limitReached(limitMemory)
+	} else {
+		s.server.cfg.metrics.protocolErrorSeen()
+		s.server.cfg.metrics.limitReached(s.guard.reached)
+	}
+	if s.settle() {
+		s.pending = append(s.pending, text...)
+	}
+	s.closing = true
 }
 
 // readMore sends what is ready and waits for the client. It reports false at
@@ -130,7 +160,11 @@ func (s *session) readMore() bool {
 			s.in.relax()
 			s.rejoin()
 		case errors.Is(err, errNoMemory):
+			s.server.cfg.metrics.limitReached(limitMemory)
 			s.pending = append(s.pending, errorMemory...)
+			return false
+		case errors.Is(err, errQueryTooLong):
+			s.server.cfg.metrics.limitReached(limitQuery)
 			return false
 		default:
 			return false
@@ -212,7 +246,9 @@ func (s *session) release() {
 	}
 	s.stopListening()
 	s.in.release()
+	s.guard.forgetArgs()
 	s.forgetQueued()
+	s.forgetWatched()
 }
 
 // panicked is called with what recover returned, and ends this session only.

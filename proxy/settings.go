@@ -5,7 +5,6 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // settings are what a reload of the configuration may change. They are made
@@ -15,10 +14,7 @@ type settings struct {
 	config  *Config
 	masters []endpoint // the embedded ones too
 
-	clients  int           // most sessions at once; 0: no cap
-	idle     time.Duration // after which a silent client is left; 0: never
-	buffered int64         // bytes that all unfinished commands may take together
-	guard    guardLimits
+	limits   Limits
 	password string // "": clients need not authenticate
 
 	dialUpstream func(ctx context.Context) (net.Conn, error) // nil: there is no upstream
@@ -36,15 +32,10 @@ type upstreamLogin struct {
 // newSettings makes of a configuration what is in force. upstream is nil if
 // there is none.
 func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *router) *settings {
-	limits := redisLimits
-	limits.bulk = cfg.Limits.Bulk
 	s := &settings{
 		config:   cfg,
 		masters:  masters,
-		clients:  cfg.Limits.Clients,
-		idle:     cfg.Limits.Idle,
-		buffered: bufferedCommands(limits),
-		guard:    limits,
+		limits:   cfg.Limits,
 		password: string(cfg.Auth.Password),
 		router:   router,
 	}
@@ -54,9 +45,6 @@ func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *ro
 	}
 	return s
 }
-
-// bufferedCommands: four clients may each send the longest argument at once.
-func bufferedCommands(limits guardLimits) int64 { return 4 * limits.bulk }
 
 // inForce holds the settings in force. Any goroutine may load them at any time.
 type inForce struct {

@@ -57,6 +57,11 @@ func (s *session) subscribe(of family, cmd command) {
 	if !s.settle() {
 		return
 	}
+	if reached := s.subscriptionLimit(of, names); reached != "" {
+		s.server.cfg.metrics.limitReached(reached)
+		s.reply(errorSubscriptions)
+		return
+	}
 	refusal := s.tryOpen()
 	if refusal != "" && slices.ContainsFunc(names, func(name string) bool { return !s.belongsToLocks(name) }) {
 		s.reply(refusal)
@@ -121,6 +126,34 @@ func (s *session) subscribesToLocks(name string, args [][]byte) bool {
 		slices.ContainsFunc(args[1:], s.server.settings().router.rules.coversChannel)
 }
 
+// subscriptionLimit is the limit that keeps the masters from being asked for
+// names too; "": none does.
+func (s *session) subscriptionLimit(of family, names []string) limitName {
+	count, size := 0, 0
+	l := s.listening.Load()
+	if l != nil {
+		count = len(l.asked[familyChannel]) + len(l.asked[familyPattern])
+	}
+	for _, name := range names {
+		if l != nil {
+			if _, asked := l.asked[of][name]; asked {
+				continue
+			}
+		}
+		if s.carriesWakeUps(of, name) {
+			count++
+			size += len(name) + nameOverhead
+		}
+	}
+	switch {
+	case size > 0 && count > s.server.settings().limits.Subscriptions:
+		return limitSubscriptions
+	case !s.server.memory.hasRoom(size):
+		return limitMemory
+	}
+	return ""
+}
+
 // listenTo returns when the masters are subscribed to. What comes is kept from
 // the client until the subscription is confirmed to it.
 func (s *session) listenTo(of family, names []string) {
@@ -133,6 +166,8 @@ func (s *session) listenTo(of family, names []string) {
 		l.expect(of, name)
 		if _, asked := l.asked[of][name]; !asked {
 			l.asked[of][name] = struct{}{}
+			l.askedBytes += len(name) + nameOverhead
+			s.server.memory.use(len(name) + nameOverhead)
 			missing = append(missing, name)
 		}
 	}

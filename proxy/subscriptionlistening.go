@@ -8,13 +8,11 @@ import (
 	"redlock-proxy/redlock"
 )
 
+// What one piece of mail, and one name that is subscribed to, takes beside its
+// bytes, roughly.
 const (
-	// mailLimit is how many bytes of what the masters told may wait for a client
-	// that does not read. It is Redis's hard limit for subscribers, and as there
-	// the client is then left: one that misses messages must know.
-	mailLimit = 32 << 20
-	// mailOverhead is what one piece of mail takes beside its bytes, roughly.
 	mailOverhead = 200
+	nameOverhead = 300
 )
 
 // listening is one session's part in what the masters tell: which channels,
@@ -34,6 +32,7 @@ type listening struct {
 
 	// The session's own: what the masters were asked for.
 	asked       [2]map[string]struct{} // by family
+	askedBytes  int                    // what those take of the server's memory
 	askedKeys   map[string]struct{}
 	askedPrefix map[string]struct{}
 
@@ -45,6 +44,7 @@ type listening struct {
 
 	mu      sync.Mutex
 	names   [2]map[string]bool // by family; true: confirmed to the client
+	known   int                // how many of both are confirmed
 	tracked *trackedKeys       // nil: the client tracks nothing
 	mail    []notice
 	waiting int // bytes of mail, until it is written
@@ -79,8 +79,8 @@ func (l *listening) close() {
 	l.cancel()
 	l.mu.Lock()
 	l.closed = true
-	l.session.server.memory.release(l.waiting)
-	l.mail, l.waiting = nil, 0
+	l.session.server.memory.release(l.waiting + l.askedBytes)
+	l.mail, l.waiting, l.askedBytes = nil, 0, 0
 	l.mu.Unlock()
 	close(l.delivery)
 	<-l.done
@@ -118,12 +118,15 @@ func isNotification(channel []byte) bool {
 
 // post puts a notice into the mail. The caller holds mu.
 func (l *listening) post(n notice) {
-	size := n.size()
+	server, size := l.session.server, n.size()
 	switch {
 	case l.closed:
 		return
-	case l.waiting+size > mailLimit || !l.session.server.memory.reserve(size):
-		l.overflow()
+	case int64(l.waiting+size) > server.settings().limits.Output:
+		l.overflow(limitOutput)
+		return
+	case !server.memory.reserve(size):
+		l.overflow(limitMemory)
 		return
 	}
 	l.waiting += size
@@ -134,9 +137,11 @@ func (l *listening) post(n notice) {
 	}
 }
 
-// overflow ends the session at once. The caller holds mu; closing a socket
-// does not block.
-func (l *listening) overflow() {
+// overflow ends the session at once, as Redis does with a subscriber that does
+// not read: one that misses messages must know. The caller holds mu; closing a
+// socket does not block.
+func (l *listening) overflow(reached limitName) {
+	l.session.server.cfg.metrics.limitReached(reached)
 	l.closed = true
 	l.session.server.memory.release(l.waiting)
 	l.mail, l.waiting = nil, 0
@@ -164,16 +169,31 @@ func (l *listening) confirm(c confirmation) {
 	defer l.mu.Unlock()
 	names := l.names[c.family]
 	if !c.adds && len(c.names) == 0 {
+		for _, confirmed := range names {
+			l.counted(confirmed, false)
+		}
 		clear(names)
 	}
 	for _, name := range c.names {
 		confirmed, known := names[name]
 		switch {
 		case c.refused && !confirmed, !c.refused && !c.adds:
+			l.counted(confirmed, false)
 			delete(names, name)
 		case known && c.adds:
+			l.counted(confirmed, true)
 			names[name] = true
 		}
+	}
+}
+
+// counted keeps count of what is confirmed. The caller holds mu.
+func (l *listening) counted(before, after bool) {
+	switch {
+	case after && !before:
+		l.known++
+	case before && !after:
+		l.known--
 	}
 }
 
@@ -196,7 +216,9 @@ func (l *listening) count() int {
 	if l == nil {
 		return 0
 	}
-	return len(l.confirmed(familyChannel)) + len(l.confirmed(familyPattern))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.known
 }
 
 // unheard lists what the masters were asked for and the client no longer
@@ -209,6 +231,8 @@ func (l *listening) unheard(of family) []string {
 		if _, wanted := l.names[of][name]; !wanted {
 			gone = append(gone, name)
 			delete(l.asked[of], name)
+			l.askedBytes -= len(name) + nameOverhead
+			l.session.server.memory.release(len(name) + nameOverhead)
 		}
 	}
 	return gone

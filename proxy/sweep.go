@@ -6,12 +6,12 @@ const (
 	// sweepEvery is how often sessions are looked at for what nobody else
 	// would notice; idle times and the like are that exact.
 	sweepEvery = time.Second
-	// sweepOften is for idle times that are short.
+	// sweepOften is for limits that are short.
 	sweepOften = 10 * time.Millisecond
-	// stallPatience is how long a client may take no replies, and an upstream
-	// no commands, before its session ends. A Lua script or a FLUSHALL keeps a
-	// healthy Redis from reading for minutes.
-	stallPatience = 5 * time.Minute
+	// upstreamPatience is how long an upstream may take no commands before its
+	// session ends. A Lua script or a FLUSHALL keeps a healthy Redis from reading
+	// for minutes.
+	upstreamPatience = 5 * time.Minute
 	// relaxAfter is when a silent connection's large buffer is taken back.
 	relaxAfter = 2 * time.Second
 )
@@ -21,37 +21,52 @@ const (
 func (srv *proxyServer) sweepUntilStopped() {
 	began := time.Now()
 	for {
-		idle := srv.settings().idle
-		every := sweepEvery
-		if idle > 0 {
-			every = max(sweepOften, min(every, idle/4))
-		}
+		limits := &srv.settings().limits
 		select {
 		case <-srv.running.Done():
 			return
-		case <-time.After(every):
+		case <-time.After(sweepPause(limits)):
 		}
 		srv.clock.advance(int64(time.Since(began)))
-		for _, s := range srv.all() {
-			s.inspect(idle)
+		sessions := srv.all()
+		crowded := len(sessions) > limits.Clients/2
+		for _, s := range sessions {
+			s.inspect(limits, crowded)
 		}
 	}
 }
 
-// inspect ends a session that is stuck or has been idle for too long, and has
-// a silent one give its memory back.
-func (s *session) inspect(idle time.Duration) {
+// sweepPause lets a limit be exceeded by a quarter at most.
+func sweepPause(limits *Limits) time.Duration {
+	pause := sweepEvery
+	for _, limit := range []time.Duration{limits.Idle, limits.LoginTime, limits.UnreadTime} {
+		if limit > 0 {
+			pause = min(pause, limit/4)
+		}
+	}
+	return max(pause, sweepOften)
+}
+
+// inspect ends a session that is stuck, has been idle for too long or never
+// began, and has a silent one give its memory back. crowded: every other place
+// for a client is taken.
+func (s *session) inspect(limits *Limits, crowded bool) {
 	up := s.upstream.Load()
-	if s.sock.stalled() > stallPatience || up != nil && up.conn.stalled() > stallPatience {
+	switch {
+	case limits.UnreadTime > 0 && s.sock.stalled() > limits.UnreadTime:
+		s.server.cfg.metrics.limitReached(limitUnreadTime)
 		s.cutOff()
+		return
+	case up != nil && up.conn.stalled() > upstreamPatience:
+		s.cutOff()
+		return
+	case s.isStranger(limits, crowded):
+		s.expire(limitLoginTime)
 		return
 	}
 	silent := s.sock.silent()
-	l := s.listening.Load()
-	waits := l != nil && l.subscribed()
-	if idle > 0 && silent > idle && s.reading.Load() && !waits && (up == nil || up.owed.settled(false) && !up.owed.listens()) {
-		s.expired.Store(true)
-		s.sock.wake()
+	if limits.Idle > 0 && silent > limits.Idle && s.isIdle() {
+		s.expire(limitIdle)
 		return
 	}
 	if silent > relaxAfter && s.sock.swollen.Load() || s.mayRejoin() && s.reading.Load() {
@@ -60,6 +75,32 @@ func (s *session) inspect(idle time.Duration) {
 	if up != nil && up.conn.silent() > relaxAfter && up.conn.swollen.Load() {
 		up.conn.wake()
 	}
+}
+
+// isStranger finds who holds a place and does nothing with it: a client that
+// has to authenticate and has not, and where that is not asked for, one that
+// has sent no whole command. The latter is what an application does that opens
+// connections in advance, and so matters only where places are getting scarce.
+func (s *session) isStranger(limits *Limits, crowded bool) bool {
+	return limits.LoginTime > 0 && !s.acquainted.Load() && s.reading.Load() && (s.owesLogin || crowded) &&
+		since(s.arrived, s.server.clock.now()) > limits.LoginTime
+}
+
+// isIdle: the client's silence is not that of one who waits for something.
+func (s *session) isIdle() bool {
+	if l := s.listening.Load(); !s.reading.Load() || l != nil && l.subscribed() {
+		return false
+	}
+	up := s.upstream.Load()
+	return up == nil || up.owed.settled(false) && !up.owed.listens()
+}
+
+// expire ends the session as soon as it has looked up from reading.
+func (s *session) expire(reached limitName) {
+	if !s.expired.Swap(true) {
+		s.server.cfg.metrics.limitReached(reached)
+	}
+	s.sock.wake()
 }
 
 // cutOff ends the session without further ado.

@@ -150,7 +150,7 @@ func (s *session) decideLocks(name string, cmd command, route route) {
 func (s *session) queue(name string, cmd command, route route) {
 	t := &s.transaction
 	size := len(cmd.raw) + queuedOverhead + len(cmd.args)*argumentOverhead
-	if int64(t.bytes+size) > s.server.settings().guard.bulk || !s.server.memory.reserve(size) {
+	if !s.mayHold(size) {
 		s.abort(errorTransactionSize)
 		return
 	}
@@ -162,6 +162,20 @@ func (s *session) queue(name string, cmd command, route route) {
 	t.calls = append(t.calls, lockCall{db: s.client.db, args: args, route: route})
 	t.note(name, args)
 	s.reply(replyQueued)
+}
+
+// mayHold takes memory for one more part of a transaction: a queued command or
+// what was seen of a watched key.
+func (s *session) mayHold(size int) bool {
+	reached := limitTransaction
+	if int64(s.transaction.bytes+s.watched.bytes+size) <= s.server.settings().limits.Transaction {
+		if s.server.memory.reserve(size) {
+			return true
+		}
+		reached = limitMemory
+	}
+	s.server.cfg.metrics.limitReached(reached)
+	return false
 }
 
 // note counts a queued command's place in EXEC's reply.
@@ -217,7 +231,8 @@ func (s *session) leaveTransaction(text string) {
 
 func (s *session) endTransaction() {
 	s.forgetQueued()
-	s.transaction, s.watched = transaction{}, watched{}
+	s.forgetWatched()
+	s.transaction = transaction{}
 }
 
 func (s *session) forgetQueued() {

@@ -7,6 +7,7 @@ import "redlock-proxy/redlock"
 type watched struct {
 	locks    []*redlock.Watch
 	db       int  // of locks
+	bytes    int  // what locks take of the server's memory
 	upstream bool // the upstream watches keys of its own
 }
 
@@ -32,6 +33,12 @@ func (s *session) performWatch(cmd command, spec *commandSpec) {
 		s.reply(refusal)
 		return
 	}
+	size := look.Size()
+	if !s.mayHold(size) {
+		s.reply(errorTransactionSize)
+		return
+	}
+	s.watched.bytes += size
 	s.watched.locks, s.watched.db = append(s.watched.locks, look), s.client.db
 	s.reply(replyOK)
 }
@@ -43,14 +50,19 @@ func (s *session) performUnwatch(cmd command, spec *commandSpec) {
 			s.reply(errorArity("unwatch"))
 			return
 		}
-		s.watched = watched{}
+		s.forgetWatched()
 		s.reply(replyOK)
 		return
 	}
 	if spec.arityOK(len(cmd.args)) {
-		s.watched = watched{}
+		s.forgetWatched()
 	}
 	s.forward(cmd, debt{left: 1})
+}
+
+func (s *session) forgetWatched() {
+	s.server.memory.release(s.watched.bytes)
+	s.watched = watched{}
 }
 
 // refusesLocks tells why a transaction cannot be one on lock keys, "" if it can.

@@ -71,6 +71,24 @@ func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
 	return w, o
 }
 
+// Size is how many bytes the Watch holds now, roughly; a master that answers
+// late adds to it.
+func (w *Watch) Size() int {
+	const overhead = 100 // of a key, and of an image
+	size := 0
+	for _, key := range w.keys {
+		size += overhead + len(key)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, images := range w.images {
+		for _, i := range images {
+			size += overhead + len(i.dump)
+		}
+	}
+	return size
+}
+
 // Keys are the watched keys.
 func (w *Watch) Keys() [][]byte { return w.keys }
 
