@@ -34,6 +34,7 @@
 //	conformance_handwritten_test.go, conformance_patterns_test.go
 //	                     lock code that applications write by hand
 //	container.sh         the image, built and run without a container engine
+//	users_test.go        users, their rights and secrets, taken away by a reload
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
 //	bench                a command that measures speed, as ratios in one table
 //

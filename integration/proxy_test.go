@@ -29,6 +29,7 @@ type proxyOptions struct {
 	notNew        bool          // start without -new: the masters may hold locks
 	logLevel      string        // "": debug
 	rules         []string      // nil: lockRules
+	more          string        // further lines of the file
 }
 
 // proxyProcess is the binary under test.
@@ -65,6 +66,7 @@ func (o proxyOptions) yaml(listen, admin int) string {
 	if o.maxQuarantine > 0 {
 		fmt.Fprintf(&b, "max_quarantine: %s\n", o.maxQuarantine)
 	}
+	b.WriteString(o.more)
 	fmt.Fprintf(&b, "log: {level: %s, format: text}\n", cmp.Or(o.logLevel, "debug"))
 	return b.String()
 }

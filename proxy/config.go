@@ -120,9 +120,18 @@ type Retry struct {
 	Delay time.Duration // each waits a random time up to this
 }
 
-// Auth is what a client must say first.
+// Auth is what a client must say first. Without password and users that is
+// nothing.
 type Auth struct {
-	Password secret // empty: nothing
+	Password secret // of the user default; empty with users: there is no such user
+	Users    []User
+}
+
+// User is a client's name, password and rights.
+type User struct {
+	Name     string
+	Password secret
+	May      rights
 }
 
 // secret prints as a mark that it is there.

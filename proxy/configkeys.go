@@ -68,13 +68,7 @@ func (r *configReader) readTop(top *yaml.Node) {
 		})),
 		r.duration("restart_delay", &cfg.RestartDelay, 100*time.Millisecond, 24*time.Hour),
 		r.duration("max_quarantine", &cfg.MaxQuarantine, 100*time.Millisecond, 7*24*time.Hour),
-		yamlField{name: "auth", read: func(node *yaml.Node, key string) {
-			password := r.text("password", "a text", keep(&cfg.Auth.Password, func(text string) (secret, error) {
-				return secret(text), nil
-			}))
-			password.secret = true
-			r.mapping(node, key, password)
-		}},
+		yamlField{name: "auth", read: r.readAuth},
 		yamlField{name: "limits", read: func(node *yaml.Node, key string) {
 			var fields []yamlField
 			for _, limit := range cfg.Limits.table() {

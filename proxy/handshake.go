@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"crypto/subtle"
 
 	"github.com/tidwall/redcon"
 )
@@ -10,26 +9,23 @@ import (
 // clientState is what a connection has told about itself. It lives here, so
 // that the upstream can be opened late, closed by RESET, and be unreachable.
 type clientState struct {
-	authenticated bool
-	resp3         bool
-	db            int // the one that SELECT was granted last
-	name          []byte
-	info          []clientInfo
-	noEvict       bool
-	noTouch       bool
+	resp3   bool
+	db      int // the one that SELECT was granted last
+	name    []byte
+	info    []clientInfo
+	noEvict bool
+	noTouch bool
 }
 
 // clientInfo is what CLIENT SETINFO said.
 type clientInfo struct{ attribute, value string }
 
-// freshClient is the state after connecting and after RESET. A client begins
-// in the database that the upstream's URL names.
-func (s *session) freshClient() clientState {
+// beginAnew makes the client what it is after connecting and after RESET. It
+// begins in the database that the upstream's URL names.
+func (s *session) beginAnew() {
 	settings := s.server.settings()
-	return clientState{
-		authenticated: settings.password == "",
-		db:            settings.upstream.db,
-	}
+	s.client = clientState{db: settings.upstream.db}
+	s.admit(settings.users.first())
 }
 
 // replyMode is what CLIENT REPLY asked for.
@@ -73,7 +69,7 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 		s.reply(replyOK)
 		s.closing = true
 		return true
-	case "hello", "auth", "reset", "select", "client|reply":
+	case "hello", "auth", "reset", "select", "client|reply", "acl|whoami":
 	case "ping", "echo", "client|setname", "client|setinfo", "client|getname", "client|no-evict", "client|no-touch":
 		if s.upstream.Load() != nil {
 			return false
@@ -106,6 +102,8 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 		s.hello(args)
 	case "auth":
 		s.reply(s.authenticate(args))
+	case "acl|whoami":
+		s.replyBytes(redcon.AppendBulkString(nil, s.account.Load().name))
 	case "select":
 		s.selectDatabase(cmd)
 	case "client|reply":
@@ -144,7 +142,7 @@ func (s *session) ping(args [][]byte) {
 
 // authenticate judges AUTH and returns its reply.
 func (s *session) authenticate(args [][]byte) string {
-	user, password := []byte("default"), args[len(args)-1]
+	user, password := []byte(defaultUser), args[len(args)-1]
 	switch {
 	case len(args) < 2:
 		return errorArity("auth")
@@ -152,37 +150,32 @@ func (s *session) authenticate(args [][]byte) string {
 		return errorSyntax
 	case len(args) == 3:
 		user = args[1]
-	case s.server.settings().password == "":
+	case s.server.settings().users.first() != nil:
 		return errorNoPassword
 	}
 	if !s.admits(user, password) {
 		return errorWrongPass
 	}
-	s.admit()
 	return replyOK
 }
 
-// admits knows one user, and like Redis any password for it if none is set.
-func (s *session) admits(user, password []byte) bool {
-	if string(user) != "default" {
+// admits makes the client the user whose name and password these are. It
+// reports false, and leaves the client who it is, if they are nobody's.
+func (s *session) admits(name, password []byte) bool {
+	users := s.server.settings().users
+	user := users.admit(name, password)
+	if user == nil {
+		s.server.refuseLogin(users.known(name), s.sock.RemoteAddr())
 		return false
 	}
-	wanted := s.server.settings().password
-	return wanted == "" || subtle.ConstantTimeCompare(password, []byte(wanted)) == 1
-}
-
-// needsNoPassword admits a client that came when a password was still needed.
-func (s *session) needsNoPassword() bool {
-	if s.server.settings().password != "" {
-		return false
-	}
-	s.admit()
+	s.admit(user)
 	return true
 }
 
-func (s *session) admit() {
-	s.client.authenticated = true
-	s.guard.setAuthenticated(true)
+// admit makes the client a user, or nobody.
+func (s *session) admit(user *account) {
+	s.account.Store(user)
+	s.guard.setAuthenticated(user != nil)
 }
 
 // selectDatabase lets an open upstream decide, since it knows how many
@@ -318,8 +311,7 @@ func (s *session) reset() {
 	}
 	s.stopListening()
 	s.tracking = tracking{}
-	s.client = s.freshClient()
-	s.guard.setAuthenticated(s.client.authenticated)
+	s.beginAnew()
 	s.replies, s.silent = replyMode{}, false
 	s.monitoring = false
 	s.endTransaction()

@@ -79,14 +79,11 @@ func (s *session) hello(args [][]byte) {
 		s.reply(refusal)
 		return
 	}
-	if request.login {
-		if !s.admits(request.user, request.password) {
-			s.reply(errorWrongPass)
-			return
-		}
-		s.admit()
+	if request.login && !s.admits(request.user, request.password) {
+		s.reply(errorWrongPass)
+		return
 	}
-	if !s.client.authenticated {
+	if s.account.Load() == nil {
 		s.reply(errorHelloNoAuth)
 		return
 	}

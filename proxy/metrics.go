@@ -24,6 +24,7 @@ type metrics struct {
 	dialFailures   prometheus.Counter
 	panics         prometheus.Counter
 	limits         map[limitName]prometheus.Counter
+	refusedLogins  prometheus.Counter
 
 	operations operationMetrics
 	ofMasters  []masterLabelled // all that have a series for each master
@@ -77,6 +78,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	protocolErrors := counter("protocol_errors_total", "Connections closed because of bytes that are not Redis's protocol.")
 	dialFailures := counter("upstream_dial_failures_total", "Failed attempts to reach the upstream for a client.")
 	panics := counter("panics_recovered_total", "Sessions closed because of a defect in the proxy.")
+	refusedLogins := counter("logins_refused_total", "AUTH and HELLO with a wrong user name or password.")
 	commands := counter("lock_commands_total", "Lock commands answered, by kind and verdict.", "kind", "verdict")
 	commandTimes := times("lock_command_duration_seconds", "From a lock command's arrival to its reply, retries and all.", "kind")
 	ballotTimes := times("ballot_duration_seconds", "From a ballot's first byte to its verdict.", "kind", "verdict")
@@ -91,7 +93,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	all := []prometheus.Collector{
 		listeners, wakeUps, ended,
 		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
-		forwards, clients, protocolErrors, dialFailures, panics, limits,
+		forwards, clients, protocolErrors, dialFailures, panics, limits, refusedLogins,
 	}
 	operations, collectors := newOperationMetrics(counter, gauge)
 	for _, collector := range append(all, collectors...) {
@@ -106,6 +108,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		limits:   make(map[limitName]prometheus.Counter),
 		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), panics: panics.WithLabelValues(),
+		refusedLogins: refusedLogins.WithLabelValues(),
 	}
 	for _, reason := range []string{listenerGap, listenerOverflow} {
 		ended.WithLabelValues(reason)
@@ -186,6 +189,7 @@ func (m *metrics) limitReached(limit limitName) {
 	}
 }
 
+func (m *metrics) loginRefused()   { m.refusedLogins.Inc() }
 func (m *metrics) panicRecovered() { m.panics.Inc() }
 
 // Why a listening client was disconnected.

@@ -19,7 +19,8 @@ type lockRunner interface {
 
 // perform answers one command or sees to it that it is answered.
 func (s *session) perform(cmd command) {
-	router := s.server.settings().router
+	settings := s.server.settings()
+	router := settings.router
 	route := router.route(s.database(), cmd.args)
 	name := ""
 	if route.spec != nil {
@@ -29,11 +30,13 @@ func (s *session) perform(cmd command) {
 	if s.transaction.state == transactionNone && !s.watched.any() {
 		s.era = router.era
 	}
-	switch {
-	case !s.client.authenticated && !beforeAuthentication(name) && !s.needsNoPassword():
+	switch user := s.user(settings); {
+	case s.closing: // the client's user is no more
+	case user == nil && !beforeAuthentication(name):
 		s.reply(s.refusal(route.spec, cmd.args, errorNoAuth))
 	case route.reserved:
 		s.abort(errorReservedKey)
+	case s.refusedForUser(user, name, cmd.args, route):
 	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
 	case s.isPipe():
 		s.performInPipe(name, cmd, route)

@@ -21,9 +21,12 @@ const reloadPatience = 15 * time.Second
 // whole or not at all. What went wrong is returned, and logged and
 // counted here. Clients keep their connections:
 //
-//   - rules, limits and the password hold from each client's next command; a
-//     client that is authenticated stays so. Keys that move to or from the lock
-//     masters with the rules are held back for a while (moves.go).
+//   - rules and limits hold from each client's next command. Keys that move to
+//     or from the lock masters with the rules are held back for a while
+//     (moves.go).
+//   - Passwords hold from the next login; who is authenticated stays so. A
+//     user's rights hold from the next command. Connections of a user who is no
+//     more are closed, and those that listen to what their user may not.
 //   - Another upstream, or other credentials for it, hold from a session's next
 //     upstream connection; those that are open stay.
 //   - Masters are entered anew where needed, and one of them may be replaced by
@@ -122,6 +125,7 @@ func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now 
 		return *newSettings(next, upstream, masters, old.router.withRules(next.Locks, now, coming, leaving))
 	})
 	p.locks.scripts.bound(int(next.Limits.Scripts))
+	p.server.applyUsers(p.current.load().users)
 	p.level.Set(logLevels[next.Log.Level])
 	p.survey.soon()
 	if p.current.load().router.era != before {

@@ -40,6 +40,9 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	if old.Auth.Password != next.Auth.Password {
 		r.plan.changes = append(r.plan.changes, "auth.password")
 	}
+	if changes := usersChanged(old.Auth.Users, next.Auth.Users); changes != "" {
+		r.plan.changes = append(r.plan.changes, "auth.users: "+changes)
+	}
 	limits := next.Limits.table()
 	for i, limit := range old.Limits.table() {
 		r.changed("limits."+string(limit.name), limit.text(), limits[i].text())

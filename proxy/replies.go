@@ -24,10 +24,12 @@ const (
 	errorClientCap         = "-ERR max number of clients reached\r\n"
 	errorNoAuth            = "-NOAUTH Authentication required.\r\n"
 	errorWrongPass         = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+	errorNoPermKeys        = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+	errorNoPermChannels    = "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n"
 	errorNoPassword        = "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?\r\n"
 	errorHelloVersion      = "-ERR Protocol version is not an integer or out of range\r\n"
 	errorHelloProtocol     = "-NOPROTO unsupported protocol version\r\n"
-	errorHelloNoAuth       = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
+	errorHelloNoAuth       = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
 	errorNestedMulti       = "-ERR MULTI calls can not be nested\r\n"
 	errorWatchInMulti      = "-ERR WATCH inside MULTI is not allowed\r\n"
 	errorExecNoMulti       = "-ERR EXEC without MULTI\r\n"
@@ -77,6 +79,11 @@ func errorMoving(until time.Time) string {
 // ("get", "client|setname").
 func errorArity(name string) string {
 	return "-ERR wrong number of arguments for '" + name + "' command\r\n"
+}
+
+// errorNoPermCommand words a command that the client's user may not give.
+func errorNoPermCommand(name string) string {
+	return "-NOPERM this user has no permissions to run the '" + name + "' command\r\n"
 }
 
 // errorRestricted words what RESP2's subscribe mode refuses.

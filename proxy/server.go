@@ -45,6 +45,8 @@ type proxyServer struct {
 	stop    context.CancelFunc
 	nextID  atomic.Int64
 
+	refused refusedLogins
+
 	upstreamOpened atomic.Int64 // how often, for any session
 
 	mu        sync.Mutex

@@ -51,6 +51,7 @@ type session struct {
 	mayBlock  bool                      // a forwarded command may wait for other clients
 	dialError string                    // the dial failed for what was read at the same time
 
+	account     atomic.Pointer[account] // who the client is; nil: nobody yet. Only the session changes it
 	client      clientState
 	replies     replyMode
 	silent      bool // the present command's replies are not wanted
@@ -73,9 +74,8 @@ func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s.ctx, s.gone = context.WithCancel(srv.running)
 	s.watch.session = s
 	s.arrived = srv.clock.now()
-	s.client = s.freshClient()
-	s.guard.setAuthenticated(s.client.authenticated)
-	s.owesLogin = !s.client.authenticated
+	s.beginAnew()
+	s.owesLogin = s.account.Load() == nil
 	return s
 }
 
@@ -108,7 +108,7 @@ func (s *session) performAll() {
 			return
 		}
 		if !ok {
-			if heard && s.client.authenticated && !s.acquainted.Load() {
+			if heard && s.account.Load() != nil && !s.acquainted.Load() {
 				s.acquainted.Store(true)
 			}
 			return

@@ -57,7 +57,7 @@ func benchmarkSession(b *testing.B, command, reply string, pipeline int, command
 	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
 	srv := newServer(serverConfig{
 		current: newInForce(&settings{
-			limits: defaultLimits(), router: routes,
+			users: newAccounts(Auth{}), limits: defaultLimits(), router: routes,
 			dialUpstream: answeringUpstream(b, len(command), reply),
 		}),
 		locks: grantedLocks{}, scripts: newScriptCache(1 << 20), metrics: meter, log: slog.New(slog.DiscardHandler),

@@ -14,8 +14,8 @@ type settings struct {
 	config  *Config
 	masters []endpoint // the embedded ones too
 
-	limits   Limits
-	password string // "": clients need not authenticate
+	limits Limits
+	users  *accounts
 
 	dialUpstream func(ctx context.Context) (net.Conn, error) // nil: there is no upstream
 	upstream     upstreamLogin
@@ -33,11 +33,11 @@ type upstreamLogin struct {
 // there is none.
 func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *router) *settings {
 	s := &settings{
-		config:   cfg,
-		masters:  masters,
-		limits:   cfg.Limits,
-		password: string(cfg.Auth.Password),
-		router:   router,
+		config:  cfg,
+		masters: masters,
+		limits:  cfg.Limits,
+		users:   newAccounts(cfg.Auth),
+		router:  router,
 	}
 	if upstream != nil {
 		s.dialUpstream = upstream.dial

@@ -106,7 +106,7 @@ func (s *session) forwardSubscription(of family, adds bool, cmd command, names [
 // be meant for who subscribes to this channel or pattern. Whether a pattern
 // matches a lock's channel cannot be told from its looks.
 func (s *session) carriesWakeUps(of family, name string) bool {
-	if len(name) >= len(notificationPrefix) && name[:len(notificationPrefix)] == notificationPrefix {
+	if !s.hearsLocks() || len(name) >= len(notificationPrefix) && name[:len(notificationPrefix)] == notificationPrefix {
 		return false
 	}
 	return of == familyPattern || s.belongsToLocks(name)

@@ -103,7 +103,7 @@ func (s *session) performTracking(cmd command, spec *commandSpec) {
 // track makes the session's side what the client was told, or is about to be.
 func (s *session) track(next *trackingMode) {
 	s.tracking.mode, s.tracking.caching = next, false
-	if s.server.cfg.subscribes == nil {
+	if s.server.cfg.subscribes == nil || !s.hearsLocks() {
 		return
 	}
 	if next == nil || next.redirected {

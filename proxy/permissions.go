@@ -1,0 +1,139 @@
+package proxy
+
+// What a user may do who has not all rights. Keys decide where there are any,
+// channels in the SUBSCRIBE family and PUBLISH. Of what has neither, who may
+// only lock has what lock libraries send, none of which changes the upstream
+// or tells of its keys.
+
+// keylessForLocks lists that.
+var keylessForLocks = map[string]bool{
+	"ping": true, "echo": true, "select": true, "time": true, "info": true, "role": true, "wait": true,
+	"multi": true, "exec": true, "discard": true, "unwatch": true,
+	"script|load": true, "script|exists": true,
+	"command": true, "command|count": true, "command|docs": true, "command|info": true, "command|getkeys": true, "command|list": true,
+	"client|id": true, "client|info": true, "client|getname": true, "client|setname": true, "client|setinfo": true,
+	"client|no-evict": true, "client|no-touch": true, "client|reply": true,
+	"client|tracking": true, "client|caching": true, "client|trackinginfo": true, "client|getredir": true,
+	"cluster|info": true, "cluster|nodes": true, "cluster|slots": true, "cluster|shards": true, "cluster|myid": true,
+	"unsubscribe": true, "punsubscribe": true, "sunsubscribe": true,
+}
+
+// forbids returns the error for a command that these rights do not cover, ""
+// if they do. lockChannel tells whether a channel or pattern belongs to locks.
+func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([]byte) bool) string {
+	var channels [][]byte
+	switch name {
+	case "subscribe", "psubscribe":
+		channels = args[1:]
+	case "publish":
+		channels = args[1:min(2, len(args))]
+	}
+	switch {
+	case r == rightBoth || beforeAuthentication(name) || name == "acl|whoami" || asksForMaintenance(args):
+	case to.spec != nil && !to.spec.arityOK(len(args)) && !keylessForLocks[name]:
+		if r&rightUpstream == 0 {
+			return errorArity(to.spec.name)
+		}
+	case to.plane != planeUpstream:
+		if to.plane != planeLock || r&rightLocks == 0 {
+			return errorNoPermKeys
+		}
+	case len(channels) > 0:
+		for _, channel := range channels {
+			if needed := rightOnChannel(lockChannel(channel)); r&needed == 0 {
+				return errorNoPermChannels
+			}
+		}
+	case r&rightUpstream != 0:
+	case len(to.keys) > 0:
+		return errorNoPermKeys
+	case to.spec == nil:
+		return errorUnknownCommand(args)
+	case !keylessForLocks[name]:
+		return errorNoPermCommand(name)
+	}
+	return ""
+}
+
+func rightOnChannel(ofLocks bool) rights {
+	if ofLocks {
+		return rightLocks
+	}
+	return rightUpstream
+}
+
+// user is who the session acts for by the settings in force, nil if that is
+// nobody. A user who was removed meanwhile ends the session; what the user may
+// not do any more is not done at EXEC either.
+func (s *session) user(now *settings) *account {
+	known := s.account.Load()
+	if known != nil && known.among == now.users {
+		return known
+	}
+	if known == nil {
+		if first := now.users.first(); first != nil {
+			s.admit(first) // a password was needed when the client came
+			return first
+		}
+		return nil
+	}
+	user := now.users.byName[known.name]
+	if user == nil {
+		s.closing = true
+		return nil
+	}
+	s.account.Store(user)
+	if known.may&^user.may != 0 && s.transaction.state != transactionNone {
+		s.abort("")
+	}
+	return user
+}
+
+// refusedForUser answers a command that the user may not give, in a
+// transaction as in Redis by spoiling it.
+func (s *session) refusedForUser(user *account, name string, args [][]byte, to route) bool {
+	if user == nil || user.may == rightBoth {
+		return false
+	}
+	refusal := user.may.forbids(name, args, to, s.server.settings().router.rules.coversChannel)
+	if refusal == "" {
+		return false
+	}
+	if s.isPipe() {
+		s.replyAtOnce(refusal)
+	} else {
+		s.abort(refusal)
+	}
+	return true
+}
+
+// hearsLocks tells whether what happens on the masters may be told to the
+// client.
+func (s *session) hearsLocks() bool {
+	user := s.account.Load()
+	return user != nil && user.may&rightLocks != 0
+}
+
+// applyUsers does with the users of a new configuration what Redis does when users
+// change: connections of who is no more are closed at once, and those that
+// listen to what they may not hear any more. Sessions find all else out with
+// their next command.
+func (srv *proxyServer) applyUsers(now *accounts) {
+	for _, s := range srv.all() {
+		known := s.account.Load()
+		if known == nil {
+			continue
+		}
+		user := now.byName[known.name]
+		if user == nil || known.may&^user.may != 0 && s.listens() {
+			s.cutOff()
+		}
+	}
+}
+
+// listens tells whether the client may be told what it has not just asked for.
+// Any goroutine may ask.
+func (s *session) listens() bool {
+	up := s.upstream.Load()
+	return s.listening.Load() != nil || up != nil && up.owed.listens()
+}
