@@ -167,6 +167,7 @@ func TestMetrics(t *testing.T) {
 	m.Decided(redlock.KindAcquire, redlock.Lost, time.Millisecond)
 	m.Undone("a:1")
 	m.Queued("a:1", 7)
+	m.Forgot("a:1", redlock.ClockJumped)
 	m.forwarded()
 	m.clientConnected()
 	m.clientConnected()
@@ -184,6 +185,7 @@ func TestMetrics(t *testing.T) {
 		`redlock_ballot_duration_seconds_count{kind="acquire",verdict="lost"} 1`,
 		`redlock_undone_grants_total{master="a:1"} 1`,
 		`redlock_queued_for_master{master="a:1"} 7`,
+		`redlock_master_quarantines_begun_total{cause="clock_jumped",master="a:1"} 1`,
 		`redlock_forwarded_commands_total 1`,
 		`redlock_clients_connected 1`,
 		`redlock_protocol_errors_total 1`,

@@ -116,10 +116,13 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for _, limit := range new(Limits).table() {
 		m.limits[limit.name] = limits.WithLabelValues(string(limit.name))
 	}
-	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges}
+	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges, operations.amnesia}
 	m.masters.find = func(master string) masterSeries {
 		found := masterSeries{
 			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
+		}
+		for cause := redlock.Emptied; cause <= redlock.ClockJumped; cause++ {
+			operations.amnesia.WithLabelValues(master, cause.String()) // a first 1 from nothing would be no increase
 		}
 		for vote := range found.votes {
 			found.votes[vote] = votes.WithLabelValues(master, redlock.Vote(vote).String())
@@ -155,6 +158,11 @@ func (m *metrics) Undone(master string) { m.masters.get(master).undone.Inc() }
 // Standing implements redlock.Observer.
 func (m *metrics) Standing(s redlock.MasterStatus) {
 	m.operations.stateChanges.WithLabelValues(s.Name, s.State.String()).Inc()
+}
+
+// Forgot implements redlock.Observer.
+func (m *metrics) Forgot(master string, cause redlock.Amnesia) {
+	m.operations.amnesia.WithLabelValues(master, cause.String()).Inc()
 }
 
 // Queued implements redlock.Observer.

@@ -11,6 +11,7 @@ import (
 // operationMetrics are about what an operator does and has to look after.
 type operationMetrics struct {
 	stateChanges *prometheus.CounterVec
+	amnesia      *prometheus.CounterVec
 	hazards      *prometheus.GaugeVec
 	hazardsShown map[[3]string]bool
 	withoutTTL   prometheus.Counter
@@ -42,6 +43,7 @@ func newOperationMetrics(
 	hash := gauge("config_hash", "A hash of the masters, rules and times in force: proxies over the same masters should show the same.")
 	m := operationMetrics{
 		stateChanges: counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
+		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy put on record, by their cause: emptied, restarted or clock_jumped.", "master", "cause"),
 		hazards:      gauge("hazards", "What endangers locks, by kind, by server and by what is missing there.", "kind", "server", "detail"),
 		reloads:      counter("config_reloads_total", "Reloads of the configuration: applied or refused.", "result"),
 		withoutTTL:   withoutTTL.WithLabelValues(),
@@ -53,7 +55,7 @@ func newOperationMetrics(
 	m.reloads.WithLabelValues(reloadApplied)
 	m.reloads.WithLabelValues(reloadRefused)
 	m.reloaded.Set(1)
-	return m, []prometheus.Collector{m.stateChanges, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash}
+	return m, []prometheus.Collector{m.stateChanges, m.amnesia, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash}
 }
 
 func (m *metrics) lockWithoutTTL()       { m.operations.withoutTTL.Inc() }

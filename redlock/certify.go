@@ -116,7 +116,7 @@ func (l *Locker) lastCheck(p place) time.Time {
 // mark writes a marker. What came of it is seen by the check behind it.
 func (l *Locker) mark(m mark, now time.Time) {
 	master := l.masters[m.master]
-	if m.reason != "" {
+	if m.cause != 0 {
 		l.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended",
 			"master", master.name(), "db", m.db, "reason", m.reason,
 			"quarantine", m.write.quarantine.String())
@@ -127,6 +127,9 @@ func (l *Locker) mark(m mark, now time.Time) {
 		}
 		if done, err := parseDone(replies); done && err == nil {
 			l.roster.written(m)
+			if m.cause != 0 {
+				l.observer.Forgot(master.name(), m.cause)
+			}
 		}
 		if isError(replies[0]) {
 			l.log.Error("a lock master refuses its marker, and cannot vote without; grant GET, SET, TIME and EVAL to the proxy's user",

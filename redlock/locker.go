@@ -157,6 +157,9 @@ type Observer interface {
 	Queued(master string, waiting int)
 	// Standing: the master's state has changed.
 	Standing(s MasterStatus)
+	// Forgot: this process put on record that the master's quarantine begins. Of
+	// several processes over the same masters only one is told.
+	Forgot(master string, cause Amnesia)
 }
 
 type nobody struct{}
@@ -166,6 +169,7 @@ func (nobody) Decided(Kind, Verdict, time.Duration) {}
 func (nobody) Undone(string)                        {}
 func (nobody) Queued(string, int)                   {}
 func (nobody) Standing(MasterStatus)                {}
+func (nobody) Forgot(string, Amnesia)               {}
 
 // Vote is one master's answer.
 type Vote uint8

@@ -16,7 +16,8 @@ type mark struct {
 	place
 	seen   string
 	write  marker
-	reason string // for the log; empty: nothing to worry about
+	cause  Amnesia // zero: nothing to worry about
+	reason string  // for the log, with a cause
 }
 
 const (
@@ -210,18 +211,18 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 		if !joinedAs(r.joined[p.master], r.names(p.master)) {
 			return mark{}, false // it may be the server that was replaced, behind an old list
 		}
-		m.reason = "its marker is missing: it was flushed, or restarted without its data"
+		m.cause, m.reason = Emptied, "its marker is missing: it was flushed, or restarted without its data"
 	case p.db != 0 && own.set != r.set && own.members == r.masters && own.member == p.master+1 && r.belongs(p.master):
-		m.reason = "it was flushed in database 0, where its set began anew"
+		m.cause, m.reason = Emptied, "it was flushed in database 0, where its set began anew"
 	case own.set != r.set || own.members != r.masters || own.member != p.master+1 || own.joined[p.master] != r.joined[p.master]:
 		return mark{}, false
 	case own.run != s.run:
-		m.reason = "it has been restarted"
+		m.cause, m.reason = Restarted, "it has been restarted"
 	case s.jump > 0:
 		if now.Sub(s.jumpedAt) < jumpPause && !r.clocksRead(p, s.jumpedAt) {
 			return mark{}, false
 		}
-		m.reason = "its clock has jumped forward by " + s.jump.Round(time.Millisecond).String()
+		m.cause, m.reason = ClockJumped, "its clock has jumped forward by "+s.jump.Round(time.Millisecond).String()
 	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined) || p.db == 0 && !slices.Equal(own.databases, m.write.databases):
 		m.write.since, m.write.quarantine, m.write.longest = own.since, own.quarantine, own.longest
 		return m, true

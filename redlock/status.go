@@ -17,6 +17,20 @@ func (s MasterState) String() string {
 	return [...]string{"away", "uncertified", "quarantined", "certified", "barred"}[s]
 }
 
+// Amnesia is why a master may have forgotten locks.
+type Amnesia uint8
+
+// The kinds of amnesia.
+const (
+	Emptied     Amnesia = iota + 1 // it was flushed, or came back without its data
+	Restarted                      // it came back with data, which may be old
+	ClockJumped                    // its clock jumped forward, past the end of locks
+)
+
+func (a Amnesia) String() string {
+	return [...]string{"", "emptied", "restarted", "clock_jumped"}[a]
+}
+
 // MasterStatus is one master as this process sees it.
 type MasterStatus struct {
 	Name   string
