@@ -84,6 +84,9 @@ func (r lockRules) coversCompanion(db int, key []byte) bool {
 			return true
 		}
 	}
+	if !r.mayBegin(key[0]) {
+		return false // all that follows begins with the lock's name
+	}
 	for _, suffix := range companionSuffixes {
 		if name, found := bytes.CutSuffix(key, []byte(suffix)); found {
 			return r.find(db, name) != nil

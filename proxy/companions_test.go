@@ -2,6 +2,32 @@ package proxy
 
 import "testing"
 
+// TestRulesMayBegin: a rule that may match whatever a key begins with must say so.
+func TestRulesMayBegin(t *testing.T) {
+	for _, row := range []struct {
+		match, yes, no string
+	}{
+		{"lock:*", "l", "ax*"},
+		{"*_LOCK", "la*", ""},
+		{"?x", "la?", ""},
+		{"[a-c]x", "la[", ""},
+		{`\lock`, `la\`, ""},
+		{"", "", "la"},
+	} {
+		rules := lockRules{{match: row.match, db: 3}}
+		for _, c := range []byte(row.yes) {
+			if !rules.mayBegin(c) {
+				t.Errorf("%q may match what begins with %q", row.match, c)
+			}
+		}
+		for _, c := range []byte(row.no) {
+			if rules.mayBegin(c) {
+				t.Errorf("%q matches nothing that begins with %q", row.match, c)
+			}
+		}
+	}
+}
+
 func TestCompanions(t *testing.T) {
 	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: anyDB}, {match: "only-three", db: 3, companions: []string{"jobs:*"}}, {match: "other", db: anyDB, companions: []string{"x", "queue:*"}}}
 	for _, row := range []struct {

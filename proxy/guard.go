@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"math"
 	"unsafe"
-
-	"github.com/tidwall/redcon"
 )
 
 // guardLimits bound what one command may be made of. Bytes held for an
@@ -56,11 +54,11 @@ type command struct {
 	args [][]byte // at least one; parts of raw, or copies where an inline argument was quoted
 }
 
-// A guard finds the commands in one client's input. It stands before redcon,
-// which trusts its input: only a frame whose every length was checked and whose
-// every byte is there is handed on. What Redis accepts, it accepts, odd forms
-// included, and what Redis refuses it refuses with the same words; so the bytes
-// of an accepted command can be forwarded as they are.
+// A guard finds the commands in one client's input: only a frame whose every
+// length was checked and whose every byte is there is handed on. What Redis
+// accepts, it accepts, odd forms included, and what Redis refuses it refuses
+// with the same words; so the bytes of an accepted command can be forwarded as
+// they are.
 type guard struct {
 	limits        guardLimits
 	authenticated bool
@@ -111,6 +109,12 @@ func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err err
 	for n < len(buf) {
 		frame := buf[n:]
 		array := frame[0] == '*'
+		if array && g.at == 0 {
+			if size := g.splitUsual(frame); size > 0 {
+				g.looked = 0
+				return command{raw: frame[:size:size], args: g.args}, n + size, true, 0, nil
+			}
+		}
 		var size int
 		if array {
 			size, need, err = g.measureArray(frame)
@@ -276,14 +280,10 @@ func (g *guard) pass(end int) {
 	g.looked = g.at
 }
 
-// splitArray splits a measured array. Where something else stands in the place
-// of a \r\n, redcon refuses what Redis takes, and it is split here.
+// splitArray splits a measured array, whatever stands in the places of its \r\n.
 func (g *guard) splitArray(raw []byte) [][]byte {
 	if raw[1] == '-' || raw[1] == '0' {
 		return g.args[:0]
-	}
-	if complete, args, _, _, err := redcon.ReadNextCommand(raw, g.args); complete && err == nil {
-		return args
 	}
 	args := g.args[:0]
 	line := bytes.IndexByte(raw, '\r')

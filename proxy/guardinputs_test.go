@@ -67,6 +67,7 @@ var wellFormedInputs = []guardInput{
 	accepted("*2\r\n$4\r\nECHO\r\n$100000\r\n"+line64K[:50000]+line64K[:50000]+"\r\nPING\n", []string{"ECHO", line64K[:50000] + line64K[:50000]}, ping),
 	accepted("*13\r\n"+strings.Repeat("$1\r\na\r\n", 13), slices.Repeat([]string{"a"}, 13)),
 	accepted(strings.Repeat("*1\r\n$4\r\nPING\r\n", 20), slices.Repeat([][]string{ping}, 20)...),
+	accepted("*10\r\n"+strings.Repeat("$1\r\na\r\n", 10)+"a\nPING\n", slices.Repeat([]string{"a"}, 10), []string{"a"}, ping),
 	accepted("PING\r\nPING\n  ECHO\thi \r\n", ping, ping, hi),
 	accepted("PING\n"+line64K+"\n", ping, []string{line64K}),
 }

@@ -29,6 +29,17 @@ func (r lockRules) find(db int, key []byte) *lockRule {
 	return nil
 }
 
+// mayBegin tells whether a rule could match some key that begins with c. For
+// rules that are prefixes it spares nearly every key a closer look.
+func (r lockRules) mayBegin(c byte) bool {
+	for i := range r {
+		if match := r[i].match; match != "" && (match[0] == c || !isLiteral(match[:1])) {
+			return true
+		}
+	}
+	return false
+}
+
 func (r *lockRule) in(db int) bool {
 	return r.db == anyDB || db == anyDB || r.db == db
 }
