@@ -13,7 +13,7 @@ import (
 
 // answeringUpstream answers every command-sized piece of input with one
 // reply, so that what is measured is the proxy and not a Redis.
-func answeringUpstream(b *testing.B, commandSize int, reply string) func(context.Context) (net.Conn, error) {
+func answeringUpstream(b testing.TB, commandSize int, reply string) func(context.Context) (net.Conn, error) {
 	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -49,43 +49,112 @@ func answeringUpstream(b *testing.B, commandSize int, reply string) func(context
 	}
 }
 
-func benchmarkSession(b *testing.B, command, reply string, pipeline int, commandsPerRound int) {
+// benchServer forwards to such an upstream and grants every lock.
+func benchServer(b testing.TB, commandSize int, reply string) *proxyServer {
+	b.Helper()
 	meter, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}
 	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
-	srv := newServer(serverConfig{
+	return newServer(serverConfig{
 		current: newInForce(&settings{
 			users: newAccounts(Auth{}), limits: defaultLimits(), router: routes,
-			dialUpstream: answeringUpstream(b, len(command), reply),
+			dialUpstream: answeringUpstream(b, commandSize, reply),
 		}),
 		locks: grantedLocks{}, scripts: newScriptCache(1 << 20), metrics: meter, log: slog.New(slog.DiscardHandler),
 	})
+}
+
+// A pipeliner sends the same commands again and again through a session, and
+// awaits their answers.
+type pipeliner struct {
+	conn            net.Conn
+	request, answer []byte
+}
+
+func newPipeliner(b testing.TB, command, reply string, pipeline int) *pipeliner {
+	b.Helper()
+	srv := benchServer(b, len(command), reply)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
 	go func() { _ = srv.serve(listener) }()
-	defer func() { _ = srv.shutdown(context.Background()) }()
-	client, err := net.Dial("tcp", listener.Addr().String())
+	b.Cleanup(func() { _ = srv.shutdown(context.Background()) })
+	conn, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer func() { _ = client.Close() }()
-	request := []byte(strings.Repeat(command, pipeline))
-	answer := make([]byte, pipeline*len(reply))
+	b.Cleanup(func() { _ = conn.Close() })
+	return &pipeliner{conn, []byte(strings.Repeat(command, pipeline)), make([]byte, pipeline*len(reply))}
+}
+
+func (p *pipeliner) turn(b testing.TB) {
+	if _, err := p.conn.Write(p.request); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := io.ReadFull(p.conn, p.answer); err != nil {
+		b.Fatal(err)
+	}
+}
+
+func benchmarkSession(b *testing.B, command, reply string, pipeline int) {
+	client := newPipeliner(b, command, reply, pipeline)
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := client.Write(request); err != nil {
-			b.Fatal(err)
-		}
-		if _, err := io.ReadFull(client, answer); err != nil {
-			b.Fatal(err)
+		client.turn(b)
+	}
+	b.ReportMetric(float64(b.N*pipeline)/b.Elapsed().Seconds(), "commands/s")
+}
+
+// TestForwardingDoesNotAllocate counts in the whole process: session, copier,
+// and the test's own client and upstream.
+func TestForwardingDoesNotAllocate(t *testing.T) {
+	for _, pipeline := range []int{1, 16} {
+		for command, reply := range map[string]string{benchGet: benchValue, benchSet: replyOK} {
+			client := newPipeliner(t, command, reply, pipeline)
+			client.turn(t)
+			if n := testing.AllocsPerRun(200, func() { client.turn(t) }); n != 0 {
+				t.Errorf("%d times %q: %v allocations", pipeline, command, n)
+			}
 		}
 	}
-	b.ReportMetric(float64(b.N*pipeline*commandsPerRound)/b.Elapsed().Seconds(), "commands/s")
 }
+
+const (
+	benchGet   = "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n"
+	benchSet   = "*3\r\n$3\r\nSET\r\n$16\r\nkey:000000012345\r\n$3\r\nxxx\r\n"
+	benchValue = "$5\r\nvalue\r\n"
+)
+
+// BenchmarkPerform is what a session itself spends on a forwarded command,
+// without sockets.
+func BenchmarkPerform(b *testing.B) {
+	const pipeline = 16
+	srv := benchServer(b, 1, "")
+	defer func() { _ = srv.shutdown(context.Background()) }()
+	for name, command := range map[string]string{"get": benchGet, "set": benchSet} {
+		b.Run(name, func(b *testing.B) {
+			s := newSession(srv, 1, drain{})
+			up := &upstream{conn: newSocket(drain{}, &srv.clock), client: s.out, owed: newOwed(false), done: make(chan struct{})}
+			s.upstream.Store(up)
+			s.in.buf = []byte(strings.Repeat(command, pipeline))
+			b.ReportAllocs()
+			for b.Loop() {
+				s.in.start, s.in.end = 0, len(s.in.buf)
+				s.performAll()
+				s.send()
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pipeline), "ns/command")
+		})
+	}
+}
+
+// drain is a connection that takes everything.
+type drain struct{ net.Conn }
+
+func (drain) Write(p []byte) (int, error) { return len(p), nil }
 
 type grantedLocks struct{ lockRunner }
 
@@ -93,20 +162,14 @@ func (grantedLocks) do(_ context.Context, dst []byte, _ lockCall) []byte {
 	return append(dst, replyOK...)
 }
 
-func BenchmarkForward(b *testing.B) {
-	benchmarkSession(b, "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n", "$5\r\nvalue\r\n", 1, 1)
-}
+func BenchmarkForward(b *testing.B) { benchmarkSession(b, benchGet, benchValue, 1) }
 
-func BenchmarkForwardPipeline(b *testing.B) {
-	benchmarkSession(b, "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n", "$5\r\nvalue\r\n", 16, 1)
-}
+func BenchmarkForwardPipeline(b *testing.B) { benchmarkSession(b, benchGet, benchValue, 16) }
 
-func BenchmarkForwardDeepPipeline(b *testing.B) {
-	benchmarkSession(b, "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n", "$5\r\nvalue\r\n", 1000, 1)
-}
+func BenchmarkForwardDeepPipeline(b *testing.B) { benchmarkSession(b, benchGet, benchValue, 1000) }
 
 func BenchmarkLockCommand(b *testing.B) {
-	benchmarkSession(b, "*6\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n$1\r\nv\r\n$2\r\nNX\r\n$2\r\nPX\r\n$4\r\n1000\r\n", "+OK\r\n", 1, 1)
+	benchmarkSession(b, "*6\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n$1\r\nv\r\n$2\r\nNX\r\n$2\r\nPX\r\n$4\r\n1000\r\n", "+OK\r\n", 1)
 }
 
 // BenchmarkPump is the measure: bytes copied both ways by two goroutines that
@@ -114,7 +177,7 @@ func BenchmarkLockCommand(b *testing.B) {
 func BenchmarkPump(b *testing.B) {
 	for _, pipeline := range []int{1, 16, 1000} {
 		b.Run(map[int]string{1: "one", 16: "pipeline", 1000: "deep"}[pipeline], func(b *testing.B) {
-			command, reply := "*2\r\n$3\r\nGET\r\n$3\r\nkey\r\n", "$5\r\nvalue\r\n"
+			command, reply := benchGet, benchValue
 			dial := answeringUpstream(b, len(command), reply)
 			listener, err := net.Listen("tcp", "127.0.0.1:0")
 			if err != nil {
