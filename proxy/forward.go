@@ -134,20 +134,18 @@ func (s *session) send() {
 	up := s.upstream.Load()
 	commands := s.in.buf[s.batch.from:s.batch.to]
 	s.batch.from, s.batch.to = 0, 0
-	// A failed write needs no care: the copier meets the end of the connection,
-	// after what the upstream said before it.
 	if len(s.prefix) > 0 {
 		if len(s.prefix)+len(commands) <= onePrefix {
 			s.prefix, commands = append(s.prefix, commands...), nil
 		}
-		_, _ = up.conn.Write(s.prefix)
+		up.write(s.prefix)
 		s.prefix = s.prefix[:0]
 		if cap(s.prefix) > onePrefix {
 			s.prefix = nil
 		}
 	}
 	if len(commands) > 0 {
-		_, _ = up.conn.Write(commands)
+		up.write(commands)
 	}
 }
 
@@ -186,7 +184,7 @@ func (s *session) askWhile(request []byte, meanwhile func()) (reply []byte, ok b
 	}
 	up := s.upstream.Load()
 	up.owed.add(debt{capture: true, left: 1})
-	_, _ = up.conn.Write(request)
+	up.write(request)
 	if meanwhile != nil {
 		meanwhile()
 	}
@@ -246,6 +244,7 @@ func (s *session) tryOpen() (refusal string) {
 		owed:     newOwed(s.client.resp3),
 		onEnd:    s.sock.wake,
 		onLost:   s.clientLeft,
+		onBroken: s.upstreamBroken,
 		onPanic:  s.panicked,
 		captures: settings.limits.Bulk + smallBuffer,
 		onTold:   s.toldOfSubscription,
@@ -261,6 +260,12 @@ func (s *session) dialFailed(refusal string, err error) {
 	s.dialError = refusal
 	s.server.cfg.metrics.upstreamDialFailed()
 	s.server.cfg.log.Warn("a client's command found no upstream", slog.Any("error", err))
+}
+
+// upstreamBroken is the copier's: the connection ends, and the session with it.
+func (s *session) upstreamBroken(why error) {
+	s.server.cfg.metrics.upstreamProtocolError()
+	s.server.cfg.log.Error("a client is disconnected because the upstream sends what is no reply to its commands", slog.Any("error", why))
 }
 
 func (s *session) isPipe() bool {

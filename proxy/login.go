@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"net"
@@ -13,12 +14,18 @@ import (
 // session it is for, and what to tell the client if the upstream refuses it;
 // "" means that the refusal does not matter.
 type loginStep struct {
+	name    string
 	command []byte
 	refusal string
 }
 
+// refusalKept is how much is kept of an answer to a step.
+const refusalKept = 4 << 10
+
 // loginSteps are the proxy's own credentials, and what was answered here while
-// the upstream was closed. The client's credentials are never among them.
+// the upstream was closed. The client's credentials are never among them. The
+// last is a PING, so that an upstream that accepts connections and answers
+// nothing, or speaks no RESP, is found out before a client's command is with it.
 func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	var steps []loginStep
 	add := func(refusal string, args ...string) {
@@ -26,7 +33,7 @@ func (s *session) loginSteps(login upstreamLogin) []loginStep {
 		for i, arg := range args {
 			list[i] = []byte(arg)
 		}
-		steps = append(steps, loginStep{appendCommand(nil, list...), refusal})
+		steps = append(steps, loginStep{args[0], appendCommand(nil, list...), refusal})
 	}
 	switch {
 	case login.user != "":
@@ -52,6 +59,7 @@ func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	if s.client.noTouch {
 		add("", "CLIENT", "NO-TOUCH", "on")
 	}
+	add(errorUpstreamReply, "PING")
 	return steps
 }
 
@@ -59,9 +67,6 @@ func (s *session) loginSteps(login upstreamLogin) []loginStep {
 // client is "" when all went well.
 func (s *session) logIn(conn net.Conn, login upstreamLogin, deadline time.Time) (refusal string, err error) {
 	steps := s.loginSteps(login)
-	if len(steps) == 0 {
-		return "", nil
-	}
 	_ = conn.SetDeadline(deadline)
 	defer func() { _ = conn.SetDeadline(time.Time{}) }()
 	var request []byte
@@ -72,6 +77,7 @@ func (s *session) logIn(conn net.Conn, login upstreamLogin, deadline time.Time) 
 		return errorUpstreamDown, err
 	}
 	var scanner redlock.Scanner
+	var answer []byte
 	buf := make([]byte, smallBuffer)
 	for answered := 0; answered < len(steps); {
 		n, err := conn.Read(buf)
@@ -83,18 +89,61 @@ func (s *session) logIn(conn net.Conn, login upstreamLogin, deadline time.Time) 
 			if err != nil {
 				return errorUpstreamReply, err
 			}
+			answer = append(answer, unread[:min(used, refusalKept-len(answer))]...)
 			unread = unread[used:]
-			if !done {
+			switch {
+			case !done:
 				continue
-			}
-			if answered == len(steps) {
+			case scanner.Kind() == '>': // a push is no answer
+			case answered == len(steps):
 				return errorUpstreamReply, errors.New("the upstream says more than it was asked")
+			default:
+				if refusal := steps[answered].refusedBy(answer); refusal != "" {
+					return refusal, fmt.Errorf("the upstream answers %s with %.200q", steps[answered].name, answer)
+				}
+				answered++
 			}
-			if scanner.Kind() == '-' && steps[answered].refusal != "" {
-				return steps[answered].refusal, errors.New("the upstream refused a step of the login")
-			}
-			answered++
+			answer = answer[:0]
 		}
 	}
 	return "", nil
+}
+
+// refusedBy judges the answer to a step, of which the first refusalKept bytes
+// are given. What a server says in its present state (it loads, a script keeps
+// it busy, it has no room) is for the client to see in the server's own words.
+func (step loginStep) refusedBy(answer []byte) (refusal string) {
+	isError := answer[0] == '-'
+	switch {
+	case isError && !bytes.HasSuffix(answer, []byte("\r\n")): // longer than what is kept
+		return errorUpstreamReply
+	case isError && turnsAway(answer):
+		return string(answer)
+	case step.name == "PING":
+		// Any other error shows that it answers; what it thinks of the client's
+		// command it says itself.
+		if !isError && !bytes.Equal(answer, []byte(replyPong)) {
+			return step.refusal
+		}
+		return ""
+	case !isError || step.refusal == "":
+		return ""
+	case hasCode(answer, "LOADING") || hasCode(answer, "BUSY") || hasCode(answer, "MASTERDOWN"):
+		return string(answer)
+	case hasCode(answer, "NOAUTH"):
+		return errorUpstreamRefused
+	}
+	return step.refusal
+}
+
+// turnsAway finds what a server says unasked before it closes a connection
+// that it does not want.
+func turnsAway(answer []byte) bool {
+	return bytes.HasPrefix(answer, []byte("-ERR max number of clients")) || hasCode(answer, "DENIED")
+}
+
+// hasCode tells whether an error reply begins with that word.
+func hasCode(reply []byte, code string) bool {
+	rest, ok := bytes.CutPrefix(reply[1:], []byte(code))
+	return ok && len(rest) > 0 && (rest[0] == ' ' || rest[0] == '\r')
 }

@@ -22,6 +22,7 @@ type metrics struct {
 	clients        prometheus.Gauge
 	protocolErrors prometheus.Counter
 	dialFailures   prometheus.Counter
+	badReplies     prometheus.Counter
 	panics         prometheus.Counter
 	limits         map[limitName]prometheus.Counter
 	refusedLogins  prometheus.Counter
@@ -77,6 +78,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	clients := gauge("clients_connected", "Clients connected now.")
 	protocolErrors := counter("protocol_errors_total", "Connections closed because of bytes that are not Redis's protocol.")
 	dialFailures := counter("upstream_dial_failures_total", "Failed attempts to reach the upstream for a client.")
+	badReplies := counter("upstream_protocol_errors_total", "Clients disconnected because the upstream sent what was no reply to their commands.")
 	panics := counter("panics_recovered_total", "Sessions closed because of a defect in the proxy.")
 	refusedLogins := counter("logins_refused_total", "AUTH and HELLO with a wrong user name or password.")
 	commands := counter("lock_commands_total", "Lock commands answered, by kind and verdict.", "kind", "verdict")
@@ -93,7 +95,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	all := []prometheus.Collector{
 		listeners, wakeUps, ended,
 		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
-		forwards, clients, protocolErrors, dialFailures, panics, limits, refusedLogins,
+		forwards, clients, protocolErrors, dialFailures, badReplies, panics, limits, refusedLogins,
 	}
 	operations, collectors := newOperationMetrics(counter, gauge)
 	for _, collector := range append(all, collectors...) {
@@ -107,7 +109,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		listeners: listeners.WithLabelValues(), ended: ended,
 		limits:   make(map[limitName]prometheus.Counter),
 		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
-		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), panics: panics.WithLabelValues(),
+		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), badReplies: badReplies.WithLabelValues(), panics: panics.WithLabelValues(),
 		refusedLogins: refusedLogins.WithLabelValues(),
 	}
 	for _, reason := range []string{listenerGap, listenerOverflow} {
@@ -181,6 +183,10 @@ func (m *metrics) clientGone()         { m.clients.Dec() }
 func (m *metrics) forwarded()          { m.forwards.Inc() }
 func (m *metrics) protocolErrorSeen()  { m.protocolErrors.Inc() }
 func (m *metrics) upstreamDialFailed() { m.dialFailures.Inc() }
+
+// upstreamProtocolError counts a client that the upstream's replies cost its
+// connection.
+func (m *metrics) upstreamProtocolError() { m.badReplies.Inc() }
 
 // bufferedBytes shows how much of the memory that clients share is in use.
 func bufferedBytes(srv *proxyServer) prometheus.Collector {

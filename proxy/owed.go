@@ -34,6 +34,7 @@ const (
 	fateClient  fate = iota // to the client, as it came
 	fateNobody              // dropped
 	fateSession             // kept for the session that asked
+	fateUnasked             // nothing was asked, so nobody may have it
 )
 
 // owed counts what the upstream still owes and finds, value by value, what
@@ -44,7 +45,9 @@ const (
 // SUBSCRIBE or UNSUBSCRIBE owes one confirmation per name. A push (>) counts
 // nowhere except as such a confirmation, and so, in RESP2, does a message that
 // comes to a subscriber. Confirmations reach the client whatever CLIENT REPLY
-// said. In a pipe (after MONITOR, SYNC and the like) nothing is counted.
+// said. In a pipe (after MONITOR, SYNC and the like) nothing is counted. Any
+// other value that nobody asked for shows that replies and commands are out of
+// step.
 type owed struct {
 	mu          sync.Mutex
 	queue       []debt
@@ -148,8 +151,8 @@ func (o *owed) begin(p []byte) (to fate, enough bool) {
 			return fateClient, true
 		}
 	}
-	if first == nil { // the upstream's last words, such as its own client cap
-		return fateClient, true
+	if first == nil {
+		return fateUnasked, true
 	}
 	o.current.counts = true
 	switch {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"net"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -31,6 +32,9 @@ func (u *upstream) feed(t *testing.T, pieces ...string) string {
 		used, ok := u.deliver(p)
 		if !ok {
 			t.Fatal("the client is said to take no more")
+		}
+		if u.broken != nil {
+			return client.String()
 		}
 		kept = bytes.Clone(p[used:])
 	}
@@ -84,7 +88,6 @@ func TestReplyCounting(t *testing.T) {
 		{name: "unasked confirmation", resp3: true, debts: []debt{{kind: debtConfirmations, family: familyShard, adds: true, left: 1}, {left: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
 		{name: "monitor", debts: []debt{{kind: debtStream, left: 1}}, stream: "+OK\r\n+123 [0 x] \"GET\"\r\n+OK\r\n", client: "="},
 		{name: "monitor refused", debts: []debt{{kind: debtStream, left: 1}, {left: 1}}, stream: "-ERR no\r\n+OK\r\n", client: "="},
-		{name: "unasked last words", debts: nil, stream: "-ERR max number of clients reached\r\n", client: "="},
 		{name: "long name", debts: []debt{subscribe(1), unsubscribe(0)}, stream: confirm('*', "subscribe", strings.Repeat("n", 100), "1") + confirm('*', "unsubscribe", strings.Repeat("n", 100), "0"), client: "="},
 	}
 	for _, row := range rows {
@@ -118,18 +121,45 @@ func TestReplyCounting(t *testing.T) {
 	}
 }
 
-// A stream that is no RESP is passed on as it is.
-func TestUnscannableStream(t *testing.T) {
+// What cannot be the reply to what was asked reaches nobody: an error stands in
+// its place where none of it was passed on yet, and nothing comes after it.
+func TestStreamOutOfStep(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		debts  []debt
+		stream string
+		want   []string // any of these, by where the stream is cut
+	}{
+		{"no RESP", []debt{{left: 2}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n" + errorUpstreamReply}},
+		{"no RESP for the session", []debt{{left: 1}, {left: 1, capture: true}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n"}},
+		{"a broken value", []debt{{left: 1}}, "$1\r\nxy\r\n", []string{errorUpstreamReply, "$", "$1", "$1\r", "$1\r\n", "$1\r\nx"}},
+		{"one too many", []debt{{left: 1}}, "+OK\r\n$1\r\nx\r\n", []string{"+OK\r\n"}},
+		{"not asked", nil, "+OK\r\n", []string{""}},
+		{"after the last confirmation", []debt{{kind: debtConfirmations, left: 0}, {left: 1}},
+			"*3\r\n" + bulk("unsubscribe") + "$-1\r\n:0\r\n:1\r\n:2\r\n", []string{"*3\r\n" + bulk("unsubscribe") + "$-1\r\n:0\r\n:1\r\n"}},
+	} {
+		for cut := range len(row.stream) {
+			u := &upstream{owed: newOwed(false), captures: 1 << 20}
+			for _, d := range row.debts {
+				u.owed.add(d)
+			}
+			got := u.feed(t, row.stream[:cut], row.stream[cut:])
+			if !slices.Contains(row.want, got) || u.broken == nil {
+				t.Errorf("%s, cut at %d: the client gets %q (%v), want one of %q", row.name, cut, got, u.broken, row.want)
+			}
+		}
+	}
+}
+
+// What a pipe carries need not be RESP.
+func TestPipeIsPassedOnAsItIs(t *testing.T) {
 	u := &upstream{owed: newOwed(false)}
-	u.owed.add(debt{left: 2})
-	stream := "+OK\r\n?what\r\n+OK\r\n"
+	u.owed.becomePipe()
+	stream := "$9\r\nREDIS0010what\r\n?"
 	for cut := range len(stream) {
 		if got := u.feed(t, stream[:cut], stream[cut:]); got != stream {
 			t.Fatalf("cut at %d: %q", cut, got)
 		}
-	}
-	if !u.owed.isPipe() {
-		t.Error("nothing can be counted any more")
 	}
 }
 

@@ -161,7 +161,9 @@ func (s *session) readMore() bool {
 			s.rejoin()
 		case errors.Is(err, errNoMemory):
 			s.server.cfg.metrics.limitReached(limitMemory)
-			s.pending = append(s.pending, errorMemory...)
+			if s.settle() {
+				s.pending = append(s.pending, errorMemory...)
+			}
 			return false
 		case errors.Is(err, errQueryTooLong):
 			s.server.cfg.metrics.limitReached(limitQuery)
@@ -214,6 +216,9 @@ func (s *session) clientEnded() {
 		return
 	}
 	s.gone()
+	if up := s.upstream.Load(); up != nil {
+		up.lastWords()
+	}
 }
 
 // clientLeft is called when the client takes no more, or is otherwise known to
@@ -221,6 +226,7 @@ func (s *session) clientEnded() {
 func (s *session) clientLeft() {
 	s.gone()
 	if up := s.upstream.Load(); up != nil {
+		up.lastWords()
 		up.conn.closeWrite()
 	}
 }

@@ -30,6 +30,8 @@ func answeringUpstream(b testing.TB, commandSize int, reply string) func(context
 				defer func() { _ = conn.Close() }()
 				replies := []byte(strings.Repeat(reply, 2000))
 				buf := make([]byte, 64<<10)
+				_, _ = conn.Read(buf) // the login
+				_, _ = io.WriteString(conn, replyPong)
 				for have := 0; ; {
 					n, err := conn.Read(buf)
 					if err != nil {

@@ -94,7 +94,7 @@ func (s *session) replay(up *upstream) {
 		request = appendCommand(request, words...)
 	}
 	if len(request) > 0 {
-		_, _ = up.conn.Write(request)
+		up.write(request)
 	}
 }
 

@@ -144,9 +144,9 @@ func TestUpstreamLogin(t *testing.T) {
 	wrong.ask("GET a\r\nSET lock:a 1 NX\r\n", errorUpstreamRefused+"+OK\r\n")
 }
 
-// scriptedUpstream answers each connection's first bytes with a text and
-// then closes it.
-func scriptedUpstream(t *testing.T, answer string) func(*testConfig) {
+// scriptedUpstream lets each connection in with a greeting, answers the bytes
+// that come then with a text, and closes it.
+func scriptedUpstream(t *testing.T, greeting, answer string) func(*testConfig) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -160,7 +160,11 @@ func scriptedUpstream(t *testing.T, answer string) func(*testConfig) {
 				return
 			}
 			_, _ = conn.Read(make([]byte, 4096))
-			_, _ = io.WriteString(conn, answer)
+			_, _ = io.WriteString(conn, greeting)
+			if answer != "" {
+				_, _ = conn.Read(make([]byte, 4096))
+				_, _ = io.WriteString(conn, answer)
+			}
 			_ = conn.Close()
 		}
 	}()
@@ -172,26 +176,72 @@ func scriptedUpstream(t *testing.T, answer string) func(*testConfig) {
 }
 
 func TestUpstreamConnectionEnds(t *testing.T) {
-	for name, answer := range map[string]string{
-		"nothing":        "",
-		"whole":          "$1\r\nx\r\n",
-		"part of one":    "$100\r\nabc",
-		"more than owed": "$1\r\nx\r\n+what\r\n",
-		"no RESP":        "HTTP/1.1 400 Bad Request\r\n\r\n",
-		"one in advance": "-ERR max number of clients reached\r\n",
+	for name, row := range map[string]struct{ answer, want string }{
+		"nothing":        {"", ""},
+		"whole":          {"$1\r\nx\r\n", "$1\r\nx\r\n"},
+		"part of one":    {"$100\r\nabc", "$100\r\nabc"},
+		"more than owed": {"$1\r\nx\r\n+what\r\n", "$1\r\nx\r\n"},
+		"no RESP":        {"HTTP/1.1 400 Bad Request\r\n\r\n", errorUpstreamReply},
 	} {
 		t.Run(name, func(t *testing.T) {
-			client := startTestProxy(t, nil, scriptedUpstream(t, answer)).dial(t)
+			client := startTestProxy(t, nil, scriptedUpstream(t, replyPong, row.answer)).dial(t)
 			client.send("GET a\r\n")
-			client.expectEnd(answer)
+			client.expectEnd(row.want)
 		})
 	}
+}
+
+// What an upstream says before it is entered is the answer to the command that
+// opens it, and locks do not need it.
+func TestUpstreamLetsNobodyIn(t *testing.T) {
+	const full = "-ERR max number of clients reached\r\n"
+	denied := "-DENIED Redis is running in protected mode because " + strings.Repeat("of this ", 200) + "\r\n"
+	for name, row := range map[string]struct{ greeting, want string }{
+		"it is full":          {full, full},
+		"it is protected":     {denied, denied},
+		"it closes":           {"", errorUpstreamDown},
+		"it closes in a word": {"+PON", errorUpstreamDown},
+		"it speaks HTTP":      {"HTTP/1.1 400 Bad Request\r\n\r\n", errorUpstreamReply},
+		"it answers nonsense": {":1\r\n", errorUpstreamReply},
+		"it never stops":      {"-" + strings.Repeat("x", 100_000) + "\r\n", errorUpstreamReply},
+		"it says too much":    {"+PONG\r\n+PONG\r\n", errorUpstreamReply},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := startTestProxy(t, nil, scriptedUpstream(t, row.greeting, "")).dial(t)
+			client.ask("GET a\r\nSET lock:a 1 NX\r\nGET b\r\n", row.want+"+OK\r\n"+row.want)
+		})
+	}
+}
+
+// A server's state is told in its own words, whatever step of the login met it.
+func TestUpstreamRefusesAStep(t *testing.T) {
+	const loading = "-LOADING Redis is loading the dataset in memory\r\n"
+	for name, row := range map[string]struct{ greeting, want string }{
+		"loading":           {loading + replyPong, loading},
+		"busy":              {"-BUSY Redis is busy\r\n" + replyPong, "-BUSY Redis is busy\r\n"},
+		"no such database":  {errorDatabaseIndex + replyPong, errorUpstreamRefused},
+		"a login is missed": {errorNoAuth + errorNoAuth, errorUpstreamRefused},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := startTestProxy(t, nil, scriptedUpstream(t, row.greeting, "")).dial(t)
+			client.ask("SELECT 3\r\nGET a\r\n", replyOK+row.want)
+		})
+	}
+}
+
+// An upstream that answers PING with an error answers, and says itself what it
+// thinks of a command.
+func TestUpstreamIsOpenWhileItLoads(t *testing.T) {
+	const loading = "-LOADING Redis is loading the dataset in memory\r\n"
+	client := startTestProxy(t, nil, scriptedUpstream(t, loading, loading)).dial(t)
+	client.send("GET a\r\n")
+	client.expectEnd(loading)
 }
 
 // A lock command behind one that the upstream never answered is not run: its
 // turn never came.
 func TestUpstreamConnectionEndsBeforeALockCommand(t *testing.T) {
-	p := startTestProxy(t, nil, scriptedUpstream(t, "+OK\r\n"))
+	p := startTestProxy(t, nil, scriptedUpstream(t, replyPong, "+OK\r\n"))
 	client := p.dial(t)
 	client.send("GET a\r\nGET b\r\nSET lock:a 1 NX\r\n")
 	client.expectEnd("+OK\r\n")
