@@ -54,6 +54,20 @@ func (r *redisServer) url() string  { return "redis://" + r.addr() }
 // start runs the server, empty, on its port, and returns when it serves.
 func (r *redisServer) start(t testing.TB) {
 	t.Helper()
+	r.launch(t)
+	waitFor(t, r.name+" serves", func() error {
+		if !r.proc.running() {
+			t.Fatalf("%s ended:\n%s", r.name, r.proc.log.tail(20))
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		return r.direct.Ping(ctx).Err()
+	})
+}
+
+// launch is start, but does not wait until the server serves.
+func (r *redisServer) launch(t testing.TB) {
+	t.Helper()
 	args := append(r.clock.command(r.binary),
 		"--port", strconv.Itoa(r.port), "--bind", "127.0.0.1", "--dir", r.dir,
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
@@ -64,14 +78,6 @@ func (r *redisServer) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	r.proc = proc
-	waitFor(t, r.name+" serves", func() error {
-		if !proc.running() {
-			t.Fatalf("%s ended:\n%s", r.name, proc.log.tail(20))
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
-		defer cancel()
-		return r.direct.Ping(ctx).Err()
-	})
 }
 
 // pause stops the process where it is: its sockets stay open and accept
