@@ -24,6 +24,8 @@
 //	                     are its clocks that jump and its links
 //	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
+//	upstreamtrouble_test.go
+//	                     an upstream that dies, hangs, loads or is demoted
 //	handshake_*_test.go  clients of six languages, old and new versions, connect
 //	                     and lock, with the upstream up and down
 //	conformance_test.go  lock libraries of eight languages, each in a process of its

@@ -147,7 +147,9 @@ func (s *session) refuseBytes(err error) {
 func (s *session) readMore() bool {
 	s.send()
 	s.flush()
-	s.dialError = ""
+	if len(s.in.ahead) == 0 { // what came during the dial is answered by it
+		s.dialError = ""
+	}
 	for !s.mustEnd() {
 		s.reading.Store(true)
 		err := s.in.fill()
