@@ -20,6 +20,8 @@ type operationMetrics struct {
 	reloaded     prometheus.Gauge
 	inForceSince prometheus.Gauge
 	hash         prometheus.Gauge
+	clients      prometheus.Gauge
+	timeout      prometheus.Gauge
 }
 
 // masterLabelled is what has a series for each master.
@@ -41,6 +43,8 @@ func newOperationMetrics(
 	reloaded := gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied, or there was none.")
 	since := gauge("config_in_force_timestamp_seconds", "Since when the configuration in force is in force.")
 	hash := gauge("config_hash", "A hash of the masters, rules and times in force: proxies over the same masters should show the same.")
+	clients := gauge("clients_limit", "How many clients may be connected at once.")
+	timeout := gauge("master_timeout_seconds", "How long a master may take to answer a ballot.")
 	m := operationMetrics{
 		stateChanges: counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
 		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy put on record, by their cause: emptied, restarted or clock_jumped.", "master", "cause"),
@@ -51,11 +55,13 @@ func newOperationMetrics(
 		reloaded:     reloaded.WithLabelValues(),
 		inForceSince: since.WithLabelValues(),
 		hash:         hash.WithLabelValues(),
+		clients:      clients.WithLabelValues(),
+		timeout:      timeout.WithLabelValues(),
 	}
 	m.reloads.WithLabelValues(reloadApplied)
 	m.reloads.WithLabelValues(reloadRefused)
 	m.reloaded.Set(1)
-	return m, []prometheus.Collector{m.stateChanges, m.amnesia, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash}
+	return m, []prometheus.Collector{m.stateChanges, m.amnesia, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash, clients, timeout}
 }
 
 func (m *metrics) lockWithoutTTL()       { m.operations.withoutTTL.Inc() }
@@ -72,10 +78,13 @@ func (m *metrics) reloadApplied(now time.Time, cfg *Config) {
 	m.inForceSince(now, cfg)
 }
 
-// inForceSince shows which configuration is in force.
+// inForceSince shows which configuration is in force, and what of it the other
+// metrics are measured against.
 func (m *metrics) inForceSince(now time.Time, cfg *Config) {
 	m.operations.inForceSince.Set(float64(now.UnixMilli()) / 1000)
 	m.operations.hash.Set(float64(hashOf(cfg)))
+	m.operations.clients.Set(float64(cfg.Limits.Clients))
+	m.operations.timeout.Set(cfg.MasterTimeout.Seconds())
 }
 
 // hashOf covers what proxies over the same masters should have in common, and
