@@ -103,13 +103,20 @@ func listNumbers(numbers []int) string {
 // forEver keeps sums of times from overflowing.
 const forEver = 100 * 365 * 24 * time.Hour
 
-// newer orders what markers say of the set: a later epoch, or, should two
-// replacements have met, the same one of them everywhere.
-func (m marker) newer(epoch int64, joined []string) bool {
-	if m.epoch != epoch {
-		return m.epoch > epoch
+// together is what two markers tell of who the masters are: at each place, who
+// joined last. So no replacement is forgotten that is on record anywhere, also
+// where two processes made one each at the same moment.
+func together(a, b []string) []string {
+	if len(a) == 0 || slices.Equal(a, b) {
+		return b
 	}
-	return slices.Compare(m.joined, joined) > 0
+	last := slices.Clone(a)
+	for i, joined := range b {
+		if before, now := joinedIn(last[i]), joinedIn(joined); now > before || now == before && joined > last[i] {
+			last[i] = joined
+		}
+	}
+	return last
 }
 
 // quarantine is how long a master that may have forgotten locks does not vote:

@@ -248,6 +248,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
 	{
+		rule:     "a replacement does not undo another",
+		edits:    []edit{{"roster.go", "together(r.joined, s.marker.joined)", "slices.MaxFunc([][]string{r.joined, s.marker.joined}, slices.Compare[[]string])"}},
+		caughtBy: "TestTimelineAReplacementDoesNotUndoAnother",
+	},
+	{
 		rule:     "a recognised script tells by its answer whether it did its work",
 		edits:    []edit{{"recognise.go", " || !t.answersOtherThan(done) {", " {"}},
 		caughtBy: "TestRecognisedScripts",

@@ -86,8 +86,8 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 	if err := l.roster.replaceable(i); err != nil {
 		return err
 	}
-	epoch := l.roster.advance(i, server.Name)
-	if err := l.roster.agreed(ctx, i, epoch); err != nil {
+	epoch, joined := l.roster.advance(i, server.Name)
+	if err := l.roster.agreed(ctx, i, epoch, joined); err != nil {
 		return err
 	}
 	m := l.masters[i]
@@ -156,7 +156,7 @@ func (r *roster) acceptable(i int, self greeting, text string) error {
 		return nil
 	}
 	m, ok := parseMarker(text)
-	if !ok || m.set != r.set || m.member != i+1 || m.members != r.masters {
+	if !ok || m.set != r.set || m.member != i+1 || m.members != r.masters || m.joined[i] != r.joined[i] {
 		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, MarkerKey)
 	}
 	return nil
@@ -182,31 +182,32 @@ func (r *roster) replaceable(i int) error {
 }
 
 // advance begins the next epoch, in which another server is the master at
-// place i.
-func (r *roster) advance(i int, name string) (epoch int64) {
+// place i. It returns the epoch and who the masters are in it.
+func (r *roster) advance(i int, name string) (epoch int64, joined []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if strings.Contains(r.joined[i], "@") && joinedAs(r.joined[i], name) {
-		return r.epoch // another process has made the same replacement
+		return r.epoch, r.joined // another process has made the same replacement
 	}
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
 	r.joined[i] = joiner(r.epoch, name)
 	r.changed()
-	return r.epoch
+	return r.epoch, r.joined
 }
 
-// agreed waits until a quorum of the other masters has an epoch on record.
-func (r *roster) agreed(ctx context.Context, i int, epoch int64) error {
+// agreed waits until a quorum of the other masters has an epoch on record, with
+// these masters: another process may have begun one of the same number.
+func (r *roster) agreed(ctx context.Context, i int, epoch int64, joined []string) error {
 	for {
 		r.mu.Lock()
 		n := 0
 		for j := range r.masters {
-			if s := r.sights[place{j, 0}]; j != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == epoch && slices.Equal(s.marker.joined, r.joined) {
+			if s := r.sights[place{j, 0}]; j != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == epoch && slices.Equal(s.marker.joined, joined) {
 				n++
 			}
 		}
-		overtaken := r.epoch != epoch
+		overtaken := r.epoch != epoch || !slices.Equal(r.joined, joined)
 		turned := r.turned
 		r.mu.Unlock()
 		switch {

@@ -175,17 +175,21 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 }
 
 // learn takes over, with mu held, what a marker of the set says of the set. It
-// tells whether the epoch is a later one.
+// tells whether that is news of who the masters are.
 func (r *roster) learn(p place, s *sight) bool {
 	r.marked[p.db] = true
 	r.longest = max(r.longest, s.marker.longest)
 	for _, db := range s.marker.databases {
 		r.listed[db] = true
 	}
-	if s.marker.members != r.masters || !s.marker.newer(r.epoch, r.joined) {
+	if s.marker.members != r.masters {
 		return false
 	}
-	r.epoch, r.joined = s.marker.epoch, s.marker.joined
+	epoch, joined := max(r.epoch, s.marker.epoch), together(r.joined, s.marker.joined)
+	if epoch == r.epoch && slices.Equal(joined, r.joined) {
+		return false
+	}
+	r.epoch, r.joined = epoch, joined
 	return true
 }
 
@@ -361,7 +365,12 @@ func joiner(epoch int64, name string) string {
 
 // joinedAs tells whether the member at a place can be the server of that name.
 func joinedAs(joined, name string) bool {
-	epoch, _, replaced := strings.Cut(joined, "@")
+	return !strings.Contains(joined, "@") || joined == joiner(joinedIn(joined), name)
+}
+
+// joinedIn is the epoch in which a member joined.
+func joinedIn(joined string) int64 {
+	epoch, _, _ := strings.Cut(joined, "@")
 	n, _ := strconv.ParseInt(epoch, 10, 64)
-	return !replaced || joined == joiner(n, name)
+	return n
 }

@@ -4,24 +4,37 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
 
 // How masters are replaced while requests go on, and what is refused.
 
+// joining is a server that could become a master.
+func joining(t *testing.T, name string) Master {
+	m := newFakeMaster(name)
+	t.Cleanup(m.close)
+	k := newLink("p-"+name, m, 6)
+	return Master{Name: name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }}
+}
+
+// withMaster is a configuration in which another server is the master at a place.
+func (w *timeline) withMaster(l *Locker, place int, name string) Config {
+	cfg := timelineConfig()
+	cfg.Masters = slices.Clone(l.settings().Masters)
+	cfg.Masters[place] = joining(w.t, name)
+	return cfg
+}
+
 func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		old := w.another(timelineConfig())
 		w.settle()
 		w.mustAcquire(tokenA, time.Minute)
-		joining := newFakeMaster("m6")
-		defer joining.close()
-		cfg := timelineConfig()
-		cfg.Masters = append([]Master{}, w.locker.settings().Masters...)
-		link := newLink("p-m6", joining, 6)
-		cfg.Masters[2] = Master{Name: "m6", Dial: func(ctx context.Context) (net.Conn, error) { return link.dial(ctx) }}
+		cfg := w.withMaster(w.locker, 2, "m6")
 		if err := w.locker.Reload(context.Background(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -51,19 +64,40 @@ func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *tes
 	})
 }
 
+// A server that was replaced has a marker of before, by which it would be barred
+// for ever.
+func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		list := w.withMaster(w.locker, 2, "m6")
+		back := timelineConfig()
+		back.Masters = w.locker.settings().Masters
+		if err := w.locker.Reload(t.Context(), list); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Minute)
+		if err := w.locker.Reload(t.Context(), back); err == nil || !strings.Contains(err.Error(), "delete the key "+MarkerKey) {
+			t.Errorf("%v", err)
+		}
+		w.wantStandings(w.locker, "CCCCC")
+		w.masters[2].flush()
+		if err := w.locker.Reload(t.Context(), back); err != nil {
+			t.Fatal(err)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "CCQCC")
+		time.Sleep(time.Minute)
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
 func TestTimelineAReloadThatIsNotSafeIsRefused(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		same := w.locker.settings().Masters
-		other := func(name string) Master {
-			m := newFakeMaster(name)
-			t.Cleanup(m.close)
-			link := newLink("p-"+name, m, 9)
-			return Master{Name: name, Dial: func(ctx context.Context) (net.Conn, error) { return link.dial(ctx) }}
-		}
 		for want, masters := range map[string][]Master{
 			"cannot change from 5 to 4":         same[:4],
 			"order of the lock masters":         {same[1], same[0], same[2], same[3], same[4]},
-			"one lock master can be replaced":   {other("m6"), other("m7"), same[2], same[3], same[4]},
+			"one lock master can be replaced":   {joining(t, "m6"), joining(t, "m7"), same[2], same[3], same[4]},
 			"it is the same server as m2":       {{Name: "m8", Dial: same[1].Dial}, same[1], same[2], same[3], same[4]},
 			"replacing m1 by m9: nothing there": {{Name: "m9", Dial: func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("nothing there") }}, same[1], same[2], same[3], same[4]},
 			"above zero":                        nil,
@@ -80,6 +114,71 @@ func TestTimelineAReloadThatIsNotSafeIsRefused(t *testing.T) {
 		w.wantStandings(w.locker, "CCCCC")
 		if status := w.locker.Status(); status.Epoch != 1 {
 			t.Errorf("%+v", status)
+		}
+	})
+}
+
+// Two processes replace a master each, the second before it has heard of the
+// first. Neither replacement is lost: no place ever has two servers that vote.
+func TestTimelineAReplacementDoesNotUndoAnother(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		first, second := w.another(timelineConfig()), w.locker
+		w.settle()
+		theirs, ours := w.withMaster(first, 1, "m7"), w.withMaster(second, 0, "m6")
+		if err := first.Reload(t.Context(), theirs); err != nil {
+			t.Fatal(err)
+		}
+		if epoch := second.Status().Epoch; epoch != 1 {
+			t.Fatalf("the second process has heard of epoch %d already", epoch)
+		}
+		if err := second.Reload(t.Context(), ours); err == nil || !strings.Contains(err.Error(), "another proxy is replacing a master") {
+			t.Errorf("%v", err)
+		}
+		time.Sleep(time.Minute)
+		w.wantStandings(first, "BCCCC") // both replacements are on record...
+		w.wantStandings(second, "BBCCC")
+		if err := second.Reload(t.Context(), ours); err != nil { // ...and the second can go on
+			t.Fatal(err)
+		}
+		ours.Masters = slices.Clone(ours.Masters)
+		ours.Masters[1] = theirs.Masters[1]
+		for _, l := range []*Locker{first, second} {
+			if err := l.Reload(t.Context(), ours); err != nil {
+				t.Error(err)
+			}
+		}
+		time.Sleep(time.Minute)
+		w.wantStandings(first, "CCCCC")
+		w.wantStandings(second, "CCCCC")
+	})
+}
+
+// Whichever comes first: one place never has two servers that vote.
+func TestTimelineTwoReplacementsAtTheSameMoment(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		lockers := []*Locker{w.locker, w.another(timelineConfig())}
+		w.settle()
+		var both sync.WaitGroup
+		for i, l := range lockers {
+			cfg := w.withMaster(l, i, fmt.Sprintf("m%d", 6+i))
+			both.Go(func() {
+				if err := l.Reload(t.Context(), cfg); err != nil && !strings.Contains(err.Error(), "another proxy is replacing a master") {
+					t.Error(err)
+				}
+			})
+		}
+		both.Wait()
+		time.Sleep(time.Minute)
+		voting := map[int]string{}
+		for _, l := range lockers {
+			for i, m := range l.Status().Masters {
+				if voting[i] != "" && m.State == Certified && m.Name != voting[i] {
+					t.Errorf("%s and %s vote in one place", m.Name, voting[i])
+				}
+				if m.State == Certified {
+					voting[i] = m.Name
+				}
+			}
 		}
 	})
 }
