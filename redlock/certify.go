@@ -45,8 +45,8 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 	jump := m.clock.observe(sent, received, server, limits.ClockDrift)
 	switch {
 	case jump > 0:
+		m.roster.jumped(m.number, jump, received) // at once: other databases' streams are judged meanwhile
 		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.name(), "by", jump.String())
-		m.roster.jumped(m.number, jump, received)
 	case jump < 0:
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.name(), "by", (-jump).String())
 	}

@@ -248,6 +248,26 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
 	{
+		rule:     "where nobody can tell what was granted, the quarantine is the longest",
+		edits:    []edit{{"plan.go", "if !r.recalls[p.db] && r.readSince(p) < r.masters-1 {", "if false {"}},
+		caughtBy: "TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
+	},
+	{
+		rule:     "a clock's jump concerns databases that are being dialled",
+		edits:    []edit{{"roster.go", "if p.master != master {", "if p.master != master || !s.connected {"}},
+		caughtBy: "TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew",
+	},
+	{
+		rule:     "a jump that was seen before this process was suspended stays one",
+		edits:    []edit{{"roster.go", "return s.jump > 0 && now.Sub(s.jumpedAt) < d", "return s.jump > 0"}},
+		caughtBy: "TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater",
+	},
+	{
+		rule:     "a replaced master does not come back with its old marker",
+		edits:    []edit{{"reload.go", " || m.joined[i] != r.joined[i] {", " {"}},
+		caughtBy: "TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker",
+	},
+	{
 		rule:     "a replacement does not undo another",
 		edits:    []edit{{"roster.go", "together(r.joined, s.marker.joined)", "slices.MaxFunc([][]string{r.joined, s.marker.joined}, slices.Compare[[]string])"}},
 		caughtBy: "TestTimelineAReplacementDoesNotUndoAnother",

@@ -75,15 +75,13 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 // settleJumps forgets jumps that a quorum of masters made together: then this
 // process was suspended, or its own clock is wrong, and nothing is written.
 func (r *roster) settleJumps(now time.Time) {
-	jumped := 0
-	for i := range r.masters {
-		for p, s := range r.sights {
-			if p.master == i && s.jump > 0 && now.Sub(s.jumpedAt) < 2*beatPause {
-				jumped++
-				break
-			}
+	masters := map[int]bool{}
+	for p, s := range r.sights {
+		if s.jumpedWithin(2*beatPause, now) {
+			masters[p.master] = true
 		}
 	}
+	jumped := len(masters)
 	// The last of them may be seen a little after the others.
 	if jumped == 0 || jumped < quorum(r.masters) && now.Sub(r.suspended) > 2*beatPause {
 		return
@@ -91,7 +89,9 @@ func (r *roster) settleJumps(now time.Time) {
 	r.suspended = now
 	r.log.Warn("a quorum of lock masters seems to have jumped in time together, so it was this process that was suspended or whose clock is wrong; their answers of that moment did not count")
 	for _, s := range r.sights {
-		s.jump = 0
+		if s.jumpedWithin(2*beatPause, now) {
+			s.jump = 0
+		}
 	}
 	r.changed()
 }
@@ -139,6 +139,7 @@ func (r *roster) adopt() {
 		clear(r.marked)
 		clear(r.listed)
 		clear(r.blank)
+		clear(r.recalls)
 	}
 	r.set, r.reason = best, ""
 	for p, s := range r.sights {
@@ -231,7 +232,11 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	}
 	m.write.longest = max(m.write.longest, s.marker.longest)
 	m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
-	return m, r.knowsLongest(p)
+	if !r.recalls[p.db] && r.readSince(p) < r.masters-1 {
+		// One that is away may know of a longer TTL.
+		m.write.quarantine = quarantine(limits.RestartDelay, limits.MaxQuarantine, limits.MaxQuarantine)
+	}
+	return m, r.readSince(p) >= min(r.masters-1, r.tellAll())
 }
 
 // belongs tells whether a master's database 0 says that it is of this set.
@@ -273,18 +278,21 @@ func (r *roster) contested() bool {
 	return false
 }
 
-// knowsLongest: enough of the other masters were read, since this one was seen
-// to have forgotten, to know of every TTL granted before: a lock on a quorum has
-// raised it on at least one of them.
-func (r *roster) knowsLongest(p place) bool {
-	reached := 0
+// tellAll is how many masters that remember know, together, of every TTL
+// granted: a lock on a quorum has raised the longest TTL on a quorum.
+func (r *roster) tellAll() int { return r.masters - quorum(r.masters) + 1 }
+
+// readSince counts the other masters whose marker, or that there is none, was
+// read since this one was seen to have forgotten.
+func (r *roster) readSince(p place) int {
+	n := 0
 	for i := range r.masters {
 		other := place{i, p.db}
 		if s := r.sights[other]; i != p.master && s != nil && s.read && r.lastCheck(other).After(r.sights[p].since) {
-			reached++
+			n++
 		}
 	}
-	return reached >= min(r.masters-1, r.masters-quorum(r.masters)+1)
+	return n
 }
 
 // clocksRead: every other master that is connected was asked for the time since.

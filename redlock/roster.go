@@ -47,6 +47,11 @@ type sight struct {
 func (s *sight) absent() bool  { return s.read && s.text == "" && !s.broken }
 func (s *sight) present() bool { return s.read && s.text != "" && !s.broken }
 
+// jumpedWithin: a jump that is not yet written down was seen so short a time ago.
+func (s *sight) jumpedWithin(d time.Duration, now time.Time) bool {
+	return s.jump > 0 && now.Sub(s.jumpedAt) < d
+}
+
 // roster is what this process knows of the set of masters. It decides who may
 // vote, from the markers, and what has to be written to them. It holds no
 // connection.
@@ -71,6 +76,7 @@ type roster struct {
 	listed  map[int]bool   // databases that the set uses, or will when a quorum has them on its list
 	blank   map[place]bool // seen without a marker when all of that database were, so that it may begin as new
 	longest time.Duration
+	recalls map[int]bool // databases in which longest was that of enough markers at once to be that of the set
 	sights  map[place]*sight
 	first   map[int]time.Time // when a database was first seen
 	reason  string            // why there is no set yet
@@ -83,17 +89,18 @@ type roster struct {
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
 	return &roster{
 		names: names, masters: masters, fresh: fresh, tell: tell, log: log,
-		wake:   make(chan struct{}, 1),
-		epoch:  1,
-		joined: slices.Repeat([]string{"1"}, masters),
-		marked: map[int]bool{},
-		listed: map[int]bool{},
-		blank:  map[place]bool{},
-		sights: map[place]*sight{},
-		first:  map[int]time.Time{},
-		reason: "no lock master has been reached yet",
-		turned: make(chan struct{}),
-		known:  make([]MasterStatus, masters),
+		wake:    make(chan struct{}, 1),
+		epoch:   1,
+		joined:  slices.Repeat([]string{"1"}, masters),
+		marked:  map[int]bool{},
+		listed:  map[int]bool{},
+		blank:   map[place]bool{},
+		sights:  map[place]*sight{},
+		recalls: map[int]bool{},
+		first:   map[int]time.Time{},
+		reason:  "no lock master has been reached yet",
+		turned:  make(chan struct{}),
+		known:   make([]MasterStatus, masters),
 	}
 }
 
@@ -179,6 +186,9 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 func (r *roster) learn(p place, s *sight) bool {
 	r.marked[p.db] = true
 	r.longest = max(r.longest, s.marker.longest)
+	if !r.recalls[p.db] {
+		r.recalls[p.db] = r.remembering(p.db) >= r.tellAll()
+	}
 	for _, db := range s.marker.databases {
 		r.listed[db] = true
 	}
@@ -191,6 +201,17 @@ func (r *roster) learn(p place, s *sight) bool {
 	}
 	r.epoch, r.joined = epoch, joined
 	return true
+}
+
+// remembering counts the masters that have a marker of the set in a database.
+func (r *roster) remembering(db int) int {
+	n := 0
+	for i := range r.masters {
+		if s := r.sights[place{i, db}]; s != nil && s.present() && s.marker.set == r.set {
+			n++
+		}
+	}
+	return n
 }
 
 // judge says, with mu held, how a place stands apart from the time.
@@ -227,14 +248,21 @@ func (r *roster) judge(p place, s *sight) standing {
 	return standing{state: Certified, longest: m.longest}
 }
 
-// jumped notes that a master's clock has jumped forward.
+// jumped notes that a master's clock has jumped forward, which holds for all of
+// its databases, also those whose connection is just being dialled. A jump that
+// could not be written down yet keeps its time.
 func (r *roster) jumped(master int, by time.Duration, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p, s := range r.sights {
-		if p.master == master && s.connected {
-			s.jump, s.jumpedAt, s.actedAt = by, now, time.Time{}
+		if p.master != master {
+			continue
 		}
+		if s.jump == 0 {
+			s.jumpedAt = now
+		}
+		s.jump += by
+		s.actedAt = time.Time{}
 	}
 	r.changed()
 }
@@ -274,15 +302,18 @@ func (r *roster) voting(db int) (certified int, turned <-chan struct{}) {
 	return certified, r.turned
 }
 
-// statusOf is, with mu held, how a master stands in the worst of its databases.
+// statusOf is, with mu held, how a master stands in the worst of its databases,
+// and the longest TTL granted in any.
 func (r *roster) statusOf(master int) MasterStatus {
 	worst := standing{state: Certified}
 	found := false
+	var longest time.Duration
 	for _, db := range r.databases() {
 		s := r.sights[place{master, db}]
 		if s == nil {
 			continue
 		}
+		longest = max(longest, s.told.longest)
 		if !found || rank(s.told.state) > rank(worst.state) {
 			worst, found = s.told, true
 		}
@@ -290,7 +321,7 @@ func (r *roster) statusOf(master int) MasterStatus {
 	if !found {
 		worst = standing{state: Away, reason: "it is not connected"}
 	}
-	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: worst.until, Longest: worst.longest}
+	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: worst.until, Longest: longest}
 }
 
 // rank orders states from best to worst.
