@@ -8,7 +8,7 @@ import (
 )
 
 // banner says in plain words what runs here and what to type next. listen is
-// the address it really listens on.
+// where it really listens.
 func banner(cfg *Config, listen, admin string) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
@@ -64,8 +64,15 @@ func exampleKey(rules lockRules) string {
 	return strings.Replace(rule.match, "*", "demo", 1)
 }
 
+// tlsMark stands behind an address whose clients speak TLS.
+const tlsMark = " (TLS)"
+
 func clientCommand(cfg *Config, listen string) string {
 	command := "redis-cli"
+	listen, _, _ = strings.Cut(listen, ", ") // the plain one if there is one
+	if overTLS, encrypted := strings.CutSuffix(listen, tlsMark); encrypted {
+		listen, command = overTLS, command+" --tls"
+	}
 	if path, ok := strings.CutPrefix(listen, unixPrefix); ok {
 		command += " -s " + path
 	} else if host, port, err := net.SplitHostPort(listen); err == nil {

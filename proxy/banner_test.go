@@ -31,11 +31,13 @@ func TestBannerSaysWhatToType(t *testing.T) {
 
 func TestClientCommand(t *testing.T) {
 	for listen, want := range map[string]string{
-		"0.0.0.0:1":      "redis-cli -p 1",
-		"[::]:1":         "redis-cli -p 1",
-		"10.0.0.1:1":     "redis-cli -h 10.0.0.1 -p 1",
-		"127.0.0.1:1":    "redis-cli -p 1",
-		"unix:/run/a.so": "redis-cli -s /run/a.so",
+		"0.0.0.0:1":                     "redis-cli -p 1",
+		"[::]:1":                        "redis-cli -p 1",
+		"10.0.0.1:1":                    "redis-cli -h 10.0.0.1 -p 1",
+		"127.0.0.1:1":                   "redis-cli -p 1",
+		"unix:/run/a.so":                "redis-cli -s /run/a.so",
+		"127.0.0.1:1, 10.0.0.1:2 (TLS)": "redis-cli -p 1",
+		"10.0.0.1:2 (TLS)":              "redis-cli --tls -h 10.0.0.1 -p 2",
 	} {
 		if got := clientCommand(defaultConfig(), listen); got != want {
 			t.Errorf("%s: %s", listen, got)

@@ -3,7 +3,10 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"strconv"
+	"strings"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -24,7 +27,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 	if p.metrics, err = newMetrics(reg); err != nil {
 		return err
 	}
-	if p.listener, err = listen("listen", cfg.Listen); err != nil {
+	if err := p.listen(cfg); err != nil {
 		return err
 	}
 	if cfg.Admin != "" {
@@ -70,6 +73,29 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		return err
 	}
 	p.metrics.inForceSince(time.Now(), cfg)
+	return nil
+}
+
+// listen opens the addresses for clients, of which there may be two.
+func (p *Proxy) listen(cfg *Config) (err error) {
+	if cfg.Listen != "" {
+		if p.listener, err = listen("listen", cfg.Listen); err != nil {
+			return err
+		}
+		if path, isUnix := strings.CutPrefix(cfg.Listen, unixPrefix); isUnix {
+			if err := os.Chmod(path, cfg.UnixPermissions); err != nil {
+				return fmt.Errorf("cannot give the socket its unix_permissions: %w", err)
+			}
+		}
+	}
+	if cfg.TLS.Listen == "" {
+		return nil
+	}
+	listener, err := listen("tls.listen", cfg.TLS.Listen)
+	if err != nil {
+		return err
+	}
+	p.tlsListener = overTLS(listener, func() *tlsFiles { return p.current.load().config.TLS.files })
 	return nil
 }
 

@@ -45,7 +45,14 @@ func writeSettings(w io.Writer, cfg *Config) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
 	row := func(name string, value any) { fmt.Fprintf(table, "%s\t%v\n", name, value) }
-	row("listen", cfg.Listen)
+	row("listen", orDash(cfg.Listen))
+	if strings.HasPrefix(cfg.Listen, unixPrefix) {
+		row("unix_permissions", fmt.Sprintf("%#o", cfg.UnixPermissions))
+	}
+	row("tls.listen", orDash(cfg.TLS.Listen))
+	if cfg.TLS.Listen != "" {
+		row("tls", describeTLS(cfg.TLS))
+	}
 	row("admin", orDash(cfg.Admin))
 	row("upstream", cfg.Upstream)
 	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.quorum()))

@@ -12,12 +12,15 @@ import (
 // Config is a whole, checked configuration; Load makes one.
 // It may be printed: its servers print as their names.
 type Config struct {
-	Source   string // the file it came from, or that it is built in
-	Listen   string // host:port or unix:/path
-	Admin    string // host:port; empty: no admin server
-	Upstream Upstream
-	Masters  Masters
-	Locks    lockRules // at least one; the first that matches counts
+	Source string // the file it came from, or that it is built in
+	Listen string // host:port or unix:/path; empty: only over TLS
+	// UnixPermissions are of the socket that Listen may be.
+	UnixPermissions fs.FileMode
+	TLS             TLS
+	Admin           string // host:port; empty: no admin server
+	Upstream        Upstream
+	Masters         Masters
+	Locks           lockRules // at least one; the first that matches counts
 
 	MasterTimeout time.Duration
 	Retry         Retry
@@ -167,19 +170,20 @@ const defaultConfigFile = "config.yaml"
 // trying it out.
 func defaultConfig() *Config {
 	return &Config{
-		Source:        builtIn,
-		Listen:        "127.0.0.1:6380",
-		Admin:         "127.0.0.1:9380",
-		Upstream:      Upstream{Kind: UpstreamEmbedded},
-		Masters:       Masters{Embedded: true},
-		Locks:         lockRules{{match: "lock:*", db: anyDB}},
-		MasterTimeout: 50 * time.Millisecond,
-		Retry:         Retry{Count: 3, Delay: 200 * time.Millisecond},
-		ClockDrift:    0.01,
-		RestartDelay:  30 * time.Second,
-		MaxQuarantine: 10 * time.Minute,
-		Limits:        defaultLimits(),
-		Log:           Log{Level: "info", Format: "text"},
+		Source:          builtIn,
+		Listen:          "127.0.0.1:6380",
+		UnixPermissions: 0o700,
+		Admin:           "127.0.0.1:9380",
+		Upstream:        Upstream{Kind: UpstreamEmbedded},
+		Masters:         Masters{Embedded: true},
+		Locks:           lockRules{{match: "lock:*", db: anyDB}},
+		MasterTimeout:   50 * time.Millisecond,
+		Retry:           Retry{Count: 3, Delay: 200 * time.Millisecond},
+		ClockDrift:      0.01,
+		RestartDelay:    30 * time.Second,
+		MaxQuarantine:   10 * time.Minute,
+		Limits:          defaultLimits(),
+		Log:             Log{Level: "info", Format: "text"},
 	}
 }
 

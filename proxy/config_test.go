@@ -84,12 +84,13 @@ max_quarantine: 1h
 auth: {password: 0123}
 limits: {clients: 5, bulk: 64M, idle: 5m}
 log: {level: debug, format: json}
+unix_permissions: 0770
 `))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := &Config{
-		Source: "f", Listen: "unix:/run/proxy.sock",
+		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770,
 		Locks:         lockRules{{match: "a*", db: 0, defaultTTL: 90 * time.Second, companions: []string{"b*", "c"}}, {match: "a*", db: anyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
@@ -107,7 +108,7 @@ log: {level: debug, format: json}
 		t.Errorf("got  %+v\nwant %+v", cfg, want)
 	}
 	if upstream.name != "Redis.Example:7000" || upstream.username != "app" || upstream.password != "p@ss" ||
-		upstream.db != 3 || upstream.tls == nil || upstream.tls.ServerName != "Redis.Example" {
+		upstream.db != 3 || upstream.tls == nil || upstream.tls.options.serverName != "Redis.Example" {
 		t.Errorf("upstream is %#v with TLS %v", endpointFields(upstream), upstream.tls)
 	}
 	got := fmt.Sprint(endpointFields(masters[0]), endpointFields(masters[1]), endpointFields(masters[2]))

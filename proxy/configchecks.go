@@ -14,15 +14,15 @@ func (r *configReader) checkTogether() {
 	if _, ok := r.lines["masters"]; !ok {
 		r.fail(0, "masters", "is missing; list the URLs of the lock masters, or write embedded to try it out")
 	}
-	if cfg.Admin != "" && samePort(cfg.Admin, cfg.Listen) {
-		r.fail(r.lines["admin"], "admin", "%s is the listen address; the two need different ports", cfg.Admin)
+	if cfg.Listen == "" && cfg.TLS.Listen == "" && len(r.problems) == 0 {
+		r.fail(r.lines["listen"], "listen", "is empty and there is no tls.listen, so that no client could connect")
 	}
-	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.server, cfg.Listen) {
-		r.fail(r.lines["upstream"], "upstream", "%s is the proxy's own listen address", cfg.Upstream.server.name)
+	if samePort(cfg.TLS.Listen, cfg.Listen) {
+		r.fail(r.places["tls.listen"], "tls.listen", "%s is the plain listen address; the two need different ports", cfg.TLS.Listen)
 	}
-	for i, master := range cfg.Masters.servers {
-		if reaches(master, cfg.Listen) {
-			r.fail(r.masterLines[i], r.masterKeys[i], "%s is the proxy's own listen address", master.name)
+	for _, listen := range []string{cfg.Listen, cfg.TLS.Listen} {
+		if listen != "" {
+			r.checkListen(listen)
 		}
 	}
 	if cfg.RestartDelay <= cfg.MasterTimeout {
@@ -32,6 +32,23 @@ func (r *configReader) checkTogether() {
 	if cfg.MaxQuarantine < cfg.RestartDelay {
 		r.fail(r.lines["max_quarantine"], "max_quarantine", "%s is shorter than restart_delay (%s)",
 			shortDuration(cfg.MaxQuarantine), shortDuration(cfg.RestartDelay))
+	}
+}
+
+// checkListen finds an address that the proxy listens on where another one
+// stands.
+func (r *configReader) checkListen(listen string) {
+	cfg := r.cfg
+	if cfg.Admin != "" && samePort(cfg.Admin, listen) {
+		r.fail(r.lines["admin"], "admin", "%s is the listen address; the two need different ports", cfg.Admin)
+	}
+	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.server, listen) {
+		r.fail(r.lines["upstream"], "upstream", "%s is the proxy's own listen address", cfg.Upstream.server.name)
+	}
+	for i, master := range cfg.Masters.servers {
+		if reaches(master, listen) {
+			r.fail(r.masterLines[i], r.masterKeys[i], "%s is the proxy's own listen address", master.name)
+		}
 	}
 }
 

@@ -19,7 +19,7 @@ master_timeout: 50ms
 
 const (
 	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path"
-	wantTop      = "listen, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, auth, limits, log"
+	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, auth, limits, log"
 	wantListen   = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
 	wantSize     = "is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)"
@@ -85,6 +85,19 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"admin: localhost:6380", `f.yaml:2: admin: localhost:6380 is the listen address; the two need different ports`},
 		{"admin: null", `f.yaml:2: admin: has no value; write host:port, or "" for none (the texts ~ and null need quotes), or leave the key out`},
 
+		{`listen: ""`, `f.yaml:1: listen: is empty and there is no tls.listen, so that no client could connect`},
+		{"unix_permissions: 0855", `f.yaml:9: unix_permissions: "0855" is not a number as chmod takes it, from 0600 to 0777, with which the proxy itself may read and write`},
+		{"unix_permissions: 0070", `f.yaml:9: unix_permissions: "0070" is not a number as chmod takes it, from 0600 to 0777, with which the proxy itself may read and write`},
+		{"tls: {cert: x}", `f.yaml:9: tls: "cert" is not known here; allowed: listen, cert_file, key_file, ca_cert_file, auth_clients`},
+		{"tls: {listen: unix:/x}", `f.yaml:9: tls.listen: "unix:/x" is not an address with a port from 0 to 65535; allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380`},
+		{"tls: {cert_file: x}", `f.yaml:9: tls.cert_file: is not an absolute path; write one that begins with /`},
+		{"tls: {listen: 127.0.0.1:1}", `f.yaml:9: tls.listen: needs cert_file and key_file`},
+		{"tls: {cert_file: /x, key_file: /y}", `f.yaml:9: tls: names no address for these files; write tls.listen, such as 0.0.0.0:6390`},
+		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y", `f.yaml:11: tls.key_file: is there without cert_file`},
+		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y\n  cert_file: /x", `f.yaml:12: tls.cert_file: /x and the key in /y cannot be used: open /x: no such file or directory`},
+		{"tls: {listen: 127.0.0.1:1, cert_file: /x, key_file: /y, auth_clients: optional}", `f.yaml:9: tls.auth_clients: needs ca_cert_file, by which the clients' certificates are known`},
+		{"tls: {listen: 127.0.0.1:1, auth_clients: maybe}", `f.yaml:9: tls.auth_clients: "maybe" is not allowed here; allowed: no, optional, yes`},
+
 		// server URLs
 		{"upstream: 10.0.0.1:6379", `f.yaml:3: upstream: not a URL; allowed: ` + wantURL + escapes + `; or the word embedded or none`},
 		{"upstream: localhost", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + `; or the word embedded or none`},
@@ -94,10 +107,21 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"upstream: redis://h:1/hunter2@h", `f.yaml:3: upstream: after the host only a database number may stand, as in redis://host:6379/3; or the word embedded or none`},
 		{"upstream: redis://h:70000", `f.yaml:3: upstream: the URL's port is not from 1 to 65535; or the word embedded or none`},
 		{"upstream: redis:///1", `f.yaml:3: upstream: the URL names no host; allowed: ` + wantURL + `; or the word embedded or none`},
-		{"upstream: redis://h?hunter2=1", `f.yaml:3: upstream: the URL has an unknown option; allowed after ?: db, and skip_verify with rediss (write ? in a password as %3F); or the word embedded or none`},
+		{"upstream: redis://h?hunter2=1", `f.yaml:3: upstream: the URL has an unknown option; allowed after ?: db, password_file, password_env, and with rediss ca_cert_file, cert_file, key_file, server_name, skip_verify (write ? in a password as %3F); or the word embedded or none`},
 		{"upstream: redis://h?db=-1", `f.yaml:3: upstream: the URL's db option is not a database number; or the word embedded or none`},
-		{"upstream: rediss://h?skip_verify=hunter2", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + `; or the word embedded or none`},
+		{"upstream: rediss://h?skip_verify=hunter2", `f.yaml:3: upstream: the URL's option skip_verify is neither true nor false; or the word embedded or none`},
 		{"upstream: unix://run/sock", `f.yaml:3: upstream: a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket; or the word embedded or none`},
+		{"upstream: redis://h?ca_cert_file=/x", `f.yaml:3: upstream: the URL has an unknown option; allowed after ?: db, password_file, password_env, and with rediss ca_cert_file, cert_file, key_file, server_name, skip_verify (write ? in a password as %3F); or the word embedded or none`},
+		{"upstream: redis://h?db=1&db=2", `f.yaml:3: upstream: the URL's option db stands there twice or is empty; or the word embedded or none`},
+		{"upstream: redis://h?password_env=", `f.yaml:3: upstream: the URL's option password_env stands there twice or is empty; or the word embedded or none`},
+		{"upstream: redis://h?password_env=hunter2", `f.yaml:3: upstream: the URL's option password_env: is not the name of an environment variable in capitals, such as REDIS_PASSWORD; or the word embedded or none`},
+		{"upstream: redis://:hunter2@h?password_file=/x", `f.yaml:3: upstream: the URL has more than one password; only one of user:password, password_file and password_env may be there; or the word embedded or none`},
+		{"upstream: rediss://h?db=%zz", `f.yaml:3: upstream: the URL's options cannot be read; write them as ?name=value&name=value, & in a value as %26; or the word embedded or none`},
+		{"upstream: rediss://h?ca_cert_file=x", `f.yaml:3: upstream: the URL's option ca_cert_file is not an absolute path; write one that begins with /; or the word embedded or none`},
+		{"upstream: rediss://h?ca_cert_file=/nowhere/x", `f.yaml:3: upstream: the URL's option ca_cert_file cannot be read: open /nowhere/x: no such file or directory; or the word embedded or none`},
+		{"upstream: rediss://h?ca_cert_file=/dev/null", `f.yaml:3: upstream: the URL's option ca_cert_file /dev/null holds no certificate in PEM; or the word embedded or none`},
+		{"upstream: rediss://h?cert_file=/x", `f.yaml:3: upstream: the URL's option cert_file is there without key_file; or the word embedded or none`},
+		{"upstream: rediss://h?key_file=/x", `f.yaml:3: upstream: the URL's option key_file is there without cert_file; or the word embedded or none`},
 		{"upstream: redis://localhost:6380", `f.yaml:3: upstream: localhost:6380 is the proxy's own listen address`},
 		{"upstream: [redis://h]", `f.yaml:3: upstream: must be a URL, embedded or none, not a list or a mapping`},
 

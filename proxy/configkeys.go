@@ -46,14 +46,14 @@ func (r *configReader) readTop(top *yaml.Node) {
 	cfg := r.cfg
 	r.lines = r.mapping(top, "",
 		r.text("listen", "host:port or unix:/path", keep(&cfg.Listen, func(text string) (string, error) {
-			return parseListen(text, true)
-		})),
-		r.text("admin", "host:port, or \"\" for none", keep(&cfg.Admin, func(text string) (string, error) {
 			if text == "" {
 				return "", nil
 			}
-			return parseListen(text, false)
+			return parseListen(text, true)
 		})),
+		r.text("unix_permissions", "permissions such as 0770", keep(&cfg.UnixPermissions, parsePermissions)),
+		yamlField{name: "tls", read: r.readTLS},
+		r.text("admin", "host:port, or \"\" for none", keep(&cfg.Admin, parseListenOrNone)),
 		r.text("upstream", "a URL, embedded or none", keep(&cfg.Upstream, parseUpstream)),
 		yamlField{name: "masters", read: r.readMasters},
 		yamlField{name: "locks", read: r.readLocks},

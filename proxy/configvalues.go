@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"math"
 	"net"
 	"slices"
@@ -108,6 +109,15 @@ func parseListen(text string, unixAllowed bool) (string, error) {
 		return "", fmt.Errorf("%s is not an address with a port from 0 to 65535; %s", quoteValue(text), allowed)
 	}
 	return text, nil
+}
+
+// parsePermissions reads what chmod takes as a number.
+func parsePermissions(text string) (fs.FileMode, error) {
+	mode, err := strconv.ParseUint(text, 8, 32)
+	if err != nil || mode > 0o777 || mode&0o600 != 0o600 {
+		return 0, fmt.Errorf("%s is not a number as chmod takes it, from 0600 to 0777, with which the proxy itself may read and write", quoteValue(text))
+	}
+	return fs.FileMode(mode), nil
 }
 
 // parseChoice checks a word against the few that are allowed.

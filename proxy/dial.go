@@ -3,10 +3,7 @@ package proxy
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"net"
-	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -23,7 +20,7 @@ type endpoint struct {
 	name     string // host:port or the socket's path; for logs, metrics and errors
 	network  string // tcp or unix
 	address  string
-	tls      *tls.Config // nil: plain
+	tls      *tlsFiles // nil: plain
 	username string
 	password string
 	db       int
@@ -44,7 +41,7 @@ func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
 	if e.tls == nil {
 		return dialer.DialContext(ctx, e.network, e.address)
 	}
-	return (&tls.Dialer{NetDialer: dialer, Config: e.tls}).DialContext(ctx, e.network, e.address)
+	return (&tls.Dialer{NetDialer: dialer, Config: e.tls.config()}).DialContext(ctx, e.network, e.address)
 }
 
 // same tells whether two endpoints are one address as written. Two names of
@@ -54,63 +51,6 @@ func (e endpoint) same(other endpoint) bool {
 		return canonicalAddress(e.address) == canonicalAddress(other.address)
 	}
 	return e.network == other.network && e.address == other.address
-}
-
-// parseEndpoint reads a server URL. Its errors never quote the URL: whatever
-// is wrong with it, a part of the password may stand at the wrong place.
-func parseEndpoint(text string) (endpoint, error) {
-	u, err := url.Parse(text)
-	if err != nil {
-		return endpoint{}, errors.New("not a URL; allowed: " + urlForms +
-			" (in user and password write / as %2F, # as %23, ? as %3F, % as %25)")
-	}
-	switch u.Scheme {
-	case "redis", "rediss":
-		if u.Hostname() == "" {
-			return endpoint{}, errors.New("the URL names no host; allowed: " + urlForms)
-		}
-		if path := strings.Trim(u.Path, "/"); path != "" && !isDatabase(path) {
-			return endpoint{}, errors.New("after the host only a database number may stand, as in redis://host:6379/3")
-		}
-	case "unix":
-		if u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/" {
-			return endpoint{}, errors.New("a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket")
-		}
-	default:
-		return endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
-	}
-	if u.Fragment != "" {
-		return endpoint{}, errors.New("the URL has a # in it; write # in a password as %23")
-	}
-	if port := u.Port(); port != "" {
-		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return endpoint{}, errors.New("the URL's port is not from 1 to 65535")
-		}
-	}
-	query := u.Query()
-	for option := range query {
-		if option != "db" && !(option == "skip_verify" && u.Scheme == "rediss") {
-			return endpoint{}, errors.New("the URL has an unknown option; allowed after ?: db, and skip_verify with rediss (write ? in a password as %3F)")
-		}
-	}
-	if db := query.Get("db"); db != "" && !isDatabase(db) {
-		return endpoint{}, errors.New("the URL's db option is not a database number")
-	}
-	options, err := redis.ParseURL(text)
-	if err != nil {
-		return endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
-	}
-	return endpoint{
-		name: options.Addr, network: options.Network, address: options.Addr, tls: options.TLSConfig,
-		username: options.Username, password: options.Password, db: options.DB,
-	}, nil
-}
-
-const urlForms = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path"
-
-func isDatabase(text string) bool {
-	n, err := strconv.ParseUint(text, 10, 31)
-	return err == nil && strconv.FormatUint(n, 10) == text
 }
 
 // canonicalAddress gives the spellings of one host:port one form, so that a

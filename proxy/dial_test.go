@@ -2,12 +2,7 @@ package proxy
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"math/big"
 	"net"
 	"path/filepath"
 	"strings"
@@ -18,10 +13,12 @@ import (
 // What a dialled connection reaches is the listener that the URL names.
 func TestDial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	certificate, roots := testCertificate(t)
+	authority := newTestAuthority(t)
+	certificate := authority.issue(time.Hour).load(t)
 	for _, row := range []struct{ network, listen, url string }{
 		{"tcp", "127.0.0.1:0", "redis://127.0.0.1:PORT"},
-		{"tcp", "127.0.0.1:0", "rediss://localhost:PORT"},
+		{"tcp", "127.0.0.1:0", "rediss://localhost:PORT?ca_cert_file=" + authority.file},
+		{"tcp", "127.0.0.1:0", "rediss://127.0.0.1:PORT?server_name=localhost&ca_cert_file=" + authority.file},
 		{"unix", path, "unix://" + path},
 	} {
 		listener, err := net.Listen(row.network, row.listen)
@@ -33,7 +30,6 @@ func TestDial(t *testing.T) {
 			t.Fatal(err)
 		}
 		if server.tls != nil {
-			server.tls.RootCAs = roots
 			listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}})
 		}
 		greeted := make(chan error, 1)
@@ -65,7 +61,7 @@ func TestDial(t *testing.T) {
 
 // rediss checks the server's name, and no connection is made in the clear.
 func TestDialRefusesAStranger(t *testing.T) {
-	certificate, _ := testCertificate(t)
+	certificate := newTestAuthority(t).issue(time.Hour).load(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
 	if err != nil {
 		t.Fatal(err)
@@ -109,27 +105,4 @@ func TestDialHonoursItsContext(t *testing.T) {
 func withPort(url string, listener net.Listener) string {
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	return strings.Replace(url, "PORT", port, 1)
-}
-
-func testCertificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"localhost"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	leaf, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
-	roots := x509.NewCertPool()
-	roots.AddCert(leaf)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, roots
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // hazard is one thing about the servers that endangers locks.
@@ -56,6 +57,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	if upstream != nil {
 		found = append(found, upstream.asUpstream(cfg, masters)...)
 	}
+	found = append(found, certificateHazards(cfg, time.Now())...)
 	answering := 0
 	for i, master := range masters {
 		if master.err != nil {
@@ -73,6 +75,25 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	}
 	if len(masters) > 0 && answering < quorum {
 		found.add(hazardAbsent, "away", "", "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
+	}
+	return found
+}
+
+// certificateHazards are files for TLS that were renewed badly or not at all.
+func certificateHazards(cfg *Config, now time.Time) []hazard {
+	var found hazardList
+	judge := func(files *tlsFiles, name, side string) {
+		if files == nil {
+			return
+		}
+		if err := files.problem(now); err != nil {
+			found.add(hazardWarning, "certificate", name, "TLS %s: %v", side, err)
+		}
+	}
+	judge(cfg.TLS.files, "", "for clients")
+	judge(cfg.Upstream.server.tls, cfg.Upstream.server.name, "to the upstream ("+cfg.Upstream.server.name+")")
+	for i, master := range cfg.Masters.servers {
+		judge(master.tls, master.name, fmt.Sprintf("to master %d (%s)", i+1, master.name))
 	}
 	return found
 }

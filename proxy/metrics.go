@@ -26,6 +26,7 @@ type metrics struct {
 	panics         prometheus.Counter
 	limits         map[limitName]prometheus.Counter
 	refusedLogins  prometheus.Counter
+	handshakes     prometheus.Counter // failed
 
 	operations operationMetrics
 	ofMasters  []masterLabelled // all that have a series for each master
@@ -81,6 +82,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	badReplies := counter("upstream_protocol_errors_total", "Clients disconnected because the upstream sent what was no reply to their commands.")
 	panics := counter("panics_recovered_total", "Sessions closed because of a defect in the proxy.")
 	refusedLogins := counter("logins_refused_total", "AUTH and HELLO with a wrong user name or password.")
+	handshakes := counter("tls_handshakes_failed_total", "Clients that could not be served over TLS.")
 	commands := counter("lock_commands_total", "Lock commands answered, by kind and verdict.", "kind", "verdict")
 	commandTimes := times("lock_command_duration_seconds", "From a lock command's arrival to its reply, retries and all.", "kind")
 	ballotTimes := times("ballot_duration_seconds", "From a ballot's first byte to its verdict.", "kind", "verdict")
@@ -95,7 +97,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	all := []prometheus.Collector{
 		listeners, wakeUps, ended,
 		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
-		forwards, clients, protocolErrors, dialFailures, badReplies, panics, limits, refusedLogins,
+		forwards, clients, protocolErrors, dialFailures, badReplies, panics, limits, refusedLogins, handshakes,
 	}
 	operations, collectors := newOperationMetrics(counter, gauge)
 	for _, collector := range append(all, collectors...) {
@@ -110,7 +112,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		limits:   make(map[limitName]prometheus.Counter),
 		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), badReplies: badReplies.WithLabelValues(), panics: panics.WithLabelValues(),
-		refusedLogins: refusedLogins.WithLabelValues(),
+		refusedLogins: refusedLogins.WithLabelValues(), handshakes: handshakes.WithLabelValues(),
 	}
 	for _, reason := range []string{listenerGap, listenerOverflow} {
 		ended.WithLabelValues(reason)
@@ -203,8 +205,9 @@ func (m *metrics) limitReached(limit limitName) {
 	}
 }
 
-func (m *metrics) loginRefused()   { m.refusedLogins.Inc() }
-func (m *metrics) panicRecovered() { m.panics.Inc() }
+func (m *metrics) handshakeFailed() { m.handshakes.Inc() }
+func (m *metrics) loginRefused()    { m.refusedLogins.Inc() }
+func (m *metrics) panicRecovered()  { m.panics.Inc() }
 
 // Why a listening client was disconnected.
 const (

@@ -91,7 +91,7 @@ func (m *metrics) inForceSince(now time.Time, cfg *Config) {
 // no secret. It fits the integers that a metric can show exactly.
 func hashOf(cfg *Config) uint64 {
 	shared := *cfg
-	shared.Listen, shared.Admin, shared.Upstream, shared.Auth, shared.Limits, shared.Log = "", "", Upstream{}, Auth{}, Limits{}, Log{}
+	shared.Listen, shared.TLS, shared.Admin, shared.Upstream, shared.Auth, shared.Limits, shared.Log = "", TLS{}, "", Upstream{}, Auth{}, Limits{}, Log{}
 	hash := fnv.New64a()
 	writeSettings(hash, &shared)
 	var sum [8]byte

@@ -1,12 +1,9 @@
 package proxy
 
 import (
-	"log/slog"
 	"net"
 	"strings"
 	"testing"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 var testUsers = Auth{Users: []User{
@@ -198,14 +195,8 @@ func TestARemovedUserIsFoundOut(t *testing.T) {
 // A refused login is counted and logged, at most once a second, without what
 // the client has sent.
 func TestRefusedLoginsAreMadeKnown(t *testing.T) {
-	log, registry := &lockedBuffer{}, prometheus.NewRegistry()
-	meter, err := newMetrics(registry)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := startWithUsers(t, nil, func(c *testConfig) {
-		c.log, c.metrics = slog.New(slog.NewTextHandler(log, nil)), meter
-	})
+	log := &lockedBuffer{}
+	p := startWithUsers(t, nil, func(c *testConfig) { c.log = newTextLog(log) })
 	client := p.dial(t)
 	for range 20 {
 		client.ask("AUTH alice hunter2\r\nAUTH hunter2 x\r\n", errorWrongPass+errorWrongPass)
@@ -217,13 +208,7 @@ func TestRefusedLoginsAreMadeKnown(t *testing.T) {
 	if !strings.Contains(text, "user=alice") || strings.Contains(text, "hunter2") || !strings.Contains(text, client.LocalAddr().(*net.TCPAddr).String()) {
 		t.Errorf("logged:\n%s", text)
 	}
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, family := range families {
-		if got := family.GetMetric()[0].GetCounter().GetValue(); family.GetName() == "redlock_logins_refused_total" && got != 40 {
-			t.Errorf("counted %v", got)
-		}
+	if got := counted(t, p.server.cfg.metrics.refusedLogins); got != 40 {
+		t.Errorf("counted %v", got)
 	}
 }

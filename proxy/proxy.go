@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,22 +28,23 @@ const (
 // Proxy is the whole of it: it listens, and Serve must be called once, which
 // also closes everything.
 type Proxy struct {
-	current   *inForce
-	log       *slog.Logger
-	level     *slog.LevelVar // of log
-	metrics   *metrics
-	embedded  []*embeddedServer
-	toys      toys
-	listener  net.Listener
-	web       net.Listener // nil: no admin server
-	locker    *redlock.Locker
-	locks     *lockPlane
-	survey    *survey
-	hazards   []hazard // of the start
-	server    *proxyServer
-	admin     *adminServer
-	draining  atomic.Bool
-	reloading sync.Mutex // held by Reload, of which one runs at a time
+	current     *inForce
+	log         *slog.Logger
+	level       *slog.LevelVar // of log
+	metrics     *metrics
+	embedded    []*embeddedServer
+	toys        toys
+	listener    net.Listener // nil: clients come only over TLS
+	tlsListener net.Listener // nil: none do
+	web         net.Listener // nil: no admin server
+	locker      *redlock.Locker
+	locks       *lockPlane
+	survey      *survey
+	hazards     []hazard // of the start
+	server      *proxyServer
+	admin       *adminServer
+	draining    atomic.Bool
+	reloading   sync.Mutex // held by Reload, of which one runs at a time
 }
 
 // New listens, starts the embedded servers that cfg asks for, and asks the
@@ -63,7 +66,24 @@ func (p *Proxy) Banner() string {
 	if p.web != nil {
 		admin = listenAddress(p.web)
 	}
-	return banner(p.current.load().config, listenAddress(p.listener), admin)
+	return banner(p.current.load().config, p.addresses(), admin)
+}
+
+// listeners are those for clients.
+func (p *Proxy) listeners() []net.Listener {
+	return slices.DeleteFunc([]net.Listener{p.listener, p.tlsListener}, func(l net.Listener) bool { return l == nil })
+}
+
+// addresses are where clients connect, the plain one first.
+func (p *Proxy) addresses() string {
+	var list []string
+	if p.listener != nil {
+		list = append(list, listenAddress(p.listener))
+	}
+	if p.tlsListener != nil {
+		list = append(list, listenAddress(p.tlsListener)+tlsMark)
+	}
+	return strings.Join(list, ", ")
 }
 
 // Serve serves until ctx ends, then lets every client finish the commands it
@@ -73,12 +93,14 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	defer p.close()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup
-	failures := make(chan error, 2)
-	running.Go(func() {
-		if err := p.server.serve(p.listener); err != nil {
-			failures <- fmt.Errorf("no more clients can be accepted: %w", err)
-		}
-	})
+	failures := make(chan error, 3)
+	for _, listener := range p.listeners() {
+		running.Go(func() {
+			if err := p.server.serve(listener); err != nil {
+				failures <- fmt.Errorf("no more clients can be accepted: %w", err)
+			}
+		})
+	}
 	if p.admin != nil {
 		running.Go(func() {
 			if err := p.admin.serve(p.web); err != nil {
@@ -88,7 +110,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	}
 	p.survey.report(p.hazards)
 	cfg := p.current.load().config
-	p.log.Info("serving", "listen", listenAddress(p.listener), "masters", cfg.Masters.count(), "upstream", cfg.Upstream.String())
+	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.count(), "upstream", cfg.Upstream.String())
 	running.Go(func() { p.survey.run(work, p.hazards) })
 	var failure error
 	select {
@@ -132,7 +154,7 @@ func (p *Proxy) close() {
 	if p.locker != nil {
 		p.locker.Close(ended)
 	}
-	for _, listener := range []net.Listener{p.listener, p.web} {
+	for _, listener := range []net.Listener{p.listener, p.tlsListener, p.web} {
 		if listener != nil {
 			listener.Close()
 		}

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"crypto/tls"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,6 +21,8 @@ type reloadPlan struct {
 func planReload(old, next *Config) (reloadPlan, error) {
 	r := reloadReader{old: old, next: next, plan: reloadPlan{replaced: -1}}
 	r.fixed("listen", old.Listen, next.Listen)
+	r.fixed("unix_permissions", old.UnixPermissions.String(), next.UnixPermissions.String())
+	r.fixed("tls.listen", old.TLS.Listen, next.TLS.Listen)
 	r.fixed("admin", old.Admin, next.Admin)
 	r.fixed("log.format", old.Log.Format, next.Log.Format)
 	r.upstream()
@@ -37,6 +38,9 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	r.changed("restart_delay", shortDuration(old.RestartDelay), shortDuration(next.RestartDelay))
 	r.changed("max_quarantine", shortDuration(old.MaxQuarantine), shortDuration(next.MaxQuarantine))
 	r.plan.locker = r.plan.locker || len(r.plan.changes) > asked
+	if old.TLS.files != nil && next.TLS.files != nil && old.TLS.files.options != next.TLS.files.options {
+		r.note("tls", describeTLS(old.TLS), describeTLS(next.TLS))
+	}
 	if old.Auth.Password != next.Auth.Password {
 		r.plan.changes = append(r.plan.changes, "auth.password")
 	}
@@ -142,14 +146,11 @@ func (r *reloadReader) masters() {
 	}
 }
 
-// sameEntry tells whether a server is entered in the same way.
+// sameEntry tells whether a server is entered in the same way. Files that are
+// renewed under the same name need no reload.
 func (e endpoint) sameEntry(other endpoint) bool {
-	return e.username == other.username && e.password == other.password && sameTLS(e.tls, other.tls)
-}
-
-func sameTLS(a, b *tls.Config) bool {
-	if a == nil || b == nil {
-		return a == b
+	if e.username != other.username || e.password != other.password || (e.tls == nil) != (other.tls == nil) {
+		return false
 	}
-	return a.ServerName == b.ServerName && a.InsecureSkipVerify == b.InsecureSkipVerify
+	return e.tls == nil || e.tls.options == other.tls.options
 }

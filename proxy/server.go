@@ -45,7 +45,7 @@ type proxyServer struct {
 	stop    context.CancelFunc
 	nextID  atomic.Int64
 
-	refused refusedLogins
+	refusedLogins, failedHandshakes throttle
 
 	upstreamOpened atomic.Int64 // how often, for any session
 

@@ -87,6 +87,9 @@ func (s *session) serve() {
 			s.panicked(reason)
 		}
 	}()
+	if !s.secure() {
+		return
+	}
 	for !s.closing {
 		s.performAll()
 		if s.closing || !s.readMore() {

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"crypto/tls"
 	"errors"
 	"net"
 	"os"
@@ -20,6 +21,8 @@ func since(then, now int64) time.Duration { return time.Duration(now - then) }
 // A socket is a connection whose blocked read can be interrupted from
 // outside, and whose traffic the server's sweep can judge. One goroutine
 // reads at a time and one writes at a time; all else may come from anywhere.
+// Reads are bounded by deadlines and writes are not: a TLS connection survives
+// the former and breaks by the latter.
 type socket struct {
 	net.Conn
 	clock    *clock
@@ -98,11 +101,30 @@ func (s *socket) wasWoken() bool {
 // closeWrite tells the other side that nothing more will come, and leaves the
 // reading side open where the transport can.
 func (s *socket) closeWrite() {
+	if s.encrypted() && s.writing.Load() != 0 {
+		s.abandon() // TLS would first wait for the write under way
+		return
+	}
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
 		_ = half.CloseWrite()
 		return
 	}
 	_ = s.Close()
+}
+
+// abandon closes without a word. TLS says goodbye, and that may wait for
+// seconds until the other side takes it.
+func (s *socket) abandon() {
+	if conn, encrypted := s.Conn.(*tls.Conn); encrypted {
+		_ = conn.NetConn().Close()
+		return
+	}
+	_ = s.Close()
+}
+
+func (s *socket) encrypted() bool {
+	_, encrypted := s.Conn.(*tls.Conn)
+	return encrypted
 }
 
 // silent tells for how long no bytes have come.

@@ -105,8 +105,8 @@ func (s *session) expire(reached limitName) {
 
 // cutOff ends the session without further ado.
 func (s *session) cutOff() {
-	_ = s.sock.Close()
+	s.sock.abandon()
 	if up := s.upstream.Load(); up != nil {
-		_ = up.conn.Close()
+		up.conn.abandon()
 	}
 }

@@ -1,0 +1,161 @@
+package proxy
+
+import (
+	"errors"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	urlForms = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path"
+
+	urlOptions    = "db, password_file, password_env"
+	urlTLSOptions = "ca_cert_file, cert_file, key_file, server_name, skip_verify"
+)
+
+// parseEndpoint reads a server URL and the files that its options name. Its
+// errors never quote the URL: whatever is wrong with it, a part of the password
+// may stand at the wrong place.
+func parseEndpoint(text string) (endpoint, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return endpoint{}, errors.New("not a URL; allowed: " + urlForms +
+			" (in user and password write / as %2F, # as %23, ? as %3F, % as %25)")
+	}
+	switch u.Scheme {
+	case "redis", "rediss":
+		if u.Hostname() == "" {
+			return endpoint{}, errors.New("the URL names no host; allowed: " + urlForms)
+		}
+		if path := strings.Trim(u.Path, "/"); path != "" && !isDatabase(path) {
+			return endpoint{}, errors.New("after the host only a database number may stand, as in redis://host:6379/3")
+		}
+	case "unix":
+		if u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/" {
+			return endpoint{}, errors.New("a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket")
+		}
+	default:
+		return endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
+	}
+	if u.Fragment != "" {
+		return endpoint{}, errors.New("the URL has a # in it; write # in a password as %23")
+	}
+	if port := u.Port(); port != "" {
+		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
+			return endpoint{}, errors.New("the URL's port is not from 1 to 65535")
+		}
+	}
+	query, err := readOptions(u)
+	if err != nil {
+		return endpoint{}, err
+	}
+	u.RawQuery = ""
+	if db := query.Get("db"); db != "" {
+		u.RawQuery = "db=" + db
+	}
+	options, err := redis.ParseURL(u.String())
+	if err != nil {
+		return endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
+	}
+	server := endpoint{
+		name: options.Addr, network: options.Network, address: options.Addr,
+		username: options.Username, password: options.Password, db: options.DB,
+	}
+	if err := server.readSecret(query); err != nil {
+		return endpoint{}, err
+	}
+	if u.Scheme == "rediss" {
+		server.tls, err = readServerTLS(query, u.Hostname())
+	}
+	return server, err
+}
+
+// readOptions checks what stands behind the ?.
+func readOptions(u *url.URL) (url.Values, error) {
+	allowed := urlOptions
+	if u.Scheme == "rediss" {
+		allowed += ", " + urlTLSOptions
+	}
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return nil, errors.New("the URL's options cannot be read; write them as ?name=value&name=value, & in a value as %26")
+	}
+	for option, values := range query {
+		if !slices.Contains(strings.Split(allowed, ", "), option) {
+			return nil, errors.New("the URL has an unknown option; allowed after ?: " + urlOptions +
+				", and with rediss " + urlTLSOptions + " (write ? in a password as %3F)")
+		}
+		if len(values) > 1 || values[0] == "" {
+			return nil, errors.New("the URL's option " + option + " stands there twice or is empty")
+		}
+	}
+	if db := query.Get("db"); db != "" && !isDatabase(db) {
+		return nil, errors.New("the URL's db option is not a database number")
+	}
+	return query, nil
+}
+
+// readSecret takes the password from where the options say, if they do.
+func (e *endpoint) readSecret(query url.Values) error {
+	for option, read := range map[string]func(string) (secret, error){"password_file": secretFromFile, "password_env": secretFromEnvironment} {
+		source := query.Get(option)
+		if source == "" {
+			continue
+		}
+		if e.password != "" {
+			return errors.New("the URL has more than one password; only one of user:password, password_file and password_env may be there")
+		}
+		found, err := read(source)
+		if err != nil {
+			return errors.New("the URL's option " + option + ": " + err.Error())
+		}
+		e.password = string(found)
+	}
+	return nil
+}
+
+// readServerTLS reads how a server is believed to be what it says, and what
+// the proxy shows it.
+func readServerTLS(query url.Values, host string) (*tlsFiles, error) {
+	options := tlsOptions{
+		certFile: query.Get("cert_file"), keyFile: query.Get("key_file"), caCertFile: query.Get("ca_cert_file"),
+		serverName: query.Get("server_name"),
+	}
+	if options.serverName == "" {
+		options.serverName = host
+	}
+	fail := func(option string, err error) (*tlsFiles, error) {
+		return nil, errors.New("the URL's option " + option + " " + err.Error())
+	}
+	for _, option := range []string{"cert_file", "key_file", "ca_cert_file"} {
+		if path := query.Get(option); path != "" {
+			if err := checkPath(path); err != nil {
+				return fail(option, err)
+			}
+		}
+	}
+	if skip := query.Get("skip_verify"); skip != "" {
+		var err error
+		if options.skipVerify, err = strconv.ParseBool(skip); err != nil {
+			return fail("skip_verify", errors.New("is neither true nor false"))
+		}
+	}
+	if option, err := options.check(); err != nil {
+		return fail(option, err)
+	}
+	files, err := openTLSFiles(options)
+	var file tlsFileError
+	if errors.As(err, &file) {
+		return fail(file.option, file.err)
+	}
+	return files, err
+}
+
+func isDatabase(text string) bool {
+	n, err := strconv.ParseUint(text, 10, 31)
+	return err == nil && strconv.FormatUint(n, 10) == text
+}

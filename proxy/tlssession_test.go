@@ -1,0 +1,290 @@
+package proxy
+
+import (
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// tlsTest is a proxy whose clients come over TLS.
+type tlsTest struct {
+	*testProxy
+	t         *testing.T
+	authority *testAuthority
+	shown     issued
+	address   string
+	files     *tlsFiles
+}
+
+func startOverTLS(t *testing.T, redis *guardRedis, authClients string, configure ...func(*testConfig)) *tlsTest {
+	t.Helper()
+	p := &tlsTest{t: t, authority: newTestAuthority(t)}
+	p.shown = p.authority.issue(30 * 24 * time.Hour)
+	options := tlsOptions{certFile: p.shown.certFile, keyFile: p.shown.keyFile, caCertFile: p.authority.file, authClients: authClients}
+	var err error
+	if p.files, err = openTLSFiles(options); err != nil {
+		t.Fatal(err)
+	}
+	p.testProxy = startTestProxy(t, redis, configure...)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.address = listener.Addr().String()
+	ended := make(chan error, 1)
+	go func() { ended <- p.server.serve(overTLS(listener, func() *tlsFiles { return p.files })) }()
+	t.Cleanup(func() {
+		p.server.shutdown(t.Context())
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func (p *tlsTest) config(shown ...tls.Certificate) *tls.Config {
+	return &tls.Config{RootCAs: p.authority.pool(), ServerName: "localhost", Certificates: shown}
+}
+
+func (p *tlsTest) dialTLS(config *tls.Config) *testClient {
+	p.t.Helper()
+	conn, err := tls.Dial("tcp", p.address, config)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(func() { _ = conn.Close() })
+	return &testClient{conn, p.t}
+}
+
+// All that a session does with its socket works over TLS: pipelines, reads that
+// are interrupted and go on, a client that half-closes, one that leaves.
+func TestSessionsOverTLS(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startOverTLS(t, redis, "no")
+	client := p.dialTLS(p.config())
+	client.ask("SET lock:a 1 NX\r\nSET app 2\r\nGET lock:a\r\nGET app\r\n", "+OK\r\n+OK\r\n$1\r\n1\r\n$1\r\n2\r\n")
+
+	// The watch reads while the session waits, and is interrupted.
+	client.send("GET lock:slow\r\nGET app\r\n")
+	<-p.locks.entered
+	eventually(t, "the client is watched", func() bool {
+		w := &p.server.all()[0].watch
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.state == watchRunning
+	})
+	client.send("GET app\r\nGET")
+	close(p.locks.released)
+	client.expect("+OK\r\n$1\r\n2\r\n$1\r\n2\r\n")
+	client.ask(" app\r\n", "$1\r\n2\r\n")
+
+	// Long values in both directions, and a wake in the middle of a record.
+	long := strings.Repeat("x", 3<<20)
+	client.send("*3\r\n$3\r\nSET\r\n$4\r\nlong\r\n$3145728\r\n" + long[:1<<20])
+	for _, s := range p.server.all() {
+		s.sock.wake()
+	}
+	client.send(long[1<<20:] + "\r\n")
+	client.expect("+OK\r\n")
+	client.ask("GET long\r\n", "$3145728\r\n"+long+"\r\n")
+
+	client.send("GET app\r\nBLPOP nothing 1\r\n")
+	client.halfClose()
+	client.expectEnd("$1\r\n2\r\n")
+
+	leaver := p.dialTLS(p.config())
+	leaver.ask("GET lock:a\r\n", "$1\r\n1\r\n")
+	eventually(t, "the first client's session ends", func() bool { return p.sessionCount() == 1 })
+	_ = leaver.Close()
+	eventually(t, "the last session ends", func() bool { return p.sessionCount() == 0 })
+}
+
+// A lock command whose client leaves is given up, over TLS too.
+func TestALeavingClientIsSeenOverTLS(t *testing.T) {
+	p := startOverTLS(t, nil, "no")
+	client := p.dialTLS(p.config())
+	client.send("GET lock:slow\r\n")
+	<-p.locks.entered
+	_ = client.Close()
+	<-p.locks.left
+}
+
+func TestClientCertificates(t *testing.T) {
+	stranger := newTestAuthority(t).issue(time.Hour).load(t)
+	for _, row := range []struct {
+		auth             string
+		none, known, bad bool
+	}{
+		{"no", true, true, true},
+		{"optional", true, true, false},
+		{"yes", false, true, false},
+	} {
+		p := startOverTLS(t, nil, row.auth)
+		known := p.authority.issue(time.Hour).load(t)
+		for what, try := range map[string]struct {
+			shown  []tls.Certificate
+			served bool
+		}{"none": {nil, row.none}, "a known one": {[]tls.Certificate{known}, row.known}, "a stranger's": {[]tls.Certificate{stranger}, row.bad}} {
+			config := p.config(try.shown...)
+			if len(try.shown) > 0 { // also where it is not asked for by its authority
+				config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &try.shown[0], nil }
+			}
+			if served := p.serves(config); served != try.served {
+				t.Errorf("auth_clients %s, certificate %s: served is %v", row.auth, what, served)
+			}
+		}
+	}
+}
+
+// serves tells whether a client with such a configuration is answered.
+func (p *tlsTest) serves(config *tls.Config) bool {
+	conn, err := tls.Dial("tcp", p.address, config)
+	if err != nil {
+		return false
+	}
+	defer conn.Close()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	reply := make([]byte, 7)
+	n, _ := io.ReadFull(conn, reply)
+	return string(reply[:n]) == replyPong
+}
+
+// Who speaks no TLS, or an old one, or does not believe us, is counted and not
+// served; who says nothing holds nobody up.
+func TestFailedHandshakes(t *testing.T) {
+	log := &lockedBuffer{}
+	p := startOverTLS(t, nil, "no", func(c *testConfig) { c.log = newTextLog(log) })
+	silent, err := net.Dial("tcp", p.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	eventually(t, "the silent client has its session", func() bool { return p.sessionCount() == 1 })
+	plain := dialTest(t, "tcp", p.address)
+	plain.send("PING\r\n")
+	if got, _ := io.ReadAll(plain); strings.Contains(string(got), "PONG") {
+		t.Error("a client in the clear was served")
+	}
+	for what, config := range map[string]*tls.Config{
+		"an old version": {RootCAs: p.authority.pool(), ServerName: "localhost", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
+		"another name":   {RootCAs: p.authority.pool(), ServerName: "elsewhere"},
+	} {
+		if p.serves(config) {
+			t.Errorf("%s was served", what)
+		}
+	}
+	if !p.serves(p.config()) {
+		t.Error("nobody is served beside them")
+	}
+	probe := dialTest(t, "tcp", p.address)
+	_ = probe.Close()
+	eventually(t, "only the silent one is left", func() bool { return p.sessionCount() == 1 })
+	if got := counted(t, p.server.cfg.metrics.handshakes); got != 3 {
+		t.Errorf("%v failed handshakes were counted, want 3", got)
+	}
+	if !strings.Contains(log.String(), "TLS handshake failed") {
+		t.Errorf("logged:\n%s", log)
+	}
+}
+
+// Renewed files are shown to who comes next; while they are no good, or half
+// written, the old ones are, and an operator is told.
+func TestCertificatesAreRenewed(t *testing.T) {
+	p := startOverTLS(t, nil, "no")
+	shown := func() string {
+		conn, err := tls.Dial("tcp", p.address, p.config())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
+	}
+	first := shown()
+	if first != p.shown.serial.String() {
+		t.Fatal("another certificate is shown")
+	}
+	if err := p.files.problem(time.Now()); err != nil {
+		t.Errorf("a good certificate: %v", err)
+	}
+	renewed := p.authority.issue(30*24*time.Hour, p.shown).serial.String()
+	eventually(t, "the renewed certificate is shown", func() bool { return shown() == renewed })
+
+	if err := os.WriteFile(p.shown.certFile, []byte("nonsense"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "the operator is told", func() bool { return p.files.problem(time.Now()) != nil })
+	if shown() != renewed {
+		t.Error("a broken file is in use")
+	}
+	if text := p.files.problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use: cert_file "+p.shown.certFile) {
+		t.Error(text)
+	}
+	p.authority.issue(time.Hour, p.shown)
+	eventually(t, "the operator is told that it expires", func() bool {
+		err := p.files.problem(time.Now())
+		return err != nil && strings.Contains(err.Error(), "; renew it")
+	})
+	if err := p.files.problem(time.Now().Add(2 * time.Hour)); !strings.Contains(err.Error(), "has expired at ") {
+		t.Error(err)
+	}
+}
+
+// Telling the other side that nothing more comes never waits for a write that
+// it does not take, as TLS itself would.
+func TestCloseWriteDoesNotWait(t *testing.T) {
+	authority := newTestAuthority(t)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{authority.issue(time.Hour).load(t)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	go func() {
+		conn, err := listener.Accept()
+		if err == nil {
+			defer conn.Close()
+			_, _ = conn.Read(make([]byte, 1)) // the handshake, and no more
+			<-t.Context().Done()
+		}
+	}()
+	conn, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: authority.pool()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var now clock
+	now.advance(1)
+	sock := newSocket(conn, &now)
+	written := make(chan error, 1)
+	go func() {
+		_, err := sock.Write(make([]byte, 64<<20))
+		written <- err
+	}()
+	eventually(t, "a write is under way", func() bool { return sock.writing.Load() != 0 })
+	sock.closeWrite()
+	if err := <-written; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the write ended with %v", err)
+	}
+}
+
+func TestTLSFilesMustFit(t *testing.T) {
+	authority, other := newTestAuthority(t), newTestAuthority(t)
+	one, two := authority.issue(time.Hour), other.issue(time.Hour)
+	for _, options := range []tlsOptions{
+		{certFile: one.certFile, keyFile: two.keyFile},
+		{certFile: one.keyFile, keyFile: one.keyFile},
+		{caCertFile: one.keyFile},
+		{caCertFile: filepath.Dir(one.keyFile)},
+	} {
+		if _, err := openTLSFiles(options); err == nil || strings.Contains(err.Error(), "PRIVATE") {
+			t.Errorf("%+v: %v", options, err)
+		}
+	}
+}
