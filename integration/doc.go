@@ -35,6 +35,9 @@
 //	                     through, conformance_table_test.go writes the README's table
 //	conformance_handwritten_test.go, conformance_patterns_test.go
 //	                     lock code that applications write by hand
+//	deploy_test.go, deploy_metrics_test.go
+//	                     what deploy/ has: files, configurations, alerts, dashboard;
+//	                     manifests is a module of its own that judges the files
 //	container.sh         the image, built and run without a container engine
 //	users_test.go        users, their rights and secrets, taken away by a reload
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis

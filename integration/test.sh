@@ -26,7 +26,7 @@ go vet ./...
 
 echo "== staticcheck"
 go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
-for module in integration/clients/go integration/clients/go-conformance; do
+for module in integration/clients/go integration/clients/go-conformance integration/manifests; do
   (cd "$module" && go vet ./... && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
 done
 
