@@ -100,7 +100,7 @@ type ballot[A any] struct {
 	started  time.Time
 	deadline time.Time
 
-	owings []*owing // by master; nil if the question creates nothing
+	owings []owing // by master; nil if the question creates nothing
 
 	mu      sync.Mutex
 	answers []answer[A]
@@ -130,23 +130,29 @@ func hold[A any](l *Locker, q question[A]) *ballot[A] {
 		closed:   make(chan struct{}),
 	}
 	if q.creates {
-		b.owings = make([]*owing, len(l.masters))
+		keys := make([]string, len(q.keys))
+		for i, key := range q.keys {
+			keys[i] = string(key)
+		}
+		b.owings = make([]owing, len(l.masters))
 		for i, m := range l.masters {
-			b.owings[i] = &owing{stream: m.stream(q.db), keys: q.keys}
+			b.owings[i] = owing{stream: m.stream(q.db), keys: keys}
 		}
 	}
-	unlock := l.order.lock(q.db, q.keys)
+	ordered := l.order.lock(q.db, q.keys)
 	for i, m := range l.masters {
 		b.ask(i, m.stream(q.db))
 	}
-	unlock()
-	timer := time.NewTimer(l.settings().MasterTimeout)
-	defer timer.Stop()
+	l.order.unlock(ordered)
+	timer := l.timers.Get().(*time.Timer)
+	timer.Reset(time.Until(b.deadline))
 	select {
 	case <-b.closed:
 	case <-timer.C:
 		b.expire()
 	}
+	timer.Stop()
+	l.timers.Put(timer)
 	b.settleWon()
 	l.observer.Decided(q.kind, b.verdict, time.Since(b.started))
 	return b
@@ -161,50 +167,52 @@ func (b *ballot[A]) ask(i int, s *stream) {
 		b.cast(i, answer[A]{state: unasked})
 		return
 	}
-	var debt *debt
+	c := call{replies: b.replies, load: b.load, lives: b.lives, asker: b, master: i}
 	if b.debt != nil {
-		debt = b.debt(i)
+		c.debt = b.debt(i)
 	}
-	c := call{replies: b.replies, load: b.load, lives: b.lives, debt: debt}
 	if b.owings != nil {
-		c.owing = b.owings[i]
-	}
-	c.done = func(replies [][]byte, st standing, err error) {
-		switch {
-		case err == errUnsent:
-			b.cast(i, answer[A]{state: unasked})
-		case err != nil:
-			b.cast(i, answer[A]{state: unknown})
-		default:
-			value, err := b.parse(replies)
-			state := answered
-			switch {
-			case err == nil && (st.state != Certified || st.longest < b.lives) && (b.counts == nil || !b.counts(value)):
-				state = discounted
-			case err == errBlind:
-				state = unknown
-			case err != nil:
-				state = unable
-			}
-			if err != nil && debt != nil {
-				s.owe(debt)
-			}
-			switch err {
-			case nil, errUnable, errBlind:
-			case errNoScript:
-				s.forgetScripts()
-			default:
-				s.giveUp(err)
-			}
-			b.cast(i, answer[A]{state: state, value: value, st: st})
-		}
+		c.owing = &b.owings[i]
 	}
 	if !s.send(c, frames, b.started) {
-		if debt != nil {
-			s.owe(debt)
+		if c.debt != nil {
+			s.owe(c.debt)
 		}
 		b.cast(i, answer[A]{state: unasked})
 	}
+}
+
+// answered makes of a master's replies its part in the ballot.
+func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, err error) {
+	switch {
+	case err == errUnsent:
+		b.cast(c.master, answer[A]{state: unasked})
+		return
+	case err != nil:
+		b.cast(c.master, answer[A]{state: unknown})
+		return
+	}
+	value, err := b.parse(replies)
+	state := answered
+	switch {
+	case err == nil && (st.state != Certified || st.longest < b.lives) && (b.counts == nil || !b.counts(value)):
+		state = discounted
+	case err == errBlind:
+		state = unknown
+	case err != nil:
+		state = unable
+	}
+	if err != nil && c.debt != nil {
+		s.owe(c.debt)
+	}
+	switch err {
+	case nil, errUnable, errBlind:
+	case errNoScript:
+		s.forgetScripts()
+	default:
+		s.giveUp(err)
+	}
+	b.cast(c.master, answer[A]{state: state, value: value, st: st})
 }
 
 // cast counts an answer, or hands a late one on. An answer read after the

@@ -3,6 +3,7 @@ package redlock
 import (
 	"errors"
 	"net"
+	"runtime"
 	"time"
 )
 
@@ -27,6 +28,9 @@ func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 		if len(buf) == 0 {
 			select {
 			case <-s.wake:
+				// Whoever else is about to ask comes into the same batch. Where
+				// nobody is, this costs nothing.
+				runtime.Gosched()
 				continue
 			case <-stop:
 				return nil
@@ -74,12 +78,7 @@ func (s *stream) read(r *replyReader) error {
 		if c.check {
 			st = s.judge(replies[len(replies)-checkReplies:], c.sent, time.Now())
 		}
-		at := 0
-		for _, c := range batch {
-			n := c.skip + c.replies
-			s.answer(c, replies[at:at+n], st)
-			at += n
-		}
+		s.answer(batch, replies, st)
 		clear(batch)
 		batch = batch[:0]
 		r.done()

@@ -121,7 +121,7 @@ func (l *Locker) mark(m mark, now time.Time) {
 			"master", master.name(), "db", m.db, "reason", m.reason,
 			"quarantine", m.write.quarantine.String())
 	}
-	master.stream(m.db).send(call{replies: 1, done: func(replies [][]byte, _ standing, err error) {
+	master.stream(m.db).send(call{replies: 1, asker: askerFunc(func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return
 		}
@@ -135,7 +135,7 @@ func (l *Locker) mark(m mark, now time.Time) {
 			l.log.Error("a lock master refuses its marker, and cannot vote without; grant GET, SET, TIME and EVAL to the proxy's user",
 				"master", master.name(), "db", m.db, "error", errorText(replies[0]))
 		}
-	}}, markScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte(m.seen), []byte(m.write.String())), now)
+	})}, markScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte(m.seen), []byte(m.write.String())), now)
 }
 
 // prepare waits, for as long as a ballot may take, until a quorum of masters

@@ -159,14 +159,14 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 	s.earlier = slices.DeleteFunc(s.earlier, func(old identity) bool { return old.runID != self.runID })
 	for _, old := range s.earlier {
 		first = appendCommand(first, "CLIENT", "KILL", "ID", old.clientID)
-		calls = append(calls, call{replies: 1, sent: now, done: s.killed(old)})
+		calls = append(calls, call{replies: 1, sent: now, asker: s.killed(old)})
 	}
 	for _, d := range s.debts {
 		if d.over(now.Add(-s.master.timeout())) {
 			continue
 		}
 		first = d.append(first, now, true, s.master.timeout())
-		calls = append(calls, call{replies: 1, sent: now, debt: d, done: s.settled(d, true)})
+		calls = append(calls, call{replies: 1, sent: now, debt: d, asker: s.settled(d, true)})
 		s.unpaid++
 	}
 	s.debts = nil
@@ -187,7 +187,7 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 }
 
 // killed hears whether an earlier connection is gone.
-func (s *stream) killed(old identity) func([][]byte, standing, error) {
+func (s *stream) killed(old identity) askerFunc {
 	return func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return // the next connection tries again
@@ -204,7 +204,7 @@ func (s *stream) killed(old identity) func([][]byte, standing, error) {
 
 // settled hears the answer to a debt. A master that cannot serve now is told
 // again with its next connection or answer.
-func (s *stream) settled(d *debt, later bool) func([][]byte, standing, error) {
+func (s *stream) settled(d *debt, later bool) askerFunc {
 	return func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return // lost keeps the debt
@@ -258,13 +258,13 @@ func (s *stream) lost(why error, next streamState) {
 	}
 	waiting := len(s.debts)
 	s.mu.Unlock()
-	for i, c := range calls {
-		switch {
+	for i := range calls {
+		switch c := &calls[i]; {
 		case c.check:
 		case i < unsent:
-			c.done(nil, standing{}, errLost)
+			c.asker.answered(s, c, nil, standing{}, errLost)
 		default:
-			c.done(nil, standing{}, errUnsent)
+			c.asker.answered(s, c, nil, standing{}, errUnsent)
 		}
 	}
 	s.master.observer.Queued(s.master.name(), waiting)

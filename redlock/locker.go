@@ -23,6 +23,7 @@ type Locker struct {
 	running   sync.WaitGroup
 	turns     *turns
 	order     *order
+	timers    sync.Pool // of ballots, which mostly end long before theirs do
 	meanings  scriptMeanings
 	listening *listening
 	ctx       context.Context // ends everything
@@ -41,6 +42,7 @@ func New(cfg Config) (*Locker, error) {
 	cfg.withDefaults()
 	ctx, end := context.WithCancel(context.Background())
 	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), ctx: ctx, end: end}
+	l.timers.New = func() any { return time.NewTimer(time.Hour) }
 	l.cfg.Store(&cfg)
 	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
 	l.roster.lastCheck = l.lastCheck

@@ -58,7 +58,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that owes a vote on a key is not asked for it again",
-		edits:    []edit{{"stream.go", "if s.owed[string(k)] > 0 {", "if s.owed[string(k)] > 1<<30 {"}},
+		edits:    []edit{{"stream.go", "if s.owed[k] > 0 {", "if s.owed[string(k)] > 1<<30 {"}},
 		caughtBy: "TestTimelineAMasterThatOwesAVoteOnAKeyIsNotAskedForItAgain",
 	},
 	{
@@ -108,7 +108,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "ballots on a key are queued in one order everywhere",
-		edits:    []edit{{"ballot.go", "unlock := l.order.lock(q.db, q.keys)", "unlock := func() {}"}},
+		edits:    []edit{{"ballot.go", "ordered := l.order.lock(q.db, q.keys)", "ordered := uint64(0)"}},
 		caughtBy: "TestTimelineRequestsReachAllMastersInOneOrder",
 	},
 	{

@@ -17,15 +17,16 @@ type order struct {
 
 func newOrder() *order { return &order{seed: maphash.MakeSeed()} }
 
-// lock returns how to unlock. Several keys are locked from the lowest shard up.
-func (o *order) lock(db int, keys [][]byte) (unlock func()) {
-	var shards uint64
+// lock returns what to unlock. Several keys are locked from the lowest shard up.
+func (o *order) lock(db int, keys [][]byte) (shards uint64) {
 	for _, key := range keys {
 		shards |= 1 << ((maphash.Bytes(o.seed, key) + uint64(db)) % uint64(len(o.shards)))
 	}
 	o.each(shards, (*sync.Mutex).Lock)
-	return func() { o.each(shards, (*sync.Mutex).Unlock) }
+	return shards
 }
+
+func (o *order) unlock(shards uint64) { o.each(shards, (*sync.Mutex).Unlock) }
 
 func (o *order) each(shards uint64, do func(*sync.Mutex)) {
 	for i := range o.shards {

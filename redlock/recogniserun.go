@@ -75,8 +75,12 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	// then a debt, which waits for those that break off or cannot serve, spares
 	// every lock whose value may be a constant, so they are told once more.
 	life, seen := &lifetime{}, &lifetime{until: time.Now()}
-	owed := func() *debt { return &debt{script: releaseScript, key: key, value: owner, life: life} }
-	tell := func(i int) { l.masters[i].stream(r.DB).deliver(owed(), time.Now(), true) }
+	owed := debt{script: releaseScript, key: key, value: owner, life: life}
+	debts := slices.Repeat([]debt{owed}, len(l.masters))
+	tell := func(i int) {
+		again := owed
+		l.masters[i].stream(r.DB).deliver(&again, time.Now(), true)
+	}
 	b := hold(l, question[said]{
 		kind:    KindRelease,
 		db:      r.DB,
@@ -89,7 +93,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 			if !l.masters[i].stream(r.DB).listens() {
 				return nil
 			}
-			return owed()
+			return &debts[i]
 		},
 		parse: func(replies [][]byte) (said, error) {
 			a, err := s.read(replies[1])

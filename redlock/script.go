@@ -2,6 +2,7 @@ package redlock
 
 import (
 	_ "embed"
+	"slices"
 	"strconv"
 )
 
@@ -54,7 +55,11 @@ func (s *script) append(dst []byte, keys [][]byte, args ...[]byte) []byte {
 
 // appendCommand encodes a command as RESP.
 func appendCommand[T string | []byte](dst []byte, args ...T) []byte {
-	dst = appendArrayHeader(dst, len(args))
+	room := 16 // for the header, and for as much before each argument
+	for _, a := range args {
+		room += 16 + len(a)
+	}
+	dst = appendArrayHeader(slices.Grow(dst, room), len(args))
 	for _, a := range args {
 		dst = appendBulk(dst, a)
 	}

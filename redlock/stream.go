@@ -58,12 +58,9 @@ type call struct {
 	owing   *owing // set if it may create a lock
 	load    []loadable
 	lives   time.Duration // the TTL of what it may create; the marker must know of one as long
-	check   bool          // it is the check of its batch, and done is nil
-	// done is called exactly once, by the stream's reader (or by the goroutine
-	// that ends a connection), with the replies, which are valid during the
-	// call only, and what its batch's check said, or with an error. It must not
-	// block.
-	done func(replies [][]byte, st standing, err error)
+	check   bool          // it is the check of its batch, and nobody else asked it
+	asker   asker
+	master  int // the asker's own number of the master
 	// debt is what stays owed to the master if the connection breaks before
 	// the answer; nil if nothing does.
 	debt *debt
@@ -72,12 +69,26 @@ type call struct {
 	sent time.Time
 }
 
+// An asker hears of its call exactly once, from the stream's reader (or the
+// goroutine that ends a connection): the replies, which are good during the call
+// only, and what its batch's check said, or an error. It must not block.
+type asker interface {
+	answered(s *stream, c *call, replies [][]byte, st standing, err error)
+}
+
+// askerFunc is an asker that only wants to know the answer.
+type askerFunc func(replies [][]byte, st standing, err error)
+
+func (f askerFunc) answered(_ *stream, _ *call, replies [][]byte, st standing, err error) {
+	f(replies, st, err)
+}
+
 // owing marks the keys under which a question may create a lock on a master.
 // Until it is settled, no other such question on those keys goes there, so
 // that an undo which waits for the answer cannot meet a later lock.
 type owing struct {
 	stream  *stream
-	keys    [][]byte
+	keys    []string
 	settled bool
 }
 
@@ -89,8 +100,8 @@ func (o *owing) settle() {
 	}
 	o.settled = true
 	for _, k := range o.keys {
-		if o.stream.owed[string(k)]--; o.stream.owed[string(k)] == 0 {
-			delete(o.stream.owed, string(k))
+		if o.stream.owed[k]--; o.stream.owed[k] == 0 {
+			delete(o.stream.owed, k)
 		}
 	}
 }
@@ -131,7 +142,7 @@ func (s *stream) send(c call, frames []byte, now time.Time) bool {
 	}
 	if c.owing != nil {
 		for _, k := range c.owing.keys {
-			s.owed[string(k)]++
+			s.owed[k]++
 		}
 	}
 	if c.lives > s.longest && !s.master.embedded() {
@@ -171,7 +182,7 @@ func (s *stream) payDebts(now time.Time) {
 		return
 	}
 	for _, d := range s.debts {
-		s.push(call{replies: 1, debt: d, done: s.settled(d, true)}, d.append(nil, now, true, s.master.timeout()), now)
+		s.push(call{replies: 1, debt: d, asker: s.settled(d, true)}, d.append(nil, now, true, s.master.timeout()), now)
 	}
 	s.unpaid += len(s.debts)
 	s.debts = nil
@@ -199,7 +210,7 @@ const debtPause = 100 * time.Millisecond
 // mayCreate keeps three rules: a master that stopped answering is not asked for
 // locks, nor one that still owes an answer on the key, nor one whose debts are
 // not settled.
-func (s *stream) mayCreate(keys [][]byte, now time.Time) bool {
+func (s *stream) mayCreate(keys []string, now time.Time) bool {
 	if s.state == up && s.stalled(now) {
 		s.conn.Close() // a cut network does not say so by itself
 		return false
@@ -212,7 +223,7 @@ func (s *stream) mayCreate(keys [][]byte, now time.Time) bool {
 		return false
 	}
 	for _, k := range keys {
-		if s.owed[string(k)] > 0 {
+		if s.owed[k] > 0 {
 			return false
 		}
 	}
@@ -228,7 +239,7 @@ func (s *stream) suspended(now time.Time) bool {
 // sent before, and otherwise keeps it for the next connection. Later means
 // that it has been kept before.
 func (s *stream) deliver(d *debt, now time.Time, later bool) {
-	c := call{replies: 1, debt: d, done: s.settled(d, false)}
+	c := call{replies: 1, debt: d, asker: s.settled(d, false)}
 	if s.send(c, d.append(nil, now, later, s.master.timeout()), now) {
 		return
 	}
@@ -259,26 +270,38 @@ func (s *stream) next(n int) (call, bool) {
 	return s.calls[s.head+n], true
 }
 
-// answer ends the oldest call with its replies.
-func (s *stream) answer(c call, replies [][]byte, st standing) {
+// answer ends the oldest calls, a whole batch, with their replies.
+func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 	s.mu.Lock()
-	s.calls[s.head] = call{}
-	s.head++
+	clear(s.calls[s.head : s.head+len(batch)])
+	s.head += len(batch)
 	if s.head == len(s.calls) {
 		s.calls, s.head = s.calls[:0], 0
 	} else if s.head > 1024 && s.head*2 > len(s.calls) {
-		s.calls = append(s.calls[:0], s.calls[s.head:]...)
-		s.head = 0
+		left := copy(s.calls, s.calls[s.head:])
+		clear(s.calls[left:])
+		s.calls, s.head = s.calls[:left], 0
 	}
-	if slices.ContainsFunc(replies[:c.skip], isError) {
-		clear(s.loaded) // not loaded after all
+	serves := false
+	for at, i := 0, 0; i < len(batch); i++ {
+		c := &batch[i]
+		if slices.ContainsFunc(replies[at:at+c.skip], isError) {
+			clear(s.loaded) // not loaded after all
+		}
+		at += c.skip + c.replies
+		serves = serves || !failedReply(replies[at-1])
 	}
-	if len(s.debts) > 0 && !failedReply(replies[len(replies)-1]) {
+	if len(s.debts) > 0 && serves {
 		s.payDebts(time.Now()) // the master can serve again
 	}
 	s.mu.Unlock()
-	if c.done != nil {
-		c.done(replies[c.skip:], st, nil)
+	for at, i := 0, 0; i < len(batch); i++ {
+		c := &batch[i]
+		from := at + c.skip
+		at = from + c.replies
+		if !c.check {
+			c.asker.answered(s, c, replies[from:at], st, nil)
+		}
 	}
 }
 
