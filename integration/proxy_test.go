@@ -20,6 +20,7 @@ import (
 type proxyOptions struct {
 	binary        string // "": the one with the race detector
 	upstream      string // "": the cluster's
+	listen        string // "": a port of the loopback
 	masters       []string
 	masterTimeout time.Duration // 0: generous, for machines under load
 	retryCount    int           // 0: 3
@@ -36,6 +37,7 @@ type proxyOptions struct {
 type proxyProcess struct {
 	port   int
 	admin  int
+	listen string // where, if not on the port
 	proc   *process
 	binary string
 	flags  []string
@@ -49,7 +51,7 @@ func (o proxyOptions) yaml(listen, admin int) string {
 	timeout := cmp.Or(o.masterTimeout, 2*time.Second)
 	retries, delay := cmp.Or(o.retryCount, 3), cmp.Or(o.retryDelay, 20*time.Millisecond)
 	var b strings.Builder
-	fmt.Fprintf(&b, "listen: 127.0.0.1:%d\nadmin: 127.0.0.1:%d\nupstream: %s\nmasters:\n", listen, admin, o.upstream)
+	fmt.Fprintf(&b, "listen: %s\nadmin: 127.0.0.1:%d\nupstream: %s\nmasters:\n", cmp.Or(o.listen, fmt.Sprintf("127.0.0.1:%d", listen)), admin, o.upstream)
 	for _, master := range o.masters {
 		fmt.Fprintf(&b, "  - %s\n", master)
 	}
@@ -91,7 +93,7 @@ func newProxy(t testing.TB, options proxyOptions) *proxyProcess {
 	config := filepath.Join(t.TempDir(), "config.yaml")
 	p := &proxyProcess{
 		port: freePort(t), admin: freePort(t),
-		binary: cmp.Or(options.binary, proxyBinary), flags: []string{"-config", config},
+		listen: options.listen, binary: cmp.Or(options.binary, proxyBinary), flags: []string{"-config", config},
 	}
 	if !options.notNew {
 		p.flags = append(p.flags, "-new")
@@ -136,7 +138,11 @@ func (p *proxyProcess) ready() error {
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("/readyz answers %s\n%s", answer.Status, p.proc.log.tail(50))
 	}
-	conn, err := net.Dial("tcp", p.addr())
+	network, address := "tcp", p.addr()
+	if path, isUnix := strings.CutPrefix(p.listen, "unix:"); isUnix {
+		network, address = "unix", path
+	}
+	conn, err := net.Dial(network, address)
 	if err != nil {
 		return err
 	}
