@@ -109,6 +109,7 @@ func (p *Proxy) lockerConfig(cfg *Config, masters []endpoint) redlock.Config {
 		RestartDelay:  cfg.RestartDelay,
 		MaxQuarantine: cfg.MaxQuarantine,
 		New:           cfg.NewSet,
+		MaxReply:      cfg.Limits.masterReply(),
 		Log:           p.log,
 		Observer:      newStandingLog(p.metrics, p.log),
 	}

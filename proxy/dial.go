@@ -53,6 +53,15 @@ func (e endpoint) same(other endpoint) bool {
 	return e.network == other.network && e.address == other.address
 }
 
+// dialChecked is dial for a library that trusts the server.
+func (e endpoint) dialChecked(ctx context.Context, _, _ string) (net.Conn, error) {
+	conn, err := e.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return checkReplies(conn), nil
+}
+
 // canonicalAddress gives the spellings of one host:port one form, so that a
 // master listed twice is seen.
 func canonicalAddress(address string) string {
@@ -75,7 +84,7 @@ func canonicalAddress(address string) string {
 func (e endpoint) clientOptions() *redis.Options {
 	return &redis.Options{
 		Addr:                     e.name,
-		Dialer:                   func(ctx context.Context, _, _ string) (net.Conn, error) { return e.dial(ctx) },
+		Dialer:                   e.dialChecked,
 		Username:                 e.username,
 		Password:                 e.password,
 		Protocol:                 2,

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"errors"
 	"net"
 	"runtime"
 	"time"
@@ -64,7 +63,7 @@ func (s *stream) read(r *replyReader) error {
 		}
 		c, ok := s.next(len(batch))
 		if !ok {
-			return errors.New("the master sent a reply to no question")
+			return errReplyUnasked
 		}
 		if err := r.more(c.skip + c.replies); err != nil {
 			return err

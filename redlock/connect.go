@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
@@ -25,33 +24,40 @@ type greeting struct {
 	problem string // why it can be no lock master; empty if it can
 }
 
-const (
-	firstBackoff = 50 * time.Millisecond
-	maxBackoff   = 2 * time.Second
-)
+// maxGreeting bounds what a server says before it is known to be a master.
+const maxGreeting = 1 << 20
 
 // run keeps the stream connected until ctx ends. It owns the connection and
 // waits for the reader and the writer it starts.
 func (s *stream) run(ctx context.Context) {
-	backoff := firstBackoff
+	var redial redialling
 	for ctx.Err() == nil {
 		conn, reader, err := s.connect(ctx)
 		if err == nil {
-			backoff = firstBackoff
+			began := time.Now()
 			err = s.serve(ctx, conn, reader)
-			if ctx.Err() == nil {
-				s.lost(err, dialling)
+			if ctx.Err() != nil {
+				break
 			}
-			continue
+			if redial.atOnce(err, time.Since(began)) {
+				s.lost(err, dialling)
+				continue
+			}
+			s.tellMalformed(err)
 		}
 		s.lost(err, down)
-		select {
-		case <-time.After(backoff/2 + rand.N(backoff)):
-		case <-ctx.Done():
-		}
-		backoff = min(2*backoff, maxBackoff)
+		sleepFor(ctx, redial.pause())
 	}
 	s.lost(ctx.Err(), closed)
+}
+
+// tellMalformed logs that the master sends what no Redis does. It is then
+// dialled no more often than one that is away.
+func (s *stream) tellMalformed(why error) {
+	if isMalformed(why) {
+		s.master.log.Error("a lock master does not answer as a Redis does and is dialled anew; look at what listens at its address",
+			"master", s.master.name(), "db", s.db, "error", why)
+	}
 }
 
 // connect dials, introduces itself and makes the new connection the stream's.
@@ -66,12 +72,13 @@ func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
 		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	reader := &replyReader{conn: conn, buf: make([]byte, 0, 16<<10)}
+	reader := newReplyReader(conn, 16<<10, maxGreeting)
 	self, err := s.introduce(conn, reader)
 	if err != nil || !stop() {
 		conn.Close()
 		return nil, nil, errors.Join(err, ctx.Err())
 	}
+	reader.allow(s.master.settings().MaxReply)
 	s.takeOver(conn, self, time.Now())
 	return conn, reader, nil
 }

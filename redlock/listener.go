@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"time"
 )
@@ -41,7 +40,6 @@ var (
 	errSilent   = errors.New("no answer")
 	errReplaced = errors.New("another server has become this master")
 	errAnswer   = errors.New("the master's answer is none to what it was asked")
-	errTooLong  = errors.New("the master sends more than a message can be")
 )
 
 // maxHearing bounds one message. Redis ends connections to which it owes more
@@ -50,28 +48,20 @@ const maxHearing = 64 << 20
 
 // run keeps the connection until ctx ends.
 func (r *listener) run(ctx context.Context) {
-	backoff := firstBackoff
+	var redial redialling
 	for ctx.Err() == nil {
 		server := r.master.name()
 		conn, reader, err := r.connect(ctx)
 		if err == nil {
-			backoff = firstBackoff
+			began := time.Now()
 			err = r.serve(ctx, conn, reader, server)
-			r.ended(ctx, dialling, err)
-			continue
+			if redial.atOnce(err, time.Since(began)) {
+				r.ended(ctx, dialling, err)
+				continue
+			}
 		}
 		r.ended(ctx, down, err)
-		sleepFor(ctx, backoff/2+rand.N(backoff))
-		backoff = min(2*backoff, maxBackoff)
-	}
-}
-
-func sleepFor(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		sleepFor(ctx, redial.pause())
 	}
 }
 
@@ -84,7 +74,7 @@ func (r *listener) connect(ctx context.Context) (net.Conn, *replyReader, error) 
 		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	reader := &replyReader{conn: &boundedConn{Conn: conn, left: maxHearing}, buf: make([]byte, 0, 4<<10)}
+	reader := newReplyReader(conn, 4<<10, maxHearing)
 	resp3, err := r.introduce(conn, reader)
 	if err != nil || !stop() {
 		conn.Close()
@@ -272,10 +262,8 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 
 // read hears what the master sends until the connection ends.
 func (r *listener) read(reader *replyReader) error {
-	bound := reader.conn.(*boundedConn)
 	var frames [][]byte
 	for {
-		bound.left = maxHearing
 		first, err := reader.wait()
 		if err != nil {
 			return err
@@ -293,19 +281,4 @@ func (r *listener) read(reader *replyReader) error {
 		}
 		reader.done()
 	}
-}
-
-// A boundedConn reads so many bytes and no more.
-type boundedConn struct {
-	net.Conn
-	left int
-}
-
-func (c *boundedConn) Read(b []byte) (int, error) {
-	if c.left <= 0 {
-		return 0, errTooLong
-	}
-	n, err := c.Conn.Read(b[:min(len(b), c.left)])
-	c.left -= n
-	return n, err
 }

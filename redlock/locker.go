@@ -91,6 +91,9 @@ func (cfg *Config) withDefaults() {
 	if cfg.RestartDelay <= 0 {
 		cfg.RestartDelay = 30 * time.Second
 	}
+	if cfg.MaxReply <= 0 {
+		cfg.MaxReply = 256 << 20
+	}
 	if cfg.MaxQuarantine <= 0 {
 		cfg.MaxQuarantine = 10 * time.Minute
 	}
@@ -123,7 +126,10 @@ type Config struct {
 	// New says that no lock can be held on these masters yet, so that a new set
 	// of them may vote although they have just started. It has no effect on a set
 	// that exists.
-	New      bool
+	New bool
+	// MaxReply is how many bytes of a master's answers one stream may hold at a
+	// time; 0: 256 MB. A master that sends more is broken, and dialled anew.
+	MaxReply int64
 	Log      *slog.Logger // nil: silent
 	Observer Observer     // nil: nobody watches
 }

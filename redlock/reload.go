@@ -111,7 +111,7 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) error {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	candidate := &stream{master: &master{}}
 	candidate.master.server.Store(&server)
-	reader := &replyReader{conn: conn, buf: make([]byte, 0, 16<<10)}
+	reader := newReplyReader(conn, 16<<10, maxGreeting)
 	self, err := candidate.introduce(conn, reader)
 	if err != nil {
 		return err

@@ -5,12 +5,24 @@ import "net"
 // replyReader collects whole replies from a connection into one buffer.
 type replyReader struct {
 	conn    net.Conn
+	most    int    // bytes that may be held
 	buf     []byte // read and not done with
 	start   int    // of what is not done with
 	pos     int    // how far the scanner has looked
 	scanner Scanner
 	ends    []int
 }
+
+// newReplyReader begins with a buffer of the given size. most bounds what it
+// holds at a time, and so what a broken server can make it hold.
+func newReplyReader(conn net.Conn, size int, most int64) *replyReader {
+	r := &replyReader{conn: conn, buf: make([]byte, 0, size)}
+	r.allow(most)
+	return r
+}
+
+// allow changes how many bytes may be held.
+func (r *replyReader) allow(most int64) { r.most, r.scanner.MaxBytes = int(most), most }
 
 // wait returns once a byte of the next reply is there. False with no error
 // means there is none yet.
@@ -79,6 +91,9 @@ func (r *replyReader) done() {
 func (r *replyReader) fill() error {
 	if len(r.buf) == cap(r.buf) {
 		kept := r.buf[r.start:]
+		if len(kept) >= r.most {
+			return errReplyTooLong
+		}
 		if r.start > cap(r.buf)/2 {
 			r.buf = r.buf[:copy(r.buf, kept)]
 		} else {

@@ -1,9 +1,6 @@
 package redlock
 
-import (
-	"bytes"
-	"errors"
-)
+import "bytes"
 
 const (
 	// maxNesting is how deep a reply may nest. Redis itself stays below 10;
@@ -15,15 +12,25 @@ const (
 	// maxDigits keeps every length, twice a length (maps), and a length plus
 	// its line end inside an int64.
 	maxDigits = 18
+	// shortestValue is how many bytes there are in the shortest value.
+	shortestValue = 3
 )
 
-var (
-	errReplyType      = errors.New("malformed reply: unknown type byte")
-	errReplyLength    = errors.New("malformed reply: bad length")
-	errReplyLine      = errors.New("malformed reply: line too long")
-	errReplyBulkEnd   = errors.New("malformed reply: bulk without line end")
-	errReplyNesting   = errors.New("malformed reply: nested too deep")
-	errReplyAggregate = errors.New("malformed reply: not one whole aggregate")
+// A malformed reply is one that no Redis sends: whoever sent it is broken, or
+// is no Redis.
+type malformed string
+
+func (m malformed) Error() string { return "malformed reply: " + string(m) }
+
+const (
+	errReplyType      malformed = "unknown type byte"
+	errReplyLength    malformed = "bad length"
+	errReplyLine      malformed = "line too long"
+	errReplyBulkEnd   malformed = "bulk without line end"
+	errReplyNesting   malformed = "nested too deep"
+	errReplyTooLong   malformed = "longer than may be"
+	errReplyUnasked   malformed = "nothing was asked"
+	errReplyAggregate malformed = "not one whole aggregate"
 )
 
 // A Scanner finds where the top-level RESP2 and RESP3 values of a byte stream
@@ -32,8 +39,17 @@ var (
 // says (a number, a boolean) is for whoever reads the value. The zero Scanner
 // stands at the beginning of a value. It is not safe for concurrent use.
 type Scanner struct {
+	// MaxBytes bounds each top-level value with its attributes: it has no more
+	// bytes, and does not announce more. 0: it may be of any length. Set before use.
+	MaxBytes int64
+	// RESP2 refuses the types of RESP3, for readers that do not know them. Set
+	// before use.
+	RESP2 bool
+
 	err    error
 	open   []openAggregate // from the outermost in; capacity is kept from value to value
+	seen   int64           // bytes of the current top-level value in earlier calls
+	due    int64           // elements that it still has to have at least
 	left   int64           // scanBulk: payload bytes to skip; scanLine: bytes the line may still have
 	length int64           // scanLength: the number so far
 	state  scanState
@@ -96,8 +112,8 @@ func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
 				err = errReplyLength
 				break
 			}
-			ended, err = s.endLength()
 			n++
+			ended, err = s.endLength(int64(n))
 		case scanBulk:
 			m := min(s.left, int64(len(p)-n))
 			n += int(m)
@@ -124,12 +140,19 @@ func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
 		if ended {
 			s.state = scanType
 			if s.endValue(s.of != '>' && s.of != '|') {
-				s.begun = false
-				return n, true, nil
+				done = true
+				break
 			}
 		}
 	}
-	return n, false, nil
+	if s.seen += int64(n); s.MaxBytes > 0 && s.seen > s.MaxBytes {
+		s.err = errReplyTooLong
+		return n, false, s.err
+	}
+	if done {
+		s.begun, s.seen = false, 0
+	}
+	return n, done, nil
 }
 
 func (s *Scanner) startValue(of byte) error {
@@ -138,9 +161,19 @@ func (s *Scanner) startValue(of byte) error {
 		s.kind = of
 	}
 	switch of {
-	case '+', '-', ':', '_', '#', ',', '(':
+	case '+', '-', ':':
 		s.state, s.left, s.lastCR = scanLine, maxLine, false
-	case '$', '=', '!', '*', '~', '%', '>', '|':
+	case '_', '#', ',', '(':
+		s.state, s.left, s.lastCR = scanLine, maxLine, false
+		if s.RESP2 {
+			return errReplyType
+		}
+	case '=', '!', '~', '%', '>', '|':
+		s.state, s.length, s.digits, s.minus = scanLength, 0, 0, false
+		if s.RESP2 {
+			return errReplyType
+		}
+	case '$', '*':
 		s.state, s.length, s.digits, s.minus = scanLength, 0, 0, false
 	default:
 		return errReplyType
@@ -184,9 +217,10 @@ func (s *Scanner) lengthByte(b byte) error {
 	return nil
 }
 
-// endLength acts on a whole length: ended means that the value has no more
-// bytes. Only RESP2's two null forms have a negative length.
-func (s *Scanner) endLength() (ended bool, err error) {
+// endLength acts on a whole length, n bytes into what is being scanned: ended
+// means that the value has no more bytes. Only RESP2's two null forms have a
+// negative length.
+func (s *Scanner) endLength(n int64) (ended bool, err error) {
 	if s.minus {
 		if s.length != 1 || s.of != '$' && s.of != '*' {
 			return false, errReplyLength
@@ -195,6 +229,9 @@ func (s *Scanner) endLength() (ended bool, err error) {
 	}
 	switch s.of {
 	case '$', '=', '!':
+		if !s.mayFollow(n, s.length) {
+			return false, errReplyTooLong
+		}
 		s.left, s.state = s.length, scanBulk
 		if s.left == 0 {
 			s.state = scanBulkCR
@@ -209,9 +246,19 @@ func (s *Scanner) endLength() (ended bool, err error) {
 	if len(s.open) == maxNesting {
 		return false, errReplyNesting
 	}
+	if !s.mayFollow(n, s.length*shortestValue) {
+		return false, errReplyTooLong
+	}
+	s.due += s.length
 	s.open = append(s.open, openAggregate{left: s.length, counts: s.of != '>' && s.of != '|'})
 	s.state = scanType
 	return false, nil
+}
+
+// mayFollow tells whether so many bytes more, beside all that is announced
+// already, stay within the bound.
+func (s *Scanner) mayFollow(n, more int64) bool {
+	return s.MaxBytes == 0 || more <= s.MaxBytes-s.seen-n-s.due*shortestValue
 }
 
 // endValue closes a value and every aggregate of which it was the last
@@ -223,6 +270,7 @@ func (s *Scanner) endValue(counts bool) bool {
 			return false
 		}
 		top := &s.open[len(s.open)-1]
+		s.due--
 		if top.left--; top.left > 0 {
 			return false
 		}
@@ -270,7 +318,7 @@ func aggregateHeader(raw []byte) (of byte, count int64, rest []byte, err error) 
 			if b != '\n' {
 				return 0, 0, nil, errReplyLength
 			}
-			if _, err := s.endLength(); err != nil {
+			if _, err := s.endLength(0); err != nil {
 				return 0, 0, nil, err
 			}
 			if s.minus {
@@ -286,8 +334,7 @@ func aggregateHeader(raw []byte) (of byte, count int64, rest []byte, err error) 
 }
 
 func takeElements(raw []byte, count int64) (list [][]byte, rest []byte, err error) {
-	const shortest = 3 // bytes in the shortest element there is
-	list = make([][]byte, 0, min(count, int64(len(raw)/shortest)))
+	list = make([][]byte, 0, min(count, int64(len(raw)/shortestValue)))
 	var s Scanner
 	for int64(len(list)) < count {
 		n, done, err := s.Scan(raw)

@@ -1,0 +1,36 @@
+package proxy
+
+import (
+	"net"
+
+	"redlock-proxy/redlock"
+)
+
+// maxAnswer bounds what a server says when it is asked what it is; the longest
+// is its table of commands, of a few hundred kilobytes.
+const maxAnswer = 16 << 20
+
+// checkedReplies is a server's connection for go-redis. That library makes room
+// for whatever length a server announces and follows it to any depth, and would
+// take the whole process with it when a server is broken, or is none: so it gets
+// to see no bytes but those of RESP2 values that keep within bounds.
+type checkedReplies struct {
+	net.Conn
+	scanner redlock.Scanner
+}
+
+func checkReplies(conn net.Conn) net.Conn {
+	return &checkedReplies{Conn: conn, scanner: redlock.Scanner{MaxBytes: maxAnswer, RESP2: true}}
+}
+
+func (c *checkedReplies) Read(p []byte) (int, error) {
+	n, err := c.Conn.Read(p)
+	for rest := p[:n]; len(rest) > 0; {
+		used, _, malformed := c.scanner.Scan(rest)
+		if malformed != nil {
+			return 0, malformed
+		}
+		rest = rest[used:]
+	}
+	return n, err
+}
