@@ -281,3 +281,56 @@ func BenchmarkScanner(b *testing.B) {
 		})
 	}
 }
+
+// A bounded value has no more bytes and announces no more, wherever it is cut.
+func TestScannerBoundsAValue(t *testing.T) {
+	const most = 40
+	for _, row := range []struct {
+		raw string
+		err error
+	}{
+		{"$33\r\n" + strings.Repeat("x", 33) + "\r\n", nil},
+		{"*12\r\n" + strings.Repeat("+\r\n", 11) + "_\r\n", errReplyTooLong}, // 41
+		{"*11\r\n" + strings.Repeat("+\r\n", 11), nil},
+		{"$34\r\n", nil}, // its end is seen then
+		{"$36\r\n", errReplyTooLong},
+		{"$999999999999999999\r\n", errReplyTooLong},
+		{"*13\r\n", errReplyTooLong},
+		{"*999999999999999999\r\n", errReplyTooLong},
+		{"%999999999999999999\r\n", errReplyTooLong},
+		{"*6\r\n%6\r\n", errReplyTooLong},
+		{"*1\r\n*1\r\n$999999999999999999\r\n", errReplyTooLong},
+		{"+" + strings.Repeat("x", 37) + "\r\n", nil},
+		{"+" + strings.Repeat("x", 38) + "\r\n", errReplyTooLong},
+		{strings.Repeat("|1\r\n+a\r\n+b\r\n", 4), errReplyTooLong},
+		{"*1\r\n" + strings.Repeat(">1\r\n+a\r\n", 5), errReplyTooLong},
+	} {
+		for cut := range len(row.raw) + 1 {
+			s := Scanner{MaxBytes: most}
+			n, _, err := s.Scan([]byte(row.raw[:cut]))
+			if err == nil {
+				_, _, err = s.Scan([]byte(row.raw[n:]))
+			}
+			if err != row.err {
+				t.Errorf("%.30q cut at %d: %v, want %v", row.raw, cut, err, row.err)
+			}
+		}
+	}
+	s := Scanner{MaxBytes: most}
+	for range 10 { // each value has the whole bound
+		if _, done, err := s.Scan([]byte("$33\r\n" + strings.Repeat("x", 33) + "\r\n")); !done || err != nil {
+			t.Fatal(done, err)
+		}
+	}
+}
+
+func TestScannerOfRESP2RefusesTheRest(t *testing.T) {
+	for _, v := range replyValues {
+		s := Scanner{RESP2: true}
+		_, done, err := s.Scan([]byte(v.raw))
+		old := strings.IndexAny(v.raw, "_#,(!=%~>|") < 0
+		if old != (done && err == nil) || !old && err != errReplyType && !strings.Contains("+-$", v.raw[:1]) {
+			t.Errorf("%q: done=%v err=%v", v.raw, done, err)
+		}
+	}
+}

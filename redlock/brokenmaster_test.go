@@ -1,0 +1,236 @@
+package redlock
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// What a master may send that is broken, or is none. Each goes on for ever.
+var brokenStreams = map[string]struct{ first, repeated string }{
+	"no RESP":               {"HTTP/1.1 400 Bad Request\r\n", "x\r\n"},
+	"nested arrays":         {"", "*1\r\n"},
+	"nested maps":           {"", "%1\r\n:1\r\n"},
+	"nested sets":           {"", "~1\r\n"},
+	"nested attributes":     {"", "|1\r\n"},
+	"nested pushes":         {"", ">1\r\n"},
+	"attributes of nothing": {"", "|1\r\n+a\r\n+b\r\n"},
+	"pushes in an array":    {"*1\r\n", ">1\r\n+a\r\n"},
+	"pushes":                {"", ">2\r\n+invalidate\r\n_\r\n"},
+	"a line without end":    {"+", strings.Repeat("x", 1000)},
+	"an array without end":  {"*99999999999999999\r\n", ":1\r\n"},
+	"a map without end":     {"%99999999999999999\r\n", ":1\r\n:2\r\n"},
+	"a long text":           {"$999999999999999999\r\n", strings.Repeat("x", 1000)},
+	"a longer text":         {"$9223372036854775807\r\n", strings.Repeat("x", 1000)},
+	"a text beyond numbers": {"$99999999999999999999999999\r\n", strings.Repeat("x", 1000)},
+	"an endless length":     {"$", "0"},
+	"a text in parts":       {"$?\r\n", ";1\r\nx\r\n"},
+	"answers to nothing":    {"", "+OK\r\n"},
+	"arrays to nothing":     {"", "*2\r\n$1\r\na\r\n:1\r\n"},
+	"errors":                {"", "-ERR what\r\n"},
+}
+
+// brokenGreetings are those that a master also sends before it has said who it is.
+var brokenGreetings = map[string]bool{"no RESP": true, "nested arrays": true, "a line without end": true, "a long text": true}
+
+// One broken master among three: whatever it sends, it is heard for a bounded
+// number of bytes, and locks are taken without it.
+func TestBrokenMasterCostsLittle(t *testing.T) {
+	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
+	for name, stream := range brokenStreams {
+		greetings := []bool{true}
+		if brokenGreetings[name] {
+			greetings = []bool{true, false}
+		}
+		for _, greets := range greetings {
+			t.Run(fmt.Sprintf("%s, greets: %v", name, greets), func(t *testing.T) {
+				t.Parallel()
+				set := joinMixedSet(t, masters)
+				server := startBrokenMaster(t, greets, stream.first, stream.repeated)
+				set.breakThird(server.dial)
+				server.awaitEnd(t)
+				server.awaitEnd(t)
+				set.mustLock(t)
+				if longest := server.longest.Load(); longest > 16<<20 {
+					t.Errorf("%d bytes were taken on one connection", longest)
+				}
+				if text := set.log.String(); greets && !strings.Contains(text, "does not answer as a Redis") {
+					t.Errorf("the log does not say what was wrong:\n%s", text)
+				}
+			})
+		}
+	}
+}
+
+// A mixedSet is a Locker over three servers, behind the third's name another
+// one may come to stand.
+type mixedSet struct {
+	locker *Locker
+	log    lockedText
+
+	mu    sync.Mutex
+	dial  func(context.Context) (net.Conn, error)
+	conns []net.Conn // to the third
+}
+
+// joinMixedSet returns when all masters vote.
+func joinMixedSet(t *testing.T, masters [3]*liveMaster) *mixedSet {
+	t.Helper()
+	set := &mixedSet{dial: masters[2].dialContext}
+	cfg := Config{MasterTimeout: 200 * time.Millisecond, New: true, MaxReply: 1 << 20, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
+	for i, m := range masters {
+		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprintf("m%d", i+1), Dial: m.dialContext})
+	}
+	cfg.Masters[2].Dial = set.dialThird
+	locker, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.locker = locker
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), second)
+		defer cancel()
+		locker.Close(ctx)
+	})
+	for deadline := time.Now().Add(20 * second); !locker.certified(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not all masters vote: %+v", locker.Status())
+		}
+	}
+	return set
+}
+
+func (m *liveMaster) dialContext(ctx context.Context) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "unix", m.socket)
+}
+
+func (set *mixedSet) dialThird(ctx context.Context) (net.Conn, error) {
+	set.mu.Lock()
+	dial := set.dial
+	set.mu.Unlock()
+	conn, err := dial(ctx)
+	if err == nil {
+		set.mu.Lock()
+		set.conns = append(set.conns, conn)
+		set.mu.Unlock()
+	}
+	return conn, err
+}
+
+// breakThird has another server answer under the third master's name.
+func (set *mixedSet) breakThird(dial func(context.Context) (net.Conn, error)) {
+	set.mu.Lock()
+	defer set.mu.Unlock()
+	set.dial = dial
+	for _, conn := range set.conns {
+		_ = conn.Close()
+	}
+}
+
+func (set *mixedSet) mustLock(t *testing.T) {
+	t.Helper()
+	key := []byte("lock:" + t.Name())
+	if o := set.locker.Acquire(t.Context(), AcquireRequest{Key: key, Value: []byte(tokenA), TTL: 10 * second}); o.Verdict != Won {
+		t.Errorf("the lock is %v", o.Verdict)
+	}
+	if o := set.locker.Release(t.Context(), ReleaseRequest{Key: key}); o.Verdict != Won {
+		t.Errorf("its release is %v", o.Verdict)
+	}
+}
+
+// lockedText is a log that many write and one reads.
+type lockedText struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (l *lockedText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lockedText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+// A brokenMaster answers the first question of each connection properly, if it
+// greets, and then sends one thing again and again until nobody reads.
+type brokenMaster struct {
+	address string
+	ended   chan struct{} // one for each connection
+	longest atomic.Int64  // bytes written on one of them
+}
+
+func startBrokenMaster(t *testing.T, greets bool, first, repeated string) *brokenMaster {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &brokenMaster{address: listener.Addr().String(), ended: make(chan struct{}, 1000)}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			running.Go(func() { m.speak(conn, greets, first, repeated) })
+		}
+	})
+	t.Cleanup(func() {
+		_ = listener.Close()
+		running.Wait()
+	})
+	return m
+}
+
+func (m *brokenMaster) speak(conn net.Conn, greets bool, first, repeated string) {
+	defer func() { _ = conn.Close() }()
+	question := make([]byte, 4096)
+	if greets {
+		_, _ = conn.Read(question)
+		_, _ = io.WriteString(conn, ":7\r\n"+bulkReply("redis_version:7.0.15\r\nrun_id:broken\r\nredis_mode:standalone\r\n")+bulkReply("role:master\r\n"))
+	}
+	if _, err := conn.Read(question); err != nil {
+		return
+	}
+	block := strings.Repeat(repeated, 1+(16<<10)/len(repeated))
+	written, err := io.WriteString(conn, first)
+	for err == nil {
+		var n int
+		n, err = io.WriteString(conn, block)
+		written += n
+	}
+	for longest := m.longest.Load(); int64(written) > longest && !m.longest.CompareAndSwap(longest, int64(written)); {
+		longest = m.longest.Load()
+	}
+	m.ended <- struct{}{}
+}
+
+func (m *brokenMaster) dial(ctx context.Context) (net.Conn, error) {
+	return new(net.Dialer).DialContext(ctx, "tcp", m.address)
+}
+
+// awaitEnd returns when one more connection has ended.
+func (m *brokenMaster) awaitEnd(t *testing.T) {
+	t.Helper()
+	select {
+	case <-m.ended:
+	case <-time.After(20 * second):
+		t.Fatal("the broken master is still listened to")
+	}
+}
+
+func bulkReply(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
