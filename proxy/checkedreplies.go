@@ -17,6 +17,7 @@ const maxAnswer = 16 << 20
 type checkedReplies struct {
 	net.Conn
 	scanner redlock.Scanner
+	err     error // nothing is read any more
 }
 
 func checkReplies(conn net.Conn) net.Conn {
@@ -24,11 +25,14 @@ func checkReplies(conn net.Conn) net.Conn {
 }
 
 func (c *checkedReplies) Read(p []byte) (int, error) {
+	if c.err != nil {
+		return 0, c.err
+	}
 	n, err := c.Conn.Read(p)
 	for rest := p[:n]; len(rest) > 0; {
-		used, _, malformed := c.scanner.Scan(rest)
-		if malformed != nil {
-			return 0, malformed
+		var used int
+		if used, _, c.err = c.scanner.Scan(rest); c.err != nil {
+			return 0, c.err
 		}
 		rest = rest[used:]
 	}

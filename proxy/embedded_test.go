@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"net"
 	"strings"
 	"testing"
 	"time"
@@ -22,6 +23,7 @@ func startTestEmbedded(t *testing.T) *embeddedServer {
 func embeddedTestClient(t *testing.T, server *embeddedServer, protocol int) *redis.Client {
 	t.Helper()
 	options := server.endpoint().clientOptions()
+	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return server.endpoint().dial(ctx) } // RESP3 too
 	options.Protocol = protocol
 	client := redis.NewClient(options)
 	t.Cleanup(func() { client.Close() })

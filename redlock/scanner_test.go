@@ -328,7 +328,7 @@ func TestScannerOfRESP2RefusesTheRest(t *testing.T) {
 	for _, v := range replyValues {
 		s := Scanner{RESP2: true}
 		_, done, err := s.Scan([]byte(v.raw))
-		old := strings.IndexAny(v.raw, "_#,(!=%~>|") < 0
+		old := !strings.ContainsAny(v.raw, "_#,(!=%~>|")
 		if old != (done && err == nil) || !old && err != errReplyType && !strings.Contains("+-$", v.raw[:1]) {
 			t.Errorf("%q: done=%v err=%v", v.raw, done, err)
 		}
