@@ -239,24 +239,26 @@ func parseTime(reply []byte) (int64, bool) {
 	return now.Milliseconds(), ok
 }
 
-// parseClock reads TIME's reply as the time since 1970.
+// parseClock reads TIME's reply, two bulk strings, as the time since 1970. It
+// stands behind every batch, so it allocates nothing.
 func parseClock(reply []byte) (time.Duration, bool) {
-	if isError(reply) {
-		return 0, false
-	}
-	parts, err := elements(reply)
-	if err != nil || len(parts) != 2 {
-		return 0, false
-	}
+	rest, ok := bytes.CutPrefix(reply, []byte("*2\r\n"))
 	var numbers [2]int64
-	for i, part := range parts {
-		text, ok := parseBulk(part)
-		if !ok {
+	for i := range numbers {
+		var header, text []byte
+		header, rest, ok = bytes.Cut(rest, crlf)
+		if !ok || len(header) == 0 || header[0] != '$' {
 			return 0, false
 		}
+		if text, rest, ok = bytes.Cut(rest, crlf); !ok {
+			return 0, false
+		}
+		var err error
 		if numbers[i], err = strconv.ParseInt(string(text), 10, 64); err != nil {
 			return 0, false
 		}
 	}
-	return time.Duration(numbers[0])*time.Second + time.Duration(numbers[1])*time.Microsecond, true
+	return time.Duration(numbers[0])*time.Second + time.Duration(numbers[1])*time.Microsecond, len(rest) == 0
 }
+
+var crlf = []byte("\r\n")
