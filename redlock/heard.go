@@ -14,7 +14,8 @@ import (
 // part. An incident is told when a quorum has published it, because then the
 // lock is free on a quorum, or after a grace if the rest does not come. One that
 // was told early is told again when more copies come, for only these may have
-// made the lock free. What comes after the quorum is silent.
+// made the lock free; so also when one comes that has joined an earlier incident.
+// What comes after the quorum is silent otherwise.
 //
 // So no message that a quorum published is lost, whatever the masters missed
 // before it: behind the last incident that a quorum has told of, those masters
@@ -107,12 +108,12 @@ func (h *heard) count(m message, master int, now time.Time) {
 	x.copies++
 	switch {
 	case complete:
+		h.tellNextAgain(x, now)
 	case x.copies >= h.quorum:
 		x.untold = false
 		h.tell(m)
-	case !x.untold:
-		x.untold, x.since = true, now
-		h.waiting = append(h.waiting, x)
+	default:
+		h.wait(x, now)
 	}
 	if x.copies == len(x.masters) {
 		h.finish(x)
@@ -120,6 +121,25 @@ func (h *heard) count(m message, master int, now time.Time) {
 	for h.size > h.limit {
 		h.finish(h.order[0])
 		h.forget(now)
+	}
+}
+
+// wait has an incident told when a grace has passed without a quorum.
+func (h *heard) wait(x *incident, now time.Time) {
+	if !x.untold {
+		x.untold, x.since = true, now
+		h.waiting = append(h.waiting, x)
+	}
+}
+
+// tellNextAgain: a copy has joined a complete incident, but may as well be of a
+// later one that was told early, and have made the lock free.
+func (h *heard) tellNextAgain(complete *incident, now time.Time) {
+	for _, x := range h.incidents[complete.message] {
+		if x.copies < h.quorum {
+			h.wait(x, now)
+			return
+		}
 	}
 }
 

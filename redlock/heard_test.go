@@ -168,6 +168,19 @@ func TestMemoryOfMessagesIsBounded(t *testing.T) {
 	}
 }
 
+// A copy that completes nothing, for its incident is told, may be of the next one,
+// which its master then completes.
+func TestMessageIsToldAgainWhenACopyMayBeOfAnEarlierOne(t *testing.T) {
+	x := newHearing(t, 5)
+	x.copies(0, 1, 2, 3)
+	x.copies(100, 1, 3)
+	x.at(155)
+	x.want("0s 150ms")
+	x.copies(160, 4)
+	x.at(20000)
+	x.want("0s 150ms 210ms")
+}
+
 // Whatever the masters missed, a message that a quorum published is told of no
 // earlier than its first copy, and soon.
 func TestNoMessageOfAQuorumIsLost(t *testing.T) {
