@@ -72,7 +72,9 @@
 //   - Everything else on a lock key, scripts above all, is an examined run
 //     (run.go, examine.go): the client's own command between two looks at its
 //     keys. Votes agree by the reply's shape (shape.go) and the keys' state
-//     afterwards (digest.go), and what loses is put back exactly (undo.go).
+//     afterwards (digest.go), and what loses is put back exactly (undo.go). A copy
+//     that drifted, as a counter can when proxies take turns, goes when the others
+//     release it (runsettle.go).
 //   - A script that by its meaning is compare-and-delete or compare-and-expire of
 //     one string key (recognise.go) is not examined: it goes out as it came, its
 //     answer tells what it did, and it is a release (recogniserun.go) or an
