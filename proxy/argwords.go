@@ -19,11 +19,10 @@ func untilNUL(arg []byte) []byte {
 // isWord compares an argument with an option word in upper case, as strcasecmp
 // does.
 func isWord(arg []byte, word string) bool {
-	arg = untilNUL(arg)
-	if len(arg) != len(word) {
+	if len(arg) < len(word) || len(arg) > len(word) && arg[len(word)] != 0 {
 		return false
 	}
-	for i, c := range arg {
+	for i, c := range arg[:len(word)] {
 		if 'a' <= c && c <= 'z' {
 			c -= 'a' - 'A'
 		}
