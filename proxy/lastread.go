@@ -48,7 +48,10 @@ func (r *lastRead) remember(db int, key, value []byte) {
 	entry := &r.reads[i]
 	entry.db = db
 	entry.key = append(entry.key[:0], key...)
-	entry.value = bytes.Clone(value)
+	if entry.value == nil {
+		entry.value = make([]byte, 0, len(value)) // the empty value is one too
+	}
+	entry.value = append(entry.value[:0], value...)
 }
 
 // take returns what key was last read to hold, nil if that is not known, and

@@ -47,9 +47,22 @@ func distinctKeys(call lockCall) (distinct []keyCount, which []int) {
 	return distinct, which
 }
 
+// onlyKey is the key of a command that has no other, nil for all others.
+func onlyKey(call lockCall) []byte {
+	if len(call.route.keys) != 1 || !call.route.lock[0] {
+		return nil
+	}
+	return call.args[call.route.keys[0]]
+}
+
 // lockKeys are the lock keys of a command without repetitions, in order. What
 // a support probe writes is nothing that a vote goes by: it lives for 1 ms.
+// Nobody may write to the list.
 func lockKeys(call lockCall) [][]byte {
+	if key := onlyKey(call); key != nil && string(key) != supportProbe {
+		at := call.route.keys[0]
+		return call.args[at : at+1 : at+1]
+	}
 	distinct, _ := distinctKeys(call)
 	keys := make([][]byte, 0, len(distinct))
 	for _, d := range distinct {
@@ -120,6 +133,10 @@ func join(keys []keyCount, outcomes []redlock.Outcome, duplicatesCount bool) red
 
 // releaseKeys is DEL and UNLINK; a key named twice is deleted once.
 func (p *lockPlane) releaseKeys(ctx context.Context, call lockCall) answer {
+	if key := onlyKey(call); key != nil {
+		o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.db, Key: key})
+		return answer{kind: redlock.KindRelease, outcome: o, reads: readsOne}
+	}
 	keys, _ := distinctKeys(call)
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
 		return p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.db, Key: key})
@@ -129,6 +146,10 @@ func (p *lockPlane) releaseKeys(ctx context.Context, call lockCall) answer {
 
 // countKeys is EXISTS and TOUCH; a key named twice counts twice.
 func (p *lockPlane) countKeys(ctx context.Context, call lockCall) answer {
+	if key := onlyKey(call); key != nil {
+		o := p.locker.Exists(ctx, call.db, key)
+		return answer{kind: redlock.KindRead, outcome: o, reads: readsOne}
+	}
 	keys, _ := distinctKeys(call)
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
 		return p.locker.Exists(ctx, call.db, key)

@@ -73,7 +73,7 @@ func newLockPlane(locker locker, current *inForce, scripts *scriptCache, meter l
 // when nothing it started still looks at call.
 func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	started := time.Now()
-	a := p.decide(ctx, call)
+	a := p.decide(ctx, call, started)
 	took := time.Since(started)
 	p.meter.lockCommand(a.kind.String(), a.verdict(), took.Seconds())
 	if p.log.Enabled(ctx, slog.LevelDebug) {
@@ -86,29 +86,30 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 }
 
 // decide finds what kind of question a command is and puts it to the masters.
-func (p *lockPlane) decide(ctx context.Context, call lockCall) answer {
+// Absolute times are counted from now.
+func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) answer {
 	if a, refused := refuse(call); refused {
 		return a
 	}
 	switch name := call.route.spec.name; name {
 	case "set":
-		c, reply := parseSet(call.args, time.Now())
+		c, reply := parseSet(call.args, now)
 		return p.set(ctx, call, c, reply)
 	case "setnx":
 		return p.acquire(ctx, call, setCommand{onlyAbsent: true}, readsOne)
 	case "getset":
 		return p.swap(ctx, call, setCommand{get: true})
 	case "setex", "psetex":
-		c, reply := parseSetEX(name, call.args, time.Now())
+		c, reply := parseSetEX(name, call.args, now)
 		return p.set(ctx, call, c, reply)
 	case "getex":
-		c := parseGetEX(call.args, time.Now())
+		c := parseGetEX(call.args, now)
 		if c.over {
 			return p.take(ctx, call)
 		}
 		return p.run(ctx, call, c.relative(call.args))
 	case "expire", "pexpire", "expireat", "pexpireat":
-		c, reply := parseExpire(name, call.args, time.Now())
+		c, reply := parseExpire(name, call.args, now)
 		return p.expire(ctx, call, c, reply)
 	case "persist":
 		o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.db, Key: call.args[1], Persist: true})

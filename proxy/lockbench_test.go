@@ -1,0 +1,128 @@
+package proxy
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/redlock"
+)
+
+// instantLocker wins everything at once, so that what is measured is the
+// proxy's own part of a lock command and not the masters'.
+type instantLocker struct{ locker }
+
+func (instantLocker) Acquire(context.Context, redlock.AcquireRequest) redlock.Outcome {
+	return redlock.Outcome{Verdict: redlock.Won}
+}
+
+func (instantLocker) Release(context.Context, redlock.ReleaseRequest) redlock.Outcome {
+	return redlock.Outcome{Verdict: redlock.Won, Number: 1}
+}
+
+func (instantLocker) Get(context.Context, int, []byte) redlock.Outcome {
+	return redlock.Outcome{Verdict: redlock.Won, Value: instantValue}
+}
+
+func (instantLocker) Extend(context.Context, redlock.ExtendRequest) redlock.Outcome {
+	return redlock.Outcome{Verdict: redlock.Won}
+}
+
+var instantValue, instantReply = []byte("0123456789abcdef"), []byte(":1\r\n")
+
+func (instantLocker) Run(context.Context, redlock.RunRequest) redlock.Outcome {
+	return redlock.Outcome{Verdict: redlock.Won, Reply: instantReply}
+}
+
+// lockBench is a session on sockets that take everything.
+func lockBench(b testing.TB) *session {
+	b.Helper()
+	meter, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		b.Fatal(err)
+	}
+	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
+	current := newInForce(newSettings(defaultConfig(), nil, nil, routes))
+	scripts := newScriptCache(1 << 20)
+	log := slog.New(slog.DiscardHandler)
+	srv := newServer(serverConfig{
+		current: current, scripts: scripts, metrics: meter, log: log,
+		locks: newLockPlane(instantLocker{}, current, scripts, meter, log),
+	})
+	b.Cleanup(func() { _ = srv.shutdown(context.Background()) })
+	return newSession(srv, 1, newDrain())
+}
+
+// performBuffered has the session answer what its buffer holds, again.
+func (s *session) performBuffered() {
+	s.in.start, s.in.end = 0, len(s.in.buf)
+	s.performAll()
+	s.flush()
+}
+
+const benchScript = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"
+
+// benchLockCommands are the usual ones, and how many allocations each costs
+// here, of all that a lock command costs.
+var benchLockCommands = []struct {
+	line        string
+	allocations float64
+}{
+	{"SET lock:a 0123456789abcdef NX PX 30000", 0},
+	{"EVALSHA sha 1 lock:a 0123456789abcdef", 1},
+	{"EVAL script 1 lock:a 0123456789abcdef", 0},
+	{"DEL lock:a", 0},
+	{"GET lock:a", 0},
+	{"PEXPIRE lock:a 30000", 0},
+}
+
+// repeating is a session whose buffer holds that command.
+func repeating(b testing.TB, line string) *session {
+	s := lockBench(b)
+	sha := s.server.cfg.scripts.add([]byte(benchScript))
+	words := strings.Fields(line)
+	for i, word := range words {
+		switch word {
+		case "sha":
+			words[i] = sha
+		case "script":
+			words[i] = benchScript
+		}
+	}
+	s.in.buf = encodeCommand(asBytes(words)...)
+	s.performBuffered()
+	return s
+}
+
+func asBytes(words []string) (args [][]byte) {
+	for _, word := range words {
+		args = append(args, []byte(word))
+	}
+	return args
+}
+
+// BenchmarkPerformOnLocks is what this package spends on a lock command.
+func BenchmarkPerformOnLocks(b *testing.B) {
+	for _, command := range benchLockCommands {
+		name, _, _ := strings.Cut(command.line, " ")
+		b.Run(name, func(b *testing.B) {
+			s := repeating(b, command.line)
+			b.ReportAllocs()
+			for b.Loop() {
+				s.performBuffered()
+			}
+		})
+	}
+}
+
+func TestAllocationsOfLockCommands(t *testing.T) {
+	for _, command := range benchLockCommands {
+		s := repeating(t, command.line)
+		if n := testing.AllocsPerRun(200, s.performBuffered); n != command.allocations {
+			t.Errorf("%s: %v allocations, want %v", command.line, n, command.allocations)
+		}
+	}
+}
