@@ -139,6 +139,7 @@ type testProxy struct {
 	server  *proxyServer
 	locks   *fakeLocks
 	current *inForce
+	metrics *prometheus.Registry
 }
 
 // testConfig is what a test may change before its proxy starts.
@@ -150,7 +151,8 @@ type testConfig struct {
 // startTestProxy runs sessions in front of a Redis server, or of none.
 func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*testConfig)) *testProxy {
 	t.Helper()
-	meter, err := newMetrics(prometheus.NewRegistry())
+	registry := prometheus.NewRegistry()
+	meter, err := newMetrics(registry)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +180,7 @@ func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*testConf
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &testProxy{address: listener.Addr().String(), server: newServer(config.serverConfig), locks: locks, current: config.current}
+	p := &testProxy{address: listener.Addr().String(), server: newServer(config.serverConfig), locks: locks, current: config.current, metrics: registry}
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.serve(listener) }()
 	t.Cleanup(func() {

@@ -1,0 +1,328 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// reached tells how often the metric says that a limit was.
+func (p *testProxy) reached(t *testing.T, limit limitName) int {
+	t.Helper()
+	families, err := p.metrics.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, family := range families {
+		if family.GetName() != "redlock_limit_reached_total" {
+			continue
+		}
+		for _, metric := range family.GetMetric() {
+			if metric.GetLabel()[0].GetValue() == string(limit) {
+				return int(metric.GetCounter().GetValue())
+			}
+		}
+	}
+	t.Fatalf("no metric has the label %s", limit)
+	return 0
+}
+
+func (p *testProxy) wantReached(t *testing.T, limit limitName, times int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("limit %s was reached %d times", limit, times), func() bool { return p.reached(t, limit) == times })
+}
+
+// Each limit may be what it is by default, is explained, and has a place of
+// its own.
+func TestLimitsTable(t *testing.T) {
+	readme, err := os.ReadFile("../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	limits := defaultLimits()
+	places := map[any]bool{}
+	for _, limit := range limits.table() {
+		if !strings.Contains(string(readme), "`limits."+string(limit.name)+"`") {
+			t.Errorf("the README does not explain limits.%s", limit.name)
+		}
+		if places[limit.place] {
+			t.Errorf("limits.%s has another one's place", limit.name)
+		}
+		places[limit.place] = true
+		cfg, err := parseConfig("f", fmt.Appendf(nil, "upstream: none\nmasters: embedded\nlimits: {%s: %s}", limit.name, limit.text()))
+		if err != nil {
+			t.Errorf("limits.%s cannot be what it is by default: %v", limit.name, err)
+		} else if cfg.Limits != limits {
+			t.Errorf("limits.%s: %s is read as %+v", limit.name, limit.text(), cfg.Limits)
+		}
+	}
+}
+
+// What Redis limits too: configured alike, Redis and the proxy give the same
+// answer, to the end of the connection.
+func TestLimitsAgreeWithRedis(t *testing.T) {
+	const mega = 1 << 20
+	many := strings.Repeat("x", 3*mega)
+	locked := []string{"--requirepass", guardPassword}
+	for _, row := range []struct {
+		limit     limitName
+		redis     []string
+		configure func(*testConfig)
+		program   string
+	}{
+		{limitBulk, []string{"--proto-max-bulk-len", "1mb"}, func(c *testConfig) { c.limits.Bulk = mega }, "PING\r\n*2\r\n$4\r\nECHO\r\n$1048577\r\n"},
+		{limitBulk, nil, nil, "*2\r\n$4\r\nECHO\r\n$536870913\r\n"},
+		{limitMultibulk, nil, nil, "PING\r\n*2147483648\r\n"},
+		{limitInline, nil, nil, "PING\r\n" + many[:64<<10+1]},
+		{limitInline, nil, nil, "*1\r\n$" + many[:64<<10]},
+		{limitLoginMultibulk, locked, nil, "PING\r\n*11\r\n"},
+		{limitLoginBulk, locked, nil, "*2\r\n$4\r\nAUTH\r\n$16385\r\n"},
+		{limitQuery, []string{"--client-query-buffer-limit", "1mb"}, func(c *testConfig) { c.limits.Query = mega }, "*2\r\n$4\r\nECHO\r\n$3145728\r\n" + many},
+		{limitIdle, []string{"--timeout", "1"}, func(c *testConfig) { c.limits.Idle = time.Second }, "PING\r\n*1\r\n"},
+	} {
+		t.Run(fmt.Sprintf("%s %.20q", row.limit, row.program), func(t *testing.T) {
+			t.Parallel()
+			redis := startGuardRedis(t, row.redis...)
+			upstream := startGuardRedis(t)
+			p := startTestProxy(t, upstream, func(c *testConfig) {
+				if row.redis != nil && row.redis[0] == locked[0] {
+					c.users = newAccounts(Auth{Password: guardPassword})
+				}
+				if row.configure != nil {
+					row.configure(c)
+				}
+			})
+			want := untilClosed(t, redis.dial(t), row.program)
+			near, far := net.Pipe() // no reset can overtake the answer
+			p.server.welcome(far)
+			if got := untilClosed(t, near, row.program); got != want {
+				t.Errorf("got %.200q, Redis answers %.200q", got, want)
+			}
+			p.wantReached(t, row.limit, 1)
+			eventually(t, "all memory is given back", func() bool { return p.server.memory.used.Load() == 0 })
+		})
+	}
+}
+
+// untilClosed sends a program and returns what is answered until the server
+// closes.
+func untilClosed(t *testing.T, conn net.Conn, program string) string {
+	t.Helper()
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	go func() { _, _ = io.WriteString(conn, program) }() // fails where the server closes before the end
+	answer, err := io.ReadAll(conn)
+	if os.IsTimeout(err) {
+		t.Fatalf("the connection is still open after %.200q", answer)
+	}
+	return string(answer)
+}
+
+func TestClientLimitAgreesWithRedis(t *testing.T) {
+	redis := startGuardRedis(t, "--maxclients", "3") // one is the test's own
+	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Clients = 2 })
+	for range 2 {
+		_ = redis.dial(t)
+		p.dial(t).ask("PING\r\n", "+PONG\r\n")
+	}
+	redis.settle(t)
+	want, err := io.ReadAll(redis.dial(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.dial(t).expectEnd(string(want))
+	p.wantReached(t, limitClients, 1)
+}
+
+func TestMultibulkLimit(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Multibulk = 1024 })
+	client := p.dial(t)
+	client.ask("*1024\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 1023), ":0\r\n")
+	client.send("*1025\r\n")
+	client.expectEnd("-" + string(errCount) + "\r\n")
+	p.wantReached(t, limitMultibulk, 1)
+}
+
+// The list of a command's arguments takes more memory than their bytes.
+func TestArgumentsCountAsMemory(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Memory = 4 << 20 })
+	client := p.dial(t)
+	client.ask("*50000\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 49_999), ":0\r\n")
+	near, far := net.Pipe()
+	p.server.welcome(far)
+	if got := untilClosed(t, near, "*200000\r\n"+strings.Repeat("$1\r\nx\r\n", 200_000)); got != errorMemory {
+		t.Errorf("got %q", got)
+	}
+	p.wantReached(t, limitMemory, 1)
+	_ = client.Close()
+	eventually(t, "all memory is given back", func() bool { return p.server.memory.used.Load() == 0 })
+}
+
+func TestTransactionLimit(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Transaction = 3000 })
+	client := p.dial(t)
+	set := "*3\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n" + bulk(strings.Repeat("x", 1000))
+	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+errorTransactionSize+errorExecAbort)
+	client.ask("MULTI\r\n"+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
+	small := "GET lock:a\r\n"
+	client.ask("MULTI\r\n"+strings.Repeat(small, 10), "+OK\r\n"+strings.Repeat(replyQueued, 10))
+	client.ask(small+small+"DISCARD\r\n", errorTransactionSize+replyQueued+"+OK\r\n")
+	p.wantReached(t, limitTransaction, 2)
+	if used := p.server.memory.used.Load(); used != 0 {
+		t.Errorf("%d bytes are still taken", used)
+	}
+}
+
+func TestSubscriptionLimit(t *testing.T) {
+	masters := &fakeMasters{}
+	p := startTestProxy(t, startGuardRedis(t), masters.configure, func(c *testConfig) { c.limits.Subscriptions = 2 })
+	client := p.dial(t)
+	client.ask("SUBSCRIBE lock:a a b c\r\n", confirmed("*", "subscribe", "lock:a", 1)+confirmed("*", "subscribe", "a", 2)+
+		confirmed("*", "subscribe", "b", 3)+confirmed("*", "subscribe", "c", 4))
+	client.ask("PSUBSCRIBE x*\r\n", confirmed("*", "psubscribe", "x*", 5))
+	client.ask("SUBSCRIBE lock:b\r\nSUBSCRIBE d lock:b lock:a\r\nPSUBSCRIBE y*\r\n", errorSubscriptions+errorSubscriptions+errorSubscriptions)
+	client.ask("SUBSCRIBE lock:a\r\nUNSUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 5)+confirmed("*", "unsubscribe", "lock:a", 4))
+	client.ask("SUBSCRIBE lock:b\r\n", confirmed("*", "subscribe", "lock:b", 5))
+	p.wantReached(t, limitSubscriptions, 3)
+	_ = client.Close()
+	eventually(t, "all memory is given back", func() bool { return p.server.memory.used.Load() == 0 })
+}
+
+// A subscriber that does not read is left with nothing, as Redis leaves one.
+func TestOutputLimitAgreesWithRedis(t *testing.T) {
+	redis := startGuardRedis(t, "--client-output-buffer-limit", "pubsub 1mb 0 0")
+	masters := &fakeMasters{}
+	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Output = 1 << 20 })
+	subscriber, client := redis.dial(t), p.dial(t)
+	_, _ = io.WriteString(subscriber, "SUBSCRIBE lock:a\r\n")
+	client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
+	redis.settle(t)
+	message := strings.Repeat("x", 50_000)
+	for range 400 { // more than sockets hold, too
+		redis.ask(t, "PUBLISH lock:a "+message)
+		masters.publish("lock:a", message)
+	}
+	eventually(t, "Redis has left its subscriber", func() bool { return redis.settle(t) == 1 })
+	eventually(t, "so has the proxy", func() bool { return p.sessionCount() == 0 })
+	p.wantReached(t, limitOutput, 1)
+	if used := p.server.memory.used.Load(); used != 0 {
+		t.Errorf("%d bytes are still taken", used)
+	}
+}
+
+func TestUnreadTimeLimit(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.UnreadTime = 50 * time.Millisecond })
+	near, far := net.Pipe()
+	defer func() { _ = near.Close() }()
+	p.server.welcome(far)
+	_, _ = io.WriteString(near, "PING\r\n") // and nobody reads the answer
+	eventually(t, "the client is left", func() bool { return p.sessionCount() == 0 })
+	p.wantReached(t, limitUnreadTime, 1)
+}
+
+func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *testConfig) {
+		c.users = newAccounts(Auth{Password: guardPassword})
+		c.limits.LoginTime = 100 * time.Millisecond
+	})
+	known, silent, half, talking := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
+	known.ask("AUTH "+guardPassword+"\r\n", "+OK\r\n")
+	half.send("*2\r\n$4\r\nAUTH\r\n$6\r\nsec")
+	talking.ask("PING\r\n", errorNoAuth)
+	silent.expectEnd("")
+	half.expectEnd("")
+	talking.expectEnd("")
+	p.wantReached(t, limitLoginTime, 3)
+	known.ask("RESET\r\n", "+RESET\r\n")
+	time.Sleep(200 * time.Millisecond) // longer than the limit
+	known.ask("PING\r\n", errorNoAuth)
+}
+
+// Where nobody has to log in, who says nothing may stay while there is room.
+func TestLoginTimeMakesRoom(t *testing.T) {
+	p := startTestProxy(t, nil, func(c *testConfig) {
+		c.limits.Clients = 8
+		c.limits.LoginTime = 100 * time.Millisecond
+	})
+	served, silent, half := p.dial(t), p.dial(t), p.dial(t)
+	served.ask("PING\r\n", "+PONG\r\n")
+	half.send("*1\r\n$4\r\nPI")
+	time.Sleep(200 * time.Millisecond) // longer than the limit
+	half.ask("NG\r\n", "+PONG\r\n")
+	for range 2 {
+		p.dial(t).ask("PING\r\n", "+PONG\r\n")
+	}
+	silent.expectEnd("") // more than half of the places are taken
+	p.wantReached(t, limitLoginTime, 1)
+	served.ask("PING\r\n", "+PONG\r\n")
+}
+
+// A flood of connections, most of them half-open, keeps nobody who is served
+// from being served, and those that come later get their turn.
+func TestFloodOfConnections(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis, func(c *testConfig) {
+		c.limits.Clients = 50
+		c.limits.LoginTime = 200 * time.Millisecond
+	})
+	served := p.dial(t)
+	served.ask("SET k v\r\n", "+OK\r\n")
+	stop := make(chan struct{})
+	var flood sync.WaitGroup
+	for range 10 {
+		flood.Go(func() {
+			var held []net.Conn
+			defer func() {
+				for _, conn := range held {
+					_ = conn.Close()
+				}
+			}()
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				conn, err := net.Dial("tcp", p.address)
+				if err != nil {
+					continue
+				}
+				_, _ = io.WriteString(conn, "*1\r\n$4\r\n")
+				if held = append(held, conn); len(held) > 20 {
+					_ = held[0].Close()
+					held = held[1:]
+				}
+			}
+		})
+	}
+	p.dialUntilServed(t)
+	for range 200 {
+		served.ask("GET k\r\nGET lock:none\r\n", "$1\r\nv\r\n$-1\r\n")
+	}
+	eventually(t, "the flood is one", func() bool { return p.reached(t, limitClients) > 0 && p.reached(t, limitLoginTime) > 0 })
+	close(stop)
+	flood.Wait()
+	p.dialUntilServed(t)
+}
+
+// dialUntilServed tries as clients do that are told that there is no room.
+func (p *testProxy) dialUntilServed(t *testing.T) {
+	t.Helper()
+	eventually(t, "a new client is served", func() bool {
+		conn, err := net.Dial("tcp", p.address)
+		if err != nil {
+			return false
+		}
+		defer func() { _ = conn.Close() }()
+		_ = conn.SetDeadline(time.Now().Add(patience))
+		_, _ = io.WriteString(conn, "PING\r\n")
+		answer := make([]byte, len(replyPong))
+		_, err = io.ReadFull(conn, answer)
+		return err == nil && string(answer) == replyPong
+	})
+}
