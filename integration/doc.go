@@ -41,6 +41,7 @@
 //	container.sh         the image, built and run without a container engine
 //	tls_test.go, unixsocket_test.go
 //	                     the same over TLS, with certificates of authority_test.go, and over sockets
+//	leastrights_test.go  with what the README lets the proxy do on a master, and no more
 //	users_test.go        users, their rights and secrets, taken away by a reload
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
 //	bench                a command that measures speed, as ratios in one table
