@@ -19,6 +19,7 @@ func Check(ctx context.Context, cfg *Config, w io.Writer) bool {
 	if upstream != nil || len(masters) > 0 {
 		fmt.Fprintln(w)
 		writeServers(w, upstream, masters)
+		writeSentinels(w, upstream, masters)
 	}
 	hazards := hazardsOf(cfg, upstream, masters)
 	if markers, found := markerLines(cfg, masters); len(markers) > 0 {
@@ -89,16 +90,30 @@ func describeRule(rule lockRule) string {
 	return text
 }
 
+// writeSentinels is one line for each server that Sentinels manage.
+func writeSentinels(w io.Writer, upstream *serverFacts, masters []serverFacts) {
+	gap := "\n"
+	for _, f := range allServers(upstream, masters) {
+		if line := f.sentinelLine(); line != "" {
+			fmt.Fprint(w, gap, line, "\n")
+			gap = ""
+		}
+	}
+}
+
+func allServers(upstream *serverFacts, masters []serverFacts) []serverFacts {
+	if upstream == nil {
+		return masters
+	}
+	return append([]serverFacts{*upstream}, masters...)
+}
+
 // writeServers is one row a server.
 func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
 	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tPERSISTENCE\tRUN_ID")
-	all := masters
-	if upstream != nil {
-		all = append([]serverFacts{*upstream}, masters...)
-	}
-	for _, f := range all {
+	for _, f := range allServers(upstream, masters) {
 		state := "answers"
 		if f.err != nil {
 			state = "unusable"

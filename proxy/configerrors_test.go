@@ -18,7 +18,7 @@ master_timeout: 50ms
 `
 
 const (
-	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path"
+	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, " + sentinelForms
 	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, auth, limits, log"
 	wantListen   = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"

@@ -17,13 +17,15 @@ const dialTimeout = 5 * time.Second
 // endpoint is one Redis server as its URL names it. It prints as its name, so
 // that no format verb can show the password.
 type endpoint struct {
-	name     string // host:port or the socket's path; for logs, metrics and errors
-	network  string // tcp or unix
+	name     string // host:port, the socket's path, or NAME@host:port of the first Sentinel; for logs, metrics and errors
+	network  string // tcp, unix or one of the Sentinel schemes
 	address  string
 	tls      *tlsFiles // nil: plain
 	username string
 	password string
 	db       int
+	// sentinels say which server it is; nil: it is at its address.
+	sentinels *sentinelGroup
 }
 
 func (e endpoint) String() string   { return e.name }
@@ -32,6 +34,9 @@ func (e endpoint) GoString() string { return e.name }
 // dial opens a connection nothing was said on yet: AUTH, HELLO and SELECT are
 // the caller's, as is closing it.
 func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
+	if e.sentinels != nil {
+		return e.dialMaster(ctx)
+	}
 	dialer := &net.Dialer{
 		Timeout: dialTimeout,
 		// A peer that vanished without a FIN is noticed in about 30 s even on
@@ -47,6 +52,9 @@ func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
 // same tells whether two endpoints are one address as written. Two names of
 // one server are told apart only by asking it for its run id.
 func (e endpoint) same(other endpoint) bool {
+	if e.sentinels != nil && other.sentinels != nil {
+		return e.sentinels.same(other.sentinels)
+	}
 	if e.network == "tcp" && other.network == "tcp" {
 		return canonicalAddress(e.address) == canonicalAddress(other.address)
 	}

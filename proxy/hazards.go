@@ -56,10 +56,12 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	}
 	if upstream != nil {
 		found = append(found, upstream.asUpstream(cfg, masters)...)
+		found = append(found, upstream.sentinelHazards()...)
 	}
 	found = append(found, certificateHazards(cfg, time.Now())...)
 	answering := 0
 	for i, master := range masters {
+		found = append(found, master.sentinelHazards()...)
 		if master.err != nil {
 			found.add(hazardAbsent, "away", master.name, "%s (%s) cannot be used: %v", master.title, master.name, master.err)
 			continue

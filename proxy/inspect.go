@@ -37,6 +37,7 @@ type serverFacts struct {
 	appendOnly bool
 	databases  int   // 0: it did not say
 	untold     error // INFO was refused, so that only its answering is known
+	sentinels  sentinelFacts
 
 	// Of masters only.
 	persistence string // what it keeps on disk; empty: it did not say
@@ -63,6 +64,7 @@ func inspectServers(ctx context.Context, cfg *Config) (upstream *serverFacts, ma
 func (f *serverFacts) ask(ctx context.Context, server endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
+	f.sentinels = server.sentinels.facts(ctx)
 	client := redis.NewClient(server.clientOptions())
 	defer client.Close()
 	f.askWith(ctx, client)
@@ -72,6 +74,7 @@ func (f *serverFacts) ask(ctx context.Context, server endpoint) {
 func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lockRules) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
+	f.sentinels = server.sentinels.facts(ctx)
 	client := redis.NewClient(server.clientOptions())
 	defer client.Close()
 	if f.askWith(ctx, client); f.err != nil {

@@ -76,37 +76,55 @@ func (s *session) logIn(conn net.Conn, login upstreamLogin, deadline time.Time) 
 	if _, err := conn.Write(request); err != nil {
 		return errorUpstreamDown, err
 	}
+	err = readAnswers(conn, len(steps), func(i int, answer []byte) error {
+		if refusal = steps[i].refusedBy(answer); refusal != "" {
+			return fmt.Errorf("it answers %s with %.200q", steps[i].name, answer)
+		}
+		return nil
+	})
+	switch {
+	case err == nil, refusal != "":
+		return refusal, err
+	case errors.Is(err, errNoAnswers):
+		return errorUpstreamReply, err
+	}
+	return errorUpstreamDown, err
+}
+
+// errNoAnswers: what a server sends is not what it was asked for.
+var errNoAnswers = errors.New("its answers are none to what it was asked")
+
+// readAnswers reads n replies from a connection that nobody else uses, and has
+// judge look at the first refusalKept bytes of each until that returns an error.
+func readAnswers(conn net.Conn, n int, judge func(i int, answer []byte) error) error {
 	var scanner redlock.Scanner
 	var answer []byte
 	buf := make([]byte, smallBuffer)
-	for answered := 0; answered < len(steps); {
-		n, err := conn.Read(buf)
+	for answered := 0; answered < n; {
+		size, err := conn.Read(buf)
 		if err != nil {
-			return errorUpstreamDown, err
+			return err
 		}
-		for unread := buf[:n]; len(unread) > 0; {
+		for unread := buf[:size]; len(unread) > 0; {
 			used, done, err := scanner.Scan(unread)
-			if err != nil {
-				return errorUpstreamReply, err
+			if err != nil || answered == n {
+				return fmt.Errorf("%w: %.100q", errNoAnswers, unread)
 			}
 			answer = append(answer, unread[:min(used, refusalKept-len(answer))]...)
 			unread = unread[used:]
-			switch {
-			case !done:
+			if !done {
 				continue
-			case scanner.Kind() == '>': // a push is no answer
-			case answered == len(steps):
-				return errorUpstreamReply, errors.New("the upstream says more than it was asked")
-			default:
-				if refusal := steps[answered].refusedBy(answer); refusal != "" {
-					return refusal, fmt.Errorf("the upstream answers %s with %.200q", steps[answered].name, answer)
+			}
+			if scanner.Kind() != '>' { // a push is no answer
+				if err := judge(answered, answer); err != nil {
+					return err
 				}
 				answered++
 			}
 			answer = answer[:0]
 		}
 	}
-	return "", nil
+	return nil
 }
 
 // refusedBy judges the answer to a step, of which the first refusalKept bytes

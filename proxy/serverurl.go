@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	urlForms = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path"
+	urlForms = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, " + sentinelForms
 
 	urlOptions    = "db, password_file, password_env"
 	urlTLSOptions = "ca_cert_file, cert_file, key_file, server_name, skip_verify"
@@ -21,6 +21,9 @@ const (
 // errors never quote the URL: whatever is wrong with it, a part of the password
 // may stand at the wrong place.
 func parseEndpoint(text string) (endpoint, error) {
+	if scheme, rest, _ := strings.Cut(text, "://"); scheme == sentinelScheme || scheme == sentinelTLSScheme {
+		return parseSentinelEndpoint(scheme, rest)
+	}
 	u, err := url.Parse(text)
 	if err != nil {
 		return endpoint{}, errors.New("not a URL; allowed: " + urlForms +
@@ -49,7 +52,7 @@ func parseEndpoint(text string) (endpoint, error) {
 			return endpoint{}, errors.New("the URL's port is not from 1 to 65535")
 		}
 	}
-	query, err := readOptions(u)
+	query, err := readOptions(u, urlOptions, urlTLSOptions, "rediss")
 	if err != nil {
 		return endpoint{}, err
 	}
@@ -74,11 +77,12 @@ func parseEndpoint(text string) (endpoint, error) {
 	return server, err
 }
 
-// readOptions checks what stands behind the ?.
-func readOptions(u *url.URL) (url.Values, error) {
-	allowed := urlOptions
-	if u.Scheme == "rediss" {
-		allowed += ", " + urlTLSOptions
+// readOptions checks what stands behind the ?: options, and with one scheme
+// further ones.
+func readOptions(u *url.URL, options, further, scheme string) (url.Values, error) {
+	allowed := options
+	if u.Scheme == scheme {
+		allowed += ", " + further
 	}
 	query, err := url.ParseQuery(u.RawQuery)
 	if err != nil {
@@ -86,8 +90,8 @@ func readOptions(u *url.URL) (url.Values, error) {
 	}
 	for option, values := range query {
 		if !slices.Contains(strings.Split(allowed, ", "), option) {
-			return nil, errors.New("the URL has an unknown option; allowed after ?: " + urlOptions +
-				", and with rediss " + urlTLSOptions + " (write ? in a password as %3F)")
+			return nil, errors.New("the URL has an unknown option; allowed after ?: " + options +
+				", and with " + scheme + " " + further + " (write ? in a password as %3F)")
 		}
 		if len(values) > 1 || values[0] == "" {
 			return nil, errors.New("the URL's option " + option + " stands there twice or is empty")

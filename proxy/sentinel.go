@@ -1,0 +1,234 @@
+package proxy
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	// sentinelTimeout bounds asking one Sentinel, connecting included. All are
+	// asked at once.
+	sentinelTimeout = 500 * time.Millisecond
+	// sentinelNews is how long an answer holds, so that many dials at once cost
+	// the Sentinels one question. A server found to be no master ends it at once.
+	sentinelNews = time.Second
+)
+
+// sentinelGroup is a master and its replicas, of which Sentinels say which
+// server is the master now. It may be used by many goroutines at once.
+type sentinelGroup struct {
+	name      string   // of the master, as the Sentinels have it
+	addresses []string // of the Sentinels
+	entry     endpoint // how each of them is entered
+
+	turn  chan struct{} // held, for a bounded time, by who asks the Sentinels or looks at what they said
+	found string        // the master's address; empty: to be asked for
+	asked time.Time
+}
+
+func newSentinelGroup(name string, addresses []string, entry endpoint) *sentinelGroup {
+	return &sentinelGroup{name: name, addresses: addresses, entry: entry, turn: make(chan struct{}, 1)}
+}
+
+// sentinelAnswer is what one Sentinel said.
+type sentinelAnswer struct {
+	sentinel string
+	err      error
+	master   string // its address
+	epoch    int64  // of this configuration: the later one counts
+	replicas int    // that it knows
+}
+
+// master returns the address of the master, as the Sentinels say or said a
+// moment ago.
+func (g *sentinelGroup) master(ctx context.Context) (address string, err error) {
+	select {
+	case g.turn <- struct{}{}:
+		defer func() { <-g.turn }()
+	case <-ctx.Done():
+		return "", fmt.Errorf("asking the Sentinels for %s: %w", g.name, ctx.Err())
+	}
+	if g.found != "" && time.Since(g.asked) < sentinelNews {
+		return g.found, nil
+	}
+	if g.found, err = agreedMaster(g.name, g.ask(ctx, majorityAgrees(len(g.addresses)))); err != nil {
+		return "", err
+	}
+	g.asked = time.Now()
+	return g.found, nil
+}
+
+// mistrust forgets an address that was given but is no master's.
+func (g *sentinelGroup) mistrust(address string) {
+	g.turn <- struct{}{}
+	defer func() { <-g.turn }()
+	if g.found == address {
+		g.found = ""
+	}
+}
+
+// ask asks all Sentinels at once, and returns when all have answered, failed or
+// been silent for too long, or enough says that those so far will do.
+func (g *sentinelGroup) ask(ctx context.Context, enough func([]sentinelAnswer) bool) []sentinelAnswer {
+	ctx, cancel := context.WithTimeout(ctx, sentinelTimeout)
+	defer cancel()
+	answers := make(chan sentinelAnswer, len(g.addresses))
+	for _, address := range g.addresses {
+		go func() { answers <- g.askOne(ctx, address) }() // ends with ctx
+	}
+	var all []sentinelAnswer
+	for range g.addresses {
+		if all = append(all, <-answers); enough(all) {
+			break
+		}
+	}
+	return all
+}
+
+func (g *sentinelGroup) askOne(ctx context.Context, address string) sentinelAnswer {
+	answer := sentinelAnswer{sentinel: address}
+	client := redis.NewSentinelClient(g.entry.at(address).clientOptions())
+	defer client.Close()
+	fields, err := client.Master(ctx, g.name).Result()
+	switch {
+	case err != nil:
+		answer.err = err
+	case fields["ip"] == "" || fields["port"] == "":
+		answer.err = errors.New("it does not say where the master is")
+	default:
+		answer.master = net.JoinHostPort(fields["ip"], fields["port"])
+		answer.epoch, _ = strconv.ParseInt(fields["config-epoch"], 10, 64)
+		answer.replicas, _ = strconv.Atoi(fields["num-slaves"])
+	}
+	return answer
+}
+
+// majorityAgrees tells whether so many answers name one server that the others
+// cannot outvote it.
+func majorityAgrees(sentinels int) func([]sentinelAnswer) bool {
+	return func(answers []sentinelAnswer) bool {
+		votes := map[string]int{}
+		for _, answer := range answers {
+			if votes[answer.master]++; answer.master != "" && votes[answer.master] > sentinels/2 {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// agreedMaster is the address that the answer with the latest configuration
+// names: a Sentinel that was cut off may still name the master of before.
+func agreedMaster(name string, answers []sentinelAnswer) (address string, err error) {
+	var silent []string
+	named := slices.DeleteFunc(slices.Clone(answers), func(answer sentinelAnswer) bool {
+		if answer.err != nil {
+			silent = append(silent, fmt.Sprintf("%s: %v", answer.sentinel, answer.err))
+		}
+		return answer.err != nil
+	})
+	if len(named) == 0 {
+		slices.Sort(silent)
+		return "", fmt.Errorf("no Sentinel says where %s is (%s)", name, strings.Join(silent, "; "))
+	}
+	latest := slices.MaxFunc(named, func(a, b sentinelAnswer) int { return cmp.Compare(a.epoch, b.epoch) })
+	return latest.master, nil
+}
+
+// dialMaster is endpoint.dial for a group: it dials the server that the
+// Sentinels name and makes sure that it takes itself for a master. Where it does
+// not, they are asked once more.
+func (e endpoint) dialMaster(ctx context.Context) (conn net.Conn, err error) {
+	for range 2 {
+		var address string
+		if address, err = e.sentinels.master(ctx); err != nil {
+			return nil, err
+		}
+		if conn, err = e.at(address).dialVerified(ctx); err == nil {
+			return conn, nil
+		}
+		e.sentinels.mistrust(address)
+		err = fmt.Errorf("%s, which the Sentinels name as %s: %w", address, e.sentinels.name, err)
+		if ctx.Err() != nil {
+			break
+		}
+	}
+	return nil, err
+}
+
+// at is one server of a group.
+func (e endpoint) at(address string) endpoint {
+	e.name, e.network, e.address, e.sentinels = address, "tcp", address, nil
+	return e
+}
+
+// dialVerified is dial, and an error if the server says that it is a replica.
+// One that does not tell its role here is believed to be what it was named.
+func (e endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
+	conn, err := e.dial(ctx)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(earlier(ctx, dialTimeout))
+	request, steps := e.appendAuth(nil)
+	if _, err = conn.Write(appendCommand(request, []byte("ROLE"))); err == nil {
+		err = readAnswers(conn, steps+1, func(i int, answer []byte) error {
+			if i == steps && answer[0] == '*' && !bytes.Contains(answer[:min(len(answer), 20)], []byte("master")) {
+				return errors.New("it is a replica")
+			}
+			return nil
+		})
+	}
+	if err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Time{})
+	return conn, nil
+}
+
+// appendAuth appends what the endpoint's credentials ask for.
+func (e endpoint) appendAuth(dst []byte) (request []byte, commands int) {
+	switch {
+	case e.username != "":
+		return appendCommand(dst, []byte("AUTH"), []byte(e.username), []byte(e.password)), 1
+	case e.password != "":
+		return appendCommand(dst, []byte("AUTH"), []byte(e.password)), 1
+	}
+	return dst, 0
+}
+
+// earlier is the context's deadline, or one after patience if that is earlier.
+func earlier(ctx context.Context, patience time.Duration) time.Time {
+	at := time.Now().Add(patience)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(at) {
+		return deadline
+	}
+	return at
+}
+
+// same tells whether two groups are one, as far as writing shows: the same name
+// at a common Sentinel.
+func (g *sentinelGroup) same(other *sentinelGroup) bool {
+	return g.name == other.name && slices.ContainsFunc(g.addresses, func(a string) bool {
+		return slices.ContainsFunc(other.addresses, func(b string) bool { return canonicalAddress(a) == canonicalAddress(b) })
+	})
+}
+
+// sameEntry tells whether the same Sentinels are asked in the same way.
+func (g *sentinelGroup) sameEntry(other *sentinelGroup) bool {
+	if g == nil || other == nil {
+		return g == other
+	}
+	return g.entry.sameEntry(other.entry) && slices.Equal(g.addresses, other.addresses)
+}
