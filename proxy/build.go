@@ -121,6 +121,7 @@ func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
 		masters[i] = redlock.Master{
 			Name: server.name, Dial: server.dial,
 			Username: server.username, Password: server.password, Embedded: embedded,
+			Moves: server.sentinels != nil,
 		}
 	}
 	return masters

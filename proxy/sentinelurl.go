@@ -30,9 +30,9 @@ func parseSentinelEndpoint(scheme, rest string) (endpoint, error) {
 	at := strings.LastIndexByte(authority, '@') + 1
 	// A URL proper has one host.
 	u, err := url.Parse(scheme + "://" + authority[:at] + "host" + rest)
-	if err != nil {
+	if err != nil || strings.Contains(authority[:at], ",") {
 		return endpoint{}, errors.New("not a URL; allowed: " + urlForms +
-			" (in user and password write / as %2F, # as %23, ? as %3F, % as %25)")
+			" (user and password stand once, and in them write / as %2F, # as %23, ? as %3F, % as %25, a comma as %2C)")
 	}
 	if u.Fragment != "" {
 		return endpoint{}, errors.New("the URL has a # in it; write # in a password as %23")

@@ -150,6 +150,10 @@ type Master struct {
 	// Embedded marks a server inside this process, which has no CLIENT KILL
 	// and whose connections cannot outlive it.
 	Embedded bool
+	// Moves marks a master that may be another server one day: Dial leads to the
+	// one that a Sentinel names. A promoted replica carries the marker of the
+	// server before it, and may lack what that one granted last.
+	Moves bool
 }
 
 // Observer is told what happens on the lock plane. Its methods are called
