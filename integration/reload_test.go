@@ -38,8 +38,14 @@ func (p *proxyProcess) metric(t testing.TB, series string) string {
 // state is how the proxy says that a master stands.
 func (p *proxyProcess) state(t testing.TB, master *redisServer) string {
 	t.Helper()
+	return p.stateOf(t, master.addr())
+}
+
+// stateOf is state of a master by the name that the proxy has for it.
+func (p *proxyProcess) stateOf(t testing.TB, master string) string {
+	t.Helper()
 	for _, state := range []string{"away", "uncertified", "quarantined", "certified", "barred"} {
-		if p.metric(t, fmt.Sprintf("redlock_master_state{master=%q,state=%q}", master.addr(), state)) == "1" {
+		if p.metric(t, fmt.Sprintf("redlock_master_state{master=%q,state=%q}", master, state)) == "1" {
 			return state
 		}
 	}

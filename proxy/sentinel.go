@@ -19,9 +19,10 @@ const (
 	// sentinelTimeout bounds asking one Sentinel, connecting included. All are
 	// asked at once.
 	sentinelTimeout = 500 * time.Millisecond
-	// sentinelNews is how long an answer holds, so that many dials at once cost
-	// the Sentinels one question. A server found to be no master ends it at once.
-	sentinelNews = time.Second
+	// sentinelNews is how long an answer holds, and sentinelDoubt how long one
+	// that led to no master: many dials at once cost the Sentinels one question.
+	sentinelNews  = time.Second
+	sentinelDoubt = 100 * time.Millisecond
 )
 
 // sentinelGroup is a master and its replicas, of which Sentinels say which
@@ -34,6 +35,7 @@ type sentinelGroup struct {
 	turn  chan struct{} // held, for a bounded time, by who asks the Sentinels or looks at what they said
 	found string        // the master's address; empty: to be asked for
 	asked time.Time
+	doubt bool // found led to no master
 }
 
 func newSentinelGroup(name string, addresses []string, entry endpoint) *sentinelGroup {
@@ -58,23 +60,26 @@ func (g *sentinelGroup) master(ctx context.Context) (address string, err error) 
 	case <-ctx.Done():
 		return "", fmt.Errorf("asking the Sentinels for %s: %w", g.name, ctx.Err())
 	}
-	if g.found != "" && time.Since(g.asked) < sentinelNews {
+	holds := sentinelNews
+	if g.doubt {
+		holds = sentinelDoubt
+	}
+	if g.found != "" && time.Since(g.asked) < holds {
 		return g.found, nil
 	}
 	if g.found, err = agreedMaster(g.name, g.ask(ctx, majorityAgrees(len(g.addresses)))); err != nil {
 		return "", err
 	}
-	g.asked = time.Now()
+	g.asked, g.doubt = time.Now(), false
 	return g.found, nil
 }
 
-// mistrust forgets an address that was given but is no master's.
+// mistrust has the Sentinels asked again soon, for at an address that they gave
+// there is no master.
 func (g *sentinelGroup) mistrust(address string) {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
-	if g.found == address {
-		g.found = ""
-	}
+	g.doubt = g.doubt || g.found == address
 }
 
 // ask asks all Sentinels at once, and returns when all have answered, failed or
@@ -147,23 +152,25 @@ func agreedMaster(name string, answers []sentinelAnswer) (address string, err er
 
 // dialMaster is endpoint.dial for a group: it dials the server that the
 // Sentinels name and makes sure that it takes itself for a master. Where it does
-// not, they are asked once more.
-func (e endpoint) dialMaster(ctx context.Context) (conn net.Conn, err error) {
-	for range 2 {
-		var address string
-		if address, err = e.sentinels.master(ctx); err != nil {
-			return nil, err
-		}
-		if conn, err = e.at(address).dialVerified(ctx); err == nil {
+// not, they are asked again, and if they name another one that is dialled.
+func (e endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
+	address, err := e.sentinels.master(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for {
+		conn, err := e.at(address).dialVerified(ctx)
+		if err == nil {
 			return conn, nil
 		}
-		e.sentinels.mistrust(address)
 		err = fmt.Errorf("%s, which the Sentinels name as %s: %w", address, e.sentinels.name, err)
-		if ctx.Err() != nil {
-			break
+		e.sentinels.mistrust(address)
+		named, failure := e.sentinels.master(ctx)
+		if failure != nil || named == address {
+			return nil, err
 		}
+		address = named
 	}
-	return nil, err
 }
 
 // at is one server of a group.
