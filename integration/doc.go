@@ -22,6 +22,7 @@
 //	campaign_*_test.go   many clients, three proxies and every fault at random, judged
 //	                     by a register and by the history; clock_test.go, slowlink_test.go
 //	                     are its clocks that jump and its links
+//	sentinel_test.go     servers that Sentinels fail over
 //	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
 //	upstreamtrouble_test.go
