@@ -103,7 +103,7 @@ func killAll(d *director) (func(), time.Duration, bool) {
 		master.crash()
 	}
 	for _, p := range proxies {
-		p.proc.kill()
+		p.proc.Kill()
 	}
 	for i, master := range d.campaign.masters {
 		if i == quorum-1 { // the rest is no quorum
@@ -127,7 +127,7 @@ func flushAll(d *director) (func(), time.Duration, bool) {
 	proxies, how := d.someProxies(), []flush{flushEverything, flushOther}[d.random.IntN(2)]
 	d.note("%s on all masters, and kill -9 of %d proxies, which start at once", how.name, len(proxies))
 	for _, p := range proxies {
-		p.proc.kill()
+		p.proc.Kill()
 	}
 	for i := range d.campaign.masters {
 		d.mustFlush(i, how)

@@ -248,7 +248,7 @@ func killProxy(d *director) (func(), time.Duration, bool) {
 		return nil, 0, false
 	}
 	d.note("kill -9 of proxy %d", proxy+1)
-	d.campaign.proxies[proxy].proc.kill()
+	d.campaign.proxies[proxy].proc.Kill()
 	return func() {
 		d.campaign.proxies[proxy].start(d.campaign.t)
 		unclaim()
@@ -262,9 +262,9 @@ func stopProxy(d *director) (func(), time.Duration, bool) {
 	}
 	lasts := between(d.random, 50*time.Millisecond, longestLease+time.Second)
 	d.note("SIGSTOP of proxy %d for %s", proxy+1, lasts)
-	d.campaign.proxies[proxy].proc.signal(syscall.SIGSTOP)
+	d.campaign.proxies[proxy].proc.Signal(syscall.SIGSTOP)
 	return func() {
-		d.campaign.proxies[proxy].proc.signal(syscall.SIGCONT)
+		d.campaign.proxies[proxy].proc.Signal(syscall.SIGCONT)
 		unclaim()
 	}, lasts, true
 }
@@ -279,6 +279,6 @@ func reloadProxy(d *director) (func(), time.Duration, bool) {
 	options.retryDelay = between(d.random, 5*time.Millisecond, 50*time.Millisecond)
 	d.note("SIGHUP to proxy %d, retry delay %s", proxy+1, options.retryDelay)
 	d.campaign.proxies[proxy].configure(d.campaign.t, *options)
-	d.campaign.proxies[proxy].proc.signal(syscall.SIGHUP)
+	d.campaign.proxies[proxy].proc.Signal(syscall.SIGHUP)
 	return nil, 0, true
 }

@@ -164,7 +164,7 @@ func (c *campaign) explain(d *director, at time.Time) {
 	shortly := func(then time.Time) bool { return then.Before(at) && then.After(at.Add(-2*campaignRestartDelay)) }
 	lines := slices.Clone(d.log)
 	for i, p := range c.proxies {
-		for line := range strings.Lines(p.proc.log.String()) {
+		for line := range strings.Lines(p.proc.Log.String()) {
 			word, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
 			if said, err := time.Parse("time="+time.RFC3339Nano, word); err == nil {
 				lines = append(lines, logLine{said, fmt.Sprintf("proxy %d: %s", i+1, rest)})

@@ -90,7 +90,7 @@ func (c *cluster) waitGone(t testing.TB, key string) {
 	t.Helper()
 	waitFor(t, key+" is gone from every master", func() error {
 		for _, master := range c.masters {
-			if !master.proc.running() {
+			if !master.proc.Running() {
 				continue
 			}
 			if value, ok := master.value(t, key); ok {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"redlock-proxy/integration/child"
 )
 
 // A conformanceClient is one process of a library's program and one client of
@@ -34,7 +36,7 @@ type conformanceClient struct {
 	cmd     *exec.Cmd
 	in      io.WriteCloser
 	answers chan string // closed at the end of its output
-	log     *logBuffer  // what was said, and what it wrote to its standard error
+	log     *child.Log  // what was said, and what it wrote to its standard error
 }
 
 // startConformanceClient starts a program that takes the server at port for
@@ -42,7 +44,7 @@ type conformanceClient struct {
 func startConformanceClient(t *testing.T, name string, program clientProgram, port int, selects string) (*conformanceClient, error) {
 	t.Helper()
 	words := append(slices.Clone(program.words), fmt.Sprint(port), selects)
-	c := &conformanceClient{name: name, cmd: exec.Command(words[0], words[1:]...), answers: make(chan string, 1), log: &logBuffer{}}
+	c := &conformanceClient{name: name, cmd: exec.Command(words[0], words[1:]...), answers: make(chan string, 1), log: &child.Log{}}
 	c.cmd.Env = append(os.Environ(), program.env...)
 	c.cmd.Stderr = c.log
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

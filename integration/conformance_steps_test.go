@@ -103,7 +103,7 @@ func (s *conformanceRun) onMasters(lock string, satisfied func(ctx context.Conte
 	for _, key := range s.keys(lock) {
 		count := 0
 		for _, master := range s.cluster.masters {
-			if master.proc.running() && satisfied(ctx, master, key) {
+			if master.proc.Running() && satisfied(ctx, master, key) {
 				count++
 			}
 		}

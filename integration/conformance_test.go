@@ -159,7 +159,7 @@ func conform(t *testing.T, c *cluster, proxy *proxyProcess, library conformanceL
 		scenario.run(run)
 		result.failed[scenario.name] = run.err
 		if err := library.judge(scenario.name, run.err); err != nil {
-			t.Errorf("%s: %v\nfirst client:\n%ssecond client:\n%s", scenario.name, err, first.log.tail(30), second.log.tail(30))
+			t.Errorf("%s: %v\nfirst client:\n%ssecond client:\n%s", scenario.name, err, first.log.Tail(30), second.log.Tail(30))
 		}
 		switch {
 		case errors.Is(run.err, errUnsupported):
@@ -172,7 +172,7 @@ func conform(t *testing.T, c *cluster, proxy *proxyProcess, library conformanceL
 	}
 	for _, client := range []*conformanceClient{first, second} {
 		if err := client.finish(); err != nil {
-			t.Errorf("%v\n%s", err, client.log.tail(30))
+			t.Errorf("%v\n%s", err, client.log.Tail(30))
 		}
 	}
 	if !broken {

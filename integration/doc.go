@@ -1,4 +1,4 @@
-// Package integration holds no code, only tests: the built binary between
+// Package integration holds tests, and what they need: the built binary between
 // real redis-server processes and real, unmodified client libraries. It
 // imports nothing of the product, so whatever it asserts is what a user of
 // the binary can see on the wire.
@@ -6,7 +6,9 @@
 // What is where:
 //
 //	main_test.go         needed programs, the binary, built once
-//	process_test.go      a child process: its log, its signals, its exit code
+//	child                a child process: its log, its signals, its exit code; the
+//	                     bench uses it, too
+//	patience_test.go     how long anything is waited for
 //	redis_test.go        a redis-server that can be paused, killed and restarted
 //	proxy_test.go        the proxy's configuration, readiness and clean stop
 //	cluster_test.go      five masters, an upstream, a proxy, and what they hold

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"redlock-proxy/integration/child"
 )
 
 // tap is a relay that writes down who said what. Clients are tried without
@@ -128,7 +130,7 @@ func startProxyWithPassword(t *testing.T, c *cluster) *proxyProcess {
 		t.Fatal(err)
 	}
 	var err error
-	if p.proc, err = startProcess("proxy with a password", proxyBinary, "-config", path); err != nil {
+	if p.proc, err = child.Start("proxy with a password", proxyBinary, "-config", path); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.finish(t) })

@@ -50,7 +50,7 @@ func TestLateReleaseByLibraries(t *testing.T) {
 			s.says(s.first, "yes", "release", s.lock)
 			s.gone(s.lock)
 			if s.err != nil {
-				t.Errorf("%v\n%s%s", s.err, s.first.log.tail(20), s.second.log.tail(20))
+				t.Errorf("%v\n%s%s", s.err, s.first.log.Tail(20), s.second.log.Tail(20))
 			}
 			for _, client := range []*conformanceClient{s.first, s.second} {
 				if err := client.finish(); err != nil {

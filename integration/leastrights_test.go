@@ -140,11 +140,11 @@ func TestLeastRights(t *testing.T) {
 		c.waitGone(t, "lock:again")
 	})
 	for _, p := range []*proxyProcess{c.proxy, other} {
-		if log := p.proc.log.String(); strings.Contains(log, "refuses CLIENT KILL") || strings.Contains(log, "NOPERM") {
-			t.Errorf("a right was missed:\n%s", p.proc.log.tail(30))
+		if log := p.proc.Log.String(); strings.Contains(log, "refuses CLIENT KILL") || strings.Contains(log, "NOPERM") {
+			t.Errorf("a right was missed:\n%s", p.proc.Log.Tail(30))
 		}
 		for _, secret := range []string{"of the masters", "of the upstream"} {
-			if strings.Contains(p.proc.log.String(), secret) {
+			if strings.Contains(p.proc.Log.String(), secret) {
 				t.Errorf("the log shows a password")
 			}
 		}

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/integration/child"
 )
 
 // cliClient is redis-cli, started anew for every command, as scripts do.
@@ -48,7 +50,7 @@ type talker struct {
 	name string
 	in   io.Writer
 	out  *bufio.Scanner
-	log  *logBuffer
+	log  *child.Log
 }
 
 func startTalker(t *testing.T, program string, args ...string) *talker {
@@ -62,7 +64,7 @@ func startTalker(t *testing.T, program string, args ...string) *talker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	talk := &talker{t: t, name: program, in: in, out: bufio.NewScanner(out), log: &logBuffer{}}
+	talk := &talker{t: t, name: program, in: in, out: bufio.NewScanner(out), log: &child.Log{}}
 	cmd.Stderr = talk.log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/child"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -38,7 +40,7 @@ type proxyProcess struct {
 	port   int
 	admin  int
 	listen string // where, if not on the port
-	proc   *process
+	proc   *child.Process
 	binary string
 	flags  []string
 }
@@ -79,8 +81,8 @@ func startProxy(t testing.TB, options proxyOptions) *proxyProcess {
 	t.Helper()
 	p := newProxy(t, options)
 	waitFor(t, "proxy is ready", func() error {
-		if !p.proc.running() {
-			t.Fatalf("the proxy ended:\n%s", p.proc.log.tail(50))
+		if !p.proc.Running() {
+			t.Fatalf("the proxy ended:\n%s", p.proc.Log.Tail(50))
 		}
 		return p.ready()
 	})
@@ -119,24 +121,24 @@ func (p *proxyProcess) start(t testing.TB) {
 	t.Helper()
 	var before string
 	if p.proc != nil {
-		before = p.proc.log.String()
+		before = p.proc.Log.String()
 	}
-	proc, err := startProcess("proxy", p.binary, p.flags...)
+	proc, err := child.Start("proxy", p.binary, p.flags...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	proc.log.prepend(before)
+	proc.Log.Prepend(before)
 	p.proc = proc
 }
 
 func (p *proxyProcess) ready() error {
 	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", p.admin))
 	if err != nil {
-		return fmt.Errorf("%w\n%s", err, p.proc.log.tail(50))
+		return fmt.Errorf("%w\n%s", err, p.proc.Log.Tail(50))
 	}
 	answer.Body.Close()
 	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("/readyz answers %s\n%s", answer.Status, p.proc.log.tail(50))
+		return fmt.Errorf("/readyz answers %s\n%s", answer.Status, p.proc.Log.Tail(50))
 	}
 	network, address := "tcp", p.addr()
 	if path, isUnix := strings.CutPrefix(p.listen, "unix:"); isUnix {
@@ -153,11 +155,11 @@ func (p *proxyProcess) addr() string { return net.JoinHostPort("127.0.0.1", strc
 
 // finish stops the proxy and checks how it went.
 func (p *proxyProcess) finish(t testing.TB) {
-	code, err := p.proc.stop()
+	code, err := p.proc.Stop(patience)
 	if err != nil || code != 0 {
 		t.Errorf("the proxy ended with code %d, want 0 (%v)", code, err)
 	}
-	log := p.proc.log.String()
+	log := p.proc.Log.String()
 	if at := strings.Index(log, "WARNING: DATA RACE"); at >= 0 {
 		t.Errorf("data race in the proxy:\n%.6000s", log[at:])
 	}
@@ -165,7 +167,7 @@ func (p *proxyProcess) finish(t testing.TB) {
 		t.Errorf("panic in the proxy:\n%.6000s", log[at:])
 	}
 	if t.Failed() {
-		t.Logf("the proxy's last lines:\n%s", p.proc.log.tail(30))
+		t.Logf("the proxy's last lines:\n%s", p.proc.Log.Tail(30))
 	}
 }
 

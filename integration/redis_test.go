@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"redlock-proxy/integration/child"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -20,7 +22,7 @@ type redisServer struct {
 	dir    string
 	config []string      // further directives, each as one would write it on the command line
 	clock  *jumpingClock // nil: the machine's own
-	proc   *process
+	proc   *child.Process
 	direct *redis.Client // for looking at it; not what is tested
 }
 
@@ -42,7 +44,7 @@ func newRedis(t testing.TB, name string, config ...string) *redisServer {
 	t.Cleanup(func() {
 		r.direct.Close()
 		if r.proc != nil {
-			r.proc.kill()
+			r.proc.Kill()
 		}
 	})
 	return r
@@ -56,8 +58,8 @@ func (r *redisServer) start(t testing.TB) {
 	t.Helper()
 	r.launch(t)
 	waitFor(t, r.name+" serves", func() error {
-		if !r.proc.running() {
-			t.Fatalf("%s ended:\n%s", r.name, r.proc.log.tail(20))
+		if !r.proc.Running() {
+			t.Fatalf("%s ended:\n%s", r.name, r.proc.Log.Tail(20))
 		}
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
@@ -73,7 +75,7 @@ func (r *redisServer) launch(t testing.TB) {
 		"--save", "", "--appendonly", "no", "--daemonize", "no",
 	)
 	args = append(args, r.config...)
-	proc, err := startProcess(r.name, args[0], args[1:]...)
+	proc, err := child.Start(r.name, args[0], args[1:]...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,11 +84,11 @@ func (r *redisServer) launch(t testing.TB) {
 
 // pause stops the process where it is: its sockets stay open and accept
 // bytes, and nothing is answered.
-func (r *redisServer) pause()  { r.proc.signal(syscall.SIGSTOP) }
-func (r *redisServer) resume() { r.proc.signal(syscall.SIGCONT) }
+func (r *redisServer) pause()  { r.proc.Signal(syscall.SIGSTOP) }
+func (r *redisServer) resume() { r.proc.Signal(syscall.SIGCONT) }
 
 // crash kills the server without a word; what it held is lost.
-func (r *redisServer) crash() { r.proc.kill() }
+func (r *redisServer) crash() { r.proc.Kill() }
 
 // value returns what a string key holds, and whether it exists.
 func (r *redisServer) value(t testing.TB, key string) (string, bool) {

@@ -25,7 +25,7 @@ func TestRedissonKinds(t *testing.T) {
 							t.Error(err)
 						}
 						if t.Failed() {
-							t.Logf("%s:\n%s", client.name, client.log.tail(30))
+							t.Logf("%s:\n%s", client.name, client.log.Tail(30))
 						}
 					})
 					clients = append(clients, client)

@@ -76,14 +76,14 @@ func (p *proxyProcess) hangUp(t testing.TB, result string) {
 		return p.metric(t, `redlock_config_reloads_total{result="applied"}`), p.metric(t, `redlock_config_reloads_total{result="refused"}`)
 	}
 	appliedBefore, refusedBefore := counts()
-	p.proc.signal(syscall.SIGHUP)
+	p.proc.Signal(syscall.SIGHUP)
 	waitFor(t, "the reload was judged", func() error {
 		applied, refused := counts()
 		switch {
 		case applied == appliedBefore && refused == refusedBefore:
 			return errors.New("nothing has happened")
 		case (applied != appliedBefore) != (result == "applied"):
-			t.Fatalf("the reload was not %s:\n%s", result, p.proc.log.tail(10))
+			t.Fatalf("the reload was not %s:\n%s", result, p.proc.Log.Tail(10))
 		}
 		return nil
 	})
@@ -144,11 +144,11 @@ func TestReloadUnderLoad(t *testing.T) {
 		}
 	}
 	for _, want := range []string{`changed="retry.count: 3 -> 4"`, "max_quarantine: 10m is shorter than restart_delay (1h)"} {
-		if !strings.Contains(p.proc.log.String(), want) {
-			t.Errorf("the log does not say %s:\n%s", want, p.proc.log.tail(20))
+		if !strings.Contains(p.proc.Log.String(), want) {
+			t.Errorf("the log does not say %s:\n%s", want, p.proc.Log.Tail(20))
 		}
 	}
-	if !p.proc.running() || p.ready() != nil {
+	if !p.proc.Running() || p.ready() != nil {
 		t.Errorf("the proxy is not well: %v", p.ready())
 	}
 }
@@ -212,8 +212,8 @@ func TestReloadChangesCredentials(t *testing.T) {
 	client := p.client(t)
 	mustAcquire(t, client, "lock:a", "token-before-the-reload", longTTL)
 	p.reload(t, enteredWith("wrong-secret"), "refused")
-	if !strings.Contains(p.proc.log.String(), c.masters[4].addr()+" does not accept the new credentials: WRONGPASS") {
-		t.Errorf("the log does not say which server refused:\n%s", p.proc.log.tail(10))
+	if !strings.Contains(p.proc.Log.String(), c.masters[4].addr()+" does not accept the new credentials: WRONGPASS") {
+		t.Errorf("the log does not say which server refused:\n%s", p.proc.Log.Tail(10))
 	}
 	password("new-secret")
 	p.reload(t, enteredWith("new-secret"), "applied")
@@ -233,7 +233,7 @@ func TestReloadChangesCredentials(t *testing.T) {
 		p.waitState(t, master, "certified")
 	}
 	mustRelease(t, client, "lock:a", "token-before-the-reload")
-	if strings.Contains(p.proc.log.String(), "-secret") {
+	if strings.Contains(p.proc.Log.String(), "-secret") {
 		t.Error("a password is in the log")
 	}
 }
@@ -253,8 +253,8 @@ func TestReloadReplacesAMaster(t *testing.T) {
 	two := c.with(proxyOptions{masterTimeout: 500 * time.Millisecond, restartDelay: 2 * time.Second})
 	two.masters[2], two.masters[3] = newcomer.url(), startRedis(t, "another").url()
 	first.reload(t, two, "refused")
-	if !strings.Contains(first.proc.log.String(), "only one master can be replaced at a time") {
-		t.Errorf("the log does not say why two are too many:\n%s", first.proc.log.tail(5))
+	if !strings.Contains(first.proc.Log.String(), "only one master can be replaced at a time") {
+		t.Errorf("the log does not say why two are too many:\n%s", first.proc.Log.Tail(5))
 	}
 
 	replaced := c.with(proxyOptions{masterTimeout: 500 * time.Millisecond, restartDelay: 2 * time.Second, maxQuarantine: 3 * time.Second})

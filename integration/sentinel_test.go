@@ -259,7 +259,7 @@ func TestSentinelLockMaster(t *testing.T) {
 	if until == "" {
 		t.Error("no metric says when the quarantine ends")
 	}
-	if log := c.proxy.proc.log.String(); !strings.Contains(log, "may have forgotten locks") {
+	if log := c.proxy.proc.Log.String(); !strings.Contains(log, "may have forgotten locks") {
 		t.Error("the log does not say that the group may have forgotten locks")
 	}
 

@@ -36,7 +36,7 @@ func TestUnixSockets(t *testing.T) {
 		t.Fatal(got)
 	}
 	c.waitHeld(t, "lock:a", "token")
-	c.proxy.proc.kill()
+	c.proxy.proc.Kill()
 	if _, err := os.Stat(socket); err != nil {
 		t.Fatal("no file was left behind, so that there is nothing to replace:", err)
 	}

@@ -76,11 +76,11 @@ func TestUsers(t *testing.T) {
 	if reply, err := locker.read(); err == nil {
 		t.Errorf("a removed user's connection read %q", reply)
 	}
-	if log := c.proxy.proc.log.String(); !strings.Contains(log, "locker may use locks -> upstream") || !strings.Contains(log, "removed locker, removed reader") {
+	if log := c.proxy.proc.Log.String(); !strings.Contains(log, "locker may use locks -> upstream") || !strings.Contains(log, "removed locker, removed reader") {
 		t.Error("the log does not say how the users changed")
 	}
 	for _, text := range []string{"from a file", "from the environment", "password=", "plain"} {
-		if strings.Contains(c.proxy.proc.log.String(), text) {
+		if strings.Contains(c.proxy.proc.Log.String(), text) {
 			t.Errorf("the log shows the password %q", text)
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlock-proxy/integration/child"
 )
 
 const (
@@ -37,7 +39,7 @@ type proxyConfig struct {
 
 func (c proxyConfig) yaml(port, admin int) string {
 	var text strings.Builder
-	fmt.Fprintf(&text, "listen: %s\nadmin: %s\nupstream: redis://%s\nmasters:\n", loopback(port), loopback(admin), c.upstream)
+	fmt.Fprintf(&text, "listen: %s\nadmin: %s\nupstream: redis://%s\nmasters:\n", child.Loopback(port), child.Loopback(admin), c.upstream)
 	for _, master := range c.masters {
 		fmt.Fprintf(&text, "  - redis://%s\n", master)
 	}
@@ -47,32 +49,32 @@ func (c proxyConfig) yaml(port, admin int) string {
 
 // proxyServer is the built binary.
 type proxyServer struct {
-	*process
+	*child.Process
 	port, admin int
 }
 
-func (p *proxyServer) addr() string { return loopback(p.port) }
+func (p *proxyServer) addr() string { return child.Loopback(p.port) }
 
 // startProxy starts the binary, waits until it is ready, and kills it when
 // the section ends.
 func (b *bench) startProxy(ctx context.Context, config proxyConfig) (*proxyServer, error) {
 	p := &proxyServer{}
 	var err error
-	if p.port, err = freePort(); err != nil {
+	if p.port, err = child.FreePort(); err != nil {
 		return nil, err
 	}
-	if p.admin, err = freePort(); err != nil {
+	if p.admin, err = child.FreePort(); err != nil {
 		return nil, err
 	}
 	file := filepath.Join(b.scratch, fmt.Sprintf("proxy-%d.yaml", p.port))
 	if err := os.WriteFile(file, []byte(config.yaml(p.port, p.admin)), 0o600); err != nil {
 		return nil, err
 	}
-	if p.process, err = startProcess("the proxy", b.binary, "-config", file, "-new"); err != nil {
+	if p.Process, err = child.Start("the proxy", b.binary, "-config", file, "-new"); err != nil {
 		return nil, err
 	}
-	b.atEnd(p.kill)
-	return p, p.untilServing(ctx, p.ready)
+	b.atEnd(p.Kill)
+	return p, untilServing(ctx, p.Process, p.ready)
 }
 
 func (p *proxyServer) ready(ctx context.Context) error {
@@ -86,7 +88,7 @@ func (p *proxyServer) ready(ctx context.Context) error {
 func (p *proxyServer) ask(ctx context.Context, path string) (*http.Response, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+loopback(p.admin)+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+child.Loopback(p.admin)+path, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlock-proxy/integration/child"
 )
 
 // redisBenchmark is one way of running redis-benchmark. It knows how fast it
@@ -73,16 +75,16 @@ func readReport(text string) (figures, error) {
 // saturate runs it without end while inner measures.
 func (r *redisBenchmark) saturate(name string, inner contestant) contestant {
 	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
-		load, err := startProcess("redis-benchmark", "redis-benchmark", r.args(1<<30)...)
+		load, err := child.Start("redis-benchmark", "redis-benchmark", r.args(1<<30)...)
 		if err != nil {
 			return nil, err
 		}
-		defer load.kill()
+		defer load.Kill()
 		rest(ctx, length/10) // until all its clients are at work
 		measured, err := inner.measure(ctx, length)
 		select {
-		case <-load.done:
-			err = errors.Join(err, fmt.Errorf("the load ended early:\n%s", load.log))
+		case <-load.Done:
+			err = errors.Join(err, fmt.Errorf("the load ended early:\n%s", load.Log.Tail(20)))
 		default:
 		}
 		return measured, err

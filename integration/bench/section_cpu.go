@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"redlock-proxy/integration/child"
 )
 
 // statedBound is what SET NX PX (0.65 us) and the script (1.6 us) cost one
@@ -29,8 +31,8 @@ func measureCPU(ctx context.Context, b *bench) error {
 		return err
 	}
 	masters := c.masterProcesses()
-	direct := map[string][]*process{"masters": masters, "all": append([]*process{thisProcess()}, masters...)}
-	proxied := map[string][]*process{"masters": masters, "proxy": {c.proxy.process}, "all": append(direct["all"], c.proxy.process)}
+	direct := map[string][]*child.Process{"masters": masters, "all": append([]*child.Process{thisProcess()}, masters...)}
+	proxied := map[string][]*child.Process{"masters": masters, "proxy": {c.proxy.Process}, "all": append(direct["all"], c.proxy.Process)}
 	pumping, err := b.pumping(c.upstream, clients)
 	if err != nil {
 		return err
@@ -64,7 +66,7 @@ func measureCPU(ctx context.Context, b *bench) error {
 
 // spending is driven, with the microseconds of CPU time per turn of some
 // children.
-func spending(name string, clients []turn, children map[string][]*process) contestant {
+func spending(name string, clients []turn, children map[string][]*child.Process) contestant {
 	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
 		before := map[string]time.Duration{}
 		for who, group := range children {
@@ -121,7 +123,7 @@ func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(
 		}
 		return time.Since(began), nil
 	}
-	spent := spending("", []turn{batch}, map[string][]*process{"masters": {master.process}})
+	spent := spending("", []turn{batch}, map[string][]*child.Process{"masters": {master.Process}})
 	return func(ctx context.Context, length time.Duration) (figures, error) {
 		measured, err := spent.measure(ctx, length)
 		if err == nil {
@@ -140,7 +142,7 @@ func (b *bench) pumping(target *redisServer, clients int) (func(context.Context,
 	}
 	load := &redisBenchmark{port: bare.port(), clients: clients, pipeline: 1, command: []string{"GET", "key:__rand_int__"}}
 	return func(ctx context.Context, length time.Duration) (figures, error) {
-		before, err := thisProcess().cpu()
+		before, err := cpu(thisProcess())
 		if err != nil {
 			return nil, err
 		}
@@ -148,7 +150,7 @@ func (b *bench) pumping(target *redisServer, clients int) (func(context.Context,
 		if err != nil {
 			return nil, err
 		}
-		after, err := thisProcess().cpu()
+		after, err := cpu(thisProcess())
 		measured["pump"] = microseconds(after-before) / measured["turns"]
 		return measured, err
 	}, nil

@@ -83,11 +83,11 @@ func manyLocks(clients []lockClient) []turn {
 func (c *cluster) whileStopped(inner contestant, hung []*redisServer) contestant {
 	settled := c.thenEmpty(contestant{inner.name, func(ctx context.Context, length time.Duration) (figures, error) {
 		for _, master := range hung {
-			master.signal(syscall.SIGSTOP)
+			master.Signal(syscall.SIGSTOP)
 		}
 		defer func() {
 			for _, master := range hung {
-				master.signal(syscall.SIGCONT)
+				master.Signal(syscall.SIGCONT)
 			}
 		}()
 		return inner.measure(ctx, length)
@@ -141,7 +141,7 @@ func (c *cluster) locksLeft(ctx context.Context) (int, error) {
 		reply, err := client.do("EVAL", count, "0")
 		client.close()
 		if err != nil {
-			return 0, fmt.Errorf("%s: %w", master.name, err)
+			return 0, fmt.Errorf("%s: %w", master.Name, err)
 		}
 		var left int
 		if _, err := fmt.Fscan(strings.NewReader(string(reply)), &left); err != nil {

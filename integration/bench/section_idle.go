@@ -78,7 +78,7 @@ func getOnce(client *leanClient) error {
 type occupancy struct{ resident, goroutines float64 }
 
 func (p *proxyServer) occupancy(ctx context.Context) (occupancy, error) {
-	resident, err := p.resident()
+	resident, err := resident(p.Process)
 	if err != nil {
 		return occupancy{}, err
 	}
@@ -94,7 +94,7 @@ func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*l
 	if err != nil {
 		return nil, err
 	}
-	defer proxy.kill()
+	defer proxy.Kill()
 	workers, err := b.leanClients(ctx, proxy.addr(), 10, compareAndDelete)
 	if err != nil {
 		return nil, err

@@ -27,7 +27,7 @@ func measureLargeReply(ctx context.Context, b *bench) error {
 	if _, err := filler.do("SETRANGE", key, strconv.Itoa(b.largeReply-1), "x"); err != nil {
 		return err
 	}
-	start, err := c.proxy.resident()
+	start, err := resident(c.proxy.Process)
 	if err != nil {
 		return err
 	}
@@ -72,7 +72,7 @@ func (p *proxyServer) residentWhileReading(ctx context.Context, key string, size
 		}
 		left -= n
 		rest(ctx, pause)
-		now, err := p.resident()
+		now, err := resident(p.Process)
 		if err != nil {
 			return 0, err
 		}

@@ -8,6 +8,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"redlock-proxy/integration/child"
 )
 
 // measurePassThrough compares ordinary commands through the proxy with a byte
@@ -66,27 +68,27 @@ func (b *bench) startTwemproxy(ctx context.Context, upstream *redisServer) (int,
 	if err != nil {
 		return 0, err
 	}
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		return 0, err
 	}
-	statistics, err := freePort()
+	statistics, err := child.FreePort()
 	if err != nil {
 		return 0, err
 	}
 	file := filepath.Join(b.scratch, "nutcracker.yml")
 	config := fmt.Sprintf("bench:\n  listen: %s\n  redis: true\n  hash: fnv1a_64\n  distribution: ketama\n"+
-		"  preconnect: true\n  server_connections: 1\n  servers:\n   - %s:1\n", loopback(port), upstream.addr())
+		"  preconnect: true\n  server_connections: 1\n  servers:\n   - %s:1\n", child.Loopback(port), upstream.addr())
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		return 0, err
 	}
-	child, err := startProcess("nutcracker", program, "-c", file, "-s", strconv.Itoa(statistics), "-a", "127.0.0.1")
+	server, err := child.Start("nutcracker", program, "-c", file, "-s", strconv.Itoa(statistics), "-a", "127.0.0.1")
 	if err != nil {
 		return 0, err
 	}
-	b.atEnd(child.kill)
-	return port, child.untilServing(ctx, func(ctx context.Context) error {
-		client, err := dialLean(ctx, loopback(port))
+	b.atEnd(server.Kill)
+	return port, untilServing(ctx, server, func(ctx context.Context) error {
+		client, err := dialLean(ctx, child.Loopback(port))
 		if err != nil {
 			return err
 		}

@@ -4,31 +4,33 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"redlock-proxy/integration/child"
 )
 
 // redisServer is a real redis-server without persistence.
 type redisServer struct {
-	*process
+	*child.Process
 	port int
 }
 
-func (r *redisServer) addr() string { return loopback(r.port) }
+func (r *redisServer) addr() string { return child.Loopback(r.port) }
 
 // startRedis starts a server that is killed when the section ends.
 func (b *bench) startRedis(ctx context.Context, name string) (*redisServer, error) {
-	port, err := freePort()
+	port, err := child.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	child, err := startProcess(name, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
+	server, err := child.Start(name, "redis-server", "--port", strconv.Itoa(port), "--bind", "127.0.0.1",
 		"--dir", b.scratch, "--save", "", "--appendonly", "no", "--daemonize", "no",
 		"--maxmemory-policy", "noeviction", "--maxclients", "20000")
 	if err != nil {
 		return nil, fmt.Errorf("%w; Debian package redis-server", err)
 	}
-	b.atEnd(child.kill)
-	r := &redisServer{child, port}
-	return r, child.untilServing(ctx, func(ctx context.Context) error {
+	b.atEnd(server.Kill)
+	r := &redisServer{server, port}
+	return r, untilServing(ctx, server, func(ctx context.Context) error {
 		client, err := dialLean(ctx, r.addr())
 		if err != nil {
 			return err
@@ -81,10 +83,10 @@ func (c *cluster) addresses() []string {
 	return addresses
 }
 
-func (c *cluster) masterProcesses() []*process {
-	var children []*process
+func (c *cluster) masterProcesses() []*child.Process {
+	var children []*child.Process
 	for _, master := range c.masters {
-		children = append(children, master.process)
+		children = append(children, master.Process)
 	}
 	return children
 }
