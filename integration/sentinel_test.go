@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/child"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -37,11 +39,11 @@ func startSentinelGroup(t *testing.T, name string) *sentinelGroup {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		proc, err := startProcess(fmt.Sprintf("sentinel%d", i+1), "redis-server", file, "--sentinel")
+		proc, err := child.Start(fmt.Sprintf("sentinel%d", i+1), "redis-server", file, "--sentinel")
 		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(proc.kill)
+		t.Cleanup(proc.Kill)
 		g.sentinels = append(g.sentinels, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	for i := range g.sentinels {
@@ -185,12 +187,12 @@ func TestSentinelCheck(t *testing.T) {
 	g := startSentinelGroup(t, "app")
 	c := startCluster(t, proxyOptions{upstream: g.url(), logLevel: "warn"})
 	check := func() string {
-		proc, err := startProcess("check", c.proxy.binary, "-check", "-config", c.proxy.flags[1])
+		proc, err := child.Start("check", c.proxy.binary, "-check", "-config", c.proxy.flags[1])
 		if err != nil {
 			t.Fatal(err)
 		}
-		<-proc.done
-		return proc.log.String()
+		<-proc.Done
+		return proc.Log.String()
 	}
 	for _, want := range []string{
 		"upstream (" + g.label() + ") is managed by 3 Sentinels, of which 3 answer: the master is " + g.master.addr() + " (named by 3), with 1 replica",
