@@ -25,6 +25,7 @@ RUN sed -e 's/^listen: 127\.0\.0\.1:/listen: 0.0.0.0:/' -e 's/^admin: 127\.0\.0\
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/redlock-proxy /redlock-proxy
+COPY deploy/LICENCES.txt /LICENCES.txt
 COPY --from=build /out/config.yaml /etc/redlock-proxy/config.yaml
 # config.yaml is read from the working directory, by -healthcheck as well.
 WORKDIR /etc/redlock-proxy

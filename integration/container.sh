@@ -143,7 +143,7 @@ check_image() {
   local files binary
   files=$(store mount "$shipped")
   binary=$files/redlock-proxy
-  expect "files" "/etc/redlock-proxy/config.yaml /etc/ssl/certs/ca-certificates.crt /redlock-proxy " \
+  expect "files" "/LICENCES.txt /etc/redlock-proxy/config.yaml /etc/ssl/certs/ca-certificates.crt /redlock-proxy " \
     "$(find "$files" ! -type d -printf '/%P\n' | sort | tr '\n' ' ')"
   expect "writable by its user" "" "$(find "$files" \( -perm /o=w -o ! -user 0 -o ! -group 0 \) -printf '/%P ')"
   expect "program interpreter and needed libraries" "" "$(readelf -ldW "$binary" | grep -E 'INTERP|NEEDED' || true)"

@@ -41,6 +41,7 @@
 //	deploy_test.go, deploy_metrics_test.go
 //	                     what deploy/ has: files, configurations, alerts, dashboard;
 //	                     manifests is a module of its own that judges the files
+//	licences_test.go     the licences of what is linked
 //	container.sh         the image, built and run without a container engine
 //	tls_test.go, unixsocket_test.go
 //	                     the same over TLS, with certificates of authority_test.go, and over sockets
