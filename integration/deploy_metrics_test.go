@@ -3,9 +3,7 @@ package integration
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
-	"net/http"
 	"os"
 	"os/exec"
 	"regexp"
@@ -122,16 +120,7 @@ var (
 
 func (shown shownMetrics) read(t *testing.T, p *proxyProcess) {
 	t.Helper()
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", p.admin))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
-	body, err := io.ReadAll(answer.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range strings.Lines(string(body)) {
+	for line := range strings.Lines(p.metrics(t)) {
 		found := series.FindStringSubmatch(strings.TrimSpace(line))
 		if found == nil {
 			continue

@@ -15,8 +15,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// metric is one series' value as the proxy shows it; empty: it shows none.
-func (p *proxyProcess) metric(t testing.TB, series string) string {
+// metrics is what the proxy shows of itself.
+func (p *proxyProcess) metrics(t testing.TB) string {
 	t.Helper()
 	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", p.admin))
 	if err != nil {
@@ -27,7 +27,13 @@ func (p *proxyProcess) metric(t testing.TB, series string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for line := range strings.Lines(string(body)) {
+	return string(body)
+}
+
+// metric is one series' value as the proxy shows it; empty: it shows none.
+func (p *proxyProcess) metric(t testing.TB, series string) string {
+	t.Helper()
+	for line := range strings.Lines(p.metrics(t)) {
 		if value, found := strings.CutPrefix(line, series+" "); found {
 			return strings.TrimSpace(value)
 		}

@@ -6,12 +6,8 @@ import (
 	"io"
 	"math/rand/v2"
 	"net"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 )
@@ -280,44 +276,8 @@ type lockRedis struct {
 
 func startLockRedis(t *testing.T) *lockRedis {
 	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatalf("this test compares with a real server: %v", err)
-	}
-	dir, err := os.MkdirTemp("", "lock") // t.TempDir is too long for a socket's name
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	socket := filepath.Join(dir, "s")
-	process := exec.Command(binary, "--port", "0", "--unixsocket", socket, "--dir", dir, "--save", "", "--appendonly", "no")
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	output, err := process.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = process.Process.Kill()
-		_ = process.Wait()
-	})
-	log := bufio.NewReader(output)
-	for line := ""; !strings.Contains(line, "eady to accept connections"); {
-		if line, err = log.ReadString('\n'); err != nil {
-			t.Fatalf("redis-server ended: %v", err)
-		}
-	}
-	go func() { _, _ = io.Copy(io.Discard, log) }()
-	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	conn := startGuardRedis(t).dial(t)
 	t.Cleanup(func() { _ = conn.Close() })
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
-		t.Fatal(err)
-	}
 	return &lockRedis{conn: conn, reader: bufio.NewReader(conn)}
 }
 

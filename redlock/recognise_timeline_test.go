@@ -147,20 +147,9 @@ func TestTimelineAQueuedRecognisedReleaseSparesALaterInstance(t *testing.T) {
 }
 
 func TestTimelineARecognisedReleaseSparesTheNextHolder(t *testing.T) {
-	for _, ttl := range []time.Duration{0, 10 * second} {
-		onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
-			w.mustAcquire(short, ttl)
-			w.elapse(0)
-			wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
-			w.elapse(0)
-			w.masters[4].refuse("")
-			w.mustAcquire(short, second)
-			w.elapse(0)
-			if w.heardValue(4, "SET", short) == 2 {
-				w.wantValues("1 1 1 1 1")
-			}
-		})
-	}
+	sparesTheNextHolder(t, func(t *testing.T, w *timeline) {
+		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
+	})
 }
 
 func TestTimelineARecognisedReleaseIsKeptWhileAnEarlierWriteIsUnanswered(t *testing.T) {
