@@ -152,3 +152,23 @@ func FuzzConfigNeverPanics(f *testing.F) {
 		}
 	})
 }
+
+func FuzzConfigValues(f *testing.F) {
+	for _, text := range []string{"50ms", "-1h", "512mb", "9223372036854775807gb", "64K", "0.5", "NaN", "0x1p-2", "127.0.0.1:6380", "[::]:0", "unix:/run/s", "unix:"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if d, err := parseDuration(text, 0, time.Hour); err == nil && (d < 0 || d > time.Hour) {
+			t.Errorf("%q is read as the duration %s", text, d)
+		}
+		if n, err := parseSize(text, 1<<10, 1<<40); err == nil && (n < 1<<10 || n > 1<<40) {
+			t.Errorf("%q is read as %d bytes", text, n)
+		}
+		if x, err := parseFraction(text, 0, 0.5); err == nil && !(x >= 0 && x <= 0.5) {
+			t.Errorf("%q is read as %g", text, x)
+		}
+		if address, err := parseListen(text, true); err == nil && address != text {
+			t.Errorf("%q is read as the address %q", text, address)
+		}
+	})
+}

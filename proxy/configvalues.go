@@ -46,7 +46,7 @@ var sizeUnits = map[string]uint64{
 
 // parseSize reads a size in bytes with the units of redis.conf.
 func parseSize(text string, from, to int64) (int64, error) {
-	digits := strings.TrimRight(strings.ToLower(text), "bkmg")
+	digits := strings.TrimRight(text, "bkmgBKMG")
 	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
 	n, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil || !known {

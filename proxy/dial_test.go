@@ -106,3 +106,24 @@ func withPort(url string, listener net.Listener) string {
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	return strings.Replace(url, "PORT", port, 1)
 }
+
+// Whatever is wrong with a URL, nothing of it is shown: a part of the password
+// may stand at the wrong place.
+func FuzzParseEndpoint(f *testing.F) {
+	for _, text := range []string{"redis://u:hunter2@h:1/2", "rediss://:hunter2@[::1]:7?skip_verify=true", "unix://u:hunter2@/a/b?db=3", "redis://hunter2#x@h", "redis://h:99999", "hunter2"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		server, err := parseEndpoint(text)
+		if err != nil {
+			if strings.Contains(text, "hunter2") && strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("%q: the error shows the password: %v", text, err)
+			}
+			return
+		}
+		if server.network == "" || server.address == "" || server.name == "" || server.db < 0 {
+			t.Errorf("%q is %#v", text, endpointFields(server))
+		}
+		_ = canonicalAddress(server.address)
+	})
+}

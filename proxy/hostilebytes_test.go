@@ -5,10 +5,13 @@ import (
 	"errors"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock"
 )
 
 // TestHostileBytesAreAnsweredAsByRedis sends each odd and malformed input to a
@@ -67,20 +70,21 @@ func (p *testProxy) exchange(t *testing.T, first, second string, hangsUp bool) [
 // socketPair is a connection whose answers no reset can overtake.
 func socketPair(t *testing.T) (near, far *net.UnixConn) {
 	t.Helper()
-	listener, err := net.Listen("unix", "@redlock-proxy-test-"+strings.ReplaceAll(t.Name(), "/", "-"))
+	files, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	dialled, err := net.Dial("unix", listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
+	var ends [2]*net.UnixConn
+	for i, file := range files {
+		end := os.NewFile(uintptr(file), "socket")
+		conn, err := net.FileConn(end)
+		_ = end.Close()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends[i] = conn.(*net.UnixConn)
 	}
-	accepted, err := listener.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return dialled.(*net.UnixConn), accepted.(*net.UnixConn)
+	return ends[0], ends[1]
 }
 
 // A client that writes byte by byte, for as long as it likes, is answered like
@@ -103,4 +107,40 @@ func TestOneByteWrites(t *testing.T) {
 	}
 	client.expect("+PONG\r\n")
 	_ = near.Close()
+}
+
+// Whatever a client sends, it is answered with whole values, and nothing is
+// left of it afterwards.
+func FuzzSession(f *testing.F) {
+	for _, input := range guardInputs() {
+		if len(input.bytes) < 500 {
+			f.Add([]byte(input.bytes), uint8(9))
+		}
+	}
+	for _, program := range []string{"HELLO 3\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "SUBSCRIBE lock:a lock:b\r\nUNSUBSCRIBE\r\n", "CLIENT REPLY SKIP\r\nPING\r\nCLIENT REPLY OFF\r\n",
+		"CLIENT TRACKING ON BCAST PREFIX a\r\nGET lock:a\r\nCLIENT CACHING YES\r\n", "WATCH lock:a\r\nUNWATCH\r\nRESET\r\n", "EVAL x 1 lock:a b\r\nEVALSHA x 0\r\nSCRIPT LOAD x\r\n",
+		"SELECT 3\r\nSELECT -1\r\nAUTH a b\r\nINFO redlock\r\n", "MGET a lock:a\r\nDEL a lock:a\r\nSORT a STORE lock:a\r\n"} {
+		f.Add([]byte(program), uint8(20))
+	}
+	f.Fuzz(func(t *testing.T, input []byte, cut uint8) {
+		if bytes.Contains(input, []byte("lock:slow")) || bytes.Contains(input, []byte("lock:panic")) {
+			return // which the fake masters understand
+		}
+		masters := &fakeMasters{}
+		p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Subscriptions = 100 })
+		at := min(int(cut), len(input))
+		answer := p.exchange(t, string(input[:at]), string(input[at:]), false)
+		var scanner redlock.Scanner
+		for rest := answer; len(rest) > 0; {
+			n, done, err := scanner.Scan(rest)
+			if err != nil || !done {
+				t.Fatalf("%q is answered with %q, in which %q is no whole value (%v)", input, answer, rest, err)
+			}
+			rest = rest[n:]
+		}
+		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.server.memory.used.Load() == 0 })
+		if n := p.counter(t, "redlock_panics_recovered_total", ""); n != 0 {
+			t.Fatalf("%q has shown a defect", input)
+		}
+	})
 }

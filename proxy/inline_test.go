@@ -1,7 +1,10 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 )
 
@@ -88,4 +91,32 @@ func TestSplitInlineCopiesOnlyWhatIsQuoted(t *testing.T) {
 	if !sameArgs(args, []string{"\x00\x00\x00\x00", "\x00\x00\x00\x00\x00", "quoted", "other", "\x00\x00\x00\x00"}) {
 		t.Errorf("after the line was overwritten: %q", args)
 	}
+}
+
+// An inline command, its arguments quoted, is the same command.
+func FuzzSplitInline(f *testing.F) {
+	for _, line := range inlineLines {
+		f.Add([]byte(line.text))
+	}
+	f.Fuzz(func(t *testing.T, line []byte) {
+		if bytes.ContainsAny(line, "\n\x00") {
+			return // the guard hands on none of these
+		}
+		args, err := splitInline(nil, append(bytes.Clone(line), '\n'))
+		if err != nil {
+			return
+		}
+		var quoted []byte
+		for _, arg := range args {
+			quoted = append(quoted, ' ', '"')
+			for _, c := range arg {
+				quoted = fmt.Appendf(quoted, `\x%02x`, c)
+			}
+			quoted = append(quoted, '"')
+		}
+		again, err := splitInline(nil, append(quoted, '\n'))
+		if err != nil || !slices.EqualFunc(args, again, bytes.Equal) {
+			t.Errorf("%q became %q (%v)", args, again, err)
+		}
+	})
 }

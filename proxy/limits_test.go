@@ -11,25 +11,28 @@ import (
 	"time"
 )
 
-// reached tells how often the metric says that a limit was.
-func (p *testProxy) reached(t *testing.T, limit limitName) int {
+// counter is what a metric says, of the series with one label or with none.
+func (p *testProxy) counter(t *testing.T, name, label string) int {
 	t.Helper()
 	families, err := p.metrics.Gather()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, family := range families {
-		if family.GetName() != "redlock_limit_reached_total" {
-			continue
-		}
 		for _, metric := range family.GetMetric() {
-			if metric.GetLabel()[0].GetValue() == string(limit) {
+			if family.GetName() == name && (label == "" || metric.GetLabel()[0].GetValue() == label) {
 				return int(metric.GetCounter().GetValue())
 			}
 		}
 	}
-	t.Fatalf("no metric has the label %s", limit)
+	t.Fatalf("there is no metric %s{%s}", name, label)
 	return 0
+}
+
+// reached tells how often the metric says that a limit was.
+func (p *testProxy) reached(t *testing.T, limit limitName) int {
+	t.Helper()
+	return p.counter(t, "redlock_limit_reached_total", string(limit))
 }
 
 func (p *testProxy) wantReached(t *testing.T, limit limitName, times int) {

@@ -197,3 +197,56 @@ func TestOwedStaysSmall(t *testing.T) {
 		t.Errorf("%d entries for one pipeline", len(o.queue))
 	}
 }
+
+// What an upstream sends reaches the client the same however it is cut, and
+// nothing that follows what cannot be.
+func FuzzReplyCounting(f *testing.F) {
+	for _, stream := range []string{"+OK\r\n$3\r\nabc\r\n*1\r\n:1\r\n", ">2\r\n+a\r\n+b\r\n+OK\r\n|1\r\n+k\r\n+v\r\n:1\r\n", "-ERR x\r\n?",
+		"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n:1\r\n:2\r\n:3\r\n:4\r\n", "*-1\r\n%1\r\n~0\r\n$-1\r\n_\r\n"} {
+		for kind := range uint8(8) {
+			f.Add(stream, kind, uint8(3))
+		}
+	}
+	f.Fuzz(func(t *testing.T, stream string, kind, size uint8) {
+		copier := func() *upstream {
+			u := &upstream{owed: newOwed(kind&1 != 0), captures: 64}
+			u.owed.add(debt{left: 1})
+			if kind&2 != 0 {
+				u.owed.add(debt{kind: debtConfirmations, family: familyChannel, adds: true, left: 2, names: []string{"a", "b"}})
+			}
+			if kind&4 != 0 {
+				u.owed.add(debt{left: 1, silent: true})
+				u.owed.add(debt{left: 1, capture: true})
+			}
+			u.owed.add(debt{left: 3})
+			return u
+		}
+		whole, pieces := copier(), copier()
+		var client collector
+		var got [2]string
+		for i, u := range []*upstream{whole, pieces} {
+			client = collector{}
+			u.client = newOutput(newSocket(&client, &clock{}))
+			step := len(stream) + 1
+			if i == 1 {
+				step = int(size) + 1
+			}
+			var kept []byte
+			for at := 0; at < len(stream) && u.broken == nil; at += step {
+				kept = append(kept, stream[at:min(at+step, len(stream))]...)
+				used, ok := u.deliver(kept)
+				if !ok {
+					t.Fatal("the client is said to take no more")
+				}
+				kept = bytes.Clone(kept[used:])
+			}
+			got[i] = client.String()
+		}
+		if whole.broken == nil && pieces.broken == nil && got[0] != got[1] {
+			t.Errorf("%q: whole %q, in pieces %q", stream, got[0], got[1])
+		}
+		if (whole.broken == nil) != (pieces.broken == nil) {
+			t.Errorf("%q: whole %v, in pieces %v", stream, whole.broken, pieces.broken)
+		}
+	})
+}
