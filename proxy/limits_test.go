@@ -277,40 +277,37 @@ func TestFloodOfConnections(t *testing.T) {
 	served.ask("SET k v\r\n", "+OK\r\n")
 	stop := make(chan struct{})
 	var flood sync.WaitGroup
-	for range 10 {
-		flood.Go(func() {
-			var held []net.Conn
-			defer func() {
-				for _, conn := range held {
-					_ = conn.Close()
-				}
-			}()
-			for {
-				select {
-				case <-stop:
-					return
-				default:
-				}
-				conn, err := net.Dial("tcp", p.address)
-				if err != nil {
-					continue
-				}
-				_, _ = io.WriteString(conn, "*1\r\n$4\r\n")
-				if held = append(held, conn); len(held) > 20 {
-					_ = held[0].Close()
-					held = held[1:]
-				}
-			}
-		})
+	defer flood.Wait()
+	defer close(stop)
+	for range 70 {
+		flood.Go(func() { p.floodUntil(stop) })
 	}
-	p.dialUntilServed(t)
-	for range 200 {
+	eventually(t, "all places are taken, and taken back", func() bool {
+		return p.reached(t, limitClients) > 0 && p.reached(t, limitLoginTime) > 0
+	})
+	for range 100 {
 		served.ask("GET k\r\nGET lock:none\r\n", "$1\r\nv\r\n$-1\r\n")
 	}
-	eventually(t, "the flood is one", func() bool { return p.reached(t, limitClients) > 0 && p.reached(t, limitLoginTime) > 0 })
-	close(stop)
-	flood.Wait()
 	p.dialUntilServed(t)
+}
+
+// floodUntil holds a half-open connection for as long as it is let.
+func (p *testProxy) floodUntil(stop <-chan struct{}) {
+	for {
+		select {
+		case <-stop:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+		conn, err := net.Dial("tcp", p.address)
+		if err != nil {
+			continue
+		}
+		_ = conn.SetDeadline(time.Now().Add(time.Second))
+		_, _ = io.WriteString(conn, "*1\r\n$4\r\n")
+		_, _ = io.Copy(io.Discard, conn)
+		_ = conn.Close()
+	}
 }
 
 // dialUntilServed tries as clients do that are told that there is no room.
