@@ -25,6 +25,9 @@
 //	                     by a register and by the history; clock_test.go, slowlink_test.go
 //	                     are its clocks that jump and its links
 //	sentinel_test.go     servers that Sentinels fail over
+//	soak_*_test.go       clients of every kind, faults and reloads, and nothing of
+//	                     them left in the proxies afterwards
+//	migration_test.go    from one Redis to the proxies, with clients at work
 //	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
 //	upstreamtrouble_test.go

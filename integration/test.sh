@@ -5,8 +5,8 @@
 # missing.
 #
 #   integration/test.sh          the whole of it
-#   FUZZTIME=1m CAMPAIGN_TIME=10m integration/test.sh
-#                                longer fuzzing, more faults
+#   FUZZTIME=1m CAMPAIGN_TIME=10m SOAK_TIME=15m integration/test.sh
+#                                longer fuzzing, more faults, more of everything
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
