@@ -1,13 +1,11 @@
 package integration
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -219,7 +217,7 @@ func (p *proxyProcess) settledFootprint(t testing.TB) footprint {
 		var now footprint
 		var collected float64
 		for range 50 {
-			seen := p.metrics(t)
+			seen := p.numbers(t)
 			if n := seen["redlock_clients_connected"]; n > 0 {
 				from, least = 0, footprint{}
 				return fmt.Errorf("%.0f clients are connected", n)
@@ -241,17 +239,12 @@ func (p *proxyProcess) settledFootprint(t testing.TB) footprint {
 	return least
 }
 
-// metrics are all series without labels.
-func (p *proxyProcess) metrics(t testing.TB) map[string]float64 {
+// numbers are the values of all series without labels.
+func (p *proxyProcess) numbers(t testing.TB) map[string]float64 {
 	t.Helper()
-	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/metrics", p.admin))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer answer.Body.Close()
 	found := map[string]float64{}
-	for lines := bufio.NewScanner(answer.Body); lines.Scan(); {
-		name, value, _ := strings.Cut(lines.Text(), " ")
+	for line := range strings.Lines(p.metrics(t)) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if number, err := strconv.ParseFloat(value, 64); err == nil {
 			found[name] = number
 		}
