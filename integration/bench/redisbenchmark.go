@@ -51,6 +51,24 @@ func (r *redisBenchmark) measure(ctx context.Context, length time.Duration) (fig
 	return measured, err
 }
 
+// spentBy is measure, with the microseconds of CPU time per command of the
+// server that answers it.
+func (r *redisBenchmark) spentBy(server *child.Process) func(ctx context.Context, length time.Duration) (figures, error) {
+	return func(ctx context.Context, length time.Duration) (figures, error) {
+		before, err := cpu(server)
+		if err != nil {
+			return nil, err
+		}
+		measured, err := r.measure(ctx, length)
+		if err != nil {
+			return nil, err
+		}
+		after, err := cpu(server)
+		measured["cpu"] = microseconds(after-before) / measured["turns"]
+		return measured, err
+	}
+}
+
 // readReport reads what --csv prints: headings and one line of figures.
 func readReport(text string) (figures, error) {
 	at := strings.Index(text, `"test","rps"`)

@@ -49,8 +49,8 @@ func measureCPU(ctx context.Context, b *bench) error {
 	oneMaster, atBest := all.of(lean, "masters").times(1.0/float64(len(masters))), all.of(pipelined, "masters")
 	b.report("the proxy, per cycle", all.of(lean, "proxy"), "us", atMost(30),
 		fmt.Sprintf("%s us is what a cycle costs one master at best in this run", amount(atBest.median(), "")))
-	b.report("the proxy, per cycle / a byte pump, per command", all.of(lean, "proxy").over(all.of(pumped, "pump")), "x", bar{},
-		medians("us; the pump has as many reads and writes, and nothing else", all.of(lean, "proxy"), all.of(pumped, "pump")))
+	b.report("the proxy, per cycle / a byte pump, per command", all.of(lean, "proxy").over(all.of(pumped, "cpu")), "x", bar{},
+		medians("us; the pump has as many reads and writes, and nothing else", all.of(lean, "proxy"), all.of(pumped, "cpu")))
 	b.report("each master, per cycle", oneMaster, "us", bar{},
 		fmt.Sprintf("at best %s us in this run; %.2f us is the stated bound", amount(atBest.median(), ""), statedBound))
 	b.report("each master: proxy / at best, pipelined", oneMaster.over(atBest), "x", bar{}, medians("us", oneMaster, atBest))
@@ -141,17 +141,5 @@ func (b *bench) pumping(target *redisServer, clients int) (func(context.Context,
 		return nil, err
 	}
 	load := &redisBenchmark{port: bare.port(), clients: clients, pipeline: 1, command: []string{"GET", "key:__rand_int__"}}
-	return func(ctx context.Context, length time.Duration) (figures, error) {
-		before, err := cpu(thisProcess())
-		if err != nil {
-			return nil, err
-		}
-		measured, err := load.measure(ctx, length)
-		if err != nil {
-			return nil, err
-		}
-		after, err := cpu(thisProcess())
-		measured["pump"] = microseconds(after-before) / measured["turns"]
-		return measured, err
-	}, nil
+	return load.spentBy(thisProcess()), nil
 }
