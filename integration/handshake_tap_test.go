@@ -4,13 +4,9 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-
-	"redlock-proxy/integration/child"
 )
 
 // tap is a relay that writes down who said what. Clients are tried without
@@ -113,27 +109,4 @@ func (s *handshakeStage) explain(t *testing.T, program clientProgram, trial hand
 		fmt.Fprintf(&text, "the same on %s: %q %v\n%s", server.what, lines, err, tapped)
 	}
 	return text.String()
-}
-
-// startProxyWithPassword starts one more proxy over the same servers that its
-// clients must log in to.
-func startProxyWithPassword(t *testing.T, c *cluster) *proxyProcess {
-	t.Helper()
-	p := &proxyProcess{port: freePort(t), admin: freePort(t)}
-	options := proxyOptions{upstream: c.upstream.url()}
-	for _, master := range c.masters {
-		options.masters = append(options.masters, master.url())
-	}
-	config := options.yaml(p.port, p.admin) + fmt.Sprintf("auth: {password: %s}\n", handshakePassword)
-	path := filepath.Join(t.TempDir(), "config.yaml")
-	if err := os.WriteFile(path, []byte(config), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var err error
-	if p.proc, err = child.Start("proxy with a password", proxyBinary, "-config", path); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { p.finish(t) })
-	waitFor(t, "the proxy with a password is ready", p.ready)
-	return p
 }

@@ -14,16 +14,17 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// TestHandshakes runs every client, unmodified, on three proxies over the same
+// TestHandshakes runs every client, unmodified, on four proxies over the same
 // masters: one as it comes, one that wants a password, where the client also
-// chooses a database and a name, and one whose upstream is down, for clients
-// that only lock.
+// chooses a database and a name, and, for clients that only lock, one whose
+// upstream is down and one that lets them do nothing else.
 func TestHandshakes(t *testing.T) {
 	c := startCluster(t, proxyOptions{})
 	stage := &handshakeStage{
 		cluster: c,
 		plain:   startRedis(t, "plain"),
-		locked:  startProxyWithPassword(t, c),
+		locked:  c.addProxy(t, proxyOptions{more: fmt.Sprintf("auth: {password: %s}\n", handshakePassword)}),
+		locker:  c.addProxy(t, proxyOptions{more: fmt.Sprintf("auth: {password: %s, may: locks}\n", handshakePassword)}),
 		orphan:  c.addProxy(t, proxyOptions{upstream: fmt.Sprintf("redis://127.0.0.1:%d", freePort(t))}),
 	}
 	t.Run("clients", func(t *testing.T) {
@@ -41,6 +42,7 @@ type handshakeStage struct {
 	*cluster
 	plain  *redisServer  // what the proxy is held against when something fails
 	locked *proxyProcess // wants a password
+	locker *proxyProcess // wants a password, and lets who has it only lock
 	orphan *proxyProcess // has no upstream
 }
 
@@ -68,10 +70,12 @@ func (s *handshakeStage) run(t *testing.T, client handshakeClient, key string) {
 	s.mustPass(t, program, login)
 	locks := handshakeTrial{client: client, key: key + "-alone", port: s.orphan.port, mode: "locks"}
 	s.mustPass(t, program, locks)
+	only := handshakeTrial{client: client, key: key + "-only", port: s.locker.port, mode: "locks", password: handshakePassword}
+	s.mustPass(t, program, only)
 	if t.Failed() {
 		return
 	}
-	t.Logf("%s: everything; with password, database and name; locks without upstream", strings.TrimSpace(said+" "+client.variant))
+	t.Logf("%s: everything; with password, database and name; locks without upstream, and with no right to it", strings.TrimSpace(said+" "+client.variant))
 }
 
 // mustPass returns what the client says it is. What went wrong is shown byte

@@ -53,7 +53,7 @@ func newAccounts(auth Auth) *accounts {
 		return user
 	}
 	if auth.Password != "" || len(auth.Users) == 0 {
-		add(defaultUser, auth.Password, rightBoth).open = auth.Password == ""
+		add(defaultUser, auth.Password, auth.May).open = auth.Password == ""
 	}
 	for _, user := range auth.Users {
 		add(user.Name, user.Password, user.May)

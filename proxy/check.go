@@ -66,6 +66,7 @@ func writeSettings(w io.Writer, cfg *Config) {
 	row("restart_delay", shortDuration(cfg.RestartDelay))
 	row("max_quarantine", shortDuration(cfg.MaxQuarantine))
 	row("auth.password", cfg.Auth.Password)
+	row("auth.may", cfg.Auth.May)
 	row("auth.users", orDash(describeUsers(cfg.Auth.Users)))
 	for _, limit := range cfg.Limits.table() {
 		row("limits."+string(limit.name), limit.text())

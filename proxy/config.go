@@ -127,6 +127,7 @@ type Retry struct {
 // nothing.
 type Auth struct {
 	Password secret // of the user default; empty with users: there is no such user
+	May      rights // of the user default
 	Users    []User
 }
 
@@ -182,6 +183,7 @@ func defaultConfig() *Config {
 		ClockDrift:      0.01,
 		RestartDelay:    30 * time.Second,
 		MaxQuarantine:   10 * time.Minute,
+		Auth:            Auth{May: rightBoth},
 		Limits:          defaultLimits(),
 		Log:             Log{Level: "info", Format: "text"},
 	}

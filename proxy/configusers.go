@@ -10,9 +10,18 @@ import (
 
 // readAuth reads who may use the proxy.
 func (r *configReader) readAuth(node *yaml.Node, key string) {
-	fields := r.secretFields(&r.cfg.Auth.Password)
-	fields = append(fields, yamlField{name: "users", read: r.readUsers})
-	r.mapping(node, key, fields...)
+	auth := &r.cfg.Auth
+	may := auth.May.String()
+	fields := append(r.secretFields(&auth.Password), r.may(&may), yamlField{name: "users", read: r.readUsers})
+	lines := r.mapping(node, key, fields...)
+	auth.May = rightsByWord[may]
+	if line, given := lines["may"]; given && auth.Password == "" && len(auth.Users) > 0 {
+		r.fail(line, joinKey(key, "may"), "is the right of the user default, whom there is not with users and without password")
+	}
+}
+
+func (r *configReader) may(place *string) yamlField {
+	return r.choice("may", place, "locks", "upstream", "both")
 }
 
 func (r *configReader) readUsers(node *yaml.Node, key string) {
@@ -24,10 +33,10 @@ func (r *configReader) readUsers(node *yaml.Node, key string) {
 	r.sequence(node, key, func(node *yaml.Node, key string) {
 		before := len(r.problems)
 		user := User{May: rightBoth}
-		may := "both"
+		may := rightBoth.String()
 		fields := append(r.secretFields(&user.Password),
 			r.text("name", "a user's name", keep(&user.Name, parseUserName)),
-			r.choice("may", &may, "locks", "upstream", "both"))
+			r.may(&may))
 		seen := r.mapping(node, key, fields...)
 		if len(r.problems) > before {
 			return

@@ -146,7 +146,7 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 
 // What else a reload may change holds at once for those who are connected.
 func TestSessionSeesNewSettings(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "old"}) })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "old", May: rightBoth}) })
 	early, known := p.dial(t), p.dial(t)
 	early.ask("PING\r\n", errorNoAuth)
 	known.ask("AUTH old\r\n", "+OK\r\n")
@@ -156,13 +156,13 @@ func TestSessionSeesNewSettings(t *testing.T) {
 			return old
 		})
 	}
-	set(func(s *settings) { s.users = newAccounts(Auth{Password: "new"}) })
+	set(func(s *settings) { s.users = newAccounts(Auth{Password: "new", May: rightBoth}) })
 	known.ask("PING\r\n", "+PONG\r\n") // as on Redis
 	early.ask("AUTH old\r\n", errorWrongPass)
 	early.ask("AUTH new\r\n", "+OK\r\n")
 	late := p.dial(t)
 	late.ask("PING\r\n", errorNoAuth)
-	set(func(s *settings) { s.users = newAccounts(Auth{}) })
+	set(func(s *settings) { s.users = newAccounts(Auth{May: rightBoth}) })
 	late.ask("PING\r\n", "+PONG\r\n")
 	set(func(s *settings) { s.limits.Clients = 3 })
 	p.dial(t).expectEnd(errorClientCap)

@@ -184,7 +184,7 @@ func TestARemovedUserIsFoundOut(t *testing.T) {
 	client := p.dial(t)
 	client.ask("AUTH alice pw\r\n", replyOK)
 	p.current.replace(func(old settings) settings {
-		old.users = newAccounts(Auth{})
+		old.users = newAccounts(Auth{May: rightBoth})
 		return old
 	})
 	client.send("PING\r\nPING\r\n")

@@ -44,6 +44,7 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	if old.Auth.Password != next.Auth.Password {
 		r.plan.changes = append(r.plan.changes, "auth.password")
 	}
+	r.changed("auth.may", old.Auth.May, next.Auth.May)
 	if changes := usersChanged(old.Auth.Users, next.Auth.Users); changes != "" {
 		r.plan.changes = append(r.plan.changes, "auth.users: "+changes)
 	}
