@@ -198,7 +198,7 @@ func TestTLSRenewalAndCheck(t *testing.T) {
 		out, err := exec.Command(c.proxy.binary, flag, "-config", c.proxy.flags[1]).CombinedOutput()
 		return string(out), err
 	}
-	if text, err := run("-check"); err != nil || !strings.Contains(text, "certificate "+c.shown.certFile) {
+	if text, err := run("-check"); err != nil || !strings.Contains(text, "certificate "+c.shown.certFile) || strings.Count(text, " (TLS)") != 6 {
 		t.Errorf("-check: %v\n%s", err, text)
 	}
 	if text, err := run("-healthcheck"); err != nil {

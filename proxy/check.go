@@ -115,6 +115,10 @@ func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	defer table.Flush()
 	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tPERSISTENCE\tRUN_ID")
 	for _, f := range allServers(upstream, masters) {
+		name := f.name
+		if f.encrypted {
+			name += tlsMark
+		}
 		state := "answers"
 		if f.err != nil {
 			state = "unusable"
@@ -131,7 +135,7 @@ func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 		if f.databases > 0 {
 			databases = strconv.Itoa(f.databases)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.title, f.name, state,
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.title, name, state,
 			orDash(version), orDash(role), orDash(databases), orDash(f.policy), orDash(f.persistence), orDash(shortRunID(f.runID)))
 	}
 }

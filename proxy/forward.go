@@ -285,6 +285,8 @@ func (s *session) performInPipe(name string, cmd command, route route) {
 		s.replyAtOnce(errorLockInPipe)
 	case name == "auth":
 		s.replyAtOnce(s.authenticate(cmd.args))
+	case logsIn(name, cmd.args):
+		s.replyAtOnce(errorHelloInPipe)
 	default:
 		s.forward(cmd, debt{})
 	}

@@ -70,6 +70,16 @@ func parseHello(args [][]byte) (request helloRequest, refusal string) {
 	return request, ""
 }
 
+// logsIn finds what must never reach an upstream, which knows other users than
+// the proxy and would take the connection for theirs.
+func logsIn(name string, args [][]byte) bool {
+	if name == "hello" {
+		request, _ := parseHello(args)
+		return request.login
+	}
+	return name == "auth"
+}
+
 // hello is always answered here. An open upstream is told the protocol and the
 // name, never the password, and what it answers is kept from the client unless
 // it refuses.

@@ -25,6 +25,7 @@ const inspectTimeout = 2 * time.Second
 type serverFacts struct {
 	title     string // upstream, master 1
 	name      string
+	encrypted bool
 	err       error  // not reached, or it let nobody in
 	version   string // as a client sees it: redis_version
 	product   string // redis, or what the server calls itself
@@ -49,12 +50,12 @@ type serverFacts struct {
 func inspectServers(ctx context.Context, cfg *Config) (upstream *serverFacts, masters []serverFacts) {
 	var asking sync.WaitGroup
 	if cfg.Upstream.Kind == UpstreamServer {
-		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.server.name}
+		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.server.name, encrypted: cfg.Upstream.server.tls != nil}
 		asking.Go(func() { upstream.ask(ctx, cfg.Upstream.server) })
 	}
 	masters = make([]serverFacts, len(cfg.Masters.servers))
 	for i, server := range cfg.Masters.servers {
-		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.name}
+		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.name, encrypted: server.tls != nil}
 		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks) })
 	}
 	asking.Wait()

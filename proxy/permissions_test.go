@@ -121,6 +121,24 @@ func TestUsersMay(t *testing.T) {
 	}
 }
 
+// A client's password is for the proxy alone: at the upstream it could make the
+// connection another user's.
+func TestLoginsNeverReachTheUpstream(t *testing.T) {
+	redis := startGuardRedis(t)
+	redis.ask(t, "ACL SETUSER other on >pw ~* &* +@all")
+	p := startTestProxy(t, redis)
+	client := p.dial(t)
+	client.ask("GET app\r\n", "$-1\r\n")
+	for _, login := range []string{"AUTH other pw", "HELLO 2 AUTH other pw", "HELLO 2 SETNAME x AUTH other pw"} {
+		client.ask("MULTI\r\nGET app\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n"+errorNotInMulti+errorExecAbort)
+		client.ask("MULTI\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n"+errorNotInMulti+errorExecAbort)
+	}
+	client.ask("MONITOR\r\nHELLO 2 AUTH other pw\r\nAUTH other pw\r\n", "+OK\r\n"+errorHelloInPipe+errorWrongPass)
+	if clients := redis.ask(t, "CLIENT LIST"); strings.Contains(clients, "user=other") {
+		t.Errorf("at the upstream:\n%s", clients)
+	}
+}
+
 // Who may only use the upstream hears nothing of what happens on the masters,
 // by whatever pattern.
 func TestMessagesOfTheMastersAreForLockUsers(t *testing.T) {

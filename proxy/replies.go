@@ -56,6 +56,7 @@ const (
 	errorCrossLock        = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
 	errorWatchDatabase    = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
 	errorLockInPipe       = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
+	errorHelloInPipe      = "-ERR HELLO with AUTH cannot be used on a connection in this mode, only after RESET\r\n"
 	errorSubscribeInMulti = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
 	errorUpstreamDown     = "-ERR the upstream server of this proxy cannot be reached\r\n"
 	errorUpstreamRefused  = "-ERR the upstream server of this proxy refused its login or its database\r\n"

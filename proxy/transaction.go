@@ -112,7 +112,7 @@ func (s *session) continueHere(name string, cmd command, route route) {
 		s.reply(errorNestedMulti)
 	case name == "watch":
 		s.reply(errorWatchInMulti)
-	case route.spec.noMulti() || name == "auth":
+	case route.spec.noMulti() || logsIn(name, cmd.args):
 		s.abort(errorNotInMulti)
 	case s.transaction.state == transactionAborted:
 		s.reply(replyQueued)

@@ -43,7 +43,7 @@ func (s *session) continueUpstream(name string, cmd command, route route) {
 		s.forward(cmd, debt{left: 1})
 	case name == "multi" || name == "watch":
 		s.forward(cmd, debt{left: 1})
-	case name == "auth":
+	case logsIn(name, cmd.args):
 		s.abort(errorNotInMulti)
 	case route.plane != planeUpstream:
 		s.abort(errorCrossLock)
