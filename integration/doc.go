@@ -24,7 +24,8 @@
 //	campaign_*_test.go   many clients, three proxies and every fault at random, judged
 //	                     by a register and by the history; clock_test.go, slowlink_test.go
 //	                     are its clocks that jump and its links
-//	sentinel_test.go     servers that Sentinels fail over
+//	sentinel_test.go, sentinelsplit_test.go
+//	                     servers that Sentinels fail over
 //	soak_*_test.go       clients of every kind, faults and reloads, and nothing of
 //	                     them left in the proxies afterwards
 //	migration_test.go    from one Redis to the proxies, with clients at work

@@ -124,6 +124,11 @@
 //     those that stay knows of first. A process with the old list then does not
 //     count the old master any more, and goes on with the others. The new one
 //     begins in quarantine, so no quorum with it misses a lock of before.
+//   - Promotion (promotion.go): a master that Sentinels name is another server
+//     after a failover, or another run of it, while the one before may live on
+//     where some processes reach it. The marker that came along names the run of
+//     before. So the promoted one is made known by an epoch like a replacement,
+//     and then begins in quarantine.
 //   - A process that has just started watches the clocks before it counts votes,
 //     for it cannot know of a jump that another one is about to write down.
 //

@@ -46,6 +46,7 @@ func New(cfg Config) (*Locker, error) {
 	l.cfg.Store(&cfg)
 	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
 	l.roster.lastCheck = l.lastCheck
+	l.roster.moves = func(i int) bool { return l.masters[i].server.Load().Moves }
 	for i, m := range cfg.Masters {
 		master := &master{
 			number: i, settings: l.settings, roster: l.roster,

@@ -244,8 +244,18 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a replaced master does not come back empty behind an old list",
-		edits:    []edit{{"plan.go", "if !joinedAs(r.joined[p.master], r.names(p.master)) {", "if false {"}},
+		edits:    []edit{{"plan.go", "if !promoted && !joinedAs(r.joined[p.master], r.names(p.master)) {", "if false {"}},
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
+	},
+	{
+		rule:     "a promotion takes the vote from the server of before",
+		edits:    []edit{{"plan.go", "if r.awaitsPromotion(p, s, now) {", "if false {"}},
+		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
+	},
+	{
+		rule:     "enough masters hear of a promotion before its quarantine begins",
+		edits:    []edit{{"promotion.go", "return r.heardOf(p.master) < min(r.masters-1, r.tellAll())", "return false"}},
+		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
 	},
 	{
 		rule:     "a copy that may be of the next message has that told again",

@@ -196,7 +196,11 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	if s == nil || !s.read || s.problem != "" || s.broken {
 		return mark{}, false
 	}
+	if r.awaitsPromotion(p, s, now) {
+		return mark{}, false
+	}
 	m := mark{place: p, seen: s.text, write: r.marker(p, r.set, sinceNow)}
+	promoted := r.isPromoted(p, s)
 	switch own := s.marker; {
 	case s.text == "":
 		if r.blank[p] {
@@ -209,13 +213,13 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 		if !r.marked[p.db] && !r.listed[p.db] && now.Sub(r.first[p.db]) < firstUsePause || now.Sub(s.since) < missingPause {
 			return mark{}, false
 		}
-		if !joinedAs(r.joined[p.master], r.names(p.master)) {
+		if !promoted && !joinedAs(r.joined[p.master], r.names(p.master)) {
 			return mark{}, false // it may be the server that was replaced, behind an old list
 		}
 		m.cause, m.reason = Emptied, "its marker is missing: it was flushed, or restarted without its data"
 	case p.db != 0 && own.set != r.set && own.members == r.masters && own.member == p.master+1 && r.belongs(p.master):
 		m.cause, m.reason = Emptied, "it was flushed in database 0, where its set began anew"
-	case own.set != r.set || own.members != r.masters || own.member != p.master+1 || own.joined[p.master] != r.joined[p.master]:
+	case own.set != r.set || own.members != r.masters || own.member != p.master+1 || own.joined[p.master] != r.joined[p.master] && !promoted:
 		return mark{}, false
 	case own.run != s.run:
 		m.cause, m.reason = Restarted, "it has been restarted"
@@ -235,6 +239,9 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	if !r.recalls[p.db] && r.readSince(p) < r.masters-1 {
 		// One that is away may know of a longer TTL.
 		m.write.quarantine = quarantine(limits.RestartDelay, limits.MaxQuarantine, limits.MaxQuarantine)
+	}
+	if promoted {
+		m.write.quarantine += promotionPause(limits)
 	}
 	return m, r.readSince(p) >= min(r.masters-1, r.tellAll())
 }

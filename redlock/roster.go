@@ -57,6 +57,7 @@ func (s *sight) jumpedWithin(d time.Duration, now time.Time) bool {
 // connection.
 type roster struct {
 	names   func(master int) string
+	moves   func(master int) bool // whether it may be another server one day
 	masters int
 	fresh   bool // the operator says that no lock can be held yet
 	tell    func(MasterStatus)
@@ -88,7 +89,7 @@ type roster struct {
 
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
 	return &roster{
-		names: names, masters: masters, fresh: fresh, tell: tell, log: log,
+		names: names, moves: func(int) bool { return false }, masters: masters, fresh: fresh, tell: tell, log: log,
 		wake:    make(chan struct{}, 1),
 		epoch:   1,
 		joined:  slices.Repeat([]string{"1"}, masters),
@@ -238,6 +239,8 @@ func (r *roster) judge(p place, s *sight) standing {
 		return no(Barred, "it is one of %d masters of its set, and %d are configured", m.members, r.masters)
 	case m.member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.member, number)
+	case m.joined[p.master] != r.joined[p.master] && r.isPromoted(p, s):
+		return no(Uncertified, "it was promoted, and enough other masters must hear of that first")
 	case m.joined[p.master] != r.joined[p.master]:
 		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
 	case m.run != s.run:

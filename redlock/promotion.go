@@ -1,0 +1,81 @@
+package redlock
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// A master that moves is whichever server a Sentinel names. When the server dies
+// a replica is promoted, with the marker of the one before it, but perhaps
+// without its last locks. What it lacks, its quarantine covers. But the one
+// before may be alive where only some processes reach it: then two servers would
+// vote for one member, and a quorum with the one need not meet a quorum with the
+// other. So a promotion is a replacement: joined names the run of the server that
+// the member is now, in a new epoch, and only once enough of the other masters
+// have that on record is the promoted server given a marker of its own. From
+// then on no process has a quorum with the server before without reading of the
+// epoch, and the quarantine begins.
+
+// isPromoted tells, with mu held, whether the server that answers at a place that
+// moves is the one that joined names.
+func (r *roster) isPromoted(p place, s *sight) bool {
+	return r.moves(p.master) && s.run != "" && promotedRun(r.joined[p.master]) == shortRun(s.run)
+}
+
+// awaitsPromotion tells, with mu held, whether nothing may be written to a place
+// yet because the server there is not known to be its member, or not to enough
+// others. It makes it known.
+func (r *roster) awaitsPromotion(p place, s *sight, now time.Time) bool {
+	if !r.moves(p.master) || r.blank[p] || s.run == "" {
+		return false
+	}
+	own := s.marker
+	forgot := s.text == ""
+	switch {
+	case !forgot && (own.set != r.set || own.members != r.masters || own.member != p.master+1):
+		return false // whose it is, others judge
+	case !forgot && own.run == s.run:
+		return false // the server of before, or one that was promoted and has its marker
+	case r.isPromoted(p, s):
+		return r.heardOf(p.master) < min(r.masters-1, r.tellAll())
+	case forgot && (r.contested() || now.Sub(s.since) < missingPause):
+		return true
+	}
+	r.epoch++
+	r.joined = slices.Clone(r.joined)
+	r.joined[p.master] = joiner(r.epoch, r.names(p.master)+"/"+shortRun(s.run))
+	r.log.Warn("a lock master that Sentinels name is another server, or another run of it; the other masters are told before it may vote",
+		"master", r.names(p.master), "db", p.db, "epoch", r.epoch)
+	r.changed()
+	return true
+}
+
+// heardOf counts, with mu held, the other masters that have on record which
+// server the member at a place is.
+func (r *roster) heardOf(master int) int {
+	n := 0
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		if i != master && s != nil && s.present() && s.marker.set == r.set && s.marker.members == r.masters && s.marker.joined[master] == r.joined[master] {
+			n++
+		}
+	}
+	return n
+}
+
+// promotionPause is how much longer than another the quarantine of a promoted
+// server lasts: until every process that is not cut off from the other masters
+// has read of the epoch, and its ballots of before have ended.
+func promotionPause(limits Config) time.Duration { return 2*beatPause + limits.MasterTimeout }
+
+func shortRun(run string) string { return run[:min(len(run), 12)] }
+
+// promotedRun is the run in joined; empty: it names none.
+func promotedRun(joined string) string {
+	at := strings.LastIndexByte(joined, '/')
+	if at < 0 {
+		return ""
+	}
+	return joined[at+1:]
+}
