@@ -29,6 +29,7 @@
 //	soak_*_test.go       clients of every kind, faults and reloads, and nothing of
 //	                     them left in the proxies afterwards
 //	migration_test.go    from one Redis to the proxies, with clients at work
+//	rolling_test.go      every master and every proxy is restarted under load
 //	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
 //	upstreamtrouble_test.go
