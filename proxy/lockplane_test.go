@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -274,109 +273,6 @@ func TestExpectedValue(t *testing.T) {
 	stored["k"] = ""
 	ask(0, "GET k")
 	expect(ask(0, "GETSET k v"), "swap 0 k v 0s") // seen to be gone since
-}
-
-// TestBlockingCommand is tried until it gets something, until its timeout, or
-// until its client goes, and no longer.
-func TestBlockingCommand(t *testing.T) {
-	const null, popped = "*-1\r\n", "*2\r\n$1\r\nk\r\n$1\r\n1\r\n"
-	rows := []struct {
-		command  string
-		arrives  time.Duration // when there is something to pop; 0: never
-		gone     time.Duration // when the client goes; 0: never
-		reply    string
-		min, max time.Duration
-	}{
-		{"BLPOP k 2", 0, 0, null, 2 * time.Second, 2 * time.Second},
-		{"BLPOP k 0.25", 0, 0, null, 250 * time.Millisecond, 250 * time.Millisecond},
-		{"BLPOP k 2", time.Second, 0, popped, time.Second, 1100 * time.Millisecond},
-		{"BLPOP k 0", time.Hour, 0, popped, time.Hour, time.Hour + 100*time.Millisecond},
-		{"BLPOP k 0", 0, time.Second, null, time.Second, time.Second},
-		{"BLMPOP 1.5 1 k LEFT", 0, 0, null, 1500 * time.Millisecond, 1500 * time.Millisecond},
-		{"BLMOVE k l LEFT RIGHT 1", 0, 0, null, time.Second, time.Second},
-		{"BZPOPMIN k 1", 0, 0, null, time.Second, time.Second},
-		{"XREAD COUNT 1 BLOCK 700 STREAMS k 0", 0, 0, null, 700 * time.Millisecond, 700 * time.Millisecond},
-		{"XREAD STREAMS k 0", 0, 0, null, 0, 0},
-		{"LPOP k", 0, 0, null, 0, 0},
-	}
-	for _, row := range rows {
-		synctest.Test(t, func(t *testing.T) {
-			started := time.Now()
-			nothing := null
-			if strings.HasPrefix(row.command, "BLMOVE") {
-				nothing = "$-1\r\n" // its reply in a transaction, but not to a timeout
-			}
-			p := newFakeLockerPlane(func(any) redlock.Outcome {
-				if row.arrives > 0 && time.Since(started) >= row.arrives {
-					return fakeLockerReply(popped)
-				}
-				return fakeLockerReply(nothing)
-			})
-			ctx := t.Context()
-			if row.gone > 0 {
-				var cancel context.CancelFunc
-				ctx, cancel = context.WithTimeout(ctx, row.gone)
-				defer cancel()
-			}
-			reply := string(p.do(ctx, nil, fakeLockerCall(row.command)))
-			took := time.Since(started)
-			if reply != row.reply || took < row.min || took > row.max {
-				t.Errorf("%s: %q after %v, want %q after %v to %v", row.command, reply, took, row.reply, row.min, row.max)
-			}
-			tries := len(p.locker.asked)
-			if least, most := int(took/blockingPauseMost), int(took/blockingPauseLeast)+2; tries < least || tries > most {
-				t.Errorf("%s: %d tries in %v", row.command, tries, took)
-			}
-		})
-	}
-}
-
-// TestBlockingCommandInDoubt: no quorum in passing is waited out, one that
-// stays is told, and a timeout in doubt is no "nothing there".
-func TestBlockingCommandInDoubt(t *testing.T) {
-	const null, popped = "*-1\r\n", "*2\r\n$1\r\nk\r\n$1\r\n1\r\n"
-	noQuorum := "-" + fakeLockerNoQuorum.NoQuorumError() + "\r\n"
-	for _, row := range []struct {
-		command     string
-		doubt, sure time.Duration // from when to when there is no quorum
-		arrives     time.Duration // 0: never
-		reply       string
-		min, max    time.Duration
-	}{
-		{"BLPOP k 10", 0, time.Second, 5 * time.Second, popped, 5 * time.Second, 5100 * time.Millisecond},
-		{"BLPOP k 10", 3 * time.Second, 4 * time.Second, 0, null, 10 * time.Second, 10 * time.Second},
-		{"BLPOP k 10", 0, time.Hour, 0, noQuorum, blockingDoubt, blockingDoubt + blockingPauseMost},
-		{"BLPOP k 0", 5 * time.Second, time.Hour, 0, noQuorum, 5*time.Second + blockingDoubt, 5*time.Second + blockingDoubt + 2*blockingPauseMost},
-		{"BLPOP k 1", 0, time.Hour, 0, noQuorum, time.Second, time.Second},
-		{"BLPOP k 6", 5 * time.Second, time.Hour, 0, noQuorum, 6 * time.Second, 6 * time.Second},
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			started := time.Now()
-			p := newFakeLockerPlane(func(any) redlock.Outcome {
-				switch at := time.Since(started); {
-				case at >= row.doubt && at < row.sure:
-					return fakeLockerNoQuorum
-				case row.arrives > 0 && at >= row.arrives:
-					return fakeLockerReply(popped)
-				}
-				return fakeLockerReply(null)
-			})
-			reply := p.ask(t, row.command)
-			if took := time.Since(started); reply != row.reply || took < row.min || took > row.max {
-				t.Errorf("%s: %q after %v, want %q after %v to %v", row.command, reply, took, row.reply, row.min, row.max)
-			}
-		})
-	}
-}
-
-// TestBlockingCommandEndsOnError: what the masters refuse is not waited for.
-func TestBlockingCommandEndsOnError(t *testing.T) {
-	for _, outcome := range []redlock.Outcome{fakeLockerRefused, fakeLockerReply("-ERR timeout is negative\r\n")} {
-		p := newFakeLockerPlane(fakeLockerAnswers(outcome))
-		if reply := p.ask(t, "BLPOP k 10"); !strings.HasPrefix(reply, "-") || len(p.locker.asked) != 1 {
-			t.Errorf("%q after %d tries", reply, len(p.locker.asked))
-		}
-	}
 }
 
 // TestReservedKey is refused whatever is asked of it.
