@@ -247,6 +247,7 @@ func (s *session) tryOpen() (refusal string) {
 		onBroken: s.upstreamBroken,
 		onPanic:  s.panicked,
 		captures: settings.limits.Bulk + smallBuffer,
+		memory:   &s.server.memory,
 		onTold:   s.toldOfSubscription,
 	}
 	up.start()

@@ -284,8 +284,14 @@ func (s *session) setInfo(attribute, value []byte) []byte {
 	return []byte(replyOK)
 }
 
+// longestClientName keeps what is remembered of idle clients small.
+const longestClientName = 64 << 10
+
 // isClientName keeps CLIENT LIST, which separates by spaces, readable.
 func isClientName(name []byte) bool {
+	if len(name) > longestClientName {
+		return false
+	}
 	for _, c := range name {
 		if c < '!' || c > '~' {
 			return false

@@ -2,7 +2,9 @@ package proxy
 
 import (
 	"fmt"
+	"log/slog"
 	"strconv"
+	"syscall"
 	"time"
 )
 
@@ -48,6 +50,20 @@ func (l *Limits) framing() guardLimits {
 // masterReply is how many bytes one master may have a stream hold at a time.
 // With it a broken master cannot use up what all clients share.
 func (l *Limits) masterReply() int64 { return l.Memory / 8 }
+
+// warnOfFiles tells an operator whose system allows fewer open files than the
+// clients may need: one each, and one for its upstream connection.
+func (l *Limits) warnOfFiles(log *slog.Logger) {
+	const others = 100 // masters, listeners, what the system itself opens
+	var allowed syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &allowed); err != nil {
+		return
+	}
+	if needed := uint64(2*l.Clients + others); allowed.Cur < needed {
+		log.Warn("limits.clients needs more open files than this process may have; raise that (ulimit -n, LimitNOFILE=) or lower limits.clients",
+			"needed", needed, "allowed", allowed.Cur)
+	}
+}
 
 // A limitName is a limit's key in the file, and its label in the metric that
 // counts how often it was reached.

@@ -166,6 +166,24 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 	eventually(t, "all memory is given back", func() bool { return p.server.memory.used.Load() == 0 })
 }
 
+// What the upstream says to the proxy itself counts too.
+func TestCapturedRepliesCountAsMemory(t *testing.T) {
+	redis := startGuardRedis(t)
+	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Memory = 1 << 20 })
+	redis.ask(t, "SETRANGE small 99999 x")
+	redis.ask(t, "SETRANGE large 1999999 x")
+	client := p.dial(t)
+	client.send("MGET small lock:none\r\n")
+	if got := client.values(1); len(got) < 100_000 {
+		t.Errorf("got %.100q", got)
+	}
+	client.ask("MGET large lock:none\r\n", errorUpstreamReply)
+	client.ask("STRLEN large\r\n", ":2000000\r\n")
+	if used := p.server.memory.used.Load(); used != 0 {
+		t.Errorf("%d bytes are still taken", used)
+	}
+}
+
 func TestTransactionLimit(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Transaction = 3000 })
 	client := p.dial(t)
@@ -194,6 +212,22 @@ func TestSubscriptionLimit(t *testing.T) {
 	p.wantReached(t, limitSubscriptions, 3)
 	_ = client.Close()
 	eventually(t, "all memory is given back", func() bool { return p.server.memory.used.Load() == 0 })
+}
+
+func TestTrackedPrefixesAreBounded(t *testing.T) {
+	masters := &fakeMasters{}
+	client := startTestProxy(t, nil, masters.configure).dial(t)
+	program := func(from, to int) string {
+		words := []string{"CLIENT TRACKING ON BCAST"}
+		for i := from; i < to; i++ {
+			words = append(words, fmt.Sprintf("PREFIX lock:%d:", i))
+		}
+		return strings.Join(words, " ") + "\r\n"
+	}
+	client.ask("HELLO 3\r\n", helloText(3))
+	client.ask(program(0, maxTrackedPrefixes+1), errorTrackingPrefixes)
+	client.ask(program(0, maxTrackedPrefixes)+program(maxTrackedPrefixes, maxTrackedPrefixes+1), replyOK+errorTrackingPrefixes)
+	client.ask("CLIENT TRACKING OFF\r\n", replyOK)
 }
 
 // A subscriber that does not read is left with nothing, as Redis leaves one.

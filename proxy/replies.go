@@ -63,6 +63,7 @@ const (
 	errorUpstreamProtocol = "-ERR the upstream server of this proxy does not speak RESP3\r\n"
 	errorUpstreamNone     = "-ERR this proxy serves lock keys only, it has no upstream server for other commands\r\n"
 	errorUpstreamReply    = "-ERR the upstream server of this proxy gave an unexpected reply\r\n"
+	errorTrackingPrefixes = "-ERR too many prefixes for CLIENT TRACKING through this proxy\r\n"
 	errorSubscriptions    = "-ERR too many subscriptions to the channels of locks and to patterns through this proxy\r\n"
 	errorTransactionSize  = "-ERR the transaction is larger than this proxy can hold\r\n"
 	errorExecRules        = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began\r\n"

@@ -254,6 +254,7 @@ func (s *session) release() {
 	if up := s.upstream.Load(); up != nil {
 		_ = up.conn.Close()
 		<-up.done
+		up.giveBack()
 	}
 	s.stopListening()
 	s.in.release()

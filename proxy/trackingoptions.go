@@ -5,6 +5,10 @@ import (
 	"strings"
 )
 
+// maxTrackedPrefixes bounds what each changed key, and each other prefix, is
+// compared with.
+const maxTrackedPrefixes = 1000
+
 // parseTracking reads CLIENT TRACKING from its third word on, as Redis 7.0
 // does: what is in force afterwards, nil for off, or the error reply. That the
 // client to redirect to exists is for the upstream to say.
@@ -37,11 +41,17 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 	case !isWord(args[0], "ON"):
 		return nil, errorSyntax
 	}
+	if len(next.prefixes) > maxTrackedPrefixes {
+		return nil, errorTrackingPrefixes
+	}
 	if refusal = next.conflict(before); refusal != "" {
 		return nil, refusal
 	}
 	if before != nil {
 		next.prefixes = appendMissingTexts(slices.Clone(before.prefixes), next.prefixes)
+	}
+	if len(next.prefixes) > maxTrackedPrefixes {
+		return nil, errorTrackingPrefixes
 	}
 	return next, ""
 }

@@ -25,6 +25,7 @@ type upstream struct {
 	onBroken func(error)        // called when what came cannot be what was asked for
 	onPanic  func(any)          // called in a recover
 	captures int64              // longest value kept for the session, in bytes
+	memory   *budget            // what long ones take; nil: they are not counted
 	onTold   func(confirmation) // called with the client's writing side taken, once the client has it in writing; may be nil
 
 	// The copier's own.
@@ -40,6 +41,7 @@ type upstream struct {
 	holds    bool // the copier has taken the client's writing side
 	tail     []byte
 	captured []byte
+	charged  int // what captured takes of memory
 	overflow bool
 	told     []confirmation // ended, and not yet written
 
@@ -86,7 +88,17 @@ func (u *upstream) takeCapture() (value []byte, ok bool) {
 	if cap(u.captured) > largeBuffer {
 		u.captured = nil
 	}
+	u.giveBack()
 	return value, ok
+}
+
+// giveBack gives back what a capture took of memory. The copier has ended, or
+// nothing is owed.
+func (u *upstream) giveBack() {
+	if u.memory != nil {
+		u.memory.release(u.charged)
+	}
+	u.charged = 0
 }
 
 // write gives the upstream commands. A failed write needs no care: the copier

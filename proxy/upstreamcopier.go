@@ -216,9 +216,17 @@ func (u *upstream) keepTail(value []byte) {
 }
 
 func (u *upstream) capture(value []byte) {
-	if int64(len(u.captured)+len(value)) > u.captures {
+	length := len(u.captured) + len(value)
+	if u.overflow || int64(length) > u.captures {
 		u.overflow = true
 		return
+	}
+	if length > largeBuffer && u.memory != nil {
+		if !u.memory.reserve(len(value)) {
+			u.overflow = true
+			return
+		}
+		u.charged += len(value)
 	}
 	u.captured = append(u.captured, value...)
 }

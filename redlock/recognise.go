@@ -193,7 +193,13 @@ type scriptMeanings struct {
 // maxKnownScripts bounds what is remembered; applications have a few scripts.
 const maxKnownScripts = 1024
 
+// maxKnownScript is how long a script may be whose meaning is remembered.
+const maxKnownScript = 16 << 10
+
 func (s *scriptMeanings) of(text []byte) meaning {
+	if len(text) > maxKnownScript {
+		return meaningOf(text)
+	}
 	s.mu.RLock()
 	m, known := s.known[string(text)]
 	s.mu.RUnlock()

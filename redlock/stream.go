@@ -119,6 +119,10 @@ var (
 	errUnsent = errors.New("connection lost before the question was sent")
 )
 
+// maxLoaded bounds how many scripts are known to be loaded. Beyond it they are
+// loaded again, which a flood of ever new scripts pays for.
+const maxLoaded = 1 << 12
+
 // maxCalls bounds what may wait unanswered on one stream.
 const maxCalls = 1 << 16
 
@@ -152,6 +156,9 @@ func (s *stream) send(c call, frames []byte, now time.Time) bool {
 	}
 	for _, script := range c.load {
 		if !s.loaded[script.sha] {
+			if len(s.loaded) >= maxLoaded {
+				clear(s.loaded)
+			}
 			s.out = appendCommand(s.out, []byte("SCRIPT"), []byte("LOAD"), script.text)
 			s.loaded[script.sha] = true
 			c.skip++
