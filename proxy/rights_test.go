@@ -21,7 +21,7 @@ func TestMissingRights(t *testing.T) {
 		want  []string
 	}{
 		{"~* &* +@all", nil},
-		{"~lock:* ~job:* ~redlock-proxy:* &* +@read +@write +@transaction +@scripting +@connection +@pubsub -@dangerous +time +info +restore +sort +client|kill", nil}, // the README's
+		{"~lock:* ~job:* ~redlock-proxy:* &* +@read +@write +@transaction +@scripting +@connection +@pubsub -@dangerous +time +info +role +restore +sort +client|kill", nil}, // the README's
 		{"~* &* +@all -eval -client|kill -script|load", []string{"eval", "script|load", "client|kill"}},
 		{"~* &* +@all -@dangerous", []string{"info", "client|kill", "restore"}},
 		{"~* &* +@all -multi", []string{"multi"}},
