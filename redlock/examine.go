@@ -243,6 +243,9 @@ func parseTime(reply []byte) (int64, bool) {
 // stands behind every batch, so it allocates nothing.
 func parseClock(reply []byte) (time.Duration, bool) {
 	rest, ok := bytes.CutPrefix(reply, []byte("*2\r\n"))
+	if !ok {
+		return 0, false
+	}
 	var numbers [2]int64
 	for i := range numbers {
 		var header, text []byte
