@@ -39,6 +39,9 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time) bool {
 		return false // the server of before, or one that was promoted and has its marker
 	case r.isPromoted(p, s):
 		return r.heardOf(p.master) < min(r.masters-1, r.tellAll())
+	case forgot && p.db != 0: // it may be used for the first time; database 0 tells
+		zero := r.sights[place{p.master, 0}]
+		return zero == nil || !zero.present() || zero.run != s.run || zero.marker.run != s.run
 	case forgot && (r.contested() || now.Sub(s.since) < missingPause):
 		return true
 	}

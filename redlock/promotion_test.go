@@ -86,6 +86,29 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 	}
 }
 
+// A database that is used for the first time has no marker, and that is no
+// promotion. Nor is a server known to be its member before database 0 says so.
+func TestPromotionIsToldByDatabase0(t *testing.T) {
+	now := time.Now()
+	limits := Config{RestartDelay: time.Second, MaxQuarantine: time.Minute}
+	r := certifiedRoster(3, now)
+	r.moves = func(i int) bool { return i == 0 }
+	p := place{0, 7}
+	r.connected(p, greeting{identity: identity{runID: r.sights[place{0, 0}].run}}, now)
+	r.see(p, "", false)
+	r.plan(now.Add(time.Minute), limits)
+	if r.epoch != 1 {
+		t.Errorf("the first use of a database is taken for a promotion: %q", r.joined)
+	}
+	r.connected(p, greeting{identity: identity{runID: "promoted"}}, now)
+	r.see(p, "", false)
+	for _, m := range r.plan(now.Add(2*time.Minute), limits) {
+		if m.place == p {
+			t.Errorf("database 7 of a server that nobody knows gets the marker %v", m.write)
+		}
+	}
+}
+
 // Two processes that see the same promotion mean the same.
 func TestPromotionIsTheSameToEveryProcess(t *testing.T) {
 	now := time.Now()
