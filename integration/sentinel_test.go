@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -22,13 +23,28 @@ type sentinelGroup struct {
 	master    *redisServer // of the beginning
 	replica   *redisServer
 	sentinels []string // their addresses
+	processes []*child.Process
+	password  string // of the servers; that of the Sentinels has a word more
 }
 
 // startSentinelGroup returns when a failover could happen.
 func startSentinelGroup(t *testing.T, name string) *sentinelGroup {
 	t.Helper()
-	g := &sentinelGroup{name: name, master: startRedis(t, name+" master"), replica: newRedis(t, name+" replica")}
+	return startSentinelGroupWith(t, name, "")
+}
+
+// startSentinelGroupWith has servers and Sentinels ask for passwords.
+func startSentinelGroupWith(t *testing.T, name, password string) *sentinelGroup {
+	t.Helper()
+	g := &sentinelGroup{name: name, master: newRedis(t, name+" master"), replica: newRedis(t, name+" replica"), password: password}
 	g.replica.config = []string{"--replicaof", "127.0.0.1", fmt.Sprint(g.master.port), "--repl-ping-replica-period", "1"}
+	if password != "" {
+		for _, server := range []*redisServer{g.master, g.replica} {
+			server.config = append(server.config, "--requirepass", password, "--masterauth", password)
+			server.direct.Options().Password = password
+		}
+	}
+	g.master.start(t)
 	g.replica.start(t)
 	for i := range 3 {
 		port := freePort(t)
@@ -36,6 +52,9 @@ func startSentinelGroup(t *testing.T, name string) *sentinelGroup {
 		text := fmt.Sprintf("port %d\nbind 127.0.0.1\ndir %s\nsentinel monitor %s 127.0.0.1 %d 2\n"+
 			"sentinel down-after-milliseconds %s 2000\nsentinel failover-timeout %s 10000\n",
 			port, filepath.Dir(file), name, g.master.port, name, name)
+		if password != "" {
+			text += fmt.Sprintf("sentinel auth-pass %s %s\nrequirepass %s-word\nsentinel sentinel-pass %s-word\n", name, password, password, password)
+		}
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +63,7 @@ func startSentinelGroup(t *testing.T, name string) *sentinelGroup {
 			t.Fatal(err)
 		}
 		t.Cleanup(proc.Kill)
+		g.processes = append(g.processes, proc)
 		g.sentinels = append(g.sentinels, fmt.Sprintf("127.0.0.1:%d", port))
 	}
 	for i := range g.sentinels {
@@ -67,13 +87,20 @@ func startSentinelGroup(t *testing.T, name string) *sentinelGroup {
 func (g *sentinelGroup) ask(i int) (map[string]string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	client := redis.NewSentinelClient(&redis.Options{Addr: g.sentinels[i], MaxRetries: -1, DisableIdentity: true})
+	options := &redis.Options{Addr: g.sentinels[i], MaxRetries: -1, DisableIdentity: true}
+	if g.password != "" {
+		options.Password = g.password + "-word"
+	}
+	client := redis.NewSentinelClient(options)
 	defer client.Close()
 	return client.Master(ctx, g.name).Result()
 }
 
 func (g *sentinelGroup) url() string {
-	return "sentinel://" + strings.Join(g.sentinels, ",") + "/" + g.name
+	if g.password == "" {
+		return "sentinel://" + strings.Join(g.sentinels, ",") + "/" + g.name
+	}
+	return "sentinel://:" + g.password + "@" + strings.Join(g.sentinels, ",") + "/" + g.name + "?sentinel_password=" + g.password + "-word"
 }
 
 // label is the group's name in metrics and logs.
@@ -181,10 +208,10 @@ func TestSentinelUpstream(t *testing.T) {
 	})
 }
 
-// TestSentinelCheck: -check shows what the Sentinels said, and a Sentinel that
-// is away is a warning.
+// TestSentinelCheck: -check shows what the Sentinels said, and that too few of
+// them answer is a warning. Passwords of the servers and of the Sentinels differ.
 func TestSentinelCheck(t *testing.T) {
-	g := startSentinelGroup(t, "app")
+	g := startSentinelGroupWith(t, "app", "hunter2")
 	c := startCluster(t, proxyOptions{upstream: g.url(), logLevel: "warn"})
 	check := func() string {
 		proc, err := child.Start("check", c.proxy.binary, "-check", "-config", c.proxy.flags[1])
@@ -194,13 +221,28 @@ func TestSentinelCheck(t *testing.T) {
 		<-proc.Done
 		return proc.Log.String()
 	}
-	for _, want := range []string{
-		"upstream (" + g.label() + ") is managed by 3 Sentinels, of which 3 answer: the master is " + g.master.addr() + " (named by 3), with 1 replica",
-		"no hazards found",
-	} {
-		if text := check(); !strings.Contains(text, want) {
-			t.Errorf("-check does not say %q:\n%s", want, text)
+	expect := func(answering int, more string) {
+		t.Helper()
+		managed := fmt.Sprintf("upstream (%s) is managed by 3 Sentinels, of which %d answer: the master is %s (named by %d), with 1 replica",
+			g.label(), answering, g.master.addr(), answering)
+		said := check()
+		for _, want := range []string{managed, more} {
+			if !strings.Contains(said, want) {
+				t.Errorf("-check does not say %q:\n%s", want, said)
+			}
 		}
+		if strings.Contains(said, g.password) {
+			t.Errorf("-check shows a password:\n%s", said)
+		}
+	}
+	expect(3, "no hazards found")
+	g.processes[0].Kill()
+	g.processes[1].Signal(syscall.SIGSTOP)
+	expect(1, "warning: upstream ("+g.label()+"): 1 of 3 Sentinels answer, and a failover needs a majority of them")
+	// New connections are made all the same.
+	dialWire(t, c.proxy.addr(), 2).expectReply(t, "+OK\r\n", "SET", "plain", "1")
+	if value, _ := g.master.value(t, "plain"); value != "1" {
+		t.Errorf("the master holds %q", value)
 	}
 }
 
