@@ -10,7 +10,8 @@ import (
 	"time"
 )
 
-// handshakePatience is how long a client may take for its TLS handshake.
+// handshakePatience is how long a client may take for its TLS handshake, if
+// limits.login_time is not shorter.
 const handshakePatience = 10 * time.Second
 
 // overTLS makes of a listener one whose clients speak TLS, by the files that
@@ -32,7 +33,11 @@ func (s *session) secure() bool {
 	if !encrypted {
 		return true
 	}
-	ctx, cancel := context.WithTimeout(s.ctx, handshakePatience)
+	patience := handshakePatience
+	if limit := s.server.settings().limits.LoginTime; limit > 0 {
+		patience = min(patience, limit)
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, patience)
 	defer cancel()
 	err := conn.HandshakeContext(ctx)
 	if err == nil {

@@ -196,6 +196,16 @@ func TestFailedHandshakes(t *testing.T) {
 	}
 }
 
+// Half-open connections do not keep their places.
+func TestSilentHandshakesEnd(t *testing.T) {
+	p := startOverTLS(t, nil, "no", func(c *testConfig) { c.limits.LoginTime = 20 * time.Millisecond })
+	for range 10 {
+		dialTest(t, "tcp", p.address).send("\x16\x03\x01") // the beginning of a handshake
+	}
+	eventually(t, "they are counted", func() bool { return counted(t, p.server.cfg.metrics.handshakes) == 10 })
+	eventually(t, "their sessions have ended", func() bool { return p.sessionCount() == 0 })
+}
+
 // Renewed files are shown to who comes next; while they are no good, or half
 // written, the old ones are, and an operator is told.
 func TestCertificatesAreRenewed(t *testing.T) {
