@@ -16,7 +16,8 @@ import (
 // TestMigration: an application whose clients lock at one Redis all the time
 // moves to the proxies as the README says, and no two of them ever hold the
 // lock at once: while some lock there and some through a proxy, while the
-// proxies are given the lock rule one after the other, and after that.
+// proxies are given the lock rule one after the other, after that, and on the
+// way back.
 func TestMigration(t *testing.T) {
 	m := startMigration(t)
 	m.move(true)
@@ -33,7 +34,7 @@ func TestMigration(t *testing.T) {
 	if m.heldBack.Load() == 0 {
 		t.Error("nobody was asked to wait for the locks at the old Redis to end")
 	}
-	if forgotten := m.clients[0]; forgotten.granted[lockedOnMasters].Load() > 0 {
+	if forgotten := m.clients[0]; forgotten.granted[lockedOnMasters].Load()+forgotten.granted[lockedThereAgain].Load() > 0 {
 		t.Error("a client that was shut out at the old Redis still locks there")
 	}
 }
@@ -54,9 +55,12 @@ const (
 	lockedDirectly = iota
 	lockedThroughProxy
 	lockedOnMasters
+	lockedThereAgain
 )
 
-var migrationPhases = [...]string{"at the old Redis directly", "at the old Redis through a proxy", "on the masters"}
+var migrationPhases = [...]string{
+	"at the old Redis directly", "at the old Redis through a proxy", "on the masters", "at the old Redis again",
+}
 
 const (
 	migrationLease      = time.Second
@@ -154,6 +158,22 @@ func (m *migration) move(closing bool) {
 	m.phase.Store(lockedOnMasters)
 	m.eachHeld(lockedOnMasters, m.clients[1:])
 	pause(ctx, 2*time.Second)
+	if !closing {
+		return
+	}
+
+	// The way back. Keys that leave the masters are held back for restart_delay,
+	// which must now be long enough to reload both.
+	options.rules, options.restartDelay = []string{"no-key-is-a-lock-any-more"}, migrationQuarantine
+	for _, p := range proxies {
+		p.reload(t, options, "applied")
+		pause(ctx, time.Second)
+	}
+	waitFor(t, "the lock is had at the old Redis", func() error {
+		return m.operator.Get(t.Context(), m.register.key).Err()
+	})
+	m.phase.Store(lockedThereAgain)
+	m.eachHeld(lockedThereAgain, m.clients[1:])
 }
 
 // holdersOf counts the masters that hold key, whatever its value.

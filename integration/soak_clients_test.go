@@ -225,7 +225,7 @@ func block(turn *soakTurn) error {
 	client := turn.connect(redis.Options{})
 	defer client.Close()
 	for _, list := range []string{"lock-signal:" + turn.token, "plain:" + turn.token} {
-		if err := client.BLPop(turn.ctx, 20*time.Millisecond, list).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		if err := client.Do(turn.ctx, "BLPOP", list, "0.02").Err(); err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}
 		if err := client.LPush(turn.ctx, list, turn.token).Err(); err != nil {
