@@ -6,6 +6,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -220,4 +222,60 @@ func TestTLSRenewalAndCheck(t *testing.T) {
 	if serial() == before {
 		t.Error("the first certificate is shown again")
 	}
+}
+
+// TestTLSByteForByte holds both planes, over TLS from end to end, against a
+// plain Redis.
+func TestTLSByteForByte(t *testing.T) {
+	c := startTLSCluster(t)
+	c.proxy = startProxy(t, c.options)
+	door := c.plainDoor(t)
+	plain := startRedis(t, "plain")
+	for _, protocol := range []int{2, 3} {
+		t.Run(fmt.Sprintf("RESP%d", protocol), func(t *testing.T) {
+			d := differential{plain: plain, addr: door, protocol: protocol, states: c.waitQuorumStates}
+			d.run(t, corpus())
+			var moved []scenario
+			for i, each := range exampleScenarios(t, plain) {
+				if i%7 == 0 && !each.declined() { // the others are like it, on the way to the upstream
+					moved = append(moved, each.onUpstream())
+				}
+			}
+			d.states = nil
+			d.run(t, moved)
+		})
+	}
+}
+
+// plainDoor listens in the clear and passes all on over TLS, for clients of the
+// suite that speak none.
+func (c *tlsCluster) plainDoor(t *testing.T) (address string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { listener.Close() })
+	config := c.authority.config(t, c.client)
+	go func() {
+		for {
+			from, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			to, err := tls.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", c.port), config)
+			if err != nil {
+				from.Close()
+				continue
+			}
+			pass := func(to, from net.Conn) {
+				_, _ = io.Copy(to, from)
+				to.Close()
+				from.Close()
+			}
+			go pass(to, from)
+			go pass(from, to)
+		}
+	}()
+	return listener.Addr().String()
 }
