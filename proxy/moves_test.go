@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock"
 )
 
 // A key that has moved with the rules is held back until locks from before
@@ -171,4 +173,32 @@ func TestSessionSeesNewSettings(t *testing.T) {
 	late.expectEnd("-" + string(errLength) + "\r\n")
 	set(func(s *settings) { s.limits.Idle = 20 * time.Millisecond })
 	known.expectEnd("")
+}
+
+// Keys that leave the masters wait for the longest lock that any of them has
+// granted; where no quorum tells, for as long as a lock is covered.
+func TestLongestLockOnTheMasters(t *testing.T) {
+	cfg := &Config{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
+	for _, row := range []struct {
+		longest [3]time.Duration
+		voting  int
+		want    time.Duration
+	}{
+		{[3]time.Duration{time.Second, time.Second, time.Second}, 3, 30 * time.Second},
+		{[3]time.Duration{time.Second, time.Second, time.Minute}, 3, time.Minute},
+		{[3]time.Duration{time.Minute, time.Hour, time.Minute}, 2, 10 * time.Minute},
+		{[3]time.Duration{time.Second, time.Second, time.Second}, 1, 10 * time.Minute},
+	} {
+		status := redlock.Status{Needed: 2, Set: "s"}
+		for i, longest := range row.longest {
+			state := redlock.Certified
+			if i >= row.voting {
+				state = redlock.Away
+			}
+			status.Masters = append(status.Masters, redlock.MasterStatus{State: state, Longest: longest})
+		}
+		if got := longestLock(status, cfg); got != row.want {
+			t.Errorf("%+v: %v", row, got)
+		}
+	}
 }
