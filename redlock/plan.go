@@ -278,7 +278,8 @@ func (r *roster) onList(db int) int {
 // one, so that nothing must be written between them.
 func (r *roster) contested() bool {
 	for p, s := range r.sights {
-		if p.db == 0 && s.present() && s.marker.set != r.set {
+		m := s.marker
+		if p.db == 0 && s.present() && m.set != r.set && m.members == r.masters && m.member == p.master+1 {
 			return true
 		}
 	}

@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -51,7 +53,7 @@ func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 	for i := range 5 {
 		r.jumped(i, time.Second, later)
 	}
-	r.plan(later, Config{RestartDelay: 30 * time.Second, MaxQuarantine: time.Hour})
+	r.plan(later, rosterLimits)
 	for i, want := range []MasterState{Uncertified, Certified, Certified, Certified, Certified} {
 		if got := r.lookAgain(place{i, 0}); got != want {
 			t.Errorf("master %d is %v, want %v", i+1, got, want)
@@ -76,7 +78,6 @@ func TestRosterTheLongestTTLIsThatOfAllDatabases(t *testing.T) {
 // granted that a quarantine covers.
 func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 	now := time.Now()
-	limits := Config{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
 	for name, row := range map[string]struct {
 		forgot, away []int
 		lived        bool          // the process was there before
@@ -105,7 +106,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 				}
 			}
 			got := map[int]time.Duration{}
-			for _, m := range r.plan(now.Add(time.Minute), limits) {
+			for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
 				if m.db == 0 && m.write.since == sinceNow {
 					got[m.master] = m.write.quarantine
 				}
@@ -117,4 +118,160 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 			}
 		})
 	}
+}
+
+var rosterLimits = Config{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
+
+// markedBy are the places that a plan writes to.
+func (r *roster) markedBy(now time.Time) []place {
+	var places []place
+	for _, m := range r.plan(now, rosterLimits) {
+		places = append(places, m.place)
+	}
+	return places
+}
+
+// another is a marker of another set, for a place.
+func (r *roster) another(i int, change func(*marker)) string {
+	m := r.marker(place{i, 0}, "another", 0)
+	change(&m)
+	return m.String()
+}
+
+// Where another set is being founded on masters that have forgotten this one,
+// nothing is written between; a master that came from elsewhere is no such set.
+func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
+	now := time.Now()
+	for name, row := range map[string]struct {
+		change func(*marker)
+		writes bool
+	}{
+		"a set that these masters could be":   {func(*marker) {}, false},
+		"a set in which it has another place": {func(m *marker) { m.member = 4 }, true},
+		"a set of another size":               {func(m *marker) { m.members, m.joined = 7, append(m.joined, "1", "1") }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := certifiedRoster(5, now)
+			r.see(place{0, 0}, r.another(0, row.change), false)
+			r.see(place{1, 0}, "", false)
+			if got := slices.Contains(r.markedBy(now.Add(time.Minute)), place{1, 0}); got != row.writes {
+				t.Errorf("the master that has forgotten is marked: %v", got)
+			}
+		})
+	}
+}
+
+// A set gives way to another only where a quorum belongs to that.
+func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	r.disconnected(place{3, 0})
+	r.disconnected(place{4, 0})
+	for i := range 3 {
+		if r.plan(now, rosterLimits); r.set != "s" {
+			t.Fatalf("%d of 5 masters have another set, and it is taken over", i)
+		}
+		r.see(place{i, 0}, r.another(i, func(*marker) {}), false)
+	}
+	if r.plan(now, rosterLimits); r.set != "another" {
+		t.Error("a quorum belongs to another set, and it is not taken over")
+	}
+}
+
+// A missing marker and a jump wait a little before they are written down: for
+// another process's new set, and for the other masters' clocks.
+func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
+	r := certifiedRoster(5, time.Now())
+	r.lastCheck = func(place) time.Time { return time.Now().Add(-time.Minute) }
+	r.see(place{0, 0}, "", false)
+	r.jumped(1, time.Minute, time.Now())
+	r.lastCheck = func(p place) time.Time {
+		if p.master == 4 {
+			return time.Now().Add(-time.Minute) // and not since then
+		}
+		return time.Now().Add(time.Hour)
+	}
+	if got := r.markedBy(time.Now()); len(got) > 0 {
+		t.Errorf("marked at once: %v", got)
+	}
+	got := r.markedBy(time.Now().Add(time.Second))
+	for _, p := range []place{{0, 0}, {1, 0}, {1, 3}} {
+		if !slices.Contains(got, p) {
+			t.Errorf("%v is not marked later: %v", p, got)
+		}
+	}
+}
+
+// A marker counts only for the run and the epoch that it tells of.
+func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	p := place{0, 0}
+	text := r.sights[p].text
+	r.connected(p, greeting{identity: identity{runID: "another run"}}, now)
+	if st, _ := r.see(p, text, false); st.state != Uncertified {
+		t.Errorf("restarted with its data, and %v", st.state)
+	}
+	r.advance(4, "m6")
+	if got := r.lookAgain(place{1, 0}); got != Uncertified {
+		t.Errorf("it has not heard of the epoch, and is %v", got)
+	}
+}
+
+func TestRosterAReplacementNeedsAQuorumThatStays(t *testing.T) {
+	r := certifiedRoster(5, time.Now())
+	for i := range 3 {
+		if err := r.replaceable(0); (err != nil) != (i == 2) {
+			t.Errorf("%d of those that stay do not vote: %v", i, err)
+		}
+		r.note(place{i + 1, 0}, standing{state: Quarantined})
+	}
+}
+
+// A database is first put on the list of a quorum, then begun as new.
+func TestRosterADatabaseIsOnTheListBeforeItIsUsed(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	for i := range 3 {
+		r.connected(place{i, 7}, greeting{identity: identity{runID: r.names(i)}}, now)
+		r.see(place{i, 7}, "", false)
+	}
+	for known := range 3 {
+		got := r.markedBy(now.Add(time.Duration(known+1) * time.Second))
+		if begun := slices.Contains(got, place{0, 7}); begun != (known == 2) {
+			t.Errorf("on %d of 3 lists, and begun: %v", known, begun)
+		}
+		p := place{known, 0}
+		r.see(p, r.marker(p, "s", 0).String(), false)
+	}
+}
+
+// A server that is on the list under two names founds no set.
+func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
+	now := time.Now()
+	r := newRoster(3, func(i int) string { return string(rune('a' + i)) }, true, func(MasterStatus) {}, slog.New(slog.DiscardHandler))
+	for i, run := range []string{"x", "y", "x"} {
+		r.connected(place{i, 0}, greeting{identity: identity{runID: run}}, now)
+		r.see(place{i, 0}, "", false)
+	}
+	if got := r.markedBy(now); len(got) > 0 || !strings.Contains(r.reason, "a and c are one and the same server") {
+		t.Errorf("%v, %s", got, r.reason)
+	}
+}
+
+// A database that was left over when its set was forgotten keeps what it knows
+// of TTLs.
+func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	p := place{0, 3}
+	old := r.marker(p, "before", 0)
+	old.longest = 5 * time.Minute
+	r.see(p, old.String(), false)
+	for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
+		if m.place == p && m.write.quarantine == 5*time.Minute && m.write.set == "s" {
+			return
+		}
+	}
+	t.Error("it is not marked so")
 }

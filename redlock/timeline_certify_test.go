@@ -369,3 +369,19 @@ func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
 		})
 	}
 }
+
+// It cannot know of a jump from before, which another process is about to write
+// down.
+func TestTimelineAProcessThatHasJustStartedWatchesTheClocksFirst(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		cfg := timelineConfig()
+		cfg.New = false
+		fresh, _ := w.dial("fresh", cfg)
+		w.others = append(w.others, fresh)
+		time.Sleep(second)
+		w.wantStandings(fresh, "UUUUU")
+		w.settle()
+		w.wantStandings(fresh, "CCCCC")
+	})
+}
