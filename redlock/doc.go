@@ -105,25 +105,30 @@
 //     delay, or the longest TTL granted if that is more, up to
 //     Config.MaxQuarantine. A longer TTL is put on record before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters, so that one that
-//     forgets can learn it from the others. A master in quarantine is asked
-//     everything, so that it fills up with the locks of the day; what it says is
-//     there counts, what it grants or does not find does not (ballot.go).
+//     forgets can learn it from the others; a process that has just started and
+//     cannot, for one that may know is away, assumes the cap. A master in
+//     quarantine is asked everything, so that it fills up with the locks of the
+//     day; what it says is there counts, what it grants or does not find does not
+//     (ballot.go).
 //   - A restart with data is no exemption: a snapshot may be old.
-//   - A new set cannot be told from one that forgot everything, by restarts or by
-//     FLUSHALL. All masters must have been reached and none have a marker, and
-//     then it begins in quarantine, unless the operator says that no lock can be
-//     held yet (Config.New). How long a server is up is no evidence.
+//   - A new set (founding.go) cannot be told from one that forgot everything, by
+//     restarts or by FLUSHALL. All masters must have been reached and none have a
+//     marker, and then it begins in quarantine, unless the operator says that no
+//     lock can be held yet (Config.New). How long a server is up is no evidence.
 //   - A database is used for the first time only if no marker of database 0 has
 //     it on its list; otherwise it was flushed.
 //   - A quorum that jumps in time together says that this process was suspended:
 //     its votes of that moment do not count, and nothing is written.
 //   - Identity: another set's marker, another number or another size of the set
-//     never votes and is never overwritten; one server under two names has one
-//     number only. Replicas and cluster-mode servers never vote.
+//     never votes and is never overwritten (but for what is left over in another
+//     database than 0 of a set that was flushed there); one server under two names
+//     has one number only. Replicas and cluster-mode servers never vote.
 //   - Replacement (reload.go): one master at a time, by an epoch that a quorum of
 //     those that stay knows of first. A process with the old list then does not
 //     count the old master any more, and goes on with the others. The new one
-//     begins in quarantine, so no quorum with it misses a lock of before.
+//     begins in quarantine, so no quorum with it misses a lock of before. Of
+//     replacements that two processes make at once neither is forgotten, and a
+//     master that was replaced comes back only without its marker.
 //   - Promotion (promotion.go): a master that Sentinels name is another server
 //     after a failover, or another run of it, while the one before may live on
 //     where some processes reach it. The marker that came along names the run of
@@ -144,5 +149,7 @@
 // not covered when masters forget them. Clients that speak Redlock to the
 // masters themselves do not know of quarantines, and are as safe as their
 // masters' memory. A jump of a clock while no process is there to see it is not
-// noticed.
+// noticed, nor is it in a database that none of those which see it has used. A
+// process that is started with another list of masters, instead of being told by
+// Reload, leaves no record of that for those with the old list.
 package redlock

@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// Who may vote: one test for each rule of marker.go, roster.go and plan.go.
+// Who may vote: one test for each rule of marker.go, roster.go,
+// founding.go and plan.go. roster_test.go has those that no timeline can time.
 
 // standings is how the masters stand for the first Locker, a letter each:
 // Certified, Quarantined, Uncertified, Away, Barred.

@@ -1,0 +1,137 @@
+package redlock
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+)
+
+// Which set of masters there is: one that exists is taken over, or a new one
+// begins.
+
+// adopt takes over the set that exists: the one most masters belong to, once a
+// quorum was reached. A tie, such as two halves of different sets, needs the
+// operator. A set that a quorum belongs to takes the place of one that these
+// masters have forgotten: it began in quarantine.
+func (r *roster) adopt() {
+	reached, counts := 0, map[string]int{}
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		if s == nil || !s.read {
+			continue
+		}
+		reached++
+		if s.present() && s.marker.members == r.masters && s.marker.member == i+1 {
+			counts[s.marker.set]++
+		}
+	}
+	best, tie := "", false
+	for set, n := range counts {
+		switch {
+		case best == "" || n > counts[best]:
+			best, tie = set, false
+		case n == counts[best]:
+			tie = true
+		}
+	}
+	switch {
+	case best == "" || best == r.set:
+		return
+	case r.set != "" && counts[best] < quorum(r.masters):
+		return
+	case tie:
+		r.reason = "the lock masters belong to different sets: " + r.describe()
+		return
+	case reached < quorum(r.masters):
+		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, quorum(r.masters), r.describe())
+		return
+	}
+	if r.set != "" {
+		r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", r.set)
+		r.epoch, r.joined = 0, nil
+		clear(r.marked)
+		clear(r.listed)
+		clear(r.blank)
+		clear(r.recalls)
+	}
+	r.set, r.reason = best, ""
+	for p, s := range r.sights {
+		if s.present() && s.marker.set == r.set {
+			r.learn(p, s)
+		}
+	}
+	r.changed()
+}
+
+// found begins a new set. All masters must have been reached, and none may have
+// a marker. A new set cannot be told from one that forgot everything, by
+// restarts or by FLUSHALL, so it begins in quarantine, unless the operator says
+// that no lock can be held yet. The first master decides between processes that
+// try at the same moment.
+func (r *roster) found(now time.Time, limits Config) []mark {
+	var waits []string
+	runs := map[string]int{}
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		switch {
+		case s == nil || !s.read:
+			waits = append(waits, r.names(i)+" has not been reached")
+		case s.problem != "":
+			waits = append(waits, r.names(i)+": "+s.problem)
+		case !s.absent():
+			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
+		}
+		if s != nil && s.read && s.run != "" {
+			if other, twice := runs[s.run]; twice {
+				waits = append(waits, fmt.Sprintf("%s and %s are one and the same server", r.names(other), r.names(i)))
+			}
+			runs[s.run] = i
+		}
+	}
+	clear(r.blank)
+	if len(waits) > 0 {
+		r.reason = "a new set of lock masters begins only when all of them have been reached and none has a marker: " + strings.Join(waits, "; ")
+		return nil
+	}
+	for i := range r.masters {
+		r.blank[place{i, 0}] = true
+	}
+	r.reason = "a new set of lock masters is being formed"
+	r.witnessed.Store(true)
+	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, randomID(), 0)}
+	r.begin(&m, limits)
+	return []mark{m}
+}
+
+func (r *roster) describe() string {
+	var words []string
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		if s == nil || !s.read {
+			words = append(words, r.names(i)+" has not been reached")
+		} else {
+			words = append(words, r.names(i)+" "+r.belonging(i, s))
+		}
+	}
+	return strings.Join(words, "; ")
+}
+
+func (r *roster) belonging(i int, s *sight) string {
+	switch {
+	case s.broken:
+		return "has a key " + MarkerKey + " that is no marker"
+	case s.text == "":
+		return "has no marker"
+	case s.marker.members != r.masters || s.marker.member != i+1:
+		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.member, s.marker.members, s.marker.set, i+1, r.masters)
+	}
+	return "belongs to set " + s.marker.set
+}
+
+func randomID() string {
+	id := make([]byte, 8)
+	rand.Read(id) // never fails
+	return hex.EncodeToString(id)
+}
