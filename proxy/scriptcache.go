@@ -48,15 +48,9 @@ func (c *scriptCache) bound(maxBytes int) {
 	}
 }
 
-// add registers a text, of which it takes a copy, and returns its SHA1 in
-// lower-case hex. A text larger than the whole cache is not kept.
-func (c *scriptCache) add(text []byte) (sha string) {
-	sum := c.register(text)
-	return hex.EncodeToString(sum[:])
-}
-
-// register is add for a caller who does not need the name in hex; it does not
-// allocate for a text that is known.
+// register keeps a text, of which it takes a copy, and returns its SHA1. A text
+// larger than the whole cache is not kept. It does not allocate for a text that is
+// known.
 func (c *scriptCache) register(text []byte) scriptSHA {
 	sha := scriptSHA(sha1.Sum(text))
 	c.mu.Lock()

@@ -98,3 +98,9 @@ func TestScriptCacheIsShared(t *testing.T) {
 		t.Errorf("%d bytes are counted as %d, of %d allowed", sum, c.bytes, c.maxBytes)
 	}
 }
+
+// add registers a text and returns its name as clients write it.
+func (c *scriptCache) add(text []byte) (sha string) {
+	sum := c.register(text)
+	return hex.EncodeToString(sum[:])
+}
