@@ -66,6 +66,9 @@ func (s *survey) look(ctx context.Context) []hazard {
 			s.available.Store(int64(upstream.databases))
 		}
 		if upstream.err == nil && (upstream.runID == "" || upstream.runID != s.upstreamRun) {
+			if upstream.runID != "" && s.upstreamRun != "" {
+				s.log.Info("the upstream has been restarted, or another server is the upstream now", "upstream", upstream.name, "run_id", shortRunID(upstream.runID))
+			}
 			s.learnCommands(ctx, cfg.Upstream.server, upstream.runID)
 		}
 	}
