@@ -120,6 +120,13 @@ type latecomer[A any] struct {
 // hold puts q to every master and returns the closed ballot.
 func hold[A any](l *Locker, q question[A]) *ballot[A] {
 	l.prepare(q.db)
+	var keys []string
+	if q.creates {
+		for _, key := range q.keys {
+			keys = append(keys, string(key))
+		}
+		l.owed.await(l, q.db, keys)
+	}
 	now := time.Now()
 	b := &ballot[A]{
 		question: q,
@@ -130,13 +137,9 @@ func hold[A any](l *Locker, q question[A]) *ballot[A] {
 		closed:   make(chan struct{}),
 	}
 	if q.creates {
-		keys := make([]string, len(q.keys))
-		for i, key := range q.keys {
-			keys[i] = string(key)
-		}
 		b.owings = make([]owing, len(l.masters))
 		for i, m := range l.masters {
-			b.owings[i] = owing{stream: m.stream(q.db), keys: keys}
+			b.owings[i] = owing{owed: &l.owed, stream: m.stream(q.db), keys: keys}
 		}
 	}
 	ordered := l.order.lock(q.db, q.keys)
@@ -206,7 +209,9 @@ func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, 
 		s.owe(c.debt)
 	}
 	switch err {
-	case nil, errUnable, errBlind:
+	case nil:
+	case errUnable, errBlind:
+		s.master.tellForbidden(replies)
 	case errNoScript:
 		s.forgetScripts()
 	default:

@@ -56,7 +56,8 @@
 //     stopped master's buffers runs after the undo (connect.go).
 //   - Turns. Two clients of one process would split the votes between them
 //     again and again; they go one after the other (turns.go). A master that
-//     still owes an answer on a key is not asked for that key (stream.go).
+//     still owes an answer on a key is not asked for that key; where that leaves
+//     too few, the question waits a moment for those answers (owing.go).
 //   - One order. Ballots on one key are queued in the same order on every
 //     stream (order.go). Otherwise a release by a constant value could delete a
 //     vote that a later acquire has just counted.

@@ -23,6 +23,7 @@ type Locker struct {
 	running   sync.WaitGroup
 	turns     *turns
 	order     *order
+	owed      owedAnswers
 	timers    sync.Pool // of ballots, which mostly end long before theirs do
 	meanings  scriptMeanings
 	listening *listening

@@ -22,6 +22,8 @@ type master struct {
 	log      *slog.Logger
 	observer Observer
 
+	forbidden atomic.Int64 // when it was told that a right is missing, in ns since 1970
+
 	mu      sync.Mutex
 	streams map[int]*stream
 	ctx     context.Context // ends all streams
@@ -128,4 +130,22 @@ func (m *master) greeted(db int, self greeting, now time.Time) {
 func (m *master) disconnected(db int, why error) {
 	m.roster.disconnected(place{m.number, db})
 	m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "error", why)
+}
+
+// forbiddenPause is how long it is not told again that a master refuses.
+const forbiddenPause = time.Minute
+
+// tellForbidden logs that the proxy's user lacks a right on the master. To
+// clients that is a master which does not vote, whatever the reason.
+func (m *master) tellForbidden(replies [][]byte) {
+	i := slices.IndexFunc(replies, func(reply []byte) bool { return isError(reply) && string(errorCode(reply)) == "NOPERM" })
+	if i < 0 {
+		return
+	}
+	now, last := time.Now().UnixNano(), m.forbidden.Load()
+	if now-last < int64(forbiddenPause) || !m.forbidden.CompareAndSwap(last, now) {
+		return
+	}
+	m.log.Error("a lock master refuses what a client asked, so it does not vote on it; grant its right to the proxy's user",
+		"master", m.name(), "error", errorText(replies[i]))
 }

@@ -83,29 +83,6 @@ func (f askerFunc) answered(_ *stream, _ *call, replies [][]byte, st standing, e
 	f(replies, st, err)
 }
 
-// owing marks the keys under which a question may create a lock on a master.
-// Until it is settled, no other such question on those keys goes there, so
-// that an undo which waits for the answer cannot meet a later lock.
-type owing struct {
-	stream  *stream
-	keys    []string
-	settled bool
-}
-
-func (o *owing) settle() {
-	o.stream.mu.Lock()
-	defer o.stream.mu.Unlock()
-	if o.settled {
-		return
-	}
-	o.settled = true
-	for _, k := range o.keys {
-		if o.stream.owed[k]--; o.stream.owed[k] == 0 {
-			delete(o.stream.owed, k)
-		}
-	}
-}
-
 // loadable is a script text that must be known to the master before the call.
 type loadable struct {
 	sha  string
@@ -229,12 +206,7 @@ func (s *stream) mayCreate(keys []string, now time.Time) bool {
 	if s.suspended(now) || len(s.debts)+len(s.calls)-s.head >= maxDebts {
 		return false
 	}
-	for _, k := range keys {
-		if s.owed[k] > 0 {
-			return false
-		}
-	}
-	return true
+	return !s.owes(keys)
 }
 
 // suspended tells, with s.mu held, whether the master has stopped answering.
@@ -293,7 +265,8 @@ func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
 		if slices.ContainsFunc(replies[at:at+c.skip], isError) {
-			clear(s.loaded) // not loaded after all
+			clear(s.loaded) // not loaded after all, or the marker not raised
+			s.longest = 0
 		}
 		at += c.skip + c.replies
 		serves = serves || !failedReply(replies[at-1])

@@ -286,3 +286,43 @@ func TestTimelineALockThatIsHeldTellsItsHolder(t *testing.T) {
 		}
 	})
 }
+
+func TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed(t *testing.T) {
+	onTimeline(t, "err err err ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
+		o, took := w.acquire(tokenA, 10*second)
+		w.wantVerdict(o, took, NoQuorum, time.Millisecond)
+		w.play("err ok@20ms ok@20ms ok@20ms ok@20ms")
+		if o, _ = w.acquire(tokenB, 10*second); o.Verdict != NoQuorum {
+			t.Fatalf("%v", o.Verdict)
+		}
+		w.play("ok ok@20ms ok@20ms ok@20ms ok@20ms")
+		if o, _ = w.acquire(tokenC, 10*second); o.Verdict != Won {
+			t.Fatalf("%+v", o)
+		}
+		w.elapse(second)
+		w.wantValues("C - - C C") // the others answered a moment later
+	})
+}
+
+// Masters that are hung are not waited for: they answer nobody.
+func TestTimelineWhatIsOwedByHungMastersIsNotWaitedFor(t *testing.T) {
+	onTimeline(t, "hang hang hang ok ok", func(t *testing.T, w *timeline) {
+		o, took := w.acquire(tokenA, 10*second)
+		w.wantVerdict(o, took, NoQuorum, timeout)
+		time.Sleep(time.Millisecond)
+		o, took = w.acquire(tokenB, 10*second)
+		w.wantVerdict(o, took, NoQuorum, 0)
+	})
+}
+
+// A marker that could not be raised while its master was unable to serve is
+// raised with the next lock: until it is, the master's votes do not count.
+func TestTimelineAMarkerThatCouldNotBeRaisedIsRaisedWithTheNextLock(t *testing.T) {
+	onTimeline(t, "err err ok@20ms ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 10*second)
+		w.play("ok ok hang hang ok")
+		if o := w.acquireKey("lock:another", tokenB); o.Verdict != Won {
+			t.Errorf("%+v", o)
+		}
+	})
+}

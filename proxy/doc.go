@@ -1,0 +1,64 @@
+// Package proxy is the disguise: to a client it is one ordinary Redis, and to
+// its operator a process that can be configured, watched and changed while it
+// runs. It knows how commands look and where they go; whether a lock is held
+// is asked of package redlock, and nothing of that is decided here.
+//
+// # Words
+//
+// A session is one client's connection. The lock plane is everything that is
+// answered by the lock masters, the upstream plane what goes to the ordinary
+// Redis. A rule says which keys are locks; a companion is a key or channel that
+// goes with a lock although it is none. What is owed are replies that the
+// upstream still has to give. What is in force are the settings that a reload
+// may replace.
+//
+// # From the socket to the reply
+//
+// One goroutine a session, one path (session.go, perform.go). The guard
+// (guard.go, inline.go) measures what has been read against the limits and cuts
+// it into commands. perform decides who answers: the proxy itself (handshake.go,
+// hello.go, info.go, scriptcommand.go, accounts.go), a transaction
+// (transaction.go), the lock plane (lockplane.go), both planes (split.go), or the
+// upstream (forward.go). Replies go out in the order of the commands, whichever
+// plane they come from. Nothing outlives session.serve.
+//
+//   - Which plane: route.go, by the command's keys (commandtable.go, keys.go; the
+//     table is generated, see gencommands) and the rules (rules.go, companions.go).
+//     A reload that changes rules holds keys that change planes back (moves.go).
+//   - Lock plane: lockcommands.go and lockkeys.go for the commands that have a form
+//     of their own (setcommand.go, expirecommand.go), everything else as an examined
+//     run (evalcommand.go, locktransaction.go); blocking commands wait for changes
+//     (blocking.go, waiting.go). What is said of the outcome is in lockreplies.go.
+//   - Upstream plane: a session's own connection, opened at the first command that
+//     needs it (login.go), never shared and never redialled once it had state. The
+//     session writes, the copier (upstream.go, upstreamcopier.go) copies replies as
+//     they come and counts what is owed (owed.go), so that a lock command waits until
+//     everything before it is answered.
+//   - Wake-ups: subscription*.go and tracking*.go add what the masters publish and
+//     change to what the upstream tells.
+//   - Who may what: accounts.go, logins.go, permissions.go.
+//
+// Every text that sessions send on their own account is in replies.go; where Redis
+// has words for it they are Redis's.
+//
+// # Around it
+//
+// server.go owns the sessions, sweep.go looks after those that are stuck or silent,
+// limits.go is the table of all limits. config*.go read the file strictly and are
+// the only ones that know YAML; build.go makes the parts of a configuration,
+// reloadplan.go decides what of a new one may be put in force and reload.go does it.
+// dial.go, serverurl.go, tlsfiles.go and sentinel*.go lead to a server; survey.go,
+// inspect.go and hazards.go ask the servers what they are, for -check, the metrics
+// and the log. Metrics are in metrics.go and operationmetrics.go, HTTP in admin.go.
+//
+// # Who owns what
+//
+// A session owns its socket and its upstream connection, and waits for the copier
+// and its watch (watch.go) before it ends. The server waits for its sessions, Proxy
+// for the server, the survey and the locker. Only a session's goroutine changes it,
+// apart from the few fields that say so; its client's writing side changes hands
+// only between two whole replies (out.take, out.give).
+//
+// Secrets are never logged and never a label: values of locks, passwords, and what
+// a client sent in a login.
+package proxy

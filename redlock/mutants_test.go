@@ -1,0 +1,322 @@
+package redlock
+
+// mutants leave out one rule each.
+var mutants = []mutant{
+	{
+		rule:     "a quorum is more than half",
+		edits:    []edit{{"tally.go", "func (t tally) acquire() Verdict {\n\tneed := quorum(t.masters)", "func (t tally) acquire() Verdict {\n\tneed := max(1, t.masters/2)"}},
+		caughtBy: "TestTimelineMajorityWins",
+		seeds:    "1,3,4",
+	},
+	{
+		rule:     "validity counts the time that elapsed",
+		edits:    []edit{{"acquire.go", "return ttl - elapsed - ", "return ttl - "}},
+		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",
+	},
+	{
+		rule:     "validity takes off the drift",
+		edits:    []edit{{"acquire.go", "return ttl - elapsed - time.Duration(float64(ttl)*l.settings().ClockDrift) - 2*time.Millisecond", "return ttl - elapsed"}},
+		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",
+	},
+	{
+		rule:     "a vote read after the deadline is late",
+		edits:    []edit{{"ballot.go", "b.verdict == Pending && now.After(b.deadline)", "false"}},
+		caughtBy: "TestTimelineAVoteReadAfterTheDeadlineIsLate",
+	},
+	{
+		rule:     "acquires of one key take turns",
+		edits:    []edit{{"acquire.go", "l.turns.takeOrBeRefused(", "newTurns().takeOrBeRefused("}},
+		caughtBy: "TestTimelineAcquiresOfOneKeyTakeTurns",
+	},
+	{
+		rule:     "a refusal answers only those that waited when it was asked for",
+		edits:    []edit{{"turns.go", "if !w.shares || w.arrival > u.sent {", "if !w.shares {"}},
+		caughtBy: "TestTimelineARefusalDoesNotAnswerThoseThatCameLater",
+	},
+	{
+		rule:     "a master that owes a vote on a key is not asked for it again",
+		edits:    []edit{{"stream.go", "return !s.owes(keys)", "return true"}},
+		caughtBy: "TestTimelineAMasterThatOwesAVoteOnAKeyIsNotAskedForItAgain",
+	},
+	{
+		rule:     "a marker that could not be raised is raised later",
+		edits:    []edit{{"stream.go", "s.longest = 0\n\t\t}\n\t\tat +=", "}\n\t\tat +="}},
+		caughtBy: "TestTimelineAMarkerThatCouldNotBeRaisedIsRaisedWithTheNextLock",
+	},
+	{
+		rule:     "who tries again at once waits for what masters are about to answer",
+		edits:    []edit{{"ballot.go", "l.owed.await(l, q.db, keys)", ""}},
+		caughtBy: "TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed",
+	},
+	{
+		rule:     "a master that has stopped answering is suspended",
+		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout()", "false"}},
+		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
+	},
+	{
+		rule: "what a lost ballot granted is undone",
+		edits: []edit{{"acquire.go", "if b.verdict != Won {\n\t\tfor i, a := range b.answers {",
+			"if b.verdict == Pending {\n\t\tfor i, a := range b.answers {"}},
+		caughtBy: "TestTimelineAFailedAcquireUnlocksEverywhere",
+	},
+	{
+		rule: "a late grant is undone",
+		edits: []edit{{"acquire.go", "if verdict != Won {\n\t\t\t\tl.takeBack(i, a, r)",
+			"if verdict == Pending {\n\t\t\t\tl.takeBack(i, a, r)"}},
+		caughtBy: "TestTimelineALateVoteIsUndone",
+	},
+	{
+		rule: "an unknown vote is undone only by a value that is nobody else's",
+		edits: []edit{
+			{"acquire.go", "a.state == unknown && len(r.Value) >= shortValue", "a.state == unknown"},
+			{"queue.go", "len(d.value) >= shortValue && (", "("},
+		},
+		caughtBy: "TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL",
+	},
+	{
+		rule:     "the successor of a connection kills it first",
+		edits:    []edit{{"connect.go", "for _, old := range s.earlier {", "for _, old := range s.earlier[:0] {"}},
+		caughtBy: "TestTimelineTheSuccessorKillsItsPredecessorFirst",
+	},
+	{
+		rule:     "debts come before new calls",
+		edits:    []edit{{"connect.go", "s.out = append(first, s.out...)", "s.out = append(s.out, first...)"}},
+		caughtBy: "TestTimelineDebtsComeBeforeNewCalls",
+	},
+	{
+		rule:     "a connection is killed until the kill was heard",
+		edits:    []edit{{"connect.go", "s.earlier = append(s.earlier, self.identity)", "s.earlier = []identity{self.identity}"}},
+		caughtBy: "TestTimelineAKillThatWasNotHeardIsRepeated",
+	},
+	{
+		rule:     "debts come before new calls on an open connection, too",
+		edits:    []edit{{"stream.go", "if s.state == up && len(s.debts)+s.unpaid > 0 {", "if false {"}},
+		caughtBy: "TestTimelineAReleaseThatAMasterCouldNotServeSparesTheNextHolder",
+	},
+	{
+		rule:     "ballots on a key are queued in one order everywhere",
+		edits:    []edit{{"ballot.go", "ordered := l.order.lock(q.db, q.keys)", "ordered := uint64(0)"}},
+		caughtBy: "TestTimelineRequestsReachAllMastersInOneOrder",
+	},
+	{
+		rule: "an extension takes its turn, and asks no master that owes a vote",
+		edits: []edit{
+			{"extend.go", "pass, err := l.turns.takeNext(ctx, r.DB, r.Key)", "pass, err := func() {}, ctx.Err()"},
+			{"extend.go", "creates: true", "creates: false"},
+		},
+		caughtBy: "TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes",
+	},
+	{
+		rule:     "no bare DEL goes to a master",
+		edits:    []edit{{"release.go", "releaseScript.append(nil, [][]byte{key}, value, []byte(\"-1\"))", "appendCommand(nil, []byte(\"DEL\"), key)"}},
+		caughtBy: "TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds",
+	},
+	{
+		rule:     "a release waits for a master that is away",
+		edits:    []edit{{"stream.go", "if s.state == closed || len(s.debts) >= maxDebts {", "if s.state <= closed || len(s.debts) >= maxDebts {"}},
+		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
+	},
+	{
+		rule:     "a release that was under way when the connection broke is not forgotten",
+		edits:    []edit{{"connect.go", "if c.debt != nil && len(s.debts) < maxDebts && next != closed {", "if false {"}},
+		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
+	},
+	{
+		rule:     "a lock without TTL has a provisional one until it is won",
+		edits:    []edit{{"acquire.go", "\t\tttl = l.settings().RestartDelay\n", "\t\tttl = 10000 * time.Hour\n"}},
+		caughtBy: "TestTimelineAStrayCopyOfALockWithoutTTLIsNotForEver",
+	},
+	{
+		rule:     "a lock without TTL is won only when a quorum keeps it",
+		edits:    []edit{{"acquire.go", "r.TTL == 0 && l.makePermanent(r) != Won", "r.TTL == 0 && l.makePermanent(r) == Pending"}},
+		caughtBy: "TestTimelineALockThatCannotBeMadePermanentIsNotWon",
+	},
+	{
+		rule:     "an expiry that a master missed is delivered",
+		edits:    []edit{{"extend.go", "if !a.state.failed() || r.Persist {", "if true {"}},
+		caughtBy: "TestTimelineAnExpiryThatAMasterMissedIsDeliveredByValue",
+	},
+	{
+		rule:     "a swap returns the expected value only from a quorum",
+		edits:    []edit{{"swap.go", "if o.Value = r.another(b.answers); o.Value == nil {", "if o.Verdict, o.Value = Won, r.Expected; o.Value == nil {"}},
+		caughtBy: "TestTimelineAtMostOneOfRacingSwapsWins",
+	},
+	{
+		rule:     "a split vote is tried again",
+		edits:    []edit{{"acquire.go", "o.Verdict != Lost || granted == 0 ||", "o.Verdict != Pending || granted == 0 ||"}},
+		caughtBy: "TestTimelineASplitVoteIsRetriedAfterARandomDelay",
+	},
+	{
+		rule:     "a lock that is held is not tried again",
+		edits:    []edit{{"acquire.go", "l.Get(ctx, r.DB, r.Key).Verdict == Won", "false"}},
+		caughtBy: "TestTimelineHeldByABareMajorityIsNotRetried",
+	},
+	{
+		rule:     "what a client won that has gone is given back",
+		edits:    []edit{{"acquire.go", "ctx.Err() != nil ||", "false ||"}},
+		caughtBy: "TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing",
+	},
+	{
+		rule: "an extension is never undone",
+		edits: []edit{{"extend.go", "\to := b.outcome()\n\tswitch o.Verdict {",
+			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: appendCommand(nil, []byte(\"PEXPIRE\"), r.Key, decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
+		caughtBy: "TestTimelineAChangedTTLIsNeverUndone",
+	},
+	{
+		rule:     "votes are compared by the state afterwards",
+		edits:    []edit{{"runvote.go", "return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return sameState(x.lasting(), y.lasting()) })", "return slices.Equal(a.effects(), b.effects())"}},
+		caughtBy: "TestRunComparesStatesNotChanges",
+	},
+	{
+		rule:     "a transaction runs only where the quorum's image stands",
+		edits:    []edit{{"watch.go", "images == nil || !slices.EqualFunc(images, w.agreed, sameContent)", "images == nil"}},
+		caughtBy: "TestWatchAbortsWhereAMasterShowedSomethingElse",
+	},
+	{
+		rule:     "a master that forgot does not vote for a while",
+		edits:    []edit{{"plan.go", "write: r.marker(p, r.set, sinceNow)", "write: r.marker(p, r.set, 0)"}},
+		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
+	},
+	{
+		rule: "every database has its marker",
+		edits: []edit{
+			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "(len(buf) > 0 || s.due) && !s.master.embedded() && s.db == 0"},
+			{"batch.go", "if !c.check && !s.master.embedded() {", "if !c.check && !s.master.embedded() && s.db == 0 {"},
+		},
+		caughtBy: "TestTimelineEveryDatabaseHasItsMarker",
+	},
+	{
+		rule: "each batch is checked",
+		edits: []edit{
+			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
+			{"batch.go", "if !c.check && !s.master.embedded() {", "if false {"},
+			{"batch.go", "st := standing{state: Certified, longest: forEver}", "st := s.checked.noted\n\t\tst.longest = forEver"},
+		},
+		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
+	},
+	{
+		rule:     "a clock that jumps forward has forgotten",
+		edits:    []edit{{"clock.go", "case least > c.most+clockTolerance:", "case false:"}},
+		caughtBy: "TestTimelineAClockThatJumpsForwardHasForgotten",
+	},
+	{
+		rule:     "clocks' bounds widen only as fast as clocks may drift",
+		edits:    []edit{{"clock.go", "c.least, c.most = max(c.least, least), min(c.most, most)", "c.least, c.most = least, most"}},
+		caughtBy: "TestTimelineManySmallJumpsCountLikeALargeOne",
+	},
+	{
+		rule:     "a new set begins in quarantine",
+		edits:    []edit{{"plan.go", "if m.db == 0 && !r.fresh {", "if false {"}},
+		caughtBy: "TestTimelineANewSetBeginsInQuarantine",
+	},
+	{
+		rule:     "a database that was flushed is not taken for a new one",
+		edits:    []edit{{"plan.go", "if db == 0 || r.marked[db] || r.listed[db] {", "if db == 0 || r.marked[db] {"}},
+		caughtBy: "TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime",
+	},
+	{
+		rule:     "a longer TTL is on record before it is granted",
+		edits:    []edit{{"stream.go", "if c.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.longest < b.lives", ""}},
+		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
+	},
+	{
+		rule:     "a quarantine is as long as the longest TTL granted",
+		edits:    []edit{{"marker.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
+		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
+	},
+	{
+		rule:     "a replaced master stops voting",
+		edits:    []edit{{"roster.go", "case m.joined[p.master] != r.joined[p.master]:", "case false:"}},
+		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
+	},
+	{
+		rule:     "a replaced master does not come back empty behind an old list",
+		edits:    []edit{{"plan.go", "if !promoted && !joinedAs(r.joined[p.master], r.names(p.master)) {", "if false {"}},
+		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
+	},
+	{
+		rule:     "a promotion takes the vote from the server of before",
+		edits:    []edit{{"plan.go", "if r.awaitsPromotion(p, s, now) {", "if false {"}},
+		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
+	},
+	{
+		rule:     "enough masters hear of a promotion before its quarantine begins",
+		edits:    []edit{{"promotion.go", "return r.heardOf(p.master) < min(r.masters-1, r.tellAll())", "return false"}},
+		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
+	},
+	{
+		rule:     "a copy that may be of the next message has that told again",
+		edits:    []edit{{"heard.go", "h.tellNextAgain(x, now)", ""}},
+		caughtBy: "TestMessageIsToldAgainWhenACopyMayBeOfAnEarlierOne",
+	},
+	{
+		rule:     "what was told early is told again when more copies come",
+		edits:    []edit{{"heard.go", "if !x.untold {", "if !x.untold && x.copies == 1 {"}},
+		caughtBy: "TestMessageIsToldAgainWhenItsQuorumComesLate",
+	},
+	{
+		rule:     "a master begins another message behind the last that it told of",
+		edits:    []edit{{"heard.go", "for next > 0 && !list[next-1].masters[master] {", "for next > 0 {"}},
+		caughtBy: "TestSameMessageTwiceIsToldTwice",
+	},
+	{
+		rule:     "messages may be missed where fewer than a quorum were listened to",
+		edits:    []edit{{"subscription.go", "s.exposed = s.exposed || others < quorum(len(l.masters))", ""}},
+		caughtBy: "TestGapThatIsNoticedLate",
+	},
+	{
+		rule:     "a gap is told when a quorum is heard again",
+		edits:    []edit{{"subscriber.go", "s.exposed = s.exposed || s.uncovered > 0", ""}},
+		caughtBy: "TestGapIsToldWhenAQuorumIsHeardAgain",
+	},
+	{
+		rule:     "where nobody can tell what was granted, the quarantine is the longest",
+		edits:    []edit{{"plan.go", "if !r.recalls[p.db] && r.readSince(p) < r.masters-1 {", "if false {"}},
+		caughtBy: "TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
+	},
+	{
+		rule:     "a clock's jump concerns databases that are being dialled",
+		edits:    []edit{{"roster.go", "if p.master != master {", "if p.master != master || !s.connected {"}},
+		caughtBy: "TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew",
+	},
+	{
+		rule:     "a jump that was seen before this process was suspended stays one",
+		edits:    []edit{{"roster.go", "return s.jump > 0 && now.Sub(s.jumpedAt) < d", "return s.jump > 0"}},
+		caughtBy: "TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater",
+	},
+	{
+		rule:     "a replaced master does not come back with its old marker",
+		edits:    []edit{{"reload.go", " || m.joined[i] != r.joined[i] {", " {"}},
+		caughtBy: "TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker",
+	},
+	{
+		rule:     "a replacement does not undo another",
+		edits:    []edit{{"roster.go", "together(r.joined, s.marker.joined)", "slices.MaxFunc([][]string{r.joined, s.marker.joined}, slices.Compare[[]string])"}},
+		caughtBy: "TestTimelineAReplacementDoesNotUndoAnother",
+	},
+	{
+		rule:     "a recognised script tells by its answer whether it did its work",
+		edits:    []edit{{"recognise.go", " || !t.answersOtherThan(done) {", " {"}},
+		caughtBy: "TestRecognisedScripts",
+	},
+	{
+		rule:     "a recognised release that was missed is told how long the lock may live",
+		edits:    []edit{{"recogniserun.go", "seen.reachAfter(replies[0])", "seen.reach(time.Now())"}},
+		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
+	},
+	{
+		rule:     "a master that is away is told only of what was released",
+		edits:    []edit{{"recogniserun.go", "if !l.masters[i].stream(r.DB).listens() {", "if false {"}},
+		caughtBy: "TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued",
+	},
+	{
+		rule:     "a recognised extension takes its turn",
+		edits:    []edit{{"recogniseextend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"}},
+		caughtBy: "TestTimelineARecognisedExtensionTakesItsTurn",
+	},
+	{
+		rule:     "a recognised extension needs validity",
+		edits:    []edit{{"recogniseextend.go", "verdict == Won && l.validity(ttl, elapsed) <= 0", "false && l.validity(ttl, elapsed) <= 0"}},
+		caughtBy: "TestTimelineARecognisedExtensionNeedsAQuorumAndValidity",
+	},
+}
