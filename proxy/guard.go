@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math"
 	"unsafe"
+
+	"github.com/tidwall/redcon"
 )
 
 // guardLimits bound what one command may be made of. Bytes held for an
@@ -280,10 +282,14 @@ func (g *guard) pass(end int) {
 	g.looked = g.at
 }
 
-// splitArray splits a measured array, whatever stands in the places of its \r\n.
+// splitArray splits a measured array. Where something else stands in the place
+// of a \r\n, redcon refuses what Redis takes, and it is split here.
 func (g *guard) splitArray(raw []byte) [][]byte {
 	if raw[1] == '-' || raw[1] == '0' {
 		return g.args[:0]
+	}
+	if complete, args, _, _, err := redcon.ReadNextCommand(raw, g.args[:0]); complete && err == nil {
+		return args
 	}
 	args := g.args[:0]
 	line := bytes.IndexByte(raw, '\r')

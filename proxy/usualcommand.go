@@ -8,8 +8,7 @@ const usualArgs = 64
 // splitUsual splits the command at the front of frame if it is there whole, is
 // within the limits, and has the one form that clients in fact send. That is
 // nearly all there is, and is done in one look without state; to measure a
-// command and have a parser such as redcon's split it afterwards takes twice as
-// long. size 0 decides nothing: measureArray then looks with all of Redis's rules.
+// command and have redcon split it afterwards takes twice as long. size 0 decides nothing: measureArray then looks with all of Redis's rules.
 func (g *guard) splitUsual(frame []byte) (size int) {
 	mostArgs, mostBytes := min(g.limits.multibulk, usualArgs), g.limits.bulk
 	if !g.authenticated {
