@@ -9,6 +9,7 @@ import (
 	"net"
 	"os/exec"
 	"strconv"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -72,11 +73,18 @@ func (p *Process) Stop(patience time.Duration) (int, error) {
 	return p.cmd.ProcessState.ExitCode(), nil
 }
 
-// FreePort returns a port nobody listens on, from below the range the kernel
-// gives to outgoing connections, so that a server can come back on it later.
+// given are the ports that FreePort has returned.
+var given sync.Map
+
+// FreePort returns a port nobody listens on, and no port twice. It is from below
+// the range the kernel gives to outgoing connections, so that a server can come
+// back on it later.
 func FreePort() (int, error) {
-	for range 1000 {
+	for range 10_000 {
 		port := 15000 + rand.IntN(15000)
+		if _, taken := given.LoadOrStore(port, true); taken {
+			continue
+		}
 		listener, err := net.Listen("tcp", Loopback(port))
 		if err == nil {
 			return port, listener.Close()
