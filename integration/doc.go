@@ -30,6 +30,9 @@
 //	                     them left in the proxies afterwards
 //	migration_test.go    from one Redis to the proxies, with clients at work
 //	rolling_test.go      every master and every proxy is restarted under load
+//	laterelease_test.go  libraries that release what has expired and is another's by now
+//	redisson_test.go     what Redisson's locks promise beyond all others
+//	readme_test.go       the tests that the README names exist
 //	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
 //	upstreamtrouble_test.go

@@ -23,6 +23,7 @@ type image struct {
 	now  int64  // the master's TIME beside it, in milliseconds
 }
 
+// absentImage is what a key looks like that is not there.
 var absentImage = image{pttl: noKey}
 
 func (i image) absent() bool { return i.dump == nil }
