@@ -114,6 +114,7 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 		onTimeline(t, "ok ok ok ok down", func(t *testing.T, w *timeline) {
 			w.put("X X X X -", time.Minute)
 			w.masters[4].put(key, value, time.Minute)
+			w.elapse(0) // until the stream knows that its master is away
 			if o := w.eval(compareAndDelete, value); o.Verdict != Lost {
 				t.Fatal(o.Verdict)
 			}
