@@ -3,14 +3,17 @@ package proxy
 import (
 	"errors"
 	"io"
-	"sync"
+	"sync/atomic"
 	"time"
 )
 
 const (
 	// watchAfter is how long a session is busy before its client is watched.
-	// Most lock commands are over by then and cost no goroutine.
-	watchAfter = 2 * time.Millisecond
+	// Most lock commands are over by then, even where many clients keep the
+	// machine busy, and cost no goroutine.
+	watchAfter = 20 * time.Millisecond
+	// sendAfter is for a session with replies that are ready.
+	sendAfter = 2 * time.Millisecond
 	// aheadLimit bounds what is read ahead for a busy session. A client that
 	// sends more is not seen leaving until the session reads again.
 	aheadLimit = 1 << 20
@@ -22,74 +25,48 @@ const (
 // session's input and pending replies.
 type watch struct {
 	session *session
-	timer   *time.Timer
-	done    chan struct{}
-
-	mu    sync.Mutex
-	state watchState
-	stop  bool
+	begun   bool          // and not yet ended; only the session looks
+	timer   *time.Timer   // begins run
+	stop    atomic.Bool   // run is to end
+	done    chan struct{} // run has ended
 }
 
-type watchState uint8
-
-const (
-	watchIdle watchState = iota
-	watchArmed
-	watchRunning
-)
-
 func (w *watch) begin() {
-	w.mu.Lock()
-	w.state = watchArmed
-	w.mu.Unlock()
+	w.begun = true
+	after := watchAfter
+	if len(w.session.pending) > 0 {
+		after = sendAfter
+	}
 	if w.timer == nil {
 		w.done = make(chan struct{}, 1)
-		w.timer = time.AfterFunc(watchAfter, w.run)
+		w.timer = time.AfterFunc(after, w.run)
 		return
 	}
-	w.timer.Reset(watchAfter)
+	w.timer.Reset(after)
 }
 
 // end returns once the watch has let go of everything. It may be called again.
 func (w *watch) end() {
-	if w.timer == nil {
+	if !w.begun {
 		return
 	}
-	w.timer.Stop()
-	w.mu.Lock()
-	running := w.state == watchRunning
-	if running {
-		w.stop = true
-	} else {
-		w.state = watchIdle
+	w.begun = false
+	if w.timer.Stop() {
+		return // run was never begun
 	}
-	w.mu.Unlock()
-	if running {
-		w.session.sock.wake()
-		<-w.done
-		w.session.sock.calm()
-	}
+	w.stop.Store(true)
+	w.session.sock.wake()
+	<-w.done
+	w.stop.Store(false)
+	w.session.sock.calm()
 }
 
 func (w *watch) run() {
-	w.mu.Lock()
-	if w.state != watchArmed {
-		w.mu.Unlock()
-		return
-	}
-	w.state = watchRunning
-	w.mu.Unlock()
 	defer func() {
 		if reason := recover(); reason != nil {
 			w.session.panicked(reason)
 		}
-		w.mu.Lock()
-		awaited := w.stop
-		w.state, w.stop = watchIdle, false
-		w.mu.Unlock()
-		if awaited {
-			w.done <- struct{}{}
-		}
+		w.done <- struct{}{}
 	}()
 	w.session.flush()
 	w.readAhead()
@@ -108,7 +85,7 @@ func (w *watch) readAhead() {
 		switch {
 		case errors.Is(err, errWoken):
 			w.session.sock.calm()
-			if w.stopping() {
+			if w.stop.Load() {
 				return
 			}
 		case errors.Is(err, io.EOF):
@@ -121,10 +98,4 @@ func (w *watch) readAhead() {
 			return
 		}
 	}
-}
-
-func (w *watch) stopping() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.stop
 }
