@@ -1,9 +1,9 @@
 package redlock
 
 import (
-	"bytes"
 	"context"
 	"math/rand/v2"
+	"strconv"
 	"time"
 )
 
@@ -21,15 +21,14 @@ type AcquireRequest struct {
 // votes were split to the last try; with Get, Value is the holder's.
 // ctx ends when the client has gone: what it won then is given back.
 func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
-	// Undos outlive the call, and the caller's memory.
-	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value)
+	a := acquisition{db: r.DB, key: string(r.Key), value: string(r.Value), ttl: r.TTL}
 	for try := 0; ; try++ {
-		turn, refused, err := l.turns.takeOrBeRefused(ctx, r.DB, r.Key, !r.Get)
+		turn, refused, err := l.turns.takeOrBeRefused(ctx, r.DB, a.key, !r.Get)
 		if err != nil || refused {
 			return Outcome{Verdict: Lost}
 		}
 		turn.send()
-		b := l.acquireOnce(ctx, r)
+		b := l.acquireOnce(ctx, a)
 		o := b.outcome()
 		granted := count(b.answers, isGranted).granted
 		if o.Verdict == Lost && granted == 0 {
@@ -62,22 +61,31 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 
 func isGranted(granted bool) bool { return granted }
 
+// An acquisition is what an AcquireRequest asks for. Its undos outlive the
+// request, whose memory is the caller's.
+type acquisition struct {
+	db         int
+	key, value string
+	ttl        time.Duration // 0: none
+}
+
 // acquireOnce holds one acquire ballot and, if it is not won, queues the undo
 // of every grant before it returns.
-func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool] {
-	ttl := r.TTL
+func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
+	ttl := r.ttl
 	if ttl == 0 {
 		// Until it is won, so that stray copies do not live for ever.
 		ttl = l.settings().RestartDelay
 	}
-	b := hold(l, question[bool]{
+	var room [usualFrames]byte
+	frames := appendCommand(room[:0], "SET", r.key, r.value, "NX", "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
+	b := hold(l, frames, question[bool]{
 		kind:    KindAcquire,
-		db:      r.DB,
-		frames:  appendCommand(nil, []byte("SET"), r.Key, r.Value, []byte("NX"), []byte("PX"), decimal(ttl.Milliseconds())),
+		db:      r.db,
 		replies: 1,
-		keys:    [][]byte{r.Key},
+		keys:    []string{r.key},
 		creates: true,
-		lives:   l.covered(r.TTL),
+		lives:   l.covered(r.ttl),
 
 		revocable: true,
 		parse:     parseSet,
@@ -95,7 +103,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r AcquireRequest) *ballot[bool
 			}
 		},
 	})
-	if b.verdict == Won && (ctx.Err() != nil || r.TTL == 0 && l.makePermanent(r) != Won) {
+	if b.verdict == Won && (ctx.Err() != nil || r.ttl == 0 && l.makePermanent(r) != Won) {
 		b.revoke()
 	} else if b.verdict == Won {
 		b.confirm()
@@ -123,28 +131,28 @@ func voteOf(granted bool) Vote {
 // takeBack undoes what a master granted to a request that was not won. A
 // grant that is only possible, because the connection broke, is taken back on
 // the next connection and only by a value that is surely this client's own.
-func (l *Locker) takeBack(i int, a answer[bool], r AcquireRequest) {
-	maybe := a.state == unknown && len(r.Value) >= shortValue
+func (l *Locker) takeBack(i int, a answer[bool], r acquisition) {
+	maybe := a.state == unknown && len(r.value) >= shortValue
 	if !maybe && !(a.state.heard() && a.value) {
 		return
 	}
 	m := l.masters[i]
 	now := time.Now()
-	d := &debt{script: releaseScript, key: r.Key, value: r.Value, blind: maybe}
-	if r.TTL > 0 {
-		d.life = &lifetime{until: now.Add(r.TTL)}
+	d := &debt{script: releaseScript, key: r.key, value: r.value, blind: maybe}
+	if r.ttl > 0 {
+		d.life = &lifetime{until: now.Add(r.ttl)}
 	}
-	m.stream(r.DB).deliver(d, now, maybe)
+	m.stream(r.db).deliver(d, now, maybe)
 	l.observer.Undone(m.name())
 }
 
 // makePermanent takes the provisional TTL off a lock that was won.
-func (l *Locker) makePermanent(r AcquireRequest) Verdict {
-	b := hold(l, question[bool]{
+func (l *Locker) makePermanent(r acquisition) Verdict {
+	frames := persistScript.append(nil, [][]byte{[]byte(r.key)}, []byte(r.value))
+	b := hold(l, frames, question[bool]{
 		kind:    KindExtend,
-		db:      r.DB,
-		keys:    [][]byte{r.Key},
-		frames:  persistScript.append(nil, [][]byte{r.Key}, r.Value),
+		db:      r.db,
+		keys:    []string{r.key},
 		replies: 1,
 		parse:   parseDone,
 		vote:    voteOf,

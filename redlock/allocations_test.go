@@ -19,7 +19,7 @@ func (s *liveSet) cycle(tb testing.TB) {
 // mostAllocations is how many allocations a cycle over five masters may cost,
 // late answers, what the requests here are made of, and what pools lose under the
 // race detector included. BenchmarkCycle tells how many they are.
-const mostAllocations = 60
+const mostAllocations = 44
 
 func TestAllocationsOfACycle(t *testing.T) {
 	s := startLiveSet(t, 5)

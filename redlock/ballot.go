@@ -11,10 +11,9 @@ import (
 type question[A any] struct {
 	kind    Kind
 	db      int
-	frames  []byte                  // one command or more, the same for every master...
-	each    func(master int) []byte // ...or, if set, another for each; nil bytes: this master is not asked
+	each    func(master int) []byte // if set, the frames for each master; nil bytes: it is not asked
 	replies int
-	keys    [][]byte      // what it may write: ballots on a key are queued on all streams in one order
+	keys    []string      // what it may write: ballots on a key are queued on all streams in one order
 	creates bool          // it may create or extend a lock under them
 	load    []loadable    // scripts the masters must know for it
 	lives   time.Duration // the longest TTL it may give, as markers have it; 0: none, or not known before
@@ -37,16 +36,19 @@ type question[A any] struct {
 	// revocable: whoever holds the ballot calls confirm or revoke when it was
 	// won, and until then late answers wait.
 	revocable bool
-	// debt is what stays owed to a master whose connection breaks unanswered,
-	// or that cannot be asked now.
-	debt func(master int) *debt
+	// debt is what stays owed to a master whose connection breaks unanswered, or
+	// that answers that it cannot serve; with owedToAbsent also to one that cannot
+	// be asked now. It must not block.
+	debt         func(master int) *debt
+	owedToAbsent bool
 }
 
 // answer is one master's part in a ballot.
 type answer[A any] struct {
 	state answerState
 	value A
-	st    standing // of the batch it came in
+	// covers is the longest TTL that its master's marker had in the same batch.
+	covers time.Duration
 }
 
 type answerState uint8
@@ -100,12 +102,12 @@ type ballot[A any] struct {
 	started  time.Time
 	deadline time.Time
 
-	owings []owing // by master; nil if the question creates nothing
+	owing owing // what masters owe to it; empty if the question creates nothing
 
 	mu      sync.Mutex
 	answers []answer[A]
 	verdict Verdict // Pending until closed; answers do not change afterwards
-	closed  chan struct{}
+	closed  chan<- struct{}
 	// latecomers came while the verdict was Won and neither confirmed nor revoked.
 	latecomers []latecomer[A]
 	confirmed  bool
@@ -117,16 +119,25 @@ type latecomer[A any] struct {
 	answer answer[A]
 }
 
-// hold puts q to every master and returns the closed ballot.
-func hold[A any](l *Locker, q question[A]) *ballot[A] {
+// usualFrames is room for the frames of most questions.
+const usualFrames = 512
+
+// A wait is for a ballot's end. It is used for one ballot after the other.
+type wait struct {
+	closed  chan struct{} // has room for one
+	timeout *time.Timer
+}
+
+func newWait() any { return &wait{make(chan struct{}, 1), time.NewTimer(time.Hour)} }
+
+// hold puts q to every master and returns the closed ballot. The frames, one
+// command or more, are the same for every master and not kept.
+func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 	l.prepare(q.db)
-	var keys []string
 	if q.creates {
-		for _, key := range q.keys {
-			keys = append(keys, string(key))
-		}
-		l.owed.await(l, q.db, keys)
+		l.owed.await(l, q.db, q.keys)
 	}
+	w := l.waits.Get().(*wait)
 	now := time.Now()
 	b := &ballot[A]{
 		question: q,
@@ -134,55 +145,65 @@ func hold[A any](l *Locker, q question[A]) *ballot[A] {
 		started:  now,
 		deadline: now.Add(l.settings().MasterTimeout),
 		answers:  make([]answer[A], len(l.masters)),
-		closed:   make(chan struct{}),
+		closed:   w.closed,
 	}
+	free := l.all()
 	if q.creates {
-		b.owings = make([]owing, len(l.masters))
-		for i, m := range l.masters {
-			b.owings[i] = owing{owed: &l.owed, stream: m.stream(q.db), keys: keys}
-		}
+		b.owing = l.owed.claim(q.db, q.keys, free)
+		free = b.owing.masters
 	}
 	ordered := l.order.lock(q.db, q.keys)
 	for i, m := range l.masters {
-		b.ask(i, m.stream(q.db))
+		b.ask(i, m.stream(q.db), frames, free.has(i))
 	}
 	l.order.unlock(ordered)
-	timer := l.timers.Get().(*time.Timer)
-	timer.Reset(time.Until(b.deadline))
+	w.timeout.Reset(time.Until(b.deadline))
 	select {
-	case <-b.closed:
-	case <-timer.C:
+	case <-w.closed:
+	case <-w.timeout.C:
 		b.expire()
+		<-w.closed
 	}
-	timer.Stop()
-	l.timers.Put(timer)
-	b.settleWon()
+	w.timeout.Stop()
+	l.waits.Put(w)
+	if b.verdict != Won || !b.revocable {
+		b.settle()
+	}
 	l.observer.Decided(q.kind, b.verdict, time.Since(b.started))
 	return b
 }
 
-func (b *ballot[A]) ask(i int, s *stream) {
-	frames := b.frames
-	if b.each != nil {
+// ask puts the question to one master, unless that owes an answer and so is not free.
+func (b *ballot[A]) ask(i int, s *stream, frames []byte, free bool) {
+	switch {
+	case !free:
+		s.giveUpIfStalled(b.started)
+		frames = nil
+	case b.each != nil:
 		frames = b.each(i)
 	}
 	if frames == nil {
 		b.cast(i, answer[A]{state: unasked})
 		return
 	}
-	c := call{replies: b.replies, load: b.load, lives: b.lives, asker: b, master: i}
-	if b.debt != nil {
-		c.debt = b.debt(i)
+	c := call{replies: b.replies, asker: b, master: i}
+	if b.creates {
+		c.writes = b.keys
 	}
-	if b.owings != nil {
-		c.owing = &b.owings[i]
-	}
-	if !s.send(c, frames, b.started) {
-		if c.debt != nil {
-			s.owe(c.debt)
+	if !s.send(c, sending{frames: frames, load: b.load, creates: b.creates, lives: b.lives}, b.started) {
+		if b.owedToAbsent {
+			s.owe(b.debt(i))
 		}
 		b.cast(i, answer[A]{state: unasked})
 	}
+}
+
+// owed is what the master must still be told if the connection breaks.
+func (b *ballot[A]) owed(c *call) *debt {
+	if b.debt == nil {
+		return nil
+	}
+	return b.debt(c.master)
 }
 
 // answered makes of a master's replies its part in the ballot.
@@ -205,8 +226,8 @@ func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, 
 	case err != nil:
 		state = unable
 	}
-	if err != nil && c.debt != nil {
-		s.owe(c.debt)
+	if err != nil && b.debt != nil {
+		s.owe(b.debt(c.master))
 	}
 	switch err {
 	case nil:
@@ -217,7 +238,7 @@ func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, 
 	default:
 		s.giveUp(err)
 	}
-	b.cast(c.master, answer[A]{state: state, value: value, st: st})
+	b.cast(c.master, answer[A]{state: state, value: value, covers: st.longest})
 }
 
 // cast counts an answer, or hands a late one on. An answer read after the
@@ -234,13 +255,10 @@ func (b *ballot[A]) cast(i int, a answer[A]) {
 		b.close(now)
 	}
 	if b.verdict == Pending {
-		// An undo, if it comes to that, is queued while this request still has
-		// its turn.
-		b.settle(i)
 		b.answers[i] = a
 		if v := b.decide(b.answers, elapsed(b.started, now)); v != Pending {
 			b.verdict = v
-			close(b.closed)
+			b.closed <- struct{}{}
 		}
 		b.mu.Unlock()
 		return
@@ -255,23 +273,28 @@ func (b *ballot[A]) cast(i int, a answer[A]) {
 	if b.late != nil {
 		b.late(b, i, a, verdict)
 	}
-	b.settle(i) // after the undo was queued
-}
-
-func (b *ballot[A]) settle(i int) {
-	if b.owings != nil {
-		b.owings[i].settle()
+	if b.creates {
+		b.locker.owed.settle(&b.owing, 1<<i) // after the undo was queued
 	}
 }
 
-// settleWon forgets what masters still owe to a won ballot: their late grants
-// are part of the lock and will not be undone.
-func (b *ballot[A]) settleWon() {
-	if b.verdict == Won {
-		for i := range b.owings {
-			b.settle(i)
+// settle forgets what those masters owed that have answered: an undo, if it
+// comes to that, is queued while the request still has its turn. All owe nothing
+// to a ballot that stays won, for their late grants are part of the lock and will
+// not be undone.
+func (b *ballot[A]) settle() {
+	if !b.creates {
+		return
+	}
+	settled := b.locker.all()
+	if b.verdict != Won {
+		for i, a := range b.answers {
+			if a.state == pending {
+				settled &^= 1 << i
+			}
 		}
 	}
+	b.locker.owed.settle(&b.owing, settled)
 }
 
 // expire closes the ballot at its deadline and gives up connections that have
@@ -304,7 +327,7 @@ func (b *ballot[A]) close(now time.Time) {
 	if b.verdict = b.decide(final, elapsed(b.started, now)); b.verdict == Pending {
 		panic("redlock: a ballot without missing votes has no verdict")
 	}
-	close(b.closed)
+	b.closed <- struct{}{}
 }
 
 // revoke turns a ballot that was won into a lost one: late answers are told so,
@@ -318,6 +341,7 @@ func (b *ballot[A]) revoke() {
 		b.answers[l.master] = l.answer
 	}
 	b.latecomers = nil
+	b.settle()
 }
 
 // confirm says that a ballot that was won stays so.
@@ -326,6 +350,7 @@ func (b *ballot[A]) confirm() {
 	latecomers := b.latecomers
 	b.latecomers, b.confirmed = nil, true
 	b.mu.Unlock()
+	b.settle()
 	for _, l := range latecomers {
 		if b.late != nil {
 			b.late(b, l.master, l.answer, Won)

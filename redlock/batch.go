@@ -3,6 +3,7 @@ package redlock
 import (
 	"net"
 	"runtime"
+	"slices"
 	"time"
 )
 
@@ -61,25 +62,35 @@ func (s *stream) read(r *replyReader) error {
 		if !first {
 			continue
 		}
-		c, ok := s.next(len(batch))
-		if !ok {
+		if batch = s.batch(batch[:0]); len(batch) == 0 {
 			return errReplyUnasked
 		}
-		if err := r.more(c.skip + c.replies); err != nil {
+		n := 0
+		for i := range batch {
+			n += batch[i].skip + batch[i].replies
+		}
+		if replies, err = r.replies(replies[:0], n); err != nil {
 			return err
 		}
-		batch = append(batch, c)
-		if !c.check && !s.master.embedded() {
-			continue
-		}
-		replies = r.held(replies[:0])
 		st := standing{state: Certified, longest: forEver}
-		if c.check {
-			st = s.judge(replies[len(replies)-checkReplies:], c.sent, time.Now())
+		if last := &batch[len(batch)-1]; last.check {
+			st = s.judge(replies[n-checkReplies:], last.sent, time.Now())
 		}
 		s.answer(batch, replies, st)
 		clear(batch)
-		batch = batch[:0]
 		r.done()
 	}
+}
+
+// batch appends the oldest calls up to their check to dst, without taking them;
+// nothing, if none of them can have been answered.
+func (s *stream) batch(dst []call) []call {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	waiting := s.calls[s.head:]
+	if s.master.embedded() {
+		return append(dst, waiting[:min(1, len(waiting))]...)
+	}
+	check := slices.IndexFunc(waiting, func(c call) bool { return c.check })
+	return append(dst, waiting[:check+1]...)
 }

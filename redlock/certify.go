@@ -121,6 +121,7 @@ func (l *Locker) mark(m mark, now time.Time) {
 			"master", master.name(), "db", m.db, "reason", m.reason,
 			"quarantine", m.write.quarantine.String())
 	}
+	write := markScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte(m.seen), []byte(m.write.String()))
 	master.stream(m.db).send(call{replies: 1, asker: askerFunc(func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return
@@ -135,7 +136,7 @@ func (l *Locker) mark(m mark, now time.Time) {
 			l.log.Error("a lock master refuses its marker, and cannot vote without; grant GET, SET, TIME and EVAL to the proxy's user",
 				"master", master.name(), "db", m.db, "error", errorText(replies[0]))
 		}
-	})}, markScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte(m.seen), []byte(m.write.String())), now)
+	})}, sending{frames: write}, now)
 }
 
 // prepare waits, for as long as a ballot may take, until a quorum of masters
@@ -176,10 +177,10 @@ func (l *Locker) covered(ttl time.Duration) time.Duration {
 // TTL was known only when it was won.
 func (l *Locker) raise(db int, ttl time.Duration) Verdict {
 	lives := l.covered(ttl)
-	return hold(l, question[bool]{
+	frames := raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, decimal(lives.Milliseconds()))
+	return hold(l, frames, question[bool]{
 		kind:    KindExtend,
 		db:      db,
-		frames:  raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, decimal(lives.Milliseconds())),
 		replies: 1,
 		lives:   lives,
 		parse:   parseDone,

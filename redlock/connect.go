@@ -173,7 +173,7 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 			continue
 		}
 		first = d.append(first, now, true, s.master.timeout())
-		calls = append(calls, call{replies: 1, sent: now, debt: d, asker: s.settled(d, true)})
+		calls = append(calls, call{replies: 1, sent: now, asker: &payment{d, true}})
 		s.unpaid++
 	}
 	s.debts = nil
@@ -209,24 +209,29 @@ func (s *stream) killed(old identity) askerFunc {
 	}
 }
 
-// settled hears the answer to a debt. A master that cannot serve now is told
+// A payment hears the answer to a debt. A master that cannot serve now is told
 // again with its next connection or answer.
-func (s *stream) settled(d *debt, later bool) askerFunc {
-	return func(replies [][]byte, _ standing, err error) {
-		if err != nil {
-			return // lost keeps the debt
-		}
-		if failedReply(replies[0]) {
-			s.owe(d)
-			s.payLater()
-		}
-		if later {
-			s.mu.Lock()
-			s.unpaid--
-			s.mu.Unlock()
-		}
+type payment struct {
+	debt  *debt
+	later bool // it has been kept before, and counts as unpaid
+}
+
+func (p *payment) answered(s *stream, _ *call, replies [][]byte, _ standing, err error) {
+	if err != nil {
+		return // lost keeps the debt
+	}
+	if failedReply(replies[0]) {
+		s.owe(p.debt)
+		s.payLater()
+	}
+	if p.later {
+		s.mu.Lock()
+		s.unpaid--
+		s.mu.Unlock()
 	}
 }
+
+func (p *payment) owed(*call) *debt { return p.debt }
 
 // serve runs reader and writer until the connection ends and returns why.
 func (s *stream) serve(ctx context.Context, conn net.Conn, reader *replyReader) error {
@@ -250,17 +255,27 @@ func (s *stream) lost(why error, next streamState) {
 	s.mu.Lock()
 	was := s.state
 	calls := s.calls[s.head:]
-	unsent := len(calls) - s.unwritten
+	sent := calls[:len(calls)-s.unwritten]
 	s.calls, s.head, s.out, s.unwritten, s.unpaid = nil, 0, nil, 0, 0
 	s.loaded = map[string]bool{}
 	s.state, s.conn = next, nil
 	if next == closed {
 		s.debts = nil
 	}
-	for _, c := range calls {
-		if c.debt != nil && len(s.debts) < maxDebts && next != closed {
-			c.debt.blind = c.debt.blind || s.owed[string(c.debt.key)] > 0
-			s.debts = append(s.debts, c.debt)
+	written := map[string]bool{} // by calls so far, perhaps
+	for i := range calls {
+		c := &calls[i]
+		if c.check {
+			continue
+		}
+		if i < len(sent) {
+			for _, key := range c.writes {
+				written[key] = true
+			}
+		}
+		if d := c.asker.owed(c); d != nil && len(s.debts) < maxDebts && next != closed {
+			d.blind = d.blind || written[d.key]
+			s.debts = append(s.debts, d)
 		}
 	}
 	waiting := len(s.debts)
@@ -268,7 +283,7 @@ func (s *stream) lost(why error, next streamState) {
 	for i := range calls {
 		switch c := &calls[i]; {
 		case c.check:
-		case i < unsent:
+		case i < len(sent):
 			c.asker.answered(s, c, nil, standing{}, errLost)
 		default:
 			c.asker.answered(s, c, nil, standing{}, errUnsent)

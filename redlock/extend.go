@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"time"
@@ -33,10 +32,10 @@ func (e extension) granted() bool { return e.changed }
 // some validity is left. A changed TTL is never undone: that would break a
 // newer extension. Masters that were away are told by value when they are back.
 func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
-	r.Key = bytes.Clone(r.Key) // debts outlive the call
+	key := string(r.Key) // debts outlive the call
 	// Ahead of those that wait, but not in the middle of another request: the
 	// votes it is about to lose would count for this one.
-	pass, err := l.turns.takeNext(ctx, r.DB, r.Key)
+	pass, err := l.turns.takeNext(ctx, r.DB, key)
 	if err != nil {
 		return Outcome{Verdict: Lost}
 	}
@@ -47,13 +46,13 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	} else if r.Condition != "" {
 		command = append(command, []byte(r.Condition))
 	}
-	b := hold(l, question[extension]{
+	frames := appendCommand(appendCommand(nil, []byte("GET"), r.Key), command...)
+	b := hold(l, frames, question[extension]{
 		kind:    KindExtend,
 		db:      r.DB,
-		keys:    [][]byte{r.Key},
+		keys:    []string{key},
 		creates: true,
 		lives:   l.covered(r.TTL),
-		frames:  appendCommand(appendCommand(nil, []byte("GET"), r.Key), command...),
 		replies: 2,
 		parse: func(replies [][]byte) (extension, error) {
 			v, err := parseReading(replies[0])
@@ -109,5 +108,5 @@ func (l *Locker) extendMissed(b *ballot[extension], i int, a answer[extension], 
 		return
 	}
 	end := b.started.Add(r.TTL)
-	l.masters[i].stream(r.DB).deliver(&debt{script: expireScript, key: r.Key, value: e.of.value, ttl: end}, time.Now(), true)
+	l.masters[i].stream(r.DB).deliver(&debt{script: expireScript, key: b.keys[0], value: string(e.of.value), ttl: end}, time.Now(), true)
 }

@@ -23,8 +23,8 @@ type Locker struct {
 	running   sync.WaitGroup
 	turns     *turns
 	order     *order
-	owed      owedAnswers
-	timers    sync.Pool // of ballots, which mostly end long before theirs do
+	owed      *owedAnswers
+	waits     sync.Pool // of *wait; ballots mostly end long before their timers do
 	meanings  scriptMeanings
 	listening *listening
 	ctx       context.Context // ends everything
@@ -37,13 +37,16 @@ func New(cfg Config) (*Locker, error) {
 	if len(cfg.Masters) == 0 {
 		return nil, errors.New("no lock masters are given")
 	}
+	if len(cfg.Masters) > mostMasters {
+		return nil, fmt.Errorf("%d lock masters are given, and there can be %d; five are usual", len(cfg.Masters), mostMasters)
+	}
 	if cfg.MasterTimeout <= 0 {
 		return nil, errors.New("the master timeout must be above zero")
 	}
 	cfg.withDefaults()
 	ctx, end := context.WithCancel(context.Background())
-	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), ctx: ctx, end: end}
-	l.timers.New = func() any { return time.NewTimer(time.Hour) }
+	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), owed: newOwedAnswers(), ctx: ctx, end: end}
+	l.waits.New = newWait
 	l.cfg.Store(&cfg)
 	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
 	l.roster.lastCheck = l.lastCheck
@@ -100,6 +103,9 @@ func (cfg *Config) withDefaults() {
 		cfg.MaxQuarantine = 10 * time.Minute
 	}
 }
+
+// all are the masters.
+func (l *Locker) all() masterSet { return 1<<len(l.masters) - 1 }
 
 // settings are the configuration as it is now.
 func (l *Locker) settings() *Config { return l.cfg.Load() }

@@ -71,7 +71,6 @@ func (m *master) stream(db int) *stream {
 		s = &stream{
 			master: m,
 			db:     db,
-			owed:   map[string]int{},
 			loaded: map[string]bool{},
 			wake:   make(chan struct{}, 1),
 		}

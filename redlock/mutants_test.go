@@ -35,7 +35,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that owes a vote on a key is not asked for it again",
-		edits:    []edit{{"stream.go", "return !s.owes(keys)", "return true"}},
+		edits:    []edit{{"ballot.go", "free = b.owing.masters", ""}},
 		caughtBy: "TestTimelineAMasterThatOwesAVoteOnAKeyIsNotAskedForItAgain",
 	},
 	{
@@ -44,8 +44,18 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAMarkerThatCouldNotBeRaisedIsRaisedWithTheNextLock",
 	},
 	{
+		rule:     "what was won in vain is owed until it is undone",
+		edits:    []edit{{"ballot.go", "if b.verdict != Won || !b.revocable {", "if true {"}},
+		caughtBy: "TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone",
+	},
+	{
+		rule:     "a release that was not heard is kept while an earlier write is unanswered",
+		edits:    []edit{{"connect.go", "d.blind = d.blind || written[d.key]", ""}},
+		caughtBy: "TestTimelineAReleaseReachesTheCopyOfAnUnansweredWrite",
+	},
+	{
 		rule:     "who tries again at once waits for what masters are about to answer",
-		edits:    []edit{{"ballot.go", "l.owed.await(l, q.db, keys)", ""}},
+		edits:    []edit{{"ballot.go", "l.owed.await(l, q.db, q.keys)", ""}},
 		caughtBy: "TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed",
 	},
 	{
@@ -68,7 +78,7 @@ var mutants = []mutant{
 	{
 		rule: "an unknown vote is undone only by a value that is nobody else's",
 		edits: []edit{
-			{"acquire.go", "a.state == unknown && len(r.Value) >= shortValue", "a.state == unknown"},
+			{"acquire.go", "a.state == unknown && len(r.value) >= shortValue", "a.state == unknown"},
 			{"queue.go", "len(d.value) >= shortValue && (", "("},
 		},
 		caughtBy: "TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL",
@@ -101,7 +111,7 @@ var mutants = []mutant{
 	{
 		rule: "an extension takes its turn, and asks no master that owes a vote",
 		edits: []edit{
-			{"extend.go", "pass, err := l.turns.takeNext(ctx, r.DB, r.Key)", "pass, err := func() {}, ctx.Err()"},
+			{"extend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"},
 			{"extend.go", "creates: true", "creates: false"},
 		},
 		caughtBy: "TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes",
@@ -118,7 +128,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release that was under way when the connection broke is not forgotten",
-		edits:    []edit{{"connect.go", "if c.debt != nil && len(s.debts) < maxDebts && next != closed {", "if false {"}},
+		edits:    []edit{{"connect.go", "if d := c.asker.owed(c); d != nil && len(s.debts) < maxDebts && next != closed {", "if d := c.asker.owed(c); d == nil && false {"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
 	},
 	{
@@ -128,7 +138,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a lock without TTL is won only when a quorum keeps it",
-		edits:    []edit{{"acquire.go", "r.TTL == 0 && l.makePermanent(r) != Won", "r.TTL == 0 && l.makePermanent(r) == Pending"}},
+		edits:    []edit{{"acquire.go", "r.ttl == 0 && l.makePermanent(r) != Won", "r.ttl == 0 && l.makePermanent(r) == Pending"}},
 		caughtBy: "TestTimelineALockThatCannotBeMadePermanentIsNotWon",
 	},
 	{
@@ -181,7 +191,7 @@ var mutants = []mutant{
 		rule: "every database has its marker",
 		edits: []edit{
 			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "(len(buf) > 0 || s.due) && !s.master.embedded() && s.db == 0"},
-			{"batch.go", "if !c.check && !s.master.embedded() {", "if !c.check && !s.master.embedded() && s.db == 0 {"},
+			{"batch.go", "if s.master.embedded() {", "if s.master.embedded() || s.db != 0 {"},
 		},
 		caughtBy: "TestTimelineEveryDatabaseHasItsMarker",
 	},
@@ -189,7 +199,7 @@ var mutants = []mutant{
 		rule: "each batch is checked",
 		edits: []edit{
 			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
-			{"batch.go", "if !c.check && !s.master.embedded() {", "if false {"},
+			{"batch.go", "if s.master.embedded() {", "if true {"},
 			{"batch.go", "st := standing{state: Certified, longest: forEver}", "st := s.checked.noted\n\t\tst.longest = forEver"},
 		},
 		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
@@ -216,7 +226,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",
-		edits:    []edit{{"stream.go", "if c.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.longest < b.lives", ""}},
+		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.longest < b.lives", ""}},
 		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
 	},
 	{
@@ -301,12 +311,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that was missed is told how long the lock may live",
-		edits:    []edit{{"recogniserun.go", "seen.reachAfter(replies[0])", "seen.reach(time.Now())"}},
+		edits:    []edit{{"recogniserun.go", "missed.seen.reachAfter(replies[0])", "missed.seen.reach(time.Now())"}},
 		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
 	},
 	{
 		rule:     "a master that is away is told only of what was released",
-		edits:    []edit{{"recogniserun.go", "if !l.masters[i].stream(r.DB).listens() {", "if false {"}},
+		edits:    []edit{{"recogniserun.go", "debt:    missed.debt, ", "debt: missed.debt, owedToAbsent: true, "}},
 		caughtBy: "TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued",
 	},
 	{

@@ -18,9 +18,9 @@ type order struct {
 func newOrder() *order { return &order{seed: maphash.MakeSeed()} }
 
 // lock returns what to unlock. Several keys are locked from the lowest shard up.
-func (o *order) lock(db int, keys [][]byte) (shards uint64) {
+func (o *order) lock(db int, keys []string) (shards uint64) {
 	for _, key := range keys {
-		shards |= 1 << ((maphash.Bytes(o.seed, key) + uint64(db)) % uint64(len(o.shards)))
+		shards |= 1 << ((maphash.String(o.seed, key) + uint64(db)) % uint64(len(o.shards)))
 	}
 	o.each(shards, (*sync.Mutex).Lock)
 	return shards

@@ -1,108 +1,137 @@
 package redlock
 
 import (
-	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 )
 
-// owing marks the keys under which a question may create a lock on a master.
-// Until it is settled, no other such question on those keys goes there, so
+// masterSet has a bit for each master, by its number.
+type masterSet uint64
+
+// mostMasters is how many a masterSet can tell apart.
+const mostMasters = 64
+
+func (m masterSet) has(i int) bool { return m&(1<<i) != 0 }
+
+// owedAnswers knows which masters owe an answer to a question that may create a
+// lock. Until it is settled, no other such question on its keys goes there, so
 // that an undo which waits for the answer cannot meet a later lock.
-type owing struct {
-	owed    *owedAnswers
-	stream  *stream
-	keys    []string
-	settled bool
+type owedAnswers struct {
+	mu      sync.Mutex
+	by      map[lockKey]masterSet
+	settled chan struct{} // closed when an answer has come; nil: nobody waits
 }
 
-func (o *owing) settle() {
-	defer o.owed.tell()
-	o.stream.mu.Lock()
-	defer o.stream.mu.Unlock()
-	if o.settled {
-		return
-	}
-	o.settled = true
-	for _, k := range o.keys {
-		if o.stream.owed[k]--; o.stream.owed[k] == 0 {
-			delete(o.stream.owed, k)
+// An owing is what masters owe to one question.
+type owing struct {
+	db      int
+	keys    []string
+	masters masterSet // what owedAnswers guards
+}
+
+func newOwedAnswers() *owedAnswers { return &owedAnswers{by: map[lockKey]masterSet{}} }
+
+// claim has those of the masters owe an answer that owe none about the keys yet:
+// these are the ones that may be asked.
+func (o *owedAnswers) claim(db int, keys []string, masters masterSet) owing {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	free := masters &^ o.about(db, keys)
+	for _, k := range keys {
+		if free != 0 {
+			o.by[lockKey{db, k}] |= free
 		}
 	}
+	return owing{db, keys, free}
 }
 
-// owedAnswers lets a question wait for masters that can be asked in a moment.
-// Without it a client that tries again at once after NOQUORUM finds the masters
-// still answering its last question, and gets NOQUORUM although all is well.
-type owedAnswers struct {
-	settled atomic.Pointer[chan struct{}] // closed when an answer has come; nil: nobody waits
+// about tells, with mu held, who owes an answer about one of the keys.
+func (o *owedAnswers) about(db int, keys []string) (masters masterSet) {
+	for _, k := range keys {
+		masters |= o.by[lockKey{db, k}]
+	}
+	return masters
+}
+
+// settle says that the masters owe w's question nothing any more. It follows the
+// undo of what they granted, if there is one.
+func (o *owedAnswers) settle(w *owing, masters masterSet) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if masters &= w.masters; masters == 0 {
+		return
+	}
+	w.masters &^= masters
+	for _, key := range w.keys {
+		k := lockKey{w.db, key}
+		if left := o.by[k] &^ masters; left != 0 {
+			o.by[k] = left
+		} else {
+			delete(o.by, k)
+		}
+	}
+	if o.settled != nil {
+		close(o.settled)
+		o.settled = nil
+	}
 }
 
 // await returns when a quorum can be asked about the keys, when waiting would
-// not help, or when a ballot's time is over.
+// not help, or when a ballot's time is over. Without it a client that tries again
+// at once after NOQUORUM finds the masters still answering its last question, and
+// gets NOQUORUM although all is well.
 func (o *owedAnswers) await(l *Locker, db int, keys []string) {
-	if !l.owedTooMuch(db, keys) {
+	owing, settled := o.now(db, keys)
+	if !l.shouldWait(db, owing) {
 		return
 	}
 	over := time.NewTimer(l.settings().MasterTimeout)
 	defer over.Stop()
-	for {
-		settled := o.next()
-		if !l.owedTooMuch(db, keys) { // once more, for what came before next
-			return
-		}
+	for l.shouldWait(db, owing) {
 		select {
 		case <-settled:
+			owing, settled = o.now(db, keys)
 		case <-over.C:
 			return
 		}
 	}
 }
 
-func (o *owedAnswers) next() <-chan struct{} {
-	for {
-		if settled := o.settled.Load(); settled != nil {
-			return *settled
-		}
-		settled := make(chan struct{})
-		if o.settled.CompareAndSwap(nil, &settled) {
-			return settled
-		}
+// now tells who owes an answer about one of the keys, and returns what is closed
+// when that may have changed.
+func (o *owedAnswers) now(db int, keys []string) (owing masterSet, settled <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if owing = o.about(db, keys); owing != 0 && o.settled == nil {
+		o.settled = make(chan struct{})
 	}
+	return owing, o.settled
 }
 
-// tell wakes who waits. It follows what it tells of.
-func (o *owedAnswers) tell() {
-	if o.settled.Load() == nil {
-		return
+// shouldWait: too few masters can be asked without those that owe an answer now,
+// but enough with them.
+func (l *Locker) shouldWait(db int, owing masterSet) bool {
+	if owing == 0 {
+		return false
 	}
-	if settled := o.settled.Swap(nil); settled != nil {
-		close(*settled)
-	}
-}
-
-// owedTooMuch: too few masters can be asked about the keys now, but enough if
-// those that owe an answer are waited for.
-func (l *Locker) owedTooMuch(db int, keys []string) bool {
 	now := time.Now()
-	free, owing := 0, 0
-	for _, m := range l.masters {
-		s := m.stream(db)
-		s.mu.Lock()
+	free, waited := 0, 0
+	for i, m := range l.masters {
 		switch {
-		case !s.accepts() || s.suspended(now):
-		case s.owes(keys):
-			owing++
+		case !m.stream(db).serves(now):
+		case owing.has(i):
+			waited++
 		default:
 			free++
 		}
-		s.mu.Unlock()
 	}
 	need := quorum(len(l.masters))
-	return free < need && free+owing >= need
+	return free < need && free+waited >= need
 }
 
-// owes tells, with s.mu held, whether an answer about one of the keys is missing.
-func (s *stream) owes(keys []string) bool {
-	return slices.ContainsFunc(keys, func(k string) bool { return s.owed[k] > 0 })
+// serves tells whether the master is asked at all now.
+func (s *stream) serves(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepts() && !s.suspended(now)
 }

@@ -11,8 +11,8 @@ import (
 type debt struct {
 	exact  []byte // a whole command that is safe at any time; or else:
 	script *script
-	key    []byte
-	value  []byte
+	key    string
+	value  string
 	life   *lifetime // of the instance of the lock it concerns; nil: for ever
 	ttl    time.Time // expiry debts only: when the lock shall expire
 	// blind: a write of the key was unanswered when the connection broke, so
@@ -62,7 +62,7 @@ func (d *debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 		// A later instance of a lock with this value ends later than ours.
 		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + expiryTolerance
 	}
-	return d.script.append(dst, [][]byte{d.key}, d.value, decimal(limit))
+	return d.script.append(dst, [][]byte{[]byte(d.key)}, []byte(d.value), decimal(limit))
 }
 
 // What release.lua spares besides instances that live longer than its limit.

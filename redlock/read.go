@@ -74,11 +74,10 @@ func (l *Locker) Get(ctx context.Context, db int, key []byte) Outcome {
 	return l.again(ctx, false, func() Outcome { return l.get(db, key) })
 }
 
-func readQuestion(db int, key []byte) question[reading] {
-	return question[reading]{
+func (l *Locker) read(db int, key []byte) *ballot[reading] {
+	return hold(l, appendCommand(nil, []byte("GET"), key), question[reading]{
 		kind:    KindRead,
 		db:      db,
-		frames:  appendCommand(nil, []byte("GET"), key),
 		replies: 1,
 		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
 		counts:  present,
@@ -87,11 +86,11 @@ func readQuestion(db int, key []byte) question[reading] {
 			_, t := pluralityOfReadings(answers)
 			return t.agreement()
 		},
-	}
+	})
 }
 
 func (l *Locker) get(db int, key []byte) Outcome {
-	b := hold(l, readQuestion(db, key))
+	b := l.read(db, key)
 	o := b.outcome()
 	if o.Verdict == Won {
 		r, _ := pluralityOfReadings(b.answers)
@@ -106,10 +105,9 @@ func (l *Locker) Exists(ctx context.Context, db int, key []byte) Outcome {
 }
 
 func (l *Locker) exists(db int, key []byte) Outcome {
-	return hold(l, question[bool]{
+	return hold(l, appendCommand(nil, []byte("EXISTS"), key), question[bool]{
 		kind:    KindRead,
 		db:      db,
-		frames:  appendCommand(nil, []byte("EXISTS"), key),
 		replies: 1,
 		parse:   parseDone,
 		counts:  isGranted,
@@ -169,10 +167,9 @@ func (l *Locker) TTL(ctx context.Context, r TTLRequest) Outcome {
 }
 
 func (l *Locker) ttl(r TTLRequest) Outcome {
-	b := hold(l, question[expiry]{
+	b := hold(l, appendCommand(nil, []byte(r.Name), r.Key), question[expiry]{
 		kind:    KindRead,
 		db:      r.DB,
-		frames:  appendCommand(nil, []byte(r.Name), r.Key),
 		replies: 1,
 		parse: func(replies [][]byte) (expiry, error) {
 			if isError(replies[0]) {

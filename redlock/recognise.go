@@ -17,6 +17,8 @@ type meaning struct {
 	companions  []word    // keys beside the lock that it writes while it releases
 	done        replyForm // how it answers when it has done so, and never otherwise
 	highest     [2]int    // the highest index of KEYS and of ARGV that it mentions
+	// text is what the masters must know before its EVALSHA; set if it has a form.
+	text []loadable
 }
 
 // form is an operation on one string key. It does nothing where the key does
@@ -36,8 +38,8 @@ type replyForm struct {
 }
 
 // meaningOf reads a script.
-func meaningOf(text []byte) meaning {
-	m := meaning{onlyDeletes: onlyDeletes(text)}
+func meaningOf(text []byte) *meaning {
+	m := &meaning{onlyDeletes: onlyDeletes(text)}
 	if len(text) > maxRecognised {
 		return m
 	}
@@ -60,6 +62,7 @@ func meaningOf(text []byte) meaning {
 			}
 			m.highest[i] = max(m.highest[i], w.index)
 		}
+		m.text = []loadable{newLoadable(bytes.Clone(text))}
 		break
 	}
 	return m
@@ -142,22 +145,21 @@ func (t *trial) answersOtherThan(done replyForm) bool {
 
 // recognised is a script that a client asks for, its words being known.
 type recognised struct {
-	meaning
+	*meaning
+	form       form     // as it means, or none where the script has to be examined
 	args       [][]byte // the client's command
 	keys       int      // how many of its words are KEYS
 	key, owner []byte
-	done       []byte     // the answer of a master that has done it
+	answer     string     // of a master that has done it
 	load       []loadable // what EVALSHA needs
 }
 
-// in fits a meaning to a client's EVAL or EVALSHA. It has no form if the
-// script has to be examined.
-func (m meaning) in(args [][]byte) recognised {
+// in fits a meaning to a client's EVAL or EVALSHA.
+func (m *meaning) in(args [][]byte) recognised {
 	r := recognised{meaning: m, args: args}
 	if m.form == noForm {
 		return r
 	}
-	r.form = noForm
 	var err error
 	r.keys, err = strconv.Atoi(string(args[2]))
 	if err != nil || r.keys < m.highest[0] || len(args)-3-r.keys < m.highest[1] {
@@ -169,8 +171,8 @@ func (m meaning) in(args [][]byte) recognised {
 			return r
 		}
 	}
-	if r.done = []byte(m.done.exact); m.done.owner {
-		r.done = appendBulk(nil, r.owner)
+	if r.answer = m.done.exact; m.done.owner {
+		r.answer = string(appendBulk(nil, r.owner))
 	}
 	r.form = m.form
 	return r
@@ -187,7 +189,7 @@ func (r *recognised) word(w word) []byte {
 // takes longer than the rest of a run's own work.
 type scriptMeanings struct {
 	mu    sync.RWMutex
-	known map[string]meaning
+	known map[string]*meaning
 }
 
 // maxKnownScripts bounds what is remembered; applications have a few scripts.
@@ -196,7 +198,7 @@ const maxKnownScripts = 1024
 // maxKnownScript is how long a script may be whose meaning is remembered.
 const maxKnownScript = 16 << 10
 
-func (s *scriptMeanings) of(text []byte) meaning {
+func (s *scriptMeanings) of(text []byte) *meaning {
 	if len(text) > maxKnownScript {
 		return meaningOf(text)
 	}
@@ -210,7 +212,7 @@ func (s *scriptMeanings) of(text []byte) meaning {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known) >= maxKnownScripts || s.known == nil {
-		s.known = map[string]meaning{}
+		s.known = map[string]*meaning{}
 	}
 	s.known[string(text)] = m
 	return m

@@ -91,7 +91,7 @@ func TestMutatedScriptsDoWhatTheyAreTakenFor(t *testing.T) {
 			if strings.Contains(string(reply), "Error compiling") || strings.Contains(string(reply), "nonexistent global variable 'server'") {
 				want = did // the server does not know it for a script
 			}
-			if did != want || string(reply) == string(r.done) != (did == keyDeleted || did == keyMoved) {
+			if did != want || string(reply) == r.answer != (did == keyDeleted || did == keyMoved) {
 				t.Fatalf("%s\nwhere the key holds %s: the key was %v, answer %q", text, before, did, reply)
 			}
 			if keys := strings.TrimSpace(string(server.must("DBSIZE"))); m.companions == nil && keys != ":0" && keys != ":1" {

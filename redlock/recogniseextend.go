@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -10,7 +9,7 @@ import (
 // extendAsTold is compare-and-expire. It takes its turn and needs validity as
 // every extension does, is never undone, and reaches by value who missed it.
 func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, ttl time.Duration) (Outcome, bool) {
-	key, owner := bytes.Clone(s.key), bytes.Clone(s.owner)
+	key, owner := string(s.key), string(s.owner)
 	pass, err := l.turns.takeNext(ctx, r.DB, key)
 	if err != nil {
 		return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}, true
@@ -22,13 +21,12 @@ func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, t
 			l.masters[i].stream(r.DB).deliver(d, time.Now(), true)
 		}
 	}
-	b := hold(l, question[said]{
+	b := hold(l, appendCommand(nil, r.Args...), question[said]{
 		kind:    KindExtend,
 		db:      r.DB,
-		keys:    [][]byte{key},
+		keys:    []string{key},
 		creates: true,
 		lives:   l.covered(ttl),
-		frames:  appendCommand(nil, r.Args...),
 		replies: 1,
 		load:    s.load,
 		parse:   func(replies [][]byte) (said, error) { return s.read(replies[0]) },

@@ -28,7 +28,7 @@ func (s said) alike(t said) bool { return sameShape(s.reply, t.reply) }
 func (l *Locker) recognise(r *RunRequest) recognised {
 	text := r.scriptText()
 	if text == nil {
-		return recognised{}
+		return recognised{meaning: &meaning{}}
 	}
 	s := l.meanings.of(text).in(r.Args)
 	switch {
@@ -36,7 +36,7 @@ func (l *Locker) recognise(r *RunRequest) recognised {
 	case !r.isKey(s.key):
 		s.form = noForm
 	case len(r.Scripts) == 1:
-		s.load = []loadable{{sha: strings.ToLower(string(r.Args[1])), text: text}}
+		s.load = s.text
 	}
 	return s
 }
@@ -66,39 +66,41 @@ func (l *Locker) runRecognised(ctx context.Context, r RunRequest, s recognised) 
 	return o, ok
 }
 
-// releaseAsTold is compare-and-delete. The rule is that of all releases
-// (tally.release); what masters have missed is delivered by value, and spares
-// what lives longer than the lock that the others deleted.
-func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
-	key, owner := bytes.Clone(s.key), bytes.Clone(s.owner) // debts outlive the call
+// A missedRelease is what a master is told that did not hear of a release. It
+// spares what lives longer than the lock that the others deleted.
+type missedRelease struct {
+	key, owner string
 	// How long the lock lives at most is known when it was deleted somewhere. Until
 	// then a debt, which waits for those that break off or cannot serve, spares
 	// every lock whose value may be a constant, so they are told once more.
-	life, seen := &lifetime{}, &lifetime{until: time.Now()}
-	owed := debt{script: releaseScript, key: key, value: owner, life: life}
-	debts := slices.Repeat([]debt{owed}, len(l.masters))
+	life, seen lifetime
+}
+
+func (m *missedRelease) debt(int) *debt {
+	return &debt{script: releaseScript, key: m.key, value: m.owner, life: &m.life}
+}
+
+// releaseAsTold is compare-and-delete. The rule is that of all releases
+// (tally.release); what masters have missed is delivered by value.
+func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
+	db := r.DB
+	missed := &missedRelease{key: string(s.key), owner: string(s.owner), seen: lifetime{until: time.Now()}}
 	tell := func(i int) {
-		again := owed
-		l.masters[i].stream(r.DB).deliver(&again, time.Now(), true)
+		l.masters[i].stream(db).deliver(missed.debt(i), time.Now(), true)
 	}
-	b := hold(l, question[said]{
+	var room [usualFrames]byte
+	frames := appendCommand(appendCommand(room[:0], []byte("PTTL"), s.key), r.Args...)
+	b := hold(l, frames, question[said]{
 		kind:    KindRelease,
-		db:      r.DB,
-		keys:    [][]byte{key},
-		frames:  appendCommand(appendCommand(nil, []byte("PTTL"), key), r.Args...),
+		db:      db,
+		keys:    []string{missed.key},
 		replies: 2,
 		load:    s.load,
-		debt: func(i int) *debt {
-			// One that is away is told only of what there was to release.
-			if !l.masters[i].stream(r.DB).listens() {
-				return nil
-			}
-			return &debts[i]
-		},
+		debt:    missed.debt, // one that is away is told only of what there was to release
 		parse: func(replies [][]byte) (said, error) {
 			a, err := s.read(replies[1])
 			if a.done {
-				seen.reachAfter(replies[0])
+				missed.seen.reachAfter(replies[0])
 			}
 			return a, err
 		},
@@ -108,13 +110,13 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 			return releaseVerdict(answers)
 		},
 		late: func(_ *ballot[said], i int, a answer[said], verdict Verdict) {
-			life.become(seen)
-			if l.forgot(r.DB, i, a) && verdict == Won {
+			missed.life.become(&missed.seen)
+			if l.forgot(db, i, a) && verdict == Won {
 				tell(i)
 			}
 		},
 	})
-	life.become(seen)
+	missed.life.become(&missed.seen)
 	if l.mustLoad(b) {
 		return Outcome{}, false
 	}
@@ -181,7 +183,7 @@ func (s *recognised) outcome(b *ballot[said]) Outcome {
 	o := b.outcome()
 	switch o.Verdict {
 	case Won:
-		o.Reply = s.done
+		o.Reply = []byte(s.answer)
 	case Lost:
 		a, _ := plurality(b.answers, said.refused, said.alike)
 		o.Reply = a.reply
@@ -192,7 +194,7 @@ func (s *recognised) outcome(b *ballot[said]) Outcome {
 // read is what a master made of the script.
 func (s *recognised) read(reply []byte) (said, error) {
 	switch {
-	case bytes.Equal(reply, s.done):
+	case string(reply) == s.answer:
 		return said{done: true}, nil
 	case s.load != nil && isNoScript(reply):
 		return said{noScript: true}, nil
@@ -216,13 +218,6 @@ func (l *lifetime) become(m *lifetime) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = end
-}
-
-// listens tells whether the master can be asked now.
-func (s *stream) listens() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.accepts()
 }
 
 // isKey tells whether the key is one of those that the request is on.

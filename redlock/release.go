@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"time"
@@ -20,7 +19,6 @@ type ReleaseRequest struct {
 // it would erase the votes of a client that is just acquiring.
 // Won: Value is what was deleted. Lost: no quorum held the key.
 func (l *Locker) Release(_ context.Context, r ReleaseRequest) Outcome {
-	r.Key = bytes.Clone(r.Key) // debts outlive the call
 	life := &lifetime{until: time.Now()}
 	b := l.look(r, life)
 	seen, t := plurality(b.answers, sighting.present, sighting.equal)
@@ -77,10 +75,10 @@ func (t tally) look() Verdict {
 // look asks every master for the key's value and lifetime. What comes late
 // still prolongs life.
 func (l *Locker) look(r ReleaseRequest, life *lifetime) *ballot[sighting] {
-	return hold(l, question[sighting]{
+	frames := appendCommand(appendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
+	return hold(l, frames, question[sighting]{
 		kind:    KindRead,
 		db:      r.DB,
-		frames:  appendCommand(appendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key),
 		replies: 2,
 		parse: func(replies [][]byte) (sighting, error) {
 			v, err := parseReading(replies[0])
@@ -107,19 +105,21 @@ func (l *Locker) look(r ReleaseRequest, life *lifetime) *ballot[sighting] {
 // releaseValue deletes a lock by value on every master; those that are away
 // are told when they are back.
 func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome {
-	owing := func(int) *debt {
-		return &debt{script: releaseScript, key: key, value: value, life: life}
-	}
-	return hold(l, question[bool]{
+	lock, held := string(key), string(value) // debts outlive the call
+	frames := releaseScript.append(nil, [][]byte{key}, value, []byte("-1"))
+	return hold(l, frames, question[bool]{
 		kind:    KindRelease,
 		db:      db,
-		keys:    [][]byte{key},
-		frames:  releaseScript.append(nil, [][]byte{key}, value, []byte("-1")),
+		keys:    []string{lock},
 		replies: 1,
-		debt:    owing,
-		parse:   parseDone,
-		counts:  isGranted,
-		vote:    voteOf,
+		debt: func(int) *debt {
+			return &debt{script: releaseScript, key: lock, value: held, life: life}
+		},
+		owedToAbsent: true,
+
+		parse:  parseDone,
+		counts: isGranted,
+		vote:   voteOf,
 		decide: func(answers []answer[bool], _ time.Duration) Verdict {
 			return count(answers, isGranted).release()
 		},
@@ -131,10 +131,9 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 // it. All are asked at once: a deletion that came later could meet a lock of the
 // same content that was taken since.
 func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
-	looked := hold(l, question[[]byte]{
+	looked := hold(l, appendCommand(nil, []byte("DUMP"), r.Key), question[[]byte]{
 		kind:    KindRead,
 		db:      r.DB,
-		frames:  appendCommand(nil, []byte("DUMP"), r.Key),
 		replies: 1,
 		parse: func(replies [][]byte) ([]byte, error) {
 			v, err := parseReading(replies[0])
@@ -151,10 +150,10 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 	if looked.verdict == Lost || t.granted == 0 {
 		return looked.outcome()
 	}
-	return hold(l, question[bool]{
+	return hold(l, nil, question[bool]{
 		kind: KindRelease,
 		db:   r.DB,
-		keys: [][]byte{r.Key},
+		keys: []string{string(r.Key)},
 		each: func(i int) []byte {
 			a := looked.answers[i]
 			if !a.state.heard() {

@@ -3,8 +3,6 @@ package redlock
 import (
 	"bytes"
 	"context"
-	"crypto/sha1"
-	"encoding/hex"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -51,8 +49,9 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 
 func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcome {
 	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
+	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
-		r.Keys[i] = bytes.Clone(key)
+		r.Keys[i], keys[i] = bytes.Clone(key), string(key)
 	}
 	r.observes = r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0])
 	r.unordered = r.unorderedGroup()
@@ -63,13 +62,13 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 	// A master that has forgotten a script since it was loaded is asked once
 	// more; a script that does not compile is not to be had then either.
 	var flushed, reloaded atomic.Bool
+	frames := e.append(nil)
 	q := question[examined]{
 		kind: KindRun,
 		db:   r.DB,
 
 		revocable: true,
-		keys:      r.Keys,
-		frames:    e.append(nil),
+		keys:      keys,
 		replies:   e.replies(),
 		parse: func(replies [][]byte) (examined, error) {
 			skip := len(replies) - e.replies() // a guard's
@@ -103,37 +102,36 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		},
 	}
 	for _, text := range r.Scripts {
-		sum := sha1.Sum(text)
-		q.load = append(q.load, loadable{sha: hex.EncodeToString(sum[:]), text: text})
+		q.load = append(q.load, newLoadable(text))
 	}
 	if len(r.Watches) > 0 {
 		q.replies += guardReplies * len(r.Watches)
 		q.each = func(i int) []byte {
-			var frames []byte
+			var guards []byte
 			for _, w := range r.Watches {
 				guard := w.guard(i)
 				if guard == nil {
 					return nil
 				}
-				frames = append(frames, guard...)
+				guards = append(guards, guard...)
 			}
-			return append(frames, q.frames...)
+			return append(guards, frames...)
 		}
 	}
 	if creates {
-		pass, err := l.turns.take(ctx, r.DB, r.Keys...)
+		pass, err := l.turns.take(ctx, r.DB, keys...)
 		if err != nil {
 			return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}
 		}
 		defer pass()
 		q.creates = true
 	}
-	b := hold(l, q)
+	b := hold(l, frames, q)
 	l.coverRun(b, &r)
 	l.settleRun(b, &r)
 	if flushed.Load() && b.verdict == NoQuorum {
 		reloaded.Store(true)
-		b = hold(l, q)
+		b = hold(l, frames, q)
 		l.coverRun(b, &r)
 		l.settleRun(b, &r)
 	}

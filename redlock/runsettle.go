@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"bytes"
 	"time"
 )
 
@@ -43,7 +42,7 @@ func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) {
 	lives := l.covered(time.Duration(winner.longest()) * time.Millisecond)
 	known := 0
 	for _, a := range b.answers {
-		if a.state == answered && a.st.longest >= lives && r.sameVote(a.value, winner) {
+		if a.state == answered && a.covers >= lives && r.sameVote(a.value, winner) {
 			known++
 		}
 	}
@@ -109,7 +108,7 @@ func possibleGrants(answers []answer[examined], keys [][]byte) []*debt {
 				continue
 			}
 			if v, ok := stringValue(a.value.after[k].dump); ok && len(v) >= shortValue {
-				debts = append(debts, &debt{script: releaseScript, key: key, value: bytes.Clone(v), blind: true})
+				debts = append(debts, &debt{script: releaseScript, key: string(key), value: string(v), blind: true})
 				break
 			}
 		}
@@ -126,7 +125,7 @@ func (x examined) missedRelease(keys [][]byte, now time.Time) []*debt {
 			continue
 		}
 		if v, ok := stringValue(x.before[k].dump); ok {
-			d := &debt{script: releaseScript, key: keys[k], value: bytes.Clone(v)}
+			d := &debt{script: releaseScript, key: string(keys[k]), value: string(v)}
 			if left := x.before[k].pttl; left >= 0 {
 				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}
 			}

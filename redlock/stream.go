@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"errors"
 	"net"
 	"slices"
@@ -25,7 +27,6 @@ type stream struct {
 	calls     []call // accepted and unanswered, oldest first; those before head are done
 	head      int
 	unwritten int             // how many of the last calls are still in out
-	owed      map[string]int  // unanswered calls that may create, by key
 	paying    bool            // debts will be sent again in a while
 	unpaid    int             // debts sent again on this connection and not answered
 	debts     []*debt         // for the next connection
@@ -51,22 +52,25 @@ const (
 	closed
 )
 
-// A call is one question on a stream: frames that make a known number of
-// top-level replies.
+// A call is one question on a stream that waits for a known number of top-level
+// replies.
 type call struct {
 	replies int
-	owing   *owing // set if it may create a lock
-	load    []loadable
-	lives   time.Duration // the TTL of what it may create; the marker must know of one as long
-	check   bool          // it is the check of its batch, and nobody else asked it
+	check   bool // it is the check of its batch, and nobody else asked it
 	asker   asker
-	master  int // the asker's own number of the master
-	// debt is what stays owed to the master if the connection breaks before
-	// the answer; nil if nothing does.
-	debt *debt
+	master  int      // the asker's own number of the master
+	writes  []string // keys under which it may create a lock
 
 	skip int // replies before the question's own: SCRIPT LOAD, the marker raised
 	sent time.Time
+}
+
+// A sending is what a call puts into the stream. It is not kept.
+type sending struct {
+	frames  []byte
+	load    []loadable    // scripts the master must know before
+	creates bool          // it may create a lock
+	lives   time.Duration // the TTL of that; the marker must know of one as long
 }
 
 // An asker hears of its call exactly once, from the stream's reader (or the
@@ -74,6 +78,9 @@ type call struct {
 // only, and what its batch's check said, or an error. It must not block.
 type asker interface {
 	answered(s *stream, c *call, replies [][]byte, st standing, err error)
+	// owed is what the master must still be told if the connection breaks before
+	// the answer; nil if nothing.
+	owed(c *call) *debt
 }
 
 // askerFunc is an asker that only wants to know the answer.
@@ -83,10 +90,17 @@ func (f askerFunc) answered(_ *stream, _ *call, replies [][]byte, st standing, e
 	f(replies, st, err)
 }
 
+func (f askerFunc) owed(*call) *debt { return nil }
+
 // loadable is a script text that must be known to the master before the call.
 type loadable struct {
 	sha  string
 	text []byte
+}
+
+func newLoadable(text []byte) loadable {
+	sum := sha1.Sum(text)
+	return loadable{sha: hex.EncodeToString(sum[:]), text: text}
 }
 
 // A call that ends with errLost may or may not have been executed; one that
@@ -104,34 +118,20 @@ const maxLoaded = 1 << 12
 const maxCalls = 1 << 16
 
 // send queues a call. False means the master cannot be asked now: it is away,
-// or, for a call that may create a lock, it is suspended, still owes an answer
-// on that key, or has no room for the undo this may need.
-func (s *stream) send(c call, frames []byte, now time.Time) bool {
+// or, for a call that may create a lock, it is suspended, or has no room for the
+// undo this may need.
+func (s *stream) send(c call, m sending, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.owing != nil {
-		if !s.mayCreate(c.owing.keys, now) {
-			c.owing.settled = true
-			return false
-		}
-	}
-	if !s.accepts() {
-		if c.owing != nil {
-			c.owing.settled = true
-		}
+	if m.creates && !s.mayCreate(now) || !s.accepts() {
 		return false
 	}
-	if c.owing != nil {
-		for _, k := range c.owing.keys {
-			s.owed[k]++
-		}
-	}
-	if c.lives > s.longest && !s.master.embedded() {
-		s.out = raiseScript.append(s.out, [][]byte{[]byte(MarkerKey)}, decimal(c.lives.Milliseconds()))
-		s.longest = c.lives
+	if m.lives > s.longest && !s.master.embedded() {
+		s.out = raiseScript.append(s.out, [][]byte{[]byte(MarkerKey)}, decimal(m.lives.Milliseconds()))
+		s.longest = m.lives
 		c.skip++
 	}
-	for _, script := range c.load {
+	for _, script := range m.load {
 		if !s.loaded[script.sha] {
 			if len(s.loaded) >= maxLoaded {
 				clear(s.loaded)
@@ -141,7 +141,7 @@ func (s *stream) send(c call, frames []byte, now time.Time) bool {
 			c.skip++
 		}
 	}
-	s.push(c, frames, now)
+	s.push(c, m.frames, now)
 	return true
 }
 
@@ -166,7 +166,7 @@ func (s *stream) payDebts(now time.Time) {
 		return
 	}
 	for _, d := range s.debts {
-		s.push(call{replies: 1, debt: d, asker: s.settled(d, true)}, d.append(nil, now, true, s.master.timeout()), now)
+		s.push(call{replies: 1, asker: &payment{d, true}}, d.append(nil, now, true, s.master.timeout()), now)
 	}
 	s.unpaid += len(s.debts)
 	s.debts = nil
@@ -191,10 +191,9 @@ func (s *stream) payLater() {
 
 const debtPause = 100 * time.Millisecond
 
-// mayCreate keeps three rules: a master that stopped answering is not asked for
-// locks, nor one that still owes an answer on the key, nor one whose debts are
-// not settled.
-func (s *stream) mayCreate(keys []string, now time.Time) bool {
+// mayCreate keeps two rules: a master that stopped answering is not asked for
+// locks, nor one whose debts are not settled.
+func (s *stream) mayCreate(now time.Time) bool {
 	if s.state == up && s.stalled(now) {
 		s.conn.Close() // a cut network does not say so by itself
 		return false
@@ -203,10 +202,7 @@ func (s *stream) mayCreate(keys []string, now time.Time) bool {
 		s.payDebts(now) // which must not meet the lock that this may create
 		return false
 	}
-	if s.suspended(now) || len(s.debts)+len(s.calls)-s.head >= maxDebts {
-		return false
-	}
-	return !s.owes(keys)
+	return !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts
 }
 
 // suspended tells, with s.mu held, whether the master has stopped answering.
@@ -218,11 +214,10 @@ func (s *stream) suspended(now time.Time) bool {
 // sent before, and otherwise keeps it for the next connection. Later means
 // that it has been kept before.
 func (s *stream) deliver(d *debt, now time.Time, later bool) {
-	c := call{replies: 1, debt: d, asker: s.settled(d, false)}
-	if s.send(c, d.append(nil, now, later, s.master.timeout()), now) {
-		return
+	m := sending{frames: d.append(nil, now, later, s.master.timeout())}
+	if !s.send(call{replies: 1, asker: &payment{d, false}}, m, now) {
+		s.owe(d)
 	}
-	s.owe(d)
 }
 
 // owe keeps a debt for the next connection. A full queue drops it: the key is
@@ -237,16 +232,6 @@ func (s *stream) owe(d *debt) {
 	waiting := len(s.debts)
 	s.mu.Unlock()
 	s.master.observer.Queued(s.master.name(), waiting)
-}
-
-// next returns the n-th of the unanswered calls without taking it.
-func (s *stream) next(n int) (call, bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.head+n >= len(s.calls) {
-		return call{}, false
-	}
-	return s.calls[s.head+n], true
 }
 
 // answer ends the oldest calls, a whole batch, with their replies.

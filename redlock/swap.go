@@ -26,17 +26,16 @@ type SwapRequest struct {
 // different values, the latest is given to all masters.
 func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value) // debts outlive the call
-	pass, err := l.turns.take(ctx, r.DB, r.Key)
+	pass, err := l.turns.take(ctx, r.DB, string(r.Key))
 	if err != nil {
 		return Outcome{Verdict: Lost}
 	}
 	defer pass()
-	b := hold(l, question[reading]{
+	b := hold(l, r.append(nil), question[reading]{
 		kind:    KindSwap,
 		db:      r.DB,
-		frames:  r.append(nil),
 		replies: 1,
-		keys:    [][]byte{r.Key},
+		keys:    []string{string(r.Key)},
 		creates: true,
 		lives:   l.covered(r.TTL),
 		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
@@ -79,7 +78,7 @@ func (l *Locker) unite(r SwapRequest) {
 	if r.TTL != 0 || r.KeepTTL {
 		return
 	}
-	b := hold(l, readQuestion(r.DB, r.Key))
+	b := l.read(r.DB, r.Key)
 	if _, t := pluralityOfReadings(b.answers); t.granted >= quorum(len(b.answers)) {
 		return
 	}

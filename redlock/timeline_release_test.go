@@ -167,6 +167,25 @@ func TestTimelineAReleaseIsKeptPastTheTTLWhileAnEarlierWriteIsUnanswered(t *test
 	})
 }
 
+// The network swallows the release behind a SET that master 5 executes late, with
+// a full TTL: what it holds then outlives what the others released.
+func TestTimelineAReleaseReachesTheCopyOfAnUnansweredWrite(t *testing.T) {
+	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 10*second)
+		w.elapse(second)
+		w.links[4].abandon()
+		if o, _ := w.release(); o.Verdict != Won {
+			t.Fatalf("%v", o.Verdict)
+		}
+		w.masters[4].resume()
+		w.elapse(2 * second)
+		w.wantValues("- - - - A")
+		w.mustAcquire(tokenB, 10*second) // which finds that the connection is to be dialled anew
+		w.elapse(second)
+		w.wantValues("B B B B -")
+	})
+}
+
 // sparesTheNextHolder: master 5 is busy from the acquire to the release, and
 // serves again when the next client takes the lock with the same constant value.
 func sparesTheNextHolder(t *testing.T, release func(t *testing.T, w *timeline)) {

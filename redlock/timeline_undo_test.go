@@ -160,6 +160,19 @@ func TestTimelineAnUndoIsSentThoughTheClientHasGone(t *testing.T) {
 	})
 }
 
+func TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone(t *testing.T) {
+	onTimeline(t, "ok@5ms ok@5ms ok@5ms ok@30ms ok@30ms", func(t *testing.T, w *timeline) {
+		ctx, cancel := context.WithTimeout(context.Background(), time.Millisecond)
+		defer cancel()
+		w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 10 * second})
+		w.mustAcquire(tokenB, 10*second)
+		w.elapse(0)
+		w.wantValues("B B B - -")
+		w.wantHeard(3, "SET, release.lua")
+		w.wantHeard(4, "SET, release.lua")
+	})
+}
+
 func TestTimelineAnUndoIsNeverABareDEL(t *testing.T) {
 	onTimeline(t, "ok ok no no no", func(t *testing.T, w *timeline) {
 		o, _ := w.acquire(tokenA, 10*second)

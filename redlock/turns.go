@@ -12,8 +12,14 @@ import (
 // themselves. Releases take no turns.
 type turns struct {
 	mu       sync.Mutex
-	lines    map[turnKey][]*waiter // who waits; an entry means somebody has the turn
+	lines    map[lockKey][]*waiter // who waits; an entry means somebody has the turn
 	arrivals uint64
+}
+
+// A lockKey is a key in its database.
+type lockKey struct {
+	db  int
+	key string
 }
 
 // A waiter waits for its turn, or for a refusal that holds for it, too.
@@ -24,57 +30,45 @@ type waiter struct {
 	refused bool // read after called
 }
 
-type turnKey struct {
-	db  int
-	key string
+// How somebody waits for a turn.
+type manner struct {
+	shares bool // a refusal of another may answer him
+	next   bool // before those that wait already
 }
 
-func newTurns() *turns { return &turns{lines: map[turnKey][]*waiter{}} }
+func newTurns() *turns { return &turns{lines: map[lockKey][]*waiter{}} }
 
 // take waits for the turn on all keys and returns how to pass it on. An error
 // is ctx's: the client is gone and has no turn.
-func (t *turns) take(ctx context.Context, db int, keys ...[]byte) (pass func(), err error) {
+func (t *turns) take(ctx context.Context, db int, keys ...string) (pass func(), err error) {
 	if len(keys) == 1 {
-		k := turnKey{db, string(keys[0])}
-		if _, err := t.takeOne(ctx, k, &waiter{}, false); err != nil {
+		k := lockKey{db, keys[0]}
+		if _, err := t.takeOne(ctx, k, manner{}); err != nil {
 			return nil, err
 		}
 		return func() { t.pass(k) }, nil
 	}
 	// In one order for everybody, so that no two wait for each other.
-	sorted := make([]turnKey, len(keys))
-	for i, k := range keys {
-		sorted[i] = turnKey{db, string(k)}
-	}
-	slices.SortFunc(sorted, func(a, b turnKey) int {
-		switch {
-		case a.key < b.key:
-			return -1
-		case a.key > b.key:
-			return 1
-		}
-		return 0
-	})
-	sorted = slices.Compact(sorted)
+	sorted := slices.Compact(slices.Sorted(slices.Values(keys)))
 	for i, k := range sorted {
-		if _, err := t.takeOne(ctx, k, &waiter{}, false); err != nil {
+		if _, err := t.takeOne(ctx, lockKey{db, k}, manner{}); err != nil {
 			for _, taken := range sorted[:i] {
-				t.pass(taken)
+				t.pass(lockKey{db, taken})
 			}
 			return nil, err
 		}
 	}
 	return func() {
 		for _, k := range sorted {
-			t.pass(k)
+			t.pass(lockKey{db, k})
 		}
 	}, nil
 }
 
 // takeNext is take for a holder, who goes before those that want the lock.
-func (t *turns) takeNext(ctx context.Context, db int, key []byte) (pass func(), err error) {
-	k := turnKey{db, string(key)}
-	if _, err := t.takeOne(ctx, k, &waiter{}, true); err != nil {
+func (t *turns) takeNext(ctx context.Context, db int, key string) (pass func(), err error) {
+	k := lockKey{db, key}
+	if _, err := t.takeOne(ctx, k, manner{next: true}); err != nil {
 		return nil, err
 	}
 	return func() { t.pass(k) }, nil
@@ -84,16 +78,16 @@ func (t *turns) takeNext(ctx context.Context, db int, key []byte) (pass func(), 
 // while it waited has found the lock held, so it need not ask again; there is
 // no turn then. A crowd of waiters costs one ballot at a time. shares is false
 // for who wants to know more than that.
-func (t *turns) takeOrBeRefused(ctx context.Context, db int, key []byte, shares bool) (mine turn, refused bool, err error) {
-	k := turnKey{db, string(key)}
-	refused, err = t.takeOne(ctx, k, &waiter{shares: shares}, false)
+func (t *turns) takeOrBeRefused(ctx context.Context, db int, key string, shares bool) (mine turn, refused bool, err error) {
+	k := lockKey{db, key}
+	refused, err = t.takeOne(ctx, k, manner{shares: shares})
 	return turn{turns: t, key: k}, refused, err
 }
 
 // A turn is somebody's until it is passed on.
 type turn struct {
 	turns *turns
-	key   turnKey
+	key   lockKey
 	sent  uint64 // who arrived until then may share a refusal
 }
 
@@ -120,7 +114,7 @@ func (u *turn) refuse() {
 
 func (u *turn) pass() { u.turns.pass(u.key) }
 
-func (t *turns) takeOne(ctx context.Context, k turnKey, mine *waiter, next bool) (refused bool, err error) {
+func (t *turns) takeOne(ctx context.Context, k lockKey, how manner) (refused bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
@@ -132,8 +126,8 @@ func (t *turns) takeOne(ctx context.Context, k turnKey, mine *waiter, next bool)
 		return false, nil
 	}
 	t.arrivals++
-	mine.called, mine.arrival = make(chan struct{}), t.arrivals
-	if next {
+	mine := &waiter{called: make(chan struct{}), arrival: t.arrivals, shares: how.shares}
+	if how.next {
 		t.lines[k] = slices.Insert(line, 0, mine)
 	} else {
 		t.lines[k] = append(line, mine)
@@ -156,7 +150,7 @@ func (t *turns) takeOne(ctx context.Context, k turnKey, mine *waiter, next bool)
 	return false, ctx.Err()
 }
 
-func (t *turns) pass(k turnKey) {
+func (t *turns) pass(k lockKey) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	line := t.lines[k]

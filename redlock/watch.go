@@ -39,10 +39,9 @@ func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
 		w.keys = append(w.keys, bytes.Clone(key))
 	}
 	e := &examination{keys: w.keys}
-	b := hold(l, question[examined]{
+	b := hold(l, e.append(nil), question[examined]{
 		kind:    KindRead,
 		db:      db,
-		frames:  e.append(nil),
 		replies: e.replies(),
 		parse: func(replies [][]byte) (examined, error) {
 			x, err := e.parse(replies)
