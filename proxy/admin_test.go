@@ -59,7 +59,7 @@ func TestAdminAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.forwarded()
+	m.forwarded(1)
 	address := startTestAdmin(t, reg, func() error { return reason })
 	for _, row := range []struct {
 		path   string
@@ -168,7 +168,7 @@ func TestMetrics(t *testing.T) {
 	m.Undone("a:1")
 	m.Queued("a:1", 7)
 	m.Forgot("a:1", redlock.ClockJumped)
-	m.forwarded()
+	m.forwarded(1)
 	m.clientConnected()
 	m.clientConnected()
 	m.clientGone()

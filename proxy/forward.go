@@ -46,9 +46,14 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 			s.closing = true
 			return
 		}
-		s.forward(cmd, debt{left: 1})
-		s.mayBlock = s.mayBlock || spec == nil || spec.blocking()
+		s.forwardForReply(cmd, spec)
 	}
+}
+
+// forwardForReply forwards what has one reply and changes nothing here.
+func (s *session) forwardForReply(cmd command, spec *commandSpec) {
+	s.forward(cmd, debt{left: 1})
+	s.mayBlock = s.mayBlock || spec == nil || spec.blocking()
 }
 
 // acknowledges finds the one form of REPLCONF that is never answered.
@@ -79,7 +84,7 @@ func (s *session) forward(cmd command, owes debt) {
 	s.tellCaching()
 	owes.silent = s.silent
 	s.owe(owes)
-	s.server.cfg.metrics.forwarded()
+	s.forwarded++
 	if cmd.raw[0] != '*' {
 		if s.batch.from < s.batch.to {
 			s.send()
@@ -131,6 +136,8 @@ func (s *session) send() {
 	}
 	s.flush()
 	s.enterDebts()
+	s.server.cfg.metrics.forwarded(s.forwarded)
+	s.forwarded = 0
 	up := s.upstream.Load()
 	commands := s.in.buf[s.batch.from:s.batch.to]
 	s.batch.from, s.batch.to = 0, 0

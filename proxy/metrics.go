@@ -182,7 +182,7 @@ func (m *metrics) lockCommand(kind, verdict string, seconds float64) {
 
 func (m *metrics) clientConnected()    { m.clients.Inc() }
 func (m *metrics) clientGone()         { m.clients.Dec() }
-func (m *metrics) forwarded()          { m.forwards.Inc() }
+func (m *metrics) forwarded(n int)     { m.forwards.Add(float64(n)) }
 func (m *metrics) protocolErrorSeen()  { m.protocolErrors.Inc() }
 func (m *metrics) upstreamDialFailed() { m.dialFailures.Inc() }
 

@@ -110,6 +110,13 @@ func (o *owed) answered(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.undelivered = true
+	o.settlePlain(n)
+}
+
+func (o *owed) settlePlain(n int) {
+	if n == 0 {
+		return
+	}
 	first := o.first()
 	if first.left -= n; first.left == 0 {
 		o.head++
@@ -224,10 +231,11 @@ func (o *owed) confirm(tail []byte) {
 }
 
 // delivered is called when the bytes of all values that ended are where they
-// belong.
-func (o *owed) delivered() {
+// belong. Of these, n are plain replies that were not reported before.
+func (o *owed) delivered(n int) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	o.settlePlain(n)
 	o.undelivered = false
 	if o.waiting && (o.pipe.Load() || o.first() == nil) {
 		o.waiting = false

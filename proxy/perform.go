@@ -44,6 +44,8 @@ func (s *session) perform(cmd command) {
 		s.reply(s.refusal(route.spec, cmd.args, errorRestricted(name)))
 	case s.transaction.state != transactionNone:
 		s.performInTransaction(name, cmd, route)
+	case route.ordinary && route.plane == planeUpstream: // nearly all there is
+		s.forwardForReply(cmd, route.spec)
 	case s.performHandshake(name, cmd, route.spec):
 	case s.performJoined(name, cmd, route):
 	default:

@@ -32,6 +32,8 @@ type route struct {
 	// one of these is a lock key the plane is planeLock, and all there is to
 	// do is to answer Redis's error.
 	malformed bool
+	// ordinary: nothing but its one key says who performs the command.
+	ordinary bool
 	// reserved: the command touches markerKey and is to be refused whatever
 	// the plane.
 	reserved bool
@@ -56,7 +58,7 @@ func (r *router) route(db int, args [][]byte) route {
 		return route{}
 	}
 	if at := spec.onlyKey(); at > 0 && spec.arityOK(len(args)) {
-		to := route{spec: spec, keys: consecutive[at : at+1 : at+1], lock: noneLock[:1:1], reserved: string(args[at]) == markerKey}
+		to := route{spec: spec, keys: consecutive[at : at+1 : at+1], lock: noneLock[:1:1], ordinary: true, reserved: string(args[at]) == markerKey}
 		if r.rules.covers(db, args[at]) {
 			to.plane, to.lock = planeLock, allLock[:1:1]
 		}

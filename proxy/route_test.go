@@ -270,3 +270,36 @@ func BenchmarkRoute(b *testing.B) {
 		})
 	}
 }
+
+// TestOrdinaryCommandsAreForwarded: what the router calls ordinary goes past
+// everything that treats a command by its name, so nothing there may name it.
+func TestOrdinaryCommandsAreForwarded(t *testing.T) {
+	srv := benchServer(t, 1, "")
+	defer func() { _ = srv.shutdown(t.Context()) }()
+	s := newSession(srv, 1, newDrain())
+	routes := srv.settings().router
+	ordinary := 0
+	check := func(spec *commandSpec, names ...string) {
+		args := bytesOf(names)
+		for len(args) < max(spec.arity, -spec.arity) {
+			args = append(args, []byte("x"))
+		}
+		to := routes.route(0, args)
+		if !to.ordinary {
+			return
+		}
+		ordinary++
+		if cmd := (command{args: args}); s.performHandshake(spec.name, cmd, spec) || s.performJoined(spec.name, cmd, to) || spec.name == "watch" {
+			t.Errorf("%s is answered by the proxy, but is called ordinary", spec.name)
+		}
+	}
+	for name, spec := range routes.table.commands {
+		check(spec, name)
+		for own, sub := range spec.subcommands {
+			check(sub, name, own)
+		}
+	}
+	if ordinary < 100 {
+		t.Errorf("only %d commands are ordinary", ordinary)
+	}
+}

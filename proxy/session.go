@@ -48,6 +48,7 @@ type session struct {
 	batch     struct{ from, to int }    // commands in in.buf that are forwarded but not yet sent
 	prefix    []byte                    // commands sent before the batch, which are not as they came
 	owes      debt                      // ordinary replies to the batch, not yet entered
+	forwarded int                       // commands in prefix and batch
 	mayBlock  bool                      // a forwarded command may wait for other clients
 	dialError string                    // the dial failed for what was read at the same time
 

@@ -44,8 +44,8 @@ func newSocket(conn net.Conn, clock *clock) *socket {
 // until calm.
 func (s *socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
-	if n > 0 {
-		s.active.Store(s.clock.now())
+	if now := s.clock.now(); n > 0 && s.active.Load() != now { // it moves once in many reads
+		s.active.Store(now)
 	}
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && s.wasWoken() {
 		err = errWoken

@@ -57,7 +57,7 @@ func (u *upstream) copyUntilEnd() {
 			}
 		}
 		switch {
-		case errors.Is(err, errWoken):
+		case err != nil && errors.Is(err, errWoken):
 			u.conn.calm()
 			if kept == 0 {
 				shrink()
@@ -135,7 +135,6 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 			}
 		}
 	}
-	u.reportAnswered()
 	if u.blind {
 		at, u.inside = len(p), false
 	}
@@ -149,7 +148,8 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 	if !u.pass(rest) {
 		return at, false
 	}
-	u.owed.delivered()
+	u.owed.delivered(u.answered)
+	u.answered = 0
 	return at, true
 }
 
