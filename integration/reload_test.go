@@ -287,3 +287,35 @@ func TestReloadReplacesAMaster(t *testing.T) {
 		}
 	}
 }
+
+// TestProxyStartedWithAnotherMaster: it does not know of the reload that it
+// should have been, and a proxy with the old list counts the old master no more.
+func TestProxyStartedWithAnotherMaster(t *testing.T) {
+	c := startServers(t)
+	options := proxyOptions{masterTimeout: 500 * time.Millisecond, restartDelay: 2 * time.Second, maxQuarantine: 3 * time.Second}
+	first := startProxy(t, c.with(options))
+	client := first.client(t)
+	mustAcquire(t, client, "lock:kept", "token-from-before", longTTL)
+	leaving, newcomer := c.masters[2], startRedis(t, "newcomer")
+	list := c.with(options)
+	list.masters[2] = newcomer.url()
+	second := startProxy(t, list)
+	first.waitState(t, leaving, "barred")
+	second.waitState(t, newcomer, "certified")
+	other := second.client(t)
+	if ok, err := acquire(t.Context(), other, "lock:kept", "token-of-another-client", longTTL); ok || err != nil {
+		t.Errorf("a lock that is held: %v %v", ok, err)
+	}
+	for _, c := range []*redis.Client{client, other} {
+		mustAcquire(t, c, "lock:new", "token-after-the-start", longTTL)
+		mustRelease(t, c, "lock:new", "token-after-the-start")
+	}
+	first.reload(t, list, "applied")
+	first.waitState(t, newcomer, "certified")
+	mustRelease(t, client, "lock:kept", "token-from-before")
+	for _, p := range []*proxyProcess{first, second} {
+		if epoch := p.metric(t, "redlock_set_epoch"); epoch != "2" {
+			t.Errorf("the epoch is %s", epoch)
+		}
+	}
+}

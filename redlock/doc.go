@@ -130,6 +130,11 @@
 //     begins in quarantine, so no quorum with it misses a lock of before. Of
 //     replacements that two processes make at once neither is forgotten, and a
 //     master that was replaced comes back only without its marker.
+//   - Newcomers (newcomer.go): a process that is started with another list, instead
+//     of being told by Reload, has a server in a place that it has not met there and
+//     that does not have the marker. It joins by an epoch like a promoted one. A
+//     process that was there before knows its masters, and takes one that forgot
+//     for restarted; who has just started leaves that to it for a while.
 //   - Promotion (promotion.go): a master that Sentinels name is another server
 //     after a failover, or another run of it, while the one before may live on
 //     where some processes reach it. The marker that came along names the run of
@@ -151,6 +156,8 @@
 // masters themselves do not know of quarantines, and are as safe as their
 // masters' memory. A jump of a clock while no process is there to see it is not
 // noticed, nor is it in a database that none of those which see it has used. A
-// process that is started with another list of masters, instead of being told by
-// Reload, leaves no record of that for those with the old list.
+// process started with other servers in so many places that fewer than N-Q+1
+// masters are left which remember cannot be told from one that finds its masters
+// restarted, nor can a name that leads a process, while it runs, to another server
+// than before, where the one before lives on for others.
 package redlock

@@ -51,6 +51,7 @@ func (r *roster) adopt() {
 	if r.set != "" {
 		r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", r.set)
 		r.epoch, r.joined = 0, nil
+		clear(r.met)
 		clear(r.marked)
 		clear(r.listed)
 		clear(r.blank)

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -20,9 +19,9 @@ type marker struct {
 	member  int    // its number in the set, counted from 1
 	members int
 	epoch   int64
-	// joined tells, for each member, the epoch in which the present one joined,
-	// and, for one that replaced another, its name: "3@10.0.0.9:6379". So a
-	// process with an old list knows that one of its servers is none any more.
+	// joined tells, for each member, when the present one joined and who it is
+	// (joined.go). So a process with an old list knows that one of its servers is
+	// none any more.
 	joined []string
 	run    string // the run id of the server process that has kept its memory
 	// since is the master's own time, in ms, from which on its memory is
@@ -102,22 +101,6 @@ func listNumbers(numbers []int) string {
 
 // forEver keeps sums of times from overflowing.
 const forEver = 100 * 365 * 24 * time.Hour
-
-// together is what two markers tell of who the masters are: at each place, who
-// joined last. So no replacement is forgotten that is on record anywhere, also
-// where two processes made one each at the same moment.
-func together(a, b []string) []string {
-	if len(a) == 0 || slices.Equal(a, b) {
-		return b
-	}
-	last := slices.Clone(a)
-	for i, joined := range b {
-		if before, now := joinedIn(last[i]), joinedIn(joined); now > before || now == before && joined > last[i] {
-			last[i] = joined
-		}
-	}
-	return last
-}
 
 // quarantine is how long a master that may have forgotten locks does not vote:
 // until every lock that it may have forgotten has ended.

@@ -241,7 +241,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a replaced master does not come back empty behind an old list",
-		edits:    []edit{{"plan.go", "if !promoted && !joinedAs(r.joined[p.master], r.names(p.master)) {", "if false {"}},
+		edits:    []edit{{"newcomer.go", "\t\treturn theReplaced\n", "\t\treturn theMember\n"}},
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
 	{
@@ -251,8 +251,28 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "enough masters hear of a promotion before its quarantine begins",
-		edits:    []edit{{"promotion.go", "return r.heardOf(p.master) < min(r.masters-1, r.tellAll())", "return false"}},
+		edits:    []edit{{"promotion.go", "return r.heardOf(p.master) < r.mustHear(p.master)", "return false"}},
 		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
+	},
+	{
+		rule:     "a server that a process has not met joins by an epoch",
+		edits:    []edit{{"promotion.go", "case !moves && r.taken(p, s) == theMember:", "case !moves:"}},
+		caughtBy: "TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne",
+	},
+	{
+		rule:     "a server that a reload brought in gives way only to a reload",
+		edits:    []edit{{"newcomer.go", "&& (met != \"\" || name != \"\"):", "&& met != \"\":"}},
+		caughtBy: "TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload",
+	},
+	{
+		rule:     "those that remember hear of a newcomer first",
+		edits:    []edit{{"newcomer.go", "return min(enough, remember)", "return min(enough, remember, 1)"}},
+		caughtBy: "TestRosterWhoMustHearOfANewcomer",
+	},
+	{
+		rule:     "a process that knows a master is left to mend it",
+		edits:    []edit{{"promotion.go", "case !moves && now.Sub(s.since) < newcomerPause:", "case false:"}},
+		caughtBy: "TestRosterANewcomerWaitsForThoseWhoMayKnowIt",
 	},
 	{
 		rule:     "a copy that may be of the next message has that told again",

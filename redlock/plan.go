@@ -115,9 +115,6 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 		if !r.marked[p.db] && !r.listed[p.db] && now.Sub(r.first[p.db]) < firstUsePause || now.Sub(s.since) < missingPause {
 			return mark{}, false
 		}
-		if !promoted && !joinedAs(r.joined[p.master], r.names(p.master)) {
-			return mark{}, false // it may be the server that was replaced, behind an old list
-		}
 		m.cause, m.reason = Emptied, "its marker is missing: it was flushed, or restarted without its data"
 	case p.db != 0 && own.set != r.set && own.members == r.masters && own.member == p.master+1 && r.belongs(p.master):
 		m.cause, m.reason = Emptied, "it was flushed in database 0, where its set began anew"

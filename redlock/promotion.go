@@ -1,10 +1,6 @@
 package redlock
 
-import (
-	"slices"
-	"strings"
-	"time"
-)
+import "time"
 
 // A master that moves is whichever server a Sentinel names. When the server dies
 // a replica is promoted, with the marker of the one before it, but perhaps
@@ -17,20 +13,20 @@ import (
 // then on no process has a quorum with the server before without reading of the
 // epoch, and the quarantine begins.
 
-// isPromoted tells, with mu held, whether the server that answers at a place that
-// moves is the one that joined names.
+// isPromoted tells, with mu held, whether the server that answers at a place is
+// the one whose run joined names: it was promoted, or joined as a newcomer.
 func (r *roster) isPromoted(p place, s *sight) bool {
-	return r.moves(p.master) && s.run != "" && promotedRun(r.joined[p.master]) == shortRun(s.run)
+	return s.run != "" && joinedRun(r.joined[p.master]) == shortRun(s.run)
 }
 
 // awaitsPromotion tells, with mu held, whether nothing may be written to a place
 // yet because the server there is not known to be its member, or not to enough
 // others. It makes it known.
 func (r *roster) awaitsPromotion(p place, s *sight, now time.Time) bool {
-	if !r.moves(p.master) || r.blank[p] || s.run == "" {
+	if r.blank[p] || s.run == "" {
 		return false
 	}
-	own := s.marker
+	own, moves := s.marker, r.moves(p.master)
 	forgot := s.text == ""
 	switch {
 	case !forgot && (own.set != r.set || own.members != r.masters || own.member != p.master+1):
@@ -38,19 +34,26 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time) bool {
 	case !forgot && own.run == s.run:
 		return false // the server of before, or one that was promoted and has its marker
 	case r.isPromoted(p, s):
-		return r.heardOf(p.master) < min(r.masters-1, r.tellAll())
+		return r.heardOf(p.master) < r.mustHear(p.master)
+	case !moves && r.taken(p, s) == theMember:
+		return false
+	case !moves && r.taken(p, s) == theReplaced:
+		return true
 	case forgot && p.db != 0: // it may be used for the first time; database 0 tells
 		zero := r.sights[place{p.master, 0}]
 		return zero == nil || !zero.present() || zero.run != s.run || zero.marker.run != s.run
 	case forgot && (r.contested() || now.Sub(s.since) < missingPause):
 		return true
+	case !moves && now.Sub(s.since) < newcomerPause:
+		return true
 	}
-	r.epoch++
-	r.joined = slices.Clone(r.joined)
-	r.joined[p.master] = joiner(r.epoch, r.names(p.master)+"/"+shortRun(s.run))
-	r.log.Warn("a lock master that Sentinels name is another server, or another run of it; the other masters are told before it may vote",
+	name, who := r.names(p.master), "that Sentinels name"
+	if !moves {
+		name, who = joinedName(r.joined[p.master]), "that this process has not met before"
+	}
+	r.join(p, s, name)
+	r.log.Warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
 		"master", r.names(p.master), "db", p.db, "epoch", r.epoch)
-	r.changed()
 	return true
 }
 
@@ -71,14 +74,3 @@ func (r *roster) heardOf(master int) int {
 // server lasts: until every process that is not cut off from the other masters
 // has read of the epoch, and its ballots of before have ended.
 func promotionPause(limits Config) time.Duration { return 2*beatPause + limits.MasterTimeout }
-
-func shortRun(run string) string { return run[:min(len(run), 12)] }
-
-// promotedRun is the run in joined; empty: it names none.
-func promotedRun(joined string) string {
-	at := strings.LastIndexByte(joined, '/')
-	if at < 0 {
-		return ""
-	}
-	return joined[at+1:]
-}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -80,13 +79,14 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 	if server.Embedded {
 		return errors.New("an embedded master cannot be replaced")
 	}
-	if err := l.examine(ctx, i, server); err != nil {
+	run, err := l.examine(ctx, i, server)
+	if err != nil {
 		return err
 	}
 	if err := l.roster.replaceable(i); err != nil {
 		return err
 	}
-	epoch, joined := l.roster.advance(i, server.Name)
+	epoch, joined := l.roster.advance(i, server.Name, run)
 	if err := l.roster.agreed(ctx, i, epoch, joined); err != nil {
 		return err
 	}
@@ -101,11 +101,12 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 	return nil
 }
 
-// examine asks a server that is to be a master at place i what it is.
-func (l *Locker) examine(ctx context.Context, i int, server Master) error {
+// examine asks a server that is to be a master at place i what it is, and
+// returns its run id.
+func (l *Locker) examine(ctx context.Context, i int, server Master) (run string, err error) {
 	conn, err := server.Dial(ctx)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer conn.Close()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
@@ -114,16 +115,16 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) error {
 	reader := newReplyReader(conn, 16<<10, maxGreeting)
 	self, err := candidate.introduce(conn, reader)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if self.problem != "" {
-		return errors.New(self.problem)
+		return "", errors.New(self.problem)
 	}
 	text, err := readMarker(conn, reader)
 	if err != nil {
-		return err
+		return "", err
 	}
-	return l.roster.acceptable(i, self, text)
+	return self.runID, l.roster.acceptable(i, self, text)
 }
 
 func readMarker(conn net.Conn, r *replyReader) (string, error) {
@@ -183,15 +184,16 @@ func (r *roster) replaceable(i int) error {
 
 // advance begins the next epoch, in which another server is the master at
 // place i. It returns the epoch and who the masters are in it.
-func (r *roster) advance(i int, name string) (epoch int64, joined []string) {
+func (r *roster) advance(i int, name, run string) (epoch int64, joined []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if strings.Contains(r.joined[i], "@") && joinedAs(r.joined[i], name) {
+	now := r.joined[i]
+	if joinedName(now) != "" && joinedAs(now, name) || run != "" && joinedRun(now) == shortRun(run) {
 		return r.epoch, r.joined // another process has made the same replacement
 	}
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
-	r.joined[i] = joiner(r.epoch, name)
+	r.joined[i] = joiner(r.epoch, name, "")
 	r.changed()
 	return r.epoch, r.joined
 }
@@ -229,6 +231,7 @@ func (r *roster) agreed(ctx context.Context, i int, epoch int64, joined []string
 func (r *roster) leave(i int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	delete(r.met, i)
 	for p := range r.sights {
 		if p.master == i {
 			delete(r.sights, p)

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -73,6 +71,7 @@ type roster struct {
 	set     string
 	epoch   int64
 	joined  []string
+	met     map[int]string // by master: who joined there when this process last saw the member's own marker
 	marked  map[int]bool   // databases in which the set has had a marker
 	listed  map[int]bool   // databases that the set uses, or will when a quorum has them on its list
 	blank   map[place]bool // seen without a marker when all of that database were, so that it may begin as new
@@ -93,6 +92,7 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		wake:    make(chan struct{}, 1),
 		epoch:   1,
 		joined:  slices.Repeat([]string{"1"}, masters),
+		met:     map[int]string{},
 		marked:  map[int]bool{},
 		listed:  map[int]bool{},
 		blank:   map[place]bool{},
@@ -232,7 +232,7 @@ func (r *roster) judge(p place, s *sight) standing {
 	case r.set == "":
 		return no(Uncertified, "no set of masters is known yet")
 	case s.text == "":
-		return no(Uncertified, "its marker is missing")
+		return no(Uncertified, "its marker is missing%s", r.butFirst(p, s))
 	case m.set != r.set:
 		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.set, r.set)
 	case m.members != r.masters:
@@ -240,7 +240,7 @@ func (r *roster) judge(p place, s *sight) standing {
 	case m.member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.member, number)
 	case m.joined[p.master] != r.joined[p.master] && r.isPromoted(p, s):
-		return no(Uncertified, "it was promoted, and enough other masters must hear of that first")
+		return no(Uncertified, "it is new in its place, and enough other masters must hear of that first")
 	case m.joined[p.master] != r.joined[p.master]:
 		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
 	case m.run != s.run:
@@ -248,6 +248,7 @@ func (r *roster) judge(p place, s *sight) standing {
 	case m.epoch != r.epoch || !slices.Equal(m.joined, r.joined):
 		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
 	}
+	r.meet(p)
 	return standing{state: Certified, longest: m.longest}
 }
 
@@ -280,26 +281,4 @@ func (r *roster) databases() []int {
 	}
 	slices.Sort(dbs)
 	return dbs
-}
-
-// joiner is how joined names a master that replaces another in an epoch.
-func joiner(epoch int64, name string) string {
-	return strconv.FormatInt(epoch, 10) + "@" + strings.Map(func(c rune) rune {
-		if c == ',' || c == ' ' {
-			return '_'
-		}
-		return c
-	}, name)
-}
-
-// joinedAs tells whether the member at a place can be the server of that name.
-func joinedAs(joined, name string) bool {
-	return !strings.Contains(joined, "@") || joined == joiner(joinedIn(joined), name)
-}
-
-// joinedIn is the epoch in which a member joined.
-func joinedIn(joined string) int64 {
-	epoch, _, _ := strings.Cut(joined, "@")
-	n, _ := strconv.ParseInt(epoch, 10, 64)
-	return n
 }

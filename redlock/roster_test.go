@@ -212,7 +212,7 @@ func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
 	if st, _ := r.see(p, text, false); st.state != Uncertified {
 		t.Errorf("restarted with its data, and %v", st.state)
 	}
-	r.advance(4, "m6")
+	r.advance(4, "m6", "")
 	if got := r.lookAgain(place{1, 0}); got != Uncertified {
 		t.Errorf("it has not heard of the epoch, and is %v", got)
 	}

@@ -1,0 +1,97 @@
+package redlock
+
+import (
+	"fmt"
+	"slices"
+	"time"
+)
+
+// A server in a master's place that has forgotten, or that carries the marker
+// of another run, is mostly the master itself after a restart: the address leads
+// where it led before. A process that has seen the master there since it started
+// takes it for that. One that has not may have been started with another server
+// in the master's place, while processes with the list of before still have
+// quorums with the old one. To it the server is a newcomer, which joins as a
+// promoted one does: by an epoch that enough of the other masters have on record
+// first (promotion.go), and in quarantine from then on.
+//
+// Where so many have forgotten or were restarted at once that the others are too
+// few to take the vote from all of them, nobody could tell newcomers from masters
+// that lost power together. Then those that there are have to be told.
+
+// newcomerPause is how long a newcomer is left alone, for a process that knows
+// the master may be about to take it for restarted.
+const newcomerPause = 2 * time.Second
+
+// takesFor is whom a process takes a server for that does not have the marker
+// of its present run.
+type takesFor uint8
+
+const (
+	theMember   takesFor = iota // restarted, or flushed
+	aNewcomer                   // it may be another server, and may join
+	theReplaced                 // the server that was here before another took its place
+)
+
+// taken tells, with mu held, whom the server at a place is taken for. It is not
+// asked of masters that move.
+func (r *roster) taken(p place, s *sight) takesFor {
+	joined, met := r.joined[p.master], r.met[p.master]
+	name := joinedName(joined)
+	known := met == joined || name != "" && joinedAs(joined, r.names(p.master))
+	switch onRecord := s.text != "" && s.marker.joined[p.master] == joined; {
+	case known && (onRecord || s.text == ""):
+		return theMember
+	case !known && !onRecord && (met != "" || name != ""):
+		return theReplaced
+	}
+	return aNewcomer
+}
+
+// butFirst tells people, with mu held, what has to come before a server without
+// a marker is given one.
+func (r *roster) butFirst(p place, s *sight) string {
+	switch {
+	case r.isPromoted(p, s):
+		return ": it is new in its place, and enough other masters must hear of that first"
+	case !r.moves(p.master) && r.taken(p, s) == theReplaced:
+		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", joinedIn(r.joined[p.master]))
+	}
+	return ""
+}
+
+// meet remembers, with mu held, that the server behind a place of this process's
+// list is the member.
+func (r *roster) meet(p place) {
+	if p.db == 0 {
+		r.met[p.master] = r.joined[p.master]
+	}
+}
+
+// join begins, with mu held, an epoch in which the server at a place is the
+// member. Another process may call it by another name, so only its run is told,
+// besides the name that a reload gave.
+func (r *roster) join(p place, s *sight, name string) {
+	r.epoch++
+	r.joined = slices.Clone(r.joined)
+	r.joined[p.master] = joiner(r.epoch, name, s.run)
+	r.changed()
+}
+
+// mustHear is how many of the other masters have to have on record, with mu
+// held, which server the member at a place is.
+func (r *roster) mustHear(master int) int {
+	enough := min(r.masters-1, r.tellAll())
+	if r.moves(master) {
+		return enough
+	}
+	remember := 0
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		forgot := s != nil && s.read && (s.text == "" || s.present() && s.marker.set == r.set && s.marker.run != s.run)
+		if i != master && !forgot {
+			remember++
+		}
+	}
+	return min(enough, remember)
+}

@@ -1,0 +1,252 @@
+package redlock
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Servers in a master's place that a process has not met before (newcomer.go).
+
+// started is a process that begins with a list of its own.
+func (w *timeline) started(servers ...*fakeMaster) *Locker {
+	cfg := timelineConfig()
+	cfg.New = false
+	for i, m := range servers {
+		k := newLink("started-"+m.name, m, uint64(i))
+		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
+	}
+	l, err := New(cfg)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.others = append(w.others, l)
+	return l
+}
+
+// newcomer is a server that nobody knows, with a copy of another's data or empty.
+func (w *timeline) newcomer(name string, copied *fakeMaster) *fakeMaster {
+	m := newFakeMaster(name)
+	w.t.Cleanup(m.close)
+	if copied != nil {
+		copied.mu.Lock()
+		for db, keys := range copied.dbs {
+			m.dbs[db] = maps.Clone(keys)
+		}
+		copied.mu.Unlock()
+	}
+	return m
+}
+
+func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *testing.T) {
+	for name, copies := range map[string]bool{"empty": false, "with a copy of the data": true} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+				w.settle()
+				w.mustAcquire(tokenA, 40*second)
+				var source *fakeMaster
+				if copies {
+					source = w.masters[2]
+				}
+				m6 := w.newcomer("m6", source)
+				fresh := w.started(w.masters[0], w.masters[1], m6)
+				began := time.Now()
+				for w.standings(fresh) != "CCC" {
+					if time.Since(began) > 2*time.Minute {
+						t.Fatalf("it never votes: %+v", fresh.Status())
+					}
+					time.Sleep(50 * time.Millisecond)
+					if w.locker.Status().Masters[2].State == Certified && fresh.Status().Masters[2].State == Certified {
+						t.Fatal("two servers vote in one place")
+					}
+				}
+				if took := time.Since(began); took < 40*second {
+					t.Errorf("the new server votes after %v, when locks of before still live", took)
+				}
+				w.wantStandings(w.locker, "CCB")
+				// The server of before does not come back, not even empty.
+				w.masters[2].flush()
+				w.settle()
+				w.wantStandings(w.locker, "CCU")
+				if status := w.locker.Status(); !strings.Contains(status.Masters[2].Reason, "another server took its place in epoch 2") {
+					t.Errorf("%+v", status)
+				}
+				w.wantStandings(fresh, "CCC")
+				// The old process is given the same list.
+				cfg := timelineConfig()
+				cfg.Masters = slices.Clone(w.locker.settings().Masters)
+				cfg.Masters[2] = fresh.settings().Masters[2]
+				if err := w.locker.Reload(t.Context(), cfg); err != nil {
+					t.Fatal(err)
+				}
+				w.settle()
+				for _, l := range []*Locker{w.locker, fresh} {
+					w.wantStandings(l, "CCC")
+					if epoch := l.Status().Epoch; epoch != 2 {
+						t.Errorf("epoch %d", epoch)
+					}
+				}
+			})
+		})
+	}
+}
+
+// Where a reload has put a server in a place, one with another name that a
+// process is started with is refused.
+func TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		if err := w.locker.Reload(t.Context(), w.withMaster(w.locker, 2, "m6")); err != nil {
+			t.Fatal(err)
+		}
+		fresh := w.started(w.masters[0], w.masters[1], w.newcomer("m7", nil))
+		time.Sleep(time.Minute)
+		w.wantStandings(w.locker, "CCC")
+		w.wantStandings(fresh, "CCU")
+		if reason := fresh.Status().Masters[2].Reason; !strings.Contains(reason, "replace that server by a reload") {
+			t.Error(reason)
+		}
+	})
+}
+
+// A process that knows a master takes it for restarted, and one that has just
+// started leaves that to it.
+func TestTimelineAMasterThatSomebodyKnowsIsNoNewcomer(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.forget(0)
+		w.masters[1].kill()
+		w.masters[1].restart(true)
+		fresh := w.started(w.masters...)
+		time.Sleep(time.Minute)
+		for _, l := range []*Locker{w.locker, fresh} {
+			w.wantStandings(l, "CCCCC")
+			if epoch := l.Status().Epoch; epoch != 1 {
+				t.Errorf("epoch %d", epoch)
+			}
+		}
+	})
+}
+
+// However many were restarted while no process lived, they vote again.
+func TestTimelineMastersThatNobodyKnowsVoteAgain(t *testing.T) {
+	for name, restart := range map[string]func(*timeline){
+		"one with its data":  func(w *timeline) { w.restart(true, 0) },
+		"two with theirs":    func(w *timeline) { w.restart(true, 0, 1) },
+		"all with theirs":    func(w *timeline) { w.restart(true, 0, 1, 2, 3, 4) },
+		"one empty":          func(w *timeline) { w.restart(false, 4) },
+		"two empty":          func(w *timeline) { w.restart(false, 1, 4) },
+		"four empty":         func(w *timeline) { w.restart(false, 0, 1, 2, 3) },
+		"two empty, two not": func(w *timeline) { w.restart(false, 0, 1); w.restart(true, 2, 3) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.settle()
+				w.locker.Close(t.Context())
+				restart(w)
+				one, other := w.started(w.masters...), w.started(w.masters...)
+				time.Sleep(time.Minute)
+				w.wantStandings(one, "CCCCC")
+				w.wantStandings(other, "CCCCC")
+			})
+		})
+	}
+}
+
+func (w *timeline) restart(remembers bool, masters ...int) {
+	for _, i := range masters {
+		w.masters[i].kill()
+		w.masters[i].restart(remembers)
+	}
+}
+
+// A member whose data are older than its record is let in again, too.
+func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		old := w.masters[2].value(MarkerKey)
+		w.locker.Close(t.Context())
+		w.restart(true, 2)
+		fresh := w.started(w.masters...)
+		time.Sleep(time.Minute)
+		w.wantStandings(fresh, "CCC")
+		w.masters[2].kill()
+		w.masters[2].restart(true)
+		w.masters[2].put(MarkerKey, old, 0)
+		time.Sleep(time.Minute)
+		w.wantStandings(fresh, "CCC")
+		if epoch := fresh.Status().Epoch; epoch != 3 {
+			t.Errorf("epoch %d", epoch)
+		}
+	})
+}
+
+// A newcomer is given no marker before enough of those that remember have heard
+// of it; those that forgot with it need not.
+func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
+	now := time.Now()
+	for name, row := range map[string]struct {
+		n, newcomers, hear int
+	}{
+		"one of three":   {3, 1, 2},
+		"two of three":   {3, 2, 1},
+		"one of five":    {5, 1, 3},
+		"two of five":    {5, 2, 3},
+		"three of five":  {5, 3, 2},
+		"all of five":    {5, 5, 0},
+		"three of seven": {7, 3, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := certifiedRoster(row.n, now)
+			clear(r.met)
+			for i := range row.newcomers {
+				for _, db := range []int{0, 3} {
+					p := place{i, db}
+					text := r.sights[p].text
+					r.connected(p, greeting{identity: identity{runID: "another"}}, now)
+					r.see(p, text, false)
+				}
+			}
+			later := time.Now().Add(time.Minute)
+			r.markedBy(later)
+			for heard := range row.n - row.newcomers + 1 {
+				later = later.Add(time.Minute)
+				if got := slices.Contains(r.markedBy(later), place{0, 0}); got != (heard >= row.hear) {
+					t.Errorf("%d have heard of it, and it is marked: %v", heard, got)
+				}
+				if heard < row.n-row.newcomers {
+					p := place{row.newcomers + heard, 0}
+					r.see(p, r.marker(p, "s", 0).String(), false)
+				}
+			}
+		})
+	}
+}
+
+// A process started while a master is away must not mistake it later.
+func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
+	now := time.Now()
+	r := newRoster(3, func(i int) string { return string(rune('a' + i)) }, false, func(MasterStatus) {}, slog.New(slog.DiscardHandler))
+	r.lastCheck = func(place) time.Time { return now.Add(time.Hour) }
+	r.set = "s"
+	for i := range 3 {
+		p := place{i, 0}
+		r.connected(p, greeting{identity: identity{runID: r.names(i)}}, now)
+		r.see(p, r.marker(p, "s", 0).String(), false)
+	}
+	clear(r.met)
+	r.connected(place{0, 0}, greeting{identity: identity{runID: "another"}}, now)
+	r.see(place{0, 0}, "", false)
+	since := r.sights[place{0, 0}].since
+	if r.plan(since.Add(newcomerPause-time.Millisecond), rosterLimits); r.epoch != 1 {
+		t.Error("it is made a newcomer at once")
+	}
+	if r.plan(since.Add(newcomerPause), rosterLimits); r.epoch != 2 {
+		t.Error("it is never made one")
+	}
+}
