@@ -38,7 +38,7 @@ func (p *lockPlane) eval(ctx context.Context, call lockCall, bySHA bool) answer 
 	request := p.runRequest(call)
 	if !bySHA {
 		p.scripts.register(call.args[1])
-		return ran(p.locker.Run(ctx, request))
+		return ran(p.runTaking(ctx, request))
 	}
 	// The masters may have a script that nobody sent here, from another proxy,
 	// but then nobody here can tell a release, which is never held back, from an
@@ -48,7 +48,7 @@ func (p *lockPlane) eval(ctx context.Context, call lockCall, bySHA bool) answer 
 		return rejection(redlock.KindRun, errorNoScript)
 	}
 	request.Scripts = [][]byte{text}
-	a := ran(p.locker.Run(ctx, request))
+	a := ran(p.runTaking(ctx, request))
 	if isNoScript(a.outcome) {
 		// Some clients compare the whole line, and servers differ in it.
 		return rejection(redlock.KindRun, errorNoScript)

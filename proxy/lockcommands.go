@@ -142,7 +142,7 @@ func (p *lockPlane) run(ctx context.Context, call lockCall, args [][]byte) answe
 	if call.route.spec.blocking() {
 		return ran(p.runBlocking(ctx, request))
 	}
-	return ran(p.locker.Run(ctx, request))
+	return ran(p.runTaking(ctx, request))
 }
 
 func (p *lockPlane) runRequest(call lockCall) redlock.RunRequest {

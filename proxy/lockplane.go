@@ -73,7 +73,7 @@ func newLockPlane(locker locker, current *inForce, scripts *scriptCache, meter l
 // when nothing it started still looks at call.
 func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	started := time.Now()
-	a := p.decide(ctx, call, started)
+	a := p.unlessMoved(p.decide(ctx, call, started), call)
 	took := time.Since(started)
 	p.meter.lockCommand(a.kind.String(), a.verdict(), took.Seconds())
 	if p.log.Enabled(ctx, slog.LevelDebug) {

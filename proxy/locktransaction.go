@@ -43,7 +43,7 @@ func (p *lockPlane) look(ctx context.Context, db int, keys [][]byte) (*redlock.W
 // its one reply to dst.
 func (p *lockPlane) execute(ctx context.Context, dst []byte, t lockTransaction) []byte {
 	started := time.Now()
-	a := p.decideTransaction(ctx, t)
+	a := p.unlessMoved(p.decideTransaction(ctx, t), t.commands...)
 	p.meter.lockCommand(a.kind.String(), a.verdict(), time.Since(started).Seconds())
 	return a.append(dst, t.resp3)
 }
@@ -77,7 +77,7 @@ func (p *lockPlane) decideTransaction(ctx context.Context, t lockTransaction) an
 		}
 		request.Watches = []*redlock.Watch{w}
 	}
-	return ran(p.locker.Run(ctx, request))
+	return ran(p.runTaking(ctx, request))
 }
 
 // appendMissing adds the keys that are not there yet.

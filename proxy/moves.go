@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock"
 )
 
 // When the lock rules change, some keys move: they were the upstream's and are
@@ -64,6 +66,34 @@ func (r *router) heldBack(db int, args [][]byte, to route, now time.Time) time.T
 	return until
 }
 
+// unlessMoved is a's answer, or a refusal where it took or prolonged a lock on a
+// key that has moved meanwhile: nobody knew of that lock when it was decided for
+// how long the key is held back. A client that hears of no lock has none.
+func (p *lockPlane) unlessMoved(a answer, calls ...lockCall) answer {
+	router := p.current.load().router
+	if len(router.moves) == 0 || !a.took() {
+		return a
+	}
+	for _, call := range calls {
+		if until := router.heldBack(call.db, call.args, call.route, time.Now()); !until.IsZero() {
+			return rejection(a.kind, errorMoving(until))
+		}
+	}
+	return a
+}
+
+// took tells whether somebody has a lock now, or has it for longer.
+func (a answer) took() bool {
+	if a.rejected != "" || a.outcome.Verdict != redlock.Won || a.outcome.Err != "" {
+		return false
+	}
+	switch a.kind {
+	case redlock.KindAcquire, redlock.KindExtend, redlock.KindSwap:
+		return true
+	}
+	return a.outcome.Lives > 0
+}
+
 // withRules is a router with other rules. coming and leaving bound the lives
 // of the locks that may be held on keys which move. A transaction that began
 // under the old rules is told by the era.
@@ -75,6 +105,15 @@ func (r *router) withRules(rules lockRules, now time.Time, coming, leaving time.
 		next.moves = append(next.moves, move{was: r.rules, coming: now.Add(coming), leaving: now.Add(leaving)})
 	}
 	return next
+}
+
+// leavingFor is a router of which the last move holds back keys that are lock
+// keys no more until another time.
+func (r *router) leavingFor(until time.Time) *router {
+	next := *r
+	next.moves = slices.Clone(r.moves)
+	next.moves[len(next.moves)-1].leaving = until
+	return &next
 }
 
 func (r *router) withTable(table *commandTable) *router {

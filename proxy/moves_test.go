@@ -49,6 +49,37 @@ func TestMovedKeysAreHeldBack(t *testing.T) {
 	}
 }
 
+// A lock that is taken while its key moves away would not be waited for, so
+// nobody hears of it.
+func TestLocksThatAreTakenWhileTheirKeyMoves(t *testing.T) {
+	for _, row := range []struct {
+		line    string
+		outcome redlock.Outcome
+		refused bool
+	}{
+		{"SET lock:a value NX PX 1000", redlock.Outcome{Verdict: redlock.Won}, true},
+		{"SET lock:a value NX PX 1000", redlock.Outcome{Verdict: redlock.Lost}, false},
+		{"SET kept:a value NX PX 1000", redlock.Outcome{Verdict: redlock.Won}, false},
+		{"PEXPIRE lock:a 1000", redlock.Outcome{Verdict: redlock.Won}, true},
+		{"GETSET lock:a value", redlock.Outcome{Verdict: redlock.Won}, true},
+		{"DEL lock:a", redlock.Outcome{Verdict: redlock.Won}, false},
+		{"EVAL script 1 lock:a", redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n"), Lives: time.Second}, true},
+		{"LPOP lock:a", redlock.Outcome{Verdict: redlock.Won, Reply: []byte("$1\r\n1\r\n")}, false},
+	} {
+		var p fakeLockerPlane
+		p = newFakeLockerPlane(func(any) redlock.Outcome {
+			p.current.replace(func(old settings) settings {
+				old.router = old.router.withRules(lockRules{{match: "kept:*", db: anyDB}}, time.Now(), time.Hour, time.Minute).leavingFor(time.Now().Add(time.Hour))
+				return old
+			})
+			return row.outcome
+		}, lockRule{match: "lock:*", db: anyDB}, lockRule{match: "kept:*", db: anyDB})
+		if reply := p.ask(t, row.line); strings.HasPrefix(reply, "-TRYAGAIN ") != row.refused {
+			t.Errorf("%s, %v: %q", row.line, row.outcome.Verdict, reply)
+		}
+	}
+}
+
 // What moved away and back may be held in either place: both waits hold.
 func TestMovesAddUp(t *testing.T) {
 	now := time.Now()

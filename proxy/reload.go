@@ -119,10 +119,19 @@ func (plan reloadPlan) refusedBy(next *Config, upstream *serverFacts, masters []
 
 // apply puts a configuration in force that nothing speaks against.
 func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now time.Time) {
-	coming, leaving := next.MaxQuarantine, longestLock(p.locker.Status(), next)
+	coming, leaving := next.MaxQuarantine, max(next.MaxQuarantine, next.RestartDelay)
 	before := p.current.load().router.era
 	p.current.replace(func(old settings) settings {
 		return *newSettings(next, upstream, masters, old.router.withRules(next.Locks, now, coming, leaving))
+	})
+	// Only now is it certain that no longer lock is taken that would not be known:
+	// one that is under way hears that its key has moved (unlessMoved).
+	leaving = longestLock(p.locker.Status(), next)
+	p.current.replace(func(old settings) settings {
+		if old.router.era != before {
+			old.router = old.router.leavingFor(time.Now().Add(leaving))
+		}
+		return old
 	})
 	p.locks.scripts.bound(int(next.Limits.Scripts))
 	p.server.applyUsers(p.current.load().users)

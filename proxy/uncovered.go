@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -31,6 +32,16 @@ func (p *lockPlane) tookFor(db int, key []byte, ttl time.Duration) {
 				"match", p.lockRules().find(db, key).name())
 		}
 	}
+}
+
+// runTaking runs what may take a lock by a script or the like, of which only
+// the run itself can tell for how long.
+func (p *lockPlane) runTaking(ctx context.Context, r redlock.RunRequest) redlock.Outcome {
+	o := p.locker.Run(ctx, r)
+	if o.Lives > 0 && len(r.Keys) > 0 {
+		p.took(o, r.DB, r.Keys[0], o.Lives)
+	}
+	return o
 }
 
 // took is tookFor of a request that may not have been won.

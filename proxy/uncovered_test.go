@@ -31,3 +31,18 @@ func TestLocksBeyondQuarantine(t *testing.T) {
 		t.Errorf("%d warnings:\n%s", got, p.log)
 	}
 }
+
+// What a script takes is counted by what it is known to have taken.
+func TestLocksBeyondQuarantineByScript(t *testing.T) {
+	o := redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n"), Lives: 10 * time.Minute}
+	p := newFakeLockerPlane(func(any) redlock.Outcome { return o }, lockRule{match: "a:*", db: anyDB})
+	p.ask(t, "EVAL script 1 a:1")
+	o.Lives++
+	p.ask(t, "EVAL script 1 a:1")
+	p.ask(t, "SETEX a:1 601 value")
+	o.Verdict = redlock.Lost
+	p.ask(t, "EVAL script 1 a:1")
+	if want := slices.Repeat([]string{"beyond quarantine"}, 2); !slices.Equal(p.meter.notes, want) {
+		t.Errorf("counted %q", p.meter.notes)
+	}
+}

@@ -235,10 +235,13 @@ func (k Kind) String() string {
 // (Answered of Asked masters answered, Needed had to), or the fields that the
 // request's method documents.
 type Outcome struct {
-	Verdict  Verdict
-	Value    []byte // nil: absent
-	Number   int64
-	Reply    []byte // Run: one RESP value, byte for byte a master's own
+	Verdict Verdict
+	Value   []byte // nil: absent
+	Number  int64
+	Reply   []byte // Run: one RESP value, byte for byte a master's own
+	// Lives is, of a Run that was won, the longest TTL that a key has which it
+	// wrote, as far as that is known; 0: none expires.
+	Lives    time.Duration
 	Err      string // without the leading "-"
 	Answered int
 	Asked    int

@@ -52,7 +52,11 @@ func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, t
 			missed(b, i, a)
 		}
 	}
-	return s.outcome(b), true
+	o := s.outcome(b)
+	if o.Verdict == Won {
+		o.Lives = ttl
+	}
+	return o, true
 }
 
 func extensionVerdict(answers []answer[said]) Verdict {

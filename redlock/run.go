@@ -156,7 +156,8 @@ func (r *RunRequest) outcome(b *ballot[examined]) Outcome {
 	o := b.outcome()
 	switch o.Verdict {
 	case Won:
-		o.Reply = r.winner(b.answers).reply
+		winner := r.winner(b.answers)
+		o.Reply, o.Lives = winner.reply, time.Duration(winner.longest())*time.Millisecond
 	case Lost:
 		if o.Reply = refusal(b.answers); o.Reply == nil {
 			o.Verdict = NoQuorum

@@ -340,7 +340,7 @@ func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
 		w.release()
 		o = w.locker.Run(context.Background(), RunRequest{Keys: [][]byte{[]byte(key)}, Args: [][]byte{
 			[]byte("EVAL"), []byte(takeIfFree), []byte("1"), []byte(key), []byte(tokenB), []byte("60000")}})
-		if o.Verdict != Won {
+		if o.Verdict != Won || o.Lives > 60*second || o.Lives < 60*second-10*time.Millisecond {
 			t.Fatalf("%+v", o)
 		}
 		longest(w, 60*second-10*time.Millisecond)
