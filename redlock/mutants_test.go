@@ -340,6 +340,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued",
 	},
 	{
+		rule:     "a recognised release that is told again spares a later lock",
+		edits:    []edit{{"recogniserun.go", "deliver(&again, time.Now(), true)", "deliver(&again, time.Now(), false)"}},
+		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
+	},
+	{
 		rule:     "a recognised extension takes its turn",
 		edits:    []edit{{"recogniseextend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"}},
 		caughtBy: "TestTimelineARecognisedExtensionTakesItsTurn",

@@ -147,6 +147,31 @@ func TestTimelineAQueuedRecognisedReleaseSparesALaterInstance(t *testing.T) {
 	})
 }
 
+// A master that could not serve the release is told of it when it is decided,
+// and may have the next lock by then, with the same constant value.
+func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(short, 10*second)
+		w.elapse(0)
+		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
+		go func() {
+			time.Sleep(20 * time.Millisecond)
+			w.masters[4].refuse("")
+			w.masters[4].put(key, short, time.Minute)
+		}()
+		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
+		w.elapse(second)
+		w.wantValues("- - - - 1")
+		// What it still has of the lock that was released goes.
+		w.put("1 1 1 1 1", 10*second)
+		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
+		time.AfterFunc(20*time.Millisecond, func() { w.masters[4].refuse("") })
+		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
+		w.elapse(second)
+		w.wantValues("- - - - -")
+	})
+}
+
 func TestTimelineARecognisedReleaseSparesTheNextHolder(t *testing.T) {
 	sparesTheNextHolder(t, func(t *testing.T, w *timeline) {
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
