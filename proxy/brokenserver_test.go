@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 )
 
 // What a server may send that is broken, or is none; each but the first goes
@@ -97,11 +96,12 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 func TestBrokenUpstreamConcernsItsClientOnly(t *testing.T) {
 	for name, stream := range brokenStreams {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			server := startBrokenServer(t, stream.first, stream.repeated)
 			p := startTestProxy(t, nil, func(c *testConfig) {
 				c.dialUpstream = func(ctx context.Context) (net.Conn, error) { return server.dial(ctx) }
 				c.limits.Bulk = 1 << 20
-				c.limits.UnreadTime = 50 * time.Millisecond
+				c.limits.UnreadTime = patience
 			})
 			for _, program := range []string{"GET a\r\n", "HELLO 3\r\nGET a\r\n", "SELECT 1\r\nGET a\r\nSELECT 2\r\nGET lock:a\r\n",
 				"INFO\r\n", "MGET a lock:a\r\n", "SUBSCRIBE a\r\n", "MULTI\r\nGET a\r\nEXEC\r\n", "CLIENT TRACKING ON\r\n"} {

@@ -41,7 +41,7 @@ func TestDial(t *testing.T) {
 			}
 			greeted <- err
 		}()
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		conn, err := server.dial(ctx)
 		cancel()
 		if err != nil {

@@ -170,7 +170,7 @@ func TestEmbeddedMultiKeepsStep(t *testing.T) {
 
 // A script that calls INFO or CLIENT holds miniredis's lock.
 func TestEmbeddedAnswersInScripts(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	client := embeddedTestClient(t, startTestEmbedded(t), 2)
 	text, err := client.Eval(ctx, "return redis.call('INFO', 'server')", nil).Text()

@@ -140,7 +140,7 @@ func (s *guardRedis) dial(t *testing.T) *net.UnixConn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return conn.(*net.UnixConn)
@@ -157,6 +157,7 @@ func (s *guardRedis) settle(t *testing.T) (connections int) {
 // ask sends a command on the control connection and returns the reply.
 func (s *guardRedis) ask(t *testing.T, line string) string {
 	t.Helper()
+	_ = s.control.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(s.control, line+"\r\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -265,12 +265,13 @@ func TestUnreadTimeLimit(t *testing.T) {
 func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) {
 		c.users = newAccounts(Auth{Password: guardPassword})
-		c.limits.LoginTime = 100 * time.Millisecond
+		c.limits.LoginTime = 0
 	})
 	known, silent, half, talking := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
 	known.ask("AUTH "+guardPassword+"\r\n", "+OK\r\n")
 	half.send("*2\r\n$4\r\nAUTH\r\n$6\r\nsec")
 	talking.ask("PING\r\n", errorNoAuth)
+	p.change(func(s *settings) { s.limits.LoginTime = 100 * time.Millisecond })
 	silent.expectEnd("")
 	half.expectEnd("")
 	talking.expectEnd("")
@@ -283,7 +284,6 @@ func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 // Where nobody has to log in, who says nothing may stay while there is room.
 func TestLoginTimeMakesRoom(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.limits.Clients = 8
 		c.limits.LoginTime = 100 * time.Millisecond
 	})
 	served, silent, half := p.dial(t), p.dial(t), p.dial(t)
@@ -294,6 +294,7 @@ func TestLoginTimeMakesRoom(t *testing.T) {
 	for range 2 {
 		p.dial(t).ask("PING\r\n", "+PONG\r\n")
 	}
+	p.change(func(s *settings) { s.limits.Clients = 8 })
 	silent.expectEnd("") // more than half of the places are taken
 	p.wantReached(t, limitLoginTime, 1)
 	served.ask("PING\r\n", "+PONG\r\n")

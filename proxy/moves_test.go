@@ -183,26 +183,20 @@ func TestSessionSeesNewSettings(t *testing.T) {
 	early, known := p.dial(t), p.dial(t)
 	early.ask("PING\r\n", errorNoAuth)
 	known.ask("AUTH old\r\n", "+OK\r\n")
-	set := func(change func(*settings)) {
-		p.current.replace(func(old settings) settings {
-			change(&old)
-			return old
-		})
-	}
-	set(func(s *settings) { s.users = newAccounts(Auth{Password: "new", May: rightBoth}) })
+	p.change(func(s *settings) { s.users = newAccounts(Auth{Password: "new", May: rightBoth}) })
 	known.ask("PING\r\n", "+PONG\r\n") // as on Redis
 	early.ask("AUTH old\r\n", errorWrongPass)
 	early.ask("AUTH new\r\n", "+OK\r\n")
 	late := p.dial(t)
 	late.ask("PING\r\n", errorNoAuth)
-	set(func(s *settings) { s.users = newAccounts(Auth{May: rightBoth}) })
+	p.change(func(s *settings) { s.users = newAccounts(Auth{May: rightBoth}) })
 	late.ask("PING\r\n", "+PONG\r\n")
-	set(func(s *settings) { s.limits.Clients = 3 })
+	p.change(func(s *settings) { s.limits.Clients = 3 })
 	p.dial(t).expectEnd(errorClientCap)
-	set(func(s *settings) { s.limits.Bulk = 1 << 20 })
+	p.change(func(s *settings) { s.limits.Bulk = 1 << 20 })
 	late.send("*2\r\n$3\r\nGET\r\n$1048577\r\n")
 	late.expectEnd("-" + string(errLength) + "\r\n")
-	set(func(s *settings) { s.limits.Idle = 20 * time.Millisecond })
+	p.change(func(s *settings) { s.limits.Idle = 20 * time.Millisecond })
 	known.expectEnd("")
 }
 

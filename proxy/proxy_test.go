@@ -46,7 +46,7 @@ func startWholeProxy(t *testing.T, cfg *Config) (p *Proxy, stop func() error) {
 
 func waitReady(t *testing.T, p *Proxy) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); p.ready() != nil; {
+	for deadline := time.Now().Add(patience); p.ready() != nil; {
 		if time.Now().After(deadline) {
 			t.Fatalf("not ready: %v", p.ready())
 		}
@@ -240,7 +240,7 @@ func TestKillScripts(t *testing.T) {
 	defer client.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- client.Eval(context.Background(), "while true do end", nil).Err() }()
-	for deadline := time.Now().Add(10 * time.Second); !killScripts(t.Context(), masters); {
+	for deadline := time.Now().Add(patience); !killScripts(t.Context(), masters); {
 		if time.Now().After(deadline) {
 			t.Fatal("the script cannot be killed")
 		}

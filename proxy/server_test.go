@@ -74,11 +74,13 @@ func TestDrainIsCutShort(t *testing.T) {
 
 func TestIdleClientsAreLeft(t *testing.T) {
 	redis := startGuardRedis(t)
-	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Idle = 50 * time.Millisecond })
+	p := startTestProxy(t, redis)
 	idle, opened, waiting, listening := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
 	opened.ask("GET a\r\n", "$-1\r\n")
 	waiting.send("BLPOP q 0\r\n")
 	listening.ask("SUBSCRIBE c\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n")
+	eventually(t, "one waits", blockedClients(t, redis, 1))
+	p.change(func(s *settings) { s.limits.Idle = 50 * time.Millisecond })
 	idle.expectEnd("")
 	opened.expectEnd("")
 	eventually(t, "only those that wait for something are left", func() bool { return p.sessionCount() == 2 })

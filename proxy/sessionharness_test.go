@@ -17,8 +17,9 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// patience is how long tests wait for what must happen.
-const patience = 10 * time.Second
+// patience is how long tests wait for what must happen: far beyond what a busy
+// machine needs.
+const patience = time.Minute
 
 // fakeLocks is a lock plane that is one map. Some keys are special: lock:slow
 // waits until the client goes or release is closed, lock:panic panics.
@@ -194,6 +195,14 @@ func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*testConf
 		}
 	})
 	return p
+}
+
+// change has other settings hold from now on, as a reload does.
+func (p *testProxy) change(change func(*settings)) {
+	p.current.replace(func(old settings) settings {
+		change(&old)
+		return old
+	})
 }
 
 // A testClient speaks raw bytes.

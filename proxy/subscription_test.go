@@ -220,9 +220,10 @@ func TestGapEndsSubscribers(t *testing.T) {
 // A subscriber may be silent for as long as it likes, as with Redis.
 func TestSubscribersAreNeverIdle(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Idle = 40 * time.Millisecond })
+	p := startTestProxy(t, nil, masters.configure)
 	client, idle := p.dial(t), p.dial(t)
 	client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
+	p.change(func(s *settings) { s.limits.Idle = 40 * time.Millisecond })
 	idle.expectEnd("")
 	masters.publish("lock:a", "x")
 	client.expect(told("*", "message", "lock:a", "x"))

@@ -85,7 +85,7 @@ type mixedSet struct {
 func joinMixedSet(t *testing.T, masters [3]*liveMaster) *mixedSet {
 	t.Helper()
 	set := &mixedSet{dial: masters[2].dialContext}
-	cfg := Config{MasterTimeout: 200 * time.Millisecond, New: true, MaxReply: 1 << 20, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
+	cfg := Config{MasterTimeout: livePatience, New: true, MaxReply: 1 << 20, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
 	for i, m := range masters {
 		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprintf("m%d", i+1), Dial: m.dialContext})
 	}
@@ -100,7 +100,7 @@ func joinMixedSet(t *testing.T, masters [3]*liveMaster) *mixedSet {
 		defer cancel()
 		locker.Close(ctx)
 	})
-	for deadline := time.Now().Add(20 * second); !locker.certified(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(livePatience); !locker.certified(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not all masters vote: %+v", locker.Status())
 		}
@@ -228,7 +228,7 @@ func (m *brokenMaster) awaitEnd(t *testing.T) {
 	t.Helper()
 	select {
 	case <-m.ended:
-	case <-time.After(20 * second):
+	case <-time.After(livePatience):
 		t.Fatal("the broken master is still listened to")
 	}
 }

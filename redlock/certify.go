@@ -68,7 +68,12 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 		st.state, st.until = Quarantined, received.Add(left)
 		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
 	}
-	if st.state == Certified && !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause {
+	switch {
+	case st.state != Certified:
+	case jump > 0:
+		// The roster has found meanwhile that it was this process that stood still.
+		st.state, st.reason = Uncertified, "its clock seems to have jumped forward"
+	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause:
 		st.state, st.reason = Uncertified, "its clock is being watched first"
 	}
 	return m.note(s.db, last, st)

@@ -108,7 +108,7 @@ func TestExaminedImages(t *testing.T) {
 		want                 effect
 	}{
 		{"stays absent", "", "return redis.call('GET', KEYS[1])", keyStayedAbsent},
-		{"acquired", "", "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 1000)", keyCreated},
+		{"acquired", "", "return redis.call('SET', KEYS[1], ARGV[1], 'PX', 100000)", keyCreated},
 		{"acquired, no TTL", "", "return redis.call('SET', KEYS[1], ARGV[1])", keyCreated},
 		{"read", "1", "return redis.call('GET', KEYS[1])", keyKept},
 		{"written as it was", "1", "return redis.call('SET', KEYS[1], '1', 'KEEPTTL')", keyKept},

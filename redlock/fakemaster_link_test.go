@@ -173,8 +173,9 @@ func (l *link) cut() {
 	l.conns = nil
 	l.mu.Unlock()
 	for _, c := range conns {
-		c.out.cut(now, keep)
+		// In this order: a session that has read its end says so to the proxy.
 		c.in.cut(now, keep)
+		c.out.cut(now, keep)
 	}
 }
 

@@ -211,8 +211,9 @@ func (m *fakeMaster) kill() {
 	m.mu.Unlock()
 	now := time.Now()
 	for _, s := range sessions {
-		s.conn.out.fail(errReset)
+		// In this order: a session that has read its end says so to the proxy.
 		s.conn.in.cut(now, func(bytes int) int { return bytes })
+		s.conn.out.fail(errReset)
 	}
 }
 
@@ -245,7 +246,7 @@ func (m *fakeMaster) disconnect(id int64) bool {
 	s := m.sessions[i]
 	m.sessions = slices.Delete(m.sessions, i, i+1)
 	s.killed = true
-	s.conn.out.fail(errReset)
 	s.conn.in.cut(time.Now(), func(int) int { return 0 })
+	s.conn.out.fail(errReset)
 	return true
 }

@@ -16,6 +16,10 @@ type liveMaster struct {
 	conn   *liveConn
 }
 
+// livePatience bounds what is waited for in real time, and how long a Locker over
+// real servers waits for a vote: far beyond what a busy machine needs.
+const livePatience = time.Minute
+
 // startLiveMaster starts redis-server with further arguments and ends it with
 // the test. A machine without redis-server fails the test.
 func startLiveMaster(t testing.TB, args ...string) *liveMaster {
@@ -36,7 +40,7 @@ func startLiveMaster(t testing.TB, args ...string) *liveMaster {
 		command.Wait()
 	})
 	m := &liveMaster{t: t, socket: socket}
-	deadline := time.Now().Add(10 * time.Second)
+	deadline := time.Now().Add(livePatience)
 	for {
 		conn, err := net.Dial("unix", socket)
 		if err == nil {
@@ -115,7 +119,7 @@ func (c *liveConn) do(args ...string) []byte {
 // ask sends frames and reads so many replies, each in its own memory.
 func (c *liveConn) ask(frames []byte, n int) [][]byte {
 	c.t.Helper()
-	c.conn.SetDeadline(time.Now().Add(10 * time.Second))
+	c.conn.SetDeadline(time.Now().Add(livePatience))
 	if _, err := c.conn.Write(frames); err != nil {
 		c.t.Fatal(err)
 	}

@@ -129,7 +129,7 @@ func (s *liveSet) wantAs(plain *liveMaster, o Outcome, want []byte, ok bool, wha
 	}
 	content, left := plain.dump("lock"), ttlOf(plain)
 	for i, m := range s.masters {
-		for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(livePatience); ; time.Sleep(time.Millisecond) {
 			if bytes.Equal(m.dump("lock"), content) && near(ttlOf(m), left, 5000) {
 				break
 			}

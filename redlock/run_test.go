@@ -21,7 +21,7 @@ type liveSet struct {
 
 func startLiveSet(t testing.TB, n int) *liveSet {
 	set := &liveSet{t: t}
-	cfg := Config{MasterTimeout: 5 * time.Second, ClockDrift: 0.01, New: true}
+	cfg := Config{MasterTimeout: livePatience, ClockDrift: 0.01, New: true}
 	for i := range n {
 		m := startLiveMaster(t)
 		set.masters = append(set.masters, m)
@@ -70,7 +70,7 @@ func wantReply(t *testing.T, o Outcome, reply string) {
 func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
 	s.t.Helper()
 	for i, m := range s.masters {
-		for end := time.Now().Add(5 * time.Second); !holds(m); time.Sleep(time.Millisecond) {
+		for end := time.Now().Add(livePatience); !holds(m); time.Sleep(time.Millisecond) {
 			if time.Now().After(end) {
 				s.t.Fatalf("master %d: not %s", i+1, what)
 			}
@@ -136,7 +136,7 @@ func TestRunComparesStatesNotChanges(t *testing.T) {
 	}
 	for i, m := range s.masters {
 		want := fmt.Sprint(10 * i)
-		for end := time.Now().Add(5 * time.Second); string(m.must("GET", "count")) != fmt.Sprintf("$%d\r\n%s\r\n", len(want), want); {
+		for end := time.Now().Add(livePatience); string(m.must("GET", "count")) != fmt.Sprintf("$%d\r\n%s\r\n", len(want), want); {
 			if time.Now().After(end) {
 				t.Fatalf("master %d: not put back", i+1)
 			}
@@ -168,7 +168,7 @@ func TestRunAReleaseLeavesWhatItDidNotChange(t *testing.T) {
 		m.must("HSET", "lock", []string{"me", "me", "you"}[i], "1")
 	}
 	wantReply(t, s.run([]string{"lock"}, "EVAL", leave, "1", "lock", "me"), ":1\r\n")
-	for end := time.Now().Add(5 * time.Second); !s.idle() && time.Now().Before(end); time.Sleep(time.Millisecond) {
+	for end := time.Now().Add(livePatience); !s.idle() && time.Now().Before(end); time.Sleep(time.Millisecond) {
 	}
 	if got := string(s.masters[2].must("HEXISTS", "lock", "you")); got != ":1\r\n" {
 		t.Errorf("another holder's field: %q", got)
