@@ -120,9 +120,9 @@ func (c *cluster) waitStatesOn(t testing.TB, plain *redisServer, keys []string, 
 	if len(keys) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for {
 		want, err := plain.states(ctx, keys)
 		if err != nil {

@@ -40,7 +40,7 @@ func goLibrary(t *testing.T) clientProgram {
 	installing.Lock()
 	defer installing.Unlock()
 	if _, err := os.Stat(binary); err != nil {
-		if err := install("clients/go-conformance", "go", "build", "-o", binary, "."); err != nil {
+		if err := fetch(t, "clients/go-conformance", "go", "build", "-o", binary, "."); err != nil {
 			t.Fatal(err)
 		}
 	}

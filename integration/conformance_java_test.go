@@ -83,7 +83,7 @@ func javaLibrary(class, profile string) func(*testing.T) clientProgram {
 			if install(dir, append([]string{"mvn", "-o"}, goal...)...) == nil {
 				return nil // all of it had been fetched before
 			}
-			return install(dir, append([]string{"mvn"}, goal...)...)
+			return fetch(t, dir, append([]string{"mvn"}, goal...)...)
 		})
 		classes := installed(t, class+" "+profile, append(sources, pom), func(dir string) error {
 			return install(dir, "javac", "-nowarn", "-d", dir, "-sourcepath", filepath.Dir(source), "-cp", filepath.Join(jars, "*"), source)

@@ -65,7 +65,7 @@ func pythonLibrary(script, requirements string) func(*testing.T) clientProgram {
 		t.Helper()
 		file := absolute(t, "clients/python/requirements/"+requirements+".txt")
 		dir := installed(t, requirements, []string{file}, func(dir string) error {
-			return install(dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", file)
+			return fetch(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", file)
 		})
 		return clientProgram{
 			words: []string{"python3", "-B", "clients/python/" + script},

@@ -31,7 +31,7 @@ func rust(t *testing.T) clientProgram {
 	target := filepath.Join(cache, "redlock-proxy-clients", "cargo")
 	installing.Lock()
 	defer installing.Unlock()
-	if err := install("clients/rust", "cargo", "build", "--quiet", "--release", "--locked", "--target-dir", target); err != nil {
+	if err := fetch(t, "clients/rust", "cargo", "build", "--quiet", "--release", "--locked", "--target-dir", target); err != nil {
 		t.Fatal(err)
 	}
 	return clientProgram{words: []string{filepath.Join(target, "release", "conformance")}}

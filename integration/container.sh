@@ -40,8 +40,8 @@ prepare() {
   if [ ${#missing[@]} -gt 0 ]; then
     command -v apt-get >/dev/null || fail "missing: ${missing[*]} (Debian package names)"
     echo "== installing ${missing[*]}"
-    apt-get update -qq
-    DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+    integration/again.sh apt-get update -qq
+    DEBIAN_FRONTEND=noninteractive integration/again.sh apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
   fi
 
   base=$(sed -n 's/^FROM \(golang:[0-9.]*\) AS build$/\1/p' Dockerfile)
@@ -52,7 +52,7 @@ prepare() {
     "go${base#golang:}" | "go${base#golang:}".*) ;;
     *) fail "the Dockerfile wants $base, and this machine has $release" ;;
   esac
-  go mod download
+  integration/again.sh go mod download
   goroot=$(go env GOROOT)
   modules=$(go env GOMODCACHE)/cache/download
   compiled=$(go env GOCACHE)

@@ -60,6 +60,12 @@ func installed(t *testing.T, name string, files []string, fill func(dir string) 
 	return dir
 }
 
+// fetch is install for what comes from elsewhere: what fails is tried again.
+func fetch(t *testing.T, dir string, words ...string) error {
+	t.Helper()
+	return install(dir, append([]string{absolute(t, "again.sh")}, words...)...)
+}
+
 func install(dir string, words ...string) error {
 	cmd := exec.Command(words[0], words[1:]...)
 	cmd.Dir = dir
@@ -84,7 +90,7 @@ func python(script, version string) func(*testing.T) clientProgram {
 		t.Helper()
 		requirements := absolute(t, "clients/python/requirements/redis-"+version+".txt")
 		dir := installed(t, "redis-py", []string{requirements}, func(dir string) error {
-			return install(dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", requirements)
+			return fetch(t, dir, "python3", "-m", "pip", "install", "--quiet", "--no-deps", "--target", dir, "--requirement", requirements)
 		})
 		return clientProgram{
 			words: []string{"python3", "-B", "clients/python/" + script},
@@ -108,7 +114,7 @@ func node(script, alias string) func(*testing.T) clientProgram {
 					return err
 				}
 			}
-			return install(dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
+			return fetch(t, dir, "npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund")
 		})
 		return clientProgram{
 			words: []string{"node", "clients/node/" + script, alias},
@@ -127,7 +133,7 @@ func java(class, profile string) func(*testing.T) clientProgram {
 			if install(dir, append([]string{"mvn", "-o"}, goal...)...) == nil {
 				return nil // all of it had been fetched before
 			}
-			return install(dir, append([]string{"mvn"}, goal...)...)
+			return fetch(t, dir, append([]string{"mvn"}, goal...)...)
 		})
 		classes := installed(t, profile+" classes", []string{pom, source}, func(dir string) error {
 			return install(dir, "javac", "-nowarn", "-d", dir, "-cp", filepath.Join(jars, "*"), source)
@@ -146,7 +152,7 @@ func golang(client string) func(*testing.T) clientProgram {
 		installing.Lock()
 		defer installing.Unlock()
 		if _, err := os.Stat(binary); err != nil {
-			if err := install("clients/go", "go", "build", "-o", binary, "."); err != nil {
+			if err := fetch(t, "clients/go", "go", "build", "-o", binary, "."); err != nil {
 				t.Fatal(err)
 			}
 		}

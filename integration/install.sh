@@ -3,6 +3,7 @@
 # not or cannot, it says what is missing and fails. test.sh runs it.
 set -euo pipefail
 
+again=$(dirname "$0")/again.sh
 missing=()
 have() { command -v "$1" >/dev/null || missing+=("$2"); }
 holds() { "${@:2}" >/dev/null 2>&1 || missing+=("$1"); }
@@ -38,14 +39,14 @@ if [ ${#missing[@]} -gt 0 ]; then
     exit 1
   fi
   echo "== installing ${missing[*]}"
-  apt-get update -qq
+  "$again" apt-get update -qq
   if [[ " ${missing[*]} " == *" valkey-server "* ]] && ! apt-cache show valkey-server >/dev/null 2>&1; then
     # Debian 12 has Valkey only in its backports.
     backports=$("$(dirname "$0")/backports.sh")
     tail -n +2 <<<"$backports" >"/etc/apt/sources.list.d/${backports%%$'\n'*}"
-    apt-get update -qq
+    "$again" apt-get update -qq
   fi
-  DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
+  DEBIAN_FRONTEND=noninteractive "$again" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
 # What Debian 12 has too old.

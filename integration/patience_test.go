@@ -9,7 +9,7 @@ import (
 
 // patience bounds every wait of the suite. It is far beyond what a healthy
 // run needs, so that only something broken reaches it.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // freePort returns a port nobody listens on, to which a server can come back.
 func freePort(t testing.TB) int {

@@ -123,11 +123,11 @@ func fetchJedis(t *testing.T) string {
 	jars := filepath.Join(scratch, "jedis")
 	goal := []string{"-q", "-B", "-f", filepath.Join("clients", "java", "pom.xml"),
 		"dependency:copy-dependencies", "-DoutputDirectory=" + jars}
-	if _, err := exec.Command("mvn", append([]string{"-o"}, goal...)...).CombinedOutput(); err == nil {
+	if install(".", append([]string{"mvn", "-o"}, goal...)...) == nil {
 		return jars
 	}
-	if out, err := exec.Command("mvn", goal...).CombinedOutput(); err != nil {
-		t.Fatalf("fetching Jedis: %v\n%s", err, out)
+	if err := fetch(t, ".", append([]string{"mvn"}, goal...)...); err != nil {
+		t.Fatalf("fetching Jedis: %v", err)
 	}
 	return jars
 }

@@ -321,7 +321,7 @@ func runScripts(turn *soakTurn) error {
 
 // lookAround sends what is neither a lock nor of importance.
 func lookAround(turn *soakTurn) error {
-	client := turn.connect(redis.Options{ClientName: "soak", DB: turn.random.IntN(4), Protocol: 2 + turn.random.IntN(2)})
+	client := turn.connect(redis.Options{ClientName: "soak", DB: turn.random.IntN(soakDatabases), Protocol: 2 + turn.random.IntN(2)})
 	defer client.Close()
 	for _, command := range [][]any{
 		{"PING"}, {"INFO"}, {"INFO", "redlock"}, {"CLIENT", "LIST"}, {"SCAN", 0, "COUNT", 10}, {"CONFIG", "GET", "databases"}, {"TIME"},

@@ -38,6 +38,7 @@ func TestSoak(t *testing.T) {
 	s.run(length / 4)
 	var before []footprint
 	for i, p := range s.proxies {
+		s.connectEverywhere(p)
 		before = append(before, p.settledFootprint(t))
 		t.Logf("proxy %d after the first part: %s", i+1, before[i])
 	}
@@ -77,6 +78,7 @@ const (
 	soakRestartDelay = 2 * time.Second
 	soakMoves        = 4 * time.Second // for how long a key that has moved is held back
 	soakClients      = 2               // of each habit
+	soakDatabases    = 4
 )
 
 func startSoak(t *testing.T) *soak {
@@ -118,6 +120,26 @@ func (s *soak) run(length time.Duration) {
 		for _, master := range s.masters {
 			p.waitState(s.t, master, "certified")
 		}
+	}
+}
+
+// connectEverywhere has a proxy make the connections to masters that it keeps
+// for a while: one in each database that clients use, and one to hear wake-ups.
+// Which of them came to it so far is chance.
+func (s *soak) connectEverywhere(p *proxyProcess) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	for db := range soakDatabases {
+		client := redis.NewClient(&redis.Options{Addr: p.addr(), DB: db, MaxRetries: -1, ReadTimeout: patience})
+		waitFor(s.t, fmt.Sprintf("a lock in database %d", db), func() error {
+			return client.SetNX(ctx, "lock:first", "a token of sixteen bytes or more", time.Second).Err()
+		})
+		subscription := client.Subscribe(ctx, "lock:first")
+		if _, err := subscription.Receive(ctx); err != nil {
+			s.t.Fatal(err)
+		}
+		subscription.Close()
+		client.Close()
 	}
 }
 

@@ -14,6 +14,12 @@ fuzztime=${FUZZTIME:-3s}
 
 integration/install.sh
 
+staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
+integration/again.sh go run "$staticcheck" -version
+for module in . integration/clients/go integration/clients/go-conformance integration/manifests; do
+  integration/again.sh go -C "$module" mod download
+done
+
 echo "== gofmt"
 unformatted=$(gofmt -l .)
 if [ -n "$unformatted" ]; then
@@ -25,9 +31,9 @@ echo "== go vet"
 go vet ./...
 
 echo "== staticcheck"
-go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...
+go run "$staticcheck" ./...
 for module in integration/clients/go integration/clients/go-conformance integration/manifests; do
-  (cd "$module" && go vet ./... && go run honnef.co/go/tools/cmd/staticcheck@v0.8.2 ./...)
+  (cd "$module" && go vet ./... && go run "$staticcheck" ./...)
 done
 
 echo "== fuzz, $fuzztime each"
