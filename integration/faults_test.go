@@ -82,7 +82,7 @@ func TestThreeOfFiveMastersDead(t *testing.T) {
 // seconds of master_timeout, a run that waited for it even a few times would
 // not end within the test's patience.
 func TestPausedMasterDelaysNobody(t *testing.T) {
-	c := startCluster(t, proxyOptions{masterTimeout: 20 * time.Second})
+	c := startCluster(t, proxyOptions{masterTimeout: 20 * time.Second, restartDelay: 30 * time.Second})
 	client := c.proxy.client(t)
 	mustAcquire(t, client, "lock:warm", "token-to-warm-up-with", longTTL)
 	mustRelease(t, client, "lock:warm", "token-to-warm-up-with")

@@ -164,7 +164,7 @@ func TestReloadUnderLoad(t *testing.T) {
 // masters'.
 func TestReloadMovesKeys(t *testing.T) {
 	c := startServers(t)
-	options := c.with(proxyOptions{rules: []string{"lock:*"}, restartDelay: time.Second, maxQuarantine: 6 * time.Second})
+	options := c.with(proxyOptions{rules: []string{"lock:*"}, restartDelay: 3 * time.Second, maxQuarantine: 6 * time.Second})
 	p := startProxy(t, options)
 	client := p.client(t)
 	const ttl = 1500 * time.Millisecond
@@ -249,21 +249,21 @@ func TestReloadChangesCredentials(t *testing.T) {
 // counts the old master no more.
 func TestReloadReplacesAMaster(t *testing.T) {
 	c := startServers(t)
-	options := c.with(proxyOptions{restartDelay: 2 * time.Second})
+	options := c.with(proxyOptions{})
 	first, second := startProxy(t, options), startProxy(t, options)
 	client, other := first.client(t), second.client(t)
 	mustAcquire(t, client, "lock:kept", "token-before-the-reload", longTTL)
 	newcomer := startRedis(t, "newcomer")
 	leaving := c.masters[2]
 
-	two := c.with(proxyOptions{restartDelay: 2 * time.Second})
+	two := c.with(proxyOptions{})
 	two.masters[2], two.masters[3] = newcomer.url(), startRedis(t, "another").url()
 	first.reload(t, two, "refused")
 	if !strings.Contains(first.proc.Log.String(), "only one master can be replaced at a time") {
 		t.Errorf("the log does not say why two are too many:\n%s", first.proc.Log.Tail(5))
 	}
 
-	replaced := c.with(proxyOptions{restartDelay: 2 * time.Second, maxQuarantine: 8 * time.Second})
+	replaced := c.with(proxyOptions{maxQuarantine: 8 * time.Second})
 	replaced.masters[2] = newcomer.url()
 	first.reload(t, replaced, "applied")
 	if state := first.state(t, newcomer); state == "certified" {
