@@ -30,7 +30,7 @@ type waiter struct {
 	refused bool // read after called
 }
 
-// How somebody waits for a turn.
+// A manner is how somebody waits for his turn.
 type manner struct {
 	shares bool // a refusal of another may answer him
 	next   bool // before those that wait already
