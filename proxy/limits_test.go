@@ -166,6 +166,25 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 	eventually(t, "all memory is given back", func() bool { return p.server.memory.used.Load() == 0 })
 }
 
+// Each master is sent a copy of a lock command, however large.
+func TestLargeLockCommandsCountAsMemory(t *testing.T) {
+	const masters, value = 5, 1 << 20
+	p := startTestProxy(t, nil, func(c *testConfig) {
+		c.limits.Memory = 8 << 20
+		c.masters = make([]endpoint, masters)
+	})
+	client := p.dial(t)
+	set := func(key string, size int) string {
+		return "*3\r\n$3\r\nSET\r\n" + bulk(key) + bulk(strings.Repeat("x", size))
+	}
+	client.ask(set("lock:a", value), errorMemory)
+	client.ask(set("lock:a", value/4), "+OK\r\n")
+	client.ask("MULTI\r\n"+set("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+errorMemory)
+	client.ask("MULTI\r\n"+set("lock:b", value/4)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
+	p.wantReached(t, limitMemory, 2)
+	eventually(t, "all memory is given back", func() bool { return p.server.memory.used.Load() == 0 })
+}
+
 // What the upstream says to the proxy itself counts too.
 func TestCapturedRepliesCountAsMemory(t *testing.T) {
 	redis := startGuardRedis(t)

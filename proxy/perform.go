@@ -124,6 +124,16 @@ func (s *session) performOnLocks(name string, args [][]byte, route route) {
 
 // runOnLocks leaves the reply in lockReply.
 func (s *session) runOnLocks(args [][]byte, route route) {
+	size := 0
+	for _, arg := range args {
+		size += len(arg)
+	}
+	copies, ok := s.holdCopies(size)
+	if !ok {
+		s.lockReply = append(s.lockReply[:0], errorMemory...)
+		return
+	}
+	defer s.server.memory.release(copies)
 	call := lockCall{
 		db:       s.client.db,
 		args:     args,
@@ -135,6 +145,21 @@ func (s *session) runOnLocks(args [][]byte, route route) {
 	s.trackLocks(call)
 	s.lockReply = s.server.cfg.locks.do(s.ctx, s.lockReply[:0], call)
 	s.watch.end()
+}
+
+// holdCopies takes memory for what a lock command of many bytes needs while it
+// is asked: a copy, and two for each master, which is sent one and may be sent
+// another to take it back.
+func (s *session) holdCopies(size int) (held int, ok bool) {
+	if size <= largeBuffer {
+		return 0, true
+	}
+	held = size * (1 + 2*len(s.server.settings().masters))
+	if !s.server.memory.reserve(held) {
+		s.server.cfg.metrics.limitReached(limitMemory)
+		return 0, false
+	}
+	return held, true
 }
 
 // reply answers a command once everything before it is answered.

@@ -106,6 +106,12 @@ func (s *session) executeOnLocks() {
 		watches:  s.watched.locks,
 		resp3:    s.client.resp3,
 	}
+	copies, ok := s.holdCopies(s.transaction.bytes)
+	if !ok {
+		s.leaveTransaction(errorMemory)
+		return
+	}
+	defer s.server.memory.release(copies)
 	for i := range t.commands {
 		t.commands[i].resp3 = t.resp3
 	}

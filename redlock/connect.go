@@ -176,7 +176,7 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 		calls = append(calls, call{replies: 1, sent: now, asker: &payment{d, true}})
 		s.unpaid++
 	}
-	s.debts = nil
+	s.debts, s.debtBytes = nil, 0
 	for i := s.head; i < len(s.calls); i++ {
 		s.calls[i].sent = now
 		// What was loaded for waiting calls is still in s.out.
@@ -256,11 +256,11 @@ func (s *stream) lost(why error, next streamState) {
 	was := s.state
 	calls := s.calls[s.head:]
 	sent := calls[:len(calls)-s.unwritten]
-	s.calls, s.head, s.out, s.unwritten, s.unpaid = nil, 0, nil, 0, 0
+	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
 	s.loaded = map[string]bool{}
 	s.state, s.conn = next, nil
 	if next == closed {
-		s.debts = nil
+		s.debts, s.debtBytes = nil, 0
 	}
 	written := map[string]bool{} // by calls so far, perhaps
 	for i := range calls {
@@ -273,9 +273,9 @@ func (s *stream) lost(why error, next streamState) {
 				written[key] = true
 			}
 		}
-		if d := c.asker.owed(c); d != nil && len(s.debts) < maxDebts && next != closed {
+		if d := c.asker.owed(c); d != nil && next != closed {
 			d.blind = d.blind || written[d.key]
-			s.debts = append(s.debts, d)
+			s.keep(d)
 		}
 	}
 	waiting := len(s.debts)

@@ -123,13 +123,23 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release waits for a master that is away",
-		edits:    []edit{{"stream.go", "if s.state == closed || len(s.debts) >= maxDebts {", "if s.state <= closed || len(s.debts) >= maxDebts {"}},
+		edits:    []edit{{"stream.go", "if s.state == closed || !s.keep(d) {", "if s.state <= closed || !s.keep(d) {"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
 	},
 	{
 		rule:     "a release that was under way when the connection broke is not forgotten",
-		edits:    []edit{{"connect.go", "if d := c.asker.owed(c); d != nil && len(s.debts) < maxDebts && next != closed {", "if d := c.asker.owed(c); d == nil && false {"}},
+		edits:    []edit{{"connect.go", "if d := c.asker.owed(c); d != nil && next != closed {", "if d := c.asker.owed(c); d == nil && false {"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
+	},
+	{
+		rule:     "what waits for a master that is away is bounded by its size",
+		edits:    []edit{{"stream.go", "|| s.debtBytes >= maxDebtBytes {", "{"}},
+		caughtBy: "TestTimelineWhatWaitsForAMasterIsBoundedByItsSize",
+	},
+	{
+		rule:     "what a master leaves unanswered is bounded by its size",
+		edits:    []edit{{"stream.go", "&& s.asking < maxAsking", ""}},
+		caughtBy: "TestTimelineWhatWaitsForAMasterIsBoundedByItsSize",
 	},
 	{
 		rule:     "a lock without TTL has a provisional one until it is won",

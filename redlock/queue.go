@@ -29,6 +29,15 @@ const shortValue = 16
 // finds no room for its undo does not ask that master.
 const maxDebts = 1 << 16
 
+// maxDebtBytes bounds them likewise by their size, for values may be large.
+const maxDebtBytes = 16 << 20
+
+// size is how many bytes a debt takes, about.
+func (d *debt) size() int {
+	const itself = 128
+	return len(d.exact) + len(d.key) + len(d.value) + itself
+}
+
 // over tells whether the debt is settled by the passing of time alone. The
 // caller has made sure that no earlier write of the key can still be executed.
 func (d *debt) over(now time.Time) bool {

@@ -30,6 +30,8 @@ type stream struct {
 	paying    bool            // debts will be sent again in a while
 	unpaid    int             // debts sent again on this connection and not answered
 	debts     []*debt         // for the next connection
+	debtBytes int             // what they take
+	asking    int             // bytes of the calls that are unanswered
 	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
 	earlier   []identity      // connections not known to be gone, the present one last
 	longest   time.Duration   // the longest TTL that the marker has, or will have once what is queued is executed
@@ -61,6 +63,7 @@ type call struct {
 	master  int      // the asker's own number of the master
 	writes  []string // keys under which it may create a lock
 
+	size int // bytes sent with it
 	skip int // replies before the question's own: SCRIPT LOAD, the marker raised
 	sent time.Time
 }
@@ -117,6 +120,10 @@ const maxLoaded = 1 << 12
 // maxCalls bounds what may wait unanswered on one stream.
 const maxCalls = 1 << 16
 
+// maxAsking bounds the bytes of all that waits unanswered. One call may exceed
+// it, for it may be as large as clients like.
+const maxAsking = 32 << 20
+
 // send queues a call. False means the master cannot be asked now: it is away,
 // or, for a call that may create a lock, it is suspended, or has no room for the
 // undo this may need.
@@ -138,6 +145,7 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 			}
 			s.out = appendCommand(s.out, []byte("SCRIPT"), []byte("LOAD"), script.text)
 			s.loaded[script.sha] = true
+			c.size += len(script.text)
 			c.skip++
 		}
 	}
@@ -146,11 +154,15 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 }
 
 // accepts tells, with s.mu held, whether a call can be queued.
-func (s *stream) accepts() bool { return s.state < down && len(s.calls)-s.head < maxCalls }
+func (s *stream) accepts() bool {
+	return s.state < down && len(s.calls)-s.head < maxCalls && s.asking < maxAsking
+}
 
 // push queues a call, with s.mu held.
 func (s *stream) push(c call, frames []byte, now time.Time) {
 	c.sent = now
+	c.size += len(frames)
+	s.asking += c.size
 	s.out = append(s.out, frames...)
 	s.calls = append(s.calls, c)
 	s.unwritten++
@@ -169,7 +181,7 @@ func (s *stream) payDebts(now time.Time) {
 		s.push(call{replies: 1, asker: &payment{d, true}}, d.append(nil, now, true, s.master.timeout()), now)
 	}
 	s.unpaid += len(s.debts)
-	s.debts = nil
+	s.debts, s.debtBytes = nil, 0
 }
 
 // payLater sends debts that the master could not serve once more after a while,
@@ -202,7 +214,7 @@ func (s *stream) mayCreate(now time.Time) bool {
 		s.payDebts(now) // which must not meet the lock that this may create
 		return false
 	}
-	return !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts
+	return !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < maxDebtBytes
 }
 
 // suspended tells, with s.mu held, whether the master has stopped answering.
@@ -224,14 +236,23 @@ func (s *stream) deliver(d *debt, now time.Time, later bool) {
 // then left to its TTL.
 func (s *stream) owe(d *debt) {
 	s.mu.Lock()
-	if s.state == closed || len(s.debts) >= maxDebts {
+	if s.state == closed || !s.keep(d) {
 		s.mu.Unlock()
 		return
 	}
-	s.debts = append(s.debts, d)
 	waiting := len(s.debts)
 	s.mu.Unlock()
 	s.master.observer.Queued(s.master.name(), waiting)
+}
+
+// keep takes, with s.mu held, a debt for the next connection if there is room.
+func (s *stream) keep(d *debt) bool {
+	if len(s.debts) >= maxDebts || s.debtBytes >= maxDebtBytes {
+		return false
+	}
+	s.debts = append(s.debts, d)
+	s.debtBytes += d.size()
+	return true
 }
 
 // answer ends the oldest calls, a whole batch, with their replies.
@@ -254,6 +275,7 @@ func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 			s.longest = 0
 		}
 		at += c.skip + c.replies
+		s.asking -= c.size
 		serves = serves || !failedReply(replies[at-1])
 	}
 	if len(s.debts) > 0 && serves {
