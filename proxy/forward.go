@@ -25,10 +25,13 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 		s.forward(cmd, debt{kind: debtStream, left: 1})
 		s.monitoring = s.settle() && s.isPipe()
 	case "sync", "psync", "script|debug":
-		if s.open() && s.settle() {
-			s.upstream.Load().owed.becomePipe()
-			s.forward(cmd, debt{left: 1})
+		if !s.open() || !s.settle() {
+			return
 		}
+		if spec.arityOK(len(cmd.args)) {
+			s.upstream.Load().owed.becomePipe()
+		}
+		s.forward(cmd, debt{left: 1})
 	case "replconf":
 		if acknowledges(cmd.args) {
 			s.forward(cmd, debt{})
@@ -37,7 +40,7 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 		s.forward(cmd, debt{left: 1})
 	case "watch":
 		s.forward(cmd, debt{left: 1})
-		s.watched.upstream = s.upstream.Load() != nil
+		s.watched.upstream = s.watched.upstream || spec.arityOK(len(cmd.args)) && s.upstream.Load() != nil
 	case "eval", "eval_ro":
 		s.registerScript(name, cmd.args)
 		s.forward(cmd, debt{left: 1})

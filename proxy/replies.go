@@ -100,7 +100,7 @@ func errorRestricted(name string) string {
 // errorNotWithLockKeys refuses a command without keys in a transaction on lock
 // keys: it would run on the masters, where it does not belong.
 func errorNotWithLockKeys(name string) string {
-	return "-ERR " + strings.ToUpper(name) + " in a transaction on lock keys is not supported by this proxy\r\n"
+	return "-ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " in a transaction on lock keys is not supported by this proxy\r\n"
 }
 
 func errorHelloOption(option []byte) string {
