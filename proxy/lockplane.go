@@ -42,6 +42,7 @@ type lockPlane struct {
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // of warning: what was warned about
+	undecided  throttle
 }
 
 // lockCall is one command for the lock plane. Its slices are the caller's and
@@ -76,6 +77,7 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	a := p.unlessMoved(p.decide(ctx, call, started), call)
 	took := time.Since(started)
 	p.meter.lockCommand(a.kind.String(), a.verdict(), took.Seconds())
+	p.tellUndecided(ctx, call.commandName(), call.db, a.outcome, took)
 	if p.log.Enabled(ctx, slog.LevelDebug) {
 		// The arguments of a script may hold a value where a key could stand, so
 		// only the command's name is told.
@@ -83,6 +85,18 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 			"command", call.commandName(), "db", call.db, "kind", a.kind.String(), "verdict", a.verdict(), "took", took)
 	}
 	return a.append(dst, call.resp3)
+}
+
+// tellUndecided logs that nobody could know who holds a lock, once a second at
+// most. A client that has gone is none of it.
+func (p *lockPlane) tellUndecided(ctx context.Context, command string, db int, o redlock.Outcome, took time.Duration) {
+	if o.Verdict != redlock.NoQuorum || ctx.Err() != nil {
+		return
+	}
+	if count, due := p.undecided.due(time.Now()); due {
+		p.log.Warn("lock commands could not be decided", "error", o.NoQuorumError(),
+			"command", command, "db", db, "took", took, "undecided_since_last_line", count)
+	}
 }
 
 // decide finds what kind of question a command is and puts it to the masters.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -235,6 +236,27 @@ func TestLogTellsNoValue(t *testing.T) {
 		t.Errorf("a value is in the log:\n%s", log)
 	} else if !strings.Contains(log, "command=getset db=0 kind=swap verdict=won") {
 		t.Errorf("the log does not tell what was done:\n%s", log)
+	}
+}
+
+// TestUndecidedCommandsAreLogged, not each of them, and not those of clients
+// that have gone.
+func TestUndecidedCommandsAreLogged(t *testing.T) {
+	p := newFakeLockerPlane(fakeLockerAnswers(redlock.Outcome{Verdict: redlock.NoQuorum, Answered: 2, Asked: 5, Needed: 3}))
+	const line = "level=WARN msg=\"lock commands could not be decided\" error=\"NOQUORUM 2 of 5 lock masters answered, 3 needed\" command="
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	p.do(gone, nil, fakeLockerCall("GET k"))
+	if log := p.log.String(); strings.Contains(log, line) {
+		t.Errorf("a client that has gone is told of:\n%s", log)
+	}
+	synctest.Test(t, func(t *testing.T) { // in which no second passes
+		for range 3 {
+			p.ask(t, "SET k secret NX PX 100")
+		}
+	})
+	if log := p.log.String(); strings.Count(log, line+"set ") != 1 || strings.Contains(log, "secret") {
+		t.Errorf("want one line and no value:\n%s", log)
 	}
 }
 

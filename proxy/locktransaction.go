@@ -44,7 +44,9 @@ func (p *lockPlane) look(ctx context.Context, db int, keys [][]byte) (*redlock.W
 func (p *lockPlane) execute(ctx context.Context, dst []byte, t lockTransaction) []byte {
 	started := time.Now()
 	a := p.unlessMoved(p.decideTransaction(ctx, t), t.commands...)
-	p.meter.lockCommand(a.kind.String(), a.verdict(), time.Since(started).Seconds())
+	took := time.Since(started)
+	p.meter.lockCommand(a.kind.String(), a.verdict(), took.Seconds())
+	p.tellUndecided(ctx, "exec", t.db, a.outcome, took)
 	return a.append(dst, t.resp3)
 }
 
