@@ -104,7 +104,8 @@
 //   - Amnesia (plan.go): a marker that is missing, of another run of the server,
 //     or a clock that jumped forward (clock.go) begins a quarantine: the restart
 //     delay, or the longest TTL granted if that is more, up to
-//     Config.MaxQuarantine. A longer TTL is put on record before it is granted
+//     Config.MaxQuarantine. That of database 0, which all processes use, holds for
+//     the others too. A longer TTL is put on record before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters, so that one that
 //     forgets can learn it from the others; a process that has just started and
 //     cannot, for one that may know is away, assumes the cap. A master in
@@ -155,8 +156,7 @@
 // not covered when masters forget them. Clients that speak Redlock to the
 // masters themselves do not know of quarantines, and are as safe as their
 // masters' memory. A jump of a clock while no process is there to see it is not
-// noticed, nor is it in a database that none of those which see it has used. A
-// process started with other servers in so many places that fewer than N-Q+1
+// noticed. A process started with other servers in so many places that fewer than N-Q+1
 // masters are left which remember cannot be told from one that finds its masters
 // restarted, nor can a name that leads a process, while it runs, to another server
 // than before, where the one before lives on for others.

@@ -99,6 +99,9 @@ func listNumbers(numbers []int) string {
 	return strings.Join(words, ",")
 }
 
+// votesFrom is when the quarantine is over, in ms of the master's own time.
+func (m marker) votesFrom() int64 { return m.since + m.quarantine.Milliseconds() }
+
 // forEver keeps sums of times from overflowing.
 const forEver = 100 * 365 * 24 * time.Hour
 

@@ -220,6 +220,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAClockThatJumpsForwardHasForgotten",
 	},
 	{
+		rule:     "a clock's jump concerns databases that nobody uses who sees it",
+		edits:    []edit{{"roster.go", "from = max(from, zero.marker.votesFrom())", "_ = zero"}},
+		caughtBy: "TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses",
+	},
+	{
 		rule:     "clocks' bounds widen only as fast as clocks may drift",
 		edits:    []edit{{"clock.go", "c.least, c.most = max(c.least, least), min(c.most, most)", "c.least, c.most = least, most"}},
 		caughtBy: "TestTimelineManySmallJumpsCountLikeALargeOne",
@@ -351,7 +356,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that is told again spares a later lock",
-		edits:    []edit{{"recogniserun.go", "deliver(&again, time.Now(), true)", "deliver(&again, time.Now(), false)"}},
+		edits:    []edit{{"recogniserun.go", "deliver(missed.debt(i), time.Now(), true)", "deliver(missed.debt(i), time.Now(), false)"}},
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
 	},
 	{

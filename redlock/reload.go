@@ -214,7 +214,7 @@ func (r *roster) agreed(ctx context.Context, i int, epoch int64, joined []string
 		r.mu.Unlock()
 		switch {
 		case overtaken:
-			return errors.New("another proxy is replacing a master at the same time; look at the set and try again")
+			return errors.New("another proxy is replacing a master at the same time, and both replacements are on record now: give all proxies one list with both new servers; a proxy that refuses it, because with its old list too few masters vote, has to be restarted with it")
 		case n >= quorum(r.masters):
 			return nil
 		}

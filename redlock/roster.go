@@ -177,9 +177,20 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 	}
 	st = r.judge(p, s)
 	if st.state == Certified {
-		votesFrom = s.marker.since + s.marker.quarantine.Milliseconds()
+		votesFrom = r.votesFrom(p, s)
 	}
 	return st, votesFrom
+}
+
+// votesFrom is, with mu held, from which time of its own a place votes. What is
+// true of a whole server, as that its clock has jumped, a process can only write
+// to the databases it uses. Database 0 they all use, so it counts for the others.
+func (r *roster) votesFrom(p place, s *sight) int64 {
+	from := s.marker.votesFrom()
+	if zero := r.sights[place{p.master, 0}]; zero != nil && zero.marker.set == r.set && zero.marker.run == s.run {
+		from = max(from, zero.marker.votesFrom())
+	}
+	return from
 }
 
 // learn takes over, with mu held, what a marker of the set says of the set. It

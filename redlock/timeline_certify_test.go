@@ -284,6 +284,45 @@ func TestTimelineAClockThatJumpsForwardHasForgotten(t *testing.T) {
 	})
 }
 
+// Who used the database is dead when the clocks jump, and who sees them jump
+// has never used it.
+func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		other := w.another(timelineConfig())
+		w.settle()
+		acquire := func(l *Locker, value string) Verdict {
+			return l.Acquire(t.Context(), AcquireRequest{DB: 3, Key: []byte(key), Value: []byte(value), TTL: 25 * second}).Verdict
+		}
+		acquire(other, "the first use of the database")
+		time.Sleep(30 * second)
+		if v := acquire(other, tokenA); v != Won {
+			t.Fatal(v)
+		}
+		other.Close(t.Context())
+		for _, m := range w.masters[:2] {
+			m.jump(time.Minute)
+		}
+		for _, m := range w.masters[3:] { // where it has been lost
+			m.mu.Lock()
+			delete(m.dbs[3], key)
+			m.mu.Unlock()
+		}
+		w.settle()
+		fresh := w.another(timelineConfig())
+		w.settle()
+		for range 5 {
+			if v := acquire(fresh, tokenB); v == Won {
+				t.Fatal("a second client has the lock")
+			}
+			time.Sleep(second)
+		}
+		time.Sleep(time.Minute)
+		if v := acquire(fresh, tokenB); v != Won {
+			t.Errorf("after the quarantine: %v", v)
+		}
+	})
+}
+
 func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
 		// Less between two checks than what the clocks may run apart by then.
