@@ -50,6 +50,7 @@
 //	                     what deploy/ has: files, configurations, alerts, dashboard;
 //	                     manifests is a module of its own that judges the files
 //	licences_test.go     the licences of what is linked
+//	again.sh             what fetches anything, tried again
 //	container.sh         the image, built and run without a container engine
 //	tls_test.go, unixsocket_test.go
 //	                     the same over TLS, with certificates of authority_test.go, and over sockets

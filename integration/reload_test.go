@@ -248,6 +248,7 @@ func TestReloadChangesCredentials(t *testing.T) {
 // votes, a lock from before is safe all the time, and a proxy with the old list
 // counts the old master no more.
 func TestReloadReplacesAMaster(t *testing.T) {
+	t.Parallel()
 	c := startServers(t)
 	options := c.with(proxyOptions{})
 	first, second := startProxy(t, options), startProxy(t, options)

@@ -16,6 +16,7 @@ import (
 // restart no lock command fails for want of a quorum; while a proxy restarts
 // those of the other see nothing of it; and no two clients ever hold the lock.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	redis.SetLogger(silence{})
 	const lease = 800 * time.Millisecond
 	c := startServers(t)

@@ -124,6 +124,7 @@ func (g *sentinelGroup) waitPromoted(t *testing.T) {
 // master are disconnected, and whoever connects then is with the new one. Locks
 // do not notice.
 func TestSentinelUpstream(t *testing.T) {
+	t.Parallel()
 	g := startSentinelGroup(t, "app")
 	c := startCluster(t, proxyOptions{upstream: g.url(), logLevel: "info"})
 	// A session ends with its upstream connection, so locks that are not to
@@ -251,6 +252,7 @@ func TestSentinelCheck(t *testing.T) {
 // in quarantine, so nobody gets that lock twice, also with two other masters
 // gone; locks go on with the others; and it votes when the quarantine is over.
 func TestSentinelLockMaster(t *testing.T) {
+	t.Parallel()
 	g := startSentinelGroup(t, "locks")
 	c := startServers(t)
 	c.masters = c.masters[:4]

@@ -61,6 +61,7 @@ func (s *fakeSentinel) label() string { return "locks@" + s.listener.Addr().Stri
 // and one proxy still reaches that one and never the other, as in a partition.
 // The two must never both vote, or each proxy would find a quorum of its own.
 func TestSentinelSplit(t *testing.T) {
+	t.Parallel()
 	old, replica := startRedis(t, "old"), newRedis(t, "replica")
 	replica.config = []string{"--replicaof", "127.0.0.1", fmt.Sprint(old.port)}
 	replica.start(t)

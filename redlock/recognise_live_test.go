@@ -109,6 +109,7 @@ func sha1Of(text []byte) string {
 // prepare has plain and all masters hold the same.
 func (s *liveSet) prepare(plain *liveMaster, held []string) {
 	s.t.Helper()
+	s.awaitIdle() // what came before is not to meet what is put there now
 	servers := slices.Clone(s.masters)
 	if plain != nil {
 		servers = append(servers, plain)

@@ -78,6 +78,12 @@ func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
 	}
 }
 
+// awaitIdle returns when the masters have answered everything.
+func (s *liveSet) awaitIdle() {
+	s.t.Helper()
+	s.eventually("idle", func(*liveMaster) bool { return s.idle() })
+}
+
 func (s *liveSet) eventuallyGone(key string) {
 	s.t.Helper()
 	s.eventually(key+" gone", func(m *liveMaster) bool { return m.dump(key) == nil })
@@ -168,8 +174,7 @@ func TestRunAReleaseLeavesWhatItDidNotChange(t *testing.T) {
 		m.must("HSET", "lock", []string{"me", "me", "you"}[i], "1")
 	}
 	wantReply(t, s.run([]string{"lock"}, "EVAL", leave, "1", "lock", "me"), ":1\r\n")
-	for end := time.Now().Add(livePatience); !s.idle() && time.Now().Before(end); time.Sleep(time.Millisecond) {
-	}
+	s.awaitIdle()
 	if got := string(s.masters[2].must("HEXISTS", "lock", "you")); got != ":1\r\n" {
 		t.Errorf("another holder's field: %q", got)
 	}
@@ -246,6 +251,7 @@ func TestWatchAbortsWhereAMasterShowedSomethingElse(t *testing.T) {
 		Watches:     []*Watch{w},
 	})
 	wantReply(t, o, "*1\r\n:1\r\n")
+	s.awaitIdle()
 	for i, m := range s.masters[3:] {
 		if got := string(m.must("GET", "lock")); got != "$3\r\nyou\r\n" {
 			t.Errorf("master %d has %q", i+4, got)
