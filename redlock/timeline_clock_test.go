@@ -1,0 +1,95 @@
+package redlock
+
+import (
+	"testing"
+	"time"
+)
+
+// What a master whose clock jumps is taken for (clock.go).
+
+func TestTimelineAClockThatJumpsForwardHasForgotten(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		w.masters[0].jump(time.Minute)
+		w.masters[1].jump(time.Minute)
+		if o, _ := w.acquire(tokenB, 20*second); o.Verdict == Won {
+			t.Errorf("a second client: %+v", o)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "QQCCC")
+		fresh := w.another(timelineConfig())
+		w.settle()
+		w.wantStandings(fresh, "QQCCC")
+	})
+}
+
+// Who used the database is dead when the clocks jump, and who sees them jump
+// has never used it.
+func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		other := w.another(timelineConfig())
+		w.settle()
+		acquire := func(l *Locker, value string) Verdict {
+			return l.Acquire(t.Context(), AcquireRequest{DB: 3, Key: []byte(key), Value: []byte(value), TTL: 25 * second}).Verdict
+		}
+		acquire(other, "the first use of the database")
+		time.Sleep(30 * second)
+		if v := acquire(other, tokenA); v != Won {
+			t.Fatal(v)
+		}
+		other.Close(t.Context())
+		for _, m := range w.masters[:2] {
+			m.jump(time.Minute)
+		}
+		for _, m := range w.masters[3:] { // where it has been lost
+			m.mu.Lock()
+			delete(m.dbs[3], key)
+			m.mu.Unlock()
+		}
+		w.settle()
+		fresh := w.another(timelineConfig())
+		w.settle()
+		for range 5 {
+			if v := acquire(fresh, tokenB); v == Won {
+				t.Fatal("a second client has the lock")
+			}
+			time.Sleep(second)
+		}
+		time.Sleep(time.Minute)
+		if v := acquire(fresh, tokenB); v != Won {
+			t.Errorf("after the quarantine: %v", v)
+		}
+	})
+}
+
+func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		// Less between two checks than what the clocks may run apart by then.
+		for range 100 {
+			w.masters[0].jump(1200 * time.Microsecond)
+			time.Sleep(100 * time.Millisecond)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "QCCCC")
+	})
+}
+
+func TestTimelineAClockThatJumpsBackIsNoAmnesia(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		w.masters[0].jump(-time.Minute)
+		w.settle()
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
+func TestTimelineAQuorumThatJumpsTogetherMeansThatThisProcessWasSuspended(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		for _, m := range w.masters {
+			m.jump(2 * second)
+		}
+		if o, _ := w.acquire(tokenB, 20*second); o.Verdict != NoQuorum {
+			t.Errorf("the votes of that moment count: %+v", o)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
