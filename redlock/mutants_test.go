@@ -360,8 +360,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
 	},
 	{
-		rule:     "a recognised extension takes its turn",
-		edits:    []edit{{"recogniseextend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"}},
+		rule: "a recognised extension takes its turn, and asks no master that owes a vote",
+		edits: []edit{
+			{"recogniseextend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"},
+			{"recogniseextend.go", "creates: true", "creates: false"},
+		},
 		caughtBy: "TestTimelineARecognisedExtensionTakesItsTurn",
 	},
 	{
