@@ -26,6 +26,11 @@ const (
 	// each other's votes and get that answer in passing; masters that are away
 	// give it for longer.
 	blockingDoubt = 2 * time.Second
+	// blockingStrays is how many tries in a row, each called for by a change, get
+	// nothing before what they find on too few masters is given up for stray. What
+	// they put back there calls for the next try, and somebody else's push reaches
+	// the other masters sooner than so many tries end.
+	blockingStrays = 32
 )
 
 // runBlocking runs a command that may wait.
@@ -48,6 +53,7 @@ func (p *lockPlane) runBlocking(ctx context.Context, request redlock.RunRequest)
 	}
 	request.Args = p.readFromNow(ctx, request)
 	var doubtful time.Time // since when, without a break, there was no quorum
+	called := 0            // tries in a row that a change called for
 	for {
 		switch {
 		case o.Verdict != redlock.NoQuorum:
@@ -57,10 +63,15 @@ func (p *lockPlane) runBlocking(ctx context.Context, request redlock.RunRequest)
 		case time.Since(doubtful) >= blockingDoubt:
 			return o
 		}
-		left := timeout - time.Since(started)
+		tried := time.Now()
+		left := timeout - tried.Sub(started)
 		if left <= 0 || !p.awaitChange(ctx, w, left, !doubtful.IsZero()) {
 			return timedOut(o, request.RESP3)
 		}
+		if called++; time.Since(tried) >= blockingPauseLeast {
+			called = 0
+		}
+		request.Scrap = called > 0 && called%blockingStrays == 0
 		// A key that has become of another type leaves who waits already waiting.
 		if o = p.locker.Run(ctx, request); !staysBlocked(o) && !bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")) {
 			return o

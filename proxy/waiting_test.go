@@ -139,6 +139,28 @@ func TestChangeBetweenTrackAndTheFirstTry(t *testing.T) {
 	})
 }
 
+// Each try that puts a stray element back makes a change, and must not go on
+// calling for the next for ever.
+func TestBlockedCommandScrapsStrays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		x.plane.locker.answer = func(request any) redlock.Outcome {
+			if !request.(redlock.RunRequest).Scrap {
+				time.AfterFunc(15*time.Millisecond, func() { x.change("k") })
+			}
+			return fakeLockerReply(nullArray)
+		}
+		b := x.block(t.Context(), "BLPOP k 2")
+		time.Sleep(600 * time.Millisecond)
+		b.wantWaiting(t)
+		if n := x.tries(); n != 1+blockingStrays {
+			t.Errorf("%d tries, want the first and %d that a change called for", n, blockingStrays)
+		}
+		time.Sleep(1400 * time.Millisecond)
+		b.want(t, nullArray[:3], 2*time.Second)
+	})
+}
+
 func TestBlockedCommandWithoutAnyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeList()

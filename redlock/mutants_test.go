@@ -340,6 +340,16 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAReplacementDoesNotUndoAnother",
 	},
 	{
+		rule:     "elements are taken from a quorum",
+		edits:    []edit{{"runvote.go", "if r.takes {", "if false {"}},
+		caughtBy: "TestElementsAreTakenFromAQuorumOnly",
+	},
+	{
+		rule:     "elements that too few masters have are put back",
+		edits:    []edit{{"runsettle.go", "r.takes && effect == keyDeleted && !came.wrote()", "false"}},
+		caughtBy: "TestElementsThatTooFewMastersHaveArePutBack",
+	},
+	{
 		rule:     "a recognised script tells by its answer whether it did its work",
 		edits:    []edit{{"recognise.go", " || !t.answersOtherThan(done) {", " {"}},
 		caughtBy: "TestRecognisedScripts",

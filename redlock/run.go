@@ -22,7 +22,10 @@ type RunRequest struct {
 	Scripts  [][]byte
 	RESP3    bool // the protocol of the reply
 	ReadOnly bool // it cannot write
+	// Scrap: elements that too few masters have go, instead of being put back.
+	Scrap bool
 
+	takes     bool // it takes elements: take.go
 	observes  bool // no script, and it only reads
 	unordered int  // the reply lists groups of so many elements, in no order of their own; 0: it does not
 }
@@ -54,7 +57,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		r.Keys[i], keys[i] = bytes.Clone(key), string(key)
 	}
 	r.observes = r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0])
-	r.unordered = r.unorderedGroup()
+	r.unordered, r.takes = r.unorderedGroup(), r.takesElements()
 	e := &examination{keys: r.Keys, commands: [][][]byte{r.Args}, resp3: r.RESP3}
 	if r.Transaction != nil {
 		e.commands, e.transaction = r.Transaction, true
@@ -87,7 +90,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 			}
 			return x, err
 		},
-		counts: examined.released,
+		counts: func(x examined) bool { return !r.takes && x.released() },
 		vote:   func(x examined) Vote { return voteOf(x.wrote()) },
 		decide: func(answers []answer[examined], elapsed time.Duration) Verdict {
 			verdict := l.decideRun(&r, answers, elapsed)

@@ -17,6 +17,9 @@ func (came *result) deleted(k int) bool {
 	return came.verdict == Won && w.after != nil && change(w.before[k], w.after[k]) == keyDeleted
 }
 
+// wrote tells whether the run was won by a vote that changed something.
+func (came *result) wrote() bool { return came.verdict == Won && came.winner.wrote() }
+
 func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result {
 	came := result{verdict: verdict}
 	switch verdict {
@@ -79,18 +82,26 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 			s.deliver(d, now, !a.state.heard())
 		}
 	}
-	if a.state == unknown && (came.verdict != Won || !came.winner.wrote()) {
+	if a.state == unknown && !came.wrote() {
 		for _, d := range possibleGrants(answers, r.Keys) {
 			s.deliver(d, now, true)
 			l.observer.Undone(l.masters[i].name())
 		}
 	}
 	for k := range a.value.after {
-		before := a.value.before[k]
-		if came.deleted(k) && change(before, a.value.after[k]) == keyChanged {
+		before, after := a.value.before[k], a.value.after[k]
+		effect := change(before, after)
+		switch {
+		case r.takes && r.Scrap && effect != keyCreated:
+			continue
+		case r.takes && effect == keyDeleted && !came.wrote():
+			s.putBack(r.Keys[k], before, after, now)
+			l.observer.Undone(l.masters[i].name())
+			continue
+		case effect == keyChanged && came.deleted(k):
 			before = absentImage
 		}
-		undo := appendUndo(nil, r.Keys[k], before, a.value.after[k])
+		undo := appendUndo(nil, r.Keys[k], before, after)
 		if undo != nil {
 			s.deliver(&debt{exact: undo}, now, false)
 			l.observer.Undone(l.masters[i].name())

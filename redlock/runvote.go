@@ -7,7 +7,8 @@ import (
 )
 
 // decideRun is the verdict on a run: a quorum of equal votes wins, with
-// validity left for what it wrote. A run that deleted follows the release rule.
+// validity left for what it wrote. A run that deleted follows the release rule,
+// unless it took elements.
 func (l *Locker) decideRun(r *RunRequest, answers []answer[examined], elapsed time.Duration) Verdict {
 	all, votes := plurality(answers, anyRun, r.sameVote)
 	verdict := votes.agreement()
@@ -16,6 +17,9 @@ func (l *Locker) decideRun(r *RunRequest, answers []answer[examined], elapsed ti
 			return Lost
 		}
 		return Won
+	}
+	if r.takes {
+		return verdict
 	}
 	if _, deletions := plurality(answers, examined.released, r.sameVote); deletions.granted > 0 {
 		return deletions.release()
@@ -30,7 +34,7 @@ func isPending(a answer[examined]) bool { return a.state == pending }
 // winner is the vote that a won ballot went to.
 func (r *RunRequest) winner(answers []answer[examined]) examined {
 	all, votes := plurality(answers, anyRun, r.sameVote)
-	if votes.granted >= quorum(len(answers)) {
+	if r.takes || votes.granted >= quorum(len(answers)) {
 		return all
 	}
 	deleting, _ := plurality(answers, examined.released, r.sameVote)

@@ -20,6 +20,11 @@ func appendUndo(dst, key []byte, before, after image) []byte {
 	if !change(before, after).undoable() {
 		return dst
 	}
+	return appendRestore(dst, key, before, after)
+}
+
+// appendRestore is appendUndo whatever the run did.
+func appendRestore(dst, key []byte, before, after image) []byte {
 	args := [][]byte{after.dump, decimal(after.expiry())}
 	if !before.absent() {
 		args = append(args, before.dump, decimal(before.expiry()))

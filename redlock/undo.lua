@@ -1,8 +1,9 @@
 -- Puts a key back to what it was before a run, if it still is exactly what the
 -- run left: the same payload with the same absolute expiry, within 2 ms. By the
 -- payload alone, another holder's equal value would pass for the run's.
--- ARGV: the payload left and its expiry in ms, -1 being none; then, unless the
--- key was absent before, the payload and the expiry from then.
+-- ARGV: the payload left, empty if the key was absent, and its expiry in ms, -1
+-- being none; then, unless the key was absent before, the payload and the expiry
+-- from then.
 local function clock()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
@@ -12,7 +13,7 @@ for _ = 1, 3 do -- a server that is held up in between misreads the expiry
   now, pttl = clock(), redis.call('PTTL', KEYS[1])
   if clock() - now <= 1 then break end
 end
-if redis.call('DUMP', KEYS[1]) ~= ARGV[1] then return 0 end
+if (redis.call('DUMP', KEYS[1]) or '') ~= ARGV[1] then return 0 end
 local left = tonumber(ARGV[2])
 if pttl < 0 or left < 0 then
   if pttl >= 0 or left >= 0 then return 0 end

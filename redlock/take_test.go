@@ -1,0 +1,97 @@
+package redlock
+
+import (
+	"testing"
+	"time"
+)
+
+// What a pop got from too few masters is there again, exactly as it was.
+func TestElementsThatTooFewMastersHaveArePutBack(t *testing.T) {
+	for _, row := range []struct {
+		push, pop []string
+		reply     string
+	}{
+		{[]string{"RPUSH", "signals", "1"}, []string{"BLPOP", "signals", "0"}, "*-1\r\n"},
+		{[]string{"RPUSH", "signals", "1", "2"}, []string{"BRPOP", "signals", "0"}, "*-1\r\n"},
+		{[]string{"ZADD", "signals", "7", "me"}, []string{"ZPOPMIN", "signals"}, "*0\r\n"},
+	} {
+		t.Run(row.pop[0], func(t *testing.T) {
+			s := startLiveSet(t, 3)
+			s.masters[0].must(row.push...)
+			s.masters[0].must("PEXPIRE", "signals", "100000")
+			was := s.masters[0].conn.look("signals")
+			wantReply(t, s.run([]string{"signals"}, row.pop...), row.reply)
+			s.awaitIdle()
+			if now := s.masters[0].conn.look("signals"); !sameImage(now, was) {
+				t.Errorf("%+v became %+v", was, now)
+			}
+			// A push on its way has reached the others, and nothing is lost.
+			for _, m := range s.masters[1:] {
+				m.must(row.push...)
+				m.must("PEXPIRE", "signals", "100000")
+			}
+			if o := s.run([]string{"signals"}, row.pop...); o.Verdict != Won || string(o.Reply) == row.reply {
+				t.Errorf("%v %q", o.Verdict, o.Reply)
+			}
+		})
+	}
+}
+
+// What somebody pushed meanwhile is not replaced.
+func TestElementsAreNotPutBackOverOthers(t *testing.T) {
+	m := startLiveMaster(t)
+	m.must("RPUSH", "k", "old")
+	before := m.conn.look("k")
+	m.must("LPOP", "k")
+	after := m.conn.look("k")
+	m.must("RPUSH", "k", "new")
+	others := m.conn.look("k")
+	if got := string(m.conn.ask(appendRestore(nil, []byte("k"), before, after), 1)[0]); got != leftAlone {
+		t.Errorf("answered %q", got)
+	}
+	if now := m.conn.look("k"); !sameImage(now, others) {
+		t.Errorf("%+v became %+v", others, now)
+	}
+}
+
+// A waiter whom stray elements wake again and again scraps them.
+func TestElementsThatTooFewMastersHaveAreScrapped(t *testing.T) {
+	s := startLiveSet(t, 3)
+	s.masters[0].must("RPUSH", "one", "1")
+	s.masters[0].must("RPUSH", "two", "1", "2")
+	for _, key := range []string{"one", "two", "two"} {
+		o := s.Run(t.Context(), RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"LPOP", key}), Scrap: true})
+		wantReply(t, o, "$-1\r\n")
+		s.awaitIdle()
+	}
+	for _, key := range []string{"one", "two"} {
+		s.eventuallyGone(key)
+	}
+}
+
+// An element that one master has is nobody's because others do not answer: who
+// has taken it from them may hold what it stands for.
+func TestElementsAreTakenFromAQuorumOnly(t *testing.T) {
+	absent, there := image{pttl: noKey}, image{dump: []byte("payload"), pttl: noExpiry}
+	gave := answer[examined]{state: answered, value: examined{reply: []byte("$1\r\n1\r\n"), before: []image{there}, after: []image{absent}}}
+	none := answer[examined]{state: answered, value: examined{reply: []byte("$-1\r\n"), before: []image{absent}, after: []image{absent}}}
+	lost := answer[examined]{state: unknown}
+	take, release := &RunRequest{takes: true}, &RunRequest{}
+	for _, row := range []struct {
+		answers   []answer[examined]
+		take, del Verdict
+	}{
+		{[]answer[examined]{gave, gave, gave, none, none}, Won, Won},
+		{[]answer[examined]{gave, none, none, lost, lost}, NoQuorum, Won},
+		{[]answer[examined]{gave, gave, none, lost, lost}, NoQuorum, Won},
+		{[]answer[examined]{gave, gave, none, none, none}, Won, Won}, // of nothing
+	} {
+		l := &Locker{}
+		if got := l.decideRun(take, row.answers, time.Millisecond); got != row.take {
+			t.Errorf("to take: %v, want %v", got, row.take)
+		}
+		if got := l.decideRun(release, row.answers, time.Millisecond); got != row.del {
+			t.Errorf("to release: %v, want %v", got, row.del)
+		}
+	}
+}
