@@ -133,7 +133,7 @@ func TestWholeProxyStartsWithMastersAway(t *testing.T) {
 	}
 	p, _ := startWholeProxy(t, cfg)
 	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
-	if status != 503 || !strings.HasPrefix(body, "0 of 3 lock masters vote, 2 needed\n") || strings.Count(body, " is away: ") != 3 {
+	if status != 503 || !strings.HasPrefix(body, "0 of 3 lock masters vote, 2 needed\n") || strings.Count(body, " is away: it is not connected") != 3 {
 		t.Errorf("/readyz: %d %q", status, body)
 	}
 }

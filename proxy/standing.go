@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,26 +13,54 @@ import (
 )
 
 // standingLog is told of the lock plane what metrics are told, and logs each
-// change of a master's state besides.
+// change of a master's state besides, and within a state each reason once: that
+// of a master that is away may go to and fro with every redial.
 type standingLog struct {
 	*metrics
 	log *slog.Logger
 
 	mu   sync.Mutex
-	last map[string]redlock.MasterState // by the master's name
+	told map[string]toldStanding // by the master's name
 }
 
+type toldStanding struct {
+	state   redlock.MasterState
+	reasons []string
+}
+
+// maxReasons bounds how many reasons for one state are told: servers word them.
+const maxReasons = 8
+
 func newStandingLog(m *metrics, log *slog.Logger) *standingLog {
-	return &standingLog{metrics: m, log: log, last: map[string]redlock.MasterState{}}
+	return &standingLog{metrics: m, log: log, told: map[string]toldStanding{}}
+}
+
+// news takes how a master stands. It returns its state before, and whether there
+// is something to tell and to count.
+func (o *standingLog) news(s redlock.MasterStatus) (before redlock.MasterState, tell, count bool) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	told, known := o.told[s.Name] // of one that was never seen: away
+	before = told.state
+	if count = !known || told.state != s.State; count {
+		told = toldStanding{state: s.State}
+	}
+	if tell = len(told.reasons) < maxReasons && !slices.Contains(told.reasons, s.Reason); tell {
+		told.reasons = append(told.reasons, s.Reason)
+	}
+	o.told[s.Name] = told
+	return before, tell, count
 }
 
 // Standing implements redlock.Observer. What is worse than before is a warning.
 func (o *standingLog) Standing(s redlock.MasterStatus) {
-	o.metrics.Standing(s)
-	o.mu.Lock()
-	before := o.last[s.Name] // of one that was never seen: away
-	o.last[s.Name] = s.State
-	o.mu.Unlock()
+	before, tell, count := o.news(s)
+	if count {
+		o.metrics.Standing(s)
+	}
+	if !tell {
+		return
+	}
 	level, text := slog.LevelWarn, ""
 	switch s.State {
 	case redlock.Certified:

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"log/slog"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -19,7 +20,7 @@ var (
 		Masters: []redlock.MasterStatus{
 			{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second},
 			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: testUntil},
-			{Name: "m3:1", State: redlock.Away, Reason: "it is not connected"},
+			{Name: "m3:1", State: redlock.Away, Reason: "it is not connected: connection refused"},
 			{Name: "m4:1", State: redlock.Barred, Reason: "it belongs\r\nto another set"},
 			{Name: "m5:1", State: redlock.Certified},
 		},
@@ -41,6 +42,41 @@ func gathered(t *testing.T, reg *prometheus.Registry, name string) string {
 	return ""
 }
 
+// What comes back with every redial is told once while a master is away, and an
+// absence is counted once, whatever its reasons are.
+func TestStandingIsToldOnce(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, err := newMetrics(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log bytes.Buffer
+	observer := newStandingLog(m, slog.New(slog.NewTextHandler(&log, nil)))
+	lines := func() int { return strings.Count(log.String(), "a lock master is away") }
+	away := func(reasons ...string) {
+		for _, reason := range reasons {
+			observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Away, Reason: reason})
+		}
+	}
+	away("refused", "i/o timeout", "refused", "i/o timeout")
+	if n := lines(); n != 2 {
+		t.Errorf("two reasons are told in %d lines:\n%s", n, log.String())
+	}
+	observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Certified})
+	if away("refused"); lines() != 3 {
+		t.Errorf("the next absence is not told:\n%s", log.String())
+	}
+	for i := range 2 * maxReasons {
+		away(strconv.Itoa(i))
+	}
+	if n := lines(); n != 2+maxReasons {
+		t.Errorf("reasons without end are told in %d lines", n)
+	}
+	if got := gathered(t, reg, "redlock_master_state_changes_total"); !strings.Contains(got, `value:"away"} counter:{value:2 `) {
+		t.Errorf("two absences are counted as %s", got)
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	enough := testStatus
 	enough.Needed = 2
@@ -55,7 +91,7 @@ func TestReadiness(t *testing.T) {
 		{true, enough, "draining: the proxy is ending and takes no new clients"},
 		{false, testStatus, "2 of 5 lock masters vote, 3 needed\n" +
 			"m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks\n" +
-			"m3:1 is away: it is not connected\n" +
+			"m3:1 is away: it is not connected: connection refused\n" +
 			"m4:1 is barred: it belongs\r\nto another set"},
 		{false, unborn, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is uncertified: no set of masters is known yet"},
 	} {
@@ -123,7 +159,7 @@ func TestStandingIsShown(t *testing.T) {
 		`level=WARN msg="a lock master answers and does not vote" master=m0:1`,
 		`level=INFO msg="a lock master votes" master=m1:1 state=certified`,
 		`level=WARN msg="a lock master is in quarantine: it is asked everything and its votes do not count" master=m2:1 state=quarantined reason="it may have forgotten locks" until=2026-11-21T05:10:00Z`,
-		`level=WARN msg="a lock master is away: locks do without it, and releases wait for it" master=m3:1 state=away reason="it is not connected"`,
+		`level=WARN msg="a lock master is away: locks do without it, and releases wait for it" master=m3:1 state=away reason="it is not connected: connection refused"`,
 		`level=WARN msg="a lock master must not vote" master=m4:1 state=barred`,
 	} {
 		if !strings.Contains(log.String(), want) {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"slices"
 	"strconv"
@@ -89,7 +88,8 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 	var out []byte
 	var asked []string
 	ask := func(args ...string) { out, asked = appendCommand(out, args...), append(asked, args[0]) }
-	switch m := s.master.server.Load(); {
+	m := s.master.server.Load()
+	switch {
 	case m.Username != "":
 		ask("AUTH", m.Username, m.Password)
 	case m.Password != "":
@@ -105,18 +105,19 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 		ask("INFO", "server")
 		ask("INFO", "replication")
 	}
-	if _, err := conn.Write(out); err != nil {
-		return greeting{}, err
-	}
-	replies, err := r.replies(nil, len(asked))
-	if err != nil {
-		return greeting{}, err
-	}
+	_, failed := conn.Write(out)
+	// One that takes no more clients says so and ends the connection, perhaps
+	// before it was asked.
+	ended := errors.Join(failed, r.more(len(asked)))
 	defer r.done()
+	replies := r.held(nil)
 	for i, reply := range replies {
 		if isError(reply) {
-			return greeting{}, fmt.Errorf("%s refused: %s", asked[i], errorText(reply))
+			return greeting{}, turnedAway(asked[i], reply, m.Password)
 		}
+	}
+	if ended != nil {
+		return greeting{}, ended
 	}
 	if s.master.embedded() {
 		return greeting{}, nil
@@ -253,7 +254,6 @@ func (s *stream) serve(ctx context.Context, conn net.Conn, reader *replyReader) 
 // lost ends all unanswered calls and keeps their debts.
 func (s *stream) lost(why error, next streamState) {
 	s.mu.Lock()
-	was := s.state
 	calls := s.calls[s.head:]
 	sent := calls[:len(calls)-s.unwritten]
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
@@ -290,7 +290,7 @@ func (s *stream) lost(why error, next streamState) {
 		}
 	}
 	s.master.observer.Queued(s.master.name(), waiting)
-	if next != closed && (was != down || next != down) {
+	if next != closed {
 		s.master.disconnected(s.db, why)
 	}
 }

@@ -127,8 +127,9 @@ func (m *master) greeted(db int, self greeting, now time.Time) {
 }
 
 func (m *master) disconnected(db int, why error) {
-	m.roster.disconnected(place{m.number, db})
-	m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "error", why)
+	if reason := absence(why); m.roster.disconnected(place{m.number, db}, reason) {
+		m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "reason", reason)
+	}
 }
 
 // forbiddenPause is how long it is not told again that a master refuses.

@@ -142,12 +142,14 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 	return restarted
 }
 
-func (r *roster) disconnected(p place) {
+// disconnected hears that a connection has ended, or that none could be opened,
+// and why. It tells whether that is news.
+func (r *roster) disconnected(p place, reason string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.sight(p)
 	s.connected, s.read = false, false
-	r.stands(p, s, standing{state: Away, reason: "it is not connected"})
+	return r.stands(p, s, standing{state: Away, reason: reason})
 }
 
 // see takes what a place's marker is now and says how the place stands apart

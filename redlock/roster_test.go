@@ -37,7 +37,7 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	r := certifiedRoster(5, now)
 	p := place{0, 3}
 	marker := r.sights[p].text
-	r.disconnected(p)
+	r.disconnected(p, notConnected)
 	r.jumped(0, time.Minute, now)
 	r.connected(p, greeting{identity: identity{runID: r.names(0)}}, now)
 	if st, _ := r.see(p, marker, false); st.state != Uncertified {
@@ -98,7 +98,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 				r.see(place{i, 0}, "", false)
 			}
 			for _, i := range row.away {
-				r.disconnected(place{i, 0})
+				r.disconnected(place{i, 0}, notConnected)
 			}
 			for _, i := range []int{1, 2, 3, 4} {
 				if s := r.sights[place{i, 0}]; s.present() {
@@ -165,8 +165,8 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	r.disconnected(place{3, 0})
-	r.disconnected(place{4, 0})
+	r.disconnected(place{3, 0}, notConnected)
+	r.disconnected(place{4, 0}, notConnected)
 	for i := range 3 {
 		if r.plan(now, rosterLimits); r.set != "s" {
 			t.Fatalf("%d of 5 masters have another set, and it is taken over", i)

@@ -16,8 +16,9 @@ func (r *roster) note(p place, st standing) {
 	}
 }
 
-func (r *roster) stands(p place, s *sight, st standing) {
-	news := s.told.state != st.state || s.told.reason != st.reason
+// stands takes, with mu held, how a place stands, and tells whether that is news.
+func (r *roster) stands(p place, s *sight, st standing) (news bool) {
+	news = s.told.state != st.state || s.told.reason != st.reason
 	s.told = st
 	if news {
 		close(r.turned)
@@ -27,6 +28,7 @@ func (r *roster) stands(p place, s *sight, st standing) {
 		r.known[p.master] = now
 		r.tell(now)
 	}
+	return news
 }
 
 // voting counts the masters certified in a database, and returns a channel
@@ -59,7 +61,7 @@ func (r *roster) statusOf(master int) MasterStatus {
 		}
 	}
 	if !found {
-		worst = standing{state: Away, reason: "it is not connected"}
+		worst = standing{state: Away, reason: notConnected}
 	}
 	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: worst.until, Longest: longest}
 }
