@@ -21,10 +21,10 @@ func Check(ctx context.Context, cfg *Config, w io.Writer) bool {
 		writeServers(w, upstream, masters)
 		writeSentinels(w, upstream, masters)
 	}
-	hazards := hazardsOf(cfg, upstream, masters)
-	if markers, found := markerLines(cfg, masters); len(markers) > 0 {
+	markers, found := markerLines(cfg, masters)
+	hazards := append(hazardsOf(cfg, upstream, masters), found...)
+	if len(markers) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(markers, "\n"))
-		hazards = append(hazards, found...)
 	}
 	fmt.Fprintln(w)
 	if len(hazards) == 0 {

@@ -54,6 +54,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 				i, describeRule(rule), shortDuration(cfg.MaxQuarantine))
 		}
 	}
+	found = append(found, databaseHazards(cfg, upstream, masters)...)
 	if upstream != nil {
 		found = append(found, upstream.asUpstream(cfg, masters)...)
 		found = append(found, upstream.sentinelHazards()...)
@@ -77,6 +78,33 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	}
 	if len(masters) > 0 && answering < quorum {
 		found.add(hazardAbsent, "away", "", "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
+	}
+	return found
+}
+
+// databaseHazards are rules for databases that no client can select, or that
+// masters do not have. Of a server that does not tell its number nothing is said.
+func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) []hazard {
+	var found hazardList
+	selectable, whose := defaultDatabases, "this proxy has"
+	if upstream != nil {
+		selectable, whose = upstream.databases, "the upstream has"
+	}
+	for i, rule := range cfg.Locks {
+		if rule.db == anyDB {
+			continue
+		}
+		title := fmt.Sprintf("locks[%d] (%s)", i, describeRule(rule))
+		if selectable > 0 && rule.db >= selectable {
+			found.add(hazardWarning, "databases", "", "%s: no client can select that database, for %s %d (0 to %d), so the rule is never used",
+				title, whose, selectable, selectable-1)
+		}
+		for _, f := range masters {
+			if f.databases > 0 && rule.db >= f.databases {
+				found.add(hazardWarning, "databases", f.name, "%s: %s (%s) has %s and cannot vote on these locks; raise databases there",
+					title, f.title, f.name, plural(f.databases, "database"))
+			}
+		}
 	}
 	return found
 }

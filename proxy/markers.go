@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -17,20 +18,35 @@ type markerFacts struct {
 	clock  time.Time
 }
 
-// markerLines say in plain words what each master's marker means, and which of
-// them will keep a master from voting. It judges as redlock does, from a
-// distance: only -check needs it, a running proxy has the masters' own states.
+// markerLines say in plain words what each master's marker means; those that
+// will keep a master from voting are hazards instead. They judge as redlock
+// does, from a distance: only -check needs it, a running proxy has the masters'
+// own states.
 func markerLines(cfg *Config, masters []serverFacts) (lines []string, found hazardList) {
 	set := commonSet(masters)
+	var unmarked []string
 	for i, f := range masters {
 		if f.err != nil {
 			continue
 		}
-		words, level, kind := f.describeMarker(cfg, i+1, set)
-		lines = append(lines, fmt.Sprintf("%s (%s) %s", f.title, f.name, words))
-		if kind != "" {
-			found.add(level, kind, f.name, "%s (%s) %s", f.title, f.name, words)
+		title := fmt.Sprintf("%s (%s)", f.title, f.name)
+		if set == "" && f.marker.text == "" && f.marker.unread == nil {
+			unmarked = append(unmarked, title)
+			continue
 		}
+		words, level, kind := f.describeMarker(cfg, i+1, set)
+		if kind == "" {
+			lines = append(lines, title+" "+words)
+		} else {
+			found.add(level, kind, f.name, "%s %s", title, words)
+		}
+	}
+	switch words := describeNewcomers(cfg, unmarked); {
+	case len(unmarked) == 0:
+	case cfg.NewSet:
+		lines = append(lines, words)
+	default:
+		found.add(hazardWarning, "new set", "", "%s, and does not vote for %s unless started with -new", words, shortDuration(cfg.RestartDelay))
 	}
 	return lines, found
 }
@@ -58,8 +74,6 @@ func (f serverFacts) describeMarker(cfg *Config, number int, set string) (words 
 	switch {
 	case f.marker.unread != nil:
 		return "does not show its marker: " + f.marker.unread.Error(), hazardAbsent, "marker"
-	case f.marker.text == "" && set == "":
-		return describeNewcomer(cfg)
 	case f.marker.text == "":
 		return "has no marker while others of its set have: it was flushed, has lost its data or is new, and does not vote for " + quarantine, hazardWarning, "quarantine"
 	case !ok:
@@ -85,11 +99,14 @@ func (f serverFacts) describeMarker(cfg *Config, number int, set string) (words 
 	return words + "; it votes", 0, ""
 }
 
-// describeNewcomer words a master of a set that does not exist yet.
-func describeNewcomer(cfg *Config) (words string, level hazardLevel, kind string) {
-	words = "has no marker: a new set begins with it when all masters are reached and none has one"
-	if cfg.NewSet {
-		return words, 0, ""
+// describeNewcomers words the masters of a set that does not exist yet.
+func describeNewcomers(cfg *Config, unmarked []string) string {
+	who := strings.Join(unmarked, ", ") + " have no marker"
+	switch {
+	case len(unmarked) == 1:
+		who = unmarked[0] + " has no marker"
+	case len(unmarked) == cfg.Masters.count():
+		who = "no master has a marker"
 	}
-	return words + ", and does not vote for " + shortDuration(cfg.RestartDelay) + " unless started with -new", hazardWarning, "new set"
+	return who + ": a new set begins when all masters are reached and none has one"
 }

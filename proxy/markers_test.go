@@ -55,31 +55,42 @@ func TestMarkerLines(t *testing.T) {
 			row.change(cfg, &masters[1])
 		}
 		lines, found := markerLines(cfg, masters)
-		if want := "master 2 (m2:6379) " + row.want; len(lines) != 3 || lines[1] != want {
-			t.Errorf("%s:\n got %q\nwant %q", row.name, lines, want)
-		}
+		want := "master 2 (m2:6379) " + row.want
 		switch {
-		case row.kind == "" && len(found) > 0:
-			t.Errorf("%s: hazards %v", row.name, found)
-		case row.kind != "" && (len(found) != 1 || found[0].level != row.level || found[0].kind != row.kind || found[0].server != "m2:6379"):
-			t.Errorf("%s: hazards %+v", row.name, found)
+		case row.kind == "" && (len(found) > 0 || len(lines) != 3 || lines[1] != want):
+			t.Errorf("%s:\n got %q %v\nwant %q", row.name, lines, found, want)
+		case row.kind != "" && (len(lines) != 2 || len(found) != 1 ||
+			found[0] != hazard{level: row.level, kind: row.kind, server: "m2:6379", text: want}):
+			t.Errorf("%s:\n got %q %+v\nwant %q", row.name, lines, found, want)
 		}
 	}
 }
 
 // A set that does not exist yet begins in quarantine, unless the operator says
-// that it is new.
+// that it is new. Either is said once, whatever the number of its masters.
 func TestMarkerLinesOfNewcomers(t *testing.T) {
-	const words = "master 1 (m1:6379) has no marker: a new set begins with it when all masters are reached and none has one"
-	for newSet, want := range map[bool]string{
-		true:  words,
-		false: words + ", and does not vote for 30s unless started with -new",
+	const begins = ": a new set begins when all masters are reached and none has one"
+	for _, row := range []struct {
+		unmarked, away int
+		want           string
+	}{
+		{1, 2, "master 1 (m1:6379) has no marker"},
+		{2, 1, "master 1 (m1:6379), master 2 (m2:6379) have no marker"},
+		{3, 0, "no master has a marker"},
 	} {
-		cfg, _, masters := testServers(1)
-		cfg.NewSet = newSet
-		lines, found := markerLines(cfg, masters)
-		if len(lines) != 1 || lines[0] != want || (len(found) == 0) != newSet {
-			t.Errorf("-new %v: %q %v", newSet, lines, found)
+		cfg, _, masters := testServers(row.unmarked + row.away)
+		for i := range row.away {
+			masters[row.unmarked+i].err = errors.New("refused")
+		}
+		for newSet, want := range map[bool]string{true: row.want + begins, false: row.want + begins + ", and does not vote for 30s unless started with -new"} {
+			cfg.NewSet = newSet
+			lines, found := markerLines(cfg, masters)
+			for _, hazard := range found {
+				lines = append(lines, hazard.text)
+			}
+			if len(lines) != 1 || lines[0] != want || (len(found) == 0) != newSet {
+				t.Errorf("-new %v: %q %v, want %q", newSet, lines, found, want)
+			}
 		}
 	}
 }
