@@ -1,10 +1,10 @@
 package redlock
 
 import (
-	"encoding/json"
-	"os"
+	"context"
 	"os/exec"
-	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -21,68 +21,66 @@ type mutant struct {
 }
 
 // An edit replaces a text that must be there exactly once, so that a mutant
-// which no longer fits the code fails instead of testing nothing.
+// which no longer fits the code fails instead of testing nothing. The text is
+// part of one function, and what it replaces is in that function's body.
 type edit struct{ file, old, new string }
 
 func TestMutantsAreCaught(t *testing.T) {
-	for _, m := range mutants {
+	unchanged := leavesNothingOut(mutants)
+	binary := buildMutants(t, append(slices.Clone(mutants), unchanged))
+	for n, m := range mutants {
 		t.Run(m.rule, func(t *testing.T) {
 			t.Parallel()
-			run := "^" + m.caughtBy + "$"
-			// What is under way when a connection breaks is the scheduler's choice.
-			repeat := []string{"-count=20", "-failfast"}
-			if m.seeds != "" {
-				run += "|^TestSimulation$"
-				repeat = []string{"-count=1"}
-			}
-			args := append([]string{"test", "-vet=off", "-timeout=120s", "-overlay", m.overlay(t)}, repeat...)
-			args = append(args, "-run", run, ".", "-sim.seed", m.seeds)
-			output, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput()
-			if err == nil {
-				t.Fatalf("nothing misses this rule:\n%s", output)
-			}
-			if !strings.Contains(string(output), "--- FAIL: "+m.caughtBy+" ") {
-				t.Errorf("%s did not catch it:\n%.2000s", m.caughtBy, output)
-			}
-			if m.seeds != "" && !strings.Contains(string(output), "two holders of lock:") {
-				t.Errorf("the simulation found no two holders with seeds %s:\n%.2000s", m.seeds, output)
+			if wrong := m.missed(t.Context(), binary, n); wrong != "" {
+				t.Error(wrong)
 			}
 		})
 	}
+	t.Run(unchanged.rule, func(t *testing.T) {
+		if wrong := unchanged.missed(t.Context(), binary, len(mutants)); !strings.HasPrefix(wrong, nobodyMisses) {
+			t.Errorf("this mutant should not be caught, and here it was, or its tests did not run: %s", wrong)
+		}
+	})
 }
 
-// overlay writes the mutated files and tells the go command of them.
-func (m mutant) overlay(t *testing.T) string {
-	t.Helper()
-	dir := t.TempDir()
-	replaced := map[string]string{}
-	for _, e := range m.edits {
-		source, err := filepath.Abs(e.file)
-		if err != nil {
-			t.Fatal(err)
+// leavesNothingOut is a mutant in which all that the others edit stays as it is.
+// All their tests pass it, so what fails in the others is for what they leave out.
+func leavesNothingOut(mutants []mutant) mutant {
+	var edits []edit
+	var tests, seeds []string
+	for _, m := range mutants {
+		for _, e := range m.edits {
+			edits = append(edits, edit{e.file, e.old, e.old})
 		}
-		if replaced[source] == "" {
-			replaced[source] = source
-		}
-		text, err := os.ReadFile(replaced[source])
-		if err != nil {
-			t.Fatal(err)
-		}
-		if n := strings.Count(string(text), e.old); n != 1 {
-			t.Fatalf("%s has this %d times instead of once: %s", e.file, n, e.old)
-		}
-		replaced[source] = filepath.Join(dir, e.file)
-		if err := os.WriteFile(replaced[source], []byte(strings.Replace(string(text), e.old, e.new, 1)), 0o600); err != nil {
-			t.Fatal(err)
+		tests = append(tests, m.caughtBy)
+		if m.seeds != "" {
+			seeds = append(seeds, m.seeds)
 		}
 	}
-	list, err := json.Marshal(map[string]any{"Replace": replaced})
-	if err != nil {
-		t.Fatal(err)
+	return mutant{"no rule is left out", edits, "(" + strings.Join(tests, "|") + ")", strings.Join(seeds, ",")}
+}
+
+const nobodyMisses = "nothing misses this rule"
+
+// missed runs mutant n of a binary against the tests that are to catch it, and
+// tells what did not; nothing if all did.
+func (m mutant) missed(ctx context.Context, binary string, n int) string {
+	run := "^" + m.caughtBy + "$"
+	// What is under way when a connection breaks is the scheduler's choice.
+	repeat := []string{"-test.count=20", "-test.failfast"}
+	if m.seeds != "" {
+		run += "|^TestSimulation$"
+		repeat = []string{"-test.count=1"}
 	}
-	path := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(path, list, 0o600); err != nil {
-		t.Fatal(err)
+	args := append(repeat, "-test.run", run, "-test.timeout=120s", "-mutant", strconv.Itoa(n), "-sim.seed", m.seeds)
+	output, err := exec.CommandContext(ctx, binary, args...).CombinedOutput()
+	switch {
+	case err == nil:
+		return nobodyMisses + ":\n" + string(output)
+	case !strings.Contains(string(output), "--- FAIL: "+m.caughtBy+" "):
+		return m.caughtBy + " did not catch it:\n" + string(output)
+	case m.seeds != "" && !strings.Contains(string(output), "two holders of lock:"):
+		return "the simulation found no two holders with seeds " + m.seeds + ":\n" + string(output)
 	}
-	return path
+	return ""
 }

@@ -138,7 +138,7 @@ func TestRunComparesStatesNotChanges(t *testing.T) {
 		m.must("SET", "count", fmt.Sprint(10*i))
 	}
 	if o := s.run([]string{"count"}, "INCR", "count"); o.Verdict != NoQuorum {
-		t.Errorf("%v %q", o.Verdict, o.Reply)
+		t.Fatalf("%v %q", o.Verdict, o.Reply)
 	}
 	for i, m := range s.masters {
 		want := fmt.Sprint(10 * i)

@@ -1,0 +1,196 @@
+package redlock
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// All mutants are compiled into one test binary, for a binary of its own would
+// cost each of them seconds. Every function that mutants edit begins with their
+// versions of its body there, and -mutant chooses among them:
+//
+//	func (t tally) acquire() Verdict {
+//		if *chosenMutant == 0 {
+//			need := max(1, t.masters/2)
+//			...
+//		}
+//		need := quorum(t.masters)
+//		...
+
+const chooser = `package redlock
+
+import "flag"
+
+var chosenMutant = flag.Int("mutant", -1, "which mutant to be")
+`
+
+// buildMutants compiles this package's tests with the mutants, which go by
+// their place in the list, and returns the binary's path.
+func buildMutants(t *testing.T, mutants []mutant) string {
+	t.Helper()
+	files := map[string]*mutatedFile{}
+	for n, m := range mutants {
+		for _, e := range m.edits {
+			if files[e.file] == nil {
+				files[e.file] = readMutated(t, e.file)
+			}
+			if err := files[e.file].edit(n, m.rule, e); err != nil {
+				t.Fatalf("%s: %v", m.rule, err)
+			}
+		}
+	}
+
+	texts := map[string]string{absolute(t, "mutantchooser.go"): chooser}
+	for _, f := range files {
+		texts[f.path] = f.withVersions()
+	}
+	dir := t.TempDir()
+	binary := filepath.Join(dir, "mutants.test")
+	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", writeOverlay(t, dir, texts), "-o", binary, ".")
+	if output, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, output)
+	}
+	return binary
+}
+
+// writeOverlay writes what the go command is to read instead of the files of
+// these paths, and the list for its -overlay, whose path it returns.
+func writeOverlay(t *testing.T, dir string, texts map[string]string) string {
+	t.Helper()
+	replaced := map[string]string{}
+	for path, text := range texts {
+		replaced[path] = filepath.Join(dir, filepath.Base(path))
+		if err := os.WriteFile(replaced[path], []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	list, err := json.Marshal(map[string]any{"Replace": replaced})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "overlay.json")
+	if err := os.WriteFile(path, list, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func absolute(t *testing.T, name string) string {
+	t.Helper()
+	path, err := filepath.Abs(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A mutatedFile is a source file and the versions of its functions.
+type mutatedFile struct {
+	path      string
+	text      string
+	functions []*mutatedFunction // in the file's order
+}
+
+// A mutatedFunction is a function with a body: text[start:end] of its file, of
+// which what is behind inside is the body, without the brace that opens it.
+type mutatedFunction struct {
+	start, inside, end int
+	line               int // of the brace
+	returns            bool
+	versions           []version
+}
+
+// A version is the whole text of a function as mutant n has it.
+type version struct {
+	n          int
+	rule, text string
+}
+
+func readMutated(t *testing.T, name string) *mutatedFile {
+	t.Helper()
+	path := absolute(t, name)
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	positions := token.NewFileSet()
+	parsed, err := parser.ParseFile(positions, path, text, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := &mutatedFile{path: path, text: string(text)}
+	for _, d := range parsed.Decls {
+		if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
+			brace := positions.Position(d.Body.Lbrace)
+			f.functions = append(f.functions, &mutatedFunction{
+				start:   positions.Position(d.Pos()).Offset,
+				inside:  brace.Offset + 1,
+				end:     positions.Position(d.End()).Offset,
+				line:    brace.Line,
+				returns: d.Type.Results != nil,
+			})
+		}
+	}
+	return f
+}
+
+// edit makes an edit of mutant n, which may have made others.
+func (f *mutatedFile) edit(n int, rule string, e edit) error {
+	if times := strings.Count(f.text, e.old); times != 1 {
+		return fmt.Errorf("%s has this %d times instead of once: %s", e.file, times, e.old)
+	}
+	at := strings.Index(f.text, e.old)
+	for _, fn := range f.functions {
+		if at < fn.start || at+len(e.old) > fn.end {
+			continue
+		}
+		last := len(fn.versions) - 1
+		if last < 0 || fn.versions[last].n != n {
+			fn.versions = append(fn.versions, version{n, rule, f.text[fn.start:fn.end]})
+			last++
+		}
+		v := &fn.versions[last]
+		if strings.Count(v.text, e.old) != 1 {
+			return errors.New("another of its edits changed this: " + e.old)
+		}
+		v.text = strings.Replace(v.text, e.old, e.new, 1)
+		if !strings.HasPrefix(v.text, f.text[fn.start:fn.inside]) {
+			return errors.New("it edits more than a function's body: " + e.old)
+		}
+		return nil
+	}
+	return errors.New("it edits what is not one function: " + e.old)
+}
+
+// withVersions is the file with its functions' versions in them. What goes wrong
+// in a version is told with the mutant's rule for the name of the file.
+func (f *mutatedFile) withVersions() string {
+	var out strings.Builder
+	done := 0
+	for _, fn := range f.functions {
+		if len(fn.versions) == 0 {
+			continue
+		}
+		out.WriteString(f.text[done:fn.inside])
+		done = fn.inside
+		for _, v := range fn.versions {
+			body := v.text[fn.inside-fn.start : len(v.text)-1]
+			if !fn.returns {
+				body += "\nreturn"
+			}
+			fmt.Fprintf(&out, "\nif *chosenMutant == %d {\n//line %s:%d\n%s\n}", v.n, v.rule, fn.line, body)
+		}
+		fmt.Fprintf(&out, "\n//line %s:%d\n", f.path, fn.line)
+	}
+	out.WriteString(f.text[done:])
+	return out.String()
+}
