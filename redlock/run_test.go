@@ -43,6 +43,7 @@ func startLiveSet(t testing.TB, n int) *liveSet {
 		defer cancel()
 		l.Close(ctx)
 	})
+	set.awaitVotes()
 	return set
 }
 
@@ -76,6 +77,17 @@ func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
 			}
 		}
 	}
+}
+
+// awaitVotes returns when all masters vote, not only the quorum that a ballot
+// waits for.
+func (s *liveSet) awaitVotes() {
+	s.t.Helper()
+	s.Locker.prepare(0)
+	s.eventually("voting", func(*liveMaster) bool {
+		votes, _ := s.roster.voting(0)
+		return votes == len(s.masters)
+	})
 }
 
 // awaitIdle returns when the masters have answered everything.

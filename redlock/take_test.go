@@ -18,22 +18,35 @@ func TestElementsThatTooFewMastersHaveArePutBack(t *testing.T) {
 		t.Run(row.pop[0], func(t *testing.T) {
 			s := startLiveSet(t, 3)
 			s.masters[0].must(row.push...)
-			s.masters[0].must("PEXPIRE", "signals", "100000")
 			was := s.masters[0].conn.look("signals")
 			wantReply(t, s.run([]string{"signals"}, row.pop...), row.reply)
-			s.awaitIdle()
-			if now := s.masters[0].conn.look("signals"); !sameImage(now, was) {
-				t.Errorf("%+v became %+v", was, now)
-			}
+			s.eventually("as it was", func(m *liveMaster) bool {
+				return m != s.masters[0] || s.idle() && sameImage(m.conn.look("signals"), was)
+			})
 			// A push on its way has reached the others, and nothing is lost.
 			for _, m := range s.masters[1:] {
 				m.must(row.push...)
-				m.must("PEXPIRE", "signals", "100000")
 			}
 			if o := s.run([]string{"signals"}, row.pop...); o.Verdict != Won || string(o.Reply) == row.reply {
 				t.Errorf("%v %q", o.Verdict, o.Reply)
 			}
 		})
+	}
+}
+
+// An element that expires is put back until then.
+func TestElementsThatExpireArePutBackUntilThen(t *testing.T) {
+	m := startLiveMaster(t)
+	m.must("RPUSH", "k", "1")
+	m.must("PEXPIRE", "k", "100000")
+	before := m.conn.look("k")
+	m.must("LPOP", "k")
+	after := m.conn.look("k")
+	if got := string(m.conn.ask(appendRestore(nil, []byte("k"), before, after), 1)[0]); got != undone {
+		t.Errorf("answered %q", got)
+	}
+	if now := m.conn.look("k"); !sameImage(now, before) {
+		t.Errorf("%+v became %+v", before, now)
 	}
 }
 
@@ -62,7 +75,6 @@ func TestElementsThatTooFewMastersHaveAreScrapped(t *testing.T) {
 	for _, key := range []string{"one", "two", "two"} {
 		o := s.Run(t.Context(), RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"LPOP", key}), Scrap: true})
 		wantReply(t, o, "$-1\r\n")
-		s.awaitIdle()
 	}
 	for _, key := range []string{"one", "two"} {
 		s.eventuallyGone(key)
