@@ -200,6 +200,10 @@ func BenchmarkPump(b *testing.B) {
 				if err != nil {
 					return
 				}
+				_, _ = far.Write(appendCommand(nil, []byte("PING"))) // the upstream takes what comes first for a login
+				if _, err := io.ReadFull(far, make([]byte, len(replyPong))); err != nil {
+					return
+				}
 				pump := func(to, from net.Conn) {
 					defer func() { _ = to.Close() }()
 					buf := make([]byte, 32<<10)
