@@ -48,6 +48,10 @@ func run(args []string) int {
 		fmt.Println("redlock-proxy", proxy.Version())
 		return exitFine
 	}
+	// Before anything that takes time: a SIGHUP that nobody listens for ends the
+	// process, and one that comes while it starts is obeyed when it serves.
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
 	cfg, err := proxy.Load(*file)
 	if err != nil {
 		return fail(exitUsage, err)
@@ -76,8 +80,6 @@ func run(args []string) int {
 		return exitFine
 	}
 
-	hangups := make(chan os.Signal, 1)
-	signal.Notify(hangups, syscall.SIGHUP)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	log, level := proxy.NewLogger(cfg, os.Stderr)

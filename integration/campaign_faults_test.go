@@ -272,7 +272,8 @@ func stopProxy(d *director) (func(), time.Duration, bool) {
 // reloadProxy changes the retry delay, which is allowed while locks are held.
 func reloadProxy(d *director) (func(), time.Duration, bool) {
 	proxy := d.random.IntN(campaignProxies)
-	if d.claimed[d.campaign.proxies[proxy]] {
+	// One that has just been started may not listen for signals yet, and would end.
+	if d.claimed[d.campaign.proxies[proxy]] || !d.campaign.proxies[proxy].lives() {
 		return nil, 0, false
 	}
 	options := &d.campaign.options[proxy]

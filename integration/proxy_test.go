@@ -131,6 +131,16 @@ func (p *proxyProcess) start(t testing.TB) {
 	p.proc = proc
 }
 
+// lives tells whether it has come so far as to answer, ready or not.
+func (p *proxyProcess) lives() bool {
+	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/healthz", p.admin))
+	if err != nil {
+		return false
+	}
+	answer.Body.Close()
+	return true
+}
+
 func (p *proxyProcess) ready() error {
 	answer, err := http.Get(fmt.Sprintf("http://127.0.0.1:%d/readyz", p.admin))
 	if err != nil {
