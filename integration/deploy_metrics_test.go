@@ -83,6 +83,7 @@ func metricsOfAnEventfulLife(t *testing.T) shownMetrics {
 	other.waitState(t, c.masters[0], "away")
 	c.masters[0].start(t)
 	p.waitState(t, c.masters[0], "quarantined")
+	other.waitState(t, c.masters[0], "quarantined") // whoever began it has counted it
 	shown.read(t, p)
 	noted := 0
 	for _, proxy := range []*proxyProcess{p, other} {

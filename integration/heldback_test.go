@@ -22,7 +22,7 @@ func TestReleaseIsNeverHeldBack(t *testing.T) {
 	}
 	for _, textKnown := range []bool{true, false} {
 		t.Run(fmt.Sprintf("text known %v", textKnown), func(t *testing.T) {
-			slow := c.addProxy(t, proxyOptions{masters: addresses, masterTimeout: 4 * time.Second, retryCount: 1}).client(t)
+			slow := c.addProxy(t, proxyOptions{masters: addresses, masterTimeout: 10 * time.Second, restartDelay: 20 * time.Second, retryCount: 1}).client(t)
 			mustAcquire(t, slow, "lock:warm", "token-to-warm-up-with", longTTL)
 			if textKnown {
 				mustRelease(t, slow, "lock:warm", "token-to-warm-up-with")

@@ -226,7 +226,7 @@ func TestTrackingWakesWaiters(t *testing.T) {
 				waiter.expect("invalidate " + key)
 			}
 			// An expired lock is told of when a master notices.
-			holder.ask("OK", "EVAL", trackedLock, "1", key, "token-of-holder-last", "200")
+			holder.ask("OK", "EVAL", trackedLock, "1", key, "token-of-holder-last", "3000")
 			waiter.ask("-1", "EVAL", trackedLock, "1", key, "token-of-the-waiter-1", "60000")
 			waiter.expect("invalidate " + key)
 		})

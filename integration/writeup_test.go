@@ -14,11 +14,13 @@ import (
 func TestTTLFreesTheLock(t *testing.T) {
 	c := startCluster(t, proxyOptions{})
 	client := c.proxy.client(t)
-	mustAcquire(t, client, "lock:lease", "token-of-the-dead-one", 1500*time.Millisecond)
-	if ok, err := acquire(t.Context(), client, "lock:lease", "token-of-the-next-one", longTTL); ok || err != nil {
-		t.Fatalf("acquired at once: %v %v", ok, err)
-	}
+	const ttl = 1500 * time.Millisecond
+	taken := time.Now()
+	mustAcquire(t, client, "lock:lease", "token-of-the-dead-one", ttl)
 	mustAcquire(t, client, "lock:lease", "token-of-the-next-one", longTTL)
+	if after := time.Since(taken); after < ttl-lostToDrift(ttl) {
+		t.Fatalf("it was granted again after %s", after)
+	}
 	if ok, err := release(t.Context(), client, "lock:lease", "token-of-the-dead-one"); ok || err != nil {
 		t.Fatalf("the dead one releases: %v %v", ok, err)
 	}
@@ -96,13 +98,11 @@ func TestGrantsSlowerThanTheTTL(t *testing.T) {
 	for i := range 3 {
 		links[i].delay(700 * time.Millisecond)
 		key := fmt.Sprintf("lock:slow%d", i)
-		ok, err := acquire(t.Context(), client, key, "token-that-took-too-long", 300*time.Millisecond)
-		if i < 2 {
-			if !ok || err != nil {
-				t.Fatalf("%d slow masters of five: %v %v, want the lock", i+1, ok, err)
-			}
+		if i < 2 { // a minority: the others are in time, if not at the first try
+			mustAcquire(t, client, key, "token-that-was-in-time", 300*time.Millisecond)
 			continue
 		}
+		ok, err := acquire(t.Context(), client, key, "token-that-took-too-long", 300*time.Millisecond)
 		if ok {
 			t.Fatal("a lock was granted by answers that came after it had expired")
 		}
