@@ -84,13 +84,14 @@ func (m *master) stream(db int) *stream {
 	return s
 }
 
-// idle tells that nothing is unanswered on a connected stream.
+// idle tells that nothing is unanswered on a connected stream, and that whoever
+// asked has done what the answers call for.
 func (m *master) idle() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.streams {
 		s.mu.Lock()
-		busy := s.state == up && s.head < len(s.calls)
+		busy := s.state == up && s.head < len(s.calls) || s.handing.Load()
 		s.mu.Unlock()
 		if busy {
 			return false

@@ -39,6 +39,7 @@ type stream struct {
 	beaten    time.Time       // when that was asked for last
 
 	checked   checked      // the reader's own
+	handing   atomic.Bool  // askers are being told of answers, and may send because of them
 	hung      atomic.Bool  // the roster was told that it does not answer
 	checkedAt atomic.Int64 // when the marker was read last, in ns since 1970
 
@@ -258,6 +259,8 @@ func (s *stream) keep(d *debt) bool {
 // answer ends the oldest calls, a whole batch, with their replies.
 func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 	s.mu.Lock()
+	s.handing.Store(true)
+	defer s.handing.Store(false)
 	clear(s.calls[s.head : s.head+len(batch)])
 	s.head += len(batch)
 	if s.head == len(s.calls) {

@@ -187,3 +187,30 @@ func TestTimelineAnUndoIsNeverABareDEL(t *testing.T) {
 		}
 	})
 }
+
+// idleObserver notes whether the Locker passes for idle while it learns of a vote.
+type idleObserver struct {
+	nobody
+	locker atomic.Pointer[Locker]
+	idle   atomic.Bool
+}
+
+func (o *idleObserver) Voted(string, Vote, time.Duration) {
+	if l := o.locker.Load(); l != nil && l.idle() {
+		o.idle.Store(true)
+	}
+}
+
+// A process that ends waits for the undo of an answer that has only just come.
+func TestTimelineAnAnswerThatIsBeingHandledIsNotIdle(t *testing.T) {
+	told := &idleObserver{}
+	cfg := timelineConfig()
+	cfg.Observer = told
+	onTimelineWith(t, cfg, "ok", func(t *testing.T, w *timeline) {
+		told.locker.Store(w.locker)
+		w.locker.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: second})
+		if told.idle.Load() {
+			t.Error("it passes for idle")
+		}
+	})
+}
