@@ -16,6 +16,8 @@ const checkReplies = 2
 const (
 	// beatPause is how often a master is checked that is asked nothing else.
 	beatPause = time.Second
+	// beatLength is how often that is looked after.
+	beatLength = beatPause / 4
 	// watchPause is how long a process watches a master's clock before it counts
 	// its votes. It cannot know of a jump before; another process that lives
 	// does, and has written it down by then.
@@ -91,8 +93,9 @@ func (m *master) note(db int, last *checked, st standing) standing {
 // certify keeps the masters' markers right until ctx ends: it writes what the
 // roster plans, and has every master checked that nobody asks anything.
 func (l *Locker) certify(ctx context.Context) {
-	tick := time.NewTicker(beatPause / 4)
+	tick := time.NewTicker(beatLength)
 	defer tick.Stop()
+	before := time.Now()
 	var judged uint64 // the roster's version by which all masters were last asked to be judged
 	for {
 		now := time.Now()
@@ -101,9 +104,9 @@ func (l *Locker) certify(ctx context.Context) {
 		}
 		version := l.roster.version.Load()
 		for _, m := range l.masters {
-			m.beat(now, version != judged || l.roster.unsettled())
+			m.beat(now, version != judged || l.roster.unsettled(), now.Sub(before) > 2*beatLength)
 		}
-		judged = version
+		judged, before = version, now
 		select {
 		case <-l.roster.wake:
 		case <-tick.C:

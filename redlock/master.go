@@ -101,8 +101,8 @@ func (m *master) idle() bool {
 }
 
 // beat has the streams checked that have not been for a while, or all of them,
-// and tells the roster of those that are not answered.
-func (m *master) beat(now time.Time, all bool) {
+// and tells the roster of those that are not answered. late is that the beat is.
+func (m *master) beat(now time.Time, all, late bool) {
 	if m.embedded() {
 		return
 	}
@@ -110,8 +110,9 @@ func (m *master) beat(now time.Time, all bool) {
 	streams := slices.Collect(maps.Values(m.streams))
 	m.mu.Unlock()
 	for _, s := range streams {
-		if s.beat(now, all) && !s.hung.Swap(true) {
-			m.roster.note(place{m.number, s.db}, standing{state: Away, reason: silent})
+		p := place{m.number, s.db}
+		if m.roster.keepsSilent(p, s.beat(now, all), late, now) && !s.hung.Swap(true) {
+			m.roster.note(p, standing{state: Away, reason: silent})
 		}
 	}
 }

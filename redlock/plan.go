@@ -58,6 +58,8 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 			}
 		}
 	}
+	r.showDatabases(now)
+	r.tellNoSet(now)
 	return slices.DeleteFunc(marks, func(m mark) bool {
 		s := r.sights[m.place]
 		again := now.Sub(s.actedAt) < markAgain

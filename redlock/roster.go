@@ -39,7 +39,8 @@ type sight struct {
 	jumpedAt time.Time
 	actedAt  time.Time // when the roster last had something written there
 
-	told standing // how it stands
+	silentSince time.Time // the beat that first found questions unanswered; zero: none are
+	told        standing  // how it stands
 }
 
 func (s *sight) absent() bool  { return s.read && s.text == "" && !s.broken }
@@ -79,7 +80,10 @@ type roster struct {
 	recalls map[int]bool // databases in which longest was that of enough markers at once to be that of the set
 	sights  map[place]*sight
 	first   map[int]time.Time // when a database was first seen
+	seenAt  map[int]time.Time // when plan first met a database
+	shown   map[int]bool      // databases that count in how masters stand, besides 0
 	reason  string            // why there is no set yet
+	noSet   hindrance         // the same, as the log has it
 	// suspended is when a quorum seemed to have jumped in time together.
 	suspended time.Time
 	known     []MasterStatus // by master, as the Observer was told
@@ -99,6 +103,8 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		sights:  map[place]*sight{},
 		recalls: map[int]bool{},
 		first:   map[int]time.Time{},
+		seenAt:  map[int]time.Time{},
+		shown:   map[int]bool{},
 		reason:  "no lock master has been reached yet",
 		turned:  make(chan struct{}),
 		known:   make([]MasterStatus, masters),

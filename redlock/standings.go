@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -24,11 +25,78 @@ func (r *roster) stands(p place, s *sight, st standing) (news bool) {
 		close(r.turned)
 		r.turned = make(chan struct{})
 	}
-	if now, last := r.statusOf(p.master), r.known[p.master]; now.State != last.State || now.Reason != last.Reason || now.Name != last.Name {
-		r.known[p.master] = now
+	r.announce(p.master)
+	return news
+}
+
+// announce tells, with mu held, how a master stands where that is news.
+func (r *roster) announce(master int) {
+	if now, last := r.statusOf(master), r.known[master]; now.State != last.State || now.Reason != last.Reason || now.Name != last.Name {
+		r.known[master] = now
 		r.tell(now)
 	}
-	return news
+}
+
+// showDatabases lets a database count in how masters stand once it has had the
+// time to be used for the first time, for until then its masters lack their
+// markers as a matter of course.
+func (r *roster) showDatabases(now time.Time) {
+	for _, db := range r.databases() {
+		switch since, met := r.seenAt[db]; {
+		case !met:
+			r.seenAt[db] = now
+		case !r.shown[db] && now.Sub(since) >= firstUsePause:
+			r.shown[db] = true
+			for i := range r.masters {
+				r.announce(i)
+			}
+		}
+	}
+}
+
+// noSetPause is how long it is left untold that there is no set: mostly the
+// masters are just being reached.
+const noSetPause = 2 * time.Second
+
+// A hindrance is what keeps a set from beginning, since when, and whether the log
+// has it.
+type hindrance struct {
+	reason string
+	since  time.Time
+	told   bool
+}
+
+// tellNoSet logs each reason why there is no set once it has lasted.
+func (r *roster) tellNoSet(now time.Time) {
+	switch {
+	case r.set != "" || r.certified(0) >= quorum(r.masters):
+	case r.noSet.reason != r.reason:
+		r.noSet = hindrance{reason: r.reason, since: now}
+	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
+		r.noSet.told = true
+		r.log.Warn("no lock can be decided yet, for there is no set of lock masters", "reason", r.reason)
+	}
+}
+
+// keepsSilent hears at each beat whether a place leaves questions unanswered, and
+// tells whether it has done so for a whole beat. A process that stood still finds
+// all masters silent until it has read their answers, so where the beat itself is
+// late that begins only now. This is about what people are told: what counts as a
+// vote is decided by each ballot.
+func (r *roster) keepsSilent(p place, unanswered, late bool, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.sights[p]
+	switch {
+	case s == nil: // it is being dialled for the first time
+		return false
+	case !unanswered:
+		s.silentSince = time.Time{}
+		return false
+	case late || s.silentSince.IsZero():
+		s.silentSince = now
+	}
+	return now.Sub(s.silentSince) >= beatLength
 }
 
 // voting counts the masters certified in a database, and returns a channel
@@ -36,12 +104,17 @@ func (r *roster) stands(p place, s *sight, st standing) (news bool) {
 func (r *roster) voting(db int) (certified int, turned <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.certified(db), r.turned
+}
+
+// certified is voting's count, with mu held.
+func (r *roster) certified(db int) (n int) {
 	for i := range r.masters {
 		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
-			certified++
+			n++
 		}
 	}
-	return certified, r.turned
+	return n
 }
 
 // statusOf is, with mu held, how a master stands in the worst of its databases,
@@ -56,8 +129,14 @@ func (r *roster) statusOf(master int) MasterStatus {
 			continue
 		}
 		longest = max(longest, s.told.longest)
+		if unready := s.told.state == Away || s.told.state == Uncertified; unready && db != 0 && !r.shown[db] {
+			continue
+		}
 		if !found || rank(s.told.state) > rank(worst.state) {
 			worst, found = s.told, true
+			if db != 0 && worst.reason != "" {
+				worst.reason = fmt.Sprintf("in database %d: %s", db, worst.reason)
+			}
 		}
 	}
 	if !found {

@@ -1,0 +1,132 @@
+package redlock
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What people are told of how masters stand, and what they are spared.
+
+// A database lacks its markers as a matter of course when it is used for the
+// first time. That is not told, and what lasts is, with the database's number.
+func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	r.plan(now, rosterLimits)
+	r.plan(now.Add(firstUsePause), rosterLimits) // what was in use before is shown
+	var told []MasterStatus
+	r.tell = func(s MasterStatus) { told = append(told, s) }
+	begun := now.Add(time.Minute)
+	for i := range 3 {
+		p := place{i, 15}
+		r.connected(p, greeting{identity: identity{runID: r.names(i)}}, begun)
+		if i == 1 {
+			r.disconnected(p, notConnected+": why")
+		} else {
+			r.note(p, standing{state: Uncertified, reason: "its marker is missing"})
+		}
+	}
+	r.note(place{0, 15}, standing{state: Certified})
+	if r.plan(begun, rosterLimits); len(told) > 0 || !r.status().Ready() {
+		t.Errorf("told at the first use: %+v, ready: %v", told, r.status().Ready())
+	}
+	r.plan(begun.Add(firstUsePause), rosterLimits)
+	if len(told) != 2 || told[0].Reason != "in database 15: it is not connected: why" || told[1].Reason != "in database 15: its marker is missing" {
+		t.Errorf("told when it lasts: %+v", told)
+	}
+	if r.note(place{0, 15}, standing{state: Quarantined, reason: "x"}); len(told) != 3 || told[2].Reason != "in database 15: x" {
+		t.Errorf("told of a quarantine: %+v", told)
+	}
+}
+
+func TestTimelineTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
+	told := &standings{told: map[string][]string{}}
+	cfg := timelineConfig()
+	cfg.Observer = told
+	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		before := len(told.of("m1"))
+		r := AcquireRequest{DB: 15, Key: []byte(key), Value: []byte(tokenA), TTL: 20 * second}
+		if o := w.locker.Acquire(t.Context(), r); o.Verdict != Won {
+			t.Errorf("the first lock of a database: %+v", o)
+		}
+		w.settle()
+		if news := told.of("m1")[before:]; len(news) > 0 {
+			t.Errorf("the first use of a database is told as %q", news)
+		}
+	})
+}
+
+// Why there is no set is logged once, when it has lasted.
+func TestTimelineWhyThereIsNoSetIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := &timeline{t: t}
+		for _, name := range []string{"m1", "m2", "m3"} {
+			w.masters = append(w.masters, newFakeMaster(name))
+		}
+		w.masters[2].kill()
+		var log lockedText
+		cfg := timelineConfig()
+		cfg.Log = slog.New(slog.NewTextHandler(&log, nil))
+		w.locker, w.links = w.dial("p", cfg)
+		defer w.close()
+		time.Sleep(noSetPause / 2)
+		if text := log.String(); strings.Contains(text, "no set of lock masters") {
+			t.Errorf("logged while the masters may just be being reached:\n%s", text)
+		}
+		time.Sleep(time.Minute)
+		const reason = `reason="a new set of lock masters begins only when all of them have been reached and none has a marker: m3 has not been reached"`
+		if text := log.String(); strings.Count(text, "level=WARN msg=\"no lock can be decided yet") != 1 || !strings.Contains(text, reason) {
+			t.Errorf("a set that cannot begin is not logged once:\n%s", text)
+		}
+	})
+}
+
+// A process that stood still has answers to read, which say nothing of its masters;
+// one that leaves questions unanswered for a whole beat is away.
+func TestRosterAMasterIsSilentForAWholeBeat(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	p := place{0, 0}
+	for i, row := range []struct {
+		unanswered, late bool
+		after            time.Duration // the last beat
+		want             bool
+	}{
+		{true, false, 0, false},
+		{true, false, beatLength, true},
+		{true, true, time.Minute, false}, // who stood still begins anew
+		{true, false, time.Millisecond, false},
+		{false, false, beatLength, false},
+		{true, false, beatLength, false},
+		{true, false, 2 * beatLength, true},
+	} {
+		now = now.Add(row.after)
+		if got := r.keepsSilent(p, row.unanswered, row.late, now); got != row.want {
+			t.Errorf("beat %d: %v", i+1, got)
+		}
+	}
+}
+
+func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
+	told := &standings{told: map[string][]string{}}
+	cfg := timelineConfig()
+	cfg.Observer = told
+	onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		before := len(told.of("m5"))
+		w.play("ok ok ok ok hang")
+		w.elapse(beatPause + timeout + 2*beatLength)
+		if news := told.of("m5")[before:]; len(news) != 1 || news[0] != silent || w.locker.Status().Masters[4].State != Away {
+			t.Errorf("a master that hangs is told as %q", news)
+		}
+		w.masters[4].resume()
+		w.elapse(second)
+		if state := w.locker.Status().Masters[4].State; state != Certified {
+			t.Errorf("it answers again and is %v", state)
+		}
+	})
+}
