@@ -24,6 +24,7 @@ func TestRollingRestart(t *testing.T) {
 	proxies := []*proxyProcess{c.addProxy(t, options), c.addProxy(t, options)}
 	resource := &register{key: "lock:rolling"}
 	var grants, errors [2]atomic.Int64
+	var failed atomic.Value // the last failure
 	ctx, stop := context.WithCancel(t.Context())
 	var working sync.WaitGroup
 	defer working.Wait()
@@ -45,6 +46,7 @@ func TestRollingRestart(t *testing.T) {
 				}
 				if err != nil {
 					errors[i%2].Add(1)
+					failed.Store(fmt.Sprintf("at %s: %v", time.Now().UTC().Format(time.TimeOnly), err))
 				}
 				pause(ctx, 5*time.Millisecond)
 			}
@@ -64,18 +66,24 @@ func TestRollingRestart(t *testing.T) {
 		if _, err := master.proc.Stop(patience); err != nil {
 			t.Fatal(err)
 		}
+		for _, p := range proxies {
+			p.waitState(t, master, "away")
+		}
 		goesOn(0)
 		master.start(t)
-		for _, p := range proxies {
-			p.waitState(t, master, "quarantined")
-		}
+		waitFor(t, master.name+" is back", func() error { // in quarantine, unless this looks so late that it is over
+			if state := proxies[0].state(t, master); state != "quarantined" && state != "certified" {
+				return fmt.Errorf("it is %s", state)
+			}
+			return nil
+		})
 		goesOn(1)
 		for _, p := range proxies {
 			p.waitState(t, master, "certified")
 		}
 	}
 	if a, b := errors[0].Load(), errors[1].Load(); a+b > 0 {
-		t.Errorf("%d lock commands failed while masters were restarted one at a time", a+b)
+		t.Errorf("%d lock commands failed while masters were restarted one at a time, the last %v", a+b, failed.Load())
 	}
 	for i, p := range proxies {
 		other := errors[1-i].Load()
@@ -87,7 +95,7 @@ func TestRollingRestart(t *testing.T) {
 		waitFor(t, "it is ready again", p.ready)
 		goesOn(i)
 		if n := errors[1-i].Load() - other; n > 0 {
-			t.Errorf("%d lock commands through the other proxy failed while proxy %d was restarted", n, i+1)
+			t.Errorf("%d lock commands through the other proxy failed while proxy %d was restarted, the last %v", n, i+1, failed.Load())
 		}
 	}
 	if len(resource.breaches) > 0 {
