@@ -98,6 +98,7 @@ func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) 
 		if selectable > 0 && rule.db >= selectable {
 			found.add(hazardWarning, "databases", "", "%s: no client can select that database, for %s %d (0 to %d), so the rule is never used",
 				title, whose, selectable, selectable-1)
+			continue
 		}
 		for _, f := range masters {
 			if f.databases > 0 && rule.db >= f.databases {

@@ -68,11 +68,11 @@ func TestHazards(t *testing.T) {
 			m[0].databases, m[1].databases = 1, 0
 		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
 		{name: "rules for databases that are not there", masters: 3, change: func(cfg *Config, u *serverFacts, m []serverFacts) {
-			cfg.Locks = lockRules{{match: "a*", db: anyDB}, {match: "b*", db: 15}, {match: "c*", db: 99}}
+			cfg.Locks = lockRules{{match: "a*", db: anyDB}, {match: "b*", db: 15}, {match: "c*", db: 98}, {match: "d*", db: 99}}
 			u.databases, m[0].databases, m[1].databases, m[2].databases = 99, 128, 0, 16
 		}, want: []hazard{
-			{level: hazardWarning, text: `locks[2] ("c*", database 99): no client can select that database, for the upstream has 99 (0 to 98), so the rule is never used`},
-			{level: hazardWarning, text: `locks[2] ("c*", database 99): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
+			{level: hazardWarning, text: `locks[2] ("c*", database 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
+			{level: hazardWarning, text: `locks[3] ("d*", database 99): no client can select that database, for the upstream has 99 (0 to 98), so the rule is never used`},
 			{level: hazardWarning, text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
 		}},
 		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *Config, u *serverFacts, m []serverFacts) {
