@@ -36,7 +36,7 @@ func gathered(t *testing.T, reg *prometheus.Registry, name string) string {
 	}
 	for _, family := range families {
 		if family.GetName() == name {
-			return family.String()
+			return strings.Join(strings.Fields(family.String()), " ") // which has one space or two, as the build will
 		}
 	}
 	return ""
