@@ -46,9 +46,9 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 				held.Verdict = NoQuorum
 				return held
 			}
-		} else if o.Verdict != Lost || granted == 0 || try >= l.settings().Retry.Count {
+		} else if try >= l.settings().Retry.Count || !o.spared && (o.Verdict != Lost || granted == 0) {
 			return o
-		} else if l.Get(ctx, r.DB, r.Key).Verdict == Won {
+		} else if o.Verdict == Lost && l.Get(ctx, r.DB, r.Key).Verdict == Won {
 			return o // a bare majority holds it, so nothing was split
 		}
 		select {
