@@ -38,30 +38,6 @@ func parseReading(reply []byte) (reading, error) {
 
 func voteOfReading(r reading) Vote { return voteOf(!r.absent()) }
 
-// plurality finds the largest group of equal answers among those that count,
-// and tallies it as granted.
-func plurality[A any](answers []answer[A], counts func(A) bool, equal func(a, b A) bool) (A, tally) {
-	var best A
-	most := 0
-	for i, a := range answers {
-		if a.state != answered || !counts(a.value) {
-			continue
-		}
-		n := 0
-		for _, other := range answers[i:] {
-			if other.state == answered && counts(other.value) && equal(a.value, other.value) {
-				n++
-			}
-		}
-		if n > most {
-			best, most = a.value, n
-		}
-	}
-	t := count(answers, func(A) bool { return false })
-	t.granted, t.refused = most, t.refused-most
-	return best, t
-}
-
 func present(r reading) bool { return !r.absent() }
 
 func pluralityOfReadings(answers []answer[reading]) (reading, tally) {
