@@ -46,9 +46,9 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 				held.Verdict = NoQuorum
 				return held
 			}
-		} else if try >= l.settings().Retry.Count || !o.spared && (o.Verdict != Lost || granted == 0) {
+		} else if o.Verdict != Lost || granted == 0 || try >= l.settings().Retry.Count {
 			return o
-		} else if o.Verdict == Lost && l.Get(ctx, r.DB, r.Key).Verdict == Won {
+		} else if l.Get(ctx, r.DB, r.Key).Verdict == Won {
 			return o // a bare majority holds it, so nothing was split
 		}
 		select {

@@ -52,8 +52,6 @@ type ballot[A any] struct {
 	deadline time.Time
 
 	owing owing // what masters owe to it; empty if the question creates nothing
-	// spared: a master that serves was not asked, for it owed an answer about a key.
-	spared bool
 
 	mu      sync.Mutex
 	answers []answer[A]
@@ -101,7 +99,6 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 	free := l.all()
 	if q.creates {
 		b.owing = l.owed.claim(q.db, q.keys, free)
-		b.spared = l.serving(q.db, free&^b.owing.masters) > 0
 		free = b.owing.masters
 	}
 	ordered := l.order.lock(q.db, q.keys)
@@ -319,7 +316,6 @@ func (b *ballot[A]) outcome() Outcome {
 		}
 	}
 	if b.verdict == NoQuorum {
-		o.spared = b.spared
 		o.Quarantined, o.Until = b.locker.roster.quarantined(b.db)
 		o.Answered = min(o.Answered, len(b.answers)-o.Quarantined)
 	}

@@ -250,9 +250,6 @@ type Outcome struct {
 	// at Until.
 	Quarantined int
 	Until       time.Time
-	// spared, of NoQuorum: a master was not asked for what it still had to answer,
-	// so that another try may do better.
-	spared bool
 }
 
 // NoQuorumError words a NoQuorum outcome for the client, without the leading "-".

@@ -114,23 +114,19 @@ func (l *Locker) shouldWait(db int, owing masterSet) bool {
 	if owing == 0 {
 		return false
 	}
-	free, waited := l.serving(db, l.all()&^owing), l.serving(db, owing)
-	need := quorum(len(l.masters))
-	return free < need && free+waited >= need
-}
-
-// serving counts those of the masters that are asked at all now.
-func (l *Locker) serving(db int, masters masterSet) int {
-	if masters == 0 {
-		return 0
-	}
-	n, now := 0, time.Now()
+	now := time.Now()
+	free, waited := 0, 0
 	for i, m := range l.masters {
-		if masters.has(i) && m.stream(db).serves(now) {
-			n++
+		switch {
+		case !m.stream(db).serves(now):
+		case owing.has(i):
+			waited++
+		default:
+			free++
 		}
 	}
-	return n
+	need := quorum(len(l.masters))
+	return free < need && free+waited >= need
 }
 
 // serves tells whether the master is asked at all now.

@@ -96,8 +96,7 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 
 // again repeats a question whose answers differ although a quorum answered:
 // the copies of a lock expire a little apart, and agree when the last has
-// gone. A question that may create is repeated as an acquire is, also where
-// masters were spared it.
+// gone. A question that may create is repeated as an acquire is.
 func (l *Locker) again(ctx context.Context, creates bool, ask func() Outcome) Outcome {
 	limits := l.settings()
 	pause := min(limits.Retry.Delay, expiryPause)
@@ -106,7 +105,7 @@ func (l *Locker) again(ctx context.Context, creates bool, ask func() Outcome) Ou
 	}
 	for try := 0; ; try++ {
 		o := ask()
-		if o.Verdict != NoQuorum || o.Answered < o.Needed && !o.spared || try >= limits.Retry.Count {
+		if o.Verdict != NoQuorum || o.Answered < o.Needed || try >= limits.Retry.Count {
 			return o
 		}
 		select {

@@ -304,31 +304,6 @@ func TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed(t *testing.T) {
 	})
 }
 
-// A master dies while others still owe an answer: a quorum is there as soon as
-// these have given it, so nobody hears of it.
-func TestTimelineWhoWasSparedIsAskedByAnotherTry(t *testing.T) {
-	cfg := timelineConfig()
-	cfg.Retry = Retry{Count: 3, Delay: time.Millisecond}
-	for name, ask := range map[string]func(w *timeline) Outcome{
-		"acquire": func(w *timeline) Outcome {
-			o, _ := w.acquire(tokenB, 10*second)
-			return o
-		},
-		"run": func(w *timeline) Outcome { return w.eval(takeIfFree, tokenB, "10000") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			onTimelineWith(t, cfg, "err err err ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
-				o, took := w.acquire(tokenA, 10*second)
-				w.wantVerdict(o, took, NoQuorum, time.Millisecond)
-				w.play("cut ok@20ms ok@20ms ok@20ms ok@20ms")
-				if o := ask(w); o.Verdict != Won {
-					t.Errorf("%+v", o)
-				}
-			})
-		})
-	}
-}
-
 // Masters that are hung are not waited for: they answer nobody.
 func TestTimelineWhatIsOwedByHungMastersIsNotWaitedFor(t *testing.T) {
 	onTimeline(t, "hang hang hang ok ok", func(t *testing.T, w *timeline) {
