@@ -23,7 +23,8 @@ func appendUndo(dst, key []byte, before, after image) []byte {
 	return appendRestore(dst, key, before, after)
 }
 
-// appendRestore is appendUndo whatever the run did.
+// appendRestore is appendUndo also for what is not undoable otherwise: elements
+// that were taken in vain (take.go).
 func appendRestore(dst, key []byte, before, after image) []byte {
 	args := [][]byte{after.dump, decimal(after.expiry())}
 	if !before.absent() {
