@@ -49,7 +49,10 @@ func (r *roster) adopt() {
 		return
 	}
 	if r.set != "" {
-		r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", r.set)
+		before := r.set
+		r.later(func() {
+			r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", before)
+		})
 		r.epoch, r.joined = 0, nil
 		clear(r.met)
 		clear(r.marked)

@@ -35,7 +35,7 @@ const (
 // changed and once in a while.
 func (r *roster) plan(now time.Time, limits Config) []mark {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	r.settleJumps(now)
 	r.adopt()
 	var marks []mark
@@ -85,7 +85,7 @@ func (r *roster) settleJumps(now time.Time) {
 		return
 	}
 	r.suspended = now
-	r.log.Warn("a quorum of lock masters seems to have jumped in time together, so it was this process that was suspended or whose clock is wrong; their answers of that moment did not count")
+	r.warn("a quorum of lock masters seems to have jumped in time together, so it was this process that was suspended or whose clock is wrong; their answers of that moment did not count")
 	for _, s := range r.sights {
 		if s.jumpedWithin(2*beatPause, now) {
 			s.jump = 0

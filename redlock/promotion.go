@@ -52,7 +52,7 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time) bool {
 		name, who = joinedName(r.joined[p.master]), "that this process has not met before"
 	}
 	r.join(p, s, name)
-	r.log.Warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
+	r.warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
 		"master", r.names(p.master), "db", p.db, "epoch", r.epoch)
 	return true
 }

@@ -87,7 +87,8 @@ type roster struct {
 	// suspended is when a quorum seemed to have jumped in time together.
 	suspended time.Time
 	known     []MasterStatus // by master, as the Observer was told
-	turned    chan struct{}  // closed when a place's standing has changed
+	untold    notices
+	turned    chan struct{} // closed when a place's standing has changed
 }
 
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
@@ -152,7 +153,7 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 // and why. It tells whether that is news.
 func (r *roster) disconnected(p place, reason string) bool {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	s := r.sight(p)
 	s.connected, s.read = false, false
 	return r.stands(p, s, standing{state: Away, reason: reason})

@@ -11,7 +11,7 @@ import (
 // note takes how a place stands.
 func (r *roster) note(p place, st standing) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	defer r.unlock()
 	if s := r.sight(p); s.connected {
 		r.stands(p, s, st)
 	}
@@ -33,7 +33,7 @@ func (r *roster) stands(p place, s *sight, st standing) (news bool) {
 func (r *roster) announce(master int) {
 	if now, last := r.statusOf(master), r.known[master]; now.State != last.State || now.Reason != last.Reason || now.Name != last.Name {
 		r.known[master] = now
-		r.tell(now)
+		r.later(func() { r.tell(now) })
 	}
 }
 
@@ -74,7 +74,7 @@ func (r *roster) tellNoSet(now time.Time) {
 		r.noSet = hindrance{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
 		r.noSet.told = true
-		r.log.Warn("no lock can be decided yet, for there is no set of lock masters", "reason", r.reason)
+		r.warn("no lock can be decided yet, for there is no set of lock masters", "reason", r.reason)
 	}
 }
 

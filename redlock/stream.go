@@ -329,10 +329,13 @@ func (s *stream) forgetScripts() {
 // giveUp ends a connection that is out of step.
 func (s *stream) giveUp(why error) {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state == up {
-		s.master.log.Error("giving up a connection to a lock master", "master", s.master.name(), "db", s.db, "error", why)
+	gives := s.state == up
+	if gives {
 		s.conn.Close()
+	}
+	s.mu.Unlock()
+	if gives {
+		s.master.log.Error("giving up a connection to a lock master", "master", s.master.name(), "db", s.db, "error", why)
 	}
 }
 
