@@ -69,6 +69,7 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 	if left := time.Duration(last.votesFrom)*time.Millisecond - server; st.state == Certified && left > 0 {
 		st.state, st.until = Quarantined, received.Add(left)
 		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
+		m.roster.comparesClock(place{m.number, s.db}, server.Milliseconds())
 	}
 	switch {
 	case st.state != Certified:
@@ -83,7 +84,8 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 
 // note tells the roster how a place stands, where that is news.
 func (m *master) note(db int, last *checked, st standing) standing {
-	if last.noted.state != st.state || last.noted.reason != st.reason || last.noted.longest != st.longest {
+	moved := st.until.Sub(last.noted.until).Abs() > time.Second // its clock was put back
+	if last.noted.state != st.state || last.noted.reason != st.reason || last.noted.longest != st.longest || moved {
 		last.noted = st
 		m.roster.note(place{m.number, db}, st)
 	}

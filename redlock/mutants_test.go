@@ -220,6 +220,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAClockThatJumpsForwardHasForgotten",
 	},
 	{
+		rule:     "a clock that is put right does not lock its master out",
+		edits:    []edit{{"plan.go", "case s.ahead:", "case false:"}},
+		caughtBy: "TestTimelineAClockThatIsPutRightDoesNotLockItsMasterOut",
+	},
+	{
 		rule:     "a clock's jump concerns databases that nobody uses who sees it",
 		edits:    []edit{{"roster.go", "from = max(from, zero.marker.votesFrom())", "_ = zero"}},
 		caughtBy: "TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses",

@@ -129,6 +129,12 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 			return mark{}, false
 		}
 		m.cause, m.reason = ClockJumped, "its clock has jumped forward by "+s.jump.Round(time.Millisecond).String()
+	case s.ahead:
+		// It forgets nothing by this, so there is nothing to learn from others.
+		m.cause, m.reason = ClockJumped, "its clock was ahead and has been put right"
+		m.write.longest = max(m.write.longest, own.longest)
+		m.write.quarantine = max(own.quarantine, quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine))
+		return m, true
 	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined) || p.db == 0 && !slices.Equal(own.databases, m.write.databases):
 		m.write.since, m.write.quarantine, m.write.longest = own.since, own.quarantine, own.longest
 		return m, true

@@ -34,6 +34,7 @@ type sight struct {
 	marker marker
 	broken bool      // what has the marker's name is none
 	since  time.Time // when text came to be what it is
+	ahead  bool      // its marker's since lies in the future of its own clock
 	// jump is by how much its clock jumped forward, not yet written down.
 	jump     time.Duration
 	jumpedAt time.Time
@@ -173,7 +174,7 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 			m, ok := parseMarker(text)
 			s.marker, s.broken = m, !ok
 		}
-		s.actedAt, s.since = time.Time{}, time.Now()
+		s.actedAt, s.since, s.ahead = time.Time{}, time.Now(), false
 	}
 	if s.present() {
 		delete(r.blank, p)
@@ -189,6 +190,19 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 		votesFrom = r.votesFrom(p, s)
 	}
 	return st, votesFrom
+}
+
+// comparesClock hears what time it is on a master in quarantine, in ms. Where its
+// memory is complete only from a later time on, its clock was ahead and has been
+// put right: since is written anew, or the quarantine would last as long as the
+// step was.
+func (r *roster) comparesClock(p place, now int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if s := r.sight(p); s.present() && !s.ahead && s.marker.since > now {
+		s.ahead = true
+		r.changed()
+	}
 }
 
 // votesFrom is, with mu held, from which time of its own a place votes. What is

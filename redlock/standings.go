@@ -142,7 +142,7 @@ func (r *roster) statusOf(master int) MasterStatus {
 	if !found {
 		worst = standing{state: Away, reason: notConnected}
 	}
-	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: worst.until, Longest: longest}
+	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: shownUntil(worst.until), Longest: longest}
 }
 
 // rank orders states from best to worst.
@@ -164,7 +164,19 @@ func (r *roster) quarantined(db int) (n int, until time.Time) {
 			until = s.told.until
 		}
 	}
-	return n, until
+	return n, shownUntil(until)
+}
+
+// shownUntil is the end of a quarantine for people: the next whole second, for they
+// read no less, and never in the past, for the master is about to be looked at.
+func shownUntil(until time.Time) time.Time {
+	if until.IsZero() {
+		return until
+	}
+	if now := time.Now(); until.Before(now) {
+		until = now
+	}
+	return until.Add(time.Second - 1).Truncate(time.Second)
 }
 
 // unsettled: some master that is connected is not certified yet, but may be

@@ -81,6 +81,45 @@ func TestTimelineAClockThatJumpsBackIsNoAmnesia(t *testing.T) {
 	})
 }
 
+// A wrong clock that is put right costs a quarantine from then on, and not the
+// length of the step.
+func TestTimelineAClockThatIsPutRightDoesNotLockItsMasterOut(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.masters[0].jump(2 * time.Hour)
+		w.settle()
+		w.wantStandings(w.locker, "QCCCC")
+		w.masters[0].jump(-2 * time.Hour)
+		w.settle()
+		until := w.locker.Status().Masters[0].Until
+		if left := time.Until(until); left <= 0 || left > 31*second {
+			t.Errorf("it votes again in %v", left)
+		}
+		time.Sleep(32 * second)
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
+// What people are told follows a clock that is put back within its quarantine.
+func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.forget(0)
+		time.Sleep(25 * second)
+		w.wantStandings(w.locker, "QCCCC")
+		w.masters[0].jump(-20 * second)
+		for range 240 {
+			time.Sleep(second / 10)
+			m := w.locker.Status().Masters[0]
+			if m.State != Quarantined || m.Until.Before(time.Now()) || m.Until.After(time.Now().Add(31*second)) {
+				t.Fatalf("%+v at %v", m, time.Now())
+			}
+		}
+		time.Sleep(2 * second)
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
 func TestTimelineAQuorumThatJumpsTogetherMeansThatThisProcessWasSuspended(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
 		for _, m := range w.masters {
