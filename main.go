@@ -11,7 +11,6 @@ import (
 	"os"
 	"os/signal"
 	"strings"
-	"sync"
 	"syscall"
 
 	"redlock-proxy/proxy"
@@ -34,7 +33,7 @@ func run(args []string) int {
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here if there is one, else built-in values)")
 	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay; without effect on masters that belong to a set")
 	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload")
-	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1")
+	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1; of the file only the admin address matters")
 	reload := flags.Bool("reload", false, "have the process that runs with this configuration read its file again, as SIGHUP does, say what came of it, and exit 0 or 1")
 	version := flags.Bool("version", false, "print the version")
 	switch err := flags.Parse(args); {
@@ -48,6 +47,15 @@ func run(args []string) int {
 		fmt.Println("redlock-proxy", proxy.Version())
 		return exitFine
 	}
+	ctx, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
+	defer release()
+	context.AfterFunc(ctx, release) // a second signal ends the process at once
+	if *healthcheck {
+		if err := proxy.Healthcheck(ctx, *file); err != nil {
+			return fail(exitError, err)
+		}
+		return exitFine
+	}
 	// Before anything that takes time: a SIGHUP that nobody listens for ends the
 	// process, and one that comes while it starts is obeyed when it serves.
 	hangups := make(chan os.Signal, 1)
@@ -58,15 +66,7 @@ func run(args []string) int {
 	}
 	cfg.NewSet = *newSet
 
-	ctx, release := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
-	defer release()
-	context.AfterFunc(ctx, release) // a second signal ends the process at once
 	switch {
-	case *healthcheck:
-		if err := proxy.Healthcheck(ctx, cfg); err != nil {
-			return fail(exitError, err)
-		}
-		return exitFine
 	case *reload:
 		if err := proxy.AskReload(ctx, cfg); err != nil {
 			return fail(exitError, err)
@@ -96,13 +96,12 @@ func run(args []string) int {
 	return exitFine
 }
 
-// serve serves until ctx ends, and reloads the configuration at each hangup.
+// serve serves until ctx ends, and reloads the configuration at each hangup. It
+// does not wait for a reload: one may hang with the file system.
 func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal) error {
 	ctx, stop := context.WithCancel(ctx)
-	var reloading sync.WaitGroup
-	defer reloading.Wait()
 	defer stop()
-	reloading.Go(func() {
+	go func() {
 		for {
 			select {
 			case <-hangups:
@@ -111,7 +110,7 @@ func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal) error 
 				return
 			}
 		}
-	})
+	}()
 	return p.Serve(ctx)
 }
 

@@ -207,6 +207,7 @@ check_mounted() {
   [[ $("${ask[@]}" SET moved:x v NX PX 1000) == TRYAGAIN* ]] || fail "the mounted file's new rule is not in force"
   echo nonsense: 1 >>"$TMPDIR/config.yaml"
   expect "reload of a bad file" 2 "$(status inside "$mounted" "${entrypoint[@]}" -reload)"
+  expect "health check with a bad file" 0 "$(status inside "$mounted" "${healthcheck[@]}")"
   expect "connecting to the shipped port" 1 "$(status redis-cli -h "$outside" -p 6380 PING)"
   stop
   expect "exit code after SIGTERM" 0 "$code"

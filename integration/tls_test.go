@@ -218,6 +218,9 @@ func TestTLSRenewalAndCheck(t *testing.T) {
 	if text, err := run("-check"); err == nil || !strings.Contains(text, "tls.cert_file: ") || strings.Contains(text, "nonsense") {
 		t.Errorf("-check with a broken key: %v\n%s", err, text)
 	}
+	if text, err := run("-healthcheck"); err != nil {
+		t.Errorf("-healthcheck while the key is being renewed: %v\n%s", err, text)
+	}
 	c.proxy.hangUp(t, "refused")
 	if serial() == before {
 		t.Error("the first certificate is shown again")

@@ -7,6 +7,8 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -83,28 +85,52 @@ func TestAdminAnswers(t *testing.T) {
 	}
 }
 
+// What is wrong in the file of a process that serves, or in the files that it
+// names, does not make the process unhealthy.
 func TestHealthcheck(t *testing.T) {
 	address := startTestAdmin(t, prometheus.NewRegistry(), func() error { return errors.New("not ready") })
 	_, port, _ := net.SplitHostPort(address)
-	cfg := defaultConfig()
-	for _, admin := range []string{address, "0.0.0.0:" + port, ":" + port} {
-		cfg.Admin = admin
-		if err := Healthcheck(t.Context(), cfg); err != nil {
-			t.Errorf("%s: %v", admin, err)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	check := func(text string) error {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return Healthcheck(t.Context(), file)
+	}
+	for _, text := range []string{
+		"admin: " + address,
+		"admin: 0.0.0.0:" + port,
+		"admin: :" + port,
+		"admin: '" + address + "' # for us\nnonsense: 1",
+		"upstream: nonsense\nadmin: " + address,
+		"upstream: [\nadmin: \"" + address + "\"\nmasters: }",
+		"\tnonsense\r\nadmin: " + address + "\r\n",
+		"admin: " + address + "\ntls: {listen: \":1\", cert_file: /missing, key_file: /missing}",
+		"admin: " + address + "\nauth: {password_file: /missing}",
+	} {
+		if err := check(text); err != nil {
+			t.Errorf("%s: %v", text, err)
 		}
 	}
-	cfg.Admin = ""
-	if err := Healthcheck(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "the admin address is empty") {
+	if err := check(`admin: ""`); err == nil || !strings.Contains(err.Error(), "the admin address is empty") {
 		t.Errorf("without an admin address: %v", err)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Admin = listener.Addr().String()
 	listener.Close()
-	if err := Healthcheck(t.Context(), cfg); err == nil {
+	if err := check("admin: " + listener.Addr().String()); err == nil {
 		t.Error("nobody listens, and the check is fine")
+	}
+	for _, text := range []string{"", "admin: nonsense", "admin: [1]"} {
+		check(text)
+		if got := adminAddress(file); got != defaultConfig().Admin {
+			t.Errorf("%q: asked at %s", text, got)
+		}
+	}
+	if got := adminAddress(file + "-missing"); got != defaultConfig().Admin {
+		t.Errorf("without a file: asked at %s", got)
 	}
 }
 

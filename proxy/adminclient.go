@@ -1,26 +1,58 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"os"
+	"regexp"
 	"strings"
 	"time"
+
+	"gopkg.in/yaml.v3"
 )
 
 // healthcheckTimeout is shorter than a container engine's usual patience.
 const healthcheckTimeout = 3 * time.Second
 
-// Healthcheck asks the process that runs with this configuration whether it
-// lives. nil is yes.
-func Healthcheck(ctx context.Context, cfg *Config) error {
+// Healthcheck asks the process that runs with the configuration file at path
+// whether it lives. nil is yes. An empty path means what it means for Load. Of
+// the file only the admin address is read, as far as it can be: what else is
+// wrong there, or in the files that it names, does not end a process that serves.
+func Healthcheck(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
-	return askAdmin(ctx, cfg, http.MethodGet, "/healthz")
+	return askAdmin(ctx, adminAddress(path), http.MethodGet, "/healthz")
 }
+
+// adminAddress is the admin address in a configuration file that may be in any
+// state, and where it shows none the default.
+func adminAddress(path string) string {
+	text, err := os.ReadFile(cmp.Or(path, defaultConfigFile))
+	if err != nil {
+		return defaultConfig().Admin
+	}
+	var file struct{ Admin *string }
+	if yaml.Unmarshal(text, &file) != nil || file.Admin == nil {
+		if line := adminLine.FindSubmatch(text); line != nil {
+			found := string(line[1])
+			file.Admin = &found
+		}
+	}
+	if file.Admin != nil {
+		if address, err := parseListenOrNone(*file.Admin); err == nil {
+			return address
+		}
+	}
+	return defaultConfig().Admin
+}
+
+// adminLine finds the address in a file that is no YAML.
+var adminLine = regexp.MustCompile(`(?m)^admin:[ \t]*["']?([^\s"'#]*)`)
 
 // AskReload has the process that runs with this configuration read its file
 // again, as SIGHUP does, and waits for what comes of it. It is for containers,
@@ -30,15 +62,16 @@ func Healthcheck(ctx context.Context, cfg *Config) error {
 func AskReload(ctx context.Context, cfg *Config) error {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience+healthcheckTimeout)
 	defer cancel()
-	return askAdmin(ctx, cfg, http.MethodPost, "/reload")
+	return askAdmin(ctx, cfg.Admin, http.MethodPost, "/reload")
 }
 
-// askAdmin returns nil if the admin server of cfg answers 200.
-func askAdmin(ctx context.Context, cfg *Config, method, path string) error {
-	if cfg.Admin == "" {
+// askAdmin returns nil if the admin server at an address to listen on answers
+// 200.
+func askAdmin(ctx context.Context, admin, method, path string) error {
+	if admin == "" {
 		return errors.New("the admin address is empty in the configuration, so nothing can be asked")
 	}
-	host, port, err := net.SplitHostPort(cfg.Admin)
+	host, port, err := net.SplitHostPort(admin)
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,9 @@ const (
 	drainPatience = 8 * time.Second
 	// closePatience is for the undos that masters have not answered yet.
 	closePatience = time.Second
+	// reloadEnds is how long a reload under way may take to notice that the
+	// process ends. One that hangs in a file system is not waited for.
+	reloadEnds = 100 * time.Millisecond
 )
 
 // Proxy is the whole of it: it listens, and Serve must be called once, which
@@ -44,7 +47,9 @@ type Proxy struct {
 	server      *proxyServer
 	admin       *adminServer
 	draining    atomic.Bool
-	reloading   sync.Mutex // held by Reload, of which one runs at a time
+	reloading   chan struct{}   // holds one element while a reload runs
+	lives       context.Context // until the proxy drains
+	drains      context.CancelFunc
 }
 
 // New listens, starts the embedded servers that cfg asks for, and asks the
@@ -52,7 +57,8 @@ type Proxy struct {
 // is away is no error, one that cannot hold locks is. The metrics are
 // registered with reg. A reload sets level, which is log's.
 func New(cfg *Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
-	p := &Proxy{log: log, level: level}
+	p := &Proxy{log: log, level: level, reloading: make(chan struct{}, 1)}
+	p.lives, p.drains = context.WithCancel(context.Background())
 	if err := p.build(cfg, reg); err != nil {
 		p.close()
 		return nil, err
@@ -128,14 +134,17 @@ func (p *Proxy) Serve(ctx context.Context) error {
 // drain ends the parts in the order in which they need each other. The admin
 // server is last, so that /readyz tells why.
 func (p *Proxy) drain(ctx context.Context) {
-	p.reloading.Lock() // a reload under way ends first, and none begins later
 	p.draining.Store(true)
-	p.reloading.Unlock()
+	p.drains()
 	patience, cancel := context.WithTimeout(ctx, drainPatience)
 	if err := p.server.shutdown(patience); err != nil {
 		p.log.Warn("clients that had not finished were cut off")
 	}
 	cancel()
+	select {
+	case p.reloading <- struct{}{}:
+	case <-time.After(reloadEnds):
+	}
 	patience, cancel = context.WithTimeout(ctx, closePatience)
 	defer cancel()
 	p.locker.Close(patience)
@@ -146,6 +155,7 @@ func (p *Proxy) drain(ctx context.Context) {
 
 // close ends what is left in any state of the building; closing twice is fine.
 func (p *Proxy) close() {
+	p.drains()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if p.server != nil {

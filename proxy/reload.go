@@ -37,13 +37,17 @@ const reloadPatience = 15 * time.Second
 // A server that is new must answer, and one with other credentials must accept
 // them, or the reload is refused.
 func (p *Proxy) Reload(ctx context.Context) error {
-	p.reloading.Lock()
-	defer p.reloading.Unlock()
-	if p.draining.Load() {
-		return errors.New("the proxy is ending")
-	}
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
 	defer cancel()
+	defer context.AfterFunc(p.lives, cancel)()
+	select {
+	case p.reloading <- struct{}{}:
+		defer func() { <-p.reloading }()
+	case <-ctx.Done():
+	}
+	if err := p.mayReload(ctx); err != nil {
+		return err
+	}
 	changes, err := p.reload(ctx)
 	if err != nil {
 		p.metrics.reloadRefused()
@@ -60,6 +64,18 @@ func (p *Proxy) Reload(ctx context.Context) error {
 	return nil
 }
 
+// mayReload tells what ends a reload early: the process ends, who asked for it
+// has gone, or it has taken too long.
+func (p *Proxy) mayReload(ctx context.Context) error {
+	switch {
+	case p.draining.Load():
+		return errors.New("the proxy is ending")
+	case ctx.Err() != nil:
+		return fmt.Errorf("the reload was given up: %w", ctx.Err())
+	}
+	return nil
+}
+
 // reload refuses first whatever can be refused, and changes last what cannot
 // fail.
 func (p *Proxy) reload(ctx context.Context) (changes []string, err error) {
@@ -73,6 +89,9 @@ func (p *Proxy) reload(ctx context.Context) (changes []string, err error) {
 		return nil, err
 	}
 	upstream, masters := inspectServers(ctx, next)
+	if err := p.mayReload(ctx); err != nil {
+		return nil, err
+	}
 	if err := refusedHazards(hazardsOf(next, upstream, masters)); err != nil {
 		return nil, err
 	}

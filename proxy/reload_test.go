@@ -4,12 +4,15 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
@@ -241,5 +244,45 @@ func TestReloadReplacesAMaster(t *testing.T) {
 	_, body := fetch(t, "http://"+r.web.Addr().String()+"/metrics")
 	if strings.Contains(body, servers[2].socket) {
 		t.Error("the metrics still show the master that was replaced")
+	}
+}
+
+// A process that is told to end does not wait for a reload, not even for one
+// that hangs with its file.
+func TestTheEndDoesNotWaitForAReload(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
+	cfg.Source = filepath.Join(t.TempDir(), "config.yaml")
+	if err := syscall.Mkfifo(cfg.Source, 0o600); err != nil { // who reads it waits for who writes
+		t.Fatal(err)
+	}
+	log, level := NewLogger(cfg, io.Discard)
+	p, err := New(cfg, log, level, prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	reloaded := make(chan error, 1)
+	go func() { reloaded <- p.Reload(context.Background()) }()
+	var writer *os.File
+	for writer == nil {
+		// It can be opened when somebody reads.
+		writer, err = os.OpenFile(cfg.Source, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- p.Serve(over) }()
+	select {
+	case err := <-ended:
+		if err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	case <-time.After(patience):
+		t.Error("the process waits for a reload")
+	}
+	writer.Write([]byte("upstream: none\nmasters: embedded\n"))
+	writer.Close()
+	if err := <-reloaded; err == nil {
+		t.Error("a process that had ended was reloaded")
 	}
 }
