@@ -102,6 +102,9 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 		free = b.owing.masters
 	}
 	ordered := l.order.lock(q.db, q.keys)
+	if q.creates {
+		l.creations.note(q.db, q.keys)
+	}
 	for i, m := range l.masters {
 		b.ask(i, m.stream(q.db), frames, free.has(i))
 	}

@@ -64,6 +64,9 @@
 //   - Debts. What a master could not be told is told before anything that may
 //     create a lock there (stream.go, mayCreate), and spares what can be told to
 //     be a later lock (queue.go).
+//   - Late grants. A master that found nothing to release may get its grant later,
+//     from another process, so it is told of the release once more
+//     (releaseagain.go).
 //   - Unknown votes. A connection that breaks unanswered leaves a grant that is
 //     only possible. It is taken back by value, and only if the value is long
 //     enough (shortValue) not to be a constant that many clients share.

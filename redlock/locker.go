@@ -23,6 +23,7 @@ type Locker struct {
 	running   sync.WaitGroup
 	turns     *turns
 	order     *order
+	creations *creations
 	owed      *owedAnswers
 	waits     sync.Pool // of *wait; ballots mostly end long before their timers do
 	meanings  scriptMeanings
@@ -45,7 +46,7 @@ func New(cfg Config) (*Locker, error) {
 	}
 	cfg.withDefaults()
 	ctx, end := context.WithCancel(context.Background())
-	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), owed: newOwedAnswers(), ctx: ctx, end: end}
+	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), creations: newCreations(), owed: newOwedAnswers(), ctx: ctx, end: end}
 	l.waits.New = newWait
 	l.cfg.Store(&cfg)
 	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)

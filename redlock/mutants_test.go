@@ -59,6 +59,21 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed",
 	},
 	{
+		rule:     "a release is sent again behind late grants",
+		edits:    []edit{{"releaseagain.go", "if masters == 0 || len(d.value) < shortValue {", "if true {"}},
+		caughtBy: "TestTimelineAReleaseIsSentAgainBehindALateGrant",
+	},
+	{
+		rule:     "a release that is sent again spares what was taken since",
+		edits:    []edit{{"releaseagain.go", "l.creations.count(db, d.key) != before", "false"}},
+		caughtBy: "TestTimelineAReleaseIsNotSentAgainWhereTheKeyWasTakenSince",
+	},
+	{
+		rule:     "a release by what may be a constant is not sent again",
+		edits:    []edit{{"releaseagain.go", "masters == 0 || len(d.value) < shortValue", "masters == 0"}},
+		caughtBy: "TestTimelineAReleaseByAConstantValueIsNotSentAgain",
+	},
+	{
 		rule:     "a master that has stopped answering is suspended",
 		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout()", "false"}},
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",

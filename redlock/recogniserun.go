@@ -88,6 +88,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	tell := func(i int) {
 		l.masters[i].stream(db).deliver(missed.debt(i), time.Now(), true)
 	}
+	before := l.creations.count(db, missed.key)
 	var room [usualFrames]byte
 	frames := appendCommand(appendCommand(room[:0], []byte("PTTL"), s.key), r.Args...)
 	b := hold(l, frames, question[said]{
@@ -111,8 +112,12 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 		},
 		late: func(_ *ballot[said], i int, a answer[said], verdict Verdict) {
 			missed.life.become(&missed.seen)
-			if l.forgot(db, i, a) && verdict == Won {
+			switch forgot := l.forgot(db, i, a); {
+			case verdict != Won:
+			case forgot:
 				tell(i)
+			case a.state.heard() && !a.value.done:
+				l.releaseAgain(db, missed.debt(i), 1<<i, before)
 			}
 		},
 	})
@@ -126,6 +131,9 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 				tell(i)
 			}
 		}
+	}
+	if b.verdict == Won {
+		l.releaseAgain(db, missed.debt(0), foundNothing(b.answers, said.did), before)
 	}
 	return s.outcome(b), true
 }

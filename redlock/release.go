@@ -107,14 +107,16 @@ func (l *Locker) look(r ReleaseRequest, life *lifetime) *ballot[sighting] {
 func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome {
 	lock, held := string(key), string(value) // debts outlive the call
 	frames := releaseScript.append(nil, [][]byte{key}, value, []byte("-1"))
-	return hold(l, frames, question[bool]{
-		kind:    KindRelease,
-		db:      db,
-		keys:    []string{lock},
-		replies: 1,
-		debt: func(int) *debt {
-			return &debt{script: releaseScript, key: lock, value: held, life: life}
-		},
+	missed := func(int) *debt {
+		return &debt{script: releaseScript, key: lock, value: held, life: life}
+	}
+	before := l.creations.count(db, lock)
+	b := hold(l, frames, question[bool]{
+		kind:         KindRelease,
+		db:           db,
+		keys:         []string{lock},
+		replies:      1,
+		debt:         missed,
 		owedToAbsent: true,
 
 		parse:  parseDone,
@@ -123,7 +125,16 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 		decide: func(answers []answer[bool], _ time.Duration) Verdict {
 			return count(answers, isGranted).release()
 		},
-	}).outcome()
+		late: func(_ *ballot[bool], i int, a answer[bool], verdict Verdict) {
+			if verdict == Won && a.state.heard() && !a.value {
+				l.releaseAgain(db, missed(i), 1<<i, before)
+			}
+		},
+	})
+	if b.verdict == Won {
+		l.releaseAgain(db, missed(0), foundNothing(b.answers, isGranted), before)
+	}
+	return b.outcome()
 }
 
 // releaseCollection deletes a key that is no string. Its value is its whole

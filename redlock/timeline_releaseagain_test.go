@@ -1,0 +1,69 @@
+package redlock
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// lateGrant takes the lock through a proxy whose way to master 5 is long, and
+// releases it through another one before the grant comes there.
+func lateGrant(t *testing.T, value string, ttl time.Duration, release func(other *Locker) Outcome, then func(w *timeline, other *Locker)) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		other := w.another(timelineConfig())
+		w.links[4].setDelay(30*time.Millisecond, 0)
+		w.mustAcquire(value, ttl)
+		if o := release(other); o.Verdict != Won {
+			t.Fatalf("%+v", o)
+		}
+		w.elapse(3 * time.Millisecond)
+		w.wantValues("- - - - -")
+		then(w, other)
+	})
+}
+
+func byDEL(l *Locker) Outcome {
+	return l.Release(context.Background(), ReleaseRequest{Key: []byte(key)})
+}
+
+func byScript(l *Locker) Outcome {
+	return l.Run(context.Background(), RunRequest{
+		Keys: [][]byte{[]byte(key)},
+		Args: [][]byte{[]byte("EVAL"), []byte(compareAndDelete), []byte("1"), []byte(key), []byte(tokenA)},
+	})
+}
+
+func TestTimelineAReleaseIsSentAgainBehindALateGrant(t *testing.T) {
+	for _, ttl := range []time.Duration{0, 10 * second} {
+		for _, release := range []func(*Locker) Outcome{byDEL, byScript} {
+			lateGrant(t, tokenA, ttl, release, func(w *timeline, _ *Locker) {
+				w.elapse(35 * time.Millisecond)
+				w.wantValues("- - - - A")
+				w.elapse(200 * time.Millisecond)
+				w.wantValues("- - - - -")
+			})
+		}
+	}
+}
+
+func TestTimelineAReleaseIsNotSentAgainWhereTheKeyWasTakenSince(t *testing.T) {
+	for _, release := range []func(*Locker) Outcome{byDEL, byScript} {
+		lateGrant(t, tokenA, 0, release, func(w *timeline, other *Locker) {
+			// The same client takes it again at once, with the same value.
+			o := other.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA)})
+			if o.Verdict != Won {
+				w.t.Fatalf("%+v", o)
+			}
+			w.elapse(second)
+			w.wantValues("A A A A A")
+		})
+	}
+}
+
+func TestTimelineAReleaseByAConstantValueIsNotSentAgain(t *testing.T) {
+	lateGrant(t, short, 0, byDEL, func(w *timeline, _ *Locker) {
+		w.mustAcquire(short, 0) // through another proxy than the release
+		w.elapse(second)
+		w.wantValues("1 1 1 1 1")
+	})
+}
