@@ -62,7 +62,7 @@ func TestThreeOfFiveMastersDead(t *testing.T) {
 		{"HSET", "lock:hash", "f", "v"},
 	} {
 		if err := client.Do(ctx, command...).Err(); !noQuorum(err) {
-			t.Errorf("%v with three masters dead answers %v, want NOQUORUM", command, err)
+			t.Errorf("%v with three masters dead answers %v, want QUORUMLOST", command, err)
 		}
 	}
 	if err := client.Set(ctx, "plain", "value", 0).Err(); err != nil {
@@ -134,7 +134,7 @@ func TestLateGrantsAreUndone(t *testing.T) {
 	}
 	ok, err := acquire(t.Context(), client, "lock:late", "token-nobody-will-have", longTTL)
 	if ok || !noQuorum(err) {
-		t.Errorf("acquire with three masters paused: %v %v, want NOQUORUM", ok, err)
+		t.Errorf("acquire with three masters paused: %v %v, want QUORUMLOST", ok, err)
 	}
 	for _, master := range c.masters[2:] {
 		master.resume()

@@ -51,7 +51,7 @@ func mustRelease(t testing.TB, client *redis.Client, key, token string) {
 	}
 }
 
-func noQuorum(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "NOQUORUM ") }
+func noQuorum(err error) bool { return err != nil && strings.HasPrefix(err.Error(), "QUORUMLOST ") }
 
 // criticalSection finds out about two holders at once in two ways: by being
 // there, and by a counter on the upstream that is read and written in two

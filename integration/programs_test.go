@@ -23,7 +23,7 @@ func (c *cliClient) run(args ...string) string {
 	c.t.Helper()
 	out, err := exec.Command("redis-cli", append(append([]string{}, c.server...), args...)...).Output()
 	answer := strings.TrimRight(string(out), "\n")
-	if err != nil || strings.Contains(answer, "NOQUORUM") {
+	if err != nil || strings.Contains(answer, "QUORUMLOST") {
 		c.t.Fatalf("redis-cli %q: %q %v", args, answer, err)
 	}
 	return answer

@@ -315,7 +315,7 @@ func TestSentinelLockMaster(t *testing.T) {
 		t.Errorf("the lock is granted a second time (%v)", err)
 	}
 	if ok, err := acquire(t.Context(), client, "lock:new", "token-of-a-third", ttl); ok || !noQuorum(err) {
-		t.Errorf("a lock with a vote of the promoted replica: %v %v, want NOQUORUM", ok, err)
+		t.Errorf("a lock with a vote of the promoted replica: %v %v, want QUORUMLOST", ok, err)
 	}
 	waitState("certified")
 	mustAcquire(t, client, "lock:later", "token-of-a-fourth", longTTL)

@@ -115,7 +115,7 @@ func TestSentinelSplit(t *testing.T) {
 		t.Errorf("the lock is granted a second time (%v)", err)
 	}
 	if ok, err := acquire(t.Context(), first.client(t), "lock:b", "token-of-the-first", longTTL); ok || !noQuorum(err) {
-		t.Errorf("a lock with the vote of the old master: %v %v, want NOQUORUM", ok, err)
+		t.Errorf("a lock with the vote of the old master: %v %v, want QUORUMLOST", ok, err)
 	}
 }
 

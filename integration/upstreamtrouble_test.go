@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-const upstreamAway = "-ERR the upstream server of this proxy cannot be reached\r\n"
+const upstreamAway = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
 
 // expectReply sends one command and requires its reply.
 func (w *wire) expectReply(t testing.TB, want string, args ...string) {

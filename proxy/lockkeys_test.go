@@ -35,7 +35,7 @@ func TestSeveralKeys(t *testing.T) {
 		}
 		return outcomes[key]
 	}
-	const noQuorum = "-NOQUORUM 2 of 5 lock masters answered, 3 needed\r\n"
+	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
 	for _, row := range []struct {
 		command, reply string
 		questions      int

@@ -15,7 +15,7 @@ import (
 var (
 	fakeLockerWon      = redlock.Outcome{Verdict: redlock.Won}
 	fakeLockerLost     = redlock.Outcome{Verdict: redlock.Lost}
-	fakeLockerNoQuorum = redlock.Outcome{Verdict: redlock.NoQuorum, Answered: 2, Asked: 5, Needed: 3}
+	fakeLockerNoQuorum = redlock.Outcome{Verdict: redlock.NoQuorum, Voting: 2, Answered: 2, Asked: 5, Needed: 3}
 	fakeLockerRefused  = redlock.Outcome{Verdict: redlock.Won, Err: "WRONGTYPE Operation against a key holding the wrong kind of value"}
 )
 
@@ -32,7 +32,7 @@ func fakeLockerReply(reply string) redlock.Outcome {
 // as always when a synctest bubble begins.
 func TestCommandsBecomeRequests(t *testing.T) {
 	const wrongType = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
-	const noQuorum = "-NOQUORUM 2 of 5 lock masters answered, 3 needed\r\n"
+	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
 	rows := []struct {
 		command string
 		outcome redlock.Outcome
@@ -242,8 +242,8 @@ func TestLogTellsNoValue(t *testing.T) {
 // TestUndecidedCommandsAreLogged, not each of them, and not those of clients
 // that have gone.
 func TestUndecidedCommandsAreLogged(t *testing.T) {
-	p := newFakeLockerPlane(fakeLockerAnswers(redlock.Outcome{Verdict: redlock.NoQuorum, Answered: 2, Asked: 5, Needed: 3}))
-	const line = "level=WARN msg=\"lock commands could not be decided\" error=\"NOQUORUM 2 of 5 lock masters answered, 3 needed\" command="
+	p := newFakeLockerPlane(fakeLockerAnswers(redlock.Outcome{Verdict: redlock.NoQuorum, Voting: 2, Answered: 2, Asked: 5, Needed: 3}))
+	const line = "level=WARN msg=\"lock commands could not be decided\" error=\"QUORUMLOST 2 of 5 lock masters can vote, 3 needed\" command="
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	p.do(gone, nil, fakeLockerCall("GET k"))

@@ -41,7 +41,7 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"watched and empty", "WATCH lock:stale\r\nMULTI\r\nEXEC\r\nMULTI\r\nEXEC\r\n", "+OK\r\n+OK\r\n*-1\r\n+OK\r\n*0\r\n"},
 		{"unwatched", "WATCH lock:stale\r\nUNWATCH\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"},
 		{"unwatched by DISCARD", "WATCH lock:stale\r\nMULTI\r\nDISCARD\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n"},
-		{"watch without quorum", "WATCH lock:noquorum\r\nWATCH\r\nUNWATCH x\r\n", "-NOQUORUM\r\n" + errorUpstreamNone + errorArity("unwatch")},
+		{"watch without quorum", "WATCH lock:noquorum\r\nWATCH\r\nUNWATCH x\r\n", "-QUORUMLOST\r\n" + errorUpstreamNone + errorArity("unwatch")},
 		{"watched in two databases", "WATCH lock:a\r\nSELECT 1\r\nWATCH lock:a\r\nMULTI\r\nGET lock:a\r\nEXEC\r\n", "+OK\r\n+OK\r\n" + errorWatchDatabase + "+OK\r\n" + errorWatchDatabase + errorExecAbort},
 		{"nested", "MULTI\r\nMULTI\r\nWATCH a\r\nDISCARD\r\n", "+OK\r\n" + errorNestedMulti + errorWatchInMulti + "+OK\r\n"},
 		{"info has the loading field", "INFO redlock\r\n", bulk("# Redlock\r\n")},

@@ -108,7 +108,7 @@ func (f *fakeLocks) look(_ context.Context, _ int, keys [][]byte) (*redlock.Watc
 	for _, key := range keys {
 		f.stale = f.stale || string(key) == "lock:stale"
 		if string(key) == "lock:noquorum" {
-			return nil, "-NOQUORUM\r\n"
+			return nil, "-QUORUMLOST\r\n"
 		}
 	}
 	return &redlock.Watch{}, ""

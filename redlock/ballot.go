@@ -61,6 +61,7 @@ type ballot[A any] struct {
 	latecomers []latecomer[A]
 	confirmed  bool
 	expired    bool // the verdict came with the deadline
+	voting     int  // how many masters could vote then, if it was not won
 }
 
 type latecomer[A any] struct {
@@ -118,6 +119,9 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 	}
 	w.timeout.Stop()
 	l.waits.Put(w)
+	if b.verdict != Won {
+		b.voting = b.countVoting() // also where it is lost: that may turn out to tell nothing
+	}
 	if b.verdict != Won || !b.revocable {
 		b.settle()
 	}
@@ -312,7 +316,7 @@ func (b *ballot[A]) confirm() {
 
 // outcome words a closed ballot's verdict.
 func (b *ballot[A]) outcome() Outcome {
-	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum(len(b.answers))}
+	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum(len(b.answers)), Voting: b.voting}
 	for _, a := range b.answers {
 		if a.state == answered || a.state == pending && !b.expired {
 			o.Answered++ // or would have, had the verdict needed it
@@ -323,6 +327,20 @@ func (b *ballot[A]) outcome() Outcome {
 		o.Answered = min(o.Answered, len(b.answers)-o.Quarantined)
 	}
 	return o
+}
+
+// countVoting counts the masters that can vote now. Who answered this question that
+// it cannot serve, or left it unanswered to the deadline, cannot, whatever else
+// is known of it yet.
+func (b *ballot[A]) countVoting() (n int) {
+	now, certified := time.Now(), b.locker.roster.certifiedIn(b.db)
+	for i, a := range b.answers {
+		dumb := a.state == unable || a.state == pending && b.expired || b.locker.masters[i].stream(b.db).silent(now)
+		if certified.has(i) && !dumb {
+			n++
+		}
+	}
+	return n
 }
 
 // elapsed is the time since a ballot began. The monotonic clock stands still

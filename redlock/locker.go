@@ -233,7 +233,7 @@ func (k Kind) String() string {
 
 // Outcome is a request's end. Exactly one reading applies: Err set (the
 // masters agreed on an error, which is the client's answer), Verdict NoQuorum
-// (Answered of Asked masters answered, Needed had to), or the fields that the
+// (Voting of Asked masters can vote now, Needed had to), or the fields that the
 // request's method documents.
 type Outcome struct {
 	Verdict Verdict
@@ -244,27 +244,40 @@ type Outcome struct {
 	// wrote, as far as that is known; 0: none expires.
 	Lives    time.Duration
 	Err      string // without the leading "-"
-	Answered int
+	Answered int    // the masters whose answers count
 	Asked    int
 	Needed   int
+	// Voting of the masters asked can vote now: they are certified and answer. It
+	// is not counted for what was won.
+	Voting int
 	// Quarantined of the masters asked may not vote now, the first of them again
 	// at Until.
 	Quarantined int
 	Until       time.Time
 }
 
-// NoQuorumError words a NoQuorum outcome for the client, without the leading "-".
+// NoQuorumError words a NoQuorum outcome for the client, without the leading
+// "-". Its first word is one that no client library knows: phpredis answers
+// false to NOQUORUM, as to a lock that somebody holds, and others retry by
+// themselves what they know.
 func (o Outcome) NoQuorumError() string {
-	text := fmt.Sprintf("NOQUORUM %d of %d lock masters answered, %d needed", o.Answered, o.Asked, o.Needed)
-	if o.Answered >= o.Needed {
-		text = fmt.Sprintf("NOQUORUM the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
-	}
-	if o.Quarantined == 0 {
+	text := "QUORUMLOST " + o.undecided()
+	switch o.Quarantined {
+	case 0:
 		return text
+	case 1:
+		return text + "; 1 is in quarantine, until " + o.Until.UTC().Format(time.RFC3339)
 	}
-	until := o.Until.UTC().Format(time.RFC3339)
-	if o.Quarantined == 1 {
-		return text + "; 1 is in quarantine, until " + until
+	return fmt.Sprintf("%s; %d are in quarantine, the first until %s", text, o.Quarantined, o.Until.UTC().Format(time.RFC3339))
+}
+
+// undecided says why there is no verdict.
+func (o Outcome) undecided() string {
+	switch {
+	case o.Voting < o.Needed:
+		return fmt.Sprintf("%d of %d lock masters can vote, %d needed", o.Voting, o.Asked, o.Needed)
+	case o.Answered < o.Needed:
+		return fmt.Sprintf("only %d of %d lock masters answered in time, %d needed", o.Answered, o.Asked, o.Needed)
 	}
-	return fmt.Sprintf("%s; %d are in quarantine, the first until %s", text, o.Quarantined, until)
+	return fmt.Sprintf("the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
 }

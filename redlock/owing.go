@@ -78,8 +78,8 @@ func (o *owedAnswers) settle(w *owing, masters masterSet) {
 
 // await returns when a quorum can be asked about the keys, when waiting would
 // not help, or when a ballot's time is over. Without it a client that tries again
-// at once after NOQUORUM finds the masters still answering its last question, and
-// gets NOQUORUM although all is well.
+// at once after QUORUMLOST finds the masters still answering its last question, and
+// gets QUORUMLOST although all is well.
 func (o *owedAnswers) await(l *Locker, db int, keys []string) {
 	owing, settled := o.now(db, keys)
 	if !l.shouldWait(db, owing) {

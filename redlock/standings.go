@@ -107,6 +107,18 @@ func (r *roster) voting(db int) (certified int, turned <-chan struct{}) {
 	return r.certified(db), r.turned
 }
 
+// certifiedIn are the masters certified in a database.
+func (r *roster) certifiedIn(db int) (certified masterSet) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.masters {
+		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
+			certified |= 1 << i
+		}
+	}
+	return certified
+}
+
 // certified is voting's count, with mu held.
 func (r *roster) certified(db int) (n int) {
 	for i := range r.masters {

@@ -75,7 +75,7 @@ func TestTimelineTheMasterTimeoutEndsABallot(t *testing.T) {
 	onTimeline(t, "ok@5ms ok@5ms hang hang hang", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
 		w.wantVerdict(o, took, NoQuorum, timeout)
-		if o.Answered != 2 || o.NoQuorumError() != "NOQUORUM 2 of 5 lock masters answered, 3 needed" {
+		if o.Answered != 2 || o.NoQuorumError() != "QUORUMLOST 2 of 5 lock masters can vote, 3 needed" {
 			t.Errorf("%s", o.NoQuorumError())
 		}
 	})
