@@ -76,9 +76,11 @@
 //   - Everything else on a lock key, scripts above all, is an examined run
 //     (run.go, examine.go): the client's own command between two looks at its
 //     keys. Votes agree by the reply's shape (shape.go) and the keys' state
-//     afterwards (digest.go), and what loses is put back exactly (undo.go). A copy
-//     that drifted, as a counter can when proxies take turns, goes when the others
-//     release it (runsettle.go).
+//     afterwards (digest.go): a quorum of equal votes wins and nothing less, also
+//     where the run deleted, for by a deletion a fair lock is taken from its queue.
+//     What loses is put back exactly (undo.go), deletions too, but for those of a
+//     script that can only be a release. Where a quorum deleted, a copy goes that
+//     was the same, or that drifted, as a counter can (runsettle.go).
 //   - A script that by its meaning is compare-and-delete or compare-and-expire of
 //     one string key (recognise.go) is not examined: it goes out as it came, its
 //     answer tells what it did, and it is a release (recogniserun.go) or an
@@ -113,7 +115,7 @@
 //     forgets can learn it from the others; a process that has just started and
 //     cannot, for one that may know is away, assumes the cap. A master in
 //     quarantine is asked everything, so that it fills up with the locks of the
-//     day; what it says is there counts, what it grants, gives (take.go) or does
+//     day; what it says is there counts, what it grants, gives or does
 //     not find does not (ballot.go).
 //   - A restart with data is no exemption: a snapshot may be old.
 //   - A new set (founding.go) cannot be told from one that forgot everything, by

@@ -148,11 +148,8 @@ func TestExaminedImages(t *testing.T) {
 					t.Errorf("%+v is seen as %+v", pair[0], pair[1])
 				}
 			}
-			frames := appendUndo(nil, []byte("k"), x.before[1], x.after[1])
-			if (len(frames) > 0) != row.want.undoable() {
-				t.Errorf("undo is %q", frames)
-			}
-			if len(frames) > 0 && held <= expiryTolerance+1 {
+			if row.want.wrote() && held <= expiryTolerance+1 {
+				frames := appendUndo(nil, []byte("k"), x.before[1], x.after[1])
 				if got := m.conn.ask(frames, 1)[0]; string(got) != undone {
 					t.Errorf("undo answered %q", got)
 				}

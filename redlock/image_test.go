@@ -44,16 +44,16 @@ func TestChange(t *testing.T) {
 }
 
 func TestEffects(t *testing.T) {
-	for e, want := range map[effect]struct{ wrote, undoable bool }{
-		keyStayedAbsent: {},
-		keyKept:         {},
-		keyMoved:        {wrote: true},
-		keyCreated:      {wrote: true, undoable: true},
-		keyChanged:      {wrote: true, undoable: true},
-		keyDeleted:      {wrote: true},
+	for e, want := range map[effect]bool{
+		keyStayedAbsent: false,
+		keyKept:         false,
+		keyMoved:        true,
+		keyCreated:      true,
+		keyChanged:      true,
+		keyDeleted:      true,
 	} {
-		if e.wrote() != want.wrote || e.undoable() != want.undoable {
-			t.Errorf("%v: wrote %v, undoable %v", e, e.wrote(), e.undoable())
+		if e.wrote() != want {
+			t.Errorf("%v: wrote %v", e, e.wrote())
 		}
 	}
 }

@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"net"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
@@ -11,10 +12,14 @@ import (
 // A liveMaster is a real redis-server with one connection to it, for tests of
 // what only a real server can say.
 type liveMaster struct {
-	t      testing.TB
-	socket string
-	conn   *liveConn
+	t       testing.TB
+	socket  string
+	conn    *liveConn
+	process *os.Process
 }
+
+// kill ends the server's process.
+func (m *liveMaster) kill() { m.process.Kill() }
 
 // livePatience bounds what is waited for in real time, and how long a Locker over
 // real servers waits for a vote: far beyond what a busy machine needs.
@@ -39,7 +44,7 @@ func startLiveMaster(t testing.TB, args ...string) *liveMaster {
 		command.Process.Kill()
 		command.Wait()
 	})
-	m := &liveMaster{t: t, socket: socket}
+	m := &liveMaster{t: t, socket: socket, process: command.Process}
 	deadline := time.Now().Add(livePatience)
 	for {
 		conn, err := net.Dial("unix", socket)

@@ -360,14 +360,19 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAReplacementDoesNotUndoAnother",
 	},
 	{
-		rule:     "elements are taken from a quorum",
-		edits:    []edit{{"runvote.go", "if r.takes {", "if false {"}},
-		caughtBy: "TestElementsAreTakenFromAQuorumOnly",
+		rule:     "a run that deletes is won by equal votes of a quorum",
+		edits:    []edit{{"runvote.go", "if verdict != Won {", "if _, deletions := plurality(answers, examined.released, r.sameVote); deletions.granted > 0 && deletions.release() == Won {\n\t\treturn Won\n\t}\n\tif verdict != Won {"}},
+		caughtBy: "TestRunADeletionNeedsEqualVotesOfAQuorum",
 	},
 	{
-		rule:     "elements that too few masters have are put back",
-		edits:    []edit{{"runsettle.go", "r.takes && effect == keyDeleted && !came.wrote()", "false"}},
+		rule:     "what too few masters deleted is put back",
+		edits:    []edit{{"runsettle.go", "effect == keyDeleted && (r.releases || won.wrote())", "effect == keyDeleted"}},
 		caughtBy: "TestElementsThatTooFewMastersHaveArePutBack",
+	},
+	{
+		rule:     "what a quorum deleted goes where it only was kept",
+		edits:    []edit{{"runsettle.go", "return sameState(before.dump, others.dump) && near(", "return false && near("}},
+		caughtBy: "TestRunAQueueThatTheOthersHavePoppedGoes",
 	},
 	{
 		rule:     "a recognised script tells by its answer whether it did its work",

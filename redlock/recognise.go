@@ -154,6 +154,9 @@ type recognised struct {
 	load       []loadable // what EVALSHA needs
 }
 
+// releases tells whether what the script deletes it certainly releases.
+func (r *recognised) releases() bool { return r.onlyDeletes || r.form == formRelease }
+
 // in fits a meaning to a client's EVAL or EVALSHA.
 func (m *meaning) in(args [][]byte) recognised {
 	r := recognised{meaning: m, args: args}

@@ -25,7 +25,7 @@ type RunRequest struct {
 	// Scrap: elements that too few masters have go, instead of being put back.
 	Scrap bool
 
-	takes     bool // it takes elements: take.go
+	releases  bool // all it deletes it certainly releases
 	observes  bool // no script, and it only reads
 	unordered int  // the reply lists groups of so many elements, in no order of their own; 0: it does not
 }
@@ -43,7 +43,9 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	if o, ok := l.runRecognised(ctx, r, script); ok {
 		return o
 	}
-	creates := r.mayCreate(script)
+	r.releases = script.releases()
+	// What takes turns with acquires. A release is never held back.
+	creates := !r.ReadOnly && !r.releases
 	if !creates && !r.ReadOnly || len(r.Watches) > 0 {
 		return l.runOnce(ctx, r, creates)
 	}
@@ -57,7 +59,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		r.Keys[i], keys[i] = bytes.Clone(key), string(key)
 	}
 	r.observes = r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0])
-	r.unordered, r.takes = r.unorderedGroup(), r.takesElements()
+	r.unordered = r.unorderedGroup()
 	e := &examination{keys: r.Keys, commands: [][][]byte{r.Args}, resp3: r.RESP3}
 	if r.Transaction != nil {
 		e.commands, e.transaction = r.Transaction, true
@@ -90,8 +92,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 			}
 			return x, err
 		},
-		counts: func(x examined) bool { return !r.takes && x.released() },
-		vote:   func(x examined) Vote { return voteOf(x.wrote()) },
+		vote: func(x examined) Vote { return voteOf(x.wrote()) },
 		decide: func(answers []answer[examined], elapsed time.Duration) Verdict {
 			verdict := l.decideRun(&r, answers, elapsed)
 			if verdict == NoQuorum && flushed.Load() && slices.ContainsFunc(answers, isPending) {
@@ -139,12 +140,6 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		l.settleRun(b, &r)
 	}
 	return r.outcome(b)
-}
-
-// mayCreate tells whether the run takes turns with acquires. A script that is
-// a release is never held back.
-func (r *RunRequest) mayCreate(script recognised) bool {
-	return !r.ReadOnly && !script.onlyDeletes && script.form != formRelease
 }
 
 func isScriptCommand(name []byte) bool {

@@ -11,10 +11,13 @@ type result struct {
 	release examined // the vote by which masters that missed a release are told; empty if it was none
 }
 
-// deleted tells whether the run was won and deleted key k.
-func (came *result) deleted(k int) bool {
+// effect is what the run did to key k, if it was won.
+func (came *result) effect(k int) effect {
 	w := came.winner
-	return came.verdict == Won && w.after != nil && change(w.before[k], w.after[k]) == keyDeleted
+	if came.verdict != Won || w.after == nil {
+		return keyStayedAbsent
+	}
+	return change(w.before[k], w.after[k])
 }
 
 // wrote tells whether the run was won by a vote that changed something.
@@ -29,7 +32,9 @@ func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result 
 	case NoQuorum:
 		// Nobody can know whether the lock is free now, but its holder has
 		// given it up.
-		came.release, _ = plurality(answers, examined.released, r.sameVote)
+		if r.releases {
+			came.release, _ = plurality(answers, examined.released, r.sameVote)
+		}
 	}
 	return came
 }
@@ -66,11 +71,8 @@ func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 	}
 }
 
-// settleVote gives one master its part of the verdict: what it wrote against
-// it is put back, and a release that it missed stays owed. A counter that
-// drifted on one master is only counted down there where the others release: it
-// is deleted as well, or the copy would outlive its lock. That cannot be a later
-// lock's vote: the quorum that released did not have it then.
+// settleVote gives one master its part of the verdict: what it did against it
+// is put back, and a deletion that it missed stays owed.
 func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examined], i int, a answer[examined]) {
 	if came.verdict == Won && a.state.heard() && r.sameVote(a.value, came.winner) {
 		return
@@ -90,23 +92,50 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 	}
 	for k := range a.value.after {
 		before, after := a.value.before[k], a.value.after[k]
-		effect := change(before, after)
+		due := r.due(&came, k, before, after, l.settings().MasterTimeout)
 		switch {
-		case r.takes && r.Scrap && effect != keyCreated:
+		case change(after, due) == keyCreated:
+			s.putBack(r.Keys[k], due, after, now)
+		case change(after, due).wrote():
+			s.deliver(&debt{exact: appendUndo(nil, r.Keys[k], due, after)}, now, false)
+		default:
 			continue
-		case r.takes && effect == keyDeleted && !came.wrote():
-			s.putBack(r.Keys[k], before, after, now)
-			l.observer.Undone(l.masters[i].name())
-			continue
-		case effect == keyChanged && came.deleted(k):
-			before = absentImage
 		}
-		undo := appendUndo(nil, r.Keys[k], before, after)
-		if undo != nil {
-			s.deliver(&debt{exact: undo}, now, false)
-			l.observer.Undone(l.masters[i].name())
-		}
+		l.observer.Undone(l.masters[i].name())
 	}
+}
+
+// due is what key k is to be on a master whose vote was not among the winning
+// ones: as it was before, unless there is a reason to leave it.
+func (r *RunRequest) due(came *result, k int, before, after image, skew time.Duration) image {
+	effect, won := change(before, after), came.effect(k)
+	switch {
+	case r.Scrap && effect != keyCreated:
+		return after
+	case won == keyDeleted && goesToo(effect, before, came.winner.before[k], skew):
+		return absentImage
+	case effect == keyDeleted && (r.releases || won.wrote()):
+		return after
+	case effect == keyKept || effect == keyMoved:
+		return after // its expiry may have been moved again since, by who holds the lock
+	}
+	return before
+}
+
+// goesToo tells whether a master's copy goes with those that the others deleted,
+// where the run left one. A counter that drifted is only counted down where the
+// others release, and the copy would outlive its lock. A queue stays as it was
+// where the lock before it ends a little later, and who was served would stay
+// first in it. That cannot be a later lock's vote: the quorum that deleted did
+// not have it then.
+func goesToo(did effect, before, others image, skew time.Duration) bool {
+	switch did {
+	case keyChanged:
+		return true
+	case keyKept, keyMoved:
+		return sameState(before.dump, others.dump) && near(before.pttl, others.pttl, skew.Milliseconds()+expiryTolerance)
+	}
+	return false
 }
 
 // possibleGrants is what a master whose answer was lost may have created, as

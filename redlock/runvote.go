@@ -7,24 +7,19 @@ import (
 )
 
 // decideRun is the verdict on a run: a quorum of equal votes wins, with
-// validity left for what it wrote. A run that deleted follows the release rule,
-// unless it took elements.
+// validity left for what it wrote. Whether it deleted does not matter, for only
+// the script knows what that means: Redisson's fair lock acquires by deleting its
+// queue.
 func (l *Locker) decideRun(r *RunRequest, answers []answer[examined], elapsed time.Duration) Verdict {
-	all, votes := plurality(answers, anyRun, r.sameVote)
+	winner, votes := plurality(answers, anyRun, r.sameVote)
 	verdict := votes.agreement()
-	if verdict == Won {
-		if ttl := r.shortest(answers, all); ttl >= 0 && l.validity(ttl, elapsed) <= 0 {
-			return Lost
-		}
-		return Won
-	}
-	if r.takes {
+	if verdict != Won {
 		return verdict
 	}
-	if _, deletions := plurality(answers, examined.released, r.sameVote); deletions.granted > 0 {
-		return deletions.release()
+	if ttl := r.shortest(answers, winner); ttl >= 0 && l.validity(ttl, elapsed) <= 0 {
+		return Lost
 	}
-	return verdict
+	return Won
 }
 
 func anyRun(examined) bool { return true }
@@ -33,12 +28,8 @@ func isPending(a answer[examined]) bool { return a.state == pending }
 
 // winner is the vote that a won ballot went to.
 func (r *RunRequest) winner(answers []answer[examined]) examined {
-	all, votes := plurality(answers, anyRun, r.sameVote)
-	if r.takes || votes.granted >= quorum(len(answers)) {
-		return all
-	}
-	deleting, _ := plurality(answers, examined.released, r.sameVote)
-	return deleting
+	winner, _ := plurality(answers, anyRun, r.sameVote)
+	return winner
 }
 
 // shortest is the time for which a quorum of the winning votes keeps what it

@@ -1,9 +1,6 @@
 package redlock
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
 // What a pop got from too few masters is there again, exactly as it was.
 func TestElementsThatTooFewMastersHaveArePutBack(t *testing.T) {
@@ -42,7 +39,7 @@ func TestElementsThatExpireArePutBackUntilThen(t *testing.T) {
 	before := m.conn.look("k")
 	m.must("LPOP", "k")
 	after := m.conn.look("k")
-	if got := string(m.conn.ask(appendRestore(nil, []byte("k"), before, after), 1)[0]); got != undone {
+	if got := string(m.conn.ask(appendUndo(nil, []byte("k"), before, after), 1)[0]); got != undone {
 		t.Errorf("answered %q", got)
 	}
 	if now := m.conn.look("k"); !sameImage(now, before) {
@@ -59,7 +56,7 @@ func TestElementsAreNotPutBackOverOthers(t *testing.T) {
 	after := m.conn.look("k")
 	m.must("RPUSH", "k", "new")
 	others := m.conn.look("k")
-	if got := string(m.conn.ask(appendRestore(nil, []byte("k"), before, after), 1)[0]); got != leftAlone {
+	if got := string(m.conn.ask(appendUndo(nil, []byte("k"), before, after), 1)[0]); got != leftAlone {
 		t.Errorf("answered %q", got)
 	}
 	if now := m.conn.look("k"); !sameImage(now, others) {
@@ -78,32 +75,5 @@ func TestElementsThatTooFewMastersHaveAreScrapped(t *testing.T) {
 	}
 	for _, key := range []string{"one", "two"} {
 		s.eventuallyGone(key)
-	}
-}
-
-// An element that one master has is nobody's because others do not answer: who
-// has taken it from them may hold what it stands for.
-func TestElementsAreTakenFromAQuorumOnly(t *testing.T) {
-	absent, there := image{pttl: noKey}, image{dump: []byte("payload"), pttl: noExpiry}
-	gave := answer[examined]{state: answered, value: examined{reply: []byte("$1\r\n1\r\n"), before: []image{there}, after: []image{absent}}}
-	none := answer[examined]{state: answered, value: examined{reply: []byte("$-1\r\n"), before: []image{absent}, after: []image{absent}}}
-	lost := answer[examined]{state: unknown}
-	take, release := &RunRequest{takes: true}, &RunRequest{}
-	for _, row := range []struct {
-		answers   []answer[examined]
-		take, del Verdict
-	}{
-		{[]answer[examined]{gave, gave, gave, none, none}, Won, Won},
-		{[]answer[examined]{gave, none, none, lost, lost}, NoQuorum, Won},
-		{[]answer[examined]{gave, gave, none, lost, lost}, NoQuorum, Won},
-		{[]answer[examined]{gave, gave, none, none, none}, Won, Won}, // of nothing
-	} {
-		l := &Locker{}
-		if got := l.decideRun(take, row.answers, time.Millisecond); got != row.take {
-			t.Errorf("to take: %v, want %v", got, row.take)
-		}
-		if got := l.decideRun(release, row.answers, time.Millisecond); got != row.del {
-			t.Errorf("to release: %v, want %v", got, row.del)
-		}
 	}
 }

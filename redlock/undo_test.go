@@ -160,17 +160,6 @@ func TestUndoSparesOthers(t *testing.T) {
 	}
 }
 
-// A run whose effect must stay gets no undo.
-func TestUndoOfNothing(t *testing.T) {
-	absent, key := image{pttl: noKey}, image{dump: []byte("v"), pttl: 100}
-	moved := image{dump: []byte("v"), pttl: 200}
-	for _, pair := range [][2]image{{absent, absent}, {key, key}, {key, moved}, {key, absent}} {
-		if frames := appendUndo([]byte("head"), []byte("k"), pair[0], pair[1]); string(frames) != "head" {
-			t.Errorf("%v is undone by %q", change(pair[0], pair[1]), frames)
-		}
-	}
-}
-
 // What was there before would be gone by now, and must not come back for good.
 func TestUndoOfAChangeToWhatHasExpired(t *testing.T) {
 	m := startLiveMaster(t)

@@ -1,0 +1,178 @@
+package redlock
+
+import (
+	"testing"
+	"time"
+)
+
+// Runs that delete. What a deletion means only the script knows: it releases a
+// lock, or takes one by popping a queue or a token. So such a run is won by equal
+// votes of a quorum, as every other.
+
+// fairLock means what Redisson's fair lock means: KEYS are the lock, a hash, the
+// queue of those that wait, and until when each of them does.
+const fairLock = `
+if redis.call('exists', KEYS[1]) == 0
+  and (redis.call('exists', KEYS[2]) == 0 or redis.call('lindex', KEYS[2], 0) == ARGV[2]) then
+  redis.call('lpop', KEYS[2])
+  redis.call('zrem', KEYS[3], ARGV[2])
+  redis.call('hset', KEYS[1], ARGV[2], 1)
+  redis.call('pexpire', KEYS[1], ARGV[1])
+  return nil
+end
+if redis.call('zscore', KEYS[3], ARGV[2]) ~= false then return 1 end
+redis.call('zadd', KEYS[3], 1800000000000, ARGV[2])
+redis.call('rpush', KEYS[2], ARGV[2])
+return redis.call('pttl', KEYS[1])`
+
+var fairKeys = []string{"lock", "queue", "timeouts"}
+
+func (s *liveSet) fairLock(who string) Outcome {
+	return s.run(fairKeys, "EVAL", fairLock, "3", "lock", "queue", "timeouts", "60000", who)
+}
+
+// queued has A hold the lock everywhere, and B wait for it.
+func queued(t *testing.T) *liveSet {
+	s := startLiveSet(t, 3)
+	wantReply(t, s.fairLock("A"), "$-1\r\n")
+	if o := s.fairLock("B"); o.Verdict != Won || isNil(o.Reply) {
+		t.Fatalf("B is told %v %q while A holds the lock", o.Verdict, o.Reply)
+	}
+	s.eventually("with B in the queue", func(m *liveMaster) bool {
+		return s.idle() && string(m.must("LLEN", "queue")) == ":1\r\n"
+	})
+	return s
+}
+
+// With one master away, another that lost A's lock is no quorum.
+func TestRunOneMasterDoesNotGrantByPoppingItsQueue(t *testing.T) {
+	s := queued(t)
+	s.masters[2].kill()
+	s.masters[1].must("DEL", "lock")
+	was := s.masters[1].conn.look("queue")
+	if o := s.fairLock("B"); o.Verdict != NoQuorum {
+		t.Errorf("B is told %v %q while A holds the lock", o.Verdict, o.Reply)
+	}
+	s.masters = s.masters[:2]
+	s.eventually("as it was", func(m *liveMaster) bool {
+		return s.idle() && sameImage(m.conn.look("queue"), was) && string(m.must("HEXISTS", "lock", "B")) == ":0\r\n"
+	})
+}
+
+// A master on which the lock expires a little later than on the others has its
+// queue brought to theirs: else who was served would stay first in it there.
+func TestRunAQueueThatTheOthersHavePoppedGoes(t *testing.T) {
+	s := queued(t)
+	s.masters[0].must("DEL", "lock")
+	s.masters[1].must("DEL", "lock")
+	wantReply(t, s.fairLock("B"), "$-1\r\n")
+	s.eventuallyGone("queue")
+	s.eventuallyGone("timeouts")
+	s.awaitIdle()
+	if string(s.masters[2].must("HEXISTS", "lock", "A")) != ":1\r\n" {
+		t.Error("the lock that was still there has gone, too")
+	}
+}
+
+// What a master kept of another content is not taken for what the others deleted.
+func TestRunAQueueOfOthersStays(t *testing.T) {
+	s := queued(t)
+	s.masters[0].must("DEL", "lock")
+	s.masters[1].must("DEL", "lock")
+	s.masters[2].must("RPUSH", "queue", "C")
+	wantReply(t, s.fairLock("B"), "$-1\r\n")
+	s.awaitIdle()
+	if got := string(s.masters[2].must("LLEN", "queue")); got != ":2\r\n" {
+		t.Errorf("the queue has %q", got)
+	}
+}
+
+// One master's vote is none, whatever command deletes, and it has back what it
+// deleted.
+func TestRunOneMasterDoesNotGrantByDeleting(t *testing.T) {
+	const pop = `if redis.call('exists', KEYS[2]) == 1 then return nil end return redis.call('rpop', KEYS[1])`
+	for _, row := range []struct {
+		name string
+		run  func(s *liveSet) Outcome
+	}{
+		{"RENAMENX", func(s *liveSet) Outcome { return s.run([]string{"a", "b"}, "RENAMENX", "a", "b") }},
+		{"a script that pops the last token", func(s *liveSet) Outcome {
+			return s.run([]string{"a", "b"}, "EVAL", pop, "2", "a", "b")
+		}},
+		{"a transaction", func(s *liveSet) Outcome {
+			return s.Run(s.t.Context(), RunRequest{
+				Keys:        bytesOf([]string{"a", "b"}),
+				Transaction: [][][]byte{bytesOf([]string{"DEL", "a"}), bytesOf([]string{"SET", "b", "me", "NX", "PX", "60000"})},
+			})
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := startLiveSet(t, 3)
+			for _, m := range s.masters {
+				m.must("RPUSH", "a", "1")
+			}
+			s.masters[0].must("SET", "b", "another holder's", "PX", "60000")
+			s.masters[2].kill()
+			s.masters = s.masters[:2]
+			was := s.masters[1].conn.look("a")
+			if o := row.run(s); o.Verdict != NoQuorum {
+				t.Errorf("%v %q", o.Verdict, o.Reply)
+			}
+			s.eventually("as it was", func(m *liveMaster) bool {
+				return s.idle() && sameImage(m.conn.look("a"), was) && (m == s.masters[0] || m.dump("b") == nil)
+			})
+		})
+	}
+}
+
+// A release by script is won although a master is away, and although one that
+// answers has a counter that drifted.
+func TestRunAReleaseIsWonWithAMasterAwayOrDrifted(t *testing.T) {
+	const leave = `
+if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end
+if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then return 0 end
+redis.call('del', KEYS[1])
+return 1`
+	for name, harm := range map[string]func(m *liveMaster){
+		"away":    (*liveMaster).kill,
+		"drifted": func(m *liveMaster) { m.must("HSET", "lock", "me", "2") },
+		"empty":   func(m *liveMaster) { m.must("DEL", "lock") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startLiveSet(t, 3)
+			for _, m := range s.masters {
+				m.must("HSET", "lock", "me", "1")
+				m.must("PEXPIRE", "lock", "60000")
+			}
+			harm(s.masters[2])
+			wantReply(t, s.run([]string{"lock"}, "EVAL", leave, "1", "lock", "me"), ":1\r\n")
+			if name == "away" {
+				s.masters = s.masters[:2]
+			}
+			s.eventuallyGone("lock")
+		})
+	}
+}
+
+// What one master deleted is nobody's because others do not answer: who has
+// taken it from them may hold what it stands for.
+func TestRunADeletionNeedsEqualVotesOfAQuorum(t *testing.T) {
+	absent, there := image{pttl: noKey}, image{dump: []byte("payload"), pttl: noExpiry}
+	gave := answer[examined]{state: answered, value: examined{reply: []byte("$1\r\n1\r\n"), before: []image{there}, after: []image{absent}}}
+	none := answer[examined]{state: answered, value: examined{reply: []byte("$-1\r\n"), before: []image{absent}, after: []image{absent}}}
+	lost := answer[examined]{state: unknown}
+	for _, row := range []struct {
+		answers []answer[examined]
+		want    Verdict
+	}{
+		{[]answer[examined]{gave, gave, gave, none, none}, Won},
+		{[]answer[examined]{gave, none, none, lost, lost}, NoQuorum},
+		{[]answer[examined]{gave, gave, none, lost, lost}, NoQuorum},
+		{[]answer[examined]{gave, gave, none, none, none}, Won}, // of nothing
+	} {
+		l := &Locker{}
+		if got := l.decideRun(&RunRequest{}, row.answers, time.Millisecond); got != row.want {
+			t.Errorf("%v, want %v", got, row.want)
+		}
+	}
+}
