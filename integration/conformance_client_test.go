@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -47,7 +46,7 @@ func startConformanceClient(t *testing.T, name string, program clientProgram, po
 	c := &conformanceClient{name: name, cmd: exec.Command(words[0], words[1:]...), answers: make(chan string, 1), log: &child.Log{}}
 	c.cmd.Env = append(os.Environ(), program.env...)
 	c.cmd.Stderr = c.log
-	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.EndWithParent(c.cmd)
 	c.cmd.WaitDelay = time.Second
 	var err error
 	if c.in, err = c.cmd.StdinPipe(); err != nil {

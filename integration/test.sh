@@ -33,6 +33,8 @@ fi
 # build, and is told below not to.
 echo "== go vet"
 go vet ./...
+GOOS=darwin go vet ./...
+GOOS=windows go build -o /dev/null .
 
 echo "== staticcheck"
 go run "$staticcheck" ./...
@@ -50,7 +52,8 @@ grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do
 done
 
 echo "== tests"
-go test -vet=off -race -timeout 30m ./...
+# Each package has three times what it needs on a quiet machine.
+go test -vet=off -race -timeout 75m ./...
 
 echo "== the image"
 integration/container.sh

@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/child"
 	"redlock-proxy/redlock"
 )
 
@@ -106,7 +107,7 @@ func startGuardRedis(t *testing.T, args ...string) *guardRedis {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	server := &guardRedis{socket: filepath.Join(dir, "s")}
 	process := exec.Command(binary, append([]string{"--port", "0", "--unixsocket", server.socket, "--dir", dir, "--save", "", "--appendonly", "no"}, args...)...)
-	process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	child.EndWithParent(process)
 	output, err := process.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

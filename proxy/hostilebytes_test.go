@@ -70,12 +70,13 @@ func (p *testProxy) exchange(t *testing.T, first, second string, hangsUp bool) [
 // socketPair is a connection whose answers no reset can overtake.
 func socketPair(t *testing.T) (near, far *net.UnixConn) {
 	t.Helper()
-	files, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	files, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var ends [2]*net.UnixConn
 	for i, file := range files {
+		syscall.CloseOnExec(file)
 		end := os.NewFile(uintptr(file), "socket")
 		conn, err := net.FileConn(end)
 		_ = end.Close()

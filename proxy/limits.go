@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
-	"syscall"
 	"time"
 )
 
@@ -55,13 +54,10 @@ func (l *Limits) masterReply() int64 { return l.Memory / 8 }
 // clients may need: one each, and one for its upstream connection.
 func (l *Limits) warnOfFiles(log *slog.Logger) {
 	const others = 100 // masters, listeners, what the system itself opens
-	var allowed syscall.Rlimit
-	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &allowed); err != nil {
-		return
-	}
-	if needed := uint64(2*l.Clients + others); allowed.Cur < needed {
+	allowed, limited := openFilesAllowed()
+	if needed := uint64(2*l.Clients + others); limited && allowed < needed {
 		log.Warn("limits.clients needs more open files than this process may have; raise that (ulimit -n, LimitNOFILE=) or lower limits.clients",
-			"needed", needed, "allowed", allowed.Cur)
+			"needed", needed, "allowed", allowed)
 	}
 }
 

@@ -29,7 +29,7 @@ type Process struct {
 func Start(name, program string, args ...string) (*Process, error) {
 	p := &Process{Name: name, Log: &Log{}, Done: make(chan struct{}), cmd: exec.Command(program, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = p.Log, p.Log
-	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	EndWithParent(p.cmd)
 	if err := p.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting %s: %w", name, err)
 	}
