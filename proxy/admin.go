@@ -14,26 +14,27 @@ import (
 )
 
 // adminServer answers operators and machines over HTTP: /metrics, /healthz
-// (the process lives), /readyz (it can decide locks; if not, why), and POST
-// /reload, to this machine only, for there is no password.
+// (the process lives), /readyz (whether it can decide locks, and who does not
+// vote), and POST /reload, to this machine only, for there is no password.
 type adminServer struct {
 	http http.Server
 }
 
-// newAdminServer asks ready with each /readyz, and reload with each /reload;
-// their errors are the reasons given. A reload ends early with who asked for it.
-func newAdminServer(gatherer prometheus.Gatherer, ready func() error, reload func(context.Context) error) *adminServer {
+// newAdminServer asks ready with each /readyz, and reload with each /reload,
+// whose error is the reason given. A reload ends early with who asked for it.
+func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(context.Context) error) *adminServer {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "ok\n")
 	})
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, _ *http.Request) {
-		if err := ready(); err != nil {
-			http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		now := ready()
+		if !now.ready {
+			http.Error(w, now.text, http.StatusServiceUnavailable)
 			return
 		}
-		io.WriteString(w, "ready\n")
+		io.WriteString(w, now.text+"\n")
 	})
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		if !fromThisMachine(r) {

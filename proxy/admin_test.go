@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() error) (address string) {
+func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() readiness) (address string) {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,14 +55,14 @@ func fetch(t *testing.T, url string) (status int, body string) {
 }
 
 func TestAdminAnswers(t *testing.T) {
-	reason := errors.New("2 of 5 lock masters vote, 3 needed")
+	now := readiness{false, "2 of 5 lock masters vote, 3 needed"}
 	reg := prometheus.NewRegistry()
 	m, err := newMetrics(reg)
 	if err != nil {
 		t.Fatal(err)
 	}
 	m.forwarded(1)
-	address := startTestAdmin(t, reg, func() error { return reason })
+	address := startTestAdmin(t, reg, func() readiness { return now })
 	for _, row := range []struct {
 		path   string
 		status int
@@ -76,8 +76,8 @@ func TestAdminAnswers(t *testing.T) {
 			t.Errorf("%s: %d %q", row.path, status, body)
 		}
 	}
-	reason = nil
-	if status, body := fetch(t, "http://"+address+"/readyz"); status != 200 || body != "ready\n" {
+	now = readiness{true, "ready: 3 of 5 lock masters vote, 3 needed\nm2:1 is away"}
+	if status, body := fetch(t, "http://"+address+"/readyz"); status != 200 || body != now.text+"\n" {
 		t.Errorf("/readyz: %d %q", status, body)
 	}
 	if status, body := fetch(t, "http://"+address+"/metrics"); status != 200 || !strings.Contains(body, "\nredlock_forwarded_commands_total 1\n") {
@@ -88,7 +88,7 @@ func TestAdminAnswers(t *testing.T) {
 // What is wrong in the file of a process that serves, or in the files that it
 // names, does not make the process unhealthy.
 func TestHealthcheck(t *testing.T) {
-	address := startTestAdmin(t, prometheus.NewRegistry(), func() error { return errors.New("not ready") })
+	address := startTestAdmin(t, prometheus.NewRegistry(), func() readiness { return readiness{} })
 	_, port, _ := net.SplitHostPort(address)
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	check := func(text string) error {
@@ -201,7 +201,7 @@ func TestMetrics(t *testing.T) {
 	m.protocolErrorSeen()
 	m.upstreamDialFailed()
 	m.panicRecovered()
-	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() error { return nil })+"/metrics")
+	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{
 		`redlock_lock_commands_total{kind="acquire",verdict="won"} 1`,
 		`redlock_lock_command_duration_seconds_sum{kind="acquire"} 0.002`,

@@ -34,7 +34,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		if p.web, err = listen("admin", cfg.Admin); err != nil {
 			return err
 		}
-		p.admin = newAdminServer(reg, p.ready, p.Reload)
+		p.admin = newAdminServer(reg, p.readiness, p.Reload)
 	}
 	if err := p.startToys(cfg); err != nil {
 		return err

@@ -46,9 +46,9 @@ func startWholeProxy(t *testing.T, cfg *Config) (p *Proxy, stop func() error) {
 
 func waitReady(t *testing.T, p *Proxy) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); p.ready() != nil; {
+	for deadline := time.Now().Add(patience); !p.readiness().ready; {
 		if time.Now().After(deadline) {
-			t.Fatalf("not ready: %v", p.ready())
+			t.Fatalf("not ready: %s", p.readiness().text)
 		}
 		time.Sleep(time.Millisecond)
 	}
@@ -104,8 +104,8 @@ func TestWholeProxy(t *testing.T) {
 			t.Errorf("%s is still open", address)
 		}
 	}
-	if err := p.ready(); err == nil || !strings.HasPrefix(err.Error(), "draining") {
-		t.Errorf("ready after the end: %v", err)
+	if now := p.readiness(); now.ready || !strings.HasPrefix(now.text, "draining") {
+		t.Errorf("ready after the end: %v", now)
 	}
 }
 

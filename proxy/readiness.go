@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -13,30 +12,42 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ready tells why no lock could be decided now; nil if one could.
-func (p *Proxy) ready() error {
+// A readiness is whether locks can be decided now, and what people should know
+// of that.
+type readiness struct {
+	ready bool
+	text  string // lines
+}
+
+func (p *Proxy) readiness() readiness {
 	return judgeReadiness(p.draining.Load(), p.locker.Status())
 }
 
-// judgeReadiness words the reason in a line for the whole and one for each
-// master that does not vote.
-func judgeReadiness(draining bool, status redlock.Status) error {
-	switch {
-	case draining:
-		return errors.New("draining: the proxy is ending and takes no new clients")
-	case status.Ready():
-		return nil
+// judgeReadiness words it in a line for the whole and one for each master that
+// does not vote, also where the others suffice: they lack it the next time.
+func judgeReadiness(draining bool, status redlock.Status) readiness {
+	if draining {
+		return readiness{false, "draining: the proxy is ending and takes no new clients"}
 	}
-	lines := []string{fmt.Sprintf("%d of %d lock masters vote, %d needed", voting(status), len(status.Masters), status.Needed)}
-	if status.Reason != "" {
+	count := fmt.Sprintf("%d of %d lock masters vote, %d needed", voting(status), len(status.Masters), status.Needed)
+	lines := []string{count}
+	if status.Ready() {
+		lines[0] = "ready: " + count
+	} else if status.Reason != "" {
 		lines = append(lines, status.Reason)
 	}
+	return readiness{status.Ready(), strings.Join(append(lines, missingMasters(status)...), "\n")}
+}
+
+// missingMasters describes those that do not vote.
+func missingMasters(status redlock.Status) []string {
+	var missing []string
 	for _, master := range status.Masters {
 		if master.State != redlock.Certified {
-			lines = append(lines, describeMaster(master))
+			missing = append(missing, describeMaster(master))
 		}
 	}
-	return errors.New(strings.Join(lines, "\n"))
+	return missing
 }
 
 func voting(status redlock.Status) int {
@@ -70,7 +81,7 @@ func (p *Proxy) appendInfo(dst []byte) []byte {
 	field("masters", len(status.Masters))
 	field("masters_voting", voting(status))
 	field("quorum", status.Needed)
-	field("ready", oneIf(p.ready() == nil))
+	field("ready", oneIf(p.readiness().ready))
 	field("set", status.Set)
 	field("epoch", status.Epoch)
 	field("lock_rules", len(settings.router.rules))

@@ -82,25 +82,24 @@ func TestReadiness(t *testing.T) {
 	enough.Needed = 2
 	unborn := redlock.Status{Needed: 1, Reason: "a new set begins only when all have been up for 30s: m1:1 has been up for 3s only",
 		Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified, Reason: "no set of masters is known yet"}}}
+	all := redlock.Status{Needed: 1, Masters: testStatus.Masters[:1]}
+	const missing = "\nm2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks\n" +
+		"m3:1 is away: it is not connected: connection refused\n" +
+		"m4:1 is barred: it belongs\r\nto another set"
 	for _, row := range []struct {
 		draining bool
 		status   redlock.Status
+		ready    bool
 		want     string
 	}{
-		{false, enough, ""},
-		{true, enough, "draining: the proxy is ending and takes no new clients"},
-		{false, testStatus, "2 of 5 lock masters vote, 3 needed\n" +
-			"m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks\n" +
-			"m3:1 is away: it is not connected: connection refused\n" +
-			"m4:1 is barred: it belongs\r\nto another set"},
-		{false, unborn, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is uncertified: no set of masters is known yet"},
+		{false, enough, true, "ready: 2 of 5 lock masters vote, 2 needed" + missing},
+		{true, enough, false, "draining: the proxy is ending and takes no new clients"},
+		{false, testStatus, false, "2 of 5 lock masters vote, 3 needed" + missing},
+		{false, unborn, false, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is uncertified: no set of masters is known yet"},
+		{false, all, true, "ready: 1 of 1 lock masters vote, 1 needed"},
 	} {
-		got := ""
-		if err := judgeReadiness(row.draining, row.status); err != nil {
-			got = err.Error()
-		}
-		if got != row.want {
-			t.Errorf("got  %q\nwant %q", got, row.want)
+		if got := judgeReadiness(row.draining, row.status); got != (readiness{row.ready, row.want}) {
+			t.Errorf("got  %v\nwant %v %s", got, row.ready, row.want)
 		}
 	}
 	if got := infoOfMaster(testStatus.Masters[1]); got != "name=m2:1,state=quarantined,until=2026-11-21T05:10:00Z,reason=it may have forgotten locks" {
@@ -135,7 +134,7 @@ func TestStandingIsShown(t *testing.T) {
 	m.lockBeyondQuarantine()
 	m.hazardsFound([]hazard{{kind: "away", server: "m3:1"}, {kind: "rights", server: "m4:1", detail: "eval"}})
 	m.hazardsFound([]hazard{{kind: "rights", server: "m4:1", detail: "eval"}})
-	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() error { return nil })+"/metrics")
+	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{
 		`redlock_master_state{master="m1:1",state="certified"} 1`,
 		`redlock_master_state{master="m1:1",state="away"} 0`,
