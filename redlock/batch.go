@@ -20,7 +20,7 @@ func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 		buf, s.out = s.out, buf[:0]
 		if (len(buf) > 0 || s.due) && !s.master.embedded() {
 			buf = append(buf, checkQuestion...)
-			s.calls = append(s.calls, call{replies: checkReplies, check: true, sent: time.Now()})
+			s.calls = append(s.calls, call{replies: checkReplies, check: true, sent: time.Now(), slept: s.master.slumber.last()})
 			s.due = false
 		}
 		s.unwritten = 0
@@ -74,7 +74,7 @@ func (s *stream) read(r *replyReader) error {
 		}
 		st := standing{state: Certified, longest: forEver}
 		if last := &batch[len(batch)-1]; last.check {
-			st = s.judge(replies[n-checkReplies:], last.sent, time.Now())
+			st = s.judge(replies[n-checkReplies:], moment{last.sent, last.slept}, time.Now())
 		}
 		s.answer(batch, replies, st)
 		clear(batch)

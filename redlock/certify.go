@@ -36,7 +36,7 @@ type checked struct {
 }
 
 // judge reads a check and says whether its batch's votes count.
-func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
+func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standing {
 	m, last := s.master, &s.checked
 	marker, isText := parseBulk(replies[0])
 	server, ok := parseClock(replies[1])
@@ -44,15 +44,18 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 		return m.note(s.db, last, standing{state: Uncertified, reason: "it answers that it cannot serve now"})
 	}
 	limits := m.settings()
-	jump := m.clock.observe(sent, received, server, limits.ClockDrift)
-	switch {
-	case jump > 0:
-		m.roster.jumped(m.number, jump, received) // at once: other databases' streams are judged meanwhile
-		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.name(), "by", jump.String())
-	case jump < 0:
-		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.name(), "by", (-jump).String())
+	if received.Round(0).Sub(sent.at.Round(0))-received.Sub(sent.at) >= slumberStep {
+		m.slumber.look() // the time of day has gone on without us
 	}
-	s.checkedAt.Store(received.UnixNano())
+	jump, slept := m.clock.observe(sent, received, server, limits.ClockDrift, m.slumber)
+	switch {
+	case jump.forward():
+		m.roster.jumped(m.number, jump, received) // at once: other databases' streams are judged meanwhile
+		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.name(), "by", jump.least.String())
+	case jump.backward():
+		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.name(), "by", (-jump.most).String())
+	}
+	s.checkedAt.Store(sent.at.UnixNano())
 	if s.hung.Swap(false) {
 		last.noted = standing{}
 	}
@@ -73,7 +76,9 @@ func (s *stream) judge(replies [][]byte, sent, received time.Time) standing {
 	}
 	switch {
 	case st.state != Certified:
-	case jump > 0:
+	case slept:
+		st.state, st.reason = Uncertified, "this machine was suspended before it answered"
+	case jump.forward():
 		// The roster has found meanwhile that it was this process that stood still.
 		st.state, st.reason = Uncertified, "its clock seems to have jumped forward"
 	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause:
@@ -101,6 +106,7 @@ func (l *Locker) certify(ctx context.Context) {
 	var judged uint64 // the roster's version by which all masters were last asked to be judged
 	for {
 		now := time.Now()
+		l.slumber.look()
 		for _, m := range l.roster.plan(now, *l.settings()) {
 			l.mark(m, now)
 		}
@@ -118,7 +124,7 @@ func (l *Locker) certify(ctx context.Context) {
 	}
 }
 
-// lastCheck is when a place's marker was read last.
+// lastCheck is when that was asked which a place's marker was read from last.
 func (l *Locker) lastCheck(p place) time.Time {
 	return time.Unix(0, l.masters[p.master].stream(p.db).checkedAt.Load())
 }

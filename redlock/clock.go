@@ -28,38 +28,69 @@ type clockWatch struct {
 const clockTolerance = 2 * time.Millisecond
 
 // observe takes one reading: the master's clock stood at server (since 1970)
-// between sent and received. It returns by how much the clock has jumped
-// forward (positive) or backward (negative), 0 if it has not. A jump is told
-// once: the bounds then begin anew.
-func (c *clockWatch) observe(sent, received time.Time, server time.Duration, drift float64) (jump time.Duration) {
+// between sent and received. It returns the jump that this shows, and whether
+// this machine was suspended in between. A jump is told once: the bounds then
+// begin anew.
+func (c *clockWatch) observe(sent moment, received time.Time, server time.Duration, drift float64, s *slumber) (by jump, slept bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.began.IsZero() {
-		c.began = sent
+		c.began = sent.at
 	}
-	from, to := sent.Sub(c.began), received.Sub(c.began)
+	read := moment{received, s.last()}
+	by = c.compare(sent, read, server, drift)
+	if by != (jump{}) { // perhaps it was this machine that was suspended
+		read.slept = s.look()
+		by = c.compare(sent, read, server, drift)
+	}
+	from, to := sent.since(c.began), read.since(c.began)
 	least, most := server-to, server-from
-	if !c.calibrated {
-		c.calibrated, c.least, c.most, c.last, c.since = true, least, most, to, received
-		return 0
-	}
-	apart := time.Duration(float64(max(0, to-c.last)) * drift)
-	c.last = max(c.last, to)
-	c.least -= apart
-	c.most += apart
 	switch {
-	case least > c.most+clockTolerance:
-		jump = least - c.most
-	case most < c.least-clockTolerance:
-		jump = most - c.least
-	}
-	if jump != 0 {
+	case !c.calibrated:
+		c.calibrated, c.least, c.most, c.since = true, least, most, received
+	case by != (jump{}):
 		c.least, c.most = least, most
-		return jump
+	default:
+		apart := c.apart(to, drift)
+		c.least, c.most = max(c.least-apart, least), min(c.most+apart, most)
 	}
-	c.least, c.most = max(c.least, least), min(c.most, most)
-	return 0
+	c.last = max(c.last, to)
+	return by, read.slept != sent.slept
 }
+
+// compare tells, with mu held, which jump a reading would show.
+func (c *clockWatch) compare(sent, received moment, server time.Duration, drift float64) jump {
+	from, to := sent.since(c.began), received.since(c.began)
+	apart := c.apart(to, drift)
+	by := jump{server - to - c.most - apart, server - from - c.least + apart}
+	if !c.calibrated || by.least <= clockTolerance && by.most >= -clockTolerance {
+		return jump{}
+	}
+	return by
+}
+
+// apart is, with mu held, by how much the clocks may have run apart since the last
+// reading.
+func (c *clockWatch) apart(to time.Duration, drift float64) time.Duration {
+	return time.Duration(float64(max(0, to-c.last)) * drift)
+}
+
+// A jump is by how much a clock jumped, forward if that is positive: at least and
+// at most, for a reading takes its time. Zero: it did not.
+type jump struct{ least, most time.Duration }
+
+func (j jump) forward() bool  { return j.least > 0 }
+func (j jump) backward() bool { return j.most < 0 }
+
+// A moment is a time of the monotonic clock, which stands still while the machine
+// is suspended, and for how long it had been suspended by then.
+type moment struct {
+	at    time.Time
+	slept time.Duration
+}
+
+// since counts the time that the machine was suspended.
+func (m moment) since(began time.Time) time.Duration { return m.at.Sub(began) + m.slept }
 
 // watchedFor tells for how long this clock has been watched.
 func (c *clockWatch) watchedFor(now time.Time) time.Duration {

@@ -124,8 +124,11 @@
 //     lock can be held yet (Config.New). How long a server is up is no evidence.
 //   - A database is used for the first time only if no marker of database 0 has
 //     it on its list; otherwise it was flushed.
-//   - A quorum that jumps in time together says that this process was suspended:
-//     its votes of that moment do not count, and nothing is written.
+//   - Time that this machine was suspended is time, where its kernel knows of it
+//     (slumber.go). Where it does not, masters that all jump at once and by the same
+//     amount say so (jumps.go): their votes of that moment do not count, and nothing
+//     is written. A quorum that jumps while others do not, and a single master, have
+//     jumped. One that is put right begins a quarantine then.
 //   - Identity: another set's marker, another number or another size of the set
 //     never votes and is never overwritten (but for what is left over in another
 //     database than 0 of a set that was flushed there); one server under two names

@@ -19,6 +19,7 @@ type Locker struct {
 	observer  Observer
 	masters   []*master
 	roster    *roster
+	slumber   *slumber
 	prepared  [64]atomic.Bool // databases in which a quorum has voted
 	running   sync.WaitGroup
 	turns     *turns
@@ -47,6 +48,7 @@ func New(cfg Config) (*Locker, error) {
 	cfg.withDefaults()
 	ctx, end := context.WithCancel(context.Background())
 	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), creations: newCreations(), owed: newOwedAnswers(), ctx: ctx, end: end}
+	l.slumber = newSlumber(cfg.slept)
 	l.waits.New = newWait
 	l.cfg.Store(&cfg)
 	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
@@ -54,7 +56,7 @@ func New(cfg Config) (*Locker, error) {
 	l.roster.moves = func(i int) bool { return l.masters[i].server.Load().Moves }
 	for i, m := range cfg.Masters {
 		master := &master{
-			number: i, settings: l.settings, roster: l.roster,
+			number: i, settings: l.settings, roster: l.roster, slumber: l.slumber,
 			log: cfg.Log, observer: cfg.Observer,
 		}
 		master.begin(ctx, m)
@@ -90,6 +92,9 @@ func (l *Locker) Close(ctx context.Context) {
 func (cfg *Config) withDefaults() {
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.slept == nil {
+		cfg.slept = suspendedFor
 	}
 	if cfg.Observer == nil {
 		cfg.Observer = nobody{}
@@ -141,6 +146,8 @@ type Config struct {
 	MaxReply int64
 	Log      *slog.Logger // nil: silent
 	Observer Observer     // nil: nobody watches
+
+	slept func() time.Duration // for how long this machine was suspended; nil: it is asked
 }
 
 // Retry bounds how a ballot that split its votes is repeated.

@@ -19,6 +19,7 @@ type master struct {
 	settings func() *Config
 	roster   *roster
 	clock    clockWatch
+	slumber  *slumber
 	log      *slog.Logger
 	observer Observer
 

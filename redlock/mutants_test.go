@@ -231,8 +231,28 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a clock that jumps forward has forgotten",
-		edits:    []edit{{"clock.go", "case least > c.most+clockTolerance:", "case false:"}},
+		edits:    []edit{{"clock.go", "by.least <= clockTolerance && by.most >= -clockTolerance", "by.most >= -clockTolerance"}},
 		caughtBy: "TestTimelineAClockThatJumpsForwardHasForgotten",
+	},
+	{
+		rule:     "a quorum that jumps while others do not has jumped",
+		edits:    []edit{{"jumps.go", "!r.othersAreSilent(masters, first, now):", "first.IsZero():"}},
+		caughtBy: "TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped",
+	},
+	{
+		rule:     "masters that each jump by another amount have jumped",
+		edits:    []edit{{"jumps.go", "case !by.possible():", "case false:"}},
+		caughtBy: "TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped",
+	},
+	{
+		rule:     "a suspended machine's time goes on",
+		edits:    []edit{{"clock.go", "return m.at.Sub(began) + m.slept", "return m.at.Sub(began)"}},
+		caughtBy: "TestTimelineASuspendedMachineIsNoJump",
+	},
+	{
+		rule:     "what was under way when the machine was suspended does not count",
+		edits:    []edit{{"clock.go", "return by, read.slept != sent.slept", "return by, false"}},
+		caughtBy: "TestTimelineASuspendedMachineIsNoJump",
 	},
 	{
 		rule:     "a clock that is put right does not lock its master out",
@@ -246,7 +266,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "clocks' bounds widen only as fast as clocks may drift",
-		edits:    []edit{{"clock.go", "c.least, c.most = max(c.least, least), min(c.most, most)", "c.least, c.most = least, most"}},
+		edits:    []edit{{"clock.go", "c.least, c.most = max(c.least-apart, least), min(c.most+apart, most)", "c.least, c.most = least, max(most, most-apart)"}},
 		caughtBy: "TestTimelineManySmallJumpsCountLikeALargeOne",
 	},
 	{

@@ -20,8 +20,8 @@ const (
 	// markAgain is how long an unanswered mark is waited for.
 	markAgain = 500 * time.Millisecond
 	// jumpPause is how long a jump waits at most to be written down, for the other
-	// masters' clocks to be read: if a quorum jumped together it was us. Until it
-	// is written, a process that has just started does not know of it.
+	// masters' clocks to be read: if all jumped together it was us. Until it is
+	// written, a process that has just started does not know of it.
 	jumpPause = 100 * time.Millisecond
 	// firstUsePause is how long all masters are waited for when a database is
 	// used for the first time.
@@ -68,30 +68,6 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 		}
 		return again
 	})
-}
-
-// settleJumps forgets jumps that a quorum of masters made together: then this
-// process was suspended, or its own clock is wrong, and nothing is written.
-func (r *roster) settleJumps(now time.Time) {
-	masters := map[int]bool{}
-	for p, s := range r.sights {
-		if s.jumpedWithin(2*beatPause, now) {
-			masters[p.master] = true
-		}
-	}
-	jumped := len(masters)
-	// The last of them may be seen a little after the others.
-	if jumped == 0 || jumped < quorum(r.masters) && now.Sub(r.suspended) > 2*beatPause {
-		return
-	}
-	r.suspended = now
-	r.warn("a quorum of lock masters seems to have jumped in time together, so it was this process that was suspended or whose clock is wrong; their answers of that moment did not count")
-	for _, s := range r.sights {
-		if s.jumpedWithin(2*beatPause, now) {
-			s.jump = 0
-		}
-	}
-	r.changed()
 }
 
 // mend is what has to be written to one place of a set that exists.
@@ -208,16 +184,6 @@ func (r *roster) readSince(p place) int {
 		}
 	}
 	return n
-}
-
-// clocksRead: every other master that is connected was asked for the time since.
-func (r *roster) clocksRead(p place, since time.Time) bool {
-	for other, s := range r.sights {
-		if other.db == p.db && other.master != p.master && s.connected && !r.lastCheck(other).After(since) {
-			return false
-		}
-	}
-	return true
 }
 
 // firstUse: the set uses a database for the first time, for no master has a

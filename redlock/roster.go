@@ -35,8 +35,10 @@ type sight struct {
 	broken bool      // what has the marker's name is none
 	since  time.Time // when text came to be what it is
 	ahead  bool      // its marker's since lies in the future of its own clock
-	// jump is by how much its clock jumped forward, not yet written down.
+	// jump is by how much its clock jumped forward at least, not yet written down,
+	// and jumpMost by how much at most.
 	jump     time.Duration
+	jumpMost time.Duration
 	jumpedAt time.Time
 	actedAt  time.Time // when the roster last had something written there
 
@@ -62,7 +64,7 @@ type roster struct {
 	fresh   bool // the operator says that no lock can be held yet
 	tell    func(MasterStatus)
 	log     *slog.Logger
-	// lastCheck is when a place's marker was read last.
+	// lastCheck is when that was asked which a place's marker was read from last.
 	lastCheck func(place) time.Time
 	wake      chan struct{} // to the certifier: something has changed
 
@@ -85,11 +87,10 @@ type roster struct {
 	shown   map[int]bool      // databases that count in how masters stand, besides 0
 	reason  string            // why there is no set yet
 	noSet   hindrance         // the same, as the log has it
-	// suspended is when a quorum seemed to have jumped in time together.
-	suspended time.Time
-	known     []MasterStatus // by master, as the Observer was told
-	untold    notices
-	turned    chan struct{} // closed when a place's standing has changed
+	stood   standstill
+	known   []MasterStatus // by master, as the Observer was told
+	untold  notices
+	turned  chan struct{} // closed when a place's standing has changed
 }
 
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
@@ -142,7 +143,7 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 	restarted = s.run != self.runID
 	delete(r.blank, p)
 	*s = sight{connected: true, run: self.runID, problem: self.problem, told: s.told,
-		jump: s.jump, jumpedAt: s.jumpedAt}
+		jump: s.jump, jumpMost: s.jumpMost, jumpedAt: s.jumpedAt}
 	if restarted {
 		s.jump = 0
 	}
@@ -289,7 +290,7 @@ func (r *roster) judge(p place, s *sight) standing {
 // jumped notes that a master's clock has jumped forward, which holds for all of
 // its databases, also those whose connection is just being dialled. A jump that
 // could not be written down yet keeps its time.
-func (r *roster) jumped(master int, by time.Duration, now time.Time) {
+func (r *roster) jumped(master int, by jump, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for p, s := range r.sights {
@@ -297,9 +298,10 @@ func (r *roster) jumped(master int, by time.Duration, now time.Time) {
 			continue
 		}
 		if s.jump == 0 {
-			s.jumpedAt = now
+			s.jumpedAt, s.jumpMost = now, 0
 		}
-		s.jump += by
+		s.jump += by.least
+		s.jumpMost += by.most
 		s.actedAt = time.Time{}
 	}
 	r.changed()

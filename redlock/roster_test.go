@@ -38,7 +38,7 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	p := place{0, 3}
 	marker := r.sights[p].text
 	r.disconnected(p, notConnected)
-	r.jumped(0, time.Minute, now)
+	r.jumped(0, jump{time.Minute, time.Minute}, now)
 	r.connected(p, greeting{identity: identity{runID: r.names(0)}}, now)
 	if st, _ := r.see(p, marker, false); st.state != Uncertified {
 		t.Errorf("the clock of its master has jumped, and it is %v", st.state)
@@ -48,10 +48,10 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	r.jumped(0, time.Minute, now)
+	r.jumped(0, jump{time.Minute, time.Minute}, now)
 	later := now.Add(time.Minute)
 	for i := range 5 {
-		r.jumped(i, time.Second, later)
+		r.jumped(i, jump{time.Second, time.Second}, later)
 	}
 	r.plan(later, rosterLimits)
 	for i, want := range []MasterState{Uncertified, Certified, Certified, Certified, Certified} {
@@ -184,7 +184,7 @@ func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 	r := certifiedRoster(5, time.Now())
 	r.lastCheck = func(place) time.Time { return time.Now().Add(-time.Minute) }
 	r.see(place{0, 0}, "", false)
-	r.jumped(1, time.Minute, time.Now())
+	r.jumped(1, jump{time.Minute, time.Minute}, time.Now())
 	r.lastCheck = func(p place) time.Time {
 		if p.master == 4 {
 			return time.Now().Add(-time.Minute) // and not since then

@@ -41,7 +41,7 @@ type stream struct {
 	checked   checked      // the reader's own
 	handing   atomic.Bool  // askers are being told of answers, and may send because of them
 	hung      atomic.Bool  // the roster was told that it does not answer
-	checkedAt atomic.Int64 // when the marker was read last, in ns since 1970
+	checkedAt atomic.Int64 // when the marker that was read last was asked for, in ns since 1970
 
 	wake chan struct{} // to the writer: out is not empty, or the stream closes
 }
@@ -67,6 +67,8 @@ type call struct {
 	size int // bytes sent with it
 	skip int // replies before the question's own: SCRIPT LOAD, the marker raised
 	sent time.Time
+	// slept is, of a check, for how long this machine had been suspended by then.
+	slept time.Duration
 }
 
 // A sending is what a call puts into the stream. It is not kept.

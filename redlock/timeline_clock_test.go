@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -120,7 +122,8 @@ func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 	})
 }
 
-func TestTimelineAQuorumThatJumpsTogetherMeansThatThisProcessWasSuspended(t *testing.T) {
+// A machine that was paused from outside knows nothing of it.
+func TestTimelineMastersThatAllJumpTogetherMeanThatThisProcessStoodStill(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
 		for _, m := range w.masters {
 			m.jump(2 * second)
@@ -131,4 +134,64 @@ func TestTimelineAQuorumThatJumpsTogetherMeansThatThisProcessWasSuspended(t *tes
 		w.settle()
 		w.wantStandings(w.locker, "CCCCC")
 	})
+}
+
+// Masters that share a bad source of time jump, and the others tell.
+func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
+	for name, row := range map[string]struct {
+		script string
+		by     []time.Duration
+		want   string
+	}{
+		"three of five":                       {"ok ok ok ok ok", []time.Duration{2 * second, 2 * second, 2 * second}, "QQQCC"},
+		"four of five":                        {"ok ok ok ok ok", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQC"},
+		"each by another amount":              {"ok ok ok", []time.Duration{2 * second, 3 * second, 4 * second}, "QQQ"},
+		"the only one, of which none can say": {"ok", []time.Duration{2 * second}, "Q"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.settle()
+				for i, by := range row.by {
+					w.masters[i].jump(by)
+				}
+				w.settle()
+				w.wantStandings(w.locker, row.want)
+			})
+		})
+	}
+}
+
+// Where the kernel knows that the machine was suspended, that is time like any
+// other, and what was under way then does not count.
+func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
+	for _, script := range []string{"ok", "ok ok ok", "ok ok ok ok down"} {
+		t.Run(script, func(t *testing.T) {
+			var slept atomic.Int64
+			cfg := timelineConfig()
+			cfg.slept = func() time.Duration { return time.Duration(slept.Load()) }
+			onTimelineWith(t, cfg, script, func(t *testing.T, w *timeline) {
+				w.settle()
+				before := w.standings(w.locker)
+				for _, k := range w.links {
+					k.setDelay(time.Millisecond, 0)
+				}
+				time.AfterFunc(time.Millisecond/2, func() { // the questions are under way
+					slept.Add(int64(time.Hour))
+					for _, m := range w.masters {
+						m.jump(time.Hour)
+					}
+				})
+				if o, _ := w.acquire(tokenA, 20*second); o.Verdict != NoQuorum {
+					t.Errorf("what was asked before the machine was suspended counts: %+v", o)
+				}
+				w.settle()
+				w.wantStandings(w.locker, before)
+				for _, m := range w.masters[:1] { // and it goes on being watched
+					m.jump(second)
+				}
+				w.settle()
+				w.wantStandings(w.locker, strings.Replace(before, "C", "Q", 1))
+			})
+		})
+	}
 }

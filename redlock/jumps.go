@@ -1,0 +1,96 @@
+package redlock
+
+import "time"
+
+// A clock that jumps and a process that stands still look alike from here. Where
+// the kernel knows of the standstill it is counted as time (slumber.go). Where it
+// does not, as on a virtual machine that was paused from outside, all masters that
+// answer have jumped at once and by the same amount. A quorum that jumps while
+// others do not has a bad source of time. And of one master alone nobody can tell,
+// so it has jumped.
+
+// A standstill of this process is when the masters were last found to have jumped
+// together, and by how much.
+type standstill struct {
+	at time.Time
+	by jump
+}
+
+// standstillPause is how long after the first of them another master may be seen
+// to have made the same jump: it is asked each beat, or dialled anew.
+const standstillPause = 2 * beatPause
+
+// settleJumps forgets jumps that all masters made together: then it was this
+// process that stood still, and nothing is written.
+func (r *roster) settleJumps(now time.Time) {
+	first, by, masters := r.jumpsOf(now)
+	switch {
+	case len(masters) == 0:
+		return
+	case !by.possible():
+		return // each by another amount
+	case now.Sub(r.stood.at) <= standstillPause && by.with(r.stood.by).possible():
+		// The last of them may be seen a little after the others.
+	case len(masters) < max(2, quorum(r.masters)) || !r.othersAreSilent(masters, first, now):
+		return
+	default:
+		r.stood = standstill{now, by}
+		r.warn("all lock masters that answer seem to have jumped in time together, so it was this process that was suspended; their answers of that moment did not count", "by", by.least.String())
+	}
+	for p, s := range r.sights {
+		if masters[p.master] {
+			s.jump = 0
+		}
+	}
+	r.changed()
+}
+
+// jumpsOf are, with mu held, the masters whose clock has just jumped, since when,
+// and by how much all of them can have.
+func (r *roster) jumpsOf(now time.Time) (first time.Time, by jump, masters map[int]bool) {
+	masters = map[int]bool{}
+	for p, s := range r.sights {
+		if !s.jumpedWithin(standstillPause, now) {
+			continue
+		}
+		if its := (jump{s.jump, s.jumpMost}); len(masters) == 0 {
+			first, by = s.jumpedAt, its
+		} else {
+			by = by.with(its)
+		}
+		if s.jumpedAt.Before(first) {
+			first = s.jumpedAt
+		}
+		masters[p.master] = true
+	}
+	return first, by, masters
+}
+
+// othersAreSilent tells, with mu held, whether no master whose clock has not jumped
+// answers what it was asked since. One that may still answer is waited for.
+func (r *roster) othersAreSilent(jumped map[int]bool, since, now time.Time) bool {
+	for p, s := range r.sights {
+		if !jumped[p.master] && s.connected && s.jump == 0 && (!r.lastCheck(p).Before(since) || now.Sub(since) < jumpPause) {
+			return false
+		}
+	}
+	return true
+}
+
+// with is what two jumps can have in common.
+func (j jump) with(other jump) jump {
+	return jump{max(j.least, other.least), min(j.most, other.most)}
+}
+
+// possible: there is such a jump.
+func (j jump) possible() bool { return j.least <= j.most+clockTolerance }
+
+// clocksRead: every other master that is connected was asked for the time since.
+func (r *roster) clocksRead(p place, since time.Time) bool {
+	for other, s := range r.sights {
+		if other.db == p.db && other.master != p.master && s.connected && r.lastCheck(other).Before(since) {
+			return false
+		}
+	}
+	return true
+}
