@@ -23,18 +23,10 @@ type AcquireRequest struct {
 func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	a := acquisition{db: r.DB, key: string(r.Key), value: string(r.Value), ttl: r.TTL}
 	for try := 0; ; try++ {
-		turn, refused, err := l.turns.takeOrBeRefused(ctx, r.DB, a.key, !r.Get)
-		if err != nil || refused {
+		o, granted, err := l.acquireInTurn(ctx, a, !r.Get)
+		if err != nil {
 			return Outcome{Verdict: Lost}
 		}
-		turn.send()
-		b := l.acquireOnce(ctx, a)
-		o := b.outcome()
-		granted := count(b.answers, isGranted).granted
-		if o.Verdict == Lost && granted == 0 {
-			turn.refuse()
-		}
-		turn.pass()
 		if o.Verdict == Lost && r.Get {
 			held := l.Get(ctx, r.DB, r.Key)
 			if held.Verdict == Won {
@@ -57,6 +49,24 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 			return Outcome{Verdict: Lost}
 		}
 	}
+}
+
+// acquireInTurn holds one acquire ballot when it is its turn, and tells how many
+// masters granted. One that is refused while it waits, if it shares refusals,
+// holds none. An error is ctx's.
+func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) (o Outcome, granted int, err error) {
+	turn, refused, err := l.turns.takeOrBeRefused(ctx, a.db, a.key, shares)
+	if err != nil || refused {
+		return Outcome{Verdict: Lost}, 0, err
+	}
+	defer turn.pass()
+	turn.send()
+	b := l.acquireOnce(ctx, a)
+	o, granted = b.outcome(), count(b.answers, isGranted).granted
+	if o.Verdict == Lost && granted == 0 {
+		turn.refuse()
+	}
+	return o, granted, nil
 }
 
 func isGranted(granted bool) bool { return granted }
@@ -87,9 +97,11 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
 		creates: true,
 		lives:   l.covered(r.ttl),
 
-		revocable: true,
-		parse:     parseSet,
-		vote:      voteOf,
+		keep: func(*ballot[bool]) bool {
+			return ctx.Err() == nil && (r.ttl != 0 || l.makePermanent(r) == Won)
+		},
+		parse: parseSet,
+		vote:  voteOf,
 		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
 			v := count(answers, isGranted).acquire()
 			if v == Won && l.validity(ttl, elapsed) <= 0 {
@@ -103,11 +115,6 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
 			}
 		},
 	})
-	if b.verdict == Won && (ctx.Err() != nil || r.ttl == 0 && l.makePermanent(r) != Won) {
-		b.revoke()
-	} else if b.verdict == Won {
-		b.confirm()
-	}
 	if b.verdict != Won {
 		for i, a := range b.answers {
 			l.takeBack(i, a, r)

@@ -32,9 +32,9 @@ type question[A any] struct {
 	decide func(answers []answer[A], elapsed time.Duration) Verdict
 	// late hears of answers that came after the verdict, on the stream's reader.
 	late func(b *ballot[A], master int, a answer[A], verdict Verdict)
-	// revocable: whoever holds the ballot calls confirm or revoke when it was
-	// won, and until then late answers wait.
-	revocable bool
+	// keep, if set, is asked when the ballot was won, and says whether it stays
+	// so; until then late answers wait.
+	keep func(b *ballot[A]) bool
 	// debt is what stays owed to a master whose connection breaks unanswered, or
 	// that answers that it cannot serve; with owedToAbsent also to one that cannot
 	// be asked now. It must not block.
@@ -52,12 +52,13 @@ type ballot[A any] struct {
 	deadline time.Time
 
 	owing owing // what masters owe to it; empty if the question creates nothing
+	asked int   // how many masters were asked, or passed over: those from the first up
 
 	mu      sync.Mutex
 	answers []answer[A]
 	verdict Verdict // Pending until closed; answers do not change afterwards
 	closed  chan<- struct{}
-	// latecomers came while the verdict was Won and neither confirmed nor revoked.
+	// latecomers came while the verdict was Won and not yet known to be kept.
 	latecomers []latecomer[A]
 	confirmed  bool
 	expired    bool // the verdict came with the deadline
@@ -97,36 +98,94 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 		answers:  make([]answer[A], len(l.masters)),
 		closed:   w.closed,
 	}
+	ended := false
+	defer func() {
+		if !ended {
+			b.abandon()
+		}
+	}()
+	b.askAll(frames)
+	b.await(w)
+	l.waits.Put(w)
+	if b.verdict != Won {
+		b.voting = b.countVoting() // also where it is lost: that may turn out to tell nothing
+	}
+	switch {
+	case b.verdict != Won || b.keep == nil:
+		b.settle()
+	case b.keep(b):
+		b.confirm()
+	default:
+		b.revoke()
+	}
+	ended = true
+	l.observer.Decided(q.kind, b.verdict, time.Since(b.started))
+	return b
+}
+
+// askAll puts the question to every master that is free to be asked.
+func (b *ballot[A]) askAll(frames []byte) {
+	l := b.locker
 	free := l.all()
-	if q.creates {
-		b.owing = l.owed.claim(q.db, q.keys, free)
+	if b.creates {
+		b.owing = l.owed.claim(b.db, b.keys, free)
 		free = b.owing.masters
 	}
-	ordered := l.order.lock(q.db, q.keys)
-	if q.creates {
-		l.creations.note(q.db, q.keys)
+	ordered := l.order.lock(b.db, b.keys)
+	defer l.order.unlock(ordered)
+	if b.creates {
+		l.creations.note(b.db, b.keys)
 	}
 	for i, m := range l.masters {
-		b.ask(i, m.stream(q.db), frames, free.has(i))
+		b.ask(i, m.stream(b.db), frames, free.has(i))
+		b.asked++
 	}
-	l.order.unlock(ordered)
+}
+
+// await returns when the ballot is closed, by its deadline at the latest.
+func (b *ballot[A]) await(w *wait) {
 	w.timeout.Reset(time.Until(b.deadline))
+	defer w.timeout.Stop()
 	select {
 	case <-w.closed:
 	case <-w.timeout.C:
 		b.expire()
 		<-w.closed
 	}
-	w.timeout.Stop()
-	l.waits.Put(w)
-	if b.verdict != Won {
-		b.voting = b.countVoting() // also where it is lost: that may turn out to tell nothing
+}
+
+// abandon ends a ballot whose request has panicked. It comes to nothing: what
+// masters granted is taken back, and they owe it nothing that they have answered.
+func (b *ballot[A]) abandon() {
+	b.closeUndecided()
+	defer b.settle()
+	for i := range b.answers {
+		if a := b.answers[i]; b.late != nil && a.state != pending {
+			b.late(b, i, a, NoQuorum)
+		}
 	}
-	if b.verdict != Won || !b.revocable {
-		b.settle()
+}
+
+// closeUndecided closes a ballot without asking for its verdict. Masters that
+// were not asked any more will not answer.
+func (b *ballot[A]) closeUndecided() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.verdict, b.confirmed = NoQuorum, true
+	b.addLatecomers()
+	for i := b.asked; i < len(b.answers); i++ {
+		if b.answers[i].state == pending {
+			b.answers[i].state = unasked
+		}
 	}
-	l.observer.Decided(q.kind, b.verdict, time.Since(b.started))
-	return b
+}
+
+// addLatecomers, with mu held, makes answers of those that waited.
+func (b *ballot[A]) addLatecomers() {
+	for _, l := range b.latecomers {
+		b.answers[l.master] = l.answer
+	}
+	b.latecomers = nil
 }
 
 // ask puts the question to one master, unless that owes an answer and so is not free.
@@ -164,23 +223,24 @@ func (b *ballot[A]) owed(c *call) *debt {
 
 // answered makes of a master's replies its part in the ballot.
 func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, err error) {
+	a := answer[A]{state: unknown} // also where reading it panics
+	defer func() { b.cast(c.master, a) }()
 	switch {
 	case err == errUnsent:
-		b.cast(c.master, answer[A]{state: unasked})
+		a.state = unasked
 		return
 	case err != nil:
-		b.cast(c.master, answer[A]{state: unknown})
 		return
 	}
 	value, err := b.parse(replies)
-	state := answered
+	a.value, a.covers = value, st.longest
 	switch {
 	case err == nil && (st.state != Certified || st.longest < b.lives) && (b.counts == nil || !b.counts(value)):
-		state = discounted
-	case err == errBlind:
-		state = unknown
-	case err != nil:
-		state = unable
+		a.state = discounted
+	case err == nil:
+		a.state = answered
+	case err != errBlind:
+		a.state = unable
 	}
 	if err != nil && b.debt != nil {
 		s.owe(b.debt(c.master))
@@ -194,44 +254,55 @@ func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, 
 	default:
 		s.giveUp(err)
 	}
-	b.cast(c.master, answer[A]{state: state, value: value, covers: st.longest})
 }
 
 // cast counts an answer, or hands a late one on. An answer read after the
 // deadline is late even if the ballot is still open: we may have been paused.
 func (b *ballot[A]) cast(i int, a answer[A]) {
 	now := time.Now()
+	defer b.enter(i, a, now) // also where its being told panics
 	vote := Failed
 	if a.state == answered {
 		vote = b.vote(a.value)
 	}
 	b.locker.observer.Voted(b.locker.masters[i].name(), vote, now.Sub(b.started))
+}
+
+// enter makes a master's answer part of the ballot, or hands it on as a late one.
+func (b *ballot[A]) enter(i int, a answer[A], now time.Time) {
+	verdict, late := b.count(i, a, now)
+	if !late {
+		return
+	}
+	if b.creates {
+		defer b.locker.owed.settle(&b.owing, 1<<i) // after the undo was queued
+	}
+	if b.late != nil {
+		b.late(b, i, a, verdict)
+	}
+}
+
+// count takes an answer into the ballot while that is open. Late: it came after
+// the verdict, and is not kept until it is known whether that stays.
+func (b *ballot[A]) count(i int, a answer[A], now time.Time) (verdict Verdict, late bool) {
 	b.mu.Lock()
+	defer b.mu.Unlock()
 	if b.verdict == Pending && now.After(b.deadline) {
 		b.close(now)
 	}
-	if b.verdict == Pending {
+	switch {
+	case b.verdict == Pending:
 		b.answers[i] = a
 		if v := b.decide(b.answers, elapsed(b.started, now)); v != Pending {
 			b.verdict = v
 			b.closed <- struct{}{}
 		}
-		b.mu.Unlock()
-		return
-	}
-	verdict := b.verdict
-	if verdict == Won && b.revocable && !b.confirmed {
+		return Pending, false
+	case b.verdict == Won && b.keep != nil && !b.confirmed:
 		b.latecomers = append(b.latecomers, latecomer[A]{i, a})
-		b.mu.Unlock()
-		return
+		return Won, false
 	}
-	b.mu.Unlock()
-	if b.late != nil {
-		b.late(b, i, a, verdict)
-	}
-	if b.creates {
-		b.locker.owed.settle(&b.owing, 1<<i) // after the undo was queued
-	}
+	return b.verdict, true
 }
 
 // settle forgets what those masters owed that have answered: an undo, if it
@@ -257,15 +328,19 @@ func (b *ballot[A]) settle() {
 // been silent for too long.
 func (b *ballot[A]) expire() {
 	now := time.Now()
-	b.mu.Lock()
-	if b.verdict == Pending {
-		b.close(now)
-	}
-	b.mu.Unlock()
+	b.closeAt(now)
 	for i := range b.answers {
 		if b.answers[i].state == pending {
 			b.locker.masters[i].stream(b.db).giveUpIfStalled(now)
 		}
+	}
+}
+
+func (b *ballot[A]) closeAt(now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.verdict == Pending {
+		b.close(now)
 	}
 }
 
@@ -293,25 +368,27 @@ func (b *ballot[A]) revoke() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.verdict, b.confirmed = Lost, true
-	for _, l := range b.latecomers {
-		b.answers[l.master] = l.answer
-	}
-	b.latecomers = nil
+	b.addLatecomers()
 	b.settle()
 }
 
 // confirm says that a ballot that was won stays so.
 func (b *ballot[A]) confirm() {
-	b.mu.Lock()
-	latecomers := b.latecomers
-	b.latecomers, b.confirmed = nil, true
-	b.mu.Unlock()
-	b.settle()
-	for _, l := range latecomers {
+	defer b.settle()
+	for _, l := range b.takeLatecomers() {
 		if b.late != nil {
 			b.late(b, l.master, l.answer, Won)
 		}
 	}
+}
+
+// takeLatecomers: from here on late answers do not wait any more.
+func (b *ballot[A]) takeLatecomers() []latecomer[A] {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	latecomers := b.latecomers
+	b.latecomers, b.confirmed = nil, true
+	return latecomers
 }
 
 // outcome words a closed ballot's verdict.

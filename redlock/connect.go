@@ -31,23 +31,32 @@ const maxGreeting = 1 << 20
 func (s *stream) run(ctx context.Context) {
 	var redial redialling
 	for ctx.Err() == nil {
-		conn, reader, err := s.connect(ctx)
-		if err == nil {
-			began := time.Now()
-			err = s.serve(ctx, conn, reader)
-			if ctx.Err() != nil {
-				break
-			}
-			if redial.atOnce(err, time.Since(began)) {
-				s.lost(err, dialling)
-				continue
-			}
+		began, err := s.connectAndServe(ctx)
+		switch {
+		case ctx.Err() != nil:
+		case !began.IsZero() && redial.atOnce(err, time.Since(began)):
+			s.lost(err, dialling)
+		default:
 			s.tellMalformed(err)
+			s.lost(err, down)
+			sleepFor(ctx, redial.pause())
 		}
-		s.lost(err, down)
-		sleepFor(ctx, redial.pause())
 	}
 	s.lost(ctx.Err(), closed)
+}
+
+// connectAndServe is one connection, from when it began to why it ended. The zero
+// time: there was none.
+func (s *stream) connectAndServe(ctx context.Context) (began time.Time, err error) {
+	err = contain(s.master.log, func() error {
+		conn, reader, err := s.connect(ctx)
+		if err != nil {
+			return err
+		}
+		began = time.Now()
+		return s.serve(ctx, conn, reader)
+	})
+	return began, err
 }
 
 // tellMalformed logs that the master sends what no Redis does. It is then
@@ -70,15 +79,24 @@ func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	established := false
+	defer func() {
+		if !established {
+			conn.Close()
+		}
+	}()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
 	reader := newReplyReader(conn, 16<<10, maxGreeting)
 	self, err := s.introduce(conn, reader)
 	if err != nil || !stop() {
-		conn.Close()
 		return nil, nil, errors.Join(err, ctx.Err())
 	}
 	reader.allow(s.master.settings().MaxReply)
+	// Whatever is answered on this connection is judged by what it says here.
+	s.master.greeted(s.db, self, time.Now())
 	s.takeOver(conn, self, time.Now())
+	s.master.observer.Queued(s.master.name(), 0)
+	established = true
 	return conn, reader, nil
 }
 
@@ -157,9 +175,8 @@ func infoField(info []byte, name string) string {
 }
 
 func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
-	// Whatever is answered on this connection is judged by what it says here.
-	s.master.greeted(s.db, self, now)
 	s.mu.Lock()
+	defer s.mu.Unlock()
 	var first []byte
 	var calls []call
 	// Another run of the server has closed all its connections itself, and may
@@ -190,8 +207,6 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 	}
 	s.conn, s.state = conn, up
 	s.longest, s.due, s.checked = 0, true, checked{}
-	s.mu.Unlock()
-	s.master.observer.Queued(s.master.name(), 0)
 }
 
 // killed hears whether an earlier connection is gone.
@@ -240,11 +255,11 @@ func (s *stream) serve(ctx context.Context, conn net.Conn, reader *replyReader) 
 	ended := make(chan error, 1)
 	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
 	go func() {
-		err := s.write(conn, stop)
+		err := contain(s.master.log, func() error { return s.write(conn, stop) })
 		conn.Close()
 		ended <- err
 	}()
-	err := s.read(reader)
+	err := contain(s.master.log, func() error { return s.read(reader) })
 	stopClosing()
 	conn.Close()
 	close(stop)
@@ -253,9 +268,30 @@ func (s *stream) serve(ctx context.Context, conn net.Conn, reader *replyReader) 
 
 // lost ends all unanswered calls and keeps their debts.
 func (s *stream) lost(why error, next streamState) {
+	calls, sent, waiting := s.giveUpCalls(next)
+	for i := range calls {
+		c := &calls[i]
+		err := errUnsent
+		if i < sent {
+			err = errLost
+		}
+		if !c.check {
+			contained(s.master.log, func() { c.asker.answered(s, c, nil, standing{}, err) })
+		}
+	}
+	s.master.observer.Queued(s.master.name(), waiting)
+	if next != closed {
+		s.master.disconnected(s.db, why)
+	}
+}
+
+// giveUpCalls ends what the stream was about on a connection. It returns its
+// calls, how many of them were sent, and how many debts wait now.
+func (s *stream) giveUpCalls(next streamState) (calls []call, sent, waiting int) {
 	s.mu.Lock()
-	calls := s.calls[s.head:]
-	sent := calls[:len(calls)-s.unwritten]
+	defer s.mu.Unlock()
+	calls = s.calls[s.head:]
+	sent = len(calls) - s.unwritten
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
 	s.loaded = map[string]bool{}
 	s.state, s.conn = next, nil
@@ -268,29 +304,17 @@ func (s *stream) lost(why error, next streamState) {
 		if c.check {
 			continue
 		}
-		if i < len(sent) {
+		if i < sent {
 			for _, key := range c.writes {
 				written[key] = true
 			}
 		}
-		if d := c.asker.owed(c); d != nil && next != closed {
+		var d *debt
+		contained(s.master.log, func() { d = c.asker.owed(c) })
+		if d != nil && next != closed {
 			d.blind = d.blind || written[d.key]
 			s.keep(d)
 		}
 	}
-	waiting := len(s.debts)
-	s.mu.Unlock()
-	for i := range calls {
-		switch c := &calls[i]; {
-		case c.check:
-		case i < len(sent):
-			c.asker.answered(s, c, nil, standing{}, errLost)
-		default:
-			c.asker.answered(s, c, nil, standing{}, errUnsent)
-		}
-	}
-	s.master.observer.Queued(s.master.name(), waiting)
-	if next != closed {
-		s.master.disconnected(s.db, why)
-	}
+	return calls, sent, len(s.debts)
 }

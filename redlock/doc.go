@@ -87,6 +87,10 @@
 //     extension (recogniseextend.go) by the same rules as those of our own.
 //   - WATCH remembers what each master showed; a guard in front of the
 //     transaction makes EXEC abort where that has changed (watch.go).
+//   - Defects. A panic costs the request or the connection that it happens in: turns,
+//     orders and what masters owe are given back by deferred calls, a ballot whose
+//     request has panicked is undone (ballot.go, abandon), a stream is dialled anew
+//     (contain.go), and an Observer that panics is not heard (calm.go).
 //   - Wake-ups. One connection to each master (listener.go), opened when somebody
 //     wants to hear, tells of messages and changed keys. A message counts once a
 //     quorum has published it (heard.go), a change likewise (keychanges.go); what

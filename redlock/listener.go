@@ -217,9 +217,9 @@ func (r *listener) serve(ctx context.Context, conn net.Conn, reader *replyReader
 	var failure error
 	go func() {
 		defer close(ended)
-		failure = r.read(reader)
+		failure = contain(r.listening.log, func() error { return r.read(reader) })
 	}()
-	err := r.write(conn, server, ended)
+	err := contain(r.listening.log, func() error { return r.write(conn, server, ended) })
 	conn.Close()
 	<-ended
 	return errors.Join(err, failure)

@@ -108,10 +108,10 @@ func (l *listening) open() {
 	for i, m := range l.masters {
 		r := &listener{listening: l, master: m, number: i, wake: make(chan struct{}, 1)}
 		l.listeners = append(l.listeners, r)
-		l.running.Go(func() { r.run(ctx) })
+		l.running.Go(func() { contained(l.log, func() { r.run(ctx) }) })
 	}
 	l.next, l.heard.times = time.Time{}, l.copyTimes()
-	l.running.Go(func() { l.keep(ctx) })
+	l.running.Go(func() { contained(l.log, func() { l.keep(ctx) }) })
 }
 
 func (l *listening) copyTimes() copyTimes {

@@ -66,7 +66,12 @@ func New(cfg Config) (*Locker, error) {
 		m.stream(0)
 	}
 	l.listening = newListening(ctx, l.masters, l.settings, cfg.Log)
-	l.running.Go(func() { l.certify(ctx) })
+	l.running.Go(func() {
+		for ctx.Err() == nil {
+			contained(l.log, func() { l.certify(ctx) })
+			sleepFor(ctx, beatLength)
+		}
+	})
 	return l, nil
 }
 
@@ -99,6 +104,7 @@ func (cfg *Config) withDefaults() {
 	if cfg.Observer == nil {
 		cfg.Observer = nobody{}
 	}
+	cfg.Observer = calmObserver{cfg.Observer, cfg.Log}
 	if cfg.RestartDelay <= 0 {
 		cfg.RestartDelay = 30 * time.Second
 	}

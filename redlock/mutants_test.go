@@ -45,7 +45,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what was won in vain is owed until it is undone",
-		edits:    []edit{{"ballot.go", "if b.verdict != Won || !b.revocable {", "if true {"}},
+		edits:    []edit{{"ballot.go", "case b.keep(b):", "case func() bool { b.settle(); return b.keep(b) }():"}},
 		caughtBy: "TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone",
 	},
 	{
@@ -120,7 +120,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "ballots on a key are queued in one order everywhere",
-		edits:    []edit{{"ballot.go", "ordered := l.order.lock(q.db, q.keys)", "ordered := uint64(0)"}},
+		edits:    []edit{{"ballot.go", "ordered := l.order.lock(b.db, b.keys)", "ordered := uint64(0)"}},
 		caughtBy: "TestTimelineRequestsReachAllMastersInOneOrder",
 	},
 	{
@@ -143,7 +143,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release that was under way when the connection broke is not forgotten",
-		edits:    []edit{{"connect.go", "if d := c.asker.owed(c); d != nil && next != closed {", "if d := c.asker.owed(c); d == nil && false {"}},
+		edits:    []edit{{"connect.go", "d = c.asker.owed(c)", "_ = c.asker.owed(c)"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
 	},
 	{
@@ -163,7 +163,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a lock without TTL is won only when a quorum keeps it",
-		edits:    []edit{{"acquire.go", "r.ttl == 0 && l.makePermanent(r) != Won", "r.ttl == 0 && l.makePermanent(r) == Pending"}},
+		edits:    []edit{{"acquire.go", "r.ttl != 0 || l.makePermanent(r) == Won", "r.ttl != 0 || l.makePermanent(r) != Pending"}},
 		caughtBy: "TestTimelineALockThatCannotBeMadePermanentIsNotWon",
 	},
 	{
@@ -188,7 +188,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a client won that has gone is given back",
-		edits:    []edit{{"acquire.go", "ctx.Err() != nil ||", "false ||"}},
+		edits:    []edit{{"acquire.go", "ctx.Err() == nil &&", "true &&"}},
 		caughtBy: "TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing",
 	},
 	{

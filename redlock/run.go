@@ -72,9 +72,9 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		kind: KindRun,
 		db:   r.DB,
 
-		revocable: true,
-		keys:      keys,
-		replies:   e.replies(),
+		keep:    func(b *ballot[examined]) bool { return l.coverRun(b, &r) },
+		keys:    keys,
+		replies: e.replies(),
 		parse: func(replies [][]byte) (examined, error) {
 			skip := len(replies) - e.replies() // a guard's
 			x, err := e.parse(replies[skip:])
@@ -131,12 +131,10 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		q.creates = true
 	}
 	b := hold(l, frames, q)
-	l.coverRun(b, &r)
 	l.settleRun(b, &r)
 	if flushed.Load() && b.verdict == NoQuorum {
 		reloaded.Store(true)
 		b = hold(l, frames, q)
-		l.coverRun(b, &r)
 		l.settleRun(b, &r)
 	}
 	return r.outcome(b)

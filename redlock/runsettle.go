@@ -40,12 +40,9 @@ func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result 
 }
 
 // coverRun makes the TTL that a won run gave known to the masters' markers
-// before anybody hears of it. Without that it is not won: it confirms or revokes
-// the ballot.
-func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) {
-	if b.verdict != Won {
-		return
-	}
+// before anybody hears of it. Without that it is not won, nor if that took so long
+// that nothing of it is left.
+func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) bool {
 	winner := r.winner(b.answers)
 	lives := l.covered(time.Duration(winner.longest()) * time.Millisecond)
 	known := 0
@@ -54,11 +51,11 @@ func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) {
 			known++
 		}
 	}
-	if known < quorum(len(b.answers)) && l.raise(r.DB, lives) != Won {
-		b.revoke()
-		return
+	if known >= quorum(len(b.answers)) {
+		return true
 	}
-	b.confirm()
+	ttl := r.shortest(b.answers, winner)
+	return l.raise(r.DB, lives) == Won && (ttl < 0 || l.validity(ttl, elapsed(b.started, time.Now())) > 0)
 }
 
 // settleRun gives each master that answered its part of the verdict.

@@ -197,10 +197,12 @@ func (s *stream) payLater() {
 	}
 	s.paying = true
 	time.AfterFunc(debtPause, func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.paying = false
-		s.payDebts(time.Now())
+		contained(s.master.log, func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			s.paying = false
+			s.payDebts(time.Now())
+		})
 	})
 }
 
@@ -258,11 +260,50 @@ func (s *stream) keep(d *debt) bool {
 	return true
 }
 
-// answer ends the oldest calls, a whole batch, with their replies.
+// answer ends the oldest calls, a whole batch, with their replies. Where an asker
+// panics, the others are calls again whose answers never came.
 func (s *stream) answer(batch []call, replies [][]byte, st standing) {
-	s.mu.Lock()
 	s.handing.Store(true)
 	defer s.handing.Store(false)
+	s.end(batch, replies)
+	told := 0
+	defer func() {
+		if told < len(batch) {
+			s.resume(batch[told:])
+		}
+	}()
+	for at, i := 0, 0; i < len(batch); i++ {
+		c := &batch[i]
+		from := at + c.skip
+		at = from + c.replies
+		if !c.check {
+			c.asker.answered(s, c, replies[from:at], st, nil)
+		}
+		told++
+	}
+}
+
+// resume makes calls of a batch unanswered again, for a connection that is about
+// to end. The first has heard its answer, and only what it is owed may still count.
+func (s *stream) resume(calls []call) {
+	calls = slices.Clone(calls)
+	if first := &calls[0]; !first.check {
+		first.asker = deafAsker{first.asker}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.calls, s.head = append(calls, s.calls[s.head:]...), 0
+}
+
+// deafAsker is an asker that has heard its answer.
+type deafAsker struct{ asker }
+
+func (deafAsker) answered(*stream, *call, [][]byte, standing, error) {}
+
+// end takes a batch that was answered out of the calls.
+func (s *stream) end(batch []call, replies [][]byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	clear(s.calls[s.head : s.head+len(batch)])
 	s.head += len(batch)
 	if s.head == len(s.calls) {
@@ -285,15 +326,6 @@ func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 	}
 	if len(s.debts) > 0 && serves {
 		s.payDebts(time.Now()) // the master can serve again
-	}
-	s.mu.Unlock()
-	for at, i := 0, 0; i < len(batch); i++ {
-		c := &batch[i]
-		from := at + c.skip
-		at = from + c.replies
-		if !c.check {
-			c.asker.answered(s, c, replies[from:at], st, nil)
-		}
 	}
 }
 

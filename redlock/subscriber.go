@@ -219,7 +219,7 @@ func (s *Subscriber) tell(e Event) {
 		s.drained = drained
 		s.listening.running.Go(func() {
 			defer close(drained)
-			s.drain()
+			contained(s.listening.log, s.drain)
 		})
 	}
 }

@@ -1,0 +1,291 @@
+package redlock
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// A defect is a panic in one of our own functions. It may cost what it happens
+// in, and never a key, a master or the process.
+
+const allWell = "ok ok ok ok ok"
+
+// withDefects runs test on a timeline whose log is kept.
+func withDefects(t *testing.T, observer Observer, test func(t *testing.T, w *timeline, log *lockedText)) {
+	t.Helper()
+	var log lockedText
+	cfg := timelineConfig()
+	cfg.Log, cfg.Observer = slog.New(slog.NewTextHandler(&log, nil)), observer
+	onTimelineWith(t, cfg, allWell, func(t *testing.T, w *timeline) { test(t, w, &log) })
+}
+
+// mustPanic runs do, whose panic is the caller's to see.
+func mustPanic(t *testing.T, do func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if reason := recover(); reason != "defect" {
+			t.Errorf("recovered %v", reason)
+		}
+	}()
+	do()
+}
+
+// mustServe uses the key in every way that waits for something.
+func (w *timeline) mustServe() {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 10*second)
+	defer cancel()
+	time.Sleep(second) // undos arrive, broken connections are dialled anew
+	w.wantValues("- - - - -")
+	acquire := AcquireRequest{Key: []byte(key), Value: []byte(tokenB), TTL: 10 * second}
+	if o := w.locker.Acquire(ctx, acquire); o.Verdict != Won {
+		w.t.Fatalf("the key cannot be taken any more: %v", o.Verdict)
+	}
+	if o := w.locker.Extend(ctx, ExtendRequest{Key: []byte(key), TTL: 20 * second}); o.Verdict != Won {
+		w.t.Errorf("the key cannot be extended any more: %v", o.Verdict)
+	}
+	if o := w.locker.Acquire(ctx, acquire); o.Verdict != Lost {
+		w.t.Errorf("the key is taken twice: %v", o.Verdict)
+	}
+	if o := w.locker.Release(ctx, ReleaseRequest{Key: []byte(key)}); o.Verdict != Won {
+		w.t.Errorf("the key cannot be released any more: %v", o.Verdict)
+	}
+	time.Sleep(second)
+	w.wantValues("- - - - -")
+}
+
+// acquiring is an acquire's question, which a test gives a defect.
+func (w *timeline) acquiring() ([]byte, question[bool]) {
+	taken := acquisition{key: key, value: tokenA, ttl: time.Hour}
+	return appendCommand(nil, "SET", key, tokenA, "NX", "PX", "3600000"), question[bool]{
+		kind:    KindAcquire,
+		replies: 1,
+		keys:    []string{key},
+		creates: true,
+		parse:   parseSet,
+		vote:    voteOf,
+		decide:  func(answers []answer[bool], _ time.Duration) Verdict { return count(answers, isGranted).acquire() },
+		late: func(_ *ballot[bool], i int, a answer[bool], verdict Verdict) {
+			if verdict != Won {
+				w.locker.takeBack(i, a, taken)
+			}
+		},
+	}
+}
+
+func TestTimelineADefectOnTheRequestsSideCostsNoKey(t *testing.T) {
+	defects := map[string]func(q *question[bool], frames []byte){
+		"the question for a master": func(q *question[bool], frames []byte) {
+			q.each = func(i int) []byte {
+				if i == 2 {
+					panic("defect")
+				}
+				return frames
+			}
+		},
+		"the verdict": func(q *question[bool], _ []byte) {
+			q.decide = func([]answer[bool], time.Duration) Verdict { panic("defect") }
+		},
+		"the verdict at the deadline": func(q *question[bool], _ []byte) {
+			q.decide = func(answers []answer[bool], elapsed time.Duration) Verdict {
+				if elapsed >= timeout {
+					panic("defect")
+				}
+				return Pending
+			}
+		},
+		"what decides whether a ballot stays won": func(q *question[bool], _ []byte) {
+			q.keep = func(*ballot[bool]) bool { panic("defect") }
+		},
+	}
+	for name, inject := range defects {
+		t.Run(name, func(t *testing.T) {
+			withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
+				frames, q := w.acquiring()
+				inject(&q, frames)
+				mustPanic(t, func() { hold(w.locker, frames, q) })
+				w.mustServe()
+			})
+		})
+	}
+}
+
+func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
+	defects := map[string]func(q *question[bool], once func()){
+		"reading an answer": func(q *question[bool], once func()) {
+			q.parse = func(replies [][]byte) (bool, error) { once(); return parseSet(replies) }
+		},
+		"showing an answer": func(q *question[bool], once func()) {
+			q.vote = func(granted bool) Vote { once(); return voteOf(granted) }
+		},
+		"counting an answer": func(q *question[bool], once func()) {
+			decide := q.decide
+			q.decide = func(answers []answer[bool], elapsed time.Duration) Verdict {
+				once()
+				return decide(answers, elapsed)
+			}
+		},
+		"undoing a late answer": func(q *question[bool], once func()) {
+			late := q.late
+			q.late = func(b *ballot[bool], i int, a answer[bool], verdict Verdict) {
+				defer once()
+				late(b, i, a, verdict)
+			}
+		},
+	}
+	for name, inject := range defects {
+		t.Run(name, func(t *testing.T) {
+			withDefects(t, nil, func(t *testing.T, w *timeline, log *lockedText) {
+				w.play("ok@5ms ok@6ms ok@7ms ok@8ms ok@200ms")
+				frames, q := w.acquiring()
+				q.keep = func(*ballot[bool]) bool { return false } // all is undone
+				var done atomic.Bool
+				inject(&q, func() {
+					if !done.Swap(true) {
+						panic("defect")
+					}
+				})
+				b := hold(w.locker, frames, q)
+				if b.verdict == Pending {
+					t.Errorf("the ballot has no verdict")
+				}
+				for i, a := range b.answers {
+					w.locker.takeBack(i, a, acquisition{key: key, value: tokenA, ttl: time.Hour})
+				}
+				time.Sleep(second)
+				w.play(allWell)
+				if done.Load() && strings.Count(log.String(), defectFound) != 1 {
+					t.Errorf("the log does not tell of one defect:\n%s", log.String())
+				}
+				if up := w.locker.reachable(); up != len(w.masters) {
+					t.Errorf("%d masters are reached again", up)
+				}
+				w.mustServe()
+			})
+		})
+	}
+}
+
+func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
+	withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
+		w.put("A A A A A", time.Hour)
+		b := hold(w.locker, appendCommand(nil, "GET", key), question[bool]{
+			kind: KindRelease, replies: 1, keys: []string{key},
+			debt: func(int) *debt {
+				return &debt{script: releaseScript, key: key, value: tokenA, life: &lifetime{until: time.Now().Add(time.Hour)}}
+			},
+			parse:  func([][]byte) (bool, error) { panic("defect") },
+			vote:   voteOf,
+			decide: func(answers []answer[bool], _ time.Duration) Verdict { return count(answers, isGranted).release() },
+		})
+		if b.verdict != NoQuorum {
+			t.Errorf("%v", b.verdict)
+		}
+		w.mustServe()
+	})
+}
+
+func TestTimelineADefectBeforeTheBallotPassesTheTurnOn(t *testing.T) {
+	r := RunRequest{Keys: [][]byte{[]byte(key)}, Args: [][]byte{[]byte("HSET"), []byte(key), []byte("f"), []byte("v")}}
+	for name, ask := range map[string]func(l *Locker){
+		"acquire": func(l *Locker) {
+			l.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: second})
+		},
+		"extend": func(l *Locker) { l.Extend(t.Context(), ExtendRequest{Key: []byte(key), TTL: second}) },
+		"swap":   func(l *Locker) { l.Swap(t.Context(), SwapRequest{Key: []byte(key), Value: []byte(tokenA)}) },
+		"run":    func(l *Locker) { l.Run(t.Context(), r) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
+				for range 10 {
+					w.locker.waits.Get() // until none is left
+				}
+				w.locker.waits.New = func() any { panic("defect") }
+				mustPanic(t, func() { ask(w.locker) })
+				w.locker.waits.New = newWait
+				w.mustServe()
+			})
+		})
+	}
+}
+
+// A nervous Observer panics at whatever it is told once it is armed.
+type nervous struct{ armed atomic.Bool }
+
+func (n *nervous) jump() {
+	if n.armed.Load() {
+		panic("defect")
+	}
+}
+
+func (n *nervous) Voted(string, Vote, time.Duration)    { n.jump() }
+func (n *nervous) Decided(Kind, Verdict, time.Duration) { n.jump() }
+func (n *nervous) Undone(string)                        { n.jump() }
+func (n *nervous) Queued(string, int)                   { n.jump() }
+func (n *nervous) Standing(MasterStatus)                { n.jump() }
+func (n *nervous) Forgot(string, Amnesia)               { n.jump() }
+
+func TestTimelineAnObserverThatPanicsCostsNothing(t *testing.T) {
+	observer := &nervous{}
+	withDefects(t, observer, func(t *testing.T, w *timeline, log *lockedText) {
+		observer.armed.Store(true)
+		w.mustServe()
+		w.play("no no no ok ok")
+		if o := w.locker.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: time.Hour}); o.Verdict != Lost {
+			t.Errorf("a lock that is held is taken: %v", o.Verdict)
+		}
+		for _, m := range w.masters[:3] {
+			m.put(key, foreign, time.Millisecond)
+		}
+		w.mustServe()
+		if !strings.Contains(log.String(), defectFound) {
+			t.Errorf("the log does not tell of it:\n%s", log.String())
+		}
+	})
+}
+
+// What stood behind the defect in its batch is failed, and what it is owed is kept.
+func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
+	owed := &debt{exact: []byte("x"), key: key}
+	heard := map[string]error{}
+	s := &stream{master: &master{log: slog.New(slog.DiscardHandler), observer: nobody{}}}
+	s.master.settings = func() *Config { return &Config{} }
+	asker := func(name string, defect bool) asker {
+		return owingAsker{owed, func(err error) {
+			heard[name] = err
+			if defect {
+				panic("defect")
+			}
+		}}
+	}
+	batch := []call{
+		{replies: 1, asker: asker("first", false)},
+		{replies: 1, asker: asker("second", true)},
+		{replies: 1, asker: asker("third", false)},
+	}
+	s.calls = append([]call{}, batch...)
+	mustPanic(t, func() { s.answer(batch, [][]byte{[]byte("+OK\r\n"), []byte("+OK\r\n"), []byte("+OK\r\n")}, standing{}) })
+	calls, sent, debts := s.giveUpCalls(down)
+	if len(calls) != 2 || sent != 2 || debts != 2 {
+		t.Errorf("%d calls, %d of them sent, and %d debts are left of the two that were not answered", len(calls), sent, debts)
+	}
+	for i := range calls {
+		calls[i].asker.answered(s, &calls[i], nil, standing{}, errLost)
+	}
+	if len(heard) != 3 || heard["first"] != nil || heard["second"] != nil || heard["third"] != errLost {
+		t.Errorf("they heard %v", heard)
+	}
+}
+
+type owingAsker struct {
+	debt  *debt
+	hears func(error)
+}
+
+func (o owingAsker) answered(_ *stream, _ *call, _ [][]byte, _ standing, err error) { o.hears(err) }
+func (o owingAsker) owed(*call) *debt                                               { return o.debt }
