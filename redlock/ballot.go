@@ -107,9 +107,6 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 	b.askAll(frames)
 	b.await(w)
 	l.waits.Put(w)
-	if b.verdict != Won {
-		b.voting = b.countVoting() // also where it is lost: that may turn out to tell nothing
-	}
 	switch {
 	case b.verdict != Won || b.keep == nil:
 		b.settle()
@@ -117,6 +114,9 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 		b.confirm()
 	default:
 		b.revoke()
+	}
+	if b.verdict != Won {
+		b.voting = b.countVoting() // also where it is lost: that may turn out to tell nothing
 	}
 	ended = true
 	l.observer.Decided(q.kind, b.verdict, time.Since(b.started))
