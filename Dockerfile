@@ -1,8 +1,10 @@
-# The image holds one static binary, root certificates for rediss://, and the
-# shipped config.yaml with its two addresses opened up: inside a container
-# 127.0.0.1 is reachable by nobody. To use your own, mount it over
-# /etc/redlock-proxy/config.yaml; it must listen on 0.0.0.0 too, keep an admin
-# address (the health check asks it) and be readable by user 65532.
+# The image holds one static binary, root certificates for rediss://, and a
+# configuration to try it out with. Mount your own as
+# /etc/redlock-proxy/config.yaml, without which the program ends; it must listen
+# on 0.0.0.0, keep an admin address (the health check asks it) and be readable by
+# user 65532. `docker run -p 6380:6380 IMAGE -config demo.yaml` tries it out with
+# embedded servers: the shipped config.yaml with its two addresses opened up, for
+# inside a container 127.0.0.1 is reachable by nobody.
 #
 # podman and buildah keep the HEALTHCHECK only with --format docker.
 FROM golang:1.26 AS build
@@ -18,15 +20,15 @@ ARG COMMIT=
 RUN git status >/dev/null 2>&1 || rm -rf .git; \
     CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X redlock-proxy/proxy.commit=$COMMIT" -o /out/redlock-proxy .
 RUN sed -e 's/^listen: 127\.0\.0\.1:/listen: 0.0.0.0:/' -e 's/^admin: 127\.0\.0\.1:/admin: 0.0.0.0:/' \
-        config.yaml > /out/config.yaml \
-    && grep -qx 'listen: 0.0.0.0:6380' /out/config.yaml \
-    && grep -qx 'admin: 0.0.0.0:9380' /out/config.yaml
+        config.yaml > /out/demo.yaml \
+    && grep -qx 'listen: 0.0.0.0:6380' /out/demo.yaml \
+    && grep -qx 'admin: 0.0.0.0:9380' /out/demo.yaml
 
 FROM scratch
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
 COPY --from=build /out/redlock-proxy /redlock-proxy
 COPY deploy/LICENCES.txt /LICENCES.txt
-COPY --from=build /out/config.yaml /etc/redlock-proxy/config.yaml
+COPY --from=build /out/demo.yaml /etc/redlock-proxy/demo.yaml
 # config.yaml is read from the working directory, by -healthcheck as well.
 WORKDIR /etc/redlock-proxy
 USER 65532:65532

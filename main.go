@@ -30,7 +30,8 @@ func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
-	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here if there is one, else built-in values)")
+	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here)")
+	demo := flags.Bool("demo", false, "try the proxy out without a configuration: embedded servers, which forget all locks when the process ends")
 	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay; without effect on masters that belong to a set")
 	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload")
 	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1; of the file only the admin address matters")
@@ -43,6 +44,8 @@ func run(args []string) int {
 		return exitUsage
 	case flags.NArg() > 0:
 		return fail(exitUsage, fmt.Errorf("unexpected argument %q; -h shows what is allowed", flags.Arg(0)))
+	case *demo && *file != "":
+		return fail(exitUsage, errors.New("-demo reads no configuration, so it cannot be given together with -config"))
 	case *version:
 		fmt.Println("redlock-proxy", proxy.Version())
 		return exitFine
@@ -60,7 +63,7 @@ func run(args []string) int {
 	// process, and one that comes while it starts is obeyed when it serves.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
-	cfg, err := proxy.Load(*file)
+	cfg, err := configuration(*file, *demo)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
@@ -94,6 +97,13 @@ func run(args []string) int {
 		return fail(exitError, err)
 	}
 	return exitFine
+}
+
+func configuration(file string, demo bool) (*proxy.Config, error) {
+	if demo {
+		return proxy.Demo(), nil
+	}
+	return proxy.Load(file)
 }
 
 // serve serves until ctx ends, and reloads the configuration at each hangup. It

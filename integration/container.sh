@@ -86,7 +86,7 @@ status() {
   echo "$code"
 }
 
-# metric NAME as the shipped configuration shows it.
+# metric NAME as the configuration to try it out shows it.
 metric() {
   exec 3<>"/dev/tcp/$outside/9380"
   printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
@@ -94,9 +94,9 @@ metric() {
   exec 3>&-
 }
 
-# start CONTAINER, as the image says, and wait until it calls itself healthy.
+# start CONTAINER FLAGS..., as the image says, and wait until it calls itself healthy.
 start() {
-  inside "$1" "${entrypoint[@]}" >"$TMPDIR/log" 2>&1 &
+  inside "$1" "${entrypoint[@]}" "${@:2}" >"$TMPDIR/log" 2>&1 &
   job=$!
   local deadline=$((SECONDS + 30))
   until inside "$1" "${healthcheck[@]}" 2>/dev/null; do
@@ -143,7 +143,7 @@ check_image() {
   local files binary
   files=$(store mount "$shipped")
   binary=$files/redlock-proxy
-  expect "files" "/LICENCES.txt /etc/redlock-proxy/config.yaml /etc/ssl/certs/ca-certificates.crt /redlock-proxy " \
+  expect "files" "/LICENCES.txt /etc/redlock-proxy/demo.yaml /etc/ssl/certs/ca-certificates.crt /redlock-proxy " \
     "$(find "$files" ! -type d -printf '/%P\n' | sort | tr '\n' ' ')"
   expect "writable by its user" "" "$(find "$files" \( -perm /o=w -o ! -user 0 -o ! -group 0 \) -printf '/%P ')"
   expect "program interpreter and needed libraries" "" "$(readelf -ldW "$binary" | grep -E 'INTERP|NEEDED' || true)"
@@ -159,8 +159,9 @@ check_image() {
 }
 
 check_shipped() {
+  expect "without a configuration" 2 "$(status inside "$shipped" "${entrypoint[@]}")"
   expect "health check before the start" 1 "$(status inside "$shipped" "${healthcheck[@]}")"
-  start "$shipped"
+  start "$shipped" -config demo.yaml
   expect "health check while it runs" 0 "$(status inside "$shipped" "${healthcheck[@]}")"
   expect "user and group of the process" "65532 65532" "$(ps -o uid=,gid= -p "$running" | xargs)"
   local ask=(redis-cli -h "$outside" -p 6380)
@@ -227,7 +228,7 @@ examine() {
   mounted=$(store from "$image")
   echo "== the image"
   check_image
-  echo "== with the shipped configuration"
+  echo "== with the configuration to try it out"
   check_shipped
   echo "== with a mounted configuration"
   check_mounted

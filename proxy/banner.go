@@ -24,10 +24,10 @@ func banner(cfg *Config, listen, admin string) string {
 	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.quorum())
 	line("  upstream       %s", cfg.Upstream)
 	line("")
-	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
-		line("The embedded servers are toys inside this process, for trying the proxy out: they know")
-		line("the common commands only and forget everything when it ends. For real locks write your")
-		line("servers into config.yaml and test it with -check.")
+	if len(cfg.demo()) > 0 {
+		line("DEMO: the embedded servers are toys inside this process, for trying the proxy out: they")
+		line("know the common commands only and forget everything when it ends. For real locks write")
+		line("your servers into config.yaml and test it with -check.")
 		line("")
 	}
 	client, key := clientCommand(cfg, listen), exampleKey(cfg.Locks)

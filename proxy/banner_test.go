@@ -8,7 +8,7 @@ import (
 func TestBannerSaysWhatToType(t *testing.T) {
 	text := banner(defaultConfig(), "127.0.0.1:6380", "127.0.0.1:9380")
 	for _, want := range []string{
-		"listening on   127.0.0.1:6380\n", "http://127.0.0.1:9380", "5 embedded (quorum 3)", "toys inside this process",
+		"listening on   127.0.0.1:6380\n", "http://127.0.0.1:9380", "5 embedded (quorum 3)", "DEMO: ",
 		"redis-cli -p 6380 SET lock:demo me NX PX 30000",
 	} {
 		if !strings.Contains(text, want) {
@@ -19,7 +19,7 @@ func TestBannerSaysWhatToType(t *testing.T) {
 	cfg.Admin = ""
 	cfg.Auth.Password = "hunter2"
 	text = banner(cfg, "unix:/run/s", "")
-	for _, unwanted := range []string{"toys", "http://", "hunter2", "embedded"} {
+	for _, unwanted := range []string{"DEMO", "toys", "http://", "hunter2", "embedded"} {
 		if strings.Contains(text, unwanted) {
 			t.Errorf("%q in\n%s", unwanted, text)
 		}

@@ -1,10 +1,12 @@
 package proxy
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
@@ -12,7 +14,7 @@ import (
 // Config is a whole, checked configuration; Load makes one.
 // It may be printed: its servers print as their names.
 type Config struct {
-	Source string // the file it came from, or that it is built in
+	Source string // the file it came from, or -demo
 	Listen string // host:port or unix:/path; empty: only over TLS
 	// UnixPermissions are of the socket that Listen may be.
 	UnixPermissions fs.FileMode
@@ -40,15 +42,20 @@ type Config struct {
 	places map[string]int // the line of each key in Source, by its path (masters[2])
 }
 
-// builtIn is the Source of a configuration without a file.
-const builtIn = "built-in defaults"
+// demoSource is the Source of a configuration without a file.
+const demoSource = "-demo"
 
-// path is what Load needs to read the configuration again.
-func (c *Config) path() string {
-	if c.Source == builtIn {
-		return ""
+// demo is what has to be said wherever somebody might take toys for servers;
+// empty: there are none.
+func (c *Config) demo() []string {
+	var toys []string
+	if c.Masters.Embedded {
+		toys = append(toys, "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends")
 	}
-	return c.Source
+	if c.Upstream.Kind == UpstreamEmbedded {
+		toys = append(toys, "demo: the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends")
+	}
+	return toys
 }
 
 // Upstream is the server that gets every command without a lock key.
@@ -164,14 +171,18 @@ type Log struct {
 // set that still decides with two of them away.
 const embeddedMasters = 5
 
-// defaultConfigFile is read when no file is named, if it is there.
+// defaultConfigFile is read when no file is named.
 const defaultConfigFile = "config.yaml"
 
-// defaultConfig is the shipped config.yaml: everything inside the process, for
-// trying it out.
+// Demo is a configuration without a file, that of the shipped config.yaml:
+// everything inside the process, for trying it out.
+func Demo() *Config { return defaultConfig() }
+
+// defaultConfig has the value of each key that a file leaves out, and embedded
+// servers.
 func defaultConfig() *Config {
 	return &Config{
-		Source:          builtIn,
+		Source:          demoSource,
 		Listen:          "127.0.0.1:6380",
 		UnixPermissions: 0o700,
 		Admin:           "127.0.0.1:9380",
@@ -190,19 +201,28 @@ func defaultConfig() *Config {
 }
 
 // Load reads and checks the configuration file at path. An empty path means
-// config.yaml in the working directory, and without that file the defaults.
-// What is wrong in the file is a ConfigError.
+// config.yaml in the working directory. What is wrong in the file is a
+// ConfigError.
 func Load(path string) (*Config, error) {
-	file := path
-	if file == "" {
-		file = defaultConfigFile
-	}
+	file := cmp.Or(path, defaultConfigFile)
 	text, err := os.ReadFile(file)
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
-		return defaultConfig(), nil
+		return nil, noConfiguration()
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the configuration: %w", err)
 	}
 	return parseConfig(file, text)
+}
+
+// noConfiguration says what to do where no file is named and none is there. Toys
+// in its place would grant every lock from a memory of their own.
+func noConfiguration() error {
+	file := defaultConfigFile
+	if path, err := filepath.Abs(file); err == nil {
+		file = path
+	}
+	return fmt.Errorf(`there is no configuration: %s does not exist, and no -config FILE is given
+to serve locks, write your servers into it (upstream and masters; what ships as config.yaml shows every key) and test it with -check
+to try the proxy out, start it with -demo: embedded servers, which forget all locks when it ends`, file)
 }

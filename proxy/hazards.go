@@ -37,16 +37,15 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	var found hazardList
 	n := cfg.Masters.count()
 	quorum := cfg.Masters.quorum()
+	for _, text := range cfg.demo() {
+		found.add(hazardWarning, "embedded", "", "%s", text)
+	}
 	switch {
 	case cfg.Masters.Embedded:
-		found.add(hazardWarning, "embedded", "", "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends")
 	case n < 3:
 		found.add(hazardWarning, "few", "", "%s: no master may fail; use 3 or 5", plural(n, "master"))
 	case n%2 == 0:
 		found.add(hazardWarning, "even", "", "%d masters is an even number: as many may fail as with %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
-	}
-	if cfg.Upstream.Kind == UpstreamEmbedded {
-		found.add(hazardWarning, "embedded", "", "the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends")
 	}
 	for i, rule := range cfg.Locks {
 		if rule.defaultTTL > cfg.MaxQuarantine {

@@ -91,8 +91,8 @@ func TestHazards(t *testing.T) {
 		{name: "embedded", masters: 0, change: func(cfg *Config, _ *serverFacts, _ []serverFacts) {
 			*cfg = *defaultConfig()
 		}, want: []hazard{
-			{level: hazardWarning, text: "the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
-			{level: hazardWarning, text: "the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
+			{level: hazardWarning, text: "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
+			{level: hazardWarning, text: "demo: the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
 		}},
 	} {
 		cfg, upstream, masters := testServers(row.masters)

@@ -116,7 +116,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	}
 	p.survey.report(p.hazards)
 	cfg := p.current.load().config
-	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.count(), "upstream", cfg.Upstream.String())
+	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.demo()) > 0)
 	running.Go(func() { p.survey.run(work, p.hazards) })
 	var failure error
 	select {

@@ -85,11 +85,11 @@ func TestWholeProxy(t *testing.T) {
 		t.Errorf("%d masters hold the lock", held)
 	}
 	info, err := client.Info(ctx, "redlock").Result()
-	if err != nil || !strings.Contains(info, "redlock_quorum:3\r\n") || !strings.Contains(info, "redlock_ready:1\r\n") {
+	if err != nil || !strings.Contains(info, "redlock_quorum:3\r\n") || !strings.Contains(info, "redlock_ready:1\r\n") || !strings.Contains(info, "redlock_demo:1\r\n") {
 		t.Errorf("INFO redlock: %q, %v", info, err)
 	}
 	web := "http://" + p.web.Addr().String()
-	if status, body := fetch(t, web+"/readyz"); status != 200 {
+	if status, body := fetch(t, web+"/readyz"); status != 200 || strings.Count(body, "\ndemo: the ") != 2 {
 		t.Errorf("/readyz: %d %s", status, body)
 	}
 	if _, body := fetch(t, web+"/metrics"); !strings.Contains(body, `redlock_lock_commands_total{kind="acquire",verdict="won"} 1`) {

@@ -20,7 +20,14 @@ type readiness struct {
 }
 
 func (p *Proxy) readiness() readiness {
-	return judgeReadiness(p.draining.Load(), p.locker.Status())
+	now := judgeReadiness(p.draining.Load(), p.locker.Status())
+	now.text = strings.Join(append([]string{now.text}, p.notes()...), "\n")
+	return now
+}
+
+// notes are lines that are worth knowing, ready or not.
+func (p *Proxy) notes() []string {
+	return p.current.load().config.demo()
 }
 
 // judgeReadiness words it in a line for the whole and one for each master that
@@ -82,6 +89,7 @@ func (p *Proxy) appendInfo(dst []byte) []byte {
 	field("masters_voting", voting(status))
 	field("quorum", status.Needed)
 	field("ready", oneIf(p.readiness().ready))
+	field("demo", oneIf(len(settings.config.demo()) > 0))
 	field("set", status.Set)
 	field("epoch", status.Epoch)
 	field("lock_rules", len(settings.router.rules))

@@ -80,7 +80,10 @@ func (p *Proxy) mayReload(ctx context.Context) error {
 // fail.
 func (p *Proxy) reload(ctx context.Context) (changes []string, err error) {
 	old := p.current.load()
-	next, err := Load(old.config.path())
+	if old.config.Source == demoSource {
+		return nil, errors.New("the process was started with -demo, so there is no configuration file to read again")
+	}
+	next, err := Load(old.config.Source)
 	if err != nil {
 		return nil, err
 	}
