@@ -22,8 +22,9 @@ func startTestEmbedded(t *testing.T) *embeddedServer {
 
 func embeddedTestClient(t *testing.T, server *embeddedServer, protocol int) *redis.Client {
 	t.Helper()
-	options := server.endpoint().clientOptions()
-	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return server.endpoint().dial(ctx) } // RESP3 too
+	place := server.endpoint() // a client that dials late dials a server that has ended, which has none
+	options := place.clientOptions()
+	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return place.dial(ctx) } // RESP3 too
 	options.Protocol = protocol
 	client := redis.NewClient(options)
 	t.Cleanup(func() { client.Close() })
