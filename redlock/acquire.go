@@ -40,7 +40,7 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 			}
 		} else if o.Verdict != Lost || granted == 0 || try >= l.settings().Retry.Count {
 			return o
-		} else if l.Get(ctx, r.DB, r.Key).Verdict == Won {
+		} else if _, held := l.get(r.DB, r.Key); held.Verdict == Won {
 			return o // a bare majority holds it, so nothing was split
 		}
 		select {

@@ -119,8 +119,8 @@
 //     forgets can learn it from the others; a process that has just started and
 //     cannot, for one that may know is away, assumes the cap. A master in
 //     quarantine is asked everything, so that it fills up with the locks of the
-//     day; what it says is there counts, what it grants, gives or does
-//     not find does not (ballot.go).
+//     day; what it deletes counts, what it shows, grants, gives or does
+//     not find does not (ballot.go): a copy of its own completes no quorum.
 //   - A restart with data is no exemption: a snapshot may be old.
 //   - A new set (founding.go) cannot be told from one that forgot everything, by
 //     restarts or by FLUSHALL. All masters must have been reached and none have a

@@ -74,6 +74,16 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAReleaseByAConstantValueIsNotSentAgain",
 	},
 	{
+		rule:     "a key exists that a quorum holds something under",
+		edits:    []edit{{"existence.go", "held.granted+held.pending()+held.failed < need", "alike.granted+held.pending()+held.failed < need"}},
+		caughtBy: "TestTimelineAllAnswersAgreeOnWhetherTheKeyExists",
+	},
+	{
+		rule:     "a copy in quarantine completes no quorum",
+		edits:    []edit{{"read.go", "\t\tvote:    voteOfReading,", "\t\tvote: voteOfReading, counts: present,"}},
+		caughtBy: "TestTimelineACopyInQuarantineCompletesNoQuorum",
+	},
+	{
 		rule:     "a master that has stopped answering is suspended",
 		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout()", "false"}},
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
@@ -183,7 +193,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a lock that is held is not tried again",
-		edits:    []edit{{"acquire.go", "l.Get(ctx, r.DB, r.Key).Verdict == Won", "false"}},
+		edits:    []edit{{"acquire.go", "held.Verdict == Won {\n\t\t\treturn o // a bare", "held.Verdict == Pending {\n\t\t\treturn o // a bare"}},
 		caughtBy: "TestTimelineHeldByABareMajorityIsNotRetried",
 	},
 	{

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Reads answer what a quorum agrees on. "Absent" is said only if no completion
-// of the missing answers could still make a quorum for something else.
+// Reads answer what a quorum agrees on, of masters that may vote. "Absent" is said
+// only if no completion of the missing answers could still make the key exist.
 
 // reading is what one master said of a key.
 type reading struct {
@@ -36,6 +36,9 @@ func parseReading(reply []byte) (reading, error) {
 	return reading{value: append([]byte{}, v...)}, readAs(reply, ok)
 }
 
+// text is the value; nil if it is an error.
+func (r reading) text() []byte { return r.value }
+
 func voteOfReading(r reading) Vote { return voteOf(!r.absent()) }
 
 func present(r reading) bool { return !r.absent() }
@@ -44,10 +47,22 @@ func pluralityOfReadings(answers []answer[reading]) (reading, tally) {
 	return plurality(answers, present, reading.equal)
 }
 
-// Get asks what value holds the lock. Won: Value is it. Lost: the key is
-// absent on a quorum, or no value is on one.
+// Get asks what the key holds. Won: Value is it. Lost: the key is absent. Where
+// copies go on to differ, Value is the one that all will be made equal to.
 func (l *Locker) Get(ctx context.Context, db int, key []byte) Outcome {
-	return l.again(ctx, false, func() Outcome { return l.get(db, key) })
+	var b *ballot[reading]
+	o := l.again(ctx, false, func() (o Outcome) {
+		b, o = l.get(db, key)
+		return o
+	})
+	if o.Verdict != NoQuorum {
+		return o
+	}
+	if i, split := chosen(b.answers, present, reading.equal, reading.text); split {
+		r := b.answers[i].value
+		o.Verdict, o.Value, o.Err = Won, r.value, r.err
+	}
+	return o
 }
 
 func (l *Locker) read(db int, key []byte) *ballot[reading] {
@@ -56,23 +71,21 @@ func (l *Locker) read(db int, key []byte) *ballot[reading] {
 		db:      db,
 		replies: 1,
 		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
-		counts:  present,
 		vote:    voteOfReading,
 		decide: func(answers []answer[reading], _ time.Duration) Verdict {
-			_, t := pluralityOfReadings(answers)
-			return t.agreement()
+			return decideReading(answers, present, reading.equal)
 		},
 	})
 }
 
-func (l *Locker) get(db int, key []byte) Outcome {
+func (l *Locker) get(db int, key []byte) (*ballot[reading], Outcome) {
 	b := l.read(db, key)
 	o := b.outcome()
 	if o.Verdict == Won {
 		r, _ := pluralityOfReadings(b.answers)
 		o.Value, o.Err = r.value, r.err
 	}
-	return o
+	return b, o
 }
 
 // Exists tells whether the key exists on a quorum (Won) or not (Lost).
@@ -86,7 +99,6 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 		db:      db,
 		replies: 1,
 		parse:   parseDone,
-		counts:  isGranted,
 		vote:    voteOf,
 		decide: func(answers []answer[bool], _ time.Duration) Verdict {
 			return count(answers, isGranted).agreement()
@@ -154,8 +166,7 @@ func (l *Locker) ttl(r TTLRequest) Outcome {
 			n, ok := parseInteger(replies[0])
 			return expiry{n: n}, readAs(replies[0], ok)
 		},
-		counts: expiry.exists,
-		vote:   func(e expiry) Vote { return voteOf(e.exists()) },
+		vote: func(e expiry) Vote { return voteOf(e.exists()) },
 		decide: func(answers []answer[expiry], _ time.Duration) Verdict {
 			if _, t := pluralityOfErrors(answers); t.agreement() == Won {
 				return Won

@@ -3,6 +3,8 @@ package redlock
 import (
 	"cmp"
 	"context"
+	"slices"
+	"sync"
 	"time"
 )
 
@@ -13,37 +15,87 @@ type ReleaseRequest struct {
 	Get bool // the value is asked for, so a key that is no string is an error
 }
 
-// Release deletes the lock that a quorum holds. It is two ballots: one looks
-// at what a quorum holds, or could hold if the masters that did not answer
-// agreed, and the second deletes only that. A bare DEL never goes to a master:
-// it would erase the votes of a client that is just acquiring.
-// Won: Value is what was deleted. Lost: no quorum held the key.
-func (l *Locker) Release(_ context.Context, r ReleaseRequest) Outcome {
-	life := &lifetime{until: time.Now()}
-	b := l.look(r, life)
-	seen, t := plurality(b.answers, sighting.present, sighting.equal)
+// Release deletes the key. It is two ballots: one looks at what a quorum holds,
+// or could hold if the masters that did not answer or may not vote agreed, and the
+// second deletes only that. A bare DEL never goes to a master: it would erase the
+// votes of a client that is just acquiring.
+// Won: Value is what was deleted. Lost: the key did not exist.
+func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
+	return l.again(ctx, false, func() Outcome { return l.release(r) })
+}
+
+func (l *Locker) release(r ReleaseRequest) Outcome {
+	b, lives := l.look(r)
 	o := b.outcome()
-	switch {
-	case b.verdict == Lost:
+	if b.verdict == Lost {
 		return o
-	case t.granted == 0 || b.verdict == NoQuorum && o.Answered < o.Needed:
-		o.Verdict = NoQuorum
-		return o
-	case seen.err != "" && r.Get:
-		o.Err = seen.err
-		return o
-	case seen.err != "":
-		return l.releaseCollection(r)
 	}
-	life.reach(seen.expires)
-	for _, a := range b.answers {
-		life.sighted(a, seen)
+	o.Verdict = NoQuorum
+	if heardFrom(b.answers) < o.Needed {
+		return o
 	}
-	o = l.releaseValue(r.DB, r.Key, seen.value, life)
-	if o.Verdict == Won {
-		o.Value = seen.value
+	values := possible(b.answers)
+	if len(values) > 1 {
+		return o // some of these copies may be votes of a client that is just acquiring
+	}
+	var all []Outcome
+	for _, seen := range values {
+		switch {
+		case seen.err != "" && r.Get:
+			o.Err = seen.err
+			return o
+		case seen.err != "":
+			all = append(all, l.releaseCollection(r))
+		default:
+			released := l.releaseValue(r.DB, r.Key, seen.value, lives.of(b.answers, seen))
+			released.Value = seen.value
+			all = append(all, released)
+		}
+	}
+	return released(o, all)
+}
+
+// possible are the different values that a quorum holds, or could hold together
+// with the masters that did not answer and those that may have forgotten it. The
+// most frequent comes first.
+func possible(answers []answer[sighting]) []sighting {
+	first, _ := plurality(answers, sighting.present, sighting.equal)
+	values := []sighting{first}
+	for _, a := range answers {
+		if a.state.heard() && a.value.present() && !slices.ContainsFunc(values, a.value.equal) {
+			values = append(values, a.value)
+		}
+	}
+	return slices.DeleteFunc(values, func(v sighting) bool {
+		t := count(answers, func(s sighting) bool { return s.present() && s.equal(v) })
+		return !v.present() || t.granted+t.failed+t.pending() < quorum(len(answers))
+	})
+}
+
+// released is what deleting each of several values came to; o, if there was none.
+// Unless it is certain of all, nobody can know whether the key is gone.
+func released(o Outcome, all []Outcome) Outcome {
+	for i, r := range all {
+		switch {
+		case r.Verdict == NoQuorum:
+			return r
+		case i == 0 || o.Verdict == Lost:
+			o = r
+		}
+	}
+	if o.Verdict != Won {
+		o.Value = nil
 	}
 	return o
+}
+
+func heardFrom[A any](answers []answer[A]) (n int) {
+	for _, a := range answers {
+		if a.state.heard() {
+			n++
+		}
+	}
+	return n
 }
 
 // sighting is a value and how long it lives at most.
@@ -55,27 +107,55 @@ type sighting struct {
 func (s sighting) present() bool         { return !s.absent() }
 func (s sighting) equal(t sighting) bool { return s.reading.equal(t.reading) }
 
-// sighted prolongs the life of the lock that was seen by another sighting of it.
-func (l *lifetime) sighted(a answer[sighting], seen sighting) {
-	if a.state.heard() && a.value.equal(seen) {
-		l.reach(a.value.expires)
+// lives are how long at most the lock of each value lives that masters showed.
+// What they show late still prolongs it.
+type lives struct {
+	mu      sync.Mutex
+	late    []sighting
+	watched []watchedLife
+}
+
+type watchedLife struct {
+	of   sighting
+	life *lifetime
+}
+
+// of is the life of one of the values that a ballot showed.
+func (l *lives) of(answers []answer[sighting], seen sighting) *lifetime {
+	w := watchedLife{seen, &lifetime{until: time.Now()}}
+	for _, a := range answers {
+		if a.state.heard() {
+			w.sighted(a.value)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, s := range l.late {
+		w.sighted(s)
+	}
+	l.watched = append(l.watched, w)
+	return w.life
+}
+
+func (l *lives) sighted(s sighting) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.late = append(l.late, s)
+	for _, w := range l.watched {
+		w.sighted(s)
 	}
 }
 
-// look is agreement for a ballot that a release follows: short of certainty,
-// every master that still may answer is heard, for the release goes by what a
-// quorum could hold.
-func (t tally) look() Verdict {
-	if v := t.agreement(); v != NoQuorum || t.pending() == 0 {
-		return v
+func (w watchedLife) sighted(s sighting) {
+	if s.equal(w.of) {
+		w.life.reach(s.expires)
 	}
-	return Pending
 }
 
-// look asks every master for the key's value and lifetime. What comes late
-// still prolongs life.
-func (l *Locker) look(r ReleaseRequest, life *lifetime) *ballot[sighting] {
+// look asks every master for the key's value and lifetime.
+func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
 	frames := appendCommand(appendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
+	later := &lives{}
 	return hold(l, frames, question[sighting]{
 		kind:    KindRead,
 		db:      r.DB,
@@ -89,17 +169,16 @@ func (l *Locker) look(r ReleaseRequest, life *lifetime) *ballot[sighting] {
 			}
 			return s, cmp.Or(err, readAs(replies[1], ok))
 		},
-		counts: sighting.present,
-		vote:   func(s sighting) Vote { return voteOf(s.present()) },
+		vote: func(s sighting) Vote { return voteOf(s.present()) },
 		decide: func(answers []answer[sighting], _ time.Duration) Verdict {
-			_, t := plurality(answers, sighting.present, sighting.equal)
-			return t.look()
+			return decideReading(answers, sighting.present, sighting.equal)
 		},
-		late: func(b *ballot[sighting], _ int, a answer[sighting], _ Verdict) {
-			seen, _ := plurality(b.answers, sighting.present, sighting.equal)
-			life.sighted(a, seen)
+		late: func(_ *ballot[sighting], _ int, a answer[sighting], _ Verdict) {
+			if a.state.heard() {
+				later.sighted(a.value)
+			}
 		},
-	})
+	}), later
 }
 
 // releaseValue deletes a lock by value on every master; those that are away
@@ -135,6 +214,16 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 		l.releaseAgain(db, missed(0), foundNothing(b.answers, isGranted), before)
 	}
 	return b.outcome()
+}
+
+// look is agreement for a ballot that a release follows: short of certainty,
+// every master that still may answer is heard, for the release goes by what a
+// quorum could hold.
+func (t tally) look() Verdict {
+	if v := t.agreement(); v != NoQuorum || t.pending() == 0 {
+		return v
+	}
+	return Pending
 }
 
 // releaseCollection deletes a key that is no string. Its value is its whole

@@ -20,7 +20,8 @@ func TestTimelineAReadAnswersWhatAQuorumAgreesOn(t *testing.T) {
 	}{
 		{"ok ok ok ok ok", "A A A A A", Won, Won},
 		{"ok ok ok ok ok", "A A A B -", Won, Won},
-		{"ok ok ok ok ok", "A A B B -", Lost, Won}, // no value is on a quorum
+		{"ok ok ok ok ok", "A A B B -", Won, Won},             // the key exists
+		{"ok ok ok ok down", "A B - - -", NoQuorum, NoQuorum}, // it may
 		{"ok ok ok ok ok", "A A - - -", Lost, Lost},
 		{"ok ok ok ok down", "A A - - A", NoQuorum, NoQuorum}, // the fifth may have it
 		{"ok ok ok ok down", "A - - - A", Lost, Lost},
@@ -204,4 +205,80 @@ func TestTimelineASwapTakesItsTurnWithAcquires(t *testing.T) {
 		}
 		w.elapse(0)
 	})
+}
+
+// All answers go by one rule of whether the key exists.
+func TestTimelineAllAnswersAgreeOnWhetherTheKeyExists(t *testing.T) {
+	for _, row := range []struct{ holds, get string }{
+		{"A A B B C", tokenA},
+		{"C B B A A", tokenB},
+		{"- A B C -", tokenA},
+		{"- 7 5 9 9", "9"},
+		{"8 7 5 7 9", "9"},
+		{"- - 10 9 10", "10"},
+		{"- - A A -", ""},
+		{"A - - B -", ""},
+	} {
+		t.Run(row.holds, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.put(row.holds, time.Minute)
+				exists, ctx := row.get != "", t.Context()
+				if o := w.get(); string(o.Value) != row.get || o.Verdict != won(exists) {
+					t.Errorf("GET: %v %q", o.Verdict, o.Value)
+				}
+				if o := w.locker.Exists(ctx, 0, []byte(key)); o.Verdict != won(exists) {
+					t.Errorf("EXISTS: %v", o.Verdict)
+				}
+				if o := w.locker.TTL(ctx, TTLRequest{Key: []byte(key), Name: "PTTL"}); (o.Number > 0) != exists {
+					t.Errorf("PTTL: %v %d", o.Verdict, o.Number)
+				}
+				o := w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte("a fourth token, of nobody yet"), TTL: second, Get: true})
+				if o.Verdict != won(!exists) || string(o.Value) != row.get {
+					t.Errorf("SET NX GET: %v %q", o.Verdict, o.Value)
+				}
+				if o := byDEL(w.locker); o.Verdict == Lost { // it exists now at any rate
+					t.Errorf("DEL: %v", o.Verdict)
+				}
+			})
+		})
+	}
+}
+
+func won(b bool) Verdict {
+	if b {
+		return Won
+	}
+	return Lost
+}
+
+// A master in quarantine may show what was released long ago, or what another
+// holder never had.
+func TestTimelineACopyInQuarantineCompletesNoQuorum(t *testing.T) {
+	for _, row := range []struct {
+		holds       string
+		get, exists Verdict
+	}{
+		{"A A B - -", NoQuorum, NoQuorum},
+		{"A A A - -", NoQuorum, NoQuorum},
+		{"A - - - -", Lost, Lost},
+		{"- - B B -", NoQuorum, NoQuorum},
+		{"- - - A A", NoQuorum, NoQuorum},
+		{"- A A - A", Won, Won},
+		{"- B A A A", Won, Won},
+	} {
+		t.Run(row.holds, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.forget(0)
+				w.elapse(5 * second)
+				w.wantStandings(w.locker, "QCCCC")
+				w.put(row.holds, time.Minute)
+				if o := w.get(); o.Verdict != row.get {
+					t.Errorf("GET: %v %q, want %v", o.Verdict, o.Value, row.get)
+				}
+				if o := w.locker.Exists(t.Context(), 0, []byte(key)); o.Verdict != row.exists {
+					t.Errorf("EXISTS: %v, want %v", o.Verdict, row.exists)
+				}
+			})
+		})
+	}
 }
