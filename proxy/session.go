@@ -198,11 +198,7 @@ func (s *session) flush() {
 // flushWith does something with the client's writing side taken, which may add
 // to the pending replies, and writes them.
 func (s *session) flushWith(first func()) {
-	s.out.take()
-	first()
-	_, err := s.sock.Write(s.pending)
-	s.out.give()
-	if err != nil {
+	if err := s.writeAfter(first); err != nil {
 		s.clientLeft()
 	}
 	s.pending = s.pending[:0]
@@ -210,6 +206,14 @@ func (s *session) flushWith(first func()) {
 		s.pending = nil
 	}
 	s.repliesSent()
+}
+
+func (s *session) writeAfter(first func()) error {
+	s.out.take()
+	defer s.out.give()
+	first()
+	_, err := s.sock.Write(s.pending)
+	return err
 }
 
 // clientEnded is called when the client sends no more. It may have gone, or

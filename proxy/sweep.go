@@ -31,9 +31,19 @@ func (srv *proxyServer) sweepUntilStopped() {
 		sessions := srv.all()
 		crowded := len(sessions) > limits.Clients/2
 		for _, s := range sessions {
-			s.inspect(limits, crowded)
+			s.inspectOrEnd(limits, crowded)
 		}
 	}
+}
+
+// inspectOrEnd is inspect, and a panic in it ends the session only.
+func (s *session) inspectOrEnd(limits *Limits, crowded bool) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			s.panicked(reason)
+		}
+	}()
+	s.inspect(limits, crowded)
 }
 
 // sweepPause lets a limit be exceeded by a quarter at most.
