@@ -17,6 +17,7 @@ type cluster struct {
 	masters  []*redisServer
 	upstream *redisServer
 	proxy    *proxyProcess
+	toys     bool // embedded in the proxy
 }
 
 // startServers starts the servers without a proxy.

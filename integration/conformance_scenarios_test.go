@@ -46,6 +46,9 @@ var conformanceScenarios = []struct {
 	{"two masters killed", (*conformanceRun).survivesTwoMasters},
 }
 
+// scenariosOfServers do to the masters what cannot be done to embedded ones.
+var scenariosOfServers = []string{"two masters killed"}
+
 // A conformanceRun is one scenario of one library. After the first step that
 // did not go as it must, err says what happened and no further step is taken.
 type conformanceRun struct {

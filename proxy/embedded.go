@@ -10,8 +10,9 @@ import (
 )
 
 // embeddedServer is a toy Redis inside this process, for trying the proxy out:
-// real enough for string locks. It forgets everything when the process ends,
-// and no safety result counts on it.
+// real enough for the locks of common libraries, be they strings, hashes, lists
+// or sets. It forgets everything when the process ends, and no safety result
+// counts on it.
 //
 // It listens on a free loopback port rather than on an in-memory pipe, so that
 // redis-cli can look into it.

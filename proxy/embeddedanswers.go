@@ -21,9 +21,10 @@ const embeddedVersion = "7.0.0"
 type embeddedPeer = mini.Peer
 
 // embeddedAnswers fills in what clients ask when they connect and miniredis
-// does not know: HELLO, INFO, CONFIG, CLIENT, COMMAND. It runs before every
-// command, also those of scripts, which hold miniredis's lock: nothing in here
-// may ask miniredis for its keys.
+// does not know: HELLO, INFO, CONFIG, CLIENT, COMMAND, and DUMP and RESTORE of
+// what is no string. It runs before every command, also those of scripts, which
+// hold miniredis's lock: nothing in here may ask miniredis for its keys, unless
+// as part of a script (embeddeddump.go).
 type embeddedAnswers struct {
 	runID   string
 	port    string
@@ -52,6 +53,10 @@ func (a *embeddedAnswers) answer(peer *embeddedPeer, command string, args ...str
 		return false
 	}
 	switch command {
+	case "DUMP":
+		return a.dump(peer, args)
+	case "RESTORE":
+		return a.restore(peer, args)
 	case "HELLO":
 		return a.hello(peer, args)
 	case "INFO":
@@ -74,7 +79,7 @@ func (a *embeddedAnswers) answer(peer *embeddedPeer, command string, args ...str
 
 // turn keeps the client's state and tells whether the command is done with
 // already, or else whether it may be answered here: within MULTI everything is
-// miniredis's, because only it can queue.
+// miniredis's, because only it can queue; but it queues scripts, too.
 func (a *embeddedAnswers) turn(peer *embeddedPeer, command string) (done, ours bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -92,6 +97,8 @@ func (a *embeddedAnswers) turn(peer *embeddedPeer, command string) (done, ours b
 		}
 	case "HELLO", "INFO", "CONFIG", "CLIENT", "COMMAND", "READONLY", "READWRITE":
 		return false, client == nil || !client.inMulti
+	case "DUMP", "RESTORE":
+		return false, true
 	}
 	return false, false
 }

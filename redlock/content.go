@@ -32,7 +32,7 @@ const (
 // readContent reads what a DUMP payload holds. False means that the payload is
 // of a kind not known here (a module's, a newer server's) or damaged.
 func readContent(dump []byte) (content, bool) {
-	value, version, ok := splitPayload(dump)
+	value, version, ok := OpenPayload(dump)
 	if !ok {
 		return content{}, false
 	}

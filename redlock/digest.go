@@ -25,7 +25,7 @@ func digestOf(dump []byte) digest {
 	c, ok := readContent(dump)
 	if !ok {
 		c = content{kind: unknownContent, items: [][]byte{dump}}
-		if value, _, ok := splitPayload(dump); ok {
+		if value, _, ok := OpenPayload(dump); ok {
 			c.items[0] = value
 		}
 	}
@@ -52,17 +52,10 @@ func sameState(a, b []byte) bool {
 }
 
 // stringValue is the string in a DUMP payload; false if the key is of another
-// type. What is no payload at all comes from an embedded master, whose DUMP of
-// a string is the string. The result may share dump's memory.
+// type. The result may share dump's memory.
 func stringValue(dump []byte) ([]byte, bool) {
-	if dump == nil {
-		return nil, false
-	}
-	value, _, ok := splitPayload(dump)
-	if !ok {
-		return dump, true
-	}
-	if value[0] != byte(typeString) {
+	value, _, ok := OpenPayload(dump)
+	if !ok || value[0] != byte(typeString) {
 		return nil, false
 	}
 	p := payload{rest: value[1:]}

@@ -226,18 +226,3 @@ func TestDigestOfStreams(t *testing.T) {
 		}
 	}
 }
-
-// An embedded master's DUMP of a string is the string.
-func TestDigestOfEmbeddedMasters(t *testing.T) {
-	for _, value := range []string{"", "a", "token of twenty bytes", "\x00\x81\x7f\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff"} {
-		if got, ok := stringValue([]byte(value)); !ok || string(got) != value {
-			t.Errorf("%q is read as %q, ok %v", value, got, ok)
-		}
-		if !sameState([]byte(value), []byte(value)) || sameState([]byte(value), []byte(value+"x")) || sameState([]byte(value), nil) {
-			t.Errorf("%q: equal and unequal are mixed up", value)
-		}
-	}
-	if _, ok := stringValue(nil); ok {
-		t.Error("an absent key has a string")
-	}
-}

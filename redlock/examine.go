@@ -215,7 +215,7 @@ func (e *examination) parseLooks(x *examined, first, second [][]byte) error {
 }
 
 // parseImage reads one key's DUMP and PTTL; false if the master has none to
-// give, as embedded ones for all but strings.
+// give, as embedded ones for streams.
 func parseImage(dump, pttl []byte, now int64) (image, bool) {
 	i := image{now: now}
 	var ok bool

@@ -124,7 +124,7 @@ func TestExaminationOutOfStep(t *testing.T) {
 	}
 	e.resp3 = false
 	for name, change := range map[string]func([][]byte) [][]byte{
-		"DUMP refused":  replace(8, strings.Replace(good[8], "$1\r\nd", "-WRONGTYPE no", 1)), // an embedded master's hash
+		"DUMP refused":  replace(8, strings.Replace(good[8], "$1\r\nd", "-WRONGTYPE no", 1)), // an embedded master's stream
 		"DUMP in blobs": replace(8, strings.Replace(good[8], "$1\r\nd", "!2\r\nno", 1)),
 		"PTTL refused":  replace(8, strings.Replace(good[8], ":-1", "-ERR no", 1)),
 	} {

@@ -33,7 +33,7 @@ func TestChange(t *testing.T) {
 		{key("v", 100, 1000), key("v", noExpiry, 1000), keyMoved},
 		{key("v", 0, 1000), key("v", noExpiry, 1000), keyMoved},
 		{key("v", 0, 1000), key("v", 0, 1001), keyKept},
-		{key("", noExpiry, 1000), absent, keyDeleted}, // an embedded master's empty string
+		{key("", noExpiry, 1000), absent, keyDeleted},
 		{key("v", math.MaxInt64-1000, 1000), key("v", math.MaxInt64-1001, 1001), keyKept},
 		{key("v", math.MaxInt64, 1000), key("v", math.MaxInt64, 5000), keyKept},
 	} {

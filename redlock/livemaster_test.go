@@ -95,16 +95,6 @@ func (m *liveMaster) dump(key string) []byte {
 	return payload
 }
 
-// dialTCP connects to a server that a test started by other means.
-func dialTCP(t testing.TB, address string) *liveConn {
-	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return newLiveConn(t, conn)
-}
-
 type liveConn struct {
 	t    testing.TB
 	conn net.Conn

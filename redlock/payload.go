@@ -28,17 +28,27 @@ const (
 // payloadTable is of the CRC-64 that Redis uses ("Jones"), bits reflected.
 var payloadTable = crc64.MakeTable(0x95ac9329ac4bc9b5)
 
-// splitPayload takes a DUMP payload apart: type byte and value, and the RDB
-// version of who wrote it. False means that it is no such payload: embedded
-// masters answer DUMP with a string's own bytes.
-func splitPayload(dump []byte) (value []byte, version uint16, ok bool) {
+// SealPayload makes a DUMP payload of a value, its type byte first, that is
+// encoded as in that RDB version. It may use value's memory.
+func SealPayload(value []byte, version uint16) []byte {
+	dump := binary.LittleEndian.AppendUint16(value, version)
+	return binary.LittleEndian.AppendUint64(dump, payloadSum(dump))
+}
+
+// payloadSum: Go's CRC-64 starts and ends inverted, Redis's does not.
+func payloadSum(signed []byte) uint64 {
+	return ^crc64.Update(^uint64(0), payloadTable, signed)
+}
+
+// OpenPayload takes a DUMP payload apart: type byte and value, and the RDB
+// version of who wrote it. False means that it is no such payload.
+func OpenPayload(dump []byte) (value []byte, version uint16, ok bool) {
 	if len(dump) <= footerLength {
 		return nil, 0, false
 	}
 	value, footer := dump[:len(dump)-footerLength], dump[len(dump)-footerLength:]
-	// Go's CRC-64 starts and ends inverted, Redis's does not.
-	crc := ^crc64.Update(^uint64(0), payloadTable, dump[:len(dump)-8])
-	return value, binary.LittleEndian.Uint16(footer), crc == binary.LittleEndian.Uint64(footer[2:])
+	sum := payloadSum(dump[:len(dump)-8])
+	return value, binary.LittleEndian.Uint16(footer), sum == binary.LittleEndian.Uint64(footer[2:])
 }
 
 func (p *payload) fail() {

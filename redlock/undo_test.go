@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"strconv"
 	"testing"
-	"time"
-
-	"github.com/alicebob/miniredis/v2"
 )
 
 // look takes an image of a key by itself. One for which the server was held up
@@ -173,31 +170,5 @@ func TestUndoOfAChangeToWhatHasExpired(t *testing.T) {
 	}
 	if now := m.conn.look("k"); !now.absent() {
 		t.Errorf("%+v is there", now)
-	}
-}
-
-// An embedded master keeps strings; their DUMP is the string.
-func TestUndoOnAnEmbeddedMaster(t *testing.T) {
-	server := miniredis.RunT(t)
-	server.SetTime(time.Now()) // its TTLs stand still, so its clock has to
-	m := &liveMaster{t: t}
-	m.conn = dialTCP(t, server.Addr())
-	for _, before := range [][]string{{"DEL", "k"}, {"SET", "k", ""}, {"SET", "k", "old"}, {"SET", "k", "old", "PX", "100000"}} {
-		m.must("DEL", "k")
-		m.must(before...)
-		was := m.conn.look("k")
-		m.must("SET", "k", "new", "PX", "200000")
-		left := m.conn.look("k")
-		if got := m.conn.undo("k", was, left); got != undone {
-			t.Fatalf("%q: answered %q", before, got)
-		}
-		// Its RESTORE cannot take an expiry away, so that is not compared.
-		if now := m.conn.look("k"); !bytes.Equal(now.dump, was.dump) || was.expiry() != noExpiry && !sameImage(now, was) {
-			t.Errorf("%q: it is %+v, and was %+v", before, now, was)
-		}
-		m.must("SET", "k", "new", "PX", "300000")
-		if got := m.conn.undo("k", was, left); got != leftAlone {
-			t.Errorf("%q, another's: answered %q", before, got)
-		}
 	}
 }

@@ -1,0 +1,262 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/redlock"
+)
+
+// holdings are keys of every type that lock libraries use: a command that
+// makes each, and one that shows what is in it.
+var holdings = []struct{ write, read []any }{
+	{[]any{"SET", "k", "token"}, []any{"GET", "k"}},
+	{[]any{"SET", "k", ""}, []any{"GET", "k"}},
+	{[]any{"SET", "k", "-12"}, []any{"GET", "k"}},
+	{[]any{"SET", "k", "\x00\r\n\xff"}, []any{"GET", "k"}},
+	{[]any{"SET", "k", strings.Repeat("x", 64)}, []any{"GET", "k"}},
+	{[]any{"SET", "k", strings.Repeat("x", 20_000)}, []any{"GET", "k"}},
+	{[]any{"RPUSH", "k", "a", "b", "a", ""}, []any{"LRANGE", "k", "0", "-1"}},
+	{[]any{"SADD", "k", "b", "a", "7"}, []any{"SORT", "k", "ALPHA"}},
+	{[]any{"HSET", "k", "f", "1", "e", "22"}, []any{"HGET", "k", "e"}},
+	{[]any{"ZADD", "k", "1.5", "b", "-3", "a", "1700000000000", "c", "+inf", "d"}, []any{"ZRANGE", "k", "0", "-1", "WITHSCORES"}},
+}
+
+// shows is what is in the key; miniredis does not SORT.
+func shows(t *testing.T, client *redis.Client, read []any) any {
+	t.Helper()
+	if read[0] == "SORT" {
+		members, err := client.SMembers(t.Context(), "k").Result()
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.Sort(members)
+		return members
+	}
+	return done(t, client, read...)
+}
+
+func done(t *testing.T, client *redis.Client, command ...any) any {
+	t.Helper()
+	reply, err := client.Do(t.Context(), command...).Result()
+	if err != nil {
+		t.Fatalf("%.80q: %v", command, err)
+	}
+	return reply
+}
+
+// What is dumped comes back as it was: sent by itself, in a transaction, and
+// by a script.
+func TestEmbeddedDumpAndRestore(t *testing.T) {
+	ctx := t.Context()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	for _, holding := range holdings {
+		done(t, client, "DEL", "k")
+		if err := client.Dump(ctx, "k").Err(); err != redis.Nil {
+			t.Fatalf("DUMP of nothing: %v", err)
+		}
+		done(t, client, holding.write...)
+		want := shows(t, client, holding.read)
+		dump, err := client.Dump(ctx, "k").Result()
+		if err != nil {
+			t.Fatalf("%.80q: %v", holding.write, err)
+		}
+		restore := map[string]func() error{
+			"by itself": func() error { return client.Restore(ctx, "k", 0, dump).Err() },
+			"in MULTI": func() error {
+				_, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error { return pipe.Restore(ctx, "k", 0, dump).Err() })
+				return err
+			},
+			"by a script": func() error {
+				return client.Eval(ctx, "return redis.call('RESTORE', KEYS[1], 0, ARGV[1])", []string{"k"}, dump).Err()
+			},
+		}
+		for how, restore := range restore {
+			done(t, client, "DEL", "k")
+			if err := restore(); err != nil {
+				t.Fatalf("%.80q restored %s: %v", holding.write, how, err)
+			}
+			if got := shows(t, client, holding.read); !reflect.DeepEqual(got, want) {
+				t.Errorf("%.80q restored %s shows %.100v, not %.100v", holding.write, how, got, want)
+			}
+			var queued *redis.StringCmd
+			if _, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error { queued = pipe.Dump(ctx, "k"); return nil }); err != nil || queued.Val() != dump {
+				t.Errorf("%.80q dumped in MULTI differs: %v", holding.write, err)
+			}
+			if same, err := client.Eval(ctx, "return redis.call('DUMP', KEYS[1]) == ARGV[1] and 1 or 0", []string{"k"}, dump).Int(); same != 1 || err != nil {
+				t.Errorf("%.80q dumped by a script differs: %v", holding.write, err)
+			}
+		}
+	}
+}
+
+// A real server takes what an embedded one dumps for what it was.
+func TestEmbeddedPayloadsAreRedisOnes(t *testing.T) {
+	socket := startGuardRedis(t).socket
+	real := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Dialer: func(context.Context, string, string) (net.Conn, error) {
+		return net.Dial("unix", socket)
+	}})
+	defer real.Close()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	for _, holding := range holdings {
+		done(t, client, "DEL", "k")
+		done(t, client, holding.write...)
+		done(t, real, "RESTORE", "k", "0", done(t, client, "DUMP", "k"), "REPLACE")
+		got := shows(t, real, holding.read)
+		done(t, real, "DEL", "k")
+		done(t, real, holding.write...)
+		if want := shows(t, real, holding.read); !reflect.DeepEqual(got, want) {
+			t.Errorf("%.80q shows %.100v there, not %.100v", holding.write, got, want)
+		}
+	}
+}
+
+// RESTORE's options are Redis's, and so is what it refuses.
+func TestEmbeddedRestoreOptions(t *testing.T) {
+	ctx := t.Context()
+	client := embeddedTestClient(t, startTestEmbedded(t), 2)
+	done(t, client, "HSET", "k", "f", "v")
+	dump, _ := client.Dump(ctx, "k").Result()
+	later := time.Now().Add(time.Hour)
+	for _, step := range []struct {
+		options []any
+		want    string // of an error, its beginning
+		ttl     time.Duration
+	}{
+		{[]any{"0", dump}, "BUSYKEY", -1},
+		{[]any{"60000", dump, "REPLACE"}, "OK", time.Minute},
+		{[]any{later.UnixMilli(), dump, "replace", "absttl"}, "OK", time.Hour},
+		{[]any{"0", dump, "REPLACE"}, "OK", -1},
+		{[]any{"-1", dump, "REPLACE"}, "ERR Invalid TTL", -1},
+		{[]any{"x", dump, "REPLACE"}, "ERR value is not an integer", -1},
+		{[]any{"0", dump, "NONSENSE"}, "ERR syntax error", -1},
+		{[]any{"0", "value", "REPLACE"}, "ERR DUMP payload version or checksum are wrong", -1},
+		{[]any{"0", dump[:len(dump)-1] + "x", "REPLACE"}, "ERR DUMP payload version or checksum are wrong", -1},
+	} {
+		reply, err := client.Do(ctx, append([]any{"RESTORE", "k"}, step.options...)...).Text()
+		if err != nil {
+			reply = err.Error()
+		}
+		if !strings.HasPrefix(reply, step.want) {
+			t.Errorf("RESTORE %.60q answers %q, not %q", step.options, reply, step.want)
+		}
+		ttl := client.PTTL(ctx, "k").Val()
+		if ttl < 0 {
+			ttl = -1
+		}
+		if off := step.ttl - ttl; off < 0 || off > 30*time.Second {
+			t.Errorf("RESTORE %.60q leaves a TTL of %s, not %s", step.options, ttl, step.ttl)
+		}
+	}
+	for _, command := range [][]any{{"DUMP"}, {"DUMP", "a", "b"}, {"RESTORE", "k", "0"}} {
+		if err := client.Do(ctx, command...).Err(); err == nil || !strings.HasPrefix(err.Error(), "ERR wrong number of arguments") {
+			t.Errorf("%v: %v", command, err)
+		}
+	}
+}
+
+// Damaged payloads are refused, whatever stands in them.
+func FuzzEmbeddedPayload(f *testing.F) {
+	for kind, items := range map[string][]string{"string": {"a"}, "list": {"a", "b"}, "set": {"a"}, "hash": {"a", "b"}, "zset": {"a", "1"}} {
+		dump, _ := dumpPayload(kind, items)
+		f.Add(dump[:len(dump)-10])
+	}
+	f.Fuzz(func(t *testing.T, value []byte) {
+		if len(value) == 0 {
+			return
+		}
+		sealed := redlock.SealPayload(bytes.Clone(value), payloadVersion)
+		kind, items, refusal := readPayload(string(sealed))
+		if refusal != "" {
+			return
+		}
+		again, ok := dumpPayload(kind, slices.Clone(items))
+		if !ok {
+			t.Fatalf("%q cannot be dumped", kind)
+		}
+		if _, _, refusal := readPayload(string(again)); refusal != "" {
+			t.Fatalf("%q of %q cannot be read again: %s", kind, items, refusal)
+		}
+	})
+}
+
+// Embedded masters hold what libraries keep locks in: commands on lock keys
+// that have no form of their own are run, and a conflicting one is refused by
+// the reply of one Redis.
+func TestEmbeddedMastersKnowEveryType(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.MasterTimeout = patience
+	p, _ := startWholeProxy(t, cfg)
+	waitReady(t, p)
+	ctx := t.Context()
+	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
+	defer client.Close()
+	for _, step := range []struct {
+		command []any
+		want    any
+	}{
+		{[]any{"HINCRBY", "lock:h", "me", 1}, int64(1)},
+		{[]any{"PEXPIRE", "lock:h", 60000}, int64(1)},
+		{[]any{"HINCRBY", "lock:h", "me", 1}, int64(2)},
+		{[]any{"HGET", "lock:h", "me"}, "2"},
+		{[]any{"SET", "lock:h", "x", "NX"}, nil},
+		{[]any{"DEL", "lock:h"}, int64(1)},
+		{[]any{"EXISTS", "lock:h"}, int64(0)},
+		{[]any{"RPUSH", "lock:l", "a", "b"}, int64(2)},
+		{[]any{"LPOP", "lock:l"}, "a"},
+		{[]any{"LPOP", "lock:l"}, "b"},
+		{[]any{"SADD", "lock:s", "a"}, int64(1)},
+		{[]any{"SISMEMBER", "lock:s", "a"}, int64(1)},
+		{[]any{"SREM", "lock:s", "a"}, int64(1)},
+		{[]any{"ZADD", "lock:z", 1, "a", 2, "b"}, int64(2)},
+		{[]any{"ZRANGE", "lock:z", 0, -1}, []any{"a", "b"}},
+		{[]any{"DEL", "lock:z"}, int64(1)},
+		{[]any{"EVAL", "redis.call('hset', KEYS[1], ARGV[1], 1) redis.call('pexpire', KEYS[1], ARGV[2]) return nil", 1, "lock:e", "me", 60000}, nil},
+		{[]any{"HKEYS", "lock:e"}, []any{"me"}},
+		{[]any{"RENAME", "lock:e", "lock:f"}, "OK"},
+		{[]any{"UNLINK", "lock:f"}, int64(1)},
+	} {
+		got, err := client.Do(ctx, step.command...).Result()
+		if err != nil && err != redis.Nil || !reflect.DeepEqual(got, step.want) {
+			t.Fatalf("%v answers %v, %v; want %v", step.command, got, err, step.want)
+		}
+	}
+}
+
+// What a run that was not won left on embedded masters is put back exactly.
+func TestEmbeddedMastersUndo(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.MasterTimeout = patience
+	p, _ := startWholeProxy(t, cfg)
+	waitReady(t, p)
+	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
+	defer client.Close()
+	done(t, client, "HSET", "lock:h", "a", "1", "b", "2")
+	const differs = "redis.call('HSET', KEYS[1], 'at', redis.call('TIME')[2]) redis.call('PEXPIRE', KEYS[1], 60000) return 1"
+	for _, key := range []string{"lock:h", "lock:absent"} {
+		if err := client.Eval(t.Context(), differs, []string{key}).Err(); err == nil {
+			t.Fatalf("%s: a run that differs on every master is won", key)
+		}
+	}
+	want := map[string]string{"a": "1", "b": "2"}
+	for _, master := range p.embedded {
+		if !strings.HasPrefix(master.name, "embedded-") {
+			continue
+		}
+		direct := embeddedTestClient(t, master, 2)
+		if got := direct.HGetAll(t.Context(), "lock:h").Val(); !reflect.DeepEqual(got, want) || direct.PTTL(t.Context(), "lock:h").Val() != -1 {
+			t.Errorf("%s holds %v", master.name, got)
+		}
+		if direct.Exists(t.Context(), "lock:absent").Val() != 0 {
+			t.Errorf("%s still holds lock:absent", master.name)
+		}
+	}
+}
