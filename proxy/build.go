@@ -52,7 +52,6 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 	if err := reg.Register(standingCollector{p.locker.Status}); err != nil {
 		return err
 	}
-	cfg.Limits.warnOfFiles(p.log)
 	scripts := newScriptCache(int(cfg.Limits.Scripts))
 	scripts.forgotten = func() { p.metrics.limitReached(limitScripts) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)

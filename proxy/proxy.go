@@ -118,6 +118,8 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	cfg := p.current.load().config
 	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.demo()) > 0)
 	running.Go(func() { p.survey.run(work, p.hazards) })
+	quorum := &quorumWatch{status: p.locker.Status, log: p.log}
+	running.Go(func() { quorum.run(p.lives) })
 	var failure error
 	select {
 	case <-ctx.Done():

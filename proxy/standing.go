@@ -14,7 +14,8 @@ import (
 
 // standingLog is told of the lock plane what metrics are told, and logs each
 // change of a master's state besides, and within a state each reason once: that
-// of a master that is away may go to and fro with every redial.
+// of a master that is away may go to and fro with every redial. That a master
+// which has just been reached does not vote yet is told only where that lasts.
 type standingLog struct {
 	*metrics
 	log *slog.Logger
@@ -26,7 +27,12 @@ type standingLog struct {
 type toldStanding struct {
 	state   redlock.MasterState
 	reasons []string
+	now     string // the reason it stands so for now
 }
+
+// uncertifiedPause is how long a master that answers may take to be certified
+// before the log has it. Its clock is watched first, and its marker written.
+const uncertifiedPause = 10 * time.Second
 
 // maxReasons bounds how many reasons for one state are told: servers word them.
 const maxReasons = 8
@@ -48,6 +54,7 @@ func (o *standingLog) news(s redlock.MasterStatus) (before redlock.MasterState, 
 	if tell = len(told.reasons) < maxReasons && !slices.Contains(told.reasons, s.Reason); tell {
 		told.reasons = append(told.reasons, s.Reason)
 	}
+	told.now = s.Reason
 	o.told[s.Name] = told
 	return before, tell, count
 }
@@ -58,18 +65,34 @@ func (o *standingLog) Standing(s redlock.MasterStatus) {
 	if count {
 		o.metrics.Standing(s)
 	}
-	if !tell {
-		return
+	begins := s.State == redlock.Uncertified && (before == redlock.Away || before == redlock.Uncertified)
+	switch {
+	case tell && begins:
+		time.AfterFunc(uncertifiedPause, func() {
+			if o.stands(s) {
+				o.write(s)
+			}
+		})
+	case tell:
+		o.write(s)
 	}
+}
+
+// stands tells whether that is how the master stands now.
+func (o *standingLog) stands(s redlock.MasterStatus) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	told := o.told[s.Name]
+	return told.state == s.State && told.now == s.Reason
+}
+
+func (o *standingLog) write(s redlock.MasterStatus) {
 	level, text := slog.LevelWarn, ""
 	switch s.State {
 	case redlock.Certified:
 		level, text = slog.LevelInfo, "a lock master votes"
 	case redlock.Uncertified:
 		text = "a lock master answers and does not vote"
-		if before == redlock.Away || before == redlock.Uncertified {
-			level = slog.LevelInfo
-		}
 	case redlock.Quarantined:
 		text = "a lock master is in quarantine: it is asked everything and its votes do not count"
 	case redlock.Barred:

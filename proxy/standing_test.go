@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -77,6 +78,37 @@ func TestStandingIsToldOnce(t *testing.T) {
 	}
 }
 
+// A start tells of no master that it does not vote yet. Where that lasts, it does.
+func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
+	for name, lasts := range map[string]bool{"it votes soon": false, "it lasts": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				m, err := newMetrics(prometheus.NewRegistry())
+				if err != nil {
+					t.Fatal(err)
+				}
+				var log bytes.Buffer
+				observer := newStandingLog(m, slog.New(slog.NewTextHandler(&log, nil)))
+				for _, reason := range []string{"no set of masters is known yet", "its clock is being watched first"} {
+					observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Uncertified, Reason: reason})
+					time.Sleep(time.Second)
+				}
+				if log.Len() > 0 {
+					t.Errorf("it is told at once:\n%s", log.String())
+				}
+				if !lasts {
+					observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Certified})
+				}
+				time.Sleep(time.Minute)
+				const line = `level=WARN msg="a lock master answers and does not vote" master=m1:1 state=uncertified reason="its clock is being watched first"`
+				if told := strings.Count(log.String(), "does not vote"); told > 1 || strings.Contains(log.String(), line) != lasts {
+					t.Errorf("%s", log.String())
+				}
+			})
+		})
+	}
+}
+
 func TestReadiness(t *testing.T) {
 	enough := testStatus
 	enough.Needed = 2
@@ -124,7 +156,7 @@ func TestStandingIsShown(t *testing.T) {
 	var log bytes.Buffer
 	observer := newStandingLog(m, slog.New(slog.NewTextHandler(&log, nil)))
 	var _ redlock.Observer = observer
-	for _, state := range []redlock.MasterState{redlock.Uncertified, redlock.Certified, redlock.Uncertified} {
+	for _, state := range []redlock.MasterState{redlock.Certified, redlock.Uncertified} {
 		observer.Standing(redlock.MasterStatus{Name: "m0:1", State: state, Reason: "for the test"})
 	}
 	for _, master := range testStatus.Masters {
@@ -154,7 +186,6 @@ func TestStandingIsShown(t *testing.T) {
 		t.Error("what is over is still shown")
 	}
 	for _, want := range []string{
-		`level=INFO msg="a lock master answers and does not vote" master=m0:1`,
 		`level=WARN msg="a lock master answers and does not vote" master=m0:1`,
 		`level=INFO msg="a lock master votes" master=m1:1 state=certified`,
 		`level=WARN msg="a lock master is in quarantine: it is asked everything and its votes do not count" master=m2:1 state=quarantined reason="it may have forgotten locks" until=2026-11-21T05:10:00Z`,

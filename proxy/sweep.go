@@ -20,6 +20,7 @@ const (
 // timer or a deadline while all is well.
 func (srv *proxyServer) sweepUntilStopped() {
 	began := time.Now()
+	files := &fileWatch{allowed: openFilesAllowed, log: srv.cfg.log}
 	for {
 		limits := &srv.settings().limits
 		select {
@@ -29,6 +30,7 @@ func (srv *proxyServer) sweepUntilStopped() {
 		}
 		srv.clock.advance(int64(time.Since(began)))
 		sessions := srv.all()
+		files.look(len(sessions), limits)
 		crowded := len(sessions) > limits.Clients/2
 		for _, s := range sessions {
 			s.inspectOrEnd(limits, crowded)

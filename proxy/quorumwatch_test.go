@@ -1,0 +1,61 @@
+package proxy
+
+import (
+	"bytes"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// One error says that the quorum is lost and who is missing, one line that it
+// is back; a process that only starts has lost nothing.
+func TestQuorumLostIsLoggedOnce(t *testing.T) {
+	var log bytes.Buffer
+	status := testStatus
+	w := &quorumWatch{status: func() redlock.Status { return status }, log: slog.New(slog.NewTextHandler(&log, nil))}
+	began := time.Now()
+	looks := func(needed int, at time.Duration) {
+		status.Needed = needed
+		w.look(began.Add(at))
+		w.look(began.Add(at))
+	}
+	looks(3, 0)
+	if log.Len() > 0 {
+		t.Errorf("what never was is lost:\n%s", log.String())
+	}
+	looks(2, time.Second)
+	looks(3, 2*time.Second)
+	looks(2, 3500*time.Millisecond)
+	const missing = `missing="m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks; m3:1 is away: it is not connected: connection refused; m4:1 is barred: it belongs\r\nto another set"`
+	var got []string
+	for line := range strings.Lines(log.String()) {
+		_, line, _ = strings.Cut(line, " level=")
+		got = append(got, strings.TrimSpace(line))
+	}
+	want := []string{
+		`INFO msg="a quorum of lock masters votes: locks can be decided" voting=2 masters=5 needed=2 ` + missing,
+		`ERROR msg="quorum lost: lock commands are answered with an error until more masters vote" voting=2 masters=5 needed=3 ` + missing,
+		`INFO msg="quorum regained: locks can be decided again" voting=2 masters=5 needed=2 ` + missing + ` after=1.5s`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// A duration in the log says its unit, in JSON too, where it would be a number
+// of nanoseconds.
+func TestDurationsInTheLogHaveUnits(t *testing.T) {
+	for _, format := range []string{"text", "json"} {
+		cfg := defaultConfig()
+		cfg.Log.Format = format
+		var out bytes.Buffer
+		log, _ := NewLogger(cfg, &out)
+		log.Info("x", "took", 1500*time.Microsecond, slog.Group("inner", "pause", time.Second))
+		if text := out.String(); !strings.Contains(text, "1.5ms") || !strings.Contains(text, "1s") {
+			t.Errorf("%s: %s", format, text)
+		}
+	}
+}
