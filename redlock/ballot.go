@@ -11,6 +11,7 @@ type question[A any] struct {
 	kind    Kind
 	db      int
 	each    func(master int) []byte // if set, the frames for each master; nil bytes: it is not asked
+	guard   *guard[A]               // if set, what each master is asked before
 	replies int
 	keys    []string      // what it may write: ballots on a key are queued on all streams in one order
 	creates bool          // it may create or extend a lock under them
@@ -205,12 +206,20 @@ func (b *ballot[A]) ask(i int, s *stream, frames []byte, free bool) {
 	if b.creates {
 		c.writes = b.keys
 	}
-	if !s.send(c, sending{frames: frames, load: b.load, creates: b.creates, lives: b.lives}, b.started) {
+	if !b.put(s, c, frames) {
 		if b.owedToAbsent {
 			s.owe(b.debt(i))
 		}
 		b.cast(i, answer[A]{state: unasked})
 	}
+}
+
+// put sends the question to one master, or its guard first.
+func (b *ballot[A]) put(s *stream, c call, frames []byte) bool {
+	if b.guard != nil {
+		return b.askGuarded(s, c, frames)
+	}
+	return s.send(c, sending{frames: frames, load: b.load, creates: b.creates, lives: b.lives}, b.started)
 }
 
 // owed is what the master must still be told if the connection breaks.
@@ -223,6 +232,10 @@ func (b *ballot[A]) owed(c *call) *debt {
 
 // answered makes of a master's replies its part in the ballot.
 func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, err error) {
+	b.hear(s, c, replies, st, err, b.parse)
+}
+
+func (b *ballot[A]) hear(s *stream, c *call, replies [][]byte, st standing, err error, read func([][]byte) (A, error)) {
 	a := answer[A]{state: unknown} // also where reading it panics
 	defer func() { b.cast(c.master, a) }()
 	switch {
@@ -232,7 +245,7 @@ func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, 
 	case err != nil:
 		return
 	}
-	value, err := b.parse(replies)
+	value, err := read(replies)
 	a.value, a.covers = value, st.longest
 	switch {
 	case err == nil && (st.state != Certified || st.longest < b.lives) && (b.counts == nil || !b.counts(value)):

@@ -290,6 +290,7 @@ func (s *stream) lost(why error, next streamState) {
 func (s *stream) giveUpCalls(next streamState) (calls []call, sent, waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.forgetGate()
 	calls = s.calls[s.head:]
 	sent = len(calls) - s.unwritten
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0

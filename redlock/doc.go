@@ -85,8 +85,8 @@
 //     one string key (recognise.go) is not examined: it goes out as it came, its
 //     answer tells what it did, and it is a release (recogniserun.go) or an
 //     extension (recogniseextend.go) by the same rules as those of our own.
-//   - WATCH remembers what each master showed; a guard in front of the
-//     transaction makes EXEC abort where that has changed (watch.go).
+//   - WATCH remembers what each master showed (watch.go). A transaction goes out
+//     only where a guard in front of it has said that this still is so (gate.go).
 //   - Defects. A panic costs the request or the connection that it happens in: turns,
 //     orders and what masters owe are given back by deferred calls, a ballot whose
 //     request has panicked is undone (ballot.go, abandon), a stream is dialled anew

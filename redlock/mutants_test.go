@@ -218,6 +218,11 @@ var mutants = []mutant{
 		caughtBy: "TestWatchAbortsWhereAMasterShowedSomethingElse",
 	},
 	{
+		rule:     "a transaction goes out only where its guard has said yes",
+		edits:    []edit{{"watch.go", "if !isOK(guard[0]) || !ok {", "if false && ok {"}},
+		caughtBy: "TestGuardsThatDoNotSay",
+	},
+	{
 		rule:     "a master that forgot does not vote for a while",
 		edits:    []edit{{"plan.go", "write: r.marker(p, r.set, sinceNow)", "write: r.marker(p, r.set, 0)"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",

@@ -76,12 +76,9 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		keys:    keys,
 		replies: e.replies(),
 		parse: func(replies [][]byte) (examined, error) {
-			skip := len(replies) - e.replies() // a guard's
-			x, err := e.parse(replies[skip:])
+			x, err := e.parse(replies)
 			switch {
 			case err != nil:
-			case !guarded(replies[:skip]):
-				err = errUnable
 			case len(r.Scripts) > 0 && !reloaded.Load() && (isNoScript(x.reply) || r.Transaction != nil && bytes.Contains(x.reply, []byte("\r\n-NOSCRIPT"))):
 				flushed.Store(true)
 				err = errNoScript
@@ -109,18 +106,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		q.load = append(q.load, newLoadable(text))
 	}
 	if len(r.Watches) > 0 {
-		q.replies += guardReplies * len(r.Watches)
-		q.each = func(i int) []byte {
-			var guards []byte
-			for _, w := range r.Watches {
-				guard := w.guard(i)
-				if guard == nil {
-					return nil
-				}
-				guards = append(guards, guard...)
-			}
-			return append(guards, frames...)
-		}
+		q.guard = r.guard()
 	}
 	if creates {
 		pass, err := l.turns.take(ctx, r.DB, keys...)

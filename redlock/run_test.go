@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"sync"
 	"testing"
 	"time"
 )
@@ -237,13 +238,104 @@ func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
 			if row.meddle == nil {
 				s.eventuallyGone("lock")
 			}
+		})
+	}
+}
+
+// A guard that cannot say whether the keys are as they were keeps its transaction
+// from going out, on every master, whatever took the guard's rights away.
+func TestWatchDoesNotFailOpen(t *testing.T) {
+	for name, harm := range map[string][]string{
+		"no right to EVAL":        {"ACL", "SETUSER", "default", "-eval"},
+		"no right to WATCH":       {"ACL", "SETUSER", "default", "-watch"},
+		"no right to other keys":  {"ACL", "SETUSER", "default", "resetkeys", "~lock"},
+		"no right to TIME inside": {"ACL", "SETUSER", "default", "-time"},
+		"no memory":               {"CONFIG", "SET", "maxmemory", "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startLiveSet(t, 3)
 			for _, m := range s.masters {
-				if string(m.must("EXISTS", string(sentinelKey))) != ":0\r\n" {
-					t.Error("the sentinel stayed")
+				m.must("SET", "lock", "me", "PX", "60000")
+			}
+			w, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
+			if o.Verdict == NoQuorum {
+				t.Fatal(o.NoQuorumError())
+			}
+			for _, m := range s.masters {
+				m.must("SET", "lock", "you", "PX", "60000")
+				m.must(harm...)
+			}
+			o = s.Run(t.Context(), RunRequest{
+				Keys:        bytesOf([]string{"lock"}),
+				Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"})},
+				Watches:     []*Watch{w},
+			})
+			if o.Verdict == Won && !isNil(o.Reply) {
+				t.Errorf("%v %q", o.Verdict, o.Reply)
+			}
+			s.awaitIdle()
+			for i, m := range s.masters {
+				if got := string(m.must("GET", "lock")); got != "$3\r\nyou\r\n" {
+					t.Errorf("master %d has %q", i+1, got)
 				}
 			}
 		})
 	}
+}
+
+// Only a guard's yes lets a transaction follow; what is no answer is no "no" either.
+func TestGuardsThatDoNotSay(t *testing.T) {
+	const ok, yes, no, refused = "+OK\r\n", ":1\r\n", ":0\r\n", "-NOPERM you may not\r\n"
+	for _, row := range []struct {
+		replies []string
+		same    bool
+		fails   bool
+	}{
+		{[]string{ok, yes}, true, false},
+		{[]string{ok, no}, false, false},
+		{[]string{ok, yes, ok, yes}, true, false},
+		{[]string{ok, no, ok, yes}, false, false},
+		{[]string{refused, yes}, false, true},
+		{[]string{ok, refused}, false, true},
+		{[]string{ok, yes, refused, yes}, false, true},
+		{[]string{ok, "$-1\r\n"}, false, true},
+	} {
+		if same, err := stillSame(bytesOf(row.replies)); same != row.same || (err != nil) != row.fails {
+			t.Errorf("%q: %v, %v", row.replies, same, err)
+		}
+	}
+}
+
+// Other clients' transactions on the same connections neither end a watch nor
+// are kept back for good, and a guard is not mixed up with another.
+func TestWatchesOfManyClients(t *testing.T) {
+	s := startLiveSet(t, 3)
+	var clients sync.WaitGroup
+	for n := range 20 {
+		clients.Go(func() {
+			key := fmt.Sprint("lock", n)
+			for round := range 20 {
+				wantReply(t, s.run([]string{key}, "EVAL", "return redis.call('set', KEYS[1], ARGV[1], 'px', 60000)", "1", key, "me"), "+OK\r\n")
+				w, o := s.Watch(t.Context(), 0, bytesOf([]string{key}))
+				if o.Verdict == NoQuorum {
+					t.Error(o.NoQuorumError())
+					return
+				}
+				want := "*1\r\n:1\r\n"
+				if round%2 == 1 {
+					wantReply(t, s.run([]string{key}, "SET", key, "you", "PX", "60000"), "+OK\r\n")
+					want = "*-1\r\n"
+				}
+				o = s.Run(t.Context(), RunRequest{
+					Keys:        bytesOf([]string{key}),
+					Transaction: [][][]byte{bytesOf([]string{"DEL", key})},
+					Watches:     []*Watch{w},
+				})
+				wantReply(t, o, want)
+			}
+		})
+	}
+	clients.Wait()
 }
 
 // A transaction must not run on a master whose own image stands, but is not

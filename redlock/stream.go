@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"bytes"
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
@@ -27,6 +28,8 @@ type stream struct {
 	calls     []call // accepted and unanswered, oldest first; those before head are done
 	head      int
 	unwritten int             // how many of the last calls are still in out
+	gated     bool            // a gate is unanswered, and what comes is postponed
+	postponed []postponed     // what came since, oldest first
 	paying    bool            // debts will be sent again in a while
 	unpaid    int             // debts sent again on this connection and not answered
 	debts     []*debt         // for the next connection
@@ -63,6 +66,7 @@ type call struct {
 	asker   asker
 	master  int      // the asker's own number of the master
 	writes  []string // keys under which it may create a lock
+	gates   bool     // it is a gate
 
 	size int // bytes sent with it
 	skip int // replies before the question's own: SCRIPT LOAD, the marker raised
@@ -136,8 +140,9 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 	if m.creates && !s.mayCreate(now) || !s.accepts() {
 		return false
 	}
+	var first []byte
 	if m.lives > s.longest && !s.master.embedded() {
-		s.out = raiseScript.append(s.out, [][]byte{[]byte(MarkerKey)}, decimal(m.lives.Milliseconds()))
+		first = raiseScript.append(first, [][]byte{[]byte(MarkerKey)}, decimal(m.lives.Milliseconds()))
 		s.longest = m.lives
 		c.skip++
 	}
@@ -146,11 +151,13 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 			if len(s.loaded) >= maxLoaded {
 				clear(s.loaded)
 			}
-			s.out = appendCommand(s.out, []byte("SCRIPT"), []byte("LOAD"), script.text)
+			first = appendCommand(first, []byte("SCRIPT"), []byte("LOAD"), script.text)
 			s.loaded[script.sha] = true
-			c.size += len(script.text)
 			c.skip++
 		}
+	}
+	if first != nil {
+		m.frames = append(first, m.frames...)
 	}
 	s.push(c, m.frames, now)
 	return true
@@ -158,17 +165,27 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 
 // accepts tells, with s.mu held, whether a call can be queued.
 func (s *stream) accepts() bool {
-	return s.state < down && len(s.calls)-s.head < maxCalls && s.asking < maxAsking
+	return s.state < down && len(s.calls)-s.head+len(s.postponed) < maxCalls && s.asking < maxAsking
 }
 
-// push queues a call, with s.mu held.
+// push queues a call, with s.mu held, behind a gate that is unanswered.
 func (s *stream) push(c call, frames []byte, now time.Time) {
-	c.sent = now
 	c.size += len(frames)
 	s.asking += c.size
+	if s.gated {
+		s.postponed = append(s.postponed, postponed{c, bytes.Clone(frames)})
+		return
+	}
+	s.queue(c, frames, now)
+}
+
+// queue hands a call to the writer, with s.mu held.
+func (s *stream) queue(c call, frames []byte, now time.Time) {
+	c.sent = now
 	s.out = append(s.out, frames...)
 	s.calls = append(s.calls, c)
 	s.unwritten++
+	s.gated = s.gated || c.gates
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -277,7 +294,7 @@ func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 		from := at + c.skip
 		at = from + c.replies
 		if !c.check {
-			c.asker.answered(s, c, replies[from:at], st, nil)
+			s.tell(c, replies[from:at], st)
 		}
 		told++
 	}

@@ -19,10 +19,6 @@ type Watch struct {
 	agreed []image   // one of those a quorum agrees on
 }
 
-// sentinelKey is watched beside the keys, and touched where they have changed.
-// It never stays.
-var sentinelKey = []byte("redlock-proxy:watched")
-
 // Watch looks at keys as WATCH does. Won: the Watch can guard a transaction.
 // NoQuorum: no quorum of masters agrees on what the keys are.
 func (l *Locker) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o Outcome) {
@@ -105,8 +101,8 @@ func (w *Watch) see(i int, a answer[examined]) {
 }
 
 // guard is what goes in front of a transaction on one master: WATCH, and a
-// script that makes EXEC abort where a key is not as this master showed it.
-// Nil: this master did not show what the quorum agreed on, and is not asked.
+// script that tells whether all keys are as this master showed them. Nil: this
+// master did not show what the quorum agreed on, and is not asked.
 func (w *Watch) guard(master int) []byte {
 	w.mu.Lock()
 	images := w.images[master]
@@ -114,24 +110,53 @@ func (w *Watch) guard(master int) []byte {
 	if images == nil || !slices.EqualFunc(images, w.agreed, sameContent) {
 		return nil
 	}
-	watch := [][]byte{[]byte("WATCH"), sentinelKey}
-	args := make([][]byte, 0, 3*len(images))
+	args := make([][]byte, 0, 2*len(images))
 	for _, i := range images {
 		args = append(args, i.dump, decimal(i.expiry()))
 	}
-	frames := appendCommand(nil, append(watch, w.keys...)...)
-	return watchedScript.append(frames, append([][]byte{sentinelKey}, w.keys...), args...)
+	frames := appendCommand(nil, append([][]byte{[]byte("WATCH")}, w.keys...)...)
+	return watchedScript.append(frames, w.keys, args...)
 }
 
-// guardReplies is how many replies a guard makes.
+// guard is what a transaction's watches ask each master before it.
+func (r *RunRequest) guard() *guard[examined] {
+	return &guard[examined]{
+		replies: guardReplies * len(r.Watches),
+		frames: func(master int) []byte {
+			var guards []byte
+			for _, w := range r.Watches {
+				guard := w.guard(master)
+				if guard == nil {
+					return nil
+				}
+				guards = append(guards, guard...)
+			}
+			return guards
+		},
+		read: func(replies [][]byte) (bool, examined, error) {
+			same, err := stillSame(replies)
+			aborted := examined{aborted: true, reply: []byte("*-1\r\n")}
+			if r.RESP3 {
+				aborted.reply = []byte("_\r\n")
+			}
+			return same && err == nil, aborted, err
+		},
+	}
+}
+
+// guardReplies is how many replies the guard of one Watch makes.
 const guardReplies = 2
 
-// guarded tells from the guards' replies whether all of them stand.
-func guarded(replies [][]byte) bool {
+// stillSame tells from the guards' replies whether all keys are as they were.
+// It is an error that a guard did not say: then nothing may follow.
+func stillSame(replies [][]byte) (same bool, err error) {
+	same = true
 	for guard := range slices.Chunk(replies, guardReplies) {
-		if n, ok := parseInteger(guard[1]); !isOK(guard[0]) || !ok || n != 1 {
-			return false
+		n, ok := parseInteger(guard[1])
+		if !isOK(guard[0]) || !ok {
+			return false, errUnable
 		}
+		same = same && n == 1
 	}
-	return true
+	return same, nil
 }
