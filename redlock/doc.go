@@ -117,7 +117,9 @@
 //     the others too. A longer TTL is put on record before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters, so that one that
 //     forgets can learn it from the others; a process that has just started and
-//     cannot, for one that may know is away, assumes the cap. A master in
+//     cannot, for one that may know is away, assumes the cap, and so does every
+//     process where too few can be reached for the restart delay: a dead minority
+//     does not keep a restarted master out for ever. A master in
 //     quarantine is asked everything, so that it fills up with the locks of the
 //     day; what it deletes counts, what it shows, grants, gives or does
 //     not find does not (ballot.go): a copy of its own completes no quorum.
@@ -138,7 +140,7 @@
 //     database than 0 of a set that was flushed there); one server under two names
 //     has one number only. Replicas and cluster-mode servers never vote.
 //   - Replacement (reload.go): one master at a time, by an epoch that a quorum of
-//     those that stay knows of first. A process with the old list then does not
+//     those that stay knows of first, whether they vote or are in quarantine. A process with the old list then does not
 //     count the old master any more, and goes on with the others. The new one
 //     begins in quarantine, so no quorum with it misses a lock of before. Of
 //     replacements that two processes make at once neither is forgotten, and a
@@ -148,6 +150,8 @@
 //     that does not have the marker. It joins by an epoch like a promoted one. A
 //     process that was there before knows its masters, and takes one that forgot
 //     for restarted; who has just started leaves that to it for a while.
+//     Where those that have to hear of a newcomer cannot be reached for
+//     Config.MaxQuarantine, it is believed.
 //   - Promotion (promotion.go): a master that Sentinels name is another server
 //     after a failover, or another run of it, while the one before may live on
 //     where some processes reach it. The marker that came along names the run of

@@ -371,8 +371,23 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "where nobody can tell what was granted, the quarantine is the longest",
-		edits:    []edit{{"plan.go", "if !r.recalls[p.db] && r.readSince(p) < r.masters-1 {", "if false {"}},
+		edits:    []edit{{"plan.go", "case told < enough || told < r.masters-1 && !r.recalls[p.db]:", "case false:"}},
 		caughtBy: "TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
+	},
+	{
+		rule:     "a dead minority does not keep a master out that was restarted",
+		edits:    []edit{{"plan.go", "case told < enough && waited < limits.RestartDelay:", "case told < enough:"}},
+		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
+	},
+	{
+		rule:     "a dead minority does not keep a master out that nobody knows",
+		edits:    []edit{{"promotion.go", "(moves || r.unheardFor(p.master, now) < limits.MaxQuarantine)", "true"}},
+		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepAnUnknownMasterOut",
+	},
+	{
+		rule:     "a master that is needed is not replaced while another is in quarantine",
+		edits:    []edit{{"reload.go", "case stay < needed && r.certified(0) >= needed:", "case false && stay > 0:"}},
+		caughtBy: "TestTimelineAMasterThatIsNeededIsNotReplaced",
 	},
 	{
 		rule:     "a clock's jump concerns databases that are being dialled",

@@ -78,6 +78,39 @@ func (r *roster) join(p place, s *sight, name string) {
 	r.changed()
 }
 
+// unheard is since when too few of the others have on record which server the
+// member at a place is.
+type unheard struct {
+	joined string
+	since  time.Time
+}
+
+// isUnheard tells, with mu held, whether too few of the others have on record
+// which server the member at a place is.
+func (r *roster) isUnheard(master int, now time.Time) bool {
+	if r.heardOf(master) >= r.mustHear(master) {
+		delete(r.unheard, master)
+		return false
+	}
+	if r.unheard[master].joined != r.joined[master] {
+		r.unheard[master] = unheard{r.joined[master], now}
+	}
+	return true
+}
+
+// unheardFor is, with mu held, for how long that has lasted. Where those that
+// should hear of a server have been away as long as any lock lives, they are
+// waited for no longer: they are dead, and nobody would ever vote again. (A
+// server that Sentinels name is not believed by that: there the one before may
+// well live on the other side of a cut.)
+func (r *roster) unheardFor(master int, now time.Time) time.Duration {
+	since := r.unheard[master].since
+	if since.IsZero() || r.unheard[master].joined != r.joined[master] || r.moves(master) {
+		return 0
+	}
+	return now.Sub(since)
+}
+
 // mustHear is how many of the other masters have to have on record, with mu
 // held, which server the member at a place is.
 func (r *roster) mustHear(master int) int {

@@ -29,6 +29,9 @@ const (
 	// missingPause is how long a missing marker is left alone, for another
 	// process may be about to begin a new set.
 	missingPause = 300 * time.Millisecond
+	// readPause is how long the markers of all masters are waited for, before those
+	// that were read must do.
+	readPause = beatPause
 )
 
 // plan decides which markers to write now. It is asked whenever something
@@ -76,7 +79,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	if s == nil || !s.read || s.problem != "" || s.broken {
 		return mark{}, false
 	}
-	if r.awaitsPromotion(p, s, now) {
+	if r.awaitsPromotion(p, s, now, limits) {
 		return mark{}, false
 	}
 	m := mark{place: p, seen: s.text, write: r.marker(p, r.set, sinceNow)}
@@ -118,15 +121,31 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 		return mark{}, false
 	}
 	m.write.longest = max(m.write.longest, s.marker.longest)
-	m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
-	if !r.recalls[p.db] && r.readSince(p) < r.masters-1 {
-		// One that is away may know of a longer TTL.
-		m.write.quarantine = quarantine(limits.RestartDelay, limits.MaxQuarantine, limits.MaxQuarantine)
-	}
+	covers, known := r.covers(p, m.cause, m.write.longest, now, limits)
+	m.write.quarantine = covers
 	if promoted {
 		m.write.quarantine += promotionPause(limits)
 	}
-	return m, r.readSince(p) >= min(r.masters-1, r.tellAll())
+	return m, known
+}
+
+// covers is, with mu held, which quarantine covers what a place has forgotten.
+// False: others are about to tell.
+func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.Time, limits Config) (time.Duration, bool) {
+	told, enough := r.readSince(p), min(r.masters-1, r.tellAll())
+	waited := now.Sub(r.sights[p].since)
+	switch {
+	case cause != ClockJumped && waited >= limits.MaxQuarantine:
+		longest = 0 // whatever it forgot has ended while nothing could be written to it
+	case told < r.masters-1 && waited < readPause && cause != ClockJumped:
+		return 0, false
+	case told < enough && waited < limits.RestartDelay:
+		return 0, false // those that know may come back
+	case told < enough || told < r.masters-1 && !r.recalls[p.db]:
+		// One that is away may know of a longer TTL.
+		longest = limits.MaxQuarantine
+	}
+	return quarantine(limits.RestartDelay, longest, limits.MaxQuarantine), true
 }
 
 // belongs tells whether a master's database 0 says that it is of this set.

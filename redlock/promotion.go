@@ -22,7 +22,7 @@ func (r *roster) isPromoted(p place, s *sight) bool {
 // awaitsPromotion tells, with mu held, whether nothing may be written to a place
 // yet because the server there is not known to be its member, or not to enough
 // others. It makes it known.
-func (r *roster) awaitsPromotion(p place, s *sight, now time.Time) bool {
+func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits Config) bool {
 	if r.blank[p] || s.run == "" {
 		return false
 	}
@@ -34,7 +34,7 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time) bool {
 	case !forgot && own.run == s.run:
 		return false // the server of before, or one that was promoted and has its marker
 	case r.isPromoted(p, s):
-		return r.heardOf(p.master) < r.mustHear(p.master)
+		return r.isUnheard(p.master, now) && (moves || r.unheardFor(p.master, now) < limits.MaxQuarantine)
 	case !moves && r.taken(p, s) == theMember:
 		return false
 	case !moves && r.taken(p, s) == theReplaced:

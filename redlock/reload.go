@@ -170,14 +170,27 @@ func (r *roster) replaceable(i int) error {
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
 	}
-	voting := 0
+	stay, recording := 0, 0
 	for j := range r.masters {
-		if s := r.sights[place{j, 0}]; j != i && s != nil && s.told.state == Certified {
-			voting++
+		s := r.sights[place{j, 0}]
+		if s == nil || j == i {
+			continue
+		}
+		if s.told.state == Certified {
+			stay++
+		}
+		if s.told.state == Certified || s.told.state == Quarantined {
+			recording++
 		}
 	}
-	if voting < quorum(r.masters) {
-		return fmt.Errorf("of the masters that stay %d vote now, and a majority of %d is needed; wait until their quarantine is over", voting, quorum(r.masters))
+	needed := quorum(r.masters)
+	switch {
+	case recording < needed:
+		return fmt.Errorf("of the masters that stay %d can put it on record now, and a majority of %d is needed", recording, needed)
+	case stay < needed && r.certified(0) >= needed:
+		// A dead master may be replaced while others are in quarantine, but one that
+		// is needed may not.
+		return fmt.Errorf("of the masters that stay %d vote now, and a majority of %d is needed; wait until their quarantine is over", stay, needed)
 	}
 	return nil
 }

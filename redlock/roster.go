@@ -76,6 +76,7 @@ type roster struct {
 	epoch   int64
 	joined  []string
 	met     map[int]string // by master: who joined there when this process last saw the member's own marker
+	unheard map[int]unheard
 	marked  map[int]bool   // databases in which the set has had a marker
 	listed  map[int]bool   // databases that the set uses, or will when a quorum has them on its list
 	blank   map[place]bool // seen without a marker when all of that database were, so that it may begin as new
@@ -100,6 +101,7 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		epoch:   1,
 		joined:  slices.Repeat([]string{"1"}, masters),
 		met:     map[int]string{},
+		unheard: map[int]unheard{},
 		marked:  map[int]bool{},
 		listed:  map[int]bool{},
 		blank:   map[place]bool{},

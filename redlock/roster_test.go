@@ -85,7 +85,8 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 	}{
 		"one forgot":                     {[]int{0}, nil, false, 30 * time.Second},
 		"one forgot, one is away":        {[]int{0}, []int{4}, false, 30 * time.Second},
-		"one forgot, two are":            {[]int{0}, []int{3, 4}, true, 0},
+		"one forgot, two are":            {[]int{0}, []int{3, 4}, true, 10 * time.Minute},
+		"one forgot, all others are":     {[]int{0}, []int{1, 2, 3, 4}, true, 10 * time.Minute},
 		"two forgot":                     {[]int{0, 1}, nil, false, 30 * time.Second},
 		"two forgot, one is away":        {[]int{0, 1}, []int{4}, false, 10 * time.Minute},
 		"two forgot, one is away, lived": {[]int{0, 1}, []int{4}, true, 30 * time.Second},

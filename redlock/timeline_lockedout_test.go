@@ -1,0 +1,118 @@
+package redlock
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// Nothing locks out for ever: a master that has forgotten votes again also where
+// those that could tell for how long it must not are dead.
+
+func TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut(t *testing.T) {
+	for name, row := range map[string]struct {
+		script    string
+		dead      []int
+		want      string
+		remembers bool
+	}{
+		"three masters, empty":          {"ok ok ok", []int{2}, "QCA", false},
+		"three masters, with its data":  {"ok ok ok", []int{2}, "QCA", true},
+		"five masters, two are dead":    {"ok ok ok ok ok", []int{3, 4}, "QCCAA", true},
+		"five masters, four are dead":   {"ok ok ok ok ok", []int{1, 2, 3, 4}, "QAAAA", false},
+		"three masters, one that hangs": {"ok ok ok", nil, "QCA", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+				w.settle()
+				w.mustAcquire(tokenA, 9*time.Minute)
+				if row.dead == nil {
+					w.masters[2].stop()
+				}
+				for _, i := range row.dead {
+					w.masters[i].kill()
+				}
+				time.Sleep(second)
+				w.restart(row.remembers, 0)
+				w.masters[0].remove(key)
+				began := time.Now()
+				time.Sleep(time.Minute)
+				w.wantStandings(w.locker, row.want)
+				for time.Since(began) < 9*time.Minute { // as long as the lock may live
+					if o, _ := w.acquire(tokenB, second); o.Verdict == Won {
+						t.Fatalf("a second client after %v: %+v", time.Since(began), o)
+					}
+					time.Sleep(30 * second)
+				}
+				time.Sleep(2 * time.Minute)
+				if w.standings(w.locker)[0] != 'C' {
+					t.Fatalf("it does not vote after %v: %+v", time.Since(began), w.locker.Status())
+				}
+				if len(row.dead) < len(w.masters)-1 {
+					w.mustAcquire(tokenB, second)
+				}
+			})
+		})
+	}
+}
+
+// The same where no process is left that knew the master.
+func TestTimelineAMinorityThatIsDeadDoesNotKeepAnUnknownMasterOut(t *testing.T) {
+	for name, remembers := range map[string]bool{"empty": false, "with its data": true} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+				w.settle()
+				w.mustAcquire(tokenA, 9*time.Minute)
+				w.locker.Close(t.Context())
+				w.masters[2].kill()
+				w.restart(remembers, 0)
+				w.masters[0].remove(key)
+				fresh := w.started(w.masters...)
+				time.Sleep(10 * time.Minute)
+				if w.standings(fresh)[0] == 'C' {
+					t.Errorf("it votes before every lock has ended: %+v", fresh.Status())
+				}
+				time.Sleep(2 * time.Minute)
+				w.wantStandings(fresh, "CCA")
+			})
+		})
+	}
+}
+
+// The dead master is replaced while the other is in quarantine: that has on record
+// who the masters are, although it does not vote.
+func TestTimelineADeadMasterIsReplacedWhileAnotherIsInQuarantine(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		old := w.another(timelineConfig())
+		w.settle()
+		w.mustAcquire(tokenA, 20*second)
+		w.masters[2].kill()
+		w.restart(false, 0)
+		time.Sleep(40 * second)
+		w.wantStandings(w.locker, "QCA")
+		cfg := w.withMaster(w.locker, 2, "m4")
+		if err := w.locker.Reload(context.Background(), cfg); err != nil {
+			t.Fatal(err)
+		}
+		w.masters[2].restart(true) // it is back, and no quorum is with it any more
+		w.settle()
+		w.wantStandings(w.locker, "QCQ")
+		w.wantStandings(old, "QCB")
+		time.Sleep(40 * second)
+		w.wantStandings(w.locker, "QCC")
+		w.mustAcquire(tokenB, second)
+	})
+}
+
+// One that is needed is not replaced while another is in quarantine.
+func TestTimelineAMasterThatIsNeededIsNotReplaced(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.forget(0)
+		w.settle()
+		w.wantStandings(w.locker, "QCC")
+		if err := w.locker.Reload(context.Background(), w.withMaster(w.locker, 2, "m4")); err == nil {
+			t.Error("no quorum would be left")
+		}
+	})
+}
