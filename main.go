@@ -33,7 +33,8 @@ func run(args []string) int {
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here)")
 	demo := flags.Bool("demo", false, "try the proxy out without a configuration: embedded servers, which forget all locks when the process ends")
 	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay; without effect on masters that belong to a set")
-	check := flags.Bool("check", false, "show the configuration, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload")
+	check := flags.Bool("check", false, "show what differs from the defaults, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload")
+	all := flags.Bool("all", false, "with -check: show every setting")
 	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1; of the file only the admin address matters")
 	reload := flags.Bool("reload", false, "have the process that runs with this configuration read its file again, as SIGHUP does, say what came of it, and exit 0 or 1")
 	version := flags.Bool("version", false, "print the version")
@@ -46,6 +47,8 @@ func run(args []string) int {
 		return fail(exitUsage, fmt.Errorf("unexpected argument %q; -h shows what is allowed", flags.Arg(0)))
 	case *demo && *file != "":
 		return fail(exitUsage, errors.New("-demo reads no configuration, so it cannot be given together with -config"))
+	case *all && !*check:
+		return fail(exitUsage, errors.New("-all is for -check"))
 	case *version:
 		fmt.Println("redlock-proxy", proxy.Version())
 		return exitFine
@@ -77,7 +80,7 @@ func run(args []string) int {
 		fmt.Println("the configuration was reloaded")
 		return exitFine
 	case *check:
-		if !proxy.Check(ctx, cfg, os.Stdout) {
+		if !proxy.Check(ctx, cfg, *all, os.Stdout) {
 			return exitError
 		}
 		return exitFine

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -12,17 +13,23 @@ import (
 // Check writes what is configured, what each server is, and every hazard, and
 // tells whether the proxy would serve locks safely: warnings alone are fine, a
 // server that is away or may not vote is not. It changes nothing on a server.
-func Check(ctx context.Context, cfg *Config, w io.Writer) bool {
+// Settings that have their defaults are left out unless all are asked for.
+func Check(ctx context.Context, cfg *Config, all bool, w io.Writer) bool {
 	upstream, masters := inspectServers(ctx, cfg)
-	fmt.Fprintf(w, "configuration from %s\n\n", cfg.Source)
-	writeSettings(w, cfg)
+	if all {
+		fmt.Fprintf(w, "configuration from %s\n\n", cfg.Source)
+		writeSettings(w, cfg)
+	} else {
+		fmt.Fprintf(w, "configuration from %s; what is not shown has its default (-all shows it)\n\n", cfg.Source)
+		writeTable(w, changedSettings(cfg))
+	}
 	if upstream != nil || len(masters) > 0 {
 		fmt.Fprintln(w)
 		writeServers(w, upstream, masters)
 		writeSentinels(w, upstream, masters)
 	}
 	markers, found := markerLines(cfg, masters)
-	hazards := append(hazardsOf(cfg, upstream, masters), found...)
+	hazards := slices.Concat(hazardsOf(cfg, upstream, masters), openHazards(cfg), found)
 	if len(markers) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(markers, "\n"))
 	}
@@ -41,11 +48,32 @@ func Check(ctx context.Context, cfg *Config, w io.Writer) bool {
 	return fine
 }
 
+// A setting is one key of the file with its value in words.
+type setting struct{ name, value string }
+
 // writeSettings is the configuration by the names it has in the file.
-func writeSettings(w io.Writer, cfg *Config) {
+func writeSettings(w io.Writer, cfg *Config) { writeTable(w, settingsOf(cfg)) }
+
+func writeTable(w io.Writer, settings []setting) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
-	row := func(name string, value any) { fmt.Fprintf(table, "%s\t%v\n", name, value) }
+	for _, s := range settings {
+		fmt.Fprintf(table, "%s\t%s\n", s.name, s.value)
+	}
+}
+
+// changedSettings are those that a file has to say, for they have no default, or
+// another one.
+func changedSettings(cfg *Config) []setting {
+	defaults := settingsOf(defaultConfig())
+	return slices.DeleteFunc(settingsOf(cfg), func(s setting) bool {
+		return s.name != "upstream" && s.name != "masters" && slices.Contains(defaults, s)
+	})
+}
+
+func settingsOf(cfg *Config) []setting {
+	var list []setting
+	row := func(name string, value any) { list = append(list, setting{name, fmt.Sprint(value)}) }
 	row("listen", orDash(cfg.Listen))
 	if strings.HasPrefix(cfg.Listen, unixPrefix) {
 		row("unix_permissions", fmt.Sprintf("%#o", cfg.UnixPermissions))
@@ -72,6 +100,7 @@ func writeSettings(w io.Writer, cfg *Config) {
 		row("limits."+string(limit.name), limit.text())
 	}
 	row("log", cfg.Log.Level+", "+cfg.Log.Format)
+	return list
 }
 
 func describeRule(rule lockRule) string {

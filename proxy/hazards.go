@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"fmt"
+	"net"
 	"strings"
 	"time"
 )
@@ -81,6 +82,36 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	return found
 }
 
+// openHazards are addresses at which a client of another machine needs neither a
+// password nor a certificate. Where the network keeps strangers away that is as
+// it should be, so only -check says it and no alert does.
+func openHazards(cfg *Config) []hazard {
+	var found hazardList
+	open := func(key, address string) {
+		if address != "" && beyondLoopback(address) {
+			found.add(hazardWarning, "open", "", "%s (%s) lets everybody in who reaches it, without a password: set auth.password, or see to it that the network keeps strangers away", key, address)
+		}
+	}
+	if cfg.Auth.Password != "" || len(cfg.Auth.Users) > 0 {
+		return nil
+	}
+	open("listen", cfg.Listen)
+	if cfg.TLS.authClients() != "yes" {
+		open("tls.listen", cfg.TLS.Listen)
+	}
+	return found
+}
+
+// beyondLoopback tells whether other machines may reach an address to listen on.
+func beyondLoopback(address string) bool {
+	if strings.HasPrefix(address, unixPrefix) {
+		return false
+	}
+	host, _, _ := net.SplitHostPort(address)
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
 // databaseHazards are rules for databases that no client can select, or that
 // masters do not have. Of a server that does not tell its number nothing is said.
 func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) []hazard {
@@ -137,6 +168,9 @@ func (f serverFacts) asUpstream(cfg *Config, masters []serverFacts) []hazard {
 	var found hazardList
 	if f.err != nil {
 		found.add(hazardAbsent, "away", f.name, "the upstream (%s) cannot be used: %v", f.name, f.err)
+	}
+	if f.cluster {
+		found.add(hazardRefused, "cluster", f.name, "the upstream (%s) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode", f.name)
 	}
 	for i, master := range cfg.Masters.servers {
 		sameRun := f.runID != "" && f.runID == masters[i].runID

@@ -59,6 +59,9 @@ func TestHazards(t *testing.T) {
 		{name: "a cluster", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].cluster = true
 		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
+		{name: "an upstream in cluster mode", masters: 3, change: func(_ *Config, u *serverFacts, _ []serverFacts) {
+			u.cluster = true
+		}, want: []hazard{{level: hazardRefused, text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode"}}},
 		{name: "evicting", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].maxmemory, m[0].policy = true, "volatile-lru"
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
@@ -111,6 +114,34 @@ func TestHazards(t *testing.T) {
 		}
 		if fmt.Sprint(got) != fmt.Sprint(row.want) {
 			t.Errorf("%s\n got %v\nwant %v", row.name, got, row.want)
+		}
+	}
+}
+
+// Who listens beyond this machine is told where nothing keeps strangers out.
+func TestOpenHazards(t *testing.T) {
+	certificates := TLS{Listen: ":6390", files: &tlsFiles{options: tlsOptions{authClients: "yes"}}}
+	for _, row := range []struct {
+		name string
+		cfg  Config
+		open string
+	}{
+		{"everybody", Config{Listen: "0.0.0.0:6380", TLS: TLS{Listen: "10.0.0.1:6390"}}, "listen (0.0.0.0:6380), tls.listen (10.0.0.1:6390)"},
+		{"every address", Config{Listen: ":6380"}, "listen (:6380)"},
+		{"a name", Config{Listen: "db.example:6380"}, "listen (db.example:6380)"},
+		{"loopback", Config{Listen: "[::1]:6380", TLS: TLS{Listen: "localhost:6390"}}, ""},
+		{"certificates", Config{Listen: "127.0.0.1:6380", TLS: certificates}, ""},
+		{"a socket", Config{Listen: "unix:/run/redlock-proxy.sock"}, ""},
+		{"a password", Config{Listen: ":6380", Auth: Auth{Password: "hunter2"}}, ""},
+		{"users", Config{Listen: ":6380", Auth: Auth{Users: []User{{Name: "app"}}}}, ""},
+	} {
+		var open []string
+		for _, hazard := range openHazards(&row.cfg) {
+			address, _, _ := strings.Cut(hazard.text, " lets everybody in")
+			open = append(open, address)
+		}
+		if got := strings.Join(open, ", "); got != row.open {
+			t.Errorf("%s: %q", row.name, got)
 		}
 	}
 }

@@ -145,6 +145,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	}
 	defer taken.Close()
 	one, replica := startGuardRedis(t), startGuardRedis(t, "--replicaof", "127.0.0.1 1")
+	cluster := startGuardRedis(t, "--cluster-enabled", "yes")
 	alias := filepath.Join(filepath.Dir(one.socket), "alias")
 	if err := os.Symlink(one.socket, alias); err != nil {
 		t.Fatal(err)
@@ -162,6 +163,9 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		{"a replica", func(cfg *Config) {
 			cfg.Masters = Masters{servers: []endpoint{replica.endpoint()}}
 		}, "master 1 (" + replica.socket + ") is a replica"},
+		{"an upstream in cluster mode", func(cfg *Config) {
+			cfg.Upstream = Upstream{Kind: UpstreamServer, server: cluster.endpoint()}
+		}, "the upstream (" + cluster.socket + ") runs in cluster mode"},
 	} {
 		cfg := defaultConfig()
 		cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
@@ -192,7 +196,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	cfg.Upstream = Upstream{Kind: UpstreamServer, server: upstream.endpoint()}
 	cfg.Masters = Masters{servers: []endpoint{good.endpoint(), evicting.endpoint(), locked.endpoint()}}
 	var out bytes.Buffer
-	if Check(t.Context(), cfg, &out) {
+	if Check(t.Context(), cfg, false, &out) {
 		t.Error("a master that lets nobody in is fine")
 	}
 	text := out.String()
@@ -205,9 +209,12 @@ func TestCheckAsksLiveServers(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, text)
 		}
 	}
+	if strings.Contains(text, "retry") || !strings.Contains(text, "(-all shows it)") {
+		t.Errorf("a default is shown in\n%s", text)
+	}
 	cfg.Masters.servers[2].password = guardPassword
 	out.Reset()
-	if !Check(t.Context(), cfg, &out) {
+	if !Check(t.Context(), cfg, false, &out) {
 		t.Errorf("with the password it is not fine:\n%s", out.String())
 	}
 	meter, err := newMetrics(prometheus.NewRegistry())
