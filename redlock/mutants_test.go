@@ -316,12 +316,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a promotion takes the vote from the server of before",
-		edits:    []edit{{"plan.go", "if r.awaitsPromotion(p, s, now) {", "if false {"}},
+		edits:    []edit{{"plan.go", "if r.awaitsPromotion(p, s, now, limits) {", "if false {"}},
 		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
 	},
 	{
 		rule:     "enough masters hear of a promotion before its quarantine begins",
-		edits:    []edit{{"promotion.go", "return r.heardOf(p.master) < r.mustHear(p.master)", "return false"}},
+		edits:    []edit{{"newcomer.go", "if r.heardOf(master) >= r.mustHear(master) {", "if true {"}},
 		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
 	},
 	{
