@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"context"
+	"strconv"
 	"time"
 )
 
@@ -137,7 +138,6 @@ func (l *Locker) mark(m mark, now time.Time) {
 			"master", master.name(), "db", m.db, "reason", m.reason,
 			"quarantine", m.write.quarantine.String())
 	}
-	write := markScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte(m.seen), []byte(m.write.String()))
 	master.stream(m.db).send(call{replies: 1, asker: askerFunc(func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return
@@ -152,7 +152,46 @@ func (l *Locker) mark(m mark, now time.Time) {
 			l.log.Error("a lock master refuses its marker, and cannot vote without; grant GET, SET, TIME and EVAL to the proxy's user",
 				"master", master.name(), "db", m.db, "error", errorText(replies[0]))
 		}
-	})}, sending{frames: write}, now)
+	})}, sending{frames: m.frames(master.clock.leastAt(moment{now, master.slumber.last()}) + l.lateMark())}, now)
+}
+
+// lateMark is how long after it was planned a marker may still be written.
+func (l *Locker) lateMark() time.Duration { return max(markAgain, 2*l.settings().MasterTimeout) }
+
+// mostDatabases bounds how many databases of a master are looked after at once.
+// One beyond it is given its marker when it is used, as one that was flushed.
+const mostDatabases = 1024
+
+var spreads = [...]string{markHere: "here", markLacking: "lacking", markAll: "all"}
+
+// frames encodes a mark. It must not be executed later than latest, by the
+// master's clock.
+func (m mark) frames(latest time.Duration) []byte {
+	s := markScript
+	args := [][]byte{decimal(int64(m.db)), []byte(m.seen)}
+	switch m.kind {
+	case markEdit:
+		s = editScript
+		args = append(args, []byte(m.write.set), []byte(m.write.who()))
+	case markUpgrade:
+		s = upgradeScript
+		args = append(args, []byte(m.write.String()), listUsed(m.used))
+	default:
+		args = append(args, decimal(latest.Milliseconds()), []byte(m.write.String()), []byte(spreads[m.kind]))
+	}
+	return s.append(nil, [][]byte{[]byte(MarkerKey)}, append(args, decimal(mostDatabases))...)
+}
+
+// listUsed words databases that were in use for upgrade.lua.
+func listUsed(databases []int) []byte {
+	if databases == nil {
+		return []byte("all")
+	}
+	list := []byte{','}
+	for _, db := range databases {
+		list = append(strconv.AppendInt(list, int64(db), 10), ',')
+	}
+	return list
 }
 
 // prepare waits, for as long as a ballot may take, until a quorum of masters
@@ -193,7 +232,7 @@ func (l *Locker) covered(ttl time.Duration) time.Duration {
 // TTL was known only when it was won.
 func (l *Locker) raise(db int, ttl time.Duration) Verdict {
 	lives := l.covered(ttl)
-	frames := raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, decimal(lives.Milliseconds()))
+	frames := raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, decimal(int64(db)), decimal(lives.Milliseconds()))
 	return hold(l, frames, question[bool]{
 		kind:    KindExtend,
 		db:      db,

@@ -105,3 +105,10 @@ func (c *clockWatch) forget() {
 	defer c.mu.Unlock()
 	c.calibrated = false
 }
+
+// leastAt is a time, since 1970, that the master's clock has reached by now.
+func (c *clockWatch) leastAt(now moment) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return now.since(c.began) + c.least
+}

@@ -104,7 +104,7 @@
 // Redlock is safe only if masters are independent, remember what they granted
 // and keep time. All three are checked.
 //
-//   - The marker (marker.go): in each database used, each master carries one key
+//   - The marker (marker.go): in each of its databases a master carries one key
 //     that says who it is, in which run of its process it has kept its memory,
 //     since when, and for how long after that it does not vote. The judgement is
 //     there and not in a process's memory, so that all processes reach the same.
@@ -113,8 +113,7 @@
 //   - Amnesia (plan.go): a marker that is missing, of another run of the server,
 //     or a clock that jumped forward (clock.go) begins a quarantine: the restart
 //     delay, or the longest TTL granted if that is more, up to
-//     Config.MaxQuarantine. That of database 0, which all processes use, holds for
-//     the others too. A longer TTL is put on record before it is granted
+//     Config.MaxQuarantine. A longer TTL is put on record before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters, so that one that
 //     forgets can learn it from the others; a process that has just started and
 //     cannot, for one that may know is away, assumes the cap, and so does every
@@ -128,8 +127,19 @@
 //     restarts or by FLUSHALL. All masters must have been reached and none have a
 //     marker, and then it begins in quarantine, unless the operator says that no
 //     lock can be held yet (Config.New). How long a server is up is no evidence.
-//   - A database is used for the first time only if no marker of database 0 has
-//     it on its list; otherwise it was flushed.
+//   - What concerns a whole server, such as a restart, is written to the markers
+//     of all its databases by one script (databases.lua), also of those that nobody
+//     uses, and by way of database 0, which every process uses. So no database has
+//     a first use: a marker that is missing in a set that exists was flushed. That
+//     concerns the locks of this database only, for what the others hold is there.
+//     Where SELECT is forbidden there is database 0 only; one beyond mostDatabases
+//     begins as one that was flushed. A marker names its database, for SWAPDB.
+//   - What was seen may change and change back before a mark is executed, so a mark
+//     says by which time of the master it must have been (Locker.lateMark).
+//   - Markers of the first version were in the databases used only. They are taken
+//     over as they are, with what they remember (upgrade.lua). A process of that
+//     version cannot read those of today: it bars such masters, writes over none of
+//     them, and has to be replaced before it can lock again.
 //   - Time that this machine was suspended is time, where its kernel knows of it
 //     (slumber.go). Where it does not, masters that all jump at once and by the same
 //     amount say so (jumps.go): their votes of that moment do not count, and nothing

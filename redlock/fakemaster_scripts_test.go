@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/crc64"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -26,16 +27,18 @@ var ourScripts map[string]*fakeScript
 
 func init() {
 	ourScripts = map[string]*fakeScript{
-		releaseText:      {"release.lua", (*fakeMaster).runRelease},
-		expireText:       {"expire.lua", (*fakeMaster).runExpire},
-		persistText:      {"persist.lua", (*fakeMaster).runPersist},
-		deleteText:       {"delete.lua", (*fakeMaster).runDelete},
-		undoText:         {"undo.lua", (*fakeMaster).runUndo},
-		swapText:         {"swap.lua", (*fakeMaster).runSwap},
-		markText:         {"mark.lua", (*fakeMaster).runMark},
-		raiseText:        {"raise.lua", (*fakeMaster).runRaise},
-		takeIfFree:       {"take-if-free", (*fakeMaster).runTakeIfFree},
-		compareAndDelete: {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
+		releaseText:        {"release.lua", (*fakeMaster).runRelease},
+		expireText:         {"expire.lua", (*fakeMaster).runExpire},
+		persistText:        {"persist.lua", (*fakeMaster).runPersist},
+		deleteText:         {"delete.lua", (*fakeMaster).runDelete},
+		undoText:           {"undo.lua", (*fakeMaster).runUndo},
+		swapText:           {"swap.lua", (*fakeMaster).runSwap},
+		markScript.text:    {"mark.lua", (*fakeMaster).runMark},
+		editScript.text:    {"edit.lua", (*fakeMaster).runEdit},
+		upgradeScript.text: {"upgrade.lua", (*fakeMaster).runUpgrade},
+		raiseText:          {"raise.lua", (*fakeMaster).runRaise},
+		takeIfFree:         {"take-if-free", (*fakeMaster).runTakeIfFree},
+		compareAndDelete:   {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
 	}
 }
 
@@ -154,26 +157,115 @@ func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
 	return replyInteger(1)
 }
 
+// fakeDatabases is how many databases a fake master has.
+const fakeDatabases = 16
+
+// eachDatabase visits what databases.lua does.
+func eachDatabase(own int, most int64, visit func(db int)) {
+	visit(own)
+	for db := range int(min(most, fakeDatabases)) {
+		if db != own {
+			visit(db)
+		}
+	}
+}
+
+// marker is what databases.lua takes for the marker of a database.
+func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
+	e, ok := m.find(db, key)
+	return e.value, !ok || strings.HasPrefix(e.value, firstVersion+" ") || strings.HasPrefix(e.value, markerVersion+" ")
+}
+
+var anyDatabase = regexp.MustCompile(` db=\d+ `)
+
+func inDatabase(text string, db int) string {
+	return anyDatabase.ReplaceAllString(text, fmt.Sprintf(" db=%d ", db))
+}
+
 func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
-	if e, _ := m.find(db, key); e.value != string(argv[0]) {
+	if e, _ := m.find(db, key); e.value != string(argv[1]) || m.millis() > number(argv[2]) {
 		return replyInteger(0)
 	}
-	since := fmt.Sprintf("since=%d", m.millis())
-	m.store(db, key, entry{value: strings.Replace(string(argv[1]), "since=now", since, 1)})
+	text := strings.Replace(string(argv[3]), " since=now ", fmt.Sprintf(" since=%d ", m.millis()), 1)
+	most := number(argv[5])
+	if string(argv[4]) == "here" {
+		most = 0
+	}
+	ours, _ := parseMarker(text)
+	eachDatabase(db, most, func(other int) {
+		text, ok := text, false
+		seen, writable := m.marker(other, key)
+		theirs, ok := parseMarker(seen)
+		remembers := ok && !theirs.ofFirstVersion() && theirs.set == ours.set && theirs.run == ours.run
+		if writable && (other == db || string(argv[4]) == "all" || !remembers) {
+			m.store(other, key, entry{value: inDatabase(text, other)})
+		}
+	})
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
+	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
+		return replyInteger(0)
+	}
+	eachDatabase(db, number(argv[4]), func(other int) {
+		text, _ := m.marker(other, key)
+		if theirs, ok := parseMarker(text); ok && theirs.set == string(argv[2]) {
+			m.store(other, key, entry{value: strings.Replace(text, theirs.who(), string(argv[3]), 1)})
+		}
+	})
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runUpgrade(db int, key []byte, argv [][]byte) []byte {
+	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
+		return replyInteger(0)
+	}
+	zero, _ := parseMarker(string(argv[2]))
+	zero.longest = 0
+	found := map[int]marker{}
+	eachDatabase(db, number(argv[4]), func(other int) {
+		text, _ := m.marker(other, key)
+		if theirs, ok := parseMarker(text); ok && theirs.set == zero.set {
+			found[other] = theirs
+			zero.longest = max(zero.longest, theirs.longest)
+		}
+	})
+	eachDatabase(db, number(argv[4]), func(other int) {
+		theirs, known := found[other]
+		_, exists := m.find(other, key)
+		if !known && (exists || string(argv[3]) == "all" || strings.Contains(string(argv[3]), fmt.Sprintf(",%d,", other))) {
+			return
+		}
+		its := zero
+		its.db = other
+		if known && theirs.run == zero.run && theirs.votesFrom() > zero.votesFrom() {
+			its.since, its.quarantine = theirs.since, theirs.quarantine
+		}
+		m.store(other, key, entry{value: its.String()})
+	})
 	return replyInteger(1)
 }
 
 func (m *fakeMaster) runRaise(db int, key []byte, argv [][]byte) []byte {
+	done := m.raise(db, key, argv[1])
+	if db != 0 {
+		m.raise(0, key, argv[1])
+	}
+	return replyBool(done)
+}
+
+func (m *fakeMaster) raise(db int, key, ttl []byte) bool {
 	e, _ := m.find(db, key)
 	before, after, found := strings.Cut(e.value, "longest=")
 	if !found {
-		return replyInteger(0)
+		return false
 	}
-	longest, after, _ := strings.Cut(after, " ")
-	if number([]byte(longest)) < number(argv[0]) {
-		m.store(db, key, entry{value: before + "longest=" + string(argv[0]) + " " + after})
+	longest, rest, _ := strings.Cut(after, " ")
+	if number([]byte(longest)) < number(ttl) {
+		m.store(db, key, entry{value: strings.TrimSuffix(before+"longest="+string(ttl)+" "+rest, " ")})
 	}
-	return replyInteger(1)
+	return true
 }
 
 func (m *fakeMaster) dump(s *fakeSession, args [][]byte) []byte {
@@ -242,7 +334,6 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 				{expireText, "v", "50000"}, {expireText, "v", "70000"}, {persistText, "v"},
 				{deleteText, string(dumpString("v"))}, {swapText, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
-				{markText, "", "a marker longest=5 dbs=0"}, {markText, "v", "another"}, {raiseText, "60000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
 				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {

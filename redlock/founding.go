@@ -54,11 +54,9 @@ func (r *roster) adopt() {
 			r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", before)
 		})
 		r.epoch, r.joined = 0, nil
+		r.recalls = false
 		clear(r.met)
-		clear(r.marked)
-		clear(r.listed)
 		clear(r.blank)
-		clear(r.recalls)
 	}
 	r.set, r.reason = best, ""
 	for p, s := range r.sights {
@@ -100,7 +98,7 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 		return nil
 	}
 	for i := range r.masters {
-		r.blank[place{i, 0}] = true
+		r.blank[i] = true
 	}
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed.Store(true)

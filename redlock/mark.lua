@@ -1,8 +1,21 @@
--- Writes the marker if it is still what it was seen to be. since=now becomes
--- the master's own time.
+-- Writes the marker if it is still what it was seen to be, and if it is not too
+-- late: what was seen may have changed and changed back. since=now becomes the
+-- master's own time. It is written to this database alone (here), also to those
+-- that have none of this set and this run of the server (lacking), or to all.
+local own, seen, latest, new, spread, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local text = redis.call('GET', KEYS[1]) or ''
-if text ~= ARGV[1] then return 0 end
-local now = redis.call('TIME')
-local since = string.format('since=%.0f', now[1] * 1000 + math.floor(now[2] / 1000))
-redis.call('SET', KEYS[1], (string.gsub(ARGV[2], 'since=now', since)))
+if text ~= seen or now > latest then return 0 end
+new = string.gsub(new, ' since=now ', string.format(' since=%.0f ', now))
+local version, set, run = string.match(new, '^%S+ '), string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
+local function remembers(text)
+  return string.find(text, version, 1, true) == 1 and string.find(text, set, 1, true) and string.find(text, run, 1, true)
+end
+each(own, spread == 'here' and 0 or most, function(db)
+  local text = marker()
+  if text and (db == own or spread == 'all' or not remembers(text)) then
+    redis.call('SET', KEYS[1], (string.gsub(new, ' db=%d+ ', ' db=' .. db .. ' ')))
+  end
+end)
 return 1

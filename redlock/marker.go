@@ -2,19 +2,27 @@ package redlock
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// MarkerKey is the one key of ours on a master, in each database used. No
-// client may touch it.
+// MarkerKey is the one key of ours on a master, in every database that it has.
+// No client may touch it.
 const MarkerKey = "redlock-proxy:master"
 
 // A marker is what a master remembers of itself: who it is, and since when its
-// memory is complete. The judgement lives there and not in a process's memory,
-// so that several processes, and one that has just started, reach the same.
+// memory of a database is complete. The judgement lives there and not in a
+// process's memory, so that several processes, and one that has just started,
+// reach the same.
+//
+// Whatever concerns the whole server, as that it was restarted, is written to
+// all its databases at once (mark.lua, edit.lua), also to those that nobody
+// uses. So each marker stands for itself, and one that is missing in a set that
+// exists was always flushed.
 type marker struct {
+	db      int    // the database it was written for
 	set     string // the set of masters it belongs to
 	member  int    // its number in the set, counted from 1
 	members int
@@ -24,21 +32,22 @@ type marker struct {
 	// none any more.
 	joined []string
 	run    string // the run id of the server process that has kept its memory
-	// since is the master's own time, in ms, from which on its memory is
-	// complete. It is only ever raised. sinceNow: when it is written.
+	// since is the master's own time, in ms, from which on its memory of the
+	// database is complete. sinceNow: when it is written.
 	since int64
 	// quarantine is how long after since it does not vote. It is decided when
 	// since is written, so that every process reaches the same judgement, and
 	// locks that are granted later do not prolong it.
 	quarantine time.Duration
 	longest    time.Duration // the longest TTL granted in the set, to its knowledge
-	// databases are those that the set uses, in the marker of database 0 only. A
-	// listed one without a marker was flushed; another is used for the first time.
+	// databases are, in a marker of the first version, those that the set used. It
+	// was written to these only (upgrade.lua). nil: it is none of those.
 	databases []int
 }
 
 const (
-	markerVersion = "redlock-proxy/1"
+	markerVersion = "redlock-proxy/2"
+	firstVersion  = "redlock-proxy/1"
 	sinceNow      = -1
 )
 
@@ -47,20 +56,35 @@ func (m marker) String() string {
 	if m.since != sinceNow {
 		since = strconv.FormatInt(m.since, 10)
 	}
-	return fmt.Sprintf("%s set=%s member=%d/%d epoch=%d joined=%s run=%s since=%s quarantine=%d longest=%d dbs=%s", markerVersion,
-		m.set, m.member, m.members, m.epoch, strings.Join(m.joined, ","), m.run, since, m.quarantine.Milliseconds(), m.longest.Milliseconds(), listNumbers(m.databases))
+	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d", markerVersion,
+		m.db, m.set, m.member, m.members, m.who(), m.run, since, m.quarantine.Milliseconds(), m.longest.Milliseconds())
 }
 
-// parseMarker reads what String writes, and nothing else.
+// who is the part of the text that says who the masters are.
+func (m marker) who() string {
+	return fmt.Sprintf(" epoch=%d joined=%s ", m.epoch, strings.Join(m.joined, ","))
+}
+
+// parseMarker reads what String writes, a marker of the first version, and
+// nothing else.
 func parseMarker(text string) (marker, bool) {
 	var m marker
-	words := strings.Split(text, " ")
-	if len(words) != 10 || words[0] != markerVersion {
+	version, rest, _ := strings.Cut(text, " ")
+	words := strings.Split(rest, " ")
+	if version == firstVersion && len(words) == 9 {
+		words = slices.Insert(words, 0, "db=0")
+	}
+	if version != markerVersion && version != firstVersion || len(words) < 9 {
 		return marker{}, false
 	}
 	ok := true
-	field := func(i int, name string) string {
-		value, found := strings.CutPrefix(words[i], name+"=")
+	field := func(name string) string {
+		if len(words) == 0 {
+			ok = false
+			return ""
+		}
+		value, found := strings.CutPrefix(words[0], name+"=")
+		words = words[1:]
 		ok = ok && found && value != ""
 		return value
 	}
@@ -69,35 +93,31 @@ func parseMarker(text string) (marker, bool) {
 		ok = ok && err == nil && n >= 0
 		return n
 	}
-	m.set = field(1, "set")
-	member, members, _ := strings.Cut(field(2, "member"), "/")
-	m.member, m.members = int(number(member)), int(number(members))
-	m.epoch = number(field(3, "epoch"))
-	m.joined = strings.Split(field(4, "joined"), ",")
-	m.run = field(5, "run")
-	m.since = number(field(6, "since"))
 	duration := func(text string) time.Duration {
 		n := number(text)
 		ok = ok && n < int64(forEver/time.Millisecond)
 		return time.Duration(n) * time.Millisecond
 	}
-	m.quarantine, m.longest = duration(field(7, "quarantine")), duration(field(8, "longest"))
-	for _, db := range strings.Split(field(9, "dbs"), ",") {
-		m.databases = append(m.databases, int(number(db)))
+	m.db = int(number(field("db")))
+	m.set = field("set")
+	member, members, _ := strings.Cut(field("member"), "/")
+	m.member, m.members = int(number(member)), int(number(members))
+	m.epoch = number(field("epoch"))
+	m.joined = strings.Split(field("joined"), ",")
+	m.run = field("run")
+	m.since = number(field("since"))
+	m.quarantine, m.longest = duration(field("quarantine")), duration(field("longest"))
+	if version == firstVersion {
+		for _, db := range strings.Split(field("dbs"), ",") {
+			m.databases = append(m.databases, int(number(db)))
+		}
 	}
-	ok = ok && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members && m.since < int64(forEver/time.Millisecond)
+	ok = ok && len(words) == 0 && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members && m.since < int64(forEver/time.Millisecond)
 	return m, ok
 }
 
-func listNumbers(numbers []int) string {
-	words := []string{"0"}
-	for _, n := range numbers {
-		if n != 0 {
-			words = append(words, strconv.Itoa(n))
-		}
-	}
-	return strings.Join(words, ",")
-}
+// ofFirstVersion tells that it was written by the version before.
+func (m marker) ofFirstVersion() bool { return m.databases != nil }
 
 // votesFrom is when the quarantine is over, in ms of the master's own time.
 func (m marker) votesFrom() int64 { return m.since + m.quarantine.Milliseconds() }

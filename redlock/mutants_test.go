@@ -276,7 +276,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a clock's jump concerns databases that nobody uses who sees it",
-		edits:    []edit{{"roster.go", "from = max(from, zero.marker.votesFrom())", "_ = zero"}},
+		edits:    []edit{{"plan.go", "m.kind, m.jump = markAll, s.jump", "m.jump = s.jump"}},
 		caughtBy: "TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses",
 	},
 	{
@@ -286,13 +286,38 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a new set begins in quarantine",
-		edits:    []edit{{"plan.go", "if m.db == 0 && !r.fresh {", "if false {"}},
+		edits:    []edit{{"plan.go", "if !r.fresh {", "if false {"}},
 		caughtBy: "TestTimelineANewSetBeginsInQuarantine",
 	},
 	{
 		rule:     "a database that was flushed is not taken for a new one",
-		edits:    []edit{{"plan.go", "if db == 0 || r.marked[db] || r.listed[db] {", "if db == 0 || r.marked[db] {"}},
+		edits:    []edit{{"plan.go", "m.cause, m.reason = Emptied, \"the marker of this", "m.write.since = 0\n\t\treturn m, true\n\t\tm.cause, m.reason = Emptied, \"the marker of this"}},
 		caughtBy: "TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime",
+	},
+	{
+		rule:     "a restart is on record in databases that nobody uses",
+		edits:    []edit{{"plan.go", "m.kind, m.cause, m.reason = markAll, Restarted,", "m.cause, m.reason = Restarted,"}},
+		caughtBy: "TestTimelineADatabaseThatNobodyUsesIsRestartedWithTheOthers",
+	},
+	{
+		rule:     "the first use of a database is no restart",
+		edits:    []edit{{"roster.go", "restarted = r.runs[p.master] != \"\" && r.runs[p.master] != self.runID", "restarted = r.sight(p).run != self.runID"}},
+		caughtBy: "TestTimelineAnotherDatabaseDoesNotHideAJump",
+	},
+	{
+		rule:     "a mark that comes too late is refused",
+		edits:    []edit{{"certify.go", "return max(markAgain, 2*l.settings().MasterTimeout)", "return time.Hour"}},
+		caughtBy: "TestTimelineALateMarkDoesNotCertifyWhatWasFlushed",
+	},
+	{
+		rule:     "databases that were swapped do not vote",
+		edits:    []edit{{"roster.go", "case m.db != p.db:", "case false:"}, {"plan.go", "case own.db != p.db:", "case false:"}},
+		caughtBy: "TestTimelineDatabasesThatWereSwappedDoNotVote",
+	},
+	{
+		rule:     "a database that a set of the first version used and that was flushed has forgotten",
+		edits:    []edit{{"plan.go", "m.used = append(m.used, s.marker.databases...)", "m.used = []int{0}"}},
+		caughtBy: "TestTimelineASetOfTheFirstVersionGoesOn",
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",
@@ -316,7 +341,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a promotion takes the vote from the server of before",
-		edits:    []edit{{"plan.go", "if r.awaitsPromotion(p, s, now, limits) {", "if false {"}},
+		edits:    []edit{{"plan.go", " || p.db == 0 && r.awaitsPromotion(p, s, now, limits) {", " {"}},
 		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
 	},
 	{
@@ -371,7 +396,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "where nobody can tell what was granted, the quarantine is the longest",
-		edits:    []edit{{"plan.go", "case told < enough || told < r.masters-1 && !r.recalls[p.db]:", "case false:"}},
+		edits:    []edit{{"plan.go", "case told < enough || told < r.masters-1 && !r.recalls:", "case false:"}},
 		caughtBy: "TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
 	},
 	{

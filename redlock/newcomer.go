@@ -52,6 +52,7 @@ func (r *roster) taken(p place, s *sight) takesFor {
 // a marker is given one.
 func (r *roster) butFirst(p place, s *sight) string {
 	switch {
+	case p.db != 0: // database 0 tells
 	case r.isPromoted(p, s):
 		return ": it is new in its place, and enough other masters must hear of that first"
 	case !r.moves(p.master) && r.taken(p, s) == theReplaced:

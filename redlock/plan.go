@@ -1,20 +1,34 @@
 package redlock
 
 import (
-	"maps"
 	"slices"
+	"strconv"
 	"time"
 )
 
-// mark is one marker to be written: on a place, where the marker is still what
-// it was seen to be.
+// mark is what is to be written to a master's markers, by the stream of a place
+// where the marker is still what it was seen to be.
 type mark struct {
 	place
 	seen   string
 	write  marker
-	cause  Amnesia // zero: nothing to worry about
-	reason string  // for the log, with a cause
+	kind   markKind
+	used   []int         // markUpgrade: databases that the set used; nil: that is not known
+	jump   time.Duration // the jump of its clock that is written down with it
+	cause  Amnesia       // zero: nothing to worry about
+	reason string        // for the log, with a cause
 }
+
+// A markKind says what a mark does in which of the server's databases.
+type markKind uint8
+
+const (
+	markHere    markKind = iota // writes the marker to this database
+	markLacking                 // also to those that have none of this set and run
+	markAll                     // to all
+	markEdit                    // says in all who the masters are, and nothing else
+	markUpgrade                 // makes markers of today of those of the first version
+)
 
 const (
 	// markAgain is how long an unanswered mark is waited for.
@@ -23,9 +37,6 @@ const (
 	// masters' clocks to be read: if all jumped together it was us. Until it is
 	// written, a process that has just started does not know of it.
 	jumpPause = 100 * time.Millisecond
-	// firstUsePause is how long all masters are waited for when a database is
-	// used for the first time.
-	firstUsePause = 2 * time.Second
 	// missingPause is how long a missing marker is left alone, for another
 	// process may be about to begin a new set.
 	missingPause = 300 * time.Millisecond
@@ -46,14 +57,6 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 		marks = r.found(now, limits)
 	} else {
 		for _, db := range r.databases() {
-			if r.firstUse(db) {
-				r.listed[db] = true
-				for i := range r.masters {
-					r.blank[place{i, db}] = true
-				}
-			}
-		}
-		for _, db := range r.databases() {
 			for i := range r.masters {
 				if m, ok := r.mend(place{i, db}, now, limits); ok {
 					marks = append(marks, m)
@@ -61,7 +64,6 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 			}
 		}
 	}
-	r.showDatabases(now)
 	r.tellNoSet(now)
 	return slices.DeleteFunc(marks, func(m mark) bool {
 		s := r.sights[m.place]
@@ -73,50 +75,61 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 	})
 }
 
-// mend is what has to be written to one place of a set that exists.
+// mend is what has to be written to one place of a set that exists. Whatever
+// concerns the whole server is written by way of database 0, which all processes
+// use, so that one of them does it once for all databases. Another database is
+// mended only where that is in order.
 func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	s := r.sights[p]
 	if s == nil || !s.read || s.problem != "" || s.broken {
 		return mark{}, false
 	}
-	if r.awaitsPromotion(p, s, now, limits) {
+	if p.db != 0 && !r.remembers(p.master, s.run) || p.db == 0 && r.awaitsPromotion(p, s, now, limits) {
 		return mark{}, false
 	}
 	m := mark{place: p, seen: s.text, write: r.marker(p, r.set, sinceNow)}
-	promoted := r.isPromoted(p, s)
+	promoted := p.db == 0 && r.isPromoted(p, s)
 	switch own := s.marker; {
+	case s.text == "" && p.db == 0 && r.blank[p.master]:
+		r.begin(&m, limits)
+		return m, true
+	case s.text == "" && p.db == 0:
+		if r.contested() || now.Sub(s.since) < missingPause {
+			return mark{}, false
+		}
+		m.kind, m.cause, m.reason = markLacking, Emptied, "its marker is missing: it was flushed, or restarted without its data"
 	case s.text == "":
-		if r.blank[p] {
-			r.begin(&m, limits)
-			return m, p.db == 0 || r.onList(p.db) >= quorum(r.masters)
-		}
-		if r.contested() {
-			return mark{}, false
-		}
-		if !r.marked[p.db] && !r.listed[p.db] && now.Sub(r.first[p.db]) < firstUsePause || now.Sub(s.since) < missingPause {
-			return mark{}, false
-		}
-		m.cause, m.reason = Emptied, "its marker is missing: it was flushed, or restarted without its data"
-	case p.db != 0 && own.set != r.set && own.members == r.masters && own.member == p.master+1 && r.belongs(p.master):
+		m.cause, m.reason = Emptied, "the marker of this database is missing: it was flushed"
+	case p.db != 0 && own.set != r.set && own.members == r.masters && own.member == p.master+1:
 		m.cause, m.reason = Emptied, "it was flushed in database 0, where its set began anew"
 	case own.set != r.set || own.members != r.masters || own.member != p.master+1 || own.joined[p.master] != r.joined[p.master] && !promoted:
 		return mark{}, false
+	case own.run != s.run && p.db != 0:
+		m.cause, m.reason = Restarted, "this database has been restarted"
 	case own.run != s.run:
-		m.cause, m.reason = Restarted, "it has been restarted"
+		m.kind, m.cause, m.reason = markAll, Restarted, "it has been restarted"
+	case own.ofFirstVersion():
+		return r.upgrade(m, own)
+	case own.db != p.db:
+		m.cause, m.reason = Emptied, "it holds what database "+strconv.Itoa(own.db)+" held: SWAPDB was executed"
 	case s.jump > 0:
-		if now.Sub(s.jumpedAt) < jumpPause && !r.clocksRead(p, s.jumpedAt) {
+		if p.db != 0 || now.Sub(s.jumpedAt) < jumpPause && !r.clocksRead(p, s.jumpedAt) {
 			return mark{}, false
 		}
+		m.kind, m.jump = markAll, s.jump
 		m.cause, m.reason = ClockJumped, "its clock has jumped forward by "+s.jump.Round(time.Millisecond).String()
 	case s.ahead:
 		// It forgets nothing by this, so there is nothing to learn from others.
+		if p.db == 0 {
+			m.kind = markAll
+		}
 		m.cause, m.reason = ClockJumped, "its clock was ahead and has been put right"
 		m.write.longest = max(m.write.longest, own.longest)
 		m.write.quarantine = max(own.quarantine, quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine))
 		return m, true
-	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined) || p.db == 0 && !slices.Equal(own.databases, m.write.databases):
-		m.write.since, m.write.quarantine, m.write.longest = own.since, own.quarantine, own.longest
-		return m, true
+	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined):
+		m.kind = markEdit
+		return m, p.db == 0
 	default:
 		return mark{}, false
 	}
@@ -141,39 +154,49 @@ func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.
 		return 0, false
 	case told < enough && waited < limits.RestartDelay:
 		return 0, false // those that know may come back
-	case told < enough || told < r.masters-1 && !r.recalls[p.db]:
+	case told < enough || told < r.masters-1 && !r.recalls:
 		// One that is away may know of a longer TTL.
 		longest = limits.MaxQuarantine
 	}
 	return quarantine(limits.RestartDelay, longest, limits.MaxQuarantine), true
 }
 
-// belongs tells whether a master's database 0 says that it is of this set.
-func (r *roster) belongs(i int) bool {
-	s := r.sights[place{i, 0}]
-	return s != nil && s.present() && s.marker.set == r.set
+// remembers tells whether a master's database 0 says that this run of it is of
+// this set.
+func (r *roster) remembers(master int, run string) bool {
+	s := r.sights[place{master, 0}]
+	return s != nil && s.present() && s.marker.set == r.set && s.run == run && s.marker.run == run && !s.marker.ofFirstVersion()
 }
 
-// begin makes a marker that of a new set, which begins in quarantine, or that of
-// a database which the set uses for the first time, where nothing can be
-// forgotten.
+// begin makes a marker that of a new set, which begins in quarantine. Whatever
+// the databases have of another set is left over.
 func (r *roster) begin(m *mark, limits Config) {
-	m.write.since = 0
-	if m.db == 0 && !r.fresh {
+	m.kind, m.write.since = markAll, 0
+	if !r.fresh {
 		m.write.since = sinceNow
 		m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
 	}
 }
 
-// onList counts the masters that have a database on their list.
-func (r *roster) onList(db int) int {
-	n := 0
+// upgrade makes markers of today of those of the first version, once so many
+// masters were read that what they list are all databases that the set used.
+func (r *roster) upgrade(m mark, own marker) (mark, bool) {
+	m.kind = markUpgrade
+	m.write.since, m.write.quarantine, m.write.longest = own.since, own.quarantine, own.longest
+	read := 0
 	for i := range r.masters {
-		if s := r.sights[place{i, 0}]; s != nil && s.present() && slices.Contains(s.marker.databases, db) {
-			n++
+		s := r.sights[place{i, 0}]
+		if s == nil || !s.present() || s.marker.set != r.set {
+			continue
+		}
+		read++
+		m.used = append(m.used, s.marker.databases...)
+		if !s.marker.ofFirstVersion() {
+			m.used = nil
+			return m, m.db == 0
 		}
 	}
-	return n
+	return m, m.db == 0 && read >= r.tellAll()
 }
 
 // contested: another set is being founded on masters that have forgotten this
@@ -197,7 +220,7 @@ func (r *roster) tellAll() int { return r.masters - quorum(r.masters) + 1 }
 func (r *roster) readSince(p place) int {
 	n := 0
 	for i := range r.masters {
-		other := place{i, p.db}
+		other := place{i, 0} // where every TTL is on record
 		if s := r.sights[other]; i != p.master && s != nil && s.read && r.lastCheck(other).After(r.sights[p].since) {
 			n++
 		}
@@ -205,43 +228,23 @@ func (r *roster) readSince(p place) int {
 	return n
 }
 
-// firstUse: the set uses a database for the first time, for no master has a
-// marker there, and all of them remember database 0.
-func (r *roster) firstUse(db int) bool {
-	if db == 0 || r.marked[db] || r.listed[db] {
-		return false
-	}
-	for i := range r.masters {
-		s, zero := r.sights[place{i, db}], r.sights[place{i, 0}]
-		if s == nil || !s.absent() || zero == nil || zero.told.state != Certified {
-			return false
-		}
-	}
-	return true
-}
-
 // marker is what a master of the set shall have.
 func (r *roster) marker(p place, set string, since int64) marker {
-	databases := []int{0}
-	if p.db == 0 {
-		databases = slices.Sorted(maps.Keys(r.listed))
-		if !r.listed[0] {
-			databases = slices.Insert(databases, 0, 0)
-		}
-	}
 	return marker{
-		databases: databases,
-		set:       set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
+		db: p.db, set: set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
 		run: r.sights[p].run, since: since, longest: r.longest,
 	}
 }
 
-// written hears that a mark was made. A jump is then written down.
+// written hears that a mark was made. The jump that it writes down is then no
+// news any more, in any database, unless another came on top of it.
 func (r *roster) written(m mark) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if s := r.sight(m.place); s.jump > 0 && m.write.since == sinceNow {
-		s.jump = 0
-		r.changed()
+	for p, s := range r.sights {
+		if p.master == m.master && m.jump > 0 && s.jump == m.jump {
+			s.jump = 0
+			r.changed()
+		}
 	}
 }

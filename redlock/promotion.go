@@ -23,7 +23,7 @@ func (r *roster) isPromoted(p place, s *sight) bool {
 // yet because the server there is not known to be its member, or not to enough
 // others. It makes it known.
 func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits Config) bool {
-	if r.blank[p] || s.run == "" {
+	if r.blank[p.master] || s.run == "" {
 		return false
 	}
 	own, moves := s.marker, r.moves(p.master)
@@ -39,9 +39,6 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits Config
 		return false
 	case !moves && r.taken(p, s) == theReplaced:
 		return true
-	case forgot && p.db != 0: // it may be used for the first time; database 0 tells
-		zero := r.sights[place{p.master, 0}]
-		return zero == nil || !zero.present() || zero.run != s.run || zero.marker.run != s.run
 	case forgot && (r.contested() || now.Sub(s.since) < missingPause):
 		return true
 	case !moves && now.Sub(s.since) < newcomerPause:
@@ -53,7 +50,7 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits Config
 	}
 	r.join(p, s, name)
 	r.warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
-		"master", r.names(p.master), "db", p.db, "epoch", r.epoch)
+		"master", r.names(p.master), "epoch", r.epoch)
 	return true
 }
 

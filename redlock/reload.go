@@ -245,10 +245,11 @@ func (r *roster) leave(i int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.met, i)
+	delete(r.runs, i)
+	delete(r.blank, i)
 	for p := range r.sights {
 		if p.master == i {
 			delete(r.sights, p)
-			delete(r.blank, p)
 		}
 	}
 	r.changed()

@@ -77,17 +77,13 @@ type roster struct {
 	joined  []string
 	met     map[int]string // by master: who joined there when this process last saw the member's own marker
 	unheard map[int]unheard
-	marked  map[int]bool   // databases in which the set has had a marker
-	listed  map[int]bool   // databases that the set uses, or will when a quorum has them on its list
-	blank   map[place]bool // seen without a marker when all of that database were, so that it may begin as new
+	runs    map[int]string // by master: the run id of the server that was reached last
+	blank   map[int]bool   // masters seen without a marker when all of them were, so that they may begin as new
 	longest time.Duration
-	recalls map[int]bool // databases in which longest was that of enough markers at once to be that of the set
+	recalls bool // longest was that of enough markers at once to be that of the set
 	sights  map[place]*sight
-	first   map[int]time.Time // when a database was first seen
-	seenAt  map[int]time.Time // when plan first met a database
-	shown   map[int]bool      // databases that count in how masters stand, besides 0
-	reason  string            // why there is no set yet
-	noSet   hindrance         // the same, as the log has it
+	reason  string    // why there is no set yet
+	noSet   hindrance // the same, as the log has it
 	stood   standstill
 	known   []MasterStatus // by master, as the Observer was told
 	untold  notices
@@ -101,15 +97,10 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		epoch:   1,
 		joined:  slices.Repeat([]string{"1"}, masters),
 		met:     map[int]string{},
+		runs:    map[int]string{},
 		unheard: map[int]unheard{},
-		marked:  map[int]bool{},
-		listed:  map[int]bool{},
-		blank:   map[place]bool{},
+		blank:   map[int]bool{},
 		sights:  map[place]*sight{},
-		recalls: map[int]bool{},
-		first:   map[int]time.Time{},
-		seenAt:  map[int]time.Time{},
-		shown:   map[int]bool{},
 		reason:  "no lock master has been reached yet",
 		turned:  make(chan struct{}),
 		known:   make([]MasterStatus, masters),
@@ -134,21 +125,26 @@ func (r *roster) changed() {
 }
 
 // connected begins a new connection to a place. restarted tells that another
-// server process answers than before.
+// server process answers than before at this master. A database that is used for
+// the first time is none.
 func (r *roster) connected(p place, self greeting, now time.Time) (restarted bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.sight(p)
-	if r.first[p.db].IsZero() {
-		r.first[p.db] = now
+	restarted = r.runs[p.master] != "" && r.runs[p.master] != self.runID
+	r.runs[p.master] = self.runID
+	s, known := r.sight(p), r.sight(p)
+	if zero := r.sights[place{p.master, 0}]; known.run == "" && zero != nil {
+		known = zero // a jump that is not yet written down concerns this database, too
 	}
-	restarted = s.run != self.runID
-	delete(r.blank, p)
+	jump, jumpMost, jumpedAt := known.jump, known.jumpMost, known.jumpedAt
+	if known.run != self.runID {
+		jump = 0
+	}
+	if p.db == 0 {
+		delete(r.blank, p.master)
+	}
 	*s = sight{connected: true, run: self.runID, problem: self.problem, told: s.told,
-		jump: s.jump, jumpMost: s.jumpMost, jumpedAt: s.jumpedAt}
-	if restarted {
-		s.jump = 0
-	}
+		jump: jump, jumpMost: jumpMost, jumpedAt: jumpedAt}
 	r.changed()
 	return restarted
 }
@@ -179,8 +175,8 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 		}
 		s.actedAt, s.since, s.ahead = time.Time{}, time.Now(), false
 	}
-	if s.present() {
-		delete(r.blank, p)
+	if s.present() && p.db == 0 {
+		delete(r.blank, p.master)
 	}
 	if s.present() && s.marker.set == r.set && r.set != "" {
 		news = r.learn(p, s) || news
@@ -190,7 +186,7 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 	}
 	st = r.judge(p, s)
 	if st.state == Certified {
-		votesFrom = r.votesFrom(p, s)
+		votesFrom = s.marker.votesFrom()
 	}
 	return st, votesFrom
 }
@@ -208,28 +204,11 @@ func (r *roster) comparesClock(p place, now int64) {
 	}
 }
 
-// votesFrom is, with mu held, from which time of its own a place votes. What is
-// true of a whole server, as that its clock has jumped, a process can only write
-// to the databases it uses. Database 0 they all use, so it counts for the others.
-func (r *roster) votesFrom(p place, s *sight) int64 {
-	from := s.marker.votesFrom()
-	if zero := r.sights[place{p.master, 0}]; zero != nil && zero.marker.set == r.set && zero.marker.run == s.run {
-		from = max(from, zero.marker.votesFrom())
-	}
-	return from
-}
-
 // learn takes over, with mu held, what a marker of the set says of the set. It
 // tells whether that is news of who the masters are.
 func (r *roster) learn(p place, s *sight) bool {
-	r.marked[p.db] = true
 	r.longest = max(r.longest, s.marker.longest)
-	if !r.recalls[p.db] {
-		r.recalls[p.db] = r.remembering(p.db) >= r.tellAll()
-	}
-	for _, db := range s.marker.databases {
-		r.listed[db] = true
-	}
+	r.recalls = r.recalls || r.remembering() >= r.tellAll()
 	if s.marker.members != r.masters {
 		return false
 	}
@@ -241,11 +220,11 @@ func (r *roster) learn(p place, s *sight) bool {
 	return true
 }
 
-// remembering counts the masters that have a marker of the set in a database.
-func (r *roster) remembering(db int) int {
+// remembering counts the masters that have a marker of the set.
+func (r *roster) remembering() int {
 	n := 0
 	for i := range r.masters {
-		if s := r.sights[place{i, db}]; s != nil && s.present() && s.marker.set == r.set {
+		if s := r.sights[place{i, 0}]; s != nil && s.present() && s.marker.set == r.set {
 			n++
 		}
 	}
@@ -284,6 +263,10 @@ func (r *roster) judge(p place, s *sight) standing {
 		return no(Uncertified, "it has been restarted")
 	case m.epoch != r.epoch || !slices.Equal(m.joined, r.joined):
 		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
+	case m.ofFirstVersion():
+		return no(Uncertified, "its marker is of an earlier version of this program")
+	case m.db != p.db:
+		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.db)
 	}
 	r.meet(p)
 	return standing{state: Certified, longest: m.longest}

@@ -24,15 +24,23 @@ var (
 	swapText string
 	//go:embed delete.lua
 	deleteText string
+	//go:embed databases.lua
+	databasesText string
 	//go:embed mark.lua
 	markText string
+	//go:embed edit.lua
+	editText string
+	//go:embed upgrade.lua
+	upgradeText string
 	//go:embed raise.lua
 	raiseText string
 
 	watchedScript = &script{watchedText}
 	swapScript    = &script{swapText}
 	deleteScript  = &script{deleteText}
-	markScript    = &script{markText}
+	markScript    = &script{databasesText + markText}
+	editScript    = &script{databasesText + editText}
+	upgradeScript = &script{databasesText + upgradeText}
 	raiseScript   = &script{raiseText}
 	releaseScript = &script{releaseText}
 	expireScript  = &script{expireText}

@@ -37,23 +37,6 @@ func (r *roster) announce(master int) {
 	}
 }
 
-// showDatabases lets a database count in how masters stand once it has had the
-// time to be used for the first time, for until then its masters lack their
-// markers as a matter of course.
-func (r *roster) showDatabases(now time.Time) {
-	for _, db := range r.databases() {
-		switch since, met := r.seenAt[db]; {
-		case !met:
-			r.seenAt[db] = now
-		case !r.shown[db] && now.Sub(since) >= firstUsePause:
-			r.shown[db] = true
-			for i := range r.masters {
-				r.announce(i)
-			}
-		}
-	}
-}
-
 // noSetPause is how long it is left untold that there is no set: mostly the
 // masters are just being reached.
 const noSetPause = 2 * time.Second
@@ -141,8 +124,8 @@ func (r *roster) statusOf(master int) MasterStatus {
 			continue
 		}
 		longest = max(longest, s.told.longest)
-		if unready := s.told.state == Away || s.told.state == Uncertified; unready && db != 0 && !r.shown[db] {
-			continue
+		if db != 0 && s.told.state == Away && s.told.reason == "" {
+			continue // it is used for the first time, and just being dialled
 		}
 		if !found || rank(s.told.state) > rank(worst.state) {
 			worst, found = s.told, true

@@ -10,35 +10,25 @@ import (
 
 // What people are told of how masters stand, and what they are spared.
 
-// A database lacks its markers as a matter of course when it is used for the
-// first time. That is not told, and what lasts is, with the database's number.
+// A database that is used for the first time is being dialled at first. That is
+// not told, and what comes of it is, with the database's number.
 func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
-	r.plan(now, rosterLimits)
-	r.plan(now.Add(firstUsePause), rosterLimits) // what was in use before is shown
 	var told []MasterStatus
 	r.tell = func(s MasterStatus) { told = append(told, s) }
-	begun := now.Add(time.Minute)
 	for i := range 3 {
-		p := place{i, 15}
-		r.connected(p, greeting{identity: identity{runID: r.names(i)}}, begun)
-		if i == 1 {
-			r.disconnected(p, notConnected+": why")
-		} else {
-			r.note(p, standing{state: Uncertified, reason: "its marker is missing"})
-		}
+		r.connected(place{i, 15}, greeting{identity: identity{runID: r.names(i)}}, now)
+		r.note(place{i, 0}, standing{state: Certified})
 	}
 	r.note(place{0, 15}, standing{state: Certified})
-	if r.plan(begun, rosterLimits); len(told) > 0 || !r.status().Ready() {
+	if r.plan(now, rosterLimits); len(told) > 0 || !r.status().Ready() {
 		t.Errorf("told at the first use: %+v, ready: %v", told, r.status().Ready())
 	}
-	r.plan(begun.Add(firstUsePause), rosterLimits)
-	if len(told) != 2 || told[0].Reason != "in database 15: it is not connected: why" || told[1].Reason != "in database 15: its marker is missing" {
-		t.Errorf("told when it lasts: %+v", told)
-	}
-	if r.note(place{0, 15}, standing{state: Quarantined, reason: "x"}); len(told) != 3 || told[2].Reason != "in database 15: x" {
-		t.Errorf("told of a quarantine: %+v", told)
+	r.disconnected(place{1, 15}, notConnected+": why")
+	r.note(place{0, 15}, standing{state: Quarantined, reason: "x"})
+	if len(told) != 2 || told[0].Reason != "in database 15: it is not connected: why" || told[1].Reason != "in database 15: x" {
+		t.Errorf("told of what lasts: %+v", told)
 	}
 }
 

@@ -142,7 +142,7 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 	}
 	var first []byte
 	if m.lives > s.longest && !s.master.embedded() {
-		first = raiseScript.append(first, [][]byte{[]byte(MarkerKey)}, decimal(m.lives.Milliseconds()))
+		first = raiseScript.append(first, [][]byte{[]byte(MarkerKey)}, decimal(int64(s.db)), decimal(m.lives.Milliseconds()))
 		s.longest = m.lives
 		c.skip++
 	}

@@ -1,0 +1,246 @@
+package redlock
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Locks in several databases of the same masters.
+
+// acquireIn asks for a lock in a database.
+func acquireIn(t *testing.T, l *Locker, db int, value string) Verdict {
+	return l.Acquire(t.Context(), AcquireRequest{DB: db, Key: []byte(key), Value: []byte(value), TTL: 20 * second}).Verdict
+}
+
+// flushDB empties one database, and removeIn takes a key from one.
+func (m *fakeMaster) flushDB(db int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.dbs, db)
+}
+
+func (m *fakeMaster) removeIn(db int, key string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.dbs[db], key)
+}
+
+// A process that did not see the set begin knows its masters' clocks from database 0.
+func TestTimelineAnotherDatabaseDoesNotStopTheLocksOfTheFirst(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		cfg := timelineConfig()
+		cfg.New = false
+		fresh := w.another(cfg)
+		w.settle()
+		if o := fresh.Get(t.Context(), 7, []byte(key)); o.Verdict != Lost {
+			t.Errorf("GET in another database: %+v", o)
+		}
+		w.wantStandings(fresh, "CCCCC")
+		if v := acquireIn(t, fresh, 0, tokenA); v != Won {
+			t.Errorf("a lock in database 0: %v", v)
+		}
+		if v := acquireIn(t, fresh, 7, tokenA); v != Won {
+			t.Errorf("a lock in database 7: %v", v)
+		}
+	})
+}
+
+func TestTimelineAnotherDatabaseDoesNotHideAJump(t *testing.T) {
+	bareMajority(t, func(t *testing.T, w *timeline) {
+		for _, m := range w.masters[:2] {
+			m.jump(time.Minute)
+		}
+		acquireIn(t, w.locker, 7, tokenB)
+		if v := acquireIn(t, w.locker, 0, tokenB); v == Won {
+			t.Error("a second client has the lock")
+		}
+	})
+}
+
+func TestTimelineADatabaseIsUsedWhileAMasterIsAway(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.play("ok ok ok ok down")
+		if v := acquireIn(t, w.locker, 3, tokenA); v != Won {
+			t.Errorf("the first lock in database 3: %v", v)
+		}
+		w.masters[4].restart(true)
+		time.Sleep(time.Minute)
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
+
+// The masters are restarted one after the other, with their data or without, and
+// the night job's database is as good as the others when it comes.
+func TestTimelineADatabaseThatNobodyUsesIsRestartedWithTheOthers(t *testing.T) {
+	for name, remembers := range map[string]bool{"with their data": true, "empty": false} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				if v := acquireIn(t, w.locker, 3, tokenA); v != Won {
+					t.Fatal(v)
+				}
+				fresh := w.another(timelineConfig())
+				w.locker.Close(t.Context())
+				for i := range w.masters {
+					w.restart(remembers, i)
+					time.Sleep(time.Minute)
+				}
+				if v := acquireIn(t, fresh, 3, tokenB); v != Won {
+					t.Errorf("a lock in database 3: %v, %+v", v, fresh.Status())
+				}
+			})
+		})
+	}
+}
+
+// One process's marker for a new set is under way for so long that another has
+// given the master one, the master has granted a lock, and forgotten it.
+func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
+	const delay = 400 * time.Millisecond
+	cfg := timelineConfig()
+	cfg.New = true
+	synctest.Test(t, func(t *testing.T) {
+		w := &timeline{t: t}
+		for i := range 5 {
+			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
+		}
+		defer w.close()
+		w.locker, w.links = w.dial("slow", cfg)
+		w.links[0].setDelay(20*time.Millisecond, 0)
+		w.links[4].setDelay(delay, 0)
+		// Dialling, what the server is, and that it has no marker: then both have seen
+		// that there is none anywhere, and the first is quicker.
+		time.Sleep(5*delay - 3*time.Millisecond)
+		first, links := w.dial("first", cfg)
+		w.others = append(w.others, first)
+		for _, k := range links {
+			k.setDelay(time.Millisecond, 0)
+		}
+		time.Sleep(delay / 2)
+		if v := acquireIn(t, first, 0, tokenA); v != Won {
+			t.Fatalf("the first lock: %v %+v", v, first.Status())
+		}
+		for _, m := range w.masters[:2] { // where it has been lost
+			m.remove(key)
+		}
+		w.masters[4].flush()
+		for range 40 {
+			if v := acquireIn(t, first, 0, tokenB); v == Won {
+				t.Fatal("a second client has the lock")
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	})
+}
+
+// downgrade makes the markers those of the first version, for a set that has used
+// databases 0 and 3.
+func (m *fakeMaster) downgrade() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for db := range fakeDatabases {
+		text, _ := m.marker(db, []byte(MarkerKey))
+		delete(m.dbs[db], MarkerKey)
+		if x, ok := parseMarker(text); ok && (db == 0 || db == 3) {
+			_, rest, _ := strings.Cut(x.String(), fmt.Sprintf(" db=%d ", db))
+			m.store(db, []byte(MarkerKey), entry{value: firstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
+		}
+	}
+}
+
+// A set of the version before goes on at once, in databases that it used and in
+// others, and what was flushed there while no process looked is found.
+func TestTimelineASetOfTheFirstVersionGoesOn(t *testing.T) {
+	for name, row := range map[string]struct {
+		strike func(w *timeline)
+		votes  string // in databases 0, 3 and 7
+	}{
+		"in order":                        {func(*timeline) {}, "won won won"},
+		"one is away":                     {func(w *timeline) { w.masters[4].kill() }, "won won won"},
+		"one was restarted":               {func(w *timeline) { w.restart(true, 4) }, "won won won"},
+		"a database was flushed":          {func(w *timeline) { w.flushDBs(3) }, "won noquorum won"},
+		"all were restarted":              {func(w *timeline) { w.restart(true, 0, 1, 2, 3, 4) }, "noquorum noquorum noquorum"},
+		"a database that had been listed": {func(w *timeline) { w.flushDBs(0, 3) }, "noquorum noquorum noquorum"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.settle()
+				w.locker.Close(t.Context())
+				for _, m := range w.masters {
+					m.downgrade()
+				}
+				row.strike(w)
+				cfg := timelineConfig()
+				cfg.New = false
+				fresh, _ := w.dial("fresh", cfg)
+				w.others = append(w.others, fresh)
+				w.settle()
+				var got []string
+				for _, db := range []int{0, 3, 7} {
+					got = append(got, acquireIn(t, fresh, db, tokenA).String())
+				}
+				if votes := strings.Join(got, " "); votes != row.votes {
+					t.Errorf("locks in databases 0, 3 and 7: %s, want %s; %+v", votes, row.votes, fresh.Status())
+				}
+				w.masters[4].restart(true)
+				time.Sleep(2 * time.Minute)
+				w.wantStandings(fresh, "CCCCC")
+			})
+		})
+	}
+}
+
+func (w *timeline) flushDBs(dbs ...int) {
+	for _, m := range w.masters {
+		for _, db := range dbs {
+			m.flushDB(db)
+		}
+	}
+}
+
+// A FLUSHDB concerns the locks of that database, and one that nobody had used,
+// too. What the others hold is all there.
+func TestTimelineAFlushConcernsItsDatabase(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.flushDBs(7)
+		if v := acquireIn(t, w.locker, 7, tokenA); v != NoQuorum {
+			t.Errorf("a lock in the database that was flushed: %v", v)
+		}
+		if v := acquireIn(t, w.locker, 3, tokenA); v != Won {
+			t.Errorf("a lock in another: %v", v)
+		}
+		w.flushDBs(0)
+		time.Sleep(10 * time.Minute)
+		for _, db := range []int{0, 3, 7} {
+			if v := acquireIn(t, w.locker, db, tokenA); v != Won {
+				t.Errorf("a lock in database %d afterwards: %v", db, v)
+			}
+		}
+	})
+}
+
+// SWAPDB brings another database's locks and its marker.
+func TestTimelineDatabasesThatWereSwappedDoNotVote(t *testing.T) {
+	for _, dbs := range [][2]int{{0, 3}, {3, 7}} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			acquireIn(t, w.locker, 3, "the first use")
+			w.settle()
+			for _, m := range w.masters {
+				m.mu.Lock()
+				m.dbs[dbs[0]], m.dbs[dbs[1]] = m.dbs[dbs[1]], m.dbs[dbs[0]]
+				m.mu.Unlock()
+			}
+			if v := acquireIn(t, w.locker, 3, tokenB); v != NoQuorum {
+				t.Errorf("databases %v were swapped: %v", dbs, v)
+			}
+			w.settle()
+			w.wantStandings(w.locker, "QQQQQ")
+			time.Sleep(2 * time.Minute)
+			w.wantStandings(w.locker, "CCCCC")
+		})
+	}
+}
