@@ -37,6 +37,7 @@ func run(args []string) int {
 	all := flags.Bool("all", false, "with -check: show every setting")
 	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1; of the file only the admin address matters")
 	reload := flags.Bool("reload", false, "have the process that runs with this configuration read its file again, as SIGHUP does, say what came of it, and exit 0 or 1")
+	moveKeys := flags.Bool("move-keys", false, "with -reload: changed lock rules may move keys to or from the lock masters; commands on these are answered TRYAGAIN until locks from before have ended. Without it such a reload is refused and says which keys and until when")
 	version := flags.Bool("version", false, "print the version")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -47,6 +48,8 @@ func run(args []string) int {
 		return fail(exitUsage, fmt.Errorf("unexpected argument %q; -h shows what is allowed", flags.Arg(0)))
 	case *demo && *file != "":
 		return fail(exitUsage, errors.New("-demo reads no configuration, so it cannot be given together with -config"))
+	case *moveKeys && !*reload:
+		return fail(exitUsage, errors.New("-move-keys is for -reload"))
 	case *all && !*check:
 		return fail(exitUsage, errors.New("-all is for -check"))
 	case *version:
@@ -74,10 +77,11 @@ func run(args []string) int {
 
 	switch {
 	case *reload:
-		if err := proxy.AskReload(ctx, cfg); err != nil {
+		report, err := proxy.AskReload(ctx, cfg, *moveKeys)
+		if err != nil {
 			return fail(exitError, err)
 		}
-		fmt.Println("the configuration was reloaded")
+		fmt.Println(report)
 		return exitFine
 	case *check:
 		if !proxy.Check(ctx, cfg, *all, os.Stdout) {
@@ -118,7 +122,7 @@ func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal) error 
 		for {
 			select {
 			case <-hangups:
-				_ = p.Reload(ctx) // it has told the log and the metrics
+				_, _ = p.Reload(ctx, false) // it has told the log and the metrics
 			case <-ctx.Done():
 				return
 			}

@@ -204,7 +204,8 @@ check_mounted() {
   expect "SET mine:x v NX PX 1000" OK "$("${ask[@]}" SET mine:x v NX PX 1000)"
   sed 's/mine:/moved:/' "$TMPDIR/config.yaml" >"$TMPDIR/changed.yaml"
   cat "$TMPDIR/changed.yaml" >"$TMPDIR/config.yaml" # the file that is mounted is the same one
-  expect "reload" "the configuration was reloaded" "$(inside "$mounted" "${entrypoint[@]}" -reload)"
+  expect "reload that would move keys" 1 "$(status inside "$mounted" "${entrypoint[@]}" -reload)"
+  expect "reload that may" "the configuration was reloaded" "$(inside "$mounted" "${entrypoint[@]}" -reload -move-keys | head -n 1)"
   [[ $("${ask[@]}" SET moved:x v NX PX 1000) == TRYAGAIN* ]] || fail "the mounted file's new rule is not in force"
   echo nonsense: 1 >>"$TMPDIR/config.yaml"
   expect "reload of a bad file" 2 "$(status inside "$mounted" "${entrypoint[@]}" -reload)"

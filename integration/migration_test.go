@@ -146,7 +146,7 @@ func (m *migration) move(closing bool) {
 	// max_quarantine leaves beyond the longest lease.
 	options.rules = []string{"lock:*"}
 	for _, p := range proxies {
-		p.reload(t, options, "applied")
+		p.moveKeys(t, options)
 		pause(ctx, time.Second)
 	}
 	waitFor(t, "the lock is had on the masters", func() error {
@@ -166,7 +166,7 @@ func (m *migration) move(closing bool) {
 	// which must now be long enough to reload both.
 	options.rules, options.restartDelay = []string{"no-key-is-a-lock-any-more"}, migrationQuarantine
 	for _, p := range proxies {
-		p.reload(t, options, "applied")
+		p.moveKeys(t, options)
 		pause(ctx, time.Second)
 	}
 	waitFor(t, "the lock is had at the old Redis", func() error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/exec"
 	"strings"
 	"sync"
 	"syscall"
@@ -95,6 +96,18 @@ func (p *proxyProcess) hangUp(t testing.TB, result string) {
 	})
 }
 
+// moveKeys gives the proxy other options, whose lock rules may move keys, and
+// returns what it says of that.
+func (p *proxyProcess) moveKeys(t testing.TB, options proxyOptions) string {
+	t.Helper()
+	p.configure(t, options)
+	out, err := exec.Command(p.binary, "-reload", "-move-keys", "-config", p.flags[1]).CombinedOutput()
+	if err != nil {
+		t.Fatalf("-reload -move-keys: %v\n%s", err, out)
+	}
+	return string(out)
+}
+
 // with is options for the cluster's servers.
 func (c *cluster) with(options proxyOptions) proxyOptions {
 	options.upstream = c.upstream.url()
@@ -172,7 +185,14 @@ func TestReloadMovesKeys(t *testing.T) {
 	mustAcquire(t, client, "job:held", "token-at-the-upstream", ttl)
 	mustAcquire(t, client, "lock:kept", "token-on-the-masters", longTTL)
 	options.rules = []string{"lock:*", "job:*"}
-	p.reload(t, options, "applied")
+	p.reload(t, options, "refused") // SIGHUP moves no keys
+	const said = `commands on keys of "job:*" are answered TRYAGAIN until 2`
+	if log := strings.ReplaceAll(p.proc.Log.String(), `\"`, `"`); !strings.Contains(log, said) {
+		t.Errorf("the log does not say what would come of it:\n%s", p.proc.Log.Tail(5))
+	}
+	if report := p.moveKeys(t, options); !strings.Contains(report, said) {
+		t.Errorf("the report does not say what comes of it:\n%s", report)
+	}
 	var refusal error
 	waitFor(t, "the key is to be had", func() error {
 		ok, err := acquire(t.Context(), client, "job:held", "token-of-the-next-holder", longTTL)

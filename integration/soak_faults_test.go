@@ -58,9 +58,9 @@ func soakFaults() []soakFault {
 			changed := s.options
 			changed.rules = append([]string{soakMovingKeys}, lockRules...)
 			changed.retryCount = 5
-			s.reload(changed)
+			s.moveKeys(changed)
 			s.rest(0, time.Second)
-			s.reload(s.options)
+			s.moveKeys(s.options)
 		}},
 		{"a bad configuration is refused", func(s *soak) {
 			bad := s.options
@@ -76,9 +76,9 @@ func soakFaults() []soakFault {
 // soakMovingKeys are lock keys at times.
 const soakMovingKeys = "soak-moving:*"
 
-func (s *soak) reload(options proxyOptions) {
+func (s *soak) moveKeys(options proxyOptions) {
 	for _, p := range s.proxies {
-		p.reload(s.t, options, "applied")
+		p.moveKeys(s.t, options)
 	}
 }
 

@@ -20,9 +20,12 @@ type adminServer struct {
 	http http.Server
 }
 
+// moveKeysParameter is for a POST /reload that may move keys.
+const moveKeysParameter = "move-keys"
+
 // newAdminServer asks ready with each /readyz, and reload with each /reload,
 // whose error is the reason given. A reload ends early with who asked for it.
-func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(context.Context) error) *adminServer {
+func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error)) *adminServer {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
@@ -41,11 +44,12 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 			http.Error(w, "a reload can be asked for on the proxy's own machine only", http.StatusForbidden)
 			return
 		}
-		if err := reload(r.Context()); err != nil {
+		report, err := reload(r.Context(), r.URL.Query().Has(moveKeysParameter))
+		if err != nil {
 			http.Error(w, err.Error(), http.StatusConflict)
 			return
 		}
-		io.WriteString(w, "the configuration was reloaded\n")
+		io.WriteString(w, report+"\n")
 	})
 	return &adminServer{http: http.Server{
 		Handler:           mux,

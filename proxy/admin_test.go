@@ -138,17 +138,22 @@ func TestHealthcheck(t *testing.T) {
 // something; and who asked is told what came of it.
 func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 	var refusal error
-	asked := 0
-	admin := newAdminServer(prometheus.NewRegistry(), nil, func(context.Context) error { asked++; return refusal })
+	asked, moved := 0, false
+	admin := newAdminServer(prometheus.NewRegistry(), nil, func(_ context.Context, moveKeys bool) (string, error) {
+		asked, moved = asked+1, moveKeys
+		return "reloaded\nand more", refusal
+	})
 	web := httptest.NewServer(admin.http.Handler)
 	defer web.Close()
 	cfg := defaultConfig()
 	cfg.Admin = strings.TrimPrefix(web.URL, "http://")
-	if err := AskReload(t.Context(), cfg); err != nil || asked != 1 {
-		t.Errorf("asked for %d times: %v", asked, err)
+	for i, moveKeys := range []bool{false, true} {
+		if report, err := AskReload(t.Context(), cfg, moveKeys); report != "reloaded\nand more" || err != nil || asked != i+1 || moved != moveKeys {
+			t.Errorf("asked for %d times: %q, %v", asked, report, err)
+		}
 	}
 	refusal = errors.New("f:3: nonsense is not known here")
-	if err := AskReload(t.Context(), cfg); err == nil || !strings.Contains(err.Error(), "409 Conflict\nf:3: nonsense is not known here") || asked != 2 {
+	if _, err := AskReload(t.Context(), cfg, false); err == nil || !strings.Contains(err.Error(), "409 Conflict\nf:3: nonsense is not known here") || asked != 3 {
 		t.Errorf("a reload that is refused, asked for %d times: %v", asked, err)
 	}
 	if status, _ := fetch(t, web.URL+"/reload"); status != http.StatusMethodNotAllowed {
@@ -174,7 +179,7 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 			t.Errorf("from %s to %s: %d", ends.remote, ends.local, answer.Code)
 		}
 	}
-	if asked != 5 {
+	if asked != 6 {
 		t.Errorf("asked for %d times", asked)
 	}
 }

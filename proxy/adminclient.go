@@ -26,7 +26,8 @@ const healthcheckTimeout = 3 * time.Second
 func Healthcheck(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
-	return askAdmin(ctx, adminAddress(path), http.MethodGet, "/healthz")
+	_, err := askAdmin(ctx, adminAddress(path), http.MethodGet, "/healthz")
+	return err
 }
 
 // adminAddress is the admin address in a configuration file that may be in any
@@ -56,24 +57,29 @@ var adminLine = regexp.MustCompile(`(?m)^admin:[ \t]*["']?([^\s"'#]*)`)
 
 // AskReload has the process that runs with this configuration read its file
 // again, as SIGHUP does, and waits for what comes of it. It is for containers,
-// which have no kill. The error is the reason why the old configuration stays,
-// or why nobody could be asked; what this cfg says besides the admin address
-// does not matter.
-func AskReload(ctx context.Context, cfg *Config) error {
+// which have no kill, and the only way to move keys with the lock rules
+// (moveKeys). The report is for people. The error is the reason why the old
+// configuration stays, or why nobody could be asked; what this cfg says besides
+// the admin address does not matter.
+func AskReload(ctx context.Context, cfg *Config, moveKeys bool) (report string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience+healthcheckTimeout)
 	defer cancel()
-	return askAdmin(ctx, cfg.Admin, http.MethodPost, "/reload")
+	path := "/reload"
+	if moveKeys {
+		path += "?" + moveKeysParameter
+	}
+	return askAdmin(ctx, cfg.Admin, http.MethodPost, path)
 }
 
-// askAdmin returns nil if the admin server at an address to listen on answers
+// askAdmin returns what the admin server at an address to listen on answers with
 // 200.
-func askAdmin(ctx context.Context, admin, method, path string) error {
+func askAdmin(ctx context.Context, admin, method, path string) (answer string, err error) {
 	if admin == "" {
-		return errors.New("the admin address is empty in the configuration, so nothing can be asked")
+		return "", errors.New("the admin address is empty in the configuration, so nothing can be asked")
 	}
 	host, port, err := net.SplitHostPort(admin)
 	if err != nil {
-		return err
+		return "", err
 	}
 	// 0.0.0.0 is where to listen, not where to dial.
 	if host == "::" {
@@ -84,17 +90,18 @@ func askAdmin(ctx context.Context, admin, method, path string) error {
 	url := "http://" + net.JoinHostPort(host, port) + path
 	request, err := http.NewRequestWithContext(ctx, method, url, nil)
 	if err != nil {
-		return err
+		return "", err
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // no proxy of the environment in between
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return err
+		return "", err
 	}
 	defer response.Body.Close()
+	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	answer = strings.TrimSpace(string(text))
 	if response.StatusCode != http.StatusOK {
-		reason, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
-		return fmt.Errorf("%s answered %s\n%s", url, response.Status, strings.TrimSpace(string(reason)))
+		return "", fmt.Errorf("%s answered %s\n%s", url, response.Status, answer)
 	}
-	return nil
+	return answer, nil
 }

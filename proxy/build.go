@@ -52,6 +52,9 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 	if err := reg.Register(standingCollector{p.locker.Status}); err != nil {
 		return err
 	}
+	if err := reg.Register(movesCollector{p.current}); err != nil {
+		return err
+	}
 	scripts := newScriptCache(int(cfg.Limits.Scripts))
 	scripts.forgotten = func() { p.metrics.limitReached(limitScripts) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)

@@ -19,11 +19,17 @@ import (
 // knows, for max_quarantine. Locks that live longer, or for ever, are not
 // covered; and a proxy that still has the old rules grants in the old place.
 
+//
+// Where a key was held back all the time, nobody was granted it there. So a key
+// that goes back to where it was before needs no wait: a rule that was mistyped
+// is put right at once.
+
 // move is a change of the lock rules that is not yet forgotten.
 type move struct {
 	was     lockRules
-	coming  time.Time // until when keys that became lock keys are held back
-	leaving time.Time // and those that are none any more
+	at      time.Time
+	coming  time.Time // until when locks from before may live on keys that became lock keys
+	leaving time.Time // and on those that are none any more
 }
 
 // over: nothing is held back by it any more.
@@ -31,19 +37,75 @@ func (m move) over(now time.Time) bool {
 	return !now.Before(m.coming) && !now.Before(m.leaving)
 }
 
-// moving returns until when a key is held back; zero: it is not.
+// moving returns until when a key is held back; long ago: it is not.
 func (r *router) moving(db int, key []byte) time.Time {
-	var until time.Time
-	covered := r.rules.covers(db, key)
-	for _, m := range r.moves {
-		switch was := m.was.covers(db, key); {
-		case covered && !was && m.coming.After(until):
-			until = m.coming
-		case was && !covered && m.leaving.After(until):
-			until = m.leaving
+	return r.heldUntil(func(rules lockRules) bool { return rules.covers(db, key) })
+}
+
+// heldUntil goes through the moves of keys of which covered tells whether they
+// were lock keys under some rules, and returns until when locks may live on them
+// where they are no more.
+func (r *router) heldUntil(covered func(lockRules) bool) time.Time {
+	if len(r.moves) == 0 {
+		return time.Time{}
+	}
+	var atUpstream, onMasters time.Time // until when what was granted there may live
+	is := covered(r.moves[0].was)
+	for i, m := range r.moves {
+		was := is
+		if is = covered(r.rulesAfter(i)); was == is {
+			continue
+		}
+		// Only if they were served there meanwhile.
+		switch {
+		case was && !m.at.Before(atUpstream):
+			onMasters = m.leaving
+		case is && !m.at.Before(onMasters):
+			atUpstream = m.coming
 		}
 	}
-	return until
+	if is {
+		return atUpstream
+	}
+	return onMasters
+}
+
+// rulesAfter are those that the i-th move brought.
+func (r *router) rulesAfter(i int) lockRules {
+	if i+1 < len(r.moves) {
+		return r.moves[i+1].was
+	}
+	return r.rules
+}
+
+// A movingRule is one whose keys are held back.
+type movingRule struct {
+	rule  lockRule
+	until time.Time
+}
+
+// String: commands on keys of "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
+func (m movingRule) String() string {
+	return "commands on keys of " + describeCoverage(m.rule) + " are answered TRYAGAIN until " + timestamp(m.until)
+}
+
+// movingRules are those whose keys are held back now. Keys that are lock keys by
+// another rule too are not, which a rule as a whole cannot show.
+func (r *router) movingRules(now time.Time) []movingRule {
+	var moving []movingRule
+	var seen lockRules
+	for _, m := range append([]move{{was: r.rules}}, r.moves...) {
+		for _, rule := range coverage(m.was) {
+			if slices.ContainsFunc(seen, func(other lockRule) bool { return reflect.DeepEqual(rule, other) }) {
+				continue
+			}
+			seen = append(seen, rule)
+			if until := r.heldUntil(func(rules lockRules) bool { return rules.comprise(rule) }); now.Before(until) {
+				moving = append(moving, movingRule{rule, until})
+			}
+		}
+	}
+	return moving
 }
 
 // heldBack returns until when a command has to wait because one of its keys
@@ -96,13 +158,16 @@ func (a answer) took() bool {
 
 // withRules is a router with other rules. coming and leaving bound the lives
 // of the locks that may be held on keys which move. A transaction that began
-// under the old rules is told by the era.
+// under the old rules is told by the era. Moves are forgotten when all are over,
+// for each is looked at in the light of those before it.
 func (r *router) withRules(rules lockRules, now time.Time, coming, leaving time.Duration) *router {
 	next := &router{table: r.table, rules: rules, era: r.era}
-	next.moves = slices.DeleteFunc(slices.Clone(r.moves), func(m move) bool { return m.over(now) })
+	if slices.ContainsFunc(r.moves, func(m move) bool { return !m.over(now) }) {
+		next.moves = slices.Clone(r.moves)
+	}
 	if !sameCoverage(r.rules, rules) {
 		next.era++
-		next.moves = append(next.moves, move{was: r.rules, coming: now.Add(coming), leaving: now.Add(leaving)})
+		next.moves = append(next.moves, move{was: r.rules, at: now, coming: now.Add(coming), leaving: now.Add(leaving)})
 	}
 	return next
 }
@@ -123,16 +188,20 @@ func (r *router) withTable(table *commandTable) *router {
 }
 
 // sameCoverage tells whether two lists of rules call the same keys lock keys,
-// as far as writing shows: their order and what they give to a lock without
-// TTL do not matter for that.
+// as far as writing shows: their order, what they give to a lock without TTL,
+// and rules within another one do not matter for that.
 func sameCoverage(a, b lockRules) bool {
 	return reflect.DeepEqual(coverage(a), coverage(b))
 }
 
+// coverage is what matters in rules for which keys are lock keys.
 func coverage(rules lockRules) lockRules {
-	list := slices.Clone(rules)
-	for i := range list {
-		list[i].defaultTTL = 0
+	var list lockRules
+	for i, rule := range rules {
+		if !list.comprise(rule) && !slices.ContainsFunc(rules[i+1:], func(other lockRule) bool { return other.comprises(rule) && !rule.comprises(other) }) {
+			rule.defaultTTL = 0
+			list = append(list, rule)
+		}
 	}
 	slices.SortFunc(list, func(x, y lockRule) int {
 		if x.match != y.match {
@@ -141,6 +210,32 @@ func coverage(rules lockRules) lockRules {
 		return x.db - y.db
 	})
 	return list
+}
+
+// comprise tells whether one of the rules makes another one unnecessary.
+func (r lockRules) comprise(rule lockRule) bool {
+	return slices.ContainsFunc(r, func(other lockRule) bool { return other.comprises(rule) })
+}
+
+// comprises tells whether all keys of another rule are keys of this one too, as
+// is plain where this one's glob is a prefix.
+func (r lockRule) comprises(other lockRule) bool {
+	if r.db != anyDB && r.db != other.db {
+		return false
+	}
+	for _, glob := range other.companions {
+		if !slices.Contains(r.companions, glob) {
+			return false
+		}
+	}
+	prefix, isPrefix := strings.CutSuffix(r.match, "*")
+	return r.match == other.match || isPrefix && isLiteral(prefix) && len(other.match) > len(prefix) && strings.HasPrefix(other.match, prefix)
+}
+
+// describeCoverage is what a rule covers.
+func describeCoverage(rule lockRule) string {
+	rule.defaultTTL = 0
+	return describeRule(rule)
 }
 
 // refusedAsMoving answers a command on a key that has moved with the rules.

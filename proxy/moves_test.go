@@ -80,29 +80,70 @@ func TestLocksThatAreTakenWhileTheirKeyMoves(t *testing.T) {
 	}
 }
 
-// What moved away and back may be held in either place: both waits hold.
+// What was held back all the time that it was somewhere was granted to nobody
+// there, so it can go back at once. What was not may be held in either place.
 func TestMovesAddUp(t *testing.T) {
-	now := time.Now()
-	first := lockRules{{match: "lock:*", db: anyDB}}
-	r := &router{table: builtinCommands(), rules: first}
-	r = r.withRules(lockRules{{match: "job:*", db: anyDB}}, now, 10*time.Minute, time.Minute)
-	r = r.withRules(first, now.Add(time.Second), 10*time.Minute, time.Minute)
+	start := time.Now()
+	first, second := lockRules{{match: "lock:*", db: anyDB}}, lockRules{{match: "job:*", db: anyDB}}
+	const coming, leaving = 10 * time.Minute, time.Minute
+	type step struct {
+		after time.Duration // since the step before
+		rules lockRules
+	}
 	for _, row := range []struct {
-		key  string
-		want time.Duration
+		name      string
+		steps     []step
+		lock, job time.Duration // until when they are held back, from the last step
 	}{
-		{"lock:a", 10*time.Minute + time.Second},
-		{"job:a", time.Minute + time.Second},
-		{"plain", 0},
+		{"away", []step{{0, second}}, leaving, coming},
+		{"away and back", []step{{0, second}, {time.Second, first}}, 0, 0},
+		{"away and back when a lock could be taken where it went", []step{{0, second}, {2 * time.Minute, first}}, coming, 0},
+		{"away and back when all could", []step{{0, second}, {coming, first}}, coming, leaving},
+		{"away, back, and away", []step{{0, second}, {time.Second, first}, {time.Second, second}}, leaving, coming},
+		{"away, back, away, and back", []step{{0, second}, {time.Second, first}, {time.Second, second}, {time.Second, first}}, 0, 0},
+		{"away, others away, and back", []step{{0, second}, {time.Second, lockRules{{match: "x*", db: anyDB}}}, {time.Second, first}}, 0, 0},
+		{"away, and others with it later", []step{{0, second}, {time.Second, lockRules{{match: "x*", db: anyDB}}}}, leaving - time.Second, 0},
 	} {
-		args := words("GET " + row.key)
-		until := r.heldBack(0, args, r.route(0, args), now)
-		if row.want == 0 && !until.IsZero() || row.want > 0 && until.Sub(now) != row.want {
-			t.Errorf("%s: %v", row.key, until.Sub(now))
+		now := start
+		r := &router{table: builtinCommands(), rules: first}
+		for _, step := range row.steps {
+			now = now.Add(step.after)
+			r = r.withRules(step.rules, now, coming, leaving)
+		}
+		for key, want := range map[string]time.Duration{"lock:a": row.lock, "job:a": row.job, "plain": 0} {
+			args := words("GET " + key)
+			until := r.heldBack(0, args, r.route(0, args), now)
+			if want == 0 && !until.IsZero() || want > 0 && until.Sub(now) != want {
+				t.Errorf("%s: %s until %v", row.name, key, until.Sub(now))
+			}
+		}
+		if r = r.withRules(r.rules, now.Add(time.Hour), time.Minute, time.Minute); len(r.moves) != 0 {
+			t.Errorf("%s: %d moves are kept for ever", row.name, len(r.moves))
 		}
 	}
-	if r = r.withRules(first, now.Add(time.Hour), time.Minute, time.Minute); len(r.moves) != 0 {
-		t.Errorf("%d moves are kept for ever", len(r.moves))
+}
+
+// A rule within another one covers nothing of its own.
+func TestRulesWithinOthersMoveNothing(t *testing.T) {
+	rule := func(match string, companions ...string) lockRule {
+		return lockRule{match: match, db: anyDB, companions: companions}
+	}
+	for _, row := range []struct {
+		with, without lockRules
+		same          bool
+	}{
+		{lockRules{rule("lock:cron:*"), rule("lock:*")}, lockRules{rule("lock:*")}, true},
+		{lockRules{rule("lock:*"), rule("lock:*")}, lockRules{rule("lock:*")}, true},
+		{lockRules{rule("lock:*"), {match: "lock:[ab]", db: 3}}, lockRules{rule("lock:*")}, true},
+		{lockRules{rule("*"), rule("*_LOCK")}, lockRules{rule("*")}, true},
+		{lockRules{{match: "lock:*", db: 3}, rule("lock:a*")}, lockRules{{match: "lock:*", db: 3}}, false},
+		{lockRules{rule("lock:*"), rule("lock:a*", "w:*")}, lockRules{rule("lock:*")}, false},
+		{lockRules{rule("lock?*"), rule("lock:*")}, lockRules{rule("lock?*")}, false}, // not plain to see
+		{lockRules{rule("lock:*"), rule("loc*")}, lockRules{rule("lock:*")}, false},
+	} {
+		if same := sameCoverage(row.with, row.without); same != row.same {
+			t.Errorf("%v and %v: %v", row.with, row.without, same)
+		}
 	}
 }
 

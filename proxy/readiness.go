@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"redlock-proxy/redlock"
 
@@ -27,7 +28,7 @@ func (p *Proxy) readiness() readiness {
 
 // notes are lines that are worth knowing, ready or not.
 func (p *Proxy) notes() []string {
-	return p.current.load().config.demo()
+	return append(p.current.load().config.demo(), p.movingKeys()...)
 }
 
 // judgeReadiness words it in a line for the whole and one for each master that
@@ -93,6 +94,9 @@ func (p *Proxy) appendInfo(dst []byte) []byte {
 	field("set", status.Set)
 	field("epoch", status.Epoch)
 	field("lock_rules", len(settings.router.rules))
+	for i, moving := range settings.router.movingRules(time.Now()) {
+		field(fmt.Sprintf("moving_rule%d", i+1), "until="+timestamp(moving.until)+",rule="+strings.Map(printable, describeCoverage(moving.rule)))
+	}
 	field("locks_without_ttl", p.locks.takenWithoutTTL())
 	for i, master := range status.Masters {
 		field(fmt.Sprintf("master%d", i+1), infoOfMaster(master))

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,7 +24,7 @@ const reloadPatience = 15 * time.Second
 //
 //   - rules and limits hold from each client's next command. Keys that move to
 //     or from the lock masters with the rules are held back for a while
-//     (moves.go).
+//     (moves.go), so only a reload with moveKeys moves any.
 //   - Passwords hold from the next login; who is authenticated stays so. A
 //     user's rights hold from the next command. Connections of a user who is no
 //     more are closed, and those that listen to what their user may not.
@@ -36,7 +37,9 @@ const reloadPatience = 15 * time.Second
 //
 // A server that is new must answer, and one with other credentials must accept
 // them, or the reload is refused.
-func (p *Proxy) Reload(ctx context.Context) error {
+//
+// The report is what people should know of a reload that was not refused.
+func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
 	defer cancel()
 	defer context.AfterFunc(p.lives, cancel)()
@@ -46,22 +49,32 @@ func (p *Proxy) Reload(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	if err := p.mayReload(ctx); err != nil {
-		return err
+		return "", err
 	}
-	changes, err := p.reload(ctx)
+	changes, err := p.reload(ctx, moveKeys)
 	if err != nil {
 		p.metrics.reloadRefused()
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			p.log.Error("the configuration was not reloaded and the old one stays in force", "reason", line)
 		}
-		return err
+		return "", err
 	}
 	p.metrics.reloadApplied(time.Now(), p.current.load().config)
 	if len(changes) == 0 {
 		changes = []string{"nothing"}
 	}
 	p.log.Info("the configuration was reloaded", "file", p.current.load().config.Source, "changed", strings.Join(changes, "; "))
-	return nil
+	return strings.Join(append([]string{"the configuration was reloaded"}, p.movingKeys()...), "\n"), nil
+}
+
+// movingKeys says which commands are answered with an error because lock rules
+// were changed, and until when.
+func (p *Proxy) movingKeys() []string {
+	var lines []string
+	for _, moving := range p.current.load().router.movingRules(time.Now()) {
+		lines = append(lines, moving.String())
+	}
+	return lines
 }
 
 // mayReload tells what ends a reload early: the process ends, who asked for it
@@ -78,7 +91,7 @@ func (p *Proxy) mayReload(ctx context.Context) error {
 
 // reload refuses first whatever can be refused, and changes last what cannot
 // fail.
-func (p *Proxy) reload(ctx context.Context) (changes []string, err error) {
+func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, err error) {
 	old := p.current.load()
 	if old.config.Source == demoSource {
 		return nil, errors.New("the process was started with -demo, so there is no configuration file to read again")
@@ -101,6 +114,11 @@ func (p *Proxy) reload(ctx context.Context) (changes []string, err error) {
 	if err := plan.refusedBy(next, upstream, masters); err != nil {
 		return nil, err
 	}
+	if !moveKeys {
+		if err := p.refusedMove(next, time.Now()); err != nil {
+			return nil, err
+		}
+	}
 	upstreamEntry, masterEntries := p.endpoints(next)
 	if plan.locker {
 		if err := p.locker.Reload(ctx, p.lockerConfig(next, masterEntries)); err != nil {
@@ -112,6 +130,23 @@ func (p *Proxy) reload(ctx context.Context) (changes []string, err error) {
 		p.metrics.forgetMaster(old.masters[plan.replaced].name)
 	}
 	return plan.changes, nil
+}
+
+// refusedMove is why a reload that was not told to move keys does not put rules
+// in force: what would come of it is to be known before.
+func (p *Proxy) refusedMove(next *Config, now time.Time) error {
+	router := p.current.load().router
+	if sameCoverage(router.rules, next.Locks) {
+		return nil
+	}
+	lines := []string{"the lock rules would move keys to or from the lock masters, and a reload does that only by redlock-proxy -reload -move-keys; then:"}
+	for _, moving := range router.withRules(next.Locks, now, next.MaxQuarantine, longestLock(p.locker.Status(), next)).movingRules(now) {
+		lines = append(lines, moving.String())
+	}
+	if len(lines) == 1 {
+		lines = append(lines, "all keys can be used at once, for nobody was granted any of them where they were meanwhile")
+	}
+	return errors.New(strings.Join(lines, "\n"))
 }
 
 // refusedBy tells which servers speak against the plan.
@@ -160,9 +195,7 @@ func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now 
 	p.level.Set(logLevels[next.Log.Level])
 	p.survey.soon()
 	if p.current.load().router.era != before {
-		p.log.Warn("some keys have moved with the lock rules and are answered with an error until locks from before have ended; give every proxy the same rules before that",
-			"became_lock_keys_until", now.Add(coming).UTC().Format(time.RFC3339),
-			"are_none_any_more_until", now.Add(leaving).UTC().Format(time.RFC3339))
+		p.log.Warn("keys have moved with the lock rules; give every proxy the same rules before they can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}
 }
 

@@ -91,7 +91,8 @@ func (r *reloadable) reload(from, to string) error {
 	} else {
 		r.write(strings.Replace(r.base, from, to, 1))
 	}
-	return r.Reload(r.t.Context())
+	_, err := r.Reload(r.t.Context(), false)
+	return err
 }
 
 func (r *reloadable) metric(name string) string {
@@ -141,7 +142,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	if err := os.Remove(r.file); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Reload(t.Context()); err == nil {
+	if _, err := r.Reload(t.Context(), false); err == nil {
 		t.Error("a missing file was reloaded")
 	}
 }
@@ -180,7 +181,7 @@ func TestReloadApplies(t *testing.T) {
 	}
 	hash := r.metric("redlock_config_hash")
 	if err := r.reload("restart_delay: 3s\nlocks:\n  - match: \"lock:*\"\n",
-		"restart_delay: 5s\nlocks:\n  - match: \"lock:*\"\n    default_ttl: 1m\n  - match: \"job:*\"\nlog: {level: debug}\n"); err != nil {
+		"restart_delay: 5s\nlocks:\n  - match: \"lock:*\"\n    default_ttl: 1m\n  - match: \"lock:cron:*\"\nlog: {level: debug}\n"); err != nil {
 		t.Fatal(err)
 	}
 	if r.metric("redlock_config_hash") == hash || r.metric("redlock_config_last_reload_successful") != "1" || r.metric(`redlock_config_reloads_total{result="applied"}`) != "1" {
@@ -195,18 +196,59 @@ func TestReloadApplies(t *testing.T) {
 	if ttl := client.TTL(t.Context(), "lock:b").Val(); ttl <= 0 {
 		t.Errorf("a lock under the new rule has TTL %v", ttl)
 	}
-	if err := client.SetNX(t.Context(), "job:a", "me", 0).Err(); err == nil || !strings.HasPrefix(err.Error(), "TRYAGAIN ") {
-		t.Errorf("a key that has moved: %v", err)
-	}
 	if stats := client.PoolStats(); stats.Misses != 1 {
 		t.Errorf("the client connected %d times", stats.Misses)
 	}
-	if !strings.Contains(r.log.String(), "some keys have moved with the lock rules") {
-		t.Error("nothing is said about moved keys")
-	}
 	// The same file again changes nothing, which is worth saying too.
-	if err := r.Reload(t.Context()); err != nil || !strings.Contains(r.log.String(), "changed=nothing") {
+	if _, err := r.Reload(t.Context(), false); err != nil || !strings.Contains(r.log.String(), "changed=nothing") {
 		t.Errorf("again: %v", err)
+	}
+}
+
+// Rules that move keys are put in force only by who asks for that by name, having
+// been told what comes of it. Everybody can see it while it lasts, and rules that
+// were mistyped are put right at once.
+func TestReloadMovesKeysOnlyByName(t *testing.T) {
+	servers := startGuardRedises(t, 4)
+	r := startReloadable(t, servers[3], servers[:3]...)
+	client := dialTest(t, "tcp", r.listener.Addr().String())
+	client.ask("SET lock:a me NX PX 60000\r\nSET job:a me NX PX 60000\r\n", "+OK\r\n+OK\r\n")
+	const leaves, comes = `commands on keys of "lock:*" are answered TRYAGAIN until 2`, `commands on keys of "lokc:*" are answered TRYAGAIN until 2`
+	err := r.reload("lock:*", "lokc:*")
+	if err == nil || !strings.Contains(err.Error(), "-reload -move-keys") || !strings.Contains(err.Error(), leaves) || !strings.Contains(err.Error(), comes) {
+		t.Fatalf("a reload that was not told to move keys: %v", err)
+	}
+	client.ask("SET lock:a you NX PX 60000\r\n", "$-1\r\n")
+	if r.metric("redlock_moving_rules") != "0" || strings.Contains(r.readiness().text, "TRYAGAIN") {
+		t.Error("keys are shown as moving")
+	}
+	report, err := r.Reload(t.Context(), true)
+	if err != nil || !strings.Contains(report, leaves) || !strings.Contains(report, comes) {
+		t.Fatalf("the reload that moves keys: %q, %v", report, err)
+	}
+	refusal := errorMoving(r.current.load().router.moving(0, []byte("lock:a")))
+	client.ask("SET lock:a you NX PX 60000\r\n", refusal)
+	info := string(r.appendInfo(nil))
+	for _, shown := range []string{r.readiness().text, r.log.String()} {
+		if !strings.Contains(strings.ReplaceAll(shown, `\"`, `"`), leaves) {
+			t.Errorf("nothing is said of keys that have moved in\n%s", shown)
+		}
+	}
+	if !r.readiness().ready || !strings.Contains(info, "redlock_moving_rule1:until=2") || !strings.Contains(info, `,rule="lock:*"`) {
+		t.Errorf("INFO:\n%s", info)
+	}
+	if r.metric("redlock_moving_rules") != "2" || r.metric(`redlock_moving_rule_end_timestamp_seconds{rule="\"lokc:*\""}`) == "" {
+		t.Error("the metrics do not show it")
+	}
+	if err := r.reload("", ""); err == nil || !strings.Contains(err.Error(), "all keys can be used at once") {
+		t.Errorf("the way back, which moves keys as well: %v", err)
+	}
+	if report, err = r.Reload(t.Context(), true); err != nil || strings.Contains(report, "TRYAGAIN") {
+		t.Errorf("the way back: %q, %v", report, err)
+	}
+	client.ask("SET lock:a you NX PX 60000\r\nGET lock:a\r\nSET lokc:a me NX\r\n", "$-1\r\n$2\r\nme\r\n+OK\r\n")
+	if r.metric("redlock_moving_rules") != "0" {
+		t.Error("keys are shown as moving when they are back")
 	}
 }
 
@@ -262,7 +304,10 @@ func TestTheEndDoesNotWaitForAReload(t *testing.T) {
 		t.Fatal(err)
 	}
 	reloaded := make(chan error, 1)
-	go func() { reloaded <- p.Reload(context.Background()) }()
+	go func() {
+		_, err := p.Reload(context.Background(), false)
+		reloaded <- err
+	}()
 	var writer *os.File
 	for writer == nil {
 		// It can be opened when somebody reads.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -129,6 +130,29 @@ var (
 	epochMetric      = standingMetric("set_epoch", "How often a master of the set was replaced, counted from 1; 0 as long as there is no set.")
 	readyMetric      = standingMetric("ready", "1 while enough masters vote to decide locks.")
 )
+
+// movesCollector shows which keys are held back because lock rules were changed.
+type movesCollector struct{ current *inForce }
+
+var (
+	movingMetric    = standingMetric("moving_rules", "How many lock rules have keys that are answered TRYAGAIN, for the rules were changed.")
+	movingEndMetric = standingMetric("moving_rule_end_timestamp_seconds", "Until when commands on keys of a lock rule are answered TRYAGAIN, for the rules were changed.", "rule")
+)
+
+// Describe implements prometheus.Collector.
+func (movesCollector) Describe(out chan<- *prometheus.Desc) {
+	out <- movingMetric
+	out <- movingEndMetric
+}
+
+// Collect implements prometheus.Collector.
+func (c movesCollector) Collect(out chan<- prometheus.Metric) {
+	moving := c.current.load().router.movingRules(time.Now())
+	out <- prometheus.MustNewConstMetric(movingMetric, prometheus.GaugeValue, float64(len(moving)))
+	for _, m := range moving {
+		out <- prometheus.MustNewConstMetric(movingEndMetric, prometheus.GaugeValue, float64(m.until.UnixMilli())/1000, strings.ToValidUTF8(describeCoverage(m.rule), "\uFFFD"))
+	}
+}
 
 func standingMetric(name, help string, labels ...string) *prometheus.Desc {
 	return prometheus.NewDesc("redlock_"+name, help, labels, nil)

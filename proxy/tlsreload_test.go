@@ -60,7 +60,7 @@ func TestReloadOfTLS(t *testing.T) {
 		strings.Replace(text, "listen: \"\"", "listen: 127.0.0.1:0", 1): "config.yaml:1: listen: cannot be changed from - to 127.0.0.1:0 by a reload, only by a restart",
 	} {
 		write(bad)
-		if err := p.Reload(t.Context()); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := p.Reload(t.Context(), false); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
@@ -68,7 +68,7 @@ func TestReloadOfTLS(t *testing.T) {
 		t.Error("a refused reload changed the certificate")
 	}
 	write(strings.NewReplacer(first.certFile, second.certFile, first.keyFile, second.keyFile).Replace(text))
-	if err := p.Reload(t.Context()); err != nil {
+	if _, err := p.Reload(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
 	if shown() != second.serial.String() {
