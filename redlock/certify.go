@@ -21,7 +21,7 @@ const (
 	beatLength = beatPause / 4
 	// watchPause is how long a process watches a master's clock before it counts
 	// its votes. It cannot know of a jump before; another process that lives
-	// does, and has written it down by then.
+	// does, and has written it down by then, a ballot's patience later (covers).
 	watchPause = 3 * beatPause / 2
 )
 
@@ -82,7 +82,7 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	case jump.forward():
 		// The roster has found meanwhile that it was this process that stood still.
 		st.state, st.reason = Uncertified, "its clock seems to have jumped forward"
-	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause:
+	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause+limits.MasterTimeout:
 		st.state, st.reason = Uncertified, "its clock is being watched first"
 	}
 	return m.note(s.db, last, st)

@@ -115,7 +115,8 @@
 //     delay, or the longest TTL granted if that is more, up to
 //     Config.MaxQuarantine. A longer TTL is put on record before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters, so that one that
-//     forgets can learn it from the others; a process that has just started and
+//     forgets can learn it from the others, a ballot's patience later, for such a
+//     ballot may be under way (roster.covers); a process that has just started and
 //     cannot, for one that may know is away, assumes the cap, and so does every
 //     process where too few can be reached for the restart delay: a dead minority
 //     does not keep a restarted master out for ever. A master in

@@ -325,6 +325,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
 	},
 	{
+		rule:     "a longer TTL that may be about to be granted is waited for",
+		edits:    []edit{{"plan.go", "r.readSince(p, forgot.Add(limits.MasterTimeout))", "r.readSince(p, forgot)"}, {"plan.go", "limits.MasterTimeout+readPause", "readPause"}},
+		caughtBy: "TestTimelineTheLongestTTLIsNotLearnedTooEarly",
+	},
+	{
 		rule:     "a quarantine is as long as the longest TTL granted",
 		edits:    []edit{{"marker.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
@@ -401,7 +406,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a dead minority does not keep a master out that was restarted",
-		edits:    []edit{{"plan.go", "case told < enough && waited < limits.RestartDelay:", "case told < enough:"}},
+		edits:    []edit{{"plan.go", "case told < enough && waited < limits.RestartDelay && cause != ClockJumped:", "case told < enough:"}},
 		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
 	},
 	{

@@ -145,14 +145,19 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 // covers is, with mu held, which quarantine covers what a place has forgotten.
 // False: others are about to tell.
 func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.Time, limits Config) (time.Duration, bool) {
-	told, enough := r.readSince(p), min(r.masters-1, r.tellAll())
-	waited := now.Sub(r.sights[p].since)
+	// A ballot that raises the longest TTL may have been under way when it forgot.
+	forgot := r.sights[p].forgotAt()
+	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), min(r.masters-1, r.tellAll())
+	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
+	if cause == ClockJumped { // of which others must know soon
+		patience = limits.MasterTimeout + 2*beatLength
+	}
 	switch {
 	case cause != ClockJumped && waited >= limits.MaxQuarantine:
 		longest = 0 // whatever it forgot has ended while nothing could be written to it
-	case told < r.masters-1 && waited < readPause && cause != ClockJumped:
+	case told < r.masters-1 && waited < patience:
 		return 0, false
-	case told < enough && waited < limits.RestartDelay:
+	case told < enough && waited < limits.RestartDelay && cause != ClockJumped:
 		return 0, false // those that know may come back
 	case told < enough || told < r.masters-1 && !r.recalls:
 		// One that is away may know of a longer TTL.
@@ -216,12 +221,12 @@ func (r *roster) contested() bool {
 func (r *roster) tellAll() int { return r.masters - quorum(r.masters) + 1 }
 
 // readSince counts the other masters whose marker, or that there is none, was
-// read since this one was seen to have forgotten.
-func (r *roster) readSince(p place) int {
+// asked for since.
+func (r *roster) readSince(p place, since time.Time) int {
 	n := 0
 	for i := range r.masters {
 		other := place{i, 0} // where every TTL is on record
-		if s := r.sights[other]; i != p.master && s != nil && s.read && r.lastCheck(other).After(r.sights[p].since) {
+		if s := r.sights[other]; i != p.master && s != nil && s.read && r.lastCheck(other).After(since) {
 			n++
 		}
 	}

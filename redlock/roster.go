@@ -49,6 +49,14 @@ type sight struct {
 func (s *sight) absent() bool  { return s.read && s.text == "" && !s.broken }
 func (s *sight) present() bool { return s.read && s.text != "" && !s.broken }
 
+// forgotAt is when it was seen that it may have forgotten locks.
+func (s *sight) forgotAt() time.Time {
+	if s.jump > 0 && s.jumpedAt.After(s.since) {
+		return s.jumpedAt
+	}
+	return s.since
+}
+
 // jumpedWithin: a jump that is not yet written down was seen so short a time ago.
 func (s *sight) jumpedWithin(d time.Duration, now time.Time) bool {
 	return s.jump > 0 && now.Sub(s.jumpedAt) < d
