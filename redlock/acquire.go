@@ -125,7 +125,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
 
 func parseSet(replies [][]byte) (granted bool, err error) {
 	granted = isOK(replies[0])
-	return granted, readAs(replies[0], granted || isNil(replies[0]))
+	return granted, ownAs(replies[0], granted || isNil(replies[0]))
 }
 
 func voteOf(granted bool) Vote {
@@ -178,7 +178,7 @@ func (l *Locker) makePermanent(r acquisition) Verdict {
 // The key being of another type is a plain refusal.
 func parseDone(replies [][]byte) (done bool, err error) {
 	n, ok := parseInteger(replies[0])
-	return n > 0, readAs(replies[0], ok || isError(replies[0]))
+	return n > 0, ownAs(replies[0], ok)
 }
 
 // validity is how long a lock of this TTL may still be relied on: what the

@@ -30,6 +30,9 @@ var errUnable = errors.New("the master cannot serve now")
 // errBlind: as errUnable, but what it did nevertheless is not known.
 var errBlind = errors.New("the master cannot serve now, and does not tell what it did")
 
+// errNotServed: as errUnable, to what locks need of every master.
+var errNotServed = errors.New("the master refuses what locks need")
+
 // errNoScript: it does not know a script any more that this stream had loaded.
 var errNoScript = errors.New("the master has forgotten a script")
 
@@ -41,6 +44,20 @@ func readAs(reply []byte, fits bool) error {
 	switch {
 	case failedReply(reply):
 		return errUnable
+	case !fits:
+		return errMisread
+	}
+	return nil
+}
+
+// ownAs is readAs for a command or script of our own, which every master
+// understands: whatever error it gives but WRONGTYPE says that it cannot serve.
+func ownAs(reply []byte, fits bool) error {
+	switch {
+	case isWrongType(reply):
+		return nil
+	case isError(reply):
+		return errNotServed
 	case !fits:
 		return errMisread
 	}

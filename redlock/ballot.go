@@ -260,6 +260,9 @@ func (b *ballot[A]) hear(s *stream, c *call, replies [][]byte, st standing, err 
 	}
 	switch err {
 	case nil:
+	case errNotServed:
+		s.master.tellForbidden(replies)
+		s.doubt(replies[len(replies)-1])
 	case errUnable, errBlind:
 		s.master.tellForbidden(replies)
 	case errNoScript:

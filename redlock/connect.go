@@ -236,9 +236,10 @@ func (p *payment) answered(s *stream, _ *call, replies [][]byte, _ standing, err
 	if err != nil {
 		return // lost keeps the debt
 	}
-	if failedReply(replies[0]) {
+	if ownAs(replies[0], true) != nil {
 		s.owe(p.debt)
 		s.payLater()
+		s.doubt(replies[0])
 	}
 	if p.later {
 		s.mu.Lock()
@@ -295,6 +296,7 @@ func (s *stream) giveUpCalls(next streamState) (calls []call, sent, waiting int)
 	sent = len(calls) - s.unwritten
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
 	s.loaded = map[string]bool{}
+	s.refuses, s.probing = false, false
 	s.state, s.conn = next, nil
 	if next == closed {
 		s.debts, s.debtBytes = nil, 0

@@ -141,7 +141,7 @@ const forbiddenPause = time.Minute
 // tellForbidden logs that the proxy's user lacks a right on the master. To
 // clients that is a master which does not vote, whatever the reason.
 func (m *master) tellForbidden(replies [][]byte) {
-	i := slices.IndexFunc(replies, func(reply []byte) bool { return isError(reply) && string(errorCode(reply)) == "NOPERM" })
+	i := slices.IndexFunc(replies, isForbidden)
 	if i < 0 {
 		return
 	}

@@ -455,6 +455,16 @@ var mutants = []mutant{
 		caughtBy: "TestRunAQueueThatTheOthersHavePoppedGoes",
 	},
 	{
+		rule:     "a refusal that nobody knows is no answer to our own commands",
+		edits:    []edit{{"answers.go", "case isError(reply):\n\t\treturn errNotServed", "case isError(reply) && !failedReply(reply):\n\t\treturn nil"}},
+		caughtBy: "TestARefusalIsNoAnswerToACommand",
+	},
+	{
+		rule:     "a master that could not give a lock back is not asked for one",
+		edits:    []edit{{"stream.go", "return !s.refuses && ", "return "}},
+		caughtBy: "TestAMasterThatIsProbedInVainIsNotAsked",
+	},
+	{
 		rule:     "a recognised script tells by its answer whether it did its work",
 		edits:    []edit{{"recognise.go", " || !t.answersOtherThan(done) {", " {"}},
 		caughtBy: "TestRecognisedScripts",

@@ -24,16 +24,18 @@ func (r reading) equal(s reading) bool {
 	return r.err == s.err && (r.value == nil) == (s.value == nil) && bytes.Equal(r.value, s.value)
 }
 
-// parseReading reads a bulk string reply, which is copied.
-func parseReading(reply []byte) (reading, error) {
+// parseReading reads the reply to a GET of ours, a bulk string, which is copied.
+func parseReading(reply []byte) (reading, error) { return parseReadingAs(reply, ownAs) }
+
+func parseReadingAs(reply []byte, as func([]byte, bool) error) (reading, error) {
 	switch {
 	case isError(reply):
-		return reading{err: errorText(reply)}, readAs(reply, true)
+		return reading{err: errorText(reply)}, as(reply, true)
 	case isNil(reply):
 		return reading{}, nil
 	}
 	v, ok := parseBulk(reply)
-	return reading{value: append([]byte{}, v...)}, readAs(reply, ok)
+	return reading{value: append([]byte{}, v...)}, as(reply, ok)
 }
 
 // text is the value; nil if it is an error.

@@ -100,7 +100,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 		debt:    missed.debt, // one that is away is told only of what there was to release
 		parse: func(replies [][]byte) (said, error) {
 			a, err := s.read(replies[1])
-			if a.done {
+			if a.done || err != nil { // what it could not delete it is told once more
 				missed.seen.reachAfter(replies[0])
 			}
 			return a, err

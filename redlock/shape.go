@@ -123,8 +123,24 @@ func failedInside(reply []byte) bool {
 		}
 	}
 	switch string(code) {
-	case "READONLY", "MASTERDOWN", "MISCONF", "OOM", "NOPERM":
+	case "READONLY", "MASTERDOWN", "MISCONF", "OOM", "NOPERM", "NOREPLICAS":
 		return true
 	}
-	return false
+	return isForbiddenInside(reply)
+}
+
+// isForbidden tells that the proxy's user lacks a right.
+func isForbidden(reply []byte) bool {
+	return isError(reply) && string(errorCode(reply)) == "NOPERM" || isForbiddenInside(reply)
+}
+
+// isForbiddenInside: Redis 7 has no code for a right that a script lacks.
+func isForbiddenInside(reply []byte) bool {
+	return isError(reply) && bytes.Contains(reply, []byte("The user executing the script can't "))
+}
+
+// isWrongType is the one error to a command of our own that is an answer. A
+// script's may stand behind other words.
+func isWrongType(reply []byte) bool {
+	return isError(reply) && bytes.Contains(reply, []byte("WRONGTYPE "))
 }

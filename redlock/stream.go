@@ -28,6 +28,8 @@ type stream struct {
 	calls     []call // accepted and unanswered, oldest first; those before head are done
 	head      int
 	unwritten int             // how many of the last calls are still in out
+	refuses   bool            // the last probe was refused
+	probing   bool            // a probe is unanswered, or due again
 	gated     bool            // a gate is unanswered, and what comes is postponed
 	postponed []postponed     // what came since, oldest first
 	paying    bool            // debts will be sent again in a while
@@ -225,8 +227,8 @@ func (s *stream) payLater() {
 
 const debtPause = 100 * time.Millisecond
 
-// mayCreate keeps two rules: a master that stopped answering is not asked for
-// locks, nor one whose debts are not settled.
+// mayCreate keeps three rules: a master that stopped answering is not asked for
+// locks, nor one whose debts are not settled, nor one that refuses what they need.
 func (s *stream) mayCreate(now time.Time) bool {
 	if s.state == up && s.stalled(now) {
 		s.conn.Close() // a cut network does not say so by itself
@@ -236,7 +238,7 @@ func (s *stream) mayCreate(now time.Time) bool {
 		s.payDebts(now) // which must not meet the lock that this may create
 		return false
 	}
-	return !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < maxDebtBytes
+	return !s.refuses && !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < maxDebtBytes
 }
 
 // suspended tells, with s.mu held, whether the master has stopped answering.

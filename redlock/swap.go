@@ -38,7 +38,7 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 		keys:    []string{string(r.Key)},
 		creates: true,
 		lives:   l.covered(r.TTL),
-		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
+		parse:   func(replies [][]byte) (reading, error) { return parseReadingAs(replies[0], readAs) },
 		vote:    func(v reading) Vote { return voteOf(v.err == "") },
 		decide: func(answers []answer[reading], elapsed time.Duration) Verdict {
 			_, t := pluralityOfAll(answers)

@@ -21,11 +21,15 @@ elseif math.abs(now + pttl - left) > 2 then
   return 0
 end
 local payload, expiry = ARGV[3], tonumber(ARGV[4])
+local done
 if not payload or expiry >= 0 and expiry <= now then
-  redis.call('DEL', KEYS[1])
+  done = redis.pcall('DEL', KEYS[1])
 elseif expiry < 0 then
-  redis.call('RESTORE', KEYS[1], 0, payload, 'REPLACE')
+  done = redis.pcall('RESTORE', KEYS[1], 0, payload, 'REPLACE')
 else
-  redis.call('RESTORE', KEYS[1], ARGV[4], payload, 'REPLACE', 'ABSTTL')
+  done = redis.pcall('RESTORE', KEYS[1], ARGV[4], payload, 'REPLACE', 'ABSTTL')
 end
-return 1
+if type(done) ~= 'table' or not done.err then return 1 end
+-- An older server than the one that wrote the payload will never read it.
+if string.find(done.err, 'DUMP payload') or string.find(done.err, 'Bad data') then return 0 end
+return done

@@ -1,0 +1,80 @@
+package redlock
+
+import (
+	_ "embed"
+	"slices"
+	"time"
+)
+
+// A master that refuses one of our own commands may refuse what a release or an
+// undo needs, too. So all of them are tried on a key of ours, and until that
+// succeeds the master is not asked for locks: it could not give them back.
+
+//go:embed probe.lua
+var probeText string
+
+var (
+	probeScript = &script{probeText}
+	probeKey    = []byte("redlock-proxy:probe")
+
+	probeQuestion = probeScript.append(slices.Concat(
+		appendCommand(nil, "WATCH", string(probeKey)),
+		appendCommand(nil, "UNWATCH"),
+		appendCommand(nil, "MULTI"),
+		appendCommand(nil, "EXEC"),
+	), [][]byte{probeKey})
+)
+
+const (
+	probeReplies = 5
+	// probePause is how long after a probe that was refused comes the next.
+	probePause = time.Second
+)
+
+// doubt has the master probed that has refused something. What it cannot serve
+// for a while, as while it loads, it will say of the probe, too.
+func (s *stream) doubt(refusal []byte) {
+	if s.master.embedded() || failedReply(refusal) && !isForbidden(refusal) {
+		return
+	}
+	s.probe()
+}
+
+func (s *stream) probe() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.probing || !s.accepts() {
+		return
+	}
+	s.probing = true
+	s.push(call{replies: probeReplies, asker: askerFunc(s.probed)}, probeQuestion, time.Now())
+}
+
+func (s *stream) probeAgain() {
+	s.mu.Lock()
+	s.probing = false
+	s.mu.Unlock()
+	s.probe()
+}
+
+// probed hears what the master makes of the probe.
+func (s *stream) probed(replies [][]byte, _ standing, err error) {
+	if err != nil {
+		return // the next connection begins anew
+	}
+	refused := slices.IndexFunc(replies, isError)
+	s.mu.Lock()
+	before := s.refuses
+	s.refuses, s.probing = refused >= 0, refused >= 0
+	s.mu.Unlock()
+	switch {
+	case refused < 0 && before:
+		s.master.log.Info("a lock master does again what locks need", "master", s.master.name(), "db", s.db)
+	case refused >= 0:
+		time.AfterFunc(probePause, s.probeAgain)
+		if !before {
+			s.master.log.Error("a lock master refuses what locks need, so it is not asked for any; grant the proxy's user all rights that it needs",
+				"master", s.master.name(), "db", s.db, "error", errorText(replies[refused]))
+		}
+	}
+}
