@@ -38,6 +38,11 @@ type conformanceClient struct {
 	log     *child.Log  // what was said, and what it wrote to its standard error
 }
 
+// A saidError is what the library threw, as its program words it.
+type saidError string
+
+func (e saidError) Error() string { return string(e) }
+
 // startConformanceClient starts a program that takes the server at port for
 // its one Redis. The caller ends it with finish or kill.
 func startConformanceClient(t *testing.T, name string, program clientProgram, port int, selects string) (*conformanceClient, error) {
@@ -86,7 +91,7 @@ func (c *conformanceClient) answer() (string, error) {
 		}
 		fmt.Fprintf(c.log, "< %s\n", answer)
 		if strings.HasPrefix(answer, "error") {
-			return "", fmt.Errorf("%s: %s", c.name, answer)
+			return "", fmt.Errorf("%s: %w", c.name, saidError(answer))
 		}
 		return answer, nil
 	case <-time.After(2 * patience):

@@ -32,6 +32,13 @@ type conformanceLibrary struct {
 	// ordinary Redis; masterKeys of what it leaves behind where the lock was.
 	upstreamKeys, masterKeys []string
 
+	// swallowsErrors: it takes every error for "not granted", so that its users
+	// cannot tell a lost quorum from a lock that is held.
+	swallowsErrors bool
+	// failedNode is the library's own word for a server that cannot answer, where
+	// it does not pass the server's words on.
+	failedNode string
+
 	// skips gives by scenario the reason why the library has no such thing;
 	// its program must answer "unsupported" there.
 	skips map[string]string

@@ -7,13 +7,13 @@ import (
 
 func init() {
 	conformanceLibraries = slices.Concat(conformanceLibraries, []conformanceLibrary{
-		{library: "node-redlock", version: "4.2.0", program: nodeLibrary("conformance_redlock4.js")},
-		{library: "node-redlock", version: "4.2.0", variant: "two resources", selects: "pair",
+		{library: "node-redlock", version: "4.2.0", swallowsErrors: true, program: nodeLibrary("conformance_redlock4.js")},
+		{library: "node-redlock", version: "4.2.0", swallowsErrors: true, variant: "two resources", selects: "pair",
 			program: nodeLibrary("conformance_redlock4.js")},
-		{library: "node-redlock", version: "5.0.0-beta.2", program: nodeLibrary("conformance_redlock5.js"), overValkey: true},
-		{library: "node-redlock", version: "5.0.0-beta.2", variant: "two resources", selects: "pair",
+		{library: "node-redlock", version: "5.0.0-beta.2", swallowsErrors: true, program: nodeLibrary("conformance_redlock5.js"), overValkey: true},
+		{library: "node-redlock", version: "5.0.0-beta.2", swallowsErrors: true, variant: "two resources", selects: "pair",
 			program: nodeLibrary("conformance_redlock5.js")},
-		{library: "node-redlock", version: "5.0.0-beta.2", variant: "using", selects: "using", renews: true,
+		{library: "node-redlock", version: "5.0.0-beta.2", swallowsErrors: true, variant: "using", selects: "using", renews: true,
 			program: nodeLibrary("conformance_redlock5.js"),
 			skips:   map[string]string{"extend": "using extends by itself"}},
 

@@ -16,14 +16,14 @@ func init() {
 		{library: "phpredis", variant: "by hand", selects: "phpredis", program: php("conformance_idiom.php")},
 		{library: "predis", variant: "by hand", selects: "predis", program: php("conformance_idiom.php")},
 		{library: "phpredis", variant: "sessions", selects: "sessions", program: php("conformance_session.php"),
-			rule: "*_LOCK", upstreamKeys: []string{"PHPREDIS_SESSION:lock:*"},
+			rule: "*_LOCK", swallowsErrors: true, upstreamKeys: []string{"PHPREDIS_SESSION:lock:*"},
 			skips: map[string]string{
 				"extend":     "a session's lock has one TTL",
 				"inspection": "only a session that is written looks at its lock",
 			}},
 
-		{library: "Symfony Lock", variant: "over phpredis", selects: "phpredis", program: php("conformance_symfony.php"), overValkey: true},
-		{library: "Symfony Lock", variant: "over predis", selects: "predis", program: php("conformance_symfony.php")},
+		{library: "Symfony Lock", variant: "over phpredis", selects: "phpredis", failedNode: "LockAcquiringException", program: php("conformance_symfony.php"), overValkey: true},
+		{library: "Symfony Lock", variant: "over predis", selects: "predis", failedNode: "LockAcquiringException", program: php("conformance_symfony.php")},
 
 		{library: "Laravel cache lock", variant: "over phpredis", selects: "phpredis", program: php("conformance_illuminate.php"),
 			rule: laravel, skips: notProlonged},

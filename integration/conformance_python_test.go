@@ -32,16 +32,16 @@ func init() {
 		{library: "python-redis-lock", version: "4.0.1", variant: "auto_renewal", selects: "auto_renewal", renews: true,
 			program: pythonLibrary("conformance_redis_lock.py", "python-redis-lock-4.0.1")},
 
-		{library: "pottery", version: "3.0.1", rule: "redlock:*",
+		{library: "pottery", version: "3.0.1", rule: "redlock:*", failedNode: "QuorumIsImpossible",
 			program: pythonLibrary("conformance_pottery.py", "pottery-3.0.1")},
-		{library: "pottery", version: "3.0.1", variant: "asyncio", rule: "redlock:*",
+		{library: "pottery", version: "3.0.1", variant: "asyncio", rule: "redlock:*", failedNode: "QuorumIsImpossible",
 			program: pythonLibrary("conformance_pottery_asyncio.py", "pottery-3.0.1")},
 
-		{library: "aioredlock", version: "0.7.3", program: pythonLibrary("conformance_aioredlock.py", "aioredlock-0.7.3")},
-		{library: "aioredlock", version: "0.7.3", variant: "watchdog", selects: "watchdog", renews: true,
+		{library: "aioredlock", version: "0.7.3", swallowsErrors: true, program: pythonLibrary("conformance_aioredlock.py", "aioredlock-0.7.3")},
+		{library: "aioredlock", version: "0.7.3", variant: "watchdog", selects: "watchdog", renews: true, swallowsErrors: true,
 			program: pythonLibrary("conformance_aioredlock.py", "aioredlock-0.7.3")},
 
-		{library: "redlock-py", version: "1.0.8", program: pythonLibrary("conformance_redlock.py", "redlock-py-1.0.8"),
+		{library: "redlock-py", version: "1.0.8", swallowsErrors: true, program: pythonLibrary("conformance_redlock.py", "redlock-py-1.0.8"),
 			skips: map[string]string{
 				"extend":     "it cannot prolong a lock",
 				"inspection": "it cannot look at a lock",

@@ -15,8 +15,8 @@ func init() {
 				"extend":     "it cannot prolong a lock",
 				"inspection": "it cannot look at a lock",
 			}},
-		{library: "rslock", version: "0.7.4", selects: "rslock 0.7", program: rust},
-		{library: "rslock", version: "0.10.0", selects: "rslock", program: rust, overValkey: true},
+		{library: "rslock", version: "0.7.4", swallowsErrors: true, selects: "rslock 0.7", program: rust},
+		{library: "rslock", version: "0.10.0", swallowsErrors: true, selects: "rslock", program: rust, overValkey: true},
 	})
 }
 

@@ -30,7 +30,7 @@ const waitersRest = 500 * time.Millisecond
 var errUnsupported = errors.New("unsupported")
 
 // conformanceScenarios are what every library goes through, in this order. The
-// last one breaks masters.
+// last two break masters.
 var conformanceScenarios = []struct {
 	name string
 	run  func(s *conformanceRun)
@@ -44,6 +44,7 @@ var conformanceScenarios = []struct {
 	{"waiting", (*conformanceRun).waits},
 	{"expiry", (*conformanceRun).expires},
 	{"two masters killed", (*conformanceRun).survivesTwoMasters},
+	{"three masters killed", (*conformanceRun).losesQuorum},
 }
 
 // scenariosOfServers do to the masters what cannot be done to embedded ones.
@@ -245,6 +246,31 @@ func (s *conformanceRun) survivesTwoMasters() {
 	s.says(s.first, "no", "acquire", s.lock, conformanceTTL)
 	s.says(s.second, "yes", "release", s.lock)
 	s.gone(s.lock)
+	s.says(s.first, "yes", "acquire", s.lock, conformanceTTL)
+	s.onQuorum(s.lock)
+	s.says(s.first, "yes", "release", s.lock)
+	s.gone(s.lock)
+}
+
+// losesQuorum: with a majority of masters dead nobody can know whether a lock is
+// held. The application sees an error and takes nothing for "not granted", where
+// its library lets errors through. When the masters are back, so are locks.
+func (s *conformanceRun) losesQuorum() {
+	s.keys(s.lock)
+	s.allVote()
+	if s.err != nil {
+		return
+	}
+	killed := s.cluster.masters[:quorum]
+	for _, master := range killed {
+		master.crash()
+	}
+	s.vote(masterCount - quorum)
+	s.cannotTell(s.first, "acquire", s.lock, conformanceTTL)
+	for _, master := range killed {
+		master.start(s.t)
+	}
+	s.allVote()
 	s.says(s.first, "yes", "acquire", s.lock, conformanceTTL)
 	s.onQuorum(s.lock)
 	s.says(s.first, "yes", "release", s.lock)

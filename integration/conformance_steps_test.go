@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,6 +36,25 @@ func (s *conformanceRun) sees(client *conformanceClient, want string, words ...a
 		s.err = fmt.Errorf("%s answers %q to %q, want %q", client.name, answer, words, want)
 	}
 	return true
+}
+
+// cannotTell wants an error that tells of the lost quorum, in the proxy's words or
+// in the library's own, or "no" of a library that takes every error for that.
+func (s *conformanceRun) cannotTell(client *conformanceClient, words ...any) {
+	s.tells(client, words...)
+	if s.err != nil {
+		return
+	}
+	want := cmp.Or(s.library.failedNode, "QUORUMLOST")
+	answer, err := client.answer()
+	var said saidError
+	switch {
+	case s.library.swallowsErrors && err == nil && answer == "no":
+	case s.library.swallowsErrors:
+		s.err = fmt.Errorf("%s answers %q (%v) to %q without a quorum, and the list says that it takes every error for \"no\"", client.name, answer, err, words)
+	case !errors.As(err, &said) || !strings.Contains(string(said), want):
+		s.err = fmt.Errorf("%s answers %q (%v) to %q without a quorum, want an error with %q", client.name, answer, err, words, want)
+	}
 }
 
 func (s *conformanceRun) asks(client *conformanceClient, words ...any) string {
@@ -222,11 +242,14 @@ func (s *conformanceRun) watch(lock string) func() {
 }
 
 // allVote waits until no master is in quarantine any more.
-func (s *conformanceRun) allVote() {
+func (s *conformanceRun) allVote() { s.vote(masterCount) }
+
+// vote waits until so many masters vote.
+func (s *conformanceRun) vote(masters int) {
 	client := s.proxy.client(s.t)
-	s.patiently("all masters vote", func() error {
+	s.patiently(fmt.Sprintf("%d masters vote", masters), func() error {
 		info, err := client.Info(s.t.Context(), "redlock").Result()
-		if want := fmt.Sprintf("redlock_masters_voting:%d\r\n", masterCount); err == nil && !strings.Contains(info, want) {
+		if want := fmt.Sprintf("redlock_masters_voting:%d\r\n", masters); err == nil && !strings.Contains(info, want) {
 			err = errors.New(info)
 		}
 		return err

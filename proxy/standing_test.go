@@ -100,6 +100,7 @@ func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
 					observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Certified})
 				}
 				time.Sleep(time.Minute)
+				synctest.Wait()
 				const line = `level=WARN msg="a lock master answers and does not vote" master=m1:1 state=uncertified reason="its clock is being watched first"`
 				if told := strings.Count(log.String(), "does not vote"); told > 1 || strings.Contains(log.String(), line) != lasts {
 					t.Errorf("%s", log.String())
