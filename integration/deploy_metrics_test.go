@@ -145,7 +145,7 @@ var (
 	ranges   = regexp.MustCompile(`\[[^\]]*\]`)
 	texts    = regexp.MustCompile(`"[^"]*"`)
 	// ownWords are PromQL's as far as the expressions use them.
-	ownWords = strings.Fields("and by count count_values histogram_quantile increase max on rate sum time group_left")
+	ownWords = strings.Fields("up last_over_time and by count count_values histogram_quantile increase max on rate sum time group_left")
 )
 
 // misses tells what an expression asks for and the proxy does not show. It is

@@ -3,12 +3,14 @@ package proxy
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -192,7 +194,7 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	var _ redlock.Observer = m
-	m.lockCommand("acquire", "won", 0.002)
+	m.lockCommand("acquire", "won", "lock:*", 0.002)
 	m.Voted("a:1", redlock.Granted, time.Millisecond)
 	m.Voted("a:1", redlock.Failed, time.Second)
 	m.Decided(redlock.KindAcquire, redlock.Lost, time.Millisecond)
@@ -206,9 +208,13 @@ func TestMetrics(t *testing.T) {
 	m.protocolErrorSeen()
 	m.upstreamDialFailed()
 	m.panicRecovered()
+	m.refused(errorCrossLock)
+	m.refused(errorMoving(time.Now()))
+	m.refused(errorMoving(time.Now()))
+	m.refused(errorReservedKey)
 	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{
-		`redlock_lock_commands_total{kind="acquire",verdict="won"} 1`,
+		`redlock_lock_commands_total{kind="acquire",rule="lock:*",verdict="won"} 1`,
 		`redlock_lock_command_duration_seconds_sum{kind="acquire"} 0.002`,
 		`redlock_votes_total{master="a:1",vote="granted"} 1`,
 		`redlock_votes_total{master="a:1",vote="failed"} 1`,
@@ -222,6 +228,9 @@ func TestMetrics(t *testing.T) {
 		`redlock_protocol_errors_total 1`,
 		`redlock_upstream_dial_failures_total 1`,
 		`redlock_panics_recovered_total 1`,
+		`redlock_refused_commands_total{reason="crosslock"} 1`,
+		`redlock_refused_commands_total{reason="tryagain"} 2`,
+		`redlock_build_info{goversion="` + runtime.Version() + `",revision="` + thisBuild().revision + `",version="` + thisBuild().version + `"} 1`,
 	} {
 		if !strings.Contains(body, want+"\n") {
 			t.Errorf("no %s", want)
@@ -229,5 +238,82 @@ func TestMetrics(t *testing.T) {
 	}
 	if _, err := newMetrics(reg); err == nil {
 		t.Error("a second set of metrics was registered")
+	}
+}
+
+// A counter that begins with its first 1 shows no increase, so all that can come
+// of a rule's locks is there from the start, and what was of a rule that is gone
+// is not.
+func TestLockCommandsAreCountedFromZero(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	m, err := newMetrics(reg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := defaultConfig()
+	show := func(rules ...lockRule) string {
+		cfg.Locks = rules
+		m.inForceSince(time.Now(), cfg)
+		_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{} })+"/metrics")
+		return body
+	}
+	body := show(lockRule{match: "lock:*", db: anyDB}, lockRule{match: "\xff*", db: anyDB})
+	for kind := redlock.KindAcquire; kind <= redlock.KindRun; kind++ {
+		for _, verdict := range []string{"won", "lost", "noquorum", "error"} {
+			for _, rule := range []string{"lock:*", "?*"} {
+				want := fmt.Sprintf(`redlock_lock_commands_total{kind="%s",rule="%s",verdict="%s"} 0`, kind, rule, verdict)
+				if !strings.Contains(body, want+"\n") {
+					t.Errorf("no %s", want)
+				}
+			}
+		}
+	}
+	m.lockCommand("acquire", "won", "lock:*", 0.001)
+	body = show(lockRule{match: "lock:*", db: anyDB}, lockRule{match: "mutex:*", db: anyDB})
+	if strings.Contains(body, `rule="?*"`) || !strings.Contains(body, `{kind="swap",rule="mutex:*",verdict="lost"} 0`) || !strings.Contains(body, `{kind="acquire",rule="lock:*",verdict="won"} 1`) {
+		t.Errorf("after a reload:\n%s", body)
+	}
+}
+
+// The hash is of what is configured, and is the same in all versions of the
+// proxy: the words that -check has for it do not matter, nor does what proxies
+// need not have in common.
+func TestConfigHash(t *testing.T) {
+	config := func(change func(*Config)) *Config {
+		cfg := defaultConfig()
+		cfg.Masters = Masters{servers: []endpoint{{name: "a:1", password: "x"}, {name: "b:1"}, {name: "c:1"}}}
+		cfg.Locks = lockRules{{match: "lock:*", db: anyDB}}
+		change(cfg)
+		return cfg
+	}
+	const want = 1482335171102050
+	if got := hashOf(config(func(*Config) {})); got != want {
+		t.Errorf("the hash of these settings was %d and is %d: proxies of the version before would show another one", want, got)
+	}
+	for name, change := range map[string]func(*Config){
+		"listen": func(c *Config) { c.Listen = "0.0.0.0:1" }, "limits": func(c *Config) { c.Limits.Clients = 5 },
+		"a password": func(c *Config) { c.Masters.servers[0].password = "y" }, "upstream": func(c *Config) { c.Upstream = Upstream{Kind: UpstreamNone} },
+	} {
+		if hashOf(config(change)) != want {
+			t.Errorf("%s is in it", name)
+		}
+	}
+	for name, change := range map[string]func(*Config){
+		"masters":        func(c *Config) { c.Masters.servers[0].name = "d:1" },
+		"match":          func(c *Config) { c.Locks[0].match = "lock?*" },
+		"db":             func(c *Config) { c.Locks[0].db = 0 },
+		"default_ttl":    func(c *Config) { c.Locks[0].defaultTTL = time.Nanosecond },
+		"companions":     func(c *Config) { c.Locks[0].companions = []string{"x"} },
+		"rules":          func(c *Config) { c.Locks = append(c.Locks, lockRule{match: "x"}) },
+		"master_timeout": func(c *Config) { c.MasterTimeout++ },
+		"retry.count":    func(c *Config) { c.Retry.Count++ },
+		"retry.delay":    func(c *Config) { c.Retry.Delay++ },
+		"clock_drift":    func(c *Config) { c.ClockDrift += 1e-9 },
+		"restart_delay":  func(c *Config) { c.RestartDelay++ },
+		"max_quarantine": func(c *Config) { c.MaxQuarantine++ },
+	} {
+		if hashOf(config(change)) == want {
+			t.Errorf("%s is not in it", name)
+		}
 	}
 }

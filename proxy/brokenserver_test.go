@@ -80,7 +80,7 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 				}
 			}
 			var facts serverFacts
-			facts.askMaster(t.Context(), server, lockRules{{match: "lock:*", db: anyDB}})
+			facts.askMaster(t.Context(), server, lockRules{{match: "lock:*", db: anyDB}}, nil)
 			if facts.err == nil && facts.marker.text != "" {
 				t.Errorf("it was taken for a master: %+v", facts)
 			}

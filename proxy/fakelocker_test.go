@@ -118,7 +118,7 @@ type fakeLockerMeter struct {
 	notes    []string // of long lives
 }
 
-func (m *fakeLockerMeter) lockCommand(kind, verdict string, seconds float64) {
+func (m *fakeLockerMeter) lockCommand(kind, verdict, rule string, seconds float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if seconds < 0 {
@@ -127,6 +127,7 @@ func (m *fakeLockerMeter) lockCommand(kind, verdict string, seconds float64) {
 	m.commands = append(m.commands, kind+" "+verdict)
 }
 
+func (m *fakeLockerMeter) refused(string)        {}
 func (m *fakeLockerMeter) lockWithoutTTL()       { m.note("without TTL") }
 func (m *fakeLockerMeter) lockBeyondQuarantine() { m.note("beyond quarantine") }
 

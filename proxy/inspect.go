@@ -46,8 +46,10 @@ type serverFacts struct {
 	marker      markerFacts
 }
 
-// inspectServers asks all servers at once; the results keep their order.
-func inspectServers(ctx context.Context, cfg *Config) (upstream *serverFacts, masters []serverFacts) {
+// inspectServers asks all servers at once; the results keep their order. Of
+// masters whose rights are known they are not asked for again: what is missing
+// would stand in the server's log each time.
+func inspectServers(ctx context.Context, cfg *Config, known knownRights) (upstream *serverFacts, masters []serverFacts) {
 	var asking sync.WaitGroup
 	if cfg.Upstream.Kind == UpstreamServer {
 		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.server.name, encrypted: cfg.Upstream.server.tls != nil}
@@ -56,7 +58,7 @@ func inspectServers(ctx context.Context, cfg *Config) (upstream *serverFacts, ma
 	masters = make([]serverFacts, len(cfg.Masters.servers))
 	for i, server := range cfg.Masters.servers {
 		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.name, encrypted: server.tls != nil}
-		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks) })
+		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks, known) })
 	}
 	asking.Wait()
 	return upstream, masters
@@ -72,7 +74,7 @@ func (f *serverFacts) ask(ctx context.Context, server endpoint) {
 }
 
 // askMaster is ask, and what only matters on a master.
-func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lockRules) {
+func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lockRules, known knownRights) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	f.sentinels = server.sentinels.facts(ctx)
@@ -81,13 +83,7 @@ func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lock
 	if f.askWith(ctx, client); f.err != nil {
 		return
 	}
-	var examples []string
-	for i := range rules {
-		if key := exampleKey(rules[i : i+1]); key != "" {
-			examples = append(examples, key)
-		}
-	}
-	if f.missing, f.err = askRights(ctx, client, examples); f.err != nil {
+	if f.missing, f.err = known.ask(ctx, client, f, rules); f.err != nil {
 		return
 	}
 	text, err := client.Get(ctx, redlock.MarkerKey).Result()

@@ -25,7 +25,8 @@ type locker interface {
 
 // lockMeter is told of each lock command; metrics is the one in service.
 type lockMeter interface {
-	lockCommand(kind, verdict string, seconds float64)
+	lockCommand(kind, verdict, rule string, seconds float64)
+	refused(reply string)
 	lockWithoutTTL()
 	lockBeyondQuarantine()
 }
@@ -76,7 +77,7 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	started := time.Now()
 	a := p.unlessMoved(p.decide(ctx, call, started), call)
 	took := time.Since(started)
-	p.meter.lockCommand(a.kind.String(), a.verdict(), took.Seconds())
+	p.meter.lockCommand(a.kind.String(), a.verdict(), p.ruleOf(call), took.Seconds())
 	p.tellUndecided(ctx, call.commandName(), call.db, a.outcome, took)
 	if p.log.Enabled(ctx, slog.LevelDebug) {
 		// The arguments of a script may hold a value where a key could stand, so
@@ -85,6 +86,18 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 			"command", call.commandName(), "db", call.db, "kind", a.kind.String(), "verdict", a.verdict(), "took", took)
 	}
 	return a.append(dst, call.resp3)
+}
+
+// ruleOf names the rule of the first lock key, for metrics.
+func (p *lockPlane) ruleOf(calls ...lockCall) string {
+	for _, call := range calls {
+		for i, at := range call.route.keys {
+			if call.route.lock[i] && at < len(call.args) {
+				return p.lockRules().find(call.db, call.args[at]).label()
+			}
+		}
+	}
+	return ""
 }
 
 // tellUndecided logs that nobody could know who holds a lock, once a second at

@@ -65,10 +65,17 @@ func rejection(kind redlock.Kind, reply string) answer {
 	return answer{kind: kind, rejected: reply}
 }
 
-// verdict names the end in metrics and logs: won, lost, noquorum or error.
+// verdictError is the end of a command whose answer is an error, but for a lost
+// quorum.
+const verdictError = "error"
+
+// verdicts are all that answer.verdict returns.
+var verdicts = []string{redlock.Won.String(), redlock.Lost.String(), redlock.NoQuorum.String(), verdictError}
+
+// verdict names the end in metrics and logs.
 func (a answer) verdict() string {
 	if a.rejected != "" || a.outcome.Verdict != redlock.NoQuorum && a.outcome.Err != "" {
-		return "error"
+		return verdictError
 	}
 	return a.outcome.Verdict.String()
 }

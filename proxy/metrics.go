@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,9 @@ type metrics struct {
 
 	operations operationMetrics
 	ofMasters  []masterLabelled // all that have a series for each master
+	ofRules    *prometheus.CounterVec
+	rules      map[string]bool               // that have series from 0
+	refusals   map[string]prometheus.Counter // by the error's first word
 
 	listeners     prometheus.Gauge
 	messages      prometheus.Counter
@@ -38,7 +42,7 @@ type metrics struct {
 }
 
 type masterSeries struct {
-	votes  [redlock.Refused + 1]prometheus.Counter
+	votes  [redlock.Discounted + 1]prometheus.Counter
 	times  prometheus.Observer
 	undone prometheus.Counter
 	queued prometheus.Gauge
@@ -49,7 +53,8 @@ type ballotLabels struct {
 	verdict redlock.Verdict
 }
 
-type commandLabels struct{ kind, verdict string }
+// rule is the rule that the first lock key matches.
+type commandLabels struct{ kind, verdict, rule string }
 
 type commandSeries struct {
 	count prometheus.Counter
@@ -83,19 +88,22 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	panics := counter("panics_recovered_total", "Sessions closed because of a defect in the proxy.")
 	refusedLogins := counter("logins_refused_total", "AUTH and HELLO with a wrong user name or password.")
 	handshakes := counter("tls_handshakes_failed_total", "Clients that could not be served over TLS.")
-	commands := counter("lock_commands_total", "Lock commands answered, by kind and verdict.", "kind", "verdict")
+	commands := counter("lock_commands_total", "Lock commands answered, by kind, verdict and the rule that makes their key a lock key.", "kind", "verdict", "rule")
 	commandTimes := times("lock_command_duration_seconds", "From a lock command's arrival to its reply, retries and all.", "kind")
 	ballotTimes := times("ballot_duration_seconds", "From a ballot's first byte to its verdict.", "kind", "verdict")
-	votes := counter("votes_total", "Votes by master: granted, refused or failed.", "master", "vote")
+	votes := counter("votes_total", "Votes by master: granted, refused, failed, or discounted, of one that answers and may not vote.", "master", "vote")
 	voteTimes := times("vote_duration_seconds", "From a ballot's first byte to a master's answer.", "master")
 	undone := counter("undone_grants_total", "Grants taken back from a master because the request was not won.", "master")
 	queued := gauge("queued_for_master", "Undos and releases that wait for a master that is away.", "master")
 	limits := counter("limit_reached_total", "Clients refused, closed or answered with an error because of a limit (texts forgotten, for scripts).", "limit")
+	refusals := counter("refused_commands_total", "Commands refused because their keys are on both planes (crosslock) or have moved with the lock rules (tryagain).", "reason")
+	build := gauge("build_info", "1, with what this process was built from.", "version", "revision", "goversion")
+	build.WithLabelValues(thisBuild().labels()...).Set(1)
 	listeners := gauge("clients_listening", "Clients that subscribe to channels of locks or track lock keys.")
 	wakeUps := counter("wakeups_total", "What clients were told of what happened on the masters: messages and invalidations.", "kind")
 	ended := counter("listeners_ended_total", "Listening clients disconnected because messages may have been missed (gap) or were not read (overflow).", "reason")
 	all := []prometheus.Collector{
-		listeners, wakeUps, ended,
+		listeners, wakeUps, ended, refusals, build,
 		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
 		forwards, clients, protocolErrors, dialFailures, badReplies, panics, limits, refusedLogins, handshakes,
 	}
@@ -110,6 +118,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		forwards:   forwards.WithLabelValues(), clients: clients.WithLabelValues(),
 		listeners: listeners.WithLabelValues(), ended: ended,
 		limits:   make(map[limitName]prometheus.Counter),
+		refusals: map[string]prometheus.Counter{"-CROSSLOCK": refusals.WithLabelValues("crosslock"), "-TRYAGAIN": refusals.WithLabelValues("tryagain")},
 		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), badReplies: badReplies.WithLabelValues(), panics: panics.WithLabelValues(),
 		refusedLogins: refusedLogins.WithLabelValues(), handshakes: handshakes.WithLabelValues(),
@@ -137,8 +146,9 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		return ballotTimes.WithLabelValues(labels.kind.String(), labels.verdict.String())
 	}
 	m.commands.find = func(labels commandLabels) commandSeries {
-		return commandSeries{commands.WithLabelValues(labels.kind, labels.verdict), commandTimes.WithLabelValues(labels.kind)}
+		return commandSeries{commands.WithLabelValues(labels.kind, labels.verdict, labels.rule), commandTimes.WithLabelValues(labels.kind)}
 	}
+	m.ofRules = commands
 	return m, nil
 }
 
@@ -174,10 +184,43 @@ func (m *metrics) Queued(master string, waiting int) {
 	m.masters.get(master).queued.Set(float64(waiting))
 }
 
-func (m *metrics) lockCommand(kind, verdict string, seconds float64) {
-	found := m.commands.get(commandLabels{kind, verdict})
+// rulesInForce has a series from 0 for all that can come of a rule's locks, for a
+// first 1 from nothing would be no increase, and none for rules that are gone. It
+// is for one goroutine at a time.
+func (m *metrics) rulesInForce(rules lockRules) {
+	gone := m.rules
+	m.rules = map[string]bool{}
+	for i := range rules {
+		m.rules[rules[i].label()] = true
+	}
+	for rule := range gone {
+		if !m.rules[rule] {
+			m.ofRules.DeletePartialMatch(prometheus.Labels{"rule": rule})
+		}
+	}
+	m.commands.forgetAll()
+	for rule := range m.rules {
+		for kind := redlock.KindAcquire; kind <= redlock.KindRun; kind++ {
+			for _, verdict := range verdicts {
+				m.commands.get(commandLabels{kind.String(), verdict, rule})
+			}
+		}
+	}
+}
+
+func (m *metrics) lockCommand(kind, verdict, rule string, seconds float64) {
+	found := m.commands.get(commandLabels{kind, verdict, rule})
 	found.count.Inc()
 	found.times.Observe(seconds)
+}
+
+// refused counts an error reply that says that a command cannot be answered as
+// it is; all others have no name here.
+func (m *metrics) refused(reply string) {
+	word, _, _ := strings.Cut(reply, " ")
+	if counter := m.refusals[word]; counter != nil {
+		counter.Inc()
+	}
 }
 
 func (m *metrics) clientConnected()    { m.clients.Inc() }
@@ -258,4 +301,11 @@ func (s *series[K, S]) forget(labels K) {
 		delete(rest, labels)
 		s.known.Store(&rest)
 	}
+}
+
+// forgetAll has every get find anew.
+func (s *series[K, S]) forgetAll() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.known.Store(nil)
 }

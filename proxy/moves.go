@@ -138,7 +138,9 @@ func (p *lockPlane) unlessMoved(a answer, calls ...lockCall) answer {
 	}
 	for _, call := range calls {
 		if until := router.heldBack(call.db, call.args, call.route, time.Now()); !until.IsZero() {
-			return rejection(a.kind, errorMoving(until))
+			refusal := errorMoving(until)
+			p.meter.refused(refusal)
+			return rejection(a.kind, refusal)
 		}
 	}
 	return a

@@ -1,7 +1,7 @@
 package proxy
 
 import (
-	"encoding/binary"
+	"encoding/json"
 	"hash/fnv"
 	"time"
 
@@ -83,19 +83,51 @@ func (m *metrics) reloadApplied(now time.Time, cfg *Config) {
 func (m *metrics) inForceSince(now time.Time, cfg *Config) {
 	m.operations.inForceSince.Set(float64(now.UnixMilli()) / 1000)
 	m.operations.hash.Set(float64(hashOf(cfg)))
+	m.rulesInForce(cfg.Locks)
 	m.operations.clients.Set(float64(cfg.Limits.Clients))
 	m.operations.timeout.Set(cfg.MasterTimeout.Seconds())
 }
 
-// hashOf covers what proxies over the same masters should have in common, and
-// no secret. It fits the integers that a metric can show exactly.
+// sharedSettings are what proxies over the same masters should have in common.
+// What is hashed has names and units of its own, so that proxies of different
+// versions show one hash.
+type sharedSettings struct {
+	Embedded      bool          `json:"embedded,omitempty"`
+	Masters       []string      `json:"masters"`
+	Rules         []sharedRule  `json:"rules"`
+	MasterTimeout time.Duration `json:"master_timeout"`
+	RetryCount    int           `json:"retry_count"`
+	RetryDelay    time.Duration `json:"retry_delay"`
+	ClockDrift    float64       `json:"clock_drift"`
+	RestartDelay  time.Duration `json:"restart_delay"`
+	MaxQuarantine time.Duration `json:"max_quarantine"`
+}
+
+type sharedRule struct {
+	Match      string        `json:"match"`
+	DB         int           `json:"db"`
+	DefaultTTL time.Duration `json:"default_ttl,omitempty"`
+	Companions []string      `json:"companions,omitempty"`
+}
+
+// hashOf has no secret in it. It fits the integers that a metric can show
+// exactly.
 func hashOf(cfg *Config) uint64 {
-	shared := *cfg
-	shared.Listen, shared.TLS, shared.Admin, shared.Upstream, shared.Auth, shared.Limits, shared.Log = "", TLS{}, "", Upstream{}, Auth{}, Limits{}, Log{}
+	shared := sharedSettings{
+		Embedded: cfg.Masters.Embedded, Masters: cfg.Masters.names(), MasterTimeout: cfg.MasterTimeout,
+		RetryCount: cfg.Retry.Count, RetryDelay: cfg.Retry.Delay, ClockDrift: cfg.ClockDrift,
+		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
+	}
+	for _, rule := range cfg.Locks {
+		shared.Rules = append(shared.Rules, sharedRule{rule.match, rule.db, rule.defaultTTL, rule.companions})
+	}
+	text, err := json.Marshal(shared)
+	if err != nil {
+		panic(err) // of plain values there is none
+	}
 	hash := fnv.New64a()
-	writeSettings(hash, &shared)
-	var sum [8]byte
-	return binary.BigEndian.Uint64(hash.Sum(sum[:0])) >> 12
+	hash.Write(text)
+	return hash.Sum64() >> 12
 }
 
 // hazardsFound shows the hazards that there are now, and no others. It is for

@@ -164,6 +164,9 @@ func (s *session) holdCopies(size int) (held int, ok bool) {
 
 // reply answers a command once everything before it is answered.
 func (s *session) reply(text string) {
+	if strings.HasPrefix(text, "-") {
+		s.server.cfg.metrics.refused(text)
+	}
 	if s.settle() && !s.silent {
 		s.pending = append(s.pending, text...)
 	}

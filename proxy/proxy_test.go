@@ -92,7 +92,7 @@ func TestWholeProxy(t *testing.T) {
 	if status, body := fetch(t, web+"/readyz"); status != 200 || strings.Count(body, "\ndemo: the ") != 2 {
 		t.Errorf("/readyz: %d %s", status, body)
 	}
-	if _, body := fetch(t, web+"/metrics"); !strings.Contains(body, `redlock_lock_commands_total{kind="acquire",verdict="won"} 1`) {
+	if _, body := fetch(t, web+"/metrics"); !strings.Contains(body, `redlock_lock_commands_total{kind="acquire",rule="lock:*",verdict="won"} 1`) {
 		t.Errorf("no won lock in the metrics:\n%s", body)
 	}
 	if err := stop(); err != nil {

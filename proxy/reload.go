@@ -104,7 +104,7 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	if err != nil {
 		return nil, err
 	}
-	upstream, masters := inspectServers(ctx, next)
+	upstream, masters := inspectServers(ctx, next, nil)
 	if err := p.mayReload(ctx); err != nil {
 		return nil, err
 	}

@@ -54,6 +54,42 @@ type missingRight struct {
 	text  string // the server's
 }
 
+// knownRights are what masters said of rights, by the master's name. It is
+// written by one goroutine, while none asks.
+type knownRights map[string]rightsOfRun
+
+// rightsOfRun is what was missing in one run of a server.
+type rightsOfRun struct {
+	run     string
+	missing []missingRight
+}
+
+// ask returns what is missing on a master, from memory if that run of it was
+// asked before.
+func (k knownRights) ask(ctx context.Context, client *redis.Client, f *serverFacts, rules lockRules) ([]missingRight, error) {
+	if said, known := k[f.name]; known && said.run == f.runID {
+		return said.missing, nil
+	}
+	var examples []string
+	for i := range rules {
+		if key := exampleKey(rules[i : i+1]); key != "" {
+			examples = append(examples, key)
+		}
+	}
+	return askRights(ctx, client, examples)
+}
+
+// remember keeps what masters said. One that is away may come back with other
+// rights.
+func (k knownRights) remember(masters []serverFacts) {
+	clear(k)
+	for _, f := range masters {
+		if f.err == nil {
+			k[f.name] = rightsOfRun{f.runID, f.missing}
+		}
+	}
+}
+
 // askRights returns what is missing. keys are examples of lock keys.
 func askRights(ctx context.Context, client *redis.Client, keys []string) ([]missingRight, error) {
 	conn := client.Conn()

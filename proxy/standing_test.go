@@ -87,13 +87,13 @@ func TestAMasterThatIsJustReachedIsNotTold(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				var log bytes.Buffer
+				var log lockedBuffer
 				observer := newStandingLog(m, slog.New(slog.NewTextHandler(&log, nil)))
 				for _, reason := range []string{"no set of masters is known yet", "its clock is being watched first"} {
 					observer.Standing(redlock.MasterStatus{Name: "m1:1", State: redlock.Uncertified, Reason: reason})
 					time.Sleep(time.Second)
 				}
-				if log.Len() > 0 {
+				if log.String() != "" {
 					t.Errorf("it is told at once:\n%s", log.String())
 				}
 				if !lasts {

@@ -35,10 +35,11 @@ type survey struct {
 	versions    map[string]string // by the server's name, also of those now away
 	upstreamRun string            // whose commands the router knows
 	warned      []string          // hazards logged already
+	rights      knownRights
 }
 
 func newSurvey(current *inForce, meter *metrics, log *slog.Logger) *survey {
-	s := &survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}}
+	s := &survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
 	s.shown.Store(s.lowest(current.load().config))
 	return s
 }
@@ -58,7 +59,8 @@ func (s *survey) soon() {
 // returns what endangers locks.
 func (s *survey) look(ctx context.Context) []hazard {
 	cfg := s.current.load().config
-	upstream, masters := inspectServers(ctx, cfg)
+	upstream, masters := inspectServers(ctx, cfg, s.rights)
+	s.rights.remember(masters)
 	all := masters
 	if upstream != nil {
 		all = append(slices.Clone(masters), *upstream)
@@ -150,6 +152,7 @@ func (s *survey) run(ctx context.Context, hazards []hazard) {
 		case <-ctx.Done():
 			return
 		case <-s.again:
+			clear(s.rights) // another user may ask now
 		case <-time.After(pause):
 		}
 		hazards = s.look(ctx)

@@ -1,6 +1,13 @@
 package proxy
 
-import "testing"
+import (
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+)
 
 func TestLowestVersion(t *testing.T) {
 	for _, row := range []struct {
@@ -17,4 +24,47 @@ func TestLowestVersion(t *testing.T) {
 			t.Errorf("%v: %s", row.versions, got)
 		}
 	}
+}
+
+// Rights are asked for at the start, and again for another run of the server and
+// after a reload: what a user may not do stands in the server's log each time.
+func TestSurveyAsksForRightsOnce(t *testing.T) {
+	server := startGuardRedis(t)
+	cfg := defaultConfig()
+	cfg.Upstream = Upstream{Kind: UpstreamNone}
+	cfg.Masters = Masters{servers: []endpoint{server.endpoint()}}
+	cfg.Masters.servers[0].username, cfg.Masters.servers[0].password = "proxy", "pw"
+	server.ask(t, "ACL SETUSER proxy on >pw ~* &* +@all -dump")
+	m, err := newMetrics(prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &router{table: builtinCommands(), rules: cfg.Locks}))
+	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
+	admin := redis.NewClient(server.endpoint().clientOptions())
+	defer admin.Close()
+	looks := func(asked bool) {
+		t.Helper()
+		admin.Do(t.Context(), "ACL", "LOG", "RESET")
+		var missing []string
+		for _, h := range s.look(t.Context()) {
+			if h.kind == "rights" {
+				missing = append(missing, h.detail)
+			}
+		}
+		if !slices.Equal(missing, []string{"dump"}) {
+			t.Errorf("missing are %q", missing)
+		}
+		if entries, err := admin.Do(t.Context(), "ACL", "LOG").Slice(); err != nil || len(entries) > 0 != asked {
+			t.Errorf("the server's log has %v (%v), want some: %v", entries, err, asked)
+		}
+	}
+	looks(true)
+	looks(false)
+	looks(false)
+	s.rights[cfg.Masters.servers[0].name] = rightsOfRun{run: "another"}
+	looks(true)
+	looks(false)
+	clear(s.rights)
+	looks(true)
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -77,3 +78,6 @@ func (r *lockRule) name() string {
 	}
 	return r.match
 }
+
+// label is the name as a metric's label, which must be UTF-8.
+func (r *lockRule) label() string { return strings.ToValidUTF8(r.name(), "?") }

@@ -150,7 +150,15 @@ func (l *Locker) takeBack(i int, a answer[bool], r acquisition) {
 		d.life = &lifetime{until: now.Add(r.ttl)}
 	}
 	m.stream(r.db).deliver(d, now, maybe)
-	l.observer.Undone(m.name())
+	l.undone(i, a.state)
+}
+
+// undone tells of a grant that is taken back. One that did not count, for its
+// master may not vote, is taken back as a matter of course.
+func (l *Locker) undone(master int, state answerState) {
+	if state != discounted {
+		l.observer.Undone(l.masters[master].name())
+	}
 }
 
 // makePermanent takes the provisional TTL off a lock that was won.

@@ -278,8 +278,11 @@ func (b *ballot[A]) cast(i int, a answer[A]) {
 	now := time.Now()
 	defer b.enter(i, a, now) // also where its being told panics
 	vote := Failed
-	if a.state == answered {
+	switch a.state {
+	case answered:
 		vote = b.vote(a.value)
+	case discounted:
+		vote = Discounted
 	}
 	b.locker.observer.Voted(b.locker.masters[i].name(), vote, now.Sub(b.started))
 }

@@ -185,7 +185,8 @@ type Observer interface {
 	Voted(master string, vote Vote, after time.Duration)
 	// Decided: a ballot of that kind came to its verdict.
 	Decided(kind Kind, verdict Verdict, after time.Duration)
-	// Undone: a grant of a request that was not won was queued to be taken back.
+	// Undone: a grant that counted, of a request that was not won, was queued to be
+	// taken back.
 	Undone(master string)
 	// Queued: how many undos and releases wait for a master that is away.
 	Queued(master string, waiting int)
@@ -209,12 +210,13 @@ func (nobody) Forgot(string, Amnesia)               {}
 type Vote uint8
 
 const (
-	Failed  Vote = iota // no answer in time, or one that says the server cannot serve
-	Granted             // it did or confirmed what was asked
-	Refused             // it answered that it did not
+	Failed     Vote = iota // no answer in time, or one that says the server cannot serve
+	Granted                // it did or confirmed what was asked
+	Refused                // it answered that it did not
+	Discounted             // it answered, and may not vote: it is in quarantine, say
 )
 
-func (v Vote) String() string { return [...]string{"failed", "granted", "refused"}[v] }
+func (v Vote) String() string { return [...]string{"failed", "granted", "refused", "discounted"}[v] }
 
 // Verdict is what a ballot came to.
 type Verdict uint8

@@ -84,7 +84,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 	if a.state == unknown && !came.wrote() {
 		for _, d := range possibleGrants(answers, r.Keys) {
 			s.deliver(d, now, true)
-			l.observer.Undone(l.masters[i].name())
+			l.undone(i, a.state)
 		}
 	}
 	for k := range a.value.after {
@@ -98,7 +98,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 		default:
 			continue
 		}
-		l.observer.Undone(l.masters[i].name())
+		l.undone(i, a.state)
 	}
 }
 
