@@ -42,7 +42,7 @@ func (l *Locker) release(r ReleaseRequest) Outcome {
 	for _, seen := range values {
 		switch {
 		case seen.err != "" && r.Get:
-			o.Err = seen.err
+			o.Verdict, o.Err = b.verdict, seen.err
 			return o
 		case seen.err != "":
 			all = append(all, l.releaseCollection(r))
