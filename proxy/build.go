@@ -58,6 +58,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 	scripts := newScriptCache(int(cfg.Limits.Scripts))
 	scripts.forgotten = func() { p.metrics.limitReached(limitScripts) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
+	p.locks.starting = afterStart(p.lives, p.locker.Status)
 	listen := func(hear func(redlock.Event)) subscriber { return p.locker.Subscriber(hear) }
 	p.locks.waits = newWaitingRoom(p.locker.TrackingAvailable, listen)
 	p.server = newServer(serverConfig{

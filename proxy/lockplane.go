@@ -40,6 +40,8 @@ type lockPlane struct {
 	meter   lockMeter
 	log     *slog.Logger
 	waits   *waitingRoom // nil: blocking commands poll
+	// starting is closed when the first moments of the process are over; nil: they are.
+	starting <-chan struct{}
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // of warning: what was warned about
@@ -75,7 +77,8 @@ func newLockPlane(locker locker, current *inForce, scripts *scriptCache, meter l
 // when nothing it started still looks at call.
 func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	started := time.Now()
-	a := p.unlessMoved(p.decide(ctx, call, started), call)
+	p.awaitStart(ctx)
+	a := p.unlessMoved(p.decide(ctx, call, time.Now()), call)
 	took := time.Since(started)
 	p.meter.lockCommand(a.kind.String(), a.verdict(), p.ruleOf(call), took.Seconds())
 	p.tellUndecided(ctx, call.commandName(), call.db, a.outcome, took)

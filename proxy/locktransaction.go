@@ -32,6 +32,7 @@ func allowedOnMasters(name string) bool {
 // look looks at lock keys as WATCH does. The reply is a whole error reply, or
 // empty and the look is taken.
 func (p *lockPlane) look(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, string) {
+	p.awaitStart(ctx)
 	w, o := p.locker.Watch(ctx, db, keys)
 	if o.Verdict == redlock.NoQuorum {
 		return nil, string(appendErrorText(nil, o.NoQuorumError()))
@@ -43,6 +44,7 @@ func (p *lockPlane) look(ctx context.Context, db int, keys [][]byte) (*redlock.W
 // its one reply to dst.
 func (p *lockPlane) execute(ctx context.Context, dst []byte, t lockTransaction) []byte {
 	started := time.Now()
+	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decideTransaction(ctx, t), t.commands...)
 	took := time.Since(started)
 	p.meter.lockCommand(a.kind.String(), a.verdict(), p.ruleOf(t.commands...), took.Seconds())
