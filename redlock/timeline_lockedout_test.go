@@ -116,3 +116,23 @@ func TestTimelineAMasterThatIsNeededIsNotReplaced(t *testing.T) {
 		}
 	})
 }
+
+// What others could not tell they tell when they are back.
+func TestTimelineTheLongestQuarantineEndsEarlyWhereOthersCanTell(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.masters[2].stop()
+		w.restart(false, 0)
+		time.Sleep(40 * second)
+		if left := time.Until(w.locker.Status().Masters[0].Until); left < 8*time.Minute {
+			t.Errorf("it votes again in %v, and nobody can tell what it forgot", left)
+		}
+		w.masters[2].resume()
+		w.settle()
+		if left := time.Until(w.locker.Status().Masters[0].Until); left > 30*second {
+			t.Errorf("it votes again in %v", left)
+		}
+		time.Sleep(30 * second)
+		w.wantStandings(w.locker, "CCC")
+	})
+}
