@@ -99,7 +99,7 @@ func TestTimelineADeadMasterIsReplacedWhileAnotherIsInQuarantine(t *testing.T) {
 		w.wantStandings(w.locker, "QCQ")
 		w.wantStandings(old, "QCB")
 		time.Sleep(40 * second)
-		w.wantStandings(w.locker, "QCC")
+		w.wantStandings(w.locker, "CCC") // of the first, the new one could tell
 		w.mustAcquire(tokenB, second)
 	})
 }
