@@ -130,7 +130,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined):
 		m.kind = markEdit
 		return m, p.db == 0
-	case own.quarantine == limits.MaxQuarantine && r.readSince(p) == r.masters-1 && !promoted:
+	case own.quarantine == limits.MaxQuarantine && r.readSince(p, s.forgotAt().Add(limits.MasterTimeout)) == r.masters-1 && !promoted:
 		// It was the longest, for others could not be reached that have told since.
 		m.write.longest = max(m.write.longest, own.longest)
 		m.write.since, m.write.quarantine = own.since, quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
