@@ -1,3 +1,33 @@
--- Deletes a key of any type where it still is as it was seen.
-if redis.call('DUMP', KEYS[1]) ~= ARGV[1] then return 0 end
+-- Deletes a key that is no string where it holds what was seen. ARGV is its type
+-- and what it holds, or "dump" and its payload. Payloads are compared only of
+-- types that are not known here: masters keep a set's members each in an order of
+-- their own.
+local kind, size = ARGV[1], #ARGV - 1
+if kind == 'dump' then
+  if redis.call('DUMP', KEYS[1]) ~= ARGV[2] then return 0 end
+  return redis.call('DEL', KEYS[1])
+end
+if redis.call('TYPE', KEYS[1]).ok ~= kind then return 0 end
+if kind == 'list' then
+  local list = redis.call('LRANGE', KEYS[1], 0, -1)
+  if #list ~= size then return 0 end
+  for i = 1, size do
+    if list[i] ~= ARGV[i + 1] then return 0 end
+  end
+elseif kind == 'set' then
+  if redis.call('SCARD', KEYS[1]) ~= size then return 0 end
+  for i = 2, #ARGV do
+    if redis.call('SISMEMBER', KEYS[1], ARGV[i]) == 0 then return 0 end
+  end
+elseif kind == 'zset' then
+  if redis.call('ZCARD', KEYS[1]) ~= size then return 0 end
+  for i = 2, #ARGV do
+    if not redis.call('ZSCORE', KEYS[1], ARGV[i]) then return 0 end
+  end
+else
+  if redis.call('HLEN', KEYS[1]) * 2 ~= size then return 0 end
+  for i = 2, #ARGV, 2 do
+    if redis.call('HGET', KEYS[1], ARGV[i]) ~= ARGV[i + 1] then return 0 end
+  end
+end
 return redis.call('DEL', KEYS[1])

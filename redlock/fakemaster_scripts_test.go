@@ -100,7 +100,7 @@ func (m *fakeMaster) runPersist(db int, key []byte, argv [][]byte) []byte {
 
 func (m *fakeMaster) runDelete(db int, key []byte, argv [][]byte) []byte {
 	e, ok := m.find(db, key)
-	if !ok || string(dumpString(e.value)) != string(argv[0]) {
+	if !ok || string(dumpString(e.value)) != string(argv[1]) {
 		return replyInteger(0)
 	}
 	delete(m.dbs[db], string(key))
@@ -332,7 +332,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 			for _, run := range [][]string{
 				{releaseText, "v", "-1"}, {releaseText, "v", "-2"}, {releaseText, "v", "50000"}, {releaseText, "v", "70000"},
 				{expireText, "v", "50000"}, {expireText, "v", "70000"}, {persistText, "v"},
-				{deleteText, string(dumpString("v"))}, {swapText, "v", "w"},
+				{deleteText, "dump", string(dumpString("v"))}, {swapText, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)

@@ -227,9 +227,9 @@ func (t tally) look() Verdict {
 }
 
 // releaseCollection deletes a key that is no string. Its value is its whole
-// content, so each master deletes it where it still is as that master showed
-// it. All are asked at once: a deletion that came later could meet a lock of the
-// same content that was taken since.
+// content, so each master deletes it where it holds that. All are asked at once:
+// a deletion that came later could meet a lock of the same content that was taken
+// since.
 func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 	looked := hold(l, appendCommand(nil, []byte("DUMP"), r.Key), question[[]byte]{
 		kind:    KindRead,
@@ -250,19 +250,11 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 	if looked.verdict == Lost || t.granted == 0 {
 		return looked.outcome()
 	}
-	return hold(l, nil, question[bool]{
-		kind: KindRelease,
-		db:   r.DB,
-		keys: []string{string(r.Key)},
-		each: func(i int) []byte {
-			a := looked.answers[i]
-			if !a.state.heard() {
-				a.value = content // most likely its copy is the same to the byte
-			} else if !sameState(a.value, content) {
-				a.value = nil // equals nothing, so it refuses
-			}
-			return deleteScript.append(nil, [][]byte{r.Key}, a.value)
-		},
+	frames := deleteScript.append(nil, [][]byte{r.Key}, contentWords(content)...)
+	return hold(l, frames, question[bool]{
+		kind:    KindRelease,
+		db:      r.DB,
+		keys:    []string{string(r.Key)},
 		replies: 1,
 		parse:   parseDone,
 		counts:  isGranted,
@@ -271,6 +263,20 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 			return count(answers, isGranted).release()
 		},
 	}).outcome()
+}
+
+// mostCompared bounds how many items of a collection a master is to compare.
+const mostCompared = 1 << 14
+
+// contentWords is a collection as delete.lua compares it: its type and what it
+// holds, or else its payload.
+func contentWords(dump []byte) [][]byte {
+	c, ok := readContent(dump)
+	kind := map[contentKind]string{listContent: "list", setContent: "set", sortedSetContent: "zset", hashContent: "hash"}[c.kind]
+	if !ok || kind == "" || len(c.items) > mostCompared {
+		return [][]byte{[]byte("dump"), dump}
+	}
+	return append([][]byte{[]byte(kind)}, c.items...)
 }
 
 func holdsContent(dump []byte) bool { return dump != nil }

@@ -1,0 +1,69 @@
+package redlock
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+)
+
+// Masters keep what is in a collection each in an order of their own, and a
+// release deletes it everywhere nevertheless.
+func TestReleaseOfACollectionReachesEveryMaster(t *testing.T) {
+	s := startLiveSet(t, 5)
+	members := []string{"first", "second", "third", "fourth", "5"}
+	for kind, fill := range map[string]func(m *liveMaster, members []string){
+		"set":  func(m *liveMaster, members []string) { m.must(append([]string{"SADD", key}, members...)...) },
+		"list": func(m *liveMaster, _ []string) { m.must("RPUSH", key, "a", "b", "a") },
+		"hash": func(m *liveMaster, members []string) {
+			for _, member := range members {
+				m.must("HSET", key, member, "1")
+			}
+		},
+		"sorted set": func(m *liveMaster, members []string) {
+			for i, member := range members {
+				m.must("ZADD", key, fmt.Sprint(i), member)
+			}
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			for range 10 {
+				for i, m := range s.masters {
+					fill(m, slices.Concat(members[i:], members[:i]))
+				}
+				if o := s.Release(t.Context(), ReleaseRequest{Key: []byte(key)}); o.Verdict != Won {
+					t.Fatalf("%v", o.Verdict)
+				}
+				s.eventuallyGone(key)
+			}
+		})
+	}
+}
+
+// What differs in any part is another lock.
+func TestReleaseOfACollectionSparesAnother(t *testing.T) {
+	m := startLiveMaster(t)
+	for _, row := range []struct{ fill, other []string }{
+		{[]string{"SADD", "k", "a", "b"}, []string{"SADD", "k", "c"}},
+		{[]string{"SADD", "k", "a", "b"}, []string{"SREM", "k", "b"}},
+		{[]string{"RPUSH", "k", "a", "b"}, []string{"LSET", "k", "0", "b"}},
+		{[]string{"RPUSH", "k", "a", "b"}, []string{"RPUSH", "k", "c"}},
+		{[]string{"ZADD", "k", "1", "a"}, []string{"ZADD", "k", "1", "b"}},
+		{[]string{"HSET", "k", "a", "1", "b", "2"}, []string{"HSET", "k", "b", "3"}},
+		{[]string{"HSET", "k", "a", "1", "b", "2"}, []string{"HDEL", "k", "b"}},
+		{[]string{"HSET", "k", "a", "1"}, []string{"SET", "k", "v"}},
+		{[]string{"XADD", "k", "1-1", "a", "1"}, []string{"XADD", "k", "2-1", "a", "1"}},
+	} {
+		m.must("DEL", "k")
+		m.must(row.fill...)
+		release := deleteScript.append(nil, [][]byte{[]byte("k")}, contentWords(m.dump("k"))...)
+		m.must(row.other...)
+		if got := string(m.conn.ask(release, 1)[0]); got != ":0\r\n" {
+			t.Errorf("%q, then %q: %q", row.fill, row.other, got)
+		}
+		m.must("DEL", "k")
+		m.must(row.fill...)
+		if got := string(m.conn.ask(release, 1)[0]); got != ":1\r\n" {
+			t.Errorf("%q: %q", row.fill, got)
+		}
+	}
+}
