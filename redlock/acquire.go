@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"bytes"
 	"context"
 	"math/rand/v2"
 	"strconv"
@@ -28,7 +29,10 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 			return Outcome{Verdict: Lost}
 		}
 		if o.Verdict == Lost && r.Get {
-			held := l.Get(ctx, r.DB, r.Key)
+			held, split := l.getOrChoose(ctx, r.DB, r.Key)
+			if split && bytes.Equal(held.Value, r.Value) {
+				held.Verdict = NoQuorum // its own, which is being taken back
+			}
 			if held.Verdict == Won {
 				o.Value, o.Err = held.Value, held.Err
 				return o

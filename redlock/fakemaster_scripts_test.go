@@ -145,7 +145,10 @@ func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
 	case e.expires != 0 && max(e.expires-left, left-e.expires) > 2:
 		return replyInteger(0)
 	}
-	if len(argv) < 3 || number(argv[3]) >= 0 && number(argv[3]) <= m.millis() {
+	if len(argv) > 4 && m.millis() > number(argv[4]) {
+		return replyInteger(0)
+	}
+	if len(argv) < 3 || len(argv[2]) == 0 || number(argv[3]) >= 0 && number(argv[3]) <= m.millis() {
 		delete(m.dbs[db], string(key))
 		return replyInteger(1)
 	}

@@ -25,6 +25,7 @@ type Locker struct {
 	turns     *turns
 	order     *order
 	creations *creations
+	mendings  *mendings
 	owed      *owedAnswers
 	waits     sync.Pool // of *wait; ballots mostly end long before their timers do
 	meanings  scriptMeanings
@@ -47,7 +48,7 @@ func New(cfg Config) (*Locker, error) {
 	}
 	cfg.withDefaults()
 	ctx, end := context.WithCancel(context.Background())
-	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), creations: newCreations(), owed: newOwedAnswers(), ctx: ctx, end: end}
+	l := &Locker{log: cfg.Log, observer: cfg.Observer, turns: newTurns(), order: newOrder(), creations: newCreations(), mendings: newMendings(), owed: newOwedAnswers(), ctx: ctx, end: end}
 	l.slumber = newSlumber(cfg.slept)
 	l.waits.New = newWait
 	l.cfg.Store(&cfg)
@@ -86,6 +87,7 @@ func (l *Locker) Close(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+	l.mendings.close()
 	l.end()
 	l.listening.close()
 	l.running.Wait()

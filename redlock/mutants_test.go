@@ -60,7 +60,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release is sent again behind late grants",
-		edits:    []edit{{"releaseagain.go", "if masters == 0 || len(d.value) < shortValue {", "if true {"}},
+		edits:    []edit{{"releaseagain.go", "if masters == 0 {", "if true {"}},
 		caughtBy: "TestTimelineAReleaseIsSentAgainBehindALateGrant",
 	},
 	{
@@ -70,7 +70,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release by what may be a constant is not sent again",
-		edits:    []edit{{"releaseagain.go", "masters == 0 || len(d.value) < shortValue", "masters == 0"}},
+		edits:    []edit{{"releaseagain.go", "len(d.value) < shortValue || ", ""}},
 		caughtBy: "TestTimelineAReleaseByAConstantValueIsNotSentAgain",
 	},
 	{
@@ -82,6 +82,37 @@ var mutants = []mutant{
 		rule:     "a copy in quarantine completes no quorum",
 		edits:    []edit{{"read.go", "\t\tvote:    voteOfReading,", "\t\tvote: voteOfReading, counts: present,"}},
 		caughtBy: "TestTimelineACopyInQuarantineCompletesNoQuorum",
+	},
+	{
+		rule:     "a DEL deletes every value that could have a quorum",
+		edits:    []edit{{"release.go", "a.state.heard() && a.value.present() && !slices", "false && !slices"}},
+		caughtBy: "TestTimelineADELDeletesEveryValueThatCouldHaveAQuorum",
+	},
+	{
+		rule:     "what is to be released may be a vote of a client that is acquiring, unless it was quiet",
+		edits:    []edit{{"release.go", "len(values) != 1 && !areQuiet(b.answers, quiet)", "len(values) == 0"}},
+		caughtBy: "TestTimelineADELSparesVotesWhereItIsNotClearWhatIsHeld",
+		seeds:    "85",
+	},
+	{
+		rule:     "strays are what has not changed for longer than a ballot lasts",
+		edits:    []edit{{"mend.go", "change(before, i)", "keyKept"}, {"mend.go", "near(before.expiry(), i.expiry(), expiryTolerance)", "true"}},
+		caughtBy: "TestTimelineMendingSparesWhatHasChanged",
+	},
+	{
+		rule:     "masters that gave no answer or may have forgotten count as holders",
+		edits:    []edit{{"mend.go", "t.masters-t.refused < quorum(t.masters)", "t.granted < quorum(t.masters)"}},
+		caughtBy: "TestTimelineALockThatMastersMayHaveForgottenIsNoStray",
+	},
+	{
+		rule:     "copies are made equal only where all masters may vote",
+		edits:    []edit{{"mend.go", "all = all && a.state == answered && before[i].state == answered &&", "all = all &&"}},
+		caughtBy: "TestTimelineCopiesAreNotMadeEqualWhileAMasterMayHaveForgotten",
+	},
+	{
+		rule:     "what a quorum has stands for all, also before larger integers",
+		edits:    []edit{{"mend.go", "t.granted >= quorum(len(c))", "t.granted > len(c)"}},
+		caughtBy: "TestTimelineCopiesThatDifferAreMadeEqual",
 	},
 	{
 		rule:     "a master that has stopped answering is suspended",

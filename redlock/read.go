@@ -52,23 +52,30 @@ func pluralityOfReadings(answers []answer[reading]) (reading, tally) {
 // Get asks what the key holds. Won: Value is it. Lost: the key is absent. Where
 // copies go on to differ, Value is the one that all will be made equal to.
 func (l *Locker) Get(ctx context.Context, db int, key []byte) Outcome {
+	o, _ := l.getOrChoose(ctx, db, key)
+	return o
+}
+
+func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome, split bool) {
 	var b *ballot[reading]
-	o := l.again(ctx, false, func() (o Outcome) {
+	o = l.again(ctx, false, func() (o Outcome) {
 		b, o = l.get(db, key)
 		return o
 	})
 	if o.Verdict != NoQuorum {
-		return o
+		return o, false
 	}
-	if i, split := chosen(b.answers, present, reading.equal, reading.text); split {
+	i, split := chosen(b.answers, present, reading.equal, reading.text)
+	if split {
 		r := b.answers[i].value
 		o.Verdict, o.Value, o.Err = Won, r.value, r.err
 	}
-	return o
+	return o, split
 }
 
 func (l *Locker) read(db int, key []byte) *ballot[reading] {
-	return hold(l, appendCommand(nil, []byte("GET"), key), question[reading]{
+	lock := string(key) // late answers outlive the call
+	b := hold(l, appendCommand(nil, []byte("GET"), key), question[reading]{
 		kind:    KindRead,
 		db:      db,
 		replies: 1,
@@ -77,7 +84,12 @@ func (l *Locker) read(db int, key []byte) *ballot[reading] {
 		decide: func(answers []answer[reading], _ time.Duration) Verdict {
 			return decideReading(answers, present, reading.equal)
 		},
+		late: func(_ *ballot[reading], _ int, a answer[reading], verdict Verdict) {
+			mendLate(l, db, lock, a, verdict, present)
+		},
 	})
+	mendRead(b, lock, present)
+	return b
 }
 
 func (l *Locker) get(db int, key []byte) (*ballot[reading], Outcome) {
@@ -96,7 +108,8 @@ func (l *Locker) Exists(ctx context.Context, db int, key []byte) Outcome {
 }
 
 func (l *Locker) exists(db int, key []byte) Outcome {
-	return hold(l, appendCommand(nil, []byte("EXISTS"), key), question[bool]{
+	lock := string(key)
+	b := hold(l, appendCommand(nil, []byte("EXISTS"), key), question[bool]{
 		kind:    KindRead,
 		db:      db,
 		replies: 1,
@@ -105,7 +118,27 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 		decide: func(answers []answer[bool], _ time.Duration) Verdict {
 			return count(answers, isGranted).agreement()
 		},
-	}).outcome()
+		late: func(_ *ballot[bool], _ int, a answer[bool], verdict Verdict) {
+			mendLate(l, db, lock, a, verdict, isGranted)
+		},
+	})
+	mendRead(b, lock, isGranted)
+	return b.outcome()
+}
+
+// mendRead has copies mended where a read has found some although it did not find
+// that the key exists, or what it holds.
+func mendRead[A any](b *ballot[A], key string, present func(A) bool) {
+	if b.verdict != Won && slices.ContainsFunc(b.answers, func(a answer[A]) bool { return a.state.heard() && present(a.value) }) {
+		b.locker.mend(b.db, key)
+	}
+}
+
+// mendLate is mendRead of an answer that came after the verdict.
+func mendLate[A any](l *Locker, db int, key string, a answer[A], verdict Verdict, present func(A) bool) {
+	if verdict != Won && a.state.heard() && present(a.value) {
+		l.mend(db, key)
+	}
 }
 
 // again repeats a question whose answers differ although a quorum answered:

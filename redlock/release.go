@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"slices"
@@ -21,29 +22,43 @@ type ReleaseRequest struct {
 // votes of a client that is just acquiring.
 // Won: Value is what was deleted. Lost: the key did not exist.
 func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
-	return l.again(ctx, false, func() Outcome { return l.release(r) })
+	unclear := false
+	o := l.again(ctx, false, func() (o Outcome) {
+		o, unclear = l.release(r, nil)
+		return o
+	})
+	if !unclear {
+		return o
+	}
+	if quiet := l.mended(ctx, r.DB, string(r.Key)); quiet != nil {
+		o, _ = l.release(r, quiet)
+	}
+	return o
 }
 
-func (l *Locker) release(r ReleaseRequest) Outcome {
+// release deletes what could be held. Unclear: there are several such values, and
+// unless they are the copies that have been quiet they may be votes of a client
+// that is just acquiring; or no value has a quorum of those that make the key exist.
+func (l *Locker) release(r ReleaseRequest, quiet []image) (o Outcome, unclear bool) {
 	b, lives := l.look(r)
-	o := b.outcome()
+	o = b.outcome()
 	if b.verdict == Lost {
-		return o
+		return o, false
 	}
 	o.Verdict = NoQuorum
 	if heardFrom(b.answers) < o.Needed {
-		return o
+		return o, false
 	}
 	values := possible(b.answers)
-	if len(values) > 1 {
-		return o // some of these copies may be votes of a client that is just acquiring
+	if len(values) != 1 && !areQuiet(b.answers, quiet) {
+		return o, true
 	}
 	var all []Outcome
 	for _, seen := range values {
 		switch {
 		case seen.err != "" && r.Get:
 			o.Verdict, o.Err = b.verdict, seen.err
-			return o
+			return o, false
 		case seen.err != "":
 			all = append(all, l.releaseCollection(r))
 		default:
@@ -52,7 +67,21 @@ func (l *Locker) release(r ReleaseRequest) Outcome {
 			all = append(all, released)
 		}
 	}
-	return released(o, all)
+	return released(o, all), false
+}
+
+// areQuiet tells whether the values that masters showed are those of copies that
+// have not changed for long.
+func areQuiet(answers []answer[sighting], quiet []image) bool {
+	if quiet == nil {
+		return false
+	}
+	for i, a := range answers {
+		if a.state.heard() && a.value.present() && (!quiet[i].there() || a.value.err == "" && !bytes.Equal(quiet[i].text(), a.value.value)) {
+			return false
+		}
+	}
+	return true
 }
 
 // possible are the different values that a quorum holds, or could hold together
@@ -155,8 +184,8 @@ func (w watchedLife) sighted(s sighting) {
 // look asks every master for the key's value and lifetime.
 func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
 	frames := appendCommand(appendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
-	later := &lives{}
-	return hold(l, frames, question[sighting]{
+	lock, later := string(r.Key), &lives{}
+	b := hold(l, frames, question[sighting]{
 		kind:    KindRead,
 		db:      r.DB,
 		replies: 2,
@@ -173,12 +202,15 @@ func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
 		decide: func(answers []answer[sighting], _ time.Duration) Verdict {
 			return decideReading(answers, sighting.present, sighting.equal)
 		},
-		late: func(_ *ballot[sighting], _ int, a answer[sighting], _ Verdict) {
+		late: func(_ *ballot[sighting], _ int, a answer[sighting], verdict Verdict) {
 			if a.state.heard() {
 				later.sighted(a.value)
 			}
+			mendLate(l, r.DB, lock, a, verdict, sighting.present)
 		},
-	}), later
+	})
+	mendRead(b, lock, sighting.present)
+	return b, later
 }
 
 // releaseValue deletes a lock by value on every master; those that are away

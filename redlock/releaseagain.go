@@ -15,11 +15,12 @@ import (
 // nothing to delete. before is what creations said before the release was sent: if
 // this process has since asked for the key again, it may be for an equal value.
 func (l *Locker) releaseAgain(db int, d *debt, masters masterSet, before uint32) {
-	if masters == 0 || len(d.value) < shortValue {
+	if masters == 0 {
 		return
 	}
 	time.AfterFunc(l.settings().MasterTimeout, func() {
-		if l.creations.count(db, d.key) != before {
+		defer l.mend(db, d.key) // for what comes later still, or is not sent
+		if len(d.value) < shortValue || l.creations.count(db, d.key) != before {
 			return
 		}
 		now := time.Now()

@@ -220,7 +220,9 @@ func TestTimelineAllAnswersAgreeOnWhetherTheKeyExists(t *testing.T) {
 		{"A - - B -", ""},
 	} {
 		t.Run(row.holds, func(t *testing.T) {
-			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			cfg := timelineConfig()
+			cfg.Retry = Retry{Count: 3, Delay: 10 * time.Millisecond}
+			onTimelineWith(t, cfg, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				w.put(row.holds, time.Minute)
 				exists, ctx := row.get != "", t.Context()
 				if o := w.get(); string(o.Value) != row.get || o.Verdict != won(exists) {

@@ -273,3 +273,21 @@ func TestTimelineALockIsReleasedThroughAnotherProxy(t *testing.T) {
 		w.mustAcquire(tokenB, 10*second)
 	})
 }
+
+// The fifth master is away: with it, each of the two values could be the lock.
+func TestTimelineADELDeletesEveryValueThatCouldHaveAQuorum(t *testing.T) {
+	for _, holds := range []string{"A A B B A", "A A B B B", "B A A B A"} {
+		t.Run(holds, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.put(holds, 0)
+				w.play("ok ok ok ok down")
+				if o, _ := w.release(); o.Verdict != Won {
+					t.Errorf("%+v", o)
+				}
+				w.masters[4].restart(true)
+				w.elapse(5 * second)
+				w.wantValues("- - - - -")
+			})
+		})
+	}
+}

@@ -21,6 +21,14 @@ func appendUndo(dst, key []byte, before, after image) []byte {
 	return undoScript.append(dst, [][]byte{key}, args...)
 }
 
+// appendReplace appends the command that makes a key what became says, if it still
+// is as it was seen, to the byte and with its expiry, and the master's clock is not
+// past until.
+func appendReplace(dst, key []byte, became, seen image, until int64) []byte {
+	args := [][]byte{seen.dump, decimal(seen.expiry()), became.dump, decimal(became.expiry()), decimal(until)}
+	return undoScript.append(dst, [][]byte{key}, args...)
+}
+
 // putBack gives a master back what it deleted in vain, if nothing has come in
 // its place since: an element that was popped, or the queue of those that wait.
 // That is done behind the command that deleted it or not at all: on a later

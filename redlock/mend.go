@@ -1,0 +1,268 @@
+package redlock
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Where copies of a key differ, or too few masters have one for anybody to hold
+// it, they would stay so for as long as they live: strays of requests that died,
+// late grants of a lock that was released elsewhere, plain writes that crossed.
+// Whoever meets them has them mended, in the background: the copies are looked at
+// twice, far enough apart that no ballot of any process can have been under way all
+// the time, and what has not changed is deleted (strays) or made equal (unite.go).
+
+// leastQuiet is for how long copies must not have changed, at least.
+const leastQuiet = 2 * time.Second
+
+// quiet is longer than any ballot of any process lasts, retries aside.
+func (l *Locker) quiet() time.Duration { return max(leastQuiet, 4*l.settings().MasterTimeout) }
+
+// maxMended bounds how many keys are mended at a time.
+const maxMended = 1 << 10
+
+// mendings are the keys whose copies are being mended.
+type mendings struct {
+	mu      sync.Mutex
+	running map[lockKey]*mending
+	closed  bool
+}
+
+// A mending is of one key. What it came to is read once done is closed.
+type mending struct {
+	done  chan struct{}
+	quiet []image // by master, what has not changed; nil if the copies need not be mended
+}
+
+func newMendings() *mendings { return &mendings{running: map[lockKey]*mending{}} }
+
+// close lets no more of them begin.
+func (m *mendings) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+}
+
+// mend has the copies of a key mended. It does not wait, and returns nil where too
+// much is being mended already.
+func (l *Locker) mend(db int, key string) *mending {
+	k := lockKey{db, key}
+	all := l.mendings
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	if m := all.running[k]; m != nil {
+		return m
+	}
+	if all.closed || len(all.running) >= maxMended {
+		return nil
+	}
+	m := &mending{done: make(chan struct{})}
+	all.running[k] = m
+	l.running.Go(func() {
+		defer close(m.done)
+		defer func() {
+			all.mu.Lock()
+			defer all.mu.Unlock()
+			delete(all.running, k)
+		}()
+		contained(l.log, func() { m.quiet = l.mendCopies(l.ctx, k) })
+	})
+	return m
+}
+
+// mended has the copies of a key mended and waits for that. It returns what each
+// master showed that has not changed meanwhile; nil if they need not be mended.
+func (l *Locker) mended(ctx context.Context, db int, key string) []image {
+	m := l.mend(db, key)
+	if m == nil {
+		return nil
+	}
+	select {
+	case <-m.done:
+		return m.quiet
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// mendCopies returns what each master showed for long enough, if no copy has
+// changed in that time. Whether it could be mended is another question.
+func (l *Locker) mendCopies(ctx context.Context, k lockKey) []image {
+	// Most of what differs does so because it is just being asked for.
+	sleepFor(ctx, l.settings().MasterTimeout)
+	before := l.inspect(k)
+	for try := 0; try < mendTries && before.ill(); try++ {
+		sleepFor(ctx, l.quiet())
+		now, quiet := l.mendOnce(ctx, k, before)
+		if now == nil || now.areAll(quiet) {
+			return quiet
+		}
+		before = now
+	}
+	return nil
+}
+
+// model is what all copies are to be: what a quorum has, or else what stands for
+// all.
+func (c copies) model() image {
+	if most, t := plurality(c, image.there, sameCopy); t.granted >= quorum(len(c)) {
+		return most
+	}
+	return c[choose(c, image.there, sameCopy, image.text)].value
+}
+
+// mendTries is how often copies are looked at again that have changed.
+const mendTries = 3
+
+// mendOnce looks at the copies again and mends what is as it was before. While it
+// does so nobody else of this process may create one.
+func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now copies, quiet []image) {
+	pass, err := l.turns.takeNext(ctx, k.db, k.key)
+	if err != nil {
+		return nil, nil
+	}
+	defer pass()
+	now = l.inspect(k)
+	quiet, all := now.unchangedSince(before)
+	switch {
+	case now.strays():
+		l.overwrite(k, quiet, absentImage)
+	case all:
+		l.overwrite(k, quiet, now.model())
+	}
+	return now, quiet
+}
+
+// copies are what masters hold under a key at one moment.
+type copies []answer[image]
+
+func (i image) there() bool { return !i.absent() }
+
+func sameCopy(a, b image) bool { return sameState(a.dump, b.dump) }
+
+func (i image) text() []byte {
+	text, _ := stringValue(i.dump)
+	return text
+}
+
+// inspect looks at all copies of a key.
+func (l *Locker) inspect(k lockKey) copies {
+	e := &examination{keys: [][]byte{[]byte(k.key)}}
+	return hold(l, e.append(nil), question[image]{
+		kind:    KindRead,
+		db:      k.db,
+		replies: e.replies(),
+		parse: func(replies [][]byte) (image, error) {
+			x, err := e.parse(replies)
+			switch {
+			case err != nil:
+				return image{}, err
+			case x.failed || x.after == nil:
+				return image{}, errUnable
+			}
+			return x.after[0], nil
+		},
+		vote:   func(i image) Vote { return voteOf(i.there()) },
+		decide: whenAllAnswered(image.there),
+	}).answers
+}
+
+// strays: fewer masters than a quorum hold anything, also if all did that gave no
+// answer or may have forgotten it. So nobody holds the lock.
+func (c copies) strays() bool {
+	t := count(c, image.there)
+	return c.any() && t.masters-t.refused < quorum(t.masters)
+}
+
+// any tells whether a master showed a copy.
+func (c copies) any() bool {
+	for _, a := range c {
+		if a.state.heard() && a.value.there() {
+			return true
+		}
+	}
+	return false
+}
+
+// ill tells whether the copies need to be mended, should they stay as they are.
+func (c copies) ill() bool {
+	if c.strays() {
+		return true
+	}
+	for _, a := range c {
+		for _, b := range c {
+			if a.state.heard() && b.state.heard() && a.value.there() && b.value.there() && !sameCopy(a.value, b.value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unchangedSince are the copies that are as they were before; all, if that holds
+// for each of a set in which every master may vote.
+func (c copies) unchangedSince(before copies) (same []image, all bool) {
+	same, all = make([]image, len(c)), true
+	for i, a := range c {
+		if a.state.heard() && before[i].state.heard() && a.value.unchangedSince(before[i].value) {
+			same[i] = a.value
+		}
+		all = all && a.state == answered && before[i].state == answered && a.value.unchangedSince(before[i].value)
+	}
+	return same, all
+}
+
+func (i image) unchangedSince(before image) bool {
+	switch effect := change(before, i); effect {
+	case keyStayedAbsent:
+		return true
+	default:
+		return effect == keyKept && near(before.expiry(), i.expiry(), expiryTolerance)
+	}
+}
+
+// areAll tells whether there are no other copies than these.
+func (c copies) areAll(quiet []image) bool {
+	for i, a := range c {
+		if a.state.heard() && a.value.there() && !quiet[i].there() {
+			return false
+		}
+	}
+	return true
+}
+
+// overwrite makes copies what model is: absent, or that of one master. Each is
+// changed only where it still is as it was seen, to the byte and with its expiry,
+// and at once or not at all.
+func (l *Locker) overwrite(k lockKey, seen []image, model image) {
+	until := l.settings().MasterTimeout.Milliseconds()
+	hold(l, nil, question[bool]{
+		kind:    KindRelease,
+		db:      k.db,
+		keys:    []string{k.key},
+		creates: model.there(),
+		each: func(i int) []byte {
+			if !seen[i].there() || model.there() && sameCopy(seen[i], model) {
+				return nil
+			}
+			became := model
+			became.now = seen[i].now // the same time is left, by its own clock
+			return appendReplace(nil, []byte(k.key), became, seen[i], seen[i].now+until)
+		},
+		replies: 1,
+		parse:   parseDone,
+		vote:    voteOf,
+		decide:  whenAllAnswered(isGranted),
+	})
+}
+
+// whenAllAnswered decides nothing but that all have been heard.
+func whenAllAnswered[A any](grants func(A) bool) func([]answer[A], time.Duration) Verdict {
+	return func(answers []answer[A], _ time.Duration) Verdict {
+		if count(answers, grants).pending() > 0 {
+			return Pending
+		}
+		return Won
+	}
+}

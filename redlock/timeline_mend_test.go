@@ -1,0 +1,204 @@
+package redlock
+
+import (
+	"context"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// Copies that differ, or that nobody can hold the lock by.
+
+// enough is after what is met now has been mended.
+const enough = 3 * second
+
+func (w *timeline) exists() Outcome { return w.locker.Exists(context.Background(), 0, []byte(key)) }
+
+func TestTimelineStraysAreDeleted(t *testing.T) {
+	for _, ttl := range []time.Duration{0, time.Hour} {
+		for _, holds := range []string{"A - - - -", "- A - B -", "1 - - - 1"} {
+			for name, meet := range map[string]func(w *timeline) Outcome{
+				"GET": (*timeline).get, "EXISTS": (*timeline).exists,
+				"DEL": func(w *timeline) Outcome { return byDEL(w.locker) },
+			} {
+				t.Run(holds+" "+name, func(t *testing.T) {
+					onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+						w.put(holds, ttl)
+						if o := meet(w); o.Verdict != Lost {
+							t.Errorf("%+v", o)
+						}
+						w.elapse(second)
+						w.wantValues(holds)
+						w.elapse(enough)
+						w.wantValues("- - - - -")
+					})
+				})
+			}
+		}
+	}
+}
+
+// A grant comes long after the release that was sent again, and its PERSIST
+// behind it.
+func TestTimelineAVeryLateGrantIsDeleted(t *testing.T) {
+	for _, value := range []string{tokenA, short} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			other := w.another(timelineConfig())
+			w.links[4].setDelay(90*time.Millisecond, 0)
+			w.mustAcquire(value, 0)
+			if o := byDEL(other); o.Verdict != Won {
+				t.Fatalf("%+v", o)
+			}
+			w.elapse(95 * time.Millisecond)
+			w.wantValues("- - - - " + map[string]string{tokenA: "A", short: "1"}[value])
+			w.elapse(enough)
+			w.wantValues("- - - - -")
+		})
+	}
+}
+
+func TestTimelineMendingSparesWhatHasChanged(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("1 1 - - -", time.Minute)
+		w.get()
+		for range 20 { // others come and go
+			w.elapse(second)
+			w.put("1 1 - - -", time.Minute)
+			w.elapse(second - 100*time.Millisecond)
+			w.put("1 1 - - -", time.Hour)
+		}
+		w.wantValues("1 1 - - -")
+	})
+}
+
+func TestTimelineALockThatMastersMayHaveForgottenIsNoStray(t *testing.T) {
+	for name, away := range map[string]func(w *timeline){
+		"forgotten": func(w *timeline) { w.forget(2); w.settle() },
+		"down":      func(w *timeline) { w.play("ok ok down ok ok") },
+		"hung":      func(w *timeline) { w.play("ok ok hang ok ok") },
+		"cannot":    func(w *timeline) { w.play("ok ok err ok ok") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.put("A A A - -", time.Hour)
+				away(w)
+				w.masters[2].put(key, tokenA, time.Hour)
+				if name == "forgotten" {
+					w.masters[2].flush()
+					w.settle()
+				}
+				for range 5 {
+					w.get()
+					w.elapse(enough)
+				}
+				w.masters[2].resume()
+				if a, b := w.masters[0].value(key), w.masters[1].value(key); a != tokenA || b != tokenA {
+					t.Errorf("a holder's copies are %q and %q", a, b)
+				}
+			})
+		})
+	}
+}
+
+func TestTimelineCopiesThatDifferAreMadeEqual(t *testing.T) {
+	for _, row := range []struct{ holds, want string }{
+		{"A A B B C", "A A A A A"},
+		{"C B B A A", "B B B B B"},
+		{"- A B C -", "- A A A -"},
+		{"8 7 5 7 10", "10 10 10 10 10"},
+		{"7 5 5 5 8", "5 5 5 5 5"},
+		{"A 7 5 5 -", "5 5 5 5 -"},
+	} {
+		for _, ttl := range []time.Duration{0, time.Hour} {
+			t.Run(row.holds, func(t *testing.T) {
+				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+					w.put(row.holds, ttl)
+					w.locker.mend(0, key)
+					w.elapse(enough)
+					w.wantValues(row.want)
+					if o := w.get(); o.Verdict != Won {
+						t.Errorf("GET: %+v", o)
+					}
+					want := int64(noExpiry)
+					if ttl > 0 {
+						want = int64((ttl - enough) / time.Millisecond)
+					}
+					o := w.locker.TTL(t.Context(), TTLRequest{Key: []byte(key), Name: "PTTL"})
+					if !near(o.Number, want, 10) {
+						t.Errorf("PTTL: %d, want %d", o.Number, want)
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestTimelineCopiesAreNotMadeEqualWhileAMasterMayHaveForgotten(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.forget(4)
+		w.settle()
+		w.put("A A B B -", 0)
+		for range 3 {
+			w.get()
+			w.elapse(enough)
+		}
+		w.wantValues("A A B B -")
+	})
+}
+
+func TestTimelineADELSparesVotesWhereItIsNotClearWhatIsHeld(t *testing.T) {
+	onTimeline(t, "ok ok ok ok down", func(t *testing.T, w *timeline) {
+		w.put("A A B B -", time.Hour)
+		began := time.Now()
+		o, took := w.release()
+		if o.Verdict != Won || took < leastQuiet {
+			t.Errorf("%v after %v", o.Verdict, took)
+		}
+		for _, x := range w.executions() {
+			if string(x.args[0]) == "EVAL" && x.at.Sub(began) < leastQuiet {
+				t.Errorf("%v after %v", x, x.at.Sub(began))
+			}
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+	})
+}
+
+func TestTimelineADELOfCopiesThatDifferDeletesThem(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("A A B B C", 0)
+		if o, _ := w.release(); o.Verdict != Won || string(o.Value) != tokenA {
+			t.Errorf("%+v", o)
+		}
+		w.elapse(0)
+		w.wantValues("- - - - -")
+	})
+}
+
+// A request to mend that is executed late, because the master hung, must not meet
+// what has come since.
+func TestACopyIsReplacedInTimeOnly(t *testing.T) {
+	live := startLiveMaster(t)
+	for _, row := range []struct {
+		late time.Duration
+		want string
+	}{{-time.Minute, ":0\r\n"}, {time.Minute, ":1\r\n"}} {
+		live.must("SET", "k", "v")
+		now, _ := parseTime(live.must("TIME"))
+		seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
+		frames := appendReplace(nil, []byte("k"), absentImage, seen, now+row.late.Milliseconds())
+		if got := string(live.conn.ask(frames, 1)[0]); got != row.want {
+			t.Errorf("%v: %q", row.late, got)
+		}
+	}
+	// What it puts in the place of a copy lives as long as the model.
+	live.must("SET", "k", "v")
+	live.must("SET", "model", "w", "PX", strconv.Itoa(60000))
+	now, _ := parseTime(live.must("TIME"))
+	model := image{dump: live.dump("model"), pttl: 60000, now: now}
+	seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
+	live.conn.ask(appendReplace(nil, []byte("k"), model, seen, now+60000), 1)
+	if left, _ := parseInteger(live.must("PTTL", "k")); string(live.dump("k")) != string(model.dump) || left < 1000 || left > 60000 {
+		t.Errorf("it has %d ms left", left)
+	}
+}
