@@ -37,11 +37,12 @@ var flagNames = map[string]commandFlags{
 type treatment uint8
 
 const (
-	treatPlain   treatment = iota
-	treatSort              // keys found by hand
-	treatMigrate           // keys found by hand
-	treatScript            // arguments behind the keys may name keys too
-	treatSplit             // can be answered in two halves
+	treatPlain     treatment = iota
+	treatSort                // keys found by hand
+	treatMigrate             // keys found by hand
+	treatScript              // arguments behind the keys may name keys too
+	treatSplit               // can be answered in two halves
+	treatElsewhere           // may write a key in another database
 )
 
 var treatments = map[string]treatment{
@@ -58,6 +59,8 @@ var treatments = map[string]treatment{
 	"exists":     treatSplit,
 	"touch":      treatSplit,
 	"mget":       treatSplit,
+	"copy":       treatElsewhere,
+	"move":       treatElsewhere,
 }
 
 // arityOK says whether a command of n arguments, its name included, has as

@@ -196,6 +196,8 @@ func refuse(call lockCall) (a answer, refused bool) {
 		return rejection(redlock.KindRun, errorArity(spec.name)), true
 	case call.route.reserved:
 		return rejection(redlock.KindRun, errorReservedKey), true
+	case call.route.elsewhere:
+		return rejection(redlock.KindRun, errorElsewhere), true
 	}
 	return answer{}, false
 }

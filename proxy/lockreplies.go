@@ -17,6 +17,7 @@ const (
 	errorExpireNX       = "-ERR NX and XX, GT or LT options at the same time are not compatible\r\n"
 	errorExpireGTLT     = "-ERR GT and LT options at the same time are not compatible\r\n"
 	errorReservedKey    = "-ERR this key is reserved for the proxy's own record of its lock masters\r\n"
+	errorElsewhere      = "-ERR lock keys cannot be copied or moved between databases through this proxy\r\n"
 	errorHolderVanished = "-ERR the lock was not taken and its holder could not be read\r\n"
 )
 

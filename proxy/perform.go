@@ -36,6 +36,8 @@ func (s *session) perform(cmd command) {
 		s.reply(s.refusal(route.spec, cmd.args, errorNoAuth))
 	case route.reserved:
 		s.abort(errorReservedKey)
+	case route.elsewhere:
+		s.abort(errorElsewhere)
 	case s.refusedForUser(user, name, cmd.args, route):
 	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
 	case s.isPipe():

@@ -34,6 +34,9 @@ type route struct {
 	malformed bool
 	// ordinary: nothing but its one key says who performs the command.
 	ordinary bool
+	// elsewhere: the command takes a lock key to another database, or a key to
+	// where it is one, and is to be refused whatever the plane.
+	elsewhere bool
 	// reserved: the command touches markerKey and is to be refused whatever
 	// the plane.
 	reserved bool
@@ -103,8 +106,36 @@ func (r *router) routeKeys(db int, args [][]byte, spec *commandSpec) route {
 	default:
 		to.plane = planeCross
 	}
+	if spec.treatment == treatElsewhere && exact {
+		to.elsewhere = r.leadsElsewhere(db, args, keys)
+	}
 	to.keys, to.lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)
 	return to
+}
+
+// leadsElsewhere says whether COPY or MOVE has to do with a lock key and another
+// database. A lock that is there is another lock, and a client of this database
+// could neither see it nor give it back.
+func (r *router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
+	other, named := otherDatabase(args, keys)
+	if !named || other == int64(db) {
+		return false
+	}
+	return r.rules.covers(db, args[keys[0]]) || r.rules.covers(int(other), args[keys[len(keys)-1]])
+}
+
+// otherDatabase is the one that COPY key key [DB n] or MOVE key n names.
+func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
+	if len(keys) == 1 {
+		return parseRedisInteger(args[2])
+	}
+	for i := 3; i < len(args)-1; i++ {
+		if isWord(args[i], "DB") {
+			i++
+			db, named = parseRedisInteger(args[i])
+		}
+	}
+	return db, named
 }
 
 // namesLock says whether an argument behind a script's keys is a lock key that

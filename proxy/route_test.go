@@ -35,6 +35,9 @@ func describe(to route) string {
 	if to.reserved {
 		text += "#"
 	}
+	if to.elsewhere {
+		text += ">"
+	}
 	return text
 }
 
@@ -66,6 +69,22 @@ func TestRoute(t *testing.T) {
 		{"WATCH lock:a lock:b", "lock 1,2"},
 		{"COMMAND GETKEYS GET lock:a", "upstream "},
 		{"GET three", "upstream 1"},
+
+		// To another database.
+		{"MOVE lock:a 3", "lock 1>"},
+		{"MOVE lock:a 0", "lock 1"}, // Redis says that it is the same
+		{"MOVE a 3", "upstream 1"},
+		{"MOVE three 3", "upstream 1>"},
+		{"MOVE lock:a x", "lock 1"},
+		{"COPY lock:a lock:b", "lock 1,2"},
+		{"COPY lock:a lock:b REPLACE", "lock 1,2"},
+		{"COPY lock:a lock:b DB 0", "lock 1,2"},
+		{"COPY lock:a lock:b DB 3", "lock 1,2>"},
+		{"COPY lock:a lock:b REPLACE db 0 DB 3", "lock 1,2>"},
+		{"COPY lock:a b DB 3", "cross 1L,2>"},
+		{"COPY a b DB 3", "upstream 1,2"},
+		{"COPY a three DB 3", "upstream 1,2>"},
+		{"COPY three b DB 3", "upstream 1,2"},
 
 		// Both kinds.
 		{"DEL a lock:b c", "split 1,2L,3"},

@@ -49,6 +49,7 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"reset", "HELLO 3 SETNAME x\r\nRESET\r\nGET lock:none\r\nCLIENT GETNAME\r\n", helloText(3) + "+RESET\r\n$-1\r\n$-1\r\n"},
 		{"hello errors", "HELLO 4\r\nHELLO x\r\nHELLO 3 FOO\r\nHELLO 3 AUTH bob x\r\n", errorHelloProtocol + errorHelloVersion + errorHelloOption([]byte("FOO")) + errorWrongPass},
 		{"null in RESP3", "HELLO 3\r\nGET lock:none\r\nCLIENT GETNAME\r\n", helloText(3) + "_\r\n_\r\n"},
+		{"to another database", "COPY lock:a lock:b DB 3\r\nMOVE lock:a 3\r\nMULTI\r\nMOVE lock:a 3\r\nEXEC\r\n", errorElsewhere + errorElsewhere + "+OK\r\n" + errorElsewhere + errorExecAbort},
 		{"reserved key", "GET " + markerKey + "\r\n", errorReservedKey},
 		{"wrong bytes", "PING\r\n*x\r\nPING\r\n", "+PONG\r\n-" + string(errCount) + "\r\n"},
 		{"ignored input", "\r\n*0\r\n*-1\r\nPING\r\n", "+PONG\r\n"},

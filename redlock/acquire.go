@@ -23,6 +23,9 @@ type AcquireRequest struct {
 // ctx ends when the client has gone: what it won then is given back.
 func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	a := acquisition{db: r.DB, key: string(r.Key), value: string(r.Value), ttl: r.TTL}
+	if r.TTL > 0 && l.validity(r.TTL, 0) <= 0 {
+		return l.acquireInVain(ctx, r)
+	}
 	for try := 0; ; try++ {
 		o, granted, err := l.acquireInTurn(ctx, a, !r.Get)
 		if err != nil {
@@ -71,6 +74,19 @@ func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) 
 		turn.refuse()
 	}
 	return o, granted, nil
+}
+
+// acquireInVain answers for a lock that would have ended before anybody heard of
+// it: it is refused, and no master is asked for it.
+func (l *Locker) acquireInVain(ctx context.Context, r AcquireRequest) Outcome {
+	if !r.Get {
+		return Outcome{Verdict: Lost}
+	}
+	held := l.Get(ctx, r.DB, r.Key)
+	if held.Verdict == Won {
+		held.Verdict = Lost
+	}
+	return held
 }
 
 func isGranted(granted bool) bool { return granted }

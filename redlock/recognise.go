@@ -9,6 +9,7 @@ import (
 // A meaning is what is certain of a script from its text alone, whatever its
 // words are. A wrong "not certain" merely costs time.
 type meaning struct {
+	tooFar      string    // why it is refused, an error reply; empty: it is not
 	onlyDeletes bool      // it writes nothing, or only deletes (scriptscan.go)
 	form        form      // what it does to its one lock
 	key         word      // that lock...
@@ -39,7 +40,7 @@ type replyForm struct {
 
 // meaningOf reads a script.
 func meaningOf(text []byte) *meaning {
-	m := &meaning{onlyDeletes: onlyDeletes(text)}
+	m := &meaning{tooFar: reach(text), onlyDeletes: onlyDeletes(text)}
 	if len(text) > maxRecognised {
 		return m
 	}

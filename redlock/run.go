@@ -39,6 +39,9 @@ type RunRequest struct {
 // it was. A split vote, as when copies of a lock expire one after the other, is
 // tried again like that of an acquire.
 func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
+	if refusal := l.tooFar(&r); refusal != "" {
+		return Outcome{Verdict: Lost, Reply: []byte(refusal)}
+	}
 	script := l.recognise(&r)
 	if o, ok := l.runRecognised(ctx, r, script); ok {
 		return o
