@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // Users whose passwords come from a file, from the environment and from the
@@ -80,6 +82,72 @@ func TestUsers(t *testing.T) {
 		t.Error("the log does not say how the users changed")
 	}
 	for _, text := range []string{"from a file", "from the environment", "password=", "plain"} {
+		if strings.Contains(c.proxy.proc.Log.String(), text) {
+			t.Errorf("the log shows the password %q", text)
+		}
+	}
+}
+
+// With auth: upstream existing clients change an address and nothing else: the
+// upstream's users and ACLs hold, the proxy's file has none of them, and who was
+// accepted goes on locking while the upstream is away.
+func TestUsersOfTheUpstream(t *testing.T) {
+	c := startServers(t)
+	upstream := newRedis(t, "upstream with users", "--requirepass", "admins",
+		"--user", "billing", "on", ">bill-pw", "~bill:*", "&*", "+@all", "-@dangerous",
+		"--user", "proxy", "on", ">proxy-pw", "~*", "&*", "+@all")
+	upstream.direct.Close()
+	upstream.direct = redis.NewClient(&redis.Options{Addr: upstream.addr(), Password: "admins", MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true})
+	upstream.start(t)
+	options := proxyOptions{
+		upstream: fmt.Sprintf("redis://proxy:proxy-pw@127.0.0.1:%d", upstream.port),
+		more:     "auth: upstream\n", rules: []string{"lock:*"},
+	}
+	c.proxy = c.addProxy(t, options)
+	cli := func(login []string, command ...string) string {
+		args := append([]string{"-h", "127.0.0.1", "-p", fmt.Sprint(c.proxy.port), "--no-auth-warning"}, login...)
+		return redisCLI(append(args, command...)...)
+	}
+	var nobody []string
+	admin, billing := []string{"-a", "admins"}, []string{"--user", "billing", "--pass", "bill-pw"}
+	wrong, hello := []string{"--user", "billing", "--pass", "not-bills"}, []string{"-3", "--user", "billing", "--pass", "bill-pw"}
+	expect := func(login []string, want string, command ...string) {
+		t.Helper()
+		if got := cli(login, command...); !strings.Contains(got, want) {
+			t.Errorf("%s: got %q, want %q", command, got, want)
+		}
+	}
+	expect(nobody, "NOAUTH Authentication required.", "SET", "lock:a", "x", "NX", "PX", "60000")
+	expect(nobody, "NOAUTH Authentication required.", "GET", "app")
+	expect(admin, "default", "ACL", "WHOAMI")
+	expect(admin, "OK", "SET", "app", "1")
+	expect(billing, "billing", "ACL", "WHOAMI")
+	expect(hello, "billing", "ACL", "WHOAMI")
+	expect(billing, "OK", "SET", "bill:1", "1")
+	expect(billing, "NOPERM", "GET", "app")
+	expect(billing, "NOPERM", "FLUSHALL")
+	expect(wrong, "WRONGPASS invalid username-password pair or user is disabled.", "PING")
+	expect(billing, "OK", "SET", "lock:a", "token", "NX", "PX", "60000")
+	expect(admin, "token", "GET", "lock:a")
+	c.waitHeld(t, "lock:a", "token")
+
+	upstream.crash()
+	expect(billing, "1", "DEL", "lock:a")
+	expect(hello, "OK", "SET", "lock:b", "token", "NX", "PX", "60000")
+	expect(billing, "NOUPSTREAM", "GET", "bill:1")
+	expect(wrong, "NOUPSTREAM", "GET", "lock:b")
+	expect(nobody, "NOUPSTREAM", "GET", "lock:b")
+
+	upstream.config[5] = ">changed"
+	upstream.start(t)
+	waitFor(t, "the upstream serves", func() error {
+		if got := cli([]string{"--user", "billing", "--pass", "changed"}, "GET", "lock:b"); got != "token" {
+			return fmt.Errorf("GET answers %q", got)
+		}
+		return nil
+	})
+	expect(billing, "WRONGPASS", "GET", "lock:b")
+	for _, text := range []string{"admins", "bill-pw", "proxy-pw", "not-bills"} {
 		if strings.Contains(c.proxy.proc.Log.String(), text) {
 			t.Errorf("the log shows the password %q", text)
 		}

@@ -3,6 +3,7 @@ package proxy
 import (
 	"crypto/sha256"
 	"crypto/subtle"
+	"time"
 )
 
 // rights are what a user may use: the masters, the upstream, or both.
@@ -41,12 +42,18 @@ type account struct {
 // accounts are all users of one configuration. They never change.
 type accounts struct {
 	byName map[string]*account
+	// atUpstream: the upstream has the users and judges their passwords.
+	atUpstream bool
+	cache      time.Duration // for how long whom it accepted is accepted while it is away
 }
 
 // newAccounts makes the users. Where none is configured everybody is the
 // default user; where only named ones are, nobody is.
 func newAccounts(auth Auth) *accounts {
-	a := &accounts{byName: make(map[string]*account, len(auth.Users)+1)}
+	a := &accounts{byName: make(map[string]*account, len(auth.Users)+1), atUpstream: auth.Upstream, cache: auth.Cache}
+	if a.atUpstream {
+		return a
+	}
 	add := func(name string, password secret, may rights) *account {
 		user := &account{name: name, may: may, digest: sha256.Sum256([]byte(password)), among: a}
 		a.byName[name] = user
@@ -59,6 +66,23 @@ func newAccounts(auth Auth) *accounts {
 		add(user.Name, user.Password, user.May)
 	}
 	return a
+}
+
+// accepted is the account of a user whom the upstream has accepted.
+func (a *accounts) accepted(name string) *account {
+	return &account{name: name, may: rightBoth, among: a}
+}
+
+// successor is who a user of an earlier configuration is in this one; nil:
+// nobody.
+func (a *accounts) successor(known *account) *account {
+	switch {
+	case a.atUpstream != known.among.atUpstream:
+		return nil
+	case a.atUpstream:
+		return a.accepted(known.name)
+	}
+	return a.byName[known.name]
 }
 
 // stranger's digest is that of no password.

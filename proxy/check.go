@@ -93,14 +93,23 @@ func settingsOf(cfg *Config) []setting {
 	row("clock_drift", cfg.ClockDrift)
 	row("restart_delay", shortDuration(cfg.RestartDelay))
 	row("max_quarantine", shortDuration(cfg.MaxQuarantine))
-	row("auth.password", cfg.Auth.Password)
-	row("auth.may", cfg.Auth.May)
-	row("auth.users", orDash(describeUsers(cfg.Auth.Users)))
+	writeAuth(row, cfg.Auth)
 	for _, limit := range cfg.Limits.table() {
 		row("limits."+string(limit.name), limit.text())
 	}
 	row("log", cfg.Log.Level+", "+cfg.Log.Format)
 	return list
+}
+
+func writeAuth(row func(key string, value any), auth Auth) {
+	if auth.Upstream {
+		row("auth", "upstream")
+		row("auth_cache", shortDuration(auth.Cache))
+		return
+	}
+	row("auth.password", auth.Password)
+	row("auth.may", auth.May)
+	row("auth.users", orDash(describeUsers(auth.Users)))
 }
 
 func describeRule(rule lockRule) string {
@@ -116,6 +125,9 @@ func describeRule(rule lockRule) string {
 			text += ", companions"
 		}
 		text += " " + strconv.Quote(glob)
+	}
+	if len(rule.users) > 0 {
+		text += ", users " + strings.Join(rule.users, " ")
 	}
 	return text
 }

@@ -103,7 +103,7 @@ func (r lockRules) coversCompanion(db int, key []byte) bool {
 func (r lockRules) namesCompanion(db int, key []byte) bool {
 	for i := range r {
 		for _, glob := range r[i].companions {
-			if r[i].in(db) && (glob == "*" || globMatch(glob, key)) {
+			if r[i].in(db) && !r[i].denied && (glob == "*" || globMatch(glob, key)) {
 				return true
 			}
 		}
@@ -134,7 +134,7 @@ func (r lockRules) coversRedisson(db int, key []byte) bool {
 // any: some rule holds in that database.
 func (r lockRules) any(db int) bool {
 	for i := range r {
-		if r[i].in(db) {
+		if r[i].in(db) && !r[i].denied {
 			return true
 		}
 	}

@@ -131,11 +131,16 @@ type Retry struct {
 }
 
 // Auth is what a client must say first. Without password and users that is
-// nothing.
+// nothing, unless the upstream is to judge.
 type Auth struct {
 	Password secret // of the user default; empty with users: there is no such user
 	May      rights // of the user default
 	Users    []User
+
+	// Upstream: the upstream's users are the proxy's, and it judges their
+	// passwords. Whom it accepted is accepted for Cache longer while it is away.
+	Upstream bool
+	Cache    time.Duration
 }
 
 // User is a client's name, password and rights.
@@ -194,7 +199,7 @@ func defaultConfig() *Config {
 		ClockDrift:      0.01,
 		RestartDelay:    30 * time.Second,
 		MaxQuarantine:   10 * time.Minute,
-		Auth:            Auth{May: rightBoth},
+		Auth:            Auth{May: rightBoth, Cache: 5 * time.Minute},
 		Limits:          defaultLimits(),
 		Log:             Log{Level: "info", Format: "text"},
 	}

@@ -94,7 +94,7 @@ unix_permissions: 0770
 		Locks:         lockRules{{match: "a*", db: 0, defaultTTL: 90 * time.Second, companions: []string{"b*", "c"}}, {match: "a*", db: anyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
-		Auth:   Auth{Password: "0123", May: rightBoth},
+		Auth:   Auth{Password: "0123", May: rightBoth, Cache: 5 * time.Minute},
 		Limits: defaultLimits(),
 		Log:    Log{Level: "debug", Format: "json"},
 	}

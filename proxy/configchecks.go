@@ -25,6 +25,7 @@ func (r *configReader) checkTogether() {
 			r.checkListen(listen)
 		}
 	}
+	r.checkUsers()
 	if cfg.RestartDelay <= cfg.MasterTimeout {
 		r.fail(r.lines["restart_delay"], "restart_delay", "%s is not longer than master_timeout (%s)",
 			shortDuration(cfg.RestartDelay), shortDuration(cfg.MasterTimeout))

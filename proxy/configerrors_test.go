@@ -19,7 +19,7 @@ master_timeout: 50ms
 
 const (
 	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, " + sentinelForms
-	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, auth, limits, log"
+	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, auth, auth_cache, limits, log"
 	wantListen   = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
 	wantSize     = "is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)"
@@ -38,12 +38,14 @@ func TestConfigErrors(t *testing.T) {
 		{"redis://x:hunter2@y: 1", `f.yaml:9: a key is not known here; allowed: ` + wantTop},
 		{"retry: {count: 1, tries: 2}", `f.yaml:9: retry: "tries" is not known here; allowed: count, delay`},
 		{"auth: {hunter2}", `f.yaml:9: auth: a key is not known here; allowed: password, password_file, password_env, may, users`},
-		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl, companions`},
+		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl, companions, users`},
 		{"log: {level: info}\nlog: {format: text}", `f.yaml:10: log: stands here a second time; the first is in line 9`},
 		{"limits: {idle: 0s, idle: 1s}", `f.yaml:9: limits.idle: stands here a second time; the first is in line 9`},
 		{"retry: 3", `f.yaml:9: retry: must be a mapping with the keys count, delay`},
-		{"auth: hunter2", `f.yaml:9: auth: must be a mapping with the keys password, password_file, password_env, may, users`},
+		{"auth: hunter2", `f.yaml:9: auth: must be the word upstream or a mapping with the keys password, password_file, password_env, may, users`},
 		{"clock_drift: [1]", `f.yaml:9: clock_drift: must be a number, not a list or a mapping`},
+		{"auth: {upstream: true}", `f.yaml:9: auth: a key is not known here; allowed: password, password_file, password_env, may, users`},
+		{"auth_cache: -1s", `f.yaml:9: auth_cache: "-1s" is out of range; allowed: 0s to 24h`},
 		{"auth: {password: [hunter2]}", `f.yaml:9: auth.password: must be a text, not a list or a mapping`},
 		{"auth: {password: }", `f.yaml:9: auth.password: has no value; write a text (the texts ~ and null need quotes), or leave the key out`},
 		{"auth: {password: &hunter2 }", `f.yaml:9: auth.password: is a YAML anchor; a value that begins with & needs quotes`},
@@ -154,7 +156,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		// locks
 		{"locks: lock", `f.yaml:5: locks: must be a list of rules such as - match: "lock:*"`},
 		{"locks: []", `f.yaml:5: locks: the list is empty; without a rule no key is a lock (write - match: "lock:*")`},
-		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl, companions`},
+		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl, companions, users`},
 		{`locks: [{match: a, companions: queue}]`, `f.yaml:5: locks[0].companions: must be a list of Redis globs such as ["queue:*"]`},
 		{`locks: [{match: a, companions: [b, ""]}]`, `f.yaml:5: locks[0].companions[1]: is empty; write a Redis glob over the whole key or channel`},
 		{"locks: [{db: 1}]", `f.yaml:5: locks[0]: has no match; write a Redis glob over the whole key, such as match: "lock:*"`},
@@ -228,6 +230,11 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: none\nmasters: embedded\nlisten: unix:/s\n", ""},
 		{"upstream: unix:///s\nmasters: [unix:///s]\nlisten: unix:/s\n", "f:1: upstream: /s is the proxy's own listen address\n" +
 			"f:2: masters[0]: /s is the proxy's own listen address"},
+		{"upstream: none\nmasters: embedded\nauth: upstream\n", "f:3: auth: upstream needs an upstream, and there is none"},
+		{"upstream: redis://h\nmasters: embedded\nauth: upstream\nauth_cache: 1m\nlocks:\n  - {match: a, users: [alice, default]}\n", ""},
+		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default, alice]}\n", "f:4: locks[0].users[1]: alice is no user of auth"},
+		{"upstream: none\nmasters: embedded\nauth: {users: [{name: alice, password: x}]}\nlocks:\n  - {match: a, users: [alice]}\n", ""},
+		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: []}\n", "f:4: locks[0].users: must be a list of users' names such as [billing, default]"},
 		// every problem is told in one run
 		{"upstream: x\nmasters: [y]\nlog: {level: z}\n", "f:1: upstream: not a server URL; allowed: " + wantURL + "; or the word embedded or none\n" +
 			"f:2: masters[0]: not a server URL; allowed: " + wantURL + "\n" +

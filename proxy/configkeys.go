@@ -69,6 +69,7 @@ func (r *configReader) readTop(top *yaml.Node) {
 		r.duration("restart_delay", &cfg.RestartDelay, 100*time.Millisecond, 24*time.Hour),
 		r.duration("max_quarantine", &cfg.MaxQuarantine, 100*time.Millisecond, 7*24*time.Hour),
 		yamlField{name: "auth", read: r.readAuth},
+		r.duration("auth_cache", &cfg.Auth.Cache, 0, 24*time.Hour),
 		yamlField{name: "limits", read: func(node *yaml.Node, key string) {
 			var fields []yamlField
 			for _, limit := range cfg.Limits.table() {
@@ -204,7 +205,8 @@ func (r *configReader) readLocks(node *yaml.Node, key string) {
 			})),
 			r.integer("db", &rule.db, 0, math.MaxInt32),
 			r.duration("default_ttl", &rule.defaultTTL, 0, 365*24*time.Hour),
-			yamlField{name: "companions", read: func(node *yaml.Node, key string) { r.readCompanions(node, key, &rule) }})
+			yamlField{name: "companions", read: func(node *yaml.Node, key string) { r.readCompanions(node, key, &rule) }},
+			yamlField{name: "users", read: func(node *yaml.Node, key string) { r.readRuleUsers(node, key, &rule) }})
 		if len(r.problems) > before {
 			return
 		}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -11,6 +12,14 @@ import (
 // readAuth reads who may use the proxy.
 func (r *configReader) readAuth(node *yaml.Node, key string) {
 	auth := &r.cfg.Auth
+	if node.Kind == yaml.ScalarNode && node.Value == "upstream" {
+		auth.Upstream = true
+		return
+	}
+	if node.Kind == yaml.ScalarNode {
+		r.fail(node.Line, key, "must be the word upstream or a mapping with the keys password, password_file, password_env, may, users")
+		return
+	}
 	may := auth.May.String()
 	fields := append(r.secretFields(&auth.Password), r.may(&may), yamlField{name: "users", read: r.readUsers})
 	lines := r.mapping(node, key, fields...)
@@ -55,6 +64,47 @@ func (r *configReader) readUsers(node *yaml.Node, key string) {
 			r.cfg.Auth.Users = append(r.cfg.Auth.Users, user)
 		}
 	})
+}
+
+// readRuleUsers reads who may use a rule's locks.
+func (r *configReader) readRuleUsers(node *yaml.Node, key string, rule *lockRule) {
+	const allowed = "must be a list of users' names such as [billing, default]"
+	if node.Kind != yaml.SequenceNode || len(node.Content) == 0 {
+		r.fail(node.Line, key, allowed)
+		return
+	}
+	r.sequence(node, key, func(node *yaml.Node, key string) {
+		name, ok := r.scalar(node, key, "a user's name")
+		if !ok {
+			return
+		}
+		if name != defaultUser {
+			if _, err := parseUserName(name); err != nil {
+				r.fail(node.Line, key, "%s", err)
+				return
+			}
+		}
+		rule.users = append(rule.users, name)
+	})
+}
+
+// checkUsers finds what auth and the other keys do not say alike.
+func (r *configReader) checkUsers() {
+	auth := r.cfg.Auth
+	if auth.Upstream {
+		if r.cfg.Upstream.Kind == UpstreamNone {
+			r.fail(r.lines["auth"], "auth", "upstream needs an upstream, and there is none")
+		}
+		return
+	}
+	known := newAccounts(auth).byName
+	for i, rule := range r.cfg.Locks {
+		for j, name := range rule.users {
+			if key := fmt.Sprintf("locks[%d].users[%d]", i, j); known[name] == nil {
+				r.fail(r.places[key], key, "%s is no user of auth", name)
+			}
+		}
+	}
 }
 
 // parseUserName takes what Redis would.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"time"
 )
@@ -243,9 +244,11 @@ func (s *session) tryOpen() (refusal string) {
 		return s.dialError
 	}
 	deadline, _ := ctx.Deadline()
-	if refusal, err := s.logIn(conn, settings.upstream, deadline); refusal != "" {
+	if refusal, err := s.enter(conn, settings, deadline); refusal != "" {
 		_ = conn.Close()
-		s.dialFailed(refusal, err)
+		if !errors.Is(err, errRefusedClient) {
+			s.dialFailed(refusal, err)
+		}
 		return refusal
 	}
 	up := &upstream{
@@ -294,6 +297,8 @@ func (s *session) performInPipe(name string, cmd command, route route) {
 		s.replyAtOnce(errorMonitorKeyspace)
 	case route.plane != planeUpstream || s.subscribesToLocks(name, cmd.args):
 		s.replyAtOnce(errorLockInPipe)
+	case s.server.settings().users.atUpstream: // who the client is there does not matter here until RESET
+		s.forward(cmd, debt{})
 	case name == "auth":
 		s.replyAtOnce(s.authenticate(cmd.args))
 	case logsIn(name, cmd.args):

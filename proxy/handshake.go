@@ -25,6 +25,7 @@ type clientInfo struct{ attribute, value string }
 func (s *session) beginAnew() {
 	settings := s.server.settings()
 	s.client = clientState{db: settings.upstream.db}
+	s.vouched = nil
 	s.admit(settings.users.first())
 }
 
@@ -69,7 +70,11 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 		s.reply(replyOK)
 		s.closing = true
 		return true
-	case "hello", "auth", "reset", "select", "client|reply", "acl|whoami":
+	case "hello", "auth", "reset", "select", "client|reply":
+	case "acl|whoami":
+		if s.server.settings().users.atUpstream && s.upstream.Load() != nil {
+			return false
+		}
 	case "ping", "echo", "client|setname", "client|setinfo", "client|getname", "client|no-evict", "client|no-touch":
 		if s.upstream.Load() != nil {
 			return false
@@ -148,6 +153,8 @@ func (s *session) authenticate(args [][]byte) string {
 		return errorArity("auth")
 	case len(args) > 3:
 		return errorSyntax
+	case s.server.settings().users.atUpstream:
+		return s.logInAtUpstream(args)
 	case len(args) == 3:
 		user = args[1]
 	case s.server.settings().users.first() != nil:

@@ -92,7 +92,7 @@ func openHazards(cfg *Config) []hazard {
 			found.add(hazardWarning, "open", "", "%s (%s) lets everybody in who reaches it, without a password: set auth.password, or see to it that the network keeps strangers away", key, address)
 		}
 	}
-	if cfg.Auth.Password != "" || len(cfg.Auth.Users) > 0 {
+	if cfg.Auth.Password != "" || len(cfg.Auth.Users) > 0 || cfg.Auth.Upstream {
 		return nil
 	}
 	open("listen", cfg.Listen)

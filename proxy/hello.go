@@ -70,8 +70,8 @@ func parseHello(args [][]byte) (request helloRequest, refusal string) {
 	return request, ""
 }
 
-// logsIn finds what must never reach an upstream, which knows other users than
-// the proxy and would take the connection for theirs.
+// logsIn finds what must never reach an upstream as it came: it may know other
+// users than the proxy and would take the connection for theirs.
 func logsIn(name string, args [][]byte) bool {
 	if name == "hello" {
 		request, _ := parseHello(args)
@@ -89,12 +89,14 @@ func (s *session) hello(args [][]byte) {
 		s.reply(refusal)
 		return
 	}
-	if request.login && !s.admits(request.user, request.password) {
-		s.reply(errorWrongPass)
-		return
+	if request.login {
+		if answer := s.authenticate([][]byte{[]byte("AUTH"), request.user, request.password}); answer != replyOK {
+			s.reply(answer)
+			return
+		}
 	}
 	if s.account.Load() == nil {
-		s.reply(errorHelloNoAuth)
+		s.reply(s.stranger(errorHelloNoAuth))
 		return
 	}
 	if !s.tellUpstream(request) {

@@ -28,13 +28,7 @@ const refusalKept = 4 << 10
 // nothing, or speaks no RESP, is found out before a client's command is with it.
 func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	var steps []loginStep
-	add := func(refusal string, args ...string) {
-		list := make([][]byte, len(args))
-		for i, arg := range args {
-			list[i] = []byte(arg)
-		}
-		steps = append(steps, loginStep{args[0], appendCommand(nil, list...), refusal})
-	}
+	add := func(refusal string, args ...string) { steps = append(steps, newLoginStep(refusal, args...)) }
 	switch {
 	case login.user != "":
 		add(errorUpstreamRefused, "AUTH", login.user, login.password)
@@ -63,10 +57,27 @@ func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	return steps
 }
 
+// newLoginStep is the step that sends this command.
+func newLoginStep(refusal string, args ...string) loginStep {
+	list := make([][]byte, len(args))
+	for i, arg := range args {
+		list[i] = []byte(arg)
+	}
+	return loginStep{args[0], appendCommand(nil, list...), refusal}
+}
+
+// enter makes a new connection that of the client, and returns what the client
+// is to be told where it cannot.
+func (s *session) enter(conn net.Conn, settings *settings, deadline time.Time) (refusal string, err error) {
+	if settings.users.atUpstream {
+		return s.enterAsClient(conn, settings, deadline)
+	}
+	return logIn(conn, s.loginSteps(settings.upstream), deadline, loginStep.refusedBy)
+}
+
 // logIn does the steps on a connection nobody else uses yet. The reply for the
 // client is "" when all went well.
-func (s *session) logIn(conn net.Conn, login upstreamLogin, deadline time.Time) (refusal string, err error) {
-	steps := s.loginSteps(login)
+func logIn(conn net.Conn, steps []loginStep, deadline time.Time, refusedBy func(loginStep, []byte) string) (refusal string, err error) {
 	_ = conn.SetDeadline(deadline)
 	defer func() { _ = conn.SetDeadline(time.Time{}) }()
 	var request []byte
@@ -77,7 +88,7 @@ func (s *session) logIn(conn net.Conn, login upstreamLogin, deadline time.Time) 
 		return errorUpstreamDown, err
 	}
 	err = readAnswers(conn, len(steps), func(i int, answer []byte) error {
-		if refusal = steps[i].refusedBy(answer); refusal != "" {
+		if refusal = refusedBy(steps[i], answer); refusal != "" {
 			return fmt.Errorf("it answers %s with %.200q", steps[i].name, answer)
 		}
 		return nil

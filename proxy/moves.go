@@ -191,7 +191,7 @@ func (r *router) withTable(table *commandTable) *router {
 
 // sameCoverage tells whether two lists of rules call the same keys lock keys,
 // as far as writing shows: their order, what they give to a lock without TTL,
-// and rules within another one do not matter for that.
+// who may use it, and rules within another one do not matter for that.
 func sameCoverage(a, b lockRules) bool {
 	return reflect.DeepEqual(coverage(a), coverage(b))
 }
@@ -201,7 +201,7 @@ func coverage(rules lockRules) lockRules {
 	var list lockRules
 	for i, rule := range rules {
 		if !list.comprise(rule) && !slices.ContainsFunc(rules[i+1:], func(other lockRule) bool { return other.comprises(rule) && !rule.comprises(other) }) {
-			rule.defaultTTL = 0
+			rule.defaultTTL, rule.users = 0, nil
 			list = append(list, rule)
 		}
 	}
@@ -236,7 +236,7 @@ func (r lockRule) comprises(other lockRule) bool {
 
 // describeCoverage is what a rule covers.
 func describeCoverage(rule lockRule) string {
-	rule.defaultTTL = 0
+	rule.defaultTTL, rule.users = 0, nil
 	return describeRule(rule)
 }
 

@@ -33,7 +33,8 @@ func (s *session) perform(cmd command) {
 	switch user := s.user(settings); {
 	case s.closing: // the client's user is no more
 	case user == nil && !beforeAuthentication(name):
-		s.reply(s.refusal(route.spec, cmd.args, errorNoAuth))
+		s.reply(s.refusal(route.spec, cmd.args, s.stranger(errorNoAuth)))
+	case !beforeAuthentication(name) && !s.stillVouchedFor(settings):
 	case route.reserved:
 		s.abort(errorReservedKey)
 	case route.elsewhere:

@@ -1,5 +1,7 @@
 package proxy
 
+import "slices"
+
 // What a user may do who has not all rights. Keys decide where there are any,
 // channels in the SUBSCRIBE family and PUBLISH. Of what has neither, who may
 // only lock has what lock libraries send, none of which changes the upstream
@@ -71,13 +73,17 @@ func (s *session) user(now *settings) *account {
 		return known
 	}
 	if known == nil {
+		if !now.users.atUpstream && s.upstream.Load() != nil {
+			s.closing = true // the upstream was to judge, and has not accepted this connection
+			return nil
+		}
 		if first := now.users.first(); first != nil {
 			s.admit(first) // a password was needed when the client came
 			return first
 		}
 		return nil
 	}
-	user := now.users.byName[known.name]
+	user := now.users.successor(known)
 	if user == nil {
 		s.closing = true
 		return nil
@@ -92,10 +98,17 @@ func (s *session) user(now *settings) *account {
 // refusedForUser answers a command that the user may not give, in a
 // transaction as in Redis by spoiling it.
 func (s *session) refusedForUser(user *account, name string, args [][]byte, to route) bool {
-	if user == nil || user.may == rightBoth {
+	if user == nil {
 		return false
 	}
-	refusal := user.may.forbids(name, args, to, s.server.settings().router.rules.coversChannel)
+	all := s.server.settings().router.rules
+	refusal := ""
+	if user.may != rightBoth {
+		refusal = user.may.forbids(name, args, to, all.coversChannel)
+	}
+	if own := s.ownRules(user, all); refusal == "" && own.denySome() {
+		refusal = own.forbid(s.database(), name, args, to, all)
+	}
 	if refusal == "" {
 		return false
 	}
@@ -105,6 +118,39 @@ func (s *session) refusedForUser(user *account, name string, args [][]byte, to r
 		s.abort(refusal)
 	}
 	return true
+}
+
+// ownRules are the lock rules as the session's user has them. They are made
+// anew only when the user or the rules have changed.
+func (s *session) ownRules(user *account, all lockRules) lockRules {
+	if s.own.of != user || len(s.own.from) != len(all) || len(all) > 0 && &s.own.from[0] != &all[0] {
+		s.own.of, s.own.from, s.own.rules = user, all, all.forUser(user.name)
+	}
+	return s.own.rules
+}
+
+// forbid returns the error for a command on locks that only others may use, ""
+// if there is none in it. These are the rules of the user, all those of
+// everybody.
+func (r lockRules) forbid(db int, name string, args [][]byte, to route, all lockRules) string {
+	for i, at := range to.keys {
+		if to.lock[i] && !r.covers(db, args[at]) {
+			return errorNoPermKeys
+		}
+	}
+	var channels [][]byte
+	switch name {
+	case "subscribe", "psubscribe":
+		channels = args[1:]
+	case "publish":
+		channels = args[1:min(2, len(args))]
+	}
+	for _, channel := range channels {
+		if all.coversChannel(channel) && !r.coversChannel(channel) {
+			return errorNoPermChannels
+		}
+	}
+	return ""
 }
 
 // hearsLocks tells whether what happens on the masters may be told to the
@@ -118,17 +164,26 @@ func (s *session) hearsLocks() bool {
 // change: connections of who is no more are closed at once, and those that
 // listen to what they may not hear any more. Sessions find all else out with
 // their next command.
-func (srv *proxyServer) applyUsers(now *accounts) {
+// rules are the lock rules that hold now, was those before.
+func (srv *proxyServer) applyUsers(now *accounts, rules, was lockRules) {
 	for _, s := range srv.all() {
 		known := s.account.Load()
 		if known == nil {
 			continue
 		}
-		user := now.byName[known.name]
-		if user == nil || known.may&^user.may != 0 && s.listens() {
+		user := now.successor(known)
+		if user == nil || s.listens() && (known.may&^user.may != 0 || rules.deniesMore(was, user.name)) {
 			s.cutOff()
 		}
 	}
+}
+
+// deniesMore tells whether a user may use less of these rules than of others.
+func (r lockRules) deniesMore(was lockRules, name string) bool {
+	before := was.forUser(name)
+	return slices.ContainsFunc(r.forUser(name), func(rule lockRule) bool {
+		return rule.denied && !slices.ContainsFunc(before, func(b lockRule) bool { return b.denied && b.match == rule.match && b.db == rule.db })
+	})
 }
 
 // listens tells whether the client may be told what it has not just asked for.

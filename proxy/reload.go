@@ -177,6 +177,7 @@ func (plan reloadPlan) refusedBy(next *Config, upstream *serverFacts, masters []
 // apply puts a configuration in force that nothing speaks against.
 func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now time.Time) {
 	coming, leaving := next.MaxQuarantine, max(next.MaxQuarantine, next.RestartDelay)
+	was := p.current.load().router.rules
 	before := p.current.load().router.era
 	p.current.replace(func(old settings) settings {
 		return *newSettings(next, upstream, masters, old.router.withRules(next.Locks, now, coming, leaving))
@@ -191,7 +192,7 @@ func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now 
 		return old
 	})
 	p.locks.scripts.bound(int(next.Limits.Scripts))
-	p.server.applyUsers(p.current.load().users)
+	p.server.applyUsers(p.current.load().users, next.Locks, was)
 	p.level.Set(logLevels[next.Log.Level])
 	p.survey.soon()
 	if p.current.load().router.era != before {

@@ -41,6 +41,8 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	if old.TLS.files != nil && next.TLS.files != nil && old.TLS.files.options != next.TLS.files.options {
 		r.note("tls", describeTLS(old.TLS), describeTLS(next.TLS))
 	}
+	r.changed("auth: by the upstream", old.Auth.Upstream, next.Auth.Upstream)
+	r.changed("auth_cache", shortDuration(old.Auth.Cache), shortDuration(next.Auth.Cache))
 	if old.Auth.Password != next.Auth.Password {
 		r.plan.changes = append(r.plan.changes, "auth.password")
 	}

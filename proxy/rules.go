@@ -1,6 +1,9 @@
 package proxy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // anyDB stands for every database: in a rule, that it holds in all of them,
 // and in a question, that it is about something in none (a channel).
@@ -12,6 +15,8 @@ type lockRule struct {
 	db         int           // anyDB for every database
 	defaultTTL time.Duration // what a lock that asks for none is given; 0: none
 	companions []string      // globs: keys and channels that go where the locks go
+	users      []string      // who may use these locks; none: everybody who may use locks
+	denied     bool          // in a list made for one user: not by that one
 }
 
 // lockRules are in the order of the configuration. They are shared and never
@@ -23,10 +28,33 @@ func (r lockRules) find(db int, key []byte) *lockRule {
 	for i := range r {
 		rule := &r[i]
 		if rule.in(db) && (rule.match == "*" || globMatch(rule.match, key)) {
+			if rule.denied {
+				return nil
+			}
 			return rule
 		}
 	}
 	return nil
+}
+
+// forUser are the rules as one user has them: of the keys whose first rule does
+// not name the user none is a lock key, nor is what goes with those locks.
+// They are these rules themselves where no rule denies the user anything.
+func (r lockRules) forUser(name string) lockRules {
+	denied := func(rule lockRule) bool { return len(rule.users) > 0 && !slices.Contains(rule.users, name) }
+	if !slices.ContainsFunc(r, denied) {
+		return r
+	}
+	own := slices.Clone(r)
+	for i := range own {
+		own[i].denied = denied(own[i])
+	}
+	return own
+}
+
+// denySome: these are the rules of a user who may not use all locks.
+func (r lockRules) denySome() bool {
+	return slices.ContainsFunc(r, func(rule lockRule) bool { return rule.denied })
 }
 
 // mayBegin tells whether a rule could match some key that begins with c. For

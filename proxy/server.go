@@ -46,6 +46,7 @@ type proxyServer struct {
 	nextID  atomic.Int64
 
 	refusedLogins, failedHandshakes throttle
+	accepted                        *acceptedLogins // by the upstream
 
 	upstreamOpened atomic.Int64 // how often, for any session
 
@@ -69,6 +70,7 @@ func newServer(cfg serverConfig) *proxyServer {
 		sessions:  make(map[*session]struct{}),
 		listeners: make(map[net.Listener]struct{}),
 	}
+	srv.accepted = newAcceptedLogins()
 	srv.memory.limit = func() int64 { return srv.settings().limits.Memory }
 	srv.running, srv.stop = context.WithCancel(context.Background())
 	srv.sweeping.Go(srv.sweepUntilStopped)

@@ -33,8 +33,8 @@ type session struct {
 	missed   atomic.Bool // messages from the masters
 	reading  atomic.Bool // idle: waiting for the client
 
-	arrived   int64 // on the server's clock
-	owesLogin bool  // it came when clients had to authenticate
+	arrived   int64       // on the server's clock
+	owesLogin atomic.Bool // clients had to authenticate when it came
 	// acquainted: it is past what login_time is for, having authenticated or
 	// sent a whole command where that is not asked for.
 	acquainted atomic.Bool
@@ -52,7 +52,12 @@ type session struct {
 	mayBlock  bool                      // a forwarded command may wait for other clients
 	dialError string                    // the dial failed for what was read at the same time
 
-	account     atomic.Pointer[account] // who the client is; nil: nobody yet. Only the session changes it
+	account atomic.Pointer[account] // who the client is; nil: nobody yet. Only the session changes it
+	vouched *vouched                // why, where the upstream is yet to confirm it
+	own     struct {                // the lock rules as that user has them
+		of          *account
+		from, rules lockRules
+	}
 	client      clientState
 	replies     replyMode
 	silent      bool // the present command's replies are not wanted
@@ -76,7 +81,7 @@ func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s.watch.session = s
 	s.arrived = srv.clock.now()
 	s.beginAnew()
-	s.owesLogin = s.account.Load() == nil
+	s.owesLogin.Store(s.account.Load() == nil && !srv.settings().users.atUpstream)
 	return s
 }
 
@@ -104,6 +109,7 @@ func (s *session) serve() {
 func (s *session) performAll() {
 	s.obey(&s.server.settings().limits)
 	for heard := false; !s.closing; heard = true {
+		s.introduce()
 		cmd, n, ok, need, err := s.guard.next(s.in.unread())
 		s.in.consume(n)
 		s.in.need = need

@@ -109,7 +109,8 @@ func (s *session) carriesWakeUps(of family, name string) bool {
 	if !s.hearsLocks() || len(name) >= len(notificationPrefix) && name[:len(notificationPrefix)] == notificationPrefix {
 		return false
 	}
-	return of == familyPattern || s.belongsToLocks(name)
+	own := s.ownRules(s.account.Load(), s.server.settings().router.rules)
+	return of == familyPattern && !own.denySome() || own.coversChannel([]byte(name))
 }
 
 // belongsToLocks: the channel, or every channel that such a pattern is meant

@@ -94,7 +94,7 @@ func (s *session) inspect(limits *Limits, crowded bool) {
 // has sent no whole command. The latter is what an application does that opens
 // connections in advance, and so matters only where places are getting scarce.
 func (s *session) isStranger(limits *Limits, crowded bool) bool {
-	return limits.LoginTime > 0 && !s.acquainted.Load() && s.reading.Load() && (s.owesLogin || crowded) &&
+	return limits.LoginTime > 0 && !s.acquainted.Load() && s.reading.Load() && (s.owesLogin.Load() || crowded) &&
 		since(s.arrived, s.server.clock.now()) > limits.LoginTime
 }
 

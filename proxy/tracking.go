@@ -116,8 +116,8 @@ func (s *session) track(next *trackingMode) {
 	}
 	l := s.listen()
 	l.track(next)
-	if !next.bcast {
-		return
+	if !next.bcast || s.ownRules(s.account.Load(), s.server.settings().router.rules).denySome() {
+		return // nobody is told of keys by their beginnings who may not know of all of them
 	}
 	prefixes := next.prefixes
 	if len(prefixes) == 0 {

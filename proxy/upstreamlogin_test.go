@@ -1,0 +1,268 @@
+package proxy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/tidwall/redcon"
+)
+
+// startUpstreamAuth is a proxy whose users are its upstream's. away cuts the
+// upstream off for connections to come.
+func startUpstreamAuth(t *testing.T, redis *guardRedis, configure ...func(*testConfig)) (p *testProxy, away *atomic.Bool) {
+	t.Helper()
+	away = &atomic.Bool{}
+	byUpstream := func(c *testConfig) {
+		c.users = newAccounts(Auth{Upstream: true, Cache: time.Hour})
+		dial := c.dialUpstream
+		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+			if away.Load() {
+				return nil, errors.New("it is away")
+			}
+			return dial(ctx)
+		}
+	}
+	return startTestProxy(t, redis, append(configure, byUpstream)...), away
+}
+
+func startRedisWithUsers(t *testing.T, args ...string) *guardRedis {
+	t.Helper()
+	redis := startGuardRedis(t, args...)
+	redis.ask(t, "ACL SETUSER alice on >pw ~app* ~lock:* &* +@all -flushall")
+	redis.ask(t, "ACL SETUSER bob on >pw2 ~* &* +@all")
+	return redis
+}
+
+// With auth: upstream every login, and every command before and after it, is
+// answered as by that upstream itself.
+func TestUpstreamJudgesLogins(t *testing.T) {
+	for name, args := range map[string][]string{"a password": {"--requirepass", guardPassword}, "none": nil} {
+		t.Run(name, func(t *testing.T) {
+			redis := startRedisWithUsers(t, args...)
+			p, _ := startUpstreamAuth(t, redis)
+			plain, client := &testClient{redis.dial(t), t}, p.dial(t)
+			for _, command := range []string{
+				"PING", "ACL WHOAMI", "GET app", "GET lock:a", "SET lock:a 1 NX PX 1000000", "DEL lock:a", "ECHO x", "SELECT 1", "SELECT 0",
+				"CLIENT SETNAME me", "MULTI", "NOSUCH", "GET", "DISCARD", "AUTH", "AUTH a b c", "AUTH wrong", "AUTH default wrong", "AUTH carol pw",
+				"AUTH alice wrong", "AUTH alice " + strings.Repeat("x", 1000), "HELLO 2 AUTH alice wrong", "HELLO 2 AUTH carol pw",
+				"AUTH default " + guardPassword, "PING", "ACL WHOAMI", "FLUSHALL",
+				"AUTH alice pw", "PING", "ACL WHOAMI", "SET app 1", "GET app", "SET other 1", "FLUSHALL", "SET lock:a 1 NX", "SET lock:a 2 NX",
+				"AUTH alice wrong", "ACL WHOAMI", "HELLO 2 AUTH bob wrong", "ACL WHOAMI", "SELECT 1", "AUTH bob pw2", "ACL WHOAMI", "SET other 1", "SELECT 0",
+				"DEL lock:a", "MULTI", "PING", "DISCARD", "RESET", "PING", "GET lock:a", "ACL WHOAMI", "AUTH bob pw2", "ACL WHOAMI", "EXISTS other app", "QUIT",
+			} {
+				want := plain.exchange(command)
+				if got := client.exchange(command); got != want {
+					t.Errorf("%.50s: got %q, Redis says %q", command, got, want)
+				}
+			}
+		})
+	}
+}
+
+// HELLO logs in, names and switches in one, and without AUTH needs a login
+// where the upstream asks for one.
+func TestUpstreamJudgesHello(t *testing.T) {
+	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	p, _ := startUpstreamAuth(t, redis)
+	client := p.dial(t)
+	client.ask("HELLO 3\r\n", errorHelloNoAuth)
+	client.ask("HELLO 3 AUTH alice wrong SETNAME me\r\n", errorWrongPass)
+	client.ask("HELLO 3 AUTH alice pw SETNAME me\r\nACL WHOAMI\r\nCLIENT GETNAME\r\n", helloText(3)+"$5\r\nalice\r\n$2\r\nme\r\n")
+	client.ask("SET lock:a 1 NX\r\nGET app\r\n", "+OK\r\n_\r\n")
+	if list := redis.ask(t, "CLIENT LIST"); !strings.Contains(list, "name=me ") || !strings.Contains(list, "user=alice") {
+		t.Errorf("the upstream has\n%s", list)
+	}
+}
+
+// Where the upstream takes everybody for its user default, no limit is put on
+// a client's first command; where it asks for a password, the usual are.
+func TestUpstreamDecidesLimitsBeforeLogin(t *testing.T) {
+	long := "*42\r\n$4\r\nMSET\r\n"
+	for i := range 20 {
+		long += fmt.Sprintf("$3\r\nk%02d\r\n$1\r\nv\r\n", i)
+	}
+	long += "$3\r\nend\r\n" // 42 arguments are one too few
+	open, _ := startUpstreamAuth(t, startGuardRedis(t))
+	open.dial(t).ask(long, "-ERR wrong number of arguments for 'mset' command\r\n")
+	locked, _ := startUpstreamAuth(t, startGuardRedis(t, "--requirepass", guardPassword))
+	client := locked.dial(t)
+	client.send(long)
+	client.expectEnd("-ERR Protocol error: unauthenticated multibulk length\r\n")
+}
+
+// A client that begins in another database than the first one is there after
+// its login.
+func TestUpstreamLoginKeepsTheDatabase(t *testing.T) {
+	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	p, _ := startUpstreamAuth(t, redis, func(c *testConfig) { c.upstream = upstreamLogin{user: "proxy", password: "never sent", db: 3} })
+	p.dial(t).ask("AUTH alice pw\r\nSET app 3\r\n", "+OK\r\n+OK\r\n")
+	if got := redis.ask(t, "SELECT 3") + redis.ask(t, "GET app"); !strings.Contains(got, "3") {
+		t.Errorf("database 3 has %q", got)
+	}
+}
+
+// While the upstream is away, whom it accepted before may use locks, and
+// nobody else; when it is back it is asked again.
+func TestUpstreamAwayLogins(t *testing.T) {
+	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	p, away := startUpstreamAuth(t, redis)
+	p.dial(t).ask("AUTH alice pw\r\n", replyOK)
+	p.dial(t).ask("AUTH bob pw2\r\n", replyOK)
+	away.Store(true)
+
+	stranger := p.dial(t)
+	for _, login := range []string{"AUTH alice wrong", "AUTH carol pw", "AUTH pw", "AUTH alice pw2", "HELLO 3 AUTH alice wrong", "HELLO 3"} {
+		stranger.ask(login+"\r\nSET lock:s 1 NX\r\n", errorUpstreamDown+errorUpstreamDown)
+	}
+	known := p.dial(t)
+	known.send("HELLO 3 AUTH alice pw SETNAME me\r\n")
+	for known.line() != "*0\r\n" {
+	}
+	known.ask("SET lock:a 1 NX\r\nACL WHOAMI\r\nSELECT 2\r\n", "+OK\r\n$5\r\nalice\r\n+OK\r\n")
+	known.ask("GET app\r\n", errorUpstreamDown)
+	other := p.dial(t)
+	other.ask("AUTH bob pw2\r\nSET lock:b 1 NX\r\nAUTH alice wrong\r\n", replyOK+replyOK+errorUpstreamDown)
+	other.ask("ACL WHOAMI\r\nAUTH alice pw\r\nACL WHOAMI\r\nAUTH bob pw2\r\n", "$3\r\nbob\r\n+OK\r\n$5\r\nalice\r\n+OK\r\n")
+
+	redis.ask(t, "ACL SETUSER bob resetpass >changed")
+	away.Store(false)
+	known.ask("GET app\r\nACL WHOAMI\r\nCLIENT GETNAME\r\n", "_\r\n$5\r\nalice\r\n$2\r\nme\r\n")
+	if list := redis.ask(t, "CLIENT LIST"); !strings.Contains(list, "name=me ") || !strings.Contains(list, "db=2 ") {
+		t.Errorf("the upstream has\n%s", list)
+	}
+	other.send("GET app\r\nPING\r\n")
+	other.expectEnd(errorWrongPass)
+	away.Store(true)
+	p.dial(t).ask("AUTH bob pw2\r\n", errorUpstreamDown)
+}
+
+// A default user without password is one that was accepted, too; and when the
+// upstream begins to ask for one, it is not any more.
+func TestUpstreamAwayDefaultUser(t *testing.T) {
+	redis := startGuardRedis(t)
+	p, away := startUpstreamAuth(t, redis)
+	away.Store(true)
+	p.dial(t).ask("SET lock:a 1 NX\r\n", errorUpstreamDown)
+	away.Store(false)
+	p.dial(t).ask("GET app\r\n", "$-1\r\n")
+	away.Store(true)
+	client := p.dial(t)
+	client.ask("SET lock:a 1 NX\r\nACL WHOAMI\r\n", "+OK\r\n$7\r\ndefault\r\n")
+	redis.ask(t, "CONFIG SET requirepass secret")
+	away.Store(false)
+	client.send("GET app\r\nSET lock:b 1 NX\r\n")
+	client.expectEnd(errorNoAuth)
+	away.Store(true)
+	p.dial(t).ask("SET lock:b 1 NX\r\n", errorUpstreamDown)
+}
+
+// The upstream's word holds for auth_cache, also in a session under way.
+func TestUpstreamAwayForTooLong(t *testing.T) {
+	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	p, away := startUpstreamAuth(t, redis)
+	p.dial(t).ask("AUTH alice pw\r\n", replyOK)
+	away.Store(true)
+	lasting, ending := p.dial(t), p.dial(t)
+	for _, client := range []*testClient{lasting, ending} {
+		client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\nDEL lock:a\r\n", replyOK+replyOK+":1\r\n")
+	}
+	p.change(func(s *settings) { s.users = newAccounts(Auth{Upstream: true, Cache: time.Nanosecond}) })
+	ending.send("SET lock:a 1 NX\r\nPING\r\n")
+	ending.expectEnd(errorUpstreamDown)
+	p.dial(t).ask("AUTH alice pw\r\n", errorUpstreamDown)
+	away.Store(false)
+	lasting.ask("SET lock:a 1 NX\r\nACL WHOAMI\r\n", "+OK\r\n$5\r\nalice\r\n")
+}
+
+// The connection of a user who is deleted at the upstream ends there, and here.
+func TestUpstreamDeletesAUser(t *testing.T) {
+	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	p, _ := startUpstreamAuth(t, redis)
+	client := p.dial(t)
+	client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\n", replyOK+replyOK)
+	redis.ask(t, "ACL DELUSER alice")
+	client.expectEnd("")
+	late := p.dial(t)
+	late.ask("AUTH alice pw\r\nGET lock:a\r\n", errorWrongPass+errorNoAuth)
+}
+
+// A rule's users may use its locks, and what goes with them; nobody else may.
+func TestRuleUsers(t *testing.T) {
+	redis := startRedisWithUsers(t)
+	masters := &fakeMasters{}
+	p, _ := startUpstreamAuth(t, redis, masters.configure, func(c *testConfig) {
+		c.router = &router{table: builtinCommands(), rules: lockRules{
+			{match: "lock:bill:*", db: anyDB, users: []string{"bob", "carol"}, companions: []string{"bills"}},
+			{match: "lock:*", db: anyDB},
+		}}
+	})
+	alice, bob := p.dial(t), p.dial(t)
+	alice.ask("AUTH alice pw\r\n", replyOK)
+	bob.ask("AUTH bob pw2\r\n", replyOK)
+	for _, command := range []string{
+		"SET lock:bill:1 x NX", "GET lock:bill:1", "DEL lock:bill:1", "DEL lock:a lock:bill:1", "MGET app lock:bill:1", "WATCH lock:bill:1",
+		"EVAL return(1) 1 lock:bill:1", "EVAL return(1) 0 lock:bill:1", "LPUSH bills x", "HGETALL redisson_rwlock:{lock:bill:1}", "GET lock:bill:1:queue",
+	} {
+		alice.ask(command+"\r\n", errorNoPermKeys)
+	}
+	for _, command := range []string{"SUBSCRIBE redisson_lock__channel:{lock:bill:1}", "PSUBSCRIBE lock:bill:*", "PUBLISH redisson_lock__channel:{lock:bill:1} x"} {
+		alice.ask(command+"\r\n", errorNoPermChannels)
+	}
+	alice.ask("SET lock:a x NX\r\nMULTI\r\nGET lock:bill:1\r\nEXEC\r\n", replyOK+replyOK+errorNoPermKeys+errorExecAbort)
+	alice.ask("PSUBSCRIBE *\r\n", confirmed("*", "psubscribe", "*", 1))
+	masters.expectNobody(t)
+	bob.ask("SET lock:bill:1 x NX\r\nSET lock:b x NX\r\nGET lock:bill:1\r\n", replyOK+replyOK+"$1\r\nx\r\n")
+	nobody := p.dial(t)
+	nobody.ask("GET lock:bill:1\r\nGET lock:b\r\n", errorNoPermKeys+"$1\r\nx\r\n")
+	everybody := slices.Clone(p.current.load().router.rules)
+	everybody[0].users = nil
+	if !sameCoverage(everybody, p.current.load().router.rules) || len(everybody.forUser("alice")) != 2 || everybody.forUser("alice").denySome() {
+		t.Error("a rule's users move keys")
+	}
+	if calls := strings.Join(p.locks.seen(), ","); strings.Contains(calls, "bills") || strings.Count(calls, "lock:bill:1") != 2 {
+		t.Errorf("the lock plane was asked %s", calls)
+	}
+}
+
+// What is remembered of accepted logins is bounded, and is no password.
+func TestAcceptedLogins(t *testing.T) {
+	a, other := newAcceptedLogins(), newAcceptedLogins()
+	right := a.digest("server", "alice", []byte("pw"), true)
+	for what, digest := range map[string][32]byte{
+		"another salt": other.digest("server", "alice", []byte("pw"), true), "another server": a.digest("serve", "ralice", []byte("pw"), true),
+		"another user": a.digest("server", "alicep", []byte("w"), true), "an empty password": a.digest("server", "alice", nil, true),
+		"nothing said": a.digest("server", "alice", []byte("pw"), false),
+	} {
+		if digest == right {
+			t.Errorf("%s makes the same digest", what)
+		}
+	}
+	now := time.Now()
+	for i := range 2 * acceptedPasswords {
+		a.remember("alice", a.digest("server", "alice", redcon.AppendInt(nil, int64(i)), true), now)
+	}
+	a.remember("alice", right, now)
+	if n := len(a.byUser["alice"]); n != acceptedPasswords {
+		t.Errorf("%d logins of one user", n)
+	}
+	if _, known := a.acceptedAt("alice", right); !known {
+		t.Error("the last login is not known")
+	}
+	a.forget("alice", right)
+	if _, known := a.acceptedAt("alice", right); known {
+		t.Error("a forgotten login is known")
+	}
+	for i := range acceptedUsers + 10 {
+		a.remember(fmt.Sprint(i), right, now.Add(time.Duration(i+1)))
+	}
+	if len(a.byUser) != acceptedUsers || a.knows("alice") || a.knows("5") || !a.knows(fmt.Sprint(acceptedUsers)) {
+		t.Errorf("%d users are remembered", len(a.byUser))
+	}
+}
