@@ -246,9 +246,9 @@ func (b *ballot[A]) hear(s *stream, c *call, replies [][]byte, st standing, err 
 		return
 	}
 	value, err := read(replies)
-	a.value, a.covers = value, st.longest
+	a.value, a.covers = value, st.covers
 	switch {
-	case err == nil && (st.state != Certified || st.longest < b.lives) && (b.counts == nil || !b.counts(value)):
+	case err == nil && (st.state != Certified || st.covers < b.lives) && (b.counts == nil || !b.counts(value)):
 		a.state = discounted
 	case err == nil:
 		a.state = answered

@@ -72,7 +72,7 @@ func (s *stream) read(r *replyReader) error {
 		if replies, err = r.replies(replies[:0], n); err != nil {
 			return err
 		}
-		st := standing{state: Certified, longest: forEver}
+		st := standing{state: Certified, covers: forEver}
 		if last := &batch[len(batch)-1]; last.check {
 			st = s.judge(replies[n-checkReplies:], moment{last.sent, last.slept}, time.Now())
 		}

@@ -28,12 +28,12 @@ const (
 // checked is what a stream remembers of its last check, so that the next one,
 // which mostly finds the same, is cheap.
 type checked struct {
-	valid     bool
-	text      string
-	version   uint64 // of the roster that judged it
-	standing  standing
-	votesFrom int64    // in ms of the master's clock
-	noted     standing // as the roster knows it
+	valid    bool
+	text     string
+	version  uint64 // of the roster that judged it
+	standing standing
+	marker   marker
+	noted    standing // as the roster knows it
 }
 
 // judge reads a check and says whether its batch's votes count.
@@ -63,14 +63,15 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	version := m.roster.version.Load()
 	if !last.valid || last.version != version || last.text != string(marker) {
 		broken := !isText && !isNil(replies[0])
-		last.standing, last.votesFrom = m.roster.see(place{m.number, s.db}, string(marker), broken)
+		last.standing, last.marker = m.roster.see(place{m.number, s.db}, string(marker), broken)
 		last.valid, last.version, last.text = true, version, string(marker)
 		s.mu.Lock()
-		s.longest = last.standing.longest
+		s.longest = last.marker.longest
 		s.mu.Unlock()
 	}
 	st := last.standing
-	if left := time.Duration(last.votesFrom)*time.Millisecond - server; st.state == Certified && left > 0 {
+	st.covers = last.marker.covers(server)
+	if left := time.Duration(last.marker.votesFrom())*time.Millisecond - server; st.state == Certified && left > 0 {
 		st.state, st.until = Quarantined, received.Add(left)
 		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
 		m.roster.comparesClock(place{m.number, s.db}, server.Milliseconds())
@@ -168,11 +169,14 @@ var spreads = [...]string{markHere: "here", markLacking: "lacking", markAll: "al
 // master's clock.
 func (m mark) frames(latest time.Duration) []byte {
 	s := markScript
-	args := [][]byte{decimal(int64(m.db)), []byte(m.seen)}
+	args, turns := [][]byte{decimal(int64(m.db)), []byte(m.seen)}, "keep"
+	if m.turn {
+		turns = "turn"
+	}
 	switch m.kind {
 	case markEdit:
 		s = editScript
-		args = append(args, []byte(m.write.set), []byte(m.write.who()))
+		args = append(args, []byte(m.write.set), []byte(m.write.who()), []byte(turns))
 	case markUpgrade:
 		s = upgradeScript
 		args = append(args, []byte(m.write.String()), listUsed(m.used))

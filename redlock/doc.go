@@ -119,7 +119,8 @@
 //     Config.MaxQuarantine. A longer TTL is put on record before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters, so that one that
 //     forgets can learn it from the others, a ballot's patience later, for such a
-//     ballot may be under way (roster.covers); a process that has just started and
+//     ballot may be under way (roster.covers). The record goes down: it turns, and
+//     keeps what was granted before until that has ended (marker.turns). A process that has just started and
 //     cannot, for one that may know is away, assumes the cap, and so does every
 //     process where too few can be reached for the restart delay: a dead minority
 //     does not keep a restarted master out for ever. A master in

@@ -1,12 +1,17 @@
 -- Says in the markers of all databases who the masters are, if the marker of this
 -- one is still what it was seen to be. Since when they remember stays as it is,
--- and so does a marker that is missing.
-local own, seen, set, who, most = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+-- and so does a marker that is missing. If asked to, it turns the record of the
+-- longest TTL granted: what is on it becomes what was granted before.
+local own, seen, set, who, turn, most = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
+local time = redis.call('TIME')
+local turned = string.format(' longest=0 before=%%1 turned=%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 if redis.call('GET', KEYS[1]) ~= seen then return 0 end
 each(own, most, function()
   local text = marker()
   if text and string.find(text, ' set=' .. set .. ' ', 1, true) then
-    redis.call('SET', KEYS[1], (string.gsub(text, ' epoch=%d+ joined=%S+ ', function() return who end)))
+    text = string.gsub(text, ' epoch=%d+ joined=%S+ ', function() return who end)
+    if turn == 'turn' then text = string.gsub(text, ' longest=(%d+) before=%d+ turned=%d+', turned) end
+    redis.call('SET', KEYS[1], text)
   end
 end)
 return 1

@@ -190,6 +190,7 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 		return replyInteger(0)
 	}
 	text := strings.Replace(string(argv[3]), " since=now ", fmt.Sprintf(" since=%d ", m.millis()), 1)
+	text = strings.Replace(text, " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1)
 	most := number(argv[5])
 	if string(argv[4]) == "here" {
 		most = 0
@@ -211,10 +212,15 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
 		return replyInteger(0)
 	}
-	eachDatabase(db, number(argv[4]), func(other int) {
+	eachDatabase(db, number(argv[5]), func(other int) {
 		text, _ := m.marker(other, key)
 		if theirs, ok := parseMarker(text); ok && theirs.set == string(argv[2]) {
-			m.store(other, key, entry{value: strings.Replace(text, theirs.who(), string(argv[3]), 1)})
+			text = strings.Replace(text, theirs.who(), string(argv[3]), 1)
+			if theirs, _ = parseMarker(text); string(argv[4]) == "turn" {
+				theirs.longest, theirs.before, theirs.turned = 0, theirs.longest, m.millis()
+				text = theirs.String()
+			}
+			m.store(other, key, entry{value: text})
 		}
 	})
 	return replyInteger(1)
@@ -224,7 +230,7 @@ func (m *fakeMaster) runUpgrade(db int, key []byte, argv [][]byte) []byte {
 	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
 		return replyInteger(0)
 	}
-	zero, _ := parseMarker(string(argv[2]))
+	zero, _ := parseMarker(strings.Replace(string(argv[2]), " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1))
 	zero.longest = 0
 	found := map[int]marker{}
 	eachDatabase(db, number(argv[4]), func(other int) {

@@ -8,6 +8,7 @@ local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local text = redis.call('GET', KEYS[1]) or ''
 if text ~= seen or now > latest then return 0 end
 new = string.gsub(new, ' since=now ', string.format(' since=%.0f ', now))
+new = string.gsub(new, ' turned=now$', string.format(' turned=%.0f', now))
 local version, set, run = string.match(new, '^%S+ '), string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
 local function remembers(text)
   return string.find(text, version, 1, true) == 1 and string.find(text, set, 1, true) and string.find(text, run, 1, true)

@@ -39,7 +39,11 @@ type marker struct {
 	// since is written, so that every process reaches the same judgement, and
 	// locks that are granted later do not prolong it.
 	quarantine time.Duration
-	longest    time.Duration // the longest TTL granted in the set, to its knowledge
+	// longest is the longest TTL granted in the set, to its knowledge, since turned,
+	// the master's own time in ms, and before the longest that was granted earlier
+	// and may not have ended. turnNow: when it is written.
+	longest, before time.Duration
+	turned          int64
 	// databases are, in a marker of the first version, those that the set used. It
 	// was written to these only (upgrade.lua). nil: it is none of those.
 	databases []int
@@ -49,20 +53,26 @@ const (
 	markerVersion = "redlock-proxy/2"
 	firstVersion  = "redlock-proxy/1"
 	sinceNow      = -1
+	turnNow       = -1
 )
 
 func (m marker) String() string {
-	since := "now"
-	if m.since != sinceNow {
-		since = strconv.FormatInt(m.since, 10)
-	}
-	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d", markerVersion,
-		m.db, m.set, m.member, m.members, m.who(), m.run, since, m.quarantine.Milliseconds(), m.longest.Milliseconds())
+	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s", markerVersion,
+		m.db, m.set, m.member, m.members, m.who(), m.run, writtenTime(m.since), m.quarantine.Milliseconds(),
+		m.longest.Milliseconds(), m.before.Milliseconds(), writtenTime(m.turned))
 }
 
 // who is the part of the text that says who the masters are.
 func (m marker) who() string {
 	return fmt.Sprintf(" epoch=%d joined=%s ", m.epoch, strings.Join(m.joined, ","))
+}
+
+// writtenTime words sinceNow and turnNow as what the scripts replace.
+func writtenTime(ms int64) string {
+	if ms < 0 {
+		return "now"
+	}
+	return strconv.FormatInt(ms, 10)
 }
 
 // parseMarker reads what String writes, a marker of the first version, and
@@ -111,6 +121,8 @@ func parseMarker(text string) (marker, bool) {
 		for _, db := range strings.Split(field("dbs"), ",") {
 			m.databases = append(m.databases, int(number(db)))
 		}
+	} else {
+		m.before, m.turned = duration(field("before")), number(field("turned"))
 	}
 	ok = ok && len(words) == 0 && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members && m.since < int64(forEver/time.Millisecond)
 	return m, ok
@@ -121,6 +133,29 @@ func (m marker) ofFirstVersion() bool { return m.databases != nil }
 
 // votesFrom is when the quarantine is over, in ms of the master's own time.
 func (m marker) votesFrom() int64 { return m.since + m.quarantine.Milliseconds() }
+
+// granted is the longest TTL that a lock may have which has not ended.
+func (m marker) granted() time.Duration { return max(m.longest, m.before) }
+
+// covers is the longest TTL that a lock may have which is granted when the
+// master's own time is now. Who asks for one has it put on record with longest, and
+// who did so before the record turned may not have read of that.
+func (m marker) covers(now time.Duration) time.Duration {
+	if past := now - time.Duration(m.turned)*time.Millisecond; past >= 0 && past < turnGrace {
+		return m.granted()
+	}
+	return m.longest
+}
+
+// turnGrace is how long after the record has turned every stream has read of it.
+const turnGrace = 5 * beatPause
+
+// turns is how long after it turned a record may turn again: what was granted before
+// has ended then, also by a clock that is slower than the one that says so.
+func (m marker) turns(limits Config) time.Duration {
+	kept := max(m.before, limits.RestartDelay)
+	return kept + time.Duration(float64(kept)*limits.ClockDrift) + turnGrace
+}
 
 // forEver keeps sums of times from overflowing.
 const forEver = 100 * 365 * 24 * time.Hour

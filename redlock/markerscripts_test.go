@@ -11,25 +11,26 @@ import (
 // What the scripts that write markers do in each database, on a real server and
 // on a fake one.
 
-var writtenNow = regexp.MustCompile(`since=\d{12,}`)
+var writtenNow = regexp.MustCompile(`(since|turned)=\d{12,}`)
 
 func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	live := startLiveMaster(t)
-	m := marker{set: "s", member: 1, members: 3, epoch: 1, joined: []string{"1", "2@a%b", "1"}, run: "r", since: 5, quarantine: time.Second, longest: 7 * time.Second}
-	text := func(db int, change func(*marker)) string {
+	m := marker{set: "s", member: 1, members: 3, epoch: 1, joined: []string{"1", "2@a%b", "1"}, run: "r", since: 5, quarantine: time.Second, longest: 7 * time.Second, before: 9 * time.Second, turned: 3}
+	in := func(db int, change func(*marker)) marker {
 		x := m
 		x.db = db
 		if change != nil {
 			change(&x)
 		}
-		return x.String()
+		return x
 	}
+	text := func(db int, change func(*marker)) string { return in(db, change).String() }
 	first := func(dbs string, since int, run string) string {
 		return fmt.Sprintf("redlock-proxy/1 set=s member=1/3 epoch=1 joined=1,2@a%%b,1 run=%s since=%d quarantine=1000 longest=%d dbs=%s", run, since, since+1, dbs)
 	}
 	run := func(x *marker) { x.run = "before" }
 	set := func(x *marker) { x.set = "another" }
-	now := func(x *marker) { x.since = sinceNow }
+	now := func(x *marker) { x.since, x.turned = sinceNow, turnNow }
 	who := func(x *marker) { x.epoch, x.joined = 3, []string{"1", "3@%1", "1"} }
 	soon := time.Duration(time.Now().Add(time.Hour).UnixNano())
 	markers := map[int]string{0: text(0, nil), 1: text(1, nil), 2: text(2, run), 3: text(3, set), 4: "a client's", 5: text(0, nil), 15: text(15, nil)}
@@ -39,16 +40,17 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		before map[int]string
 		frames []byte
 	}{
-		"here":              {1, markers, mark{place: place{0, 1}, seen: markers[1], write: *parsed(text(1, now))}.frames(soon)},
-		"here, missing":     {6, markers, mark{place: place{0, 6}, write: *parsed(text(6, now))}.frames(soon)},
-		"lacking":           {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markLacking, write: *parsed(text(0, now))}.frames(soon)},
-		"all":               {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markAll, write: *parsed(text(0, now))}.frames(soon)},
-		"all, as new":       {0, nil, mark{place: place{0, 0}, kind: markAll, write: *parsed(text(0, nil))}.frames(soon)},
-		"not as it was":     {0, markers, mark{place: place{0, 0}, kind: markAll, write: *parsed(text(0, now))}.frames(soon)},
-		"too late":          {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markAll, write: *parsed(text(0, now))}.frames(time.Hour)},
-		"edit":              {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markEdit, write: *parsed(text(0, who))}.frames(0)},
-		"edit, not as seen": {0, markers, mark{place: place{0, 0}, seen: "x", kind: markEdit, write: *parsed(text(0, who))}.frames(0)},
-		"upgrade":           {0, ofFirst, mark{place: place{0, 0}, seen: ofFirst[0], kind: markUpgrade, used: []int{0, 1, 2, 3}, write: m}.frames(0)},
+		"here":              {1, markers, mark{place: place{0, 1}, seen: markers[1], write: in(1, now)}.frames(soon)},
+		"here, missing":     {6, markers, mark{place: place{0, 6}, write: in(6, now)}.frames(soon)},
+		"lacking":           {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markLacking, write: in(0, now)}.frames(soon)},
+		"all":               {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markAll, write: in(0, now)}.frames(soon)},
+		"all, as new":       {0, nil, mark{place: place{0, 0}, kind: markAll, write: in(0, nil)}.frames(soon)},
+		"not as it was":     {0, markers, mark{place: place{0, 0}, kind: markAll, write: in(0, now)}.frames(soon)},
+		"too late":          {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markAll, write: in(0, now)}.frames(time.Hour)},
+		"edit":              {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markEdit, write: in(0, who)}.frames(0)},
+		"turn":              {0, markers, mark{place: place{0, 0}, seen: markers[0], kind: markEdit, turn: true, write: in(0, who)}.frames(0)},
+		"edit, not as seen": {0, markers, mark{place: place{0, 0}, seen: "x", kind: markEdit, write: in(0, who)}.frames(0)},
+		"upgrade":           {0, ofFirst, mark{place: place{0, 0}, seen: ofFirst[0], kind: markUpgrade, used: []int{0, 1, 2, 3}, write: in(0, func(x *marker) { x.turned = turnNow })}.frames(0)},
 		"upgrade, unknown":  {0, ofFirst, mark{place: place{0, 0}, seen: ofFirst[0], kind: markUpgrade, write: m}.frames(0)},
 		"raise":             {1, markers, raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte("1"), []byte("9000"))},
 		"raise in 0":        {0, markers, raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, []byte("0"), []byte("9000"))},
@@ -72,7 +74,7 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 					command = append(command, string(a))
 				}
 				compare := func(what string, args ...string) {
-					want, got := writtenNow.ReplaceAllString(string(live.do(args...)), "since=T"), writtenNow.ReplaceAllString(string(fake.do(args...)), "since=T")
+					want, got := writtenNow.ReplaceAllString(string(live.do(args...)), "$1=T"), writtenNow.ReplaceAllString(string(fake.do(args...)), "$1=T")
 					if got != want {
 						t.Errorf("%s: the fake master says\n%q, and Redis\n%q", what, got, want)
 					}
@@ -87,16 +89,6 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 			})
 		})
 	}
-}
-
-// parsed reads a marker that may be of since=now.
-func parsed(text string) *marker {
-	m, ok := parseMarker(text)
-	if !ok {
-		m, _ = parseMarker(regexp.MustCompile(`since=now`).ReplaceAllString(text, "since=0"))
-		m.since = sinceNow
-	}
-	return &m
 }
 
 // A server whose user may not SELECT, in scripts or at all, has one database.

@@ -24,6 +24,6 @@ func ReadMarker(text string) (facts MarkerFacts, ok bool) {
 	}
 	return MarkerFacts{
 		Set: m.set, Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
-		Since: time.UnixMilli(m.since), Quarantine: m.quarantine, Longest: m.longest,
+		Since: time.UnixMilli(m.since), Quarantine: m.quarantine, Longest: m.granted(),
 	}, true
 }

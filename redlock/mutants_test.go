@@ -271,7 +271,7 @@ var mutants = []mutant{
 		edits: []edit{
 			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
 			{"batch.go", "if s.master.embedded() {", "if true {"},
-			{"batch.go", "st := standing{state: Certified, longest: forEver}", "st := s.checked.noted\n\t\tst.longest = forEver"},
+			{"batch.go", "st := standing{state: Certified, covers: forEver}", "st := s.checked.noted\n\t\tst.covers = forEver"},
 		},
 		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
 	},
@@ -352,13 +352,33 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",
-		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.longest < b.lives", ""}},
+		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.covers < b.lives", ""}},
 		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
 	},
 	{
 		rule:     "a longer TTL that may be about to be granted is waited for",
 		edits:    []edit{{"plan.go", "r.readSince(p, forgot.Add(limits.MasterTimeout))", "r.readSince(p, forgot)"}, {"plan.go", "limits.MasterTimeout+readPause", "readPause"}},
 		caughtBy: "TestTimelineTheLongestTTLIsNotLearnedTooEarly",
+	},
+	{
+		rule:     "the longest TTL on record goes down when it has ended",
+		edits:    []edit{{"plan.go", "now.Sub(s.turnedAt) >= own.turns(limits)", "false"}},
+		caughtBy: "TestTimelineTheLongestTTLGoesDown",
+	},
+	{
+		rule:     "a record does not turn before what was on it has ended",
+		edits:    []edit{{"marker.go", "kept := max(m.before, limits.RestartDelay)", "kept := limits.RestartDelay"}},
+		caughtBy: "TestTimelineTheLongestTTLGoesDown",
+	},
+	{
+		rule:     "who has not read that the record turned is covered",
+		edits:    []edit{{"marker.go", "past >= 0 && past < turnGrace", "past < 0"}},
+		caughtBy: "TestMarkerCoversWhatStreamsHaveNotReadYet",
+	},
+	{
+		rule:     "what was on record on a master that went away is remembered",
+		edits:    []edit{{"ttlmemory.go", "if s.present() && m.set == r.set &&", "if false &&"}},
+		caughtBy: "TestRosterWhatWasOnRecordIsRemembered",
 	},
 	{
 		rule:     "a quarantine is as long as the longest TTL granted",

@@ -13,6 +13,7 @@ type mark struct {
 	seen   string
 	write  marker
 	kind   markKind
+	turn   bool          // markEdit: it also turns the record of the longest TTL
 	used   []int         // markUpgrade: databases that the set used; nil: that is not known
 	jump   time.Duration // the jump of its clock that is written down with it
 	cause  Amnesia       // zero: nothing to worry about
@@ -124,22 +125,25 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 			m.kind = markAll
 		}
 		m.cause, m.reason = ClockJumped, "its clock was ahead and has been put right"
-		m.write.longest = max(m.write.longest, own.longest)
-		m.write.quarantine = max(own.quarantine, quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine))
+		m.write.before = max(m.write.before, own.granted())
+		m.write.quarantine = max(own.quarantine, quarantine(limits.RestartDelay, m.write.before, limits.MaxQuarantine))
 		return m, true
 	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined):
 		m.kind = markEdit
 		return m, p.db == 0
 	case own.quarantine == limits.MaxQuarantine && r.readSince(p, s.forgotAt().Add(limits.MasterTimeout)) == r.masters-1 && !promoted:
 		// It was the longest, for others could not be reached that have told since.
-		m.write.longest = max(m.write.longest, own.longest)
-		m.write.since, m.write.quarantine = own.since, quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
+		m.write.before = max(m.write.before, own.granted())
+		m.write.since, m.write.quarantine = own.since, quarantine(limits.RestartDelay, m.write.before, limits.MaxQuarantine)
 		return m, m.write.quarantine < own.quarantine
+	case p.db == 0 && own.granted() > limits.RestartDelay && now.Sub(s.turnedAt) >= own.turns(limits):
+		m.kind, m.turn = markEdit, true
+		return m, true
 	default:
 		return mark{}, false
 	}
-	m.write.longest = max(m.write.longest, s.marker.longest)
-	covers, known := r.covers(p, m.cause, m.write.longest, now, limits)
+	m.write.before = max(m.write.before, s.marker.granted())
+	covers, known := r.covers(p, m.cause, m.write.before, now, limits)
 	m.write.quarantine = covers
 	if promoted {
 		m.write.quarantine += promotionPause(limits)
@@ -184,7 +188,7 @@ func (r *roster) begin(m *mark, limits Config) {
 	m.kind, m.write.since = markAll, 0
 	if !r.fresh {
 		m.write.since = sinceNow
-		m.write.quarantine = quarantine(limits.RestartDelay, m.write.longest, limits.MaxQuarantine)
+		m.write.quarantine = quarantine(limits.RestartDelay, m.write.before, limits.MaxQuarantine)
 	}
 }
 
@@ -193,6 +197,7 @@ func (r *roster) begin(m *mark, limits Config) {
 func (r *roster) upgrade(m mark, own marker) (mark, bool) {
 	m.kind = markUpgrade
 	m.write.since, m.write.quarantine, m.write.longest = own.since, own.quarantine, own.longest
+	m.write.before = 0
 	read := 0
 	for i := range r.masters {
 		s := r.sights[place{i, 0}]
@@ -242,7 +247,7 @@ func (r *roster) readSince(p place, since time.Time) int {
 func (r *roster) marker(p place, set string, since int64) marker {
 	return marker{
 		db: p.db, set: set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
-		run: r.sights[p].run, since: since, longest: r.longest,
+		run: r.sights[p].run, since: since, before: r.granted(time.Now()), turned: since,
 	}
 }
 

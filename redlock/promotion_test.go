@@ -25,7 +25,7 @@ func promotionOf(n int, now time.Time) (before, after *roster) {
 func (r *roster) write(marks []mark, readers ...*roster) {
 	for _, m := range marks {
 		if m.write.since == sinceNow {
-			m.write.since = 1
+			m.write.since, m.write.turned = 1, 1
 		}
 		for _, reader := range readers {
 			for _, db := range reader.databases() {

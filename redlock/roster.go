@@ -19,8 +19,9 @@ type place struct {
 type standing struct {
 	state   MasterState
 	reason  string
-	until   time.Time // Quarantined: until when, by our clock
-	longest time.Duration
+	until   time.Time     // Quarantined: until when, by our clock
+	longest time.Duration // the longest TTL that a lock may have which has not ended
+	covers  time.Duration // the longest TTL on record of what is granted now
 }
 
 // A sight is what this process saw last of one place.
@@ -34,7 +35,9 @@ type sight struct {
 	marker marker
 	broken bool      // what has the marker's name is none
 	since  time.Time // when text came to be what it is
-	ahead  bool      // its marker's since lies in the future of its own clock
+	// turnedAt is when marker was first seen to have turned.
+	turnedAt time.Time
+	ahead    bool // its marker's since lies in the future of its own clock
 	// jump is by how much its clock jumped forward at least, not yet written down,
 	// and jumpMost by how much at most.
 	jump     time.Duration
@@ -87,7 +90,7 @@ type roster struct {
 	unheard map[int]unheard
 	runs    map[int]string // by master: the run id of the server that was reached last
 	blank   map[int]bool   // masters seen without a marker when all of them were, so that they may begin as new
-	longest time.Duration
+	ttls    ttlMemory
 	recalls bool // longest was that of enough markers at once to be that of the set
 	sights  map[place]*sight
 	reason  string    // why there is no set yet
@@ -141,6 +144,7 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 	restarted = r.runs[p.master] != "" && r.runs[p.master] != self.runID
 	r.runs[p.master] = self.runID
 	s, known := r.sight(p), r.sight(p)
+	r.leaves(s, marker{}, now)
 	if zero := r.sights[place{p.master, 0}]; known.run == "" && zero != nil {
 		known = zero // a jump that is not yet written down concerns this database, too
 	}
@@ -163,25 +167,30 @@ func (r *roster) disconnected(p place, reason string) bool {
 	r.mu.Lock()
 	defer r.unlock()
 	s := r.sight(p)
+	r.leaves(s, marker{}, time.Now())
 	s.connected, s.read = false, false
 	return r.stands(p, s, standing{state: Away, reason: reason})
 }
 
 // see takes what a place's marker is now and says how the place stands apart
-// from the time, and from which time of its own it votes.
-func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom int64) {
+// from the time, and what the marker is.
+func (r *roster) see(p place, text string, broken bool) (standing, marker) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.sight(p)
 	news := !s.read || s.text != text || s.broken != broken
-	s.read, s.text, s.broken = true, text, broken
 	if news {
-		s.marker = marker{}
-		if text != "" {
-			m, ok := parseMarker(text)
-			s.marker, s.broken = m, !ok
+		next, ok := parseMarker(text)
+		r.leaves(s, next, time.Now())
+		if s.turnedAt.IsZero() || next.turned != s.marker.turned {
+			s.turnedAt = time.Now()
 		}
+		s.marker, broken = next, broken || text != "" && !ok
 		s.actedAt, s.since, s.ahead = time.Time{}, time.Now(), false
+	}
+	s.read, s.text = true, text
+	if news {
+		s.broken = broken
 	}
 	if s.present() && p.db == 0 {
 		delete(r.blank, p.master)
@@ -192,11 +201,7 @@ func (r *roster) see(p place, text string, broken bool) (st standing, votesFrom 
 	if news {
 		r.changed()
 	}
-	st = r.judge(p, s)
-	if st.state == Certified {
-		votesFrom = s.marker.votesFrom()
-	}
-	return st, votesFrom
+	return r.judge(p, s), s.marker
 }
 
 // comparesClock hears what time it is on a master in quarantine, in ms. Where its
@@ -215,7 +220,6 @@ func (r *roster) comparesClock(p place, now int64) {
 // learn takes over, with mu held, what a marker of the set says of the set. It
 // tells whether that is news of who the masters are.
 func (r *roster) learn(p place, s *sight) bool {
-	r.longest = max(r.longest, s.marker.longest)
 	r.recalls = r.recalls || r.remembering() >= r.tellAll()
 	if s.marker.members != r.masters {
 		return false
@@ -243,7 +247,7 @@ func (r *roster) remembering() int {
 func (r *roster) judge(p place, s *sight) standing {
 	m := s.marker
 	no := func(state MasterState, reason string, values ...any) standing {
-		return standing{state: state, reason: fmt.Sprintf(reason, values...), longest: m.longest}
+		return standing{state: state, reason: fmt.Sprintf(reason, values...), longest: m.granted()}
 	}
 	number := p.master + 1
 	switch {
@@ -277,7 +281,7 @@ func (r *roster) judge(p place, s *sight) standing {
 		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.db)
 	}
 	r.meet(p)
-	return standing{state: Certified, longest: m.longest}
+	return standing{state: Certified, longest: m.granted()}
 }
 
 // jumped notes that a master's clock has jumped forward, which holds for all of

@@ -146,6 +146,7 @@ func (m *fakeMaster) downgrade() {
 		delete(m.dbs[db], MarkerKey)
 		if x, ok := parseMarker(text); ok && (db == 0 || db == 3) {
 			_, rest, _ := strings.Cut(x.String(), fmt.Sprintf(" db=%d ", db))
+			rest, _, _ = strings.Cut(rest, " before=")
 			m.store(db, []byte(MarkerKey), entry{value: firstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
 		}
 	}

@@ -43,3 +43,102 @@ func TestTimelineTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
 		}
 	})
 }
+
+// quarantineOf is how long a master does not vote that is restarted now.
+func (w *timeline) quarantineOf(master int) time.Duration {
+	w.t.Helper()
+	w.restart(true, master)
+	time.Sleep(3 * second)
+	m, ok := parseMarker(w.masters[master].value(MarkerKey))
+	if !ok || m.since == 0 {
+		w.t.Fatalf("it is not in quarantine: %+v", m)
+	}
+	return m.quarantine
+}
+
+// One stray lock with a long TTL prolongs quarantines for as long as it may live,
+// and a while.
+func TestTimelineTheLongestTTLGoesDown(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.mustAcquire(tokenA, 8*time.Minute)
+		w.release()
+		other := w.another(timelineConfig())
+		for n := range 80 {
+			time.Sleep(10 * second)
+			l := []*Locker{w.locker, other}[n%2]
+			r := AcquireRequest{DB: n % 2 * 3, Key: []byte("lock:" + string(rune('a'+n))), Value: []byte(tokenB), TTL: 40 * second}
+			if o := l.Acquire(t.Context(), r); o.Verdict != Won {
+				t.Fatalf("lock %d: %+v", n, o)
+			}
+			if n == 40 { // 8m10s after it was granted
+				if q := w.quarantineOf(0); q != 8*time.Minute {
+					t.Errorf("while the long one may live, a quarantine lasts %v", q)
+				}
+				time.Sleep(5 * time.Minute)
+			}
+		}
+		time.Sleep(2 * time.Minute)
+		if q := w.quarantineOf(1); q > 40*second {
+			t.Errorf("long after it has ended, a quarantine lasts %v", q)
+		}
+		w.another(timelineConfig())
+		time.Sleep(5 * time.Minute)
+		if q := w.quarantineOf(2); q > 40*second {
+			t.Errorf("with a process that has just started, a quarantine lasts %v", q)
+		}
+	})
+}
+
+// A record that turns covers what was granted until then.
+func TestTimelineTheLongestTTLIsKeptWhileALockMayLive(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		began := time.Now()
+		w.mustAcquire(tokenA, 2*time.Minute)
+		for time.Since(began) < 10*time.Minute {
+			time.Sleep(20 * second)
+			// What lives longest is granted again and again.
+			r := AcquireRequest{Key: []byte("lock:" + time.Since(began).String()), Value: []byte(tokenB), TTL: 2 * time.Minute}
+			if o := w.locker.Acquire(t.Context(), r); o.Verdict != Won {
+				t.Fatalf("%v: %+v", time.Since(began), o)
+			}
+			for i, m := range w.masters {
+				if x, _ := parseMarker(m.value(MarkerKey)); x.granted() < 2*time.Minute {
+					t.Fatalf("after %v master %d has %v on record", time.Since(began), i+1, x)
+				}
+			}
+		}
+	})
+}
+
+// A stream that has not read yet that the record has turned puts nothing on it.
+func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
+	m := marker{longest: second, before: time.Minute, turned: 10_000}
+	for now, want := range map[time.Duration]time.Duration{
+		9 * second:               second, // the clock has been put back
+		10 * second:              time.Minute,
+		10*second + turnGrace:    second,
+		100 * second:             second,
+		14999 * time.Millisecond: time.Minute,
+	} {
+		if got := m.covers(now); got != want {
+			t.Errorf("at %v it covers %v, want %v", now, got, want)
+		}
+	}
+}
+
+// A master that had a long TTL on record goes away, and another one forgets.
+func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	long := r.marker(place{0, 0}, "s", 0)
+	long.longest = 5 * time.Minute
+	r.see(place{0, 0}, long.String(), false)
+	r.disconnected(place{0, 0}, notConnected)
+	r.see(place{1, 0}, "", false)
+	for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
+		if m.place == (place{1, 0}) && m.write.quarantine == 5*time.Minute {
+			return
+		}
+	}
+	t.Error("its quarantine does not last as long as the TTL")
+}

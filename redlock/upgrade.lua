@@ -7,6 +7,8 @@
 -- nothing to forget that database 0 has not.
 local own, seen, new, used, most = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 if redis.call('GET', KEYS[1]) ~= seen then return 0 end
+local time = redis.call('TIME')
+new = string.gsub(new, ' turned=now$', string.format(' turned=%.0f', time[1] * 1000 + math.floor(time[2] / 1000)))
 local set, run = string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
 local since, quarantine = string.match(new, ' since=(%d+) '), string.match(new, ' quarantine=(%d+) ')
 local texts, longest = {}, 0
