@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -25,9 +26,10 @@ type RunRequest struct {
 	// Scrap: elements that too few masters have go, instead of being put back.
 	Scrap bool
 
-	releases  bool // all it deletes it certainly releases
-	observes  bool // no script, and it only reads
-	unordered int  // the reply lists groups of so many elements, in no order of their own; 0: it does not
+	releases  bool         // all it deletes it certainly releases
+	gaveUp    *atomic.Bool // a try that was not won deleted something somewhere
+	observes  bool         // no script, and it only reads
+	unordered int          // the reply lists groups of so many elements, in no order of their own; 0: it does not
 }
 
 // Run executes a command on every master between two looks at its keys, and
@@ -46,7 +48,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	if o, ok := l.runRecognised(ctx, r, script); ok {
 		return o
 	}
-	r.releases = script.releases()
+	r.releases, r.gaveUp = script.releases(), new(atomic.Bool)
 	// What takes turns with acquires. A release is never held back.
 	creates := !r.ReadOnly && !r.releases
 	if !creates && !r.ReadOnly || len(r.Watches) > 0 {
@@ -56,6 +58,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 }
 
 func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcome {
+	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
 	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
@@ -101,6 +104,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 			return verdict
 		},
 		late: func(b *ballot[examined], i int, a answer[examined], verdict Verdict) {
+			r.note(a, verdict)
 			ballot := r.result(b.answers, verdict)
 			l.settleVote(&r, ballot, b.answers, i, a)
 		},
@@ -120,6 +124,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 		q.creates = true
 	}
 	b := hold(l, frames, q)
+	r.noteAll(b)
 	l.settleRun(b, &r)
 	if flushed.Load() && b.verdict == NoQuorum {
 		reloaded.Store(true)
@@ -137,8 +142,28 @@ func isScriptCommand(name []byte) bool {
 	return false
 }
 
+// note remembers what an earlier try gave up in vain. It is put back, but
+// somebody else may have taken the lock in between.
+func (r *RunRequest) note(a answer[examined], verdict Verdict) {
+	if verdict != Won && a.state.heard() && a.value.released() {
+		r.gaveUp.Store(true)
+	}
+}
+
+func (r *RunRequest) noteAll(b *ballot[examined]) {
+	for _, a := range b.answers {
+		r.note(a, b.verdict)
+	}
+}
+
+// outcome words a ballot's end. "There is nothing to release" is no answer to who
+// has deleted it in an earlier try of the same run: whether that released anything
+// nobody knows.
 func (r *RunRequest) outcome(b *ballot[examined]) Outcome {
 	o := b.outcome()
+	if r.gaveUp.Load() && (o.Verdict == Lost || o.Verdict == Won && !r.winner(b.answers).wrote()) {
+		o.Verdict = NoQuorum
+	}
 	switch o.Verdict {
 	case Won:
 		winner := r.winner(b.answers)

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -174,5 +175,32 @@ func TestRunADeletionNeedsEqualVotesOfAQuorum(t *testing.T) {
 		if got := l.decideRun(&RunRequest{}, row.answers, time.Millisecond); got != row.want {
 			t.Errorf("%v, want %v", got, row.want)
 		}
+	}
+}
+
+// A release whose first try was not won is put back, but somebody else may take
+// the lock in between. Then the second try finds nothing of it, which is no answer:
+// its client would hear that it never held the lock.
+func TestRunIsNotToldThatItHeldNothing(t *testing.T) {
+	const unlock = `if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return nil end
+		if redis.call('hincrby', KEYS[1], ARGV[1], -1) > 0 then return 0 end
+		redis.call('del', KEYS[1]) return 1`
+	s := startLiveSet(t, 3)
+	s.masters[2].kill()
+	s.masters = s.masters[:2]
+	s.masters[0].must("HSET", "lock", "A", "1")
+	r := RunRequest{
+		Keys: bytesOf([]string{"lock"}), Args: bytesOf([]string{"EVAL", unlock, "1", "lock", "A"}), gaveUp: new(atomic.Bool),
+	}
+	if o := s.runOnce(t.Context(), r, true); o.Verdict != NoQuorum {
+		t.Fatalf("one of two masters released: %v %q", o.Verdict, o.Reply)
+	}
+	s.awaitIdle()
+	for _, m := range s.masters {
+		m.must("DEL", "lock")
+		m.must("HSET", "lock", "B", "1")
+	}
+	if o := s.runOnce(t.Context(), r, true); o.Verdict != NoQuorum {
+		t.Errorf("%v %q, although the first try deleted it on a master", o.Verdict, o.Reply)
 	}
 }
