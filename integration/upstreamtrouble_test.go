@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -207,4 +208,20 @@ func TestUpstreamTellsItsState(t *testing.T) {
 		}
 		return err
 	})
+}
+
+// TestPHPHearsOfADeadUpstream: phpredis answers false to an ERR, which a cache
+// takes for a miss, and raises NOUPSTREAM. Locks go on.
+func TestPHPHearsOfADeadUpstream(t *testing.T) {
+	c := startCluster(t, proxyOptions{})
+	c.upstream.crash()
+	const script = `
+$redis = new Redis();
+$redis->connect('127.0.0.1', (int) $argv[1]);
+try { var_dump($redis->get('plain')); } catch (RedisException $error) { echo $error->getMessage(), "\n"; }
+var_dump($redis->set('lock:php', 'a token of sixteen bytes', ['nx', 'px' => 60000]));`
+	out, err := exec.Command("php", "-r", script, fmt.Sprint(c.proxy.port)).CombinedOutput()
+	if want := strings.TrimPrefix(upstreamAway, "-"); err != nil || string(out) != strings.TrimSuffix(want, "\r\n")+"\nbool(true)\n" {
+		t.Errorf("%v:\n%s", err, out)
+	}
 }
