@@ -56,7 +56,6 @@ var luaReplies = map[string]string{
 	"breakpoint and debug":    "redis.breakpoint() redis.debug('x') return redis.call('set', KEYS[1], ARGV[1])",
 	"keys not declared":       "redis.call('set', KEYS[1] .. ':other', ARGV[1]) return redis.call('get', KEYS[1] .. ':other')",
 	"creates and deletes":     "redis.call('set', KEYS[1], ARGV[1]) return redis.call('del', KEYS[1])",
-	"select inside":           "redis.call('select', 5) redis.call('set', KEYS[1], ARGV[1]) return redis.call('get', KEYS[1])",
 	"blocking inside":         "redis.call('rpush', KEYS[1], 1) return {redis.call('blpop', KEYS[1], 1), redis.call('blpop', KEYS[1], 1)}",
 	"object and dump":         "redis.call('set', KEYS[1], 12345, 'PX', 100000) local d = redis.call('dump', KEYS[1]) redis.call('restore', KEYS[1], 0, d, 'REPLACE') return {redis.call('object', 'encoding', KEYS[1]), d, redis.call('pttl', KEYS[1])}",
 	"sort":                    "redis.call('sadd', KEYS[1], 3, 1, 2) return redis.call('sort', KEYS[1])",

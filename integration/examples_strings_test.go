@@ -40,7 +40,7 @@ var stringExamples = examples{
 }
 
 var keyExamples = examples{
-	"copy":            {"K K3", "K K2", "K K2 REPLACE", "K K3 DB 1", "K K", "K K3 DB 99", "K K3 BOGUS"},
+	"copy":            {"K K3", "K K2", "K K2 REPLACE", "K K3 DB 0", "K K", "K K3 DB x", "K K3 BOGUS"},
 	"del":             {"K", "K K2 K3", "K K", "K P"},
 	"dump":            {"K"},
 	"exists":          {"K", "K K K2", "K P K3"},
@@ -55,7 +55,7 @@ var keyExamples = examples{
 	"persist":         {"K", "SET K v EX 100; PERSIST K; TTL K; PERSIST K"},
 	"memory|usage":    {"K", "K SAMPLES 0", "K SAMPLES x", "K BOGUS"},
 	"migrate":         {"127.0.0.1 CLOSEDPORT K 0 100", "127.0.0.1 CLOSEDPORT K 0 x", "127.0.0.1 CLOSEDPORT \"\" 0 100 KEYS K3"},
-	"move":            {"K 1", "K 0", "K 99", "K x", "SET K v PX 100000; MOVE K 2; EXISTS K; SELECT 2; GET K; PTTL K; DEL K; SELECT 0"},
+	"move":            {"K 0", "K x", "P 1", "SET P v; MOVE P 2; EXISTS P; SELECT 2; GET P; DEL P; SELECT 0"},
 	"object|encoding": {"K"},
 	"object|freq":     {"K"},
 	"object|idletime": {"K"},
