@@ -59,19 +59,25 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 }
 
 // acquireInTurn holds one acquire ballot when it is its turn, and tells how many
-// masters granted. One that is refused while it waits, if it shares refusals,
-// holds none. An error is ctx's.
+// masters granted. One that is answered by another's while it waits holds none. An
+// error is ctx's.
 func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) (o Outcome, granted int, err error) {
-	turn, refused, err := l.turns.takeOrBeRefused(ctx, a.db, a.key, shares)
-	if err != nil || refused {
-		return Outcome{Verdict: Lost}, 0, err
+	turn, answer, err := l.turns.takeOrBeAnswered(ctx, a.db, a.key, shares)
+	switch {
+	case err != nil:
+		return o, 0, err
+	case answer != nil:
+		return *answer, 0, nil
 	}
 	defer turn.pass()
 	turn.send()
 	b := l.acquireOnce(ctx, a)
 	o, granted = b.outcome(), count(b.answers, isGranted).granted
-	if o.Verdict == Lost && granted == 0 {
+	switch {
+	case o.Verdict == Lost && granted == 0:
 		turn.refuse()
+	case o.Verdict == NoQuorum && l.isHopeless(a.db):
+		turn.giveUp(o)
 	}
 	return o, granted, nil
 }

@@ -85,6 +85,7 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 		st.state, st.reason = Uncertified, "its clock seems to have jumped forward"
 	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause+limits.MasterTimeout:
 		st.state, st.reason = Uncertified, "its clock is being watched first"
+		st.until = received.Add(watchPause - m.clock.watchedFor(received))
 	}
 	return m.note(s.db, last, st)
 }
@@ -196,33 +197,6 @@ func listUsed(databases []int) []byte {
 		list = append(strconv.AppendInt(list, int64(db), 10), ',')
 	}
 	return list
-}
-
-// prepare waits, for as long as a ballot may take, until a quorum of masters
-// votes in a database that is used for the first time.
-func (l *Locker) prepare(db int) {
-	if db < len(l.prepared) && l.prepared[db].Load() {
-		return
-	}
-	for _, m := range l.masters {
-		m.stream(db)
-	}
-	patience := time.NewTimer(l.settings().MasterTimeout)
-	defer patience.Stop()
-	for {
-		certified, turned := l.roster.voting(db)
-		if certified >= quorum(len(l.masters)) {
-			if db < len(l.prepared) {
-				l.prepared[db].Store(true)
-			}
-			return
-		}
-		select {
-		case <-turned:
-		case <-patience.C:
-			return
-		}
-	}
 }
 
 // covered is a TTL as markers have it: not above what a quarantine can cover,

@@ -25,12 +25,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "acquires of one key take turns",
-		edits:    []edit{{"acquire.go", "l.turns.takeOrBeRefused(", "newTurns().takeOrBeRefused("}},
+		edits:    []edit{{"acquire.go", "l.turns.takeOrBeAnswered(", "newTurns().takeOrBeAnswered("}},
 		caughtBy: "TestTimelineAcquiresOfOneKeyTakeTurns",
 	},
 	{
 		rule:     "a refusal answers only those that waited when it was asked for",
-		edits:    []edit{{"turns.go", "if !w.shares || w.arrival > u.sent {", "if !w.shares {"}},
+		edits:    []edit{{"turns.go", "w.shares && w.arrival <= u.sent", "w.shares"}},
 		caughtBy: "TestTimelineARefusalDoesNotAnswerThoseThatCameLater",
 	},
 	{
@@ -542,6 +542,14 @@ var mutants = []mutant{
 			{"recogniseextend.go", "creates: true", "creates: false"},
 		},
 		caughtBy: "TestTimelineARecognisedExtensionTakesItsTurn",
+	},
+	{
+		rule: "nobody waits where nobody can vote",
+		edits: []edit{
+			{"prospects.go", "left <= 0 || l.isHopeless(db)", "left < -time.Hour"},
+			{"acquire.go", "turn.giveUp(o)", "_ = turn"},
+		},
+		caughtBy: "TestTimelineACrowdIsToldAtOnceThatNobodyCanVote",
 	},
 	{
 		rule:     "a recognised extension needs validity",

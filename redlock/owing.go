@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"math/bits"
 	"sync"
 	"time"
 )
@@ -12,6 +13,8 @@ type masterSet uint64
 const mostMasters = 64
 
 func (m masterSet) has(i int) bool { return m&(1<<i) != 0 }
+
+func (m masterSet) size() int { return bits.OnesCount64(uint64(m)) }
 
 // owedAnswers knows which masters owe an answer to a question that may create a
 // lock. Until it is settled, no other such question on its keys goes there, so

@@ -19,7 +19,7 @@ type place struct {
 type standing struct {
 	state   MasterState
 	reason  string
-	until   time.Time     // Quarantined: until when, by our clock
+	until   time.Time     // Quarantined, or Uncertified while its clock is watched: until when, by our clock
 	longest time.Duration // the longest TTL that a lock may have which has not ended
 	covers  time.Duration // the longest TTL on record of what is granted now
 }
@@ -98,7 +98,8 @@ type roster struct {
 	stood   standstill
 	known   []MasterStatus // by master, as the Observer was told
 	untold  notices
-	turned  chan struct{} // closed when a place's standing has changed
+	turned  chan struct{}     // closed when a place's standing has changed
+	moved   map[int]time.Time // by database: when one of its places last stood otherwise than before
 }
 
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
@@ -114,6 +115,7 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		sights:  map[place]*sight{},
 		reason:  "no lock master has been reached yet",
 		turned:  make(chan struct{}),
+		moved:   map[int]time.Time{},
 		known:   make([]MasterStatus, masters),
 	}
 }

@@ -86,7 +86,7 @@ func (s *liveSet) awaitVotes() {
 	s.t.Helper()
 	s.Locker.prepare(0)
 	s.eventually("voting", func(*liveMaster) bool {
-		votes, _ := s.roster.voting(0)
+		votes := s.roster.certifiedIn(0).size()
 		return votes == len(s.masters)
 	})
 }

@@ -23,7 +23,7 @@ func (r *roster) stands(p place, s *sight, st standing) (news bool) {
 	s.told = st
 	if news {
 		close(r.turned)
-		r.turned = make(chan struct{})
+		r.turned, r.moved[p.db] = make(chan struct{}), time.Now()
 	}
 	r.announce(p.master)
 	return news
@@ -82,14 +82,6 @@ func (r *roster) keepsSilent(p place, unanswered, late bool, now time.Time) bool
 	return now.Sub(s.silentSince) >= beatLength
 }
 
-// voting counts the masters certified in a database, and returns a channel
-// that is closed when that may have changed.
-func (r *roster) voting(db int) (certified int, turned <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.certified(db), r.turned
-}
-
 // certifiedIn are the masters certified in a database.
 func (r *roster) certifiedIn(db int) (certified masterSet) {
 	r.mu.Lock()
@@ -102,7 +94,7 @@ func (r *roster) certifiedIn(db int) (certified masterSet) {
 	return certified
 }
 
-// certified is voting's count, with mu held.
+// certified counts, with mu held, the masters certified in a database.
 func (r *roster) certified(db int) (n int) {
 	for i := range r.masters {
 		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
@@ -136,6 +128,9 @@ func (r *roster) statusOf(master int) MasterStatus {
 	}
 	if !found {
 		worst = standing{state: Away, reason: notConnected}
+	}
+	if worst.state != Quarantined {
+		worst.until = time.Time{}
 	}
 	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: shownUntil(worst.until), Longest: longest}
 }

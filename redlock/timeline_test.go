@@ -103,8 +103,7 @@ func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 
 // certified: all masters vote.
 func (l *Locker) certified() bool {
-	n, _ := l.roster.voting(0)
-	return n == len(l.masters)
+	return l.roster.certifiedIn(0) == l.all()
 }
 
 // reachable counts the masters that answer.

@@ -22,18 +22,19 @@ type lockKey struct {
 	key string
 }
 
-// A waiter waits for its turn, or for a refusal that holds for it, too.
+// A waiter waits for its turn, or for an answer that holds for it, too.
 type waiter struct {
-	called  chan struct{} // closed when it is its turn, or it is refused
+	called  chan struct{} // closed when it is its turn, or it is answered
 	arrival uint64
-	shares  bool // a refusal of another may answer it
-	refused bool // read after called
+	manner
+	answer *Outcome // read after called
 }
 
 // A manner is how somebody waits for his turn.
 type manner struct {
-	shares bool // a refusal of another may answer him
-	next   bool // before those that wait already
+	acquires bool // that nobody can vote answers him
+	shares   bool // and so may a refusal of another
+	next     bool // before those that wait already
 }
 
 func newTurns() *turns { return &turns{lines: map[lockKey][]*waiter{}} }
@@ -74,14 +75,14 @@ func (t *turns) takeNext(ctx context.Context, db int, key string) (pass func(), 
 	return func() { t.pass(k) }, nil
 }
 
-// takeOrBeRefused is take for a plain acquire. Refused: a ballot that was sent
-// while it waited has found the lock held, so it need not ask again; there is
-// no turn then. A crowd of waiters costs one ballot at a time. shares is false
-// for who wants to know more than that.
-func (t *turns) takeOrBeRefused(ctx context.Context, db int, key string, shares bool) (mine turn, refused bool, err error) {
+// takeOrBeAnswered is take for a plain acquire. Answered: a ballot that was sent
+// while it waited has found the lock held, or that nobody can vote, so it need not
+// ask again; there is no turn then. A crowd of waiters costs one ballot at a time.
+// shares is false for who wants to know more than that the lock is held.
+func (t *turns) takeOrBeAnswered(ctx context.Context, db int, key string, shares bool) (mine turn, answer *Outcome, err error) {
 	k := lockKey{db, key}
-	refused, err = t.takeOne(ctx, k, manner{shares: shares})
-	return turn{turns: t, key: k}, refused, err
+	answer, err = t.takeOne(ctx, k, manner{acquires: true, shares: shares})
+	return turn{turns: t, key: k}, answer, err
 }
 
 // A turn is somebody's until it is passed on.
@@ -100,13 +101,22 @@ func (u *turn) send() {
 
 // refuse answers all that were waiting when the ballot was sent.
 func (u *turn) refuse() {
+	u.answer(Outcome{Verdict: Lost}, func(w *waiter) bool { return w.shares && w.arrival <= u.sent })
+}
+
+// giveUp answers all acquires: nobody can vote now.
+func (u *turn) giveUp(o Outcome) {
+	u.answer(o, func(w *waiter) bool { return w.acquires })
+}
+
+func (u *turn) answer(o Outcome, whom func(*waiter) bool) {
 	u.turns.mu.Lock()
 	defer u.turns.mu.Unlock()
 	u.turns.lines[u.key] = slices.DeleteFunc(u.turns.lines[u.key], func(w *waiter) bool {
-		if !w.shares || w.arrival > u.sent {
+		if !whom(w) {
 			return false
 		}
-		w.refused = true
+		w.answer = &o
 		close(w.called)
 		return true
 	})
@@ -114,19 +124,19 @@ func (u *turn) refuse() {
 
 func (u *turn) pass() { u.turns.pass(u.key) }
 
-func (t *turns) takeOne(ctx context.Context, k lockKey, how manner) (refused bool, err error) {
+func (t *turns) takeOne(ctx context.Context, k lockKey, how manner) (answer *Outcome, err error) {
 	if err := ctx.Err(); err != nil {
-		return false, err
+		return nil, err
 	}
 	t.mu.Lock()
 	line, taken := t.lines[k]
 	if !taken {
 		t.lines[k] = nil
 		t.mu.Unlock()
-		return false, nil
+		return nil, nil
 	}
 	t.arrivals++
-	mine := &waiter{called: make(chan struct{}), arrival: t.arrivals, shares: how.shares}
+	mine := &waiter{called: make(chan struct{}), arrival: t.arrivals, manner: how}
 	if how.next {
 		t.lines[k] = slices.Insert(line, 0, mine)
 	} else {
@@ -135,7 +145,7 @@ func (t *turns) takeOne(ctx context.Context, k lockKey, how manner) (refused boo
 	t.mu.Unlock()
 	select {
 	case <-mine.called:
-		return mine.refused, nil
+		return mine.answer, nil
 	case <-ctx.Done():
 	}
 	t.mu.Lock()
@@ -144,10 +154,10 @@ func (t *turns) takeOne(ctx context.Context, k lockKey, how manner) (refused boo
 		t.lines[k] = slices.Delete(t.lines[k], i, i+1)
 	}
 	t.mu.Unlock()
-	if i < 0 && !mine.refused {
+	if i < 0 && mine.answer == nil {
 		t.pass(k) // the turn came at the same moment
 	}
-	return false, ctx.Err()
+	return nil, ctx.Err()
 }
 
 func (t *turns) pass(k lockKey) {
