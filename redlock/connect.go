@@ -95,7 +95,7 @@ func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
 	// Whatever is answered on this connection is judged by what it says here.
 	s.master.greeted(s.db, self, time.Now())
 	s.takeOver(conn, self, time.Now())
-	s.master.observer.Queued(s.master.name(), 0)
+	s.master.tellQueued()
 	established = true
 	return conn, reader, nil
 }
@@ -194,7 +194,7 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 		calls = append(calls, call{replies: 1, sent: now, asker: &payment{d, true}})
 		s.unpaid++
 	}
-	s.debts, s.debtBytes = nil, 0
+	s.clearDebts()
 	for i := s.head; i < len(s.calls); i++ {
 		s.calls[i].sent = now
 		// What was loaded for waiting calls is still in s.out.
@@ -269,7 +269,7 @@ func (s *stream) serve(ctx context.Context, conn net.Conn, reader *replyReader) 
 
 // lost ends all unanswered calls and keeps their debts.
 func (s *stream) lost(why error, next streamState) {
-	calls, sent, waiting := s.giveUpCalls(next)
+	calls, sent := s.giveUpCalls(next)
 	for i := range calls {
 		c := &calls[i]
 		err := errUnsent
@@ -280,15 +280,15 @@ func (s *stream) lost(why error, next streamState) {
 			contained(s.master.log, func() { c.asker.answered(s, c, nil, standing{}, err) })
 		}
 	}
-	s.master.observer.Queued(s.master.name(), waiting)
+	s.master.tellQueued()
 	if next != closed {
 		s.master.disconnected(s.db, why)
 	}
 }
 
 // giveUpCalls ends what the stream was about on a connection. It returns its
-// calls, how many of them were sent, and how many debts wait now.
-func (s *stream) giveUpCalls(next streamState) (calls []call, sent, waiting int) {
+// calls, and how many of them were sent.
+func (s *stream) giveUpCalls(next streamState) (calls []call, sent int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetGate()
@@ -299,7 +299,7 @@ func (s *stream) giveUpCalls(next streamState) (calls []call, sent, waiting int)
 	s.refuses, s.probing = false, false
 	s.state, s.conn = next, nil
 	if next == closed {
-		s.debts, s.debtBytes = nil, 0
+		s.clearDebts()
 	}
 	written := map[string]bool{} // by calls so far, perhaps
 	for i := range calls {
@@ -319,5 +319,5 @@ func (s *stream) giveUpCalls(next streamState) (calls []call, sent, waiting int)
 			s.keep(d)
 		}
 	}
-	return calls, sent, len(s.debts)
+	return calls, sent
 }

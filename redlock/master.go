@@ -23,6 +23,9 @@ type master struct {
 	log      *slog.Logger
 	observer Observer
 
+	queued     atomic.Int64 // how many debts wait on its streams
+	queuedTold atomic.Int64 // as the Observer was told last
+
 	forbidden atomic.Int64 // when it was told that a right is missing, in ns since 1970
 
 	mu      sync.Mutex
@@ -132,6 +135,23 @@ func (m *master) greeted(db int, self greeting, now time.Time) {
 func (m *master) disconnected(db int, why error) {
 	if reason := absence(why); m.roster.disconnected(place{m.number, db}, reason) {
 		m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "reason", reason)
+	}
+}
+
+// tellQueued tells the Observer how many debts wait, and tells it again where that
+// has changed meanwhile: of two who tell at once one may be late.
+func (m *master) tellQueued() {
+	for told := false; !told; told = m.queued.Load() == m.queuedTold.Load() {
+		n := m.queued.Load()
+		m.queuedTold.Store(n)
+		m.observer.Queued(m.name(), int(n))
+	}
+}
+
+// tellQueuedChange is tellQueued where that is news.
+func (m *master) tellQueuedChange() {
+	if m.queued.Load() != m.queuedTold.Load() {
+		m.tellQueued()
 	}
 }
 

@@ -179,7 +179,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release waits for a master that is away",
-		edits:    []edit{{"stream.go", "if s.state == closed || !s.keep(d) {", "if s.state <= closed || !s.keep(d) {"}},
+		edits:    []edit{{"stream.go", "if s.state != closed {", "if s.state > closed {"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
 	},
 	{

@@ -137,6 +137,7 @@ const maxAsking = 32 << 20
 // or, for a call that may create a lock, it is suspended, or has no room for the
 // undo this may need.
 func (s *stream) send(c call, m sending, now time.Time) bool {
+	defer s.master.tellQueuedChange()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.creates && !s.mayCreate(now) || !s.accepts() {
@@ -203,6 +204,12 @@ func (s *stream) payDebts(now time.Time) {
 		s.push(call{replies: 1, asker: &payment{d, true}}, d.append(nil, now, true, s.master.timeout()), now)
 	}
 	s.unpaid += len(s.debts)
+	s.clearDebts()
+}
+
+// clearDebts forgets, with s.mu held, what was kept for the next connection.
+func (s *stream) clearDebts() {
+	s.master.queued.Add(-int64(len(s.debts)))
 	s.debts, s.debtBytes = nil, 0
 }
 
@@ -217,6 +224,7 @@ func (s *stream) payLater() {
 	s.paying = true
 	time.AfterFunc(debtPause, func() {
 		contained(s.master.log, func() {
+			defer s.master.tellQueuedChange()
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.paying = false
@@ -259,24 +267,22 @@ func (s *stream) deliver(d *debt, now time.Time, later bool) {
 // owe keeps a debt for the next connection. A full queue drops it: the key is
 // then left to its TTL.
 func (s *stream) owe(d *debt) {
+	defer s.master.tellQueuedChange()
 	s.mu.Lock()
-	if s.state == closed || !s.keep(d) {
-		s.mu.Unlock()
-		return
+	defer s.mu.Unlock()
+	if s.state != closed {
+		s.keep(d)
 	}
-	waiting := len(s.debts)
-	s.mu.Unlock()
-	s.master.observer.Queued(s.master.name(), waiting)
 }
 
 // keep takes, with s.mu held, a debt for the next connection if there is room.
-func (s *stream) keep(d *debt) bool {
+func (s *stream) keep(d *debt) {
 	if len(s.debts) >= maxDebts || s.debtBytes >= maxDebtBytes {
-		return false
+		return
 	}
 	s.debts = append(s.debts, d)
 	s.debtBytes += d.size()
-	return true
+	s.master.queued.Add(1)
 }
 
 // answer ends the oldest calls, a whole batch, with their replies. Where an asker
@@ -285,6 +291,7 @@ func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
 	s.end(batch, replies)
+	s.master.tellQueuedChange()
 	told := 0
 	defer func() {
 		if told < len(batch) {

@@ -1,0 +1,62 @@
+package redlock
+
+import (
+	"sync"
+	"testing"
+	"time"
+)
+
+// queuedNow knows how many debts wait for each master, as it was told last.
+type queuedNow struct {
+	nobody
+	mu   sync.Mutex
+	now  map[string]int
+	most int
+}
+
+func (q *queuedNow) Queued(master string, waiting int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.now[master] = waiting
+	q.most = max(q.most, waiting)
+}
+
+func (q *queuedNow) of(master string) (now, most int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.now[master], q.most
+}
+
+// What a master could not serve waits, and when it was paid it does not any more.
+// Debts of two databases are counted together.
+func TestTimelineWhatWaitsForAMasterIsToldUntilItIsPaid(t *testing.T) {
+	q := &queuedNow{now: map[string]int{}}
+	cfg := timelineConfig()
+	cfg.Observer = q
+	onTimelineWith(t, cfg, allWell, func(t *testing.T, w *timeline) {
+		release := func(db int) {
+			w.locker.Release(t.Context(), ReleaseRequest{DB: db, Key: []byte(key)})
+		}
+		take := func(db int) {
+			o := w.locker.Acquire(t.Context(), AcquireRequest{DB: db, Key: []byte(key), Value: []byte(tokenA), TTL: time.Minute})
+			if o.Verdict != Won {
+				t.Fatalf("database %d: %v", db, o.Verdict)
+			}
+		}
+		take(0)
+		take(1)
+		time.Sleep(second)
+		w.play("ok ok ok ok err")
+		release(0)
+		release(1)
+		time.Sleep(5 * time.Millisecond)
+		if now, most := q.of("m5"); now != 2 || most != 2 {
+			t.Errorf("%d debts wait and %d did, want those of two databases", now, most)
+		}
+		w.play(allWell)
+		time.Sleep(second)
+		if now, _ := q.of("m5"); now != 0 {
+			t.Errorf("%d debts wait although all are paid", now)
+		}
+	})
+}
