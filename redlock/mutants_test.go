@@ -546,7 +546,8 @@ var mutants = []mutant{
 	{
 		rule: "nobody waits where nobody can vote",
 		edits: []edit{
-			{"prospects.go", "left <= 0 || l.isHopeless(db)", "left < -time.Hour"},
+			{"prospects.go", "p.moved.Add(timeout)", "time.Now().Add(timeout)"},
+			{"prospects.go", "if l.isHopeless(db) {", "if false {"},
 			{"acquire.go", "turn.giveUp(o)", "_ = turn"},
 		},
 		caughtBy: "TestTimelineACrowdIsToldAtOnceThatNobodyCanVote",

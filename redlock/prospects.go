@@ -11,51 +11,59 @@ import "time"
 // the masters' clocks the first is 0, and the second tells whether that is all
 // that is missing.
 func (l *Locker) Prospects(db int, by time.Time) (now, then int) {
-	certified, hopeful, _, _ := l.roster.prospects(db, by)
-	at := time.Now()
+	p, served := l.roster.prospects(db, by), l.serving(db)
+	return (p.certified & served).size(), (p.hopeful & served).size()
+}
+
+// serving are the masters that are asked at all now.
+func (l *Locker) serving(db int) (served masterSet) {
+	now := time.Now()
 	for i, m := range l.masters {
-		if !m.stream(db).serves(at) {
-			continue
-		}
-		if certified.has(i) {
-			now++
-		}
-		if hopeful.has(i) {
-			then++
+		if m.stream(db).serves(now) {
+			served |= 1 << i
 		}
 	}
-	return now, then
+	return served
 }
 
-// isHopeless: fewer than a quorum of masters can vote, and none of the others is
-// about to within a ballot's time.
+// isHopeless: fewer than a quorum of masters can vote, the others are known, and
+// none of them is about to within a ballot's time.
 func (l *Locker) isHopeless(db int) bool {
-	_, then := l.Prospects(db, time.Now().Add(l.settings().MasterTimeout))
-	return then < quorum(len(l.masters))
+	p := l.roster.prospects(db, time.Now().Add(l.settings().MasterTimeout))
+	served := l.serving(db)
+	return p.arriving&served == 0 && (p.hopeful&served).size() < quorum(len(l.masters))
 }
 
-// prospects are the masters certified in a database, and those that may be so by
-// the given time; when one of them last stood otherwise than before; and what is
-// closed when that may have changed.
-func (r *roster) prospects(db int, by time.Time) (certified, hopeful masterSet, moved time.Time, turned <-chan struct{}) {
+// prospects are the masters that are certified in a database, those that may be so
+// by some time, and those of which nothing has been read yet; when one of them last
+// stood otherwise than before; and what is closed when that may have changed.
+type prospects struct {
+	certified, hopeful, arriving masterSet
+
+	moved  time.Time
+	turned <-chan struct{}
+}
+
+func (r *roster) prospects(db int, by time.Time) prospects {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.moved[db].IsZero() {
 		r.moved[db] = time.Now()
 	}
+	p := prospects{moved: r.moved[db], turned: r.turned}
 	for i := range r.masters {
 		s := r.sights[place{i, db}]
-		switch {
-		case s == nil: // it is being dialled for the first time
-			hopeful |= 1 << i
-		case s.told.state == Certified:
-			certified |= 1 << i
-			hopeful |= 1 << i
-		case s.told.mayVoteBy(by):
-			hopeful |= 1 << i
+		if s == nil || s.connected && !s.read {
+			p.arriving |= 1 << i
+		}
+		if s != nil && s.told.state == Certified {
+			p.certified |= 1 << i
+		}
+		if s == nil || s.told.state == Certified || s.told.mayVoteBy(by) {
+			p.hopeful |= 1 << i
 		}
 	}
-	return certified, hopeful, r.moved[db], r.turned
+	return p
 }
 
 // mayVoteBy: it is not known that it will not. Who is away may be there in a
@@ -64,10 +72,10 @@ func (st *standing) mayVoteBy(by time.Time) bool { return st.state != Barred && 
 
 // prepare waits, for no longer than a ballot may take, until a quorum of masters
 // votes in a database that is used for the first time. It does not wait where
-// nothing is about to change.
-func (l *Locker) prepare(db int) {
+// nothing is about to change. Hopeless: no quorum will vote so soon.
+func (l *Locker) prepare(db int) (hopeless bool) {
 	if db < len(l.prepared) && l.prepared[db].Load() {
-		return
+		return false
 	}
 	for _, m := range l.masters {
 		m.stream(db)
@@ -76,24 +84,27 @@ func (l *Locker) prepare(db int) {
 	patience := time.NewTimer(timeout)
 	defer patience.Stop()
 	for {
-		certified, _, moved, turned := l.roster.prospects(db, time.Now())
-		if certified.size() >= quorum(len(l.masters)) {
+		p := l.roster.prospects(db, time.Now())
+		if p.certified.size() >= quorum(len(l.masters)) {
 			if db < len(l.prepared) {
 				l.prepared[db].Store(true)
 			}
-			return
+			return false
 		}
-		left := time.Until(moved.Add(timeout))
-		if left <= 0 || l.isHopeless(db) {
-			return
+		if l.isHopeless(db) {
+			return true
+		}
+		left := time.Until(p.moved.Add(timeout))
+		if left <= 0 {
+			return false
 		}
 		still := time.NewTimer(left)
 		select {
-		case <-turned:
+		case <-p.turned:
 		case <-still.C:
 		case <-patience.C:
 			still.Stop()
-			return
+			return false
 		}
 		still.Stop()
 	}

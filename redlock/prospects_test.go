@@ -27,7 +27,7 @@ func (w *timeline) crowd() (took time.Duration) {
 }
 
 // Where it is known that nobody can vote, a crowd is told so in the time of one
-// ballot, or two: those that come before the first is sent, and all others.
+// ballot.
 func TestTimelineACrowdIsToldAtOnceThatNobodyCanVote(t *testing.T) {
 	t.Run("a new set", func(t *testing.T) {
 		cfg := timelineConfig()
