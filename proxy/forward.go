@@ -79,13 +79,17 @@ func isForgedRequest(name []byte) bool {
 	return isWord(name, "POST") || isWord(name, "HOST:")
 }
 
-// forward adds the command last taken from the input to what is sent next. A
-// debt of nothing is for what is never answered.
+// forward adds the command last taken from the input to what is sent next, and
+// nothing that stands between it and the one before. A debt of nothing is for what
+// is never answered.
 func (s *session) forward(cmd command, owes debt) {
 	if !s.open() {
 		return
 	}
 	s.tellCaching()
+	if from := s.in.start - len(cmd.raw); s.batch.from < s.batch.to && s.batch.to != from {
+		s.send()
+	}
 	owes.silent = s.silent
 	s.owe(owes)
 	s.forwarded++
@@ -190,8 +194,18 @@ func (s *session) ask(request []byte) (reply []byte, ok bool) {
 
 // askWhile is ask with something to do until the reply is there.
 func (s *session) askWhile(request []byte, meanwhile func()) (reply []byte, ok bool) {
+	reply, whole, ok := s.askWhole(request, meanwhile)
+	if ok && !whole {
+		reply = []byte(errorUpstreamReply)
+	}
+	return reply, ok
+}
+
+// askWhole is askWhile that tells whether the reply is whole: one that is too long
+// to be kept was answered all the same.
+func (s *session) askWhole(request []byte, meanwhile func()) (reply []byte, whole, ok bool) {
 	if !s.settle() {
-		return nil, false
+		return nil, false, false
 	}
 	up := s.upstream.Load()
 	up.owed.add(debt{capture: true, left: 1})
@@ -200,12 +214,10 @@ func (s *session) askWhile(request []byte, meanwhile func()) (reply []byte, ok b
 		meanwhile()
 	}
 	if !s.settle() {
-		return nil, false
+		return nil, false, false
 	}
-	if reply, ok = up.takeCapture(); !ok || len(reply) == 0 {
-		return []byte(errorUpstreamReply), true
-	}
-	return reply, true
+	reply, whole = up.takeCapture()
+	return reply, whole && len(reply) > 0, true
 }
 
 // open sees to it that there is an upstream connection, and answers the

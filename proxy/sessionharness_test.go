@@ -27,6 +27,7 @@ type fakeLocks struct {
 	mu       sync.Mutex
 	values   map[string]string
 	calls    []string
+	dbs      []int // of calls
 	stale    bool
 	entered  chan struct{} // one for each slow command begun
 	left     chan struct{} // one for each slow command that ended with its client
@@ -43,7 +44,7 @@ func newFakeLocks() *fakeLocks {
 func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls = append(f.calls, string(bytes.Join(call.args, []byte(" "))))
+	f.calls, f.dbs = append(f.calls, string(bytes.Join(call.args, []byte(" ")))), append(f.dbs, call.db)
 	var first string
 	if len(call.args) > 1 {
 		first = string(call.args[1])

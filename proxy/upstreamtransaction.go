@@ -1,5 +1,7 @@
 package proxy
 
+import "strconv"
+
 // decideUpstream gives the upstream what was held, and the command that
 // decided.
 func (s *session) decideUpstream(name string, cmd command, route route) {
@@ -69,8 +71,13 @@ func (s *session) executeUpstream(cmd command) {
 		s.forward(cmd, debt{left: 1})
 		return
 	}
-	reply, ok := s.ask(asArray(cmd))
-	if !ok {
+	reply, whole, ok := s.askWhole(asArray(cmd), nil)
+	switch {
+	case !ok:
+		return
+	case !whole:
+		s.selectAgain(selects)
+		s.reply(errorUpstreamReply)
 		return
 	}
 	elements := arrayElements(reply)
@@ -80,6 +87,20 @@ func (s *session) executeUpstream(cmd command) {
 		}
 	}
 	s.replyBytes(reply)
+}
+
+// selectAgain finds out, after an EXEC whose reply could not be looked into, what
+// database it has left: the same that its SELECTs lead to now.
+func (s *session) selectAgain(selects []queuedSelect) {
+	for _, selected := range selects {
+		reply, ok := s.ask(appendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(selected.db), 10)))
+		if !ok {
+			return
+		}
+		if reply[0] == '+' {
+			s.client.db = selected.db
+		}
+	}
 }
 
 // leavesCounting lists what, run by EXEC, would answer otherwise than with one
