@@ -81,3 +81,16 @@ func TestLongReplyToExecThatSelected(t *testing.T) {
 		p.locks.mu.Unlock()
 	}
 }
+
+// A reply may nest as deep as Lua's stack allows.
+func TestDeepReplyIsPassedOn(t *testing.T) {
+	redis := startGuardRedis(t)
+	client := startTestProxy(t, redis).dial(t)
+	deep := respCommand("EVAL", "local a={}; local b={a}; a[1]=b; return a", "0")
+	want := redis.exchange(t, []byte(deep), nil, false)
+	if bytes.Count(want, []byte("*1\r\n")) < 1000 {
+		t.Fatalf("the reply is %d bytes long and not deep", len(want))
+	}
+	client.ask(deep, string(want))
+	client.ask("PING\r\n", "+PONG\r\n")
+}

@@ -3,9 +3,11 @@ package redlock
 import "bytes"
 
 const (
-	// maxNesting is how deep a reply may nest. Redis itself stays below 10;
-	// Lua tables, its deepest source, are cut off by Redis near 100.
-	maxNesting = 128
+	// maxNesting is how deep a reply may nest. Redis itself stays below 10; Lua
+	// tables, its deepest source, end with Lua's own stack, just below 8,000.
+	maxNesting = 8192
+	// usualNesting is what a Scanner keeps room for between values.
+	usualNesting = 128
 	// maxLine bounds a simple line. It is that generous because a script's
 	// error_reply is one line as long as any Lua string.
 	maxLine = 512 << 20
@@ -47,7 +49,7 @@ type Scanner struct {
 	RESP2 bool
 
 	err    error
-	open   []openAggregate // from the outermost in; capacity is kept from value to value
+	open   []openAggregate // from the outermost in; usual capacity is kept from value to value
 	seen   int64           // bytes of the current top-level value in earlier calls
 	due    int64           // elements that it still has to have at least
 	left   int64           // scanBulk: payload bytes to skip; scanLine: bytes the line may still have
@@ -276,6 +278,9 @@ func (s *Scanner) endValue(counts bool) bool {
 		}
 		counts = top.counts
 		s.open = s.open[:len(s.open)-1]
+	}
+	if cap(s.open) > usualNesting {
+		s.open = nil
 	}
 	return s.kind != 0
 }

@@ -8,14 +8,19 @@ import (
 // sameShape tells whether two masters' whole replies to one command say the
 // same: values are equal, but errors agree by their code, and integers also if
 // both are above 1, because remaining times differ by milliseconds. Null is
-// null in each of its forms.
-func sameShape(a, b []byte) bool {
+// null in each of its forms. What stands deeper than a command's reply ever does is
+// equal only byte for byte: each level is read anew for those below it.
+func sameShape(a, b []byte) bool { return sameShapeWithin(a, b, usualNesting) }
+
+func sameShapeWithin(a, b []byte, levels int) bool {
 	a, b = withoutAttributes(a), withoutAttributes(b)
 	switch {
 	case !sameKind(a, b):
 		return false
 	case len(a) == 0 || isNil(a) || isError(a) || bytes.Equal(a, b):
 		return true
+	case levels == 0:
+		return false
 	}
 	switch a[0] {
 	case ':':
@@ -23,11 +28,11 @@ func sameShape(a, b []byte) bool {
 		n, okB := parseInteger(b)
 		return okA && okB && m > 1 && n > 1
 	case '*', '>':
-		return sameElements(a, b, 0)
+		return sameElementsWithin(a, b, 0, levels-1)
 	case '~':
-		return sameElements(a, b, 1)
+		return sameElementsWithin(a, b, 1, levels-1)
 	case '%':
-		return sameElements(a, b, 2)
+		return sameElementsWithin(a, b, 2, levels-1)
 	}
 	return false
 }
@@ -51,6 +56,10 @@ func sameKind(a, b []byte) bool {
 // 1) and of a map (group 2: key and value) have no order of their own, and
 // masters do send them differently, so they are put into one first.
 func sameElements(a, b []byte, group int) bool {
+	return sameElementsWithin(a, b, group, usualNesting)
+}
+
+func sameElementsWithin(a, b []byte, group, levels int) bool {
 	left, errA := elements(a)
 	right, errB := elements(b)
 	if errA != nil || errB != nil || len(left) != len(right) {
@@ -59,7 +68,7 @@ func sameElements(a, b []byte, group int) bool {
 	if group > 0 {
 		left, right = sortGroups(left, group), sortGroups(right, group)
 	}
-	return slices.EqualFunc(left, right, sameShape)
+	return slices.EqualFunc(left, right, func(x, y []byte) bool { return sameShapeWithin(x, y, levels) })
 }
 
 func sortGroups(list [][]byte, size int) [][]byte {

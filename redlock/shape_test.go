@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 )
 
@@ -115,4 +116,22 @@ func FuzzShape(f *testing.F) {
 			t.Error("a reply differs from itself")
 		}
 	})
+}
+
+// A script may answer with as many levels as Lua's stack has. To compare them must
+// not take the square of their number.
+func TestShapeOfADeepReply(t *testing.T) {
+	deep := func(leaf string) []byte {
+		return []byte(strings.Repeat("*1\r\n", 7995) + leaf)
+	}
+	if !sameShape(deep(":5\r\n"), deep(":5\r\n")) {
+		t.Error("equal replies differ")
+	}
+	if sameShape(deep(":5\r\n"), deep(":6\r\n")) {
+		t.Error("what is not looked into counts as equal")
+	}
+	shallow := func(leaf string) []byte { return []byte(strings.Repeat("*1\r\n", 100) + leaf) }
+	if !sameShape(shallow(":5\r\n"), shallow(":6\r\n")) {
+		t.Error("what is looked into differs")
+	}
 }
