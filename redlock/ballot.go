@@ -85,8 +85,8 @@ func newWait() any { return &wait{make(chan struct{}, 1), time.NewTimer(time.Hou
 // hold puts q to every master and returns the closed ballot. The frames, one
 // command or more, are the same for every master and not kept.
 func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
-	inVain := l.prepare(q.db) && q.creates
-	if q.creates && !inVain {
+	l.prepare(q.db)
+	if q.creates {
 		l.owed.await(l, q.db, q.keys)
 	}
 	w := l.waits.Get().(*wait)
@@ -105,7 +105,7 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 			b.abandon()
 		}
 	}()
-	b.askAll(frames, inVain)
+	b.askAll(frames)
 	b.await(w)
 	l.waits.Put(w)
 	switch {
@@ -124,14 +124,11 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 	return b
 }
 
-// askAll puts the question to every master that is free to be asked; in vain: to
-// none, for it cannot be decided.
-func (b *ballot[A]) askAll(frames []byte, inVain bool) {
+// askAll puts the question to every master that is free to be asked.
+func (b *ballot[A]) askAll(frames []byte) {
 	l := b.locker
 	free := l.all()
-	if inVain {
-		free = 0
-	} else if b.creates {
+	if b.creates {
 		b.owing = l.owed.claim(b.db, b.keys, free)
 		free = b.owing.masters
 	}

@@ -547,7 +547,7 @@ var mutants = []mutant{
 		rule: "nobody waits where nobody can vote",
 		edits: []edit{
 			{"prospects.go", "p.moved.Add(timeout)", "time.Now().Add(timeout)"},
-			{"prospects.go", "if l.isHopeless(db) {", "if false {"},
+			{"prospects.go", "left <= 0 || l.isHopeless(db)", "left <= 0"},
 			{"acquire.go", "turn.giveUp(o)", "_ = turn"},
 		},
 		caughtBy: "TestTimelineACrowdIsToldAtOnceThatNobodyCanVote",

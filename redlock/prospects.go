@@ -72,10 +72,10 @@ func (st *standing) mayVoteBy(by time.Time) bool { return st.state != Barred && 
 
 // prepare waits, for no longer than a ballot may take, until a quorum of masters
 // votes in a database that is used for the first time. It does not wait where
-// nothing is about to change. Hopeless: no quorum will vote so soon.
-func (l *Locker) prepare(db int) (hopeless bool) {
+// nothing is about to change.
+func (l *Locker) prepare(db int) {
 	if db < len(l.prepared) && l.prepared[db].Load() {
-		return false
+		return
 	}
 	for _, m := range l.masters {
 		m.stream(db)
@@ -89,14 +89,11 @@ func (l *Locker) prepare(db int) (hopeless bool) {
 			if db < len(l.prepared) {
 				l.prepared[db].Store(true)
 			}
-			return false
-		}
-		if l.isHopeless(db) {
-			return true
+			return
 		}
 		left := time.Until(p.moved.Add(timeout))
-		if left <= 0 {
-			return false
+		if left <= 0 || l.isHopeless(db) {
+			return
 		}
 		still := time.NewTimer(left)
 		select {
@@ -104,7 +101,7 @@ func (l *Locker) prepare(db int) (hopeless bool) {
 		case <-still.C:
 		case <-patience.C:
 			still.Stop()
-			return false
+			return
 		}
 		still.Stop()
 	}
