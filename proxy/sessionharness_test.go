@@ -27,7 +27,8 @@ type fakeLocks struct {
 	mu       sync.Mutex
 	values   map[string]string
 	calls    []string
-	dbs      []int // of calls
+	dbs      []int                // of calls
+	ends     map[string]time.Time // of values; others have no end
 	stale    bool
 	entered  chan struct{} // one for each slow command begun
 	left     chan struct{} // one for each slow command that ended with its client
@@ -75,6 +76,14 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 			return redcon.AppendBulkString(dst, value)
 		}
 		return appendNull(dst, call.resp3)
+	case "pttl":
+		if _, held := f.values[first]; !held {
+			return append(dst, ":-2\r\n"...)
+		}
+		if end, ends := f.ends[first]; ends {
+			return redcon.AppendInt(dst, time.Until(end).Milliseconds())
+		}
+		return append(dst, ":-1\r\n"...)
 	case "mget":
 		dst = redcon.AppendArray(dst, len(call.args)-1)
 		for _, key := range call.args[1:] {

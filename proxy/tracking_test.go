@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 func invalidated(keys ...string) string {
@@ -155,6 +156,40 @@ func TestNoLoop(t *testing.T) {
 	client.ask("DEL lock:a\r\nGET lock:a\r\nSET lock:a 1 NX\r\n", ":1\r\n_\r\n+OK\r\n")
 	masters.change("lock:a")
 	client.expect(invalidated("lock:a"))
+}
+
+// A holder is told when somebody else changes only how long its lock lives.
+func TestNoLoopTellsOfAnotherEnd(t *testing.T) {
+	client, masters, p := trackingClient(t, nil, "OPTOUT NOLOOP")
+	const mine = "0123456789abcdef-mine"
+	lives := func(ttl time.Duration) {
+		p.locks.mu.Lock()
+		defer p.locks.mu.Unlock()
+		p.locks.ends = map[string]time.Time{"lock:a": time.Now().Add(ttl)}
+		if ttl == 0 {
+			p.locks.ends = nil
+		}
+	}
+	looks := func() int {
+		return len(slices.DeleteFunc(p.locks.seen(), func(call string) bool { return call != "PTTL lock:a" }))
+	}
+	take := func() {
+		lives(time.Hour)
+		before := looks()
+		client.ask("DEL lock:a\r\nGET lock:a\r\nSET lock:a "+mine+" NX\r\n", ":1\r\n_\r\n+OK\r\n")
+		for i := range 2 {
+			masters.change("lock:a")
+			eventually(t, "the key is looked at", func() bool { return looks() == before+1+i })
+		}
+		client.expectQuiet()
+	}
+	client.ask("SET lock:a "+mine+" NX\r\n", "+OK\r\n")
+	for _, other := range []time.Duration{time.Minute, 2 * time.Hour, 0} {
+		take()
+		lives(other)
+		masters.change("lock:a")
+		client.expect(invalidated("lock:a"))
+	}
 }
 
 func TestTrackedKeysAreBounded(t *testing.T) {

@@ -3,6 +3,8 @@ package proxy
 import (
 	"bytes"
 	"slices"
+	"strconv"
+	"time"
 
 	"redlock-proxy/redlock"
 )
@@ -14,7 +16,9 @@ import (
 // the values that this command brought along, the client is still its holder
 // and is told nothing. Whatever else is found, it is told: that may be once too
 // often, but a change by somebody else is never kept from it, unless that one
-// stores the same value: every change has the key looked at again.
+// stores the same value: every change has the key looked at again. The first look
+// shows when the key ends as that command has left it; where a later one shows
+// another end, somebody else has changed that.
 
 const (
 	// ownValueLeast is how long a value must be not to be taken for a constant
@@ -29,6 +33,37 @@ const (
 type ownCommand struct {
 	db     int
 	values [][]byte
+	end    *keyEnd // as it was seen first; nil: not yet. Guarded by the listening's mu
+}
+
+// keyEnd is when a key ends, as far as can be told.
+type keyEnd struct {
+	never            bool
+	earliest, latest time.Time
+}
+
+// endTolerance is by how much masters' copies of a lock, and what is seen of them,
+// may differ. Nobody shortens or lengthens a lock by so little.
+const endTolerance = 100 * time.Millisecond
+
+func (e keyEnd) sameAs(f keyEnd) bool {
+	if e.never || f.never {
+		return e.never == f.never
+	}
+	return !e.earliest.After(f.latest.Add(endTolerance)) && !f.earliest.After(e.latest.Add(endTolerance))
+}
+
+// staysAs notes when the key ends, and tells whether that is as it was. What
+// cannot be told now is as it was.
+func (c *ownCommand) staysAs(end *keyEnd) bool {
+	switch {
+	case end == nil:
+		return true
+	case c.end == nil:
+		c.end = end
+		return true
+	}
+	return c.end.sameAs(*end)
 }
 
 // newOwnCommand keeps what may have been stored, nil if there is nothing that
@@ -72,10 +107,8 @@ func (l *listening) settleDoubt(key string) {
 	if own == nil {
 		return
 	}
-	get := [][]byte{[]byte("GET"), []byte(key)}
-	spec := builtinCommands().lookup(get)
-	reply := l.session.server.cfg.locks.do(l.ctx, nil, lockCall{db: own.db, args: get, route: lockRoute(spec, len(get))})
-	value := bulkOf(reply)
+	value := bulkOf(l.look(own.db, "GET", key))
+	end := l.lookForEnd(own.db, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entry := l.doubted(key)
@@ -83,11 +116,37 @@ func (l *listening) settleDoubt(key string) {
 	case entry == nil:
 	case entry.underWay > 0:
 		entry.changed = true // looked at again, against what that command brings
-	case entry.own.stored(value):
+	case entry.own.stored(value) && entry.own.staysAs(end):
 	default:
 		entry.own = nil
 		l.change(key, entry)
 	}
+}
+
+// look asks the masters about a key, for the session's own use.
+func (l *listening) look(db int, name, key string) (reply []byte) {
+	args := [][]byte{[]byte(name), []byte(key)}
+	spec := builtinCommands().lookup(args)
+	return l.session.server.cfg.locks.do(l.ctx, nil, lockCall{db: db, args: args, route: lockRoute(spec, len(args))})
+}
+
+// lookForEnd is nil where the masters cannot tell.
+func (l *listening) lookForEnd(db int, key string) *keyEnd {
+	asked := time.Now()
+	reply := l.look(db, "PTTL", key)
+	answered := time.Now()
+	if len(reply) < 4 || reply[0] != ':' {
+		return nil
+	}
+	left, err := strconv.ParseInt(string(reply[1:len(reply)-2]), 10, 64)
+	switch {
+	case err != nil || left < -1:
+		return nil
+	case left == -1:
+		return &keyEnd{never: true}
+	}
+	life := time.Duration(left) * time.Millisecond
+	return &keyEnd{earliest: asked.Add(life), latest: answered.Add(life)}
 }
 
 // beginDoubt returns what a key is to be compared with; nil: there is no doubt
