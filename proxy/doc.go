@@ -36,7 +36,8 @@
 //     everything before it is answered.
 //   - Wake-ups: subscription*.go and tracking*.go add what the masters publish and
 //     change to what the upstream tells.
-//   - Who may what: accounts.go, logins.go, permissions.go.
+//   - Who may what: accounts.go, logins.go, permissions.go; where the upstream has
+//     the users, upstreamlogin.go and acceptedlogins.go.
 //
 // Every text that sessions send on their own account is in replies.go; where Redis
 // has words for it they are Redis's.

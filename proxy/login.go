@@ -23,9 +23,10 @@ type loginStep struct {
 const refusalKept = 4 << 10
 
 // loginSteps are the proxy's own credentials, and what was answered here while
-// the upstream was closed. The client's credentials are never among them. The
-// last is a PING, so that an upstream that accepts connections and answers
-// nothing, or speaks no RESP, is found out before a client's command is with it.
+// the upstream was closed. The client's credentials are never among them
+// (enterAsClient sends those, where the upstream has the users). The last is a
+// PING, so that an upstream that accepts connections and answers nothing, or
+// speaks no RESP, is found out before a client's command is with it.
 func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	var steps []loginStep
 	add := func(refusal string, args ...string) { steps = append(steps, newLoginStep(refusal, args...)) }

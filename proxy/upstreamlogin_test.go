@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -265,4 +266,23 @@ func TestAcceptedLogins(t *testing.T) {
 	if len(a.byUser) != acceptedUsers || a.knows("alice") || a.knows("5") || !a.knows(fmt.Sprint(acceptedUsers)) {
 		t.Errorf("%d users are remembered", len(a.byUser))
 	}
+}
+
+// A client may send its login and what follows in one go, or byte by byte:
+// nothing overtakes the login.
+func TestUpstreamJudgesAPipeline(t *testing.T) {
+	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	p, _ := startUpstreamAuth(t, redis)
+	var request []byte
+	for _, command := range []string{"AUTH alice pw", "SELECT 2", "SET lock:p 1 NX", "DEL lock:p", "GET app", "GET other", "AUTH bob wrong", "ACL WHOAMI", "RESET", "GET lock:p", "AUTH bob pw2", "ACL WHOAMI"} {
+		request = append(request, encodeCommand(bytes.Fields([]byte(command))...)...)
+	}
+	const noPerm = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+	want := replyOK + replyOK + replyOK + ":1\r\n$-1\r\n" + noPerm + errorWrongPass + "$5\r\nalice\r\n" + replyReset + errorNoAuth + replyOK + "$3\r\nbob\r\n"
+	p.dial(t).ask(string(request), want)
+	slow := p.dial(t)
+	for i := range request {
+		slow.send(string(request[i : i+1]))
+	}
+	slow.expect(want)
 }
