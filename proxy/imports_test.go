@@ -54,6 +54,9 @@ func TestImportDirection(t *testing.T) {
 				return err
 			}
 			rest, ours := strings.CutPrefix(imported, module+"/")
+			if rest == "integration/child" && strings.HasSuffix(name, "_test.go") {
+				continue // it runs processes, and knows nothing of us
+			}
 			target, _, _ := strings.Cut(rest, "/")
 			if ours && !rules[target] || imported == module {
 				t.Errorf("%s imports %s", name, imported)
