@@ -120,3 +120,25 @@ func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
 		}
 	})
 }
+
+// Whoever asks how a master stands is never told of an end that has passed, also
+// in the moment between a quarantine's end and the look that finds it over.
+func TestTimelineAnEndOfAQuarantineIsNeverInThePast(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.forget(0, 1, 2)
+		w.settle()
+		w.wantStandings(w.locker, "QQQCC")
+		for range 40 * 100 {
+			time.Sleep(10 * time.Millisecond)
+			for _, m := range w.locker.Status().Masters {
+				if m.State == Quarantined && m.Until.Before(time.Now()) {
+					t.Fatalf("%v at %v", m, time.Now())
+				}
+			}
+			if o := w.locker.Get(t.Context(), 0, []byte(key)); o.Quarantined > 0 && o.Until.Before(time.Now()) {
+				t.Fatalf("%+v at %v", o, time.Now())
+			}
+		}
+		w.wantStandings(w.locker, "CCCCC")
+	})
+}
