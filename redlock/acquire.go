@@ -45,7 +45,10 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 				held.Verdict = NoQuorum
 				return held
 			}
-		} else if o.Verdict != Lost || granted == 0 || try >= l.settings().Retry.Count {
+		} else if o.Verdict != Lost || granted == 0 {
+			return o
+		} else if try >= l.settings().Retry.Count {
+			l.mend(r.DB, a.key)
 			return o
 		} else if _, held := l.get(r.DB, r.Key); held.Verdict == Won {
 			return o // a bare majority holds it, so nothing was split

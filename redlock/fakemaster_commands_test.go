@@ -89,6 +89,7 @@ func init() {
 		"TIME":    {1, false, (*fakeMaster).time},
 		"SET":     {3, true, (*fakeMaster).set},
 		"GET":     {2, true, (*fakeMaster).get},
+		"INCR":    {2, true, (*fakeMaster).incr},
 		"GETSET":  {3, true, (*fakeMaster).getset},
 		"EXISTS":  {2, true, (*fakeMaster).exists},
 		"DEL":     {2, true, (*fakeMaster).del},
@@ -306,3 +307,17 @@ func (m *fakeMaster) evalsha(s *fakeSession, args [][]byte) []byte {
 }
 
 func equalArg(e entry, ok bool, arg []byte) bool { return ok && bytes.Equal([]byte(e.value), arg) }
+
+func (m *fakeMaster) incr(s *fakeSession, args [][]byte) []byte {
+	e, ok := m.find(s.db, args[1])
+	if !ok {
+		e.value = "0"
+	}
+	n, isNumber := wholeNumber([]byte(e.value))
+	if !isNumber {
+		return replyError("ERR value is not an integer or out of range")
+	}
+	e.value = string(decimal(n + 1))
+	m.store(s.db, args[1], e)
+	return replyInteger(n + 1)
+}

@@ -74,7 +74,10 @@ func (l *Locker) mend(db int, key string) *mending {
 // mended has the copies of a key mended and waits for that. It returns what each
 // master showed that has not changed meanwhile; nil if they need not be mended.
 func (l *Locker) mended(ctx context.Context, db int, key string) []image {
-	m := l.mend(db, key)
+	return l.mend(db, key).wait(ctx)
+}
+
+func (m *mending) wait(ctx context.Context) []image {
 	if m == nil {
 		return nil
 	}
@@ -86,11 +89,27 @@ func (l *Locker) mended(ctx context.Context, db int, key string) []image {
 	}
 }
 
+// split tells that a quorum answered, and not alike.
+func split(o Outcome) bool { return o.Verdict == NoQuorum && o.Answered >= o.Needed }
+
+// areMended has the copies of keys mended, waits for that, and tells whether any
+// needed to be.
+func (l *Locker) areMended(ctx context.Context, db int, keys [][]byte) (needed bool) {
+	var all []*mending
+	for _, key := range keys {
+		all = append(all, l.mend(db, string(key)))
+	}
+	for _, m := range all {
+		needed = m.wait(ctx) != nil || needed
+	}
+	return needed
+}
+
 // mendCopies returns what each master showed for long enough, if no copy has
 // changed in that time. Whether it could be mended is another question.
 func (l *Locker) mendCopies(ctx context.Context, k lockKey) []image {
 	// Most of what differs does so because it is just being asked for.
-	sleepFor(ctx, l.settings().MasterTimeout)
+	sleepFor(ctx, min(firstLook, l.settings().MasterTimeout))
 	before := l.inspect(k)
 	for try := 0; try < mendTries && before.ill(); try++ {
 		sleepFor(ctx, l.quiet())
@@ -111,6 +130,9 @@ func (c copies) model() image {
 	}
 	return c[choose(c, image.there, sameCopy, image.text)].value
 }
+
+// firstLook is when copies are looked at first.
+const firstLook = 50 * time.Millisecond
 
 // mendTries is how often copies are looked at again that have changed.
 const mendTries = 3

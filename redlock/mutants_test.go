@@ -115,6 +115,16 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineCopiesThatDifferAreMadeEqual",
 	},
 	{
+		rule:     "a counter that crossed another is not put back behind",
+		edits:    []edit{{"runsettle.go", "case counted(came, k, after):", "case counted(came, k, after) && false:"}},
+		caughtBy: "TestTimelineCountersThatCrossStayEqual",
+	},
+	{
+		rule:     "a run waits until copies are made equal",
+		edits:    []edit{{"run.go", "split(o) && l.areMended(", "false && l.areMended("}},
+		caughtBy: "TestTimelineACounterThatDiffersIsMadeEqualAndThenCounts",
+	},
+	{
 		rule:     "a master that has stopped answering is suspended",
 		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout()", "false"}},
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
@@ -219,7 +229,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a split vote is tried again",
-		edits:    []edit{{"acquire.go", "o.Verdict != Lost || granted == 0 ||", "o.Verdict != Pending || granted == 0 ||"}},
+		edits:    []edit{{"acquire.go", "o.Verdict != Lost || granted == 0 {", "o.Verdict != Pending || granted == 0 {"}},
 		caughtBy: "TestTimelineASplitVoteIsRetriedAfterARandomDelay",
 	},
 	{

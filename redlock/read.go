@@ -152,7 +152,7 @@ func (l *Locker) again(ctx context.Context, creates bool, ask func() Outcome) Ou
 	}
 	for try := 0; ; try++ {
 		o := ask()
-		if o.Verdict != NoQuorum || o.Answered < o.Needed || try >= limits.Retry.Count {
+		if !split(o) || try >= limits.Retry.Count {
 			return o
 		}
 		select {

@@ -54,7 +54,12 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	if !creates && !r.ReadOnly || len(r.Watches) > 0 {
 		return l.runOnce(ctx, r, creates)
 	}
-	return l.again(ctx, creates, func() Outcome { return l.runOnce(ctx, r, creates) })
+	run := func() Outcome { return l.runOnce(ctx, r, creates) }
+	o := l.again(ctx, creates, run)
+	if split(o) && l.areMended(ctx, r.DB, r.Keys) {
+		o = l.again(ctx, creates, run)
+	}
+	return o
 }
 
 func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcome {

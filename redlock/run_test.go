@@ -150,7 +150,10 @@ func TestRunComparesStatesNotChanges(t *testing.T) {
 	for i, m := range s.masters {
 		m.must("SET", "count", fmt.Sprint(10*i))
 	}
-	if o := s.run([]string{"count"}, "INCR", "count"); o.Verdict != NoQuorum {
+	// Who asks does not wait until the copies are made equal.
+	impatient, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	if o := s.Run(impatient, RunRequest{Keys: bytesOf([]string{"count"}), Args: bytesOf([]string{"INCR", "count"})}); o.Verdict != NoQuorum {
 		t.Fatalf("%v %q", o.Verdict, o.Reply)
 	}
 	for i, m := range s.masters {

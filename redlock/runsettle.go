@@ -113,10 +113,34 @@ func (r *RunRequest) due(came *result, k int, before, after image, skew time.Dur
 		return absentImage
 	case effect == keyDeleted && (r.releases || won.wrote()):
 		return after
+	case counted(came, k, after):
+		return notBehind(came.winner.after[k], after)
 	case effect == keyKept || effect == keyMoved:
 		return after // its expiry may have been moved again since, by who holds the lock
 	}
 	return before
+}
+
+// counted tells whether a run that was won has left an integer in key k, there and
+// on this master.
+func counted(came *result, k int, after image) bool {
+	if !came.effect(k).wrote() {
+		return false
+	}
+	_, won := wholeNumber(came.winner.after[k].text())
+	_, here := wholeNumber(after.text())
+	return won && here
+}
+
+// notBehind is what a counter is to be on a master where it came to something else
+// than on the others. Put back, it would be further behind; one that is ahead has
+// what the others are about to have, from another process.
+func notBehind(won, after image) image {
+	most, _ := wholeNumber(won.text())
+	if n, _ := wholeNumber(after.text()); n >= most {
+		return after
+	}
+	return image{dump: won.dump, pttl: after.pttl, now: after.now}
 }
 
 // goesToo tells whether a master's copy goes with those that the others deleted,

@@ -67,6 +67,7 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 			o.Verdict = NoQuorum // nil would say that the lock was free
 		}
 		l.unite(r)
+		l.mend(r.DB, string(r.Key))
 	}
 	return o
 }

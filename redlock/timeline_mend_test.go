@@ -202,3 +202,67 @@ func TestACopyIsReplacedInTimeOnly(t *testing.T) {
 		t.Errorf("it has %d ms left", left)
 	}
 }
+
+func incr(l *Locker) Outcome {
+	return l.Run(context.Background(), RunRequest{Keys: [][]byte{[]byte(key)}, Args: [][]byte{[]byte("INCR"), []byte(key)}})
+}
+
+func TestTimelineACounterThatDiffersIsMadeEqualAndThenCounts(t *testing.T) {
+	for _, row := range []struct{ holds, reply, want string }{
+		{"8 7 5 7 10", ":11\r\n", "11 11 11 11 11"},
+		{"3 4 5 - -", ":6\r\n", "6 6 6 6 6"},
+	} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.put(row.holds, 0)
+			began := time.Now()
+			if o := incr(w.locker); o.Verdict != Won || string(o.Reply) != row.reply {
+				t.Errorf("%v %q", o.Verdict, o.Reply)
+			}
+			if took := time.Since(began); took > enough {
+				t.Errorf("after %v", took)
+			}
+			w.elapse(0)
+			w.wantValues(row.want)
+		})
+	}
+}
+
+// Two proxies count at the same moment, and one master hears the second first.
+func TestTimelineCountersThatCrossStayEqual(t *testing.T) {
+	for master := range 5 {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			other, links := w.connect("other", timelineConfig())
+			w.others = append(w.others, other)
+			w.put("6 6 6 6 6", 0)
+			for i := range links {
+				near, far := w.links[i], links[i]
+				if i == master {
+					near, far = far, near
+				}
+				near.setDelay(time.Millisecond, 0)
+				far.setDelay(2*time.Millisecond, 0)
+			}
+			replies := make(chan string, 2)
+			for _, l := range []*Locker{w.locker, other} {
+				go func() { replies <- string(incr(l).Reply) }()
+			}
+			if a, b := <-replies, <-replies; a != ":7\r\n" || b != ":8\r\n" {
+				t.Errorf("%q and %q", a, b)
+			}
+			w.elapse(0)
+			w.wantValues("8 8 8 8 8")
+		})
+	}
+}
+
+// Votes of clients that died, and whoever comes only ever asks for the lock.
+func TestTimelineWhoOnlyAsksHasCopiesMended(t *testing.T) {
+	onTimeline(t, "ok@9ms ok ok@9ms ok ok@9ms", func(t *testing.T, w *timeline) {
+		w.put("A - B - C", time.Minute)
+		if o, _ := w.acquire("a fourth token, of nobody yet", 10*second); o.Verdict != Lost {
+			t.Errorf("%+v", o)
+		}
+		w.elapse(enough)
+		w.wantValues("A - A - A")
+	})
+}

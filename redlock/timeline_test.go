@@ -281,7 +281,10 @@ func (w *timeline) heard(master int) string {
 
 func (w *timeline) wantHeard(master int, want string) {
 	w.t.Helper()
-	if got := w.heard(master); got != want {
+	// Looks at copies that may have to be mended change nothing.
+	const look = "MULTI, PTTL, DUMP, DUMP, PTTL, EXEC"
+	got := strings.TrimPrefix(strings.ReplaceAll(", "+w.heard(master), ", "+look, ""), ", ")
+	if got != want {
 		w.t.Errorf("master %d heard %q, want %q", master+1, got, want)
 	}
 }
