@@ -194,21 +194,21 @@ func (s *session) ask(request []byte) (reply []byte, ok bool) {
 
 // askWhile is ask with something to do until the reply is there.
 func (s *session) askWhile(request []byte, meanwhile func()) (reply []byte, ok bool) {
-	reply, whole, ok := s.askWhole(request, meanwhile)
+	reply, whole, ok := s.askWhole(request, 1, meanwhile)
 	if ok && !whole {
 		reply = []byte(errorUpstreamReply)
 	}
 	return reply, ok
 }
 
-// askWhole is askWhile that tells whether the reply is whole: one that is too long
-// to be kept was answered all the same.
-func (s *session) askWhole(request []byte, meanwhile func()) (reply []byte, whole, ok bool) {
+// askWhole is askWhile for some commands in one, and tells whether their replies are
+// whole: those that are too long to be kept were answered all the same.
+func (s *session) askWhole(request []byte, commands int, meanwhile func()) (reply []byte, whole, ok bool) {
 	if !s.settle() {
 		return nil, false, false
 	}
 	up := s.upstream.Load()
-	up.owed.add(debt{capture: true, left: 1})
+	up.owed.add(debt{capture: true, left: commands})
 	up.write(request)
 	if meanwhile != nil {
 		meanwhile()

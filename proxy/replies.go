@@ -36,6 +36,7 @@ const (
 	errorDiscardNoMulti    = "-ERR DISCARD without MULTI\r\n"
 	errorExecArity         = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
 	errorExecAbort         = "-EXECABORT Transaction discarded because of previous errors.\r\n"
+	errorExecAbortOf       = "-EXECABORT Transaction discarded because of: " // and the reason, with its line end
 	errorNotInMulti        = "-ERR Command not allowed inside a transaction\r\n"
 	errorScriptFlush       = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
 	errorScriptKill        = "-NOTBUSY No scripts in execution right now.\r\n"

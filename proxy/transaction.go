@@ -12,6 +12,7 @@ import "bytes"
 //	          and EXEC aborts
 type transaction struct {
 	state    transactionState
+	multi    []byte     // how the client spelled it, for who watches the upstream
 	calls    []lockCall // queued here, with copies of their arguments
 	bytes    int        // what calls take of the server's memory
 	position int        // of the next command in EXEC's reply
@@ -54,7 +55,8 @@ func (s *session) performMulti(cmd command, spec *commandSpec) {
 		s.reply(errorArity("multi"))
 		return
 	}
-	s.transaction.state = transactionHeld
+	s.transaction.state, s.transaction.multi = transactionHeld, bytes.Clone(cmd.args[0])
+	s.hearUpstream()
 	s.reply(replyOK)
 }
 
@@ -161,7 +163,18 @@ func (s *session) queue(name string, cmd command, route route) {
 	}
 	t.calls = append(t.calls, lockCall{db: s.client.db, args: args, route: route})
 	t.note(name, args)
+	s.hearUpstream()
 	s.reply(replyQueued)
+}
+
+// hearUpstream has what the upstream has told of tracked keys come before a reply
+// that is given here.
+func (s *session) hearUpstream() {
+	t := &s.tracking
+	if t.mode == nil || t.mode.redirected || t.caching || !s.client.resp3 || s.upstream.Load() == nil || !s.settle() {
+		return
+	}
+	_, _ = s.ask(appendCommand(nil, []byte("PING")))
 }
 
 // mayHold takes memory for one more part of a transaction: a queued command or
@@ -212,7 +225,7 @@ func (s *session) executeUndecided(cmd command, route route) {
 	case len(s.transaction.calls) == 0 && s.upstream.Load() == nil:
 		s.leaveTransaction("*0\r\n")
 	default:
-		s.decideUpstream("exec", cmd, route)
+		s.executeKeyless(cmd)
 	}
 }
 

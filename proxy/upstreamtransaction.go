@@ -1,6 +1,9 @@
 package proxy
 
-import "strconv"
+import (
+	"bytes"
+	"strconv"
+)
 
 // decideUpstream gives the upstream what was held, and the command that
 // decided.
@@ -14,25 +17,72 @@ func (s *session) decideUpstream(name string, cmd command, route route) {
 	} else {
 		refusal = s.tryOpen()
 	}
-	switch {
-	case refusal != "" && name == "exec":
-		s.endTransaction()
-		s.reply(refusal)
-		return
-	case refusal != "":
+	if refusal != "" {
 		s.abort(refusal)
 		return
 	}
+	held, count := s.takeHeld()
+	s.tellCaching()
+	s.sendUnanswered(held, count)
+	s.continueUpstream(name, cmd, route)
+}
+
+// takeHeld makes the transaction the upstream's and returns what that has to be
+// sent of it, and how many commands that are.
+func (s *session) takeHeld() (held []byte, count int) {
 	t := &s.transaction
-	held := appendCommand(nil, []byte("MULTI"))
+	held = appendCommand(nil, t.multi)
 	for _, call := range t.calls {
 		held = appendCommand(held, call.args...)
 	}
-	s.tellCaching()
-	s.sendUnanswered(held, 1+len(t.calls))
+	count = 1 + len(t.calls)
 	s.forgetQueued()
 	t.state = transactionUpstream
-	s.continueUpstream(name, cmd, route)
+	return held, count
+}
+
+// executeKeyless is EXEC of commands without keys, which the upstream hears of only
+// now. The client knows them to be queued: where one is refused, EXEC says why, as
+// Redis does with what it refuses since.
+func (s *session) executeKeyless(cmd command) {
+	if !s.settle() {
+		return
+	}
+	if refusal := s.tryOpen(); refusal != "" {
+		s.endTransaction()
+		s.reply(refusal)
+		return
+	}
+	held, count := s.takeHeld()
+	s.tellCaching()
+	replies, whole, ok := s.askWhole(held, count, nil)
+	if !ok {
+		return
+	}
+	refused := bytes.Clone(firstError(replies))
+	if !whole || refused == nil {
+		s.executeUpstream(cmd)
+		return
+	}
+	s.endTransaction()
+	reply, ok := s.ask(asArray(cmd))
+	if !ok {
+		return
+	}
+	if string(reply) == errorExecAbort {
+		reply = append([]byte(errorExecAbortOf), refused[1:]...)
+	}
+	s.replyBytes(reply)
+}
+
+// firstError is the first error among simple replies, nil if there is none.
+func firstError(replies []byte) []byte {
+	for line := range bytes.Lines(replies) {
+		if line[0] == '-' {
+			return line
+		}
+	}
+	return nil
 }
 
 // continueUpstream is performInTransaction once the upstream has it.
@@ -71,7 +121,7 @@ func (s *session) executeUpstream(cmd command) {
 		s.forward(cmd, debt{left: 1})
 		return
 	}
-	reply, whole, ok := s.askWhole(asArray(cmd), nil)
+	reply, whole, ok := s.askWhole(asArray(cmd), 1, nil)
 	switch {
 	case !ok:
 		return
