@@ -176,7 +176,11 @@ func (p *Proxy) endpoints(cfg *Config) (upstream *endpoint, masters []endpoint) 
 func refusedHazards(hazards []hazard) error {
 	var refused []error
 	for _, hazard := range hazards {
-		if hazard.level == hazardRefused {
+		switch {
+		case hazard.level != hazardRefused:
+		case hazard.kind == kindNewSet:
+			refused = append(refused, fmt.Errorf("%w: %s", ErrSetExists, hazard.text))
+		default:
 			refused = append(refused, errors.New(hazard.text))
 		}
 	}

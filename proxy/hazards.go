@@ -60,6 +60,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 		found = append(found, upstream.sentinelHazards()...)
 	}
 	found = append(found, certificateHazards(cfg, time.Now())...)
+	found = append(found, newSetHazards(cfg, masters, time.Now())...)
 	answering := 0
 	for i, master := range masters {
 		found = append(found, master.sentinelHazards()...)

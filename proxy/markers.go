@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -46,7 +47,7 @@ func markerLines(cfg *Config, masters []serverFacts) (lines []string, found haza
 	case cfg.NewSet:
 		lines = append(lines, words)
 	default:
-		found.add(hazardWarning, "new set", "", "%s, and does not vote for %s unless started with -new", words, shortDuration(cfg.RestartDelay))
+		found.add(hazardWarning, kindNewSet, "", "%s, and does not vote for %s unless started with -new", words, shortDuration(cfg.RestartDelay))
 	}
 	return lines, found
 }
@@ -65,6 +66,38 @@ func commonSet(masters []serverFacts) string {
 	}
 	return best
 }
+
+// newSetPause is how long after a set began a process may still be started with
+// -new, as several are that begin with it.
+const newSetPause = time.Hour
+
+// ErrSetExists says that -new was left in the start command. It would be said
+// again, and found a new set that votes at once, when the masters have forgotten
+// everything.
+var ErrSetExists = errors.New("-new is for masters that have no history")
+
+// newSetHazards find -new where a quorum of masters has had a set for a while.
+func newSetHazards(cfg *Config, masters []serverFacts, now time.Time) (found hazardList) {
+	set, members := commonSet(masters), 0
+	var began time.Time
+	for _, f := range masters {
+		if m, ok := redlock.ReadMarker(f.marker.text); ok && m.Set == set {
+			members, began = members+1, m.Founded
+		}
+	}
+	if !cfg.NewSet || members < cfg.Masters.quorum() || now.Sub(began) < newSetPause {
+		return nil
+	}
+	since := ""
+	if !began.IsZero() {
+		since = " since " + timestamp(began)
+	}
+	found.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; take -new out of the start command, where it would be said again after they have forgotten everything", set, since)
+	return found
+}
+
+// kindNewSet is the kind of hazards about sets that are new, or said to be.
+const kindNewSet = "new set"
 
 // describeMarker also says how bad it is; no kind: it is not.
 func (f serverFacts) describeMarker(cfg *Config, number int, set string) (words string, level hazardLevel, kind string) {

@@ -94,3 +94,40 @@ func TestMarkerLinesOfNewcomers(t *testing.T) {
 		}
 	}
 }
+
+// -new that was left in the start command is refused once its set is not new.
+func TestNewIsRefusedWhereASetExists(t *testing.T) {
+	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
+	founded := func(at time.Time) string { return fmt.Sprintf("%08xaabbccdd", at.Unix()) }
+	const take = "; take -new out of the start command, where it would be said again after they have forgotten everything"
+	for name, row := range map[string]struct {
+		newSet  bool
+		set     string
+		members int
+		want    string
+	}{
+		"a set of long ago":         {true, founded(now.Add(-2 * time.Hour)), 3, "these masters belong to set " + founded(now.Add(-2*time.Hour)) + " since 2026-11-21T03:10:00Z" + take},
+		"a set that does not say":   {true, "abc", 2, "these masters belong to set abc" + take},
+		"a set that has just begun": {true, founded(now.Add(-time.Minute)), 3, ""},
+		"one master is left over":   {true, "abc", 1, ""},
+		"no set":                    {true, "", 0, ""},
+		"-new was not said":         {false, "abc", 3, ""},
+	} {
+		cfg, _, masters := testServers(3)
+		cfg.NewSet = row.newSet
+		for i := range row.members {
+			masters[i].marker = markerFacts{text: strings.Replace(fmt.Sprintf(testMarker, i+1, i+1, 0), "set=abc", "set="+row.set, 1), clock: now}
+		}
+		found := newSetHazards(cfg, masters, now)
+		got := ""
+		for _, h := range found {
+			got += h.text
+		}
+		if got != row.want {
+			t.Errorf("%s: %q, want %q", name, got, row.want)
+		}
+		if err := refusedHazards(found); (err != nil) != (row.want != "") || err != nil && !errors.Is(err, ErrSetExists) {
+			t.Errorf("%s: the start ends with %v", name, err)
+		}
+	}
+}

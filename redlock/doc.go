@@ -132,6 +132,9 @@
 //     restarts or by FLUSHALL. All masters must have been reached and none have a
 //     marker, and then it begins in quarantine, unless the operator says that no
 //     lock can be held yet (Config.New). How long a server is up is no evidence.
+//     Nothing tells that word from one that was left in a start command, so
+//     set ids say when they began, and the process in proxy/ refuses to start
+//     with it where a quorum has had a set for an hour.
 //   - What concerns a whole server, such as a restart, is written to the markers
 //     of all its databases by one script (databases.lua), also of those that nobody
 //     uses, and by way of database 0, which every process uses. So no database has

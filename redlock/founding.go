@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"crypto/rand"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -102,7 +103,7 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 	}
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed.Store(true)
-	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, randomID(), 0)}
+	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, newSetID(now), 0)}
 	r.begin(&m, limits)
 	return []mark{m}
 }
@@ -132,8 +133,23 @@ func (r *roster) belonging(i int, s *sight) string {
 	return "belongs to set " + s.marker.set
 }
 
-func randomID() string {
-	id := make([]byte, 8)
-	rand.Read(id) // never fails
+// newSetID is random, but begins with the time in seconds, for people.
+func newSetID(now time.Time) string {
+	id := binary.BigEndian.AppendUint32(nil, uint32(now.Unix()))
+	id = append(id, make([]byte, 4)...)
+	rand.Read(id[4:]) // never fails
 	return hex.EncodeToString(id)
+}
+
+// foundedAt is when a set began, to the knowledge of its id; zero: it does not say.
+func foundedAt(set string) time.Time {
+	id, err := hex.DecodeString(set)
+	if err != nil || len(id) != 8 {
+		return time.Time{}
+	}
+	began := time.Unix(int64(binary.BigEndian.Uint32(id)), 0)
+	if began.Year() < 2026 || began.After(time.Now().Add(24*time.Hour)) {
+		return time.Time{}
+	}
+	return began
 }

@@ -5,7 +5,8 @@ import "time"
 // MarkerFacts is what a marker says, for those who show it to people.
 type MarkerFacts struct {
 	Set     string
-	Member  int // counted from 1
+	Founded time.Time // when the set began; zero: that is not known
+	Member  int       // counted from 1
 	Members int
 	Epoch   int64
 	Run     string // the run id of the server process that it was written for
@@ -23,7 +24,7 @@ func ReadMarker(text string) (facts MarkerFacts, ok bool) {
 		return MarkerFacts{}, false
 	}
 	return MarkerFacts{
-		Set: m.set, Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
+		Set: m.set, Founded: foundedAt(m.set), Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
 		Since: time.UnixMilli(m.since), Quarantine: m.quarantine, Longest: m.granted(),
 	}, true
 }

@@ -1,0 +1,24 @@
+package redlock
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMarkerSaysWhenItsSetBegan(t *testing.T) {
+	now := time.Now().Truncate(time.Second)
+	m := marker{member: 1, members: 1, epoch: 1, joined: []string{"1"}, run: "r"}
+	for set, want := range map[string]time.Time{
+		newSetID(now):                   now,
+		newSetID(now.AddDate(1, 0, 0)):  {},
+		newSetID(now.AddDate(-9, 0, 0)): {},
+		strings.Repeat("g", 16):         {},
+		"abc":                           {},
+	} {
+		m.set = set
+		if facts, ok := ReadMarker(m.String()); !ok || !facts.Founded.Equal(want) {
+			t.Errorf("set %s is said to have begun at %v, want %v", set, facts.Founded, want)
+		}
+	}
+}
