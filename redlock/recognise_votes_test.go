@@ -3,6 +3,7 @@ package redlock
 import (
 	"log/slog"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -56,7 +57,7 @@ func eachVector(masters int, cases []ballotCase, f func([]ballotCase)) {
 // where the examined run has an answer the recognised one has the same. It has
 // one more often: votes that refuse alike do so whatever else the key holds.
 func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
-	r := &RunRequest{Keys: [][]byte{[]byte("lock")}}
+	r := &RunRequest{Keys: [][]byte{[]byte("lock")}, gaveUp: new(atomic.Bool)}
 	s := &recognised{answer: ":1\r\n"}
 	for _, replies := range [][2]string{{":0\r\n", ":0\r\n"}, {":-1\r\n", ":0\r\n"}, {"+OK\r\n", "-ERR not yours\r\n"}} {
 		for _, masters := range []int{1, 2, 3, 4, 5, 7} {
