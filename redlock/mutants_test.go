@@ -336,6 +336,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime",
 	},
 	{
+		rule:     "a jump that grew while it was being written down stays one",
+		edits:    []edit{{"plan.go", "m.jump > 0 && s.jump == m.jump", "m.jump > 0"}},
+		caughtBy: "TestRosterAJumpThatGrewIsNotWrittenDown",
+	},
+	{
 		rule:     "a restart is on record in databases that nobody uses",
 		edits:    []edit{{"plan.go", "m.kind, m.cause, m.reason = markAll, Restarted,", "m.cause, m.reason = Restarted,"}},
 		caughtBy: "TestTimelineADatabaseThatNobodyUsesIsRestartedWithTheOthers",

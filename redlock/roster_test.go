@@ -255,3 +255,30 @@ func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) 
 	}
 	t.Error("it is not marked so")
 }
+
+// Another jump comes while one is being written down.
+func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	by := func(d time.Duration) jump { return jump{d, d} }
+	r.jumped(0, by(time.Minute), now)
+	marks := r.plan(now.Add(time.Second), rosterLimits)
+	if len(marks) != 1 || marks[0].cause != ClockJumped {
+		t.Fatalf("planned: %+v", marks)
+	}
+	r.jumped(0, by(time.Minute), now.Add(2*time.Second))
+	r.written(marks[0])
+	for _, db := range []int{0, 3} {
+		if state := r.lookAgain(place{0, db}); state != Uncertified {
+			t.Errorf("database %d is %v", db, state)
+		}
+	}
+	marks = r.plan(now.Add(3*time.Second), rosterLimits)
+	if len(marks) != 1 {
+		t.Fatalf("planned again: %+v", marks)
+	}
+	r.written(marks[0])
+	if state := r.lookAgain(place{0, 3}); state != Certified {
+		t.Errorf("written down, and %v", state)
+	}
+}
