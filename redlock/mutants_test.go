@@ -92,7 +92,6 @@ var mutants = []mutant{
 		rule:     "what is to be released may be a vote of a client that is acquiring, unless it was quiet",
 		edits:    []edit{{"release.go", "len(values) != 1 && !areQuiet(b.answers, quiet)", "len(values) == 0"}},
 		caughtBy: "TestTimelineADELSparesVotesWhereItIsNotClearWhatIsHeld",
-		seeds:    "85",
 	},
 	{
 		rule:     "strays are what has not changed for longer than a ballot lasts",
