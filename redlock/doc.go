@@ -81,6 +81,13 @@
 //     What loses is put back exactly (undo.go), deletions too, but for those of a
 //     script that can only be a release. Where a quorum deleted, a copy goes that
 //     was the same, or that drifted, as a counter can (runsettle.go).
+//   - Copies that disagree (existence.go, mend.go). A key exists if a quorum holds
+//     something under it, and may exist where those that did not answer, or may not
+//     vote, would make one; all answers go by that. Who meets copies that nobody can
+//     hold the lock by, or that differ, has them looked at twice, further apart than
+//     a ballot can last. What has not changed is deleted by its image, or, where all
+//     masters vote, made equal: to what a quorum has, or else to the largest integer,
+//     or the largest group. A DEL, and a run, that cannot do without waits for that.
 //   - A script that by its meaning is compare-and-delete or compare-and-expire of
 //     one string key (recognise.go) is not examined: it goes out as it came, its
 //     answer tells what it did, and it is a release (recogniserun.go) or an
