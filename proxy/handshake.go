@@ -15,6 +15,18 @@ type clientState struct {
 	info    []clientInfo
 	noEvict bool
 	noTouch bool
+	bytes   int // what name and info take of the server's memory
+}
+
+// mayRemember takes memory for what a client says of itself, in the place of what
+// it said before.
+func (s *session) mayRemember(now, before int) bool {
+	if !s.server.memory.reserve(now - before) {
+		s.server.cfg.metrics.limitReached(limitMemory)
+		return false
+	}
+	s.client.bytes += now - before
+	return true
 }
 
 // clientInfo is what CLIENT SETINFO said.
@@ -24,6 +36,7 @@ type clientInfo struct{ attribute, value string }
 // begins in the database that the upstream's URL names.
 func (s *session) beginAnew() {
 	settings := s.server.settings()
+	s.server.memory.release(s.client.bytes)
 	s.client = clientState{db: settings.upstream.db}
 	s.vouched = nil
 	s.admit(settings.users.first())
@@ -244,6 +257,9 @@ func (s *session) describeClient(name string, args [][]byte) []byte {
 		if !isClientName(args[2]) {
 			return []byte(errorClientName)
 		}
+		if !s.mayRemember(len(args[2]), len(s.client.name)) {
+			return []byte(errorMemory)
+		}
 		s.client.name = bytes.Clone(args[2])
 	case "client|getname":
 		if len(s.client.name) == 0 {
@@ -283,9 +299,15 @@ func (s *session) setInfo(attribute, value []byte) []byte {
 	info := clientInfo{attribute: known, value: string(value)}
 	for i := range s.client.info {
 		if s.client.info[i].attribute == known {
+			if !s.mayRemember(len(value), len(s.client.info[i].value)) {
+				return []byte(errorMemory)
+			}
 			s.client.info[i] = info
 			return []byte(replyOK)
 		}
+	}
+	if !s.mayRemember(len(value), 0) {
+		return []byte(errorMemory)
 	}
 	s.client.info = append(s.client.info, info)
 	return []byte(replyOK)

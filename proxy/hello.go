@@ -99,7 +99,14 @@ func (s *session) hello(args [][]byte) {
 		s.reply(s.stranger(errorHelloNoAuth))
 		return
 	}
+	if request.named && !s.mayRemember(len(request.name), len(s.client.name)) {
+		s.reply(errorMemory)
+		return
+	}
 	if !s.tellUpstream(request) {
+		if request.named {
+			s.mayRemember(len(s.client.name), len(request.name))
+		}
 		return
 	}
 	if request.named {

@@ -272,6 +272,7 @@ func (s *session) release() {
 	s.guard.forgetArgs()
 	s.forgetQueued()
 	s.forgetWatched()
+	s.server.memory.release(s.client.bytes)
 }
 
 // panicked is called with what recover returned, and ends this session only.

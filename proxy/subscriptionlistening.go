@@ -50,6 +50,8 @@ type listening struct {
 	waiting int // bytes of mail, until it is written
 	closed  bool
 
+	trackedBytes int // what tracked keys take of the server's memory, and what the masters are asked of them
+
 	delivery chan struct{} // signalled when there is mail
 	done     chan struct{}
 }
@@ -79,8 +81,8 @@ func (l *listening) close() {
 	l.cancel()
 	l.mu.Lock()
 	l.closed = true
-	l.session.server.memory.release(l.waiting + l.askedBytes)
-	l.mail, l.waiting, l.askedBytes = nil, 0, 0
+	l.session.server.memory.release(l.waiting + l.askedBytes + l.trackedBytes)
+	l.mail, l.waiting, l.askedBytes, l.trackedBytes = nil, 0, 0, 0
 	l.mu.Unlock()
 	close(l.delivery)
 	<-l.done

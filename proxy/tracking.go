@@ -127,8 +127,7 @@ func (s *session) track(next *trackingMode) {
 	s.watch.begin()
 	defer s.watch.end()
 	for _, prefix := range prefixes {
-		if _, asked := l.askedPrefix[prefix]; !asked {
-			l.askedPrefix[prefix] = struct{}{}
+		if l.askFor(l.askedPrefix, prefix) {
 			l.masters.TrackPrefix(s.ctx, prefix)
 		}
 	}
@@ -204,8 +203,7 @@ func (s *session) trackLocks(calls ...lockCall) {
 	}
 	var missing []string
 	for _, key := range t.present {
-		if _, asked := l.askedKeys[key]; !asked {
-			l.askedKeys[key] = struct{}{}
+		if l.askFor(l.askedKeys, key) {
 			missing = append(missing, key)
 		}
 	}

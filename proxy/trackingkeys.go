@@ -34,7 +34,11 @@ func (l *listening) track(mode *trackingMode) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case mode == nil && l.tracked == nil:
 	case mode == nil:
+		for key := range l.tracked.keys {
+			l.forget(key)
+		}
 		l.tracked = nil
 	case l.tracked == nil:
 		l.tracked = &trackedKeys{mode: *mode, keys: make(map[string]*trackedKey)}
@@ -54,6 +58,9 @@ func (l *listening) begin(keys []string, remember bool) {
 		entry := l.tracked.keys[key]
 		if entry == nil {
 			l.evict()
+			if !l.recall(len(key) + nameOverhead) {
+				return
+			}
 			entry = &trackedKey{}
 			l.tracked.keys[key] = entry
 		}
@@ -190,8 +197,30 @@ func (l *listening) broadcasts(key []byte) bool {
 func (l *listening) tidy(key string, entry *trackedKey) {
 	kept := entry.remembered || l.tracked.mode.bcast && entry.own != nil
 	if entry.underWay == 0 && !kept {
-		delete(l.tracked.keys, key)
+		l.forget(key)
 	}
+}
+
+// forget is the end of an entry. The caller holds mu.
+func (l *listening) forget(key string) {
+	if _, known := l.tracked.keys[key]; known {
+		delete(l.tracked.keys, key)
+		l.recall(-len(key) - nameOverhead)
+	}
+}
+
+// recall takes memory for tracked keys, or gives it back. Where there is none the
+// session ends: a client that is not told of a change must know. The caller holds mu.
+func (l *listening) recall(size int) bool {
+	switch {
+	case l.closed:
+		return false
+	case !l.session.server.memory.reserve(size):
+		l.overflow(limitMemory)
+		return false
+	}
+	l.trackedBytes += size
+	return true
 }
 
 // evict keeps the number of keys within its bound. The caller holds mu.
@@ -206,7 +235,7 @@ func (l *listening) evict() {
 		if entry.remembered {
 			l.invalidate(key, entry)
 		}
-		delete(l.tracked.keys, key)
+		l.forget(key)
 		return
 	}
 }
@@ -226,7 +255,7 @@ func (l *listening) pruneKeys() {
 	}
 	l.mu.Unlock()
 	for _, key := range gone {
-		delete(l.askedKeys, key)
+		l.askNoMore(l.askedKeys, key)
 	}
 	if len(gone) > 0 {
 		l.masters.Untrack(gone...)
@@ -237,10 +266,35 @@ func (l *listening) pruneKeys() {
 func (l *listening) forgetKeys() {
 	if keys := slices.Collect(maps.Keys(l.askedKeys)); len(keys) > 0 {
 		l.masters.Untrack(keys...)
+		for _, key := range keys {
+			l.askNoMore(l.askedKeys, key)
+		}
 	}
-	clear(l.askedKeys)
 	for _, prefix := range slices.Sorted(maps.Keys(l.askedPrefix)) {
 		l.masters.UntrackPrefix(prefix)
+		l.askNoMore(l.askedPrefix, prefix)
 	}
-	clear(l.askedPrefix)
+}
+
+// askFor notes that the masters are asked for a key or a prefix, if they are not yet
+// and there is memory for it.
+func (l *listening) askFor(asked map[string]struct{}, name string) (isNew bool) {
+	if _, known := asked[name]; known {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.recall(len(name) + nameOverhead) {
+		return false
+	}
+	asked[name] = struct{}{}
+	return true
+}
+
+// askNoMore is the end of askFor.
+func (l *listening) askNoMore(asked map[string]struct{}, name string) {
+	delete(asked, name)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.recall(-len(name) - nameOverhead)
 }
