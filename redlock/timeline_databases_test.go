@@ -15,17 +15,11 @@ func acquireIn(t *testing.T, l *Locker, db int, value string) Verdict {
 	return l.Acquire(t.Context(), AcquireRequest{DB: db, Key: []byte(key), Value: []byte(value), TTL: 20 * second}).Verdict
 }
 
-// flushDB empties one database, and removeIn takes a key from one.
+// flushDB empties one database.
 func (m *fakeMaster) flushDB(db int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	delete(m.dbs, db)
-}
-
-func (m *fakeMaster) removeIn(db int, key string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	delete(m.dbs[db], key)
 }
 
 // A process that did not see the set begin knows its masters' clocks from database 0.
