@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-const testMarker = "redlock-proxy/2 db=0 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 run=run-id-of-%d since=%d quarantine=30000 longest=90000 before=60000 turned=0"
+const testMarker = "redlock-proxy/2 db=0 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 replid=- run=run-id-of-%d since=%d quarantine=30000 longest=90000 before=60000 turned=0"
 
 // -check says in plain words what each master's marker means, and which of them
 // keeps a master from voting.

@@ -134,7 +134,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		found := masterSeries{
 			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
 		}
-		for cause := redlock.Emptied; cause <= redlock.ClockJumped; cause++ {
+		for cause := redlock.Emptied; cause <= redlock.Replaced; cause++ {
 			operations.amnesia.WithLabelValues(master, cause.String()) // a first 1 from nothing would be no increase
 		}
 		for vote := range found.votes {

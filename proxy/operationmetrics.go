@@ -47,7 +47,7 @@ func newOperationMetrics(
 	timeout := gauge("master_timeout_seconds", "How long a master may take to answer a ballot.")
 	m := operationMetrics{
 		stateChanges: counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
-		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy put on record, by their cause: emptied, restarted or clock_jumped.", "master", "cause"),
+		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy put on record, by their cause: emptied, restarted, clock_jumped or replaced.", "master", "cause"),
 		hazards:      gauge("hazards", "What endangers locks, by kind, by server and by what is missing there.", "kind", "server", "detail"),
 		reloads:      counter("config_reloads_total", "Reloads of the configuration: applied or refused.", "result"),
 		withoutTTL:   withoutTTL.WithLabelValues(),

@@ -1,18 +1,19 @@
 package redlock
 
 import (
+	"bytes"
 	"context"
 	"strconv"
 	"time"
 )
 
-// Each batch of questions to a master ends with two of our own: what the marker
-// is, and what time it is. Only when both are read and in order do the batch's
-// votes count. Looking once a second would let a FLUSHALL or a jump of the clock
-// through.
-var checkQuestion = appendCommand(appendCommand(nil, "GET", MarkerKey), "TIME")
+// Each batch of questions to a master ends with three of our own: what the marker
+// is, what time it is, and whether it is a replica or has been one. Only when all
+// are read and in order do the batch's votes count. Looking once a second would let
+// a FLUSHALL, a jump of the clock or a failover there and back through.
+var checkQuestion = appendCommand(appendCommand(appendCommand(nil, "GET", MarkerKey), "TIME"), "INFO", "replication")
 
-const checkReplies = 2
+const checkReplies = 3
 
 const (
 	// beatPause is how often a master is checked that is asked nothing else.
@@ -30,6 +31,7 @@ const (
 type checked struct {
 	valid    bool
 	text     string
+	info     []byte // on replication
 	version  uint64 // of the roster that judged it
 	standing standing
 	marker   marker
@@ -41,7 +43,8 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	m, last := s.master, &s.checked
 	marker, isText := parseBulk(replies[0])
 	server, ok := parseClock(replies[1])
-	if failedReply(replies[0]) || !ok {
+	info, told := parseBulk(replies[2])
+	if failedReply(replies[0]) || !ok || !told {
 		return m.note(s.db, last, standing{state: Uncertified, reason: "it answers that it cannot serve now"})
 	}
 	limits := m.settings()
@@ -59,6 +62,10 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	s.checkedAt.Store(sent.at.UnixNano())
 	if s.hung.Swap(false) {
 		last.noted = standing{}
+	}
+	if !last.valid || !bytes.Equal(last.info, info) {
+		last.info = append(last.info[:0], info...)
+		m.roster.replicates(place{m.number, s.db}, readReplication(info))
 	}
 	version := m.roster.version.Load()
 	if !last.valid || last.version != version || last.text != string(marker) {

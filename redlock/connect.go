@@ -21,6 +21,7 @@ type identity struct {
 type greeting struct {
 	identity
 	problem string // why it can be no lock master; empty if it can
+	replication
 }
 
 // maxGreeting bounds what a server says before it is known to be a master.
@@ -143,20 +144,18 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 	last := replies[len(replies)-3:]
 	id, _ := parseInteger(last[0])
 	server, _ := parseBulk(last[1])
-	replication, _ := parseBulk(last[2])
-	return readGreeting(id, server, replication), nil
+	replicates, _ := parseBulk(last[2])
+	return readGreeting(id, server, replicates), nil
 }
 
-func readGreeting(clientID int64, server, replication []byte) greeting {
+func readGreeting(clientID int64, server, replicates []byte) greeting {
 	g := greeting{
-		identity: identity{clientID: strconv.FormatInt(clientID, 10), runID: infoField(server, "run_id")},
+		identity:    identity{clientID: strconv.FormatInt(clientID, 10), runID: infoField(server, "run_id")},
+		replication: readReplication(replicates),
 	}
-	role, mode := infoField(replication, "role"), infoField(server, "redis_mode")
-	switch {
+	switch mode := infoField(server, "redis_mode"); {
 	case g.runID == "":
 		g.problem = "it does not say its run_id in INFO server"
-	case role == "slave":
-		g.problem = "it is a replica of another server, and a lock master must stand alone"
 	case mode == "cluster":
 		g.problem = "it runs in cluster mode"
 	case mode == "sentinel":

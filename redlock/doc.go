@@ -118,10 +118,12 @@
 //     that says who it is, in which run of its process it has kept its memory,
 //     since when, and for how long after that it does not vote. The judgement is
 //     there and not in a process's memory, so that all processes reach the same.
-//   - Every batch of questions ends with GET of the marker and TIME (batch.go,
-//     certify.go). Its votes count only once both are read and in order.
+//   - Every batch of questions ends with GET of the marker, TIME and INFO
+//     replication (batch.go, certify.go). Its votes count only once all are read
+//     and in order.
 //   - Amnesia (plan.go): a marker that is missing, of another run of the server,
-//     or a clock that jumped forward (clock.go) begins a quarantine: the restart
+//     a clock that jumped forward (clock.go), or a replication id that a server has
+//     which was a replica (replication.go), begins a quarantine: the restart
 //     delay, or the longest TTL granted if that is more, up to
 //     Config.MaxQuarantine. A longer TTL is put on record before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters, so that one that

@@ -9,7 +9,7 @@ if redis.call('GET', KEYS[1]) ~= seen then return 0 end
 each(own, most, function()
   local text = marker()
   if text and string.find(text, ' set=' .. set .. ' ', 1, true) then
-    text = string.gsub(text, ' epoch=%d+ joined=%S+ ', function() return who end)
+    text = string.gsub(text, ' epoch=%d+ joined=%S+ replid=%S+ ', function() return who end)
     if turn == 'turn' then text = string.gsub(text, ' longest=(%d+) before=%d+ turned=%d+', turned) end
     redis.call('SET', KEYS[1], text)
   end

@@ -1,8 +1,11 @@
 package redlock
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -20,9 +23,11 @@ type fakeMaster struct {
 	lastID   int64
 	runs     int
 	stopped  bool
-	away     bool   // no process listens
-	refusal  string // what every command on keys is answered with
-	deaf     bool   // no SUBSCRIBE is allowed
+	away     bool      // no process listens
+	refusal  string    // what every command on keys is answered with
+	deaf     bool      // no SUBSCRIBE is allowed
+	replid   [2]string // what it says besides, if the first is not empty
+	replica  bool
 	watch    func(execution)
 	claimed  bool // by a fault of the simulation
 	running  sync.WaitGroup
@@ -88,6 +93,42 @@ func newFakeMaster(name string) *fakeMaster {
 
 // runID is different in every run of the server's process.
 func (m *fakeMaster) runID() string { return fmt.Sprintf("%s-run-%d", m.name, m.runs) }
+
+// replication is what it says of that.
+func (m *fakeMaster) replication() string {
+	role := "master"
+	if m.replica {
+		role = "slave"
+	}
+	return fmt.Sprintf("role:%s\r\nmaster_replid:%s\r\nmaster_replid2:%s", role, cmp.Or(m.replid[0], "first-of-"+m.name), cmp.Or(m.replid[1], strings.Repeat("0", 40)))
+}
+
+// becomeReplica makes it another server's replica, which has no keys yet.
+func (m *fakeMaster) becomeReplica() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.replica = true
+}
+
+// becomeMaster makes it a master again, with the keys that it has by now.
+func (m *fakeMaster) becomeMaster(copied map[int]map[string]entry) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.lastID++
+	m.replica, m.replid = false, [2]string{fmt.Sprintf("%d-of-%s", m.lastID, m.name), "of-the-other"}
+	m.dbs = copied
+}
+
+// copied are its keys, as a replica has them that falls behind from now on.
+func (m *fakeMaster) copied() map[int]map[string]entry {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	dbs := map[int]map[string]entry{}
+	for db, keys := range m.dbs {
+		dbs[db] = maps.Clone(keys)
+	}
+	return dbs
+}
 
 // millis is the master's time as its keys see it.
 func (m *fakeMaster) millis() int64 { return m.clock.now() / 1000 }

@@ -83,6 +83,8 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 			waits = append(waits, r.names(i)+" has not been reached")
 		case s.problem != "":
 			waits = append(waits, r.names(i)+": "+s.problem)
+		case s.replica:
+			waits = append(waits, r.names(i)+": "+isReplica)
 		case !s.absent():
 			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
 		}

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -31,6 +32,9 @@ type marker struct {
 	// (joined.go). So a process with an old list knows that one of its servers is
 	// none any more.
 	joined []string
+	// replid is the replication id of the server, which it changes when it has
+	// been a replica, and may have loaded another's memory with this very text.
+	replid string
 	run    string // the run id of the server process that has kept its memory
 	// since is the master's own time, in ms, from which on its memory of the
 	// database is complete. sinceNow: when it is written.
@@ -62,9 +66,12 @@ func (m marker) String() string {
 		m.longest.Milliseconds(), m.before.Milliseconds(), writtenTime(m.turned))
 }
 
+// noReplid stands for that of a server which does not say.
+const noReplid = "-"
+
 // who is the part of the text that says who the masters are.
 func (m marker) who() string {
-	return fmt.Sprintf(" epoch=%d joined=%s ", m.epoch, strings.Join(m.joined, ","))
+	return fmt.Sprintf(" epoch=%d joined=%s replid=%s ", m.epoch, strings.Join(m.joined, ","), cmp.Or(m.replid, noReplid))
 }
 
 // writtenTime words sinceNow and turnNow as what the scripts replace.
@@ -114,6 +121,11 @@ func parseMarker(text string) (marker, bool) {
 	m.member, m.members = int(number(member)), int(number(members))
 	m.epoch = number(field("epoch"))
 	m.joined = strings.Split(field("joined"), ",")
+	if version == markerVersion {
+		if m.replid = field("replid"); m.replid == noReplid {
+			m.replid = ""
+		}
+	}
 	m.run = field("run")
 	m.since = number(field("since"))
 	m.quarantine, m.longest = duration(field("quarantine")), duration(field("longest"))

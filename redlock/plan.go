@@ -82,7 +82,7 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 // mended only where that is in order.
 func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	s := r.sights[p]
-	if s == nil || !s.read || s.problem != "" || s.broken {
+	if s == nil || !s.read || s.problem != "" || s.replica || s.broken {
 		return mark{}, false
 	}
 	if p.db != 0 && !r.remembers(p.master, s.run) || p.db == 0 && r.awaitsPromotion(p, s, now, limits) {
@@ -111,6 +111,11 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 		m.kind, m.cause, m.reason = markAll, Restarted, "it has been restarted"
 	case own.ofFirstVersion():
 		return r.upgrade(m, own)
+	case s.replaced(own.replid):
+		if p.db == 0 {
+			m.kind = markAll
+		}
+		m.cause, m.reason = Replaced, "it has been a replica of another server, so it may have loaded another's copy"
 	case own.db != p.db:
 		m.cause, m.reason = Emptied, "it holds what database "+strconv.Itoa(own.db)+" held: SWAPDB was executed"
 	case s.jump > 0:
@@ -128,7 +133,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 		m.write.before = max(m.write.before, own.granted())
 		m.write.quarantine = max(own.quarantine, quarantine(limits.RestartDelay, m.write.before, limits.MaxQuarantine))
 		return m, true
-	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined):
+	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined) || own.replid != s.id:
 		m.kind = markEdit
 		return m, p.db == 0
 	case own.quarantine == limits.MaxQuarantine && r.readSince(p, s.forgotAt().Add(limits.MasterTimeout)) == r.masters-1 && !promoted:
@@ -247,7 +252,7 @@ func (r *roster) readSince(p place, since time.Time) int {
 func (r *roster) marker(p place, set string, since int64) marker {
 	return marker{
 		db: p.db, set: set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
-		run: r.sights[p].run, since: since, before: r.granted(time.Now()), turned: since,
+		run: r.sights[p].run, replid: r.sights[p].id, since: since, before: r.granted(time.Now()), turned: since,
 	}
 }
 

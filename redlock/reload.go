@@ -120,6 +120,9 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) (run string,
 	if self.problem != "" {
 		return "", errors.New(self.problem)
 	}
+	if self.replica {
+		return "", errors.New(isReplica)
+	}
 	text, err := readMarker(conn, reader)
 	if err != nil {
 		return "", err

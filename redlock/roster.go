@@ -28,11 +28,13 @@ type standing struct {
 type sight struct {
 	connected bool
 	run       string // the server's run id, which cannot change on a connection
-	problem   string // why this server can be no master at all: a replica, say
+	problem   string // why this server can be no master at all: a Sentinel, say
+	replication
 
 	read   bool // on this connection; text and marker are what it has
 	text   string
 	marker marker
+	noText bool      // what has its name is no string
 	broken bool      // what has the marker's name is none
 	since  time.Time // when text came to be what it is
 	// turnedAt is when marker was first seen to have turned.
@@ -157,7 +159,7 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 	if p.db == 0 {
 		delete(r.blank, p.master)
 	}
-	*s = sight{connected: true, run: self.runID, problem: self.problem, told: s.told,
+	*s = sight{connected: true, run: self.runID, problem: self.problem, replication: self.replication, told: s.told,
 		jump: jump, jumpMost: jumpMost, jumpedAt: jumpedAt}
 	r.changed()
 	return restarted
@@ -180,7 +182,8 @@ func (r *roster) see(p place, text string, broken bool) (standing, marker) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.sight(p)
-	news := !s.read || s.text != text || s.broken != broken
+	news := !s.read || s.text != text || s.noText != broken
+	s.noText = broken
 	if news {
 		next, ok := parseMarker(text)
 		r.leaves(s, next, time.Now())
@@ -255,6 +258,8 @@ func (r *roster) judge(p place, s *sight) standing {
 	switch {
 	case s.problem != "":
 		return no(Barred, "%s", s.problem)
+	case s.replica:
+		return no(Barred, isReplica)
 	case s.broken:
 		return no(Barred, "its key %s is no marker; delete it if no other program needs it", MarkerKey)
 	case s.jump > 0:
@@ -279,6 +284,8 @@ func (r *roster) judge(p place, s *sight) standing {
 		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
 	case m.ofFirstVersion():
 		return no(Uncertified, "its marker is of an earlier version of this program")
+	case s.replaced(m.replid):
+		return no(Uncertified, "it has been a replica of another server")
 	case m.db != p.db:
 		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.db)
 	}

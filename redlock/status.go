@@ -25,10 +25,11 @@ const (
 	Emptied     Amnesia = iota + 1 // it was flushed, or came back without its data
 	Restarted                      // it came back with data, which may be old
 	ClockJumped                    // its clock jumped forward, past the end of locks
+	Replaced                       // it was a replica, and may have loaded another server's copy
 )
 
 func (a Amnesia) String() string {
-	return [...]string{"", "emptied", "restarted", "clock_jumped"}[a]
+	return [...]string{"", "emptied", "restarted", "clock_jumped", "replaced"}[a]
 }
 
 // MasterStatus is one master as this process sees it.

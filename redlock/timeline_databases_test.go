@@ -141,6 +141,7 @@ func (m *fakeMaster) downgrade() {
 		if x, ok := parseMarker(text); ok && (db == 0 || db == 3) {
 			_, rest, _ := strings.Cut(x.String(), fmt.Sprintf(" db=%d ", db))
 			rest, _, _ = strings.Cut(rest, " before=")
+			rest = strings.Replace(rest, " replid="+x.replid+" ", " ", 1)
 			m.store(db, []byte(MarkerKey), entry{value: firstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
 		}
 	}

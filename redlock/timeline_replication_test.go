@@ -1,0 +1,107 @@
+package redlock
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// Memory that is replaced without a restart (replication.go).
+
+// A failover there and back loads the copy of a replica that had fallen behind,
+// with the marker in it.
+func TestTimelineAFailoverThereAndBackHasForgotten(t *testing.T) {
+	for name, cut := range map[string]bool{"on one connection": false, "with another": true} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.settle()
+				var copies []map[int]map[string]entry
+				for _, m := range w.masters[:2] {
+					copies = append(copies, m.copied())
+				}
+				w.put("A A A - -", 20*second)
+				for i, copied := range copies {
+					w.masters[i].becomeReplica()
+					w.masters[i].becomeMaster(copied)
+					if cut {
+						w.links[i].cut()
+					}
+				}
+				time.Sleep(second / 10)
+				if o, _ := w.acquire(tokenB, 20*second); o.Verdict == Won {
+					t.Errorf("a second client: %+v", o)
+				}
+				w.settle()
+				w.wantStandings(w.locker, "QQCCC")
+				fresh := w.another(timelineConfig())
+				w.settle()
+				w.wantStandings(fresh, "QQCCC")
+				time.Sleep(30 * second)
+				w.wantStandings(w.locker, "CCCCC")
+				w.wantStandings(fresh, "CCCCC")
+			})
+		})
+	}
+}
+
+// A master that becomes a replica does not vote from that very batch on, and is
+// in quarantine once it is a master again.
+func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.masters[0].becomeReplica()
+		w.masters[1].becomeReplica()
+		if o, _ := w.acquire(tokenA, 20*second); o.Verdict != NoQuorum {
+			t.Errorf("with two replicas: %+v", o)
+		}
+		w.wantStandings(w.locker, "BBC")
+		if reason := w.locker.Status().Masters[0].Reason; !strings.Contains(reason, "replica") {
+			t.Errorf("it is told as %q", reason)
+		}
+		w.masters[0].becomeMaster(w.masters[0].copied())
+		w.settle()
+		w.wantStandings(w.locker, "QBC")
+		time.Sleep(30 * second)
+		w.wantStandings(w.locker, "CBC")
+		w.mustAcquire(tokenB, second)
+	})
+}
+
+// A replica that a process finds when it starts is no hindrance to the others, nor
+// for ever to itself.
+func TestTimelineAReplicaThatBecomesAMasterVotes(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.locker.Close(t.Context())
+		w.masters[0].becomeReplica()
+		fresh := w.started(w.masters...)
+		w.settle()
+		w.wantStandings(fresh, "BCC")
+		w.masters[0].becomeMaster(w.masters[0].copied())
+		w.settle()
+		w.wantStandings(fresh, "QCC")
+		time.Sleep(30 * second)
+		w.wantStandings(fresh, "CCC")
+	})
+}
+
+// A server changes its replication id when its first replica comes, as for a
+// backup, and has forgotten nothing.
+func TestTimelineTheFirstReplicaIsNoAmnesia(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		for _, m := range w.masters {
+			m.mu.Lock()
+			m.replid[0] = "new-" + m.name
+			m.mu.Unlock()
+		}
+		w.mustAcquire(tokenA, 20*second)
+		w.settle()
+		w.wantStandings(w.locker, "CCC")
+		for _, m := range w.masters {
+			if text := m.value(MarkerKey); !strings.Contains(text, " replid=new-"+m.name+" ") {
+				t.Errorf("it is not on record: %s", text)
+			}
+		}
+	})
+}
