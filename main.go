@@ -32,7 +32,7 @@ func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here)")
 	demo := flags.Bool("demo", false, "try the proxy out without a configuration: embedded servers, which forget all locks when the process ends")
-	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay; for their first start only, and refused where they have belonged to a set for an hour")
+	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay, also where a set has just begun; for their first start only, and refused where they have belonged to a set for an hour")
 	check := flags.Bool("check", false, "show what differs from the defaults, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload")
 	all := flags.Bool("all", false, "with -check: show every setting")
 	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1; of the file only the admin address matters")

@@ -5,11 +5,15 @@ import (
 	"net"
 	"strings"
 	"text/tabwriter"
+	"time"
+
+	"redlock-proxy/redlock"
 )
 
 // banner says in plain words what runs here and what to type next. listen is
-// where it really listens.
-func banner(cfg *Config, listen, admin string) string {
+// where it really listens. newSet is when locks can be granted by masters that
+// form a new set; zero: they form none.
+func banner(cfg *Config, listen, admin string, newSet time.Time) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
 	line("redlock-proxy %s", Version())
@@ -28,6 +32,10 @@ func banner(cfg *Config, listen, admin string) string {
 		line("DEMO: the embedded servers are toys inside this process, for trying the proxy out: they")
 		line("know the common commands only and forget everything when it ends. For real locks write")
 		line("your servers into config.yaml and test it with -check.")
+		line("")
+	}
+	if !newSet.IsZero() {
+		line("%s", redlock.NewSetNotice(newSet))
 		line("")
 	}
 	client, key := clientCommand(cfg, listen), exampleKey(cfg.Locks)

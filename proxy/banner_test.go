@@ -3,10 +3,11 @@ package proxy
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestBannerSaysWhatToType(t *testing.T) {
-	text := banner(defaultConfig(), "127.0.0.1:6380", "127.0.0.1:9380")
+	text := banner(defaultConfig(), "127.0.0.1:6380", "127.0.0.1:9380", time.Time{})
 	for _, want := range []string{
 		"listening on   127.0.0.1:6380\n", "http://127.0.0.1:9380", "5 embedded (quorum 3)", "DEMO: ",
 		"redis-cli -p 6380 SET lock:demo me NX PX 30000",
@@ -18,11 +19,15 @@ func TestBannerSaysWhatToType(t *testing.T) {
 	cfg, _, _ := testServers(3)
 	cfg.Admin = ""
 	cfg.Auth.Password = "hunter2"
-	text = banner(cfg, "unix:/run/s", "")
+	text = banner(cfg, "unix:/run/s", "", time.Time{})
 	for _, unwanted := range []string{"DEMO", "toys", "http://", "hunter2", "embedded"} {
 		if strings.Contains(text, unwanted) {
 			t.Errorf("%q in\n%s", unwanted, text)
 		}
+	}
+	const notice = "new set of masters: locks can be granted from 2026-11-21T12:00:30Z; start once with -new if no lock can be held on them yet\n"
+	if strings.Contains(text, "new set") || !strings.Contains(banner(cfg, "unix:/run/s", "", time.Date(2026, 11, 21, 12, 0, 30, 0, time.UTC)), notice) {
+		t.Errorf("a new set is not told of: %s", text)
 	}
 	if !strings.Contains(text, "redis-cli -s /run/s -a PASSWORD SET") {
 		t.Errorf("the command is wrong in\n%s", text)

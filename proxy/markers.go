@@ -3,6 +3,7 @@ package proxy
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -50,6 +51,13 @@ func markerLines(cfg *Config, masters []serverFacts) (lines []string, found haza
 		found.add(hazardWarning, kindNewSet, "", "%s, and does not vote for %s unless started with -new", words, shortDuration(cfg.RestartDelay))
 	}
 	return lines, found
+}
+
+// haveNoMarker tells whether all masters have answered and none belongs to a set.
+func haveNoMarker(masters []serverFacts) bool {
+	return len(masters) > 0 && !slices.ContainsFunc(masters, func(f serverFacts) bool {
+		return f.err != nil || f.marker.unread != nil || f.marker.text != ""
+	})
 }
 
 // commonSet is the set that most masters belong to; empty if none has a marker.

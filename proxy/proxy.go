@@ -72,7 +72,17 @@ func (p *Proxy) Banner() string {
 	if p.web != nil {
 		admin = listenAddress(p.web)
 	}
-	return banner(p.current.load().config, p.addresses(), admin)
+	return banner(p.current.load().config, p.addresses(), admin, p.newSetUntil(time.Now()))
+}
+
+// newSetUntil is when locks can be granted in a new set; zero: there is none. One
+// that is about to begin takes as long as one that has just begun.
+func (p *Proxy) newSetUntil(now time.Time) time.Time {
+	cfg, status := p.current.load().config, p.locker.Status()
+	if status.Set == "" && p.survey.blank.Load() && !cfg.NewSet {
+		return now.Add(cfg.RestartDelay + time.Second)
+	}
+	return status.NewUntil
 }
 
 // listeners are those for clients.

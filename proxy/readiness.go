@@ -44,6 +44,9 @@ func judgeReadiness(draining bool, status redlock.Status) readiness {
 	} else if status.Reason != "" {
 		lines = append(lines, status.Reason)
 	}
+	if !status.NewUntil.IsZero() {
+		lines = append(lines, redlock.NewSetNotice(status.NewUntil))
+	}
 	return readiness{status.Ready(), strings.Join(append(lines, missingMasters(status)...), "\n")}
 }
 

@@ -2,7 +2,10 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -11,6 +14,7 @@ import (
 	"redlock-proxy/redlock"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 )
 
 // A proxy that has just started knows its masters only in a moment, and holds
@@ -96,4 +100,63 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 			t.Error("who has gone is waited for")
 		}
 	})
+}
+
+// A new set begins in quarantine. Everybody who asks hears that, until when, and
+// what to do; who does it can lock at once.
+func TestANewSetSaysSo(t *testing.T) {
+	servers := startGuardRedises(t, 3)
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	text := "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: none\nrestart_delay: 10m\nmasters:\n"
+	for _, server := range servers {
+		text += "  - unix://" + server.socket + "\n"
+	}
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	start := func(isNew bool) (p *Proxy, log *lockedBuffer, stop func()) {
+		cfg, err := Load(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg.NewSet = isNew
+		log = &lockedBuffer{}
+		logger, level := NewLogger(cfg, log)
+		if p, err = New(cfg, logger, level, prometheus.NewRegistry()); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- p.Serve(ctx) }()
+		return p, log, func() {
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		}
+	}
+	p, log, stop := start(false)
+	const notice, then = "new set of masters: locks can be granted from 20", "; start once with -new if no lock can be held on them yet"
+	banner := p.Banner()
+	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
+	reply := fmt.Sprint(client.SetNX(t.Context(), "lock:a", "me", time.Minute).Err())
+	if !strings.HasPrefix(reply, "QUORUMLOST ") {
+		t.Errorf("the reply is %q", reply)
+	}
+	eventually(t, "the log says it", func() bool { return strings.Contains(log.String(), notice) })
+	for where, text := range map[string]string{"the banner": banner, "the reply": reply, "/readyz": p.readiness().text, "the log": log.String()} {
+		if !strings.Contains(text, notice) || !strings.Contains(text, then) {
+			t.Errorf("%s says nothing of the new set:\n%s", where, text)
+		}
+	}
+	client.Close()
+	stop()
+	p, _, stop = start(true)
+	client = redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
+	defer client.Close()
+	waitReady(t, p)
+	if won, err := client.SetNX(t.Context(), "lock:a", "me", time.Minute).Result(); !won || err != nil || strings.Contains(p.Banner(), "new set") {
+		t.Errorf("with -new: %v, %v", won, err)
+	}
+	stop()
 }

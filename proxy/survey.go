@@ -31,6 +31,7 @@ type survey struct {
 
 	shown     atomic.Value // string: the version shown to clients
 	available atomic.Int64 // databases of the upstream; 0: not known
+	blank     atomic.Bool  // all masters answered last, and none had a marker
 
 	versions    map[string]string // by the server's name, also of those now away
 	upstreamRun string            // whose commands the router knows
@@ -80,6 +81,7 @@ func (s *survey) look(ctx context.Context) []hazard {
 		}
 	}
 	s.shown.Store(s.lowest(cfg))
+	s.blank.Store(haveNoMarker(masters))
 	hazards := hazardsOf(cfg, upstream, masters)
 	s.meter.hazardsFound(hazards)
 	return hazards

@@ -420,6 +420,7 @@ func (b *ballot[A]) outcome() Outcome {
 	}
 	if b.verdict == NoQuorum {
 		o.Quarantined, o.Until = b.locker.roster.quarantined(b.db)
+		o.NewUntil = b.locker.roster.newSet()
 		o.Answered = min(o.Answered, len(b.answers)-o.Quarantined)
 	}
 	return o

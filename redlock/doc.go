@@ -141,6 +141,8 @@
 //     restarts or by FLUSHALL. All masters must have been reached and none have a
 //     marker, and then it begins in quarantine, unless the operator says that no
 //     lock can be held yet (Config.New). How long a server is up is no evidence.
+//     The operator may say so late: that ends the quarantine that the set began
+//     in, of which the set's id tells the end (newSetID).
 //     Nothing tells that word from one that was left in a start command, so
 //     set ids say when they began, and the process in proxy/ refuses to start
 //     with it where a quorum has had a set for an hour.

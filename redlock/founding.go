@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"math"
+	"slices"
 	"strings"
 	"time"
 )
@@ -54,6 +56,7 @@ func (r *roster) adopt() {
 		r.later(func() {
 			r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", before)
 		})
+		r.fresh = false // that was said of the masters before they forgot
 		r.epoch, r.joined = 0, nil
 		r.recalls = false
 		clear(r.met)
@@ -105,8 +108,9 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 	}
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed.Store(true)
-	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, newSetID(now), 0)}
+	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, "", 0)}
 	r.begin(&m, limits)
+	m.write.set = newSetID(now, m.write.quarantine)
 	return []mark{m}
 }
 
@@ -135,18 +139,94 @@ func (r *roster) belonging(i int, s *sight) string {
 	return "belongs to set " + s.marker.set
 }
 
-// newSetID is random, but begins with the time in seconds, for people.
-func newSetID(now time.Time) string {
-	id := binary.BigEndian.AppendUint32(nil, uint32(now.Unix()))
-	id = append(id, make([]byte, 4)...)
-	rand.Read(id[4:]) // never fails
+// newSetID is the id of a set that begins now, in a quarantine; zero: in none. It
+// begins with the time in seconds, for people, and how many ms later the quarantine
+// ends. The rest is random.
+func newSetID(now time.Time, quarantine time.Duration) string {
+	began, lasts := now.Unix(), int64(0)
+	if quarantine > 0 {
+		lasts = now.Add(quarantine).UnixMilli() - began*1000
+	}
+	id := binary.BigEndian.AppendUint32(nil, uint32(began))
+	id = binary.BigEndian.AppendUint32(id, uint32(min(lasts, math.MaxUint32)))
+	id = append(id, make([]byte, setIDLength-len(id))...)
+	rand.Read(id[8:]) // never fails
 	return hex.EncodeToString(id)
+}
+
+const setIDLength = 16
+
+// firstQuarantine is when the quarantine ends that a set began in, to the
+// knowledge of its id; zero: it began in none.
+func firstQuarantine(set string) time.Time {
+	id, err := hex.DecodeString(set)
+	if err != nil || len(id) != setIDLength || binary.BigEndian.Uint32(id[4:]) == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint32(id))*1000 + int64(binary.BigEndian.Uint32(id[4:])))
+}
+
+// firstSlack is by how much quarantines that began with their set may end apart.
+const firstSlack = 2 * time.Second
+
+// isUnused tells whether all masters are in the quarantine that the set began in,
+// so that no lock has been granted in it. One that began later ends later: the
+// first may have been ended before its time, and locks been granted since.
+func (r *roster) isUnused(now time.Time) bool {
+	end := firstQuarantine(r.set)
+	if !now.Before(end) {
+		return false
+	}
+	for i := range r.masters {
+		s := r.sights[place{i, 0}]
+		if s == nil || !s.connected || !s.present() || s.marker.set != r.set || s.marker.run != s.run {
+			return false
+		}
+		if s.marker.since != 0 && (s.told.state != Quarantined || s.told.until.Sub(end).Abs() > firstSlack) {
+			return false
+		}
+	}
+	return true
+}
+
+// newUntil is, with mu held, when locks can be granted in a set that is in its
+// first quarantine; zero: it is not.
+func (r *roster) newUntil(now time.Time) time.Time {
+	needed := quorum(r.masters) - r.certified(0)
+	if needed <= 0 || !now.Before(firstQuarantine(r.set)) {
+		return time.Time{}
+	}
+	var ends []time.Time
+	for i := range r.masters {
+		if s := r.sights[place{i, 0}]; s != nil && s.told.state == Quarantined {
+			ends = append(ends, s.told.until)
+		}
+	}
+	if len(ends) < needed {
+		return time.Time{}
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	return shownUntil(ends[needed-1])
+}
+
+// NewSetNotice is what people should know of masters that form a new set.
+func NewSetNotice(until time.Time) string {
+	return "new set of masters: locks can be granted from " + until.UTC().Format(time.RFC3339) +
+		"; start once with -new if no lock can be held on them yet"
+}
+
+// tellNewSet logs that once.
+func (r *roster) tellNewSet(now time.Time) {
+	if until := r.newUntil(now); !until.IsZero() && r.newTold != r.set {
+		r.newTold = r.set
+		r.warn(NewSetNotice(until), "set", r.set)
+	}
 }
 
 // foundedAt is when a set began, to the knowledge of its id; zero: it does not say.
 func foundedAt(set string) time.Time {
 	id, err := hex.DecodeString(set)
-	if err != nil || len(id) != 8 {
+	if err != nil || len(id) != setIDLength {
 		return time.Time{}
 	}
 	began := time.Unix(int64(binary.BigEndian.Uint32(id)), 0)

@@ -146,8 +146,9 @@ type Config struct {
 	// live longer are not covered when a master forgets them.
 	MaxQuarantine time.Duration
 	// New says that no lock can be held on these masters yet, so that a new set
-	// of them may vote although they have just started. It has no effect on a set
-	// that exists.
+	// of them may vote although they have just started, also one that another
+	// process has begun in quarantine. It has no effect on a set in which a lock
+	// may have been granted.
 	New bool
 	// MaxReply is how many bytes of a master's answers one stream may hold at a
 	// time; 0: 256 MB. A master that sends more is broken, and dialled anew.
@@ -271,6 +272,8 @@ type Outcome struct {
 	// at Until.
 	Quarantined int
 	Until       time.Time
+	// NewUntil is when locks can be granted in a new set; zero: it is none.
+	NewUntil time.Time
 }
 
 // NoQuorumError words a NoQuorum outcome for the client, without the leading
@@ -279,6 +282,9 @@ type Outcome struct {
 // themselves what they know.
 func (o Outcome) NoQuorumError() string {
 	text := "QUORUMLOST " + o.undecided()
+	if !o.NewUntil.IsZero() {
+		return text + "; " + NewSetNotice(o.NewUntil)
+	}
 	switch o.Quarantined {
 	case 0:
 		return text

@@ -66,6 +66,7 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 		}
 	}
 	r.tellNoSet(now)
+	r.tellNewSet(now)
 	return slices.DeleteFunc(marks, func(m mark) bool {
 		s := r.sights[m.place]
 		again := now.Sub(s.actedAt) < markAgain
@@ -136,6 +137,10 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	case own.epoch != r.epoch || !slices.Equal(own.joined, r.joined) || own.replid != s.id:
 		m.kind = markEdit
 		return m, p.db == 0
+	case p.db == 0 && r.fresh && own.since != 0 && r.isUnused(now):
+		// A process that was not told so has begun the set.
+		m.kind, m.write.since, m.write.before = markAll, 0, max(m.write.before, own.granted())
+		return m, true
 	case own.quarantine == limits.MaxQuarantine && r.readSince(p, s.forgotAt().Add(limits.MasterTimeout)) == r.masters-1 && !promoted:
 		// It was the longest, for others could not be reached that have told since.
 		m.write.before = max(m.write.before, own.granted())

@@ -97,6 +97,7 @@ type roster struct {
 	sights  map[place]*sight
 	reason  string    // why there is no set yet
 	noSet   hindrance // the same, as the log has it
+	newTold string    // the set of which the log has it that it is new
 	stood   standstill
 	known   []MasterStatus // by master, as the Observer was told
 	untold  notices

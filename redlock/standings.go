@@ -157,6 +157,13 @@ func (r *roster) quarantined(db int) (n int, until time.Time) {
 	return n, shownUntil(until)
 }
 
+// newSet is newUntil for who does not hold mu.
+func (r *roster) newSet() time.Time {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.newUntil(time.Now())
+}
+
 // shownUntil is the end of a quarantine for people: the next whole second, for they
 // read no less, and never in the past, for the master is about to be looked at.
 func shownUntil(until time.Time) time.Time {
@@ -185,7 +192,7 @@ func (r *roster) unsettled() bool {
 func (r *roster) status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	status := Status{Needed: quorum(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason}
+	status := Status{Needed: quorum(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(time.Now())}
 	if r.set != "" {
 		status.Reason = ""
 	}

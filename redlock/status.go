@@ -50,6 +50,9 @@ type Status struct {
 	Set     string // the set's id; empty as long as there is none
 	Epoch   int64  // how many times a master was replaced, counted from 1
 	Reason  string // why there is no set yet; empty if there is one
+	// NewUntil is when locks can be granted in a new set, which begins in
+	// quarantine; zero: it is none, or they can.
+	NewUntil time.Time
 }
 
 // Ready tells whether a quorum of masters votes.

@@ -143,6 +143,81 @@ func TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime(t *testing.T) {
 	})
 }
 
+// Who asks for locks of a set in its first quarantine hears that it is new, and
+// what can be done about that.
+func TestTimelineANewSetSaysThatItIsNew(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.New = false
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		begun := time.Now()
+		w.settle()
+		until := l.Status().NewUntil
+		if left := until.Sub(begun); left < 29*second || left > 33*second {
+			t.Errorf("locks can be granted in %v", left)
+		}
+		o, _ := w.acquire(tokenA, second)
+		if want := "; new set of masters: locks can be granted from " + until.UTC().Format(time.RFC3339) + "; start once with -new if no lock can be held on them yet"; !strings.HasSuffix(o.NoQuorumError(), want) {
+			t.Errorf("%s does not end in %s", o.NoQuorumError(), want)
+		}
+		if other := w.another(cfg); true {
+			w.settle()
+			if got := other.Status().NewUntil; got.Sub(until).Abs() > second {
+				t.Errorf("another process says %v", got)
+			}
+		}
+		time.Sleep(35 * second)
+		w.mustAcquire(tokenA, second)
+		w.forget(0, 1, 2, 3, 4)
+		w.settle()
+		w.wantStandings(l, "QQQQQ")
+		o, _ = w.acquire(tokenB, second)
+		if !l.Status().NewUntil.IsZero() || strings.Contains(o.NoQuorumError(), "new set") {
+			t.Errorf("a set that has forgotten everything is new: %s", o.NoQuorumError())
+		}
+	})
+}
+
+// What a process that was not told so has begun in quarantine, one that is told
+// ends. In a set in which locks may have been granted it ends nothing.
+func TestTimelineTheOperatorCanSayLaterThatASetIsNew(t *testing.T) {
+	cfg, told := timelineConfig(), timelineConfig()
+	cfg.New, told.New = false, true
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		w.settle()
+		w.wantStandings(l, "QQQQQ")
+		other := w.another(told)
+		w.settle()
+		w.wantStandings(other, "CCCCC")
+		w.wantStandings(l, "CCCCC")
+		w.mustAcquire(tokenA, second)
+		w.forget(0, 1, 2, 3, 4)
+		w.settle()
+		another := w.another(told)
+		w.settle()
+		w.wantStandings(another, "QQQQQ")
+	})
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		time.Sleep(40 * second)
+		w.mustAcquire(tokenA, second)
+		w.forget(0, 1, 2, 3, 4)
+		w.settle()
+		other := w.another(told)
+		w.settle()
+		w.wantStandings(other, "QQQQQ")
+	})
+	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		w.settle()
+		w.masters[0].kill()
+		w.settle()
+		other, _ := w.dial("p2", told) // one master may know of a lock
+		w.others = append(w.others, other)
+		w.settle()
+		if other.Status().Ready() {
+			t.Error("a set is called new while a master is away")
+		}
+	})
+}
+
 func TestTimelineTheOperatorCanSayThatASetIsNew(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.New = true
