@@ -10,30 +10,34 @@ import (
 
 // An amnesia makes one master forget. It returns how that ends.
 type amnesia struct {
-	name   string
-	forget func(d *director, master int) (end func())
+	name string
+	// prepare comes before the lock is taken that is to be forgotten; nil: nothing.
+	prepare func(d *director, master int)
+	forget  func(d *director, master int) (end func())
 }
 
 var amnesias = []amnesia{
-	{"restart", func(d *director, master int) func() {
+	{name: "restart", forget: func(d *director, master int) func() {
 		d.campaign.masters[master].crash()
 		d.campaign.masters[master].start(d.campaign.t)
 		return func() {}
 	}},
-	{"FLUSHALL", func(d *director, master int) func() {
+	{name: "FLUSHALL", forget: func(d *director, master int) func() {
 		d.mustFlush(master, flushEverything)
 		return func() {}
 	}},
-	{"FLUSHDB", func(d *director, master int) func() {
+	{name: "FLUSHDB", forget: func(d *director, master int) func() {
 		d.mustFlush(master, []flush{flushFirst, flushOther}[d.random.IntN(2)])
 		return func() {}
 	}},
 	// A clock that jumps ends leases before their time, and one that jumps back
 	// has them last longer.
-	{"clock jump", func(d *director, master int) func() {
+	{name: "clock jump", forget: func(d *director, master int) func() {
 		d.jump(master, longestLease+time.Second)
 		return func() { d.jump(master, 0) }
 	}},
+	copied,
+	swapped,
 }
 
 // A flush empties databases of a master.
@@ -204,6 +208,9 @@ func aimedAmnesia(how amnesia) func(d *director) (func(), time.Duration, bool) {
 		d.endAll()
 		masters, unclaim, _ := d.claim(masterCount/2 + 1)
 		away, forgetful := masters[:masterCount/2], masters[masterCount/2]
+		if how.prepare != nil {
+			how.prepare(d, forgetful)
+		}
 		d.note("%s are cut off", names(away))
 		for _, links := range d.campaign.links {
 			for _, i := range away {

@@ -92,6 +92,7 @@ return 0`, 0),
 			return n == 1, err
 		},
 	},
+	fairStyle,
 }
 
 var (

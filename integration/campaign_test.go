@@ -23,18 +23,26 @@ import (
 // them ever held a lock at the same time.
 //
 // CAMPAIGN_TIME (30s if not given) says how long, or until every fault has
-// struck if that takes longer; CAMPAIGN_SEED which faults strike in which order.
+// struck and CAMPAIGN_CYCLES locks were taken and released if that takes longer;
+// CAMPAIGN_SEED which faults strike in which order; CAMPAIGN_FAULTS, names with
+// commas between them, that only these do.
 // Scheduling is the machine's, so a seed repeats the faults and not the run.
 func TestCampaign(t *testing.T) {
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("CAMPAIGN_TIME"), "30s"))
 	if err != nil {
 		t.Fatalf("CAMPAIGN_TIME: %v", err)
 	}
+	cycles, err := strconv.ParseInt(cmp.Or(os.Getenv("CAMPAIGN_CYCLES"), "0"), 10, 64)
+	if err != nil {
+		t.Fatalf("CAMPAIGN_CYCLES: %v", err)
+	}
 	seed := campaignSeed(t)
 	c := startCampaign(t, proxyBinary)
-	d := &director{campaign: c, random: rand.New(rand.NewPCG(seed, 0)), deck: campaignFaults}
+	d := &director{campaign: c, random: rand.New(rand.NewPCG(seed, 0)), deck: campaignDeck(t)}
 	over := time.Now().Add(length)
-	wrong := c.run(d, func() bool { return time.Now().After(over) && len(d.struck) == len(d.deck) || c.breached() })
+	wrong := c.run(d, func() bool {
+		return time.Now().After(over) && len(d.struck) == len(d.deck) && c.grants() >= cycles || c.breached()
+	})
 	for _, v := range wrong[:min(len(wrong), 10)] {
 		t.Errorf("%s: %s", stamp(v.at.Sub(c.began)), v.what)
 	}
@@ -51,6 +59,23 @@ func TestCampaign(t *testing.T) {
 		}
 	}
 	c.goesOn(t)
+}
+
+func campaignDeck(t testing.TB) []campaignFault {
+	t.Helper()
+	wanted := os.Getenv("CAMPAIGN_FAULTS")
+	if wanted == "" {
+		return campaignFaults
+	}
+	var deck []campaignFault
+	for _, name := range strings.Split(wanted, ",") {
+		i := slices.IndexFunc(campaignFaults, func(f campaignFault) bool { return f.name == name })
+		if i < 0 {
+			t.Fatalf("CAMPAIGN_FAULTS: there is no fault %q", name)
+		}
+		deck = append(deck, campaignFaults[i])
+	}
+	return deck
 }
 
 func campaignSeed(t testing.TB) uint64 {
@@ -75,7 +100,9 @@ type campaign struct {
 	options   []proxyOptions
 	links     [][]*slowLink // of each proxy, to each master
 	clients   []*campaignClient
-	registers map[string]*register // by key
+	registers map[string]*register      // by key
+	answers   map[string]*writerAnswers // by key
+	older     olderCopy
 	began     time.Time
 	// forgotAt is when so many masters had forgotten everything that no quorum
 	// remembered anything.
@@ -95,9 +122,9 @@ const (
 func startCampaign(t *testing.T, binary string) *campaign {
 	t.Helper()
 	redis.SetLogger(silence{}) // connections that cannot be had are the point here
-	c := &campaign{cluster: &cluster{upstream: startRedis(t, "upstream")}, t: t, registers: map[string]*register{}}
+	c := &campaign{cluster: &cluster{upstream: startRedis(t, "upstream")}, t: t, registers: map[string]*register{}, answers: map[string]*writerAnswers{}}
 	for i := range masterCount {
-		master := newRedis(t, fmt.Sprintf("master%d", i+1))
+		master := newRedis(t, fmt.Sprintf("master%d", i+1), "--repl-diskless-sync-delay", "0")
 		master.clock = newJumpingClock(t)
 		master.start(t)
 		c.masters = append(c.masters, master)
@@ -121,6 +148,9 @@ func startCampaign(t *testing.T, binary string) *campaign {
 	}
 	for _, style := range lockStyles {
 		c.registers[style.key] = &register{key: style.key}
+	}
+	for _, w := range writers {
+		c.answers[w.key] = &writerAnswers{}
 	}
 	return c
 }
@@ -153,6 +183,13 @@ func (c *campaign) run(d *director, enough func() bool) []violation {
 		}
 		c.clients = append(c.clients, client)
 		wg.Go(func() { client.run(ctx) })
+	}
+	for i := range writersOfEach * len(writers) {
+		w := campaignWriter{
+			writer: writers[i%len(writers)], proxies: connections[0], answers: c.answers[writers[i%len(writers)].key],
+			random: rand.New(rand.NewPCG(d.random.Uint64(), uint64(i))),
+		}
+		wg.Go(func() { w.run(ctx) })
 	}
 	d.run(enough)
 	stop()
@@ -262,13 +299,25 @@ func (c *campaign) report(d *director, violations int) {
 	}
 	c.t.Logf("%d lock cycles in %s: %v; grants by style %v", cycles, time.Since(c.began).Round(time.Second), answers, styles)
 	c.t.Logf("%d faults: %s", total, strings.Join(faults, ", "))
+	for _, key := range sortedKeys(c.answers) {
+		c.t.Logf("%s: %d commands of writers, %d answered with an error", key, c.answers[key].all.Load(), c.answers[key].errors.Load())
+	}
 	c.t.Logf("%d writes under a lock, %d of holders that had overstayed were fenced off; %d violations", writes, fenced, violations)
 }
 
-// goesOn waits until every lock can be taken again through every proxy: the
-// faults have left nothing behind that keeps clients out.
+// goesOn waits until every proxy has its quorum back and every lock can be taken
+// again through every proxy: the faults have left nothing behind that keeps
+// clients out.
 func (c *campaign) goesOn(t *testing.T) {
 	t.Helper()
+	healthy := time.Now()
+	for i, p := range c.proxies {
+		waitFor(t, fmt.Sprintf("proxy %d has its quorum back", i+1), p.ready)
+	}
+	votes := time.Now()
+	for _, w := range writers {
+		c.ofUse(t, w.key)
+	}
 	for i, p := range c.proxies {
 		for _, style := range lockStyles {
 			client := redis.NewClient(&redis.Options{Addr: p.addr(), DB: style.db, MaxRetries: -1})
@@ -286,4 +335,6 @@ func (c *campaign) goesOn(t *testing.T) {
 			}
 		}
 	}
+	t.Logf("%s after the last fault all proxies had their quorum, %s later every key was of use",
+		votes.Sub(healthy).Round(time.Millisecond), time.Since(votes).Round(time.Millisecond))
 }
