@@ -1,11 +1,15 @@
 package integration
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"strconv"
 	"sync/atomic"
+	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -93,6 +97,24 @@ return 0`, 0),
 		},
 	},
 	fairStyle,
+}
+
+// wideStyles are the styles, each for as many locks as CAMPAIGN_WIDTH says.
+func wideStyles(t testing.TB) (wide []lockStyle) {
+	t.Helper()
+	width, err := strconv.Atoi(cmp.Or(os.Getenv("CAMPAIGN_WIDTH"), "1"))
+	if err != nil || width < 1 {
+		t.Fatalf("CAMPAIGN_WIDTH: %d, %v", width, err)
+	}
+	for i := range width {
+		for _, style := range lockStyles {
+			if i > 0 {
+				style.key += fmt.Sprintf(":%d", i)
+			}
+			wide = append(wide, style)
+		}
+	}
+	return wide
 }
 
 var (

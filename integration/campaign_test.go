@@ -25,7 +25,8 @@ import (
 // CAMPAIGN_TIME (30s if not given) says how long, or until every fault has
 // struck and CAMPAIGN_CYCLES locks were taken and released if that takes longer;
 // CAMPAIGN_SEED which faults strike in which order; CAMPAIGN_FAULTS, names with
-// commas between them, that only these do.
+// commas between them, that only these do; CAMPAIGN_WIDTH how many locks of each
+// style there are, each with clients of its own (1 if not given).
 // Scheduling is the machine's, so a seed repeats the faults and not the run.
 func TestCampaign(t *testing.T) {
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("CAMPAIGN_TIME"), "30s"))
@@ -96,6 +97,7 @@ func campaignSeed(t testing.TB) uint64 {
 type campaign struct {
 	*cluster
 	t         *testing.T
+	styles    []lockStyle
 	proxies   []*proxyProcess
 	options   []proxyOptions
 	links     [][]*slowLink // of each proxy, to each master
@@ -146,7 +148,8 @@ func startCampaign(t *testing.T, binary string) *campaign {
 	for _, p := range c.proxies {
 		waitFor(t, "proxy is ready", p.ready)
 	}
-	for _, style := range lockStyles {
+	c.styles = wideStyles(t)
+	for _, style := range c.styles {
 		c.registers[style.key] = &register{key: style.key}
 	}
 	for _, w := range writers {
@@ -168,15 +171,15 @@ func (c *campaign) run(d *director, enough func() bool) []violation {
 	for _, db := range []int{0, otherDatabase} {
 		for _, p := range c.proxies {
 			client := redis.NewClient(&redis.Options{
-				Addr: p.addr(), DB: db, MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: campaignClients, DialerRetries: 1,
+				Addr: p.addr(), DB: db, MaxRetries: -1, ContextTimeoutEnabled: true, PoolSize: len(c.styles) * campaignClients, DialerRetries: 1,
 			})
 			defer client.Close()
 			connections[db] = append(connections[db], client)
 		}
 	}
 	var wg sync.WaitGroup
-	for i := range campaignClients {
-		style := lockStyles[i%len(lockStyles)]
+	for i := range campaignClients * len(c.styles) / len(lockStyles) {
+		style := c.styles[i%len(c.styles)]
 		client := &campaignClient{
 			id: i, style: style, proxies: connections[style.db], register: c.registers[style.key], began: c.began,
 			random: rand.New(rand.NewPCG(d.random.Uint64(), uint64(i))),
@@ -319,7 +322,7 @@ func (c *campaign) goesOn(t *testing.T) {
 		c.ofUse(t, w.key)
 	}
 	for i, p := range c.proxies {
-		for _, style := range lockStyles {
+		for _, style := range c.styles {
 			client := redis.NewClient(&redis.Options{Addr: p.addr(), DB: style.db, MaxRetries: -1})
 			defer client.Close()
 			token := fmt.Sprintf("afterwards-%d-%s", i, style.name)
