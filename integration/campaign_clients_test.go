@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
 	"sync/atomic"
 	"testing"
@@ -155,7 +156,8 @@ type campaignClient struct {
 	began    time.Time
 	random   *rand.Rand
 	calls    []lockCall
-	granted  atomic.Int64 // how many acquires
+	errors   map[string]int // how often what was answered with which error
+	granted  atomic.Int64   // how many acquires
 }
 
 const (
@@ -263,12 +265,21 @@ func (c *campaignClient) ask(what lockQuestion, token string, ttl time.Duration)
 		granted, err = c.style.release(ctx, client, c.style.key, token)
 	}
 	call.end, call.answer = time.Since(c.began), answerOf(granted, err)
+	if err != nil {
+		c.errors[fmt.Sprintf("%s %s: %s", c.style.name, what, plainDigits(err.Error()))]++
+	}
 	c.calls = append(c.calls, call)
 	if what == askAcquire && call.answer == yes {
 		c.granted.Add(1)
 	}
 	return call
 }
+
+// plainDigits makes texts alike that differ in long numbers, so that they can be
+// counted.
+func plainDigits(text string) string { return longNumber.ReplaceAllString(text, "#") }
+
+var longNumber = regexp.MustCompile("[0-9]{2,}")
 
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)+1))

@@ -181,7 +181,7 @@ func (c *campaign) run(d *director, enough func() bool) []violation {
 	for i := range campaignClients * len(c.styles) / len(lockStyles) {
 		style := c.styles[i%len(c.styles)]
 		client := &campaignClient{
-			id: i, style: style, proxies: connections[style.db], register: c.registers[style.key], began: c.began,
+			id: i, style: style, proxies: connections[style.db], register: c.registers[style.key], began: c.began, errors: map[string]int{},
 			random: rand.New(rand.NewPCG(d.random.Uint64(), uint64(i))),
 		}
 		c.clients = append(c.clients, client)
@@ -277,9 +277,12 @@ func (c *campaign) breached() bool {
 // report prints what happened.
 func (c *campaign) report(d *director, violations int) {
 	answers := map[string]int{}
-	styles := map[string]int{}
+	styles, errors := map[string]int{}, map[string]int{}
 	cycles := 0
 	for _, client := range c.clients {
+		for text, n := range client.errors {
+			errors[text] += n
+		}
 		for _, call := range client.calls {
 			answers[fmt.Sprintf("%s %s", call.asked, call.answer)]++
 			switch {
@@ -302,6 +305,9 @@ func (c *campaign) report(d *director, violations int) {
 	}
 	c.t.Logf("%d lock cycles in %s: %v; grants by style %v", cycles, time.Since(c.began).Round(time.Second), answers, styles)
 	c.t.Logf("%d faults: %s", total, strings.Join(faults, ", "))
+	for _, text := range sortedKeys(errors) {
+		c.t.Logf("%d times: %s", errors[text], text)
+	}
 	for _, key := range sortedKeys(c.answers) {
 		c.t.Logf("%s: %d commands of writers, %d answered with an error", key, c.answers[key].all.Load(), c.answers[key].errors.Load())
 	}
