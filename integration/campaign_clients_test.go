@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -266,7 +267,7 @@ func (c *campaignClient) ask(what lockQuestion, token string, ttl time.Duration)
 	}
 	call.end, call.answer = time.Since(c.began), answerOf(granted, err)
 	if err != nil {
-		c.errors[fmt.Sprintf("%s %s: %s", c.style.name, what, plainDigits(err.Error()))]++
+		c.errors[fmt.Sprintf("%s: %s", what, kindOf(err))]++
 	}
 	c.calls = append(c.calls, call)
 	if what == askAcquire && call.answer == yes {
@@ -275,11 +276,14 @@ func (c *campaignClient) ask(what lockQuestion, token string, ttl time.Duration)
 	return call
 }
 
-// plainDigits makes texts alike that differ in long numbers, so that they can be
-// counted.
-func plainDigits(text string) string { return longNumber.ReplaceAllString(text, "#") }
+// kindOf is what an error says, but for its numbers and addresses, so that they
+// can be counted.
+func kindOf(err error) string {
+	kind, _, _ := strings.Cut(anyNumber.ReplaceAllString(err.Error(), "#"), ";")
+	return kind
+}
 
-var longNumber = regexp.MustCompile("[0-9]{2,}")
+var anyNumber = regexp.MustCompile("[0-9][0-9.:]*")
 
 func between(r *rand.Rand, least, most time.Duration) time.Duration {
 	return least + time.Duration(r.Int64N(int64(most-least)+1))
