@@ -205,7 +205,7 @@ func (f serverFacts) asMaster(upstream *serverFacts) []hazard {
 		return found
 	}
 	if f.role != "master" {
-		add(hazardRefused, "replica", "is a replica: what it holds can be overwritten by its own master; list independent servers")
+		add(hazardAbsent, "replica", "is a replica, so it does not vote: what it holds can be overwritten by its own master; list independent servers")
 	}
 	if f.cluster {
 		add(hazardRefused, "cluster", "runs in cluster mode: it refuses keys of other slots; list independent servers")

@@ -55,7 +55,7 @@ func TestHazards(t *testing.T) {
 		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
 		{name: "a replica", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].role = "slave"
-		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) is a replica: what it holds can be overwritten by its own master; list independent servers"}}},
+		}, want: []hazard{{level: hazardAbsent, text: "master 1 (m1:6379) is a replica, so it does not vote: what it holds can be overwritten by its own master; list independent servers"}}},
 		{name: "a cluster", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].cluster = true
 		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},

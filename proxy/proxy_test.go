@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock"
+
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 )
@@ -144,7 +146,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	one, replica := startGuardRedis(t), startGuardRedis(t, "--replicaof", "127.0.0.1 1")
+	one := startGuardRedis(t)
 	cluster := startGuardRedis(t, "--cluster-enabled", "yes")
 	alias := filepath.Join(filepath.Dir(one.socket), "alias")
 	if err := os.Symlink(one.socket, alias); err != nil {
@@ -160,9 +162,6 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		{"one server twice", func(cfg *Config) {
 			cfg.Masters = Masters{servers: []endpoint{one.endpoint(), unixEndpoint(alias)}}
 		}, "master 1 (" + one.socket + ") and master 2 (" + alias + ") are one server"},
-		{"a replica", func(cfg *Config) {
-			cfg.Masters = Masters{servers: []endpoint{replica.endpoint()}}
-		}, "master 1 (" + replica.socket + ") is a replica"},
 		{"an upstream in cluster mode", func(cfg *Config) {
 			cfg.Upstream = Upstream{Kind: UpstreamServer, server: cluster.endpoint()}
 		}, "the upstream (" + cluster.socket + ") runs in cluster mode"},
@@ -178,6 +177,26 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			t.Errorf("%s: %v", row.name, err)
 		}
 	}
+}
+
+// A failover under way is no reason not to start: a replica does not vote, and is
+// a master some day.
+func TestProxyStartsWithAReplicaAmongItsMasters(t *testing.T) {
+	cfg := defaultConfig()
+	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
+	cfg.Masters = Masters{}
+	for _, args := range [][]string{nil, nil, {"--replicaof", "127.0.0.1 1"}} {
+		cfg.Masters.servers = append(cfg.Masters.servers, startGuardRedis(t, args...).endpoint())
+	}
+	p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.close()
+	eventually(t, "it is told that the replica does not vote, and why", func() bool {
+		master := p.locker.Status().Masters[2]
+		return master.State == redlock.Barred && strings.Contains(master.Reason, "replica")
+	})
 }
 
 func unixEndpoint(path string) endpoint {

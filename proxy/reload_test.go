@@ -119,7 +119,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 		{"unix://" + servers[2].socket, "unix://" + servers[2].socket + "0\nlimits: {clients: 5}", "cannot be used: "}, // a good change beside a bad one
 		{"unix://" + servers[2].socket, "unix://" + servers[2].socket + "0", r.file + ":7: masters[2]: " + servers[2].socket + "0 cannot be used: "},
 		{"unix://" + servers[2].socket, "unix://" + secret.socket, r.file + ":7: masters[2]: " + secret.socket + " cannot be used: NOAUTH"},
-		{"unix://" + servers[2].socket, "unix://" + replica.socket, "master 3 (" + replica.socket + ") is a replica"},
+		{"unix://" + servers[2].socket, "unix://" + replica.socket, "it is a replica of another server"},
 		{"unix://" + servers[2].socket, "unix://:wrong@" + servers[2].socket, ""}, // Redis lets the default user in with any password
 		{"unix://" + servers[3].socket, "unix://" + servers[3].socket + "0", r.file + ":3: upstream: " + servers[3].socket + "0 cannot be used: "},
 	} {
