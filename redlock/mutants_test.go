@@ -276,6 +276,16 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineEveryDatabaseHasItsMarker",
 	},
 	{
+		rule:     "memory that was replaced without a restart is amnesia",
+		edits:    []edit{{"replication.go", "return r.id != recorded && r.was", "return false"}},
+		caughtBy: "TestTimelineAFailoverThereAndBackHasForgotten",
+	},
+	{
+		rule:     "a live master that becomes a replica stops voting",
+		edits:    []edit{{"roster.go", "case s.replica:", "case false:"}},
+		caughtBy: "TestTimelineALiveMasterThatBecomesAReplicaStopsVoting",
+	},
+	{
 		rule: "each batch is checked",
 		edits: []edit{
 			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
