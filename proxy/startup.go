@@ -15,7 +15,7 @@ import (
 
 const (
 	// startPatience is how long after the start commands are held back at most.
-	startPatience = 2 * time.Second
+	startPatience = 3 * time.Second
 	// startLook is how often it is looked whether that can end.
 	startLook = 5 * time.Millisecond
 )
@@ -42,16 +42,20 @@ func afterStart(ctx context.Context, status func() redlock.Status) <-chan struct
 	return over
 }
 
-// decided tells whether waiting a moment changes nothing: a quorum votes, or
-// none can while masters are in quarantine or must not vote.
+// decided tells whether waiting a moment changes nothing: a quorum votes and no
+// other master is about to, or none can while masters are in quarantine or must
+// not vote.
 func decided(status redlock.Status) bool {
-	may := len(status.Masters)
+	may, coming := len(status.Masters), 0
 	for _, master := range status.Masters {
-		if master.State == redlock.Quarantined || master.State == redlock.Barred {
+		switch master.State {
+		case redlock.Quarantined, redlock.Barred:
 			may--
+		case redlock.Uncertified:
+			coming++
 		}
 	}
-	return status.Ready() || may < status.Needed
+	return status.Ready() && coming == 0 || may < status.Needed
 }
 
 // awaitStart returns when the first moments of the process are over, or the
