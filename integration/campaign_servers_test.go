@@ -28,7 +28,7 @@ func (o *olderCopy) take(t *testing.T, master *redisServer) {
 func (r *redisServer) copyFrom(t *testing.T, other *redisServer) {
 	t.Helper()
 	ctx := context.Background()
-	if err := r.direct.SlaveOf(ctx, "127.0.0.1", strconv.Itoa(other.port)).Err(); err != nil {
+	if err := r.direct.ReplicaOf(ctx, "127.0.0.1", strconv.Itoa(other.port)).Err(); err != nil {
 		t.Fatalf("REPLICAOF on %s: %v", r.name, err)
 	}
 	waitFor(t, r.name+" has a copy of "+other.name, func() error {
@@ -38,7 +38,7 @@ func (r *redisServer) copyFrom(t *testing.T, other *redisServer) {
 		}
 		return err
 	})
-	if err := r.direct.SlaveOf(ctx, "NO", "ONE").Err(); err != nil {
+	if err := r.direct.ReplicaOf(ctx, "NO", "ONE").Err(); err != nil {
 		t.Fatalf("REPLICAOF NO ONE on %s: %v", r.name, err)
 	}
 }

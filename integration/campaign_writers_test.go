@@ -43,9 +43,9 @@ func writePlain(ctx context.Context, c *redis.Client, r *rand.Rand, key string) 
 	case 1:
 		return c.Set(ctx, key, value, between(r, shortestLease, longestLease)).Err()
 	case 2:
-		return c.SetEx(ctx, key, value, 2*time.Second).Err()
+		return c.Do(ctx, "SETEX", key, 2, value).Err()
 	case 3:
-		return absent(c.GetSet(ctx, key, value).Err())
+		return absent(c.Do(ctx, "GETSET", key, value).Err())
 	case 4:
 		return c.Del(ctx, key).Err()
 	case 5:
@@ -71,7 +71,7 @@ func takeOver(ctx context.Context, c *redis.Client, r *rand.Rand, key string) er
 		if at, err := strconv.ParseInt(seen, 10, 64); err == nil && time.Now().UnixMicro() < at {
 			return nil
 		}
-		before, err := c.GetSet(ctx, key, until()).Result()
+		before, err := c.Do(ctx, "GETSET", key, until()).Text()
 		if err != nil || before != seen {
 			return absent(err)
 		}
