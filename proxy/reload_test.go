@@ -311,7 +311,7 @@ func TestTheEndDoesNotWaitForAReload(t *testing.T) {
 	var writer *os.File
 	for writer == nil {
 		// It can be opened when somebody reads.
-		writer, err = os.OpenFile(cfg.Source, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		writer, _ = os.OpenFile(cfg.Source, os.O_WRONLY|syscall.O_NONBLOCK, 0)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
