@@ -22,7 +22,7 @@ const (
 	beatLength = beatPause / 4
 	// watchPause is how long a process watches a master's clock before it counts
 	// its votes. It cannot know of a jump before; another process that lives
-	// does, and has written it down by then, a ballot's patience later (covers).
+	// does, and has written it down by then, jumpPatience later.
 	watchPause = 3 * beatPause / 2
 )
 
@@ -90,9 +90,9 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	case jump.forward():
 		// The roster has found meanwhile that it was this process that stood still.
 		st.state, st.reason = Uncertified, "its clock seems to have jumped forward"
-	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause+limits.MasterTimeout:
+	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause+jumpPatience(*limits):
 		st.state, st.reason = Uncertified, "its clock is being watched first"
-		st.until = received.Add(watchPause - m.clock.watchedFor(received))
+		st.until = received.Add(watchPause + jumpPatience(*limits) - m.clock.watchedFor(received))
 	}
 	return m.note(s.db, last, st)
 }

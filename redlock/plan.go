@@ -141,7 +141,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 		// A process that was not told so has begun the set.
 		m.kind, m.write.since, m.write.before = markAll, 0, max(m.write.before, own.granted())
 		return m, true
-	case own.quarantine == limits.MaxQuarantine && r.readSince(p, s.forgotAt().Add(limits.MasterTimeout)) == r.masters-1 && !promoted:
+	case own.quarantine == limits.MaxQuarantine && r.tells(r.readSince(p, s.forgotAt().Add(limits.MasterTimeout))) && !promoted:
 		// It was the longest, for others could not be reached that have told since.
 		m.write.before = max(m.write.before, own.granted())
 		m.write.since, m.write.quarantine = own.since, quarantine(limits.RestartDelay, m.write.before, limits.MaxQuarantine)
@@ -169,7 +169,7 @@ func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.
 	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), min(r.masters-1, r.tellAll())
 	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
 	if cause == ClockJumped { // of which others must know soon
-		patience = limits.MasterTimeout + 2*beatLength
+		patience = jumpPatience(limits) + 2*beatLength
 	}
 	switch {
 	case cause != ClockJumped && waited >= limits.MaxQuarantine:
@@ -178,12 +178,23 @@ func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.
 		return 0, false
 	case told < enough && waited < limits.RestartDelay && cause != ClockJumped:
 		return 0, false // those that know may come back
-	case told < enough || told < r.masters-1 && !r.recalls:
-		// One that is away may know of a longer TTL.
+	case !r.tells(told):
 		longest = limits.MaxQuarantine
 	}
 	return quarantine(limits.RestartDelay, longest, limits.MaxQuarantine), true
 }
+
+// tells, with mu held, whether so many other masters know of every TTL that was
+// granted. Where this process has not yet known them all, one that is away may
+// know of a longer one.
+func (r *roster) tells(told int) bool {
+	return told == r.masters-1 || told >= min(r.masters-1, r.tellAll()) && r.recalls
+}
+
+// jumpPatience is how long a jump waits to be written down for ballots that
+// raise the longest TTL. Where they may take longer, the cap is written first, for
+// a process that has just started watches no longer than this.
+func jumpPatience(limits Config) time.Duration { return min(limits.MasterTimeout, beatPause/2) }
 
 // remembers tells whether a master's database 0 says that this run of it is of
 // this set.
