@@ -476,7 +476,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "where nobody can tell what was granted, the quarantine is the longest",
-		edits:    []edit{{"plan.go", "case told < enough || told < r.masters-1 && !r.recalls:", "case false:"}},
+		edits:    []edit{{"plan.go", "case !r.tells(told):", "case false:"}},
 		caughtBy: "TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
 	},
 	{
