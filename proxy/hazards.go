@@ -211,7 +211,7 @@ func (f serverFacts) asMaster(upstream *serverFacts) []hazard {
 		add(hazardRefused, "cluster", "runs in cluster mode: it refuses keys of other slots; list independent servers")
 	}
 	if f.maxmemory && f.policy != "noeviction" {
-		add(hazardWarning, "eviction", "may evict locks when its memory is full (maxmemory-policy %s); set noeviction", f.policy)
+		add(hazardAbsent, "eviction", "may evict locks when its memory is full (maxmemory-policy %s), so it does not vote; set noeviction", f.policy)
 	}
 	if upstream != nil && f.databases > 0 && f.databases < upstream.databases {
 		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", plural(f.databases, "database"), upstream.databases)

@@ -66,7 +66,7 @@ func TestHazards(t *testing.T) {
 			m[0].maxmemory, m[0].policy = true, "volatile-lru"
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
 			m[2].policy = "volatile-lru" // without a limit: never full
-		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru); set noeviction"}}},
+		}, want: []hazard{{level: hazardAbsent, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
 		{name: "few databases", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
 			m[0].databases, m[1].databases = 1, 0
 		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},

@@ -220,7 +220,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	}
 	text := out.String()
 	for _, want := range []string{
-		"master 2 (" + evicting.socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru)",
+		"master 2 (" + evicting.socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote",
 		"error:   master 3 (" + locked.socket + ") cannot be used: NOAUTH",
 		"warning: master 1 (" + good.socket + ") has 16 databases, the upstream has 20",
 	} {
@@ -231,10 +231,11 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if strings.Contains(text, "retry") || !strings.Contains(text, "(-all shows it)") {
 		t.Errorf("a default is shown in\n%s", text)
 	}
+	cfg.Masters.servers[1] = startGuardRedis(t, "--maxmemory", "100mb").endpoint()
 	cfg.Masters.servers[2].password = guardPassword
 	out.Reset()
 	if !Check(t.Context(), cfg, false, &out) {
-		t.Errorf("with the password it is not fine:\n%s", out.String())
+		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", out.String())
 	}
 	meter, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {

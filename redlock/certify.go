@@ -122,6 +122,7 @@ func (l *Locker) certify(ctx context.Context) {
 		}
 		version := l.roster.version.Load()
 		for _, m := range l.masters {
+			m.askEviction(now)
 			m.beat(now, version != judged || l.roster.unsettled(), now.Sub(before) > 2*beatLength)
 		}
 		judged, before = version, now

@@ -136,6 +136,8 @@
 //     quarantine is asked everything, so that it fills up with the locks of the
 //     day; what it deletes counts, what it shows, grants, gives or does
 //     not find does not (ballot.go): a copy of its own completes no quorum.
+//   - A master that may evict locks when its memory is full does not vote, and has
+//     forgotten what it may have evicted once it may no more (eviction.go).
 //   - A restart with data is no exemption: a snapshot may be old.
 //   - A new set (founding.go) cannot be told from one that forgot everything, by
 //     restarts or by FLUSHALL. All masters must have been reached and none have a

@@ -182,7 +182,7 @@ func (m *fakeMaster) clientCommand(s *fakeSession, args [][]byte) []byte {
 }
 
 func (m *fakeMaster) info(*fakeSession, [][]byte) []byte {
-	return appendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\n%s\r\n", m.runID(), m.replication()))
+	return appendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\n%s\r\n%s", m.runID(), m.replication(), m.memory()))
 }
 
 func (m *fakeMaster) scriptCommand(_ *fakeSession, args [][]byte) []byte {

@@ -13,7 +13,8 @@ import (
 // A fakeMaster is as much of a Redis server as the lock plane needs, in
 // memory, on a clock of its own. It must live inside one synctest bubble.
 type fakeMaster struct {
-	name string
+	evictsBy string // its maxmemory-policy; empty: it has no limit of memory
+	name     string
 
 	mu       sync.Mutex
 	clock    fakeClock
@@ -290,4 +291,19 @@ func (m *fakeMaster) disconnect(id int64) bool {
 	s.conn.in.cut(time.Now(), func(int) int { return 0 })
 	s.conn.out.fail(errReset)
 	return true
+}
+
+// memory is the part of INFO that says how it evicts.
+func (m *fakeMaster) memory() string {
+	if m.evictsBy == "" {
+		return "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n"
+	}
+	return "# Memory\r\nmaxmemory:1000000\r\nmaxmemory_policy:" + m.evictsBy + "\r\n"
+}
+
+// configure sets its maxmemory-policy.
+func (m *fakeMaster) configure(policy string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.evictsBy = policy
 }

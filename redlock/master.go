@@ -26,6 +26,8 @@ type master struct {
 	queued     atomic.Int64 // how many debts wait on its streams
 	queuedTold atomic.Int64 // as the Observer was told last
 
+	evictionAsked atomic.Int64 // when it was asked last how it evicts, in ns since 1970
+
 	forbidden atomic.Int64 // when it was told that a right is missing, in ns since 1970
 
 	mu      sync.Mutex
@@ -125,6 +127,9 @@ func (m *master) beat(now time.Time, all, late bool) {
 func (m *master) greeted(db int, self greeting, now time.Time) {
 	if m.roster.connected(place{m.number, db}, self, now) {
 		m.clock.forget() // another process may run on another machine
+	}
+	if db == 0 {
+		m.evictionAsked.Store(0)
 	}
 	if m.embedded() {
 		m.roster.note(place{m.number, db}, standing{state: Certified})

@@ -480,6 +480,19 @@ var mutants = []mutant{
 		caughtBy: "TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
 	},
 	{
+		rule:     "a master that may evict locks does not vote",
+		edits:    []edit{{"roster.go", "case r.eviction[p.master] != \"\":", "case false:"}},
+		caughtBy: "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
+	},
+	{
+		rule: "what a master may have evicted is forgotten",
+		edits: []edit{
+			{"roster.go", "case r.evicted[p.master]:", "case false:"},
+			{"plan.go", "case p.db == 0 && r.evicted[p.master]:", "case false:"},
+		},
+		caughtBy: "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
+	},
+	{
 		rule:     "a dead minority does not keep a master out that was restarted",
 		edits:    []edit{{"plan.go", "case told < enough && waited < limits.RestartDelay && cause != ClockJumped:", "case told < enough:"}},
 		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",

@@ -83,7 +83,7 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 // mended only where that is in order.
 func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	s := r.sights[p]
-	if s == nil || !s.read || s.problem != "" || s.replica || s.broken {
+	if s == nil || !s.read || s.problem != "" || s.replica || s.broken || r.eviction[p.master] != "" {
 		return mark{}, false
 	}
 	if p.db != 0 && !r.remembers(p.master, s.run) || p.db == 0 && r.awaitsPromotion(p, s, now, limits) {
@@ -117,6 +117,8 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 			m.kind = markAll
 		}
 		m.cause, m.reason = Replaced, "it has been a replica of another server, so it may have loaded another's copy"
+	case p.db == 0 && r.evicted[p.master]:
+		m.kind, m.cause, m.reason = markAll, Emptied, "it may have evicted locks while its maxmemory-policy allowed it"
 	case own.db != p.db:
 		m.cause, m.reason = Emptied, "it holds what database "+strconv.Itoa(own.db)+" held: SWAPDB was executed"
 	case s.jump > 0:

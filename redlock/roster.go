@@ -91,35 +91,41 @@ type roster struct {
 	met     map[int]string // by master: who joined there when this process last saw the member's own marker
 	unheard map[int]unheard
 	runs    map[int]string // by master: the run id of the server that was reached last
-	blank   map[int]bool   // masters seen without a marker when all of them were, so that they may begin as new
-	ttls    ttlMemory
-	recalls bool // longest was that of enough markers at once to be that of the set
-	sights  map[place]*sight
-	reason  string    // why there is no set yet
-	noSet   hindrance // the same, as the log has it
-	newTold string    // the set of which the log has it that it is new
-	stood   standstill
-	known   []MasterStatus // by master, as the Observer was told
-	untold  notices
-	turned  chan struct{}     // closed when a place's standing has changed
-	moved   map[int]time.Time // by database: when one of its places last stood otherwise than before
+	// eviction is by which policy a master may delete locks, evicted that it may
+	// have done so and that this is not on record.
+	eviction map[int]string
+	evicted  map[int]bool
+	blank    map[int]bool // masters seen without a marker when all of them were, so that they may begin as new
+	ttls     ttlMemory
+	recalls  bool // longest was that of enough markers at once to be that of the set
+	sights   map[place]*sight
+	reason   string    // why there is no set yet
+	noSet    hindrance // the same, as the log has it
+	newTold  string    // the set of which the log has it that it is new
+	stood    standstill
+	known    []MasterStatus // by master, as the Observer was told
+	untold   notices
+	turned   chan struct{}     // closed when a place's standing has changed
+	moved    map[int]time.Time // by database: when one of its places last stood otherwise than before
 }
 
 func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
 	return &roster{
 		names: names, moves: func(int) bool { return false }, masters: masters, fresh: fresh, tell: tell, log: log,
-		wake:    make(chan struct{}, 1),
-		epoch:   1,
-		joined:  slices.Repeat([]string{"1"}, masters),
-		met:     map[int]string{},
-		runs:    map[int]string{},
-		unheard: map[int]unheard{},
-		blank:   map[int]bool{},
-		sights:  map[place]*sight{},
-		reason:  "no lock master has been reached yet",
-		turned:  make(chan struct{}),
-		moved:   map[int]time.Time{},
-		known:   make([]MasterStatus, masters),
+		wake:     make(chan struct{}, 1),
+		epoch:    1,
+		joined:   slices.Repeat([]string{"1"}, masters),
+		met:      map[int]string{},
+		runs:     map[int]string{},
+		eviction: map[int]string{},
+		evicted:  map[int]bool{},
+		unheard:  map[int]unheard{},
+		blank:    map[int]bool{},
+		sights:   map[place]*sight{},
+		reason:   "no lock master has been reached yet",
+		turned:   make(chan struct{}),
+		moved:    map[int]time.Time{},
+		known:    make([]MasterStatus, masters),
 	}
 }
 
@@ -160,6 +166,10 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 	if p.db == 0 {
 		delete(r.blank, p.master)
 	}
+	if restarted {
+		delete(r.eviction, p.master)
+		delete(r.evicted, p.master)
+	}
 	*s = sight{connected: true, run: self.runID, problem: self.problem, replication: self.replication, told: s.told,
 		jump: jump, jumpMost: jumpMost, jumpedAt: jumpedAt}
 	r.changed()
@@ -188,6 +198,9 @@ func (r *roster) see(p place, text string, broken bool) (standing, marker) {
 	if news {
 		next, ok := parseMarker(text)
 		r.leaves(s, next, time.Now())
+		if p.db == 0 && next.since > s.marker.since {
+			delete(r.evicted, p.master) // that it may have forgotten is on record
+		}
 		if s.turnedAt.IsZero() || next.turned != s.marker.turned {
 			s.turnedAt = time.Now()
 		}
@@ -261,6 +274,10 @@ func (r *roster) judge(p place, s *sight) standing {
 		return no(Barred, "%s", s.problem)
 	case s.replica:
 		return no(Barred, isReplica)
+	case r.eviction[p.master] != "":
+		return no(Barred, "it may evict locks when its memory is full (maxmemory-policy %s); set noeviction", r.eviction[p.master])
+	case r.evicted[p.master]:
+		return no(Uncertified, "it may have evicted locks until its policy was changed")
 	case s.broken:
 		return no(Barred, "its key %s is no marker; delete it if no other program needs it", MarkerKey)
 	case s.jump > 0:

@@ -1,0 +1,58 @@
+package redlock
+
+import "time"
+
+// A server with a limit of memory and another policy than noeviction deletes keys
+// that have a TTL, or any, when it is full. A lock that is deleted so is forgotten
+// without a trace. So such a master does not vote, and once its policy is
+// noeviction it has forgotten what it may have deleted until then.
+//
+// How a master evicts is looked at now and then, not with every batch: nobody
+// changes that in passing, and a memory that is full does not come in a second.
+
+// evictionPause is how often a master is asked how it evicts.
+const evictionPause = 10 * time.Second
+
+// evicts says by which policy a master may delete locks; empty: by none.
+func evicts(memory []byte) string {
+	limit, policy := infoField(memory, "maxmemory"), infoField(memory, "maxmemory_policy")
+	if limit == "" || limit == "0" || policy == "noeviction" {
+		return ""
+	}
+	return policy
+}
+
+// askEviction asks a master how it evicts, if that is due.
+func (m *master) askEviction(now time.Time) {
+	if m.embedded() || now.UnixNano()-m.evictionAsked.Load() < int64(evictionPause) {
+		return
+	}
+	question := sending{frames: appendCommand(nil, "INFO", "memory")}
+	if m.stream(0).send(call{replies: 1, asker: askerFunc(m.heardEviction)}, question, now) {
+		m.evictionAsked.Store(now.UnixNano())
+	}
+}
+
+func (m *master) heardEviction(replies [][]byte, _ standing, err error) {
+	if err != nil {
+		return
+	}
+	if memory, ok := parseBulk(replies[0]); ok {
+		m.roster.evictsBy(m.number, evicts(memory))
+	}
+}
+
+// evictsBy hears by which policy a master may delete locks; empty: by none.
+func (r *roster) evictsBy(master int, policy string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.eviction[master] == policy {
+		return
+	}
+	if policy == "" {
+		r.evicted[master] = true
+		r.sight(place{master, 0}).since = time.Now() // it may have forgotten until now
+	}
+	r.eviction[master] = policy
+	r.changed()
+}
