@@ -4,10 +4,10 @@ import "time"
 
 // A clock that jumps and a process that stands still look alike from here. Where
 // the kernel knows of the standstill it is counted as time (slumber.go). Where it
-// does not, as on a virtual machine that was paused from outside, all masters that
-// answer have jumped at once and by the same amount. A quorum that jumps while
-// others do not has a bad source of time. And of one master alone nobody can tell,
-// so it has jumped.
+// does not, as on a virtual machine that was paused from outside, all masters have
+// jumped at once and by the same amount. Where one of them is slow or away, nobody
+// can tell that from a bad source of time, which most masters may share: so they
+// have jumped. Of one master alone nobody can tell either.
 
 // A standstill of this process is when the masters were last found to have jumped
 // together, and by how much.
@@ -23,7 +23,7 @@ const standstillPause = 2 * beatPause
 // settleJumps forgets jumps that all masters made together: then it was this
 // process that stood still, and nothing is written.
 func (r *roster) settleJumps(now time.Time) {
-	first, by, masters := r.jumpsOf(now)
+	by, masters := r.jumpsOf(now)
 	switch {
 	case len(masters) == 0:
 		return
@@ -31,11 +31,11 @@ func (r *roster) settleJumps(now time.Time) {
 		return // each by another amount
 	case now.Sub(r.stood.at) <= standstillPause && by.with(r.stood.by).possible():
 		// The last of them may be seen a little after the others.
-	case len(masters) < max(2, quorum(r.masters)) || !r.othersAreSilent(masters, first, now):
-		return
+	case len(masters) < max(2, quorum(r.masters)) || !r.othersHaveJumped(masters):
+		return // one that is slow or away may be the one that has not jumped
 	default:
 		r.stood = standstill{now, by}
-		r.warn("all lock masters that answer seem to have jumped in time together, so it was this process that was suspended; their answers of that moment did not count", "by", by.least.String())
+		r.warn("all lock masters seem to have jumped in time together, so it was this process that was suspended; their answers of that moment did not count", "by", by.least.String())
 	}
 	for p, s := range r.sights {
 		if masters[p.master] {
@@ -45,32 +45,29 @@ func (r *roster) settleJumps(now time.Time) {
 	r.changed()
 }
 
-// jumpsOf are, with mu held, the masters whose clock has just jumped, since when,
-// and by how much all of them can have.
-func (r *roster) jumpsOf(now time.Time) (first time.Time, by jump, masters map[int]bool) {
+// jumpsOf are, with mu held, the masters whose clock has just jumped, and by how
+// much all of them can have.
+func (r *roster) jumpsOf(now time.Time) (by jump, masters map[int]bool) {
 	masters = map[int]bool{}
 	for p, s := range r.sights {
 		if !s.jumpedWithin(standstillPause, now) {
 			continue
 		}
 		if its := (jump{s.jump, s.jumpMost}); len(masters) == 0 {
-			first, by = s.jumpedAt, its
+			by = its
 		} else {
 			by = by.with(its)
 		}
-		if s.jumpedAt.Before(first) {
-			first = s.jumpedAt
-		}
 		masters[p.master] = true
 	}
-	return first, by, masters
+	return by, masters
 }
 
-// othersAreSilent tells, with mu held, whether no master whose clock has not jumped
-// answers what it was asked since. One that may still answer is waited for.
-func (r *roster) othersAreSilent(jumped map[int]bool, since, now time.Time) bool {
-	for p, s := range r.sights {
-		if !jumped[p.master] && s.connected && s.jump == 0 && (!r.lastCheck(p).Before(since) || now.Sub(since) < jumpPause) {
+// othersHaveJumped tells, with mu held, whether all other masters have an earlier
+// jump that is not yet written down, so that they tell nothing of this one.
+func (r *roster) othersHaveJumped(jumped map[int]bool) bool {
+	for i := range r.masters {
+		if s := r.sights[place{i, 0}]; !jumped[i] && (s == nil || s.jump == 0) {
 			return false
 		}
 	}

@@ -301,7 +301,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a quorum that jumps while others do not has jumped",
-		edits:    []edit{{"jumps.go", "!r.othersAreSilent(masters, first, now):", "first.IsZero():"}},
+		edits:    []edit{{"jumps.go", "!r.othersHaveJumped(masters):", "false:"}},
 		caughtBy: "TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped",
 	},
 	{

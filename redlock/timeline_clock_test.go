@@ -145,12 +145,21 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 	}{
 		"three of five":                       {"ok ok ok ok ok", []time.Duration{2 * second, 2 * second, 2 * second}, "QQQCC"},
 		"four of five":                        {"ok ok ok ok ok", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQC"},
+		"four of five, the other is slow":     {"ok ok ok ok slow", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQC"},
+		"four of five, the other is away":     {"ok ok ok ok down", []time.Duration{2 * second, 2 * second, 2 * second, 2 * second}, "QQQQA"},
 		"each by another amount":              {"ok ok ok", []time.Duration{2 * second, 3 * second, 4 * second}, "QQQ"},
 		"the only one, of which none can say": {"ok", []time.Duration{2 * second}, "Q"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
+			script, slow := strings.CutSuffix(row.script, "slow")
+			if slow {
+				script += "ok"
+			}
+			onTimeline(t, script, func(t *testing.T, w *timeline) {
 				w.settle()
+				if slow {
+					w.links[4].setDelay(jumpPause, 0)
+				}
 				for i, by := range row.by {
 					w.masters[i].jump(by)
 				}
