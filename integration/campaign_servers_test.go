@@ -18,7 +18,7 @@ type olderCopy struct{ spare *redisServer }
 // take makes a copy of a master's memory as it is now.
 func (o *olderCopy) take(t *testing.T, master *redisServer) {
 	if o.spare == nil {
-		o.spare = startRedis(t, "spare")
+		o.spare = startRedis(t, "spare", "--repl-diskless-sync-delay", "0")
 	}
 	o.spare.copyFrom(t, master)
 }

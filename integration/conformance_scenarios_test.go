@@ -48,7 +48,7 @@ var conformanceScenarios = []struct {
 }
 
 // scenariosOfServers do to the masters what cannot be done to embedded ones.
-var scenariosOfServers = []string{"two masters killed"}
+var scenariosOfServers = []string{"two masters killed", "three masters killed"}
 
 // A conformanceRun is one scenario of one library. After the first step that
 // did not go as it must, err says what happened and no further step is taken.

@@ -47,6 +47,7 @@ func TestAPanicWhileWritingEndsTheSession(t *testing.T) {
 	client.ask("HELLO 3 SETNAME x\r\nSUBSCRIBE news\r\n", "%")
 	client.untilQuiet()
 	publisher := p.dial(t)
+	publisher.ask("PING\r\n", "+PONG\r\n") // it is a session now
 	fails := func() {
 		publisher.ask("PUBLISH news hello\r\n", ":1\r\n")
 		time.Sleep(50 * time.Millisecond) // the message waits for the writing side
