@@ -20,16 +20,21 @@ var keylessForLocks = map[string]bool{
 	"unsubscribe": true, "punsubscribe": true, "sunsubscribe": true,
 }
 
+// channelsOf are the channels or patterns that a command names.
+func channelsOf(name string, args [][]byte) [][]byte {
+	switch name {
+	case "subscribe", "psubscribe":
+		return args[1:]
+	case "publish":
+		return args[1:min(2, len(args))]
+	}
+	return nil
+}
+
 // forbids returns the error for a command that these rights do not cover, ""
 // if they do. lockChannel tells whether a channel or pattern belongs to locks.
 func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([]byte) bool) string {
-	var channels [][]byte
-	switch name {
-	case "subscribe", "psubscribe":
-		channels = args[1:]
-	case "publish":
-		channels = args[1:min(2, len(args))]
-	}
+	channels := channelsOf(name, args)
 	switch {
 	case r == rightBoth || beforeAuthentication(name) || name == "acl|whoami" || asksForMaintenance(args):
 	case to.spec != nil && !to.spec.arityOK(len(args)) && !keylessForLocks[name]:
@@ -138,14 +143,7 @@ func (r lockRules) forbid(db int, name string, args [][]byte, to route, all lock
 			return errorNoPermKeys
 		}
 	}
-	var channels [][]byte
-	switch name {
-	case "subscribe", "psubscribe":
-		channels = args[1:]
-	case "publish":
-		channels = args[1:min(2, len(args))]
-	}
-	for _, channel := range channels {
+	for _, channel := range channelsOf(name, args) {
 		if all.coversChannel(channel) && !r.coversChannel(channel) {
 			return errorNoPermChannels
 		}
