@@ -33,32 +33,30 @@ func isWord(arg []byte, word string) bool {
 	return true
 }
 
-// parseRedisInteger reads a signed 64-bit integer as strictly as Redis: no
-// plus sign, no blanks, no leading zero, no minus zero.
-func parseRedisInteger(arg []byte) (n int64, ok bool) {
-	digits := arg
-	negative := len(arg) > 0 && arg[0] == '-'
+// parseInt64 reads a signed 64-bit integer as strictly as Redis does, in the
+// protocol and in arguments: no plus sign, no blanks, no leading zero, no minus
+// zero.
+func parseInt64(text []byte) (n int64, ok bool) {
+	digits := text
+	negative := len(text) > 0 && text[0] == '-'
 	if negative {
-		digits = arg[1:]
+		digits = text[1:]
 	}
-	if len(digits) == 0 || len(digits) > 19 || digits[0] == '0' && (negative || len(digits) > 1) {
+	if len(digits) == 0 || digits[0] == '0' {
+		return 0, len(text) == 1 && text[0] == '0'
+	}
+	if len(digits) > len("9223372036854775808") {
 		return 0, false
 	}
-	var magnitude uint64
-	for _, c := range digits {
-		if c < '0' || c > '9' {
+	var size uint64 // 19 digits always fit
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' {
 			return 0, false
 		}
-		magnitude = magnitude*10 + uint64(c-'0') // 19 digits fit
+		size = size*10 + uint64(digit-'0')
 	}
 	if negative {
-		if magnitude > -math.MinInt64 {
-			return 0, false
-		}
-		return -int64(magnitude), true
+		return -int64(size), size <= -math.MinInt64
 	}
-	if magnitude > math.MaxInt64 {
-		return 0, false
-	}
-	return int64(magnitude), true
+	return int64(size), size <= math.MaxInt64
 }

@@ -164,7 +164,7 @@ func streamTimeout(args [][]byte) (timeout time.Duration, blocks bool) {
 		switch {
 		case isWord(args[i], "BLOCK"):
 			i++
-			n, ok := parseRedisInteger(args[i])
+			n, ok := parseInt64(args[i])
 			if !ok || n < 0 {
 				return 0, false
 			}

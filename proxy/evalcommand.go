@@ -16,7 +16,7 @@ func checkEval(args [][]byte, bySHA bool) string {
 	if bySHA && len(args[1]) != hex.EncodedLen(sha1.Size) {
 		return errorNoScript
 	}
-	keys, ok := parseRedisInteger(args[2])
+	keys, ok := parseInt64(args[2])
 	switch {
 	case !ok:
 		return errorNotInteger

@@ -30,7 +30,7 @@ func parseExpire(name string, args [][]byte, now time.Time) (expireCommand, stri
 	if reply := c.setCondition(args[3:]); reply != "" {
 		return c, reply
 	}
-	n, ok := parseRedisInteger(args[2])
+	n, ok := parseInt64(args[2])
 	if !ok {
 		return c, errorNotInteger
 	}

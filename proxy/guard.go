@@ -245,7 +245,7 @@ func (g *guard) number(frame []byte, tooBig protocolError) (line lineNumber, fou
 		return lineNumber{}, false, err
 	}
 	// A line that is only its end has no type byte; whoever asked finds out.
-	value, ok := parseLength(frame[min(g.at+1, end):end])
+	value, ok := parseInt64(frame[min(g.at+1, end):end])
 	return lineNumber{value: value, ok: ok, end: end}, true, nil
 }
 
@@ -295,7 +295,7 @@ func (g *guard) splitArray(raw []byte) [][]byte {
 	line := bytes.IndexByte(raw, '\r')
 	for rest := raw[line+2:]; len(rest) > 0; {
 		line = bytes.IndexByte(rest, '\r')
-		length, _ := parseLength(rest[1:line])
+		length, _ := parseInt64(rest[1:line])
 		rest = rest[line+2:]
 		args = append(args, rest[:length:length])
 		rest = rest[length+2:]
@@ -310,31 +310,4 @@ func expectedDollar(got byte) protocolError {
 		got = ' '
 	}
 	return protocolError("ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'")
-}
-
-// parseLength reads a whole number as Redis does where it is the protocol's:
-// in decimal, with no sign but "-", no leading zeros, and inside an int64.
-func parseLength(text []byte) (value int64, ok bool) {
-	digits := text
-	negative := len(text) > 0 && text[0] == '-'
-	if negative {
-		digits = text[1:]
-	}
-	if len(digits) == 0 || digits[0] == '0' {
-		return 0, len(text) == 1 && text[0] == '0'
-	}
-	if len(digits) > len("9223372036854775808") {
-		return 0, false
-	}
-	var size uint64 // 19 digits always fit
-	for _, digit := range digits {
-		if digit < '0' || digit > '9' {
-			return 0, false
-		}
-		size = size*10 + uint64(digit-'0')
-	}
-	if negative {
-		return -int64(size), size <= -math.MinInt64
-	}
-	return int64(size), size <= math.MaxInt64
 }

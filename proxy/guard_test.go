@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -189,21 +188,6 @@ func TestGuardDoesNotAllocate(t *testing.T) {
 			}
 		}); n != 0 {
 			t.Errorf("%q: %v allocations", input, n)
-		}
-	}
-}
-
-func TestParseLength(t *testing.T) {
-	for _, text := range []string{"0", "1", "9", "10", "-1", "-10", "9223372036854775807", "-9223372036854775808"} {
-		want, _ := strconv.ParseInt(text, 10, 64)
-		if got, ok := parseLength([]byte(text)); got != want || !ok {
-			t.Errorf("%s: %d %v", text, got, ok)
-		}
-	}
-	for _, text := range []string{"", "-", "+1", "00", "01", "-0", "-01", " 1", "1 ", "1_0", "9223372036854775808", "-9223372036854775809",
-		"9999999999999999999", "18446744073709551617", "10000000000000000000000", "/", ":"} {
-		if got, ok := parseLength([]byte(text)); ok {
-			t.Errorf("%q: %d", text, got)
 		}
 	}
 }

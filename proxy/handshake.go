@@ -223,7 +223,7 @@ func (s *session) selectDatabase(cmd command) {
 
 // databaseIndex reads SELECT's argument by Redis's rules for numbers.
 func databaseIndex(arg []byte) (index int, refusal string) {
-	number, ok := parseLength(arg)
+	number, ok := parseInt64(arg)
 	switch {
 	case !ok:
 		return 0, errorNotInteger

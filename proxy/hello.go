@@ -43,7 +43,7 @@ type helloRequest struct {
 // parseHello returns the request, or the error with which Redis answers it.
 func parseHello(args [][]byte) (request helloRequest, refusal string) {
 	if len(args) > 1 {
-		version, ok := parseLength(args[1])
+		version, ok := parseInt64(args[1])
 		if !ok {
 			return request, errorHelloVersion
 		}

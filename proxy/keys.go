@@ -70,7 +70,7 @@ func (k *keySpec) appendKeys(dst []int, args [][]byte) (keys []int, exact bool) 
 		if at >= len(args) {
 			return dst, false
 		}
-		count, ok := parseRedisInteger(args[at])
+		count, ok := parseInt64(args[at])
 		first += k.firstKey
 		if exact = ok && 0 <= count && count <= int64(len(args)); !exact {
 			count = int64(len(args))

@@ -127,12 +127,12 @@ func (r *router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
 // otherDatabase is the one that COPY key key [DB n] or MOVE key n names.
 func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 	if len(keys) == 1 {
-		return parseRedisInteger(args[2])
+		return parseInt64(args[2])
 	}
 	for i := 3; i < len(args)-1; i++ {
 		if isWord(args[i], "DB") {
 			i++
-			db, named = parseRedisInteger(args[i])
+			db, named = parseInt64(args[i])
 		}
 	}
 	return db, named

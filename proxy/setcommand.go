@@ -129,7 +129,7 @@ func parseGetEX(args [][]byte, now time.Time) setCommand {
 
 // setTime reads a time with Redis's checks, overflow included.
 func (c *setCommand) setTime(arg []byte, unit timeUnit, name string, now time.Time) (reply string) {
-	n, ok := parseRedisInteger(arg)
+	n, ok := parseInt64(arg)
 	if !ok {
 		return errorNotInteger
 	}
