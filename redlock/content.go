@@ -1,7 +1,5 @@
 package redlock
 
-import "strconv"
-
 // payloadType is the first byte of a DUMP payload: type and encoding in one.
 type payloadType byte
 
@@ -17,20 +15,17 @@ const (
 	typeSortedSetZiplist     payloadType = 12
 	typeHashZiplist          payloadType = 13
 	typeListQuicklist        payloadType = 14 // of ziplists
-	typeStream               payloadType = 15
 	typeHashListpack         payloadType = 16
 	typeSortedSetListpack    payloadType = 17
 	typeListQuicklist2       payloadType = 18 // of listpacks and single elements
-	typeStream2              payloadType = 19
 	typeSetListpack          payloadType = 20
-	typeStream3              payloadType = 21
 	typeHashExpiringValkey   payloadType = 22 // fields with a TTL, Valkey 9
 	typeHashExpiring         payloadType = 24 // fields with a TTL, Redis 7.4
 	typeHashListpackExpiring payloadType = 25
 )
 
 // readContent reads what a DUMP payload holds. False means that the payload is
-// of a kind not known here (a module's, a newer server's) or damaged.
+// of a kind not known here (a stream, a module's, a newer server's) or damaged.
 func readContent(dump []byte) (content, bool) {
 	value, version, ok := OpenPayload(dump)
 	if !ok {
@@ -78,8 +73,6 @@ func (p *payload) content(of payloadType, version uint16) (content, bool) {
 	case typeHashListpackExpiring:
 		p.take(8) // when the first field expires
 		return content{hashContent, p.firstOfEach(3, 2, p.listpack())}, true
-	case typeStream, typeStream2, typeStream3:
-		return content{streamContent, p.stream(of)}, true
 	}
 	return content{}, false
 }
@@ -148,113 +141,4 @@ func (p *payload) hash(of payloadType) [][]byte {
 		}
 	}
 	return fields
-}
-
-// stream reads the entries' fields in order and what groups there are: their
-// names, their consumers' names, and how many entries each has pending.
-func (p *payload) stream(of payloadType) [][]byte {
-	var items [][]byte
-	for range p.count() {
-		p.text() // the ID that the entries' IDs are relative to
-		items = p.streamEntries(items)
-	}
-	p.numbers(3) // length, last ID
-	if of != typeStream {
-		p.numbers(5) // first ID, greatest deleted ID, entries ever added
-	}
-	n := p.count()
-	items = append(items, decimal(int64(n)))
-	for range n {
-		items = append(items, p.text())
-		p.numbers(2) // last delivered ID
-		if of != typeStream {
-			p.number() // entries read
-		}
-		pending := p.count()
-		for range pending {
-			p.take(24) // ID, time of delivery
-			p.number() // deliveries
-		}
-		items = append(items, decimal(int64(pending)))
-		consumers := p.count()
-		items = append(items, decimal(int64(consumers)))
-		for range consumers {
-			items = append(items, p.text())
-			p.take(8) // seen
-			if of == typeStream3 {
-				p.take(8) // active
-			}
-			pending := p.count()
-			p.take(16 * uint64(pending))
-			items = append(items, decimal(int64(pending)))
-		}
-	}
-	return items
-}
-
-func (p *payload) numbers(n int) {
-	for range n {
-		p.number()
-	}
-}
-
-// streamEntries reads the listpack of a stream node: a master entry with the
-// field names that most entries share, then the entries.
-func (p *payload) streamEntries(items [][]byte) [][]byte {
-	const (
-		deleted    = 1
-		sameFields = 2
-	)
-	in := packedEntries{rest: p.listpack()}
-	entries := in.number() + in.number() // those there are, those marked as deleted
-	names := in.take(in.number())
-	in.take(1)
-	for ; entries > 0 && !in.broken; entries-- {
-		flags := in.number()
-		in.take(2) // ID
-		var fields [][]byte
-		if flags&sameFields != 0 {
-			for _, name := range names {
-				fields = append(fields, name)
-				fields = append(fields, in.take(1)...)
-			}
-		} else {
-			fields = in.take(2 * in.number())
-		}
-		in.take(1) // to walk back
-		if flags&deleted == 0 {
-			items = append(append(items, decimal(int64(len(fields)))), fields...)
-		}
-	}
-	if in.broken || len(in.rest) > 0 {
-		p.fail()
-	}
-	return items
-}
-
-// packedEntries is what is still unread of a listpack's elements.
-type packedEntries struct {
-	rest   [][]byte
-	broken bool
-}
-
-func (e *packedEntries) take(n int) [][]byte {
-	if n < 0 || n > len(e.rest) {
-		e.rest, e.broken = nil, true
-		return nil
-	}
-	taken := e.rest[:n:n]
-	e.rest = e.rest[n:]
-	return taken
-}
-
-func (e *packedEntries) number() int {
-	if taken := e.take(1); taken != nil {
-		n, err := strconv.Atoi(string(taken[0]))
-		if err == nil {
-			return n
-		}
-	}
-	e.rest, e.broken = nil, true
-	return 0
 }

@@ -11,13 +11,12 @@ import (
 // server's version and encoding; unordered collections are sorted. Neither the
 // key's TTL nor its fields' TTLs nor the scores of a sorted set are in it,
 // because locks keep times there, which differ between masters by
-// milliseconds; nor are a stream's entry IDs, which come from each master's
-// own clock. The zero digest stands for an absent key.
+// milliseconds. The zero digest stands for an absent key.
 type digest [sha256.Size]byte
 
 // digestOf is the digest of a DUMP payload, nil being an absent key. A payload
-// of an unknown kind stands for its own bytes, so that two masters agree on it
-// only if they stored it alike.
+// of an unknown kind, such as a stream, stands for its own bytes, so that two
+// masters agree on it only if they stored it alike.
 func digestOf(dump []byte) digest {
 	if dump == nil {
 		return digest{}
@@ -78,7 +77,6 @@ const (
 	setContent
 	sortedSetContent
 	hashContent
-	streamContent
 )
 
 func (c *content) sort() {

@@ -76,7 +76,9 @@
 //   - Everything else on a lock key, scripts above all, is an examined run
 //     (run.go, examine.go): the client's own command between two looks at its
 //     keys. Votes agree by the reply's shape (shape.go) and the keys' state
-//     afterwards (digest.go): a quorum of equal votes wins and nothing less, also
+//     afterwards (digest.go), streams and modules' types by their bytes, so that
+//     what has a master's own clock in it agrees with no other master, nor do
+//     masters of different versions: a quorum of equal votes wins and nothing less, also
 //     where the run deleted, for by a deletion a fair lock is taken from its queue.
 //     What loses is put back exactly (undo.go), deletions too, but for those of a
 //     script that can only be a release. Where a quorum deleted, a copy goes that

@@ -9,8 +9,8 @@ import (
 // server's version and encoding. There is a decoder for this format in
 // github.com/hdt3213/rdb, but it allocates by the lengths it reads before it
 // has seen the bytes, so a value of 22 bytes ends the process; it also writes
-// to the standard output, and it loses the order of a stream's fields. Here
-// nothing is allocated that the payload does not pay for.
+// to the standard output. Here nothing is allocated that the payload does not
+// pay for.
 
 // A payload is what is still unread of a value in RDB encoding. The first
 // thing that does not fit makes it broken, and reads as zero from then on.
