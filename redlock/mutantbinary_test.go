@@ -25,17 +25,32 @@ import (
 //		}
 //		need := quorum(t.masters)
 //		...
+//
+// Edits may be in this package and in those below it. Each package that is edited
+// gets a chosenMutant, and all of them are the one flag of a package that only the
+// mutants' binaries have. A package below this one has a test binary of its own if
+// mutants are caught there.
 
-const chooser = `package redlock
+const (
+	chooserPackage = "mutantchooser"
+	chooserFlag    = `package mutantchooser
 
 import "flag"
 
-var chosenMutant = flag.Int("mutant", -1, "which mutant to be")
+var Chosen = flag.Int("mutant", -1, "which mutant to be")
 `
+	chooser = `package %s
 
-// buildMutants compiles this package's tests with the mutants, which go by
-// their place in the list, and returns the binary's path.
-func buildMutants(t *testing.T, mutants []mutant) string {
+import "redlock-proxy/redlock/mutantchooser"
+
+var chosenMutant = mutantchooser.Chosen
+`
+)
+
+// buildMutants compiles these packages' tests with the mutants, which go by their
+// place in the list, and returns a path of a binary for each package. A package is
+// a directory with a slash behind it; this one is "".
+func buildMutants(t *testing.T, mutants []mutant, packages []string) map[string]string {
 	t.Helper()
 	files := map[string]*mutatedFile{}
 	for n, m := range mutants {
@@ -49,17 +64,22 @@ func buildMutants(t *testing.T, mutants []mutant) string {
 		}
 	}
 
-	texts := map[string]string{absolute(t, "mutantchooser.go"): chooser}
+	texts := map[string]string{absolute(t, filepath.Join(chooserPackage, "flag.go")): chooserFlag}
 	for _, f := range files {
 		texts[f.path] = f.withVersions()
+		texts[filepath.Join(filepath.Dir(f.path), chooserPackage+".go")] = fmt.Sprintf(chooser, f.packageName)
 	}
 	dir := t.TempDir()
-	binary := filepath.Join(dir, "mutants.test")
-	build := exec.CommandContext(t.Context(), "go", "test", "-c", "-vet=off", "-overlay", writeOverlay(t, dir, texts), "-o", binary, ".")
-	if output, err := build.CombinedOutput(); err != nil {
+	args := []string{"test", "-c", "-vet=off", "-overlay", writeOverlay(t, dir, texts), "-o", dir}
+	binaries := map[string]string{}
+	for _, p := range packages {
+		args = append(args, "./"+p)
+		binaries[p] = filepath.Join(dir, filepath.Base(absolute(t, p))+".test")
+	}
+	if output, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, output)
 	}
-	return binary
+	return binaries
 }
 
 // writeOverlay writes what the go command is to read instead of the files of
@@ -68,7 +88,7 @@ func writeOverlay(t *testing.T, dir string, texts map[string]string) string {
 	t.Helper()
 	replaced := map[string]string{}
 	for path, text := range texts {
-		replaced[path] = filepath.Join(dir, filepath.Base(path))
+		replaced[path] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replaced)))
 		if err := os.WriteFile(replaced[path], []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -95,9 +115,10 @@ func absolute(t *testing.T, name string) string {
 
 // A mutatedFile is a source file and the versions of its functions.
 type mutatedFile struct {
-	path      string
-	text      string
-	functions []*mutatedFunction // in the file's order
+	path        string
+	packageName string
+	text        string
+	functions   []*mutatedFunction // in the file's order
 }
 
 // A mutatedFunction is a function with a body: text[start:end] of its file, of
@@ -127,7 +148,7 @@ func readMutated(t *testing.T, name string) *mutatedFile {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &mutatedFile{path: path, text: string(text)}
+	f := &mutatedFile{path: path, packageName: parsed.Name.Name, text: string(text)}
 	for _, d := range parsed.Decls {
 		if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
 			brace := positions.Position(d.Body.Lbrace)
