@@ -1,82 +1,15 @@
 package proxy
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"math"
-	"strconv"
 	"strings"
 )
 
-// A reply is read into any: nil, string, int64, replyError or []any. JSON
+// A COMMAND reply comes as go-redis reads it: strings, int64 and []any. JSON
 // gives the same shape with float64 for numbers, so commands.json and a live
 // server go through one decoder.
-
-// replyError is an error reply's text without the leading "-".
-type replyError string
-
-var errMalformedReply = errors.New("malformed")
-
-// deepestReply is far below any stack's end; a COMMAND reply nests eight deep.
-const deepestReply = 32
-
-// parseReply reads one whole RESP2 value, and of RESP3 the maps (flat, as in
-// RESP2), sets and nulls that a COMMAND reply has there. Hostile bytes cost
-// memory in proportion to their number and give an error.
-func parseReply(raw []byte) (any, error) {
-	value, rest, err := readValue(raw, 0)
-	if err == nil && len(rest) > 0 {
-		err = errMalformedReply
-	}
-	return value, err
-}
-
-func readValue(raw []byte, depth int) (value any, rest []byte, err error) {
-	line, rest, found := bytes.Cut(raw, []byte("\r\n"))
-	if !found || len(line) == 0 || depth > deepestReply {
-		return nil, nil, errMalformedReply
-	}
-	kind, text := line[0], string(line[1:])
-	switch kind {
-	case '+':
-		return text, rest, nil
-	case '-':
-		return replyError(text), rest, nil
-	case '_':
-		return nil, rest, nil
-	}
-	n, err := strconv.ParseInt(text, 10, 64)
-	if err != nil {
-		return nil, nil, errMalformedReply
-	}
-	switch {
-	case kind == ':':
-		return n, rest, nil
-	case (kind == '$' || kind == '*') && n == -1:
-		return nil, rest, nil
-	case n < 0 || n > int64(len(rest)):
-		return nil, nil, errMalformedReply
-	case kind == '$':
-		if !bytes.HasPrefix(rest[n:], []byte("\r\n")) {
-			return nil, nil, errMalformedReply
-		}
-		return string(rest[:n]), rest[n+2:], nil
-	case kind == '%':
-		n *= 2
-	case kind != '*' && kind != '~':
-		return nil, nil, errMalformedReply
-	}
-	list := []any{}
-	for range n {
-		var element any
-		if element, rest, err = readValue(rest, depth+1); err != nil {
-			return nil, nil, err
-		}
-		list = append(list, element)
-	}
-	return list, rest, nil
-}
 
 // decodeCommand reads one element of a COMMAND reply: name, arity, flags,
 // first key, last key and step; then, only in newer servers, ACL categories,

@@ -3,7 +3,6 @@ package proxy
 import (
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -38,23 +37,12 @@ var builtinTable = sync.OnceValue(func() *commandTable {
 func builtinCommands() *commandTable { return builtinTable() }
 
 // with is this table and the commands and subcommands that only the server
-// knows whose whole reply to COMMAND is given: a module's, or a newer
-// release's. What the table knows already stays, so no upstream decides where
-// the keys of SET are. An error reply or bytes that are no COMMAND reply are
-// an error; the caller then keeps the table it has.
-func (t *commandTable) with(commandReply []byte) (*commandTable, error) {
-	value, err := parseReply(commandReply)
-	if err != nil {
-		return nil, fmt.Errorf("reply to COMMAND: %w", err)
-	}
-	if text, isError := value.(replyError); isError {
-		return nil, fmt.Errorf("reply to COMMAND: %s", string(text))
-	}
-	list, ok := value.([]any)
-	if !ok {
-		return nil, errors.New("reply to COMMAND: not an array")
-	}
-	table, err := t.extended(list)
+// knows whose reply to COMMAND is given: a module's, or a newer release's. What
+// the table knows already stays, so no upstream decides where the keys of SET
+// are. Where an element describes no command it is an error; the caller then
+// keeps the table it has.
+func (t *commandTable) with(reply []any) (*commandTable, error) {
+	table, err := t.extended(reply)
 	if err != nil {
 		return nil, fmt.Errorf("reply to COMMAND: %w", err)
 	}

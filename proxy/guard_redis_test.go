@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"redlock-proxy/integration/child"
 	"redlock-proxy/redlock"
 )
@@ -206,4 +208,45 @@ func (s *guardRedis) exchange(t *testing.T, first, second []byte, hangsUp bool) 
 		t.Fatalf("after %.100q and %.100q Redis answered %.300q and did not close: %v", first, second, answer, err)
 	}
 	return answer
+}
+
+// client is go-redis's, for what has to be read as values.
+func (s *guardRedis) client(t *testing.T) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket, Protocol: 2, DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// commands is the server's reply to COMMAND.
+func (s *guardRedis) commands(t *testing.T) []any {
+	t.Helper()
+	reply, err := s.client(t).Do(t.Context(), "COMMAND").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// answers sends commands in one pipeline and returns what is said to each: a
+// value or an error.
+func (s *guardRedis) answers(t *testing.T, commands [][][]byte) []any {
+	t.Helper()
+	pipe := s.client(t).Pipeline()
+	for _, command := range commands {
+		args := make([]any, len(command))
+		for i, arg := range command {
+			args[i] = arg
+		}
+		pipe.Do(t.Context(), args...)
+	}
+	sent, _ := pipe.Exec(t.Context()) // an error is an answer
+	answers := make([]any, len(sent))
+	for i, command := range sent {
+		value, err := command.(*redis.Cmd).Result()
+		if answers[i] = value; err != nil {
+			answers[i] = err
+		}
+	}
+	return answers
 }

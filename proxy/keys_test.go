@@ -3,12 +3,9 @@ package proxy
 import (
 	"bytes"
 	"math/rand/v2"
-	"net"
 	"slices"
 	"strings"
 	"testing"
-
-	"redlock-proxy/redlock"
 )
 
 // keyExamples are for the commands whose keys cannot be told from their number
@@ -144,17 +141,18 @@ func compareKeys(t *testing.T, table *commandTable, args [][]byte, answer any) (
 		t.Fatalf("%q: the server knows it", args)
 	}
 	indexes, exact := spec.appendKeys(nil, args)
-	if text, isError := answer.(replyError); isError {
+	if refused, isError := answer.(error); isError {
+		text := refused.Error()
 		switch {
-		case strings.Contains(string(text), "no key arguments"):
+		case strings.Contains(text, "no key arguments"):
 			if len(indexes) > 0 {
 				t.Errorf("%q: keys %d, the server says it has none", args, indexes)
 			}
-		case strings.Contains(string(text), "Invalid number of arguments"):
+		case strings.Contains(text, "Invalid number of arguments"):
 			if exact && !arityMoved[spec.name] {
 				t.Errorf("%q: fine for us, not for the server: %s", args, text)
 			}
-		case strings.Contains(string(text), "Invalid arguments"):
+		case strings.Contains(text, "Invalid arguments"):
 			// Said of commands that are wrong, of which we know a key all the
 			// same, and of PFMERGE with the destination alone, which is right.
 		default:
@@ -191,7 +189,7 @@ func nameOf(spec *commandSpec) [][]byte {
 // liveCommands are all commands and subcommands that the server tells of.
 func liveCommands(t *testing.T, server *guardRedis) []*commandSpec {
 	t.Helper()
-	table, err := (&commandTable{}).with([]byte(server.ask(t, "COMMAND")))
+	table, err := (&commandTable{}).with(server.commands(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -212,49 +210,5 @@ func getKeys(t *testing.T, server *guardRedis, questions [][][]byte) []any {
 	for i, question := range questions {
 		prefixed[i] = append([][]byte{[]byte("COMMAND"), []byte("GETKEYS")}, question...)
 	}
-	return askServer(t, server, prefixed)
-}
-
-// askServer sends commands in one pipeline and returns the replies, as read by
-// parseReply.
-func askServer(t *testing.T, server *guardRedis, commands [][][]byte) []any {
-	t.Helper()
-	conn := server.dial(t)
-	defer func() { _ = conn.Close() }()
-	go func(conn net.Conn) {
-		var raw []byte
-		for _, args := range commands {
-			raw = append(raw, encodeCommand(args...)...)
-		}
-		_, _ = conn.Write(raw)
-	}(conn)
-	var (
-		replies []any
-		reply   []byte
-		scanner redlock.Scanner
-		buf     = make([]byte, 1<<16)
-	)
-	for len(replies) < len(commands) {
-		n, err := conn.Read(buf)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for rest := buf[:n]; len(rest) > 0; {
-			n, done, err := scanner.Scan(rest)
-			if err != nil {
-				t.Fatal(err)
-			}
-			reply = append(reply, rest[:n]...)
-			rest = rest[n:]
-			if !done {
-				continue
-			}
-			value, err := parseReply(reply)
-			if err != nil {
-				t.Fatalf("%q: %v", reply, err)
-			}
-			replies, reply = append(replies, value), reply[:0]
-		}
-	}
-	return replies
+	return server.answers(t, prefixed)
 }

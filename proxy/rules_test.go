@@ -97,7 +97,7 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 		questions = append(questions, [][]byte{[]byte("SSCAN"), []byte("texts"), []byte("0"), []byte("MATCH"), []byte(pattern), []byte("COUNT"), []byte("100000")})
 	}
 	matches := 0
-	for i, reply := range askServer(t, server, questions)[1:] {
+	for i, reply := range server.answers(t, questions)[1:] {
 		pattern := string(questions[i+1][4])
 		page := reply.([]any)
 		if page[0] != "0" {

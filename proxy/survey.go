@@ -109,11 +109,10 @@ func (s *survey) learnCommands(ctx context.Context, upstream endpoint, runID str
 	defer cancel()
 	client := redis.NewClient(upstream.clientOptions())
 	defer client.Close()
-	question := redis.NewRawCmd(ctx, "COMMAND")
-	err := client.Process(ctx, question)
+	reply, err := client.Do(ctx, "COMMAND").Slice()
 	if err == nil {
 		var table *commandTable
-		if table, err = builtinCommands().with(question.Val()); err == nil {
+		if table, err = builtinCommands().with(reply); err == nil {
 			s.current.replace(func(old settings) settings {
 				old.router = old.router.withTable(table)
 				return old
