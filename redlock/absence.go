@@ -2,16 +2,19 @@ package redlock
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
 	"net"
-	"regexp"
+	"os"
+	"slices"
 	"strings"
 )
 
-// Why a master is away, for people: the same words at each redial, so that a
-// cause is told once, and nothing that is secret.
+// Why a master is away, for people: the error's own text without what is another
+// at each redial, so that a cause is told once, and without passwords.
 
 const (
 	notConnected = "it is not connected"
@@ -19,43 +22,46 @@ const (
 	maxCause = 200
 )
 
-var (
-	// onSocket is how package net begins an error: what was done, on which
-	// sockets, of which ours is another one each time, and by which system call.
-	onSocket = regexp.MustCompile(`\b(?:dial|read|write) (?:tcp|udp|unix)\w*(?: \S+)?: (?:(?:connect|read|write): )?`)
-	// atTime is where an expired certificate's error says what time it is now.
-	atTime = regexp.MustCompile(`: current time \S+ is .*`)
-)
-
 // absence words why a connection could not be opened or has ended.
 func absence(why error) string {
-	cause := causeOf(why)
-	switch {
-	case cause == nil:
-		return notConnected
-	case cause == io.EOF:
-		return notConnected + ": it has ended the connection"
-	case cause == context.DeadlineExceeded || errors.Is(cause, net.ErrClosed):
-		return notConnected + ": it did not answer in time"
+	if cause := causeOf(why); cause != "" {
+		return notConnected + ": " + oneLine(cause, maxCause)
 	}
-	text := atTime.ReplaceAllString(onSocket.ReplaceAllString(cause.Error(), ""), "")
-	return notConnected + ": " + oneLine(text, maxCause)
+	return notConnected
 }
 
-// causeOf is the error that came first of what ended a connection. Its other
-// side, and what was asked on it, then fail because it is closed.
-func causeOf(why error) error {
-	joined, ok := why.(interface{ Unwrap() []error })
-	if !ok {
-		return why
-	}
-	var first error
-	for _, err := range joined.Unwrap() {
-		if first == nil || errors.Is(first, net.ErrClosed) {
-			first = causeOf(err)
+// causeOf is the text of the error that came first, without our port, which is
+// another one at each redial.
+func causeOf(why error) string {
+	switch why := why.(type) {
+	case nil:
+		return ""
+	case interface{ Unwrap() []error }:
+		// The other side of a connection that has ended fails because it is closed.
+		all := why.Unwrap()
+		first := slices.IndexFunc(all, func(err error) bool { return !errors.Is(err, net.ErrClosed) })
+		return causeOf(all[max(first, 0)])
+	case *net.OpError:
+		return causeOf(why.Err)
+	case *os.SyscallError:
+		return causeOf(why.Err)
+	case *net.DNSError:
+		if why.IsTimeout {
+			return "lookup " + why.Name + ": i/o timeout"
 		}
+	case x509.CertificateInvalidError:
+		why.Detail = "" // it says what time it is
+		return strings.TrimSuffix(why.Error(), ": ")
+	case *tls.CertificateVerificationError:
+		return causeOf(why.Err)
 	}
-	return first
+	switch why {
+	case io.EOF:
+		return "it has ended the connection"
+	case context.DeadlineExceeded, net.ErrClosed:
+		return "it did not answer in time"
+	}
+	return why.Error()
 }
 
 // oneLine is a foreign text without control characters, cut to so many bytes.
@@ -72,16 +78,29 @@ func oneLine(text string, most int) string {
 	return text
 }
 
+// authRefusals are how servers begin an error reply to AUTH, or to the connection
+// that it is the first command of.
+var authRefusals = []string{
+	"WRONGPASS", "NOAUTH", "NOPERM", "DENIED", "LOADING",
+	"ERR max number of clients reached",
+	"ERR AUTH <password> called without any password configured for the default user",
+	"ERR Client sent AUTH, but no password is set",
+	"ERR invalid password",
+	"ERR unknown command",
+	"ERR wrong number of arguments",
+	"ERR",
+}
+
 // turnedAway words an error reply to a command with which a connection begins.
-// One to AUTH may repeat what was sent, as that of a server does which does not
-// know the command.
-func turnedAway(command string, reply []byte, password string) error {
+// That to AUTH may repeat what was sent, so of it only words of ours are said.
+func turnedAway(command string, reply []byte) error {
 	answer := errorText(reply)
 	if command == "AUTH" {
-		answer, _, _ = strings.Cut(answer, ", with args")
-		if strings.Contains(answer, password) {
-			answer = string(errorCode(reply))
+		known := slices.IndexFunc(authRefusals, func(words string) bool { return strings.HasPrefix(answer, words) })
+		if known < 0 {
+			return errors.New("AUTH refused")
 		}
+		answer = authRefusals[known]
 	}
 	return fmt.Errorf("%s refused: %s", command, answer)
 }

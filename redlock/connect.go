@@ -132,7 +132,7 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 	replies := r.held(nil)
 	for i, reply := range replies {
 		if isError(reply) {
-			return greeting{}, turnedAway(asked[i], reply, m.Password)
+			return greeting{}, turnedAway(asked[i], reply)
 		}
 	}
 	if ended != nil {
