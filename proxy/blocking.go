@@ -51,7 +51,6 @@ func (p *lockPlane) runBlocking(ctx context.Context, request redlock.RunRequest)
 	if !staysBlocked(o) {
 		return o
 	}
-	request.Args = p.readFromNow(ctx, request)
 	var doubtful time.Time // since when, without a break, there was no quorum
 	called := 0            // tries in a row that a change called for
 	for {
@@ -144,38 +143,34 @@ func isNullReply(reply []byte) bool {
 const forEver = time.Duration(math.MaxInt64)
 
 // blockingTimeout finds how long a blocking command may wait. blocks is false
-// for one that does not ask to wait, such as XREAD without BLOCK.
+// for one that does not wait: readers of streams, which are refused BLOCK, and
+// one with a timeout that is none.
 func blockingTimeout(args [][]byte) (timeout time.Duration, blocks bool) {
 	switch {
 	case len(args) < 3:
 		return 0, false
 	case isWord(args[0], "XREAD"), isWord(args[0], "XREADGROUP"):
-		return streamTimeout(args)
+		return 0, false
 	case isWord(args[0], "BLMPOP"), isWord(args[0], "BZMPOP"):
 		return parseSeconds(args[1])
 	}
 	return parseSeconds(args[len(args)-1])
 }
 
-// streamTimeout finds BLOCK milliseconds among the options, which end at
-// STREAMS; every other option there has its value behind it, NOACK excepted.
-func streamTimeout(args [][]byte) (timeout time.Duration, blocks bool) {
-	for i := 1; i+1 < len(args) && !isWord(args[i], "STREAMS"); i++ {
+// waitsForEntries finds BLOCK among the options of XREAD and XREADGROUP, which
+// end at STREAMS. GROUP has two values behind it and COUNT has one.
+func waitsForEntries(args [][]byte) bool {
+	for i := 1; i < len(args) && !isWord(args[i], "STREAMS"); i++ {
 		switch {
 		case isWord(args[i], "BLOCK"):
-			i++
-			n, ok := parseInt64(args[i])
-			if !ok || n < 0 {
-				return 0, false
-			}
-			timeout, blocks = blockingDuration(float64(n)), true
+			return true
 		case isWord(args[i], "GROUP"):
 			i += 2
 		case isWord(args[i], "COUNT"):
 			i++
 		}
 	}
-	return timeout, blocks
+	return false
 }
 
 // parseSeconds reads a timeout in seconds as strtold does, rounded up to whole

@@ -29,12 +29,7 @@ func TestBlockingTimeout(t *testing.T) {
 		{"BLPOP k -1", 0, false},
 		{"BLPOP k 1_0", 0, false},
 		{"BLPOP k soon", 0, false},
-		{"XREAD BLOCK 20 STREAMS s $", 20 * time.Millisecond, true},
-		{"XREAD COUNT 5 block 0 STREAMS s $", forEver, true},
-		{"XREAD BLOCK 1.5 STREAMS s $", 0, false},
-		{"XREAD COUNT 5 STREAMS BLOCK 20", 0, false},
-		{"XREADGROUP GROUP BLOCK 7 COUNT 1 NOACK BLOCK 30 STREAMS s >", 30 * time.Millisecond, true},
-		{"XREADGROUP GROUP g BLOCK STREAMS s >", 0, false},
+		{"XREAD COUNT 5 STREAMS s 0", 0, false},
 	} {
 		timeout, blocks := blockingTimeout(fakeLockerCall(row.command).args)
 		if timeout != row.timeout || blocks != row.blocks {
@@ -62,7 +57,6 @@ func TestBlockingCommand(t *testing.T) {
 		{"BLMPOP 1.5 1 k LEFT", 0, 0, null, 1500 * time.Millisecond, 1500 * time.Millisecond},
 		{"BLMOVE k l LEFT RIGHT 1", 0, 0, null, time.Second, time.Second},
 		{"BZPOPMIN k 1", 0, 0, null, time.Second, time.Second},
-		{"XREAD COUNT 1 BLOCK 700 STREAMS k 0", 0, 0, null, 700 * time.Millisecond, 700 * time.Millisecond},
 		{"XREAD STREAMS k 0", 0, 0, null, 0, 0},
 		{"LPOP k", 0, 0, null, 0, 0},
 	}
@@ -142,6 +136,28 @@ func TestBlockingCommandEndsOnError(t *testing.T) {
 		p := newFakeLockerPlane(fakeLockerAnswers(outcome))
 		if reply := p.ask(t, "BLPOP k 10"); !strings.HasPrefix(reply, "-") || len(p.locker.asked) != 1 {
 			t.Errorf("%q after %d tries", reply, len(p.locker.asked))
+		}
+	}
+}
+
+// TestBlockingStreamReadsAreRefused: no client library waits for a lock in a stream.
+func TestBlockingStreamReadsAreRefused(t *testing.T) {
+	for command, refused := range map[string]bool{
+		"XREAD BLOCK 20 STREAMS s $":                             true,
+		"XREAD COUNT 5 block 0 STREAMS s $":                      true,
+		"XREAD COUNT BLOCK STREAMS s $":                          false,
+		"XREAD COUNT 5 STREAMS BLOCK 20":                         false,
+		"XREADGROUP GROUP g c NOACK BLOCK 30 STREAMS s >":        true,
+		"XREADGROUP GROUP BLOCK BLOCK COUNT 1 NOACK STREAMS s >": false,
+	} {
+		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerReply("*-1\r\n")))
+		reply := p.ask(t, command)
+		name := strings.Fields(command)[0]
+		switch {
+		case refused && (reply != errorNotOnLockKeys(name+" with block") || len(p.locker.asked) > 0):
+			t.Errorf("%s: %q after %d requests, want it refused", command, reply, len(p.locker.asked))
+		case !refused && (reply != "*-1\r\n" || len(p.locker.asked) != 1):
+			t.Errorf("%s: %q after %d requests, want it asked once", command, reply, len(p.locker.asked))
 		}
 	}
 }

@@ -175,6 +175,11 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 		return p.eval(ctx, call, false)
 	case "evalsha", "evalsha_ro":
 		return p.eval(ctx, call, true)
+	case "xread", "xreadgroup":
+		if waitsForEntries(call.args) {
+			return rejection(redlock.KindRun, errorNotOnLockKeys(name+" with block"))
+		}
+		return p.run(ctx, call, call.args)
 	case "fcall", "fcall_ro", "migrate":
 		// A function's text is the upstream's; a lock must not leave its masters.
 		return rejection(redlock.KindRun, errorNotOnLockKeys(name))

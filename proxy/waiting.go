@@ -33,14 +33,13 @@ type keyTracker interface {
 type lineID struct {
 	db    int
 	takes takes
-	alone *waiter // who takes nothing away from others has a line of its own
 }
 
 // takes is what a blocking command takes from its keys.
 type takes uint8
 
 const (
-	takesNothing takes = iota // or something that others may not want
+	takesUnknown takes = iota // by a command of a module
 	takesElements
 	takesMembers
 )
@@ -66,15 +65,15 @@ func newWaitingRoom(available func() bool, subscribe subscribes) *waitingRoom {
 
 // join puts a command at the end of its lines and returns when changes of its
 // keys are heard of. The caller leaves, also if ctx has ended. nil: there is no
-// key to wait for.
+// key to wait for, or nobody knows what the command takes from one.
 func (r *waitingRoom) join(ctx context.Context, request *redlock.RunRequest) *waiter {
-	w := &waiter{wake: make(chan struct{}, 1), keys: waitsFor(request)}
-	if len(w.keys) == 0 {
-		return nil
+	w := &waiter{
+		wake: make(chan struct{}, 1),
+		keys: waitsFor(request),
+		id:   lineID{db: request.DB, takes: takenBy(request.Args[0])},
 	}
-	w.id = lineID{db: request.DB, takes: takenBy(request.Args[0])}
-	if w.id.takes == takesNothing {
-		w.id.alone = w
+	if len(w.keys) == 0 || w.id.takes == takesUnknown {
+		return nil
 	}
 	r.mu.Lock()
 	for _, key := range w.keys {
@@ -101,7 +100,7 @@ func takenBy(name []byte) takes {
 	case isWord(name, "BZPOPMIN"), isWord(name, "BZPOPMAX"), isWord(name, "BZMPOP"):
 		return takesMembers
 	}
-	return takesNothing
+	return takesUnknown
 }
 
 // waitsFor are the keys in which a command may find something. In one that it
