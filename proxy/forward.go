@@ -25,20 +25,6 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 	case "monitor":
 		s.forward(cmd, debt{kind: debtStream, left: 1})
 		s.monitoring = s.settle() && s.isPipe()
-	case "sync", "psync", "script|debug":
-		if !s.open() || !s.settle() {
-			return
-		}
-		if spec.arityOK(len(cmd.args)) {
-			s.upstream.Load().owed.becomePipe()
-		}
-		s.forward(cmd, debt{left: 1})
-	case "replconf":
-		if acknowledges(cmd.args) {
-			s.forward(cmd, debt{})
-			return
-		}
-		s.forward(cmd, debt{left: 1})
 	case "watch":
 		s.forward(cmd, debt{left: 1})
 		s.watched.upstream = s.watched.upstream || spec.arityOK(len(cmd.args)) && s.upstream.Load() != nil
@@ -60,15 +46,12 @@ func (s *session) forwardForReply(cmd command, spec *commandSpec) {
 	s.mayBlock = s.mayBlock || spec == nil || spec.blocking()
 }
 
-// acknowledges finds the one form of REPLCONF that is never answered.
-func acknowledges(args [][]byte) bool {
-	if len(args)%2 == 0 {
-		return false
-	}
-	for i := 1; i < len(args); i += 2 {
-		if isWord(args[i], "ACK") {
-			return true
-		}
+// leavesProtocol finds commands after which a connection carries something else
+// than commands and replies: replication, and the debugger of scripts.
+func leavesProtocol(name string) bool {
+	switch name {
+	case "sync", "psync", "replconf", "script|debug":
+		return true
 	}
 	return false
 }

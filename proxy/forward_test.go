@@ -94,3 +94,17 @@ func TestDeepReplyIsPassedOn(t *testing.T) {
 	client.ask(deep, string(want))
 	client.ask("PING\r\n", "+PONG\r\n")
 }
+
+// What would make the connection something else than one of commands and
+// replies is refused wherever it comes, and the connection goes on.
+func TestProtocolsThatAreNotForClients(t *testing.T) {
+	redis := startGuardRedis(t)
+	client := startTestProxy(t, redis).dial(t)
+	refused := errorUnsupported("sync") + errorUnsupported("psync") + errorUnsupported("replconf") + errorUnsupported("script|debug")
+	commands := "SYNC\r\nPSYNC ? -1\r\nREPLCONF ACK 1\r\nSCRIPT DEBUG yes\r\n"
+	client.ask(commands+"SET a 1\r\n", refused+"+OK\r\n")
+	client.ask("MULTI\r\nGET a\r\nSYNC\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+errorUnsupported("sync")+errorExecAbort+"$1\r\n1\r\n")
+	client.ask("MULTI\r\nSCRIPT DEBUG sync\r\nEXEC\r\nGET a\r\n", "+OK\r\n"+errorUnsupported("script|debug")+errorExecAbort+"$1\r\n1\r\n")
+	client.ask("MONITOR\r\n", replyOK)
+	client.ask(commands, refused)
+}

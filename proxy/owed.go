@@ -45,7 +45,7 @@ const (
 // SUBSCRIBE or UNSUBSCRIBE owes one confirmation per name. A push (>) counts
 // nowhere except as such a confirmation, and so, in RESP2, does a message that
 // comes to a subscriber. Confirmations reach the client whatever CLIENT REPLY
-// said. In a pipe (after MONITOR, SYNC and the like) nothing is counted. Any
+// said. In a pipe (after MONITOR) nothing is counted. Any
 // other value that nobody asked for shows that replies and commands are out of
 // step.
 type owed struct {

@@ -151,18 +151,6 @@ func TestStreamOutOfStep(t *testing.T) {
 	}
 }
 
-// What a pipe carries need not be RESP.
-func TestPipeIsPassedOnAsItIs(t *testing.T) {
-	u := &upstream{owed: newOwed(false)}
-	u.owed.becomePipe()
-	stream := "$9\r\nREDIS0010what\r\n?"
-	for cut := range len(stream) {
-		if got := u.feed(t, stream[:cut], stream[cut:]); got != stream {
-			t.Fatalf("cut at %d: %q", cut, got)
-		}
-	}
-}
-
 func TestCaptureIsBounded(t *testing.T) {
 	u := &upstream{owed: newOwed(false), captures: 10}
 	u.owed.add(debt{left: 1, capture: true})

@@ -41,6 +41,8 @@ func (s *session) perform(cmd command) {
 		s.abort(errorElsewhere)
 	case s.refusedForUser(user, name, cmd.args, route):
 	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
+	case !route.ordinary && leavesProtocol(name):
+		s.refuse(errorUnsupported(name))
 	case s.isPipe():
 		s.performInPipe(name, cmd, route)
 	case s.restrictedHere(name):

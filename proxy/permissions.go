@@ -117,11 +117,7 @@ func (s *session) refusedForUser(user *account, name string, args [][]byte, to r
 	if refusal == "" {
 		return false
 	}
-	if s.isPipe() {
-		s.replyAtOnce(refusal)
-	} else {
-		s.abort(refusal)
-	}
+	s.refuse(refusal)
 	return true
 }
 

@@ -98,6 +98,11 @@ func errorRestricted(name string) string {
 	return code + "Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n"
 }
 
+// errorUnsupported words a command that no client can use through the proxy.
+func errorUnsupported(name string) string {
+	return "-ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " is not supported by this proxy\r\n"
+}
+
 // errorNotWithLockKeys refuses a command without keys in a transaction on lock
 // keys: it would run on the masters, where it does not belong.
 func errorNotWithLockKeys(name string) string {

@@ -253,6 +253,15 @@ func (s *session) forgetQueued() {
 	s.transaction.calls, s.transaction.bytes = nil, 0
 }
 
+// refuse is abort, also in a pipe.
+func (s *session) refuse(text string) {
+	if s.isPipe() {
+		s.replyAtOnce(text)
+		return
+	}
+	s.abort(text)
+}
+
 // abort refuses a command and with it the transaction, if there is one.
 func (s *session) abort(text string) {
 	if !s.settle() {

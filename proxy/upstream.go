@@ -30,7 +30,6 @@ type upstream struct {
 
 	// The copier's own.
 	scanner  redlock.Scanner
-	blind    bool  // a pipe carries something else than values: everything is copied
 	broken   error // why nothing more may be delivered
 	plain    int   // values to come that are ordinary replies, so far as asked
 	answered int   // of those, not yet reported

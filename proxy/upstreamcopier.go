@@ -81,7 +81,7 @@ func (u *upstream) copyUntilEnd() {
 // no more.
 func (u *upstream) deliver(p []byte) (used int, ok bool) {
 	from, at := 0, 0 // p[from:at] is for the client and not yet written
-	for at < len(p) && !u.blind {
+	for at < len(p) {
 		if !u.inside {
 			if !u.beginPlain(p[at]) {
 				to, enough := u.owed.begin(p[at:])
@@ -104,10 +104,6 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 			u.tail = u.tail[:0]
 		}
 		n, done, err := u.scanner.Scan(p[at:])
-		if err != nil && u.owed.isPipe() {
-			u.blind = true
-			break
-		}
 		if err != nil {
 			u.broken = err
 			break
@@ -134,9 +130,6 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 				u.told = append(u.told, told)
 			}
 		}
-	}
-	if u.blind {
-		at, u.inside = len(p), false
 	}
 	rest := p[from:at]
 	if u.broken != nil && u.inside && !u.partly && u.to == fateClient {

@@ -158,7 +158,7 @@ func (s *session) selectAgain(selects []queuedSelect) {
 func leavesCounting(name string) bool {
 	switch name {
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe",
-		"hello", "monitor", "script|debug":
+		"hello", "monitor":
 		return true
 	}
 	return len(name) > 7 && name[:7] == "client|"
