@@ -419,8 +419,10 @@ func (b *ballot[A]) outcome() Outcome {
 		}
 	}
 	if b.verdict == NoQuorum {
-		o.Quarantined, o.Until = b.locker.roster.quarantined(b.db)
-		o.NewUntil = b.locker.roster.newSet()
+		b.locker.voters.do(func(r *roster) {
+			o.Quarantined, o.Until = r.quarantined(b.db, time.Now())
+			o.NewUntil = r.newUntil(time.Now())
+		})
 		o.Answered = min(o.Answered, len(b.answers)-o.Quarantined)
 	}
 	return o
@@ -430,7 +432,7 @@ func (b *ballot[A]) outcome() Outcome {
 // it cannot serve, or left it unanswered to the deadline, cannot, whatever else
 // is known of it yet.
 func (b *ballot[A]) countVoting() (n int) {
-	now, certified := time.Now(), b.locker.roster.certifiedIn(b.db)
+	now, certified := time.Now(), b.locker.certifiedIn(b.db)
 	for i, a := range b.answers {
 		dumb := a.state == unable || a.state == pending && b.expired || b.locker.masters[i].stream(b.db).silent(now)
 		if certified.has(i) && !dumb {

@@ -40,7 +40,7 @@ type checked struct {
 
 // judge reads a check and says whether its batch's votes count.
 func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standing {
-	m, last := s.master, &s.checked
+	m, last, p := s.master, &s.checked, place{s.master.number, s.db}
 	marker, isText := parseBulk(replies[0])
 	server, ok := parseClock(replies[1])
 	info, told := parseBulk(replies[2])
@@ -54,7 +54,7 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	jump, slept := m.clock.observe(sent, received, server, limits.ClockDrift, m.slumber)
 	switch {
 	case jump.forward():
-		m.roster.jumped(m.number, jump, received) // at once: other databases' streams are judged meanwhile
+		m.voters.do(func(r *roster) { r.jumped(m.number, jump, received) }) // at once: other databases' streams are judged meanwhile
 		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.name(), "by", jump.least.String())
 	case jump.backward():
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.name(), "by", (-jump.most).String())
@@ -65,12 +65,14 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	}
 	if !last.valid || !bytes.Equal(last.info, info) {
 		last.info = append(last.info[:0], info...)
-		m.roster.replicates(place{m.number, s.db}, readReplication(info))
+		m.voters.do(func(r *roster) { r.replicates(p, readReplication(info)) })
 	}
-	version := m.roster.version.Load()
+	version := m.voters.version.Load()
 	if !last.valid || last.version != version || last.text != string(marker) {
 		broken := !isText && !isNil(replies[0])
-		last.standing, last.marker = m.roster.see(place{m.number, s.db}, string(marker), broken)
+		m.voters.do(func(r *roster) {
+			last.standing, last.marker = r.see(p, string(marker), broken, sent.at, received)
+		})
 		last.valid, last.version, last.text = true, version, string(marker)
 		s.mu.Lock()
 		s.longest = last.marker.longest
@@ -81,7 +83,7 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	if left := time.Duration(last.marker.votesFrom())*time.Millisecond - server; st.state == Certified && left > 0 {
 		st.state, st.until = Quarantined, received.Add(left)
 		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
-		m.roster.comparesClock(place{m.number, s.db}, server.Milliseconds())
+		m.voters.do(func(r *roster) { r.comparesClock(p, server.Milliseconds()) })
 	}
 	switch {
 	case st.state != Certified:
@@ -90,7 +92,7 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	case jump.forward():
 		// The roster has found meanwhile that it was this process that stood still.
 		st.state, st.reason = Uncertified, "its clock seems to have jumped forward"
-	case !m.roster.witnessed.Load() && m.clock.watchedFor(received) < watchPause+jumpPatience(*limits):
+	case !m.voters.witnessed.Load() && m.clock.watchedFor(received) < watchPause+jumpPatience(*limits):
 		st.state, st.reason = Uncertified, "its clock is being watched first"
 		st.until = received.Add(watchPause + jumpPatience(*limits) - m.clock.watchedFor(received))
 	}
@@ -102,7 +104,7 @@ func (m *master) note(db int, last *checked, st standing) standing {
 	moved := st.until.Sub(last.noted.until).Abs() > time.Second // its clock was put back
 	if last.noted.state != st.state || last.noted.reason != st.reason || last.noted.longest != st.longest || moved {
 		last.noted = st
-		m.roster.note(place{m.number, db}, st)
+		m.tell(db, st, time.Now())
 	}
 	return st
 }
@@ -117,17 +119,17 @@ func (l *Locker) certify(ctx context.Context) {
 	for {
 		now := time.Now()
 		l.slumber.look()
-		for _, m := range l.roster.plan(now, *l.settings()) {
+		for _, m := range l.plan(now) {
 			l.mark(m, now)
 		}
-		version := l.roster.version.Load()
+		version, unsettled := l.voters.version.Load(), ask(l.voters, (*roster).unsettled)
 		for _, m := range l.masters {
 			m.askEviction(now)
-			m.beat(now, version != judged || l.roster.unsettled(), now.Sub(before) > 2*beatLength)
+			m.beat(now, version != judged || unsettled, now.Sub(before) > 2*beatLength)
 		}
 		judged, before = version, now
 		select {
-		case <-l.roster.wake:
+		case <-l.voters.wake:
 		case <-tick.C:
 		case <-ctx.Done():
 			return
@@ -135,9 +137,21 @@ func (l *Locker) certify(ctx context.Context) {
 	}
 }
 
-// lastCheck is when that was asked which a place's marker was read from last.
-func (l *Locker) lastCheck(p place) time.Time {
-	return time.Unix(0, l.masters[p.master].stream(p.db).checkedAt.Load())
+// plan asks the roster what to write. It first hears when the places were asked
+// last, which streams keep to themselves as long as the answers are the same.
+func (l *Locker) plan(now time.Time) []mark {
+	asked := map[place]time.Time{}
+	for i, m := range l.masters {
+		for _, s := range m.all() {
+			asked[place{i, s.db}] = time.Unix(0, s.checkedAt.Load())
+		}
+	}
+	return ask(l.voters, func(r *roster) []mark {
+		for p, at := range asked {
+			r.hasAsked(p, at)
+		}
+		return r.plan(now, *l.settings())
+	})
 }
 
 // mark writes a marker. What came of it is seen by the check behind it.
@@ -153,7 +167,7 @@ func (l *Locker) mark(m mark, now time.Time) {
 			return
 		}
 		if done, err := parseDone(replies); done && err == nil {
-			l.roster.written(m)
+			l.voters.do(func(r *roster) { r.written(m) })
 			if m.cause != 0 {
 				l.observer.Forgot(master.name(), m.cause)
 			}

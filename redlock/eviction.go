@@ -38,20 +38,18 @@ func (m *master) heardEviction(replies [][]byte, _ standing, err error) {
 		return
 	}
 	if memory, ok := parseBulk(replies[0]); ok {
-		m.roster.evictsBy(m.number, evicts(memory))
+		m.voters.do(func(r *roster) { r.evictsBy(m.number, evicts(memory), time.Now()) })
 	}
 }
 
 // evictsBy hears by which policy a master may delete locks; empty: by none.
-func (r *roster) evictsBy(master int, policy string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *roster) evictsBy(master int, policy string, now time.Time) {
 	if r.eviction[master] == policy {
 		return
 	}
 	if policy == "" {
 		r.evicted[master] = true
-		r.sight(place{master, 0}).since = time.Now() // it may have forgotten until now
+		r.sight(place{master, 0}).since = now // it may have forgotten until now
 	}
 	r.eviction[master] = policy
 	r.changed()

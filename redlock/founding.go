@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"crypto/rand"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
@@ -53,9 +52,7 @@ func (r *roster) adopt() {
 	}
 	if r.set != "" {
 		before := r.set
-		r.later(func() {
-			r.log.Error("the lock masters have forgotten their set and belong to another now, which began in quarantine", "set", best, "before", before)
-		})
+		r.tell(notice{grave: true, text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", fields: []any{"set", best, "before", before}})
 		r.fresh = false // that was said of the masters before they forgot
 		r.epoch, r.joined = 0, nil
 		r.recalls = false
@@ -107,10 +104,11 @@ func (r *roster) found(now time.Time, limits Config) []mark {
 		r.blank[i] = true
 	}
 	r.reason = "a new set of lock masters is being formed"
-	r.witnessed.Store(true)
-	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, "", 0)}
+	r.witnessed = true
+	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, "", 0, now)}
 	r.begin(&m, limits)
-	m.write.set = newSetID(now, m.write.quarantine)
+	r.nonce++
+	m.write.set = newSetID(now, m.write.quarantine, r.nonce)
 	return []mark{m}
 }
 
@@ -141,17 +139,15 @@ func (r *roster) belonging(i int, s *sight) string {
 
 // newSetID is the id of a set that begins now, in a quarantine; zero: in none. It
 // begins with the time in seconds, for people, and how many ms later the quarantine
-// ends. The rest is random.
-func newSetID(now time.Time, quarantine time.Duration) string {
+// ends. The rest is the nonce.
+func newSetID(now time.Time, quarantine time.Duration, nonce uint64) string {
 	began, lasts := now.Unix(), int64(0)
 	if quarantine > 0 {
 		lasts = now.Add(quarantine).UnixMilli() - began*1000
 	}
 	id := binary.BigEndian.AppendUint32(nil, uint32(began))
 	id = binary.BigEndian.AppendUint32(id, uint32(min(lasts, math.MaxUint32)))
-	id = append(id, make([]byte, setIDLength-len(id))...)
-	rand.Read(id[8:]) // never fails
-	return hex.EncodeToString(id)
+	return hex.EncodeToString(binary.BigEndian.AppendUint64(id, nonce))
 }
 
 const setIDLength = 16
@@ -189,7 +185,7 @@ func (r *roster) isUnused(now time.Time) bool {
 	return true
 }
 
-// newUntil is, with mu held, when locks can be granted in a set that is in its
+// newUntil is when locks can be granted in a set that is in its
 // first quarantine; zero: it is not.
 func (r *roster) newUntil(now time.Time) time.Time {
 	needed := quorum(r.masters) - r.certified(0)
@@ -206,7 +202,7 @@ func (r *roster) newUntil(now time.Time) time.Time {
 		return time.Time{}
 	}
 	slices.SortFunc(ends, time.Time.Compare)
-	return shownUntil(ends[needed-1])
+	return shownUntil(ends[needed-1], now)
 }
 
 // NewSetNotice is what people should know of masters that form a new set.
@@ -224,13 +220,13 @@ func (r *roster) tellNewSet(now time.Time) {
 }
 
 // foundedAt is when a set began, to the knowledge of its id; zero: it does not say.
-func foundedAt(set string) time.Time {
+func foundedAt(set string, now time.Time) time.Time {
 	id, err := hex.DecodeString(set)
 	if err != nil || len(id) != setIDLength {
 		return time.Time{}
 	}
 	began := time.Unix(int64(binary.BigEndian.Uint32(id)), 0)
-	if began.Year() < 2026 || began.After(time.Now().Add(24*time.Hour)) {
+	if began.Year() < 2026 || began.After(now.Add(24*time.Hour)) {
 		return time.Time{}
 	}
 	return began

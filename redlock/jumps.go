@@ -45,7 +45,7 @@ func (r *roster) settleJumps(now time.Time) {
 	r.changed()
 }
 
-// jumpsOf are, with mu held, the masters whose clock has just jumped, and by how
+// jumpsOf are the masters whose clock has just jumped, and by how
 // much all of them can have.
 func (r *roster) jumpsOf(now time.Time) (by jump, masters map[int]bool) {
 	masters = map[int]bool{}
@@ -63,7 +63,7 @@ func (r *roster) jumpsOf(now time.Time) (by jump, masters map[int]bool) {
 	return by, masters
 }
 
-// othersHaveJumped tells, with mu held, whether all other masters have an earlier
+// othersHaveJumped tells whether all other masters have an earlier
 // jump that is not yet written down, so that they tell nothing of this one.
 func (r *roster) othersHaveJumped(jumped map[int]bool) bool {
 	for i := range r.masters {
@@ -85,7 +85,7 @@ func (j jump) possible() bool { return j.least <= j.most+clockTolerance }
 // clocksRead: every other master that is connected was asked for the time since.
 func (r *roster) clocksRead(p place, since time.Time) bool {
 	for other, s := range r.sights {
-		if other.db == p.db && other.master != p.master && s.connected && r.lastCheck(other).Before(since) {
+		if other.db == p.db && other.master != p.master && s.connected && s.asked.Before(since) {
 			return false
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math/rand/v2"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -18,7 +19,7 @@ type Locker struct {
 	log       *slog.Logger
 	observer  Observer
 	masters   []*master
-	roster    *roster
+	voters    *voters
 	slumber   *slumber
 	prepared  [64]atomic.Bool // databases in which a quorum has voted
 	running   sync.WaitGroup
@@ -52,12 +53,14 @@ func New(cfg Config) (*Locker, error) {
 	l.slumber = newSlumber(cfg.slept)
 	l.waits.New = newWait
 	l.cfg.Store(&cfg)
-	l.roster = newRoster(len(cfg.Masters), func(i int) string { return l.masters[i].name() }, cfg.New, cfg.Observer.Standing, cfg.Log)
-	l.roster.lastCheck = l.lastCheck
-	l.roster.moves = func(i int) bool { return l.masters[i].server.Load().Moves }
+	var servers []rosterServer
+	for _, m := range cfg.Masters {
+		servers = append(servers, m.forRoster())
+	}
+	l.voters = newVoters(newRoster(servers, cfg.New, rand.Uint64()), cfg.Observer.Standing, cfg.Log)
 	for i, m := range cfg.Masters {
 		master := &master{
-			number: i, settings: l.settings, roster: l.roster, slumber: l.slumber,
+			number: i, settings: l.settings, voters: l.voters, slumber: l.slumber,
 			log: cfg.Log, observer: cfg.Observer,
 		}
 		master.begin(ctx, m)
@@ -116,6 +119,14 @@ func (cfg *Config) withDefaults() {
 	if cfg.MaxQuarantine <= 0 {
 		cfg.MaxQuarantine = 10 * time.Minute
 	}
+}
+
+// forRoster is what the roster has to know of it.
+func (m *Master) forRoster() rosterServer { return rosterServer{name: m.Name, moves: m.Moves} }
+
+// certifiedIn are the masters certified in a database.
+func (l *Locker) certifiedIn(db int) masterSet {
+	return ask(l.voters, func(r *roster) masterSet { return r.certifiedIn(db) })
 }
 
 // all are the masters.

@@ -24,7 +24,7 @@ func ReadMarker(text string) (facts MarkerFacts, ok bool) {
 		return MarkerFacts{}, false
 	}
 	return MarkerFacts{
-		Set: m.set, Founded: foundedAt(m.set), Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
+		Set: m.set, Founded: foundedAt(m.set, time.Now()), Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
 		Since: time.UnixMilli(m.since), Quarantine: m.quarantine, Longest: m.granted(),
 	}, true
 }

@@ -10,11 +10,11 @@ func TestMarkerSaysWhenItsSetBegan(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
 	m := marker{member: 1, members: 1, epoch: 1, joined: []string{"1"}, run: "r"}
 	for set, want := range map[string]time.Time{
-		newSetID(now, time.Second):                   now,
-		newSetID(now.AddDate(1, 0, 0), time.Second):  {},
-		newSetID(now.AddDate(-9, 0, 0), time.Second): {},
-		strings.Repeat("g", 16):                      {},
-		"abc":                                        {},
+		newSetID(now, time.Second, 7):                   now,
+		newSetID(now.AddDate(1, 0, 0), time.Second, 7):  {},
+		newSetID(now.AddDate(-9, 0, 0), time.Second, 7): {},
+		strings.Repeat("g", 16):                         {},
+		"abc":                                           {},
 	} {
 		m.set = set
 		if facts, ok := ReadMarker(m.String()); !ok || !facts.Founded.Equal(want) {

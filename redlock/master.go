@@ -17,7 +17,7 @@ type master struct {
 	server   atomic.Pointer[Master] // a reload may change it
 	number   int                    // its place in the configuration, counted from 0
 	settings func() *Config
-	roster   *roster
+	voters   *voters
 	clock    clockWatch
 	slumber  *slumber
 	log      *slog.Logger
@@ -90,6 +90,13 @@ func (m *master) stream(db int) *stream {
 	return s
 }
 
+// all are its streams.
+func (m *master) all() []*stream {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.streams))
+}
+
 // idle tells that nothing is unanswered on a connected stream, and that whoever
 // asked has done what the answers call for.
 func (m *master) idle() bool {
@@ -112,33 +119,38 @@ func (m *master) beat(now time.Time, all, late bool) {
 	if m.embedded() {
 		return
 	}
-	m.mu.Lock()
-	streams := slices.Collect(maps.Values(m.streams))
-	m.mu.Unlock()
-	for _, s := range streams {
+	for _, s := range m.all() {
 		p := place{m.number, s.db}
-		if m.roster.keepsSilent(p, s.beat(now, all), late, now) && !s.hung.Swap(true) {
-			m.roster.note(p, standing{state: Away, reason: silent})
+		unanswered := s.beat(now, all)
+		if ask(m.voters, func(r *roster) bool { return r.keepsSilent(p, unanswered, late, now) }) && !s.hung.Swap(true) {
+			m.tell(s.db, standing{state: Away, reason: silent}, now)
 		}
 	}
 }
 
+// tell has the roster note how a place stands.
+func (m *master) tell(db int, st standing, now time.Time) {
+	m.voters.do(func(r *roster) { r.note(place{m.number, db}, st, now) })
+}
+
 // greeted hears what a server said of itself on a new connection.
 func (m *master) greeted(db int, self greeting, now time.Time) {
-	if m.roster.connected(place{m.number, db}, self, now) {
+	p := place{m.number, db}
+	if ask(m.voters, func(r *roster) bool { return r.connected(p, self.runID, self.problem, self.replication, now) }) {
 		m.clock.forget() // another process may run on another machine
 	}
 	if db == 0 {
 		m.evictionAsked.Store(0)
 	}
 	if m.embedded() {
-		m.roster.note(place{m.number, db}, standing{state: Certified})
+		m.tell(db, standing{state: Certified}, now)
 	}
 	m.log.Debug("connected to lock master", "master", m.name(), "db", db)
 }
 
 func (m *master) disconnected(db int, why error) {
-	if reason := absence(why); m.roster.disconnected(place{m.number, db}, reason) {
+	reason := absence(why)
+	if ask(m.voters, func(r *roster) bool { return r.disconnected(place{m.number, db}, reason, time.Now()) }) {
 		m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "reason", reason)
 	}
 }

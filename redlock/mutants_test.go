@@ -356,7 +356,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "the first use of a database is no restart",
-		edits:    []edit{{"roster.go", "restarted = r.runs[p.master] != \"\" && r.runs[p.master] != self.runID", "restarted = r.sight(p).run != self.runID"}},
+		edits:    []edit{{"roster.go", "restarted = r.runs[p.master] != \"\" && r.runs[p.master] != run", "restarted = r.sight(p).run != run"}},
 		caughtBy: "TestTimelineAnotherDatabaseDoesNotHideAJump",
 	},
 	{

@@ -33,7 +33,7 @@ const (
 	theReplaced                 // the server that was here before another took its place
 )
 
-// taken tells, with mu held, whom the server at a place is taken for. It is not
+// taken tells whom the server at a place is taken for. It is not
 // asked of masters that move.
 func (r *roster) taken(p place, s *sight) takesFor {
 	joined, met := r.joined[p.master], r.met[p.master]
@@ -48,7 +48,7 @@ func (r *roster) taken(p place, s *sight) takesFor {
 	return aNewcomer
 }
 
-// butFirst tells people, with mu held, what has to come before a server without
+// butFirst tells people what has to come before a server without
 // a marker is given one.
 func (r *roster) butFirst(p place, s *sight) string {
 	switch {
@@ -61,7 +61,7 @@ func (r *roster) butFirst(p place, s *sight) string {
 	return ""
 }
 
-// meet remembers, with mu held, that the server behind a place of this process's
+// meet remembers that the server behind a place of this process's
 // list is the member.
 func (r *roster) meet(p place) {
 	if p.db == 0 {
@@ -69,7 +69,7 @@ func (r *roster) meet(p place) {
 	}
 }
 
-// join begins, with mu held, an epoch in which the server at a place is the
+// join begins an epoch in which the server at a place is the
 // member. Another process may call it by another name, so only its run is told,
 // besides the name that a reload gave.
 func (r *roster) join(p place, s *sight, name string) {
@@ -86,7 +86,7 @@ type unheard struct {
 	since  time.Time
 }
 
-// isUnheard tells, with mu held, whether too few of the others have on record
+// isUnheard tells whether too few of the others have on record
 // which server the member at a place is.
 func (r *roster) isUnheard(master int, now time.Time) bool {
 	if r.heardOf(master) >= r.mustHear(master) {
@@ -99,7 +99,7 @@ func (r *roster) isUnheard(master int, now time.Time) bool {
 	return true
 }
 
-// unheardFor is, with mu held, for how long that has lasted. Where those that
+// unheardFor is for how long that has lasted. Where those that
 // should hear of a server have been away as long as any lock lives, they are
 // waited for no longer: they are dead, and nobody would ever vote again. (A
 // server that Sentinels name is not believed by that: there the one before may
@@ -112,8 +112,8 @@ func (r *roster) unheardFor(master int, now time.Time) time.Duration {
 	return now.Sub(since)
 }
 
-// mustHear is how many of the other masters have to have on record, with mu
-// held, which server the member at a place is.
+// mustHear is how many of the other masters have to have on record,
+// which server the member at a place is.
 func (r *roster) mustHear(master int) int {
 	enough := min(r.masters-1, r.tellAll())
 	if r.moves(master) {

@@ -1,43 +1,30 @@
 package redlock
 
-// notices are what the Observer and the log are told, in order, once the
-// roster's lock is free: a log that blocks, or an Observer that asks how the
-// masters stand, must not hold up every vote.
-type notices struct {
-	waiting []func()
-	telling bool // some goroutine is telling them
+// What a roster has to say is data: its owner says it, once the roster is free.
+
+// rosterNews is what came up in a roster since that was asked last.
+type rosterNews struct {
+	notices []notice
+	turned  bool // how a place stands has changed
+	changed bool // something to plan by has
 }
 
-// later has, with mu held, something told by unlock.
-func (r *roster) later(tell func()) { r.untold.waiting = append(r.untold.waiting, tell) }
+// A notice is a line for the log, or how a master stands now.
+type notice struct {
+	standing *MasterStatus // nil: it is a line
+	grave    bool          // it is an error and not a warning
+	text     string
+	fields   []any // names and values
+}
 
-// warn has, with mu held, something logged by unlock.
+// news is what came up since it was asked last.
+func (r *roster) news() rosterNews {
+	defer func() { r.untold = rosterNews{} }()
+	return r.untold
+}
+
+func (r *roster) tell(n notice) { r.untold.notices = append(r.untold.notices, n) }
+
 func (r *roster) warn(text string, fields ...any) {
-	r.later(func() { r.log.Warn(text, fields...) })
-}
-
-// unlock gives mu back and tells what came up meanwhile, unless another goroutine
-// is telling already, which then goes on with it.
-func (r *roster) unlock() {
-	defer r.mu.Unlock()
-	if r.untold.telling {
-		return
-	}
-	r.untold.telling = true
-	defer func() { r.untold.telling = false }()
-	for len(r.untold.waiting) > 0 {
-		waiting := r.untold.waiting
-		r.untold.waiting = nil
-		r.tellFree(waiting)
-	}
-}
-
-// tellFree tells with mu free, and has it again afterwards, also when who is told
-// panics.
-func (r *roster) tellFree(waiting []func()) {
-	r.mu.Unlock()
-	defer r.mu.Lock()
-	for _, tell := range waiting {
-		tell()
-	}
+	r.tell(notice{text: text, fields: fields})
 }

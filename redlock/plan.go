@@ -49,8 +49,6 @@ const (
 // plan decides which markers to write now. It is asked whenever something
 // changed and once in a while.
 func (r *roster) plan(now time.Time, limits Config) []mark {
-	r.mu.Lock()
-	defer r.unlock()
 	r.settleJumps(now)
 	r.adopt()
 	var marks []mark
@@ -89,7 +87,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	if p.db != 0 && !r.remembers(p.master, s.run) || p.db == 0 && r.awaitsPromotion(p, s, now, limits) {
 		return mark{}, false
 	}
-	m := mark{place: p, seen: s.text, write: r.marker(p, r.set, sinceNow)}
+	m := mark{place: p, seen: s.text, write: r.marker(p, r.set, sinceNow, now)}
 	promoted := p.db == 0 && r.isPromoted(p, s)
 	switch own := s.marker; {
 	case s.text == "" && p.db == 0 && r.blank[p.master]:
@@ -163,7 +161,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 	return m, known
 }
 
-// covers is, with mu held, which quarantine covers what a place has forgotten.
+// covers is which quarantine covers what a place has forgotten.
 // False: others are about to tell.
 func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.Time, limits Config) (time.Duration, bool) {
 	// A ballot that raises the longest TTL may have been under way when it forgot.
@@ -186,7 +184,7 @@ func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.
 	return quarantine(limits.RestartDelay, longest, limits.MaxQuarantine), true
 }
 
-// tells, with mu held, whether so many other masters know of every TTL that was
+// tells whether so many other masters know of every TTL that was
 // granted. Where this process has not yet known them all, one that is away may
 // know of a longer one.
 func (r *roster) tells(told int) bool {
@@ -259,7 +257,7 @@ func (r *roster) readSince(p place, since time.Time) int {
 	n := 0
 	for i := range r.masters {
 		other := place{i, 0} // where every TTL is on record
-		if s := r.sights[other]; i != p.master && s != nil && s.read && r.lastCheck(other).After(since) {
+		if s := r.sights[other]; i != p.master && s != nil && s.read && s.asked.After(since) {
 			n++
 		}
 	}
@@ -267,18 +265,16 @@ func (r *roster) readSince(p place, since time.Time) int {
 }
 
 // marker is what a master of the set shall have.
-func (r *roster) marker(p place, set string, since int64) marker {
+func (r *roster) marker(p place, set string, since int64, now time.Time) marker {
 	return marker{
 		db: p.db, set: set, member: p.master + 1, members: r.masters, epoch: r.epoch, joined: r.joined,
-		run: r.sights[p].run, replid: r.sights[p].id, since: since, before: r.granted(time.Now()), turned: since,
+		run: r.sights[p].run, replid: r.sights[p].id, since: since, before: r.granted(now), turned: since,
 	}
 }
 
 // written hears that a mark was made. The jump that it writes down is then no
 // news any more, in any database, unless another came on top of it.
 func (r *roster) written(m mark) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for p, s := range r.sights {
 		if p.master == m.master && m.jump > 0 && s.jump == m.jump {
 			s.jump = 0

@@ -13,13 +13,13 @@ import "time"
 // then on no process has a quorum with the server before without reading of the
 // epoch, and the quarantine begins.
 
-// isPromoted tells, with mu held, whether the server that answers at a place is
+// isPromoted tells whether the server that answers at a place is
 // the one whose run joined names: it was promoted, or joined as a newcomer.
 func (r *roster) isPromoted(p place, s *sight) bool {
 	return s.run != "" && joinedRun(r.joined[p.master]) == shortRun(s.run)
 }
 
-// awaitsPromotion tells, with mu held, whether nothing may be written to a place
+// awaitsPromotion tells whether nothing may be written to a place
 // yet because the server there is not known to be its member, or not to enough
 // others. It makes it known.
 func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits Config) bool {
@@ -54,7 +54,7 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits Config
 	return true
 }
 
-// heardOf counts, with mu held, the other masters that have on record which
+// heardOf counts the other masters that have on record which
 // server the member at a place is.
 func (r *roster) heardOf(master int) int {
 	n := 0

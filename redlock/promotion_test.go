@@ -10,13 +10,13 @@ import (
 func promotionOf(n int, now time.Time) (before, after *roster) {
 	for _, r := range []**roster{&before, &after} {
 		*r = certifiedRoster(n, now)
-		(*r).moves = func(i int) bool { return i == 0 }
+		(*r).servers[0].moves = true
 	}
 	for _, db := range []int{0, 3} {
 		p := place{0, db}
 		marker := after.sights[p].text
-		after.connected(p, greeting{identity: identity{runID: "promoted"}}, now)
-		after.see(p, marker, false)
+		after.connected(p, "promoted", "", replication{}, now)
+		after.shows(p, marker)
 	}
 	return before, after
 }
@@ -32,7 +32,7 @@ func (r *roster) write(marks []mark, readers ...*roster) {
 				p := place{m.master, db}
 				m.write.db = db
 				if reader.sights[p].run == r.sights[m.place].run {
-					reader.see(p, m.write.String(), false)
+					reader.shows(p, m.write.String())
 				}
 			}
 		}
@@ -96,16 +96,16 @@ func TestPromotionIsToldByDatabase0(t *testing.T) {
 	now := time.Now()
 	limits := Config{RestartDelay: time.Second, MaxQuarantine: time.Minute}
 	r := certifiedRoster(3, now)
-	r.moves = func(i int) bool { return i == 0 }
+	r.servers[0].moves = true
 	p := place{0, 7}
-	r.connected(p, greeting{identity: identity{runID: r.sights[place{0, 0}].run}}, now)
-	r.see(p, "", false)
+	r.connected(p, r.sights[place{0, 0}].run, "", replication{}, now)
+	r.shows(p, "")
 	r.plan(now.Add(time.Minute), limits)
 	if r.epoch != 1 {
 		t.Errorf("the first use of a database is taken for a promotion: %q", r.joined)
 	}
-	r.connected(p, greeting{identity: identity{runID: "promoted"}}, now)
-	r.see(p, "", false)
+	r.connected(p, "promoted", "", replication{}, now)
+	r.shows(p, "")
 	for _, m := range r.plan(now.Add(2*time.Minute), limits) {
 		if m.place == p {
 			t.Errorf("database 7 of a server that nobody knows gets the marker %v", m.write)

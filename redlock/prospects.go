@@ -11,7 +11,7 @@ import "time"
 // the masters' clocks the first is 0, and the second tells whether that is all
 // that is missing.
 func (l *Locker) Prospects(db int, by time.Time) (now, then int) {
-	p, served := l.roster.prospects(db, by), l.serving(db)
+	p, served := l.prospects(db, by), l.serving(db)
 	return (p.certified & served).size(), (p.hopeful & served).size()
 }
 
@@ -29,28 +29,29 @@ func (l *Locker) serving(db int) (served masterSet) {
 // isHopeless: fewer than a quorum of masters can vote, the others are known, and
 // none of them is about to within a ballot's time.
 func (l *Locker) isHopeless(db int) bool {
-	p := l.roster.prospects(db, time.Now().Add(l.settings().MasterTimeout))
+	p := l.prospects(db, time.Now().Add(l.settings().MasterTimeout))
 	served := l.serving(db)
 	return p.arriving&served == 0 && (p.hopeful&served).size() < quorum(len(l.masters))
 }
 
 // prospects are the masters that are certified in a database, those that may be so
 // by some time, and those of which nothing has been read yet; when one of them last
-// stood otherwise than before; and what is closed when that may have changed.
+// stood otherwise than before.
 type prospects struct {
 	certified, hopeful, arriving masterSet
 
-	moved  time.Time
-	turned <-chan struct{}
+	moved time.Time
 }
 
-func (r *roster) prospects(db int, by time.Time) prospects {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (l *Locker) prospects(db int, by time.Time) prospects {
+	return ask(l.voters, func(r *roster) prospects { return r.prospects(db, by, time.Now()) })
+}
+
+func (r *roster) prospects(db int, by, now time.Time) prospects {
 	if r.moved[db].IsZero() {
-		r.moved[db] = time.Now()
+		r.moved[db] = now
 	}
-	p := prospects{moved: r.moved[db], turned: r.turned}
+	p := prospects{moved: r.moved[db]}
 	for i := range r.masters {
 		s := r.sights[place{i, db}]
 		if s == nil || s.connected && !s.read {
@@ -84,7 +85,8 @@ func (l *Locker) prepare(db int) {
 	patience := time.NewTimer(timeout)
 	defer patience.Stop()
 	for {
-		p := l.roster.prospects(db, time.Now())
+		var p prospects
+		turned := l.voters.watch(func(r *roster) { p = r.prospects(db, time.Now(), time.Now()) })
 		if p.certified.size() >= quorum(len(l.masters)) {
 			if db < len(l.prepared) {
 				l.prepared[db].Store(true)
@@ -97,7 +99,7 @@ func (l *Locker) prepare(db int) {
 		}
 		still := time.NewTimer(left)
 		select {
-		case <-p.turned:
+		case <-turned:
 		case <-still.C:
 		case <-patience.C:
 			still.Stop()

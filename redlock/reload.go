@@ -42,6 +42,7 @@ func (l *Locker) Reload(ctx context.Context, cfg Config) error {
 	}
 	for i, m := range cfg.Masters {
 		l.masters[i].server.Store(&m)
+		l.voters.do(func(r *roster) { r.calls(i, m.forRoster()) })
 	}
 	cfg.Log, cfg.Observer, cfg.New = old.Log, old.Observer, old.New
 	cfg.withDefaults()
@@ -83,21 +84,22 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 	if err != nil {
 		return err
 	}
-	if err := l.roster.replaceable(i); err != nil {
+	if err := ask(l.voters, func(r *roster) error { return r.replaceable(i) }); err != nil {
 		return err
 	}
-	epoch, joined := l.roster.advance(i, server.Name, run)
-	if err := l.roster.agreed(ctx, i, epoch, joined); err != nil {
+	joined := ask(l.voters, func(r *roster) joined { return r.advance(i, server.Name, run) })
+	if err := l.voters.agreed(ctx, i, joined); err != nil {
 		return err
 	}
 	m := l.masters[i]
 	m.leave()
-	l.roster.leave(i)
+	l.voters.do(func(r *roster) { r.leave(i) })
+	l.voters.do(func(r *roster) { r.calls(i, server.forRoster()) })
 	m.begin(l.ctx, server)
-	for _, db := range l.roster.inUse() {
+	for _, db := range ask(l.voters, (*roster).databases) {
 		m.stream(db)
 	}
-	l.log.Info("a lock master was replaced; the new one votes when its quarantine is over", "master", server.Name, "epoch", epoch)
+	l.log.Info("a lock master was replaced; the new one votes when its quarantine is over", "master", server.Name, "epoch", joined.epoch)
 	return nil
 }
 
@@ -127,7 +129,7 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) (run string,
 	if err != nil {
 		return "", err
 	}
-	return self.runID, l.roster.acceptable(i, self, text)
+	return self.runID, ask(l.voters, func(r *roster) error { return r.acceptable(i, self.runID, text) })
 }
 
 func readMarker(conn net.Conn, r *replyReader) (string, error) {
@@ -148,11 +150,9 @@ func readMarker(conn net.Conn, r *replyReader) (string, error) {
 
 // acceptable tells whether a server may become the master at place i: one
 // without a marker, or one that a replacement which was cut off had begun with.
-func (r *roster) acceptable(i int, self greeting, text string) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *roster) acceptable(i int, run, text string) error {
 	for p, s := range r.sights {
-		if s.run == self.runID && s.connected && p.master != i {
+		if s.run == run && s.connected && p.master != i {
 			return fmt.Errorf("it is the same server as %s", r.names(p.master))
 		}
 	}
@@ -168,8 +168,6 @@ func (r *roster) acceptable(i int, self greeting, text string) error {
 
 // replaceable tells whether the masters that stay can carry a replacement.
 func (r *roster) replaceable(i int) error {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
 	}
@@ -199,54 +197,64 @@ func (r *roster) replaceable(i int) error {
 }
 
 // advance begins the next epoch, in which another server is the master at
-// place i. It returns the epoch and who the masters are in it.
-func (r *roster) advance(i int, name, run string) (epoch int64, joined []string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// place i. It returns who the masters are in it.
+func (r *roster) advance(i int, name, run string) joined {
 	now := r.joined[i]
 	if joinedName(now) != "" && joinedAs(now, name) || run != "" && joinedRun(now) == shortRun(run) {
-		return r.epoch, r.joined // another process has made the same replacement
+		return joined{r.epoch, r.joined} // another process has made the same replacement
 	}
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
 	r.joined[i] = joiner(r.epoch, name, "")
 	r.changed()
-	return r.epoch, r.joined
+	return joined{r.epoch, r.joined}
 }
 
-// agreed waits until a quorum of the other masters has an epoch on record, with
-// these masters: another process may have begun one of the same number.
-func (r *roster) agreed(ctx context.Context, i int, epoch int64, joined []string) error {
-	for {
-		r.mu.Lock()
-		n := 0
-		for j := range r.masters {
-			if s := r.sights[place{j, 0}]; j != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == epoch && slices.Equal(s.marker.joined, joined) {
-				n++
-			}
+// joined is who the masters are in an epoch.
+type joined struct {
+	epoch   int64
+	members []string
+}
+
+// heard counts the masters other than i that have an epoch on record, with these
+// masters: another process may have begun one of the same number. overtaken tells
+// that this is so.
+func (r *roster) heard(i int, j joined) (n int, overtaken bool) {
+	for other := range r.masters {
+		if s := r.sights[place{other, 0}]; other != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == j.epoch && slices.Equal(s.marker.joined, j.members) {
+			n++
 		}
-		overtaken := r.epoch != epoch || !slices.Equal(r.joined, joined)
-		turned := r.turned
-		r.mu.Unlock()
+	}
+	return n, r.epoch != j.epoch || !slices.Equal(r.joined, j.members)
+}
+
+// agreed waits until a quorum of the masters other than i has heard who the
+// masters are in an epoch.
+func (v *voters) agreed(ctx context.Context, i int, j joined) error {
+	for {
+		var n, needed int
+		var overtaken bool
+		turned := v.watch(func(r *roster) {
+			n, overtaken = r.heard(i, j)
+			needed = quorum(r.masters)
+		})
 		switch {
 		case overtaken:
 			return errors.New("another proxy is replacing a master at the same time, and both replacements are on record now: give all proxies one list with both new servers; a proxy that refuses it, because with its old list too few masters vote, has to be restarted with it")
-		case n >= quorum(r.masters):
+		case n >= needed:
 			return nil
 		}
 		select {
 		case <-turned:
 		case <-time.After(beatPause / 10):
 		case <-ctx.Done():
-			return fmt.Errorf("%d masters have heard of it, and a majority of %d is needed; the old master does not vote any more, so try again when they can be reached", n, quorum(r.masters))
+			return fmt.Errorf("%d masters have heard of it, and a majority of %d is needed; the old master does not vote any more, so try again when they can be reached", n, needed)
 		}
 	}
 }
 
 // leave forgets what was seen of the master that was at a place.
 func (r *roster) leave(i int) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	delete(r.met, i)
 	delete(r.runs, i)
 	delete(r.blank, i)
@@ -256,10 +264,4 @@ func (r *roster) leave(i int) {
 		}
 	}
 	r.changed()
-}
-
-func (r *roster) inUse() []int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.databases()
 }

@@ -47,8 +47,6 @@ func (r replication) replaced(recorded string) bool {
 
 // replicates hears what a server says of its replication on a place's connection.
 func (r *roster) replicates(p place, now replication) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if s := r.sight(p); s.replication != now {
 		s.replication, s.actedAt = now, time.Time{}
 		r.changed()

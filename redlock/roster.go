@@ -2,10 +2,7 @@ package redlock
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -31,7 +28,8 @@ type sight struct {
 	problem   string // why this server can be no master at all: a Sentinel, say
 	replication
 
-	read   bool // on this connection; text and marker are what it has
+	asked  time.Time // when that was asked which was read last
+	read   bool      // on this connection; text and marker are what it has
 	text   string
 	marker marker
 	noText bool      // what has its name is no string
@@ -69,22 +67,16 @@ func (s *sight) jumpedWithin(d time.Duration, now time.Time) bool {
 
 // roster is what this process knows of the set of masters. It decides who may
 // vote, from the markers, and what has to be written to them. It holds no
-// connection.
+// connection, reads no clock and takes no lock: voters owns it.
 type roster struct {
-	names   func(master int) string
-	moves   func(master int) bool // whether it may be another server one day
+	servers []rosterServer
 	masters int
-	fresh   bool // the operator says that no lock can be held yet
-	tell    func(MasterStatus)
-	log     *slog.Logger
-	// lastCheck is when that was asked which a place's marker was read from last.
-	lastCheck func(place) time.Time
-	wake      chan struct{} // to the certifier: something has changed
+	fresh   bool   // the operator says that no lock can be held yet
+	nonce   uint64 // another in each process, and for each set that it begins
 
-	version   atomic.Uint64 // rises with set, epoch and joined, and with jumps
-	witnessed atomic.Bool   // this process saw the set begin, so no lock is older
+	version   uint64 // rises with set, epoch and joined, and with jumps
+	witnessed bool   // this process saw the set begin, so no lock is older
 
-	mu      sync.Mutex
 	set     string
 	epoch   int64
 	joined  []string
@@ -104,15 +96,22 @@ type roster struct {
 	newTold  string    // the set of which the log has it that it is new
 	stood    standstill
 	known    []MasterStatus // by master, as the Observer was told
-	untold   notices
-	turned   chan struct{}     // closed when a place's standing has changed
+	untold   rosterNews
 	moved    map[int]time.Time // by database: when one of its places last stood otherwise than before
 }
 
-func newRoster(masters int, names func(int) string, fresh bool, tell func(MasterStatus), log *slog.Logger) *roster {
+// A rosterServer is how a master is called, and whether it may be another server
+// one day.
+type rosterServer struct {
+	name  string
+	moves bool
+}
+
+// newRoster knows nothing of the masters yet. nonce is a random number.
+func newRoster(servers []rosterServer, fresh bool, nonce uint64) *roster {
+	masters := len(servers)
 	return &roster{
-		names: names, moves: func(int) bool { return false }, masters: masters, fresh: fresh, tell: tell, log: log,
-		wake:     make(chan struct{}, 1),
+		servers: servers, masters: masters, fresh: fresh, nonce: nonce,
 		epoch:    1,
 		joined:   slices.Repeat([]string{"1"}, masters),
 		met:      map[int]string{},
@@ -123,7 +122,6 @@ func newRoster(masters int, names func(int) string, fresh bool, tell func(Master
 		blank:    map[int]bool{},
 		sights:   map[place]*sight{},
 		reason:   "no lock master has been reached yet",
-		turned:   make(chan struct{}),
 		moved:    map[int]time.Time{},
 		known:    make([]MasterStatus, masters),
 	}
@@ -138,29 +136,31 @@ func (r *roster) sight(p place) *sight {
 	return s
 }
 
+func (r *roster) names(master int) string { return r.servers[master].name }
+
+func (r *roster) moves(master int) bool { return r.servers[master].moves }
+
+// calls says how a master is called from now on.
+func (r *roster) calls(master int, server rosterServer) { r.servers[master] = server }
+
 func (r *roster) changed() {
-	r.version.Add(1)
-	select {
-	case r.wake <- struct{}{}:
-	default:
-	}
+	r.version++
+	r.untold.changed = true
 }
 
 // connected begins a new connection to a place. restarted tells that another
 // server process answers than before at this master. A database that is used for
 // the first time is none.
-func (r *roster) connected(p place, self greeting, now time.Time) (restarted bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	restarted = r.runs[p.master] != "" && r.runs[p.master] != self.runID
-	r.runs[p.master] = self.runID
+func (r *roster) connected(p place, run, problem string, repl replication, now time.Time) (restarted bool) {
+	restarted = r.runs[p.master] != "" && r.runs[p.master] != run
+	r.runs[p.master] = run
 	s, known := r.sight(p), r.sight(p)
 	r.leaves(s, marker{}, now)
 	if zero := r.sights[place{p.master, 0}]; known.run == "" && zero != nil {
 		known = zero // a jump that is not yet written down concerns this database, too
 	}
 	jump, jumpMost, jumpedAt := known.jump, known.jumpMost, known.jumpedAt
-	if known.run != self.runID {
+	if known.run != run {
 		jump = 0
 	}
 	if p.db == 0 {
@@ -170,7 +170,7 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 		delete(r.eviction, p.master)
 		delete(r.evicted, p.master)
 	}
-	*s = sight{connected: true, run: self.runID, problem: self.problem, replication: self.replication, told: s.told,
+	*s = sight{connected: true, run: run, problem: problem, replication: repl, told: s.told,
 		jump: jump, jumpMost: jumpMost, jumpedAt: jumpedAt}
 	r.changed()
 	return restarted
@@ -178,34 +178,38 @@ func (r *roster) connected(p place, self greeting, now time.Time) (restarted boo
 
 // disconnected hears that a connection has ended, or that none could be opened,
 // and why. It tells whether that is news.
-func (r *roster) disconnected(p place, reason string) bool {
-	r.mu.Lock()
-	defer r.unlock()
+func (r *roster) disconnected(p place, reason string, now time.Time) bool {
 	s := r.sight(p)
-	r.leaves(s, marker{}, time.Now())
+	r.leaves(s, marker{}, now)
 	s.connected, s.read = false, false
-	return r.stands(p, s, standing{state: Away, reason: reason})
+	return r.stands(p, s, standing{state: Away, reason: reason}, now)
+}
+
+// hasAsked hears when that was asked which a place's marker was read from last.
+func (r *roster) hasAsked(p place, at time.Time) {
+	if s := r.sights[p]; s != nil && at.After(s.asked) {
+		s.asked = at
+	}
 }
 
 // see takes what a place's marker is now and says how the place stands apart
-// from the time, and what the marker is.
-func (r *roster) see(p place, text string, broken bool) (standing, marker) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+// from the time, and what the marker is. It was asked for at the given time.
+func (r *roster) see(p place, text string, broken bool, asked, now time.Time) (standing, marker) {
 	s := r.sight(p)
+	s.asked = asked
 	news := !s.read || s.text != text || s.noText != broken
 	s.noText = broken
 	if news {
 		next, ok := parseMarker(text)
-		r.leaves(s, next, time.Now())
+		r.leaves(s, next, now)
 		if p.db == 0 && next.since > s.marker.since {
 			delete(r.evicted, p.master) // that it may have forgotten is on record
 		}
 		if s.turnedAt.IsZero() || next.turned != s.marker.turned {
-			s.turnedAt = time.Now()
+			s.turnedAt = now
 		}
 		s.marker, broken = next, broken || text != "" && !ok
-		s.actedAt, s.since, s.ahead = time.Time{}, time.Now(), false
+		s.actedAt, s.since, s.ahead = time.Time{}, now, false
 	}
 	s.read, s.text = true, text
 	if news {
@@ -228,15 +232,13 @@ func (r *roster) see(p place, text string, broken bool) (standing, marker) {
 // put right: since is written anew, or the quarantine would last as long as the
 // step was.
 func (r *roster) comparesClock(p place, now int64) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	if s := r.sight(p); s.present() && !s.ahead && s.marker.since > now {
 		s.ahead = true
 		r.changed()
 	}
 }
 
-// learn takes over, with mu held, what a marker of the set says of the set. It
+// learn takes over what a marker of the set says of the set. It
 // tells whether that is news of who the masters are.
 func (r *roster) learn(p place, s *sight) bool {
 	r.recalls = r.recalls || r.remembering() >= r.tellAll()
@@ -262,7 +264,7 @@ func (r *roster) remembering() int {
 	return n
 }
 
-// judge says, with mu held, how a place stands apart from the time.
+// judge says how a place stands apart from the time.
 func (r *roster) judge(p place, s *sight) standing {
 	m := s.marker
 	no := func(state MasterState, reason string, values ...any) standing {
@@ -315,8 +317,6 @@ func (r *roster) judge(p place, s *sight) standing {
 // its databases, also those whose connection is just being dialled. A jump that
 // could not be written down yet keeps its time.
 func (r *roster) jumped(master int, by jump, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for p, s := range r.sights {
 		if p.master != master {
 			continue

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -12,24 +11,37 @@ import (
 
 // certifiedRoster is one of n masters that all vote in databases 0 and 3.
 func certifiedRoster(n int, now time.Time) *roster {
-	r := newRoster(n, func(i int) string { return string(rune('a' + i)) }, false, func(MasterStatus) {}, slog.New(slog.DiscardHandler))
-	r.lastCheck = func(place) time.Time { return now.Add(time.Hour) }
+	r := newRoster(serversNamed(n), false, 0)
 	r.set = "s"
 	for i := range n {
 		for _, db := range []int{0, 3} {
 			p := place{i, db}
-			r.connected(p, greeting{identity: identity{runID: r.names(i)}}, now)
-			r.see(p, r.marker(p, "s", 0).String(), false)
-			r.note(p, standing{state: Certified})
+			r.connected(p, r.names(i), "", replication{}, now)
+			r.shows(p, r.marker(p, "s", 0, now).String())
+			r.note(p, standing{state: Certified}, now)
 		}
 	}
 	return r
 }
 
+// serversNamed are n servers: a, b, c, ...
+func serversNamed(n int) (servers []rosterServer) {
+	for i := range n {
+		servers = append(servers, rosterServer{name: string(rune('a' + i))})
+	}
+	return servers
+}
+
+// shows has a place's marker read, which was asked for late enough for anything.
+func (r *roster) shows(p place, text string) MasterState {
+	now := time.Now()
+	st, _ := r.see(p, text, false, now.Add(time.Hour), now)
+	return st.state
+}
+
 // lookAgain is how a place is judged when its marker is read once more.
 func (r *roster) lookAgain(p place) MasterState {
-	st, _ := r.see(p, r.sights[p].text, false)
-	return st.state
+	return r.shows(p, r.sights[p].text)
 }
 
 func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
@@ -37,11 +49,11 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	r := certifiedRoster(5, now)
 	p := place{0, 3}
 	marker := r.sights[p].text
-	r.disconnected(p, notConnected)
+	r.disconnected(p, notConnected, now)
 	r.jumped(0, jump{time.Minute, time.Minute}, now)
-	r.connected(p, greeting{identity: identity{runID: r.names(0)}}, now)
-	if st, _ := r.see(p, marker, false); st.state != Uncertified {
-		t.Errorf("the clock of its master has jumped, and it is %v", st.state)
+	r.connected(p, r.names(0), "", replication{}, now)
+	if state := r.shows(p, marker); state != Uncertified {
+		t.Errorf("the clock of its master has jumped, and it is %v", state)
 	}
 }
 
@@ -64,9 +76,9 @@ func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 func TestRosterTheLongestTTLIsThatOfAllDatabases(t *testing.T) {
 	r := certifiedRoster(3, time.Now())
 	for i := range 3 {
-		r.note(place{i, 3}, standing{state: Certified, longest: time.Hour})
+		r.note(place{i, 3}, standing{state: Certified, longest: time.Hour}, time.Now())
 	}
-	for _, m := range r.status().Masters {
+	for _, m := range r.status(time.Now()).Masters {
 		if m.Longest != time.Hour {
 			t.Errorf("the longest TTL granted is %v, want 1h", m.Longest)
 		}
@@ -95,14 +107,14 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 			r := certifiedRoster(5, now)
 			r.recalls = row.lived
 			for _, i := range row.forgot {
-				r.see(place{i, 0}, "", false)
+				r.shows(place{i, 0}, "")
 			}
 			for _, i := range row.away {
-				r.disconnected(place{i, 0}, notConnected)
+				r.disconnected(place{i, 0}, notConnected, now)
 			}
 			for _, i := range []int{1, 2, 3, 4} {
 				if s := r.sights[place{i, 0}]; s.present() {
-					r.see(place{i, 0}, s.text, false)
+					r.shows(place{i, 0}, s.text)
 				}
 			}
 			got := map[int]time.Duration{}
@@ -133,7 +145,7 @@ func (r *roster) markedBy(now time.Time) []place {
 
 // another is a marker of another set, for a place.
 func (r *roster) another(i int, change func(*marker)) string {
-	m := r.marker(place{i, 0}, "another", 0)
+	m := r.marker(place{i, 0}, "another", 0, time.Now())
 	change(&m)
 	return m.String()
 }
@@ -152,8 +164,8 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := certifiedRoster(5, now)
-			r.see(place{0, 0}, r.another(0, row.change), false)
-			r.see(place{1, 0}, "", false)
+			r.shows(place{0, 0}, r.another(0, row.change))
+			r.shows(place{1, 0}, "")
 			if got := slices.Contains(r.markedBy(now.Add(time.Minute)), place{1, 0}); got != row.writes {
 				t.Errorf("the master that has forgotten is marked: %v", got)
 			}
@@ -165,13 +177,13 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	r.disconnected(place{3, 0}, notConnected)
-	r.disconnected(place{4, 0}, notConnected)
+	r.disconnected(place{3, 0}, notConnected, now)
+	r.disconnected(place{4, 0}, notConnected, now)
 	for i := range 3 {
 		if r.plan(now, rosterLimits); r.set != "s" {
 			t.Fatalf("%d of 5 masters have another set, and it is taken over", i)
 		}
-		r.see(place{i, 0}, r.another(i, func(*marker) {}), false)
+		r.shows(place{i, 0}, r.another(i, func(*marker) {}))
 	}
 	if r.plan(now, rosterLimits); r.set != "another" {
 		t.Error("a quorum belongs to another set, and it is not taken over")
@@ -182,15 +194,10 @@ func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 // another process's new set, and for the other masters' clocks.
 func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 	r := certifiedRoster(5, time.Now())
-	r.lastCheck = func(place) time.Time { return time.Now().Add(-time.Minute) }
-	r.see(place{0, 0}, "", false)
+	now := time.Now()
+	r.see(place{0, 0}, "", false, now, now)
 	r.jumped(1, jump{time.Minute, time.Minute}, time.Now())
-	r.lastCheck = func(p place) time.Time {
-		if p.master == 4 {
-			return time.Now().Add(-time.Minute) // and not since then
-		}
-		return time.Now().Add(time.Hour)
-	}
+	r.sights[place{4, 0}].asked = now.Add(-time.Minute) // and not since then
 	if got := r.markedBy(time.Now()); len(got) > 0 {
 		t.Errorf("marked at once: %v", got)
 	}
@@ -206,9 +213,9 @@ func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
 	r := certifiedRoster(5, now)
 	p := place{0, 0}
 	text := r.sights[p].text
-	r.connected(p, greeting{identity: identity{runID: "another run"}}, now)
-	if st, _ := r.see(p, text, false); st.state != Uncertified {
-		t.Errorf("restarted with its data, and %v", st.state)
+	r.connected(p, "another run", "", replication{}, now)
+	if state := r.shows(p, text); state != Uncertified {
+		t.Errorf("restarted with its data, and %v", state)
 	}
 	r.advance(4, "m6", "")
 	if got := r.lookAgain(place{1, 0}); got != Uncertified {
@@ -222,17 +229,17 @@ func TestRosterAReplacementNeedsAQuorumThatStays(t *testing.T) {
 		if err := r.replaceable(0); (err != nil) != (i == 2) {
 			t.Errorf("%d of those that stay do not vote: %v", i, err)
 		}
-		r.note(place{i + 1, 0}, standing{state: Quarantined})
+		r.note(place{i + 1, 0}, standing{state: Quarantined}, time.Now())
 	}
 }
 
 // A server that is on the list under two names founds no set.
 func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
 	now := time.Now()
-	r := newRoster(3, func(i int) string { return string(rune('a' + i)) }, true, func(MasterStatus) {}, slog.New(slog.DiscardHandler))
+	r := newRoster(serversNamed(3), true, 0)
 	for i, run := range []string{"x", "y", "x"} {
-		r.connected(place{i, 0}, greeting{identity: identity{runID: run}}, now)
-		r.see(place{i, 0}, "", false)
+		r.connected(place{i, 0}, run, "", replication{}, now)
+		r.shows(place{i, 0}, "")
 	}
 	if got := r.markedBy(now); len(got) > 0 || !strings.Contains(r.reason, "a and c are one and the same server") {
 		t.Errorf("%v, %s", got, r.reason)
@@ -245,9 +252,9 @@ func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) 
 	now := time.Now()
 	r := certifiedRoster(3, now)
 	p := place{0, 3}
-	old := r.marker(p, "before", 0)
+	old := r.marker(p, "before", 0, now)
 	old.longest = 5 * time.Minute
-	r.see(p, old.String(), false)
+	r.shows(p, old.String())
 	for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
 		if m.place == p && m.write.quarantine == 5*time.Minute && m.write.set == "s" {
 			return

@@ -86,7 +86,7 @@ func (s *liveSet) awaitVotes() {
 	s.t.Helper()
 	s.Locker.prepare(0)
 	s.eventually("voting", func(*liveMaster) bool {
-		votes := s.roster.certifiedIn(0).size()
+		votes := s.certifiedIn(0).size()
 		return votes == len(s.masters)
 	})
 }

@@ -9,31 +9,28 @@ import (
 // How the places stand, as the roster was told last and as others ask.
 
 // note takes how a place stands.
-func (r *roster) note(p place, st standing) {
-	r.mu.Lock()
-	defer r.unlock()
+func (r *roster) note(p place, st standing, now time.Time) {
 	if s := r.sight(p); s.connected {
-		r.stands(p, s, st)
+		r.stands(p, s, st, now)
 	}
 }
 
-// stands takes, with mu held, how a place stands, and tells whether that is news.
-func (r *roster) stands(p place, s *sight, st standing) (news bool) {
+// stands takes how a place stands, and tells whether that is news.
+func (r *roster) stands(p place, s *sight, st standing, now time.Time) (news bool) {
 	news = s.told.state != st.state || s.told.reason != st.reason
 	s.told = st
 	if news {
-		close(r.turned)
-		r.turned, r.moved[p.db] = make(chan struct{}), time.Now()
+		r.untold.turned, r.moved[p.db] = true, now
 	}
-	r.announce(p.master)
+	r.announce(p.master, now)
 	return news
 }
 
-// announce tells, with mu held, how a master stands where that is news.
-func (r *roster) announce(master int) {
-	if now, last := r.statusOf(master), r.known[master]; now.State != last.State || now.Reason != last.Reason || now.Name != last.Name {
-		r.known[master] = now
-		r.later(func() { r.tell(now) })
+// announce tells how a master stands where that is news.
+func (r *roster) announce(master int, now time.Time) {
+	if is, last := r.statusOf(master, now), r.known[master]; is.State != last.State || is.Reason != last.Reason || is.Name != last.Name {
+		r.known[master] = is
+		r.tell(notice{standing: &is})
 	}
 }
 
@@ -67,8 +64,6 @@ func (r *roster) tellNoSet(now time.Time) {
 // late that begins only now. This is about what people are told: what counts as a
 // vote is decided by each ballot.
 func (r *roster) keepsSilent(p place, unanswered, late bool, now time.Time) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	s := r.sights[p]
 	switch {
 	case s == nil: // it is being dialled for the first time
@@ -84,8 +79,6 @@ func (r *roster) keepsSilent(p place, unanswered, late bool, now time.Time) bool
 
 // certifiedIn are the masters certified in a database.
 func (r *roster) certifiedIn(db int) (certified masterSet) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for i := range r.masters {
 		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
 			certified |= 1 << i
@@ -94,7 +87,7 @@ func (r *roster) certifiedIn(db int) (certified masterSet) {
 	return certified
 }
 
-// certified counts, with mu held, the masters certified in a database.
+// certified counts the masters certified in a database.
 func (r *roster) certified(db int) (n int) {
 	for i := range r.masters {
 		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
@@ -104,9 +97,9 @@ func (r *roster) certified(db int) (n int) {
 	return n
 }
 
-// statusOf is, with mu held, how a master stands in the worst of its databases,
+// statusOf is how a master stands in the worst of its databases,
 // and the longest TTL granted in any.
-func (r *roster) statusOf(master int) MasterStatus {
+func (r *roster) statusOf(master int, now time.Time) MasterStatus {
 	worst := standing{state: Certified}
 	found := false
 	var longest time.Duration
@@ -132,7 +125,7 @@ func (r *roster) statusOf(master int) MasterStatus {
 	if worst.state != Quarantined {
 		worst.until = time.Time{}
 	}
-	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: shownUntil(worst.until), Longest: longest}
+	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: shownUntil(worst.until, now), Longest: longest}
 }
 
 // rank orders states from best to worst.
@@ -142,9 +135,7 @@ func rank(s MasterState) int {
 
 // quarantined counts the masters in quarantine in a database, and tells when the
 // first of them votes again.
-func (r *roster) quarantined(db int) (n int, until time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (r *roster) quarantined(db int, now time.Time) (n int, until time.Time) {
 	for i := range r.masters {
 		s := r.sights[place{i, db}]
 		if s == nil || s.told.state != Quarantined {
@@ -154,23 +145,16 @@ func (r *roster) quarantined(db int) (n int, until time.Time) {
 			until = s.told.until
 		}
 	}
-	return n, shownUntil(until)
-}
-
-// newSet is newUntil for who does not hold mu.
-func (r *roster) newSet() time.Time {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.newUntil(time.Now())
+	return n, shownUntil(until, now)
 }
 
 // shownUntil is the end of a quarantine for people: the next whole second, for they
 // read no less, and never in the past, for the master is about to be looked at.
-func shownUntil(until time.Time) time.Time {
+func shownUntil(until, now time.Time) time.Time {
 	if until.IsZero() {
 		return until
 	}
-	if now := time.Now(); until.Before(now) {
+	if until.Before(now) {
 		until = now
 	}
 	return until.Add(time.Second - 1).Truncate(time.Second)
@@ -179,8 +163,6 @@ func shownUntil(until time.Time) time.Time {
 // unsettled: some master that is connected is not certified yet, but may be
 // soon.
 func (r *roster) unsettled() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	for _, s := range r.sights {
 		if s.connected && s.told.state == Uncertified {
 			return true
@@ -189,15 +171,13 @@ func (r *roster) unsettled() bool {
 	return false
 }
 
-func (r *roster) status() Status {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	status := Status{Needed: quorum(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(time.Now())}
+func (r *roster) status(now time.Time) Status {
+	status := Status{Needed: quorum(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(now)}
 	if r.set != "" {
 		status.Reason = ""
 	}
 	for i := range r.masters {
-		status.Masters = append(status.Masters, r.statusOf(i))
+		status.Masters = append(status.Masters, r.statusOf(i, now))
 	}
 	return status
 }

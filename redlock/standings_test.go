@@ -16,18 +16,25 @@ func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
 	var told []MasterStatus
-	r.tell = func(s MasterStatus) { told = append(told, s) }
+	hear := func() {
+		for _, n := range r.news().notices {
+			told = append(told, *n.standing)
+		}
+	}
+	hear()
+	told = nil
 	for i := range 3 {
-		r.connected(place{i, 15}, greeting{identity: identity{runID: r.names(i)}}, now)
-		r.note(place{i, 0}, standing{state: Certified})
+		r.connected(place{i, 15}, r.names(i), "", replication{}, now)
+		r.note(place{i, 0}, standing{state: Certified}, now)
 	}
-	r.note(place{0, 15}, standing{state: Certified})
-	if r.plan(now, rosterLimits); len(told) > 0 || !r.status().Ready() {
-		t.Errorf("told at the first use: %+v, ready: %v", told, r.status().Ready())
+	r.note(place{0, 15}, standing{state: Certified}, now)
+	r.plan(now, rosterLimits)
+	if hear(); len(told) > 0 || !r.status(now).Ready() {
+		t.Errorf("told at the first use: %+v, ready: %v", told, r.status(now).Ready())
 	}
-	r.disconnected(place{1, 15}, notConnected+": why")
-	r.note(place{0, 15}, standing{state: Quarantined, reason: "x"})
-	if len(told) != 2 || told[0].Reason != "in database 15: it is not connected: why" || told[1].Reason != "in database 15: x" {
+	r.disconnected(place{1, 15}, notConnected+": why", now)
+	r.note(place{0, 15}, standing{state: Quarantined, reason: "x"}, now)
+	if hear(); len(told) != 2 || told[0].Reason != "in database 15: it is not connected: why" || told[1].Reason != "in database 15: x" {
 		t.Errorf("told of what lasts: %+v", told)
 	}
 }

@@ -71,7 +71,8 @@ const silent = "it is connected and does not answer"
 
 // Status tells how the masters stand.
 func (l *Locker) Status() Status {
-	status, now := l.roster.status(), time.Now()
+	now := time.Now()
+	status := ask(l.voters, func(r *roster) Status { return r.status(now) })
 	for i, m := range l.masters {
 		if m.stream(0).silent(now) {
 			status.Masters[i].State, status.Masters[i].Reason = Away, silent

@@ -130,11 +130,11 @@ func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
 func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	long := r.marker(place{0, 0}, "s", 0)
+	long := r.marker(place{0, 0}, "s", 0, time.Now())
 	long.longest = 5 * time.Minute
-	r.see(place{0, 0}, long.String(), false)
-	r.disconnected(place{0, 0}, notConnected)
-	r.see(place{1, 0}, "", false)
+	r.shows(place{0, 0}, long.String())
+	r.disconnected(place{0, 0}, notConnected, now)
+	r.shows(place{1, 0}, "")
 	for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
 		if m.place == (place{1, 0}) && m.write.quarantine == 5*time.Minute {
 			return

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"context"
-	"log/slog"
 	"maps"
 	"net"
 	"slices"
@@ -208,8 +207,8 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 				for _, db := range []int{0, 3} {
 					p := place{i, db}
 					text := r.sights[p].text
-					r.connected(p, greeting{identity: identity{runID: "another"}}, now)
-					r.see(p, text, false)
+					r.connected(p, "another", "", replication{}, now)
+					r.shows(p, text)
 				}
 			}
 			later := time.Now().Add(time.Minute)
@@ -221,7 +220,7 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 				}
 				if heard < row.n-row.newcomers {
 					p := place{row.newcomers + heard, 0}
-					r.see(p, r.marker(p, "s", 0).String(), false)
+					r.shows(p, r.marker(p, "s", 0, now).String())
 				}
 			}
 		})
@@ -231,17 +230,16 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 // A process started while a master is away must not mistake it later.
 func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 	now := time.Now()
-	r := newRoster(3, func(i int) string { return string(rune('a' + i)) }, false, func(MasterStatus) {}, slog.New(slog.DiscardHandler))
-	r.lastCheck = func(place) time.Time { return now.Add(time.Hour) }
+	r := newRoster(serversNamed(3), false, 0)
 	r.set = "s"
 	for i := range 3 {
 		p := place{i, 0}
-		r.connected(p, greeting{identity: identity{runID: r.names(i)}}, now)
-		r.see(p, r.marker(p, "s", 0).String(), false)
+		r.connected(p, r.names(i), "", replication{}, now)
+		r.shows(p, r.marker(p, "s", 0, now).String())
 	}
 	clear(r.met)
-	r.connected(place{0, 0}, greeting{identity: identity{runID: "another"}}, now)
-	r.see(place{0, 0}, "", false)
+	r.connected(place{0, 0}, "another", "", replication{}, now)
+	r.shows(place{0, 0}, "")
 	since := r.sights[place{0, 0}].since
 	if r.plan(since.Add(newcomerPause-time.Millisecond), rosterLimits); r.epoch != 1 {
 		t.Error("it is made a newcomer at once")

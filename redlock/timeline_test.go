@@ -103,7 +103,7 @@ func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 
 // certified: all masters vote.
 func (l *Locker) certified() bool {
-	return l.roster.certifiedIn(0) == l.all()
+	return l.certifiedIn(0) == l.all()
 }
 
 // reachable counts the masters that answer.

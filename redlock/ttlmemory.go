@@ -26,7 +26,7 @@ func (t *ttlMemory) granted(now time.Time) time.Duration {
 	return t.longest
 }
 
-// granted is, with mu held, the longest TTL that a lock may have which has not
+// granted is the longest TTL that a lock may have which has not
 // ended, to the knowledge of this process: that of the records that it can read,
 // and of those that it could.
 func (r *roster) granted(now time.Time) time.Duration {
@@ -39,7 +39,7 @@ func (r *roster) granted(now time.Time) time.Duration {
 	return longest
 }
 
-// leaves hears, with mu held, that a place's marker cannot be read any more, or
+// leaves hears that a place's marker cannot be read any more, or
 // another one is in its place. A record that only turned is not lost.
 func (r *roster) leaves(s *sight, next marker, now time.Time) {
 	m := s.marker

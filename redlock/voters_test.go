@@ -11,14 +11,14 @@ import (
 // An askingWriter asks how the masters stand whenever something is logged.
 type askingWriter struct {
 	bytes.Buffer
-	roster *roster
+	voters *voters
 }
 
 func (w *askingWriter) Write(line []byte) (int, error) {
-	if !w.roster.mu.TryLock() {
+	if !w.voters.mu.TryLock() {
 		return 0, w.refuse(line)
 	}
-	w.roster.mu.Unlock()
+	w.voters.mu.Unlock()
 	return w.Buffer.Write(line)
 }
 
@@ -31,28 +31,33 @@ func (w *askingWriter) refuse(line []byte) error {
 // whoever is told may ask how they stand.
 func TestRosterTellsWithItsLockFree(t *testing.T) {
 	now := time.Now()
-	r := certifiedRoster(5, now)
-	log := &askingWriter{roster: r}
-	r.log = slog.New(slog.NewTextHandler(log, nil))
+	log, r := &askingWriter{}, certifiedRoster(5, now)
+	r.news()
 	var told []MasterState
-	r.tell = func(s MasterStatus) {
-		if !r.mu.TryLock() {
+	v := newVoters(r, nil, slog.New(slog.NewTextHandler(log, nil)))
+	log.voters = v
+	v.standing = func(s MasterStatus) {
+		if !v.mu.TryLock() {
 			t.Fatal("the Observer is told under the roster's lock")
 		}
-		r.mu.Unlock()
-		if told = append(told, s.State); s.State == Away {
-			r.note(place{1, 0}, standing{state: Quarantined, reason: "noted by who is told"})
-		}
-		r.status()
+		v.mu.Unlock()
+		v.do(func(r *roster) {
+			if told = append(told, s.State); s.State == Away {
+				r.note(place{1, 0}, standing{state: Quarantined, reason: "noted by who is told"}, now)
+			}
+			r.status(now)
+		})
 	}
-	r.disconnected(place{0, 0}, "gone")
+	v.do(func(r *roster) { r.disconnected(place{0, 0}, "gone", now) })
 	if want := []MasterState{Away, Quarantined}; !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
-	for i := range 5 { // the set gives way to another, and says so
-		r.see(place{i, 0}, r.another(i, func(*marker) {}), false)
-	}
-	r.plan(now, rosterLimits)
+	v.do(func(r *roster) {
+		for i := range 5 { // the set gives way to another, and says so
+			r.shows(place{i, 0}, r.another(i, func(*marker) {}))
+		}
+		r.plan(now, rosterLimits)
+	})
 	if text := log.String(); text == "" || bytes.Contains(log.Bytes(), []byte("UNDER THE LOCK")) {
 		t.Errorf("logged under the roster's lock, or nothing: %q", text)
 	}
