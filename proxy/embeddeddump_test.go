@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/rdb"
 )
 
 // holdings are keys of every type that lock libraries use: a command that
@@ -173,7 +173,7 @@ func FuzzEmbeddedPayload(f *testing.F) {
 		if len(value) == 0 {
 			return
 		}
-		sealed := redlock.SealPayload(bytes.Clone(value), payloadVersion)
+		sealed := rdb.Seal(bytes.Clone(value), payloadVersion)
 		kind, items, refusal := readPayload(string(sealed))
 		if refusal != "" {
 			return

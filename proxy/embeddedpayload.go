@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strconv"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/rdb"
 )
 
 // What DUMP gives and RESTORE takes on an embedded server: payloads of Redis 7,
@@ -32,7 +32,7 @@ func dumpPayload(kind string, items []string) ([]byte, bool) {
 	value := []byte{first}
 	switch kind {
 	case "string":
-		return redlock.SealPayload(appendPayloadText(value, items[0]), payloadVersion), true
+		return rdb.Seal(appendPayloadText(value, items[0]), payloadVersion), true
 	case "set":
 		slices.Sort(items)
 	case "hash", "zset":
@@ -51,7 +51,7 @@ func dumpPayload(kind string, items []string) ([]byte, bool) {
 			value = appendPayloadText(value, item)
 		}
 	}
-	return redlock.SealPayload(value, payloadVersion), true
+	return rdb.Seal(value, payloadVersion), true
 }
 
 // sortedPairs sorts pairs by what is first in each.
@@ -84,7 +84,7 @@ func appendPayloadText(dst []byte, text string) []byte {
 // readPayload is dumpPayload's opposite. It refuses encodings that dumpPayload
 // does not write.
 func readPayload(dump string) (kind string, items []string, refusal string) {
-	value, version, ok := redlock.OpenPayload([]byte(dump))
+	value, version, ok := rdb.Open([]byte(dump))
 	if !ok || version > payloadVersion {
 		return "", nil, errorPayloadSeal
 	}

@@ -1,13 +1,13 @@
 package redlock
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/crc64"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // A fakeScript is what a Lua text does, written in Go. A text that is not
@@ -152,7 +152,7 @@ func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
 		delete(m.dbs[db], string(key))
 		return replyInteger(1)
 	}
-	value, ok := stringValue(argv[2])
+	value, ok := rdb.StringValue(argv[2])
 	if !ok {
 		panic("the fake master restores strings only")
 	}
@@ -285,7 +285,7 @@ func (m *fakeMaster) dump(s *fakeSession, args [][]byte) []byte {
 }
 
 func (m *fakeMaster) restore(s *fakeSession, args [][]byte) []byte {
-	value, ok := stringValue(args[3])
+	value, ok := rdb.StringValue(args[3])
 	if !ok {
 		return replyError("ERR DUMP payload version or checksum are wrong")
 	}
@@ -318,15 +318,12 @@ func dumpString(value string) []byte {
 	} else {
 		payload = append(payload, 0x40|byte(n>>8), byte(n))
 	}
-	payload = append(payload, value...)
-	payload = append(payload, 10, 0)
-	sum := ^crc64.Update(^uint64(0), payloadTable, payload)
-	return binary.LittleEndian.AppendUint64(payload, sum)
+	return rdb.Seal(append(payload, value...), 10)
 }
 
 func TestFakeMasterDumpsWhatItCanRestore(t *testing.T) {
 	for _, value := range []string{"", "1", "a token of 20 bytes.", strings.Repeat("x", 300)} {
-		if got, ok := stringValue(dumpString(value)); !ok || string(got) != value {
+		if got, ok := rdb.StringValue(dumpString(value)); !ok || string(got) != value {
 			t.Errorf("%q came back as %q, %v", value, got, ok)
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // Where copies of a key differ, or too few masters have one for anybody to hold
@@ -161,10 +163,10 @@ type copies []answer[image]
 
 func (i image) there() bool { return !i.absent() }
 
-func sameCopy(a, b image) bool { return sameState(a.dump, b.dump) }
+func sameCopy(a, b image) bool { return rdb.Same(a.dump, b.dump) }
 
 func (i image) text() []byte {
-	text, _ := stringValue(i.dump)
+	text, _ := rdb.StringValue(i.dump)
 	return text
 }
 

@@ -249,7 +249,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "votes are compared by the state afterwards",
-		edits:    []edit{{"runvote.go", "return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return sameState(x.lasting(), y.lasting()) })", "return slices.Equal(a.effects(), b.effects())"}},
+		edits:    []edit{{"runvote.go", "return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return rdb.Same(x.lasting(), y.lasting()) })", "return slices.Equal(a.effects(), b.effects())"}},
 		caughtBy: "TestRunComparesStatesNotChanges",
 	},
 	{
@@ -539,7 +539,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a quorum deleted goes where it only was kept",
-		edits:    []edit{{"runsettle.go", "return sameState(before.dump, others.dump) && near(", "return false && near("}},
+		edits:    []edit{{"runsettle.go", "return rdb.Same(before.dump, others.dump) && near(", "return false && near("}},
 		caughtBy: "TestRunAQueueThatTheOthersHavePoppedGoes",
 	},
 	{

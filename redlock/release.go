@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // ReleaseRequest deletes a key whatever its value: DEL, UNLINK, GETDEL.
@@ -274,11 +276,11 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		counts: holdsContent,
 		vote:   func(dump []byte) Vote { return voteOf(dump != nil) },
 		decide: func(answers []answer[[]byte], _ time.Duration) Verdict {
-			_, t := plurality(answers, holdsContent, sameState)
+			_, t := plurality(answers, holdsContent, rdb.Same)
 			return t.look()
 		},
 	})
-	content, t := plurality(looked.answers, holdsContent, sameState)
+	content, t := plurality(looked.answers, holdsContent, rdb.Same)
 	if looked.verdict == Lost || t.granted == 0 {
 		return looked.outcome()
 	}
@@ -303,12 +305,12 @@ const mostCompared = 1 << 14
 // contentWords is a collection as delete.lua compares it: its type and what it
 // holds, or else its payload.
 func contentWords(dump []byte) [][]byte {
-	c, ok := readContent(dump)
-	kind := map[contentKind]string{listContent: "list", setContent: "set", sortedSetContent: "zset", hashContent: "hash"}[c.kind]
-	if !ok || kind == "" || len(c.items) > mostCompared {
+	c, ok := rdb.Read(dump)
+	kind := map[rdb.Kind]string{rdb.List: "list", rdb.Set: "set", rdb.SortedSet: "zset", rdb.Hash: "hash"}[c.Kind]
+	if !ok || kind == "" || len(c.Items) > mostCompared {
 		return [][]byte{[]byte("dump"), dump}
 	}
-	return append([][]byte{[]byte(kind)}, c.items...)
+	return append([][]byte{[]byte(kind)}, c.Items...)
 }
 
 func holdsContent(dump []byte) bool { return dump != nil }

@@ -2,6 +2,8 @@ package redlock
 
 import (
 	"time"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // result is what a closed ballot on a run came to.
@@ -154,7 +156,7 @@ func goesToo(did effect, before, others image, skew time.Duration) bool {
 	case keyChanged:
 		return true
 	case keyKept, keyMoved:
-		return sameState(before.dump, others.dump) && near(before.pttl, others.pttl, skew.Milliseconds()+expiryTolerance)
+		return rdb.Same(before.dump, others.dump) && near(before.pttl, others.pttl, skew.Milliseconds()+expiryTolerance)
 	}
 	return false
 }
@@ -168,7 +170,7 @@ func possibleGrants(answers []answer[examined], keys [][]byte) []*debt {
 			if !a.state.heard() || a.value.after == nil || change(a.value.before[k], a.value.after[k]) != keyCreated {
 				continue
 			}
-			if v, ok := stringValue(a.value.after[k].dump); ok && len(v) >= shortValue {
+			if v, ok := rdb.StringValue(a.value.after[k].dump); ok && len(v) >= shortValue {
 				debts = append(debts, &debt{script: releaseScript, key: string(key), value: string(v), blind: true})
 				break
 			}
@@ -185,7 +187,7 @@ func (x examined) missedRelease(keys [][]byte, now time.Time) []*debt {
 		if effect != keyDeleted {
 			continue
 		}
-		if v, ok := stringValue(x.before[k].dump); ok {
+		if v, ok := rdb.StringValue(x.before[k].dump); ok {
 			d := &debt{script: releaseScript, key: string(keys[k]), value: string(v)}
 			if left := x.before[k].pttl; left >= 0 {
 				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // decideRun is the verdict on a run: a quorum of equal votes wins, with
@@ -119,7 +121,7 @@ func (r *RunRequest) sameVote(a, b examined) bool {
 	if len(a.after) != len(b.after) || !r.sameReply(a.reply, b.reply) {
 		return false
 	}
-	return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return sameState(x.lasting(), y.lasting()) })
+	return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return rdb.Same(x.lasting(), y.lasting()) })
 }
 
 // sameReply compares replies by their shape, and lists that have no order of

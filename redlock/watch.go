@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // A Watch remembers what each master showed of keys that a client watches, for
@@ -89,7 +91,7 @@ func (w *Watch) Keys() [][]byte { return w.keys }
 
 func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, sameContent) }
 
-func sameContent(a, b image) bool { return sameState(a.dump, b.dump) }
+func sameContent(a, b image) bool { return rdb.Same(a.dump, b.dump) }
 
 func (w *Watch) see(i int, a answer[examined]) {
 	if !a.state.heard() {

@@ -1,4 +1,4 @@
-package redlock
+package rdb
 
 // The encodings that keep a small collection in one string. Each reader
 // returns the elements in stored order and marks p as broken if the string is

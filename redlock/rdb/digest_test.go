@@ -1,4 +1,4 @@
-package redlock
+package rdb
 
 import (
 	"fmt"
@@ -23,7 +23,7 @@ var (
 	}
 )
 
-func (m *liveMaster) configure(settings map[string]string) {
+func (m server) configure(settings map[string]string) {
 	m.t.Helper()
 	for name, value := range settings {
 		m.must("CONFIG", "SET", name, value)
@@ -32,7 +32,7 @@ func (m *liveMaster) configure(settings map[string]string) {
 
 // build stores the elements under a key as one type; shuffled may store those
 // of an unordered type in another order and with other scores.
-func (m *liveMaster) build(of, key string, list []string, shuffled bool) {
+func (m server) build(of, key string, list []string, shuffled bool) {
 	m.t.Helper()
 	groups := slices.Collect(slices.Chunk(list, 2))
 	if shuffled {
@@ -56,7 +56,7 @@ func (m *liveMaster) build(of, key string, list []string, shuffled bool) {
 }
 
 func TestDigestOfCollections(t *testing.T) {
-	m := startLiveMaster(t)
+	m := startServer(t)
 	everything := elementsOfEverySize()
 	random := rand.New(rand.NewPCG(3, 4))
 	integers := make([]string, 300)
@@ -76,18 +76,18 @@ func TestDigestOfCollections(t *testing.T) {
 				if len(list) > 3 && slices.Equal(a, b) {
 					t.Fatal("both are encoded alike: the test tests nothing")
 				}
-				if !sameState(a, b) {
-					t.Errorf("digests differ: %s and %s", m.do("OBJECT", "ENCODING", "a"), m.do("OBJECT", "ENCODING", "b"))
+				if !Same(a, b) {
+					t.Errorf("digests differ: %s and %s", m.must("OBJECT", "ENCODING", "a"), m.must("OBJECT", "ENCODING", "b"))
 				}
 				for i := range min(len(list), 12) {
 					other := slices.Clone(list)
 					other[i] += "x"
 					m.build(of, "b", other, true)
-					if sameState(a, m.dump("b")) {
+					if Same(a, m.dump("b")) {
 						t.Errorf("another element, %.20q, has the same digest", other[i])
 					}
 				}
-				if _, ok := stringValue(a); ok {
+				if _, ok := StringValue(a); ok {
 					t.Error("it is taken for a string")
 				}
 			})
@@ -96,7 +96,7 @@ func TestDigestOfCollections(t *testing.T) {
 }
 
 func TestDigestOfLists(t *testing.T) {
-	m := startLiveMaster(t)
+	m := startServer(t)
 	list := elementsOfEverySize()
 	m.configure(compact)
 	m.must(append([]string{"RPUSH", "a"}, list...)...)
@@ -108,26 +108,26 @@ func TestDigestOfLists(t *testing.T) {
 	if slices.Equal(a, b) {
 		t.Fatal("both are encoded alike: the test tests nothing")
 	}
-	if !sameState(a, b) {
+	if !Same(a, b) {
 		t.Error("digests differ")
 	}
-	c, ok := readContent(a)
-	if !ok || c.kind != listContent || len(c.items) != len(list) {
-		t.Fatalf("read as %d elements of kind %d, ok %v", len(c.items), c.kind, ok)
+	c, ok := Read(a)
+	if !ok || c.Kind != List || len(c.Items) != len(list) {
+		t.Fatalf("read as %d elements of kind %d, ok %v", len(c.Items), c.Kind, ok)
 	}
-	for i, item := range c.items {
+	for i, item := range c.Items {
 		if string(item) != list[i] {
 			t.Errorf("element %d: %.40q, stored as %.40q", i, item, list[i])
 		}
 	}
 	m.must("RPOPLPUSH", "b", "b")
-	if sameState(a, m.dump("b")) {
+	if Same(a, m.dump("b")) {
 		t.Error("another order has the same digest")
 	}
 }
 
 func TestDigestOfStrings(t *testing.T) {
-	m := startLiveMaster(t)
+	m := startServer(t)
 	seen := map[digest]string{digestOf(nil): "(absent)"}
 	for _, value := range elementsOfEverySize() {
 		m.must("CONFIG", "SET", "rdbcompression", "yes")
@@ -139,7 +139,7 @@ func TestDigestOfStrings(t *testing.T) {
 			m.must("APPEND", "k", string(part))
 		}
 		b := m.dump("k")
-		if !sameState(a, b) {
+		if !Same(a, b) {
 			t.Errorf("%.40q: digests differ", value)
 		}
 		if other, ok := seen[digestOf(a)]; ok {
@@ -147,7 +147,7 @@ func TestDigestOfStrings(t *testing.T) {
 		}
 		seen[digestOf(a)] = value
 		for _, dump := range [][]byte{a, b} {
-			if got, ok := stringValue(dump); !ok || string(got) != value {
+			if got, ok := StringValue(dump); !ok || string(got) != value {
 				t.Errorf("%.40q is read as %.40q, ok %v", value, got, ok)
 			}
 		}
@@ -157,7 +157,7 @@ func TestDigestOfStrings(t *testing.T) {
 // The same members in another type, or the same bytes cut elsewhere, are
 // another state.
 func TestDigestKnowsTypes(t *testing.T) {
-	m := startLiveMaster(t)
+	m := startServer(t)
 	m.must("SET", "string", "a")
 	m.must("RPUSH", "list", "a")
 	m.must("SADD", "set", "a")
@@ -181,7 +181,7 @@ func TestDigestKnowsTypes(t *testing.T) {
 // A stream is its bytes: entries of the same IDs are the same state, and what a
 // master's own clock is in is another one on each.
 func TestStreamsAreTheSameByTheirBytes(t *testing.T) {
-	m := startLiveMaster(t)
+	m := startServer(t)
 	build := func(commands ...string) []byte {
 		t.Helper()
 		m.must("DEL", "k")
@@ -191,10 +191,10 @@ func TestStreamsAreTheSameByTheirBytes(t *testing.T) {
 		return m.dump("k")
 	}
 	a := build("XADD k 1-1 f v", "XADD k 2-1 f v")
-	if _, ok := readContent(a); ok {
+	if _, ok := Read(a); ok {
 		t.Error("a stream is read")
 	}
-	if !sameState(a, build("XADD k 1-1 f v", "XADD k 2-1 f v")) {
+	if !Same(a, build("XADD k 1-1 f v", "XADD k 2-1 f v")) {
 		t.Error("equal streams are not the same")
 	}
 	for _, other := range [][]string{
@@ -203,7 +203,7 @@ func TestStreamsAreTheSameByTheirBytes(t *testing.T) {
 		{"XADD k 1-1 f v", "XADD k 2-1 f v", "XGROUP CREATE k workers 0"},
 		{"XADD k 1-1 f v", "XADD k 2-1 f v", "XADD k 3-1 f v", "XDEL k 3-1"},
 	} {
-		if sameState(a, build(other...)) {
+		if Same(a, build(other...)) {
 			t.Errorf("%q is the same", other)
 		}
 	}

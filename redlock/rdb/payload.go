@@ -1,8 +1,9 @@
-package redlock
+package rdb
 
 import (
 	"encoding/binary"
 	"hash/crc64"
+	"strconv"
 )
 
 // Reading of DUMP payloads: what SET, HSET and the rest stored, whatever the
@@ -28,9 +29,9 @@ const (
 // payloadTable is of the CRC-64 that Redis uses ("Jones"), bits reflected.
 var payloadTable = crc64.MakeTable(0x95ac9329ac4bc9b5)
 
-// SealPayload makes a DUMP payload of a value, its type byte first, that is
+// Seal makes a DUMP payload of a value, its type byte first, that is
 // encoded as in that RDB version. It may use value's memory.
-func SealPayload(value []byte, version uint16) []byte {
+func Seal(value []byte, version uint16) []byte {
 	dump := binary.LittleEndian.AppendUint16(value, version)
 	return binary.LittleEndian.AppendUint64(dump, payloadSum(dump))
 }
@@ -40,9 +41,9 @@ func payloadSum(signed []byte) uint64 {
 	return ^crc64.Update(^uint64(0), payloadTable, signed)
 }
 
-// OpenPayload takes a DUMP payload apart: type byte and value, and the RDB
+// Open takes a DUMP payload apart: type byte and value, and the RDB
 // version of who wrote it. False means that it is no such payload.
-func OpenPayload(dump []byte) (value []byte, version uint16, ok bool) {
+func Open(dump []byte) (value []byte, version uint16, ok bool) {
 	if len(dump) <= footerLength {
 		return nil, 0, false
 	}
@@ -203,3 +204,5 @@ func unpackLZF(packed []byte, size uint64) ([]byte, bool) {
 	}
 	return out, uint64(len(out)) == size
 }
+
+func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }

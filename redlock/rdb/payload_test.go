@@ -1,4 +1,4 @@
-package redlock
+package rdb
 
 import (
 	"bytes"
@@ -129,7 +129,7 @@ func elementsOfEverySize() []string {
 }
 
 func TestPayloadsOfOlderServers(t *testing.T) {
-	m := startLiveMaster(t)
+	m := startServer(t)
 	var list []string
 	for _, s := range elementsOfEverySize() {
 		if len(s) < 1<<14 {
@@ -175,7 +175,7 @@ func TestPayloadsOfOlderServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m.must("RESTORE", "k", "0", string(payload), "REPLACE")
-			if _, ok := readContent(payload); !ok {
+			if _, ok := Read(payload); !ok {
 				t.Fatal("not read")
 			}
 			if digestOf(payload) != digestOf(m.dump("k")) {
@@ -199,7 +199,7 @@ func TestHashesWithFieldTTLs(t *testing.T) {
 			t.Errorf("%s: another digest than without TTLs", name)
 		}
 	}
-	if _, ok := readContent(sealed(12, typeHashExpiringValkey, rdbLength(1), rdbText("f"), rdbText("1"), never)); ok {
+	if _, ok := Read(sealed(12, typeHashExpiringValkey, rdbLength(1), rdbText("f"), rdbText("1"), never)); ok {
 		t.Error("Valkey's type is read in a payload of Redis, whose unreleased type of that number is another")
 	}
 }
@@ -211,8 +211,8 @@ func TestListpackOfManyElements(t *testing.T) {
 		list[i] = strconv.Itoa(i)
 	}
 	payload := sealed(10, typeListQuicklist2, rdbLength(1), rdbLength(2), rdbListpack(list...))
-	if c, ok := readContent(payload); !ok || len(c.items) != n {
-		t.Errorf("%d elements read, ok %v", len(c.items), ok)
+	if c, ok := Read(payload); !ok || len(c.Items) != n {
+		t.Errorf("%d elements read, ok %v", len(c.Items), ok)
 	}
 }
 
@@ -224,11 +224,11 @@ func TestListpackLengthsAtTheirLimit(t *testing.T) {
 		return sealed(10, typeSetListpack, rdbText("????\x01\x00"+element+back+"\xff"))
 	}
 	for _, back := range []string{"\x00\xff\xff", "\x7f\xff"} {
-		if c, ok := readContent(list(back)); !ok || len(c.items) != 1 || len(c.items[0]) != 16378 {
-			t.Errorf("length %q: %d elements, ok %v", back, len(c.items), ok)
+		if c, ok := Read(list(back)); !ok || len(c.Items) != 1 || len(c.Items[0]) != 16378 {
+			t.Errorf("length %q: %d elements, ok %v", back, len(c.Items), ok)
 		}
 	}
-	if !sameState(list("\x00\xff\xff"), list("\x7f\xff")) {
+	if !Same(list("\x00\xff\xff"), list("\x7f\xff")) {
 		t.Error("digests differ")
 	}
 }
@@ -259,8 +259,8 @@ func TestDamagedPayloads(t *testing.T) {
 		"type of the future":              sealed(99, 77, rdbText("v")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c, ok := readContent(payload); ok {
-				t.Errorf("read as %q", c.items)
+			if c, ok := Read(payload); ok {
+				t.Errorf("read as %q", c.Items)
 			}
 			newer := bytes.Clone(payload)
 			newer = sealed(11, payloadType(newer[0]), newer[1:len(newer)-footerLength])
@@ -288,14 +288,14 @@ func FuzzDigest(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
 		digestOf(value)
-		stringValue(value)
+		StringValue(value)
 		if len(value) == 0 {
 			return
 		}
 		payload := sealed(80, payloadType(value[0]), value[1:])
-		if !sameState(payload, sealed(81, payloadType(value[0]), value[1:])) {
+		if !Same(payload, sealed(81, payloadType(value[0]), value[1:])) {
 			t.Error("the version changes the digest")
 		}
-		stringValue(payload)
+		StringValue(payload)
 	})
 }

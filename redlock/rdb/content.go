@@ -1,4 +1,4 @@
-package redlock
+package rdb
 
 // payloadType is the first byte of a DUMP payload: type and encoding in one.
 type payloadType byte
@@ -24,57 +24,57 @@ const (
 	typeHashListpackExpiring payloadType = 25
 )
 
-// readContent reads what a DUMP payload holds. False means that the payload is
+// Read reads what a DUMP payload holds. False means that the payload is
 // of a kind not known here (a stream, a module's, a newer server's) or damaged.
-func readContent(dump []byte) (content, bool) {
-	value, version, ok := OpenPayload(dump)
+func Read(dump []byte) (Value, bool) {
+	value, version, ok := Open(dump)
 	if !ok {
-		return content{}, false
+		return Value{}, false
 	}
 	p := payload{rest: value[1:]}
 	c, ok := p.content(payloadType(value[0]), version)
 	if !ok || p.broken || len(p.rest) > 0 {
-		return content{}, false
+		return Value{}, false
 	}
 	c.sort()
 	return c, true
 }
 
-func (p *payload) content(of payloadType, version uint16) (content, bool) {
+func (p *payload) content(of payloadType, version uint16) (Value, bool) {
 	switch of {
 	case typeString:
-		return content{stringContent, p.texts(1)}, true
+		return Value{String, p.texts(1)}, true
 	case typeList:
-		return content{listContent, p.texts(p.count())}, true
+		return Value{List, p.texts(p.count())}, true
 	case typeListZiplist:
-		return content{listContent, p.ziplist()}, true
+		return Value{List, p.ziplist()}, true
 	case typeListQuicklist, typeListQuicklist2:
-		return content{listContent, p.quicklist(of)}, true
+		return Value{List, p.quicklist(of)}, true
 	case typeSet:
-		return content{setContent, p.texts(p.count())}, true
+		return Value{Set, p.texts(p.count())}, true
 	case typeSetIntset:
-		return content{setContent, p.intset()}, true
+		return Value{Set, p.intset()}, true
 	case typeSetListpack:
-		return content{setContent, p.listpack()}, true
+		return Value{Set, p.listpack()}, true
 	case typeSortedSetText, typeSortedSet:
-		return content{sortedSetContent, p.sortedSet(of)}, true
+		return Value{SortedSet, p.sortedSet(of)}, true
 	case typeSortedSetZiplist:
-		return content{sortedSetContent, p.firstOfEach(2, 1, p.ziplist())}, true
+		return Value{SortedSet, p.firstOfEach(2, 1, p.ziplist())}, true
 	case typeSortedSetListpack:
-		return content{sortedSetContent, p.firstOfEach(2, 1, p.listpack())}, true
+		return Value{SortedSet, p.firstOfEach(2, 1, p.listpack())}, true
 	case typeHash, typeHashExpiring:
-		return content{hashContent, p.hash(of)}, true
+		return Value{Hash, p.hash(of)}, true
 	case typeHashExpiringValkey:
-		return content{hashContent, p.hash(of)}, version >= valkeyPayload
+		return Value{Hash, p.hash(of)}, version >= valkeyPayload
 	case typeHashZiplist:
-		return content{hashContent, p.firstOfEach(2, 2, p.ziplist())}, true
+		return Value{Hash, p.firstOfEach(2, 2, p.ziplist())}, true
 	case typeHashListpack:
-		return content{hashContent, p.firstOfEach(2, 2, p.listpack())}, true
+		return Value{Hash, p.firstOfEach(2, 2, p.listpack())}, true
 	case typeHashListpackExpiring:
 		p.take(8) // when the first field expires
-		return content{hashContent, p.firstOfEach(3, 2, p.listpack())}, true
+		return Value{Hash, p.firstOfEach(3, 2, p.listpack())}, true
 	}
-	return content{}, false
+	return Value{}, false
 }
 
 // firstOfEach keeps the first elements of every group, which must be whole.

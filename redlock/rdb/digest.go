@@ -1,4 +1,4 @@
-package redlock
+package rdb
 
 import (
 	"bytes"
@@ -21,17 +21,17 @@ func digestOf(dump []byte) digest {
 	if dump == nil {
 		return digest{}
 	}
-	c, ok := readContent(dump)
+	c, ok := Read(dump)
 	if !ok {
-		c = content{kind: unknownContent, items: [][]byte{dump}}
-		if value, _, ok := OpenPayload(dump); ok {
-			c.items[0] = value
+		c = Value{Kind: Unknown, Items: [][]byte{dump}}
+		if value, _, ok := Open(dump); ok {
+			c.Items[0] = value
 		}
 	}
 	h := sha256.New()
-	h.Write([]byte{byte(c.kind)})
+	h.Write([]byte{byte(c.Kind)})
 	var size [8]byte
-	for _, item := range c.items {
+	for _, item := range c.Items {
 		binary.BigEndian.PutUint64(size[:], uint64(len(item)))
 		h.Write(size[:])
 		h.Write(item)
@@ -41,19 +41,19 @@ func digestOf(dump []byte) digest {
 	return d
 }
 
-// sameState tells whether two masters' DUMP payloads hold the same, which is
+// Same tells whether two masters' DUMP payloads hold the same, which is
 // what equal digests say, without reading payloads that are equal as they are.
-func sameState(a, b []byte) bool {
+func Same(a, b []byte) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
 	}
 	return bytes.Equal(a, b) || digestOf(a) == digestOf(b)
 }
 
-// stringValue is the string in a DUMP payload; false if the key is of another
+// StringValue is the string in a DUMP payload; false if the key is of another
 // type. The result may share dump's memory.
-func stringValue(dump []byte) ([]byte, bool) {
-	value, _, ok := OpenPayload(dump)
+func StringValue(dump []byte) ([]byte, bool) {
+	value, _, ok := Open(dump)
 	if !ok || value[0] != byte(typeString) {
 		return nil, false
 	}
@@ -62,35 +62,39 @@ func stringValue(dump []byte) ([]byte, bool) {
 	return text, !p.broken && len(p.rest) == 0
 }
 
-// content is what a payload holds in an order that only depends on it.
-type content struct {
-	kind  contentKind
-	items [][]byte
+// A Value is what a payload holds, in an order that depends on nothing else: a list's
+// elements as they stand, a set's and a sorted set's members sorted, a hash's
+// fields sorted, each with its value behind it.
+type Value struct {
+	Kind  Kind
+	Items [][]byte
 }
 
-type contentKind byte
+// A Kind is the type of what a payload holds. Streams and the types of modules are
+// not read, and are Unknown.
+type Kind byte
 
 const (
-	unknownContent contentKind = iota
-	stringContent
-	listContent
-	setContent
-	sortedSetContent
-	hashContent
+	Unknown Kind = iota
+	String
+	List
+	Set
+	SortedSet
+	Hash
 )
 
-func (c *content) sort() {
-	switch c.kind {
-	case setContent, sortedSetContent:
-		slices.SortFunc(c.items, bytes.Compare)
-	case hashContent:
-		pairs := make([][2][]byte, 0, len(c.items)/2)
-		for pair := range slices.Chunk(c.items, 2) {
+func (c *Value) sort() {
+	switch c.Kind {
+	case Set, SortedSet:
+		slices.SortFunc(c.Items, bytes.Compare)
+	case Hash:
+		pairs := make([][2][]byte, 0, len(c.Items)/2)
+		for pair := range slices.Chunk(c.Items, 2) {
 			pairs = append(pairs, [2][]byte(pair))
 		}
 		slices.SortFunc(pairs, func(a, b [2][]byte) int { return bytes.Compare(a[0], b[0]) })
 		for i, pair := range pairs {
-			copy(c.items[2*i:], pair[:])
+			copy(c.Items[2*i:], pair[:])
 		}
 	}
 }
