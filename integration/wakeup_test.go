@@ -339,8 +339,14 @@ func TestWaitingWithoutTheUpstream(t *testing.T) {
 	kept.ask("subscribe "+channel+" 1", "SUBSCRIBE", channel)
 	c.upstream.start(t)
 	kept.ask("OK", "SET", "greeting", "hello")
+	_ = kept.conn.SetReadDeadline(time.Now().Add(patience))
+	if rest, err := io.ReadAll(kept.in); len(rest) > 0 || err != nil {
+		t.Fatalf("got %q and %v, want the end of a connection whose subscriptions the upstream does not know", rest, err)
+	}
+	kept = c.proxy.wire(t, 3)
+	kept.ask("subscribe "+channel+" 1", "SUBSCRIBE", channel)
 	if n, err := c.upstream.direct.Publish(t.Context(), channel, "from the upstream").Result(); err != nil || n != 1 {
-		t.Fatalf("the upstream has %d subscribers (%v), want the one that was answered without it", n, err)
+		t.Fatalf("the upstream has %d subscribers (%v), want the one that has connected again", n, err)
 	}
 	kept.expect("message " + channel + " from the upstream")
 	tracking.ask("hello", "GET", "greeting")

@@ -260,8 +260,9 @@ func (s *session) tryOpen() (refusal string) {
 	}
 	up.start()
 	s.upstream.Store(up)
-	s.replay(up)
+	s.replayTracking(up)
 	s.server.upstreamOpened.Add(1)
+	s.endIfOutdated()
 	return ""
 }
 

@@ -14,9 +14,7 @@ type debt struct {
 	adds    bool // confirmations of SUBSCRIBE rather than UNSUBSCRIBE
 	left    int  // values still owed; 0: of an UNSUBSCRIBE without names, known once it is its turn
 
-	// Of confirmations:
-	names    []string // in the command, if the session wants to know what becomes of each
-	replayed bool     // the client was told already
+	names []string // in a command for subscriptions, if the session wants to know what becomes of each
 }
 
 type debtKind uint8
@@ -149,9 +147,6 @@ func (o *owed) begin(p []byte) (to fate, enough bool) {
 		if confirms {
 			counts := expectsName && first.family == family && first.adds == adds
 			o.current = currentValue{counts: counts, confirmation: true, family: family}
-			if counts && first.replayed {
-				return fateNobody, true
-			}
 			return fateClient, true
 		}
 		if p[0] == '>' {
@@ -185,7 +180,7 @@ func (o *owed) end(kind byte, tail []byte) (told confirmation, tells bool) {
 	}
 	o.undelivered = true
 	first := o.first()
-	if tells = first.kind == debtConfirmations && !first.replayed; tells {
+	if tells = first.kind == debtConfirmations; tells {
 		told = first.told(!o.current.confirmation)
 	}
 	if first.left > 0 {

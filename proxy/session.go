@@ -170,7 +170,6 @@ func (s *session) readMore() bool {
 		case errors.Is(err, errWoken):
 			s.sock.calm()
 			s.in.relax()
-			s.rejoin()
 		case errors.Is(err, errNoMemory):
 			s.server.cfg.metrics.limitReached(limitMemory)
 			if s.settle() {

@@ -260,51 +260,10 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 	masters.expectNobody(t)
 }
 
-// A session that subscribed without an upstream is subscribed there once it
-// is reached, and is not told so again.
-func TestSubscriptionsAreReplayed(t *testing.T) {
+// upstreamThatReturns makes a proxy whose upstream is away until up is set.
+func upstreamThatReturns(t *testing.T, masters *fakeMasters, up *atomic.Bool) *testProxy {
 	redis := startGuardRedis(t)
-	for protocol, of := range map[string]string{"RESP2": "*", "RESP3": ">"} {
-		t.Run(protocol, func(t *testing.T) {
-			var up atomic.Bool
-			masters := &fakeMasters{}
-			client := startTestProxy(t, nil, masters.configure, func(c *testConfig) {
-				c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
-					if !up.Load() {
-						return nil, errors.New("refused")
-					}
-					return new(net.Dialer).DialContext(ctx, "unix", redis.socket)
-				}
-			}).dial(t)
-			if of == ">" {
-				client.ask("HELLO 3\r\n", helloText(3))
-			}
-			client.ask("SUBSCRIBE lock:a lock:b\r\n", confirmed(of, "subscribe", "lock:a", 1)+confirmed(of, "subscribe", "lock:b", 2))
-			client.ask("PSUBSCRIBE lock:*\r\n", confirmed(of, "psubscribe", "lock:*", 3))
-			client.ask("SUBSCRIBE news\r\n", errorUpstreamDown)
-			up.Store(true)
-			client.ask("SUBSCRIBE news\r\n", confirmed(of, "subscribe", "news", 4))
-			redis.ask(t, "PUBLISH lock:b plain")
-			got := client.values(2)
-			if !strings.Contains(got, told(of, "message", "lock:b", "plain")) || !strings.Contains(got, told(of, "pmessage", "lock:*", "lock:b", "plain")) {
-				t.Errorf("from the upstream: %q", got)
-			}
-			client.ask("PUNSUBSCRIBE\r\n", confirmed(of, "punsubscribe", "lock:*", 3))
-			masters.publish("lock:a", "x")
-			client.expect(told(of, "message", "lock:a", "x"))
-			client.ask("UNSUBSCRIBE lock:a lock:b news\r\n", confirmed(of, "unsubscribe", "lock:a", 2)+confirmed(of, "unsubscribe", "lock:b", 1)+confirmed(of, "unsubscribe", "news", 0))
-			masters.expectNobody(t)
-		})
-	}
-}
-
-// One that only waits is subscribed at the upstream too, soon after anybody has
-// found it back.
-func TestSilentSubscribersRejoin(t *testing.T) {
-	redis := startGuardRedis(t)
-	var up atomic.Bool
-	masters := &fakeMasters{}
-	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) {
+	return startTestProxy(t, nil, masters.configure, func(c *testConfig) {
 		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
 			if !up.Load() {
 				return nil, errors.New("refused")
@@ -312,12 +271,48 @@ func TestSilentSubscribersRejoin(t *testing.T) {
 			return new(net.Dialer).DialContext(ctx, "unix", redis.socket)
 		}
 	})
-	client := p.dial(t)
-	client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
+}
+
+// A session that subscribed without an upstream ends when it has reached one:
+// nobody there knows what it wants to hear.
+func TestSubscriberEndsWhenItReachesTheUpstream(t *testing.T) {
+	for _, row := range []struct{ of, hello, command, reply string }{
+		{"*", "PING\r\n", "SUBSCRIBE news\r\n", confirmed("*", "subscribe", "news", 1)},
+		{">", "HELLO 3\r\n", "SUBSCRIBE news\r\nSET a 1\r\n", confirmed(">", "subscribe", "news", 1) + "+OK\r\n"},
+		{">", "HELLO 3\r\n", "SET a 1\r\nGET a\r\n", "+OK\r\n$1\r\n1\r\n"},
+	} {
+		var up atomic.Bool
+		masters := &fakeMasters{}
+		client := upstreamThatReturns(t, masters, &up).dial(t)
+		client.send(row.hello)
+		client.values(1)
+		client.ask("SUBSCRIBE lock:a lock:b\r\n", confirmed(row.of, "subscribe", "lock:a", 1)+confirmed(row.of, "subscribe", "lock:b", 2))
+		client.ask("PSUBSCRIBE lock:*\r\n", confirmed(row.of, "psubscribe", "lock:*", 3))
+		client.ask("SUBSCRIBE news\r\n", errorUpstreamDown)
+		up.Store(true)
+		client.send(row.command)
+		client.expectEnd(row.reply)
+		masters.expectNobody(t)
+	}
+}
+
+// One that only waits ends soon after anybody has found the upstream back; one
+// that has unsubscribed, and one that only tracks keys, stay.
+func TestSilentSubscribersEndWhenTheUpstreamIsBack(t *testing.T) {
+	var up atomic.Bool
+	masters := &fakeMasters{}
+	p := upstreamThatReturns(t, masters, &up)
+	tracks, waits, left := p.dial(t), p.dial(t), p.dial(t)
+	for _, client := range []*testClient{waits, left} {
+		client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
+	}
+	left.ask("UNSUBSCRIBE\r\n", confirmed("*", "unsubscribe", "lock:a", 0))
+	tracks.ask("HELLO 3\r\nCLIENT TRACKING ON\r\n", helloText(3)+replyOK)
 	up.Store(true)
 	p.dial(t).ask("GET a\r\n", "$-1\r\n")
-	eventually(t, "the upstream has a subscriber", func() bool { return redis.ask(t, "PUBLISH lock:a x") == ":1\r\n" })
-	client.expect(told("*", "message", "lock:a", "x"))
+	waits.expectEnd("")
+	left.ask("GET a\r\n", "$-1\r\n")
+	tracks.ask("GET a\r\n", "_\r\n")
 }
 
 func TestPublishWithoutUpstream(t *testing.T) {

@@ -3,14 +3,15 @@ package proxy
 import "github.com/tidwall/redcon"
 
 // Without an upstream the proxy itself confirms subscriptions to the locks'
-// channels, so that clients can wait for locks. An upstream that is opened
-// later is told of them before anything else.
+// channels, so that clients can wait for locks. When the upstream is back such a
+// client is disconnected, lest it misses what is published there: its library
+// connects again and subscribes anew, as after a restart of its one Redis.
 
 // subscribeHere confirms each name. What the masters have published since
 // they were asked may follow at once.
 func (s *session) subscribeHere(of family, names []string) {
 	l := s.listening.Load()
-	l.rejoinAt.Store(s.server.upstreamOpened.Load() + 1)
+	l.outdatedAt.Store(s.server.upstreamOpened.Load() + 1)
 	s.flushWith(func() {
 		for _, name := range names {
 			l.confirm(confirmation{family: of, adds: true, names: []string{name}})
@@ -67,54 +68,25 @@ func allowedInSubscribeMode(name string) bool {
 	return name == "ping" || name == "quit" || name == "reset"
 }
 
-// replay tells an upstream that has just been opened what was answered here
-// while there was none. The client has seen the replies, so it does not see
-// the upstream's.
-func (s *session) replay(up *upstream) {
+// replayTracking tells an upstream that has just been opened that the client
+// tracks keys, which was answered here while there was none. The client has
+// seen the reply, so it does not see the upstream's.
+func (s *session) replayTracking(up *upstream) {
+	if words := s.tracking.command(); words != nil && s.listening.Load() != nil {
+		up.owed.add(debt{silent: true, left: 1})
+		up.write(appendCommand(nil, words...))
+	}
+}
+
+// endIfOutdated ends a session whose subscriptions were confirmed without the
+// upstream, once that has been reached. Any goroutine may ask.
+func (s *session) endIfOutdated() {
 	l := s.listening.Load()
-	if l == nil {
+	if l == nil || s.missed.Load() {
 		return
 	}
-	l.rejoinAt.Store(0)
-	var request []byte
-	if words := s.tracking.command(); words != nil {
-		up.owed.add(debt{silent: true, left: 1})
-		request = appendCommand(request, words...)
-	}
-	for _, of := range []family{familyChannel, familyPattern} {
-		names := l.confirmed(of)
-		if len(names) == 0 {
-			continue
-		}
-		words := [][]byte{[]byte(of.command(true))}
-		for _, name := range names {
-			words = append(words, []byte(name))
-		}
-		up.owed.add(debt{kind: debtConfirmations, family: of, adds: true, left: len(names), silent: true, replayed: true})
-		request = appendCommand(request, words...)
-	}
-	if len(request) > 0 {
-		up.write(request)
-	}
-}
-
-// mayRejoin tells whether the upstream has been reached since the session's
-// subscriptions were confirmed without it. Any goroutine may ask.
-func (s *session) mayRejoin() bool {
-	l := s.listening.Load()
-	if l == nil || s.upstream.Load() != nil {
-		return false
-	}
-	at := l.rejoinAt.Load()
-	return at > 0 && s.server.upstreamOpened.Load() >= at
-}
-
-// rejoin opens the upstream for a session that waits for messages and would
-// not open it for anything else: some are published there.
-func (s *session) rejoin() {
-	if s.mayRejoin() && s.tryOpen() != "" {
-		s.listening.Load().rejoinAt.Store(s.server.upstreamOpened.Load() + 1)
-		s.dialError = ""
+	if at := l.outdatedAt.Load(); at > 0 && s.server.upstreamOpened.Load() >= at && l.subscribed() {
+		s.missMessages("the upstream is back and does not know its subscriptions")
 	}
 }
 

@@ -38,9 +38,10 @@ type listening struct {
 
 	resp3 bool // changes hands with the client's writing side
 
-	// rejoinAt: the upstream was away when subscriptions were confirmed, and is
-	// to be told of them once it has been opened so often for anybody; 0: it knows.
-	rejoinAt atomic.Int64
+	// outdatedAt: the upstream was away when subscriptions were confirmed, so that
+	// it does not know them. Once it has been opened so often, for anybody, messages
+	// may be published there. 0: it knows them.
+	outdatedAt atomic.Int64
 
 	mu      sync.Mutex
 	names   [2]map[string]bool // by family; true: confirmed to the client

@@ -1,6 +1,10 @@
 package proxy
 
-import "github.com/tidwall/redcon"
+import (
+	"log/slog"
+
+	"github.com/tidwall/redcon"
+)
 
 // notice is one piece of mail for a client.
 type notice struct {
@@ -107,7 +111,7 @@ func (l *listening) deliver(mail []notice) bool {
 		}
 		switch mail[0].kind {
 		case noticeGap:
-			l.session.missMessages()
+			l.session.missMessages("too few masters were listened to")
 			return false
 		case noticeDoubt:
 			l.settleDoubt(string(mail[0].parts[0]))
@@ -190,9 +194,9 @@ func (l *listening) written(mail []notice) {
 // missMessages ends the session once it has done what it was sent: messages
 // may have been missed, and a client that reconnects looks for itself, as it
 // does when its one Redis has restarted.
-func (s *session) missMessages() {
+func (s *session) missMessages(why string) {
 	s.server.cfg.metrics.listenerEnded(listenerGap)
-	s.server.cfg.log.Info("a subscribed client is disconnected: too few masters were listened to, and messages may have been missed")
+	s.server.cfg.log.Info("disconnecting a subscribed client: it may have missed messages", slog.String("reason", why))
 	s.missed.Store(true)
 	s.sock.wake()
 }

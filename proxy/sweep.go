@@ -81,7 +81,8 @@ func (s *session) inspect(limits *Limits, crowded bool) {
 		s.expire(limitIdle)
 		return
 	}
-	if silent > relaxAfter && s.sock.swollen.Load() || s.mayRejoin() && s.reading.Load() {
+	s.endIfOutdated()
+	if silent > relaxAfter && s.sock.swollen.Load() {
 		s.sock.wake()
 	}
 	if up != nil && up.conn.silent() > relaxAfter && up.conn.swollen.Load() {
