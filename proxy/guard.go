@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"math"
+	"strings"
 	"unsafe"
 
 	"github.com/tidwall/redcon"
@@ -33,21 +34,35 @@ const (
 	maxKeptArgs = 1024
 )
 
-// A protocolError is the error reply, without the leading "-" and the line
-// end, after which the connection closes. The texts are Redis's, word for word.
-type protocolError string
-
-func (e protocolError) Error() string { return string(e) }
+// A framingLimit is a limit of guardLimits by its key in the configuration.
+type framingLimit string
 
 const (
-	errBigInline        protocolError = "ERR Protocol error: too big inline request"
-	errQuotes           protocolError = "ERR Protocol error: unbalanced quotes in request"
-	errBigCount         protocolError = "ERR Protocol error: too big mbulk count string"
-	errCount            protocolError = "ERR Protocol error: invalid multibulk length"
-	errCountBeforeAuth  protocolError = "ERR Protocol error: unauthenticated multibulk length"
-	errBigLength        protocolError = "ERR Protocol error: too big bulk count string"
-	errLength           protocolError = "ERR Protocol error: invalid bulk length"
-	errLengthBeforeAuth protocolError = "ERR Protocol error: unauthenticated bulk length"
+	framingBulk           framingLimit = "bulk"
+	framingMultibulk      framingLimit = "multibulk"
+	framingInline         framingLimit = "inline"
+	framingLoginMultibulk framingLimit = "login_multibulk"
+	framingLoginBulk      framingLimit = "login_bulk"
+)
+
+// A protocolError says why a client's bytes are no command. After it the
+// connection closes.
+type protocolError struct {
+	text  string       // the whole error reply, in Redis's words
+	limit framingLimit // which limit was reached; "": the bytes are wrong
+}
+
+func (e protocolError) Error() string { return strings.TrimSuffix(e.text[1:], "\r\n") }
+
+const (
+	errorBigInline        = "-ERR Protocol error: too big inline request\r\n"
+	errorQuotes           = "-ERR Protocol error: unbalanced quotes in request\r\n"
+	errorBigCount         = "-ERR Protocol error: too big mbulk count string\r\n"
+	errorCount            = "-ERR Protocol error: invalid multibulk length\r\n"
+	errorCountBeforeAuth  = "-ERR Protocol error: unauthenticated multibulk length\r\n"
+	errorBigLength        = "-ERR Protocol error: too big bulk count string\r\n"
+	errorLength           = "-ERR Protocol error: invalid bulk length\r\n"
+	errorLengthBeforeAuth = "-ERR Protocol error: unauthenticated bulk length\r\n"
 )
 
 // command is one command as a client sent it.
@@ -65,11 +80,10 @@ type guard struct {
 	limits        guardLimits
 	authenticated bool
 	args          [][]byte
-	reached       limitName // which limit an error is for; "": the bytes are wrong
 
 	// charge takes the argument slots of a very long array from the memory that
 	// all sessions share, or gives them back; nil: there is no bound.
-	charge  func(bytes int) bool
+	charge  func(bytes int) error
 	charged int
 
 	// How far the unfinished command was looked at, as offsets from its first byte.
@@ -104,8 +118,9 @@ func (g *guard) setAuthenticated(yes bool) { g.authenticated = yes }
 // and more behind them; what was looked at is not looked at again. need, if not
 // 0, is how many bytes buf[n:] will at least have when the command is whole; a
 // client can name any number up to the limits, so it is a hint for sizing a
-// read and not for allocating. An error is a protocolError or
-// errNoMemory, and ends the session. The command is valid until the next call, its args no longer than buf.
+// read and not for allocating. An error is a protocolError or charge's, and
+// ends the session. The command is valid until the next call, its args no
+// longer than buf.
 func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err error) {
 	g.forgetArgs()
 	for n < len(buf) {
@@ -150,7 +165,7 @@ func (g *guard) forgetArgs() {
 	if cap(g.args) > maxKeptArgs {
 		g.args = nil
 		if g.charge != nil {
-			g.charge(-g.charged)
+			_ = g.charge(-g.charged)
 		}
 		g.charged = 0
 		return
@@ -166,8 +181,10 @@ func (g *guard) makeRoom() error {
 		return nil
 	}
 	size := g.total * int(unsafe.Sizeof(g.args[0]))
-	if g.charge != nil && !g.charge(size) {
-		return errNoMemory
+	if g.charge != nil {
+		if err := g.charge(size); err != nil {
+			return err
+		}
 	}
 	g.charged = size
 	g.args = make([][]byte, 0, g.total)
@@ -177,7 +194,7 @@ func (g *guard) makeRoom() error {
 // measureLine returns the length of the inline command at the front of frame,
 // 0 while its line end is missing.
 func (g *guard) measureLine(frame []byte) (size int, err error) {
-	end, err := g.lineEnd(frame, '\n', errBigInline)
+	end, err := g.lineEnd(frame, '\n', errorBigInline)
 	if end < 0 {
 		return 0, err
 	}
@@ -188,16 +205,16 @@ func (g *guard) measureLine(frame []byte) (size int, err error) {
 // parts of it are missing.
 func (g *guard) measureArray(frame []byte) (size, need int, err error) {
 	if g.count == 0 {
-		count, found, err := g.number(frame, errBigCount)
+		count, found, err := g.number(frame, errorBigCount)
 		switch {
 		case err != nil || !found:
 			return 0, 0, err
 		case !count.ok:
-			return 0, 0, errCount
+			return 0, 0, protocolError{text: errorCount}
 		case count.value > int64(g.limits.multibulk):
-			return 0, 0, g.beyond(limitMultibulk, errCount)
+			return 0, 0, protocolError{errorCount, framingMultibulk}
 		case count.value > int64(g.limits.loginMultibulk) && !g.authenticated:
-			return 0, 0, g.beyond(limitLoginMultibulk, errCountBeforeAuth)
+			return 0, 0, protocolError{errorCountBeforeAuth, framingLoginMultibulk}
 		}
 		g.pass(count.end)
 		g.count = int(max(count.value, 0))
@@ -205,18 +222,18 @@ func (g *guard) measureArray(frame []byte) (size, need int, err error) {
 	}
 	for g.count > 0 {
 		if g.bulk < 0 {
-			length, found, err := g.number(frame, errBigLength)
+			length, found, err := g.number(frame, errorBigLength)
 			switch {
 			case err != nil || !found:
 				return 0, 0, err
 			case frame[g.at] != '$':
 				return 0, 0, expectedDollar(frame[g.at])
 			case !length.ok || length.value < 0:
-				return 0, 0, errLength
+				return 0, 0, protocolError{text: errorLength}
 			case length.value > g.limits.bulk:
-				return 0, 0, g.beyond(limitBulk, errLength)
+				return 0, 0, protocolError{errorLength, framingBulk}
 			case length.value > g.limits.loginBulk && !g.authenticated:
-				return 0, 0, g.beyond(limitLoginBulk, errLengthBeforeAuth)
+				return 0, 0, protocolError{errorLengthBeforeAuth, framingLoginBulk}
 			}
 			g.pass(length.end)
 			g.bulk = length.value
@@ -239,7 +256,7 @@ type lineNumber struct {
 
 // number reads the line at g.at up to its \r, skipping the type byte. Redis
 // looks at nothing in the line before one byte more than the \r is there.
-func (g *guard) number(frame []byte, tooBig protocolError) (line lineNumber, found bool, err error) {
+func (g *guard) number(frame []byte, tooBig string) (line lineNumber, found bool, err error) {
 	end, err := g.lineEnd(frame, '\r', tooBig)
 	if end < 0 || end+1 == len(frame) {
 		return lineNumber{}, false, err
@@ -252,7 +269,7 @@ func (g *guard) number(frame []byte, tooBig protocolError) (line lineNumber, fou
 // lineEnd finds the byte that ends the line at g.at, -1 while it is missing.
 // As in Redis a NUL hides all that follows, so that such a line only ends by
 // becoming too long.
-func (g *guard) lineEnd(frame []byte, end byte, tooBig protocolError) (int, error) {
+func (g *guard) lineEnd(frame []byte, end byte, tooBig string) (int, error) {
 	limit := g.at + g.limits.inline + 1
 	window := frame[:min(len(frame), limit)]
 	i := g.looked
@@ -264,15 +281,9 @@ func (g *guard) lineEnd(frame []byte, end byte, tooBig protocolError) (int, erro
 		return i, nil
 	}
 	if len(window) == limit {
-		return -1, g.beyond(limitInline, tooBig)
+		return -1, protocolError{tooBig, framingInline}
 	}
 	return -1, nil
-}
-
-// beyond notes which limit an error is for.
-func (g *guard) beyond(limit limitName, err protocolError) error {
-	g.reached = limit
-	return err
 }
 
 // pass moves behind what was checked and the two bytes at end, which Redis
@@ -309,5 +320,5 @@ func expectedDollar(got byte) protocolError {
 	if got == '\r' || got == '\n' {
 		got = ' '
 	}
-	return protocolError("ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'")
+	return protocolError{text: "-ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'\r\n"}
 }

@@ -79,9 +79,7 @@ func (s *guardRedis) compare(t *testing.T, input guardInput, cuts []int) {
 		}
 		want = s.exchange(t, proper, nil, false)
 	}
-	if got.err != nil {
-		want = append(want, "-"+got.err.Error()+"\r\n"...)
-	}
+	want = append(want, got.refusal()...)
 	for _, cut := range cuts {
 		answer := s.exchange(t, []byte(input.bytes[:cut]), []byte(input.bytes[cut:]), got.err != nil)
 		if !bytes.Equal(answer, want) {

@@ -42,7 +42,7 @@ func splitInline(args [][]byte, line []byte) ([][]byte, error) {
 		}
 		i += 1 + used
 		if !closed || i < len(line) && !isSpace(line[i]) {
-			return args[:0], errQuotes
+			return args[:0], protocolError{text: errorQuotes}
 		}
 		args = append(args, unquoted[from:len(unquoted):len(unquoted)])
 	}

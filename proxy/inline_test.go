@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -71,8 +70,8 @@ func TestSplitInline(t *testing.T) {
 		for _, end := range []string{"\n", "\r\n"} {
 			got, err := splitInline(nil, []byte(c.text+end))
 			if c.args == nil {
-				if !errors.Is(err, errQuotes) || len(got) > 0 {
-					t.Errorf("%q: %q, error %v, want %v", c.text+end, got, err, errQuotes)
+				if err != (protocolError{text: errorQuotes}) || len(got) > 0 {
+					t.Errorf("%q: %q, error %v, want %v", c.text+end, got, err, errorQuotes)
 				}
 			} else if err != nil || !sameArgs(got, c.args) {
 				t.Errorf("%q: %q, error %v, want %q", c.text+end, got, err, c.args)

@@ -28,6 +28,14 @@ func (b *budget) reserve(n int) bool {
 	return true
 }
 
+// charge is reserve with an error.
+func (b *budget) charge(n int) error {
+	if !b.reserve(n) {
+		return errNoMemory
+	}
+	return nil
+}
+
 // use takes bytes that are there already and cannot be refused.
 func (b *budget) use(n int) { b.used.Add(int64(n)) }
 

@@ -85,11 +85,11 @@ const (
 	limitLoginTime      limitName = "login_time"
 	limitIdle           limitName = "idle"
 	limitUnreadTime     limitName = "unread_time"
-	limitBulk           limitName = "bulk"
-	limitMultibulk      limitName = "multibulk"
-	limitInline         limitName = "inline"
-	limitLoginMultibulk limitName = "login_multibulk"
-	limitLoginBulk      limitName = "login_bulk"
+	limitBulk           limitName = limitName(framingBulk)
+	limitMultibulk      limitName = limitName(framingMultibulk)
+	limitInline         limitName = limitName(framingInline)
+	limitLoginMultibulk limitName = limitName(framingLoginMultibulk)
+	limitLoginBulk      limitName = limitName(framingLoginBulk)
 	limitQuery          limitName = "query"
 	limitOutput         limitName = "output"
 	limitTransaction    limitName = "transaction"

@@ -149,7 +149,7 @@ func TestMultibulkLimit(t *testing.T) {
 	client := p.dial(t)
 	client.ask("*1024\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 1023), ":0\r\n")
 	client.send("*1025\r\n")
-	client.expectEnd("-" + string(errCount) + "\r\n")
+	client.expectEnd(errorCount)
 	p.wantReached(t, limitMultibulk, 1)
 }
 

@@ -236,7 +236,7 @@ func TestSessionSeesNewSettings(t *testing.T) {
 	p.dial(t).expectEnd(errorClientCap)
 	p.change(func(s *settings) { s.limits.Bulk = 1 << 20 })
 	late.send("*2\r\n$3\r\nGET\r\n$1048577\r\n")
-	late.expectEnd("-" + string(errLength) + "\r\n")
+	late.expectEnd(errorLength)
 	p.change(func(s *settings) { s.limits.Idle = 20 * time.Millisecond })
 	known.expectEnd("")
 }

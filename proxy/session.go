@@ -75,7 +75,7 @@ func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s := &session{server: srv, id: id, sock: newSocket(conn, &srv.clock)}
 	s.in = newInput(s.sock, &srv.memory)
 	s.guard = newGuard(redisLimits)
-	s.guard.charge = srv.memory.reserve
+	s.guard.charge = srv.memory.charge
 	s.out = newOutput(s.sock)
 	s.ctx, s.gone = context.WithCancel(srv.running)
 	s.watch.session = s
@@ -138,13 +138,13 @@ func (s *session) obey(limits *Limits) {
 
 // refuseBytes ends the session because of what the client sends.
 func (s *session) refuseBytes(err error) {
-	text := "-" + err.Error() + "\r\n"
-	if errors.Is(err, errNoMemory) {
-		text = errorMemory
-		s.server.cfg.metrics.limitReached(limitMemory)
-	} else {
+	text := errorMemory
+	if wrong, ok := errors.AsType[protocolError](err); ok {
+		text = wrong.text
 		s.server.cfg.metrics.protocolErrorSeen()
-		s.server.cfg.metrics.limitReached(s.guard.reached)
+		s.server.cfg.metrics.limitReached(limitName(wrong.limit))
+	} else {
+		s.server.cfg.metrics.limitReached(limitMemory)
 	}
 	if s.settle() {
 		s.pending = append(s.pending, text...)

@@ -51,7 +51,7 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"null in RESP3", "HELLO 3\r\nGET lock:none\r\nCLIENT GETNAME\r\n", helloText(3) + "_\r\n_\r\n"},
 		{"to another database", "COPY lock:a lock:b DB 3\r\nMOVE lock:a 3\r\nMULTI\r\nMOVE lock:a 3\r\nEXEC\r\n", errorElsewhere + errorElsewhere + "+OK\r\n" + errorElsewhere + errorExecAbort},
 		{"reserved key", "GET " + markerKey + "\r\n", errorReservedKey},
-		{"wrong bytes", "PING\r\n*x\r\nPING\r\n", "+PONG\r\n-" + string(errCount) + "\r\n"},
+		{"wrong bytes", "PING\r\n*x\r\nPING\r\n", "+PONG\r\n" + errorCount},
 		{"ignored input", "\r\n*0\r\n*-1\r\nPING\r\n", "+PONG\r\n"},
 		{"unknown", "NOSUCH a\r\n", errorUpstreamNone},
 	}
@@ -125,7 +125,7 @@ func TestSessionAuthentication(t *testing.T) {
 
 	unknown := p.dial(t)
 	unknown.send("*11\r\n")
-	unknown.expectEnd("-" + string(errCountBeforeAuth) + "\r\n")
+	unknown.expectEnd(errorCountBeforeAuth)
 	known := p.dial(t)
 	known.ask("AUTH secret\r\n", "+OK\r\n")
 	known.ask("*11\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 10), ":0\r\n")
