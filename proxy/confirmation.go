@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"bytes"
-	"strconv"
 )
 
 // family is a kind of subscription. Redis counts channels and patterns together.
@@ -62,7 +61,6 @@ func isMessage(name []byte) bool {
 // firstElement reads the name that stands first in an array or push, nil if
 // there is none that could matter. known is false while bytes are missing.
 func firstElement(p []byte) (name []byte, known bool) {
-	const longest = len("punsubscribe")
 	header := bytes.IndexByte(p, '\n')
 	if header < 0 {
 		return nil, len(p) > 24
@@ -81,11 +79,11 @@ func firstElement(p []byte) (name []byte, known bool) {
 	if element[0] != '$' {
 		return nil, true
 	}
-	length, err := strconv.Atoi(string(bytes.TrimSuffix(element[1:end], []byte{'\r'})))
-	if err != nil || length < 0 || length > longest {
+	length, ok := parseInt64(bytes.TrimSuffix(element[1:end], []byte{'\r'}))
+	if !ok || length < 0 || length > int64(len("punsubscribe")) {
 		return nil, true
 	}
-	if text := element[end+1:]; len(text) >= length {
+	if text := element[end+1:]; int64(len(text)) >= length {
 		return text[:length], true
 	}
 	return nil, false
@@ -97,6 +95,6 @@ func lastInteger(tail []byte) (int, bool) {
 	if colon < 0 {
 		return 0, false
 	}
-	n, err := strconv.Atoi(string(bytes.TrimSuffix(tail[colon+1:], []byte("\r\n"))))
-	return n, err == nil
+	n, ok := parseInt64(bytes.TrimSuffix(tail[colon+1:], []byte("\r\n")))
+	return int(n), ok
 }

@@ -145,7 +145,7 @@ func (s *session) tellUpstream(request helloRequest) bool {
 	if !ok {
 		return false
 	}
-	if reply[0] == '-' {
+	if isError(reply) {
 		s.replyBytes(reply)
 		return false
 	}

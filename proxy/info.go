@@ -31,7 +31,7 @@ func (s *session) performInfo(cmd command) {
 			s.replyBytes(reply)
 			return
 		}
-		text = showVersion(text, s.server.cfg.version())
+		text = showVersion(bytes.Clone(text), s.server.cfg.version())
 	}
 	if wantsRedlockSection(sections) {
 		if len(text) > 0 {
@@ -61,22 +61,6 @@ func (s *session) shortInfo() []byte {
 	return []byte("# Server\r\nredis_version:" + s.server.shownVersion() + "\r\nredis_mode:standalone\r\n" +
 		"\r\n# Persistence\r\nloading:0\r\n" +
 		"\r\n# Replication\r\nrole:master\r\nconnected_slaves:0\r\n")
-}
-
-// textOf takes the text out of a bulk or verbatim string, a copy.
-func textOf(reply []byte) (text []byte, ok bool) {
-	if reply[0] != '$' && reply[0] != '=' {
-		return nil, false
-	}
-	header := bytes.IndexByte(reply, '\n') + 1
-	if len(reply) < header+2 {
-		return nil, false // null
-	}
-	text = reply[header : len(reply)-2]
-	if reply[0] == '=' {
-		text = bytes.TrimPrefix(text, []byte("txt:"))
-	}
-	return bytes.Clone(text), true
 }
 
 // showVersion puts a version in the place of the server's own; "" leaves it.

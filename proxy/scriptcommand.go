@@ -16,7 +16,7 @@ func (s *session) performScript(name string, cmd command, route route) {
 	if !ok {
 		return
 	}
-	refused := reply[0] == '-'
+	refused := isError(reply)
 	switch {
 	case name == "script|kill":
 		if s.killOnMasters() {
@@ -70,7 +70,7 @@ func (s *session) performScriptHere(name string, cmd command, route route) {
 // existsOnBoth answers 1 for a script that both planes can run; fromUpstream
 // is nil where there is no upstream.
 func (s *session) existsOnBoth(fromUpstream []byte, names [][]byte) []byte {
-	upstream := arrayElements(fromUpstream)
+	upstream := elementsOf(fromUpstream)
 	reply := redcon.AppendArray(nil, len(names))
 	for i, sha := range names {
 		_, known := s.server.cfg.scripts.get(sha)

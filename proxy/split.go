@@ -1,10 +1,6 @@
 package proxy
 
 import (
-	"strconv"
-
-	"redlock-proxy/redlock"
-
 	"github.com/tidwall/redcon"
 )
 
@@ -56,8 +52,8 @@ func joinCounts(fromUpstream, fromLocks []byte) []byte {
 	if reply := errorOf(fromLocks, fromUpstream); reply != nil {
 		return reply
 	}
-	first, ok1 := integerReply(fromUpstream)
-	second, ok2 := integerReply(fromLocks)
+	first, ok1 := integerOf(fromUpstream)
+	second, ok2 := integerOf(fromLocks)
 	if !ok1 || !ok2 {
 		return []byte(errorUpstreamReply)
 	}
@@ -70,7 +66,7 @@ func joinValues(fromUpstream, fromLocks []byte, lock []bool) []byte {
 	if reply := errorOf(fromLocks, fromUpstream); reply != nil {
 		return reply
 	}
-	upstream, locks := arrayElements(fromUpstream), arrayElements(fromLocks)
+	upstream, locks := elementsOf(fromUpstream), elementsOf(fromLocks)
 	if len(upstream)+len(locks) != len(lock) {
 		return []byte(errorUpstreamReply)
 	}
@@ -92,43 +88,9 @@ func joinValues(fromUpstream, fromLocks []byte, lock []bool) []byte {
 // errorOf is the first of the replies that is an error, nil if none is.
 func errorOf(replies ...[]byte) []byte {
 	for _, reply := range replies {
-		if reply[0] == '-' || reply[0] == '!' {
+		if isError(reply) {
 			return reply
 		}
 	}
 	return nil
-}
-
-func integerReply(reply []byte) (int64, bool) {
-	if len(reply) < 4 || reply[0] != ':' {
-		return 0, false
-	}
-	n, err := strconv.ParseInt(string(reply[1:len(reply)-2]), 10, 64)
-	return n, err == nil
-}
-
-// arrayElements splits one whole array into its elements, slices of reply
-// without the pushes that may stand between them; nil where it is no array or
-// a null one.
-func arrayElements(reply []byte) [][]byte {
-	if len(reply) == 0 || reply[0] != '*' {
-		return nil
-	}
-	header := 0
-	for reply[header] != '\n' {
-		header++
-	}
-	var list [][]byte
-	var scanner redlock.Scanner
-	for rest := reply[header+1:]; len(rest) > 0; {
-		n, done, err := scanner.Scan(rest)
-		if err != nil || !done {
-			return nil
-		}
-		if scanner.Kind() != '>' {
-			list = append(list, rest[:n:n])
-		}
-		rest = rest[n:]
-	}
-	return list
 }

@@ -3,7 +3,6 @@ package proxy
 import (
 	"bytes"
 	"slices"
-	"strconv"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -98,7 +97,7 @@ func didNothing(reply []byte) bool {
 	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
 		return true
 	}
-	return len(reply) > 0 && (reply[0] == '-' || reply[0] == '!')
+	return isError(reply)
 }
 
 // settleDoubt looks at a key that the client itself may have changed.
@@ -107,7 +106,7 @@ func (l *listening) settleDoubt(key string) {
 	if own == nil {
 		return
 	}
-	value := bulkOf(l.look(own.db, "GET", key))
+	value, _ := textOf(l.look(own.db, "GET", key))
 	end := l.lookForEnd(own.db, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -135,12 +134,9 @@ func (l *listening) lookForEnd(db int, key string) *keyEnd {
 	asked := time.Now()
 	reply := l.look(db, "PTTL", key)
 	answered := time.Now()
-	if len(reply) < 4 || reply[0] != ':' {
-		return nil
-	}
-	left, err := strconv.ParseInt(string(reply[1:len(reply)-2]), 10, 64)
+	left, ok := integerOf(reply)
 	switch {
-	case err != nil || left < -1:
+	case !ok || left < -1:
 		return nil
 	case left == -1:
 		return &keyEnd{never: true}
@@ -183,15 +179,6 @@ func (l *listening) doubted(key string) *trackedKey {
 // stored: the command brought that value along.
 func (c *ownCommand) stored(value []byte) bool {
 	return c != nil && slices.ContainsFunc(c.values, func(mine []byte) bool { return bytes.Equal(mine, value) })
-}
-
-// bulkOf is the text of a RESP2 bulk string, nil for every other reply.
-func bulkOf(reply []byte) []byte {
-	head := bytes.IndexByte(reply, '\n')
-	if len(reply) < 3 || reply[0] != '$' || reply[1] == '-' || head < 0 || len(reply) < head+3 {
-		return nil
-	}
-	return reply[head+1 : len(reply)-2]
 }
 
 var _ subscriber = (*redlock.Subscriber)(nil)

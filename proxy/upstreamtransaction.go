@@ -130,7 +130,7 @@ func (s *session) executeUpstream(cmd command) {
 		s.reply(errorUpstreamReply)
 		return
 	}
-	elements := arrayElements(reply)
+	elements := elementsOf(reply)
 	for _, selected := range selects {
 		if selected.position < len(elements) && elements[selected.position][0] == '+' {
 			s.client.db = selected.db
