@@ -3,7 +3,7 @@ package proxy
 import (
 	"net"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // maxAnswer bounds what a server says when it is asked what it is; the longest
@@ -16,12 +16,12 @@ const maxAnswer = 16 << 20
 // to see no bytes but those of RESP2 values that keep within bounds.
 type checkedReplies struct {
 	net.Conn
-	scanner redlock.Scanner
+	scanner resp.Scanner
 	err     error // nothing is read any more
 }
 
 func checkReplies(conn net.Conn) net.Conn {
-	return &checkedReplies{Conn: conn, scanner: redlock.Scanner{MaxBytes: maxAnswer, RESP2: true}}
+	return &checkedReplies{Conn: conn, scanner: resp.Scanner{MaxBytes: maxAnswer, RESP2: true}}
 }
 
 func (c *checkedReplies) Read(p []byte) (int, error) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // What differs between any two connections to one Redis.
@@ -54,7 +54,7 @@ func converse(client *testClient, steps []string, want []string, settle func()) 
 
 // countValues counts the whole top-level values in an answer.
 func countValues(answer string) (n int) {
-	var scanner redlock.Scanner
+	var scanner resp.Scanner
 	for rest := []byte(answer); len(rest) > 0; {
 		used, done, err := scanner.Scan(rest)
 		if err != nil || !done {
@@ -70,7 +70,7 @@ func countValues(answer string) (n int) {
 func (c *testClient) values(n int) string {
 	_ = c.SetReadDeadline(time.Now().Add(patience))
 	var got []byte
-	var scanner redlock.Scanner
+	var scanner resp.Scanner
 	buf := make([]byte, 64<<10)
 	for n > 0 {
 		more, err := c.Read(buf)

@@ -19,7 +19,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/integration/child"
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // TestGuardAgreesWithRedis sends every input, cut at every place, to a Redis
@@ -163,7 +163,7 @@ func (s *guardRedis) ask(t *testing.T, line string) string {
 		t.Fatal(err)
 	}
 	var reply []byte
-	var scanner redlock.Scanner
+	var scanner resp.Scanner
 	for buf := make([]byte, 4096); ; {
 		n, err := s.control.Read(buf)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // TestHostileBytesAreAnsweredAsByRedis sends each odd and malformed input to a
@@ -131,7 +131,7 @@ func FuzzSession(f *testing.F) {
 		p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Subscriptions = 100 })
 		at := min(int(cut), len(input))
 		answer := p.exchange(t, string(input[:at]), string(input[at:]), false)
-		var scanner redlock.Scanner
+		var scanner resp.Scanner
 		for rest := answer; len(rest) > 0; {
 			n, done, err := scanner.Scan(rest)
 			if err != nil || !done {

@@ -7,7 +7,7 @@ import (
 	"net"
 	"time"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // loginStep is one command that makes a new upstream connection look like the
@@ -109,7 +109,7 @@ var errNoAnswers = errors.New("its answers are none to what it was asked")
 // readAnswers reads n replies from a connection that nobody else uses, and has
 // judge look at the first refusalKept bytes of each until that returns an error.
 func readAnswers(conn net.Conn, n int, judge func(i int, answer []byte) error) error {
-	var scanner redlock.Scanner
+	var scanner resp.Scanner
 	var answer []byte
 	buf := make([]byte, smallBuffer)
 	for answered := 0; answered < n; {

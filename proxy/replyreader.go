@@ -3,12 +3,12 @@ package proxy
 import (
 	"bytes"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // Reading of whole replies. None of these copies.
 
-// isError tells whether a reply is an error.
+// resp.IsError tells whether a reply is an error.
 func isError(reply []byte) bool { return len(reply) > 0 && (reply[0] == '-' || reply[0] == '!') }
 
 // integerOf reads an integer reply.
@@ -44,7 +44,7 @@ func elementsOf(reply []byte) [][]byte {
 	}
 	header := bytes.IndexByte(reply, '\n')
 	var list [][]byte
-	var scanner redlock.Scanner
+	var scanner resp.Scanner
 	for rest := reply[header+1:]; len(rest) > 0; {
 		n, done, err := scanner.Scan(rest)
 		if err != nil || !done {

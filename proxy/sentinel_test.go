@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // The latest configuration counts, whoever answers first and however many
@@ -103,7 +103,7 @@ func (g *fakeGroup) name(master *fakeGroup) {
 // serve ends with the connection.
 func (g *fakeGroup) serve(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
-	var scanner redlock.Scanner
+	var scanner resp.Scanner
 	var command []byte
 	for buf := make([]byte, 4096); ; {
 		n, err := conn.Read(buf)

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // lastWords is how long an upstream that was told that nothing more comes may
@@ -29,7 +29,7 @@ type upstream struct {
 	onTold   func(confirmation) // called with the client's writing side taken, once the client has it in writing; may be nil
 
 	// The copier's own.
-	scanner  redlock.Scanner
+	scanner  resp.Scanner
 	broken   error // why nothing more may be delivered
 	plain    int   // values to come that are ordinary replies, so far as asked
 	answered int   // of those, not yet reported

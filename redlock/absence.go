@@ -11,6 +11,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Why a master is away, for people: the error's own text without what is another
@@ -94,7 +96,7 @@ var authRefusals = []string{
 // turnedAway words an error reply to a command with which a connection begins.
 // That to AUTH may repeat what was sent, so of it only words of ours are said.
 func turnedAway(command string, reply []byte) error {
-	answer := errorText(reply)
+	answer := resp.ErrorText(reply)
 	if command == "AUTH" {
 		known := slices.IndexFunc(authRefusals, func(words string) bool { return strings.HasPrefix(answer, words) })
 		if known < 0 {

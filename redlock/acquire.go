@@ -6,6 +6,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // AcquireRequest asks for a lock that nobody holds: SET NX, SETNX.
@@ -117,7 +119,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
 		ttl = l.settings().RestartDelay
 	}
 	var room [usualFrames]byte
-	frames := appendCommand(room[:0], "SET", r.key, r.value, "NX", "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
+	frames := resp.AppendCommand(room[:0], "SET", r.key, r.value, "NX", "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
 	b := hold(l, frames, question[bool]{
 		kind:    KindAcquire,
 		db:      r.db,
@@ -153,8 +155,8 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
 }
 
 func parseSet(replies [][]byte) (granted bool, err error) {
-	granted = isOK(replies[0])
-	return granted, ownAs(replies[0], granted || isNil(replies[0]))
+	granted = resp.IsOK(replies[0])
+	return granted, ownAs(replies[0], granted || resp.IsNil(replies[0]))
 }
 
 func voteOf(granted bool) Vote {
@@ -214,7 +216,7 @@ func (l *Locker) makePermanent(r acquisition) Verdict {
 // parseDone reads the reply of a script that answers 1 when it did its work.
 // The key being of another type is a plain refusal.
 func parseDone(replies [][]byte) (done bool, err error) {
-	n, ok := parseInteger(replies[0])
+	n, ok := resp.ParseInteger(replies[0])
 	return n > 0, ownAs(replies[0], ok)
 }
 

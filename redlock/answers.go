@@ -3,6 +3,8 @@ package redlock
 import (
 	"errors"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // answer is one master's part in a ballot.
@@ -42,7 +44,7 @@ var errMisread = errors.New("the master's reply does not fit what it was asked")
 // readAs turns what a reply reads as into the error parse returns.
 func readAs(reply []byte, fits bool) error {
 	switch {
-	case failedReply(reply):
+	case resp.CannotServe(reply):
 		return errUnable
 	case !fits:
 		return errMisread
@@ -54,9 +56,9 @@ func readAs(reply []byte, fits bool) error {
 // understands: whatever error it gives but WRONGTYPE says that it cannot serve.
 func ownAs(reply []byte, fits bool) error {
 	switch {
-	case isWrongType(reply):
+	case resp.IsWrongType(reply):
 		return nil
-	case isError(reply):
+	case resp.IsError(reply):
 		return errNotServed
 	case !fits:
 		return errMisread

@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A stream's connection, as its writer and its reader see it: batches of
@@ -51,11 +53,11 @@ const maxIdleBuffer = 256 << 10
 
 // read matches replies to calls until the connection ends. A batch is answered
 // when its check was read: until then nobody knows whether its votes count.
-func (s *stream) read(r *replyReader) error {
+func (s *stream) read(r *resp.Reader) error {
 	var batch []call
 	var replies [][]byte
 	for {
-		first, err := r.wait()
+		first, err := r.Wait()
 		if err != nil {
 			return err
 		}
@@ -63,13 +65,13 @@ func (s *stream) read(r *replyReader) error {
 			continue
 		}
 		if batch = s.batch(batch[:0]); len(batch) == 0 {
-			return errReplyUnasked
+			return resp.ErrUnasked
 		}
 		n := 0
 		for i := range batch {
 			n += batch[i].skip + batch[i].replies
 		}
-		if replies, err = r.replies(replies[:0], n); err != nil {
+		if replies, err = r.Next(replies[:0], n); err != nil {
 			return err
 		}
 		st := standing{state: Certified, covers: forEver}
@@ -78,7 +80,7 @@ func (s *stream) read(r *replyReader) error {
 		}
 		s.answer(batch, replies, st)
 		clear(batch)
-		r.done()
+		r.Discard()
 	}
 }
 

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // What a master may send that is broken, or is none. Each goes on for ever.
@@ -247,17 +249,17 @@ func FuzzWhatAMasterSays(f *testing.F) {
 			t.Errorf("%q is read as %+v", text, m)
 		}
 		reply := []byte(text)
-		var s Scanner
+		var s resp.Scanner
 		if n, done, err := s.Scan(reply); err != nil || !done || n != len(reply) {
 			return
 		}
 		_, _ = parseReading(reply)
 		_, _ = parseTime(reply)
 		_, _ = parseClock(reply)
-		_, _ = parseInteger(reply)
-		_ = failedReply(reply)
-		if isError(reply) {
-			_ = errorText(reply)
+		_, _ = resp.ParseInteger(reply)
+		_ = resp.CannotServe(reply)
+		if resp.IsError(reply) {
+			_ = resp.ErrorText(reply)
 		}
 		l := newListening(t.Context(), []*master{{}}, func() *Config { return &Config{} }, slog.New(slog.DiscardHandler))
 		r := &listener{listening: l, master: l.masters[0]}

@@ -5,13 +5,15 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Each batch of questions to a master ends with three of our own: what the marker
 // is, what time it is, and whether it is a replica or has been one. Only when all
 // are read and in order do the batch's votes count. Looking once a second would let
 // a FLUSHALL, a jump of the clock or a failover there and back through.
-var checkQuestion = appendCommand(appendCommand(appendCommand(nil, "GET", MarkerKey), "TIME"), "INFO", "replication")
+var checkQuestion = resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil, "GET", MarkerKey), "TIME"), "INFO", "replication")
 
 const checkReplies = 3
 
@@ -41,10 +43,10 @@ type checked struct {
 // judge reads a check and says whether its batch's votes count.
 func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standing {
 	m, last, p := s.master, &s.checked, place{s.master.number, s.db}
-	marker, isText := parseBulk(replies[0])
+	marker, isText := resp.ParseBulk(replies[0])
 	server, ok := parseClock(replies[1])
-	info, told := parseBulk(replies[2])
-	if failedReply(replies[0]) || !ok || !told {
+	info, told := resp.ParseBulk(replies[2])
+	if resp.CannotServe(replies[0]) || !ok || !told {
 		return m.note(s.db, last, standing{state: Uncertified, reason: "it answers that it cannot serve now"})
 	}
 	limits := m.settings()
@@ -69,7 +71,7 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	}
 	version := m.voters.version.Load()
 	if !last.valid || last.version != version || last.text != string(marker) {
-		broken := !isText && !isNil(replies[0])
+		broken := !isText && !resp.IsNil(replies[0])
 		m.voters.do(func(r *roster) {
 			last.standing, last.marker = r.see(p, string(marker), broken, sent.at, received)
 		})
@@ -172,9 +174,9 @@ func (l *Locker) mark(m mark, now time.Time) {
 				l.observer.Forgot(master.name(), m.cause)
 			}
 		}
-		if isError(replies[0]) {
+		if resp.IsError(replies[0]) {
 			l.log.Error("a lock master refuses its marker, and cannot vote without; grant GET, SET, TIME and EVAL to the proxy's user",
-				"master", master.name(), "db", m.db, "error", errorText(replies[0]))
+				"master", master.name(), "db", m.db, "error", resp.ErrorText(replies[0]))
 		}
 	})}, sending{frames: m.frames(master.clock.leastAt(moment{now, master.slumber.last()}) + l.lateMark())}, now)
 }
@@ -192,7 +194,7 @@ var spreads = [...]string{markHere: "here", markLacking: "lacking", markAll: "al
 // master's clock.
 func (m mark) frames(latest time.Duration) []byte {
 	s := markScript
-	args, turns := [][]byte{decimal(int64(m.db)), []byte(m.seen)}, "keep"
+	args, turns := [][]byte{resp.Decimal(int64(m.db)), []byte(m.seen)}, "keep"
 	if m.turn {
 		turns = "turn"
 	}
@@ -204,9 +206,9 @@ func (m mark) frames(latest time.Duration) []byte {
 		s = upgradeScript
 		args = append(args, []byte(m.write.String()), listUsed(m.used))
 	default:
-		args = append(args, decimal(latest.Milliseconds()), []byte(m.write.String()), []byte(spreads[m.kind]))
+		args = append(args, resp.Decimal(latest.Milliseconds()), []byte(m.write.String()), []byte(spreads[m.kind]))
 	}
-	return s.append(nil, [][]byte{[]byte(MarkerKey)}, append(args, decimal(mostDatabases))...)
+	return s.append(nil, [][]byte{[]byte(MarkerKey)}, append(args, resp.Decimal(mostDatabases))...)
 }
 
 // listUsed words databases that were in use for upgrade.lua.
@@ -232,7 +234,7 @@ func (l *Locker) covered(ttl time.Duration) time.Duration {
 // TTL was known only when it was won.
 func (l *Locker) raise(db int, ttl time.Duration) Verdict {
 	lives := l.covered(ttl)
-	frames := raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, decimal(int64(db)), decimal(lives.Milliseconds()))
+	frames := raiseScript.append(nil, [][]byte{[]byte(MarkerKey)}, resp.Decimal(int64(db)), resp.Decimal(lives.Milliseconds()))
 	return hold(l, frames, question[bool]{
 		kind:    KindExtend,
 		db:      db,

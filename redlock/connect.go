@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // identity tells a connection from all others of its server, so that its
@@ -73,7 +75,7 @@ func (s *stream) tellMalformed(why error) {
 // What has to come first on it is put in front of the calls that wait: CLIENT
 // KILL of the predecessor, whose commands a stopped master may still hold, and
 // then the debts, so that no new lock can meet an old undo.
-func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
+func (s *stream) connect(ctx context.Context) (net.Conn, *resp.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.master.stall())
 	defer cancel()
 	conn, err := s.master.dial(ctx)
@@ -87,12 +89,12 @@ func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
 		}
 	}()
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	reader := newReplyReader(conn, 16<<10, maxGreeting)
+	reader := resp.NewReader(conn, 16<<10, maxGreeting)
 	self, err := s.introduce(conn, reader)
 	if err != nil || !stop() {
 		return nil, nil, errors.Join(err, ctx.Err())
 	}
-	reader.allow(s.master.settings().MaxReply)
+	reader.SetLimit(s.master.settings().MaxReply)
 	// Whatever is answered on this connection is judged by what it says here.
 	s.master.greeted(s.db, self, time.Now())
 	s.takeOver(conn, self, time.Now())
@@ -103,10 +105,10 @@ func (s *stream) connect(ctx context.Context) (net.Conn, *replyReader, error) {
 
 // introduce authenticates, selects the database and learns who the connection
 // is. Its deadline is the closing of conn by connect.
-func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
+func (s *stream) introduce(conn net.Conn, r *resp.Reader) (greeting, error) {
 	var out []byte
 	var asked []string
-	ask := func(args ...string) { out, asked = appendCommand(out, args...), append(asked, args[0]) }
+	ask := func(args ...string) { out, asked = resp.AppendCommand(out, args...), append(asked, args[0]) }
 	m := s.master.server.Load()
 	switch {
 	case m.Username != "":
@@ -127,11 +129,11 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 	_, failed := conn.Write(out)
 	// One that takes no more clients says so and ends the connection, perhaps
 	// before it was asked.
-	ended := errors.Join(failed, r.more(len(asked)))
-	defer r.done()
-	replies := r.held(nil)
+	ended := errors.Join(failed, r.Fetch(len(asked)))
+	defer r.Discard()
+	replies := r.Fetched(nil)
 	for i, reply := range replies {
-		if isError(reply) {
+		if resp.IsError(reply) {
 			return greeting{}, turnedAway(asked[i], reply)
 		}
 	}
@@ -142,9 +144,9 @@ func (s *stream) introduce(conn net.Conn, r *replyReader) (greeting, error) {
 		return greeting{}, nil
 	}
 	last := replies[len(replies)-3:]
-	id, _ := parseInteger(last[0])
-	server, _ := parseBulk(last[1])
-	replicates, _ := parseBulk(last[2])
+	id, _ := resp.ParseInteger(last[0])
+	server, _ := resp.ParseBulk(last[1])
+	replicates, _ := resp.ParseBulk(last[2])
 	return readGreeting(id, server, replicates), nil
 }
 
@@ -182,7 +184,7 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 	// have given their numbers to somebody else.
 	s.earlier = slices.DeleteFunc(s.earlier, func(old identity) bool { return old.runID != self.runID })
 	for _, old := range s.earlier {
-		first = appendCommand(first, "CLIENT", "KILL", "ID", old.clientID)
+		first = resp.AppendCommand(first, "CLIENT", "KILL", "ID", old.clientID)
 		calls = append(calls, call{replies: 1, sent: now, asker: s.killed(old)})
 	}
 	for _, d := range s.debts {
@@ -214,9 +216,9 @@ func (s *stream) killed(old identity) askerFunc {
 		if err != nil {
 			return // the next connection tries again
 		}
-		if isError(replies[0]) {
+		if resp.IsError(replies[0]) {
 			s.master.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
-				"master", s.master.name(), "error", errorText(replies[0]))
+				"master", s.master.name(), "error", resp.ErrorText(replies[0]))
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -250,7 +252,7 @@ func (p *payment) answered(s *stream, _ *call, replies [][]byte, _ standing, err
 func (p *payment) owed(*call) *debt { return p.debt }
 
 // serve runs reader and writer until the connection ends and returns why.
-func (s *stream) serve(ctx context.Context, conn net.Conn, reader *replyReader) error {
+func (s *stream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) error {
 	stop := make(chan struct{})
 	ended := make(chan error, 1)
 	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })

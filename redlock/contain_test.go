@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A defect is a panic in one of our own functions. It may cost what it happens
@@ -62,7 +64,7 @@ func (w *timeline) mustServe() {
 // acquiring is an acquire's question, which a test gives a defect.
 func (w *timeline) acquiring() ([]byte, question[bool]) {
 	taken := acquisition{key: key, value: tokenA, ttl: time.Hour}
-	return appendCommand(nil, "SET", key, tokenA, "NX", "PX", "3600000"), question[bool]{
+	return resp.AppendCommand(nil, "SET", key, tokenA, "NX", "PX", "3600000"), question[bool]{
 		kind:    KindAcquire,
 		replies: 1,
 		keys:    []string{key},
@@ -174,7 +176,7 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 	withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
 		w.put("A A A A A", time.Hour)
-		b := hold(w.locker, appendCommand(nil, "GET", key), question[bool]{
+		b := hold(w.locker, resp.AppendCommand(nil, "GET", key), question[bool]{
 			kind: KindRelease, replies: 1, keys: []string{key},
 			debt: func(int) *debt {
 				return &debt{script: releaseScript, key: key, value: tokenA, life: &lifetime{until: time.Now().Add(time.Hour)}}

@@ -75,7 +75,7 @@
 //     taken with a provisional TTL and made permanent once won (acquire.go).
 //   - Everything else on a lock key, scripts above all, is an examined run
 //     (run.go, examine.go): the client's own command between two looks at its
-//     keys. Votes agree by the reply's shape (shape.go) and the keys' state
+//     keys. Votes agree by the reply (resp.Equivalent) and the keys' state
 //     afterwards (rdb), streams and modules' types by their bytes, so that
 //     what has a master's own clock in it agrees with no other master, nor do
 //     masters of different versions: a quorum of equal votes wins and nothing less, also

@@ -1,6 +1,10 @@
 package redlock
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // A server with a limit of memory and another policy than noeviction deletes keys
 // that have a TTL, or any, when it is full. A lock that is deleted so is forgotten
@@ -27,7 +31,7 @@ func (m *master) askEviction(now time.Time) {
 	if m.embedded() || now.UnixNano()-m.evictionAsked.Load() < int64(evictionPause) {
 		return
 	}
-	question := sending{frames: appendCommand(nil, "INFO", "memory")}
+	question := sending{frames: resp.AppendCommand(nil, "INFO", "memory")}
 	if m.stream(0).send(call{replies: 1, asker: askerFunc(m.heardEviction)}, question, now) {
 		m.evictionAsked.Store(now.UnixNano())
 	}
@@ -37,7 +41,7 @@ func (m *master) heardEviction(replies [][]byte, _ standing, err error) {
 	if err != nil {
 		return
 	}
-	if memory, ok := parseBulk(replies[0]); ok {
+	if memory, ok := resp.ParseBulk(replies[0]); ok {
 		m.voters.do(func(r *roster) { r.evictsBy(m.number, evicts(memory), time.Now()) })
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // An examination is a client's command, or its whole transaction, run on a
@@ -42,33 +44,33 @@ type examined struct {
 var errExamination = errors.New("the master's replies do not fit what it was asked")
 
 // PTTL stands beside TIME; DUMP may take long.
-var beginExamination = appendCommand(appendCommand(nil, "MULTI"), "TIME")
+var beginExamination = resp.AppendCommand(resp.AppendCommand(nil, "MULTI"), "TIME")
 
 // append encodes the examination. The stream must be in RESP2, and is so
 // again after it.
 func (e *examination) append(dst []byte) []byte {
 	if e.resp3 {
-		dst = appendCommand(dst, "HELLO", "3")
+		dst = resp.AppendCommand(dst, "HELLO", "3")
 	}
 	dst = append(dst, beginExamination...)
 	dst = e.appendLook(dst, "PTTL")
 	dst = e.appendLook(dst, "DUMP")
 	for _, command := range e.commands {
-		dst = appendCommand(dst, command...)
+		dst = resp.AppendCommand(dst, command...)
 	}
 	dst = e.appendLook(dst, "DUMP")
 	dst = e.appendLook(dst, "PTTL")
-	dst = appendCommand(dst, "TIME")
-	dst = appendCommand(dst, "EXEC")
+	dst = resp.AppendCommand(dst, "TIME")
+	dst = resp.AppendCommand(dst, "EXEC")
 	if e.resp3 {
-		dst = appendCommand(dst, "HELLO", "2")
+		dst = resp.AppendCommand(dst, "HELLO", "2")
 	}
 	return dst
 }
 
 func (e *examination) appendLook(dst []byte, command string) []byte {
 	for _, key := range e.keys {
-		dst = appendCommand(dst, []byte(command), key)
+		dst = resp.AppendCommand(dst, []byte(command), key)
 	}
 	return dst
 }
@@ -96,15 +98,15 @@ func (e *examination) parse(replies [][]byte) (examined, error) {
 	}
 	otherProtocol := false
 	if e.resp3 {
-		otherProtocol = isError(replies[0])
-		if !otherProtocol && isError(replies[len(replies)-1]) {
+		otherProtocol = resp.IsError(replies[0])
+		if !otherProtocol && resp.IsError(replies[len(replies)-1]) {
 			return examined{}, errExamination // it stays in RESP3
 		}
 		replies = replies[1 : len(replies)-1]
 	}
 	multi, queued, exec := replies[0], replies[1:1+e.queued()], replies[1+e.queued()]
-	if !isOK(multi) {
-		if !isError(multi) {
+	if !resp.IsOK(multi) {
+		if !resp.IsError(multi) {
 			return examined{}, errExamination
 		}
 		// Each command was then taken by itself.
@@ -121,7 +123,7 @@ func (e *examination) parse(replies [][]byte) (examined, error) {
 // refused tells whether the master certainly ran none of the client's commands.
 func (e *examination) refused(queued [][]byte) bool {
 	for _, reply := range queued[e.look() : e.look()+len(e.commands)] {
-		if !failedReply(reply) {
+		if !resp.CannotServe(reply) {
 			return false
 		}
 	}
@@ -133,9 +135,9 @@ func (e *examination) parseQueued(queued [][]byte) (x examined, err error) {
 	for i, reply := range queued {
 		switch {
 		case bytes.Equal(reply, []byte("+QUEUED\r\n")):
-		case !isError(reply):
+		case !resp.IsError(reply):
 			return x, errExamination
-		case i < e.look() || i >= e.look()+len(e.commands) || failedReply(reply):
+		case i < e.look() || i >= e.look()+len(e.commands) || resp.CannotServe(reply):
 			x.failed = true
 		case x.queueingError == nil:
 			x.queueingError = bytes.Clone(reply)
@@ -147,7 +149,7 @@ func (e *examination) parseQueued(queued [][]byte) (x examined, err error) {
 // parseExec reads EXEC's reply to what was queued.
 func (e *examination) parseExec(x *examined, exec []byte) error {
 	refused := x.failed || x.queueingError != nil
-	if isError(exec) {
+	if resp.IsError(exec) {
 		switch {
 		case !refused:
 			x.failed = true
@@ -163,11 +165,11 @@ func (e *examination) parseExec(x *examined, exec []byte) error {
 		return errExamination // it was executed nevertheless
 	}
 	exec = bytes.Clone(exec)
-	if isNil(exec) {
+	if resp.IsNil(exec) {
 		x.aborted, x.reply = true, exec
 		return nil
 	}
-	results, err := elements(exec)
+	results, err := resp.Elements(exec)
 	if err != nil || len(results) != e.queued() {
 		return errExamination
 	}
@@ -178,7 +180,7 @@ func (e *examination) parseExec(x *examined, exec []byte) error {
 
 func (x *examined) setReply(results [][]byte, transaction bool) {
 	for _, result := range results {
-		x.failed = x.failed || failedInside(result)
+		x.failed = x.failed || resp.CannotServeInside(result)
 	}
 	if !transaction {
 		if len(results) > 0 {
@@ -186,7 +188,7 @@ func (x *examined) setReply(results [][]byte, transaction bool) {
 		}
 		return
 	}
-	x.reply = appendArrayHeader(nil, len(results))
+	x.reply = resp.AppendArray(nil, len(results))
 	for _, result := range results {
 		x.reply = append(x.reply, result...)
 	}
@@ -219,11 +221,11 @@ func (e *examination) parseLooks(x *examined, first, second [][]byte) error {
 func parseImage(dump, pttl []byte, now int64) (image, bool) {
 	i := image{now: now}
 	var ok bool
-	if i.pttl, ok = parseInteger(pttl); !ok {
+	if i.pttl, ok = resp.ParseInteger(pttl); !ok {
 		return image{}, false
 	}
-	if !isNil(dump) {
-		if i.dump, ok = parseBulk(dump); !ok || isError(dump) {
+	if !resp.IsNil(dump) {
+		if i.dump, ok = resp.ParseBulk(dump); !ok || resp.IsError(dump) {
 			return image{}, false
 		}
 	}

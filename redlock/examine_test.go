@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // args splits a command at spaces; "" stands for an empty argument.
@@ -78,7 +80,7 @@ func TestExaminedReplies(t *testing.T) {
 					if string(command[0]) == "BLPOP" {
 						c.do("MULTI")
 						c.do(strs(command)...)
-						results, _ := elements(c.do("EXEC"))
+						results, _ := resp.Elements(c.do("EXEC"))
 						want = results[0]
 						continue
 					}

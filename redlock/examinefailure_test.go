@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A master that cannot serve has no vote, whatever its error looks like to the client.
@@ -57,7 +59,7 @@ func TestExaminedFailures(t *testing.T) {
 
 	m.must("CONFIG", "SET", "busy-reply-threshold", "1")
 	busy := m.dial()
-	if _, err := busy.conn.Write(appendCommand(nil, "EVAL", "while true do end", "0")); err != nil {
+	if _, err := busy.conn.Write(resp.AppendCommand(nil, "EVAL", "while true do end", "0")); err != nil {
 		t.Fatal(err)
 	}
 	for !bytes.HasPrefix(m.do("GET", "k"), []byte("-BUSY")) {
@@ -149,7 +151,7 @@ func FuzzParseExamined(f *testing.F) {
 			transaction: transaction, resp3: resp3,
 		}
 		var replies [][]byte
-		var scanner Scanner
+		var scanner resp.Scanner
 		for len(stream) > 0 {
 			n, done, err := scanner.Scan(stream)
 			if err != nil || !done {

@@ -1,9 +1,6 @@
 package redlock
 
-import (
-	"bytes"
-	"strconv"
-)
+import "redlock-proxy/redlock/resp"
 
 // What one Redis would say comes first: does the key exist? It does if a quorum
 // of masters holds something under it, whatever that is, and it may if those that
@@ -51,7 +48,7 @@ func choose[A any](answers []answer[A], present func(A) bool, equal func(a, b A)
 		if a.state != answered || !present(a.value) {
 			continue
 		}
-		n, isInteger := wholeNumber(text(a.value))
+		n, isInteger := resp.ParseDecimal(text(a.value))
 		if all = all && isInteger; all && (top < 0 || n > largest) {
 			top, largest = i, n
 		}
@@ -69,10 +66,4 @@ func choose[A any](answers []answer[A], present func(A) bool, equal func(a, b A)
 		return top
 	}
 	return best
-}
-
-// wholeNumber reads a value as INCR does.
-func wholeNumber(value []byte) (int64, bool) {
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	return n, err == nil && bytes.Equal(decimal(n), value)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // ExtendRequest changes how long a key lives: the EXPIRE family and PERSIST.
@@ -40,13 +42,13 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		return Outcome{Verdict: Lost}
 	}
 	defer pass()
-	command := [][]byte{[]byte("PEXPIRE"), r.Key, decimal(r.TTL.Milliseconds())}
+	command := [][]byte{[]byte("PEXPIRE"), r.Key, resp.Decimal(r.TTL.Milliseconds())}
 	if r.Persist {
 		command = [][]byte{[]byte("PERSIST"), r.Key}
 	} else if r.Condition != "" {
 		command = append(command, []byte(r.Condition))
 	}
-	frames := appendCommand(appendCommand(nil, []byte("GET"), r.Key), command...)
+	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), command...)
 	b := hold(l, frames, question[extension]{
 		kind:    KindExtend,
 		db:      r.DB,
@@ -56,10 +58,10 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		replies: 2,
 		parse: func(replies [][]byte) (extension, error) {
 			v, err := parseReading(replies[0])
-			if isError(replies[1]) {
-				return extension{refusal: errorText(replies[1])}, readAs(replies[1], true)
+			if resp.IsError(replies[1]) {
+				return extension{refusal: resp.ErrorText(replies[1])}, readAs(replies[1], true)
 			}
-			n, ok := parseInteger(replies[1])
+			n, ok := resp.ParseInteger(replies[1])
 			return extension{of: v, changed: n == 1}, cmp.Or(err, readAs(replies[1], ok))
 		},
 		vote: func(e extension) Vote { return voteOf(e.changed) },

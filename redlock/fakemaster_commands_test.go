@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // execute carries out one command. False: the session was ended before.
@@ -33,7 +35,7 @@ func (m *fakeMaster) dispatch(s *fakeSession, args [][]byte) []byte {
 		return m.exec(s)
 	case "HELLO":
 		s.resp3 = string(args[1]) == "3"
-		return appendCommand(nil, "server", "redis", "proto", string(args[1]))
+		return resp.AppendCommand(nil, "server", "redis", "proto", string(args[1]))
 	}
 	command := fakeCommands[name]
 	switch {
@@ -62,7 +64,7 @@ func (m *fakeMaster) exec(s *fakeSession) []byte {
 	if s.dirty {
 		return replyError("EXECABORT Transaction discarded because of previous errors.")
 	}
-	reply := appendArrayHeader(nil, len(queued))
+	reply := resp.AppendArray(nil, len(queued))
 	for _, args := range queued {
 		reply = append(reply, fakeCommands[strings.ToUpper(string(args[0]))].run(m, s, args)...)
 	}
@@ -103,7 +105,7 @@ func init() {
 			return m.pttl(s.db, args[1])
 		}},
 		"TTL": {2, true, func(m *fakeMaster, s *fakeSession, args [][]byte) []byte {
-			n, _ := parseInteger(m.pttl(s.db, args[1]))
+			n, _ := resp.ParseInteger(m.pttl(s.db, args[1]))
 			if n >= 0 {
 				n = (n + 500) / 1000
 			}
@@ -117,7 +119,7 @@ var (
 	replyNil = []byte("$-1\r\n")
 )
 
-func replyInteger(n int64) []byte { return []byte(":" + string(decimal(n)) + "\r\n") }
+func replyInteger(n int64) []byte { return []byte(":" + string(resp.Decimal(n)) + "\r\n") }
 
 func replyBool(b bool) []byte {
 	if b {
@@ -149,7 +151,7 @@ func (m *fakeMaster) store(db int, key []byte, e entry) {
 
 func (m *fakeMaster) read(db int, key []byte) []byte {
 	if e, ok := m.find(db, key); ok {
-		return appendBulk(nil, e.value)
+		return resp.AppendBulk(nil, e.value)
 	}
 	return replyNil
 }
@@ -182,18 +184,18 @@ func (m *fakeMaster) clientCommand(s *fakeSession, args [][]byte) []byte {
 }
 
 func (m *fakeMaster) info(*fakeSession, [][]byte) []byte {
-	return appendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\n%s\r\n%s", m.runID(), m.replication(), m.memory()))
+	return resp.AppendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\n%s\r\n%s", m.runID(), m.replication(), m.memory()))
 }
 
 func (m *fakeMaster) scriptCommand(_ *fakeSession, args [][]byte) []byte {
 	sha := fmt.Sprintf("%x", sha1.Sum(args[2]))
 	m.scripts[sha] = string(args[2])
-	return appendBulk(nil, sha)
+	return resp.AppendBulk(nil, sha)
 }
 
 func (m *fakeMaster) time(*fakeSession, [][]byte) []byte {
 	now := m.clock.now()
-	return appendCommand(nil, strconv.FormatInt(now/1e6, 10), strconv.FormatInt(now%1e6, 10))
+	return resp.AppendCommand(nil, strconv.FormatInt(now/1e6, 10), strconv.FormatInt(now%1e6, 10))
 }
 
 func (m *fakeMaster) set(s *fakeSession, args [][]byte) []byte {
@@ -313,11 +315,11 @@ func (m *fakeMaster) incr(s *fakeSession, args [][]byte) []byte {
 	if !ok {
 		e.value = "0"
 	}
-	n, isNumber := wholeNumber([]byte(e.value))
+	n, isNumber := resp.ParseDecimal([]byte(e.value))
 	if !isNumber {
 		return replyError("ERR value is not an integer or out of range")
 	}
-	e.value = string(decimal(n + 1))
+	e.value = string(resp.Decimal(n + 1))
 	m.store(s.db, args[1], e)
 	return replyInteger(n + 1)
 }

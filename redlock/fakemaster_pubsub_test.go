@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // fakeListens is what a session is told of. It is guarded by master.mu.
@@ -45,12 +47,12 @@ func init() {
 
 // push begins a push of the words and one element more.
 func (s *fakeSession) push(words ...string) []byte {
-	frame := appendArrayHeader(nil, len(words)+1)
+	frame := resp.AppendArray(nil, len(words)+1)
 	if s.resp3 {
 		frame[0] = '>'
 	}
 	for _, word := range words {
-		frame = appendBulk(frame, word)
+		frame = resp.AppendBulk(frame, word)
 	}
 	return frame
 }
@@ -60,11 +62,11 @@ func (m *fakeMaster) publish(channel, payload string) {
 	m.toListeners(func(s *fakeSession) []byte {
 		var out []byte
 		if slices.Contains(s.listens.channels, channel) {
-			out = appendBulk(s.push("message", channel), payload)
+			out = resp.AppendBulk(s.push("message", channel), payload)
 		}
 		for _, p := range s.listens.patterns {
 			if strings.HasPrefix(channel, strings.TrimSuffix(p, "*")) {
-				out = append(out, appendBulk(s.push("pmessage", p, channel), payload)...)
+				out = append(out, resp.AppendBulk(s.push("pmessage", p, channel), payload)...)
 			}
 		}
 		return out
@@ -80,7 +82,7 @@ func (m *fakeMaster) invalidate(keys ...string) {
 		if len(keys) == 0 {
 			return append(s.push("invalidate"), "_\r\n"...)
 		}
-		return append(s.push("invalidate"), appendCommand(nil, keys...)...)
+		return append(s.push("invalidate"), resp.AppendCommand(nil, keys...)...)
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
 )
 
 // A fakeScript is what a Lua text does, written in Go. A text that is not
@@ -279,7 +280,7 @@ func (m *fakeMaster) raise(db int, key, ttl []byte) bool {
 
 func (m *fakeMaster) dump(s *fakeSession, args [][]byte) []byte {
 	if e, ok := m.find(s.db, args[1]); ok {
-		return appendBulk(nil, dumpString(e.value))
+		return resp.AppendBulk(nil, dumpString(e.value))
 	}
 	return replyNil
 }
@@ -357,7 +358,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 }
 
 func roundSeconds(pttl []byte) []byte {
-	n, _ := parseInteger(pttl)
+	n, _ := resp.ParseInteger(pttl)
 	if n < 0 {
 		return pttl
 	}

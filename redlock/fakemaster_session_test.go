@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A fakeSession is the master's end of a connection.
@@ -113,7 +115,7 @@ func parseFrame(b []byte) (args [][]byte, size int) {
 }
 
 func TestFakeMasterParsesFramesAtEveryCut(t *testing.T) {
-	frame := appendCommand(nil, "SET", "k", "", "two\r\nlines")
+	frame := resp.AppendCommand(nil, "SET", "k", "", "two\r\nlines")
 	for cut := range frame {
 		if _, size := parseFrame(frame[:cut]); size != 0 {
 			t.Errorf("cut at %d: a command of %d bytes was found", cut, size)

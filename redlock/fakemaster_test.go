@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A fakeMaster is as much of a Redis server as the lock plane needs, in
@@ -167,7 +169,7 @@ func (m *fakeMaster) value(key string) string {
 func (m *fakeMaster) ttl(key string) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	n, _ := parseInteger(m.pttl(0, []byte(key)))
+	n, _ := resp.ParseInteger(m.pttl(0, []byte(key)))
 	if n < 0 {
 		return time.Duration(n)
 	}

@@ -3,6 +3,8 @@ package redlock
 import (
 	"bytes"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A gate is a call whose answer decides what comes next on the stream: a
@@ -81,7 +83,7 @@ type guard[A any] struct {
 	read func(replies [][]byte) (passes bool, value A, err error)
 }
 
-var unwatch = appendCommand(nil, "UNWATCH")
+var unwatch = resp.AppendCommand(nil, "UNWATCH")
 
 // askGuarded sends the guard, and has the question follow it.
 func (b *ballot[A]) askGuarded(s *stream, c call, frames []byte) bool {

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 func TestKeyChanges(t *testing.T) {
@@ -65,7 +67,7 @@ func TestTooManyKeyChangesAreToldAtOnce(t *testing.T) {
 	told := 0
 	c := newKeyChanges(5, func(keyChange) { told++ })
 	for i := range maxBursts + 10 {
-		c.count(keyChange{key: string(decimal(int64(i)))}, 0, time.Unix(1000, 0))
+		c.count(keyChange{key: string(resp.Decimal(int64(i)))}, 0, time.Unix(1000, 0))
 	}
 	if told != 10 || len(c.waiting) != maxBursts {
 		t.Errorf("%d told, %d waiting", told, len(c.waiting))

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A listener is the one connection to a master that tells what happens there.
@@ -66,7 +68,7 @@ func (r *listener) run(ctx context.Context) {
 }
 
 // connect dials, introduces itself and asks for everything that is wanted.
-func (r *listener) connect(ctx context.Context) (net.Conn, *replyReader, error) {
+func (r *listener) connect(ctx context.Context) (net.Conn, *resp.Reader, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.master.stall())
 	defer cancel()
 	conn, err := r.master.dial(ctx)
@@ -74,7 +76,7 @@ func (r *listener) connect(ctx context.Context) (net.Conn, *replyReader, error) 
 		return nil, nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	reader := newReplyReader(conn, 4<<10, maxHearing)
+	reader := resp.NewReader(conn, 4<<10, maxHearing)
 	resp3, err := r.introduce(conn, reader)
 	if err != nil || !stop() {
 		conn.Close()
@@ -86,40 +88,40 @@ func (r *listener) connect(ctx context.Context) (net.Conn, *replyReader, error) 
 
 // introduce authenticates and asks for RESP3. Its deadline is the closing of
 // conn by connect.
-func (r *listener) introduce(conn net.Conn, reader *replyReader) (resp3 bool, err error) {
+func (r *listener) introduce(conn net.Conn, reader *resp.Reader) (resp3 bool, err error) {
 	server := r.master.server.Load()
 	var out []byte
 	asked := 1
 	switch {
 	case server.Username != "":
-		out, asked = appendCommand(out, "AUTH", server.Username, server.Password), 2
+		out, asked = resp.AppendCommand(out, "AUTH", server.Username, server.Password), 2
 	case server.Password != "":
-		out, asked = appendCommand(out, "AUTH", server.Password), 2
+		out, asked = resp.AppendCommand(out, "AUTH", server.Password), 2
 	}
 	if server.Embedded {
-		out = appendCommand(out, "PING") // it cannot track keys, and needs no RESP3
+		out = resp.AppendCommand(out, "PING") // it cannot track keys, and needs no RESP3
 	} else {
-		out = appendCommand(out, "HELLO", "3")
+		out = resp.AppendCommand(out, "HELLO", "3")
 	}
 	if _, err := conn.Write(out); err != nil {
 		return false, err
 	}
-	replies, err := reader.replies(nil, asked)
+	replies, err := reader.Next(nil, asked)
 	if err != nil {
 		return false, err
 	}
-	defer reader.done()
-	if asked == 2 && isError(replies[0]) {
-		return false, fmt.Errorf("AUTH refused: %s", errorText(replies[0]))
+	defer reader.Discard()
+	if asked == 2 && resp.IsError(replies[0]) {
+		return false, fmt.Errorf("AUTH refused: %s", resp.ErrorText(replies[0]))
 	}
 	switch last := replies[asked-1]; {
-	case server.Embedded && isError(last):
-		return false, fmt.Errorf("PING refused: %s", errorText(last))
+	case server.Embedded && resp.IsError(last):
+		return false, fmt.Errorf("PING refused: %s", resp.ErrorText(last))
 	case server.Embedded:
 		return false, nil
-	case failedReply(last):
-		return false, fmt.Errorf("HELLO refused: %s", errorText(last))
-	case isError(last):
+	case resp.CannotServe(last):
+		return false, fmt.Errorf("HELLO refused: %s", resp.ErrorText(last))
+	case resp.IsError(last):
 		r.warn("HELLO 3", last)
 		return false, nil
 	}
@@ -134,7 +136,7 @@ func (r *listener) warn(refused string, reply []byte) {
 	r.listening.mu.Unlock()
 	if !warned {
 		r.listening.log.Error("a lock master refuses what wakes waiting clients; they poll, or wait longer. Use Redis 6 or newer, and grant the proxy's user all channels and CLIENT TRACKING",
-			"master", r.master.name(), "refused", refused, "error", errorText(reply))
+			"master", r.master.name(), "refused", refused, "error", resp.ErrorText(reply))
 	}
 }
 
@@ -210,7 +212,7 @@ func (r *listener) expect(e expectation, frame []byte) {
 
 // serve runs reader and writer until the connection ends and returns why. It
 // owns conn.
-func (r *listener) serve(ctx context.Context, conn net.Conn, reader *replyReader, server string) error {
+func (r *listener) serve(ctx context.Context, conn net.Conn, reader *resp.Reader, server string) error {
 	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stopClosing()
 	ended := make(chan struct{})
@@ -252,7 +254,7 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 		case <-r.wake:
 		case <-tick.C:
 			r.listening.mu.Lock()
-			r.expect(expectation{verb: "ping"}, appendCommand(nil, "PING"))
+			r.expect(expectation{verb: "ping"}, resp.AppendCommand(nil, "PING"))
 			r.listening.mu.Unlock()
 		case <-ended:
 			return nil
@@ -261,10 +263,10 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 }
 
 // read hears what the master sends until the connection ends.
-func (r *listener) read(reader *replyReader) error {
+func (r *listener) read(reader *resp.Reader) error {
 	var frames [][]byte
 	for {
-		first, err := reader.wait()
+		first, err := reader.Wait()
 		if err != nil {
 			return err
 		}
@@ -273,12 +275,12 @@ func (r *listener) read(reader *replyReader) error {
 		}
 		now := time.Now()
 		r.listening.arrived(r.number, now)
-		if frames, err = reader.replies(frames[:0], 1); err != nil {
+		if frames, err = reader.Next(frames[:0], 1); err != nil {
 			return err
 		}
 		if err := r.hear(frames[0], now); err != nil {
 			return err
 		}
-		reader.done()
+		reader.Discard()
 	}
 }

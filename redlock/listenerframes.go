@@ -1,6 +1,10 @@
 package redlock
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // What a master sends on a listener's connection: answers, which come in the
 // order of the questions, and between them what happens there.
@@ -14,7 +18,7 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 	default:
 		return r.answered("", "", now)
 	}
-	parts, err := elements(frame)
+	parts, err := resp.Elements(frame)
 	if err != nil {
 		return err
 	}
@@ -22,7 +26,7 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 		if i >= len(parts) {
 			return ""
 		}
-		b, _ := parseBulk(parts[i])
+		b, _ := resp.ParseBulk(parts[i])
 		return string(b)
 	}
 	switch kind := text(0); {
@@ -44,17 +48,17 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 
 // invalidated hears of changed keys.
 func (r *listener) invalidated(list []byte, now time.Time) error {
-	if isNil(list) {
+	if resp.IsNil(list) {
 		r.listening.keysChanged(nil, r.number, now)
 		return nil
 	}
-	parts, err := elements(list)
+	parts, err := resp.Elements(list)
 	if err != nil {
 		return err
 	}
 	keys := parts[:0]
 	for _, part := range parts {
-		if key, ok := parseBulk(part); ok {
+		if key, ok := resp.ParseBulk(part); ok {
 			keys = append(keys, key)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"net"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Listeners on real servers: what a server tells, and when, only it can say.
@@ -170,9 +172,9 @@ func TestLiveMastersThatDie(t *testing.T) {
 	x := listenToLiveMasters(t, 5)
 	s, events := x.subscriber()
 	s.Subscribe(t.Context(), "chan")
-	x.servers[0].conn.ask(appendCommand(nil, "CLIENT", "ID"), 1)
+	x.servers[0].conn.ask(resp.AppendCommand(nil, "CLIENT", "ID"), 1)
 	shutdown := func(m int) {
-		x.servers[m-1].conn.conn.Write(appendCommand(nil, "SHUTDOWN", "NOSAVE"))
+		x.servers[m-1].conn.conn.Write(resp.AppendCommand(nil, "SHUTDOWN", "NOSAVE"))
 	}
 	shutdown(1)
 	shutdown(2)

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A liveMaster is a real redis-server with one connection to it, for tests of
@@ -75,7 +77,7 @@ func (m *liveMaster) do(args ...string) []byte { m.t.Helper(); return m.conn.do(
 func (m *liveMaster) must(args ...string) []byte {
 	m.t.Helper()
 	reply := m.do(args...)
-	if isError(reply) {
+	if resp.IsError(reply) {
 		m.t.Fatalf("%.40q: %s", args, reply)
 	}
 	return reply
@@ -85,10 +87,10 @@ func (m *liveMaster) must(args ...string) []byte {
 func (m *liveMaster) dump(key string) []byte {
 	m.t.Helper()
 	reply := m.must("DUMP", key)
-	if isNil(reply) {
+	if resp.IsNil(reply) {
 		return nil
 	}
-	payload, ok := parseBulk(reply)
+	payload, ok := resp.ParseBulk(reply)
 	if !ok {
 		m.t.Fatalf("DUMP %s: %q", key, reply)
 	}
@@ -108,7 +110,7 @@ func newLiveConn(t testing.TB, conn net.Conn) *liveConn {
 
 func (c *liveConn) do(args ...string) []byte {
 	c.t.Helper()
-	return c.ask(appendCommand(nil, args...), 1)[0]
+	return c.ask(resp.AppendCommand(nil, args...), 1)[0]
 }
 
 // ask sends frames and reads so many replies, each in its own memory.
@@ -119,7 +121,7 @@ func (c *liveConn) ask(frames []byte, n int) [][]byte {
 		c.t.Fatal(err)
 	}
 	var replies [][]byte
-	var scanner Scanner
+	var scanner resp.Scanner
 	seen := 0
 	for len(replies) < n {
 		used, done, err := scanner.Scan(c.buf[seen:])

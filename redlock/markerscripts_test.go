@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // What the scripts that write markers do in each database, on a real server and
@@ -101,7 +103,7 @@ func TestMarkersWhereSelectIsForbidden(t *testing.T) {
 	if done, err := parseDone(live.conn.ask(ask, 1)); !done || err != nil {
 		t.Fatalf("the marker is not written: %v %v", done, err)
 	}
-	text, _ := parseBulk(live.must("GET", MarkerKey))
+	text, _ := resp.ParseBulk(live.must("GET", MarkerKey))
 	if got, ok := parseMarker(string(text)); !ok || got.since == 0 {
 		t.Errorf("%q", text)
 	}

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // master is one of the N independent servers: its streams, one for each
@@ -178,7 +180,7 @@ const forbiddenPause = time.Minute
 // tellForbidden logs that the proxy's user lacks a right on the master. To
 // clients that is a master which does not vote, whatever the reason.
 func (m *master) tellForbidden(replies [][]byte) {
-	i := slices.IndexFunc(replies, isForbidden)
+	i := slices.IndexFunc(replies, resp.IsForbidden)
 	if i < 0 {
 		return
 	}
@@ -187,5 +189,5 @@ func (m *master) tellForbidden(replies [][]byte) {
 		return
 	}
 	m.log.Error("a lock master refuses what a client asked, so it does not vote on it; grant its right to the proxy's user",
-		"master", m.name(), "error", errorText(replies[i]))
+		"master", m.name(), "error", resp.ErrorText(replies[i]))
 }

@@ -183,7 +183,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "no bare DEL goes to a master",
-		edits:    []edit{{"release.go", "releaseScript.append(nil, [][]byte{key}, value, []byte(\"-1\"))", "appendCommand(nil, []byte(\"DEL\"), key)"}},
+		edits:    []edit{{"release.go", "releaseScript.append(nil, [][]byte{key}, value, []byte(\"-1\"))", "resp.AppendCommand(nil, []byte(\"DEL\"), key)"}},
 		caughtBy: "TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds",
 	},
 	{
@@ -244,7 +244,7 @@ var mutants = []mutant{
 	{
 		rule: "an extension is never undone",
 		edits: []edit{{"extend.go", "\to := b.outcome()\n\tswitch o.Verdict {",
-			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: appendCommand(nil, []byte(\"PEXPIRE\"), r.Key, decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
+			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: resp.AppendCommand(nil, []byte(\"PEXPIRE\"), r.Key, resp.Decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
 		caughtBy: "TestTimelineAChangedTTLIsNeverUndone",
 	},
 	{
@@ -259,7 +259,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a transaction goes out only where its guard has said yes",
-		edits:    []edit{{"watch.go", "if !isOK(guard[0]) || !ok {", "if false && ok {"}},
+		edits:    []edit{{"watch.go", "if !resp.IsOK(guard[0]) || !ok {", "if false && ok {"}},
 		caughtBy: "TestGuardsThatDoNotSay",
 	},
 	{
@@ -544,7 +544,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a refusal that nobody knows is no answer to our own commands",
-		edits:    []edit{{"answers.go", "case isError(reply):\n\t\treturn errNotServed", "case isError(reply) && !failedReply(reply):\n\t\treturn nil"}},
+		edits:    []edit{{"answers.go", "case resp.IsError(reply):\n\t\treturn errNotServed", "case resp.IsError(reply) && !resp.CannotServe(reply):\n\t\treturn nil"}},
 		caughtBy: "TestARefusalIsNoAnswerToACommand",
 	},
 	{

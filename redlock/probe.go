@@ -4,6 +4,8 @@ import (
 	_ "embed"
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A master that refuses one of our own commands may refuse what a release or an
@@ -18,10 +20,10 @@ var (
 	probeKey    = []byte("redlock-proxy:probe")
 
 	probeQuestion = probeScript.append(slices.Concat(
-		appendCommand(nil, "WATCH", string(probeKey)),
-		appendCommand(nil, "UNWATCH"),
-		appendCommand(nil, "MULTI"),
-		appendCommand(nil, "EXEC"),
+		resp.AppendCommand(nil, "WATCH", string(probeKey)),
+		resp.AppendCommand(nil, "UNWATCH"),
+		resp.AppendCommand(nil, "MULTI"),
+		resp.AppendCommand(nil, "EXEC"),
 	), [][]byte{probeKey})
 )
 
@@ -34,7 +36,7 @@ const (
 // doubt has the master probed that has refused something. What it cannot serve
 // for a while, as while it loads, it will say of the probe, too.
 func (s *stream) doubt(refusal []byte) {
-	if s.master.embedded() || failedReply(refusal) && !isForbidden(refusal) {
+	if s.master.embedded() || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
 		return
 	}
 	s.probe()
@@ -62,7 +64,7 @@ func (s *stream) probed(replies [][]byte, _ standing, err error) {
 	if err != nil {
 		return // the next connection begins anew
 	}
-	refused := slices.IndexFunc(replies, isError)
+	refused := slices.IndexFunc(replies, resp.IsError)
 	s.mu.Lock()
 	before := s.refuses
 	s.refuses, s.probing = refused >= 0, refused >= 0
@@ -74,7 +76,7 @@ func (s *stream) probed(replies [][]byte, _ standing, err error) {
 		time.AfterFunc(probePause, s.probeAgain)
 		if !before {
 			s.master.log.Error("a lock master refuses what locks need, so it is not asked for any; grant the proxy's user all rights that it needs",
-				"master", s.master.name(), "db", s.db, "error", errorText(replies[refused]))
+				"master", s.master.name(), "db", s.db, "error", resp.ErrorText(replies[refused]))
 		}
 	}
 }

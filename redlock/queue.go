@@ -3,6 +3,8 @@ package redlock
 import (
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A debt is something that a master still has to be told after its connection
@@ -71,7 +73,7 @@ func (d *debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 		// A later instance of a lock with this value ends later than ours.
 		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + expiryTolerance
 	}
-	return d.script.append(dst, [][]byte{[]byte(d.key)}, []byte(d.value), decimal(limit))
+	return d.script.append(dst, [][]byte{[]byte(d.key)}, []byte(d.value), resp.Decimal(limit))
 }
 
 // What release.lua spares besides instances that live longer than its limit.

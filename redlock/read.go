@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Reads answer what a quorum agrees on, of masters that may vote. "Absent" is said
@@ -29,12 +31,12 @@ func parseReading(reply []byte) (reading, error) { return parseReadingAs(reply, 
 
 func parseReadingAs(reply []byte, as func([]byte, bool) error) (reading, error) {
 	switch {
-	case isError(reply):
-		return reading{err: errorText(reply)}, as(reply, true)
-	case isNil(reply):
+	case resp.IsError(reply):
+		return reading{err: resp.ErrorText(reply)}, as(reply, true)
+	case resp.IsNil(reply):
 		return reading{}, nil
 	}
-	v, ok := parseBulk(reply)
+	v, ok := resp.ParseBulk(reply)
 	return reading{value: append([]byte{}, v...)}, as(reply, ok)
 }
 
@@ -75,7 +77,7 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 
 func (l *Locker) read(db int, key []byte) *ballot[reading] {
 	lock := string(key) // late answers outlive the call
-	b := hold(l, appendCommand(nil, []byte("GET"), key), question[reading]{
+	b := hold(l, resp.AppendCommand(nil, []byte("GET"), key), question[reading]{
 		kind:    KindRead,
 		db:      db,
 		replies: 1,
@@ -109,7 +111,7 @@ func (l *Locker) Exists(ctx context.Context, db int, key []byte) Outcome {
 
 func (l *Locker) exists(db int, key []byte) Outcome {
 	lock := string(key)
-	b := hold(l, appendCommand(nil, []byte("EXISTS"), key), question[bool]{
+	b := hold(l, resp.AppendCommand(nil, []byte("EXISTS"), key), question[bool]{
 		kind:    KindRead,
 		db:      db,
 		replies: 1,
@@ -190,15 +192,15 @@ func (l *Locker) TTL(ctx context.Context, r TTLRequest) Outcome {
 }
 
 func (l *Locker) ttl(r TTLRequest) Outcome {
-	b := hold(l, appendCommand(nil, []byte(r.Name), r.Key), question[expiry]{
+	b := hold(l, resp.AppendCommand(nil, []byte(r.Name), r.Key), question[expiry]{
 		kind:    KindRead,
 		db:      r.DB,
 		replies: 1,
 		parse: func(replies [][]byte) (expiry, error) {
-			if isError(replies[0]) {
-				return expiry{err: errorText(replies[0])}, readAs(replies[0], true)
+			if resp.IsError(replies[0]) {
+				return expiry{err: resp.ErrorText(replies[0])}, readAs(replies[0], true)
 			}
-			n, ok := parseInteger(replies[0])
+			n, ok := resp.ParseInteger(replies[0])
 			return expiry{n: n}, readAs(replies[0], ok)
 		},
 		vote: func(e expiry) Vote { return voteOf(e.exists()) },

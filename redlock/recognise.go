@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 	"sync"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A meaning is what is certain of a script from its text alone, whatever its
@@ -116,7 +118,7 @@ func (t *trial) replyForm() (replyForm, bool) {
 	case valueNumber:
 		return replyForm{exact: ":" + strconv.FormatInt(v.number, 10) + "\r\n"}, true
 	case valueText:
-		return replyForm{exact: string(appendBulk(nil, v.text))}, true
+		return replyForm{exact: string(resp.AppendBulk(nil, v.text))}, true
 	case valueStatus:
 		return replyForm{exact: "+" + v.text + "\r\n"}, true
 	case valueWord:
@@ -176,7 +178,7 @@ func (m *meaning) in(args [][]byte) recognised {
 		}
 	}
 	if r.answer = m.done.exact; m.done.owner {
-		r.answer = string(appendBulk(nil, r.owner))
+		r.answer = string(resp.AppendBulk(nil, r.owner))
 	}
 	r.form = m.form
 	return r

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // BenchmarkRelease measures lock+release cycles over five servers, the release
@@ -108,7 +110,7 @@ func ownCPU(b *testing.B) time.Duration {
 func (s *liveSet) serverCPU() float64 {
 	total := 0.0
 	for _, m := range s.masters {
-		info, _ := parseBulk(m.must("INFO", "cpu"))
+		info, _ := resp.ParseBulk(m.must("INFO", "cpu"))
 		for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
 			seconds, err := strconv.ParseFloat(infoField(info, field), 64)
 			if err != nil {

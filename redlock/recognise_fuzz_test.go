@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // swaps are words and signs that one mistake in a script, or in the reading of
@@ -85,7 +87,7 @@ func TestMutatedScriptsDoWhatTheyAreTakenFor(t *testing.T) {
 			default:
 				want = keyMoved
 			}
-			if m.companions != nil && isError(reply) && (did == keyKept || did == keyDeleted) {
+			if m.companions != nil && resp.IsError(reply) && (did == keyKept || did == keyDeleted) {
 				continue // a signal that cannot be given ends the script
 			}
 			if strings.Contains(string(reply), "Error compiling") || strings.Contains(string(reply), "nonexistent global variable 'server'") {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // What a recognised script's key may hold when it comes.
@@ -75,7 +77,7 @@ func TestRecognisedScriptsAnswerAsOnePlainRedis(t *testing.T) {
 					r := RunRequest{Keys: [][]byte{[]byte("lock")}, Args: bytesOf(command), RESP3: protocol == 3}
 					if command[0] == "evalsha" {
 						r.Scripts = [][]byte{[]byte(texts[name])}
-						if isError(plain.do("SCRIPT", "LOAD", texts[name])) {
+						if resp.IsError(plain.do("SCRIPT", "LOAD", texts[name])) {
 							continue // it does not compile
 						}
 					}
@@ -142,7 +144,7 @@ func (s *liveSet) wantAs(plain *liveMaster, o Outcome, want []byte, ok bool, wha
 }
 
 func ttlOf(m *liveMaster) int64 {
-	left, _ := parseInteger(m.must("PTTL", "lock"))
+	left, _ := resp.ParseInteger(m.must("PTTL", "lock"))
 	return left
 }
 

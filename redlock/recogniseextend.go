@@ -4,6 +4,8 @@ import (
 	"context"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // extendAsTold is compare-and-expire. It takes its turn and needs validity as
@@ -21,7 +23,7 @@ func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, t
 			l.masters[i].stream(r.DB).deliver(d, time.Now(), true)
 		}
 	}
-	b := hold(l, appendCommand(nil, r.Args...), question[said]{
+	b := hold(l, resp.AppendCommand(nil, r.Args...), question[said]{
 		kind:    KindExtend,
 		db:      r.DB,
 		keys:    []string{key},

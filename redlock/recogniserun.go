@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A recognised script is sent to every master as it came, and not between two
@@ -21,7 +23,7 @@ type said struct {
 
 func (s said) did() bool         { return s.done }
 func (s said) refused() bool     { return !s.done && !s.noScript }
-func (s said) alike(t said) bool { return sameShape(s.reply, t.reply) }
+func (s said) alike(t said) bool { return resp.Equivalent(s.reply, t.reply) }
 
 // recognise tells what the request's script means; nothing, if it has to be
 // examined.
@@ -90,7 +92,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	}
 	before := l.creations.count(db, missed.key)
 	var room [usualFrames]byte
-	frames := appendCommand(appendCommand(room[:0], []byte("PTTL"), s.key), r.Args...)
+	frames := resp.AppendCommand(resp.AppendCommand(room[:0], []byte("PTTL"), s.key), r.Args...)
 	b := hold(l, frames, question[said]{
 		kind:    KindRelease,
 		db:      db,
@@ -204,7 +206,7 @@ func (s *recognised) read(reply []byte) (said, error) {
 	switch {
 	case string(reply) == s.answer:
 		return said{done: true}, nil
-	case s.load != nil && isNoScript(reply):
+	case s.load != nil && resp.IsNoScript(reply):
 		return said{noScript: true}, nil
 	}
 	return said{reply: bytes.Clone(reply)}, readAs(reply, true)
@@ -212,7 +214,7 @@ func (s *recognised) read(reply []byte) (said, error) {
 
 // reachAfter prolongs the life of a lock that was deleted, by the PTTL it had.
 func (l *lifetime) reachAfter(pttl []byte) {
-	switch left, ok := parseInteger(pttl); {
+	switch left, ok := resp.ParseInteger(pttl); {
 	case !ok || left == noKey:
 	case left == noExpiry:
 		l.reach(time.Time{})

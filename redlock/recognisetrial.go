@@ -1,6 +1,10 @@
 package redlock
 
-import "strings"
+import (
+	"strings"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // A word is one of a script's arguments, counted from 1 as Lua does.
 type word struct {
@@ -150,7 +154,7 @@ func (r luaReply) in(t *trial) luaValue {
 		return t.fail()
 	case !r.err:
 		return luaValue{kind: valueStatus, text: v.text}
-	case failedReply([]byte("-" + v.text + "\r\n")):
+	case resp.CannotServe([]byte("-" + v.text + "\r\n")):
 		return t.fail() // it looks like a master that cannot serve
 	}
 	return luaValue{kind: valueError}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"math/rand/v2"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 const (
@@ -39,7 +41,7 @@ func (r *redialling) pause() time.Duration {
 }
 
 func isMalformed(why error) bool {
-	var m malformed
+	var m resp.MalformedError
 	return errors.As(why, &m)
 }
 

@@ -3,6 +3,8 @@ package redlock
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Masters that refuse what the proxy needs itself: whatever the words, that is no
@@ -108,7 +110,7 @@ func TestARefusalIsNoAnswerToACommand(t *testing.T) {
 		"-ERR The user executing the script can't run this command or subcommand script: f, on @user_script:1.\r\n",
 		"-ERR Error running script (call to f): @user_script:1: @user_script: 1: -NOREPLICAS Not enough good replicas to write.\r\n",
 	} {
-		if !failedReply([]byte(reply)) || !failedInside([]byte(reply)) {
+		if !resp.CannotServe([]byte(reply)) || !resp.CannotServeInside([]byte(reply)) {
 			t.Errorf("%q is an answer", reply)
 		}
 	}
@@ -133,7 +135,7 @@ func TestAMasterThatIsProbedInVainIsNotAsked(t *testing.T) {
 		reply string
 		asked bool
 	}{{"-NOPERM you may not\r\n", false}, {":1\r\n", true}} {
-		s.refuses = isError([]byte(probe.reply))
+		s.refuses = resp.IsError([]byte(probe.reply))
 		if got := s.mayCreateNow(); got != probe.asked {
 			t.Errorf("after a probe that said %q it is asked: %v", probe.reply, got)
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
 )
 
 // ReleaseRequest deletes a key whatever its value: DEL, UNLINK, GETDEL.
@@ -185,7 +186,7 @@ func (w watchedLife) sighted(s sighting) {
 
 // look asks every master for the key's value and lifetime.
 func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
-	frames := appendCommand(appendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
+	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
 	lock, later := string(r.Key), &lives{}
 	b := hold(l, frames, question[sighting]{
 		kind:    KindRead,
@@ -193,7 +194,7 @@ func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
 		replies: 2,
 		parse: func(replies [][]byte) (sighting, error) {
 			v, err := parseReading(replies[0])
-			left, ok := parseInteger(replies[1])
+			left, ok := resp.ParseInteger(replies[1])
 			s := sighting{reading: v}
 			if left >= 0 {
 				s.expires = time.Now().Add(time.Duration(left) * time.Millisecond)
@@ -265,7 +266,7 @@ func (t tally) look() Verdict {
 // a deletion that came later could meet a lock of the same content that was taken
 // since.
 func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
-	looked := hold(l, appendCommand(nil, []byte("DUMP"), r.Key), question[[]byte]{
+	looked := hold(l, resp.AppendCommand(nil, []byte("DUMP"), r.Key), question[[]byte]{
 		kind:    KindRead,
 		db:      r.DB,
 		replies: 1,

@@ -7,6 +7,8 @@ import (
 	"net"
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // reloadPatience bounds how long a reload waits for masters to answer.
@@ -114,7 +116,7 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) (run string,
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	candidate := &stream{master: &master{}}
 	candidate.master.server.Store(&server)
-	reader := newReplyReader(conn, 16<<10, maxGreeting)
+	reader := resp.NewReader(conn, 16<<10, maxGreeting)
 	self, err := candidate.introduce(conn, reader)
 	if err != nil {
 		return "", err
@@ -132,18 +134,18 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) (run string,
 	return self.runID, ask(l.voters, func(r *roster) error { return r.acceptable(i, self.runID, text) })
 }
 
-func readMarker(conn net.Conn, r *replyReader) (string, error) {
-	if _, err := conn.Write(appendCommand(nil, "GET", MarkerKey)); err != nil {
+func readMarker(conn net.Conn, r *resp.Reader) (string, error) {
+	if _, err := conn.Write(resp.AppendCommand(nil, "GET", MarkerKey)); err != nil {
 		return "", err
 	}
-	replies, err := r.replies(nil, 1)
+	replies, err := r.Next(nil, 1)
 	if err != nil {
 		return "", err
 	}
-	defer r.done()
-	text, ok := parseBulk(replies[0])
-	if !ok && !isNil(replies[0]) {
-		return "", fmt.Errorf("it answers GET %s with %q", MarkerKey, errorText(replies[0]))
+	defer r.Discard()
+	text, ok := resp.ParseBulk(replies[0])
+	if !ok && !resp.IsNil(replies[0]) {
+		return "", fmt.Errorf("it answers GET %s with %q", MarkerKey, resp.ErrorText(replies[0]))
 	}
 	return string(text), nil
 }

@@ -3,13 +3,15 @@ package redlock
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // What a real server says when it was a replica, and when it gets one.
 func TestReplicationOfARealServer(t *testing.T) {
 	master, other := startLiveMaster(t), startLiveMaster(t, "--port", "0", "--repl-diskless-sync-delay", "0")
 	says := func(m *liveMaster) replication {
-		info, _ := parseBulk(m.must("INFO", "replication"))
+		info, _ := resp.ParseBulk(m.must("INFO", "replication"))
 		return readReplication(info)
 	}
 	first := says(master)
@@ -26,7 +28,7 @@ func TestReplicationOfARealServer(t *testing.T) {
 		t.Errorf("there and back: %+v, before %s", now, before)
 	}
 	backup := master.dial()
-	if _, err := backup.conn.Write(appendCommand(nil, "SYNC")); err != nil {
+	if _, err := backup.conn.Write(resp.AppendCommand(nil, "SYNC")); err != nil {
 		t.Fatal(err)
 	}
 	for deadline := time.Now().Add(livePatience); says(master).id == first.id; time.Sleep(10 * time.Millisecond) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // RunRequest is any command on lock keys without a form of its own: scripts,
@@ -90,7 +92,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 			x, err := e.parse(replies)
 			switch {
 			case err != nil:
-			case len(r.Scripts) > 0 && !reloaded.Load() && (isNoScript(x.reply) || r.Transaction != nil && bytes.Contains(x.reply, []byte("\r\n-NOSCRIPT"))):
+			case len(r.Scripts) > 0 && !reloaded.Load() && (resp.IsNoScript(x.reply) || r.Transaction != nil && bytes.Contains(x.reply, []byte("\r\n-NOSCRIPT"))):
 				flushed.Store(true)
 				err = errNoScript
 			case x.blind:

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 const releaseByValue = `if redis.call("get", KEYS[1]) == ARGV[1] then return redis.call("del", KEYS[1]) else return 0 end`
@@ -273,7 +275,7 @@ func TestWatchDoesNotFailOpen(t *testing.T) {
 				Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"})},
 				Watches:     []*Watch{w},
 			})
-			if o.Verdict == Won && !isNil(o.Reply) {
+			if o.Verdict == Won && !resp.IsNil(o.Reply) {
 				t.Errorf("%v %q", o.Verdict, o.Reply)
 			}
 			s.awaitIdle()

@@ -4,6 +4,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Runs that delete. What a deletion means only the script knows: it releases a
@@ -36,7 +38,7 @@ func (s *liveSet) fairLock(who string) Outcome {
 func queued(t *testing.T) *liveSet {
 	s := startLiveSet(t, 3)
 	wantReply(t, s.fairLock("A"), "$-1\r\n")
-	if o := s.fairLock("B"); o.Verdict != Won || isNil(o.Reply) {
+	if o := s.fairLock("B"); o.Verdict != Won || resp.IsNil(o.Reply) {
 		t.Fatalf("B is told %v %q while A holds the lock", o.Verdict, o.Reply)
 	}
 	s.eventually("with B in the queue", func(m *liveMaster) bool {

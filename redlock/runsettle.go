@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
 )
 
 // result is what a closed ballot on a run came to.
@@ -78,7 +79,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 	}
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
-	if a.state.failed() && !a.state.heard() || isNoScript(a.value.reply) {
+	if a.state.failed() && !a.state.heard() || resp.IsNoScript(a.value.reply) {
 		for _, d := range came.release.missedRelease(r.Keys, now) {
 			s.deliver(d, now, !a.state.heard())
 		}
@@ -129,8 +130,8 @@ func counted(came *result, k int, after image) bool {
 	if !came.effect(k).wrote() {
 		return false
 	}
-	_, won := wholeNumber(came.winner.after[k].text())
-	_, here := wholeNumber(after.text())
+	_, won := resp.ParseDecimal(came.winner.after[k].text())
+	_, here := resp.ParseDecimal(after.text())
 	return won && here
 }
 
@@ -138,8 +139,8 @@ func counted(came *result, k int, after image) bool {
 // than on the others. Put back, it would be further behind; one that is ahead has
 // what the others are about to have, from another process.
 func notBehind(won, after image) image {
-	most, _ := wholeNumber(won.text())
-	if n, _ := wholeNumber(after.text()); n >= most {
+	most, _ := resp.ParseDecimal(won.text())
+	if n, _ := resp.ParseDecimal(after.text()); n >= most {
 		return after
 	}
 	return image{dump: won.dump, pttl: after.pttl, now: after.now}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
 )
 
 // decideRun is the verdict on a run: a quorum of equal votes wins, with
@@ -58,7 +59,7 @@ func (r *RunRequest) shortest(answers []answer[examined], winner examined) time.
 func refusal(answers []answer[examined]) []byte {
 	x, votes := plurality(answers,
 		func(x examined) bool { return !x.wrote() },
-		func(a, b examined) bool { return sameShape(a.reply, b.reply) })
+		func(a, b examined) bool { return resp.Equivalent(a.reply, b.reply) })
 	if votes.granted < quorum(len(answers)) {
 		return nil
 	}
@@ -129,10 +130,10 @@ func (r *RunRequest) sameVote(a, b examined) bool {
 // state may differ by the moment (idle times) or by chance (a random member).
 func (r *RunRequest) sameReply(a, b []byte) bool {
 	if r.observes {
-		return sameKind(a, b)
+		return resp.SameKind(a, b)
 	}
-	return sameShape(a, b) ||
-		r.unordered > 0 && len(a) > 0 && len(b) > 0 && a[0] == '*' && b[0] == '*' && sameElements(a, b, r.unordered)
+	return resp.Equivalent(a, b) ||
+		r.unordered > 0 && len(a) > 0 && len(b) > 0 && a[0] == '*' && b[0] == '*' && resp.EquivalentElements(a, b, r.unordered)
 }
 
 func (r *RunRequest) unorderedGroup() int {

@@ -2,8 +2,9 @@ package redlock
 
 import (
 	_ "embed"
-	"slices"
 	"strconv"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A script is one of our own Lua scripts. It goes out as EVAL: the texts are
@@ -48,44 +49,15 @@ var (
 )
 
 func (s *script) append(dst []byte, keys [][]byte, args ...[]byte) []byte {
-	dst = appendArrayHeader(dst, 3+len(keys)+len(args))
-	dst = appendBulk(dst, "EVAL")
-	dst = appendBulk(dst, s.text)
-	dst = appendBulk(dst, strconv.Itoa(len(keys)))
+	dst = resp.AppendArray(dst, 3+len(keys)+len(args))
+	dst = resp.AppendBulk(dst, "EVAL")
+	dst = resp.AppendBulk(dst, s.text)
+	dst = resp.AppendBulk(dst, strconv.Itoa(len(keys)))
 	for _, k := range keys {
-		dst = appendBulk(dst, k)
+		dst = resp.AppendBulk(dst, k)
 	}
 	for _, a := range args {
-		dst = appendBulk(dst, a)
+		dst = resp.AppendBulk(dst, a)
 	}
 	return dst
 }
-
-// appendCommand encodes a command as RESP.
-func appendCommand[T string | []byte](dst []byte, args ...T) []byte {
-	room := 16 // for the header, and for as much before each argument
-	for _, a := range args {
-		room += 16 + len(a)
-	}
-	dst = appendArrayHeader(slices.Grow(dst, room), len(args))
-	for _, a := range args {
-		dst = appendBulk(dst, a)
-	}
-	return dst
-}
-
-func appendArrayHeader(dst []byte, n int) []byte {
-	dst = append(dst, '*')
-	dst = strconv.AppendInt(dst, int64(n), 10)
-	return append(dst, '\r', '\n')
-}
-
-func appendBulk[T string | []byte](dst []byte, v T) []byte {
-	dst = append(dst, '$')
-	dst = strconv.AppendInt(dst, int64(len(v)), 10)
-	dst = append(dst, '\r', '\n')
-	dst = append(dst, v...)
-	return append(dst, '\r', '\n')
-}
-
-func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }

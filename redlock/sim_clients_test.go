@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A simClient takes one lock again and again through one proxy at a time. It
@@ -130,7 +132,7 @@ func (c *simClient) acquire(l *Locker, token string) *holding {
 		how = "EVAL"
 		o = l.Run(ctx, RunRequest{
 			Keys: [][]byte{c.lock},
-			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), c.lock, []byte(token), decimal(ttl.Milliseconds())},
+			Args: [][]byte{[]byte("EVAL"), []byte(takeIfFree), []byte("1"), c.lock, []byte(token), resp.Decimal(ttl.Milliseconds())},
 		})
 		if o.Verdict == Won && string(o.Reply) != ":1\r\n" {
 			o.Verdict = Lost

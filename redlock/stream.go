@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A stream is the one ordered connection to a master for one database: one
@@ -145,7 +147,7 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 	}
 	var first []byte
 	if m.lives > s.longest && !s.master.embedded() {
-		first = raiseScript.append(first, [][]byte{[]byte(MarkerKey)}, decimal(int64(s.db)), decimal(m.lives.Milliseconds()))
+		first = raiseScript.append(first, [][]byte{[]byte(MarkerKey)}, resp.Decimal(int64(s.db)), resp.Decimal(m.lives.Milliseconds()))
 		s.longest = m.lives
 		c.skip++
 	}
@@ -154,7 +156,7 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 			if len(s.loaded) >= maxLoaded {
 				clear(s.loaded)
 			}
-			first = appendCommand(first, []byte("SCRIPT"), []byte("LOAD"), script.text)
+			first = resp.AppendCommand(first, []byte("SCRIPT"), []byte("LOAD"), script.text)
 			s.loaded[script.sha] = true
 			c.skip++
 		}
@@ -342,13 +344,13 @@ func (s *stream) end(batch []call, replies [][]byte) {
 	serves := false
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
-		if slices.ContainsFunc(replies[at:at+c.skip], isError) {
+		if slices.ContainsFunc(replies[at:at+c.skip], resp.IsError) {
 			clear(s.loaded) // not loaded after all, or the marker not raised
 			s.longest = 0
 		}
 		at += c.skip + c.replies
 		s.asking -= c.size
-		serves = serves || !failedReply(replies[at-1])
+		serves = serves || !resp.CannotServe(replies[at-1])
 	}
 	if len(s.debts) > 0 && serves {
 		s.payDebts(time.Now()) // the master can serve again

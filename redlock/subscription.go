@@ -1,6 +1,10 @@
 package redlock
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // A topic is something that a master can be asked to tell of.
 type topic struct {
@@ -28,11 +32,11 @@ func (t topic) verb(ends bool) string {
 func (t topic) append(dst []byte, ends bool) []byte {
 	switch {
 	case t.kind != ofChanges:
-		return appendCommand(dst, t.verb(ends), t.name)
+		return resp.AppendCommand(dst, t.verb(ends), t.name)
 	case ends:
-		return appendCommand(dst, "CLIENT", "TRACKING", "OFF")
+		return resp.AppendCommand(dst, "CLIENT", "TRACKING", "OFF")
 	}
-	return appendCommand(dst, "CLIENT", "TRACKING", "ON", "BCAST")
+	return resp.AppendCommand(dst, "CLIENT", "TRACKING", "ON", "BCAST")
 }
 
 // A subscription is a topic that somebody wants, and which masters tell of it.

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // SwapRequest stores a value and asks for the one before: GETSET, SET GET.
@@ -124,7 +126,7 @@ func (l *Locker) swapMissed(b *ballot[reading], i int, a answer[reading], r Swap
 
 func (r SwapRequest) append(dst []byte) []byte {
 	if r.TTL == 0 && !r.KeepTTL && !r.OnlyExisting {
-		return appendCommand(dst, []byte("GETSET"), r.Key, r.Value)
+		return resp.AppendCommand(dst, []byte("GETSET"), r.Key, r.Value)
 	}
 	command := [][]byte{[]byte("SET"), r.Key, r.Value, []byte("GET")}
 	if r.OnlyExisting {
@@ -133,9 +135,9 @@ func (r SwapRequest) append(dst []byte) []byte {
 	if r.KeepTTL {
 		command = append(command, []byte("KEEPTTL"))
 	} else if r.TTL > 0 {
-		command = append(command, []byte("PX"), decimal(r.TTL.Milliseconds()))
+		command = append(command, []byte("PX"), resp.Decimal(r.TTL.Milliseconds()))
 	}
-	return appendCommand(dst, command...)
+	return resp.AppendCommand(dst, command...)
 }
 
 func pluralityOfAll(answers []answer[reading]) (reading, tally) {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Copies that differ, or that nobody can hold the lock by.
@@ -195,7 +197,7 @@ func TestACopyIsReplacedInTimeOnly(t *testing.T) {
 	model := image{dump: live.dump("model"), pttl: 60000, now: now}
 	seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
 	live.conn.ask(appendReplace(nil, []byte("k"), model, seen, now+60000), 1)
-	if left, _ := parseInteger(live.must("PTTL", "k")); string(live.dump("k")) != string(model.dump) || left < 1000 || left > 60000 {
+	if left, _ := resp.ParseInteger(live.must("PTTL", "k")); string(live.dump("k")) != string(model.dump) || left < 1000 || left > 60000 {
 		t.Errorf("it has %d ms left", left)
 	}
 }

@@ -3,6 +3,8 @@ package redlock
 import (
 	_ "embed"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 //go:embed undo.lua
@@ -14,9 +16,9 @@ var undoScript = &script{undoText}
 // before a run, if it still is exactly as the run left it then. It answers 1 if
 // it did and 0 if not.
 func appendUndo(dst, key []byte, before, after image) []byte {
-	args := [][]byte{after.dump, decimal(after.expiry())}
+	args := [][]byte{after.dump, resp.Decimal(after.expiry())}
 	if !before.absent() {
-		args = append(args, before.dump, decimal(before.expiry()))
+		args = append(args, before.dump, resp.Decimal(before.expiry()))
 	}
 	return undoScript.append(dst, [][]byte{key}, args...)
 }
@@ -25,7 +27,7 @@ func appendUndo(dst, key []byte, before, after image) []byte {
 // is as it was seen, to the byte and with its expiry, and the master's clock is not
 // past until.
 func appendReplace(dst, key []byte, became, seen image, until int64) []byte {
-	args := [][]byte{seen.dump, decimal(seen.expiry()), became.dump, decimal(became.expiry()), decimal(until)}
+	args := [][]byte{seen.dump, resp.Decimal(seen.expiry()), became.dump, resp.Decimal(became.expiry()), resp.Decimal(until)}
 	return undoScript.append(dst, [][]byte{key}, args...)
 }
 

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strconv"
 	"testing"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // look takes an image of a key by itself. One for which the server was held up
@@ -13,9 +15,9 @@ func (c *liveConn) look(key string) image {
 	for {
 		var frames []byte
 		for _, command := range [][]string{{"MULTI"}, {"TIME"}, {"PTTL", key}, {"TIME"}, {"DUMP", key}, {"EXEC"}} {
-			frames = appendCommand(frames, command...)
+			frames = resp.AppendCommand(frames, command...)
 		}
-		results, err := elements(c.ask(frames, 6)[5])
+		results, err := resp.Elements(c.ask(frames, 6)[5])
 		if err != nil {
 			c.t.Fatal(err)
 		}

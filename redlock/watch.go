@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
 )
 
 // A Watch remembers what each master showed of keys that a client watches, for
@@ -114,9 +115,9 @@ func (w *Watch) guard(master int) []byte {
 	}
 	args := make([][]byte, 0, 2*len(images))
 	for _, i := range images {
-		args = append(args, i.dump, decimal(i.expiry()))
+		args = append(args, i.dump, resp.Decimal(i.expiry()))
 	}
-	frames := appendCommand(nil, append([][]byte{[]byte("WATCH")}, w.keys...)...)
+	frames := resp.AppendCommand(nil, append([][]byte{[]byte("WATCH")}, w.keys...)...)
 	return watchedScript.append(frames, w.keys, args...)
 }
 
@@ -154,8 +155,8 @@ const guardReplies = 2
 func stillSame(replies [][]byte) (same bool, err error) {
 	same = true
 	for guard := range slices.Chunk(replies, guardReplies) {
-		n, ok := parseInteger(guard[1])
-		if !isOK(guard[0]) || !ok {
+		n, ok := resp.ParseInteger(guard[1])
+		if !resp.IsOK(guard[0]) || !ok {
 			return false, errUnable
 		}
 		same = same && n == 1

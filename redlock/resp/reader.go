@@ -1,9 +1,12 @@
-package redlock
+package resp
 
 import "net"
 
-// replyReader collects whole replies from a connection into one buffer.
-type replyReader struct {
+// maxIdleBuffer is what a Reader keeps of its buffer when it holds nothing.
+const maxIdleBuffer = 256 << 10
+
+// A Reader collects whole replies from a connection into one buffer.
+type Reader struct {
 	conn    net.Conn
 	most    int    // bytes that may be held
 	buf     []byte // read and not done with
@@ -13,20 +16,20 @@ type replyReader struct {
 	ends    []int
 }
 
-// newReplyReader begins with a buffer of the given size. most bounds what it
+// NewReader begins with a buffer of the given size. most bounds what it
 // holds at a time, and so what a broken server can make it hold.
-func newReplyReader(conn net.Conn, size int, most int64) *replyReader {
-	r := &replyReader{conn: conn, buf: make([]byte, 0, size)}
-	r.allow(most)
+func NewReader(conn net.Conn, size int, most int64) *Reader {
+	r := &Reader{conn: conn, buf: make([]byte, 0, size)}
+	r.SetLimit(most)
 	return r
 }
 
-// allow changes how many bytes may be held.
-func (r *replyReader) allow(most int64) { r.most, r.scanner.MaxBytes = int(most), most }
+// SetLimit changes how many bytes may be held.
+func (r *Reader) SetLimit(most int64) { r.most, r.scanner.MaxBytes = int(most), most }
 
-// wait returns once a byte of the next reply is there. False with no error
+// Wait returns once a byte of the next reply is there. False with no error
 // means there is none yet.
-func (r *replyReader) wait() (bool, error) {
+func (r *Reader) Wait() (bool, error) {
 	if r.pos < len(r.buf) {
 		return true, nil
 	}
@@ -40,9 +43,9 @@ func (r *replyReader) wait() (bool, error) {
 	return err == nil && r.pos < len(r.buf), err
 }
 
-// more reads the next n whole top-level replies and holds them with those
+// Fetch reads the next n whole top-level replies and holds them with those
 // that it holds already.
-func (r *replyReader) more(n int) error {
+func (r *Reader) Fetch(n int) error {
 	for n += len(r.ends); len(r.ends) < n; {
 		if r.pos == len(r.buf) {
 			if err := r.fill(); err != nil {
@@ -62,9 +65,9 @@ func (r *replyReader) more(n int) error {
 	return nil
 }
 
-// held appends the replies that are held to dst. They are slices of the
-// reader's buffer, valid until done or more.
-func (r *replyReader) held(dst [][]byte) [][]byte {
+// Fetched appends the replies that are held to dst. They are slices of the
+// reader's buffer, valid until the next Fetch or Discard.
+func (r *Reader) Fetched(dst [][]byte) [][]byte {
 	from := r.start
 	for _, end := range r.ends {
 		dst = append(dst, r.buf[from:end:end])
@@ -73,26 +76,26 @@ func (r *replyReader) held(dst [][]byte) [][]byte {
 	return dst
 }
 
-// replies is more and held in one.
-func (r *replyReader) replies(dst [][]byte, n int) ([][]byte, error) {
-	if err := r.more(n); err != nil {
+// Next is Fetch and Fetched in one.
+func (r *Reader) Next(dst [][]byte, n int) ([][]byte, error) {
+	if err := r.Fetch(n); err != nil {
 		return nil, err
 	}
-	return r.held(dst), nil
+	return r.Fetched(dst), nil
 }
 
-// done gives up the replies that are held.
-func (r *replyReader) done() {
+// Discard gives up the replies that are held.
+func (r *Reader) Discard() {
 	r.start = r.pos
 	r.ends = r.ends[:0]
 }
 
 // fill reads once, moving or growing the buffer when it is full.
-func (r *replyReader) fill() error {
+func (r *Reader) fill() error {
 	if len(r.buf) == cap(r.buf) {
 		kept := r.buf[r.start:]
 		if len(kept) >= r.most {
-			return errReplyTooLong
+			return errTooLong
 		}
 		if r.start > cap(r.buf)/2 {
 			r.buf = r.buf[:copy(r.buf, kept)]

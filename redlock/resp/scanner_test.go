@@ -1,4 +1,4 @@
-package redlock
+package resp
 
 import (
 	"bytes"
@@ -58,32 +58,32 @@ var malformedReplies = []struct {
 	raw  string
 	want error
 }{
-	{"x", errReplyType},
-	{"\r\n", errReplyType},
-	{"*1\r\n\x00", errReplyType},
-	{"$?\r\n", errReplyLength},
-	{"*?\r\n", errReplyLength},
-	{"$\r\n", errReplyLength},
-	{"$-\r\n", errReplyLength},
-	{"$-2\r\n", errReplyLength},
-	{"*-2\r\n", errReplyLength},
-	{"%-1\r\n", errReplyLength},
-	{"~-1\r\n", errReplyLength},
-	{"!-1\r\n", errReplyLength},
-	{">-1\r\n", errReplyLength},
-	{"$--1\r\n", errReplyLength},
-	{"$1-\r\n", errReplyLength},
-	{"$+1\r\n", errReplyLength},
-	{"$ 1\r\n", errReplyLength},
-	{"$1\n", errReplyLength},
-	{"$1\rx", errReplyLength},
-	{"$9223372036854775807\r\n", errReplyLength},
-	{"*18446744073709551617\r\n", errReplyLength},
-	{"%9999999999999999999\r\n", errReplyLength},
-	{"$1\r\nabc", errReplyBulkEnd},
-	{"$1\r\na\rb", errReplyBulkEnd},
-	{strings.Repeat("*1\r\n", maxNesting+1), errReplyNesting},
-	{strings.Repeat("|1\r\n", maxNesting+1), errReplyNesting},
+	{"x", errType},
+	{"\r\n", errType},
+	{"*1\r\n\x00", errType},
+	{"$?\r\n", errLength},
+	{"*?\r\n", errLength},
+	{"$\r\n", errLength},
+	{"$-\r\n", errLength},
+	{"$-2\r\n", errLength},
+	{"*-2\r\n", errLength},
+	{"%-1\r\n", errLength},
+	{"~-1\r\n", errLength},
+	{"!-1\r\n", errLength},
+	{">-1\r\n", errLength},
+	{"$--1\r\n", errLength},
+	{"$1-\r\n", errLength},
+	{"$+1\r\n", errLength},
+	{"$ 1\r\n", errLength},
+	{"$1\n", errLength},
+	{"$1\rx", errLength},
+	{"$9223372036854775807\r\n", errLength},
+	{"*18446744073709551617\r\n", errLength},
+	{"%9999999999999999999\r\n", errLength},
+	{"$1\r\nabc", errBulkEnd},
+	{"$1\r\na\rb", errBulkEnd},
+	{strings.Repeat("*1\r\n", maxNesting+1), errNesting},
+	{strings.Repeat("|1\r\n", maxNesting+1), errNesting},
 }
 
 func TestScannerEndsEachValueHoweverItIsCut(t *testing.T) {
@@ -167,8 +167,8 @@ func TestScannerBoundsALine(t *testing.T) {
 		_, _, err = s.Scan(piece)
 		sent += len(piece)
 	}
-	if !errors.Is(err, errReplyLine) || sent < maxLine {
-		t.Errorf("after %d bytes: %v, want %v", sent, err, errReplyLine)
+	if !errors.Is(err, errLine) || sent < maxLine {
+		t.Errorf("after %d bytes: %v, want %v", sent, err, errLine)
 	}
 }
 
@@ -182,34 +182,6 @@ func TestScannerDoesNotAllocate(t *testing.T) {
 		}
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
-	}
-}
-
-func TestElements(t *testing.T) {
-	for _, c := range []struct {
-		raw  string
-		want []string // nil: null array
-	}{
-		{"*0\r\n", []string{}},
-		{"*-1\r\n", nil},
-		{"*3\r\n:1\r\n$1\r\na\r\n*1\r\n+x\r\n", []string{":1\r\n", "$1\r\na\r\n", "*1\r\n+x\r\n"}},
-		{"~1\r\n_\r\n", []string{"_\r\n"}},
-		{">2\r\n+a\r\n+b\r\n", []string{"+a\r\n", "+b\r\n"}},
-		{"%1\r\n+a\r\n:1\r\n", []string{"+a\r\n", ":1\r\n"}},
-		{"*2\r\n>1\r\n+p\r\n+a\r\n>0\r\n+b\r\n", []string{"+a\r\n", "+b\r\n"}},
-		{"|1\r\n+k\r\n+v\r\n|0\r\n*1\r\n:1\r\n", []string{":1\r\n"}},
-		{"*2\r\n|1\r\n+k\r\n+v\r\n:1\r\n:2\r\n", []string{"|1\r\n+k\r\n+v\r\n:1\r\n", ":2\r\n"}},
-	} {
-		got, err := elements([]byte(c.raw))
-		if err != nil || (got == nil) != (c.want == nil) || !slices.EqualFunc(got, c.want, func(g []byte, w string) bool { return string(g) == w }) {
-			t.Errorf("%q: %q %v, want %q", c.raw, got, err, c.want)
-		}
-	}
-	for _, raw := range []string{"", "*", "*1", "*1\r\n", "*1\r\n:1\r", "*1\r\n:1\r\n:2\r\n", "*0\r\n:1\r\n", "*-1\r\n:1\r\n", ":1\r\n", "$-1\r\n",
-		"|1\r\n+k\r\n", "|0\r\n", "|0\r\n:1\r\n", "*x\r\n", "*1\rx", "*-2\r\n", "*1\r\n?\r\n", "*999999999999999999\r\n:1\r\n"} {
-		if got, err := elements([]byte(raw)); err == nil {
-			t.Errorf("%q: %q without error", raw, got)
-		}
 	}
 }
 
@@ -252,7 +224,7 @@ func FuzzScanner(f *testing.F) {
 		from := 0
 		for i, end := range ends {
 			if strings.IndexByte("*~%>", kinds[i]) >= 0 {
-				if _, err := elements(stream[from:end]); err != nil {
+				if _, err := Elements(stream[from:end]); err != nil {
 					t.Errorf("elements of %q: %v", stream[from:end], err)
 				}
 			}
@@ -290,20 +262,20 @@ func TestScannerBoundsAValue(t *testing.T) {
 		err error
 	}{
 		{"$33\r\n" + strings.Repeat("x", 33) + "\r\n", nil},
-		{"*12\r\n" + strings.Repeat("+\r\n", 11) + "_\r\n", errReplyTooLong}, // 41
+		{"*12\r\n" + strings.Repeat("+\r\n", 11) + "_\r\n", errTooLong}, // 41
 		{"*11\r\n" + strings.Repeat("+\r\n", 11), nil},
 		{"$34\r\n", nil}, // its end is seen then
-		{"$36\r\n", errReplyTooLong},
-		{"$999999999999999999\r\n", errReplyTooLong},
-		{"*13\r\n", errReplyTooLong},
-		{"*999999999999999999\r\n", errReplyTooLong},
-		{"%999999999999999999\r\n", errReplyTooLong},
-		{"*6\r\n%6\r\n", errReplyTooLong},
-		{"*1\r\n*1\r\n$999999999999999999\r\n", errReplyTooLong},
+		{"$36\r\n", errTooLong},
+		{"$999999999999999999\r\n", errTooLong},
+		{"*13\r\n", errTooLong},
+		{"*999999999999999999\r\n", errTooLong},
+		{"%999999999999999999\r\n", errTooLong},
+		{"*6\r\n%6\r\n", errTooLong},
+		{"*1\r\n*1\r\n$999999999999999999\r\n", errTooLong},
 		{"+" + strings.Repeat("x", 37) + "\r\n", nil},
-		{"+" + strings.Repeat("x", 38) + "\r\n", errReplyTooLong},
-		{strings.Repeat("|1\r\n+a\r\n+b\r\n", 4), errReplyTooLong},
-		{"*1\r\n" + strings.Repeat(">1\r\n+a\r\n", 5), errReplyTooLong},
+		{"+" + strings.Repeat("x", 38) + "\r\n", errTooLong},
+		{strings.Repeat("|1\r\n+a\r\n+b\r\n", 4), errTooLong},
+		{"*1\r\n" + strings.Repeat(">1\r\n+a\r\n", 5), errTooLong},
 	} {
 		for cut := range len(row.raw) + 1 {
 			s := Scanner{MaxBytes: most}
@@ -329,7 +301,7 @@ func TestScannerOfRESP2RefusesTheRest(t *testing.T) {
 		s := Scanner{RESP2: true}
 		_, done, err := s.Scan([]byte(v.raw))
 		old := !strings.ContainsAny(v.raw, "_#,(!=%~>|")
-		if old != (done && err == nil) || !old && err != errReplyType && !strings.Contains("+-$", v.raw[:1]) {
+		if old != (done && err == nil) || !old && err != errType && !strings.Contains("+-$", v.raw[:1]) {
 			t.Errorf("%q: done=%v err=%v", v.raw, done, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package redlock
+package resp
 
 import "bytes"
 
@@ -18,21 +18,23 @@ const (
 	shortestValue = 3
 )
 
-// A malformed reply is one that no Redis sends: whoever sent it is broken, or
-// is no Redis.
-type malformed string
+// A MalformedError is about a reply that no Redis sends: whoever sent it is
+// broken, or is no Redis.
+type MalformedError string
 
-func (m malformed) Error() string { return "malformed reply: " + string(m) }
+func (m MalformedError) Error() string { return "malformed reply: " + string(m) }
 
 const (
-	errReplyType      malformed = "unknown type byte"
-	errReplyLength    malformed = "bad length"
-	errReplyLine      malformed = "line too long"
-	errReplyBulkEnd   malformed = "bulk without line end"
-	errReplyNesting   malformed = "nested too deep"
-	errReplyTooLong   malformed = "longer than may be"
-	errReplyUnasked   malformed = "nothing was asked"
-	errReplyAggregate malformed = "not one whole aggregate"
+	errType      MalformedError = "unknown type byte"
+	errLength    MalformedError = "bad length"
+	errLine      MalformedError = "line too long"
+	errBulkEnd   MalformedError = "bulk without line end"
+	errNesting   MalformedError = "nested too deep"
+	errTooLong   MalformedError = "longer than may be"
+	errAggregate MalformedError = "not one whole aggregate"
+
+	// ErrUnasked is for a reader that finds a reply where none is due.
+	ErrUnasked MalformedError = "nothing was asked"
 )
 
 // A Scanner finds where the top-level RESP2 and RESP3 values of a byte stream
@@ -111,7 +113,7 @@ func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
 			n++
 		case scanLengthLF:
 			if p[n] != '\n' {
-				err = errReplyLength
+				err = errLength
 				break
 			}
 			n++
@@ -124,13 +126,13 @@ func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
 			}
 		case scanBulkCR:
 			if p[n] != '\r' {
-				err = errReplyBulkEnd
+				err = errBulkEnd
 			}
 			s.state = scanBulkLF
 			n++
 		case scanBulkLF:
 			if p[n] != '\n' {
-				err = errReplyBulkEnd
+				err = errBulkEnd
 			}
 			ended = true
 			n++
@@ -148,7 +150,7 @@ func (s *Scanner) Scan(p []byte) (n int, done bool, err error) {
 		}
 	}
 	if s.seen += int64(n); s.MaxBytes > 0 && s.seen > s.MaxBytes {
-		s.err = errReplyTooLong
+		s.err = errTooLong
 		return n, false, s.err
 	}
 	if done {
@@ -168,17 +170,17 @@ func (s *Scanner) startValue(of byte) error {
 	case '_', '#', ',', '(':
 		s.state, s.left, s.lastCR = scanLine, maxLine, false
 		if s.RESP2 {
-			return errReplyType
+			return errType
 		}
 	case '=', '!', '~', '%', '>', '|':
 		s.state, s.length, s.digits, s.minus = scanLength, 0, 0, false
 		if s.RESP2 {
-			return errReplyType
+			return errType
 		}
 	case '$', '*':
 		s.state, s.length, s.digits, s.minus = scanLength, 0, 0, false
 	default:
-		return errReplyType
+		return errType
 	}
 	return nil
 }
@@ -195,7 +197,7 @@ func (s *Scanner) skipLine(p []byte) (n int, ended bool, err error) {
 		}
 		n += i + 1
 		if s.left -= int64(i + 1); s.left < 0 {
-			return n, false, errReplyLine
+			return n, false, errLine
 		}
 		if ended {
 			return n, true, nil
@@ -214,7 +216,7 @@ func (s *Scanner) lengthByte(b byte) error {
 	case b == '\r' && s.digits > 0:
 		s.state = scanLengthLF
 	default:
-		return errReplyLength
+		return errLength
 	}
 	return nil
 }
@@ -225,14 +227,14 @@ func (s *Scanner) lengthByte(b byte) error {
 func (s *Scanner) endLength(n int64) (ended bool, err error) {
 	if s.minus {
 		if s.length != 1 || s.of != '$' && s.of != '*' {
-			return false, errReplyLength
+			return false, errLength
 		}
 		return true, nil
 	}
 	switch s.of {
 	case '$', '=', '!':
 		if !s.mayFollow(n, s.length) {
-			return false, errReplyTooLong
+			return false, errTooLong
 		}
 		s.left, s.state = s.length, scanBulk
 		if s.left == 0 {
@@ -246,10 +248,10 @@ func (s *Scanner) endLength(n int64) (ended bool, err error) {
 		return true, nil
 	}
 	if len(s.open) == maxNesting {
-		return false, errReplyNesting
+		return false, errNesting
 	}
 	if !s.mayFollow(n, s.length*shortestValue) {
-		return false, errReplyTooLong
+		return false, errTooLong
 	}
 	s.due += s.length
 	s.open = append(s.open, openAggregate{left: s.length, counts: s.of != '>' && s.of != '|'})
@@ -283,76 +285,4 @@ func (s *Scanner) endValue(counts bool) bool {
 		s.open = nil
 	}
 	return s.kind != 0
-}
-
-// elements splits one whole aggregate (array, set, push, or map with its keys
-// and values flat) into its elements, which stay slices of raw and keep their
-// attributes. Pushes inside are left out. A null array gives nil.
-func elements(raw []byte) ([][]byte, error) {
-	of, count, rest, err := aggregateHeader(raw)
-	for err == nil && of == '|' {
-		if _, rest, err = takeElements(rest, count); err == nil {
-			of, count, rest, err = aggregateHeader(rest)
-		}
-	}
-	if err != nil {
-		return nil, err
-	}
-	var list [][]byte
-	if count >= 0 {
-		list, rest, err = takeElements(rest, count)
-	}
-	if err == nil && len(rest) > 0 {
-		err = errReplyAggregate
-	}
-	if err != nil {
-		return nil, err
-	}
-	return list, nil
-}
-
-// aggregateHeader reads an aggregate's first line; count is -1 for a null array.
-func aggregateHeader(raw []byte) (of byte, count int64, rest []byte, err error) {
-	if len(raw) == 0 || bytes.IndexByte([]byte("*~%>|"), raw[0]) < 0 {
-		return 0, 0, nil, errReplyAggregate
-	}
-	var s Scanner
-	_ = s.startValue(raw[0])
-	for i, b := range raw[1:] {
-		if s.state == scanLengthLF {
-			if b != '\n' {
-				return 0, 0, nil, errReplyLength
-			}
-			if _, err := s.endLength(0); err != nil {
-				return 0, 0, nil, err
-			}
-			if s.minus {
-				s.length = -1
-			}
-			return s.of, s.length, raw[i+2:], nil
-		}
-		if err := s.lengthByte(b); err != nil {
-			return 0, 0, nil, err
-		}
-	}
-	return 0, 0, nil, errReplyAggregate
-}
-
-func takeElements(raw []byte, count int64) (list [][]byte, rest []byte, err error) {
-	list = make([][]byte, 0, min(count, int64(len(raw)/shortestValue)))
-	var s Scanner
-	for int64(len(list)) < count {
-		n, done, err := s.Scan(raw)
-		if err != nil {
-			return nil, nil, err
-		}
-		if !done {
-			return nil, nil, errReplyAggregate
-		}
-		if s.Kind() != '>' {
-			list = append(list, raw[:n:n])
-		}
-		raw = raw[n:]
-	}
-	return list, raw, nil
 }

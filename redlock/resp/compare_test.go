@@ -1,4 +1,4 @@
-package redlock
+package resp
 
 import (
 	"bytes"
@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-func TestSameShape(t *testing.T) {
+func TestEquivalent(t *testing.T) {
 	for _, row := range []struct {
 		a, b string
 		want bool
@@ -62,57 +62,24 @@ func TestSameShape(t *testing.T) {
 		{"", "", true},
 		{"", ":1\r\n", false},
 	} {
-		if got := sameShape([]byte(row.a), []byte(row.b)); got != row.want {
+		if got := Equivalent([]byte(row.a), []byte(row.b)); got != row.want {
 			t.Errorf("%q and %q: %v", row.a, row.b, got)
 		}
-		if got := sameShape([]byte(row.b), []byte(row.a)); got != row.want {
+		if got := Equivalent([]byte(row.b), []byte(row.a)); got != row.want {
 			t.Errorf("%q and %q: %v", row.b, row.a, got)
 		}
 	}
 }
 
-func TestFailedReply(t *testing.T) {
-	for reply, want := range map[string]struct{ failed, inside bool }{
-		"-LOADING Redis is loading the dataset in memory\r\n":              {true, false},
-		"-BUSY Redis is busy running a script.\r\n":                        {true, false},
-		"-NOAUTH Authentication required.\r\n":                             {true, false},
-		"-EXECABORT Transaction discarded because of previous errors.\r\n": {true, false},
-		"-READONLY You can't write against a read only replica.\r\n":       {true, true},
-		"-MASTERDOWN Link with MASTER is down\r\n":                         {true, true},
-		"-MISCONF Redis is configured to save RDB snapshots\r\n":           {true, true},
-		"-OOM command not allowed when used memory > 'maxmemory'.\r\n":     {true, true},
-		"-NOPERM this user has no permissions\r\n":                         {true, true},
-		"!7\r\nOOM now\r\n": {true, true},
-		"-ERR Error running script (call to f_8f): @user_script:1: @user_script: 1: -READONLY You can't write\r\n": {true, true},
-		"-ERR Error running script (call to f_8f): @user_script:1: @user_script: 1: -ERR value\r\n":                {},
-		"-ERR Error running script (call to f_8f): @user_script:1: no\r\n":                                         {},
-		"-ERR OOM\r\n":    {},
-		"-OOMPH\r\n":      {},
-		"-ERROR\r\n":      {},
-		"-NOT LOCKED\r\n": {},
-		"-NOSCRIPT No matching script. Please use EVAL.\r\n":                     {},
-		"-WRONGTYPE Operation against a key holding the wrong kind of value\r\n": {},
-		"+OOM\r\n":           {},
-		"$3\r\nOOM\r\n":      {},
-		"*1\r\n-OOM now\r\n": {},
-		"$-1\r\n":            {},
-		"":                   {},
-	} {
-		if failedReply([]byte(reply)) != want.failed || failedInside([]byte(reply)) != want.inside {
-			t.Errorf("%q: %v, inside EXEC %v", reply, failedReply([]byte(reply)), failedInside([]byte(reply)))
-		}
-	}
-}
-
-func FuzzShape(f *testing.F) {
+func FuzzEquivalent(f *testing.F) {
 	f.Add([]byte("*2\r\n:1\r\n%1\r\n+a\r\n~1\r\n$1\r\nb\r\n"), []byte("|1\r\n+k\r\n+v\r\n>1\r\n_\r\n"))
 	f.Add([]byte("!6\r\nERR no\r\n"), []byte("-"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		failedReply(a)
-		if sameShape(a, b) != sameShape(b, a) {
+		CannotServe(a)
+		if Equivalent(a, b) != Equivalent(b, a) {
 			t.Error("not symmetric")
 		}
-		if !sameShape(a, bytes.Clone(a)) {
+		if !Equivalent(a, bytes.Clone(a)) {
 			t.Error("a reply differs from itself")
 		}
 	})
@@ -120,18 +87,18 @@ func FuzzShape(f *testing.F) {
 
 // A script may answer with as many levels as Lua's stack has. To compare them must
 // not take the square of their number.
-func TestShapeOfADeepReply(t *testing.T) {
+func TestEquivalentDeepReplies(t *testing.T) {
 	deep := func(leaf string) []byte {
 		return []byte(strings.Repeat("*1\r\n", 7995) + leaf)
 	}
-	if !sameShape(deep(":5\r\n"), deep(":5\r\n")) {
+	if !Equivalent(deep(":5\r\n"), deep(":5\r\n")) {
 		t.Error("equal replies differ")
 	}
-	if sameShape(deep(":5\r\n"), deep(":6\r\n")) {
+	if Equivalent(deep(":5\r\n"), deep(":6\r\n")) {
 		t.Error("what is not looked into counts as equal")
 	}
 	shallow := func(leaf string) []byte { return []byte(strings.Repeat("*1\r\n", 100) + leaf) }
-	if !sameShape(shallow(":5\r\n"), shallow(":6\r\n")) {
+	if !Equivalent(shallow(":5\r\n"), shallow(":6\r\n")) {
 		t.Error("what is looked into differs")
 	}
 }

@@ -1,0 +1,93 @@
+package resp
+
+import (
+	"bytes"
+	"slices"
+)
+
+// Equivalent tells whether two masters' whole replies to one command say the
+// same: values are equal, but errors agree by their code, and integers also if
+// both are above 1, because remaining times differ by milliseconds. Null is
+// null in each of its forms. What stands deeper than a command's reply ever does is
+// equal only byte for byte: each level is read anew for those below it.
+func Equivalent(a, b []byte) bool { return equivalentWithin(a, b, usualNesting) }
+
+func equivalentWithin(a, b []byte, levels int) bool {
+	a, b = withoutAttributes(a), withoutAttributes(b)
+	switch {
+	case !SameKind(a, b):
+		return false
+	case len(a) == 0 || IsNil(a) || IsError(a) || bytes.Equal(a, b):
+		return true
+	case levels == 0:
+		return false
+	}
+	switch a[0] {
+	case ':':
+		m, okA := ParseInteger(a)
+		n, okB := ParseInteger(b)
+		return okA && okB && m > 1 && n > 1
+	case '*', '>':
+		return equivalentElementsWithin(a, b, 0, levels-1)
+	case '~':
+		return equivalentElementsWithin(a, b, 1, levels-1)
+	case '%':
+		return equivalentElementsWithin(a, b, 2, levels-1)
+	}
+	return false
+}
+
+// SameKind tells whether two whole replies are of one type: both null, errors
+// of one code, or values of one type.
+func SameKind(a, b []byte) bool {
+	a, b = withoutAttributes(a), withoutAttributes(b)
+	switch {
+	case len(a) == 0 || len(b) == 0:
+		return len(a) == len(b)
+	case IsNil(a) || IsNil(b):
+		return IsNil(a) && IsNil(b)
+	case IsError(a) || IsError(b):
+		return IsError(a) && IsError(b) && bytes.Equal(ErrorCode(a), ErrorCode(b))
+	}
+	return a[0] == b[0]
+}
+
+// EquivalentElements compares aggregates element by element. Those of a set (group
+// 1) and of a map (group 2: key and value) have no order of their own, and
+// masters do send them differently, so they are put into one first.
+func EquivalentElements(a, b []byte, group int) bool {
+	return equivalentElementsWithin(a, b, group, usualNesting)
+}
+
+func equivalentElementsWithin(a, b []byte, group, levels int) bool {
+	left, errA := Elements(a)
+	right, errB := Elements(b)
+	if errA != nil || errB != nil || len(left) != len(right) {
+		return false
+	}
+	if group > 0 {
+		left, right = sortGroups(left, group), sortGroups(right, group)
+	}
+	return slices.EqualFunc(left, right, func(x, y []byte) bool { return equivalentWithin(x, y, levels) })
+}
+
+func sortGroups(list [][]byte, size int) [][]byte {
+	groups := slices.Collect(slices.Chunk(list, size))
+	slices.SortStableFunc(groups, func(a, b [][]byte) int { return bytes.Compare(a[0], b[0]) })
+	return slices.Concat(groups...)
+}
+
+// withoutAttributes leaves out the attributes in front of a value.
+func withoutAttributes(reply []byte) []byte {
+	for len(reply) > 0 && reply[0] == '|' {
+		_, count, rest, err := aggregateHeader(reply)
+		if err == nil {
+			_, rest, err = takeElements(rest, count)
+		}
+		if err != nil {
+			return reply
+		}
+		reply = rest
+	}
+	return reply
+}

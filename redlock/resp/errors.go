@@ -1,0 +1,82 @@
+package resp
+
+import "bytes"
+
+// IsError tells whether a reply is an error, of RESP2 or RESP3.
+func IsError(reply []byte) bool { return len(reply) > 0 && (reply[0] == '-' || reply[0] == '!') }
+
+// ErrorText returns an error reply without its "-" and line end.
+func ErrorText(reply []byte) string {
+	if len(reply) > 0 && reply[0] == '!' {
+		if v, ok := ParseBulk(reply); ok {
+			return string(v)
+		}
+	}
+	return string(bytes.TrimRight(reply[1:], "\r\n"))
+}
+
+// IsNoScript tells that the server does not know the script of an EVALSHA.
+func IsNoScript(reply []byte) bool { return bytes.HasPrefix(reply, []byte("-NOSCRIPT")) }
+
+// ErrorCode returns the first word of an error reply, such as WRONGTYPE.
+func ErrorCode(reply []byte) []byte {
+	text := reply[1:]
+	if reply[0] == '!' {
+		text, _ = ParseBulk(reply)
+	}
+	if end := bytes.IndexAny(text, " \r\n"); end >= 0 {
+		text = text[:end]
+	}
+	return text
+}
+
+// CannotServe tells whether a reply says that the master cannot serve now, so
+// that it is no vote. Every other error is an answer. EXECABORT is one only
+// where a command was refused when it was queued, which its reader knows.
+func CannotServe(reply []byte) bool {
+	if !IsError(reply) {
+		return false
+	}
+	switch string(ErrorCode(reply)) {
+	case "LOADING", "BUSY", "NOAUTH", "EXECABORT":
+		return true
+	}
+	return CannotServeInside(reply)
+}
+
+// CannotServeInside is CannotServe for a command that EXEC got to: the other codes
+// say that nothing is executed at all, so there they are a script's own words.
+func CannotServeInside(reply []byte) bool {
+	if !IsError(reply) {
+		return false
+	}
+	code := ErrorCode(reply)
+	// Redis up to 6.2 wraps the error that ended a script.
+	if bytes.HasPrefix(reply, []byte("-ERR Error running script")) {
+		if i := bytes.LastIndex(reply, []byte(": -")); i >= 0 {
+			code = ErrorCode(reply[i+2:])
+		}
+	}
+	switch string(code) {
+	case "READONLY", "MASTERDOWN", "MISCONF", "OOM", "NOPERM", "NOREPLICAS":
+		return true
+	}
+	return isForbiddenInside(reply)
+}
+
+// IsForbidden tells that this connection's user lacks a right.
+func IsForbidden(reply []byte) bool {
+	return IsError(reply) && string(ErrorCode(reply)) == "NOPERM" || isForbiddenInside(reply)
+}
+
+// isForbiddenInside: Redis 7 has no code for a right that a script lacks.
+func isForbiddenInside(reply []byte) bool {
+	return IsError(reply) && bytes.Contains(reply, []byte("The user executing the script can't "))
+}
+
+// IsWrongType tells that a key holds a value of another type, which is the one
+// error to a command of our own that is an answer. A script's may stand behind
+// other words.
+func IsWrongType(reply []byte) bool {
+	return IsError(reply) && bytes.Contains(reply, []byte("WRONGTYPE "))
+}
