@@ -196,6 +196,24 @@ func (s *session) admits(name, password []byte) bool {
 func (s *session) admit(user *account) {
 	s.account.Store(user)
 	s.guard.setAuthenticated(user != nil)
+	if user != nil {
+		s.login.Store(loginDone)
+	}
+}
+
+// What limits.login_time asks of a session. One that has been somebody's is not
+// asked again, for RESET is not the end of a connection.
+const (
+	loginUnknown int32 = iota // nobody knows yet whether the client has to log in
+	loginOwed
+	loginDone
+)
+
+// oweLogin begins login_time for a client that is nobody yet.
+func (s *session) oweLogin() {
+	if s.account.Load() == nil {
+		s.login.CompareAndSwap(loginUnknown, loginOwed)
+	}
 }
 
 // selectDatabase lets an open upstream decide, since it knows how many

@@ -11,7 +11,7 @@ import (
 // hold from a client's next command on when the configuration is reloaded.
 type Limits struct {
 	Clients        int           // connections at once
-	LoginTime      time.Duration // from connecting to AUTH, or to a first whole command (sweep.go)
+	LoginTime      time.Duration // from connecting to AUTH, where that is asked for
 	Idle           time.Duration // silence of a client; 0: a client may be silent for ever
 	UnreadTime     time.Duration // a client's not reading its replies; 0: for ever
 	Bulk           int64         // bytes of one argument

@@ -302,32 +302,13 @@ func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 	known.ask("PING\r\n", errorNoAuth)
 }
 
-// Where nobody has to log in, who says nothing may stay while there is room.
-func TestLoginTimeMakesRoom(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.limits.LoginTime = 100 * time.Millisecond
-	})
-	served, silent, half := p.dial(t), p.dial(t), p.dial(t)
-	served.ask("PING\r\n", "+PONG\r\n")
-	half.send("*1\r\n$4\r\nPI")
-	time.Sleep(200 * time.Millisecond) // longer than the limit
-	half.ask("NG\r\n", "+PONG\r\n")
-	for range 2 {
-		p.dial(t).ask("PING\r\n", "+PONG\r\n")
-	}
-	p.change(func(s *settings) { s.limits.Clients = 8 })
-	silent.expectEnd("") // more than half of the places are taken
-	p.wantReached(t, limitLoginTime, 1)
-	served.ask("PING\r\n", "+PONG\r\n")
-}
-
 // A flood of connections, most of them half-open, keeps nobody who is served
 // from being served, and those that come later get their turn.
 func TestFloodOfConnections(t *testing.T) {
 	redis := startGuardRedis(t)
 	p := startTestProxy(t, redis, func(c *testConfig) {
 		c.limits.Clients = 50
-		c.limits.LoginTime = 200 * time.Millisecond
+		c.limits.Idle = 200 * time.Millisecond
 	})
 	served := p.dial(t)
 	served.ask("SET k v\r\n", "+OK\r\n")
@@ -339,7 +320,8 @@ func TestFloodOfConnections(t *testing.T) {
 		flood.Go(func() { p.floodUntil(stop) })
 	}
 	eventually(t, "all places are taken, and taken back", func() bool {
-		return p.reached(t, limitClients) > 0 && p.reached(t, limitLoginTime) > 0
+		served.ask("PING\r\n", "+PONG\r\n")
+		return p.reached(t, limitClients) > 0 && p.reached(t, limitIdle) > 0
 	})
 	for range 100 {
 		served.ask("GET k\r\nGET lock:none\r\n", "$1\r\nv\r\n$-1\r\n")

@@ -116,7 +116,7 @@ func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
 	}
 	s.sock.active.Store(s.server.clock.now() - int64(time.Minute))
 	s.upstream.Load().conn.active.Store(s.server.clock.now() - int64(time.Minute))
-	s.inspect(&Limits{}, false)
+	s.inspect(&Limits{})
 	eventually(t, "both are small again", func() bool {
 		return !s.sock.swollen.Load() && !s.upstream.Load().conn.swollen.Load()
 	})

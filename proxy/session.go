@@ -33,11 +33,8 @@ type session struct {
 	missed   atomic.Bool // messages from the masters
 	reading  atomic.Bool // idle: waiting for the client
 
-	arrived   int64       // on the server's clock
-	owesLogin atomic.Bool // clients had to authenticate when it came
-	// acquainted: it is past what login_time is for, having authenticated or
-	// sent a whole command where that is not asked for.
-	acquainted atomic.Bool
+	arrived int64        // on the server's clock
+	login   atomic.Int32 // loginUnknown, loginOwed or loginDone
 
 	pending []byte // replies that are not yet written; they come before all else
 	closing bool
@@ -81,7 +78,9 @@ func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s.watch.session = s
 	s.arrived = srv.clock.now()
 	s.beginAnew()
-	s.owesLogin.Store(s.account.Load() == nil && !srv.settings().users.atUpstream)
+	if !srv.settings().users.atUpstream {
+		s.oweLogin()
+	}
 	return s
 }
 
@@ -108,7 +107,7 @@ func (s *session) serve() {
 // performAll performs every whole command that has been read.
 func (s *session) performAll() {
 	s.obey(&s.server.settings().limits)
-	for heard := false; !s.closing; heard = true {
+	for !s.closing {
 		s.introduce()
 		cmd, n, ok, need, err := s.guard.next(s.in.unread())
 		s.in.consume(n)
@@ -118,9 +117,6 @@ func (s *session) performAll() {
 			return
 		}
 		if !ok {
-			if heard && s.account.Load() != nil && !s.acquainted.Load() {
-				s.acquainted.Store(true)
-			}
 			return
 		}
 		s.perform(cmd)

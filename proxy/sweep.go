@@ -31,21 +31,20 @@ func (srv *proxyServer) sweepUntilStopped() {
 		srv.clock.advance(int64(time.Since(began)))
 		sessions := srv.all()
 		files.look(len(sessions), limits)
-		crowded := len(sessions) > limits.Clients/2
 		for _, s := range sessions {
-			s.inspectOrEnd(limits, crowded)
+			s.inspectOrEnd(limits)
 		}
 	}
 }
 
 // inspectOrEnd is inspect, and a panic in it ends the session only.
-func (s *session) inspectOrEnd(limits *Limits, crowded bool) {
+func (s *session) inspectOrEnd(limits *Limits) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			s.panicked(reason)
 		}
 	}()
-	s.inspect(limits, crowded)
+	s.inspect(limits)
 }
 
 // sweepPause lets a limit be exceeded by a quarter at most.
@@ -59,10 +58,9 @@ func sweepPause(limits *Limits) time.Duration {
 	return max(pause, sweepOften)
 }
 
-// inspect ends a session that is stuck, has been idle for too long or never
-// began, and has a silent one give its memory back. crowded: every other place
-// for a client is taken.
-func (s *session) inspect(limits *Limits, crowded bool) {
+// inspect ends a session that is stuck, has been idle for too long or does not
+// log in, and has a silent one give its memory back.
+func (s *session) inspect(limits *Limits) {
 	up := s.upstream.Load()
 	switch {
 	case limits.UnreadTime > 0 && s.sock.stalled() > limits.UnreadTime:
@@ -72,7 +70,8 @@ func (s *session) inspect(limits *Limits, crowded bool) {
 	case up != nil && up.conn.stalled() > upstreamPatience:
 		s.cutOff()
 		return
-	case s.isStranger(limits, crowded):
+	case s.login.Load() == loginOwed && limits.LoginTime > 0 && s.reading.Load() &&
+		since(s.arrived, s.server.clock.now()) > limits.LoginTime:
 		s.expire(limitLoginTime)
 		return
 	}
@@ -88,15 +87,6 @@ func (s *session) inspect(limits *Limits, crowded bool) {
 	if up != nil && up.conn.silent() > relaxAfter && up.conn.swollen.Load() {
 		up.conn.wake()
 	}
-}
-
-// isStranger finds who holds a place and does nothing with it: a client that
-// has to authenticate and has not, and where that is not asked for, one that
-// has sent no whole command. The latter is what an application does that opens
-// connections in advance, and so matters only where places are getting scarce.
-func (s *session) isStranger(limits *Limits, crowded bool) bool {
-	return limits.LoginTime > 0 && !s.acquainted.Load() && s.reading.Load() && (s.owesLogin.Load() || crowded) &&
-		since(s.arrived, s.server.clock.now()) > limits.LoginTime
 }
 
 // isIdle: the client's silence is not that of one who waits for something.

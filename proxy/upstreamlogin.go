@@ -58,7 +58,7 @@ func (s *session) introduce() {
 	if s.tryOpen() != "" && !s.closing {
 		s.vouchFor(s.claims(nil))
 	}
-	s.owesLogin.Store(s.account.Load() == nil)
+	s.oweLogin()
 }
 
 // logInAtUpstream has the upstream judge AUTH and returns its reply.
