@@ -18,6 +18,16 @@ const (
 // rightsByWord are the words of the configuration.
 var rightsByWord = map[string]rights{"locks": rightLocks, "upstream": rightUpstream, "both": rightBoth}
 
+// UnmarshalText reads a word of the configuration.
+func (r *rights) UnmarshalText(text []byte) error {
+	may, known := rightsByWord[string(text)]
+	if !known {
+		return checkWord(string(text), "locks upstream both")
+	}
+	*r = may
+	return nil
+}
+
 func (r rights) String() string {
 	for word, means := range rightsByWord {
 		if r == means {
@@ -49,8 +59,8 @@ type accounts struct {
 
 // newAccounts makes the users. Where none is configured everybody is the
 // default user; where only named ones are, nobody is.
-func newAccounts(auth Auth) *accounts {
-	a := &accounts{byName: make(map[string]*account, len(auth.Users)+1), atUpstream: auth.Upstream, cache: auth.Cache}
+func newAccounts(auth Auth, cache time.Duration) *accounts {
+	a := &accounts{byName: make(map[string]*account, len(auth.Users)+1), atUpstream: auth.Upstream, cache: cache}
 	if a.atUpstream {
 		return a
 	}

@@ -45,7 +45,7 @@ func adminAddress(path string) string {
 		}
 	}
 	if file.Admin != nil {
-		if address, err := parseListenOrNone(*file.Admin); err == nil {
+		if address := *file.Admin; checkListen(address, false) == nil {
 			return address
 		}
 	}

@@ -93,7 +93,7 @@ func settingsOf(cfg *Config) []setting {
 	row("clock_drift", cfg.ClockDrift)
 	row("restart_delay", shortDuration(cfg.RestartDelay))
 	row("max_quarantine", shortDuration(cfg.MaxQuarantine))
-	writeAuth(row, cfg.Auth)
+	writeAuth(row, cfg)
 	for _, limit := range cfg.Limits.table() {
 		row("limits."+string(limit.name), limit.text())
 	}
@@ -101,10 +101,11 @@ func settingsOf(cfg *Config) []setting {
 	return list
 }
 
-func writeAuth(row func(key string, value any), auth Auth) {
+func writeAuth(row func(key string, value any), cfg *Config) {
+	auth := cfg.Auth
 	if auth.Upstream {
 		row("auth", "upstream")
-		row("auth_cache", shortDuration(auth.Cache))
+		row("auth_cache", shortDuration(cfg.AuthCache))
 		return
 	}
 	row("auth.password", auth.Password)

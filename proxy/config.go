@@ -11,28 +11,31 @@ import (
 	"time"
 )
 
-// Config is a whole, checked configuration; Load makes one.
-// It may be printed: its servers print as their names.
+// Config is a whole, checked configuration; Load makes one. Its tags are the
+// file's keys (configReader). It may be printed: its servers print as their names.
 type Config struct {
 	Source string // the file it came from, or -demo
-	Listen string // host:port or unix:/path; empty: only over TLS
+	Listen string `yaml:"listen"` // host:port or unix:/path; empty: only over TLS
 	// UnixPermissions are of the socket that Listen may be.
-	UnixPermissions fs.FileMode
-	TLS             TLS
-	Admin           string // host:port; empty: no admin server
-	Upstream        Upstream
-	Masters         Masters
-	Locks           lockRules // at least one; the first that matches counts
+	UnixPermissions fs.FileMode `yaml:"unix_permissions"`
+	TLS             TLS         `yaml:"tls"`
+	Admin           string      `yaml:"admin"` // host:port; empty: no admin server
+	Upstream        Upstream    `yaml:"upstream"`
+	Masters         Masters     `yaml:"masters"`
+	Locks           lockRules   `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first that matches counts
 
-	MasterTimeout time.Duration
-	Retry         Retry
-	ClockDrift    float64
-	RestartDelay  time.Duration
-	MaxQuarantine time.Duration
+	MasterTimeout time.Duration `yaml:"master_timeout" range:"1ms 1m"`
+	Retry         Retry         `yaml:"retry"`
+	ClockDrift    float64       `yaml:"clock_drift" range:"0 0.5"`
+	RestartDelay  time.Duration `yaml:"restart_delay" range:"100ms 24h"`
+	MaxQuarantine time.Duration `yaml:"max_quarantine" range:"100ms 168h"`
 
-	Auth   Auth
-	Limits Limits
-	Log    Log
+	Auth Auth `yaml:"auth"`
+	// AuthCache is for how long a user whom the upstream has accepted may use
+	// locks while the upstream is away.
+	AuthCache time.Duration `yaml:"auth_cache" range:"0s 24h"`
+	Limits    Limits        `yaml:"limits"`
+	Log       Log           `yaml:"log"`
 
 	// NewSet is the operator's word (-new) that no lock can be held on these
 	// masters yet, so that they need not first prove how long they have been up.
@@ -88,6 +91,23 @@ func (m Masters) count() int {
 	return len(m.servers)
 }
 
+// UnmarshalText reads a URL or one of two words.
+func (u *Upstream) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "embedded":
+		u.Kind = UpstreamEmbedded
+		return nil
+	case "none":
+		u.Kind = UpstreamNone
+		return nil
+	}
+	u.Kind = UpstreamServer
+	if err := u.server.UnmarshalText(text); err != nil {
+		return fmt.Errorf("%w; or the word embedded or none", err)
+	}
+	return nil
+}
+
 // String names the upstream without its credentials.
 func (u Upstream) String() string {
 	switch u.Kind {
@@ -126,28 +146,27 @@ func (m Masters) quorum() int { return m.count()/2 + 1 }
 
 // Retry bounds the repetitions of a ballot that split its votes.
 type Retry struct {
-	Count int
-	Delay time.Duration // each waits a random time up to this
+	Count int           `yaml:"count" range:"0 100"`
+	Delay time.Duration `yaml:"delay" range:"0s 1m"` // each waits a random time up to this
 }
 
 // Auth is what a client must say first. Without password and users that is
 // nothing, unless the upstream is to judge.
 type Auth struct {
-	Password secret // of the user default; empty with users: there is no such user
-	May      rights // of the user default
-	Users    []User
+	Password secret `yaml:"password" also:"password_file password_env"` // of the user default; empty with users: there is no such user
+	May      rights `yaml:"may"`                                        // of the user default
+	Users    []User `yaml:"users" list:"users such as - {name: app, password_file: /run/secrets/app, may: locks}"`
 
 	// Upstream: the upstream's users are the proxy's, and it judges their
-	// passwords. Whom it accepted is accepted for Cache longer while it is away.
+	// passwords.
 	Upstream bool
-	Cache    time.Duration
 }
 
 // User is a client's name, password and rights.
 type User struct {
-	Name     string
-	Password secret
-	May      rights
+	Password secret `yaml:"password" also:"password_file password_env"`
+	Name     string `yaml:"name"`
+	May      rights `yaml:"may"`
 }
 
 // secret prints as a mark that it is there.
@@ -168,8 +187,8 @@ func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // Log says what is logged and how.
 type Log struct {
-	Level  string // debug, info, warn, error
-	Format string // text, json
+	Level  string `yaml:"level" oneof:"debug info warn error"`
+	Format string `yaml:"format" oneof:"text json"`
 }
 
 // embeddedMasters is how many masters `masters: embedded` means: the smallest
@@ -199,7 +218,8 @@ func defaultConfig() *Config {
 		ClockDrift:      0.01,
 		RestartDelay:    30 * time.Second,
 		MaxQuarantine:   10 * time.Minute,
-		Auth:            Auth{May: rightBoth, Cache: 5 * time.Minute},
+		Auth:            Auth{May: rightBoth},
+		AuthCache:       5 * time.Minute,
 		Limits:          defaultLimits(),
 		Log:             Log{Level: "info", Format: "text"},
 	}

@@ -1,57 +1,99 @@
 package proxy
 
 import (
+	"fmt"
 	"net"
+	"slices"
 	"strings"
 )
 
-// checkTogether finds what no single key shows.
-func (r *configReader) checkTogether() {
-	cfg := r.cfg
-	if _, ok := r.lines["upstream"]; !ok {
-		r.fail(0, "upstream", "is missing; write the URL of your Redis, none, or embedded to try it out")
+// configChecks find what no single value shows.
+type configChecks struct {
+	*configReader
+	cfg *Config
+}
+
+func (c configChecks) all() {
+	if !c.has("upstream") {
+		c.fail("upstream", "is missing; write the URL of your Redis, none, or embedded to try it out")
 	}
-	if _, ok := r.lines["masters"]; !ok {
-		r.fail(0, "masters", "is missing; list the URLs of the lock masters, or write embedded to try it out")
+	if !c.has("masters") {
+		c.fail("masters", "is missing; list the URLs of the lock masters, or write embedded to try it out")
 	}
-	if cfg.Listen == "" && cfg.TLS.Listen == "" && len(r.problems) == 0 {
-		r.fail(r.lines["listen"], "listen", "is empty and there is no tls.listen, so that no client could connect")
-	}
-	if samePort(cfg.TLS.Listen, cfg.Listen) {
-		r.fail(r.places["tls.listen"], "tls.listen", "%s is the plain listen address; the two need different ports", cfg.TLS.Listen)
-	}
-	for _, listen := range []string{cfg.Listen, cfg.TLS.Listen} {
-		if listen != "" {
-			r.checkListen(listen)
-		}
-	}
-	r.checkUsers()
+	c.addresses()
+	c.masters()
+	c.tls()
+	c.users()
+	c.durations()
+}
+
+func (c configChecks) durations() {
+	cfg := c.cfg
 	if cfg.RestartDelay <= cfg.MasterTimeout {
-		r.fail(r.lines["restart_delay"], "restart_delay", "%s is not longer than master_timeout (%s)",
-			shortDuration(cfg.RestartDelay), shortDuration(cfg.MasterTimeout))
+		c.fail("restart_delay", "%s is not longer than master_timeout (%s)", shortDuration(cfg.RestartDelay), shortDuration(cfg.MasterTimeout))
 	}
 	if cfg.MaxQuarantine < cfg.RestartDelay {
-		r.fail(r.lines["max_quarantine"], "max_quarantine", "%s is shorter than restart_delay (%s)",
-			shortDuration(cfg.MaxQuarantine), shortDuration(cfg.RestartDelay))
+		c.fail("max_quarantine", "%s is shorter than restart_delay (%s)", shortDuration(cfg.MaxQuarantine), shortDuration(cfg.RestartDelay))
 	}
 }
 
-// checkListen finds an address that the proxy listens on where another one
-// stands.
-func (r *configReader) checkListen(listen string) {
-	cfg := r.cfg
-	if cfg.Admin != "" && samePort(cfg.Admin, listen) {
-		r.fail(r.lines["admin"], "admin", "%s is the listen address; the two need different ports", cfg.Admin)
+func (c configChecks) addresses() {
+	cfg := c.cfg
+	c.check("listen", checkListen(cfg.Listen, true))
+	c.check("tls.listen", checkListen(cfg.TLS.Listen, false))
+	c.check("admin", checkListen(cfg.Admin, false))
+	if cfg.Listen == "" && cfg.TLS.Listen == "" && c.sound("listen") && c.sound("tls") {
+		c.fail("listen", "is empty and there is no tls.listen, so that no client could connect")
 	}
-	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.server, listen) {
-		r.fail(r.lines["upstream"], "upstream", "%s is the proxy's own listen address", cfg.Upstream.server.name)
+	if samePort(cfg.TLS.Listen, cfg.Listen) {
+		c.fail("tls.listen", "%s is the plain listen address; the two need different ports", cfg.TLS.Listen)
 	}
-	for i, master := range cfg.Masters.servers {
-		if reaches(master, listen) {
-			r.fail(r.masterLines[i], r.masterKeys[i], "%s is the proxy's own listen address", master.name)
+	for _, listen := range []string{cfg.Listen, cfg.TLS.Listen} {
+		if listen != "" {
+			c.listens(listen)
 		}
 	}
 }
+
+// listens finds what stands at an address that the proxy listens on.
+func (c configChecks) listens(listen string) {
+	cfg := c.cfg
+	if cfg.Admin != "" && samePort(cfg.Admin, listen) {
+		c.fail("admin", "%s is the listen address; the two need different ports", cfg.Admin)
+	}
+	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.server, listen) {
+		c.fail("upstream", "%s is the proxy's own listen address", cfg.Upstream.server.name)
+	}
+	for i, master := range cfg.Masters.servers {
+		if reaches(master, listen) {
+			c.fail(elementKey("masters", i), "%s is the proxy's own listen address", master.name)
+		}
+	}
+}
+
+func (c configChecks) masters() {
+	for i, server := range c.cfg.Masters.servers {
+		key := elementKey("masters", i)
+		if !c.sound(key) {
+			continue
+		}
+		if server.db != 0 {
+			c.fail(key, "a master's URL names no database: a lock in database n lives in database n of every master")
+		}
+		if at := slices.IndexFunc(c.cfg.Masters.servers[:i], server.same); at >= 0 {
+			c.fail(key, "%s is the master of line %d (%s) again; one server has one vote", server.name, c.places[elementKey("masters", at)], c.cfg.Masters.servers[at].name)
+		}
+	}
+}
+
+// check reports what is wrong with the value of a key that stands in the file.
+func (c configChecks) check(key string, err error) {
+	if err != nil && c.has(key) {
+		c.fail(key, "%s", err)
+	}
+}
+
+func elementKey(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
 // samePort tells whether two addresses to listen on would collide.
 func samePort(a, b string) bool {

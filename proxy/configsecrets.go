@@ -19,32 +19,30 @@ import (
 // longestSecret bounds a secret's file, so that a wrong path cannot fill memory.
 const longestSecret = 64 << 10
 
-// secretFields are those keys of a mapping. Only one of them may be there.
-func (r *yamlReader) secretFields(place *secret) []yamlField {
-	first := ""
-	field := func(name, what string, find func(text string) (secret, error)) yamlField {
-		return yamlField{name: name, secret: true, read: func(node *yaml.Node, key string) {
-			text, ok := r.scalar(node, key, what)
-			if !ok {
-				return
-			}
-			if first != "" {
-				r.fail(node.Line, key, "stands beside %s; only one of the two may", first)
-				return
-			}
-			first = name
-			found, err := find(text)
-			if err != nil {
-				r.fail(node.Line, key, "%s", err)
-				return
-			}
-			*place = found
-		}}
+// secret reads one of those keys. Only one of them may be there.
+func (r *configReader) secret(node *yaml.Node, key string, place *secret) {
+	stem, last, _ := strings.Cut(key, "password")
+	for _, other := range []string{"", "_file", "_env"} {
+		if other != last && r.has(stem+"password"+other) {
+			r.fail(key, "stands beside password%s; only one of the two may", other)
+			return
+		}
 	}
-	return []yamlField{
-		field("password", "a text", func(text string) (secret, error) { return secret(text), nil }),
-		field("password_file", "the path of a file", secretFromFile),
-		field("password_env", "the name of an environment variable", secretFromEnvironment),
+	if node.Kind != yaml.ScalarNode {
+		r.fail(key, "must be a single value, not a list or a mapping")
+		return
+	}
+	var err error
+	switch last {
+	case "_file":
+		*place, err = secretFromFile(node.Value)
+	case "_env":
+		*place, err = secretFromEnvironment(node.Value)
+	default:
+		*place = secret(node.Value)
+	}
+	if err != nil {
+		r.fail(key, "%s", err)
 	}
 }
 

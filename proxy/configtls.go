@@ -1,16 +1,17 @@
 package proxy
 
-import (
-	"errors"
-
-	"gopkg.in/yaml.v3"
-)
+import "errors"
 
 // TLS is the address where clients connect over TLS, beside the plain one or
 // instead of it.
 type TLS struct {
-	Listen string    // host:port; empty: none
-	files  *tlsFiles // set with Listen
+	Listen      string `yaml:"listen"` // host:port; empty: none
+	CertFile    string `yaml:"cert_file"`
+	KeyFile     string `yaml:"key_file"`
+	CACertFile  string `yaml:"ca_cert_file"`
+	AuthClients string `yaml:"auth_clients" oneof:"no optional yes"`
+
+	files *tlsFiles // set with Listen
 }
 
 func (t TLS) authClients() string {
@@ -20,52 +21,46 @@ func (t TLS) authClients() string {
 	return t.files.options.authClients
 }
 
-// readTLS reads what Redis calls tls-port, tls-cert-file, tls-key-file,
-// tls-ca-cert-file and tls-auth-clients.
-func (r *configReader) readTLS(node *yaml.Node, key string) {
-	before := len(r.problems)
-	var options tlsOptions
-	path := func(name string, place *string) yamlField {
-		return r.text(name, "the path of a file", keep(place, func(text string) (string, error) {
-			return text, checkPath(text)
-		}))
-	}
-	lines := r.mapping(node, key,
-		r.text("listen", "host:port, or \"\" for none", keep(&r.cfg.TLS.Listen, parseListenOrNone)),
-		path("cert_file", &options.certFile),
-		path("key_file", &options.keyFile),
-		path("ca_cert_file", &options.caCertFile),
-		r.choice("auth_clients", &options.authClients, "no", "optional", "yes"))
-	if len(r.problems) > before {
+// tls reads the files, which are what Redis calls tls-cert-file, tls-key-file
+// and tls-ca-cert-file.
+func (c configChecks) tls() {
+	t := &c.cfg.TLS
+	c.check("tls.cert_file", checkPath(t.CertFile))
+	c.check("tls.key_file", checkPath(t.KeyFile))
+	c.check("tls.ca_cert_file", checkPath(t.CACertFile))
+	if !c.sound("tls") {
 		return
 	}
+	options := tlsOptions{certFile: t.CertFile, keyFile: t.KeyFile, caCertFile: t.CACertFile, authClients: t.AuthClients}
 	if options.authClients == "" && options.caCertFile != "" {
 		options.authClients = "yes"
 	}
-	at := func(option string) (line int, path string) {
-		if line, ok := lines[option]; ok {
-			return line, joinKey(key, option)
-		}
-		return node.Line, key
-	}
-	option, err := options.checkListener(r.cfg.TLS.Listen != "", len(lines))
-	if err == nil && r.cfg.TLS.Listen != "" {
-		r.cfg.TLS.files, err = openTLSFiles(options)
+	option, err := options.checkListener(t.Listen != "")
+	if err == nil && t.Listen != "" {
+		t.files, err = openTLSFiles(options)
 		var file tlsFileError
 		if errors.As(err, &file) {
 			option, err = file.option, file.err
 		}
 	}
 	if err != nil {
-		line, path := at(option)
-		r.fail(line, path, "%s", err)
+		c.failTLS(option, err)
 	}
 }
 
+// failTLS reports a problem at an option, or at tls where that does not have it.
+func (c configChecks) failTLS(option string, err error) {
+	if key := "tls." + option; c.has(key) {
+		c.fail(key, "%s", err)
+		return
+	}
+	c.fail("tls", "%s", err)
+}
+
 // checkListener finds what a listener needs, before any file is read.
-func (o tlsOptions) checkListener(listens bool, options int) (option string, err error) {
+func (o tlsOptions) checkListener(listens bool) (option string, err error) {
 	switch {
-	case !listens && options > 1:
+	case !listens && o != tlsOptions{}:
 		return "listen", errors.New("names no address for these files; write tls.listen, such as 0.0.0.0:6390")
 	case !listens:
 		return "", nil
@@ -75,13 +70,6 @@ func (o tlsOptions) checkListener(listens bool, options int) (option string, err
 		return "auth_clients", errors.New("needs ca_cert_file, by which the clients' certificates are known")
 	}
 	return o.check()
-}
-
-func parseListenOrNone(text string) (string, error) {
-	if text == "" {
-		return "", nil
-	}
-	return parseListen(text, false)
 }
 
 // describeTLS is what -check shows of the files.

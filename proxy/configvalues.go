@@ -1,26 +1,72 @@
 package proxy
 
 import (
+	"cmp"
+	"encoding"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"net"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
+// parseValue reads a single value into what place points at. Numbers and words
+// such as true are texts too, so a password of digits needs no quotes.
+func parseValue(place any, text string, tag reflect.StructTag) (err error) {
+	switch place := place.(type) {
+	case *string:
+		*place = text
+		if words := tag.Get("oneof"); words != "" {
+			err = checkWord(text, words)
+		}
+	case *time.Duration:
+		err = parseRange(place, text, tag, parseDuration)
+	case *int:
+		err = parseRange(place, text, tag, parseInteger)
+	case *int64:
+		err = parseRange(place, text, tag, parseSize)
+	case *float64:
+		err = parseRange(place, text, tag, parseNumber)
+	case *fs.FileMode:
+		*place, err = parsePermissions(text)
+	case encoding.TextUnmarshaler:
+		err = place.UnmarshalText([]byte(text))
+	default:
+		panic(fmt.Sprintf("the configuration has no %T", place))
+	}
+	return err
+}
+
+// parseRange reads a value of the range that tag names.
+func parseRange[T cmp.Ordered](place *T, text string, tag reflect.StructTag, parse func(string) (T, error)) error {
+	least, most, _ := strings.Cut(tag.Get("range"), " ")
+	from, errFrom := parse(least)
+	to, errTo := parse(most)
+	if err := errors.Join(errFrom, errTo); err != nil {
+		panic(err)
+	}
+	value, err := parse(text)
+	if err != nil {
+		return fmt.Errorf("%s %w; allowed: %s to %s", quoteValue(text), err, least, most)
+	}
+	if !(value >= from && value <= to) { // NaN is in no range
+		return fmt.Errorf("%s is out of range; allowed: %s to %s", quoteValue(text), least, most)
+	}
+	*place = value
+	return nil
+}
+
 // parseDuration reads Go's notation. A bare number other than 0 is refused:
 // Redis's own settings count in seconds, clients count in milliseconds.
-func parseDuration(text string, from, to time.Duration) (time.Duration, error) {
+func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
-		return 0, fmt.Errorf("%s is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h", quoteValue(text))
-	}
-	if d < from || d > to {
-		return 0, fmt.Errorf("%s is out of range; allowed: %s to %s", quoteValue(text), shortDuration(from), shortDuration(to))
+		return 0, errors.New("is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h")
 	}
 	return d, nil
 }
@@ -44,16 +90,17 @@ var sizeUnits = map[string]uint64{
 	"g": 1000 * 1000 * 1000, "gb": 1 << 30,
 }
 
-// parseSize reads a size in bytes with the units of redis.conf.
-func parseSize(text string, from, to int64) (int64, error) {
+// parseSize reads a size in bytes with the units of redis.conf. What is too
+// large for any range is the largest number there is.
+func parseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "bkmgBKMG")
 	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
 	n, err := strconv.ParseUint(digits, 10, 63)
 	if err != nil || !known {
-		return 0, fmt.Errorf("%s is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)", quoteValue(text))
+		return 0, errors.New("is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)")
 	}
-	if n > math.MaxInt64/unit || int64(n*unit) < from || int64(n*unit) > to {
-		return 0, fmt.Errorf("%s is out of range; allowed: %s to %s", quoteValue(text), shortSize(from), shortSize(to))
+	if n > math.MaxInt64/unit {
+		return math.MaxInt64, nil
 	}
 	return int64(n * unit), nil
 }
@@ -70,45 +117,48 @@ func shortSize(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-func parseInteger(text string, from, to int) (int, error) {
+func parseInteger(text string) (int, error) {
 	n, err := strconv.Atoi(text)
-	if err != nil || n < from || n > to {
-		return 0, fmt.Errorf("%s is not a whole number from %d to %d", quoteValue(text), from, to)
+	if err != nil {
+		return 0, errors.New("is not a whole number")
 	}
 	return n, nil
 }
 
-func parseFraction(text string, from, to float64) (float64, error) {
-	f, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(f >= from && f <= to) { // NaN is in no range
-		return 0, fmt.Errorf("%s is not a number from %g to %g", quoteValue(text), from, to)
+func parseNumber(text string) (float64, error) {
+	x, err := strconv.ParseFloat(text, 64)
+	if err != nil {
+		return 0, errors.New("is not a number")
 	}
-	return f, nil
+	return x, nil
 }
 
 // unixPrefix marks a listen address that is a socket's path.
 const unixPrefix = "unix:"
 
-// parseListen checks an address the proxy itself listens on.
-func parseListen(text string, unixAllowed bool) (string, error) {
+// checkListen checks an address the proxy itself listens on; empty: it does not.
+func checkListen(text string, unixAllowed bool) error {
+	if text == "" {
+		return nil
+	}
 	allowed := "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380"
 	if unixAllowed {
 		allowed += ", or unix:/path"
 		if path, ok := strings.CutPrefix(text, unixPrefix); ok {
 			if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
-				return "", errors.New("the socket's path must begin with one /, as in unix:/run/redlock-proxy.sock")
+				return errors.New("the socket's path must begin with one /, as in unix:/run/redlock-proxy.sock")
 			}
-			return text, nil
+			return nil
 		}
 	}
 	host, port, err := net.SplitHostPort(text)
 	if err != nil {
-		return "", fmt.Errorf("%s is not an address; %s", quoteValue(text), allowed)
+		return fmt.Errorf("%s is not an address; %s", quoteValue(text), allowed)
 	}
 	if _, err := strconv.ParseUint(port, 10, 16); err != nil || strings.ContainsAny(host, "/ ") {
-		return "", fmt.Errorf("%s is not an address with a port from 0 to 65535; %s", quoteValue(text), allowed)
+		return fmt.Errorf("%s is not an address with a port from 0 to 65535; %s", quoteValue(text), allowed)
 	}
-	return text, nil
+	return nil
 }
 
 // parsePermissions reads what chmod takes as a number.
@@ -120,10 +170,11 @@ func parsePermissions(text string) (fs.FileMode, error) {
 	return fs.FileMode(mode), nil
 }
 
-// parseChoice checks a word against the few that are allowed.
-func parseChoice(text string, allowed ...string) (string, error) {
-	if slices.Contains(allowed, text) {
-		return text, nil
+// checkWord checks a word against the few that are allowed.
+func checkWord(text, allowed string) error {
+	words := strings.Fields(allowed)
+	if slices.Contains(words, text) {
+		return nil
 	}
-	return "", fmt.Errorf("%s is not allowed here; allowed: %s", quoteValue(text), strings.Join(allowed, ", "))
+	return fmt.Errorf("%s is not allowed here; allowed: %s", quoteValue(text), strings.Join(words, ", "))
 }

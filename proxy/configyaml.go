@@ -2,37 +2,62 @@ package proxy
 
 import (
 	"bytes"
+	"encoding"
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"gopkg.in/yaml.v3"
 )
 
-// yamlReader walks YAML nodes strictly: what it does not know is a problem,
-// not something to skip. It goes on after a problem to find the next one.
-type yamlReader struct {
+// A configReader fills structs from YAML nodes by the tags of their fields:
+//
+//	yaml    the key
+//	also    further keys, of which only one may be there
+//	range   the least and the largest value, in the file's words
+//	oneof   the words that are allowed
+//	list    what a list must be
+//
+// It is strict: what it does not know is a problem, not something to skip. It
+// goes on after a problem to find the next one. yaml.v3 would do as much for
+// plain structs (KnownFields). But it takes unknown keys below a type that reads
+// itself, skips keys without a value, and quotes wrong values, which may be
+// passwords; and its errors name no key.
+type configReader struct {
 	file     string
 	problems ConfigError
 	places   map[string]int // the line of each key that was there, by its path
 }
 
-func (r *yamlReader) fail(line int, key, format string, values ...any) {
+// fail reports a problem at a key, in the line where that stands.
+func (r *configReader) fail(key, format string, values ...any) {
+	r.failAt(r.places[key], key, format, values...)
+}
+
+func (r *configReader) failAt(line int, key, format string, values ...any) {
 	r.problems = append(r.problems, configProblem{r.file, line, key, fmt.Sprintf(format, values...)})
 }
 
-// yamlField is one key that a mapping may have.
-type yamlField struct {
-	name   string
-	secret bool // neither the value nor what stands around it is ever shown
-	read   func(node *yaml.Node, key string)
+// sound tells whether key and what is below it were read without a problem.
+func (r *configReader) sound(key string) bool {
+	return !slices.ContainsFunc(r.problems, func(p configProblem) bool {
+		rest, below := strings.CutPrefix(p.key, key)
+		return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	})
+}
+
+func (r *configReader) has(key string) bool {
+	_, ok := r.places[key]
+	return ok
 }
 
 // document parses the text and returns its one top node, nil if there is none.
-func (r *yamlReader) document(text []byte) *yaml.Node {
+func (r *configReader) document(text []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
 	switch err := decoder.Decode(&document); {
@@ -43,7 +68,7 @@ func (r *yamlReader) document(text []byte) *yaml.Node {
 		return nil
 	}
 	if err := decoder.Decode(&second); err == nil {
-		r.fail(second.Line, "", "a second YAML document (after ---); allowed: one")
+		r.failAt(second.Line, "", "a second YAML document (after ---); allowed: one")
 	} else if !errors.Is(err, io.EOF) {
 		r.syntaxError(err)
 	}
@@ -54,7 +79,7 @@ var yamlErrorLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
 // syntaxError gives the parser's error our form. An unknown alias is the one
 // error that quotes the text, and the text may be a password.
-func (r *yamlReader) syntaxError(err error) {
+func (r *configReader) syntaxError(err error) {
 	text, line := err.Error(), 0
 	if found := yamlErrorLine.FindStringSubmatch(text); found != nil {
 		line, _ = strconv.Atoi(found[1])
@@ -65,118 +90,99 @@ func (r *yamlReader) syntaxError(err error) {
 		text = "a value that begins with * needs quotes"
 	}
 	if line > 0 {
-		r.fail(line, "", "not valid YAML near this line: %s", text) // the parser's lines are one off at times
+		r.failAt(line, "", "not valid YAML near this line: %s", text) // the parser's lines are one off at times
 		return
 	}
-	r.fail(0, "", "not valid YAML: %s", text)
+	r.failAt(0, "", "not valid YAML: %s", text)
 }
 
-// mapping calls each key's reader with its value and returns the line of each
-// key that was there.
-func (r *yamlReader) mapping(node *yaml.Node, path string, fields ...yamlField) map[string]int {
-	lines := map[string]int{}
-	names := make([]string, len(fields))
-	secret := false
-	for i, field := range fields {
-		names[i] = field.name
-		secret = secret || field.secret
+// read fills what place points at. tag is that of the field.
+func (r *configReader) read(node *yaml.Node, key string, place any, tag reflect.StructTag) {
+	if !r.isPlain(node, key) || r.readOwn(node, key, place, tag) {
+		return
 	}
+	value := reflect.ValueOf(place).Elem()
+	if _, isText := place.(encoding.TextUnmarshaler); value.Kind() == reflect.Struct && !isText {
+		r.mapping(node, key, value)
+		return
+	}
+	if node.Kind != yaml.ScalarNode {
+		r.failAt(node.Line, key, "must be a single value, not a list or a mapping")
+		return
+	}
+	if err := parseValue(place, node.Value, tag); err != nil {
+		r.failAt(node.Line, key, "%s", err)
+	}
+}
+
+// isPlain refuses what YAML reads into a text that was meant as it stands.
+func (r *configReader) isPlain(node *yaml.Node, key string) bool {
+	switch {
+	case node.Kind == yaml.AliasNode:
+		r.failAt(node.Line, key, "is a YAML alias; write the value out, or quote it if it begins with *")
+	case node.Anchor != "":
+		r.failAt(node.Line, key, "is a YAML anchor; a value that begins with & needs quotes")
+	case node.ShortTag() == "!!null":
+		r.failAt(node.Line, key, "has no value; write one (the texts ~ and null need quotes), or leave the key out")
+	case strings.HasPrefix(node.Tag, "!") && !strings.HasPrefix(node.Tag, "!!"):
+		r.failAt(node.Line, key, "is a YAML tag; a value that begins with ! needs quotes")
+	default:
+		return true
+	}
+	return false
+}
+
+// mapping fills the fields of a struct.
+func (r *configReader) mapping(node *yaml.Node, path string, into reflect.Value) {
+	names, fields := tagged(into.Type())
 	allowed := strings.Join(names, ", ")
 	if node.Kind != yaml.MappingNode {
-		r.fail(node.Line, path, "must be a mapping with the keys %s", allowed)
-		return lines
+		r.failAt(node.Line, path, "must be a mapping with the keys %s", allowed)
+		return
 	}
 	for i := 0; i+1 < len(node.Content); i += 2 {
 		name, value := node.Content[i], node.Content[i+1]
-		field := findField(fields, name)
-		if field == nil {
+		at := slices.Index(names, name.Value)
+		if at < 0 || name.Kind != yaml.ScalarNode {
 			shown := quoteKey(name.Value)
-			if secret {
-				shown = "a key"
+			if slices.Contains(names, "password") {
+				shown = "a key" // that may be the password
 			}
-			r.fail(name.Line, path, "%s is not known here; allowed: %s", shown, allowed)
+			r.failAt(name.Line, path, "%s is not known here; allowed: %s", shown, allowed)
 			continue
 		}
-		key := joinKey(path, field.name)
-		if first, twice := lines[field.name]; twice {
-			r.fail(name.Line, key, "stands here a second time; the first is in line %d", first)
+		key := strings.TrimPrefix(path+"."+name.Value, ".")
+		if first, twice := r.places[key]; twice {
+			r.failAt(name.Line, key, "duplicate key; first set in line %d", first)
 			continue
 		}
-		lines[field.name] = name.Line
 		r.places[key] = name.Line
-		field.read(value, key)
+		r.read(value, key, into.FieldByIndex(fields[at].Index).Addr().Interface(), fields[at].Tag)
 	}
-	return lines
 }
 
-func findField(fields []yamlField, name *yaml.Node) *yamlField {
-	if name.Kind != yaml.ScalarNode {
+// tagged are the keys of a struct's mapping, and the field that each is read into.
+func tagged(t reflect.Type) (names []string, fields []reflect.StructField) {
+	for _, field := range reflect.VisibleFields(t) {
+		for _, name := range strings.Fields(field.Tag.Get("yaml") + " " + field.Tag.Get("also")) {
+			names, fields = append(names, name), append(fields, field)
+		}
+	}
+	return names, fields
+}
+
+// readList reads a list whose elements begin as fresh is. Those that cannot be
+// read stay so.
+func readList[T any](r *configReader, node *yaml.Node, key string, tag reflect.StructTag, fresh T) []T {
+	if node.Kind != yaml.SequenceNode {
+		r.failAt(node.Line, key, "must be a list of %s", tag.Get("list"))
 		return nil
 	}
-	for i := range fields {
-		if fields[i].name == name.Value {
-			return &fields[i]
-		}
-	}
-	return nil
-}
-
-func joinKey(path, name string) string {
-	if path == "" {
-		return name
-	}
-	return path + "." + name
-}
-
-// sequence calls read with each element of a list.
-func (r *yamlReader) sequence(node *yaml.Node, key string, read func(node *yaml.Node, key string)) {
+	list := slices.Repeat([]T{fresh}, len(node.Content))
 	for i, element := range node.Content {
 		path := fmt.Sprintf("%s[%d]", key, i)
 		r.places[path] = element.Line
-		read(element, path)
+		r.read(element, path, &list[i], tag)
 	}
-}
-
-// scalar is a single value's text as it is written; numbers and words such as
-// true are texts too, so a password of digits needs no quotes.
-func (r *yamlReader) scalar(node *yaml.Node, key, what string) (string, bool) {
-	switch {
-	case node.Kind == yaml.AliasNode:
-		r.fail(node.Line, key, "is a YAML alias; write the value out, or quote it if it begins with *")
-	case node.Kind != yaml.ScalarNode:
-		r.fail(node.Line, key, "must be %s, not a list or a mapping", what)
-	case node.Anchor != "":
-		r.fail(node.Line, key, "is a YAML anchor; a value that begins with & needs quotes")
-	case node.ShortTag() == "!!null":
-		r.fail(node.Line, key, "has no value; write %s (the texts ~ and null need quotes), or leave the key out", what)
-	case strings.HasPrefix(node.Tag, "!") && !strings.HasPrefix(node.Tag, "!!"):
-		r.fail(node.Line, key, "is a YAML tag; a value that begins with ! needs quotes")
-	default:
-		return node.Value, true
-	}
-	return "", false
-}
-
-// text is a field whose value parse checks and keeps.
-func (r *yamlReader) text(name, what string, parse func(text string) error) yamlField {
-	return yamlField{name: name, read: func(node *yaml.Node, key string) {
-		text, ok := r.scalar(node, key, what)
-		if !ok {
-			return
-		}
-		if err := parse(text); err != nil {
-			r.fail(node.Line, key, "%s", err)
-		}
-	}}
-}
-
-// keep makes of a parser and a place to put its value a check for text.
-func keep[T any](place *T, parse func(text string) (T, error)) func(text string) error {
-	return func(text string) error {
-		value, err := parse(text)
-		if err == nil {
-			*place = value
-		}
-		return err
-	}
+	return list
 }

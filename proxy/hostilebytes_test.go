@@ -20,7 +20,7 @@ import (
 func TestHostileBytesAreAnsweredAsByRedis(t *testing.T) {
 	open, locked := startGuardRedis(t), startGuardRedis(t, "--requirepass", guardPassword)
 	openProxy := startTestProxy(t, open)
-	lockedProxy := startTestProxy(t, open, func(c *testConfig) { c.users = newAccounts(Auth{Password: guardPassword}) })
+	lockedProxy := startTestProxy(t, open, func(c *testConfig) { c.users = newAccounts(Auth{Password: guardPassword}, 0) })
 	for _, input := range guardInputs() {
 		server, p := open, openProxy
 		if input.locked {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"log/slog"
+	"reflect"
 	"strconv"
 	"time"
 )
@@ -10,21 +11,21 @@ import (
 // Limits keep one client, or many, from using the process up. All of them
 // hold from a client's next command on when the configuration is reloaded.
 type Limits struct {
-	Clients        int           // connections at once
-	LoginTime      time.Duration // from connecting to AUTH, where that is asked for
-	Idle           time.Duration // silence of a client; 0: a client may be silent for ever
-	UnreadTime     time.Duration // a client's not reading its replies; 0: for ever
-	Bulk           int64         // bytes of one argument
-	Multibulk      int           // arguments of one command
-	Inline         int64         // bytes of an inline command, and of a line that holds a length
-	LoginMultibulk int           // arguments of a command before AUTH
-	LoginBulk      int64         // bytes of one argument before AUTH
-	Query          int64         // bytes of one unfinished command
-	Output         int64         // bytes of messages from the masters that a client has not read
-	Transaction    int64         // bytes of commands queued between MULTI and EXEC
-	Subscriptions  int           // channels of locks and patterns that one client subscribes to
-	Scripts        int64         // bytes of script texts remembered, of all clients
-	Memory         int64         // bytes of all that is buffered for all clients together
+	Clients        int           `yaml:"clients" range:"1 1000000"`            // connections at once
+	LoginTime      time.Duration `yaml:"login_time" range:"0s 8760h"`          // from connecting to AUTH, where that is asked for
+	Idle           time.Duration `yaml:"idle" range:"0s 8760h"`                // silence of a client; 0: a client may be silent for ever
+	UnreadTime     time.Duration `yaml:"unread_time" range:"0s 8760h"`         // a client's not reading its replies; 0: for ever
+	Bulk           int64         `yaml:"bulk" range:"1mb 4gb"`                 // bytes of one argument
+	Multibulk      int           `yaml:"multibulk" range:"1024 2147483647"`    // arguments of one command
+	Inline         int64         `yaml:"inline" range:"1kb 1mb"`               // bytes of an inline command, and of a line that holds a length
+	LoginMultibulk int           `yaml:"login_multibulk" range:"7 2147483647"` // arguments of a command before AUTH; HELLO with AUTH and SETNAME takes 7
+	LoginBulk      int64         `yaml:"login_bulk" range:"1kb 1gb"`           // bytes of one argument before AUTH
+	Query          int64         `yaml:"query" range:"1mb 64gb"`               // bytes of one unfinished command
+	Output         int64         `yaml:"output" range:"64kb 64gb"`             // bytes of messages from the masters that a client has not read
+	Transaction    int64         `yaml:"transaction" range:"64kb 64gb"`        // bytes of commands queued between MULTI and EXEC
+	Subscriptions  int           `yaml:"subscriptions" range:"1 2147483647"`   // channels of locks and patterns that one client subscribes to
+	Scripts        int64         `yaml:"scripts" range:"1mb 64gb"`             // bytes of script texts remembered, of all clients
+	Memory         int64         `yaml:"memory" range:"8mb 1024gb"`            // bytes of all that is buffered for all clients together
 }
 
 // defaultLimits are Redis's where it has the same limit, and else generous.
@@ -98,42 +99,21 @@ const (
 	limitMemory         limitName = "memory"
 )
 
-// A limit is one row of the table: where its value is, in its own unit, and
-// what may be configured.
+// A limit is one of them and where its value is.
 type limit struct {
-	name     limitName
-	place    any // *int: a number; *int64: bytes; *time.Duration
-	from, to int64
+	name  limitName
+	place any // *int: a number; *int64: bytes; *time.Duration
 }
 
 // table is every limit there is, in the order in which they are shown.
-func (l *Limits) table() []limit {
-	const (
-		mega, giga = 1 << 20, 1 << 30
-		year       = int64(365 * 24 * time.Hour)
-		most       = 1<<31 - 1
-	)
-	return []limit{
-		{limitClients, &l.Clients, 1, 1_000_000},
-		{limitLoginTime, &l.LoginTime, 0, year},
-		{limitIdle, &l.Idle, 0, year},
-		{limitUnreadTime, &l.UnreadTime, 0, year},
-		{limitBulk, &l.Bulk, mega, 4 * giga},
-		{limitMultibulk, &l.Multibulk, 1024, most},
-		{limitInline, &l.Inline, 1 << 10, mega},
-		{limitLoginMultibulk, &l.LoginMultibulk, unauthenticatedLeast, most},
-		{limitLoginBulk, &l.LoginBulk, 1 << 10, giga},
-		{limitQuery, &l.Query, mega, 64 * giga},
-		{limitOutput, &l.Output, 64 << 10, 64 * giga},
-		{limitTransaction, &l.Transaction, 64 << 10, 64 * giga},
-		{limitSubscriptions, &l.Subscriptions, 1, most},
-		{limitScripts, &l.Scripts, mega, 64 * giga},
-		{limitMemory, &l.Memory, 8 * mega, 1024 * giga},
+func (l *Limits) table() (table []limit) {
+	value := reflect.ValueOf(l).Elem()
+	names, fields := tagged(value.Type())
+	for i, field := range fields {
+		table = append(table, limit{limitName(names[i]), value.FieldByIndex(field.Index).Addr().Interface()})
 	}
+	return table
 }
-
-// unauthenticatedLeast is what HELLO with AUTH and SETNAME takes.
-const unauthenticatedLeast = 7
 
 // text is the value as the file would have it.
 func (l limit) text() string {
@@ -144,21 +124,6 @@ func (l limit) text() string {
 		return shortSize(*place)
 	case *time.Duration:
 		return shortDuration(*place)
-	}
-	panic(fmt.Sprintf("limit %s has no unit", l.name))
-}
-
-// field reads the limit from the file.
-func (l limit) field(r *configReader) yamlField {
-	switch place := l.place.(type) {
-	case *int:
-		return r.integer(string(l.name), place, int(l.from), int(l.to))
-	case *int64:
-		return r.text(string(l.name), "a size", keep(place, func(text string) (int64, error) {
-			return parseSize(text, l.from, l.to)
-		}))
-	case *time.Duration:
-		return r.duration(string(l.name), place, time.Duration(l.from), time.Duration(l.to))
 	}
 	panic(fmt.Sprintf("limit %s has no unit", l.name))
 }

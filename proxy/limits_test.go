@@ -96,7 +96,7 @@ func TestLimitsAgreeWithRedis(t *testing.T) {
 			upstream := startGuardRedis(t)
 			p := startTestProxy(t, upstream, func(c *testConfig) {
 				if row.redis != nil && row.redis[0] == locked[0] {
-					c.users = newAccounts(Auth{Password: guardPassword})
+					c.users = newAccounts(Auth{Password: guardPassword}, 0)
 				}
 				if row.configure != nil {
 					row.configure(c)
@@ -285,7 +285,7 @@ func TestUnreadTimeLimit(t *testing.T) {
 
 func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.users = newAccounts(Auth{Password: guardPassword})
+		c.users = newAccounts(Auth{Password: guardPassword}, 0)
 		c.limits.LoginTime = 0
 	})
 	known, silent, half, talking := p.dial(t), p.dial(t), p.dial(t), p.dial(t)

@@ -220,17 +220,17 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 
 // What else a reload may change holds at once for those who are connected.
 func TestSessionSeesNewSettings(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "old", May: rightBoth}) })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "old", May: rightBoth}, 0) })
 	early, known := p.dial(t), p.dial(t)
 	early.ask("PING\r\n", errorNoAuth)
 	known.ask("AUTH old\r\n", "+OK\r\n")
-	p.change(func(s *settings) { s.users = newAccounts(Auth{Password: "new", May: rightBoth}) })
+	p.change(func(s *settings) { s.users = newAccounts(Auth{Password: "new", May: rightBoth}, 0) })
 	known.ask("PING\r\n", "+PONG\r\n") // as on Redis
 	early.ask("AUTH old\r\n", errorWrongPass)
 	early.ask("AUTH new\r\n", "+OK\r\n")
 	late := p.dial(t)
 	late.ask("PING\r\n", errorNoAuth)
-	p.change(func(s *settings) { s.users = newAccounts(Auth{May: rightBoth}) })
+	p.change(func(s *settings) { s.users = newAccounts(Auth{May: rightBoth}, 0) })
 	late.ask("PING\r\n", "+PONG\r\n")
 	p.change(func(s *settings) { s.limits.Clients = 3 })
 	p.dial(t).expectEnd(errorClientCap)

@@ -14,7 +14,7 @@ var testUsers = Auth{Users: []User{
 
 func startWithUsers(t *testing.T, redis *guardRedis, configure ...func(*testConfig)) *testProxy {
 	t.Helper()
-	users := func(c *testConfig) { c.users = newAccounts(testUsers) }
+	users := func(c *testConfig) { c.users = newAccounts(testUsers, 0) }
 	return startTestProxy(t, redis, append(configure, users)...)
 }
 
@@ -173,7 +173,7 @@ func TestUsersChange(t *testing.T) {
 	forgets.ask("SUBSCRIBE news\r\nUNSUBSCRIBE\r\n", confirmed("*", "subscribe", "news", 1)+confirmed("*", "unsubscribe", "news", 0))
 	blocked.ask("GET nothing\r\n", "$-1\r\n")
 	blocked.send("BLPOP nothing 0\r\n")
-	next := newAccounts(Auth{Users: []User{{Name: "alice", Password: "other", May: rightUpstream}}})
+	next := newAccounts(Auth{Users: []User{{Name: "alice", Password: "other", May: rightUpstream}}}, 0)
 	p.current.replace(func(old settings) settings {
 		old.users = next
 		return old
@@ -202,7 +202,7 @@ func TestARemovedUserIsFoundOut(t *testing.T) {
 	client := p.dial(t)
 	client.ask("AUTH alice pw\r\n", replyOK)
 	p.current.replace(func(old settings) settings {
-		old.users = newAccounts(Auth{May: rightBoth})
+		old.users = newAccounts(Auth{May: rightBoth}, 0)
 		return old
 	})
 	client.send("PING\r\nPING\r\n")

@@ -42,7 +42,7 @@ func planReload(old, next *Config) (reloadPlan, error) {
 		r.note("tls", describeTLS(old.TLS), describeTLS(next.TLS))
 	}
 	r.changed("auth: by the upstream", old.Auth.Upstream, next.Auth.Upstream)
-	r.changed("auth_cache", shortDuration(old.Auth.Cache), shortDuration(next.Auth.Cache))
+	r.changed("auth_cache", shortDuration(old.AuthCache), shortDuration(next.AuthCache))
 	if old.Auth.Password != next.Auth.Password {
 		r.plan.changes = append(r.plan.changes, "auth.password")
 	}

@@ -77,6 +77,12 @@ func parseEndpoint(text string) (endpoint, error) {
 	return server, err
 }
 
+// UnmarshalText is parseEndpoint.
+func (e *endpoint) UnmarshalText(text []byte) (err error) {
+	*e, err = parseEndpoint(string(text))
+	return err
+}
+
 // readOptions checks what stands behind the ?: options, and with one scheme
 // further ones.
 func readOptions(u *url.URL, options, further, scheme string) (url.Values, error) {

@@ -107,7 +107,7 @@ func TestSessionCutAnywhere(t *testing.T) {
 }
 
 func TestSessionAuthentication(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "secret", May: rightBoth}) })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "secret", May: rightBoth}, 0) })
 	client := p.dial(t)
 	client.ask("PING\r\n", errorNoAuth)
 	client.ask("SET lock:a 1 NX\r\n", errorNoAuth)

@@ -61,7 +61,7 @@ func benchServer(b testing.TB, commandSize int, reply string) *proxyServer {
 	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
 	return newServer(serverConfig{
 		current: newInForce(&settings{
-			users: newAccounts(Auth{May: rightBoth}), limits: defaultLimits(), router: routes,
+			users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes,
 			dialUpstream: answeringUpstream(b, commandSize, reply),
 		}),
 		locks: grantedLocks{}, scripts: newScriptCache(1 << 20), metrics: meter, log: slog.New(slog.DiscardHandler),

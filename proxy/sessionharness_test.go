@@ -176,7 +176,7 @@ func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*testConf
 			metrics: meter,
 			log:     slog.New(slog.DiscardHandler),
 		},
-		settings: settings{config: defaultConfig(), users: newAccounts(Auth{May: rightBoth}), limits: defaultLimits(), router: routes},
+		settings: settings{config: defaultConfig(), users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes},
 	}
 	if redis != nil {
 		config.dialUpstream = func(ctx context.Context) (net.Conn, error) {

@@ -36,7 +36,7 @@ func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *ro
 		config:  cfg,
 		masters: masters,
 		limits:  cfg.Limits,
-		users:   newAccounts(cfg.Auth),
+		users:   newAccounts(cfg.Auth, cfg.AuthCache),
 		router:  router,
 	}
 	if upstream != nil {

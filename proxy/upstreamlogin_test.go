@@ -21,7 +21,7 @@ func startUpstreamAuth(t *testing.T, redis *guardRedis, configure ...func(*testC
 	t.Helper()
 	away = &atomic.Bool{}
 	byUpstream := func(c *testConfig) {
-		c.users = newAccounts(Auth{Upstream: true, Cache: time.Hour})
+		c.users = newAccounts(Auth{Upstream: true}, time.Hour)
 		dial := c.dialUpstream
 		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
 			if away.Load() {
@@ -174,7 +174,7 @@ func TestUpstreamAwayForTooLong(t *testing.T) {
 	for _, client := range []*testClient{lasting, ending} {
 		client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\nDEL lock:a\r\n", replyOK+replyOK+":1\r\n")
 	}
-	p.change(func(s *settings) { s.users = newAccounts(Auth{Upstream: true, Cache: time.Nanosecond}) })
+	p.change(func(s *settings) { s.users = newAccounts(Auth{Upstream: true}, time.Nanosecond) })
 	ending.send("SET lock:a 1 NX\r\nPING\r\n")
 	ending.expectEnd(errorUpstreamDown)
 	p.dial(t).ask("AUTH alice pw\r\n", errorUpstreamDown)
