@@ -264,7 +264,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that forgot does not vote for a while",
-		edits:    []edit{{"plan.go", "write: r.marker(p, r.set, sinceNow)", "write: r.marker(p, r.set, 0)"}},
+		edits:    []edit{{"plan.go", "write: r.marker(p, r.set, sinceNow, now)", "write: r.marker(p, r.set, 0, now)"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
 	},
 	{
