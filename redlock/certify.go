@@ -17,17 +17,6 @@ var checkQuestion = resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil
 
 const checkReplies = 3
 
-const (
-	// beatPause is how often a master is checked that is asked nothing else.
-	beatPause = time.Second
-	// beatLength is how often that is looked after.
-	beatLength = beatPause / 4
-	// watchPause is how long a process watches a master's clock before it counts
-	// its votes. It cannot know of a jump before; another process that lives
-	// does, and has written it down by then, jumpPatience later.
-	watchPause = 3 * beatPause / 2
-)
-
 // checked is what a stream remembers of its last check, so that the next one,
 // which mostly finds the same, is cheap.
 type checked struct {
@@ -80,23 +69,13 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 		s.longest = last.marker.longest
 		s.mu.Unlock()
 	}
-	st := last.standing
-	st.covers = last.marker.covers(server)
-	if left := time.Duration(last.marker.votesFrom())*time.Millisecond - server; st.state == Certified && left > 0 {
-		st.state, st.until = Quarantined, received.Add(left)
-		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
+	st := last.standing.at(last.marker, checkReading{
+		clock: server, received: received,
+		suspended: slept, jumped: jump.forward(),
+		watched: m.clock.watchedFor(received), witnessed: m.voters.witnessed.Load(),
+	}, limits.forRoster())
+	if st.state == Quarantined {
 		m.voters.do(func(r *roster) { r.comparesClock(p, server.Milliseconds()) })
-	}
-	switch {
-	case st.state != Certified:
-	case slept:
-		st.state, st.reason = Uncertified, "this machine was suspended before it answered"
-	case jump.forward():
-		// The roster has found meanwhile that it was this process that stood still.
-		st.state, st.reason = Uncertified, "its clock seems to have jumped forward"
-	case !m.voters.witnessed.Load() && m.clock.watchedFor(received) < watchPause+jumpPatience(*limits):
-		st.state, st.reason = Uncertified, "its clock is being watched first"
-		st.until = received.Add(watchPause + jumpPatience(*limits) - m.clock.watchedFor(received))
 	}
 	return m.note(s.db, last, st)
 }
@@ -152,7 +131,7 @@ func (l *Locker) plan(now time.Time) []mark {
 		for p, at := range asked {
 			r.hasAsked(p, at)
 		}
-		return r.plan(now, *l.settings())
+		return r.plan(now, l.settings().forRoster())
 	})
 }
 

@@ -75,13 +75,6 @@ func (c *clockWatch) apart(to time.Duration, drift float64) time.Duration {
 	return time.Duration(float64(max(0, to-c.last)) * drift)
 }
 
-// A jump is by how much a clock jumped, forward if that is positive: at least and
-// at most, for a reading takes its time. Zero: it did not.
-type jump struct{ least, most time.Duration }
-
-func (j jump) forward() bool  { return j.least > 0 }
-func (j jump) backward() bool { return j.most < 0 }
-
 // A moment is a time of the monotonic clock, which stands still while the machine
 // is suspended, and for how long it had been suspended by then.
 type moment struct {

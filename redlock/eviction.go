@@ -45,16 +45,3 @@ func (m *master) heardEviction(replies [][]byte, _ standing, err error) {
 		m.voters.do(func(r *roster) { r.evictsBy(m.number, evicts(memory), time.Now()) })
 	}
 }
-
-// evictsBy hears by which policy a master may delete locks; empty: by none.
-func (r *roster) evictsBy(master int, policy string, now time.Time) {
-	if r.eviction[master] == policy {
-		return
-	}
-	if policy == "" {
-		r.evicted[master] = true
-		r.sight(place{master, 0}).since = now // it may have forgotten until now
-	}
-	r.eviction[master] = policy
-	r.changed()
-}

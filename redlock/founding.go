@@ -73,7 +73,7 @@ func (r *roster) adopt() {
 // restarts or by FLUSHALL, so it begins in quarantine, unless the operator says
 // that no lock can be held yet. The first master decides between processes that
 // try at the same moment.
-func (r *roster) found(now time.Time, limits Config) []mark {
+func (r *roster) found(now time.Time, limits voteLimits) []mark {
 	var waits []string
 	runs := map[string]int{}
 	for i := range r.masters {

@@ -91,3 +91,11 @@ func (r *roster) clocksRead(p place, since time.Time) bool {
 	}
 	return true
 }
+
+// A jump is by how much a clock jumped, forward if that is positive: at least and
+// at most, for a reading takes its time. Zero: it did not.
+type jump struct{ least, most time.Duration }
+
+func (j jump) forward() bool { return j.least > 0 }
+
+func (j jump) backward() bool { return j.most < 0 }

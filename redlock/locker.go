@@ -124,6 +124,14 @@ func (cfg *Config) withDefaults() {
 // forRoster is what the roster has to know of it.
 func (m *Master) forRoster() rosterServer { return rosterServer{name: m.Name, moves: m.Moves} }
 
+// forRoster is what of it decides who may vote.
+func (cfg *Config) forRoster() voteLimits {
+	return voteLimits{
+		MasterTimeout: cfg.MasterTimeout, ClockDrift: cfg.ClockDrift,
+		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
+	}
+}
+
 // certifiedIn are the masters certified in a database.
 func (l *Locker) certifiedIn(db int) masterSet {
 	return ask(l.voters, func(r *roster) masterSet { return r.certifiedIn(db) })

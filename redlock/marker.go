@@ -164,7 +164,7 @@ const turnGrace = 5 * beatPause
 
 // turns is how long after it turned a record may turn again: what was granted before
 // has ended then, also by a clock that is slower than the one that says so.
-func (m marker) turns(limits Config) time.Duration {
+func (m marker) turns(limits voteLimits) time.Duration {
 	kept := max(m.before, limits.RestartDelay)
 	return kept + time.Duration(float64(kept)*limits.ClockDrift) + turnGrace
 }

@@ -277,12 +277,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "memory that was replaced without a restart is amnesia",
-		edits:    []edit{{"replication.go", "return r.id != recorded && r.was", "return false"}},
+		edits:    []edit{{"observations.go", "return r.id != recorded && r.was", "return false"}},
 		caughtBy: "TestTimelineAFailoverThereAndBackHasForgotten",
 	},
 	{
 		rule:     "a live master that becomes a replica stops voting",
-		edits:    []edit{{"roster.go", "case s.replica:", "case false:"}},
+		edits:    []edit{{"judge.go", "case s.replica:", "case false:"}},
 		caughtBy: "TestTimelineALiveMasterThatBecomesAReplicaStopsVoting",
 	},
 	{
@@ -366,7 +366,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "databases that were swapped do not vote",
-		edits:    []edit{{"roster.go", "case m.db != p.db:", "case false:"}, {"plan.go", "case own.db != p.db:", "case false:"}},
+		edits:    []edit{{"judge.go", "case m.db != p.db:", "case false:"}, {"plan.go", "case own.db != p.db:", "case false:"}},
 		caughtBy: "TestTimelineDatabasesThatWereSwappedDoNotVote",
 	},
 	{
@@ -411,7 +411,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a replaced master stops voting",
-		edits:    []edit{{"roster.go", "case m.joined[p.master] != r.joined[p.master]:", "case false:"}},
+		edits:    []edit{{"judge.go", "case m.joined[p.master] != r.joined[p.master]:", "case false:"}},
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
 	{
@@ -481,13 +481,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that may evict locks does not vote",
-		edits:    []edit{{"roster.go", "case r.eviction[p.master] != \"\":", "case false:"}},
+		edits:    []edit{{"judge.go", "case r.eviction[p.master] != \"\":", "case false:"}},
 		caughtBy: "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
 	},
 	{
 		rule: "what a master may have evicted is forgotten",
 		edits: []edit{
-			{"roster.go", "case r.evicted[p.master]:", "case false:"},
+			{"judge.go", "case r.evicted[p.master]:", "case false:"},
 			{"plan.go", "case p.db == 0 && r.evicted[p.master]:", "case false:"},
 		},
 		caughtBy: "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
@@ -504,7 +504,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that is needed is not replaced while another is in quarantine",
-		edits:    []edit{{"reload.go", "case stay < needed && r.certified(0) >= needed:", "case false && stay > 0:"}},
+		edits:    []edit{{"replacement.go", "case stay < needed && r.certified(0) >= needed:", "case false && stay > 0:"}},
 		caughtBy: "TestTimelineAMasterThatIsNeededIsNotReplaced",
 	},
 	{
@@ -519,7 +519,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a replaced master does not come back with its old marker",
-		edits:    []edit{{"reload.go", " || m.joined[i] != r.joined[i] {", " {"}},
+		edits:    []edit{{"replacement.go", " || m.joined[i] != r.joined[i] {", " {"}},
 		caughtBy: "TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker",
 	},
 	{

@@ -48,7 +48,7 @@ const (
 
 // plan decides which markers to write now. It is asked whenever something
 // changed and once in a while.
-func (r *roster) plan(now time.Time, limits Config) []mark {
+func (r *roster) plan(now time.Time, limits voteLimits) []mark {
 	r.settleJumps(now)
 	r.adopt()
 	var marks []mark
@@ -79,7 +79,7 @@ func (r *roster) plan(now time.Time, limits Config) []mark {
 // concerns the whole server is written by way of database 0, which all processes
 // use, so that one of them does it once for all databases. Another database is
 // mended only where that is in order.
-func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
+func (r *roster) mend(p place, now time.Time, limits voteLimits) (mark, bool) {
 	s := r.sights[p]
 	if s == nil || !s.read || s.problem != "" || s.replica || s.broken || r.eviction[p.master] != "" {
 		return mark{}, false
@@ -163,7 +163,7 @@ func (r *roster) mend(p place, now time.Time, limits Config) (mark, bool) {
 
 // covers is which quarantine covers what a place has forgotten.
 // False: others are about to tell.
-func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.Time, limits Config) (time.Duration, bool) {
+func (r *roster) covers(p place, cause Amnesia, longest time.Duration, now time.Time, limits voteLimits) (time.Duration, bool) {
 	// A ballot that raises the longest TTL may have been under way when it forgot.
 	forgot := r.sights[p].forgotAt()
 	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), min(r.masters-1, r.tellAll())
@@ -194,7 +194,7 @@ func (r *roster) tells(told int) bool {
 // jumpPatience is how long a jump waits to be written down for ballots that
 // raise the longest TTL. Where they may take longer, the cap is written first, for
 // a process that has just started watches no longer than this.
-func jumpPatience(limits Config) time.Duration { return min(limits.MasterTimeout, beatPause/2) }
+func jumpPatience(limits voteLimits) time.Duration { return min(limits.MasterTimeout, beatPause/2) }
 
 // remembers tells whether a master's database 0 says that this run of it is of
 // this set.
@@ -205,7 +205,7 @@ func (r *roster) remembers(master int, run string) bool {
 
 // begin makes a marker that of a new set, which begins in quarantine. Whatever
 // the databases have of another set is left over.
-func (r *roster) begin(m *mark, limits Config) {
+func (r *roster) begin(m *mark, limits voteLimits) {
 	m.kind, m.write.since = markAll, 0
 	if !r.fresh {
 		m.write.since = sinceNow

@@ -22,7 +22,7 @@ func (r *roster) isPromoted(p place, s *sight) bool {
 // awaitsPromotion tells whether nothing may be written to a place
 // yet because the server there is not known to be its member, or not to enough
 // others. It makes it known.
-func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits Config) bool {
+func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits voteLimits) bool {
 	if r.blank[p.master] || s.run == "" {
 		return false
 	}
@@ -70,4 +70,4 @@ func (r *roster) heardOf(master int) int {
 // promotionPause is how much longer than another the quarantine of a promoted
 // server lasts: until every process that is not cut off from the other masters
 // has read of the epoch, and its ballots of before have ended.
-func promotionPause(limits Config) time.Duration { return 2*beatPause + limits.MasterTimeout }
+func promotionPause(limits voteLimits) time.Duration { return 2*beatPause + limits.MasterTimeout }

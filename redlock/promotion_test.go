@@ -44,7 +44,7 @@ func (r *roster) write(marks []mark, readers ...*roster) {
 func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 5, 7} {
 		now := time.Now()
-		limits := Config{RestartDelay: 30 * time.Second, MaxQuarantine: time.Hour, MasterTimeout: time.Second}
+		limits := voteLimits{RestartDelay: 30 * time.Second, MaxQuarantine: time.Hour, MasterTimeout: time.Second}
 		before, after := promotionOf(n, now)
 		first := after.plan(now.Add(time.Minute), limits)
 		for _, m := range first {
@@ -94,7 +94,7 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 // promotion. Nor is a server known to be its member before database 0 says so.
 func TestPromotionIsToldByDatabase0(t *testing.T) {
 	now := time.Now()
-	limits := Config{RestartDelay: time.Second, MaxQuarantine: time.Minute}
+	limits := voteLimits{RestartDelay: time.Second, MaxQuarantine: time.Minute}
 	r := certifiedRoster(3, now)
 	r.servers[0].moves = true
 	p := place{0, 7}
@@ -118,8 +118,8 @@ func TestPromotionIsTheSameToEveryProcess(t *testing.T) {
 	now := time.Now()
 	_, one := promotionOf(3, now)
 	_, other := promotionOf(3, now)
-	one.plan(now.Add(time.Minute), Config{})
-	other.plan(now.Add(time.Minute), Config{})
+	one.plan(now.Add(time.Minute), voteLimits{})
+	other.plan(now.Add(time.Minute), voteLimits{})
 	if one.joined[0] != other.joined[0] || one.epoch != 2 || other.epoch != 2 {
 		t.Errorf("epoch %d with %q, and epoch %d with %q", one.epoch, one.joined[0], other.epoch, other.joined[0])
 	}

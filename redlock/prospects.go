@@ -34,42 +34,9 @@ func (l *Locker) isHopeless(db int) bool {
 	return p.arriving&served == 0 && (p.hopeful&served).size() < quorum(len(l.masters))
 }
 
-// prospects are the masters that are certified in a database, those that may be so
-// by some time, and those of which nothing has been read yet; when one of them last
-// stood otherwise than before.
-type prospects struct {
-	certified, hopeful, arriving masterSet
-
-	moved time.Time
-}
-
 func (l *Locker) prospects(db int, by time.Time) prospects {
 	return ask(l.voters, func(r *roster) prospects { return r.prospects(db, by, time.Now()) })
 }
-
-func (r *roster) prospects(db int, by, now time.Time) prospects {
-	if r.moved[db].IsZero() {
-		r.moved[db] = now
-	}
-	p := prospects{moved: r.moved[db]}
-	for i := range r.masters {
-		s := r.sights[place{i, db}]
-		if s == nil || s.connected && !s.read {
-			p.arriving |= 1 << i
-		}
-		if s != nil && s.told.state == Certified {
-			p.certified |= 1 << i
-		}
-		if s == nil || s.told.state == Certified || s.told.mayVoteBy(by) {
-			p.hopeful |= 1 << i
-		}
-	}
-	return p
-}
-
-// mayVoteBy: it is not known that it will not. Who is away may be there in a
-// moment; a stream that has dialled in vain knows better.
-func (st *standing) mayVoteBy(by time.Time) bool { return st.state != Barred && !st.until.After(by) }
 
 // prepare waits, for no longer than a ballot may take, until a quorum of masters
 // votes in a database that is used for the first time. It does not wait where

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"fmt"
 	"slices"
 	"time"
 )
@@ -10,15 +9,6 @@ import (
 type place struct {
 	master int // counted from 0
 	db     int
-}
-
-// standing is whether the votes of one batch count, and why not.
-type standing struct {
-	state   MasterState
-	reason  string
-	until   time.Time     // Quarantined, or Uncertified while its clock is watched: until when, by our clock
-	longest time.Duration // the longest TTL that a lock may have which has not ended
-	covers  time.Duration // the longest TTL on record of what is granted now
 }
 
 // A sight is what this process saw last of one place.
@@ -98,6 +88,15 @@ type roster struct {
 	known    []MasterStatus // by master, as the Observer was told
 	untold   rosterNews
 	moved    map[int]time.Time // by database: when one of its places last stood otherwise than before
+}
+
+// voteLimits are what of the configuration decides who may vote and when.
+type voteLimits struct {
+	MasterTimeout time.Duration // how long a ballot waits for a master's vote
+	ClockDrift    float64       // the share of a time by which clocks may run apart
+	// RestartDelay is how long a master that may have forgotten locks does not
+	// vote at least, and MaxQuarantine at most, where longer TTLs were granted.
+	RestartDelay, MaxQuarantine time.Duration
 }
 
 // A rosterServer is how a master is called, and whether it may be another server
@@ -262,55 +261,6 @@ func (r *roster) remembering() int {
 		}
 	}
 	return n
-}
-
-// judge says how a place stands apart from the time.
-func (r *roster) judge(p place, s *sight) standing {
-	m := s.marker
-	no := func(state MasterState, reason string, values ...any) standing {
-		return standing{state: state, reason: fmt.Sprintf(reason, values...), longest: m.granted()}
-	}
-	number := p.master + 1
-	switch {
-	case s.problem != "":
-		return no(Barred, "%s", s.problem)
-	case s.replica:
-		return no(Barred, isReplica)
-	case r.eviction[p.master] != "":
-		return no(Barred, "it may evict locks when its memory is full (maxmemory-policy %s); set noeviction", r.eviction[p.master])
-	case r.evicted[p.master]:
-		return no(Uncertified, "it may have evicted locks until its policy was changed")
-	case s.broken:
-		return no(Barred, "its key %s is no marker; delete it if no other program needs it", MarkerKey)
-	case s.jump > 0:
-		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
-	case r.set == "":
-		return no(Uncertified, "no set of masters is known yet")
-	case s.text == "":
-		return no(Uncertified, "its marker is missing%s", r.butFirst(p, s))
-	case m.set != r.set:
-		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.set, r.set)
-	case m.members != r.masters:
-		return no(Barred, "it is one of %d masters of its set, and %d are configured", m.members, r.masters)
-	case m.member != number:
-		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.member, number)
-	case m.joined[p.master] != r.joined[p.master] && r.isPromoted(p, s):
-		return no(Uncertified, "it is new in its place, and enough other masters must hear of that first")
-	case m.joined[p.master] != r.joined[p.master]:
-		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
-	case m.run != s.run:
-		return no(Uncertified, "it has been restarted")
-	case m.epoch != r.epoch || !slices.Equal(m.joined, r.joined):
-		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
-	case m.ofFirstVersion():
-		return no(Uncertified, "its marker is of an earlier version of this program")
-	case s.replaced(m.replid):
-		return no(Uncertified, "it has been a replica of another server")
-	case m.db != p.db:
-		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.db)
-	}
-	r.meet(p)
-	return standing{state: Certified, longest: m.granted()}
 }
 
 // jumped notes that a master's clock has jumped forward, which holds for all of

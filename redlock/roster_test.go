@@ -132,7 +132,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 	}
 }
 
-var rosterLimits = Config{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
+var rosterLimits = voteLimits{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
 
 // markedBy are the places that a plan writes to.
 func (r *roster) markedBy(now time.Time) []place {

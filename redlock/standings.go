@@ -181,3 +181,36 @@ func (r *roster) status(now time.Time) Status {
 	}
 	return status
 }
+
+// prospects are the masters that are certified in a database, those that may be so
+// by some time, and those of which nothing has been read yet; when one of them last
+// stood otherwise than before.
+type prospects struct {
+	certified, hopeful, arriving masterSet
+
+	moved time.Time
+}
+
+func (r *roster) prospects(db int, by, now time.Time) prospects {
+	if r.moved[db].IsZero() {
+		r.moved[db] = now
+	}
+	p := prospects{moved: r.moved[db]}
+	for i := range r.masters {
+		s := r.sights[place{i, db}]
+		if s == nil || s.connected && !s.read {
+			p.arriving |= 1 << i
+		}
+		if s != nil && s.told.state == Certified {
+			p.certified |= 1 << i
+		}
+		if s == nil || s.told.state == Certified || s.told.mayVoteBy(by) {
+			p.hopeful |= 1 << i
+		}
+	}
+	return p
+}
+
+// mayVoteBy: it is not known that it will not. Who is away may be there in a
+// moment; a stream that has dialled in vain knows better.
+func (st *standing) mayVoteBy(by time.Time) bool { return st.state != Barred && !st.until.After(by) }

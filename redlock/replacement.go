@@ -1,0 +1,100 @@
+package redlock
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+)
+
+// acceptable tells whether a server may become the master at place i: one
+// without a marker, or one that a replacement which was cut off had begun with.
+func (r *roster) acceptable(i int, run, text string) error {
+	for p, s := range r.sights {
+		if s.run == run && s.connected && p.master != i {
+			return fmt.Errorf("it is the same server as %s", r.names(p.master))
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	m, ok := parseMarker(text)
+	if !ok || m.set != r.set || m.member != i+1 || m.members != r.masters || m.joined[i] != r.joined[i] {
+		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, MarkerKey)
+	}
+	return nil
+}
+
+// replaceable tells whether the masters that stay can carry a replacement.
+func (r *roster) replaceable(i int) error {
+	if r.set == "" {
+		return errors.New("there is no set of lock masters yet: " + r.reason)
+	}
+	stay, recording := 0, 0
+	for j := range r.masters {
+		s := r.sights[place{j, 0}]
+		if s == nil || j == i {
+			continue
+		}
+		if s.told.state == Certified {
+			stay++
+		}
+		if s.told.state == Certified || s.told.state == Quarantined {
+			recording++
+		}
+	}
+	needed := quorum(r.masters)
+	switch {
+	case recording < needed:
+		return fmt.Errorf("of the masters that stay %d can put it on record now, and a majority of %d is needed", recording, needed)
+	case stay < needed && r.certified(0) >= needed:
+		// A dead master may be replaced while others are in quarantine, but one that
+		// is needed may not.
+		return fmt.Errorf("of the masters that stay %d vote now, and a majority of %d is needed; wait until their quarantine is over", stay, needed)
+	}
+	return nil
+}
+
+// advance begins the next epoch, in which another server is the master at
+// place i. It returns who the masters are in it.
+func (r *roster) advance(i int, name, run string) joined {
+	now := r.joined[i]
+	if joinedName(now) != "" && joinedAs(now, name) || run != "" && joinedRun(now) == shortRun(run) {
+		return joined{r.epoch, r.joined} // another process has made the same replacement
+	}
+	r.epoch++
+	r.joined = slices.Clone(r.joined)
+	r.joined[i] = joiner(r.epoch, name, "")
+	r.changed()
+	return joined{r.epoch, r.joined}
+}
+
+// joined is who the masters are in an epoch.
+type joined struct {
+	epoch   int64
+	members []string
+}
+
+// heard counts the masters other than i that have an epoch on record, with these
+// masters: another process may have begun one of the same number. overtaken tells
+// that this is so.
+func (r *roster) heard(i int, j joined) (n int, overtaken bool) {
+	for other := range r.masters {
+		if s := r.sights[place{other, 0}]; other != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == j.epoch && slices.Equal(s.marker.joined, j.members) {
+			n++
+		}
+	}
+	return n, r.epoch != j.epoch || !slices.Equal(r.joined, j.members)
+}
+
+// leave forgets what was seen of the master that was at a place.
+func (r *roster) leave(i int) {
+	delete(r.met, i)
+	delete(r.runs, i)
+	delete(r.blank, i)
+	for p := range r.sights {
+		if p.master == i {
+			delete(r.sights, p)
+		}
+	}
+	r.changed()
+}
