@@ -8,12 +8,15 @@ import (
 	"strings"
 
 	mini "github.com/alicebob/miniredis/v2/server"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 // DUMP and RESTORE of an embedded server. Each is several of miniredis's own
 // commands, and only a script runs several as one, inside MULTI too. So a
 // client's DUMP becomes a script that calls DUMP, and what a script calls is
-// done here.
+// done here. The payloads are Redis's; miniredis itself dumps strings only, and as
+// they are.
 
 const (
 	dumpScript    = "return redis.pcall('DUMP', KEYS[1])"
@@ -36,10 +39,10 @@ func (a *embeddedAnswers) dump(peer *embeddedPeer, args []string) bool {
 		a.server.Dispatch(peer, []string{"EVAL", dumpScript, "1", args[0]})
 		return true
 	}
-	kind, items := a.contents(peer, args[0])
+	kind, value := a.contents(peer, args[0])
 	if kind == "none" {
 		peer.WriteNull()
-	} else if payload, ok := dumpPayload(kind, items); ok {
+	} else if payload := rdb.Dump(value); payload != nil {
 		peer.WriteBulk(string(payload))
 	} else {
 		peer.WriteError("ERR the embedded server cannot dump a " + kind)
@@ -88,14 +91,18 @@ func (a *embeddedAnswers) restoreKey(script *embeddedPeer, args []string) (refus
 	if ttl < 0 {
 		return errorPayloadTTL
 	}
-	kind, items, refusal := readPayload(args[2])
-	if refusal != "" {
-		return refusal
+	dump := []byte(args[2])
+	if _, version, ok := rdb.Open(dump); !ok || version > rdb.Version {
+		return errorPayloadSeal
+	}
+	value := rdb.Read(dump)
+	if value.Kind == rdb.Unknown || len(value.Items) == 0 {
+		return errorPayloadFormat
 	}
 	if _, err := a.do(script, "DEL", key); err != nil {
 		return err.Error()
 	}
-	if _, err := a.do(script, writing(kind, key, items)...); err != nil {
+	if _, err := a.do(script, writing(key, value)...); err != nil {
 		return err.Error()
 	}
 	if ttl > 0 {
@@ -106,53 +113,53 @@ func (a *embeddedAnswers) restoreKey(script *embeddedPeer, args []string) (refus
 	return ""
 }
 
-// contents is what a key holds, as dumpPayload wants it.
-func (a *embeddedAnswers) contents(script *embeddedPeer, key string) (kind string, items []string) {
+// contents is what TYPE says of a key, and what is in it.
+func (a *embeddedAnswers) contents(script *embeddedPeer, key string) (kind string, v rdb.Value) {
 	reply, _ := a.do(script, "TYPE", key)
 	kind = fmt.Sprint(reply)
 	var read []string
 	switch kind {
-	case "string":
-		read = []string{"GET", key}
-	case "list":
-		read = []string{"LRANGE", key, "0", "-1"}
-	case "set":
-		read = []string{"SMEMBERS", key}
-	case "hash":
-		read = []string{"HGETALL", key}
-	case "zset":
-		read = []string{"ZRANGE", key, "0", "-1", "WITHSCORES"}
+	case rdb.String.String():
+		v.Kind, read = rdb.String, []string{"GET", key}
+	case rdb.List.String():
+		v.Kind, read = rdb.List, []string{"LRANGE", key, "0", "-1"}
+	case rdb.Set.String():
+		v.Kind, read = rdb.Set, []string{"SMEMBERS", key}
+	case rdb.Hash.String():
+		v.Kind, read = rdb.Hash, []string{"HGETALL", key}
+	case rdb.SortedSet.String():
+		v.Kind, read = rdb.SortedSet, []string{"ZRANGE", key, "0", "-1", "WITHSCORES"}
 	default:
-		return kind, nil
+		return kind, v
 	}
 	reply, _ = a.do(script, read...)
 	list, ok := reply.([]any)
 	if !ok {
-		return kind, []string{fmt.Sprint(reply)}
+		list = []any{reply}
 	}
-	for _, item := range list {
-		items = append(items, fmt.Sprint(item))
+	for i, item := range list {
+		text := fmt.Sprint(item)
+		if v.Kind == rdb.SortedSet && i%2 == 1 {
+			score, _ := strconv.ParseFloat(text, 64)
+			v.Scores = append(v.Scores, score)
+		} else {
+			v.Items = append(v.Items, []byte(text))
+		}
 	}
-	return kind, items
+	return kind, v
 }
 
-// writing is the command that makes a key hold what contents has read.
-func writing(kind, key string, items []string) []string {
-	switch kind {
-	case "list":
-		return append([]string{"RPUSH", key}, items...)
-	case "set":
-		return append([]string{"SADD", key}, items...)
-	case "hash":
-		return append([]string{"HSET", key}, items...)
-	case "zset":
-		command := []string{"ZADD", key}
-		for i := 0; i+1 < len(items); i += 2 {
-			command = append(command, items[i+1], items[i])
+// writing is the command that makes a key hold a value.
+func writing(key string, v rdb.Value) []string {
+	commands := map[rdb.Kind]string{rdb.String: "SET", rdb.List: "RPUSH", rdb.Set: "SADD", rdb.Hash: "HSET", rdb.SortedSet: "ZADD"}
+	command := []string{commands[v.Kind], key}
+	for i, item := range v.Items {
+		if v.Kind == rdb.SortedSet {
+			command = append(command, strconv.FormatFloat(v.Scores[i], 'g', -1, 64))
 		}
-		return command
+		command = append(command, string(item))
 	}
-	return []string{"SET", key, items[0]}
+	return command
 }
 
 // do runs a command as part of a script that is under way, and so as part of

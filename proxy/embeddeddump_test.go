@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"net"
 	"reflect"
@@ -11,8 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"redlock-proxy/redlock/rdb"
 )
 
 // holdings are keys of every type that lock libraries use: a command that
@@ -161,31 +158,6 @@ func TestEmbeddedRestoreOptions(t *testing.T) {
 			t.Errorf("%v: %v", command, err)
 		}
 	}
-}
-
-// Damaged payloads are refused, whatever stands in them.
-func FuzzEmbeddedPayload(f *testing.F) {
-	for kind, items := range map[string][]string{"string": {"a"}, "list": {"a", "b"}, "set": {"a"}, "hash": {"a", "b"}, "zset": {"a", "1"}} {
-		dump, _ := dumpPayload(kind, items)
-		f.Add(dump[:len(dump)-10])
-	}
-	f.Fuzz(func(t *testing.T, value []byte) {
-		if len(value) == 0 {
-			return
-		}
-		sealed := rdb.Seal(bytes.Clone(value), payloadVersion)
-		kind, items, refusal := readPayload(string(sealed))
-		if refusal != "" {
-			return
-		}
-		again, ok := dumpPayload(kind, slices.Clone(items))
-		if !ok {
-			t.Fatalf("%q cannot be dumped", kind)
-		}
-		if _, _, refusal := readPayload(string(again)); refusal != "" {
-			t.Fatalf("%q of %q cannot be read again: %s", kind, items, refusal)
-		}
-	})
 }
 
 // Embedded masters hold what libraries keep locks in: commands on lock keys

@@ -310,16 +310,9 @@ func (m *fakeMaster) restore(s *fakeSession, args [][]byte) []byte {
 	return replyOK
 }
 
-// dumpString is DUMP's payload of a string, as a server that compresses
-// nothing makes it.
+// dumpString is DUMP's payload of a string.
 func dumpString(value string) []byte {
-	payload := []byte{0}
-	if n := len(value); n < 64 {
-		payload = append(payload, byte(n))
-	} else {
-		payload = append(payload, 0x40|byte(n>>8), byte(n))
-	}
-	return rdb.Seal(append(payload, value...), 10)
+	return rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(value)}})
 }
 
 func TestFakeMasterDumpsWhatItCanRestore(t *testing.T) {

@@ -306,12 +306,13 @@ const mostCompared = 1 << 14
 // contentWords is a collection as delete.lua compares it: its type and what it
 // holds, or else its payload.
 func contentWords(dump []byte) [][]byte {
-	c, ok := rdb.Read(dump)
-	kind := map[rdb.Kind]string{rdb.List: "list", rdb.Set: "set", rdb.SortedSet: "zset", rdb.Hash: "hash"}[c.Kind]
-	if !ok || kind == "" || len(c.Items) > mostCompared {
-		return [][]byte{[]byte("dump"), dump}
+	switch v := rdb.Read(dump); v.Kind {
+	case rdb.List, rdb.Set, rdb.SortedSet, rdb.Hash:
+		if len(v.Items) <= mostCompared {
+			return append([][]byte{[]byte(v.Kind.String())}, v.Items...)
+		}
 	}
-	return append([][]byte{[]byte(kind)}, c.Items...)
+	return [][]byte{[]byte("dump"), dump}
 }
 
 func holdsContent(dump []byte) bool { return dump != nil }

@@ -1,5 +1,11 @@
 package rdb
 
+import (
+	"math"
+	"slices"
+	"strconv"
+)
+
 // payloadType is the first byte of a DUMP payload: type and encoding in one.
 type payloadType byte
 
@@ -24,70 +30,76 @@ const (
 	typeHashListpackExpiring payloadType = 25
 )
 
-// Read reads what a DUMP payload holds. False means that the payload is
-// of a kind not known here (a stream, a module's, a newer server's) or damaged.
-func Read(dump []byte) (Value, bool) {
-	value, version, ok := Open(dump)
-	if !ok {
-		return Value{}, false
-	}
-	p := payload{rest: value[1:]}
-	c, ok := p.content(payloadType(value[0]), version)
-	if !ok || p.broken || len(p.rest) > 0 {
-		return Value{}, false
-	}
-	c.sort()
-	return c, true
-}
-
-func (p *payload) content(of payloadType, version uint16) (Value, bool) {
+// value reads what a payload of that type holds. Unknown: it is of none known here,
+// such as a stream's, a module's or a newer server's.
+func (p *payload) value(of payloadType, version uint16) Value {
 	switch of {
 	case typeString:
-		return Value{String, p.texts(1)}, true
+		return Value{Kind: String, Items: p.texts(1)}
 	case typeList:
-		return Value{List, p.texts(p.count())}, true
+		return Value{Kind: List, Items: p.texts(p.count())}
 	case typeListZiplist:
-		return Value{List, p.ziplist()}, true
+		return Value{Kind: List, Items: p.ziplist()}
 	case typeListQuicklist, typeListQuicklist2:
-		return Value{List, p.quicklist(of)}, true
+		return Value{Kind: List, Items: p.quicklist(of)}
 	case typeSet:
-		return Value{Set, p.texts(p.count())}, true
+		return Value{Kind: Set, Items: p.texts(p.count())}
 	case typeSetIntset:
-		return Value{Set, p.intset()}, true
+		return Value{Kind: Set, Items: p.intset()}
 	case typeSetListpack:
-		return Value{Set, p.listpack()}, true
+		return Value{Kind: Set, Items: p.listpack()}
 	case typeSortedSetText, typeSortedSet:
-		return Value{SortedSet, p.sortedSet(of)}, true
+		return p.sortedSet(of)
 	case typeSortedSetZiplist:
-		return Value{SortedSet, p.firstOfEach(2, 1, p.ziplist())}, true
+		return p.scored(p.ziplist())
 	case typeSortedSetListpack:
-		return Value{SortedSet, p.firstOfEach(2, 1, p.listpack())}, true
+		return p.scored(p.listpack())
 	case typeHash, typeHashExpiring:
-		return Value{Hash, p.hash(of)}, true
+		return Value{Kind: Hash, Items: p.hash(of)}
 	case typeHashExpiringValkey:
-		return Value{Hash, p.hash(of)}, version >= valkeyPayload
+		if version >= valkeyPayload {
+			return Value{Kind: Hash, Items: p.hash(of)}
+		}
 	case typeHashZiplist:
-		return Value{Hash, p.firstOfEach(2, 2, p.ziplist())}, true
+		return Value{Kind: Hash, Items: p.pairs(2, p.ziplist())}
 	case typeHashListpack:
-		return Value{Hash, p.firstOfEach(2, 2, p.listpack())}, true
+		return Value{Kind: Hash, Items: p.pairs(2, p.listpack())}
 	case typeHashListpackExpiring:
 		p.take(8) // when the first field expires
-		return Value{Hash, p.firstOfEach(3, 2, p.listpack())}, true
+		return Value{Kind: Hash, Items: p.pairs(3, p.listpack())}
 	}
-	return Value{}, false
+	return Value{}
 }
 
-// firstOfEach keeps the first elements of every group, which must be whole.
-func (p *payload) firstOfEach(size, kept int, list [][]byte) [][]byte {
+// pairs keeps the first two elements of every group, which must be whole.
+func (p *payload) pairs(size int, list [][]byte) [][]byte {
 	if len(list)%size != 0 {
 		p.fail()
 		return nil
 	}
 	out := list[:0]
 	for i := 0; i < len(list); i += size {
-		out = append(out, list[i:i+kept]...)
+		out = append(out, list[i:i+2]...)
 	}
 	return out
+}
+
+// scored parts members from their scores, which stand behind them as text.
+func (p *payload) scored(list [][]byte) Value {
+	v := Value{Kind: SortedSet, Items: list[:0]}
+	for pair := range slices.Chunk(p.pairs(2, list), 2) {
+		v.Items = append(v.Items, pair[0])
+		v.Scores = append(v.Scores, p.score(pair[1]))
+	}
+	return v
+}
+
+func (p *payload) score(text []byte) float64 {
+	score, err := strconv.ParseFloat(string(text), 64)
+	if err != nil {
+		p.fail()
+	}
+	return score
 }
 
 func (p *payload) quicklist(of payloadType) [][]byte {
@@ -111,18 +123,32 @@ func (p *payload) quicklist(of payloadType) [][]byte {
 	return list
 }
 
-func (p *payload) sortedSet(of payloadType) [][]byte {
+func (p *payload) sortedSet(of payloadType) Value {
 	n := p.count()
-	members := make([][]byte, 0, n)
+	v := Value{Kind: SortedSet, Items: make([][]byte, 0, n), Scores: make([]float64, 0, n)}
 	for range n {
-		members = append(members, p.text())
+		v.Items = append(v.Items, p.text())
 		if of == typeSortedSet {
-			p.take(8)
-		} else if size := p.byte(); size < 0xfd { // above: infinities, not a number
-			p.take(uint64(size))
+			v.Scores = append(v.Scores, math.Float64frombits(p.little(8)))
+		} else {
+			v.Scores = append(v.Scores, p.textScore())
 		}
 	}
-	return members
+	return v
+}
+
+// textScore reads a score behind its length, or one that has no digits.
+func (p *payload) textScore() float64 {
+	switch size := p.byte(); size {
+	case 0xfd:
+		return math.NaN()
+	case 0xfe:
+		return math.Inf(1)
+	case 0xff:
+		return math.Inf(-1)
+	default:
+		return p.score(p.take(uint64(size)))
+	}
 }
 
 func (p *payload) hash(of payloadType) [][]byte {

@@ -6,13 +6,6 @@ import (
 	"strconv"
 )
 
-// Reading of DUMP payloads: what SET, HSET and the rest stored, whatever the
-// server's version and encoding. There is a decoder for this format in
-// github.com/hdt3213/rdb, but it allocates by the lengths it reads before it
-// has seen the bytes, so a value of 22 bytes ends the process; it also writes
-// to the standard output. Here nothing is allocated that the payload does not
-// pay for.
-
 // A payload is what is still unread of a value in RDB encoding. The first
 // thing that does not fit makes it broken, and reads as zero from then on.
 type payload struct {
@@ -26,19 +19,12 @@ const (
 	valkeyPayload = 80
 )
 
-// payloadTable is of the CRC-64 that Redis uses ("Jones"), bits reflected.
-var payloadTable = crc64.MakeTable(0x95ac9329ac4bc9b5)
+// checksumTable is that of the CRC-64 that Redis uses ("Jones"), bits reflected.
+var checksumTable = crc64.MakeTable(0x95ac9329ac4bc9b5)
 
-// Seal makes a DUMP payload of a value, its type byte first, that is
-// encoded as in that RDB version. It may use value's memory.
-func Seal(value []byte, version uint16) []byte {
-	dump := binary.LittleEndian.AppendUint16(value, version)
-	return binary.LittleEndian.AppendUint64(dump, payloadSum(dump))
-}
-
-// payloadSum: Go's CRC-64 starts and ends inverted, Redis's does not.
-func payloadSum(signed []byte) uint64 {
-	return ^crc64.Update(^uint64(0), payloadTable, signed)
+// checksum: Go's CRC-64 starts and ends inverted, Redis's does not.
+func checksum(signed []byte) uint64 {
+	return ^crc64.Update(^uint64(0), checksumTable, signed)
 }
 
 // Open takes a DUMP payload apart: type byte and value, and the RDB
@@ -48,7 +34,7 @@ func Open(dump []byte) (value []byte, version uint16, ok bool) {
 		return nil, 0, false
 	}
 	value, footer := dump[:len(dump)-footerLength], dump[len(dump)-footerLength:]
-	sum := payloadSum(dump[:len(dump)-8])
+	sum := checksum(dump[:len(dump)-8])
 	return value, binary.LittleEndian.Uint16(footer), sum == binary.LittleEndian.Uint64(footer[2:])
 }
 

@@ -3,7 +3,6 @@ package rdb
 import (
 	"bytes"
 	"encoding/binary"
-	"hash/crc64"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -19,7 +18,7 @@ import (
 func sealed(version uint16, of payloadType, value ...[]byte) []byte {
 	out := append([]byte{byte(of)}, bytes.Join(value, nil)...)
 	out = binary.LittleEndian.AppendUint16(out, version)
-	return binary.LittleEndian.AppendUint64(out, ^crc64.Update(^uint64(0), payloadTable, out))
+	return binary.LittleEndian.AppendUint64(out, checksum(out))
 }
 
 func rdbLength(n int) []byte {
@@ -175,19 +174,19 @@ func TestPayloadsOfOlderServers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m.must("RESTORE", "k", "0", string(payload), "REPLACE")
-			if _, ok := Read(payload); !ok {
+			if Read(payload).Kind == Unknown {
 				t.Fatal("not read")
 			}
-			if digestOf(payload) != digestOf(m.dump("k")) {
-				t.Error("the server writes the same value with another digest")
+			if !Same(payload, m.dump("k")) {
+				t.Error("it is not the same as the server makes of it")
 			}
 		})
 	}
 }
 
-// Field TTLs are not in a digest, and neither is the way they are stored.
+// Fields' TTLs do not count, and neither does the way they are stored.
 func TestHashesWithFieldTTLs(t *testing.T) {
-	plain := digestOf(sealed(10, typeHash, rdbLength(2), rdbText("f"), rdbText("1"), rdbText("g"), rdbText("2")))
+	plain := sealed(10, typeHash, rdbLength(2), rdbText("f"), rdbText("1"), rdbText("g"), rdbText("2"))
 	soon := []byte("\x01\x02\x03\x04\x05\x00\x00\x00")
 	never := []byte("\xff\xff\xff\xff\xff\xff\xff\xff")
 	for name, payload := range map[string][]byte{
@@ -195,11 +194,11 @@ func TestHashesWithFieldTTLs(t *testing.T) {
 		"Redis, listpack": sealed(12, typeHashListpackExpiring, soon, rdbListpack("f", "1", "77", "g", "2", "0")),
 		"Valkey":          sealed(80, typeHashExpiringValkey, rdbLength(2), rdbText("f"), rdbText("1"), never, rdbText("g"), rdbText("2"), soon),
 	} {
-		if digestOf(payload) != plain {
-			t.Errorf("%s: another digest than without TTLs", name)
+		if !Same(payload, plain) {
+			t.Errorf("%s: not the same as without TTLs", name)
 		}
 	}
-	if _, ok := Read(sealed(12, typeHashExpiringValkey, rdbLength(1), rdbText("f"), rdbText("1"), never)); ok {
+	if Read(sealed(12, typeHashExpiringValkey, rdbLength(1), rdbText("f"), rdbText("1"), never)).Kind != Unknown {
 		t.Error("Valkey's type is read in a payload of Redis, whose unreleased type of that number is another")
 	}
 }
@@ -211,8 +210,8 @@ func TestListpackOfManyElements(t *testing.T) {
 		list[i] = strconv.Itoa(i)
 	}
 	payload := sealed(10, typeListQuicklist2, rdbLength(1), rdbLength(2), rdbListpack(list...))
-	if c, ok := Read(payload); !ok || len(c.Items) != n {
-		t.Errorf("%d elements read, ok %v", len(c.Items), ok)
+	if v := Read(payload); v.Kind != List || len(v.Items) != n {
+		t.Errorf("%d elements read of a %v", len(v.Items), v.Kind)
 	}
 }
 
@@ -224,12 +223,12 @@ func TestListpackLengthsAtTheirLimit(t *testing.T) {
 		return sealed(10, typeSetListpack, rdbText("????\x01\x00"+element+back+"\xff"))
 	}
 	for _, back := range []string{"\x00\xff\xff", "\x7f\xff"} {
-		if c, ok := Read(list(back)); !ok || len(c.Items) != 1 || len(c.Items[0]) != 16378 {
-			t.Errorf("length %q: %d elements, ok %v", back, len(c.Items), ok)
+		if v := Read(list(back)); v.Kind != Set || len(v.Items) != 1 || len(v.Items[0]) != 16378 {
+			t.Errorf("length %q: %d elements of a %v", back, len(v.Items), v.Kind)
 		}
 	}
 	if !Same(list("\x00\xff\xff"), list("\x7f\xff")) {
-		t.Error("digests differ")
+		t.Error("not the same")
 	}
 }
 
@@ -259,26 +258,28 @@ func TestDamagedPayloads(t *testing.T) {
 		"type of the future":              sealed(99, 77, rdbText("v")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c, ok := Read(payload); ok {
-				t.Errorf("read as %q", c.Items)
+			if v := Read(payload); v.Kind != Unknown {
+				t.Errorf("read as a %v of %q", v.Kind, v.Items)
 			}
 			newer := bytes.Clone(payload)
 			newer = sealed(11, payloadType(newer[0]), newer[1:len(newer)-footerLength])
-			if digestOf(payload) != digestOf(newer) {
-				t.Error("the server's version is in the digest")
+			if !Same(payload, newer) {
+				t.Error("another version of the server makes it another")
 			}
-			if digestOf(payload) == digestOf(payload[:len(payload)-1]) {
-				t.Error("other bytes have the same digest")
+			if Same(payload, payload[:len(payload)-1]) {
+				t.Error("other bytes are the same")
 			}
 		})
 	}
 }
 
-func FuzzDigest(f *testing.F) {
+func FuzzRead(f *testing.F) {
 	f.Add([]byte(nil))
 	for _, value := range [][]byte{
 		sealed(10, typeHashZiplist, rdbZiplist("f", "1", "g", "-70000")),
 		sealed(10, typeSetListpack, rdbListpack("a", "b")),
+		sealed(10, typeSortedSetListpack, rdbListpack("a", "-1.5")),
+		sealed(10, typeSortedSetText, rdbLength(1), rdbText("a"), []byte("\x011")),
 		sealed(10, typeString, []byte("\xc3\x04\x0a\x00z\x80\x00")),
 		sealed(80, typeHashExpiringValkey, rdbLength(1), rdbText("f"), rdbText("1"), []byte("12345678")),
 		sealed(10, 15, rdbLength(1), rdbText("0123456789abcdef"),
@@ -287,15 +288,22 @@ func FuzzDigest(f *testing.F) {
 		f.Add(value[:len(value)-footerLength])
 	}
 	f.Fuzz(func(t *testing.T, value []byte) {
-		digestOf(value)
+		Read(value)
 		StringValue(value)
 		if len(value) == 0 {
 			return
 		}
 		payload := sealed(80, payloadType(value[0]), value[1:])
 		if !Same(payload, sealed(81, payloadType(value[0]), value[1:])) {
-			t.Error("the version changes the digest")
+			t.Error("the version makes it another")
 		}
 		StringValue(payload)
+		v := Read(payload)
+		if v.Kind == SortedSet && len(v.Scores) != len(v.Items) {
+			t.Errorf("%d members have %d scores", len(v.Items), len(v.Scores))
+		}
+		if again := Dump(v); v.Kind != Unknown && !Same(payload, again) {
+			t.Errorf("%q becomes %q", payload, again)
+		}
 	})
 }

@@ -1,0 +1,46 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// Version is the RDB version of what Dump writes, that of Redis 7.0.
+const Version = 10
+
+// Dump makes a payload in the plainest of Redis's encodings, so that every server
+// since 7.0 can RESTORE it. Equal values make equal payloads. It may sort what v
+// has. An Unknown value cannot be dumped: that is nil.
+func Dump(v Value) []byte {
+	types := [...]payloadType{String: typeString, List: typeList, Set: typeSet, SortedSet: typeSortedSet, Hash: typeHash}
+	if v.Kind == Unknown {
+		return nil
+	}
+	v.sort()
+	out := []byte{byte(types[v.Kind])}
+	switch v.Kind {
+	case String:
+	case Hash:
+		out = appendLength(out, len(v.Items)/2)
+	default:
+		out = appendLength(out, len(v.Items))
+	}
+	for i, item := range v.Items {
+		out = append(appendLength(out, len(item)), item...)
+		if v.Kind == SortedSet {
+			out = binary.LittleEndian.AppendUint64(out, math.Float64bits(v.Scores[i]))
+		}
+	}
+	out = binary.LittleEndian.AppendUint16(out, Version)
+	return binary.LittleEndian.AppendUint64(out, checksum(out))
+}
+
+func appendLength(dst []byte, n int) []byte {
+	switch {
+	case n < 1<<6:
+		return append(dst, byte(n))
+	case n < 1<<14:
+		return append(dst, 1<<6|byte(n>>8), byte(n))
+	}
+	return binary.BigEndian.AppendUint32(append(dst, 2<<6), uint32(n))
+}

@@ -1,0 +1,81 @@
+package rdb
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"strconv"
+	"testing"
+)
+
+// A real server takes what is dumped for what it was, and so does Read.
+func TestDump(t *testing.T) {
+	m := startServer(t)
+	var items [][]byte
+	var scores []float64
+	for i, item := range elementsOfEverySize() {
+		items, scores = append(items, []byte(item)), append(scores, math.Pow(-1.5, float64(i)))
+	}
+	scores[0], scores[1], scores[2] = 0, math.Inf(1), math.Inf(-1)
+	items, scores = items[:len(items)/2*2], scores[:len(items)/2*2]
+	values := []Value{
+		{Kind: List, Items: items}, {Kind: Set, Items: items}, {Kind: Hash, Items: items},
+		{Kind: SortedSet, Items: items, Scores: scores},
+	}
+	for _, item := range items {
+		values = append(values, Value{Kind: String, Items: [][]byte{item}})
+	}
+	for _, v := range values {
+		v.Items, v.Scores = slices.Clone(v.Items), slices.Clone(v.Scores)
+		dump := Dump(v)
+		m.must("RESTORE", "k", "0", string(dump), "REPLACE")
+		for who, got := range map[string]Value{"the server": Read(m.dump("k")), "Read": Read(dump)} {
+			if got.Kind != v.Kind || !slices.EqualFunc(got.Items, v.Items, bytes.Equal) || !slices.Equal(got.Scores, v.Scores) {
+				t.Errorf("%s has another %v, of %d, where there are %d", who, got.Kind, len(got.Items), len(v.Items))
+			}
+		}
+	}
+	if Dump(Value{Items: [][]byte{[]byte("?")}}) != nil {
+		t.Error("what is not known is dumped")
+	}
+}
+
+// What is equal is dumped alike, in whichever order it was given.
+func TestDumpsOfEqualsAreEqual(t *testing.T) {
+	for _, row := range []struct{ a, b Value }{
+		{Value{Kind: Set, Items: texts("b", "a")}, Value{Kind: Set, Items: texts("a", "b")}},
+		{Value{Kind: Hash, Items: texts("g", "1", "f", "2")}, Value{Kind: Hash, Items: texts("f", "2", "g", "1")}},
+		{Value{SortedSet, texts("b", "a"), []float64{1, 2}}, Value{SortedSet, texts("a", "b"), []float64{2, 1}}},
+	} {
+		if a, b := Dump(row.a), Dump(row.b); !bytes.Equal(a, b) {
+			t.Errorf("%v: %q and %q", row.a.Kind, a, b)
+		}
+	}
+}
+
+// Scores are read in each encoding, and are no part of what is the same.
+func TestScores(t *testing.T) {
+	m := startServer(t)
+	for name, settings := range map[string]map[string]string{"compact": compact, "loose": loose} {
+		m.configure(settings)
+		m.must("DEL", "k", "other")
+		want := []float64{-3, 1.5, 1700000000000, math.Inf(1)}
+		for i, score := range want {
+			m.must("ZADD", "k", strconv.FormatFloat(score, 'g', -1, 64), strconv.Itoa(i))
+			m.must("ZADD", "other", "7", strconv.Itoa(i))
+		}
+		if v := Read(m.dump("k")); !slices.Equal(v.Scores, want) {
+			t.Errorf("%s: %v", name, v.Scores)
+		}
+		if !Same(m.dump("k"), m.dump("other")) {
+			t.Errorf("%s: other scores make it another", name)
+		}
+	}
+}
+
+func texts(list ...string) (items [][]byte) {
+	for _, text := range list {
+		items = append(items, []byte(text))
+	}
+	return items
+}
