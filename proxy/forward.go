@@ -70,7 +70,7 @@ func (s *session) forward(cmd command, owes debt) {
 		return
 	}
 	s.tellCaching()
-	if from := s.in.start - len(cmd.raw); s.batch.from < s.batch.to && s.batch.to != from {
+	if from := s.in.offset() - len(cmd.raw); s.batch.from < s.batch.to && s.batch.to != from {
 		s.send()
 	}
 	owes.silent = s.silent
@@ -84,9 +84,9 @@ func (s *session) forward(cmd command, owes debt) {
 		return
 	}
 	if s.batch.from == s.batch.to {
-		s.batch.from = s.in.start - len(cmd.raw)
+		s.batch.from = s.in.offset() - len(cmd.raw)
 	}
-	s.batch.to = s.in.start
+	s.batch.to = s.in.offset()
 }
 
 // asArray is the command as it came, or, if that was inline, as an array:
@@ -130,7 +130,7 @@ func (s *session) send() {
 	s.server.cfg.metrics.forwarded(s.forwarded)
 	s.forwarded = 0
 	up := s.upstream.Load()
-	commands := s.in.buf[s.batch.from:s.batch.to]
+	commands := s.in.between(s.batch.from, s.batch.to)
 	s.batch.from, s.batch.to = 0, 0
 	if len(s.prefix) > 0 {
 		if len(s.prefix)+len(commands) <= onePrefix {
@@ -255,7 +255,7 @@ func (s *session) tryOpen() (refusal string) {
 		onBroken: s.upstreamBroken,
 		onPanic:  s.panicked,
 		captures: settings.limits.Bulk + smallBuffer,
-		memory:   &s.server.memory,
+		memory:   s.server.memory,
 		onTold:   s.toldOfSubscription,
 	}
 	up.start()

@@ -13,11 +13,20 @@ var (
 	errQueryTooLong = errors.New("an unfinished command is too long")
 )
 
+// aheadLimit bounds what is read ahead for a busy session. A client that sends
+// more is not seen leaving until the session reads again.
+const aheadLimit = 1 << 20
+
 // A budget is the memory that buffers beyond the ordinary may take together.
 type budget struct {
 	limit func() int64
 	used  atomic.Int64
 }
+
+func newBudget(limit func() int64) *budget { return &budget{limit: limit} }
+
+// inUse is how much is taken.
+func (b *budget) inUse() int64 { return b.used.Load() }
 
 // reserve takes n bytes if there are so many; fewer than none are given back.
 func (b *budget) reserve(n int) bool {
@@ -60,7 +69,7 @@ type input struct {
 	need     int // bytes that the unfinished command is known to want in all, 0 if unknown
 
 	ahead []byte // read by the watch behind the session's back
-	err   error  // what ended the stream, once the watch met it
+	err   error  // what ended the stream, once that was met ahead
 }
 
 func newInput(from *socket, budget *budget) *input {
@@ -72,6 +81,18 @@ func newInput(from *socket, budget *budget) *input {
 func (in *input) unread() []byte { return in.buf[in.start:in.end] }
 
 func (in *input) consume(n int) { in.start += n }
+
+// offset is where unread begins, and between what stands between two offsets.
+// Both are good until the next fill.
+func (in *input) offset() int                 { return in.start }
+func (in *input) between(from, to int) []byte { return in.buf[from:to] }
+
+// expect tells how many bytes the unfinished command is known to want in all, 0
+// if that is not known.
+func (in *input) expect(need int) { in.need = need }
+
+// setLimit bounds what may be unread from here on.
+func (in *input) setLimit(most int64) { in.most = most }
 
 // fill waits for more bytes. Memory follows what came, not what a client
 // announced. The errors are the socket's, errWoken, errNoMemory or
@@ -108,6 +129,15 @@ func (in *input) keepAhead(p []byte) {
 	in.ahead = append(in.ahead, p...)
 }
 
+// isAhead tells whether something was read ahead, and not yet taken by fill.
+func (in *input) isAhead() bool { return len(in.ahead) > 0 }
+
+// endAhead says what ended the stream. fill returns it behind what was read ahead.
+func (in *input) endAhead(err error) { in.err = err }
+
+// endedAhead tells whether endAhead was called.
+func (in *input) endedAhead() bool { return in.err != nil }
+
 func (in *input) takeAhead() {
 	n := copy(in.buf[in.end:], in.ahead)
 	in.end += n
@@ -138,10 +168,10 @@ func (in *input) makeRoom(need int) error {
 
 func (in *input) grow(need int) error {
 	if len(in.buf) < largeBuffer {
-		in.borrowed = largeBuffers.Get().(*[largeBuffer]byte)
+		in.borrowed = borrowBuffer()
 		copy(in.borrowed[:], in.unread())
 		in.buf, in.end, in.start = in.borrowed[:], in.end-in.start, 0
-		in.from.swollen.Store(true)
+		in.from.setLargeBuffer(true)
 		return nil
 	}
 	if int64(len(in.unread())) > in.most {
@@ -159,7 +189,7 @@ func (in *input) grow(need int) error {
 	n := copy(larger, in.unread())
 	in.giveBack()
 	in.buf, in.start, in.end, in.reserved = larger, 0, n, size
-	in.from.swollen.Store(true)
+	in.from.setLargeBuffer(true)
 	return nil
 }
 
@@ -185,12 +215,12 @@ func (in *input) shrink() {
 	}
 	in.giveBack()
 	in.buf = in.small
-	in.from.swollen.Store(false)
+	in.from.setLargeBuffer(false)
 }
 
 func (in *input) giveBack() {
 	if in.borrowed != nil {
-		largeBuffers.Put(in.borrowed)
+		returnBuffer(in.borrowed)
 		in.borrowed = nil
 	}
 	in.budget.release(in.reserved)

@@ -40,7 +40,7 @@ type serverConfig struct {
 type proxyServer struct {
 	cfg     serverConfig
 	clock   clock
-	memory  budget
+	memory  *budget
 	running context.Context // of every session
 	stop    context.CancelFunc
 	nextID  atomic.Int64
@@ -71,7 +71,7 @@ func newServer(cfg serverConfig) *proxyServer {
 		listeners: make(map[net.Listener]struct{}),
 	}
 	srv.accepted = newAcceptedLogins()
-	srv.memory.limit = func() int64 { return srv.settings().limits.Memory }
+	srv.memory = newBudget(func() int64 { return srv.settings().limits.Memory })
 	srv.running, srv.stop = context.WithCancel(context.Background())
 	srv.sweeping.Go(srv.sweepUntilStopped)
 	return srv

@@ -42,7 +42,7 @@ type session struct {
 	// upstream is nil until a command needs it. Only the session changes it.
 	upstream  atomic.Pointer[upstream]
 	listening atomic.Pointer[listening] // nil: nothing is wanted of the masters; only the session changes it
-	batch     struct{ from, to int }    // commands in in.buf that are forwarded but not yet sent
+	batch     struct{ from, to int }    // commands of in that are forwarded but not yet sent
 	prefix    []byte                    // commands sent before the batch, which are not as they came
 	owes      debt                      // ordinary replies to the batch, not yet entered
 	forwarded int                       // commands in prefix and batch
@@ -70,7 +70,7 @@ type session struct {
 
 func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s := &session{server: srv, id: id, sock: newSocket(conn, &srv.clock)}
-	s.in = newInput(s.sock, &srv.memory)
+	s.in = newInput(s.sock, srv.memory)
 	s.guard = newGuard(redisLimits)
 	s.guard.charge = srv.memory.charge
 	s.out = newOutput(s.sock)
@@ -111,7 +111,7 @@ func (s *session) performAll() {
 		s.introduce()
 		cmd, n, ok, need, err := s.guard.next(s.in.unread())
 		s.in.consume(n)
-		s.in.need = need
+		s.in.expect(need)
 		if err != nil {
 			s.refuseBytes(err)
 			return
@@ -129,7 +129,7 @@ func (s *session) performAll() {
 // obey puts limits in force for what is read from here on.
 func (s *session) obey(limits *Limits) {
 	s.guard.setLimits(limits.framing())
-	s.in.most = limits.Query
+	s.in.setLimit(limits.Query)
 }
 
 // refuseBytes ends the session because of what the client sends.
@@ -153,7 +153,7 @@ func (s *session) refuseBytes(err error) {
 func (s *session) readMore() bool {
 	s.send()
 	s.flush()
-	if len(s.in.ahead) == 0 { // what came during the dial is answered by it
+	if !s.in.isAhead() { // what came during the dial is answered by it
 		s.dialError = ""
 	}
 	for !s.mustEnd() {
@@ -213,7 +213,7 @@ func (s *session) writeAfter(first func()) error {
 	s.out.take()
 	defer s.out.give()
 	first()
-	_, err := s.sock.Write(s.pending)
+	_, err := s.out.Write(s.pending)
 	return err
 }
 

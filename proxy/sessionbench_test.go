@@ -138,13 +138,12 @@ func BenchmarkPerform(b *testing.B) {
 	defer func() { _ = srv.shutdown(context.Background()) }()
 	for name, command := range map[string]string{"get": benchGet, "set": benchSet} {
 		b.Run(name, func(b *testing.B) {
-			s := newSession(srv, 1, newDrain())
+			s := newSession(srv, 1, newRepeater(strings.Repeat(command, pipeline)))
 			up := &upstream{conn: newSocket(newDrain(), &srv.clock), client: s.out, owed: newOwed(false), done: make(chan struct{})}
 			s.upstream.Store(up)
-			s.in.buf = []byte(strings.Repeat(command, pipeline))
 			b.ReportAllocs()
 			for b.Loop() {
-				s.in.start, s.in.end = 0, len(s.in.buf)
+				_ = s.in.fill()
 				s.performAll()
 				s.send()
 			}
@@ -160,6 +159,16 @@ func newDrain() drain {
 	silent, _ := net.Pipe()
 	return drain{silent}
 }
+
+// repeater is a drain from which the same text comes with every read.
+type repeater struct {
+	drain
+	text string
+}
+
+func newRepeater(text string) repeater { return repeater{newDrain(), text} }
+
+func (r repeater) Read(p []byte) (int, error) { return copy(p, r.text), nil }
 
 func (drain) Write(p []byte) (int, error) { return len(p), nil }
 

@@ -14,9 +14,10 @@ import (
 // moves it, so that the data path needs no system clock and no timers.
 type clock struct{ nanoseconds atomic.Int64 }
 
-func (c *clock) now() int64               { return c.nanoseconds.Load() }
-func (c *clock) advance(to int64)         { c.nanoseconds.Store(to) }
-func since(then, now int64) time.Duration { return time.Duration(now - then) }
+func (c *clock) now() int64       { return c.nanoseconds.Load() }
+func (c *clock) advance(to int64) { c.nanoseconds.Store(to) }
+
+func (c *clock) since(then int64) time.Duration { return time.Duration(c.now() - then) }
 
 // A socket is a connection whose blocked read can be interrupted from
 // outside, and whose traffic the server's sweep can judge. One goroutine
@@ -128,7 +129,7 @@ func (s *socket) encrypted() bool {
 }
 
 // silent tells for how long no bytes have come.
-func (s *socket) silent() time.Duration { return since(s.active.Load(), s.clock.now()) }
+func (s *socket) silent() time.Duration { return s.clock.since(s.active.Load()) }
 
 // stalled tells for how long the other side has not taken a write.
 func (s *socket) stalled() time.Duration {
@@ -136,13 +137,22 @@ func (s *socket) stalled() time.Duration {
 	if began == 0 {
 		return 0
 	}
-	return since(began, s.clock.now())
+	return s.clock.since(began)
 }
+
+// hasLargeBuffer tells whether its reader sits on a large buffer, as it said with
+// setLargeBuffer. A wake has the reader of a silent connection give it back.
+func (s *socket) hasLargeBuffer() bool      { return s.swollen.Load() }
+func (s *socket) setLargeBuffer(large bool) { s.swollen.Store(large) }
 
 const (
 	smallBuffer = 1 << 10  // what an idle connection keeps
 	largeBuffer = 32 << 10 // what a busy one borrows
 )
+
+func borrowBuffer() *[largeBuffer]byte { return largeBuffers.Get().(*[largeBuffer]byte) }
+
+func returnBuffer(buf *[largeBuffer]byte) { largeBuffers.Put(buf) }
 
 var largeBuffers = sync.Pool{New: func() any { return new([largeBuffer]byte) }}
 
@@ -161,3 +171,6 @@ func newOutput(to *socket) *output {
 
 func (o *output) take() { o.pen <- struct{}{} }
 func (o *output) give() { <-o.pen }
+
+// Write writes to the socket. The caller has taken the writing side.
+func (o *output) Write(p []byte) (int, error) { return o.to.Write(p) }

@@ -202,7 +202,7 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 	}
 	eventually(t, "the session has ended", func() bool { return p.sessionCount() == 0 })
 	masters.expectNobody(t)
-	if used := p.server.memory.used.Load(); used != 0 {
+	if used := p.server.memory.inUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }

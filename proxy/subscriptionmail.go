@@ -147,7 +147,7 @@ func (l *listening) write(mail []notice) bool {
 		if len(text) < coalesce && i < len(mail)-1 || len(text) == 0 {
 			continue
 		}
-		if _, err := l.session.sock.Write(text); err != nil {
+		if _, err := l.session.out.Write(text); err != nil {
 			l.session.clientLeft()
 			return false
 		}

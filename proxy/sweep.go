@@ -71,7 +71,7 @@ func (s *session) inspect(limits *Limits) {
 		s.cutOff()
 		return
 	case s.login.Load() == loginOwed && limits.LoginTime > 0 && s.reading.Load() &&
-		since(s.arrived, s.server.clock.now()) > limits.LoginTime:
+		s.server.clock.since(s.arrived) > limits.LoginTime:
 		s.expire(limitLoginTime)
 		return
 	}
@@ -81,10 +81,10 @@ func (s *session) inspect(limits *Limits) {
 		return
 	}
 	s.endIfOutdated()
-	if silent > relaxAfter && s.sock.swollen.Load() {
+	if silent > relaxAfter && s.sock.hasLargeBuffer() {
 		s.sock.wake()
 	}
-	if up != nil && up.conn.silent() > relaxAfter && up.conn.swollen.Load() {
+	if up != nil && up.conn.silent() > relaxAfter && up.conn.hasLargeBuffer() {
 		up.conn.wake()
 	}
 }

@@ -74,7 +74,7 @@ func TestSessionsOverTLS(t *testing.T) {
 	client.send("GET lock:slow\r\nGET app\r\n")
 	<-p.locks.entered
 	client.send("GET app\r\nGET")
-	eventually(t, "what the client sends is read ahead", func() bool { return p.server.memory.used.Load() > 0 })
+	eventually(t, "what the client sends is read ahead", func() bool { return p.server.memory.inUse() > 0 })
 	close(p.locks.released)
 	client.expect("+OK\r\n$1\r\n2\r\n$1\r\n2\r\n")
 	client.ask(" app\r\n", "$1\r\n2\r\n")
@@ -272,7 +272,7 @@ func TestCloseWriteDoesNotWait(t *testing.T) {
 		_, err := sock.Write(make([]byte, 64<<20))
 		written <- err
 	}()
-	eventually(t, "a write is under way", func() bool { return sock.writing.Load() != 0 })
+	eventually(t, "a write is under way", func() bool { now.advance(now.now() + 1); return sock.stalled() > 0 })
 	sock.closeWrite()
 	if err := <-written; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the write ended with %v", err)

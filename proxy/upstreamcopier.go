@@ -32,9 +32,9 @@ func (u *upstream) copyUntilEnd() {
 	var borrowed *[largeBuffer]byte
 	shrink := func() {
 		if borrowed != nil {
-			largeBuffers.Put(borrowed)
+			returnBuffer(borrowed)
 			borrowed, buf = nil, small
-			u.conn.swollen.Store(false)
+			u.conn.setLargeBuffer(false)
 		}
 	}
 	defer shrink()
@@ -66,10 +66,10 @@ func (u *upstream) copyUntilEnd() {
 			_ = u.pass(buf[:kept])
 			return
 		case n+kept >= len(buf) && borrowed == nil:
-			borrowed = largeBuffers.Get().(*[largeBuffer]byte)
+			borrowed = borrowBuffer()
 			copy(borrowed[:], buf[:kept])
 			buf = borrowed[:]
-			u.conn.swollen.Store(true)
+			u.conn.setLargeBuffer(true)
 		case n < smallBuffer && kept == 0:
 			shrink()
 		}
@@ -182,7 +182,7 @@ func (u *upstream) pass(p []byte) bool {
 	}
 	var err error
 	if len(p) > 0 {
-		_, err = u.client.to.Write(p)
+		_, err = u.client.Write(p)
 	}
 	if len(u.told) > 0 {
 		for _, told := range u.told {

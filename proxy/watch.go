@@ -14,9 +14,6 @@ const (
 	watchAfter = 20 * time.Millisecond
 	// sendAfter is for a session with replies that are ready.
 	sendAfter = 2 * time.Millisecond
-	// aheadLimit bounds what is read ahead for a busy session. A client that
-	// sends more is not seen leaving until the session reads again.
-	aheadLimit = 1 << 20
 )
 
 // A watch looks after the client while its session waits for the masters or
@@ -74,11 +71,11 @@ func (w *watch) run() {
 
 func (w *watch) readAhead() {
 	in := w.session.in
-	if in.err != nil {
+	if in.endedAhead() {
 		return
 	}
-	buf := largeBuffers.Get().(*[largeBuffer]byte)
-	defer largeBuffers.Put(buf)
+	buf := borrowBuffer()
+	defer returnBuffer(buf)
 	for in.hasRoomAhead(len(buf)) {
 		n, err := w.session.sock.Read(buf[:])
 		in.keepAhead(buf[:n])
@@ -89,11 +86,11 @@ func (w *watch) readAhead() {
 				return
 			}
 		case errors.Is(err, io.EOF):
-			in.err = err
+			in.endAhead(err)
 			w.session.clientEnded()
 			return
 		case err != nil:
-			in.err = err
+			in.endAhead(err)
 			w.session.clientLeft()
 			return
 		}
