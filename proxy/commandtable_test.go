@@ -1,18 +1,11 @@
 package proxy
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
 )
-
-// words splits a line into arguments at single blanks, so that two blanks in a
-// row make an empty one.
-func words(line string) [][]byte {
-	return bytes.Split([]byte(line), []byte(" "))
-}
 
 func TestLookup(t *testing.T) {
 	table := builtinCommands()

@@ -78,17 +78,6 @@ func (g guarded) refusal() string {
 	return wrong.text
 }
 
-// cuts are the places at which an input is cut: everywhere if it is short.
-func cuts(input string) []int {
-	var at []int
-	for i := range len(input) + 1 {
-		if i < 40 || len(input)-i < 40 || len(input) < 400 || i%(len(input)/5) == 0 {
-			at = append(at, i)
-		}
-	}
-	return at
-}
-
 func TestGuardHoweverInputIsCut(t *testing.T) {
 	for _, input := range guardInputs() {
 		for _, cut := range cuts(input.bytes) {
@@ -289,13 +278,4 @@ func cloneArgs(args [][]byte) [][]byte {
 		clone[i] = bytes.Clone(arg)
 	}
 	return clone
-}
-
-// encodeCommand writes a command the way clients do.
-func encodeCommand(args ...[]byte) []byte {
-	raw := fmt.Appendf(nil, "*%d\r\n", len(args))
-	for _, arg := range args {
-		raw = fmt.Appendf(raw, "$%d\r\n%s\r\n", len(arg), arg)
-	}
-	return raw
 }

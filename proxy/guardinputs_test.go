@@ -17,11 +17,23 @@ type guardInput struct {
 	answer   string     // Redis's, where the commands written as arrays would get another
 }
 
+// What Redis answers to bytes that are no command.
+const (
+	saysBigInline        = "-ERR Protocol error: too big inline request\r\n"
+	saysQuotes           = "-ERR Protocol error: unbalanced quotes in request\r\n"
+	saysBigCount         = "-ERR Protocol error: too big mbulk count string\r\n"
+	saysCount            = "-ERR Protocol error: invalid multibulk length\r\n"
+	saysCountBeforeAuth  = "-ERR Protocol error: unauthenticated multibulk length\r\n"
+	saysBigLength        = "-ERR Protocol error: too big bulk count string\r\n"
+	saysLength           = "-ERR Protocol error: invalid bulk length\r\n"
+	saysLengthBeforeAuth = "-ERR Protocol error: unauthenticated bulk length\r\n"
+)
+
 var (
 	ping = []string{"PING"}
 	hi   = []string{"ECHO", "hi"}
 	// line64K is as long as an unfinished line may be.
-	line64K = strings.Repeat("x", redisLimits.inline)
+	line64K = strings.Repeat("x", 64<<10)
 )
 
 func accepted(bytes string, commands ...[]string) guardInput {
@@ -37,11 +49,11 @@ func guardInputs() []guardInput {
 	for _, count := range []string{"", "-", "+1", " 1", "1 ", "01", "00", "-0", "-01", "0x1", "1a", "a", "1\n", "\n1", "$4", "--1",
 		"2147483648", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551617",
 		"100000000000000000000", "-100000000000000000000", "99999999999999999999999999"} {
-		inputs = append(inputs, refused("PING\r\n*"+count+"\r\n$4\r\nPING\r\n", errorCount, ping))
+		inputs = append(inputs, refused("PING\r\n*"+count+"\r\n$4\r\nPING\r\n", saysCount, ping))
 	}
 	for _, length := range []string{"", "-", "-1", "-2", "-0", "+4", " 4", "4 ", "04", "4\n", "\n4", "x", "4x", "536870913", "2147483648",
 		"9223372036854775807", "9223372036854775808", "-9223372036854775808", "-9223372036854775809", "18446744073709551620"} {
-		inputs = append(inputs, refused("PING\r\n*2\r\n$4\r\nECHO\r\n$"+length+"\r\nPING\r\n", errorLength, ping))
+		inputs = append(inputs, refused("PING\r\n*2\r\n$4\r\nECHO\r\n$"+length+"\r\nPING\r\n", saysLength, ping))
 	}
 	for _, got := range []string{"x", "*", ":", "+", "\n", "\r", "\t", "'", "%", "\x01", "\x80", "\xff"} {
 		shown := strings.NewReplacer("\r", " ", "\n", " ").Replace(got)
@@ -49,7 +61,7 @@ func guardInputs() []guardInput {
 	}
 	for _, line := range inlineLines {
 		if line.args == nil {
-			inputs = append(inputs, refused("PING\n"+line.text+"\r\nPING\r\n", errorQuotes, ping))
+			inputs = append(inputs, refused("PING\n"+line.text+"\r\nPING\r\n", saysQuotes, ping))
 		} else {
 			inputs = append(inputs, accepted(line.text+"\nPING\r\n", line.args, ping))
 		}
@@ -115,18 +127,18 @@ var unfinishedInputs = []guardInput{
 }
 
 var malformedInputs = []guardInput{
-	refused("*\rx", errorCount),
-	refused("*"+line64K, errorBigCount),
-	refused("*1\x00\r\n"+line64K, errorBigCount),
-	refused("*1\r\n$"+line64K, errorBigLength),
-	refused("*1\r\n$4\x00\r\n"+line64K, errorBigLength),
-	refused("*1\r\n"+line64K+"x", errorBigLength),
+	refused("*\rx", saysCount),
+	refused("*"+line64K, saysBigCount),
+	refused("*1\x00\r\n"+line64K, saysBigCount),
+	refused("*1\r\n$"+line64K, saysBigLength),
+	refused("*1\r\n$4\x00\r\n"+line64K, saysBigLength),
+	refused("*1\r\n"+line64K+"x", saysBigLength),
 	refused("*2\r\n$4\r\nECHO\r\nPING\r\n", "-ERR Protocol error: expected '$', got 'P'\r\n"),
 	refused("*2\r\n$3\r\nECHO\r\n$2\r\nhi\r\n", "-ERR Protocol error: expected '$', got ' '\r\n"),
 	refused("*1\r\n\r\n", "-ERR Protocol error: expected '$', got ' '\r\n"),
-	refused(line64K+"x", errorBigInline),
-	refused("PING\n"+line64K+"x", errorBigInline, ping),
-	refused("PING\x00\r\n"+line64K, errorBigInline),
+	refused(line64K+"x", saysBigInline),
+	refused("PING\n"+line64K+"x", saysBigInline, ping),
+	refused("PING\x00\r\n"+line64K, saysBigInline),
 }
 
 const noAuth = "-NOAUTH Authentication required.\r\n"
@@ -134,12 +146,12 @@ const noAuth = "-NOAUTH Authentication required.\r\n"
 var lockedInputs = []guardInput{
 	{locked: true, bytes: "PING\r\nAUTH wrong\r\nAUTH secret\r\nECHO hi\r\n", commands: [][]string{ping, {"AUTH", "wrong"}, {"AUTH", guardPassword}, hi}},
 	{locked: true, bytes: "*10\r\n" + strings.Repeat("$1\r\na\r\n", 10), commands: [][]string{slices.Repeat([]string{"a"}, 10)}},
-	{locked: true, bytes: "PING\n*11\r\n", commands: [][]string{ping}, err: errorCountBeforeAuth},
-	{locked: true, bytes: "*2147483648\r\n", err: errorCount},
+	{locked: true, bytes: "PING\n*11\r\n", commands: [][]string{ping}, err: saysCountBeforeAuth},
+	{locked: true, bytes: "*2147483648\r\n", err: saysCount},
 	{locked: true, bytes: "*-11\r\nPING\r\n", commands: [][]string{ping}},
 	{locked: true, bytes: "*2\r\n$4\r\nECHO\r\n$16384\r\n" + line64K[:16384] + "\r\n", commands: [][]string{{"ECHO", line64K[:16384]}}},
-	{locked: true, bytes: "*2\r\n$4\r\nECHO\r\n$16385\r\n", err: errorLengthBeforeAuth},
-	{locked: true, bytes: "*1\r\n$536870913\r\n", err: errorLength},
+	{locked: true, bytes: "*2\r\n$4\r\nECHO\r\n$16385\r\n", err: saysLengthBeforeAuth},
+	{locked: true, bytes: "*1\r\n$536870913\r\n", err: saysLength},
 	{locked: true, bytes: "ECHO " + line64K[:20000] + "\r\n", commands: [][]string{{"ECHO", line64K[:20000]}}, answer: noAuth},
 	{locked: true, bytes: strings.Repeat("DEL ", 20) + "\r\n", commands: [][]string{slices.Repeat([]string{"DEL"}, 20)}, answer: noAuth},
 	{locked: true, bytes: "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*2\r\n$4\r\nECHO\r\n$16385\r\n" + line64K[:16385] + "\r\n",

@@ -1,0 +1,32 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+)
+
+// words splits a line into arguments at single blanks, so that two blanks in a
+// row make an empty one.
+func words(line string) [][]byte {
+	return bytes.Split([]byte(line), []byte(" "))
+}
+
+// encodeCommand writes a command the way clients do.
+func encodeCommand(args ...[]byte) []byte {
+	raw := fmt.Appendf(nil, "*%d\r\n", len(args))
+	for _, arg := range args {
+		raw = fmt.Appendf(raw, "$%d\r\n%s\r\n", len(arg), arg)
+	}
+	return raw
+}
+
+// cuts are the places at which an input is cut: everywhere if it is short.
+func cuts(input string) []int {
+	var at []int
+	for i := range len(input) + 1 {
+		if i < 40 || len(input)-i < 40 || len(input) < 400 || i%(len(input)/5) == 0 {
+			at = append(at, i)
+		}
+	}
+	return at
+}

@@ -1,0 +1,184 @@
+package proxy
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"redlock-proxy/integration/child"
+	"redlock-proxy/redlock/resp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// redisPatience is how long is waited for what must happen: far beyond what a
+// busy machine needs.
+const redisPatience = time.Minute
+
+// A guardRedis is a real server that ends with the test.
+type guardRedis struct {
+	socket  string
+	control *net.UnixConn
+}
+
+func startGuardRedis(t *testing.T, args ...string) *guardRedis {
+	t.Helper()
+	binary, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatalf("this test compares with a real server: %v", err)
+	}
+	dir, err := os.MkdirTemp("", "guard") // t.TempDir is too long for a socket's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	server := &guardRedis{socket: filepath.Join(dir, "s")}
+	process := exec.Command(binary, append([]string{"--port", "0", "--unixsocket", server.socket, "--dir", dir, "--save", "", "--appendonly", "no"}, args...)...)
+	child.EndWithParent(process)
+	output, err := process.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := process.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = process.Process.Kill()
+		_ = process.Wait()
+	})
+	var log strings.Builder
+	lines := bufio.NewScanner(output)
+	for !strings.Contains(log.String(), "eady to accept connections") {
+		if !lines.Scan() {
+			t.Fatalf("redis-server ended:\n%s", log.String())
+		}
+		log.WriteString(lines.Text() + "\n")
+	}
+	go func() { _, _ = io.Copy(io.Discard, output) }()
+	control := server.dial(t)
+	t.Cleanup(func() { _ = control.Close() })
+	server.control = control
+	server.ask(t, "AUTH "+guardPassword) // an error where none is asked for
+	return server
+}
+
+func (s *guardRedis) dial(t *testing.T) *net.UnixConn {
+	t.Helper()
+	conn, err := net.Dial("unix", s.socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.SetDeadline(time.Now().Add(redisPatience)); err != nil {
+		t.Fatal(err)
+	}
+	return conn.(*net.UnixConn)
+}
+
+// settle returns when the server has read what was written to it before, for
+// one thread serves all its sockets in the order in which they became readable.
+// It tells how many connections the server has, control included.
+func (s *guardRedis) settle(t *testing.T) (connections int) {
+	t.Helper()
+	return strings.Count(s.ask(t, "CLIENT LIST"), "id=")
+}
+
+// ask sends a command on the control connection and returns the reply.
+func (s *guardRedis) ask(t *testing.T, line string) string {
+	t.Helper()
+	_ = s.control.SetDeadline(time.Now().Add(redisPatience))
+	if _, err := io.WriteString(s.control, line+"\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	var reply []byte
+	var scanner resp.Scanner
+	for buf := make([]byte, 4096); ; {
+		n, err := s.control.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reply = append(reply, buf[:n]...)
+		if _, done, err := scanner.Scan(buf[:n]); err != nil {
+			t.Fatal(err)
+		} else if done {
+			return string(reply)
+		}
+	}
+}
+
+// exchange sends an input in two parts and returns all that the server answers
+// until it closes the connection: by itself if hangsUp, otherwise only after we
+// have.
+func (s *guardRedis) exchange(t *testing.T, first, second []byte, hangsUp bool) []byte {
+	t.Helper()
+	conn := s.dial(t)
+	defer func() { _ = conn.Close() }()
+	connections := 0
+	for _, part := range [][]byte{first, second} {
+		// Writing to a server that hung up fails, as it may.
+		if _, err := conn.Write(part); err != nil && !errors.Is(err, syscall.EPIPE) {
+			t.Fatal(err)
+		}
+		connections = s.settle(t)
+	}
+	if !hangsUp {
+		if connections != 2 {
+			t.Errorf("after %.100q and %.100q Redis has %d connections, want 2", first, second, connections)
+		}
+		if err := conn.CloseWrite(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answer, err := io.ReadAll(conn)
+	if err != nil && !errors.Is(err, syscall.ECONNRESET) {
+		t.Fatalf("after %.100q and %.100q Redis answered %.300q and did not close: %v", first, second, answer, err)
+	}
+	return answer
+}
+
+// client is go-redis's, for what has to be read as values.
+func (s *guardRedis) client(t *testing.T) *redis.Client {
+	t.Helper()
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket, Protocol: 2, DisableIdentity: true})
+	t.Cleanup(func() { _ = client.Close() })
+	return client
+}
+
+// commands is the server's reply to COMMAND.
+func (s *guardRedis) commands(t *testing.T) []any {
+	t.Helper()
+	reply, err := s.client(t).Do(t.Context(), "COMMAND").Slice()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return reply
+}
+
+// answers sends commands in one pipeline and returns what is said to each: a
+// value or an error.
+func (s *guardRedis) answers(t *testing.T, commands [][][]byte) []any {
+	t.Helper()
+	pipe := s.client(t).Pipeline()
+	for _, command := range commands {
+		args := make([]any, len(command))
+		for i, arg := range command {
+			args[i] = arg
+		}
+		pipe.Do(t.Context(), args...)
+	}
+	sent, _ := pipe.Exec(t.Context()) // an error is an answer
+	answers := make([]any, len(sent))
+	for i, command := range sent {
+		value, err := command.(*redis.Cmd).Result()
+		if answers[i] = value; err != nil {
+			answers[i] = err
+		}
+	}
+	return answers
+}
