@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 func TestLookup(t *testing.T) {
@@ -30,7 +32,7 @@ func TestLookup(t *testing.T) {
 		{"CLIENT no-touch on", "client|no-touch"}, // only valkey 8 has it
 	} {
 		name := ""
-		if spec := table.lookup(words(row.line)); spec != nil {
+		if spec := table.lookup(proxytest.Words(row.line)); spec != nil {
 			name = spec.name
 		}
 		if name != row.name {
@@ -45,7 +47,7 @@ func TestLookup(t *testing.T) {
 func TestLookupDoesNotAllocate(t *testing.T) {
 	table := builtinCommands()
 	for _, line := range []string{"SET k v", "XINFO STREAM k", "NOSUCHCOMMAND", strings.Repeat("x", 500)} {
-		args := words(line)
+		args := proxytest.Words(line)
 		if n := testing.AllocsPerRun(100, func() { table.lookup(args) }); n != 0 {
 			t.Errorf("%.20q: %v allocations", line, n)
 		}
@@ -65,7 +67,7 @@ func TestCommandFlags(t *testing.T) {
 		{"watch", "noMulti"},
 		{"multi", "noMulti"},
 	} {
-		spec := table.lookup(words(row.line))
+		spec := table.lookup(proxytest.Words(row.line))
 		for name, set := range map[string]bool{
 			"readonly": spec.readonly(), "write": spec.write(), "blocking": spec.blocking(), "noMulti": spec.noMulti(),
 		} {
@@ -84,7 +86,7 @@ func TestArity(t *testing.T) {
 		"OBJECT ENCODING": false, "OBJECT ENCODING k": true,
 		"DELEX": false, "DELEX k": true, "DELEX k IFEQ v": true,
 	} {
-		args := words(line)
+		args := proxytest.Words(line)
 		if spec := table.lookup(args); spec.arityOK(len(args)) != right {
 			t.Errorf("%s: %t", line, !right)
 		}
@@ -92,12 +94,12 @@ func TestArity(t *testing.T) {
 }
 
 func TestExtendedByALiveServer(t *testing.T) {
-	reply := startGuardRedis(t).commands(t)
+	reply := proxytest.StartRedis(t).Commands(t)
 	live, err := (&commandTable{}).with(reply)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec := live.lookup(words("XREADGROUP")); spec == nil || spec.arity != -7 || len(spec.keys) != 1 {
+	if spec := live.lookup(proxytest.Words("XREADGROUP")); spec == nil || spec.arity != -7 || len(spec.keys) != 1 {
 		t.Errorf("XREADGROUP of a live server is %+v", spec)
 	}
 	builtin := builtinCommands()
@@ -148,7 +150,7 @@ func TestExtendedByModules(t *testing.T) {
 		{"xinfo newer k", "[2]"},
 		{"xinfo stream k", "[2]"},
 	} {
-		args := words(row.line)
+		args := proxytest.Words(row.line)
 		spec := table.lookup(args)
 		if spec == nil {
 			t.Errorf("%s is unknown", row.line)
@@ -158,10 +160,10 @@ func TestExtendedByModules(t *testing.T) {
 			t.Errorf("%s: keys %v (exact: %t), not %s", row.line, keys, exact, row.keys)
 		}
 	}
-	if builtin.lookup(words("xinfo newer k")) != nil || builtin.lookup(words("old.get k")) != nil {
+	if builtin.lookup(proxytest.Words("xinfo newer k")) != nil || builtin.lookup(proxytest.Words("old.get k")) != nil {
 		t.Error("the built-in table was changed")
 	}
-	if !table.lookup(words("set k v")).write() {
+	if !table.lookup(proxytest.Words("set k v")).write() {
 		t.Error("a server changed what SET is")
 	}
 }
@@ -198,7 +200,7 @@ func TestAbsurdKeySpecifications(t *testing.T) {
 	lines := []string{"m", "m 1", "m 2 a b", "m KEYWORD a b", "m a KEYWORD", "m 2147483647 9223372036854775807 3"}
 	check := func(spec *commandSpec) {
 		for _, line := range lines {
-			args := words(line)
+			args := proxytest.Words(line)
 			keys, _ := spec.appendKeys(nil, args)
 			for _, i := range keys {
 				if i < 1 || i >= len(args) {
@@ -221,7 +223,7 @@ func TestAbsurdKeySpecifications(t *testing.T) {
 						} {
 							reply := commandReply(t, `[["m",-1,[],0,0,0,[],[],[["flags",[],"begin_search",`+search+`,"find_keys",`+find+`]],[]]]`)
 							if table, err := (&commandTable{}).with(reply); err == nil {
-								check(table.lookup(words("m")))
+								check(table.lookup(proxytest.Words("m")))
 							}
 						}
 					}
@@ -229,7 +231,7 @@ func TestAbsurdKeySpecifications(t *testing.T) {
 			}
 			reply := commandReply(t, fmt.Sprintf(`[["m",-1,[],%d,%d,1]]`, a, b))
 			if table, err := (&commandTable{}).with(reply); err == nil {
-				check(table.lookup(words("m")))
+				check(table.lookup(proxytest.Words("m")))
 			}
 		}
 	}
@@ -249,7 +251,7 @@ func FuzzCommandReply(f *testing.F) {
 		}
 		for _, spec := range table.commands {
 			if _, known := builtinCommands().commands[spec.name]; !known {
-				spec.appendKeys(nil, words("m 2 a b KEYS c"))
+				spec.appendKeys(nil, proxytest.Words("m 2 a b KEYS c"))
 			}
 		}
 	})

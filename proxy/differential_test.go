@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -108,19 +109,19 @@ func (c *testClient) upTo(end string) string {
 
 // compareWithRedis has the same conversation with Redis and with the proxy in
 // front of it, and wants the same bytes.
-func compareWithRedis(t *testing.T, redis *guardRedis, p *testProxy, steps ...string) {
+func compareWithRedis(t *testing.T, redis *proxytest.Redis, p *testProxy, steps ...string) {
 	t.Helper()
-	redis.ask(t, "FLUSHALL")
-	redis.ask(t, "SCRIPT FLUSH")
-	direct := dialTest(t, "unix", redis.socket)
+	redis.Ask(t, "FLUSHALL")
+	redis.Ask(t, "SCRIPT FLUSH")
+	direct := dialTest(t, "unix", redis.Socket)
 	settle := func() {
-		redis.settle(t)
-		redis.settle(t)
+		redis.Settle(t)
+		redis.Settle(t)
 	}
 	want := converse(direct, steps, nil, settle)
 	_ = direct.Close()
-	redis.ask(t, "FLUSHALL")
-	redis.ask(t, "SCRIPT FLUSH")
+	redis.Ask(t, "FLUSHALL")
+	redis.Ask(t, "SCRIPT FLUSH")
 	client := p.dial(t)
 	got := converse(client, steps, want, nil)
 	_ = client.Close()
@@ -137,7 +138,7 @@ func compareWithRedis(t *testing.T, redis *guardRedis, p *testProxy, steps ...st
 }
 
 func TestSessionAnswersAsRedis(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	conversations := map[string][]string{
 		"handshake":          {"PING\r\n", "CLIENT SETNAME me\r\n", "SELECT 3\r\n", "SET a 1\r\n", "CLIENT GETNAME\r\n", "SELECT 0\r\n", "GET a\r\n", "SELECT 3\r\nGET a\r\n", "SELECT 99\r\n", "GET a\r\n"},
@@ -195,7 +196,7 @@ var programs = []string{
 }
 
 func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	for seed := range uint64(150) {
 		random := rand.New(rand.NewPCG(seed, 0))
 		var program strings.Builder
@@ -203,12 +204,12 @@ func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
 			program.WriteString(programs[random.IntN(len(programs))])
 		}
 		text := program.String()
-		redis.ask(t, "FLUSHALL")
-		direct := dialTest(t, "unix", redis.socket)
+		redis.Ask(t, "FLUSHALL")
+		direct := dialTest(t, "unix", redis.Socket)
 		go func() { _, _ = direct.Write([]byte(text + "ECHO end\r\nECHO END\r\n")) }()
 		want := withoutIncidentals(strings.TrimSuffix(direct.upTo(bulk("END")), bulk("end"))) // which may be left out
 		_ = direct.Close()
-		redis.ask(t, "FLUSHALL")
+		redis.Ask(t, "FLUSHALL")
 		p := startTestProxy(t, redis)
 		near, far := net.Pipe()
 		p.server.welcome(far)

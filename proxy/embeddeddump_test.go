@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net"
+	"redlock-proxy/proxy/proxytest"
 	"reflect"
 	"slices"
 	"strings"
@@ -97,7 +98,7 @@ func TestEmbeddedDumpAndRestore(t *testing.T) {
 
 // A real server takes what an embedded one dumps for what it was.
 func TestEmbeddedPayloadsAreRedisOnes(t *testing.T) {
-	socket := startGuardRedis(t).socket
+	socket := proxytest.StartRedis(t).Socket
 	real := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Dialer: func(context.Context, string, string) (net.Conn, error) {
 		return net.Dial("unix", socket)
 	}})

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // A recorder keeps what is sent to the upstream.
@@ -47,7 +49,7 @@ func respCommand(words ...string) string { return string(appendCommand(nil, byte
 // What Redis ignores between two commands is not sent on with them.
 func TestForwardedBatchHoldsTheCommandsOnly(t *testing.T) {
 	sent := &recorder{}
-	client := startTestProxy(t, startGuardRedis(t), sent.configure).dial(t)
+	client := startTestProxy(t, proxytest.StartRedis(t), sent.configure).dial(t)
 	client.ask(respCommand("GET", "a"), "$-1\r\n")
 	sent.take()
 	set, get := respCommand("SET", "a", "1"), respCommand("GET", "a")
@@ -62,7 +64,7 @@ func TestForwardedBatchHoldsTheCommandsOnly(t *testing.T) {
 // A reply to EXEC that is too long to be looked into does not leave the session
 // in another database than its upstream.
 func TestLongReplyToExecThatSelected(t *testing.T) {
-	p := startTestProxy(t, startGuardRedis(t), func(c *testConfig) { c.limits.Bulk = 1 << 10 })
+	p := startTestProxy(t, proxytest.StartRedis(t), func(c *testConfig) { c.limits.Bulk = 1 << 10 })
 	client := p.dial(t)
 	client.ask("SELECT 3\r\nSETRANGE long 9000 x\r\nSET here 3\r\nSELECT 0\r\nSET here 0\r\n", "+OK\r\n:9001\r\n+OK\r\n+OK\r\n+OK\r\n")
 	for _, end := range []struct{ inside, want string }{
@@ -84,10 +86,10 @@ func TestLongReplyToExecThatSelected(t *testing.T) {
 
 // A reply may nest as deep as Lua's stack allows.
 func TestDeepReplyIsPassedOn(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	client := startTestProxy(t, redis).dial(t)
 	deep := respCommand("EVAL", "local a={}; local b={a}; a[1]=b; return a", "0")
-	want := redis.exchange(t, []byte(deep), nil, false)
+	want := redis.Exchange(t, []byte(deep), nil, false)
 	if bytes.Count(want, []byte("*1\r\n")) < 1000 {
 		t.Fatalf("the reply is %d bytes long and not deep", len(want))
 	}
@@ -98,7 +100,7 @@ func TestDeepReplyIsPassedOn(t *testing.T) {
 // What would make the connection something else than one of commands and
 // replies is refused wherever it comes, and the connection goes on.
 func TestProtocolsThatAreNotForClients(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	client := startTestProxy(t, redis).dial(t)
 	refused := errorUnsupported("sync") + errorUnsupported("psync") + errorUnsupported("replconf") + errorUnsupported("script|debug")
 	commands := "SYNC\r\nPSYNC ? -1\r\nREPLCONF ACK 1\r\nSCRIPT DEBUG yes\r\n"

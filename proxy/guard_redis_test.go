@@ -5,33 +5,35 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // TestGuardAgreesWithRedis sends every input, cut at every place, to a Redis
 // server and compares what it answers with the guard's reading.
 func TestGuardAgreesWithRedis(t *testing.T) {
-	open := startGuardRedis(t)
-	locked := startGuardRedis(t, "--requirepass", guardPassword)
-	for _, input := range guardInputs() {
+	open := proxytest.StartRedis(t)
+	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
+	for _, input := range proxytest.Inputs() {
 		server := open
-		if input.locked {
+		if input.Locked {
 			server = locked
 		}
-		server.compare(t, input, cuts(input.bytes))
+		compare(t, server, input, proxytest.Cuts(input.Bytes))
 	}
 }
 
 // TestGuardAgreesWithRedisOnDamagedInput does the same with inputs of which a
 // few bytes were changed, dropped or doubled, always the same ones.
 func TestGuardAgreesWithRedisOnDamagedInput(t *testing.T) {
-	server := startGuardRedis(t)
+	server := proxytest.StartRedis(t)
 	random := rand.New(rand.NewPCG(1, 2))
-	for _, input := range guardInputs() {
-		if len(input.bytes) > 1000 || input.locked {
+	for _, input := range proxytest.Inputs() {
+		if len(input.Bytes) > 1000 || input.Locked {
 			continue
 		}
 		for range 20 {
-			damaged := []byte(input.bytes)
+			damaged := []byte(input.Bytes)
 			for range 1 + random.IntN(3) {
 				at := random.IntN(len(damaged) + 1)
 				switch random.IntN(3) {
@@ -45,7 +47,7 @@ func TestGuardAgreesWithRedisOnDamagedInput(t *testing.T) {
 					damaged = slices.Insert(damaged, at, bytes.Clone(damaged[at:end])...)
 				}
 			}
-			server.compare(t, guardInput{bytes: string(damaged)}, []int{random.IntN(len(damaged) + 1)})
+			compare(t, server, proxytest.Input{Bytes: string(damaged)}, []int{random.IntN(len(damaged) + 1)})
 		}
 	}
 }
@@ -53,22 +55,22 @@ func TestGuardAgreesWithRedisOnDamagedInput(t *testing.T) {
 // compare sends an input, cut at the given places. The server's raw answer must
 // be what it answers to the guard's commands written properly, then the guard's
 // error, if any, and the end of the connection.
-func (s *guardRedis) compare(t *testing.T, input guardInput, cuts []int) {
+func compare(t *testing.T, s *proxytest.Redis, input proxytest.Input, cuts []int) {
 	t.Helper()
-	got := feed(t, newTestGuard(input.locked), []byte(input.bytes))
-	want := []byte(input.answer)
-	if input.answer == "" {
+	got := feed(t, newTestGuard(input.Locked), []byte(input.Bytes))
+	want := []byte(input.Answer)
+	if input.Answer == "" {
 		var proper []byte
 		for _, args := range got.commands {
-			proper = append(proper, encodeCommand(args...)...)
+			proper = append(proper, proxytest.EncodeCommand(args...)...)
 		}
-		want = s.exchange(t, proper, nil, false)
+		want = s.Exchange(t, proper, nil, false)
 	}
 	want = append(want, got.refusal()...)
 	for _, cut := range cuts {
-		answer := s.exchange(t, []byte(input.bytes[:cut]), []byte(input.bytes[cut:]), got.err != nil)
+		answer := s.Exchange(t, []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]), got.err != nil)
 		if !bytes.Equal(answer, want) {
-			t.Errorf("%.100q cut at %d: Redis answers %.300q, the guard's reading is worth %.300q", input.bytes, cut, answer, want)
+			t.Errorf("%.100q cut at %d: Redis answers %.300q, the guard's reading is worth %.300q", input.Bytes, cut, answer, want)
 			return
 		}
 	}

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // guarded is what a guard made of an input.
@@ -38,7 +40,7 @@ func feed(t testing.TB, g *guard, pieces ...[]byte) guarded {
 			if ok {
 				got.commands = append(got.commands, cloneArgs(cmd.args))
 				got.raws = append(got.raws, bytes.Clone(cmd.raw))
-				if sameArgs(cmd.args, []string{"AUTH", guardPassword}) {
+				if sameArgs(cmd.args, []string{"AUTH", proxytest.Password}) {
 					g.setAuthenticated(true)
 				}
 			}
@@ -62,12 +64,12 @@ func newTestGuard(locked bool) *guard {
 	return g
 }
 
-func (g guarded) check(input guardInput) error {
-	if !slices.EqualFunc(g.commands, input.commands, sameArgs) {
-		return fmt.Errorf("commands %.200q, want %.200q", g.commands, input.commands)
+func (g guarded) check(input proxytest.Input) error {
+	if !slices.EqualFunc(g.commands, input.Commands, sameArgs) {
+		return fmt.Errorf("commands %.200q, want %.200q", g.commands, input.Commands)
 	}
-	if g.refusal() != input.err {
-		return fmt.Errorf("error %q, want %q", g.refusal(), input.err)
+	if g.refusal() != input.Err {
+		return fmt.Errorf("error %q, want %q", g.refusal(), input.Err)
 	}
 	return nil
 }
@@ -79,17 +81,17 @@ func (g guarded) refusal() string {
 }
 
 func TestGuardHoweverInputIsCut(t *testing.T) {
-	for _, input := range guardInputs() {
-		for _, cut := range cuts(input.bytes) {
-			got := feed(t, newTestGuard(input.locked), []byte(input.bytes[:cut]), []byte(input.bytes[cut:]))
+	for _, input := range proxytest.Inputs() {
+		for _, cut := range proxytest.Cuts(input.Bytes) {
+			got := feed(t, newTestGuard(input.Locked), []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]))
 			if err := got.check(input); err != nil {
-				t.Fatalf("%.100q cut at %d: %v", input.bytes, cut, err)
+				t.Fatalf("%.100q cut at %d: %v", input.Bytes, cut, err)
 			}
 		}
-		if len(input.bytes) < 1000 {
-			got := feed(t, newTestGuard(input.locked), slices.Collect(slices.Chunk([]byte(input.bytes), 1))...)
+		if len(input.Bytes) < 1000 {
+			got := feed(t, newTestGuard(input.Locked), slices.Collect(slices.Chunk([]byte(input.Bytes), 1))...)
 			if err := got.check(input); err != nil {
-				t.Fatalf("%.100q byte by byte: %v", input.bytes, err)
+				t.Fatalf("%.100q byte by byte: %v", input.Bytes, err)
 			}
 		}
 	}
@@ -159,7 +161,7 @@ func TestGuardBeginsLocked(t *testing.T) {
 
 func TestGuardLetsGoOfTheLastCommand(t *testing.T) {
 	g := newTestGuard(false)
-	if got := feed(t, g, encodeCommand(slices.Repeat([][]byte{[]byte("a")}, 5000)...)); len(got.commands) != 1 {
+	if got := feed(t, g, proxytest.EncodeCommand(slices.Repeat([][]byte{[]byte("a")}, 5000)...)); len(got.commands) != 1 {
 		t.Fatal(got.err)
 	}
 	if cap(g.args) > maxKeptArgs {
@@ -188,9 +190,9 @@ func TestGuardDoesNotAllocate(t *testing.T) {
 }
 
 func FuzzGuard(f *testing.F) {
-	for _, input := range guardInputs() {
-		if len(input.bytes) < 2000 {
-			f.Add([]byte(input.bytes), uint8(4), input.locked)
+	for _, input := range proxytest.Inputs() {
+		if len(input.Bytes) < 2000 {
+			f.Add([]byte(input.Bytes), uint8(4), input.Locked)
 		}
 	}
 	f.Fuzz(func(t *testing.T, input []byte, size uint8, locked bool) {
@@ -211,7 +213,7 @@ func FuzzGuard(f *testing.F) {
 			}
 			rest = rest[at+len(raw):]
 			// What the guard understood, written properly, is understood the same.
-			again := feed(t, newTestGuard(false), encodeCommand(whole.commands[i]...))
+			again := feed(t, newTestGuard(false), proxytest.EncodeCommand(whole.commands[i]...))
 			if len(again.commands) != 1 || !same(again.commands[0], whole.commands[i]) {
 				t.Errorf("%q became %q", whole.commands[i], again.commands)
 			}
@@ -241,7 +243,7 @@ func BenchmarkGuard(b *testing.B) {
 	}
 	// What the guard adds is to be seen beside what stands behind it.
 	b.Run("redcon-alone-set-nx-px", func(b *testing.B) {
-		input := encodeCommand([]byte("SET"), []byte("lock:abc"), []byte("01234567890123456789"), []byte("NX"), []byte("PX"), []byte("30000"))
+		input := proxytest.EncodeCommand([]byte("SET"), []byte("lock:abc"), []byte("01234567890123456789"), []byte("NX"), []byte("PX"), []byte("30000"))
 		var args [][]byte
 		b.ReportAllocs()
 		b.SetBytes(int64(len(input)))

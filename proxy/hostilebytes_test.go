@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -18,23 +19,23 @@ import (
 // client's session, cut at every place, and to a Redis server. The answers must
 // be the same to the last byte, and so must be who hangs up.
 func TestHostileBytesAreAnsweredAsByRedis(t *testing.T) {
-	open, locked := startGuardRedis(t), startGuardRedis(t, "--requirepass", guardPassword)
+	open, locked := proxytest.StartRedis(t), proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	openProxy := startTestProxy(t, open)
-	lockedProxy := startTestProxy(t, open, func(c *testConfig) { c.users = newAccounts(Auth{Password: guardPassword}, 0) })
-	for _, input := range guardInputs() {
+	lockedProxy := startTestProxy(t, open, func(c *testConfig) { c.users = newAccounts(Auth{Password: proxytest.Password}, 0) })
+	for _, input := range proxytest.Inputs() {
 		server, p := open, openProxy
-		if input.locked {
+		if input.Locked {
 			server, p = locked, lockedProxy
 		}
-		hangsUp := input.err != ""
-		want := server.exchange(t, []byte(input.bytes), nil, hangsUp)
-		places := cuts(input.bytes)
+		hangsUp := input.Err != ""
+		want := server.Exchange(t, []byte(input.Bytes), nil, hangsUp)
+		places := proxytest.Cuts(input.Bytes)
 		if len(places) > 100 {
 			places = places[:100]
 		}
 		for _, cut := range places {
-			if got := p.exchange(t, input.bytes[:cut], input.bytes[cut:], hangsUp); !bytes.Equal(got, want) {
-				t.Errorf("%.100q cut at %d: got %.300q, Redis answers %.300q", input.bytes, cut, got, want)
+			if got := p.exchange(t, input.Bytes[:cut], input.Bytes[cut:], hangsUp); !bytes.Equal(got, want) {
+				t.Errorf("%.100q cut at %d: got %.300q, Redis answers %.300q", input.Bytes, cut, got, want)
 				break
 			}
 		}
@@ -113,9 +114,9 @@ func TestOneByteWrites(t *testing.T) {
 // Whatever a client sends, it is answered with whole values, and nothing is
 // left of it afterwards.
 func FuzzSession(f *testing.F) {
-	for _, input := range guardInputs() {
-		if len(input.bytes) < 500 {
-			f.Add([]byte(input.bytes), uint8(9))
+	for _, input := range proxytest.Inputs() {
+		if len(input.Bytes) < 500 {
+			f.Add([]byte(input.Bytes), uint8(9))
 		}
 	}
 	for _, program := range []string{"HELLO 3\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "SUBSCRIBE lock:a lock:b\r\nUNSUBSCRIBE\r\n", "CLIENT REPLY SKIP\r\nPING\r\nCLIENT REPLY OFF\r\n",

@@ -5,18 +5,20 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 func TestSplitInline(t *testing.T) {
-	for _, c := range inlineLines {
+	for _, c := range proxytest.InlineLines {
 		for _, end := range []string{"\n", "\r\n"} {
-			got, err := splitInline(nil, []byte(c.text+end))
-			if c.args == nil {
+			got, err := splitInline(nil, []byte(c.Text+end))
+			if c.Args == nil {
 				if err != (protocolError{text: errorQuotes}) || len(got) > 0 {
-					t.Errorf("%q: %q, error %v, want %v", c.text+end, got, err, errorQuotes)
+					t.Errorf("%q: %q, error %v, want %v", c.Text+end, got, err, errorQuotes)
 				}
-			} else if err != nil || !sameArgs(got, c.args) {
-				t.Errorf("%q: %q, error %v, want %q", c.text+end, got, err, c.args)
+			} else if err != nil || !sameArgs(got, c.Args) {
+				t.Errorf("%q: %q, error %v, want %q", c.Text+end, got, err, c.Args)
 			}
 		}
 	}
@@ -36,8 +38,8 @@ func TestSplitInlineCopiesOnlyWhatIsQuoted(t *testing.T) {
 
 // An inline command, its arguments quoted, is the same command.
 func FuzzSplitInline(f *testing.F) {
-	for _, line := range inlineLines {
-		f.Add([]byte(line.text))
+	for _, line := range proxytest.InlineLines {
+		f.Add([]byte(line.Text))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if bytes.ContainsAny(line, "\n\x00") {

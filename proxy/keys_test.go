@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // keyExamples are for the commands whose keys cannot be told from their number
@@ -52,7 +54,7 @@ var keyExamples = []string{
 // TestKeysAgreeWithRedis asks a server for the keys of every keyed command that
 // it knows, in the examples above and with every small number of arguments.
 func TestKeysAgreeWithRedis(t *testing.T) {
-	server := startGuardRedis(t)
+	server := proxytest.StartRedis(t)
 	table := builtinCommands()
 	live := liveCommands(t, server)
 	var questions [][][]byte
@@ -92,7 +94,7 @@ func TestKeysAgreeWithRedis(t *testing.T) {
 // TestKeysAgreeWithRedisOnAnyArguments does the same with words thrown
 // together, always the same ones.
 func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
-	server := startGuardRedis(t)
+	server := proxytest.StartRedis(t)
 	words := strings.Fields("a b c d 0 1 2 3 4 -1 01 9999999999 STREAMS streams STORE storedist LIMIT BY GET KEYS AUTH AUTH2 GROUP COUNT")
 	words = append(words, "", "STREAMS\x00", "9223372036854775808")
 	random := rand.New(rand.NewPCG(3, 4))
@@ -187,9 +189,9 @@ func nameOf(spec *commandSpec) [][]byte {
 }
 
 // liveCommands are all commands and subcommands that the server tells of.
-func liveCommands(t *testing.T, server *guardRedis) []*commandSpec {
+func liveCommands(t *testing.T, server *proxytest.Redis) []*commandSpec {
 	t.Helper()
-	table, err := (&commandTable{}).with(server.commands(t))
+	table, err := (&commandTable{}).with(server.Commands(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,11 +206,11 @@ func liveCommands(t *testing.T, server *guardRedis) []*commandSpec {
 	return all
 }
 
-func getKeys(t *testing.T, server *guardRedis, questions [][][]byte) []any {
+func getKeys(t *testing.T, server *proxytest.Redis, questions [][][]byte) []any {
 	t.Helper()
 	prefixed := make([][][]byte, len(questions))
 	for i, question := range questions {
 		prefixed[i] = append([][]byte{[]byte("COMMAND"), []byte("GETKEYS")}, question...)
 	}
-	return server.answers(t, prefixed)
+	return server.Answers(t, prefixed)
 }

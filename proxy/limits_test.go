@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"redlock-proxy/proxy/proxytest"
 	"strings"
 	"sync"
 	"testing"
@@ -73,7 +74,7 @@ func TestLimitsTable(t *testing.T) {
 func TestLimitsAgreeWithRedis(t *testing.T) {
 	const mega = 1 << 20
 	many := strings.Repeat("x", 3*mega)
-	locked := []string{"--requirepass", guardPassword}
+	locked := []string{"--requirepass", proxytest.Password}
 	for _, row := range []struct {
 		limit     limitName
 		redis     []string
@@ -92,17 +93,17 @@ func TestLimitsAgreeWithRedis(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%s %.20q", row.limit, row.program), func(t *testing.T) {
 			t.Parallel()
-			redis := startGuardRedis(t, row.redis...)
-			upstream := startGuardRedis(t)
+			redis := proxytest.StartRedis(t, row.redis...)
+			upstream := proxytest.StartRedis(t)
 			p := startTestProxy(t, upstream, func(c *testConfig) {
 				if row.redis != nil && row.redis[0] == locked[0] {
-					c.users = newAccounts(Auth{Password: guardPassword}, 0)
+					c.users = newAccounts(Auth{Password: proxytest.Password}, 0)
 				}
 				if row.configure != nil {
 					row.configure(c)
 				}
 			})
-			want := untilClosed(t, redis.dial(t), row.program)
+			want := untilClosed(t, redis.Dial(t), row.program)
 			near, far := net.Pipe() // no reset can overtake the answer
 			p.server.welcome(far)
 			if got := untilClosed(t, near, row.program); got != want {
@@ -129,14 +130,14 @@ func untilClosed(t *testing.T, conn net.Conn, program string) string {
 }
 
 func TestClientLimitAgreesWithRedis(t *testing.T) {
-	redis := startGuardRedis(t, "--maxclients", "3") // one is the test's own
+	redis := proxytest.StartRedis(t, "--maxclients", "3") // one is the test's own
 	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Clients = 2 })
 	for range 2 {
-		_ = redis.dial(t)
+		_ = redis.Dial(t)
 		p.dial(t).ask("PING\r\n", "+PONG\r\n")
 	}
-	redis.settle(t)
-	want, err := io.ReadAll(redis.dial(t))
+	redis.Settle(t)
+	want, err := io.ReadAll(redis.Dial(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,10 +190,10 @@ func TestLargeLockCommandsCountAsMemory(t *testing.T) {
 
 // What the upstream says to the proxy itself counts too.
 func TestCapturedRepliesCountAsMemory(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Memory = 1 << 20 })
-	redis.ask(t, "SETRANGE small 99999 x")
-	redis.ask(t, "SETRANGE large 1999999 x")
+	redis.Ask(t, "SETRANGE small 99999 x")
+	redis.Ask(t, "SETRANGE large 1999999 x")
 	client := p.dial(t)
 	client.send("MGET small lock:none\r\n")
 	if got := client.values(1); len(got) < 100_000 {
@@ -222,7 +223,7 @@ func TestTransactionLimit(t *testing.T) {
 
 func TestSubscriptionLimit(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startTestProxy(t, startGuardRedis(t), masters.configure, func(c *testConfig) { c.limits.Subscriptions = 2 })
+	p := startTestProxy(t, proxytest.StartRedis(t), masters.configure, func(c *testConfig) { c.limits.Subscriptions = 2 })
 	client := p.dial(t)
 	client.ask("SUBSCRIBE lock:a a b c\r\n", confirmed("*", "subscribe", "lock:a", 1)+confirmed("*", "subscribe", "a", 2)+
 		confirmed("*", "subscribe", "b", 3)+confirmed("*", "subscribe", "c", 4))
@@ -253,19 +254,19 @@ func TestTrackedPrefixesAreBounded(t *testing.T) {
 
 // A subscriber that does not read is left with nothing, as Redis leaves one.
 func TestOutputLimitAgreesWithRedis(t *testing.T) {
-	redis := startGuardRedis(t, "--client-output-buffer-limit", "pubsub 1mb 0 0")
+	redis := proxytest.StartRedis(t, "--client-output-buffer-limit", "pubsub 1mb 0 0")
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Output = 1 << 20 })
-	subscriber, client := redis.dial(t), p.dial(t)
+	subscriber, client := redis.Dial(t), p.dial(t)
 	_, _ = io.WriteString(subscriber, "SUBSCRIBE lock:a\r\n")
 	client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
-	redis.settle(t)
+	redis.Settle(t)
 	message := strings.Repeat("x", 50_000)
 	for range 400 { // more than sockets hold, too
-		redis.ask(t, "PUBLISH lock:a "+message)
+		redis.Ask(t, "PUBLISH lock:a "+message)
 		masters.publish("lock:a", message)
 	}
-	eventually(t, "Redis has left its subscriber", func() bool { return redis.settle(t) == 1 })
+	eventually(t, "Redis has left its subscriber", func() bool { return redis.Settle(t) == 1 })
 	eventually(t, "so has the proxy", func() bool { return p.sessionCount() == 0 })
 	p.wantReached(t, limitOutput, 1)
 	if used := p.server.memory.inUse(); used != 0 {
@@ -285,11 +286,11 @@ func TestUnreadTimeLimit(t *testing.T) {
 
 func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.users = newAccounts(Auth{Password: guardPassword}, 0)
+		c.users = newAccounts(Auth{Password: proxytest.Password}, 0)
 		c.limits.LoginTime = 0
 	})
 	known, silent, half, talking := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
-	known.ask("AUTH "+guardPassword+"\r\n", "+OK\r\n")
+	known.ask("AUTH "+proxytest.Password+"\r\n", "+OK\r\n")
 	half.send("*2\r\n$4\r\nAUTH\r\n$6\r\nsec")
 	talking.ask("PING\r\n", errorNoAuth)
 	p.change(func(s *settings) { s.limits.LoginTime = 100 * time.Millisecond })
@@ -305,7 +306,7 @@ func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 // A flood of connections, most of them half-open, keeps nobody who is served
 // from being served, and those that come later get their turn.
 func TestFloodOfConnections(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis, func(c *testConfig) {
 		c.limits.Clients = 50
 		c.limits.Idle = 200 * time.Millisecond

@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
 
@@ -92,7 +93,7 @@ func repeating(b testing.TB, line string) *session {
 				words[i] = benchScript
 			}
 		}
-		return string(encodeCommand(asBytes(words)...))
+		return string(proxytest.EncodeCommand(asBytes(words)...))
 	})
 	s.performNext()
 	return s

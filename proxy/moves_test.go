@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
 
@@ -38,7 +39,7 @@ func TestMovedKeysAreHeldBack(t *testing.T) {
 		{2, "EVALSHA sha 1 lock:a value", 0},
 		{0, "SET redisson_lock_queue:{new:a} 1", 10 * time.Minute}, // a companion moves with its lock
 	} {
-		args := words(row.line)
+		args := proxytest.Words(row.line)
 		until := next.heldBack(row.db, args, next.route(row.db, args), now)
 		if want := now.Add(row.heldBack); row.heldBack == 0 && !until.IsZero() || row.heldBack > 0 && !until.Equal(want) {
 			t.Errorf("%s in database %d: until %v", row.line, row.db, until.Sub(now))
@@ -111,7 +112,7 @@ func TestMovesAddUp(t *testing.T) {
 			r = r.withRules(step.rules, now, coming, leaving)
 		}
 		for key, want := range map[string]time.Duration{"lock:a": row.lock, "job:a": row.job, "plain": 0} {
-			args := words("GET " + key)
+			args := proxytest.Words("GET " + key)
 			until := r.heldBack(0, args, r.route(0, args), now)
 			if want == 0 && !until.IsZero() || want > 0 && until.Sub(now) != want {
 				t.Errorf("%s: %s until %v", row.name, key, until.Sub(now))
@@ -167,7 +168,7 @@ func (p *testProxy) reloadRules(rules lockRules, coming, leaving time.Duration) 
 // Sessions see new rules with their next command, keep their connections, and
 // use moved keys again only when their time has come.
 func TestSessionSeesNewRules(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.ask("SET lock:a 1 NX\r\nSET job:a 1 NX\r\n", "+OK\r\n+OK\r\n")
@@ -185,7 +186,7 @@ func TestSessionSeesNewRules(t *testing.T) {
 		return old
 	})
 	client.ask("SET job:a 2 NX\r\nGET job:a\r\n", "+OK\r\n$1\r\n2\r\n") // on the masters now
-	if got := redis.ask(t, "GET job:a"); got != "$1\r\n1\r\n" {
+	if got := redis.Ask(t, "GET job:a"); got != "$1\r\n1\r\n" {
 		t.Errorf("the upstream has %q", got)
 	}
 }
@@ -193,7 +194,7 @@ func TestSessionSeesNewRules(t *testing.T) {
 // A transaction, or a WATCH, that began under other rules would execute where
 // its keys are no more, however late EXEC comes.
 func TestTransactionsEndWithTheirRules(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	other := lockRules{{match: "other:*", db: anyDB}}
 	for i, row := range []struct{ before, answer, after, want string }{
 		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", errorExecRules + "$-1\r\n"},
@@ -211,7 +212,7 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 			p.reloadRules(other, 0, 0)
 			client.ask(row.after, row.want)
 			client.ask("MULTI\r\nGET plain\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n$-1\r\n") // and the next is as any
-			if got := redis.ask(t, "GET job:a"); got != "$-1\r\n" {
+			if got := redis.Ask(t, "GET job:a"); got != "$-1\r\n" {
 				t.Errorf("the upstream has %q", got)
 			}
 		})

@@ -4,6 +4,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 var testUsers = Auth{Users: []User{
@@ -12,7 +14,7 @@ var testUsers = Auth{Users: []User{
 	{Name: "reader", Password: "pw", May: rightUpstream},
 }}
 
-func startWithUsers(t *testing.T, redis *guardRedis, configure ...func(*testConfig)) *testProxy {
+func startWithUsers(t *testing.T, redis *proxytest.Redis, configure ...func(*testConfig)) *testProxy {
 	t.Helper()
 	users := func(c *testConfig) { c.users = newAccounts(testUsers, 0) }
 	return startTestProxy(t, redis, append(configure, users)...)
@@ -20,12 +22,12 @@ func startWithUsers(t *testing.T, redis *guardRedis, configure ...func(*testConf
 
 // Logging in is answered as by a Redis that has the same users.
 func TestUsersLogInAsToRedis(t *testing.T) {
-	redis := startGuardRedis(t)
-	redis.ask(t, "ACL SETUSER alice on >pw ~* &* +@all")
-	redis.ask(t, "ACL SETUSER locker on >pw ~* &* +@all")
-	redis.ask(t, "ACL SETUSER default off resetpass")
+	redis := proxytest.StartRedis(t)
+	redis.Ask(t, "ACL SETUSER alice on >pw ~* &* +@all")
+	redis.Ask(t, "ACL SETUSER locker on >pw ~* &* +@all")
+	redis.Ask(t, "ACL SETUSER default off resetpass")
 	p := startWithUsers(t, nil)
-	plain, client := redis.dial(t), p.dial(t)
+	plain, client := redis.Dial(t), p.dial(t)
 	for _, command := range []string{
 		"PING", "ACL WHOAMI", "GET lock:a", "HELLO 3", "AUTH", "AUTH a b c", "AUTH pw", "AUTH default pw", "AUTH default", "AUTH bob pw",
 		"AUTH alice wrong", "AUTH alice " + strings.Repeat("x", 1000), "HELLO 2 AUTH alice wrong", "PING",
@@ -66,9 +68,9 @@ func (c *testClient) line() string {
 // What a user may not do is refused in Redis's words, which a real one gives
 // to users with like rights.
 func TestUsersMayNot(t *testing.T) {
-	redis := startGuardRedis(t)
-	redis.ask(t, "ACL SETUSER locker on >pw ~lock:* resetchannels &lock:* +@all -config -flushall -keys -scan -monitor -script|flush -client|kill -acl|setuser -eval")
-	redis.ask(t, "ACL SETUSER reader on >pw ~app resetchannels &news +@all")
+	redis := proxytest.StartRedis(t)
+	redis.Ask(t, "ACL SETUSER locker on >pw ~lock:* resetchannels &lock:* +@all -config -flushall -keys -scan -monitor -script|flush -client|kill -acl|setuser -eval")
+	redis.Ask(t, "ACL SETUSER reader on >pw ~app resetchannels &news +@all")
 	p := startWithUsers(t, nil, (&fakeMasters{}).configure)
 	for user, commands := range map[string][]string{
 		"locker": {
@@ -82,7 +84,7 @@ func TestUsersMayNot(t *testing.T) {
 			"SUBSCRIBE news lock:a", "PSUBSCRIBE lock:*", "PUBLISH lock:a x", "SPUBLISH lock:a x", "MULTI", "GET lock:a", "EXEC",
 		},
 	} {
-		plain, client := &testClient{redis.dial(t), t}, p.dial(t)
+		plain, client := &testClient{redis.Dial(t), t}, p.dial(t)
 		plain.ask("AUTH "+user+" pw\r\n", replyOK)
 		client.ask("AUTH "+user+" pw\r\n", replyOK)
 		for _, command := range commands {
@@ -102,7 +104,7 @@ func TestUsersMayNot(t *testing.T) {
 
 // What each user may do goes where it would go for everybody.
 func TestUsersMay(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startWithUsers(t, redis, (&fakeMasters{}).configure)
 	locker := p.dial(t)
 	locker.ask("HELLO 2 AUTH locker pw\r\n", helloText(2))
@@ -124,8 +126,8 @@ func TestUsersMay(t *testing.T) {
 // A client's password is for the proxy alone: at the upstream it could make the
 // connection another user's.
 func TestLoginsNeverReachTheUpstream(t *testing.T) {
-	redis := startGuardRedis(t)
-	redis.ask(t, "ACL SETUSER other on >pw ~* &* +@all")
+	redis := proxytest.StartRedis(t)
+	redis.Ask(t, "ACL SETUSER other on >pw ~* &* +@all")
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.ask("GET app\r\n", "$-1\r\n")
@@ -134,7 +136,7 @@ func TestLoginsNeverReachTheUpstream(t *testing.T) {
 		client.ask("MULTI\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n"+errorNotInMulti+errorExecAbort)
 	}
 	client.ask("MONITOR\r\nHELLO 2 AUTH other pw\r\nAUTH other pw\r\n", "+OK\r\n"+errorHelloInPipe+errorWrongPass)
-	if clients := redis.ask(t, "CLIENT LIST"); strings.Contains(clients, "user=other") {
+	if clients := redis.Ask(t, "CLIENT LIST"); strings.Contains(clients, "user=other") {
 		t.Errorf("at the upstream:\n%s", clients)
 	}
 }
@@ -143,7 +145,7 @@ func TestLoginsNeverReachTheUpstream(t *testing.T) {
 // by whatever pattern.
 func TestMessagesOfTheMastersAreForLockUsers(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startWithUsers(t, startGuardRedis(t), masters.configure)
+	p := startWithUsers(t, proxytest.StartRedis(t), masters.configure)
 	reader := p.dial(t)
 	reader.ask("AUTH reader pw\r\n", replyOK)
 	reader.ask("PSUBSCRIBE *\r\n", confirmed("*", "psubscribe", "*", 1))
@@ -160,7 +162,7 @@ func TestMessagesOfTheMastersAreForLockUsers(t *testing.T) {
 // under way is spoilt, and who is removed is disconnected: as with Redis.
 func TestUsersChange(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startWithUsers(t, startGuardRedis(t), masters.configure)
+	p := startWithUsers(t, proxytest.StartRedis(t), masters.configure)
 	as := func(user string) *testClient {
 		client := p.dial(t)
 		client.ask("AUTH "+user+" pw\r\n", replyOK)

@@ -12,10 +12,11 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/redlock"
 )
 
 // startWholeProxy builds and serves cfg on free ports until the test ends or
@@ -146,10 +147,10 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer taken.Close()
-	one := startGuardRedis(t)
-	cluster := startGuardRedis(t, "--cluster-enabled", "yes")
-	alias := filepath.Join(filepath.Dir(one.socket), "alias")
-	if err := os.Symlink(one.socket, alias); err != nil {
+	one := proxytest.StartRedis(t)
+	cluster := proxytest.StartRedis(t, "--cluster-enabled", "yes")
+	alias := filepath.Join(filepath.Dir(one.Socket), "alias")
+	if err := os.Symlink(one.Socket, alias); err != nil {
 		t.Fatal(err)
 	}
 	for _, row := range []struct {
@@ -160,11 +161,11 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		{"port in use", func(cfg *Config) { cfg.Listen = taken.Addr().String() }, "change listen in the configuration"},
 		{"admin port in use", func(cfg *Config) { cfg.Admin = taken.Addr().String() }, "change admin in the configuration"},
 		{"one server twice", func(cfg *Config) {
-			cfg.Masters = Masters{servers: []endpoint{one.endpoint(), unixEndpoint(alias)}}
-		}, "master 1 (" + one.socket + ") and master 2 (" + alias + ") are one server"},
+			cfg.Masters = Masters{servers: []endpoint{redisEndpoint(one), unixEndpoint(alias)}}
+		}, "master 1 (" + one.Socket + ") and master 2 (" + alias + ") are one server"},
 		{"an upstream in cluster mode", func(cfg *Config) {
-			cfg.Upstream = Upstream{Kind: UpstreamServer, server: cluster.endpoint()}
-		}, "the upstream (" + cluster.socket + ") runs in cluster mode"},
+			cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(cluster)}
+		}, "the upstream (" + cluster.Socket + ") runs in cluster mode"},
 	} {
 		cfg := defaultConfig()
 		cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
@@ -186,7 +187,7 @@ func TestProxyStartsWithAReplicaAmongItsMasters(t *testing.T) {
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
 	cfg.Masters = Masters{}
 	for _, args := range [][]string{nil, nil, {"--replicaof", "127.0.0.1 1"}} {
-		cfg.Masters.servers = append(cfg.Masters.servers, startGuardRedis(t, args...).endpoint())
+		cfg.Masters.servers = append(cfg.Masters.servers, redisEndpoint(proxytest.StartRedis(t, args...)))
 	}
 	p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
 	if err != nil {
@@ -203,26 +204,26 @@ func unixEndpoint(path string) endpoint {
 	return endpoint{name: path, network: "unix", address: path}
 }
 
-func (s *guardRedis) endpoint() endpoint { return unixEndpoint(s.socket) }
+func redisEndpoint(s *proxytest.Redis) endpoint { return unixEndpoint(s.Socket) }
 
 // -check and the survey against live servers.
 func TestCheckAsksLiveServers(t *testing.T) {
-	upstream := startGuardRedis(t, "--databases", "20")
-	good := startGuardRedis(t)
-	evicting := startGuardRedis(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
-	locked := startGuardRedis(t, "--requirepass", guardPassword)
+	upstream := proxytest.StartRedis(t, "--databases", "20")
+	good := proxytest.StartRedis(t)
+	evicting := proxytest.StartRedis(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
+	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	cfg := defaultConfig()
-	cfg.Upstream = Upstream{Kind: UpstreamServer, server: upstream.endpoint()}
-	cfg.Masters = Masters{servers: []endpoint{good.endpoint(), evicting.endpoint(), locked.endpoint()}}
+	cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(upstream)}
+	cfg.Masters = Masters{servers: []endpoint{redisEndpoint(good), redisEndpoint(evicting), redisEndpoint(locked)}}
 	var out bytes.Buffer
 	if Check(t.Context(), cfg, false, &out) {
 		t.Error("a master that lets nobody in is fine")
 	}
 	text := out.String()
 	for _, want := range []string{
-		"master 2 (" + evicting.socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote",
-		"error:   master 3 (" + locked.socket + ") cannot be used: NOAUTH",
-		"warning: master 1 (" + good.socket + ") has 16 databases, the upstream has 20",
+		"master 2 (" + evicting.Socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote",
+		"error:   master 3 (" + locked.Socket + ") cannot be used: NOAUTH",
+		"warning: master 1 (" + good.Socket + ") has 16 databases, the upstream has 20",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -231,8 +232,8 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if strings.Contains(text, "retry") || !strings.Contains(text, "(-all shows it)") {
 		t.Errorf("a default is shown in\n%s", text)
 	}
-	cfg.Masters.servers[1] = startGuardRedis(t, "--maxmemory", "100mb").endpoint()
-	cfg.Masters.servers[2].password = guardPassword
+	cfg.Masters.servers[1] = redisEndpoint(proxytest.StartRedis(t, "--maxmemory", "100mb"))
+	cfg.Masters.servers[2].password = proxytest.Password
 	out.Reset()
 	if !Check(t.Context(), cfg, false, &out) {
 		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", out.String())
@@ -258,12 +259,12 @@ func TestCheckAsksLiveServers(t *testing.T) {
 }
 
 func TestKillScripts(t *testing.T) {
-	busy, idle := startGuardRedis(t, "--busy-reply-threshold", "1"), startGuardRedis(t)
-	masters := []endpoint{busy.endpoint(), idle.endpoint()}
+	busy, idle := proxytest.StartRedis(t, "--busy-reply-threshold", "1"), proxytest.StartRedis(t)
+	masters := []endpoint{redisEndpoint(busy), redisEndpoint(idle)}
 	if killScripts(t.Context(), masters) {
 		t.Error("killed a script that nobody runs")
 	}
-	client := redis.NewClient(busy.endpoint().clientOptions())
+	client := redis.NewClient(redisEndpoint(busy).clientOptions())
 	defer client.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- client.Eval(context.Background(), "while true do end", nil).Err() }()

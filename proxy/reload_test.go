@@ -16,6 +16,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // reloadable is a whole proxy over real servers whose file can be rewritten.
@@ -44,12 +46,12 @@ func (b *lockedBuffer) String() string {
 	return b.text.String()
 }
 
-func startReloadable(t *testing.T, upstream *guardRedis, masters ...*guardRedis) *reloadable {
+func startReloadable(t *testing.T, upstream *proxytest.Redis, masters ...*proxytest.Redis) *reloadable {
 	t.Helper()
 	r := &reloadable{t: t, file: filepath.Join(t.TempDir(), "config.yaml"), log: &lockedBuffer{}}
-	r.base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: unix://" + upstream.socket + "\nmasters:\n"
+	r.base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: unix://" + upstream.Socket + "\nmasters:\n"
 	for _, master := range masters {
-		r.base += "  - unix://" + master.socket + "\n"
+		r.base += "  - unix://" + master.Socket + "\n"
 	}
 	r.base += "master_timeout: 2s\nrestart_delay: 3s\nlocks:\n  - match: \"lock:*\"\n"
 	r.write(r.base)
@@ -111,17 +113,17 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	servers := startGuardRedises(t, 4)
 	r := startReloadable(t, servers[3], servers[:3]...)
 	before, hash := r.current.load(), r.metric("redlock_config_hash")
-	replica := startGuardRedis(t, "--replicaof", "127.0.0.1 1")
-	secret := startGuardRedis(t, "--requirepass", guardPassword)
+	replica := proxytest.StartRedis(t, "--replicaof", "127.0.0.1 1")
+	secret := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	for i, row := range []struct{ from, to, want string }{
 		{"", "limits: {clients: 5}\nnonsense: 1\n", r.file + `:13: "nonsense" is not known here`},
 		{"", "limits: {clients: 5}\nlog: {level: debug, format: json}\n", r.file + ":13: log.format: cannot be changed"},
-		{"unix://" + servers[2].socket, "unix://" + servers[2].socket + "0\nlimits: {clients: 5}", "cannot be used: "}, // a good change beside a bad one
-		{"unix://" + servers[2].socket, "unix://" + servers[2].socket + "0", r.file + ":7: masters[2]: " + servers[2].socket + "0 cannot be used: "},
-		{"unix://" + servers[2].socket, "unix://" + secret.socket, r.file + ":7: masters[2]: " + secret.socket + " cannot be used: NOAUTH"},
-		{"unix://" + servers[2].socket, "unix://" + replica.socket, "it is a replica of another server"},
-		{"unix://" + servers[2].socket, "unix://:wrong@" + servers[2].socket, ""}, // Redis lets the default user in with any password
-		{"unix://" + servers[3].socket, "unix://" + servers[3].socket + "0", r.file + ":3: upstream: " + servers[3].socket + "0 cannot be used: "},
+		{"unix://" + servers[2].Socket, "unix://" + servers[2].Socket + "0\nlimits: {clients: 5}", "cannot be used: "}, // a good change beside a bad one
+		{"unix://" + servers[2].Socket, "unix://" + servers[2].Socket + "0", r.file + ":7: masters[2]: " + servers[2].Socket + "0 cannot be used: "},
+		{"unix://" + servers[2].Socket, "unix://" + secret.Socket, r.file + ":7: masters[2]: " + secret.Socket + " cannot be used: NOAUTH"},
+		{"unix://" + servers[2].Socket, "unix://" + replica.Socket, "it is a replica of another server"},
+		{"unix://" + servers[2].Socket, "unix://:wrong@" + servers[2].Socket, ""}, // Redis lets the default user in with any password
+		{"unix://" + servers[3].Socket, "unix://" + servers[3].Socket + "0", r.file + ":3: upstream: " + servers[3].Socket + "0 cannot be used: "},
 	} {
 		err := r.reload(row.from, row.to)
 		if row.want == "" {
@@ -155,7 +157,7 @@ func TestReloadMovesTheUpstream(t *testing.T) {
 	open, idle := dialTest(t, "tcp", address), dialTest(t, "tcp", address)
 	open.ask("SET where old\r\n", "+OK\r\n")
 	idle.ask("PING\r\n", "+PONG\r\n")
-	if err := r.reload(servers[3].socket, servers[4].socket); err != nil {
+	if err := r.reload(servers[3].Socket, servers[4].Socket); err != nil {
 		t.Fatal(err)
 	}
 	late := dialTest(t, "tcp", address)
@@ -164,7 +166,7 @@ func TestReloadMovesTheUpstream(t *testing.T) {
 	late.ask("GET where\r\n", "$-1\r\n")
 	open.ask("SET lock:a me NX PX 60000\r\n", "+OK\r\n")
 	late.ask("SET lock:a you NX PX 60000\r\n", "$-1\r\n")
-	if want := "changed=\"upstream: " + servers[3].socket + " -> " + servers[4].socket + "\""; !strings.Contains(r.log.String(), want) {
+	if want := "changed=\"upstream: " + servers[3].Socket + " -> " + servers[4].Socket + "\""; !strings.Contains(r.log.String(), want) {
 		t.Errorf("no %s in\n%s", want, r.log.String())
 	}
 }
@@ -252,11 +254,11 @@ func TestReloadMovesKeysOnlyByName(t *testing.T) {
 	}
 }
 
-func startGuardRedises(t *testing.T, n int) []*guardRedis {
+func startGuardRedises(t *testing.T, n int) []*proxytest.Redis {
 	t.Helper()
-	servers := make([]*guardRedis, n)
+	servers := make([]*proxytest.Redis, n)
 	for i := range servers {
-		servers[i] = startGuardRedis(t)
+		servers[i] = proxytest.StartRedis(t)
 	}
 	return servers
 }
@@ -268,12 +270,12 @@ func TestReloadReplacesAMaster(t *testing.T) {
 	r := startReloadable(t, servers[4], servers[:3]...)
 	client := dialTest(t, "tcp", r.listener.Addr().String())
 	client.ask("SET lock:a me NX PX 60000\r\n", "+OK\r\n")
-	if err := r.reload(servers[2].socket, servers[3].socket); err != nil {
+	if err := r.reload(servers[2].Socket, servers[3].Socket); err != nil {
 		t.Fatal(err)
 	}
 	client.ask("SET lock:a you NX PX 60000\r\n", "$-1\r\n")
 	client.ask("SET lock:b me NX PX 60000\r\n", "+OK\r\n")
-	name := servers[3].socket
+	name := servers[3].Socket
 	eventually(t, "the new master is in quarantine", func() bool {
 		return r.metric(fmt.Sprintf(`redlock_master_state{master=%q,state="quarantined"}`, name)) == "1"
 	})
@@ -284,7 +286,7 @@ func TestReloadReplacesAMaster(t *testing.T) {
 		t.Error("the end of the quarantine is not shown")
 	}
 	_, body := fetch(t, "http://"+r.web.Addr().String()+"/metrics")
-	if strings.Contains(body, servers[2].socket) {
+	if strings.Contains(body, servers[2].Socket) {
 		t.Error("the metrics still show the master that was replaced")
 	}
 }

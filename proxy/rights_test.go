@@ -7,14 +7,16 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // What the proxy's user may not do on a master is found command by command,
 // and asking changes nothing there.
 func TestMissingRights(t *testing.T) {
-	server := startGuardRedis(t)
-	renamed := startGuardRedis(t, "--rename-command", "DUMP", "")
-	admin := redis.NewClient(server.endpoint().clientOptions())
+	server := proxytest.StartRedis(t)
+	renamed := proxytest.StartRedis(t, "--rename-command", "DUMP", "")
+	admin := redis.NewClient(redisEndpoint(server).clientOptions())
 	defer admin.Close()
 	for i, row := range []struct {
 		rules string
@@ -35,7 +37,7 @@ func TestMissingRights(t *testing.T) {
 		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", user, "on", ">pw"}, fields(row.rules)...)...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		entry := server.endpoint()
+		entry := redisEndpoint(server)
 		entry.username, entry.password = user, "pw"
 		client := redis.NewClient(entry.clientOptions())
 		missing, err := askRights(t.Context(), client, []string{"lock:demo", "job:demo"})
@@ -47,7 +49,7 @@ func TestMissingRights(t *testing.T) {
 	if keys := admin.Keys(t.Context(), "*").Val(); len(keys) > 0 {
 		t.Errorf("asking left the keys %q", keys)
 	}
-	client := redis.NewClient(renamed.endpoint().clientOptions())
+	client := redis.NewClient(redisEndpoint(renamed).clientOptions())
 	defer client.Close()
 	if missing, err := askRights(t.Context(), client, nil); err != nil || !slices.Equal(namesOf(missing), []string{"dump"}) {
 		t.Errorf("with DUMP renamed: %q, %v", namesOf(missing), err)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 var planeNames = map[plane]string{planeUpstream: "upstream", planeLock: "lock", planeSplit: "split", planeCross: "cross"}
@@ -154,11 +156,11 @@ func TestRoute(t *testing.T) {
 		{"EVAL script 0 redlock-proxy:master", "upstream #"},
 		{"SET a redlock-proxy:master", "upstream 1"},
 	} {
-		if got := describe(testRouter().route(0, words(row.line))); got != row.route {
+		if got := describe(testRouter().route(0, proxytest.Words(row.line))); got != row.route {
 			t.Errorf("%s: %q, not %q", row.line, got, row.route)
 		}
 	}
-	if got := describe(testRouter().route(3, words("GET three"))); got != "lock 1" {
+	if got := describe(testRouter().route(3, proxytest.Words("GET three"))); got != "lock 1" {
 		t.Errorf("a rule of database 3: %q", got)
 	}
 	if got := testRouter().route(0, nil); got.spec != nil || got.plane != planeUpstream {
@@ -175,7 +177,7 @@ func TestRouteWhereEverythingIsALock(t *testing.T) {
 		"EVAL script 0 a b":   "lock 3,4",
 		"EVAL script 0":       "upstream ",
 	} {
-		if got := describe(r.route(0, words(line))); got != want {
+		if got := describe(r.route(0, proxytest.Words(line))); got != want {
 			t.Errorf("%s: %q, not %q", line, got, want)
 		}
 	}
@@ -184,7 +186,7 @@ func TestRouteWhereEverythingIsALock(t *testing.T) {
 func TestRouteWithoutRules(t *testing.T) {
 	r := &router{table: builtinCommands()}
 	for _, line := range []string{"GET lock:a", "EVAL script 0 lock:a", "GET symfony_check_support_time"} {
-		if to := r.route(0, words(line)); to.plane != planeUpstream {
+		if to := r.route(0, proxytest.Words(line)); to.plane != planeUpstream {
 			t.Errorf("%s: %s", line, describe(to))
 		}
 	}
@@ -201,7 +203,7 @@ func TestRoutesAreIndependent(t *testing.T) {
 	var routes []route
 	var want []string
 	for _, line := range lines {
-		to := r.route(0, words(line))
+		to := r.route(0, proxytest.Words(line))
 		routes, want = append(routes, to), append(want, describe(to))
 		if cap(to.keys) > len(to.keys) && len(to.keys) > 0 && len(to.keys) < 32 {
 			t.Errorf("%.30s: appending to the keys would write into them", line)
@@ -226,7 +228,7 @@ var commonCommands = []string{
 func TestRouteDoesNotAllocate(t *testing.T) {
 	r := testRouter()
 	for _, line := range commonCommands {
-		args := words(line)
+		args := proxytest.Words(line)
 		if n := testing.AllocsPerRun(100, func() { r.route(0, args) }); n != 0 {
 			t.Errorf("%.40s: %v allocations", line, n)
 		}
@@ -280,7 +282,7 @@ func FuzzRoute(f *testing.F) {
 func BenchmarkRoute(b *testing.B) {
 	r := testRouter()
 	for _, line := range append(commonCommands, "EVAL script 1 lock:a lock:b", "DEL a lock:b") {
-		args := words(line)
+		args := proxytest.Words(line)
 		b.Run(fmt.Sprintf("%.24s", line), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {

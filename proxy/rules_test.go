@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 func TestRulesFind(t *testing.T) {
@@ -70,7 +72,7 @@ func TestGlobTable(t *testing.T) {
 // TestGlobAgreesWithRedis compares with SSCAN MATCH, on short texts over the
 // bytes that mean something.
 func TestGlobAgreesWithRedis(t *testing.T) {
-	server := startGuardRedis(t)
+	server := proxytest.StartRedis(t)
 	const alphabet = `abc-]^[\*?`
 	random := rand.New(rand.NewPCG(5, 6))
 	draw := func(most int) string {
@@ -97,7 +99,7 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 		questions = append(questions, [][]byte{[]byte("SSCAN"), []byte("texts"), []byte("0"), []byte("MATCH"), []byte(pattern), []byte("COUNT"), []byte("100000")})
 	}
 	matches := 0
-	for i, reply := range server.answers(t, questions)[1:] {
+	for i, reply := range server.Answers(t, questions)[1:] {
 		pattern := string(questions[i+1][4])
 		page := reply.([]any)
 		if page[0] != "0" {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 func TestClientCap(t *testing.T) {
@@ -20,7 +22,7 @@ func TestClientCap(t *testing.T) {
 }
 
 func TestPanicEndsOneSession(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	other, client := p.dial(t), p.dial(t)
 	other.ask("GET a\r\n", "$-1\r\n")
@@ -29,12 +31,12 @@ func TestPanicEndsOneSession(t *testing.T) {
 	client.expectEnd("")
 	other.ask("GET a\r\nGET lock:a\r\n", "$-1\r\n$-1\r\n")
 	eventually(t, "the session is gone, its upstream connection too", func() bool {
-		return p.sessionCount() == 1 && redis.settle(t) == 2
+		return p.sessionCount() == 1 && redis.Settle(t) == 2
 	})
 }
 
 func TestDrain(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	idle, busy, forwarding := p.dial(t), p.dial(t), p.dial(t)
 	idle.ask("PING\r\n", "+PONG\r\n")
@@ -54,7 +56,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestDrainIsCutShort(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	busy, blocked := p.dial(t), p.dial(t)
 	busy.send("SET lock:slow 1 NX\r\n")
@@ -69,11 +71,11 @@ func TestDrainIsCutShort(t *testing.T) {
 	if n := p.sessionCount(); n != 0 {
 		t.Errorf("%d sessions are left", n)
 	}
-	eventually(t, "the upstream is left", func() bool { return redis.settle(t) == 1 })
+	eventually(t, "the upstream is left", func() bool { return redis.Settle(t) == 1 })
 }
 
 func TestIdleClientsAreLeft(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	idle, opened, waiting, listening := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
 	opened.ask("GET a\r\n", "$-1\r\n")
@@ -84,7 +86,7 @@ func TestIdleClientsAreLeft(t *testing.T) {
 	idle.expectEnd("")
 	opened.expectEnd("")
 	eventually(t, "only those that wait for something are left", func() bool { return p.sessionCount() == 2 })
-	redis.ask(t, "RPUSH q x")
+	redis.Ask(t, "RPUSH q x")
 	waiting.expect("*2\r\n$1\r\nq\r\n$1\r\nx\r\n")
 }
 
@@ -104,7 +106,7 @@ func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
 
 // Buffers of clients that fell silent are taken back.
 func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Idle = time.Hour })
 	client := p.dial(t)
 	text := strings.Repeat("x", 20_000)

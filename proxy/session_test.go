@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // bulk and line are shorthands for what is sent and expected.
@@ -78,7 +80,7 @@ func helloText(protocol int) string {
 
 // WATCH on one plane does not guard a transaction on the other.
 func TestWatchOnBothPlanes(t *testing.T) {
-	client := startTestProxy(t, startGuardRedis(t)).dial(t)
+	client := startTestProxy(t, proxytest.StartRedis(t)).dial(t)
 	client.ask("WATCH a\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n"+errorCrossLock+errorExecAbort)
 	client.ask("WATCH lock:a\r\nMULTI\r\nSET a 1\r\nEXEC\r\n", "+OK\r\n+OK\r\n"+errorCrossLock+errorExecAbort)
 	client.ask("WATCH lock:a\r\nWATCH a\r\nMULTI\r\nEXEC\r\n", "+OK\r\n+OK\r\n+OK\r\n"+errorCrossLock)
@@ -88,7 +90,7 @@ func TestWatchOnBothPlanes(t *testing.T) {
 }
 
 func TestSessionCutAnywhere(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	program := "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$5\r\nv\r\nx*\r\nSET lock:k 1 NX\r\nGET k\r\nMULTI\r\nSET k 2\r\nEXEC\r\nGET lock:k\r\nDEL k lock:k\r\nMGET k lock:k\r\n"
 	want := "+OK\r\n+OK\r\n" + bulk("v\r\nx*") + "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$1\r\n1\r\n:2\r\n*2\r\n$-1\r\n$-1\r\n"
@@ -134,7 +136,7 @@ func TestSessionAuthentication(t *testing.T) {
 // A rule for one database holds there and only there, also inside a pipeline
 // and a transaction.
 func TestRoutingFollowsSelect(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: 3}}}
 	p := startTestProxy(t, redis, func(c *testConfig) { c.router = routes })
 	for _, opened := range []string{"", "GET x\r\n"} {
@@ -152,7 +154,7 @@ func TestRoutingFollowsSelect(t *testing.T) {
 			t.Errorf("the lock plane was asked %q", call)
 		}
 	}
-	if got := redis.ask(t, "GET lock:a"); got != "$2\r\nup\r\n" {
+	if got := redis.Ask(t, "GET lock:a"); got != "$2\r\nup\r\n" {
 		t.Errorf("the upstream has %q", got)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
 
@@ -160,7 +161,7 @@ type testConfig struct {
 }
 
 // startTestProxy runs sessions in front of a Redis server, or of none.
-func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*testConfig)) *testProxy {
+func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*testConfig)) *testProxy {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	meter, err := newMetrics(registry)
@@ -180,7 +181,7 @@ func startTestProxy(t *testing.T, redis *guardRedis, configure ...func(*testConf
 	}
 	if redis != nil {
 		config.dialUpstream = func(ctx context.Context) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", redis.socket)
+			return new(net.Dialer).DialContext(ctx, "unix", redis.Socket)
 		}
 	}
 	for _, change := range configure {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // These tests give the same commands, right and wrong, to a live redis-server
@@ -276,7 +278,7 @@ type lockRedis struct {
 
 func startLockRedis(t *testing.T) *lockRedis {
 	t.Helper()
-	conn := startGuardRedis(t).dial(t)
+	conn := proxytest.StartRedis(t).Dial(t)
 	t.Cleanup(func() { _ = conn.Close() })
 	return &lockRedis{conn: conn, reader: bufio.NewReader(conn)}
 }

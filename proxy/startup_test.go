@@ -110,7 +110,7 @@ func TestANewSetSaysSo(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: none\nrestart_delay: 10m\nmasters:\n"
 	for _, server := range servers {
-		text += "  - unix://" + server.socket + "\n"
+		text += "  - unix://" + server.Socket + "\n"
 	}
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // confirmed and told are what Redis sends; of is the first byte.
@@ -27,7 +29,7 @@ func told(of string, words ...string) string {
 const unlockChannel = "redisson_lock__channel:{lock:a}"
 
 func TestMessagesOfTheMastersReachSubscribers(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	for protocol, of := range map[string]string{"RESP2": "*", "RESP3": ">"} {
 		t.Run(protocol, func(t *testing.T) {
 			masters := &fakeMasters{}
@@ -44,7 +46,7 @@ func TestMessagesOfTheMastersReachSubscribers(t *testing.T) {
 			client.expect(told(of, "message", unlockChannel, "a\r\nb") + told(of, "pmessage", "redisson_*", unlockChannel, "a\r\nb"))
 
 			// What is published at the upstream comes once, from there.
-			redis.ask(t, "PUBLISH "+unlockChannel+" plain")
+			redis.Ask(t, "PUBLISH "+unlockChannel+" plain")
 			got := client.values(2)
 			if !strings.Contains(got, told(of, "message", unlockChannel, "plain")) || !strings.Contains(got, told(of, "pmessage", "redisson_*", unlockChannel, "plain")) {
 				t.Errorf("from the upstream: %q", got)
@@ -63,7 +65,7 @@ func TestMessagesOfTheMastersReachSubscribers(t *testing.T) {
 // The masters are subscribed to before the client sees a confirmation, and
 // what comes between is delivered behind it.
 func TestConfirmationComesFirst(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	masters.asking = func(what string) {
 		if strings.HasPrefix(what, "+channel") {
@@ -93,7 +95,7 @@ func TestConfirmationComesFirst(t *testing.T) {
 }
 
 func TestOnlyChannelsThatMayCarryWakeUpsAreHeard(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure).dial(t)
 	client.ask("SUBSCRIBE news\r\n", confirmed("*", "subscribe", "news", 1))
@@ -108,7 +110,7 @@ func TestOnlyChannelsThatMayCarryWakeUpsAreHeard(t *testing.T) {
 
 // A message is written between two values of other writers, never inside one.
 func TestMessagesStandBetweenReplies(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure).dial(t)
 	large := strings.Repeat("v", 200_000)
@@ -143,7 +145,7 @@ func TestMessagesStandBetweenReplies(t *testing.T) {
 }
 
 func TestResetAndReplyModes(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure).dial(t)
 	client.ask("CLIENT REPLY OFF\r\nSUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
@@ -164,7 +166,7 @@ func TestResetAndReplyModes(t *testing.T) {
 // Where confirmations cannot be seen, subscribing to a lock's channel is an
 // error rather than a promise that is not kept.
 func TestLockChannelsInMultiAndPipe(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure).dial(t)
 	client.ask("MULTI\r\nSUBSCRIBE lock:a\r\nEXEC\r\n", "+OK\r\n"+errorSubscribeInMulti+errorExecAbort)
@@ -176,8 +178,8 @@ func TestLockChannelsInMultiAndPipe(t *testing.T) {
 
 // What an upstream refuses is not heard from the masters either.
 func TestRefusedSubscription(t *testing.T) {
-	redis := startGuardRedis(t)
-	redis.ask(t, "ACL SETUSER limited on nopass +@all ~* &allowed")
+	redis := proxytest.StartRedis(t)
+	redis.Ask(t, "ACL SETUSER limited on nopass +@all ~* &allowed")
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure, func(c *testConfig) {
 		c.upstream = upstreamLogin{user: "limited", password: "x"}
@@ -191,7 +193,7 @@ func TestRefusedSubscription(t *testing.T) {
 }
 
 func TestSubscriberThatDoesNotRead(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	p := startTestProxy(t, redis, masters.configure)
 	client := p.dial(t)
@@ -208,7 +210,7 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 }
 
 func TestGapEndsSubscribers(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure).dial(t)
 	client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
@@ -262,13 +264,13 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 
 // upstreamThatReturns makes a proxy whose upstream is away until up is set.
 func upstreamThatReturns(t *testing.T, masters *fakeMasters, up *atomic.Bool) *testProxy {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	return startTestProxy(t, nil, masters.configure, func(c *testConfig) {
 		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
 			if !up.Load() {
 				return nil, errors.New("refused")
 			}
-			return new(net.Dialer).DialContext(ctx, "unix", redis.socket)
+			return new(net.Dialer).DialContext(ctx, "unix", redis.Socket)
 		}
 	})
 }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 func TestLowestVersion(t *testing.T) {
@@ -29,19 +31,19 @@ func TestLowestVersion(t *testing.T) {
 // Rights are asked for at the start, and again for another run of the server and
 // after a reload: what a user may not do stands in the server's log each time.
 func TestSurveyAsksForRightsOnce(t *testing.T) {
-	server := startGuardRedis(t)
+	server := proxytest.StartRedis(t)
 	cfg := defaultConfig()
 	cfg.Upstream = Upstream{Kind: UpstreamNone}
-	cfg.Masters = Masters{servers: []endpoint{server.endpoint()}}
+	cfg.Masters = Masters{servers: []endpoint{redisEndpoint(server)}}
 	cfg.Masters.servers[0].username, cfg.Masters.servers[0].password = "proxy", "pw"
-	server.ask(t, "ACL SETUSER proxy on >pw ~* &* +@all -dump")
+	server.Ask(t, "ACL SETUSER proxy on >pw ~* &* +@all -dump")
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
 	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &router{table: builtinCommands(), rules: cfg.Locks}))
 	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
-	admin := redis.NewClient(server.endpoint().clientOptions())
+	admin := redis.NewClient(redisEndpoint(server).clientOptions())
 	defer admin.Close()
 	looks := func(asked bool) {
 		t.Helper()

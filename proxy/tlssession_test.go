@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // tlsTest is a proxy whose clients come over TLS.
@@ -22,7 +24,7 @@ type tlsTest struct {
 	files     *tlsFiles
 }
 
-func startOverTLS(t *testing.T, redis *guardRedis, authClients string, configure ...func(*testConfig)) *tlsTest {
+func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, configure ...func(*testConfig)) *tlsTest {
 	t.Helper()
 	p := &tlsTest{t: t, authority: newTestAuthority(t)}
 	p.shown = p.authority.issue(30 * 24 * time.Hour)
@@ -65,7 +67,7 @@ func (p *tlsTest) dialTLS(config *tls.Config) *testClient {
 // All that a session does with its socket works over TLS: pipelines, reads that
 // are interrupted and go on, a client that half-closes, one that leaves.
 func TestSessionsOverTLS(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startOverTLS(t, redis, "no")
 	client := p.dialTLS(p.config())
 	client.ask("SET lock:a 1 NX\r\nSET app 2\r\nGET lock:a\r\nGET app\r\n", "+OK\r\n+OK\r\n$1\r\n1\r\n$1\r\n2\r\n")

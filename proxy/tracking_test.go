@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 func invalidated(keys ...string) string {
@@ -18,7 +20,7 @@ func invalidated(keys ...string) string {
 
 // trackingClient is a RESP3 client that tracks, of a proxy with or without an
 // upstream.
-func trackingClient(t *testing.T, redis *guardRedis, options string) (*testClient, *fakeMasters, *testProxy) {
+func trackingClient(t *testing.T, redis *proxytest.Redis, options string) (*testClient, *fakeMasters, *testProxy) {
 	t.Helper()
 	masters := &fakeMasters{}
 	p := startTestProxy(t, redis, masters.configure)
@@ -29,8 +31,8 @@ func trackingClient(t *testing.T, redis *guardRedis, options string) (*testClien
 }
 
 func TestInvalidationsOfLockKeys(t *testing.T) {
-	redis := startGuardRedis(t)
-	for name, upstream := range map[string]*guardRedis{"upstream": redis, "no upstream": nil} {
+	redis := proxytest.StartRedis(t)
+	for name, upstream := range map[string]*proxytest.Redis{"upstream": redis, "no upstream": nil} {
 		t.Run(name, func(t *testing.T) {
 			client, masters, _ := trackingClient(t, upstream, "OPTOUT")
 			client.ask("GET lock:a\r\nSET lock:w 1\r\n", "_\r\n+OK\r\n")
@@ -81,8 +83,8 @@ func TestInvalidationsComeBehindReplies(t *testing.T) {
 }
 
 func TestTrackingModes(t *testing.T) {
-	redis := startGuardRedis(t)
-	for name, upstream := range map[string]*guardRedis{"upstream": redis, "no upstream": nil} {
+	redis := proxytest.StartRedis(t)
+	for name, upstream := range map[string]*proxytest.Redis{"upstream": redis, "no upstream": nil} {
 		t.Run(name, func(t *testing.T) {
 			client, masters, _ := trackingClient(t, upstream, "OPTIN")
 			client.ask("GET lock:a\r\nCLIENT CACHING YES\r\nGET lock:b\r\nGET lock:c\r\n", "_\r\n+OK\r\n_\r\n_\r\n")
@@ -259,7 +261,7 @@ func TestTrackedKeysAreGivenUp(t *testing.T) {
 
 // Answered here, CLIENT TRACKING and CLIENT CACHING read as on Redis.
 func TestTrackingAnswersAsRedisDoes(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure)
 	forwarding := startTestProxy(t, redis, masters.configure)
@@ -272,7 +274,7 @@ func TestTrackingAnswersAsRedisDoes(t *testing.T) {
 		{"CLIENT TRACKING ON BCAST PREFIX ab PREFIX a", "CLIENT TRACKING ON BCAST PREFIX ab PREFIX c", "CLIENT TRACKING ON BCAST PREFIX abc", "CLIENT TRACKING ON BCAST PREFIX x", "CLIENT TRACKING ON BCAST PREFIX c", "CLIENT TRACKING ON BCAST", "CLIENT TRACKING ON"},
 		{"CLIENT TRACKING OFF", "CLIENT TRACKING OFF BCAST"},
 	} {
-		here, there, through := p.dial(t), dialTest(t, "unix", redis.socket), forwarding.dial(t)
+		here, there, through := p.dial(t), dialTest(t, "unix", redis.Socket), forwarding.dial(t)
 		for _, line := range lines {
 			there.send(line + "\r\n")
 			want := there.values(1)
@@ -290,14 +292,14 @@ func TestTrackingAnswersAsRedisDoes(t *testing.T) {
 // The upstream's own keys are tracked there, with the exceptions that CLIENT
 // CACHING makes and lock commands between.
 func TestTrackingAtTheUpstream(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	client, masters, _ := trackingClient(t, redis, "OPTOUT")
 	client.ask("CLIENT CACHING NO\r\nGET a\r\nGET b\r\n", "+OK\r\n_\r\n_\r\n")
 	client.ask("CLIENT CACHING NO\r\nGET lock:a\r\nGET c\r\n", "+OK\r\n_\r\n_\r\n")
 	client.ask("CLIENT CACHING NO\r\nMULTI\r\nGET d\r\nEXEC\r\nGET e\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n_\r\n_\r\n")
 	client.ask("CLIENT CACHING NO\r\nMGET f lock:f\r\nMGET g lock:g\r\n", "+OK\r\n*2\r\n_\r\n_\r\n*2\r\n_\r\n_\r\n")
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
-		redis.ask(t, "SET "+key+" 1")
+		redis.Ask(t, "SET "+key+" 1")
 	}
 	client.expect(invalidated("b") + invalidated("c") + invalidated("e") + invalidated("g"))
 	client.expectQuiet()

@@ -3,11 +3,13 @@ package proxy
 import (
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // The proxy's own words for what Redis does not know are Redis's.
 func TestUnknownCommandIsWordedAsByRedis(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	long := strings.Repeat("x", 200)
 	for _, args := range [][]string{
 		{"nosuch"}, {"NoSuch", "a"}, {"nosuch", "a", "b"}, {"nosuch", long}, {long, "a"}, {long, long},
@@ -19,7 +21,7 @@ func TestUnknownCommandIsWordedAsByRedis(t *testing.T) {
 		for _, arg := range args {
 			command = append(command, []byte(arg))
 		}
-		client := dialTest(t, "unix", redis.socket)
+		client := dialTest(t, "unix", redis.Socket)
 		client.send(string(appendCommand(nil, command...)))
 		if got, want := errorUnknownCommand(command), client.values(1); got != want {
 			t.Errorf("%.300q:\n Redis says %q\n we         %q", args, want, got)

@@ -10,17 +10,19 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
-func blockedClients(t *testing.T, redis *guardRedis, n int) func() bool {
+func blockedClients(t *testing.T, redis *proxytest.Redis, n int) func() bool {
 	return func() bool {
-		return strings.Contains(redis.ask(t, "INFO clients"), fmt.Sprintf("blocked_clients:%d\r\n", n))
+		return strings.Contains(redis.Ask(t, "INFO clients"), fmt.Sprintf("blocked_clients:%d\r\n", n))
 	}
 }
 
 // A client that goes while it blocks must not take an element with it.
 func TestUpstreamLearnsThatTheClientWent(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	for name, program := range map[string]string{
 		"alone":                   "BLPOP q 0\r\n",
@@ -34,10 +36,10 @@ func TestUpstreamLearnsThatTheClientWent(t *testing.T) {
 			eventually(t, "the client blocks", blockedClients(t, redis, 1))
 			_ = client.Close()
 			eventually(t, "it no longer does", blockedClients(t, redis, 0))
-			if got := redis.ask(t, "RPUSH q x"); got != ":1\r\n" {
+			if got := redis.Ask(t, "RPUSH q x"); got != ":1\r\n" {
 				t.Errorf("RPUSH answers %q", got)
 			}
-			if got := redis.ask(t, "LPOP q"); got != "$1\r\nx\r\n" {
+			if got := redis.Ask(t, "LPOP q"); got != "$1\r\nx\r\n" {
 				t.Errorf("the element is %q", got)
 			}
 			eventually(t, "the session ended", func() bool { return p.sessionCount() == 0 })
@@ -46,7 +48,7 @@ func TestUpstreamLearnsThatTheClientWent(t *testing.T) {
 }
 
 func TestLockCommandWaitsForItsTurn(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.send("PING\r\nBLPOP q 0\r\nSET lock:a 1 NX\r\nGET lock:a\r\nGET k\r\nGET lock:a\r\n")
@@ -56,12 +58,12 @@ func TestLockCommandWaitsForItsTurn(t *testing.T) {
 	if calls := p.locks.seen(); len(calls) > 0 {
 		t.Fatalf("the lock plane was asked out of turn: %q", calls)
 	}
-	redis.ask(t, "RPUSH q x")
+	redis.Ask(t, "RPUSH q x")
 	client.expect("*2\r\n$1\r\nq\r\n$1\r\nx\r\n+OK\r\n$1\r\n1\r\n$-1\r\n$1\r\n1\r\n")
 }
 
 func TestLockCommandEndsWithItsClient(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	for _, opened := range []bool{false, true} {
 		p := startTestProxy(t, redis)
 		client := p.dial(t)
@@ -81,7 +83,7 @@ func TestLockCommandEndsWithItsClient(t *testing.T) {
 }
 
 func TestSlowLockCommandHoldsUpWhatFollows(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.send("SET lock:slow 1 NX\r\n")
@@ -94,7 +96,7 @@ func TestSlowLockCommandHoldsUpWhatFollows(t *testing.T) {
 }
 
 func TestUpstreamDown(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	var up atomic.Bool
 	var dials atomic.Int64
 	p := startTestProxy(t, nil, func(c *testConfig) {
@@ -103,7 +105,7 @@ func TestUpstreamDown(t *testing.T) {
 			if !up.Load() {
 				return nil, errors.New("refused")
 			}
-			return new(net.Dialer).DialContext(ctx, "unix", redis.socket)
+			return new(net.Dialer).DialContext(ctx, "unix", redis.Socket)
 		}
 	})
 	client := p.dial(t)
@@ -124,20 +126,20 @@ func TestUpstreamDown(t *testing.T) {
 }
 
 func TestUpstreamLogin(t *testing.T) {
-	redis := startGuardRedis(t, "--requirepass", guardPassword)
+	redis := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	p := startTestProxy(t, redis, func(c *testConfig) {
-		c.upstream = upstreamLogin{password: guardPassword, db: 2}
+		c.upstream = upstreamLogin{password: proxytest.Password, db: 2}
 	})
 	client := p.dial(t)
 	client.ask("SET here 1\r\n", "+OK\r\n")
-	redis.ask(t, "SELECT 2")
-	if got := redis.ask(t, "GET here"); got != "$1\r\n1\r\n" {
+	redis.Ask(t, "SELECT 2")
+	if got := redis.Ask(t, "GET here"); got != "$1\r\n1\r\n" {
 		t.Errorf("in the URL's database: %q", got)
 	}
 	client = p.dial(t)
 	client.send("HELLO 3 SETNAME me\r\nSELECT 5\r\nCLIENT NO-EVICT on\r\nCLIENT SETINFO LIB-NAME x\r\nGET none\r\n")
 	eventually(t, "the upstream knows the client", func() bool {
-		list := redis.ask(t, "CLIENT LIST")
+		list := redis.Ask(t, "CLIENT LIST")
 		return strings.Contains(list, "name=me ") && strings.Contains(list, " db=5 ") && strings.Contains(list, " resp=3")
 	})
 	wrong := startTestProxy(t, redis, func(c *testConfig) { c.upstream = upstreamLogin{user: "default", password: "wrong"} }).dial(t)
@@ -251,19 +253,19 @@ func TestUpstreamConnectionEndsBeforeALockCommand(t *testing.T) {
 }
 
 func TestHalfClose(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.send("SET a 1\r\nGET lock:a\r\nGET a\r\n")
 	client.halfClose()
 	client.expectEnd("+OK\r\n$-1\r\n$1\r\n1\r\n")
-	eventually(t, "no connection is left", func() bool { return redis.settle(t) == 1 })
+	eventually(t, "no connection is left", func() bool { return redis.Settle(t) == 1 })
 }
 
 // A client that only half-closes is answered to the end, on both planes, as
 // long as nothing blocks.
 func TestHalfCloseWhileBusy(t *testing.T) {
-	redis := startGuardRedis(t, "--enable-debug-command", "local")
+	redis := proxytest.StartRedis(t, "--enable-debug-command", "local")
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.send("SET a 1\r\nDEBUG SLEEP 0.03\r\nGET lock:a\r\nGET a\r\nDEBUG SLEEP 0.03\r\nGET lock:a\r\n")
@@ -274,7 +276,7 @@ func TestHalfCloseWhileBusy(t *testing.T) {
 // Neither side waits for the other: a client may send everything before it
 // reads anything.
 func TestFullDuplex(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	value := strings.Repeat("v", 1000)
@@ -293,7 +295,7 @@ func TestFullDuplex(t *testing.T) {
 // Replies of both planes and pushes that come at any time share the client's
 // socket; none may stand inside another.
 func TestPushesStandBetweenReplies(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.send("HELLO 3\r\nSUBSCRIBE c\r\n")
@@ -302,7 +304,7 @@ func TestPushesStandBetweenReplies(t *testing.T) {
 	message := strings.Repeat("m", size)
 	go func() {
 		for range messages {
-			redis.ask(t, "PUBLISH c "+message)
+			redis.Ask(t, "PUBLISH c "+message)
 		}
 	}()
 	go func() {
@@ -331,7 +333,7 @@ func TestPushesStandBetweenReplies(t *testing.T) {
 }
 
 func TestSplitCommands(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	client := startTestProxy(t, redis).dial(t)
 	client.ask("SET a 1\r\nSET lock:a 2\r\nSADD s x\r\n", "+OK\r\n+OK\r\n:1\r\n")
 	client.ask("MGET a lock:a none lock:none lock:a s\r\n", "*6\r\n$1\r\n1\r\n$1\r\n2\r\n$-1\r\n$-1\r\n$1\r\n2\r\n$-1\r\n")

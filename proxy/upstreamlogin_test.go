@@ -13,11 +13,13 @@ import (
 	"time"
 
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // startUpstreamAuth is a proxy whose users are its upstream's. away cuts the
 // upstream off for connections to come.
-func startUpstreamAuth(t *testing.T, redis *guardRedis, configure ...func(*testConfig)) (p *testProxy, away *atomic.Bool) {
+func startUpstreamAuth(t *testing.T, redis *proxytest.Redis, configure ...func(*testConfig)) (p *testProxy, away *atomic.Bool) {
 	t.Helper()
 	away = &atomic.Bool{}
 	byUpstream := func(c *testConfig) {
@@ -33,27 +35,27 @@ func startUpstreamAuth(t *testing.T, redis *guardRedis, configure ...func(*testC
 	return startTestProxy(t, redis, append(configure, byUpstream)...), away
 }
 
-func startRedisWithUsers(t *testing.T, args ...string) *guardRedis {
+func startRedisWithUsers(t *testing.T, args ...string) *proxytest.Redis {
 	t.Helper()
-	redis := startGuardRedis(t, args...)
-	redis.ask(t, "ACL SETUSER alice on >pw ~app* ~lock:* &* +@all -flushall")
-	redis.ask(t, "ACL SETUSER bob on >pw2 ~* &* +@all")
+	redis := proxytest.StartRedis(t, args...)
+	redis.Ask(t, "ACL SETUSER alice on >pw ~app* ~lock:* &* +@all -flushall")
+	redis.Ask(t, "ACL SETUSER bob on >pw2 ~* &* +@all")
 	return redis
 }
 
 // With auth: upstream every login, and every command before and after it, is
 // answered as by that upstream itself.
 func TestUpstreamJudgesLogins(t *testing.T) {
-	for name, args := range map[string][]string{"a password": {"--requirepass", guardPassword}, "none": nil} {
+	for name, args := range map[string][]string{"a password": {"--requirepass", proxytest.Password}, "none": nil} {
 		t.Run(name, func(t *testing.T) {
 			redis := startRedisWithUsers(t, args...)
 			p, _ := startUpstreamAuth(t, redis)
-			plain, client := &testClient{redis.dial(t), t}, p.dial(t)
+			plain, client := &testClient{redis.Dial(t), t}, p.dial(t)
 			for _, command := range []string{
 				"PING", "ACL WHOAMI", "GET app", "GET lock:a", "SET lock:a 1 NX PX 1000000", "DEL lock:a", "ECHO x", "SELECT 1", "SELECT 0",
 				"CLIENT SETNAME me", "MULTI", "NOSUCH", "GET", "DISCARD", "AUTH", "AUTH a b c", "AUTH wrong", "AUTH default wrong", "AUTH carol pw",
 				"AUTH alice wrong", "AUTH alice " + strings.Repeat("x", 1000), "HELLO 2 AUTH alice wrong", "HELLO 2 AUTH carol pw",
-				"AUTH default " + guardPassword, "PING", "ACL WHOAMI", "FLUSHALL",
+				"AUTH default " + proxytest.Password, "PING", "ACL WHOAMI", "FLUSHALL",
 				"AUTH alice pw", "PING", "ACL WHOAMI", "SET app 1", "GET app", "SET other 1", "FLUSHALL", "SET lock:a 1 NX", "SET lock:a 2 NX",
 				"AUTH alice wrong", "ACL WHOAMI", "HELLO 2 AUTH bob wrong", "ACL WHOAMI", "SELECT 1", "AUTH bob pw2", "ACL WHOAMI", "SET other 1", "SELECT 0",
 				"DEL lock:a", "MULTI", "PING", "DISCARD", "RESET", "PING", "GET lock:a", "ACL WHOAMI", "AUTH bob pw2", "ACL WHOAMI", "EXISTS other app", "QUIT",
@@ -70,14 +72,14 @@ func TestUpstreamJudgesLogins(t *testing.T) {
 // HELLO logs in, names and switches in one, and without AUTH needs a login
 // where the upstream asks for one.
 func TestUpstreamJudgesHello(t *testing.T) {
-	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, _ := startUpstreamAuth(t, redis)
 	client := p.dial(t)
 	client.ask("HELLO 3\r\n", errorHelloNoAuth)
 	client.ask("HELLO 3 AUTH alice wrong SETNAME me\r\n", errorWrongPass)
 	client.ask("HELLO 3 AUTH alice pw SETNAME me\r\nACL WHOAMI\r\nCLIENT GETNAME\r\n", helloText(3)+"$5\r\nalice\r\n$2\r\nme\r\n")
 	client.ask("SET lock:a 1 NX\r\nGET app\r\n", "+OK\r\n_\r\n")
-	if list := redis.ask(t, "CLIENT LIST"); !strings.Contains(list, "name=me ") || !strings.Contains(list, "user=alice") {
+	if list := redis.Ask(t, "CLIENT LIST"); !strings.Contains(list, "name=me ") || !strings.Contains(list, "user=alice") {
 		t.Errorf("the upstream has\n%s", list)
 	}
 }
@@ -90,9 +92,9 @@ func TestUpstreamDecidesLimitsBeforeLogin(t *testing.T) {
 		long += fmt.Sprintf("$3\r\nk%02d\r\n$1\r\nv\r\n", i)
 	}
 	long += "$3\r\nend\r\n" // 42 arguments are one too few
-	open, _ := startUpstreamAuth(t, startGuardRedis(t))
+	open, _ := startUpstreamAuth(t, proxytest.StartRedis(t))
 	open.dial(t).ask(long, "-ERR wrong number of arguments for 'mset' command\r\n")
-	locked, _ := startUpstreamAuth(t, startGuardRedis(t, "--requirepass", guardPassword))
+	locked, _ := startUpstreamAuth(t, proxytest.StartRedis(t, "--requirepass", proxytest.Password))
 	client := locked.dial(t)
 	client.send(long)
 	client.expectEnd("-ERR Protocol error: unauthenticated multibulk length\r\n")
@@ -101,10 +103,10 @@ func TestUpstreamDecidesLimitsBeforeLogin(t *testing.T) {
 // A client that begins in another database than the first one is there after
 // its login.
 func TestUpstreamLoginKeepsTheDatabase(t *testing.T) {
-	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, _ := startUpstreamAuth(t, redis, func(c *testConfig) { c.upstream = upstreamLogin{user: "proxy", password: "never sent", db: 3} })
 	p.dial(t).ask("AUTH alice pw\r\nSET app 3\r\n", "+OK\r\n+OK\r\n")
-	if got := redis.ask(t, "SELECT 3") + redis.ask(t, "GET app"); !strings.Contains(got, "3") {
+	if got := redis.Ask(t, "SELECT 3") + redis.Ask(t, "GET app"); !strings.Contains(got, "3") {
 		t.Errorf("database 3 has %q", got)
 	}
 }
@@ -112,7 +114,7 @@ func TestUpstreamLoginKeepsTheDatabase(t *testing.T) {
 // While the upstream is away, whom it accepted before may use locks, and
 // nobody else; when it is back it is asked again.
 func TestUpstreamAwayLogins(t *testing.T) {
-	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, away := startUpstreamAuth(t, redis)
 	p.dial(t).ask("AUTH alice pw\r\n", replyOK)
 	p.dial(t).ask("AUTH bob pw2\r\n", replyOK)
@@ -132,10 +134,10 @@ func TestUpstreamAwayLogins(t *testing.T) {
 	other.ask("AUTH bob pw2\r\nSET lock:b 1 NX\r\nAUTH alice wrong\r\n", replyOK+replyOK+errorUpstreamDown)
 	other.ask("ACL WHOAMI\r\nAUTH alice pw\r\nACL WHOAMI\r\nAUTH bob pw2\r\n", "$3\r\nbob\r\n+OK\r\n$5\r\nalice\r\n+OK\r\n")
 
-	redis.ask(t, "ACL SETUSER bob resetpass >changed")
+	redis.Ask(t, "ACL SETUSER bob resetpass >changed")
 	away.Store(false)
 	known.ask("GET app\r\nACL WHOAMI\r\nCLIENT GETNAME\r\n", "_\r\n$5\r\nalice\r\n$2\r\nme\r\n")
-	if list := redis.ask(t, "CLIENT LIST"); !strings.Contains(list, "name=me ") || !strings.Contains(list, "db=2 ") {
+	if list := redis.Ask(t, "CLIENT LIST"); !strings.Contains(list, "name=me ") || !strings.Contains(list, "db=2 ") {
 		t.Errorf("the upstream has\n%s", list)
 	}
 	other.send("GET app\r\nPING\r\n")
@@ -147,7 +149,7 @@ func TestUpstreamAwayLogins(t *testing.T) {
 // A default user without password is one that was accepted, too; and when the
 // upstream begins to ask for one, it is not any more.
 func TestUpstreamAwayDefaultUser(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p, away := startUpstreamAuth(t, redis)
 	away.Store(true)
 	p.dial(t).ask("SET lock:a 1 NX\r\n", errorUpstreamDown)
@@ -156,7 +158,7 @@ func TestUpstreamAwayDefaultUser(t *testing.T) {
 	away.Store(true)
 	client := p.dial(t)
 	client.ask("SET lock:a 1 NX\r\nACL WHOAMI\r\n", "+OK\r\n$7\r\ndefault\r\n")
-	redis.ask(t, "CONFIG SET requirepass secret")
+	redis.Ask(t, "CONFIG SET requirepass secret")
 	away.Store(false)
 	client.send("GET app\r\nSET lock:b 1 NX\r\n")
 	client.expectEnd(errorNoAuth)
@@ -166,7 +168,7 @@ func TestUpstreamAwayDefaultUser(t *testing.T) {
 
 // The upstream's word holds for auth_cache, also in a session under way.
 func TestUpstreamAwayForTooLong(t *testing.T) {
-	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, away := startUpstreamAuth(t, redis)
 	p.dial(t).ask("AUTH alice pw\r\n", replyOK)
 	away.Store(true)
@@ -184,11 +186,11 @@ func TestUpstreamAwayForTooLong(t *testing.T) {
 
 // The connection of a user who is deleted at the upstream ends there, and here.
 func TestUpstreamDeletesAUser(t *testing.T) {
-	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, _ := startUpstreamAuth(t, redis)
 	client := p.dial(t)
 	client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\n", replyOK+replyOK)
-	redis.ask(t, "ACL DELUSER alice")
+	redis.Ask(t, "ACL DELUSER alice")
 	client.expectEnd("")
 	late := p.dial(t)
 	late.ask("AUTH alice pw\r\nGET lock:a\r\n", errorWrongPass+errorNoAuth)
@@ -271,11 +273,11 @@ func TestAcceptedLogins(t *testing.T) {
 // A client may send its login and what follows in one go, or byte by byte:
 // nothing overtakes the login.
 func TestUpstreamJudgesAPipeline(t *testing.T) {
-	redis := startRedisWithUsers(t, "--requirepass", guardPassword)
+	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, _ := startUpstreamAuth(t, redis)
 	var request []byte
 	for _, command := range []string{"AUTH alice pw", "SELECT 2", "SET lock:p 1 NX", "DEL lock:p", "GET app", "GET other", "AUTH bob wrong", "ACL WHOAMI", "RESET", "GET lock:p", "AUTH bob pw2", "ACL WHOAMI"} {
-		request = append(request, encodeCommand(bytes.Fields([]byte(command))...)...)
+		request = append(request, proxytest.EncodeCommand(bytes.Fields([]byte(command))...)...)
 	}
 	const noPerm = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
 	want := replyOK + replyOK + replyOK + ":1\r\n$-1\r\n" + noPerm + errorWrongPass + "$5\r\nalice\r\n" + replyReset + errorNoAuth + replyOK + "$3\r\nbob\r\n"

@@ -3,19 +3,21 @@ package proxy
 import (
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // A transaction of commands without keys is held until EXEC. What the upstream
 // refuses by then is what EXEC names, as on Redis itself.
 func TestExecNamesWhatTheUpstreamRefusesSince(t *testing.T) {
-	redis := startGuardRedis(t)
-	client, direct := startTestProxy(t, redis).dial(t), dialTest(t, "unix", redis.socket)
+	redis := proxytest.StartRedis(t)
+	client, direct := startTestProxy(t, redis).dial(t), dialTest(t, "unix", redis.Socket)
 	client.ask("GET a\r\n", "$-1\r\n")
 	for _, c := range []*testClient{client, direct} {
 		c.ask("MULTI\r\nPING\r\n", "+OK\r\n+QUEUED\r\n")
 	}
-	redis.ask(t, "CONFIG SET replica-serve-stale-data no")
-	redis.ask(t, "REPLICAOF 127.0.0.1 1")
+	redis.Ask(t, "CONFIG SET replica-serve-stale-data no")
+	redis.Ask(t, "REPLICAOF 127.0.0.1 1")
 	direct.send("EXEC\r\n")
 	want := direct.untilQuiet()
 	for want == "" {
@@ -25,14 +27,14 @@ func TestExecNamesWhatTheUpstreamRefusesSince(t *testing.T) {
 		t.Fatalf("Redis says %q", want)
 	}
 	client.ask("EXEC\r\n", want)
-	redis.ask(t, "REPLICAOF NO ONE")
+	redis.Ask(t, "REPLICAOF NO ONE")
 	client.ask("MULTI\r\nPING\r\nSELECT 3\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n+OK\r\n")
 	client.ask("SET there 1\r\nSELECT 3\r\nGET there\r\n", "+OK\r\n+OK\r\n$1\r\n1\r\n")
 }
 
 func TestMonitorShowsTheClientsOwnSpelling(t *testing.T) {
-	redis := startGuardRedis(t)
-	monitor := dialTest(t, "unix", redis.socket)
+	redis := proxytest.StartRedis(t)
+	monitor := dialTest(t, "unix", redis.Socket)
 	monitor.ask("MONITOR\r\n", "+OK\r\n")
 	client := startTestProxy(t, redis).dial(t)
 	for _, end := range []string{"gEt a\r\neXec\r\n", "pInG\r\neXec\r\n"} {
@@ -50,8 +52,8 @@ func TestMonitorShowsTheClientsOwnSpelling(t *testing.T) {
 // What the upstream has told of before a command of a transaction that is held here
 // comes before its reply.
 func TestInvalidationsComeBeforeWhatIsHeld(t *testing.T) {
-	redis := startGuardRedis(t)
-	client, other := startTestProxy(t, redis).dial(t), dialTest(t, "unix", redis.socket)
+	redis := proxytest.StartRedis(t)
+	client, other := startTestProxy(t, redis).dial(t), dialTest(t, "unix", redis.Socket)
 	client.ask("HELLO 3\r\n", helloText(3))
 	client.ask("CLIENT TRACKING ON\r\n", "+OK\r\n")
 	for range 200 {

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // A brokenConn panics at the write for which it is armed.
@@ -41,7 +43,7 @@ func (p *testProxy) connectThrough(t *testing.T) (*testClient, *brokenConn) {
 // A panic while the session writes gives the writing side back, for who waits
 // for it, and so the session can end.
 func TestAPanicWhileWritingEndsTheSession(t *testing.T) {
-	redis := startGuardRedis(t)
+	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client, conn := p.connectThrough(t)
 	client.ask("HELLO 3 SETNAME x\r\nSUBSCRIBE news\r\n", "%")

@@ -1,10 +1,10 @@
-package proxy
+package proxytest
 
-// inlineLines are inline commands without their line end. No args means that
+// InlineLines are inline commands without their line end. No args means that
 // the quotes are unbalanced.
-var inlineLines = []struct {
-	text string
-	args []string
+var InlineLines = []struct {
+	Text string
+	Args []string
 }{
 	{`ECHO hi`, []string{"ECHO", "hi"}},
 	{"  ECHO \t hi\t ", []string{"ECHO", "hi"}},

@@ -1,18 +1,18 @@
-package proxy
+package proxytest
 
 import (
 	"bytes"
 	"fmt"
 )
 
-// words splits a line into arguments at single blanks, so that two blanks in a
+// Words splits a line into arguments at single blanks, so that two blanks in a
 // row make an empty one.
-func words(line string) [][]byte {
+func Words(line string) [][]byte {
 	return bytes.Split([]byte(line), []byte(" "))
 }
 
-// encodeCommand writes a command the way clients do.
-func encodeCommand(args ...[]byte) []byte {
+// EncodeCommand writes a command the way clients do.
+func EncodeCommand(args ...[]byte) []byte {
 	raw := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, arg := range args {
 		raw = fmt.Appendf(raw, "$%d\r\n%s\r\n", len(arg), arg)
@@ -20,8 +20,8 @@ func encodeCommand(args ...[]byte) []byte {
 	return raw
 }
 
-// cuts are the places at which an input is cut: everywhere if it is short.
-func cuts(input string) []int {
+// Cuts are the places at which an input is cut: everywhere if it is short.
+func Cuts(input string) []int {
 	var at []int
 	for i := range len(input) + 1 {
 		if i < 40 || len(input)-i < 40 || len(input) < 400 || i%(len(input)/5) == 0 {

@@ -1,20 +1,21 @@
-package proxy
+package proxytest
 
 import (
 	"slices"
 	"strings"
 )
 
-const guardPassword = "secret"
+// Password is asked for by a server that a locked input is sent to.
+const Password = "secret"
 
-// guardInput is what a client might send and what must come of it. The unit
-// tests hold the guard to it, TestGuardAgreesWithRedis a Redis server as well.
-type guardInput struct {
-	bytes    string
-	commands [][]string // what is to be run, in order
-	err      string     // the error reply behind it
-	locked   bool       // the server asks for a password first
-	answer   string     // Redis's, where the commands written as arrays would get another
+// An Input is what a client might send and what must come of it. The unit
+// tests hold the decoder to it, TestGuardAgreesWithRedis a Redis server as well.
+type Input struct {
+	Bytes    string
+	Commands [][]string // what is to be run, in order
+	Err      string     // the error reply behind it
+	Locked   bool       // the server asks for a password first
+	Answer   string     // Redis's, where the commands written as arrays would get another
 }
 
 // What Redis answers to bytes that are no command.
@@ -36,15 +37,16 @@ var (
 	line64K = strings.Repeat("x", 64<<10)
 )
 
-func accepted(bytes string, commands ...[]string) guardInput {
-	return guardInput{bytes: bytes, commands: commands}
+func accepted(bytes string, commands ...[]string) Input {
+	return Input{Bytes: bytes, Commands: commands}
 }
 
-func refused(bytes string, err string, commands ...[]string) guardInput {
-	return guardInput{bytes: bytes, err: err, commands: commands}
+func refused(bytes string, err string, commands ...[]string) Input {
+	return Input{Bytes: bytes, Err: err, Commands: commands}
 }
 
-func guardInputs() []guardInput {
+// Inputs are well-formed, odd, unfinished and malformed ones.
+func Inputs() []Input {
 	inputs := slices.Concat(wellFormedInputs, oddInputs, unfinishedInputs, malformedInputs, lockedInputs)
 	for _, count := range []string{"", "-", "+1", " 1", "1 ", "01", "00", "-0", "-01", "0x1", "1a", "a", "1\n", "\n1", "$4", "--1",
 		"2147483648", "9223372036854775807", "9223372036854775808", "-9223372036854775809", "18446744073709551617",
@@ -59,17 +61,17 @@ func guardInputs() []guardInput {
 		shown := strings.NewReplacer("\r", " ", "\n", " ").Replace(got)
 		inputs = append(inputs, refused("*1\r\n"+got+"4\r\n", "-ERR Protocol error: expected '$', got '"+shown+"'\r\n"))
 	}
-	for _, line := range inlineLines {
-		if line.args == nil {
-			inputs = append(inputs, refused("PING\n"+line.text+"\r\nPING\r\n", saysQuotes, ping))
+	for _, line := range InlineLines {
+		if line.Args == nil {
+			inputs = append(inputs, refused("PING\n"+line.Text+"\r\nPING\r\n", saysQuotes, ping))
 		} else {
-			inputs = append(inputs, accepted(line.text+"\nPING\r\n", line.args, ping))
+			inputs = append(inputs, accepted(line.Text+"\nPING\r\n", line.Args, ping))
 		}
 	}
 	return inputs
 }
 
-var wellFormedInputs = []guardInput{
+var wellFormedInputs = []Input{
 	accepted("*1\r\n$4\r\nPING\r\n", ping),
 	accepted("*2\r\n$4\r\nECHO\r\n$2\r\nhi\r\n*1\r\n$4\r\nPING\r\n", hi, ping),
 	accepted("*2\r\n$4\r\nECHO\r\n$0\r\n\r\n", []string{"ECHO", ""}),
@@ -86,7 +88,7 @@ var wellFormedInputs = []guardInput{
 
 // Redis ignores some input and takes some that is not RESP: nothing looks at
 // what stands behind the \r of a line, or behind an argument.
-var oddInputs = []guardInput{
+var oddInputs = []Input{
 	accepted("*0\r\n*1\r\n$4\r\nPING\r\n", ping),
 	accepted("*-1\r\nPING\r\n", ping),
 	accepted("*-2\r\n\r\n*-9223372036854775808\r\n\n*0\rxPING\r\n", ping),
@@ -102,7 +104,7 @@ var oddInputs = []guardInput{
 	accepted("ECHO\rhi\r\r\n", hi),
 }
 
-var unfinishedInputs = []guardInput{
+var unfinishedInputs = []Input{
 	accepted("*"),
 	accepted("*1"),
 	accepted("*1\r"),
@@ -126,7 +128,7 @@ var unfinishedInputs = []guardInput{
 	accepted("*1\r\n\x00$4\r\nPING\r\n"),
 }
 
-var malformedInputs = []guardInput{
+var malformedInputs = []Input{
 	refused("*\rx", saysCount),
 	refused("*"+line64K, saysBigCount),
 	refused("*1\x00\r\n"+line64K, saysBigCount),
@@ -143,19 +145,19 @@ var malformedInputs = []guardInput{
 
 const noAuth = "-NOAUTH Authentication required.\r\n"
 
-var lockedInputs = []guardInput{
-	{locked: true, bytes: "PING\r\nAUTH wrong\r\nAUTH secret\r\nECHO hi\r\n", commands: [][]string{ping, {"AUTH", "wrong"}, {"AUTH", guardPassword}, hi}},
-	{locked: true, bytes: "*10\r\n" + strings.Repeat("$1\r\na\r\n", 10), commands: [][]string{slices.Repeat([]string{"a"}, 10)}},
-	{locked: true, bytes: "PING\n*11\r\n", commands: [][]string{ping}, err: saysCountBeforeAuth},
-	{locked: true, bytes: "*2147483648\r\n", err: saysCount},
-	{locked: true, bytes: "*-11\r\nPING\r\n", commands: [][]string{ping}},
-	{locked: true, bytes: "*2\r\n$4\r\nECHO\r\n$16384\r\n" + line64K[:16384] + "\r\n", commands: [][]string{{"ECHO", line64K[:16384]}}},
-	{locked: true, bytes: "*2\r\n$4\r\nECHO\r\n$16385\r\n", err: saysLengthBeforeAuth},
-	{locked: true, bytes: "*1\r\n$536870913\r\n", err: saysLength},
-	{locked: true, bytes: "ECHO " + line64K[:20000] + "\r\n", commands: [][]string{{"ECHO", line64K[:20000]}}, answer: noAuth},
-	{locked: true, bytes: strings.Repeat("DEL ", 20) + "\r\n", commands: [][]string{slices.Repeat([]string{"DEL"}, 20)}, answer: noAuth},
-	{locked: true, bytes: "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*2\r\n$4\r\nECHO\r\n$16385\r\n" + line64K[:16385] + "\r\n",
-		commands: [][]string{{"AUTH", guardPassword}, {"ECHO", line64K[:16385]}}},
-	{locked: true, bytes: "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*11\r\n" + strings.Repeat("$1\r\na\r\n", 11),
-		commands: [][]string{{"AUTH", guardPassword}, slices.Repeat([]string{"a"}, 11)}},
+var lockedInputs = []Input{
+	{Locked: true, Bytes: "PING\r\nAUTH wrong\r\nAUTH secret\r\nECHO hi\r\n", Commands: [][]string{ping, {"AUTH", "wrong"}, {"AUTH", Password}, hi}},
+	{Locked: true, Bytes: "*10\r\n" + strings.Repeat("$1\r\na\r\n", 10), Commands: [][]string{slices.Repeat([]string{"a"}, 10)}},
+	{Locked: true, Bytes: "PING\n*11\r\n", Commands: [][]string{ping}, Err: saysCountBeforeAuth},
+	{Locked: true, Bytes: "*2147483648\r\n", Err: saysCount},
+	{Locked: true, Bytes: "*-11\r\nPING\r\n", Commands: [][]string{ping}},
+	{Locked: true, Bytes: "*2\r\n$4\r\nECHO\r\n$16384\r\n" + line64K[:16384] + "\r\n", Commands: [][]string{{"ECHO", line64K[:16384]}}},
+	{Locked: true, Bytes: "*2\r\n$4\r\nECHO\r\n$16385\r\n", Err: saysLengthBeforeAuth},
+	{Locked: true, Bytes: "*1\r\n$536870913\r\n", Err: saysLength},
+	{Locked: true, Bytes: "ECHO " + line64K[:20000] + "\r\n", Commands: [][]string{{"ECHO", line64K[:20000]}}, Answer: noAuth},
+	{Locked: true, Bytes: strings.Repeat("DEL ", 20) + "\r\n", Commands: [][]string{slices.Repeat([]string{"DEL"}, 20)}, Answer: noAuth},
+	{Locked: true, Bytes: "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*2\r\n$4\r\nECHO\r\n$16385\r\n" + line64K[:16385] + "\r\n",
+		Commands: [][]string{{"AUTH", Password}, {"ECHO", line64K[:16385]}}},
+	{Locked: true, Bytes: "*2\r\n$4\r\nAUTH\r\n$6\r\nsecret\r\n*11\r\n" + strings.Repeat("$1\r\na\r\n", 11),
+		Commands: [][]string{{"AUTH", Password}, slices.Repeat([]string{"a"}, 11)}},
 }

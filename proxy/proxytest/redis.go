@@ -1,4 +1,4 @@
-package proxy
+package proxytest
 
 import (
 	"bufio"
@@ -18,17 +18,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// redisPatience is how long is waited for what must happen: far beyond what a
+// patience is how long is waited for what must happen: far beyond what a
 // busy machine needs.
-const redisPatience = time.Minute
+const patience = time.Minute
 
-// A guardRedis is a real server that ends with the test.
-type guardRedis struct {
-	socket  string
+// A Redis is a real server that ends with the test.
+type Redis struct {
+	Socket  string // its path
 	control *net.UnixConn
 }
 
-func startGuardRedis(t *testing.T, args ...string) *guardRedis {
+// StartRedis starts a server with such arguments on a socket of its own.
+func StartRedis(t *testing.T, args ...string) *Redis {
 	t.Helper()
 	binary, err := exec.LookPath("redis-server")
 	if err != nil {
@@ -39,8 +40,8 @@ func startGuardRedis(t *testing.T, args ...string) *guardRedis {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	server := &guardRedis{socket: filepath.Join(dir, "s")}
-	process := exec.Command(binary, append([]string{"--port", "0", "--unixsocket", server.socket, "--dir", dir, "--save", "", "--appendonly", "no"}, args...)...)
+	server := &Redis{Socket: filepath.Join(dir, "s")}
+	process := exec.Command(binary, append([]string{"--port", "0", "--unixsocket", server.Socket, "--dir", dir, "--save", "", "--appendonly", "no"}, args...)...)
 	child.EndWithParent(process)
 	output, err := process.StdoutPipe()
 	if err != nil {
@@ -62,37 +63,38 @@ func startGuardRedis(t *testing.T, args ...string) *guardRedis {
 		log.WriteString(lines.Text() + "\n")
 	}
 	go func() { _, _ = io.Copy(io.Discard, output) }()
-	control := server.dial(t)
+	control := server.Dial(t)
 	t.Cleanup(func() { _ = control.Close() })
 	server.control = control
-	server.ask(t, "AUTH "+guardPassword) // an error where none is asked for
+	server.Ask(t, "AUTH "+Password) // an error where none is asked for
 	return server
 }
 
-func (s *guardRedis) dial(t *testing.T) *net.UnixConn {
+// Dial connects to the server.
+func (s *Redis) Dial(t *testing.T) *net.UnixConn {
 	t.Helper()
-	conn, err := net.Dial("unix", s.socket)
+	conn, err := net.Dial("unix", s.Socket)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := conn.SetDeadline(time.Now().Add(redisPatience)); err != nil {
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
 		t.Fatal(err)
 	}
 	return conn.(*net.UnixConn)
 }
 
-// settle returns when the server has read what was written to it before, for
+// Settle returns when the server has read what was written to it before, for
 // one thread serves all its sockets in the order in which they became readable.
 // It tells how many connections the server has, control included.
-func (s *guardRedis) settle(t *testing.T) (connections int) {
+func (s *Redis) Settle(t *testing.T) (connections int) {
 	t.Helper()
-	return strings.Count(s.ask(t, "CLIENT LIST"), "id=")
+	return strings.Count(s.Ask(t, "CLIENT LIST"), "id=")
 }
 
-// ask sends a command on the control connection and returns the reply.
-func (s *guardRedis) ask(t *testing.T, line string) string {
+// Ask sends a command on the control connection and returns the reply.
+func (s *Redis) Ask(t *testing.T, line string) string {
 	t.Helper()
-	_ = s.control.SetDeadline(time.Now().Add(redisPatience))
+	_ = s.control.SetDeadline(time.Now().Add(patience))
 	if _, err := io.WriteString(s.control, line+"\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -112,12 +114,12 @@ func (s *guardRedis) ask(t *testing.T, line string) string {
 	}
 }
 
-// exchange sends an input in two parts and returns all that the server answers
+// Exchange sends an input in two parts and returns all that the server answers
 // until it closes the connection: by itself if hangsUp, otherwise only after we
 // have.
-func (s *guardRedis) exchange(t *testing.T, first, second []byte, hangsUp bool) []byte {
+func (s *Redis) Exchange(t *testing.T, first, second []byte, hangsUp bool) []byte {
 	t.Helper()
-	conn := s.dial(t)
+	conn := s.Dial(t)
 	defer func() { _ = conn.Close() }()
 	connections := 0
 	for _, part := range [][]byte{first, second} {
@@ -125,7 +127,7 @@ func (s *guardRedis) exchange(t *testing.T, first, second []byte, hangsUp bool) 
 		if _, err := conn.Write(part); err != nil && !errors.Is(err, syscall.EPIPE) {
 			t.Fatal(err)
 		}
-		connections = s.settle(t)
+		connections = s.Settle(t)
 	}
 	if !hangsUp {
 		if connections != 2 {
@@ -142,29 +144,29 @@ func (s *guardRedis) exchange(t *testing.T, first, second []byte, hangsUp bool) 
 	return answer
 }
 
-// client is go-redis's, for what has to be read as values.
-func (s *guardRedis) client(t *testing.T) *redis.Client {
+// Client is go-redis's, for what has to be read as values.
+func (s *Redis) Client(t *testing.T) *redis.Client {
 	t.Helper()
-	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.socket, Protocol: 2, DisableIdentity: true})
+	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, Protocol: 2, DisableIdentity: true})
 	t.Cleanup(func() { _ = client.Close() })
 	return client
 }
 
-// commands is the server's reply to COMMAND.
-func (s *guardRedis) commands(t *testing.T) []any {
+// Commands is the server's reply to COMMAND.
+func (s *Redis) Commands(t *testing.T) []any {
 	t.Helper()
-	reply, err := s.client(t).Do(t.Context(), "COMMAND").Slice()
+	reply, err := s.Client(t).Do(t.Context(), "COMMAND").Slice()
 	if err != nil {
 		t.Fatal(err)
 	}
 	return reply
 }
 
-// answers sends commands in one pipeline and returns what is said to each: a
+// Answers sends commands in one pipeline and returns what is said to each: a
 // value or an error.
-func (s *guardRedis) answers(t *testing.T, commands [][][]byte) []any {
+func (s *Redis) Answers(t *testing.T, commands [][][]byte) []any {
 	t.Helper()
-	pipe := s.client(t).Pipeline()
+	pipe := s.Client(t).Pipeline()
 	for _, command := range commands {
 		args := make([]any, len(command))
 		for i, arg := range command {
