@@ -101,7 +101,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"tls: {listen: 127.0.0.1:1}", `f.yaml:9: tls.listen: needs cert_file and key_file`},
 		{"tls: {cert_file: /x, key_file: /y}", `f.yaml:9: tls: names no address for these files; write tls.listen, such as 0.0.0.0:6390`},
 		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y", `f.yaml:11: tls.key_file: is there without cert_file`},
-		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y\n  cert_file: /x", `f.yaml:12: tls.cert_file: /x and the key in /y cannot be used: open /x: no such file or directory`},
+		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y\n  cert_file: /x", `f.yaml:12: tls.cert_file: cannot be read: open /x: no such file or directory`},
 		{"tls: {listen: 127.0.0.1:1, cert_file: /x, key_file: /y, auth_clients: optional}", `f.yaml:9: tls.auth_clients: needs ca_cert_file, by which the clients' certificates are known`},
 		{"tls: {listen: 127.0.0.1:1, auth_clients: maybe}", `f.yaml:9: tls.auth_clients: "maybe" is not allowed here; allowed: no, optional, yes`},
 

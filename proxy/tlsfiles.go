@@ -1,20 +1,21 @@
 package proxy
 
 import (
+	"bytes"
+	"crypto/sha256"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"time"
 )
 
 const (
-	// tlsLookEvery is how often files are looked at for renewed ones at most,
-	// and so how late a renewed certificate may be shown.
-	tlsLookEvery = time.Second
+	// tlsReadEvery is how often files are read again, and so how late a renewed
+	// certificate may be shown where nobody reloads the configuration.
+	tlsReadEvery = 30 * time.Second
 	// expiresSoon is when an operator is told that a certificate was not renewed.
 	expiresSoon = 7 * 24 * time.Hour
 )
@@ -34,47 +35,41 @@ type tlsOptions struct {
 type tlsFiles struct {
 	options tlsOptions
 	made    atomic.Pointer[tlsMade]
-	due     atomic.Int64 // when to look at the files again, in Unix nanoseconds
-	looking sync.Mutex   // held, for a look at the files, by one at a time; nobody waits for it
+	due     atomic.Int64 // when to read the files again, in Unix nanoseconds
 }
 
 // tlsMade is what the files gave at one time.
 type tlsMade struct {
 	config  *tls.Config
-	stamps  [3]fileStamp
-	expires time.Time // of the certificate we show; zero: none is
-	problem error     // why files renewed since then are not in use
-}
-
-// fileStamp tells one state of a file from another.
-type fileStamp struct {
-	modified time.Time
-	size     int64
-	missing  bool
+	digest  [sha256.Size]byte // of the files
+	expires time.Time         // of the certificate we show; zero: none is
+	problem error             // why files renewed since then are not in use
 }
 
 // openTLSFiles reads the files, which all must be good.
 func openTLSFiles(options tlsOptions) (*tlsFiles, error) {
 	f := &tlsFiles{options: options}
-	made := &tlsMade{stamps: options.stamps()}
-	if err := made.read(options); err != nil {
+	made, err := options.read(&tlsMade{})
+	if err != nil {
 		return nil, err
 	}
 	f.made.Store(made)
-	f.due.Store(time.Now().Add(tlsLookEvery).UnixNano())
+	f.due.Store(time.Now().Add(tlsReadEvery).UnixNano())
 	return f, nil
 }
 
-// config is for a handshake that begins now. Files that were renewed are read;
-// if they are no good, what they held before stays in use.
+// config is for a handshake that begins now. Files that were renewed come into
+// use here; if they are no good, what they held before stays in use.
 func (f *tlsFiles) config() *tls.Config {
 	now := time.Now()
-	if now.UnixNano() >= f.due.Load() && f.looking.TryLock() {
-		defer f.looking.Unlock()
-		f.due.Store(now.Add(tlsLookEvery).UnixNano())
-		if before := f.made.Load(); f.options.stamps() != before.stamps {
-			f.made.Store(f.options.renew(before))
+	if due := f.due.Load(); now.UnixNano() >= due && f.due.CompareAndSwap(due, now.Add(tlsReadEvery).UnixNano()) {
+		made, err := f.options.read(f.made.Load())
+		if err != nil {
+			before := *f.made.Load()
+			before.problem = err
+			made = &before
 		}
+		f.made.Store(made)
 	}
 	return f.made.Load().config
 }
@@ -95,66 +90,61 @@ func (f *tlsFiles) problem(now time.Time) error {
 	return nil
 }
 
-func (o tlsOptions) renew(before *tlsMade) *tlsMade {
-	made := &tlsMade{stamps: o.stamps()}
-	if err := made.read(o); err != nil {
-		made.config, made.expires, made.problem = before.config, before.expires, err
-	}
-	return made
-}
-
-func (o tlsOptions) stamps() (stamps [3]fileStamp) {
-	for i, path := range []string{o.certFile, o.keyFile, o.caCertFile} {
-		if path == "" {
+// read makes of the files what both sides need; each uses its part. While the
+// files stay as they were, so does what is made of them: a new tls.Config would
+// forget the sessions that clients may resume.
+func (o tlsOptions) read(before *tlsMade) (*tlsMade, error) {
+	var texts [3][]byte
+	for i, file := range []struct{ option, path string }{{"cert_file", o.certFile}, {"key_file", o.keyFile}, {"ca_cert_file", o.caCertFile}} {
+		if file.path == "" {
 			continue
 		}
-		if info, err := os.Stat(path); err == nil {
-			stamps[i] = fileStamp{modified: info.ModTime(), size: info.Size()}
-		} else {
-			stamps[i].missing = true
+		text, err := os.ReadFile(file.path)
+		if err != nil {
+			return nil, tlsFileError{file.option, fmt.Errorf("cannot be read: %w", err)}
 		}
+		texts[i] = text
 	}
-	return stamps
+	digest := sha256.Sum256(bytes.Join(texts[:], []byte{0}))
+	if before.config != nil && before.digest == digest {
+		return &tlsMade{config: before.config, digest: digest, expires: before.expires}, nil
+	}
+	return o.make(texts[0], texts[1], texts[2], digest)
 }
 
-// read makes of the files what both sides need; each uses its part.
-func (m *tlsMade) read(o tlsOptions) error {
-	config := &tls.Config{
+func (o tlsOptions) make(certificate, key, authorities []byte, digest [sha256.Size]byte) (*tlsMade, error) {
+	m := &tlsMade{digest: digest}
+	m.config = &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		ServerName: o.serverName, InsecureSkipVerify: o.skipVerify,
 		// Each client has its own upstream connection, and an abbreviated
 		// handshake costs both ends a tenth.
 		ClientSessionCache: tls.NewLRUClientSessionCache(0),
+		// A ticket would let a client in again without a look at its certificate.
+		SessionTicketsDisabled: o.authClients == "optional" || o.authClients == "yes",
 	}
-	if o.caCertFile != "" {
-		text, err := os.ReadFile(o.caCertFile)
-		if err != nil {
-			return tlsFileError{"ca_cert_file", fmt.Errorf("cannot be read: %w", err)}
-		}
-		authorities := x509.NewCertPool()
-		if !authorities.AppendCertsFromPEM(text) {
-			return tlsFileError{"ca_cert_file", fmt.Errorf("%s holds no certificate in PEM", o.caCertFile)}
-		}
-		config.RootCAs, config.ClientCAs = authorities, authorities
-	}
-	if o.certFile != "" {
-		pair, err := tls.LoadX509KeyPair(o.certFile, o.keyFile)
-		if err != nil {
-			return tlsFileError{"cert_file", fmt.Errorf("%s and the key in %s cannot be used: %w", o.certFile, o.keyFile, err)}
-		}
-		config.Certificates = []tls.Certificate{pair}
-		m.expires = pair.Leaf.NotAfter
-	}
-	// A ticket would let a client in again without a look at its certificate.
-	config.SessionTicketsDisabled = o.authClients == "optional" || o.authClients == "yes"
 	switch o.authClients {
 	case "optional":
-		config.ClientAuth = tls.VerifyClientCertIfGiven
+		m.config.ClientAuth = tls.VerifyClientCertIfGiven
 	case "yes":
-		config.ClientAuth = tls.RequireAndVerifyClientCert
+		m.config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	m.config = config
-	return nil
+	if o.caCertFile != "" {
+		pool := x509.NewCertPool()
+		if !pool.AppendCertsFromPEM(authorities) {
+			return nil, tlsFileError{"ca_cert_file", fmt.Errorf("%s holds no certificate in PEM", o.caCertFile)}
+		}
+		m.config.RootCAs, m.config.ClientCAs = pool, pool
+	}
+	if o.certFile != "" {
+		pair, err := tls.X509KeyPair(certificate, key)
+		if err != nil {
+			return nil, tlsFileError{"cert_file", fmt.Errorf("%s and the key in %s cannot be used: %w", o.certFile, o.keyFile, err)}
+		}
+		m.config.Certificates = []tls.Certificate{pair}
+		m.expires = pair.Leaf.NotAfter
+	}
+	return m, nil
 }
 
 // tlsFileError says which option names the file that is no good.

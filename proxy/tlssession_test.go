@@ -223,12 +223,26 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Errorf("a good certificate: %v", err)
 	}
 	renewed := p.authority.issue(30*24*time.Hour, p.shown).serial.String()
-	eventually(t, "the renewed certificate is shown", func() bool { return shown() == renewed })
+	if shown() == renewed {
+		t.Error("the files were read for a single handshake")
+	}
+	p.files.due.Store(0)
+	if shown() != renewed {
+		t.Error("the renewed certificate is not shown")
+	}
+	before := p.files.config()
+	p.files.due.Store(0)
+	if p.files.config() != before {
+		t.Error("files that are as they were forget the sessions that may be resumed")
+	}
 
 	if err := os.WriteFile(p.shown.certFile, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the operator is told", func() bool { return p.files.problem(time.Now()) != nil })
+	p.files.due.Store(0)
+	if p.files.problem(time.Now()) == nil {
+		t.Fatal("the operator is not told")
+	}
 	if shown() != renewed {
 		t.Error("a broken file is in use")
 	}
@@ -236,10 +250,10 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Error(text)
 	}
 	p.authority.issue(time.Hour, p.shown)
-	eventually(t, "the operator is told that it expires", func() bool {
-		err := p.files.problem(time.Now())
-		return err != nil && strings.Contains(err.Error(), "; renew it")
-	})
+	p.files.due.Store(0)
+	if err := p.files.problem(time.Now()); err == nil || !strings.Contains(err.Error(), "; renew it") {
+		t.Errorf("a certificate that expires soon: %v", err)
+	}
 	if err := p.files.problem(time.Now().Add(2 * time.Hour)); !strings.Contains(err.Error(), "has expired at ") {
 		t.Error(err)
 	}
