@@ -1,14 +1,11 @@
 package integration
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"regexp"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -104,11 +101,7 @@ return 0`, 0),
 // wideStyles are the styles, each for as many locks as CAMPAIGN_WIDTH says.
 func wideStyles(t testing.TB) (wide []lockStyle) {
 	t.Helper()
-	width, err := strconv.Atoi(cmp.Or(os.Getenv("CAMPAIGN_WIDTH"), "1"))
-	if err != nil || width < 1 {
-		t.Fatalf("CAMPAIGN_WIDTH: %d, %v", width, err)
-	}
-	for i := range width {
+	for i := range campaignNumber(t, "CAMPAIGN_WIDTH", 1) {
 		for _, style := range lockStyles {
 			if i > 0 {
 				style.key += fmt.Sprintf(":%d", i)
@@ -169,6 +162,9 @@ const (
 	longestLease  = 2500 * time.Millisecond
 	// shortStay is how long most of them hold a lock at most.
 	shortStay = 50 * time.Millisecond
+	// unsureRest is by how much longer a client pauses after an error: the proxies
+	// shall not be busy with errors when there is something to break.
+	unsureRest = 5
 	// answerWait is how long a client waits for an answer, longer than ballots
 	// take and shorter than proxies are paused.
 	answerWait = time.Second
@@ -187,7 +183,11 @@ func (c *campaignClient) run(over context.Context) {
 			// Who cannot tell his lock from another's must not.
 			c.ask(askRelease, token, 0)
 		}
-		pause(over, between(c.random, 5*time.Millisecond, 40*time.Millisecond))
+		rest := between(c.random, 5*time.Millisecond, 40*time.Millisecond)
+		if taken.answer == unsure {
+			rest *= unsureRest
+		}
+		pause(over, rest)
 	}
 }
 

@@ -21,6 +21,8 @@ type director struct {
 	campaign *campaign
 	random   *rand.Rand
 	deck     []campaignFault
+	// grantsBetween is how many locks are taken between two faults, about.
+	grantsBetween int64
 
 	drawn   []campaignFault // what is left of the shuffled deck
 	active  []activeFault
@@ -45,8 +47,8 @@ type activeFault struct {
 const (
 	mostFaultsAtOnce = 3
 	faultPace        = 200 * time.Millisecond
-	grantsBetween    = 8
-	mostCalm         = 3 * campaignRestartDelay
+	usualCalm        = 8 // grants between faults
+	mostCalm         = 8 * campaignRestartDelay
 )
 
 // run lets faults strike until enough is true.
@@ -55,7 +57,7 @@ func (d *director) run(enough func() bool) {
 	defer d.endAll()
 	for !enough() {
 		// Masters in quarantine grant nothing, and so nothing can be broken then.
-		if calm := d.campaign.grants() + 1 + d.random.Int64N(2*grantsBetween); d.random.IntN(3) > 0 {
+		if calm := d.campaign.grants() + 1 + d.random.Int64N(2*d.grantsBetween); d.random.IntN(3) > 0 {
 			for until := time.Now().Add(mostCalm); d.campaign.grants() < calm && time.Now().Before(until) && !enough(); {
 				d.rest(0)
 			}

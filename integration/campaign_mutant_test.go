@@ -33,7 +33,7 @@ func TestCampaignFindsUncheckedMasters(t *testing.T) {
 	for _, name := range sortedKeys(decks) {
 		t.Run(name, func(t *testing.T) {
 			c := startCampaign(t, binary)
-			d := &director{campaign: c, random: rand.New(rand.NewPCG(campaignSeed(t), 0)), deck: decks[name]}
+			d := &director{campaign: c, random: rand.New(rand.NewPCG(campaignSeed(t), 0)), deck: decks[name], grantsBetween: usualCalm}
 			until := time.Now().Add(5 * patience) // mostly it takes seconds, but which lock a fault meets is chance
 			c.run(d, func() bool { return c.breached() || time.Now().After(until) })
 			if !c.breached() {

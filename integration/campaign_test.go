@@ -26,20 +26,18 @@ import (
 // struck and CAMPAIGN_CYCLES locks were taken and released if that takes longer;
 // CAMPAIGN_SEED which faults strike in which order; CAMPAIGN_FAULTS, names with
 // commas between them, that only these do; CAMPAIGN_WIDTH how many locks of each
-// style there are, each with clients of its own (1 if not given).
+// style there are, each with clients of its own (1 if not given); CAMPAIGN_CALM
+// how many locks are taken between two faults, about (8 if not given).
 // Scheduling is the machine's, so a seed repeats the faults and not the run.
 func TestCampaign(t *testing.T) {
 	length, err := time.ParseDuration(cmp.Or(os.Getenv("CAMPAIGN_TIME"), "30s"))
 	if err != nil {
 		t.Fatalf("CAMPAIGN_TIME: %v", err)
 	}
-	cycles, err := strconv.ParseInt(cmp.Or(os.Getenv("CAMPAIGN_CYCLES"), "0"), 10, 64)
-	if err != nil {
-		t.Fatalf("CAMPAIGN_CYCLES: %v", err)
-	}
+	cycles := campaignNumber(t, "CAMPAIGN_CYCLES", 0)
 	seed := campaignSeed(t)
 	c := startCampaign(t, proxyBinary)
-	d := &director{campaign: c, random: rand.New(rand.NewPCG(seed, 0)), deck: campaignDeck(t)}
+	d := &director{campaign: c, random: rand.New(rand.NewPCG(seed, 0)), deck: campaignDeck(t), grantsBetween: campaignNumber(t, "CAMPAIGN_CALM", usualCalm)}
 	over := time.Now().Add(length)
 	wrong := c.run(d, func() bool {
 		return time.Now().After(over) && len(d.struck) == len(d.deck) && c.grants() >= cycles || c.breached()
@@ -77,6 +75,19 @@ func campaignDeck(t testing.TB) []campaignFault {
 		deck = append(deck, campaignFaults[i])
 	}
 	return deck
+}
+
+func campaignNumber(t testing.TB, name string, usual int64) int64 {
+	t.Helper()
+	text := os.Getenv(name)
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		t.Fatalf("%s: %q is not a number", name, text)
+	}
+	return n
 }
 
 func campaignSeed(t testing.TB) uint64 {
@@ -324,26 +335,45 @@ func (c *campaign) goesOn(t *testing.T) {
 		waitFor(t, fmt.Sprintf("proxy %d has its quorum back", i+1), p.ready)
 	}
 	votes := time.Now()
+	var wg sync.WaitGroup
 	for _, w := range writers {
-		c.ofUse(t, w.key)
+		wg.Go(func() { c.ofUse(t, w.key) })
 	}
+	byKey := map[string][]lockStyle{}
+	for _, style := range c.styles {
+		byKey[style.key] = append(byKey[style.key], style)
+	}
+	for _, styles := range byKey {
+		wg.Go(func() { c.canBeTaken(t, styles) })
+	}
+	wg.Wait()
+	t.Logf("%s after the last fault all proxies had their quorum, %s later every key was of use",
+		votes.Sub(healthy).Round(time.Millisecond), time.Since(votes).Round(time.Millisecond))
+}
+
+// canBeTaken waits until the lock of these styles can be taken and released as
+// each of them does, through every proxy.
+func (c *campaign) canBeTaken(t *testing.T, styles []lockStyle) {
 	for i, p := range c.proxies {
-		for _, style := range c.styles {
+		for _, style := range styles {
 			client := redis.NewClient(&redis.Options{Addr: p.addr(), DB: style.db, MaxRetries: -1})
 			defer client.Close()
 			token := fmt.Sprintf("afterwards-%d-%s", i, style.name)
-			waitFor(t, "taking "+style.key+" as "+style.name+" does", func() error {
+			err := eventually(func() error {
 				ok, err := style.acquire(t.Context(), client, style.key, token, patience)
 				if err == nil && !ok {
 					err = errors.New("it is held")
 				}
 				return err
 			})
+			if err != nil {
+				t.Errorf("taking %s as %s does through proxy %d: %v", style.key, style.name, i+1, err)
+				return
+			}
 			if ok, err := style.release(t.Context(), client, style.key, token); err != nil || !ok {
-				t.Fatalf("releasing %s as %s does: %v %v", style.key, style.name, ok, err)
+				t.Errorf("releasing %s as %s does through proxy %d: %v %v", style.key, style.name, i+1, ok, err)
+				return
 			}
 		}
 	}
-	t.Logf("%s after the last fault all proxies had their quorum, %s later every key was of use",
-		votes.Sub(healthy).Round(time.Millisecond), time.Since(votes).Round(time.Millisecond))
 }

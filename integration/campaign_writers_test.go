@@ -116,10 +116,13 @@ func (w campaignWriter) run(over context.Context) {
 // Redis does: what can be read exists and can be deleted, and what was deleted can
 // be taken.
 func (c *campaign) ofUse(t *testing.T, key string) {
-	t.Helper()
 	for i, p := range c.proxies {
-		client := p.client(t)
-		waitFor(t, fmt.Sprintf("%s is of use through proxy %d", key, i+1), func() error { return usable(t.Context(), client, key) })
+		client := redis.NewClient(&redis.Options{Addr: p.addr(), MaxRetries: -1})
+		defer client.Close()
+		if err := eventually(func() error { return usable(t.Context(), client, key) }); err != nil {
+			t.Errorf("%s is not of use through proxy %d: %v", key, i+1, err)
+			return
+		}
 	}
 }
 

@@ -25,14 +25,19 @@ func freePort(t testing.TB) int {
 // error when patience is over.
 func waitFor(t testing.TB, what string, check func() error) {
 	t.Helper()
+	if err := eventually(check); err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+}
+
+// eventually checks again and again, and returns the last error if there is
+// still one after patience.
+func eventually(check func() error) error {
 	deadline := time.Now().Add(patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, 50*time.Millisecond) {
 		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", what, err)
+		if err == nil || time.Now().After(deadline) {
+			return err
 		}
 		time.Sleep(pause)
 	}
