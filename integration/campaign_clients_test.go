@@ -208,7 +208,7 @@ func (c *campaignClient) hold(over context.Context, token string, taken lockCall
 	case 1:
 		c.register.write(h)
 		return // it dies
-	case 2, 3, 4, 5, 6, 7:
+	case 2, 3:
 		stay = between(c.random, 0, 2*longestLease)
 	}
 	for left := time.Now().Add(stay); over.Err() == nil && time.Now().Before(left); {

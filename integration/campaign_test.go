@@ -164,7 +164,7 @@ func startCampaign(t *testing.T, binary string) *campaign {
 		c.registers[style.key] = &register{key: style.key}
 	}
 	for _, w := range writers {
-		c.answers[w.key] = &writerAnswers{}
+		c.answers[w.key] = &writerAnswers{errors: map[string]int{}}
 	}
 	return c
 }
@@ -320,7 +320,7 @@ func (c *campaign) report(d *director, violations int) {
 		c.t.Logf("%d times: %s", errors[text], text)
 	}
 	for _, key := range sortedKeys(c.answers) {
-		c.t.Logf("%s: %d commands of writers, %d answered with an error", key, c.answers[key].all.Load(), c.answers[key].errors.Load())
+		c.t.Logf("%s: %d commands of writers, of which failed %v", key, c.answers[key].all, c.answers[key].errors)
 	}
 	c.t.Logf("%d writes under a lock, %d of holders that had overstayed were fenced off; %d violations", writes, fenced, violations)
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -96,7 +96,20 @@ type campaignWriter struct {
 }
 
 // writerAnswers counts what the writers of a key were told.
-type writerAnswers struct{ all, errors atomic.Int64 }
+type writerAnswers struct {
+	mu     sync.Mutex
+	all    int
+	errors map[string]int // by kind
+}
+
+func (a *writerAnswers) count(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.all++
+	if err != nil {
+		a.errors[kindOf(err)]++
+	}
+}
 
 const writersOfEach = 3
 
@@ -105,9 +118,7 @@ func (w campaignWriter) run(over context.Context) {
 		ctx, cancel := context.WithTimeout(context.Background(), answerWait)
 		err := w.write(ctx, w.proxies[w.random.IntN(len(w.proxies))], w.random, w.key)
 		cancel()
-		if w.answers.all.Add(1); err != nil {
-			w.answers.errors.Add(1)
-		}
+		w.answers.count(err)
 		pause(over, between(w.random, 5*time.Millisecond, 40*time.Millisecond))
 	}
 }
