@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -77,7 +78,7 @@ func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) 
 	defer turn.pass()
 	turn.send()
 	b := l.acquireOnce(ctx, a)
-	o, granted = b.outcome(), count(b.answers, isGranted).granted
+	o, granted = b.outcome(), quorum.Count(b.answers, isGranted).Granted
 	switch {
 	case o.Verdict == Lost && granted == 0:
 		turn.refuse()
@@ -133,14 +134,14 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
 		},
 		parse: parseSet,
 		vote:  voteOf,
-		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
-			v := count(answers, isGranted).acquire()
+		decide: func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
+			v := quorum.Count(answers, isGranted).Acquire()
 			if v == Won && l.validity(ttl, elapsed) <= 0 {
 				return Lost
 			}
 			return v
 		},
-		late: func(_ *ballot[bool], i int, a answer[bool], verdict Verdict) {
+		late: func(_ *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict != Won {
 				l.takeBack(i, a, r)
 			}
@@ -169,9 +170,9 @@ func voteOf(granted bool) Vote {
 // takeBack undoes what a master granted to a request that was not won. A
 // grant that is only possible, because the connection broke, is taken back on
 // the next connection and only by a value that is surely this client's own.
-func (l *Locker) takeBack(i int, a answer[bool], r acquisition) {
-	maybe := a.state == unknown && len(r.value) >= shortValue
-	if !maybe && !(a.state.heard() && a.value) {
+func (l *Locker) takeBack(i int, a quorum.Answer[bool], r acquisition) {
+	maybe := a.State == quorum.Unknown && len(r.value) >= shortValue
+	if !maybe && !(a.State.Heard() && a.Value) {
 		return
 	}
 	m := l.masters[i]
@@ -181,13 +182,13 @@ func (l *Locker) takeBack(i int, a answer[bool], r acquisition) {
 		d.life = &lifetime{until: now.Add(r.ttl)}
 	}
 	m.stream(r.db).deliver(d, now, maybe)
-	l.undone(i, a.state)
+	l.undone(i, a.State)
 }
 
 // undone tells of a grant that is taken back. One that did not count, for its
 // master may not vote, is taken back as a matter of course.
-func (l *Locker) undone(master int, state answerState) {
-	if state != discounted {
+func (l *Locker) undone(master int, state quorum.State) {
+	if state != quorum.Discounted {
 		l.observer.Undone(l.masters[master].name())
 	}
 }
@@ -202,8 +203,8 @@ func (l *Locker) makePermanent(r acquisition) Verdict {
 		replies: 1,
 		parse:   parseDone,
 		vote:    voteOf,
-		decide: func(answers []answer[bool], elapsed time.Duration) Verdict {
-			v := count(answers, isGranted).acquire()
+		decide: func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
+			v := quorum.Count(answers, isGranted).Acquire()
 			if v == Won && l.validity(l.settings().RestartDelay, elapsed) <= 0 {
 				return Lost
 			}

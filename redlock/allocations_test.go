@@ -3,6 +3,8 @@ package redlock
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // cycle takes a lock and gives it back by compare-and-delete, as most clients do.
@@ -29,13 +31,13 @@ func TestAllocationsOfACycle(t *testing.T) {
 }
 
 func TestTheTallyAllocatesNothing(t *testing.T) {
-	answers := make([]answer[bool], 7)
+	answers := make([]quorum.Answer[bool], 7)
 	for i := range answers {
-		answers[i] = answer[bool]{state: answered, value: i%2 == 0}
+		answers[i] = quorum.Answer[bool]{State: quorum.Answered, Value: i%2 == 0}
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		votes := count(answers, isGranted)
-		_, _, _ = votes.acquire(), votes.agreement(), votes.release()
+		votes := quorum.Count(answers, isGranted)
+		_, _, _ = votes.Acquire(), votes.Agree(), votes.Release()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
 	}

@@ -3,6 +3,8 @@ package redlock
 import (
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // A question is what one ballot puts to every master. A is what a master's
@@ -30,9 +32,9 @@ type question[A any] struct {
 	vote func(A) Vote
 	// decide is the verdict on the answers so far. It is pure; elapsed counts
 	// from before the first byte was sent.
-	decide func(answers []answer[A], elapsed time.Duration) Verdict
+	decide func(answers []quorum.Answer[A], elapsed time.Duration) Verdict
 	// late hears of answers that came after the verdict, on the stream's reader.
-	late func(b *ballot[A], master int, a answer[A], verdict Verdict)
+	late func(b *ballot[A], master int, a quorum.Answer[A], verdict Verdict)
 	// keep, if set, is asked when the ballot was won, and says whether it stays
 	// so; until then late answers wait.
 	keep func(b *ballot[A]) bool
@@ -56,7 +58,7 @@ type ballot[A any] struct {
 	asked int   // how many masters were asked, or passed over: those from the first up
 
 	mu      sync.Mutex
-	answers []answer[A]
+	answers []quorum.Answer[A]
 	verdict Verdict // Pending until closed; answers do not change afterwards
 	closed  chan<- struct{}
 	// latecomers came while the verdict was Won and not yet known to be kept.
@@ -68,7 +70,7 @@ type ballot[A any] struct {
 
 type latecomer[A any] struct {
 	master int
-	answer answer[A]
+	answer quorum.Answer[A]
 }
 
 // usualFrames is room for the frames of most questions.
@@ -96,7 +98,7 @@ func hold[A any](l *Locker, frames []byte, q question[A]) *ballot[A] {
 		locker:   l,
 		started:  now,
 		deadline: now.Add(l.settings().MasterTimeout),
-		answers:  make([]answer[A], len(l.masters)),
+		answers:  make([]quorum.Answer[A], len(l.masters)),
 		closed:   w.closed,
 	}
 	ended := false
@@ -161,7 +163,7 @@ func (b *ballot[A]) abandon() {
 	b.closeUndecided()
 	defer b.settle()
 	for i := range b.answers {
-		if a := b.answers[i]; b.late != nil && a.state != pending {
+		if a := b.answers[i]; b.late != nil && a.State != quorum.Awaited {
 			b.late(b, i, a, NoQuorum)
 		}
 	}
@@ -175,8 +177,8 @@ func (b *ballot[A]) closeUndecided() {
 	b.verdict, b.confirmed = NoQuorum, true
 	b.addLatecomers()
 	for i := b.asked; i < len(b.answers); i++ {
-		if b.answers[i].state == pending {
-			b.answers[i].state = unasked
+		if b.answers[i].State == quorum.Awaited {
+			b.answers[i].State = quorum.Unasked
 		}
 	}
 }
@@ -199,7 +201,7 @@ func (b *ballot[A]) ask(i int, s *stream, frames []byte, free bool) {
 		frames = b.each(i)
 	}
 	if frames == nil {
-		b.cast(i, answer[A]{state: unasked})
+		b.cast(i, quorum.Answer[A]{State: quorum.Unasked})
 		return
 	}
 	c := call{replies: b.replies, asker: b, master: i}
@@ -210,7 +212,7 @@ func (b *ballot[A]) ask(i int, s *stream, frames []byte, free bool) {
 		if b.owedToAbsent {
 			s.owe(b.debt(i))
 		}
-		b.cast(i, answer[A]{state: unasked})
+		b.cast(i, quorum.Answer[A]{State: quorum.Unasked})
 	}
 }
 
@@ -236,24 +238,24 @@ func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, 
 }
 
 func (b *ballot[A]) hear(s *stream, c *call, replies [][]byte, st standing, err error, read func([][]byte) (A, error)) {
-	a := answer[A]{state: unknown} // also where reading it panics
+	a := quorum.Answer[A]{State: quorum.Unknown} // also where reading it panics
 	defer func() { b.cast(c.master, a) }()
 	switch {
 	case err == errUnsent:
-		a.state = unasked
+		a.State = quorum.Unasked
 		return
 	case err != nil:
 		return
 	}
 	value, err := read(replies)
-	a.value, a.covers = value, st.covers
+	a.Value, a.LongestTTL = value, st.covers
 	switch {
 	case err == nil && (st.state != Certified || st.covers < b.lives) && (b.counts == nil || !b.counts(value)):
-		a.state = discounted
+		a.State = quorum.Discounted
 	case err == nil:
-		a.state = answered
+		a.State = quorum.Answered
 	case err != errBlind:
-		a.state = unable
+		a.State = quorum.Unable
 	}
 	if err != nil && b.debt != nil {
 		s.owe(b.debt(c.master))
@@ -274,21 +276,21 @@ func (b *ballot[A]) hear(s *stream, c *call, replies [][]byte, st standing, err 
 
 // cast counts an answer, or hands a late one on. An answer read after the
 // deadline is late even if the ballot is still open: we may have been paused.
-func (b *ballot[A]) cast(i int, a answer[A]) {
+func (b *ballot[A]) cast(i int, a quorum.Answer[A]) {
 	now := time.Now()
 	defer b.enter(i, a, now) // also where its being told panics
 	vote := Failed
-	switch a.state {
-	case answered:
-		vote = b.vote(a.value)
-	case discounted:
+	switch a.State {
+	case quorum.Answered:
+		vote = b.vote(a.Value)
+	case quorum.Discounted:
 		vote = Discounted
 	}
 	b.locker.observer.Voted(b.locker.masters[i].name(), vote, now.Sub(b.started))
 }
 
 // enter makes a master's answer part of the ballot, or hands it on as a late one.
-func (b *ballot[A]) enter(i int, a answer[A], now time.Time) {
+func (b *ballot[A]) enter(i int, a quorum.Answer[A], now time.Time) {
 	verdict, late := b.count(i, a, now)
 	if !late {
 		return
@@ -303,7 +305,7 @@ func (b *ballot[A]) enter(i int, a answer[A], now time.Time) {
 
 // count takes an answer into the ballot while that is open. Late: it came after
 // the verdict, and is not kept until it is known whether that stays.
-func (b *ballot[A]) count(i int, a answer[A], now time.Time) (verdict Verdict, late bool) {
+func (b *ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Verdict, late bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.verdict == Pending && now.After(b.deadline) {
@@ -335,7 +337,7 @@ func (b *ballot[A]) settle() {
 	settled := b.locker.all()
 	if b.verdict != Won {
 		for i, a := range b.answers {
-			if a.state == pending {
+			if a.State == quorum.Awaited {
 				settled &^= 1 << i
 			}
 		}
@@ -349,7 +351,7 @@ func (b *ballot[A]) expire() {
 	now := time.Now()
 	b.closeAt(now)
 	for i := range b.answers {
-		if b.answers[i].state == pending {
+		if b.answers[i].State == quorum.Awaited {
 			b.locker.masters[i].stream(b.db).giveUpIfStalled(now)
 		}
 	}
@@ -367,11 +369,11 @@ func (b *ballot[A]) closeAt(now time.Time) {
 // They stay marked pending: whoever answers late is told of the verdict.
 func (b *ballot[A]) close(now time.Time) {
 	b.expired = true
-	final := make([]answer[A], len(b.answers))
+	final := make([]quorum.Answer[A], len(b.answers))
 	copy(final, b.answers)
 	for i := range final {
-		if final[i].state == pending {
-			final[i].state = unknown
+		if final[i].State == quorum.Awaited {
+			final[i].State = quorum.Unknown
 		}
 	}
 	if b.verdict = b.decide(final, elapsed(b.started, now)); b.verdict == Pending {
@@ -412,9 +414,9 @@ func (b *ballot[A]) takeLatecomers() []latecomer[A] {
 
 // outcome words a closed ballot's verdict.
 func (b *ballot[A]) outcome() Outcome {
-	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum(len(b.answers)), Voting: b.voting}
+	o := Outcome{Verdict: b.verdict, Asked: len(b.answers), Needed: quorum.Size(len(b.answers)), Voting: b.voting}
 	for _, a := range b.answers {
-		if a.state == answered || a.state == pending && !b.expired {
+		if a.State == quorum.Answered || a.State == quorum.Awaited && !b.expired {
 			o.Answered++ // or would have, had the verdict needed it
 		}
 	}
@@ -434,7 +436,7 @@ func (b *ballot[A]) outcome() Outcome {
 func (b *ballot[A]) countVoting() (n int) {
 	now, certified := time.Now(), b.locker.certifiedIn(b.db)
 	for i, a := range b.answers {
-		dumb := a.state == unable || a.state == pending && b.expired || b.locker.masters[i].stream(b.db).silent(now)
+		dumb := a.State == quorum.Unable || a.State == quorum.Awaited && b.expired || b.locker.masters[i].stream(b.db).silent(now)
 		if certified.has(i) && !dumb {
 			n++
 		}

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -221,8 +222,8 @@ func (l *Locker) raise(db int, ttl time.Duration) Verdict {
 		lives:   lives,
 		parse:   parseDone,
 		vote:    voteOf,
-		decide: func(answers []answer[bool], _ time.Duration) Verdict {
-			return count(answers, isGranted).acquire()
+		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, isGranted).Acquire()
 		},
 	}).verdict
 }

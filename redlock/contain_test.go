@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -71,8 +72,10 @@ func (w *timeline) acquiring() ([]byte, question[bool]) {
 		creates: true,
 		parse:   parseSet,
 		vote:    voteOf,
-		decide:  func(answers []answer[bool], _ time.Duration) Verdict { return count(answers, isGranted).acquire() },
-		late: func(_ *ballot[bool], i int, a answer[bool], verdict Verdict) {
+		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, isGranted).Acquire()
+		},
+		late: func(_ *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict != Won {
 				w.locker.takeBack(i, a, taken)
 			}
@@ -91,10 +94,10 @@ func TestTimelineADefectOnTheRequestsSideCostsNoKey(t *testing.T) {
 			}
 		},
 		"the verdict": func(q *question[bool], _ []byte) {
-			q.decide = func([]answer[bool], time.Duration) Verdict { panic("defect") }
+			q.decide = func([]quorum.Answer[bool], time.Duration) Verdict { panic("defect") }
 		},
 		"the verdict at the deadline": func(q *question[bool], _ []byte) {
-			q.decide = func(answers []answer[bool], elapsed time.Duration) Verdict {
+			q.decide = func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
 				if elapsed >= timeout {
 					panic("defect")
 				}
@@ -127,14 +130,14 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 		},
 		"counting an answer": func(q *question[bool], once func()) {
 			decide := q.decide
-			q.decide = func(answers []answer[bool], elapsed time.Duration) Verdict {
+			q.decide = func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
 				once()
 				return decide(answers, elapsed)
 			}
 		},
 		"undoing a late answer": func(q *question[bool], once func()) {
 			late := q.late
-			q.late = func(b *ballot[bool], i int, a answer[bool], verdict Verdict) {
+			q.late = func(b *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 				defer once()
 				late(b, i, a, verdict)
 			}
@@ -181,9 +184,11 @@ func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 			debt: func(int) *debt {
 				return &debt{script: releaseScript, key: key, value: tokenA, life: &lifetime{until: time.Now().Add(time.Hour)}}
 			},
-			parse:  func([][]byte) (bool, error) { panic("defect") },
-			vote:   voteOf,
-			decide: func(answers []answer[bool], _ time.Duration) Verdict { return count(answers, isGranted).release() },
+			parse: func([][]byte) (bool, error) { panic("defect") },
+			vote:  voteOf,
+			decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+				return quorum.Count(answers, isGranted).Release()
+			},
 		})
 		if b.verdict != NoQuorum {
 			t.Errorf("%v", b.verdict)

@@ -15,7 +15,7 @@
 //
 // Acquire (acquire.go) takes its turn (turns.go), and hold (ballot.go) puts the
 // question on every master's stream (stream.go). The stream's reader casts each
-// answer, the tally (tally.go) gives the verdict as soon as no missing vote can
+// answer, the tally (package quorum) gives the verdict as soon as no missing vote can
 // change it, and what was granted in vain is taken back on the same stream
 // before the caller hears of it.
 //
@@ -33,7 +33,7 @@
 //     is still read and taken back if need be (ballot.go, expire).
 //   - "If and only if the client was able to acquire the lock in the majority
 //     of the instances, and the total time elapsed [...] is less than lock
-//     validity time": tally.acquire and Locker.validity, which also takes off
+//     validity time": quorum.Tally.Acquire and Locker.validity, which also takes off
 //     the clock drift.
 //   - "If the client failed to acquire the lock for some reason, it will try to
 //     unlock all the instances": takeBack (acquire.go), on each master that
@@ -83,7 +83,7 @@
 //     What loses is put back exactly (undo.go), deletions too, but for those of a
 //     script that can only be a release. Where a quorum deleted, a copy goes that
 //     was the same, or that drifted, as a counter can (runsettle.go).
-//   - Copies that disagree (existence.go, mend.go). A key exists if a quorum holds
+//   - Copies that disagree (quorum/existence.go, mend.go). A key exists if a quorum holds
 //     something under it, and may exist where those that did not answer, or may not
 //     vote, would make one; all answers go by that. Who meets copies that nobody can
 //     hold the lock by, or that differ, has them looked at twice, further apart than

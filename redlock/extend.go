@@ -5,6 +5,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -65,18 +66,18 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 			return extension{of: v, changed: n == 1}, cmp.Or(err, readAs(replies[1], ok))
 		},
 		vote: func(e extension) Vote { return voteOf(e.changed) },
-		decide: func(answers []answer[extension], elapsed time.Duration) Verdict {
-			if _, t := plurality(answers, extension.answeredWithError, extension.equal); t.agreement() == Won {
+		decide: func(answers []quorum.Answer[extension], elapsed time.Duration) Verdict {
+			if _, t := quorum.Largest(answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
 				return Lost
 			}
-			_, t := plurality(answers, extension.granted, extension.equal)
-			v := t.agreement()
+			_, t := quorum.Largest(answers, extension.granted, extension.equal)
+			v := t.Agree()
 			if v == Won && !r.Persist && l.validity(r.TTL, elapsed) <= 0 {
 				return Lost
 			}
 			return v
 		},
-		late: func(b *ballot[extension], i int, a answer[extension], verdict Verdict) {
+		late: func(b *ballot[extension], i int, a quorum.Answer[extension], verdict Verdict) {
 			if verdict == Won {
 				l.extendMissed(b, i, a, r)
 			}
@@ -89,7 +90,7 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 			l.extendMissed(b, i, a, r)
 		}
 	case Lost:
-		if e, t := plurality(b.answers, extension.answeredWithError, extension.equal); t.agreement() == Won {
+		if e, t := quorum.Largest(b.answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
 			o.Err = e.refusal
 		}
 	}
@@ -101,11 +102,11 @@ func (e extension) answeredWithError() bool { return e.refusal != "" }
 
 // extendMissed leaves the expiry to a master that did not hear of it; without
 // it a lock that was taken without TTL would stay there for ever.
-func (l *Locker) extendMissed(b *ballot[extension], i int, a answer[extension], r ExtendRequest) {
-	if !a.state.failed() || r.Persist {
+func (l *Locker) extendMissed(b *ballot[extension], i int, a quorum.Answer[extension], r ExtendRequest) {
+	if !a.State.Failed() || r.Persist {
 		return
 	}
-	e, _ := plurality(b.answers, extension.granted, extension.equal)
+	e, _ := quorum.Largest(b.answers, extension.granted, extension.equal)
 	if e.of.value == nil {
 		return
 	}

@@ -3,6 +3,8 @@ package redlock
 import (
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // Which copies that the masters published are one message, and when it is
@@ -71,7 +73,7 @@ const (
 
 func newHeard(masters int, tell func(message)) *heard {
 	return &heard{
-		quorum:    quorum(masters),
+		quorum:    quorum.Size(masters),
 		limit:     maxHeardBytes,
 		tell:      tell,
 		last:      make([]time.Time, masters),

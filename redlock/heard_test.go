@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // A hearing feeds copies of one message to heard on a clock of its own.
@@ -197,7 +199,7 @@ func TestNoMessageOfAQuorumIsLost(t *testing.T) {
 		for m := range messages {
 			at += random.IntN(1 + random.IntN(300))
 			order := random.Perm(masters)
-			published := quorum(masters) + random.IntN(masters-quorum(masters)+1)
+			published := quorum.Size(masters) + random.IntN(masters-quorum.Size(masters)+1)
 			for _, i := range order[:published] {
 				delay := random.IntN(5)
 				if random.IntN(10) == 0 {

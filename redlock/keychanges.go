@@ -1,6 +1,10 @@
 package redlock
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+)
 
 // When a change of a key is told. Nothing in here waits or reads a clock.
 //
@@ -59,7 +63,7 @@ func (c *keyChanges) count(change keyChange, master int, now time.Time) {
 		return // what will be told comes after both
 	}
 	b.masters[master] = true
-	if b.copies++; b.copies >= quorum(c.masters) {
+	if b.copies++; b.copies >= quorum.Size(c.masters) {
 		c.end(b)
 	}
 }

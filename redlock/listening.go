@@ -6,6 +6,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // listening is what subscribers want of the masters, and the one connection to
@@ -95,7 +97,7 @@ func (l *listening) canTrack() bool {
 			able++
 		}
 	}
-	return able >= quorum(len(l.masters))
+	return able >= quorum.Size(len(l.masters))
 }
 
 // open begins to listen, with mu held.

@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // Locker asks N masters for locks. It keeps no lock itself: any number of
@@ -241,16 +243,14 @@ const (
 func (v Vote) String() string { return [...]string{"failed", "granted", "refused", "discounted"}[v] }
 
 // Verdict is what a ballot came to.
-type Verdict uint8
+type Verdict = quorum.Verdict
 
 const (
-	Pending  Verdict = iota // the missing votes can still change it
-	Won                     // a quorum granted, in time
-	Lost                    // enough masters answered, and a quorum did not grant
-	NoQuorum                // too few masters answered to know
+	Pending  = quorum.Pending
+	Won      = quorum.Won
+	Lost     = quorum.Lost
+	NoQuorum = quorum.NoQuorum
 )
-
-func (v Verdict) String() string { return [...]string{"pending", "won", "lost", "noquorum"}[v] }
 
 // Kind is the question a ballot asks.
 type Kind uint8

@@ -5,7 +5,9 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
 )
 
 // Where copies of a key differ, or too few masters have one for anybody to hold
@@ -127,10 +129,10 @@ func (l *Locker) mendCopies(ctx context.Context, k lockKey) []image {
 // model is what all copies are to be: what a quorum has, or else what stands for
 // all.
 func (c copies) model() image {
-	if most, t := plurality(c, image.there, sameCopy); t.granted >= quorum(len(c)) {
+	if most, t := quorum.Largest(c, image.there, sameCopy); t.Granted >= quorum.Size(len(c)) {
 		return most
 	}
-	return c[choose(c, image.there, sameCopy, image.text)].value
+	return c[quorum.Choose(c, image.there, sameCopy, image.number)].Value
 }
 
 // firstLook is when copies are looked at first.
@@ -159,11 +161,14 @@ func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now co
 }
 
 // copies are what masters hold under a key at one moment.
-type copies []answer[image]
+type copies []quorum.Answer[image]
 
 func (i image) there() bool { return !i.absent() }
 
 func sameCopy(a, b image) bool { return rdb.Same(a.dump, b.dump) }
+
+// number is a counter's.
+func (i image) number() (int64, bool) { return resp.ParseDecimal(i.text()) }
 
 func (i image) text() []byte {
 	text, _ := rdb.StringValue(i.dump)
@@ -195,14 +200,14 @@ func (l *Locker) inspect(k lockKey) copies {
 // strays: fewer masters than a quorum hold anything, also if all did that gave no
 // answer or may have forgotten it. So nobody holds the lock.
 func (c copies) strays() bool {
-	t := count(c, image.there)
-	return c.any() && t.masters-t.refused < quorum(t.masters)
+	t := quorum.Count(c, image.there)
+	return c.any() && t.Masters-t.Refused < quorum.Size(t.Masters)
 }
 
 // any tells whether a master showed a copy.
 func (c copies) any() bool {
 	for _, a := range c {
-		if a.state.heard() && a.value.there() {
+		if a.State.Heard() && a.Value.there() {
 			return true
 		}
 	}
@@ -216,7 +221,7 @@ func (c copies) ill() bool {
 	}
 	for _, a := range c {
 		for _, b := range c {
-			if a.state.heard() && b.state.heard() && a.value.there() && b.value.there() && !sameCopy(a.value, b.value) {
+			if a.State.Heard() && b.State.Heard() && a.Value.there() && b.Value.there() && !sameCopy(a.Value, b.Value) {
 				return true
 			}
 		}
@@ -229,10 +234,10 @@ func (c copies) ill() bool {
 func (c copies) unchangedSince(before copies) (same []image, all bool) {
 	same, all = make([]image, len(c)), true
 	for i, a := range c {
-		if a.state.heard() && before[i].state.heard() && a.value.unchangedSince(before[i].value) {
-			same[i] = a.value
+		if a.State.Heard() && before[i].State.Heard() && a.Value.unchangedSince(before[i].Value) {
+			same[i] = a.Value
 		}
-		all = all && a.state == answered && before[i].state == answered && a.value.unchangedSince(before[i].value)
+		all = all && a.State == quorum.Answered && before[i].State == quorum.Answered && a.Value.unchangedSince(before[i].Value)
 	}
 	return same, all
 }
@@ -249,7 +254,7 @@ func (i image) unchangedSince(before image) bool {
 // areAll tells whether there are no other copies than these.
 func (c copies) areAll(quiet []image) bool {
 	for i, a := range c {
-		if a.state.heard() && a.value.there() && !quiet[i].there() {
+		if a.State.Heard() && a.Value.there() && !quiet[i].there() {
 			return false
 		}
 	}
@@ -282,9 +287,9 @@ func (l *Locker) overwrite(k lockKey, seen []image, model image) {
 }
 
 // whenAllAnswered decides nothing but that all have been heard.
-func whenAllAnswered[A any](grants func(A) bool) func([]answer[A], time.Duration) Verdict {
-	return func(answers []answer[A], _ time.Duration) Verdict {
-		if count(answers, grants).pending() > 0 {
+func whenAllAnswered[A any](grants func(A) bool) func([]quorum.Answer[A], time.Duration) Verdict {
+	return func(answers []quorum.Answer[A], _ time.Duration) Verdict {
+		if quorum.Count(answers, grants).Pending() > 0 {
 			return Pending
 		}
 		return Won

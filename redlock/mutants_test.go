@@ -4,7 +4,7 @@ package redlock
 var mutants = []mutant{
 	{
 		rule:     "a quorum is more than half",
-		edits:    []edit{{"tally.go", "func (t tally) acquire() Verdict {\n\tneed := quorum(t.masters)", "func (t tally) acquire() Verdict {\n\tneed := max(1, t.masters/2)"}},
+		edits:    []edit{{"quorum/tally.go", "func (t Tally) Acquire() Verdict {\n\tneed := Size(t.Masters)", "func (t Tally) Acquire() Verdict {\n\tneed := max(1, t.Masters/2)"}},
 		caughtBy: "TestTimelineMajorityWins",
 		seeds:    "1,3,4",
 	},
@@ -75,7 +75,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a key exists that a quorum holds something under",
-		edits:    []edit{{"existence.go", "held.granted+held.pending()+held.failed < need", "alike.granted+held.pending()+held.failed < need"}},
+		edits:    []edit{{"quorum/existence.go", "held.Granted+held.Pending()+held.Failed < need", "alike.Granted+held.Pending()+held.Failed < need"}},
 		caughtBy: "TestTimelineAllAnswersAgreeOnWhetherTheKeyExists",
 	},
 	{
@@ -85,7 +85,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a DEL deletes every value that could have a quorum",
-		edits:    []edit{{"release.go", "a.state.heard() && a.value.present() && !slices", "false && !slices"}},
+		edits:    []edit{{"release.go", "a.State.Heard() && a.Value.present() && !slices", "false && !slices"}},
 		caughtBy: "TestTimelineADELDeletesEveryValueThatCouldHaveAQuorum",
 	},
 	{
@@ -100,17 +100,17 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "masters that gave no answer or may have forgotten count as holders",
-		edits:    []edit{{"mend.go", "t.masters-t.refused < quorum(t.masters)", "t.granted < quorum(t.masters)"}},
+		edits:    []edit{{"mend.go", "t.Masters-t.Refused < quorum.Size(t.Masters)", "t.Granted < quorum.Size(t.Masters)"}},
 		caughtBy: "TestTimelineALockThatMastersMayHaveForgottenIsNoStray",
 	},
 	{
 		rule:     "copies are made equal only where all masters may vote",
-		edits:    []edit{{"mend.go", "all = all && a.state == answered && before[i].state == answered &&", "all = all &&"}},
+		edits:    []edit{{"mend.go", "all = all && a.State == quorum.Answered && before[i].State == quorum.Answered &&", "all = all &&"}},
 		caughtBy: "TestTimelineCopiesAreNotMadeEqualWhileAMasterMayHaveForgotten",
 	},
 	{
 		rule:     "what a quorum has stands for all, also before larger integers",
-		edits:    []edit{{"mend.go", "t.granted >= quorum(len(c))", "t.granted > len(c)"}},
+		edits:    []edit{{"mend.go", "t.Granted >= quorum.Size(len(c))", "t.Granted > len(c)"}},
 		caughtBy: "TestTimelineCopiesThatDifferAreMadeEqual",
 	},
 	{
@@ -143,7 +143,7 @@ var mutants = []mutant{
 	{
 		rule: "an unknown vote is undone only by a value that is nobody else's",
 		edits: []edit{
-			{"acquire.go", "a.state == unknown && len(r.value) >= shortValue", "a.state == unknown"},
+			{"acquire.go", "a.State == quorum.Unknown && len(r.value) >= shortValue", "a.State == quorum.Unknown"},
 			{"queue.go", "len(d.value) >= shortValue && (", "("},
 		},
 		caughtBy: "TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL",
@@ -218,7 +218,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "an expiry that a master missed is delivered",
-		edits:    []edit{{"extend.go", "if !a.state.failed() || r.Persist {", "if true {"}},
+		edits:    []edit{{"extend.go", "if !a.State.Failed() || r.Persist {", "if true {"}},
 		caughtBy: "TestTimelineAnExpiryThatAMasterMissedIsDeliveredByValue",
 	},
 	{
@@ -244,7 +244,7 @@ var mutants = []mutant{
 	{
 		rule: "an extension is never undone",
 		edits: []edit{{"extend.go", "\to := b.outcome()\n\tswitch o.Verdict {",
-			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: resp.AppendCommand(nil, []byte(\"PEXPIRE\"), r.Key, resp.Decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
+			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.Value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: resp.AppendCommand(nil, []byte(\"PEXPIRE\"), r.Key, resp.Decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
 		caughtBy: "TestTimelineAChangedTTLIsNeverUndone",
 	},
 	{
@@ -466,7 +466,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "messages may be missed where fewer than a quorum were listened to",
-		edits:    []edit{{"subscription.go", "s.exposed = s.exposed || others < quorum(len(l.masters))", ""}},
+		edits:    []edit{{"subscription.go", "s.exposed = s.exposed || others < quorum.Size(len(l.masters))", ""}},
 		caughtBy: "TestGapThatIsNoticedLate",
 	},
 	{
@@ -529,7 +529,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a run that deletes is won by equal votes of a quorum",
-		edits:    []edit{{"runvote.go", "if verdict != Won {", "if _, deletions := plurality(answers, examined.released, r.sameVote); deletions.granted > 0 && deletions.release() == Won {\n\t\treturn Won\n\t}\n\tif verdict != Won {"}},
+		edits:    []edit{{"runvote.go", "if verdict != Won {", "if _, deletions := quorum.Largest(answers, examined.released, r.sameVote); deletions.Granted > 0 && deletions.Release() == Won {\n\t\treturn Won\n\t}\n\tif verdict != Won {"}},
 		caughtBy: "TestRunADeletionNeedsEqualVotesOfAQuorum",
 	},
 	{
@@ -544,7 +544,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a refusal that nobody knows is no answer to our own commands",
-		edits:    []edit{{"answers.go", "case resp.IsError(reply):\n\t\treturn errNotServed", "case resp.IsError(reply) && !resp.CannotServe(reply):\n\t\treturn nil"}},
+		edits:    []edit{{"replyerrors.go", "case resp.IsError(reply):\n\t\treturn errNotServed", "case resp.IsError(reply) && !resp.CannotServe(reply):\n\t\treturn nil"}},
 		caughtBy: "TestARefusalIsNoAnswerToACommand",
 	},
 	{

@@ -4,6 +4,8 @@ import (
 	"math/bits"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // masterSet has a bit for each master, by its number.
@@ -128,7 +130,7 @@ func (l *Locker) shouldWait(db int, owing masterSet) bool {
 			free++
 		}
 	}
-	need := quorum(len(l.masters))
+	need := quorum.Size(len(l.masters))
 	return free < need && free+waited >= need
 }
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // mark is what is to be written to a master's markers, by the stream of a place
@@ -249,7 +251,7 @@ func (r *roster) contested() bool {
 
 // tellAll is how many masters that remember know, together, of every TTL
 // granted: a lock on a quorum has raised the longest TTL on a quorum.
-func (r *roster) tellAll() int { return r.masters - quorum(r.masters) + 1 }
+func (r *roster) tellAll() int { return quorum.Intersecting(r.masters) }
 
 // readSince counts the other masters whose marker, or that there is none, was
 // asked for since.

@@ -1,6 +1,10 @@
 package redlock
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+)
 
 // Who can vote, and who may soon: a question that cannot be decided is not waited
 // for.
@@ -31,7 +35,7 @@ func (l *Locker) serving(db int) (served masterSet) {
 func (l *Locker) isHopeless(db int) bool {
 	p := l.prospects(db, time.Now().Add(l.settings().MasterTimeout))
 	served := l.serving(db)
-	return p.arriving&served == 0 && (p.hopeful&served).size() < quorum(len(l.masters))
+	return p.arriving&served == 0 && (p.hopeful&served).size() < quorum.Size(len(l.masters))
 }
 
 func (l *Locker) prospects(db int, by time.Time) prospects {
@@ -54,7 +58,7 @@ func (l *Locker) prepare(db int) {
 	for {
 		var p prospects
 		turned := l.voters.watch(func(r *roster) { p = r.prospects(db, time.Now(), time.Now()) })
-		if p.certified.size() >= quorum(len(l.masters)) {
+		if p.certified.size() >= quorum.Size(len(l.masters)) {
 			if db < len(l.prepared) {
 				l.prepared[db].Store(true)
 			}

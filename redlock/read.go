@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -41,14 +42,14 @@ func parseReadingAs(reply []byte, as func([]byte, bool) error) (reading, error) 
 }
 
 // text is the value; nil if it is an error.
-func (r reading) text() []byte { return r.value }
+func (r reading) number() (int64, bool) { return resp.ParseDecimal(r.value) }
 
 func voteOfReading(r reading) Vote { return voteOf(!r.absent()) }
 
 func present(r reading) bool { return !r.absent() }
 
-func pluralityOfReadings(answers []answer[reading]) (reading, tally) {
-	return plurality(answers, present, reading.equal)
+func pluralityOfReadings(answers []quorum.Answer[reading]) (reading, quorum.Tally) {
+	return quorum.Largest(answers, present, reading.equal)
 }
 
 // Get asks what the key holds. Won: Value is it. Lost: the key is absent. Where
@@ -67,9 +68,9 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 	if o.Verdict != NoQuorum {
 		return o, false
 	}
-	i, split := chosen(b.answers, present, reading.equal, reading.text)
+	i, split := quorum.Split(b.answers, present, reading.equal, reading.number)
 	if split {
-		r := b.answers[i].value
+		r := b.answers[i].Value
 		o.Verdict, o.Value, o.Err = Won, r.value, r.err
 	}
 	return o, split
@@ -83,10 +84,10 @@ func (l *Locker) read(db int, key []byte) *ballot[reading] {
 		replies: 1,
 		parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
 		vote:    voteOfReading,
-		decide: func(answers []answer[reading], _ time.Duration) Verdict {
-			return decideReading(answers, present, reading.equal)
+		decide: func(answers []quorum.Answer[reading], _ time.Duration) Verdict {
+			return quorum.Exists(answers, present, reading.equal)
 		},
-		late: func(_ *ballot[reading], _ int, a answer[reading], verdict Verdict) {
+		late: func(_ *ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
 			mendLate(l, db, lock, a, verdict, present)
 		},
 	})
@@ -117,10 +118,10 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 		replies: 1,
 		parse:   parseDone,
 		vote:    voteOf,
-		decide: func(answers []answer[bool], _ time.Duration) Verdict {
-			return count(answers, isGranted).agreement()
+		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, isGranted).Agree()
 		},
-		late: func(_ *ballot[bool], _ int, a answer[bool], verdict Verdict) {
+		late: func(_ *ballot[bool], _ int, a quorum.Answer[bool], verdict Verdict) {
 			mendLate(l, db, lock, a, verdict, isGranted)
 		},
 	})
@@ -131,14 +132,14 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 // mendRead has copies mended where a read has found some although it did not find
 // that the key exists, or what it holds.
 func mendRead[A any](b *ballot[A], key string, present func(A) bool) {
-	if b.verdict != Won && slices.ContainsFunc(b.answers, func(a answer[A]) bool { return a.state.heard() && present(a.value) }) {
+	if b.verdict != Won && slices.ContainsFunc(b.answers, func(a quorum.Answer[A]) bool { return a.State.Heard() && present(a.Value) }) {
 		b.locker.mend(b.db, key)
 	}
 }
 
 // mendLate is mendRead of an answer that came after the verdict.
-func mendLate[A any](l *Locker, db int, key string, a answer[A], verdict Verdict, present func(A) bool) {
-	if verdict != Won && a.state.heard() && present(a.value) {
+func mendLate[A any](l *Locker, db int, key string, a quorum.Answer[A], verdict Verdict, present func(A) bool) {
+	if verdict != Won && a.State.Heard() && present(a.Value) {
 		l.mend(db, key)
 	}
 }
@@ -204,11 +205,11 @@ func (l *Locker) ttl(r TTLRequest) Outcome {
 			return expiry{n: n}, readAs(replies[0], ok)
 		},
 		vote: func(e expiry) Vote { return voteOf(e.exists()) },
-		decide: func(answers []answer[expiry], _ time.Duration) Verdict {
-			if _, t := pluralityOfErrors(answers); t.agreement() == Won {
+		decide: func(answers []quorum.Answer[expiry], _ time.Duration) Verdict {
+			if _, t := pluralityOfErrors(answers); t.Agree() == Won {
 				return Won
 			}
-			return count(answers, expiry.exists).agreement()
+			return quorum.Count(answers, expiry.exists).Agree()
 		},
 	})
 	o := b.outcome()
@@ -216,7 +217,7 @@ func (l *Locker) ttl(r TTLRequest) Outcome {
 	case Lost:
 		o.Number = noKey
 	case Won:
-		if e, t := pluralityOfErrors(b.answers); t.agreement() == Won {
+		if e, t := pluralityOfErrors(b.answers); t.Agree() == Won {
 			o.Err = e.err
 			break
 		}
@@ -225,26 +226,26 @@ func (l *Locker) ttl(r TTLRequest) Outcome {
 	return o
 }
 
-func pluralityOfErrors(answers []answer[expiry]) (expiry, tally) {
-	return plurality(answers,
+func pluralityOfErrors(answers []quorum.Answer[expiry]) (expiry, quorum.Tally) {
+	return quorum.Largest(answers,
 		func(e expiry) bool { return e.err != "" },
 		func(a, b expiry) bool { return a.err == b.err })
 }
 
 // quorumExpiry is the Q-th largest of the times answered, Q of which exist.
-func quorumExpiry(answers []answer[expiry]) int64 {
+func quorumExpiry(answers []quorum.Answer[expiry]) int64 {
 	var times []int64
 	for _, a := range answers {
 		switch {
-		case a.state != answered || !a.value.exists():
-		case a.value.n == noExpiry:
+		case a.State != quorum.Answered || !a.Value.exists():
+		case a.Value.n == noExpiry:
 			times = append(times, math.MaxInt64)
 		default:
-			times = append(times, a.value.n)
+			times = append(times, a.Value.n)
 		}
 	}
 	slices.Sort(times)
-	n := times[len(times)-quorum(len(answers))]
+	n := times[len(times)-quorum.Size(len(answers))]
 	if n == math.MaxInt64 {
 		return noExpiry
 	}

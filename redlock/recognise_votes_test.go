@@ -6,14 +6,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // A ballotCase is what one master makes of a script, as an examined run shows
 // it and as a recognised one does.
 type ballotCase struct {
 	name     string
-	examined answer[examined]
-	said     answer[said]
+	examined quorum.Answer[examined]
+	said     quorum.Answer[said]
 }
 
 func releaseCases(absent, another string) []ballotCase {
@@ -21,19 +23,19 @@ func releaseCases(absent, another string) []ballotCase {
 	gone := []image{{pttl: noKey}}
 	one := func(name, reply string, before, after []image) ballotCase {
 		c := ballotCase{name: name}
-		c.examined = answer[examined]{state: answered, value: examined{reply: []byte(reply), before: before, after: after}}
-		c.said = answer[said]{state: answered, value: said{reply: []byte(reply)}}
+		c.examined = quorum.Answer[examined]{State: quorum.Answered, Value: examined{reply: []byte(reply), before: before, after: after}}
+		c.said = quorum.Answer[said]{State: quorum.Answered, Value: said{reply: []byte(reply)}}
 		return c
 	}
 	deleted := one("deleted", ":1\r\n", there("mine"), gone)
-	deleted.said.value = said{done: true}
+	deleted.said.Value = said{done: true}
 	return []ballotCase{
 		deleted,
 		one("absent", absent, gone, gone),
 		one("another", another, there("another"), there("another")),
 		one("a third", another, there("third"), there("third")),
 		one("no string", "-WRONGTYPE\r\n", there("list"), there("list")),
-		{name: "failed", examined: answer[examined]{state: unknown}, said: answer[said]{state: unknown}},
+		{name: "failed", examined: quorum.Answer[examined]{State: quorum.Unknown}, said: quorum.Answer[said]{State: quorum.Unknown}},
 	}
 }
 
@@ -85,7 +87,7 @@ func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
 				case string(want.Reply) != string(got.Reply) || deletions != (string(want.Reply) == ":1\r\n"):
 					t.Errorf("%q: %v %q, and examined %v %q", names, got.Verdict, got.Reply, want.Verdict, want.Reply)
 				}
-				if !deletions && got.Verdict != NoQuorum && countSaid(plain.answers).release() != Lost {
+				if !deletions && got.Verdict != NoQuorum && countSaid(plain.answers).Release() != Lost {
 					t.Errorf("%q: refused %q although it may have been released", names, got.Reply)
 				}
 			})

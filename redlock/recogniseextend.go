@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -14,11 +15,11 @@ func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, t
 	key, owner := string(s.key), string(s.owner)
 	pass, err := l.turns.takeNext(ctx, r.DB, key)
 	if err != nil {
-		return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}, true
+		return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum.Size(len(l.masters))}, true
 	}
 	defer pass()
-	missed := func(b *ballot[said], i int, a answer[said]) {
-		if a.state.failed() || a.value.noScript {
+	missed := func(b *ballot[said], i int, a quorum.Answer[said]) {
+		if a.State.Failed() || a.Value.noScript {
 			d := &debt{script: expireScript, key: key, value: owner, ttl: b.started.Add(ttl)}
 			l.masters[i].stream(r.DB).deliver(d, time.Now(), true)
 		}
@@ -33,14 +34,14 @@ func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, t
 		load:    s.load,
 		parse:   func(replies [][]byte) (said, error) { return s.read(replies[0]) },
 		vote:    func(a said) Vote { return voteOf(a.done) },
-		decide: func(answers []answer[said], elapsed time.Duration) Verdict {
+		decide: func(answers []quorum.Answer[said], elapsed time.Duration) Verdict {
 			verdict := extensionVerdict(answers)
 			if verdict == Won && l.validity(ttl, elapsed) <= 0 {
 				return NoQuorum // a refusal is never invented
 			}
 			return verdict
 		},
-		late: func(b *ballot[said], i int, a answer[said], verdict Verdict) {
+		late: func(b *ballot[said], i int, a quorum.Answer[said], verdict Verdict) {
 			if l.forgot(r.DB, i, a); verdict == Won {
 				missed(b, i, a)
 			}
@@ -61,8 +62,8 @@ func (l *Locker) extendAsTold(ctx context.Context, r RunRequest, s recognised, t
 	return o, true
 }
 
-func extensionVerdict(answers []answer[said]) Verdict {
-	return refusing(answers, countSaid(answers).agreement())
+func extensionVerdict(answers []quorum.Answer[said]) Verdict {
+	return refusing(answers, countSaid(answers).Agree())
 }
 
 // lifespan is the TTL of an extension; false if the masters would say

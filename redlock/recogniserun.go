@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -83,7 +84,7 @@ func (m *missedRelease) debt(int) *debt {
 }
 
 // releaseAsTold is compare-and-delete. The rule is that of all releases
-// (tally.release); what masters have missed is delivered by value.
+// (quorum.Tally.Release); what masters have missed is delivered by value.
 func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	db := r.DB
 	missed := &missedRelease{key: string(s.key), owner: string(s.owner), seen: lifetime{until: time.Now()}}
@@ -109,16 +110,16 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 		},
 		counts: said.did,
 		vote:   func(a said) Vote { return voteOf(a.done) },
-		decide: func(answers []answer[said], _ time.Duration) Verdict {
+		decide: func(answers []quorum.Answer[said], _ time.Duration) Verdict {
 			return releaseVerdict(answers)
 		},
-		late: func(_ *ballot[said], i int, a answer[said], verdict Verdict) {
+		late: func(_ *ballot[said], i int, a quorum.Answer[said], verdict Verdict) {
 			missed.life.become(&missed.seen)
 			switch forgot := l.forgot(db, i, a); {
 			case verdict != Won:
 			case forgot:
 				tell(i)
-			case a.state.heard() && !a.value.done:
+			case a.State.Heard() && !a.Value.done:
 				l.releaseAgain(db, missed.debt(i), 1<<i, before)
 			}
 		},
@@ -127,9 +128,9 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	if l.mustLoad(b) {
 		return Outcome{}, false
 	}
-	if b.verdict == Won || b.verdict == NoQuorum && count(b.answers, said.did).granted > 0 {
+	if b.verdict == Won || b.verdict == NoQuorum && quorum.Count(b.answers, said.did).Granted > 0 {
 		for i, a := range b.answers {
-			if a.state.failed() && !a.state.heard() || a.value.noScript {
+			if a.State.Failed() && !a.State.Heard() || a.Value.noScript {
 				tell(i)
 			}
 		}
@@ -141,11 +142,11 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 }
 
 // forgot has the script loaded again, next time, where it is not known.
-func (l *Locker) forgot(db, i int, a answer[said]) bool {
-	if a.value.noScript {
+func (l *Locker) forgot(db, i int, a quorum.Answer[said]) bool {
+	if a.Value.noScript {
 		l.masters[i].stream(db).forgetScripts()
 	}
-	return a.value.noScript
+	return a.Value.noScript
 }
 
 // mustLoad tells whether a ballot came to nothing because scripts were
@@ -158,32 +159,32 @@ func (l *Locker) mustLoad(b *ballot[said]) bool {
 	return forgotten && b.verdict == NoQuorum
 }
 
-func countSaid(answers []answer[said]) tally {
-	t := count(answers, said.did)
+func countSaid(answers []quorum.Answer[said]) quorum.Tally {
+	t := quorum.Count(answers, said.did)
 	for _, a := range answers {
-		if a.state == answered && a.value.noScript {
-			t.refused--
-			t.failed++
+		if a.State == quorum.Answered && a.Value.noScript {
+			t.Refused--
+			t.Failed++
 		}
 	}
 	return t
 }
 
-func releaseVerdict(answers []answer[said]) Verdict {
-	return refusing(answers, countSaid(answers).release())
+func releaseVerdict(answers []quorum.Answer[said]) Verdict {
+	return refusing(answers, countSaid(answers).Release())
 }
 
 // refusing lets a ballot be lost only by answers of a quorum that are alike,
 // for one of them is what the client reads.
-func refusing(answers []answer[said], verdict Verdict) Verdict {
+func refusing(answers []quorum.Answer[said], verdict Verdict) Verdict {
 	if verdict != Lost {
 		return verdict
 	}
-	_, t := plurality(answers, said.refused, said.alike)
+	_, t := quorum.Largest(answers, said.refused, said.alike)
 	switch {
-	case t.granted >= quorum(len(answers)):
+	case t.Granted >= quorum.Size(len(answers)):
 		return Lost
-	case t.pending() > 0:
+	case t.Pending() > 0:
 		return Pending
 	}
 	return NoQuorum
@@ -195,7 +196,7 @@ func (s *recognised) outcome(b *ballot[said]) Outcome {
 	case Won:
 		o.Reply = []byte(s.answer)
 	case Lost:
-		a, _ := plurality(b.answers, said.refused, said.alike)
+		a, _ := quorum.Largest(b.answers, said.refused, said.alike)
 		o.Reply = a.reply
 	}
 	return o

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
@@ -75,12 +76,12 @@ func (l *Locker) release(r ReleaseRequest, quiet []image) (o Outcome, unclear bo
 
 // areQuiet tells whether the values that masters showed are those of copies that
 // have not changed for long.
-func areQuiet(answers []answer[sighting], quiet []image) bool {
+func areQuiet(answers []quorum.Answer[sighting], quiet []image) bool {
 	if quiet == nil {
 		return false
 	}
 	for i, a := range answers {
-		if a.state.heard() && a.value.present() && (!quiet[i].there() || a.value.err == "" && !bytes.Equal(quiet[i].text(), a.value.value)) {
+		if a.State.Heard() && a.Value.present() && (!quiet[i].there() || a.Value.err == "" && !bytes.Equal(quiet[i].text(), a.Value.value)) {
 			return false
 		}
 	}
@@ -90,17 +91,17 @@ func areQuiet(answers []answer[sighting], quiet []image) bool {
 // possible are the different values that a quorum holds, or could hold together
 // with the masters that did not answer and those that may have forgotten it. The
 // most frequent comes first.
-func possible(answers []answer[sighting]) []sighting {
-	first, _ := plurality(answers, sighting.present, sighting.equal)
+func possible(answers []quorum.Answer[sighting]) []sighting {
+	first, _ := quorum.Largest(answers, sighting.present, sighting.equal)
 	values := []sighting{first}
 	for _, a := range answers {
-		if a.state.heard() && a.value.present() && !slices.ContainsFunc(values, a.value.equal) {
-			values = append(values, a.value)
+		if a.State.Heard() && a.Value.present() && !slices.ContainsFunc(values, a.Value.equal) {
+			values = append(values, a.Value)
 		}
 	}
 	return slices.DeleteFunc(values, func(v sighting) bool {
-		t := count(answers, func(s sighting) bool { return s.present() && s.equal(v) })
-		return !v.present() || t.granted+t.failed+t.pending() < quorum(len(answers))
+		t := quorum.Count(answers, func(s sighting) bool { return s.present() && s.equal(v) })
+		return !v.present() || t.Granted+t.Failed+t.Pending() < quorum.Size(len(answers))
 	})
 }
 
@@ -121,9 +122,9 @@ func released(o Outcome, all []Outcome) Outcome {
 	return o
 }
 
-func heardFrom[A any](answers []answer[A]) (n int) {
+func heardFrom[A any](answers []quorum.Answer[A]) (n int) {
 	for _, a := range answers {
-		if a.state.heard() {
+		if a.State.Heard() {
 			n++
 		}
 	}
@@ -153,11 +154,11 @@ type watchedLife struct {
 }
 
 // of is the life of one of the values that a ballot showed.
-func (l *lives) of(answers []answer[sighting], seen sighting) *lifetime {
+func (l *lives) of(answers []quorum.Answer[sighting], seen sighting) *lifetime {
 	w := watchedLife{seen, &lifetime{until: time.Now()}}
 	for _, a := range answers {
-		if a.state.heard() {
-			w.sighted(a.value)
+		if a.State.Heard() {
+			w.sighted(a.Value)
 		}
 	}
 	l.mu.Lock()
@@ -202,12 +203,12 @@ func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
 			return s, cmp.Or(err, readAs(replies[1], ok))
 		},
 		vote: func(s sighting) Vote { return voteOf(s.present()) },
-		decide: func(answers []answer[sighting], _ time.Duration) Verdict {
-			return decideReading(answers, sighting.present, sighting.equal)
+		decide: func(answers []quorum.Answer[sighting], _ time.Duration) Verdict {
+			return quorum.Exists(answers, sighting.present, sighting.equal)
 		},
-		late: func(_ *ballot[sighting], _ int, a answer[sighting], verdict Verdict) {
-			if a.state.heard() {
-				later.sighted(a.value)
+		late: func(_ *ballot[sighting], _ int, a quorum.Answer[sighting], verdict Verdict) {
+			if a.State.Heard() {
+				later.sighted(a.Value)
 			}
 			mendLate(l, r.DB, lock, a, verdict, sighting.present)
 		},
@@ -236,11 +237,11 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 		parse:  parseDone,
 		counts: isGranted,
 		vote:   voteOf,
-		decide: func(answers []answer[bool], _ time.Duration) Verdict {
-			return count(answers, isGranted).release()
+		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, isGranted).Release()
 		},
-		late: func(_ *ballot[bool], i int, a answer[bool], verdict Verdict) {
-			if verdict == Won && a.state.heard() && !a.value {
+		late: func(_ *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+			if verdict == Won && a.State.Heard() && !a.Value {
 				l.releaseAgain(db, missed(i), 1<<i, before)
 			}
 		},
@@ -249,16 +250,6 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 		l.releaseAgain(db, missed(0), foundNothing(b.answers, isGranted), before)
 	}
 	return b.outcome()
-}
-
-// look is agreement for a ballot that a release follows: short of certainty,
-// every master that still may answer is heard, for the release goes by what a
-// quorum could hold.
-func (t tally) look() Verdict {
-	if v := t.agreement(); v != NoQuorum || t.pending() == 0 {
-		return v
-	}
-	return Pending
 }
 
 // releaseCollection deletes a key that is no string. Its value is its whole
@@ -276,13 +267,13 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		},
 		counts: holdsContent,
 		vote:   func(dump []byte) Vote { return voteOf(dump != nil) },
-		decide: func(answers []answer[[]byte], _ time.Duration) Verdict {
-			_, t := plurality(answers, holdsContent, rdb.Same)
-			return t.look()
+		decide: func(answers []quorum.Answer[[]byte], _ time.Duration) Verdict {
+			_, t := quorum.Largest(answers, holdsContent, rdb.Same)
+			return t.Look()
 		},
 	})
-	content, t := plurality(looked.answers, holdsContent, rdb.Same)
-	if looked.verdict == Lost || t.granted == 0 {
+	content, t := quorum.Largest(looked.answers, holdsContent, rdb.Same)
+	if looked.verdict == Lost || t.Granted == 0 {
 		return looked.outcome()
 	}
 	frames := deleteScript.append(nil, [][]byte{r.Key}, contentWords(content)...)
@@ -294,8 +285,8 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		parse:   parseDone,
 		counts:  isGranted,
 		vote:    voteOf,
-		decide: func(answers []answer[bool], _ time.Duration) Verdict {
-			return count(answers, isGranted).release()
+		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, isGranted).Release()
 		},
 	}).outcome()
 }

@@ -4,6 +4,8 @@ import (
 	"hash/maphash"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // A release that finds nothing on a master may have come too early there: where
@@ -33,9 +35,9 @@ func (l *Locker) releaseAgain(db int, d *debt, masters masterSet, before uint32)
 }
 
 // foundNothing are the masters that answered a release without a deletion.
-func foundNothing[A any](answers []answer[A], deleted func(A) bool) (masters masterSet) {
+func foundNothing[A any](answers []quorum.Answer[A], deleted func(A) bool) (masters masterSet) {
 	for i, a := range answers {
-		if a.state.heard() && !deleted(a.value) {
+		if a.State.Heard() && !deleted(a.Value) {
 			masters |= 1 << i
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -158,7 +159,7 @@ func (v *voters) agreed(ctx context.Context, i int, j joined) error {
 		var overtaken bool
 		turned := v.watch(func(r *roster) {
 			n, overtaken = r.heard(i, j)
-			needed = quorum(r.masters)
+			needed = quorum.Size(r.masters)
 		})
 		switch {
 		case overtaken:

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // acceptable tells whether a server may become the master at place i: one
@@ -42,7 +44,7 @@ func (r *roster) replaceable(i int) error {
 			recording++
 		}
 	}
-	needed := quorum(r.masters)
+	needed := quorum.Size(r.masters)
 	switch {
 	case recording < needed:
 		return fmt.Errorf("of the masters that stay %d can put it on record now, and a majority of %d is needed", recording, needed)

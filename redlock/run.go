@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -103,14 +104,14 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 			return x, err
 		},
 		vote: func(x examined) Vote { return voteOf(x.wrote()) },
-		decide: func(answers []answer[examined], elapsed time.Duration) Verdict {
+		decide: func(answers []quorum.Answer[examined], elapsed time.Duration) Verdict {
 			verdict := l.decideRun(&r, answers, elapsed)
 			if verdict == NoQuorum && flushed.Load() && slices.ContainsFunc(answers, isPending) {
 				return Pending // all are heard before they are asked once more
 			}
 			return verdict
 		},
-		late: func(b *ballot[examined], i int, a answer[examined], verdict Verdict) {
+		late: func(b *ballot[examined], i int, a quorum.Answer[examined], verdict Verdict) {
 			r.note(a, verdict)
 			ballot := r.result(b.answers, verdict)
 			l.settleVote(&r, ballot, b.answers, i, a)
@@ -125,7 +126,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 	if creates {
 		pass, err := l.turns.take(ctx, r.DB, keys...)
 		if err != nil {
-			return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum(len(l.masters))}
+			return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum.Size(len(l.masters))}
 		}
 		defer pass()
 		q.creates = true
@@ -151,8 +152,8 @@ func isScriptCommand(name []byte) bool {
 
 // note remembers what an earlier try gave up in vain. It is put back, but
 // somebody else may have taken the lock in between.
-func (r *RunRequest) note(a answer[examined], verdict Verdict) {
-	if verdict != Won && a.state.heard() && a.value.released() {
+func (r *RunRequest) note(a quorum.Answer[examined], verdict Verdict) {
+	if verdict != Won && a.State.Heard() && a.Value.released() {
 		r.gaveUp.Store(true)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -161,17 +162,17 @@ return 1`
 // taken it from them may hold what it stands for.
 func TestRunADeletionNeedsEqualVotesOfAQuorum(t *testing.T) {
 	absent, there := image{pttl: noKey}, image{dump: []byte("payload"), pttl: noExpiry}
-	gave := answer[examined]{state: answered, value: examined{reply: []byte("$1\r\n1\r\n"), before: []image{there}, after: []image{absent}}}
-	none := answer[examined]{state: answered, value: examined{reply: []byte("$-1\r\n"), before: []image{absent}, after: []image{absent}}}
-	lost := answer[examined]{state: unknown}
+	gave := quorum.Answer[examined]{State: quorum.Answered, Value: examined{reply: []byte("$1\r\n1\r\n"), before: []image{there}, after: []image{absent}}}
+	none := quorum.Answer[examined]{State: quorum.Answered, Value: examined{reply: []byte("$-1\r\n"), before: []image{absent}, after: []image{absent}}}
+	lost := quorum.Answer[examined]{State: quorum.Unknown}
 	for _, row := range []struct {
-		answers []answer[examined]
+		answers []quorum.Answer[examined]
 		want    Verdict
 	}{
-		{[]answer[examined]{gave, gave, gave, none, none}, Won},
-		{[]answer[examined]{gave, none, none, lost, lost}, NoQuorum},
-		{[]answer[examined]{gave, gave, none, lost, lost}, NoQuorum},
-		{[]answer[examined]{gave, gave, none, none, none}, Won}, // of nothing
+		{[]quorum.Answer[examined]{gave, gave, gave, none, none}, Won},
+		{[]quorum.Answer[examined]{gave, none, none, lost, lost}, NoQuorum},
+		{[]quorum.Answer[examined]{gave, gave, none, lost, lost}, NoQuorum},
+		{[]quorum.Answer[examined]{gave, gave, none, none, none}, Won}, // of nothing
 	} {
 		l := &Locker{}
 		if got := l.decideRun(&RunRequest{}, row.answers, time.Millisecond); got != row.want {

@@ -3,6 +3,7 @@ package redlock
 import (
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
@@ -26,7 +27,7 @@ func (came *result) effect(k int) effect {
 // wrote tells whether the run was won by a vote that changed something.
 func (came *result) wrote() bool { return came.verdict == Won && came.winner.wrote() }
 
-func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result {
+func (r *RunRequest) result(answers []quorum.Answer[examined], verdict Verdict) result {
 	came := result{verdict: verdict}
 	switch verdict {
 	case Won:
@@ -36,7 +37,7 @@ func (r *RunRequest) result(answers []answer[examined], verdict Verdict) result 
 		// Nobody can know whether the lock is free now, but its holder has
 		// given it up.
 		if r.releases {
-			came.release, _ = plurality(answers, examined.released, r.sameVote)
+			came.release, _ = quorum.Largest(answers, examined.released, r.sameVote)
 		}
 	}
 	return came
@@ -50,11 +51,11 @@ func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) bool {
 	lives := l.covered(time.Duration(winner.longest()) * time.Millisecond)
 	known := 0
 	for _, a := range b.answers {
-		if a.state == answered && a.covers >= lives && r.sameVote(a.value, winner) {
+		if a.State == quorum.Answered && a.LongestTTL >= lives && r.sameVote(a.Value, winner) {
 			known++
 		}
 	}
-	if known >= quorum(len(b.answers)) {
+	if known >= quorum.Size(len(b.answers)) {
 		return true
 	}
 	ttl := r.shortest(b.answers, winner)
@@ -65,7 +66,7 @@ func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) bool {
 func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 	came := r.result(b.answers, b.verdict)
 	for i, a := range b.answers {
-		if a.state != pending {
+		if a.State != quorum.Awaited {
 			l.settleVote(r, came, b.answers, i, a)
 		}
 	}
@@ -73,25 +74,25 @@ func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 
 // settleVote gives one master its part of the verdict: what it did against it
 // is put back, and a deletion that it missed stays owed.
-func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examined], i int, a answer[examined]) {
-	if came.verdict == Won && a.state.heard() && r.sameVote(a.value, came.winner) {
+func (l *Locker) settleVote(r *RunRequest, came result, answers []quorum.Answer[examined], i int, a quorum.Answer[examined]) {
+	if came.verdict == Won && a.State.Heard() && r.sameVote(a.Value, came.winner) {
 		return
 	}
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
-	if a.state.failed() && !a.state.heard() || resp.IsNoScript(a.value.reply) {
+	if a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.reply) {
 		for _, d := range came.release.missedRelease(r.Keys, now) {
-			s.deliver(d, now, !a.state.heard())
+			s.deliver(d, now, !a.State.Heard())
 		}
 	}
-	if a.state == unknown && !came.wrote() {
+	if a.State == quorum.Unknown && !came.wrote() {
 		for _, d := range possibleGrants(answers, r.Keys) {
 			s.deliver(d, now, true)
-			l.undone(i, a.state)
+			l.undone(i, a.State)
 		}
 	}
-	for k := range a.value.after {
-		before, after := a.value.before[k], a.value.after[k]
+	for k := range a.Value.after {
+		before, after := a.Value.before[k], a.Value.after[k]
 		due := r.due(&came, k, before, after, l.settings().MasterTimeout)
 		switch {
 		case change(after, due) == keyCreated:
@@ -101,7 +102,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []answer[examine
 		default:
 			continue
 		}
-		l.undone(i, a.state)
+		l.undone(i, a.State)
 	}
 }
 
@@ -164,14 +165,14 @@ func goesToo(did effect, before, others image, skew time.Duration) bool {
 
 // possibleGrants is what a master whose answer was lost may have created, as
 // far as the others tell: only strings too long to be a shared constant.
-func possibleGrants(answers []answer[examined], keys [][]byte) []*debt {
+func possibleGrants(answers []quorum.Answer[examined], keys [][]byte) []*debt {
 	var debts []*debt
 	for k, key := range keys {
 		for _, a := range answers {
-			if !a.state.heard() || a.value.after == nil || change(a.value.before[k], a.value.after[k]) != keyCreated {
+			if !a.State.Heard() || a.Value.after == nil || change(a.Value.before[k], a.Value.after[k]) != keyCreated {
 				continue
 			}
-			if v, ok := rdb.StringValue(a.value.after[k].dump); ok && len(v) >= shortValue {
+			if v, ok := rdb.StringValue(a.Value.after[k].dump); ok && len(v) >= shortValue {
 				debts = append(debts, &debt{script: releaseScript, key: string(key), value: string(v), blind: true})
 				break
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
@@ -13,9 +14,9 @@ import (
 // validity left for what it wrote. Whether it deleted does not matter, for only
 // the script knows what that means: Redisson's fair lock acquires by deleting its
 // queue.
-func (l *Locker) decideRun(r *RunRequest, answers []answer[examined], elapsed time.Duration) Verdict {
-	winner, votes := plurality(answers, anyRun, r.sameVote)
-	verdict := votes.agreement()
+func (l *Locker) decideRun(r *RunRequest, answers []quorum.Answer[examined], elapsed time.Duration) Verdict {
+	winner, votes := quorum.Largest(answers, anyRun, r.sameVote)
+	verdict := votes.Agree()
 	if verdict != Won {
 		return verdict
 	}
@@ -27,26 +28,26 @@ func (l *Locker) decideRun(r *RunRequest, answers []answer[examined], elapsed ti
 
 func anyRun(examined) bool { return true }
 
-func isPending(a answer[examined]) bool { return a.state == pending }
+func isPending(a quorum.Answer[examined]) bool { return a.State == quorum.Awaited }
 
 // winner is the vote that a won ballot went to.
-func (r *RunRequest) winner(answers []answer[examined]) examined {
-	winner, _ := plurality(answers, anyRun, r.sameVote)
+func (r *RunRequest) winner(answers []quorum.Answer[examined]) examined {
+	winner, _ := quorum.Largest(answers, anyRun, r.sameVote)
 	return winner
 }
 
 // shortest is the time for which a quorum of the winning votes keeps what it
 // wrote; negative if nothing was written that expires.
-func (r *RunRequest) shortest(answers []answer[examined], winner examined) time.Duration {
+func (r *RunRequest) shortest(answers []quorum.Answer[examined], winner examined) time.Duration {
 	var left []int64
 	for _, a := range answers {
-		if a.state == answered && r.sameVote(a.value, winner) {
-			if ttl := a.value.shortest(); ttl >= 0 {
+		if a.State == quorum.Answered && r.sameVote(a.Value, winner) {
+			if ttl := a.Value.shortest(); ttl >= 0 {
 				left = append(left, ttl)
 			}
 		}
 	}
-	if need := quorum(len(answers)); len(left) >= need {
+	if need := quorum.Size(len(answers)); len(left) >= need {
 		slices.Sort(left)
 		return time.Duration(left[len(left)-need]) * time.Millisecond
 	}
@@ -56,11 +57,11 @@ func (r *RunRequest) shortest(answers []answer[examined], winner examined) time.
 // refusal is the reply of a vote that changed nothing, if a quorum of such
 // votes refused alike. A refusal is never invented, and what only a few
 // masters said, whether it refuses or grants, is not passed on.
-func refusal(answers []answer[examined]) []byte {
-	x, votes := plurality(answers,
+func refusal(answers []quorum.Answer[examined]) []byte {
+	x, votes := quorum.Largest(answers,
 		func(x examined) bool { return !x.wrote() },
 		func(a, b examined) bool { return resp.Equivalent(a.reply, b.reply) })
-	if votes.granted < quorum(len(answers)) {
+	if votes.Granted < quorum.Size(len(answers)) {
 		return nil
 	}
 	return x.reply

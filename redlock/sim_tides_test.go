@@ -3,6 +3,8 @@ package redlock
 import (
 	"math/rand/v2"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // ebb takes a minority of the masters away, lets them come back, and at once
@@ -13,7 +15,7 @@ func (s *simulation) ebb() {
 		return
 	}
 	r := rand.New(rand.NewPCG(s.seed, 1))
-	minority := len(s.masters) - quorum(len(s.masters))
+	minority := len(s.masters) - quorum.Size(len(s.masters))
 	order := r.Perm(len(s.masters))
 	for s.over.Err() == nil {
 		var back []func()

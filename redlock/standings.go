@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // How the places stand, as the roster was told last and as others ask.
@@ -49,7 +51,7 @@ type hindrance struct {
 // tellNoSet logs each reason why there is no set once it has lasted.
 func (r *roster) tellNoSet(now time.Time) {
 	switch {
-	case r.set != "" || r.certified(0) >= quorum(r.masters):
+	case r.set != "" || r.certified(0) >= quorum.Size(r.masters):
 	case r.noSet.reason != r.reason:
 		r.noSet = hindrance{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
@@ -172,7 +174,7 @@ func (r *roster) unsettled() bool {
 }
 
 func (r *roster) status(now time.Time) Status {
-	status := Status{Needed: quorum(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(now)}
+	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(now)}
 	if r.set != "" {
 		status.Reason = ""
 	}

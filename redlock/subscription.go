@@ -3,6 +3,7 @@ package redlock
 import (
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -121,7 +122,7 @@ func (l *listening) drop(sub *subscription) {
 // matters: what is missed of it makes an EventGap.
 func (sub *subscription) matters() bool { return sub.topic.kind != ofChanges }
 
-func (l *listening) covers(sub *subscription) bool { return sub.count >= quorum(len(l.masters)) }
+func (l *listening) covers(sub *subscription) bool { return sub.count >= quorum.Size(len(l.masters)) }
 
 // confirm hears that a master tells of a topic from now on.
 func (l *listening) confirm(sub *subscription, master int, now time.Time) {
@@ -129,7 +130,7 @@ func (l *listening) confirm(sub *subscription, master int, now time.Time) {
 		return
 	}
 	sub.masters[master] = confirmation{at: now}
-	if sub.count++; sub.count == quorum(len(l.masters)) {
+	if sub.count++; sub.count == quorum.Size(len(l.masters)) {
 		l.coveredAgain(sub)
 	}
 	if !sub.matters() {
@@ -210,10 +211,10 @@ func (l *listening) lose(master int, proof time.Time) {
 			}
 		}
 		for s := range sub.wanted {
-			if sub.count == quorum(len(l.masters))-1 {
+			if sub.count == quorum.Size(len(l.masters))-1 {
 				s.uncovered++
 			}
-			s.exposed = s.exposed || others < quorum(len(l.masters))
+			s.exposed = s.exposed || others < quorum.Size(len(l.masters))
 			l.tellGap(s)
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -42,15 +43,15 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 		lives:   l.covered(r.TTL),
 		parse:   func(replies [][]byte) (reading, error) { return parseReadingAs(replies[0], readAs) },
 		vote:    func(v reading) Vote { return voteOf(v.err == "") },
-		decide: func(answers []answer[reading], elapsed time.Duration) Verdict {
+		decide: func(answers []quorum.Answer[reading], elapsed time.Duration) Verdict {
 			_, t := pluralityOfAll(answers)
-			v := t.agreement()
+			v := t.Agree()
 			if v == Won && r.TTL > 0 && l.validity(r.TTL, elapsed) <= 0 {
 				return Lost
 			}
 			return v
 		},
-		late: func(b *ballot[reading], i int, a answer[reading], verdict Verdict) {
+		late: func(b *ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
 			if verdict == Won {
 				l.swapMissed(b, i, a, r)
 			}
@@ -82,18 +83,18 @@ func (l *Locker) unite(r SwapRequest) {
 		return
 	}
 	b := l.read(r.DB, r.Key)
-	if _, t := pluralityOfReadings(b.answers); t.granted >= quorum(len(b.answers)) {
+	if _, t := pluralityOfReadings(b.answers); t.Granted >= quorum.Size(len(b.answers)) {
 		return
 	}
 	var latest []byte
 	for _, a := range b.answers {
-		if a.state.heard() && isTimestamp(a.value.value) && laterTimestamp(a.value.value, latest) {
-			latest = a.value.value
+		if a.State.Heard() && isTimestamp(a.Value.value) && laterTimestamp(a.Value.value, latest) {
+			latest = a.Value.value
 		}
 	}
 	for i, a := range b.answers {
-		if latest != nil && a.state.heard() && a.value.value != nil && !bytes.Equal(a.value.value, latest) {
-			l.masters[i].stream(r.DB).deliver(&debt{exact: swapScript.append(nil, [][]byte{r.Key}, a.value.value, latest)}, time.Now(), false)
+		if latest != nil && a.State.Heard() && a.Value.value != nil && !bytes.Equal(a.Value.value, latest) {
+			l.masters[i].stream(r.DB).deliver(&debt{exact: swapScript.append(nil, [][]byte{r.Key}, a.Value.value, latest)}, time.Now(), false)
 		}
 	}
 }
@@ -116,9 +117,9 @@ func laterTimestamp(a, b []byte) bool {
 
 // swapMissed leaves a swap to a master that did not hear of it. Locks of this
 // kind have no TTL, so the old value would stand there for ever.
-func (l *Locker) swapMissed(b *ballot[reading], i int, a answer[reading], r SwapRequest) {
+func (l *Locker) swapMissed(b *ballot[reading], i int, a quorum.Answer[reading], r SwapRequest) {
 	old, _ := pluralityOfAll(b.answers)
-	if a.state.failed() && r.TTL == 0 && !r.KeepTTL && old.value != nil {
+	if a.State.Failed() && r.TTL == 0 && !r.KeepTTL && old.value != nil {
 		swap := swapScript.append(nil, [][]byte{r.Key}, old.value, r.Value)
 		l.masters[i].stream(r.DB).deliver(&debt{exact: swap}, time.Now(), false)
 	}
@@ -140,17 +141,17 @@ func (r SwapRequest) append(dst []byte) []byte {
 	return resp.AppendCommand(dst, command...)
 }
 
-func pluralityOfAll(answers []answer[reading]) (reading, tally) {
-	return plurality(answers, func(reading) bool { return true }, reading.equal)
+func pluralityOfAll(answers []quorum.Answer[reading]) (reading, quorum.Tally) {
+	return quorum.Largest(answers, func(reading) bool { return true }, reading.equal)
 }
 
 // another picks an old value by which the caller sees that it did not win: the
 // latest timestamp, since one that is over would say that it did.
-func (r SwapRequest) another(answers []answer[reading]) []byte {
+func (r SwapRequest) another(answers []quorum.Answer[reading]) []byte {
 	var best []byte
 	for _, a := range answers {
-		v := a.value.value
-		if a.state != answered || v == nil || bytes.Equal(v, r.Expected) || bytes.Equal(v, r.Value) {
+		v := a.Value.value
+		if a.State != quorum.Answered || v == nil || bytes.Equal(v, r.Expected) || bytes.Equal(v, r.Value) {
 			continue
 		}
 		if best == nil || isTimestamp(v) && (!isTimestamp(best) || laterTimestamp(v, best)) {

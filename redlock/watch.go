@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
@@ -50,18 +51,18 @@ func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
 			return x, err
 		},
 		vote: func(examined) Vote { return Granted },
-		decide: func(answers []answer[examined], _ time.Duration) Verdict {
-			_, t := plurality(answers, anyRun, sameAfter)
-			return t.agreement()
+		decide: func(answers []quorum.Answer[examined], _ time.Duration) Verdict {
+			_, t := quorum.Largest(answers, anyRun, sameAfter)
+			return t.Agree()
 		},
-		late: func(_ *ballot[examined], i int, a answer[examined], _ Verdict) { w.see(i, a) },
+		late: func(_ *ballot[examined], i int, a quorum.Answer[examined], _ Verdict) { w.see(i, a) },
 	})
 	for i, a := range b.answers {
 		w.see(i, a)
 	}
-	x, t := plurality(b.answers, anyRun, sameAfter)
+	x, t := quorum.Largest(b.answers, anyRun, sameAfter)
 	o := b.outcome()
-	if t.granted < o.Needed {
+	if t.Granted < o.Needed {
 		o.Verdict = NoQuorum
 		return nil, o
 	}
@@ -94,13 +95,13 @@ func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, s
 
 func sameContent(a, b image) bool { return rdb.Same(a.dump, b.dump) }
 
-func (w *Watch) see(i int, a answer[examined]) {
-	if !a.state.heard() {
+func (w *Watch) see(i int, a quorum.Answer[examined]) {
+	if !a.State.Heard() {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.images[i] = a.value.after
+	w.images[i] = a.Value.after
 }
 
 // guard is what goes in front of a transaction on one master: WATCH, and a

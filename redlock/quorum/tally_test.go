@@ -1,4 +1,4 @@
-package redlock
+package quorum
 
 import "testing"
 
@@ -16,7 +16,7 @@ func acquireOpinion(masters, granted, refused, failed int) Verdict {
 	return NoQuorum
 }
 
-func agreementOpinion(masters, granted, refused, failed int) Verdict {
+func agreeOpinion(masters, granted, refused, failed int) Verdict {
 	need := masters/2 + 1
 	if granted >= need {
 		return Won
@@ -45,12 +45,12 @@ func releaseOpinion(masters, granted, refused, failed int) Verdict {
 func TestTallyAgainstEveryCompletion(t *testing.T) {
 	rules := []struct {
 		name    string
-		verdict func(tally) Verdict
+		verdict func(Tally) Verdict
 		opinion func(masters, granted, refused, failed int) Verdict
 	}{
-		{"acquire", tally.acquire, acquireOpinion},
-		{"agreement", tally.agreement, agreementOpinion},
-		{"release", tally.release, releaseOpinion},
+		{"acquire", Tally.Acquire, acquireOpinion},
+		{"agree", Tally.Agree, agreeOpinion},
+		{"release", Tally.Release, releaseOpinion},
 	}
 	for _, rule := range rules {
 		t.Run(rule.name, func(t *testing.T) {
@@ -59,7 +59,7 @@ func TestTallyAgainstEveryCompletion(t *testing.T) {
 				for granted := 0; granted <= masters; granted++ {
 					for refused := 0; granted+refused <= masters; refused++ {
 						for failed := 0; granted+refused+failed <= masters; failed++ {
-							vote := tally{masters, granted, refused, failed}
+							vote := Tally{masters, granted, refused, failed}
 							want := certain(vote, rule.opinion)
 							if got := rule.verdict(vote); got != want {
 								t.Errorf("%+v: %v, every completion says %v", vote, got, want)
@@ -77,12 +77,12 @@ func TestTallyAgainstEveryCompletion(t *testing.T) {
 }
 
 // certain is the verdict that all completions of the ballot share, or Pending.
-func certain(v tally, opinion func(masters, granted, refused, failed int) Verdict) Verdict {
+func certain(v Tally, opinion func(masters, granted, refused, failed int) Verdict) Verdict {
 	verdict := Pending
-	missing := v.pending()
+	missing := v.Pending()
 	for granted := 0; granted <= missing; granted++ {
 		for refused := 0; granted+refused <= missing; refused++ {
-			o := opinion(v.masters, v.granted+granted, v.refused+refused, v.failed+missing-granted-refused)
+			o := opinion(v.Masters, v.Granted+granted, v.Refused+refused, v.Failed+missing-granted-refused)
 			if verdict != Pending && o != verdict {
 				return Pending
 			}
@@ -94,7 +94,7 @@ func certain(v tally, opinion func(masters, granted, refused, failed int) Verdic
 
 func TestTwoQuorumsShareAMaster(t *testing.T) {
 	for masters := 1; masters <= 9; masters++ {
-		if q := quorum(masters); 2*q <= masters || 2*(q-1) > masters {
+		if q := Size(masters); 2*q <= masters || 2*(q-1) > masters {
 			t.Errorf("quorum of %d masters is %d", masters, q)
 		}
 	}

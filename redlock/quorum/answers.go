@@ -1,0 +1,71 @@
+package quorum
+
+import "time"
+
+// An Answer is one master's part in a ballot.
+type Answer[A any] struct {
+	State State
+	Value A
+	// LongestTTL is the longest TTL that its master's marker had in the same batch.
+	LongestTTL time.Duration
+}
+
+// A State says whether a master answered, and whether its answer is a vote.
+type State uint8
+
+const (
+	Awaited    State = iota // it may still answer
+	Unasked                 // it was not asked, or certainly did not hear the question
+	Unknown                 // it was asked and will not answer: it may have executed the question
+	Unable                  // it answered that it cannot serve
+	Discounted              // it answered, but may have forgotten locks or is no member of the set
+	Answered                // its answer is a vote
+)
+
+// Failed tells that there is no vote and that none will come.
+func (s State) Failed() bool {
+	return s == Unasked || s == Unknown || s == Unable || s == Discounted
+}
+
+// Heard tells that the value is known, whether it is a vote or not.
+func (s State) Heard() bool { return s == Answered || s == Discounted }
+
+// Count tallies answers; granted are those for which grants is true.
+func Count[A any](answers []Answer[A], grants func(A) bool) Tally {
+	t := Tally{Masters: len(answers)}
+	for _, a := range answers {
+		switch {
+		case a.State.Failed():
+			t.Failed++
+		case a.State == Answered && grants(a.Value):
+			t.Granted++
+		case a.State == Answered:
+			t.Refused++
+		}
+	}
+	return t
+}
+
+// Largest finds the largest group of equal answers among those that count, and
+// tallies it as granted. It returns one of them, or a zero value if there is none.
+func Largest[A any](answers []Answer[A], counts func(A) bool, equal func(a, b A) bool) (A, Tally) {
+	var best A
+	most := 0
+	for i, a := range answers {
+		if a.State != Answered || !counts(a.Value) {
+			continue
+		}
+		n := 0
+		for _, other := range answers[i:] {
+			if other.State == Answered && counts(other.Value) && equal(a.Value, other.Value) {
+				n++
+			}
+		}
+		if n > most {
+			best, most = a.Value, n
+		}
+	}
+	t := Count(answers, func(A) bool { return false })
+	t.Granted, t.Refused = most, t.Refused-most
+	return best, t
+}

@@ -1,0 +1,13 @@
+package quorum
+
+// Verdict is what a ballot came to.
+type Verdict uint8
+
+const (
+	Pending  Verdict = iota // the missing votes can still change it
+	Won                     // a quorum granted, in time
+	Lost                    // enough masters answered, and a quorum did not grant
+	NoQuorum                // too few masters answered to know
+)
+
+func (v Verdict) String() string { return [...]string{"pending", "won", "lost", "noquorum"}[v] }
