@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"bytes"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // family is a kind of subscription. Redis counts channels and patterns together.
@@ -79,7 +81,7 @@ func firstElement(p []byte) (name []byte, known bool) {
 	if element[0] != '$' {
 		return nil, true
 	}
-	length, ok := parseInt64(bytes.TrimSuffix(element[1:end], []byte{'\r'}))
+	length, ok := resp.ParseDecimal(bytes.TrimSuffix(element[1:end], []byte{'\r'}))
 	if !ok || length < 0 || length > int64(len("punsubscribe")) {
 		return nil, true
 	}
@@ -95,6 +97,6 @@ func lastInteger(tail []byte) (int, bool) {
 	if colon < 0 {
 		return 0, false
 	}
-	n, ok := parseInt64(bytes.TrimSuffix(tail[colon+1:], []byte("\r\n")))
+	n, ok := resp.ParseDecimal(bytes.TrimSuffix(tail[colon+1:], []byte("\r\n")))
 	return int(n), ok
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // checkEval makes the checks that Redis makes of EVAL, EVALSHA and their _RO
@@ -16,7 +17,7 @@ func checkEval(args [][]byte, bySHA bool) string {
 	if bySHA && len(args[1]) != hex.EncodedLen(sha1.Size) {
 		return errorNoScript
 	}
-	keys, ok := parseInt64(args[2])
+	keys, ok := resp.ParseDecimal(args[2])
 	switch {
 	case !ok:
 		return errorNotInteger

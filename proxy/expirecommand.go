@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // expireCommand is one command of the EXPIRE family, read as redis-server
@@ -30,7 +32,7 @@ func parseExpire(name string, args [][]byte, now time.Time) (expireCommand, stri
 	if reply := c.setCondition(args[3:]); reply != "" {
 		return c, reply
 	}
-	n, ok := parseInt64(args[2])
+	n, ok := resp.ParseDecimal(args[2])
 	if !ok {
 		return c, errorNotInteger
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 const (
@@ -95,7 +97,7 @@ func asArray(cmd command) []byte {
 	if cmd.raw[0] == '*' {
 		return cmd.raw
 	}
-	return appendCommand(nil, cmd.args...)
+	return resp.AppendCommand(nil, cmd.args...)
 }
 
 // owe enters a debt, ordinary ones together at the next send.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/redlock/resp"
 )
 
 // A recorder keeps what is sent to the upstream.
@@ -44,7 +45,7 @@ func (c recordedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-func respCommand(words ...string) string { return string(appendCommand(nil, bytesOf(words)...)) }
+func respCommand(words ...string) string { return string(resp.AppendCommand(nil, bytesOf(words)...)) }
 
 // What Redis ignores between two commands is not sent on with them.
 func TestForwardedBatchHoldsTheCommandsOnly(t *testing.T) {

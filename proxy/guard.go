@@ -7,6 +7,8 @@ import (
 	"unsafe"
 
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // guardLimits bound what one command may be made of. Bytes held for an
@@ -262,7 +264,7 @@ func (g *guard) number(frame []byte, tooBig string) (line lineNumber, found bool
 		return lineNumber{}, false, err
 	}
 	// A line that is only its end has no type byte; whoever asked finds out.
-	value, ok := parseInt64(frame[min(g.at+1, end):end])
+	value, ok := resp.ParseDecimal(frame[min(g.at+1, end):end])
 	return lineNumber{value: value, ok: ok, end: end}, true, nil
 }
 
@@ -306,7 +308,7 @@ func (g *guard) splitArray(raw []byte) [][]byte {
 	line := bytes.IndexByte(raw, '\r')
 	for rest := raw[line+2:]; len(rest) > 0; {
 		line = bytes.IndexByte(rest, '\r')
-		length, _ := parseInt64(rest[1:line])
+		length, _ := resp.ParseDecimal(rest[1:line])
 		rest = rest[line+2:]
 		args = append(args, rest[:length:length])
 		rest = rest[length+2:]

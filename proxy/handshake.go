@@ -4,6 +4,8 @@ import (
 	"bytes"
 
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // clientState is what a connection has told about itself. It lives here, so
@@ -145,7 +147,7 @@ func asksForMaintenance(args [][]byte) bool {
 
 func (s *session) ping(args [][]byte) {
 	if len(args) <= 2 && s.restricted() {
-		s.replyBytes(appendCommand(nil, []byte("pong"), bytes.Join(args[1:], nil)))
+		s.replyBytes(resp.AppendCommand(nil, []byte("pong"), bytes.Join(args[1:], nil)))
 		return
 	}
 	switch len(args) {
@@ -241,7 +243,7 @@ func (s *session) selectDatabase(cmd command) {
 
 // databaseIndex reads SELECT's argument by Redis's rules for numbers.
 func databaseIndex(arg []byte) (index int, refusal string) {
-	number, ok := parseInt64(arg)
+	number, ok := resp.ParseDecimal(arg)
 	switch {
 	case !ok:
 		return 0, errorNotInteger

@@ -5,6 +5,8 @@ import (
 	"strconv"
 
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // helloReply describes the proxy as the one Redis it stands for.
@@ -43,7 +45,7 @@ type helloRequest struct {
 // parseHello returns the request, or the error with which Redis answers it.
 func parseHello(args [][]byte) (request helloRequest, refusal string) {
 	if len(args) > 1 {
-		version, ok := parseInt64(args[1])
+		version, ok := resp.ParseDecimal(args[1])
 		if !ok {
 			return request, errorHelloVersion
 		}
@@ -141,11 +143,11 @@ func (s *session) tellUpstream(request helloRequest) bool {
 	if request.named {
 		hello = append(hello, []byte("SETNAME"), request.name)
 	}
-	reply, ok := s.ask(appendCommand(nil, hello...))
+	reply, ok := s.ask(resp.AppendCommand(nil, hello...))
 	if !ok {
 		return false
 	}
-	if isError(reply) {
+	if resp.IsError(reply) {
 		s.replyBytes(reply)
 		return false
 	}

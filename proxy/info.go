@@ -1,6 +1,10 @@
 package proxy
 
-import "bytes"
+import (
+	"bytes"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // fallbackVersion is shown while no server has told its own: the one whose
 // behaviour this package follows.
@@ -27,11 +31,11 @@ func (s *session) performInfo(cmd command) {
 		if !ok {
 			return
 		}
-		if text, ok = textOf(reply); !ok {
+		if text, ok = resp.ParseBulk(reply); !ok || resp.IsError(reply) {
 			s.replyBytes(reply)
 			return
 		}
-		text = showVersion(bytes.Clone(text), s.server.cfg.version())
+		text = showVersion(bytes.Clone(bytes.TrimPrefix(text, []byte("txt:"))), s.server.cfg.version())
 	}
 	if wantsRedlockSection(sections) {
 		if len(text) > 0 {

@@ -1,5 +1,7 @@
 package proxy
 
+import "redlock-proxy/redlock/resp"
+
 // keySpec is one key specification of a command: where its search begins and
 // how the keys lie from there.
 type keySpec struct {
@@ -70,7 +72,7 @@ func (k *keySpec) appendKeys(dst []int, args [][]byte) (keys []int, exact bool) 
 		if at >= len(args) {
 			return dst, false
 		}
-		count, ok := parseInt64(args[at])
+		count, ok := resp.ParseDecimal(args[at])
 		first += k.firstKey
 		if exact = ok && 0 <= count && count <= int64(len(args)); !exact {
 			count = int64(len(args))

@@ -64,7 +64,7 @@ func newLoginStep(refusal string, args ...string) loginStep {
 	for i, arg := range args {
 		list[i] = []byte(arg)
 	}
-	return loginStep{args[0], appendCommand(nil, list...), refusal}
+	return loginStep{args[0], resp.AppendCommand(nil, list...), refusal}
 }
 
 // enter makes a new connection that of the client, and returns what the client

@@ -174,12 +174,3 @@ func appendText(dst, text []byte, resp3 bool) []byte {
 	dst = append(dst, text...)
 	return append(dst, '\r', '\n')
 }
-
-// appendCommand encodes a command the way clients send it.
-func appendCommand(dst []byte, args ...[]byte) []byte {
-	dst = redcon.AppendArray(dst, len(args))
-	for _, arg := range args {
-		dst = redcon.AppendBulk(dst, arg)
-	}
-	return dst
-}

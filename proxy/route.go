@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // markerKey is what no client may touch, whatever the rules match.
@@ -127,12 +128,12 @@ func (r *router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
 // otherDatabase is the one that COPY key key [DB n] or MOVE key n names.
 func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 	if len(keys) == 1 {
-		return parseInt64(args[2])
+		return resp.ParseDecimal(args[2])
 	}
 	for i := 3; i < len(args)-1; i++ {
 		if isWord(args[i], "DB") {
 			i++
-			db, named = parseInt64(args[i])
+			db, named = resp.ParseDecimal(args[i])
 		}
 	}
 	return db, named

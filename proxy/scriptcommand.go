@@ -1,6 +1,10 @@
 package proxy
 
-import "github.com/tidwall/redcon"
+import (
+	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // performScript answers SCRIPT LOAD, EXISTS, FLUSH and KILL for both planes:
 // which one a script will run on is not known before its keys are.
@@ -16,7 +20,7 @@ func (s *session) performScript(name string, cmd command, route route) {
 	if !ok {
 		return
 	}
-	refused := isError(reply)
+	refused := resp.IsError(reply)
 	switch {
 	case name == "script|kill":
 		if s.killOnMasters() {
@@ -70,7 +74,7 @@ func (s *session) performScriptHere(name string, cmd command, route route) {
 // existsOnBoth answers 1 for a script that both planes can run; fromUpstream
 // is nil where there is no upstream.
 func (s *session) existsOnBoth(fromUpstream []byte, names [][]byte) []byte {
-	upstream := elementsOf(fromUpstream)
+	upstream, _ := resp.Elements(fromUpstream)
 	reply := redcon.AppendArray(nil, len(names))
 	for i, sha := range names {
 		_, known := s.server.cfg.scripts.get(sha)

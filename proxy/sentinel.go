@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/redlock/resp"
 )
 
 const (
@@ -188,7 +190,7 @@ func (e endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
 	}
 	_ = conn.SetDeadline(earlier(ctx, dialTimeout))
 	request, steps := e.appendAuth(nil)
-	if _, err = conn.Write(appendCommand(request, []byte("ROLE"))); err == nil {
+	if _, err = conn.Write(resp.AppendCommand(request, []byte("ROLE"))); err == nil {
 		err = readAnswers(conn, steps+1, func(i int, answer []byte) error {
 			if i == steps && answer[0] == '*' && !bytes.Contains(answer[:min(len(answer), 20)], []byte("master")) {
 				return errors.New("it is a replica")
@@ -208,9 +210,9 @@ func (e endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
 func (e endpoint) appendAuth(dst []byte) (request []byte, commands int) {
 	switch {
 	case e.username != "":
-		return appendCommand(dst, []byte("AUTH"), []byte(e.username), []byte(e.password)), 1
+		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.username), []byte(e.password)), 1
 	case e.password != "":
-		return appendCommand(dst, []byte("AUTH"), []byte(e.password)), 1
+		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.password)), 1
 	}
 	return dst, 0
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // answeringUpstream answers every command-sized piece of input with one
@@ -209,7 +211,7 @@ func BenchmarkPump(b *testing.B) {
 				if err != nil {
 					return
 				}
-				_, _ = far.Write(appendCommand(nil, []byte("PING"))) // the upstream takes what comes first for a login
+				_, _ = far.Write(resp.AppendCommand(nil, []byte("PING"))) // the upstream takes what comes first for a login
 				if _, err := io.ReadFull(far, make([]byte, len(replyPong))); err != nil {
 					return
 				}

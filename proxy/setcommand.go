@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // setCommand is one command of the SET family, read as redis-server 7.0.15
@@ -129,7 +131,7 @@ func parseGetEX(args [][]byte, now time.Time) setCommand {
 
 // setTime reads a time with Redis's checks, overflow included.
 func (c *setCommand) setTime(arg []byte, unit timeUnit, name string, now time.Time) (reply string) {
-	n, ok := parseInt64(arg)
+	n, ok := resp.ParseDecimal(arg)
 	if !ok {
 		return errorNotInteger
 	}

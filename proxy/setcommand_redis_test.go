@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/redlock/resp"
 )
 
 // These tests give the same commands, right and wrong, to a live redis-server
@@ -287,12 +288,12 @@ func startLockRedis(t *testing.T) *lockRedis {
 // reply and the key's remaining time after it.
 func (s *lockRedis) run(t *testing.T, state keyState, commands [][][]byte) []lockRedisAnswer {
 	t.Helper()
-	prepare := appendCommand(nil, lockRedisCommand("DEL", "k")...)
+	prepare := resp.AppendCommand(nil, lockRedisCommand("DEL", "k")...)
 	switch state {
 	case permanentKey:
-		prepare = appendCommand(nil, lockRedisCommand("SET", "k", "old")...)
+		prepare = resp.AppendCommand(nil, lockRedisCommand("SET", "k", "old")...)
 	case expiringKey:
-		prepare = appendCommand(nil, lockRedisCommand("SET", "k", "old", "PX", strconv.Itoa(lockRedisTTL))...)
+		prepare = resp.AppendCommand(nil, lockRedisCommand("SET", "k", "old", "PX", strconv.Itoa(lockRedisTTL))...)
 	}
 	answers := make([]lockRedisAnswer, 0, len(commands))
 	const atOnce = 100 // so that neither side's socket buffer fills up
@@ -301,8 +302,8 @@ func (s *lockRedis) run(t *testing.T, state keyState, commands [][][]byte) []loc
 		var batch []byte
 		for _, args := range some {
 			batch = append(batch, prepare...)
-			batch = appendCommand(batch, args...)
-			batch = appendCommand(batch, lockRedisCommand("PTTL", "k")...)
+			batch = resp.AppendCommand(batch, args...)
+			batch = resp.AppendCommand(batch, lockRedisCommand("PTTL", "k")...)
 		}
 		if _, err := s.conn.Write(batch); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // performSplit carries out a command whose keys are on both planes: both
@@ -12,7 +14,7 @@ func (s *session) performSplit(name string, cmd command, route route) {
 	}
 	s.tellCaching()
 	upstreamHalf, lockHalf := splitKeys(cmd.args, route)
-	fromUpstream, ok := s.askWhile(appendCommand(nil, upstreamHalf...), func() {
+	fromUpstream, ok := s.askWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
 		s.runOnLocks(lockHalf, lockRoute(route.spec, len(lockHalf)))
 	})
 	if !ok {
@@ -52,8 +54,8 @@ func joinCounts(fromUpstream, fromLocks []byte) []byte {
 	if reply := errorOf(fromLocks, fromUpstream); reply != nil {
 		return reply
 	}
-	first, ok1 := integerOf(fromUpstream)
-	second, ok2 := integerOf(fromLocks)
+	first, ok1 := resp.ParseInteger(fromUpstream)
+	second, ok2 := resp.ParseInteger(fromLocks)
 	if !ok1 || !ok2 {
 		return []byte(errorUpstreamReply)
 	}
@@ -66,8 +68,9 @@ func joinValues(fromUpstream, fromLocks []byte, lock []bool) []byte {
 	if reply := errorOf(fromLocks, fromUpstream); reply != nil {
 		return reply
 	}
-	upstream, locks := elementsOf(fromUpstream), elementsOf(fromLocks)
-	if len(upstream)+len(locks) != len(lock) {
+	upstream, err1 := resp.Elements(fromUpstream)
+	locks, err2 := resp.Elements(fromLocks)
+	if err1 != nil || err2 != nil || len(upstream)+len(locks) != len(lock) {
 		return []byte(errorUpstreamReply)
 	}
 	joined := redcon.AppendArray(make([]byte, 0, len(fromUpstream)+len(fromLocks)), len(lock))
@@ -88,7 +91,7 @@ func joinValues(fromUpstream, fromLocks []byte, lock []bool) []byte {
 // errorOf is the first of the replies that is an error, nil if none is.
 func errorOf(replies ...[]byte) []byte {
 	for _, reply := range replies {
-		if isError(reply) {
+		if resp.IsError(reply) {
 			return reply
 		}
 	}

@@ -1,6 +1,10 @@
 package proxy
 
-import "github.com/tidwall/redcon"
+import (
+	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // Without an upstream the proxy itself confirms subscriptions to the locks'
 // channels, so that clients can wait for locks. When the upstream is back such a
@@ -74,7 +78,7 @@ func allowedInSubscribeMode(name string) bool {
 func (s *session) replayTracking(up *upstream) {
 	if words := s.tracking.command(); words != nil && s.listening.Load() != nil {
 		up.owed.add(debt{silent: true, left: 1})
-		up.write(appendCommand(nil, words...))
+		up.write(resp.AppendCommand(nil, words...))
 	}
 }
 

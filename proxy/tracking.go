@@ -1,6 +1,10 @@
 package proxy
 
-import "slices"
+import (
+	"slices"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // CLIENT TRACKING goes to the upstream, which tells of the upstream's keys. For
 // lock keys the proxy does what one Redis would: it remembers which of them a
@@ -171,7 +175,7 @@ func (s *session) tellCaching() {
 	t.told = true
 	s.send()
 	s.owe(debt{silent: true, left: 1})
-	s.prefix = appendCommand(s.prefix, t.cachingCommand()...)
+	s.prefix = resp.AppendCommand(s.prefix, t.cachingCommand()...)
 }
 
 // trackLocks remembers the keys of lock commands that are about to be put to

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // A client that tracks with NOLOOP wants no news of what it did itself: a
@@ -97,7 +98,7 @@ func didNothing(reply []byte) bool {
 	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
 		return true
 	}
-	return isError(reply)
+	return resp.IsError(reply)
 }
 
 // settleDoubt looks at a key that the client itself may have changed.
@@ -106,7 +107,7 @@ func (l *listening) settleDoubt(key string) {
 	if own == nil {
 		return
 	}
-	value, _ := textOf(l.look(own.db, "GET", key))
+	value, _ := resp.ParseBulk(l.look(own.db, "GET", key))
 	end := l.lookForEnd(own.db, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -134,7 +135,7 @@ func (l *listening) lookForEnd(db int, key string) *keyEnd {
 	asked := time.Now()
 	reply := l.look(db, "PTTL", key)
 	answered := time.Now()
-	left, ok := integerOf(reply)
+	left, ok := resp.ParseInteger(reply)
 	switch {
 	case !ok || left < -1:
 		return nil

@@ -1,6 +1,10 @@
 package proxy
 
-import "bytes"
+import (
+	"bytes"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // A transaction is what stands between MULTI and EXEC. MULTI is answered here,
 // for nobody knows yet whose it is: the first command with a key decides.
@@ -174,7 +178,7 @@ func (s *session) hearUpstream() {
 	if t.mode == nil || t.mode.redirected || t.caching || !s.client.resp3 || s.upstream.Load() == nil || !s.settle() {
 		return
 	}
-	_, _ = s.ask(appendCommand(nil, []byte("PING")))
+	_, _ = s.ask(resp.AppendCommand(nil, []byte("PING")))
 }
 
 // mayHold takes memory for one more part of a transaction: a queued command or
@@ -236,7 +240,7 @@ func (s *session) leaveTransaction(text string) {
 		return
 	}
 	if s.watched.upstream {
-		s.sendUnanswered(appendCommand(nil, []byte("UNWATCH")), 1)
+		s.sendUnanswered(resp.AppendCommand(nil, []byte("UNWATCH")), 1)
 	}
 	s.endTransaction()
 	s.reply(text)
@@ -268,7 +272,7 @@ func (s *session) abort(text string) {
 		return
 	}
 	if s.transaction.state == transactionUpstream {
-		s.sendUnanswered(appendCommand(nil, []byte("DISCARD")), 1)
+		s.sendUnanswered(resp.AppendCommand(nil, []byte("DISCARD")), 1)
 		s.watched.upstream = false
 	}
 	if s.transaction.state != transactionNone {

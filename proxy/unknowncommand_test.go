@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/redlock/resp"
 )
 
 // The proxy's own words for what Redis does not know are Redis's.
@@ -22,7 +23,7 @@ func TestUnknownCommandIsWordedAsByRedis(t *testing.T) {
 			command = append(command, []byte(arg))
 		}
 		client := dialTest(t, "unix", redis.Socket)
-		client.send(string(appendCommand(nil, command...)))
+		client.send(string(resp.AppendCommand(nil, command...)))
 		if got, want := errorUnknownCommand(command), client.values(1); got != want {
 			t.Errorf("%.300q:\n Redis says %q\n we         %q", args, want, got)
 		}

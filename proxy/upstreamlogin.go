@@ -7,6 +7,8 @@ import (
 	"net"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Where the upstream has the users (auth: upstream), it is asked on the
@@ -39,7 +41,7 @@ func (s *session) claims(args [][]byte) claim {
 	if args == nil {
 		return claim{user: defaultUser, digest: s.server.accepted.digest(server, defaultUser, nil, false)}
 	}
-	c := claim{user: defaultUser, command: appendCommand(nil, args...)}
+	c := claim{user: defaultUser, command: resp.AppendCommand(nil, args...)}
 	if len(args) == 3 {
 		c.user = string(args[1])
 	}
@@ -79,7 +81,7 @@ func (s *session) logInAtUpstream(args [][]byte) string {
 	}
 	s.accept(says)
 	if first && s.client.db != 0 {
-		if answer, ok = s.ask(appendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(s.client.db), 10))); ok && answer[0] != '+' {
+		if answer, ok = s.ask(resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(s.client.db), 10))); ok && answer[0] != '+' {
 			s.closing = true
 			return string(answer)
 		}

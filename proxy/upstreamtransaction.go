@@ -3,6 +3,8 @@ package proxy
 import (
 	"bytes"
 	"strconv"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // decideUpstream gives the upstream what was held, and the command that
@@ -31,9 +33,9 @@ func (s *session) decideUpstream(name string, cmd command, route route) {
 // sent of it, and how many commands that are.
 func (s *session) takeHeld() (held []byte, count int) {
 	t := &s.transaction
-	held = appendCommand(nil, t.multi)
+	held = resp.AppendCommand(nil, t.multi)
 	for _, call := range t.calls {
-		held = appendCommand(held, call.args...)
+		held = resp.AppendCommand(held, call.args...)
 	}
 	count = 1 + len(t.calls)
 	s.forgetQueued()
@@ -130,7 +132,7 @@ func (s *session) executeUpstream(cmd command) {
 		s.reply(errorUpstreamReply)
 		return
 	}
-	elements := elementsOf(reply)
+	elements, _ := resp.Elements(reply)
 	for _, selected := range selects {
 		if selected.position < len(elements) && elements[selected.position][0] == '+' {
 			s.client.db = selected.db
@@ -143,7 +145,7 @@ func (s *session) executeUpstream(cmd command) {
 // database it has left: the same that its SELECTs lead to now.
 func (s *session) selectAgain(selects []queuedSelect) {
 	for _, selected := range selects {
-		reply, ok := s.ask(appendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(selected.db), 10)))
+		reply, ok := s.ask(resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(selected.db), 10)))
 		if !ok {
 			return
 		}

@@ -1,7 +1,7 @@
 package resp
 
 import (
-	"bytes"
+	"math"
 	"slices"
 	"strconv"
 )
@@ -38,9 +38,30 @@ func AppendBulk[T string | []byte](dst []byte, v T) []byte {
 // Decimal returns an integer as an argument.
 func Decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// ParseDecimal reads a value as INCR does: only what Decimal would write is a
-// number.
+// ParseDecimal reads a signed 64-bit integer as strictly as Redis does, in the
+// protocol, in arguments and in values: only what Decimal would write is a
+// number, so no plus sign, no blanks, no leading zero, no minus zero.
 func ParseDecimal(value []byte) (int64, bool) {
-	n, err := strconv.ParseInt(string(value), 10, 64)
-	return n, err == nil && bytes.Equal(Decimal(n), value)
+	digits := value
+	negative := len(value) > 0 && value[0] == '-'
+	if negative {
+		digits = value[1:]
+	}
+	if len(digits) == 0 || digits[0] == '0' {
+		return 0, len(value) == 1 && value[0] == '0'
+	}
+	if len(digits) > len("9223372036854775808") {
+		return 0, false
+	}
+	var size uint64 // 19 digits always fit
+	for _, digit := range digits {
+		if digit < '0' || digit > '9' {
+			return 0, false
+		}
+		size = size*10 + uint64(digit-'0')
+	}
+	if negative {
+		return -int64(size), size <= -math.MinInt64
+	}
+	return int64(size), size <= math.MaxInt64
 }
