@@ -59,9 +59,7 @@ func TestExaminedFailures(t *testing.T) {
 
 	m.must("CONFIG", "SET", "busy-reply-threshold", "1")
 	busy := m.dial()
-	if _, err := busy.conn.Write(resp.AppendCommand(nil, "EVAL", "while true do end", "0")); err != nil {
-		t.Fatal(err)
-	}
+	busy.Send(resp.AppendCommand(nil, "EVAL", "while true do end", "0"))
 	for !bytes.HasPrefix(m.do("GET", "k"), []byte("-BUSY")) {
 	}
 	check("busy", m.conn, &examination{commands: set}, false, false)

@@ -174,7 +174,7 @@ func TestLiveMastersThatDie(t *testing.T) {
 	s.Subscribe(t.Context(), "chan")
 	x.servers[0].conn.ask(resp.AppendCommand(nil, "CLIENT", "ID"), 1)
 	shutdown := func(m int) {
-		x.servers[m-1].conn.conn.Write(resp.AppendCommand(nil, "SHUTDOWN", "NOSAVE"))
+		x.servers[m-1].conn.Send(resp.AppendCommand(nil, "SHUTDOWN", "NOSAVE"))
 	}
 	shutdown(1)
 	shutdown(2)

@@ -28,9 +28,7 @@ func TestReplicationOfARealServer(t *testing.T) {
 		t.Errorf("there and back: %+v, before %s", now, before)
 	}
 	backup := master.dial()
-	if _, err := backup.conn.Write(resp.AppendCommand(nil, "SYNC")); err != nil {
-		t.Fatal(err)
-	}
+	backup.Send(resp.AppendCommand(nil, "SYNC"))
 	for deadline := time.Now().Add(livePatience); says(master).id == first.id; time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("a replica came, and the id stayed")

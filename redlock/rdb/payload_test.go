@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/livetest"
 )
 
 // Payloads as other servers write them. Their bytes are given to a real
@@ -128,7 +130,7 @@ func elementsOfEverySize() []string {
 }
 
 func TestPayloadsOfOlderServers(t *testing.T) {
-	m := startServer(t)
+	m := livetest.Start(t)
 	var list []string
 	for _, s := range elementsOfEverySize() {
 		if len(s) < 1<<14 {
@@ -173,11 +175,11 @@ func TestPayloadsOfOlderServers(t *testing.T) {
 		"string, 4 bytes":       sealed(6, typeString, []byte("\xc2\x00\x00\x00\x80")),
 	} {
 		t.Run(name, func(t *testing.T) {
-			m.must("RESTORE", "k", "0", string(payload), "REPLACE")
+			m.Must("RESTORE", "k", "0", string(payload), "REPLACE")
 			if Read(payload).Kind == Unknown {
 				t.Fatal("not read")
 			}
-			if !Same(payload, m.dump("k")) {
+			if !Same(payload, m.Dump("k")) {
 				t.Error("it is not the same as the server makes of it")
 			}
 		})

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/livetest"
 )
 
 // compact and loose make a server choose its smallest and its largest encodings.
@@ -23,40 +25,38 @@ var (
 	}
 )
 
-func (m server) configure(settings map[string]string) {
-	m.t.Helper()
+func configure(m *livetest.Server, settings map[string]string) {
 	for name, value := range settings {
-		m.must("CONFIG", "SET", name, value)
+		m.Must("CONFIG", "SET", name, value)
 	}
 }
 
 // build stores the elements under a key as one type; shuffled may store those
 // of an unordered type in another order and with other scores.
-func (m server) build(of, key string, list []string, shuffled bool) {
-	m.t.Helper()
+func build(m *livetest.Server, of, key string, list []string, shuffled bool) {
 	groups := slices.Collect(slices.Chunk(list, 2))
 	if shuffled {
 		list = slices.Clone(list)
 		rand.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
 		rand.Shuffle(len(groups), func(i, j int) { groups[i], groups[j] = groups[j], groups[i] })
 	}
-	m.must("DEL", key)
+	m.Must("DEL", key)
 	switch of {
 	case "set":
-		m.must(append([]string{"SADD", key}, list...)...)
+		m.Must(append([]string{"SADD", key}, list...)...)
 	case "sorted set":
 		for i, member := range list {
-			m.must("ZADD", key, strconv.FormatFloat(float64(i)*1.5-3, 'g', -1, 64), member)
+			m.Must("ZADD", key, strconv.FormatFloat(float64(i)*1.5-3, 'g', -1, 64), member)
 		}
 	case "hash":
 		for _, g := range groups {
-			m.must("HSET", key, g[0], g[len(g)-1])
+			m.Must("HSET", key, g[0], g[len(g)-1])
 		}
 	}
 }
 
 func TestSameCollections(t *testing.T) {
-	m := startServer(t)
+	m := livetest.Start(t)
 	everything := elementsOfEverySize()
 	random := rand.New(rand.NewPCG(3, 4))
 	integers := make([]string, 300)
@@ -68,22 +68,22 @@ func TestSameCollections(t *testing.T) {
 	for _, list := range [][]string{{"one"}, {"one", "two", "three"}, integers, everything} {
 		for _, of := range []string{"set", "sorted set", "hash"} {
 			t.Run(fmt.Sprintf("%s of %d", of, len(list)), func(t *testing.T) {
-				m.configure(compact)
-				m.build(of, "a", list, false)
-				m.configure(loose)
-				m.build(of, "b", list, true)
-				a, b := m.dump("a"), m.dump("b")
+				configure(m, compact)
+				build(m, of, "a", list, false)
+				configure(m, loose)
+				build(m, of, "b", list, true)
+				a, b := m.Dump("a"), m.Dump("b")
 				if len(list) > 3 && slices.Equal(a, b) {
 					t.Fatal("both are encoded alike: the test tests nothing")
 				}
 				if !Same(a, b) {
-					t.Errorf("not the same: %s and %s", m.must("OBJECT", "ENCODING", "a"), m.must("OBJECT", "ENCODING", "b"))
+					t.Errorf("not the same: %s and %s", m.Must("OBJECT", "ENCODING", "a"), m.Must("OBJECT", "ENCODING", "b"))
 				}
 				for i := range min(len(list), 12) {
 					other := slices.Clone(list)
 					other[i] += "x"
-					m.build(of, "b", other, true)
-					if Same(a, m.dump("b")) {
+					build(m, of, "b", other, true)
+					if Same(a, m.Dump("b")) {
 						t.Errorf("another element, %.20q, is the same", other[i])
 					}
 				}
@@ -96,15 +96,15 @@ func TestSameCollections(t *testing.T) {
 }
 
 func TestSameLists(t *testing.T) {
-	m := startServer(t)
+	m := livetest.Start(t)
 	list := elementsOfEverySize()
-	m.configure(compact)
-	m.must(append([]string{"RPUSH", "a"}, list...)...)
-	m.configure(loose)
+	configure(m, compact)
+	m.Must(append([]string{"RPUSH", "a"}, list...)...)
+	configure(m, loose)
 	reversed := slices.Clone(list)
 	slices.Reverse(reversed)
-	m.must(append([]string{"LPUSH", "b"}, reversed...)...)
-	a, b := m.dump("a"), m.dump("b")
+	m.Must(append([]string{"LPUSH", "b"}, reversed...)...)
+	a, b := m.Dump("a"), m.Dump("b")
 	if slices.Equal(a, b) {
 		t.Fatal("both are encoded alike: the test tests nothing")
 	}
@@ -120,25 +120,25 @@ func TestSameLists(t *testing.T) {
 			t.Errorf("element %d: %.40q, stored as %.40q", i, item, list[i])
 		}
 	}
-	m.must("RPOPLPUSH", "b", "b")
-	if Same(a, m.dump("b")) {
+	m.Must("RPOPLPUSH", "b", "b")
+	if Same(a, m.Dump("b")) {
 		t.Error("another order is the same")
 	}
 }
 
 func TestSameStrings(t *testing.T) {
-	m := startServer(t)
+	m := livetest.Start(t)
 	seen := [][]byte{nil}
 	for _, value := range elementsOfEverySize() {
-		m.must("CONFIG", "SET", "rdbcompression", "yes")
-		m.must("SET", "k", value)
-		a := m.dump("k")
-		m.must("CONFIG", "SET", "rdbcompression", "no")
-		m.must("SET", "k", "")
+		m.Must("CONFIG", "SET", "rdbcompression", "yes")
+		m.Must("SET", "k", value)
+		a := m.Dump("k")
+		m.Must("CONFIG", "SET", "rdbcompression", "no")
+		m.Must("SET", "k", "")
 		for part := range slices.Chunk([]byte(value), 1+len(value)/3) {
-			m.must("APPEND", "k", string(part))
+			m.Must("APPEND", "k", string(part))
 		}
-		b := m.dump("k")
+		b := m.Dump("k")
 		if !Same(a, b) {
 			t.Errorf("%.40q: not the same", value)
 		}
@@ -157,20 +157,20 @@ func TestSameStrings(t *testing.T) {
 // The same members in another type, or the same bytes cut elsewhere, are
 // another state.
 func TestSameKnowsTypes(t *testing.T) {
-	m := startServer(t)
-	m.must("SET", "string", "a")
-	m.must("RPUSH", "list", "a")
-	m.must("SADD", "set", "a")
-	m.must("ZADD", "sorted set", "1", "a")
-	m.must("HSET", "hash", "a", "a")
-	m.must("RPUSH", "two", "a", "a")
-	m.must("RPUSH", "one of two", "aa")
-	m.must("HSET", "field", "aa", "a")
-	m.must("HSET", "value", "a", "aa")
-	m.must("XGROUP", "CREATE", "stream", "a", "$", "MKSTREAM")
+	m := livetest.Start(t)
+	m.Must("SET", "string", "a")
+	m.Must("RPUSH", "list", "a")
+	m.Must("SADD", "set", "a")
+	m.Must("ZADD", "sorted set", "1", "a")
+	m.Must("HSET", "hash", "a", "a")
+	m.Must("RPUSH", "two", "a", "a")
+	m.Must("RPUSH", "one of two", "aa")
+	m.Must("HSET", "field", "aa", "a")
+	m.Must("HSET", "value", "a", "aa")
+	m.Must("XGROUP", "CREATE", "stream", "a", "$", "MKSTREAM")
 	seen := map[string][]byte{}
 	for _, key := range []string{"string", "list", "set", "sorted set", "hash", "two", "one of two", "field", "value", "stream", "absent"} {
-		dump := m.dump(key)
+		dump := m.Dump(key)
 		for other, dumped := range seen {
 			if Same(dump, dumped) {
 				t.Errorf("%s is the same as %s", key, other)
@@ -183,14 +183,14 @@ func TestSameKnowsTypes(t *testing.T) {
 // A stream is its bytes: entries of the same IDs are the same state, and what a
 // master's own clock is in is another one on each.
 func TestStreamsAreTheSameByTheirBytes(t *testing.T) {
-	m := startServer(t)
+	m := livetest.Start(t)
 	build := func(commands ...string) []byte {
 		t.Helper()
-		m.must("DEL", "k")
+		m.Must("DEL", "k")
 		for _, command := range commands {
-			m.must(strings.Fields(command)...)
+			m.Must(strings.Fields(command)...)
 		}
-		return m.dump("k")
+		return m.Dump("k")
 	}
 	a := build("XADD k 1-1 f v", "XADD k 2-1 f v")
 	if v := Read(a); v.Kind != Unknown {

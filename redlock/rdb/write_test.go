@@ -6,11 +6,13 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"redlock-proxy/redlock/livetest"
 )
 
 // A real server takes what is dumped for what it was, and so does Read.
 func TestDump(t *testing.T) {
-	m := startServer(t)
+	m := livetest.Start(t)
 	var items [][]byte
 	var scores []float64
 	for i, item := range elementsOfEverySize() {
@@ -28,8 +30,8 @@ func TestDump(t *testing.T) {
 	for _, v := range values {
 		v.Items, v.Scores = slices.Clone(v.Items), slices.Clone(v.Scores)
 		dump := Dump(v)
-		m.must("RESTORE", "k", "0", string(dump), "REPLACE")
-		for who, got := range map[string]Value{"the server": Read(m.dump("k")), "Read": Read(dump)} {
+		m.Must("RESTORE", "k", "0", string(dump), "REPLACE")
+		for who, got := range map[string]Value{"the server": Read(m.Dump("k")), "Read": Read(dump)} {
 			if got.Kind != v.Kind || !slices.EqualFunc(got.Items, v.Items, bytes.Equal) || !slices.Equal(got.Scores, v.Scores) {
 				t.Errorf("%s has another %v, of %d, where there are %d", who, got.Kind, len(got.Items), len(v.Items))
 			}
@@ -55,19 +57,19 @@ func TestDumpsOfEqualsAreEqual(t *testing.T) {
 
 // Scores are read in each encoding, and are no part of what is the same.
 func TestScores(t *testing.T) {
-	m := startServer(t)
+	m := livetest.Start(t)
 	for name, settings := range map[string]map[string]string{"compact": compact, "loose": loose} {
-		m.configure(settings)
-		m.must("DEL", "k", "other")
+		configure(m, settings)
+		m.Must("DEL", "k", "other")
 		want := []float64{-3, 1.5, 1700000000000, math.Inf(1)}
 		for i, score := range want {
-			m.must("ZADD", "k", strconv.FormatFloat(score, 'g', -1, 64), strconv.Itoa(i))
-			m.must("ZADD", "other", "7", strconv.Itoa(i))
+			m.Must("ZADD", "k", strconv.FormatFloat(score, 'g', -1, 64), strconv.Itoa(i))
+			m.Must("ZADD", "other", "7", strconv.Itoa(i))
 		}
-		if v := Read(m.dump("k")); !slices.Equal(v.Scores, want) {
+		if v := Read(m.Dump("k")); !slices.Equal(v.Scores, want) {
 			t.Errorf("%s: %v", name, v.Scores)
 		}
-		if !Same(m.dump("k"), m.dump("other")) {
+		if !Same(m.Dump("k"), m.Dump("other")) {
 			t.Errorf("%s: other scores make it another", name)
 		}
 	}

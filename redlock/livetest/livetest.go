@@ -1,0 +1,151 @@
+// Package livetest runs real redis-servers for the tests of redlock and its rooms,
+// where only a real server can say what is right. Nothing but tests imports it.
+package livetest
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+)
+
+// Patience bounds what is waited for in real time: far beyond what a busy machine
+// needs.
+const Patience = time.Minute
+
+// A Server is a redis-server that ends with the test, and a connection to it.
+type Server struct {
+	*Conn
+	Socket  string // its path
+	process *os.Process
+}
+
+// Start starts redis-server with further arguments. A machine without it fails the
+// test.
+func Start(t testing.TB, args ...string) *Server {
+	t.Helper()
+	path, err := exec.LookPath("redis-server")
+	if err != nil {
+		t.Fatalf("these tests need redis-server: %v", err)
+	}
+	dir, err := os.MkdirTemp("", "redlock") // t.TempDir may be too long for a socket's name
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	socket := filepath.Join(dir, "s")
+	command := exec.Command(path, append([]string{"--port", "0", "--unixsocket", socket, "--dir", dir,
+		"--save", "", "--appendonly", "no"}, args...)...)
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		command.Process.Kill()
+		command.Wait()
+	})
+	for deadline := time.Now().Add(Patience); ; time.Sleep(5 * time.Millisecond) {
+		conn, err := net.Dial("unix", socket)
+		if err == nil {
+			return &Server{newConn(t, conn), socket, command.Process}
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("redis-server does not answer: %v", err)
+		}
+	}
+}
+
+// Kill ends the server's process.
+func (s *Server) Kill() { s.process.Kill() }
+
+// Dial opens a further connection, closed with the test.
+func (s *Server) Dial() *Conn {
+	s.t.Helper()
+	conn, err := net.Dial("unix", s.Socket)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return newConn(s.t, conn)
+}
+
+// A Conn is one connection to a server.
+type Conn struct {
+	t    testing.TB
+	conn net.Conn
+	buf  []byte
+}
+
+func newConn(t testing.TB, conn net.Conn) *Conn {
+	t.Cleanup(func() { conn.Close() })
+	return &Conn{t: t, conn: conn}
+}
+
+// Do runs a command and returns its reply.
+func (c *Conn) Do(args ...string) []byte {
+	c.t.Helper()
+	return c.Ask(resp.AppendCommand(nil, args...), 1)[0]
+}
+
+// Must runs a command that has to succeed.
+func (c *Conn) Must(args ...string) []byte {
+	c.t.Helper()
+	reply := c.Do(args...)
+	if resp.IsError(reply) {
+		c.t.Fatalf("%.40q: %s", args, reply)
+	}
+	return reply
+}
+
+// Dump is the key's payload, nil if it is absent.
+func (c *Conn) Dump(key string) []byte {
+	c.t.Helper()
+	reply := c.Must("DUMP", key)
+	if resp.IsNil(reply) {
+		return nil
+	}
+	payload, ok := resp.ParseBulk(reply)
+	if !ok {
+		c.t.Fatalf("DUMP %s: %q", key, reply)
+	}
+	return payload
+}
+
+// Ask sends frames and reads so many replies, each in its own memory.
+func (c *Conn) Ask(frames []byte, n int) [][]byte {
+	c.t.Helper()
+	c.Send(frames)
+	var replies [][]byte
+	var scanner resp.Scanner
+	seen := 0
+	for len(replies) < n {
+		used, done, err := scanner.Scan(c.buf[seen:])
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		seen += used
+		if done {
+			replies = append(replies, append([]byte(nil), c.buf[:seen]...))
+			c.buf, seen = c.buf[seen:], 0
+			continue
+		}
+		more := make([]byte, 64<<10)
+		m, err := c.conn.Read(more)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		c.buf = append(c.buf, more[:m]...)
+	}
+	return replies
+}
+
+// Send sends frames without waiting for replies.
+func (c *Conn) Send(frames []byte) {
+	c.t.Helper()
+	c.conn.SetDeadline(time.Now().Add(Patience))
+	if _, err := c.conn.Write(frames); err != nil {
+		c.t.Fatal(err)
+	}
+}
