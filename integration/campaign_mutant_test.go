@@ -14,8 +14,8 @@ import (
 // check behind it says that the master is certified.
 var unchecked = struct{ file, old, new string }{
 	file: "../redlock/batch.go",
-	old:  "st = s.judge(replies[n-checkReplies:], moment{last.sent, last.slept}, time.Now())",
-	new:  "s.judge(replies[n-checkReplies:], moment{last.sent, last.slept}, time.Now())",
+	old:  "st = s.judge(last, replies[n-checkReplies:], time.Now())",
+	new:  "s.judge(last, replies[n-checkReplies:], time.Now())",
 }
 
 // TestCampaignFindsUncheckedMasters: the campaign finds two holders if the

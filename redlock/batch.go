@@ -21,8 +21,7 @@ func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 		s.mu.Lock()
 		buf, s.out = s.out, buf[:0]
 		if (len(buf) > 0 || s.due) && !s.master.embedded() {
-			buf = append(buf, checkQuestion...)
-			s.calls = append(s.calls, call{replies: checkReplies, check: true, sent: time.Now(), slept: s.master.slumber.last()})
+			buf = s.appendCheck(buf, time.Now())
 			s.due = false
 		}
 		s.unwritten = 0
@@ -45,6 +44,33 @@ func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 		if cap(buf) > maxIdleBuffer {
 			buf = nil
 		}
+	}
+}
+
+// appendCheck ends a batch, with s.mu held.
+func (s *stream) appendCheck(dst []byte, now time.Time) []byte {
+	check := call{replies: checkReplies, check: true, sent: now, slept: s.master.slumber.last()}
+	check.role = s.sole && now.Sub(s.askedInfo) < infoPause
+	s.calls = append(s.calls, check)
+	if check.role {
+		return append(dst, checkWithRole...)
+	}
+	s.askedInfo = now
+	return append(dst, checkWithInfo...)
+}
+
+// askInfo has INFO asked with every batch from now on. Where that is news, it is
+// asked at once.
+func (s *stream) askInfo() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.sole {
+		return
+	}
+	s.sole, s.due = false, true
+	select {
+	case s.wake <- struct{}{}:
+	default:
 	}
 }
 
@@ -76,7 +102,7 @@ func (s *stream) read(r *resp.Reader) error {
 		}
 		st := standing{state: Certified, covers: forEver}
 		if last := &batch[len(batch)-1]; last.check {
-			st = s.judge(replies[n-checkReplies:], moment{last.sent, last.slept}, time.Now())
+			st = s.judge(last, replies[n-checkReplies:], time.Now())
 		}
 		s.answer(batch, replies, st)
 		clear(batch)

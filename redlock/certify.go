@@ -11,10 +11,14 @@ import (
 )
 
 // Each batch of questions to a master ends with three of our own: what the marker
-// is, what time it is, and whether it is a replica or has been one. Only when all
-// are read and in order do the batch's votes count. Looking once a second would let
-// a FLUSHALL, a jump of the clock or a failover there and back through.
-var checkQuestion = resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil, "GET", MarkerKey), "TIME"), "INFO", "replication")
+// is, what time it is, and whether it is a replica or has been one (replication.go).
+// Only when all are read and in order do the batch's votes count. Looking once a
+// second would let a FLUSHALL, a jump of the clock or a failover there and back
+// through.
+var (
+	checkWithRole = resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil, "GET", MarkerKey), "TIME"), "ROLE")
+	checkWithInfo = resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil, "GET", MarkerKey), "TIME"), "INFO", "replication")
+)
 
 const checkReplies = 3
 
@@ -30,13 +34,19 @@ type checked struct {
 	noted    standing // as the roster knows it
 }
 
-// judge reads a check and says whether its batch's votes count.
-func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standing {
+// judge reads a check, of which asked tells, and says whether its batch's votes
+// count.
+func (s *stream) judge(asked *call, replies [][]byte, received time.Time) standing {
 	m, last, p := s.master, &s.checked, place{s.master.number, s.db}
+	sent := moment{asked.sent, asked.slept}
 	marker, isText := resp.ParseBulk(replies[0])
 	server, ok := parseClock(replies[1])
 	info, told := resp.ParseBulk(replies[2])
-	if resp.CannotServe(replies[0]) || !ok || !told {
+	sole := asked.role && bytes.Equal(replies[2], roleOfSole)
+	if asked.role && !sole {
+		s.askInfo()
+	}
+	if resp.CannotServe(replies[0]) || !ok || !told && !asked.role {
 		return m.note(s.db, last, standing{state: Uncertified, reason: "it answers that it cannot serve now"})
 	}
 	limits := m.settings()
@@ -55,9 +65,13 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	if s.hung.Swap(false) {
 		last.noted = standing{}
 	}
-	if !last.valid || !bytes.Equal(last.info, info) {
+	if !asked.role && (!last.valid || !bytes.Equal(last.info, info)) {
 		last.info = append(last.info[:0], info...)
-		m.voters.do(func(r *roster) { r.replicates(p, readReplication(info)) })
+		now := readReplication(info)
+		if !isSole(info, now) {
+			s.askInfo()
+		}
+		m.voters.do(func(r *roster) { r.replicates(p, now) })
 	}
 	version := m.voters.version.Load()
 	if !last.valid || last.version != version || last.text != string(marker) {
@@ -72,7 +86,7 @@ func (s *stream) judge(replies [][]byte, sent moment, received time.Time) standi
 	}
 	st := last.standing.at(last.marker, checkReading{
 		clock: server, received: received,
-		suspended: slept, jumped: jump.forward(),
+		unsure: asked.role && !sole, suspended: slept, jumped: jump.forward(),
 		watched: m.clock.watchedFor(received), witnessed: m.voters.witnessed.Load(),
 	}, limits.forRoster())
 	if st.state == Quarantined {

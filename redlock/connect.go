@@ -24,6 +24,7 @@ type greeting struct {
 	identity
 	problem string // why it can be no lock master; empty if it can
 	replication
+	sole bool // ROLE says that it is a master that has never replicated
 }
 
 // maxGreeting bounds what a server says before it is known to be a master.
@@ -125,6 +126,7 @@ func (s *stream) introduce(conn net.Conn, r *resp.Reader) (greeting, error) {
 		ask("CLIENT", "ID")
 		ask("INFO", "server")
 		ask("INFO", "replication")
+		ask("ROLE")
 	}
 	_, failed := conn.Write(out)
 	// One that takes no more clients says so and ends the connection, perhaps
@@ -133,7 +135,7 @@ func (s *stream) introduce(conn net.Conn, r *resp.Reader) (greeting, error) {
 	defer r.Discard()
 	replies := r.Fetched(nil)
 	for i, reply := range replies {
-		if resp.IsError(reply) {
+		if resp.IsError(reply) && asked[i] != "ROLE" {
 			return greeting{}, turnedAway(asked[i], reply)
 		}
 	}
@@ -143,11 +145,13 @@ func (s *stream) introduce(conn net.Conn, r *resp.Reader) (greeting, error) {
 	if s.master.embedded() {
 		return greeting{}, nil
 	}
-	last := replies[len(replies)-3:]
+	last := replies[len(replies)-4:]
 	id, _ := resp.ParseInteger(last[0])
 	server, _ := resp.ParseBulk(last[1])
 	replicates, _ := resp.ParseBulk(last[2])
-	return readGreeting(id, server, replicates), nil
+	self := readGreeting(id, server, replicates)
+	self.sole = bytes.Equal(last[3], roleOfSole) && isSole(replicates, self.replication)
+	return self, nil
 }
 
 func readGreeting(clientID int64, server, replicates []byte) greeting {
@@ -208,6 +212,7 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 	}
 	s.conn, s.state = conn, up
 	s.longest, s.due, s.checked = 0, true, checked{}
+	s.sole, s.askedInfo = self.sole, time.Time{}
 }
 
 // killed hears whether an earlier connection is gone.

@@ -120,8 +120,8 @@
 //     that says who it is, in which run of its process it has kept its memory,
 //     since when, and for how long after that it does not vote. The judgement is
 //     there and not in a process's memory, so that all processes reach the same.
-//   - Every batch of questions ends with GET of the marker, TIME and INFO
-//     replication (batch.go, certify.go). Its votes count only once all are read
+//   - Every batch of questions ends with GET of the marker, TIME, and ROLE or INFO
+//     replication (batch.go, certify.go, replication.go). Its votes count only once all are read
 //     and in order.
 //   - Amnesia (plan.go): a marker that is missing, of another run of the server,
 //     a clock that jumped forward (clock.go), or a replication id that a server has

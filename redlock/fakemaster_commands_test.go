@@ -87,6 +87,7 @@ func init() {
 		"SELECT":  {2, false, (*fakeMaster).selectDB},
 		"CLIENT":  {2, false, (*fakeMaster).clientCommand},
 		"INFO":    {1, false, (*fakeMaster).info},
+		"ROLE":    {1, false, (*fakeMaster).role},
 		"SCRIPT":  {2, false, (*fakeMaster).scriptCommand},
 		"TIME":    {1, false, (*fakeMaster).time},
 		"SET":     {3, true, (*fakeMaster).set},
@@ -147,6 +148,9 @@ func (m *fakeMaster) store(db int, key []byte, e entry) {
 		m.dbs[db] = map[string]entry{}
 	}
 	m.dbs[db][string(key)] = e
+	if m.backlog {
+		m.offset++
+	}
 }
 
 func (m *fakeMaster) read(db int, key []byte) []byte {
@@ -185,6 +189,16 @@ func (m *fakeMaster) clientCommand(s *fakeSession, args [][]byte) []byte {
 
 func (m *fakeMaster) info(*fakeSession, [][]byte) []byte {
 	return resp.AppendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\n%s\r\n%s", m.runID(), m.replication(), m.memory()))
+}
+
+func (m *fakeMaster) role(*fakeSession, [][]byte) []byte {
+	switch {
+	case m.noRole:
+		return replyError("NOPERM this user has no permissions to run the 'role' command")
+	case m.replica:
+		return fmt.Appendf(nil, "*5\r\n$5\r\nslave\r\n$9\r\n127.0.0.1\r\n:6379\r\n$9\r\nconnected\r\n:%d\r\n", m.offset)
+	}
+	return fmt.Appendf(nil, "*3\r\n$6\r\nmaster\r\n:%d\r\n*0\r\n", m.offset)
 }
 
 func (m *fakeMaster) scriptCommand(_ *fakeSession, args [][]byte) []byte {

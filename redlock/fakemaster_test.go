@@ -29,8 +29,11 @@ type fakeMaster struct {
 	away     bool      // no process listens
 	refusal  string    // what every command on keys is answered with
 	deaf     bool      // no SUBSCRIBE is allowed
+	noRole   bool      // ROLE neither
 	replid   [2]string // what it says besides, if the first is not empty
 	replica  bool
+	backlog  bool  // it was a replica, or has one, and counts what it writes
+	offset   int64 // so much
 	watch    func(execution)
 	claimed  bool // by a fault of the simulation
 	running  sync.WaitGroup
@@ -103,14 +106,14 @@ func (m *fakeMaster) replication() string {
 	if m.replica {
 		role = "slave"
 	}
-	return fmt.Sprintf("role:%s\r\nmaster_replid:%s\r\nmaster_replid2:%s", role, cmp.Or(m.replid[0], "first-of-"+m.name), cmp.Or(m.replid[1], strings.Repeat("0", 40)))
+	return fmt.Sprintf("role:%s\r\nconnected_slaves:0\r\nmaster_repl_offset:%d\r\nmaster_replid:%s\r\nmaster_replid2:%s", role, m.offset, cmp.Or(m.replid[0], "first-of-"+m.name), cmp.Or(m.replid[1], strings.Repeat("0", 40)))
 }
 
 // becomeReplica makes it another server's replica, which has no keys yet.
 func (m *fakeMaster) becomeReplica() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.replica = true
+	m.replica, m.backlog = true, true
 }
 
 // becomeMaster makes it a master again, with the keys that it has by now.

@@ -30,6 +30,7 @@ const (
 type checkReading struct {
 	clock     time.Duration // the master's own time, since 1970
 	received  time.Time     // by our clock
+	unsure    bool          // something of its replication is new, and what is not known yet
 	suspended bool          // this machine was, before it answered
 	jumped    bool          // its clock seems to have jumped forward
 	watched   time.Duration // for how long its clock has been watched
@@ -49,6 +50,8 @@ func (st standing) at(m marker, now checkReading, limits voteLimits) standing {
 	case left > 0:
 		st.state, st.until = Quarantined, now.received.Add(left)
 		st.reason = "it may have forgotten locks, and votes again when all of them have ended"
+	case now.unsure:
+		st.state, st.reason = Uncertified, "its replication has changed, and is being looked at"
 	case now.suspended:
 		st.state, st.reason = Uncertified, "this machine was suspended before it answered"
 	case now.jumped:

@@ -281,6 +281,21 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAFailoverThereAndBackHasForgotten",
 	},
 	{
+		rule:     "what ROLE tells of counts before INFO is asked",
+		edits:    []edit{{"judge.go", "case now.unsure:", "case false:"}},
+		caughtBy: "TestTimelineAFailoverBetweenTwoBatchesGrantsNothing",
+	},
+	{
+		rule:     "the replication id is asked now and then",
+		edits:    []edit{{"batch.go", "now.Sub(s.askedInfo) < infoPause", "!s.askedInfo.IsZero()"}},
+		caughtBy: "TestTimelineAFailoverThereAndBackIsNoticedByReaders",
+	},
+	{
+		rule:     "a master that replicates is asked INFO with every batch",
+		edits:    []edit{{"batch.go", "check.role = s.sole &&", "check.role ="}},
+		caughtBy: "TestTimelineRoleIsAskedInsteadOfInfo",
+	},
+	{
 		rule:     "a live master that becomes a replica stops voting",
 		edits:    []edit{{"judge.go", "case s.replica:", "case false:"}},
 		caughtBy: "TestTimelineALiveMasterThatBecomesAReplicaStopsVoting",

@@ -44,6 +44,8 @@ type stream struct {
 	longest   time.Duration   // the longest TTL that the marker has, or will have once what is queued is executed
 	due       bool            // the marker is to be checked although nothing else is asked
 	beaten    time.Time       // when that was asked for last
+	sole      bool            // ROLE tells enough of its replication, for a while
+	askedInfo time.Time       // when it was asked for all of it last
 
 	checked   checked      // the reader's own
 	handing   atomic.Bool  // askers are being told of answers, and may send because of them
@@ -67,6 +69,7 @@ const (
 type call struct {
 	replies int
 	check   bool // it is the check of its batch, and nobody else asked it
+	role    bool // it is a check that asks ROLE, and not INFO
 	asker   asker
 	master  int      // the asker's own number of the master
 	writes  []string // keys under which it may create a lock

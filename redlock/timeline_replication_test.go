@@ -44,6 +44,78 @@ func TestTimelineAFailoverThereAndBackHasForgotten(t *testing.T) {
 	}
 }
 
+// So it is between two batches of one connection: the first grant afterwards does
+// not count.
+func TestTimelineAFailoverBetweenTwoBatchesGrantsNothing(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		var copies []map[int]map[string]entry
+		for _, m := range w.masters[:2] {
+			copies = append(copies, m.copied())
+		}
+		w.put("A A A - -", 20*second)
+		w.get() // INFO was asked with this, and is not again for a while
+		for i, copied := range copies {
+			w.masters[i].becomeReplica()
+			w.masters[i].becomeMaster(copied)
+		}
+		if o, _ := w.acquire(tokenB, 20*second); o.Verdict == Won {
+			t.Errorf("a second client: %+v", o)
+		}
+		w.settle()
+		w.wantStandings(w.locker, "QQCCC")
+	})
+}
+
+// Where nothing is written afterwards, only the replication id tells of it.
+func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.get()
+		m := w.masters[0]
+		copied := m.copied()
+		m.becomeReplica()
+		m.becomeMaster(copied)
+		for range 20 {
+			w.get()
+			time.Sleep(infoPause / 10)
+		}
+		w.wantStandings(w.locker, "QCCCC")
+	})
+}
+
+// A server that never replicated is asked ROLE, which costs it less than INFO, but
+// now and then. One that may not be asked ROLE is asked INFO with every batch.
+func TestTimelineRoleIsAskedInsteadOfInfo(t *testing.T) {
+	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
+		w.settle()
+		w.masters[1].mu.Lock()
+		w.masters[1].noRole = true
+		w.masters[1].mu.Unlock()
+		w.links[1].cut()
+		w.masters[2].mu.Lock()
+		w.masters[2].backlog, w.masters[2].offset = true, 14
+		w.masters[2].mu.Unlock()
+		w.settle()
+		before := len(w.executions())
+		for range 60 {
+			w.mustAcquire(tokenA, second)
+			w.release()
+		}
+		asked := map[string]int{}
+		for _, x := range w.executions()[before:] {
+			asked[x.master+" "+string(x.args[0])]++
+		}
+		for i, m := range w.masters {
+			role, info := asked[m.name+" ROLE"], asked[m.name+" INFO"]
+			if i == 0 && (role < 100 || info < 1 || info > 5) || i > 0 && (role > 0 || info < 120) {
+				t.Errorf("%s was asked ROLE %d times and INFO %d times", m.name, role, info)
+			}
+		}
+		w.wantStandings(w.locker, "CCC")
+	})
+}
+
 // A master that becomes a replica does not vote from that very batch on, and is
 // in quarantine once it is a master again.
 func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
@@ -54,6 +126,7 @@ func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
 		if o, _ := w.acquire(tokenA, 20*second); o.Verdict != NoQuorum {
 			t.Errorf("with two replicas: %+v", o)
 		}
+		w.elapse(0)
 		w.wantStandings(w.locker, "BBC")
 		if reason := w.locker.Status().Masters[0].Reason; !strings.Contains(reason, "replica") {
 			t.Errorf("it is told as %q", reason)

@@ -254,7 +254,7 @@ func (w *timeline) executions() []execution {
 
 func (w *timeline) dump() {
 	for _, x := range w.executions() {
-		if string(x.args[0]) != "INFO" {
+		if name := string(x.args[0]); name != "INFO" && name != "ROLE" {
 			w.t.Logf("%s %v", x.at.Format("05.000000"), x)
 		}
 	}
@@ -265,7 +265,7 @@ func (w *timeline) heard(master int) string {
 	var words []string
 	for _, x := range w.executions() {
 		name := string(x.args[0])
-		if x.master != w.masters[master].name || name == "INFO" || name == "CLIENT" && string(x.args[1]) == "ID" {
+		if x.master != w.masters[master].name || name == "INFO" || name == "ROLE" || name == "CLIENT" && string(x.args[1]) == "ID" {
 			continue
 		}
 		if name == "EVAL" && ourScripts[string(x.args[1])] != nil {
