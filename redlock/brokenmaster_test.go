@@ -203,7 +203,7 @@ func (m *brokenMaster) speak(conn net.Conn, greets bool, first, repeated string)
 	question := make([]byte, 4096)
 	if greets {
 		_, _ = conn.Read(question)
-		_, _ = io.WriteString(conn, ":7\r\n"+bulkReply("redis_version:7.0.15\r\nrun_id:broken\r\nredis_mode:standalone\r\n")+bulkReply("role:master\r\n"))
+		_, _ = io.WriteString(conn, ":7\r\n"+bulkReply("redis_version:7.0.15\r\nrun_id:broken\r\nredis_mode:standalone\r\n")+bulkReply("role:master\r\n")+string(roleOfSole))
 	}
 	if _, err := conn.Read(question); err != nil {
 		return
@@ -244,7 +244,7 @@ func FuzzWhatAMasterSays(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		_ = readGreeting(1, []byte(text), []byte(text))
+		_ = readGreeting([][]byte{[]byte(text), []byte(bulkReply(text)), []byte(bulkReply(text)), []byte(text)})
 		if m, ok := parseMarker(text); ok && (m.member < 0 || m.members < 0 || m.epoch < 0) {
 			t.Errorf("%q is read as %+v", text, m)
 		}

@@ -1,34 +1,14 @@
 package redlock
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"net"
 	"slices"
-	"strconv"
 	"time"
 
 	"redlock-proxy/redlock/resp"
 )
-
-// identity tells a connection from all others of its server, so that its
-// successor can make sure that nothing sent on it is executed any more.
-type identity struct {
-	clientID string
-	runID    string
-}
-
-// A greeting is what a server says of itself when a connection begins.
-type greeting struct {
-	identity
-	problem string // why it can be no lock master; empty if it can
-	replication
-	sole bool // ROLE says that it is a master that has never replicated
-}
-
-// maxGreeting bounds what a server says before it is known to be a master.
-const maxGreeting = 1 << 20
 
 // run keeps the stream connected until ctx ends. It owns the connection and
 // waits for the reader and the writer it starts.
@@ -53,12 +33,12 @@ func (s *stream) run(ctx context.Context) {
 // time: there was none.
 func (s *stream) connectAndServe(ctx context.Context) (began time.Time, err error) {
 	err = contain(s.master.log, func() error {
-		conn, reader, err := s.connect(ctx)
+		c, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}
 		began = time.Now()
-		return s.serve(ctx, conn, reader)
+		return s.serve(ctx, c.Conn, c.reader)
 	})
 	return began, err
 }
@@ -72,111 +52,30 @@ func (s *stream) tellMalformed(why error) {
 	}
 }
 
-// connect dials, introduces itself and makes the new connection the stream's.
-// What has to come first on it is put in front of the calls that wait: CLIENT
-// KILL of the predecessor, whose commands a stopped master may still hold, and
-// then the debts, so that no new lock can meet an old undo.
-func (s *stream) connect(ctx context.Context) (net.Conn, *resp.Reader, error) {
+// connect dials and makes the new connection the stream's. What has to come first on
+// it is put in front of the calls that wait: CLIENT KILL of the predecessor, whose
+// commands a stopped master may still hold, and then the debts, so that no new lock
+// can meet an old undo.
+func (s *stream) connect(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.master.stall())
 	defer cancel()
-	conn, err := s.master.dial(ctx)
+	c, err := connect(ctx, s.master.server.Load(), handshake{db: s.db})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	established := false
 	defer func() {
 		if !established {
-			conn.Close()
+			c.Close()
 		}
 	}()
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	reader := resp.NewReader(conn, 16<<10, maxGreeting)
-	self, err := s.introduce(conn, reader)
-	if err != nil || !stop() {
-		return nil, nil, errors.Join(err, ctx.Err())
-	}
-	reader.SetLimit(s.master.settings().MaxReply)
+	c.reader.SetLimit(s.master.settings().MaxReply)
 	// Whatever is answered on this connection is judged by what it says here.
-	s.master.greeted(s.db, self, time.Now())
-	s.takeOver(conn, self, time.Now())
+	s.master.greeted(s.db, c.greeting, time.Now())
+	s.takeOver(c.Conn, c.greeting, time.Now())
 	s.master.tellQueued()
 	established = true
-	return conn, reader, nil
-}
-
-// introduce authenticates, selects the database and learns who the connection
-// is. Its deadline is the closing of conn by connect.
-func (s *stream) introduce(conn net.Conn, r *resp.Reader) (greeting, error) {
-	var out []byte
-	var asked []string
-	ask := func(args ...string) { out, asked = resp.AppendCommand(out, args...), append(asked, args[0]) }
-	m := s.master.server.Load()
-	switch {
-	case m.Username != "":
-		ask("AUTH", m.Username, m.Password)
-	case m.Password != "":
-		ask("AUTH", m.Password)
-	}
-	if s.db != 0 {
-		ask("SELECT", strconv.Itoa(s.db))
-	}
-	if s.master.embedded() {
-		ask("PING")
-	} else {
-		ask("CLIENT", "ID")
-		ask("INFO", "server")
-		ask("INFO", "replication")
-		ask("ROLE")
-	}
-	_, failed := conn.Write(out)
-	// One that takes no more clients says so and ends the connection, perhaps
-	// before it was asked.
-	ended := errors.Join(failed, r.Fetch(len(asked)))
-	defer r.Discard()
-	replies := r.Fetched(nil)
-	for i, reply := range replies {
-		if resp.IsError(reply) && asked[i] != "ROLE" {
-			return greeting{}, turnedAway(asked[i], reply)
-		}
-	}
-	if ended != nil {
-		return greeting{}, ended
-	}
-	if s.master.embedded() {
-		return greeting{}, nil
-	}
-	last := replies[len(replies)-4:]
-	id, _ := resp.ParseInteger(last[0])
-	server, _ := resp.ParseBulk(last[1])
-	replicates, _ := resp.ParseBulk(last[2])
-	self := readGreeting(id, server, replicates)
-	self.sole = bytes.Equal(last[3], roleOfSole) && isSole(replicates, self.replication)
-	return self, nil
-}
-
-func readGreeting(clientID int64, server, replicates []byte) greeting {
-	g := greeting{
-		identity:    identity{clientID: strconv.FormatInt(clientID, 10), runID: infoField(server, "run_id")},
-		replication: readReplication(replicates),
-	}
-	switch mode := infoField(server, "redis_mode"); {
-	case g.runID == "":
-		g.problem = "it does not say its run_id in INFO server"
-	case mode == "cluster":
-		g.problem = "it runs in cluster mode"
-	case mode == "sentinel":
-		g.problem = "it is a Sentinel"
-	}
-	return g
-}
-
-func infoField(info []byte, name string) string {
-	for line := range bytes.Lines(info) {
-		if v, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
-			return string(bytes.TrimSpace(v))
-		}
-	}
-	return ""
+	return c, nil
 }
 
 func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {

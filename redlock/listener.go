@@ -3,7 +3,6 @@ package redlock
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"time"
 
@@ -53,10 +52,10 @@ func (r *listener) run(ctx context.Context) {
 	var redial redialling
 	for ctx.Err() == nil {
 		server := r.master.name()
-		conn, reader, err := r.connect(ctx)
+		c, err := r.connect(ctx)
 		if err == nil {
 			began := time.Now()
-			err = r.serve(ctx, conn, reader, server)
+			err = r.serve(ctx, c.Conn, c.reader, server)
 			if redial.atOnce(err, time.Since(began)) {
 				r.ended(ctx, dialling, err)
 				continue
@@ -67,65 +66,20 @@ func (r *listener) run(ctx context.Context) {
 	}
 }
 
-// connect dials, introduces itself and asks for everything that is wanted.
-func (r *listener) connect(ctx context.Context) (net.Conn, *resp.Reader, error) {
+// connect dials, and asks for everything that is wanted.
+func (r *listener) connect(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.master.stall())
 	defer cancel()
-	conn, err := r.master.dial(ctx)
+	c, err := connect(ctx, r.master.server.Load(), handshake{pushes: true})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	reader := resp.NewReader(conn, 4<<10, maxHearing)
-	resp3, err := r.introduce(conn, reader)
-	if err != nil || !stop() {
-		conn.Close()
-		return nil, nil, errors.Join(err, ctx.Err())
+	c.reader.SetLimit(maxHearing)
+	if c.noPushes != nil {
+		r.warn("HELLO 3", c.noPushes)
 	}
-	r.begin(resp3, time.Now())
-	return conn, reader, nil
-}
-
-// introduce authenticates and asks for RESP3. Its deadline is the closing of
-// conn by connect.
-func (r *listener) introduce(conn net.Conn, reader *resp.Reader) (resp3 bool, err error) {
-	server := r.master.server.Load()
-	var out []byte
-	asked := 1
-	switch {
-	case server.Username != "":
-		out, asked = resp.AppendCommand(out, "AUTH", server.Username, server.Password), 2
-	case server.Password != "":
-		out, asked = resp.AppendCommand(out, "AUTH", server.Password), 2
-	}
-	if server.Embedded {
-		out = resp.AppendCommand(out, "PING") // it cannot track keys, and needs no RESP3
-	} else {
-		out = resp.AppendCommand(out, "HELLO", "3")
-	}
-	if _, err := conn.Write(out); err != nil {
-		return false, err
-	}
-	replies, err := reader.Next(nil, asked)
-	if err != nil {
-		return false, err
-	}
-	defer reader.Discard()
-	if asked == 2 && resp.IsError(replies[0]) {
-		return false, fmt.Errorf("AUTH refused: %s", resp.ErrorText(replies[0]))
-	}
-	switch last := replies[asked-1]; {
-	case server.Embedded && resp.IsError(last):
-		return false, fmt.Errorf("PING refused: %s", resp.ErrorText(last))
-	case server.Embedded:
-		return false, nil
-	case resp.CannotServe(last):
-		return false, fmt.Errorf("HELLO refused: %s", resp.ErrorText(last))
-	case resp.IsError(last):
-		r.warn("HELLO 3", last)
-		return false, nil
-	}
-	return true, nil
+	r.begin(c.noPushes == nil && !r.master.embedded(), time.Now())
+	return c, nil
 }
 
 // warn logs, once, that the master does not tell of something.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"maps"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -42,8 +41,6 @@ type master struct {
 func (m *master) name() string { return m.server.Load().Name }
 
 func (m *master) embedded() bool { return m.server.Load().Embedded }
-
-func (m *master) dial(ctx context.Context) (net.Conn, error) { return m.server.Load().Dial(ctx) }
 
 // begin makes it the given server, with no streams yet. ctx ends them.
 func (m *master) begin(ctx context.Context, server Master) {

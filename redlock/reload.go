@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"slices"
 	"time"
 
@@ -109,41 +108,34 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 // examine asks a server that is to be a master at place i what it is, and
 // returns its run id.
 func (l *Locker) examine(ctx context.Context, i int, server Master) (run string, err error) {
-	conn, err := server.Dial(ctx)
+	self, err := connect(ctx, &server, handshake{})
 	if err != nil {
 		return "", err
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	candidate := &stream{master: &master{}}
-	candidate.master.server.Store(&server)
-	reader := resp.NewReader(conn, 16<<10, maxGreeting)
-	self, err := candidate.introduce(conn, reader)
-	if err != nil {
-		return "", err
-	}
+	defer self.Close()
+	defer context.AfterFunc(ctx, func() { self.Close() })()
 	if self.problem != "" {
 		return "", errors.New(self.problem)
 	}
 	if self.replica {
 		return "", errors.New(isReplica)
 	}
-	text, err := readMarker(conn, reader)
+	text, err := readMarker(self)
 	if err != nil {
 		return "", err
 	}
 	return self.runID, ask(l.voters, func(r *roster) error { return r.acceptable(i, self.runID, text) })
 }
 
-func readMarker(conn net.Conn, r *resp.Reader) (string, error) {
-	if _, err := conn.Write(resp.AppendCommand(nil, "GET", MarkerKey)); err != nil {
+func readMarker(c *connection) (string, error) {
+	if _, err := c.Write(resp.AppendCommand(nil, "GET", MarkerKey)); err != nil {
 		return "", err
 	}
-	replies, err := r.Next(nil, 1)
+	replies, err := c.reader.Next(nil, 1)
 	if err != nil {
 		return "", err
 	}
-	defer r.Discard()
+	defer c.reader.Discard()
 	text, ok := resp.ParseBulk(replies[0])
 	if !ok && !resp.IsNil(replies[0]) {
 		return "", fmt.Errorf("it answers GET %s with %q", MarkerKey, resp.ErrorText(replies[0]))
