@@ -8,17 +8,19 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // What a dialled connection reaches is the listener that the URL names.
 func TestDial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	authority := newTestAuthority(t)
-	certificate := authority.issue(time.Hour).load(t)
+	authority := proxytest.NewAuthority(t)
+	certificate := authority.Issue(time.Hour).Load(t)
 	for _, row := range []struct{ network, listen, url string }{
 		{"tcp", "127.0.0.1:0", "redis://127.0.0.1:PORT"},
-		{"tcp", "127.0.0.1:0", "rediss://localhost:PORT?ca_cert_file=" + authority.file},
-		{"tcp", "127.0.0.1:0", "rediss://127.0.0.1:PORT?server_name=localhost&ca_cert_file=" + authority.file},
+		{"tcp", "127.0.0.1:0", "rediss://localhost:PORT?ca_cert_file=" + authority.File},
+		{"tcp", "127.0.0.1:0", "rediss://127.0.0.1:PORT?server_name=localhost&ca_cert_file=" + authority.File},
 		{"unix", path, "unix://" + path},
 	} {
 		listener, err := net.Listen(row.network, row.listen)
@@ -61,7 +63,7 @@ func TestDial(t *testing.T) {
 
 // rediss checks the server's name, and no connection is made in the clear.
 func TestDialRefusesAStranger(t *testing.T) {
-	certificate := newTestAuthority(t).issue(time.Hour).load(t)
+	certificate := proxytest.NewAuthority(t).Issue(time.Hour).Load(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
 	if err != nil {
 		t.Fatal(err)

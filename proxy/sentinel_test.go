@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -230,17 +231,17 @@ func TestSentinelsAreAskedAgainWhereTheyLedToNoMaster(t *testing.T) {
 // TLS is to the Sentinels and to the server, which show the names by which they
 // are dialled.
 func TestSentinelsOverTLS(t *testing.T) {
-	authority := newTestAuthority(t)
-	config := &tls.Config{Certificates: []tls.Certificate{authority.issue(time.Hour).load(t)}}
+	authority := proxytest.NewAuthority(t)
+	config := &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}}
 	g := startFakeGroup(t, roleMaster, config)
 	url := "sentinels://" + g.Addr().String() + "/m"
-	if got, err := dialGroup(t, url+"?ca_cert_file="+authority.file); got != g.Addr().String() {
+	if got, err := dialGroup(t, url+"?ca_cert_file="+authority.File); got != g.Addr().String() {
 		t.Errorf("connected to %q (%v)", got, err)
 	}
 	if got, err := dialGroup(t, url); err == nil {
 		t.Errorf("a server that nobody vouches for is believed: %q", got)
 	}
-	if got, err := dialGroup(t, url+"?server_name=elsewhere&ca_cert_file="+authority.file); err == nil {
+	if got, err := dialGroup(t, url+"?server_name=elsewhere&ca_cert_file="+authority.File); err == nil {
 		t.Errorf("a server of another name is believed: %q", got)
 	}
 }

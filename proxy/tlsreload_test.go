@@ -9,16 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/proxytest"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
 // A proxy may be reached over TLS alone. A reload names other files; one that
 // names broken ones, or another address, is refused and changes nothing.
 func TestReloadOfTLS(t *testing.T) {
-	authority := newTestAuthority(t)
-	first, second := authority.issue(30*24*time.Hour), authority.issue(30*24*time.Hour)
+	authority := proxytest.NewAuthority(t)
+	first, second := authority.Issue(30*24*time.Hour), authority.Issue(30*24*time.Hour)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := "listen: \"\"\nadmin: \"\"\nupstream: none\nmasters: embedded\ntls:\n  listen: 127.0.0.1:0\n  cert_file: " + first.certFile + "\n  key_file: " + first.keyFile + "\n"
+	text := "listen: \"\"\nadmin: \"\"\nupstream: none\nmasters: embedded\ntls:\n  listen: 127.0.0.1:0\n  cert_file: " + first.CertFile + "\n  key_file: " + first.KeyFile + "\n"
 	write := func(text string) {
 		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -44,18 +46,18 @@ func TestReloadOfTLS(t *testing.T) {
 		t.Error(text)
 	}
 	shown := func() string {
-		conn, err := tls.Dial("tcp", p.tlsListener.Addr().String(), &tls.Config{RootCAs: authority.pool(), ServerName: "localhost"})
+		conn, err := tls.Dial("tcp", p.tlsListener.Addr().String(), &tls.Config{RootCAs: authority.Pool(), ServerName: "localhost"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer conn.Close()
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 	}
-	if shown() != first.serial.String() {
+	if shown() != first.Serial.String() {
 		t.Error("another certificate is shown")
 	}
 	for bad, want := range map[string]string{
-		strings.Replace(text, first.keyFile, second.keyFile, 1):         "config.yaml:7: tls.cert_file: " + first.certFile + " and the key in " + second.keyFile + " cannot be used",
+		strings.Replace(text, first.KeyFile, second.KeyFile, 1):         "config.yaml:7: tls.cert_file: " + first.CertFile + " and the key in " + second.KeyFile + " cannot be used",
 		strings.Replace(text, "127.0.0.1:0", "127.0.0.1:1", 1):          "config.yaml:6: tls.listen: cannot be changed from 127.0.0.1:0 to 127.0.0.1:1 by a reload, only by a restart",
 		strings.Replace(text, "listen: \"\"", "listen: 127.0.0.1:0", 1): "config.yaml:1: listen: cannot be changed from - to 127.0.0.1:0 by a reload, only by a restart",
 	} {
@@ -64,14 +66,14 @@ func TestReloadOfTLS(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if shown() != first.serial.String() {
+	if shown() != first.Serial.String() {
 		t.Error("a refused reload changed the certificate")
 	}
-	write(strings.NewReplacer(first.certFile, second.certFile, first.keyFile, second.keyFile).Replace(text))
+	write(strings.NewReplacer(first.CertFile, second.CertFile, first.KeyFile, second.KeyFile).Replace(text))
 	if _, err := p.Reload(t.Context(), false); err != nil {
 		t.Fatal(err)
 	}
-	if shown() != second.serial.String() {
+	if shown() != second.Serial.String() {
 		t.Error("the other files are not in use")
 	}
 }

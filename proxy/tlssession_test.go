@@ -18,17 +18,17 @@ import (
 type tlsTest struct {
 	*testProxy
 	t         *testing.T
-	authority *testAuthority
-	shown     issued
+	authority *proxytest.Authority
+	shown     proxytest.Certificate
 	address   string
 	files     *tlsFiles
 }
 
 func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, configure ...func(*testConfig)) *tlsTest {
 	t.Helper()
-	p := &tlsTest{t: t, authority: newTestAuthority(t)}
-	p.shown = p.authority.issue(30 * 24 * time.Hour)
-	options := tlsOptions{certFile: p.shown.certFile, keyFile: p.shown.keyFile, caCertFile: p.authority.file, authClients: authClients}
+	p := &tlsTest{t: t, authority: proxytest.NewAuthority(t)}
+	p.shown = p.authority.Issue(30 * 24 * time.Hour)
+	options := tlsOptions{certFile: p.shown.CertFile, keyFile: p.shown.KeyFile, caCertFile: p.authority.File, authClients: authClients}
 	var err error
 	if p.files, err = openTLSFiles(options); err != nil {
 		t.Fatal(err)
@@ -51,7 +51,7 @@ func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, conf
 }
 
 func (p *tlsTest) config(shown ...tls.Certificate) *tls.Config {
-	return &tls.Config{RootCAs: p.authority.pool(), ServerName: "localhost", Certificates: shown}
+	return &tls.Config{RootCAs: p.authority.Pool(), ServerName: "localhost", Certificates: shown}
 }
 
 func (p *tlsTest) dialTLS(config *tls.Config) *testClient {
@@ -113,7 +113,7 @@ func TestALeavingClientIsSeenOverTLS(t *testing.T) {
 }
 
 func TestClientCertificates(t *testing.T) {
-	stranger := newTestAuthority(t).issue(time.Hour).load(t)
+	stranger := proxytest.NewAuthority(t).Issue(time.Hour).Load(t)
 	for _, row := range []struct {
 		auth             string
 		none, known, bad bool
@@ -123,7 +123,7 @@ func TestClientCertificates(t *testing.T) {
 		{"yes", false, true, false},
 	} {
 		p := startOverTLS(t, nil, row.auth)
-		known := p.authority.issue(time.Hour).load(t)
+		known := p.authority.Issue(time.Hour).Load(t)
 		for what, try := range map[string]struct {
 			shown  []tls.Certificate
 			served bool
@@ -172,8 +172,8 @@ func TestFailedHandshakes(t *testing.T) {
 		t.Error("a client in the clear was served")
 	}
 	for what, config := range map[string]*tls.Config{
-		"an old version": {RootCAs: p.authority.pool(), ServerName: "localhost", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
-		"another name":   {RootCAs: p.authority.pool(), ServerName: "elsewhere"},
+		"an old version": {RootCAs: p.authority.Pool(), ServerName: "localhost", MaxVersion: tls.VersionTLS11, MinVersion: tls.VersionTLS10},
+		"another name":   {RootCAs: p.authority.Pool(), ServerName: "elsewhere"},
 	} {
 		if p.serves(config) {
 			t.Errorf("%s was served", what)
@@ -216,13 +216,13 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
 	}
 	first := shown()
-	if first != p.shown.serial.String() {
+	if first != p.shown.Serial.String() {
 		t.Fatal("another certificate is shown")
 	}
 	if err := p.files.problem(time.Now()); err != nil {
 		t.Errorf("a good certificate: %v", err)
 	}
-	renewed := p.authority.issue(30*24*time.Hour, p.shown).serial.String()
+	renewed := p.authority.Issue(30*24*time.Hour, p.shown).Serial.String()
 	if shown() == renewed {
 		t.Error("the files were read for a single handshake")
 	}
@@ -236,7 +236,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Error("files that are as they were forget the sessions that may be resumed")
 	}
 
-	if err := os.WriteFile(p.shown.certFile, []byte("nonsense"), 0o600); err != nil {
+	if err := os.WriteFile(p.shown.CertFile, []byte("nonsense"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	p.files.due.Store(0)
@@ -246,10 +246,10 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	if shown() != renewed {
 		t.Error("a broken file is in use")
 	}
-	if text := p.files.problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use: cert_file "+p.shown.certFile) {
+	if text := p.files.problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use: cert_file "+p.shown.CertFile) {
 		t.Error(text)
 	}
-	p.authority.issue(time.Hour, p.shown)
+	p.authority.Issue(time.Hour, p.shown)
 	p.files.due.Store(0)
 	if err := p.files.problem(time.Now()); err == nil || !strings.Contains(err.Error(), "; renew it") {
 		t.Errorf("a certificate that expires soon: %v", err)
@@ -262,8 +262,8 @@ func TestCertificatesAreRenewed(t *testing.T) {
 // Telling the other side that nothing more comes never waits for a write that
 // it does not take, as TLS itself would.
 func TestCloseWriteDoesNotWait(t *testing.T) {
-	authority := newTestAuthority(t)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{authority.issue(time.Hour).load(t)}})
+	authority := proxytest.NewAuthority(t)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestCloseWriteDoesNotWait(t *testing.T) {
 			<-t.Context().Done()
 		}
 	}()
-	conn, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: authority.pool()})
+	conn, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: authority.Pool()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,13 +296,13 @@ func TestCloseWriteDoesNotWait(t *testing.T) {
 }
 
 func TestTLSFilesMustFit(t *testing.T) {
-	authority, other := newTestAuthority(t), newTestAuthority(t)
-	one, two := authority.issue(time.Hour), other.issue(time.Hour)
+	authority, other := proxytest.NewAuthority(t), proxytest.NewAuthority(t)
+	one, two := authority.Issue(time.Hour), other.Issue(time.Hour)
 	for _, options := range []tlsOptions{
-		{certFile: one.certFile, keyFile: two.keyFile},
-		{certFile: one.keyFile, keyFile: one.keyFile},
-		{caCertFile: one.keyFile},
-		{caCertFile: filepath.Dir(one.keyFile)},
+		{certFile: one.CertFile, keyFile: two.KeyFile},
+		{certFile: one.KeyFile, keyFile: one.KeyFile},
+		{caCertFile: one.KeyFile},
+		{caCertFile: filepath.Dir(one.KeyFile)},
 	} {
 		if _, err := openTLSFiles(options); err == nil || strings.Contains(err.Error(), "PRIVATE") {
 			t.Errorf("%+v: %v", options, err)

@@ -1,4 +1,4 @@
-package proxy
+package proxytest
 
 import (
 	"crypto/ecdsa"
@@ -16,27 +16,28 @@ import (
 	"time"
 )
 
-// A testAuthority issues certificates, as files.
-type testAuthority struct {
-	t    *testing.T
-	file string // its own certificate
+// An Authority issues certificates, as files.
+type Authority struct {
+	t    testing.TB
+	File string // its own certificate
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-func newTestAuthority(t *testing.T) *testAuthority {
+// NewAuthority makes an authority that lives as long as the test.
+func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
-	a := &testAuthority{t: t, file: filepath.Join(t.TempDir(), "ca.crt")}
+	a := &Authority{t: t, File: filepath.Join(t.TempDir(), "ca.crt")}
 	template := &x509.Certificate{
 		Subject: pkix.Name{CommonName: "the test's authority"}, IsCA: true, BasicConstraintsValid: true,
 		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	a.key = newTestKey(t)
-	a.cert = a.sign(template, template, a.key, a.file)
+	a.key = newKey(t)
+	a.cert = a.sign(template, template, a.key, a.File)
 	return a
 }
 
-func newTestKey(t *testing.T) *ecdsa.PrivateKey {
+func newKey(t testing.TB) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -45,7 +46,7 @@ func newTestKey(t *testing.T) *ecdsa.PrivateKey {
 	return key
 }
 
-func (a *testAuthority) sign(template, parent *x509.Certificate, subject *ecdsa.PrivateKey, file string) *x509.Certificate {
+func (a *Authority) sign(template, parent *x509.Certificate, subject *ecdsa.PrivateKey, file string) *x509.Certificate {
 	a.t.Helper()
 	var err error
 	if template.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62)); err != nil {
@@ -63,51 +64,53 @@ func (a *testAuthority) sign(template, parent *x509.Certificate, subject *ecdsa.
 	return cert
 }
 
-func writePEM(t *testing.T, file, kind string, der []byte) {
+func writePEM(t testing.TB, file, kind string, der []byte) {
 	t.Helper()
 	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// issued are the files of one certificate.
-type issued struct {
-	certFile, keyFile string
-	serial            *big.Int
+// A Certificate is the files of one, and of its key.
+type Certificate struct {
+	CertFile, KeyFile string
+	Serial            *big.Int
 }
 
-// issue makes a certificate for localhost that is good for so long, in new
+// Issue makes a certificate for localhost that is good for so long, in new
 // files, or in those that are given.
-func (a *testAuthority) issue(good time.Duration, into ...issued) issued {
+func (a *Authority) Issue(good time.Duration, into ...Certificate) Certificate {
 	a.t.Helper()
 	dir := a.t.TempDir()
-	files := issued{certFile: filepath.Join(dir, "x.crt"), keyFile: filepath.Join(dir, "x.key")}
+	files := Certificate{CertFile: filepath.Join(dir, "x.crt"), KeyFile: filepath.Join(dir, "x.key")}
 	if len(into) > 0 {
 		files = into[0]
 	}
-	key := newTestKey(a.t)
+	key := newKey(a.t)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	writePEM(a.t, files.keyFile, "PRIVATE KEY", der)
-	files.serial = a.sign(&x509.Certificate{
+	writePEM(a.t, files.KeyFile, "PRIVATE KEY", der)
+	files.Serial = a.sign(&x509.Certificate{
 		Subject: pkix.Name{CommonName: "issued"}, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: time.Now().Add(good),
-	}, a.cert, key, files.certFile).SerialNumber
+	}, a.cert, key, files.CertFile).SerialNumber
 	return files
 }
 
-func (i issued) load(t *testing.T) tls.Certificate {
+// Load is the certificate with its key.
+func (c Certificate) Load(t testing.TB) tls.Certificate {
 	t.Helper()
-	pair, err := tls.LoadX509KeyPair(i.certFile, i.keyFile)
+	pair, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return pair
 }
 
-func (a *testAuthority) pool() *x509.CertPool {
+// Pool is the authority as those know it who believe it.
+func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
