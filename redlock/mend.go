@@ -200,8 +200,7 @@ func (l *Locker) inspect(k lockKey) copies {
 // strays: fewer masters than a quorum hold anything, also if all did that gave no
 // answer or may have forgotten it. So nobody holds the lock.
 func (c copies) strays() bool {
-	t := quorum.Count(c, image.there)
-	return c.any() && t.Masters-t.Refused < quorum.Size(t.Masters)
+	return c.any() && !quorum.Count(c, image.there).Possible()
 }
 
 // any tells whether a master showed a copy.

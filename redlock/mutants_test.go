@@ -75,7 +75,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a key exists that a quorum holds something under",
-		edits:    []edit{{"quorum/existence.go", "held.Granted+held.Pending()+held.Failed < need", "alike.Granted+held.Pending()+held.Failed < need"}},
+		edits:    []edit{{"quorum/existence.go", "!held.Possible()", "!alike.Possible()"}},
 		caughtBy: "TestTimelineAllAnswersAgreeOnWhetherTheKeyExists",
 	},
 	{
@@ -85,7 +85,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a DEL deletes every value that could have a quorum",
-		edits:    []edit{{"release.go", "a.State.Heard() && a.Value.present() && !slices", "false && !slices"}},
+		edits:    []edit{{"quorum/answers.go", "a.State.Heard() && present(a.Value) && !slices", "false && !slices"}},
 		caughtBy: "TestTimelineADELDeletesEveryValueThatCouldHaveAQuorum",
 	},
 	{
@@ -100,7 +100,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "masters that gave no answer or may have forgotten count as holders",
-		edits:    []edit{{"mend.go", "t.Masters-t.Refused < quorum.Size(t.Masters)", "t.Granted < quorum.Size(t.Masters)"}},
+		edits:    []edit{{"mend.go", "!quorum.Count(c, image.there).Possible()", "quorum.Count(c, image.there).Granted < quorum.Size(len(c))"}},
 		caughtBy: "TestTimelineALockThatMastersMayHaveForgottenIsNoStray",
 	},
 	{

@@ -244,8 +244,7 @@ func quorumExpiry(answers []quorum.Answer[expiry]) int64 {
 			times = append(times, a.Value.n)
 		}
 	}
-	slices.Sort(times)
-	n := times[len(times)-quorum.Size(len(answers))]
+	n, _ := quorum.Attained(len(answers), times)
 	if n == math.MaxInt64 {
 		return noExpiry
 	}

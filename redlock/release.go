@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"slices"
 	"sync"
 	"time"
 
@@ -53,7 +52,7 @@ func (l *Locker) release(r ReleaseRequest, quiet []image) (o Outcome, unclear bo
 	if heardFrom(b.answers) < o.Needed {
 		return o, false
 	}
-	values := possible(b.answers)
+	values := quorum.Candidates(b.answers, sighting.present, sighting.equal)
 	if len(values) != 1 && !areQuiet(b.answers, quiet) {
 		return o, true
 	}
@@ -86,23 +85,6 @@ func areQuiet(answers []quorum.Answer[sighting], quiet []image) bool {
 		}
 	}
 	return true
-}
-
-// possible are the different values that a quorum holds, or could hold together
-// with the masters that did not answer and those that may have forgotten it. The
-// most frequent comes first.
-func possible(answers []quorum.Answer[sighting]) []sighting {
-	first, _ := quorum.Largest(answers, sighting.present, sighting.equal)
-	values := []sighting{first}
-	for _, a := range answers {
-		if a.State.Heard() && a.Value.present() && !slices.ContainsFunc(values, a.Value.equal) {
-			values = append(values, a.Value)
-		}
-	}
-	return slices.DeleteFunc(values, func(v sighting) bool {
-		t := quorum.Count(answers, func(s sighting) bool { return s.present() && s.equal(v) })
-		return !v.present() || t.Granted+t.Failed+t.Pending() < quorum.Size(len(answers))
-	})
 }
 
 // released is what deleting each of several values came to; o, if there was none.

@@ -47,9 +47,8 @@ func (r *RunRequest) shortest(answers []quorum.Answer[examined], winner examined
 			}
 		}
 	}
-	if need := quorum.Size(len(answers)); len(left) >= need {
-		slices.Sort(left)
-		return time.Duration(left[len(left)-need]) * time.Millisecond
+	if ttl, ok := quorum.Attained(len(answers), left); ok {
+		return time.Duration(ttl) * time.Millisecond
 	}
 	return -1
 }

@@ -1,6 +1,9 @@
 package quorum
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // An Answer is one master's part in a ballot.
 type Answer[A any] struct {
@@ -68,4 +71,32 @@ func Largest[A any](answers []Answer[A], counts func(A) bool, equal func(a, b A)
 	t := Count(answers, func(A) bool { return false })
 	t.Granted, t.Refused = most, t.Refused-most
 	return best, t
+}
+
+// Candidates are the different values that a quorum holds, or could hold together
+// with the masters that did not answer and those whose answers are no votes. The
+// most frequent comes first.
+func Candidates[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool) []A {
+	first, _ := Largest(answers, present, equal)
+	values := []A{first}
+	for _, a := range answers {
+		if a.State.Heard() && present(a.Value) && !slices.ContainsFunc(values, func(v A) bool { return equal(v, a.Value) }) {
+			values = append(values, a.Value)
+		}
+	}
+	return slices.DeleteFunc(values, func(v A) bool {
+		return !present(v) || !Count(answers, func(a A) bool { return present(a) && equal(a, v) }).Possible()
+	})
+}
+
+// Attained is the largest number that a quorum of masters has reached, of the
+// numbers that some of them gave; false if those are fewer than a quorum. It sorts
+// the numbers.
+func Attained(masters int, numbers []int64) (n int64, ok bool) {
+	need := Size(masters)
+	if len(numbers) < need {
+		return 0, false
+	}
+	slices.Sort(numbers)
+	return numbers[len(numbers)-need], true
 }

@@ -14,7 +14,7 @@ func Exists[A any](answers []Answer[A], present func(A) bool, equal func(a, b A)
 	switch {
 	case alike.Granted >= need:
 		return Won
-	case held.Granted+held.Pending()+held.Failed < need:
+	case !held.Possible():
 		return Lost
 	case held.Pending() > 0:
 		return Pending

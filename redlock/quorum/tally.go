@@ -20,6 +20,10 @@ func (t Tally) Answered() int { return t.Granted + t.Refused }
 // Pending is how many masters may still vote.
 func (t Tally) Pending() int { return t.Masters - t.Granted - t.Refused - t.Failed }
 
+// Possible tells whether those that granted could be a quorum, together with all
+// masters whose votes are missing.
+func (t Tally) Possible() bool { return t.Masters-t.Refused >= Size(t.Masters) }
+
 // Acquire is won by a quorum of grants. It is lost once that is out of reach
 // and a quorum has answered: what the others granted is taken back, so a
 // missing vote cannot make a holder of this client any more.
@@ -46,7 +50,7 @@ func (t Tally) Agree() Verdict {
 	switch {
 	case t.Granted >= need:
 		return Won
-	case t.Granted+t.Pending()+t.Failed < need:
+	case !t.Possible():
 		return Lost
 	case t.Granted+t.Pending() >= need || t.Granted+t.Failed < need:
 		return Pending
@@ -70,7 +74,7 @@ func (t Tally) Look() Verdict {
 func (t Tally) Release() Verdict {
 	need := Size(t.Masters)
 	switch {
-	case t.Masters-t.Refused < need:
+	case !t.Possible():
 		return Lost
 	case t.Granted > 0 && t.Answered() >= need && t.Granted+t.Failed >= need:
 		return Won
