@@ -15,9 +15,10 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 )
 
 func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() readiness) (address string) {
@@ -208,9 +209,9 @@ func TestMetrics(t *testing.T) {
 	m.protocolErrorSeen()
 	m.upstreamDialFailed()
 	m.panicRecovered()
-	m.refused(errorCrossLock)
-	m.refused(errorMoving(time.Now()))
-	m.refused(errorMoving(time.Now()))
+	m.refused(wire.ErrCrossLock)
+	m.refused(wire.ErrMoving(time.Now()))
+	m.refused(wire.ErrMoving(time.Now()))
 	m.refused(errorReservedKey)
 	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -149,9 +150,9 @@ func blockingTimeout(args [][]byte) (timeout time.Duration, blocks bool) {
 	switch {
 	case len(args) < 3:
 		return 0, false
-	case isWord(args[0], "XREAD"), isWord(args[0], "XREADGROUP"):
+	case wire.IsWord(args[0], "XREAD"), wire.IsWord(args[0], "XREADGROUP"):
 		return 0, false
-	case isWord(args[0], "BLMPOP"), isWord(args[0], "BZMPOP"):
+	case wire.IsWord(args[0], "BLMPOP"), wire.IsWord(args[0], "BZMPOP"):
 		return parseSeconds(args[1])
 	}
 	return parseSeconds(args[len(args)-1])
@@ -160,13 +161,13 @@ func blockingTimeout(args [][]byte) (timeout time.Duration, blocks bool) {
 // waitsForEntries finds BLOCK among the options of XREAD and XREADGROUP, which
 // end at STREAMS. GROUP has two values behind it and COUNT has one.
 func waitsForEntries(args [][]byte) bool {
-	for i := 1; i < len(args) && !isWord(args[i], "STREAMS"); i++ {
+	for i := 1; i < len(args) && !wire.IsWord(args[i], "STREAMS"); i++ {
 		switch {
-		case isWord(args[i], "BLOCK"):
+		case wire.IsWord(args[i], "BLOCK"):
 			return true
-		case isWord(args[i], "GROUP"):
+		case wire.IsWord(args[i], "GROUP"):
 			i += 2
-		case isWord(args[i], "COUNT"):
+		case wire.IsWord(args[i], "COUNT"):
 			i++
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 func TestBlockingTimeout(t *testing.T) {
 	for _, row := range []struct {
-		command string
+		Command string
 		timeout time.Duration
 		blocks  bool
 	}{
@@ -31,9 +31,9 @@ func TestBlockingTimeout(t *testing.T) {
 		{"BLPOP k soon", 0, false},
 		{"XREAD COUNT 5 STREAMS s 0", 0, false},
 	} {
-		timeout, blocks := blockingTimeout(fakeLockerCall(row.command).args)
+		timeout, blocks := blockingTimeout(fakeLockerCall(row.Command).args)
 		if timeout != row.timeout || blocks != row.blocks {
-			t.Errorf("%s: %v, %v; want %v, %v", row.command, timeout, blocks, row.timeout, row.blocks)
+			t.Errorf("%s: %v, %v; want %v, %v", row.Command, timeout, blocks, row.timeout, row.blocks)
 		}
 	}
 }
@@ -43,7 +43,7 @@ func TestBlockingTimeout(t *testing.T) {
 func TestBlockingCommand(t *testing.T) {
 	const null, popped = "*-1\r\n", "*2\r\n$1\r\nk\r\n$1\r\n1\r\n"
 	rows := []struct {
-		command  string
+		Command  string
 		arrives  time.Duration // when there is something to pop; 0: never
 		gone     time.Duration // when the client goes; 0: never
 		reply    string
@@ -64,7 +64,7 @@ func TestBlockingCommand(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			started := time.Now()
 			nothing := null
-			if strings.HasPrefix(row.command, "BLMOVE") {
+			if strings.HasPrefix(row.Command, "BLMOVE") {
 				nothing = "$-1\r\n" // its reply in a transaction, but not to a timeout
 			}
 			p := newFakeLockerPlane(func(any) redlock.Outcome {
@@ -79,14 +79,14 @@ func TestBlockingCommand(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, row.gone)
 				defer cancel()
 			}
-			reply := string(p.do(ctx, nil, fakeLockerCall(row.command)))
+			reply := string(p.do(ctx, nil, fakeLockerCall(row.Command)))
 			took := time.Since(started)
 			if reply != row.reply || took < row.min || took > row.max {
-				t.Errorf("%s: %q after %v, want %q after %v to %v", row.command, reply, took, row.reply, row.min, row.max)
+				t.Errorf("%s: %q after %v, want %q after %v to %v", row.Command, reply, took, row.reply, row.min, row.max)
 			}
 			tries := len(p.locker.asked)
 			if least, most := int(took/blockingPauseMost), int(took/blockingPauseLeast)+2; tries < least || tries > most {
-				t.Errorf("%s: %d tries in %v", row.command, tries, took)
+				t.Errorf("%s: %d tries in %v", row.Command, tries, took)
 			}
 		})
 	}
@@ -98,7 +98,7 @@ func TestBlockingCommandInDoubt(t *testing.T) {
 	const null, popped = "*-1\r\n", "*2\r\n$1\r\nk\r\n$1\r\n1\r\n"
 	noQuorum := "-" + fakeLockerNoQuorum.NoQuorumError() + "\r\n"
 	for _, row := range []struct {
-		command     string
+		Command     string
 		doubt, sure time.Duration // from when to when there is no quorum
 		arrives     time.Duration // 0: never
 		reply       string
@@ -122,9 +122,9 @@ func TestBlockingCommandInDoubt(t *testing.T) {
 				}
 				return fakeLockerReply(null)
 			})
-			reply := p.ask(t, row.command)
+			reply := p.ask(t, row.Command)
 			if took := time.Since(started); reply != row.reply || took < row.min || took > row.max {
-				t.Errorf("%s: %q after %v, want %q after %v to %v", row.command, reply, took, row.reply, row.min, row.max)
+				t.Errorf("%s: %q after %v, want %q after %v to %v", row.Command, reply, took, row.reply, row.min, row.max)
 			}
 		})
 	}

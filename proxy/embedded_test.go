@@ -151,7 +151,7 @@ func TestEmbeddedMultiKeepsStep(t *testing.T) {
 	conn := client.Conn()
 	defer conn.Close()
 	for _, step := range []struct {
-		command []any
+		Command []any
 		want    string
 	}{
 		{[]any{"MULTI"}, "OK"},
@@ -160,8 +160,8 @@ func TestEmbeddedMultiKeepsStep(t *testing.T) {
 		{[]any{"DISCARD"}, "OK"},
 		{[]any{"PING"}, "PONG"},
 	} {
-		if got, err := conn.Do(ctx, step.command...).Text(); got != step.want || err != nil {
-			t.Fatalf("%v: %q, %v", step.command, got, err)
+		if got, err := conn.Do(ctx, step.Command...).Text(); got != step.want || err != nil {
+			t.Fatalf("%v: %q, %v", step.Command, got, err)
 		}
 	}
 	if _, err := conn.ClientID(ctx).Result(); err != nil {

@@ -3,7 +3,6 @@ package proxy
 import (
 	"context"
 	"net"
-	"redlock-proxy/proxy/proxytest"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/proxytest"
 )
 
 // holdings are keys of every type that lock libraries use: a command that
@@ -173,7 +174,7 @@ func TestEmbeddedMastersKnowEveryType(t *testing.T) {
 	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
 	defer client.Close()
 	for _, step := range []struct {
-		command []any
+		Command []any
 		want    any
 	}{
 		{[]any{"HINCRBY", "lock:h", "me", 1}, int64(1)},
@@ -197,9 +198,9 @@ func TestEmbeddedMastersKnowEveryType(t *testing.T) {
 		{[]any{"RENAME", "lock:e", "lock:f"}, "OK"},
 		{[]any{"UNLINK", "lock:f"}, int64(1)},
 	} {
-		got, err := client.Do(ctx, step.command...).Result()
+		got, err := client.Do(ctx, step.Command...).Result()
 		if err != nil && err != redis.Nil || !reflect.DeepEqual(got, step.want) {
-			t.Fatalf("%v answers %v, %v; want %v", step.command, got, err, step.want)
+			t.Fatalf("%v answers %v, %v; want %v", step.Command, got, err, step.want)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
 )
@@ -20,7 +21,7 @@ func checkEval(args [][]byte, bySHA bool) string {
 	keys, ok := resp.ParseDecimal(args[2])
 	switch {
 	case !ok:
-		return errorNotInteger
+		return wire.ErrNotInteger
 	case keys > int64(len(args)-3):
 		return errorTooManyKeys
 	case keys < 0:

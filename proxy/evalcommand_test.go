@@ -7,21 +7,22 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
 func TestCheckEval(t *testing.T) {
 	sha := strings.Repeat("a", 40)
 	for _, row := range []struct {
-		command string
+		Command string
 		bySHA   bool
 		reply   string
 	}{
 		{"EVAL s 0", false, ""},
 		{"EVAL s 1 k", false, ""},
 		{"EVAL s 1 k a b", false, ""},
-		{"EVAL s x k", false, errorNotInteger},
-		{"EVAL s 01 k", false, errorNotInteger},
+		{"EVAL s x k", false, wire.ErrNotInteger},
+		{"EVAL s 01 k", false, wire.ErrNotInteger},
 		{"EVAL s 2 k", false, errorTooManyKeys},
 		{"EVAL s 9223372036854775807 k", false, errorTooManyKeys},
 		{"EVAL s -1 k", false, errorNegativeKeys},
@@ -29,8 +30,8 @@ func TestCheckEval(t *testing.T) {
 		{"EVALSHA " + sha + " -1 k", true, errorNegativeKeys},
 		{"EVALSHA " + sha[1:] + " x", true, errorNoScript},
 	} {
-		if got := checkEval(fakeLockerCall(row.command).args, row.bySHA); got != row.reply {
-			t.Errorf("%s: %q, want %q", row.command, got, row.reply)
+		if got := checkEval(fakeLockerCall(row.Command).args, row.bySHA); got != row.reply {
+			t.Errorf("%s: %q, want %q", row.Command, got, row.reply)
 		}
 	}
 }
@@ -79,7 +80,7 @@ func TestNoScriptInRedissWords(t *testing.T) {
 	const valkey = "NOSCRIPT No matching script."
 	sha := fmt.Sprintf("%x", sha1.Sum([]byte("s")))
 	for _, row := range []struct {
-		command string
+		Command string
 		outcome redlock.Outcome
 		reply   string
 	}{
@@ -91,8 +92,8 @@ func TestNoScriptInRedissWords(t *testing.T) {
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(row.outcome))
 		p.scripts.add([]byte("s"))
-		if reply := p.ask(t, row.command); reply != row.reply {
-			t.Errorf("%s answered %+v: %q, want %q", row.command, row.outcome, reply, row.reply)
+		if reply := p.ask(t, row.Command); reply != row.reply {
+			t.Errorf("%s answered %+v: %q, want %q", row.Command, row.outcome, reply, row.reply)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -34,7 +35,7 @@ func parseExpire(name string, args [][]byte, now time.Time) (expireCommand, stri
 	}
 	n, ok := resp.ParseDecimal(args[2])
 	if !ok {
-		return c, errorNotInteger
+		return c, wire.ErrNotInteger
 	}
 	if name == "expire" || name == "expireat" {
 		if n > math.MaxInt64/1000 || n < math.MinInt64/1000 {
@@ -57,16 +58,16 @@ func (c *expireCommand) setCondition(options [][]byte) (reply string) {
 	var nx, xx, gt, lt bool
 	for _, option := range options {
 		switch {
-		case isWord(option, "NX"):
+		case wire.IsWord(option, "NX"):
 			nx = true
-		case isWord(option, "XX"):
+		case wire.IsWord(option, "XX"):
 			xx = true
-		case isWord(option, "GT"):
+		case wire.IsWord(option, "GT"):
 			gt = true
-		case isWord(option, "LT"):
+		case wire.IsWord(option, "LT"):
 			lt = true
 		default:
-			return errorExpireOption(untilNUL(option))
+			return errorExpireOption(wire.UntilNUL(option))
 		}
 	}
 	switch {

@@ -5,12 +5,14 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/wire"
 )
 
 func TestParseExpire(t *testing.T) {
 	const now = 1_700_000_000_000
 	for _, row := range []struct {
-		command string
+		Command string
 		want    expireCommand
 		reply   string
 	}{
@@ -31,15 +33,15 @@ func TestParseExpire(t *testing.T) {
 		{"EXPIRE k x GT LT", expireCommand{}, errorExpireGTLT},
 		{"EXPIRE k x GT LT NX", expireCommand{}, errorExpireNX},
 		{"EXPIRE k x FOO NX XX", expireCommand{}, "-ERR Unsupported option FOO\r\n"},
-		{"EXPIRE k x", expireCommand{}, errorNotInteger},
+		{"EXPIRE k x", expireCommand{}, wire.ErrNotInteger},
 		{"EXPIRE k 9223372036854776", expireCommand{}, errorExpireTime("expire")},
 		{"EXPIREAT k -9223372036854776", expireCommand{}, errorExpireTime("expireat")},
 		{"PEXPIRE k 9223372036854775807", expireCommand{}, errorExpireTime("pexpire")},
 	} {
-		args := fakeLockerCall(row.command).args
+		args := fakeLockerCall(row.Command).args
 		got, reply := parseExpire(strings.ToLower(string(args[0])), args, parseNow)
 		if reply != row.reply || reply == "" && got != row.want {
-			t.Errorf("%s: %+v, %q; want %+v, %q", row.command, got, reply, row.want, row.reply)
+			t.Errorf("%s: %+v, %q; want %+v, %q", row.Command, got, reply, row.want, row.reply)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -20,7 +21,7 @@ const (
 
 // performOnUpstream forwards a command as it came and enters what the
 // upstream will owe for it.
-func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec) {
+func (s *session) performOnUpstream(name string, cmd wire.Command, spec *commandSpec) {
 	switch name {
 	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
 		s.performSubscription(name, cmd)
@@ -29,12 +30,12 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 		s.monitoring = s.settle() && s.isPipe()
 	case "watch":
 		s.forward(cmd, debt{left: 1})
-		s.watched.upstream = s.watched.upstream || spec.arityOK(len(cmd.args)) && s.upstream.Load() != nil
+		s.watched.upstream = s.watched.upstream || spec.arityOK(len(cmd.Args)) && s.upstream.Load() != nil
 	case "eval", "eval_ro":
-		s.registerScript(name, cmd.args)
+		s.registerScript(name, cmd.Args)
 		s.forward(cmd, debt{left: 1})
 	default:
-		if spec == nil && isForgedRequest(cmd.args[0]) {
+		if spec == nil && isForgedRequest(cmd.Args[0]) {
 			s.closing = true
 			return
 		}
@@ -43,7 +44,7 @@ func (s *session) performOnUpstream(name string, cmd command, spec *commandSpec)
 }
 
 // forwardForReply forwards what has one reply and changes nothing here.
-func (s *session) forwardForReply(cmd command, spec *commandSpec) {
+func (s *session) forwardForReply(cmd wire.Command, spec *commandSpec) {
 	s.forward(cmd, debt{left: 1})
 	s.mayBlock = s.mayBlock || spec == nil || spec.blocking()
 }
@@ -61,24 +62,24 @@ func leavesProtocol(name string) bool {
 // isForgedRequest finds HTTP sent to us through somebody's browser; Redis
 // closes such connections too, before the body can hold commands.
 func isForgedRequest(name []byte) bool {
-	return isWord(name, "POST") || isWord(name, "HOST:")
+	return wire.IsWord(name, "POST") || wire.IsWord(name, "HOST:")
 }
 
 // forward adds the command last taken from the input to what is sent next, and
 // nothing that stands between it and the one before. A debt of nothing is for what
 // is never answered.
-func (s *session) forward(cmd command, owes debt) {
+func (s *session) forward(cmd wire.Command, owes debt) {
 	if !s.open() {
 		return
 	}
 	s.tellCaching()
-	if from := s.in.offset() - len(cmd.raw); s.batch.from < s.batch.to && s.batch.to != from {
+	if from := s.in.offset() - len(cmd.Raw); s.batch.from < s.batch.to && s.batch.to != from {
 		s.send()
 	}
 	owes.silent = s.silent
 	s.owe(owes)
 	s.forwarded++
-	if cmd.raw[0] != '*' {
+	if cmd.Raw[0] != '*' {
 		if s.batch.from < s.batch.to {
 			s.send()
 		}
@@ -86,18 +87,18 @@ func (s *session) forward(cmd command, owes debt) {
 		return
 	}
 	if s.batch.from == s.batch.to {
-		s.batch.from = s.in.offset() - len(cmd.raw)
+		s.batch.from = s.in.offset() - len(cmd.Raw)
 	}
 	s.batch.to = s.in.offset()
 }
 
 // asArray is the command as it came, or, if that was inline, as an array:
 // servers other than Redis itself, such as the embedded one, know no other.
-func asArray(cmd command) []byte {
-	if cmd.raw[0] == '*' {
-		return cmd.raw
+func asArray(cmd wire.Command) []byte {
+	if cmd.Raw[0] == '*' {
+		return cmd.Raw
 	}
-	return resp.AppendCommand(nil, cmd.args...)
+	return resp.AppendCommand(nil, cmd.Args...)
 }
 
 // owe enters a debt, ordinary ones together at the next send.
@@ -181,7 +182,7 @@ func (s *session) ask(request []byte) (reply []byte, ok bool) {
 func (s *session) askWhile(request []byte, meanwhile func()) (reply []byte, ok bool) {
 	reply, whole, ok := s.askWhole(request, 1, meanwhile)
 	if ok && !whole {
-		reply = []byte(errorUpstreamReply)
+		reply = []byte(wire.ErrUpstreamReply)
 	}
 	return reply, ok
 }
@@ -226,7 +227,7 @@ func (s *session) tryOpen() (refusal string) {
 	case s.upstream.Load() != nil:
 		return ""
 	case settings.dialUpstream == nil:
-		return errorUpstreamNone
+		return wire.ErrUpstreamNone
 	case s.dialError != "":
 		return s.dialError
 	}
@@ -237,7 +238,7 @@ func (s *session) tryOpen() (refusal string) {
 	defer cancel()
 	conn, err := settings.dialUpstream(ctx)
 	if err != nil {
-		s.dialFailed(errorUpstreamDown, err)
+		s.dialFailed(wire.ErrUpstreamDown, err)
 		return s.dialError
 	}
 	deadline, _ := ctx.Deadline()
@@ -287,20 +288,20 @@ func (s *session) isPipe() bool {
 
 // performInPipe passes commands on in a connection whose replies cannot be
 // counted any more.
-func (s *session) performInPipe(name string, cmd command, route route) {
+func (s *session) performInPipe(name string, cmd wire.Command, route route) {
 	switch {
-	case name == "reset" && len(cmd.args) == 1:
+	case name == "reset" && len(cmd.Args) == 1:
 		s.reset()
 	case route.plane != planeUpstream && s.monitoring:
-		s.replyAtOnce(errorMonitorKeyspace)
-	case route.plane != planeUpstream || s.subscribesToLocks(name, cmd.args):
-		s.replyAtOnce(errorLockInPipe)
+		s.replyAtOnce(wire.ErrMonitorKeyspace)
+	case route.plane != planeUpstream || s.subscribesToLocks(name, cmd.Args):
+		s.replyAtOnce(wire.ErrLockInPipe)
 	case s.server.settings().users.atUpstream: // who the client is there does not matter here until RESET
 		s.forward(cmd, debt{})
 	case name == "auth":
-		s.replyAtOnce(s.authenticate(cmd.args))
-	case logsIn(name, cmd.args):
-		s.replyAtOnce(errorHelloInPipe)
+		s.replyAtOnce(s.authenticate(cmd.Args))
+	case logsIn(name, cmd.Args):
+		s.replyAtOnce(wire.ErrHelloInPipe)
 	default:
 		s.forward(cmd, debt{})
 	}

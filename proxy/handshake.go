@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -68,9 +69,9 @@ func beforeAuthentication(name string) bool {
 func (s *session) refusal(spec *commandSpec, args [][]byte, otherwise string) string {
 	switch {
 	case spec == nil:
-		return errorUnknownCommand(args)
+		return wire.ErrUnknownCommand(args)
 	case !spec.arityOK(len(args)):
-		return errorArity(spec.name)
+		return wire.ErrArity(spec.name)
 	}
 	return otherwise
 }
@@ -78,11 +79,11 @@ func (s *session) refusal(spec *commandSpec, args [][]byte, otherwise string) st
 // performHandshake answers what the proxy itself answers: always what concerns
 // protocol, login and replies, and the rest of a handshake while the upstream
 // is closed. It reports false for every other command.
-func (s *session) performHandshake(name string, cmd command, spec *commandSpec) bool {
-	args := cmd.args
+func (s *session) performHandshake(name string, cmd wire.Command, spec *commandSpec) bool {
+	args := cmd.Args
 	switch name {
 	case "quit":
-		s.reply(replyOK)
+		s.reply(wire.OK)
 		s.closing = true
 		return true
 	case "hello", "auth", "reset", "select", "client|reply":
@@ -107,7 +108,7 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 		return true
 	}
 	if !spec.arityOK(len(args)) {
-		s.reply(errorArity(name))
+		s.reply(wire.ErrArity(name))
 		return true
 	}
 	if name == "reset" {
@@ -142,7 +143,7 @@ func (s *session) performHandshake(name string, cmd command, spec *commandSpec) 
 // passed on: an upstream that knows it may later tell the client to connect
 // elsewhere, past the proxy, and its locks would be one server's again.
 func asksForMaintenance(args [][]byte) bool {
-	return len(args) > 1 && isWord(args[0], "CLIENT") && isWord(args[1], "MAINT_NOTIFICATIONS")
+	return len(args) > 1 && wire.IsWord(args[0], "CLIENT") && wire.IsWord(args[1], "MAINT_NOTIFICATIONS")
 }
 
 func (s *session) ping(args [][]byte) {
@@ -152,11 +153,11 @@ func (s *session) ping(args [][]byte) {
 	}
 	switch len(args) {
 	case 1:
-		s.reply(replyPong)
+		s.reply(wire.Pong)
 	case 2:
 		s.replyBytes(redcon.AppendBulk(nil, args[1]))
 	default:
-		s.reply(errorArity("ping"))
+		s.reply(wire.ErrArity("ping"))
 	}
 }
 
@@ -165,20 +166,20 @@ func (s *session) authenticate(args [][]byte) string {
 	user, password := []byte(defaultUser), args[len(args)-1]
 	switch {
 	case len(args) < 2:
-		return errorArity("auth")
+		return wire.ErrArity("auth")
 	case len(args) > 3:
-		return errorSyntax
+		return wire.ErrSyntax
 	case s.server.settings().users.atUpstream:
 		return s.logInAtUpstream(args)
 	case len(args) == 3:
 		user = args[1]
 	case s.server.settings().users.first() != nil:
-		return errorNoPassword
+		return wire.ErrNoPassword
 	}
 	if !s.admits(user, password) {
-		return errorWrongPass
+		return wire.ErrWrongPass
 	}
-	return replyOK
+	return wire.OK
 }
 
 // admits makes the client the user whose name and password these are. It
@@ -197,7 +198,7 @@ func (s *session) admits(name, password []byte) bool {
 // admit makes the client a user, or nobody.
 func (s *session) admit(user *account) {
 	s.account.Store(user)
-	s.guard.setAuthenticated(user != nil)
+	s.guard.SetAuthenticated(user != nil)
 	if user != nil {
 		s.login.Store(loginDone)
 	}
@@ -220,8 +221,8 @@ func (s *session) oweLogin() {
 
 // selectDatabase lets an open upstream decide, since it knows how many
 // databases it has.
-func (s *session) selectDatabase(cmd command) {
-	index, refusal := databaseIndex(cmd.args[1])
+func (s *session) selectDatabase(cmd wire.Command) {
+	index, refusal := databaseIndex(cmd.Args[1])
 	if s.upstream.Load() != nil {
 		reply, ok := s.ask(asArray(cmd))
 		if ok && reply[0] == '+' && refusal == "" {
@@ -231,14 +232,14 @@ func (s *session) selectDatabase(cmd command) {
 		return
 	}
 	if refusal == "" && (index < 0 || index >= s.server.databaseCount()) {
-		refusal = errorDatabaseIndex
+		refusal = wire.ErrDatabaseIndex
 	}
 	if refusal != "" {
 		s.reply(refusal)
 		return
 	}
 	s.client.db = index
-	s.reply(replyOK)
+	s.reply(wire.OK)
 }
 
 // databaseIndex reads SELECT's argument by Redis's rules for numbers.
@@ -246,9 +247,9 @@ func databaseIndex(arg []byte) (index int, refusal string) {
 	number, ok := resp.ParseDecimal(arg)
 	switch {
 	case !ok:
-		return 0, errorNotInteger
+		return 0, wire.ErrNotInteger
 	case number < -1<<31 || number > 1<<31-1:
-		return 0, errorIntegerRange
+		return 0, wire.ErrIntegerRange
 	}
 	return int(number), ""
 }
@@ -257,16 +258,16 @@ func databaseIndex(arg []byte) (index int, refusal string) {
 // the upstream's replies to know where they end, and drops them itself.
 func (s *session) setReplyMode(mode []byte) {
 	switch {
-	case isWord(mode, "ON"):
+	case wire.IsWord(mode, "ON"):
 		s.replies = replyMode{}
 		s.silent = false
-		s.reply(replyOK)
-	case isWord(mode, "OFF"):
+		s.reply(wire.OK)
+	case wire.IsWord(mode, "OFF"):
 		s.replies.off = true
-	case isWord(mode, "SKIP"):
+	case wire.IsWord(mode, "SKIP"):
 		s.replies.skip = !s.replies.off
 	default:
-		s.reply(errorSyntax)
+		s.reply(wire.ErrSyntax)
 	}
 }
 
@@ -275,23 +276,23 @@ func (s *session) describeClient(name string, args [][]byte) []byte {
 	switch name {
 	case "client|setname":
 		if !isClientName(args[2]) {
-			return []byte(errorClientName)
+			return []byte(wire.ErrClientName)
 		}
 		if !s.mayRemember(len(args[2]), len(s.client.name)) {
-			return []byte(errorMemory)
+			return []byte(wire.ErrMemory)
 		}
 		s.client.name = bytes.Clone(args[2])
 	case "client|getname":
 		if len(s.client.name) == 0 {
-			return appendNull(nil, s.client.resp3)
+			return wire.AppendNull(nil, s.client.resp3)
 		}
 		return redcon.AppendBulk(nil, s.client.name)
 	case "client|setinfo":
 		return s.setInfo(args[2], args[3])
 	case "client|no-evict", "client|no-touch":
-		on := isWord(args[2], "ON")
-		if !on && !isWord(args[2], "OFF") {
-			return []byte(errorSyntax)
+		on := wire.IsWord(args[2], "ON")
+		if !on && !wire.IsWord(args[2], "OFF") {
+			return []byte(wire.ErrSyntax)
 		}
 		if name == "client|no-evict" {
 			s.client.noEvict = on
@@ -299,19 +300,19 @@ func (s *session) describeClient(name string, args [][]byte) []byte {
 			s.client.noTouch = on
 		}
 	}
-	return []byte(replyOK)
+	return []byte(wire.OK)
 }
 
 func (s *session) setInfo(attribute, value []byte) []byte {
 	known := ""
 	switch {
-	case isWord(attribute, "LIB-NAME"):
+	case wire.IsWord(attribute, "LIB-NAME"):
 		known = "lib-name"
-	case isWord(attribute, "LIB-VER"):
+	case wire.IsWord(attribute, "LIB-VER"):
 		known = "lib-ver"
 	}
 	if known == "" {
-		return []byte("-ERR Unrecognized option '" + onOneLine(attribute) + "'\r\n")
+		return []byte("-ERR Unrecognized option '" + wire.OneLine(attribute) + "'\r\n")
 	}
 	if !isClientName(value) {
 		return []byte("-ERR " + known + " cannot contain spaces, newlines or special characters.\r\n")
@@ -320,17 +321,17 @@ func (s *session) setInfo(attribute, value []byte) []byte {
 	for i := range s.client.info {
 		if s.client.info[i].attribute == known {
 			if !s.mayRemember(len(value), len(s.client.info[i].value)) {
-				return []byte(errorMemory)
+				return []byte(wire.ErrMemory)
 			}
 			s.client.info[i] = info
-			return []byte(replyOK)
+			return []byte(wire.OK)
 		}
 	}
 	if !s.mayRemember(len(value), 0) {
-		return []byte(errorMemory)
+		return []byte(wire.ErrMemory)
 	}
 	s.client.info = append(s.client.info, info)
-	return []byte(replyOK)
+	return []byte(wire.OK)
 }
 
 // longestClientName keeps what is remembered of idle clients small.
@@ -371,5 +372,5 @@ func (s *session) reset() {
 	s.monitoring = false
 	s.endTransaction()
 	s.lastRead = lastRead{}
-	s.reply(replyReset)
+	s.reply(wire.Reset)
 }

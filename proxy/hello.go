@@ -6,6 +6,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -15,7 +16,7 @@ func (s *session) helloReply() []byte {
 	if s.client.resp3 {
 		protocol = 3
 	}
-	reply := appendMapHeader(nil, 7, s.client.resp3)
+	reply := wire.AppendMapHeader(nil, 7, s.client.resp3)
 	reply = redcon.AppendBulkString(reply, "server")
 	reply = redcon.AppendBulkString(reply, "redis")
 	reply = redcon.AppendBulkString(reply, "version")
@@ -47,26 +48,26 @@ func parseHello(args [][]byte) (request helloRequest, refusal string) {
 	if len(args) > 1 {
 		version, ok := resp.ParseDecimal(args[1])
 		if !ok {
-			return request, errorHelloVersion
+			return request, wire.ErrHelloVersion
 		}
 		if version < 2 || version > 3 {
-			return request, errorHelloProtocol
+			return request, wire.ErrHelloProtocol
 		}
 		request.version = int(version)
 	}
 	for i := 2; i < len(args); i++ {
 		switch more := len(args) - 1 - i; {
-		case more >= 2 && isWord(args[i], "AUTH"):
+		case more >= 2 && wire.IsWord(args[i], "AUTH"):
 			request.login, request.user, request.password = true, args[i+1], args[i+2]
 			i += 2
-		case more >= 1 && isWord(args[i], "SETNAME"):
+		case more >= 1 && wire.IsWord(args[i], "SETNAME"):
 			request.named, request.name = true, args[i+1]
 			if !isClientName(request.name) {
-				return request, errorClientName
+				return request, wire.ErrClientName
 			}
 			i++
 		default:
-			return request, errorHelloOption(args[i])
+			return request, wire.ErrHelloOption(args[i])
 		}
 	}
 	return request, ""
@@ -92,17 +93,17 @@ func (s *session) hello(args [][]byte) {
 		return
 	}
 	if request.login {
-		if answer := s.authenticate([][]byte{[]byte("AUTH"), request.user, request.password}); answer != replyOK {
+		if answer := s.authenticate([][]byte{[]byte("AUTH"), request.user, request.password}); answer != wire.OK {
 			s.reply(answer)
 			return
 		}
 	}
 	if s.account.Load() == nil {
-		s.reply(s.stranger(errorHelloNoAuth))
+		s.reply(s.stranger(wire.ErrHelloNoAuth))
 		return
 	}
 	if request.named && !s.mayRemember(len(request.name), len(s.client.name)) {
-		s.reply(errorMemory)
+		s.reply(wire.ErrMemory)
 		return
 	}
 	if !s.tellUpstream(request) {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -14,13 +15,13 @@ const fallbackVersion = "7.0.15"
 // alone where it alone was asked for. Without an upstream there is a short one
 // all the same, because some clients do not start before they have seen
 // loading:0.
-func (s *session) performInfo(cmd command) {
+func (s *session) performInfo(cmd wire.Command) {
 	if !s.settle() || s.refusedAsRestricted("info") {
 		return
 	}
-	sections := cmd.args[1:]
-	if len(sections) == 1 && isWord(sections[0], "REDLOCK") {
-		s.replyBytes(appendText(nil, s.redlockSection(nil), s.client.resp3))
+	sections := cmd.Args[1:]
+	if len(sections) == 1 && wire.IsWord(sections[0], "REDLOCK") {
+		s.replyBytes(wire.AppendText(nil, s.redlockSection(nil), s.client.resp3))
 		return
 	}
 	var text []byte
@@ -43,13 +44,13 @@ func (s *session) performInfo(cmd command) {
 		}
 		text = s.redlockSection(text)
 	}
-	s.replyBytes(appendText(nil, text, s.client.resp3))
+	s.replyBytes(wire.AppendText(nil, text, s.client.resp3))
 }
 
 func wantsRedlockSection(sections [][]byte) bool {
 	for _, section := range sections {
 		for _, name := range []string{"REDLOCK", "ALL", "DEFAULT", "EVERYTHING"} {
-			if isWord(section, name) {
+			if wire.IsWord(section, name) {
 				return true
 			}
 		}

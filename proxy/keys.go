@@ -1,6 +1,9 @@
 package proxy
 
-import "redlock-proxy/redlock/resp"
+import (
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/resp"
+)
 
 // keySpec is one key specification of a command: where its search begins and
 // how the keys lie from there.
@@ -100,14 +103,14 @@ func (k *keySpec) begin(args [][]byte) int {
 	// As in Redis a keyword in the last place, with nothing behind it, is none.
 	if k.index > 0 {
 		for i := k.index; i < len(args)-1; i++ {
-			if isWord(args[i], k.keyword) {
+			if wire.IsWord(args[i], k.keyword) {
 				return i + 1
 			}
 		}
 		return 0
 	}
 	for i := min(len(args)+k.index, len(args)-1); i > 1; i-- {
-		if isWord(args[i], k.keyword) {
+		if wire.IsWord(args[i], k.keyword) {
 			return i + 1
 		}
 	}
@@ -125,11 +128,11 @@ func appendSortKeys(dst []int, args [][]byte) []int {
 	store := 0
 	for i := 2; i < len(args); i++ {
 		switch {
-		case isWord(args[i], "LIMIT"):
+		case wire.IsWord(args[i], "LIMIT"):
 			i += 2
-		case isWord(args[i], "BY"), isWord(args[i], "GET"):
+		case wire.IsWord(args[i], "BY"), wire.IsWord(args[i], "GET"):
 			i++
-		case isWord(args[i], "STORE") && i+1 < len(args):
+		case wire.IsWord(args[i], "STORE") && i+1 < len(args):
 			i++
 			store = i
 		}
@@ -149,11 +152,11 @@ func appendMigrateKeys(dst []int, args [][]byte) []int {
 	}
 	for i := 6; i < len(args) && len(args[3]) == 0; i++ {
 		switch {
-		case isWord(args[i], "AUTH"):
+		case wire.IsWord(args[i], "AUTH"):
 			i++
-		case isWord(args[i], "AUTH2"):
+		case wire.IsWord(args[i], "AUTH2"):
 			i += 2
-		case isWord(args[i], "KEYS"):
+		case wire.IsWord(args[i], "KEYS"):
 			for i++; i < len(args); i++ {
 				dst = append(dst, i)
 			}

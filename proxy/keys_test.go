@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 // keyExamples are for the commands whose keys cannot be told from their number
@@ -129,7 +130,7 @@ func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
 // which SORT itself does not.
 func sortIsAmbiguous(args [][]byte) bool {
 	for i := range args[:len(args)-1] {
-		if isWord(args[i], "STORE") && slices.ContainsFunc([]string{"STORE", "LIMIT", "BY", "GET"}, func(word string) bool { return isWord(args[i+1], word) }) {
+		if wire.IsWord(args[i], "STORE") && slices.ContainsFunc([]string{"STORE", "LIMIT", "BY", "GET"}, func(word string) bool { return wire.IsWord(args[i+1], word) }) {
 			return true
 		}
 	}

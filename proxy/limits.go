@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"strconv"
 	"time"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // Limits keep one client, or many, from using the process up. All of them
@@ -32,18 +34,18 @@ type Limits struct {
 func defaultLimits() Limits {
 	return Limits{
 		Clients: 10_000, LoginTime: time.Minute, UnreadTime: 5 * time.Minute,
-		Bulk: redisLimits.bulk, Multibulk: redisLimits.multibulk, Inline: int64(redisLimits.inline),
-		LoginMultibulk: redisLimits.loginMultibulk, LoginBulk: redisLimits.loginBulk,
+		Bulk: wire.RedisLimits.Bulk, Multibulk: wire.RedisLimits.Multibulk, Inline: int64(wire.RedisLimits.Inline),
+		LoginMultibulk: wire.RedisLimits.LoginMultibulk, LoginBulk: wire.RedisLimits.LoginBulk,
 		Query: 1 << 30, Output: 32 << 20, Transaction: 512 << 20, Subscriptions: 100_000,
 		Scripts: 64 << 20, Memory: 2 << 30,
 	}
 }
 
 // framing is what of them bounds a single command.
-func (l *Limits) framing() guardLimits {
-	return guardLimits{
-		bulk: l.Bulk, multibulk: l.Multibulk, inline: int(l.Inline),
-		loginMultibulk: l.LoginMultibulk, loginBulk: l.LoginBulk,
+func (l *Limits) framing() wire.Limits {
+	return wire.Limits{
+		Bulk: l.Bulk, Multibulk: l.Multibulk, Inline: int(l.Inline),
+		LoginMultibulk: l.LoginMultibulk, LoginBulk: l.LoginBulk,
 	}
 }
 
@@ -86,11 +88,11 @@ const (
 	limitLoginTime      limitName = "login_time"
 	limitIdle           limitName = "idle"
 	limitUnreadTime     limitName = "unread_time"
-	limitBulk           limitName = limitName(framingBulk)
-	limitMultibulk      limitName = limitName(framingMultibulk)
-	limitInline         limitName = limitName(framingInline)
-	limitLoginMultibulk limitName = limitName(framingLoginMultibulk)
-	limitLoginBulk      limitName = limitName(framingLoginBulk)
+	limitBulk           limitName = limitName(wire.LimitBulk)
+	limitMultibulk      limitName = limitName(wire.LimitMultibulk)
+	limitInline         limitName = limitName(wire.LimitInline)
+	limitLoginMultibulk limitName = limitName(wire.LimitLoginMultibulk)
+	limitLoginBulk      limitName = limitName(wire.LimitLoginBulk)
 	limitQuery          limitName = "query"
 	limitOutput         limitName = "output"
 	limitTransaction    limitName = "transaction"

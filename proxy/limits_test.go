@@ -7,11 +7,13 @@ import (
 	"log/slog"
 	"net"
 	"os"
-	"redlock-proxy/proxy/proxytest"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 // counter is what a metric says, of the series with one label or with none.
@@ -150,7 +152,7 @@ func TestMultibulkLimit(t *testing.T) {
 	client := p.dial(t)
 	client.ask("*1024\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 1023), ":0\r\n")
 	client.send("*1025\r\n")
-	client.expectEnd(errorCount)
+	client.expectEnd(wire.ErrCount)
 	p.wantReached(t, limitMultibulk, 1)
 }
 
@@ -161,7 +163,7 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 	client.ask("*50000\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 49_999), ":0\r\n")
 	near, far := net.Pipe()
 	p.server.welcome(far)
-	if got := untilClosed(t, near, "*200000\r\n"+strings.Repeat("$1\r\nx\r\n", 200_000)); got != errorMemory {
+	if got := untilClosed(t, near, "*200000\r\n"+strings.Repeat("$1\r\nx\r\n", 200_000)); got != wire.ErrMemory {
 		t.Errorf("got %q", got)
 	}
 	p.wantReached(t, limitMemory, 1)
@@ -180,9 +182,9 @@ func TestLargeLockCommandsCountAsMemory(t *testing.T) {
 	set := func(key string, size int) string {
 		return "*3\r\n$3\r\nSET\r\n" + bulk(key) + bulk(strings.Repeat("x", size))
 	}
-	client.ask(set("lock:a", value), errorMemory)
+	client.ask(set("lock:a", value), wire.ErrMemory)
 	client.ask(set("lock:a", value/4), "+OK\r\n")
-	client.ask("MULTI\r\n"+set("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+errorMemory)
+	client.ask("MULTI\r\n"+set("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrMemory)
 	client.ask("MULTI\r\n"+set("lock:b", value/4)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
 	p.wantReached(t, limitMemory, 2)
 	eventually(t, "all memory is given back", func() bool { return p.server.memory.inUse() == 0 })
@@ -199,7 +201,7 @@ func TestCapturedRepliesCountAsMemory(t *testing.T) {
 	if got := client.values(1); len(got) < 100_000 {
 		t.Errorf("got %.100q", got)
 	}
-	client.ask("MGET large lock:none\r\n", errorUpstreamReply)
+	client.ask("MGET large lock:none\r\n", wire.ErrUpstreamReply)
 	client.ask("STRLEN large\r\n", ":2000000\r\n")
 	if used := p.server.memory.inUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
@@ -210,11 +212,11 @@ func TestTransactionLimit(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Transaction = 3000 })
 	client := p.dial(t)
 	set := "*3\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n" + bulk(strings.Repeat("x", 1000))
-	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+errorTransactionSize+errorExecAbort)
+	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+wire.ErrTransactionSize+wire.ErrExecAbort)
 	client.ask("MULTI\r\n"+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
 	small := "GET lock:a\r\n"
-	client.ask("MULTI\r\n"+strings.Repeat(small, 10), "+OK\r\n"+strings.Repeat(replyQueued, 10))
-	client.ask(small+small+"DISCARD\r\n", errorTransactionSize+replyQueued+"+OK\r\n")
+	client.ask("MULTI\r\n"+strings.Repeat(small, 10), "+OK\r\n"+strings.Repeat(wire.Queued, 10))
+	client.ask(small+small+"DISCARD\r\n", wire.ErrTransactionSize+wire.Queued+"+OK\r\n")
 	p.wantReached(t, limitTransaction, 2)
 	if used := p.server.memory.inUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
@@ -228,7 +230,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	client.ask("SUBSCRIBE lock:a a b c\r\n", confirmed("*", "subscribe", "lock:a", 1)+confirmed("*", "subscribe", "a", 2)+
 		confirmed("*", "subscribe", "b", 3)+confirmed("*", "subscribe", "c", 4))
 	client.ask("PSUBSCRIBE x*\r\n", confirmed("*", "psubscribe", "x*", 5))
-	client.ask("SUBSCRIBE lock:b\r\nSUBSCRIBE d lock:b lock:a\r\nPSUBSCRIBE y*\r\n", errorSubscriptions+errorSubscriptions+errorSubscriptions)
+	client.ask("SUBSCRIBE lock:b\r\nSUBSCRIBE d lock:b lock:a\r\nPSUBSCRIBE y*\r\n", wire.ErrSubscriptions+wire.ErrSubscriptions+wire.ErrSubscriptions)
 	client.ask("SUBSCRIBE lock:a\r\nUNSUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 5)+confirmed("*", "unsubscribe", "lock:a", 4))
 	client.ask("SUBSCRIBE lock:b\r\n", confirmed("*", "subscribe", "lock:b", 5))
 	p.wantReached(t, limitSubscriptions, 3)
@@ -247,9 +249,9 @@ func TestTrackedPrefixesAreBounded(t *testing.T) {
 		return strings.Join(words, " ") + "\r\n"
 	}
 	client.ask("HELLO 3\r\n", helloText(3))
-	client.ask(program(0, maxTrackedPrefixes+1), errorTrackingPrefixes)
-	client.ask(program(0, maxTrackedPrefixes)+program(maxTrackedPrefixes, maxTrackedPrefixes+1), replyOK+errorTrackingPrefixes)
-	client.ask("CLIENT TRACKING OFF\r\n", replyOK)
+	client.ask(program(0, maxTrackedPrefixes+1), wire.ErrTrackingPrefixes)
+	client.ask(program(0, maxTrackedPrefixes)+program(maxTrackedPrefixes, maxTrackedPrefixes+1), wire.OK+wire.ErrTrackingPrefixes)
+	client.ask("CLIENT TRACKING OFF\r\n", wire.OK)
 }
 
 // A subscriber that does not read is left with nothing, as Redis leaves one.
@@ -292,7 +294,7 @@ func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 	known, silent, half, talking := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
 	known.ask("AUTH "+proxytest.Password+"\r\n", "+OK\r\n")
 	half.send("*2\r\n$4\r\nAUTH\r\n$6\r\nsec")
-	talking.ask("PING\r\n", errorNoAuth)
+	talking.ask("PING\r\n", wire.ErrNoAuth)
 	p.change(func(s *settings) { s.limits.LoginTime = 100 * time.Millisecond })
 	silent.expectEnd("")
 	half.expectEnd("")
@@ -300,7 +302,7 @@ func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 	p.wantReached(t, limitLoginTime, 3)
 	known.ask("RESET\r\n", "+RESET\r\n")
 	time.Sleep(200 * time.Millisecond) // longer than the limit
-	known.ask("PING\r\n", errorNoAuth)
+	known.ask("PING\r\n", wire.ErrNoAuth)
 }
 
 // A flood of connections, most of them half-open, keeps nobody who is served
@@ -360,9 +362,9 @@ func (p *testProxy) dialUntilServed(t *testing.T) {
 		defer func() { _ = conn.Close() }()
 		_ = conn.SetDeadline(time.Now().Add(patience))
 		_, _ = io.WriteString(conn, "PING\r\n")
-		answer := make([]byte, len(replyPong))
+		answer := make([]byte, len(wire.Pong))
 		_, err = io.ReadFull(conn, answer)
-		return err == nil && string(answer) == replyPong
+		return err == nil && string(answer) == wire.Pong
 	})
 }
 

@@ -37,7 +37,7 @@ func TestSeveralKeys(t *testing.T) {
 	}
 	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
 	for _, row := range []struct {
-		command, reply string
+		Command, reply string
 		questions      int
 	}{
 		{"DEL held held free held2", ":2\r\n", 3},
@@ -53,8 +53,8 @@ func TestSeveralKeys(t *testing.T) {
 		{"MGET free", "*1\r\n$-1\r\n", 1},
 	} {
 		p.locker.asked = nil
-		if reply := p.ask(t, row.command); reply != row.reply || len(p.locker.asked) != row.questions {
-			t.Errorf("%s: %q after %d questions, want %q after %d", row.command, reply, len(p.locker.asked), row.reply, row.questions)
+		if reply := p.ask(t, row.Command); reply != row.reply || len(p.locker.asked) != row.questions {
+			t.Errorf("%s: %q after %d questions, want %q after %d", row.Command, reply, len(p.locker.asked), row.reply, row.questions)
 		}
 	}
 }

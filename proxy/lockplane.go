@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -196,9 +197,9 @@ func refuse(call lockCall) (a answer, refused bool) {
 	case spec == nil && len(call.args) > 1 && builtinCommands().lookup(call.args[:1]) != nil:
 		return rejection(redlock.KindRun, errorUnknownSubcommand(call.args)), true
 	case spec == nil:
-		return rejection(redlock.KindRun, errorUnknownCommand(call.args)), true
+		return rejection(redlock.KindRun, wire.ErrUnknownCommand(call.args)), true
 	case !spec.arityOK(len(call.args)):
-		return rejection(redlock.KindRun, errorArity(spec.name)), true
+		return rejection(redlock.KindRun, wire.ErrArity(spec.name)), true
 	case call.route.reserved:
 		return rejection(redlock.KindRun, errorReservedKey), true
 	case call.route.elsewhere:

@@ -34,7 +34,7 @@ func TestCommandsBecomeRequests(t *testing.T) {
 	const wrongType = "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n"
 	const noQuorum = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
 	rows := []struct {
-		command string
+		Command string
 		outcome redlock.Outcome
 		asked   string // of all requests, sorted and joined by "; "
 		reply   string
@@ -119,14 +119,14 @@ func TestCommandsBecomeRequests(t *testing.T) {
 	for _, row := range rows {
 		synctest.Test(t, func(t *testing.T) {
 			p := newFakeLockerPlane(fakeLockerAnswers(row.outcome))
-			if reply := p.ask(t, row.command); reply != row.reply {
-				t.Errorf("%s: reply %q, want %q", row.command, reply, row.reply)
+			if reply := p.ask(t, row.Command); reply != row.reply {
+				t.Errorf("%s: reply %q, want %q", row.Command, reply, row.reply)
 			}
 			if asked := strings.Join(p.locker.requests(), "; "); asked != row.asked {
-				t.Errorf("%s: asked %q, want %q", row.command, asked, row.asked)
+				t.Errorf("%s: asked %q, want %q", row.Command, asked, row.asked)
 			}
 			if !slices.Equal(p.meter.commands, []string{row.counted}) {
-				t.Errorf("%s: counted %q, want %q", row.command, p.meter.commands, row.counted)
+				t.Errorf("%s: counted %q, want %q", row.Command, p.meter.commands, row.counted)
 			}
 		})
 	}

@@ -3,9 +3,10 @@ package proxy
 import (
 	"strings"
 
-	"redlock-proxy/redlock"
-
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 )
 
 // What the lock plane says on its own account, beside the texts that sessions
@@ -26,13 +27,13 @@ func errorExpireTime(name string) string {
 }
 
 func errorExpireOption(option []byte) string {
-	return "-ERR Unsupported option " + onOneLine([]byte(strings.TrimRight(string(option), "\r\n"))) + "\r\n"
+	return "-ERR Unsupported option " + wire.OneLine([]byte(strings.TrimRight(string(option), "\r\n"))) + "\r\n"
 }
 
 func errorUnknownSubcommand(args [][]byte) string {
-	sub := untilNUL(args[1])
+	sub := wire.UntilNUL(args[1])
 	sub = sub[:min(len(sub), 128)]
-	return "-ERR unknown subcommand '" + onOneLine(sub) + "'. Try " + onOneLine([]byte(strings.ToUpper(string(args[0])))) + " HELP.\r\n"
+	return "-ERR unknown subcommand '" + wire.OneLine(sub) + "'. Try " + wire.OneLine([]byte(strings.ToUpper(string(args[0])))) + " HELP.\r\n"
 }
 
 func errorNotOnLockKeys(name string) string {
@@ -94,7 +95,7 @@ func (a answer) append(dst []byte, resp3 bool) []byte {
 	won := a.outcome.Verdict == redlock.Won
 	switch a.reads {
 	case readsOK:
-		return append(dst, replyOK...)
+		return append(dst, wire.OK...)
 	case readsOne:
 		if won {
 			return append(dst, ":1\r\n"...)
@@ -114,9 +115,9 @@ func (a answer) append(dst []byte, resp3 bool) []byte {
 		return append(dst, a.outcome.Reply...)
 	default:
 		if won {
-			return append(dst, replyOK...)
+			return append(dst, wire.OK...)
 		}
-		return appendNull(dst, resp3)
+		return wire.AppendNull(dst, resp3)
 	}
 }
 
@@ -128,7 +129,7 @@ func appendErrorText(dst []byte, text string) []byte {
 
 func appendBulkOrNull(dst, value []byte, resp3 bool) []byte {
 	if value == nil {
-		return appendNull(dst, resp3)
+		return wire.AppendNull(dst, resp3)
 	}
 	return redcon.AppendBulk(dst, value)
 }

@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -32,15 +33,15 @@ func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	add := func(refusal string, args ...string) { steps = append(steps, newLoginStep(refusal, args...)) }
 	switch {
 	case login.user != "":
-		add(errorUpstreamRefused, "AUTH", login.user, login.password)
+		add(wire.ErrUpstreamRefused, "AUTH", login.user, login.password)
 	case login.password != "":
-		add(errorUpstreamRefused, "AUTH", login.password)
+		add(wire.ErrUpstreamRefused, "AUTH", login.password)
 	}
 	if s.client.resp3 {
-		add(errorUpstreamProtocol, "HELLO", "3")
+		add(wire.ErrUpstreamProtocol, "HELLO", "3")
 	}
 	if s.client.db != 0 {
-		add(errorUpstreamRefused, "SELECT", fmt.Sprint(s.client.db))
+		add(wire.ErrUpstreamRefused, "SELECT", fmt.Sprint(s.client.db))
 	}
 	if len(s.client.name) > 0 {
 		add("", "CLIENT", "SETNAME", string(s.client.name))
@@ -54,7 +55,7 @@ func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	if s.client.noTouch {
 		add("", "CLIENT", "NO-TOUCH", "on")
 	}
-	add(errorUpstreamReply, "PING")
+	add(wire.ErrUpstreamReply, "PING")
 	return steps
 }
 
@@ -86,7 +87,7 @@ func logIn(conn net.Conn, steps []loginStep, deadline time.Time, refusedBy func(
 		request = append(request, step.command...)
 	}
 	if _, err := conn.Write(request); err != nil {
-		return errorUpstreamDown, err
+		return wire.ErrUpstreamDown, err
 	}
 	err = readAnswers(conn, len(steps), func(i int, answer []byte) error {
 		if refusal = refusedBy(steps[i], answer); refusal != "" {
@@ -98,9 +99,9 @@ func logIn(conn net.Conn, steps []loginStep, deadline time.Time, refusedBy func(
 	case err == nil, refusal != "":
 		return refusal, err
 	case errors.Is(err, errNoAnswers):
-		return errorUpstreamReply, err
+		return wire.ErrUpstreamReply, err
 	}
-	return errorUpstreamDown, err
+	return wire.ErrUpstreamDown, err
 }
 
 // errNoAnswers: what a server sends is not what it was asked for.
@@ -146,13 +147,13 @@ func (step loginStep) refusedBy(answer []byte) (refusal string) {
 	isError := answer[0] == '-'
 	switch {
 	case isError && !bytes.HasSuffix(answer, []byte("\r\n")): // longer than what is kept
-		return errorUpstreamReply
+		return wire.ErrUpstreamReply
 	case isError && turnsAway(answer):
 		return string(answer)
 	case step.name == "PING":
 		// Any other error shows that it answers; what it thinks of the client's
 		// command it says itself.
-		if !isError && !bytes.Equal(answer, []byte(replyPong)) {
+		if !isError && !bytes.Equal(answer, []byte(wire.Pong)) {
 			return step.refusal
 		}
 		return ""
@@ -161,7 +162,7 @@ func (step loginStep) refusedBy(answer []byte) (refusal string) {
 	case hasCode(answer, "LOADING") || hasCode(answer, "BUSY") || hasCode(answer, "MASTERDOWN"):
 		return string(answer)
 	case hasCode(answer, "NOAUTH"):
-		return errorUpstreamRefused
+		return wire.ErrUpstreamRefused
 	}
 	return step.refusal
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // What is remembered of clients takes memory that limits.memory bounds, and all of
@@ -28,7 +30,7 @@ func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	other := p.dial(t)
 	other.ask("CLIENT SETNAME "+long+"\r\n", "+OK\r\n")
 	other.ask("CLIENT SETINFO LIB-NAME "+long+"\r\n", "+OK\r\n")
-	other.ask("CLIENT SETINFO LIB-VER "+long+"\r\n", errorMemory)
+	other.ask("CLIENT SETINFO LIB-VER "+long+"\r\n", wire.ErrMemory)
 	other.ask("RESET\r\n", "+RESET\r\n")
 	_ = client.Close()
 	_ = other.Close()

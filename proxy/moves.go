@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -138,7 +139,7 @@ func (p *lockPlane) unlessMoved(a answer, calls ...lockCall) answer {
 	}
 	for _, call := range calls {
 		if until := router.heldBack(call.db, call.args, call.route, time.Now()); !until.IsZero() {
-			refusal := errorMoving(until)
+			refusal := wire.ErrMoving(until)
 			p.meter.refused(refusal)
 			return rejection(a.kind, refusal)
 		}
@@ -241,11 +242,11 @@ func describeCoverage(rule lockRule) string {
 }
 
 // refusedAsMoving answers a command on a key that has moved with the rules.
-func (s *session) refusedAsMoving(r *router, cmd command, to route) bool {
-	until := r.heldBack(s.database(), cmd.args, to, time.Now())
+func (s *session) refusedAsMoving(r *router, cmd wire.Command, to route) bool {
+	until := r.heldBack(s.database(), cmd.Args, to, time.Now())
 	if until.IsZero() {
 		return false
 	}
-	s.abort(errorMoving(until))
+	s.abort(wire.ErrMoving(until))
 	return true
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -173,12 +174,12 @@ func TestSessionSeesNewRules(t *testing.T) {
 	client := p.dial(t)
 	client.ask("SET lock:a 1 NX\r\nSET job:a 1 NX\r\n", "+OK\r\n+OK\r\n")
 	p.reloadRules(lockRules{{match: "lock:*", db: anyDB}, {match: "job:*", db: anyDB}}, time.Hour, time.Hour)
-	refusal := errorMoving(p.current.load().router.moves[0].coming)
+	refusal := wire.ErrMoving(p.current.load().router.moves[0].coming)
 	if !strings.HasPrefix(refusal, "-TRYAGAIN ") {
 		t.Errorf("%q", refusal)
 	}
 	client.ask("SET job:a 2 NX\r\nGET lock:a\r\nGET plain\r\n", refusal+"$1\r\n1\r\n$-1\r\n")
-	client.ask("MULTI\r\nGET job:a\r\nEXEC\r\n", "+OK\r\n"+refusal+errorExecAbort)
+	client.ask("MULTI\r\nGET job:a\r\nEXEC\r\n", "+OK\r\n"+refusal+wire.ErrExecAbort)
 	p.current.replace(func(old settings) settings {
 		router := *old.router
 		router.moves = []move{{was: router.moves[0].was}} // its time is over
@@ -197,12 +198,12 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	other := lockRules{{match: "other:*", db: anyDB}}
 	for i, row := range []struct{ before, answer, after, want string }{
-		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", errorExecRules + "$-1\r\n"},
-		{"MULTI\r\nSET lock:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", errorExecRules + "$-1\r\n"},
-		{"MULTI\r\n", "+OK\r\n", "EXEC\r\nGET plain\r\n", errorExecRules + "$-1\r\n"},
+		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},
+		{"MULTI\r\nSET lock:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},
+		{"MULTI\r\n", "+OK\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},
 		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "DISCARD\r\nGET plain\r\n", "+OK\r\n$-1\r\n"},
-		{"WATCH job:a\r\n", "+OK\r\n", "MULTI\r\nSET plain 1\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + errorExecRules + "$-1\r\n"},
-		{"WATCH lock:a\r\n", "+OK\r\n", "MULTI\r\nPING\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + errorExecRules + "$-1\r\n"},
+		{"WATCH job:a\r\n", "+OK\r\n", "MULTI\r\nSET plain 1\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + wire.ErrExecRules + "$-1\r\n"},
+		{"WATCH lock:a\r\n", "+OK\r\n", "MULTI\r\nPING\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + wire.ErrExecRules + "$-1\r\n"},
 		{"WATCH job:a\r\n", "+OK\r\n", "UNWATCH\r\nMULTI\r\nPING\r\nEXEC\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -223,21 +224,21 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 func TestSessionSeesNewSettings(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "old", May: rightBoth}, 0) })
 	early, known := p.dial(t), p.dial(t)
-	early.ask("PING\r\n", errorNoAuth)
+	early.ask("PING\r\n", wire.ErrNoAuth)
 	known.ask("AUTH old\r\n", "+OK\r\n")
 	p.change(func(s *settings) { s.users = newAccounts(Auth{Password: "new", May: rightBoth}, 0) })
 	known.ask("PING\r\n", "+PONG\r\n") // as on Redis
-	early.ask("AUTH old\r\n", errorWrongPass)
+	early.ask("AUTH old\r\n", wire.ErrWrongPass)
 	early.ask("AUTH new\r\n", "+OK\r\n")
 	late := p.dial(t)
-	late.ask("PING\r\n", errorNoAuth)
+	late.ask("PING\r\n", wire.ErrNoAuth)
 	p.change(func(s *settings) { s.users = newAccounts(Auth{May: rightBoth}, 0) })
 	late.ask("PING\r\n", "+PONG\r\n")
 	p.change(func(s *settings) { s.limits.Clients = 3 })
-	p.dial(t).expectEnd(errorClientCap)
+	p.dial(t).expectEnd(wire.ErrClientCap)
 	p.change(func(s *settings) { s.limits.Bulk = 1 << 20 })
 	late.send("*2\r\n$3\r\nGET\r\n$1048577\r\n")
-	late.expectEnd(errorLength)
+	late.expectEnd(wire.ErrLength)
 	p.change(func(s *settings) { s.limits.Idle = 20 * time.Millisecond })
 	known.expectEnd("")
 }

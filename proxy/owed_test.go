@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // collector is a client's socket that keeps what is written to it.
@@ -129,9 +131,9 @@ func TestStreamOutOfStep(t *testing.T) {
 		stream string
 		want   []string // any of these, by where the stream is cut
 	}{
-		{"no RESP", []debt{{left: 2}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n" + errorUpstreamReply}},
+		{"no RESP", []debt{{left: 2}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n" + wire.ErrUpstreamReply}},
 		{"no RESP for the session", []debt{{left: 1}, {left: 1, capture: true}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n"}},
-		{"a broken value", []debt{{left: 1}}, "$1\r\nxy\r\n", []string{errorUpstreamReply, "$", "$1", "$1\r", "$1\r\n", "$1\r\nx"}},
+		{"a broken value", []debt{{left: 1}}, "$1\r\nxy\r\n", []string{wire.ErrUpstreamReply, "$", "$1", "$1\r", "$1\r\n", "$1\r\nx"}},
 		{"one too many", []debt{{left: 1}}, "+OK\r\n$1\r\nx\r\n", []string{"+OK\r\n"}},
 		{"not asked", nil, "+OK\r\n", []string{""}},
 		{"after the last confirmation", []debt{{kind: debtConfirmations, left: 0}, {left: 1}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -18,10 +19,10 @@ type lockRunner interface {
 }
 
 // perform answers one command or sees to it that it is answered.
-func (s *session) perform(cmd command) {
+func (s *session) perform(cmd wire.Command) {
 	settings := s.server.settings()
 	router := settings.router
-	route := router.route(s.database(), cmd.args)
+	route := router.route(s.database(), cmd.Args)
 	name := ""
 	if route.spec != nil {
 		name = route.spec.name
@@ -33,20 +34,20 @@ func (s *session) perform(cmd command) {
 	switch user := s.user(settings); {
 	case s.closing: // the client's user is no more
 	case user == nil && !beforeAuthentication(name):
-		s.reply(s.refusal(route.spec, cmd.args, s.stranger(errorNoAuth)))
+		s.reply(s.refusal(route.spec, cmd.Args, s.stranger(wire.ErrNoAuth)))
 	case !beforeAuthentication(name) && !s.stillVouchedFor(settings):
 	case route.reserved:
 		s.abort(errorReservedKey)
 	case route.elsewhere:
 		s.abort(errorElsewhere)
-	case s.refusedForUser(user, name, cmd.args, route):
+	case s.refusedForUser(user, name, cmd.Args, route):
 	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
 	case !route.ordinary && leavesProtocol(name):
-		s.refuse(errorUnsupported(name))
+		s.refuse(wire.ErrUnsupported(name))
 	case s.isPipe():
 		s.performInPipe(name, cmd, route)
 	case s.restrictedHere(name):
-		s.reply(s.refusal(route.spec, cmd.args, errorRestricted(name)))
+		s.reply(s.refusal(route.spec, cmd.Args, wire.ErrRestricted(name)))
 	case s.transaction.state != transactionNone:
 		s.performInTransaction(name, cmd, route)
 	case route.ordinary && route.plane == planeUpstream: // nearly all there is
@@ -61,7 +62,7 @@ func (s *session) perform(cmd command) {
 
 // performJoined answers what concerns both planes and has no keys. It reports
 // false for every other command.
-func (s *session) performJoined(name string, cmd command, route route) bool {
+func (s *session) performJoined(name string, cmd wire.Command, route route) bool {
 	switch name {
 	case "multi":
 		s.performMulti(cmd, route.spec)
@@ -92,23 +93,23 @@ func (s *session) performClusterAlone(name string) bool {
 	if name != "cluster" && !strings.HasPrefix(name, "cluster|") || s.tryOpen() == "" {
 		return false
 	}
-	s.reply(errorNoCluster)
+	s.reply(wire.ErrNoCluster)
 	return true
 }
 
 // performKeyed sends a command where its keys belong.
-func (s *session) performKeyed(name string, cmd command, route route) {
+func (s *session) performKeyed(name string, cmd wire.Command, route route) {
 	switch route.plane {
 	case planeLock:
 		if name == "watch" {
 			s.performWatch(cmd, route.spec)
 			return
 		}
-		s.performOnLocks(name, cmd.args, route)
+		s.performOnLocks(name, cmd.Args, route)
 	case planeSplit:
 		s.performSplit(name, cmd, route)
 	case planeCross:
-		s.replyUnlessRestricted(name, errorCrossLock)
+		s.replyUnlessRestricted(name, wire.ErrCrossLock)
 	default:
 		s.performOnUpstream(name, cmd, route.spec)
 	}
@@ -135,7 +136,7 @@ func (s *session) runOnLocks(args [][]byte, route route) {
 	}
 	copies, ok := s.holdCopies(size)
 	if !ok {
-		s.lockReply = append(s.lockReply[:0], errorMemory...)
+		s.lockReply = append(s.lockReply[:0], wire.ErrMemory...)
 		return
 	}
 	defer s.server.memory.release(copies)
@@ -197,6 +198,6 @@ func (s *session) refusedAsRestricted(name string) bool {
 	if !s.restricted() {
 		return false
 	}
-	s.reply(errorRestricted(name))
+	s.reply(wire.ErrRestricted(name))
 	return true
 }

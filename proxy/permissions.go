@@ -1,6 +1,10 @@
 package proxy
 
-import "slices"
+import (
+	"slices"
+
+	"redlock-proxy/proxy/wire"
+)
 
 // What a user may do who has not all rights. Keys decide where there are any,
 // channels in the SUBSCRIBE family and PUBLISH. Of what has neither, who may
@@ -39,25 +43,25 @@ func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([
 	case r == rightBoth || beforeAuthentication(name) || name == "acl|whoami" || asksForMaintenance(args):
 	case to.spec != nil && !to.spec.arityOK(len(args)) && !keylessForLocks[name]:
 		if r&rightUpstream == 0 {
-			return errorArity(to.spec.name)
+			return wire.ErrArity(to.spec.name)
 		}
 	case to.plane != planeUpstream:
 		if to.plane != planeLock || r&rightLocks == 0 {
-			return errorNoPermKeys
+			return wire.ErrNoPermKeys
 		}
 	case len(channels) > 0:
 		for _, channel := range channels {
 			if needed := rightOnChannel(lockChannel(channel)); r&needed == 0 {
-				return errorNoPermChannels
+				return wire.ErrNoPermChannels
 			}
 		}
 	case r&rightUpstream != 0:
 	case len(to.keys) > 0:
-		return errorNoPermKeys
+		return wire.ErrNoPermKeys
 	case to.spec == nil:
-		return errorUnknownCommand(args)
+		return wire.ErrUnknownCommand(args)
 	case !keylessForLocks[name]:
-		return errorNoPermCommand(name)
+		return wire.ErrNoPermCommand(name)
 	}
 	return ""
 }
@@ -136,12 +140,12 @@ func (s *session) ownRules(user *account, all lockRules) lockRules {
 func (r lockRules) forbid(db int, name string, args [][]byte, to route, all lockRules) string {
 	for i, at := range to.keys {
 		if to.lock[i] && !r.covers(db, args[at]) {
-			return errorNoPermKeys
+			return wire.ErrNoPermKeys
 		}
 	}
 	for _, channel := range channelsOf(name, args) {
 		if all.coversChannel(channel) && !r.coversChannel(channel) {
-			return errorNoPermChannels
+			return wire.ErrNoPermChannels
 		}
 	}
 	return ""

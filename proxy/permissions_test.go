@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 var testUsers = Auth{Users: []User{
@@ -85,8 +86,8 @@ func TestUsersMayNot(t *testing.T) {
 		},
 	} {
 		plain, client := &testClient{redis.Dial(t), t}, p.dial(t)
-		plain.ask("AUTH "+user+" pw\r\n", replyOK)
-		client.ask("AUTH "+user+" pw\r\n", replyOK)
+		plain.ask("AUTH "+user+" pw\r\n", wire.OK)
+		client.ask("AUTH "+user+" pw\r\n", wire.OK)
 		for _, command := range commands {
 			want := plain.exchange(command)
 			if command == "SPUBLISH lock:a x" {
@@ -132,10 +133,10 @@ func TestLoginsNeverReachTheUpstream(t *testing.T) {
 	client := p.dial(t)
 	client.ask("GET app\r\n", "$-1\r\n")
 	for _, login := range []string{"AUTH other pw", "HELLO 2 AUTH other pw", "HELLO 2 SETNAME x AUTH other pw"} {
-		client.ask("MULTI\r\nGET app\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n"+errorNotInMulti+errorExecAbort)
-		client.ask("MULTI\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n"+errorNotInMulti+errorExecAbort)
+		client.ask("MULTI\r\nGET app\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrNotInMulti+wire.ErrExecAbort)
+		client.ask("MULTI\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n"+wire.ErrNotInMulti+wire.ErrExecAbort)
 	}
-	client.ask("MONITOR\r\nHELLO 2 AUTH other pw\r\nAUTH other pw\r\n", "+OK\r\n"+errorHelloInPipe+errorWrongPass)
+	client.ask("MONITOR\r\nHELLO 2 AUTH other pw\r\nAUTH other pw\r\n", "+OK\r\n"+wire.ErrHelloInPipe+wire.ErrWrongPass)
 	if clients := redis.Ask(t, "CLIENT LIST"); strings.Contains(clients, "user=other") {
 		t.Errorf("at the upstream:\n%s", clients)
 	}
@@ -147,10 +148,10 @@ func TestMessagesOfTheMastersAreForLockUsers(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startWithUsers(t, proxytest.StartRedis(t), masters.configure)
 	reader := p.dial(t)
-	reader.ask("AUTH reader pw\r\n", replyOK)
+	reader.ask("AUTH reader pw\r\n", wire.OK)
 	reader.ask("PSUBSCRIBE *\r\n", confirmed("*", "psubscribe", "*", 1))
 	tracker := p.dial(t)
-	tracker.ask("AUTH reader pw\r\nCLIENT TRACKING ON BCAST REDIRECT 1\r\n", replyOK+"-ERR The client ID you want redirect to does not exist\r\n")
+	tracker.ask("AUTH reader pw\r\nCLIENT TRACKING ON BCAST REDIRECT 1\r\n", wire.OK+"-ERR The client ID you want redirect to does not exist\r\n")
 	tracker.send("HELLO 3\r\nCLIENT TRACKING ON BCAST\r\nECHO end\r\n")
 	for !strings.HasSuffix(tracker.line(), "end\r\n") {
 	}
@@ -165,7 +166,7 @@ func TestUsersChange(t *testing.T) {
 	p := startWithUsers(t, proxytest.StartRedis(t), masters.configure)
 	as := func(user string) *testClient {
 		client := p.dial(t)
-		client.ask("AUTH "+user+" pw\r\n", replyOK)
+		client.ask("AUTH "+user+" pw\r\n", wire.OK)
 		return client
 	}
 	kept, inMulti, listens, forgets := as("alice"), as("alice"), as("alice"), as("alice")
@@ -187,11 +188,11 @@ func TestUsersChange(t *testing.T) {
 	if n, err := blocked.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Error("a client of a removed user still waits")
 	}
-	kept.ask("ACL WHOAMI\r\nGET lock:a\r\nGET app\r\n", "$5\r\nalice\r\n"+errorNoPermKeys+"$-1\r\n")
-	forgets.ask("GET lock:a\r\n", errorNoPermKeys)
-	inMulti.ask("EXEC\r\n", errorExecAbort)
+	kept.ask("ACL WHOAMI\r\nGET lock:a\r\nGET app\r\n", "$5\r\nalice\r\n"+wire.ErrNoPermKeys+"$-1\r\n")
+	forgets.ask("GET lock:a\r\n", wire.ErrNoPermKeys)
+	inMulti.ask("EXEC\r\n", wire.ErrExecAbort)
 	late := p.dial(t)
-	late.ask("AUTH alice pw\r\nAUTH locker pw\r\nAUTH alice other\r\n", errorWrongPass+errorWrongPass+replyOK)
+	late.ask("AUTH alice pw\r\nAUTH locker pw\r\nAUTH alice other\r\n", wire.ErrWrongPass+wire.ErrWrongPass+wire.OK)
 	if calls := p.locks.seen(); len(calls) > 0 {
 		t.Errorf("the lock plane was asked %q", calls)
 	}
@@ -202,7 +203,7 @@ func TestUsersChange(t *testing.T) {
 func TestARemovedUserIsFoundOut(t *testing.T) {
 	p := startWithUsers(t, nil)
 	client := p.dial(t)
-	client.ask("AUTH alice pw\r\n", replyOK)
+	client.ask("AUTH alice pw\r\n", wire.OK)
 	p.current.replace(func(old settings) settings {
 		old.users = newAccounts(Auth{May: rightBoth}, 0)
 		return old
@@ -219,7 +220,7 @@ func TestRefusedLoginsAreMadeKnown(t *testing.T) {
 	p := startWithUsers(t, nil, func(c *testConfig) { c.log = newTextLog(log) })
 	client := p.dial(t)
 	for range 20 {
-		client.ask("AUTH alice hunter2\r\nAUTH hunter2 x\r\n", errorWrongPass+errorWrongPass)
+		client.ask("AUTH alice hunter2\r\nAUTH hunter2 x\r\n", wire.ErrWrongPass+wire.ErrWrongPass)
 	}
 	text := log.String()
 	if n := strings.Count(text, "wrong user name or password"); n == 0 || n > 10 {

@@ -18,6 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 // reloadable is a whole proxy over real servers whose file can be rewritten.
@@ -228,7 +229,7 @@ func TestReloadMovesKeysOnlyByName(t *testing.T) {
 	if err != nil || !strings.Contains(report, leaves) || !strings.Contains(report, comes) {
 		t.Fatalf("the reload that moves keys: %q, %v", report, err)
 	}
-	refusal := errorMoving(r.current.load().router.moving(0, []byte("lock:a")))
+	refusal := wire.ErrMoving(r.current.load().router.moving(0, []byte("lock:a")))
 	client.ask("SET lock:a you NX PX 60000\r\n", refusal)
 	info := string(r.appendInfo(nil))
 	for _, shown := range []string{r.readiness().text, r.log.String()} {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
 )
@@ -131,7 +132,7 @@ func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 		return resp.ParseDecimal(args[2])
 	}
 	for i := 3; i < len(args)-1; i++ {
-		if isWord(args[i], "DB") {
+		if wire.IsWord(args[i], "DB") {
 			i++
 			db, named = resp.ParseDecimal(args[i])
 		}

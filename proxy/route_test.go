@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 var planeNames = map[plane]string{planeUpstream: "upstream", planeLock: "lock", planeSplit: "split", planeCross: "cross"}
@@ -310,7 +311,7 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 			return
 		}
 		ordinary++
-		if cmd := (command{args: args}); s.performHandshake(spec.name, cmd, spec) || s.performJoined(spec.name, cmd, to) || spec.name == "watch" {
+		if cmd := (wire.Command{Args: args}); s.performHandshake(spec.name, cmd, spec) || s.performJoined(spec.name, cmd, to) || spec.name == "watch" {
 			t.Errorf("%s is answered by the proxy, but is called ordinary", spec.name)
 		}
 	}

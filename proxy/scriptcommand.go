@@ -3,12 +3,13 @@ package proxy
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
 // performScript answers SCRIPT LOAD, EXISTS, FLUSH and KILL for both planes:
 // which one a script will run on is not known before its keys are.
-func (s *session) performScript(name string, cmd command, route route) {
+func (s *session) performScript(name string, cmd wire.Command, route route) {
 	if !s.settle() || s.refusedAsRestricted(name) {
 		return
 	}
@@ -24,50 +25,50 @@ func (s *session) performScript(name string, cmd command, route route) {
 	switch {
 	case name == "script|kill":
 		if s.killOnMasters() {
-			reply = []byte(replyOK)
+			reply = []byte(wire.OK)
 		}
 	case refused:
 	case name == "script|load":
-		s.registerScript(name, cmd.args)
+		s.registerScript(name, cmd.Args)
 	case name == "script|exists":
-		reply = s.existsOnBoth(reply, cmd.args[2:])
+		reply = s.existsOnBoth(reply, cmd.Args[2:])
 	case name == "script|flush":
 		s.server.cfg.scripts.flush()
-		s.runOnLocks(cmd.args, route)
+		s.runOnLocks(cmd.Args, route)
 	}
 	s.replyBytes(reply)
 }
 
 // performScriptHere is performScript without an upstream.
-func (s *session) performScriptHere(name string, cmd command, route route) {
-	if !route.spec.arityOK(len(cmd.args)) {
-		s.reply(errorArity(name))
+func (s *session) performScriptHere(name string, cmd wire.Command, route route) {
+	if !route.spec.arityOK(len(cmd.Args)) {
+		s.reply(wire.ErrArity(name))
 		return
 	}
 	switch name {
 	case "script|load":
 		// The masters say whether it compiles.
-		s.runOnLocks(cmd.args, route)
+		s.runOnLocks(cmd.Args, route)
 		if s.lockReply[0] != '-' {
-			s.registerScript(name, cmd.args)
+			s.registerScript(name, cmd.Args)
 		}
 		s.replyBytes(s.lockReply)
 	case "script|exists":
-		s.replyBytes(s.existsOnBoth(nil, cmd.args[2:]))
+		s.replyBytes(s.existsOnBoth(nil, cmd.Args[2:]))
 	case "script|flush":
-		if len(cmd.args) > 3 || len(cmd.args) == 3 && !isWord(cmd.args[2], "SYNC") && !isWord(cmd.args[2], "ASYNC") {
-			s.reply(errorScriptFlush)
+		if len(cmd.Args) > 3 || len(cmd.Args) == 3 && !wire.IsWord(cmd.Args[2], "SYNC") && !wire.IsWord(cmd.Args[2], "ASYNC") {
+			s.reply(wire.ErrScriptFlush)
 			return
 		}
 		s.server.cfg.scripts.flush()
-		s.runOnLocks(cmd.args, route)
+		s.runOnLocks(cmd.Args, route)
 		s.replyBytes(s.lockReply)
 	case "script|kill":
 		if s.killOnMasters() {
-			s.reply(replyOK)
+			s.reply(wire.OK)
 			return
 		}
-		s.reply(errorScriptKill)
+		s.reply(wire.ErrScriptKill)
 	}
 }
 

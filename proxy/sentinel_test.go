@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -141,7 +142,7 @@ func (g *fakeGroup) answer(command []byte) string {
 	case bytes.Contains(command, []byte("echo\r\n")):
 		return bulk(g.Addr().String())
 	}
-	return replyOK
+	return wire.OK
 }
 
 const (

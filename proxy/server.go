@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/proxy/wire"
 )
 
 const (
@@ -176,7 +178,7 @@ func tellFull(conn net.Conn) {
 		return
 	}
 	_ = conn.SetWriteDeadline(time.Now().Add(refusalPatience))
-	_, _ = conn.Write([]byte(errorClientCap))
+	_, _ = conn.Write([]byte(wire.ErrClientCap))
 }
 
 func (srv *proxyServer) forget(s *session) {

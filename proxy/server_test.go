@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 func TestClientCap(t *testing.T) {
@@ -15,7 +16,7 @@ func TestClientCap(t *testing.T) {
 	first, second := p.dial(t), p.dial(t)
 	first.ask("PING\r\n", "+PONG\r\n")
 	second.ask("PING\r\n", "+PONG\r\n")
-	p.dial(t).expectEnd(errorClientCap)
+	p.dial(t).expectEnd(wire.ErrClientCap)
 	_ = first.Close()
 	eventually(t, "there is room again", func() bool { return p.sessionCount() == 1 })
 	p.dial(t).ask("PING\r\n", "+PONG\r\n")
@@ -96,7 +97,7 @@ func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
 	client.ask("PING\r\n", "+PONG\r\n")
 	_, _ = client.Write([]byte("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + strings.Repeat("x", 4_000_000)))
 	_ = client.SetReadDeadline(time.Now().Add(patience))
-	if got := client.values(1); got != "" && got != errorMemory { // a reset may overtake the text
+	if got := client.values(1); got != "" && got != wire.ErrMemory { // a reset may overtake the text
 		t.Errorf("got %q", got)
 	}
 	eventually(t, "the memory is free again", func() bool { return p.server.memory.inUse() == 0 })

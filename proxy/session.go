@@ -7,6 +7,8 @@ import (
 	"net"
 	"runtime/debug"
 	"sync/atomic"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // coalesce is how many bytes of replies may wait for the rest of a pipeline.
@@ -21,7 +23,7 @@ type session struct {
 	id     int64
 	sock   *socket
 	in     *input
-	guard  *guard
+	guard  *wire.Decoder
 	out    *output
 	ctx    context.Context // ends when the client has gone
 	gone   context.CancelFunc
@@ -71,8 +73,8 @@ type session struct {
 func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
 	s := &session{server: srv, id: id, sock: newSocket(conn, &srv.clock)}
 	s.in = newInput(s.sock, srv.memory)
-	s.guard = newGuard(redisLimits)
-	s.guard.charge = srv.memory.charge
+	s.guard = wire.NewDecoder(wire.RedisLimits)
+	s.guard.Charge = srv.memory.charge
 	s.out = newOutput(s.sock)
 	s.ctx, s.gone = context.WithCancel(srv.running)
 	s.watch.session = s
@@ -109,7 +111,7 @@ func (s *session) performAll() {
 	s.obey(&s.server.settings().limits)
 	for !s.closing {
 		s.introduce()
-		cmd, n, ok, need, err := s.guard.next(s.in.unread())
+		cmd, n, ok, need, err := s.guard.Next(s.in.unread())
 		s.in.consume(n)
 		s.in.expect(need)
 		if err != nil {
@@ -128,17 +130,17 @@ func (s *session) performAll() {
 
 // obey puts limits in force for what is read from here on.
 func (s *session) obey(limits *Limits) {
-	s.guard.setLimits(limits.framing())
+	s.guard.SetLimits(limits.framing())
 	s.in.setLimit(limits.Query)
 }
 
 // refuseBytes ends the session because of what the client sends.
 func (s *session) refuseBytes(err error) {
-	text := errorMemory
-	if wrong, ok := errors.AsType[protocolError](err); ok {
-		text = wrong.text
+	text := wire.ErrMemory
+	if wrong, ok := errors.AsType[wire.ProtocolError](err); ok {
+		text = wrong.Text
 		s.server.cfg.metrics.protocolErrorSeen()
-		s.server.cfg.metrics.limitReached(limitName(wrong.limit))
+		s.server.cfg.metrics.limitReached(limitName(wrong.Limit))
 	} else {
 		s.server.cfg.metrics.limitReached(limitMemory)
 	}
@@ -169,7 +171,7 @@ func (s *session) readMore() bool {
 		case errors.Is(err, errNoMemory):
 			s.server.cfg.metrics.limitReached(limitMemory)
 			if s.settle() {
-				s.pending = append(s.pending, errorMemory...)
+				s.pending = append(s.pending, wire.ErrMemory...)
 			}
 			return false
 		case errors.Is(err, errQueryTooLong):
@@ -264,7 +266,7 @@ func (s *session) release() {
 	}
 	s.stopListening()
 	s.in.release()
-	s.guard.forgetArgs()
+	s.guard.ForgetArgs()
 	s.forgetQueued()
 	s.forgetWatched()
 	s.server.memory.release(s.client.bytes)

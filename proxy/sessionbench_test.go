@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -33,7 +34,7 @@ func answeringUpstream(b testing.TB, commandSize int, reply string) func(context
 				replies := []byte(strings.Repeat(reply, 2000))
 				buf := make([]byte, 64<<10)
 				_, _ = conn.Read(buf) // the login
-				_, _ = io.WriteString(conn, replyPong)
+				_, _ = io.WriteString(conn, wire.Pong)
 				for have := 0; ; {
 					n, err := conn.Read(buf)
 					if err != nil {
@@ -116,7 +117,7 @@ func benchmarkSession(b *testing.B, command, reply string, pipeline int) {
 // and the test's own client and upstream.
 func TestForwardingDoesNotAllocate(t *testing.T) {
 	for _, pipeline := range []int{1, 16} {
-		for command, reply := range map[string]string{benchGet: benchValue, benchSet: replyOK} {
+		for command, reply := range map[string]string{benchGet: benchValue, benchSet: wire.OK} {
 			client := newPipeliner(t, command, reply, pipeline)
 			client.turn(t)
 			if n := testing.AllocsPerRun(200, func() { client.turn(t) }); n != 0 {
@@ -177,7 +178,7 @@ func (drain) Write(p []byte) (int, error) { return len(p), nil }
 type grantedLocks struct{ lockRunner }
 
 func (grantedLocks) do(_ context.Context, dst []byte, _ lockCall) []byte {
-	return append(dst, replyOK...)
+	return append(dst, wire.OK...)
 }
 
 func BenchmarkForward(b *testing.B) { benchmarkSession(b, benchGet, benchValue, 1) }
@@ -212,7 +213,7 @@ func BenchmarkPump(b *testing.B) {
 					return
 				}
 				_, _ = far.Write(resp.AppendCommand(nil, []byte("PING"))) // the upstream takes what comes first for a login
-				if _, err := io.ReadFull(far, make([]byte, len(replyPong))); err != nil {
+				if _, err := io.ReadFull(far, make([]byte, len(wire.Pong))); err != nil {
 					return
 				}
 				pump := func(to, from net.Conn) {

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -63,20 +64,20 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 		case <-f.released:
 		}
 		f.mu.Lock()
-		return append(dst, replyOK...)
+		return append(dst, wire.OK...)
 	}
 	switch name := strings.ToLower(string(call.args[0])); name {
 	case "set":
 		if _, held := f.values[first]; held {
-			return appendNull(dst, call.resp3)
+			return wire.AppendNull(dst, call.resp3)
 		}
 		f.values[first] = string(call.args[2])
-		return append(dst, replyOK...)
+		return append(dst, wire.OK...)
 	case "get":
 		if value, held := f.values[first]; held {
 			return redcon.AppendBulkString(dst, value)
 		}
-		return appendNull(dst, call.resp3)
+		return wire.AppendNull(dst, call.resp3)
 	case "pttl":
 		if _, held := f.values[first]; !held {
 			return append(dst, ":-2\r\n"...)
@@ -91,7 +92,7 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 			if value, held := f.values[string(key)]; held {
 				dst = redcon.AppendBulkString(dst, value)
 			} else {
-				dst = appendNull(dst, call.resp3)
+				dst = wire.AppendNull(dst, call.resp3)
 			}
 		}
 		return dst
@@ -107,7 +108,7 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 		}
 		return redcon.AppendInt(dst, n)
 	case "script":
-		return append(dst, replyOK...)
+		return append(dst, wire.OK...)
 	}
 	return append(dst, "-ERR the test has no such lock command\r\n"...)
 }
@@ -132,7 +133,7 @@ func (f *fakeLocks) execute(ctx context.Context, dst []byte, t lockTransaction) 
 	dst = redcon.AppendArray(dst, len(t.commands))
 	for _, call := range t.commands {
 		if name := call.commandName(); name == "ping" {
-			dst = append(dst, replyPong...)
+			dst = append(dst, wire.Pong...)
 			continue
 		}
 		dst = f.do(ctx, dst, call)

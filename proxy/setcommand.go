@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -45,20 +46,20 @@ func (u timeUnit) seconds() bool  { return u == inSeconds || u == atSecond }
 
 func timeOption(word []byte) timeUnit {
 	switch {
-	case isWord(word, "EX"):
+	case wire.IsWord(word, "EX"):
 		return inSeconds
-	case isWord(word, "PX"):
+	case wire.IsWord(word, "PX"):
 		return inMilliseconds
-	case isWord(word, "EXAT"):
+	case wire.IsWord(word, "EXAT"):
 		return atSecond
-	case isWord(word, "PXAT"):
+	case wire.IsWord(word, "PXAT"):
 		return atMillisecond
 	}
 	return noTime
 }
 
 func isNewerCondition(word []byte) bool {
-	return isWord(word, "IFEQ") || isWord(word, "IFNE") || isWord(word, "IFDEQ") || isWord(word, "IFDNE")
+	return wire.IsWord(word, "IFEQ") || wire.IsWord(word, "IFNE") || wire.IsWord(word, "IFDEQ") || wire.IsWord(word, "IFDNE")
 }
 
 // parseSet reads SET key value [options]. The second result is Redis's whole
@@ -70,13 +71,13 @@ func parseSet(args [][]byte, now time.Time) (setCommand, string) {
 		word, last := args[i], i == len(args)-1
 		option := timeOption(word)
 		switch {
-		case isWord(word, "NX") && !c.onlyPresent:
+		case wire.IsWord(word, "NX") && !c.onlyPresent:
 			c.onlyAbsent = true
-		case isWord(word, "XX") && !c.onlyAbsent:
+		case wire.IsWord(word, "XX") && !c.onlyAbsent:
 			c.onlyPresent = true
-		case isWord(word, "GET"):
+		case wire.IsWord(word, "GET"):
 			c.get = true
-		case isWord(word, "KEEPTTL") && unit == noTime:
+		case wire.IsWord(word, "KEEPTTL") && unit == noTime:
 			c.keepTTL = true
 		case option != noTime && (unit == noTime || unit == option) && !c.keepTTL && !last:
 			// The same option twice is no error; the last one counts.
@@ -88,7 +89,7 @@ func parseSet(args [][]byte, now time.Time) (setCommand, string) {
 		case c.conditional:
 			return c, ""
 		default:
-			return c, errorSyntax
+			return c, wire.ErrSyntax
 		}
 	}
 	if unit == noTime {
@@ -133,7 +134,7 @@ func parseGetEX(args [][]byte, now time.Time) setCommand {
 func (c *setCommand) setTime(arg []byte, unit timeUnit, name string, now time.Time) (reply string) {
 	n, ok := resp.ParseDecimal(arg)
 	if !ok {
-		return errorNotInteger
+		return wire.ErrNotInteger
 	}
 	if n <= 0 || unit.seconds() && n > math.MaxInt64/1000 {
 		return errorExpireTime(name)

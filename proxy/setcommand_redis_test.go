@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -73,7 +74,7 @@ func foretellSet(args [][]byte, state keyState, now time.Time) foretold {
 	case reply != "":
 		return foretold{reply: reply, ttl: state}
 	case c.conditional:
-		return foretold{reply: errorSyntax, ttl: state} // redis-server 7.0 knows none of these
+		return foretold{reply: wire.ErrSyntax, ttl: state} // redis-server 7.0 knows none of these
 	}
 	written := !(c.onlyAbsent && present) && !(c.onlyPresent && !present)
 	f := foretold{reply: "$-1\r\n", ttl: state}

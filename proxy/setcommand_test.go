@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/wire"
 )
 
 var parseNow = time.UnixMilli(1_700_000_000_000)
@@ -38,18 +40,18 @@ func TestParseSet(t *testing.T) {
 		{"IFEQ v NONSENSE", setCommand{conditional: true}, ""},
 		{"IFNE v EX 0", setCommand{conditional: true}, ""},
 
-		{"NX XX", setCommand{}, errorSyntax},
-		{"XX NX", setCommand{}, errorSyntax},
-		{"EX", setCommand{}, errorSyntax},
-		{"EX 5 PX 5", setCommand{}, errorSyntax},
-		{"KEEPTTL EX 5", setCommand{}, errorSyntax},
-		{"EX 5 KEEPTTL", setCommand{}, errorSyntax},
-		{"IFEQ", setCommand{}, errorSyntax},
-		{"PERSIST", setCommand{}, errorSyntax},
-		{"NONSENSE IFEQ v", setCommand{}, errorSyntax},
-		{"EX five NONSENSE", setCommand{}, errorSyntax},
-		{"EX five", setCommand{}, errorNotInteger},
-		{"EX 1.5", setCommand{}, errorNotInteger},
+		{"NX XX", setCommand{}, wire.ErrSyntax},
+		{"XX NX", setCommand{}, wire.ErrSyntax},
+		{"EX", setCommand{}, wire.ErrSyntax},
+		{"EX 5 PX 5", setCommand{}, wire.ErrSyntax},
+		{"KEEPTTL EX 5", setCommand{}, wire.ErrSyntax},
+		{"EX 5 KEEPTTL", setCommand{}, wire.ErrSyntax},
+		{"IFEQ", setCommand{}, wire.ErrSyntax},
+		{"PERSIST", setCommand{}, wire.ErrSyntax},
+		{"NONSENSE IFEQ v", setCommand{}, wire.ErrSyntax},
+		{"EX five NONSENSE", setCommand{}, wire.ErrSyntax},
+		{"EX five", setCommand{}, wire.ErrNotInteger},
+		{"EX 1.5", setCommand{}, wire.ErrNotInteger},
 		{"EX 0", setCommand{}, invalid},
 		{"PX -1", setCommand{}, invalid},
 		{"EXAT 0", setCommand{}, invalid},
@@ -136,7 +138,7 @@ func FuzzParseSet(f *testing.F) {
 			args = append(args, []byte(word))
 		}
 		c, reply := parseSet(args, parseNow)
-		if reply != "" && reply != errorSyntax && reply != errorNotInteger && reply != errorExpireTime("set") {
+		if reply != "" && reply != wire.ErrSyntax && reply != wire.ErrNotInteger && reply != errorExpireTime("set") {
 			t.Errorf("%q: unknown error %q", options, reply)
 		}
 		lower := slices.Clone(args)

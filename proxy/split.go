@@ -3,17 +3,18 @@ package proxy
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
 // performSplit carries out a command whose keys are on both planes: both
 // halves at once, joined into one reply. An error in either is the answer.
-func (s *session) performSplit(name string, cmd command, route route) {
+func (s *session) performSplit(name string, cmd wire.Command, route route) {
 	if !s.settle() || s.refusedAsRestricted(name) || !s.open() {
 		return
 	}
 	s.tellCaching()
-	upstreamHalf, lockHalf := splitKeys(cmd.args, route)
+	upstreamHalf, lockHalf := splitKeys(cmd.Args, route)
 	fromUpstream, ok := s.askWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
 		s.runOnLocks(lockHalf, lockRoute(route.spec, len(lockHalf)))
 	})
@@ -57,7 +58,7 @@ func joinCounts(fromUpstream, fromLocks []byte) []byte {
 	first, ok1 := resp.ParseInteger(fromUpstream)
 	second, ok2 := resp.ParseInteger(fromLocks)
 	if !ok1 || !ok2 {
-		return []byte(errorUpstreamReply)
+		return []byte(wire.ErrUpstreamReply)
 	}
 	return redcon.AppendInt(nil, first+second)
 }
@@ -71,7 +72,7 @@ func joinValues(fromUpstream, fromLocks []byte, lock []bool) []byte {
 	upstream, err1 := resp.Elements(fromUpstream)
 	locks, err2 := resp.Elements(fromLocks)
 	if err1 != nil || err2 != nil || len(upstream)+len(locks) != len(lock) {
-		return []byte(errorUpstreamReply)
+		return []byte(wire.ErrUpstreamReply)
 	}
 	joined := redcon.AppendArray(make([]byte, 0, len(fromUpstream)+len(fromLocks)), len(lock))
 	for _, isLock := range lock {
@@ -80,7 +81,7 @@ func joinValues(fromUpstream, fromLocks []byte, lock []bool) []byte {
 			from = &locks
 		}
 		if len(*from) == 0 {
-			return []byte(errorUpstreamReply)
+			return []byte(wire.ErrUpstreamReply)
 		}
 		joined = append(joined, (*from)[0]...)
 		*from = (*from)[1:]

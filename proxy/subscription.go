@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -36,7 +37,7 @@ const notificationPrefix = "__key"
 
 // performSubscription is the SUBSCRIBE and UNSUBSCRIBE families. Sharded
 // channels are the upstream's alone.
-func (s *session) performSubscription(name string, cmd command) {
+func (s *session) performSubscription(name string, cmd wire.Command) {
 	of, adds, _ := confirmationOf([]byte(name))
 	switch {
 	case of == familyShard || s.server.cfg.subscribes == nil:
@@ -48,8 +49,8 @@ func (s *session) performSubscription(name string, cmd command) {
 	}
 }
 
-func (s *session) subscribe(of family, cmd command) {
-	names := textsOf(cmd.args[1:])
+func (s *session) subscribe(of family, cmd wire.Command) {
+	names := textsOf(cmd.Args[1:])
 	if !slices.ContainsFunc(names, func(name string) bool { return s.carriesWakeUps(of, name) }) {
 		s.forwardSubscription(of, true, cmd, nil)
 		return
@@ -59,7 +60,7 @@ func (s *session) subscribe(of family, cmd command) {
 	}
 	if reached := s.subscriptionLimit(of, names); reached != "" {
 		s.server.cfg.metrics.limitReached(reached)
-		s.reply(errorSubscriptions)
+		s.reply(wire.ErrSubscriptions)
 		return
 	}
 	refusal := s.tryOpen()
@@ -77,8 +78,8 @@ func (s *session) subscribe(of family, cmd command) {
 
 // unsubscribe is answered here where there is no upstream connection: nothing
 // can be subscribed to there.
-func (s *session) unsubscribe(of family, cmd command) {
-	names := textsOf(cmd.args[1:])
+func (s *session) unsubscribe(of family, cmd wire.Command) {
+	names := textsOf(cmd.Args[1:])
 	switch {
 	case s.upstream.Load() == nil:
 		s.unsubscribeHere(of, names)
@@ -94,8 +95,8 @@ func (s *session) unsubscribe(of family, cmd command) {
 
 // forwardSubscription lets the upstream answer. names are those in the command
 // if the session is to learn what becomes of each.
-func (s *session) forwardSubscription(of family, adds bool, cmd command, names []string) {
-	left := len(cmd.args) - 1
+func (s *session) forwardSubscription(of family, adds bool, cmd wire.Command, names []string) {
+	left := len(cmd.Args) - 1
 	if adds {
 		left = max(left, 1) // the error for their lack
 	}

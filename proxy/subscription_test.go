@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 // confirmed and told are what Redis sends; of is the first byte.
@@ -151,14 +152,14 @@ func TestResetAndReplyModes(t *testing.T) {
 	client.ask("CLIENT REPLY OFF\r\nSUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
 	masters.publish("lock:a", "x")
 	client.expect(told("*", "message", "lock:a", "x")) // as with Redis
-	client.ask("RESET\r\n", replyReset)
+	client.ask("RESET\r\n", wire.Reset)
 	masters.expectNobody(t)
 	client.ask("GET a\r\n", "$-1\r\n")
 	client.ask("HELLO 3\r\nSUBSCRIBE lock:a\r\n", helloText(3)+confirmed(">", "subscribe", "lock:a", 1))
 	client.ask("HELLO 2\r\n", helloText(2))
 	masters.publish("lock:a", "x")
 	client.expect(told("*", "message", "lock:a", "x"))
-	client.ask("GET lock:a\r\n", errorRestricted("get"))
+	client.ask("GET lock:a\r\n", wire.ErrRestricted("get"))
 	_ = client.Close()
 	masters.expectNobody(t)
 }
@@ -169,10 +170,10 @@ func TestLockChannelsInMultiAndPipe(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure).dial(t)
-	client.ask("MULTI\r\nSUBSCRIBE lock:a\r\nEXEC\r\n", "+OK\r\n"+errorSubscribeInMulti+errorExecAbort)
-	client.ask("MULTI\r\nSET a 1\r\nSUBSCRIBE x lock:a\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+errorSubscribeInMulti+errorExecAbort+"$-1\r\n")
-	client.ask("MONITOR\r\n", replyOK)
-	client.ask("SUBSCRIBE lock:a\r\n", errorLockInPipe)
+	client.ask("MULTI\r\nSUBSCRIBE lock:a\r\nEXEC\r\n", "+OK\r\n"+wire.ErrSubscribeInMulti+wire.ErrExecAbort)
+	client.ask("MULTI\r\nSET a 1\r\nSUBSCRIBE x lock:a\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrSubscribeInMulti+wire.ErrExecAbort+"$-1\r\n")
+	client.ask("MONITOR\r\n", wire.OK)
+	client.ask("SUBSCRIBE lock:a\r\n", wire.ErrLockInPipe)
 	masters.expectRequests(t)
 }
 
@@ -236,8 +237,8 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 	p := startTestProxy(t, nil, masters.configure)
 	client := p.dial(t)
 	client.ask("UNSUBSCRIBE\r\nPUNSUBSCRIBE x\r\n", "*3\r\n"+bulk("unsubscribe")+"$-1\r\n:0\r\n"+confirmed("*", "punsubscribe", "x", 0))
-	client.ask("SUBSCRIBE lock:a news\r\n", errorUpstreamNone)
-	client.ask("PSUBSCRIBE news*\r\n", errorUpstreamNone)
+	client.ask("SUBSCRIBE lock:a news\r\n", wire.ErrUpstreamNone)
+	client.ask("PSUBSCRIBE news*\r\n", wire.ErrUpstreamNone)
 	masters.expectRequests(t)
 	client.ask("SUBSCRIBE lock:a lock:b lock:a\r\n",
 		confirmed("*", "subscribe", "lock:a", 1)+confirmed("*", "subscribe", "lock:b", 2)+confirmed("*", "subscribe", "lock:a", 2))
@@ -246,9 +247,9 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 	client.ask("PSUBSCRIBE redisson_lock__channel:{lock:*}\r\n", confirmed("*", "psubscribe", "redisson_lock__channel:{lock:*}", 3))
 	masters.publish(unlockChannel, "0")
 	client.expect(told("*", "pmessage", "redisson_lock__channel:{lock:*}", unlockChannel, "0"))
-	client.ask("PING\r\nPING hi\r\nPING a b\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n"+told("*", "pong", "hi")+errorArity("ping"))
-	client.ask("GET lock:a\r\nGET a\r\nHELLO 3\r\nPUBLISH a b\r\nNOSUCH\r\n", errorRestricted("get")+errorRestricted("get")+
-		errorRestricted("hello")+errorRestricted("publish")+errorUnknownCommand([][]byte{[]byte("NOSUCH")}))
+	client.ask("PING\r\nPING hi\r\nPING a b\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n"+told("*", "pong", "hi")+wire.ErrArity("ping"))
+	client.ask("GET lock:a\r\nGET a\r\nHELLO 3\r\nPUBLISH a b\r\nNOSUCH\r\n", wire.ErrRestricted("get")+wire.ErrRestricted("get")+
+		wire.ErrRestricted("hello")+wire.ErrRestricted("publish")+wire.ErrUnknownCommand([][]byte{[]byte("NOSUCH")}))
 	client.ask("UNSUBSCRIBE lock:b\r\n", confirmed("*", "unsubscribe", "lock:b", 2))
 	client.ask("UNSUBSCRIBE\r\n", confirmed("*", "unsubscribe", "lock:a", 1))
 	client.ask("PUNSUBSCRIBE\r\n", confirmed("*", "punsubscribe", "redisson_lock__channel:{lock:*}", 0))
@@ -258,7 +259,7 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 	client.ask("GET lock:a\r\n", "_\r\n")
 	client.ask("UNSUBSCRIBE x\r\n", confirmed(">", "unsubscribe", "x", 1))
 	client.ask("UNSUBSCRIBE\r\nUNSUBSCRIBE\r\n", confirmed(">", "unsubscribe", "lock:a", 0)+">3\r\n"+bulk("unsubscribe")+"_\r\n:0\r\n")
-	client.ask("SUBSCRIBE lock:a\r\nRESET\r\n", confirmed(">", "subscribe", "lock:a", 1)+replyReset)
+	client.ask("SUBSCRIBE lock:a\r\nRESET\r\n", confirmed(">", "subscribe", "lock:a", 1)+wire.Reset)
 	masters.expectNobody(t)
 }
 
@@ -278,7 +279,7 @@ func upstreamThatReturns(t *testing.T, masters *fakeMasters, up *atomic.Bool) *t
 // A session that subscribed without an upstream ends when it has reached one:
 // nobody there knows what it wants to hear.
 func TestSubscriberEndsWhenItReachesTheUpstream(t *testing.T) {
-	for _, row := range []struct{ of, hello, command, reply string }{
+	for _, row := range []struct{ of, hello, Command, reply string }{
 		{"*", "PING\r\n", "SUBSCRIBE news\r\n", confirmed("*", "subscribe", "news", 1)},
 		{">", "HELLO 3\r\n", "SUBSCRIBE news\r\nSET a 1\r\n", confirmed(">", "subscribe", "news", 1) + "+OK\r\n"},
 		{">", "HELLO 3\r\n", "SET a 1\r\nGET a\r\n", "+OK\r\n$1\r\n1\r\n"},
@@ -290,9 +291,9 @@ func TestSubscriberEndsWhenItReachesTheUpstream(t *testing.T) {
 		client.values(1)
 		client.ask("SUBSCRIBE lock:a lock:b\r\n", confirmed(row.of, "subscribe", "lock:a", 1)+confirmed(row.of, "subscribe", "lock:b", 2))
 		client.ask("PSUBSCRIBE lock:*\r\n", confirmed(row.of, "psubscribe", "lock:*", 3))
-		client.ask("SUBSCRIBE news\r\n", errorUpstreamDown)
+		client.ask("SUBSCRIBE news\r\n", wire.ErrUpstreamDown)
 		up.Store(true)
-		client.send(row.command)
+		client.send(row.Command)
 		client.expectEnd(row.reply)
 		masters.expectNobody(t)
 	}
@@ -309,7 +310,7 @@ func TestSilentSubscribersEndWhenTheUpstreamIsBack(t *testing.T) {
 		client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
 	}
 	left.ask("UNSUBSCRIBE\r\n", confirmed("*", "unsubscribe", "lock:a", 0))
-	tracks.ask("HELLO 3\r\nCLIENT TRACKING ON\r\n", helloText(3)+replyOK)
+	tracks.ask("HELLO 3\r\nCLIENT TRACKING ON\r\n", helloText(3)+wire.OK)
 	up.Store(true)
 	p.dial(t).ask("GET a\r\n", "$-1\r\n")
 	waits.expectEnd("")
@@ -321,7 +322,7 @@ func TestPublishWithoutUpstream(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure)
 	client := p.dial(t)
-	client.ask("PUBLISH news x\r\n", errorUpstreamNone)
+	client.ask("PUBLISH news x\r\n", wire.ErrUpstreamNone)
 	client.send("PUBLISH lock:a x\r\n")
 	client.values(1)
 	if seen := p.locks.seen(); len(seen) != 1 || seen[0] != "PUBLISH lock:a x" {

@@ -3,6 +3,7 @@ package proxy
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -49,10 +50,10 @@ func (s *session) unsubscribeHere(of family, names []string) {
 // appendConfirmation adds a confirmation to the pending replies. They reach
 // the client whatever CLIENT REPLY said, as with Redis.
 func (s *session) appendConfirmation(of family, adds bool, name *string, total int) {
-	s.pending = appendPushHeader(s.pending, 3, s.client.resp3)
+	s.pending = wire.AppendPushHeader(s.pending, 3, s.client.resp3)
 	s.pending = redcon.AppendBulkString(s.pending, of.command(adds))
 	if name == nil {
-		s.pending = appendNull(s.pending, s.client.resp3)
+		s.pending = wire.AppendNull(s.pending, s.client.resp3)
 	} else {
 		s.pending = redcon.AppendBulkString(s.pending, *name)
 	}
@@ -97,13 +98,13 @@ func (s *session) endIfOutdated() {
 // performPublishAlone publishes on the masters what is meant for a lock's
 // channel while the upstream is away: every proxy's subscribers listen there.
 // It reports false where the upstream is to be asked.
-func (s *session) performPublishAlone(cmd command, route route) bool {
-	if s.upstream.Load() != nil || s.server.cfg.subscribes == nil || len(cmd.args) != 3 {
+func (s *session) performPublishAlone(cmd wire.Command, route route) bool {
+	if s.upstream.Load() != nil || s.server.cfg.subscribes == nil || len(cmd.Args) != 3 {
 		return false
 	}
-	if !s.belongsToLocks(string(cmd.args[1])) || s.tryOpen() == "" {
+	if !s.belongsToLocks(string(cmd.Args[1])) || s.tryOpen() == "" {
 		return false
 	}
-	s.performOnLocks("publish", cmd.args, route)
+	s.performOnLocks("publish", cmd.Args, route)
 	return true
 }

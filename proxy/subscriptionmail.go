@@ -4,6 +4,8 @@ import (
 	"log/slog"
 
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // notice is one piece of mail for a client.
@@ -50,19 +52,19 @@ func (n notice) size() int {
 func (n notice) append(dst []byte, resp3 bool) []byte {
 	switch n.kind {
 	case noticeMessage:
-		dst = appendPushHeader(dst, 3, resp3)
+		dst = wire.AppendPushHeader(dst, 3, resp3)
 		dst = redcon.AppendBulkString(dst, "message")
 	case noticePatternMessage:
-		dst = appendPushHeader(dst, 4, resp3)
+		dst = wire.AppendPushHeader(dst, 4, resp3)
 		dst = redcon.AppendBulkString(dst, "pmessage")
 	case noticeInvalid:
-		dst = appendPushHeader(dst, 2, resp3)
+		dst = wire.AppendPushHeader(dst, 2, resp3)
 		dst = redcon.AppendBulkString(dst, "invalidate")
 		dst = redcon.AppendArray(dst, len(n.parts))
 	case noticeAllInvalid:
-		dst = appendPushHeader(dst, 2, resp3)
+		dst = wire.AppendPushHeader(dst, 2, resp3)
 		dst = redcon.AppendBulkString(dst, "invalidate")
-		return appendNull(dst, resp3)
+		return wire.AppendNull(dst, resp3)
 	}
 	for _, part := range n.parts {
 		dst = redcon.AppendBulk(dst, part)

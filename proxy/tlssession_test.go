@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 // tlsTest is a proxy whose clients come over TLS.
@@ -152,7 +153,7 @@ func (p *tlsTest) serves(config *tls.Config) bool {
 	}
 	reply := make([]byte, 7)
 	n, _ := io.ReadFull(conn, reply)
-	return string(reply[:n]) == replyPong
+	return string(reply[:n]) == wire.Pong
 }
 
 // Who speaks no TLS, or an old one, or does not believe us, is counted and not

@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -74,15 +75,15 @@ func (t *tracking) remembers() bool {
 
 // performTracking is CLIENT TRACKING. Without an upstream it is answered here,
 // so that clients which ask for it when they connect can take locks.
-func (s *session) performTracking(cmd command, spec *commandSpec) {
+func (s *session) performTracking(cmd wire.Command, spec *commandSpec) {
 	if !s.settle() || s.refusedAsRestricted("client|tracking") {
 		return
 	}
-	if !spec.arityOK(len(cmd.args)) {
-		s.reply(errorArity("client|tracking"))
+	if !spec.arityOK(len(cmd.Args)) {
+		s.reply(wire.ErrArity("client|tracking"))
 		return
 	}
-	next, refusal := parseTracking(cmd.args[2:], s.tracking.mode)
+	next, refusal := parseTracking(cmd.Args[2:], s.tracking.mode)
 	if unreachable := s.tryOpen(); unreachable == "" {
 		reply, ok := s.ask(asArray(cmd))
 		if !ok {
@@ -101,7 +102,7 @@ func (s *session) performTracking(cmd command, spec *commandSpec) {
 		return
 	}
 	s.track(next)
-	s.reply(replyOK)
+	s.reply(wire.OK)
 }
 
 // track makes the session's side what the client was told, or is about to be.
@@ -139,29 +140,29 @@ func (s *session) track(next *trackingMode) {
 
 // performCaching is CLIENT CACHING. It is for the next command, of which
 // nobody knows yet where it goes; so it is answered here.
-func (s *session) performCaching(cmd command, spec *commandSpec) {
+func (s *session) performCaching(cmd wire.Command, spec *commandSpec) {
 	if !s.settle() || s.refusedAsRestricted("client|caching") {
 		return
 	}
 	t := &s.tracking
 	yes, no := false, false
-	if spec.arityOK(len(cmd.args)) {
-		yes, no = isWord(cmd.args[2], "YES"), isWord(cmd.args[2], "NO")
+	if spec.arityOK(len(cmd.Args)) {
+		yes, no = wire.IsWord(cmd.Args[2], "YES"), wire.IsWord(cmd.Args[2], "NO")
 	}
 	switch {
-	case !spec.arityOK(len(cmd.args)):
-		s.reply(errorArity("client|caching"))
+	case !spec.arityOK(len(cmd.Args)):
+		s.reply(wire.ErrArity("client|caching"))
 	case t.mode == nil:
-		s.reply(errorCachingOff)
+		s.reply(wire.ErrCachingOff)
 	case yes && !t.mode.optin:
-		s.reply(errorCachingYes)
+		s.reply(wire.ErrCachingYes)
 	case no && !t.mode.optout:
-		s.reply(errorCachingNo)
+		s.reply(wire.ErrCachingNo)
 	case !yes && !no:
-		s.reply(errorSyntax)
+		s.reply(wire.ErrSyntax)
 	default:
 		t.caching, t.told = true, false
-		s.reply(replyOK)
+		s.reply(wire.OK)
 	}
 }
 

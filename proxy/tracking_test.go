@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 func invalidated(keys ...string) string {
@@ -52,7 +53,7 @@ func TestInvalidationsOfLockKeys(t *testing.T) {
 			client.ask("CLIENT TRACKING OFF\r\n", "+OK\r\n")
 			masters.expectNobody(t)
 			client.ask("CLIENT TRACKING ON\r\nGET lock:f\r\n", "+OK\r\n_\r\n")
-			client.ask("RESET\r\nGET lock:f\r\nPING\r\n", replyReset+"$-1\r\n+PONG\r\n")
+			client.ask("RESET\r\nGET lock:f\r\nPING\r\n", wire.Reset+"$-1\r\n+PONG\r\n")
 			masters.expectNobody(t)
 		})
 	}
@@ -70,7 +71,7 @@ func TestInvalidationsComeBehindReplies(t *testing.T) {
 	masters.change("lock:slow")
 	client.expectQuiet()
 	close(p.locks.released)
-	client.expect(replyOK + invalidated("lock:slow"))
+	client.expect(wire.OK + invalidated("lock:slow"))
 
 	// The same where nobody can say which key was changed.
 	client.ask("GET lock:a\r\n", "_\r\n")
@@ -286,7 +287,7 @@ func TestTrackingAnswersAsRedisDoes(t *testing.T) {
 			}
 		}
 	}
-	p.dial(t).ask("CLIENT TRACKING ON REDIRECT 5\r\n", errorUpstreamNone)
+	p.dial(t).ask("CLIENT TRACKING ON REDIRECT 5\r\n", wire.ErrUpstreamNone)
 }
 
 // The upstream's own keys are tracked there, with the exceptions that CLIENT

@@ -3,6 +3,8 @@ package proxy
 import (
 	"slices"
 	"strings"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // maxTrackedPrefixes bounds what each changed key, and each other prefix, is
@@ -17,32 +19,32 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 	for i := 1; i < len(args); i++ {
 		more := i+1 < len(args)
 		switch {
-		case more && isWord(args[i], "REDIRECT"):
+		case more && wire.IsWord(args[i], "REDIRECT"):
 			next.redirected = true
 			i++
-		case isWord(args[i], "BCAST"):
+		case wire.IsWord(args[i], "BCAST"):
 			next.bcast = true
-		case isWord(args[i], "OPTIN"):
+		case wire.IsWord(args[i], "OPTIN"):
 			next.optin = true
-		case isWord(args[i], "OPTOUT"):
+		case wire.IsWord(args[i], "OPTOUT"):
 			next.optout = true
-		case isWord(args[i], "NOLOOP"):
+		case wire.IsWord(args[i], "NOLOOP"):
 			next.noloop = true
-		case more && isWord(args[i], "PREFIX"):
+		case more && wire.IsWord(args[i], "PREFIX"):
 			next.prefixes = append(next.prefixes, string(args[i+1]))
 			i++
 		default:
-			return nil, errorSyntax
+			return nil, wire.ErrSyntax
 		}
 	}
 	switch {
-	case isWord(args[0], "OFF"):
+	case wire.IsWord(args[0], "OFF"):
 		return nil, ""
-	case !isWord(args[0], "ON"):
-		return nil, errorSyntax
+	case !wire.IsWord(args[0], "ON"):
+		return nil, wire.ErrSyntax
 	}
 	if len(next.prefixes) > maxTrackedPrefixes {
-		return nil, errorTrackingPrefixes
+		return nil, wire.ErrTrackingPrefixes
 	}
 	if refusal = next.conflict(before); refusal != "" {
 		return nil, refusal
@@ -51,7 +53,7 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 		next.prefixes = appendMissingTexts(slices.Clone(before.prefixes), next.prefixes)
 	}
 	if len(next.prefixes) > maxTrackedPrefixes {
-		return nil, errorTrackingPrefixes
+		return nil, wire.ErrTrackingPrefixes
 	}
 	return next, ""
 }
@@ -61,15 +63,15 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 func (m *trackingMode) conflict(before *trackingMode) string {
 	switch {
 	case len(m.prefixes) > 0 && !m.bcast:
-		return errorTrackingPrefix
+		return wire.ErrTrackingPrefix
 	case before != nil && before.bcast != m.bcast:
-		return errorTrackingBroadcast
+		return wire.ErrTrackingBroadcast
 	case m.bcast && (m.optin || m.optout):
-		return errorTrackingOptions
+		return wire.ErrTrackingOptions
 	case m.optin && m.optout:
-		return errorTrackingBoth
+		return wire.ErrTrackingBoth
 	case before != nil && (m.optin && before.optout || m.optout && before.optin):
-		return errorTrackingSwitch
+		return wire.ErrTrackingSwitch
 	}
 	for i, prefix := range m.prefixes {
 		if before != nil {
@@ -95,7 +97,7 @@ func overlap(a, b string) bool {
 }
 
 func errorPrefixes(prefix, other, of string) string {
-	return "-ERR Prefix '" + onOneLine([]byte(prefix)) + "' overlaps with " + of + " '" + onOneLine([]byte(other)) +
+	return "-ERR Prefix '" + wire.OneLine([]byte(prefix)) + "' overlaps with " + of + " '" + wire.OneLine([]byte(other)) +
 		"'. Prefixes for a single client must not overlap.\r\n"
 }
 

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -51,48 +52,48 @@ func (s *session) database() int {
 }
 
 // performMulti begins a transaction.
-func (s *session) performMulti(cmd command, spec *commandSpec) {
+func (s *session) performMulti(cmd wire.Command, spec *commandSpec) {
 	if !s.settle() || s.refusedAsRestricted("multi") {
 		return
 	}
-	if !spec.arityOK(len(cmd.args)) {
-		s.reply(errorArity("multi"))
+	if !spec.arityOK(len(cmd.Args)) {
+		s.reply(wire.ErrArity("multi"))
 		return
 	}
-	s.transaction.state, s.transaction.multi = transactionHeld, bytes.Clone(cmd.args[0])
+	s.transaction.state, s.transaction.multi = transactionHeld, bytes.Clone(cmd.Args[0])
 	s.hearUpstream()
-	s.reply(replyOK)
+	s.reply(wire.OK)
 }
 
 // performStrayExec answers EXEC and DISCARD without MULTI.
-func (s *session) performStrayExec(name string, cmd command) {
+func (s *session) performStrayExec(name string, cmd wire.Command) {
 	switch {
-	case name == "exec" && len(cmd.args) > 1:
-		s.replyUnlessRestricted(name, errorExecArity)
+	case name == "exec" && len(cmd.Args) > 1:
+		s.replyUnlessRestricted(name, wire.ErrExecArity)
 	case name == "exec":
-		s.replyUnlessRestricted(name, errorExecNoMulti)
-	case len(cmd.args) > 1:
-		s.replyUnlessRestricted(name, errorArity(name))
+		s.replyUnlessRestricted(name, wire.ErrExecNoMulti)
+	case len(cmd.Args) > 1:
+		s.replyUnlessRestricted(name, wire.ErrArity(name))
 	default:
-		s.replyUnlessRestricted(name, errorDiscardNoMulti)
+		s.replyUnlessRestricted(name, wire.ErrDiscardNoMulti)
 	}
 }
 
 // performInTransaction takes every command from MULTI to its end.
-func (s *session) performInTransaction(name string, cmd command, route route) {
+func (s *session) performInTransaction(name string, cmd wire.Command, route route) {
 	switch {
 	case name == "quit":
-		s.reply(replyOK)
+		s.reply(wire.OK)
 		s.closing = true
-	case name == "reset" && len(cmd.args) == 1:
+	case name == "reset" && len(cmd.Args) == 1:
 		if s.settle() {
 			s.reset()
 		}
 	case name == "exec" && s.era != s.server.settings().router.era:
 		s.abort("") // the upstream, if it has the transaction, is told
-		s.leaveTransaction(errorExecRules)
-	case s.subscribesToLocks(name, cmd.args):
-		s.abort(errorSubscribeInMulti)
+		s.leaveTransaction(wire.ErrExecRules)
+	case s.subscribesToLocks(name, cmd.Args):
+		s.abort(wire.ErrSubscribeInMulti)
 	case s.transaction.state == transactionUpstream:
 		s.continueUpstream(name, cmd, route)
 	case route.spec == nil && s.transaction.state == transactionHeld && route.plane == planeUpstream:
@@ -104,26 +105,26 @@ func (s *session) performInTransaction(name string, cmd command, route route) {
 }
 
 // continueHere is performInTransaction while the upstream has no part in it.
-func (s *session) continueHere(name string, cmd command, route route) {
+func (s *session) continueHere(name string, cmd wire.Command, route route) {
 	switch {
-	case name == "exec" && len(cmd.args) > 1:
-		s.leaveTransaction(errorExecArity)
-	case route.spec == nil || !route.spec.arityOK(len(cmd.args)):
-		s.abort(s.refusal(route.spec, cmd.args, ""))
+	case name == "exec" && len(cmd.Args) > 1:
+		s.leaveTransaction(wire.ErrExecArity)
+	case route.spec == nil || !route.spec.arityOK(len(cmd.Args)):
+		s.abort(s.refusal(route.spec, cmd.Args, ""))
 	case name == "exec":
 		s.executeHere(cmd, route)
 	case name == "discard":
-		s.leaveTransaction(replyOK)
+		s.leaveTransaction(wire.OK)
 	case name == "multi":
-		s.reply(errorNestedMulti)
+		s.reply(wire.ErrNestedMulti)
 	case name == "watch":
-		s.reply(errorWatchInMulti)
-	case route.spec.noMulti() || logsIn(name, cmd.args):
-		s.abort(errorNotInMulti)
+		s.reply(wire.ErrWatchInMulti)
+	case route.spec.noMulti() || logsIn(name, cmd.Args):
+		s.abort(wire.ErrNotInMulti)
 	case s.transaction.state == transactionAborted:
-		s.reply(replyQueued)
+		s.reply(wire.Queued)
 	case route.plane == planeSplit || route.plane == planeCross:
-		s.abort(errorCrossLock)
+		s.abort(wire.ErrCrossLock)
 	case s.transaction.state == transactionLocks:
 		if refusal := refusedOnLocks(name, route); refusal != "" {
 			s.abort(refusal)
@@ -140,7 +141,7 @@ func (s *session) continueHere(name string, cmd command, route route) {
 }
 
 // decideLocks makes what was held a transaction on lock keys.
-func (s *session) decideLocks(name string, cmd command, route route) {
+func (s *session) decideLocks(name string, cmd wire.Command, route route) {
 	refusal := refusedOnLocks(name, route)
 	if refusal == "" {
 		refusal = s.refusesLocks()
@@ -153,22 +154,22 @@ func (s *session) decideLocks(name string, cmd command, route route) {
 	s.queue(name, cmd, route)
 }
 
-func (s *session) queue(name string, cmd command, route route) {
+func (s *session) queue(name string, cmd wire.Command, route route) {
 	t := &s.transaction
-	size := len(cmd.raw) + queuedOverhead + len(cmd.args)*argumentOverhead
+	size := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
 	if !s.mayHold(size) {
-		s.abort(errorTransactionSize)
+		s.abort(wire.ErrTransactionSize)
 		return
 	}
 	t.bytes += size
-	args := make([][]byte, len(cmd.args))
-	for i, arg := range cmd.args {
+	args := make([][]byte, len(cmd.Args))
+	for i, arg := range cmd.Args {
 		args[i] = bytes.Clone(arg)
 	}
 	t.calls = append(t.calls, lockCall{db: s.client.db, args: args, route: route})
 	t.note(name, args)
 	s.hearUpstream()
-	s.reply(replyQueued)
+	s.reply(wire.Queued)
 }
 
 // hearUpstream has what the upstream has told of tracked keys come before a reply
@@ -206,10 +207,10 @@ func (t *transaction) note(name string, args [][]byte) {
 }
 
 // executeHere is EXEC before the upstream has a part in it.
-func (s *session) executeHere(cmd command, route route) {
+func (s *session) executeHere(cmd wire.Command, route route) {
 	switch s.transaction.state {
 	case transactionAborted:
-		s.leaveTransaction(errorExecAbort)
+		s.leaveTransaction(wire.ErrExecAbort)
 	case transactionLocks:
 		s.executeOnLocks()
 	default:
@@ -218,7 +219,7 @@ func (s *session) executeHere(cmd command, route route) {
 }
 
 // executeUndecided is EXEC of no command with a key: what is watched decides.
-func (s *session) executeUndecided(cmd command, route route) {
+func (s *session) executeUndecided(cmd wire.Command, route route) {
 	switch {
 	case len(s.watched.locks) > 0:
 		if refusal := s.refusesLocks(); refusal != "" {

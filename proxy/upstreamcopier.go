@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"time"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // tailSize is enough for the integer that ends a confirmation.
@@ -135,7 +137,7 @@ func (u *upstream) deliver(p []byte) (used int, ok bool) {
 	if u.broken != nil && u.inside && !u.partly && u.to == fateClient {
 		// In the place of the reply, as far as it is not begun.
 		u.inside = false
-		rest = append(slices.Clip(rest), errorUpstreamReply...)
+		rest = append(slices.Clip(rest), wire.ErrUpstreamReply...)
 	}
 	u.partly = u.inside
 	if !u.pass(rest) {

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -86,7 +87,7 @@ func (s *session) logInAtUpstream(args [][]byte) string {
 			return string(answer)
 		}
 	}
-	return replyOK
+	return wire.OK
 }
 
 // openAs is logInAtUpstream without a connection. What was said before stays
@@ -97,11 +98,11 @@ func (s *session) openAs(says claim) string {
 	refusal := s.tryOpen()
 	switch {
 	case refusal == "":
-		return replyOK
+		return wire.OK
 	case s.closing: // the upstream has judged
 		s.closing = false
 	case s.vouchFor(says):
-		return replyOK
+		return wire.OK
 	}
 	s.vouched = before
 	return refusal
@@ -171,7 +172,7 @@ func (s *session) enterAsClient(conn net.Conn, settings *settings, deadline time
 	if says.command != nil {
 		steps = append(steps, loginStep{name: "AUTH", command: says.command})
 	}
-	steps = append(steps, newLoginStep(errorUpstreamReply, "PING"))
+	steps = append(steps, newLoginStep(wire.ErrUpstreamReply, "PING"))
 	judged := false
 	refusal, err = logIn(conn, steps, deadline, func(step loginStep, answer []byte) string {
 		refusal := step.refusedBy(answer)

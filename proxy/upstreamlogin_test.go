@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 // startUpstreamAuth is a proxy whose users are its upstream's. away cuts the
@@ -75,8 +76,8 @@ func TestUpstreamJudgesHello(t *testing.T) {
 	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, _ := startUpstreamAuth(t, redis)
 	client := p.dial(t)
-	client.ask("HELLO 3\r\n", errorHelloNoAuth)
-	client.ask("HELLO 3 AUTH alice wrong SETNAME me\r\n", errorWrongPass)
+	client.ask("HELLO 3\r\n", wire.ErrHelloNoAuth)
+	client.ask("HELLO 3 AUTH alice wrong SETNAME me\r\n", wire.ErrWrongPass)
 	client.ask("HELLO 3 AUTH alice pw SETNAME me\r\nACL WHOAMI\r\nCLIENT GETNAME\r\n", helloText(3)+"$5\r\nalice\r\n$2\r\nme\r\n")
 	client.ask("SET lock:a 1 NX\r\nGET app\r\n", "+OK\r\n_\r\n")
 	if list := redis.Ask(t, "CLIENT LIST"); !strings.Contains(list, "name=me ") || !strings.Contains(list, "user=alice") {
@@ -116,22 +117,22 @@ func TestUpstreamLoginKeepsTheDatabase(t *testing.T) {
 func TestUpstreamAwayLogins(t *testing.T) {
 	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, away := startUpstreamAuth(t, redis)
-	p.dial(t).ask("AUTH alice pw\r\n", replyOK)
-	p.dial(t).ask("AUTH bob pw2\r\n", replyOK)
+	p.dial(t).ask("AUTH alice pw\r\n", wire.OK)
+	p.dial(t).ask("AUTH bob pw2\r\n", wire.OK)
 	away.Store(true)
 
 	stranger := p.dial(t)
 	for _, login := range []string{"AUTH alice wrong", "AUTH carol pw", "AUTH pw", "AUTH alice pw2", "HELLO 3 AUTH alice wrong", "HELLO 3"} {
-		stranger.ask(login+"\r\nSET lock:s 1 NX\r\n", errorUpstreamDown+errorUpstreamDown)
+		stranger.ask(login+"\r\nSET lock:s 1 NX\r\n", wire.ErrUpstreamDown+wire.ErrUpstreamDown)
 	}
 	known := p.dial(t)
 	known.send("HELLO 3 AUTH alice pw SETNAME me\r\n")
 	for known.line() != "*0\r\n" {
 	}
 	known.ask("SET lock:a 1 NX\r\nACL WHOAMI\r\nSELECT 2\r\n", "+OK\r\n$5\r\nalice\r\n+OK\r\n")
-	known.ask("GET app\r\n", errorUpstreamDown)
+	known.ask("GET app\r\n", wire.ErrUpstreamDown)
 	other := p.dial(t)
-	other.ask("AUTH bob pw2\r\nSET lock:b 1 NX\r\nAUTH alice wrong\r\n", replyOK+replyOK+errorUpstreamDown)
+	other.ask("AUTH bob pw2\r\nSET lock:b 1 NX\r\nAUTH alice wrong\r\n", wire.OK+wire.OK+wire.ErrUpstreamDown)
 	other.ask("ACL WHOAMI\r\nAUTH alice pw\r\nACL WHOAMI\r\nAUTH bob pw2\r\n", "$3\r\nbob\r\n+OK\r\n$5\r\nalice\r\n+OK\r\n")
 
 	redis.Ask(t, "ACL SETUSER bob resetpass >changed")
@@ -141,9 +142,9 @@ func TestUpstreamAwayLogins(t *testing.T) {
 		t.Errorf("the upstream has\n%s", list)
 	}
 	other.send("GET app\r\nPING\r\n")
-	other.expectEnd(errorWrongPass)
+	other.expectEnd(wire.ErrWrongPass)
 	away.Store(true)
-	p.dial(t).ask("AUTH bob pw2\r\n", errorUpstreamDown)
+	p.dial(t).ask("AUTH bob pw2\r\n", wire.ErrUpstreamDown)
 }
 
 // A default user without password is one that was accepted, too; and when the
@@ -152,7 +153,7 @@ func TestUpstreamAwayDefaultUser(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p, away := startUpstreamAuth(t, redis)
 	away.Store(true)
-	p.dial(t).ask("SET lock:a 1 NX\r\n", errorUpstreamDown)
+	p.dial(t).ask("SET lock:a 1 NX\r\n", wire.ErrUpstreamDown)
 	away.Store(false)
 	p.dial(t).ask("GET app\r\n", "$-1\r\n")
 	away.Store(true)
@@ -161,25 +162,25 @@ func TestUpstreamAwayDefaultUser(t *testing.T) {
 	redis.Ask(t, "CONFIG SET requirepass secret")
 	away.Store(false)
 	client.send("GET app\r\nSET lock:b 1 NX\r\n")
-	client.expectEnd(errorNoAuth)
+	client.expectEnd(wire.ErrNoAuth)
 	away.Store(true)
-	p.dial(t).ask("SET lock:b 1 NX\r\n", errorUpstreamDown)
+	p.dial(t).ask("SET lock:b 1 NX\r\n", wire.ErrUpstreamDown)
 }
 
 // The upstream's word holds for auth_cache, also in a session under way.
 func TestUpstreamAwayForTooLong(t *testing.T) {
 	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, away := startUpstreamAuth(t, redis)
-	p.dial(t).ask("AUTH alice pw\r\n", replyOK)
+	p.dial(t).ask("AUTH alice pw\r\n", wire.OK)
 	away.Store(true)
 	lasting, ending := p.dial(t), p.dial(t)
 	for _, client := range []*testClient{lasting, ending} {
-		client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\nDEL lock:a\r\n", replyOK+replyOK+":1\r\n")
+		client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\nDEL lock:a\r\n", wire.OK+wire.OK+":1\r\n")
 	}
 	p.change(func(s *settings) { s.users = newAccounts(Auth{Upstream: true}, time.Nanosecond) })
 	ending.send("SET lock:a 1 NX\r\nPING\r\n")
-	ending.expectEnd(errorUpstreamDown)
-	p.dial(t).ask("AUTH alice pw\r\n", errorUpstreamDown)
+	ending.expectEnd(wire.ErrUpstreamDown)
+	p.dial(t).ask("AUTH alice pw\r\n", wire.ErrUpstreamDown)
 	away.Store(false)
 	lasting.ask("SET lock:a 1 NX\r\nACL WHOAMI\r\n", "+OK\r\n$5\r\nalice\r\n")
 }
@@ -189,11 +190,11 @@ func TestUpstreamDeletesAUser(t *testing.T) {
 	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
 	p, _ := startUpstreamAuth(t, redis)
 	client := p.dial(t)
-	client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\n", replyOK+replyOK)
+	client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\n", wire.OK+wire.OK)
 	redis.Ask(t, "ACL DELUSER alice")
 	client.expectEnd("")
 	late := p.dial(t)
-	late.ask("AUTH alice pw\r\nGET lock:a\r\n", errorWrongPass+errorNoAuth)
+	late.ask("AUTH alice pw\r\nGET lock:a\r\n", wire.ErrWrongPass+wire.ErrNoAuth)
 }
 
 // A rule's users may use its locks, and what goes with them; nobody else may.
@@ -207,23 +208,23 @@ func TestRuleUsers(t *testing.T) {
 		}}
 	})
 	alice, bob := p.dial(t), p.dial(t)
-	alice.ask("AUTH alice pw\r\n", replyOK)
-	bob.ask("AUTH bob pw2\r\n", replyOK)
+	alice.ask("AUTH alice pw\r\n", wire.OK)
+	bob.ask("AUTH bob pw2\r\n", wire.OK)
 	for _, command := range []string{
 		"SET lock:bill:1 x NX", "GET lock:bill:1", "DEL lock:bill:1", "DEL lock:a lock:bill:1", "MGET app lock:bill:1", "WATCH lock:bill:1",
 		"EVAL return(1) 1 lock:bill:1", "EVAL return(1) 0 lock:bill:1", "LPUSH bills x", "HGETALL redisson_rwlock:{lock:bill:1}", "GET lock:bill:1:queue",
 	} {
-		alice.ask(command+"\r\n", errorNoPermKeys)
+		alice.ask(command+"\r\n", wire.ErrNoPermKeys)
 	}
 	for _, command := range []string{"SUBSCRIBE redisson_lock__channel:{lock:bill:1}", "PSUBSCRIBE lock:bill:*", "PUBLISH redisson_lock__channel:{lock:bill:1} x"} {
-		alice.ask(command+"\r\n", errorNoPermChannels)
+		alice.ask(command+"\r\n", wire.ErrNoPermChannels)
 	}
-	alice.ask("SET lock:a x NX\r\nMULTI\r\nGET lock:bill:1\r\nEXEC\r\n", replyOK+replyOK+errorNoPermKeys+errorExecAbort)
+	alice.ask("SET lock:a x NX\r\nMULTI\r\nGET lock:bill:1\r\nEXEC\r\n", wire.OK+wire.OK+wire.ErrNoPermKeys+wire.ErrExecAbort)
 	alice.ask("PSUBSCRIBE *\r\n", confirmed("*", "psubscribe", "*", 1))
 	masters.expectNobody(t)
-	bob.ask("SET lock:bill:1 x NX\r\nSET lock:b x NX\r\nGET lock:bill:1\r\n", replyOK+replyOK+"$1\r\nx\r\n")
+	bob.ask("SET lock:bill:1 x NX\r\nSET lock:b x NX\r\nGET lock:bill:1\r\n", wire.OK+wire.OK+"$1\r\nx\r\n")
 	nobody := p.dial(t)
-	nobody.ask("GET lock:bill:1\r\nGET lock:b\r\n", errorNoPermKeys+"$1\r\nx\r\n")
+	nobody.ask("GET lock:bill:1\r\nGET lock:b\r\n", wire.ErrNoPermKeys+"$1\r\nx\r\n")
 	everybody := slices.Clone(p.current.load().router.rules)
 	everybody[0].users = nil
 	if !sameCoverage(everybody, p.current.load().router.rules) || len(everybody.forUser("alice")) != 2 || everybody.forUser("alice").denySome() {
@@ -280,7 +281,7 @@ func TestUpstreamJudgesAPipeline(t *testing.T) {
 		request = append(request, proxytest.EncodeCommand(bytes.Fields([]byte(command))...)...)
 	}
 	const noPerm = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
-	want := replyOK + replyOK + replyOK + ":1\r\n$-1\r\n" + noPerm + errorWrongPass + "$5\r\nalice\r\n" + replyReset + errorNoAuth + replyOK + "$3\r\nbob\r\n"
+	want := wire.OK + wire.OK + wire.OK + ":1\r\n$-1\r\n" + noPerm + wire.ErrWrongPass + "$5\r\nalice\r\n" + wire.Reset + wire.ErrNoAuth + wire.OK + "$3\r\nbob\r\n"
 	p.dial(t).ask(string(request), want)
 	slow := p.dial(t)
 	for i := range request {

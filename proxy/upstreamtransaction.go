@@ -4,18 +4,19 @@ import (
 	"bytes"
 	"strconv"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
 // decideUpstream gives the upstream what was held, and the command that
 // decided.
-func (s *session) decideUpstream(name string, cmd command, route route) {
+func (s *session) decideUpstream(name string, cmd wire.Command, route route) {
 	if !s.settle() {
 		return
 	}
 	refusal := ""
 	if len(s.watched.locks) > 0 {
-		refusal = errorCrossLock
+		refusal = wire.ErrCrossLock
 	} else {
 		refusal = s.tryOpen()
 	}
@@ -46,7 +47,7 @@ func (s *session) takeHeld() (held []byte, count int) {
 // executeKeyless is EXEC of commands without keys, which the upstream hears of only
 // now. The client knows them to be queued: where one is refused, EXEC says why, as
 // Redis does with what it refuses since.
-func (s *session) executeKeyless(cmd command) {
+func (s *session) executeKeyless(cmd wire.Command) {
 	if !s.settle() {
 		return
 	}
@@ -71,8 +72,8 @@ func (s *session) executeKeyless(cmd command) {
 	if !ok {
 		return
 	}
-	if string(reply) == errorExecAbort {
-		reply = append([]byte(errorExecAbortOf), refused[1:]...)
+	if string(reply) == wire.ErrExecAbort {
+		reply = append([]byte(wire.ErrExecAbortOf), refused[1:]...)
 	}
 	s.replyBytes(reply)
 }
@@ -88,19 +89,19 @@ func firstError(replies []byte) []byte {
 }
 
 // continueUpstream is performInTransaction once the upstream has it.
-func (s *session) continueUpstream(name string, cmd command, route route) {
+func (s *session) continueUpstream(name string, cmd wire.Command, route route) {
 	switch {
 	case name == "exec":
 		s.executeUpstream(cmd)
-	case name == "discard" && len(cmd.args) == 1:
+	case name == "discard" && len(cmd.Args) == 1:
 		s.endTransaction()
 		s.forward(cmd, debt{left: 1})
 	case name == "multi" || name == "watch":
 		s.forward(cmd, debt{left: 1})
-	case logsIn(name, cmd.args):
-		s.abort(errorNotInMulti)
+	case logsIn(name, cmd.Args):
+		s.abort(wire.ErrNotInMulti)
 	case route.plane != planeUpstream:
-		s.abort(errorCrossLock)
+		s.abort(wire.ErrCrossLock)
 	case leavesCounting(name):
 		if s.settle() {
 			s.upstream.Load().owed.becomePipe()
@@ -108,15 +109,15 @@ func (s *session) continueUpstream(name string, cmd command, route route) {
 			s.forward(cmd, debt{})
 		}
 	default:
-		s.registerScript(name, cmd.args)
-		s.transaction.note(name, cmd.args)
+		s.registerScript(name, cmd.Args)
+		s.transaction.note(name, cmd.Args)
 		s.forward(cmd, debt{left: 1})
 	}
 }
 
 // executeUpstream is EXEC. Only when databases were selected must the reply be
 // looked into, and so be collected.
-func (s *session) executeUpstream(cmd command) {
+func (s *session) executeUpstream(cmd wire.Command) {
 	selects := s.transaction.selects
 	s.endTransaction()
 	if len(selects) == 0 {
@@ -129,7 +130,7 @@ func (s *session) executeUpstream(cmd command) {
 		return
 	case !whole:
 		s.selectAgain(selects)
-		s.reply(errorUpstreamReply)
+		s.reply(wire.ErrUpstreamReply)
 		return
 	}
 	elements, _ := resp.Elements(reply)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
 )
 
 // A transaction of commands without keys is held until EXEC. What the upstream
@@ -23,7 +24,7 @@ func TestExecNamesWhatTheUpstreamRefusesSince(t *testing.T) {
 	for want == "" {
 		want = direct.untilQuiet()
 	}
-	if !strings.HasPrefix(want, errorExecAbortOf+"MASTERDOWN ") {
+	if !strings.HasPrefix(want, wire.ErrExecAbortOf+"MASTERDOWN ") {
 		t.Fatalf("Redis says %q", want)
 	}
 	client.ask("EXEC\r\n", want)

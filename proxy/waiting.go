@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -95,9 +96,9 @@ func (r *waitingRoom) join(ctx context.Context, request *redlock.RunRequest) *wa
 
 func takenBy(name []byte) takes {
 	switch {
-	case isWord(name, "BLPOP"), isWord(name, "BRPOP"), isWord(name, "BLMPOP"), isWord(name, "BLMOVE"), isWord(name, "BRPOPLPUSH"):
+	case wire.IsWord(name, "BLPOP"), wire.IsWord(name, "BRPOP"), wire.IsWord(name, "BLMPOP"), wire.IsWord(name, "BLMOVE"), wire.IsWord(name, "BRPOPLPUSH"):
 		return takesElements
-	case isWord(name, "BZPOPMIN"), isWord(name, "BZPOPMAX"), isWord(name, "BZMPOP"):
+	case wire.IsWord(name, "BZPOPMIN"), wire.IsWord(name, "BZPOPMAX"), wire.IsWord(name, "BZMPOP"):
 		return takesMembers
 	}
 	return takesUnknown
@@ -106,7 +107,7 @@ func takenBy(name []byte) takes {
 // waitsFor are the keys in which a command may find something. In one that it
 // only writes to it would stand in the way of those behind it.
 func waitsFor(request *redlock.RunRequest) []string {
-	if name := request.Args[0]; isWord(name, "BLMOVE") || isWord(name, "BRPOPLPUSH") {
+	if name := request.Args[0]; wire.IsWord(name, "BLMOVE") || wire.IsWord(name, "BRPOPLPUSH") {
 		return []string{string(request.Args[1])}
 	}
 	return textsOf(request.Keys)

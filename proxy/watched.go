@@ -1,6 +1,9 @@
 package proxy
 
-import "redlock-proxy/redlock"
+import (
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
 
 // watched is what WATCH has put in the way of the next EXEC. It ends with
 // EXEC, DISCARD, UNWATCH and RESET.
@@ -14,20 +17,20 @@ type watched struct {
 func (w *watched) any() bool { return len(w.locks) > 0 || w.upstream }
 
 // performWatch looks at lock keys on the masters.
-func (s *session) performWatch(cmd command, spec *commandSpec) {
+func (s *session) performWatch(cmd wire.Command, spec *commandSpec) {
 	if !s.settle() || s.refusedAsRestricted("watch") {
 		return
 	}
 	switch {
-	case !spec.arityOK(len(cmd.args)):
-		s.reply(errorArity("watch"))
+	case !spec.arityOK(len(cmd.Args)):
+		s.reply(wire.ErrArity("watch"))
 		return
 	case len(s.watched.locks) > 0 && s.watched.db != s.client.db:
-		s.reply(errorWatchDatabase)
+		s.reply(wire.ErrWatchDatabase)
 		return
 	}
 	s.watch.begin()
-	look, refusal := s.server.cfg.locks.look(s.ctx, s.client.db, cmd.args[1:])
+	look, refusal := s.server.cfg.locks.look(s.ctx, s.client.db, cmd.Args[1:])
 	s.watch.end()
 	if refusal != "" {
 		s.reply(refusal)
@@ -35,26 +38,26 @@ func (s *session) performWatch(cmd command, spec *commandSpec) {
 	}
 	size := look.Size()
 	if !s.mayHold(size) {
-		s.reply(errorTransactionSize)
+		s.reply(wire.ErrTransactionSize)
 		return
 	}
 	s.watched.bytes += size
 	s.watched.locks, s.watched.db = append(s.watched.locks, look), s.client.db
-	s.reply(replyOK)
+	s.reply(wire.OK)
 }
 
 // performUnwatch does not open an upstream that watches nothing.
-func (s *session) performUnwatch(cmd command, spec *commandSpec) {
+func (s *session) performUnwatch(cmd wire.Command, spec *commandSpec) {
 	if s.upstream.Load() == nil {
-		if !spec.arityOK(len(cmd.args)) {
-			s.reply(errorArity("unwatch"))
+		if !spec.arityOK(len(cmd.Args)) {
+			s.reply(wire.ErrArity("unwatch"))
 			return
 		}
 		s.forgetWatched()
-		s.reply(replyOK)
+		s.reply(wire.OK)
 		return
 	}
-	if spec.arityOK(len(cmd.args)) {
+	if spec.arityOK(len(cmd.Args)) {
 		s.forgetWatched()
 	}
 	s.forward(cmd, debt{left: 1})
@@ -74,9 +77,9 @@ func (s *session) refusesLocks() string {
 	}
 	switch {
 	case s.watched.upstream:
-		return errorCrossLock
+		return wire.ErrCrossLock
 	case len(s.watched.locks) > 0 && s.watched.db != s.client.db:
-		return errorWatchDatabase
+		return wire.ErrWatchDatabase
 	}
 	return ""
 }
@@ -86,11 +89,11 @@ func (s *session) refusesLocks() string {
 func refusedOnLocks(name string, route route) string {
 	switch {
 	case len(route.keys) > 0 && route.plane == planeUpstream:
-		return errorCrossLock
+		return wire.ErrCrossLock
 	case name == "fcall", name == "fcall_ro", name == "migrate":
 		return errorNotOnLockKeys(name)
 	case len(route.keys) == 0 && route.plane == planeUpstream && !allowedOnMasters(name):
-		return errorNotWithLockKeys(name)
+		return wire.ErrNotWithLockKeys(name)
 	}
 	return ""
 }
@@ -108,7 +111,7 @@ func (s *session) executeOnLocks() {
 	}
 	copies, ok := s.holdCopies(s.transaction.bytes)
 	if !ok {
-		s.leaveTransaction(errorMemory)
+		s.leaveTransaction(wire.ErrMemory)
 		return
 	}
 	defer s.server.memory.release(copies)

@@ -1,21 +1,21 @@
-package proxy
+package wire
 
 import "bytes"
 
 // How Redis reads the words of a command's arguments: its option words are C
 // strings, they end at a NUL byte.
 
-// untilNUL is what a C string function sees of an argument.
-func untilNUL(arg []byte) []byte {
+// UntilNUL is what a C string function sees of an argument.
+func UntilNUL(arg []byte) []byte {
 	if i := bytes.IndexByte(arg, 0); i >= 0 {
 		return arg[:i]
 	}
 	return arg
 }
 
-// isWord compares an argument with an option word in upper case, as strcasecmp
+// IsWord compares an argument with an option word in upper case, as strcasecmp
 // does.
-func isWord(arg []byte, word string) bool {
+func IsWord(arg []byte, word string) bool {
 	if len(arg) < len(word) || len(arg) > len(word) && arg[len(word)] != 0 {
 		return false
 	}

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -11,22 +11,22 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// guardLimits bound what one command may be made of. Bytes held for an
+// Limits bound what one command may be made of. Bytes held for an
 // unfinished command are bounded by whoever owns the buffer.
-type guardLimits struct {
-	bulk      int64 // longest argument of a RESP array, in bytes
-	multibulk int   // most arguments of a RESP array
-	inline    int   // longest inline command, and longest line that holds a length, in bytes
+type Limits struct {
+	Bulk      int64 // longest argument of a RESP array, in bytes
+	Multibulk int   // most arguments of a RESP array
+	Inline    int   // longest inline command, and longest line that holds a length, in bytes
 
 	// Before authentication.
-	loginMultibulk int
-	loginBulk      int64
+	LoginMultibulk int
+	LoginBulk      int64
 }
 
-// redisLimits are those of a Redis server as it is installed.
-var redisLimits = guardLimits{
-	bulk: 512 << 20, multibulk: math.MaxInt32, inline: 64 << 10,
-	loginMultibulk: 10, loginBulk: 16 << 10,
+// RedisLimits are those of a Redis server as it is installed.
+var RedisLimits = Limits{
+	Bulk: 512 << 20, Multibulk: math.MaxInt32, Inline: 64 << 10,
+	LoginMultibulk: 10, LoginBulk: 16 << 10,
 }
 
 const (
@@ -36,56 +36,56 @@ const (
 	maxKeptArgs = 1024
 )
 
-// A framingLimit is a limit of guardLimits by its key in the configuration.
-type framingLimit string
+// A Limit is a limit of guardLimits by its key in the configuration.
+type Limit string
 
 const (
-	framingBulk           framingLimit = "bulk"
-	framingMultibulk      framingLimit = "multibulk"
-	framingInline         framingLimit = "inline"
-	framingLoginMultibulk framingLimit = "login_multibulk"
-	framingLoginBulk      framingLimit = "login_bulk"
+	LimitBulk           Limit = "bulk"
+	LimitMultibulk      Limit = "multibulk"
+	LimitInline         Limit = "inline"
+	LimitLoginMultibulk Limit = "login_multibulk"
+	LimitLoginBulk      Limit = "login_bulk"
 )
 
-// A protocolError says why a client's bytes are no command. After it the
+// A ProtocolError says why a client's bytes are no command. After it the
 // connection closes.
-type protocolError struct {
-	text  string       // the whole error reply, in Redis's words
-	limit framingLimit // which limit was reached; "": the bytes are wrong
+type ProtocolError struct {
+	Text  string // the whole error reply, in Redis's words
+	Limit Limit  // which limit was reached; "": the bytes are wrong
 }
 
-func (e protocolError) Error() string { return strings.TrimSuffix(e.text[1:], "\r\n") }
+func (e ProtocolError) Error() string { return strings.TrimSuffix(e.Text[1:], "\r\n") }
 
 const (
-	errorBigInline        = "-ERR Protocol error: too big inline request\r\n"
-	errorQuotes           = "-ERR Protocol error: unbalanced quotes in request\r\n"
-	errorBigCount         = "-ERR Protocol error: too big mbulk count string\r\n"
-	errorCount            = "-ERR Protocol error: invalid multibulk length\r\n"
-	errorCountBeforeAuth  = "-ERR Protocol error: unauthenticated multibulk length\r\n"
-	errorBigLength        = "-ERR Protocol error: too big bulk count string\r\n"
-	errorLength           = "-ERR Protocol error: invalid bulk length\r\n"
-	errorLengthBeforeAuth = "-ERR Protocol error: unauthenticated bulk length\r\n"
+	ErrBigInline        = "-ERR Protocol error: too big inline request\r\n"
+	ErrQuotes           = "-ERR Protocol error: unbalanced quotes in request\r\n"
+	ErrBigCount         = "-ERR Protocol error: too big mbulk count string\r\n"
+	ErrCount            = "-ERR Protocol error: invalid multibulk length\r\n"
+	ErrCountBeforeAuth  = "-ERR Protocol error: unauthenticated multibulk length\r\n"
+	ErrBigLength        = "-ERR Protocol error: too big bulk count string\r\n"
+	ErrLength           = "-ERR Protocol error: invalid bulk length\r\n"
+	ErrLengthBeforeAuth = "-ERR Protocol error: unauthenticated bulk length\r\n"
 )
 
-// command is one command as a client sent it.
-type command struct {
-	raw  []byte   // exactly the bytes that came: a RESP array, or an inline line with its line end
-	args [][]byte // at least one; parts of raw, or copies where an inline argument was quoted
+// Command is one command as a client sent it.
+type Command struct {
+	Raw  []byte   // exactly the bytes that came: a RESP array, or an inline line with its line end
+	Args [][]byte // at least one; parts of raw, or copies where an inline argument was quoted
 }
 
-// A guard finds the commands in one client's input: only a frame whose every
+// A Decoder finds the commands in one client's input: only a frame whose every
 // length was checked and whose every byte is there is handed on. What Redis
 // accepts, it accepts, odd forms included, and what Redis refuses it refuses
 // with the same words; so the bytes of an accepted command can be forwarded as
 // they are.
-type guard struct {
-	limits        guardLimits
+type Decoder struct {
+	limits        Limits
 	authenticated bool
 	args          [][]byte
 
-	// charge takes the argument slots of a very long array from the memory that
+	// Charge takes the argument slots of a very long array from the memory that
 	// all sessions share, or gives them back; nil: there is no bound.
-	charge  func(bytes int) error
+	Charge  func(bytes int) error
 	charged int
 
 	// How far the unfinished command was looked at, as offsets from its first byte.
@@ -96,25 +96,25 @@ type guard struct {
 	bulk   int64 // length of the argument that begins at at; -1 before its line was read
 }
 
-// newGuard begins before authentication.
-func newGuard(limits guardLimits) *guard {
-	g := &guard{bulk: -1}
-	g.setLimits(limits)
+// NewDecoder begins before authentication.
+func NewDecoder(limits Limits) *Decoder {
+	g := &Decoder{bulk: -1}
+	g.SetLimits(limits)
 	return g
 }
 
-// setLimits holds from the next length on that is read.
-func (g *guard) setLimits(limits guardLimits) {
-	limits.bulk = min(limits.bulk, maxBulkLimit)
+// SetLimits holds from the next length on that is read.
+func (g *Decoder) SetLimits(limits Limits) {
+	limits.Bulk = min(limits.Bulk, maxBulkLimit)
 	g.limits = limits
 }
 
-// setAuthenticated says whether the limits for clients that still have to
+// SetAuthenticated says whether the limits for clients that still have to
 // authenticate are off. It holds from the next length on that is read, so it
 // must be called before next is asked for the command after AUTH.
-func (g *guard) setAuthenticated(yes bool) { g.authenticated = yes }
+func (g *Decoder) SetAuthenticated(yes bool) { g.authenticated = yes }
 
-// next takes one whole command from the front of buf. n is how many bytes are
+// Next takes one whole command from the front of buf. n is how many bytes are
 // done with, also when ok is false, for Redis ignores arrays without elements
 // and empty lines. The caller keeps buf[n:] and calls again with those bytes
 // and more behind them; what was looked at is not looked at again. need, if not
@@ -123,15 +123,15 @@ func (g *guard) setAuthenticated(yes bool) { g.authenticated = yes }
 // read and not for allocating. An error is a protocolError or charge's, and
 // ends the session. The command is valid until the next call, its args no
 // longer than buf.
-func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err error) {
-	g.forgetArgs()
+func (g *Decoder) Next(buf []byte) (cmd Command, n int, ok bool, need int, err error) {
+	g.ForgetArgs()
 	for n < len(buf) {
 		frame := buf[n:]
 		array := frame[0] == '*'
 		if array && g.at == 0 {
 			if size := g.splitUsual(frame); size > 0 {
 				g.looked = 0
-				return command{raw: frame[:size:size], args: g.args}, n + size, true, 0, nil
+				return Command{Raw: frame[:size:size], Args: g.args}, n + size, true, 0, nil
 			}
 		}
 		var size int
@@ -141,33 +141,33 @@ func (g *guard) next(buf []byte) (cmd command, n int, ok bool, need int, err err
 			size, err = g.measureLine(frame)
 		}
 		if size == 0 || err != nil {
-			return command{}, n, false, need, err
+			return Command{}, n, false, need, err
 		}
 		raw := frame[:size:size]
 		if array {
 			if err = g.makeRoom(); err != nil {
-				return command{}, n, false, 0, err
+				return Command{}, n, false, 0, err
 			}
 			g.args = g.splitArray(raw)
 		} else if g.args, err = splitInline(g.args, raw); err != nil {
-			return command{}, n, false, 0, err
+			return Command{}, n, false, 0, err
 		}
 		g.at, g.looked = 0, 0
 		n += size
 		if len(g.args) > 0 {
-			return command{raw: raw, args: g.args}, n, true, 0, nil
+			return Command{Raw: raw, Args: g.args}, n, true, 0, nil
 		}
 	}
-	return command{}, n, false, 0, nil
+	return Command{}, n, false, 0, nil
 }
 
-// forgetArgs lets go of the last command, so that an idle session keeps
+// ForgetArgs lets go of the last command, so that an idle session keeps
 // neither its buffer nor a long list alive.
-func (g *guard) forgetArgs() {
+func (g *Decoder) ForgetArgs() {
 	if cap(g.args) > maxKeptArgs {
 		g.args = nil
-		if g.charge != nil {
-			_ = g.charge(-g.charged)
+		if g.Charge != nil {
+			_ = g.Charge(-g.charged)
 		}
 		g.charged = 0
 		return
@@ -178,13 +178,13 @@ func (g *guard) forgetArgs() {
 
 // makeRoom has slots for the arguments of a whole array. Those of a long one
 // may take more than its bytes do.
-func (g *guard) makeRoom() error {
+func (g *Decoder) makeRoom() error {
 	if g.total <= maxKeptArgs {
 		return nil
 	}
 	size := g.total * int(unsafe.Sizeof(g.args[0]))
-	if g.charge != nil {
-		if err := g.charge(size); err != nil {
+	if g.Charge != nil {
+		if err := g.Charge(size); err != nil {
 			return err
 		}
 	}
@@ -195,8 +195,8 @@ func (g *guard) makeRoom() error {
 
 // measureLine returns the length of the inline command at the front of frame,
 // 0 while its line end is missing.
-func (g *guard) measureLine(frame []byte) (size int, err error) {
-	end, err := g.lineEnd(frame, '\n', errorBigInline)
+func (g *Decoder) measureLine(frame []byte) (size int, err error) {
+	end, err := g.lineEnd(frame, '\n', ErrBigInline)
 	if end < 0 {
 		return 0, err
 	}
@@ -205,18 +205,18 @@ func (g *guard) measureLine(frame []byte) (size int, err error) {
 
 // measureArray returns the length of the array at the front of frame, 0 while
 // parts of it are missing.
-func (g *guard) measureArray(frame []byte) (size, need int, err error) {
+func (g *Decoder) measureArray(frame []byte) (size, need int, err error) {
 	if g.count == 0 {
-		count, found, err := g.number(frame, errorBigCount)
+		count, found, err := g.number(frame, ErrBigCount)
 		switch {
 		case err != nil || !found:
 			return 0, 0, err
 		case !count.ok:
-			return 0, 0, protocolError{text: errorCount}
-		case count.value > int64(g.limits.multibulk):
-			return 0, 0, protocolError{errorCount, framingMultibulk}
-		case count.value > int64(g.limits.loginMultibulk) && !g.authenticated:
-			return 0, 0, protocolError{errorCountBeforeAuth, framingLoginMultibulk}
+			return 0, 0, ProtocolError{Text: ErrCount}
+		case count.value > int64(g.limits.Multibulk):
+			return 0, 0, ProtocolError{ErrCount, LimitMultibulk}
+		case count.value > int64(g.limits.LoginMultibulk) && !g.authenticated:
+			return 0, 0, ProtocolError{ErrCountBeforeAuth, LimitLoginMultibulk}
 		}
 		g.pass(count.end)
 		g.count = int(max(count.value, 0))
@@ -224,18 +224,18 @@ func (g *guard) measureArray(frame []byte) (size, need int, err error) {
 	}
 	for g.count > 0 {
 		if g.bulk < 0 {
-			length, found, err := g.number(frame, errorBigLength)
+			length, found, err := g.number(frame, ErrBigLength)
 			switch {
 			case err != nil || !found:
 				return 0, 0, err
 			case frame[g.at] != '$':
 				return 0, 0, expectedDollar(frame[g.at])
 			case !length.ok || length.value < 0:
-				return 0, 0, protocolError{text: errorLength}
-			case length.value > g.limits.bulk:
-				return 0, 0, protocolError{errorLength, framingBulk}
-			case length.value > g.limits.loginBulk && !g.authenticated:
-				return 0, 0, protocolError{errorLengthBeforeAuth, framingLoginBulk}
+				return 0, 0, ProtocolError{Text: ErrLength}
+			case length.value > g.limits.Bulk:
+				return 0, 0, ProtocolError{ErrLength, LimitBulk}
+			case length.value > g.limits.LoginBulk && !g.authenticated:
+				return 0, 0, ProtocolError{ErrLengthBeforeAuth, LimitLoginBulk}
 			}
 			g.pass(length.end)
 			g.bulk = length.value
@@ -258,7 +258,7 @@ type lineNumber struct {
 
 // number reads the line at g.at up to its \r, skipping the type byte. Redis
 // looks at nothing in the line before one byte more than the \r is there.
-func (g *guard) number(frame []byte, tooBig string) (line lineNumber, found bool, err error) {
+func (g *Decoder) number(frame []byte, tooBig string) (line lineNumber, found bool, err error) {
 	end, err := g.lineEnd(frame, '\r', tooBig)
 	if end < 0 || end+1 == len(frame) {
 		return lineNumber{}, false, err
@@ -271,8 +271,8 @@ func (g *guard) number(frame []byte, tooBig string) (line lineNumber, found bool
 // lineEnd finds the byte that ends the line at g.at, -1 while it is missing.
 // As in Redis a NUL hides all that follows, so that such a line only ends by
 // becoming too long.
-func (g *guard) lineEnd(frame []byte, end byte, tooBig string) (int, error) {
-	limit := g.at + g.limits.inline + 1
+func (g *Decoder) lineEnd(frame []byte, end byte, tooBig string) (int, error) {
+	limit := g.at + g.limits.Inline + 1
 	window := frame[:min(len(frame), limit)]
 	i := g.looked
 	for i < len(window) && window[i] != end && window[i] != 0 {
@@ -283,21 +283,21 @@ func (g *guard) lineEnd(frame []byte, end byte, tooBig string) (int, error) {
 		return i, nil
 	}
 	if len(window) == limit {
-		return -1, protocolError{tooBig, framingInline}
+		return -1, ProtocolError{tooBig, LimitInline}
 	}
 	return -1, nil
 }
 
 // pass moves behind what was checked and the two bytes at end, which Redis
 // takes for a line end whatever they are.
-func (g *guard) pass(end int) {
+func (g *Decoder) pass(end int) {
 	g.at = end + 2
 	g.looked = g.at
 }
 
 // splitArray splits a measured array. Where something else stands in the place
 // of a \r\n, redcon refuses what Redis takes, and it is split here.
-func (g *guard) splitArray(raw []byte) [][]byte {
+func (g *Decoder) splitArray(raw []byte) [][]byte {
 	if raw[1] == '-' || raw[1] == '0' {
 		return g.args[:0]
 	}
@@ -318,9 +318,9 @@ func (g *guard) splitArray(raw []byte) [][]byte {
 
 // expectedDollar words the error for an argument that begins with got. Redis
 // puts a space for a byte that would break the reply's line.
-func expectedDollar(got byte) protocolError {
+func expectedDollar(got byte) ProtocolError {
 	if got == '\r' || got == '\n' {
 		got = ' '
 	}
-	return protocolError{text: "-ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'\r\n"}
+	return ProtocolError{Text: "-ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'\r\n"}
 }

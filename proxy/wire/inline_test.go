@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -14,8 +14,8 @@ func TestSplitInline(t *testing.T) {
 		for _, end := range []string{"\n", "\r\n"} {
 			got, err := splitInline(nil, []byte(c.Text+end))
 			if c.Args == nil {
-				if err != (protocolError{text: errorQuotes}) || len(got) > 0 {
-					t.Errorf("%q: %q, error %v, want %v", c.Text+end, got, err, errorQuotes)
+				if err != (ProtocolError{Text: ErrQuotes}) || len(got) > 0 {
+					t.Errorf("%q: %q, error %v, want %v", c.Text+end, got, err, ErrQuotes)
 				}
 			} else if err != nil || !sameArgs(got, c.Args) {
 				t.Errorf("%q: %q, error %v, want %q", c.Text+end, got, err, c.Args)

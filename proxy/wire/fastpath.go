@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 // usualArgs is how many arguments a command may have to be split at the first
 // look at it. Longer ones rarely come in one piece, and every look at a piece
@@ -9,10 +9,10 @@ const usualArgs = 64
 // within the limits, and has the one form that clients in fact send. That is
 // nearly all there is, and is done in one look without state; to measure a
 // command and have redcon split it afterwards takes twice as long. size 0 decides nothing: measureArray then looks with all of Redis's rules.
-func (g *guard) splitUsual(frame []byte) (size int) {
-	mostArgs, mostBytes := min(g.limits.multibulk, usualArgs), g.limits.bulk
+func (g *Decoder) splitUsual(frame []byte) (size int) {
+	mostArgs, mostBytes := min(g.limits.Multibulk, usualArgs), g.limits.Bulk
 	if !g.authenticated {
-		mostArgs, mostBytes = min(mostArgs, g.limits.loginMultibulk), min(mostBytes, g.limits.loginBulk)
+		mostArgs, mostBytes = min(mostArgs, g.limits.LoginMultibulk), min(mostBytes, g.limits.LoginBulk)
 	}
 	count, at := usualLength(frame, '*')
 	if at == 0 || count == 0 || count > mostArgs {

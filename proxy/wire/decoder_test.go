@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -23,25 +23,25 @@ type guarded struct {
 
 // feed hands pieces to a guard as a session does: one growing buffer, from
 // which what is done with is dropped, and AUTH judged before what follows it.
-func feed(t testing.TB, g *guard, pieces ...[]byte) guarded {
+func feed(t testing.TB, g *Decoder, pieces ...[]byte) guarded {
 	var got guarded
 	var buf []byte
 	for _, piece := range pieces {
 		buf = append(buf, piece...)
 		for {
 			before := slices.Clone(buf)
-			cmd, n, ok, need, err := g.next(buf)
+			cmd, n, ok, need, err := g.Next(buf)
 			if !bytes.Equal(buf, before) {
 				t.Fatalf("input %q was changed to %q", before, buf)
 			}
-			if n > len(buf) || ok && (n < len(cmd.raw) || len(cmd.args) == 0) || need != 0 && (ok || need <= len(buf)-n) {
-				t.Fatalf("of %q: command %q, args %q, n=%d ok=%v need=%d", buf, cmd.raw, cmd.args, n, ok, need)
+			if n > len(buf) || ok && (n < len(cmd.Raw) || len(cmd.Args) == 0) || need != 0 && (ok || need <= len(buf)-n) {
+				t.Fatalf("of %q: command %q, args %q, n=%d ok=%v need=%d", buf, cmd.Raw, cmd.Args, n, ok, need)
 			}
 			if ok {
-				got.commands = append(got.commands, cloneArgs(cmd.args))
-				got.raws = append(got.raws, bytes.Clone(cmd.raw))
-				if sameArgs(cmd.args, []string{"AUTH", proxytest.Password}) {
-					g.setAuthenticated(true)
+				got.commands = append(got.commands, cloneArgs(cmd.Args))
+				got.raws = append(got.raws, bytes.Clone(cmd.Raw))
+				if sameArgs(cmd.Args, []string{"AUTH", proxytest.Password}) {
+					g.SetAuthenticated(true)
 				}
 			}
 			buf = slices.Clone(buf[n:]) // elsewhere: offsets may not depend on where the buffer lies
@@ -58,9 +58,9 @@ func feed(t testing.TB, g *guard, pieces ...[]byte) guarded {
 	return got
 }
 
-func newTestGuard(locked bool) *guard {
-	g := newGuard(redisLimits)
-	g.setAuthenticated(!locked)
+func newTestDecoder(locked bool) *Decoder {
+	g := NewDecoder(RedisLimits)
+	g.SetAuthenticated(!locked)
 	return g
 }
 
@@ -76,20 +76,20 @@ func (g guarded) check(input proxytest.Input) error {
 
 // refusal is the reply to what is no command, "" where all is.
 func (g guarded) refusal() string {
-	wrong, _ := errors.AsType[protocolError](g.err)
-	return wrong.text
+	wrong, _ := errors.AsType[ProtocolError](g.err)
+	return wrong.Text
 }
 
 func TestGuardHoweverInputIsCut(t *testing.T) {
 	for _, input := range proxytest.Inputs() {
 		for _, cut := range proxytest.Cuts(input.Bytes) {
-			got := feed(t, newTestGuard(input.Locked), []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]))
+			got := feed(t, newTestDecoder(input.Locked), []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]))
 			if err := got.check(input); err != nil {
 				t.Fatalf("%.100q cut at %d: %v", input.Bytes, cut, err)
 			}
 		}
 		if len(input.Bytes) < 1000 {
-			got := feed(t, newTestGuard(input.Locked), slices.Collect(slices.Chunk([]byte(input.Bytes), 1))...)
+			got := feed(t, newTestDecoder(input.Locked), slices.Collect(slices.Chunk([]byte(input.Bytes), 1))...)
 			if err := got.check(input); err != nil {
 				t.Fatalf("%.100q byte by byte: %v", input.Bytes, err)
 			}
@@ -98,7 +98,7 @@ func TestGuardHoweverInputIsCut(t *testing.T) {
 }
 
 func TestGuardKeepsRawBytes(t *testing.T) {
-	got := feed(t, newTestGuard(false), []byte("\r\n*0\r\n*1\rX$4\r\nPING__\nPING\r\n  ECHO \"a b\"\n*1\r\n$4\r\nPING\r\n*-1\r\n"))
+	got := feed(t, newTestDecoder(false), []byte("\r\n*0\r\n*1\rX$4\r\nPING__\nPING\r\n  ECHO \"a b\"\n*1\r\n$4\r\nPING\r\n*-1\r\n"))
 	want := []string{"*1\rX$4\r\nPING__", "PING\r\n", "  ECHO \"a b\"\n", "*1\r\n$4\r\nPING\r\n"}
 	if !sameArgs(got.raws, want) || got.err != nil || got.kept != 0 {
 		t.Errorf("%q kept %d error %v, want %q", got.raws, got.kept, got.err, want)
@@ -106,7 +106,7 @@ func TestGuardKeepsRawBytes(t *testing.T) {
 }
 
 func TestGuardSaysWhatItNeeds(t *testing.T) {
-	g := newTestGuard(false)
+	g := newTestDecoder(false)
 	for _, step := range []struct {
 		buf     string
 		n, need int
@@ -119,7 +119,7 @@ func TestGuardSaysWhatItNeeds(t *testing.T) {
 		{"*2\r\n$4\r\nECHO\r\n$1000\r\n", 0, 1023},
 		{"*2\r\n$4\r\nECHO\r\n$1000\r\nabc", 0, 1023},
 	} {
-		_, n, ok, need, err := g.next([]byte(step.buf))
+		_, n, ok, need, err := g.Next([]byte(step.buf))
 		if n != step.n || ok || need != step.need || err != nil {
 			t.Errorf("%q: n=%d ok=%v need=%d err=%v, want n=%d need=%d", step.buf, n, ok, need, err, step.n, step.need)
 		}
@@ -127,40 +127,40 @@ func TestGuardSaysWhatItNeeds(t *testing.T) {
 }
 
 func TestGuardConfiguredLimits(t *testing.T) {
-	limits := guardLimits{bulk: 10, multibulk: 3, inline: 20, loginMultibulk: 2, loginBulk: 5}
+	limits := Limits{Bulk: 10, Multibulk: 3, Inline: 20, LoginMultibulk: 2, LoginBulk: 5}
 	for _, c := range []struct {
 		bytes string
 		err   string
 	}{
 		{"*3\r\n$10\r\n0123456789\r\n$0\r\n\r\n$0\r\n\r\n", ""},
-		{"*4\r\n", errorCount},
-		{"*1\r\n$11\r\n", errorLength},
+		{"*4\r\n", ErrCount},
+		{"*1\r\n$11\r\n", ErrLength},
 		{"01234567890123456789\n", ""},
-		{"012345678901234567890\n", errorBigInline},
+		{"012345678901234567890\n", ErrBigInline},
 	} {
-		g := newGuard(limits)
-		g.setAuthenticated(true)
+		g := NewDecoder(limits)
+		g.SetAuthenticated(true)
 		if got := feed(t, g, []byte(c.bytes)); got.refusal() != c.err {
 			t.Errorf("%q: %v, want %v", c.bytes, got.err, c.err)
 		}
 	}
 	// The largest limit there is must not overflow.
-	limits.bulk = 1<<63 - 1
-	g := newGuard(limits)
-	g.setAuthenticated(true)
-	if got := feed(t, g, []byte("*1\r\n$9223372036854775807\r\n")); got.refusal() != errorLength {
-		t.Errorf("%v, want %v", got.err, errorLength)
+	limits.Bulk = 1<<63 - 1
+	g := NewDecoder(limits)
+	g.SetAuthenticated(true)
+	if got := feed(t, g, []byte("*1\r\n$9223372036854775807\r\n")); got.refusal() != ErrLength {
+		t.Errorf("%v, want %v", got.err, ErrLength)
 	}
 }
 
 func TestGuardBeginsLocked(t *testing.T) {
-	if got := feed(t, newGuard(redisLimits), []byte("*11\r\n")); got.refusal() != errorCountBeforeAuth {
-		t.Errorf("%v, want %v", got.err, errorCountBeforeAuth)
+	if got := feed(t, NewDecoder(RedisLimits), []byte("*11\r\n")); got.refusal() != ErrCountBeforeAuth {
+		t.Errorf("%v, want %v", got.err, ErrCountBeforeAuth)
 	}
 }
 
 func TestGuardLetsGoOfTheLastCommand(t *testing.T) {
-	g := newTestGuard(false)
+	g := newTestDecoder(false)
 	if got := feed(t, g, proxytest.EncodeCommand(slices.Repeat([][]byte{[]byte("a")}, 5000)...)); len(got.commands) != 1 {
 		t.Fatal(got.err)
 	}
@@ -176,11 +176,11 @@ func TestGuardLetsGoOfTheLastCommand(t *testing.T) {
 }
 
 func TestGuardDoesNotAllocate(t *testing.T) {
-	g := newTestGuard(false)
+	g := newTestDecoder(false)
 	for _, text := range []string{"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", "*1\rX$4\r\nPING\r\n", "SET k v\r\n", "*0\r\n\r\n"} {
 		input := []byte(text)
 		if n := testing.AllocsPerRun(100, func() {
-			if _, n, _, _, err := g.next(input); n != len(input) || err != nil {
+			if _, n, _, _, err := g.Next(input); n != len(input) || err != nil {
 				t.Fatal(n, err)
 			}
 		}); n != 0 {
@@ -196,8 +196,8 @@ func FuzzGuard(f *testing.F) {
 		}
 	}
 	f.Fuzz(func(t *testing.T, input []byte, size uint8, locked bool) {
-		whole := feed(t, newTestGuard(locked), input)
-		pieces := feed(t, newTestGuard(locked), slices.Collect(slices.Chunk(input, int(size)+1))...)
+		whole := feed(t, newTestDecoder(locked), input)
+		pieces := feed(t, newTestDecoder(locked), slices.Collect(slices.Chunk(input, int(size)+1))...)
 		same := func(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 		if !slices.EqualFunc(whole.commands, pieces.commands, same) || !same(whole.raws, pieces.raws) || whole.kept != pieces.kept || whole.err != pieces.err {
 			t.Errorf("whole:  %q %v\npieces: %q %v", whole.commands, whole.err, pieces.commands, pieces.err)
@@ -213,7 +213,7 @@ func FuzzGuard(f *testing.F) {
 			}
 			rest = rest[at+len(raw):]
 			// What the guard understood, written properly, is understood the same.
-			again := feed(t, newTestGuard(false), proxytest.EncodeCommand(whole.commands[i]...))
+			again := feed(t, newTestDecoder(false), proxytest.EncodeCommand(whole.commands[i]...))
 			if len(again.commands) != 1 || !same(again.commands[0], whole.commands[i]) {
 				t.Errorf("%q became %q", whole.commands[i], again.commands)
 			}
@@ -231,11 +231,11 @@ func BenchmarkGuard(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			input := []byte(bench.input)
-			g := newTestGuard(false)
+			g := newTestDecoder(false)
 			b.ReportAllocs()
 			b.SetBytes(int64(len(input)))
 			for b.Loop() {
-				if _, _, ok, _, err := g.next(input); !ok || err != nil {
+				if _, _, ok, _, err := g.Next(input); !ok || err != nil {
 					b.Fatal(ok, err)
 				}
 			}
@@ -257,12 +257,12 @@ func BenchmarkGuard(b *testing.B) {
 	// A command that trickles in must not cost more than its bytes.
 	b.Run("byte-by-byte", func(b *testing.B) {
 		input := []byte("*2000\r\n" + strings.Repeat("$3\r\nabc\r\n", 2000))
-		g := newTestGuard(false)
+		g := newTestDecoder(false)
 		b.ReportAllocs()
 		b.SetBytes(int64(len(input)))
 		for b.Loop() {
 			for i := range input {
-				if _, _, ok, _, err := g.next(input[:i+1]); ok != (i+1 == len(input)) || err != nil {
+				if _, _, ok, _, err := g.Next(input[:i+1]); ok != (i+1 == len(input)) || err != nil {
 					b.Fatal(i, ok, err)
 				}
 			}

@@ -1,15 +1,15 @@
-package proxy
+package wire
 
 import "testing"
 
 func TestIsWord(t *testing.T) {
 	for _, text := range []string{"EX", "ex", "eX", "Ex\x00AT"} {
-		if !isWord([]byte(text), "EX") {
+		if !IsWord([]byte(text), "EX") {
 			t.Errorf("%q is not EX", text)
 		}
 	}
 	for _, text := range []string{"", "E", "EXA", " EX", "\x00EX", "%8"} {
-		if isWord([]byte(text), "EX") {
+		if IsWord([]byte(text), "EX") {
 			t.Errorf("%q is EX", text)
 		}
 	}

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 // splitInline appends the arguments of an inline command to args[:0]. line is
 // the line with its line end and without a NUL. The rules are Redis's
@@ -42,7 +42,7 @@ func splitInline(args [][]byte, line []byte) ([][]byte, error) {
 		}
 		i += 1 + used
 		if !closed || i < len(line) && !isSpace(line[i]) {
-			return args[:0], protocolError{text: errorQuotes}
+			return args[:0], ProtocolError{Text: ErrQuotes}
 		}
 		args = append(args, unquoted[from:len(unquoted):len(unquoted)])
 	}

@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -57,7 +57,7 @@ func TestGuardAgreesWithRedisOnDamagedInput(t *testing.T) {
 // error, if any, and the end of the connection.
 func compare(t *testing.T, s *proxytest.Redis, input proxytest.Input, cuts []int) {
 	t.Helper()
-	got := feed(t, newTestGuard(input.Locked), []byte(input.Bytes))
+	got := feed(t, newTestDecoder(input.Locked), []byte(input.Bytes))
 	want := []byte(input.Answer)
 	if input.Answer == "" {
 		var proper []byte
