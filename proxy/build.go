@@ -124,7 +124,7 @@ func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
 	for i, server := range servers {
 		masters[i] = redlock.Master{
 			Name: server.name, Dial: server.dial,
-			Username: server.username, Password: server.password, Embedded: embedded,
+			Username: server.username, Password: string(server.password), Embedded: embedded,
 			Moves: server.sentinels != nil,
 		}
 	}

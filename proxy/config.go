@@ -169,22 +169,6 @@ type User struct {
 	May      rights `yaml:"may"`
 }
 
-// secret prints as a mark that it is there.
-type secret string
-
-func (s secret) String() string {
-	if s == "" {
-		return "none"
-	}
-	return "set"
-}
-
-// GoString keeps %#v from showing the text.
-func (s secret) GoString() string { return s.String() }
-
-// MarshalText keeps encoders, such as a JSON log, from showing the text.
-func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // Log says what is logged and how.
 type Log struct {
 	Level  string `yaml:"level" oneof:"debug info warn error"`

@@ -118,7 +118,7 @@ unix_permissions: 0770
 }
 
 func endpointFields(e endpoint) []string {
-	return []string{e.name, e.network, e.address, e.username, e.password}
+	return []string{e.name, e.network, e.address, e.username, string(e.password)}
 }
 
 // No way of printing a configuration shows a password.

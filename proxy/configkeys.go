@@ -79,6 +79,36 @@ func (r *configReader) masters(node *yaml.Node, key string, tag reflect.StructTa
 	return Masters{servers: readList(r, node, key, tag, endpoint{})}
 }
 
+// secret reads a password that stands in the configuration itself, in a file, or
+// in an environment variable: password, password_file or password_env. Only one
+// of them may be there. Errors never show one, nor a value that is more likely a
+// password at the wrong place.
+func (r *configReader) secret(node *yaml.Node, key string, place *secret) {
+	stem, last, _ := strings.Cut(key, "password")
+	for _, other := range []string{"", "_file", "_env"} {
+		if other != last && r.has(stem+"password"+other) {
+			r.fail(key, "stands beside password%s; only one of the two may", other)
+			return
+		}
+	}
+	if node.Kind != yaml.ScalarNode {
+		r.fail(key, "must be a single value, not a list or a mapping")
+		return
+	}
+	var err error
+	switch last {
+	case "_file":
+		*place, err = secretFromFile(node.Value)
+	case "_env":
+		*place, err = secretFromEnvironment(node.Value)
+	default:
+		*place = secret(node.Value)
+	}
+	if err != nil {
+		r.fail(key, "%s", err)
+	}
+}
+
 // ruleKeys is a rule as the file has it.
 type ruleKeys struct {
 	Match      string        `yaml:"match"`

@@ -22,7 +22,7 @@ type endpoint struct {
 	address  string
 	tls      *tlsFiles // nil: plain
 	username string
-	password string
+	password secret
 	db       int
 	// sentinels say which server it is; nil: it is at its address.
 	sentinels *sentinelGroup
@@ -61,6 +61,15 @@ func (e endpoint) same(other endpoint) bool {
 	return e.network == other.network && e.address == other.address
 }
 
+// sameEntry tells whether a server is entered in the same way. Files that are
+// renewed under the same name need no reload.
+func (e endpoint) sameEntry(other endpoint) bool {
+	if !e.sentinels.sameEntry(other.sentinels) || e.username != other.username || e.password != other.password || (e.tls == nil) != (other.tls == nil) {
+		return false
+	}
+	return e.tls == nil || e.tls.options == other.tls.options
+}
+
 // dialChecked is dial for a library that trusts the server.
 func (e endpoint) dialChecked(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, err := e.dial(ctx)
@@ -94,7 +103,7 @@ func (e endpoint) clientOptions() *redis.Options {
 		Addr:                     e.name,
 		Dialer:                   e.dialChecked,
 		Username:                 e.username,
-		Password:                 e.password,
+		Password:                 string(e.password),
 		Protocol:                 2,
 		MaxRetries:               -1,
 		DialerRetries:            1,

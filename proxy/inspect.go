@@ -38,7 +38,7 @@ type serverFacts struct {
 	appendOnly bool
 	databases  int   // 0: it did not say
 	untold     error // INFO was refused, so that only its answering is known
-	sentinels  sentinelFacts
+	sentinels  sentinelReport
 
 	// Of masters only.
 	persistence string // what it keeps on disk; empty: it did not say
@@ -67,7 +67,7 @@ func inspectServers(ctx context.Context, cfg *Config, known knownRights) (upstre
 func (f *serverFacts) ask(ctx context.Context, server endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	f.sentinels = server.sentinels.facts(ctx)
+	f.sentinels = server.askSentinels(ctx)
 	client := redis.NewClient(server.clientOptions())
 	defer client.Close()
 	f.askWith(ctx, client)
@@ -77,7 +77,7 @@ func (f *serverFacts) ask(ctx context.Context, server endpoint) {
 func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lockRules, known knownRights) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	f.sentinels = server.sentinels.facts(ctx)
+	f.sentinels = server.askSentinels(ctx)
 	client := redis.NewClient(server.clientOptions())
 	defer client.Close()
 	if f.askWith(ctx, client); f.err != nil {

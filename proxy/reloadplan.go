@@ -148,12 +148,3 @@ func (r *reloadReader) masters() {
 			strings.Join(append(replaced[:1:1], replaced[2:]...), ", "))
 	}
 }
-
-// sameEntry tells whether a server is entered in the same way. Files that are
-// renewed under the same name need no reload.
-func (e endpoint) sameEntry(other endpoint) bool {
-	if !e.sentinels.sameEntry(other.sentinels) || e.username != other.username || e.password != other.password || (e.tls == nil) != (other.tls == nil) {
-		return false
-	}
-	return e.tls == nil || e.tls.options == other.tls.options
-}

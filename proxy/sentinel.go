@@ -152,6 +152,37 @@ func agreedMaster(name string, answers []sentinelAnswer) (address string, err er
 	return latest.master, nil
 }
 
+// sentinelReport is what the Sentinels of one server said.
+type sentinelReport struct {
+	asked    int // 0: the server has no Sentinels
+	answered int
+	silent   []string       // why the others did not
+	named    map[string]int // addresses of masters, and how many Sentinels named each
+	master   string         // the one that counts; empty: nobody says
+	replicas int
+}
+
+// askSentinels asks every Sentinel of the server.
+func (e endpoint) askSentinels(ctx context.Context) (report sentinelReport) {
+	g := e.sentinels
+	if g == nil {
+		return report
+	}
+	answers := g.ask(ctx, func([]sentinelAnswer) bool { return false })
+	report = sentinelReport{asked: len(g.addresses), named: map[string]int{}}
+	for _, answer := range answers {
+		if answer.err != nil {
+			report.silent = append(report.silent, fmt.Sprintf("%s: %v", answer.sentinel, answer.err))
+			continue
+		}
+		report.answered++
+		report.named[answer.master]++
+		report.replicas = max(report.replicas, answer.replicas)
+	}
+	report.master, _ = agreedMaster(g.name, answers)
+	return report
+}
+
 // dialMaster is endpoint.dial for a group: it dials the server that the
 // Sentinels name and makes sure that it takes itself for a master. Where it does
 // not, they are asked again, and if they name another one that is dialled.
@@ -189,21 +220,29 @@ func (e endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
 		return nil, err
 	}
 	_ = conn.SetDeadline(earlier(ctx, dialTimeout))
-	request, steps := e.appendAuth(nil)
-	if _, err = conn.Write(resp.AppendCommand(request, []byte("ROLE"))); err == nil {
-		err = readAnswers(conn, steps+1, func(i int, answer []byte) error {
-			if i == steps && answer[0] == '*' && !bytes.Contains(answer[:min(len(answer), 20)], []byte("master")) {
-				return errors.New("it is a replica")
-			}
-			return nil
-		})
-	}
-	if err != nil {
+	if err = e.askRole(conn); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
 	_ = conn.SetDeadline(time.Time{})
 	return conn, nil
+}
+
+// askRole is an error if a server that was just connected to is a replica.
+func (e endpoint) askRole(conn net.Conn) error {
+	request, commands := e.appendAuth(nil)
+	if _, err := conn.Write(resp.AppendCommand(request, "ROLE")); err != nil {
+		return err
+	}
+	replies, err := resp.NewReader(conn, 512, maxAnswer).Next(nil, commands+1)
+	if err != nil {
+		return err
+	}
+	role := replies[commands]
+	if role[0] == '*' && !bytes.Contains(role[:min(len(role), 20)], []byte("master")) {
+		return errors.New("it is a replica")
+	}
+	return nil
 }
 
 // appendAuth appends what the endpoint's credentials ask for.

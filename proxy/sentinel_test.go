@@ -173,14 +173,11 @@ func dialEndpoint(t *testing.T, server endpoint) (address string, err error) {
 	if _, err := io.WriteString(conn, "*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n"); err != nil {
 		t.Fatal(err)
 	}
-	err = readAnswers(conn, 1, func(_ int, answer []byte) error {
-		address = strings.Split(string(answer), "\r\n")[1]
-		return nil
-	})
+	replies, err := resp.NewReader(conn, 512, maxAnswer).Next(nil, 1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return address, nil
+	return strings.Split(string(replies[0]), "\r\n")[1], nil
 }
 
 func TestDialTheMasterThatSentinelsName(t *testing.T) {

@@ -54,7 +54,8 @@ func parseSentinelEndpoint(scheme, rest string) (endpoint, error) {
 	}
 	e := endpoint{name: name + "@" + addresses[0], network: scheme, address: addresses[0], username: u.User.Username()}
 	e.db, _ = strconv.Atoi(query.Get("db"))
-	e.password, _ = u.User.Password()
+	password, _ := u.User.Password()
+	e.password = secret(password)
 	if err := e.readSecret(query); err != nil {
 		return endpoint{}, err
 	}
@@ -65,7 +66,7 @@ func parseSentinelEndpoint(scheme, rest string) (endpoint, error) {
 		}
 	}
 	e.sentinels = newSentinelGroup(name, addresses, endpoint{
-		username: query.Get("sentinel_user"), password: query.Get("sentinel_password"), tls: e.tls,
+		username: query.Get("sentinel_user"), password: secret(query.Get("sentinel_password")), tls: e.tls,
 	})
 	return e, nil
 }

@@ -66,7 +66,7 @@ func parseEndpoint(text string) (endpoint, error) {
 	}
 	server := endpoint{
 		name: options.Addr, network: options.Network, address: options.Addr,
-		username: options.Username, password: options.Password, db: options.DB,
+		username: options.Username, password: secret(options.Password), db: options.DB,
 	}
 	if err := server.readSecret(query); err != nil {
 		return endpoint{}, err
@@ -123,7 +123,7 @@ func (e *endpoint) readSecret(query url.Values) error {
 		if err != nil {
 			return errors.New("the URL's option " + option + ": " + err.Error())
 		}
-		e.password = string(found)
+		e.password = found
 	}
 	return nil
 }

@@ -41,7 +41,7 @@ func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *ro
 	}
 	if upstream != nil {
 		s.dialUpstream = upstream.dial
-		s.upstream = upstreamLogin{user: upstream.username, password: upstream.password, db: upstream.db}
+		s.upstream = upstreamLogin{user: upstream.username, password: string(upstream.password), db: upstream.db}
 	}
 	return s
 }

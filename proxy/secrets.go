@@ -8,43 +8,26 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
-
-	"gopkg.in/yaml.v3"
 )
-
-// A secret stands in the configuration itself, in a file, or in an environment
-// variable: password, password_file or password_env. Errors never show one,
-// nor a value that is more likely a password at the wrong place.
 
 // longestSecret bounds a secret's file, so that a wrong path cannot fill memory.
 const longestSecret = 64 << 10
 
-// secret reads one of those keys. Only one of them may be there.
-func (r *configReader) secret(node *yaml.Node, key string, place *secret) {
-	stem, last, _ := strings.Cut(key, "password")
-	for _, other := range []string{"", "_file", "_env"} {
-		if other != last && r.has(stem+"password"+other) {
-			r.fail(key, "stands beside password%s; only one of the two may", other)
-			return
-		}
+// secret prints as a mark that it is there.
+type secret string
+
+func (s secret) String() string {
+	if s == "" {
+		return "none"
 	}
-	if node.Kind != yaml.ScalarNode {
-		r.fail(key, "must be a single value, not a list or a mapping")
-		return
-	}
-	var err error
-	switch last {
-	case "_file":
-		*place, err = secretFromFile(node.Value)
-	case "_env":
-		*place, err = secretFromEnvironment(node.Value)
-	default:
-		*place = secret(node.Value)
-	}
-	if err != nil {
-		r.fail(key, "%s", err)
-	}
+	return "set"
 }
+
+// GoString keeps %#v from showing the text.
+func (s secret) GoString() string { return s.String() }
+
+// MarshalText keeps encoders, such as a JSON log, from showing the text.
+func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // secretFromFile reads a file less one line end at its end, which editors and
 // echo write and nobody means.
