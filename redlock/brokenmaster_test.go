@@ -255,7 +255,6 @@ func FuzzWhatAMasterSays(f *testing.F) {
 		}
 		_, _ = parseReading(reply)
 		_, _ = parseTime(reply)
-		_, _ = parseClock(reply)
 		_, _ = resp.ParseInteger(reply)
 		_ = resp.CannotServe(reply)
 		if resp.IsError(reply) {

@@ -40,7 +40,7 @@ func (s *stream) judge(asked *call, replies [][]byte, received time.Time) standi
 	m, last, p := s.master, &s.checked, place{s.master.number, s.db}
 	sent := moment{asked.sent, asked.slept}
 	marker, isText := resp.ParseBulk(replies[0])
-	server, ok := parseClock(replies[1])
+	server, ok := resp.ParseTime(replies[1])
 	info, told := resp.ParseBulk(replies[2])
 	sole := asked.role && bytes.Equal(replies[2], roleOfSole)
 	if asked.role && !sole {

@@ -3,8 +3,6 @@ package redlock
 import (
 	"bytes"
 	"errors"
-	"strconv"
-	"time"
 
 	"redlock-proxy/redlock/resp"
 )
@@ -237,33 +235,6 @@ func parseImage(dump, pttl []byte, now int64) (image, bool) {
 
 // parseTime reads TIME's reply in milliseconds.
 func parseTime(reply []byte) (int64, bool) {
-	now, ok := parseClock(reply)
+	now, ok := resp.ParseTime(reply)
 	return now.Milliseconds(), ok
 }
-
-// parseClock reads TIME's reply, two bulk strings, as the time since 1970. It
-// stands behind every batch, so it allocates nothing.
-func parseClock(reply []byte) (time.Duration, bool) {
-	rest, ok := bytes.CutPrefix(reply, []byte("*2\r\n"))
-	if !ok {
-		return 0, false
-	}
-	var numbers [2]int64
-	for i := range numbers {
-		var header, text []byte
-		header, rest, ok = bytes.Cut(rest, crlf)
-		if !ok || len(header) == 0 || header[0] != '$' {
-			return 0, false
-		}
-		if text, rest, ok = bytes.Cut(rest, crlf); !ok {
-			return 0, false
-		}
-		var err error
-		if numbers[i], err = strconv.ParseInt(string(text), 10, 64); err != nil {
-			return 0, false
-		}
-	}
-	return time.Duration(numbers[0])*time.Second + time.Duration(numbers[1])*time.Microsecond, len(rest) == 0
-}
-
-var crlf = []byte("\r\n")

@@ -3,6 +3,9 @@ package redlock
 import (
 	"bytes"
 	"math"
+
+	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
 )
 
 // What PTTL says of a key without an expiry, and of one that is not there.
@@ -27,6 +30,31 @@ type image struct {
 var absentImage = image{pttl: noKey}
 
 func (i image) absent() bool { return i.dump == nil }
+
+func (i image) there() bool { return !i.absent() }
+
+// text is a string's value; nil of any other key.
+func (i image) text() []byte {
+	text, _ := rdb.StringValue(i.dump)
+	return text
+}
+
+// number is a counter's.
+func (i image) number() (int64, bool) { return resp.ParseDecimal(i.text()) }
+
+// sameContent tells whether keys hold the same on two masters, whatever their expiry.
+func sameContent(a, b image) bool { return rdb.Same(a.dump, b.dump) }
+
+// unchangedSince tells whether one master's key is as it was some time before, its
+// expiry too.
+func (i image) unchangedSince(before image) bool {
+	switch did := change(before, i); did {
+	case keyStayedAbsent:
+		return true
+	default:
+		return did == keyKept && near(before.expiry(), i.expiry(), expiryTolerance)
+	}
+}
 
 // passing tells that the key is as good as gone: on one master it may have
 // expired before the look, on another not.

@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
-	"redlock-proxy/redlock/rdb"
-	"redlock-proxy/redlock/resp"
 )
 
 // Where copies of a key differ, or too few masters have one for anybody to hold
@@ -129,10 +127,10 @@ func (l *Locker) mendCopies(ctx context.Context, k lockKey) []image {
 // model is what all copies are to be: what a quorum has, or else what stands for
 // all.
 func (c copies) model() image {
-	if most, t := quorum.Largest(c, image.there, sameCopy); t.Granted >= quorum.Size(len(c)) {
+	if most, t := quorum.Largest(c, image.there, sameContent); t.Granted >= quorum.Size(len(c)) {
 		return most
 	}
-	return c[quorum.Choose(c, image.there, sameCopy, image.number)].Value
+	return c[quorum.Choose(c, image.there, sameContent, image.number)].Value
 }
 
 // firstLook is when copies are looked at first.
@@ -162,18 +160,6 @@ func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now co
 
 // copies are what masters hold under a key at one moment.
 type copies []quorum.Answer[image]
-
-func (i image) there() bool { return !i.absent() }
-
-func sameCopy(a, b image) bool { return rdb.Same(a.dump, b.dump) }
-
-// number is a counter's.
-func (i image) number() (int64, bool) { return resp.ParseDecimal(i.text()) }
-
-func (i image) text() []byte {
-	text, _ := rdb.StringValue(i.dump)
-	return text
-}
 
 // inspect looks at all copies of a key.
 func (l *Locker) inspect(k lockKey) copies {
@@ -220,7 +206,7 @@ func (c copies) ill() bool {
 	}
 	for _, a := range c {
 		for _, b := range c {
-			if a.State.Heard() && b.State.Heard() && a.Value.there() && b.Value.there() && !sameCopy(a.Value, b.Value) {
+			if a.State.Heard() && b.State.Heard() && a.Value.there() && b.Value.there() && !sameContent(a.Value, b.Value) {
 				return true
 			}
 		}
@@ -239,15 +225,6 @@ func (c copies) unchangedSince(before copies) (same []image, all bool) {
 		all = all && a.State == quorum.Answered && before[i].State == quorum.Answered && a.Value.unchangedSince(before[i].Value)
 	}
 	return same, all
-}
-
-func (i image) unchangedSince(before image) bool {
-	switch effect := change(before, i); effect {
-	case keyStayedAbsent:
-		return true
-	default:
-		return effect == keyKept && near(before.expiry(), i.expiry(), expiryTolerance)
-	}
 }
 
 // areAll tells whether there are no other copies than these.
@@ -271,7 +248,7 @@ func (l *Locker) overwrite(k lockKey, seen []image, model image) {
 		keys:    []string{k.key},
 		creates: model.there(),
 		each: func(i int) []byte {
-			if !seen[i].there() || model.there() && sameCopy(seen[i], model) {
+			if !seen[i].there() || model.there() && sameContent(seen[i], model) {
 				return nil
 			}
 			became := model

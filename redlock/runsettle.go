@@ -199,3 +199,12 @@ func (x examined) missedRelease(keys [][]byte, now time.Time) []*debt {
 	}
 	return debts
 }
+
+// putBack gives a master back what it deleted in vain, if nothing has come in
+// its place since: an element that was popped, or the queue of those that wait.
+// That is done behind the command that deleted it or not at all: on a later
+// connection it may be what somebody else has taken elsewhere meanwhile.
+func (s *stream) putBack(key []byte, before, after image, now time.Time) {
+	m := sending{frames: appendUndo(nil, key, before, after)}
+	s.send(call{replies: 1, asker: askerFunc(func([][]byte, standing, error) {})}, m, now)
+}

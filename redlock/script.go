@@ -2,7 +2,6 @@ package redlock
 
 import (
 	_ "embed"
-	"strconv"
 
 	"redlock-proxy/redlock/resp"
 )
@@ -19,8 +18,6 @@ var (
 	//go:embed persist.lua
 	persistText string
 
-	//go:embed watched.lua
-	watchedText string
 	//go:embed swap.lua
 	swapText string
 	//go:embed delete.lua
@@ -36,7 +33,6 @@ var (
 	//go:embed raise.lua
 	raiseText string
 
-	watchedScript = &script{watchedText}
 	swapScript    = &script{swapText}
 	deleteScript  = &script{deleteText}
 	markScript    = &script{databasesText + markText}
@@ -49,15 +45,5 @@ var (
 )
 
 func (s *script) append(dst []byte, keys [][]byte, args ...[]byte) []byte {
-	dst = resp.AppendArray(dst, 3+len(keys)+len(args))
-	dst = resp.AppendBulk(dst, "EVAL")
-	dst = resp.AppendBulk(dst, s.text)
-	dst = resp.AppendBulk(dst, strconv.Itoa(len(keys)))
-	for _, k := range keys {
-		dst = resp.AppendBulk(dst, k)
-	}
-	for _, a := range args {
-		dst = resp.AppendBulk(dst, a)
-	}
-	return dst
+	return resp.AppendEval(dst, s.text, keys, args...)
 }

@@ -2,15 +2,16 @@ package redlock
 
 import (
 	_ "embed"
-	"time"
 
 	"redlock-proxy/redlock/resp"
 )
 
-//go:embed undo.lua
-var undoText string
-
-var undoScript = &script{undoText}
+var (
+	//go:embed undo.lua
+	undoText string
+	//go:embed watched.lua
+	watchedText string
+)
 
 // appendUndo appends the one command that puts a key back to what it was
 // before a run, if it still is exactly as the run left it then. It answers 1 if
@@ -20,7 +21,7 @@ func appendUndo(dst, key []byte, before, after image) []byte {
 	if !before.absent() {
 		args = append(args, before.dump, resp.Decimal(before.expiry()))
 	}
-	return undoScript.append(dst, [][]byte{key}, args...)
+	return resp.AppendEval(dst, undoText, [][]byte{key}, args...)
 }
 
 // appendReplace appends the command that makes a key what became says, if it still
@@ -28,14 +29,15 @@ func appendUndo(dst, key []byte, before, after image) []byte {
 // past until.
 func appendReplace(dst, key []byte, became, seen image, until int64) []byte {
 	args := [][]byte{seen.dump, resp.Decimal(seen.expiry()), became.dump, resp.Decimal(became.expiry()), resp.Decimal(until)}
-	return undoScript.append(dst, [][]byte{key}, args...)
+	return resp.AppendEval(dst, undoText, [][]byte{key}, args...)
 }
 
-// putBack gives a master back what it deleted in vain, if nothing has come in
-// its place since: an element that was popped, or the queue of those that wait.
-// That is done behind the command that deleted it or not at all: on a later
-// connection it may be what somebody else has taken elsewhere meanwhile.
-func (s *stream) putBack(key []byte, before, after image, now time.Time) {
-	m := sending{frames: appendUndo(nil, key, before, after)}
-	s.send(call{replies: 1, asker: askerFunc(func([][]byte, standing, error) {})}, m, now)
+// appendGuard appends the command that tells whether keys still are as images says:
+// it answers 1 if they are and 0 if not.
+func appendGuard(dst []byte, keys [][]byte, images []image) []byte {
+	args := make([][]byte, 0, 2*len(images))
+	for _, i := range images {
+		args = append(args, i.dump, resp.Decimal(i.expiry()))
+	}
+	return resp.AppendEval(dst, watchedText, keys, args...)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
-	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -93,8 +92,6 @@ func (w *Watch) Keys() [][]byte { return w.keys }
 
 func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, sameContent) }
 
-func sameContent(a, b image) bool { return rdb.Same(a.dump, b.dump) }
-
 func (w *Watch) see(i int, a quorum.Answer[examined]) {
 	if !a.State.Heard() {
 		return
@@ -114,12 +111,8 @@ func (w *Watch) guard(master int) []byte {
 	if images == nil || !slices.EqualFunc(images, w.agreed, sameContent) {
 		return nil
 	}
-	args := make([][]byte, 0, 2*len(images))
-	for _, i := range images {
-		args = append(args, i.dump, resp.Decimal(i.expiry()))
-	}
 	frames := resp.AppendCommand(nil, append([][]byte{[]byte("WATCH")}, w.keys...)...)
-	return watchedScript.append(frames, w.keys, args...)
+	return appendGuard(frames, w.keys, images)
 }
 
 // guard is what a transaction's watches ask each master before it.

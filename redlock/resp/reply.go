@@ -3,6 +3,7 @@ package resp
 import (
 	"bytes"
 	"strconv"
+	"time"
 )
 
 // IsNil tells whether a reply is null, in any of its three forms.
@@ -33,3 +34,30 @@ func ParseBulk(reply []byte) ([]byte, bool) {
 	}
 	return reply[head+1 : len(reply)-2], true
 }
+
+// ParseTime reads TIME's reply, two bulk strings, as the time since 1970. It
+// stands behind every batch, so it allocates nothing.
+func ParseTime(reply []byte) (time.Duration, bool) {
+	rest, ok := bytes.CutPrefix(reply, []byte("*2\r\n"))
+	if !ok {
+		return 0, false
+	}
+	var numbers [2]int64
+	for i := range numbers {
+		var header, text []byte
+		header, rest, ok = bytes.Cut(rest, crlf)
+		if !ok || len(header) == 0 || header[0] != '$' {
+			return 0, false
+		}
+		if text, rest, ok = bytes.Cut(rest, crlf); !ok {
+			return 0, false
+		}
+		var err error
+		if numbers[i], err = strconv.ParseInt(string(text), 10, 64); err != nil {
+			return 0, false
+		}
+	}
+	return time.Duration(numbers[0])*time.Second + time.Duration(numbers[1])*time.Microsecond, len(rest) == 0
+}
+
+var crlf = []byte("\r\n")

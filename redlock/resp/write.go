@@ -35,6 +35,21 @@ func AppendBulk[T string | []byte](dst []byte, v T) []byte {
 	return append(dst, '\r', '\n')
 }
 
+// AppendEval appends EVAL of a script.
+func AppendEval(dst []byte, script string, keys [][]byte, args ...[]byte) []byte {
+	dst = AppendArray(dst, 3+len(keys)+len(args))
+	dst = AppendBulk(dst, "EVAL")
+	dst = AppendBulk(dst, script)
+	dst = AppendBulk(dst, strconv.Itoa(len(keys)))
+	for _, k := range keys {
+		dst = AppendBulk(dst, k)
+	}
+	for _, a := range args {
+		dst = AppendBulk(dst, a)
+	}
+	return dst
+}
+
 // Decimal returns an integer as an argument.
 func Decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
