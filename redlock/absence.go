@@ -5,14 +5,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
 	"slices"
 	"strings"
-
-	"redlock-proxy/redlock/resp"
 )
 
 // Why a master is away, for people: the error's own text without what is another
@@ -78,31 +75,4 @@ func oneLine(text string, most int) string {
 		return strings.ToValidUTF8(text[:most], "") + "..."
 	}
 	return text
-}
-
-// authRefusals are how servers begin an error reply to AUTH, or to the connection
-// that it is the first command of.
-var authRefusals = []string{
-	"WRONGPASS", "NOAUTH", "NOPERM", "DENIED", "LOADING",
-	"ERR max number of clients reached",
-	"ERR AUTH <password> called without any password configured for the default user",
-	"ERR Client sent AUTH, but no password is set",
-	"ERR invalid password",
-	"ERR unknown command",
-	"ERR wrong number of arguments",
-	"ERR",
-}
-
-// turnedAway words an error reply to a command with which a connection begins.
-// That to AUTH may repeat what was sent, so of it only words of ours are said.
-func turnedAway(command string, reply []byte) error {
-	answer := resp.ErrorText(reply)
-	if command == "AUTH" {
-		known := slices.IndexFunc(authRefusals, func(words string) bool { return strings.HasPrefix(answer, words) })
-		if known < 0 {
-			return errors.New("AUTH refused")
-		}
-		answer = authRefusals[known]
-	}
-	return fmt.Errorf("%s refused: %s", command, answer)
 }

@@ -68,7 +68,7 @@ func (s *stream) judge(asked *call, replies [][]byte, received time.Time) standi
 	if !asked.role && (!last.valid || !bytes.Equal(last.info, info)) {
 		last.info = append(last.info[:0], info...)
 		now := readReplication(info)
-		if !isSole(info, now) {
+		if !isSole(info) {
 			s.askInfo()
 		}
 		m.voters.do(func(r *roster) { r.replicates(p, now) })

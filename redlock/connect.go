@@ -59,7 +59,7 @@ func (s *stream) tellMalformed(why error) {
 func (s *stream) connect(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.master.stall())
 	defer cancel()
-	c, err := connect(ctx, s.master.server.Load(), handshake{db: s.db})
+	c, err := connect(ctx, s.master.server.Load().address(), handshake{db: s.db})
 	if err != nil {
 		return nil, err
 	}

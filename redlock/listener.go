@@ -70,7 +70,7 @@ func (r *listener) run(ctx context.Context) {
 func (r *listener) connect(ctx context.Context) (*connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.master.stall())
 	defer cancel()
-	c, err := connect(ctx, r.master.server.Load(), handshake{pushes: true})
+	c, err := connect(ctx, r.master.server.Load().address(), handshake{pushes: true})
 	if err != nil {
 		return nil, err
 	}

@@ -202,6 +202,10 @@ type Master struct {
 	Moves bool
 }
 
+func (m *Master) address() serverAddress {
+	return serverAddress{dial: m.Dial, username: m.Username, password: m.Password, embedded: m.Embedded}
+}
+
 // Observer is told what happens on the lock plane. Its methods are called
 // from many goroutines at once and must not block.
 type Observer interface {

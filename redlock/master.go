@@ -135,7 +135,7 @@ func (m *master) tell(db int, st standing, now time.Time) {
 // greeted hears what a server said of itself on a new connection.
 func (m *master) greeted(db int, self greeting, now time.Time) {
 	p := place{m.number, db}
-	if ask(m.voters, func(r *roster) bool { return r.connected(p, self.runID, self.problem, self.replication, now) }) {
+	if ask(m.voters, func(r *roster) bool { return r.connected(p, self.runID, self.problem, readReplication(self.info), now) }) {
 		m.clock.forget() // another process may run on another machine
 	}
 	if db == 0 {

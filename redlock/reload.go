@@ -108,7 +108,7 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 // examine asks a server that is to be a master at place i what it is, and
 // returns its run id.
 func (l *Locker) examine(ctx context.Context, i int, server Master) (run string, err error) {
-	self, err := connect(ctx, &server, handshake{})
+	self, err := connect(ctx, server.address(), handshake{})
 	if err != nil {
 		return "", err
 	}
@@ -117,7 +117,7 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) (run string,
 	if self.problem != "" {
 		return "", errors.New(self.problem)
 	}
-	if self.replica {
+	if readReplication(self.info).replica {
 		return "", errors.New(isReplica)
 	}
 	text, err := readMarker(self)

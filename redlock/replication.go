@@ -22,10 +22,6 @@ import (
 // (Valkey, and Redis since 7.2), or where it is refused, INFO is asked with every
 // batch.
 
-// A sole master answers ROLE like this: it is a master, without replicas, and
-// nothing was ever replicated.
-var roleOfSole = []byte("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
-
 // infoPause is how long ROLE alone is asked, without INFO.
 const infoPause = 100 * time.Millisecond
 
@@ -44,10 +40,4 @@ func readReplication(info []byte) replication {
 		}
 	}
 	return r
-}
-
-// isSole tells whether ROLE is enough to ask of a server that answers INFO
-// replication like this.
-func isSole(info []byte, r replication) bool {
-	return !r.replica && !r.was && infoField(info, "connected_slaves") == "0" && infoField(info, "master_repl_offset") == "0"
 }

@@ -18,7 +18,7 @@ func TestReplicationOfARealServer(t *testing.T) {
 	}
 	isSole := func(m *liveMaster) bool { // by ROLE, and by INFO
 		info, _ := resp.ParseBulk(m.must("INFO", "replication"))
-		if byInfo := isSole(info, readReplication(info)); byInfo {
+		if byInfo := isSole(info); byInfo {
 			return bytes.Equal(m.must("ROLE"), roleOfSole)
 		}
 		return false
