@@ -252,7 +252,7 @@ func (s *session) tryOpen() (refusal string) {
 	up := &upstream{
 		conn:     newSocket(conn, &s.server.clock),
 		client:   s.out,
-		owed:     newOwed(s.client.resp3),
+		owed:     newOwed(s.client.version),
 		onEnd:    s.sock.wake,
 		onLost:   s.clientLeft,
 		onBroken: s.upstreamBroken,

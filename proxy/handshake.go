@@ -12,7 +12,7 @@ import (
 // clientState is what a connection has told about itself. It lives here, so
 // that the upstream can be opened late, closed by RESET, and be unreachable.
 type clientState struct {
-	resp3   bool
+	version wire.Version
 	db      int // the one that SELECT was granted last
 	name    []byte
 	info    []clientInfo
@@ -284,7 +284,7 @@ func (s *session) describeClient(name string, args [][]byte) []byte {
 		s.client.name = bytes.Clone(args[2])
 	case "client|getname":
 		if len(s.client.name) == 0 {
-			return wire.AppendNull(nil, s.client.resp3)
+			return wire.AppendNull(nil, s.client.version)
 		}
 		return redcon.AppendBulk(nil, s.client.name)
 	case "client|setinfo":

@@ -12,17 +12,13 @@ import (
 
 // helloReply describes the proxy as the one Redis it stands for.
 func (s *session) helloReply() []byte {
-	protocol := int64(2)
-	if s.client.resp3 {
-		protocol = 3
-	}
-	reply := wire.AppendMapHeader(nil, 7, s.client.resp3)
+	reply := wire.AppendMapHeader(nil, 7, s.client.version)
 	reply = redcon.AppendBulkString(reply, "server")
 	reply = redcon.AppendBulkString(reply, "redis")
 	reply = redcon.AppendBulkString(reply, "version")
 	reply = redcon.AppendBulkString(reply, s.server.shownVersion())
 	reply = redcon.AppendBulkString(reply, "proto")
-	reply = redcon.AppendInt(reply, protocol)
+	reply = redcon.AppendInt(reply, int64(s.client.version.Number()))
 	reply = redcon.AppendBulkString(reply, "id")
 	reply = redcon.AppendInt(reply, s.id)
 	reply = redcon.AppendBulkString(reply, "mode")
@@ -41,6 +37,14 @@ type helloRequest struct {
 	login    bool
 	name     []byte
 	named    bool
+}
+
+// speaks is the version that is asked for. Only where one is.
+func (r helloRequest) speaks() wire.Version {
+	if r.version == wire.RESP3.Number() {
+		return wire.RESP3
+	}
+	return wire.RESP2
 }
 
 // parseHello returns the request, or the error with which Redis answers it.
@@ -116,7 +120,7 @@ func (s *session) hello(args [][]byte) {
 		s.client.name = bytes.Clone(request.name)
 	}
 	if request.version != 0 {
-		s.client.resp3 = request.version == 3
+		s.client.version = request.speaks()
 	}
 	l := s.listening.Load()
 	if l == nil {
@@ -127,7 +131,7 @@ func (s *session) hello(args [][]byte) {
 		if !s.silent {
 			s.pending = append(s.pending, s.helloReply()...)
 		}
-		l.resp3 = s.client.resp3
+		l.version = s.client.version
 	})
 }
 
@@ -137,7 +141,7 @@ func (s *session) tellUpstream(request helloRequest) bool {
 	if up == nil || request.version == 0 {
 		return true
 	}
-	if !request.named && (request.version == 3) == s.client.resp3 {
+	if !request.named && request.speaks() == s.client.version {
 		return true
 	}
 	hello := [][]byte{[]byte("HELLO"), strconv.AppendInt(nil, int64(request.version), 10)}
@@ -152,6 +156,6 @@ func (s *session) tellUpstream(request helloRequest) bool {
 		s.replyBytes(reply)
 		return false
 	}
-	up.owed.speak(request.version == 3)
+	up.owed.speak(request.speaks())
 	return true
 }

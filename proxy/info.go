@@ -21,7 +21,7 @@ func (s *session) performInfo(cmd wire.Command) {
 	}
 	sections := cmd.Args[1:]
 	if len(sections) == 1 && wire.IsWord(sections[0], "REDLOCK") {
-		s.replyBytes(wire.AppendText(nil, s.redlockSection(nil), s.client.resp3))
+		s.replyBytes(wire.AppendText(nil, s.redlockSection(nil), s.client.version))
 		return
 	}
 	var text []byte
@@ -44,7 +44,7 @@ func (s *session) performInfo(cmd wire.Command) {
 		}
 		text = s.redlockSection(text)
 	}
-	s.replyBytes(wire.AppendText(nil, text, s.client.resp3))
+	s.replyBytes(wire.AppendText(nil, text, s.client.version))
 }
 
 func wantsRedlockSection(sections [][]byte) bool {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -148,7 +149,7 @@ func (p *lockPlane) run(ctx context.Context, call lockCall, args [][]byte) answe
 func (p *lockPlane) runRequest(call lockCall) redlock.RunRequest {
 	return redlock.RunRequest{
 		DB: call.db, Keys: lockKeys(call), Args: call.args,
-		RESP3: call.resp3, ReadOnly: call.route.spec.readonly(),
+		RESP3: call.version == wire.RESP3, ReadOnly: call.route.spec.readonly(),
 	}
 }
 

@@ -55,7 +55,7 @@ type lockCall struct {
 	db       int
 	args     [][]byte // at least the name
 	route    route
-	resp3    bool
+	version  wire.Version
 	lastRead *lastRead // the session's; nil: it remembers nothing
 }
 
@@ -89,7 +89,7 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 		p.log.DebugContext(ctx, "lock command",
 			"command", call.commandName(), "db", call.db, "kind", a.kind.String(), "verdict", a.verdict(), "took", took)
 	}
-	return a.append(dst, call.resp3)
+	return a.append(dst, call.version)
 }
 
 // ruleOf names the rule of the first lock key, for metrics.

@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -148,7 +149,7 @@ func TestNullOfProtocol(t *testing.T) {
 		"SMEMBERS k": "#t\r\n",
 	} {
 		call := fakeLockerCall(command)
-		call.resp3 = true
+		call.version = wire.RESP3
 		if reply := string(p.do(t.Context(), []byte("before "), call)); reply != "before "+want {
 			t.Errorf("%s: %q, want %q appended", command, reply, want)
 		}

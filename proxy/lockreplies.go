@@ -83,7 +83,7 @@ func (a answer) verdict() string {
 }
 
 // append writes the answer's one reply.
-func (a answer) append(dst []byte, resp3 bool) []byte {
+func (a answer) append(dst []byte, version wire.Version) []byte {
 	switch {
 	case a.rejected != "":
 		return append(dst, a.rejected...)
@@ -104,11 +104,11 @@ func (a answer) append(dst []byte, resp3 bool) []byte {
 	case readsNumber:
 		return redcon.AppendInt(dst, a.outcome.Number)
 	case readsValue:
-		return appendBulkOrNull(dst, a.outcome.Value, resp3)
+		return appendBulkOrNull(dst, a.outcome.Value, version)
 	case readsValues:
 		dst = redcon.AppendArray(dst, len(a.values))
 		for _, value := range a.values {
-			dst = appendBulkOrNull(dst, value, resp3)
+			dst = appendBulkOrNull(dst, value, version)
 		}
 		return dst
 	case readsReply:
@@ -117,7 +117,7 @@ func (a answer) append(dst []byte, resp3 bool) []byte {
 		if won {
 			return append(dst, wire.OK...)
 		}
-		return wire.AppendNull(dst, resp3)
+		return wire.AppendNull(dst, version)
 	}
 }
 
@@ -127,9 +127,9 @@ func appendErrorText(dst []byte, text string) []byte {
 	return append(dst, '\r', '\n')
 }
 
-func appendBulkOrNull(dst, value []byte, resp3 bool) []byte {
+func appendBulkOrNull(dst, value []byte, version wire.Version) []byte {
 	if value == nil {
-		return wire.AppendNull(dst, resp3)
+		return wire.AppendNull(dst, version)
 	}
 	return redcon.AppendBulk(dst, value)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -15,7 +16,7 @@ type lockTransaction struct {
 	db       int
 	commands []lockCall // checked already: names, arity, and that no key is the upstream's
 	watches  []*redlock.Watch
-	resp3    bool
+	version  wire.Version
 }
 
 // allowedOnMasters tells whether a command without keys may stand in a
@@ -49,11 +50,11 @@ func (p *lockPlane) execute(ctx context.Context, dst []byte, t lockTransaction) 
 	took := time.Since(started)
 	p.meter.lockCommand(a.kind.String(), a.verdict(), p.ruleOf(t.commands...), took.Seconds())
 	p.tellUndecided(ctx, "exec", t.db, a.outcome, took)
-	return a.append(dst, t.resp3)
+	return a.append(dst, t.version)
 }
 
 func (p *lockPlane) decideTransaction(ctx context.Context, t lockTransaction) answer {
-	request := redlock.RunRequest{DB: t.db, RESP3: t.resp3, Watches: t.watches, Transaction: [][][]byte{}}
+	request := redlock.RunRequest{DB: t.db, RESP3: t.version == wire.RESP3, Watches: t.watches, Transaction: [][][]byte{}}
 	deletes := false
 	for _, call := range t.commands {
 		request.Transaction = append(request.Transaction, call.args)

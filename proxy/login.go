@@ -37,7 +37,7 @@ func (s *session) loginSteps(login upstreamLogin) []loginStep {
 	case login.password != "":
 		add(wire.ErrUpstreamRefused, "AUTH", login.password)
 	}
-	if s.client.resp3 {
+	if s.client.version == wire.RESP3 {
 		add(wire.ErrUpstreamProtocol, "HELLO", "3")
 	}
 	if s.client.db != 0 {

@@ -3,6 +3,8 @@ package proxy
 import (
 	"sync"
 	"sync/atomic"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // A debt is what the upstream still owes for forwarded commands.
@@ -53,7 +55,7 @@ type owed struct {
 	undelivered bool // a value was counted whose bytes are not yet where they belong
 	waiting     bool
 	settledNow  chan struct{} // signalled when a waiting session may go on
-	resp3       bool
+	version     wire.Version
 	pipe        atomic.Bool // written under mu
 	subscribed  [3]int      // per family, as the last confirmation said
 	current     currentValue
@@ -66,8 +68,8 @@ type currentValue struct {
 	family       family
 }
 
-func newOwed(resp3 bool) *owed {
-	return &owed{settledNow: make(chan struct{}, 1), resp3: resp3}
+func newOwed(version wire.Version) *owed {
+	return &owed{settledNow: make(chan struct{}, 1), version: version}
 }
 
 // add is called before the command is written.
@@ -135,7 +137,7 @@ func (o *owed) begin(p []byte) (to fate, enough bool) {
 	switch {
 	case p[0] == '>' && !expectsName && !o.subscribes():
 		return fateClient, true
-	case p[0] == '>', p[0] == '*' && !o.resp3 && (expectsName || o.subscribes()):
+	case p[0] == '>', p[0] == '*' && o.version == wire.RESP2 && (expectsName || o.subscribes()):
 		name, known := firstElement(p)
 		if !known {
 			return fateClient, false
@@ -262,17 +264,17 @@ func (o *owed) isPipe() bool { return o.pipe.Load() }
 
 // speak says which protocol the upstream speaks from here on. Only while
 // nothing is owed.
-func (o *owed) speak(resp3 bool) {
+func (o *owed) speak(version wire.Version) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.resp3 = resp3
+	o.version = version
 }
 
 // restricted tells whether the connection is in RESP2's subscribe mode.
 func (o *owed) restricted() bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return !o.resp3 && !o.pipe.Load() && o.subscribes()
+	return o.version == wire.RESP2 && !o.pipe.Load() && o.subscribes()
 }
 
 // listens tells whether values may come that nobody asked for.

@@ -59,7 +59,7 @@ func TestReplyCounting(t *testing.T) {
 	message := "3\r\n" + bulk("message") + bulk("c") + bulk("payload")
 	rows := []struct {
 		name     string
-		resp3    bool
+		version  wire.Version
 		debts    []debt
 		stream   string
 		client   string // "=" for all of the stream
@@ -69,9 +69,9 @@ func TestReplyCounting(t *testing.T) {
 	}{
 		{name: "one each", debts: []debt{{left: 3}}, stream: "+OK\r\n$3\r\nabc\r\n*2\r\n:1\r\n*1\r\n:2\r\n", client: "="},
 		{name: "one is missing", debts: []debt{{left: 3}}, stream: "+OK\r\n$3\r\nabc\r\n", client: "=", owes: true},
-		{name: "pushes count nowhere", resp3: true, debts: []debt{{left: 2}}, stream: ">2\r\n+a\r\n+b\r\n+OK\r\n>1\r\n:1\r\n", client: "=", owes: true},
-		{name: "not inside either", resp3: true, debts: []debt{{left: 1}}, stream: "*2\r\n>2\r\n+a\r\n+b\r\n:1\r\n:2\r\n", client: "="},
-		{name: "an attribute belongs to its value", resp3: true, debts: []debt{{left: 2}}, stream: "|1\r\n+k\r\n+v\r\n:1\r\n:2\r\n", client: "="},
+		{name: "pushes count nowhere", version: wire.RESP3, debts: []debt{{left: 2}}, stream: ">2\r\n+a\r\n+b\r\n+OK\r\n>1\r\n:1\r\n", client: "=", owes: true},
+		{name: "not inside either", version: wire.RESP3, debts: []debt{{left: 1}}, stream: "*2\r\n>2\r\n+a\r\n+b\r\n:1\r\n:2\r\n", client: "="},
+		{name: "an attribute belongs to its value", version: wire.RESP3, debts: []debt{{left: 2}}, stream: "|1\r\n+k\r\n+v\r\n:1\r\n:2\r\n", client: "="},
 		{name: "silent", debts: []debt{{left: 1}, {left: 2, silent: true}, {left: 1}}, stream: ":1\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n"},
 		{name: "captured", debts: []debt{{left: 1}, {left: 1, capture: true}, {left: 1}}, stream: ":1\r\n*2\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n", captured: "*2\r\n:2\r\n$1\r\nx\r\n"},
 		{name: "one confirmation a name", debts: []debt{subscribe(2), {left: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2"), client: "=", owes: true, rest: [3]int{2}},
@@ -83,10 +83,10 @@ func TestReplyCounting(t *testing.T) {
 		{name: "an error for all names", debts: []debt{subscribe(3), {left: 1}}, stream: "-NOPERM no\r\n:1\r\n", client: "="},
 		{name: "confirmations are never silent", debts: []debt{{kind: debtConfirmations, adds: true, left: 1, silent: true}, {left: 1, silent: true}}, stream: confirm('*', "subscribe", "a", "1") + "*" + message + "-ERR x\r\n", client: confirm('*', "subscribe", "a", "1") + "*" + message, rest: [3]int{1}},
 		{name: "their errors are", debts: []debt{{kind: debtConfirmations, adds: true, left: 2, silent: true}}, stream: "-NOPERM no\r\n", client: ""},
-		{name: "confirmations in RESP3", resp3: true, debts: []debt{{left: 1}, subscribe(1), {left: 1}}, stream: ">2\r\n+invalidate\r\n_\r\n:1\r\n" + confirm('>', "subscribe", "c", "1") + ">" + message + ":2\r\n", client: "=", rest: [3]int{1}},
-		{name: "a message's shape in RESP3 is a reply", resp3: true, debts: []debt{subscribe(1), {left: 1}}, stream: confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: [3]int{1}},
+		{name: "confirmations in RESP3", version: wire.RESP3, debts: []debt{{left: 1}, subscribe(1), {left: 1}}, stream: ">2\r\n+invalidate\r\n_\r\n:1\r\n" + confirm('>', "subscribe", "c", "1") + ">" + message + ":2\r\n", client: "=", rest: [3]int{1}},
+		{name: "a message's shape in RESP3 is a reply", version: wire.RESP3, debts: []debt{subscribe(1), {left: 1}}, stream: confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: [3]int{1}},
 		{name: "and in RESP2 without subscriptions", debts: []debt{{left: 1}}, stream: "*" + message, client: "="},
-		{name: "unasked confirmation", resp3: true, debts: []debt{{kind: debtConfirmations, family: familyShard, adds: true, left: 1}, {left: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
+		{name: "unasked confirmation", version: wire.RESP3, debts: []debt{{kind: debtConfirmations, family: familyShard, adds: true, left: 1}, {left: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
 		{name: "monitor", debts: []debt{{kind: debtStream, left: 1}}, stream: "+OK\r\n+123 [0 x] \"GET\"\r\n+OK\r\n", client: "="},
 		{name: "monitor refused", debts: []debt{{kind: debtStream, left: 1}, {left: 1}}, stream: "-ERR no\r\n+OK\r\n", client: "="},
 		{name: "long name", debts: []debt{subscribe(1), unsubscribe(0)}, stream: confirm('*', "subscribe", strings.Repeat("n", 100), "1") + confirm('*', "unsubscribe", strings.Repeat("n", 100), "0"), client: "="},
@@ -99,7 +99,7 @@ func TestReplyCounting(t *testing.T) {
 			}
 			for cut := range len(row.stream) {
 				for width := range min(4, len(row.stream)-cut) {
-					u := &upstream{owed: newOwed(row.resp3), captures: 1 << 20}
+					u := &upstream{owed: newOwed(row.version), captures: 1 << 20}
 					for _, d := range row.debts {
 						u.owed.add(d)
 					}
@@ -140,7 +140,7 @@ func TestStreamOutOfStep(t *testing.T) {
 			"*3\r\n" + bulk("unsubscribe") + "$-1\r\n:0\r\n:1\r\n:2\r\n", []string{"*3\r\n" + bulk("unsubscribe") + "$-1\r\n:0\r\n:1\r\n"}},
 	} {
 		for cut := range len(row.stream) {
-			u := &upstream{owed: newOwed(false), captures: 1 << 20}
+			u := &upstream{owed: newOwed(wire.RESP2), captures: 1 << 20}
 			for _, d := range row.debts {
 				u.owed.add(d)
 			}
@@ -153,7 +153,7 @@ func TestStreamOutOfStep(t *testing.T) {
 }
 
 func TestCaptureIsBounded(t *testing.T) {
-	u := &upstream{owed: newOwed(false), captures: 10}
+	u := &upstream{owed: newOwed(wire.RESP2), captures: 10}
 	u.owed.add(debt{left: 1, capture: true})
 	if got := u.feed(t, "$10\r\n0123456789\r\n"); got != "" {
 		t.Errorf("the client gets %q", got)
@@ -166,7 +166,7 @@ func TestCaptureIsBounded(t *testing.T) {
 // What is owed takes no memory that grows with the pipeline, nor with the
 // connection's age.
 func TestOwedStaysSmall(t *testing.T) {
-	o := newOwed(false)
+	o := newOwed(wire.RESP2)
 	for i := range 10_000 {
 		o.add(debt{left: 1, silent: i%2 == 0})
 		if i < 10 {
@@ -178,7 +178,7 @@ func TestOwedStaysSmall(t *testing.T) {
 	if cap(o.queue) > 512 {
 		t.Errorf("the queue has grown to %d", cap(o.queue))
 	}
-	o = newOwed(false)
+	o = newOwed(wire.RESP2)
 	for range 10_000 {
 		o.add(debt{left: 1})
 	}
@@ -198,7 +198,7 @@ func FuzzReplyCounting(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, stream string, kind, size uint8) {
 		copier := func() *upstream {
-			u := &upstream{owed: newOwed(kind&1 != 0), captures: 64}
+			u := &upstream{owed: newOwed(wire.Version(kind & 1)), captures: 64}
 			u.owed.add(debt{left: 1})
 			if kind&2 != 0 {
 				u.owed.add(debt{kind: debtConfirmations, family: familyChannel, adds: true, left: 2, names: []string{"a", "b"}})

@@ -144,7 +144,7 @@ func (s *session) runOnLocks(args [][]byte, route route) {
 		db:       s.client.db,
 		args:     args,
 		route:    route,
-		resp3:    s.client.resp3,
+		version:  s.client.version,
 		lastRead: &s.lastRead,
 	}
 	s.watch.begin()

@@ -142,7 +142,7 @@ func BenchmarkPerform(b *testing.B) {
 	for name, command := range map[string]string{"get": benchGet, "set": benchSet} {
 		b.Run(name, func(b *testing.B) {
 			s := newSession(srv, 1, newRepeater(strings.Repeat(command, pipeline)))
-			up := &upstream{conn: newSocket(newDrain(), &srv.clock), client: s.out, owed: newOwed(false), done: make(chan struct{})}
+			up := &upstream{conn: newSocket(newDrain(), &srv.clock), client: s.out, owed: newOwed(wire.RESP2), done: make(chan struct{})}
 			s.upstream.Store(up)
 			b.ReportAllocs()
 			for b.Loop() {

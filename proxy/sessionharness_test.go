@@ -69,7 +69,7 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	switch name := strings.ToLower(string(call.args[0])); name {
 	case "set":
 		if _, held := f.values[first]; held {
-			return wire.AppendNull(dst, call.resp3)
+			return wire.AppendNull(dst, call.version)
 		}
 		f.values[first] = string(call.args[2])
 		return append(dst, wire.OK...)
@@ -77,7 +77,7 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 		if value, held := f.values[first]; held {
 			return redcon.AppendBulkString(dst, value)
 		}
-		return wire.AppendNull(dst, call.resp3)
+		return wire.AppendNull(dst, call.version)
 	case "pttl":
 		if _, held := f.values[first]; !held {
 			return append(dst, ":-2\r\n"...)
@@ -92,7 +92,7 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 			if value, held := f.values[string(key)]; held {
 				dst = redcon.AppendBulkString(dst, value)
 			} else {
-				dst = wire.AppendNull(dst, call.resp3)
+				dst = wire.AppendNull(dst, call.version)
 			}
 		}
 		return dst

@@ -238,7 +238,7 @@ func (s *session) restricted() bool {
 		return up.owed.restricted()
 	}
 	l := s.listening.Load()
-	return l != nil && !s.client.resp3 && l.count() > 0
+	return l != nil && s.client.version == wire.RESP2 && l.count() > 0
 }
 
 func textsOf(args [][]byte) []string {

@@ -50,10 +50,10 @@ func (s *session) unsubscribeHere(of family, names []string) {
 // appendConfirmation adds a confirmation to the pending replies. They reach
 // the client whatever CLIENT REPLY said, as with Redis.
 func (s *session) appendConfirmation(of family, adds bool, name *string, total int) {
-	s.pending = wire.AppendPushHeader(s.pending, 3, s.client.resp3)
+	s.pending = wire.AppendPushHeader(s.pending, 3, s.client.version)
 	s.pending = redcon.AppendBulkString(s.pending, of.command(adds))
 	if name == nil {
-		s.pending = wire.AppendNull(s.pending, s.client.resp3)
+		s.pending = wire.AppendNull(s.pending, s.client.version)
 	} else {
 		s.pending = redcon.AppendBulkString(s.pending, *name)
 	}

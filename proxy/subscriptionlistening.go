@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
@@ -36,7 +37,7 @@ type listening struct {
 	askedKeys   map[string]struct{}
 	askedPrefix map[string]struct{}
 
-	resp3 bool // changes hands with the client's writing side
+	version wire.Version // changes hands with the client's writing side
 
 	// outdatedAt: the upstream was away when subscriptions were confirmed, so that
 	// it does not know them. Once it has been opened so often, for anybody, messages
@@ -63,7 +64,7 @@ func newListening(s *session) *listening {
 		asked:       [2]map[string]struct{}{{}, {}},
 		askedKeys:   make(map[string]struct{}),
 		askedPrefix: make(map[string]struct{}),
-		resp3:       s.client.resp3,
+		version:     s.client.version,
 		names:       [2]map[string]bool{{}, {}},
 		delivery:    make(chan struct{}, 1),
 		done:        make(chan struct{}),

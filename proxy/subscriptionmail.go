@@ -49,22 +49,22 @@ func (n notice) size() int {
 }
 
 // append writes the notice as Redis would have sent it.
-func (n notice) append(dst []byte, resp3 bool) []byte {
+func (n notice) append(dst []byte, version wire.Version) []byte {
 	switch n.kind {
 	case noticeMessage:
-		dst = wire.AppendPushHeader(dst, 3, resp3)
+		dst = wire.AppendPushHeader(dst, 3, version)
 		dst = redcon.AppendBulkString(dst, "message")
 	case noticePatternMessage:
-		dst = wire.AppendPushHeader(dst, 4, resp3)
+		dst = wire.AppendPushHeader(dst, 4, version)
 		dst = redcon.AppendBulkString(dst, "pmessage")
 	case noticeInvalid:
-		dst = wire.AppendPushHeader(dst, 2, resp3)
+		dst = wire.AppendPushHeader(dst, 2, version)
 		dst = redcon.AppendBulkString(dst, "invalidate")
 		dst = redcon.AppendArray(dst, len(n.parts))
 	case noticeAllInvalid:
-		dst = wire.AppendPushHeader(dst, 2, resp3)
+		dst = wire.AppendPushHeader(dst, 2, version)
 		dst = redcon.AppendBulkString(dst, "invalidate")
-		return wire.AppendNull(dst, resp3)
+		return wire.AppendNull(dst, version)
 	}
 	for _, part := range n.parts {
 		dst = redcon.AppendBulk(dst, part)
@@ -140,7 +140,7 @@ func (l *listening) write(mail []notice) bool {
 	messages, invalidations := 0, 0
 	for i, n := range mail {
 		if l.wanted(n) {
-			if text = n.append(text, l.resp3); n.kind < noticeInvalid {
+			if text = n.append(text, l.version); n.kind < noticeInvalid {
 				messages++
 			} else {
 				invalidations++
@@ -169,7 +169,7 @@ func (l *listening) wanted(n notice) bool {
 		defer l.mu.Unlock()
 		return l.names[n.family()][string(n.parts[0])]
 	}
-	return l.resp3
+	return l.version == wire.RESP3
 }
 
 func (n notice) family() family {

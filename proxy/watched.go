@@ -107,7 +107,7 @@ func (s *session) executeOnLocks() {
 		db:       s.client.db,
 		commands: s.transaction.calls,
 		watches:  s.watched.locks,
-		resp3:    s.client.resp3,
+		version:  s.client.version,
 	}
 	copies, ok := s.holdCopies(s.transaction.bytes)
 	if !ok {
@@ -116,7 +116,7 @@ func (s *session) executeOnLocks() {
 	}
 	defer s.server.memory.release(copies)
 	for i := range t.commands {
-		t.commands[i].resp3 = t.resp3
+		t.commands[i].version = t.version
 	}
 	s.watch.begin()
 	s.trackLocks(t.commands...)

@@ -136,16 +136,16 @@ func OneLine(text []byte) string {
 }
 
 // AppendNull appends the null of the protocol spoken.
-func AppendNull(dst []byte, resp3 bool) []byte {
-	if resp3 {
+func AppendNull(dst []byte, version Version) []byte {
+	if version == RESP3 {
 		return append(dst, "_\r\n"...)
 	}
 	return redcon.AppendNull(dst)
 }
 
 // AppendMapHeader opens a map of pairs, which is a flat array in RESP2.
-func AppendMapHeader(dst []byte, pairs int, resp3 bool) []byte {
-	if resp3 {
+func AppendMapHeader(dst []byte, pairs int, version Version) []byte {
+	if version == RESP3 {
 		dst = append(dst, '%')
 		dst = strconv.AppendInt(dst, int64(pairs), 10)
 		return append(dst, '\r', '\n')
@@ -154,8 +154,8 @@ func AppendMapHeader(dst []byte, pairs int, resp3 bool) []byte {
 }
 
 // AppendPushHeader opens a message of so many elements: a push in RESP3.
-func AppendPushHeader(dst []byte, elements int, resp3 bool) []byte {
-	if resp3 {
+func AppendPushHeader(dst []byte, elements int, version Version) []byte {
+	if version == RESP3 {
 		dst = append(dst, '>')
 		dst = strconv.AppendInt(dst, int64(elements), 10)
 		return append(dst, '\r', '\n')
@@ -164,8 +164,8 @@ func AppendPushHeader(dst []byte, elements int, resp3 bool) []byte {
 }
 
 // AppendText appends a text as INFO sends it: verbatim in RESP3.
-func AppendText(dst, text []byte, resp3 bool) []byte {
-	if !resp3 {
+func AppendText(dst, text []byte, version Version) []byte {
+	if version == RESP2 {
 		return redcon.AppendBulk(dst, text)
 	}
 	dst = append(dst, '=')
