@@ -588,14 +588,6 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
 	},
 	{
-		rule: "a recognised extension takes its turn, and asks no master that owes a vote",
-		edits: []edit{
-			{"recogniseextend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"},
-			{"recogniseextend.go", "creates: true", "creates: false"},
-		},
-		caughtBy: "TestTimelineARecognisedExtensionTakesItsTurn",
-	},
-	{
 		rule: "nobody waits where nobody can vote",
 		edits: []edit{
 			{"prospects.go", "p.moved.Add(timeout)", "time.Now().Add(timeout)"},
@@ -603,10 +595,5 @@ var mutants = []mutant{
 			{"acquire.go", "turn.giveUp(o)", "_ = turn"},
 		},
 		caughtBy: "TestTimelineACrowdIsToldAtOnceThatNobodyCanVote",
-	},
-	{
-		rule:     "a recognised extension needs validity",
-		edits:    []edit{{"recogniseextend.go", "verdict == Won && l.validity(ttl, elapsed) <= 0", "false && l.validity(ttl, elapsed) <= 0"}},
-		caughtBy: "TestTimelineARecognisedExtensionNeedsAQuorumAndValidity",
 	},
 }

@@ -16,7 +16,6 @@ type meaning struct {
 	form        form      // what it does to its one lock
 	key         word      // that lock...
 	owner       word      // ...and the value it must have
-	ttl         lifespan  // what an extension gives it
 	companions  []word    // keys beside the lock that it writes while it releases
 	done        replyForm // how it answers when it has done so, and never otherwise
 	highest     [2]int    // the highest index of KEYS and of ARGV that it mentions
@@ -31,7 +30,6 @@ type form uint8
 const (
 	noForm form = iota
 	formRelease
-	formExtend
 )
 
 // replyForm is a script's answer: exact bytes, or the owner's value.
@@ -91,18 +89,14 @@ func (m *meaning) recognise(script luaBlock, owner word) bool {
 		if contents(holds) == holdsOwner {
 			continue
 		}
-		if t.deleted || t.moved.kind != valueUndefined || t.companions != nil || t.key != mine.key || !t.answersOtherThan(done) {
+		if t.deleted || t.companions != nil || t.key != mine.key || !t.answersOtherThan(done) {
 			return false
 		}
 	}
-	switch {
-	case mine.deleted && mine.moved.kind == valueUndefined:
-		m.form = formRelease
-	case !mine.deleted && mine.moved.kind != valueUndefined && mine.companions == nil:
-		m.form, m.ttl = formExtend, mine.moved
-	default:
+	if !mine.deleted {
 		return false
 	}
+	m.form = formRelease
 	m.key, m.owner, m.companions, m.done = mine.key, owner, mine.companions, done
 	return true
 }
@@ -153,7 +147,7 @@ type recognised struct {
 	args       [][]byte // the client's command
 	keys       int      // how many of its words are KEYS
 	key, owner []byte
-	answer     string     // of a master that has done it
+	answer     string     // of a master that has deleted it
 	load       []loadable // what EVALSHA needs
 }
 

@@ -83,11 +83,11 @@ var shapedTexts = map[string]string{
 	"second owner":      `if redis.call('get', KEYS[1]) == ARGV[2] then return redis.call('del', KEYS[1]) end return 0`,
 	"second key":        `if redis.call('get', KEYS[2]) == ARGV[1] then return redis.call('del', KEYS[2]) end return 0`,
 	"signal":            `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[2]) redis.call('lpush', KEYS[2], 1) redis.call('pexpire', KEYS[2], ARGV[2]) redis.call('del', KEYS[1]) return 0`,
-	"tonumber":          `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], tonumber(ARGV[2])) end return 0`,
-	"seconds":           `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('expire', KEYS[1], ARGV[2]) return 1 else return 0 end`,
-	"constant time":     `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 90000) end return 0`,
-	"rewrite":           `if redis.call('get', KEYS[1]) ~= ARGV[1] then return nil end return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2], 'xx')`,
-	// None of these is a release or an extension of one key by its value.
+	// None of these is a release of one key by its value.
+	"tonumber":           `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], tonumber(ARGV[2])) end return 0`,
+	"seconds":            `if redis.call('get', KEYS[1]) == ARGV[1] then redis.call('expire', KEYS[1], ARGV[2]) return 1 else return 0 end`,
+	"constant time":      `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('pexpire', KEYS[1], 90000) end return 0`,
+	"rewrite":            `if redis.call('get', KEYS[1]) ~= ARGV[1] then return nil end return redis.call('set', KEYS[1], ARGV[1], 'px', ARGV[2], 'xx')`,
 	"creates":            `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('set', KEYS[1], ARGV[1], 'PX', ARGV[2], 'NX') end return 0`,
 	"another value":      `if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('set', KEYS[1], ARGV[2], 'PX', 90000) end return 0`,
 	"frees another":      `if redis.call('get', KEYS[1]) ~= ARGV[1] then return redis.call('del', KEYS[1]) end return 0`,
@@ -133,16 +133,12 @@ func TestRecognisedScripts(t *testing.T) {
 
 // String is for the list of what is recognised.
 func (m meaning) String() string {
-	switch m.form {
-	case formRelease:
-		if m.companions != nil {
-			return "release, examined"
-		}
+	switch {
+	case m.form == formRelease && m.companions != nil:
+		return "release, examined"
+	case m.form == formRelease:
 		return fmt.Sprintf("release of %v by %v, answers %v", m.key, m.owner, m.done)
-	case formExtend:
-		return fmt.Sprintf("extension of %v by %v to %v, answers %v", m.key, m.owner, m.ttl, m.done)
-	}
-	if m.onlyDeletes {
+	case m.onlyDeletes:
 		return "no, only reads or deletes"
 	}
 	return "no"
@@ -153,17 +149,6 @@ func (w word) String() string {
 		return fmt.Sprintf("ARGV[%d]", w.index)
 	}
 	return fmt.Sprintf("KEYS[%d]", w.index)
-}
-
-func (l lifespan) String() string {
-	unit := " ms"
-	if l.seconds {
-		unit = " s"
-	}
-	if l.kind == valueNumber {
-		return fmt.Sprint(l.number, unit)
-	}
-	return l.word.String() + unit
 }
 
 func (r replyForm) String() string {

@@ -45,9 +45,6 @@ func (m meaning) scriptCommand(name, script string) []string {
 		}
 	}
 	set(m.owner, "mine")
-	if m.form == formExtend && m.ttl.kind != valueNumber {
-		set(m.ttl.word, "100000")
-	}
 	set(m.key, "lock")
 	if m.key.argv {
 		keys[0] = "lock"
@@ -67,7 +64,7 @@ func TestRecognisedScriptsAnswerAsOnePlainRedis(t *testing.T) {
 	texts := corpusTexts(t)
 	for _, name := range slices.Sorted(maps.Keys(texts)) {
 		m := meaningOf([]byte(texts[name]))
-		if m.form == noForm || m.companions != nil || m.form == formExtend && m.ttl.kind == valueNumber && m.ttl.number <= 0 {
+		if m.form == noForm || m.companions != nil {
 			continue
 		}
 		sha := sha1Of([]byte(texts[name]))
@@ -87,11 +84,11 @@ func TestRecognisedScriptsAnswerAsOnePlainRedis(t *testing.T) {
 						conn = resp3
 					}
 					want := conn.do(command...)
-					o, ok := s.runRecognised(t.Context(), r, s.recognise(&r))
+					o, ok := s.runRecognised(r, s.recognise(&r))
 					s.wantAs(plain, o, want, ok, name+", run plain, where the key holds "+before)
 					s.prepare(nil, held)
 					examined := r
-					o = s.runOnce(t.Context(), examined, m.form == formExtend)
+					o = s.runOnce(t.Context(), examined, false)
 					s.wantAs(plain, o, want, true, name+", examined, where the key holds "+before)
 					tried++
 				}

@@ -1,12 +1,9 @@
 package redlock
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // What commands do in a trial. Any other command on the key, and any that
-// does more than to delete or extend the owner's lock, makes the trial bad.
+// does more than to delete the owner's lock, makes the trial bad.
 
 // there is what EXISTS says.
 func (t *trial) there() int64 {
@@ -41,39 +38,6 @@ func (t *trial) delete() {
 	default:
 		t.fail()
 	}
-}
-
-// move gives the owner's lock another TTL.
-func (t *trial) move(to lifespan) luaValue {
-	switch {
-	case t.holds == holdsNothing:
-		return integer(0)
-	case t.holds != holdsOwner || to.kind != valueWord && to.kind != valueNumeral && to.kind != valueNumber:
-		return t.fail()
-	}
-	t.moved = to
-	return integer(1)
-}
-
-// rewrite is SET of the value that the key has already: that only moves its TTL.
-func (t *trial) rewrite(of luaValue, options []luaValue) luaValue {
-	if t.holds != holdsOwner || of.kind != valueWord || of.word != t.owner {
-		return t.fail()
-	}
-	var to lifespan
-	for len(options) > 0 {
-		switch option := strings.ToUpper(options[0].text); {
-		case (option == "PX" || option == "EX") && len(options) > 1 && to.kind == valueUndefined:
-			to = lifespan{options[1], option == "EX"}
-			options = options[2:]
-		case option == "XX":
-			options = options[1:]
-		default:
-			return t.fail()
-		}
-	}
-	t.move(to)
-	return luaValue{kind: valueStatus, text: "OK"}
 }
 
 // accompany is a command on a key beside the lock, as libraries have that wake

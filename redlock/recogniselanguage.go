@@ -1,6 +1,6 @@
 package redlock
 
-// The small part of Lua in which locks are released and extended: conditions,
+// The small part of Lua in which locks are released: conditions,
 // local variables, calls of commands, and replies. No loop, no function and no
 // arithmetic, so that such a script can be followed to its end for each thing
 // that its key may hold (recognisetrial.go).
@@ -53,6 +53,5 @@ type (
 		err  bool
 		text expression
 	}
-	luaType     struct{ of expression }
-	luaToNumber struct{ of expression } // tonumber
+	luaType struct{ of expression }
 )

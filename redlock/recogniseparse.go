@@ -245,8 +245,6 @@ func (p *scriptParser) atom() expression {
 		return p.member()
 	case p.takes("type"):
 		return luaType{p.argument()}
-	case p.takes("tonumber"):
-		return luaToNumber{p.argument()}
 	case t.kind == luaName && !luaHarmless[t.text]:
 		p.next()
 		return luaVariable(t.text)

@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"strings"
 	"time"
@@ -17,7 +16,7 @@ import (
 
 // said is one master's answer to a recognised script.
 type said struct {
-	done     bool   // it deleted, or extended
+	done     bool   // it deleted
 	noScript bool   // it did not know the script any more
 	reply    []byte // what it answered; nil if done
 }
@@ -46,23 +45,11 @@ func (l *Locker) recognise(r *RunRequest) recognised {
 
 // runRecognised runs a script plain. False: it has to be examined, and nothing
 // was done, or nothing that doing it again would change.
-func (l *Locker) runRecognised(ctx context.Context, r RunRequest, s recognised) (o Outcome, ok bool) {
-	if r.ReadOnly || r.Transaction != nil || len(s.companions) > 0 {
+func (l *Locker) runRecognised(r RunRequest, s recognised) (o Outcome, ok bool) {
+	if r.ReadOnly || r.Transaction != nil || s.form == noForm || len(s.companions) > 0 {
 		return o, false
 	}
-	switch s.form {
-	case formRelease:
-		o, ok = l.releaseAsTold(r, s)
-	case formExtend:
-		ttl, fits := s.lifespan()
-		if !fits {
-			return o, false
-		}
-		o = l.again(ctx, true, func() (o Outcome) {
-			o, ok = l.extendAsTold(ctx, r, s, ttl)
-			return o
-		})
-	}
+	o, ok = l.releaseAsTold(r, s)
 	if r.RESP3 && bytes.Equal(o.Reply, []byte("$-1\r\n")) {
 		o.Reply = []byte("_\r\n")
 	}

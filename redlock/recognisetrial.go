@@ -24,8 +24,7 @@ type trial struct {
 	ended      bool
 	answer     luaValue
 	deleted    bool
-	moved      lifespan // the TTL that the key was given; undefined: none
-	companions []word   // other keys it wrote: none is a lock
+	companions []word // other keys it wrote: none is a lock
 	bad        bool
 }
 
@@ -43,12 +42,6 @@ const (
 type assigned struct {
 	name string
 	luaValue
-}
-
-// lifespan is a TTL: an argument or a number.
-type lifespan struct {
-	luaValue
-	seconds bool
 }
 
 // try follows a script to its end.
@@ -127,17 +120,6 @@ func (c luaConstant) in(*trial) luaValue { return c.luaValue }
 func (n luaNot) in(t *trial) luaValue { return truth(!n.of.in(t).truth()) }
 
 func (n luaType) in(t *trial) luaValue { return luaValue{kind: valueText, text: n.of.in(t).typeName()} }
-
-func (n luaToNumber) in(t *trial) luaValue {
-	switch v := n.of.in(t); {
-	case v.kind == valueWord && v.word.argv:
-		v.kind = valueNumeral
-		return v
-	case v.typeName() == "number":
-		return v
-	}
-	return t.fail()
-}
 
 func (j luaJunction) in(t *trial) luaValue {
 	left := j.left.in(t)
@@ -243,10 +225,6 @@ func (c *luaCommand) in(t *trial) luaValue {
 		n := t.there()
 		t.delete()
 		return integer(n)
-	case name == "pexpire" && len(args) == 2, name == "expire" && len(args) == 2:
-		return t.move(lifespan{args[1], name == "expire"})
-	case name == "set" && len(args) >= 4:
-		return t.rewrite(args[1], args[2:])
 	}
 	return t.fail()
 }

@@ -17,7 +17,6 @@ const (
 	valueTrue
 	valueNumber
 	valueSomeNumber // which one is not known
-	valueNumeral    // an argument made a number
 	valueText
 	valueWord
 	valueAnother // a string other than the owner's
@@ -34,7 +33,7 @@ func (v luaValue) typeName() string {
 		return "nil"
 	case valueFalse, valueTrue:
 		return "boolean"
-	case valueNumber, valueSomeNumber, valueNumeral:
+	case valueNumber, valueSomeNumber:
 		return "number"
 	case valueStatus, valueError:
 		return "table"

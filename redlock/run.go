@@ -37,8 +37,8 @@ type RunRequest struct {
 
 // Run executes a command on every master between two looks at its keys, and
 // counts as one vote what came to the same: replies of the same shape and keys
-// in the same state afterwards. A script that certainly is a release or an
-// extension by value needs no look (recogniserun.go). Won: Reply is a winning
+// in the same state afterwards. A script that certainly is a release by value
+// needs no look (recogniserun.go). Won: Reply is a winning
 // master's own, byte for byte. Lost: Reply is one by which a quorum of masters
 // refused. What a master wrote outside the winning votes is put back exactly as
 // it was. A split vote, as when copies of a lock expire one after the other, is
@@ -48,7 +48,7 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 		return Outcome{Verdict: Lost, Reply: []byte(refusal)}
 	}
 	script := l.recognise(&r)
-	if o, ok := l.runRecognised(ctx, r, script); ok {
+	if o, ok := l.runRecognised(r, script); ok {
 		return o
 	}
 	r.releases, r.gaveUp = script.releases(), new(atomic.Bool)

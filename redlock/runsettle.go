@@ -12,7 +12,7 @@ import (
 type result struct {
 	verdict Verdict
 	winner  examined // the vote a won ballot went to
-	release examined // the vote by which masters that missed a release are told; empty if it was none
+	missed  examined // the vote of which masters are told that missed it; empty if there is none
 }
 
 // effect is what the run did to key k, if it was won.
@@ -32,12 +32,12 @@ func (r *RunRequest) result(answers []quorum.Answer[examined], verdict Verdict) 
 	switch verdict {
 	case Won:
 		came.winner = r.winner(answers)
-		came.release = came.winner
+		came.missed = came.winner
 	case NoQuorum:
 		// Nobody can know whether the lock is free now, but its holder has
 		// given it up.
 		if r.releases {
-			came.release, _ = quorum.Largest(answers, examined.released, r.sameVote)
+			came.missed, _ = quorum.Largest(answers, examined.released, r.sameVote)
 		}
 	}
 	return came
@@ -73,7 +73,7 @@ func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 }
 
 // settleVote gives one master its part of the verdict: what it did against it
-// is put back, and a deletion that it missed stays owed.
+// is put back, and a deletion or an extension that it missed stays owed.
 func (l *Locker) settleVote(r *RunRequest, came result, answers []quorum.Answer[examined], i int, a quorum.Answer[examined]) {
 	if came.verdict == Won && a.State.Heard() && r.sameVote(a.Value, came.winner) {
 		return
@@ -81,7 +81,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []quorum.Answer[
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
 	if a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.reply) {
-		for _, d := range came.release.missedRelease(r.Keys, now) {
+		for _, d := range came.missed.missed(r.Keys, now) {
 			s.deliver(d, now, !a.State.Heard())
 		}
 	}
@@ -181,21 +181,28 @@ func possibleGrants(answers []quorum.Answer[examined], keys [][]byte) []*debt {
 	return debts
 }
 
-// missedRelease is what a release has to do on a master that missed it: delete
-// by value, where the lock is a string.
-func (x examined) missedRelease(keys [][]byte, now time.Time) []*debt {
+// missed is what a run has to do on a master that missed it, by value, where the
+// lock is a string: delete it, or give it its new expiry.
+func (x examined) missed(keys [][]byte, now time.Time) []*debt {
 	var debts []*debt
 	for k, effect := range x.effects() {
-		if effect != keyDeleted {
+		v, ok := rdb.StringValue(x.before[k].dump)
+		if !ok {
 			continue
 		}
-		if v, ok := rdb.StringValue(x.before[k].dump); ok {
-			d := &debt{script: releaseScript, key: string(keys[k]), value: string(v)}
-			if left := x.before[k].pttl; left >= 0 {
+		d := &debt{key: string(keys[k]), value: string(v)}
+		left, given := x.before[k].pttl, x.after[k].pttl
+		switch {
+		case effect == keyDeleted:
+			if d.script = releaseScript; left >= 0 {
 				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}
 			}
-			debts = append(debts, d)
+		case effect == keyMoved && given > 0:
+			d.script, d.ttl = expireScript, now.Add(time.Duration(given)*time.Millisecond)
+		default:
+			continue
 		}
+		debts = append(debts, d)
 	}
 	return debts
 }
