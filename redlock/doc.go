@@ -80,9 +80,10 @@
 //     what has a master's own clock in it agrees with no other master, nor do
 //     masters of different versions: a quorum of equal votes wins and nothing less, also
 //     where the run deleted, for by a deletion a fair lock is taken from its queue.
-//     What loses is put back exactly (undo.go), deletions too, but for those of a
-//     script that can only be a release. Where a quorum deleted, a copy goes that
-//     was the same, or that drifted, as a counter can (runsettle.go).
+//     What loses is put back exactly (undo.go), deletions too. Where a quorum
+//     deleted, a copy goes that was the same, or that drifted, as a counter can
+//     (runsettle.go). It has its turn like an acquire, whatever it does; a script
+//     none of whose runs has acquired so far goes before those that wait (run.go).
 //   - Copies that disagree (quorum/existence.go, mend.go). A key exists if a quorum holds
 //     something under it, and may exist where those that did not answer, or may not
 //     vote, would make one; all answers go by that. Who meets copies that nobody can

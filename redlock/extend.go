@@ -38,7 +38,7 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	key := string(r.Key) // debts outlive the call
 	// Ahead of those that wait, but not in the middle of another request: the
 	// votes it is about to lose would count for this one.
-	pass, err := l.turns.takeNext(ctx, r.DB, key)
+	pass, err := l.turns.take(ctx, r.DB, true, key)
 	if err != nil {
 		return Outcome{Verdict: Lost}
 	}

@@ -142,7 +142,7 @@ const mendTries = 3
 // mendOnce looks at the copies again and mends what is as it was before. While it
 // does so nobody else of this process may create one.
 func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now copies, quiet []image) {
-	pass, err := l.turns.takeNext(ctx, k.db, k.key)
+	pass, err := l.turns.take(ctx, k.db, true, k.key)
 	if err != nil {
 		return nil, nil
 	}

@@ -176,7 +176,7 @@ var mutants = []mutant{
 	{
 		rule: "an extension takes its turn, and asks no master that owes a vote",
 		edits: []edit{
-			{"extend.go", "pass, err := l.turns.takeNext(ctx, r.DB, key)", "pass, err := func() {}, ctx.Err()"},
+			{"extend.go", "pass, err := l.turns.take(ctx, r.DB, true, key)", "pass, err := func() {}, ctx.Err()"},
 			{"extend.go", "creates: true", "creates: false"},
 		},
 		caughtBy: "TestTimelineAnExtensionCountsOnlyTheHoldersOwnVotes",
@@ -549,7 +549,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what too few masters deleted is put back",
-		edits:    []edit{{"runsettle.go", "effect == keyDeleted && (r.releases || won.wrote())", "effect == keyDeleted"}},
+		edits:    []edit{{"runsettle.go", "effect == keyDeleted && won.wrote()", "effect == keyDeleted"}},
 		caughtBy: "TestElementsThatTooFewMastersHaveArePutBack",
 	},
 	{
@@ -566,6 +566,26 @@ var mutants = []mutant{
 		rule:     "a master that could not give a lock back is not asked for one",
 		edits:    []edit{{"stream.go", "return !s.refuses && ", "return "}},
 		caughtBy: "TestAMasterThatIsProbedInVainIsNotAsked",
+	},
+	{
+		rule:     "a script that has acquired waits for its turn like an acquire",
+		edits:    []edit{{"run.go", "if r.script != nil && a.value.acquired() {", "if false {"}},
+		caughtBy: "TestTimelineAScriptGoesBeforeThoseThatWaitUntilItHasAcquired",
+	},
+	{
+		rule:     "a script that has not acquired so far has its turn all the same",
+		edits:    []edit{{"run.go", "	if !r.ReadOnly {", "	if !r.ReadOnly && !r.goesNext() {"}},
+		caughtBy: "TestTimelineAScriptThatAcquiresForTheFirstTimeHasItsTurn",
+	},
+	{
+		rule:     "who goes next goes behind who was to go next before",
+		edits:    []edit{{"turns.go", "return !w.next })", "return true })"}},
+		caughtBy: "TestTurnsOfHoldersComeFirst",
+	},
+	{
+		rule:     "a run that extended is told to who missed it",
+		edits:    []edit{{"runsettle.go", "effect == keyMoved && given > 0", "effect == keyMoved && given > 0 && false"}},
+		caughtBy: "TestTimelineAScriptThatExtendsReachesWhoMissedIt",
 	},
 	{
 		rule:     "a recognised script tells by its answer whether it did its work",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 	"sync"
+	"sync/atomic"
 
 	"redlock-proxy/redlock/resp"
 )
@@ -11,16 +12,18 @@ import (
 // A meaning is what is certain of a script from its text alone, whatever its
 // words are. A wrong "not certain" merely costs time.
 type meaning struct {
-	tooFar      string    // why it is refused, an error reply; empty: it is not
-	onlyDeletes bool      // it writes nothing, or only deletes (scriptscan.go)
-	form        form      // what it does to its one lock
-	key         word      // that lock...
-	owner       word      // ...and the value it must have
-	companions  []word    // keys beside the lock that it writes while it releases
-	done        replyForm // how it answers when it has done so, and never otherwise
-	highest     [2]int    // the highest index of KEYS and of ARGV that it mentions
+	tooFar     string    // why it is refused, an error reply; empty: it is not
+	form       form      // what it does to its one lock
+	key        word      // that lock...
+	owner      word      // ...and the value it must have
+	companions []word    // keys beside the lock that it writes while it releases
+	done       replyForm // how it answers when it has done so, and never otherwise
+	highest    [2]int    // the highest index of KEYS and of ARGV that it mentions
 	// text is what the masters must know before its EVALSHA; set if it has a form.
 	text []loadable
+	// acquires: a run of it has acquired something. It is learned, and may be
+	// forgotten at any time.
+	acquires atomic.Bool
 }
 
 // form is an operation on one string key. It does nothing where the key does
@@ -40,7 +43,7 @@ type replyForm struct {
 
 // meaningOf reads a script.
 func meaningOf(text []byte) *meaning {
-	m := &meaning{tooFar: reach(text), onlyDeletes: onlyDeletes(text)}
+	m := &meaning{tooFar: reach(text)}
 	if len(text) > maxRecognised {
 		return m
 	}
@@ -151,9 +154,6 @@ type recognised struct {
 	load       []loadable // what EVALSHA needs
 }
 
-// releases tells whether what the script deletes it certainly releases.
-func (r *recognised) releases() bool { return r.onlyDeletes || r.form == formRelease }
-
 // in fits a meaning to a client's EVAL or EVALSHA.
 func (m *meaning) in(args [][]byte) recognised {
 	r := recognised{meaning: m, args: args}
@@ -186,7 +186,7 @@ func (r *recognised) word(w word) []byte {
 }
 
 // scriptMeanings remembers what script texts mean, because reading a text
-// takes longer than the rest of a run's own work.
+// takes longer than the rest of a run's own work, and what their runs did.
 type scriptMeanings struct {
 	mu    sync.RWMutex
 	known map[string]*meaning
@@ -200,7 +200,9 @@ const maxKnownScript = 16 << 10
 
 func (s *scriptMeanings) of(text []byte) *meaning {
 	if len(text) > maxKnownScript {
-		return meaningOf(text)
+		m := meaningOf(text)
+		m.acquires.Store(true) // what it does is not remembered
+		return m
 	}
 	s.mu.RLock()
 	m, known := s.known[string(text)]

@@ -33,7 +33,7 @@ func BenchmarkRelease(b *testing.B) {
 		release func(key, token string) Outcome
 	}{
 		{"recognised", func(key, token string) Outcome { return s.Run(b.Context(), run(key, token)) }},
-		{"examined", func(key, token string) Outcome { return s.runOnce(b.Context(), run(key, token), false) }},
+		{"examined", func(key, token string) Outcome { return s.runOnce(b.Context(), run(key, token)) }},
 		{"own", func(key, token string) Outcome {
 			return s.releaseValue(0, []byte(key), []byte(token), &lifetime{until: time.Now()})
 		}},

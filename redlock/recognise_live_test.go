@@ -28,7 +28,7 @@ var heldBefore = map[string][]string{
 
 // scriptCommand is the client's command for a script of that meaning: its
 // words are what it needs, and one more.
-func (m meaning) scriptCommand(name, script string) []string {
+func (m *meaning) scriptCommand(name, script string) []string {
 	keys := make([]string, max(1, m.highest[0]))
 	argv := make([]string, m.highest[1]+1)
 	for i := range keys {
@@ -88,7 +88,7 @@ func TestRecognisedScriptsAnswerAsOnePlainRedis(t *testing.T) {
 					s.wantAs(plain, o, want, ok, name+", run plain, where the key holds "+before)
 					s.prepare(nil, held)
 					examined := r
-					o = s.runOnce(t.Context(), examined, false)
+					o = s.runOnce(t.Context(), examined)
 					s.wantAs(plain, o, want, true, name+", examined, where the key holds "+before)
 					tried++
 				}

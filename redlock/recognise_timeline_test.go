@@ -212,7 +212,7 @@ func TestTimelineAnExaminedReleaseIsDeliveredToWhoMissedIt(t *testing.T) {
 			w.put("A A A A A", time.Minute)
 			w.play(script)
 			r := RunRequest{Keys: [][]byte{[]byte(key)}, Args: bytesOf([]string{"EVAL", compareAndDelete, "1", key, tokenA})}
-			wantReply(t, w.locker.runOnce(context.Background(), r, false), ":1\r\n")
+			wantReply(t, w.locker.runOnce(context.Background(), r), ":1\r\n")
 			w.elapse(0)
 			for _, m := range w.masters[3:] {
 				m.restart(true)
@@ -303,28 +303,4 @@ func TestTimelineAScriptThatExtendsIsOnRecord(t *testing.T) {
 			}
 		}
 	})
-}
-
-// Releases that signal to a list beside the lock are not held back either, but
-// for those whose list is the lock.
-func TestRecognisedReleasesAreNotHeldBack(t *testing.T) {
-	var l Locker
-	for _, row := range []struct {
-		held    bool
-		command []string
-	}{
-		{false, []string{"EVAL", compareAndDelete, "1", "lock", "mine"}},
-		{false, []string{"EVAL", shapedTexts["signal"], "2", "lock", "signal", "mine", "1000"}},
-		{true, []string{"EVAL", shapedTexts["signal"], "2", "lock", "lock", "mine", "1000"}},
-		{true, []string{"EVAL", shapedTexts["signal"], "2", "lock", "signal", "mine"}},
-		{true, []string{"EVAL", shapedTexts["takes another"], "2", "lock", "other", "mine"}},
-		{true, []string{"EVAL", extendIfMine, "1", "lock", "mine", "1000"}},
-		{true, []string{"EVAL", takeIfFree, "1", "lock", "mine", "1000"}},
-	} {
-		r := RunRequest{Keys: bytesOf([]string{"lock", "signal"}), Args: bytesOf(row.command)}
-		script := l.recognise(&r)
-		if held := !script.releases(); held != row.held {
-			t.Errorf("%q: held back: %v", row.command, held)
-		}
-	}
 }

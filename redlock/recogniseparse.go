@@ -3,6 +3,7 @@ package redlock
 import (
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // maxRecognised bounds the scripts that are read: the real ones are short.
@@ -306,4 +307,18 @@ func (p *scriptParser) member() expression {
 	}
 	p.want(")")
 	return c
+}
+
+// luaHarmless are Lua's keywords and the globals that lead to no command.
+var luaHarmless = words(`and break do else elseif end false for function if in local nil not or repeat return then true
+	until while
+	KEYS ARGV assert bit cjson cmsgpack error ipairs math next pairs pcall select string struct table tonumber
+	tostring type unpack`)
+
+func words(list string) map[string]bool {
+	set := map[string]bool{}
+	for word := range strings.FieldsSeq(list) {
+		set[word] = true
+	}
+	return set
 }

@@ -30,7 +30,7 @@ func (s said) alike(t said) bool { return resp.Equivalent(s.reply, t.reply) }
 func (l *Locker) recognise(r *RunRequest) recognised {
 	text := r.scriptText()
 	if text == nil {
-		return recognised{meaning: &meaning{}}
+		return recognised{}
 	}
 	s := l.meanings.of(text).in(r.Args)
 	switch {

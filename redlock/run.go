@@ -29,7 +29,7 @@ type RunRequest struct {
 	// Scrap: elements that too few masters have go, instead of being put back.
 	Scrap bool
 
-	releases  bool         // all it deletes it certainly releases
+	script    *meaning     // of its one script, if it has one whose text is known
 	gaveUp    *atomic.Bool // a try that was not won deleted something somewhere
 	observes  bool         // no script, and it only reads
 	unordered int          // the reply lists groups of so many elements, in no order of their own; 0: it does not
@@ -51,21 +51,19 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	if o, ok := l.runRecognised(r, script); ok {
 		return o
 	}
-	r.releases, r.gaveUp = script.releases(), new(atomic.Bool)
-	// What takes turns with acquires. A release is never held back.
-	creates := !r.ReadOnly && !r.releases
-	if !creates && !r.ReadOnly || len(r.Watches) > 0 {
-		return l.runOnce(ctx, r, creates)
+	r.script, r.gaveUp = script.meaning, new(atomic.Bool)
+	run := func() Outcome { return l.runOnce(ctx, r) }
+	if len(r.Watches) > 0 {
+		return run()
 	}
-	run := func() Outcome { return l.runOnce(ctx, r, creates) }
-	o := l.again(ctx, creates, run)
+	o := l.again(ctx, !r.ReadOnly, run)
 	if split(o) && l.areMended(ctx, r.DB, r.Keys) {
-		o = l.again(ctx, creates, run)
+		o = l.again(ctx, !r.ReadOnly, run)
 	}
 	return o
 }
 
-func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcome {
+func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
 	keys := make([]string, len(r.Keys))
@@ -123,24 +121,32 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest, creates bool) Outcom
 	if len(r.Watches) > 0 {
 		q.guard = r.guard()
 	}
-	if creates {
-		pass, err := l.turns.take(ctx, r.DB, keys...)
+	if !r.ReadOnly {
+		pass, err := l.turns.take(ctx, r.DB, r.goesNext(), keys...)
 		if err != nil {
 			return Outcome{Verdict: NoQuorum, Asked: len(l.masters), Needed: quorum.Size(len(l.masters))}
 		}
 		defer pass()
 		q.creates = true
 	}
-	b := hold(l, frames, q)
-	r.noteAll(b)
-	l.settleRun(b, &r)
+	ask := func() *ballot[examined] {
+		b := hold(l, frames, q)
+		r.noteAll(b)
+		l.settleRun(b, &r)
+		return b
+	}
+	b := ask()
 	if flushed.Load() && b.verdict == NoQuorum {
 		reloaded.Store(true)
-		b = hold(l, frames, q)
-		l.settleRun(b, &r)
+		b = ask()
 	}
 	return r.outcome(b)
 }
+
+// goesNext tells who goes before those that wait for the lock: the holder. A
+// script is taken for its until a run of it has acquired (note). Should it acquire
+// after all nothing is lost but the order, for it has its turn like every other.
+func (r *RunRequest) goesNext() bool { return r.script != nil && !r.script.acquires.Load() }
 
 func isScriptCommand(name []byte) bool {
 	switch strings.ToUpper(string(name)) {
@@ -150,11 +156,15 @@ func isScriptCommand(name []byte) bool {
 	return false
 }
 
-// note remembers what an earlier try gave up in vain. It is put back, but
-// somebody else may have taken the lock in between.
+// note remembers what a script has done somewhere, counted or not, and what an
+// earlier try gave up in vain. That is put back, but somebody else may have taken
+// the lock in between.
 func (r *RunRequest) note(a quorum.Answer[examined], verdict Verdict) {
 	if verdict != Won && a.State.Heard() && a.Value.released() {
 		r.gaveUp.Store(true)
+	}
+	if r.script != nil && a.Value.acquired() {
+		r.script.acquires.Store(true)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -406,5 +407,33 @@ func TestRunARandomReadIsAnsweredByAnyMaster(t *testing.T) {
 		if o.Verdict != Won || len(o.Reply) != len("$1\r\na\r\n") {
 			t.Fatalf("%v %q", o.Verdict, o.Reply)
 		}
+	}
+}
+
+// What a script's runs did is remembered: one that has made a key acquires, unless
+// it deleted one, too, as releases do that wake who waits.
+func TestRunRemembersWhatAcquires(t *testing.T) {
+	const wakes = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[1]) return redis.call('lpush', KEYS[2], 1)`
+	const reads = `return {redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1])}`
+	s := startLiveSet(t, 3)
+	for _, row := range []struct {
+		text     string
+		acquires bool
+	}{
+		{takeIfFree, true}, // it is free
+		{extendIfMine, false},
+		{reads, false},
+		{wakes, false},
+		{fairLock, true},
+		{takeIfFree + strings.Repeat(" ", maxKnownScript), true}, // nobody remembers it
+	} {
+		o := s.run([]string{"lock", "queue", "until"}, "EVAL", row.text, "3", "lock", "queue", "until", "60000", "60000")
+		if o.Verdict != Won {
+			t.Fatalf("%s: %v %q", row.text, o.Verdict, o.Reply)
+		}
+		if got := s.meanings.of([]byte(row.text)).acquires.Load(); got != row.acquires {
+			t.Errorf("%s: %v", row.text, got)
+		}
+		s.awaitIdle()
 	}
 }

@@ -195,7 +195,7 @@ func TestRunIsNotToldThatItHeldNothing(t *testing.T) {
 	r := RunRequest{
 		Keys: bytesOf([]string{"lock"}), Args: bytesOf([]string{"EVAL", unlock, "1", "lock", "A"}), gaveUp: new(atomic.Bool),
 	}
-	if o := s.runOnce(t.Context(), r, true); o.Verdict != NoQuorum {
+	if o := s.runOnce(t.Context(), r); o.Verdict != NoQuorum {
 		t.Fatalf("one of two masters released: %v %q", o.Verdict, o.Reply)
 	}
 	s.awaitIdle()
@@ -203,7 +203,7 @@ func TestRunIsNotToldThatItHeldNothing(t *testing.T) {
 		m.must("DEL", "lock")
 		m.must("HSET", "lock", "B", "1")
 	}
-	if o := s.runOnce(t.Context(), r, true); o.Verdict != NoQuorum {
+	if o := s.runOnce(t.Context(), r); o.Verdict != NoQuorum {
 		t.Errorf("%v %q, although the first try deleted it on a master", o.Verdict, o.Reply)
 	}
 }

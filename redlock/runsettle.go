@@ -11,8 +11,7 @@ import (
 // result is what a closed ballot on a run came to.
 type result struct {
 	verdict Verdict
-	winner  examined // the vote a won ballot went to
-	missed  examined // the vote of which masters are told that missed it; empty if there is none
+	winner  examined // the vote a won ballot went to; empty if it was not won
 }
 
 // effect is what the run did to key k, if it was won.
@@ -29,16 +28,8 @@ func (came *result) wrote() bool { return came.verdict == Won && came.winner.wro
 
 func (r *RunRequest) result(answers []quorum.Answer[examined], verdict Verdict) result {
 	came := result{verdict: verdict}
-	switch verdict {
-	case Won:
+	if verdict == Won {
 		came.winner = r.winner(answers)
-		came.missed = came.winner
-	case NoQuorum:
-		// Nobody can know whether the lock is free now, but its holder has
-		// given it up.
-		if r.releases {
-			came.missed, _ = quorum.Largest(answers, examined.released, r.sameVote)
-		}
 	}
 	return came
 }
@@ -81,7 +72,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []quorum.Answer[
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
 	if a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.reply) {
-		for _, d := range came.missed.missed(r.Keys, now) {
+		for _, d := range came.winner.missed(r.Keys, now) {
 			s.deliver(d, now, !a.State.Heard())
 		}
 	}
@@ -115,7 +106,7 @@ func (r *RunRequest) due(came *result, k int, before, after image, skew time.Dur
 		return after
 	case won == keyDeleted && goesToo(effect, before, came.winner.before[k], skew):
 		return absentImage
-	case effect == keyDeleted && (r.releases || won.wrote()):
+	case effect == keyDeleted && won.wrote():
 		return after
 	case counted(came, k, after):
 		return notBehind(came.winner.after[k], after)

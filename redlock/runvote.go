@@ -70,6 +70,12 @@ func (x examined) wrote() bool { return slices.ContainsFunc(x.effects(), effect.
 
 func (x examined) released() bool { return slices.Contains(x.effects(), keyDeleted) }
 
+// acquired tells whether the run made a key and deleted none. One that deletes may
+// make a wake-up for those that wait.
+func (x examined) acquired() bool {
+	return slices.Contains(x.effects(), keyCreated) && !x.released()
+}
+
 func (x examined) effects() []effect {
 	effects := make([]effect, len(x.after))
 	for i := range x.after {

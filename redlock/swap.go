@@ -29,7 +29,7 @@ type SwapRequest struct {
 // different values, the latest is given to all masters.
 func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 	r.Key, r.Value = bytes.Clone(r.Key), bytes.Clone(r.Value) // debts outlive the call
-	pass, err := l.turns.take(ctx, r.DB, string(r.Key))
+	pass, err := l.turns.take(ctx, r.DB, false, string(r.Key))
 	if err != nil {
 		return Outcome{Verdict: Lost}
 	}

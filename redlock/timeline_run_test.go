@@ -112,3 +112,43 @@ func TestTimelineAScriptTakesItsTurnWithAcquires(t *testing.T) {
 		}
 	})
 }
+
+// A holder's script, which is any that has not acquired so far, goes before those
+// that wait, but not in the middle of a ballot.
+func TestTimelineAScriptGoesBeforeThoseThatWaitUntilItHasAcquired(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		wantReply(t, w.eval(takeIfFree, tokenB, "10000"), ":1\r\n")
+		for range 5 {
+			go w.eval(takeIfFree, tokenA, "10000")
+		}
+		time.Sleep(time.Millisecond)
+		began := time.Now()
+		wantReply(t, w.eval(extendIfMine, tokenB, "10000"), ":1\r\n")
+		if took := time.Since(began); took != 17*time.Millisecond {
+			t.Errorf("the holder's script took %v", took)
+		}
+		wantReply(t, w.eval(takeIfFree, tokenC, "10000"), ":0\r\n")
+		if took := time.Since(began); took != (17+4*9+9)*time.Millisecond {
+			t.Errorf("one that had acquired took %v", took)
+		}
+	})
+}
+
+// Nothing tells what a script will do: one that only read so far waits for the end of
+// an acquire that is under way, too.
+func TestTimelineAScriptThatAcquiresForTheFirstTimeHasItsTurn(t *testing.T) {
+	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
+		w.put("X X X X X", second)
+		wantReply(t, w.eval(takeIfFree, tokenB, "10000"), ":0\r\n")
+		w.elapse(2 * second)
+		go w.acquire(tokenA, 10*second)
+		time.Sleep(time.Millisecond)
+		go w.acquire(tokenC, 10*second)
+		began := time.Now()
+		wantReply(t, w.eval(takeIfFree, tokenB, "10000"), ":0\r\n")
+		if took := time.Since(began); took != 17*time.Millisecond {
+			t.Errorf("took %v", took)
+		}
+		w.wantValues("A A A A A")
+	})
+}

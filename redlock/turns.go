@@ -9,7 +9,7 @@ import (
 // turns lets the requests of this process that may create a lock go one after
 // the other for each key: the next is sent once the previous is decided and
 // its undo is queued. So clients of one proxy never split a vote among
-// themselves. Releases take no turns.
+// themselves. What certainly is a release takes no turns.
 type turns struct {
 	mu       sync.Mutex
 	lines    map[lockKey][]*waiter // who waits; an entry means somebody has the turn
@@ -34,17 +34,18 @@ type waiter struct {
 type manner struct {
 	acquires bool // that nobody can vote answers him
 	shares   bool // and so may a refusal of another
-	next     bool // before those that wait already
+	next     bool // before those that wait already, but for who is next, too
 }
 
 func newTurns() *turns { return &turns{lines: map[lockKey][]*waiter{}} }
 
-// take waits for the turn on all keys and returns how to pass it on. An error
-// is ctx's: the client is gone and has no turn.
-func (t *turns) take(ctx context.Context, db int, keys ...string) (pass func(), err error) {
+// take waits for the turn on all keys and returns how to pass it on. Next goes
+// before those that want the lock, as a holder does. An error is ctx's: the client
+// is gone and has no turn.
+func (t *turns) take(ctx context.Context, db int, next bool, keys ...string) (pass func(), err error) {
 	if len(keys) == 1 {
 		k := lockKey{db, keys[0]}
-		if _, err := t.takeOne(ctx, k, manner{}); err != nil {
+		if _, err := t.takeOne(ctx, k, manner{next: next}); err != nil {
 			return nil, err
 		}
 		return func() { t.pass(k) }, nil
@@ -52,7 +53,7 @@ func (t *turns) take(ctx context.Context, db int, keys ...string) (pass func(), 
 	// In one order for everybody, so that no two wait for each other.
 	sorted := slices.Compact(slices.Sorted(slices.Values(keys)))
 	for i, k := range sorted {
-		if _, err := t.takeOne(ctx, lockKey{db, k}, manner{}); err != nil {
+		if _, err := t.takeOne(ctx, lockKey{db, k}, manner{next: next}); err != nil {
 			for _, taken := range sorted[:i] {
 				t.pass(lockKey{db, taken})
 			}
@@ -64,15 +65,6 @@ func (t *turns) take(ctx context.Context, db int, keys ...string) (pass func(), 
 			t.pass(lockKey{db, k})
 		}
 	}, nil
-}
-
-// takeNext is take for a holder, who goes before those that want the lock.
-func (t *turns) takeNext(ctx context.Context, db int, key string) (pass func(), err error) {
-	k := lockKey{db, key}
-	if _, err := t.takeOne(ctx, k, manner{next: true}); err != nil {
-		return nil, err
-	}
-	return func() { t.pass(k) }, nil
 }
 
 // takeOrBeAnswered is take for a plain acquire. Answered: a ballot that was sent
@@ -137,11 +129,13 @@ func (t *turns) takeOne(ctx context.Context, k lockKey, how manner) (answer *Out
 	}
 	t.arrivals++
 	mine := &waiter{called: make(chan struct{}), arrival: t.arrivals, manner: how}
+	place := len(line)
 	if how.next {
-		t.lines[k] = slices.Insert(line, 0, mine)
-	} else {
-		t.lines[k] = append(line, mine)
+		if behind := slices.IndexFunc(line, func(w *waiter) bool { return !w.next }); behind >= 0 {
+			place = behind
+		}
 	}
+	t.lines[k] = slices.Insert(line, place, mine)
 	t.mu.Unlock()
 	select {
 	case <-mine.called:
