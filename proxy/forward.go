@@ -236,21 +236,21 @@ func (s *session) tryOpen() (refusal string) {
 	// Not s.ctx: a client that only half-closed still wants its answers.
 	ctx, cancel := context.WithTimeout(s.server.running, dialPatience)
 	defer cancel()
-	conn, err := settings.dialUpstream(ctx)
+	dialled, err := settings.dialUpstream(ctx)
 	if err != nil {
 		s.dialFailed(wire.ErrUpstreamDown, err)
 		return s.dialError
 	}
 	deadline, _ := ctx.Deadline()
-	if refusal, err := s.enter(conn, settings, deadline); refusal != "" {
-		_ = conn.Close()
+	if refusal, err := s.enter(dialled, settings, deadline); refusal != "" {
+		_ = dialled.Close()
 		if !errors.Is(err, errRefusedClient) {
 			s.dialFailed(refusal, err)
 		}
 		return refusal
 	}
 	up := &upstream{
-		conn:     newSocket(conn, &s.server.clock),
+		conn:     newSocket(dialled, &s.server.clock),
 		client:   s.out,
 		owed:     newOwed(s.client.version),
 		onEnd:    s.sock.wake,

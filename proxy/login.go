@@ -109,12 +109,12 @@ var errNoAnswers = errors.New("its answers are none to what it was asked")
 
 // readAnswers reads n replies from a connection that nobody else uses, and has
 // judge look at the first refusalKept bytes of each until that returns an error.
-func readAnswers(conn net.Conn, n int, judge func(i int, answer []byte) error) error {
+func readAnswers(from net.Conn, n int, judge func(i int, answer []byte) error) error {
 	var scanner resp.Scanner
 	var answer []byte
 	buf := make([]byte, smallBuffer)
 	for answered := 0; answered < n; {
-		size, err := conn.Read(buf)
+		size, err := from.Read(buf)
 		if err != nil {
 			return err
 		}

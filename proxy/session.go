@@ -70,8 +70,8 @@ type session struct {
 	lastRead  lastRead
 }
 
-func newSession(srv *proxyServer, id int64, conn net.Conn) *session {
-	s := &session{server: srv, id: id, sock: newSocket(conn, &srv.clock)}
+func newSession(srv *proxyServer, id int64, client net.Conn) *session {
+	s := &session{server: srv, id: id, sock: newSocket(client, &srv.clock)}
 	s.in = newInput(s.sock, srv.memory)
 	s.guard = wire.NewDecoder(wire.RedisLimits)
 	s.guard.Charge = srv.memory.charge

@@ -277,13 +277,13 @@ func TestCloseWriteDoesNotWait(t *testing.T) {
 			<-t.Context().Done()
 		}
 	}()
-	conn, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: authority.Pool()})
+	client, err := tls.Dial("tcp", listener.Addr().String(), &tls.Config{RootCAs: authority.Pool()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var now clock
 	now.advance(1)
-	sock := newSocket(conn, &now)
+	sock := newSocket(client, &now)
 	written := make(chan error, 1)
 	go func() {
 		_, err := sock.Write(make([]byte, 64<<20))
