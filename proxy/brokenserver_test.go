@@ -113,7 +113,7 @@ func TestBrokenUpstreamConcernsItsClientOnly(t *testing.T) {
 				_ = client.Close()
 			}
 			eventually(t, "no session is left", func() bool { return p.sessionCount() == 0 })
-			if used := p.server.memory.inUse(); used != 0 {
+			if used := p.server.memory.InUse(); used != 0 {
 				t.Errorf("%d bytes are still taken", used)
 			}
 		})

@@ -58,7 +58,7 @@
 // and its watch (watch.go) before it ends. The server waits for its sessions, Proxy
 // for the server, the survey and the locker. Only a session's goroutine changes it,
 // apart from the few fields that say so; its client's writing side changes hands
-// only between two whole replies (out.take, out.give).
+// only between two whole replies (conn.Writer).
 //
 // Secrets are never logged and never a label: values of locks, passwords, and what
 // a client sent in a login.

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -73,7 +74,7 @@ func (s *session) forward(cmd wire.Command, owes debt) {
 		return
 	}
 	s.tellCaching()
-	if from := s.in.offset() - len(cmd.Raw); s.batch.from < s.batch.to && s.batch.to != from {
+	if from := s.in.Offset() - len(cmd.Raw); s.batch.from < s.batch.to && s.batch.to != from {
 		s.send()
 	}
 	owes.silent = s.silent
@@ -87,9 +88,9 @@ func (s *session) forward(cmd wire.Command, owes debt) {
 		return
 	}
 	if s.batch.from == s.batch.to {
-		s.batch.from = s.in.offset() - len(cmd.Raw)
+		s.batch.from = s.in.Offset() - len(cmd.Raw)
 	}
-	s.batch.to = s.in.offset()
+	s.batch.to = s.in.Offset()
 }
 
 // asArray is the command as it came, or, if that was inline, as an array:
@@ -133,7 +134,7 @@ func (s *session) send() {
 	s.server.cfg.metrics.forwarded(s.forwarded)
 	s.forwarded = 0
 	up := s.upstream.Load()
-	commands := s.in.between(s.batch.from, s.batch.to)
+	commands := s.in.Between(s.batch.from, s.batch.to)
 	s.batch.from, s.batch.to = 0, 0
 	if len(s.prefix) > 0 {
 		if len(s.prefix)+len(commands) <= onePrefix {
@@ -250,14 +251,14 @@ func (s *session) tryOpen() (refusal string) {
 		return refusal
 	}
 	up := &upstream{
-		conn:     newSocket(dialled, &s.server.clock),
+		conn:     conn.NewSocket(dialled, &s.server.clock),
 		client:   s.out,
 		owed:     newOwed(s.client.version),
-		onEnd:    s.sock.wake,
+		onEnd:    s.sock.Wake,
 		onLost:   s.clientLeft,
 		onBroken: s.upstreamBroken,
 		onPanic:  s.panicked,
-		captures: settings.limits.Bulk + smallBuffer,
+		captures: settings.limits.Bulk + conn.SmallBuffer,
 		memory:   s.server.memory,
 		onTold:   s.toldOfSubscription,
 	}

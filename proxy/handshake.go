@@ -24,7 +24,7 @@ type clientState struct {
 // mayRemember takes memory for what a client says of itself, in the place of what
 // it said before.
 func (s *session) mayRemember(now, before int) bool {
-	if !s.server.memory.reserve(now - before) {
+	if !s.server.memory.Reserve(now - before) {
 		s.server.cfg.metrics.limitReached(limitMemory)
 		return false
 	}
@@ -39,7 +39,7 @@ type clientInfo struct{ attribute, value string }
 // begins in the database that the upstream's URL names.
 func (s *session) beginAnew() {
 	settings := s.server.settings()
-	s.server.memory.release(s.client.bytes)
+	s.server.memory.Release(s.client.bytes)
 	s.client = clientState{db: settings.upstream.db}
 	s.vouched = nil
 	s.admit(settings.users.first())

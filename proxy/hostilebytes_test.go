@@ -41,7 +41,7 @@ func TestHostileBytesAreAnsweredAsByRedis(t *testing.T) {
 		}
 	}
 	for _, p := range []*testProxy{openProxy, lockedProxy} {
-		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.server.memory.inUse() == 0 })
+		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.server.memory.InUse() == 0 })
 	}
 }
 
@@ -140,7 +140,7 @@ func FuzzSession(f *testing.F) {
 			}
 			rest = rest[n:]
 		}
-		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.server.memory.inUse() == 0 })
+		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.server.memory.InUse() == 0 })
 		if n := p.counter(t, "redlock_panics_recovered_total", ""); n != 0 {
 			t.Fatalf("%q has shown a defect", input)
 		}

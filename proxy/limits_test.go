@@ -112,7 +112,7 @@ func TestLimitsAgreeWithRedis(t *testing.T) {
 				t.Errorf("got %.200q, Redis answers %.200q", got, want)
 			}
 			p.wantReached(t, row.limit, 1)
-			eventually(t, "all memory is given back", func() bool { return p.server.memory.inUse() == 0 })
+			eventually(t, "all memory is given back", func() bool { return p.server.memory.InUse() == 0 })
 		})
 	}
 }
@@ -168,7 +168,7 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 	}
 	p.wantReached(t, limitMemory, 1)
 	_ = client.Close()
-	eventually(t, "all memory is given back", func() bool { return p.server.memory.inUse() == 0 })
+	eventually(t, "all memory is given back", func() bool { return p.server.memory.InUse() == 0 })
 }
 
 // Each master is sent a copy of a lock command, however large.
@@ -187,7 +187,7 @@ func TestLargeLockCommandsCountAsMemory(t *testing.T) {
 	client.ask("MULTI\r\n"+set("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrMemory)
 	client.ask("MULTI\r\n"+set("lock:b", value/4)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
 	p.wantReached(t, limitMemory, 2)
-	eventually(t, "all memory is given back", func() bool { return p.server.memory.inUse() == 0 })
+	eventually(t, "all memory is given back", func() bool { return p.server.memory.InUse() == 0 })
 }
 
 // What the upstream says to the proxy itself counts too.
@@ -203,7 +203,7 @@ func TestCapturedRepliesCountAsMemory(t *testing.T) {
 	}
 	client.ask("MGET large lock:none\r\n", wire.ErrUpstreamReply)
 	client.ask("STRLEN large\r\n", ":2000000\r\n")
-	if used := p.server.memory.inUse(); used != 0 {
+	if used := p.server.memory.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }
@@ -218,7 +218,7 @@ func TestTransactionLimit(t *testing.T) {
 	client.ask("MULTI\r\n"+strings.Repeat(small, 10), "+OK\r\n"+strings.Repeat(wire.Queued, 10))
 	client.ask(small+small+"DISCARD\r\n", wire.ErrTransactionSize+wire.Queued+"+OK\r\n")
 	p.wantReached(t, limitTransaction, 2)
-	if used := p.server.memory.inUse(); used != 0 {
+	if used := p.server.memory.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }
@@ -235,7 +235,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	client.ask("SUBSCRIBE lock:b\r\n", confirmed("*", "subscribe", "lock:b", 5))
 	p.wantReached(t, limitSubscriptions, 3)
 	_ = client.Close()
-	eventually(t, "all memory is given back", func() bool { return p.server.memory.inUse() == 0 })
+	eventually(t, "all memory is given back", func() bool { return p.server.memory.InUse() == 0 })
 }
 
 func TestTrackedPrefixesAreBounded(t *testing.T) {
@@ -271,7 +271,7 @@ func TestOutputLimitAgreesWithRedis(t *testing.T) {
 	eventually(t, "Redis has left its subscriber", func() bool { return redis.Settle(t) == 1 })
 	eventually(t, "so has the proxy", func() bool { return p.sessionCount() == 0 })
 	p.wantReached(t, limitOutput, 1)
-	if used := p.server.memory.inUse(); used != 0 {
+	if used := p.server.memory.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }

@@ -60,7 +60,7 @@ func lockBench(b testing.TB, text func(sha string) string) *session {
 
 // performNext has the session read and answer the command once more.
 func (s *session) performNext() {
-	_ = s.in.fill()
+	_ = s.in.Fill()
 	s.performAll()
 	s.flush()
 }

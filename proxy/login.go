@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -112,7 +113,7 @@ var errNoAnswers = errors.New("its answers are none to what it was asked")
 func readAnswers(from net.Conn, n int, judge func(i int, answer []byte) error) error {
 	var scanner resp.Scanner
 	var answer []byte
-	buf := make([]byte, smallBuffer)
+	buf := make([]byte, conn.SmallBuffer)
 	for answered := 0; answered < n; {
 		size, err := from.Read(buf)
 		if err != nil {

@@ -13,7 +13,7 @@ import (
 func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Memory = 70_000 })
-	used := func() int64 { return p.server.memory.inUse() }
+	used := func() int64 { return p.server.memory.InUse() }
 	long := strings.Repeat("n", 20_000)
 	client := p.dial(t)
 	client.ask("CLIENT SETNAME "+long+"\r\n", "+OK\r\n")

@@ -237,7 +237,7 @@ func (m *metrics) upstreamProtocolError() { m.badReplies.Inc() }
 func bufferedBytes(srv *proxyServer) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients, of those that limits.memory allows.",
-	}, func() float64 { return float64(srv.memory.inUse()) })
+	}, func() float64 { return float64(srv.memory.InUse()) })
 }
 
 // limitReached counts a limit that kept a client from something; none has no

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -24,7 +25,7 @@ func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
 func (u *upstream) feed(t *testing.T, pieces ...string) string {
 	t.Helper()
 	client := &collector{}
-	u.client = newOutput(newSocket(client, &clock{}))
+	u.client = conn.NewWriter(conn.NewSocket(client, &conn.Clock{}))
 	var kept []byte
 	for _, piece := range pieces {
 		p := append(kept, piece...)
@@ -43,8 +44,8 @@ func (u *upstream) feed(t *testing.T, pieces ...string) string {
 	if len(kept) > 0 {
 		t.Fatalf("%q was kept back", kept)
 	}
-	u.client.take() // it was given back
-	u.client.give()
+	u.client.Lock() // it was given back
+	u.client.Unlock()
 	return client.String()
 }
 
@@ -215,7 +216,7 @@ func FuzzReplyCounting(f *testing.F) {
 		var got [2]string
 		for i, u := range []*upstream{whole, pieces} {
 			client = collector{}
-			u.client = newOutput(newSocket(&client, &clock{}))
+			u.client = conn.NewWriter(conn.NewSocket(&client, &conn.Clock{}))
 			step := len(stream) + 1
 			if i == 1 {
 				step = int(size) + 1

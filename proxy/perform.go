@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -123,7 +124,7 @@ func (s *session) performOnLocks(name string, args [][]byte, route route) {
 	}
 	s.runOnLocks(args, route)
 	s.replyBytes(s.lockReply)
-	if cap(s.lockReply) > largeBuffer {
+	if cap(s.lockReply) > conn.LargeBuffer {
 		s.lockReply = nil
 	}
 }
@@ -139,7 +140,7 @@ func (s *session) runOnLocks(args [][]byte, route route) {
 		s.lockReply = append(s.lockReply[:0], wire.ErrMemory...)
 		return
 	}
-	defer s.server.memory.release(copies)
+	defer s.server.memory.Release(copies)
 	call := lockCall{
 		db:       s.client.db,
 		args:     args,
@@ -157,11 +158,11 @@ func (s *session) runOnLocks(args [][]byte, route route) {
 // is asked: a copy, and two for each master, which is sent one and may be sent
 // another to take it back.
 func (s *session) holdCopies(size int) (held int, ok bool) {
-	if size <= largeBuffer {
+	if size <= conn.LargeBuffer {
 		return 0, true
 	}
 	held = size * (1 + 2*len(s.server.settings().masters))
-	if !s.server.memory.reserve(held) {
+	if !s.server.memory.Reserve(held) {
 		s.server.cfg.metrics.limitReached(limitMemory)
 		return 0, false
 	}

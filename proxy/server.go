@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -41,8 +42,8 @@ type serverConfig struct {
 // A proxyServer owns the sessions of one or more listeners. shutdown ends it.
 type proxyServer struct {
 	cfg     serverConfig
-	clock   clock
-	memory  *budget
+	clock   conn.Clock
+	memory  *conn.Budget
 	running context.Context // of every session
 	stop    context.CancelFunc
 	nextID  atomic.Int64
@@ -73,7 +74,7 @@ func newServer(cfg serverConfig) *proxyServer {
 		listeners: make(map[net.Listener]struct{}),
 	}
 	srv.accepted = newAcceptedLogins()
-	srv.memory = newBudget(func() int64 { return srv.settings().limits.Memory })
+	srv.memory = conn.NewBudget(func() int64 { return srv.settings().limits.Memory })
 	srv.running, srv.stop = context.WithCancel(context.Background())
 	srv.sweeping.Go(srv.sweepUntilStopped)
 	return srv
@@ -199,7 +200,7 @@ func (srv *proxyServer) shutdown(ctx context.Context) error {
 	srv.mu.Unlock()
 	for _, s := range srv.all() {
 		s.draining.Store(true)
-		s.sock.wake()
+		s.sock.Wake()
 	}
 	ended := make(chan struct{})
 	go func() {

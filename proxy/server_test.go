@@ -100,7 +100,7 @@ func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
 	if got := client.values(1); got != "" && got != wire.ErrMemory { // a reset may overtake the text
 		t.Errorf("got %q", got)
 	}
-	eventually(t, "the memory is free again", func() bool { return p.server.memory.inUse() == 0 })
+	eventually(t, "the memory is free again", func() bool { return p.server.memory.InUse() == 0 })
 	other := p.dial(t)
 	other.ask("*2\r\n$4\r\nECHO\r\n"+bulk(strings.Repeat("x", 200_000)), bulk(strings.Repeat("x", 200_000)))
 }
@@ -114,13 +114,13 @@ func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
 	client.ask("*2\r\n$4\r\nECHO\r\n"+bulk(text), bulk(text))
 	client.ask("SET k v\r\n*2\r\n$4\r\nECHO\r\n"+bulk(text), "+OK\r\n"+bulk(text))
 	s := p.server.all()[0]
-	if !s.sock.hasLargeBuffer() || !s.upstream.Load().conn.hasLargeBuffer() {
+	if !s.sock.HasLargeBuffer() || !s.upstream.Load().conn.HasLargeBuffer() {
 		t.Fatal("this test wants large buffers to begin with")
 	}
-	s.server.clock.advance(s.server.clock.now() + int64(time.Minute))
+	s.server.clock.Advance(s.server.clock.Now() + int64(time.Minute))
 	s.inspect(&Limits{})
 	eventually(t, "both are small again", func() bool {
-		return !s.sock.hasLargeBuffer() && !s.upstream.Load().conn.hasLargeBuffer()
+		return !s.sock.HasLargeBuffer() && !s.upstream.Load().conn.HasLargeBuffer()
 	})
 	client.ask("GET k\r\nGET lock:none\r\n", "$1\r\nv\r\n$-1\r\n")
 }

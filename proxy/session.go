@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -21,10 +22,10 @@ const coalesce = 64 << 10
 type session struct {
 	server *proxyServer
 	id     int64
-	sock   *socket
-	in     *input
+	sock   *conn.Socket
+	in     *conn.Input
 	guard  *wire.Decoder
-	out    *output
+	out    *conn.Writer
 	ctx    context.Context // ends when the client has gone
 	gone   context.CancelFunc
 	watch  watch
@@ -71,14 +72,14 @@ type session struct {
 }
 
 func newSession(srv *proxyServer, id int64, client net.Conn) *session {
-	s := &session{server: srv, id: id, sock: newSocket(client, &srv.clock)}
-	s.in = newInput(s.sock, srv.memory)
+	s := &session{server: srv, id: id, sock: conn.NewSocket(client, &srv.clock)}
+	s.in = conn.NewInput(s.sock, srv.memory)
 	s.guard = wire.NewDecoder(wire.RedisLimits)
-	s.guard.Charge = srv.memory.charge
-	s.out = newOutput(s.sock)
+	s.guard.Charge = srv.memory.Charge
+	s.out = conn.NewWriter(s.sock)
 	s.ctx, s.gone = context.WithCancel(srv.running)
 	s.watch.session = s
-	s.arrived = srv.clock.now()
+	s.arrived = srv.clock.Now()
 	s.beginAnew()
 	if !srv.settings().users.atUpstream {
 		s.oweLogin()
@@ -111,9 +112,9 @@ func (s *session) performAll() {
 	s.obey(&s.server.settings().limits)
 	for !s.closing {
 		s.introduce()
-		cmd, n, ok, need, err := s.guard.Next(s.in.unread())
-		s.in.consume(n)
-		s.in.expect(need)
+		cmd, n, ok, need, err := s.guard.Next(s.in.Unread())
+		s.in.Consume(n)
+		s.in.Expect(need)
 		if err != nil {
 			s.refuseBytes(err)
 			return
@@ -131,7 +132,7 @@ func (s *session) performAll() {
 // obey puts limits in force for what is read from here on.
 func (s *session) obey(limits *Limits) {
 	s.guard.SetLimits(limits.framing())
-	s.in.setLimit(limits.Query)
+	s.in.SetLimit(limits.Query)
 }
 
 // refuseBytes ends the session because of what the client sends.
@@ -155,26 +156,26 @@ func (s *session) refuseBytes(err error) {
 func (s *session) readMore() bool {
 	s.send()
 	s.flush()
-	if !s.in.isAhead() { // what came during the dial is answered by it
+	if !s.in.IsAhead() { // what came during the dial is answered by it
 		s.dialError = ""
 	}
 	for !s.mustEnd() {
 		s.reading.Store(true)
-		err := s.in.fill()
+		err := s.in.Fill()
 		s.reading.Store(false)
 		switch {
 		case err == nil:
 			return true
-		case errors.Is(err, errWoken):
-			s.sock.calm()
-			s.in.relax()
-		case errors.Is(err, errNoMemory):
+		case errors.Is(err, conn.ErrWoken):
+			s.sock.ClearWake()
+			s.in.Shrink()
+		case errors.Is(err, conn.ErrNoMemory):
 			s.server.cfg.metrics.limitReached(limitMemory)
 			if s.settle() {
 				s.pending = append(s.pending, wire.ErrMemory...)
 			}
 			return false
-		case errors.Is(err, errQueryTooLong):
+		case errors.Is(err, conn.ErrQueryTooLong):
 			s.server.cfg.metrics.limitReached(limitQuery)
 			return false
 		default:
@@ -212,8 +213,8 @@ func (s *session) flushWith(first func()) {
 }
 
 func (s *session) writeAfter(first func()) error {
-	s.out.take()
-	defer s.out.give()
+	s.out.Lock()
+	defer s.out.Unlock()
 	first()
 	_, err := s.out.Write(s.pending)
 	return err
@@ -240,7 +241,7 @@ func (s *session) clientLeft() {
 	s.gone()
 	if up := s.upstream.Load(); up != nil {
 		up.lastWords()
-		up.conn.closeWrite()
+		up.conn.CloseWrite()
 	}
 }
 
@@ -265,11 +266,11 @@ func (s *session) release() {
 		up.giveBack()
 	}
 	s.stopListening()
-	s.in.release()
+	s.in.Release()
 	s.guard.ForgetArgs()
 	s.forgetQueued()
 	s.forgetWatched()
-	s.server.memory.release(s.client.bytes)
+	s.server.memory.Release(s.client.bytes)
 }
 
 // panicked is called with what recover returned, and ends this session only.

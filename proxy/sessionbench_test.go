@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -142,11 +143,11 @@ func BenchmarkPerform(b *testing.B) {
 	for name, command := range map[string]string{"get": benchGet, "set": benchSet} {
 		b.Run(name, func(b *testing.B) {
 			s := newSession(srv, 1, newRepeater(strings.Repeat(command, pipeline)))
-			up := &upstream{conn: newSocket(newDrain(), &srv.clock), client: s.out, owed: newOwed(wire.RESP2), done: make(chan struct{})}
+			up := &upstream{conn: conn.NewSocket(newDrain(), &srv.clock), client: s.out, owed: newOwed(wire.RESP2), done: make(chan struct{})}
 			s.upstream.Store(up)
 			b.ReportAllocs()
 			for b.Loop() {
-				_ = s.in.fill()
+				_ = s.in.Fill()
 				s.performAll()
 				s.send()
 			}

@@ -150,7 +150,7 @@ func (s *session) subscriptionLimit(of family, names []string) limitName {
 	switch {
 	case size > 0 && count > s.server.settings().limits.Subscriptions:
 		return limitSubscriptions
-	case !s.server.memory.hasRoom(size):
+	case !s.server.memory.HasRoom(size):
 		return limitMemory
 	}
 	return ""
@@ -169,7 +169,7 @@ func (s *session) listenTo(of family, names []string) {
 		if _, asked := l.asked[of][name]; !asked {
 			l.asked[of][name] = struct{}{}
 			l.askedBytes += len(name) + nameOverhead
-			s.server.memory.use(len(name) + nameOverhead)
+			s.server.memory.Use(len(name) + nameOverhead)
 			missing = append(missing, name)
 		}
 	}

@@ -205,7 +205,7 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 	}
 	eventually(t, "the session has ended", func() bool { return p.sessionCount() == 0 })
 	masters.expectNobody(t)
-	if used := p.server.memory.inUse(); used != 0 {
+	if used := p.server.memory.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }

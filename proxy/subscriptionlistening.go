@@ -83,7 +83,7 @@ func (l *listening) close() {
 	l.cancel()
 	l.mu.Lock()
 	l.closed = true
-	l.session.server.memory.release(l.waiting + l.askedBytes + l.trackedBytes)
+	l.session.server.memory.Release(l.waiting + l.askedBytes + l.trackedBytes)
 	l.mail, l.waiting, l.askedBytes, l.trackedBytes = nil, 0, 0, 0
 	l.mu.Unlock()
 	close(l.delivery)
@@ -129,7 +129,7 @@ func (l *listening) post(n notice) {
 	case int64(l.waiting+size) > server.settings().limits.Output:
 		l.overflow(limitOutput)
 		return
-	case !server.memory.reserve(size):
+	case !server.memory.Reserve(size):
 		l.overflow(limitMemory)
 		return
 	}
@@ -147,7 +147,7 @@ func (l *listening) post(n notice) {
 func (l *listening) overflow(reached limitName) {
 	l.session.server.cfg.metrics.limitReached(reached)
 	l.closed = true
-	l.session.server.memory.release(l.waiting)
+	l.session.server.memory.Release(l.waiting)
 	l.mail, l.waiting = nil, 0
 	l.session.server.cfg.metrics.listenerEnded(listenerOverflow)
 	l.session.server.cfg.log.Warn("a subscribed client that does not read its messages is cut off")
@@ -236,7 +236,7 @@ func (l *listening) unheard(of family) []string {
 			gone = append(gone, name)
 			delete(l.asked[of], name)
 			l.askedBytes -= len(name) + nameOverhead
-			l.session.server.memory.release(len(name) + nameOverhead)
+			l.session.server.memory.Release(len(name) + nameOverhead)
 		}
 	}
 	return gone

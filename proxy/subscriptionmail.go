@@ -131,8 +131,8 @@ func (l *listening) write(mail []notice) bool {
 		return true
 	}
 	defer l.written(mail)
-	l.session.out.take()
-	defer l.session.out.give()
+	l.session.out.Lock()
+	defer l.session.out.Unlock()
 	if l.session.isPipe() {
 		return true // nobody can tell where values end
 	}
@@ -189,7 +189,7 @@ func (l *listening) written(mail []notice) {
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.waiting -= size
-		l.session.server.memory.release(size)
+		l.session.server.memory.Release(size)
 	}
 }
 
@@ -200,5 +200,5 @@ func (s *session) missMessages(why string) {
 	s.server.cfg.metrics.listenerEnded(listenerGap)
 	s.server.cfg.log.Info("disconnecting a subscribed client: it may have missed messages", slog.String("reason", why))
 	s.missed.Store(true)
-	s.sock.wake()
+	s.sock.Wake()
 }

@@ -28,7 +28,7 @@ func (srv *proxyServer) sweepUntilStopped() {
 			return
 		case <-time.After(sweepPause(limits)):
 		}
-		srv.clock.advance(int64(time.Since(began)))
+		srv.clock.Advance(int64(time.Since(began)))
 		sessions := srv.all()
 		files.look(len(sessions), limits)
 		for _, s := range sessions {
@@ -63,29 +63,29 @@ func sweepPause(limits *Limits) time.Duration {
 func (s *session) inspect(limits *Limits) {
 	up := s.upstream.Load()
 	switch {
-	case limits.UnreadTime > 0 && s.sock.stalled() > limits.UnreadTime:
+	case limits.UnreadTime > 0 && s.sock.Stalled() > limits.UnreadTime:
 		s.server.cfg.metrics.limitReached(limitUnreadTime)
 		s.cutOff()
 		return
-	case up != nil && up.conn.stalled() > upstreamPatience:
+	case up != nil && up.conn.Stalled() > upstreamPatience:
 		s.cutOff()
 		return
 	case s.login.Load() == loginOwed && limits.LoginTime > 0 && s.reading.Load() &&
-		s.server.clock.since(s.arrived) > limits.LoginTime:
+		s.server.clock.Since(s.arrived) > limits.LoginTime:
 		s.expire(limitLoginTime)
 		return
 	}
-	silent := s.sock.silent()
+	silent := s.sock.Silent()
 	if limits.Idle > 0 && silent > limits.Idle && s.isIdle() {
 		s.expire(limitIdle)
 		return
 	}
 	s.endIfOutdated()
-	if silent > relaxAfter && s.sock.hasLargeBuffer() {
-		s.sock.wake()
+	if silent > relaxAfter && s.sock.HasLargeBuffer() {
+		s.sock.Wake()
 	}
-	if up != nil && up.conn.silent() > relaxAfter && up.conn.hasLargeBuffer() {
-		up.conn.wake()
+	if up != nil && up.conn.Silent() > relaxAfter && up.conn.HasLargeBuffer() {
+		up.conn.Wake()
 	}
 }
 
@@ -103,13 +103,13 @@ func (s *session) expire(reached limitName) {
 	if !s.expired.Swap(true) {
 		s.server.cfg.metrics.limitReached(reached)
 	}
-	s.sock.wake()
+	s.sock.Wake()
 }
 
 // cutOff ends the session without further ado.
 func (s *session) cutOff() {
-	s.sock.abandon()
+	s.sock.Abandon()
 	if up := s.upstream.Load(); up != nil {
-		up.conn.abandon()
+		up.conn.Abandon()
 	}
 }

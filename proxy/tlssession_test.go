@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -77,7 +78,7 @@ func TestSessionsOverTLS(t *testing.T) {
 	client.send("GET lock:slow\r\nGET app\r\n")
 	<-p.locks.entered
 	client.send("GET app\r\nGET")
-	eventually(t, "what the client sends is read ahead", func() bool { return p.server.memory.inUse() > 0 })
+	eventually(t, "what the client sends is read ahead", func() bool { return p.server.memory.InUse() > 0 })
 	close(p.locks.released)
 	client.expect("+OK\r\n$1\r\n2\r\n$1\r\n2\r\n")
 	client.ask(" app\r\n", "$1\r\n2\r\n")
@@ -86,7 +87,7 @@ func TestSessionsOverTLS(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	client.send("*3\r\n$3\r\nSET\r\n$4\r\nlong\r\n$3145728\r\n" + long[:1<<20])
 	for _, s := range p.server.all() {
-		s.sock.wake()
+		s.sock.Wake()
 	}
 	client.send(long[1<<20:] + "\r\n")
 	client.expect("+OK\r\n")
@@ -281,16 +282,16 @@ func TestCloseWriteDoesNotWait(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var now clock
-	now.advance(1)
-	sock := newSocket(client, &now)
+	var now conn.Clock
+	now.Advance(1)
+	sock := conn.NewSocket(client, &now)
 	written := make(chan error, 1)
 	go func() {
 		_, err := sock.Write(make([]byte, 64<<20))
 		written <- err
 	}()
-	eventually(t, "a write is under way", func() bool { now.advance(now.now() + 1); return sock.stalled() > 0 })
-	sock.closeWrite()
+	eventually(t, "a write is under way", func() bool { now.Advance(now.Now() + 1); return sock.Stalled() > 0 })
+	sock.CloseWrite()
 	if err := <-written; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the write ended with %v", err)
 	}

@@ -215,7 +215,7 @@ func (l *listening) recall(size int) bool {
 	switch {
 	case l.closed:
 		return false
-	case !l.session.server.memory.reserve(size):
+	case !l.session.server.memory.Reserve(size):
 		l.overflow(limitMemory)
 		return false
 	}

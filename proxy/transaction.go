@@ -187,7 +187,7 @@ func (s *session) hearUpstream() {
 func (s *session) mayHold(size int) bool {
 	reached := limitTransaction
 	if int64(s.transaction.bytes+s.watched.bytes+size) <= s.server.settings().limits.Transaction {
-		if s.server.memory.reserve(size) {
+		if s.server.memory.Reserve(size) {
 			return true
 		}
 		reached = limitMemory
@@ -254,7 +254,7 @@ func (s *session) endTransaction() {
 }
 
 func (s *session) forgetQueued() {
-	s.server.memory.release(s.transaction.bytes)
+	s.server.memory.Release(s.transaction.bytes)
 	s.transaction.calls, s.transaction.bytes = nil, 0
 }
 

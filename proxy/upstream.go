@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -17,15 +18,15 @@ const lastWords = 10 * time.Second
 // long they are, counting top-level values on the way. The session that opened
 // it calls finish, which waits for the copier.
 type upstream struct {
-	conn     *socket
-	client   *output
+	conn     *conn.Socket
+	client   *conn.Writer
 	owed     *owed
 	onEnd    func()             // called once when the copier has delivered the last byte
 	onLost   func()             // called when the client no longer takes replies
 	onBroken func(error)        // called when what came cannot be what was asked for
 	onPanic  func(any)          // called in a recover
 	captures int64              // longest value kept for the session, in bytes
-	memory   *budget            // what long ones take; nil: they are not counted
+	memory   *conn.Budget       // what long ones take; nil: they are not counted
 	onTold   func(confirmation) // called with the client's writing side taken, once the client has it in writing; may be nil
 
 	// The copier's own.
@@ -84,7 +85,7 @@ func (u *upstream) wait() bool {
 func (u *upstream) takeCapture() (value []byte, ok bool) {
 	value, ok = u.captured, !u.overflow
 	u.captured, u.overflow = u.captured[:0], false
-	if cap(u.captured) > largeBuffer {
+	if cap(u.captured) > conn.LargeBuffer {
 		u.captured = nil
 	}
 	u.giveBack()
@@ -95,7 +96,7 @@ func (u *upstream) takeCapture() (value []byte, ok bool) {
 // nothing is owed.
 func (u *upstream) giveBack() {
 	if u.memory != nil {
-		u.memory.release(u.charged)
+		u.memory.Release(u.charged)
 	}
 	u.charged = 0
 }
@@ -112,7 +113,7 @@ func (u *upstream) write(p []byte) {
 // value was whole.
 func (u *upstream) finish() (whole bool) {
 	u.lastWords()
-	u.conn.closeWrite()
+	u.conn.CloseWrite()
 	<-u.done
 	return !u.inside
 }
@@ -121,5 +122,5 @@ func (u *upstream) finish() (whole bool) {
 // will send anything more, or nobody hears it. It may be called at any time.
 func (u *upstream) lastWords() {
 	u.finishing.Store(true)
-	u.conn.readUntil(time.Now().Add(lastWords))
+	u.conn.ReadUntil(time.Now().Add(lastWords))
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -17,7 +18,7 @@ func (u *upstream) copyReplies() {
 	defer func() { _ = u.conn.Close() }()
 	defer func() {
 		if u.holds {
-			u.client.give()
+			u.client.Unlock()
 		}
 	}()
 	defer func() {
@@ -29,14 +30,14 @@ func (u *upstream) copyReplies() {
 }
 
 func (u *upstream) copyUntilEnd() {
-	small := make([]byte, smallBuffer)
+	small := make([]byte, conn.SmallBuffer)
 	buf := small
-	var borrowed *[largeBuffer]byte
+	var borrowed *[conn.LargeBuffer]byte
 	shrink := func() {
 		if borrowed != nil {
-			returnBuffer(borrowed)
+			conn.ReturnBuffer(borrowed)
 			borrowed, buf = nil, small
-			u.conn.setLargeBuffer(false)
+			u.conn.SetLargeBuffer(false)
 		}
 	}
 	defer shrink()
@@ -55,12 +56,12 @@ func (u *upstream) copyUntilEnd() {
 			}
 			kept = copy(buf, buf[used:kept+n])
 			if u.finishing.Load() {
-				u.conn.readUntil(time.Now().Add(lastWords))
+				u.conn.ReadUntil(time.Now().Add(lastWords))
 			}
 		}
 		switch {
-		case err != nil && errors.Is(err, errWoken):
-			u.conn.calm()
+		case err != nil && errors.Is(err, conn.ErrWoken):
+			u.conn.ClearWake()
 			if kept == 0 {
 				shrink()
 			}
@@ -68,11 +69,11 @@ func (u *upstream) copyUntilEnd() {
 			_ = u.pass(buf[:kept])
 			return
 		case n+kept >= len(buf) && borrowed == nil:
-			borrowed = borrowBuffer()
+			borrowed = conn.BorrowBuffer()
 			copy(borrowed[:], buf[:kept])
 			buf = borrowed[:]
-			u.conn.setLargeBuffer(true)
-		case n < smallBuffer && kept == 0:
+			u.conn.SetLargeBuffer(true)
+		case n < conn.SmallBuffer && kept == 0:
 			shrink()
 		}
 	}
@@ -179,7 +180,7 @@ func (u *upstream) reportAnswered() {
 // the value they belong to goes on.
 func (u *upstream) pass(p []byte) bool {
 	if len(p)+len(u.told) > 0 && !u.holds {
-		u.client.take()
+		u.client.Lock()
 		u.holds = true
 	}
 	var err error
@@ -194,7 +195,7 @@ func (u *upstream) pass(p []byte) bool {
 	}
 	if u.holds && (!u.inside || u.to != fateClient) {
 		u.holds = false
-		u.client.give()
+		u.client.Unlock()
 	}
 	return err == nil
 }
@@ -216,8 +217,8 @@ func (u *upstream) capture(value []byte) {
 		u.overflow = true
 		return
 	}
-	if length > largeBuffer && u.memory != nil {
-		if !u.memory.reserve(len(value)) {
+	if length > conn.LargeBuffer && u.memory != nil {
+		if !u.memory.Reserve(len(value)) {
 			u.overflow = true
 			return
 		}

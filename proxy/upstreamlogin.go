@@ -52,7 +52,7 @@ func (s *session) claims(args [][]byte) claim {
 
 // introduce opens the connection for a client of whom nothing is known yet.
 func (s *session) introduce() {
-	if s.account.Load() != nil || s.upstream.Load() != nil || s.dialError != "" || len(s.in.unread()) == 0 {
+	if s.account.Load() != nil || s.upstream.Load() != nil || s.dialError != "" || len(s.in.Unread()) == 0 {
 		return
 	}
 	if !s.server.settings().users.atUpstream {

@@ -5,6 +5,8 @@ import (
 	"io"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/proxy/conn"
 )
 
 const (
@@ -52,10 +54,10 @@ func (w *watch) end() {
 		return // run was never begun
 	}
 	w.stop.Store(true)
-	w.session.sock.wake()
+	w.session.sock.Wake()
 	<-w.done
 	w.stop.Store(false)
-	w.session.sock.calm()
+	w.session.sock.ClearWake()
 }
 
 func (w *watch) run() {
@@ -71,26 +73,26 @@ func (w *watch) run() {
 
 func (w *watch) readAhead() {
 	in := w.session.in
-	if in.endedAhead() {
+	if in.EndedAhead() {
 		return
 	}
-	buf := borrowBuffer()
-	defer returnBuffer(buf)
-	for in.hasRoomAhead(len(buf)) {
+	buf := conn.BorrowBuffer()
+	defer conn.ReturnBuffer(buf)
+	for in.HasRoomAhead(len(buf)) {
 		n, err := w.session.sock.Read(buf[:])
-		in.keepAhead(buf[:n])
+		in.KeepAhead(buf[:n])
 		switch {
-		case errors.Is(err, errWoken):
-			w.session.sock.calm()
+		case errors.Is(err, conn.ErrWoken):
+			w.session.sock.ClearWake()
 			if w.stop.Load() {
 				return
 			}
 		case errors.Is(err, io.EOF):
-			in.endAhead(err)
+			in.EndAhead(err)
 			w.session.clientEnded()
 			return
 		case err != nil:
-			in.endAhead(err)
+			in.EndAhead(err)
 			w.session.clientLeft()
 			return
 		}

@@ -64,7 +64,7 @@ func (s *session) performUnwatch(cmd wire.Command, spec *commandSpec) {
 }
 
 func (s *session) forgetWatched() {
-	s.server.memory.release(s.watched.bytes)
+	s.server.memory.Release(s.watched.bytes)
 	s.watched = watched{}
 }
 
@@ -114,7 +114,7 @@ func (s *session) executeOnLocks() {
 		s.leaveTransaction(wire.ErrMemory)
 		return
 	}
-	defer s.server.memory.release(copies)
+	defer s.server.memory.Release(copies)
 	for i := range t.commands {
 		t.commands[i].version = t.version
 	}
