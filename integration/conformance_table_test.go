@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	conformanceReadme  = "../README.md"
+	conformanceReadme  = "README.md"
 	conformanceBegin   = "<!-- conformance: written by the suite, not by hand -->\n"
 	conformanceEnd     = "<!-- end of conformance -->\n"
 	conformanceCommand = "go test ./integration -run 'TestConformance$' -conformance.write"

@@ -11,17 +11,17 @@ import (
 	"testing"
 )
 
-// readmeRights is the line of the README that makes the proxy's user on a
+// handbookRights is the line of the handbook that makes the proxy's user on a
 // master, as words of a command.
-func readmeRights(t *testing.T, password string, keys []string) []any {
+func handbookRights(t *testing.T, password string, keys []string) []any {
 	t.Helper()
-	readme, err := os.ReadFile("../README.md")
+	readme, err := os.ReadFile("../deploy/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	line := regexp.MustCompile(`(?m)^    (ACL SETUSER redlock .*)$`).FindSubmatch(readme)
 	if line == nil {
-		t.Fatal("the README has no line for the proxy's user on a master")
+		t.Fatal("the handbook has no line for the proxy's user on a master")
 	}
 	var words []any
 	for word := range strings.FieldsSeq(string(line[1])) {
@@ -39,7 +39,7 @@ func readmeRights(t *testing.T, password string, keys []string) []any {
 	return words
 }
 
-// startWithLeastRights starts masters that know the proxy as the README says,
+// startWithLeastRights starts masters that know the proxy as the handbook says,
 // and an upstream where it may do what is not dangerous. Passwords come from a
 // file and from the environment.
 func startWithLeastRights(t *testing.T, rules []string) (*cluster, proxyOptions) {
@@ -56,7 +56,7 @@ func startWithLeastRights(t *testing.T, rules []string) (*cluster, proxyOptions)
 		t.Fatal(err)
 	}
 	for _, master := range c.masters {
-		if err := master.direct.Do(t.Context(), readmeRights(t, "of the masters", rules)...).Err(); err != nil {
+		if err := master.direct.Do(t.Context(), handbookRights(t, "of the masters", rules)...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		options.masters = append(options.masters, "redis://redlock@"+master.addr()+"?password_file="+secret)
@@ -64,10 +64,10 @@ func startWithLeastRights(t *testing.T, rules []string) (*cluster, proxyOptions)
 	return c, options
 }
 
-// notCovered are the commands that the README says these rights do not cover.
+// notCovered are the commands that the handbook says these rights do not cover.
 var notCovered = regexp.MustCompile(`(?i)^(SORT_RO|PFDEBUG|RESTORE-ASKING|SORT .* (GET|BY) .*\*)`)
 
-// TestLeastRights: with the rights that the README gives the proxy on a master
+// TestLeastRights: with the rights that the handbook gives the proxy on a master
 // everything works that works with all rights, and a client's script can do no
 // harm there.
 func TestLeastRights(t *testing.T) {

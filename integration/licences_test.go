@@ -23,7 +23,7 @@ const (
 
 // TestLicences: deploy/LICENCES.txt, which the image carries, has the licences
 // and notices of exactly the modules that are linked into the program, and the
-// README says of each of them what it is there for.
+// handbook says of each of them what it is there for.
 func TestLicences(t *testing.T) {
 	modules := linkedModules(t)
 	want := licences(t, modules)
@@ -37,7 +37,7 @@ func TestLicences(t *testing.T) {
 	default:
 		t.Errorf("%s is not what is linked (%v); write it with: %s", licencesFile, err, licencesCommand)
 	}
-	_, section, _ := strings.Cut(readFile(t, "../README.md"), "\n## Dependencies\n")
+	_, section, _ := strings.Cut(readFile(t, "../deploy/README.md"), "\n## Dependencies\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	var named []string
 	for _, found := range regexp.MustCompile("`([a-z.]+/[^` ]+)`").FindAllStringSubmatch(section, -1) {
@@ -45,13 +45,13 @@ func TestLicences(t *testing.T) {
 	}
 	for _, module := range modules {
 		if !slices.Contains(named, module.Path) {
-			t.Errorf("the README's Dependencies do not name %s", module.Path)
+			t.Errorf("the handbook's Dependencies do not name %s", module.Path)
 		}
 	}
 	inUse := readFile(t, "../go.mod")
 	for _, path := range named {
 		if !strings.Contains(inUse, "\t"+path+" v") {
-			t.Errorf("the README's Dependencies name %s, which go.mod does not", path)
+			t.Errorf("the handbook's Dependencies name %s, which go.mod does not", path)
 		}
 	}
 }

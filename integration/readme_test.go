@@ -9,15 +9,14 @@ import (
 	"testing"
 )
 
-// TestReadmeNamesTestsThatExist: what the README offers as evidence is there.
-func TestReadmeNamesTestsThatExist(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+// documents are what people read.
+var documents = []string{"../README.md", "../deploy/README.md", "README.md", "bench/README.md", "../redlock/doc.go"}
+
+// TestDocumentsNameTestsThatExist: what they offer as evidence is there.
+func TestDocumentsNameTestsThatExist(t *testing.T) {
 	there := map[string]bool{}
 	definition := regexp.MustCompile(`(?m)^func ((?:Test|Benchmark|Fuzz)\w+)\(`)
-	err = filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir("..", func(path string, _ fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(path, "_test.go") {
 			return err
 		}
@@ -30,13 +29,53 @@ func TestReadmeNamesTestsThatExist(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := regexp.MustCompile("`((?:Test|Benchmark|Fuzz)\\w+)`").FindAllStringSubmatch(string(readme), -1)
-	if len(named) < 20 {
-		t.Errorf("only %d tests are named", len(named))
-	}
-	for _, name := range named {
-		if !there[name[1]] {
-			t.Errorf("there is no %s", name[1])
+	named := 0
+	for _, document := range documents {
+		for _, name := range regexp.MustCompile(`\b(?:Test|Benchmark|Fuzz)[A-Z]\w+`).FindAllString(readFile(t, document), -1) {
+			if named++; !there[name] {
+				t.Errorf("%s names %s, which does not exist", document, name)
+			}
 		}
 	}
+	if named < 20 {
+		t.Errorf("only %d tests are named", named)
+	}
+}
+
+// TestDocumentsLinkToWhatExists: every relative link leads to a file, and to a
+// heading of it where it names one.
+func TestDocumentsLinkToWhatExists(t *testing.T) {
+	links := 0
+	for _, document := range documents {
+		text := readFile(t, document)
+		for _, link := range regexp.MustCompile(`\]\(([^)\s]+)\)`).FindAllStringSubmatch(text, -1) {
+			path, heading, _ := strings.Cut(link[1], "#")
+			if strings.Contains(path, "://") {
+				continue
+			}
+			links++
+			target := filepath.Join(filepath.Dir(document), path)
+			if path == "" {
+				target = document
+			}
+			if _, err := os.Stat(target); err != nil {
+				t.Errorf("%s links to %s: %v", document, link[1], err)
+			} else if heading != "" && !headings(readFile(t, target))[heading] {
+				t.Errorf("%s links to %s, and there is no such heading", document, link[1])
+			}
+		}
+	}
+	if links < 5 {
+		t.Errorf("only %d links were found", links)
+	}
+}
+
+// headings are what GitHub makes of a text's headings in links.
+func headings(text string) map[string]bool {
+	anchors := map[string]bool{}
+	for _, heading := range regexp.MustCompile(`(?m)^#+ (.*)$`).FindAllStringSubmatch(text, -1) {
+		anchor := regexp.MustCompile(`[^\w\- ]`).ReplaceAllString(strings.ToLower(heading[1]), "")
+		anchors[strings.ReplaceAll(anchor, " ", "-")] = true
+	}
+	return anchors
 }

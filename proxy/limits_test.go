@@ -48,15 +48,15 @@ func (p *testProxy) wantReached(t *testing.T, limit limitName, times int) {
 // Each limit may be what it is by default, is explained, and has a place of
 // its own.
 func TestLimitsTable(t *testing.T) {
-	readme, err := os.ReadFile("../README.md")
+	handbook, err := os.ReadFile("../deploy/README.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	limits := defaultLimits()
 	places := map[any]bool{}
 	for _, limit := range limits.table() {
-		if !strings.Contains(string(readme), "`limits."+string(limit.name)+"`") {
-			t.Errorf("the README does not explain limits.%s", limit.name)
+		if !strings.Contains(string(handbook), "`limits."+string(limit.name)+"`") {
+			t.Errorf("the handbook does not explain limits.%s", limit.name)
 		}
 		if places[limit.place] {
 			t.Errorf("limits.%s has another one's place", limit.name)
