@@ -100,7 +100,7 @@ func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	if l.dialled == 0 || now.Equal(l.ended) {
 		l.failures = 0
 	} else if l.steady {
-		backoff := min(firstBackoff<<min(l.failures, 10), maxBackoff)
+		backoff := min(50*time.Millisecond<<min(l.failures, 10), 2*time.Second)
 		l.failures++
 		l.mu.Unlock()
 		if !sleep(ctx, l.ended.Add(backoff/2+backoff).Sub(now)) {

@@ -1,6 +1,10 @@
 package redlock
 
-import "testing"
+import (
+	"testing"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // A server that does not know AUTH, or is none of Redis, may repeat what was sent.
 func TestAbsenceHasNoPasswords(t *testing.T) {
@@ -19,4 +23,15 @@ func TestAbsenceHasNoPasswords(t *testing.T) {
 			t.Errorf("%q: %q", reply, got)
 		}
 	}
+}
+
+// What a server says of itself may be anything.
+func FuzzGreeting(f *testing.F) {
+	for _, text := range []string{"run_id:x\r\nrole:master\r\nredis_mode:standalone\r\n", "role:slave\r\n", "*3\r\n", ""} {
+		f.Add(text)
+	}
+	f.Fuzz(func(_ *testing.T, text string) {
+		bulk := resp.AppendBulk(nil, text)
+		_ = readGreeting([][]byte{[]byte(text), bulk, bulk, []byte(text)})
+	})
 }
