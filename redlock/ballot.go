@@ -192,7 +192,7 @@ func (b *ballot[A]) addLatecomers() {
 }
 
 // ask puts the question to one master, unless that owes an answer and so is not free.
-func (b *ballot[A]) ask(i int, s *stream, frames []byte, free bool) {
+func (b *ballot[A]) ask(i int, s *dbStream, frames []byte, free bool) {
 	switch {
 	case !free:
 		s.giveUpIfStalled(b.started)
@@ -217,7 +217,7 @@ func (b *ballot[A]) ask(i int, s *stream, frames []byte, free bool) {
 }
 
 // put sends the question to one master, or its guard first.
-func (b *ballot[A]) put(s *stream, c call, frames []byte) bool {
+func (b *ballot[A]) put(s *dbStream, c call, frames []byte) bool {
 	if b.guard != nil {
 		return b.askGuarded(s, c, frames)
 	}
@@ -233,11 +233,11 @@ func (b *ballot[A]) owed(c *call) *debt {
 }
 
 // answered makes of a master's replies its part in the ballot.
-func (b *ballot[A]) answered(s *stream, c *call, replies [][]byte, st standing, err error) {
+func (b *ballot[A]) answered(s *dbStream, c *call, replies [][]byte, st standing, err error) {
 	b.hear(s, c, replies, st, err, b.parse)
 }
 
-func (b *ballot[A]) hear(s *stream, c *call, replies [][]byte, st standing, err error, read func([][]byte) (A, error)) {
+func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, st standing, err error, read func([][]byte) (A, error)) {
 	a := quorum.Answer[A]{State: quorum.Unknown} // also where reading it panics
 	defer func() { b.cast(c.master, a) }()
 	switch {

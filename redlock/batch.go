@@ -15,7 +15,7 @@ import (
 // write takes what is queued and writes it in one piece, with the check of the
 // master's marker behind it, until the connection ends or the stream stops. It
 // owns conn's writing side.
-func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
+func (s *dbStream) write(conn net.Conn, stop <-chan struct{}) error {
 	var buf []byte
 	for {
 		s.mu.Lock()
@@ -48,7 +48,7 @@ func (s *stream) write(conn net.Conn, stop <-chan struct{}) error {
 }
 
 // appendCheck ends a batch, with s.mu held.
-func (s *stream) appendCheck(dst []byte, now time.Time) []byte {
+func (s *dbStream) appendCheck(dst []byte, now time.Time) []byte {
 	check := call{replies: checkReplies, check: true, sent: now, slept: s.master.slumber.last()}
 	check.role = s.sole && now.Sub(s.askedInfo) < infoPause
 	s.calls = append(s.calls, check)
@@ -61,7 +61,7 @@ func (s *stream) appendCheck(dst []byte, now time.Time) []byte {
 
 // askInfo has INFO asked with every batch from now on. Where that is news, it is
 // asked at once.
-func (s *stream) askInfo() {
+func (s *dbStream) askInfo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.sole {
@@ -79,7 +79,7 @@ const maxIdleBuffer = 256 << 10
 
 // read matches replies to calls until the connection ends. A batch is answered
 // when its check was read: until then nobody knows whether its votes count.
-func (s *stream) read(r *resp.Reader) error {
+func (s *dbStream) read(r *resp.Reader) error {
 	var batch []call
 	var replies [][]byte
 	for {
@@ -112,7 +112,7 @@ func (s *stream) read(r *resp.Reader) error {
 
 // batch appends the oldest calls up to their check to dst, without taking them;
 // nothing, if none of them can have been answered.
-func (s *stream) batch(dst []call) []call {
+func (s *dbStream) batch(dst []call) []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting := s.calls[s.head:]

@@ -3,6 +3,8 @@ package redlock
 import (
 	"log/slog"
 	"time"
+
+	"redlock-proxy/redlock/stream"
 )
 
 // calmObserver keeps a panic of the Observer, which only watches, away from what
@@ -44,6 +46,6 @@ func (o calmObserver) Forgot(master string, cause Amnesia) {
 
 func (o calmObserver) contain() {
 	if reason := recover(); reason != nil {
-		logDefect(o.log, reason)
+		stream.LogDefect(o.log, reason)
 	}
 }

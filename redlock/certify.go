@@ -8,6 +8,7 @@ import (
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // Each batch of questions to a master ends with three of our own: what the marker
@@ -36,13 +37,13 @@ type checked struct {
 
 // judge reads a check, of which asked tells, and says whether its batch's votes
 // count.
-func (s *stream) judge(asked *call, replies [][]byte, received time.Time) standing {
+func (s *dbStream) judge(asked *call, replies [][]byte, received time.Time) standing {
 	m, last, p := s.master, &s.checked, place{s.master.number, s.db}
 	sent := moment{asked.sent, asked.slept}
 	marker, isText := resp.ParseBulk(replies[0])
 	server, ok := resp.ParseTime(replies[1])
 	info, told := resp.ParseBulk(replies[2])
-	sole := asked.role && bytes.Equal(replies[2], roleOfSole)
+	sole := asked.role && bytes.Equal(replies[2], stream.RoleOfSole)
 	if asked.role && !sole {
 		s.askInfo()
 	}
@@ -68,7 +69,7 @@ func (s *stream) judge(asked *call, replies [][]byte, received time.Time) standi
 	if !asked.role && (!last.valid || !bytes.Equal(last.info, info)) {
 		last.info = append(last.info[:0], info...)
 		now := readReplication(info)
-		if !isSole(info) {
+		if !stream.IsSole(info) {
 			s.askInfo()
 		}
 		m.voters.do(func(r *roster) { r.replicates(p, now) })

@@ -8,22 +8,23 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // run keeps the stream connected until ctx ends. It owns the connection and
 // waits for the reader and the writer it starts.
-func (s *stream) run(ctx context.Context) {
-	var redial redialling
+func (s *dbStream) run(ctx context.Context) {
+	var redial stream.Backoff
 	for ctx.Err() == nil {
 		began, err := s.connectAndServe(ctx)
 		switch {
 		case ctx.Err() != nil:
-		case !began.IsZero() && redial.atOnce(err, time.Since(began)):
+		case !began.IsZero() && redial.AtOnce(err, time.Since(began)):
 			s.lost(err, dialling)
 		default:
 			s.tellMalformed(err)
 			s.lost(err, down)
-			sleepFor(ctx, redial.pause())
+			stream.Sleep(ctx, redial.Pause())
 		}
 	}
 	s.lost(ctx.Err(), closed)
@@ -31,22 +32,22 @@ func (s *stream) run(ctx context.Context) {
 
 // connectAndServe is one connection, from when it began to why it ended. The zero
 // time: there was none.
-func (s *stream) connectAndServe(ctx context.Context) (began time.Time, err error) {
-	err = contain(s.master.log, func() error {
+func (s *dbStream) connectAndServe(ctx context.Context) (began time.Time, err error) {
+	err = stream.Contain(s.master.log, func() error {
 		c, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}
 		began = time.Now()
-		return s.serve(ctx, c.Conn, c.reader)
+		return s.serve(ctx, c.Conn, c.Reader)
 	})
 	return began, err
 }
 
 // tellMalformed logs that the master sends what no Redis does. It is then
 // dialled no more often than one that is away.
-func (s *stream) tellMalformed(why error) {
-	if isMalformed(why) {
+func (s *dbStream) tellMalformed(why error) {
+	if stream.IsMalformed(why) {
 		s.master.log.Error("a lock master does not answer as a Redis does and is dialled anew; look at what listens at its address",
 			"master", s.master.name(), "db", s.db, "error", why)
 	}
@@ -56,10 +57,10 @@ func (s *stream) tellMalformed(why error) {
 // it is put in front of the calls that wait: CLIENT KILL of the predecessor, whose
 // commands a stopped master may still hold, and then the debts, so that no new lock
 // can meet an old undo.
-func (s *stream) connect(ctx context.Context) (*connection, error) {
+func (s *dbStream) connect(ctx context.Context) (*stream.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.master.stall())
 	defer cancel()
-	c, err := connect(ctx, s.master.server.Load().address(), handshake{db: s.db})
+	c, err := stream.Connect(ctx, s.master.server.Load().address(), stream.Handshake{DB: s.db})
 	if err != nil {
 		return nil, err
 	}
@@ -69,25 +70,25 @@ func (s *stream) connect(ctx context.Context) (*connection, error) {
 			c.Close()
 		}
 	}()
-	c.reader.SetLimit(s.master.settings().MaxReply)
+	c.Reader.SetLimit(s.master.settings().MaxReply)
 	// Whatever is answered on this connection is judged by what it says here.
-	s.master.greeted(s.db, c.greeting, time.Now())
-	s.takeOver(c.Conn, c.greeting, time.Now())
+	s.master.greeted(s.db, c.Greeting, time.Now())
+	s.takeOver(c.Conn, c.Greeting, time.Now())
 	s.master.tellQueued()
 	established = true
 	return c, nil
 }
 
-func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
+func (s *dbStream) takeOver(conn net.Conn, self stream.Greeting, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var first []byte
 	var calls []call
 	// Another run of the server has closed all its connections itself, and may
 	// have given their numbers to somebody else.
-	s.earlier = slices.DeleteFunc(s.earlier, func(old identity) bool { return old.runID != self.runID })
+	s.earlier = slices.DeleteFunc(s.earlier, func(old stream.Identity) bool { return old.RunID != self.RunID })
 	for _, old := range s.earlier {
-		first = resp.AppendCommand(first, "CLIENT", "KILL", "ID", old.clientID)
+		first = resp.AppendCommand(first, "CLIENT", "KILL", "ID", old.ClientID)
 		calls = append(calls, call{replies: 1, sent: now, asker: s.killed(old)})
 	}
 	for _, d := range s.debts {
@@ -106,16 +107,16 @@ func (s *stream) takeOver(conn net.Conn, self greeting, now time.Time) {
 	}
 	s.out = append(first, s.out...)
 	s.calls, s.head, s.unwritten = calls, 0, len(calls)
-	if self.clientID != "" {
-		s.earlier = append(s.earlier, self.identity)
+	if self.ClientID != "" {
+		s.earlier = append(s.earlier, self.Identity)
 	}
 	s.conn, s.state = conn, up
 	s.longest, s.due, s.checked = 0, true, checked{}
-	s.sole, s.askedInfo = self.sole, time.Time{}
+	s.sole, s.askedInfo = self.Sole, time.Time{}
 }
 
 // killed hears whether an earlier connection is gone.
-func (s *stream) killed(old identity) askerFunc {
+func (s *dbStream) killed(old stream.Identity) askerFunc {
 	return func(replies [][]byte, _ standing, err error) {
 		if err != nil {
 			return // the next connection tries again
@@ -126,7 +127,7 @@ func (s *stream) killed(old identity) askerFunc {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.earlier = slices.DeleteFunc(s.earlier, func(i identity) bool { return i == old })
+		s.earlier = slices.DeleteFunc(s.earlier, func(i stream.Identity) bool { return i == old })
 	}
 }
 
@@ -137,7 +138,7 @@ type payment struct {
 	later bool // it has been kept before, and counts as unpaid
 }
 
-func (p *payment) answered(s *stream, _ *call, replies [][]byte, _ standing, err error) {
+func (p *payment) answered(s *dbStream, _ *call, replies [][]byte, _ standing, err error) {
 	if err != nil {
 		return // lost keeps the debt
 	}
@@ -156,16 +157,16 @@ func (p *payment) answered(s *stream, _ *call, replies [][]byte, _ standing, err
 func (p *payment) owed(*call) *debt { return p.debt }
 
 // serve runs reader and writer until the connection ends and returns why.
-func (s *stream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) error {
+func (s *dbStream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) error {
 	stop := make(chan struct{})
 	ended := make(chan error, 1)
 	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
 	go func() {
-		err := contain(s.master.log, func() error { return s.write(conn, stop) })
+		err := stream.Contain(s.master.log, func() error { return s.write(conn, stop) })
 		conn.Close()
 		ended <- err
 	}()
-	err := contain(s.master.log, func() error { return s.read(reader) })
+	err := stream.Contain(s.master.log, func() error { return s.read(reader) })
 	stopClosing()
 	conn.Close()
 	close(stop)
@@ -173,7 +174,7 @@ func (s *stream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) 
 }
 
 // lost ends all unanswered calls and keeps their debts.
-func (s *stream) lost(why error, next streamState) {
+func (s *dbStream) lost(why error, next streamState) {
 	calls, sent := s.giveUpCalls(next)
 	for i := range calls {
 		c := &calls[i]
@@ -182,7 +183,7 @@ func (s *stream) lost(why error, next streamState) {
 			err = errLost
 		}
 		if !c.check {
-			contained(s.master.log, func() { c.asker.answered(s, c, nil, standing{}, err) })
+			stream.Contained(s.master.log, func() { c.asker.answered(s, c, nil, standing{}, err) })
 		}
 	}
 	s.master.tellQueued()
@@ -193,7 +194,7 @@ func (s *stream) lost(why error, next streamState) {
 
 // giveUpCalls ends what the stream was about on a connection. It returns its
 // calls, and how many of them were sent.
-func (s *stream) giveUpCalls(next streamState) (calls []call, sent int) {
+func (s *dbStream) giveUpCalls(next streamState) (calls []call, sent int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetGate()
@@ -218,7 +219,7 @@ func (s *stream) giveUpCalls(next streamState) (calls []call, sent int) {
 			}
 		}
 		var d *debt
-		contained(s.master.log, func() { d = c.asker.owed(c) })
+		stream.Contained(s.master.log, func() { d = c.asker.owed(c) })
 		if d != nil && next != closed {
 			d.blind = d.blind || written[d.key]
 			s.keep(d)

@@ -260,7 +260,7 @@ func TestTimelineAnObserverThatPanicsCostsNothing(t *testing.T) {
 func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
 	owed := &debt{exact: []byte("x"), key: key}
 	heard := map[string]error{}
-	s := &stream{master: &master{log: slog.New(slog.DiscardHandler), observer: nobody{}}}
+	s := &dbStream{master: &master{log: slog.New(slog.DiscardHandler), observer: nobody{}}}
 	s.master.settings = func() *Config { return &Config{} }
 	asker := func(name string, defect bool) asker {
 		return owingAsker{owed, func(err error) {
@@ -294,5 +294,5 @@ type owingAsker struct {
 	hears func(error)
 }
 
-func (o owingAsker) answered(_ *stream, _ *call, _ [][]byte, _ standing, err error) { o.hears(err) }
-func (o owingAsker) owed(*call) *debt                                               { return o.debt }
+func (o owingAsker) answered(_ *dbStream, _ *call, _ [][]byte, _ standing, err error) { o.hears(err) }
+func (o owingAsker) owed(*call) *debt                                                 { return o.debt }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // A server with a limit of memory and another policy than noeviction deletes keys
@@ -19,7 +20,7 @@ const evictionPause = 10 * time.Second
 
 // evicts says by which policy a master may delete locks; empty: by none.
 func evicts(memory []byte) string {
-	limit, policy := infoField(memory, "maxmemory"), infoField(memory, "maxmemory_policy")
+	limit, policy := stream.InfoField(memory, "maxmemory"), stream.InfoField(memory, "maxmemory_policy")
 	if limit == "" || limit == "0" || policy == "noeviction" {
 		return ""
 	}

@@ -20,7 +20,7 @@ type postponed struct {
 
 // tell hands an asker its answer. What waited behind a gate comes after what
 // its asker made of the answer.
-func (s *stream) tell(c *call, replies [][]byte, st standing) {
+func (s *dbStream) tell(c *call, replies [][]byte, st standing) {
 	if c.gates {
 		defer s.openGate()
 	}
@@ -29,7 +29,7 @@ func (s *stream) tell(c *call, replies [][]byte, st standing) {
 
 // follow queues what is to come right behind a gate. Only the gate's asker may
 // call it, while it is answered. False: the connection has ended.
-func (s *stream) follow(c call, frames []byte) bool {
+func (s *dbStream) follow(c call, frames []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != up {
@@ -42,7 +42,7 @@ func (s *stream) follow(c call, frames []byte) bool {
 }
 
 // openGate queues what was postponed, up to the next gate.
-func (s *stream) openGate() {
+func (s *dbStream) openGate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gated = false
@@ -58,7 +58,7 @@ func (s *stream) openGate() {
 
 // forgetGate, with s.mu held, has what was postponed end with the connection:
 // it is unwritten as what is still in out.
-func (s *stream) forgetGate() {
+func (s *dbStream) forgetGate() {
 	for _, p := range s.postponed {
 		s.calls = append(s.calls, p.call)
 		s.unwritten++
@@ -86,7 +86,7 @@ type guard[A any] struct {
 var unwatch = resp.AppendCommand(nil, "UNWATCH")
 
 // askGuarded sends the guard, and has the question follow it.
-func (b *ballot[A]) askGuarded(s *stream, c call, frames []byte) bool {
+func (b *ballot[A]) askGuarded(s *dbStream, c call, frames []byte) bool {
 	first := b.guard.frames(c.master)
 	if first == nil {
 		return false
@@ -98,7 +98,7 @@ func (b *ballot[A]) askGuarded(s *stream, c call, frames []byte) bool {
 
 func (g *guarded[A]) owed(*call) *debt { return nil }
 
-func (g *guarded[A]) answered(s *stream, c *call, replies [][]byte, st standing, err error) {
+func (g *guarded[A]) answered(s *dbStream, c *call, replies [][]byte, st standing, err error) {
 	b := g.ballot
 	if err != nil {
 		b.answered(s, c, nil, st, errUnsent) // of the question nothing was sent

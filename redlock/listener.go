@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // A listener is the one connection to a master that tells what happens there.
@@ -49,36 +50,36 @@ const maxHearing = 64 << 20
 
 // run keeps the connection until ctx ends.
 func (r *listener) run(ctx context.Context) {
-	var redial redialling
+	var redial stream.Backoff
 	for ctx.Err() == nil {
 		server := r.master.name()
 		c, err := r.connect(ctx)
 		if err == nil {
 			began := time.Now()
-			err = r.serve(ctx, c.Conn, c.reader, server)
-			if redial.atOnce(err, time.Since(began)) {
+			err = r.serve(ctx, c.Conn, c.Reader, server)
+			if redial.AtOnce(err, time.Since(began)) {
 				r.ended(ctx, dialling, err)
 				continue
 			}
 		}
 		r.ended(ctx, down, err)
-		sleepFor(ctx, redial.pause())
+		stream.Sleep(ctx, redial.Pause())
 	}
 }
 
 // connect dials, and asks for everything that is wanted.
-func (r *listener) connect(ctx context.Context) (*connection, error) {
+func (r *listener) connect(ctx context.Context) (*stream.Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, r.master.stall())
 	defer cancel()
-	c, err := connect(ctx, r.master.server.Load().address(), handshake{pushes: true})
+	c, err := stream.Connect(ctx, r.master.server.Load().address(), stream.Handshake{Pushes: true})
 	if err != nil {
 		return nil, err
 	}
-	c.reader.SetLimit(maxHearing)
-	if c.noPushes != nil {
-		r.warn("HELLO 3", c.noPushes)
+	c.Reader.SetLimit(maxHearing)
+	if c.NoPushes != nil {
+		r.warn("HELLO 3", c.NoPushes)
 	}
-	r.begin(c.noPushes == nil && !r.master.embedded(), time.Now())
+	r.begin(c.NoPushes == nil && !r.master.embedded(), time.Now())
 	return c, nil
 }
 
@@ -173,9 +174,9 @@ func (r *listener) serve(ctx context.Context, conn net.Conn, reader *resp.Reader
 	var failure error
 	go func() {
 		defer close(ended)
-		failure = contain(r.listening.log, func() error { return r.read(reader) })
+		failure = stream.Contain(r.listening.log, func() error { return r.read(reader) })
 	}()
-	err := contain(r.listening.log, func() error { return r.write(conn, server, ended) })
+	err := stream.Contain(r.listening.log, func() error { return r.write(conn, server, ended) })
 	conn.Close()
 	<-ended
 	return errors.Join(err, failure)

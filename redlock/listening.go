@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
 )
 
 // listening is what subscribers want of the masters, and the one connection to
@@ -110,10 +111,10 @@ func (l *listening) open() {
 	for i, m := range l.masters {
 		r := &listener{listening: l, master: m, number: i, wake: make(chan struct{}, 1)}
 		l.listeners = append(l.listeners, r)
-		l.running.Go(func() { contained(l.log, func() { r.run(ctx) }) })
+		l.running.Go(func() { stream.Contained(l.log, func() { r.run(ctx) }) })
 	}
 	l.next, l.heard.times = time.Time{}, l.copyTimes()
-	l.running.Go(func() { contained(l.log, func() { l.keep(ctx) }) })
+	l.running.Go(func() { stream.Contained(l.log, func() { l.keep(ctx) }) })
 }
 
 func (l *listening) copyTimes() copyTimes {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
 )
 
 // Locker asks N masters for locks. It keeps no lock itself: any number of
@@ -74,8 +75,8 @@ func New(cfg Config) (*Locker, error) {
 	l.listening = newListening(ctx, l.masters, l.settings, cfg.Log)
 	l.running.Go(func() {
 		for ctx.Err() == nil {
-			contained(l.log, func() { l.certify(ctx) })
-			sleepFor(ctx, beatLength)
+			stream.Contained(l.log, func() { l.certify(ctx) })
+			stream.Sleep(ctx, beatLength)
 		}
 	})
 	return l, nil
@@ -202,8 +203,8 @@ type Master struct {
 	Moves bool
 }
 
-func (m *Master) address() serverAddress {
-	return serverAddress{dial: m.Dial, username: m.Username, password: m.Password, embedded: m.Embedded}
+func (m *Master) address() stream.Server {
+	return stream.Server{Dial: m.Dial, Username: m.Username, Password: m.Password, Embedded: m.Embedded}
 }
 
 // Observer is told what happens on the lock plane. Its methods are called

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // master is one of the N independent servers: its streams, one for each
@@ -32,7 +33,7 @@ type master struct {
 	forbidden atomic.Int64 // when it was told that a right is missing, in ns since 1970
 
 	mu      sync.Mutex
-	streams map[int]*stream
+	streams map[int]*dbStream
 	ctx     context.Context // ends all streams
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -47,7 +48,7 @@ func (m *master) begin(ctx context.Context, server Master) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.server.Store(&server)
-	m.streams = map[int]*stream{}
+	m.streams = map[int]*dbStream{}
 	m.ctx, m.end = context.WithCancel(ctx)
 }
 
@@ -68,12 +69,12 @@ func (m *master) timeout() time.Duration { return m.settings().MasterTimeout }
 func (m *master) stall() time.Duration { return max(2*time.Second, 20*m.timeout()) }
 
 // stream returns the stream for a database, opening it at its first use.
-func (m *master) stream(db int) *stream {
+func (m *master) stream(db int) *dbStream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.streams[db]
 	if s == nil {
-		s = &stream{
+		s = &dbStream{
 			master: m,
 			db:     db,
 			loaded: map[string]bool{},
@@ -90,7 +91,7 @@ func (m *master) stream(db int) *stream {
 }
 
 // all are its streams.
-func (m *master) all() []*stream {
+func (m *master) all() []*dbStream {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Values(m.streams))
@@ -133,9 +134,9 @@ func (m *master) tell(db int, st standing, now time.Time) {
 }
 
 // greeted hears what a server said of itself on a new connection.
-func (m *master) greeted(db int, self greeting, now time.Time) {
+func (m *master) greeted(db int, self stream.Greeting, now time.Time) {
 	p := place{m.number, db}
-	if ask(m.voters, func(r *roster) bool { return r.connected(p, self.runID, self.problem, readReplication(self.info), now) }) {
+	if ask(m.voters, func(r *roster) bool { return r.connected(p, self.RunID, self.Problem, readReplication(self.Info), now) }) {
 		m.clock.forget() // another process may run on another machine
 	}
 	if db == 0 {

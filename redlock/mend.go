@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
 )
 
 // Where copies of a key differ, or too few masters have one for anybody to hold
@@ -68,7 +69,7 @@ func (l *Locker) mend(db int, key string) *mending {
 			defer all.mu.Unlock()
 			delete(all.running, k)
 		}()
-		contained(l.log, func() { m.quiet = l.mendCopies(l.ctx, k) })
+		stream.Contained(l.log, func() { m.quiet = l.mendCopies(l.ctx, k) })
 	})
 	return m
 }
@@ -111,10 +112,10 @@ func (l *Locker) areMended(ctx context.Context, db int, keys [][]byte) (needed b
 // changed in that time. Whether it could be mended is another question.
 func (l *Locker) mendCopies(ctx context.Context, k lockKey) []image {
 	// Most of what differs does so because it is just being asked for.
-	sleepFor(ctx, min(firstLook, l.settings().MasterTimeout))
+	stream.Sleep(ctx, min(firstLook, l.settings().MasterTimeout))
 	before := l.inspect(k)
 	for try := 0; try < mendTries && before.ill(); try++ {
-		sleepFor(ctx, l.quiet())
+		stream.Sleep(ctx, l.quiet())
 		now, quiet := l.mendOnce(ctx, k, before)
 		if now == nil || now.areAll(quiet) {
 			return quiet

@@ -135,7 +135,7 @@ func (l *Locker) shouldWait(db int, owing masterSet) bool {
 }
 
 // serves tells whether the master is asked at all now.
-func (s *stream) serves(now time.Time) bool {
+func (s *dbStream) serves(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accepts() && !s.suspended(now)

@@ -35,14 +35,14 @@ const (
 
 // doubt has the master probed that has refused something. What it cannot serve
 // for a while, as while it loads, it will say of the probe, too.
-func (s *stream) doubt(refusal []byte) {
+func (s *dbStream) doubt(refusal []byte) {
 	if s.master.embedded() || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
 		return
 	}
 	s.probe()
 }
 
-func (s *stream) probe() {
+func (s *dbStream) probe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.probing || !s.accepts() {
@@ -52,7 +52,7 @@ func (s *stream) probe() {
 	s.push(call{replies: probeReplies, asker: askerFunc(s.probed)}, probeQuestion, time.Now())
 }
 
-func (s *stream) probeAgain() {
+func (s *dbStream) probeAgain() {
 	s.mu.Lock()
 	s.probing = false
 	s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *stream) probeAgain() {
 }
 
 // probed hears what the master makes of the probe.
-func (s *stream) probed(replies [][]byte, _ standing, err error) {
+func (s *dbStream) probed(replies [][]byte, _ standing, err error) {
 	if err != nil {
 		return // the next connection begins anew
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // BenchmarkRelease measures lock+release cycles over five servers, the release
@@ -112,7 +113,7 @@ func (s *liveSet) serverCPU() float64 {
 	for _, m := range s.masters {
 		info, _ := resp.ParseBulk(m.must("INFO", "cpu"))
 		for _, field := range []string{"used_cpu_user", "used_cpu_sys"} {
-			seconds, err := strconv.ParseFloat(infoField(info, field), 64)
+			seconds, err := strconv.ParseFloat(stream.InfoField(info, field), 64)
 			if err != nil {
 				s.t.Fatal(err)
 			}

@@ -80,7 +80,7 @@ func TestAMasterThatRefusesWhatLocksNeedIsNotAsked(t *testing.T) {
 	})
 }
 
-func (s *stream) mayCreateNow() bool {
+func (s *dbStream) mayCreateNow() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.mayCreate(time.Now())
@@ -130,7 +130,7 @@ func TestARefusalIsNoAnswerToACommand(t *testing.T) {
 
 // Until a probe succeeds no lock is asked of a master.
 func TestAMasterThatIsProbedInVainIsNotAsked(t *testing.T) {
-	s := &stream{state: up, master: &master{settings: func() *Config { return &Config{} }}}
+	s := &dbStream{state: up, master: &master{settings: func() *Config { return &Config{} }}}
 	for _, probe := range []struct {
 		reply string
 		asked bool

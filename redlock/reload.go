@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // reloadPatience bounds how long a reload waits for masters to answer.
@@ -108,34 +109,34 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 // examine asks a server that is to be a master at place i what it is, and
 // returns its run id.
 func (l *Locker) examine(ctx context.Context, i int, server Master) (run string, err error) {
-	self, err := connect(ctx, server.address(), handshake{})
+	self, err := stream.Connect(ctx, server.address(), stream.Handshake{})
 	if err != nil {
 		return "", err
 	}
 	defer self.Close()
 	defer context.AfterFunc(ctx, func() { self.Close() })()
-	if self.problem != "" {
-		return "", errors.New(self.problem)
+	if self.Problem != "" {
+		return "", errors.New(self.Problem)
 	}
-	if readReplication(self.info).replica {
+	if readReplication(self.Info).replica {
 		return "", errors.New(isReplica)
 	}
 	text, err := readMarker(self)
 	if err != nil {
 		return "", err
 	}
-	return self.runID, ask(l.voters, func(r *roster) error { return r.acceptable(i, self.runID, text) })
+	return self.RunID, ask(l.voters, func(r *roster) error { return r.acceptable(i, self.RunID, text) })
 }
 
-func readMarker(c *connection) (string, error) {
+func readMarker(c *stream.Connection) (string, error) {
 	if _, err := c.Write(resp.AppendCommand(nil, "GET", MarkerKey)); err != nil {
 		return "", err
 	}
-	replies, err := c.reader.Next(nil, 1)
+	replies, err := c.Reader.Next(nil, 1)
 	if err != nil {
 		return "", err
 	}
-	defer c.reader.Discard()
+	defer c.Reader.Discard()
 	text, ok := resp.ParseBulk(replies[0])
 	if !ok && !resp.IsNil(replies[0]) {
 		return "", fmt.Errorf("it answers GET %s with %q", MarkerKey, resp.ErrorText(replies[0]))

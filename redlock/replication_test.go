@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // What a real server says when it was a replica, and when it gets one.
@@ -18,8 +19,8 @@ func TestReplicationOfARealServer(t *testing.T) {
 	}
 	isSole := func(m *liveMaster) bool { // by ROLE, and by INFO
 		info, _ := resp.ParseBulk(m.must("INFO", "replication"))
-		if byInfo := isSole(info); byInfo {
-			return bytes.Equal(m.must("ROLE"), roleOfSole)
+		if byInfo := stream.IsSole(info); byInfo {
+			return bytes.Equal(m.must("ROLE"), stream.RoleOfSole)
 		}
 		return false
 	}
@@ -77,7 +78,7 @@ func TestRoleTellsOfWritesAfterAFailover(t *testing.T) {
 	}
 	m.must("REPLICAOF", "NO", "ONE")
 	m.must("SET", "lock", "granted", "NX")
-	if role := m.must("ROLE"); bytes.Equal(role, roleOfSole) {
+	if role := m.must("ROLE"); bytes.Equal(role, stream.RoleOfSole) {
 		t.Errorf("ROLE tells nothing: %q", role)
 	}
 }

@@ -202,7 +202,7 @@ func (x examined) missed(keys [][]byte, now time.Time) []*debt {
 // its place since: an element that was popped, or the queue of those that wait.
 // That is done behind the command that deleted it or not at all: on a later
 // connection it may be what somebody else has taken elsewhere meanwhile.
-func (s *stream) putBack(key []byte, before, after image, now time.Time) {
+func (s *dbStream) putBack(key []byte, before, after image, now time.Time) {
 	m := sending{frames: appendUndo(nil, key, before, after)}
 	s.send(call{replies: 1, asker: askerFunc(func([][]byte, standing, error) {})}, m, now)
 }

@@ -12,14 +12,15 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
-// A stream is the one ordered connection to a master for one database: one
+// A dbStream is the one ordered connection to a master for one database: one
 // writer that coalesces what is queued into one write, one reader that matches
 // replies in order. Order is its point: an undo or a release can never
 // overtake the acquire it follows, as it could on pooled connections. Order
 // also holds across a reconnect: see connect.go.
-type stream struct {
+type dbStream struct {
 	master *master
 	db     int
 
@@ -29,23 +30,23 @@ type stream struct {
 	out       []byte // encoded, not yet taken by the writer
 	calls     []call // accepted and unanswered, oldest first; those before head are done
 	head      int
-	unwritten int             // how many of the last calls are still in out
-	refuses   bool            // the last probe was refused
-	probing   bool            // a probe is unanswered, or due again
-	gated     bool            // a gate is unanswered, and what comes is postponed
-	postponed []postponed     // what came since, oldest first
-	paying    bool            // debts will be sent again in a while
-	unpaid    int             // debts sent again on this connection and not answered
-	debts     []*debt         // for the next connection
-	debtBytes int             // what they take
-	asking    int             // bytes of the calls that are unanswered
-	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
-	earlier   []identity      // connections not known to be gone, the present one last
-	longest   time.Duration   // the longest TTL that the marker has, or will have once what is queued is executed
-	due       bool            // the marker is to be checked although nothing else is asked
-	beaten    time.Time       // when that was asked for last
-	sole      bool            // ROLE tells enough of its replication, for a while
-	askedInfo time.Time       // when it was asked for all of it last
+	unwritten int               // how many of the last calls are still in out
+	refuses   bool              // the last probe was refused
+	probing   bool              // a probe is unanswered, or due again
+	gated     bool              // a gate is unanswered, and what comes is postponed
+	postponed []postponed       // what came since, oldest first
+	paying    bool              // debts will be sent again in a while
+	unpaid    int               // debts sent again on this connection and not answered
+	debts     []*debt           // for the next connection
+	debtBytes int               // what they take
+	asking    int               // bytes of the calls that are unanswered
+	loaded    map[string]bool   // scripts (by SHA1) this connection has loaded
+	earlier   []stream.Identity // connections not known to be gone, the present one last
+	longest   time.Duration     // the longest TTL that the marker has, or will have once what is queued is executed
+	due       bool              // the marker is to be checked although nothing else is asked
+	beaten    time.Time         // when that was asked for last
+	sole      bool              // ROLE tells enough of its replication, for a while
+	askedInfo time.Time         // when it was asked for all of it last
 
 	checked   checked      // the reader's own
 	handing   atomic.Bool  // askers are being told of answers, and may send because of them
@@ -94,7 +95,7 @@ type sending struct {
 // goroutine that ends a connection): the replies, which are good during the call
 // only, and what its batch's check said, or an error. It must not block.
 type asker interface {
-	answered(s *stream, c *call, replies [][]byte, st standing, err error)
+	answered(s *dbStream, c *call, replies [][]byte, st standing, err error)
 	// owed is what the master must still be told if the connection breaks before
 	// the answer; nil if nothing.
 	owed(c *call) *debt
@@ -103,7 +104,7 @@ type asker interface {
 // askerFunc is an asker that only wants to know the answer.
 type askerFunc func(replies [][]byte, st standing, err error)
 
-func (f askerFunc) answered(_ *stream, _ *call, replies [][]byte, st standing, err error) {
+func (f askerFunc) answered(_ *dbStream, _ *call, replies [][]byte, st standing, err error) {
 	f(replies, st, err)
 }
 
@@ -141,7 +142,7 @@ const maxAsking = 32 << 20
 // send queues a call. False means the master cannot be asked now: it is away,
 // or, for a call that may create a lock, it is suspended, or has no room for the
 // undo this may need.
-func (s *stream) send(c call, m sending, now time.Time) bool {
+func (s *dbStream) send(c call, m sending, now time.Time) bool {
 	defer s.master.tellQueuedChange()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -172,12 +173,12 @@ func (s *stream) send(c call, m sending, now time.Time) bool {
 }
 
 // accepts tells, with s.mu held, whether a call can be queued.
-func (s *stream) accepts() bool {
+func (s *dbStream) accepts() bool {
 	return s.state < down && len(s.calls)-s.head+len(s.postponed) < maxCalls && s.asking < maxAsking
 }
 
 // push queues a call, with s.mu held, behind a gate that is unanswered.
-func (s *stream) push(c call, frames []byte, now time.Time) {
+func (s *dbStream) push(c call, frames []byte, now time.Time) {
 	c.size += len(frames)
 	s.asking += c.size
 	if s.gated {
@@ -188,7 +189,7 @@ func (s *stream) push(c call, frames []byte, now time.Time) {
 }
 
 // queue hands a call to the writer, with s.mu held.
-func (s *stream) queue(c call, frames []byte, now time.Time) {
+func (s *dbStream) queue(c call, frames []byte, now time.Time) {
 	c.sent = now
 	s.out = append(s.out, frames...)
 	s.calls = append(s.calls, c)
@@ -201,7 +202,7 @@ func (s *stream) queue(c call, frames []byte, now time.Time) {
 }
 
 // payDebts sends what was kept while the master was away or could not serve.
-func (s *stream) payDebts(now time.Time) {
+func (s *dbStream) payDebts(now time.Time) {
 	if s.state >= down {
 		return
 	}
@@ -213,14 +214,14 @@ func (s *stream) payDebts(now time.Time) {
 }
 
 // clearDebts forgets, with s.mu held, what was kept for the next connection.
-func (s *stream) clearDebts() {
+func (s *dbStream) clearDebts() {
 	s.master.queued.Add(-int64(len(s.debts)))
 	s.debts, s.debtBytes = nil, 0
 }
 
 // payLater sends debts that the master could not serve once more after a while,
 // also if nobody asks it anything.
-func (s *stream) payLater() {
+func (s *dbStream) payLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paying {
@@ -228,7 +229,7 @@ func (s *stream) payLater() {
 	}
 	s.paying = true
 	time.AfterFunc(debtPause, func() {
-		contained(s.master.log, func() {
+		stream.Contained(s.master.log, func() {
 			defer s.master.tellQueuedChange()
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -242,7 +243,7 @@ const debtPause = 100 * time.Millisecond
 
 // mayCreate keeps three rules: a master that stopped answering is not asked for
 // locks, nor one whose debts are not settled, nor one that refuses what they need.
-func (s *stream) mayCreate(now time.Time) bool {
+func (s *dbStream) mayCreate(now time.Time) bool {
 	if s.state == up && s.stalled(now) {
 		s.conn.Close() // a cut network does not say so by itself
 		return false
@@ -255,14 +256,14 @@ func (s *stream) mayCreate(now time.Time) bool {
 }
 
 // suspended tells, with s.mu held, whether the master has stopped answering.
-func (s *stream) suspended(now time.Time) bool {
+func (s *dbStream) suspended(now time.Time) bool {
 	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.timeout()
 }
 
 // deliver sends a debt now if the stream can, in order behind all that was
 // sent before, and otherwise keeps it for the next connection. Later means
 // that it has been kept before.
-func (s *stream) deliver(d *debt, now time.Time, later bool) {
+func (s *dbStream) deliver(d *debt, now time.Time, later bool) {
 	m := sending{frames: d.append(nil, now, later, s.master.timeout())}
 	if !s.send(call{replies: 1, asker: &payment{d, false}}, m, now) {
 		s.owe(d)
@@ -271,7 +272,7 @@ func (s *stream) deliver(d *debt, now time.Time, later bool) {
 
 // owe keeps a debt for the next connection. A full queue drops it: the key is
 // then left to its TTL.
-func (s *stream) owe(d *debt) {
+func (s *dbStream) owe(d *debt) {
 	defer s.master.tellQueuedChange()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -281,7 +282,7 @@ func (s *stream) owe(d *debt) {
 }
 
 // keep takes, with s.mu held, a debt for the next connection if there is room.
-func (s *stream) keep(d *debt) {
+func (s *dbStream) keep(d *debt) {
 	if len(s.debts) >= maxDebts || s.debtBytes >= maxDebtBytes {
 		return
 	}
@@ -292,7 +293,7 @@ func (s *stream) keep(d *debt) {
 
 // answer ends the oldest calls, a whole batch, with their replies. Where an asker
 // panics, the others are calls again whose answers never came.
-func (s *stream) answer(batch []call, replies [][]byte, st standing) {
+func (s *dbStream) answer(batch []call, replies [][]byte, st standing) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
 	s.end(batch, replies)
@@ -316,7 +317,7 @@ func (s *stream) answer(batch []call, replies [][]byte, st standing) {
 
 // resume makes calls of a batch unanswered again, for a connection that is about
 // to end. The first has heard its answer, and only what it is owed may still count.
-func (s *stream) resume(calls []call) {
+func (s *dbStream) resume(calls []call) {
 	calls = slices.Clone(calls)
 	if first := &calls[0]; !first.check {
 		first.asker = deafAsker{first.asker}
@@ -329,10 +330,10 @@ func (s *stream) resume(calls []call) {
 // deafAsker is an asker that has heard its answer.
 type deafAsker struct{ asker }
 
-func (deafAsker) answered(*stream, *call, [][]byte, standing, error) {}
+func (deafAsker) answered(*dbStream, *call, [][]byte, standing, error) {}
 
 // end takes a batch that was answered out of the calls.
-func (s *stream) end(batch []call, replies [][]byte) {
+func (s *dbStream) end(batch []call, replies [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.calls[s.head : s.head+len(batch)])
@@ -361,7 +362,7 @@ func (s *stream) end(batch []call, replies [][]byte) {
 }
 
 // silent tells whether the master leaves questions unanswered.
-func (s *stream) silent(now time.Time) bool {
+func (s *dbStream) silent(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state == up && s.suspended(now)
@@ -369,7 +370,7 @@ func (s *stream) silent(now time.Time) bool {
 
 // beat asks for a check if there was none for a while, or at any rate. It
 // tells whether the master leaves questions unanswered.
-func (s *stream) beat(now time.Time, always bool) (hung bool) {
+func (s *dbStream) beat(now time.Time, always bool) (hung bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	hung = s.state == up && s.suspended(now)
@@ -385,14 +386,14 @@ func (s *stream) beat(now time.Time, always bool) (hung bool) {
 }
 
 // forgetScripts: somebody flushed the master's scripts, so load them again.
-func (s *stream) forgetScripts() {
+func (s *dbStream) forgetScripts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.loaded)
 }
 
 // giveUp ends a connection that is out of step.
-func (s *stream) giveUp(why error) {
+func (s *dbStream) giveUp(why error) {
 	s.mu.Lock()
 	gives := s.state == up
 	if gives {
@@ -406,12 +407,12 @@ func (s *stream) giveUp(why error) {
 
 // stalled tells, with s.mu held, whether a call has waited so long that the
 // connection must be dialled anew.
-func (s *stream) stalled(now time.Time) bool {
+func (s *dbStream) stalled(now time.Time) bool {
 	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.stall()
 }
 
 // giveUpIfStalled ends a connection that has been silent for too long.
-func (s *stream) giveUpIfStalled(now time.Time) {
+func (s *dbStream) giveUpIfStalled(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == up && s.stalled(now) {

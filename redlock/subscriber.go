@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+
+	"redlock-proxy/redlock/stream"
 )
 
 // Event is one thing that a Subscriber hears. Its slices are shared with other
@@ -219,7 +221,7 @@ func (s *Subscriber) tell(e Event) {
 		s.drained = drained
 		s.listening.running.Go(func() {
 			defer close(drained)
-			contained(s.listening.log, s.drain)
+			stream.Contained(s.listening.log, s.drain)
 		})
 	}
 }

@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import (
 	"errors"
@@ -15,22 +15,23 @@ var errDefect = errors.New("a defect in the proxy; see the log")
 // defectFound is how the log words a panic.
 const defectFound = "a defect in the proxy was contained"
 
-func logDefect(log *slog.Logger, reason any) {
+// LogDefect logs a panic that was recovered, with the stack.
+func LogDefect(log *slog.Logger, reason any) {
 	log.Error(defectFound, "panic", reason, "stack", string(debug.Stack()))
 }
 
-// contain runs do and returns a panic in it as errDefect.
-func contain(log *slog.Logger, do func() error) (err error) {
+// Contain runs do and returns a panic in it as errDefect.
+func Contain(log *slog.Logger, do func() error) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
-			logDefect(log, reason)
+			LogDefect(log, reason)
 			err = errDefect
 		}
 	}()
 	return do()
 }
 
-// contained is contain for what returns nothing.
-func contained(log *slog.Logger, do func()) {
-	_ = contain(log, func() error { do(); return nil })
+// Contained is Contain for what returns nothing.
+func Contained(log *slog.Logger, do func()) {
+	_ = Contain(log, func() error { do(); return nil })
 }

@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import (
 	"bytes"
@@ -15,58 +15,58 @@ import (
 
 // How every connection to a master begins.
 
-// A handshake is what a connection is opened for.
-type handshake struct {
-	db int // it is for commands in this database
+// A Handshake is what a connection is opened for.
+type Handshake struct {
+	DB int // it is for commands in this database
 	// pushes asks for RESP3 in place of who the server is: the connection is for
 	// what the server tells by itself.
-	pushes bool
+	Pushes bool
 }
 
-// A connection is one that a server has answered the handshake on.
-type connection struct {
+// A Connection is one that a server has answered the handshake on.
+type Connection struct {
 	net.Conn
-	reader *resp.Reader
-	greeting
-	noPushes []byte // how HELLO 3 was refused; nil: it was not, or not asked
+	Reader *resp.Reader
+	Greeting
+	NoPushes []byte // how HELLO 3 was refused; nil: it was not, or not asked
 }
 
-// A serverAddress is how a server is reached.
-type serverAddress struct {
-	dial     func(ctx context.Context) (net.Conn, error)
-	username string
-	password string
-	embedded bool // it is inside this process, and has no more than its keys
+// A Server is how a server is reached.
+type Server struct {
+	Dial     func(ctx context.Context) (net.Conn, error)
+	Username string
+	Password string
+	Embedded bool // it is inside this process, and has no more than its keys
 }
 
 // A greeting is what a server says of itself when a connection begins.
-type greeting struct {
-	identity
-	problem string // why it can be no lock master; empty if it can
-	info    []byte // INFO replication
-	sole    bool   // ROLE is enough to ask of its replication
+type Greeting struct {
+	Identity
+	Problem string // why it can be no lock master; empty if it can
+	Info    []byte // INFO replication
+	Sole    bool   // ROLE is enough to ask of its replication
 }
 
-// identity tells a connection from all others of its server, so that its
+// An Identity tells a connection from all others of its server, so that its
 // successor can make sure that nothing sent on it is executed any more.
-type identity struct {
-	clientID string
-	runID    string
+type Identity struct {
+	ClientID string
+	RunID    string
 }
 
 // maxGreeting bounds what a server says before it is known to be a master.
 const maxGreeting = 1 << 20
 
-// connect dials a server, authenticates, and asks what the handshake is about, all
+// Connect dials a server, authenticates, and asks what the handshake is about, all
 // until ctx ends. The reader holds at most maxGreeting bytes until it is allowed
 // more.
-func connect(ctx context.Context, server serverAddress, h handshake) (*connection, error) {
-	conn, err := server.dial(ctx)
+func Connect(ctx context.Context, server Server, h Handshake) (*Connection, error) {
+	conn, err := server.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	c := &connection{Conn: conn, reader: resp.NewReader(conn, 16<<10, maxGreeting)}
+	c := &Connection{Conn: conn, Reader: resp.NewReader(conn, 16<<10, maxGreeting)}
 	err = c.introduce(server, h)
 	if err != nil || !stop() {
 		conn.Close()
@@ -76,7 +76,7 @@ func connect(ctx context.Context, server serverAddress, h handshake) (*connectio
 }
 
 // introduce authenticates, asks, and reads the answers.
-func (c *connection) introduce(server serverAddress, h handshake) error {
+func (c *Connection) introduce(server Server, h Handshake) error {
 	questions := h.questions(server)
 	var out []byte
 	for _, q := range questions {
@@ -85,9 +85,9 @@ func (c *connection) introduce(server serverAddress, h handshake) error {
 	_, failed := c.Write(out)
 	// A server that takes no more clients says so and ends the connection, perhaps
 	// before it was asked.
-	ended := errors.Join(failed, c.reader.Fetch(len(questions)))
-	defer c.reader.Discard()
-	replies := c.reader.Fetched(nil)
+	ended := errors.Join(failed, c.Reader.Fetch(len(questions)))
+	defer c.Reader.Discard()
+	replies := c.Reader.Fetched(nil)
 	for i, reply := range replies {
 		if resp.IsError(reply) && !mayRefuse(questions[i][0], reply) {
 			return turnedAway(questions[i][0], reply)
@@ -96,11 +96,11 @@ func (c *connection) introduce(server serverAddress, h handshake) error {
 	switch last := len(replies) - 1; {
 	case ended != nil:
 		return ended
-	case server.embedded:
-	case h.pushes && resp.IsError(replies[last]):
-		c.noPushes = slices.Clone(replies[last])
-	case !h.pushes:
-		c.greeting = readGreeting(replies[last-3:])
+	case server.Embedded:
+	case h.Pushes && resp.IsError(replies[last]):
+		c.NoPushes = slices.Clone(replies[last])
+	case !h.Pushes:
+		c.Greeting = readGreeting(replies[last-3:])
 	}
 	return nil
 }
@@ -112,21 +112,21 @@ func mayRefuse(command string, reply []byte) bool {
 }
 
 // questions are the commands of a handshake, AUTH first.
-func (h handshake) questions(server serverAddress) (commands [][]string) {
+func (h Handshake) questions(server Server) (commands [][]string) {
 	ask := func(args ...string) { commands = append(commands, args) }
 	switch {
-	case server.username != "":
-		ask("AUTH", server.username, server.password)
-	case server.password != "":
-		ask("AUTH", server.password)
+	case server.Username != "":
+		ask("AUTH", server.Username, server.Password)
+	case server.Password != "":
+		ask("AUTH", server.Password)
 	}
-	if h.db != 0 {
-		ask("SELECT", strconv.Itoa(h.db))
+	if h.DB != 0 {
+		ask("SELECT", strconv.Itoa(h.DB))
 	}
 	switch {
-	case server.embedded:
+	case server.Embedded:
 		ask("PING") // it cannot track keys, and needs no RESP3
-	case h.pushes:
+	case h.Pushes:
 		ask("HELLO", "3")
 	default:
 		ask("CLIENT", "ID")
@@ -139,39 +139,39 @@ func (h handshake) questions(server serverAddress) (commands [][]string) {
 
 // readGreeting reads the answers to CLIENT ID, INFO server, INFO replication and
 // ROLE.
-func readGreeting(replies [][]byte) greeting {
+func readGreeting(replies [][]byte) Greeting {
 	id, _ := resp.ParseInteger(replies[0])
 	server, _ := resp.ParseBulk(replies[1])
 	info, _ := resp.ParseBulk(replies[2])
-	g := greeting{
-		identity: identity{clientID: strconv.FormatInt(id, 10), runID: infoField(server, "run_id")},
-		info:     bytes.Clone(info),
-		sole:     bytes.Equal(replies[3], roleOfSole) && isSole(info),
+	g := Greeting{
+		Identity: Identity{ClientID: strconv.FormatInt(id, 10), RunID: InfoField(server, "run_id")},
+		Info:     bytes.Clone(info),
+		Sole:     bytes.Equal(replies[3], RoleOfSole) && IsSole(info),
 	}
-	switch mode := infoField(server, "redis_mode"); {
-	case g.runID == "":
-		g.problem = "it does not say its run_id in INFO server"
+	switch mode := InfoField(server, "redis_mode"); {
+	case g.RunID == "":
+		g.Problem = "it does not say its run_id in INFO server"
 	case mode == "cluster":
-		g.problem = "it runs in cluster mode"
+		g.Problem = "it runs in cluster mode"
 	case mode == "sentinel":
-		g.problem = "it is a Sentinel"
+		g.Problem = "it is a Sentinel"
 	}
 	return g
 }
 
-// A sole master answers ROLE like this: it is a master, without replicas, and
-// nothing was ever replicated.
-var roleOfSole = []byte("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
+// RoleOfSole is what ROLE answers of a master without replicas that never
+// replicated anything.
+var RoleOfSole = []byte("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
 
-// isSole tells whether ROLE is enough to ask of a server that answers INFO
+// IsSole tells whether ROLE is enough to ask of a server that answers INFO
 // replication like this.
-func isSole(info []byte) bool {
-	return infoField(info, "role") == "master" && infoField(info, "connected_slaves") == "0" &&
-		infoField(info, "master_repl_offset") == "0" && strings.Trim(infoField(info, "master_replid2"), "0") == ""
+func IsSole(info []byte) bool {
+	return InfoField(info, "role") == "master" && InfoField(info, "connected_slaves") == "0" &&
+		InfoField(info, "master_repl_offset") == "0" && strings.Trim(InfoField(info, "master_replid2"), "0") == ""
 }
 
-// infoField is what INFO says under a name; empty if nothing.
-func infoField(info []byte, name string) string {
+// InfoField is what INFO says under a name; empty if nothing.
+func InfoField(info []byte, name string) string {
 	for line := range bytes.Lines(info) {
 		if v, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
 			return string(bytes.TrimSpace(v))
