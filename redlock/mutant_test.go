@@ -50,6 +50,9 @@ func TestMutantsAreCaught(t *testing.T) {
 	})
 }
 
+// It takes no time to see whether all of them still fit the code.
+func TestMutantsFit(t *testing.T) { mutate(t, mutants) }
+
 // packagesThatCatch is where the tests are that catch mutants: directories with a
 // slash behind them, "" for this one.
 func packagesThatCatch(mutants []mutant) []string {

@@ -52,18 +52,7 @@ var chosenMutant = mutantchooser.Chosen
 // a directory with a slash behind it; this one is "".
 func buildMutants(t *testing.T, mutants []mutant, packages []string) map[string]string {
 	t.Helper()
-	files := map[string]*mutatedFile{}
-	for n, m := range mutants {
-		for _, e := range m.edits {
-			if files[e.file] == nil {
-				files[e.file] = readMutated(t, e.file)
-			}
-			if err := files[e.file].edit(n, m.rule, e); err != nil {
-				t.Fatalf("%s: %v", m.rule, err)
-			}
-		}
-	}
-
+	files := mutate(t, mutants)
 	texts := map[string]string{absolute(t, filepath.Join(chooserPackage, "flag.go")): chooserFlag}
 	for _, f := range files {
 		texts[f.path] = f.withVersions()
@@ -80,6 +69,31 @@ func buildMutants(t *testing.T, mutants []mutant, packages []string) map[string]
 		t.Fatalf("%v\n%s", err, output)
 	}
 	return binaries
+}
+
+// mutate makes all edits, and tells of each that does not fit the code.
+func mutate(t *testing.T, mutants []mutant) map[string]*mutatedFile {
+	t.Helper()
+	files := map[string]*mutatedFile{}
+	for n, m := range mutants {
+		for _, e := range m.edits {
+			if files[e.file] == nil {
+				f, err := readMutated(absolute(t, e.file))
+				if err != nil {
+					t.Errorf("%s: %v", m.rule, err)
+					continue
+				}
+				files[e.file] = f
+			}
+			if err := files[e.file].edit(n, m.rule, e); err != nil {
+				t.Errorf("%s: %v", m.rule, err)
+			}
+		}
+	}
+	if t.Failed() {
+		t.FailNow()
+	}
+	return files
 }
 
 // writeOverlay writes what the go command is to read instead of the files of
@@ -136,17 +150,15 @@ type version struct {
 	rule, text string
 }
 
-func readMutated(t *testing.T, name string) *mutatedFile {
-	t.Helper()
-	path := absolute(t, name)
+func readMutated(path string) (*mutatedFile, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	positions := token.NewFileSet()
 	parsed, err := parser.ParseFile(positions, path, text, 0)
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	f := &mutatedFile{path: path, packageName: parsed.Name.Name, text: string(text)}
 	for _, d := range parsed.Decls {
@@ -161,7 +173,7 @@ func readMutated(t *testing.T, name string) *mutatedFile {
 			})
 		}
 	}
-	return f
+	return f, nil
 }
 
 // edit makes an edit of mutant n, which may have made others.

@@ -95,7 +95,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "strays are what has not changed for longer than a ballot lasts",
-		edits:    []edit{{"mend.go", "change(before, i)", "keyKept"}, {"mend.go", "near(before.expiry(), i.expiry(), expiryTolerance)", "true"}},
+		edits:    []edit{{"image.go", "change(before, i)", "keyKept"}, {"image.go", "near(before.expiry(), i.expiry(), expiryTolerance)", "true"}},
 		caughtBy: "TestTimelineMendingSparesWhatHasChanged",
 	},
 	{
@@ -569,7 +569,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a script that has acquired waits for its turn like an acquire",
-		edits:    []edit{{"run.go", "if r.script != nil && a.value.acquired() {", "if false {"}},
+		edits:    []edit{{"run.go", "if r.script != nil && a.Value.acquired() {", "if false {"}},
 		caughtBy: "TestTimelineAScriptGoesBeforeThoseThatWaitUntilItHasAcquired",
 	},
 	{
