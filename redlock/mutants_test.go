@@ -9,6 +9,16 @@ var mutants = []mutant{
 		seeds:    "1,3,4",
 	},
 	{
+		rule:     "a release needs a quorum of answers, and a possible quorum of deletions",
+		edits:    []edit{{"quorum/tally.go", "t.Granted > 0 && t.Answered() >= need && t.Granted+t.Failed >= need", "t.Granted > 0"}},
+		caughtBy: "quorum/TestData",
+	},
+	{
+		rule:     "a vote of who may have forgotten locks is none",
+		edits:    []edit{{"quorum/answers.go", "case a.State == Answered && grants(a.Value)", "case a.State.Heard() && grants(a.Value)"}, {"quorum/answers.go", "case a.State.Failed():", "case a.State.Failed() && a.State != Discounted:"}},
+		caughtBy: "quorum/TestData",
+	},
+	{
 		rule:     "validity counts the time that elapsed",
 		edits:    []edit{{"acquire.go", "return ttl - elapsed - ", "return ttl - "}},
 		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",

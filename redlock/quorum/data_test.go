@@ -1,0 +1,214 @@
+package quorum
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the verdicts into testdata as they come out, to be reviewed as a diff")
+
+// The files of testdata hold tests: a line of "== " and a name, words that say
+// what it is about, and lines of a question, an arrow and what comes out:
+//
+//	acquire n=5 granted=2 refused=3 -> Lost
+//	acquire (granted granted granted refused away) -> Won
+//	run (grant+del held held away away) -> NoQuorum
+//
+// Votes are words, one for each master. A few say that there is none:
+//
+//	?            it may still come
+//	unasked      its master was not asked
+//	away         its master was asked, and may have done it
+//	unable       its master answered that it cannot serve
+//	amnesic:X    its master answered X, and may have forgotten locks
+func TestData(t *testing.T) {
+	files, err := filepath.Glob("testdata/*.txt")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out []string
+		for _, test := range strings.SplitAfter(string(text), "\n\n") {
+			name, _, _ := strings.Cut(strings.TrimPrefix(test, "== "), "\n")
+			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+name, func(t *testing.T) {
+				for line := range strings.Lines(test) {
+					out = append(out, answerLine(t, line))
+				}
+			})
+		}
+		if got := strings.Join(out, ""); *rewrite && got != string(text) {
+			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// answerLine returns a line with what its question comes to now.
+func answerLine(t *testing.T, line string) string {
+	question, want, isQuestion := strings.Cut(line, " -> ")
+	if !isQuestion {
+		return line
+	}
+	got := ask(t, question) + "\n"
+	if got != want && !*rewrite {
+		t.Errorf("%s -> %swant %s", question, got, want)
+	}
+	return question + " -> " + got
+}
+
+// ask answers a question: a rule, and either numbers or votes.
+func ask(t *testing.T, question string) string {
+	rule, rest, _ := strings.Cut(question, " ")
+	numbers, list, hasVotes := strings.Cut(rest, "(")
+	n := numbersOf(t, numbers)
+	votes := strings.Fields(strings.TrimSuffix(list, ")"))
+	answers := answersOf(votes)
+	tally := Tally{Masters: n["n"], Granted: n["granted"], Refused: n["refused"], Failed: n["failed"]}
+	if hasVotes {
+		tally = Count(answers, func(v string) bool { return v == grantedBy[rule] })
+	}
+	switch rule {
+	case "size":
+		return strconv.Itoa(Size(n["n"]))
+	case "intersecting":
+		return strconv.Itoa(Intersecting(n["n"]))
+	case "acquire":
+		return name(tally.Acquire())
+	case "agree":
+		return name(tally.Agree())
+	case "look":
+		return name(tally.Look())
+	case "release":
+		return name(tally.Release())
+	case "run":
+		return run(answers)
+	case "exists":
+		return exists(answers)
+	case "candidates":
+		return cmp.Or(strings.Join(Candidates(answers, isPresent, isEqual), " "), "none")
+	case "attained":
+		return attained(t, n["n"], votes)
+	case "race":
+		return race(votes)
+	}
+	t.Fatalf("no such rule: %s", question)
+	return ""
+}
+
+// grantedBy is the vote that grants what each rule asks for.
+var grantedBy = map[string]string{"acquire": "granted", "agree": "yes", "look": "yes", "release": "deleted"}
+
+func name(v Verdict) string {
+	return map[Verdict]string{Pending: "Pending", Won: "Won", Lost: "Lost", NoQuorum: "NoQuorum"}[v]
+}
+
+func numbersOf(t *testing.T, text string) map[string]int {
+	numbers := map[string]int{}
+	for _, word := range strings.Fields(text) {
+		key, value, _ := strings.Cut(word, "=")
+		n, err := strconv.Atoi(value)
+		if err != nil || !slices.Contains([]string{"n", "granted", "refused", "failed"}, key) {
+			t.Fatalf("%s is no number of masters", word)
+		}
+		numbers[key] = n
+	}
+	return numbers
+}
+
+func answersOf(votes []string) []Answer[string] {
+	answers := make([]Answer[string], len(votes))
+	for i, v := range votes {
+		answers[i] = answerOf(v)
+	}
+	return answers
+}
+
+func answerOf(word string) Answer[string] {
+	if value, amnesic := strings.CutPrefix(word, "amnesic:"); amnesic {
+		return Answer[string]{State: Discounted, Value: value}
+	}
+	states := map[string]State{"?": Awaited, "unasked": Unasked, "away": Unknown, "unable": Unable}
+	if state, missing := states[word]; missing {
+		return Answer[string]{State: state}
+	}
+	return Answer[string]{State: Answered, Value: word}
+}
+
+// run is decided by equal votes, whatever they say.
+func run(answers []Answer[string]) string {
+	most, tally := Largest(answers, func(string) bool { return true }, isEqual)
+	if v := tally.Agree(); v != Won {
+		return name(v)
+	}
+	return "Won " + most
+}
+
+// "-" is no copy.
+func isPresent(copy string) bool { return copy != "" && copy != "-" }
+
+func isEqual(a, b string) bool { return a == b }
+
+func exists(answers []Answer[string]) string {
+	v := Exists(answers, isPresent, isEqual)
+	if v == Won {
+		copy, _ := Largest(answers, isPresent, isEqual)
+		return "Won " + copy
+	}
+	master, split := Split(answers, isPresent, isEqual, func(copy string) (int64, bool) {
+		n, err := strconv.ParseInt(copy, 10, 64)
+		return n, err == nil
+	})
+	if !split {
+		return name(v)
+	}
+	return name(v) + " split " + answers[master].Value
+}
+
+func attained(t *testing.T, masters int, words []string) string {
+	var numbers []int64
+	for _, word := range words {
+		n, err := strconv.ParseInt(word, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		numbers = append(numbers, n)
+	}
+	n, ok := Attained(masters, numbers)
+	if !ok {
+		return "nothing"
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+// race is what comes of several clients' acquires of one lock. A vote names the
+// client that its master granted the lock to; it has refused the others.
+func race(votes []string) string {
+	var clients, came []string
+	for _, v := range votes {
+		if a := answerOf(v); a.State == Answered && v != "nobody" && !slices.Contains(clients, v) {
+			clients = append(clients, v)
+		}
+	}
+	slices.Sort(clients)
+	for _, client := range clients {
+		var answers []Answer[bool]
+		for _, v := range votes {
+			a := answerOf(v)
+			answers = append(answers, Answer[bool]{State: a.State, Value: a.Value == client})
+		}
+		came = append(came, fmt.Sprintf("%s %s", client, name(Count(answers, func(granted bool) bool { return granted }).Acquire())))
+	}
+	return strings.Join(came, ", ")
+}
