@@ -25,7 +25,7 @@ func decodeCommand(element any) (*commandSpec, error) {
 	}
 	malformed := fmt.Errorf("command %q: malformed", name)
 	spec := &commandSpec{name: strings.ToLower(name)}
-	spec.treatment = treatments[spec.name]
+	spec.traits = traitsOf(spec.name)
 	if spec.arity, ok = number(fields[1]); !ok {
 		return nil, malformed
 	}

@@ -11,7 +11,7 @@ type commandSpec struct {
 	name        string // lower case, a subcommand's with its container's: "xinfo|stream"
 	arity       int    // as Redis counts: the name included, negative for at least so many
 	flags       commandFlags
-	treatment   treatment
+	traits      traits
 	keys        []keySpec
 	subcommands map[string]*commandSpec // by their own lower-case name; nil: none
 }
@@ -31,36 +31,6 @@ var flagNames = map[string]commandFlags{
 	"write":    flagWrite,
 	"blocking": flagBlocking,
 	"no_multi": flagNoMulti,
-}
-
-// treatment is what sets a few commands apart when they are routed.
-type treatment uint8
-
-const (
-	treatPlain     treatment = iota
-	treatSort                // keys found by hand
-	treatMigrate             // keys found by hand
-	treatScript              // arguments behind the keys may name keys too
-	treatSplit               // can be answered in two halves
-	treatElsewhere           // may write a key in another database
-)
-
-var treatments = map[string]treatment{
-	"sort":       treatSort,
-	"migrate":    treatMigrate,
-	"eval":       treatScript,
-	"evalsha":    treatScript,
-	"eval_ro":    treatScript,
-	"evalsha_ro": treatScript,
-	"fcall":      treatScript,
-	"fcall_ro":   treatScript,
-	"del":        treatSplit,
-	"unlink":     treatSplit,
-	"exists":     treatSplit,
-	"touch":      treatSplit,
-	"mget":       treatSplit,
-	"copy":       treatElsewhere,
-	"move":       treatElsewhere,
 }
 
 // arityOK says whether a command of n arguments, its name included, has as

@@ -24,8 +24,6 @@ const (
 // upstream will owe for it.
 func (s *session) performOnUpstream(name string, cmd wire.Command, spec *commandSpec) {
 	switch name {
-	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe":
-		s.performSubscription(name, cmd)
 	case "monitor":
 		s.forward(cmd, debt{kind: debtStream, left: 1})
 		s.monitoring = s.settle() && s.isPipe()
@@ -36,11 +34,14 @@ func (s *session) performOnUpstream(name string, cmd wire.Command, spec *command
 		s.registerScript(name, cmd.Args)
 		s.forward(cmd, debt{left: 1})
 	default:
-		if spec == nil && isForgedRequest(cmd.Args[0]) {
+		switch {
+		case spec.is(traitSubscription):
+			s.performSubscription(name, cmd)
+		case spec == nil && isForgedRequest(cmd.Args[0]):
 			s.closing = true
-			return
+		default:
+			s.forwardForReply(cmd, spec)
 		}
-		s.forwardForReply(cmd, spec)
 	}
 }
 
@@ -48,16 +49,6 @@ func (s *session) performOnUpstream(name string, cmd wire.Command, spec *command
 func (s *session) forwardForReply(cmd wire.Command, spec *commandSpec) {
 	s.forward(cmd, debt{left: 1})
 	s.mayBlock = s.mayBlock || spec == nil || spec.blocking()
-}
-
-// leavesProtocol finds commands after which a connection carries something else
-// than commands and replies: replication, and the debugger of scripts.
-func leavesProtocol(name string) bool {
-	switch name {
-	case "sync", "psync", "replconf", "script|debug":
-		return true
-	}
-	return false
 }
 
 // isForgedRequest finds HTTP sent to us through somebody's browser; Redis

@@ -55,15 +55,6 @@ func (m *replyMode) next() bool {
 	return silent
 }
 
-// beforeAuthentication lists what needs no password.
-func beforeAuthentication(name string) bool {
-	switch name {
-	case "auth", "hello", "quit", "reset":
-		return true
-	}
-	return false
-}
-
 // refusal is the error that Redis would prefer to the given one: that it does
 // not know the command, or not with so many arguments.
 func (s *session) refusal(spec *commandSpec, args [][]byte, otherwise string) string {

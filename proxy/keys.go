@@ -31,7 +31,7 @@ type keySpec struct {
 // its arity being right, no other; 0 for all other commands. It is what makes
 // routing the commonest commands cheap.
 func (s *commandSpec) onlyKey() int {
-	if len(s.keys) != 1 || s.treatment != treatPlain {
+	if len(s.keys) != 1 || s.is(byHand) {
 		return 0
 	}
 	k := &s.keys[0]
@@ -48,10 +48,10 @@ func (s *commandSpec) onlyKey() int {
 // of SORT BY and GET) are in neither.
 func (s *commandSpec) appendKeys(dst []int, args [][]byte) (keys []int, exact bool) {
 	exact = s.arityOK(len(args))
-	switch s.treatment {
-	case treatSort:
+	switch {
+	case s.is(traitSort):
 		return appendSortKeys(dst, args), exact
-	case treatMigrate:
+	case s.is(traitMigrate):
 		return appendMigrateKeys(dst, args), exact
 	}
 	for i := range s.keys {

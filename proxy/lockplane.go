@@ -181,10 +181,10 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 			return rejection(redlock.KindRun, errorNotOnLockKeys(name+" with block"))
 		}
 		return p.run(ctx, call, call.args)
-	case "fcall", "fcall_ro", "migrate":
-		// A function's text is the upstream's; a lock must not leave its masters.
-		return rejection(redlock.KindRun, errorNotOnLockKeys(name))
 	default:
+		if call.route.spec.is(traitNeverOnLocks) {
+			return rejection(redlock.KindRun, errorNotOnLockKeys(name))
+		}
 		return p.run(ctx, call, call.args)
 	}
 }

@@ -19,17 +19,6 @@ type lockTransaction struct {
 	version  wire.Version
 }
 
-// allowedOnMasters tells whether a command without keys may stand in a
-// transaction on lock keys. The masters run it, so it must do no more there
-// than answer: nothing a client sends may flush them or change how they work.
-func allowedOnMasters(name string) bool {
-	switch name {
-	case "ping", "echo", "time", "publish", "spublish":
-		return true
-	}
-	return false
-}
-
 // look looks at lock keys as WATCH does. The reply is a whole error reply, or
 // empty and the look is taken.
 func (p *lockPlane) look(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, string) {

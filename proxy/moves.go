@@ -121,7 +121,7 @@ func (r *router) heldBack(db int, args [][]byte, to route, now time.Time) time.T
 	for _, at := range to.keys {
 		look(args[at])
 	}
-	if to.spec != nil && to.spec.treatment == treatScript {
+	if to.spec.is(traitScript) {
 		for _, arg := range args[min(3, len(args)):] {
 			look(arg)
 		}

@@ -34,20 +34,20 @@ func (s *session) perform(cmd wire.Command) {
 	}
 	switch user := s.user(settings); {
 	case s.closing: // the client's user is no more
-	case user == nil && !beforeAuthentication(name):
+	case user == nil && !route.spec.is(traitBeforeAuth):
 		s.reply(s.refusal(route.spec, cmd.Args, s.stranger(wire.ErrNoAuth)))
-	case !beforeAuthentication(name) && !s.stillVouchedFor(settings):
+	case !route.spec.is(traitBeforeAuth) && !s.stillVouchedFor(settings):
 	case route.reserved:
 		s.abort(errorReservedKey)
 	case route.elsewhere:
 		s.abort(errorElsewhere)
 	case s.refusedForUser(user, name, cmd.Args, route):
 	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
-	case !route.ordinary && leavesProtocol(name):
+	case !route.ordinary && route.spec.is(traitNotProtocol):
 		s.refuse(wire.ErrUnsupported(name))
 	case s.isPipe():
 		s.performInPipe(name, cmd, route)
-	case s.restrictedHere(name):
+	case s.restrictedHere(route.spec):
 		s.reply(s.refusal(route.spec, cmd.Args, wire.ErrRestricted(name)))
 	case s.transaction.state != transactionNone:
 		s.performInTransaction(name, cmd, route)

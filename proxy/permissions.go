@@ -7,22 +7,7 @@ import (
 )
 
 // What a user may do who has not all rights. Keys decide where there are any,
-// channels in the SUBSCRIBE family and PUBLISH. Of what has neither, who may
-// only lock has what lock libraries send, none of which changes the upstream
-// or tells of its keys.
-
-// keylessForLocks lists that.
-var keylessForLocks = map[string]bool{
-	"ping": true, "echo": true, "select": true, "time": true, "info": true, "role": true, "wait": true,
-	"multi": true, "exec": true, "discard": true, "unwatch": true,
-	"script|load": true, "script|exists": true,
-	"command": true, "command|count": true, "command|docs": true, "command|info": true, "command|getkeys": true, "command|list": true,
-	"client|id": true, "client|info": true, "client|getname": true, "client|setname": true, "client|setinfo": true,
-	"client|no-evict": true, "client|no-touch": true, "client|reply": true,
-	"client|tracking": true, "client|caching": true, "client|trackinginfo": true, "client|getredir": true,
-	"cluster|info": true, "cluster|nodes": true, "cluster|slots": true, "cluster|shards": true, "cluster|myid": true,
-	"unsubscribe": true, "punsubscribe": true, "sunsubscribe": true,
-}
+// channels in the SUBSCRIBE family and PUBLISH, and else a trait of the command.
 
 // channelsOf are the channels or patterns that a command names.
 func channelsOf(name string, args [][]byte) [][]byte {
@@ -40,8 +25,8 @@ func channelsOf(name string, args [][]byte) [][]byte {
 func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([]byte) bool) string {
 	channels := channelsOf(name, args)
 	switch {
-	case r == rightBoth || beforeAuthentication(name) || name == "acl|whoami" || asksForMaintenance(args):
-	case to.spec != nil && !to.spec.arityOK(len(args)) && !keylessForLocks[name]:
+	case r == rightBoth || to.spec.is(traitBeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
+	case to.spec != nil && !to.spec.arityOK(len(args)) && !to.spec.is(traitForLockers):
 		if r&rightUpstream == 0 {
 			return wire.ErrArity(to.spec.name)
 		}
@@ -60,7 +45,7 @@ func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([
 		return wire.ErrNoPermKeys
 	case to.spec == nil:
 		return wire.ErrUnknownCommand(args)
-	case !keylessForLocks[name]:
+	case !to.spec.is(traitForLockers):
 		return wire.ErrNoPermCommand(name)
 	}
 	return ""

@@ -89,7 +89,7 @@ func (r *router) routeKeys(db int, args [][]byte, spec *commandSpec) route {
 		to.reserved = to.reserved || string(args[at]) == markerKey
 	}
 	scriptLocks := 0
-	if spec.treatment == treatScript && exact {
+	if spec.is(traitScript) && exact {
 		for at := 3 + named; at < len(args); at++ {
 			to.reserved = to.reserved || string(args[at]) == markerKey
 			if r.namesLock(db, args[at], named) {
@@ -103,12 +103,12 @@ func (r *router) routeKeys(db int, args [][]byte, spec *commandSpec) route {
 		to.plane = planeUpstream
 	case locks == named || !exact:
 		to.plane = planeLock
-	case spec.treatment == treatSplit:
+	case spec.is(traitSplit):
 		to.plane = planeSplit
 	default:
 		to.plane = planeCross
 	}
-	if spec.treatment == treatElsewhere && exact {
+	if spec.is(traitElsewhere) && exact {
 		to.elsewhere = r.leadsElsewhere(db, args, keys)
 	}
 	to.keys, to.lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)

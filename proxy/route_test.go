@@ -273,7 +273,7 @@ func FuzzRoute(f *testing.F) {
 				t.Fatalf("%s without a lock key, or with others", describe(to))
 			}
 		default:
-			if locks == 0 || locks == len(to.keys) && to.spec.treatment != treatScript {
+			if locks == 0 || locks == len(to.keys) && !to.spec.is(traitScript) {
 				t.Fatalf("%s with keys of one kind", describe(to))
 			}
 		}

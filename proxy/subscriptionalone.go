@@ -62,15 +62,8 @@ func (s *session) appendConfirmation(of family, adds bool, name *string, total i
 
 // restrictedHere tells whether a command is to be refused because the client
 // is in RESP2's subscribe mode, where no upstream does that.
-func (s *session) restrictedHere(name string) bool {
-	return s.listening.Load() != nil && s.upstream.Load() == nil && !allowedInSubscribeMode(name) && s.restricted()
-}
-
-func allowedInSubscribeMode(name string) bool {
-	if _, _, ok := confirmationOf([]byte(name)); ok {
-		return true
-	}
-	return name == "ping" || name == "quit" || name == "reset"
+func (s *session) restrictedHere(spec *commandSpec) bool {
+	return s.listening.Load() != nil && s.upstream.Load() == nil && !spec.is(traitRestricted) && s.restricted()
 }
 
 // replayTracking tells an upstream that has just been opened that the client

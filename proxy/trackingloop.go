@@ -74,7 +74,7 @@ func newOwnCommand(calls []lockCall) *ownCommand {
 	for _, call := range calls {
 		own.db = call.db
 		for i, arg := range call.args {
-			isText := i == 1 && call.route.spec.treatment == treatScript
+			isText := i == 1 && call.route.spec.is(traitScript)
 			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.route.keys, i) {
 				continue
 			}

@@ -133,7 +133,7 @@ func (s *session) continueHere(name string, cmd wire.Command, route route) {
 		s.queue(name, cmd, route)
 	case route.plane == planeLock:
 		s.decideLocks(name, cmd, route)
-	case len(route.keys) > 0 || leavesCounting(name):
+	case len(route.keys) > 0 || route.spec.is(traitNotCounted):
 		s.decideUpstream(name, cmd, route)
 	default:
 		s.queue(name, cmd, route)

@@ -102,7 +102,7 @@ func (s *session) continueUpstream(name string, cmd wire.Command, route route) {
 		s.abort(wire.ErrNotInMulti)
 	case route.plane != planeUpstream:
 		s.abort(wire.ErrCrossLock)
-	case leavesCounting(name):
+	case route.spec.is(traitNotCounted):
 		if s.settle() {
 			s.upstream.Load().owed.becomePipe()
 			s.endTransaction()
@@ -154,15 +154,4 @@ func (s *session) selectAgain(selects []queuedSelect) {
 			s.client.db = selected.db
 		}
 	}
-}
-
-// leavesCounting lists what, run by EXEC, would answer otherwise than with one
-// element, or change what later replies look like.
-func leavesCounting(name string) bool {
-	switch name {
-	case "subscribe", "psubscribe", "ssubscribe", "unsubscribe", "punsubscribe", "sunsubscribe",
-		"hello", "monitor":
-		return true
-	}
-	return len(name) > 7 && name[:7] == "client|"
 }

@@ -90,9 +90,9 @@ func refusedOnLocks(name string, route route) string {
 	switch {
 	case len(route.keys) > 0 && route.plane == planeUpstream:
 		return wire.ErrCrossLock
-	case name == "fcall", name == "fcall_ro", name == "migrate":
+	case route.spec.is(traitNeverOnLocks):
 		return errorNotOnLockKeys(name)
-	case len(route.keys) == 0 && route.plane == planeUpstream && !allowedOnMasters(name):
+	case len(route.keys) == 0 && route.plane == planeUpstream && !route.spec.is(traitOnMasters):
 		return wire.ErrNotWithLockKeys(name)
 	}
 	return ""
