@@ -16,7 +16,6 @@ import (
 // at each redial, so that a cause is told once, and without passwords.
 
 const (
-	notConnected = "it is not connected"
 	// maxCause bounds what a server's own words may take of a reason.
 	maxCause = 200
 )

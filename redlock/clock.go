@@ -24,9 +24,6 @@ type clockWatch struct {
 	since      time.Time // when the first bounds were found
 }
 
-// clockTolerance is the 2 ms that validity takes off besides the drift.
-const clockTolerance = 2 * time.Millisecond
-
 // observe takes one reading: the master's clock stood at server (since 1970)
 // between sent and received. It returns the jump that this shows, and whether
 // this machine was suspended in between. A jump is told once: the bounds then

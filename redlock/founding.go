@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"redlock-proxy/redlock/quorum"
 )
 
 // Which set of masters there is: one that exists is taken over, or a new one
@@ -43,13 +41,13 @@ func (r *roster) adopt() {
 	switch {
 	case best == "" || best == r.set:
 		return
-	case r.set != "" && counts[best] < quorum.Size(r.masters):
+	case r.set != "" && counts[best] < majority(r.masters):
 		return
 	case tie:
 		r.reason = "the lock masters belong to different sets: " + r.describe()
 		return
-	case reached < quorum.Size(r.masters):
-		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, quorum.Size(r.masters), r.describe())
+	case reached < majority(r.masters):
+		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, majority(r.masters), r.describe())
 		return
 	}
 	if r.set != "" {
@@ -190,7 +188,7 @@ func (r *roster) isUnused(now time.Time) bool {
 // newUntil is when locks can be granted in a set that is in its
 // first quarantine; zero: it is not.
 func (r *roster) newUntil(now time.Time) time.Time {
-	needed := quorum.Size(r.masters) - r.certified(0)
+	needed := majority(r.masters) - r.certified(0)
 	if needed <= 0 || !now.Before(firstQuarantine(r.set)) {
 		return time.Time{}
 	}

@@ -1,10 +1,6 @@
 package redlock
 
-import (
-	"time"
-
-	"redlock-proxy/redlock/quorum"
-)
+import "time"
 
 // A clock that jumps and a process that stands still look alike from here. Where
 // the kernel knows of the standstill it is counted as time (slumber.go). Where it
@@ -35,7 +31,7 @@ func (r *roster) settleJumps(now time.Time) {
 		return // each by another amount
 	case now.Sub(r.stood.at) <= standstillPause && by.with(r.stood.by).possible():
 		// The last of them may be seen a little after the others.
-	case len(masters) < max(2, quorum.Size(r.masters)) || !r.othersHaveJumped(masters):
+	case len(masters) < max(2, majority(r.masters)) || !r.othersHaveJumped(masters):
 		return // one that is slow or away may be the one that has not jumped
 	default:
 		r.stood = standstill{now, by}
@@ -103,3 +99,6 @@ type jump struct{ least, most time.Duration }
 func (j jump) forward() bool { return j.least > 0 }
 
 func (j jump) backward() bool { return j.most < 0 }
+
+// clockTolerance is the 2 ms that validity takes off besides the drift.
+const clockTolerance = 2 * time.Millisecond

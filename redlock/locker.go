@@ -137,7 +137,7 @@ func (cfg *Config) forRoster() voteLimits {
 
 // certifiedIn are the masters certified in a database.
 func (l *Locker) certifiedIn(db int) masterSet {
-	return ask(l.voters, func(r *roster) masterSet { return r.certifiedIn(db) })
+	return masterSet(ask(l.voters, func(r *roster) uint64 { return r.certifiedIn(db) }))
 }
 
 // all are the masters.

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strconv"
 	"time"
-
-	"redlock-proxy/redlock/quorum"
 )
 
 // mark is what is to be written to a master's markers, by the stream of a place
@@ -251,7 +249,7 @@ func (r *roster) contested() bool {
 
 // tellAll is how many masters that remember know, together, of every TTL
 // granted: a lock on a quorum has raised the longest TTL on a quorum.
-func (r *roster) tellAll() int { return quorum.Intersecting(r.masters) }
+func (r *roster) tellAll() int { return r.masters - majority(r.masters) + 1 }
 
 // readSince counts the other masters whose marker, or that there is none, was
 // asked for since.
@@ -284,3 +282,6 @@ func (r *roster) written(m mark) {
 		}
 	}
 }
+
+// majority is the quorum of so many masters.
+func majority(masters int) int { return masters/2 + 1 }

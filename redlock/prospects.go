@@ -16,7 +16,7 @@ import (
 // that is missing.
 func (l *Locker) Prospects(db int, by time.Time) (now, then int) {
 	p, served := l.prospects(db, by), l.serving(db)
-	return (p.certified & served).size(), (p.hopeful & served).size()
+	return (masterSet(p.certified) & served).size(), (masterSet(p.hopeful) & served).size()
 }
 
 // serving are the masters that are asked at all now.
@@ -35,7 +35,7 @@ func (l *Locker) serving(db int) (served masterSet) {
 func (l *Locker) isHopeless(db int) bool {
 	p := l.prospects(db, time.Now().Add(l.settings().MasterTimeout))
 	served := l.serving(db)
-	return p.arriving&served == 0 && (p.hopeful&served).size() < quorum.Size(len(l.masters))
+	return masterSet(p.arriving)&served == 0 && (masterSet(p.hopeful)&served).size() < quorum.Size(len(l.masters))
 }
 
 func (l *Locker) prospects(db int, by time.Time) prospects {
@@ -58,7 +58,7 @@ func (l *Locker) prepare(db int) {
 	for {
 		var p prospects
 		turned := l.voters.watch(func(r *roster) { p = r.prospects(db, time.Now(), time.Now()) })
-		if p.certified.size() >= quorum.Size(len(l.masters)) {
+		if masterSet(p.certified).size() >= quorum.Size(len(l.masters)) {
 			if db < len(l.prepared) {
 				l.prepared[db].Store(true)
 			}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
 )
@@ -150,10 +149,7 @@ func (v *voters) agreed(ctx context.Context, i int, j joined) error {
 	for {
 		var n, needed int
 		var overtaken bool
-		turned := v.watch(func(r *roster) {
-			n, overtaken = r.heard(i, j)
-			needed = quorum.Size(r.masters)
-		})
+		turned := v.watch(func(r *roster) { n, needed, overtaken = r.heard(i, j) })
 		switch {
 		case overtaken:
 			return errors.New("another proxy is replacing a master at the same time, and both replacements are on record now: give all proxies one list with both new servers; a proxy that refuses it, because with its old list too few masters vote, has to be restarted with it")

@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-
-	"redlock-proxy/redlock/quorum"
 )
 
 // acceptable tells whether a server may become the master at place i: one
@@ -44,7 +42,7 @@ func (r *roster) replaceable(i int) error {
 			recording++
 		}
 	}
-	needed := quorum.Size(r.masters)
+	needed := majority(r.masters)
 	switch {
 	case recording < needed:
 		return fmt.Errorf("of the masters that stay %d can put it on record now, and a majority of %d is needed", recording, needed)
@@ -77,15 +75,15 @@ type joined struct {
 }
 
 // heard counts the masters other than i that have an epoch on record, with these
-// masters: another process may have begun one of the same number. overtaken tells
-// that this is so.
-func (r *roster) heard(i int, j joined) (n int, overtaken bool) {
+// masters, and says how many have to. Another process may have begun one of the
+// same number: overtaken tells that this is so.
+func (r *roster) heard(i int, j joined) (n, needed int, overtaken bool) {
 	for other := range r.masters {
 		if s := r.sights[place{other, 0}]; other != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == j.epoch && slices.Equal(s.marker.joined, j.members) {
 			n++
 		}
 	}
-	return n, r.epoch != j.epoch || !slices.Equal(r.joined, j.members)
+	return n, majority(r.masters), r.epoch != j.epoch || !slices.Equal(r.joined, j.members)
 }
 
 // leave forgets what was seen of the master that was at a place.

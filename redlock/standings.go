@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"time"
-
-	"redlock-proxy/redlock/quorum"
 )
 
 // How the places stand, as the roster was told last and as others ask.
@@ -51,7 +49,7 @@ type hindrance struct {
 // tellNoSet logs each reason why there is no set once it has lasted.
 func (r *roster) tellNoSet(now time.Time) {
 	switch {
-	case r.set != "" || r.certified(0) >= quorum.Size(r.masters):
+	case r.set != "" || r.certified(0) >= majority(r.masters):
 	case r.noSet.reason != r.reason:
 		r.noSet = hindrance{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
@@ -79,8 +77,8 @@ func (r *roster) keepsSilent(p place, unanswered, late bool, now time.Time) bool
 	return now.Sub(s.silentSince) >= beatLength
 }
 
-// certifiedIn are the masters certified in a database.
-func (r *roster) certifiedIn(db int) (certified masterSet) {
+// certifiedIn are the masters certified in a database, a bit for each.
+func (r *roster) certifiedIn(db int) (certified uint64) {
 	for i := range r.masters {
 		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
 			certified |= 1 << i
@@ -174,7 +172,7 @@ func (r *roster) unsettled() bool {
 }
 
 func (r *roster) status(now time.Time) Status {
-	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(now)}
+	status := Status{Needed: majority(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(now)}
 	if r.set != "" {
 		status.Reason = ""
 	}
@@ -188,7 +186,7 @@ func (r *roster) status(now time.Time) Status {
 // by some time, and those of which nothing has been read yet; when one of them last
 // stood otherwise than before.
 type prospects struct {
-	certified, hopeful, arriving masterSet
+	certified, hopeful, arriving uint64 // a bit for each
 
 	moved time.Time
 }

@@ -70,8 +70,8 @@ func (v *voters) unlock() {
 // publish takes, with mu held, the roster's news.
 func (v *voters) publish() {
 	news := v.roster.news()
-	v.version.Store(v.roster.version)
-	v.witnessed.Store(v.roster.witnessed)
+	v.version.Store(news.version)
+	v.witnessed.Store(news.witnessed)
 	if news.turned {
 		close(v.turned)
 		v.turned = make(chan struct{})

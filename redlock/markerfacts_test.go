@@ -17,7 +17,7 @@ func TestMarkerSaysWhenItsSetBegan(t *testing.T) {
 		"abc":                                           {},
 	} {
 		m.set = set
-		if facts, ok := ReadMarker(m.String()); !ok || !facts.Founded.Equal(want) {
+		if facts, ok := readMarkerFacts(m.String(), now); !ok || !facts.Founded.Equal(want) {
 			t.Errorf("set %s is said to have begun at %v, want %v", set, facts.Founded, want)
 		}
 	}

@@ -17,14 +17,14 @@ type MarkerFacts struct {
 	Longest    time.Duration // the longest TTL granted
 }
 
-// ReadMarker reads the value of MarkerKey; ok is false for any other text.
-func ReadMarker(text string) (facts MarkerFacts, ok bool) {
+// readMarkerFacts reads the value of MarkerKey; ok is false for any other text.
+func readMarkerFacts(text string, now time.Time) (facts MarkerFacts, ok bool) {
 	m, ok := parseMarker(text)
 	if !ok {
 		return MarkerFacts{}, false
 	}
 	return MarkerFacts{
-		Set: m.set, Founded: foundedAt(m.set, time.Now()), Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
+		Set: m.set, Founded: foundedAt(m.set, now), Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
 		Since: time.UnixMilli(m.since), Quarantine: m.quarantine, Longest: m.granted(),
 	}, true
 }

@@ -4,9 +4,12 @@ package redlock
 
 // rosterNews is what came up in a roster since that was asked last.
 type rosterNews struct {
-	notices []notice
-	turned  bool // how a place stands has changed
-	changed bool // something to plan by has
+	notices []notice // in order
+	turned  bool     // how a place stands has changed
+	changed bool     // something to plan by has
+
+	version   uint64 // rises when whoever has been judged has to be judged again
+	witnessed bool   // this process saw the set begin, so no lock is older
 }
 
 // A notice is a line for the log, or how a master stands now.
@@ -19,8 +22,10 @@ type notice struct {
 
 // news is what came up since it was asked last.
 func (r *roster) news() rosterNews {
-	defer func() { r.untold = rosterNews{} }()
-	return r.untold
+	news := r.untold
+	news.version, news.witnessed = r.version, r.witnessed
+	r.untold = rosterNews{}
+	return news
 }
 
 func (r *roster) tell(n notice) { r.untold.notices = append(r.untold.notices, n) }

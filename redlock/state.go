@@ -70,3 +70,6 @@ func (s Status) Ready() bool {
 
 // silent is why a connected master that does not answer is Away.
 const silent = "it is connected and does not answer"
+
+// notConnected is why a master is Away that there is no connection to.
+const notConnected = "it is not connected"

@@ -1,0 +1,71 @@
+package redlock
+
+import (
+	"slices"
+	"testing"
+	"time"
+)
+
+// A newcomer is given no marker before enough of those that remember have heard
+// of it; those that forgot with it need not.
+func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
+	now := time.Now()
+	for name, row := range map[string]struct {
+		n, newcomers, hear int
+	}{
+		"one of three":   {3, 1, 2},
+		"two of three":   {3, 2, 1},
+		"one of five":    {5, 1, 3},
+		"two of five":    {5, 2, 3},
+		"three of five":  {5, 3, 2},
+		"all of five":    {5, 5, 0},
+		"three of seven": {7, 3, 4},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := certifiedRoster(row.n, now)
+			clear(r.met)
+			for i := range row.newcomers {
+				for _, db := range []int{0, 3} {
+					p := place{i, db}
+					text := r.sights[p].text
+					r.connected(p, "another", "", replication{}, now)
+					r.shows(p, text)
+				}
+			}
+			later := time.Now().Add(time.Minute)
+			r.markedBy(later)
+			for heard := range row.n - row.newcomers + 1 {
+				later = later.Add(time.Minute)
+				if got := slices.Contains(r.markedBy(later), place{0, 0}); got != (heard >= row.hear) {
+					t.Errorf("%d have heard of it, and it is marked: %v", heard, got)
+				}
+				if heard < row.n-row.newcomers {
+					p := place{row.newcomers + heard, 0}
+					r.shows(p, r.marker(p, "s", 0, now).String())
+				}
+			}
+		})
+	}
+}
+
+// A process started while a master is away must not mistake it later.
+func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
+	now := time.Now()
+	r := newRoster(serversNamed(3), false, 0)
+	r.set = "s"
+	for i := range 3 {
+		p := place{i, 0}
+		r.connected(p, r.names(i), "", replication{}, now)
+		r.shows(p, r.marker(p, "s", 0, now).String())
+	}
+	clear(r.met)
+	r.connected(place{0, 0}, "another", "", replication{}, now)
+	r.shows(place{0, 0}, "")
+	since := r.sights[place{0, 0}].since
+	if r.plan(since.Add(newcomerPause-time.Millisecond), rosterLimits); r.epoch != 1 {
+		t.Error("it is made a newcomer at once")
+	}
+	if r.plan(since.Add(newcomerPause), rosterLimits); r.epoch != 2 {
+		t.Error("it is never made one")
+	}
+}
