@@ -10,6 +10,8 @@ import (
 	"os"
 	"slices"
 	"strings"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Why a master is away, for people: the error's own text without what is another
@@ -23,9 +25,9 @@ const (
 // absence words why a connection could not be opened or has ended.
 func absence(why error) string {
 	if cause := causeOf(why); cause != "" {
-		return notConnected + ": " + oneLine(cause, maxCause)
+		return roster.NotConnected + ": " + oneLine(cause, maxCause)
 	}
-	return notConnected
+	return roster.NotConnected
 }
 
 // causeOf is the text of the error that came first, without our port, which is

@@ -16,6 +16,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Why a master is away is said in the same words at each redial.
@@ -62,8 +64,8 @@ func TestAbsenceIsWordedWithoutSockets(t *testing.T) {
 		{func(int) error { return errors.New(strings.Repeat("é", maxCause)) }, ": " + strings.Repeat("é", maxCause/2) + "..."},
 	} {
 		for _, port := range []int{41234, 58765} {
-			if got := absence(row.why(port)); got != notConnected+row.want {
-				t.Errorf("%v\n got %q\nwant %q", row.why(port), got, notConnected+row.want)
+			if got := absence(row.why(port)); got != roster.NotConnected+row.want {
+				t.Errorf("%v\n got %q\nwant %q", row.why(port), got, roster.NotConnected+row.want)
 			}
 		}
 	}
@@ -76,7 +78,7 @@ type standings struct {
 	told map[string][]string
 }
 
-func (s *standings) Standing(m MasterStatus) {
+func (s *standings) Standing(m roster.MasterStatus) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.told[m.Name] = append(s.told[m.Name], m.Reason)
@@ -138,7 +140,7 @@ func TestStatusSaysWhyAMasterIsAway(t *testing.T) {
 		"it is not connected: connection refused",
 	} {
 		status := locker.Status().Masters[i]
-		if got := told.of(status.Name); status.State != Away || status.Reason != want || !slices.Equal(got, []string{want}) {
+		if got := told.of(status.Name); status.State != roster.Away || status.Reason != want || !slices.Equal(got, []string{want}) {
 			t.Errorf("%s is %v: %q, and was told as %q", status.Name, status.State, status.Reason, got)
 		}
 	}

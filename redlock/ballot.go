@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/roster"
 )
 
 // A question is what one ballot puts to every master. A is what a master's
@@ -233,11 +234,11 @@ func (b *ballot[A]) owed(c *call) *debt {
 }
 
 // answered makes of a master's replies its part in the ballot.
-func (b *ballot[A]) answered(s *dbStream, c *call, replies [][]byte, st standing, err error) {
+func (b *ballot[A]) answered(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error) {
 	b.hear(s, c, replies, st, err, b.parse)
 }
 
-func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, st standing, err error, read func([][]byte) (A, error)) {
+func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error, read func([][]byte) (A, error)) {
 	a := quorum.Answer[A]{State: quorum.Unknown} // also where reading it panics
 	defer func() { b.cast(c.master, a) }()
 	switch {
@@ -248,9 +249,9 @@ func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, st standing, er
 		return
 	}
 	value, err := read(replies)
-	a.Value, a.LongestTTL = value, st.covers
+	a.Value, a.LongestTTL = value, st.Covers
 	switch {
-	case err == nil && (st.state != Certified || st.covers < b.lives) && (b.counts == nil || !b.counts(value)):
+	case err == nil && (st.State != roster.Certified || st.Covers < b.lives) && (b.counts == nil || !b.counts(value)):
 		a.State = quorum.Discounted
 	case err == nil:
 		a.State = quorum.Answered
@@ -421,9 +422,9 @@ func (b *ballot[A]) outcome() Outcome {
 		}
 	}
 	if b.verdict == NoQuorum {
-		b.locker.voters.do(func(r *roster) {
-			o.Quarantined, o.Until = r.quarantined(b.db, time.Now())
-			o.NewUntil = r.newUntil(time.Now())
+		b.locker.voters.do(func(r *roster.Roster) {
+			o.Quarantined, o.Until = r.Quarantined(b.db, time.Now())
+			o.NewUntil = r.NewUntil(time.Now())
 		})
 		o.Answered = min(o.Answered, len(b.answers)-o.Quarantined)
 	}

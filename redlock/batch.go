@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 )
 
 // A stream's connection, as its writer and its reader see it: batches of
@@ -100,7 +101,7 @@ func (s *dbStream) read(r *resp.Reader) error {
 		if replies, err = r.Next(replies[:0], n); err != nil {
 			return err
 		}
-		st := standing{state: Certified, covers: forEver}
+		st := roster.Standing{State: roster.Certified, Covers: roster.ForEver}
 		if last := &batch[len(batch)-1]; last.check {
 			st = s.judge(last, replies[n-checkReplies:], time.Now())
 		}

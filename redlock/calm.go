@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -34,12 +35,12 @@ func (o calmObserver) Queued(master string, waiting int) {
 	o.Observer.Queued(master, waiting)
 }
 
-func (o calmObserver) Standing(s MasterStatus) {
+func (o calmObserver) Standing(s roster.MasterStatus) {
 	defer o.contain()
 	o.Observer.Standing(s)
 }
 
-func (o calmObserver) Forgot(master string, cause Amnesia) {
+func (o calmObserver) Forgot(master string, cause roster.Amnesia) {
 	defer o.contain()
 	o.Observer.Forgot(master, cause)
 }

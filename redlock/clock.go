@@ -3,6 +3,8 @@ package redlock
 import (
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // clockWatch finds jumps of a master's clock. A clock that jumps forward ends
@@ -28,7 +30,7 @@ type clockWatch struct {
 // between sent and received. It returns the jump that this shows, and whether
 // this machine was suspended in between. A jump is told once: the bounds then
 // begin anew.
-func (c *clockWatch) observe(sent moment, received time.Time, server time.Duration, drift float64, s *slumber) (by jump, slept bool) {
+func (c *clockWatch) observe(sent moment, received time.Time, server time.Duration, drift float64, s *slumber) (by roster.Jump, slept bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.began.IsZero() {
@@ -36,7 +38,7 @@ func (c *clockWatch) observe(sent moment, received time.Time, server time.Durati
 	}
 	read := moment{received, s.last()}
 	by = c.compare(sent, read, server, drift)
-	if by != (jump{}) { // perhaps it was this machine that was suspended
+	if by != (roster.Jump{}) { // perhaps it was this machine that was suspended
 		read.slept = s.look()
 		by = c.compare(sent, read, server, drift)
 	}
@@ -45,7 +47,7 @@ func (c *clockWatch) observe(sent moment, received time.Time, server time.Durati
 	switch {
 	case !c.calibrated:
 		c.calibrated, c.least, c.most, c.since = true, least, most, received
-	case by != (jump{}):
+	case by != (roster.Jump{}):
 		c.least, c.most = least, most
 	default:
 		apart := c.apart(to, drift)
@@ -56,12 +58,12 @@ func (c *clockWatch) observe(sent moment, received time.Time, server time.Durati
 }
 
 // compare tells, with mu held, which jump a reading would show.
-func (c *clockWatch) compare(sent, received moment, server time.Duration, drift float64) jump {
+func (c *clockWatch) compare(sent, received moment, server time.Duration, drift float64) roster.Jump {
 	from, to := sent.since(c.began), received.since(c.began)
 	apart := c.apart(to, drift)
-	by := jump{server - to - c.most - apart, server - from - c.least + apart}
-	if !c.calibrated || by.least <= clockTolerance && by.most >= -clockTolerance {
-		return jump{}
+	by := roster.Jump{Least: server - to - c.most - apart, Most: server - from - c.least + apart}
+	if !c.calibrated || by.Least <= roster.ClockTolerance && by.Most >= -roster.ClockTolerance {
+		return roster.Jump{}
 	}
 	return by
 }

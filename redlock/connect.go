@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -117,7 +118,7 @@ func (s *dbStream) takeOver(conn net.Conn, self stream.Greeting, now time.Time) 
 
 // killed hears whether an earlier connection is gone.
 func (s *dbStream) killed(old stream.Identity) askerFunc {
-	return func(replies [][]byte, _ standing, err error) {
+	return func(replies [][]byte, _ roster.Standing, err error) {
 		if err != nil {
 			return // the next connection tries again
 		}
@@ -138,7 +139,7 @@ type payment struct {
 	later bool // it has been kept before, and counts as unpaid
 }
 
-func (p *payment) answered(s *dbStream, _ *call, replies [][]byte, _ standing, err error) {
+func (p *payment) answered(s *dbStream, _ *call, replies [][]byte, _ roster.Standing, err error) {
 	if err != nil {
 		return // lost keeps the debt
 	}
@@ -183,7 +184,7 @@ func (s *dbStream) lost(why error, next streamState) {
 			err = errLost
 		}
 		if !c.check {
-			stream.Contained(s.master.log, func() { c.asker.answered(s, c, nil, standing{}, err) })
+			stream.Contained(s.master.log, func() { c.asker.answered(s, c, nil, roster.Standing{}, err) })
 		}
 	}
 	s.master.tellQueued()

@@ -10,6 +10,7 @@ import (
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 )
 
 // A defect is a panic in one of our own functions. It may cost what it happens
@@ -234,8 +235,8 @@ func (n *nervous) Voted(string, Vote, time.Duration)    { n.jump() }
 func (n *nervous) Decided(Kind, Verdict, time.Duration) { n.jump() }
 func (n *nervous) Undone(string)                        { n.jump() }
 func (n *nervous) Queued(string, int)                   { n.jump() }
-func (n *nervous) Standing(MasterStatus)                { n.jump() }
-func (n *nervous) Forgot(string, Amnesia)               { n.jump() }
+func (n *nervous) Standing(roster.MasterStatus)         { n.jump() }
+func (n *nervous) Forgot(string, roster.Amnesia)        { n.jump() }
 
 func TestTimelineAnObserverThatPanicsCostsNothing(t *testing.T) {
 	observer := &nervous{}
@@ -276,13 +277,15 @@ func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
 		{replies: 1, asker: asker("third", false)},
 	}
 	s.calls = append([]call{}, batch...)
-	mustPanic(t, func() { s.answer(batch, [][]byte{[]byte("+OK\r\n"), []byte("+OK\r\n"), []byte("+OK\r\n")}, standing{}) })
+	mustPanic(t, func() {
+		s.answer(batch, [][]byte{[]byte("+OK\r\n"), []byte("+OK\r\n"), []byte("+OK\r\n")}, roster.Standing{})
+	})
 	calls, sent := s.giveUpCalls(down)
 	if debts := len(s.debts); len(calls) != 2 || sent != 2 || debts != 2 {
 		t.Errorf("%d calls, %d of them sent, and %d debts are left of the two that were not answered", len(calls), sent, debts)
 	}
 	for i := range calls {
-		calls[i].asker.answered(s, &calls[i], nil, standing{}, errLost)
+		calls[i].asker.answered(s, &calls[i], nil, roster.Standing{}, errLost)
 	}
 	if len(heard) != 3 || heard["first"] != nil || heard["second"] != nil || heard["third"] != errLost {
 		t.Errorf("they heard %v", heard)
@@ -294,5 +297,7 @@ type owingAsker struct {
 	hears func(error)
 }
 
-func (o owingAsker) answered(_ *dbStream, _ *call, _ [][]byte, _ standing, err error) { o.hears(err) }
-func (o owingAsker) owed(*call) *debt                                                 { return o.debt }
+func (o owingAsker) answered(_ *dbStream, _ *call, _ [][]byte, _ roster.Standing, err error) {
+	o.hears(err)
+}
+func (o owingAsker) owed(*call) *debt { return o.debt }

@@ -114,157 +114,21 @@
 // # Who may vote
 //
 // Redlock is safe only if masters are independent, remember what they granted
-// and keep time. All three are checked.
+// and keep time. All three are checked. The rules are those of package roster, to
+// which voters (voters.go) brings what is observed, and whose marks it has written.
 //
-//   - The marker (marker.go): in each of its databases a master carries one key
-//     that says who it is, in which run of its process it has kept its memory,
-//     since when, and for how long after that it does not vote. The judgement is
-//     there and not in a process's memory, so that all processes reach the same.
 //   - Every batch of questions ends with GET of the marker, TIME, and ROLE or INFO
-//     replication (batch.go, certify.go, replication.go). Its votes count only once all are read
-//     and in order.
-//   - Amnesia (plan.go): a marker that is missing, of another run of the server,
-//     a clock that jumped forward (clock.go), or a replication id that a server has
-//     which was a replica (replication.go), begins a quarantine: the restart
-//     delay, or the longest TTL granted if that is more, up to
-//     Config.MaxQuarantine. A longer TTL is put on record before it is granted
-//     (stream.send, Locker.raise), and on a quorum of masters, so that one that
-//     forgets can learn it from the others, a ballot's patience later, for such a
-//     ballot may be under way (roster.covers). The record goes down: it turns, and
-//     keeps what was granted before until that has ended (marker.turns). A process that has just started and
-//     cannot, for one that may know is away, assumes the cap, and so does every
-//     process where too few can be reached for the restart delay: a dead minority
-//     does not keep a restarted master out for ever. A master in
-//     quarantine is asked everything, so that it fills up with the locks of the
-//     day; what it deletes counts, what it shows, grants, gives or does
+//     replication (batch.go, certify.go, replication.go). Its votes count only once
+//     all are read and in order.
+//   - A longer TTL than is on record is put there before it is granted
+//     (stream.send, Locker.raise), and on a quorum of masters.
+//   - A master in quarantine is asked everything, so that it fills up with the
+//     locks of the day; what it deletes counts, what it shows, grants, gives or does
 //     not find does not (ballot.go): a copy of its own completes no quorum.
-//   - A master that may evict locks when its memory is full does not vote, and has
-//     forgotten what it may have evicted once it may no more (eviction.go).
-//   - A restart with data is no exemption: a snapshot may be old.
-//   - A new set (founding.go) cannot be told from one that forgot everything, by
-//     restarts or by FLUSHALL. All masters must have been reached and none have a
-//     marker, and then it begins in quarantine, unless the operator says that no
-//     lock can be held yet (Config.New). How long a server is up is no evidence.
-//     The operator may say so late: that ends the quarantine that the set began
-//     in, of which the set's id tells the end (newSetID).
-//     Nothing tells that word from one that was left in a start command, so
-//     set ids say when they began, and the process in proxy/ refuses to start
-//     with it where a quorum has had a set for an hour.
-//   - What concerns a whole server, such as a restart, is written to the markers
-//     of all its databases by one script (databases.lua), also of those that nobody
-//     uses, and by way of database 0, which every process uses. So no database has
-//     a first use: a marker that is missing in a set that exists was flushed. That
-//     concerns the locks of this database only, for what the others hold is there.
-//     Where SELECT is forbidden there is database 0 only; one beyond mostDatabases
-//     begins as one that was flushed. A marker names its database, for SWAPDB.
 //   - What was seen may change and change back before a mark is executed, so a mark
 //     says by which time of the master it must have been (Locker.lateMark).
-//   - Markers of the first version were in the databases used only. They are taken
-//     over as they are, with what they remember (upgrade.lua). A process of that
-//     version cannot read those of today: it bars such masters, writes over none of
-//     them, and has to be replaced before it can lock again.
 //   - Time that this machine was suspended is time, where its kernel knows of it
-//     (slumber.go). Where it does not, masters that all jump at once and by the same
-//     amount say so (jumps.go): their votes of that moment do not count, and nothing
-//     is written. A quorum that jumps while others do not, and a single master, have
-//     jumped. One that is put right begins a quarantine then.
-//   - Identity: another set's marker, another number or another size of the set
-//     never votes and is never overwritten (but for what is left over in another
-//     database than 0 of a set that was flushed there); one server under two names
-//     has one number only. Replicas and cluster-mode servers never vote.
-//   - Replacement (reload.go): one master at a time, by an epoch that a quorum of
-//     those that stay knows of first, whether they vote or are in quarantine. A process with the old list then does not
-//     count the old master any more, and goes on with the others. The new one
-//     begins in quarantine, so no quorum with it misses a lock of before. Of
-//     replacements that two processes make at once neither is forgotten, and a
-//     master that was replaced comes back only without its marker.
-//   - Newcomers (newcomer.go): a process that is started with another list, instead
-//     of being told by Reload, has a server in a place that it has not met there and
-//     that does not have the marker. It joins by an epoch like a promoted one. A
-//     process that was there before knows its masters, and takes one that forgot
-//     for restarted; who has just started leaves that to it for a while.
-//     Where those that have to hear of a newcomer cannot be reached for
-//     Config.MaxQuarantine, it is believed.
-//   - Promotion (promotion.go): a master that Sentinels name is another server
-//     after a failover, or another run of it, while the one before may live on
-//     where some processes reach it. The marker that came along names the run of
-//     before. So the promoted one is made known by an epoch like a replacement,
-//     and then begins in quarantine.
-//   - A process that has just started watches the clocks before it counts votes,
-//     for it cannot know of a jump that another one is about to write down.
-//
-// # Redlock's rules, what is said against them, and the tests
-//
-// The rules are those of the published algorithm; the objections are those of
-// https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html and of
-// people who run Redis. Each test fails without its rule; TestMutantsAreCaught
-// leaves the rules out one by one and shows that.
-//
-//   - Ask all N masters, with the same key and value: at the same moment, each over one
-//     ordered connection. Shown by TestTimelineAcquireAsksAllMastersAtTheSameMoment.
-//   - Give up on a master quickly: a ballot ends after master_timeout; the verdict comes
-//     as soon as it is certain. Shown by TestTimelineAHungMasterSlowsNobody,
-//     TestPausedMasterDelaysNobody.
-//   - A majority, with time left: TTL - elapsed - 1 % - 2 ms must be above zero when the
-//     verdict is given. Shown by TestTimelineMajorityWins,
-//     TestTimelineValidityIsTTLMinusElapsedMinusDrift, TestGrantsSlowerThanTheTTL.
-//   - Unlock everywhere after a failure: what was granted is taken back by value, before
-//     the client hears the verdict. Shown by
-//     TestTimelineAFailedAcquireUnlocksEverywhere, TestLateGrantsAreUndone. What
-//     remains: a value of less than 16 bytes whose grant is only possible is left to its
-//     TTL.
-//   - Retry after a random time: when votes were split; clients of one proxy take turns
-//     and never split them. Shown by TestTimelineASplitVoteIsRetriedAfterARandomDelay,
-//     TestTimelineAcquiresOfOneKeyTakeTurns.
-//   - Release only one's own lock: by value, a plain DEL too. Shown by
-//     TestTimelineNoMasterIsEverToldABareDEL,
-//     TestTimelineAReleaseSparesAClientThatIsJustAcquiring. What remains: a client that
-//     sends DEL deletes whoever's lock it is, as on one Redis.
-//   - Extend only with a majority and time left: so; a changed TTL is never undone.
-//     Shown by TestTimelineAnExtensionNeedsValidity,
-//     TestTimelineAChangedTTLIsNeverUndone.
-//   - Restart late ("delayed restarts"): enforced: a master that may have forgotten does
-//     not vote until every lock has ended. Shown by
-//     TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded, TestCampaign. What
-//     remains: locks without TTL or with one above max_quarantine.
-//   - A master restarts empty, or is flushed, and grants again: its marker is checked
-//     with every batch of questions, in each database; FLUSHDB concerns the locks of
-//     that one. Shown by TestTimelineAFlushIsNoticedByTheVeryNextBatch,
-//     TestTimelineEveryDatabaseHasItsMarker, TestCampaignFindsUncheckedMasters. What
-//     remains: clients that speak to the masters themselves do not know of it.
-//   - All masters restart together, or are flushed: a set without markers begins in
-//     quarantine for restart_delay, or by -new. Shown by
-//     TestTimelineANewSetBeginsInQuarantine,
-//     TestTimelineASetThatEverybodyFlushedIsReplacedByOneInQuarantine, TestCampaign.
-//     What remains: TTLs above restart_delay, if no proxy lived through it.
-//   - Clocks jump: a master's clock is compared with ours in every batch; a jump forward
-//     counts as amnesia, also of a quorum; when all jump at once by the same amount it
-//     was the proxy that stood still. Shown by
-//     TestTimelineAClockThatJumpsForwardHasForgotten,
-//     TestTimelineManySmallJumpsCountLikeALargeOne,
-//     TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped. What remains: a jump while
-//     no proxy runs; all masters' clocks set forward by one amount in the same second.
-//   - The process is paused before it reads the votes: a vote read after the deadline is
-//     late, also if it lay in a buffer. Shown by
-//     TestTimelineAVoteReadAfterTheDeadlineIsLate.
-//   - A late message undoes what came after it: one stream a master; a new connection
-//     first kills the old one by its CLIENT ID. Shown by
-//     TestTimelineAnUndoFollowsItsAcquireOnTheSameStream,
-//     TestTimelineTheSuccessorKillsItsPredecessorFirst. What remains: a plain EXPIRE
-//     executed very late (above).
-//   - N entries of the list are one server: each server has one number in its set, and
-//     no other entry counts it. Shown by
-//     TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes.
-//   - The list of masters changes: one at a time, by an epoch that a quorum knows of;
-//     the new one begins in quarantine. Shown by
-//     TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine,
-//     TestProxyStartedWithAnotherMaster. What remains: a proxy *started* with so many
-//     other servers that no majority is left.
-//   - A failover leaves two masters: a promotion is a replacement: the others record
-//     which server has the vote, and it begins in quarantine. Shown by
-//     TestSentinelSplit, TestSentinelLockMaster.
-//   - The client is paused and acts on a lock that has ended: nothing; no lock service
-//     can. Use a fencing token that the resource checks.
+//     (slumber.go). A clock that jumps is found in clock.go.
 //
 // # What is not promised
 //

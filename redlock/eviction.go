@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -38,11 +39,11 @@ func (m *master) askEviction(now time.Time) {
 	}
 }
 
-func (m *master) heardEviction(replies [][]byte, _ standing, err error) {
+func (m *master) heardEviction(replies [][]byte, _ roster.Standing, err error) {
 	if err != nil {
 		return
 	}
 	if memory, ok := resp.ParseBulk(replies[0]); ok {
-		m.voters.do(func(r *roster) { r.evictsBy(m.number, evicts(memory), time.Now()) })
+		m.voters.do(func(r *roster.Roster) { r.Evicts(m.number, evicts(memory), time.Now()) })
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 )
 
 // A fakeScript is what a Lua text does, written in Go. A text that is not
@@ -177,7 +178,7 @@ func eachDatabase(own int, most int64, visit func(db int)) {
 // marker is what databases.lua takes for the marker of a database.
 func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
 	e, ok := m.find(db, key)
-	return e.value, !ok || strings.HasPrefix(e.value, firstVersion+" ") || strings.HasPrefix(e.value, markerVersion+" ")
+	return e.value, !ok || strings.HasPrefix(e.value, roster.FirstVersion+" ") || strings.HasPrefix(e.value, roster.MarkerVersion+" ")
 }
 
 var anyDatabase = regexp.MustCompile(` db=\d+ `)
@@ -196,12 +197,12 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 	if string(argv[4]) == "here" {
 		most = 0
 	}
-	ours, _ := parseMarker(text)
+	ours, _ := roster.ParseMarker(text)
 	eachDatabase(db, most, func(other int) {
 		text, ok := text, false
 		seen, writable := m.marker(other, key)
-		theirs, ok := parseMarker(seen)
-		remembers := ok && !theirs.ofFirstVersion() && theirs.set == ours.set && theirs.run == ours.run
+		theirs, ok := roster.ParseMarker(seen)
+		remembers := ok && !theirs.OfFirstVersion() && theirs.Set == ours.Set && theirs.Run == ours.Run
 		if writable && (other == db || string(argv[4]) == "all" || !remembers) {
 			m.store(other, key, entry{value: inDatabase(text, other)})
 		}
@@ -215,10 +216,10 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 	}
 	eachDatabase(db, number(argv[5]), func(other int) {
 		text, _ := m.marker(other, key)
-		if theirs, ok := parseMarker(text); ok && theirs.set == string(argv[2]) {
-			text = strings.Replace(text, theirs.who(), string(argv[3]), 1)
-			if theirs, _ = parseMarker(text); string(argv[4]) == "turn" {
-				theirs.longest, theirs.before, theirs.turned = 0, theirs.longest, m.millis()
+		if theirs, ok := roster.ParseMarker(text); ok && theirs.Set == string(argv[2]) {
+			text = strings.Replace(text, theirs.Who(), string(argv[3]), 1)
+			if theirs, _ = roster.ParseMarker(text); string(argv[4]) == "turn" {
+				theirs.Longest, theirs.Before, theirs.Turned = 0, theirs.Longest, m.millis()
 				text = theirs.String()
 			}
 			m.store(other, key, entry{value: text})
@@ -231,14 +232,14 @@ func (m *fakeMaster) runUpgrade(db int, key []byte, argv [][]byte) []byte {
 	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
 		return replyInteger(0)
 	}
-	zero, _ := parseMarker(strings.Replace(string(argv[2]), " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1))
-	zero.longest = 0
-	found := map[int]marker{}
+	zero, _ := roster.ParseMarker(strings.Replace(string(argv[2]), " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1))
+	zero.Longest = 0
+	found := map[int]roster.Marker{}
 	eachDatabase(db, number(argv[4]), func(other int) {
 		text, _ := m.marker(other, key)
-		if theirs, ok := parseMarker(text); ok && theirs.set == zero.set {
+		if theirs, ok := roster.ParseMarker(text); ok && theirs.Set == zero.Set {
 			found[other] = theirs
-			zero.longest = max(zero.longest, theirs.longest)
+			zero.Longest = max(zero.Longest, theirs.Longest)
 		}
 	})
 	eachDatabase(db, number(argv[4]), func(other int) {
@@ -248,9 +249,9 @@ func (m *fakeMaster) runUpgrade(db int, key []byte, argv [][]byte) []byte {
 			return
 		}
 		its := zero
-		its.db = other
-		if known && theirs.run == zero.run && theirs.votesFrom() > zero.votesFrom() {
-			its.since, its.quarantine = theirs.since, theirs.quarantine
+		its.DB = other
+		if known && theirs.Run == zero.Run && theirs.VotesFrom() > zero.VotesFrom() {
+			its.Since, its.Quarantine = theirs.Since, theirs.Quarantine
 		}
 		m.store(other, key, entry{value: its.String()})
 	})

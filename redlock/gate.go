@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 )
 
 // A gate is a call whose answer decides what comes next on the stream: a
@@ -20,7 +21,7 @@ type postponed struct {
 
 // tell hands an asker its answer. What waited behind a gate comes after what
 // its asker made of the answer.
-func (s *dbStream) tell(c *call, replies [][]byte, st standing) {
+func (s *dbStream) tell(c *call, replies [][]byte, st roster.Standing) {
 	if c.gates {
 		defer s.openGate()
 	}
@@ -98,7 +99,7 @@ func (b *ballot[A]) askGuarded(s *dbStream, c call, frames []byte) bool {
 
 func (g *guarded[A]) owed(*call) *debt { return nil }
 
-func (g *guarded[A]) answered(s *dbStream, c *call, replies [][]byte, st standing, err error) {
+func (g *guarded[A]) answered(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error) {
 	b := g.ballot
 	if err != nil {
 		b.answered(s, c, nil, st, errUnsent) // of the question nothing was sent
@@ -108,7 +109,7 @@ func (g *guarded[A]) answered(s *dbStream, c *call, replies [][]byte, st standin
 	if passes && b.mayFollow() && s.follow(g.call, g.frames) {
 		return
 	}
-	s.follow(call{replies: 1, asker: askerFunc(func([][]byte, standing, error) {})}, unwatch)
+	s.follow(call{replies: 1, asker: askerFunc(func([][]byte, roster.Standing, error) {})}, unwatch)
 	if passes {
 		b.answered(s, c, nil, st, errUnsent)
 		return

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -56,11 +57,11 @@ func New(cfg Config) (*Locker, error) {
 	l.slumber = newSlumber(cfg.slept)
 	l.waits.New = newWait
 	l.cfg.Store(&cfg)
-	var servers []rosterServer
+	var servers []roster.Server
 	for _, m := range cfg.Masters {
 		servers = append(servers, m.forRoster())
 	}
-	l.voters = newVoters(newRoster(servers, cfg.New, rand.Uint64()), cfg.Observer.Standing, cfg.Log)
+	l.voters = newVoters(roster.New(servers, cfg.New, rand.Uint64()), cfg.Observer.Standing, cfg.Log)
 	for i, m := range cfg.Masters {
 		master := &master{
 			number: i, settings: l.settings, voters: l.voters, slumber: l.slumber,
@@ -76,7 +77,7 @@ func New(cfg Config) (*Locker, error) {
 	l.running.Go(func() {
 		for ctx.Err() == nil {
 			stream.Contained(l.log, func() { l.certify(ctx) })
-			stream.Sleep(ctx, beatLength)
+			stream.Sleep(ctx, roster.BeatLength)
 		}
 	})
 	return l, nil
@@ -125,11 +126,11 @@ func (cfg *Config) withDefaults() {
 }
 
 // forRoster is what the roster has to know of it.
-func (m *Master) forRoster() rosterServer { return rosterServer{name: m.Name, moves: m.Moves} }
+func (m *Master) forRoster() roster.Server { return roster.Server{Name: m.Name, Moves: m.Moves} }
 
 // forRoster is what of it decides who may vote.
-func (cfg *Config) forRoster() voteLimits {
-	return voteLimits{
+func (cfg *Config) forRoster() roster.Limits {
+	return roster.Limits{
 		MasterTimeout: cfg.MasterTimeout, ClockDrift: cfg.ClockDrift,
 		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
 	}
@@ -137,7 +138,7 @@ func (cfg *Config) forRoster() voteLimits {
 
 // certifiedIn are the masters certified in a database.
 func (l *Locker) certifiedIn(db int) masterSet {
-	return masterSet(ask(l.voters, func(r *roster) uint64 { return r.certifiedIn(db) }))
+	return masterSet(ask(l.voters, func(r *roster.Roster) uint64 { return r.CertifiedIn(db) }))
 }
 
 // all are the masters.
@@ -220,10 +221,10 @@ type Observer interface {
 	// Queued: how many undos and releases wait for a master that is away.
 	Queued(master string, waiting int)
 	// Standing: the master's state has changed.
-	Standing(s MasterStatus)
+	Standing(s roster.MasterStatus)
 	// Forgot: this process put on record that the master's quarantine begins. Of
 	// several processes over the same masters only one is told.
-	Forgot(master string, cause Amnesia)
+	Forgot(master string, cause roster.Amnesia)
 }
 
 type nobody struct{}
@@ -232,8 +233,8 @@ func (nobody) Voted(string, Vote, time.Duration)    {}
 func (nobody) Decided(Kind, Verdict, time.Duration) {}
 func (nobody) Undone(string)                        {}
 func (nobody) Queued(string, int)                   {}
-func (nobody) Standing(MasterStatus)                {}
-func (nobody) Forgot(string, Amnesia)               {}
+func (nobody) Standing(roster.MasterStatus)         {}
+func (nobody) Forgot(string, roster.Amnesia)        {}
 
 // Vote is one master's answer.
 type Vote uint8
@@ -307,7 +308,7 @@ type Outcome struct {
 func (o Outcome) NoQuorumError() string {
 	text := "QUORUMLOST " + o.undecided()
 	if !o.NewUntil.IsZero() {
-		return text + "; " + NewSetNotice(o.NewUntil)
+		return text + "; " + roster.NewSetNotice(o.NewUntil)
 	}
 	switch o.Quarantined {
 	case 0:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -120,37 +121,41 @@ func (m *master) beat(now time.Time, all, late bool) {
 		return
 	}
 	for _, s := range m.all() {
-		p := place{m.number, s.db}
+		p := roster.Place{Master: m.number, DB: s.db}
 		unanswered := s.beat(now, all)
-		if ask(m.voters, func(r *roster) bool { return r.keepsSilent(p, unanswered, late, now) }) && !s.hung.Swap(true) {
-			m.tell(s.db, standing{state: Away, reason: silent}, now)
+		if ask(m.voters, func(r *roster.Roster) bool { return r.Silent(p, unanswered, late, now) }) && !s.hung.Swap(true) {
+			m.tell(s.db, roster.Standing{State: roster.Away, Reason: roster.Silent}, now)
 		}
 	}
 }
 
 // tell has the roster note how a place stands.
-func (m *master) tell(db int, st standing, now time.Time) {
-	m.voters.do(func(r *roster) { r.note(place{m.number, db}, st, now) })
+func (m *master) tell(db int, st roster.Standing, now time.Time) {
+	m.voters.do(func(r *roster.Roster) { r.Noted(roster.Place{Master: m.number, DB: db}, st, now) })
 }
 
 // greeted hears what a server said of itself on a new connection.
 func (m *master) greeted(db int, self stream.Greeting, now time.Time) {
-	p := place{m.number, db}
-	if ask(m.voters, func(r *roster) bool { return r.connected(p, self.RunID, self.Problem, readReplication(self.Info), now) }) {
+	p := roster.Place{Master: m.number, DB: db}
+	if ask(m.voters, func(r *roster.Roster) bool {
+		return r.Connected(p, self.RunID, self.Problem, readReplication(self.Info), now)
+	}) {
 		m.clock.forget() // another process may run on another machine
 	}
 	if db == 0 {
 		m.evictionAsked.Store(0)
 	}
 	if m.embedded() {
-		m.tell(db, standing{state: Certified}, now)
+		m.tell(db, roster.Standing{State: roster.Certified}, now)
 	}
 	m.log.Debug("connected to lock master", "master", m.name(), "db", db)
 }
 
 func (m *master) disconnected(db int, why error) {
 	reason := absence(why)
-	if ask(m.voters, func(r *roster) bool { return r.disconnected(place{m.number, db}, reason, time.Now()) }) {
+	if ask(m.voters, func(r *roster.Roster) bool {
+		return r.Disconnected(roster.Place{Master: m.number, DB: db}, reason, time.Now())
+	}) {
 		m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "reason", reason)
 	}
 }

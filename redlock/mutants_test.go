@@ -274,7 +274,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that forgot does not vote for a while",
-		edits:    []edit{{"plan.go", "write: r.marker(p, r.set, sinceNow, now)", "write: r.marker(p, r.set, 0, now)"}},
+		edits:    []edit{{"roster/plan.go", "Marker: r.marker(p, r.set, SinceNow, now)", "Marker: r.marker(p, r.set, 0, now)"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
 	},
 	{
@@ -287,12 +287,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "memory that was replaced without a restart is amnesia",
-		edits:    []edit{{"observations.go", "return r.id != recorded && r.was", "return false"}},
+		edits:    []edit{{"roster/observations.go", "return r.ID != recorded && r.Was", "return false"}},
 		caughtBy: "TestTimelineAFailoverThereAndBackHasForgotten",
 	},
 	{
 		rule:     "what ROLE tells of counts before INFO is asked",
-		edits:    []edit{{"judge.go", "case now.unsure:", "case false:"}},
+		edits:    []edit{{"roster/judge.go", "case now.Unsure:", "case false:"}},
 		caughtBy: "TestTimelineAFailoverBetweenTwoBatchesGrantsNothing",
 	},
 	{
@@ -307,7 +307,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a live master that becomes a replica stops voting",
-		edits:    []edit{{"judge.go", "case s.replica:", "case false:"}},
+		edits:    []edit{{"roster/judge.go", "case s.Replica:", "case false:"}},
 		caughtBy: "TestTimelineALiveMasterThatBecomesAReplicaStopsVoting",
 	},
 	{
@@ -315,23 +315,23 @@ var mutants = []mutant{
 		edits: []edit{
 			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
 			{"batch.go", "if s.master.embedded() {", "if true {"},
-			{"batch.go", "st := standing{state: Certified, covers: forEver}", "st := s.checked.noted\n\t\tst.covers = forEver"},
+			{"batch.go", "st := roster.Standing{State: roster.Certified, Covers: roster.ForEver}", "st := s.checked.noted\n\t\tst.Covers = roster.ForEver"},
 		},
 		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
 	},
 	{
 		rule:     "a clock that jumps forward has forgotten",
-		edits:    []edit{{"clock.go", "by.least <= clockTolerance && by.most >= -clockTolerance", "by.most >= -clockTolerance"}},
+		edits:    []edit{{"clock.go", "by.Least <= roster.ClockTolerance && by.Most >= -roster.ClockTolerance", "by.Most >= -roster.ClockTolerance"}},
 		caughtBy: "TestTimelineAClockThatJumpsForwardHasForgotten",
 	},
 	{
 		rule:     "a quorum that jumps while others do not has jumped",
-		edits:    []edit{{"jumps.go", "!r.othersHaveJumped(masters):", "false:"}},
+		edits:    []edit{{"roster/jumps.go", "!r.othersHaveJumped(masters):", "false:"}},
 		caughtBy: "TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped",
 	},
 	{
 		rule:     "masters that each jump by another amount have jumped",
-		edits:    []edit{{"jumps.go", "case !by.possible():", "case false:"}},
+		edits:    []edit{{"roster/jumps.go", "case !by.possible():", "case false:"}},
 		caughtBy: "TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped",
 	},
 	{
@@ -346,12 +346,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a clock that is put right does not lock its master out",
-		edits:    []edit{{"plan.go", "case s.ahead:", "case false:"}},
+		edits:    []edit{{"roster/plan.go", "case s.ahead:", "case false:"}},
 		caughtBy: "TestTimelineAClockThatIsPutRightDoesNotLockItsMasterOut",
 	},
 	{
 		rule:     "a clock's jump concerns databases that nobody uses who sees it",
-		edits:    []edit{{"plan.go", "m.kind, m.jump = markAll, s.jump", "m.jump = s.jump"}},
+		edits:    []edit{{"roster/plan.go", "m.Kind, m.jump = WriteAll, s.jump", "m.jump = s.jump"}},
 		caughtBy: "TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses",
 	},
 	{
@@ -361,118 +361,118 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a new set begins in quarantine",
-		edits:    []edit{{"plan.go", "if !r.fresh {", "if false {"}},
+		edits:    []edit{{"roster/plan.go", "if !r.fresh {", "if false {"}},
 		caughtBy: "TestTimelineANewSetBeginsInQuarantine",
 	},
 	{
 		rule:     "a database that was flushed is not taken for a new one",
-		edits:    []edit{{"plan.go", "m.cause, m.reason = Emptied, \"the marker of this", "m.write.since = 0\n\t\treturn m, true\n\t\tm.cause, m.reason = Emptied, \"the marker of this"}},
+		edits:    []edit{{"roster/plan.go", "m.Cause, m.Reason = Emptied, \"the marker of this", "m.Marker.Since = 0\n\t\treturn m, true\n\t\tm.Cause, m.Reason = Emptied, \"the marker of this"}},
 		caughtBy: "TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime",
 	},
 	{
 		rule:     "a jump that grew while it was being written down stays one",
-		edits:    []edit{{"plan.go", "m.jump > 0 && s.jump == m.jump", "m.jump > 0"}},
-		caughtBy: "TestRosterAJumpThatGrewIsNotWrittenDown",
+		edits:    []edit{{"roster/plan.go", "m.jump > 0 && s.jump == m.jump", "m.jump > 0"}},
+		caughtBy: "roster/TestRosterAJumpThatGrewIsNotWrittenDown",
 	},
 	{
 		rule:     "a restart is on record in databases that nobody uses",
-		edits:    []edit{{"plan.go", "m.kind, m.cause, m.reason = markAll, Restarted,", "m.cause, m.reason = Restarted,"}},
+		edits:    []edit{{"roster/plan.go", "m.Kind, m.Cause, m.Reason = WriteAll, Restarted,", "m.Cause, m.Reason = Restarted,"}},
 		caughtBy: "TestTimelineADatabaseThatNobodyUsesIsRestartedWithTheOthers",
 	},
 	{
 		rule:     "the first use of a database is no restart",
-		edits:    []edit{{"roster.go", "restarted = r.runs[p.master] != \"\" && r.runs[p.master] != run", "restarted = r.sight(p).run != run"}},
+		edits:    []edit{{"roster/roster.go", "restarted = r.runs[p.Master] != \"\" && r.runs[p.Master] != run", "restarted = r.sight(p).run != run"}},
 		caughtBy: "TestTimelineAnotherDatabaseDoesNotHideAJump",
 	},
 	{
 		rule:     "a mark that comes too late is refused",
-		edits:    []edit{{"certify.go", "return max(markAgain, 2*l.settings().MasterTimeout)", "return time.Hour"}},
+		edits:    []edit{{"certify.go", "return max(roster.MarkAgain, 2*l.settings().MasterTimeout)", "return time.Hour"}},
 		caughtBy: "TestTimelineALateMarkDoesNotCertifyWhatWasFlushed",
 	},
 	{
 		rule:     "databases that were swapped do not vote",
-		edits:    []edit{{"judge.go", "case m.db != p.db:", "case false:"}, {"plan.go", "case own.db != p.db:", "case false:"}},
+		edits:    []edit{{"roster/judge.go", "case m.DB != p.DB:", "case false:"}, {"roster/plan.go", "case own.DB != p.DB:", "case false:"}},
 		caughtBy: "TestTimelineDatabasesThatWereSwappedDoNotVote",
 	},
 	{
 		rule:     "a database that a set of the first version used and that was flushed has forgotten",
-		edits:    []edit{{"plan.go", "m.used = append(m.used, s.marker.databases...)", "m.used = []int{0}"}},
+		edits:    []edit{{"roster/plan.go", "m.Used = append(m.Used, s.marker.Databases...)", "m.Used = []int{0}"}},
 		caughtBy: "TestTimelineASetOfTheFirstVersionGoesOn",
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",
-		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.covers < b.lives", ""}},
+		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.Covers < b.lives", ""}},
 		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
 	},
 	{
 		rule:     "a longer TTL that may be about to be granted is waited for",
-		edits:    []edit{{"plan.go", "r.readSince(p, forgot.Add(limits.MasterTimeout))", "r.readSince(p, forgot)"}, {"plan.go", "limits.MasterTimeout+readPause", "readPause"}},
+		edits:    []edit{{"roster/plan.go", "r.readSince(p, forgot.Add(limits.MasterTimeout))", "r.readSince(p, forgot)"}, {"roster/plan.go", "limits.MasterTimeout+readPause", "readPause"}},
 		caughtBy: "TestTimelineTheLongestTTLIsNotLearnedTooEarly",
 	},
 	{
 		rule:     "the longest TTL on record goes down when it has ended",
-		edits:    []edit{{"plan.go", "now.Sub(s.turnedAt) >= own.turns(limits)", "false"}},
+		edits:    []edit{{"roster/plan.go", "now.Sub(s.turnedAt) >= own.turns(limits)", "false"}},
 		caughtBy: "TestTimelineTheLongestTTLGoesDown",
 	},
 	{
 		rule:     "a record does not turn before what was on it has ended",
-		edits:    []edit{{"marker.go", "kept := max(m.before, limits.RestartDelay)", "kept := limits.RestartDelay"}},
+		edits:    []edit{{"roster/marker.go", "kept := max(m.Before, limits.RestartDelay)", "kept := limits.RestartDelay"}},
 		caughtBy: "TestTimelineTheLongestTTLGoesDown",
 	},
 	{
 		rule:     "who has not read that the record turned is covered",
-		edits:    []edit{{"marker.go", "past >= 0 && past < turnGrace", "past < 0"}},
-		caughtBy: "TestMarkerCoversWhatStreamsHaveNotReadYet",
+		edits:    []edit{{"roster/marker.go", "past >= 0 && past < turnGrace", "past < 0"}},
+		caughtBy: "roster/TestMarkerCoversWhatStreamsHaveNotReadYet",
 	},
 	{
 		rule:     "what was on record on a master that went away is remembered",
-		edits:    []edit{{"ttlmemory.go", "if s.present() && m.set == r.set &&", "if false &&"}},
-		caughtBy: "TestRosterWhatWasOnRecordIsRemembered",
+		edits:    []edit{{"roster/ttlmemory.go", "if s.present() && m.Set == r.set &&", "if false &&"}},
+		caughtBy: "roster/TestRosterWhatWasOnRecordIsRemembered",
 	},
 	{
 		rule:     "a quarantine is as long as the longest TTL granted",
-		edits:    []edit{{"marker.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
+		edits:    []edit{{"roster/marker.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
 	},
 	{
 		rule:     "a replaced master stops voting",
-		edits:    []edit{{"judge.go", "case m.joined[p.master] != r.joined[p.master]:", "case false:"}},
+		edits:    []edit{{"roster/judge.go", "case m.Joined[p.Master] != r.joined[p.Master]:", "case false:"}},
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
 	{
 		rule:     "a replaced master does not come back empty behind an old list",
-		edits:    []edit{{"newcomer.go", "\t\treturn theReplaced\n", "\t\treturn theMember\n"}},
+		edits:    []edit{{"roster/newcomer.go", "\t\treturn theReplaced\n", "\t\treturn theMember\n"}},
 		caughtBy: "TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine",
 	},
 	{
 		rule:     "a promotion takes the vote from the server of before",
-		edits:    []edit{{"plan.go", " || p.db == 0 && r.awaitsPromotion(p, s, now, limits) {", " {"}},
-		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
+		edits:    []edit{{"roster/plan.go", " || p.DB == 0 && r.awaitsPromotion(p, s, now, limits) {", " {"}},
+		caughtBy: "roster/TestPromotionTakesTheVoteFromTheServerOfBefore",
 	},
 	{
 		rule:     "enough masters hear of a promotion before its quarantine begins",
-		edits:    []edit{{"newcomer.go", "if r.heardOf(master) >= r.mustHear(master) {", "if true {"}},
-		caughtBy: "TestPromotionTakesTheVoteFromTheServerOfBefore",
+		edits:    []edit{{"roster/newcomer.go", "if r.heardOf(master) >= r.mustHear(master) {", "if true {"}},
+		caughtBy: "roster/TestPromotionTakesTheVoteFromTheServerOfBefore",
 	},
 	{
 		rule:     "a server that a process has not met joins by an epoch",
-		edits:    []edit{{"promotion.go", "case !moves && r.taken(p, s) == theMember:", "case !moves:"}},
+		edits:    []edit{{"roster/promotion.go", "case !moves && r.taken(p, s) == theMember:", "case !moves:"}},
 		caughtBy: "TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne",
 	},
 	{
 		rule:     "a server that a reload brought in gives way only to a reload",
-		edits:    []edit{{"newcomer.go", "&& (met != \"\" || name != \"\"):", "&& met != \"\":"}},
+		edits:    []edit{{"roster/newcomer.go", "&& (met != \"\" || name != \"\"):", "&& met != \"\":"}},
 		caughtBy: "TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload",
 	},
 	{
 		rule:     "those that remember hear of a newcomer first",
-		edits:    []edit{{"newcomer.go", "return min(enough, remember)", "return min(enough, remember, 1)"}},
-		caughtBy: "TestRosterWhoMustHearOfANewcomer",
+		edits:    []edit{{"roster/newcomer.go", "return min(enough, remember)", "return min(enough, remember, 1)"}},
+		caughtBy: "roster/TestRosterWhoMustHearOfANewcomer",
 	},
 	{
 		rule:     "a process that knows a master is left to mend it",
-		edits:    []edit{{"promotion.go", "case !moves && now.Sub(s.since) < newcomerPause:", "case false:"}},
-		caughtBy: "TestRosterANewcomerWaitsForThoseWhoMayKnowIt",
+		edits:    []edit{{"roster/promotion.go", "case !moves && now.Sub(s.since) < newcomerPause:", "case false:"}},
+		caughtBy: "roster/TestRosterANewcomerWaitsForThoseWhoMayKnowIt",
 	},
 	{
 		rule:     "a copy that may be of the next message has that told again",
@@ -501,55 +501,55 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "where nobody can tell what was granted, the quarantine is the longest",
-		edits:    []edit{{"plan.go", "case !r.tells(told):", "case false:"}},
-		caughtBy: "TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
+		edits:    []edit{{"roster/plan.go", "case !r.tells(told):", "case false:"}},
+		caughtBy: "roster/TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered",
 	},
 	{
 		rule:     "a master that may evict locks does not vote",
-		edits:    []edit{{"judge.go", "case r.eviction[p.master] != \"\":", "case false:"}},
+		edits:    []edit{{"roster/judge.go", "case r.eviction[p.Master] != \"\":", "case false:"}},
 		caughtBy: "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
 	},
 	{
 		rule: "what a master may have evicted is forgotten",
 		edits: []edit{
-			{"judge.go", "case r.evicted[p.master]:", "case false:"},
-			{"plan.go", "case p.db == 0 && r.evicted[p.master]:", "case false:"},
+			{"roster/judge.go", "case r.evicted[p.Master]:", "case false:"},
+			{"roster/plan.go", "case p.DB == 0 && r.evicted[p.Master]:", "case false:"},
 		},
 		caughtBy: "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
 	},
 	{
 		rule:     "a dead minority does not keep a master out that was restarted",
-		edits:    []edit{{"plan.go", "case told < enough && waited < limits.RestartDelay && cause != ClockJumped:", "case told < enough:"}},
+		edits:    []edit{{"roster/plan.go", "case told < enough && waited < limits.RestartDelay && cause != ClockJumped:", "case told < enough:"}},
 		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
 	},
 	{
 		rule:     "a dead minority does not keep a master out that nobody knows",
-		edits:    []edit{{"promotion.go", "(moves || r.unheardFor(p.master, now) < limits.MaxQuarantine)", "true"}},
+		edits:    []edit{{"roster/promotion.go", "(moves || r.unheardFor(p.Master, now) < limits.MaxQuarantine)", "true"}},
 		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepAnUnknownMasterOut",
 	},
 	{
 		rule:     "a master that is needed is not replaced while another is in quarantine",
-		edits:    []edit{{"replacement.go", "case stay < needed && r.certified(0) >= needed:", "case false && stay > 0:"}},
+		edits:    []edit{{"roster/replacement.go", "case stay < needed && r.certified(0) >= needed:", "case false && stay > 0:"}},
 		caughtBy: "TestTimelineAMasterThatIsNeededIsNotReplaced",
 	},
 	{
 		rule:     "a clock's jump concerns databases that are being dialled",
-		edits:    []edit{{"roster.go", "if p.master != master {", "if p.master != master || !s.connected {"}},
-		caughtBy: "TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew",
+		edits:    []edit{{"roster/roster.go", "if p.Master != master {", "if p.Master != master || !s.connected {"}},
+		caughtBy: "roster/TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew",
 	},
 	{
 		rule:     "a jump that was seen before this process was suspended stays one",
-		edits:    []edit{{"roster.go", "return s.jump > 0 && now.Sub(s.jumpedAt) < d", "return s.jump > 0"}},
-		caughtBy: "TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater",
+		edits:    []edit{{"roster/roster.go", "return s.jump > 0 && now.Sub(s.jumpedAt) < d", "return s.jump > 0"}},
+		caughtBy: "roster/TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater",
 	},
 	{
 		rule:     "a replaced master does not come back with its old marker",
-		edits:    []edit{{"replacement.go", " || m.joined[i] != r.joined[i] {", " {"}},
+		edits:    []edit{{"roster/replacement.go", " || m.Joined[i] != r.joined[i] {", " {"}},
 		caughtBy: "TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker",
 	},
 	{
 		rule:     "a replacement does not undo another",
-		edits:    []edit{{"roster.go", "together(r.joined, s.marker.joined)", "slices.MaxFunc([][]string{r.joined, s.marker.joined}, slices.Compare[[]string])"}},
+		edits:    []edit{{"roster/roster.go", "together(r.joined, s.marker.Joined)", "slices.MaxFunc([][]string{r.joined, s.marker.Joined}, slices.Compare[[]string])"}},
 		caughtBy: "TestTimelineAReplacementDoesNotUndoAnother",
 	},
 	{
@@ -620,7 +620,7 @@ var mutants = []mutant{
 	{
 		rule: "nobody waits where nobody can vote",
 		edits: []edit{
-			{"prospects.go", "p.moved.Add(timeout)", "time.Now().Add(timeout)"},
+			{"prospects.go", "p.Moved.Add(timeout)", "time.Now().Add(timeout)"},
 			{"prospects.go", "left <= 0 || l.isHopeless(db)", "left <= 0"},
 			{"acquire.go", "turn.giveUp(o)", "_ = turn"},
 		},

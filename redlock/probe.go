@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 )
 
 // A master that refuses one of our own commands may refuse what a release or an
@@ -60,7 +61,7 @@ func (s *dbStream) probeAgain() {
 }
 
 // probed hears what the master makes of the probe.
-func (s *dbStream) probed(replies [][]byte, _ standing, err error) {
+func (s *dbStream) probed(replies [][]byte, _ roster.Standing, err error) {
 	if err != nil {
 		return // the next connection begins anew
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/roster"
 )
 
 // Who can vote, and who may soon: a question that cannot be decided is not waited
@@ -16,7 +17,7 @@ import (
 // that is missing.
 func (l *Locker) Prospects(db int, by time.Time) (now, then int) {
 	p, served := l.prospects(db, by), l.serving(db)
-	return (masterSet(p.certified) & served).size(), (masterSet(p.hopeful) & served).size()
+	return (masterSet(p.Certified) & served).size(), (masterSet(p.Hopeful) & served).size()
 }
 
 // serving are the masters that are asked at all now.
@@ -35,11 +36,11 @@ func (l *Locker) serving(db int) (served masterSet) {
 func (l *Locker) isHopeless(db int) bool {
 	p := l.prospects(db, time.Now().Add(l.settings().MasterTimeout))
 	served := l.serving(db)
-	return masterSet(p.arriving)&served == 0 && (masterSet(p.hopeful)&served).size() < quorum.Size(len(l.masters))
+	return masterSet(p.Arriving)&served == 0 && (masterSet(p.Hopeful)&served).size() < quorum.Size(len(l.masters))
 }
 
-func (l *Locker) prospects(db int, by time.Time) prospects {
-	return ask(l.voters, func(r *roster) prospects { return r.prospects(db, by, time.Now()) })
+func (l *Locker) prospects(db int, by time.Time) roster.Prospects {
+	return ask(l.voters, func(r *roster.Roster) roster.Prospects { return r.Prospects(db, by, time.Now()) })
 }
 
 // prepare waits, for no longer than a ballot may take, until a quorum of masters
@@ -56,15 +57,15 @@ func (l *Locker) prepare(db int) {
 	patience := time.NewTimer(timeout)
 	defer patience.Stop()
 	for {
-		var p prospects
-		turned := l.voters.watch(func(r *roster) { p = r.prospects(db, time.Now(), time.Now()) })
-		if masterSet(p.certified).size() >= quorum.Size(len(l.masters)) {
+		var p roster.Prospects
+		turned := l.voters.watch(func(r *roster.Roster) { p = r.Prospects(db, time.Now(), time.Now()) })
+		if masterSet(p.Certified).size() >= quorum.Size(len(l.masters)) {
 			if db < len(l.prepared) {
 				l.prepared[db].Store(true)
 			}
 			return
 		}
-		left := time.Until(p.moved.Add(timeout))
+		left := time.Until(p.Moved.Add(timeout))
 		if left <= 0 || l.isHopeless(db) {
 			return
 		}

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Recognised scripts keep the rules of releases, and examined extensions theirs.
@@ -298,7 +300,7 @@ func TestTimelineAScriptThatExtendsIsOnRecord(t *testing.T) {
 		wantReply(t, w.eval(extendIfMine, tokenA, "300000"), ":1\r\n")
 		w.elapse(0)
 		for i, m := range w.masters {
-			if marker, ok := parseMarker(m.value(MarkerKey)); !ok || marker.longest < 300*second {
+			if marker, ok := roster.ParseMarker(m.value(roster.MarkerKey)); !ok || marker.Longest < 300*second {
 				t.Errorf("master %d has %+v on record", i+1, marker)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/roster"
 )
 
 // A ballotCase is what one master makes of a script, as an examined run shows
@@ -64,7 +65,7 @@ func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
 	for _, replies := range [][2]string{{":0\r\n", ":0\r\n"}, {":-1\r\n", ":0\r\n"}, {"+OK\r\n", "-ERR not yours\r\n"}} {
 		for _, masters := range []int{1, 2, 3, 4, 5, 7} {
 			more := 0
-			l := &Locker{voters: newVoters(newRoster(make([]rosterServer, masters), false, 0), nil, slog.New(slog.DiscardHandler))}
+			l := &Locker{voters: newVoters(roster.New(make([]roster.Server, masters), false, 0), nil, slog.New(slog.DiscardHandler))}
 			l.cfg.Store(&Config{ClockDrift: 0.01})
 			eachVector(masters, releaseCases(replies[0], replies[1]), func(vector []ballotCase) {
 				var names []string

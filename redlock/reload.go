@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -44,7 +45,7 @@ func (l *Locker) Reload(ctx context.Context, cfg Config) error {
 	}
 	for i, m := range cfg.Masters {
 		l.masters[i].server.Store(&m)
-		l.voters.do(func(r *roster) { r.calls(i, m.forRoster()) })
+		l.voters.do(func(r *roster.Roster) { r.SetServer(i, m.forRoster()) })
 	}
 	cfg.Log, cfg.Observer, cfg.New = old.Log, old.Observer, old.New
 	cfg.withDefaults()
@@ -86,22 +87,22 @@ func (l *Locker) replace(ctx context.Context, i int, server Master, cfg Config) 
 	if err != nil {
 		return err
 	}
-	if err := ask(l.voters, func(r *roster) error { return r.replaceable(i) }); err != nil {
+	if err := ask(l.voters, func(r *roster.Roster) error { return r.Replaceable(i) }); err != nil {
 		return err
 	}
-	joined := ask(l.voters, func(r *roster) joined { return r.advance(i, server.Name, run) })
+	joined := ask(l.voters, func(r *roster.Roster) roster.Joined { return r.Advance(i, server.Name, run) })
 	if err := l.voters.agreed(ctx, i, joined); err != nil {
 		return err
 	}
 	m := l.masters[i]
 	m.leave()
-	l.voters.do(func(r *roster) { r.leave(i) })
-	l.voters.do(func(r *roster) { r.calls(i, server.forRoster()) })
+	l.voters.do(func(r *roster.Roster) { r.Left(i) })
+	l.voters.do(func(r *roster.Roster) { r.SetServer(i, server.forRoster()) })
 	m.begin(l.ctx, server)
-	for _, db := range ask(l.voters, (*roster).databases) {
+	for _, db := range ask(l.voters, (*roster.Roster).Databases) {
 		m.stream(db)
 	}
-	l.log.Info("a lock master was replaced; the new one votes when its quarantine is over", "master", server.Name, "epoch", joined.epoch)
+	l.log.Info("a lock master was replaced; the new one votes when its quarantine is over", "master", server.Name, "epoch", joined.Epoch)
 	return nil
 }
 
@@ -117,18 +118,18 @@ func (l *Locker) examine(ctx context.Context, i int, server Master) (run string,
 	if self.Problem != "" {
 		return "", errors.New(self.Problem)
 	}
-	if readReplication(self.Info).replica {
-		return "", errors.New(isReplica)
+	if readReplication(self.Info).Replica {
+		return "", errors.New(roster.IsReplica)
 	}
 	text, err := readMarker(self)
 	if err != nil {
 		return "", err
 	}
-	return self.RunID, ask(l.voters, func(r *roster) error { return r.acceptable(i, self.RunID, text) })
+	return self.RunID, ask(l.voters, func(r *roster.Roster) error { return r.Acceptable(i, self.RunID, text) })
 }
 
 func readMarker(c *stream.Connection) (string, error) {
-	if _, err := c.Write(resp.AppendCommand(nil, "GET", MarkerKey)); err != nil {
+	if _, err := c.Write(resp.AppendCommand(nil, "GET", roster.MarkerKey)); err != nil {
 		return "", err
 	}
 	replies, err := c.Reader.Next(nil, 1)
@@ -138,18 +139,18 @@ func readMarker(c *stream.Connection) (string, error) {
 	defer c.Reader.Discard()
 	text, ok := resp.ParseBulk(replies[0])
 	if !ok && !resp.IsNil(replies[0]) {
-		return "", fmt.Errorf("it answers GET %s with %q", MarkerKey, resp.ErrorText(replies[0]))
+		return "", fmt.Errorf("it answers GET %s with %q", roster.MarkerKey, resp.ErrorText(replies[0]))
 	}
 	return string(text), nil
 }
 
 // agreed waits until a quorum of the masters other than i has heard who the
 // masters are in an epoch.
-func (v *voters) agreed(ctx context.Context, i int, j joined) error {
+func (v *voters) agreed(ctx context.Context, i int, j roster.Joined) error {
 	for {
 		var n, needed int
 		var overtaken bool
-		turned := v.watch(func(r *roster) { n, needed, overtaken = r.heard(i, j) })
+		turned := v.watch(func(r *roster.Roster) { n, needed, overtaken = r.Heard(i, j) })
 		switch {
 		case overtaken:
 			return errors.New("another proxy is replacing a master at the same time, and both replacements are on record now: give all proxies one list with both new servers; a proxy that refuses it, because with its old list too few masters vote, has to be restarted with it")
@@ -158,7 +159,7 @@ func (v *voters) agreed(ctx context.Context, i int, j joined) error {
 		}
 		select {
 		case <-turned:
-		case <-time.After(beatPause / 10):
+		case <-time.After(roster.BeatPause / 10):
 		case <-ctx.Done():
 			return fmt.Errorf("%d masters have heard of it, and a majority of %d is needed; the old master does not vote any more, so try again when they can be reached", n, needed)
 		}

@@ -3,6 +3,8 @@ package redlock
 import (
 	"bytes"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Memory can be replaced without a restart: a master that is made a replica loads
@@ -26,17 +28,17 @@ import (
 const infoPause = 100 * time.Millisecond
 
 // readReplication reads INFO replication.
-func readReplication(info []byte) replication {
-	var r replication
+func readReplication(info []byte) roster.Replication {
+	var r roster.Replication
 	for line := range bytes.Lines(info) {
 		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
 		switch string(name) {
 		case "role":
-			r.replica = string(value) != "master"
+			r.Replica = string(value) != "master"
 		case "master_replid":
-			r.id = shortRun(string(value))
+			r.ID = roster.ShortRun(string(value))
 		case "master_replid2":
-			r.was = len(bytes.Trim(value, "0")) > 0
+			r.Was = len(bytes.Trim(value, "0")) > 0
 		}
 	}
 	return r

@@ -6,6 +6,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 )
 
 // result is what a closed ballot on a run came to.
@@ -204,5 +205,5 @@ func (x examined) missed(keys [][]byte, now time.Time) []*debt {
 // connection it may be what somebody else has taken elsewhere meanwhile.
 func (s *dbStream) putBack(key []byte, before, after image, now time.Time) {
 	m := sending{frames: appendUndo(nil, key, before, after)}
-	s.send(call{replies: 1, asker: askerFunc(func([][]byte, standing, error) {})}, m, now)
+	s.send(call{replies: 1, asker: askerFunc(func([][]byte, roster.Standing, error) {})}, m, now)
 }

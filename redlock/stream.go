@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -95,16 +96,16 @@ type sending struct {
 // goroutine that ends a connection): the replies, which are good during the call
 // only, and what its batch's check said, or an error. It must not block.
 type asker interface {
-	answered(s *dbStream, c *call, replies [][]byte, st standing, err error)
+	answered(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error)
 	// owed is what the master must still be told if the connection breaks before
 	// the answer; nil if nothing.
 	owed(c *call) *debt
 }
 
 // askerFunc is an asker that only wants to know the answer.
-type askerFunc func(replies [][]byte, st standing, err error)
+type askerFunc func(replies [][]byte, st roster.Standing, err error)
 
-func (f askerFunc) answered(_ *dbStream, _ *call, replies [][]byte, st standing, err error) {
+func (f askerFunc) answered(_ *dbStream, _ *call, replies [][]byte, st roster.Standing, err error) {
 	f(replies, st, err)
 }
 
@@ -151,7 +152,7 @@ func (s *dbStream) send(c call, m sending, now time.Time) bool {
 	}
 	var first []byte
 	if m.lives > s.longest && !s.master.embedded() {
-		first = raiseScript.append(first, [][]byte{[]byte(MarkerKey)}, resp.Decimal(int64(s.db)), resp.Decimal(m.lives.Milliseconds()))
+		first = raiseScript.append(first, [][]byte{[]byte(roster.MarkerKey)}, resp.Decimal(int64(s.db)), resp.Decimal(m.lives.Milliseconds()))
 		s.longest = m.lives
 		c.skip++
 	}
@@ -293,7 +294,7 @@ func (s *dbStream) keep(d *debt) {
 
 // answer ends the oldest calls, a whole batch, with their replies. Where an asker
 // panics, the others are calls again whose answers never came.
-func (s *dbStream) answer(batch []call, replies [][]byte, st standing) {
+func (s *dbStream) answer(batch []call, replies [][]byte, st roster.Standing) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
 	s.end(batch, replies)
@@ -330,7 +331,7 @@ func (s *dbStream) resume(calls []call) {
 // deafAsker is an asker that has heard its answer.
 type deafAsker struct{ asker }
 
-func (deafAsker) answered(*dbStream, *call, [][]byte, standing, error) {}
+func (deafAsker) answered(*dbStream, *call, [][]byte, roster.Standing, error) {}
 
 // end takes a batch that was answered out of the calls.
 func (s *dbStream) end(batch []call, replies [][]byte) {
@@ -374,7 +375,7 @@ func (s *dbStream) beat(now time.Time, always bool) (hung bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	hung = s.state == up && s.suspended(now)
-	if s.state != up || !always && (s.head < len(s.calls) || now.Sub(s.beaten) < beatPause) {
+	if s.state != up || !always && (s.head < len(s.calls) || now.Sub(s.beaten) < roster.BeatPause) {
 		return hung
 	}
 	s.beaten, s.due = now, true

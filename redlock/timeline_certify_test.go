@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Who may vote: one test for each rule of marker.go, roster.go,
@@ -348,9 +350,9 @@ func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
 	longest := func(w *timeline, want time.Duration) {
 		w.t.Helper()
 		for i, m := range w.masters {
-			marker, ok := parseMarker(m.value(MarkerKey))
-			if !ok || marker.longest < want {
-				w.t.Errorf("master %d: %v, want at least %v", i+1, marker.longest, want)
+			marker, ok := roster.ParseMarker(m.value(roster.MarkerKey))
+			if !ok || marker.Longest < want {
+				w.t.Errorf("master %d: %v, want at least %v", i+1, marker.Longest, want)
 			}
 		}
 	}
@@ -375,7 +377,7 @@ func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
 }
 
 func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
-	foreign := marker{set: "another", member: 3, members: 5, epoch: 1, joined: []string{"1", "1", "1", "1", "1"}, run: "m3-run-1"}.String()
+	foreign := roster.Marker{Set: "another", Member: 3, Members: 5, Epoch: 1, Joined: []string{"1", "1", "1", "1", "1"}, Run: "m3-run-1"}.String()
 	for name, text := range map[string]string{
 		"another set":    foreign,
 		"another number": "", // of the same set: see below
@@ -384,12 +386,12 @@ func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				if text == "" {
-					text = w.masters[1].value(MarkerKey)
+					text = w.masters[1].value(roster.MarkerKey)
 				}
-				w.masters[2].put(MarkerKey, text, 0)
+				w.masters[2].put(roster.MarkerKey, text, 0)
 				w.settle()
 				w.wantStandings(w.locker, "CCBCC")
-				if got := w.masters[2].value(MarkerKey); got != text {
+				if got := w.masters[2].value(roster.MarkerKey); got != text {
 					t.Errorf("the marker is now %q", got)
 				}
 				w.mustAcquire(tokenA, 10*second)

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // What a master whose clock jumps is taken for (clock.go).
@@ -113,7 +115,7 @@ func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 		for range 240 {
 			time.Sleep(second / 10)
 			m := w.locker.Status().Masters[0]
-			if m.State != Quarantined || m.Until.Before(time.Now()) || m.Until.After(time.Now().Add(31*second)) {
+			if m.State != roster.Quarantined || m.Until.Before(time.Now()) || m.Until.After(time.Now().Add(31*second)) {
 				t.Fatalf("%+v at %v", m, time.Now())
 			}
 		}
@@ -158,7 +160,7 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 			onTimeline(t, script, func(t *testing.T, w *timeline) {
 				w.settle()
 				if slow {
-					w.links[4].setDelay(jumpPause, 0)
+					w.links[4].setDelay(roster.JumpPause, 0)
 				}
 				for i, by := range row.by {
 					w.masters[i].jump(by)

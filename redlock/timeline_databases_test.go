@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Locks in several databases of the same masters.
@@ -136,13 +138,13 @@ func (m *fakeMaster) downgrade() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for db := range fakeDatabases {
-		text, _ := m.marker(db, []byte(MarkerKey))
-		delete(m.dbs[db], MarkerKey)
-		if x, ok := parseMarker(text); ok && (db == 0 || db == 3) {
+		text, _ := m.marker(db, []byte(roster.MarkerKey))
+		delete(m.dbs[db], roster.MarkerKey)
+		if x, ok := roster.ParseMarker(text); ok && (db == 0 || db == 3) {
 			_, rest, _ := strings.Cut(x.String(), fmt.Sprintf(" db=%d ", db))
 			rest, _, _ = strings.Cut(rest, " before=")
-			rest = strings.Replace(rest, " replid="+x.replid+" ", " ", 1)
-			m.store(db, []byte(MarkerKey), entry{value: firstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
+			rest = strings.Replace(rest, " replid="+x.ReplID+" ", " ", 1)
+			m.store(db, []byte(roster.MarkerKey), entry{value: roster.FirstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
 		}
 	}
 }
@@ -181,7 +183,7 @@ func TestTimelineASetOfTheFirstVersionGoesOn(t *testing.T) {
 				if votes := strings.Join(got, " "); votes != row.votes {
 					t.Errorf("locks in databases 0, 3 and 7: %s, want %s; %+v", votes, row.votes, fresh.Status())
 				}
-				w.masters[4].restart(true)
+				w.restart(true, 4)
 				time.Sleep(2 * time.Minute)
 				w.wantStandings(fresh, "CCCCC")
 			})

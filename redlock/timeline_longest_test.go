@@ -3,6 +3,8 @@ package redlock
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // What masters have on record of the longest TTL, which sets how long a
@@ -49,11 +51,11 @@ func (w *timeline) quarantineOf(master int) time.Duration {
 	w.t.Helper()
 	w.restart(true, master)
 	time.Sleep(3 * second)
-	m, ok := parseMarker(w.masters[master].value(MarkerKey))
-	if !ok || m.since == 0 {
+	m, ok := roster.ParseMarker(w.masters[master].value(roster.MarkerKey))
+	if !ok || m.Since == 0 {
 		w.t.Fatalf("it is not in quarantine: %+v", m)
 	}
-	return m.quarantine
+	return m.Quarantine
 }
 
 // One stray lock with a long TTL prolongs quarantines for as long as it may live,
@@ -102,7 +104,7 @@ func TestTimelineTheLongestTTLIsKeptWhileALockMayLive(t *testing.T) {
 				t.Fatalf("%v: %+v", time.Since(began), o)
 			}
 			for i, m := range w.masters {
-				if x, _ := parseMarker(m.value(MarkerKey)); x.granted() < 2*time.Minute {
+				if x, _ := roster.ParseMarker(m.value(roster.MarkerKey)); x.Granted() < 2*time.Minute {
 					t.Fatalf("after %v master %d has %v on record", time.Since(began), i+1, x)
 				}
 			}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Servers in a master's place that a process has not met before (newcomer.go).
@@ -60,7 +62,7 @@ func TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne(t *te
 						t.Fatalf("it never votes: %+v", fresh.Status())
 					}
 					time.Sleep(50 * time.Millisecond)
-					if w.locker.Status().Masters[2].State == Certified && fresh.Status().Masters[2].State == Certified {
+					if w.locker.Status().Masters[2].State == roster.Certified && fresh.Status().Masters[2].State == roster.Certified {
 						t.Fatal("two servers vote in one place")
 					}
 				}
@@ -168,7 +170,7 @@ func (w *timeline) restart(remembers bool, masters ...int) {
 func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		old := w.masters[2].value(MarkerKey)
+		old := w.masters[2].value(roster.MarkerKey)
 		w.locker.Close(t.Context())
 		w.restart(true, 2)
 		fresh := w.started(w.masters...)
@@ -176,7 +178,7 @@ func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 		w.wantStandings(fresh, "CCC")
 		w.masters[2].kill()
 		w.masters[2].restart(true)
-		w.masters[2].put(MarkerKey, old, 0)
+		w.masters[2].put(roster.MarkerKey, old, 0)
 		time.Sleep(time.Minute)
 		w.wantStandings(fresh, "CCC")
 		if epoch := fresh.Status().Epoch; epoch != 3 {

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // How masters are replaced while requests go on, and what is refused.
@@ -76,7 +78,7 @@ func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if err := w.locker.Reload(t.Context(), back); err == nil || !strings.Contains(err.Error(), "delete the key "+MarkerKey) {
+		if err := w.locker.Reload(t.Context(), back); err == nil || !strings.Contains(err.Error(), "delete the key "+roster.MarkerKey) {
 			t.Errorf("%v", err)
 		}
 		w.wantStandings(w.locker, "CCCCC")
@@ -172,10 +174,10 @@ func TestTimelineTwoReplacementsAtTheSameMoment(t *testing.T) {
 		voting := map[int]string{}
 		for _, l := range lockers {
 			for i, m := range l.Status().Masters {
-				if voting[i] != "" && m.State == Certified && m.Name != voting[i] {
+				if voting[i] != "" && m.State == roster.Certified && m.Name != voting[i] {
 					t.Errorf("%s and %s vote in one place", m.Name, voting[i])
 				}
-				if m.State == Certified {
+				if m.State == roster.Certified {
 					voting[i] = m.Name
 				}
 			}

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Memory that is replaced without a restart (replication.go).
@@ -172,7 +174,7 @@ func TestTimelineTheFirstReplicaIsNoAmnesia(t *testing.T) {
 		w.settle()
 		w.wantStandings(w.locker, "CCC")
 		for _, m := range w.masters {
-			if text := m.value(MarkerKey); !strings.Contains(text, " replid=new-"+m.name+" ") {
+			if text := m.value(roster.MarkerKey); !strings.Contains(text, " replid=new-"+m.name+" ") {
 				t.Errorf("it is not on record: %s", text)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // What people are told of how masters stand, and what they are spared.
@@ -61,13 +63,13 @@ func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
 		w.settle()
 		before := len(told.of("m5"))
 		w.play("ok ok ok ok hang")
-		w.elapse(beatPause + timeout + 2*beatLength)
-		if news := told.of("m5")[before:]; len(news) != 1 || news[0] != silent || w.locker.Status().Masters[4].State != Away {
+		w.elapse(roster.BeatPause + timeout + 2*roster.BeatLength)
+		if news := told.of("m5")[before:]; len(news) != 1 || news[0] != roster.Silent || w.locker.Status().Masters[4].State != roster.Away {
 			t.Errorf("a master that hangs is told as %q", news)
 		}
 		w.masters[4].resume()
 		w.elapse(second)
-		if state := w.locker.Status().Masters[4].State; state != Certified {
+		if state := w.locker.Status().Masters[4].State; state != roster.Certified {
 			t.Errorf("it answers again and is %v", state)
 		}
 	})
@@ -83,7 +85,7 @@ func TestTimelineAnEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 		for range 40 * 100 {
 			time.Sleep(10 * time.Millisecond)
 			for _, m := range w.locker.Status().Masters {
-				if m.State == Quarantined && m.Until.Before(time.Now()) {
+				if m.State == roster.Quarantined && m.Until.Before(time.Now()) {
 					t.Fatalf("%v at %v", m, time.Now())
 				}
 			}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // Timelines: what five masters do is written as one word each, and a test says
@@ -110,7 +112,7 @@ func (l *Locker) certified() bool {
 func (l *Locker) reachable() int {
 	n := 0
 	for _, m := range l.Status().Masters {
-		if m.State != Away {
+		if m.State != roster.Away {
 			n++
 		}
 	}
@@ -190,7 +192,7 @@ func (w *timeline) put(values string, ttl time.Duration) {
 }
 
 func (w *timeline) note(x execution) {
-	if slices.ContainsFunc(x.args, func(arg []byte) bool { return string(arg) == MarkerKey }) || string(x.args[0]) == "TIME" {
+	if slices.ContainsFunc(x.args, func(arg []byte) bool { return string(arg) == roster.MarkerKey }) || string(x.args[0]) == "TIME" {
 		return // what certification is about, timeline_certify_test.go looks at
 	}
 	w.mu.Lock()

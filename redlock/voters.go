@@ -4,6 +4,8 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // voters owns the roster: it lets one goroutine at a time have it, tells the log
@@ -12,38 +14,38 @@ import (
 // publishes what each batch reads without a lock.
 type voters struct {
 	log      *slog.Logger
-	standing func(MasterStatus) // to the Observer
-	wake     chan struct{}      // to the certifier: there is something to plan by
+	standing func(roster.MasterStatus) // to the Observer
+	wake     chan struct{}             // to the certifier: there is something to plan by
 
 	version   atomic.Uint64 // the roster's
 	witnessed atomic.Bool   // the roster's
 
 	mu      sync.Mutex
-	roster  *roster
-	turned  chan struct{} // closed when how a place stands has changed
-	waiting []notice      // to be told, in order
-	telling bool          // some goroutine is telling them
+	roster  *roster.Roster
+	turned  chan struct{}   // closed when how a place stands has changed
+	waiting []roster.Notice // to be told, in order
+	telling bool            // some goroutine is telling them
 }
 
-func newVoters(r *roster, standing func(MasterStatus), log *slog.Logger) *voters {
+func newVoters(r *roster.Roster, standing func(roster.MasterStatus), log *slog.Logger) *voters {
 	return &voters{log: log, standing: standing, roster: r, wake: make(chan struct{}, 1), turned: make(chan struct{})}
 }
 
 // do lets use have the roster.
-func (v *voters) do(use func(*roster)) {
+func (v *voters) do(use func(*roster.Roster)) {
 	v.mu.Lock()
 	defer v.unlock()
 	use(v.roster)
 }
 
 // ask is do for what answers.
-func ask[T any](v *voters, question func(*roster) T) (answer T) {
-	v.do(func(r *roster) { answer = question(r) })
+func ask[T any](v *voters, question func(*roster.Roster) T) (answer T) {
+	v.do(func(r *roster.Roster) { answer = question(r) })
 	return answer
 }
 
 // watch is do. What it returns is closed when how a place stands has changed since.
-func (v *voters) watch(use func(*roster)) <-chan struct{} {
+func (v *voters) watch(use func(*roster.Roster)) <-chan struct{} {
 	v.mu.Lock()
 	defer v.unlock()
 	use(v.roster)
@@ -69,35 +71,35 @@ func (v *voters) unlock() {
 
 // publish takes, with mu held, the roster's news.
 func (v *voters) publish() {
-	news := v.roster.news()
-	v.version.Store(news.version)
-	v.witnessed.Store(news.witnessed)
-	if news.turned {
+	news := v.roster.Drain()
+	v.version.Store(news.Version)
+	v.witnessed.Store(news.Witnessed)
+	if news.Turned {
 		close(v.turned)
 		v.turned = make(chan struct{})
 	}
-	if news.changed {
+	if news.Changed {
 		select {
 		case v.wake <- struct{}{}:
 		default:
 		}
 	}
-	v.waiting = append(v.waiting, news.notices...)
+	v.waiting = append(v.waiting, news.Notices...)
 }
 
 // tellFree tells with mu free, and has it again afterwards, also when who is told
 // panics.
-func (v *voters) tellFree(waiting []notice) {
+func (v *voters) tellFree(waiting []roster.Notice) {
 	v.mu.Unlock()
 	defer v.mu.Lock()
 	for _, n := range waiting {
 		switch {
-		case n.standing != nil:
-			v.standing(*n.standing)
-		case n.grave:
-			v.log.Error(n.text, n.fields...)
+		case n.Standing != nil:
+			v.standing(*n.Standing)
+		case n.Grave:
+			v.log.Error(n.Text, n.Fields...)
 		default:
-			v.log.Warn(n.text, n.fields...)
+			v.log.Warn(n.Text, n.Fields...)
 		}
 	}
 }

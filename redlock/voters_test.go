@@ -6,6 +6,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // An askingWriter asks how the masters stand whenever something is logged.
@@ -31,39 +33,39 @@ func (w *askingWriter) refuse(line []byte) error {
 // whoever is told may ask how they stand.
 func TestVotersTellWithTheRosterFree(t *testing.T) {
 	now := time.Now()
-	log, r := &askingWriter{}, newRoster(make([]rosterServer, 3), false, 0)
-	var told []MasterState
+	log, r := &askingWriter{}, roster.New(make([]roster.Server, 3), false, 0)
+	var told []roster.State
 	v := newVoters(r, nil, slog.New(slog.NewTextHandler(log, nil)))
 	log.voters = v
-	v.standing = func(s MasterStatus) {
+	v.standing = func(s roster.MasterStatus) {
 		if !v.mu.TryLock() {
 			t.Fatal("the Observer is told under the roster's lock")
 		}
 		v.mu.Unlock()
-		v.do(func(r *roster) {
-			if told = append(told, s.State); s.State == Away {
-				r.note(place{1, 0}, standing{state: Quarantined, reason: "noted by who is told"}, now)
+		v.do(func(r *roster.Roster) {
+			if told = append(told, s.State); s.State == roster.Away {
+				r.Noted(roster.Place{Master: 1, DB: 0}, roster.Standing{State: roster.Quarantined, Reason: "noted by who is told"}, now)
 			}
-			r.status(now)
+			r.Status(now)
 		})
 	}
-	v.do(func(r *roster) {
-		r.connected(place{0, 0}, "a", "", replication{}, now)
-		r.connected(place{1, 0}, "b", "", replication{}, now)
+	v.do(func(r *roster.Roster) {
+		r.Connected(roster.Place{Master: 0, DB: 0}, "a", "", roster.Replication{}, now)
+		r.Connected(roster.Place{Master: 1, DB: 0}, "b", "", roster.Replication{}, now)
 	})
-	v.do(func(r *roster) { r.disconnected(place{0, 0}, "gone", now) })
-	if want := []MasterState{Away, Quarantined}; !slices.Equal(told, want) {
+	v.do(func(r *roster.Roster) { r.Disconnected(roster.Place{Master: 0, DB: 0}, "gone", now) })
+	if want := []roster.State{roster.Away, roster.Quarantined}; !slices.Equal(told, want) {
 		t.Errorf("told %v, want %v", told, want)
 	}
 	for _, set := range []string{"s", "another"} { // the set gives way to another, and says so
-		v.do(func(r *roster) {
+		v.do(func(r *roster.Roster) {
 			for i := range 3 {
-				p := place{i, 0}
-				r.connected(p, "a", "", replication{}, now)
-				m := marker{set: set, member: i + 1, members: 3, epoch: 1, joined: []string{"1", "1", "1"}, run: "a", quarantine: time.Second}
-				r.see(p, m.String(), false, now, now)
+				p := roster.Place{Master: i, DB: 0}
+				r.Connected(p, "a", "", roster.Replication{}, now)
+				m := roster.Marker{Set: set, Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "a", Quarantine: time.Second}
+				r.Checked(p, m.String(), false, now, now)
 			}
-			r.plan(now, voteLimits{})
+			r.Tick(now, roster.Limits{})
 		})
 	}
 	if text := log.String(); text == "" || bytes.Contains(log.Bytes(), []byte("UNDER THE LOCK")) {

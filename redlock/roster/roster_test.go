@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"slices"
@@ -10,48 +10,48 @@ import (
 // What a roster makes of what it sees, where no timeline can time it so.
 
 // certifiedRoster is one of n masters that all vote in databases 0 and 3.
-func certifiedRoster(n int, now time.Time) *roster {
-	r := newRoster(serversNamed(n), false, 0)
+func certifiedRoster(n int, now time.Time) *Roster {
+	r := New(serversNamed(n), false, 0)
 	r.set = "s"
 	for i := range n {
 		for _, db := range []int{0, 3} {
-			p := place{i, db}
-			r.connected(p, r.names(i), "", replication{}, now)
+			p := Place{i, db}
+			r.Connected(p, r.names(i), "", Replication{}, now)
 			r.shows(p, r.marker(p, "s", 0, now).String())
-			r.note(p, standing{state: Certified}, now)
+			r.Noted(p, Standing{State: Certified}, now)
 		}
 	}
 	return r
 }
 
 // serversNamed are n servers: a, b, c, ...
-func serversNamed(n int) (servers []rosterServer) {
+func serversNamed(n int) (servers []Server) {
 	for i := range n {
-		servers = append(servers, rosterServer{name: string(rune('a' + i))})
+		servers = append(servers, Server{Name: string(rune('a' + i))})
 	}
 	return servers
 }
 
 // shows has a place's marker read, which was asked for late enough for anything.
-func (r *roster) shows(p place, text string) MasterState {
+func (r *Roster) shows(p Place, text string) State {
 	now := time.Now()
-	st, _ := r.see(p, text, false, now.Add(time.Hour), now)
-	return st.state
+	st, _ := r.Checked(p, text, false, now.Add(time.Hour), now)
+	return st.State
 }
 
 // lookAgain is how a place is judged when its marker is read once more.
-func (r *roster) lookAgain(p place) MasterState {
+func (r *Roster) lookAgain(p Place) State {
 	return r.shows(p, r.sights[p].text)
 }
 
 func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	p := place{0, 3}
+	p := Place{0, 3}
 	marker := r.sights[p].text
-	r.disconnected(p, notConnected, now)
-	r.jumped(0, jump{time.Minute, time.Minute}, now)
-	r.connected(p, r.names(0), "", replication{}, now)
+	r.Disconnected(p, NotConnected, now)
+	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Connected(p, r.names(0), "", Replication{}, now)
 	if state := r.shows(p, marker); state != Uncertified {
 		t.Errorf("the clock of its master has jumped, and it is %v", state)
 	}
@@ -60,14 +60,14 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	r.jumped(0, jump{time.Minute, time.Minute}, now)
+	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
 	later := now.Add(time.Minute)
 	for i := range 5 {
-		r.jumped(i, jump{time.Second, time.Second}, later)
+		r.Jumped(i, Jump{time.Second, time.Second}, later)
 	}
-	r.plan(later, rosterLimits)
-	for i, want := range []MasterState{Uncertified, Certified, Certified, Certified, Certified} {
-		if got := r.lookAgain(place{i, 0}); got != want {
+	r.Tick(later, rosterLimits)
+	for i, want := range []State{Uncertified, Certified, Certified, Certified, Certified} {
+		if got := r.lookAgain(Place{i, 0}); got != want {
 			t.Errorf("master %d is %v, want %v", i+1, got, want)
 		}
 	}
@@ -76,9 +76,9 @@ func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 func TestRosterTheLongestTTLIsThatOfAllDatabases(t *testing.T) {
 	r := certifiedRoster(3, time.Now())
 	for i := range 3 {
-		r.note(place{i, 3}, standing{state: Certified, longest: time.Hour}, time.Now())
+		r.Noted(Place{i, 3}, Standing{State: Certified, Longest: time.Hour}, time.Now())
 	}
-	for _, m := range r.status(time.Now()).Masters {
+	for _, m := range r.Status(time.Now()).Masters {
 		if m.Longest != time.Hour {
 			t.Errorf("the longest TTL granted is %v, want 1h", m.Longest)
 		}
@@ -107,20 +107,20 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 			r := certifiedRoster(5, now)
 			r.recalls = row.lived
 			for _, i := range row.forgot {
-				r.shows(place{i, 0}, "")
+				r.shows(Place{i, 0}, "")
 			}
 			for _, i := range row.away {
-				r.disconnected(place{i, 0}, notConnected, now)
+				r.Disconnected(Place{i, 0}, NotConnected, now)
 			}
 			for _, i := range []int{1, 2, 3, 4} {
-				if s := r.sights[place{i, 0}]; s.present() {
-					r.shows(place{i, 0}, s.text)
+				if s := r.sights[Place{i, 0}]; s.present() {
+					r.shows(Place{i, 0}, s.text)
 				}
 			}
 			got := map[int]time.Duration{}
-			for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
-				if m.db == 0 && m.write.since == sinceNow {
-					got[m.master] = m.write.quarantine
+			for _, m := range r.Tick(now.Add(time.Minute), rosterLimits) {
+				if m.DB == 0 && m.Marker.Since == SinceNow {
+					got[m.Master] = m.Marker.Quarantine
 				}
 			}
 			for _, i := range row.forgot {
@@ -132,20 +132,20 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 	}
 }
 
-var rosterLimits = voteLimits{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
+var rosterLimits = Limits{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
 
 // markedBy are the places that a plan writes to.
-func (r *roster) markedBy(now time.Time) []place {
-	var places []place
-	for _, m := range r.plan(now, rosterLimits) {
-		places = append(places, m.place)
+func (r *Roster) markedBy(now time.Time) []Place {
+	var places []Place
+	for _, m := range r.Tick(now, rosterLimits) {
+		places = append(places, m.Place)
 	}
 	return places
 }
 
 // another is a marker of another set, for a place.
-func (r *roster) another(i int, change func(*marker)) string {
-	m := r.marker(place{i, 0}, "another", 0, time.Now())
+func (r *Roster) another(i int, change func(*Marker)) string {
+	m := r.marker(Place{i, 0}, "another", 0, time.Now())
 	change(&m)
 	return m.String()
 }
@@ -155,18 +155,18 @@ func (r *roster) another(i int, change func(*marker)) string {
 func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 	now := time.Now()
 	for name, row := range map[string]struct {
-		change func(*marker)
+		change func(*Marker)
 		writes bool
 	}{
-		"a set that these masters could be":   {func(*marker) {}, false},
-		"a set in which it has another place": {func(m *marker) { m.member = 4 }, true},
-		"a set of another size":               {func(m *marker) { m.members, m.joined = 7, append(m.joined, "1", "1") }, true},
+		"a set that these masters could be":   {func(*Marker) {}, false},
+		"a set in which it has another place": {func(m *Marker) { m.Member = 4 }, true},
+		"a set of another size":               {func(m *Marker) { m.Members, m.Joined = 7, append(m.Joined, "1", "1") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := certifiedRoster(5, now)
-			r.shows(place{0, 0}, r.another(0, row.change))
-			r.shows(place{1, 0}, "")
-			if got := slices.Contains(r.markedBy(now.Add(time.Minute)), place{1, 0}); got != row.writes {
+			r.shows(Place{0, 0}, r.another(0, row.change))
+			r.shows(Place{1, 0}, "")
+			if got := slices.Contains(r.markedBy(now.Add(time.Minute)), Place{1, 0}); got != row.writes {
 				t.Errorf("the master that has forgotten is marked: %v", got)
 			}
 		})
@@ -177,15 +177,15 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	r.disconnected(place{3, 0}, notConnected, now)
-	r.disconnected(place{4, 0}, notConnected, now)
+	r.Disconnected(Place{3, 0}, NotConnected, now)
+	r.Disconnected(Place{4, 0}, NotConnected, now)
 	for i := range 3 {
-		if r.plan(now, rosterLimits); r.set != "s" {
+		if r.Tick(now, rosterLimits); r.set != "s" {
 			t.Fatalf("%d of 5 masters have another set, and it is taken over", i)
 		}
-		r.shows(place{i, 0}, r.another(i, func(*marker) {}))
+		r.shows(Place{i, 0}, r.another(i, func(*Marker) {}))
 	}
-	if r.plan(now, rosterLimits); r.set != "another" {
+	if r.Tick(now, rosterLimits); r.set != "another" {
 		t.Error("a quorum belongs to another set, and it is not taken over")
 	}
 }
@@ -195,14 +195,14 @@ func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 	r := certifiedRoster(5, time.Now())
 	now := time.Now()
-	r.see(place{0, 0}, "", false, now, now)
-	r.jumped(1, jump{time.Minute, time.Minute}, time.Now())
-	r.sights[place{4, 0}].asked = now.Add(-time.Minute) // and not since then
+	r.Checked(Place{0, 0}, "", false, now, now)
+	r.Jumped(1, Jump{time.Minute, time.Minute}, time.Now())
+	r.sights[Place{4, 0}].asked = now.Add(-time.Minute) // and not since then
 	if got := r.markedBy(time.Now()); len(got) > 0 {
 		t.Errorf("marked at once: %v", got)
 	}
 	got := r.markedBy(time.Now().Add(time.Second))
-	if want := []place{{0, 0}, {1, 0}}; !slices.Equal(got, want) {
+	if want := []Place{{0, 0}, {1, 0}}; !slices.Equal(got, want) {
 		t.Errorf("marked later: %v, want %v", got, want)
 	}
 }
@@ -211,14 +211,14 @@ func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	p := place{0, 0}
+	p := Place{0, 0}
 	text := r.sights[p].text
-	r.connected(p, "another run", "", replication{}, now)
+	r.Connected(p, "another run", "", Replication{}, now)
 	if state := r.shows(p, text); state != Uncertified {
 		t.Errorf("restarted with its data, and %v", state)
 	}
-	r.advance(4, "m6", "")
-	if got := r.lookAgain(place{1, 0}); got != Uncertified {
+	r.Advance(4, "m6", "")
+	if got := r.lookAgain(Place{1, 0}); got != Uncertified {
 		t.Errorf("it has not heard of the epoch, and is %v", got)
 	}
 }
@@ -226,20 +226,20 @@ func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
 func TestRosterAReplacementNeedsAQuorumThatStays(t *testing.T) {
 	r := certifiedRoster(5, time.Now())
 	for i := range 3 {
-		if err := r.replaceable(0); (err != nil) != (i == 2) {
+		if err := r.Replaceable(0); (err != nil) != (i == 2) {
 			t.Errorf("%d of those that stay do not vote: %v", i, err)
 		}
-		r.note(place{i + 1, 0}, standing{state: Quarantined}, time.Now())
+		r.Noted(Place{i + 1, 0}, Standing{State: Quarantined}, time.Now())
 	}
 }
 
 // A server that is on the list under two names founds no set.
 func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
 	now := time.Now()
-	r := newRoster(serversNamed(3), true, 0)
+	r := New(serversNamed(3), true, 0)
 	for i, run := range []string{"x", "y", "x"} {
-		r.connected(place{i, 0}, run, "", replication{}, now)
-		r.shows(place{i, 0}, "")
+		r.Connected(Place{i, 0}, run, "", Replication{}, now)
+		r.shows(Place{i, 0}, "")
 	}
 	if got := r.markedBy(now); len(got) > 0 || !strings.Contains(r.reason, "a and c are one and the same server") {
 		t.Errorf("%v, %s", got, r.reason)
@@ -251,12 +251,12 @@ func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
 func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
-	p := place{0, 3}
+	p := Place{0, 3}
 	old := r.marker(p, "before", 0, now)
-	old.longest = 5 * time.Minute
+	old.Longest = 5 * time.Minute
 	r.shows(p, old.String())
-	for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
-		if m.place == p && m.write.quarantine == 5*time.Minute && m.write.set == "s" {
+	for _, m := range r.Tick(now.Add(time.Minute), rosterLimits) {
+		if m.Place == p && m.Marker.Quarantine == 5*time.Minute && m.Marker.Set == "s" {
 			return
 		}
 	}
@@ -267,25 +267,25 @@ func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) 
 func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	by := func(d time.Duration) jump { return jump{d, d} }
-	r.jumped(0, by(time.Minute), now)
-	marks := r.plan(now.Add(time.Second), rosterLimits)
-	if len(marks) != 1 || marks[0].cause != ClockJumped {
+	by := func(d time.Duration) Jump { return Jump{d, d} }
+	r.Jumped(0, by(time.Minute), now)
+	marks := r.Tick(now.Add(time.Second), rosterLimits)
+	if len(marks) != 1 || marks[0].Cause != ClockJumped {
 		t.Fatalf("planned: %+v", marks)
 	}
-	r.jumped(0, by(time.Minute), now.Add(2*time.Second))
-	r.written(marks[0])
+	r.Jumped(0, by(time.Minute), now.Add(2*time.Second))
+	r.Wrote(marks[0])
 	for _, db := range []int{0, 3} {
-		if state := r.lookAgain(place{0, db}); state != Uncertified {
+		if state := r.lookAgain(Place{0, db}); state != Uncertified {
 			t.Errorf("database %d is %v", db, state)
 		}
 	}
-	marks = r.plan(now.Add(3*time.Second), rosterLimits)
+	marks = r.Tick(now.Add(3*time.Second), rosterLimits)
 	if len(marks) != 1 {
 		t.Fatalf("planned again: %+v", marks)
 	}
-	r.written(marks[0])
-	if state := r.lookAgain(place{0, 3}); state != Certified {
+	r.Wrote(marks[0])
+	if state := r.lookAgain(Place{0, 3}); state != Certified {
 		t.Errorf("written down, and %v", state)
 	}
 }

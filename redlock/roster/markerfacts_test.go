@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"strings"
@@ -8,7 +8,7 @@ import (
 
 func TestMarkerSaysWhenItsSetBegan(t *testing.T) {
 	now := time.Now().Truncate(time.Second)
-	m := marker{member: 1, members: 1, epoch: 1, joined: []string{"1"}, run: "r"}
+	m := Marker{Member: 1, Members: 1, Epoch: 1, Joined: []string{"1"}, Run: "r"}
 	for set, want := range map[string]time.Time{
 		newSetID(now, time.Second, 7):                   now,
 		newSetID(now.AddDate(1, 0, 0), time.Second, 7):  {},
@@ -16,8 +16,8 @@ func TestMarkerSaysWhenItsSetBegan(t *testing.T) {
 		strings.Repeat("g", 16):                         {},
 		"abc":                                           {},
 	} {
-		m.set = set
-		if facts, ok := readMarkerFacts(m.String(), now); !ok || !facts.Founded.Equal(want) {
+		m.Set = set
+		if facts, ok := ReadMarker(m.String(), now); !ok || !facts.Founded.Equal(want) {
 			t.Errorf("set %s is said to have begun at %v, want %v", set, facts.Founded, want)
 		}
 	}

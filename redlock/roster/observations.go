@@ -1,41 +1,41 @@
-package redlock
+package roster
 
 import "time"
 
 // A replication is what a server says of its part in replication.
-type replication struct {
-	replica bool
-	id      string // master_replid, shortened; empty: it does not say
+type Replication struct {
+	Replica bool
+	ID      string // master_replid, shortened; empty: it does not say
 	// was tells that it has been a replica since it got its id. Without that a
 	// server changes its id also when its first replica comes, and long after the
 	// last has gone.
-	was bool
+	Was bool
 }
 
-const isReplica = "it is a replica of another server, and a lock master must stand alone"
+const IsReplica = "it is a replica of another server, and a lock master must stand alone"
 
 // replaced tells whether a server that was on record with a replication id may
 // have loaded another's memory since.
-func (r replication) replaced(recorded string) bool {
-	return r.id != recorded && r.was
+func (r Replication) Replaced(recorded string) bool {
+	return r.ID != recorded && r.Was
 }
 
 // replicates hears what a server says of its replication on a place's connection.
-func (r *roster) replicates(p place, now replication) {
-	if s := r.sight(p); s.replication != now {
-		s.replication, s.actedAt = now, time.Time{}
+func (r *Roster) Replicates(p Place, now Replication) {
+	if s := r.sight(p); s.Replication != now {
+		s.Replication, s.actedAt = now, time.Time{}
 		r.changed()
 	}
 }
 
 // evictsBy hears by which policy a master may delete locks; empty: by none.
-func (r *roster) evictsBy(master int, policy string, now time.Time) {
+func (r *Roster) Evicts(master int, policy string, now time.Time) {
 	if r.eviction[master] == policy {
 		return
 	}
 	if policy == "" {
 		r.evicted[master] = true
-		r.sight(place{master, 0}).since = now // it may have forgotten until now
+		r.sight(Place{master, 0}).since = now // it may have forgotten until now
 	}
 	r.eviction[master] = policy
 	r.changed()

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"testing"
@@ -7,32 +7,32 @@ import (
 
 // promotionOf is a set of n masters of which the first moves, as two processes
 // see it: one still reaches the server of before, the other the promoted one.
-func promotionOf(n int, now time.Time) (before, after *roster) {
-	for _, r := range []**roster{&before, &after} {
+func promotionOf(n int, now time.Time) (before, after *Roster) {
+	for _, r := range []**Roster{&before, &after} {
 		*r = certifiedRoster(n, now)
-		(*r).servers[0].moves = true
+		(*r).servers[0].Moves = true
 	}
 	for _, db := range []int{0, 3} {
-		p := place{0, db}
+		p := Place{0, db}
 		marker := after.sights[p].text
-		after.connected(p, "promoted", "", replication{}, now)
+		after.Connected(p, "promoted", "", Replication{}, now)
 		after.shows(p, marker)
 	}
 	return before, after
 }
 
 // write has a roster's marks made, as the masters would show them afterwards.
-func (r *roster) write(marks []mark, readers ...*roster) {
+func (r *Roster) write(marks []Write, readers ...*Roster) {
 	for _, m := range marks {
-		if m.write.since == sinceNow {
-			m.write.since, m.write.turned = 1, 1
+		if m.Marker.Since == SinceNow {
+			m.Marker.Since, m.Marker.Turned = 1, 1
 		}
 		for _, reader := range readers {
-			for _, db := range reader.databases() {
-				p := place{m.master, db}
-				m.write.db = db
-				if reader.sights[p].run == r.sights[m.place].run {
-					reader.shows(p, m.write.String())
+			for _, db := range reader.Databases() {
+				p := Place{m.Master, db}
+				m.Marker.DB = db
+				if reader.sights[p].run == r.sights[m.Place].run {
+					reader.shows(p, m.Marker.String())
 				}
 			}
 		}
@@ -44,46 +44,46 @@ func (r *roster) write(marks []mark, readers ...*roster) {
 func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 5, 7} {
 		now := time.Now()
-		limits := voteLimits{RestartDelay: 30 * time.Second, MaxQuarantine: time.Hour, MasterTimeout: time.Second}
+		limits := Limits{RestartDelay: 30 * time.Second, MaxQuarantine: time.Hour, MasterTimeout: time.Second}
 		before, after := promotionOf(n, now)
-		first := after.plan(now.Add(time.Minute), limits)
+		first := after.Tick(now.Add(time.Minute), limits)
 		for _, m := range first {
-			if m.master == 0 {
+			if m.Master == 0 {
 				t.Fatalf("of %d: the promoted server gets a marker before anybody has heard of it", n)
 			}
 		}
-		second := after.plan(now.Add(2*time.Minute), limits)
+		second := after.Tick(now.Add(2*time.Minute), limits)
 		enough := min(n-1, n-majority(n)+1)
 		told := 0
 		for _, m := range second {
 			switch {
-			case m.master == 0:
+			case m.Master == 0:
 				t.Fatalf("of %d: the promoted server gets a marker when %d others have heard of it", n, told)
-			case m.db == 0 && told < enough:
-				after.write([]mark{m}, before, after)
+			case m.DB == 0 && told < enough:
+				after.write([]Write{m}, before, after)
 				told++
 			}
 		}
 		if told != enough {
 			t.Fatalf("of %d: %d are told, want %d", n, told, enough)
 		}
-		if state := before.lookAgain(place{0, 0}); state != Barred {
+		if state := before.lookAgain(Place{0, 0}); state != Barred {
 			t.Errorf("of %d: the server of before is %v, want barred", n, state)
 		}
-		var given []mark
-		for _, m := range after.plan(now.Add(3*time.Minute), limits) {
-			if m.master == 0 {
+		var given []Write
+		for _, m := range after.Tick(now.Add(3*time.Minute), limits) {
+			if m.Master == 0 {
 				given = append(given, m)
-				after.write([]mark{m}, before, after)
+				after.write([]Write{m}, before, after)
 			}
 		}
-		if want := limits.RestartDelay + 3*time.Second; len(given) != 1 || given[0].kind != markAll || given[0].write.quarantine != want {
+		if want := limits.RestartDelay + 3*time.Second; len(given) != 1 || given[0].Kind != WriteAll || given[0].Marker.Quarantine != want {
 			t.Errorf("of %d: the promoted server is given %+v, want a quarantine of %v in all databases", n, given, want)
 		}
-		if state := after.lookAgain(place{0, 0}); state != Certified { // but for the time
+		if state := after.lookAgain(Place{0, 0}); state != Certified { // but for the time
 			t.Errorf("of %d: the promoted server is %v, want certified", n, state)
 		}
-		before.plan(now.Add(4*time.Minute), limits)
+		before.Tick(now.Add(4*time.Minute), limits)
 		if joined := before.joined[0]; joined != after.joined[0] {
 			t.Errorf("of %d: the process with the server of before has %q on record, want %q", n, joined, after.joined[0])
 		}
@@ -94,21 +94,21 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 // promotion. Nor is a server known to be its member before database 0 says so.
 func TestPromotionIsToldByDatabase0(t *testing.T) {
 	now := time.Now()
-	limits := voteLimits{RestartDelay: time.Second, MaxQuarantine: time.Minute}
+	limits := Limits{RestartDelay: time.Second, MaxQuarantine: time.Minute}
 	r := certifiedRoster(3, now)
-	r.servers[0].moves = true
-	p := place{0, 7}
-	r.connected(p, r.sights[place{0, 0}].run, "", replication{}, now)
+	r.servers[0].Moves = true
+	p := Place{0, 7}
+	r.Connected(p, r.sights[Place{0, 0}].run, "", Replication{}, now)
 	r.shows(p, "")
-	r.plan(now.Add(time.Minute), limits)
+	r.Tick(now.Add(time.Minute), limits)
 	if r.epoch != 1 {
 		t.Errorf("the first use of a database is taken for a promotion: %q", r.joined)
 	}
-	r.connected(p, "promoted", "", replication{}, now)
+	r.Connected(p, "promoted", "", Replication{}, now)
 	r.shows(p, "")
-	for _, m := range r.plan(now.Add(2*time.Minute), limits) {
-		if m.place == p {
-			t.Errorf("database 7 of a server that nobody knows gets the marker %v", m.write)
+	for _, m := range r.Tick(now.Add(2*time.Minute), limits) {
+		if m.Place == p {
+			t.Errorf("database 7 of a server that nobody knows gets the marker %v", m.Marker)
 		}
 	}
 }
@@ -118,8 +118,8 @@ func TestPromotionIsTheSameToEveryProcess(t *testing.T) {
 	now := time.Now()
 	_, one := promotionOf(3, now)
 	_, other := promotionOf(3, now)
-	one.plan(now.Add(time.Minute), voteLimits{})
-	other.plan(now.Add(time.Minute), voteLimits{})
+	one.Tick(now.Add(time.Minute), Limits{})
+	other.Tick(now.Add(time.Minute), Limits{})
 	if one.joined[0] != other.joined[0] || one.epoch != 2 || other.epoch != 2 {
 		t.Errorf("epoch %d with %q, and epoch %d with %q", one.epoch, one.joined[0], other.epoch, other.joined[0])
 	}

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"slices"
@@ -26,9 +26,9 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 			clear(r.met)
 			for i := range row.newcomers {
 				for _, db := range []int{0, 3} {
-					p := place{i, db}
+					p := Place{i, db}
 					text := r.sights[p].text
-					r.connected(p, "another", "", replication{}, now)
+					r.Connected(p, "another", "", Replication{}, now)
 					r.shows(p, text)
 				}
 			}
@@ -36,11 +36,11 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 			r.markedBy(later)
 			for heard := range row.n - row.newcomers + 1 {
 				later = later.Add(time.Minute)
-				if got := slices.Contains(r.markedBy(later), place{0, 0}); got != (heard >= row.hear) {
+				if got := slices.Contains(r.markedBy(later), Place{0, 0}); got != (heard >= row.hear) {
 					t.Errorf("%d have heard of it, and it is marked: %v", heard, got)
 				}
 				if heard < row.n-row.newcomers {
-					p := place{row.newcomers + heard, 0}
+					p := Place{row.newcomers + heard, 0}
 					r.shows(p, r.marker(p, "s", 0, now).String())
 				}
 			}
@@ -51,21 +51,21 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 // A process started while a master is away must not mistake it later.
 func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 	now := time.Now()
-	r := newRoster(serversNamed(3), false, 0)
+	r := New(serversNamed(3), false, 0)
 	r.set = "s"
 	for i := range 3 {
-		p := place{i, 0}
-		r.connected(p, r.names(i), "", replication{}, now)
+		p := Place{i, 0}
+		r.Connected(p, r.names(i), "", Replication{}, now)
 		r.shows(p, r.marker(p, "s", 0, now).String())
 	}
 	clear(r.met)
-	r.connected(place{0, 0}, "another", "", replication{}, now)
-	r.shows(place{0, 0}, "")
-	since := r.sights[place{0, 0}].since
-	if r.plan(since.Add(newcomerPause-time.Millisecond), rosterLimits); r.epoch != 1 {
+	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
+	r.shows(Place{0, 0}, "")
+	since := r.sights[Place{0, 0}].since
+	if r.Tick(since.Add(newcomerPause-time.Millisecond), rosterLimits); r.epoch != 1 {
 		t.Error("it is made a newcomer at once")
 	}
-	if r.plan(since.Add(newcomerPause), rosterLimits); r.epoch != 2 {
+	if r.Tick(since.Add(newcomerPause), rosterLimits); r.epoch != 2 {
 		t.Error("it is never made one")
 	}
 }

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"errors"
@@ -8,37 +8,37 @@ import (
 
 // acceptable tells whether a server may become the master at place i: one
 // without a marker, or one that a replacement which was cut off had begun with.
-func (r *roster) acceptable(i int, run, text string) error {
+func (r *Roster) Acceptable(i int, run, text string) error {
 	for p, s := range r.sights {
-		if s.run == run && s.connected && p.master != i {
-			return fmt.Errorf("it is the same server as %s", r.names(p.master))
+		if s.run == run && s.connected && p.Master != i {
+			return fmt.Errorf("it is the same server as %s", r.names(p.Master))
 		}
 	}
 	if text == "" {
 		return nil
 	}
-	m, ok := parseMarker(text)
-	if !ok || m.set != r.set || m.member != i+1 || m.members != r.masters || m.joined[i] != r.joined[i] {
+	m, ok := ParseMarker(text)
+	if !ok || m.Set != r.set || m.Member != i+1 || m.Members != r.masters || m.Joined[i] != r.joined[i] {
 		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, MarkerKey)
 	}
 	return nil
 }
 
 // replaceable tells whether the masters that stay can carry a replacement.
-func (r *roster) replaceable(i int) error {
+func (r *Roster) Replaceable(i int) error {
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
 	}
 	stay, recording := 0, 0
 	for j := range r.masters {
-		s := r.sights[place{j, 0}]
+		s := r.sights[Place{j, 0}]
 		if s == nil || j == i {
 			continue
 		}
-		if s.told.state == Certified {
+		if s.told.State == Certified {
 			stay++
 		}
-		if s.told.state == Certified || s.told.state == Quarantined {
+		if s.told.State == Certified || s.told.State == Quarantined {
 			recording++
 		}
 	}
@@ -56,43 +56,43 @@ func (r *roster) replaceable(i int) error {
 
 // advance begins the next epoch, in which another server is the master at
 // place i. It returns who the masters are in it.
-func (r *roster) advance(i int, name, run string) joined {
+func (r *Roster) Advance(i int, name, run string) Joined {
 	now := r.joined[i]
-	if joinedName(now) != "" && joinedAs(now, name) || run != "" && joinedRun(now) == shortRun(run) {
-		return joined{r.epoch, r.joined} // another process has made the same replacement
+	if joinedName(now) != "" && joinedAs(now, name) || run != "" && joinedRun(now) == ShortRun(run) {
+		return Joined{r.epoch, r.joined} // another process has made the same replacement
 	}
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
 	r.joined[i] = joiner(r.epoch, name, "")
 	r.changed()
-	return joined{r.epoch, r.joined}
+	return Joined{r.epoch, r.joined}
 }
 
 // joined is who the masters are in an epoch.
-type joined struct {
-	epoch   int64
+type Joined struct {
+	Epoch   int64
 	members []string
 }
 
 // heard counts the masters other than i that have an epoch on record, with these
 // masters, and says how many have to. Another process may have begun one of the
 // same number: overtaken tells that this is so.
-func (r *roster) heard(i int, j joined) (n, needed int, overtaken bool) {
+func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
 	for other := range r.masters {
-		if s := r.sights[place{other, 0}]; other != i && s != nil && s.present() && s.marker.set == r.set && s.marker.epoch == j.epoch && slices.Equal(s.marker.joined, j.members) {
+		if s := r.sights[Place{other, 0}]; other != i && s != nil && s.present() && s.marker.Set == r.set && s.marker.Epoch == j.Epoch && slices.Equal(s.marker.Joined, j.members) {
 			n++
 		}
 	}
-	return n, majority(r.masters), r.epoch != j.epoch || !slices.Equal(r.joined, j.members)
+	return n, majority(r.masters), r.epoch != j.Epoch || !slices.Equal(r.joined, j.members)
 }
 
 // leave forgets what was seen of the master that was at a place.
-func (r *roster) leave(i int) {
+func (r *Roster) Left(i int) {
 	delete(r.met, i)
 	delete(r.runs, i)
 	delete(r.blank, i)
 	for p := range r.sights {
-		if p.master == i {
+		if p.Master == i {
 			delete(r.sights, p)
 		}
 	}

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"fmt"
@@ -9,28 +9,28 @@ import (
 // How the places stand, as the roster was told last and as others ask.
 
 // note takes how a place stands.
-func (r *roster) note(p place, st standing, now time.Time) {
+func (r *Roster) Noted(p Place, st Standing, now time.Time) {
 	if s := r.sight(p); s.connected {
 		r.stands(p, s, st, now)
 	}
 }
 
 // stands takes how a place stands, and tells whether that is news.
-func (r *roster) stands(p place, s *sight, st standing, now time.Time) (news bool) {
-	news = s.told.state != st.state || s.told.reason != st.reason
+func (r *Roster) stands(p Place, s *sight, st Standing, now time.Time) (news bool) {
+	news = s.told.State != st.State || s.told.Reason != st.Reason
 	s.told = st
 	if news {
-		r.untold.turned, r.moved[p.db] = true, now
+		r.untold.Turned, r.moved[p.DB] = true, now
 	}
-	r.announce(p.master, now)
+	r.announce(p.Master, now)
 	return news
 }
 
 // announce tells how a master stands where that is news.
-func (r *roster) announce(master int, now time.Time) {
+func (r *Roster) announce(master int, now time.Time) {
 	if is, last := r.statusOf(master, now), r.known[master]; is.State != last.State || is.Reason != last.Reason || is.Name != last.Name {
 		r.known[master] = is
-		r.tell(notice{standing: &is})
+		r.tell(Notice{Standing: &is})
 	}
 }
 
@@ -47,7 +47,7 @@ type hindrance struct {
 }
 
 // tellNoSet logs each reason why there is no set once it has lasted.
-func (r *roster) tellNoSet(now time.Time) {
+func (r *Roster) tellNoSet(now time.Time) {
 	switch {
 	case r.set != "" || r.certified(0) >= majority(r.masters):
 	case r.noSet.reason != r.reason:
@@ -63,7 +63,7 @@ func (r *roster) tellNoSet(now time.Time) {
 // all masters silent until it has read their answers, so where the beat itself is
 // late that begins only now. This is about what people are told: what counts as a
 // vote is decided by each ballot.
-func (r *roster) keepsSilent(p place, unanswered, late bool, now time.Time) bool {
+func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
 	s := r.sights[p]
 	switch {
 	case s == nil: // it is being dialled for the first time
@@ -74,13 +74,13 @@ func (r *roster) keepsSilent(p place, unanswered, late bool, now time.Time) bool
 	case late || s.silentSince.IsZero():
 		s.silentSince = now
 	}
-	return now.Sub(s.silentSince) >= beatLength
+	return now.Sub(s.silentSince) >= BeatLength
 }
 
 // certifiedIn are the masters certified in a database, a bit for each.
-func (r *roster) certifiedIn(db int) (certified uint64) {
+func (r *Roster) CertifiedIn(db int) (certified uint64) {
 	for i := range r.masters {
-		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
+		if s := r.sights[Place{i, db}]; s != nil && s.told.State == Certified {
 			certified |= 1 << i
 		}
 	}
@@ -88,9 +88,9 @@ func (r *roster) certifiedIn(db int) (certified uint64) {
 }
 
 // certified counts the masters certified in a database.
-func (r *roster) certified(db int) (n int) {
+func (r *Roster) certified(db int) (n int) {
 	for i := range r.masters {
-		if s := r.sights[place{i, db}]; s != nil && s.told.state == Certified {
+		if s := r.sights[Place{i, db}]; s != nil && s.told.State == Certified {
 			n++
 		}
 	}
@@ -99,50 +99,50 @@ func (r *roster) certified(db int) (n int) {
 
 // statusOf is how a master stands in the worst of its databases,
 // and the longest TTL granted in any.
-func (r *roster) statusOf(master int, now time.Time) MasterStatus {
-	worst := standing{state: Certified}
+func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
+	worst := Standing{State: Certified}
 	found := false
 	var longest time.Duration
-	for _, db := range r.databases() {
-		s := r.sights[place{master, db}]
+	for _, db := range r.Databases() {
+		s := r.sights[Place{master, db}]
 		if s == nil {
 			continue
 		}
-		longest = max(longest, s.told.longest)
-		if db != 0 && s.told.state == Away && s.told.reason == "" {
+		longest = max(longest, s.told.Longest)
+		if db != 0 && s.told.State == Away && s.told.Reason == "" {
 			continue // it is used for the first time, and just being dialled
 		}
-		if !found || rank(s.told.state) > rank(worst.state) {
+		if !found || rank(s.told.State) > rank(worst.State) {
 			worst, found = s.told, true
-			if db != 0 && worst.reason != "" {
-				worst.reason = fmt.Sprintf("in database %d: %s", db, worst.reason)
+			if db != 0 && worst.Reason != "" {
+				worst.Reason = fmt.Sprintf("in database %d: %s", db, worst.Reason)
 			}
 		}
 	}
 	if !found {
-		worst = standing{state: Away, reason: notConnected}
+		worst = Standing{State: Away, Reason: NotConnected}
 	}
-	if worst.state != Quarantined {
-		worst.until = time.Time{}
+	if worst.State != Quarantined {
+		worst.Until = time.Time{}
 	}
-	return MasterStatus{Name: r.names(master), State: worst.state, Reason: worst.reason, Until: shownUntil(worst.until, now), Longest: longest}
+	return MasterStatus{Name: r.names(master), State: worst.State, Reason: worst.Reason, Until: shownUntil(worst.Until, now), Longest: longest}
 }
 
 // rank orders states from best to worst.
-func rank(s MasterState) int {
-	return slices.Index([]MasterState{Certified, Quarantined, Uncertified, Away, Barred}, s)
+func rank(s State) int {
+	return slices.Index([]State{Certified, Quarantined, Uncertified, Away, Barred}, s)
 }
 
 // quarantined counts the masters in quarantine in a database, and tells when the
 // first of them votes again.
-func (r *roster) quarantined(db int, now time.Time) (n int, until time.Time) {
+func (r *Roster) Quarantined(db int, now time.Time) (n int, until time.Time) {
 	for i := range r.masters {
-		s := r.sights[place{i, db}]
-		if s == nil || s.told.state != Quarantined {
+		s := r.sights[Place{i, db}]
+		if s == nil || s.told.State != Quarantined {
 			continue
 		}
-		if n++; until.IsZero() || s.told.until.Before(until) {
-			until = s.told.until
+		if n++; until.IsZero() || s.told.Until.Before(until) {
+			until = s.told.Until
 		}
 	}
 	return n, shownUntil(until, now)
@@ -162,17 +162,17 @@ func shownUntil(until, now time.Time) time.Time {
 
 // unsettled: some master that is connected is not certified yet, but may be
 // soon.
-func (r *roster) unsettled() bool {
+func (r *Roster) Unsettled() bool {
 	for _, s := range r.sights {
-		if s.connected && s.told.state == Uncertified {
+		if s.connected && s.told.State == Uncertified {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *roster) status(now time.Time) Status {
-	status := Status{Needed: majority(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.newUntil(now)}
+func (r *Roster) Status(now time.Time) Status {
+	status := Status{Needed: majority(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.NewUntil(now)}
 	if r.set != "" {
 		status.Reason = ""
 	}
@@ -185,27 +185,27 @@ func (r *roster) status(now time.Time) Status {
 // prospects are the masters that are certified in a database, those that may be so
 // by some time, and those of which nothing has been read yet; when one of them last
 // stood otherwise than before.
-type prospects struct {
-	certified, hopeful, arriving uint64 // a bit for each
+type Prospects struct {
+	Certified, Hopeful, Arriving uint64 // a bit for each
 
-	moved time.Time
+	Moved time.Time
 }
 
-func (r *roster) prospects(db int, by, now time.Time) prospects {
+func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 	if r.moved[db].IsZero() {
 		r.moved[db] = now
 	}
-	p := prospects{moved: r.moved[db]}
+	p := Prospects{Moved: r.moved[db]}
 	for i := range r.masters {
-		s := r.sights[place{i, db}]
+		s := r.sights[Place{i, db}]
 		if s == nil || s.connected && !s.read {
-			p.arriving |= 1 << i
+			p.Arriving |= 1 << i
 		}
-		if s != nil && s.told.state == Certified {
-			p.certified |= 1 << i
+		if s != nil && s.told.State == Certified {
+			p.Certified |= 1 << i
 		}
-		if s == nil || s.told.state == Certified || s.told.mayVoteBy(by) {
-			p.hopeful |= 1 << i
+		if s == nil || s.told.State == Certified || s.told.mayVoteBy(by) {
+			p.Hopeful |= 1 << i
 		}
 	}
 	return p
@@ -213,4 +213,4 @@ func (r *roster) prospects(db int, by, now time.Time) prospects {
 
 // mayVoteBy: it is not known that it will not. Who is away may be there in a
 // moment; a stream that has dialled in vain knows better.
-func (st *standing) mayVoteBy(by time.Time) bool { return st.state != Barred && !st.until.After(by) }
+func (st *Standing) mayVoteBy(by time.Time) bool { return st.State != Barred && !st.Until.After(by) }

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"testing"
@@ -14,23 +14,23 @@ func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	r := certifiedRoster(3, now)
 	var told []MasterStatus
 	hear := func() {
-		for _, n := range r.news().notices {
-			told = append(told, *n.standing)
+		for _, n := range r.Drain().Notices {
+			told = append(told, *n.Standing)
 		}
 	}
 	hear()
 	told = nil
 	for i := range 3 {
-		r.connected(place{i, 15}, r.names(i), "", replication{}, now)
-		r.note(place{i, 0}, standing{state: Certified}, now)
+		r.Connected(Place{i, 15}, r.names(i), "", Replication{}, now)
+		r.Noted(Place{i, 0}, Standing{State: Certified}, now)
 	}
-	r.note(place{0, 15}, standing{state: Certified}, now)
-	r.plan(now, rosterLimits)
-	if hear(); len(told) > 0 || !r.status(now).Ready() {
-		t.Errorf("told at the first use: %+v, ready: %v", told, r.status(now).Ready())
+	r.Noted(Place{0, 15}, Standing{State: Certified}, now)
+	r.Tick(now, rosterLimits)
+	if hear(); len(told) > 0 || !r.Status(now).Ready() {
+		t.Errorf("told at the first use: %+v, ready: %v", told, r.Status(now).Ready())
 	}
-	r.disconnected(place{1, 15}, notConnected+": why", now)
-	r.note(place{0, 15}, standing{state: Quarantined, reason: "x"}, now)
+	r.Disconnected(Place{1, 15}, NotConnected+": why", now)
+	r.Noted(Place{0, 15}, Standing{State: Quarantined, Reason: "x"}, now)
 	if hear(); len(told) != 2 || told[0].Reason != "in database 15: it is not connected: why" || told[1].Reason != "in database 15: x" {
 		t.Errorf("told of what lasts: %+v", told)
 	}
@@ -41,22 +41,22 @@ func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 func TestRosterAMasterIsSilentForAWholeBeat(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
-	p := place{0, 0}
+	p := Place{0, 0}
 	for i, row := range []struct {
 		unanswered, late bool
 		after            time.Duration // the last beat
 		want             bool
 	}{
 		{true, false, 0, false},
-		{true, false, beatLength, true},
+		{true, false, BeatLength, true},
 		{true, true, time.Minute, false}, // who stood still begins anew
 		{true, false, time.Millisecond, false},
-		{false, false, beatLength, false},
-		{true, false, beatLength, false},
-		{true, false, 2 * beatLength, true},
+		{false, false, BeatLength, false},
+		{true, false, BeatLength, false},
+		{true, false, 2 * BeatLength, true},
 	} {
 		now = now.Add(row.after)
-		if got := r.keepsSilent(p, row.unanswered, row.late, now); got != row.want {
+		if got := r.Silent(p, row.unanswered, row.late, now); got != row.want {
 			t.Errorf("beat %d: %v", i+1, got)
 		}
 	}

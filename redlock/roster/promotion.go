@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import "time"
 
@@ -15,26 +15,26 @@ import "time"
 
 // isPromoted tells whether the server that answers at a place is
 // the one whose run joined names: it was promoted, or joined as a newcomer.
-func (r *roster) isPromoted(p place, s *sight) bool {
-	return s.run != "" && joinedRun(r.joined[p.master]) == shortRun(s.run)
+func (r *Roster) isPromoted(p Place, s *sight) bool {
+	return s.run != "" && joinedRun(r.joined[p.Master]) == ShortRun(s.run)
 }
 
 // awaitsPromotion tells whether nothing may be written to a place
 // yet because the server there is not known to be its member, or not to enough
 // others. It makes it known.
-func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits voteLimits) bool {
-	if r.blank[p.master] || s.run == "" {
+func (r *Roster) awaitsPromotion(p Place, s *sight, now time.Time, limits Limits) bool {
+	if r.blank[p.Master] || s.run == "" {
 		return false
 	}
-	own, moves := s.marker, r.moves(p.master)
+	own, moves := s.marker, r.moves(p.Master)
 	forgot := s.text == ""
 	switch {
-	case !forgot && (own.set != r.set || own.members != r.masters || own.member != p.master+1):
+	case !forgot && (own.Set != r.set || own.Members != r.masters || own.Member != p.Master+1):
 		return false // whose it is, others judge
-	case !forgot && own.run == s.run:
+	case !forgot && own.Run == s.run:
 		return false // the server of before, or one that was promoted and has its marker
 	case r.isPromoted(p, s):
-		return r.isUnheard(p.master, now) && (moves || r.unheardFor(p.master, now) < limits.MaxQuarantine)
+		return r.isUnheard(p.Master, now) && (moves || r.unheardFor(p.Master, now) < limits.MaxQuarantine)
 	case !moves && r.taken(p, s) == theMember:
 		return false
 	case !moves && r.taken(p, s) == theReplaced:
@@ -44,23 +44,23 @@ func (r *roster) awaitsPromotion(p place, s *sight, now time.Time, limits voteLi
 	case !moves && now.Sub(s.since) < newcomerPause:
 		return true
 	}
-	name, who := r.names(p.master), "that Sentinels name"
+	name, who := r.names(p.Master), "that Sentinels name"
 	if !moves {
-		name, who = joinedName(r.joined[p.master]), "that this process has not met before"
+		name, who = joinedName(r.joined[p.Master]), "that this process has not met before"
 	}
 	r.join(p, s, name)
 	r.warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
-		"master", r.names(p.master), "epoch", r.epoch)
+		"master", r.names(p.Master), "epoch", r.epoch)
 	return true
 }
 
 // heardOf counts the other masters that have on record which
 // server the member at a place is.
-func (r *roster) heardOf(master int) int {
+func (r *Roster) heardOf(master int) int {
 	n := 0
 	for i := range r.masters {
-		s := r.sights[place{i, 0}]
-		if i != master && s != nil && s.present() && s.marker.set == r.set && s.marker.members == r.masters && s.marker.joined[master] == r.joined[master] {
+		s := r.sights[Place{i, 0}]
+		if i != master && s != nil && s.present() && s.marker.Set == r.set && s.marker.Members == r.masters && s.marker.Joined[master] == r.joined[master] {
 			n++
 		}
 	}
@@ -70,4 +70,4 @@ func (r *roster) heardOf(master int) int {
 // promotionPause is how much longer than another the quarantine of a promoted
 // server lasts: until every process that is not cut off from the other masters
 // has read of the epoch, and its ballots of before have ended.
-func promotionPause(limits voteLimits) time.Duration { return 2*beatPause + limits.MasterTimeout }
+func promotionPause(limits Limits) time.Duration { return 2*BeatPause + limits.MasterTimeout }

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"fmt"
@@ -35,11 +35,11 @@ const (
 
 // taken tells whom the server at a place is taken for. It is not
 // asked of masters that move.
-func (r *roster) taken(p place, s *sight) takesFor {
-	joined, met := r.joined[p.master], r.met[p.master]
+func (r *Roster) taken(p Place, s *sight) takesFor {
+	joined, met := r.joined[p.Master], r.met[p.Master]
 	name := joinedName(joined)
-	known := met == joined || name != "" && joinedAs(joined, r.names(p.master))
-	switch onRecord := s.text != "" && s.marker.joined[p.master] == joined; {
+	known := met == joined || name != "" && joinedAs(joined, r.names(p.Master))
+	switch onRecord := s.text != "" && s.marker.Joined[p.Master] == joined; {
 	case known && (onRecord || s.text == ""):
 		return theMember
 	case !known && !onRecord && (met != "" || name != ""):
@@ -50,32 +50,32 @@ func (r *roster) taken(p place, s *sight) takesFor {
 
 // butFirst tells people what has to come before a server without
 // a marker is given one.
-func (r *roster) butFirst(p place, s *sight) string {
+func (r *Roster) butFirst(p Place, s *sight) string {
 	switch {
-	case p.db != 0: // database 0 tells
+	case p.DB != 0: // database 0 tells
 	case r.isPromoted(p, s):
 		return ": it is new in its place, and enough other masters must hear of that first"
-	case !r.moves(p.master) && r.taken(p, s) == theReplaced:
-		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", joinedIn(r.joined[p.master]))
+	case !r.moves(p.Master) && r.taken(p, s) == theReplaced:
+		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", joinedIn(r.joined[p.Master]))
 	}
 	return ""
 }
 
 // meet remembers that the server behind a place of this process's
 // list is the member.
-func (r *roster) meet(p place) {
-	if p.db == 0 {
-		r.met[p.master] = r.joined[p.master]
+func (r *Roster) meet(p Place) {
+	if p.DB == 0 {
+		r.met[p.Master] = r.joined[p.Master]
 	}
 }
 
 // join begins an epoch in which the server at a place is the
 // member. Another process may call it by another name, so only its run is told,
 // besides the name that a reload gave.
-func (r *roster) join(p place, s *sight, name string) {
+func (r *Roster) join(p Place, s *sight, name string) {
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
-	r.joined[p.master] = joiner(r.epoch, name, s.run)
+	r.joined[p.Master] = joiner(r.epoch, name, s.run)
 	r.changed()
 }
 
@@ -88,7 +88,7 @@ type unheard struct {
 
 // isUnheard tells whether too few of the others have on record
 // which server the member at a place is.
-func (r *roster) isUnheard(master int, now time.Time) bool {
+func (r *Roster) isUnheard(master int, now time.Time) bool {
 	if r.heardOf(master) >= r.mustHear(master) {
 		delete(r.unheard, master)
 		return false
@@ -104,7 +104,7 @@ func (r *roster) isUnheard(master int, now time.Time) bool {
 // waited for no longer: they are dead, and nobody would ever vote again. (A
 // server that Sentinels name is not believed by that: there the one before may
 // well live on the other side of a cut.)
-func (r *roster) unheardFor(master int, now time.Time) time.Duration {
+func (r *Roster) unheardFor(master int, now time.Time) time.Duration {
 	since := r.unheard[master].since
 	if since.IsZero() || r.unheard[master].joined != r.joined[master] || r.moves(master) {
 		return 0
@@ -114,15 +114,15 @@ func (r *roster) unheardFor(master int, now time.Time) time.Duration {
 
 // mustHear is how many of the other masters have to have on record,
 // which server the member at a place is.
-func (r *roster) mustHear(master int) int {
+func (r *Roster) mustHear(master int) int {
 	enough := min(r.masters-1, r.tellAll())
 	if r.moves(master) {
 		return enough
 	}
 	remember := 0
 	for i := range r.masters {
-		s := r.sights[place{i, 0}]
-		forgot := s != nil && s.read && (s.text == "" || s.present() && s.marker.set == r.set && s.marker.run != s.run)
+		s := r.sights[Place{i, 0}]
+		forgot := s != nil && s.read && (s.text == "" || s.present() && s.marker.Set == r.set && s.marker.Run != s.run)
 		if i != master && !forgot {
 			remember++
 		}

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"slices"
@@ -6,9 +6,9 @@ import (
 )
 
 // place is one database of one master.
-type place struct {
-	master int // counted from 0
-	db     int
+type Place struct {
+	Master int // counted from 0
+	DB     int
 }
 
 // A sight is what this process saw last of one place.
@@ -16,12 +16,12 @@ type sight struct {
 	connected bool
 	run       string // the server's run id, which cannot change on a connection
 	problem   string // why this server can be no master at all: a Sentinel, say
-	replication
+	Replication
 
 	asked  time.Time // when that was asked which was read last
 	read   bool      // on this connection; text and marker are what it has
 	text   string
-	marker marker
+	marker Marker
 	noText bool      // what has its name is no string
 	broken bool      // what has the marker's name is none
 	since  time.Time // when text came to be what it is
@@ -36,7 +36,7 @@ type sight struct {
 	actedAt  time.Time // when the roster last had something written there
 
 	silentSince time.Time // the beat that first found questions unanswered; zero: none are
-	told        standing  // how it stands
+	told        Standing  // how it stands
 }
 
 func (s *sight) absent() bool  { return s.read && s.text == "" && !s.broken }
@@ -58,8 +58,8 @@ func (s *sight) jumpedWithin(d time.Duration, now time.Time) bool {
 // roster is what this process knows of the set of masters. It decides who may
 // vote, from the markers, and what has to be written to them. It holds no
 // connection, reads no clock and takes no lock: voters owns it.
-type roster struct {
-	servers []rosterServer
+type Roster struct {
+	servers []Server
 	masters int
 	fresh   bool   // the operator says that no lock can be held yet
 	nonce   uint64 // another in each process, and for each set that it begins
@@ -80,18 +80,18 @@ type roster struct {
 	blank    map[int]bool // masters seen without a marker when all of them were, so that they may begin as new
 	ttls     ttlMemory
 	recalls  bool // longest was that of enough markers at once to be that of the set
-	sights   map[place]*sight
+	sights   map[Place]*sight
 	reason   string    // why there is no set yet
 	noSet    hindrance // the same, as the log has it
 	newTold  string    // the set of which the log has it that it is new
 	stood    standstill
 	known    []MasterStatus // by master, as the Observer was told
-	untold   rosterNews
+	untold   News
 	moved    map[int]time.Time // by database: when one of its places last stood otherwise than before
 }
 
 // voteLimits are what of the configuration decides who may vote and when.
-type voteLimits struct {
+type Limits struct {
 	MasterTimeout time.Duration // how long a ballot waits for a master's vote
 	ClockDrift    float64       // the share of a time by which clocks may run apart
 	// RestartDelay is how long a master that may have forgotten locks does not
@@ -101,15 +101,15 @@ type voteLimits struct {
 
 // A rosterServer is how a master is called, and whether it may be another server
 // one day.
-type rosterServer struct {
-	name  string
-	moves bool
+type Server struct {
+	Name  string
+	Moves bool
 }
 
 // newRoster knows nothing of the masters yet. nonce is a random number.
-func newRoster(servers []rosterServer, fresh bool, nonce uint64) *roster {
+func New(servers []Server, fresh bool, nonce uint64) *Roster {
 	masters := len(servers)
-	return &roster{
+	return &Roster{
 		servers: servers, masters: masters, fresh: fresh, nonce: nonce,
 		epoch:    1,
 		joined:   slices.Repeat([]string{"1"}, masters),
@@ -119,57 +119,57 @@ func newRoster(servers []rosterServer, fresh bool, nonce uint64) *roster {
 		evicted:  map[int]bool{},
 		unheard:  map[int]unheard{},
 		blank:    map[int]bool{},
-		sights:   map[place]*sight{},
+		sights:   map[Place]*sight{},
 		reason:   "no lock master has been reached yet",
 		moved:    map[int]time.Time{},
 		known:    make([]MasterStatus, masters),
 	}
 }
 
-func (r *roster) sight(p place) *sight {
+func (r *Roster) sight(p Place) *sight {
 	s := r.sights[p]
 	if s == nil {
-		s = &sight{told: standing{state: Away}}
+		s = &sight{told: Standing{State: Away}}
 		r.sights[p] = s
 	}
 	return s
 }
 
-func (r *roster) names(master int) string { return r.servers[master].name }
+func (r *Roster) names(master int) string { return r.servers[master].Name }
 
-func (r *roster) moves(master int) bool { return r.servers[master].moves }
+func (r *Roster) moves(master int) bool { return r.servers[master].Moves }
 
 // calls says how a master is called from now on.
-func (r *roster) calls(master int, server rosterServer) { r.servers[master] = server }
+func (r *Roster) SetServer(master int, server Server) { r.servers[master] = server }
 
-func (r *roster) changed() {
+func (r *Roster) changed() {
 	r.version++
-	r.untold.changed = true
+	r.untold.Changed = true
 }
 
 // connected begins a new connection to a place. restarted tells that another
 // server process answers than before at this master. A database that is used for
 // the first time is none.
-func (r *roster) connected(p place, run, problem string, repl replication, now time.Time) (restarted bool) {
-	restarted = r.runs[p.master] != "" && r.runs[p.master] != run
-	r.runs[p.master] = run
+func (r *Roster) Connected(p Place, run, problem string, repl Replication, now time.Time) (restarted bool) {
+	restarted = r.runs[p.Master] != "" && r.runs[p.Master] != run
+	r.runs[p.Master] = run
 	s, known := r.sight(p), r.sight(p)
-	r.leaves(s, marker{}, now)
-	if zero := r.sights[place{p.master, 0}]; known.run == "" && zero != nil {
+	r.leaves(s, Marker{}, now)
+	if zero := r.sights[Place{p.Master, 0}]; known.run == "" && zero != nil {
 		known = zero // a jump that is not yet written down concerns this database, too
 	}
 	jump, jumpMost, jumpedAt := known.jump, known.jumpMost, known.jumpedAt
 	if known.run != run {
 		jump = 0
 	}
-	if p.db == 0 {
-		delete(r.blank, p.master)
+	if p.DB == 0 {
+		delete(r.blank, p.Master)
 	}
 	if restarted {
-		delete(r.eviction, p.master)
-		delete(r.evicted, p.master)
+		delete(r.eviction, p.Master)
+		delete(r.evicted, p.Master)
 	}
-	*s = sight{connected: true, run: run, problem: problem, replication: repl, told: s.told,
+	*s = sight{connected: true, run: run, problem: problem, Replication: repl, told: s.told,
 		jump: jump, jumpMost: jumpMost, jumpedAt: jumpedAt}
 	r.changed()
 	return restarted
@@ -177,15 +177,15 @@ func (r *roster) connected(p place, run, problem string, repl replication, now t
 
 // disconnected hears that a connection has ended, or that none could be opened,
 // and why. It tells whether that is news.
-func (r *roster) disconnected(p place, reason string, now time.Time) bool {
+func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 	s := r.sight(p)
-	r.leaves(s, marker{}, now)
+	r.leaves(s, Marker{}, now)
 	s.connected, s.read = false, false
-	return r.stands(p, s, standing{state: Away, reason: reason}, now)
+	return r.stands(p, s, Standing{State: Away, Reason: reason}, now)
 }
 
 // hasAsked hears when that was asked which a place's marker was read from last.
-func (r *roster) hasAsked(p place, at time.Time) {
+func (r *Roster) Asked(p Place, at time.Time) {
 	if s := r.sights[p]; s != nil && at.After(s.asked) {
 		s.asked = at
 	}
@@ -193,18 +193,18 @@ func (r *roster) hasAsked(p place, at time.Time) {
 
 // see takes what a place's marker is now and says how the place stands apart
 // from the time, and what the marker is. It was asked for at the given time.
-func (r *roster) see(p place, text string, broken bool, asked, now time.Time) (standing, marker) {
+func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, Marker) {
 	s := r.sight(p)
 	s.asked = asked
 	news := !s.read || s.text != text || s.noText != broken
 	s.noText = broken
 	if news {
-		next, ok := parseMarker(text)
+		next, ok := ParseMarker(text)
 		r.leaves(s, next, now)
-		if p.db == 0 && next.since > s.marker.since {
-			delete(r.evicted, p.master) // that it may have forgotten is on record
+		if p.DB == 0 && next.Since > s.marker.Since {
+			delete(r.evicted, p.Master) // that it may have forgotten is on record
 		}
-		if s.turnedAt.IsZero() || next.turned != s.marker.turned {
+		if s.turnedAt.IsZero() || next.Turned != s.marker.Turned {
 			s.turnedAt = now
 		}
 		s.marker, broken = next, broken || text != "" && !ok
@@ -214,10 +214,10 @@ func (r *roster) see(p place, text string, broken bool, asked, now time.Time) (s
 	if news {
 		s.broken = broken
 	}
-	if s.present() && p.db == 0 {
-		delete(r.blank, p.master)
+	if s.present() && p.DB == 0 {
+		delete(r.blank, p.Master)
 	}
-	if s.present() && s.marker.set == r.set && r.set != "" {
+	if s.present() && s.marker.Set == r.set && r.set != "" {
 		news = r.learn(p, s) || news
 	}
 	if news {
@@ -230,8 +230,8 @@ func (r *roster) see(p place, text string, broken bool, asked, now time.Time) (s
 // memory is complete only from a later time on, its clock was ahead and has been
 // put right: since is written anew, or the quarantine would last as long as the
 // step was.
-func (r *roster) comparesClock(p place, now int64) {
-	if s := r.sight(p); s.present() && !s.ahead && s.marker.since > now {
+func (r *Roster) ClockIs(p Place, now int64) {
+	if s := r.sight(p); s.present() && !s.ahead && s.marker.Since > now {
 		s.ahead = true
 		r.changed()
 	}
@@ -239,12 +239,12 @@ func (r *roster) comparesClock(p place, now int64) {
 
 // learn takes over what a marker of the set says of the set. It
 // tells whether that is news of who the masters are.
-func (r *roster) learn(p place, s *sight) bool {
+func (r *Roster) learn(p Place, s *sight) bool {
 	r.recalls = r.recalls || r.remembering() >= r.tellAll()
-	if s.marker.members != r.masters {
+	if s.marker.Members != r.masters {
 		return false
 	}
-	epoch, joined := max(r.epoch, s.marker.epoch), together(r.joined, s.marker.joined)
+	epoch, joined := max(r.epoch, s.marker.Epoch), together(r.joined, s.marker.Joined)
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}
@@ -253,10 +253,10 @@ func (r *roster) learn(p place, s *sight) bool {
 }
 
 // remembering counts the masters that have a marker of the set.
-func (r *roster) remembering() int {
+func (r *Roster) remembering() int {
 	n := 0
 	for i := range r.masters {
-		if s := r.sights[place{i, 0}]; s != nil && s.present() && s.marker.set == r.set {
+		if s := r.sights[Place{i, 0}]; s != nil && s.present() && s.marker.Set == r.set {
 			n++
 		}
 	}
@@ -266,27 +266,27 @@ func (r *roster) remembering() int {
 // jumped notes that a master's clock has jumped forward, which holds for all of
 // its databases, also those whose connection is just being dialled. A jump that
 // could not be written down yet keeps its time.
-func (r *roster) jumped(master int, by jump, now time.Time) {
+func (r *Roster) Jumped(master int, by Jump, now time.Time) {
 	for p, s := range r.sights {
-		if p.master != master {
+		if p.Master != master {
 			continue
 		}
 		if s.jump == 0 {
 			s.jumpedAt, s.jumpMost = now, 0
 		}
-		s.jump += by.least
-		s.jumpMost += by.most
+		s.jump += by.Least
+		s.jumpMost += by.Most
 		s.actedAt = time.Time{}
 	}
 	r.changed()
 }
 
 // databases are those in use, in order.
-func (r *roster) databases() []int {
+func (r *Roster) Databases() []int {
 	var dbs []int
 	for p := range r.sights {
-		if !slices.Contains(dbs, p.db) {
-			dbs = append(dbs, p.db)
+		if !slices.Contains(dbs, p.DB) {
+			dbs = append(dbs, p.DB)
 		}
 	}
 	slices.Sort(dbs)

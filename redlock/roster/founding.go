@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"encoding/binary"
@@ -17,16 +17,16 @@ import (
 // quorum was reached. A tie, such as two halves of different sets, needs the
 // operator. A set that a quorum belongs to takes the place of one that these
 // masters have forgotten: it began in quarantine.
-func (r *roster) adopt() {
+func (r *Roster) adopt() {
 	reached, counts := 0, map[string]int{}
 	for i := range r.masters {
-		s := r.sights[place{i, 0}]
+		s := r.sights[Place{i, 0}]
 		if s == nil || !s.read {
 			continue
 		}
 		reached++
-		if s.present() && s.marker.members == r.masters && s.marker.member == i+1 {
-			counts[s.marker.set]++
+		if s.present() && s.marker.Members == r.masters && s.marker.Member == i+1 {
+			counts[s.marker.Set]++
 		}
 	}
 	best, tie := "", false
@@ -52,7 +52,7 @@ func (r *roster) adopt() {
 	}
 	if r.set != "" {
 		before := r.set
-		r.tell(notice{grave: true, text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", fields: []any{"set", best, "before", before}})
+		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", Fields: []any{"set", best, "before", before}})
 		r.fresh = false // that was said of the masters before they forgot
 		r.epoch, r.joined = 0, nil
 		r.recalls = false
@@ -61,7 +61,7 @@ func (r *roster) adopt() {
 	}
 	r.set, r.reason = best, ""
 	for p, s := range r.sights {
-		if s.present() && s.marker.set == r.set {
+		if s.present() && s.marker.Set == r.set {
 			r.learn(p, s)
 		}
 	}
@@ -73,18 +73,18 @@ func (r *roster) adopt() {
 // restarts or by FLUSHALL, so it begins in quarantine, unless the operator says
 // that no lock can be held yet. The first master decides between processes that
 // try at the same moment.
-func (r *roster) found(now time.Time, limits voteLimits) []mark {
+func (r *Roster) found(now time.Time, limits Limits) []Write {
 	var waits []string
 	runs := map[string]int{}
 	for i := range r.masters {
-		s := r.sights[place{i, 0}]
+		s := r.sights[Place{i, 0}]
 		switch {
 		case s == nil || !s.read:
 			waits = append(waits, r.names(i)+" has not been reached")
 		case s.problem != "":
 			waits = append(waits, r.names(i)+": "+s.problem)
-		case s.replica:
-			waits = append(waits, r.names(i)+": "+isReplica)
+		case s.Replica:
+			waits = append(waits, r.names(i)+": "+IsReplica)
 		case !s.absent():
 			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
 		}
@@ -105,17 +105,17 @@ func (r *roster) found(now time.Time, limits voteLimits) []mark {
 	}
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed = true
-	m := mark{place: place{0, 0}, write: r.marker(place{0, 0}, "", 0, now)}
+	m := Write{Place: Place{0, 0}, Marker: r.marker(Place{0, 0}, "", 0, now)}
 	r.begin(&m, limits)
 	r.nonce++
-	m.write.set = newSetID(now, m.write.quarantine, r.nonce)
-	return []mark{m}
+	m.Marker.Set = newSetID(now, m.Marker.Quarantine, r.nonce)
+	return []Write{m}
 }
 
-func (r *roster) describe() string {
+func (r *Roster) describe() string {
 	var words []string
 	for i := range r.masters {
-		s := r.sights[place{i, 0}]
+		s := r.sights[Place{i, 0}]
 		if s == nil || !s.read {
 			words = append(words, r.names(i)+" has not been reached")
 		} else {
@@ -125,16 +125,16 @@ func (r *roster) describe() string {
 	return strings.Join(words, "; ")
 }
 
-func (r *roster) belonging(i int, s *sight) string {
+func (r *Roster) belonging(i int, s *sight) string {
 	switch {
 	case s.broken:
 		return "has a key " + MarkerKey + " that is no marker"
 	case s.text == "":
 		return "has no marker"
-	case s.marker.members != r.masters || s.marker.member != i+1:
-		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.member, s.marker.members, s.marker.set, i+1, r.masters)
+	case s.marker.Members != r.masters || s.marker.Member != i+1:
+		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.Member, s.marker.Members, s.marker.Set, i+1, r.masters)
 	}
-	return "belongs to set " + s.marker.set
+	return "belongs to set " + s.marker.Set
 }
 
 // newSetID is the id of a set that begins now, in a quarantine; zero: in none. It
@@ -168,17 +168,17 @@ const firstSlack = 2 * time.Second
 // isUnused tells whether all masters are in the quarantine that the set began in,
 // so that no lock has been granted in it. One that began later ends later: the
 // first may have been ended before its time, and locks been granted since.
-func (r *roster) isUnused(now time.Time) bool {
+func (r *Roster) isUnused(now time.Time) bool {
 	end := firstQuarantine(r.set)
 	if !now.Before(end) {
 		return false
 	}
 	for i := range r.masters {
-		s := r.sights[place{i, 0}]
-		if s == nil || !s.connected || !s.present() || s.marker.set != r.set || s.marker.run != s.run {
+		s := r.sights[Place{i, 0}]
+		if s == nil || !s.connected || !s.present() || s.marker.Set != r.set || s.marker.Run != s.run {
 			return false
 		}
-		if s.marker.since != 0 && (s.told.state != Quarantined || s.told.until.Sub(end).Abs() > firstSlack) {
+		if s.marker.Since != 0 && (s.told.State != Quarantined || s.told.Until.Sub(end).Abs() > firstSlack) {
 			return false
 		}
 	}
@@ -187,15 +187,15 @@ func (r *roster) isUnused(now time.Time) bool {
 
 // newUntil is when locks can be granted in a set that is in its
 // first quarantine; zero: it is not.
-func (r *roster) newUntil(now time.Time) time.Time {
+func (r *Roster) NewUntil(now time.Time) time.Time {
 	needed := majority(r.masters) - r.certified(0)
 	if needed <= 0 || !now.Before(firstQuarantine(r.set)) {
 		return time.Time{}
 	}
 	var ends []time.Time
 	for i := range r.masters {
-		if s := r.sights[place{i, 0}]; s != nil && s.told.state == Quarantined {
-			ends = append(ends, s.told.until)
+		if s := r.sights[Place{i, 0}]; s != nil && s.told.State == Quarantined {
+			ends = append(ends, s.told.Until)
 		}
 	}
 	if len(ends) < needed {
@@ -212,8 +212,8 @@ func NewSetNotice(until time.Time) string {
 }
 
 // tellNewSet logs that once.
-func (r *roster) tellNewSet(now time.Time) {
-	if until := r.newUntil(now); !until.IsZero() && r.newTold != r.set {
+func (r *Roster) tellNewSet(now time.Time) {
+	if until := r.NewUntil(now); !until.IsZero() && r.newTold != r.set {
 		r.newTold = r.set
 		r.warn(NewSetNotice(until), "set", r.set)
 	}

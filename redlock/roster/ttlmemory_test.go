@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"testing"
@@ -7,7 +7,7 @@ import (
 
 // A stream that has not read yet that the record has turned puts nothing on it.
 func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
-	m := marker{longest: time.Second, before: time.Minute, turned: 10_000}
+	m := Marker{Longest: time.Second, Before: time.Minute, Turned: 10_000}
 	for now, want := range map[time.Duration]time.Duration{
 		9 * time.Second:            time.Second, // the clock has been put back
 		10 * time.Second:           time.Minute,
@@ -25,13 +25,13 @@ func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
 func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
-	long := r.marker(place{0, 0}, "s", 0, time.Now())
-	long.longest = 5 * time.Minute
-	r.shows(place{0, 0}, long.String())
-	r.disconnected(place{0, 0}, notConnected, now)
-	r.shows(place{1, 0}, "")
-	for _, m := range r.plan(now.Add(time.Minute), rosterLimits) {
-		if m.place == (place{1, 0}) && m.write.quarantine == 5*time.Minute {
+	long := r.marker(Place{0, 0}, "s", 0, time.Now())
+	long.Longest = 5 * time.Minute
+	r.shows(Place{0, 0}, long.String())
+	r.Disconnected(Place{0, 0}, NotConnected, now)
+	r.shows(Place{1, 0}, "")
+	for _, m := range r.Tick(now.Add(time.Minute), rosterLimits) {
+		if m.Place == (Place{1, 0}) && m.Marker.Quarantine == 5*time.Minute {
 			return
 		}
 	}

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"slices"
@@ -14,7 +14,7 @@ import (
 func joiner(epoch int64, name, run string) string {
 	joined := strconv.FormatInt(epoch, 10) + "@" + plainName(name)
 	if run != "" {
-		joined += "/" + shortRun(run)
+		joined += "/" + ShortRun(run)
 	}
 	return joined
 }
@@ -28,7 +28,7 @@ func plainName(name string) string {
 	}, name)
 }
 
-func shortRun(run string) string { return run[:min(len(run), 12)] }
+func ShortRun(run string) string { return run[:min(len(run), 12)] }
 
 // joinedIn is the epoch in which a member joined.
 func joinedIn(joined string) int64 {

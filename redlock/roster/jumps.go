@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import "time"
 
@@ -13,16 +13,16 @@ import "time"
 // together, and by how much.
 type standstill struct {
 	at time.Time
-	by jump
+	by Jump
 }
 
 // standstillPause is how long after the first of them another master may be seen
 // to have made the same jump: it is asked each beat, or dialled anew.
-const standstillPause = 2 * beatPause
+const standstillPause = 2 * BeatPause
 
 // settleJumps forgets jumps that all masters made together: then it was this
 // process that stood still, and nothing is written.
-func (r *roster) settleJumps(now time.Time) {
+func (r *Roster) settleJumps(now time.Time) {
 	by, masters := r.jumpsOf(now)
 	switch {
 	case len(masters) == 0:
@@ -35,10 +35,10 @@ func (r *roster) settleJumps(now time.Time) {
 		return // one that is slow or away may be the one that has not jumped
 	default:
 		r.stood = standstill{now, by}
-		r.warn("all lock masters seem to have jumped in time together, so it was this process that was suspended; their answers of that moment did not count", "by", by.least.String())
+		r.warn("all lock masters seem to have jumped in time together, so it was this process that was suspended; their answers of that moment did not count", "by", by.Least.String())
 	}
 	for p, s := range r.sights {
-		if masters[p.master] {
+		if masters[p.Master] {
 			s.jump = 0
 		}
 	}
@@ -47,27 +47,27 @@ func (r *roster) settleJumps(now time.Time) {
 
 // jumpsOf are the masters whose clock has just jumped, and by how
 // much all of them can have.
-func (r *roster) jumpsOf(now time.Time) (by jump, masters map[int]bool) {
+func (r *Roster) jumpsOf(now time.Time) (by Jump, masters map[int]bool) {
 	masters = map[int]bool{}
 	for p, s := range r.sights {
 		if !s.jumpedWithin(standstillPause, now) {
 			continue
 		}
-		if its := (jump{s.jump, s.jumpMost}); len(masters) == 0 {
+		if its := (Jump{s.jump, s.jumpMost}); len(masters) == 0 {
 			by = its
 		} else {
 			by = by.with(its)
 		}
-		masters[p.master] = true
+		masters[p.Master] = true
 	}
 	return by, masters
 }
 
 // othersHaveJumped tells whether all other masters have an earlier
 // jump that is not yet written down, so that they tell nothing of this one.
-func (r *roster) othersHaveJumped(jumped map[int]bool) bool {
+func (r *Roster) othersHaveJumped(jumped map[int]bool) bool {
 	for i := range r.masters {
-		if s := r.sights[place{i, 0}]; !jumped[i] && (s == nil || s.jump == 0) {
+		if s := r.sights[Place{i, 0}]; !jumped[i] && (s == nil || s.jump == 0) {
 			return false
 		}
 	}
@@ -75,17 +75,17 @@ func (r *roster) othersHaveJumped(jumped map[int]bool) bool {
 }
 
 // with is what two jumps can have in common.
-func (j jump) with(other jump) jump {
-	return jump{max(j.least, other.least), min(j.most, other.most)}
+func (j Jump) with(other Jump) Jump {
+	return Jump{max(j.Least, other.Least), min(j.Most, other.Most)}
 }
 
 // possible: there is such a jump.
-func (j jump) possible() bool { return j.least <= j.most+clockTolerance }
+func (j Jump) possible() bool { return j.Least <= j.Most+ClockTolerance }
 
 // clocksRead: every other master that is connected was asked for the time since.
-func (r *roster) clocksRead(p place, since time.Time) bool {
+func (r *Roster) clocksRead(p Place, since time.Time) bool {
 	for other, s := range r.sights {
-		if other.db == p.db && other.master != p.master && s.connected && s.asked.Before(since) {
+		if other.DB == p.DB && other.Master != p.Master && s.connected && s.asked.Before(since) {
 			return false
 		}
 	}
@@ -94,11 +94,11 @@ func (r *roster) clocksRead(p place, since time.Time) bool {
 
 // A jump is by how much a clock jumped, forward if that is positive: at least and
 // at most, for a reading takes its time. Zero: it did not.
-type jump struct{ least, most time.Duration }
+type Jump struct{ Least, Most time.Duration }
 
-func (j jump) forward() bool { return j.least > 0 }
+func (j Jump) Forward() bool { return j.Least > 0 }
 
-func (j jump) backward() bool { return j.most < 0 }
+func (j Jump) Backward() bool { return j.Most < 0 }
 
 // clockTolerance is the 2 ms that validity takes off besides the drift.
-const clockTolerance = 2 * time.Millisecond
+const ClockTolerance = 2 * time.Millisecond

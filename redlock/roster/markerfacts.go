@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import "time"
 
@@ -18,13 +18,13 @@ type MarkerFacts struct {
 }
 
 // readMarkerFacts reads the value of MarkerKey; ok is false for any other text.
-func readMarkerFacts(text string, now time.Time) (facts MarkerFacts, ok bool) {
-	m, ok := parseMarker(text)
+func ReadMarker(text string, now time.Time) (facts MarkerFacts, ok bool) {
+	m, ok := ParseMarker(text)
 	if !ok {
 		return MarkerFacts{}, false
 	}
 	return MarkerFacts{
-		Set: m.set, Founded: foundedAt(m.set, now), Member: m.member, Members: m.members, Epoch: m.epoch, Run: m.run,
-		Since: time.UnixMilli(m.since), Quarantine: m.quarantine, Longest: m.granted(),
+		Set: m.Set, Founded: foundedAt(m.Set, now), Member: m.Member, Members: m.Members, Epoch: m.Epoch, Run: m.Run,
+		Since: time.UnixMilli(m.Since), Quarantine: m.Quarantine, Longest: m.Granted(),
 	}, true
 }

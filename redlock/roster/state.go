@@ -1,21 +1,21 @@
-package redlock
+package roster
 
 import (
 	"time"
 )
 
 // MasterState says whether a master's votes count.
-type MasterState uint8
+type State uint8
 
 const (
-	Away        MasterState = iota // not connected, or it does not answer
-	Uncertified                    // connected, but not known yet to be a member of the set
-	Quarantined                    // it may have forgotten locks: asked everything, counted for nothing until a time
-	Certified                      // it votes
-	Barred                         // it must not vote: another set's, one server under two names, a replica, ...
+	Away        State = iota // not connected, or it does not answer
+	Uncertified              // connected, but not known yet to be a member of the set
+	Quarantined              // it may have forgotten locks: asked everything, counted for nothing until a time
+	Certified                // it votes
+	Barred                   // it must not vote: another set's, one server under two names, a replica, ...
 )
 
-func (s MasterState) String() string {
+func (s State) String() string {
 	return [...]string{"away", "uncertified", "quarantined", "certified", "barred"}[s]
 }
 
@@ -37,7 +37,7 @@ func (a Amnesia) String() string {
 // MasterStatus is one master as this process sees it.
 type MasterStatus struct {
 	Name   string
-	State  MasterState
+	State  State
 	Reason string    // why it is not certified, for people; empty if it is
 	Until  time.Time // Quarantined: when it will vote again if nothing happens
 	// Longest is the longest TTL granted in the set, as the master's marker has
@@ -69,7 +69,7 @@ func (s Status) Ready() bool {
 }
 
 // silent is why a connected master that does not answer is Away.
-const silent = "it is connected and does not answer"
+const Silent = "it is connected and does not answer"
 
 // notConnected is why a master is Away that there is no connection to.
-const notConnected = "it is not connected"
+const NotConnected = "it is not connected"

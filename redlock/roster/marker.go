@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import (
 	"cmp"
@@ -22,56 +22,56 @@ const MarkerKey = "redlock-proxy:master"
 // all its databases at once (mark.lua, edit.lua), also to those that nobody
 // uses. So each marker stands for itself, and one that is missing in a set that
 // exists was always flushed.
-type marker struct {
-	db      int    // the database it was written for
-	set     string // the set of masters it belongs to
-	member  int    // its number in the set, counted from 1
-	members int
-	epoch   int64
+type Marker struct {
+	DB      int    // the database it was written for
+	Set     string // the set of masters it belongs to
+	Member  int    // its number in the set, counted from 1
+	Members int
+	Epoch   int64
 	// joined tells, for each member, when the present one joined and who it is
 	// (joined.go). So a process with an old list knows that one of its servers is
 	// none any more.
-	joined []string
+	Joined []string
 	// replid is the replication id of the server, which it changes when it has
 	// been a replica, and may have loaded another's memory with this very text.
-	replid string
-	run    string // the run id of the server process that has kept its memory
+	ReplID string
+	Run    string // the run id of the server process that has kept its memory
 	// since is the master's own time, in ms, from which on its memory of the
 	// database is complete. sinceNow: when it is written.
-	since int64
+	Since int64
 	// quarantine is how long after since it does not vote. It is decided when
 	// since is written, so that every process reaches the same judgement, and
 	// locks that are granted later do not prolong it.
-	quarantine time.Duration
+	Quarantine time.Duration
 	// longest is the longest TTL granted in the set, to its knowledge, since turned,
 	// the master's own time in ms, and before the longest that was granted earlier
 	// and may not have ended. turnNow: when it is written.
-	longest, before time.Duration
-	turned          int64
+	Longest, Before time.Duration
+	Turned          int64
 	// databases are, in a marker of the first version, those that the set used. It
 	// was written to these only (upgrade.lua). nil: it is none of those.
-	databases []int
+	Databases []int
 }
 
 const (
-	markerVersion = "redlock-proxy/2"
-	firstVersion  = "redlock-proxy/1"
-	sinceNow      = -1
-	turnNow       = -1
+	MarkerVersion = "redlock-proxy/2"
+	FirstVersion  = "redlock-proxy/1"
+	SinceNow      = -1
+	TurnNow       = -1
 )
 
-func (m marker) String() string {
-	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s", markerVersion,
-		m.db, m.set, m.member, m.members, m.who(), m.run, writtenTime(m.since), m.quarantine.Milliseconds(),
-		m.longest.Milliseconds(), m.before.Milliseconds(), writtenTime(m.turned))
+func (m Marker) String() string {
+	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s", MarkerVersion,
+		m.DB, m.Set, m.Member, m.Members, m.Who(), m.Run, writtenTime(m.Since), m.Quarantine.Milliseconds(),
+		m.Longest.Milliseconds(), m.Before.Milliseconds(), writtenTime(m.Turned))
 }
 
 // noReplid stands for that of a server which does not say.
 const noReplid = "-"
 
 // who is the part of the text that says who the masters are.
-func (m marker) who() string {
-	return fmt.Sprintf(" epoch=%d joined=%s replid=%s ", m.epoch, strings.Join(m.joined, ","), cmp.Or(m.replid, noReplid))
+func (m Marker) Who() string {
+	return fmt.Sprintf(" epoch=%d joined=%s replid=%s ", m.Epoch, strings.Join(m.Joined, ","), cmp.Or(m.ReplID, noReplid))
 }
 
 // writtenTime words sinceNow and turnNow as what the scripts replace.
@@ -84,15 +84,15 @@ func writtenTime(ms int64) string {
 
 // parseMarker reads what String writes, a marker of the first version, and
 // nothing else.
-func parseMarker(text string) (marker, bool) {
-	var m marker
+func ParseMarker(text string) (Marker, bool) {
+	var m Marker
 	version, rest, _ := strings.Cut(text, " ")
 	words := strings.Split(rest, " ")
-	if version == firstVersion && len(words) == 9 {
+	if version == FirstVersion && len(words) == 9 {
 		words = slices.Insert(words, 0, "db=0")
 	}
-	if version != markerVersion && version != firstVersion || len(words) < 9 {
-		return marker{}, false
+	if version != MarkerVersion && version != FirstVersion || len(words) < 9 {
+		return Marker{}, false
 	}
 	ok := true
 	field := func(name string) string {
@@ -112,65 +112,65 @@ func parseMarker(text string) (marker, bool) {
 	}
 	duration := func(text string) time.Duration {
 		n := number(text)
-		ok = ok && n < int64(forEver/time.Millisecond)
+		ok = ok && n < int64(ForEver/time.Millisecond)
 		return time.Duration(n) * time.Millisecond
 	}
-	m.db = int(number(field("db")))
-	m.set = field("set")
+	m.DB = int(number(field("db")))
+	m.Set = field("set")
 	member, members, _ := strings.Cut(field("member"), "/")
-	m.member, m.members = int(number(member)), int(number(members))
-	m.epoch = number(field("epoch"))
-	m.joined = strings.Split(field("joined"), ",")
-	if version == markerVersion {
-		if m.replid = field("replid"); m.replid == noReplid {
-			m.replid = ""
+	m.Member, m.Members = int(number(member)), int(number(members))
+	m.Epoch = number(field("epoch"))
+	m.Joined = strings.Split(field("joined"), ",")
+	if version == MarkerVersion {
+		if m.ReplID = field("replid"); m.ReplID == noReplid {
+			m.ReplID = ""
 		}
 	}
-	m.run = field("run")
-	m.since = number(field("since"))
-	m.quarantine, m.longest = duration(field("quarantine")), duration(field("longest"))
-	if version == firstVersion {
+	m.Run = field("run")
+	m.Since = number(field("since"))
+	m.Quarantine, m.Longest = duration(field("quarantine")), duration(field("longest"))
+	if version == FirstVersion {
 		for _, db := range strings.Split(field("dbs"), ",") {
-			m.databases = append(m.databases, int(number(db)))
+			m.Databases = append(m.Databases, int(number(db)))
 		}
 	} else {
-		m.before, m.turned = duration(field("before")), number(field("turned"))
+		m.Before, m.Turned = duration(field("before")), number(field("turned"))
 	}
-	ok = ok && len(words) == 0 && m.member >= 1 && m.member <= m.members && len(m.joined) == m.members && m.since < int64(forEver/time.Millisecond)
+	ok = ok && len(words) == 0 && m.Member >= 1 && m.Member <= m.Members && len(m.Joined) == m.Members && m.Since < int64(ForEver/time.Millisecond)
 	return m, ok
 }
 
 // ofFirstVersion tells that it was written by the version before.
-func (m marker) ofFirstVersion() bool { return m.databases != nil }
+func (m Marker) OfFirstVersion() bool { return m.Databases != nil }
 
 // votesFrom is when the quarantine is over, in ms of the master's own time.
-func (m marker) votesFrom() int64 { return m.since + m.quarantine.Milliseconds() }
+func (m Marker) VotesFrom() int64 { return m.Since + m.Quarantine.Milliseconds() }
 
 // granted is the longest TTL that a lock may have which has not ended.
-func (m marker) granted() time.Duration { return max(m.longest, m.before) }
+func (m Marker) Granted() time.Duration { return max(m.Longest, m.Before) }
 
 // covers is the longest TTL that a lock may have which is granted when the
 // master's own time is now. Who asks for one has it put on record with longest, and
 // who did so before the record turned may not have read of that.
-func (m marker) covers(now time.Duration) time.Duration {
-	if past := now - time.Duration(m.turned)*time.Millisecond; past >= 0 && past < turnGrace {
-		return m.granted()
+func (m Marker) covers(now time.Duration) time.Duration {
+	if past := now - time.Duration(m.Turned)*time.Millisecond; past >= 0 && past < turnGrace {
+		return m.Granted()
 	}
-	return m.longest
+	return m.Longest
 }
 
 // turnGrace is how long after the record has turned every stream has read of it.
-const turnGrace = 5 * beatPause
+const turnGrace = 5 * BeatPause
 
 // turns is how long after it turned a record may turn again: what was granted before
 // has ended then, also by a clock that is slower than the one that says so.
-func (m marker) turns(limits voteLimits) time.Duration {
-	kept := max(m.before, limits.RestartDelay)
+func (m Marker) turns(limits Limits) time.Duration {
+	kept := max(m.Before, limits.RestartDelay)
 	return kept + time.Duration(float64(kept)*limits.ClockDrift) + turnGrace
 }
 
 // forEver keeps sums of times from overflowing.
-const forEver = 100 * 365 * 24 * time.Hour
+const ForEver = 100 * 365 * 24 * time.Hour
 
 // quarantine is how long a master that may have forgotten locks does not vote:
 // until every lock that it may have forgotten has ended.

@@ -1,4 +1,4 @@
-package redlock
+package roster
 
 import "time"
 
@@ -29,11 +29,11 @@ func (t *ttlMemory) granted(now time.Time) time.Duration {
 // granted is the longest TTL that a lock may have which has not
 // ended, to the knowledge of this process: that of the records that it can read,
 // and of those that it could.
-func (r *roster) granted(now time.Time) time.Duration {
+func (r *Roster) granted(now time.Time) time.Duration {
 	longest := r.ttls.granted(now)
 	for _, s := range r.sights {
-		if s.present() && s.marker.set == r.set {
-			longest = max(longest, s.marker.granted())
+		if s.present() && s.marker.Set == r.set {
+			longest = max(longest, s.marker.Granted())
 		}
 	}
 	return longest
@@ -41,9 +41,9 @@ func (r *roster) granted(now time.Time) time.Duration {
 
 // leaves hears that a place's marker cannot be read any more, or
 // another one is in its place. A record that only turned is not lost.
-func (r *roster) leaves(s *sight, next marker, now time.Time) {
+func (r *Roster) leaves(s *sight, next Marker, now time.Time) {
 	m := s.marker
-	if s.present() && m.set == r.set && (next.set != m.set || next.run != m.run || next.since != m.since) {
-		r.ttls.lose(m.granted(), now)
+	if s.present() && m.Set == r.set && (next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
+		r.ttls.lose(m.Granted(), now)
 	}
 }
