@@ -139,7 +139,7 @@ func (p *Proxy) startToys(cfg *Config) error {
 			return endpoint{}, err
 		}
 		p.embedded = append(p.embedded, server)
-		return server.endpoint(), nil
+		return endpoint{name: name, network: "tcp", address: server.address()}, nil
 	}
 	if cfg.Upstream.Kind == UpstreamEmbedded {
 		server, err := start("embedded upstream")

@@ -44,10 +44,11 @@ func startEmbedded(name string) (*embeddedServer, error) {
 	return &embeddedServer{name: name, mini: mini}, nil
 }
 
-// endpoint is how to reach it while it runs.
-func (e *embeddedServer) endpoint() endpoint {
-	return endpoint{name: e.name, network: "tcp", address: e.mini.Addr()}
-}
+// named is what startEmbedded was told.
+func (e *embeddedServer) named() string { return e.name }
+
+// address is where it listens on this host, while it runs.
+func (e *embeddedServer) address() string { return e.mini.Addr() }
 
 // embeddedCloseTimeout bounds a close that a command in the server holds up: a
 // script that loops for ever cannot be ended.

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"net"
 	"strings"
 	"testing"
 	"time"
@@ -22,10 +21,7 @@ func startTestEmbedded(t *testing.T) *embeddedServer {
 
 func embeddedTestClient(t *testing.T, server *embeddedServer, protocol int) *redis.Client {
 	t.Helper()
-	place := server.endpoint() // a client that dials late dials a server that has ended, which has none
-	options := place.clientOptions()
-	options.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) { return place.dial(ctx) } // RESP3 too
-	options.Protocol = protocol
+	options := &redis.Options{Addr: server.address(), Protocol: protocol, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true}
 	client := redis.NewClient(options)
 	t.Cleanup(func() { client.Close() })
 	return client
@@ -171,7 +167,7 @@ func TestEmbeddedMultiKeepsStep(t *testing.T) {
 
 // A script that calls INFO or CLIENT holds miniredis's lock.
 func TestEmbeddedAnswersInScripts(t *testing.T) {
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	client := embeddedTestClient(t, startTestEmbedded(t), 2)
 	text, err := client.Eval(ctx, "return redis.call('INFO', 'server')", nil).Text()

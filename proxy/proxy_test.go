@@ -76,12 +76,14 @@ func TestWholeProxy(t *testing.T) {
 	}
 	held := 0
 	for _, server := range p.embedded {
-		if value, err := server.mini.Get("lock:a"); err == nil && value == "me" {
+		direct := redis.NewClient(&redis.Options{Addr: server.address(), MaxRetries: -1})
+		defer direct.Close()
+		if value, err := direct.Get(ctx, "lock:a").Result(); err == nil && value == "me" {
 			held++
 		}
-		value, err := server.mini.Get("greeting")
-		if upstream := server.name == "embedded upstream"; upstream != (err == nil && value == "hello") {
-			t.Errorf("%s has %q as greeting", server.name, value)
+		value, err := direct.Get(ctx, "greeting").Result()
+		if upstream := server.named() == "embedded upstream"; upstream != (err == nil && value == "hello") {
+			t.Errorf("%s has %q as greeting", server.named(), value)
 		}
 	}
 	if held < 3 {
