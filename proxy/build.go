@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/redlock"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -134,12 +135,12 @@ func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
 // startToys starts the embedded servers that are configured.
 func (p *Proxy) startToys(cfg *Config) error {
 	start := func(name string) (endpoint, error) {
-		server, err := startEmbedded(name)
+		server, err := embedded.Start(name)
 		if err != nil {
 			return endpoint{}, err
 		}
 		p.embedded = append(p.embedded, server)
-		return endpoint{name: name, network: "tcp", address: server.address()}, nil
+		return endpoint{name: name, network: "tcp", address: server.Address()}, nil
 	}
 	if cfg.Upstream.Kind == UpstreamEmbedded {
 		server, err := start("embedded upstream")

@@ -70,12 +70,12 @@ func TestEmbeddedMastersUndo(t *testing.T) {
 	}
 	want := map[string]string{"a": "1", "b": "2"}
 	for _, master := range p.embedded {
-		if !strings.HasPrefix(master.named(), "embedded-") {
+		if !strings.HasPrefix(master.Name(), "embedded-") {
 			continue
 		}
-		direct := redis.NewClient(&redis.Options{Addr: master.address(), MaxRetries: -1})
+		direct := redis.NewClient(&redis.Options{Addr: master.Address(), MaxRetries: -1})
 		defer direct.Close()
-		eventually(t, master.named()+" is as it was", func() bool { // what is put back is queued before the client hears
+		eventually(t, master.Name()+" is as it was", func() bool { // what is put back is queued before the client hears
 			got := direct.HGetAll(t.Context(), "lock:h").Val()
 			return reflect.DeepEqual(got, want) && direct.PTTL(t.Context(), "lock:h").Val() == -1 && direct.Exists(t.Context(), "lock:absent").Val() == 0
 		})

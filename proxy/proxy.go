@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/redlock"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -35,7 +36,7 @@ type Proxy struct {
 	log         *slog.Logger
 	level       *slog.LevelVar // of log
 	metrics     *metrics
-	embedded    []*embeddedServer
+	embedded    []*embedded.Server
 	toys        toys
 	listener    net.Listener // nil: clients come only over TLS
 	tlsListener net.Listener // nil: none do
@@ -183,7 +184,7 @@ func (p *Proxy) close() {
 	}
 	var closing sync.WaitGroup
 	for _, server := range p.embedded {
-		closing.Go(server.close)
+		closing.Go(server.Close)
 	}
 	closing.Wait()
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
@@ -76,14 +77,14 @@ func TestWholeProxy(t *testing.T) {
 	}
 	held := 0
 	for _, server := range p.embedded {
-		direct := redis.NewClient(&redis.Options{Addr: server.address(), MaxRetries: -1})
+		direct := redis.NewClient(&redis.Options{Addr: server.Address(), MaxRetries: -1})
 		defer direct.Close()
 		if value, err := direct.Get(ctx, "lock:a").Result(); err == nil && value == "me" {
 			held++
 		}
 		value, err := direct.Get(ctx, "greeting").Result()
-		if upstream := server.named() == "embedded upstream"; upstream != (err == nil && value == "hello") {
-			t.Errorf("%s has %q as greeting", server.named(), value)
+		if upstream := server.Name() == "embedded upstream"; upstream != (err == nil && value == "hello") {
+			t.Errorf("%s has %q as greeting", server.Name(), value)
 		}
 	}
 	if held < 3 {
@@ -248,7 +249,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	s := newSurvey(current, meter, slog.New(slog.DiscardHandler))
 	before := current.load().router
 	s.look(t.Context())
-	if s.databases() != 20 || s.version() == "" || s.version() == embeddedVersion {
+	if s.databases() != 20 || s.version() == "" || s.version() == embedded.Version {
 		t.Errorf("the survey found %d databases and version %q", s.databases(), s.version())
 	}
 	after := current.load().router

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/embedded"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -92,7 +94,7 @@ func (s *survey) look(ctx context.Context) []hazard {
 func (s *survey) lowest(cfg *Config) string {
 	versions := map[string]string{}
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
-		versions["embedded"] = embeddedVersion
+		versions["embedded"] = embedded.Version
 	}
 	for _, name := range append(cfg.Masters.names(), cfg.Upstream.server.name) {
 		if version := s.versions[name]; version != "" {

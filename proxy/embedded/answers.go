@@ -1,4 +1,4 @@
-package proxy
+package embedded
 
 import (
 	"fmt"
@@ -14,18 +14,18 @@ import (
 	mini "github.com/alicebob/miniredis/v2/server"
 )
 
-// embeddedVersion is what an embedded server says it is, so that clients do
+// Version is what an embedded server says it is, so that clients do
 // not choose newer commands than it has.
-const embeddedVersion = "7.0.0"
+const Version = "7.0.0"
 
-type embeddedPeer = mini.Peer
+type peer = mini.Peer
 
-// embeddedAnswers fills in what clients ask when they connect and miniredis
+// answers fills in what clients ask when they connect and miniredis
 // does not know: HELLO, INFO, CONFIG, CLIENT, COMMAND, and DUMP and RESTORE of
 // what is no string. It runs before every command, also those of scripts, which
 // hold miniredis's lock: nothing in here may ask miniredis for its keys, unless
-// as part of a script (embeddeddump.go).
-type embeddedAnswers struct {
+// as part of a script (dump.go).
+type answers struct {
 	runID   string
 	port    string
 	started time.Time
@@ -33,10 +33,10 @@ type embeddedAnswers struct {
 
 	mu      sync.Mutex
 	lastID  int
-	clients map[*embeddedPeer]*embeddedClient // those that said anything of CLIENT, HELLO or MULTI
+	clients map[*peer]*clientState // those that said anything of CLIENT, HELLO or MULTI
 }
 
-type embeddedClient struct {
+type clientState struct {
 	id      int
 	since   time.Time
 	inMulti bool
@@ -46,7 +46,7 @@ type embeddedClient struct {
 // answer replies to the commands that are ours and reports whether it did. A
 // killed client's commands are swallowed: its connection closes after the next
 // one, and that one must not be done.
-func (a *embeddedAnswers) answer(peer *embeddedPeer, command string, args ...string) bool {
+func (a *answers) answer(peer *peer, command string, args ...string) bool {
 	if done, ours := a.turn(peer, command); done {
 		return true
 	} else if !ours {
@@ -80,7 +80,7 @@ func (a *embeddedAnswers) answer(peer *embeddedPeer, command string, args ...str
 // turn keeps the client's state and tells whether the command is done with
 // already, or else whether it may be answered here: within MULTI everything is
 // miniredis's, because only it can queue; but it queues scripts, too.
-func (a *embeddedAnswers) turn(peer *embeddedPeer, command string) (done, ours bool) {
+func (a *answers) turn(peer *peer, command string) (done, ours bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	client := a.clients[peer]
@@ -104,12 +104,12 @@ func (a *embeddedAnswers) turn(peer *embeddedPeer, command string) (done, ours b
 }
 
 // known returns the client's state, begun here if need be. The mutex is held.
-func (a *embeddedAnswers) known(peer *embeddedPeer) *embeddedClient {
+func (a *answers) known(peer *peer) *clientState {
 	if client := a.clients[peer]; client != nil {
 		return client
 	}
 	a.lastID++
-	client := &embeddedClient{id: a.lastID, since: time.Now()}
+	client := &clientState{id: a.lastID, since: time.Now()}
 	a.clients[peer] = client
 	peer.OnDisconnect(func() {
 		a.mu.Lock()
@@ -119,7 +119,7 @@ func (a *embeddedAnswers) known(peer *embeddedPeer) *embeddedClient {
 	return client
 }
 
-func (a *embeddedAnswers) id(peer *embeddedPeer) int {
+func (a *answers) id(peer *peer) int {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.known(peer).id
@@ -127,7 +127,7 @@ func (a *embeddedAnswers) id(peer *embeddedPeer) int {
 
 // hello answers HELLO with the version of INFO; miniredis would tell another.
 // Credentials are left to miniredis, which refuses them.
-func (a *embeddedAnswers) hello(peer *embeddedPeer, args []string) bool {
+func (a *answers) hello(peer *peer, args []string) bool {
 	version := 2
 	if peer.Resp3 {
 		version = 3
@@ -148,7 +148,7 @@ func (a *embeddedAnswers) hello(peer *embeddedPeer, args []string) bool {
 	peer.ClientName = name
 	peer.Resp3 = version == 3
 	peer.WriteMapLen(7)
-	for _, pair := range [][2]string{{"server", "redis"}, {"version", embeddedVersion}} {
+	for _, pair := range [][2]string{{"server", "redis"}, {"version", Version}} {
 		peer.WriteBulk(pair[0])
 		peer.WriteBulk(pair[1])
 	}
@@ -166,11 +166,11 @@ func (a *embeddedAnswers) hello(peer *embeddedPeer, args []string) bool {
 }
 
 // info words INFO's sections as Redis does; keyspace stays empty.
-func (a *embeddedAnswers) info(args []string) string {
+func (a *answers) info(args []string) string {
 	uptime := int(time.Since(a.started).Seconds())
 	sections := []struct{ name, body string }{
 		{"Server", fmt.Sprintf("redis_version:%s\r\nredis_mode:standalone\r\nos:%s\r\narch_bits:%d\r\nprocess_id:0\r\nrun_id:%s\r\ntcp_port:%s\r\nuptime_in_seconds:%d\r\nuptime_in_days:%d\r\n",
-			embeddedVersion, runtime.GOOS, strconv.IntSize, a.runID, a.port, uptime, uptime/86400)},
+			Version, runtime.GOOS, strconv.IntSize, a.runID, a.port, uptime, uptime/86400)},
 		{"Clients", fmt.Sprintf("connected_clients:%d\r\nblocked_clients:0\r\n", a.server.ClientsLen())},
 		{"Memory", "used_memory:1048576\r\nused_memory_human:1.00M\r\nmaxmemory:0\r\nmaxmemory_policy:noeviction\r\n"},
 		{"Persistence", "loading:0\r\nasync_loading:0\r\nrdb_bgsave_in_progress:0\r\naof_enabled:0\r\naof_rewrite_in_progress:0\r\n"},
@@ -199,13 +199,13 @@ func (a *embeddedAnswers) info(args []string) string {
 	return strings.Join(text, "\r\n")
 }
 
-var embeddedSettings = map[string]string{
+var settings = map[string]string{
 	"appendonly": "no", "databases": "16", "lua-time-limit": "5000", "maxclients": "10000",
 	"maxmemory": "0", "maxmemory-policy": "noeviction", "notify-keyspace-events": "",
 	"proto-max-bulk-len": "536870912", "requirepass": "", "save": "", "tcp-keepalive": "300", "timeout": "0",
 }
 
-func (a *embeddedAnswers) config(peer *embeddedPeer, args []string) bool {
+func (a *answers) config(peer *peer, args []string) bool {
 	if len(args) == 1 && strings.EqualFold(args[0], "RESETSTAT") {
 		peer.WriteOK()
 		return true
@@ -215,7 +215,7 @@ func (a *embeddedAnswers) config(peer *embeddedPeer, args []string) bool {
 		return true
 	}
 	var names []string
-	for _, name := range slices.Sorted(maps.Keys(embeddedSettings)) {
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
 		if slices.ContainsFunc(args[1:], func(pattern string) bool {
 			matched, _ := path.Match(strings.ToLower(pattern), name)
 			return matched
@@ -226,14 +226,14 @@ func (a *embeddedAnswers) config(peer *embeddedPeer, args []string) bool {
 	peer.WriteMapLen(len(names))
 	for _, name := range names {
 		peer.WriteBulk(name)
-		peer.WriteBulk(embeddedSettings[name])
+		peer.WriteBulk(settings[name])
 	}
 	return true
 }
 
 // client answers what connection pools send; SETNAME, GETNAME and what is
 // unknown are miniredis's.
-func (a *embeddedAnswers) client(peer *embeddedPeer, args []string) bool {
+func (a *answers) client(peer *peer, args []string) bool {
 	if len(args) == 0 {
 		return false
 	}
@@ -259,7 +259,7 @@ func (a *embeddedAnswers) client(peer *embeddedPeer, args []string) bool {
 }
 
 // list has a line for each client, or for one.
-func (a *embeddedAnswers) list(only *embeddedPeer) string {
+func (a *answers) list(only *peer) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	var lines []string
@@ -276,7 +276,7 @@ func (a *embeddedAnswers) list(only *embeddedPeer) string {
 
 // kill marks a client by its id. Its connection closes with its next command,
 // which is not done any more.
-func (a *embeddedAnswers) kill(peer *embeddedPeer, args []string) {
+func (a *answers) kill(peer *peer, args []string) {
 	if len(args) != 2 || !strings.EqualFold(args[0], "ID") {
 		peer.WriteError("ERR the embedded server knows CLIENT KILL ID only")
 		return

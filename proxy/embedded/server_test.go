@@ -1,4 +1,4 @@
-package proxy
+package embedded
 
 import (
 	"context"
@@ -9,19 +9,19 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-func startTestEmbedded(t *testing.T) *embeddedServer {
+func startTestEmbedded(t *testing.T) *Server {
 	t.Helper()
-	server, err := startEmbedded("embedded-1")
+	server, err := Start("embedded-1")
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(server.close)
+	t.Cleanup(server.Close)
 	return server
 }
 
-func embeddedTestClient(t *testing.T, server *embeddedServer, protocol int) *redis.Client {
+func embeddedTestClient(t *testing.T, server *Server, protocol int) *redis.Client {
 	t.Helper()
-	options := &redis.Options{Addr: server.address(), Protocol: protocol, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true}
+	options := &redis.Options{Addr: server.Address(), Protocol: protocol, MaxRetries: -1, ContextTimeoutEnabled: true, DisableIdentity: true}
 	client := redis.NewClient(options)
 	t.Cleanup(func() { client.Close() })
 	return client
@@ -106,7 +106,7 @@ func TestEmbeddedHello(t *testing.T) {
 	client := embeddedTestClient(t, startTestEmbedded(t), 3)
 	reply, err := client.Do(ctx, "HELLO", "3", "SETNAME", "me").Result()
 	fields, _ := reply.(map[any]any)
-	if err != nil || fields["version"] != embeddedVersion || fields["proto"] != int64(3) {
+	if err != nil || fields["version"] != Version || fields["proto"] != int64(3) {
 		t.Errorf("HELLO 3: %v, %v", reply, err)
 	}
 	if name, err := client.ClientGetName(ctx).Result(); err != nil || name != "me" {
@@ -171,20 +171,20 @@ func TestEmbeddedAnswersInScripts(t *testing.T) {
 	defer cancel()
 	client := embeddedTestClient(t, startTestEmbedded(t), 2)
 	text, err := client.Eval(ctx, "return redis.call('INFO', 'server')", nil).Text()
-	if err != nil || !strings.Contains(text, embeddedVersion) {
+	if err != nil || !strings.Contains(text, Version) {
 		t.Errorf("got %q, %v", text, err)
 	}
 }
 
 func TestEmbeddedCloseIsBounded(t *testing.T) {
-	server, err := startEmbedded("embedded-1")
+	server, err := Start("embedded-1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	client := embeddedTestClient(t, server, 2)
 	blocked := make(chan error, 1)
 	go func() { blocked <- client.BLPop(context.Background(), 0, "list").Err() }()
-	server.close()
+	server.Close()
 	if err := <-blocked; err == nil {
 		t.Error("BLPOP returned without an error")
 	}

@@ -1,4 +1,4 @@
-package proxy
+package embedded
 
 import (
 	"bufio"
@@ -31,7 +31,7 @@ const (
 )
 
 // dump answers DUMP; false: the command is miniredis's to refuse.
-func (a *embeddedAnswers) dump(peer *embeddedPeer, args []string) bool {
+func (a *answers) dump(peer *peer, args []string) bool {
 	switch {
 	case len(args) != 1:
 		return false
@@ -51,7 +51,7 @@ func (a *embeddedAnswers) dump(peer *embeddedPeer, args []string) bool {
 }
 
 // restore answers RESTORE; false: the command is miniredis's to refuse.
-func (a *embeddedAnswers) restore(peer *embeddedPeer, args []string) bool {
+func (a *answers) restore(peer *peer, args []string) bool {
 	switch {
 	case len(args) < 3:
 		return false
@@ -68,7 +68,7 @@ func (a *embeddedAnswers) restore(peer *embeddedPeer, args []string) bool {
 	return true
 }
 
-func (a *embeddedAnswers) restoreKey(script *embeddedPeer, args []string) (refusal string) {
+func (a *answers) restoreKey(script *peer, args []string) (refusal string) {
 	key, command := args[0], "PEXPIRE"
 	replace := false
 	for _, option := range args[3:] {
@@ -114,7 +114,7 @@ func (a *embeddedAnswers) restoreKey(script *embeddedPeer, args []string) (refus
 }
 
 // contents is what TYPE says of a key, and what is in it.
-func (a *embeddedAnswers) contents(script *embeddedPeer, key string) (kind string, v rdb.Value) {
+func (a *answers) contents(script *peer, key string) (kind string, v rdb.Value) {
 	reply, _ := a.do(script, "TYPE", key)
 	kind = fmt.Sprint(reply)
 	var read []string
@@ -164,7 +164,7 @@ func writing(key string, v rdb.Value) []string {
 
 // do runs a command as part of a script that is under way, and so as part of
 // what miniredis does now.
-func (a *embeddedAnswers) do(script *embeddedPeer, args ...string) (any, error) {
+func (a *answers) do(script *peer, args ...string) (any, error) {
 	var reply bytes.Buffer
 	peer := mini.NewPeer(bufio.NewWriter(&reply))
 	peer.Ctx = script.Ctx
@@ -175,7 +175,7 @@ func (a *embeddedAnswers) do(script *embeddedPeer, args ...string) (any, error) 
 
 // inScript tells whether a script calls, and not a client. miniredis keeps
 // that to itself, but it has another refusal for scripts that say EXEC.
-func (a *embeddedAnswers) inScript(peer *embeddedPeer) bool {
+func (a *answers) inScript(peer *peer) bool {
 	if peer.Ctx == nil || a.inMulti(peer) {
 		return false
 	}
@@ -183,7 +183,7 @@ func (a *embeddedAnswers) inScript(peer *embeddedPeer) bool {
 	return err != nil && !strings.HasPrefix(err.Error(), "ERR EXEC without MULTI")
 }
 
-func (a *embeddedAnswers) inMulti(peer *embeddedPeer) bool {
+func (a *answers) inMulti(peer *peer) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	client := a.clients[peer]
