@@ -135,11 +135,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot[bool] {
 		parse: parseSet,
 		vote:  voteOf,
 		decide: func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
-			v := quorum.Count(answers, isGranted).Acquire()
-			if v == Won && l.validity(ttl, elapsed) <= 0 {
-				return Lost
-			}
-			return v
+			return l.inTime(quorum.Count(answers, isGranted).Acquire(), ttl, elapsed)
 		},
 		late: func(_ *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict != Won {
@@ -204,11 +200,7 @@ func (l *Locker) makePermanent(r acquisition) Verdict {
 		parse:   parseDone,
 		vote:    voteOf,
 		decide: func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
-			v := quorum.Count(answers, isGranted).Acquire()
-			if v == Won && l.validity(l.settings().RestartDelay, elapsed) <= 0 {
-				return Lost
-			}
-			return v
+			return l.inTime(quorum.Count(answers, isGranted).Acquire(), l.settings().RestartDelay, elapsed)
 		},
 	})
 	return b.verdict
@@ -219,6 +211,14 @@ func (l *Locker) makePermanent(r acquisition) Verdict {
 func parseDone(replies [][]byte) (done bool, err error) {
 	n, ok := resp.ParseInteger(replies[0])
 	return n > 0, ownAs(replies[0], ok)
+}
+
+// inTime is the verdict on what has this TTL: won too late to rely on, it is lost.
+func (l *Locker) inTime(v Verdict, ttl, elapsed time.Duration) Verdict {
+	if v == Won && l.validity(ttl, elapsed) <= 0 {
+		return Lost
+	}
+	return v
 }
 
 // validity is how long a lock of this TTL may still be relied on: what the

@@ -71,11 +71,10 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 				return Lost
 			}
 			_, t := quorum.Largest(answers, extension.granted, extension.equal)
-			v := t.Agree()
-			if v == Won && !r.Persist && l.validity(r.TTL, elapsed) <= 0 {
-				return Lost
+			if r.Persist {
+				return t.Agree()
 			}
-			return v
+			return l.inTime(t.Agree(), r.TTL, elapsed)
 		},
 		late: func(b *ballot[extension], i int, a quorum.Answer[extension], verdict Verdict) {
 			if verdict == Won {

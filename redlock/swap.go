@@ -45,11 +45,10 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 		vote:    func(v reading) Vote { return voteOf(v.err == "") },
 		decide: func(answers []quorum.Answer[reading], elapsed time.Duration) Verdict {
 			_, t := pluralityOfAll(answers)
-			v := t.Agree()
-			if v == Won && r.TTL > 0 && l.validity(r.TTL, elapsed) <= 0 {
-				return Lost
+			if r.TTL == 0 {
+				return t.Agree()
 			}
-			return v
+			return l.inTime(t.Agree(), r.TTL, elapsed)
 		},
 		late: func(b *ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
 			if verdict == Won {
