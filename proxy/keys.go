@@ -35,7 +35,7 @@ func (s *commandSpec) onlyKey() int {
 		return 0
 	}
 	k := &s.keys[0]
-	if k.keyword != "" || k.counted || k.last != 0 || k.index >= max(s.arity, -s.arity) || k.index >= sharedKeys {
+	if k.keyword != "" || k.counted || k.last != 0 || k.index >= max(s.arity, -s.arity) {
 		return 0
 	}
 	return k.index

@@ -62,7 +62,7 @@ func (r *router) route(db int, args [][]byte) route {
 	if spec == nil {
 		return route{}
 	}
-	if at := spec.onlyKey(); at > 0 && spec.arityOK(len(args)) {
+	if at := spec.onlyKey(); at > 0 && at < sharedKeys && spec.arityOK(len(args)) {
 		to := route{spec: spec, keys: consecutive[at : at+1 : at+1], lock: noneLock[:1:1], ordinary: true, reserved: string(args[at]) == markerKey}
 		if r.rules.covers(db, args[at]) {
 			to.plane, to.lock = planeLock, allLock[:1:1]
