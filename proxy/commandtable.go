@@ -4,6 +4,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"sync"
 )
@@ -76,6 +77,22 @@ func (t *commandTable) lookup(args [][]byte) *commandSpec {
 		return spec
 	}
 	return find(spec.subcommands, args[1])
+}
+
+// all goes through the commands and their subcommands.
+func (t *commandTable) all() iter.Seq[*commandSpec] {
+	return func(yield func(*commandSpec) bool) {
+		for _, spec := range t.commands {
+			if !yield(spec) {
+				return
+			}
+			for _, sub := range spec.subcommands {
+				if !yield(sub) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // longestLookup bounds the names that are found; servers' own have under 30

@@ -11,11 +11,8 @@ import (
 func TestCommandTraits(t *testing.T) {
 	table := builtinCommands()
 	all := map[string]*commandSpec{}
-	for name, spec := range table.commands {
-		all[name] = spec
-		for _, sub := range spec.subcommands {
-			all[sub.name] = sub
-		}
+	for spec := range table.all() {
+		all[spec.name] = spec
 	}
 	for name := range commandTraits {
 		if all[name] == nil {

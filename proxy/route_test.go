@@ -237,7 +237,7 @@ func TestRouteDoesNotAllocate(t *testing.T) {
 }
 
 func FuzzRoute(f *testing.F) {
-	for _, line := range append(slices.Concat(commonCommands, keyExamples), "EVAL s 99999999999 a", "MIGRATE h 1  0 5 AUTH2", "SORT a STORE", "GET "+markerKey) {
+	for _, line := range append(slices.Concat(commonCommands, proxytest.KeyExamples), "EVAL s 99999999999 a", "MIGRATE h 1  0 5 AUTH2", "SORT a STORE", "GET "+markerKey) {
 		f.Add(0, []byte(line))
 	}
 	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: 1}, {match: `[^a-\*]?*[`, db: anyDB}, {match: "*", db: 2}}
@@ -315,11 +315,8 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 			t.Errorf("%s is answered by the proxy, but is called ordinary", spec.name)
 		}
 	}
-	for name, spec := range routes.table.commands {
-		check(spec, name)
-		for own, sub := range spec.subcommands {
-			check(sub, name, own)
-		}
+	for spec := range routes.table.all() {
+		check(spec, strings.Split(spec.name, "|")...)
 	}
 	if ordinary < 100 {
 		t.Errorf("only %d commands are ordinary", ordinary)
