@@ -9,10 +9,11 @@ import (
 	"strings"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/redlock"
-
-	"github.com/prometheus/client_golang/prometheus"
 )
 
 // toys are where the embedded servers are, those that there are.
@@ -41,7 +42,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		return err
 	}
 	upstream, masters := p.endpoints(cfg)
-	p.current = newInForce(newSettings(cfg, upstream, masters, &router{table: builtinCommands(), rules: cfg.Locks}))
+	p.current = newInForce(newSettings(cfg, upstream, masters, &router{table: command.Builtin(), rules: cfg.Locks}))
 	p.survey = newSurvey(p.current, p.metrics, p.log)
 	p.hazards = p.survey.look(context.Background())
 	if err := refusedHazards(p.hazards); err != nil {

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/redlock"
 )
 
@@ -167,9 +168,9 @@ func fakeLockerCall(line string) lockCall {
 	for word := range strings.FieldsSeq(line) {
 		args = append(args, []byte(strings.NewReplacer(`\x20`, " ", `""`, "").Replace(word)))
 	}
-	call := lockCall{args: args, route: route{plane: planeLock, spec: builtinCommands().lookup(args)}}
+	call := lockCall{args: args, route: route{plane: planeLock, spec: command.Builtin().Lookup(args)}}
 	if call.route.spec != nil {
-		call.route.keys, _ = call.route.spec.appendKeys(nil, args)
+		call.route.keys, _ = call.route.spec.AppendKeys(nil, args)
 	}
 	call.route.lock = slices.Repeat([]bool{true}, len(call.route.keys))
 	return call

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -22,20 +23,20 @@ const (
 
 // performOnUpstream forwards a command as it came and enters what the
 // upstream will owe for it.
-func (s *session) performOnUpstream(name string, cmd wire.Command, spec *commandSpec) {
+func (s *session) performOnUpstream(name string, cmd wire.Command, spec *command.Spec) {
 	switch name {
 	case "monitor":
 		s.forward(cmd, debt{kind: debtStream, left: 1})
 		s.monitoring = s.settle() && s.isPipe()
 	case "watch":
 		s.forward(cmd, debt{left: 1})
-		s.watched.upstream = s.watched.upstream || spec.arityOK(len(cmd.Args)) && s.upstream.Load() != nil
+		s.watched.upstream = s.watched.upstream || spec.ArityOK(len(cmd.Args)) && s.upstream.Load() != nil
 	case "eval", "eval_ro":
 		s.registerScript(name, cmd.Args)
 		s.forward(cmd, debt{left: 1})
 	default:
 		switch {
-		case spec.is(traitSubscription):
+		case spec.Is(command.Subscription):
 			s.performSubscription(name, cmd)
 		case spec == nil && isForgedRequest(cmd.Args[0]):
 			s.closing = true
@@ -46,9 +47,9 @@ func (s *session) performOnUpstream(name string, cmd wire.Command, spec *command
 }
 
 // forwardForReply forwards what has one reply and changes nothing here.
-func (s *session) forwardForReply(cmd wire.Command, spec *commandSpec) {
+func (s *session) forwardForReply(cmd wire.Command, spec *command.Spec) {
 	s.forward(cmd, debt{left: 1})
-	s.mayBlock = s.mayBlock || spec == nil || spec.blocking()
+	s.mayBlock = s.mayBlock || spec == nil || spec.Blocking()
 }
 
 // isForgedRequest finds HTTP sent to us through somebody's browser; Redis

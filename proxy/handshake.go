@@ -5,6 +5,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -57,12 +58,12 @@ func (m *replyMode) next() bool {
 
 // refusal is the error that Redis would prefer to the given one: that it does
 // not know the command, or not with so many arguments.
-func (s *session) refusal(spec *commandSpec, args [][]byte, otherwise string) string {
+func (s *session) refusal(spec *command.Spec, args [][]byte, otherwise string) string {
 	switch {
 	case spec == nil:
 		return wire.ErrUnknownCommand(args)
-	case !spec.arityOK(len(args)):
-		return wire.ErrArity(spec.name)
+	case !spec.ArityOK(len(args)):
+		return wire.ErrArity(spec.Name)
 	}
 	return otherwise
 }
@@ -70,7 +71,7 @@ func (s *session) refusal(spec *commandSpec, args [][]byte, otherwise string) st
 // performHandshake answers what the proxy itself answers: always what concerns
 // protocol, login and replies, and the rest of a handshake while the upstream
 // is closed. It reports false for every other command.
-func (s *session) performHandshake(name string, cmd wire.Command, spec *commandSpec) bool {
+func (s *session) performHandshake(name string, cmd wire.Command, spec *command.Spec) bool {
 	args := cmd.Args
 	switch name {
 	case "quit":
@@ -98,7 +99,7 @@ func (s *session) performHandshake(name string, cmd wire.Command, spec *commandS
 	if !s.settle() {
 		return true
 	}
-	if !spec.arityOK(len(args)) {
+	if !spec.ArityOK(len(args)) {
 		s.reply(wire.ErrArity(name))
 		return true
 	}

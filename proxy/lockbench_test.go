@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
@@ -46,7 +47,7 @@ func lockBench(b testing.TB, text func(sha string) string) *session {
 	if err != nil {
 		b.Fatal(err)
 	}
-	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
+	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}}}
 	current := newInForce(newSettings(defaultConfig(), nil, nil, routes))
 	scripts := newScriptCache(1 << 20)
 	log := slog.New(slog.DiscardHandler)

@@ -140,7 +140,7 @@ func (p *lockPlane) remaining(ctx context.Context, call lockCall, name string) a
 func (p *lockPlane) run(ctx context.Context, call lockCall, args [][]byte) answer {
 	request := p.runRequest(call)
 	request.Args = args
-	if call.route.spec.blocking() {
+	if call.route.spec.Blocking() {
 		return ran(p.runBlocking(ctx, request))
 	}
 	return ran(p.runTaking(ctx, request))
@@ -149,7 +149,7 @@ func (p *lockPlane) run(ctx context.Context, call lockCall, args [][]byte) answe
 func (p *lockPlane) runRequest(call lockCall) redlock.RunRequest {
 	return redlock.RunRequest{
 		DB: call.db, Keys: lockKeys(call), Args: call.args,
-		RESP3: call.version == wire.RESP3, ReadOnly: call.route.spec.readonly(),
+		RESP3: call.version == wire.RESP3, ReadOnly: call.route.spec.Readonly(),
 	}
 }
 

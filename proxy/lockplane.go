@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -64,7 +65,7 @@ func (c lockCall) commandName() string {
 	if c.route.spec == nil {
 		return ""
 	}
-	return c.route.spec.name
+	return c.route.spec.Name
 }
 
 // newLockPlane wants everything given; log gets command names and verdicts at
@@ -122,7 +123,7 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 	if a, refused := refuse(call); refused {
 		return a
 	}
-	switch name := call.route.spec.name; name {
+	switch name := call.route.spec.Name; name {
 	case "set":
 		c, reply := parseSet(call.args, now)
 		return p.set(ctx, call, c, reply)
@@ -182,7 +183,7 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 		}
 		return p.run(ctx, call, call.args)
 	default:
-		if call.route.spec.is(traitNeverOnLocks) {
+		if call.route.spec.Is(command.NeverOnLocks) {
 			return rejection(redlock.KindRun, errorNotOnLockKeys(name))
 		}
 		return p.run(ctx, call, call.args)
@@ -194,12 +195,12 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 func refuse(call lockCall) (a answer, refused bool) {
 	spec := call.route.spec
 	switch {
-	case spec == nil && len(call.args) > 1 && builtinCommands().lookup(call.args[:1]) != nil:
+	case spec == nil && len(call.args) > 1 && command.Builtin().Lookup(call.args[:1]) != nil:
 		return rejection(redlock.KindRun, errorUnknownSubcommand(call.args)), true
 	case spec == nil:
 		return rejection(redlock.KindRun, wire.ErrUnknownCommand(call.args)), true
-	case !spec.arityOK(len(call.args)):
-		return rejection(redlock.KindRun, wire.ErrArity(spec.name)), true
+	case !spec.ArityOK(len(call.args)):
+		return rejection(redlock.KindRun, wire.ErrArity(spec.Name)), true
 	case call.route.reserved:
 		return rejection(redlock.KindRun, errorReservedKey), true
 	case call.route.elsewhere:

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -121,7 +122,7 @@ func (r *router) heldBack(db int, args [][]byte, to route, now time.Time) time.T
 	for _, at := range to.keys {
 		look(args[at])
 	}
-	if to.spec.is(traitScript) {
+	if to.spec.Is(command.Script) {
 		for _, arg := range args[min(3, len(args)):] {
 			look(arg)
 		}
@@ -184,7 +185,7 @@ func (r *router) leavingFor(until time.Time) *router {
 	return &next
 }
 
-func (r *router) withTable(table *commandTable) *router {
+func (r *router) withTable(table *command.Table) *router {
 	next := *r
 	next.table = table
 	return &next

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -15,7 +16,7 @@ import (
 // have ended, wherever it stands in a command, and no other key is.
 func TestMovedKeysAreHeldBack(t *testing.T) {
 	now := time.Now()
-	old := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}, {match: "old:*", db: 2}}}
+	old := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}, {match: "old:*", db: 2}}}
 	next := old.withRules(lockRules{{match: "lock:*", db: anyDB}, {match: "new:*", db: anyDB}}, now, 10*time.Minute, time.Minute)
 	if next.era != old.era+1 {
 		t.Errorf("the era went from %d to %d", old.era, next.era)
@@ -107,7 +108,7 @@ func TestMovesAddUp(t *testing.T) {
 		{"away, and others with it later", []step{{0, second}, {time.Second, lockRules{{match: "x*", db: anyDB}}}}, leaving - time.Second, 0},
 	} {
 		now := start
-		r := &router{table: builtinCommands(), rules: first}
+		r := &router{table: command.Builtin(), rules: first}
 		for _, step := range row.steps {
 			now = now.Add(step.after)
 			r = r.withRules(step.rules, now, coming, leaving)

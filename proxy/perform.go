@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -26,7 +27,7 @@ func (s *session) perform(cmd wire.Command) {
 	route := router.route(s.database(), cmd.Args)
 	name := ""
 	if route.spec != nil {
-		name = route.spec.name
+		name = route.spec.Name
 	}
 	s.silent = s.replies.next()
 	if s.transaction.state == transactionNone && !s.watched.any() {
@@ -34,16 +35,16 @@ func (s *session) perform(cmd wire.Command) {
 	}
 	switch user := s.user(settings); {
 	case s.closing: // the client's user is no more
-	case user == nil && !route.spec.is(traitBeforeAuth):
+	case user == nil && !route.spec.Is(command.BeforeAuth):
 		s.reply(s.refusal(route.spec, cmd.Args, s.stranger(wire.ErrNoAuth)))
-	case !route.spec.is(traitBeforeAuth) && !s.stillVouchedFor(settings):
+	case !route.spec.Is(command.BeforeAuth) && !s.stillVouchedFor(settings):
 	case route.reserved:
 		s.abort(errorReservedKey)
 	case route.elsewhere:
 		s.abort(errorElsewhere)
 	case s.refusedForUser(user, name, cmd.Args, route):
 	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
-	case !route.ordinary && route.spec.is(traitNotProtocol):
+	case !route.ordinary && route.spec.Is(command.LeavesProtocol):
 		s.refuse(wire.ErrUnsupported(name))
 	case s.isPipe():
 		s.performInPipe(name, cmd, route)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -25,10 +26,10 @@ func channelsOf(name string, args [][]byte) [][]byte {
 func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([]byte) bool) string {
 	channels := channelsOf(name, args)
 	switch {
-	case r == rightBoth || to.spec.is(traitBeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
-	case to.spec != nil && !to.spec.arityOK(len(args)) && !to.spec.is(traitForLockers):
+	case r == rightBoth || to.spec.Is(command.BeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
+	case to.spec != nil && !to.spec.ArityOK(len(args)) && !to.spec.Is(command.ForLockers):
 		if r&rightUpstream == 0 {
-			return wire.ErrArity(to.spec.name)
+			return wire.ErrArity(to.spec.Name)
 		}
 	case to.plane != planeUpstream:
 		if to.plane != planeLock || r&rightLocks == 0 {
@@ -45,7 +46,7 @@ func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([
 		return wire.ErrNoPermKeys
 	case to.spec == nil:
 		return wire.ErrUnknownCommand(args)
-	case !to.spec.is(traitForLockers):
+	case !to.spec.Is(command.ForLockers):
 		return wire.ErrNoPermCommand(name)
 	}
 	return ""

@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
@@ -245,7 +246,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := newInForce(newSettings(cfg, nil, nil, &router{table: builtinCommands()}))
+	current := newInForce(newSettings(cfg, nil, nil, &router{table: command.Builtin()}))
 	s := newSurvey(current, meter, slog.New(slog.DiscardHandler))
 	before := current.load().router
 	s.look(t.Context())

@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
@@ -25,9 +26,9 @@ const (
 // nobody may write to them, and everybody may keep them.
 type route struct {
 	plane plane
-	spec  *commandSpec // nil: unknown
-	keys  []int        // the indexes of the arguments that are keys
-	lock  []bool       // beside keys: is it a lock key?
+	spec  *command.Spec // nil: unknown
+	keys  []int         // the indexes of the arguments that are keys
+	lock  []bool        // beside keys: is it a lock key?
 
 	// malformed: the arguments do not say where the keys are (too few, too
 	// many, a wrong count), and keys are those that could have been meant. If
@@ -47,7 +48,7 @@ type route struct {
 // router decides where commands go. It never changes and any number of
 // sessions may use it; an extended table or new rules make a new one.
 type router struct {
-	table *commandTable
+	table *command.Table
 	rules lockRules
 	moves []move // changes of the rules that still hold keys back
 	era   int    // counts such changes
@@ -58,11 +59,11 @@ type router struct {
 // allocates only where the keys are of both kinds, or do not lie side by side
 // (or one apart, as in MSET), or are more than inlineKeys.
 func (r *router) route(db int, args [][]byte) route {
-	spec := r.table.lookup(args)
+	spec := r.table.Lookup(args)
 	if spec == nil {
 		return route{}
 	}
-	if at := spec.onlyKey(); at > 0 && at < sharedKeys && spec.arityOK(len(args)) {
+	if at := spec.OnlyKey(); at > 0 && at < sharedKeys && spec.ArityOK(len(args)) {
 		to := route{spec: spec, keys: consecutive[at : at+1 : at+1], lock: noneLock[:1:1], ordinary: true, reserved: string(args[at]) == markerKey}
 		if r.rules.covers(db, args[at]) {
 			to.plane, to.lock = planeLock, allLock[:1:1]
@@ -73,9 +74,9 @@ func (r *router) route(db int, args [][]byte) route {
 }
 
 // routeKeys is route for any command.
-func (r *router) routeKeys(db int, args [][]byte, spec *commandSpec) route {
+func (r *router) routeKeys(db int, args [][]byte, spec *command.Spec) route {
 	var space [inlineKeys]int
-	keys, exact := spec.appendKeys(space[:0], args)
+	keys, exact := spec.AppendKeys(space[:0], args)
 	named := len(keys)
 	to := route{spec: spec, malformed: !exact}
 	var lockSpace [inlineKeys]bool
@@ -89,7 +90,7 @@ func (r *router) routeKeys(db int, args [][]byte, spec *commandSpec) route {
 		to.reserved = to.reserved || string(args[at]) == markerKey
 	}
 	scriptLocks := 0
-	if spec.is(traitScript) && exact {
+	if spec.Is(command.Script) && exact {
 		for at := 3 + named; at < len(args); at++ {
 			to.reserved = to.reserved || string(args[at]) == markerKey
 			if r.namesLock(db, args[at], named) {
@@ -103,12 +104,12 @@ func (r *router) routeKeys(db int, args [][]byte, spec *commandSpec) route {
 		to.plane = planeUpstream
 	case locks == named || !exact:
 		to.plane = planeLock
-	case spec.is(traitSplit):
+	case spec.Is(command.Split):
 		to.plane = planeSplit
 	default:
 		to.plane = planeCross
 	}
-	if spec.is(traitElsewhere) && exact {
+	if spec.Is(command.Elsewhere) && exact {
 		to.elsewhere = r.leadsElsewhere(db, args, keys)
 	}
 	to.keys, to.lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)

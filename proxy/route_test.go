@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -14,7 +15,7 @@ import (
 var planeNames = map[plane]string{planeUpstream: "upstream", planeLock: "lock", planeSplit: "split", planeCross: "cross"}
 
 func testRouter() *router {
-	return &router{table: builtinCommands(), rules: lockRules{
+	return &router{table: command.Builtin(), rules: lockRules{
 		{match: "lock:*", db: anyDB},
 		{match: "three", db: 3},
 	}}
@@ -170,7 +171,7 @@ func TestRoute(t *testing.T) {
 }
 
 func TestRouteWhereEverythingIsALock(t *testing.T) {
-	r := &router{table: builtinCommands(), rules: lockRules{{match: "*", db: anyDB}}}
+	r := &router{table: command.Builtin(), rules: lockRules{{match: "*", db: anyDB}}}
 	for line, want := range map[string]string{
 		"GET ":                "lock 1",
 		"PING a":              "upstream ",
@@ -185,7 +186,7 @@ func TestRouteWhereEverythingIsALock(t *testing.T) {
 }
 
 func TestRouteWithoutRules(t *testing.T) {
-	r := &router{table: builtinCommands()}
+	r := &router{table: command.Builtin()}
 	for _, line := range []string{"GET lock:a", "EVAL script 0 lock:a", "GET symfony_check_support_time"} {
 		if to := r.route(0, proxytest.Words(line)); to.plane != planeUpstream {
 			t.Errorf("%s: %s", line, describe(to))
@@ -241,7 +242,7 @@ func FuzzRoute(f *testing.F) {
 		f.Add(0, []byte(line))
 	}
 	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: 1}, {match: `[^a-\*]?*[`, db: anyDB}, {match: "*", db: 2}}
-	r := &router{table: builtinCommands(), rules: rules}
+	r := &router{table: command.Builtin(), rules: rules}
 	f.Fuzz(func(t *testing.T, db int, line []byte) {
 		args := bytes.Split(line, []byte(" "))
 		to := r.route(db, args)
@@ -273,7 +274,7 @@ func FuzzRoute(f *testing.F) {
 				t.Fatalf("%s without a lock key, or with others", describe(to))
 			}
 		default:
-			if locks == 0 || locks == len(to.keys) && !to.spec.is(traitScript) {
+			if locks == 0 || locks == len(to.keys) && !to.spec.Is(command.Script) {
 				t.Fatalf("%s with keys of one kind", describe(to))
 			}
 		}
@@ -301,9 +302,9 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 	s := newSession(srv, 1, newDrain())
 	routes := srv.settings().router
 	ordinary := 0
-	check := func(spec *commandSpec, names ...string) {
+	check := func(spec *command.Spec, names ...string) {
 		args := bytesOf(names)
-		for len(args) < max(spec.arity, -spec.arity) {
+		for len(args) < max(spec.Arity, -spec.Arity) {
 			args = append(args, []byte("x"))
 		}
 		to := routes.route(0, args)
@@ -311,12 +312,12 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 			return
 		}
 		ordinary++
-		if cmd := (wire.Command{Args: args}); s.performHandshake(spec.name, cmd, spec) || s.performJoined(spec.name, cmd, to) || spec.name == "watch" {
-			t.Errorf("%s is answered by the proxy, but is called ordinary", spec.name)
+		if cmd := (wire.Command{Args: args}); s.performHandshake(spec.Name, cmd, spec) || s.performJoined(spec.Name, cmd, to) || spec.Name == "watch" {
+			t.Errorf("%s is answered by the proxy, but is called ordinary", spec.Name)
 		}
 	}
-	for spec := range routes.table.all() {
-		check(spec, strings.Split(spec.name, "|")...)
+	for spec := range routes.table.All() {
+		check(spec, strings.Split(spec.Name, "|")...)
 	}
 	if ordinary < 100 {
 		t.Errorf("only %d commands are ordinary", ordinary)

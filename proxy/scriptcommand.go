@@ -41,7 +41,7 @@ func (s *session) performScript(name string, cmd wire.Command, route route) {
 
 // performScriptHere is performScript without an upstream.
 func (s *session) performScriptHere(name string, cmd wire.Command, route route) {
-	if !route.spec.arityOK(len(cmd.Args)) {
+	if !route.spec.ArityOK(len(cmd.Args)) {
 		s.reply(wire.ErrArity(name))
 		return
 	}

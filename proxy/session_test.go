@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -138,7 +139,7 @@ func TestSessionAuthentication(t *testing.T) {
 // and a transaction.
 func TestRoutingFollowsSelect(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: 3}}}
+	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: 3}}}
 	p := startTestProxy(t, redis, func(c *testConfig) { c.router = routes })
 	for _, opened := range []string{"", "GET x\r\n"} {
 		client := p.dial(t)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -62,7 +63,7 @@ func benchServer(b testing.TB, commandSize int, reply string) *proxyServer {
 	if err != nil {
 		b.Fatal(err)
 	}
-	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
+	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}}}
 	return newServer(serverConfig{
 		current: newInForce(&settings{
 			users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes,

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -169,7 +170,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := &router{table: builtinCommands(), rules: lockRules{{match: "lock:*", db: anyDB}}}
+	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}}}
 	locks := newFakeLocks()
 	config := testConfig{
 		serverConfig: serverConfig{

@@ -3,6 +3,7 @@ package proxy
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -42,7 +43,7 @@ func splitKeys(args [][]byte, route route) (upstreamHalf, lockHalf [][]byte) {
 }
 
 // lockRoute is the route of a command of nothing but lock keys.
-func lockRoute(spec *commandSpec, args int) route {
+func lockRoute(spec *command.Spec, args int) route {
 	to := route{plane: planeLock, spec: spec}
 	for at := 1; at < args; at++ {
 		to.keys = append(to.keys, at)

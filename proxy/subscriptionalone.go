@@ -3,6 +3,7 @@ package proxy
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -62,8 +63,8 @@ func (s *session) appendConfirmation(of family, adds bool, name *string, total i
 
 // restrictedHere tells whether a command is to be refused because the client
 // is in RESP2's subscribe mode, where no upstream does that.
-func (s *session) restrictedHere(spec *commandSpec) bool {
-	return s.listening.Load() != nil && s.upstream.Load() == nil && !spec.is(traitRestricted) && s.restricted()
+func (s *session) restrictedHere(spec *command.Spec) bool {
+	return s.listening.Load() != nil && s.upstream.Load() == nil && !spec.Is(command.InSubscribeMode) && s.restricted()
 }
 
 // replayTracking tells an upstream that has just been opened that the client

@@ -9,9 +9,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/embedded"
-
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/embedded"
 )
 
 const (
@@ -113,8 +114,8 @@ func (s *survey) learnCommands(ctx context.Context, upstream endpoint, runID str
 	defer client.Close()
 	reply, err := client.Do(ctx, "COMMAND").Slice()
 	if err == nil {
-		var table *commandTable
-		if table, err = builtinCommands().with(reply); err == nil {
+		var table *command.Table
+		if table, err = command.Builtin().With(reply); err == nil {
 			s.current.replace(func(old settings) settings {
 				old.router = old.router.withTable(table)
 				return old

@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 )
 
@@ -41,7 +42,7 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &router{table: builtinCommands(), rules: cfg.Locks}))
+	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &router{table: command.Builtin(), rules: cfg.Locks}))
 	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
 	admin := redis.NewClient(redisEndpoint(server).clientOptions())
 	defer admin.Close()

@@ -3,6 +3,7 @@ package proxy
 import (
 	"slices"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -75,11 +76,11 @@ func (t *tracking) remembers() bool {
 
 // performTracking is CLIENT TRACKING. Without an upstream it is answered here,
 // so that clients which ask for it when they connect can take locks.
-func (s *session) performTracking(cmd wire.Command, spec *commandSpec) {
+func (s *session) performTracking(cmd wire.Command, spec *command.Spec) {
 	if !s.settle() || s.refusedAsRestricted("client|tracking") {
 		return
 	}
-	if !spec.arityOK(len(cmd.Args)) {
+	if !spec.ArityOK(len(cmd.Args)) {
 		s.reply(wire.ErrArity("client|tracking"))
 		return
 	}
@@ -140,17 +141,17 @@ func (s *session) track(next *trackingMode) {
 
 // performCaching is CLIENT CACHING. It is for the next command, of which
 // nobody knows yet where it goes; so it is answered here.
-func (s *session) performCaching(cmd wire.Command, spec *commandSpec) {
+func (s *session) performCaching(cmd wire.Command, spec *command.Spec) {
 	if !s.settle() || s.refusedAsRestricted("client|caching") {
 		return
 	}
 	t := &s.tracking
 	yes, no := false, false
-	if spec.arityOK(len(cmd.Args)) {
+	if spec.ArityOK(len(cmd.Args)) {
 		yes, no = wire.IsWord(cmd.Args[2], "YES"), wire.IsWord(cmd.Args[2], "NO")
 	}
 	switch {
-	case !spec.arityOK(len(cmd.Args)):
+	case !spec.ArityOK(len(cmd.Args)):
 		s.reply(wire.ErrArity("client|caching"))
 	case t.mode == nil:
 		s.reply(wire.ErrCachingOff)
@@ -196,7 +197,7 @@ func (s *session) trackLocks(calls ...lockCall) {
 				t.present = append(t.present, text)
 			}
 		}
-		reads = reads || !call.route.spec.write()
+		reads = reads || !call.route.spec.Write()
 	}
 	if t.mode.noloop {
 		t.own = newOwnCommand(calls)

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
 )
@@ -74,7 +75,7 @@ func newOwnCommand(calls []lockCall) *ownCommand {
 	for _, call := range calls {
 		own.db = call.db
 		for i, arg := range call.args {
-			isText := i == 1 && call.route.spec.is(traitScript)
+			isText := i == 1 && call.route.spec.Is(command.Script)
 			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.route.keys, i) {
 				continue
 			}
@@ -126,7 +127,7 @@ func (l *listening) settleDoubt(key string) {
 // look asks the masters about a key, for the session's own use.
 func (l *listening) look(db int, name, key string) (reply []byte) {
 	args := [][]byte{[]byte(name), []byte(key)}
-	spec := builtinCommands().lookup(args)
+	spec := command.Builtin().Lookup(args)
 	return l.session.server.cfg.locks.do(l.ctx, nil, lockCall{db: db, args: args, route: lockRoute(spec, len(args))})
 }
 

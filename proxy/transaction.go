@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -52,11 +53,11 @@ func (s *session) database() int {
 }
 
 // performMulti begins a transaction.
-func (s *session) performMulti(cmd wire.Command, spec *commandSpec) {
+func (s *session) performMulti(cmd wire.Command, spec *command.Spec) {
 	if !s.settle() || s.refusedAsRestricted("multi") {
 		return
 	}
-	if !spec.arityOK(len(cmd.Args)) {
+	if !spec.ArityOK(len(cmd.Args)) {
 		s.reply(wire.ErrArity("multi"))
 		return
 	}
@@ -109,7 +110,7 @@ func (s *session) continueHere(name string, cmd wire.Command, route route) {
 	switch {
 	case name == "exec" && len(cmd.Args) > 1:
 		s.leaveTransaction(wire.ErrExecArity)
-	case route.spec == nil || !route.spec.arityOK(len(cmd.Args)):
+	case route.spec == nil || !route.spec.ArityOK(len(cmd.Args)):
 		s.abort(s.refusal(route.spec, cmd.Args, ""))
 	case name == "exec":
 		s.executeHere(cmd, route)
@@ -119,7 +120,7 @@ func (s *session) continueHere(name string, cmd wire.Command, route route) {
 		s.reply(wire.ErrNestedMulti)
 	case name == "watch":
 		s.reply(wire.ErrWatchInMulti)
-	case route.spec.noMulti() || logsIn(name, cmd.Args):
+	case route.spec.NoMulti() || logsIn(name, cmd.Args):
 		s.abort(wire.ErrNotInMulti)
 	case s.transaction.state == transactionAborted:
 		s.reply(wire.Queued)
@@ -133,7 +134,7 @@ func (s *session) continueHere(name string, cmd wire.Command, route route) {
 		s.queue(name, cmd, route)
 	case route.plane == planeLock:
 		s.decideLocks(name, cmd, route)
-	case len(route.keys) > 0 || route.spec.is(traitNotCounted):
+	case len(route.keys) > 0 || route.spec.Is(command.Uncountable):
 		s.decideUpstream(name, cmd, route)
 	default:
 		s.queue(name, cmd, route)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -202,7 +203,7 @@ func TestRuleUsers(t *testing.T) {
 	redis := startRedisWithUsers(t)
 	masters := &fakeMasters{}
 	p, _ := startUpstreamAuth(t, redis, masters.configure, func(c *testConfig) {
-		c.router = &router{table: builtinCommands(), rules: lockRules{
+		c.router = &router{table: command.Builtin(), rules: lockRules{
 			{match: "lock:bill:*", db: anyDB, users: []string{"bob", "carol"}, companions: []string{"bills"}},
 			{match: "lock:*", db: anyDB},
 		}}

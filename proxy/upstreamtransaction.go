@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"strconv"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -102,7 +103,7 @@ func (s *session) continueUpstream(name string, cmd wire.Command, route route) {
 		s.abort(wire.ErrNotInMulti)
 	case route.plane != planeUpstream:
 		s.abort(wire.ErrCrossLock)
-	case route.spec.is(traitNotCounted):
+	case route.spec.Is(command.Uncountable):
 		if s.settle() {
 			s.upstream.Load().owed.becomePipe()
 			s.endTransaction()

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -17,12 +18,12 @@ type watched struct {
 func (w *watched) any() bool { return len(w.locks) > 0 || w.upstream }
 
 // performWatch looks at lock keys on the masters.
-func (s *session) performWatch(cmd wire.Command, spec *commandSpec) {
+func (s *session) performWatch(cmd wire.Command, spec *command.Spec) {
 	if !s.settle() || s.refusedAsRestricted("watch") {
 		return
 	}
 	switch {
-	case !spec.arityOK(len(cmd.Args)):
+	case !spec.ArityOK(len(cmd.Args)):
 		s.reply(wire.ErrArity("watch"))
 		return
 	case len(s.watched.locks) > 0 && s.watched.db != s.client.db:
@@ -47,9 +48,9 @@ func (s *session) performWatch(cmd wire.Command, spec *commandSpec) {
 }
 
 // performUnwatch does not open an upstream that watches nothing.
-func (s *session) performUnwatch(cmd wire.Command, spec *commandSpec) {
+func (s *session) performUnwatch(cmd wire.Command, spec *command.Spec) {
 	if s.upstream.Load() == nil {
-		if !spec.arityOK(len(cmd.Args)) {
+		if !spec.ArityOK(len(cmd.Args)) {
 			s.reply(wire.ErrArity("unwatch"))
 			return
 		}
@@ -57,7 +58,7 @@ func (s *session) performUnwatch(cmd wire.Command, spec *commandSpec) {
 		s.reply(wire.OK)
 		return
 	}
-	if spec.arityOK(len(cmd.Args)) {
+	if spec.ArityOK(len(cmd.Args)) {
 		s.forgetWatched()
 	}
 	s.forward(cmd, debt{left: 1})
@@ -90,9 +91,9 @@ func refusedOnLocks(name string, route route) string {
 	switch {
 	case len(route.keys) > 0 && route.plane == planeUpstream:
 		return wire.ErrCrossLock
-	case route.spec.is(traitNeverOnLocks):
+	case route.spec.Is(command.NeverOnLocks):
 		return errorNotOnLockKeys(name)
-	case len(route.keys) == 0 && route.plane == planeUpstream && !route.spec.is(traitOnMasters):
+	case len(route.keys) == 0 && route.plane == planeUpstream && !route.spec.Is(command.OnMasters):
 		return wire.ErrNotWithLockKeys(name)
 	}
 	return ""

@@ -1,4 +1,4 @@
-package proxy
+package command
 
 import (
 	"redlock-proxy/proxy/wire"
@@ -27,31 +27,31 @@ type keySpec struct {
 	step int // at least 1
 }
 
-// onlyKey is the index of the key of a command that always has this one and,
+// OnlyKey is the index of the key of a command that always has this one and,
 // its arity being right, no other; 0 for all other commands. It is what makes
 // routing the commonest commands cheap.
-func (s *commandSpec) onlyKey() int {
-	if len(s.keys) != 1 || s.is(byHand) {
+func (s *Spec) OnlyKey() int {
+	if len(s.keys) != 1 || s.Is(byHand) {
 		return 0
 	}
 	k := &s.keys[0]
-	if k.keyword != "" || k.counted || k.last != 0 || k.index >= max(s.arity, -s.arity) {
+	if k.keyword != "" || k.counted || k.last != 0 || k.index >= max(s.Arity, -s.Arity) {
 		return 0
 	}
 	return k.index
 }
 
-// appendKeys appends to dst the indexes of the arguments that are keys. exact
+// AppendKeys appends to dst the indexes of the arguments that are keys. exact
 // is false if the arguments do not say where the keys are (a missing argument,
 // a count that is none or too high); then dst gets every argument that could
 // have been meant as one. Keys that only the server can know of (the patterns
 // of SORT BY and GET) are in neither.
-func (s *commandSpec) appendKeys(dst []int, args [][]byte) (keys []int, exact bool) {
-	exact = s.arityOK(len(args))
+func (s *Spec) AppendKeys(dst []int, args [][]byte) (keys []int, exact bool) {
+	exact = s.ArityOK(len(args))
 	switch {
-	case s.is(traitSort):
+	case s.Is(Sort):
 		return appendSortKeys(dst, args), exact
-	case s.is(traitMigrate):
+	case s.Is(Migrate):
 		return appendMigrateKeys(dst, args), exact
 	}
 	for i := range s.keys {

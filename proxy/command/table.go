@@ -1,4 +1,4 @@
-package proxy
+package command
 
 import (
 	_ "embed"
@@ -16,33 +16,33 @@ import (
 //go:embed commands.json
 var commandsFile []byte
 
-// commandTable knows commands by name. It never changes once built, so any
+// Table knows commands by name. It never changes once built, so any
 // number of sessions may use one.
-type commandTable struct {
-	commands map[string]*commandSpec
+type Table struct {
+	commands map[string]*Spec
 }
 
-var builtinTable = sync.OnceValue(func() *commandTable {
+var builtinTable = sync.OnceValue(func() *Table {
 	var list []any
 	if err := json.Unmarshal(commandsFile, &list); err != nil {
 		panic("proxy: commands.json: " + err.Error())
 	}
-	table, err := (&commandTable{}).extended(list)
+	table, err := (&Table{}).extended(list)
 	if err != nil {
 		panic("proxy: commands.json: " + err.Error())
 	}
 	return table
 })
 
-// builtinCommands is the table the proxy starts with.
-func builtinCommands() *commandTable { return builtinTable() }
+// Builtin is the table the proxy starts with.
+func Builtin() *Table { return builtinTable() }
 
-// with is this table and the commands and subcommands that only the server
+// With is this table and the commands and subcommands that only the server
 // knows whose reply to COMMAND is given: a module's, or a newer release's. What
 // the table knows already stays, so no upstream decides where the keys of SET
 // are. Where an element describes no command it is an error; the caller then
 // keeps the table it has.
-func (t *commandTable) with(reply []any) (*commandTable, error) {
+func (t *Table) With(reply []any) (*Table, error) {
 	table, err := t.extended(reply)
 	if err != nil {
 		return nil, fmt.Errorf("reply to COMMAND: %w", err)
@@ -50,25 +50,25 @@ func (t *commandTable) with(reply []any) (*commandTable, error) {
 	return table, nil
 }
 
-func (t *commandTable) extended(list []any) (*commandTable, error) {
-	table := &commandTable{commands: maps.Clone(t.commands)}
+func (t *Table) extended(list []any) (*Table, error) {
+	table := &Table{commands: maps.Clone(t.commands)}
 	if table.commands == nil {
-		table.commands = make(map[string]*commandSpec, len(list))
+		table.commands = make(map[string]*Spec, len(list))
 	}
 	for _, element := range list {
 		spec, err := decodeCommand(element)
 		if err != nil {
 			return nil, err
 		}
-		table.commands[spec.name] = table.commands[spec.name].joined(spec)
+		table.commands[spec.Name] = table.commands[spec.Name].joined(spec)
 	}
 	return table, nil
 }
 
-// lookup finds the command that args ask for, nil if it is unknown. Of a
+// Lookup finds the command that args ask for, nil if it is unknown. Of a
 // command with subcommands it is the subcommand, and nil, as in Redis, if that
 // is unknown; the bare name finds the container.
-func (t *commandTable) lookup(args [][]byte) *commandSpec {
+func (t *Table) Lookup(args [][]byte) *Spec {
 	if len(args) == 0 {
 		return nil
 	}
@@ -79,9 +79,9 @@ func (t *commandTable) lookup(args [][]byte) *commandSpec {
 	return find(spec.subcommands, args[1])
 }
 
-// all goes through the commands and their subcommands.
-func (t *commandTable) all() iter.Seq[*commandSpec] {
-	return func(yield func(*commandSpec) bool) {
+// All goes through the commands and their subcommands.
+func (t *Table) All() iter.Seq[*Spec] {
+	return func(yield func(*Spec) bool) {
 		for _, spec := range t.commands {
 			if !yield(spec) {
 				return
@@ -100,7 +100,7 @@ func (t *commandTable) all() iter.Seq[*commandSpec] {
 const longestLookup = 64
 
 // find looks name up without regard to ASCII case and without allocating.
-func find(commands map[string]*commandSpec, name []byte) *commandSpec {
+func find(commands map[string]*Spec, name []byte) *Spec {
 	if len(name) > longestLookup {
 		return nil
 	}

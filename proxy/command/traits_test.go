@@ -1,4 +1,4 @@
-package proxy
+package command
 
 import (
 	"maps"
@@ -9,10 +9,10 @@ import (
 
 // The commands of each trait, and that the table knows them all.
 func TestCommandTraits(t *testing.T) {
-	table := builtinCommands()
-	all := map[string]*commandSpec{}
-	for spec := range table.all() {
-		all[spec.name] = spec
+	table := Builtin()
+	all := map[string]*Spec{}
+	for spec := range table.All() {
+		all[spec.Name] = spec
 	}
 	for name := range commandTraits {
 		if all[name] == nil {
@@ -27,30 +27,30 @@ func TestCommandTraits(t *testing.T) {
 	}
 	const subscriptions = "subscribe psubscribe ssubscribe unsubscribe punsubscribe sunsubscribe"
 	for _, row := range []struct {
-		trait    traits
+		trait    Traits
 		commands string
 	}{
-		{traitSort, "sort"},
-		{traitMigrate, "migrate"},
-		{traitScript, "eval evalsha eval_ro evalsha_ro fcall fcall_ro"},
-		{traitSplit, "del unlink exists touch mget"},
-		{traitElsewhere, "copy move"},
-		{traitSubscription, subscriptions},
-		{traitRestricted, subscriptions + " ping quit reset"},
-		{traitBeforeAuth, "auth hello quit reset"},
-		{traitForLockers, "ping echo select time info role wait multi exec discard unwatch script|load script|exists " +
+		{Sort, "sort"},
+		{Migrate, "migrate"},
+		{Script, "eval evalsha eval_ro evalsha_ro fcall fcall_ro"},
+		{Split, "del unlink exists touch mget"},
+		{Elsewhere, "copy move"},
+		{Subscription, subscriptions},
+		{InSubscribeMode, subscriptions + " ping quit reset"},
+		{BeforeAuth, "auth hello quit reset"},
+		{ForLockers, "ping echo select time info role wait multi exec discard unwatch script|load script|exists " +
 			"command command|count command|docs command|info command|getkeys command|list " +
 			"client|id client|info client|getname client|setname client|setinfo client|no-evict client|no-touch client|reply " +
 			"client|tracking client|caching client|trackinginfo client|getredir " +
 			"cluster|info cluster|nodes cluster|slots cluster|shards cluster|myid unsubscribe punsubscribe sunsubscribe"},
-		{traitOnMasters, "ping echo time publish spublish"},
-		{traitNeverOnLocks, "fcall fcall_ro migrate"},
-		{traitNotProtocol, "sync psync replconf script|debug"},
-		{traitNotCounted, subscriptions + " hello monitor " + strings.Join(ofClient, " ")},
+		{OnMasters, "ping echo time publish spublish"},
+		{NeverOnLocks, "fcall fcall_ro migrate"},
+		{LeavesProtocol, "sync psync replconf script|debug"},
+		{Uncountable, subscriptions + " hello monitor " + strings.Join(ofClient, " ")},
 	} {
 		var got []string
 		for name, spec := range all {
-			if spec.is(row.trait) {
+			if spec.Is(row.trait) {
 				got = append(got, name)
 			}
 		}
@@ -61,7 +61,7 @@ func TestCommandTraits(t *testing.T) {
 			t.Errorf("%b: got %s, want %s", row.trait, got, want)
 		}
 	}
-	if unknown := (*commandSpec)(nil); unknown.is(^traits(0)) {
+	if unknown := (*Spec)(nil); unknown.Is(^Traits(0)) {
 		t.Error("an unknown command has a trait")
 	}
 	if names := slices.Collect(maps.Keys(all)); len(names) < 300 {

@@ -1,4 +1,4 @@
-package proxy
+package command
 
 import (
 	"bytes"
@@ -15,16 +15,16 @@ import (
 // it knows, in the examples above and with every small number of arguments.
 func TestKeysAgreeWithRedis(t *testing.T) {
 	server := proxytest.StartRedis(t)
-	table := builtinCommands()
+	table := Builtin()
 	live := liveCommands(t, server)
 	var questions [][][]byte
 	for _, spec := range live {
-		if spec.subcommands != nil || spec.arity == 1 {
+		if spec.subcommands != nil || spec.Arity == 1 {
 			continue
 		}
-		least := max(spec.arity, -spec.arity, 2) // COMMAND GETKEYS wants an argument
+		least := max(spec.Arity, -spec.Arity, 2) // COMMAND GETKEYS wants an argument
 		most := least
-		if spec.arity < 0 {
+		if spec.Arity < 0 {
 			most += 5
 		}
 		for n := least; n <= most; n++ {
@@ -45,8 +45,8 @@ func TestKeysAgreeWithRedis(t *testing.T) {
 		}
 	}
 	for _, spec := range live {
-		if len(spec.keys) > 0 && !compared[spec.name] {
-			t.Errorf("%s has keys and no example", spec.name)
+		if len(spec.keys) > 0 && !compared[spec.Name] {
+			t.Errorf("%s has keys and no example", spec.Name)
 		}
 	}
 }
@@ -60,7 +60,7 @@ func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var questions [][][]byte
 	for _, spec := range liveCommands(t, server) {
-		if len(spec.keys) == 0 && !spec.is(byHand) {
+		if len(spec.keys) == 0 && !spec.Is(byHand) {
 			continue
 		}
 		for range 40 {
@@ -76,7 +76,7 @@ func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
 		if string(questions[i][0]) == "sort" && sortIsAmbiguous(questions[i]) {
 			continue
 		}
-		if _, any := compareKeys(t, builtinCommands(), questions[i], answer); any {
+		if _, any := compareKeys(t, Builtin(), questions[i], answer); any {
 			found++
 		}
 	}
@@ -96,13 +96,13 @@ func sortIsAmbiguous(args [][]byte) bool {
 	return false
 }
 
-func compareKeys(t *testing.T, table *commandTable, args [][]byte, answer any) (name string, hasKeys bool) {
+func compareKeys(t *testing.T, table *Table, args [][]byte, answer any) (name string, hasKeys bool) {
 	t.Helper()
-	spec := table.lookup(args)
+	spec := table.Lookup(args)
 	if spec == nil {
 		t.Fatalf("%q: the server knows it", args)
 	}
-	indexes, exact := spec.appendKeys(nil, args)
+	indexes, exact := spec.AppendKeys(nil, args)
 	if refused, isError := answer.(error); isError {
 		text := refused.Error()
 		switch {
@@ -111,7 +111,7 @@ func compareKeys(t *testing.T, table *commandTable, args [][]byte, answer any) (
 				t.Errorf("%q: keys %d, the server says it has none", args, indexes)
 			}
 		case strings.Contains(text, "Invalid number of arguments"):
-			if exact && !arityMoved[spec.name] {
+			if exact && !arityMoved[spec.Name] {
 				t.Errorf("%q: fine for us, not for the server: %s", args, text)
 			}
 		case strings.Contains(text, "Invalid arguments"):
@@ -120,7 +120,7 @@ func compareKeys(t *testing.T, table *commandTable, args [][]byte, answer any) (
 		default:
 			t.Errorf("%q: %s", args, text)
 		}
-		return spec.name, false
+		return spec.Name, false
 	}
 	var want, got []string
 	for _, key := range answer.([]any) {
@@ -134,7 +134,7 @@ func compareKeys(t *testing.T, table *commandTable, args [][]byte, answer any) (
 	if exact && !slices.Equal(got, want) || !exact && !containsAll(got, want) {
 		t.Errorf("%q: keys %q (exact: %t), the server says %q", args, got, exact, want)
 	}
-	return spec.name, len(want) > 0
+	return spec.Name, len(want) > 0
 }
 
 func containsAll(list, words []string) bool {
@@ -144,19 +144,19 @@ func containsAll(list, words []string) bool {
 // arityMoved are the commands that accept more arguments in newer servers.
 var arityMoved = map[string]bool{"zrank": true, "zrevrank": true}
 
-func nameOf(spec *commandSpec) [][]byte {
-	return bytes.Split([]byte(spec.name), []byte("|"))
+func nameOf(spec *Spec) [][]byte {
+	return bytes.Split([]byte(spec.Name), []byte("|"))
 }
 
 // liveCommands are all commands and subcommands that the server tells of.
-func liveCommands(t *testing.T, server *proxytest.Redis) []*commandSpec {
+func liveCommands(t *testing.T, server *proxytest.Redis) []*Spec {
 	t.Helper()
-	table, err := (&commandTable{}).with(server.Commands(t))
+	table, err := (&Table{}).With(server.Commands(t))
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := slices.Collect(table.all())
-	slices.SortFunc(all, func(a, b *commandSpec) int { return strings.Compare(a.name, b.name) })
+	all := slices.Collect(table.All())
+	slices.SortFunc(all, func(a, b *Spec) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }
 

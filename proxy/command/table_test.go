@@ -1,4 +1,4 @@
-package proxy
+package command
 
 import (
 	"encoding/json"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestLookup(t *testing.T) {
-	table := builtinCommands()
+	table := Builtin()
 	for _, row := range []struct{ line, name string }{
 		{"GET k", "get"},
 		{"gEt k", "get"},
@@ -32,30 +32,30 @@ func TestLookup(t *testing.T) {
 		{"CLIENT no-touch on", "client|no-touch"}, // only valkey 8 has it
 	} {
 		name := ""
-		if spec := table.lookup(proxytest.Words(row.line)); spec != nil {
-			name = spec.name
+		if spec := table.Lookup(proxytest.Words(row.line)); spec != nil {
+			name = spec.Name
 		}
 		if name != row.name {
 			t.Errorf("%.40q is %q, not %q", row.line, name, row.name)
 		}
 	}
-	if table.lookup(nil) != nil {
+	if table.Lookup(nil) != nil {
 		t.Error("no arguments are a command")
 	}
 }
 
 func TestLookupDoesNotAllocate(t *testing.T) {
-	table := builtinCommands()
+	table := Builtin()
 	for _, line := range []string{"SET k v", "XINFO STREAM k", "NOSUCHCOMMAND", strings.Repeat("x", 500)} {
 		args := proxytest.Words(line)
-		if n := testing.AllocsPerRun(100, func() { table.lookup(args) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { table.Lookup(args) }); n != 0 {
 			t.Errorf("%.20q: %v allocations", line, n)
 		}
 	}
 }
 
 func TestCommandFlags(t *testing.T) {
-	table := builtinCommands()
+	table := Builtin()
 	for _, row := range []struct{ line, flags string }{
 		{"get", "readonly"},
 		{"set", "write"},
@@ -67,9 +67,9 @@ func TestCommandFlags(t *testing.T) {
 		{"watch", "noMulti"},
 		{"multi", "noMulti"},
 	} {
-		spec := table.lookup(proxytest.Words(row.line))
+		spec := table.Lookup(proxytest.Words(row.line))
 		for name, set := range map[string]bool{
-			"readonly": spec.readonly(), "write": spec.write(), "blocking": spec.blocking(), "noMulti": spec.noMulti(),
+			"readonly": spec.Readonly(), "write": spec.Write(), "blocking": spec.Blocking(), "noMulti": spec.NoMulti(),
 		} {
 			if want := strings.Contains(row.flags, name); set != want {
 				t.Errorf("%s: %s is %t", row.line, name, set)
@@ -79,7 +79,7 @@ func TestCommandFlags(t *testing.T) {
 }
 
 func TestArity(t *testing.T) {
-	table := builtinCommands()
+	table := Builtin()
 	for line, right := range map[string]bool{
 		"GET": false, "GET k": true, "GET k k": false,
 		"SET k": false, "SET k v": true, "SET k v NX PX 5": true,
@@ -87,7 +87,7 @@ func TestArity(t *testing.T) {
 		"DELEX": false, "DELEX k": true, "DELEX k IFEQ v": true,
 	} {
 		args := proxytest.Words(line)
-		if spec := table.lookup(args); spec.arityOK(len(args)) != right {
+		if spec := table.Lookup(args); spec.ArityOK(len(args)) != right {
 			t.Errorf("%s: %t", line, !right)
 		}
 	}
@@ -95,15 +95,15 @@ func TestArity(t *testing.T) {
 
 func TestExtendedByALiveServer(t *testing.T) {
 	reply := proxytest.StartRedis(t).Commands(t)
-	live, err := (&commandTable{}).with(reply)
+	live, err := (&Table{}).With(reply)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if spec := live.lookup(proxytest.Words("XREADGROUP")); spec == nil || spec.arity != -7 || len(spec.keys) != 1 {
+	if spec := live.Lookup(proxytest.Words("XREADGROUP")); spec == nil || spec.Arity != -7 || len(spec.keys) != 1 {
 		t.Errorf("XREADGROUP of a live server is %+v", spec)
 	}
-	builtin := builtinCommands()
-	extended, err := builtin.with(reply)
+	builtin := Builtin()
+	extended, err := builtin.With(reply)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -123,9 +123,9 @@ func commandReply(t testing.TB, text string) []any {
 }
 
 func TestExtendedByModules(t *testing.T) {
-	builtin := builtinCommands()
+	builtin := Builtin()
 	index2 := `[["flags",["RW"],"begin_search",["type","index","spec",["index",2]],"find_keys",["type","range","spec",["lastkey",0,"keystep",1,"limit",0]]]]`
-	table, err := builtin.with(commandReply(t, `[
+	table, err := builtin.With(commandReply(t, `[
 		["OLD.get", 2, ["readonly"], 1, 1, 1],
 		["old.mset", -3, ["write"], 1, -1, 2, ["@write"]],
 		["old.none", -1, [], 0, 0, 0],
@@ -151,19 +151,19 @@ func TestExtendedByModules(t *testing.T) {
 		{"xinfo stream k", "[2]"},
 	} {
 		args := proxytest.Words(row.line)
-		spec := table.lookup(args)
+		spec := table.Lookup(args)
 		if spec == nil {
 			t.Errorf("%s is unknown", row.line)
 			continue
 		}
-		if keys, exact := spec.appendKeys(nil, args); fmt.Sprint(keys) != row.keys || !exact {
+		if keys, exact := spec.AppendKeys(nil, args); fmt.Sprint(keys) != row.keys || !exact {
 			t.Errorf("%s: keys %v (exact: %t), not %s", row.line, keys, exact, row.keys)
 		}
 	}
-	if builtin.lookup(proxytest.Words("xinfo newer k")) != nil || builtin.lookup(proxytest.Words("old.get k")) != nil {
+	if builtin.Lookup(proxytest.Words("xinfo newer k")) != nil || builtin.Lookup(proxytest.Words("old.get k")) != nil {
 		t.Error("the built-in table was changed")
 	}
-	if !table.lookup(proxytest.Words("set k v")).write() {
+	if !table.Lookup(proxytest.Words("set k v")).Write() {
 		t.Error("a server changed what SET is")
 	}
 }
@@ -187,7 +187,7 @@ func TestMalformedCommandReply(t *testing.T) {
 		`[["get",2,[],1,1,1,[],[],[],null]]`,
 		`[["get",2,[],1,1,1,[],[],[],[[]]]]`,
 	} {
-		if table, err := builtinCommands().with(commandReply(t, text)); err == nil {
+		if table, err := Builtin().With(commandReply(t, text)); err == nil {
 			t.Errorf("%s gives a table of %d commands", text, len(table.commands))
 		}
 	}
@@ -198,10 +198,10 @@ func TestMalformedCommandReply(t *testing.T) {
 func TestAbsurdKeySpecifications(t *testing.T) {
 	numbers := []int{-1 << 31, -3, -1, 0, 1, 2, 1<<31 - 1}
 	lines := []string{"m", "m 1", "m 2 a b", "m KEYWORD a b", "m a KEYWORD", "m 2147483647 9223372036854775807 3"}
-	check := func(spec *commandSpec) {
+	check := func(spec *Spec) {
 		for _, line := range lines {
 			args := proxytest.Words(line)
-			keys, _ := spec.appendKeys(nil, args)
+			keys, _ := spec.AppendKeys(nil, args)
 			for _, i := range keys {
 				if i < 1 || i >= len(args) {
 					t.Errorf("%+v: key %d of %q", spec.keys, i, line)
@@ -222,16 +222,16 @@ func TestAbsurdKeySpecifications(t *testing.T) {
 							fmt.Sprintf(`["type","keyword","spec",["keyword","keyword","startfrom",%d]]`, begin),
 						} {
 							reply := commandReply(t, `[["m",-1,[],0,0,0,[],[],[["flags",[],"begin_search",`+search+`,"find_keys",`+find+`]],[]]]`)
-							if table, err := (&commandTable{}).with(reply); err == nil {
-								check(table.lookup(proxytest.Words("m")))
+							if table, err := (&Table{}).With(reply); err == nil {
+								check(table.Lookup(proxytest.Words("m")))
 							}
 						}
 					}
 				}
 			}
 			reply := commandReply(t, fmt.Sprintf(`[["m",-1,[],%d,%d,1]]`, a, b))
-			if table, err := (&commandTable{}).with(reply); err == nil {
-				check(table.lookup(proxytest.Words("m")))
+			if table, err := (&Table{}).With(reply); err == nil {
+				check(table.Lookup(proxytest.Words("m")))
 			}
 		}
 	}
@@ -245,13 +245,13 @@ func FuzzCommandReply(f *testing.F) {
 		if json.Unmarshal(text, &reply) != nil {
 			return
 		}
-		table, err := builtinCommands().with(reply)
+		table, err := Builtin().With(reply)
 		if err != nil {
 			return
 		}
 		for _, spec := range table.commands {
-			if _, known := builtinCommands().commands[spec.name]; !known {
-				spec.appendKeys(nil, proxytest.Words("m 2 a b KEYS c"))
+			if _, known := Builtin().commands[spec.Name]; !known {
+				spec.AppendKeys(nil, proxytest.Words("m 2 a b KEYS c"))
 			}
 		}
 	})

@@ -1,4 +1,4 @@
-package proxy
+package command
 
 import (
 	"errors"
@@ -14,7 +14,7 @@ import (
 // decodeCommand reads one element of a COMMAND reply: name, arity, flags,
 // first key, last key and step; then, only in newer servers, ACL categories,
 // tips, key specifications and subcommands.
-func decodeCommand(element any) (*commandSpec, error) {
+func decodeCommand(element any) (*Spec, error) {
 	fields, ok := element.([]any)
 	if !ok || len(fields) < 6 {
 		return nil, errors.New("an element that describes no command")
@@ -24,9 +24,9 @@ func decodeCommand(element any) (*commandSpec, error) {
 		return nil, errors.New("a command without a name")
 	}
 	malformed := fmt.Errorf("command %q: malformed", name)
-	spec := &commandSpec{name: strings.ToLower(name)}
-	spec.traits = traitsOf(spec.name)
-	if spec.arity, ok = number(fields[1]); !ok {
+	spec := &Spec{Name: strings.ToLower(name)}
+	spec.traits = traitsOf(spec.Name)
+	if spec.Arity, ok = number(fields[1]); !ok {
 		return nil, malformed
 	}
 	flags, ok := fields[2].([]any)
