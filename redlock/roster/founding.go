@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // Which set of masters there is: one that exists is taken over, or a new one
@@ -41,13 +43,13 @@ func (r *Roster) adopt() {
 	switch {
 	case best == "" || best == r.set:
 		return
-	case r.set != "" && counts[best] < majority(r.masters):
+	case r.set != "" && counts[best] < quorum.Size(r.masters):
 		return
 	case tie:
 		r.reason = "the lock masters belong to different sets: " + r.describe()
 		return
-	case reached < majority(r.masters):
-		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, majority(r.masters), r.describe())
+	case reached < quorum.Size(r.masters):
+		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, quorum.Size(r.masters), r.describe())
 		return
 	}
 	if r.set != "" {
@@ -185,10 +187,10 @@ func (r *Roster) isUnused(now time.Time) bool {
 	return true
 }
 
-// newUntil is when locks can be granted in a set that is in its
+// NewUntil is when locks can be granted in a set that is in its
 // first quarantine; zero: it is not.
 func (r *Roster) NewUntil(now time.Time) time.Time {
-	needed := majority(r.masters) - r.certified(0)
+	needed := quorum.Size(r.masters) - r.certified(0)
 	if needed <= 0 || !now.Before(firstQuarantine(r.set)) {
 		return time.Time{}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// standing is whether the votes of one batch count, and why not.
+// A Standing is whether the votes of one batch count, and why not.
 type Standing struct {
 	State   State
 	Reason  string
@@ -16,9 +16,9 @@ type Standing struct {
 }
 
 const (
-	// beatPause is how often a master is checked that is asked nothing else.
+	// BeatPause is how often a master is checked that is asked nothing else.
 	BeatPause = time.Second
-	// beatLength is how often that is looked after.
+	// BeatLength is how often that is looked after.
 	BeatLength = BeatPause / 4
 	// watchPause is how long a process watches a master's clock before it counts
 	// its votes. It cannot know of a jump before; another process that lives
@@ -26,7 +26,7 @@ const (
 	watchPause = 3 * BeatPause / 2
 )
 
-// A checkReading is what the check of one batch finds besides the marker.
+// A Reading is what the check of one batch finds besides the marker.
 type Reading struct {
 	Clock     time.Duration // the master's own time, since 1970
 	Received  time.Time     // by our clock
@@ -37,7 +37,7 @@ type Reading struct {
 	Witnessed bool          // this process saw the set begin
 }
 
-// at is how a place stands at a reading, where st is how it does apart from the
+// At is how a place stands at a reading, where st is how it does apart from the
 // time, and m is its marker.
 func (st Standing) At(m Marker, now Reading, limits Limits) Standing {
 	st.Covers = m.covers(now.Clock)

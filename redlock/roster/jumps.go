@@ -1,6 +1,10 @@
 package roster
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+)
 
 // A clock that jumps and a process that stands still look alike from here. Where
 // the kernel knows of the standstill it is counted as time (slumber.go). Where it
@@ -31,7 +35,7 @@ func (r *Roster) settleJumps(now time.Time) {
 		return // each by another amount
 	case now.Sub(r.stood.at) <= standstillPause && by.with(r.stood.by).possible():
 		// The last of them may be seen a little after the others.
-	case len(masters) < max(2, majority(r.masters)) || !r.othersHaveJumped(masters):
+	case len(masters) < max(2, quorum.Size(r.masters)) || !r.othersHaveJumped(masters):
 		return // one that is slow or away may be the one that has not jumped
 	default:
 		r.stood = standstill{now, by}
@@ -92,7 +96,7 @@ func (r *Roster) clocksRead(p Place, since time.Time) bool {
 	return true
 }
 
-// A jump is by how much a clock jumped, forward if that is positive: at least and
+// A Jump is by how much a clock jumped, forward if that is positive: at least and
 // at most, for a reading takes its time. Zero: it did not.
 type Jump struct{ Least, Most time.Duration }
 

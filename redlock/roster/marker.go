@@ -13,7 +13,7 @@ import (
 // No client may touch it.
 const MarkerKey = "redlock-proxy:master"
 
-// A marker is what a master remembers of itself: who it is, and since when its
+// A Marker is what a master remembers of itself: who it is, and since when its
 // memory of a database is complete. The judgement lives there and not in a
 // process's memory, so that several processes, and one that has just started,
 // reach the same.
@@ -28,27 +28,27 @@ type Marker struct {
 	Member  int    // its number in the set, counted from 1
 	Members int
 	Epoch   int64
-	// joined tells, for each member, when the present one joined and who it is
+	// Joined tells, for each member, when the present one joined and who it is
 	// (joined.go). So a process with an old list knows that one of its servers is
 	// none any more.
 	Joined []string
-	// replid is the replication id of the server, which it changes when it has
+	// ReplID is the replication id of the server, which it changes when it has
 	// been a replica, and may have loaded another's memory with this very text.
 	ReplID string
 	Run    string // the run id of the server process that has kept its memory
-	// since is the master's own time, in ms, from which on its memory of the
+	// Since is the master's own time, in ms, from which on its memory of the
 	// database is complete. sinceNow: when it is written.
 	Since int64
-	// quarantine is how long after since it does not vote. It is decided when
+	// Quarantine is how long after since it does not vote. It is decided when
 	// since is written, so that every process reaches the same judgement, and
 	// locks that are granted later do not prolong it.
 	Quarantine time.Duration
-	// longest is the longest TTL granted in the set, to its knowledge, since turned,
+	// Longest is the longest TTL granted in the set, to its knowledge, since turned,
 	// the master's own time in ms, and before the longest that was granted earlier
 	// and may not have ended. turnNow: when it is written.
 	Longest, Before time.Duration
 	Turned          int64
-	// databases are, in a marker of the first version, those that the set used. It
+	// Databases are, in a marker of the first version, those that the set used. It
 	// was written to these only (upgrade.lua). nil: it is none of those.
 	Databases []int
 }
@@ -69,7 +69,7 @@ func (m Marker) String() string {
 // noReplid stands for that of a server which does not say.
 const noReplid = "-"
 
-// who is the part of the text that says who the masters are.
+// Who is the part of the text that says who the masters are.
 func (m Marker) Who() string {
 	return fmt.Sprintf(" epoch=%d joined=%s replid=%s ", m.Epoch, strings.Join(m.Joined, ","), cmp.Or(m.ReplID, noReplid))
 }
@@ -82,7 +82,7 @@ func writtenTime(ms int64) string {
 	return strconv.FormatInt(ms, 10)
 }
 
-// parseMarker reads what String writes, a marker of the first version, and
+// ParseMarker reads what String writes, a marker of the first version, and
 // nothing else.
 func ParseMarker(text string) (Marker, bool) {
 	var m Marker
@@ -140,13 +140,13 @@ func ParseMarker(text string) (Marker, bool) {
 	return m, ok
 }
 
-// ofFirstVersion tells that it was written by the version before.
+// OfFirstVersion tells that it was written by the version before.
 func (m Marker) OfFirstVersion() bool { return m.Databases != nil }
 
-// votesFrom is when the quarantine is over, in ms of the master's own time.
+// VotesFrom is when the quarantine is over, in ms of the master's own time.
 func (m Marker) VotesFrom() int64 { return m.Since + m.Quarantine.Milliseconds() }
 
-// granted is the longest TTL that a lock may have which has not ended.
+// Granted is the longest TTL that a lock may have which has not ended.
 func (m Marker) Granted() time.Duration { return max(m.Longest, m.Before) }
 
 // covers is the longest TTL that a lock may have which is granted when the

@@ -17,7 +17,7 @@ type MarkerFacts struct {
 	Longest    time.Duration // the longest TTL granted
 }
 
-// readMarkerFacts reads the value of MarkerKey; ok is false for any other text.
+// ReadMarker reads the value of MarkerKey; ok is false for any other text.
 func ReadMarker(text string, now time.Time) (facts MarkerFacts, ok bool) {
 	m, ok := ParseMarker(text)
 	if !ok {

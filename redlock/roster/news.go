@@ -2,7 +2,7 @@ package roster
 
 // What a roster has to say is data: its owner says it, once the roster is free.
 
-// rosterNews is what came up in a roster since that was asked last.
+// News is what came up in a roster since that was asked last.
 type News struct {
 	Notices []Notice // in order
 	Turned  bool     // how a place stands has changed
@@ -12,7 +12,7 @@ type News struct {
 	Witnessed bool   // this process saw the set begin, so no lock is older
 }
 
-// A notice is a line for the log, or how a master stands now.
+// A Notice is a line for the log, or how a master stands now.
 type Notice struct {
 	Standing *MasterStatus // nil: it is a line
 	Grave    bool          // it is an error and not a warning
@@ -20,7 +20,7 @@ type Notice struct {
 	Fields   []any // names and values
 }
 
-// news is what came up since it was asked last.
+// Drain gives what came up since it was asked last.
 func (r *Roster) Drain() News {
 	news := r.untold
 	news.Version, news.Witnessed = r.version, r.witnessed

@@ -2,11 +2,11 @@ package roster
 
 import "time"
 
-// A replication is what a server says of its part in replication.
+// A Replication is what a server says of its part in replication.
 type Replication struct {
 	Replica bool
 	ID      string // master_replid, shortened; empty: it does not say
-	// was tells that it has been a replica since it got its id. Without that a
+	// Was tells that it has been a replica since it got its id. Without that a
 	// server changes its id also when its first replica comes, and long after the
 	// last has gone.
 	Was bool
@@ -14,13 +14,13 @@ type Replication struct {
 
 const IsReplica = "it is a replica of another server, and a lock master must stand alone"
 
-// replaced tells whether a server that was on record with a replication id may
+// Replaced tells whether a server that was on record with a replication id may
 // have loaded another's memory since.
 func (r Replication) Replaced(recorded string) bool {
 	return r.ID != recorded && r.Was
 }
 
-// replicates hears what a server says of its replication on a place's connection.
+// Replicates hears what a server says of its replication on a place's connection.
 func (r *Roster) Replicates(p Place, now Replication) {
 	if s := r.sight(p); s.Replication != now {
 		s.Replication, s.actedAt = now, time.Time{}
@@ -28,7 +28,7 @@ func (r *Roster) Replicates(p Place, now Replication) {
 	}
 }
 
-// evictsBy hears by which policy a master may delete locks; empty: by none.
+// Evicts hears by which policy a master may delete locks; empty: by none.
 func (r *Roster) Evicts(master int, policy string, now time.Time) {
 	if r.eviction[master] == policy {
 		return

@@ -4,9 +4,11 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
-// mark is what is to be written to a master's markers, by the stream of a place
+// A Write is what is to be written to a master's markers, by the stream of a place
 // where the marker is still what it was seen to be.
 type Write struct {
 	Place
@@ -20,7 +22,7 @@ type Write struct {
 	Reason string        // for the log, with a cause
 }
 
-// A markKind says what a mark does in which of the server's databases.
+// A Kind says what a mark does in which of the server's databases.
 type Kind uint8
 
 const (
@@ -32,9 +34,9 @@ const (
 )
 
 const (
-	// markAgain is how long an unanswered mark is waited for.
+	// MarkAgain is how long an unanswered mark is waited for.
 	MarkAgain = 500 * time.Millisecond
-	// jumpPause is how long a jump waits at most to be written down, for the other
+	// JumpPause is how long a jump waits at most to be written down, for the other
 	// masters' clocks to be read: if all jumped together it was us. Until it is
 	// written, a process that has just started does not know of it.
 	JumpPause = 100 * time.Millisecond
@@ -46,7 +48,7 @@ const (
 	readPause = BeatPause
 )
 
-// plan decides which markers to write now. It is asked whenever something
+// Tick decides which markers to write now. It is asked whenever something
 // changed and once in a while.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.settleJumps(now)
@@ -249,7 +251,7 @@ func (r *Roster) contested() bool {
 
 // tellAll is how many masters that remember know, together, of every TTL
 // granted: a lock on a quorum has raised the longest TTL on a quorum.
-func (r *Roster) tellAll() int { return r.masters - majority(r.masters) + 1 }
+func (r *Roster) tellAll() int { return quorum.Intersecting(r.masters) }
 
 // readSince counts the other masters whose marker, or that there is none, was
 // asked for since.
@@ -272,7 +274,7 @@ func (r *Roster) marker(p Place, set string, since int64, now time.Time) Marker 
 	}
 }
 
-// written hears that a mark was made. The jump that it writes down is then no
+// Wrote hears that a mark was made. The jump that it writes down is then no
 // news any more, in any database, unless another came on top of it.
 func (r *Roster) Wrote(m Write) {
 	for p, s := range r.sights {
@@ -282,6 +284,3 @@ func (r *Roster) Wrote(m Write) {
 		}
 	}
 }
-
-// majority is the quorum of so many masters.
-func majority(masters int) int { return masters/2 + 1 }

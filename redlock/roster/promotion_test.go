@@ -3,6 +3,8 @@ package roster
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // promotionOf is a set of n masters of which the first moves, as two processes
@@ -53,7 +55,7 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 			}
 		}
 		second := after.Tick(now.Add(2*time.Minute), limits)
-		enough := min(n-1, n-majority(n)+1)
+		enough := min(n-1, n-quorum.Size(n)+1)
 		told := 0
 		for _, m := range second {
 			switch {

@@ -4,9 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+
+	"redlock-proxy/redlock/quorum"
 )
 
-// acceptable tells whether a server may become the master at place i: one
+// Acceptable tells whether a server may become the master at place i: one
 // without a marker, or one that a replacement which was cut off had begun with.
 func (r *Roster) Acceptable(i int, run, text string) error {
 	for p, s := range r.sights {
@@ -24,7 +26,7 @@ func (r *Roster) Acceptable(i int, run, text string) error {
 	return nil
 }
 
-// replaceable tells whether the masters that stay can carry a replacement.
+// Replaceable tells whether the masters that stay can carry a replacement.
 func (r *Roster) Replaceable(i int) error {
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
@@ -42,7 +44,7 @@ func (r *Roster) Replaceable(i int) error {
 			recording++
 		}
 	}
-	needed := majority(r.masters)
+	needed := quorum.Size(r.masters)
 	switch {
 	case recording < needed:
 		return fmt.Errorf("of the masters that stay %d can put it on record now, and a majority of %d is needed", recording, needed)
@@ -54,7 +56,7 @@ func (r *Roster) Replaceable(i int) error {
 	return nil
 }
 
-// advance begins the next epoch, in which another server is the master at
+// Advance begins the next epoch, in which another server is the master at
 // place i. It returns who the masters are in it.
 func (r *Roster) Advance(i int, name, run string) Joined {
 	now := r.joined[i]
@@ -68,13 +70,13 @@ func (r *Roster) Advance(i int, name, run string) Joined {
 	return Joined{r.epoch, r.joined}
 }
 
-// joined is who the masters are in an epoch.
+// Joined is who the masters are in an epoch.
 type Joined struct {
 	Epoch   int64
 	members []string
 }
 
-// heard counts the masters other than i that have an epoch on record, with these
+// Heard counts the masters other than i that have an epoch on record, with these
 // masters, and says how many have to. Another process may have begun one of the
 // same number: overtaken tells that this is so.
 func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
@@ -83,10 +85,10 @@ func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
 			n++
 		}
 	}
-	return n, majority(r.masters), r.epoch != j.Epoch || !slices.Equal(r.joined, j.members)
+	return n, quorum.Size(r.masters), r.epoch != j.Epoch || !slices.Equal(r.joined, j.members)
 }
 
-// leave forgets what was seen of the master that was at a place.
+// Left forgets what was seen of the master that was at a place.
 func (r *Roster) Left(i int) {
 	delete(r.met, i)
 	delete(r.runs, i)

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// place is one database of one master.
+// A Place is one database of one master.
 type Place struct {
 	Master int // counted from 0
 	DB     int
@@ -55,9 +55,9 @@ func (s *sight) jumpedWithin(d time.Duration, now time.Time) bool {
 	return s.jump > 0 && now.Sub(s.jumpedAt) < d
 }
 
-// roster is what this process knows of the set of masters. It decides who may
+// A Roster is what this process knows of the set of masters. It decides who may
 // vote, from the markers, and what has to be written to them. It holds no
-// connection, reads no clock and takes no lock: voters owns it.
+// connection, reads no clock and takes no lock: its owner lets one goroutine at a time have it.
 type Roster struct {
 	servers []Server
 	masters int
@@ -90,7 +90,7 @@ type Roster struct {
 	moved    map[int]time.Time // by database: when one of its places last stood otherwise than before
 }
 
-// voteLimits are what of the configuration decides who may vote and when.
+// Limits are what of the configuration decides who may vote and when.
 type Limits struct {
 	MasterTimeout time.Duration // how long a ballot waits for a master's vote
 	ClockDrift    float64       // the share of a time by which clocks may run apart
@@ -99,14 +99,14 @@ type Limits struct {
 	RestartDelay, MaxQuarantine time.Duration
 }
 
-// A rosterServer is how a master is called, and whether it may be another server
+// A Server is how a master is called, and whether it may be another server
 // one day.
 type Server struct {
 	Name  string
 	Moves bool
 }
 
-// newRoster knows nothing of the masters yet. nonce is a random number.
+// New makes a Roster that knows nothing of the masters yet. nonce is a random number.
 func New(servers []Server, fresh bool, nonce uint64) *Roster {
 	masters := len(servers)
 	return &Roster{
@@ -139,7 +139,7 @@ func (r *Roster) names(master int) string { return r.servers[master].Name }
 
 func (r *Roster) moves(master int) bool { return r.servers[master].Moves }
 
-// calls says how a master is called from now on.
+// SetServer says how a master is called from now on.
 func (r *Roster) SetServer(master int, server Server) { r.servers[master] = server }
 
 func (r *Roster) changed() {
@@ -147,7 +147,7 @@ func (r *Roster) changed() {
 	r.untold.Changed = true
 }
 
-// connected begins a new connection to a place. restarted tells that another
+// Connected begins a new connection to a place. restarted tells that another
 // server process answers than before at this master. A database that is used for
 // the first time is none.
 func (r *Roster) Connected(p Place, run, problem string, repl Replication, now time.Time) (restarted bool) {
@@ -175,7 +175,7 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 	return restarted
 }
 
-// disconnected hears that a connection has ended, or that none could be opened,
+// Disconnected hears that a connection has ended, or that none could be opened,
 // and why. It tells whether that is news.
 func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 	s := r.sight(p)
@@ -184,14 +184,14 @@ func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 	return r.stands(p, s, Standing{State: Away, Reason: reason}, now)
 }
 
-// hasAsked hears when that was asked which a place's marker was read from last.
+// Asked hears when that was asked which a place's marker was read from last.
 func (r *Roster) Asked(p Place, at time.Time) {
 	if s := r.sights[p]; s != nil && at.After(s.asked) {
 		s.asked = at
 	}
 }
 
-// see takes what a place's marker is now and says how the place stands apart
+// Checked takes what a place's marker is now and says how the place stands apart
 // from the time, and what the marker is. It was asked for at the given time.
 func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, Marker) {
 	s := r.sight(p)
@@ -226,7 +226,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	return r.judge(p, s), s.marker
 }
 
-// comparesClock hears what time it is on a master in quarantine, in ms. Where its
+// ClockIs hears what time it is on a master in quarantine, in ms. Where its
 // memory is complete only from a later time on, its clock was ahead and has been
 // put right: since is written anew, or the quarantine would last as long as the
 // step was.
@@ -263,7 +263,7 @@ func (r *Roster) remembering() int {
 	return n
 }
 
-// jumped notes that a master's clock has jumped forward, which holds for all of
+// Jumped notes that a master's clock has jumped forward, which holds for all of
 // its databases, also those whose connection is just being dialled. A jump that
 // could not be written down yet keeps its time.
 func (r *Roster) Jumped(master int, by Jump, now time.Time) {
@@ -281,7 +281,7 @@ func (r *Roster) Jumped(master int, by Jump, now time.Time) {
 	r.changed()
 }
 
-// databases are those in use, in order.
+// Databases are those in use, in order.
 func (r *Roster) Databases() []int {
 	var dbs []int
 	for p := range r.sights {

@@ -4,11 +4,13 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/quorum"
 )
 
 // How the places stand, as the roster was told last and as others ask.
 
-// note takes how a place stands.
+// Noted takes how a place stands.
 func (r *Roster) Noted(p Place, st Standing, now time.Time) {
 	if s := r.sight(p); s.connected {
 		r.stands(p, s, st, now)
@@ -49,7 +51,7 @@ type hindrance struct {
 // tellNoSet logs each reason why there is no set once it has lasted.
 func (r *Roster) tellNoSet(now time.Time) {
 	switch {
-	case r.set != "" || r.certified(0) >= majority(r.masters):
+	case r.set != "" || r.certified(0) >= quorum.Size(r.masters):
 	case r.noSet.reason != r.reason:
 		r.noSet = hindrance{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
@@ -58,7 +60,7 @@ func (r *Roster) tellNoSet(now time.Time) {
 	}
 }
 
-// keepsSilent hears at each beat whether a place leaves questions unanswered, and
+// Silent hears at each beat whether a place leaves questions unanswered, and
 // tells whether it has done so for a whole beat. A process that stood still finds
 // all masters silent until it has read their answers, so where the beat itself is
 // late that begins only now. This is about what people are told: what counts as a
@@ -77,7 +79,7 @@ func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
 	return now.Sub(s.silentSince) >= BeatLength
 }
 
-// certifiedIn are the masters certified in a database, a bit for each.
+// CertifiedIn are the masters certified in a database, a bit for each.
 func (r *Roster) CertifiedIn(db int) (certified uint64) {
 	for i := range r.masters {
 		if s := r.sights[Place{i, db}]; s != nil && s.told.State == Certified {
@@ -133,7 +135,7 @@ func rank(s State) int {
 	return slices.Index([]State{Certified, Quarantined, Uncertified, Away, Barred}, s)
 }
 
-// quarantined counts the masters in quarantine in a database, and tells when the
+// Quarantined counts the masters in quarantine in a database, and tells when the
 // first of them votes again.
 func (r *Roster) Quarantined(db int, now time.Time) (n int, until time.Time) {
 	for i := range r.masters {
@@ -160,7 +162,7 @@ func shownUntil(until, now time.Time) time.Time {
 	return until.Add(time.Second - 1).Truncate(time.Second)
 }
 
-// unsettled: some master that is connected is not certified yet, but may be
+// Unsettled: some master that is connected is not certified yet, but may be
 // soon.
 func (r *Roster) Unsettled() bool {
 	for _, s := range r.sights {
@@ -172,7 +174,7 @@ func (r *Roster) Unsettled() bool {
 }
 
 func (r *Roster) Status(now time.Time) Status {
-	status := Status{Needed: majority(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.NewUntil(now)}
+	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.NewUntil(now)}
 	if r.set != "" {
 		status.Reason = ""
 	}
@@ -182,7 +184,7 @@ func (r *Roster) Status(now time.Time) Status {
 	return status
 }
 
-// prospects are the masters that are certified in a database, those that may be so
+// Prospects are the masters that are certified in a database, those that may be so
 // by some time, and those of which nothing has been read yet; when one of them last
 // stood otherwise than before.
 type Prospects struct {
