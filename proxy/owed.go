@@ -12,7 +12,7 @@ type debt struct {
 	kind    debtKind
 	silent  bool // the values go to nobody: CLIENT REPLY OFF, or asked by the proxy itself
 	capture bool // the value goes to the session, not to the client
-	family  family
+	family  wire.Family
 	adds    bool // confirmations of SUBSCRIBE rather than UNSUBSCRIBE
 	left    int  // values still owed; 0: of an UNSUBSCRIBE without names, known once it is its turn
 
@@ -65,7 +65,7 @@ type owed struct {
 type currentValue struct {
 	counts       bool // it answers the first debt
 	confirmation bool
-	family       family
+	family       wire.Family
 }
 
 func newOwed(version wire.Version) *owed {
@@ -138,14 +138,14 @@ func (o *owed) begin(p []byte) (to fate, enough bool) {
 	case p[0] == '>' && !expectsName && !o.subscribes():
 		return fateClient, true
 	case p[0] == '>', p[0] == '*' && o.version == wire.RESP2 && (expectsName || o.subscribes()):
-		name, known := firstElement(p)
+		name, known := wire.FirstElement(p)
 		if !known {
 			return fateClient, false
 		}
-		if isMessage(name) {
+		if wire.IsMessage(name) {
 			return fateClient, true
 		}
-		family, adds, confirms := confirmationOf(name)
+		family, adds, confirms := wire.ConfirmationOf(name)
 		if confirms {
 			counts := expectsName && first.family == family && first.adds == adds
 			o.current = currentValue{counts: counts, confirmation: true, family: family}
@@ -171,14 +171,14 @@ func (o *owed) begin(p []byte) (to fate, enough bool) {
 // end is told that the value has ended, of what kind it was and, for a
 // confirmation, the value's last bytes. If the value answers a command for
 // subscriptions, told is what it says of them.
-func (o *owed) end(kind byte, tail []byte) (told confirmation, tells bool) {
+func (o *owed) end(kind byte, tail []byte) (told wire.Confirmation, tells bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.current.confirmation {
 		o.confirm(tail)
 	}
 	if !o.current.counts {
-		return confirmation{}, false
+		return wire.Confirmation{}, false
 	}
 	o.undelivered = true
 	first := o.first()
@@ -199,10 +199,10 @@ func (o *owed) end(kind byte, tail []byte) (told confirmation, tells bool) {
 }
 
 // told is what the next value says of the subscriptions that the debt is for.
-func (d *debt) told(refused bool) confirmation {
-	c := confirmation{family: d.family, adds: d.adds, refused: refused, names: d.names}
+func (d *debt) told(refused bool) wire.Confirmation {
+	c := wire.Confirmation{Family: d.family, Adds: d.adds, Refused: refused, Names: d.names}
 	if at := len(d.names) - d.left; !refused && len(d.names) > 0 && at >= 0 && at < len(d.names) {
-		c.names = d.names[at : at+1]
+		c.Names = d.names[at : at+1]
 	}
 	return c
 }
@@ -214,15 +214,15 @@ func (o *owed) confirm(tail []byte) {
 	if first := o.first(); o.current.counts && first.left == 0 {
 		first.left = max(1, o.subscribed[family])
 	}
-	total, ok := lastInteger(tail)
+	total, ok := wire.LastInteger(tail)
 	if !ok {
 		return
 	}
 	switch family {
-	case familyChannel:
-		total -= o.subscribed[familyPattern]
-	case familyPattern:
-		total -= o.subscribed[familyChannel]
+	case wire.FamilyChannel:
+		total -= o.subscribed[wire.FamilyPattern]
+	case wire.FamilyPattern:
+		total -= o.subscribed[wire.FamilyChannel]
 	}
 	o.subscribed[family] = max(total, 0)
 }

@@ -77,17 +77,17 @@ func TestReplyCounting(t *testing.T) {
 		{name: "captured", debts: []debt{{left: 1}, {left: 1, capture: true}, {left: 1}}, stream: ":1\r\n*2\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n", captured: "*2\r\n:2\r\n$1\r\nx\r\n"},
 		{name: "one confirmation a name", debts: []debt{subscribe(2), {left: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2"), client: "=", owes: true, rest: [3]int{2}},
 		{name: "messages between", debts: []debt{subscribe(2), {left: 1}}, stream: confirm('*', "subscribe", "c", "1") + "*" + message + confirm('*', "subscribe", "b", "2") + "*" + message + "*2\r\n" + bulk("pong") + bulk(""), client: "=", rest: [3]int{2}},
-		{name: "pattern messages", debts: []debt{{kind: debtConfirmations, family: familyPattern, adds: true, left: 1}, {left: 1}}, stream: confirm('*', "psubscribe", "*", "1") + "*4\r\n" + bulk("pmessage") + bulk("*") + bulk("c") + bulk("x"), client: "=", owes: true, rest: [3]int{0, 1}},
+		{name: "pattern messages", debts: []debt{{kind: debtConfirmations, family: wire.FamilyPattern, adds: true, left: 1}, {left: 1}}, stream: confirm('*', "psubscribe", "*", "1") + "*4\r\n" + bulk("pmessage") + bulk("*") + bulk("c") + bulk("x"), client: "=", owes: true, rest: [3]int{0, 1}},
 		{name: "all names", debts: []debt{subscribe(2), unsubscribe(0), {left: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2") + confirm('*', "unsubscribe", "b", "1") + confirm('*', "unsubscribe", "a", "0") + ":1\r\n", client: "="},
 		{name: "all of no names", debts: []debt{unsubscribe(0), {left: 1}}, stream: "*3\r\n" + bulk("unsubscribe") + "$-1\r\n:0\r\n:1\r\n", client: "="},
-		{name: "all of one family", debts: []debt{subscribe(1), {kind: debtConfirmations, family: familyPattern, adds: true, left: 1}, unsubscribe(0)}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "psubscribe", "p", "2") + confirm('*', "unsubscribe", "a", "1"), client: "=", rest: [3]int{0, 1}},
+		{name: "all of one family", debts: []debt{subscribe(1), {kind: debtConfirmations, family: wire.FamilyPattern, adds: true, left: 1}, unsubscribe(0)}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "psubscribe", "p", "2") + confirm('*', "unsubscribe", "a", "1"), client: "=", rest: [3]int{0, 1}},
 		{name: "an error for all names", debts: []debt{subscribe(3), {left: 1}}, stream: "-NOPERM no\r\n:1\r\n", client: "="},
 		{name: "confirmations are never silent", debts: []debt{{kind: debtConfirmations, adds: true, left: 1, silent: true}, {left: 1, silent: true}}, stream: confirm('*', "subscribe", "a", "1") + "*" + message + "-ERR x\r\n", client: confirm('*', "subscribe", "a", "1") + "*" + message, rest: [3]int{1}},
 		{name: "their errors are", debts: []debt{{kind: debtConfirmations, adds: true, left: 2, silent: true}}, stream: "-NOPERM no\r\n", client: ""},
 		{name: "confirmations in RESP3", version: wire.RESP3, debts: []debt{{left: 1}, subscribe(1), {left: 1}}, stream: ">2\r\n+invalidate\r\n_\r\n:1\r\n" + confirm('>', "subscribe", "c", "1") + ">" + message + ":2\r\n", client: "=", rest: [3]int{1}},
 		{name: "a message's shape in RESP3 is a reply", version: wire.RESP3, debts: []debt{subscribe(1), {left: 1}}, stream: confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: [3]int{1}},
 		{name: "and in RESP2 without subscriptions", debts: []debt{{left: 1}}, stream: "*" + message, client: "="},
-		{name: "unasked confirmation", version: wire.RESP3, debts: []debt{{kind: debtConfirmations, family: familyShard, adds: true, left: 1}, {left: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
+		{name: "unasked confirmation", version: wire.RESP3, debts: []debt{{kind: debtConfirmations, family: wire.FamilyShard, adds: true, left: 1}, {left: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
 		{name: "monitor", debts: []debt{{kind: debtStream, left: 1}}, stream: "+OK\r\n+123 [0 x] \"GET\"\r\n+OK\r\n", client: "="},
 		{name: "monitor refused", debts: []debt{{kind: debtStream, left: 1}, {left: 1}}, stream: "-ERR no\r\n+OK\r\n", client: "="},
 		{name: "long name", debts: []debt{subscribe(1), unsubscribe(0)}, stream: confirm('*', "subscribe", strings.Repeat("n", 100), "1") + confirm('*', "unsubscribe", strings.Repeat("n", 100), "0"), client: "="},
@@ -202,7 +202,7 @@ func FuzzReplyCounting(f *testing.F) {
 			u := &upstream{owed: newOwed(wire.Version(kind & 1)), captures: 64}
 			u.owed.add(debt{left: 1})
 			if kind&2 != 0 {
-				u.owed.add(debt{kind: debtConfirmations, family: familyChannel, adds: true, left: 2, names: []string{"a", "b"}})
+				u.owed.add(debt{kind: debtConfirmations, family: wire.FamilyChannel, adds: true, left: 2, names: []string{"a", "b"}})
 			}
 			if kind&4 != 0 {
 				u.owed.add(debt{left: 1, silent: true})

@@ -38,9 +38,9 @@ const notificationPrefix = "__key"
 // performSubscription is the SUBSCRIBE and UNSUBSCRIBE families. Sharded
 // channels are the upstream's alone.
 func (s *session) performSubscription(name string, cmd wire.Command) {
-	of, adds, _ := confirmationOf([]byte(name))
+	of, adds, _ := wire.ConfirmationOf([]byte(name))
 	switch {
-	case of == familyShard || s.server.cfg.subscribes == nil:
+	case of == wire.FamilyShard || s.server.cfg.subscribes == nil:
 		s.forwardSubscription(of, adds, cmd, nil)
 	case adds:
 		s.subscribe(of, cmd)
@@ -49,7 +49,7 @@ func (s *session) performSubscription(name string, cmd wire.Command) {
 	}
 }
 
-func (s *session) subscribe(of family, cmd wire.Command) {
+func (s *session) subscribe(of wire.Family, cmd wire.Command) {
 	names := textsOf(cmd.Args[1:])
 	if !slices.ContainsFunc(names, func(name string) bool { return s.carriesWakeUps(of, name) }) {
 		s.forwardSubscription(of, true, cmd, nil)
@@ -78,7 +78,7 @@ func (s *session) subscribe(of family, cmd wire.Command) {
 
 // unsubscribe is answered here where there is no upstream connection: nothing
 // can be subscribed to there.
-func (s *session) unsubscribe(of family, cmd wire.Command) {
+func (s *session) unsubscribe(of wire.Family, cmd wire.Command) {
 	names := textsOf(cmd.Args[1:])
 	switch {
 	case s.upstream.Load() == nil:
@@ -95,7 +95,7 @@ func (s *session) unsubscribe(of family, cmd wire.Command) {
 
 // forwardSubscription lets the upstream answer. names are those in the command
 // if the session is to learn what becomes of each.
-func (s *session) forwardSubscription(of family, adds bool, cmd wire.Command, names []string) {
+func (s *session) forwardSubscription(of wire.Family, adds bool, cmd wire.Command, names []string) {
 	left := len(cmd.Args) - 1
 	if adds {
 		left = max(left, 1) // the error for their lack
@@ -106,12 +106,12 @@ func (s *session) forwardSubscription(of family, adds bool, cmd wire.Command, na
 // carriesWakeUps tells whether something that is published on the masters may
 // be meant for who subscribes to this channel or pattern. Whether a pattern
 // matches a lock's channel cannot be told from its looks.
-func (s *session) carriesWakeUps(of family, name string) bool {
+func (s *session) carriesWakeUps(of wire.Family, name string) bool {
 	if !s.hearsLocks() || len(name) >= len(notificationPrefix) && name[:len(notificationPrefix)] == notificationPrefix {
 		return false
 	}
 	own := s.ownRules(s.account.Load(), s.server.settings().router.rules)
-	return of == familyPattern && !own.denySome() || own.coversChannel([]byte(name))
+	return of == wire.FamilyPattern && !own.denySome() || own.coversChannel([]byte(name))
 }
 
 // belongsToLocks: the channel, or every channel that such a pattern is meant
@@ -123,18 +123,18 @@ func (s *session) belongsToLocks(name string) bool {
 // subscribesToLocks finds a command that cannot be had where the upstream's
 // confirmations are not seen: what scripts publish could not be passed on.
 func (s *session) subscribesToLocks(name string, args [][]byte) bool {
-	of, adds, ok := confirmationOf([]byte(name))
-	return ok && adds && of != familyShard && s.server.cfg.subscribes != nil &&
+	of, adds, ok := wire.ConfirmationOf([]byte(name))
+	return ok && adds && of != wire.FamilyShard && s.server.cfg.subscribes != nil &&
 		slices.ContainsFunc(args[1:], s.server.settings().router.rules.coversChannel)
 }
 
 // subscriptionLimit is the limit that keeps the masters from being asked for
 // names too; "": none does.
-func (s *session) subscriptionLimit(of family, names []string) limitName {
+func (s *session) subscriptionLimit(of wire.Family, names []string) limitName {
 	count, size := 0, 0
 	l := s.listening.Load()
 	if l != nil {
-		count = len(l.asked[familyChannel]) + len(l.asked[familyPattern])
+		count = len(l.asked[wire.FamilyChannel]) + len(l.asked[wire.FamilyPattern])
 	}
 	for _, name := range names {
 		if l != nil {
@@ -158,7 +158,7 @@ func (s *session) subscriptionLimit(of family, names []string) limitName {
 
 // listenTo returns when the masters are subscribed to. What comes is kept from
 // the client until the subscription is confirmed to it.
-func (s *session) listenTo(of family, names []string) {
+func (s *session) listenTo(of wire.Family, names []string) {
 	l := s.listen()
 	var missing []string
 	for _, name := range names {
@@ -179,7 +179,7 @@ func (s *session) listenTo(of family, names []string) {
 	s.send()
 	s.watch.begin()
 	defer s.watch.end()
-	if of == familyPattern {
+	if of == wire.FamilyPattern {
 		l.masters.PSubscribe(s.ctx, missing...)
 		return
 	}
@@ -193,10 +193,10 @@ func (s *session) leaveUnheard() {
 	if l == nil {
 		return
 	}
-	if gone := l.unheard(familyChannel); len(gone) > 0 {
+	if gone := l.unheard(wire.FamilyChannel); len(gone) > 0 {
 		l.masters.Unsubscribe(gone...)
 	}
-	if gone := l.unheard(familyPattern); len(gone) > 0 {
+	if gone := l.unheard(wire.FamilyPattern); len(gone) > 0 {
 		l.masters.PUnsubscribe(gone...)
 	}
 	if l.idle() {
@@ -206,7 +206,7 @@ func (s *session) leaveUnheard() {
 
 // toldOfSubscription is called with the client's writing side taken, when the
 // upstream's confirmation is written.
-func (s *session) toldOfSubscription(c confirmation) {
+func (s *session) toldOfSubscription(c wire.Confirmation) {
 	if l := s.listening.Load(); l != nil {
 		l.confirm(c)
 	}

@@ -15,12 +15,12 @@ import (
 
 // subscribeHere confirms each name. What the masters have published since
 // they were asked may follow at once.
-func (s *session) subscribeHere(of family, names []string) {
+func (s *session) subscribeHere(of wire.Family, names []string) {
 	l := s.listening.Load()
 	l.outdatedAt.Store(s.server.upstreamOpened.Load() + 1)
 	s.flushWith(func() {
 		for _, name := range names {
-			l.confirm(confirmation{family: of, adds: true, names: []string{name}})
+			l.confirm(wire.Confirmation{Family: of, Adds: true, Names: []string{name}})
 			s.appendConfirmation(of, true, &name, l.count())
 		}
 	})
@@ -28,7 +28,7 @@ func (s *session) subscribeHere(of family, names []string) {
 
 // unsubscribeHere confirms each name, or each that is subscribed to where none
 // is given.
-func (s *session) unsubscribeHere(of family, names []string) {
+func (s *session) unsubscribeHere(of wire.Family, names []string) {
 	l := s.listening.Load()
 	all := len(names) == 0
 	if all && l != nil {
@@ -37,7 +37,7 @@ func (s *session) unsubscribeHere(of family, names []string) {
 	s.flushWith(func() {
 		for _, name := range names {
 			if l != nil {
-				l.confirm(confirmation{family: of, names: []string{name}})
+				l.confirm(wire.Confirmation{Family: of, Names: []string{name}})
 			}
 			s.appendConfirmation(of, false, &name, l.count())
 		}
@@ -50,9 +50,9 @@ func (s *session) unsubscribeHere(of family, names []string) {
 
 // appendConfirmation adds a confirmation to the pending replies. They reach
 // the client whatever CLIENT REPLY said, as with Redis.
-func (s *session) appendConfirmation(of family, adds bool, name *string, total int) {
+func (s *session) appendConfirmation(of wire.Family, adds bool, name *string, total int) {
 	s.pending = wire.AppendPushHeader(s.pending, 3, s.client.version)
-	s.pending = redcon.AppendBulkString(s.pending, of.command(adds))
+	s.pending = redcon.AppendBulkString(s.pending, of.Command(adds))
 	if name == nil {
 		s.pending = wire.AppendNull(s.pending, s.client.version)
 	} else {

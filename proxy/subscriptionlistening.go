@@ -98,18 +98,18 @@ func (l *listening) hear(e redlock.Event) {
 	defer l.mu.Unlock()
 	switch e.Kind {
 	case redlock.EventMessage:
-		if _, wanted := l.names[familyChannel][string(e.Channel)]; wanted {
+		if _, wanted := l.names[wire.FamilyChannel][string(e.Channel)]; wanted {
 			l.post(newNotice(noticeMessage, e.Channel, e.Payload))
 		}
 	case redlock.EventPatternMessage:
-		if _, wanted := l.names[familyPattern][string(e.Pattern)]; wanted && !isNotification(e.Channel) {
+		if _, wanted := l.names[wire.FamilyPattern][string(e.Pattern)]; wanted && !isNotification(e.Channel) {
 			l.post(newNotice(noticePatternMessage, e.Pattern, e.Channel, e.Payload))
 		}
 	case redlock.EventChanged:
 		l.hearChange(e.Key)
 	case redlock.EventGap:
 		l.hearChange(nil)
-		if len(l.names[familyChannel])+len(l.names[familyPattern]) > 0 {
+		if len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) > 0 {
 			l.post(notice{kind: noticeGap})
 		}
 	}
@@ -155,7 +155,7 @@ func (l *listening) overflow(reached limitName) {
 }
 
 // expect lets messages for a name wait for its confirmation.
-func (l *listening) expect(of family, name string) {
+func (l *listening) expect(of wire.Family, name string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.names[of][name]; !known {
@@ -165,26 +165,26 @@ func (l *listening) expect(of family, name string) {
 
 // confirm takes note of what the client is being told. The caller holds the
 // client's writing side.
-func (l *listening) confirm(c confirmation) {
-	if c.family == familyShard {
+func (l *listening) confirm(c wire.Confirmation) {
+	if c.Family == wire.FamilyShard {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	names := l.names[c.family]
-	if !c.adds && len(c.names) == 0 {
+	names := l.names[c.Family]
+	if !c.Adds && len(c.Names) == 0 {
 		for _, confirmed := range names {
 			l.counted(confirmed, false)
 		}
 		clear(names)
 	}
-	for _, name := range c.names {
+	for _, name := range c.Names {
 		confirmed, known := names[name]
 		switch {
-		case c.refused && !confirmed, !c.refused && !c.adds:
+		case c.Refused && !confirmed, !c.Refused && !c.Adds:
 			l.counted(confirmed, false)
 			delete(names, name)
-		case known && c.adds:
+		case known && c.Adds:
 			l.counted(confirmed, true)
 			names[name] = true
 		}
@@ -202,7 +202,7 @@ func (l *listening) counted(before, after bool) {
 }
 
 // confirmed lists what the client knows to be subscribed to.
-func (l *listening) confirmed(of family) []string {
+func (l *listening) confirmed(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var names []string
@@ -227,7 +227,7 @@ func (l *listening) count() int {
 
 // unheard lists what the masters were asked for and the client no longer
 // wants, and forgets it.
-func (l *listening) unheard(of family) []string {
+func (l *listening) unheard(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var gone []string
@@ -246,12 +246,12 @@ func (l *listening) unheard(of family) []string {
 func (l *listening) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.names[familyChannel])+len(l.names[familyPattern]) == 0 && l.tracked == nil
+	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) == 0 && l.tracked == nil
 }
 
 // subscribed: the client may be silent for long, waiting for messages.
 func (l *listening) subscribed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return len(l.names[familyChannel])+len(l.names[familyPattern]) > 0
+	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) > 0
 }

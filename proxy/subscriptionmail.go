@@ -172,11 +172,11 @@ func (l *listening) wanted(n notice) bool {
 	return l.version == wire.RESP3
 }
 
-func (n notice) family() family {
+func (n notice) family() wire.Family {
 	if n.kind == noticePatternMessage {
-		return familyPattern
+		return wire.FamilyPattern
 	}
-	return familyChannel
+	return wire.FamilyChannel
 }
 
 // written gives back what the notices took of the mail's limit.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -21,13 +22,13 @@ type upstream struct {
 	conn     *conn.Socket
 	client   *conn.Writer
 	owed     *owed
-	onEnd    func()             // called once when the copier has delivered the last byte
-	onLost   func()             // called when the client no longer takes replies
-	onBroken func(error)        // called when what came cannot be what was asked for
-	onPanic  func(any)          // called in a recover
-	captures int64              // longest value kept for the session, in bytes
-	memory   *conn.Budget       // what long ones take; nil: they are not counted
-	onTold   func(confirmation) // called with the client's writing side taken, once the client has it in writing; may be nil
+	onEnd    func()                  // called once when the copier has delivered the last byte
+	onLost   func()                  // called when the client no longer takes replies
+	onBroken func(error)             // called when what came cannot be what was asked for
+	onPanic  func(any)               // called in a recover
+	captures int64                   // longest value kept for the session, in bytes
+	memory   *conn.Budget            // what long ones take; nil: they are not counted
+	onTold   func(wire.Confirmation) // called with the client's writing side taken, once the client has it in writing; may be nil
 
 	// The copier's own.
 	scanner  resp.Scanner
@@ -43,7 +44,7 @@ type upstream struct {
 	captured []byte
 	charged  int // what captured takes of memory
 	overflow bool
-	told     []confirmation // ended, and not yet written
+	told     []wire.Confirmation // ended, and not yet written
 
 	finishing atomic.Bool
 	done      chan struct{}

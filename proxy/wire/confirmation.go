@@ -1,4 +1,4 @@
-package proxy
+package wire
 
 import (
 	"bytes"
@@ -6,36 +6,37 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// family is a kind of subscription. Redis counts channels and patterns together.
-type family uint8
+// Family is a kind of subscription. Redis counts channels and patterns together.
+type Family uint8
 
+// The families: SUBSCRIBE, PSUBSCRIBE and SSUBSCRIBE.
 const (
-	familyChannel family = iota
-	familyPattern
-	familyShard
+	FamilyChannel Family = iota
+	FamilyPattern
+	FamilyShard
 )
 
-// confirmationOf tells which family a confirmation is for.
-func confirmationOf(name []byte) (of family, adds, ok bool) {
+// ConfirmationOf tells which family a confirmation is for.
+func ConfirmationOf(name []byte) (of Family, adds, ok bool) {
 	switch string(name) {
 	case "subscribe":
-		return familyChannel, true, true
+		return FamilyChannel, true, true
 	case "unsubscribe":
-		return familyChannel, false, true
+		return FamilyChannel, false, true
 	case "psubscribe":
-		return familyPattern, true, true
+		return FamilyPattern, true, true
 	case "punsubscribe":
-		return familyPattern, false, true
+		return FamilyPattern, false, true
 	case "ssubscribe":
-		return familyShard, true, true
+		return FamilyShard, true, true
 	case "sunsubscribe":
-		return familyShard, false, true
+		return FamilyShard, false, true
 	}
 	return 0, false, false
 }
 
-// command is the command of that family, and the first word of what confirms it.
-func (f family) command(adds bool) string {
+// Command is the command of that family, and the first word of what confirms it.
+func (f Family) Command(adds bool) string {
 	names := [...][2]string{{"unsubscribe", "subscribe"}, {"punsubscribe", "psubscribe"}, {"sunsubscribe", "ssubscribe"}}
 	if adds {
 		return names[f][1]
@@ -43,16 +44,17 @@ func (f family) command(adds bool) string {
 	return names[f][0]
 }
 
-// confirmation is what one value has told of subscriptions: that some begin or
+// Confirmation is what one value has told of subscriptions: that some begin or
 // end, or that a command for them was refused as a whole.
-type confirmation struct {
-	family  family
-	adds    bool
-	refused bool
-	names   []string // none where something ends: all of the family
+type Confirmation struct {
+	Family  Family
+	Adds    bool
+	Refused bool
+	Names   []string // none where something ends: all of the family
 }
 
-func isMessage(name []byte) bool {
+// IsMessage tells whether a message to a subscriber begins with this name.
+func IsMessage(name []byte) bool {
 	switch string(name) {
 	case "message", "pmessage", "smessage":
 		return true
@@ -60,9 +62,9 @@ func isMessage(name []byte) bool {
 	return false
 }
 
-// firstElement reads the name that stands first in an array or push, nil if
+// FirstElement reads the name that stands first in an array or push, nil if
 // there is none that could matter. known is false while bytes are missing.
-func firstElement(p []byte) (name []byte, known bool) {
+func FirstElement(p []byte) (name []byte, known bool) {
 	header := bytes.IndexByte(p, '\n')
 	if header < 0 {
 		return nil, len(p) > 24
@@ -91,8 +93,8 @@ func firstElement(p []byte) (name []byte, known bool) {
 	return nil, false
 }
 
-// lastInteger reads the integer with which a value ends.
-func lastInteger(tail []byte) (int, bool) {
+// LastInteger reads the integer with which a value ends.
+func LastInteger(tail []byte) (int, bool) {
 	colon := bytes.LastIndexByte(tail, ':')
 	if colon < 0 {
 		return 0, false
