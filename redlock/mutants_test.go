@@ -170,7 +170,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a connection is killed until the kill was heard",
-		edits:    []edit{{"connect.go", "s.earlier = append(s.earlier, self.identity)", "s.earlier = []identity{self.identity}"}},
+		edits:    []edit{{"connect.go", "s.earlier = append(s.earlier, self.Identity)", "s.earlier = []stream.Identity{self.Identity}"}},
 		caughtBy: "TestTimelineAKillThatWasNotHeardIsRepeated",
 	},
 	{
