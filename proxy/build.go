@@ -127,7 +127,7 @@ func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
 		masters[i] = redlock.Master{
 			Name: server.name, Dial: server.dial,
 			Username: server.username, Password: string(server.password), Embedded: embedded,
-			Moves: server.sentinels != nil,
+			Moves: server.moves(),
 		}
 	}
 	return masters

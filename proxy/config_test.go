@@ -108,7 +108,7 @@ unix_permissions: 0770
 		t.Errorf("got  %+v\nwant %+v", cfg, want)
 	}
 	if upstream.name != "Redis.Example:7000" || upstream.username != "app" || upstream.password != "p@ss" ||
-		upstream.db != 3 || upstream.tls == nil || upstream.tls.options.serverName != "Redis.Example" {
+		upstream.db != 3 || upstream.tls == nil || upstream.tls.options().serverName != "Redis.Example" {
 		t.Errorf("upstream is %#v with TLS %v", endpointFields(upstream), upstream.tls)
 	}
 	got := fmt.Sprint(endpointFields(masters[0]), endpointFields(masters[1]), endpointFields(masters[2]))

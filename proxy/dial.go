@@ -31,6 +31,10 @@ type endpoint struct {
 func (e endpoint) String() string   { return e.name }
 func (e endpoint) GoString() string { return e.name }
 
+// moves tells whether the endpoint may be another server at any time, because
+// Sentinels say which it is.
+func (e endpoint) moves() bool { return e.sentinels != nil }
+
 // dial opens a connection nothing was said on yet: AUTH, HELLO and SELECT are
 // the caller's, as is closing it.
 func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
@@ -67,7 +71,7 @@ func (e endpoint) sameEntry(other endpoint) bool {
 	if !e.sentinels.sameEntry(other.sentinels) || e.username != other.username || e.password != other.password || (e.tls == nil) != (other.tls == nil) {
 		return false
 	}
-	return e.tls == nil || e.tls.options == other.tls.options
+	return e.tls == nil || e.tls.from == other.tls.from
 }
 
 // dialChecked is dial for a library that trusts the server.

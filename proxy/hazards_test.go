@@ -120,7 +120,11 @@ func TestHazards(t *testing.T) {
 
 // Who listens beyond this machine is told where nothing keeps strangers out.
 func TestOpenHazards(t *testing.T) {
-	certificates := TLS{Listen: ":6390", files: &tlsFiles{options: tlsOptions{authClients: "yes"}}}
+	believing, err := openTLSFiles(tlsOptions{authClients: "yes"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificates := TLS{Listen: ":6390", files: believing}
 	for _, row := range []struct {
 		name string
 		cfg  Config

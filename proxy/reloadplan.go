@@ -38,7 +38,7 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	r.changed("restart_delay", shortDuration(old.RestartDelay), shortDuration(next.RestartDelay))
 	r.changed("max_quarantine", shortDuration(old.MaxQuarantine), shortDuration(next.MaxQuarantine))
 	r.plan.locker = r.plan.locker || len(r.plan.changes) > asked || old.Limits.masterReply() != next.Limits.masterReply()
-	if old.TLS.files != nil && next.TLS.files != nil && old.TLS.files.options != next.TLS.files.options {
+	if old.TLS.files != nil && next.TLS.files != nil && old.TLS.files.options() != next.TLS.files.options() {
 		r.note("tls", describeTLS(old.TLS), describeTLS(next.TLS))
 	}
 	r.changed("auth: by the upstream", old.Auth.Upstream, next.Auth.Upstream)

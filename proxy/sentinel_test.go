@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"slices"
@@ -134,13 +133,13 @@ func (g *fakeGroup) answer(command []byte) string {
 	case bytes.Contains(command, []byte("sentinel\r\n")):
 		g.asked.Add(1)
 		host, port, _ := net.SplitHostPort(*g.names.Load())
-		return fmt.Sprintf("*4\r\n%s%s%s%s", bulk("ip"), bulk(host), bulk("port"), bulk(port))
+		return string(resp.AppendCommand(nil, "ip", host, "port", port))
 	case bytes.Contains(command, []byte("role\r\n")):
 		return g.role
 	case bytes.Contains(command, []byte("hello\r\n")):
 		return "-ERR unknown command 'hello'\r\n"
 	case bytes.Contains(command, []byte("echo\r\n")):
-		return bulk(g.Addr().String())
+		return string(resp.AppendBulk(nil, g.Addr().String()))
 	}
 	return wire.OK
 }
@@ -162,14 +161,14 @@ func dialGroup(t *testing.T, url string) (address string, err error) {
 
 func dialEndpoint(t *testing.T, server endpoint) (address string, err error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
 	conn, err := server.dial(ctx)
 	if err != nil {
 		return "", err
 	}
 	defer func() { _ = conn.Close() }()
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
 	if _, err := io.WriteString(conn, "*2\r\n$4\r\nECHO\r\n$1\r\nx\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -220,10 +219,14 @@ func TestSentinelsAreAskedAgainWhereTheyLedToNoMaster(t *testing.T) {
 	}
 	promoted.name(promoted)
 	_ = old.Close()
-	eventually(t, "the promoted one is dialled", func() bool {
-		got, _ := dialEndpoint(t, server)
-		return got == promoted.Addr().String()
-	})
+	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		if got, _ := dialEndpoint(t, server); got == promoted.Addr().String() {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the promoted one is not dialled")
+		}
+	}
 }
 
 // TLS is to the Sentinels and to the server, which show the names by which they

@@ -154,9 +154,6 @@ func readServerTLS(query url.Values, host string) (*tlsFiles, error) {
 			return fail("skip_verify", errors.New("is neither true nor false"))
 		}
 	}
-	if option, err := options.check(); err != nil {
-		return fail(option, err)
-	}
 	files, err := openTLSFiles(options)
 	var file tlsFileError
 	if errors.As(err, &file) {

@@ -33,9 +33,9 @@ type tlsOptions struct {
 // tlsFiles are TLS settings made of files that may be renewed while they are
 // in use. Any goroutine may ask for them at any time.
 type tlsFiles struct {
-	options tlsOptions
-	made    atomic.Pointer[tlsMade]
-	due     atomic.Int64 // when to read the files again, in Unix nanoseconds
+	from tlsOptions
+	made atomic.Pointer[tlsMade]
+	due  atomic.Int64 // when to read the files again, in Unix nanoseconds
 }
 
 // tlsMade is what the files gave at one time.
@@ -48,7 +48,10 @@ type tlsMade struct {
 
 // openTLSFiles reads the files, which all must be good.
 func openTLSFiles(options tlsOptions) (*tlsFiles, error) {
-	f := &tlsFiles{options: options}
+	if err := options.check(); err != nil {
+		return nil, err
+	}
+	f := &tlsFiles{from: options}
 	made, err := options.read(&tlsMade{})
 	if err != nil {
 		return nil, err
@@ -58,12 +61,18 @@ func openTLSFiles(options tlsOptions) (*tlsFiles, error) {
 	return f, nil
 }
 
+// options are those that it was opened with.
+func (f *tlsFiles) options() tlsOptions { return f.from }
+
+// expires is when the certificate that we show expires; zero: we show none.
+func (f *tlsFiles) expires() time.Time { return f.made.Load().expires }
+
 // config is for a handshake that begins now. Files that were renewed come into
 // use here; if they are no good, what they held before stays in use.
 func (f *tlsFiles) config() *tls.Config {
 	now := time.Now()
 	if due := f.due.Load(); now.UnixNano() >= due && f.due.CompareAndSwap(due, now.Add(tlsReadEvery).UnixNano()) {
-		made, err := f.options.read(f.made.Load())
+		made, err := f.from.read(f.made.Load())
 		if err != nil {
 			before := *f.made.Load()
 			before.problem = err
@@ -83,9 +92,9 @@ func (f *tlsFiles) problem(now time.Time) error {
 	case made.problem != nil:
 		return fmt.Errorf("what was read before stays in use: %w", made.problem)
 	case !made.expires.IsZero() && now.After(made.expires):
-		return fmt.Errorf("the certificate in %s has expired at %s", f.options.certFile, made.expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the certificate in %s has expired at %s", f.from.certFile, made.expires.UTC().Format(time.RFC3339))
 	case !made.expires.IsZero() && now.Add(expiresSoon).After(made.expires):
-		return fmt.Errorf("the certificate in %s expires at %s; renew it", f.options.certFile, made.expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the certificate in %s expires at %s; renew it", f.from.certFile, made.expires.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -147,23 +156,22 @@ func (o tlsOptions) make(certificate, key, authorities []byte, digest [sha256.Si
 	return m, nil
 }
 
-// tlsFileError says which option names the file that is no good.
+// tlsFileError is an error of openTLSFiles.
 type tlsFileError struct {
-	option string
+	option string // that names the file that is no good
 	err    error
 }
 
 func (e tlsFileError) Error() string { return e.option + " " + e.err.Error() }
 func (e tlsFileError) Unwrap() error { return e.err }
 
-// check finds what does not fit together before any file is read. key is the
-// option that it is about.
-func (o tlsOptions) check() (key string, err error) {
+// check finds what does not fit together before any file is read.
+func (o tlsOptions) check() error {
 	switch {
 	case o.certFile != "" && o.keyFile == "":
-		return "cert_file", errors.New("is there without key_file")
+		return tlsFileError{"cert_file", errors.New("is there without key_file")}
 	case o.keyFile != "" && o.certFile == "":
-		return "key_file", errors.New("is there without cert_file")
+		return tlsFileError{"key_file", errors.New("is there without cert_file")}
 	}
-	return "", nil
+	return nil
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -205,62 +204,6 @@ func TestSilentHandshakesEnd(t *testing.T) {
 	eventually(t, "their sessions have ended", func() bool { return p.sessionCount() == 0 })
 }
 
-// Renewed files are shown to who comes next; while they are no good, or half
-// written, the old ones are, and an operator is told.
-func TestCertificatesAreRenewed(t *testing.T) {
-	p := startOverTLS(t, nil, "no")
-	shown := func() string {
-		conn, err := tls.Dial("tcp", p.address, p.config())
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer conn.Close()
-		return conn.ConnectionState().PeerCertificates[0].SerialNumber.String()
-	}
-	first := shown()
-	if first != p.shown.Serial.String() {
-		t.Fatal("another certificate is shown")
-	}
-	if err := p.files.problem(time.Now()); err != nil {
-		t.Errorf("a good certificate: %v", err)
-	}
-	renewed := p.authority.Issue(30*24*time.Hour, p.shown).Serial.String()
-	if shown() == renewed {
-		t.Error("the files were read for a single handshake")
-	}
-	p.files.due.Store(0)
-	if shown() != renewed {
-		t.Error("the renewed certificate is not shown")
-	}
-	before := p.files.config()
-	p.files.due.Store(0)
-	if p.files.config() != before {
-		t.Error("files that are as they were forget the sessions that may be resumed")
-	}
-
-	if err := os.WriteFile(p.shown.CertFile, []byte("nonsense"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	p.files.due.Store(0)
-	if p.files.problem(time.Now()) == nil {
-		t.Fatal("the operator is not told")
-	}
-	if shown() != renewed {
-		t.Error("a broken file is in use")
-	}
-	if text := p.files.problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use: cert_file "+p.shown.CertFile) {
-		t.Error(text)
-	}
-	p.authority.Issue(time.Hour, p.shown)
-	p.files.due.Store(0)
-	if err := p.files.problem(time.Now()); err == nil || !strings.Contains(err.Error(), "; renew it") {
-		t.Errorf("a certificate that expires soon: %v", err)
-	}
-	if err := p.files.problem(time.Now().Add(2 * time.Hour)); !strings.Contains(err.Error(), "has expired at ") {
-		t.Error(err)
-	}
-}
-
 // Telling the other side that nothing more comes never waits for a write that
 // it does not take, as TLS itself would.
 func TestCloseWriteDoesNotWait(t *testing.T) {
@@ -294,20 +237,5 @@ func TestCloseWriteDoesNotWait(t *testing.T) {
 	sock.CloseWrite()
 	if err := <-written; err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 		t.Errorf("the write ended with %v", err)
-	}
-}
-
-func TestTLSFilesMustFit(t *testing.T) {
-	authority, other := proxytest.NewAuthority(t), proxytest.NewAuthority(t)
-	one, two := authority.Issue(time.Hour), other.Issue(time.Hour)
-	for _, options := range []tlsOptions{
-		{certFile: one.CertFile, keyFile: two.KeyFile},
-		{certFile: one.KeyFile, keyFile: one.KeyFile},
-		{caCertFile: one.KeyFile},
-		{caCertFile: filepath.Dir(one.KeyFile)},
-	} {
-		if _, err := openTLSFiles(options); err == nil || strings.Contains(err.Error(), "PRIVATE") {
-			t.Errorf("%+v: %v", options, err)
-		}
 	}
 }
