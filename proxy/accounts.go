@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"time"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // rights are what a user may use: the masters, the upstream, or both.
@@ -64,7 +66,7 @@ func newAccounts(auth Auth, cache time.Duration) *accounts {
 	if a.atUpstream {
 		return a
 	}
-	add := func(name string, password secret, may rights) *account {
+	add := func(name string, password endpoint.Secret, may rights) *account {
 		user := &account{name: name, may: may, digest: sha256.Sum256([]byte(password)), among: a}
 		a.byName[name] = user
 		return user

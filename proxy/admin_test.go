@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -282,7 +283,7 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 func TestConfigHash(t *testing.T) {
 	config := func(change func(*Config)) *Config {
 		cfg := defaultConfig()
-		cfg.Masters = Masters{servers: []endpoint{{name: "a:1", password: "x"}, {name: "b:1"}, {name: "c:1"}}}
+		cfg.Masters = Masters{servers: []endpoint.Endpoint{{Name: "a:1", Password: "x"}, {Name: "b:1"}, {Name: "c:1"}}}
 		cfg.Locks = lockRules{{match: "lock:*", db: anyDB}}
 		change(cfg)
 		return cfg
@@ -293,14 +294,14 @@ func TestConfigHash(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"listen": func(c *Config) { c.Listen = "0.0.0.0:1" }, "limits": func(c *Config) { c.Limits.Clients = 5 },
-		"a password": func(c *Config) { c.Masters.servers[0].password = "y" }, "upstream": func(c *Config) { c.Upstream = Upstream{Kind: UpstreamNone} },
+		"a password": func(c *Config) { c.Masters.servers[0].Password = "y" }, "upstream": func(c *Config) { c.Upstream = Upstream{Kind: UpstreamNone} },
 	} {
 		if hashOf(config(change)) != want {
 			t.Errorf("%s is in it", name)
 		}
 	}
 	for name, change := range map[string]func(*Config){
-		"masters":        func(c *Config) { c.Masters.servers[0].name = "d:1" },
+		"masters":        func(c *Config) { c.Masters.servers[0].Name = "d:1" },
 		"match":          func(c *Config) { c.Locks[0].match = "lock?*" },
 		"db":             func(c *Config) { c.Locks[0].db = 0 },
 		"default_ttl":    func(c *Config) { c.Locks[0].defaultTTL = time.Nanosecond },

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // What a server may send that is broken, or is none; each but the first goes
@@ -35,7 +37,7 @@ var brokenStreams = map[string]struct{ first, repeated string }{
 
 // startBrokenServer answers whatever a connection says first with an endless
 // stream.
-func startBrokenServer(t *testing.T, first, repeated string) endpoint {
+func startBrokenServer(t *testing.T, first, repeated string) endpoint.Endpoint {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -64,7 +66,7 @@ func startBrokenServer(t *testing.T, first, repeated string) endpoint {
 		_ = listener.Close()
 		running.Wait()
 	})
-	return endpoint{name: listener.Addr().String(), network: "tcp", address: listener.Addr().String()}
+	return endpoint.Endpoint{Name: listener.Addr().String(), Network: "tcp", Address: listener.Addr().String()}
 }
 
 // Asking a broken server what it is ends in time with an error, whatever it
@@ -84,7 +86,7 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 			if facts.err == nil && facts.marker.text != "" {
 				t.Errorf("it was taken for a master: %+v", facts)
 			}
-			if killScripts(t.Context(), []endpoint{server}) && name != "answers to nothing" {
+			if killScripts(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {
 				t.Error("a script was killed there")
 			}
 		})
@@ -99,7 +101,7 @@ func TestBrokenUpstreamConcernsItsClientOnly(t *testing.T) {
 			t.Parallel()
 			server := startBrokenServer(t, stream.first, stream.repeated)
 			p := startTestProxy(t, nil, func(c *testConfig) {
-				c.dialUpstream = func(ctx context.Context) (net.Conn, error) { return server.dial(ctx) }
+				c.dialUpstream = func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) }
 				c.limits.Bulk = 1 << 20
 				c.limits.UnreadTime = patience
 			})

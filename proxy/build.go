@@ -13,13 +13,14 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
 )
 
 // toys are where the embedded servers are, those that there are.
 type toys struct {
-	upstream *endpoint
-	masters  []endpoint
+	upstream *endpoint.Endpoint
+	masters  []endpoint.Endpoint
 }
 
 // build makes the parts in the order in which they need each other. What it
@@ -101,12 +102,12 @@ func (p *Proxy) listen(cfg *Config) (err error) {
 	if err != nil {
 		return err
 	}
-	p.tlsListener = overTLS(listener, func() *tlsFiles { return p.current.load().config.TLS.files })
+	p.tlsListener = overTLS(listener, func() *endpoint.TLS { return p.current.load().config.TLS.files })
 	return nil
 }
 
 // lockerConfig is how the masters are asked.
-func (p *Proxy) lockerConfig(cfg *Config, masters []endpoint) redlock.Config {
+func (p *Proxy) lockerConfig(cfg *Config, masters []endpoint.Endpoint) redlock.Config {
 	return redlock.Config{
 		Masters:       lockMasters(masters, cfg.Masters.Embedded),
 		MasterTimeout: cfg.MasterTimeout,
@@ -121,13 +122,13 @@ func (p *Proxy) lockerConfig(cfg *Config, masters []endpoint) redlock.Config {
 	}
 }
 
-func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
+func lockMasters(servers []endpoint.Endpoint, embedded bool) []redlock.Master {
 	masters := make([]redlock.Master, len(servers))
 	for i, server := range servers {
 		masters[i] = redlock.Master{
-			Name: server.name, Dial: server.dial,
-			Username: server.username, Password: string(server.password), Embedded: embedded,
-			Moves: server.moves(),
+			Name: server.Name, Dial: server.Dial,
+			Username: server.Username, Password: string(server.Password), Embedded: embedded,
+			Moves: server.Moves(),
 		}
 	}
 	return masters
@@ -135,13 +136,13 @@ func lockMasters(servers []endpoint, embedded bool) []redlock.Master {
 
 // startToys starts the embedded servers that are configured.
 func (p *Proxy) startToys(cfg *Config) error {
-	start := func(name string) (endpoint, error) {
+	start := func(name string) (endpoint.Endpoint, error) {
 		server, err := embedded.Start(name)
 		if err != nil {
-			return endpoint{}, err
+			return endpoint.Endpoint{}, err
 		}
 		p.embedded = append(p.embedded, server)
-		return endpoint{name: name, network: "tcp", address: server.Address()}, nil
+		return endpoint.Endpoint{Name: name, Network: "tcp", Address: server.Address()}, nil
 	}
 	if cfg.Upstream.Kind == UpstreamEmbedded {
 		server, err := start("embedded upstream")
@@ -164,7 +165,7 @@ func (p *Proxy) startToys(cfg *Config) error {
 }
 
 // endpoints says where the upstream, if any, and the masters are.
-func (p *Proxy) endpoints(cfg *Config) (upstream *endpoint, masters []endpoint) {
+func (p *Proxy) endpoints(cfg *Config) (upstream *endpoint.Endpoint, masters []endpoint.Endpoint) {
 	upstream, masters = p.toys.upstream, cfg.Masters.servers
 	if cfg.Upstream.Kind == UpstreamServer {
 		upstream = &cfg.Upstream.server

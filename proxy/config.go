@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // Config is a whole, checked configuration; Load makes one. Its tags are the
@@ -64,7 +66,7 @@ func (c *Config) demo() []string {
 // Upstream is the server that gets every command without a lock key.
 type Upstream struct {
 	Kind   UpstreamKind
-	server endpoint // set for UpstreamServer
+	server endpoint.Endpoint // set for UpstreamServer
 }
 
 // UpstreamKind says where the upstream is.
@@ -80,7 +82,7 @@ const (
 // Masters are the servers that hold the locks.
 type Masters struct {
 	Embedded bool // embeddedMasters toys in this process
-	servers  []endpoint
+	servers  []endpoint.Endpoint
 }
 
 // count is N.
@@ -116,7 +118,7 @@ func (u Upstream) String() string {
 	case UpstreamNone:
 		return "none"
 	}
-	return u.server.name
+	return u.server.Name
 }
 
 // GoString keeps %#v from showing a password.
@@ -136,7 +138,7 @@ func (m Masters) GoString() string { return m.String() }
 func (m Masters) names() []string {
 	names := make([]string, len(m.servers))
 	for i, server := range m.servers {
-		names[i] = server.name
+		names[i] = server.Name
 	}
 	return names
 }
@@ -153,9 +155,9 @@ type Retry struct {
 // Auth is what a client must say first. Without password and users that is
 // nothing, unless the upstream is to judge.
 type Auth struct {
-	Password secret `yaml:"password" also:"password_file password_env"` // of the user default; empty with users: there is no such user
-	May      rights `yaml:"may"`                                        // of the user default
-	Users    []User `yaml:"users" list:"users such as - {name: app, password_file: /run/secrets/app, may: locks}"`
+	Password endpoint.Secret `yaml:"password" also:"password_file password_env"` // of the user default; empty with users: there is no such user
+	May      rights          `yaml:"may"`                                        // of the user default
+	Users    []User          `yaml:"users" list:"users such as - {name: app, password_file: /run/secrets/app, may: locks}"`
 
 	// Upstream: the upstream's users are the proxy's, and it judges their
 	// passwords.
@@ -164,9 +166,9 @@ type Auth struct {
 
 // User is a client's name, password and rights.
 type User struct {
-	Password secret `yaml:"password" also:"password_file password_env"`
-	Name     string `yaml:"name"`
-	May      rights `yaml:"may"`
+	Password endpoint.Secret `yaml:"password" also:"password_file password_env"`
+	Name     string          `yaml:"name"`
+	May      rights          `yaml:"may"`
 }
 
 // Log says what is logged and how.

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // The shipped file promises to show the defaults, and to be what -demo is.
@@ -107,9 +109,9 @@ unix_permissions: 0770
 	if !reflect.DeepEqual(cfg, want) {
 		t.Errorf("got  %+v\nwant %+v", cfg, want)
 	}
-	if upstream.name != "Redis.Example:7000" || upstream.username != "app" || upstream.password != "p@ss" ||
-		upstream.db != 3 || upstream.tls == nil || upstream.tls.options().serverName != "Redis.Example" {
-		t.Errorf("upstream is %#v with TLS %v", endpointFields(upstream), upstream.tls)
+	if upstream.Name != "Redis.Example:7000" || upstream.Username != "app" || upstream.Password != "p@ss" ||
+		upstream.DB != 3 || upstream.TLS == nil || upstream.TLS.Options().ServerName != "Redis.Example" {
+		t.Errorf("upstream is %#v with TLS %v", endpointFields(upstream), upstream.TLS)
 	}
 	got := fmt.Sprint(endpointFields(masters[0]), endpointFields(masters[1]), endpointFields(masters[2]))
 	if got != "[10.0.0.1:6379 tcp 10.0.0.1:6379  ] [[::1]:7001 tcp [::1]:7001  pw] [/run/redis.sock unix /run/redis.sock  ]" {
@@ -117,8 +119,8 @@ unix_permissions: 0770
 	}
 }
 
-func endpointFields(e endpoint) []string {
-	return []string{e.name, e.network, e.address, e.username, string(e.password)}
+func endpointFields(e endpoint.Endpoint) []string {
+	return []string{e.Name, e.Network, e.Address, e.Username, string(e.Password)}
 }
 
 // No way of printing a configuration shows a password.

@@ -5,6 +5,8 @@ import (
 	"net"
 	"slices"
 	"strings"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // configChecks find what no single value shows.
@@ -62,11 +64,11 @@ func (c configChecks) listens(listen string) {
 		c.fail("admin", "%s is the listen address; the two need different ports", cfg.Admin)
 	}
 	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.server, listen) {
-		c.fail("upstream", "%s is the proxy's own listen address", cfg.Upstream.server.name)
+		c.fail("upstream", "%s is the proxy's own listen address", cfg.Upstream.server.Name)
 	}
 	for i, master := range cfg.Masters.servers {
 		if reaches(master, listen) {
-			c.fail(elementKey("masters", i), "%s is the proxy's own listen address", master.name)
+			c.fail(elementKey("masters", i), "%s is the proxy's own listen address", master.Name)
 		}
 	}
 }
@@ -77,11 +79,11 @@ func (c configChecks) masters() {
 		if !c.sound(key) {
 			continue
 		}
-		if server.db != 0 {
+		if server.DB != 0 {
 			c.fail(key, "a master's URL names no database: a lock in database n lives in database n of every master")
 		}
-		if at := slices.IndexFunc(c.cfg.Masters.servers[:i], server.same); at >= 0 {
-			c.fail(key, "%s is the master of line %d (%s) again; one server has one vote", server.name, c.places[elementKey("masters", at)], c.cfg.Masters.servers[at].name)
+		if at := slices.IndexFunc(c.cfg.Masters.servers[:i], server.Same); at >= 0 {
+			c.fail(key, "%s is the master of line %d (%s) again; one server has one vote", server.Name, c.places[elementKey("masters", at)], c.cfg.Masters.servers[at].Name)
 		}
 	}
 }
@@ -97,8 +99,8 @@ func elementKey(list string, i int) string { return fmt.Sprintf("%s[%d]", list, 
 
 // samePort tells whether two addresses to listen on would collide.
 func samePort(a, b string) bool {
-	hostA, portA, errA := net.SplitHostPort(canonicalAddress(a))
-	hostB, portB, errB := net.SplitHostPort(canonicalAddress(b))
+	hostA, portA, errA := net.SplitHostPort(endpoint.CanonicalAddress(a))
+	hostB, portB, errB := net.SplitHostPort(endpoint.CanonicalAddress(b))
 	if errA != nil || errB != nil || portA != portB || portA == "0" {
 		return false
 	}
@@ -112,14 +114,14 @@ func everyAddress(host string) bool {
 
 // reaches tells whether a server's address is, as far as writing shows, the
 // address the proxy listens on: it would talk to itself.
-func reaches(server endpoint, listen string) bool {
+func reaches(server endpoint.Endpoint, listen string) bool {
 	if path, ok := strings.CutPrefix(listen, unixPrefix); ok {
-		return server.network == "unix" && server.address == path
+		return server.Network == "unix" && server.Address == path
 	}
-	if server.network != "tcp" || !samePort(server.address, listen) {
+	if server.Network != "tcp" || !samePort(server.Address, listen) {
 		return false
 	}
-	serverHost, _, _ := net.SplitHostPort(server.address)
+	serverHost, _, _ := net.SplitHostPort(server.Address)
 	listenHost, _, _ := net.SplitHostPort(listen)
 	if !everyAddress(listenHost) {
 		return true // samePort: the hosts are equal

@@ -3,6 +3,8 @@ package proxy
 import (
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // base is a good file of eight lines; a row replaces one of its lines or adds
@@ -241,7 +243,7 @@ func TestListenCollisions(t *testing.T) {
 		{"unix:///a", "localhost:1", false},
 		{"redis://a", "unix:/a", false},
 	} {
-		server, err := parseEndpoint(row.url)
+		server, err := endpoint.Parse(row.url)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // parseConfig reads a whole file. Keys left out keep their defaults, except
@@ -46,7 +48,7 @@ func (r *configReader) readOwn(node *yaml.Node, key string, place any, tag refle
 		*place = readList(r, node, key, tag, User{May: rightBoth})
 	case *[]string:
 		*place = readList(r, node, key, tag, "")
-	case *secret:
+	case *endpoint.Secret:
 		r.secret(node, key, place)
 	case *Auth:
 		if node.Kind != yaml.ScalarNode {
@@ -76,14 +78,14 @@ func (r *configReader) masters(node *yaml.Node, key string, tag reflect.StructTa
 		r.failAt(node.Content[at].Line, elementKey(key, at), "embedded cannot stand in a list; write masters: embedded for five of them")
 		return Masters{}
 	}
-	return Masters{servers: readList(r, node, key, tag, endpoint{})}
+	return Masters{servers: readList(r, node, key, tag, endpoint.Endpoint{})}
 }
 
 // secret reads a password that stands in the configuration itself, in a file, or
 // in an environment variable: password, password_file or password_env. Only one
 // of them may be there. Errors never show one, nor a value that is more likely a
 // password at the wrong place.
-func (r *configReader) secret(node *yaml.Node, key string, place *secret) {
+func (r *configReader) secret(node *yaml.Node, key string, place *endpoint.Secret) {
 	stem, last, _ := strings.Cut(key, "password")
 	for _, other := range []string{"", "_file", "_env"} {
 		if other != last && r.has(stem+"password"+other) {
@@ -98,11 +100,11 @@ func (r *configReader) secret(node *yaml.Node, key string, place *secret) {
 	var err error
 	switch last {
 	case "_file":
-		*place, err = secretFromFile(node.Value)
+		*place, err = endpoint.SecretFromFile(node.Value)
 	case "_env":
-		*place, err = secretFromEnvironment(node.Value)
+		*place, err = endpoint.SecretFromEnvironment(node.Value)
 	default:
-		*place = secret(node.Value)
+		*place = endpoint.Secret(node.Value)
 	}
 	if err != nil {
 		r.fail(key, "%s", err)

@@ -1,6 +1,10 @@
 package proxy
 
-import "errors"
+import (
+	"errors"
+
+	"redlock-proxy/proxy/endpoint"
+)
 
 // TLS is the address where clients connect over TLS, beside the plain one or
 // instead of it.
@@ -11,36 +15,36 @@ type TLS struct {
 	CACertFile  string `yaml:"ca_cert_file"`
 	AuthClients string `yaml:"auth_clients" oneof:"no optional yes"`
 
-	files *tlsFiles // set with Listen
+	files *endpoint.TLS // set with Listen
 }
 
 func (t TLS) authClients() string {
 	if t.files == nil {
 		return ""
 	}
-	return t.files.options().authClients
+	return t.files.Options().AuthClients
 }
 
 // tls reads the files, which are what Redis calls tls-cert-file, tls-key-file
 // and tls-ca-cert-file.
 func (c configChecks) tls() {
 	t := &c.cfg.TLS
-	c.check("tls.cert_file", checkPath(t.CertFile))
-	c.check("tls.key_file", checkPath(t.KeyFile))
-	c.check("tls.ca_cert_file", checkPath(t.CACertFile))
+	c.check("tls.cert_file", endpoint.CheckPath(t.CertFile))
+	c.check("tls.key_file", endpoint.CheckPath(t.KeyFile))
+	c.check("tls.ca_cert_file", endpoint.CheckPath(t.CACertFile))
 	if !c.sound("tls") {
 		return
 	}
-	options := tlsOptions{certFile: t.CertFile, keyFile: t.KeyFile, caCertFile: t.CACertFile, authClients: t.AuthClients}
-	if options.authClients == "" && options.caCertFile != "" {
-		options.authClients = "yes"
+	options := endpoint.TLSOptions{CertFile: t.CertFile, KeyFile: t.KeyFile, CACertFile: t.CACertFile, AuthClients: t.AuthClients}
+	if options.AuthClients == "" && options.CACertFile != "" {
+		options.AuthClients = "yes"
 	}
 	option, err := checkListener(t.Listen != "", options)
 	if err == nil && t.Listen != "" {
-		t.files, err = openTLSFiles(options)
-		var file tlsFileError
+		t.files, err = endpoint.OpenTLS(options)
+		var file endpoint.TLSError
 		if errors.As(err, &file) {
-			option, err = file.option, file.err
+			option, err = file.Option, file.Err
 		}
 	}
 	if err != nil {
@@ -58,15 +62,15 @@ func (c configChecks) failTLS(option string, err error) {
 }
 
 // checkListener finds what a listener needs, before any file is read.
-func checkListener(listens bool, o tlsOptions) (option string, err error) {
+func checkListener(listens bool, o endpoint.TLSOptions) (option string, err error) {
 	switch {
-	case !listens && o != tlsOptions{}:
+	case !listens && o != endpoint.TLSOptions{}:
 		return "listen", errors.New("names no address for these files; write tls.listen, such as 0.0.0.0:6390")
 	case !listens:
 		return "", nil
-	case o.certFile == "" && o.keyFile == "":
+	case o.CertFile == "" && o.KeyFile == "":
 		return "listen", errors.New("needs cert_file and key_file")
-	case o.caCertFile == "" && o.authClients != "" && o.authClients != "no":
+	case o.CACertFile == "" && o.AuthClients != "" && o.AuthClients != "no":
 		return "auth_clients", errors.New("needs ca_cert_file, by which the clients' certificates are known")
 	}
 	return "", nil
@@ -77,12 +81,12 @@ func describeTLS(t TLS) string {
 	if t.files == nil {
 		return ""
 	}
-	text := "certificate " + t.files.options().certFile
-	if expires := t.files.expires(); !expires.IsZero() {
+	text := "certificate " + t.files.Options().CertFile
+	if expires := t.files.Expires(); !expires.IsZero() {
 		text += " until " + expires.UTC().Format("2006-01-02")
 	}
 	if auth := t.authClients(); auth != "" && auth != "no" {
-		text += ", clients' certificates by " + t.files.options().caCertFile
+		text += ", clients' certificates by " + t.files.Options().CACertFile
 		if auth == "optional" {
 			text += " (optional)"
 		}

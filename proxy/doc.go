@@ -48,9 +48,8 @@
 // limits.go is the table of all limits. config*.go read the file strictly and are
 // the only ones that know YAML; build.go makes the parts of a configuration,
 // reloadplan.go decides what of a new one may be put in force and reload.go does it.
-// dial.go, serverurl.go, tlsfiles.go and sentinel*.go lead to a server; survey.go,
-// inspect.go and hazards.go ask the servers what they are, for -check, the metrics
-// and the log. Metrics are in metrics.go and operationmetrics.go, HTTP in admin.go.
+// Package endpoint leads to a server; survey.go, inspect.go and hazards.go ask the
+// servers what they are, for -check, the metrics and the log. Metrics are in metrics.go and operationmetrics.go, HTTP in admin.go.
 //
 // # Who owns what
 //

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strings"
 	"time"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // hazard is one thing about the servers that endangers locks.
@@ -144,18 +146,18 @@ func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) 
 // certificateHazards are files for TLS that were renewed badly or not at all.
 func certificateHazards(cfg *Config, now time.Time) []hazard {
 	var found hazardList
-	judge := func(files *tlsFiles, name, side string) {
+	judge := func(files *endpoint.TLS, name, side string) {
 		if files == nil {
 			return
 		}
-		if err := files.problem(now); err != nil {
+		if err := files.Problem(now); err != nil {
 			found.add(hazardWarning, "certificate", name, "TLS %s: %v", side, err)
 		}
 	}
 	judge(cfg.TLS.files, "", "for clients")
-	judge(cfg.Upstream.server.tls, cfg.Upstream.server.name, "to the upstream ("+cfg.Upstream.server.name+")")
+	judge(cfg.Upstream.server.TLS, cfg.Upstream.server.Name, "to the upstream ("+cfg.Upstream.server.Name+")")
 	for i, master := range cfg.Masters.servers {
-		judge(master.tls, master.name, fmt.Sprintf("to master %d (%s)", i+1, master.name))
+		judge(master.TLS, master.Name, fmt.Sprintf("to master %d (%s)", i+1, master.Name))
 	}
 	return found
 }
@@ -175,7 +177,7 @@ func (f serverFacts) asUpstream(cfg *Config, masters []serverFacts) []hazard {
 	}
 	for i, master := range cfg.Masters.servers {
 		sameRun := f.runID != "" && f.runID == masters[i].runID
-		if sameRun || master.same(cfg.Upstream.server) {
+		if sameRun || master.Same(cfg.Upstream.server) {
 			found.add(hazardWarning, "shared", f.name, "the upstream (%s) is also master %d: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen", f.name, i+1)
 		}
 	}

@@ -6,18 +6,20 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // testServers makes a configuration and healthy facts for n masters.
 func testServers(n int) (*Config, *serverFacts, []serverFacts) {
 	cfg := defaultConfig()
-	cfg.Upstream = Upstream{Kind: UpstreamServer, server: endpoint{name: "up:6379", network: "tcp", address: "up:6379"}}
+	cfg.Upstream = Upstream{Kind: UpstreamServer, server: endpoint.Endpoint{Name: "up:6379", Network: "tcp", Address: "up:6379"}}
 	cfg.Masters = Masters{}
 	upstream := &serverFacts{title: "upstream", name: "up:6379", product: "redis", version: "7.0.15", role: "master", runID: "up", databases: 16, policy: "noeviction"}
 	var masters []serverFacts
 	for i := range n {
 		name := fmt.Sprintf("m%d:6379", i+1)
-		cfg.Masters.servers = append(cfg.Masters.servers, endpoint{name: name, network: "tcp", address: name})
+		cfg.Masters.servers = append(cfg.Masters.servers, endpoint.Endpoint{Name: name, Network: "tcp", Address: name})
 		facts := *upstream
 		facts.title, facts.name, facts.runID = fmt.Sprintf("master %d", i+1), name, fmt.Sprintf("run-id-of-%d", i+1)
 		masters = append(masters, facts)
@@ -120,7 +122,7 @@ func TestHazards(t *testing.T) {
 
 // Who listens beyond this machine is told where nothing keeps strangers out.
 func TestOpenHazards(t *testing.T) {
-	believing, err := openTLSFiles(tlsOptions{authClients: "yes"})
+	believing, err := endpoint.OpenTLS(endpoint.TLSOptions{AuthClients: "yes"})
 	if err != nil {
 		t.Fatal(err)
 	}

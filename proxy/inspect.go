@@ -8,15 +8,11 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
 )
-
-// go-redis writes failed dials to stderr in its own format; here every error
-// comes back to who asked.
-func init() { logging.Disable() }
 
 // inspectTimeout bounds asking one server what it is.
 const inspectTimeout = 2 * time.Second
@@ -38,7 +34,7 @@ type serverFacts struct {
 	appendOnly bool
 	databases  int   // 0: it did not say
 	untold     error // INFO was refused, so that only its answering is known
-	sentinels  sentinelReport
+	sentinels  endpoint.SentinelReport
 
 	// Of masters only.
 	persistence string // what it keeps on disk; empty: it did not say
@@ -52,33 +48,33 @@ type serverFacts struct {
 func inspectServers(ctx context.Context, cfg *Config, known knownRights) (upstream *serverFacts, masters []serverFacts) {
 	var asking sync.WaitGroup
 	if cfg.Upstream.Kind == UpstreamServer {
-		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.server.name, encrypted: cfg.Upstream.server.tls != nil}
+		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.server.Name, encrypted: cfg.Upstream.server.TLS != nil}
 		asking.Go(func() { upstream.ask(ctx, cfg.Upstream.server) })
 	}
 	masters = make([]serverFacts, len(cfg.Masters.servers))
 	for i, server := range cfg.Masters.servers {
-		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.name, encrypted: server.tls != nil}
+		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.Name, encrypted: server.TLS != nil}
 		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks, known) })
 	}
 	asking.Wait()
 	return upstream, masters
 }
 
-func (f *serverFacts) ask(ctx context.Context, server endpoint) {
+func (f *serverFacts) ask(ctx context.Context, server endpoint.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	f.sentinels = server.askSentinels(ctx)
-	client := redis.NewClient(server.clientOptions())
+	f.sentinels = server.AskSentinels(ctx)
+	client := redis.NewClient(server.Options())
 	defer client.Close()
 	f.askWith(ctx, client)
 }
 
 // askMaster is ask, and what only matters on a master.
-func (f *serverFacts) askMaster(ctx context.Context, server endpoint, rules lockRules, known knownRights) {
+func (f *serverFacts) askMaster(ctx context.Context, server endpoint.Endpoint, rules lockRules, known knownRights) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	f.sentinels = server.askSentinels(ctx)
-	client := redis.NewClient(server.clientOptions())
+	f.sentinels = server.AskSentinels(ctx)
+	client := redis.NewClient(server.Options())
 	defer client.Close()
 	if f.askWith(ctx, client); f.err != nil {
 		return

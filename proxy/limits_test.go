@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -176,7 +177,7 @@ func TestLargeLockCommandsCountAsMemory(t *testing.T) {
 	const masters, value = 5, 1 << 20
 	p := startTestProxy(t, nil, func(c *testConfig) {
 		c.limits.Memory = 8 << 20
-		c.masters = make([]endpoint, masters)
+		c.masters = make([]endpoint.Endpoint, masters)
 	})
 	client := p.dial(t)
 	set := func(key string, size int) string {

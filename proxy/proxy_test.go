@@ -17,6 +17,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
@@ -136,7 +137,7 @@ func TestWholeProxyStartsWithMastersAway(t *testing.T) {
 	cfg, _, _ := testServers(3)
 	cfg.Upstream = Upstream{Kind: UpstreamNone}
 	for i := range cfg.Masters.servers {
-		cfg.Masters.servers[i] = endpoint{name: fmt.Sprint("away", i), network: "unix", address: filepath.Join(t.TempDir(), "none")}
+		cfg.Masters.servers[i] = endpoint.Endpoint{Name: fmt.Sprint("away", i), Network: "unix", Address: filepath.Join(t.TempDir(), "none")}
 	}
 	p, _ := startWholeProxy(t, cfg)
 	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
@@ -165,7 +166,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		{"port in use", func(cfg *Config) { cfg.Listen = taken.Addr().String() }, "change listen in the configuration"},
 		{"admin port in use", func(cfg *Config) { cfg.Admin = taken.Addr().String() }, "change admin in the configuration"},
 		{"one server twice", func(cfg *Config) {
-			cfg.Masters = Masters{servers: []endpoint{redisEndpoint(one), unixEndpoint(alias)}}
+			cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(one), unixEndpoint(alias)}}
 		}, "master 1 (" + one.Socket + ") and master 2 (" + alias + ") are one server"},
 		{"an upstream in cluster mode", func(cfg *Config) {
 			cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(cluster)}
@@ -204,11 +205,11 @@ func TestProxyStartsWithAReplicaAmongItsMasters(t *testing.T) {
 	})
 }
 
-func unixEndpoint(path string) endpoint {
-	return endpoint{name: path, network: "unix", address: path}
+func unixEndpoint(path string) endpoint.Endpoint {
+	return endpoint.Endpoint{Name: path, Network: "unix", Address: path}
 }
 
-func redisEndpoint(s *proxytest.Redis) endpoint { return unixEndpoint(s.Socket) }
+func redisEndpoint(s *proxytest.Redis) endpoint.Endpoint { return unixEndpoint(s.Socket) }
 
 // -check and the survey against live servers.
 func TestCheckAsksLiveServers(t *testing.T) {
@@ -218,7 +219,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	cfg := defaultConfig()
 	cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(upstream)}
-	cfg.Masters = Masters{servers: []endpoint{redisEndpoint(good), redisEndpoint(evicting), redisEndpoint(locked)}}
+	cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(good), redisEndpoint(evicting), redisEndpoint(locked)}}
 	var out bytes.Buffer
 	if Check(t.Context(), cfg, false, &out) {
 		t.Error("a master that lets nobody in is fine")
@@ -237,7 +238,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 		t.Errorf("a default is shown in\n%s", text)
 	}
 	cfg.Masters.servers[1] = redisEndpoint(proxytest.StartRedis(t, "--maxmemory", "100mb"))
-	cfg.Masters.servers[2].password = proxytest.Password
+	cfg.Masters.servers[2].Password = proxytest.Password
 	out.Reset()
 	if !Check(t.Context(), cfg, false, &out) {
 		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", out.String())
@@ -264,11 +265,11 @@ func TestCheckAsksLiveServers(t *testing.T) {
 
 func TestKillScripts(t *testing.T) {
 	busy, idle := proxytest.StartRedis(t, "--busy-reply-threshold", "1"), proxytest.StartRedis(t)
-	masters := []endpoint{redisEndpoint(busy), redisEndpoint(idle)}
+	masters := []endpoint.Endpoint{redisEndpoint(busy), redisEndpoint(idle)}
 	if killScripts(t.Context(), masters) {
 		t.Error("killed a script that nobody runs")
 	}
-	client := redis.NewClient(redisEndpoint(busy).clientOptions())
+	client := redis.NewClient(redisEndpoint(busy).Options())
 	defer client.Close()
 	ended := make(chan error, 1)
 	go func() { ended <- client.Eval(context.Background(), "while true do end", nil).Err() }()

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
 
 	"github.com/redis/go-redis/v9"
@@ -129,14 +130,14 @@ func printable(r rune) rune {
 
 // killScripts has every master end the script it runs, and tells whether any
 // master ran one.
-func killScripts(ctx context.Context, masters []endpoint) bool {
+func killScripts(ctx context.Context, masters []endpoint.Endpoint) bool {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
 	var killed atomic.Bool
 	for _, master := range masters {
 		asking.Go(func() {
-			client := redis.NewClient(master.clientOptions())
+			client := redis.NewClient(master.Options())
 			defer client.Close()
 			if client.ScriptKill(ctx).Err() == nil {
 				killed.Store(true)

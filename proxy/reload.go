@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
 
 	"github.com/redis/go-redis/v9"
@@ -127,7 +128,7 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	}
 	p.apply(next, upstreamEntry, masterEntries, time.Now())
 	if plan.replaced >= 0 {
-		p.metrics.forgetMaster(old.masters[plan.replaced].name)
+		p.metrics.forgetMaster(old.masters[plan.replaced].Name)
 	}
 	return plan.changes, nil
 }
@@ -175,7 +176,7 @@ func (plan reloadPlan) refusedBy(next *Config, upstream *serverFacts, masters []
 }
 
 // apply puts a configuration in force that nothing speaks against.
-func (p *Proxy) apply(next *Config, upstream *endpoint, masters []endpoint, now time.Time) {
+func (p *Proxy) apply(next *Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, now time.Time) {
 	coming, leaving := next.MaxQuarantine, max(next.MaxQuarantine, next.RestartDelay)
 	was := p.current.load().router.rules
 	before := p.current.load().router.era

@@ -38,7 +38,7 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	r.changed("restart_delay", shortDuration(old.RestartDelay), shortDuration(next.RestartDelay))
 	r.changed("max_quarantine", shortDuration(old.MaxQuarantine), shortDuration(next.MaxQuarantine))
 	r.plan.locker = r.plan.locker || len(r.plan.changes) > asked || old.Limits.masterReply() != next.Limits.masterReply()
-	if old.TLS.files != nil && next.TLS.files != nil && old.TLS.files.options() != next.TLS.files.options() {
+	if old.TLS.files != nil && next.TLS.files != nil && old.TLS.files.Options() != next.TLS.files.Options() {
 		r.note("tls", describeTLS(old.TLS), describeTLS(next.TLS))
 	}
 	r.changed("auth: by the upstream", old.Auth.Upstream, next.Auth.Upstream)
@@ -99,15 +99,15 @@ func (r *reloadReader) upstream() {
 		return
 	}
 	switch {
-	case old.Kind != next.Kind, !old.server.same(next.server):
+	case old.Kind != next.Kind, !old.server.Same(next.server):
 		r.note("upstream", old, next)
 		r.plan.newUpstream = next.Kind == UpstreamServer
 		return
-	case !old.server.sameEntry(next.server):
+	case !old.server.SameEntry(next.server):
 		r.plan.changes = append(r.plan.changes, "upstream: credentials")
 		r.plan.entered = append(r.plan.entered, "upstream")
 	}
-	r.changed("upstream: database", old.server.db, next.server.db)
+	r.changed("upstream: database", old.server.DB, next.server.DB)
 }
 
 func (r *reloadReader) masters() {
@@ -126,21 +126,21 @@ func (r *reloadReader) masters() {
 	var replaced []string
 	for i, server := range next.servers {
 		key := fmt.Sprintf("masters[%d]", i)
-		switch at := slices.Index(names, server.name); {
+		switch at := slices.Index(names, server.Name); {
 		case at == i:
-			if !server.sameEntry(old.servers[i]) {
+			if !server.SameEntry(old.servers[i]) {
 				r.plan.changes = append(r.plan.changes, key+": credentials")
 				r.plan.entered = append(r.plan.entered, key)
 				r.plan.locker = true
 			}
 		case at >= 0:
-			r.refuse(key, "%s was masters[%d]: the order of the masters cannot be changed by a reload, since each has its number in the set", server.name, at)
-		case server.same(old.servers[i]):
-			r.refuse(key, "%s is %s written in another way; keep what is in force", server.name, names[i])
+			r.refuse(key, "%s was masters[%d]: the order of the masters cannot be changed by a reload, since each has its number in the set", server.Name, at)
+		case server.Same(old.servers[i]):
+			r.refuse(key, "%s is %s written in another way; keep what is in force", server.Name, names[i])
 		default:
 			replaced = append(replaced, key)
 			r.plan.replaced, r.plan.locker = i, true
-			r.note(key, names[i], server.name)
+			r.note(key, names[i], server.Name)
 		}
 	}
 	if len(replaced) > 1 && len(r.refused) == before {

@@ -16,7 +16,7 @@ import (
 func TestMissingRights(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	renamed := proxytest.StartRedis(t, "--rename-command", "DUMP", "")
-	admin := redis.NewClient(redisEndpoint(server).clientOptions())
+	admin := redis.NewClient(redisEndpoint(server).Options())
 	defer admin.Close()
 	for i, row := range []struct {
 		rules string
@@ -38,8 +38,8 @@ func TestMissingRights(t *testing.T) {
 			t.Fatal(err)
 		}
 		entry := redisEndpoint(server)
-		entry.username, entry.password = user, "pw"
-		client := redis.NewClient(entry.clientOptions())
+		entry.Username, entry.Password = user, "pw"
+		client := redis.NewClient(entry.Options())
 		missing, err := askRights(t.Context(), client, []string{"lock:demo", "job:demo"})
 		client.Close()
 		if got := namesOf(missing); err != nil || !slices.Equal(got, row.want) {
@@ -49,7 +49,7 @@ func TestMissingRights(t *testing.T) {
 	if keys := admin.Keys(t.Context(), "*").Val(); len(keys) > 0 {
 		t.Errorf("asking left the keys %q", keys)
 	}
-	client := redis.NewClient(redisEndpoint(renamed).clientOptions())
+	client := redis.NewClient(redisEndpoint(renamed).Options())
 	defer client.Close()
 	if missing, err := askRights(t.Context(), client, nil); err != nil || !slices.Equal(namesOf(missing), []string{"dump"}) {
 		t.Errorf("with DUMP renamed: %q, %v", namesOf(missing), err)

@@ -8,12 +8,12 @@ import (
 // sentinelLine says for -check what the Sentinels said; "" where there are none.
 func (f serverFacts) sentinelLine() string {
 	s := f.sentinels
-	if s.asked == 0 {
+	if s.Asked == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s (%s) is managed by %s, of which %d answer", f.title, f.name, plural(s.asked, "Sentinel"), s.answered)
-	if s.master != "" {
-		text += fmt.Sprintf(": the master is %s (named by %d), with %s", s.master, s.named[s.master], plural(s.replicas, "replica"))
+	text := fmt.Sprintf("%s (%s) is managed by %s, of which %d answer", f.title, f.name, plural(s.Asked, "Sentinel"), s.Answered)
+	if s.Master != "" {
+		text += fmt.Sprintf(": the master is %s (named by %d), with %s", s.Master, s.Named[s.Master], plural(s.Replicas, "replica"))
 	}
 	return text
 }
@@ -23,19 +23,19 @@ func (f serverFacts) sentinelLine() string {
 func (f serverFacts) sentinelHazards() []hazard {
 	var found hazardList
 	s := f.sentinels
-	if s.asked == 0 {
+	if s.Asked == 0 {
 		return nil
 	}
 	add := func(format string, values ...any) {
 		found.add(hazardWarning, "sentinel", f.name, fmt.Sprintf("%s (%s): ", f.title, f.name)+format, values...)
 	}
-	if s.answered <= s.asked/2 {
-		add("%d of %s answer, and a failover needs a majority of them (%s)", s.answered, plural(s.asked, "Sentinel"), strings.Join(s.silent, "; "))
+	if s.Answered <= s.Asked/2 {
+		add("%d of %s answer, and a failover needs a majority of them (%s)", s.Answered, plural(s.Asked, "Sentinel"), strings.Join(s.Silent, "; "))
 	}
-	if len(s.named) > 1 {
+	if len(s.Named) > 1 {
 		add("its Sentinels name different masters; the one of the latest configuration is used")
 	}
-	if s.answered > 0 && s.replicas == 0 {
+	if s.Answered > 0 && s.Replicas == 0 {
 		add("its Sentinels know no replica that could be promoted")
 	}
 	return found

@@ -5,6 +5,8 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // settings are what a reload of the configuration may change. They are made
@@ -12,7 +14,7 @@ import (
 // or one round sees one configuration, not parts of two.
 type settings struct {
 	config  *Config
-	masters []endpoint // the embedded ones too
+	masters []endpoint.Endpoint // the embedded ones too
 
 	limits Limits
 	users  *accounts
@@ -31,7 +33,7 @@ type upstreamLogin struct {
 
 // newSettings makes of a configuration what is in force. upstream is nil if
 // there is none.
-func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *router) *settings {
+func newSettings(cfg *Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, router *router) *settings {
 	s := &settings{
 		config:  cfg,
 		masters: masters,
@@ -40,8 +42,8 @@ func newSettings(cfg *Config, upstream *endpoint, masters []endpoint, router *ro
 		router:  router,
 	}
 	if upstream != nil {
-		s.dialUpstream = upstream.dial
-		s.upstream = upstreamLogin{user: upstream.username, password: string(upstream.password), db: upstream.db}
+		s.dialUpstream = upstream.Dial
+		s.upstream = upstreamLogin{user: upstream.Username, password: string(upstream.Password), db: upstream.DB}
 	}
 	return s
 }

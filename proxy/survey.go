@@ -9,10 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
+	"redlock-proxy/proxy/endpoint"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -97,7 +98,7 @@ func (s *survey) lowest(cfg *Config) string {
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
 		versions["embedded"] = embedded.Version
 	}
-	for _, name := range append(cfg.Masters.names(), cfg.Upstream.server.name) {
+	for _, name := range append(cfg.Masters.names(), cfg.Upstream.server.Name) {
 		if version := s.versions[name]; version != "" {
 			versions[name] = version
 		}
@@ -107,10 +108,10 @@ func (s *survey) lowest(cfg *Config) string {
 
 // learnCommands adds the commands that only this upstream knows. Without them
 // all else still works: an unknown command is forwarded as it is.
-func (s *survey) learnCommands(ctx context.Context, upstream endpoint, runID string) {
+func (s *survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, runID string) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
-	client := redis.NewClient(upstream.clientOptions())
+	client := redis.NewClient(upstream.Options())
 	defer client.Close()
 	reply, err := client.Do(ctx, "COMMAND").Slice()
 	if err == nil {

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 )
 
@@ -35,8 +36,8 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	cfg := defaultConfig()
 	cfg.Upstream = Upstream{Kind: UpstreamNone}
-	cfg.Masters = Masters{servers: []endpoint{redisEndpoint(server)}}
-	cfg.Masters.servers[0].username, cfg.Masters.servers[0].password = "proxy", "pw"
+	cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(server)}}
+	cfg.Masters.servers[0].Username, cfg.Masters.servers[0].Password = "proxy", "pw"
 	server.Ask(t, "ACL SETUSER proxy on >pw ~* &* +@all -dump")
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -44,7 +45,7 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 	}
 	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &router{table: command.Builtin(), rules: cfg.Locks}))
 	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
-	admin := redis.NewClient(redisEndpoint(server).clientOptions())
+	admin := redis.NewClient(redisEndpoint(server).Options())
 	defer admin.Close()
 	looks := func(asked bool) {
 		t.Helper()
@@ -65,7 +66,7 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 	looks(true)
 	looks(false)
 	looks(false)
-	s.rights[cfg.Masters.servers[0].name] = rightsOfRun{run: "another"}
+	s.rights[cfg.Masters.servers[0].Name] = rightsOfRun{run: "another"}
 	looks(true)
 	looks(false)
 	clear(s.rights)

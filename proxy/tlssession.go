@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"time"
+
+	"redlock-proxy/proxy/endpoint"
 )
 
 // handshakePatience is how long a client may take for its TLS handshake, if
@@ -17,11 +19,11 @@ const handshakePatience = 10 * time.Second
 // overTLS makes of a listener one whose clients speak TLS, by the files that
 // are in force when a client comes. Accept does not wait for handshakes; the
 // sessions do them.
-func overTLS(listener net.Listener, current func() *tlsFiles) net.Listener {
+func overTLS(listener net.Listener, current func() *endpoint.TLS) net.Listener {
 	return tls.NewListener(listener, &tls.Config{
 		MinVersion: tls.VersionTLS12,
 		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
-			return current().config(), nil
+			return current().Config(), nil
 		},
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -22,16 +23,16 @@ type tlsTest struct {
 	authority *proxytest.Authority
 	shown     proxytest.Certificate
 	address   string
-	files     *tlsFiles
+	files     *endpoint.TLS
 }
 
 func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, configure ...func(*testConfig)) *tlsTest {
 	t.Helper()
 	p := &tlsTest{t: t, authority: proxytest.NewAuthority(t)}
 	p.shown = p.authority.Issue(30 * 24 * time.Hour)
-	options := tlsOptions{certFile: p.shown.CertFile, keyFile: p.shown.KeyFile, caCertFile: p.authority.File, authClients: authClients}
+	options := endpoint.TLSOptions{CertFile: p.shown.CertFile, KeyFile: p.shown.KeyFile, CACertFile: p.authority.File, AuthClients: authClients}
 	var err error
-	if p.files, err = openTLSFiles(options); err != nil {
+	if p.files, err = endpoint.OpenTLS(options); err != nil {
 		t.Fatal(err)
 	}
 	p.testProxy = startTestProxy(t, redis, configure...)
@@ -41,7 +42,7 @@ func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, conf
 	}
 	p.address = listener.Addr().String()
 	ended := make(chan error, 1)
-	go func() { ended <- p.server.serve(overTLS(listener, func() *tlsFiles { return p.files })) }()
+	go func() { ended <- p.server.serve(overTLS(listener, func() *endpoint.TLS { return p.files })) }()
 	t.Cleanup(func() {
 		p.server.shutdown(t.Context())
 		if err := <-ended; err != nil {

@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"errors"
@@ -13,10 +13,10 @@ import (
 // longestSecret bounds a secret's file, so that a wrong path cannot fill memory.
 const longestSecret = 64 << 10
 
-// secret prints as a mark that it is there.
-type secret string
+// A Secret is a password. It prints as a mark that it is there.
+type Secret string
 
-func (s secret) String() string {
+func (s Secret) String() string {
 	if s == "" {
 		return "none"
 	}
@@ -24,15 +24,15 @@ func (s secret) String() string {
 }
 
 // GoString keeps %#v from showing the text.
-func (s secret) GoString() string { return s.String() }
+func (s Secret) GoString() string { return s.String() }
 
 // MarshalText keeps encoders, such as a JSON log, from showing the text.
-func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// secretFromFile reads a file less one line end at its end, which editors and
+// SecretFromFile reads a file, less one line end at its end, which editors and
 // echo write and nobody means.
-func secretFromFile(path string) (secret, error) {
-	if err := checkPath(path); err != nil {
+func SecretFromFile(path string) (Secret, error) {
+	if err := CheckPath(path); err != nil {
 		return "", err
 	}
 	file, err := os.Open(path)
@@ -51,24 +51,25 @@ func secretFromFile(path string) (secret, error) {
 	if found == "" {
 		return "", fmt.Errorf("%s is empty", path)
 	}
-	return secret(found), nil
+	return Secret(found), nil
 }
 
 var environmentName = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
 
-func secretFromEnvironment(name string) (secret, error) {
+// SecretFromEnvironment reads an environment variable.
+func SecretFromEnvironment(name string) (Secret, error) {
 	if !environmentName.MatchString(name) {
 		return "", errors.New("is not the name of an environment variable in capitals, such as REDIS_PASSWORD")
 	}
 	if found := os.Getenv(name); found != "" {
-		return secret(found), nil
+		return Secret(found), nil
 	}
 	return "", fmt.Errorf("the environment variable %s is not set, or is empty", name)
 }
 
-// checkPath: a relative path would mean another file in a unit, a container
+// CheckPath refuses a relative path, which would mean another file in a unit, a container
 // and a shell.
-func checkPath(path string) error {
+func CheckPath(path string) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("is not an absolute path; write one that begins with /")
 	}

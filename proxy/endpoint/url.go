@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"errors"
@@ -17,44 +17,44 @@ const (
 	urlTLSOptions = "ca_cert_file, cert_file, key_file, server_name, skip_verify"
 )
 
-// parseEndpoint reads a server URL and the files that its options name. Its
+// Parse reads a server URL and the files that its options name. Its
 // errors never quote the URL: whatever is wrong with it, a part of the password
 // may stand at the wrong place.
-func parseEndpoint(text string) (endpoint, error) {
+func Parse(text string) (Endpoint, error) {
 	if scheme, rest, _ := strings.Cut(text, "://"); scheme == sentinelScheme || scheme == sentinelTLSScheme {
 		return parseSentinelEndpoint(scheme, rest)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return endpoint{}, errors.New("not a URL; allowed: " + urlForms +
+		return Endpoint{}, errors.New("not a URL; allowed: " + urlForms +
 			" (in user and password write / as %2F, # as %23, ? as %3F, % as %25)")
 	}
 	switch u.Scheme {
 	case "redis", "rediss":
 		if u.Hostname() == "" {
-			return endpoint{}, errors.New("the URL names no host; allowed: " + urlForms)
+			return Endpoint{}, errors.New("the URL names no host; allowed: " + urlForms)
 		}
 		if path := strings.Trim(u.Path, "/"); path != "" && !isDatabase(path) {
-			return endpoint{}, errors.New("after the host only a database number may stand, as in redis://host:6379/3")
+			return Endpoint{}, errors.New("after the host only a database number may stand, as in redis://host:6379/3")
 		}
 	case "unix":
 		if u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/" {
-			return endpoint{}, errors.New("a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket")
+			return Endpoint{}, errors.New("a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket")
 		}
 	default:
-		return endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
+		return Endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
 	}
 	if u.Fragment != "" {
-		return endpoint{}, errors.New("the URL has a # in it; write # in a password as %23")
+		return Endpoint{}, errors.New("the URL has a # in it; write # in a password as %23")
 	}
 	if port := u.Port(); port != "" {
 		if n, err := strconv.Atoi(port); err != nil || n < 1 || n > 65535 {
-			return endpoint{}, errors.New("the URL's port is not from 1 to 65535")
+			return Endpoint{}, errors.New("the URL's port is not from 1 to 65535")
 		}
 	}
 	query, err := readOptions(u, urlOptions, urlTLSOptions, "rediss")
 	if err != nil {
-		return endpoint{}, err
+		return Endpoint{}, err
 	}
 	u.RawQuery = ""
 	if db := query.Get("db"); db != "" {
@@ -62,24 +62,24 @@ func parseEndpoint(text string) (endpoint, error) {
 	}
 	options, err := redis.ParseURL(u.String())
 	if err != nil {
-		return endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
+		return Endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
 	}
-	server := endpoint{
-		name: options.Addr, network: options.Network, address: options.Addr,
-		username: options.Username, password: secret(options.Password), db: options.DB,
+	server := Endpoint{
+		Name: options.Addr, Network: options.Network, Address: options.Addr,
+		Username: options.Username, Password: Secret(options.Password), DB: options.DB,
 	}
 	if err := server.readSecret(query); err != nil {
-		return endpoint{}, err
+		return Endpoint{}, err
 	}
 	if u.Scheme == "rediss" {
-		server.tls, err = readServerTLS(query, u.Hostname())
+		server.TLS, err = readServerTLS(query, u.Hostname())
 	}
 	return server, err
 }
 
-// UnmarshalText is parseEndpoint.
-func (e *endpoint) UnmarshalText(text []byte) (err error) {
-	*e, err = parseEndpoint(string(text))
+// UnmarshalText is Parse.
+func (e *Endpoint) UnmarshalText(text []byte) (err error) {
+	*e, err = Parse(string(text))
 	return err
 }
 
@@ -110,54 +110,54 @@ func readOptions(u *url.URL, options, further, scheme string) (url.Values, error
 }
 
 // readSecret takes the password from where the options say, if they do.
-func (e *endpoint) readSecret(query url.Values) error {
-	for option, read := range map[string]func(string) (secret, error){"password_file": secretFromFile, "password_env": secretFromEnvironment} {
+func (e *Endpoint) readSecret(query url.Values) error {
+	for option, read := range map[string]func(string) (Secret, error){"password_file": SecretFromFile, "password_env": SecretFromEnvironment} {
 		source := query.Get(option)
 		if source == "" {
 			continue
 		}
-		if e.password != "" {
+		if e.Password != "" {
 			return errors.New("the URL has more than one password; only one of user:password, password_file and password_env may be there")
 		}
 		found, err := read(source)
 		if err != nil {
 			return errors.New("the URL's option " + option + ": " + err.Error())
 		}
-		e.password = found
+		e.Password = found
 	}
 	return nil
 }
 
 // readServerTLS reads how a server is believed to be what it says, and what
 // the proxy shows it.
-func readServerTLS(query url.Values, host string) (*tlsFiles, error) {
-	options := tlsOptions{
-		certFile: query.Get("cert_file"), keyFile: query.Get("key_file"), caCertFile: query.Get("ca_cert_file"),
-		serverName: query.Get("server_name"),
+func readServerTLS(query url.Values, host string) (*TLS, error) {
+	options := TLSOptions{
+		CertFile: query.Get("cert_file"), KeyFile: query.Get("key_file"), CACertFile: query.Get("ca_cert_file"),
+		ServerName: query.Get("server_name"),
 	}
-	if options.serverName == "" {
-		options.serverName = host
+	if options.ServerName == "" {
+		options.ServerName = host
 	}
-	fail := func(option string, err error) (*tlsFiles, error) {
+	fail := func(option string, err error) (*TLS, error) {
 		return nil, errors.New("the URL's option " + option + " " + err.Error())
 	}
 	for _, option := range []string{"cert_file", "key_file", "ca_cert_file"} {
 		if path := query.Get(option); path != "" {
-			if err := checkPath(path); err != nil {
+			if err := CheckPath(path); err != nil {
 				return fail(option, err)
 			}
 		}
 	}
 	if skip := query.Get("skip_verify"); skip != "" {
 		var err error
-		if options.skipVerify, err = strconv.ParseBool(skip); err != nil {
+		if options.SkipVerify, err = strconv.ParseBool(skip); err != nil {
 			return fail("skip_verify", errors.New("is neither true nor false"))
 		}
 	}
-	files, err := openTLSFiles(options)
-	var file tlsFileError
+	files, err := OpenTLS(options)
+	var file TLSError
 	if errors.As(err, &file) {
-		return fail(file.option, file.err)
+		return fail(file.Option, file.Err)
 	}
 	return files, err
 }

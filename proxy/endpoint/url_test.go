@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"strings"
@@ -40,7 +40,7 @@ func TestURLErrors(t *testing.T) {
 		{"rediss://h?cert_file=/x", `the URL's option cert_file is there without key_file`},
 		{"rediss://h?key_file=/x", `the URL's option key_file is there without cert_file`},
 	} {
-		_, err := parseEndpoint(row.url)
+		_, err := Parse(row.url)
 		switch {
 		case err == nil:
 			t.Errorf("%s: accepted", row.url)

@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"bytes"
@@ -20,20 +20,20 @@ const (
 	expiresSoon = 7 * 24 * time.Hour
 )
 
-// tlsOptions say where the files of one side are, and what the other is to
+// TLSOptions say where the files of one side are, and what the other is to
 // show. Two that are equal mean the same.
-type tlsOptions struct {
-	certFile, keyFile string // what we show; empty: nothing
-	caCertFile        string // by whose certificates the other is known
-	authClients       string // of a listener: no, optional or yes, as Redis has it
-	serverName        string // of a server: the name in its certificate
-	skipVerify        bool   // of a server: believe anybody
+type TLSOptions struct {
+	CertFile, KeyFile string // what we show; empty: nothing
+	CACertFile        string // by whose certificates the other is known
+	AuthClients       string // of a listener: no, optional or yes, as Redis has it
+	ServerName        string // of a server: the name in its certificate
+	SkipVerify        bool   // of a server: believe anybody
 }
 
-// tlsFiles are TLS settings made of files that may be renewed while they are
-// in use. Any goroutine may ask for them at any time.
-type tlsFiles struct {
-	from tlsOptions
+// TLS is how one side speaks TLS, by files that may be renewed while they are in
+// use. Any goroutine may ask for it at any time.
+type TLS struct {
+	from TLSOptions
 	made atomic.Pointer[tlsMade]
 	due  atomic.Int64 // when to read the files again, in Unix nanoseconds
 }
@@ -46,12 +46,13 @@ type tlsMade struct {
 	problem error             // why files renewed since then are not in use
 }
 
-// openTLSFiles reads the files, which all must be good.
-func openTLSFiles(options tlsOptions) (*tlsFiles, error) {
+// OpenTLS reads the files, which all must be good. Its error names the option
+// that is to blame (TLSError).
+func OpenTLS(options TLSOptions) (*TLS, error) {
 	if err := options.check(); err != nil {
 		return nil, err
 	}
-	f := &tlsFiles{from: options}
+	f := &TLS{from: options}
 	made, err := options.read(&tlsMade{})
 	if err != nil {
 		return nil, err
@@ -61,15 +62,15 @@ func openTLSFiles(options tlsOptions) (*tlsFiles, error) {
 	return f, nil
 }
 
-// options are those that it was opened with.
-func (f *tlsFiles) options() tlsOptions { return f.from }
+// Options are those that it was opened with.
+func (f *TLS) Options() TLSOptions { return f.from }
 
-// expires is when the certificate that we show expires; zero: we show none.
-func (f *tlsFiles) expires() time.Time { return f.made.Load().expires }
+// Expires is when the certificate that we show expires; zero: we show none.
+func (f *TLS) Expires() time.Time { return f.made.Load().expires }
 
-// config is for a handshake that begins now. Files that were renewed come into
+// Config is for a handshake that begins now. Files that were renewed come into
 // use here; if they are no good, what they held before stays in use.
-func (f *tlsFiles) config() *tls.Config {
+func (f *TLS) Config() *tls.Config {
 	now := time.Now()
 	if due := f.due.Load(); now.UnixNano() >= due && f.due.CompareAndSwap(due, now.Add(tlsReadEvery).UnixNano()) {
 		made, err := f.from.read(f.made.Load())
@@ -83,18 +84,18 @@ func (f *tlsFiles) config() *tls.Config {
 	return f.made.Load().config
 }
 
-// problem tells what an operator should know of the files: that renewed ones
+// Problem tells what an operator should know of the files: that renewed ones
 // are no good, or that none were renewed in time.
-func (f *tlsFiles) problem(now time.Time) error {
-	f.config()
+func (f *TLS) Problem(now time.Time) error {
+	f.Config()
 	made := f.made.Load()
 	switch {
 	case made.problem != nil:
 		return fmt.Errorf("what was read before stays in use: %w", made.problem)
 	case !made.expires.IsZero() && now.After(made.expires):
-		return fmt.Errorf("the certificate in %s has expired at %s", f.from.certFile, made.expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the certificate in %s has expired at %s", f.from.CertFile, made.expires.UTC().Format(time.RFC3339))
 	case !made.expires.IsZero() && now.Add(expiresSoon).After(made.expires):
-		return fmt.Errorf("the certificate in %s expires at %s; renew it", f.from.certFile, made.expires.UTC().Format(time.RFC3339))
+		return fmt.Errorf("the certificate in %s expires at %s; renew it", f.from.CertFile, made.expires.UTC().Format(time.RFC3339))
 	}
 	return nil
 }
@@ -102,15 +103,15 @@ func (f *tlsFiles) problem(now time.Time) error {
 // read makes of the files what both sides need; each uses its part. While the
 // files stay as they were, so does what is made of them: a new tls.Config would
 // forget the sessions that clients may resume.
-func (o tlsOptions) read(before *tlsMade) (*tlsMade, error) {
+func (o TLSOptions) read(before *tlsMade) (*tlsMade, error) {
 	var texts [3][]byte
-	for i, file := range []struct{ option, path string }{{"cert_file", o.certFile}, {"key_file", o.keyFile}, {"ca_cert_file", o.caCertFile}} {
+	for i, file := range []struct{ option, path string }{{"cert_file", o.CertFile}, {"key_file", o.KeyFile}, {"ca_cert_file", o.CACertFile}} {
 		if file.path == "" {
 			continue
 		}
 		text, err := os.ReadFile(file.path)
 		if err != nil {
-			return nil, tlsFileError{file.option, fmt.Errorf("cannot be read: %w", err)}
+			return nil, TLSError{file.option, fmt.Errorf("cannot be read: %w", err)}
 		}
 		texts[i] = text
 	}
@@ -121,34 +122,34 @@ func (o tlsOptions) read(before *tlsMade) (*tlsMade, error) {
 	return o.make(texts[0], texts[1], texts[2], digest)
 }
 
-func (o tlsOptions) make(certificate, key, authorities []byte, digest [sha256.Size]byte) (*tlsMade, error) {
+func (o TLSOptions) make(certificate, key, authorities []byte, digest [sha256.Size]byte) (*tlsMade, error) {
 	m := &tlsMade{digest: digest}
 	m.config = &tls.Config{
 		MinVersion: tls.VersionTLS12,
-		ServerName: o.serverName, InsecureSkipVerify: o.skipVerify,
+		ServerName: o.ServerName, InsecureSkipVerify: o.SkipVerify,
 		// Each client has its own upstream connection, and an abbreviated
 		// handshake costs both ends a tenth.
 		ClientSessionCache: tls.NewLRUClientSessionCache(0),
 		// A ticket would let a client in again without a look at its certificate.
-		SessionTicketsDisabled: o.authClients == "optional" || o.authClients == "yes",
+		SessionTicketsDisabled: o.AuthClients == "optional" || o.AuthClients == "yes",
 	}
-	switch o.authClients {
+	switch o.AuthClients {
 	case "optional":
 		m.config.ClientAuth = tls.VerifyClientCertIfGiven
 	case "yes":
 		m.config.ClientAuth = tls.RequireAndVerifyClientCert
 	}
-	if o.caCertFile != "" {
+	if o.CACertFile != "" {
 		pool := x509.NewCertPool()
 		if !pool.AppendCertsFromPEM(authorities) {
-			return nil, tlsFileError{"ca_cert_file", fmt.Errorf("%s holds no certificate in PEM", o.caCertFile)}
+			return nil, TLSError{"ca_cert_file", fmt.Errorf("%s holds no certificate in PEM", o.CACertFile)}
 		}
 		m.config.RootCAs, m.config.ClientCAs = pool, pool
 	}
-	if o.certFile != "" {
+	if o.CertFile != "" {
 		pair, err := tls.X509KeyPair(certificate, key)
 		if err != nil {
-			return nil, tlsFileError{"cert_file", fmt.Errorf("%s and the key in %s cannot be used: %w", o.certFile, o.keyFile, err)}
+			return nil, TLSError{"cert_file", fmt.Errorf("%s and the key in %s cannot be used: %w", o.CertFile, o.KeyFile, err)}
 		}
 		m.config.Certificates = []tls.Certificate{pair}
 		m.expires = pair.Leaf.NotAfter
@@ -156,22 +157,22 @@ func (o tlsOptions) make(certificate, key, authorities []byte, digest [sha256.Si
 	return m, nil
 }
 
-// tlsFileError is an error of openTLSFiles.
-type tlsFileError struct {
-	option string // that names the file that is no good
-	err    error
+// TLSError is an error of OpenTLS.
+type TLSError struct {
+	Option string // that names the file that is no good
+	Err    error
 }
 
-func (e tlsFileError) Error() string { return e.option + " " + e.err.Error() }
-func (e tlsFileError) Unwrap() error { return e.err }
+func (e TLSError) Error() string { return e.Option + " " + e.Err.Error() }
+func (e TLSError) Unwrap() error { return e.Err }
 
 // check finds what does not fit together before any file is read.
-func (o tlsOptions) check() error {
+func (o TLSOptions) check() error {
 	switch {
-	case o.certFile != "" && o.keyFile == "":
-		return tlsFileError{"cert_file", errors.New("is there without key_file")}
-	case o.keyFile != "" && o.certFile == "":
-		return tlsFileError{"key_file", errors.New("is there without cert_file")}
+	case o.CertFile != "" && o.KeyFile == "":
+		return TLSError{"cert_file", errors.New("is there without key_file")}
+	case o.KeyFile != "" && o.CertFile == "":
+		return TLSError{"key_file", errors.New("is there without cert_file")}
 	}
 	return nil
 }

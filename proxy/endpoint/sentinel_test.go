@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"bytes"
@@ -47,19 +47,19 @@ func TestAgreedMaster(t *testing.T) {
 }
 
 func TestSentinelURL(t *testing.T) {
-	e, err := parseEndpoint("sentinel://app:p%40ss%2Cw@[::1]:5000,b,10.0.0.3:26380/my.master-1?db=3&sentinel_user=watch&sentinel_password=s%26t")
+	e, err := Parse("sentinel://app:p%40ss%2Cw@[::1]:5000,b,10.0.0.3:26380/my.master-1?db=3&sentinel_user=watch&sentinel_password=s%26t")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.username != "app" || e.password != "p@ss,w" || e.db != 3 || e.name != "my.master-1@[::1]:5000" || e.tls != nil {
-		t.Errorf("read as %+v, user %q, password %q", e, e.username, e.password)
+	if e.Username != "app" || e.Password != "p@ss,w" || e.DB != 3 || e.Name != "my.master-1@[::1]:5000" || e.TLS != nil {
+		t.Errorf("read as %+v, user %q, password %q", e, e.Username, e.Password)
 	}
 	g := e.sentinels
-	if g.name != "my.master-1" || g.entry.username != "watch" || g.entry.password != "s&t" ||
+	if g.name != "my.master-1" || g.entry.Username != "watch" || g.entry.Password != "s&t" ||
 		!slices.Equal(g.addresses, []string{"[::1]:5000", "b:26379", "10.0.0.3:26380"}) {
 		t.Errorf("the group is read as %+v", g)
 	}
-	if e, err = parseEndpoint("sentinels://a/m"); err != nil || e.tls == nil || e.sentinels.entry.tls != e.tls {
+	if e, err = Parse("sentinels://a/m"); err != nil || e.TLS == nil || e.sentinels.entry.TLS != e.TLS {
 		t.Errorf("with TLS: %+v, %v", e, err)
 	}
 }
@@ -152,18 +152,18 @@ const (
 // dialGroup tells whose connection one gets.
 func dialGroup(t *testing.T, url string) (address string, err error) {
 	t.Helper()
-	server, err := parseEndpoint(url)
+	server, err := Parse(url)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return dialEndpoint(t, server)
 }
 
-func dialEndpoint(t *testing.T, server endpoint) (address string, err error) {
+func dialEndpoint(t *testing.T, server Endpoint) (address string, err error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	conn, err := server.dial(ctx)
+	conn, err := server.Dial(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -204,7 +204,7 @@ func TestDialTheMasterThatSentinelsName(t *testing.T) {
 // An answer holds for a moment, and a server that is gone or was demoted ends it.
 func TestSentinelsAreAskedAgainWhereTheyLedToNoMaster(t *testing.T) {
 	old, promoted := startFakeGroup(t, roleMaster, nil), startFakeGroup(t, roleMaster, nil)
-	server, err := parseEndpoint("sentinel://" + old.Addr().String() + "," + promoted.Addr().String() + "/m")
+	server, err := Parse("sentinel://" + old.Addr().String() + "," + promoted.Addr().String() + "/m")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"bytes"
@@ -32,7 +32,7 @@ const (
 type sentinelGroup struct {
 	name      string   // of the master, as the Sentinels have it
 	addresses []string // of the Sentinels
-	entry     endpoint // how each of them is entered
+	entry     Endpoint // how each of them is entered
 
 	turn  chan struct{} // held, for a bounded time, by who asks the Sentinels or looks at what they said
 	found string        // the master's address; empty: to be asked for
@@ -40,7 +40,7 @@ type sentinelGroup struct {
 	doubt bool // found led to no master
 }
 
-func newSentinelGroup(name string, addresses []string, entry endpoint) *sentinelGroup {
+func newSentinelGroup(name string, addresses []string, entry Endpoint) *sentinelGroup {
 	return &sentinelGroup{name: name, addresses: addresses, entry: entry, turn: make(chan struct{}, 1)}
 }
 
@@ -104,7 +104,7 @@ func (g *sentinelGroup) ask(ctx context.Context, enough func([]sentinelAnswer) b
 
 func (g *sentinelGroup) askOne(ctx context.Context, address string) sentinelAnswer {
 	answer := sentinelAnswer{sentinel: address}
-	client := redis.NewSentinelClient(g.entry.at(address).clientOptions())
+	client := redis.NewSentinelClient(g.entry.at(address).Options())
 	defer client.Close()
 	fields, err := client.Master(ctx, g.name).Result()
 	switch {
@@ -152,41 +152,41 @@ func agreedMaster(name string, answers []sentinelAnswer) (address string, err er
 	return latest.master, nil
 }
 
-// sentinelReport is what the Sentinels of one server said.
-type sentinelReport struct {
-	asked    int // 0: the server has no Sentinels
-	answered int
-	silent   []string       // why the others did not
-	named    map[string]int // addresses of masters, and how many Sentinels named each
-	master   string         // the one that counts; empty: nobody says
-	replicas int
+// SentinelReport is what the Sentinels of one server said.
+type SentinelReport struct {
+	Asked    int            // 0: the server has no Sentinels
+	Answered int            // how many know the master
+	Silent   []string       // why the others did not
+	Named    map[string]int // addresses of masters, and how many Sentinels named each
+	Master   string         // the one that counts; empty: nobody says
+	Replicas int            // the most that one of them knows
 }
 
-// askSentinels asks every Sentinel of the server.
-func (e endpoint) askSentinels(ctx context.Context) (report sentinelReport) {
+// AskSentinels asks every Sentinel of the server.
+func (e Endpoint) AskSentinels(ctx context.Context) (report SentinelReport) {
 	g := e.sentinels
 	if g == nil {
 		return report
 	}
 	answers := g.ask(ctx, func([]sentinelAnswer) bool { return false })
-	report = sentinelReport{asked: len(g.addresses), named: map[string]int{}}
+	report = SentinelReport{Asked: len(g.addresses), Named: map[string]int{}}
 	for _, answer := range answers {
 		if answer.err != nil {
-			report.silent = append(report.silent, fmt.Sprintf("%s: %v", answer.sentinel, answer.err))
+			report.Silent = append(report.Silent, fmt.Sprintf("%s: %v", answer.sentinel, answer.err))
 			continue
 		}
-		report.answered++
-		report.named[answer.master]++
-		report.replicas = max(report.replicas, answer.replicas)
+		report.Answered++
+		report.Named[answer.master]++
+		report.Replicas = max(report.Replicas, answer.replicas)
 	}
-	report.master, _ = agreedMaster(g.name, answers)
+	report.Master, _ = agreedMaster(g.name, answers)
 	return report
 }
 
-// dialMaster is endpoint.dial for a group: it dials the server that the
+// dialMaster is Dial for a group: it dials the server that the
 // Sentinels name and makes sure that it takes itself for a master. Where it does
 // not, they are asked again, and if they name another one that is dialled.
-func (e endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
+func (e Endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
 	address, err := e.sentinels.master(ctx)
 	if err != nil {
 		return nil, err
@@ -207,15 +207,15 @@ func (e endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
 }
 
 // at is one server of a group.
-func (e endpoint) at(address string) endpoint {
-	e.name, e.network, e.address, e.sentinels = address, "tcp", address, nil
+func (e Endpoint) at(address string) Endpoint {
+	e.Name, e.Network, e.Address, e.sentinels = address, "tcp", address, nil
 	return e
 }
 
-// dialVerified is dial, and an error if the server says that it is a replica.
+// dialVerified is Dial, and an error if the server says that it is a replica.
 // One that does not tell its role here is believed to be what it was named.
-func (e endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
-	conn, err := e.dial(ctx)
+func (e Endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
+	conn, err := e.Dial(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -229,7 +229,7 @@ func (e endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
 }
 
 // askRole is an error if a server that was just connected to is a replica.
-func (e endpoint) askRole(conn net.Conn) error {
+func (e Endpoint) askRole(conn net.Conn) error {
 	request, commands := e.appendAuth(nil)
 	if _, err := conn.Write(resp.AppendCommand(request, "ROLE")); err != nil {
 		return err
@@ -246,12 +246,12 @@ func (e endpoint) askRole(conn net.Conn) error {
 }
 
 // appendAuth appends what the endpoint's credentials ask for.
-func (e endpoint) appendAuth(dst []byte) (request []byte, commands int) {
+func (e Endpoint) appendAuth(dst []byte) (request []byte, commands int) {
 	switch {
-	case e.username != "":
-		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.username), []byte(e.password)), 1
-	case e.password != "":
-		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.password)), 1
+	case e.Username != "":
+		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.Username), []byte(e.Password)), 1
+	case e.Password != "":
+		return resp.AppendCommand(dst, []byte("AUTH"), []byte(e.Password)), 1
 	}
 	return dst, 0
 }
@@ -269,7 +269,7 @@ func earlier(ctx context.Context, patience time.Duration) time.Time {
 // at a common Sentinel.
 func (g *sentinelGroup) same(other *sentinelGroup) bool {
 	return g.name == other.name && slices.ContainsFunc(g.addresses, func(a string) bool {
-		return slices.ContainsFunc(other.addresses, func(b string) bool { return canonicalAddress(a) == canonicalAddress(b) })
+		return slices.ContainsFunc(other.addresses, func(b string) bool { return CanonicalAddress(a) == CanonicalAddress(b) })
 	})
 }
 
@@ -278,5 +278,5 @@ func (g *sentinelGroup) sameEntry(other *sentinelGroup) bool {
 	if g == nil || other == nil {
 		return g == other
 	}
-	return g.entry.sameEntry(other.entry) && slices.Equal(g.addresses, other.addresses)
+	return g.entry.SameEntry(other.entry) && slices.Equal(g.addresses, other.addresses)
 }

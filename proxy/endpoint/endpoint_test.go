@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"context"
@@ -27,11 +27,11 @@ func TestDial(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		server, err := parseEndpoint(withPort(row.url, listener))
+		server, err := Parse(withPort(row.url, listener))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if server.tls != nil {
+		if server.TLS != nil {
 			listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{certificate}})
 		}
 		greeted := make(chan error, 1)
@@ -44,7 +44,7 @@ func TestDial(t *testing.T) {
 			greeted <- err
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
-		conn, err := server.dial(ctx)
+		conn, err := server.Dial(ctx)
 		cancel()
 		if err != nil {
 			t.Fatalf("%s: %v", row.url, err)
@@ -80,11 +80,11 @@ func TestDialRefusesAStranger(t *testing.T) {
 		}
 	}()
 	for url, trusted := range map[string]bool{"rediss://localhost:PORT": false, "rediss://localhost:PORT?skip_verify=true": true} {
-		server, err := parseEndpoint(withPort(url, listener))
+		server, err := Parse(withPort(url, listener))
 		if err != nil {
 			t.Fatal(err)
 		}
-		conn, err := server.dial(t.Context())
+		conn, err := server.Dial(t.Context())
 		if err == nil {
 			conn.Close()
 		}
@@ -97,7 +97,7 @@ func TestDialRefusesAStranger(t *testing.T) {
 func TestDialHonoursItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if conn, err := (endpoint{network: "tcp", address: "127.0.0.1:1"}).dial(ctx); err == nil {
+	if conn, err := (Endpoint{Network: "tcp", Address: "127.0.0.1:1"}).Dial(ctx); err == nil {
 		conn.Close()
 		t.Error("dialled after the end")
 	}
@@ -116,16 +116,16 @@ func FuzzParseEndpoint(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		server, err := parseEndpoint(text)
+		server, err := Parse(text)
 		if err != nil {
 			if strings.Contains(text, "hunter2") && strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("%q: the error shows the password: %v", text, err)
 			}
 			return
 		}
-		if server.network == "" || server.address == "" || server.name == "" || server.db < 0 {
-			t.Errorf("%q is read as %q at %q, database %d", text, server.name, server.address, server.db)
+		if server.Network == "" || server.Address == "" || server.Name == "" || server.DB < 0 {
+			t.Errorf("%q is read as %q at %q, database %d", text, server.Name, server.Address, server.DB)
 		}
-		_ = canonicalAddress(server.address)
+		_ = CanonicalAddress(server.Address)
 	})
 }

@@ -1,4 +1,4 @@
-package proxy
+package endpoint
 
 import (
 	"os"
@@ -15,16 +15,16 @@ import (
 func TestCertificatesAreRenewed(t *testing.T) {
 	authority := proxytest.NewAuthority(t)
 	certificate := authority.Issue(30 * 24 * time.Hour)
-	files, err := openTLSFiles(tlsOptions{certFile: certificate.CertFile, keyFile: certificate.KeyFile})
+	files, err := OpenTLS(TLSOptions{CertFile: certificate.CertFile, KeyFile: certificate.KeyFile})
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := func() string { return files.config().Certificates[0].Leaf.SerialNumber.String() }
+	shown := func() string { return files.Config().Certificates[0].Leaf.SerialNumber.String() }
 	first := shown()
 	if first != certificate.Serial.String() {
 		t.Fatal("another certificate is shown")
 	}
-	if err := files.problem(time.Now()); err != nil {
+	if err := files.Problem(time.Now()); err != nil {
 		t.Errorf("a good certificate: %v", err)
 	}
 	renewed := authority.Issue(30*24*time.Hour, certificate).Serial.String()
@@ -35,9 +35,9 @@ func TestCertificatesAreRenewed(t *testing.T) {
 	if shown() != renewed {
 		t.Error("the renewed certificate is not shown")
 	}
-	before := files.config()
+	before := files.Config()
 	files.due.Store(0)
-	if files.config() != before {
+	if files.Config() != before {
 		t.Error("files that are as they were forget the sessions that may be resumed")
 	}
 
@@ -45,21 +45,21 @@ func TestCertificatesAreRenewed(t *testing.T) {
 		t.Fatal(err)
 	}
 	files.due.Store(0)
-	if files.problem(time.Now()) == nil {
+	if files.Problem(time.Now()) == nil {
 		t.Fatal("the operator is not told")
 	}
 	if shown() != renewed {
 		t.Error("a broken file is in use")
 	}
-	if text := files.problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use: cert_file "+certificate.CertFile) {
+	if text := files.Problem(time.Now()).Error(); !strings.Contains(text, "what was read before stays in use: cert_file "+certificate.CertFile) {
 		t.Error(text)
 	}
 	authority.Issue(time.Hour, certificate)
 	files.due.Store(0)
-	if err := files.problem(time.Now()); err == nil || !strings.Contains(err.Error(), "; renew it") {
+	if err := files.Problem(time.Now()); err == nil || !strings.Contains(err.Error(), "; renew it") {
 		t.Errorf("a certificate that expires soon: %v", err)
 	}
-	if err := files.problem(time.Now().Add(2 * time.Hour)); !strings.Contains(err.Error(), "has expired at ") {
+	if err := files.Problem(time.Now().Add(2 * time.Hour)); !strings.Contains(err.Error(), "has expired at ") {
 		t.Error(err)
 	}
 }
@@ -67,13 +67,13 @@ func TestCertificatesAreRenewed(t *testing.T) {
 func TestTLSFilesMustFit(t *testing.T) {
 	authority, other := proxytest.NewAuthority(t), proxytest.NewAuthority(t)
 	one, two := authority.Issue(time.Hour), other.Issue(time.Hour)
-	for _, options := range []tlsOptions{
-		{certFile: one.CertFile, keyFile: two.KeyFile},
-		{certFile: one.KeyFile, keyFile: one.KeyFile},
-		{caCertFile: one.KeyFile},
-		{caCertFile: filepath.Dir(one.KeyFile)},
+	for _, options := range []TLSOptions{
+		{CertFile: one.CertFile, KeyFile: two.KeyFile},
+		{CertFile: one.KeyFile, KeyFile: one.KeyFile},
+		{CACertFile: one.KeyFile},
+		{CACertFile: filepath.Dir(one.KeyFile)},
 	} {
-		if _, err := openTLSFiles(options); err == nil || strings.Contains(err.Error(), "PRIVATE") {
+		if _, err := OpenTLS(options); err == nil || strings.Contains(err.Error(), "PRIVATE") {
 			t.Errorf("%+v: %v", options, err)
 		}
 	}
