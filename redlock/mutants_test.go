@@ -125,7 +125,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a counter that crossed another is not put back behind",
-		edits:    []edit{{"runsettle.go", "case counted(came, k, after):", "case counted(came, k, after) && false:"}},
+		edits:    []edit{{"rundue.go", "case wins.wrote() && counted(", "case false && counted("}},
 		caughtBy: "TestTimelineCountersThatCrossStayEqual",
 	},
 	{
@@ -554,17 +554,17 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a run that deletes is won by equal votes of a quorum",
-		edits:    []edit{{"runvote.go", "if verdict != Won {", "if _, deletions := quorum.Largest(answers, examined.released, r.sameVote); deletions.Granted > 0 && deletions.Release() == Won {\n\t\treturn Won\n\t}\n\tif verdict != Won {"}},
+		edits:    []edit{{"runvote.go", "if verdict := votes.Agree(); verdict != quorum.Won {", "if _, deletions := quorum.Largest(answers, examined.released, r.same); deletions.Granted > 0 && deletions.Release() == quorum.Won {\n\t\treturn quorum.Won, -1\n\t}\n\tif verdict := votes.Agree(); verdict != quorum.Won {"}},
 		caughtBy: "TestRunADeletionNeedsEqualVotesOfAQuorum",
 	},
 	{
 		rule:     "what too few masters deleted is put back",
-		edits:    []edit{{"runsettle.go", "effect == keyDeleted && won.wrote()", "effect == keyDeleted"}},
+		edits:    []edit{{"rundue.go", "did == keyDeleted && wins.wrote()", "did == keyDeleted"}},
 		caughtBy: "TestElementsThatTooFewMastersHaveArePutBack",
 	},
 	{
 		rule:     "what a quorum deleted goes where it only was kept",
-		edits:    []edit{{"runsettle.go", "return rdb.Same(before.dump, others.dump) && near(", "return false && near("}},
+		edits:    []edit{{"rundue.go", "return sameContent(before, others) && near(", "return false && near("}},
 		caughtBy: "TestRunAQueueThatTheOthersHavePoppedGoes",
 	},
 	{

@@ -29,10 +29,9 @@ type RunRequest struct {
 	// Scrap: elements that too few masters have go, instead of being put back.
 	Scrap bool
 
-	script    *meaning     // of its one script, if it has one whose text is known
-	gaveUp    *atomic.Bool // a try that was not won deleted something somewhere
-	observes  bool         // no script, and it only reads
-	unordered int          // the reply lists groups of so many elements, in no order of their own; 0: it does not
+	script *meaning     // of its one script, if it has one whose text is known
+	gaveUp *atomic.Bool // a try that was not won deleted something somewhere
+	rule   runRule
 }
 
 // Run executes a command on every master between two looks at its keys, and
@@ -70,8 +69,10 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 	for i, key := range r.Keys {
 		r.Keys[i], keys[i] = bytes.Clone(key), string(key)
 	}
-	r.observes = r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0])
-	r.unordered = r.unorderedGroup()
+	r.rule = runRule{
+		observes:  r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0]),
+		unordered: r.unorderedGroup(),
+	}
 	e := &examination{keys: r.Keys, commands: [][][]byte{r.Args}, resp3: r.RESP3}
 	if r.Transaction != nil {
 		e.commands, e.transaction = r.Transaction, true
@@ -111,8 +112,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 		},
 		late: func(b *ballot[examined], i int, a quorum.Answer[examined], verdict Verdict) {
 			r.note(a, verdict)
-			ballot := r.result(b.answers, verdict)
-			l.settleVote(&r, ballot, b.answers, i, a)
+			l.settleVote(&r, r.won(b.answers, verdict), b.answers, i, a)
 		},
 	}
 	for _, text := range r.Scripts {
@@ -148,6 +148,17 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 // after all nothing is lost but the order, for it has its turn like every other.
 func (r *RunRequest) goesNext() bool { return r.script != nil && !r.script.acquires.Load() }
 
+// decideRun is the verdict on a run, with validity left for what it wrote.
+func (l *Locker) decideRun(r *RunRequest, answers []quorum.Answer[examined], elapsed time.Duration) Verdict {
+	verdict, ttl := r.rule.decide(answers)
+	if verdict == Won && ttl >= 0 && l.validity(ttl, elapsed) <= 0 {
+		return Lost
+	}
+	return verdict
+}
+
+func isPending(a quorum.Answer[examined]) bool { return a.State == quorum.Awaited }
+
 func isScriptCommand(name []byte) bool {
 	switch strings.ToUpper(string(name)) {
 	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
@@ -179,12 +190,12 @@ func (r *RunRequest) noteAll(b *ballot[examined]) {
 // nobody knows.
 func (r *RunRequest) outcome(b *ballot[examined]) Outcome {
 	o := b.outcome()
-	if r.gaveUp.Load() && (o.Verdict == Lost || o.Verdict == Won && !r.winner(b.answers).wrote()) {
+	if r.gaveUp.Load() && (o.Verdict == Lost || o.Verdict == Won && !r.rule.winner(b.answers).wrote()) {
 		o.Verdict = NoQuorum
 	}
 	switch o.Verdict {
 	case Won:
-		winner := r.winner(b.answers)
+		winner := r.rule.winner(b.answers)
 		o.Reply, o.Lives = winner.reply, time.Duration(winner.longest())*time.Millisecond
 	case Lost:
 		if o.Reply = refusal(b.answers); o.Reply == nil {
@@ -192,4 +203,17 @@ func (r *RunRequest) outcome(b *ballot[examined]) Outcome {
 		}
 	}
 	return o
+}
+
+func (r *RunRequest) unorderedGroup() int {
+	if r.Transaction != nil || len(r.Args) == 0 {
+		return 0
+	}
+	switch strings.ToUpper(string(r.Args[0])) {
+	case "HGETALL":
+		return 2
+	case "SMEMBERS", "SINTER", "SUNION", "SDIFF", "HKEYS", "HVALS":
+		return 1
+	}
+	return 0
 }

@@ -9,75 +9,58 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// result is what a closed ballot on a run came to.
-type result struct {
-	verdict Verdict
-	winner  examined // the vote a won ballot went to; empty if it was not won
-}
-
-// effect is what the run did to key k, if it was won.
-func (came *result) effect(k int) effect {
-	w := came.winner
-	if came.verdict != Won || w.after == nil {
-		return keyStayedAbsent
+// won is the vote that a run was won by; nil: it was not won.
+func (r *RunRequest) won(answers []quorum.Answer[examined], verdict Verdict) *examined {
+	if verdict != Won {
+		return nil
 	}
-	return change(w.before[k], w.after[k])
-}
-
-// wrote tells whether the run was won by a vote that changed something.
-func (came *result) wrote() bool { return came.verdict == Won && came.winner.wrote() }
-
-func (r *RunRequest) result(answers []quorum.Answer[examined], verdict Verdict) result {
-	came := result{verdict: verdict}
-	if verdict == Won {
-		came.winner = r.winner(answers)
-	}
-	return came
+	winner := r.rule.winner(answers)
+	return &winner
 }
 
 // coverRun makes the TTL that a won run gave known to the masters' markers
 // before anybody hears of it. Without that it is not won, nor if that took so long
 // that nothing of it is left.
 func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) bool {
-	winner := r.winner(b.answers)
+	winner := r.rule.winner(b.answers)
 	lives := l.covered(time.Duration(winner.longest()) * time.Millisecond)
 	known := 0
 	for _, a := range b.answers {
-		if a.State == quorum.Answered && a.LongestTTL >= lives && r.sameVote(a.Value, winner) {
+		if a.State == quorum.Answered && a.LongestTTL >= lives && r.rule.same(a.Value, winner) {
 			known++
 		}
 	}
 	if known >= quorum.Size(len(b.answers)) {
 		return true
 	}
-	ttl := r.shortest(b.answers, winner)
+	ttl := r.rule.shortest(b.answers, winner)
 	return l.raise(r.DB, lives) == Won && (ttl < 0 || l.validity(ttl, elapsed(b.started, time.Now())) > 0)
 }
 
 // settleRun gives each master that answered its part of the verdict.
 func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
-	came := r.result(b.answers, b.verdict)
+	won := r.won(b.answers, b.verdict)
 	for i, a := range b.answers {
 		if a.State != quorum.Awaited {
-			l.settleVote(r, came, b.answers, i, a)
+			l.settleVote(r, won, b.answers, i, a)
 		}
 	}
 }
 
 // settleVote gives one master its part of the verdict: what it did against it
 // is put back, and a deletion or an extension that it missed stays owed.
-func (l *Locker) settleVote(r *RunRequest, came result, answers []quorum.Answer[examined], i int, a quorum.Answer[examined]) {
-	if came.verdict == Won && a.State.Heard() && r.sameVote(a.Value, came.winner) {
+func (l *Locker) settleVote(r *RunRequest, won *examined, answers []quorum.Answer[examined], i int, a quorum.Answer[examined]) {
+	if won != nil && a.State.Heard() && r.rule.same(a.Value, *won) {
 		return
 	}
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
-	if a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.reply) {
-		for _, d := range came.winner.missed(r.Keys, now) {
+	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.reply)) {
+		for _, d := range missedRun(*won, r.Keys, now) {
 			s.deliver(d, now, !a.State.Heard())
 		}
 	}
-	if a.State == quorum.Unknown && !came.wrote() {
+	if a.State == quorum.Unknown && (won == nil || !won.wrote()) {
 		for _, d := range possibleGrants(answers, r.Keys) {
 			s.deliver(d, now, true)
 			l.undone(i, a.State)
@@ -85,7 +68,7 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []quorum.Answer[
 	}
 	for k := range a.Value.after {
 		before, after := a.Value.before[k], a.Value.after[k]
-		due := r.due(&came, k, before, after, l.settings().MasterTimeout)
+		due := due(won, k, before, after, r.Scrap, l.settings().MasterTimeout)
 		switch {
 		case change(after, due) == keyCreated:
 			s.putBack(r.Keys[k], due, after, now)
@@ -96,63 +79,6 @@ func (l *Locker) settleVote(r *RunRequest, came result, answers []quorum.Answer[
 		}
 		l.undone(i, a.State)
 	}
-}
-
-// due is what key k is to be on a master whose vote was not among the winning
-// ones: as it was before, unless there is a reason to leave it.
-func (r *RunRequest) due(came *result, k int, before, after image, skew time.Duration) image {
-	effect, won := change(before, after), came.effect(k)
-	switch {
-	case r.Scrap && effect != keyCreated:
-		return after
-	case won == keyDeleted && goesToo(effect, before, came.winner.before[k], skew):
-		return absentImage
-	case effect == keyDeleted && won.wrote():
-		return after
-	case counted(came, k, after):
-		return notBehind(came.winner.after[k], after)
-	case effect == keyKept || effect == keyMoved:
-		return after // its expiry may have been moved again since, by who holds the lock
-	}
-	return before
-}
-
-// counted tells whether a run that was won has left an integer in key k, there and
-// on this master.
-func counted(came *result, k int, after image) bool {
-	if !came.effect(k).wrote() {
-		return false
-	}
-	_, won := resp.ParseDecimal(came.winner.after[k].text())
-	_, here := resp.ParseDecimal(after.text())
-	return won && here
-}
-
-// notBehind is what a counter is to be on a master where it came to something else
-// than on the others. Put back, it would be further behind; one that is ahead has
-// what the others are about to have, from another process.
-func notBehind(won, after image) image {
-	most, _ := resp.ParseDecimal(won.text())
-	if n, _ := resp.ParseDecimal(after.text()); n >= most {
-		return after
-	}
-	return image{dump: won.dump, pttl: after.pttl, now: after.now}
-}
-
-// goesToo tells whether a master's copy goes with those that the others deleted,
-// where the run left one. A counter that drifted is only counted down where the
-// others release, and the copy would outlive its lock. A queue stays as it was
-// where the lock before it ends a little later, and who was served would stay
-// first in it. That cannot be a later lock's vote: the quorum that deleted did
-// not have it then.
-func goesToo(did effect, before, others image, skew time.Duration) bool {
-	switch did {
-	case keyChanged:
-		return true
-	case keyKept, keyMoved:
-		return rdb.Same(before.dump, others.dump) && near(before.pttl, others.pttl, skew.Milliseconds()+expiryTolerance)
-	}
-	return false
 }
 
 // possibleGrants is what a master whose answer was lost may have created, as
@@ -173,9 +99,9 @@ func possibleGrants(answers []quorum.Answer[examined], keys [][]byte) []*debt {
 	return debts
 }
 
-// missed is what a run has to do on a master that missed it, by value, where the
+// missedRun is what a run has to do on a master that missed it, by value, where the
 // lock is a string: delete it, or give it its new expiry.
-func (x examined) missed(keys [][]byte, now time.Time) []*debt {
+func missedRun(x examined, keys [][]byte, now time.Time) []*debt {
 	var debts []*debt
 	for k, effect := range x.effects() {
 		v, ok := rdb.StringValue(x.before[k].dump)

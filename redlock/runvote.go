@@ -2,7 +2,6 @@ package redlock
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"redlock-proxy/redlock/quorum"
@@ -10,38 +9,39 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// decideRun is the verdict on a run: a quorum of equal votes wins, with
-// validity left for what it wrote. Whether it deleted does not matter, for only
-// the script knows what that means: Redisson's fair lock acquires by deleting its
-// queue.
-func (l *Locker) decideRun(r *RunRequest, answers []quorum.Answer[examined], elapsed time.Duration) Verdict {
-	winner, votes := quorum.Largest(answers, anyRun, r.sameVote)
-	verdict := votes.Agree()
-	if verdict != Won {
-		return verdict
+// A runRule says which votes on a run are equal.
+type runRule struct {
+	observes  bool // no script, and it only reads
+	unordered int  // the reply lists groups of so many elements, in no order of their own; 0: it does not
+}
+
+// decide is the verdict on a run: a quorum of equal votes wins. Whether it deleted
+// does not matter, for only the script knows what that means: Redisson's fair lock
+// acquires by deleting its queue. Where it is won, ttl is the time for which a
+// quorum of the winning votes keeps what it wrote; negative if nothing was written
+// that expires.
+func (r runRule) decide(answers []quorum.Answer[examined]) (verdict quorum.Verdict, ttl time.Duration) {
+	winner, votes := quorum.Largest(answers, anyRun, r.same)
+	if verdict := votes.Agree(); verdict != quorum.Won {
+		return verdict, -1
 	}
-	if ttl := r.shortest(answers, winner); ttl >= 0 && l.validity(ttl, elapsed) <= 0 {
-		return Lost
-	}
-	return Won
+	return quorum.Won, r.shortest(answers, winner)
 }
 
 func anyRun(examined) bool { return true }
 
-func isPending(a quorum.Answer[examined]) bool { return a.State == quorum.Awaited }
-
 // winner is the vote that a won ballot went to.
-func (r *RunRequest) winner(answers []quorum.Answer[examined]) examined {
-	winner, _ := quorum.Largest(answers, anyRun, r.sameVote)
+func (r runRule) winner(answers []quorum.Answer[examined]) examined {
+	winner, _ := quorum.Largest(answers, anyRun, r.same)
 	return winner
 }
 
 // shortest is the time for which a quorum of the winning votes keeps what it
 // wrote; negative if nothing was written that expires.
-func (r *RunRequest) shortest(answers []quorum.Answer[examined], winner examined) time.Duration {
+func (r runRule) shortest(answers []quorum.Answer[examined], winner examined) time.Duration {
 	var left []int64
 	for _, a := range answers {
-		if a.State == quorum.Answered && r.sameVote(a.Value, winner) {
+		if a.State == quorum.Answered && r.same(a.Value, winner) {
 			if ttl := a.Value.shortest(); ttl >= 0 {
 				left = append(left, ttl)
 			}
@@ -121,10 +121,10 @@ func (x examined) longest() int64 {
 	return most
 }
 
-// sameVote: the same answer, and the keys in the same state afterwards. What
+// same tells whether votes are equal: the same answer, and the keys in the same state afterwards. What
 // changed does not matter: a re-entrant acquire often rewrites the same bytes,
 // and counters that drifted apart change alike.
-func (r *RunRequest) sameVote(a, b examined) bool {
+func (r runRule) same(a, b examined) bool {
 	if len(a.after) != len(b.after) || !r.sameReply(a.reply, b.reply) {
 		return false
 	}
@@ -134,23 +134,10 @@ func (r *RunRequest) sameVote(a, b examined) bool {
 // sameReply compares replies by their shape, and lists that have no order of
 // their own as sets. What a plain reading command says of keys in the same
 // state may differ by the moment (idle times) or by chance (a random member).
-func (r *RunRequest) sameReply(a, b []byte) bool {
+func (r runRule) sameReply(a, b []byte) bool {
 	if r.observes {
 		return resp.SameKind(a, b)
 	}
 	return resp.Equivalent(a, b) ||
 		r.unordered > 0 && len(a) > 0 && len(b) > 0 && a[0] == '*' && b[0] == '*' && resp.EquivalentElements(a, b, r.unordered)
-}
-
-func (r *RunRequest) unorderedGroup() int {
-	if r.Transaction != nil || len(r.Args) == 0 {
-		return 0
-	}
-	switch strings.ToUpper(string(r.Args[0])) {
-	case "HGETALL":
-		return 2
-	case "SMEMBERS", "SINTER", "SUNION", "SDIFF", "HKEYS", "HVALS":
-		return 1
-	}
-	return 0
 }
