@@ -255,7 +255,7 @@ func FuzzWhatAMasterSays(f *testing.F) {
 			return
 		}
 		_, _ = parseReading(reply)
-		_, _ = parseTime(reply)
+		_, _ = resp.ParseTime(reply)
 		_, _ = resp.ParseInteger(reply)
 		_ = resp.CannotServe(reply)
 		if resp.IsError(reply) {

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"bytes"
 	"testing"
 
 	"redlock-proxy/redlock/livetest"
@@ -42,3 +43,23 @@ func (m *liveMaster) dump(key string) []byte { m.t.Helper(); return m.conn.Dump(
 func (c *liveConn) do(args ...string) []byte { c.t.Helper(); return c.Do(args...) }
 
 func (c *liveConn) ask(frames []byte, n int) [][]byte { c.t.Helper(); return c.Ask(frames, n) }
+
+// look takes an image of a key by itself. One for which the server was held up
+// on the way is taken again, as its expiry cannot be told to the millisecond.
+func (c *liveConn) look(key string) image {
+	c.t.Helper()
+	for e := (&examination{keys: [][]byte{[]byte(key)}}); ; {
+		x, err := e.parse(c.ask(e.append(nil), e.replies()))
+		if err != nil || x.failed {
+			c.t.Fatalf("no image of %s: %v", key, err)
+		}
+		if x.after[0].now-x.before[0].now <= 1 {
+			return x.before[0]
+		}
+	}
+}
+
+// sameImage compares images by what they say, not by when they were taken.
+func sameImage(a, b image) bool {
+	return bytes.Equal(a.dump, b.dump) && a.absent() == b.absent() && near(a.expiry(), b.expiry(), expiryTolerance)
+}

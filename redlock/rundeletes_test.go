@@ -3,9 +3,7 @@ package redlock
 import (
 	"sync/atomic"
 	"testing"
-	"time"
 
-	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -155,29 +153,6 @@ return 1`
 			}
 			s.eventuallyGone("lock")
 		})
-	}
-}
-
-// What one master deleted is nobody's because others do not answer: who has
-// taken it from them may hold what it stands for.
-func TestRunADeletionNeedsEqualVotesOfAQuorum(t *testing.T) {
-	absent, there := image{pttl: noKey}, image{dump: []byte("payload"), pttl: noExpiry}
-	gave := quorum.Answer[examined]{State: quorum.Answered, Value: examined{reply: []byte("$1\r\n1\r\n"), before: []image{there}, after: []image{absent}}}
-	none := quorum.Answer[examined]{State: quorum.Answered, Value: examined{reply: []byte("$-1\r\n"), before: []image{absent}, after: []image{absent}}}
-	lost := quorum.Answer[examined]{State: quorum.Unknown}
-	for _, row := range []struct {
-		answers []quorum.Answer[examined]
-		want    Verdict
-	}{
-		{[]quorum.Answer[examined]{gave, gave, gave, none, none}, Won},
-		{[]quorum.Answer[examined]{gave, none, none, lost, lost}, NoQuorum},
-		{[]quorum.Answer[examined]{gave, gave, none, lost, lost}, NoQuorum},
-		{[]quorum.Answer[examined]{gave, gave, none, none, none}, Won}, // of nothing
-	} {
-		l := &Locker{}
-		if got := l.decideRun(&RunRequest{}, row.answers, time.Millisecond); got != row.want {
-			t.Errorf("%v, want %v", got, row.want)
-		}
 	}
 }
 

@@ -31,39 +31,6 @@ func TestElementsThatTooFewMastersHaveArePutBack(t *testing.T) {
 	}
 }
 
-// An element that expires is put back until then.
-func TestElementsThatExpireArePutBackUntilThen(t *testing.T) {
-	m := startLiveMaster(t)
-	m.must("RPUSH", "k", "1")
-	m.must("PEXPIRE", "k", "100000")
-	before := m.conn.look("k")
-	m.must("LPOP", "k")
-	after := m.conn.look("k")
-	if got := string(m.conn.ask(appendUndo(nil, []byte("k"), before, after), 1)[0]); got != undone {
-		t.Errorf("answered %q", got)
-	}
-	if now := m.conn.look("k"); !sameImage(now, before) {
-		t.Errorf("%+v became %+v", before, now)
-	}
-}
-
-// What somebody pushed meanwhile is not replaced.
-func TestElementsAreNotPutBackOverOthers(t *testing.T) {
-	m := startLiveMaster(t)
-	m.must("RPUSH", "k", "old")
-	before := m.conn.look("k")
-	m.must("LPOP", "k")
-	after := m.conn.look("k")
-	m.must("RPUSH", "k", "new")
-	others := m.conn.look("k")
-	if got := string(m.conn.ask(appendUndo(nil, []byte("k"), before, after), 1)[0]); got != leftAlone {
-		t.Errorf("answered %q", got)
-	}
-	if now := m.conn.look("k"); !sameImage(now, others) {
-		t.Errorf("%+v became %+v", others, now)
-	}
-}
-
 // A waiter whom stray elements wake again and again scraps them.
 func TestElementsThatTooFewMastersHaveAreScrapped(t *testing.T) {
 	s := startLiveSet(t, 3)

@@ -2,11 +2,8 @@ package redlock
 
 import (
 	"context"
-	"strconv"
 	"testing"
 	"time"
-
-	"redlock-proxy/redlock/resp"
 )
 
 // Copies that differ, or that nobody can hold the lock by.
@@ -172,34 +169,6 @@ func TestTimelineADELOfCopiesThatDifferDeletesThem(t *testing.T) {
 		w.elapse(0)
 		w.wantValues("- - - - -")
 	})
-}
-
-// A request to mend that is executed late, because the master hung, must not meet
-// what has come since.
-func TestACopyIsReplacedInTimeOnly(t *testing.T) {
-	live := startLiveMaster(t)
-	for _, row := range []struct {
-		late time.Duration
-		want string
-	}{{-time.Minute, ":0\r\n"}, {time.Minute, ":1\r\n"}} {
-		live.must("SET", "k", "v")
-		now, _ := parseTime(live.must("TIME"))
-		seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
-		frames := appendReplace(nil, []byte("k"), absentImage, seen, now+row.late.Milliseconds())
-		if got := string(live.conn.ask(frames, 1)[0]); got != row.want {
-			t.Errorf("%v: %q", row.late, got)
-		}
-	}
-	// What it puts in the place of a copy lives as long as the model.
-	live.must("SET", "k", "v")
-	live.must("SET", "model", "w", "PX", strconv.Itoa(60000))
-	now, _ := parseTime(live.must("TIME"))
-	model := image{dump: live.dump("model"), pttl: 60000, now: now}
-	seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
-	live.conn.ask(appendReplace(nil, []byte("k"), model, seen, now+60000), 1)
-	if left, _ := resp.ParseInteger(live.must("PTTL", "k")); string(live.dump("k")) != string(model.dump) || left < 1000 || left > 60000 {
-		t.Errorf("it has %d ms left", left)
-	}
 }
 
 func incr(l *Locker) Outcome {

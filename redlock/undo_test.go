@@ -1,37 +1,12 @@
 package redlock
 
 import (
-	"bytes"
 	"strconv"
 	"testing"
+	"time"
 
 	"redlock-proxy/redlock/resp"
 )
-
-// look takes an image of a key by itself. One for which the server was held up
-// on the way is taken again, as its expiry cannot be told to the millisecond.
-func (c *liveConn) look(key string) image {
-	c.t.Helper()
-	for {
-		var frames []byte
-		for _, command := range [][]string{{"MULTI"}, {"TIME"}, {"PTTL", key}, {"TIME"}, {"DUMP", key}, {"EXEC"}} {
-			frames = resp.AppendCommand(frames, command...)
-		}
-		results, err := resp.Elements(c.ask(frames, 6)[5])
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		now, ok1 := parseTime(results[0])
-		then, ok2 := parseTime(results[2])
-		i, ok3 := parseImage(results[3], results[1], now)
-		if !ok1 || !ok2 || !ok3 {
-			c.t.Fatalf("no image of %s: %q", key, results)
-		}
-		if then-now <= 1 {
-			return i
-		}
-	}
-}
 
 // undo sends the undo of what happened to a key and tells what it answered.
 func (c *liveConn) undo(key string, before, after image) string {
@@ -43,11 +18,6 @@ const (
 	undone    = ":1\r\n"
 	leftAlone = ":0\r\n"
 )
-
-// sameImage compares images by what they say, not by when they were taken.
-func sameImage(a, b image) bool {
-	return bytes.Equal(a.dump, b.dump) && a.absent() == b.absent() && near(a.expiry(), b.expiry(), expiryTolerance)
-}
 
 // Every type a lock may have, as it was and as a run left it.
 var undoRuns = []struct {
@@ -172,5 +142,66 @@ func TestUndoOfAChangeToWhatHasExpired(t *testing.T) {
 	}
 	if now := m.conn.look("k"); !now.absent() {
 		t.Errorf("%+v is there", now)
+	}
+}
+
+// An element that expires is put back until then.
+func TestElementsThatExpireArePutBackUntilThen(t *testing.T) {
+	m := startLiveMaster(t)
+	m.must("RPUSH", "k", "1")
+	m.must("PEXPIRE", "k", "100000")
+	before := m.conn.look("k")
+	m.must("LPOP", "k")
+	after := m.conn.look("k")
+	if got := m.conn.undo("k", before, after); got != undone {
+		t.Errorf("answered %q", got)
+	}
+	if now := m.conn.look("k"); !sameImage(now, before) {
+		t.Errorf("%+v became %+v", before, now)
+	}
+}
+
+// What somebody pushed meanwhile is not replaced.
+func TestElementsAreNotPutBackOverOthers(t *testing.T) {
+	m := startLiveMaster(t)
+	m.must("RPUSH", "k", "old")
+	before := m.conn.look("k")
+	m.must("LPOP", "k")
+	after := m.conn.look("k")
+	m.must("RPUSH", "k", "new")
+	others := m.conn.look("k")
+	if got := m.conn.undo("k", before, after); got != leftAlone {
+		t.Errorf("answered %q", got)
+	}
+	if now := m.conn.look("k"); !sameImage(now, others) {
+		t.Errorf("%+v became %+v", others, now)
+	}
+}
+
+// A request to mend that is executed late, because the master hung, must not meet
+// what has come since.
+func TestACopyIsReplacedInTimeOnly(t *testing.T) {
+	live := startLiveMaster(t)
+	for _, row := range []struct {
+		late time.Duration
+		want string
+	}{{-time.Minute, ":0\r\n"}, {time.Minute, ":1\r\n"}} {
+		live.must("SET", "k", "v")
+		now, _ := parseTime(live.must("TIME"))
+		seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
+		frames := appendReplace(nil, []byte("k"), absentImage, seen, now+row.late.Milliseconds())
+		if got := string(live.conn.ask(frames, 1)[0]); got != row.want {
+			t.Errorf("%v: %q", row.late, got)
+		}
+	}
+	// What it puts in the place of a copy lives as long as the model.
+	live.must("SET", "k", "v")
+	live.must("SET", "model", "w", "PX", strconv.Itoa(60000))
+	now, _ := parseTime(live.must("TIME"))
+	model := image{dump: live.dump("model"), pttl: 60000, now: now}
+	seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
+	live.conn.ask(appendReplace(nil, []byte("k"), model, seen, now+60000), 1)
+	if left, _ := resp.ParseInteger(live.must("PTTL", "k")); string(live.dump("k")) != string(model.dump) || left < 1000 || left > 60000 {
+		t.Errorf("it has %d ms left", left)
 	}
 }

@@ -51,7 +51,7 @@ func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
 		},
 		vote: func(examined) Vote { return Granted },
 		decide: func(answers []quorum.Answer[examined], _ time.Duration) Verdict {
-			_, t := quorum.Largest(answers, anyRun, sameAfter)
+			_, t := quorum.Largest(answers, anySight, sameAfter)
 			return t.Agree()
 		},
 		late: func(_ *ballot[examined], i int, a quorum.Answer[examined], _ Verdict) { w.see(i, a) },
@@ -59,7 +59,7 @@ func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
 	for i, a := range b.answers {
 		w.see(i, a)
 	}
-	x, t := quorum.Largest(b.answers, anyRun, sameAfter)
+	x, t := quorum.Largest(b.answers, anySight, sameAfter)
 	o := b.outcome()
 	if t.Granted < o.Needed {
 		o.Verdict = NoQuorum
@@ -89,6 +89,8 @@ func (w *Watch) Size() int {
 
 // Keys are the watched keys.
 func (w *Watch) Keys() [][]byte { return w.keys }
+
+func anySight(examined) bool { return true }
 
 func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, sameContent) }
 
