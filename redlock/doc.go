@@ -74,13 +74,13 @@
 //   - Locks without TTL would live for ever where a ballot was lost. They are
 //     taken with a provisional TTL and made permanent once won (acquire.go).
 //   - Everything else on a lock key, scripts above all, is an examined run
-//     (run.go, examine.go): the client's own command between two looks at its
+//     (run.go, effect): the client's own command between two looks at its
 //     keys. Votes agree by the reply (resp.Equivalent) and the keys' state
 //     afterwards (rdb), streams and modules' types by their bytes, so that
 //     what has a master's own clock in it agrees with no other master, nor do
 //     masters of different versions: a quorum of equal votes wins and nothing less, also
 //     where the run deleted, for by a deletion a fair lock is taken from its queue.
-//     What loses is put back exactly (undo.go), deletions too. Where a quorum
+//     What loses is put back exactly (effect), deletions too. Where a quorum
 //     deleted, a copy goes that was the same, or that drifted, as a counter can
 //     (runsettle.go). It has its turn like an acquire, whatever it does; a script
 //     none of whose runs has acquired so far goes before those that wait (run.go).

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
@@ -33,7 +34,7 @@ func init() {
 		expireText:         {"expire.lua", (*fakeMaster).runExpire},
 		persistText:        {"persist.lua", (*fakeMaster).runPersist},
 		deleteText:         {"delete.lua", (*fakeMaster).runDelete},
-		undoText:           {"undo.lua", (*fakeMaster).runUndo},
+		effect.UndoScript:  {"undo.lua", (*fakeMaster).runUndo},
 		swapText:           {"swap.lua", (*fakeMaster).runSwap},
 		markScript.text:    {"mark.lua", (*fakeMaster).runMark},
 		editScript.text:    {"edit.lua", (*fakeMaster).runEdit},

@@ -42,7 +42,7 @@ var rooms = map[string]room{
 	},
 	"roster": {floor: 2, imports: []string{"quorum"}},
 	"notify": {floor: 2, imports: []string{"resp", "quorum", "stream"}},
-	"effect": {floor: 2, imports: []string{"resp", "rdb"}},
+	"effect": {floor: 2, imports: []string{"quorum", "resp", "rdb"}},
 	"stream": {floor: 2, imports: []string{"resp"}},
 	"quorum": {floor: 1},
 	"resp":   {floor: 1},

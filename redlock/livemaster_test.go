@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/livetest"
 )
 
@@ -46,20 +47,20 @@ func (c *liveConn) ask(frames []byte, n int) [][]byte { c.t.Helper(); return c.A
 
 // look takes an image of a key by itself. One for which the server was held up
 // on the way is taken again, as its expiry cannot be told to the millisecond.
-func (c *liveConn) look(key string) image {
+func (c *liveConn) look(key string) effect.Image {
 	c.t.Helper()
-	for e := (&examination{keys: [][]byte{[]byte(key)}}); ; {
-		x, err := e.parse(c.ask(e.append(nil), e.replies()))
-		if err != nil || x.failed {
+	for e := (&effect.Examination{Keys: [][]byte{[]byte(key)}}); ; {
+		x, err := e.Parse(c.ask(e.Append(nil), e.Replies()))
+		if err != nil || x.Failed {
 			c.t.Fatalf("no image of %s: %v", key, err)
 		}
-		if x.after[0].now-x.before[0].now <= 1 {
-			return x.before[0]
+		if x.After[0].Now-x.Before[0].Now <= 1 {
+			return x.Before[0]
 		}
 	}
 }
 
 // sameImage compares images by what they say, not by when they were taken.
-func sameImage(a, b image) bool {
-	return bytes.Equal(a.dump, b.dump) && a.absent() == b.absent() && near(a.expiry(), b.expiry(), expiryTolerance)
+func sameImage(a, b effect.Image) bool {
+	return bytes.Equal(a.Dump, b.Dump) && a.Absent() == b.Absent() && effect.Near(a.Expiry(), b.Expiry(), effect.Tolerance)
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/stream"
 )
@@ -35,7 +36,7 @@ type mendings struct {
 // A mending is of one key. What it came to is read once done is closed.
 type mending struct {
 	done  chan struct{}
-	quiet []image // by master, what has not changed; nil if the copies need not be mended
+	quiet []effect.Image // by master, what has not changed; nil if the copies need not be mended
 }
 
 func newMendings() *mendings { return &mendings{running: map[lockKey]*mending{}} }
@@ -76,11 +77,11 @@ func (l *Locker) mend(db int, key string) *mending {
 
 // mended has the copies of a key mended and waits for that. It returns what each
 // master showed that has not changed meanwhile; nil if they need not be mended.
-func (l *Locker) mended(ctx context.Context, db int, key string) []image {
+func (l *Locker) mended(ctx context.Context, db int, key string) []effect.Image {
 	return l.mend(db, key).wait(ctx)
 }
 
-func (m *mending) wait(ctx context.Context) []image {
+func (m *mending) wait(ctx context.Context) []effect.Image {
 	if m == nil {
 		return nil
 	}
@@ -110,7 +111,7 @@ func (l *Locker) areMended(ctx context.Context, db int, keys [][]byte) (needed b
 
 // mendCopies returns what each master showed for long enough, if no copy has
 // changed in that time. Whether it could be mended is another question.
-func (l *Locker) mendCopies(ctx context.Context, k lockKey) []image {
+func (l *Locker) mendCopies(ctx context.Context, k lockKey) []effect.Image {
 	// Most of what differs does so because it is just being asked for.
 	stream.Sleep(ctx, min(firstLook, l.settings().MasterTimeout))
 	before := l.inspect(k)
@@ -127,11 +128,11 @@ func (l *Locker) mendCopies(ctx context.Context, k lockKey) []image {
 
 // model is what all copies are to be: what a quorum has, or else what stands for
 // all.
-func (c copies) model() image {
-	if most, t := quorum.Largest(c, image.there, sameContent); t.Granted >= quorum.Size(len(c)) {
+func (c copies) model() effect.Image {
+	if most, t := quorum.Largest(c, effect.Image.There, effect.SameContent); t.Granted >= quorum.Size(len(c)) {
 		return most
 	}
-	return c[quorum.Choose(c, image.there, sameContent, image.number)].Value
+	return c[quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Image.Number)].Value
 }
 
 // firstLook is when copies are looked at first.
@@ -142,7 +143,7 @@ const mendTries = 3
 
 // mendOnce looks at the copies again and mends what is as it was before. While it
 // does so nobody else of this process may create one.
-func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now copies, quiet []image) {
+func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now copies, quiet []effect.Image) {
 	pass, err := l.turns.take(ctx, k.db, true, k.key)
 	if err != nil {
 		return nil, nil
@@ -152,7 +153,7 @@ func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now co
 	quiet, all := now.unchangedSince(before)
 	switch {
 	case now.strays():
-		l.overwrite(k, quiet, absentImage)
+		l.overwrite(k, quiet, effect.Missing)
 	case all:
 		l.overwrite(k, quiet, now.model())
 	}
@@ -160,40 +161,40 @@ func (l *Locker) mendOnce(ctx context.Context, k lockKey, before copies) (now co
 }
 
 // copies are what masters hold under a key at one moment.
-type copies []quorum.Answer[image]
+type copies []quorum.Answer[effect.Image]
 
 // inspect looks at all copies of a key.
 func (l *Locker) inspect(k lockKey) copies {
-	e := &examination{keys: [][]byte{[]byte(k.key)}}
-	return hold(l, e.append(nil), question[image]{
+	e := &effect.Examination{Keys: [][]byte{[]byte(k.key)}}
+	return hold(l, e.Append(nil), question[effect.Image]{
 		kind:    KindRead,
 		db:      k.db,
-		replies: e.replies(),
-		parse: func(replies [][]byte) (image, error) {
-			x, err := e.parse(replies)
+		replies: e.Replies(),
+		parse: func(replies [][]byte) (effect.Image, error) {
+			x, err := e.Parse(replies)
 			switch {
 			case err != nil:
-				return image{}, err
-			case x.failed || x.after == nil:
-				return image{}, errUnable
+				return effect.Image{}, err
+			case x.Failed || x.After == nil:
+				return effect.Image{}, errUnable
 			}
-			return x.after[0], nil
+			return x.After[0], nil
 		},
-		vote:   func(i image) Vote { return voteOf(i.there()) },
-		decide: whenAllAnswered(image.there),
+		vote:   func(i effect.Image) Vote { return voteOf(i.There()) },
+		decide: whenAllAnswered(effect.Image.There),
 	}).answers
 }
 
 // strays: fewer masters than a quorum hold anything, also if all did that gave no
 // answer or may have forgotten it. So nobody holds the lock.
 func (c copies) strays() bool {
-	return c.any() && !quorum.Count(c, image.there).Possible()
+	return c.any() && !quorum.Count(c, effect.Image.There).Possible()
 }
 
 // any tells whether a master showed a copy.
 func (c copies) any() bool {
 	for _, a := range c {
-		if a.State.Heard() && a.Value.there() {
+		if a.State.Heard() && a.Value.There() {
 			return true
 		}
 	}
@@ -207,7 +208,7 @@ func (c copies) ill() bool {
 	}
 	for _, a := range c {
 		for _, b := range c {
-			if a.State.Heard() && b.State.Heard() && a.Value.there() && b.Value.there() && !sameContent(a.Value, b.Value) {
+			if a.State.Heard() && b.State.Heard() && a.Value.There() && b.Value.There() && !effect.SameContent(a.Value, b.Value) {
 				return true
 			}
 		}
@@ -217,21 +218,21 @@ func (c copies) ill() bool {
 
 // unchangedSince are the copies that are as they were before; all, if that holds
 // for each of a set in which every master may vote.
-func (c copies) unchangedSince(before copies) (same []image, all bool) {
-	same, all = make([]image, len(c)), true
+func (c copies) unchangedSince(before copies) (same []effect.Image, all bool) {
+	same, all = make([]effect.Image, len(c)), true
 	for i, a := range c {
-		if a.State.Heard() && before[i].State.Heard() && a.Value.unchangedSince(before[i].Value) {
+		if a.State.Heard() && before[i].State.Heard() && a.Value.UnchangedSince(before[i].Value) {
 			same[i] = a.Value
 		}
-		all = all && a.State == quorum.Answered && before[i].State == quorum.Answered && a.Value.unchangedSince(before[i].Value)
+		all = all && a.State == quorum.Answered && before[i].State == quorum.Answered && a.Value.UnchangedSince(before[i].Value)
 	}
 	return same, all
 }
 
 // areAll tells whether there are no other copies than these.
-func (c copies) areAll(quiet []image) bool {
+func (c copies) areAll(quiet []effect.Image) bool {
 	for i, a := range c {
-		if a.State.Heard() && a.Value.there() && !quiet[i].there() {
+		if a.State.Heard() && a.Value.There() && !quiet[i].There() {
 			return false
 		}
 	}
@@ -241,20 +242,20 @@ func (c copies) areAll(quiet []image) bool {
 // overwrite makes copies what model is: absent, or that of one master. Each is
 // changed only where it still is as it was seen, to the byte and with its expiry,
 // and at once or not at all.
-func (l *Locker) overwrite(k lockKey, seen []image, model image) {
+func (l *Locker) overwrite(k lockKey, seen []effect.Image, model effect.Image) {
 	until := l.settings().MasterTimeout.Milliseconds()
 	hold(l, nil, question[bool]{
 		kind:    KindRelease,
 		db:      k.db,
 		keys:    []string{k.key},
-		creates: model.there(),
+		creates: model.There(),
 		each: func(i int) []byte {
-			if !seen[i].there() || model.there() && sameContent(seen[i], model) {
+			if !seen[i].There() || model.There() && effect.SameContent(seen[i], model) {
 				return nil
 			}
 			became := model
-			became.now = seen[i].now // the same time is left, by its own clock
-			return appendReplace(nil, []byte(k.key), became, seen[i], seen[i].now+until)
+			became.Now = seen[i].Now // the same time is left, by its own clock
+			return effect.AppendReplace(nil, []byte(k.key), became, seen[i], seen[i].Now+until)
 		},
 		replies: 1,
 		parse:   parseDone,

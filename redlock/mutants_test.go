@@ -125,7 +125,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a counter that crossed another is not put back behind",
-		edits:    []edit{{"rundue.go", "case wins.wrote() && counted(", "case false && counted("}},
+		edits:    []edit{{"effect/due.go", "case wins.Wrote() && counted(", "case false && counted("}},
 		caughtBy: "TestTimelineCountersThatCrossStayEqual",
 	},
 	{
@@ -259,7 +259,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "votes are compared by the state afterwards",
-		edits:    []edit{{"runvote.go", "return slices.EqualFunc(a.after, b.after, func(x, y image) bool { return rdb.Same(x.lasting(), y.lasting()) })", "return slices.Equal(a.effects(), b.effects())"}},
+		edits:    []edit{{"effect/votes.go", "return slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return rdb.Same(x.lasting(), y.lasting()) })", "return slices.Equal(a.Changes(), b.Changes())"}},
 		caughtBy: "TestRunComparesStatesNotChanges",
 	},
 	{
@@ -554,17 +554,17 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a run that deletes is won by equal votes of a quorum",
-		edits:    []edit{{"runvote.go", "if verdict := votes.Agree(); verdict != quorum.Won {", "if _, deletions := quorum.Largest(answers, examined.released, r.same); deletions.Granted > 0 && deletions.Release() == quorum.Won {\n\t\treturn quorum.Won, -1\n\t}\n\tif verdict := votes.Agree(); verdict != quorum.Won {"}},
-		caughtBy: "TestRunADeletionNeedsEqualVotesOfAQuorum",
+		edits:    []edit{{"effect/votes.go", "if verdict := votes.Agree(); verdict != quorum.Won {", "if _, deletions := quorum.Largest(answers, Result.Deleted, r.Same); deletions.Granted > 0 && deletions.Release() == quorum.Won {\n\t\treturn quorum.Won, -1\n\t}\n\tif verdict := votes.Agree(); verdict != quorum.Won {"}},
+		caughtBy: "effect/TestADeletionNeedsEqualVotesOfAQuorum",
 	},
 	{
 		rule:     "what too few masters deleted is put back",
-		edits:    []edit{{"rundue.go", "did == keyDeleted && wins.wrote()", "did == keyDeleted"}},
+		edits:    []edit{{"effect/due.go", "did == Deleted && wins.Wrote()", "did == Deleted"}},
 		caughtBy: "TestElementsThatTooFewMastersHaveArePutBack",
 	},
 	{
 		rule:     "what a quorum deleted goes where it only was kept",
-		edits:    []edit{{"rundue.go", "return sameContent(before, others) && near(", "return false && near("}},
+		edits:    []edit{{"effect/due.go", "return SameContent(before, others) && Near(", "return false && Near("}},
 		caughtBy: "TestRunAQueueThatTheOthersHavePoppedGoes",
 	},
 	{
@@ -579,7 +579,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a script that has acquired waits for its turn like an acquire",
-		edits:    []edit{{"run.go", "if r.script != nil && a.Value.acquired() {", "if false {"}},
+		edits:    []edit{{"run.go", "if r.script != nil && a.Value.Acquired() {", "if false {"}},
 		caughtBy: "TestTimelineAScriptGoesBeforeThoseThatWaitUntilItHasAcquired",
 	},
 	{
@@ -594,7 +594,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a run that extended is told to who missed it",
-		edits:    []edit{{"runsettle.go", "effect == keyMoved && given > 0", "effect == keyMoved && given > 0 && false"}},
+		edits:    []edit{{"runsettle.go", "did == effect.Moved && given > 0", "did == effect.Moved && given > 0 && false"}},
 		caughtBy: "TestTimelineAScriptThatExtendsReachesWhoMissedIt",
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -71,7 +72,7 @@ func (d *debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 		limit = onlyPermanent
 	default:
 		// A later instance of a lock with this value ends later than ours.
-		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + expiryTolerance
+		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + effect.Tolerance
 	}
 	return d.script.append(dst, [][]byte{[]byte(d.key)}, []byte(d.value), resp.Decimal(limit))
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
@@ -183,7 +184,7 @@ type expiry struct {
 	err string
 }
 
-func (e expiry) exists() bool { return e.n != noKey && e.err == "" }
+func (e expiry) exists() bool { return e.n != effect.NoKey && e.err == "" }
 
 // TTL answers how long the key still lives on a quorum: the Q-th largest time
 // among the masters' answers, as Number; -1 without expiry, -2 if no quorum
@@ -215,7 +216,7 @@ func (l *Locker) ttl(r TTLRequest) Outcome {
 	o := b.outcome()
 	switch o.Verdict {
 	case Lost:
-		o.Number = noKey
+		o.Number = effect.NoKey
 	case Won:
 		if e, t := pluralityOfErrors(b.answers); t.Agree() == Won {
 			o.Err = e.err
@@ -238,7 +239,7 @@ func quorumExpiry(answers []quorum.Answer[expiry]) int64 {
 	for _, a := range answers {
 		switch {
 		case a.State != quorum.Answered || !a.Value.exists():
-		case a.Value.n == noExpiry:
+		case a.Value.n == effect.NoExpiry:
 			times = append(times, math.MaxInt64)
 		default:
 			times = append(times, a.Value.n)
@@ -246,7 +247,7 @@ func quorumExpiry(answers []quorum.Answer[expiry]) int64 {
 	}
 	n, _ := quorum.Attained(len(answers), times)
 	if n == math.MaxInt64 {
-		return noExpiry
+		return effect.NoExpiry
 	}
 	return n
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -74,21 +75,21 @@ func TestMutatedScriptsDoWhatTheyAreTakenFor(t *testing.T) {
 			r := m.in(bytesOf(m.scriptCommand("EVAL", text)))
 			was := server.conn.look("lock")
 			reply := server.do(m.scriptCommand("EVAL", text)...)
-			did, want := change(was, server.conn.look("lock")), keyKept
+			did, want := effect.Compare(was, server.conn.look("lock")), effect.Kept
 			switch {
 			case held == nil:
-				want = keyStayedAbsent
+				want = effect.StayedAbsent
 			case !strings.HasPrefix(before, "the owner's"):
 			default:
-				want = keyDeleted
+				want = effect.Deleted
 			}
-			if m.companions != nil && resp.IsError(reply) && (did == keyKept || did == keyDeleted) {
+			if m.companions != nil && resp.IsError(reply) && (did == effect.Kept || did == effect.Deleted) {
 				continue // a signal that cannot be given ends the script
 			}
 			if strings.Contains(string(reply), "Error compiling") || strings.Contains(string(reply), "nonexistent global variable 'server'") {
 				want = did // the server does not know it for a script
 			}
-			if did != want || string(reply) == r.answer != (did == keyDeleted) {
+			if did != want || string(reply) == r.answer != (did == effect.Deleted) {
 				t.Fatalf("%s\nwhere the key holds %s: the key was %v, answer %q", text, before, did, reply)
 			}
 			if keys := strings.TrimSpace(string(server.must("DBSIZE"))); m.companions == nil && keys != ":0" && keys != ":1" {

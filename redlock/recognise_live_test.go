@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -130,7 +131,7 @@ func (s *liveSet) wantAs(plain *liveMaster, o Outcome, want []byte, ok bool, wha
 	content, left := plain.dump("lock"), ttlOf(plain)
 	for i, m := range s.masters {
 		for end := time.Now().Add(livePatience); ; time.Sleep(time.Millisecond) {
-			if bytes.Equal(m.dump("lock"), content) && near(ttlOf(m), left, 5000) {
+			if bytes.Equal(m.dump("lock"), content) && effect.Near(ttlOf(m), left, 5000) {
 				break
 			}
 			if time.Now().After(end) {

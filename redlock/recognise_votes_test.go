@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
 )
@@ -15,16 +16,16 @@ import (
 // it and as a recognised one does.
 type ballotCase struct {
 	name     string
-	examined quorum.Answer[examined]
+	examined quorum.Answer[effect.Result]
 	said     quorum.Answer[said]
 }
 
 func releaseCases(absent, another string) []ballotCase {
-	there := func(value string) []image { return []image{{dump: dumpString(value), pttl: 60000}} }
-	gone := []image{{pttl: noKey}}
-	one := func(name, reply string, before, after []image) ballotCase {
+	there := func(value string) []effect.Image { return []effect.Image{{Dump: dumpString(value), PTTL: 60000}} }
+	gone := []effect.Image{{PTTL: effect.NoKey}}
+	one := func(name, reply string, before, after []effect.Image) ballotCase {
 		c := ballotCase{name: name}
-		c.examined = quorum.Answer[examined]{State: quorum.Answered, Value: examined{reply: []byte(reply), before: before, after: after}}
+		c.examined = quorum.Answer[effect.Result]{State: quorum.Answered, Value: effect.Result{Reply: []byte(reply), Before: before, After: after}}
 		c.said = quorum.Answer[said]{State: quorum.Answered, Value: said{reply: []byte(reply)}}
 		return c
 	}
@@ -36,7 +37,7 @@ func releaseCases(absent, another string) []ballotCase {
 		one("another", another, there("another"), there("another")),
 		one("a third", another, there("third"), there("third")),
 		one("no string", "-WRONGTYPE\r\n", there("list"), there("list")),
-		{name: "failed", examined: quorum.Answer[examined]{State: quorum.Unknown}, said: quorum.Answer[said]{State: quorum.Unknown}},
+		{name: "failed", examined: quorum.Answer[effect.Result]{State: quorum.Unknown}, said: quorum.Answer[said]{State: quorum.Unknown}},
 	}
 }
 
@@ -69,7 +70,7 @@ func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
 			l.cfg.Store(&Config{ClockDrift: 0.01})
 			eachVector(masters, releaseCases(replies[0], replies[1]), func(vector []ballotCase) {
 				var names []string
-				bracket := &ballot[examined]{locker: l, expired: true}
+				bracket := &ballot[effect.Result]{locker: l, expired: true}
 				plain := &ballot[said]{locker: l, expired: true}
 				for _, c := range vector {
 					names = append(names, c.name)

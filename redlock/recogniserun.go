@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
@@ -203,8 +204,8 @@ func (s *recognised) read(reply []byte) (said, error) {
 // reachAfter prolongs the life of a lock that was deleted, by the PTTL it had.
 func (l *lifetime) reachAfter(pttl []byte) {
 	switch left, ok := resp.ParseInteger(pttl); {
-	case !ok || left == noKey:
-	case left == noExpiry:
+	case !ok || left == effect.NoKey:
+	case left == effect.NoExpiry:
 		l.reach(time.Time{})
 	default:
 		l.reach(time.Now().Add(time.Duration(left) * time.Millisecond))

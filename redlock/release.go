@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
@@ -42,7 +43,7 @@ func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 // release deletes what could be held. Unclear: there are several such values, and
 // unless they are the copies that have been quiet they may be votes of a client
 // that is just acquiring; or no value has a quorum of those that make the key exist.
-func (l *Locker) release(r ReleaseRequest, quiet []image) (o Outcome, unclear bool) {
+func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unclear bool) {
 	b, lives := l.look(r)
 	o = b.outcome()
 	if b.verdict == Lost {
@@ -75,12 +76,12 @@ func (l *Locker) release(r ReleaseRequest, quiet []image) (o Outcome, unclear bo
 
 // areQuiet tells whether the values that masters showed are those of copies that
 // have not changed for long.
-func areQuiet(answers []quorum.Answer[sighting], quiet []image) bool {
+func areQuiet(answers []quorum.Answer[sighting], quiet []effect.Image) bool {
 	if quiet == nil {
 		return false
 	}
 	for i, a := range answers {
-		if a.State.Heard() && a.Value.present() && (!quiet[i].there() || a.Value.err == "" && !bytes.Equal(quiet[i].text(), a.Value.value)) {
+		if a.State.Heard() && a.Value.present() && (!quiet[i].There() || a.Value.err == "" && !bytes.Equal(quiet[i].Text(), a.Value.value)) {
 			return false
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
@@ -31,7 +32,7 @@ type RunRequest struct {
 
 	script *meaning     // of its one script, if it has one whose text is known
 	gaveUp *atomic.Bool // a try that was not won deleted something somewhere
-	rule   runRule
+	rule   effect.Rule
 }
 
 // Run executes a command on every master between two looks at its keys, and
@@ -69,48 +70,48 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 	for i, key := range r.Keys {
 		r.Keys[i], keys[i] = bytes.Clone(key), string(key)
 	}
-	r.rule = runRule{
-		observes:  r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0]),
-		unordered: r.unorderedGroup(),
+	r.rule = effect.Rule{
+		Observes:  r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0]),
+		Unordered: r.unorderedGroup(),
 	}
-	e := &examination{keys: r.Keys, commands: [][][]byte{r.Args}, resp3: r.RESP3}
+	e := &effect.Examination{Keys: r.Keys, Commands: [][][]byte{r.Args}, RESP3: r.RESP3}
 	if r.Transaction != nil {
-		e.commands, e.transaction = r.Transaction, true
+		e.Commands, e.Transaction = r.Transaction, true
 	}
 	// A master that has forgotten a script since it was loaded is asked once
 	// more; a script that does not compile is not to be had then either.
 	var flushed, reloaded atomic.Bool
-	frames := e.append(nil)
-	q := question[examined]{
+	frames := e.Append(nil)
+	q := question[effect.Result]{
 		kind: KindRun,
 		db:   r.DB,
 
-		keep:    func(b *ballot[examined]) bool { return l.coverRun(b, &r) },
+		keep:    func(b *ballot[effect.Result]) bool { return l.coverRun(b, &r) },
 		keys:    keys,
-		replies: e.replies(),
-		parse: func(replies [][]byte) (examined, error) {
-			x, err := e.parse(replies)
+		replies: e.Replies(),
+		parse: func(replies [][]byte) (effect.Result, error) {
+			x, err := e.Parse(replies)
 			switch {
 			case err != nil:
-			case len(r.Scripts) > 0 && !reloaded.Load() && (resp.IsNoScript(x.reply) || r.Transaction != nil && bytes.Contains(x.reply, []byte("\r\n-NOSCRIPT"))):
+			case len(r.Scripts) > 0 && !reloaded.Load() && (resp.IsNoScript(x.Reply) || r.Transaction != nil && bytes.Contains(x.Reply, []byte("\r\n-NOSCRIPT"))):
 				flushed.Store(true)
 				err = errNoScript
-			case x.blind:
+			case x.Blind:
 				err = errBlind
-			case x.failed:
+			case x.Failed:
 				err = errUnable
 			}
 			return x, err
 		},
-		vote: func(x examined) Vote { return voteOf(x.wrote()) },
-		decide: func(answers []quorum.Answer[examined], elapsed time.Duration) Verdict {
+		vote: func(x effect.Result) Vote { return voteOf(x.Wrote()) },
+		decide: func(answers []quorum.Answer[effect.Result], elapsed time.Duration) Verdict {
 			verdict := l.decideRun(&r, answers, elapsed)
 			if verdict == NoQuorum && flushed.Load() && slices.ContainsFunc(answers, isPending) {
 				return Pending // all are heard before they are asked once more
 			}
 			return verdict
 		},
-		late: func(b *ballot[examined], i int, a quorum.Answer[examined], verdict Verdict) {
+		late: func(b *ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict Verdict) {
 			r.note(a, verdict)
 			l.settleVote(&r, r.won(b.answers, verdict), b.answers, i, a)
 		},
@@ -129,7 +130,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 		defer pass()
 		q.creates = true
 	}
-	ask := func() *ballot[examined] {
+	ask := func() *ballot[effect.Result] {
 		b := hold(l, frames, q)
 		r.noteAll(b)
 		l.settleRun(b, &r)
@@ -149,15 +150,15 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 func (r *RunRequest) goesNext() bool { return r.script != nil && !r.script.acquires.Load() }
 
 // decideRun is the verdict on a run, with validity left for what it wrote.
-func (l *Locker) decideRun(r *RunRequest, answers []quorum.Answer[examined], elapsed time.Duration) Verdict {
-	verdict, ttl := r.rule.decide(answers)
-	if verdict == Won && ttl >= 0 && l.validity(ttl, elapsed) <= 0 {
-		return Lost
+func (l *Locker) decideRun(r *RunRequest, answers []quorum.Answer[effect.Result], elapsed time.Duration) Verdict {
+	verdict, ttl := r.rule.Decide(answers)
+	if ttl < 0 {
+		return verdict
 	}
-	return verdict
+	return l.inTime(verdict, ttl, elapsed)
 }
 
-func isPending(a quorum.Answer[examined]) bool { return a.State == quorum.Awaited }
+func isPending(a quorum.Answer[effect.Result]) bool { return a.State == quorum.Awaited }
 
 func isScriptCommand(name []byte) bool {
 	switch strings.ToUpper(string(name)) {
@@ -170,16 +171,16 @@ func isScriptCommand(name []byte) bool {
 // note remembers what a script has done somewhere, counted or not, and what an
 // earlier try gave up in vain. That is put back, but somebody else may have taken
 // the lock in between.
-func (r *RunRequest) note(a quorum.Answer[examined], verdict Verdict) {
-	if verdict != Won && a.State.Heard() && a.Value.released() {
+func (r *RunRequest) note(a quorum.Answer[effect.Result], verdict Verdict) {
+	if verdict != Won && a.State.Heard() && a.Value.Deleted() {
 		r.gaveUp.Store(true)
 	}
-	if r.script != nil && a.Value.acquired() {
+	if r.script != nil && a.Value.Acquired() {
 		r.script.acquires.Store(true)
 	}
 }
 
-func (r *RunRequest) noteAll(b *ballot[examined]) {
+func (r *RunRequest) noteAll(b *ballot[effect.Result]) {
 	for _, a := range b.answers {
 		r.note(a, b.verdict)
 	}
@@ -188,17 +189,17 @@ func (r *RunRequest) noteAll(b *ballot[examined]) {
 // outcome words a ballot's end. "There is nothing to release" is no answer to who
 // has deleted it in an earlier try of the same run: whether that released anything
 // nobody knows.
-func (r *RunRequest) outcome(b *ballot[examined]) Outcome {
+func (r *RunRequest) outcome(b *ballot[effect.Result]) Outcome {
 	o := b.outcome()
-	if r.gaveUp.Load() && (o.Verdict == Lost || o.Verdict == Won && !r.rule.winner(b.answers).wrote()) {
+	if r.gaveUp.Load() && (o.Verdict == Lost || o.Verdict == Won && !r.rule.Winner(b.answers).Wrote()) {
 		o.Verdict = NoQuorum
 	}
 	switch o.Verdict {
 	case Won:
-		winner := r.rule.winner(b.answers)
-		o.Reply, o.Lives = winner.reply, time.Duration(winner.longest())*time.Millisecond
+		winner := r.rule.Winner(b.answers)
+		o.Reply, o.Lives = winner.Reply, time.Duration(winner.LongestTTL())*time.Millisecond
 	case Lost:
-		if o.Reply = refusal(b.answers); o.Reply == nil {
+		if o.Reply = effect.Refusal(b.answers); o.Reply == nil {
 			o.Verdict = NoQuorum
 		}
 	}

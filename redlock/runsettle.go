@@ -3,6 +3,7 @@ package redlock
 import (
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
@@ -10,35 +11,35 @@ import (
 )
 
 // won is the vote that a run was won by; nil: it was not won.
-func (r *RunRequest) won(answers []quorum.Answer[examined], verdict Verdict) *examined {
+func (r *RunRequest) won(answers []quorum.Answer[effect.Result], verdict Verdict) *effect.Result {
 	if verdict != Won {
 		return nil
 	}
-	winner := r.rule.winner(answers)
+	winner := r.rule.Winner(answers)
 	return &winner
 }
 
 // coverRun makes the TTL that a won run gave known to the masters' markers
 // before anybody hears of it. Without that it is not won, nor if that took so long
 // that nothing of it is left.
-func (l *Locker) coverRun(b *ballot[examined], r *RunRequest) bool {
-	winner := r.rule.winner(b.answers)
-	lives := l.covered(time.Duration(winner.longest()) * time.Millisecond)
+func (l *Locker) coverRun(b *ballot[effect.Result], r *RunRequest) bool {
+	winner := r.rule.Winner(b.answers)
+	lives := l.covered(time.Duration(winner.LongestTTL()) * time.Millisecond)
 	known := 0
 	for _, a := range b.answers {
-		if a.State == quorum.Answered && a.LongestTTL >= lives && r.rule.same(a.Value, winner) {
+		if a.State == quorum.Answered && a.LongestTTL >= lives && r.rule.Same(a.Value, winner) {
 			known++
 		}
 	}
 	if known >= quorum.Size(len(b.answers)) {
 		return true
 	}
-	ttl := r.rule.shortest(b.answers, winner)
+	ttl := r.rule.TTL(b.answers, winner)
 	return l.raise(r.DB, lives) == Won && (ttl < 0 || l.validity(ttl, elapsed(b.started, time.Now())) > 0)
 }
 
 // settleRun gives each master that answered its part of the verdict.
-func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
+func (l *Locker) settleRun(b *ballot[effect.Result], r *RunRequest) {
 	won := r.won(b.answers, b.verdict)
 	for i, a := range b.answers {
 		if a.State != quorum.Awaited {
@@ -49,31 +50,31 @@ func (l *Locker) settleRun(b *ballot[examined], r *RunRequest) {
 
 // settleVote gives one master its part of the verdict: what it did against it
 // is put back, and a deletion or an extension that it missed stays owed.
-func (l *Locker) settleVote(r *RunRequest, won *examined, answers []quorum.Answer[examined], i int, a quorum.Answer[examined]) {
-	if won != nil && a.State.Heard() && r.rule.same(a.Value, *won) {
+func (l *Locker) settleVote(r *RunRequest, won *effect.Result, answers []quorum.Answer[effect.Result], i int, a quorum.Answer[effect.Result]) {
+	if won != nil && a.State.Heard() && r.rule.Same(a.Value, *won) {
 		return
 	}
 	s := l.masters[i].stream(r.DB)
 	now := time.Now()
-	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.reply)) {
+	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
 		for _, d := range missedRun(*won, r.Keys, now) {
 			s.deliver(d, now, !a.State.Heard())
 		}
 	}
-	if a.State == quorum.Unknown && (won == nil || !won.wrote()) {
+	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {
 		for _, d := range possibleGrants(answers, r.Keys) {
 			s.deliver(d, now, true)
 			l.undone(i, a.State)
 		}
 	}
-	for k := range a.Value.after {
-		before, after := a.Value.before[k], a.Value.after[k]
-		due := due(won, k, before, after, r.Scrap, l.settings().MasterTimeout)
+	for k := range a.Value.After {
+		before, after := a.Value.Before[k], a.Value.After[k]
+		due := effect.Due(won, k, before, after, r.Scrap, l.settings().MasterTimeout)
 		switch {
-		case change(after, due) == keyCreated:
+		case effect.Compare(after, due) == effect.Created:
 			s.putBack(r.Keys[k], due, after, now)
-		case change(after, due).wrote():
-			s.deliver(&debt{exact: appendUndo(nil, r.Keys[k], due, after)}, now, false)
+		case effect.Compare(after, due).Wrote():
+			s.deliver(&debt{exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
 		default:
 			continue
 		}
@@ -83,14 +84,14 @@ func (l *Locker) settleVote(r *RunRequest, won *examined, answers []quorum.Answe
 
 // possibleGrants is what a master whose answer was lost may have created, as
 // far as the others tell: only strings too long to be a shared constant.
-func possibleGrants(answers []quorum.Answer[examined], keys [][]byte) []*debt {
+func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*debt {
 	var debts []*debt
 	for k, key := range keys {
 		for _, a := range answers {
-			if !a.State.Heard() || a.Value.after == nil || change(a.Value.before[k], a.Value.after[k]) != keyCreated {
+			if !a.State.Heard() || a.Value.After == nil || effect.Compare(a.Value.Before[k], a.Value.After[k]) != effect.Created {
 				continue
 			}
-			if v, ok := rdb.StringValue(a.Value.after[k].dump); ok && len(v) >= shortValue {
+			if v, ok := rdb.StringValue(a.Value.After[k].Dump); ok && len(v) >= shortValue {
 				debts = append(debts, &debt{script: releaseScript, key: string(key), value: string(v), blind: true})
 				break
 			}
@@ -101,21 +102,21 @@ func possibleGrants(answers []quorum.Answer[examined], keys [][]byte) []*debt {
 
 // missedRun is what a run has to do on a master that missed it, by value, where the
 // lock is a string: delete it, or give it its new expiry.
-func missedRun(x examined, keys [][]byte, now time.Time) []*debt {
+func missedRun(x effect.Result, keys [][]byte, now time.Time) []*debt {
 	var debts []*debt
-	for k, effect := range x.effects() {
-		v, ok := rdb.StringValue(x.before[k].dump)
+	for k, did := range x.Changes() {
+		v, ok := rdb.StringValue(x.Before[k].Dump)
 		if !ok {
 			continue
 		}
 		d := &debt{key: string(keys[k]), value: string(v)}
-		left, given := x.before[k].pttl, x.after[k].pttl
+		left, given := x.Before[k].PTTL, x.After[k].PTTL
 		switch {
-		case effect == keyDeleted:
+		case did == effect.Deleted:
 			if d.script = releaseScript; left >= 0 {
 				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}
 			}
-		case effect == keyMoved && given > 0:
+		case did == effect.Moved && given > 0:
 			d.script, d.ttl = expireScript, now.Add(time.Duration(given)*time.Millisecond)
 		default:
 			continue
@@ -129,7 +130,7 @@ func missedRun(x examined, keys [][]byte, now time.Time) []*debt {
 // its place since: an element that was popped, or the queue of those that wait.
 // That is done behind the command that deleted it or not at all: on a later
 // connection it may be what somebody else has taken elsewhere meanwhile.
-func (s *dbStream) putBack(key []byte, before, after image, now time.Time) {
-	m := sending{frames: appendUndo(nil, key, before, after)}
+func (s *dbStream) putBack(key []byte, before, after effect.Image, now time.Time) {
+	m := sending{frames: effect.AppendUndo(nil, key, before, after)}
 	s.send(call{replies: 1, asker: askerFunc(func([][]byte, roster.Standing, error) {})}, m, now)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/effect"
 )
 
 // Copies that differ, or that nobody can hold the lock by.
@@ -115,12 +117,12 @@ func TestTimelineCopiesThatDifferAreMadeEqual(t *testing.T) {
 					if o := w.get(); o.Verdict != Won {
 						t.Errorf("GET: %+v", o)
 					}
-					want := int64(noExpiry)
+					want := int64(effect.NoExpiry)
 					if ttl > 0 {
 						want = int64((ttl - enough) / time.Millisecond)
 					}
 					o := w.locker.TTL(t.Context(), TTLRequest{Key: []byte(key), Name: "PTTL"})
-					if !near(o.Number, want, 10) {
+					if !effect.Near(o.Number, want, 10) {
 						t.Errorf("PTTL: %d, want %d", o.Number, want)
 					}
 				})

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
@@ -18,8 +19,8 @@ type Watch struct {
 	keys [][]byte
 
 	mu     sync.Mutex
-	images [][]image // by master; nil: it did not show its keys
-	agreed []image   // one of those a quorum agrees on
+	images [][]effect.Image // by master; nil: it did not show its keys
+	agreed []effect.Image   // one of those a quorum agrees on
 }
 
 // Watch looks at keys as WATCH does. Won: the Watch can guard a transaction.
@@ -33,28 +34,28 @@ func (l *Locker) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o 
 }
 
 func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
-	w := &Watch{db: db, images: make([][]image, len(l.masters))}
+	w := &Watch{db: db, images: make([][]effect.Image, len(l.masters))}
 	for _, key := range keys {
 		w.keys = append(w.keys, bytes.Clone(key))
 	}
-	e := &examination{keys: w.keys}
-	b := hold(l, e.append(nil), question[examined]{
+	e := &effect.Examination{Keys: w.keys}
+	b := hold(l, e.Append(nil), question[effect.Result]{
 		kind:    KindRead,
 		db:      db,
-		replies: e.replies(),
-		parse: func(replies [][]byte) (examined, error) {
-			x, err := e.parse(replies)
-			if err == nil && (x.failed || x.after == nil) {
+		replies: e.Replies(),
+		parse: func(replies [][]byte) (effect.Result, error) {
+			x, err := e.Parse(replies)
+			if err == nil && (x.Failed || x.After == nil) {
 				err = errUnable
 			}
 			return x, err
 		},
-		vote: func(examined) Vote { return Granted },
-		decide: func(answers []quorum.Answer[examined], _ time.Duration) Verdict {
+		vote: func(effect.Result) Vote { return Granted },
+		decide: func(answers []quorum.Answer[effect.Result], _ time.Duration) Verdict {
 			_, t := quorum.Largest(answers, anySight, sameAfter)
 			return t.Agree()
 		},
-		late: func(_ *ballot[examined], i int, a quorum.Answer[examined], _ Verdict) { w.see(i, a) },
+		late: func(_ *ballot[effect.Result], i int, a quorum.Answer[effect.Result], _ Verdict) { w.see(i, a) },
 	})
 	for i, a := range b.answers {
 		w.see(i, a)
@@ -65,7 +66,7 @@ func (l *Locker) watch(db int, keys [][]byte) (*Watch, Outcome) {
 		o.Verdict = NoQuorum
 		return nil, o
 	}
-	w.agreed = x.after
+	w.agreed = x.After
 	return w, o
 }
 
@@ -81,7 +82,7 @@ func (w *Watch) Size() int {
 	defer w.mu.Unlock()
 	for _, images := range w.images {
 		for _, i := range images {
-			size += overhead + len(i.dump)
+			size += overhead + len(i.Dump)
 		}
 	}
 	return size
@@ -90,17 +91,19 @@ func (w *Watch) Size() int {
 // Keys are the watched keys.
 func (w *Watch) Keys() [][]byte { return w.keys }
 
-func anySight(examined) bool { return true }
+func anySight(effect.Result) bool { return true }
 
-func sameAfter(a, b examined) bool { return slices.EqualFunc(a.after, b.after, sameContent) }
+func sameAfter(a, b effect.Result) bool {
+	return slices.EqualFunc(a.After, b.After, effect.SameContent)
+}
 
-func (w *Watch) see(i int, a quorum.Answer[examined]) {
+func (w *Watch) see(i int, a quorum.Answer[effect.Result]) {
 	if !a.State.Heard() {
 		return
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.images[i] = a.Value.after
+	w.images[i] = a.Value.After
 }
 
 // guard is what goes in front of a transaction on one master: WATCH, and a
@@ -110,16 +113,16 @@ func (w *Watch) guard(master int) []byte {
 	w.mu.Lock()
 	images := w.images[master]
 	w.mu.Unlock()
-	if images == nil || !slices.EqualFunc(images, w.agreed, sameContent) {
+	if images == nil || !slices.EqualFunc(images, w.agreed, effect.SameContent) {
 		return nil
 	}
 	frames := resp.AppendCommand(nil, append([][]byte{[]byte("WATCH")}, w.keys...)...)
-	return appendGuard(frames, w.keys, images)
+	return effect.AppendGuard(frames, w.keys, images)
 }
 
 // guard is what a transaction's watches ask each master before it.
-func (r *RunRequest) guard() *guard[examined] {
-	return &guard[examined]{
+func (r *RunRequest) guard() *guard[effect.Result] {
+	return &guard[effect.Result]{
 		replies: guardReplies * len(r.Watches),
 		frames: func(master int) []byte {
 			var guards []byte
@@ -132,11 +135,11 @@ func (r *RunRequest) guard() *guard[examined] {
 			}
 			return guards
 		},
-		read: func(replies [][]byte) (bool, examined, error) {
+		read: func(replies [][]byte) (bool, effect.Result, error) {
 			same, err := stillSame(replies)
-			aborted := examined{aborted: true, reply: []byte("*-1\r\n")}
+			aborted := effect.Result{Aborted: true, Reply: []byte("*-1\r\n")}
 			if r.RESP3 {
-				aborted.reply = []byte("_\r\n")
+				aborted.Reply = []byte("_\r\n")
 			}
 			return same && err == nil, aborted, err
 		},

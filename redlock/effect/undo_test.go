@@ -1,17 +1,17 @@
-package redlock
+package effect
 
 import (
 	"strconv"
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/livetest"
 	"redlock-proxy/redlock/resp"
 )
 
 // undo sends the undo of what happened to a key and tells what it answered.
-func (c *liveConn) undo(key string, before, after image) string {
-	c.t.Helper()
-	return string(c.ask(appendUndo(nil, []byte(key), before, after), 1)[0])
+func undo(c *livetest.Conn, key string, before, after Image) string {
+	return string(c.Ask(AppendUndo(nil, []byte(key), before, after), 1)[0])
 }
 
 const (
@@ -35,29 +35,29 @@ var undoRuns = []struct {
 }
 
 func TestUndoOfAChange(t *testing.T) {
-	m := startLiveMaster(t)
+	m := livetest.Start(t)
 	for _, expiry := range []string{"", "100000", "31557600000000"} {
 		for _, row := range undoRuns {
 			t.Run(row.name+" "+expiry, func(t *testing.T) {
-				m.must("DEL", "k")
+				m.Must("DEL", "k")
 				for _, c := range row.before {
-					m.must(c...)
+					m.Must(c...)
 				}
 				if expiry != "" {
-					m.must("PEXPIRE", "k", expiry)
+					m.Must("PEXPIRE", "k", expiry)
 				}
-				before := m.conn.look("k")
+				before := look(t, m.Conn, "k")
 				for _, c := range row.run {
-					m.must(c...)
+					m.Must(c...)
 				}
-				after := m.conn.look("k")
-				if got := m.conn.undo("k", before, after); got != undone {
+				after := look(t, m.Conn, "k")
+				if got := undo(m.Conn, "k", before, after); got != undone {
 					t.Fatalf("answered %q", got)
 				}
-				if now := m.conn.look("k"); !sameImage(now, before) {
+				if now := look(t, m.Conn, "k"); !sameImage(now, before) {
 					t.Errorf("it is %+v, and was %+v", now, before)
 				}
-				if got := m.conn.undo("k", before, after); got != leftAlone {
+				if got := undo(m.Conn, "k", before, after); got != leftAlone {
 					t.Errorf("once more: answered %q", got)
 				}
 			})
@@ -66,22 +66,22 @@ func TestUndoOfAChange(t *testing.T) {
 }
 
 func TestUndoOfACreation(t *testing.T) {
-	m := startLiveMaster(t)
+	m := livetest.Start(t)
 	for _, expiry := range []string{"", "100000", strconv.Itoa(1 << 52)} {
 		for _, row := range undoRuns {
 			t.Run(row.name+" "+expiry, func(t *testing.T) {
-				m.must("DEL", "k")
-				before := m.conn.look("k")
+				m.Must("DEL", "k")
+				before := look(t, m.Conn, "k")
 				for _, c := range row.before {
-					m.must(c...)
+					m.Must(c...)
 				}
 				if expiry != "" {
-					m.must("PEXPIRE", "k", expiry)
+					m.Must("PEXPIRE", "k", expiry)
 				}
-				if got := m.conn.undo("k", before, m.conn.look("k")); got != undone {
+				if got := undo(m.Conn, "k", before, look(t, m.Conn, "k")); got != undone {
 					t.Fatalf("answered %q", got)
 				}
-				if !m.conn.look("k").absent() {
+				if !look(t, m.Conn, "k").Absent() {
 					t.Error("the key is still there")
 				}
 			})
@@ -91,7 +91,7 @@ func TestUndoOfACreation(t *testing.T) {
 
 // Whatever happened to the key after the run, it is then another's.
 func TestUndoSparesOthers(t *testing.T) {
-	m := startLiveMaster(t)
+	m := livetest.Start(t)
 	for name, row := range map[string]struct {
 		run  []string
 		then [][]string
@@ -107,21 +107,21 @@ func TestUndoSparesOthers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, was := range []string{"", "before"} {
-				m.must("DEL", "k")
+				m.Must("DEL", "k")
 				if was != "" {
-					m.must("SET", "k", was)
+					m.Must("SET", "k", was)
 				}
-				before := m.conn.look("k")
-				m.must(row.run...)
-				after := m.conn.look("k")
+				before := look(t, m.Conn, "k")
+				m.Must(row.run...)
+				after := look(t, m.Conn, "k")
 				for _, c := range row.then {
-					m.must(c...)
+					m.Must(c...)
 				}
-				others := m.conn.look("k")
-				if got := m.conn.undo("k", before, after); got != leftAlone {
+				others := look(t, m.Conn, "k")
+				if got := undo(m.Conn, "k", before, after); got != leftAlone {
 					t.Errorf("answered %q", got)
 				}
-				if now := m.conn.look("k"); !sameImage(now, others) {
+				if now := look(t, m.Conn, "k"); !sameImage(now, others) {
 					t.Errorf("the other's %+v became %+v", others, now)
 				}
 			}
@@ -131,49 +131,49 @@ func TestUndoSparesOthers(t *testing.T) {
 
 // What was there before would be gone by now, and must not come back for good.
 func TestUndoOfAChangeToWhatHasExpired(t *testing.T) {
-	m := startLiveMaster(t)
-	m.must("SET", "k", "old", "PX", "100000")
-	before := m.conn.look("k")
-	m.must("SET", "k", "new", "PX", "100000")
-	after := m.conn.look("k")
-	before.pttl = 0 // it was about to expire
-	if got := m.conn.undo("k", before, after); got != undone {
+	m := livetest.Start(t)
+	m.Must("SET", "k", "old", "PX", "100000")
+	before := look(t, m.Conn, "k")
+	m.Must("SET", "k", "new", "PX", "100000")
+	after := look(t, m.Conn, "k")
+	before.PTTL = 0 // it was about to expire
+	if got := undo(m.Conn, "k", before, after); got != undone {
 		t.Errorf("answered %q", got)
 	}
-	if now := m.conn.look("k"); !now.absent() {
+	if now := look(t, m.Conn, "k"); !now.Absent() {
 		t.Errorf("%+v is there", now)
 	}
 }
 
 // An element that expires is put back until then.
 func TestElementsThatExpireArePutBackUntilThen(t *testing.T) {
-	m := startLiveMaster(t)
-	m.must("RPUSH", "k", "1")
-	m.must("PEXPIRE", "k", "100000")
-	before := m.conn.look("k")
-	m.must("LPOP", "k")
-	after := m.conn.look("k")
-	if got := m.conn.undo("k", before, after); got != undone {
+	m := livetest.Start(t)
+	m.Must("RPUSH", "k", "1")
+	m.Must("PEXPIRE", "k", "100000")
+	before := look(t, m.Conn, "k")
+	m.Must("LPOP", "k")
+	after := look(t, m.Conn, "k")
+	if got := undo(m.Conn, "k", before, after); got != undone {
 		t.Errorf("answered %q", got)
 	}
-	if now := m.conn.look("k"); !sameImage(now, before) {
+	if now := look(t, m.Conn, "k"); !sameImage(now, before) {
 		t.Errorf("%+v became %+v", before, now)
 	}
 }
 
 // What somebody pushed meanwhile is not replaced.
 func TestElementsAreNotPutBackOverOthers(t *testing.T) {
-	m := startLiveMaster(t)
-	m.must("RPUSH", "k", "old")
-	before := m.conn.look("k")
-	m.must("LPOP", "k")
-	after := m.conn.look("k")
-	m.must("RPUSH", "k", "new")
-	others := m.conn.look("k")
-	if got := m.conn.undo("k", before, after); got != leftAlone {
+	m := livetest.Start(t)
+	m.Must("RPUSH", "k", "old")
+	before := look(t, m.Conn, "k")
+	m.Must("LPOP", "k")
+	after := look(t, m.Conn, "k")
+	m.Must("RPUSH", "k", "new")
+	others := look(t, m.Conn, "k")
+	if got := undo(m.Conn, "k", before, after); got != leftAlone {
 		t.Errorf("answered %q", got)
 	}
-	if now := m.conn.look("k"); !sameImage(now, others) {
+	if now := look(t, m.Conn, "k"); !sameImage(now, others) {
 		t.Errorf("%+v became %+v", others, now)
 	}
 }
@@ -181,27 +181,27 @@ func TestElementsAreNotPutBackOverOthers(t *testing.T) {
 // A request to mend that is executed late, because the master hung, must not meet
 // what has come since.
 func TestACopyIsReplacedInTimeOnly(t *testing.T) {
-	live := startLiveMaster(t)
+	live := livetest.Start(t)
 	for _, row := range []struct {
 		late time.Duration
 		want string
 	}{{-time.Minute, ":0\r\n"}, {time.Minute, ":1\r\n"}} {
-		live.must("SET", "k", "v")
-		now, _ := parseTime(live.must("TIME"))
-		seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
-		frames := appendReplace(nil, []byte("k"), absentImage, seen, now+row.late.Milliseconds())
-		if got := string(live.conn.ask(frames, 1)[0]); got != row.want {
+		live.Must("SET", "k", "v")
+		now, _ := parseTime(live.Must("TIME"))
+		seen := Image{Dump: live.Dump("k"), PTTL: NoExpiry, Now: now}
+		frames := AppendReplace(nil, []byte("k"), Missing, seen, now+row.late.Milliseconds())
+		if got := string(live.Ask(frames, 1)[0]); got != row.want {
 			t.Errorf("%v: %q", row.late, got)
 		}
 	}
 	// What it puts in the place of a copy lives as long as the model.
-	live.must("SET", "k", "v")
-	live.must("SET", "model", "w", "PX", strconv.Itoa(60000))
-	now, _ := parseTime(live.must("TIME"))
-	model := image{dump: live.dump("model"), pttl: 60000, now: now}
-	seen := image{dump: live.dump("k"), pttl: noExpiry, now: now}
-	live.conn.ask(appendReplace(nil, []byte("k"), model, seen, now+60000), 1)
-	if left, _ := resp.ParseInteger(live.must("PTTL", "k")); string(live.dump("k")) != string(model.dump) || left < 1000 || left > 60000 {
+	live.Must("SET", "k", "v")
+	live.Must("SET", "model", "w", "PX", strconv.Itoa(60000))
+	now, _ := parseTime(live.Must("TIME"))
+	model := Image{Dump: live.Dump("model"), PTTL: 60000, Now: now}
+	seen := Image{Dump: live.Dump("k"), PTTL: NoExpiry, Now: now}
+	live.Ask(AppendReplace(nil, []byte("k"), model, seen, now+60000), 1)
+	if left, _ := resp.ParseInteger(live.Must("PTTL", "k")); string(live.Dump("k")) != string(model.Dump) || left < 1000 || left > 60000 {
 		t.Errorf("it has %d ms left", left)
 	}
 }

@@ -1,4 +1,4 @@
-package redlock
+package effect
 
 import (
 	"bytes"
@@ -6,31 +6,32 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/redlock/livetest"
 	"redlock-proxy/redlock/resp"
 )
 
 // A master that cannot serve has no vote, whatever its error looks like to the client.
 func TestExaminedFailures(t *testing.T) {
 	set := [][][]byte{args("SET k v")}
-	check := func(name string, c *liveConn, e *examination, images, blind bool) {
+	check := func(name string, c *livetest.Conn, e *Examination, images, blind bool) {
 		t.Helper()
-		e.keys = [][]byte{[]byte("k")}
-		x, err := e.parse(c.ask(e.append(nil), e.replies()))
-		if err != nil || !x.failed || x.blind != blind || (x.before != nil) != images {
+		e.Keys = [][]byte{[]byte("k")}
+		x, err := e.Parse(c.Ask(e.Append(nil), e.Replies()))
+		if err != nil || !x.Failed || x.Blind != blind || (x.Before != nil) != images {
 			t.Errorf("%s: %v, %+v", name, err, x)
 		}
 	}
-	m := startLiveMaster(t)
+	m := livetest.Start(t)
 
-	m.must("CONFIG", "SET", "maxmemory", "1")
-	check("out of memory", m.conn, &examination{commands: set}, false, false)
-	m.must("CONFIG", "SET", "maxmemory", "0")
+	m.Must("CONFIG", "SET", "maxmemory", "1")
+	check("out of memory", m.Conn, &Examination{Commands: set}, false, false)
+	m.Must("CONFIG", "SET", "maxmemory", "0")
 
-	m.must("REPLICAOF", "127.0.0.1", "1")
-	check("a replica", m.conn, &examination{commands: set}, false, false)
-	check("a replica, in a transaction", m.conn, &examination{commands: set, transaction: true, resp3: true}, false, false)
-	check("a replica, in a script", m.conn, &examination{commands: [][][]byte{evalOf("return redis.call('SET', KEYS[1], 1)")}}, true, false)
-	m.must("REPLICAOF", "NO", "ONE")
+	m.Must("REPLICAOF", "127.0.0.1", "1")
+	check("a replica", m.Conn, &Examination{Commands: set}, false, false)
+	check("a replica, in a transaction", m.Conn, &Examination{Commands: set, Transaction: true, RESP3: true}, false, false)
+	check("a replica, in a script", m.Conn, &Examination{Commands: [][][]byte{evalOf("return redis.call('SET', KEYS[1], 1)")}}, true, false)
+	m.Must("REPLICAOF", "NO", "ONE")
 
 	for user, rules := range map[string]struct {
 		rules         string
@@ -42,47 +43,47 @@ func TestExaminedFailures(t *testing.T) {
 		"no-exec":  {"-exec", false, false},
 		"nothing":  {"-@all", false, false},
 	} {
-		m.must("ACL", "SETUSER", user, "on", "nopass", "~*", "+@all", rules.rules)
-		c := m.dial()
-		c.do("AUTH", user, "any")
-		m.must("DEL", "k")
-		check(user, c, &examination{commands: set, resp3: true}, rules.images, rules.blind)
-		if ran := !m.conn.look("k").absent(); ran != (rules.blind || rules.images) {
+		m.Must("ACL", "SETUSER", user, "on", "nopass", "~*", "+@all", rules.rules)
+		c := m.Dial()
+		c.Do("AUTH", user, "any")
+		m.Must("DEL", "k")
+		check(user, c, &Examination{Commands: set, RESP3: true}, rules.images, rules.blind)
+		if ran := !look(t, m.Conn, "k").Absent(); ran != (rules.blind || rules.images) {
 			t.Errorf("%s: whether it was run, %v, is not what is told", user, ran)
 		}
 	}
 
-	m.must("CONFIG", "SET", "requirepass", "secret")
-	check("not authenticated", m.dial(), &examination{commands: set}, false, false)
-	check("not authenticated, RESP3", m.dial(), &examination{commands: set, resp3: true}, false, false)
-	m.must("CONFIG", "SET", "requirepass", "")
+	m.Must("CONFIG", "SET", "requirepass", "secret")
+	check("not authenticated", m.Dial(), &Examination{Commands: set}, false, false)
+	check("not authenticated, RESP3", m.Dial(), &Examination{Commands: set, RESP3: true}, false, false)
+	m.Must("CONFIG", "SET", "requirepass", "")
 
-	m.must("CONFIG", "SET", "busy-reply-threshold", "1")
-	busy := m.dial()
+	m.Must("CONFIG", "SET", "busy-reply-threshold", "1")
+	busy := m.Dial()
 	busy.Send(resp.AppendCommand(nil, "EVAL", "while true do end", "0"))
-	for !bytes.HasPrefix(m.do("GET", "k"), []byte("-BUSY")) {
+	for !bytes.HasPrefix(m.Do("GET", "k"), []byte("-BUSY")) {
 	}
-	check("busy", m.conn, &examination{commands: set}, false, false)
-	m.must("SCRIPT", "KILL")
+	check("busy", m.Conn, &Examination{Commands: set}, false, false)
+	m.Must("SCRIPT", "KILL")
 }
 
 // Replies that no server gives; the stream they came from must not be used.
 func TestExaminationOutOfStep(t *testing.T) {
-	e := &examination{keys: [][]byte{[]byte("k")}, commands: [][][]byte{args("GET k")}}
+	e := &Examination{Keys: [][]byte{[]byte("k")}, Commands: [][][]byte{args("GET k")}}
 	good := []string{"+OK\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n", "+QUEUED\r\n",
 		"*7\r\n*2\r\n$1\r\n1\r\n$1\r\n0\r\n:-1\r\n$1\r\nd\r\n$1\r\nv\r\n$1\r\nd\r\n:-1\r\n*2\r\n$1\r\n1\r\n$4\r\n2000\r\n"}
-	parse := func(change func(replies [][]byte) [][]byte) (examined, error) {
+	parse := func(change func(replies [][]byte) [][]byte) (Result, error) {
 		var replies [][]byte
 		for _, r := range good {
 			replies = append(replies, []byte(r))
 		}
-		return e.parse(change(replies))
+		return e.Parse(change(replies))
 	}
 	replace := func(i int, reply string) func([][]byte) [][]byte {
 		return func(r [][]byte) [][]byte { r[i] = []byte(reply); return r }
 	}
 	x, err := parse(func(r [][]byte) [][]byte { return r })
-	if err != nil || string(x.reply) != "$1\r\nv\r\n" || x.before[0].now != 1000 || x.after[0].now != 1002 {
+	if err != nil || string(x.Reply) != "$1\r\nv\r\n" || x.Before[0].Now != 1000 || x.After[0].Now != 1002 {
 		t.Fatalf("%v, %+v", err, x)
 	}
 	for name, change := range map[string]func([][]byte) [][]byte{
@@ -102,7 +103,7 @@ func TestExaminationOutOfStep(t *testing.T) {
 			t.Errorf("%s: %+v", name, x)
 		}
 	}
-	e.resp3 = true
+	e.RESP3 = true
 	const hello, no = "%0\r\n", "-NOPROTO no\r\n"
 	for _, row := range []struct {
 		first, last string
@@ -117,23 +118,23 @@ func TestExaminationOutOfStep(t *testing.T) {
 		for _, r := range append(slices.Clone(good), row.last) {
 			replies = append(replies, []byte(r))
 		}
-		x, err := e.parse(replies)
-		if err != row.err || x.failed != row.failed || err == nil && len(x.after) != 1 {
+		x, err := e.Parse(replies)
+		if err != row.err || x.Failed != row.failed || err == nil && len(x.After) != 1 {
 			t.Errorf("HELLO answered %q and %q: %v, %+v", row.first, row.last, err, x)
 		}
 	}
-	e.resp3 = false
+	e.RESP3 = false
 	for name, change := range map[string]func([][]byte) [][]byte{
 		"DUMP refused":  replace(8, strings.Replace(good[8], "$1\r\nd", "-WRONGTYPE no", 1)), // an embedded master's stream
 		"DUMP in blobs": replace(8, strings.Replace(good[8], "$1\r\nd", "!2\r\nno", 1)),
 		"PTTL refused":  replace(8, strings.Replace(good[8], ":-1", "-ERR no", 1)),
 	} {
-		if x, err := parse(change); err != nil || !x.failed || !x.blind || x.before != nil {
+		if x, err := parse(change); err != nil || !x.Failed || !x.Blind || x.Before != nil {
 			t.Errorf("%s: %v, %+v", name, err, x)
 		}
 	}
 	x, err = parse(replace(8, strings.Replace(good[8], ":-1", ":-2", 1)))
-	if err != nil || !x.before[0].absent() || x.before[0].pttl != noKey {
+	if err != nil || !x.Before[0].Absent() || x.Before[0].PTTL != NoKey {
 		t.Errorf("a key that expired before its DUMP was read: %v, %+v", err, x)
 	}
 }
@@ -144,9 +145,9 @@ func FuzzParseExamined(f *testing.F) {
 	f.Add(uint8(0), uint8(1), true, true, []byte("%0\r\n+OK\r\n+QUEUED\r\n-ERR no\r\n+QUEUED\r\n-EXECABORT no\r\n*0\r\n"))
 	f.Add(uint8(0), uint8(1), false, false, []byte("-NOAUTH no\r\n-NOAUTH no\r\n+OK\r\n-NOAUTH no\r\n-NOAUTH no\r\n"))
 	f.Fuzz(func(t *testing.T, keys, commands uint8, transaction, resp3 bool, stream []byte) {
-		e := &examination{
-			keys: make([][]byte, keys%4), commands: make([][][]byte, commands%4),
-			transaction: transaction, resp3: resp3,
+		e := &Examination{
+			Keys: make([][]byte, keys%4), Commands: make([][][]byte, commands%4),
+			Transaction: transaction, RESP3: resp3,
 		}
 		var replies [][]byte
 		var scanner resp.Scanner
@@ -158,18 +159,18 @@ func FuzzParseExamined(f *testing.F) {
 			replies = append(replies, stream[:n])
 			stream = stream[n:]
 		}
-		for len(replies) < e.replies() {
+		for len(replies) < e.Replies() {
 			replies = append(replies, []byte("+QUEUED\r\n"))
 		}
-		x, err := e.parse(replies[:e.replies()])
-		if err == nil && x.reply == nil && !x.failed && len(e.commands) > 0 {
+		x, err := e.Parse(replies[:e.Replies()])
+		if err == nil && x.Reply == nil && !x.Failed && len(e.Commands) > 0 {
 			t.Errorf("neither a reply nor a failure: %+v", x)
 		}
-		if len(x.before) != len(x.after) || x.blind && !x.failed {
+		if len(x.Before) != len(x.After) || x.Blind && !x.Failed {
 			t.Errorf("inconsistent: %+v", x)
 		}
-		for i := range x.before {
-			appendUndo(nil, nil, x.before[i], x.after[i])
+		for i := range x.Before {
+			AppendUndo(nil, nil, x.Before[i], x.After[i])
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package redlock
+package effect
 
 import (
 	"bytes"
@@ -7,36 +7,36 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// An examination is a client's command, or its whole transaction, run on a
+// An Examination is a client's command, or its whole transaction, run on a
 // master between two looks at its keys. The client's own bytes are executed,
 // so the reply is the real server's; the looks tell what it did. All of it is
 // one MULTI/EXEC, so nobody else comes between.
-type examination struct {
-	keys        [][]byte
-	commands    [][][]byte // arguments of each; one, unless transaction; none: only look
-	transaction bool       // the client said MULTI itself: its reply is that of EXEC
-	resp3       bool       // the client reads RESP3; the stream itself is RESP2
+type Examination struct {
+	Keys        [][]byte
+	Commands    [][][]byte // arguments of each; one, unless Transaction; none: only look
+	Transaction bool       // the client said MULTI itself: its reply is that of EXEC
+	RESP3       bool       // the client reads RESP3; the stream itself is RESP2
 }
 
-// examined is what one master made of an examination. It owns its memory.
-type examined struct {
-	// reply is the client's reply, byte for byte; nil if the master gave none,
+// A Result is what one master made of an examination. It owns its memory.
+type Result struct {
+	// Reply is the client's reply, byte for byte; nil if the master gave none,
 	// or there was no command.
-	reply []byte
-	// before and after are the keys' images, in the order of the keys; nil if
+	Reply []byte
+	// Before and After are the keys' images, in the order of the keys; nil if
 	// nothing was run: a refusal, an abort by WATCH, or a master that cannot.
-	before, after []image
-	// queueingError is the master's refusal to queue a client's command. It is
-	// an answer: reply has it, or, for a transaction, EXEC's EXECABORT.
-	queueingError []byte
-	// aborted: a watched key had changed, and reply is a null.
-	aborted bool
-	// failed: the master could not serve, and this is no vote. The images, if
+	Before, After []Image
+	// QueueingError is the master's refusal to queue a client's command. It is
+	// an answer: Reply has it, or, for a transaction, EXEC's EXECABORT.
+	QueueingError []byte
+	// Aborted: a watched key had changed, and Reply is a null.
+	Aborted bool
+	// Failed: the master could not serve, and this is no vote. The images, if
 	// there are any, tell what it did nevertheless.
-	failed bool
-	// blind: failed, and what was run, if anything, is not known, because the
+	Failed bool
+	// Blind: Failed, and what was run, if anything, is not known, because the
 	// master refused MULTI or cannot DUMP. Otherwise no images mean no effect.
-	blind bool
+	Blind bool
 }
 
 var errExamination = errors.New("the master's replies do not fit what it was asked")
@@ -44,83 +44,83 @@ var errExamination = errors.New("the master's replies do not fit what it was ask
 // PTTL stands beside TIME; DUMP may take long.
 var beginExamination = resp.AppendCommand(resp.AppendCommand(nil, "MULTI"), "TIME")
 
-// append encodes the examination. The stream must be in RESP2, and is so
+// Append encodes the examination. The stream must be in RESP2, and is so
 // again after it.
-func (e *examination) append(dst []byte) []byte {
-	if e.resp3 {
+func (e *Examination) Append(dst []byte) []byte {
+	if e.RESP3 {
 		dst = resp.AppendCommand(dst, "HELLO", "3")
 	}
 	dst = append(dst, beginExamination...)
 	dst = e.appendLook(dst, "PTTL")
 	dst = e.appendLook(dst, "DUMP")
-	for _, command := range e.commands {
+	for _, command := range e.Commands {
 		dst = resp.AppendCommand(dst, command...)
 	}
 	dst = e.appendLook(dst, "DUMP")
 	dst = e.appendLook(dst, "PTTL")
 	dst = resp.AppendCommand(dst, "TIME")
 	dst = resp.AppendCommand(dst, "EXEC")
-	if e.resp3 {
+	if e.RESP3 {
 		dst = resp.AppendCommand(dst, "HELLO", "2")
 	}
 	return dst
 }
 
-func (e *examination) appendLook(dst []byte, command string) []byte {
-	for _, key := range e.keys {
+func (e *Examination) appendLook(dst []byte, command string) []byte {
+	for _, key := range e.Keys {
 		dst = resp.AppendCommand(dst, []byte(command), key)
 	}
 	return dst
 }
 
 // look is how many commands each of the two looks has.
-func (e *examination) look() int { return 1 + 2*len(e.keys) }
+func (e *Examination) look() int { return 1 + 2*len(e.Keys) }
 
 // queued is how many commands are queued.
-func (e *examination) queued() int { return 2*e.look() + len(e.commands) }
+func (e *Examination) queued() int { return 2*e.look() + len(e.Commands) }
 
-// replies is how many top-level replies the examination makes.
-func (e *examination) replies() int {
+// Replies is how many top-level replies the examination makes.
+func (e *Examination) Replies() int {
 	n := 2 + e.queued()
-	if e.resp3 {
+	if e.RESP3 {
 		n += 2
 	}
 	return n
 }
 
-// parse reads a master's replies. An error means that the stream is out of
+// Parse reads a master's replies. An error means that the stream is out of
 // step and must not be used any more.
-func (e *examination) parse(replies [][]byte) (examined, error) {
-	if len(replies) != e.replies() {
-		return examined{}, errExamination
+func (e *Examination) Parse(replies [][]byte) (Result, error) {
+	if len(replies) != e.Replies() {
+		return Result{}, errExamination
 	}
 	otherProtocol := false
-	if e.resp3 {
+	if e.RESP3 {
 		otherProtocol = resp.IsError(replies[0])
 		if !otherProtocol && resp.IsError(replies[len(replies)-1]) {
-			return examined{}, errExamination // it stays in RESP3
+			return Result{}, errExamination // it stays in RESP3
 		}
 		replies = replies[1 : len(replies)-1]
 	}
 	multi, queued, exec := replies[0], replies[1:1+e.queued()], replies[1+e.queued()]
 	if !resp.IsOK(multi) {
 		if !resp.IsError(multi) {
-			return examined{}, errExamination
+			return Result{}, errExamination
 		}
 		// Each command was then taken by itself.
-		return examined{failed: true, blind: !e.refused(queued)}, nil
+		return Result{Failed: true, Blind: !e.refused(queued)}, nil
 	}
 	x, err := e.parseQueued(queued)
 	if err == nil {
 		err = e.parseExec(&x, exec)
 	}
-	x.failed = x.failed || otherProtocol
+	x.Failed = x.Failed || otherProtocol
 	return x, err
 }
 
 // refused tells whether the master certainly ran none of the client's commands.
-func (e *examination) refused(queued [][]byte) bool {
-	for _, reply := range queued[e.look() : e.look()+len(e.commands)] {
+func (e *Examination) refused(queued [][]byte) bool {
+	for _, reply := range queued[e.look() : e.look()+len(e.Commands)] {
 		if !resp.CannotServe(reply) {
 			return false
 		}
@@ -129,33 +129,33 @@ func (e *examination) refused(queued [][]byte) bool {
 }
 
 // parseQueued reads the answers to what was queued.
-func (e *examination) parseQueued(queued [][]byte) (x examined, err error) {
+func (e *Examination) parseQueued(queued [][]byte) (x Result, err error) {
 	for i, reply := range queued {
 		switch {
 		case bytes.Equal(reply, []byte("+QUEUED\r\n")):
 		case !resp.IsError(reply):
 			return x, errExamination
-		case i < e.look() || i >= e.look()+len(e.commands) || resp.CannotServe(reply):
-			x.failed = true
-		case x.queueingError == nil:
-			x.queueingError = bytes.Clone(reply)
+		case i < e.look() || i >= e.look()+len(e.Commands) || resp.CannotServe(reply):
+			x.Failed = true
+		case x.QueueingError == nil:
+			x.QueueingError = bytes.Clone(reply)
 		}
 	}
 	return x, nil
 }
 
 // parseExec reads EXEC's reply to what was queued.
-func (e *examination) parseExec(x *examined, exec []byte) error {
-	refused := x.failed || x.queueingError != nil
+func (e *Examination) parseExec(x *Result, exec []byte) error {
+	refused := x.Failed || x.QueueingError != nil
 	if resp.IsError(exec) {
 		switch {
 		case !refused:
-			x.failed = true
-		case x.failed:
-		case e.transaction:
-			x.reply = bytes.Clone(exec)
+			x.Failed = true
+		case x.Failed:
+		case e.Transaction:
+			x.Reply = bytes.Clone(exec)
 		default:
-			x.reply = x.queueingError
+			x.Reply = x.QueueingError
 		}
 		return nil
 	}
@@ -164,7 +164,7 @@ func (e *examination) parseExec(x *examined, exec []byte) error {
 	}
 	exec = bytes.Clone(exec)
 	if resp.IsNil(exec) {
-		x.aborted, x.reply = true, exec
+		x.Aborted, x.Reply = true, exec
 		return nil
 	}
 	results, err := resp.Elements(exec)
@@ -172,63 +172,63 @@ func (e *examination) parseExec(x *examined, exec []byte) error {
 		return errExamination
 	}
 	look := e.look()
-	x.setReply(results[look:len(results)-look], e.transaction)
+	x.setReply(results[look:len(results)-look], e.Transaction)
 	return e.parseLooks(x, results[:look], results[len(results)-look:])
 }
 
-func (x *examined) setReply(results [][]byte, transaction bool) {
+func (x *Result) setReply(results [][]byte, transaction bool) {
 	for _, result := range results {
-		x.failed = x.failed || resp.CannotServeInside(result)
+		x.Failed = x.Failed || resp.CannotServeInside(result)
 	}
 	if !transaction {
 		if len(results) > 0 {
-			x.reply = results[0]
+			x.Reply = results[0]
 		}
 		return
 	}
-	x.reply = resp.AppendArray(nil, len(results))
+	x.Reply = resp.AppendArray(nil, len(results))
 	for _, result := range results {
-		x.reply = append(x.reply, result...)
+		x.Reply = append(x.Reply, result...)
 	}
 }
 
 // parseLooks reads the two looks: TIME, PTTL of each key, DUMP of each key,
 // and the same in the opposite order.
-func (e *examination) parseLooks(x *examined, first, second [][]byte) error {
+func (e *Examination) parseLooks(x *Result, first, second [][]byte) error {
 	began, ok1 := parseTime(first[0])
 	ended, ok2 := parseTime(second[len(second)-1])
 	if !ok1 || !ok2 {
 		return errExamination
 	}
-	keys := len(e.keys)
-	before, after := make([]image, keys), make([]image, keys)
-	for i := range e.keys {
+	keys := len(e.Keys)
+	before, after := make([]Image, keys), make([]Image, keys)
+	for i := range e.Keys {
 		before[i], ok1 = parseImage(first[1+keys+i], first[1+i], began)
 		after[i], ok2 = parseImage(second[i], second[keys+i], ended)
 		if !ok1 || !ok2 {
-			x.failed, x.blind = true, true
+			x.Failed, x.Blind = true, true
 			return nil
 		}
 	}
-	x.before, x.after = before, after
+	x.Before, x.After = before, after
 	return nil
 }
 
 // parseImage reads one key's DUMP and PTTL; false if the master has none to
 // give, as embedded ones for streams.
-func parseImage(dump, pttl []byte, now int64) (image, bool) {
-	i := image{now: now}
+func parseImage(dump, pttl []byte, now int64) (Image, bool) {
+	i := Image{Now: now}
 	var ok bool
-	if i.pttl, ok = resp.ParseInteger(pttl); !ok {
-		return image{}, false
+	if i.PTTL, ok = resp.ParseInteger(pttl); !ok {
+		return Image{}, false
 	}
 	if !resp.IsNil(dump) {
-		if i.dump, ok = resp.ParseBulk(dump); !ok || resp.IsError(dump) {
-			return image{}, false
+		if i.Dump, ok = resp.ParseBulk(dump); !ok || resp.IsError(dump) {
+			return Image{}, false
 		}
 	}
-	if i.dump == nil || i.pttl == noKey { // it may expire between the two
-		i.dump, i.pttl = nil, noKey
+	if i.Dump == nil || i.PTTL == NoKey { // it may expire between the two
+		i.Dump, i.PTTL = nil, NoKey
 	}
 	return i, true
 }

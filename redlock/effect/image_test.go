@@ -1,0 +1,59 @@
+package effect
+
+import (
+	"math"
+	"testing"
+)
+
+func TestChange(t *testing.T) {
+	absent := Image{PTTL: NoKey, Now: 1000}
+	key := func(dump string, pttl, now int64) Image { return Image{Dump: []byte(dump), PTTL: pttl, Now: now} }
+	for _, row := range []struct {
+		before, after Image
+		want          Change
+	}{
+		{absent, absent, StayedAbsent},
+		{absent, key("v", 100, 1000), Created},
+		{key("v", 100, 1000), absent, Deleted},
+		{key("v", 100, 1000), key("w", 100, 1000), Changed},
+		{key("v", 100, 1000), key("w", NoExpiry, 1000), Changed},
+		{key("v", 100, 1000), key("v", 100, 1000), Kept},
+		{key("v", 100, 1000), key("v", 102, 1000), Kept},
+		{key("v", 100, 1000), key("v", 98, 1000), Kept},
+		{key("v", 100, 1000), key("v", 103, 1000), Moved},
+		{key("v", 100, 1000), key("v", 97, 1000), Moved},
+		// Up to Redis 7.0 time goes on inside MULTI.
+		{key("v", 100, 1000), key("v", 60, 1040), Kept},
+		{key("v", 100, 1000), key("v", 100, 1040), Kept},
+		{key("v", 100, 1000), key("v", 103, 1040), Moved},
+		{key("v", 100, 1000), key("v", 17, 1040), Moved},
+		{key("v", 100, 1000), key("v", 150, 990), Moved}, // its clock was set back
+		{key("v", NoExpiry, 1000), key("v", NoExpiry, 1040), Kept},
+		{key("v", NoExpiry, 1000), key("v", 100, 1000), Moved},
+		{key("v", 100, 1000), key("v", NoExpiry, 1000), Moved},
+		{key("v", 0, 1000), key("v", NoExpiry, 1000), Moved},
+		{key("v", 0, 1000), key("v", 0, 1001), Kept},
+		{key("", NoExpiry, 1000), absent, Deleted},
+		{key("v", math.MaxInt64-1000, 1000), key("v", math.MaxInt64-1001, 1001), Kept},
+		{key("v", math.MaxInt64, 1000), key("v", math.MaxInt64, 5000), Kept},
+	} {
+		if got := Compare(row.before, row.after); got != row.want {
+			t.Errorf("%+v then %+v: %v, want %v", row.before, row.after, got, row.want)
+		}
+	}
+}
+
+func TestEffects(t *testing.T) {
+	for e, want := range map[Change]bool{
+		StayedAbsent: false,
+		Kept:         false,
+		Moved:        true,
+		Created:      true,
+		Changed:      true,
+		Deleted:      true,
+	} {
+		if e.Wrote() != want {
+			t.Errorf("%v: wrote %v", e, e.Wrote())
+		}
+	}
+}

@@ -1,0 +1,44 @@
+package effect
+
+import (
+	_ "embed"
+
+	"redlock-proxy/redlock/resp"
+)
+
+var (
+	// UndoScript is what AppendUndo and AppendReplace send.
+	//go:embed undo.lua
+	UndoScript string
+	//go:embed watched.lua
+	guardScript string
+)
+
+// AppendUndo appends the one command that puts a key back to what it was
+// before a run, if it still is exactly as the run left it then. It answers 1 if
+// it did and 0 if not.
+func AppendUndo(dst, key []byte, before, after Image) []byte {
+	args := [][]byte{after.Dump, resp.Decimal(after.Expiry())}
+	if !before.Absent() {
+		args = append(args, before.Dump, resp.Decimal(before.Expiry()))
+	}
+	return resp.AppendEval(dst, UndoScript, [][]byte{key}, args...)
+}
+
+// AppendReplace appends the command that makes a key what became says, if it still
+// is as it was seen, to the byte and with its expiry, and the master's clock is not
+// past until.
+func AppendReplace(dst, key []byte, became, seen Image, until int64) []byte {
+	args := [][]byte{seen.Dump, resp.Decimal(seen.Expiry()), became.Dump, resp.Decimal(became.Expiry()), resp.Decimal(until)}
+	return resp.AppendEval(dst, UndoScript, [][]byte{key}, args...)
+}
+
+// AppendGuard appends the command that tells whether keys still are as images says:
+// it answers 1 if they are and 0 if not.
+func AppendGuard(dst []byte, keys [][]byte, images []Image) []byte {
+	args := make([][]byte, 0, 2*len(images))
+	for _, i := range images {
+		args = append(args, i.Dump, resp.Decimal(i.Expiry()))
+	}
+	return resp.AppendEval(dst, guardScript, keys, args...)
+}

@@ -1,0 +1,147 @@
+package effect
+
+import (
+	"slices"
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
+)
+
+// A Rule says which votes on a run are equal. The zero Rule is that of scripts and of
+// commands that write.
+type Rule struct {
+	Observes  bool // the command is no script, and it only reads
+	Unordered int  // the reply lists groups of so many elements, in no order of their own; 0: it does not
+}
+
+// Decide is the verdict on a run: a quorum of equal votes wins. Whether it deleted
+// does not matter, for only the script knows what that means: Redisson's fair lock
+// acquires by deleting its queue. Where it is won, ttl is the time for which a
+// quorum of the winning votes keeps what it wrote; negative if nothing was written
+// that expires.
+func (r Rule) Decide(answers []quorum.Answer[Result]) (verdict quorum.Verdict, ttl time.Duration) {
+	winner, votes := quorum.Largest(answers, anyRun, r.Same)
+	if verdict := votes.Agree(); verdict != quorum.Won {
+		return verdict, -1
+	}
+	return quorum.Won, r.TTL(answers, winner)
+}
+
+func anyRun(Result) bool { return true }
+
+// Winner is the vote that a won ballot went to.
+func (r Rule) Winner(answers []quorum.Answer[Result]) Result {
+	winner, _ := quorum.Largest(answers, anyRun, r.Same)
+	return winner
+}
+
+// TTL is the time for which a quorum of the winning votes keeps what it
+// wrote; negative if nothing was written that expires.
+func (r Rule) TTL(answers []quorum.Answer[Result], winner Result) time.Duration {
+	var left []int64
+	for _, a := range answers {
+		if a.State == quorum.Answered && r.Same(a.Value, winner) {
+			if ttl := a.Value.shortest(); ttl >= 0 {
+				left = append(left, ttl)
+			}
+		}
+	}
+	if ttl, ok := quorum.Attained(len(answers), left); ok {
+		return time.Duration(ttl) * time.Millisecond
+	}
+	return -1
+}
+
+// Refusal is the reply of a vote that changed nothing, if a quorum of such
+// votes refused alike. A refusal is never invented, and what only a few
+// masters said, whether it refuses or grants, is not passed on.
+func Refusal(answers []quorum.Answer[Result]) []byte {
+	x, votes := quorum.Largest(answers,
+		func(x Result) bool { return !x.Wrote() },
+		func(a, b Result) bool { return resp.Equivalent(a.Reply, b.Reply) })
+	if votes.Granted < quorum.Size(len(answers)) {
+		return nil
+	}
+	return x.Reply
+}
+
+// Wrote tells whether the run left any key other than it found it.
+func (x Result) Wrote() bool { return slices.ContainsFunc(x.Changes(), Change.Wrote) }
+
+// Deleted tells whether the run deleted a key.
+func (x Result) Deleted() bool { return slices.Contains(x.Changes(), Deleted) }
+
+// Acquired tells whether the run made a key and deleted none. One that deletes may
+// make a wake-up for those that wait.
+func (x Result) Acquired() bool {
+	return slices.Contains(x.Changes(), Created) && !x.Deleted()
+}
+
+// Changes are what the run did to each key.
+func (x Result) Changes() []Change {
+	changes := make([]Change, len(x.After))
+	for i := range x.After {
+		changes[i] = Compare(x.Before[i], x.After[i])
+	}
+	return changes
+}
+
+// shortest is the least time, in milliseconds, that a key which the run wrote
+// has left; negative if none of them expires. A latch that is as good as gone
+// does not count beside a lock that stays.
+func (x Result) shortest() int64 {
+	least, passing := int64(-1), int64(-1)
+	others := false
+	for i, e := range x.Changes() {
+		ttl := x.After[i].PTTL
+		switch {
+		case x.After[i].passing():
+			passing = ttl
+		case !e.Wrote():
+			others = others || !x.After[i].Absent()
+		case ttl >= 0 && (least < 0 || ttl < least):
+			least, others = ttl, true
+		default:
+			others = true
+		}
+	}
+	if !others {
+		return passing
+	}
+	return least
+}
+
+// LongestTTL is the most time, in milliseconds, that a key which the run wrote has
+// left; 0 if none of them expires.
+func (x Result) LongestTTL() int64 {
+	most := int64(0)
+	for i, e := range x.Changes() {
+		if e.Wrote() {
+			most = max(most, x.After[i].PTTL)
+		}
+	}
+	return most
+}
+
+// Same tells whether votes are equal: the same answer, and the keys in the same
+// state afterwards. What changed does not matter: a re-entrant acquire often rewrites the same bytes,
+// and counters that drifted apart change alike.
+func (r Rule) Same(a, b Result) bool {
+	if len(a.After) != len(b.After) || !r.sameReply(a.Reply, b.Reply) {
+		return false
+	}
+	return slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return rdb.Same(x.lasting(), y.lasting()) })
+}
+
+// sameReply compares replies by their shape, and lists that have no order of
+// their own as sets. What a plain reading command says of keys in the same
+// state may differ by the moment (idle times) or by chance (a random member).
+func (r Rule) sameReply(a, b []byte) bool {
+	if r.Observes {
+		return resp.SameKind(a, b)
+	}
+	return resp.Equivalent(a, b) ||
+		r.Unordered > 0 && len(a) > 0 && len(b) > 0 && a[0] == '*' && b[0] == '*' && resp.EquivalentElements(a, b, r.Unordered)
+}
