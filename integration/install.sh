@@ -13,6 +13,7 @@ have redis-server redis-server
 have redis-cli redis-tools
 have valkey-server valkey-server
 have faketime faketime
+have systemd-analyze systemd
 have promtool prometheus
 have buildah buildah
 have javac default-jdk-headless
