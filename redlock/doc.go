@@ -130,6 +130,79 @@
 //   - Time that this machine was suspended is time, where its kernel knows of it
 //     (slumber.go). A clock that jumps is found in clock.go.
 //
+// # Redlock's rules, what is said against them, and the tests
+//
+// The rules are those of the published algorithm; the objections are those of
+// https://martin.kleppmann.com/2016/02/08/how-to-do-distributed-locking.html and of
+// people who run Redis. Each test fails without its rule; TestMutantsAreCaught
+// leaves the rules out one by one and shows that.
+//
+//   - Ask all N masters, with the same key and value: at the same moment, each over one
+//     ordered connection. Shown by TestTimelineAcquireAsksAllMastersAtTheSameMoment.
+//   - Give up on a master quickly: a ballot ends after master_timeout; the verdict comes
+//     as soon as it is certain. Shown by TestTimelineAHungMasterSlowsNobody,
+//     TestPausedMasterDelaysNobody.
+//   - A majority, with time left: TTL - elapsed - 1 % - 2 ms must be above zero when the
+//     verdict is given. Shown by TestTimelineMajorityWins,
+//     TestTimelineValidityIsTTLMinusElapsedMinusDrift, TestGrantsSlowerThanTheTTL.
+//   - Unlock everywhere after a failure: what was granted is taken back by value, before
+//     the client hears the verdict. Shown by
+//     TestTimelineAFailedAcquireUnlocksEverywhere, TestLateGrantsAreUndone. What
+//     remains: a value of less than 16 bytes whose grant is only possible is left to its
+//     TTL.
+//   - Retry after a random time: when votes were split; clients of one proxy take turns
+//     and never split them. Shown by TestTimelineASplitVoteIsRetriedAfterARandomDelay,
+//     TestTimelineAcquiresOfOneKeyTakeTurns.
+//   - Release only one's own lock: by value, a plain DEL too. Shown by
+//     TestTimelineNoMasterIsEverToldABareDEL,
+//     TestTimelineAReleaseSparesAClientThatIsJustAcquiring. What remains: a client that
+//     sends DEL deletes whoever's lock it is, as on one Redis.
+//   - Extend only with a majority and time left: so; a changed TTL is never undone.
+//     Shown by TestTimelineAnExtensionNeedsValidity,
+//     TestTimelineAChangedTTLIsNeverUndone.
+//   - Restart late ("delayed restarts"): enforced: a master that may have forgotten does
+//     not vote until every lock has ended. Shown by
+//     TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded, TestCampaign. What
+//     remains: locks without TTL or with one above max_quarantine.
+//   - A master restarts empty, or is flushed, and grants again: its marker is checked
+//     with every batch of questions, in each database; FLUSHDB concerns the locks of
+//     that one. Shown by TestTimelineAFlushIsNoticedByTheVeryNextBatch,
+//     TestTimelineEveryDatabaseHasItsMarker, TestCampaignFindsUncheckedMasters. What
+//     remains: clients that speak to the masters themselves do not know of it.
+//   - All masters restart together, or are flushed: a set without markers begins in
+//     quarantine for restart_delay, or by -new. Shown by
+//     TestTimelineANewSetBeginsInQuarantine,
+//     TestTimelineASetThatEverybodyFlushedIsReplacedByOneInQuarantine, TestCampaign.
+//     What remains: TTLs above restart_delay, if no proxy lived through it.
+//   - Clocks jump: a master's clock is compared with ours in every batch; a jump forward
+//     counts as amnesia, also of a quorum; when all jump at once by the same amount it
+//     was the proxy that stood still. Shown by
+//     TestTimelineAClockThatJumpsForwardHasForgotten,
+//     TestTimelineManySmallJumpsCountLikeALargeOne,
+//     TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped. What remains: a jump while
+//     no proxy runs; all masters' clocks set forward by one amount in the same second.
+//   - The process is paused before it reads the votes: a vote read after the deadline is
+//     late, also if it lay in a buffer. Shown by
+//     TestTimelineAVoteReadAfterTheDeadlineIsLate.
+//   - A late message undoes what came after it: one stream a master; a new connection
+//     first kills the old one by its CLIENT ID. Shown by
+//     TestTimelineAnUndoFollowsItsAcquireOnTheSameStream,
+//     TestTimelineTheSuccessorKillsItsPredecessorFirst. What remains: a plain EXPIRE
+//     executed very late (above).
+//   - N entries of the list are one server: each server has one number in its set, and
+//     no other entry counts it. Shown by
+//     TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes.
+//   - The list of masters changes: one at a time, by an epoch that a quorum knows of;
+//     the new one begins in quarantine. Shown by
+//     TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine,
+//     TestProxyStartedWithAnotherMaster. What remains: a proxy *started* with so many
+//     other servers that no majority is left.
+//   - A failover leaves two masters: a promotion is a replacement: the others record
+//     which server has the vote, and it begins in quarantine. Shown by
+//     TestSentinelSplit, TestSentinelLockMaster.
+//   - The client is paused and acts on a lock that has ended: nothing; no lock service
+//     can. Use a fencing token that the resource checks.
+//
 // # What is not promised
 //
 // A lock is a lease. A client that pauses beyond its validity can act without
