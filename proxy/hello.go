@@ -131,7 +131,7 @@ func (s *session) hello(args [][]byte) {
 		if !s.silent {
 			s.pending = append(s.pending, s.helloReply()...)
 		}
-		l.version = s.client.version
+		l.speak(s.client.version)
 	})
 }
 

@@ -43,14 +43,18 @@ type session struct {
 	closing bool
 
 	// upstream is nil until a command needs it. Only the session changes it.
-	upstream  atomic.Pointer[upstream]
-	listening atomic.Pointer[listening] // nil: nothing is wanted of the masters; only the session changes it
-	batch     struct{ from, to int }    // commands of in that are forwarded but not yet sent
-	prefix    []byte                    // commands sent before the batch, which are not as they came
-	owes      debt                      // ordinary replies to the batch, not yet entered
-	forwarded int                       // commands in prefix and batch
-	mayBlock  bool                      // a forwarded command may wait for other clients
-	dialError string                    // the dial failed for what was read at the same time
+	upstream atomic.Pointer[upstream]
+	// outdatedAt: the upstream was away when subscriptions were confirmed, so that
+	// it does not know them. Once it has been opened so often, for anybody, messages
+	// may be published there. 0: it knows them.
+	outdatedAt atomic.Int64
+	listening  atomic.Pointer[listening] // nil: nothing is wanted of the masters; only the session changes it
+	batch      struct{ from, to int }    // commands of in that are forwarded but not yet sent
+	prefix     []byte                    // commands sent before the batch, which are not as they came
+	owes       debt                      // ordinary replies to the batch, not yet entered
+	forwarded  int                       // commands in prefix and batch
+	mayBlock   bool                      // a forwarded command may wait for other clients
+	dialError  string                    // the dial failed for what was read at the same time
 
 	account atomic.Pointer[account] // who the client is; nil: nobody yet. Only the session changes it
 	vouched *vouched                // why, where the upstream is yet to confirm it

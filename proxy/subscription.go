@@ -2,10 +2,11 @@ package proxy
 
 import (
 	"context"
+	"log/slog"
 	"slices"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock"
 )
 
 // A client's subscriptions are the upstream's, whose confirmations and counts
@@ -13,27 +14,6 @@ import (
 // else, so a channel that may carry wake-ups is subscribed to there as well,
 // and before the upstream confirms: a client tries the lock once more after
 // that confirmation and then relies on being told.
-
-// subscriber is told what happens on the masters. redlock.Subscriber, which
-// says what may be relied on, is the one in service.
-type subscriber interface {
-	Subscribe(ctx context.Context, channels ...string)
-	Unsubscribe(channels ...string)
-	PSubscribe(ctx context.Context, patterns ...string)
-	PUnsubscribe(patterns ...string)
-	Track(ctx context.Context, keys ...string)
-	Untrack(keys ...string)
-	TrackPrefix(ctx context.Context, prefix string)
-	UntrackPrefix(prefix string)
-	Close()
-}
-
-// subscribes makes a subscriber; nil: the masters are not listened to.
-type subscribes func(hear func(redlock.Event)) subscriber
-
-// notificationPrefix begins the channels of keyspace notifications, which tell
-// of the upstream only.
-const notificationPrefix = "__key"
 
 // performSubscription is the SUBSCRIBE and UNSUBSCRIBE families. Sharded
 // channels are the upstream's alone.
@@ -107,7 +87,7 @@ func (s *session) forwardSubscription(of wire.Family, adds bool, cmd wire.Comman
 // be meant for who subscribes to this channel or pattern. Whether a pattern
 // matches a lock's channel cannot be told from its looks.
 func (s *session) carriesWakeUps(of wire.Family, name string) bool {
-	if !s.hearsLocks() || len(name) >= len(notificationPrefix) && name[:len(notificationPrefix)] == notificationPrefix {
+	if !s.hearsLocks() || isNotification([]byte(name)) {
 		return false
 	}
 	own := s.ownRules(s.account.Load(), s.server.settings().router.rules)
@@ -134,13 +114,11 @@ func (s *session) subscriptionLimit(of wire.Family, names []string) limitName {
 	count, size := 0, 0
 	l := s.listening.Load()
 	if l != nil {
-		count = len(l.asked[wire.FamilyChannel]) + len(l.asked[wire.FamilyPattern])
+		count = l.askedCount()
 	}
 	for _, name := range names {
-		if l != nil {
-			if _, asked := l.asked[of][name]; asked {
-				continue
-			}
+		if l != nil && l.asks(of, name) {
+			continue
 		}
 		if s.carriesWakeUps(of, name) {
 			count++
@@ -165,11 +143,7 @@ func (s *session) listenTo(of wire.Family, names []string) {
 		if !s.carriesWakeUps(of, name) {
 			continue
 		}
-		l.expect(of, name)
-		if _, asked := l.asked[of][name]; !asked {
-			l.asked[of][name] = struct{}{}
-			l.askedBytes += len(name) + nameOverhead
-			s.server.memory.Use(len(name) + nameOverhead)
+		if l.expect(of, name) {
 			missing = append(missing, name)
 		}
 	}
@@ -179,27 +153,13 @@ func (s *session) listenTo(of wire.Family, names []string) {
 	s.send()
 	s.watch.begin()
 	defer s.watch.end()
-	if of == wire.FamilyPattern {
-		l.masters.PSubscribe(s.ctx, missing...)
-		return
-	}
-	l.masters.Subscribe(s.ctx, missing...)
+	l.ask(s.ctx, of, missing...)
 }
 
 // leaveUnheard ends at the masters what the client has ended. Nothing is owed,
 // so that every confirmation has been seen.
 func (s *session) leaveUnheard() {
-	l := s.listening.Load()
-	if l == nil {
-		return
-	}
-	if gone := l.unheard(wire.FamilyChannel); len(gone) > 0 {
-		l.masters.Unsubscribe(gone...)
-	}
-	if gone := l.unheard(wire.FamilyPattern); len(gone) > 0 {
-		l.masters.PUnsubscribe(gone...)
-	}
-	if l.idle() {
+	if l := s.listening.Load(); l != nil && l.leaveUnheard() {
 		s.stopListening()
 	}
 }
@@ -217,7 +177,11 @@ func (s *session) listen() *listening {
 	if l := s.listening.Load(); l != nil {
 		return l
 	}
-	l := newListening(s)
+	l := newListening(s.ctx, listenerHost{s}, listenOptions{
+		Masters: s.server.cfg.subscribes, Out: s.out, Memory: s.server.memory, Version: s.client.version,
+	})
+	s.server.cfg.metrics.clientListens(1)
+	s.outdatedAt.Store(0)
 	s.listening.Store(l)
 	return l
 }
@@ -228,6 +192,7 @@ func (s *session) stopListening() {
 	if l := s.listening.Load(); l != nil {
 		s.listening.Store(nil)
 		l.close()
+		s.server.cfg.metrics.clientListens(-1)
 	}
 }
 
@@ -247,4 +212,51 @@ func textsOf(args [][]byte) []string {
 		texts[i] = string(arg)
 	}
 	return texts
+}
+
+// listenerHost is the session as the listener for its client sees it.
+type listenerHost struct{ session *session }
+
+func (h listenerHost) Covers(key []byte) bool {
+	return h.session.server.settings().router.rules.covers(anyDB, key)
+}
+
+func (h listenerHost) Peek(ctx context.Context, db int, name, key string) []byte {
+	args := [][]byte{[]byte(name), []byte(key)}
+	spec := command.Builtin().Lookup(args)
+	return h.session.server.cfg.locks.do(ctx, nil, lockCall{db: db, args: args, route: lockRoute(spec, len(args))})
+}
+
+func (h listenerHost) OutputLimit() int64 { return h.session.server.settings().limits.Output }
+func (h listenerHost) InPipe() bool       { return h.session.isPipe() }
+
+func (h listenerHost) Delivered(messages, invalidations int) {
+	h.session.server.cfg.metrics.wokenUp(messages, invalidations)
+}
+
+func (h listenerHost) ClientLeft() { h.session.clientLeft() }
+
+func (h listenerHost) Overflow(memory bool) {
+	reached := limitOutput
+	if memory {
+		reached = limitMemory
+	}
+	cfg := h.session.server.cfg
+	cfg.metrics.limitReached(reached)
+	cfg.metrics.listenerEnded(listenerOverflow)
+	cfg.log.Warn("a subscribed client that does not read its messages is cut off")
+	h.session.cutOff()
+}
+
+func (h listenerHost) MissedMessages()     { h.session.missMessages("too few masters were listened to") }
+func (h listenerHost) Panicked(reason any) { h.session.panicked(reason) }
+
+// missMessages ends the session once it has done what it was sent: messages
+// may have been missed, and a client that reconnects looks for itself, as it
+// does when its one Redis has restarted.
+func (s *session) missMessages(why string) {
+	s.server.cfg.metrics.listenerEnded(listenerGap)
+	s.server.cfg.log.Info("disconnecting a subscribed client: it may have missed messages", slog.String("reason", why))
+	s.missed.Store(true)
+	s.sock.Wake()
 }

@@ -17,7 +17,7 @@ import (
 // they were asked may follow at once.
 func (s *session) subscribeHere(of wire.Family, names []string) {
 	l := s.listening.Load()
-	l.outdatedAt.Store(s.server.upstreamOpened.Load() + 1)
+	s.outdatedAt.Store(s.server.upstreamOpened.Load() + 1)
 	s.flushWith(func() {
 		for _, name := range names {
 			l.confirm(wire.Confirmation{Family: of, Adds: true, Names: []string{name}})
@@ -84,7 +84,7 @@ func (s *session) endIfOutdated() {
 	if l == nil || s.missed.Load() {
 		return
 	}
-	if at := l.outdatedAt.Load(); at > 0 && s.server.upstreamOpened.Load() >= at && l.subscribed() {
+	if at := s.outdatedAt.Load(); at > 0 && s.server.upstreamOpened.Load() >= at && l.subscribed() {
 		s.missMessages("the upstream is back and does not know its subscriptions")
 	}
 }

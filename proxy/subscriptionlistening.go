@@ -3,8 +3,8 @@ package proxy
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -26,8 +26,10 @@ const (
 // client so. So nothing comes before a SUBSCRIBE's confirmation nor after an
 // UNSUBSCRIBE's.
 type listening struct {
-	session *session
+	host    host
 	masters subscriber
+	out     *conn.Writer // the client's writing side
+	memory  *conn.Budget
 	ctx     context.Context // until close
 	cancel  context.CancelFunc
 
@@ -38,11 +40,6 @@ type listening struct {
 	askedPrefix map[string]struct{}
 
 	version wire.Version // changes hands with the client's writing side
-
-	// outdatedAt: the upstream was away when subscriptions were confirmed, so that
-	// it does not know them. Once it has been opened so often, for anybody, messages
-	// may be published there. 0: it knows them.
-	outdatedAt atomic.Int64
 
 	mu      sync.Mutex
 	names   [2]map[string]bool // by family; true: confirmed to the client
@@ -58,20 +55,30 @@ type listening struct {
 	done     chan struct{}
 }
 
-func newListening(s *session) *listening {
+// listenOptions say what a listener works with.
+type listenOptions struct {
+	Masters subscribes
+	Out     *conn.Writer
+	Memory  *conn.Budget
+	Version wire.Version
+}
+
+// newListening begins to listen. Whoever calls it calls close.
+func newListening(ctx context.Context, host host, o listenOptions) *listening {
 	l := &listening{
-		session:     s,
+		host:        host,
+		out:         o.Out,
+		memory:      o.Memory,
 		asked:       [2]map[string]struct{}{{}, {}},
 		askedKeys:   make(map[string]struct{}),
 		askedPrefix: make(map[string]struct{}),
-		version:     s.client.version,
+		version:     o.Version,
 		names:       [2]map[string]bool{{}, {}},
 		delivery:    make(chan struct{}, 1),
 		done:        make(chan struct{}),
 	}
-	l.ctx, l.cancel = context.WithCancel(s.ctx)
-	s.server.cfg.metrics.clientListens(1)
-	l.masters = s.server.cfg.subscribes(l.hear)
+	l.ctx, l.cancel = context.WithCancel(ctx)
+	l.masters = o.Masters(l.hear)
 	go l.deliverMail()
 	return l
 }
@@ -83,12 +90,11 @@ func (l *listening) close() {
 	l.cancel()
 	l.mu.Lock()
 	l.closed = true
-	l.session.server.memory.Release(l.waiting + l.askedBytes + l.trackedBytes)
+	l.memory.Release(l.waiting + l.askedBytes + l.trackedBytes)
 	l.mail, l.waiting, l.askedBytes, l.trackedBytes = nil, 0, 0, 0
 	l.mu.Unlock()
 	close(l.delivery)
 	<-l.done
-	l.session.server.cfg.metrics.clientListens(-1)
 }
 
 // hear takes in what the masters tell. It is called from their goroutines and
@@ -115,22 +121,17 @@ func (l *listening) hear(e redlock.Event) {
 	}
 }
 
-// isNotification finds what a master may tell of its own keyspace.
-func isNotification(channel []byte) bool {
-	return len(channel) >= len(notificationPrefix) && string(channel[:len(notificationPrefix)]) == notificationPrefix
-}
-
 // post puts a notice into the mail. The caller holds mu.
 func (l *listening) post(n notice) {
-	server, size := l.session.server, n.size()
+	size := n.size()
 	switch {
 	case l.closed:
 		return
-	case int64(l.waiting+size) > server.settings().limits.Output:
-		l.overflow(limitOutput)
+	case int64(l.waiting+size) > l.host.OutputLimit():
+		l.overflow(false)
 		return
-	case !server.memory.Reserve(size):
-		l.overflow(limitMemory)
+	case !l.memory.Reserve(size):
+		l.overflow(true)
 		return
 	}
 	l.waiting += size
@@ -141,27 +142,68 @@ func (l *listening) post(n notice) {
 	}
 }
 
-// overflow ends the session at once, as Redis does with a subscriber that does
-// not read: one that misses messages must know. The caller holds mu; closing a
-// socket does not block.
-func (l *listening) overflow(reached limitName) {
-	l.session.server.cfg.metrics.limitReached(reached)
+// overflow ends the session at once: a client that misses messages must know. The
+// caller holds mu.
+func (l *listening) overflow(memory bool) {
 	l.closed = true
-	l.session.server.memory.Release(l.waiting)
+	l.memory.Release(l.waiting)
 	l.mail, l.waiting = nil, 0
-	l.session.server.cfg.metrics.listenerEnded(listenerOverflow)
-	l.session.server.cfg.log.Warn("a subscribed client that does not read its messages is cut off")
-	l.session.cutOff()
+	l.host.Overflow(memory)
 }
 
-// expect lets messages for a name wait for its confirmation.
-func (l *listening) expect(of wire.Family, name string) {
+// asks tells whether the masters were asked for a name.
+func (l *listening) asks(of wire.Family, name string) bool {
+	_, asked := l.asked[of][name]
+	return asked
+}
+
+// askedCount is how many channels and patterns the masters were asked for.
+func (l *listening) askedCount() int {
+	return len(l.asked[wire.FamilyChannel]) + len(l.asked[wire.FamilyPattern])
+}
+
+// expect lets messages for a name wait for its confirmation, and tells whether the
+// masters are yet to be asked for it.
+func (l *listening) expect(of wire.Family, name string) (missing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.names[of][name]; !known {
 		l.names[of][name] = false
 	}
+	if l.asks(of, name) {
+		return false
+	}
+	l.asked[of][name] = struct{}{}
+	l.askedBytes += len(name) + nameOverhead
+	l.memory.Use(len(name) + nameOverhead)
+	return true
 }
+
+// ask asks the masters for names that expect found missing, and returns when they
+// are subscribed to or ctx has ended.
+func (l *listening) ask(ctx context.Context, of wire.Family, names ...string) {
+	if of == wire.FamilyPattern {
+		l.masters.PSubscribe(ctx, names...)
+		return
+	}
+	l.masters.Subscribe(ctx, names...)
+}
+
+// leaveUnheard ends at the masters what the client has ended, and tells whether
+// nothing is wanted of them any more. Every confirmation has been seen.
+func (l *listening) leaveUnheard() (idle bool) {
+	if gone := l.unheard(wire.FamilyChannel); len(gone) > 0 {
+		l.masters.Unsubscribe(gone...)
+	}
+	if gone := l.unheard(wire.FamilyPattern); len(gone) > 0 {
+		l.masters.PUnsubscribe(gone...)
+	}
+	return l.idle()
+}
+
+// speak says which protocol the client reads from here on. The caller holds the
+// client's writing side.
+func (l *listening) speak(version wire.Version) { l.version = version }
 
 // confirm takes note of what the client is being told. The caller holds the
 // client's writing side.
@@ -236,7 +278,7 @@ func (l *listening) unheard(of wire.Family) []string {
 			gone = append(gone, name)
 			delete(l.asked[of], name)
 			l.askedBytes -= len(name) + nameOverhead
-			l.session.server.memory.Release(len(name) + nameOverhead)
+			l.memory.Release(len(name) + nameOverhead)
 		}
 	}
 	return gone

@@ -1,12 +1,13 @@
 package proxy
 
 import (
-	"log/slog"
-
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/wire"
 )
+
+// mailBatch is how many bytes of mail are written at once, roughly.
+const mailBatch = 64 << 10
 
 // notice is one piece of mail for a client.
 type notice struct {
@@ -77,7 +78,7 @@ func (l *listening) deliverMail() {
 	defer close(l.done)
 	defer func() {
 		if reason := recover(); reason != nil {
-			l.session.panicked(reason)
+			l.host.Panicked(reason)
 		}
 	}()
 	for range l.delivery {
@@ -113,7 +114,7 @@ func (l *listening) deliver(mail []notice) bool {
 		}
 		switch mail[0].kind {
 		case noticeGap:
-			l.session.missMessages("too few masters were listened to")
+			l.host.MissedMessages()
 			return false
 		case noticeDoubt:
 			l.settleDoubt(string(mail[0].parts[0]))
@@ -131,9 +132,9 @@ func (l *listening) write(mail []notice) bool {
 		return true
 	}
 	defer l.written(mail)
-	l.session.out.Lock()
-	defer l.session.out.Unlock()
-	if l.session.isPipe() {
+	l.out.Lock()
+	defer l.out.Unlock()
+	if l.host.InPipe() {
 		return true // nobody can tell where values end
 	}
 	var text []byte
@@ -146,16 +147,16 @@ func (l *listening) write(mail []notice) bool {
 				invalidations++
 			}
 		}
-		if len(text) < coalesce && i < len(mail)-1 || len(text) == 0 {
+		if len(text) < mailBatch && i < len(mail)-1 || len(text) == 0 {
 			continue
 		}
-		if _, err := l.session.out.Write(text); err != nil {
-			l.session.clientLeft()
+		if _, err := l.out.Write(text); err != nil {
+			l.host.ClientLeft()
 			return false
 		}
 		text = text[:0]
 	}
-	l.session.server.cfg.metrics.wokenUp(messages, invalidations)
+	l.host.Delivered(messages, invalidations)
 	return true
 }
 
@@ -189,16 +190,6 @@ func (l *listening) written(mail []notice) {
 	defer l.mu.Unlock()
 	if !l.closed {
 		l.waiting -= size
-		l.session.server.memory.Release(size)
+		l.memory.Release(size)
 	}
-}
-
-// missMessages ends the session once it has done what it was sent: messages
-// may have been missed, and a client that reconnects looks for itself, as it
-// does when its one Redis has restarted.
-func (s *session) missMessages(why string) {
-	s.server.cfg.metrics.listenerEnded(listenerGap)
-	s.server.cfg.log.Info("disconnecting a subscribed client: it may have missed messages", slog.String("reason", why))
-	s.missed.Store(true)
-	s.sock.Wake()
 }

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bytes"
 	"slices"
 
 	"redlock-proxy/proxy/command"
@@ -25,13 +26,6 @@ type tracking struct {
 	present  []string // keys of the lock command under way
 	own      *ownCommand
 	answered []string // keys of lock commands whose replies are pending
-}
-
-// trackingMode is what CLIENT TRACKING ON was given.
-type trackingMode struct {
-	bcast, optin, optout, noloop bool
-	redirected                   bool
-	prefixes                     []string // of BCAST; in all that were given
 }
 
 // command is CLIENT TRACKING as an upstream is told of it, nil if it is off.
@@ -132,11 +126,7 @@ func (s *session) track(next *trackingMode) {
 	s.send()
 	s.watch.begin()
 	defer s.watch.end()
-	for _, prefix := range prefixes {
-		if l.askFor(l.askedPrefix, prefix) {
-			l.masters.TrackPrefix(s.ctx, prefix)
-		}
-	}
+	l.trackPrefixes(s.ctx, prefixes)
 }
 
 // performCaching is CLIENT CACHING. It is for the next command, of which
@@ -204,18 +194,8 @@ func (s *session) trackLocks(calls ...lockCall) {
 	}
 	remember := t.remembers() && reads
 	l.begin(t.present, remember)
-	if !remember {
-		return
-	}
-	var missing []string
-	for _, key := range t.present {
-		if l.askFor(l.askedKeys, key) {
-			missing = append(missing, key)
-		}
-	}
-	if len(missing) > 0 {
-		l.masters.Track(s.ctx, missing...)
-		l.pruneKeys()
+	if remember {
+		l.trackKeys(s.ctx, t.present)
 	}
 }
 
@@ -262,4 +242,47 @@ func bytesOf(words []string) [][]byte {
 		list[i] = []byte(word)
 	}
 	return list
+}
+
+const (
+	// ownValueLeast is how long a value must be not to be taken for a constant
+	// that others store too.
+	ownValueLeast = 16
+	// ownValuesMost bounds what is kept of one command.
+	ownValuesMost = 1024
+)
+
+// newOwnCommand keeps what may have been stored, nil if there is nothing that
+// tells this client from others.
+func newOwnCommand(calls []lockCall) *ownCommand {
+	var values [][]byte
+	db, size := 0, 0
+	for _, call := range calls {
+		db = call.db
+		for i, arg := range call.args {
+			isText := i == 1 && call.route.spec.Is(command.Script)
+			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.route.keys, i) {
+				continue
+			}
+			if size += len(arg); size > ownValuesMost {
+				return nil
+			}
+			values = append(values, bytes.Clone(arg))
+		}
+	}
+	if len(values) == 0 {
+		return nil
+	}
+	return brought(db, values)
+}
+
+// didNothing recognises the replies by which commands say that they changed
+// nothing. Where one of them says the opposite, as Redisson's nil does, its
+// client is told once too often.
+func didNothing(reply []byte) bool {
+	switch string(reply) {
+	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
+		return true
+	}
+	return resp.IsError(reply)
 }

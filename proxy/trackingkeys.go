@@ -1,10 +1,20 @@
 package proxy
 
 import (
+	"context"
 	"maps"
 	"slices"
 	"strings"
+
+	"redlock-proxy/redlock"
 )
+
+// trackingMode is what CLIENT TRACKING ON was given.
+type trackingMode struct {
+	bcast, optin, optout, noloop bool
+	redirected                   bool
+	prefixes                     []string // of BCAST; in all that were given
+}
 
 // maxTrackedKeys bounds what one client has remembered for it. Beyond it some
 // key is said to have changed and is forgotten, as Redis does beyond
@@ -112,7 +122,7 @@ func (l *listening) replied(keys []string) {
 func (l *listening) hearChange(key []byte) {
 	t := l.tracked
 	switch {
-	case t == nil || string(key) == markerKey:
+	case t == nil || string(key) == redlock.MarkerKey:
 	case key == nil:
 		l.changeAll()
 	default:
@@ -181,7 +191,7 @@ func (l *listening) changeAll() {
 // broadcasts tells whether a client with BCAST is to hear of a key: other
 // things than this proxy's locks may be on the masters too.
 func (l *listening) broadcasts(key []byte) bool {
-	if !l.session.server.settings().router.rules.covers(anyDB, key) {
+	if !l.host.Covers(key) {
 		return false
 	}
 	prefixes := l.tracked.mode.prefixes
@@ -215,8 +225,8 @@ func (l *listening) recall(size int) bool {
 	switch {
 	case l.closed:
 		return false
-	case !l.session.server.memory.Reserve(size):
-		l.overflow(limitMemory)
+	case !l.memory.Reserve(size):
+		l.overflow(true)
 		return false
 	}
 	l.trackedBytes += size
@@ -237,6 +247,30 @@ func (l *listening) evict() {
 		}
 		l.forget(key)
 		return
+	}
+}
+
+// trackKeys asks the masters for keys that they were not yet asked for, and returns
+// when they tell of their changes or ctx has ended.
+func (l *listening) trackKeys(ctx context.Context, keys []string) {
+	var missing []string
+	for _, key := range keys {
+		if l.askFor(l.askedKeys, key) {
+			missing = append(missing, key)
+		}
+	}
+	if len(missing) > 0 {
+		l.masters.Track(ctx, missing...)
+		l.pruneKeys()
+	}
+}
+
+// trackPrefixes is trackKeys for all keys that begin so.
+func (l *listening) trackPrefixes(ctx context.Context, prefixes []string) {
+	for _, prefix := range prefixes {
+		if l.askFor(l.askedPrefix, prefix) {
+			l.masters.TrackPrefix(ctx, prefix)
+		}
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/resp"
 )
@@ -21,14 +20,6 @@ import (
 // shows when the key ends as that command has left it; where a later one shows
 // another end, somebody else has changed that.
 
-const (
-	// ownValueLeast is how long a value must be not to be taken for a constant
-	// that others store too.
-	ownValueLeast = 16
-	// ownValuesMost bounds what is kept of one command.
-	ownValuesMost = 1024
-)
-
 // ownCommand is what a client's last command on a key brought along. Values
 // are secrets: they are only ever compared.
 type ownCommand struct {
@@ -36,6 +27,9 @@ type ownCommand struct {
 	values [][]byte
 	end    *keyEnd // as it was seen first; nil: not yet. Guarded by the listening's mu
 }
+
+// brought makes it of the values that the command has in its arguments.
+func brought(db int, values [][]byte) *ownCommand { return &ownCommand{db: db, values: values} }
 
 // keyEnd is when a key ends, as far as can be told.
 type keyEnd struct {
@@ -67,48 +61,13 @@ func (c *ownCommand) staysAs(end *keyEnd) bool {
 	return c.end.sameAs(*end)
 }
 
-// newOwnCommand keeps what may have been stored, nil if there is nothing that
-// tells this client from others.
-func newOwnCommand(calls []lockCall) *ownCommand {
-	own := &ownCommand{}
-	size := 0
-	for _, call := range calls {
-		own.db = call.db
-		for i, arg := range call.args {
-			isText := i == 1 && call.route.spec.Is(command.Script)
-			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.route.keys, i) {
-				continue
-			}
-			if size += len(arg); size > ownValuesMost {
-				return nil
-			}
-			own.values = append(own.values, bytes.Clone(arg))
-		}
-	}
-	if len(own.values) == 0 {
-		return nil
-	}
-	return own
-}
-
-// didNothing recognises the replies by which commands say that they changed
-// nothing. Where one of them says the opposite, as Redisson's nil does, its
-// client is told once too often.
-func didNothing(reply []byte) bool {
-	switch string(reply) {
-	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
-		return true
-	}
-	return resp.IsError(reply)
-}
-
 // settleDoubt looks at a key that the client itself may have changed.
 func (l *listening) settleDoubt(key string) {
 	own := l.beginDoubt(key)
 	if own == nil {
 		return
 	}
-	value, _ := resp.ParseBulk(l.look(own.db, "GET", key))
+	value, _ := resp.ParseBulk(l.host.Peek(l.ctx, own.db, "GET", key))
 	end := l.lookForEnd(own.db, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -124,17 +83,10 @@ func (l *listening) settleDoubt(key string) {
 	}
 }
 
-// look asks the masters about a key, for the session's own use.
-func (l *listening) look(db int, name, key string) (reply []byte) {
-	args := [][]byte{[]byte(name), []byte(key)}
-	spec := command.Builtin().Lookup(args)
-	return l.session.server.cfg.locks.do(l.ctx, nil, lockCall{db: db, args: args, route: lockRoute(spec, len(args))})
-}
-
 // lookForEnd is nil where the masters cannot tell.
 func (l *listening) lookForEnd(db int, key string) *keyEnd {
 	asked := time.Now()
-	reply := l.look(db, "PTTL", key)
+	reply := l.host.Peek(l.ctx, db, "PTTL", key)
 	answered := time.Now()
 	left, ok := resp.ParseInteger(reply)
 	switch {
