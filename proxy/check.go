@@ -133,6 +133,18 @@ func describeRule(rule lockRule) string {
 	return text
 }
 
+// describeCoverage is what a rule covers.
+func describeCoverage(rule lockRule) string {
+	rule.defaultTTL, rule.users = 0, nil
+	return describeRule(rule)
+}
+
+// describeMoving says until when a rule's keys are held back: commands on keys of
+// "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
+func describeMoving(m movingRule) string {
+	return "commands on keys of " + describeCoverage(m.rule) + " are answered TRYAGAIN until " + timestamp(m.until)
+}
+
 // writeSentinels is one line for each server that Sentinels manage.
 func writeSentinels(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	gap := "\n"

@@ -7,8 +7,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
-	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock"
 )
 
 // When the lock rules change, some keys move: they were the upstream's and are
@@ -86,11 +84,6 @@ type movingRule struct {
 	until time.Time
 }
 
-// String: commands on keys of "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
-func (m movingRule) String() string {
-	return "commands on keys of " + describeCoverage(m.rule) + " are answered TRYAGAIN until " + timestamp(m.until)
-}
-
 // movingRules are those whose keys are held back now. Keys that are lock keys by
 // another rule too are not, which a rule as a whole cannot show.
 func (r *router) movingRules(now time.Time) []movingRule {
@@ -130,36 +123,6 @@ func (r *router) heldBack(db int, args [][]byte, to route, now time.Time) time.T
 	return until
 }
 
-// unlessMoved is a's answer, or a refusal where it took or prolonged a lock on a
-// key that has moved meanwhile: nobody knew of that lock when it was decided for
-// how long the key is held back. A client that hears of no lock has none.
-func (p *lockPlane) unlessMoved(a answer, calls ...lockCall) answer {
-	router := p.current.load().router
-	if len(router.moves) == 0 || !a.took() {
-		return a
-	}
-	for _, call := range calls {
-		if until := router.heldBack(call.db, call.args, call.route, time.Now()); !until.IsZero() {
-			refusal := wire.ErrMoving(until)
-			p.meter.refused(refusal)
-			return rejection(a.kind, refusal)
-		}
-	}
-	return a
-}
-
-// took tells whether somebody has a lock now, or has it for longer.
-func (a answer) took() bool {
-	if a.rejected != "" || a.outcome.Verdict != redlock.Won || a.outcome.Err != "" {
-		return false
-	}
-	switch a.kind {
-	case redlock.KindAcquire, redlock.KindExtend, redlock.KindSwap:
-		return true
-	}
-	return a.outcome.Lives > 0
-}
-
 // withRules is a router with other rules. coming and leaving bound the lives
 // of the locks that may be held on keys which move. A transaction that began
 // under the old rules is told by the era. Moves are forgotten when all are over,
@@ -190,6 +153,9 @@ func (r *router) withTable(table *command.Table) *router {
 	next.table = table
 	return &next
 }
+
+// holdsBack tells whether keys may have to wait because rules have changed.
+func (r *router) holdsBack() bool { return len(r.moves) > 0 }
 
 // sameCoverage tells whether two lists of rules call the same keys lock keys,
 // as far as writing shows: their order, what they give to a lock without TTL,
@@ -234,20 +200,4 @@ func (r lockRule) comprises(other lockRule) bool {
 	}
 	prefix, isPrefix := strings.CutSuffix(r.match, "*")
 	return r.match == other.match || isPrefix && isLiteral(prefix) && len(other.match) > len(prefix) && strings.HasPrefix(other.match, prefix)
-}
-
-// describeCoverage is what a rule covers.
-func describeCoverage(rule lockRule) string {
-	rule.defaultTTL, rule.users = 0, nil
-	return describeRule(rule)
-}
-
-// refusedAsMoving answers a command on a key that has moved with the rules.
-func (s *session) refusedAsMoving(r *router, cmd wire.Command, to route) bool {
-	until := r.heldBack(s.database(), cmd.Args, to, time.Now())
-	if until.IsZero() {
-		return false
-	}
-	s.abort(wire.ErrMoving(until))
-	return true
 }

@@ -43,7 +43,7 @@ func (s *session) perform(cmd wire.Command) {
 	case route.elsewhere:
 		s.abort(errorElsewhere)
 	case s.refusedForUser(user, name, cmd.Args, route):
-	case len(router.moves) > 0 && s.refusedAsMoving(router, cmd, route):
+	case router.holdsBack() && s.refusedAsMoving(router, cmd, route):
 	case !route.ordinary && route.spec.Is(command.LeavesProtocol):
 		s.refuse(wire.ErrUnsupported(name))
 	case s.isPipe():

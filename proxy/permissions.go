@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"slices"
-
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/wire"
 )
@@ -102,7 +100,7 @@ func (s *session) refusedForUser(user *account, name string, args [][]byte, to r
 		refusal = user.may.forbids(name, args, to, all.coversChannel)
 	}
 	if own := s.ownRules(user, all); refusal == "" && own.denySome() {
-		refusal = own.forbid(s.database(), name, args, to, all)
+		refusal = forbiddenLocks(own, all, s.database(), name, args, to)
 	}
 	if refusal == "" {
 		return false
@@ -120,17 +118,17 @@ func (s *session) ownRules(user *account, all lockRules) lockRules {
 	return s.own.rules
 }
 
-// forbid returns the error for a command on locks that only others may use, ""
-// if there is none in it. These are the rules of the user, all those of
+// forbiddenLocks returns the error for a command on locks that only others may
+// use, "" if there is none in it. own are the rules of the user, all those of
 // everybody.
-func (r lockRules) forbid(db int, name string, args [][]byte, to route, all lockRules) string {
+func forbiddenLocks(own, all lockRules, db int, name string, args [][]byte, to route) string {
 	for i, at := range to.keys {
-		if to.lock[i] && !r.covers(db, args[at]) {
+		if to.lock[i] && !own.covers(db, args[at]) {
 			return wire.ErrNoPermKeys
 		}
 	}
 	for _, channel := range channelsOf(name, args) {
-		if all.coversChannel(channel) && !r.coversChannel(channel) {
+		if all.coversChannel(channel) && !own.coversChannel(channel) {
 			return wire.ErrNoPermChannels
 		}
 	}
@@ -160,14 +158,6 @@ func (srv *proxyServer) applyUsers(now *accounts, rules, was lockRules) {
 			s.cutOff()
 		}
 	}
-}
-
-// deniesMore tells whether a user may use less of these rules than of others.
-func (r lockRules) deniesMore(was lockRules, name string) bool {
-	before := was.forUser(name)
-	return slices.ContainsFunc(r.forUser(name), func(rule lockRule) bool {
-		return rule.denied && !slices.ContainsFunc(before, func(b lockRule) bool { return b.denied && b.match == rule.match && b.db == rule.db })
-	})
 }
 
 // listens tells whether the client may be told what it has not just asked for.

@@ -9,10 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // reloadPatience bounds a reload's talk with the servers; replacing a master
@@ -73,7 +73,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 func (p *Proxy) movingKeys() []string {
 	var lines []string
 	for _, moving := range p.current.load().router.movingRules(time.Now()) {
-		lines = append(lines, moving.String())
+		lines = append(lines, describeMoving(moving))
 	}
 	return lines
 }
@@ -142,7 +142,7 @@ func (p *Proxy) refusedMove(next *Config, now time.Time) error {
 	}
 	lines := []string{"the lock rules would move keys to or from the lock masters, and a reload does that only by redlock-proxy -reload -move-keys; then:"}
 	for _, moving := range router.withRules(next.Locks, now, next.MaxQuarantine, longestLock(p.locker.Status(), next)).movingRules(now) {
-		lines = append(lines, moving.String())
+		lines = append(lines, describeMoving(moving))
 	}
 	if len(lines) == 1 {
 		lines = append(lines, "all keys can be used at once, for nobody was granted any of them where they were meanwhile")

@@ -229,7 +229,7 @@ func TestReloadMovesKeysOnlyByName(t *testing.T) {
 	if err != nil || !strings.Contains(report, leaves) || !strings.Contains(report, comes) {
 		t.Fatalf("the reload that moves keys: %q, %v", report, err)
 	}
-	refusal := wire.ErrMoving(r.current.load().router.moving(0, []byte("lock:a")))
+	refusal := wire.ErrMoving(r.heldBack("lock:a"))
 	client.ask("SET lock:a you NX PX 60000\r\n", refusal)
 	info := string(r.appendInfo(nil))
 	for _, shown := range []string{r.readiness().text, r.log.String()} {
@@ -333,4 +333,10 @@ func TestTheEndDoesNotWaitForAReload(t *testing.T) {
 	if err := <-reloaded; err == nil {
 		t.Error("a process that had ended was reloaded")
 	}
+}
+
+// heldBack is until when a key of database 0 has to wait.
+func (r *reloadable) heldBack(key string) time.Time {
+	router, args := r.current.load().router, [][]byte{[]byte("GET"), []byte(key)}
+	return router.heldBack(0, args, router.route(0, args), time.Now())
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -56,6 +57,25 @@ func (r lockRules) forUser(name string) lockRules {
 func (r lockRules) denySome() bool {
 	return slices.ContainsFunc(r, func(rule lockRule) bool { return rule.denied })
 }
+
+// deniesMore tells whether a user may use less of these rules than of others.
+func (r lockRules) deniesMore(was lockRules, name string) bool {
+	before := was.forUser(name)
+	return slices.ContainsFunc(r.forUser(name), func(rule lockRule) bool {
+		return rule.denied && !slices.ContainsFunc(before, func(b lockRule) bool { return b.denied && b.match == rule.match && b.db == rule.db })
+	})
+}
+
+// name is for logs; a lock that is only a companion of others has no rule.
+func (r *lockRule) name() string {
+	if r == nil {
+		return "companion"
+	}
+	return r.match
+}
+
+// label is the name as a metric's label, which must be UTF-8.
+func (r *lockRule) label() string { return strings.ToValidUTF8(r.name(), "?") }
 
 // mayBegin tells whether a rule could match some key that begins with c. For
 // rules that are prefixes it spares nearly every key a closer look.

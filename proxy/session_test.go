@@ -9,6 +9,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 )
 
 // bulk and line are shorthands for what is sent and expected.
@@ -39,7 +40,7 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"transaction with an error", "MULTI\r\nSET lock:m\r\nGET lock:m\r\nEXEC\r\n", "+OK\r\n" + wire.ErrArity("set") + "+QUEUED\r\n" + wire.ErrExecAbort},
 		{"not on masters", "MULTI\r\nGET lock:m\r\nDBSIZE\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n" + wire.ErrNotWithLockKeys("dbsize") + wire.ErrExecAbort},
 		{"nor before", "MULTI\r\nSELECT 3\r\nGET lock:m\r\nEXEC\r\nGET lock:m\r\n", "+OK\r\n+QUEUED\r\n" + wire.ErrNotWithLockKeys("select") + wire.ErrExecAbort + "$-1\r\n"},
-		{"reserved in a transaction", "MULTI\r\nGET " + markerKey + "\r\nEXEC\r\n", "+OK\r\n" + errorReservedKey + wire.ErrExecAbort},
+		{"reserved in a transaction", "MULTI\r\nGET " + redlock.MarkerKey + "\r\nEXEC\r\n", "+OK\r\n" + errorReservedKey + wire.ErrExecAbort},
 		{"watched locks", "WATCH lock:a lock:b\r\nGET lock:a\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\nGET lock:a\r\n", "+OK\r\n$-1\r\n+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n$1\r\n1\r\n"},
 		{"watched in vain", "WATCH lock:stale\r\nMULTI\r\nSET lock:a 1\r\nEXEC\r\nGET lock:a\r\nMULTI\r\nEXEC\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*-1\r\n$-1\r\n+OK\r\n*0\r\n"},
 		{"watched and empty", "WATCH lock:stale\r\nMULTI\r\nEXEC\r\nMULTI\r\nEXEC\r\n", "+OK\r\n+OK\r\n*-1\r\n+OK\r\n*0\r\n"},
@@ -54,7 +55,7 @@ func TestSessionWithoutUpstream(t *testing.T) {
 		{"hello errors", "HELLO 4\r\nHELLO x\r\nHELLO 3 FOO\r\nHELLO 3 AUTH bob x\r\n", wire.ErrHelloProtocol + wire.ErrHelloVersion + wire.ErrHelloOption([]byte("FOO")) + wire.ErrWrongPass},
 		{"null in RESP3", "HELLO 3\r\nGET lock:none\r\nCLIENT GETNAME\r\n", helloText(3) + "_\r\n_\r\n"},
 		{"to another database", "COPY lock:a lock:b DB 3\r\nMOVE lock:a 3\r\nMULTI\r\nMOVE lock:a 3\r\nEXEC\r\n", errorElsewhere + errorElsewhere + "+OK\r\n" + errorElsewhere + wire.ErrExecAbort},
-		{"reserved key", "GET " + markerKey + "\r\n", errorReservedKey},
+		{"reserved key", "GET " + redlock.MarkerKey + "\r\n", errorReservedKey},
 		{"wrong bytes", "PING\r\n*x\r\nPING\r\n", "+PONG\r\n" + wire.ErrCount},
 		{"ignored input", "\r\n*0\r\n*-1\r\nPING\r\n", "+PONG\r\n"},
 		{"unknown", "NOSUCH a\r\n", wire.ErrUpstreamNone},

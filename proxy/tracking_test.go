@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 )
 
 func invalidated(keys ...string) string {
@@ -100,7 +101,7 @@ func TestTrackingModes(t *testing.T) {
 			masters.change("lock:a1")
 			masters.change("lock:b1")
 			masters.change("other:1") // is no lock
-			masters.change(markerKey)
+			masters.change(redlock.MarkerKey)
 			masters.change("lock:a1")
 			client.expect(invalidated("lock:a1") + invalidated("lock:a1"))
 			masters.change("")

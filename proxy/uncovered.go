@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -70,14 +69,3 @@ func (p *lockPlane) firstTime(db int, key []byte, what string) bool {
 	_, before := p.warned.LoadOrStore(w, true)
 	return !before
 }
-
-// name is for logs; a lock that is only a companion of others has no rule.
-func (r *lockRule) name() string {
-	if r == nil {
-		return "companion"
-	}
-	return r.match
-}
-
-// label is the name as a metric's label, which must be UTF-8.
-func (r *lockRule) label() string { return strings.ToValidUTF8(r.name(), "?") }
