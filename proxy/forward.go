@@ -281,13 +281,13 @@ func (s *session) isPipe() bool {
 
 // performInPipe passes commands on in a connection whose replies cannot be
 // counted any more.
-func (s *session) performInPipe(name string, cmd wire.Command, route route) {
+func (s *session) performInPipe(name string, cmd wire.Command, to route) {
 	switch {
 	case name == "reset" && len(cmd.Args) == 1:
 		s.reset()
-	case route.plane != planeUpstream && s.monitoring:
+	case to.plane != planeUpstream && s.monitoring:
 		s.replyAtOnce(wire.ErrMonitorKeyspace)
-	case route.plane != planeUpstream || s.subscribesToLocks(name, cmd.Args):
+	case to.plane != planeUpstream || s.subscribesToLocks(name, cmd.Args):
 		s.replyAtOnce(wire.ErrLockInPipe)
 	case s.server.settings().users.atUpstream: // who the client is there does not matter here until RESET
 		s.forward(cmd, debt{})

@@ -24,10 +24,10 @@ type lockRunner interface {
 func (s *session) perform(cmd wire.Command) {
 	settings := s.server.settings()
 	router := settings.router
-	route := router.route(s.database(), cmd.Args)
+	to := router.route(s.database(), cmd.Args)
 	name := ""
-	if route.spec != nil {
-		name = route.spec.Name
+	if to.spec != nil {
+		name = to.spec.Name
 	}
 	s.silent = s.replies.next()
 	if s.transaction.state == transactionNone && !s.watched.any() {
@@ -35,53 +35,53 @@ func (s *session) perform(cmd wire.Command) {
 	}
 	switch user := s.user(settings); {
 	case s.closing: // the client's user is no more
-	case user == nil && !route.spec.Is(command.BeforeAuth):
-		s.reply(s.refusal(route.spec, cmd.Args, s.stranger(wire.ErrNoAuth)))
-	case !route.spec.Is(command.BeforeAuth) && !s.stillVouchedFor(settings):
-	case route.reserved:
+	case user == nil && !to.spec.Is(command.BeforeAuth):
+		s.reply(s.refusal(to.spec, cmd.Args, s.stranger(wire.ErrNoAuth)))
+	case !to.spec.Is(command.BeforeAuth) && !s.stillVouchedFor(settings):
+	case to.reserved:
 		s.abort(errorReservedKey)
-	case route.elsewhere:
+	case to.elsewhere:
 		s.abort(errorElsewhere)
-	case s.refusedForUser(user, name, cmd.Args, route):
-	case router.holdsBack() && s.refusedAsMoving(router, cmd, route):
-	case !route.ordinary && route.spec.Is(command.LeavesProtocol):
+	case s.refusedForUser(user, name, cmd.Args, to):
+	case router.holdsBack() && s.refusedAsMoving(router, cmd, to):
+	case !to.ordinary && to.spec.Is(command.LeavesProtocol):
 		s.refuse(wire.ErrUnsupported(name))
 	case s.isPipe():
-		s.performInPipe(name, cmd, route)
-	case s.restrictedHere(route.spec):
-		s.reply(s.refusal(route.spec, cmd.Args, wire.ErrRestricted(name)))
+		s.performInPipe(name, cmd, to)
+	case s.restrictedHere(to.spec):
+		s.reply(s.refusal(to.spec, cmd.Args, wire.ErrRestricted(name)))
 	case s.transaction.state != transactionNone:
-		s.performInTransaction(name, cmd, route)
-	case route.ordinary && route.plane == planeUpstream: // nearly all there is
-		s.forwardForReply(cmd, route.spec)
-	case s.performHandshake(name, cmd, route.spec):
-	case s.performJoined(name, cmd, route):
+		s.performInTransaction(name, cmd, to)
+	case to.ordinary && to.plane == planeUpstream: // nearly all there is
+		s.forwardForReply(cmd, to.spec)
+	case s.performHandshake(name, cmd, to.spec):
+	case s.performJoined(name, cmd, to):
 	default:
-		s.performKeyed(name, cmd, route)
+		s.performKeyed(name, cmd, to)
 	}
 	s.afterCommand(name)
 }
 
 // performJoined answers what concerns both planes and has no keys. It reports
 // false for every other command.
-func (s *session) performJoined(name string, cmd wire.Command, route route) bool {
+func (s *session) performJoined(name string, cmd wire.Command, to route) bool {
 	switch name {
 	case "multi":
-		s.performMulti(cmd, route.spec)
+		s.performMulti(cmd, to.spec)
 	case "exec", "discard":
 		s.performStrayExec(name, cmd)
 	case "unwatch":
-		s.performUnwatch(cmd, route.spec)
+		s.performUnwatch(cmd, to.spec)
 	case "info":
 		s.performInfo(cmd)
 	case "script|load", "script|exists", "script|flush", "script|kill":
-		s.performScript(name, cmd, route)
+		s.performScript(name, cmd, to)
 	case "client|tracking":
-		s.performTracking(cmd, route.spec)
+		s.performTracking(cmd, to.spec)
 	case "client|caching":
-		s.performCaching(cmd, route.spec)
+		s.performCaching(cmd, to.spec)
 	case "publish":
-		return s.performPublishAlone(cmd, route)
+		return s.performPublishAlone(cmd, to)
 	default:
 		return s.performClusterAlone(name)
 	}
@@ -100,30 +100,30 @@ func (s *session) performClusterAlone(name string) bool {
 }
 
 // performKeyed sends a command where its keys belong.
-func (s *session) performKeyed(name string, cmd wire.Command, route route) {
-	switch route.plane {
+func (s *session) performKeyed(name string, cmd wire.Command, to route) {
+	switch to.plane {
 	case planeLock:
 		if name == "watch" {
-			s.performWatch(cmd, route.spec)
+			s.performWatch(cmd, to.spec)
 			return
 		}
-		s.performOnLocks(name, cmd.Args, route)
+		s.performOnLocks(name, cmd.Args, to)
 	case planeSplit:
-		s.performSplit(name, cmd, route)
+		s.performSplit(name, cmd, to)
 	case planeCross:
 		s.replyUnlessRestricted(name, wire.ErrCrossLock)
 	default:
-		s.performOnUpstream(name, cmd, route.spec)
+		s.performOnUpstream(name, cmd, to.spec)
 	}
 }
 
 // performOnLocks waits for its turn in the program, runs the command on the
 // masters and answers it.
-func (s *session) performOnLocks(name string, args [][]byte, route route) {
+func (s *session) performOnLocks(name string, args [][]byte, to route) {
 	if !s.settle() || s.refusedAsRestricted(name) {
 		return
 	}
-	s.runOnLocks(args, route)
+	s.runOnLocks(args, to)
 	s.replyBytes(s.lockReply)
 	if cap(s.lockReply) > conn.LargeBuffer {
 		s.lockReply = nil
@@ -131,7 +131,7 @@ func (s *session) performOnLocks(name string, args [][]byte, route route) {
 }
 
 // runOnLocks leaves the reply in lockReply.
-func (s *session) runOnLocks(args [][]byte, route route) {
+func (s *session) runOnLocks(args [][]byte, to route) {
 	size := 0
 	for _, arg := range args {
 		size += len(arg)
@@ -145,7 +145,7 @@ func (s *session) runOnLocks(args [][]byte, route route) {
 	call := lockCall{
 		db:       s.client.db,
 		args:     args,
-		route:    route,
+		route:    to,
 		version:  s.client.version,
 		lastRead: &s.lastRead,
 	}

@@ -9,12 +9,12 @@ import (
 
 // performScript answers SCRIPT LOAD, EXISTS, FLUSH and KILL for both planes:
 // which one a script will run on is not known before its keys are.
-func (s *session) performScript(name string, cmd wire.Command, route route) {
+func (s *session) performScript(name string, cmd wire.Command, to route) {
 	if !s.settle() || s.refusedAsRestricted(name) {
 		return
 	}
 	if s.tryOpen() != "" {
-		s.performScriptHere(name, cmd, route)
+		s.performScriptHere(name, cmd, to)
 		return
 	}
 	reply, ok := s.ask(asArray(cmd))
@@ -34,21 +34,21 @@ func (s *session) performScript(name string, cmd wire.Command, route route) {
 		reply = s.existsOnBoth(reply, cmd.Args[2:])
 	case name == "script|flush":
 		s.server.cfg.scripts.flush()
-		s.runOnLocks(cmd.Args, route)
+		s.runOnLocks(cmd.Args, to)
 	}
 	s.replyBytes(reply)
 }
 
 // performScriptHere is performScript without an upstream.
-func (s *session) performScriptHere(name string, cmd wire.Command, route route) {
-	if !route.spec.ArityOK(len(cmd.Args)) {
+func (s *session) performScriptHere(name string, cmd wire.Command, to route) {
+	if !to.spec.ArityOK(len(cmd.Args)) {
 		s.reply(wire.ErrArity(name))
 		return
 	}
 	switch name {
 	case "script|load":
 		// The masters say whether it compiles.
-		s.runOnLocks(cmd.Args, route)
+		s.runOnLocks(cmd.Args, to)
 		if s.lockReply[0] != '-' {
 			s.registerScript(name, cmd.Args)
 		}
@@ -61,7 +61,7 @@ func (s *session) performScriptHere(name string, cmd wire.Command, route route) 
 			return
 		}
 		s.server.cfg.scripts.flush()
-		s.runOnLocks(cmd.Args, route)
+		s.runOnLocks(cmd.Args, to)
 		s.replyBytes(s.lockReply)
 	case "script|kill":
 		if s.killOnMasters() {

@@ -10,30 +10,30 @@ import (
 
 // performSplit carries out a command whose keys are on both planes: both
 // halves at once, joined into one reply. An error in either is the answer.
-func (s *session) performSplit(name string, cmd wire.Command, route route) {
+func (s *session) performSplit(name string, cmd wire.Command, to route) {
 	if !s.settle() || s.refusedAsRestricted(name) || !s.open() {
 		return
 	}
 	s.tellCaching()
-	upstreamHalf, lockHalf := splitKeys(cmd.Args, route)
+	upstreamHalf, lockHalf := splitKeys(cmd.Args, to)
 	fromUpstream, ok := s.askWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
-		s.runOnLocks(lockHalf, lockRoute(route.spec, len(lockHalf)))
+		s.runOnLocks(lockHalf, lockRoute(to.spec, len(lockHalf)))
 	})
 	if !ok {
 		return
 	}
 	if name == "mget" {
-		s.replyBytes(joinValues(fromUpstream, s.lockReply, route.lock))
+		s.replyBytes(joinValues(fromUpstream, s.lockReply, to.lock))
 		return
 	}
 	s.replyBytes(joinCounts(fromUpstream, s.lockReply))
 }
 
 // splitKeys makes two commands of one, of which all arguments are keys.
-func splitKeys(args [][]byte, route route) (upstreamHalf, lockHalf [][]byte) {
+func splitKeys(args [][]byte, to route) (upstreamHalf, lockHalf [][]byte) {
 	upstreamHalf, lockHalf = [][]byte{args[0]}, [][]byte{args[0]}
-	for i, at := range route.keys {
-		if route.lock[i] {
+	for i, at := range to.keys {
+		if to.lock[i] {
 			lockHalf = append(lockHalf, args[at])
 		} else {
 			upstreamHalf = append(upstreamHalf, args[at])

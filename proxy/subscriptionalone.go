@@ -92,13 +92,13 @@ func (s *session) endIfOutdated() {
 // performPublishAlone publishes on the masters what is meant for a lock's
 // channel while the upstream is away: every proxy's subscribers listen there.
 // It reports false where the upstream is to be asked.
-func (s *session) performPublishAlone(cmd wire.Command, route route) bool {
+func (s *session) performPublishAlone(cmd wire.Command, to route) bool {
 	if s.upstream.Load() != nil || s.server.cfg.subscribes == nil || len(cmd.Args) != 3 {
 		return false
 	}
 	if !s.belongsToLocks(string(cmd.Args[1])) || s.tryOpen() == "" {
 		return false
 	}
-	s.performOnLocks("publish", cmd.Args, route)
+	s.performOnLocks("publish", cmd.Args, to)
 	return true
 }

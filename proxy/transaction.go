@@ -81,7 +81,7 @@ func (s *session) performStrayExec(name string, cmd wire.Command) {
 }
 
 // performInTransaction takes every command from MULTI to its end.
-func (s *session) performInTransaction(name string, cmd wire.Command, route route) {
+func (s *session) performInTransaction(name string, cmd wire.Command, to route) {
 	switch {
 	case name == "quit":
 		s.reply(wire.OK)
@@ -96,54 +96,54 @@ func (s *session) performInTransaction(name string, cmd wire.Command, route rout
 	case s.subscribesToLocks(name, cmd.Args):
 		s.abort(wire.ErrSubscribeInMulti)
 	case s.transaction.state == transactionUpstream:
-		s.continueUpstream(name, cmd, route)
-	case route.spec == nil && s.transaction.state == transactionHeld && route.plane == planeUpstream:
+		s.continueUpstream(name, cmd, to)
+	case to.spec == nil && s.transaction.state == transactionHeld && to.plane == planeUpstream:
 		// The upstream may have a module that knows it.
-		s.decideUpstream(name, cmd, route)
+		s.decideUpstream(name, cmd, to)
 	default:
-		s.continueHere(name, cmd, route)
+		s.continueHere(name, cmd, to)
 	}
 }
 
 // continueHere is performInTransaction while the upstream has no part in it.
-func (s *session) continueHere(name string, cmd wire.Command, route route) {
+func (s *session) continueHere(name string, cmd wire.Command, to route) {
 	switch {
 	case name == "exec" && len(cmd.Args) > 1:
 		s.leaveTransaction(wire.ErrExecArity)
-	case route.spec == nil || !route.spec.ArityOK(len(cmd.Args)):
-		s.abort(s.refusal(route.spec, cmd.Args, ""))
+	case to.spec == nil || !to.spec.ArityOK(len(cmd.Args)):
+		s.abort(s.refusal(to.spec, cmd.Args, ""))
 	case name == "exec":
-		s.executeHere(cmd, route)
+		s.executeHere(cmd, to)
 	case name == "discard":
 		s.leaveTransaction(wire.OK)
 	case name == "multi":
 		s.reply(wire.ErrNestedMulti)
 	case name == "watch":
 		s.reply(wire.ErrWatchInMulti)
-	case route.spec.NoMulti() || logsIn(name, cmd.Args):
+	case to.spec.NoMulti() || logsIn(name, cmd.Args):
 		s.abort(wire.ErrNotInMulti)
 	case s.transaction.state == transactionAborted:
 		s.reply(wire.Queued)
-	case route.plane == planeSplit || route.plane == planeCross:
+	case to.plane == planeSplit || to.plane == planeCross:
 		s.abort(wire.ErrCrossLock)
 	case s.transaction.state == transactionLocks:
-		if refusal := refusedOnLocks(name, route); refusal != "" {
+		if refusal := refusedOnLocks(name, to); refusal != "" {
 			s.abort(refusal)
 			return
 		}
-		s.queue(name, cmd, route)
-	case route.plane == planeLock:
-		s.decideLocks(name, cmd, route)
-	case len(route.keys) > 0 || route.spec.Is(command.Uncountable):
-		s.decideUpstream(name, cmd, route)
+		s.queue(name, cmd, to)
+	case to.plane == planeLock:
+		s.decideLocks(name, cmd, to)
+	case len(to.keys) > 0 || to.spec.Is(command.Uncountable):
+		s.decideUpstream(name, cmd, to)
 	default:
-		s.queue(name, cmd, route)
+		s.queue(name, cmd, to)
 	}
 }
 
 // decideLocks makes what was held a transaction on lock keys.
-func (s *session) decideLocks(name string, cmd wire.Command, route route) {
-	refusal := refusedOnLocks(name, route)
+func (s *session) decideLocks(name string, cmd wire.Command, to route) {
+	refusal := refusedOnLocks(name, to)
 	if refusal == "" {
 		refusal = s.refusesLocks()
 	}
@@ -152,10 +152,10 @@ func (s *session) decideLocks(name string, cmd wire.Command, route route) {
 		return
 	}
 	s.transaction.state = transactionLocks
-	s.queue(name, cmd, route)
+	s.queue(name, cmd, to)
 }
 
-func (s *session) queue(name string, cmd wire.Command, route route) {
+func (s *session) queue(name string, cmd wire.Command, to route) {
 	t := &s.transaction
 	size := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
 	if !s.mayHold(size) {
@@ -167,7 +167,7 @@ func (s *session) queue(name string, cmd wire.Command, route route) {
 	for i, arg := range cmd.Args {
 		args[i] = bytes.Clone(arg)
 	}
-	t.calls = append(t.calls, lockCall{db: s.client.db, args: args, route: route})
+	t.calls = append(t.calls, lockCall{db: s.client.db, args: args, route: to})
 	t.note(name, args)
 	s.hearUpstream()
 	s.reply(wire.Queued)
@@ -208,19 +208,19 @@ func (t *transaction) note(name string, args [][]byte) {
 }
 
 // executeHere is EXEC before the upstream has a part in it.
-func (s *session) executeHere(cmd wire.Command, route route) {
+func (s *session) executeHere(cmd wire.Command, to route) {
 	switch s.transaction.state {
 	case transactionAborted:
 		s.leaveTransaction(wire.ErrExecAbort)
 	case transactionLocks:
 		s.executeOnLocks()
 	default:
-		s.executeUndecided(cmd, route)
+		s.executeUndecided(cmd, to)
 	}
 }
 
 // executeUndecided is EXEC of no command with a key: what is watched decides.
-func (s *session) executeUndecided(cmd wire.Command, route route) {
+func (s *session) executeUndecided(cmd wire.Command, to route) {
 	switch {
 	case len(s.watched.locks) > 0:
 		if refusal := s.refusesLocks(); refusal != "" {

@@ -11,7 +11,7 @@ import (
 
 // decideUpstream gives the upstream what was held, and the command that
 // decided.
-func (s *session) decideUpstream(name string, cmd wire.Command, route route) {
+func (s *session) decideUpstream(name string, cmd wire.Command, to route) {
 	if !s.settle() {
 		return
 	}
@@ -28,7 +28,7 @@ func (s *session) decideUpstream(name string, cmd wire.Command, route route) {
 	held, count := s.takeHeld()
 	s.tellCaching()
 	s.sendUnanswered(held, count)
-	s.continueUpstream(name, cmd, route)
+	s.continueUpstream(name, cmd, to)
 }
 
 // takeHeld makes the transaction the upstream's and returns what that has to be
@@ -90,7 +90,7 @@ func firstError(replies []byte) []byte {
 }
 
 // continueUpstream is performInTransaction once the upstream has it.
-func (s *session) continueUpstream(name string, cmd wire.Command, route route) {
+func (s *session) continueUpstream(name string, cmd wire.Command, to route) {
 	switch {
 	case name == "exec":
 		s.executeUpstream(cmd)
@@ -101,9 +101,9 @@ func (s *session) continueUpstream(name string, cmd wire.Command, route route) {
 		s.forward(cmd, debt{left: 1})
 	case logsIn(name, cmd.Args):
 		s.abort(wire.ErrNotInMulti)
-	case route.plane != planeUpstream:
+	case to.plane != planeUpstream:
 		s.abort(wire.ErrCrossLock)
-	case route.spec.Is(command.Uncountable):
+	case to.spec.Is(command.Uncountable):
 		if s.settle() {
 			s.upstream.Load().owed.becomePipe()
 			s.endTransaction()

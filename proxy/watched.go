@@ -87,13 +87,13 @@ func (s *session) refusesLocks() string {
 
 // refusedOnLocks tells why a command cannot stand in a transaction on lock
 // keys, "" if it can.
-func refusedOnLocks(name string, route route) string {
+func refusedOnLocks(name string, to route) string {
 	switch {
-	case len(route.keys) > 0 && route.plane == planeUpstream:
+	case len(to.keys) > 0 && to.plane == planeUpstream:
 		return wire.ErrCrossLock
-	case route.spec.Is(command.NeverOnLocks):
+	case to.spec.Is(command.NeverOnLocks):
 		return errorNotOnLockKeys(name)
-	case len(route.keys) == 0 && route.plane == planeUpstream && !route.spec.Is(command.OnMasters):
+	case len(to.keys) == 0 && to.plane == planeUpstream && !to.spec.Is(command.OnMasters):
 		return wire.ErrNotWithLockKeys(name)
 	}
 	return ""
