@@ -99,7 +99,7 @@
 //   - Defects. A panic costs the request or the connection that it happens in: turns,
 //     orders and what masters owe are given back by deferred calls, a ballot whose
 //     request has panicked is undone (ballot.go, abandon), a stream is dialled anew
-//     (contain.go), and an Observer that panics is not heard (calm.go).
+//     (stream/contain.go), and an Observer that panics is not heard (calm.go).
 //   - Refusals. Whatever error but WRONGTYPE a command of our own is answered with,
 //     it is no answer, and the debt stays. A master that refuses what locks need is
 //     not asked for any until it does all of that again (probe.go).

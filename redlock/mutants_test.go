@@ -105,12 +105,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "strays are what has not changed for longer than a ballot lasts",
-		edits:    []edit{{"image.go", "change(before, i)", "keyKept"}, {"image.go", "near(before.expiry(), i.expiry(), expiryTolerance)", "true"}},
+		edits:    []edit{{"effect/image.go", "Compare(before, i)", "Kept"}, {"effect/image.go", "Near(before.Expiry(), i.Expiry(), Tolerance)", "true"}},
 		caughtBy: "TestTimelineMendingSparesWhatHasChanged",
 	},
 	{
 		rule:     "masters that gave no answer or may have forgotten count as holders",
-		edits:    []edit{{"mend.go", "!quorum.Count(c, image.there).Possible()", "quorum.Count(c, image.there).Granted < quorum.Size(len(c))"}},
+		edits:    []edit{{"mend.go", "!quorum.Count(c, effect.Image.There).Possible()", "quorum.Count(c, effect.Image.There).Granted < quorum.Size(len(c))"}},
 		caughtBy: "TestTimelineALockThatMastersMayHaveForgottenIsNoStray",
 	},
 	{
@@ -264,7 +264,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a transaction runs only where the quorum's image stands",
-		edits:    []edit{{"watch.go", "images == nil || !slices.EqualFunc(images, w.agreed, sameContent)", "images == nil"}},
+		edits:    []edit{{"watch.go", "images == nil || !slices.EqualFunc(images, w.agreed, effect.SameContent)", "images == nil"}},
 		caughtBy: "TestWatchAbortsWhereAMasterShowedSomethingElse",
 	},
 	{
