@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -253,13 +254,13 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := defaultConfig()
-	show := func(rules ...lockRule) string {
+	show := func(rules ...route.Rule) string {
 		cfg.Locks = rules
 		m.inForceSince(time.Now(), cfg)
 		_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{} })+"/metrics")
 		return body
 	}
-	body := show(lockRule{match: "lock:*", db: anyDB}, lockRule{match: "\xff*", db: anyDB})
+	body := show(route.Rule{Match: "lock:*", DB: route.AnyDB}, route.Rule{Match: "\xff*", DB: route.AnyDB})
 	for kind := redlock.KindAcquire; kind <= redlock.KindRun; kind++ {
 		for _, verdict := range []string{"won", "lost", "noquorum", "error"} {
 			for _, rule := range []string{"lock:*", "?*"} {
@@ -271,7 +272,7 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 		}
 	}
 	m.lockCommand("acquire", "won", "lock:*", 0.001)
-	body = show(lockRule{match: "lock:*", db: anyDB}, lockRule{match: "mutex:*", db: anyDB})
+	body = show(route.Rule{Match: "lock:*", DB: route.AnyDB}, route.Rule{Match: "mutex:*", DB: route.AnyDB})
 	if strings.Contains(body, `rule="?*"`) || !strings.Contains(body, `{kind="swap",rule="mutex:*",verdict="lost"} 0`) || !strings.Contains(body, `{kind="acquire",rule="lock:*",verdict="won"} 1`) {
 		t.Errorf("after a reload:\n%s", body)
 	}
@@ -284,7 +285,7 @@ func TestConfigHash(t *testing.T) {
 	config := func(change func(*Config)) *Config {
 		cfg := defaultConfig()
 		cfg.Masters = Masters{servers: []endpoint.Endpoint{{Name: "a:1", Password: "x"}, {Name: "b:1"}, {Name: "c:1"}}}
-		cfg.Locks = lockRules{{match: "lock:*", db: anyDB}}
+		cfg.Locks = route.Rules{{Match: "lock:*", DB: route.AnyDB}}
 		change(cfg)
 		return cfg
 	}
@@ -302,11 +303,11 @@ func TestConfigHash(t *testing.T) {
 	}
 	for name, change := range map[string]func(*Config){
 		"masters":        func(c *Config) { c.Masters.servers[0].Name = "d:1" },
-		"match":          func(c *Config) { c.Locks[0].match = "lock?*" },
-		"db":             func(c *Config) { c.Locks[0].db = 0 },
-		"default_ttl":    func(c *Config) { c.Locks[0].defaultTTL = time.Nanosecond },
-		"companions":     func(c *Config) { c.Locks[0].companions = []string{"x"} },
-		"rules":          func(c *Config) { c.Locks = append(c.Locks, lockRule{match: "x"}) },
+		"match":          func(c *Config) { c.Locks[0].Match = "lock?*" },
+		"db":             func(c *Config) { c.Locks[0].DB = 0 },
+		"default_ttl":    func(c *Config) { c.Locks[0].DefaultTTL = time.Nanosecond },
+		"companions":     func(c *Config) { c.Locks[0].Companions = []string{"x"} },
+		"rules":          func(c *Config) { c.Locks = append(c.Locks, route.Rule{Match: "x"}) },
 		"master_timeout": func(c *Config) { c.MasterTimeout++ },
 		"retry.count":    func(c *Config) { c.Retry.Count++ },
 		"retry.delay":    func(c *Config) { c.Retry.Delay++ },

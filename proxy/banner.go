@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -55,7 +56,7 @@ func banner(cfg *Config, listen, admin string, newSet time.Time) string {
 	return b.String()
 }
 
-func describeRules(rules lockRules) string {
+func describeRules(rules route.Rules) string {
 	texts := make([]string, len(rules))
 	for i, rule := range rules {
 		texts[i] = describeRule(rule)
@@ -64,12 +65,12 @@ func describeRules(rules lockRules) string {
 }
 
 // exampleKey is a key that the first rule matches, if one is plain to see.
-func exampleKey(rules lockRules) string {
+func exampleKey(rules route.Rules) string {
 	rule := rules[0]
-	if rule.db > 0 || strings.Count(rule.match, "*") != 1 || strings.ContainsAny(rule.match, "?[\\ '\"") {
+	if rule.DB > 0 || strings.Count(rule.Match, "*") != 1 || strings.ContainsAny(rule.Match, "?[\\ '\"") {
 		return ""
 	}
-	return strings.Replace(rule.match, "*", "demo", 1)
+	return strings.Replace(rule.Match, "*", "demo", 1)
 }
 
 // tlsMark stands behind an address whose clients speak TLS.

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/proxy/route"
 )
 
 func TestBannerSaysWhatToType(t *testing.T) {
@@ -54,11 +56,11 @@ func TestExampleKey(t *testing.T) {
 	for match, want := range map[string]string{
 		"lock:*": "lock:demo", "*_LOCK": "demo_LOCK", "*": "demo", "a": "", "a*b*": "", "[ab]*": "", "a?*": "", "a b*": "",
 	} {
-		if got := exampleKey(lockRules{{match: match, db: anyDB}}); got != want {
+		if got := exampleKey(route.Rules{{Match: match, DB: route.AnyDB}}); got != want {
 			t.Errorf("%s: %q", match, got)
 		}
 	}
-	if got := exampleKey(lockRules{{match: "a*", db: 2}}); got != "" {
+	if got := exampleKey(route.Rules{{Match: "a*", DB: 2}}); got != "" {
 		t.Errorf("redis-cli would ask database 0, not 2: %q", got)
 	}
 }

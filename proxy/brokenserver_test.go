@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
 // What a server may send that is broken, or is none; each but the first goes
@@ -82,7 +83,7 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 				}
 			}
 			var facts serverFacts
-			facts.askMaster(t.Context(), server, lockRules{{match: "lock:*", db: anyDB}}, nil)
+			facts.askMaster(t.Context(), server, route.Rules{{Match: "lock:*", DB: route.AnyDB}}, nil)
 			if facts.err == nil && facts.marker.text != "" {
 				t.Errorf("it was taken for a master: %+v", facts)
 			}

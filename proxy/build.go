@@ -14,6 +14,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -43,7 +44,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		return err
 	}
 	upstream, masters := p.endpoints(cfg)
-	p.current = newInForce(newSettings(cfg, upstream, masters, &router{table: command.Builtin(), rules: cfg.Locks}))
+	p.current = newInForce(newSettings(cfg, upstream, masters, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
 	p.survey = newSurvey(p.current, p.metrics, p.log)
 	p.hazards = p.survey.look(context.Background())
 	if err := refusedHazards(p.hazards); err != nil {

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"text/tabwriter"
+
+	"redlock-proxy/proxy/route"
 )
 
 // Check writes what is configured, what each server is, and every hazard, and
@@ -113,36 +115,36 @@ func writeAuth(row func(key string, value any), cfg *Config) {
 	row("auth.users", orDash(describeUsers(auth.Users)))
 }
 
-func describeRule(rule lockRule) string {
-	text := strconv.Quote(rule.match)
-	if rule.db != anyDB {
-		text += ", database " + strconv.Itoa(rule.db)
+func describeRule(rule route.Rule) string {
+	text := strconv.Quote(rule.Match)
+	if rule.DB != route.AnyDB {
+		text += ", database " + strconv.Itoa(rule.DB)
 	}
-	if rule.defaultTTL > 0 {
-		text += ", default TTL " + shortDuration(rule.defaultTTL)
+	if rule.DefaultTTL > 0 {
+		text += ", default TTL " + shortDuration(rule.DefaultTTL)
 	}
-	for i, glob := range rule.companions {
+	for i, glob := range rule.Companions {
 		if i == 0 {
 			text += ", companions"
 		}
 		text += " " + strconv.Quote(glob)
 	}
-	if len(rule.users) > 0 {
-		text += ", users " + strings.Join(rule.users, " ")
+	if len(rule.Users) > 0 {
+		text += ", users " + strings.Join(rule.Users, " ")
 	}
 	return text
 }
 
 // describeCoverage is what a rule covers.
-func describeCoverage(rule lockRule) string {
-	rule.defaultTTL, rule.users = 0, nil
+func describeCoverage(rule route.Rule) string {
+	rule.DefaultTTL, rule.Users = 0, nil
 	return describeRule(rule)
 }
 
 // describeMoving says until when a rule's keys are held back: commands on keys of
 // "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
-func describeMoving(m movingRule) string {
-	return "commands on keys of " + describeCoverage(m.rule) + " are answered TRYAGAIN until " + timestamp(m.until)
+func describeMoving(m route.MovingRule) string {
+	return "commands on keys of " + describeCoverage(m.Rule) + " are answered TRYAGAIN until " + timestamp(m.Until)
 }
 
 // writeSentinels is one line for each server that Sentinels manage.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
 // Config is a whole, checked configuration; Load makes one. Its tags are the
@@ -24,7 +25,7 @@ type Config struct {
 	Admin           string      `yaml:"admin"` // host:port; empty: no admin server
 	Upstream        Upstream    `yaml:"upstream"`
 	Masters         Masters     `yaml:"masters"`
-	Locks           lockRules   `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first that matches counts
+	Locks           route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first that matches counts
 
 	MasterTimeout time.Duration `yaml:"master_timeout" range:"1ms 1m"`
 	Retry         Retry         `yaml:"retry"`
@@ -198,7 +199,7 @@ func defaultConfig() *Config {
 		Admin:           "127.0.0.1:9380",
 		Upstream:        Upstream{Kind: UpstreamEmbedded},
 		Masters:         Masters{Embedded: true},
-		Locks:           lockRules{{match: "lock:*", db: anyDB}},
+		Locks:           route.Rules{{Match: "lock:*", DB: route.AnyDB}},
 		MasterTimeout:   50 * time.Millisecond,
 		Retry:           Retry{Count: 3, Delay: 200 * time.Millisecond},
 		ClockDrift:      0.01,

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
 // The shipped file promises to show the defaults, and to be what -demo is.
@@ -93,7 +94,7 @@ unix_permissions: 0770
 	}
 	want := &Config{
 		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770,
-		Locks:         lockRules{{match: "a*", db: 0, defaultTTL: 90 * time.Second, companions: []string{"b*", "c"}}, {match: "a*", db: anyDB}},
+		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Auth: Auth{Password: "0123", May: rightBoth}, AuthCache: 5 * time.Minute,

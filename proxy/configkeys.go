@@ -9,6 +9,7 @@ import (
 	"gopkg.in/yaml.v3"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
 // parseConfig reads a whole file. Keys left out keep their defaults, except
@@ -42,7 +43,7 @@ func (r *configReader) readOwn(node *yaml.Node, key string, place any, tag refle
 	switch place := place.(type) {
 	case *Masters:
 		*place = r.masters(node, key, tag)
-	case *lockRules:
+	case *route.Rules:
 		*place = r.rules(node, key, tag)
 	case *[]User:
 		*place = readList(r, node, key, tag, User{May: rightBoth})
@@ -120,8 +121,8 @@ type ruleKeys struct {
 	Users      []string      `yaml:"users" list:"users' names such as [billing, default]"`
 }
 
-func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag) (rules lockRules) {
-	list := readList(r, node, key, tag, ruleKeys{DB: anyDB})
+func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag) (rules route.Rules) {
+	list := readList(r, node, key, tag, ruleKeys{DB: route.AnyDB})
 	if len(list) == 0 && r.sound(key) {
 		r.fail(key, "the list is empty; without a rule no key is a lock (write - match: \"lock:*\")")
 	}
@@ -129,13 +130,13 @@ func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag)
 		if key := elementKey(key, i); r.sound(key) {
 			r.checkRule(key, rule, rules)
 		}
-		rules = append(rules, lockRule{match: rule.Match, db: rule.DB, defaultTTL: rule.DefaultTTL, companions: rule.Companions, users: rule.Users})
+		rules = append(rules, route.Rule{Match: rule.Match, DB: rule.DB, DefaultTTL: rule.DefaultTTL, Companions: rule.Companions, Users: rule.Users})
 	}
 	return rules
 }
 
 // checkRule finds what is wrong with a rule behind earlier ones.
-func (r *configReader) checkRule(key string, rule ruleKeys, earlier lockRules) {
+func (r *configReader) checkRule(key string, rule ruleKeys, earlier route.Rules) {
 	switch {
 	case !r.has(key + ".match"):
 		r.fail(key, "has no match; write a Redis glob over the whole key, such as match: \"lock:*\"")
@@ -157,7 +158,7 @@ func (r *configReader) checkRule(key string, rule ruleKeys, earlier lockRules) {
 			r.fail(elementKey(key+".users", i), "%s", err)
 		}
 	}
-	at := slices.IndexFunc(earlier, func(e lockRule) bool { return e.match == rule.Match && (e.db == anyDB || e.db == rule.DB) })
+	at := slices.IndexFunc(earlier, func(e route.Rule) bool { return e.Match == rule.Match && (e.DB == route.AnyDB || e.DB == rule.DB) })
 	if at >= 0 {
 		before, _, _ := strings.Cut(key, "[")
 		r.fail(key, "never counts: the rule of line %d matches the same keys and stands first", r.places[elementKey(before, at)])

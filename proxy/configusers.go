@@ -25,7 +25,7 @@ func (c configChecks) users() {
 	}
 	known := newAccounts(auth, 0).byName
 	for i, rule := range c.cfg.Locks {
-		for j, name := range rule.users {
+		for j, name := range rule.Users {
 			if key := elementKey(elementKey("locks", i)+".users", j); known[name] == nil && c.sound(key) {
 				c.fail(key, "%s is no user of auth", name)
 			}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -147,11 +148,11 @@ type fakeLockerPlane struct {
 	log    *strings.Builder
 }
 
-func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...lockRule) fakeLockerPlane {
+func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route.Rule) fakeLockerPlane {
 	log := new(strings.Builder)
 	locker, meter := &fakeLocker{answer: answer}, new(fakeLockerMeter)
 	handler := slog.NewTextHandler(io.Writer(log), &slog.HandlerOptions{Level: slog.LevelDebug})
-	current := newInForce(newSettings(defaultConfig(), nil, nil, &router{rules: rules}))
+	current := newInForce(newSettings(defaultConfig(), nil, nil, &route.Router{Rules: rules}))
 	plane := newLockPlane(locker, current, newScriptCache(1<<20), meter, slog.New(handler))
 	return fakeLockerPlane{lockPlane: plane, locker: locker, meter: meter, log: log}
 }
@@ -168,11 +169,11 @@ func fakeLockerCall(line string) lockCall {
 	for word := range strings.FieldsSeq(line) {
 		args = append(args, []byte(strings.NewReplacer(`\x20`, " ", `""`, "").Replace(word)))
 	}
-	call := lockCall{args: args, route: route{plane: planeLock, spec: command.Builtin().Lookup(args)}}
-	if call.route.spec != nil {
-		call.route.keys, _ = call.route.spec.AppendKeys(nil, args)
+	call := lockCall{args: args, route: route.Route{Plane: route.Locks, Spec: command.Builtin().Lookup(args)}}
+	if call.route.Spec != nil {
+		call.route.Keys, _ = call.route.Spec.AppendKeys(nil, args)
 	}
-	call.route.lock = slices.Repeat([]bool{true}, len(call.route.keys))
+	call.route.Lock = slices.Repeat([]bool{true}, len(call.route.Keys))
 	return call
 }
 

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -76,7 +77,7 @@ func (m *fakeMasters) publish(channel, payload string) {
 			s.hear(redlock.Event{Kind: redlock.EventMessage, Channel: []byte(channel), Payload: []byte(payload)})
 		}
 		for want, wanted := range s.wants {
-			if pattern, ok := strings.CutPrefix(want, "pattern "); ok && wanted && globMatch(pattern, []byte(channel)) {
+			if pattern, ok := strings.CutPrefix(want, "pattern "); ok && wanted && route.GlobMatch(pattern, []byte(channel)) {
 				s.hear(redlock.Event{Kind: redlock.EventPatternMessage, Pattern: []byte(pattern), Channel: []byte(channel), Payload: []byte(payload)})
 			}
 		}

@@ -8,6 +8,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -281,13 +282,13 @@ func (s *session) isPipe() bool {
 
 // performInPipe passes commands on in a connection whose replies cannot be
 // counted any more.
-func (s *session) performInPipe(name string, cmd wire.Command, to route) {
+func (s *session) performInPipe(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case name == "reset" && len(cmd.Args) == 1:
 		s.reset()
-	case to.plane != planeUpstream && s.monitoring:
+	case to.Plane != route.Upstream && s.monitoring:
 		s.replyAtOnce(wire.ErrMonitorKeyspace)
-	case to.plane != planeUpstream || s.subscribesToLocks(name, cmd.Args):
+	case to.Plane != route.Upstream || s.subscribesToLocks(name, cmd.Args):
 		s.replyAtOnce(wire.ErrLockInPipe)
 	case s.server.settings().users.atUpstream: // who the client is there does not matter here until RESET
 		s.forward(cmd, debt{})

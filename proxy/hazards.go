@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
 // hazard is one thing about the servers that endangers locks.
@@ -51,7 +52,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 		found.add(hazardWarning, "even", "", "%d masters is an even number: as many may fail as with %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
 	}
 	for i, rule := range cfg.Locks {
-		if rule.defaultTTL > cfg.MaxQuarantine {
+		if rule.DefaultTTL > cfg.MaxQuarantine {
 			found.add(hazardWarning, "ttl", "", "locks[%d] (%s): its default_ttl is longer than max_quarantine (%s), so a master that forgets such a lock votes again before the lock has ended",
 				i, describeRule(rule), shortDuration(cfg.MaxQuarantine))
 		}
@@ -124,17 +125,17 @@ func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) 
 		selectable, whose = upstream.databases, "the upstream has"
 	}
 	for i, rule := range cfg.Locks {
-		if rule.db == anyDB {
+		if rule.DB == route.AnyDB {
 			continue
 		}
 		title := fmt.Sprintf("locks[%d] (%s)", i, describeRule(rule))
-		if selectable > 0 && rule.db >= selectable {
+		if selectable > 0 && rule.DB >= selectable {
 			found.add(hazardWarning, "databases", "", "%s: no client can select that database, for %s %d (0 to %d), so the rule is never used",
 				title, whose, selectable, selectable-1)
 			continue
 		}
 		for _, f := range masters {
-			if f.databases > 0 && rule.db >= f.databases {
+			if f.databases > 0 && rule.DB >= f.databases {
 				found.add(hazardWarning, "databases", f.name, "%s: %s (%s) has %s and cannot vote on these locks; raise databases there",
 					title, f.title, f.name, plural(f.databases, "database"))
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
 // testServers makes a configuration and healthy facts for n masters.
@@ -73,7 +74,7 @@ func TestHazards(t *testing.T) {
 			m[0].databases, m[1].databases = 1, 0
 		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
 		{name: "rules for databases that are not there", masters: 3, change: func(cfg *Config, u *serverFacts, m []serverFacts) {
-			cfg.Locks = lockRules{{match: "a*", db: anyDB}, {match: "b*", db: 15}, {match: "c*", db: 98}, {match: "d*", db: 99}}
+			cfg.Locks = route.Rules{{Match: "a*", DB: route.AnyDB}, {Match: "b*", DB: 15}, {Match: "c*", DB: 98}, {Match: "d*", DB: 99}}
 			u.databases, m[0].databases, m[1].databases, m[2].databases = 99, 128, 0, 16
 		}, want: []hazard{
 			{level: hazardWarning, text: `locks[2] ("c*", database 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
@@ -82,7 +83,7 @@ func TestHazards(t *testing.T) {
 		}},
 		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *Config, u *serverFacts, m []serverFacts) {
 			cfg.Upstream = Upstream{Kind: UpstreamNone}
-			cfg.Locks = lockRules{{match: "b*", db: 15}, {match: "c*", db: 16}}
+			cfg.Locks = route.Rules{{Match: "b*", DB: 15}, {Match: "c*", DB: 16}}
 			m[0].databases, m[1].databases, m[2].databases = 99, 99, 99
 		}, want: []hazard{
 			{level: hazardWarning, text: `locks[1] ("c*", database 16): no client can select that database, for this proxy has 16 (0 to 15), so the rule is never used`},

@@ -3,13 +3,14 @@ package proxy
 import (
 	"time"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
 // refusedAsMoving answers a command on a key that has moved with the rules.
-func (s *session) refusedAsMoving(r *router, cmd wire.Command, to route) bool {
-	until := r.heldBack(s.database(), cmd.Args, to, time.Now())
+func (s *session) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Route) bool {
+	until := r.HeldBack(s.database(), cmd.Args, to, time.Now())
 	if until.IsZero() {
 		return false
 	}
@@ -22,11 +23,11 @@ func (s *session) refusedAsMoving(r *router, cmd wire.Command, to route) bool {
 // how long the key is held back. A client that hears of no lock has none.
 func (p *lockPlane) unlessMoved(a answer, calls ...lockCall) answer {
 	router := p.current.load().router
-	if !router.holdsBack() || !a.took() {
+	if !router.HoldsBack() || !a.took() {
 		return a
 	}
 	for _, call := range calls {
-		if until := router.heldBack(call.db, call.args, call.route, time.Now()); !until.IsZero() {
+		if until := router.HeldBack(call.db, call.args, call.route, time.Now()); !until.IsZero() {
 			refusal := wire.ErrMoving(until)
 			p.meter.refused(refusal)
 			return rejection(a.kind, refusal)

@@ -8,10 +8,11 @@ import (
 	"sync"
 	"time"
 
-	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/redlock"
-
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/redlock"
 )
 
 // inspectTimeout bounds asking one server what it is.
@@ -70,7 +71,7 @@ func (f *serverFacts) ask(ctx context.Context, server endpoint.Endpoint) {
 }
 
 // askMaster is ask, and what only matters on a master.
-func (f *serverFacts) askMaster(ctx context.Context, server endpoint.Endpoint, rules lockRules, known knownRights) {
+func (f *serverFacts) askMaster(ctx context.Context, server endpoint.Endpoint, rules route.Rules, known knownRights) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	f.sentinels = server.AskSentinels(ctx)

@@ -10,6 +10,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -47,7 +48,7 @@ func lockBench(b testing.TB, text func(sha string) string) *session {
 	if err != nil {
 		b.Fatal(err)
 	}
-	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}}}
+	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	current := newInForce(newSettings(defaultConfig(), nil, nil, routes))
 	scripts := newScriptCache(1 << 20)
 	log := slog.New(slog.DiscardHandler)

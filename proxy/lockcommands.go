@@ -140,7 +140,7 @@ func (p *lockPlane) remaining(ctx context.Context, call lockCall, name string) a
 func (p *lockPlane) run(ctx context.Context, call lockCall, args [][]byte) answer {
 	request := p.runRequest(call)
 	request.Args = args
-	if call.route.spec.Blocking() {
+	if call.route.Spec.Blocking() {
 		return ran(p.runBlocking(ctx, request))
 	}
 	return ran(p.runTaking(ctx, request))
@@ -149,7 +149,7 @@ func (p *lockPlane) run(ctx context.Context, call lockCall, args [][]byte) answe
 func (p *lockPlane) runRequest(call lockCall) redlock.RunRequest {
 	return redlock.RunRequest{
 		DB: call.db, Keys: lockKeys(call), Args: call.args,
-		RESP3: call.version == wire.RESP3, ReadOnly: call.route.spec.Readonly(),
+		RESP3: call.version == wire.RESP3, ReadOnly: call.route.Spec.Readonly(),
 	}
 }
 
@@ -159,8 +159,8 @@ func ran(o redlock.Outcome) answer {
 
 // defaultTTL is what the rule gives to a lock without TTL; 0: none.
 func (p *lockPlane) defaultTTL(db int, key []byte) time.Duration {
-	if rule := p.lockRules().find(db, key); rule != nil {
-		return rule.defaultTTL
+	if rule := p.lockRules().Find(db, key); rule != nil {
+		return rule.DefaultTTL
 	}
 	return 0
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -25,13 +26,13 @@ type keyCount struct {
 // and for each argument of the route that is a lock key which of them it is.
 func distinctKeys(call lockCall) (distinct []keyCount, which []int) {
 	var index map[string]int
-	for i, at := range call.route.keys {
-		if !call.route.lock[i] {
+	for i, at := range call.route.Keys {
+		if !call.route.Lock[i] {
 			continue
 		}
 		key := call.args[at]
-		if index == nil && len(call.route.keys) > 1 {
-			index = make(map[string]int, len(call.route.keys))
+		if index == nil && len(call.route.Keys) > 1 {
+			index = make(map[string]int, len(call.route.Keys))
 		}
 		n, known := index[string(key)]
 		if !known {
@@ -49,24 +50,24 @@ func distinctKeys(call lockCall) (distinct []keyCount, which []int) {
 
 // onlyKey is the key of a command that has no other, nil for all others.
 func onlyKey(call lockCall) []byte {
-	if len(call.route.keys) != 1 || !call.route.lock[0] {
+	if len(call.route.Keys) != 1 || !call.route.Lock[0] {
 		return nil
 	}
-	return call.args[call.route.keys[0]]
+	return call.args[call.route.Keys[0]]
 }
 
 // lockKeys are the lock keys of a command without repetitions, in order. What
 // a support probe writes is nothing that a vote goes by: it lives for 1 ms.
 // Nobody may write to the list.
 func lockKeys(call lockCall) [][]byte {
-	if key := onlyKey(call); key != nil && string(key) != supportProbe {
-		at := call.route.keys[0]
+	if key := onlyKey(call); key != nil && string(key) != route.SupportProbe {
+		at := call.route.Keys[0]
 		return call.args[at : at+1 : at+1]
 	}
 	distinct, _ := distinctKeys(call)
 	keys := make([][]byte, 0, len(distinct))
 	for _, d := range distinct {
-		if string(d.key) != supportProbe {
+		if string(d.key) != route.SupportProbe {
 			keys = append(keys, d.key)
 		}
 	}

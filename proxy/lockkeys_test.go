@@ -65,7 +65,7 @@ func TestOnlyLockKeysAreAsked(t *testing.T) {
 	p := newFakeLockerPlane(nil)
 	for _, command := range []string{"DEL a b c", "MGET a b c", "EXISTS a b c"} {
 		call := fakeLockerCall(command)
-		call.route.lock = []bool{true, false, true}
+		call.route.Lock = []bool{true, false, true}
 		p.do(t.Context(), nil, call)
 	}
 	want := []string{"exists 0 a", "exists 0 c", "get 0 a", "get 0 c", "release 0 a", "release 0 c"}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -55,17 +56,17 @@ type lockPlane struct {
 type lockCall struct {
 	db       int
 	args     [][]byte // at least the name
-	route    route
+	route    route.Route
 	version  wire.Version
 	lastRead *lastRead // the session's; nil: it remembers nothing
 }
 
 // commandName is for logs: empty for a command that is in no table.
 func (c lockCall) commandName() string {
-	if c.route.spec == nil {
+	if c.route.Spec == nil {
 		return ""
 	}
-	return c.route.spec.Name
+	return c.route.Spec.Name
 }
 
 // newLockPlane wants everything given; log gets command names and verdicts at
@@ -96,9 +97,9 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 // ruleOf names the rule of the first lock key, for metrics.
 func (p *lockPlane) ruleOf(calls ...lockCall) string {
 	for _, call := range calls {
-		for i, at := range call.route.keys {
-			if call.route.lock[i] && at < len(call.args) {
-				return p.lockRules().find(call.db, call.args[at]).label()
+		for i, at := range call.route.Keys {
+			if call.route.Lock[i] && at < len(call.args) {
+				return p.lockRules().Find(call.db, call.args[at]).Label()
 			}
 		}
 	}
@@ -123,7 +124,7 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 	if a, refused := refuse(call); refused {
 		return a
 	}
-	switch name := call.route.spec.Name; name {
+	switch name := call.route.Spec.Name; name {
 	case "set":
 		c, reply := parseSet(call.args, now)
 		return p.set(ctx, call, c, reply)
@@ -183,7 +184,7 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 		}
 		return p.run(ctx, call, call.args)
 	default:
-		if call.route.spec.Is(command.NeverOnLocks) {
+		if call.route.Spec.Is(command.NeverOnLocks) {
 			return rejection(redlock.KindRun, errorNotOnLockKeys(name))
 		}
 		return p.run(ctx, call, call.args)
@@ -193,7 +194,7 @@ func (p *lockPlane) decide(ctx context.Context, call lockCall, now time.Time) an
 // refuse answers what needs no master: commands that Redis refuses before it
 // runs them, and the key that no client may touch.
 func refuse(call lockCall) (a answer, refused bool) {
-	spec := call.route.spec
+	spec := call.route.Spec
 	switch {
 	case spec == nil && len(call.args) > 1 && command.Builtin().Lookup(call.args[:1]) != nil:
 		return rejection(redlock.KindRun, errorUnknownSubcommand(call.args)), true
@@ -201,9 +202,9 @@ func refuse(call lockCall) (a answer, refused bool) {
 		return rejection(redlock.KindRun, wire.ErrUnknownCommand(call.args)), true
 	case !spec.ArityOK(len(call.args)):
 		return rejection(redlock.KindRun, wire.ErrArity(spec.Name)), true
-	case call.route.reserved:
+	case call.route.Reserved:
 		return rejection(redlock.KindRun, errorReservedKey), true
-	case call.route.elsewhere:
+	case call.route.Elsewhere:
 		return rejection(redlock.KindRun, errorElsewhere), true
 	}
 	return answer{}, false

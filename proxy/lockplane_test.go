@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -180,7 +181,7 @@ func TestDatabaseIsPassedOn(t *testing.T) {
 }
 
 func TestDefaultTTL(t *testing.T) {
-	rules := []lockRule{{match: "short:*", db: anyDB, defaultTTL: 30 * time.Second}, {match: "*", db: anyDB}}
+	rules := []route.Rule{{Match: "short:*", DB: route.AnyDB, DefaultTTL: 30 * time.Second}, {Match: "*", DB: route.AnyDB}}
 	for command, asked := range map[string]string{
 		"SETNX short:a v":           "acquire 0 short:a v 30s",
 		"SET short:a v NX":          "acquire 0 short:a v 30s",
@@ -202,7 +203,7 @@ func TestDefaultTTL(t *testing.T) {
 func TestLocksWithoutTTL(t *testing.T) {
 	verdict := redlock.Lost
 	p := newFakeLockerPlane(func(any) redlock.Outcome { return redlock.Outcome{Verdict: verdict} },
-		lockRule{match: "a:*", db: anyDB}, lockRule{match: "b:*", db: anyDB}, lockRule{match: "c:*", db: anyDB, defaultTTL: time.Second})
+		route.Rule{Match: "a:*", DB: route.AnyDB}, route.Rule{Match: "b:*", DB: route.AnyDB}, route.Rule{Match: "c:*", DB: route.AnyDB, DefaultTTL: time.Second})
 	p.ask(t, "SETNX a:1 secret")
 	if p.takenWithoutTTL() != 0 {
 		t.Error("a lock that was not taken is counted")
@@ -303,7 +304,7 @@ func TestReservedKey(t *testing.T) {
 	p := newFakeLockerPlane(nil)
 	for _, command := range []string{"GET k", "DEL k", "EVAL s 1 k", "HGETALL k"} {
 		call := fakeLockerCall(command)
-		call.route.reserved = true
+		call.route.Reserved = true
 		if reply := string(p.do(t.Context(), nil, call)); reply != errorReservedKey {
 			t.Errorf("%s: %q", command, reply)
 		}

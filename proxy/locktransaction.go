@@ -48,7 +48,7 @@ func (p *lockPlane) decideTransaction(ctx context.Context, t lockTransaction) an
 	for _, call := range t.commands {
 		request.Transaction = append(request.Transaction, call.args)
 		request.Keys = appendMissing(request.Keys, lockKeys(call))
-		switch call.route.spec.Name {
+		switch call.route.Spec.Name {
 		case "del", "unlink":
 			deletes = true
 		case "eval", "eval_ro":

@@ -7,9 +7,10 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/redlock"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/redlock"
 )
 
 // metrics are all of the proxy's own. Labels are names from closed sets and
@@ -187,11 +188,11 @@ func (m *metrics) Queued(master string, waiting int) {
 // rulesInForce has a series from 0 for all that can come of a rule's locks, for a
 // first 1 from nothing would be no increase, and none for rules that are gone. It
 // is for one goroutine at a time.
-func (m *metrics) rulesInForce(rules lockRules) {
+func (m *metrics) rulesInForce(rules route.Rules) {
 	gone := m.rules
 	m.rules = map[string]bool{}
 	for i := range rules {
-		m.rules[rules[i].label()] = true
+		m.rules[rules[i].Label()] = true
 	}
 	for rule := range gone {
 		if !m.rules[rule] {

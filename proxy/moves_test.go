@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -31,11 +32,11 @@ func TestLocksThatAreTakenWhileTheirKeyMoves(t *testing.T) {
 		var p fakeLockerPlane
 		p = newFakeLockerPlane(func(any) redlock.Outcome {
 			p.current.replace(func(old settings) settings {
-				old.router = old.router.withRules(lockRules{{match: "kept:*", db: anyDB}}, time.Now(), time.Hour, time.Minute).leavingFor(time.Now().Add(time.Hour))
+				old.router = old.router.WithRules(route.Rules{{Match: "kept:*", DB: route.AnyDB}}, time.Now(), time.Hour, time.Minute).LeavingFor(time.Now().Add(time.Hour))
 				return old
 			})
 			return row.outcome
-		}, lockRule{match: "lock:*", db: anyDB}, lockRule{match: "kept:*", db: anyDB})
+		}, route.Rule{Match: "lock:*", DB: route.AnyDB}, route.Rule{Match: "kept:*", DB: route.AnyDB})
 		if reply := p.ask(t, row.line); strings.HasPrefix(reply, "-TRYAGAIN ") != row.refused {
 			t.Errorf("%s, %v: %q", row.line, row.outcome.Verdict, reply)
 		}
@@ -43,9 +44,9 @@ func TestLocksThatAreTakenWhileTheirKeyMoves(t *testing.T) {
 }
 
 // reloadRules gives a test proxy other rules.
-func (p *testProxy) reloadRules(rules lockRules, coming, leaving time.Duration) {
+func (p *testProxy) reloadRules(rules route.Rules, coming, leaving time.Duration) {
 	p.current.replace(func(old settings) settings {
-		old.router = old.router.withRules(rules, time.Now(), coming, leaving)
+		old.router = old.router.WithRules(rules, time.Now(), coming, leaving)
 		return old
 	})
 }
@@ -57,8 +58,8 @@ func TestSessionSeesNewRules(t *testing.T) {
 	p := startTestProxy(t, redis)
 	client := p.dial(t)
 	client.ask("SET lock:a 1 NX\r\nSET job:a 1 NX\r\n", "+OK\r\n+OK\r\n")
-	p.reloadRules(lockRules{{match: "lock:*", db: anyDB}, {match: "job:*", db: anyDB}}, time.Hour, time.Hour)
-	refusal := wire.ErrMoving(p.current.load().router.moves[0].coming)
+	p.reloadRules(route.Rules{{Match: "lock:*", DB: route.AnyDB}, {Match: "job:*", DB: route.AnyDB}}, time.Hour, time.Hour)
+	refusal := wire.ErrMoving(p.current.load().router.Moves[0].Coming)
 	if !strings.HasPrefix(refusal, "-TRYAGAIN ") {
 		t.Errorf("%q", refusal)
 	}
@@ -66,7 +67,7 @@ func TestSessionSeesNewRules(t *testing.T) {
 	client.ask("MULTI\r\nGET job:a\r\nEXEC\r\n", "+OK\r\n"+refusal+wire.ErrExecAbort)
 	p.current.replace(func(old settings) settings {
 		router := *old.router
-		router.moves = []move{{was: router.moves[0].was}} // its time is over
+		router.Moves = []route.Move{{Was: router.Moves[0].Was}} // its time is over
 		old.router = &router
 		return old
 	})
@@ -80,7 +81,7 @@ func TestSessionSeesNewRules(t *testing.T) {
 // its keys are no more, however late EXEC comes.
 func TestTransactionsEndWithTheirRules(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	other := lockRules{{match: "other:*", db: anyDB}}
+	other := route.Rules{{Match: "other:*", DB: route.AnyDB}}
 	for i, row := range []struct{ before, answer, after, want string }{
 		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},
 		{"MULTI\r\nSET lock:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},

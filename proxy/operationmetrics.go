@@ -119,7 +119,7 @@ func hashOf(cfg *Config) uint64 {
 		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
 	}
 	for _, rule := range cfg.Locks {
-		shared.Rules = append(shared.Rules, sharedRule{rule.match, rule.db, rule.defaultTTL, rule.companions})
+		shared.Rules = append(shared.Rules, sharedRule{rule.Match, rule.DB, rule.DefaultTTL, rule.Companions})
 	}
 	text, err := json.Marshal(shared)
 	if err != nil {

@@ -21,8 +21,8 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 		for len(args) < max(spec.Arity, -spec.Arity) {
 			args = append(args, []byte("x"))
 		}
-		to := routes.route(0, args)
-		if !to.ordinary {
+		to := routes.Route(0, args)
+		if !to.Ordinary {
 			return
 		}
 		ordinary++
@@ -30,7 +30,7 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 			t.Errorf("%s is answered by the proxy, but is called ordinary", spec.Name)
 		}
 	}
-	for spec := range routes.table.All() {
+	for spec := range routes.Table.All() {
 		check(spec, strings.Split(spec.Name, "|")...)
 	}
 	if ordinary < 100 {

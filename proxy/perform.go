@@ -6,6 +6,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -24,37 +25,37 @@ type lockRunner interface {
 func (s *session) perform(cmd wire.Command) {
 	settings := s.server.settings()
 	router := settings.router
-	to := router.route(s.database(), cmd.Args)
+	to := router.Route(s.database(), cmd.Args)
 	name := ""
-	if to.spec != nil {
-		name = to.spec.Name
+	if to.Spec != nil {
+		name = to.Spec.Name
 	}
 	s.silent = s.replies.next()
 	if s.transaction.state == transactionNone && !s.watched.any() {
-		s.era = router.era
+		s.era = router.Era
 	}
 	switch user := s.user(settings); {
 	case s.closing: // the client's user is no more
-	case user == nil && !to.spec.Is(command.BeforeAuth):
-		s.reply(s.refusal(to.spec, cmd.Args, s.stranger(wire.ErrNoAuth)))
-	case !to.spec.Is(command.BeforeAuth) && !s.stillVouchedFor(settings):
-	case to.reserved:
+	case user == nil && !to.Spec.Is(command.BeforeAuth):
+		s.reply(s.refusal(to.Spec, cmd.Args, s.stranger(wire.ErrNoAuth)))
+	case !to.Spec.Is(command.BeforeAuth) && !s.stillVouchedFor(settings):
+	case to.Reserved:
 		s.abort(errorReservedKey)
-	case to.elsewhere:
+	case to.Elsewhere:
 		s.abort(errorElsewhere)
 	case s.refusedForUser(user, name, cmd.Args, to):
-	case router.holdsBack() && s.refusedAsMoving(router, cmd, to):
-	case !to.ordinary && to.spec.Is(command.LeavesProtocol):
+	case router.HoldsBack() && s.refusedAsMoving(router, cmd, to):
+	case !to.Ordinary && to.Spec.Is(command.LeavesProtocol):
 		s.refuse(wire.ErrUnsupported(name))
 	case s.isPipe():
 		s.performInPipe(name, cmd, to)
-	case s.restrictedHere(to.spec):
-		s.reply(s.refusal(to.spec, cmd.Args, wire.ErrRestricted(name)))
+	case s.restrictedHere(to.Spec):
+		s.reply(s.refusal(to.Spec, cmd.Args, wire.ErrRestricted(name)))
 	case s.transaction.state != transactionNone:
 		s.performInTransaction(name, cmd, to)
-	case to.ordinary && to.plane == planeUpstream: // nearly all there is
-		s.forwardForReply(cmd, to.spec)
-	case s.performHandshake(name, cmd, to.spec):
+	case to.Ordinary && to.Plane == route.Upstream: // nearly all there is
+		s.forwardForReply(cmd, to.Spec)
+	case s.performHandshake(name, cmd, to.Spec):
 	case s.performJoined(name, cmd, to):
 	default:
 		s.performKeyed(name, cmd, to)
@@ -64,22 +65,22 @@ func (s *session) perform(cmd wire.Command) {
 
 // performJoined answers what concerns both planes and has no keys. It reports
 // false for every other command.
-func (s *session) performJoined(name string, cmd wire.Command, to route) bool {
+func (s *session) performJoined(name string, cmd wire.Command, to route.Route) bool {
 	switch name {
 	case "multi":
-		s.performMulti(cmd, to.spec)
+		s.performMulti(cmd, to.Spec)
 	case "exec", "discard":
 		s.performStrayExec(name, cmd)
 	case "unwatch":
-		s.performUnwatch(cmd, to.spec)
+		s.performUnwatch(cmd, to.Spec)
 	case "info":
 		s.performInfo(cmd)
 	case "script|load", "script|exists", "script|flush", "script|kill":
 		s.performScript(name, cmd, to)
 	case "client|tracking":
-		s.performTracking(cmd, to.spec)
+		s.performTracking(cmd, to.Spec)
 	case "client|caching":
-		s.performCaching(cmd, to.spec)
+		s.performCaching(cmd, to.Spec)
 	case "publish":
 		return s.performPublishAlone(cmd, to)
 	default:
@@ -100,26 +101,26 @@ func (s *session) performClusterAlone(name string) bool {
 }
 
 // performKeyed sends a command where its keys belong.
-func (s *session) performKeyed(name string, cmd wire.Command, to route) {
-	switch to.plane {
-	case planeLock:
+func (s *session) performKeyed(name string, cmd wire.Command, to route.Route) {
+	switch to.Plane {
+	case route.Locks:
 		if name == "watch" {
-			s.performWatch(cmd, to.spec)
+			s.performWatch(cmd, to.Spec)
 			return
 		}
 		s.performOnLocks(name, cmd.Args, to)
-	case planeSplit:
+	case route.Split:
 		s.performSplit(name, cmd, to)
-	case planeCross:
+	case route.Cross:
 		s.replyUnlessRestricted(name, wire.ErrCrossLock)
 	default:
-		s.performOnUpstream(name, cmd, to.spec)
+		s.performOnUpstream(name, cmd, to.Spec)
 	}
 }
 
 // performOnLocks waits for its turn in the program, runs the command on the
 // masters and answers it.
-func (s *session) performOnLocks(name string, args [][]byte, to route) {
+func (s *session) performOnLocks(name string, args [][]byte, to route.Route) {
 	if !s.settle() || s.refusedAsRestricted(name) {
 		return
 	}
@@ -131,7 +132,7 @@ func (s *session) performOnLocks(name string, args [][]byte, to route) {
 }
 
 // runOnLocks leaves the reply in lockReply.
-func (s *session) runOnLocks(args [][]byte, to route) {
+func (s *session) runOnLocks(args [][]byte, to route.Route) {
 	size := 0
 	for _, arg := range args {
 		size += len(arg)

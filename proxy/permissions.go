@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -21,16 +22,16 @@ func channelsOf(name string, args [][]byte) [][]byte {
 
 // forbids returns the error for a command that these rights do not cover, ""
 // if they do. lockChannel tells whether a channel or pattern belongs to locks.
-func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([]byte) bool) string {
+func (r rights) forbids(name string, args [][]byte, to route.Route, lockChannel func([]byte) bool) string {
 	channels := channelsOf(name, args)
 	switch {
-	case r == rightBoth || to.spec.Is(command.BeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
-	case to.spec != nil && !to.spec.ArityOK(len(args)) && !to.spec.Is(command.ForLockers):
+	case r == rightBoth || to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
+	case to.Spec != nil && !to.Spec.ArityOK(len(args)) && !to.Spec.Is(command.ForLockers):
 		if r&rightUpstream == 0 {
-			return wire.ErrArity(to.spec.Name)
+			return wire.ErrArity(to.Spec.Name)
 		}
-	case to.plane != planeUpstream:
-		if to.plane != planeLock || r&rightLocks == 0 {
+	case to.Plane != route.Upstream:
+		if to.Plane != route.Locks || r&rightLocks == 0 {
 			return wire.ErrNoPermKeys
 		}
 	case len(channels) > 0:
@@ -40,11 +41,11 @@ func (r rights) forbids(name string, args [][]byte, to route, lockChannel func([
 			}
 		}
 	case r&rightUpstream != 0:
-	case len(to.keys) > 0:
+	case len(to.Keys) > 0:
 		return wire.ErrNoPermKeys
-	case to.spec == nil:
+	case to.Spec == nil:
 		return wire.ErrUnknownCommand(args)
-	case !to.spec.Is(command.ForLockers):
+	case !to.Spec.Is(command.ForLockers):
 		return wire.ErrNoPermCommand(name)
 	}
 	return ""
@@ -90,16 +91,16 @@ func (s *session) user(now *settings) *account {
 
 // refusedForUser answers a command that the user may not give, in a
 // transaction as in Redis by spoiling it.
-func (s *session) refusedForUser(user *account, name string, args [][]byte, to route) bool {
+func (s *session) refusedForUser(user *account, name string, args [][]byte, to route.Route) bool {
 	if user == nil {
 		return false
 	}
-	all := s.server.settings().router.rules
+	all := s.server.settings().router.Rules
 	refusal := ""
 	if user.may != rightBoth {
-		refusal = user.may.forbids(name, args, to, all.coversChannel)
+		refusal = user.may.forbids(name, args, to, all.CoversChannel)
 	}
-	if own := s.ownRules(user, all); refusal == "" && own.denySome() {
+	if own := s.ownRules(user, all); refusal == "" && own.DenySome() {
 		refusal = forbiddenLocks(own, all, s.database(), name, args, to)
 	}
 	if refusal == "" {
@@ -111,9 +112,9 @@ func (s *session) refusedForUser(user *account, name string, args [][]byte, to r
 
 // ownRules are the lock rules as the session's user has them. They are made
 // anew only when the user or the rules have changed.
-func (s *session) ownRules(user *account, all lockRules) lockRules {
+func (s *session) ownRules(user *account, all route.Rules) route.Rules {
 	if s.own.of != user || len(s.own.from) != len(all) || len(all) > 0 && &s.own.from[0] != &all[0] {
-		s.own.of, s.own.from, s.own.rules = user, all, all.forUser(user.name)
+		s.own.of, s.own.from, s.own.rules = user, all, all.ForUser(user.name)
 	}
 	return s.own.rules
 }
@@ -121,14 +122,14 @@ func (s *session) ownRules(user *account, all lockRules) lockRules {
 // forbiddenLocks returns the error for a command on locks that only others may
 // use, "" if there is none in it. own are the rules of the user, all those of
 // everybody.
-func forbiddenLocks(own, all lockRules, db int, name string, args [][]byte, to route) string {
-	for i, at := range to.keys {
-		if to.lock[i] && !own.covers(db, args[at]) {
+func forbiddenLocks(own, all route.Rules, db int, name string, args [][]byte, to route.Route) string {
+	for i, at := range to.Keys {
+		if to.Lock[i] && !own.Covers(db, args[at]) {
 			return wire.ErrNoPermKeys
 		}
 	}
 	for _, channel := range channelsOf(name, args) {
-		if all.coversChannel(channel) && !own.coversChannel(channel) {
+		if all.CoversChannel(channel) && !own.CoversChannel(channel) {
 			return wire.ErrNoPermChannels
 		}
 	}
@@ -147,14 +148,14 @@ func (s *session) hearsLocks() bool {
 // listen to what they may not hear any more. Sessions find all else out with
 // their next command.
 // rules are the lock rules that hold now, was those before.
-func (srv *proxyServer) applyUsers(now *accounts, rules, was lockRules) {
+func (srv *proxyServer) applyUsers(now *accounts, rules, was route.Rules) {
 	for _, s := range srv.all() {
 		known := s.account.Load()
 		if known == nil {
 			continue
 		}
 		user := now.successor(known)
-		if user == nil || s.listens() && (known.may&^user.may != 0 || rules.deniesMore(was, user.name)) {
+		if user == nil || s.listens() && (known.may&^user.may != 0 || rules.DeniesMore(was, user.name)) {
 			s.cutOff()
 		}
 	}

@@ -19,6 +19,7 @@ import (
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -247,7 +248,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := newInForce(newSettings(cfg, nil, nil, &router{table: command.Builtin()}))
+	current := newInForce(newSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
 	s := newSurvey(current, meter, slog.New(slog.DiscardHandler))
 	before := current.load().router
 	s.look(t.Context())

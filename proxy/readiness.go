@@ -8,10 +8,10 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
-
-	"github.com/redis/go-redis/v9"
 )
 
 // A readiness is whether locks can be decided now, and what people should know
@@ -97,9 +97,9 @@ func (p *Proxy) appendInfo(dst []byte) []byte {
 	field("demo", oneIf(len(settings.config.demo()) > 0))
 	field("set", status.Set)
 	field("epoch", status.Epoch)
-	field("lock_rules", len(settings.router.rules))
-	for i, moving := range settings.router.movingRules(time.Now()) {
-		field(fmt.Sprintf("moving_rule%d", i+1), "until="+timestamp(moving.until)+",rule="+strings.Map(printable, describeCoverage(moving.rule)))
+	field("lock_rules", len(settings.router.Rules))
+	for i, moving := range settings.router.Moving(time.Now()) {
+		field(fmt.Sprintf("moving_rule%d", i+1), "until="+timestamp(moving.Until)+",rule="+strings.Map(printable, describeCoverage(moving.Rule)))
 	}
 	field("locks_without_ttl", p.locks.takenWithoutTTL())
 	for i, master := range status.Masters {

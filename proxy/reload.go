@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -72,7 +73,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 // were changed, and until when.
 func (p *Proxy) movingKeys() []string {
 	var lines []string
-	for _, moving := range p.current.load().router.movingRules(time.Now()) {
+	for _, moving := range p.current.load().router.Moving(time.Now()) {
 		lines = append(lines, describeMoving(moving))
 	}
 	return lines
@@ -137,11 +138,11 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 // in force: what would come of it is to be known before.
 func (p *Proxy) refusedMove(next *Config, now time.Time) error {
 	router := p.current.load().router
-	if sameCoverage(router.rules, next.Locks) {
+	if route.SameCoverage(router.Rules, next.Locks) {
 		return nil
 	}
 	lines := []string{"the lock rules would move keys to or from the lock masters, and a reload does that only by redlock-proxy -reload -move-keys; then:"}
-	for _, moving := range router.withRules(next.Locks, now, next.MaxQuarantine, longestLock(p.locker.Status(), next)).movingRules(now) {
+	for _, moving := range router.WithRules(next.Locks, now, next.MaxQuarantine, longestLock(p.locker.Status(), next)).Moving(now) {
 		lines = append(lines, describeMoving(moving))
 	}
 	if len(lines) == 1 {
@@ -178,17 +179,17 @@ func (plan reloadPlan) refusedBy(next *Config, upstream *serverFacts, masters []
 // apply puts a configuration in force that nothing speaks against.
 func (p *Proxy) apply(next *Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, now time.Time) {
 	coming, leaving := next.MaxQuarantine, max(next.MaxQuarantine, next.RestartDelay)
-	was := p.current.load().router.rules
-	before := p.current.load().router.era
+	was := p.current.load().router.Rules
+	before := p.current.load().router.Era
 	p.current.replace(func(old settings) settings {
-		return *newSettings(next, upstream, masters, old.router.withRules(next.Locks, now, coming, leaving))
+		return *newSettings(next, upstream, masters, old.router.WithRules(next.Locks, now, coming, leaving))
 	})
 	// Only now is it certain that no longer lock is taken that would not be known:
 	// one that is under way hears that its key has moved (unlessMoved).
 	leaving = longestLock(p.locker.Status(), next)
 	p.current.replace(func(old settings) settings {
-		if old.router.era != before {
-			old.router = old.router.leavingFor(time.Now().Add(leaving))
+		if old.router.Era != before {
+			old.router = old.router.LeavingFor(time.Now().Add(leaving))
 		}
 		return old
 	})
@@ -196,7 +197,7 @@ func (p *Proxy) apply(next *Config, upstream *endpoint.Endpoint, masters []endpo
 	p.server.applyUsers(p.current.load().users, next.Locks, was)
 	p.level.Set(logLevels[next.Log.Level])
 	p.survey.soon()
-	if p.current.load().router.era != before {
+	if p.current.load().router.Era != before {
 		p.log.Warn("keys have moved with the lock rules; give every proxy the same rules before they can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}
 }

@@ -338,5 +338,5 @@ func TestTheEndDoesNotWaitForAReload(t *testing.T) {
 // heldBack is until when a key of database 0 has to wait.
 func (r *reloadable) heldBack(key string) time.Time {
 	router, args := r.current.load().router, [][]byte{[]byte("GET"), []byte(key)}
-	return router.heldBack(0, args, router.route(0, args), time.Now())
+	return router.HeldBack(0, args, router.Route(0, args), time.Now())
 }

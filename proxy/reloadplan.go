@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"redlock-proxy/proxy/route"
 )
 
 // reloadPlan is what a new configuration would change in the one in force. It
@@ -27,7 +29,7 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	r.fixed("log.format", old.Log.Format, next.Log.Format)
 	r.upstream()
 	r.masters()
-	if !slices.EqualFunc(old.Locks, next.Locks, func(a, b lockRule) bool { return describeRule(a) == describeRule(b) }) {
+	if !slices.EqualFunc(old.Locks, next.Locks, func(a, b route.Rule) bool { return describeRule(a) == describeRule(b) }) {
 		r.note("locks", describeRules(old.Locks), describeRules(next.Locks))
 	}
 	asked := len(r.plan.changes)

@@ -4,9 +4,10 @@ import (
 	"context"
 	"strings"
 
-	"redlock-proxy/redlock"
-
 	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/redlock"
 )
 
 // A user of a master may be forbidden commands that the proxy needs there. The
@@ -66,7 +67,7 @@ type rightsOfRun struct {
 
 // ask returns what is missing on a master, from memory if that run of it was
 // asked before.
-func (k knownRights) ask(ctx context.Context, client *redis.Client, f *serverFacts, rules lockRules) ([]missingRight, error) {
+func (k knownRights) ask(ctx context.Context, client *redis.Client, f *serverFacts, rules route.Rules) ([]missingRight, error) {
 	if said, known := k[f.name]; known && said.run == f.runID {
 		return said.missing, nil
 	}

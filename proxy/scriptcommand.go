@@ -3,13 +3,14 @@ package proxy
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
 // performScript answers SCRIPT LOAD, EXISTS, FLUSH and KILL for both planes:
 // which one a script will run on is not known before its keys are.
-func (s *session) performScript(name string, cmd wire.Command, to route) {
+func (s *session) performScript(name string, cmd wire.Command, to route.Route) {
 	if !s.settle() || s.refusedAsRestricted(name) {
 		return
 	}
@@ -40,8 +41,8 @@ func (s *session) performScript(name string, cmd wire.Command, to route) {
 }
 
 // performScriptHere is performScript without an upstream.
-func (s *session) performScriptHere(name string, cmd wire.Command, to route) {
-	if !to.spec.ArityOK(len(cmd.Args)) {
+func (s *session) performScriptHere(name string, cmd wire.Command, to route.Route) {
+	if !to.Spec.ArityOK(len(cmd.Args)) {
 		s.reply(wire.ErrArity(name))
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -60,7 +61,7 @@ type session struct {
 	vouched *vouched                // why, where the upstream is yet to confirm it
 	own     struct {                // the lock rules as that user has them
 		of          *account
-		from, rules lockRules
+		from, rules route.Rules
 	}
 	client      clientState
 	replies     replyMode

@@ -8,6 +8,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -140,7 +141,7 @@ func TestSessionAuthentication(t *testing.T) {
 // and a transaction.
 func TestRoutingFollowsSelect(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: 3}}}
+	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: 3}}}
 	p := startTestProxy(t, redis, func(c *testConfig) { c.router = routes })
 	for _, opened := range []string{"", "GET x\r\n"} {
 		client := p.dial(t)

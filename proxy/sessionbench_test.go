@@ -12,6 +12,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -63,7 +64,7 @@ func benchServer(b testing.TB, commandSize int, reply string) *proxyServer {
 	if err != nil {
 		b.Fatal(err)
 	}
-	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}}}
+	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	return newServer(serverConfig{
 		current: newInForce(&settings{
 			users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes,

@@ -16,6 +16,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -170,7 +171,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	if err != nil {
 		t.Fatal(err)
 	}
-	routes := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}}}
+	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	locks := newFakeLocks()
 	config := testConfig{
 		serverConfig: serverConfig{

@@ -13,6 +13,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -191,7 +192,7 @@ func TestRefusalsAgreeWithRedis(t *testing.T) {
 	}
 	commands = append(commands, lockRedisCommand("OBJECT", "a\r\nb\x00c", "k"), lockRedisCommand("OBJECT", strings.Repeat("x", 200), "k"), lockRedisCommand("object", ""))
 	for i, got := range startLockRedis(t).run(t, absentKey, commands) {
-		a, refused := refuse(lockCall{args: commands[i], route: route{spec: command.Builtin().Lookup(commands[i])}})
+		a, refused := refuse(lockCall{args: commands[i], route: route.Route{Spec: command.Builtin().Lookup(commands[i])}})
 		if !refused || a.rejected != got.reply {
 			t.Errorf("%q: Redis says %q, we %q", commands[i], got.reply, a.rejected)
 		}

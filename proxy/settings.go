@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/route"
 )
 
 // settings are what a reload of the configuration may change. They are made
@@ -22,7 +23,7 @@ type settings struct {
 	dialUpstream func(ctx context.Context) (net.Conn, error) // nil: there is no upstream
 	upstream     upstreamLogin
 
-	router *router
+	router *route.Router
 }
 
 // upstreamLogin is the proxy's own way into the upstream.
@@ -33,7 +34,7 @@ type upstreamLogin struct {
 
 // newSettings makes of a configuration what is in force. upstream is nil if
 // there is none.
-func newSettings(cfg *Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, router *router) *settings {
+func newSettings(cfg *Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, router *route.Router) *settings {
 	s := &settings{
 		config:  cfg,
 		masters: masters,

@@ -4,36 +4,37 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
 // performSplit carries out a command whose keys are on both planes: both
 // halves at once, joined into one reply. An error in either is the answer.
-func (s *session) performSplit(name string, cmd wire.Command, to route) {
+func (s *session) performSplit(name string, cmd wire.Command, to route.Route) {
 	if !s.settle() || s.refusedAsRestricted(name) || !s.open() {
 		return
 	}
 	s.tellCaching()
 	upstreamHalf, lockHalf := splitKeys(cmd.Args, to)
 	fromUpstream, ok := s.askWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
-		s.runOnLocks(lockHalf, lockRoute(to.spec, len(lockHalf)))
+		s.runOnLocks(lockHalf, lockRoute(to.Spec, len(lockHalf)))
 	})
 	if !ok {
 		return
 	}
 	if name == "mget" {
-		s.replyBytes(joinValues(fromUpstream, s.lockReply, to.lock))
+		s.replyBytes(joinValues(fromUpstream, s.lockReply, to.Lock))
 		return
 	}
 	s.replyBytes(joinCounts(fromUpstream, s.lockReply))
 }
 
 // splitKeys makes two commands of one, of which all arguments are keys.
-func splitKeys(args [][]byte, to route) (upstreamHalf, lockHalf [][]byte) {
+func splitKeys(args [][]byte, to route.Route) (upstreamHalf, lockHalf [][]byte) {
 	upstreamHalf, lockHalf = [][]byte{args[0]}, [][]byte{args[0]}
-	for i, at := range to.keys {
-		if to.lock[i] {
+	for i, at := range to.Keys {
+		if to.Lock[i] {
 			lockHalf = append(lockHalf, args[at])
 		} else {
 			upstreamHalf = append(upstreamHalf, args[at])
@@ -43,11 +44,11 @@ func splitKeys(args [][]byte, to route) (upstreamHalf, lockHalf [][]byte) {
 }
 
 // lockRoute is the route of a command of nothing but lock keys.
-func lockRoute(spec *command.Spec, args int) route {
-	to := route{plane: planeLock, spec: spec}
+func lockRoute(spec *command.Spec, args int) route.Route {
+	to := route.Route{Plane: route.Locks, Spec: spec}
 	for at := 1; at < args; at++ {
-		to.keys = append(to.keys, at)
-		to.lock = append(to.lock, true)
+		to.Keys = append(to.Keys, at)
+		to.Lock = append(to.Lock, true)
 	}
 	return to
 }

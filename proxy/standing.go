@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
-	"redlock-proxy/redlock"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/redlock"
 )
 
 // standingLog is told of the lock plane what metrics are told, and logs each
@@ -147,10 +147,10 @@ func (movesCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c movesCollector) Collect(out chan<- prometheus.Metric) {
-	moving := c.current.load().router.movingRules(time.Now())
+	moving := c.current.load().router.Moving(time.Now())
 	out <- prometheus.MustNewConstMetric(movingMetric, prometheus.GaugeValue, float64(len(moving)))
 	for _, m := range moving {
-		out <- prometheus.MustNewConstMetric(movingEndMetric, prometheus.GaugeValue, float64(m.until.UnixMilli())/1000, strings.ToValidUTF8(describeCoverage(m.rule), "\uFFFD"))
+		out <- prometheus.MustNewConstMetric(movingEndMetric, prometheus.GaugeValue, float64(m.Until.UnixMilli())/1000, strings.ToValidUTF8(describeCoverage(m.Rule), "\uFFFD"))
 	}
 }
 

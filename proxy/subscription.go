@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -90,14 +91,14 @@ func (s *session) carriesWakeUps(of wire.Family, name string) bool {
 	if !s.hearsLocks() || isNotification([]byte(name)) {
 		return false
 	}
-	own := s.ownRules(s.account.Load(), s.server.settings().router.rules)
-	return of == wire.FamilyPattern && !own.denySome() || own.coversChannel([]byte(name))
+	own := s.ownRules(s.account.Load(), s.server.settings().router.Rules)
+	return of == wire.FamilyPattern && !own.DenySome() || own.CoversChannel([]byte(name))
 }
 
 // belongsToLocks: the channel, or every channel that such a pattern is meant
 // for, is a lock's.
 func (s *session) belongsToLocks(name string) bool {
-	return s.server.settings().router.rules.coversChannel([]byte(name))
+	return s.server.settings().router.Rules.CoversChannel([]byte(name))
 }
 
 // subscribesToLocks finds a command that cannot be had where the upstream's
@@ -105,7 +106,7 @@ func (s *session) belongsToLocks(name string) bool {
 func (s *session) subscribesToLocks(name string, args [][]byte) bool {
 	of, adds, ok := wire.ConfirmationOf([]byte(name))
 	return ok && adds && of != wire.FamilyShard && s.server.cfg.subscribes != nil &&
-		slices.ContainsFunc(args[1:], s.server.settings().router.rules.coversChannel)
+		slices.ContainsFunc(args[1:], s.server.settings().router.Rules.CoversChannel)
 }
 
 // subscriptionLimit is the limit that keeps the masters from being asked for
@@ -218,7 +219,7 @@ func textsOf(args [][]byte) []string {
 type listenerHost struct{ session *session }
 
 func (h listenerHost) Covers(key []byte) bool {
-	return h.session.server.settings().router.rules.covers(anyDB, key)
+	return h.session.server.settings().router.Rules.Covers(route.AnyDB, key)
 }
 
 func (h listenerHost) Peek(ctx context.Context, db int, name, key string) []byte {

@@ -4,6 +4,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -92,7 +93,7 @@ func (s *session) endIfOutdated() {
 // performPublishAlone publishes on the masters what is meant for a lock's
 // channel while the upstream is away: every proxy's subscribers listen there.
 // It reports false where the upstream is to be asked.
-func (s *session) performPublishAlone(cmd wire.Command, to route) bool {
+func (s *session) performPublishAlone(cmd wire.Command, to route.Route) bool {
 	if s.upstream.Load() != nil || s.server.cfg.subscribes == nil || len(cmd.Args) != 3 {
 		return false
 	}

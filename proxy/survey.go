@@ -9,11 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
-
-	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -118,7 +118,7 @@ func (s *survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, 
 		var table *command.Table
 		if table, err = command.Builtin().With(reply); err == nil {
 			s.current.replace(func(old settings) settings {
-				old.router = old.router.withTable(table)
+				old.router = old.router.WithTable(table)
 				return old
 			})
 			s.upstreamRun = runID

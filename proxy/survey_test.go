@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 )
 
 func TestLowestVersion(t *testing.T) {
@@ -43,7 +44,7 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &router{table: command.Builtin(), rules: cfg.Locks}))
+	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
 	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
 	admin := redis.NewClient(redisEndpoint(server).Options())
 	defer admin.Close()

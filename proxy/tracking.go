@@ -116,7 +116,7 @@ func (s *session) track(next *trackingMode) {
 	}
 	l := s.listen()
 	l.track(next)
-	if !next.bcast || s.ownRules(s.account.Load(), s.server.settings().router.rules).denySome() {
+	if !next.bcast || s.ownRules(s.account.Load(), s.server.settings().router.Rules).DenySome() {
 		return // nobody is told of keys by their beginnings who may not know of all of them
 	}
 	prefixes := next.prefixes
@@ -187,7 +187,7 @@ func (s *session) trackLocks(calls ...lockCall) {
 				t.present = append(t.present, text)
 			}
 		}
-		reads = reads || !call.route.spec.Write()
+		reads = reads || !call.route.Spec.Write()
 	}
 	if t.mode.noloop {
 		t.own = newOwnCommand(calls)
@@ -260,8 +260,8 @@ func newOwnCommand(calls []lockCall) *ownCommand {
 	for _, call := range calls {
 		db = call.db
 		for i, arg := range call.args {
-			isText := i == 1 && call.route.spec.Is(command.Script)
-			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.route.keys, i) {
+			isText := i == 1 && call.route.Spec.Is(command.Script)
+			if i == 0 || isText || len(arg) < ownValueLeast || slices.Contains(call.route.Keys, i) {
 				continue
 			}
 			if size += len(arg); size > ownValuesMost {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -81,7 +82,7 @@ func (s *session) performStrayExec(name string, cmd wire.Command) {
 }
 
 // performInTransaction takes every command from MULTI to its end.
-func (s *session) performInTransaction(name string, cmd wire.Command, to route) {
+func (s *session) performInTransaction(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case name == "quit":
 		s.reply(wire.OK)
@@ -90,14 +91,14 @@ func (s *session) performInTransaction(name string, cmd wire.Command, to route) 
 		if s.settle() {
 			s.reset()
 		}
-	case name == "exec" && s.era != s.server.settings().router.era:
+	case name == "exec" && s.era != s.server.settings().router.Era:
 		s.abort("") // the upstream, if it has the transaction, is told
 		s.leaveTransaction(wire.ErrExecRules)
 	case s.subscribesToLocks(name, cmd.Args):
 		s.abort(wire.ErrSubscribeInMulti)
 	case s.transaction.state == transactionUpstream:
 		s.continueUpstream(name, cmd, to)
-	case to.spec == nil && s.transaction.state == transactionHeld && to.plane == planeUpstream:
+	case to.Spec == nil && s.transaction.state == transactionHeld && to.Plane == route.Upstream:
 		// The upstream may have a module that knows it.
 		s.decideUpstream(name, cmd, to)
 	default:
@@ -106,12 +107,12 @@ func (s *session) performInTransaction(name string, cmd wire.Command, to route) 
 }
 
 // continueHere is performInTransaction while the upstream has no part in it.
-func (s *session) continueHere(name string, cmd wire.Command, to route) {
+func (s *session) continueHere(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case name == "exec" && len(cmd.Args) > 1:
 		s.leaveTransaction(wire.ErrExecArity)
-	case to.spec == nil || !to.spec.ArityOK(len(cmd.Args)):
-		s.abort(s.refusal(to.spec, cmd.Args, ""))
+	case to.Spec == nil || !to.Spec.ArityOK(len(cmd.Args)):
+		s.abort(s.refusal(to.Spec, cmd.Args, ""))
 	case name == "exec":
 		s.executeHere(cmd, to)
 	case name == "discard":
@@ -120,11 +121,11 @@ func (s *session) continueHere(name string, cmd wire.Command, to route) {
 		s.reply(wire.ErrNestedMulti)
 	case name == "watch":
 		s.reply(wire.ErrWatchInMulti)
-	case to.spec.NoMulti() || logsIn(name, cmd.Args):
+	case to.Spec.NoMulti() || logsIn(name, cmd.Args):
 		s.abort(wire.ErrNotInMulti)
 	case s.transaction.state == transactionAborted:
 		s.reply(wire.Queued)
-	case to.plane == planeSplit || to.plane == planeCross:
+	case to.Plane == route.Split || to.Plane == route.Cross:
 		s.abort(wire.ErrCrossLock)
 	case s.transaction.state == transactionLocks:
 		if refusal := refusedOnLocks(name, to); refusal != "" {
@@ -132,9 +133,9 @@ func (s *session) continueHere(name string, cmd wire.Command, to route) {
 			return
 		}
 		s.queue(name, cmd, to)
-	case to.plane == planeLock:
+	case to.Plane == route.Locks:
 		s.decideLocks(name, cmd, to)
-	case len(to.keys) > 0 || to.spec.Is(command.Uncountable):
+	case len(to.Keys) > 0 || to.Spec.Is(command.Uncountable):
 		s.decideUpstream(name, cmd, to)
 	default:
 		s.queue(name, cmd, to)
@@ -142,7 +143,7 @@ func (s *session) continueHere(name string, cmd wire.Command, to route) {
 }
 
 // decideLocks makes what was held a transaction on lock keys.
-func (s *session) decideLocks(name string, cmd wire.Command, to route) {
+func (s *session) decideLocks(name string, cmd wire.Command, to route.Route) {
 	refusal := refusedOnLocks(name, to)
 	if refusal == "" {
 		refusal = s.refusesLocks()
@@ -155,7 +156,7 @@ func (s *session) decideLocks(name string, cmd wire.Command, to route) {
 	s.queue(name, cmd, to)
 }
 
-func (s *session) queue(name string, cmd wire.Command, to route) {
+func (s *session) queue(name string, cmd wire.Command, to route.Route) {
 	t := &s.transaction
 	size := len(cmd.Raw) + queuedOverhead + len(cmd.Args)*argumentOverhead
 	if !s.mayHold(size) {
@@ -208,7 +209,7 @@ func (t *transaction) note(name string, args [][]byte) {
 }
 
 // executeHere is EXEC before the upstream has a part in it.
-func (s *session) executeHere(cmd wire.Command, to route) {
+func (s *session) executeHere(cmd wire.Command, to route.Route) {
 	switch s.transaction.state {
 	case transactionAborted:
 		s.leaveTransaction(wire.ErrExecAbort)
@@ -220,7 +221,7 @@ func (s *session) executeHere(cmd wire.Command, to route) {
 }
 
 // executeUndecided is EXEC of no command with a key: what is watched decides.
-func (s *session) executeUndecided(cmd wire.Command, to route) {
+func (s *session) executeUndecided(cmd wire.Command, to route.Route) {
 	switch {
 	case len(s.watched.locks) > 0:
 		if refusal := s.refusesLocks(); refusal != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -12,7 +13,7 @@ import (
 // sees the locks that live longer: they are not covered.
 
 // lockRules are those in force now.
-func (p *lockPlane) lockRules() lockRules { return p.current.load().router.rules }
+func (p *lockPlane) lockRules() route.Rules { return p.current.load().router.Rules }
 
 // tookFor notes that a lock was taken or extended, to end after ttl by itself;
 // 0: never. Each kind of long life is warned about once for each rule.
@@ -21,7 +22,7 @@ func (p *lockPlane) tookFor(db int, key []byte, ttl time.Duration) {
 		p.meter.lockBeyondQuarantine()
 		if p.firstTime(db, key, "beyond max_quarantine") {
 			p.log.Warn("a lock was taken for longer than max_quarantine: should a master forget it, that master may vote again before the lock has ended",
-				"match", p.lockRules().find(db, key).name(), "ttl", ttl.String(), "max_quarantine", most.String())
+				"match", p.lockRules().Find(db, key).Name(), "ttl", ttl.String(), "max_quarantine", most.String())
 		}
 	}
 	if ttl == 0 {
@@ -29,7 +30,7 @@ func (p *lockPlane) tookFor(db int, key []byte, ttl time.Duration) {
 		p.meter.lockWithoutTTL()
 		if p.firstTime(db, key, "without TTL") {
 			p.log.Warn("a lock was taken without a TTL: if its holder dies it is never free again; the rule can give a default_ttl",
-				"match", p.lockRules().find(db, key).name())
+				"match", p.lockRules().Find(db, key).Name())
 		}
 	}
 }
@@ -63,8 +64,8 @@ type warning struct {
 
 func (p *lockPlane) firstTime(db int, key []byte, what string) bool {
 	w := warning{what: what}
-	if rule := p.lockRules().find(db, key); rule != nil {
-		w.match, w.db = rule.match, rule.db
+	if rule := p.lockRules().Find(db, key); rule != nil {
+		w.match, w.db = rule.Match, rule.DB
 	}
 	_, before := p.warned.LoadOrStore(w, true)
 	return !before

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestLocksBeyondQuarantine(t *testing.T) {
 	verdict := redlock.Lost
 	p := newFakeLockerPlane(func(any) redlock.Outcome { return redlock.Outcome{Verdict: verdict} },
-		lockRule{match: "a:*", db: anyDB}, lockRule{match: "b:*", db: anyDB, defaultTTL: time.Hour})
+		route.Rule{Match: "a:*", DB: route.AnyDB}, route.Rule{Match: "b:*", DB: route.AnyDB, DefaultTTL: time.Hour})
 	p.ask(t, "SET a:1 secret NX PX 600001")
 	verdict = redlock.Won
 	for _, command := range []string{
@@ -35,7 +36,7 @@ func TestLocksBeyondQuarantine(t *testing.T) {
 // What a script takes is counted by what it is known to have taken.
 func TestLocksBeyondQuarantineByScript(t *testing.T) {
 	o := redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n"), Lives: 10 * time.Minute}
-	p := newFakeLockerPlane(func(any) redlock.Outcome { return o }, lockRule{match: "a:*", db: anyDB})
+	p := newFakeLockerPlane(func(any) redlock.Outcome { return o }, route.Rule{Match: "a:*", DB: route.AnyDB})
 	p.ask(t, "EVAL script 1 a:1")
 	o.Lives++
 	p.ask(t, "EVAL script 1 a:1")

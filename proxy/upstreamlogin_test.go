@@ -16,6 +16,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -203,9 +204,9 @@ func TestRuleUsers(t *testing.T) {
 	redis := startRedisWithUsers(t)
 	masters := &fakeMasters{}
 	p, _ := startUpstreamAuth(t, redis, masters.configure, func(c *testConfig) {
-		c.router = &router{table: command.Builtin(), rules: lockRules{
-			{match: "lock:bill:*", db: anyDB, users: []string{"bob", "carol"}, companions: []string{"bills"}},
-			{match: "lock:*", db: anyDB},
+		c.router = &route.Router{Table: command.Builtin(), Rules: route.Rules{
+			{Match: "lock:bill:*", DB: route.AnyDB, Users: []string{"bob", "carol"}, Companions: []string{"bills"}},
+			{Match: "lock:*", DB: route.AnyDB},
 		}}
 	})
 	alice, bob := p.dial(t), p.dial(t)
@@ -226,9 +227,9 @@ func TestRuleUsers(t *testing.T) {
 	bob.ask("SET lock:bill:1 x NX\r\nSET lock:b x NX\r\nGET lock:bill:1\r\n", wire.OK+wire.OK+"$1\r\nx\r\n")
 	nobody := p.dial(t)
 	nobody.ask("GET lock:bill:1\r\nGET lock:b\r\n", wire.ErrNoPermKeys+"$1\r\nx\r\n")
-	everybody := slices.Clone(p.current.load().router.rules)
-	everybody[0].users = nil
-	if !sameCoverage(everybody, p.current.load().router.rules) || len(everybody.forUser("alice")) != 2 || everybody.forUser("alice").denySome() {
+	everybody := slices.Clone(p.current.load().router.Rules)
+	everybody[0].Users = nil
+	if !route.SameCoverage(everybody, p.current.load().router.Rules) || len(everybody.ForUser("alice")) != 2 || everybody.ForUser("alice").DenySome() {
 		t.Error("a rule's users move keys")
 	}
 	if calls := strings.Join(p.locks.seen(), ","); strings.Contains(calls, "bills") || strings.Count(calls, "lock:bill:1") != 2 {

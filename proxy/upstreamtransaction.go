@@ -5,13 +5,14 @@ import (
 	"strconv"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
 // decideUpstream gives the upstream what was held, and the command that
 // decided.
-func (s *session) decideUpstream(name string, cmd wire.Command, to route) {
+func (s *session) decideUpstream(name string, cmd wire.Command, to route.Route) {
 	if !s.settle() {
 		return
 	}
@@ -90,7 +91,7 @@ func firstError(replies []byte) []byte {
 }
 
 // continueUpstream is performInTransaction once the upstream has it.
-func (s *session) continueUpstream(name string, cmd wire.Command, to route) {
+func (s *session) continueUpstream(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case name == "exec":
 		s.executeUpstream(cmd)
@@ -101,9 +102,9 @@ func (s *session) continueUpstream(name string, cmd wire.Command, to route) {
 		s.forward(cmd, debt{left: 1})
 	case logsIn(name, cmd.Args):
 		s.abort(wire.ErrNotInMulti)
-	case to.plane != planeUpstream:
+	case to.Plane != route.Upstream:
 		s.abort(wire.ErrCrossLock)
-	case to.spec.Is(command.Uncountable):
+	case to.Spec.Is(command.Uncountable):
 		if s.settle() {
 			s.upstream.Load().owed.becomePipe()
 			s.endTransaction()

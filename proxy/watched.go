@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -87,13 +88,13 @@ func (s *session) refusesLocks() string {
 
 // refusedOnLocks tells why a command cannot stand in a transaction on lock
 // keys, "" if it can.
-func refusedOnLocks(name string, to route) string {
+func refusedOnLocks(name string, to route.Route) string {
 	switch {
-	case len(to.keys) > 0 && to.plane == planeUpstream:
+	case len(to.Keys) > 0 && to.Plane == route.Upstream:
 		return wire.ErrCrossLock
-	case to.spec.Is(command.NeverOnLocks):
+	case to.Spec.Is(command.NeverOnLocks):
 		return errorNotOnLockKeys(name)
-	case len(to.keys) == 0 && to.plane == planeUpstream && !to.spec.Is(command.OnMasters):
+	case len(to.Keys) == 0 && to.Plane == route.Upstream && !to.Spec.Is(command.OnMasters):
 		return wire.ErrNotWithLockKeys(name)
 	}
 	return ""

@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import (
 	"testing"
@@ -12,10 +12,10 @@ import (
 // have ended, wherever it stands in a command, and no other key is.
 func TestMovedKeysAreHeldBack(t *testing.T) {
 	now := time.Now()
-	old := &router{table: command.Builtin(), rules: lockRules{{match: "lock:*", db: anyDB}, {match: "old:*", db: 2}}}
-	next := old.withRules(lockRules{{match: "lock:*", db: anyDB}, {match: "new:*", db: anyDB}}, now, 10*time.Minute, time.Minute)
-	if next.era != old.era+1 {
-		t.Errorf("the era went from %d to %d", old.era, next.era)
+	old := &Router{Table: command.Builtin(), Rules: Rules{{Match: "lock:*", DB: AnyDB}, {Match: "old:*", DB: 2}}}
+	next := old.WithRules(Rules{{Match: "lock:*", DB: AnyDB}, {Match: "new:*", DB: AnyDB}}, now, 10*time.Minute, time.Minute)
+	if next.Era != old.Era+1 {
+		t.Errorf("the era went from %d to %d", old.Era, next.Era)
 	}
 	for _, row := range []struct {
 		db       int
@@ -38,11 +38,11 @@ func TestMovedKeysAreHeldBack(t *testing.T) {
 		{0, "SET redisson_lock_queue:{new:a} 1", 10 * time.Minute}, // a companion moves with its lock
 	} {
 		args := proxytest.Words(row.line)
-		until := next.heldBack(row.db, args, next.route(row.db, args), now)
+		until := next.HeldBack(row.db, args, next.Route(row.db, args), now)
 		if want := now.Add(row.heldBack); row.heldBack == 0 && !until.IsZero() || row.heldBack > 0 && !until.Equal(want) {
 			t.Errorf("%s in database %d: until %v", row.line, row.db, until.Sub(now))
 		}
-		if until := next.heldBack(row.db, args, next.route(row.db, args), now.Add(10*time.Minute)); !until.IsZero() {
+		if until := next.HeldBack(row.db, args, next.Route(row.db, args), now.Add(10*time.Minute)); !until.IsZero() {
 			t.Errorf("%s is held back for ever", row.line)
 		}
 	}
@@ -52,11 +52,11 @@ func TestMovedKeysAreHeldBack(t *testing.T) {
 // there, so it can go back at once. What was not may be held in either place.
 func TestMovesAddUp(t *testing.T) {
 	start := time.Now()
-	first, second := lockRules{{match: "lock:*", db: anyDB}}, lockRules{{match: "job:*", db: anyDB}}
+	first, second := Rules{{Match: "lock:*", DB: AnyDB}}, Rules{{Match: "job:*", DB: AnyDB}}
 	const coming, leaving = 10 * time.Minute, time.Minute
 	type step struct {
 		after time.Duration // since the step before
-		rules lockRules
+		rules Rules
 	}
 	for _, row := range []struct {
 		name      string
@@ -69,47 +69,47 @@ func TestMovesAddUp(t *testing.T) {
 		{"away and back when all could", []step{{0, second}, {coming, first}}, coming, leaving},
 		{"away, back, and away", []step{{0, second}, {time.Second, first}, {time.Second, second}}, leaving, coming},
 		{"away, back, away, and back", []step{{0, second}, {time.Second, first}, {time.Second, second}, {time.Second, first}}, 0, 0},
-		{"away, others away, and back", []step{{0, second}, {time.Second, lockRules{{match: "x*", db: anyDB}}}, {time.Second, first}}, 0, 0},
-		{"away, and others with it later", []step{{0, second}, {time.Second, lockRules{{match: "x*", db: anyDB}}}}, leaving - time.Second, 0},
+		{"away, others away, and back", []step{{0, second}, {time.Second, Rules{{Match: "x*", DB: AnyDB}}}, {time.Second, first}}, 0, 0},
+		{"away, and others with it later", []step{{0, second}, {time.Second, Rules{{Match: "x*", DB: AnyDB}}}}, leaving - time.Second, 0},
 	} {
 		now := start
-		r := &router{table: command.Builtin(), rules: first}
+		r := &Router{Table: command.Builtin(), Rules: first}
 		for _, step := range row.steps {
 			now = now.Add(step.after)
-			r = r.withRules(step.rules, now, coming, leaving)
+			r = r.WithRules(step.rules, now, coming, leaving)
 		}
 		for key, want := range map[string]time.Duration{"lock:a": row.lock, "job:a": row.job, "plain": 0} {
 			args := proxytest.Words("GET " + key)
-			until := r.heldBack(0, args, r.route(0, args), now)
+			until := r.HeldBack(0, args, r.Route(0, args), now)
 			if want == 0 && !until.IsZero() || want > 0 && until.Sub(now) != want {
 				t.Errorf("%s: %s until %v", row.name, key, until.Sub(now))
 			}
 		}
-		if r = r.withRules(r.rules, now.Add(time.Hour), time.Minute, time.Minute); len(r.moves) != 0 {
-			t.Errorf("%s: %d moves are kept for ever", row.name, len(r.moves))
+		if r = r.WithRules(r.Rules, now.Add(time.Hour), time.Minute, time.Minute); len(r.Moves) != 0 {
+			t.Errorf("%s: %d moves are kept for ever", row.name, len(r.Moves))
 		}
 	}
 }
 
 // A rule within another one covers nothing of its own.
 func TestRulesWithinOthersMoveNothing(t *testing.T) {
-	rule := func(match string, companions ...string) lockRule {
-		return lockRule{match: match, db: anyDB, companions: companions}
+	rule := func(match string, companions ...string) Rule {
+		return Rule{Match: match, DB: AnyDB, Companions: companions}
 	}
 	for _, row := range []struct {
-		with, without lockRules
+		with, without Rules
 		same          bool
 	}{
-		{lockRules{rule("lock:cron:*"), rule("lock:*")}, lockRules{rule("lock:*")}, true},
-		{lockRules{rule("lock:*"), rule("lock:*")}, lockRules{rule("lock:*")}, true},
-		{lockRules{rule("lock:*"), {match: "lock:[ab]", db: 3}}, lockRules{rule("lock:*")}, true},
-		{lockRules{rule("*"), rule("*_LOCK")}, lockRules{rule("*")}, true},
-		{lockRules{{match: "lock:*", db: 3}, rule("lock:a*")}, lockRules{{match: "lock:*", db: 3}}, false},
-		{lockRules{rule("lock:*"), rule("lock:a*", "w:*")}, lockRules{rule("lock:*")}, false},
-		{lockRules{rule("lock?*"), rule("lock:*")}, lockRules{rule("lock?*")}, false}, // not plain to see
-		{lockRules{rule("lock:*"), rule("loc*")}, lockRules{rule("lock:*")}, false},
+		{Rules{rule("lock:cron:*"), rule("lock:*")}, Rules{rule("lock:*")}, true},
+		{Rules{rule("lock:*"), rule("lock:*")}, Rules{rule("lock:*")}, true},
+		{Rules{rule("lock:*"), {Match: "lock:[ab]", DB: 3}}, Rules{rule("lock:*")}, true},
+		{Rules{rule("*"), rule("*_LOCK")}, Rules{rule("*")}, true},
+		{Rules{{Match: "lock:*", DB: 3}, rule("lock:a*")}, Rules{{Match: "lock:*", DB: 3}}, false},
+		{Rules{rule("lock:*"), rule("lock:a*", "w:*")}, Rules{rule("lock:*")}, false},
+		{Rules{rule("lock?*"), rule("lock:*")}, Rules{rule("lock?*")}, false}, // not plain to see
+		{Rules{rule("lock:*"), rule("loc*")}, Rules{rule("lock:*")}, false},
 	} {
-		if same := sameCoverage(row.with, row.without); same != row.same {
+		if same := SameCoverage(row.with, row.without); same != row.same {
 			t.Errorf("%v and %v: %v", row.with, row.without, same)
 		}
 	}
@@ -117,9 +117,9 @@ func TestRulesWithinOthersMoveNothing(t *testing.T) {
 
 // Rules that call the same keys lock keys move none.
 func TestSameCoverageMovesNothing(t *testing.T) {
-	old := &router{rules: lockRules{{match: "a*", db: anyDB}, {match: "b*", db: 1}}}
-	next := old.withRules(lockRules{{match: "b*", db: 1, defaultTTL: time.Second}, {match: "a*", db: anyDB}}, time.Now(), time.Minute, time.Minute)
-	if len(next.moves) != 0 || next.era != old.era || next.rules[0].defaultTTL != time.Second {
+	old := &Router{Rules: Rules{{Match: "a*", DB: AnyDB}, {Match: "b*", DB: 1}}}
+	next := old.WithRules(Rules{{Match: "b*", DB: 1, DefaultTTL: time.Second}, {Match: "a*", DB: AnyDB}}, time.Now(), time.Minute, time.Minute)
+	if len(next.Moves) != 0 || next.Era != old.Era || next.Rules[0].DefaultTTL != time.Second {
 		t.Errorf("got %+v", next)
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import (
 	"bytes"
@@ -11,41 +11,41 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-var planeNames = map[plane]string{planeUpstream: "upstream", planeLock: "lock", planeSplit: "split", planeCross: "cross"}
+var planeNames = map[Plane]string{Upstream: "upstream", Locks: "lock", Split: "split", Cross: "cross"}
 
-func testRouter() *router {
-	return &router{table: command.Builtin(), rules: lockRules{
-		{match: "lock:*", db: anyDB},
-		{match: "three", db: 3},
+func testRouter() *Router {
+	return &Router{Table: command.Builtin(), Rules: Rules{
+		{Match: "lock:*", DB: AnyDB},
+		{Match: "three", DB: 3},
 	}}
 }
 
 // describe writes a route as "lock 1,2" or, where keys are not all of the
 // plane's kind, "cross 1,2L"; "!" stands for malformed and "#" for reserved.
-func describe(to route) string {
+func describe(to Route) string {
 	var keys []string
-	for i, at := range to.keys {
+	for i, at := range to.Keys {
 		mark := ""
-		if to.lock[i] && to.plane != planeLock {
+		if to.Lock[i] && to.Plane != Locks {
 			mark = "L"
 		}
 		keys = append(keys, fmt.Sprint(at, mark))
 	}
-	text := planeNames[to.plane] + " " + strings.Join(keys, ",")
+	text := planeNames[to.Plane] + " " + strings.Join(keys, ",")
 	if to.malformed {
 		text += "!"
 	}
-	if to.reserved {
+	if to.Reserved {
 		text += "#"
 	}
-	if to.elsewhere {
+	if to.Elsewhere {
 		text += ">"
 	}
 	return text
 }
 
 func TestRoute(t *testing.T) {
-	for _, row := range []struct{ line, route string }{
+	for _, row := range []struct{ line, Route string }{
 		// One kind of key, or none.
 		{"PING", "upstream "},
 		{"NOSUCHCOMMAND lock:a", "upstream "},
@@ -157,20 +157,20 @@ func TestRoute(t *testing.T) {
 		{"EVAL script 0 redlock-proxy:master", "upstream #"},
 		{"SET a redlock-proxy:master", "upstream 1"},
 	} {
-		if got := describe(testRouter().route(0, proxytest.Words(row.line))); got != row.route {
-			t.Errorf("%s: %q, not %q", row.line, got, row.route)
+		if got := describe(testRouter().Route(0, proxytest.Words(row.line))); got != row.Route {
+			t.Errorf("%s: %q, not %q", row.line, got, row.Route)
 		}
 	}
-	if got := describe(testRouter().route(3, proxytest.Words("GET three"))); got != "lock 1" {
+	if got := describe(testRouter().Route(3, proxytest.Words("GET three"))); got != "lock 1" {
 		t.Errorf("a rule of database 3: %q", got)
 	}
-	if got := testRouter().route(0, nil); got.spec != nil || got.plane != planeUpstream {
+	if got := testRouter().Route(0, nil); got.Spec != nil || got.Plane != Upstream {
 		t.Errorf("no arguments: %+v", got)
 	}
 }
 
 func TestRouteWhereEverythingIsALock(t *testing.T) {
-	r := &router{table: command.Builtin(), rules: lockRules{{match: "*", db: anyDB}}}
+	r := &Router{Table: command.Builtin(), Rules: Rules{{Match: "*", DB: AnyDB}}}
 	for line, want := range map[string]string{
 		"GET ":                "lock 1",
 		"PING a":              "upstream ",
@@ -178,16 +178,16 @@ func TestRouteWhereEverythingIsALock(t *testing.T) {
 		"EVAL script 0 a b":   "lock 3,4",
 		"EVAL script 0":       "upstream ",
 	} {
-		if got := describe(r.route(0, proxytest.Words(line))); got != want {
+		if got := describe(r.Route(0, proxytest.Words(line))); got != want {
 			t.Errorf("%s: %q, not %q", line, got, want)
 		}
 	}
 }
 
 func TestRouteWithoutRules(t *testing.T) {
-	r := &router{table: command.Builtin()}
+	r := &Router{Table: command.Builtin()}
 	for _, line := range []string{"GET lock:a", "EVAL script 0 lock:a", "GET symfony_check_support_time"} {
-		if to := r.route(0, proxytest.Words(line)); to.plane != planeUpstream {
+		if to := r.Route(0, proxytest.Words(line)); to.Plane != Upstream {
 			t.Errorf("%s: %s", line, describe(to))
 		}
 	}
@@ -201,12 +201,12 @@ func TestRoutesAreIndependent(t *testing.T) {
 		"EVAL script 2 a b", "DEL" + strings.Repeat(" a", sharedKeys-1), "DEL" + strings.Repeat(" lock:a", sharedKeys),
 		"DEL" + strings.Repeat(" a", 5*sharedKeys) + " lock:a", "MSET" + strings.Repeat(" a 1", 5*sharedKeys),
 	}
-	var routes []route
+	var routes []Route
 	var want []string
 	for _, line := range lines {
-		to := r.route(0, proxytest.Words(line))
+		to := r.Route(0, proxytest.Words(line))
 		routes, want = append(routes, to), append(want, describe(to))
-		if cap(to.keys) > len(to.keys) && len(to.keys) > 0 && len(to.keys) < 32 {
+		if cap(to.Keys) > len(to.Keys) && len(to.Keys) > 0 && len(to.Keys) < 32 {
 			t.Errorf("%.30s: appending to the keys would write into them", line)
 		}
 	}
@@ -215,7 +215,7 @@ func TestRoutesAreIndependent(t *testing.T) {
 			t.Errorf("%.30s: became %.50q, was %.50q", line, got, want[i])
 		}
 	}
-	if got := len(routes[len(routes)-1].keys); got != 5*sharedKeys {
+	if got := len(routes[len(routes)-1].Keys); got != 5*sharedKeys {
 		t.Errorf("MSET has %d keys", got)
 	}
 }
@@ -230,7 +230,7 @@ func TestRouteDoesNotAllocate(t *testing.T) {
 	r := testRouter()
 	for _, line := range commonCommands {
 		args := proxytest.Words(line)
-		if n := testing.AllocsPerRun(100, func() { r.route(0, args) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { r.Route(0, args) }); n != 0 {
 			t.Errorf("%.40s: %v allocations", line, n)
 		}
 	}
@@ -240,40 +240,40 @@ func FuzzRoute(f *testing.F) {
 	for _, line := range append(slices.Concat(commonCommands, proxytest.KeyExamples), "EVAL s 99999999999 a", "MIGRATE h 1  0 5 AUTH2", "SORT a STORE", "GET "+markerKey) {
 		f.Add(0, []byte(line))
 	}
-	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: 1}, {match: `[^a-\*]?*[`, db: anyDB}, {match: "*", db: 2}}
-	r := &router{table: command.Builtin(), rules: rules}
+	rules := Rules{{Match: "lock:*", DB: AnyDB}, {Match: "*_LOCK", DB: 1}, {Match: `[^a-\*]?*[`, DB: AnyDB}, {Match: "*", DB: 2}}
+	r := &Router{Table: command.Builtin(), Rules: rules}
 	f.Fuzz(func(t *testing.T, db int, line []byte) {
 		args := bytes.Split(line, []byte(" "))
-		to := r.route(db, args)
-		if len(to.keys) != len(to.lock) {
-			t.Fatalf("%d keys and %d flags", len(to.keys), len(to.lock))
+		to := r.Route(db, args)
+		if len(to.Keys) != len(to.Lock) {
+			t.Fatalf("%d keys and %d flags", len(to.Keys), len(to.Lock))
 		}
 		locks := 0
-		for i, at := range to.keys {
+		for i, at := range to.Keys {
 			if at < 1 || at >= len(args) {
 				t.Fatalf("key %d of %d arguments", at, len(args))
 			}
-			if covered := rules.covers(db, args[at]); covered != to.lock[i] {
-				t.Fatalf("%q: lock key: %t", args[at], to.lock[i])
+			if covered := rules.Covers(db, args[at]); covered != to.Lock[i] {
+				t.Fatalf("%q: lock key: %t", args[at], to.Lock[i])
 			}
-			if to.lock[i] {
+			if to.Lock[i] {
 				locks++
 			}
-			if string(args[at]) == markerKey && !to.reserved {
+			if string(args[at]) == markerKey && !to.Reserved {
 				t.Fatal("the marker is not reserved")
 			}
 		}
-		switch to.plane {
-		case planeUpstream:
+		switch to.Plane {
+		case Upstream:
 			if locks > 0 {
 				t.Fatalf("%s with lock keys", describe(to))
 			}
-		case planeLock:
-			if locks == 0 || locks < len(to.keys) && !to.malformed {
+		case Locks:
+			if locks == 0 || locks < len(to.Keys) && !to.malformed {
 				t.Fatalf("%s without a lock key, or with others", describe(to))
 			}
 		default:
-			if locks == 0 || locks == len(to.keys) && !to.spec.Is(command.Script) {
+			if locks == 0 || locks == len(to.Keys) && !to.Spec.Is(command.Script) {
 				t.Fatalf("%s with keys of one kind", describe(to))
 			}
 		}
@@ -287,7 +287,7 @@ func BenchmarkRoute(b *testing.B) {
 		b.Run(fmt.Sprintf("%.24s", line), func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				r.route(0, args)
+				r.Route(0, args)
 			}
 		})
 	}

@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import (
 	"math/rand/v2"
@@ -10,12 +10,12 @@ import (
 )
 
 func TestRulesFind(t *testing.T) {
-	rules := lockRules{
-		{match: "lock:*", db: anyDB},
-		{match: "*_LOCK", db: anyDB},
-		{match: "job-?", db: 3},
-		{match: "lock:special", db: anyDB}, // never reached
-		{match: "exact", db: anyDB},
+	rules := Rules{
+		{Match: "lock:*", DB: AnyDB},
+		{Match: "*_LOCK", DB: AnyDB},
+		{Match: "job-?", DB: 3},
+		{Match: "lock:special", DB: AnyDB}, // never reached
+		{Match: "exact", DB: AnyDB},
 	}
 	for _, row := range []struct {
 		db   int
@@ -24,21 +24,21 @@ func TestRulesFind(t *testing.T) {
 	}{
 		{0, "lock:a", 0}, {0, "lock:", 0}, {0, "lock", -1}, {0, "Lock:a", -1}, {0, ":1:lock:a", -1},
 		{0, "lock:special", 0}, {0, "a_LOCK", 1}, {0, "_LOCK", 1}, {0, "LOCK", -1}, {0, "a_LOCKS", -1},
-		{3, "job-1", 2}, {0, "job-1", -1}, {anyDB, "job-1", 2}, {3, "job-12", -1},
+		{3, "job-1", 2}, {0, "job-1", -1}, {AnyDB, "job-1", 2}, {3, "job-12", -1},
 		{15, "exact", 4}, {0, "exacto", -1}, {0, "", -1},
 		{0, "lock:\x00\xff\r\n", 0},
 	} {
-		var want *lockRule
+		var want *Rule
 		if row.rule >= 0 {
 			want = &rules[row.rule]
 		}
-		if got := rules.find(row.db, []byte(row.key)); got != want {
+		if got := rules.Find(row.db, []byte(row.key)); got != want {
 			t.Errorf("database %d, %q: %+v, not %+v", row.db, row.key, got, want)
 		}
 	}
-	everything := lockRules{{match: "*", db: anyDB}}
+	everything := Rules{{Match: "*", DB: AnyDB}}
 	for _, key := range []string{"", "a", "\x00"} {
-		if everything.find(0, []byte(key)) == nil {
+		if everything.Find(0, []byte(key)) == nil {
 			t.Errorf("* does not match the key %q", key)
 		}
 	}
@@ -63,7 +63,7 @@ func TestGlobTable(t *testing.T) {
 		{"*a*b*", "xaxbx", true}, {"*a*b*", "xbxa", false}, {"*?", "", false}, {"a*?", "a", false},
 		{"[\x80-\xff]", "\xc3", true}, {"\xff", "\xff", true},
 	} {
-		if got := globMatch(row.pattern, []byte(row.text)); got != row.match {
+		if got := GlobMatch(row.pattern, []byte(row.text)); got != row.match {
 			t.Errorf("%q on %q: %t", row.pattern, row.text, got)
 		}
 	}
@@ -107,7 +107,7 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 		}
 		for text := range texts {
 			want := slices.Contains(page[1].([]any), any(text))
-			if got := globMatch(pattern, []byte(text)); got != want {
+			if got := GlobMatch(pattern, []byte(text)); got != want {
 				t.Errorf("%q on %q: %t", pattern, text, got)
 			}
 			if want {
@@ -123,7 +123,7 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 // A pattern of many stars costs polynomial time. Without globFrom's second
 // answer this test would outlast the age of the universe.
 func TestGlobOfManyStars(t *testing.T) {
-	if globMatch(strings.Repeat("a*", 50)+"b", []byte(strings.Repeat("a", 300))) {
+	if GlobMatch(strings.Repeat("a*", 50)+"b", []byte(strings.Repeat("a", 300))) {
 		t.Error("matches")
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import "testing"
 
@@ -14,7 +14,7 @@ func TestRulesMayBegin(t *testing.T) {
 		{`\lock`, `la\`, ""},
 		{"", "", "la"},
 	} {
-		rules := lockRules{{match: row.match, db: 3}}
+		rules := Rules{{Match: row.match, DB: 3}}
 		for _, c := range []byte(row.yes) {
 			if !rules.mayBegin(c) {
 				t.Errorf("%q may match what begins with %q", row.match, c)
@@ -29,7 +29,7 @@ func TestRulesMayBegin(t *testing.T) {
 }
 
 func TestCompanions(t *testing.T) {
-	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: anyDB}, {match: "only-three", db: 3, companions: []string{"jobs:*"}}, {match: "other", db: anyDB, companions: []string{"x", "queue:*"}}}
+	rules := Rules{{Match: "lock:*", DB: AnyDB}, {Match: "*_LOCK", DB: AnyDB}, {Match: "only-three", DB: 3, Companions: []string{"jobs:*"}}, {Match: "other", DB: AnyDB, Companions: []string{"x", "queue:*"}}}
 	for _, row := range []struct {
 		db      int
 		key     string
@@ -88,17 +88,17 @@ func TestCompanions(t *testing.T) {
 		{0, "symfony_check_support_time", true},
 		{0, "symfony_check_support_time2", false},
 	} {
-		if got := rules.covers(row.db, []byte(row.key)); got != row.covered {
+		if got := rules.Covers(row.db, []byte(row.key)); got != row.covered {
 			t.Errorf("database %d, %q: %t", row.db, row.key, got)
 		}
 	}
-	if (lockRules{}).covers(0, []byte(supportProbe)) || (lockRules{{match: "*", db: 1}}).covers(0, []byte(supportProbe)) {
+	if (Rules{}).Covers(0, []byte(SupportProbe)) || (Rules{{Match: "*", DB: 1}}).Covers(0, []byte(SupportProbe)) {
 		t.Error("the probe is a lock key where there are no locks")
 	}
 }
 
 func TestCompanionChannels(t *testing.T) {
-	rules := lockRules{{match: "registry:*", db: anyDB}, {match: "lock:*", db: 2, companions: []string{"wake-*"}}, {match: "*_latch", db: anyDB}}
+	rules := Rules{{Match: "registry:*", DB: AnyDB}, {Match: "lock:*", DB: 2, Companions: []string{"wake-*"}}, {Match: "*_latch", DB: AnyDB}}
 	for channel, covered := range map[string]bool{
 		"registry-channel":                true,
 		"registry-channel:registry:a":     true,
@@ -116,17 +116,17 @@ func TestCompanionChannels(t *testing.T) {
 		"news":                            false,
 		"":                                false,
 	} {
-		if got := rules.coversChannel([]byte(channel)); got != covered {
+		if got := rules.CoversChannel([]byte(channel)); got != covered {
 			t.Errorf("%q: %t", channel, got)
 		}
 	}
 }
 
 func TestCoversDoesNotAllocate(t *testing.T) {
-	rules := lockRules{{match: "lock:*", db: anyDB}, {match: "*_LOCK", db: anyDB}}
+	rules := Rules{{Match: "lock:*", DB: AnyDB}, {Match: "*_LOCK", DB: AnyDB}}
 	for _, key := range []string{"lock:a", "some:ordinary:key", "lock-signal:a", "redisson_lock_queue:{a}", "{a}:1:rwlock_timeout:1"} {
 		name := []byte(key)
-		if n := testing.AllocsPerRun(100, func() { rules.covers(0, name) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { rules.Covers(0, name) }); n != 0 {
 			t.Errorf("%s: %v allocations", key, n)
 		}
 	}

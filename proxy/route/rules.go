@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import (
 	"slices"
@@ -6,29 +6,29 @@ import (
 	"time"
 )
 
-// anyDB stands for every database: in a rule, that it holds in all of them,
+// AnyDB stands for every database: in a rule, that it holds in all of them,
 // and in a question, that it is about something in none (a channel).
-const anyDB = -1
+const AnyDB = -1
 
-// lockRule says which keys are locks.
-type lockRule struct {
-	match      string        // a Redis glob over the whole key
-	db         int           // anyDB for every database
-	defaultTTL time.Duration // what a lock that asks for none is given; 0: none
-	companions []string      // globs: keys and channels that go where the locks go
-	users      []string      // who may use these locks; none: everybody who may use locks
+// Rule says which keys are locks.
+type Rule struct {
+	Match      string        // a Redis glob over the whole key
+	DB         int           // anyDB for every database
+	DefaultTTL time.Duration // what a lock that asks for none is given; 0: none
+	Companions []string      // globs: keys and channels that go where the locks go
+	Users      []string      // who may use these locks; none: everybody who may use locks
 	denied     bool          // in a list made for one user: not by that one
 }
 
-// lockRules are in the order of the configuration. They are shared and never
+// Rules are in the order of the configuration. They are shared and never
 // change.
-type lockRules []lockRule
+type Rules []Rule
 
-// find is the first rule that matches key, nil if none does.
-func (r lockRules) find(db int, key []byte) *lockRule {
+// Find is the first rule that matches key, nil if none does.
+func (r Rules) Find(db int, key []byte) *Rule {
 	for i := range r {
 		rule := &r[i]
-		if rule.in(db) && (rule.match == "*" || globMatch(rule.match, key)) {
+		if rule.in(db) && (rule.Match == "*" || GlobMatch(rule.Match, key)) {
 			if rule.denied {
 				return nil
 			}
@@ -38,11 +38,11 @@ func (r lockRules) find(db int, key []byte) *lockRule {
 	return nil
 }
 
-// forUser are the rules as one user has them: of the keys whose first rule does
+// ForUser are the rules as one user has them: of the keys whose first rule does
 // not name the user none is a lock key, nor is what goes with those locks.
 // They are these rules themselves where no rule denies the user anything.
-func (r lockRules) forUser(name string) lockRules {
-	denied := func(rule lockRule) bool { return len(rule.users) > 0 && !slices.Contains(rule.users, name) }
+func (r Rules) ForUser(name string) Rules {
+	denied := func(rule Rule) bool { return len(rule.Users) > 0 && !slices.Contains(rule.Users, name) }
 	if !slices.ContainsFunc(r, denied) {
 		return r
 	}
@@ -53,51 +53,51 @@ func (r lockRules) forUser(name string) lockRules {
 	return own
 }
 
-// denySome: these are the rules of a user who may not use all locks.
-func (r lockRules) denySome() bool {
-	return slices.ContainsFunc(r, func(rule lockRule) bool { return rule.denied })
+// DenySome: these are the rules of a user who may not use all locks.
+func (r Rules) DenySome() bool {
+	return slices.ContainsFunc(r, func(rule Rule) bool { return rule.denied })
 }
 
-// deniesMore tells whether a user may use less of these rules than of others.
-func (r lockRules) deniesMore(was lockRules, name string) bool {
-	before := was.forUser(name)
-	return slices.ContainsFunc(r.forUser(name), func(rule lockRule) bool {
-		return rule.denied && !slices.ContainsFunc(before, func(b lockRule) bool { return b.denied && b.match == rule.match && b.db == rule.db })
+// DeniesMore tells whether a user may use less of these rules than of others.
+func (r Rules) DeniesMore(was Rules, name string) bool {
+	before := was.ForUser(name)
+	return slices.ContainsFunc(r.ForUser(name), func(rule Rule) bool {
+		return rule.denied && !slices.ContainsFunc(before, func(b Rule) bool { return b.denied && b.Match == rule.Match && b.DB == rule.DB })
 	})
 }
 
-// name is for logs; a lock that is only a companion of others has no rule.
-func (r *lockRule) name() string {
+// Name is for logs; a lock that is only a companion of others has no rule.
+func (r *Rule) Name() string {
 	if r == nil {
 		return "companion"
 	}
-	return r.match
+	return r.Match
 }
 
-// label is the name as a metric's label, which must be UTF-8.
-func (r *lockRule) label() string { return strings.ToValidUTF8(r.name(), "?") }
+// Label is the name as a metric's label, which must be UTF-8.
+func (r *Rule) Label() string { return strings.ToValidUTF8(r.Name(), "?") }
 
 // mayBegin tells whether a rule could match some key that begins with c. For
 // rules that are prefixes it spares nearly every key a closer look.
-func (r lockRules) mayBegin(c byte) bool {
+func (r Rules) mayBegin(c byte) bool {
 	for i := range r {
-		if match := r[i].match; match != "" && (match[0] == c || !isLiteral(match[:1])) {
+		if match := r[i].Match; match != "" && (match[0] == c || !isLiteral(match[:1])) {
 			return true
 		}
 	}
 	return false
 }
 
-func (r *lockRule) in(db int) bool {
-	return r.db == anyDB || db == anyDB || r.db == db
+func (r *Rule) in(db int) bool {
+	return r.DB == AnyDB || db == AnyDB || r.DB == db
 }
 
-// globMatch answers as Redis's stringmatchlen does, which knows `*`, `?`,
+// GlobMatch answers as Redis's stringmatchlen does, which knows `*`, `?`,
 // `[a-c]`, `[^a-c]` and `\`, in an unclosed or empty set too. Bytes are
 // unsigned, where a server compares the ends of a range as its machine's char.
 // That `*` does not match the empty string is Redis's as well; commands that
 // take a pattern treat a lone `*` apart, and so does find.
-func globMatch(pattern string, text []byte) bool {
+func GlobMatch(pattern string, text []byte) bool {
 	matched, _ := globFrom(pattern, text)
 	return matched
 }

@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import "bytes"
 
@@ -7,10 +7,10 @@ import "bytes"
 // lock goes, although no rule matches them; this file knows the names. A rule
 // may name others.
 
-// supportProbe is the key on which Symfony tries out, in one script, whether
+// SupportProbe is the key on which Symfony tries out, in one script, whether
 // the server that runs its scripts lets them ask for the time. Its locks'
 // servers are the ones to ask.
-const supportProbe = "symfony_check_support_time"
+const SupportProbe = "symfony_check_support_time"
 
 // redissonPrefixes stand before the lock's name as in
 // "redisson_lock_queue:{NAME}"; behind it an id may follow. Redisson leaves
@@ -30,21 +30,21 @@ var redissonPrefixes = []string{
 // writers, redlock4j's queue, readers and writer.
 var companionSuffixes = []string{".readers", ".writer", ":queue", ":readers", ":write"}
 
-// covers says whether key belongs to the lock masters: a rule matches it or
+// Covers says whether key belongs to the lock masters: a rule matches it or
 // the lock that it is a companion of.
-func (r lockRules) covers(db int, key []byte) bool {
-	return r.find(db, key) != nil || r.coversCompanion(db, key)
+func (r Rules) Covers(db int, key []byte) bool {
+	return r.Find(db, key) != nil || r.coversCompanion(db, key)
 }
 
-// coversChannel is covers for the name or pattern of a pub/sub channel, which
+// CoversChannel is covers for the name or pattern of a pub/sub channel, which
 // is in no database. Spring's "REGISTRY-channel:REGISTRY:NAME" and the plain
 // "REGISTRY-channel" belong to the locks "REGISTRY:NAME"; redlock4j's latch
 // NAME has "NAME:channel".
-func (r lockRules) coversChannel(channel []byte) bool {
-	if r.covers(anyDB, channel) {
+func (r Rules) CoversChannel(channel []byte) bool {
+	if r.Covers(AnyDB, channel) {
 		return true
 	}
-	if name, found := bytes.CutSuffix(channel, []byte(":channel")); found && r.find(anyDB, name) != nil {
+	if name, found := bytes.CutSuffix(channel, []byte(":channel")); found && r.Find(AnyDB, name) != nil {
 		return true
 	}
 	const mark = "-channel"
@@ -52,10 +52,10 @@ func (r lockRules) coversChannel(channel []byte) bool {
 	if !found || len(rest) > 0 && rest[0] != ':' {
 		return false
 	}
-	return len(rest) > 1 && r.find(anyDB, rest[1:]) != nil || r.findJoined(anyDB, registry, ":")
+	return len(rest) > 1 && r.Find(AnyDB, rest[1:]) != nil || r.findJoined(AnyDB, registry, ":")
 }
 
-func (r lockRules) coversCompanion(db int, key []byte) bool {
+func (r Rules) coversCompanion(db int, key []byte) bool {
 	if len(key) == 0 || len(r) == 0 {
 		return false
 	}
@@ -72,15 +72,15 @@ func (r lockRules) coversCompanion(db int, key []byte) bool {
 			return r.coversRedisson(db, key)
 		}
 	case 's':
-		if string(key) == supportProbe {
+		if string(key) == SupportProbe {
 			return r.any(db)
 		}
 	case '{': // Redisson's {NAME}:ID:rwlock_timeout:N, {NAME}:timeout, and {NAME}, which its scripts lengthen
 		if name, whole := bytes.CutSuffix(key[1:], []byte("}")); whole {
-			return r.find(db, name) != nil
+			return r.Find(db, name) != nil
 		}
 		name, rest, found := bytes.Cut(key[1:], []byte("}:"))
-		if found && (string(rest) == "timeout" || bytes.Contains(rest, []byte(":rwlock_timeout"))) && r.find(db, name) != nil {
+		if found && (string(rest) == "timeout" || bytes.Contains(rest, []byte(":rwlock_timeout"))) && r.Find(db, name) != nil {
 			return true
 		}
 	}
@@ -89,21 +89,21 @@ func (r lockRules) coversCompanion(db int, key []byte) bool {
 	}
 	for _, suffix := range companionSuffixes {
 		if name, found := bytes.CutSuffix(key, []byte(suffix)); found {
-			return r.find(db, name) != nil
+			return r.Find(db, name) != nil
 		}
 	}
 	// redlock4j: one key for each reader
 	if name, _, found := bytes.Cut(key, []byte(":readers:")); found {
-		return r.find(db, name) != nil
+		return r.Find(db, name) != nil
 	}
 	return false
 }
 
 // namesCompanion: a rule's configuration says that the key goes with its locks.
-func (r lockRules) namesCompanion(db int, key []byte) bool {
+func (r Rules) namesCompanion(db int, key []byte) bool {
 	for i := range r {
-		for _, glob := range r[i].companions {
-			if r[i].in(db) && !r[i].denied && (glob == "*" || globMatch(glob, key)) {
+		for _, glob := range r[i].Companions {
+			if r[i].in(db) && !r[i].denied && (glob == "*" || GlobMatch(glob, key)) {
 				return true
 			}
 		}
@@ -111,28 +111,28 @@ func (r lockRules) namesCompanion(db int, key []byte) bool {
 	return false
 }
 
-func (r lockRules) coversRedisson(db int, key []byte) bool {
+func (r Rules) coversRedisson(db int, key []byte) bool {
 	for _, prefix := range redissonPrefixes {
 		name, found := bytes.CutPrefix(key, []byte(prefix))
 		if !found {
 			continue
 		}
 		if inner, braced := bytes.CutPrefix(name, []byte("{")); braced {
-			if inner, _, found = bytes.Cut(inner, []byte("}")); found && r.find(db, inner) != nil {
+			if inner, _, found = bytes.Cut(inner, []byte("}")); found && r.Find(db, inner) != nil {
 				return true
 			}
 		}
-		if r.find(db, name) != nil {
+		if r.Find(db, name) != nil {
 			return true
 		}
 		colon := bytes.LastIndexByte(name, ':')
-		return colon > 0 && r.find(db, name[:colon]) != nil
+		return colon > 0 && r.Find(db, name[:colon]) != nil
 	}
 	return false
 }
 
 // any: some rule holds in that database.
-func (r lockRules) any(db int) bool {
+func (r Rules) any(db int) bool {
 	for i := range r {
 		if r[i].in(db) && !r[i].denied {
 			return true
@@ -143,12 +143,12 @@ func (r lockRules) any(db int) bool {
 
 // findPrefixed and findJoined look for a name put together in place, without
 // allocating where it is of usual length.
-func (r lockRules) findPrefixed(db int, prefix string, name []byte) bool {
+func (r Rules) findPrefixed(db int, prefix string, name []byte) bool {
 	var space [128]byte
-	return r.find(db, append(append(space[:0], prefix...), name...)) != nil
+	return r.Find(db, append(append(space[:0], prefix...), name...)) != nil
 }
 
-func (r lockRules) findJoined(db int, name []byte, suffix string) bool {
+func (r Rules) findJoined(db int, name []byte, suffix string) bool {
 	var space [128]byte
-	return r.find(db, append(append(space[:0], name...), suffix...)) != nil
+	return r.Find(db, append(append(space[:0], name...), suffix...)) != nil
 }

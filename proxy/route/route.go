@@ -1,4 +1,4 @@
-package proxy
+package route
 
 import (
 	"slices"
@@ -12,61 +12,61 @@ import (
 // markerKey is what no client may touch, whatever the rules match.
 const markerKey = redlock.MarkerKey
 
-// plane says who answers a command.
-type plane uint8
+// Plane says who answers a command.
+type Plane uint8
 
 const (
-	planeUpstream plane = iota // no key is a lock key, or there is no key, or nobody knows the command
-	planeLock                  // every key is a lock key
-	planeSplit                 // keys of both kinds, in a command that can be answered in two halves
-	planeCross                 // keys of both kinds, to be refused
+	Upstream Plane = iota // no key is a lock key, or there is no key, or nobody knows the command
+	Locks                 // every key is a lock key
+	Split                 // keys of both kinds, in a command that can be answered in two halves
+	Cross                 // keys of both kinds, to be refused
 )
 
-// route is where one command goes. Its slices may be shared by many routes:
+// Route is where one command goes. Its slices may be shared by many routes:
 // nobody may write to them, and everybody may keep them.
-type route struct {
-	plane plane
-	spec  *command.Spec // nil: unknown
-	keys  []int         // the indexes of the arguments that are keys
-	lock  []bool        // beside keys: is it a lock key?
+type Route struct {
+	Plane Plane
+	Spec  *command.Spec // nil: unknown
+	Keys  []int         // the indexes of the arguments that are keys
+	Lock  []bool        // beside keys: is it a lock key?
 
 	// malformed: the arguments do not say where the keys are (too few, too
 	// many, a wrong count), and keys are those that could have been meant. If
 	// one of these is a lock key the plane is planeLock, and all there is to
 	// do is to answer Redis's error.
 	malformed bool
-	// ordinary: nothing but its one key says who performs the command.
-	ordinary bool
-	// elsewhere: the command takes a lock key to another database, or a key to
+	// Ordinary: nothing but its one key says who performs the command.
+	Ordinary bool
+	// Elsewhere: the command takes a lock key to another database, or a key to
 	// where it is one, and is to be refused whatever the plane.
-	elsewhere bool
-	// reserved: the command touches markerKey and is to be refused whatever
+	Elsewhere bool
+	// Reserved: the command touches markerKey and is to be refused whatever
 	// the plane.
-	reserved bool
+	Reserved bool
 }
 
-// router decides where commands go. It never changes and any number of
+// Router decides where commands go. It never changes and any number of
 // sessions may use it; an extended table or new rules make a new one.
-type router struct {
-	table *command.Table
-	rules lockRules
-	moves []move // changes of the rules that still hold keys back
-	era   int    // counts such changes
+type Router struct {
+	Table *command.Table
+	Rules Rules
+	Moves []Move // changes of the rules that still hold keys back
+	Era   int    // counts such changes
 }
 
-// route finds a command's plane by its keys, in the database that its session
+// Route finds a command's plane by its keys, in the database that its session
 // has selected. It never writes to args and keeps nothing of them. It
 // allocates only where the keys are of both kinds, or do not lie side by side
 // (or one apart, as in MSET), or are more than inlineKeys.
-func (r *router) route(db int, args [][]byte) route {
-	spec := r.table.Lookup(args)
+func (r *Router) Route(db int, args [][]byte) Route {
+	spec := r.Table.Lookup(args)
 	if spec == nil {
-		return route{}
+		return Route{}
 	}
 	if at := spec.OnlyKey(); at > 0 && at < sharedKeys && spec.ArityOK(len(args)) {
-		to := route{spec: spec, keys: consecutive[at : at+1 : at+1], lock: noneLock[:1:1], ordinary: true, reserved: string(args[at]) == markerKey}
-		if r.rules.covers(db, args[at]) {
-			to.plane, to.lock = planeLock, allLock[:1:1]
+		to := Route{Spec: spec, Keys: consecutive[at : at+1 : at+1], Lock: noneLock[:1:1], Ordinary: true, Reserved: string(args[at]) == markerKey}
+		if r.Rules.Covers(db, args[at]) {
+			to.Plane, to.Lock = Locks, allLock[:1:1]
 		}
 		return to
 	}
@@ -74,25 +74,25 @@ func (r *router) route(db int, args [][]byte) route {
 }
 
 // routeKeys is route for any command.
-func (r *router) routeKeys(db int, args [][]byte, spec *command.Spec) route {
+func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 	var space [inlineKeys]int
 	keys, exact := spec.AppendKeys(space[:0], args)
 	named := len(keys)
-	to := route{spec: spec, malformed: !exact}
+	to := Route{Spec: spec, malformed: !exact}
 	var lockSpace [inlineKeys]bool
 	lock, locks := lockSpace[:0], 0
 	for _, at := range keys {
-		covered := r.rules.covers(db, args[at])
+		covered := r.Rules.Covers(db, args[at])
 		if covered {
 			locks++
 		}
 		lock = append(lock, covered)
-		to.reserved = to.reserved || string(args[at]) == markerKey
+		to.Reserved = to.Reserved || string(args[at]) == markerKey
 	}
 	scriptLocks := 0
 	if spec.Is(command.Script) && exact {
 		for at := 3 + named; at < len(args); at++ {
-			to.reserved = to.reserved || string(args[at]) == markerKey
+			to.Reserved = to.Reserved || string(args[at]) == markerKey
 			if r.namesLock(db, args[at], named) {
 				keys, lock = append(keys, at), append(lock, true)
 				scriptLocks++
@@ -101,30 +101,30 @@ func (r *router) routeKeys(db int, args [][]byte, spec *command.Spec) route {
 	}
 	switch {
 	case locks+scriptLocks == 0:
-		to.plane = planeUpstream
+		to.Plane = Upstream
 	case locks == named || !exact:
-		to.plane = planeLock
+		to.Plane = Locks
 	case spec.Is(command.Split):
-		to.plane = planeSplit
+		to.Plane = Split
 	default:
-		to.plane = planeCross
+		to.Plane = Cross
 	}
 	if spec.Is(command.Elsewhere) && exact {
-		to.elsewhere = r.leadsElsewhere(db, args, keys)
+		to.Elsewhere = r.leadsElsewhere(db, args, keys)
 	}
-	to.keys, to.lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)
+	to.Keys, to.Lock = shareIndexes(keys), shareFlags(lock, locks+scriptLocks)
 	return to
 }
 
 // leadsElsewhere says whether COPY or MOVE has to do with a lock key and another
 // database. A lock that is there is another lock, and a client of this database
 // could neither see it nor give it back.
-func (r *router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
+func (r *Router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
 	other, named := otherDatabase(args, keys)
 	if !named || other == int64(db) {
 		return false
 	}
-	return r.rules.covers(db, args[keys[0]]) || r.rules.covers(int(other), args[keys[len(keys)-1]])
+	return r.Rules.Covers(db, args[keys[0]]) || r.Rules.Covers(int(other), args[keys[len(keys)-1]])
 }
 
 // otherDatabase is the one that COPY key key [DB n] or MOVE key n names.
@@ -144,11 +144,11 @@ func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 // namesLock says whether an argument behind a script's keys is a lock key that
 // the script names there, as some libraries do. A rule that matches everything
 // says nothing about an argument, so it counts only where no key was named.
-func (r *router) namesLock(db int, arg []byte, named int) bool {
-	if rule := r.rules.find(db, arg); rule != nil {
-		return rule.match != "*" || named == 0
+func (r *Router) namesLock(db int, arg []byte, named int) bool {
+	if rule := r.Rules.Find(db, arg); rule != nil {
+		return rule.Match != "*" || named == 0
 	}
-	return r.rules.coversCompanion(db, arg)
+	return r.Rules.coversCompanion(db, arg)
 }
 
 const (
