@@ -17,7 +17,7 @@ import (
 var probeText string
 
 var (
-	probeScript = &script{probeText}
+	probeScript = &luaScript{probeText}
 	probeKey    = []byte("redlock-proxy:probe")
 
 	probeQuestion = probeScript.append(slices.Concat(

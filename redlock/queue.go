@@ -13,7 +13,7 @@ import (
 // delivered by value, so that another holder's lock under the same key stays.
 type debt struct {
 	exact  []byte // a whole command that is safe at any time; or else:
-	script *script
+	script *luaScript
 	key    string
 	value  string
 	life   *lifetime // of the instance of the lock it concerns; nil: for ever

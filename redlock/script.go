@@ -6,9 +6,9 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A script is one of our own Lua scripts. It goes out as EVAL: the texts are
+// A luaScript is one of our own Lua scripts. It goes out as EVAL: the texts are
 // short, and so no SCRIPT FLUSH on a master can come between.
-type script struct{ text string }
+type luaScript struct{ text string }
 
 var (
 	//go:embed release.lua
@@ -33,17 +33,17 @@ var (
 	//go:embed raise.lua
 	raiseText string
 
-	swapScript    = &script{swapText}
-	deleteScript  = &script{deleteText}
-	markScript    = &script{databasesText + markText}
-	editScript    = &script{databasesText + editText}
-	upgradeScript = &script{databasesText + upgradeText}
-	raiseScript   = &script{raiseText}
-	releaseScript = &script{releaseText}
-	expireScript  = &script{expireText}
-	persistScript = &script{persistText}
+	swapScript    = &luaScript{swapText}
+	deleteScript  = &luaScript{deleteText}
+	markScript    = &luaScript{databasesText + markText}
+	editScript    = &luaScript{databasesText + editText}
+	upgradeScript = &luaScript{databasesText + upgradeText}
+	raiseScript   = &luaScript{raiseText}
+	releaseScript = &luaScript{releaseText}
+	expireScript  = &luaScript{expireText}
+	persistScript = &luaScript{persistText}
 )
 
-func (s *script) append(dst []byte, keys [][]byte, args ...[]byte) []byte {
+func (s *luaScript) append(dst []byte, keys [][]byte, args ...[]byte) []byte {
 	return resp.AppendEval(dst, s.text, keys, args...)
 }
