@@ -92,7 +92,7 @@
 //     masters vote, made equal: to what a quorum has, or else to the largest integer,
 //     or the largest group. A DEL, and a run, that cannot do without waits for that.
 //   - A script that by its meaning is compare-and-delete of one string key
-//     (recognise.go) is not examined: it goes out as it came, its answer tells what
+//     (script.Recognise) is not examined: it goes out as it came, its answer tells what
 //     it did, and it is a release (recogniserun.go) by the same rules as our own.
 //   - WATCH remembers what each master showed (watch.go). A transaction goes out
 //     only where a guard in front of it has said that this still is so (gate.go).

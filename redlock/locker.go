@@ -33,7 +33,7 @@ type Locker struct {
 	mendings  *mendings
 	owed      *owedAnswers
 	waits     sync.Pool // of *wait; ballots mostly end long before their timers do
-	meanings  scriptMeanings
+	scripts   knownScripts
 	listening *listening
 	ctx       context.Context // ends everything
 	end       context.CancelFunc

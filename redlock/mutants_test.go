@@ -599,8 +599,18 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised script tells by its answer whether it did its work",
-		edits:    []edit{{"recognise.go", " || !t.answersOtherThan(done) {", " {"}},
-		caughtBy: "TestRecognisedScripts",
+		edits:    []edit{{"script/trial.go", "return other != r.deleted", "return true"}},
+		caughtBy: "script/TestRecognisedScripts",
+	},
+	{
+		rule:     "a script that may delete what its owner does not hold is not recognised",
+		edits:    []edit{{"script/trial.go", "if t.deleted || t.key != r.key", "if t.key != r.key"}},
+		caughtBy: "script/TestRecognisedScripts",
+	},
+	{
+		rule:     "a script that has escapes in it is not recognised",
+		edits:    []edit{{"script/release.go", " || bytes.IndexByte(text, '\\\\') >= 0", ""}},
+		caughtBy: "script/TestRecognisedScripts",
 	},
 	{
 		rule:     "a recognised release that was missed is told how long the lock may live",

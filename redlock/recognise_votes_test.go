@@ -10,6 +10,7 @@ import (
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/script"
 )
 
 // A ballotCase is what one master makes of a script, as an examined run shows
@@ -62,7 +63,7 @@ func eachVector(masters int, cases []ballotCase, f func([]ballotCase)) {
 // one more often: votes that refuse alike do so whatever else the key holds.
 func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
 	r := &RunRequest{Keys: [][]byte{[]byte("lock")}, gaveUp: new(atomic.Bool)}
-	s := &recognised{answer: ":1\r\n"}
+	s := &recognised{Call: script.Call{Deleted: ":1\r\n"}}
 	for _, replies := range [][2]string{{":0\r\n", ":0\r\n"}, {":-1\r\n", ":0\r\n"}, {"+OK\r\n", "-ERR not yours\r\n"}} {
 		for _, masters := range []int{1, 2, 3, 4, 5, 7} {
 			more := 0

@@ -9,6 +9,7 @@ import (
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/script"
 )
 
 // A recognised script is sent to every master as it came, and not between two
@@ -26,29 +27,25 @@ func (s said) did() bool         { return s.done }
 func (s said) refused() bool     { return !s.done && !s.noScript }
 func (s said) alike(t said) bool { return resp.Equivalent(s.reply, t.reply) }
 
-// recognise tells what the request's script means; nothing, if it has to be
-// examined.
-func (l *Locker) recognise(r *RunRequest) recognised {
-	text := r.scriptText()
-	if text == nil {
-		return recognised{}
-	}
-	s := l.meanings.of(text).in(r.Args)
-	switch {
-	case s.form == noForm:
-	case !r.isKey(s.key):
-		s.form = noForm
-	case len(r.Scripts) == 1:
-		s.load = s.text
-	}
-	return s
+// A recognised script is one that certainly is a release, with the client's words.
+type recognised struct {
+	script.Call
+	load []loadable // what EVALSHA needs
 }
 
-// runRecognised runs a script plain. False: it has to be examined, and nothing
-// was done, or nothing that doing it again would change.
-func (l *Locker) runRecognised(r RunRequest, s recognised) (o Outcome, ok bool) {
-	if r.ReadOnly || r.Transaction != nil || s.form == noForm || len(s.companions) > 0 {
+// runRecognised runs a script plain that certainly is a release. False: it has to
+// be examined, and nothing was done, or nothing that doing it again would change.
+func (l *Locker) runRecognised(r RunRequest) (o Outcome, ok bool) {
+	if r.ReadOnly || r.script == nil || r.script.release == nil {
 		return o, false
+	}
+	call, fits := r.script.release.In(r.Args)
+	if !fits || !r.isKey(call.Key) {
+		return o, false
+	}
+	s := recognised{Call: call}
+	if len(r.Scripts) == 1 {
+		s.load = r.script.text
 	}
 	o, ok = l.releaseAsTold(r, s)
 	if r.RESP3 && bytes.Equal(o.Reply, []byte("$-1\r\n")) {
@@ -75,13 +72,13 @@ func (m *missedRelease) debt(int) *debt {
 // (quorum.Tally.Release); what masters have missed is delivered by value.
 func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	db := r.DB
-	missed := &missedRelease{key: string(s.key), owner: string(s.owner), seen: lifetime{until: time.Now()}}
+	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: lifetime{until: time.Now()}}
 	tell := func(i int) {
 		l.masters[i].stream(db).deliver(missed.debt(i), time.Now(), true)
 	}
 	before := l.creations.count(db, missed.key)
 	var room [usualFrames]byte
-	frames := resp.AppendCommand(resp.AppendCommand(room[:0], []byte("PTTL"), s.key), r.Args...)
+	frames := resp.AppendCommand(resp.AppendCommand(room[:0], []byte("PTTL"), s.Key), r.Args...)
 	b := hold(l, frames, question[said]{
 		kind:    KindRelease,
 		db:      db,
@@ -182,7 +179,7 @@ func (s *recognised) outcome(b *ballot[said]) Outcome {
 	o := b.outcome()
 	switch o.Verdict {
 	case Won:
-		o.Reply = []byte(s.answer)
+		o.Reply = []byte(s.Deleted)
 	case Lost:
 		a, _ := quorum.Largest(b.answers, said.refused, said.alike)
 		o.Reply = a.reply
@@ -193,7 +190,7 @@ func (s *recognised) outcome(b *ballot[said]) Outcome {
 // read is what a master made of the script.
 func (s *recognised) read(reply []byte) (said, error) {
 	switch {
-	case string(reply) == s.answer:
+	case string(reply) == s.Deleted:
 		return said{done: true}, nil
 	case s.load != nil && resp.IsNoScript(reply):
 		return said{noScript: true}, nil

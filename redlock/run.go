@@ -30,7 +30,7 @@ type RunRequest struct {
 	// Scrap: elements that too few masters have go, instead of being put back.
 	Scrap bool
 
-	script *meaning     // of its one script, if it has one whose text is known
+	script *knownScript // its one script, if it runs one whose text is known
 	gaveUp *atomic.Bool // a try that was not won deleted something somewhere
 	rule   effect.Rule
 }
@@ -47,11 +47,10 @@ func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome {
 	if refusal := l.tooFar(&r); refusal != "" {
 		return Outcome{Verdict: Lost, Reply: []byte(refusal)}
 	}
-	script := l.recognise(&r)
-	if o, ok := l.runRecognised(r, script); ok {
+	r.script, r.gaveUp = l.known(&r), new(atomic.Bool)
+	if o, ok := l.runRecognised(r); ok {
 		return o
 	}
-	r.script, r.gaveUp = script.meaning, new(atomic.Bool)
 	run := func() Outcome { return l.runOnce(ctx, r) }
 	if len(r.Watches) > 0 {
 		return run()

@@ -431,7 +431,7 @@ func TestRunRemembersWhatAcquires(t *testing.T) {
 		if o.Verdict != Won {
 			t.Fatalf("%s: %v %q", row.text, o.Verdict, o.Reply)
 		}
-		if got := s.meanings.of([]byte(row.text)).acquires.Load(); got != row.acquires {
+		if got := s.scripts.of([]byte(row.text)).acquires.Load(); got != row.acquires {
 			t.Errorf("%s: %v", row.text, got)
 		}
 		s.awaitIdle()

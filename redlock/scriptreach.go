@@ -36,7 +36,7 @@ func reach(text []byte) string {
 // tooFar is the error reply to a request one of whose scripts reaches too far.
 func (l *Locker) tooFar(r *RunRequest) string {
 	for _, text := range r.Scripts {
-		if refusal := l.meanings.of(text).tooFar; refusal != "" {
+		if refusal := l.scripts.of(text).tooFar; refusal != "" {
 			return refusal
 		}
 	}
@@ -52,5 +52,5 @@ func (l *Locker) evalTooFar(command [][]byte) string {
 	if len(command) < 3 || !isScriptCommand(command[0]) || strings.HasPrefix(strings.ToUpper(string(command[0])), "EVALSHA") {
 		return ""
 	}
-	return l.meanings.of(command[1]).tooFar
+	return l.scripts.of(command[1]).tooFar
 }

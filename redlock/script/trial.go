@@ -1,0 +1,411 @@
+package script
+
+import (
+	"strings"
+
+	"github.com/yuin/gopher-lua/ast"
+)
+
+// contents is what a key holds.
+type contents uint8
+
+const (
+	nothing contents = iota
+	ownersValue
+	anotherString
+	noString
+	allContents
+)
+
+// A trial follows a script to its end, given what its key holds. It is uncertain
+// as soon as something is, such as how a comparison of two arguments comes out.
+type trial struct {
+	held    contents // what its key held in the beginning
+	holds   contents // what it holds now
+	highest *[2]int  // see Release
+
+	key       word // the key that the script looks at; index 0: it did not so far
+	owner     word // the argument that the key's value was compared with; index 0: none so far
+	locals    []local
+	depth     int
+	ended     bool
+	answer    value
+	deleted   bool
+	uncertain bool
+}
+
+type local struct {
+	name string
+	value
+}
+
+// maxNesting bounds conditions inside conditions and brackets inside brackets.
+const maxNesting = 30
+
+// doubt makes the trial uncertain, unless the script is at its end already and
+// what follows is not executed.
+func (t *trial) doubt() value {
+	t.uncertain = t.uncertain || !t.ended
+	return value{}
+}
+
+func (t *trial) end(answer value) {
+	if !t.ended {
+		t.ended, t.answer = true, answer
+	}
+}
+
+// deeper counts nesting; what it returns ends it.
+func (t *trial) deeper() func() {
+	if t.depth++; t.depth > maxNesting {
+		t.doubt()
+	}
+	return func() { t.depth-- }
+}
+
+func (t *trial) run(block []ast.Stmt) {
+	defer t.deeper()()
+	visible := len(t.locals)
+	for _, s := range block {
+		if t.ended || t.uncertain {
+			break
+		}
+		t.do(s)
+	}
+	t.locals = t.locals[:visible]
+}
+
+func (t *trial) do(s ast.Stmt) {
+	switch s := s.(type) {
+	case *ast.LocalAssignStmt:
+		t.declare(s.Names, t.all(s.Exprs))
+	case *ast.IfStmt:
+		if t.eval(s.Condition).truth() {
+			t.run(s.Then)
+		} else {
+			t.run(s.Else)
+		}
+	case *ast.FuncCallStmt:
+		t.eval(s.Expr)
+	case *ast.ReturnStmt:
+		values := t.all(s.Exprs)
+		switch len(values) {
+		case 0:
+			t.end(value{kind: kindNil})
+		case 1:
+			t.end(values[0])
+		default:
+			t.doubt()
+		}
+	default:
+		t.doubt()
+	}
+}
+
+func (t *trial) declare(names []string, values []value) {
+	for i, name := range names {
+		switch name {
+		case "redis", "server", "KEYS", "ARGV", "type":
+			t.doubt() // these then do not mean what they say
+		}
+		v := value{kind: kindNil}
+		if i < len(values) {
+			v = values[i]
+		}
+		t.locals = append(t.locals, local{name, v})
+	}
+}
+
+func (t *trial) all(exprs []ast.Expr) []value {
+	values := make([]value, len(exprs))
+	for i, e := range exprs {
+		values[i] = t.eval(e)
+	}
+	return values
+}
+
+func (t *trial) eval(e ast.Expr) value {
+	defer t.deeper()()
+	if t.ended || t.uncertain {
+		return value{}
+	}
+	switch e := e.(type) {
+	case *ast.NilExpr:
+		return value{kind: kindNil}
+	case *ast.TrueExpr:
+		return truth(true)
+	case *ast.FalseExpr:
+		return truth(false)
+	case *ast.NumberExpr:
+		return t.number(e)
+	case *ast.UnaryMinusOpExpr:
+		if n, ok := e.Expr.(*ast.NumberExpr); ok {
+			return integer(-t.number(n).number)
+		}
+	case *ast.StringExpr:
+		return t.plain(e.Value)
+	case *ast.IdentExpr:
+		return t.variable(e.Value)
+	case *ast.AttrGetExpr:
+		return t.element(e)
+	case *ast.UnaryNotOpExpr:
+		return truth(!t.eval(e.Expr).truth())
+	case *ast.LogicalOpExpr:
+		if left := t.eval(e.Lhs); left.truth() == (e.Operator == "or") {
+			return left
+		}
+		return t.eval(e.Rhs)
+	case *ast.RelationalOpExpr:
+		left, right := t.eval(e.Lhs), t.eval(e.Rhs)
+		switch e.Operator {
+		case "==":
+			return truth(t.equal(left, right))
+		case "~=":
+			return truth(!t.equal(left, right))
+		}
+	case *ast.TableExpr:
+		return t.table(e)
+	case *ast.FuncCallExpr:
+		return t.call(e)
+	}
+	return t.doubt()
+}
+
+// number reads an integer as Lua holds it exactly.
+func (t *trial) number(e *ast.NumberExpr) value {
+	n := int64(0)
+	for _, digit := range []byte(e.Value) {
+		if digit < '0' || digit > '9' {
+			return t.doubt()
+		}
+		n = 10*n + int64(digit-'0')
+	}
+	if len(e.Value) == 0 || len(e.Value) > 15 {
+		return t.doubt()
+	}
+	return integer(n)
+}
+
+// plain is a text that every Lua reads and every reply gives alike.
+func (t *trial) plain(text string) value {
+	for _, c := range []byte(text) {
+		if c < ' ' || c > '~' {
+			return t.doubt()
+		}
+	}
+	return value{kind: kindText, text: text}
+}
+
+func (t *trial) variable(name string) value {
+	for i := len(t.locals) - 1; i >= 0; i-- {
+		if t.locals[i].name == name {
+			return t.locals[i].value
+		}
+	}
+	return t.doubt() // a global
+}
+
+// maxIndex bounds the index of a word.
+const maxIndex = 1000
+
+// element is KEYS[1], or the like.
+func (t *trial) element(e *ast.AttrGetExpr) value {
+	list, isName := e.Object.(*ast.IdentExpr)
+	index, isNumber := e.Key.(*ast.NumberExpr)
+	if !isName || !isNumber || list.Value != "KEYS" && list.Value != "ARGV" {
+		return t.doubt()
+	}
+	w := word{argv: list.Value == "ARGV", index: int(t.number(index).number)}
+	if w.index < 1 || w.index > maxIndex {
+		return t.doubt()
+	}
+	of := &t.highest[0]
+	if w.argv {
+		of = &t.highest[1]
+	}
+	*of = max(*of, w.index)
+	return value{kind: kindArgument, word: w}
+}
+
+// table is {err = text} or {ok = text}, which are replies.
+func (t *trial) table(e *ast.TableExpr) value {
+	if len(e.Fields) != 1 {
+		return t.doubt()
+	}
+	key, isText := e.Fields[0].Key.(*ast.StringExpr)
+	if !isText || key.Value != "err" && key.Value != "ok" {
+		return t.doubt()
+	}
+	return t.says(key.Value == "err", t.eval(e.Fields[0].Value))
+}
+
+func (t *trial) says(err bool, text value) value {
+	switch {
+	case text.kind != kindText:
+		return t.doubt()
+	case err:
+		return value{kind: kindError, text: strings.TrimPrefix(text.text, "-")}
+	}
+	return value{kind: kindStatus, text: text.text}
+}
+
+// call is a call of one of the few functions that are known.
+func (t *trial) call(e *ast.FuncCallExpr) value {
+	args := t.all(e.Args)
+	switch f := e.Func.(type) {
+	case *ast.IdentExpr:
+		if f.Value == "type" && len(args) == 1 {
+			return value{kind: kindText, text: args[0].typeName()}
+		}
+	case *ast.AttrGetExpr:
+		of, isName := f.Object.(*ast.IdentExpr)
+		member, isText := f.Key.(*ast.StringExpr)
+		if !isName || !isText || of.Value != "redis" && of.Value != "server" {
+			break
+		}
+		switch {
+		case member.Value == "call" || member.Value == "pcall":
+			return t.command(args, member.Value == "pcall")
+		case member.Value == "error_reply" && len(args) == 1:
+			return t.says(true, args[0])
+		case member.Value == "status_reply" && len(args) == 1:
+			return t.says(false, args[0])
+		}
+	}
+	return t.doubt()
+}
+
+// command is a server's command. Any but these, and any on another key than the
+// one that was looked at first, makes the trial uncertain.
+func (t *trial) command(words []value, caught bool) value {
+	if t.ended || t.uncertain || len(words) < 2 || words[0].kind != kindText {
+		return t.doubt()
+	}
+	name, args := strings.ToLower(words[0].text), words[1:]
+	if name == "publish" && len(args) == 2 && args[0].isString() && args[1].isString() {
+		return value{kind: kindSomeNumber}
+	}
+	if args[0].kind != kindArgument || len(args) != 1 {
+		return t.doubt()
+	}
+	if name == "get" && t.key.index == 0 {
+		t.key = args[0].word
+	}
+	if args[0].word != t.key {
+		return t.doubt()
+	}
+	switch name {
+	case "get":
+		return t.get(caught)
+	case "getdel":
+		v := t.get(caught)
+		t.delete()
+		return v
+	case "del", "unlink":
+		there := t.holds != nothing
+		t.delete()
+		if there {
+			return integer(1)
+		}
+		return integer(0)
+	}
+	return t.doubt()
+}
+
+// get ends the script with an error where the key holds no string, unless the
+// error is caught.
+func (t *trial) get(caught bool) value {
+	switch t.holds {
+	case nothing:
+		return truth(false)
+	case noString:
+		if !caught {
+			t.end(value{kind: kindError})
+		}
+		return value{kind: kindError}
+	}
+	return value{kind: kindContent}
+}
+
+func (t *trial) delete() {
+	if !t.ended && t.holds != nothing {
+		t.deleted, t.holds = true, nothing
+	}
+}
+
+// equal compares as Lua does: values of different types differ.
+func (t *trial) equal(a, b value) bool {
+	if a.typeName() != b.typeName() {
+		return false
+	}
+	if b.kind == kindContent {
+		a, b = b, a
+	}
+	switch {
+	case a.kind == kindNil:
+		return true
+	case a.typeName() == "boolean":
+		return a.kind == b.kind
+	case a.kind == kindNumber && b.kind == kindNumber:
+		return a.number == b.number
+	case a.kind == kindText && b.kind == kindText:
+		return a.text == b.text
+	case a.kind == kindArgument && b.kind == kindArgument && a.word == b.word:
+		return true
+	case a.kind == kindContent && b.kind == kindArgument && t.owns(b.word):
+		return t.held == ownersValue
+	}
+	t.doubt()
+	return false
+}
+
+// owns tells whether the argument is the one that the key's value is compared with.
+func (t *trial) owns(w word) bool {
+	if t.owner.index == 0 && w.argv {
+		t.owner = w
+	}
+	return t.owner == w
+}
+
+// reply is what the script answers; false if that is not certain, or an error.
+func (t *trial) reply() (answer, bool) {
+	switch v := t.answer; v.kind {
+	case kindUndefined, kindNil, kindFalse: // nothing returned is nil
+		return answer{exact: null}, true
+	case kindTrue:
+		return answer{exact: integerReply(1)}, true
+	case kindNumber:
+		return answer{exact: integerReply(v.number)}, true
+	case kindText:
+		return answer{exact: bulk(v.text)}, true
+	case kindStatus:
+		return answer{exact: "+" + v.text + "\r\n"}, true
+	case kindContent:
+		return answer{owner: true}, t.held == ownersValue
+	case kindArgument:
+		return answer{owner: true}, v.word == t.owner
+	}
+	return answer{}, false
+}
+
+// spares tells whether the script leaves everything as it is where the key does not
+// hold the owner's value, and certainly answers otherwise than where it does.
+func (t *trial) spares(r *Release) bool {
+	if t.deleted || t.key != r.key || t.owner.index != 0 && t.owner != r.owner {
+		return false
+	}
+	switch t.answer.kind {
+	case kindError:
+		return true
+	case kindContent: // another's value
+		return r.deleted.owner || !r.deleted.isBulk()
+	}
+	other, certain := t.reply()
+	switch {
+	case !certain || other.owner:
+		return false
+	case r.deleted.owner:
+		return !other.isBulk()
+	}
+	return other != r.deleted
+}
