@@ -46,7 +46,7 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 	if len(next.prefixes) > maxTrackedPrefixes {
 		return nil, wire.ErrTrackingPrefixes
 	}
-	if refusal = next.conflict(before); refusal != "" {
+	if refusal = conflict(next, before); refusal != "" {
 		return nil, refusal
 	}
 	if before != nil {
@@ -60,7 +60,7 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 
 // conflict is the error for options that do not go together, or not with what
 // is in force.
-func (m *trackingMode) conflict(before *trackingMode) string {
+func conflict(m, before *trackingMode) string {
 	switch {
 	case len(m.prefixes) > 0 && !m.bcast:
 		return wire.ErrTrackingPrefix
