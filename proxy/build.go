@@ -14,6 +14,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -63,7 +64,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 	scripts.forgotten = func() { p.metrics.limitReached(limitScripts) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
 	p.locks.starting = afterStart(p.lives, p.locker.Status)
-	listen := func(hear func(redlock.Event)) subscriber { return p.locker.Subscriber(hear) }
+	listen := func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) }
 	p.locks.waits = newWaitingRoom(p.locker.TrackingAvailable, listen)
 	p.server = newServer(serverConfig{
 		current:     p.current,

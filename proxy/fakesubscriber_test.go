@@ -7,6 +7,7 @@ import (
 	"sync"
 	"testing"
 
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -27,7 +28,7 @@ type fakeSubscriber struct {
 
 func (m *fakeMasters) configure(c *testConfig) {
 	m.subscribers = make(map[*fakeSubscriber]struct{})
-	c.subscribes = func(hear func(redlock.Event)) subscriber {
+	c.subscribes = func(hear func(redlock.Event)) pubsub.Source {
 		s := &fakeSubscriber{masters: m, hear: hear, wants: make(map[string]bool)}
 		m.mu.Lock()
 		defer m.mu.Unlock()

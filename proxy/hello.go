@@ -131,7 +131,7 @@ func (s *session) hello(args [][]byte) {
 		if !s.silent {
 			s.pending = append(s.pending, s.helloReply()...)
 		}
-		l.speak(s.client.version)
+		l.Speak(s.client.version)
 	})
 }
 

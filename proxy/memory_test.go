@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -42,7 +43,7 @@ func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	for n := range keys {
 		tracker.ask(fmt.Sprintf("GET lock:%d\r\n", n), "_\r\n")
 	}
-	if n := used(); n < keys*nameOverhead {
+	if n := used(); n < keys*pubsub.NameOverhead {
 		t.Errorf("%d bytes are counted for %d keys", n, keys)
 	}
 	tracker.ask("CLIENT TRACKING OFF\r\n", "+OK\r\n")

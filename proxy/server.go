@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -36,7 +37,7 @@ type serverConfig struct {
 	metrics *metrics
 	log     *slog.Logger
 
-	subscribes subscribes // nil: the masters are not listened to
+	subscribes pubsub.Subscribe // nil: the masters are not listened to
 }
 
 // A proxyServer owns the sessions of one or more listeners. shutdown ends it.

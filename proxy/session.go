@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
@@ -49,13 +50,13 @@ type session struct {
 	// it does not know them. Once it has been opened so often, for anybody, messages
 	// may be published there. 0: it knows them.
 	outdatedAt atomic.Int64
-	listening  atomic.Pointer[listening] // nil: nothing is wanted of the masters; only the session changes it
-	batch      struct{ from, to int }    // commands of in that are forwarded but not yet sent
-	prefix     []byte                    // commands sent before the batch, which are not as they came
-	owes       debt                      // ordinary replies to the batch, not yet entered
-	forwarded  int                       // commands in prefix and batch
-	mayBlock   bool                      // a forwarded command may wait for other clients
-	dialError  string                    // the dial failed for what was read at the same time
+	listening  atomic.Pointer[pubsub.Listener] // nil: nothing is wanted of the masters; only the session changes it
+	batch      struct{ from, to int }          // commands of in that are forwarded but not yet sent
+	prefix     []byte                          // commands sent before the batch, which are not as they came
+	owes       debt                            // ordinary replies to the batch, not yet entered
+	forwarded  int                             // commands in prefix and batch
+	mayBlock   bool                            // a forwarded command may wait for other clients
+	dialError  string                          // the dial failed for what was read at the same time
 
 	account atomic.Pointer[account] // who the client is; nil: nobody yet. Only the session changes it
 	vouched *vouched                // why, where the upstream is yet to confirm it

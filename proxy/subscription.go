@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
@@ -88,7 +89,7 @@ func (s *session) forwardSubscription(of wire.Family, adds bool, cmd wire.Comman
 // be meant for who subscribes to this channel or pattern. Whether a pattern
 // matches a lock's channel cannot be told from its looks.
 func (s *session) carriesWakeUps(of wire.Family, name string) bool {
-	if !s.hearsLocks() || isNotification([]byte(name)) {
+	if !s.hearsLocks() || pubsub.IsNotification([]byte(name)) {
 		return false
 	}
 	own := s.ownRules(s.account.Load(), s.server.settings().router.Rules)
@@ -115,15 +116,15 @@ func (s *session) subscriptionLimit(of wire.Family, names []string) limitName {
 	count, size := 0, 0
 	l := s.listening.Load()
 	if l != nil {
-		count = l.askedCount()
+		count = l.Asked()
 	}
 	for _, name := range names {
-		if l != nil && l.asks(of, name) {
+		if l != nil && l.Asks(of, name) {
 			continue
 		}
 		if s.carriesWakeUps(of, name) {
 			count++
-			size += len(name) + nameOverhead
+			size += len(name) + pubsub.NameOverhead
 		}
 	}
 	switch {
@@ -144,7 +145,7 @@ func (s *session) listenTo(of wire.Family, names []string) {
 		if !s.carriesWakeUps(of, name) {
 			continue
 		}
-		if l.expect(of, name) {
+		if l.Expect(of, name) {
 			missing = append(missing, name)
 		}
 	}
@@ -154,13 +155,13 @@ func (s *session) listenTo(of wire.Family, names []string) {
 	s.send()
 	s.watch.begin()
 	defer s.watch.end()
-	l.ask(s.ctx, of, missing...)
+	l.Ask(s.ctx, of, missing...)
 }
 
 // leaveUnheard ends at the masters what the client has ended. Nothing is owed,
 // so that every confirmation has been seen.
 func (s *session) leaveUnheard() {
-	if l := s.listening.Load(); l != nil && l.leaveUnheard() {
+	if l := s.listening.Load(); l != nil && l.LeaveUnheard() {
 		s.stopListening()
 	}
 }
@@ -169,17 +170,17 @@ func (s *session) leaveUnheard() {
 // upstream's confirmation is written.
 func (s *session) toldOfSubscription(c wire.Confirmation) {
 	if l := s.listening.Load(); l != nil {
-		l.confirm(c)
+		l.Confirm(c)
 	}
 }
 
 // listen makes the session's part in what the masters tell.
-func (s *session) listen() *listening {
+func (s *session) listen() *pubsub.Listener {
 	if l := s.listening.Load(); l != nil {
 		return l
 	}
-	l := newListening(s.ctx, listenerHost{s}, listenOptions{
-		Masters: s.server.cfg.subscribes, Out: s.out, Memory: s.server.memory, Version: s.client.version,
+	l := pubsub.Listen(s.ctx, listenerHost{s}, pubsub.Options{
+		Source: s.server.cfg.subscribes, Out: s.out, Memory: s.server.memory, Version: s.client.version,
 	})
 	s.server.cfg.metrics.clientListens(1)
 	s.outdatedAt.Store(0)
@@ -192,7 +193,7 @@ func (s *session) listen() *listening {
 func (s *session) stopListening() {
 	if l := s.listening.Load(); l != nil {
 		s.listening.Store(nil)
-		l.close()
+		l.Close()
 		s.server.cfg.metrics.clientListens(-1)
 	}
 }
@@ -204,7 +205,7 @@ func (s *session) restricted() bool {
 		return up.owed.restricted()
 	}
 	l := s.listening.Load()
-	return l != nil && s.client.version == wire.RESP2 && l.count() > 0
+	return l != nil && s.client.version == wire.RESP2 && l.Count() > 0
 }
 
 func textsOf(args [][]byte) []string {

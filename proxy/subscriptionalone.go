@@ -21,8 +21,8 @@ func (s *session) subscribeHere(of wire.Family, names []string) {
 	s.outdatedAt.Store(s.server.upstreamOpened.Load() + 1)
 	s.flushWith(func() {
 		for _, name := range names {
-			l.confirm(wire.Confirmation{Family: of, Adds: true, Names: []string{name}})
-			s.appendConfirmation(of, true, &name, l.count())
+			l.Confirm(wire.Confirmation{Family: of, Adds: true, Names: []string{name}})
+			s.appendConfirmation(of, true, &name, l.Count())
 		}
 	})
 }
@@ -33,17 +33,17 @@ func (s *session) unsubscribeHere(of wire.Family, names []string) {
 	l := s.listening.Load()
 	all := len(names) == 0
 	if all && l != nil {
-		names = l.confirmed(of)
+		names = l.Confirmed(of)
 	}
 	s.flushWith(func() {
 		for _, name := range names {
 			if l != nil {
-				l.confirm(wire.Confirmation{Family: of, Names: []string{name}})
+				l.Confirm(wire.Confirmation{Family: of, Names: []string{name}})
 			}
-			s.appendConfirmation(of, false, &name, l.count())
+			s.appendConfirmation(of, false, &name, l.Count())
 		}
 		if len(names) == 0 {
-			s.appendConfirmation(of, false, nil, l.count())
+			s.appendConfirmation(of, false, nil, l.Count())
 		}
 	})
 	s.leaveUnheard()
@@ -85,7 +85,7 @@ func (s *session) endIfOutdated() {
 	if l == nil || s.missed.Load() {
 		return
 	}
-	if at := s.outdatedAt.Load(); at > 0 && s.server.upstreamOpened.Load() >= at && l.subscribed() {
+	if at := s.outdatedAt.Load(); at > 0 && s.server.upstreamOpened.Load() >= at && l.Subscribed() {
 		s.missMessages("the upstream is back and does not know its subscriptions")
 	}
 }

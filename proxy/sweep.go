@@ -91,7 +91,7 @@ func (s *session) inspect(limits *Limits) {
 
 // isIdle: the client's silence is not that of one who waits for something.
 func (s *session) isIdle() bool {
-	if l := s.listening.Load(); !s.reading.Load() || l != nil && l.subscribed() {
+	if l := s.listening.Load(); !s.reading.Load() || l != nil && l.Subscribed() {
 		return false
 	}
 	up := s.upstream.Load()

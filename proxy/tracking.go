@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -16,7 +17,7 @@ import (
 
 // tracking is a session's own side of CLIENT TRACKING.
 type tracking struct {
-	mode *trackingMode // nil: off
+	mode *pubsub.Mode // nil: off
 
 	// caching: CLIENT CACHING made the next command an exception. It is held
 	// back until it is known which side that command goes to; told says that the
@@ -24,7 +25,7 @@ type tracking struct {
 	caching, told bool
 
 	present  []string // keys of the lock command under way
-	own      *ownCommand
+	own      *pubsub.OwnCommand
 	answered []string // keys of lock commands whose replies are pending
 }
 
@@ -37,12 +38,12 @@ func (t *tracking) command() [][]byte {
 	for _, option := range []struct {
 		set  bool
 		word string
-	}{{t.mode.bcast, "BCAST"}, {t.mode.optin, "OPTIN"}, {t.mode.optout, "OPTOUT"}, {t.mode.noloop, "NOLOOP"}} {
+	}{{t.mode.Broadcast, "BCAST"}, {t.mode.OptIn, "OPTIN"}, {t.mode.OptOut, "OPTOUT"}, {t.mode.NoLoop, "NOLOOP"}} {
 		if option.set {
 			words = append(words, option.word)
 		}
 	}
-	for _, prefix := range t.mode.prefixes {
+	for _, prefix := range t.mode.Prefixes {
 		words = append(words, "PREFIX", prefix)
 	}
 	return bytesOf(words)
@@ -50,7 +51,7 @@ func (t *tracking) command() [][]byte {
 
 // cachingCommand is what CLIENT CACHING said.
 func (t *tracking) cachingCommand() [][]byte {
-	if t.mode.optin {
+	if t.mode.OptIn {
 		return bytesOf([]string{"CLIENT", "CACHING", "YES"})
 	}
 	return bytesOf([]string{"CLIENT", "CACHING", "NO"})
@@ -60,9 +61,9 @@ func (t *tracking) cachingCommand() [][]byte {
 // remembered.
 func (t *tracking) remembers() bool {
 	switch {
-	case t.mode == nil || t.mode.bcast || t.mode.redirected:
+	case t.mode == nil || t.mode.Broadcast || t.mode.Redirected:
 		return false
-	case t.mode.optin:
+	case t.mode.OptIn:
 		return t.caching
 	}
 	return !t.caching
@@ -89,7 +90,7 @@ func (s *session) performTracking(cmd wire.Command, spec *command.Spec) {
 		}
 		s.replyBytes(reply)
 		return
-	} else if refusal == "" && next != nil && next.redirected {
+	} else if refusal == "" && next != nil && next.Redirected {
 		refusal = unreachable
 	}
 	if refusal != "" {
@@ -101,32 +102,32 @@ func (s *session) performTracking(cmd wire.Command, spec *command.Spec) {
 }
 
 // track makes the session's side what the client was told, or is about to be.
-func (s *session) track(next *trackingMode) {
+func (s *session) track(next *pubsub.Mode) {
 	s.tracking.mode, s.tracking.caching = next, false
 	if s.server.cfg.subscribes == nil || !s.hearsLocks() {
 		return
 	}
-	if next == nil || next.redirected {
+	if next == nil || next.Redirected {
 		if l := s.listening.Load(); l != nil {
-			l.track(nil)
-			l.forgetKeys()
+			l.Track(nil)
+			l.ForgetKeys()
 			s.leaveUnheard()
 		}
 		return
 	}
 	l := s.listen()
-	l.track(next)
-	if !next.bcast || s.ownRules(s.account.Load(), s.server.settings().router.Rules).DenySome() {
+	l.Track(next)
+	if !next.Broadcast || s.ownRules(s.account.Load(), s.server.settings().router.Rules).DenySome() {
 		return // nobody is told of keys by their beginnings who may not know of all of them
 	}
-	prefixes := next.prefixes
+	prefixes := next.Prefixes
 	if len(prefixes) == 0 {
 		prefixes = []string{""}
 	}
 	s.send()
 	s.watch.begin()
 	defer s.watch.end()
-	l.trackPrefixes(s.ctx, prefixes)
+	l.TrackPrefixes(s.ctx, prefixes)
 }
 
 // performCaching is CLIENT CACHING. It is for the next command, of which
@@ -145,9 +146,9 @@ func (s *session) performCaching(cmd wire.Command, spec *command.Spec) {
 		s.reply(wire.ErrArity("client|caching"))
 	case t.mode == nil:
 		s.reply(wire.ErrCachingOff)
-	case yes && !t.mode.optin:
+	case yes && !t.mode.OptIn:
 		s.reply(wire.ErrCachingYes)
-	case no && !t.mode.optout:
+	case no && !t.mode.OptOut:
 		s.reply(wire.ErrCachingNo)
 	case !yes && !no:
 		s.reply(wire.ErrSyntax)
@@ -176,7 +177,7 @@ func (s *session) tellCaching() {
 func (s *session) trackLocks(calls ...lockCall) {
 	t := &s.tracking
 	l := s.listening.Load()
-	if t.mode == nil || l == nil || t.mode.redirected {
+	if t.mode == nil || l == nil || t.mode.Redirected {
 		return
 	}
 	t.present = nil
@@ -189,13 +190,13 @@ func (s *session) trackLocks(calls ...lockCall) {
 		}
 		reads = reads || !call.route.Spec.Write()
 	}
-	if t.mode.noloop {
+	if t.mode.NoLoop {
 		t.own = newOwnCommand(calls)
 	}
 	remember := t.remembers() && reads
-	l.begin(t.present, remember)
+	l.Begin(t.present, remember)
 	if remember {
-		l.trackKeys(s.ctx, t.present)
+		l.TrackKeys(s.ctx, t.present)
 	}
 }
 
@@ -211,7 +212,7 @@ func (s *session) afterCommand(name string) {
 			t.own = nil
 		}
 		if l := s.listening.Load(); l != nil {
-			l.answered(t.present, t.own)
+			l.Answered(t.present, t.own)
 			t.answered = append(t.answered, t.present...)
 		}
 		t.present, t.own = nil, nil
@@ -231,7 +232,7 @@ func (s *session) repliesSent() {
 		return
 	}
 	if l := s.listening.Load(); l != nil {
-		l.replied(t.answered)
+		l.Replied(t.answered)
 	}
 	t.answered = t.answered[:0]
 }
@@ -254,7 +255,7 @@ const (
 
 // newOwnCommand keeps what may have been stored, nil if there is nothing that
 // tells this client from others.
-func newOwnCommand(calls []lockCall) *ownCommand {
+func newOwnCommand(calls []lockCall) *pubsub.OwnCommand {
 	var values [][]byte
 	db, size := 0, 0
 	for _, call := range calls {
@@ -273,7 +274,7 @@ func newOwnCommand(calls []lockCall) *ownCommand {
 	if len(values) == 0 {
 		return nil
 	}
-	return brought(db, values)
+	return pubsub.Brought(db, values)
 }
 
 // didNothing recognises the replies by which commands say that they changed

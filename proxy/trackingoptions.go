@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -14,24 +15,24 @@ const maxTrackedPrefixes = 1000
 // parseTracking reads CLIENT TRACKING from its third word on, as Redis 7.0
 // does: what is in force afterwards, nil for off, or the error reply. That the
 // client to redirect to exists is for the upstream to say.
-func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, refusal string) {
-	next = &trackingMode{}
+func parseTracking(args [][]byte, before *pubsub.Mode) (next *pubsub.Mode, refusal string) {
+	next = &pubsub.Mode{}
 	for i := 1; i < len(args); i++ {
 		more := i+1 < len(args)
 		switch {
 		case more && wire.IsWord(args[i], "REDIRECT"):
-			next.redirected = true
+			next.Redirected = true
 			i++
 		case wire.IsWord(args[i], "BCAST"):
-			next.bcast = true
+			next.Broadcast = true
 		case wire.IsWord(args[i], "OPTIN"):
-			next.optin = true
+			next.OptIn = true
 		case wire.IsWord(args[i], "OPTOUT"):
-			next.optout = true
+			next.OptOut = true
 		case wire.IsWord(args[i], "NOLOOP"):
-			next.noloop = true
+			next.NoLoop = true
 		case more && wire.IsWord(args[i], "PREFIX"):
-			next.prefixes = append(next.prefixes, string(args[i+1]))
+			next.Prefixes = append(next.Prefixes, string(args[i+1]))
 			i++
 		default:
 			return nil, wire.ErrSyntax
@@ -43,16 +44,16 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 	case !wire.IsWord(args[0], "ON"):
 		return nil, wire.ErrSyntax
 	}
-	if len(next.prefixes) > maxTrackedPrefixes {
+	if len(next.Prefixes) > maxTrackedPrefixes {
 		return nil, wire.ErrTrackingPrefixes
 	}
 	if refusal = conflict(next, before); refusal != "" {
 		return nil, refusal
 	}
 	if before != nil {
-		next.prefixes = appendMissingTexts(slices.Clone(before.prefixes), next.prefixes)
+		next.Prefixes = appendMissingTexts(slices.Clone(before.Prefixes), next.Prefixes)
 	}
-	if len(next.prefixes) > maxTrackedPrefixes {
+	if len(next.Prefixes) > maxTrackedPrefixes {
 		return nil, wire.ErrTrackingPrefixes
 	}
 	return next, ""
@@ -60,28 +61,28 @@ func parseTracking(args [][]byte, before *trackingMode) (next *trackingMode, ref
 
 // conflict is the error for options that do not go together, or not with what
 // is in force.
-func conflict(m, before *trackingMode) string {
+func conflict(m, before *pubsub.Mode) string {
 	switch {
-	case len(m.prefixes) > 0 && !m.bcast:
+	case len(m.Prefixes) > 0 && !m.Broadcast:
 		return wire.ErrTrackingPrefix
-	case before != nil && before.bcast != m.bcast:
+	case before != nil && before.Broadcast != m.Broadcast:
 		return wire.ErrTrackingBroadcast
-	case m.bcast && (m.optin || m.optout):
+	case m.Broadcast && (m.OptIn || m.OptOut):
 		return wire.ErrTrackingOptions
-	case m.optin && m.optout:
+	case m.OptIn && m.OptOut:
 		return wire.ErrTrackingBoth
-	case before != nil && (m.optin && before.optout || m.optout && before.optin):
+	case before != nil && (m.OptIn && before.OptOut || m.OptOut && before.OptIn):
 		return wire.ErrTrackingSwitch
 	}
-	for i, prefix := range m.prefixes {
+	for i, prefix := range m.Prefixes {
 		if before != nil {
-			for _, other := range before.prefixes {
+			for _, other := range before.Prefixes {
 				if overlap(prefix, other) {
 					return errorPrefixes(prefix, other, "an existing prefix")
 				}
 			}
 		}
-		for _, other := range m.prefixes[i+1:] {
+		for _, other := range m.Prefixes[i+1:] {
 			if overlap(prefix, other) {
 				return errorPrefixes(prefix, other, "another provided prefix")
 			}

@@ -178,7 +178,7 @@ func (s *session) queue(name string, cmd wire.Command, to route.Route) {
 // that is given here.
 func (s *session) hearUpstream() {
 	t := &s.tracking
-	if t.mode == nil || t.mode.redirected || t.caching || s.client.version == wire.RESP2 || s.upstream.Load() == nil || !s.settle() {
+	if t.mode == nil || t.mode.Redirected || t.caching || s.client.version == wire.RESP2 || s.upstream.Load() == nil || !s.settle() {
 		return
 	}
 	_, _ = s.ask(resp.AppendCommand(nil, []byte("PING")))

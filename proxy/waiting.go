@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 
+	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -58,7 +59,7 @@ type waiter struct {
 
 // newWaitingRoom makes a room that hears by one subscriber, which the locker
 // ends.
-func newWaitingRoom(available func() bool, subscribe subscribes) *waitingRoom {
+func newWaitingRoom(available func() bool, subscribe pubsub.Subscribe) *waitingRoom {
 	r := &waitingRoom{available: available, lines: map[string]map[lineID]*waitingLine{}}
 	r.tracker = subscribe(r.hear)
 	return r

@@ -1,4 +1,4 @@
-package proxy
+package pubsub
 
 import (
 	"context"
@@ -9,22 +9,22 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// trackingMode is what CLIENT TRACKING ON was given.
-type trackingMode struct {
-	bcast, optin, optout, noloop bool
-	redirected                   bool
-	prefixes                     []string // of BCAST; in all that were given
+// Mode is what CLIENT TRACKING ON was given.
+type Mode struct {
+	Broadcast, OptIn, OptOut, NoLoop bool
+	Redirected                       bool
+	Prefixes                         []string // of BCAST; in all that were given
 }
 
-// maxTrackedKeys bounds what one client has remembered for it. Beyond it some
+// MaxTrackedKeys bounds what one client has remembered for it. Beyond it some
 // key is said to have changed and is forgotten, as Redis does beyond
 // tracking-table-max-keys.
-const maxTrackedKeys = 10_000
+const MaxTrackedKeys = 10_000
 
 // trackedKeys are the lock keys that are remembered for one client, or that it
 // has just used. All of it is guarded by the listening's mu.
 type trackedKeys struct {
-	mode trackingMode
+	mode Mode
 	keys map[string]*trackedKey
 }
 
@@ -35,12 +35,12 @@ type trackedKey struct {
 	remembered bool // the client has read it and is to be told once
 	underWay   int  // commands of the client's own
 	changed    bool // and meanwhile it was changed
-	own        *ownCommand
+	own        *OwnCommand
 	doubted    bool // a noticeDoubt is in the mail
 }
 
-// track sets what is in force from here on; nil ends it.
-func (l *listening) track(mode *trackingMode) {
+// Track sets what is in force from here on; nil ends it.
+func (l *Listener) Track(mode *Mode) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -57,8 +57,8 @@ func (l *listening) track(mode *trackingMode) {
 	}
 }
 
-// begin is called before a command of the client's own is put to the masters.
-func (l *listening) begin(keys []string, remember bool) {
+// Begin is called before a command of the client's own is put to the masters.
+func (l *Listener) Begin(keys []string, remember bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tracked == nil {
@@ -68,7 +68,7 @@ func (l *listening) begin(keys []string, remember bool) {
 		entry := l.tracked.keys[key]
 		if entry == nil {
 			l.evict()
-			if !l.recall(len(key) + nameOverhead) {
+			if !l.recall(len(key) + NameOverhead) {
 				return
 			}
 			entry = &trackedKey{}
@@ -79,9 +79,9 @@ func (l *listening) begin(keys []string, remember bool) {
 	}
 }
 
-// answered is called when the command's reply is pending; own is nil where it
+// Answered is called when the command's reply is pending; own is nil where it
 // says that nothing was done, or where that does not matter.
-func (l *listening) answered(keys []string, own *ownCommand) {
+func (l *Listener) Answered(keys []string, own *OwnCommand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tracked == nil {
@@ -94,8 +94,8 @@ func (l *listening) answered(keys []string, own *ownCommand) {
 	}
 }
 
-// replied is called when the command's reply is written.
-func (l *listening) replied(keys []string) {
+// Replied is called when the command's reply is written.
+func (l *Listener) Replied(keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.tracked == nil {
@@ -119,7 +119,7 @@ func (l *listening) replied(keys []string) {
 
 // hearChange takes in that a key was changed, or with nil that any may have
 // been. The caller holds mu.
-func (l *listening) hearChange(key []byte) {
+func (l *Listener) hearChange(key []byte) {
 	t := l.tracked
 	switch {
 	case t == nil || string(key) == redlock.MarkerKey:
@@ -128,7 +128,7 @@ func (l *listening) hearChange(key []byte) {
 	default:
 		if entry := t.keys[string(key)]; entry != nil {
 			l.change(string(key), entry)
-		} else if t.mode.bcast && l.broadcasts(key) {
+		} else if t.mode.Broadcast && l.broadcasts(key) {
 			l.post(newNotice(noticeInvalid, key))
 		}
 	}
@@ -136,15 +136,15 @@ func (l *listening) hearChange(key []byte) {
 
 // change has the client told of a key that it read or, with BCAST, may have
 // read. The caller holds mu.
-func (l *listening) change(key string, entry *trackedKey) {
-	bcast := l.tracked.mode.bcast
+func (l *Listener) change(key string, entry *trackedKey) {
+	bcast := l.tracked.mode.Broadcast
 	switch {
 	case !entry.remembered && !(bcast && l.broadcasts([]byte(key))):
 		return
 	case entry.underWay > 0:
 		entry.changed = true
 		return
-	case l.tracked.mode.noloop && entry.own != nil:
+	case l.tracked.mode.NoLoop && entry.own != nil:
 		if !entry.doubted {
 			entry.doubted = true
 			l.post(newNotice(noticeDoubt, []byte(key)))
@@ -156,15 +156,15 @@ func (l *listening) change(key string, entry *trackedKey) {
 
 // invalidate tells the client and, except with BCAST, forgets the key: it is
 // told once, until it reads the key again. The caller holds mu.
-func (l *listening) invalidate(key string, entry *trackedKey) {
+func (l *Listener) invalidate(key string, entry *trackedKey) {
 	entry.remembered, entry.own = false, nil
 	l.post(newNotice(noticeInvalid, []byte(key)))
 	l.tidy(key, entry)
 }
 
 // changeAll: the masters cannot say which keys were changed. The caller holds mu.
-func (l *listening) changeAll() {
-	if l.tracked.mode.bcast {
+func (l *Listener) changeAll() {
+	if l.tracked.mode.Broadcast {
 		for _, entry := range l.tracked.keys {
 			entry.own = nil
 		}
@@ -190,11 +190,11 @@ func (l *listening) changeAll() {
 
 // broadcasts tells whether a client with BCAST is to hear of a key: other
 // things than this proxy's locks may be on the masters too.
-func (l *listening) broadcasts(key []byte) bool {
+func (l *Listener) broadcasts(key []byte) bool {
 	if !l.host.Covers(key) {
 		return false
 	}
-	prefixes := l.tracked.mode.prefixes
+	prefixes := l.tracked.mode.Prefixes
 	for _, prefix := range prefixes {
 		if strings.HasPrefix(string(key), prefix) {
 			return true
@@ -204,24 +204,24 @@ func (l *listening) broadcasts(key []byte) bool {
 }
 
 // tidy forgets an entry that says nothing. The caller holds mu.
-func (l *listening) tidy(key string, entry *trackedKey) {
-	kept := entry.remembered || l.tracked.mode.bcast && entry.own != nil
+func (l *Listener) tidy(key string, entry *trackedKey) {
+	kept := entry.remembered || l.tracked.mode.Broadcast && entry.own != nil
 	if entry.underWay == 0 && !kept {
 		l.forget(key)
 	}
 }
 
 // forget is the end of an entry. The caller holds mu.
-func (l *listening) forget(key string) {
+func (l *Listener) forget(key string) {
 	if _, known := l.tracked.keys[key]; known {
 		delete(l.tracked.keys, key)
-		l.recall(-len(key) - nameOverhead)
+		l.recall(-len(key) - NameOverhead)
 	}
 }
 
 // recall takes memory for tracked keys, or gives it back. Where there is none the
 // session ends: a client that is not told of a change must know. The caller holds mu.
-func (l *listening) recall(size int) bool {
+func (l *Listener) recall(size int) bool {
 	switch {
 	case l.closed:
 		return false
@@ -234,8 +234,8 @@ func (l *listening) recall(size int) bool {
 }
 
 // evict keeps the number of keys within its bound. The caller holds mu.
-func (l *listening) evict() {
-	if len(l.tracked.keys) < maxTrackedKeys {
+func (l *Listener) evict() {
+	if len(l.tracked.keys) < MaxTrackedKeys {
 		return
 	}
 	for key, entry := range l.tracked.keys {
@@ -250,9 +250,9 @@ func (l *listening) evict() {
 	}
 }
 
-// trackKeys asks the masters for keys that they were not yet asked for, and returns
+// TrackKeys asks the masters for keys that they were not yet asked for, and returns
 // when they tell of their changes or ctx has ended.
-func (l *listening) trackKeys(ctx context.Context, keys []string) {
+func (l *Listener) TrackKeys(ctx context.Context, keys []string) {
 	var missing []string
 	for _, key := range keys {
 		if l.askFor(l.askedKeys, key) {
@@ -265,8 +265,8 @@ func (l *listening) trackKeys(ctx context.Context, keys []string) {
 	}
 }
 
-// trackPrefixes is trackKeys for all keys that begin so.
-func (l *listening) trackPrefixes(ctx context.Context, prefixes []string) {
+// TrackPrefixes is trackKeys for all keys that begin so.
+func (l *Listener) TrackPrefixes(ctx context.Context, prefixes []string) {
 	for _, prefix := range prefixes {
 		if l.askFor(l.askedPrefix, prefix) {
 			l.masters.TrackPrefix(ctx, prefix)
@@ -276,7 +276,7 @@ func (l *listening) trackPrefixes(ctx context.Context, prefixes []string) {
 
 // pruneKeys ends at the masters what is remembered no more, now and then: most
 // keys are read again soon, and then the masters need not be asked.
-func (l *listening) pruneKeys() {
+func (l *Listener) pruneKeys() {
 	const slack = 64
 	var gone []string
 	l.mu.Lock()
@@ -296,8 +296,8 @@ func (l *listening) pruneKeys() {
 	}
 }
 
-// forgetKeys ends at the masters all that was tracked.
-func (l *listening) forgetKeys() {
+// ForgetKeys ends at the masters all that was tracked.
+func (l *Listener) ForgetKeys() {
 	if keys := slices.Collect(maps.Keys(l.askedKeys)); len(keys) > 0 {
 		l.masters.Untrack(keys...)
 		for _, key := range keys {
@@ -312,13 +312,13 @@ func (l *listening) forgetKeys() {
 
 // askFor notes that the masters are asked for a key or a prefix, if they are not yet
 // and there is memory for it.
-func (l *listening) askFor(asked map[string]struct{}, name string) (isNew bool) {
+func (l *Listener) askFor(asked map[string]struct{}, name string) (isNew bool) {
 	if _, known := asked[name]; known {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.recall(len(name) + nameOverhead) {
+	if !l.recall(len(name) + NameOverhead) {
 		return false
 	}
 	asked[name] = struct{}{}
@@ -326,9 +326,9 @@ func (l *listening) askFor(asked map[string]struct{}, name string) (isNew bool) 
 }
 
 // askNoMore is the end of askFor.
-func (l *listening) askNoMore(asked map[string]struct{}, name string) {
+func (l *Listener) askNoMore(asked map[string]struct{}, name string) {
 	delete(asked, name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.recall(-len(name) - nameOverhead)
+	l.recall(-len(name) - NameOverhead)
 }

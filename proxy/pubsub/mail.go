@@ -1,4 +1,4 @@
-package proxy
+package pubsub
 
 import (
 	"github.com/tidwall/redcon"
@@ -74,7 +74,7 @@ func (n notice) append(dst []byte, version wire.Version) []byte {
 }
 
 // deliverMail writes what is posted until close.
-func (l *listening) deliverMail() {
+func (l *Listener) deliverMail() {
 	defer close(l.done)
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -90,7 +90,7 @@ func (l *listening) deliverMail() {
 	}
 }
 
-func (l *listening) takeMail() []notice {
+func (l *Listener) takeMail() []notice {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	mail := l.mail
@@ -99,7 +99,7 @@ func (l *listening) takeMail() []notice {
 }
 
 // deliver reports false when nothing more is to be delivered.
-func (l *listening) deliver(mail []notice) bool {
+func (l *Listener) deliver(mail []notice) bool {
 	for len(mail) > 0 {
 		n := 0
 		for n < len(mail) && mail[n].kind < noticeDoubt {
@@ -127,7 +127,7 @@ func (l *listening) deliver(mail []notice) bool {
 
 // write hands notices to the client between two values of other writers, those
 // that it still wants by then.
-func (l *listening) write(mail []notice) bool {
+func (l *Listener) write(mail []notice) bool {
 	if len(mail) == 0 {
 		return true
 	}
@@ -163,7 +163,7 @@ func (l *listening) write(mail []notice) bool {
 // wanted: the client has seen a subscription confirmed, or can be told of
 // changed keys, which RESP2 has no words for. The caller holds the client's
 // writing side.
-func (l *listening) wanted(n notice) bool {
+func (l *Listener) wanted(n notice) bool {
 	switch n.kind {
 	case noticeMessage, noticePatternMessage:
 		l.mu.Lock()
@@ -181,7 +181,7 @@ func (n notice) family() wire.Family {
 }
 
 // written gives back what the notices took of the mail's limit.
-func (l *listening) written(mail []notice) {
+func (l *Listener) written(mail []notice) {
 	size := 0
 	for _, n := range mail {
 		size += n.size()

@@ -1,4 +1,4 @@
-package proxy
+package pubsub
 
 import (
 	"context"
@@ -13,10 +13,10 @@ import (
 // bytes, roughly.
 const (
 	mailOverhead = 200
-	nameOverhead = 300
+	NameOverhead = 300
 )
 
-// listening is one session's part in what the masters tell: which channels,
+// Listener is one session's part in what the masters tell: which channels,
 // patterns and keys the client wants to hear of, and the mail that waits for
 // its turn on the client's socket. A session without subscriptions and without
 // tracking has none. Its one goroutine writes the mail; close waits for it.
@@ -25,9 +25,9 @@ const (
 // which protocol the client reads, together with the bytes that tell the
 // client so. So nothing comes before a SUBSCRIBE's confirmation nor after an
 // UNSUBSCRIBE's.
-type listening struct {
-	host    host
-	masters subscriber
+type Listener struct {
+	host    Host
+	masters Source
 	out     *conn.Writer // the client's writing side
 	memory  *conn.Budget
 	ctx     context.Context // until close
@@ -55,17 +55,17 @@ type listening struct {
 	done     chan struct{}
 }
 
-// listenOptions say what a listener works with.
-type listenOptions struct {
-	Masters subscribes
+// Options say what a listener works with.
+type Options struct {
+	Source  Subscribe
 	Out     *conn.Writer
 	Memory  *conn.Budget
 	Version wire.Version
 }
 
-// newListening begins to listen. Whoever calls it calls close.
-func newListening(ctx context.Context, host host, o listenOptions) *listening {
-	l := &listening{
+// Listen begins to listen. Whoever calls it calls close.
+func Listen(ctx context.Context, host Host, o Options) *Listener {
+	l := &Listener{
 		host:        host,
 		out:         o.Out,
 		memory:      o.Memory,
@@ -78,14 +78,14 @@ func newListening(ctx context.Context, host host, o listenOptions) *listening {
 		done:        make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(ctx)
-	l.masters = o.Masters(l.hear)
+	l.masters = o.Source(l.hear)
 	go l.deliverMail()
 	return l
 }
 
-// close returns when the masters are not heard any more and nothing more of it
+// Close returns when the masters are not heard any more and nothing more of it
 // is written.
-func (l *listening) close() {
+func (l *Listener) Close() {
 	l.masters.Close()
 	l.cancel()
 	l.mu.Lock()
@@ -99,7 +99,7 @@ func (l *listening) close() {
 
 // hear takes in what the masters tell. It is called from their goroutines and
 // does not block.
-func (l *listening) hear(e redlock.Event) {
+func (l *Listener) hear(e redlock.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
@@ -108,7 +108,7 @@ func (l *listening) hear(e redlock.Event) {
 			l.post(newNotice(noticeMessage, e.Channel, e.Payload))
 		}
 	case redlock.EventPatternMessage:
-		if _, wanted := l.names[wire.FamilyPattern][string(e.Pattern)]; wanted && !isNotification(e.Channel) {
+		if _, wanted := l.names[wire.FamilyPattern][string(e.Pattern)]; wanted && !IsNotification(e.Channel) {
 			l.post(newNotice(noticePatternMessage, e.Pattern, e.Channel, e.Payload))
 		}
 	case redlock.EventChanged:
@@ -122,7 +122,7 @@ func (l *listening) hear(e redlock.Event) {
 }
 
 // post puts a notice into the mail. The caller holds mu.
-func (l *listening) post(n notice) {
+func (l *Listener) post(n notice) {
 	size := n.size()
 	switch {
 	case l.closed:
@@ -144,44 +144,44 @@ func (l *listening) post(n notice) {
 
 // overflow ends the session at once: a client that misses messages must know. The
 // caller holds mu.
-func (l *listening) overflow(memory bool) {
+func (l *Listener) overflow(memory bool) {
 	l.closed = true
 	l.memory.Release(l.waiting)
 	l.mail, l.waiting = nil, 0
 	l.host.Overflow(memory)
 }
 
-// asks tells whether the masters were asked for a name.
-func (l *listening) asks(of wire.Family, name string) bool {
+// Asks tells whether the masters were asked for a name.
+func (l *Listener) Asks(of wire.Family, name string) bool {
 	_, asked := l.asked[of][name]
 	return asked
 }
 
-// askedCount is how many channels and patterns the masters were asked for.
-func (l *listening) askedCount() int {
+// Asked is how many channels and patterns the masters were asked for.
+func (l *Listener) Asked() int {
 	return len(l.asked[wire.FamilyChannel]) + len(l.asked[wire.FamilyPattern])
 }
 
-// expect lets messages for a name wait for its confirmation, and tells whether the
+// Expect lets messages for a name wait for its confirmation, and tells whether the
 // masters are yet to be asked for it.
-func (l *listening) expect(of wire.Family, name string) (missing bool) {
+func (l *Listener) Expect(of wire.Family, name string) (missing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.names[of][name]; !known {
 		l.names[of][name] = false
 	}
-	if l.asks(of, name) {
+	if l.Asks(of, name) {
 		return false
 	}
 	l.asked[of][name] = struct{}{}
-	l.askedBytes += len(name) + nameOverhead
-	l.memory.Use(len(name) + nameOverhead)
+	l.askedBytes += len(name) + NameOverhead
+	l.memory.Use(len(name) + NameOverhead)
 	return true
 }
 
-// ask asks the masters for names that expect found missing, and returns when they
+// Ask asks the masters for names that expect found missing, and returns when they
 // are subscribed to or ctx has ended.
-func (l *listening) ask(ctx context.Context, of wire.Family, names ...string) {
+func (l *Listener) Ask(ctx context.Context, of wire.Family, names ...string) {
 	if of == wire.FamilyPattern {
 		l.masters.PSubscribe(ctx, names...)
 		return
@@ -189,9 +189,9 @@ func (l *listening) ask(ctx context.Context, of wire.Family, names ...string) {
 	l.masters.Subscribe(ctx, names...)
 }
 
-// leaveUnheard ends at the masters what the client has ended, and tells whether
+// LeaveUnheard ends at the masters what the client has ended, and tells whether
 // nothing is wanted of them any more. Every confirmation has been seen.
-func (l *listening) leaveUnheard() (idle bool) {
+func (l *Listener) LeaveUnheard() (idle bool) {
 	if gone := l.unheard(wire.FamilyChannel); len(gone) > 0 {
 		l.masters.Unsubscribe(gone...)
 	}
@@ -201,13 +201,13 @@ func (l *listening) leaveUnheard() (idle bool) {
 	return l.idle()
 }
 
-// speak says which protocol the client reads from here on. The caller holds the
+// Speak says which protocol the client reads from here on. The caller holds the
 // client's writing side.
-func (l *listening) speak(version wire.Version) { l.version = version }
+func (l *Listener) Speak(version wire.Version) { l.version = version }
 
-// confirm takes note of what the client is being told. The caller holds the
+// Confirm takes note of what the client is being told. The caller holds the
 // client's writing side.
-func (l *listening) confirm(c wire.Confirmation) {
+func (l *Listener) Confirm(c wire.Confirmation) {
 	if c.Family == wire.FamilyShard {
 		return
 	}
@@ -234,7 +234,7 @@ func (l *listening) confirm(c wire.Confirmation) {
 }
 
 // counted keeps count of what is confirmed. The caller holds mu.
-func (l *listening) counted(before, after bool) {
+func (l *Listener) counted(before, after bool) {
 	switch {
 	case after && !before:
 		l.known++
@@ -243,8 +243,8 @@ func (l *listening) counted(before, after bool) {
 	}
 }
 
-// confirmed lists what the client knows to be subscribed to.
-func (l *listening) confirmed(of wire.Family) []string {
+// Confirmed lists what the client knows to be subscribed to.
+func (l *Listener) Confirmed(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var names []string
@@ -256,9 +256,9 @@ func (l *listening) confirmed(of wire.Family) []string {
 	return names
 }
 
-// count is how many subscriptions a confirmation tells of: channels and
+// Count is how many subscriptions a confirmation tells of: channels and
 // patterns together. A nil listening has none.
-func (l *listening) count() int {
+func (l *Listener) Count() int {
 	if l == nil {
 		return 0
 	}
@@ -269,7 +269,7 @@ func (l *listening) count() int {
 
 // unheard lists what the masters were asked for and the client no longer
 // wants, and forgets it.
-func (l *listening) unheard(of wire.Family) []string {
+func (l *Listener) unheard(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var gone []string
@@ -277,22 +277,22 @@ func (l *listening) unheard(of wire.Family) []string {
 		if _, wanted := l.names[of][name]; !wanted {
 			gone = append(gone, name)
 			delete(l.asked[of], name)
-			l.askedBytes -= len(name) + nameOverhead
-			l.memory.Release(len(name) + nameOverhead)
+			l.askedBytes -= len(name) + NameOverhead
+			l.memory.Release(len(name) + NameOverhead)
 		}
 	}
 	return gone
 }
 
 // idle: nothing is wanted of the masters.
-func (l *listening) idle() bool {
+func (l *Listener) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) == 0 && l.tracked == nil
 }
 
-// subscribed: the client may be silent for long, waiting for messages.
-func (l *listening) subscribed() bool {
+// Subscribed: the client may be silent for long, waiting for messages.
+func (l *Listener) Subscribed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) > 0

@@ -1,4 +1,4 @@
-package proxy
+package pubsub
 
 import (
 	"context"
@@ -6,9 +6,9 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// subscriber is told what happens on the masters. redlock.Subscriber, which
+// Source is told what happens on the masters. redlock.Subscriber, which
 // says what may be relied on, is the one in service.
-type subscriber interface {
+type Source interface {
 	Subscribe(ctx context.Context, channels ...string)
 	Unsubscribe(channels ...string)
 	PSubscribe(ctx context.Context, patterns ...string)
@@ -20,11 +20,11 @@ type subscriber interface {
 	Close()
 }
 
-// subscribes makes a subscriber; nil: the masters are not listened to.
-type subscribes func(hear func(redlock.Event)) subscriber
+// Subscribe makes a subscriber; nil: the masters are not listened to.
+type Subscribe func(hear func(redlock.Event)) Source
 
-// isNotification finds what a server tells of its own keyspace.
-func isNotification(channel []byte) bool {
+// IsNotification finds what a server tells of its own keyspace.
+func IsNotification(channel []byte) bool {
 	return len(channel) >= len(notificationPrefix) && string(channel[:len(notificationPrefix)]) == notificationPrefix
 }
 
@@ -32,10 +32,10 @@ func isNotification(channel []byte) bool {
 // of the upstream only.
 const notificationPrefix = "__key"
 
-// A host is the session whose client a listener serves. Its methods may be called
+// A Host is the session whose client a listener serves. Its methods may be called
 // from any goroutine, also while a master tells something: Overflow does not block,
 // and none but Peek asks anybody.
-type host interface {
+type Host interface {
 	// Covers tells whether a key is a lock's, by the rules in force.
 	Covers(key []byte) bool
 	// Peek asks the masters a command about one key, for the listener's own use.

@@ -1,4 +1,4 @@
-package proxy
+package pubsub
 
 import (
 	"bytes"
@@ -20,16 +20,16 @@ import (
 // shows when the key ends as that command has left it; where a later one shows
 // another end, somebody else has changed that.
 
-// ownCommand is what a client's last command on a key brought along. Values
+// OwnCommand is what a client's last command on a key brought along. Values
 // are secrets: they are only ever compared.
-type ownCommand struct {
+type OwnCommand struct {
 	db     int
 	values [][]byte
 	end    *keyEnd // as it was seen first; nil: not yet. Guarded by the listening's mu
 }
 
-// brought makes it of the values that the command has in its arguments.
-func brought(db int, values [][]byte) *ownCommand { return &ownCommand{db: db, values: values} }
+// Brought makes it of the values that the command has in its arguments.
+func Brought(db int, values [][]byte) *OwnCommand { return &OwnCommand{db: db, values: values} }
 
 // keyEnd is when a key ends, as far as can be told.
 type keyEnd struct {
@@ -50,7 +50,7 @@ func (e keyEnd) sameAs(f keyEnd) bool {
 
 // staysAs notes when the key ends, and tells whether that is as it was. What
 // cannot be told now is as it was.
-func (c *ownCommand) staysAs(end *keyEnd) bool {
+func (c *OwnCommand) staysAs(end *keyEnd) bool {
 	switch {
 	case end == nil:
 		return true
@@ -62,7 +62,7 @@ func (c *ownCommand) staysAs(end *keyEnd) bool {
 }
 
 // settleDoubt looks at a key that the client itself may have changed.
-func (l *listening) settleDoubt(key string) {
+func (l *Listener) settleDoubt(key string) {
 	own := l.beginDoubt(key)
 	if own == nil {
 		return
@@ -84,7 +84,7 @@ func (l *listening) settleDoubt(key string) {
 }
 
 // lookForEnd is nil where the masters cannot tell.
-func (l *listening) lookForEnd(db int, key string) *keyEnd {
+func (l *Listener) lookForEnd(db int, key string) *keyEnd {
 	asked := time.Now()
 	reply := l.host.Peek(l.ctx, db, "PTTL", key)
 	answered := time.Now()
@@ -101,7 +101,7 @@ func (l *listening) lookForEnd(db int, key string) *keyEnd {
 
 // beginDoubt returns what a key is to be compared with; nil: there is no doubt
 // any more. From here on another change is another doubt.
-func (l *listening) beginDoubt(key string) *ownCommand {
+func (l *Listener) beginDoubt(key string) *OwnCommand {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entry := l.doubted(key)
@@ -119,20 +119,20 @@ func (l *listening) beginDoubt(key string) *ownCommand {
 // doubted is a doubted key's entry, nil if there is none any more: then the
 // client was told already, or has ended its tracking. With BCAST it is told
 // here. The caller holds mu.
-func (l *listening) doubted(key string) *trackedKey {
+func (l *Listener) doubted(key string) *trackedKey {
 	if l.tracked == nil {
 		return nil
 	}
 	entry := l.tracked.keys[key]
-	if entry == nil && l.tracked.mode.bcast {
+	if entry == nil && l.tracked.mode.Broadcast {
 		l.post(newNotice(noticeInvalid, []byte(key)))
 	}
 	return entry
 }
 
 // stored: the command brought that value along.
-func (c *ownCommand) stored(value []byte) bool {
+func (c *OwnCommand) stored(value []byte) bool {
 	return c != nil && slices.ContainsFunc(c.values, func(mine []byte) bool { return bytes.Equal(mine, value) })
 }
 
-var _ subscriber = (*redlock.Subscriber)(nil)
+var _ Source = (*redlock.Subscriber)(nil)
