@@ -1,13 +1,13 @@
 package resp
 
-import "net"
+import "io"
 
 // maxIdleBuffer is what a Reader keeps of its buffer when it holds nothing.
 const maxIdleBuffer = 256 << 10
 
-// A Reader collects whole replies from a connection into one buffer.
+// A Reader collects whole replies from a connection in one buffer.
 type Reader struct {
-	conn    net.Conn
+	in      io.Reader
 	most    int    // bytes that may be held
 	buf     []byte // read and not done with
 	start   int    // of what is not done with
@@ -16,10 +16,10 @@ type Reader struct {
 	ends    []int
 }
 
-// NewReader begins with a buffer of the given size. most bounds what it
+// NewReader begins with a buffer of the given size, above 0. most bounds what it
 // holds at a time, and so what a broken server can make it hold.
-func NewReader(conn net.Conn, size int, most int64) *Reader {
-	r := &Reader{conn: conn, buf: make([]byte, 0, size)}
+func NewReader(in io.Reader, size int, most int64) *Reader {
+	r := &Reader{in: in, buf: make([]byte, 0, size)}
 	r.SetLimit(most)
 	return r
 }
@@ -110,7 +110,7 @@ func (r *Reader) fill() error {
 		r.pos -= r.start
 		r.start = 0
 	}
-	n, err := r.conn.Read(r.buf[len(r.buf):cap(r.buf)])
+	n, err := r.in.Read(r.buf[len(r.buf):cap(r.buf)])
 	r.buf = r.buf[:len(r.buf)+n]
 	if n > 0 {
 		return nil

@@ -1,0 +1,111 @@
+package resp
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+func TestReaderGivesWholeReplies(t *testing.T) {
+	var stream strings.Builder
+	var want []string
+	for _, v := range replyValues {
+		stream.WriteString(v.raw)
+		want = append(want, v.raw)
+	}
+	for name, in := range map[string]func() io.Reader{
+		"in one":       func() io.Reader { return strings.NewReader(stream.String()) },
+		"by bytes":     func() io.Reader { return iotest.OneByteReader(strings.NewReader(stream.String())) },
+		"by halves":    func() io.Reader { return iotest.HalfReader(strings.NewReader(stream.String())) },
+		"with its end": func() io.Reader { return iotest.DataErrReader(strings.NewReader(stream.String())) },
+	} {
+		for _, together := range []int{1, 2, 7} {
+			r := NewReader(in(), 16, 1<<20)
+			var got []string
+			for len(got) < len(want) {
+				if more, err := r.Wait(); !more || err != nil {
+					t.Fatalf("%s, %d at a time: after %d replies: %v %v", name, together, len(got), more, err)
+				}
+				replies, err := r.Next(nil, min(together, len(want)-len(got)))
+				if err != nil {
+					t.Fatalf("%s, %d at a time: after %d replies: %v", name, together, len(got), err)
+				}
+				for _, reply := range replies {
+					got = append(got, string(reply))
+				}
+				r.Discard()
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%s, %d at a time: %.200q", name, together, got)
+			}
+			if more, err := r.Wait(); more || err != io.EOF {
+				t.Errorf("%s: behind the last: %v %v", name, more, err)
+			}
+		}
+	}
+}
+
+func TestReaderHoldsRepliesUntilTheyAreDiscarded(t *testing.T) {
+	r := NewReader(iotest.OneByteReader(strings.NewReader("+a\r\n$3\r\nlng\r\n:7\r\n")), 4, 64)
+	if err := r.Fetch(1); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Fetch(1); err != nil {
+		t.Fatal(err)
+	}
+	if got := r.Fetched(nil); len(got) != 2 || string(got[0]) != "+a\r\n" || string(got[1]) != "$3\r\nlng\r\n" {
+		t.Fatalf("%q", got)
+	}
+	r.Discard()
+	if got, err := r.Next(nil, 1); err != nil || len(got) != 1 || string(got[0]) != ":7\r\n" {
+		t.Fatalf("%q %v", got, err)
+	}
+}
+
+func TestReaderBoundsWhatItHolds(t *testing.T) {
+	for name, row := range map[string]struct {
+		stream string
+		want   error
+	}{
+		"one reply that announces too much": {"$1000\r\n", errTooLong},
+		"one that is too long":              {"+" + strings.Repeat("x", 200), errTooLong},
+		"many together":                     {strings.Repeat("+OK\r\n", 100), errTooLong},
+		"what is no reply":                  {"HTTP/1.1 400 Bad Request\r\n", errType},
+		"one that ends in the middle":       {"$5\r\nab", io.EOF},
+	} {
+		r := NewReader(strings.NewReader(row.stream), 16, 64)
+		if _, err := r.Next(nil, 50); !errors.Is(err, row.want) {
+			t.Errorf("%s: %v, want %v", name, err, row.want)
+		}
+		if held := cap(r.buf); held > 2*64 {
+			t.Errorf("%s: %d bytes are held", name, held)
+		}
+	}
+	r := NewReader(strings.NewReader("$100\r\n"+strings.Repeat("x", 100)+"\r\n"), 16, 64)
+	r.SetLimit(128)
+	if _, err := r.Next(nil, 1); err != nil {
+		t.Errorf("after the limit was raised: %v", err)
+	}
+}
+
+func TestReaderGivesMemoryBack(t *testing.T) {
+	long := "$1048576\r\n" + strings.Repeat("x", 1<<20) + "\r\n"
+	r := NewReader(strings.NewReader(long+"+OK\r\n"), 16, 2<<20)
+	if _, err := r.Next(nil, 1); err != nil {
+		t.Fatal(err)
+	}
+	r.Discard()
+	if got, err := r.Next(nil, 1); err != nil || string(got[0]) != "+OK\r\n" {
+		t.Fatalf("%q %v", got, err)
+	}
+	r.Discard()
+	if more, err := r.Wait(); more || err != io.EOF {
+		t.Fatal(more, err)
+	}
+	if held := cap(r.buf); held > maxIdleBuffer {
+		t.Errorf("%d bytes are kept of a buffer that holds nothing", held)
+	}
+}
