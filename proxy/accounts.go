@@ -85,6 +85,9 @@ func (a *accounts) accepted(name string) *account {
 	return &account{name: name, may: rightBoth, among: a}
 }
 
+// has tells whether an account is of this configuration.
+func (a *accounts) has(user *account) bool { return user.among == a }
+
 // successor is who a user of an earlier configuration is in this one; nil:
 // nobody.
 func (a *accounts) successor(known *account) *account {

@@ -130,11 +130,11 @@ func TestHealthcheck(t *testing.T) {
 	}
 	for _, text := range []string{"", "admin: nonsense", "admin: [1]"} {
 		check(text)
-		if got := adminAddress(file); got != defaultConfig().Admin {
+		if got := adminAddress(file); got != Demo().Admin {
 			t.Errorf("%q: asked at %s", text, got)
 		}
 	}
-	if got := adminAddress(file + "-missing"); got != defaultConfig().Admin {
+	if got := adminAddress(file + "-missing"); got != Demo().Admin {
 		t.Errorf("without a file: asked at %s", got)
 	}
 }
@@ -150,7 +150,7 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 	})
 	web := httptest.NewServer(admin.http.Handler)
 	defer web.Close()
-	cfg := defaultConfig()
+	cfg := Demo()
 	cfg.Admin = strings.TrimPrefix(web.URL, "http://")
 	for i, moveKeys := range []bool{false, true} {
 		if report, err := AskReload(t.Context(), cfg, moveKeys); report != "reloaded\nand more" || err != nil || asked != i+1 || moved != moveKeys {
@@ -253,7 +253,7 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := defaultConfig()
+	cfg := Demo()
 	show := func(rules ...route.Rule) string {
 		cfg.Locks = rules
 		m.inForceSince(time.Now(), cfg)
@@ -282,22 +282,22 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 // proxy: the words that -check has for it do not matter, nor does what proxies
 // need not have in common.
 func TestConfigHash(t *testing.T) {
-	config := func(change func(*Config)) *Config {
-		cfg := defaultConfig()
+	with := func(change func(*Config)) *Config {
+		cfg := Demo()
 		cfg.Masters = Masters{servers: []endpoint.Endpoint{{Name: "a:1", Password: "x"}, {Name: "b:1"}, {Name: "c:1"}}}
 		cfg.Locks = route.Rules{{Match: "lock:*", DB: route.AnyDB}}
 		change(cfg)
 		return cfg
 	}
 	const want = 1482335171102050
-	if got := hashOf(config(func(*Config) {})); got != want {
+	if got := hashOf(with(func(*Config) {})); got != want {
 		t.Errorf("the hash of these settings was %d and is %d: proxies of the version before would show another one", want, got)
 	}
 	for name, change := range map[string]func(*Config){
 		"listen": func(c *Config) { c.Listen = "0.0.0.0:1" }, "limits": func(c *Config) { c.Limits.Clients = 5 },
 		"a password": func(c *Config) { c.Masters.servers[0].Password = "y" }, "upstream": func(c *Config) { c.Upstream = Upstream{Kind: UpstreamNone} },
 	} {
-		if hashOf(config(change)) != want {
+		if hashOf(with(change)) != want {
 			t.Errorf("%s is in it", name)
 		}
 	}
@@ -315,7 +315,7 @@ func TestConfigHash(t *testing.T) {
 		"restart_delay":  func(c *Config) { c.RestartDelay++ },
 		"max_quarantine": func(c *Config) { c.MaxQuarantine++ },
 	} {
-		if hashOf(config(change)) == want {
+		if hashOf(with(change)) == want {
 			t.Errorf("%s is not in it", name)
 		}
 	}

@@ -35,7 +35,7 @@ func Healthcheck(ctx context.Context, path string) error {
 func adminAddress(path string) string {
 	text, err := os.ReadFile(cmp.Or(path, defaultConfigFile))
 	if err != nil {
-		return defaultConfig().Admin
+		return Demo().Admin
 	}
 	var file struct{ Admin *string }
 	if yaml.Unmarshal(text, &file) != nil || file.Admin == nil {
@@ -49,7 +49,7 @@ func adminAddress(path string) string {
 			return address
 		}
 	}
-	return defaultConfig().Admin
+	return Demo().Admin
 }
 
 // adminLine finds the address in a file that is no YAML.

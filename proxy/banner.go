@@ -56,14 +56,6 @@ func banner(cfg *Config, listen, admin string, newSet time.Time) string {
 	return b.String()
 }
 
-func describeRules(rules route.Rules) string {
-	texts := make([]string, len(rules))
-	for i, rule := range rules {
-		texts[i] = describeRule(rule)
-	}
-	return strings.Join(texts, "; ")
-}
-
 // exampleKey is a key that the first rule matches, if one is plain to see.
 func exampleKey(rules route.Rules) string {
 	rule := rules[0]

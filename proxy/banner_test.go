@@ -1,6 +1,8 @@
 package proxy
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -9,7 +11,7 @@ import (
 )
 
 func TestBannerSaysWhatToType(t *testing.T) {
-	text := banner(defaultConfig(), "127.0.0.1:6380", "127.0.0.1:9380", time.Time{})
+	text := banner(Demo(), "127.0.0.1:6380", "127.0.0.1:9380", time.Time{})
 	for _, want := range []string{
 		"listening on   127.0.0.1:6380\n", "http://127.0.0.1:9380", "5 embedded (quorum 3)", "DEMO: ",
 		"redis-cli -p 6380 SET lock:demo me NX PX 30000",
@@ -46,7 +48,7 @@ func TestClientCommand(t *testing.T) {
 		"127.0.0.1:1, 10.0.0.1:2 (TLS)": "redis-cli -p 1",
 		"10.0.0.1:2 (TLS)":              "redis-cli --tls -h 10.0.0.1 -p 2",
 	} {
-		if got := clientCommand(defaultConfig(), listen); got != want {
+		if got := clientCommand(Demo(), listen); got != want {
 			t.Errorf("%s: %s", listen, got)
 		}
 	}
@@ -62,5 +64,23 @@ func TestExampleKey(t *testing.T) {
 	}
 	if got := exampleKey(route.Rules{{Match: "a*", DB: 2}}); got != "" {
 		t.Errorf("redis-cli would ask database 0, not 2: %q", got)
+	}
+}
+
+// Neither the banner nor what -check lists shows a password.
+func TestBannerAndSettingsShowNoSecrets(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(file, []byte("upstream: redis://u:hunter2@a\nmasters: [redis://u:hunter2@b]\nauth: {password: hunter2}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := Load(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	writeSettings(&text, cfg)
+	text.WriteString(banner(cfg, "127.0.0.1:1", "", time.Time{}))
+	if strings.Contains(text.String(), "hunter2") {
+		t.Errorf("the password is shown:\n%s", text.String())
 	}
 }

@@ -67,7 +67,7 @@ func writeTable(w io.Writer, settings []setting) {
 // changedSettings are those that a file has to say, for they have no default, or
 // another one.
 func changedSettings(cfg *Config) []setting {
-	defaults := settingsOf(defaultConfig())
+	defaults := settingsOf(Demo())
 	return slices.DeleteFunc(settingsOf(cfg), func(s setting) bool {
 		return s.name != "upstream" && s.name != "masters" && slices.Contains(defaults, s)
 	})
@@ -82,7 +82,7 @@ func settingsOf(cfg *Config) []setting {
 	}
 	row("tls.listen", orDash(cfg.TLS.Listen))
 	if cfg.TLS.Listen != "" {
-		row("tls", describeTLS(cfg.TLS))
+		row("tls", cfg.TLS.describe())
 	}
 	row("admin", orDash(cfg.Admin))
 	row("upstream", cfg.Upstream)
@@ -113,26 +113,6 @@ func writeAuth(row func(key string, value any), cfg *Config) {
 	row("auth.password", auth.Password)
 	row("auth.may", auth.May)
 	row("auth.users", orDash(describeUsers(auth.Users)))
-}
-
-func describeRule(rule route.Rule) string {
-	text := strconv.Quote(rule.Match)
-	if rule.DB != route.AnyDB {
-		text += ", database " + strconv.Itoa(rule.DB)
-	}
-	if rule.DefaultTTL > 0 {
-		text += ", default TTL " + shortDuration(rule.DefaultTTL)
-	}
-	for i, glob := range rule.Companions {
-		if i == 0 {
-			text += ", companions"
-		}
-		text += " " + strconv.Quote(glob)
-	}
-	if len(rule.Users) > 0 {
-		text += ", users " + strings.Join(rule.Users, " ")
-	}
-	return text
 }
 
 // describeCoverage is what a rule covers.

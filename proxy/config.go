@@ -186,12 +186,9 @@ const embeddedMasters = 5
 const defaultConfigFile = "config.yaml"
 
 // Demo is a configuration without a file, that of the shipped config.yaml:
-// everything inside the process, for trying it out.
-func Demo() *Config { return defaultConfig() }
-
-// defaultConfig has the value of each key that a file leaves out, and embedded
-// servers.
-func defaultConfig() *Config {
+// everything inside the process, for trying it out. It has the value of each key
+// that a file leaves out, and embedded servers.
+func Demo() *Config {
 	return &Config{
 		Source:          demoSource,
 		Listen:          "127.0.0.1:6380",

@@ -16,7 +16,7 @@ import (
 // upstream and masters: a file that forgets them would silently hold its locks
 // in a toy.
 func parseConfig(file string, text []byte) (*Config, error) {
-	cfg := defaultConfig()
+	cfg := Demo()
 	r := &configReader{file: file, places: map[string]int{}}
 	cfg.Source, cfg.places = file, r.places
 	top := r.document(text)

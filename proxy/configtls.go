@@ -18,13 +18,6 @@ type TLS struct {
 	files *endpoint.TLS // set with Listen
 }
 
-func (t TLS) authClients() string {
-	if t.files == nil {
-		return ""
-	}
-	return t.files.Options().AuthClients
-}
-
 // tls reads the files, which are what Redis calls tls-cert-file, tls-key-file
 // and tls-ca-cert-file.
 func (c configChecks) tls() {
@@ -35,10 +28,10 @@ func (c configChecks) tls() {
 	if !c.sound("tls") {
 		return
 	}
-	options := endpoint.TLSOptions{CertFile: t.CertFile, KeyFile: t.KeyFile, CACertFile: t.CACertFile, AuthClients: t.AuthClients}
-	if options.AuthClients == "" && options.CACertFile != "" {
-		options.AuthClients = "yes"
+	if t.AuthClients == "" && t.CACertFile != "" {
+		t.AuthClients = "yes"
 	}
+	options := endpoint.TLSOptions{CertFile: t.CertFile, KeyFile: t.KeyFile, CACertFile: t.CACertFile, AuthClients: t.AuthClients}
 	option, err := checkListener(t.Listen != "", options)
 	if err == nil && t.Listen != "" {
 		t.files, err = endpoint.OpenTLS(options)
@@ -76,17 +69,17 @@ func checkListener(listens bool, o endpoint.TLSOptions) (option string, err erro
 	return "", nil
 }
 
-// describeTLS is what -check shows of the files.
-func describeTLS(t TLS) string {
+// describe is what -check shows of the files.
+func (t TLS) describe() string {
 	if t.files == nil {
 		return ""
 	}
-	text := "certificate " + t.files.Options().CertFile
+	text := "certificate " + t.CertFile
 	if expires := t.files.Expires(); !expires.IsZero() {
 		text += " until " + expires.UTC().Format("2006-01-02")
 	}
-	if auth := t.authClients(); auth != "" && auth != "no" {
-		text += ", clients' certificates by " + t.files.Options().CACertFile
+	if auth := t.AuthClients; auth != "" && auth != "no" {
+		text += ", clients' certificates by " + t.CACertFile
 		if auth == "optional" {
 			text += " (optional)"
 		}

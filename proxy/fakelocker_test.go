@@ -152,7 +152,7 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route
 	log := new(strings.Builder)
 	locker, meter := &fakeLocker{answer: answer}, new(fakeLockerMeter)
 	handler := slog.NewTextHandler(io.Writer(log), &slog.HandlerOptions{Level: slog.LevelDebug})
-	current := newInForce(newSettings(defaultConfig(), nil, nil, &route.Router{Rules: rules}))
+	current := newInForce(newSettings(Demo(), nil, nil, &route.Router{Rules: rules}))
 	plane := newLockPlane(locker, current, newScriptCache(1<<20), meter, slog.New(handler))
 	return fakeLockerPlane{lockPlane: plane, locker: locker, meter: meter, log: log}
 }

@@ -100,7 +100,7 @@ func openHazards(cfg *Config) []hazard {
 		return nil
 	}
 	open("listen", cfg.Listen)
-	if cfg.TLS.authClients() != "yes" {
+	if cfg.TLS.AuthClients != "yes" {
 		open("tls.listen", cfg.TLS.Listen)
 	}
 	return found

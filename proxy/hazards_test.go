@@ -13,7 +13,7 @@ import (
 
 // testServers makes a configuration and healthy facts for n masters.
 func testServers(n int) (*Config, *serverFacts, []serverFacts) {
-	cfg := defaultConfig()
+	cfg := Demo()
 	cfg.Upstream = Upstream{Kind: UpstreamServer, server: endpoint.Endpoint{Name: "up:6379", Network: "tcp", Address: "up:6379"}}
 	cfg.Masters = Masters{}
 	upstream := &serverFacts{title: "upstream", name: "up:6379", product: "redis", version: "7.0.15", role: "master", runID: "up", databases: 16, policy: "noeviction"}
@@ -95,7 +95,7 @@ func TestHazards(t *testing.T) {
 			m[1].runID = u.runID
 		}, want: []hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen"}}},
 		{name: "embedded", masters: 0, change: func(cfg *Config, _ *serverFacts, _ []serverFacts) {
-			*cfg = *defaultConfig()
+			*cfg = *Demo()
 		}, want: []hazard{
 			{level: hazardWarning, text: "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
 			{level: hazardWarning, text: "demo: the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
@@ -123,11 +123,7 @@ func TestHazards(t *testing.T) {
 
 // Who listens beyond this machine is told where nothing keeps strangers out.
 func TestOpenHazards(t *testing.T) {
-	believing, err := endpoint.OpenTLS(endpoint.TLSOptions{AuthClients: "yes"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	certificates := TLS{Listen: ":6390", files: believing}
+	certificates := TLS{Listen: ":6390", AuthClients: "yes"}
 	for _, row := range []struct {
 		name string
 		cfg  Config

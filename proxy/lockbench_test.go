@@ -49,7 +49,7 @@ func lockBench(b testing.TB, text func(sha string) string) *session {
 		b.Fatal(err)
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
-	current := newInForce(newSettings(defaultConfig(), nil, nil, routes))
+	current := newInForce(newSettings(Demo(), nil, nil, routes))
 	scripts := newScriptCache(1 << 20)
 	log := slog.New(slog.DiscardHandler)
 	srv := newServer(serverConfig{

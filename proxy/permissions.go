@@ -22,7 +22,7 @@ func channelsOf(name string, args [][]byte) [][]byte {
 
 // forbids returns the error for a command that these rights do not cover, ""
 // if they do. lockChannel tells whether a channel or pattern belongs to locks.
-func (r rights) forbids(name string, args [][]byte, to route.Route, lockChannel func([]byte) bool) string {
+func forbids(r rights, name string, args [][]byte, to route.Route, lockChannel func([]byte) bool) string {
 	channels := channelsOf(name, args)
 	switch {
 	case r == rightBoth || to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
@@ -63,7 +63,7 @@ func rightOnChannel(ofLocks bool) rights {
 // not do any more is not done at EXEC either.
 func (s *session) user(now *settings) *account {
 	known := s.account.Load()
-	if known != nil && known.among == now.users {
+	if known != nil && now.users.has(known) {
 		return known
 	}
 	if known == nil {
@@ -98,7 +98,7 @@ func (s *session) refusedForUser(user *account, name string, args [][]byte, to r
 	all := s.server.settings().router.Rules
 	refusal := ""
 	if user.may != rightBoth {
-		refusal = user.may.forbids(name, args, to, all.CoversChannel)
+		refusal = forbids(user.may, name, args, to, all.CoversChannel)
 	}
 	if own := s.ownRules(user, all); refusal == "" && own.DenySome() {
 		refusal = forbiddenLocks(own, all, s.database(), name, args, to)

@@ -64,7 +64,7 @@ func waitReady(t *testing.T, p *Proxy) {
 // The built-in configuration takes a lock, refuses it to a second client,
 // forwards what is no lock, tells all that over HTTP, and ends in order.
 func TestWholeProxy(t *testing.T) {
-	p, stop := startWholeProxy(t, defaultConfig())
+	p, stop := startWholeProxy(t, Demo())
 	waitReady(t, p)
 	ctx := t.Context()
 	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
@@ -119,7 +119,7 @@ func TestWholeProxy(t *testing.T) {
 }
 
 func TestWholeProxyWithoutUpstream(t *testing.T) {
-	cfg := defaultConfig()
+	cfg := Demo()
 	cfg.Upstream = Upstream{Kind: UpstreamNone}
 	p, _ := startWholeProxy(t, cfg)
 	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
@@ -173,7 +173,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 			cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(cluster)}
 		}, "the upstream (" + cluster.Socket + ") runs in cluster mode"},
 	} {
-		cfg := defaultConfig()
+		cfg := Demo()
 		cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
 		row.change(cfg)
 		p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
@@ -189,7 +189,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 // A failover under way is no reason not to start: a replica does not vote, and is
 // a master some day.
 func TestProxyStartsWithAReplicaAmongItsMasters(t *testing.T) {
-	cfg := defaultConfig()
+	cfg := Demo()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
 	cfg.Masters = Masters{}
 	for _, args := range [][]string{nil, nil, {"--replicaof", "127.0.0.1 1"}} {
@@ -218,7 +218,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	good := proxytest.StartRedis(t)
 	evicting := proxytest.StartRedis(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
-	cfg := defaultConfig()
+	cfg := Demo()
 	cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(upstream)}
 	cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(good), redisEndpoint(evicting), redisEndpoint(locked)}}
 	var out bytes.Buffer

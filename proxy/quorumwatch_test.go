@@ -49,7 +49,7 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 // of nanoseconds.
 func TestDurationsInTheLogHaveUnits(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
-		cfg := defaultConfig()
+		cfg := Demo()
 		cfg.Log.Format = format
 		var out bytes.Buffer
 		log, _ := NewLogger(cfg, &out)

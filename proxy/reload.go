@@ -113,7 +113,7 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	if err := refusedHazards(hazardsOf(next, upstream, masters)); err != nil {
 		return nil, err
 	}
-	if err := plan.refusedBy(next, upstream, masters); err != nil {
+	if err := refusedBy(plan, next, upstream, masters); err != nil {
 		return nil, err
 	}
 	if !moveKeys {
@@ -152,7 +152,7 @@ func (p *Proxy) refusedMove(next *Config, now time.Time) error {
 }
 
 // refusedBy tells which servers speak against the plan.
-func (plan reloadPlan) refusedBy(next *Config, upstream *serverFacts, masters []serverFacts) error {
+func refusedBy(plan reloadPlan, next *Config, upstream *serverFacts, masters []serverFacts) error {
 	var refused ConfigError
 	judge := func(key string, f *serverFacts, isNew bool) {
 		var answer redis.Error // the server's own, in contrast to one of the network

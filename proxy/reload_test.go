@@ -295,7 +295,7 @@ func TestReloadReplacesAMaster(t *testing.T) {
 // A process that is told to end does not wait for a reload, not even for one
 // that hangs with its file.
 func TestTheEndDoesNotWaitForAReload(t *testing.T) {
-	cfg := defaultConfig()
+	cfg := Demo()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Source = filepath.Join(t.TempDir(), "config.yaml")
 	if err := syscall.Mkfifo(cfg.Source, 0o600); err != nil { // who reads it waits for who writes

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -41,7 +42,7 @@ func planReload(old, next *Config) (reloadPlan, error) {
 	r.changed("max_quarantine", shortDuration(old.MaxQuarantine), shortDuration(next.MaxQuarantine))
 	r.plan.locker = r.plan.locker || len(r.plan.changes) > asked || old.Limits.masterReply() != next.Limits.masterReply()
 	if old.TLS.files != nil && next.TLS.files != nil && old.TLS.files.Options() != next.TLS.files.Options() {
-		r.note("tls", describeTLS(old.TLS), describeTLS(next.TLS))
+		r.note("tls", old.TLS.describe(), next.TLS.describe())
 	}
 	r.changed("auth: by the upstream", old.Auth.Upstream, next.Auth.Upstream)
 	r.changed("auth_cache", shortDuration(old.AuthCache), shortDuration(next.AuthCache))
@@ -90,7 +91,7 @@ func (r *reloadReader) changed(key string, from, to any) {
 
 func (r *reloadReader) fixed(key, from, to string) {
 	if from != to {
-		r.refuse(key, "cannot be changed from %s to %s by a reload, only by a restart", orDash(from), orDash(to))
+		r.refuse(key, "cannot be changed from %s to %s by a reload, only by a restart", cmp.Or(from, "-"), cmp.Or(to, "-"))
 	}
 }
 
@@ -119,8 +120,8 @@ func (r *reloadReader) masters() {
 		r.refuse("masters", "cannot be changed from %s to %s by a reload, only by a restart", old, next)
 		return
 	case old.count() != next.count():
-		r.refuse("masters", "lists %s, in force are %d: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set",
-			plural(next.count(), "master"), old.count())
+		r.refuse("masters", "lists %d, in force are %d: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set",
+			next.count(), old.count())
 		return
 	}
 	before := len(r.refused)

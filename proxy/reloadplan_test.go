@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +85,7 @@ func TestReloadRefusals(t *testing.T) {
 		{"redis://u:hunter1@up:1", "embedded", "f.yaml:3: upstream: cannot be changed from up:1 to embedded" + restart},
 		{"masters:\n  - redis://a:1\n  - redis://:hunter1@b:1\n  - redis://c:1", "masters: embedded",
 			"f.yaml:4: masters: cannot be changed from a:1, b:1, c:1 to 5 embedded" + restart},
-		{"\n  - redis://c:1", "", "f.yaml:4: masters: lists 2 masters, in force are 3: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set"},
+		{"\n  - redis://c:1", "", "f.yaml:4: masters: lists 2, in force are 3: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set"},
 		{"- redis://a:1\n  - redis://:hunter1@b:1", "- redis://b:1\n  - redis://a:1",
 			"f.yaml:5: masters[0]: b:1 was masters[1]: the order of the masters cannot be changed by a reload, since each has its number in the set\n" +
 				"f.yaml:6: masters[1]: a:1 was masters[0]: the order of the masters cannot be changed by a reload, since each has its number in the set"},
@@ -107,44 +106,3 @@ func TestReloadRefusals(t *testing.T) {
 		t.Errorf("with embedded servers: %+v, %v", plan, err)
 	}
 }
-
-// A server that is new must answer; one that is entered otherwise than before
-// must not refuse that, but may be away.
-func TestReloadAsksTheServers(t *testing.T) {
-	away, wrong := errors.New("connection refused"), serverError("WRONGPASS invalid")
-	for _, row := range []struct {
-		to     [2]string // from, to
-		second error     // of master 2
-		up     error
-		want   string
-	}{
-		{[2]string{}, away, away, ""},
-		{[2]string{"hunter1@b:1", "hunter2@b:1"}, away, nil, ""},
-		{[2]string{"hunter1@b:1", "hunter2@b:1"}, wrong, nil, "f.yaml:6: masters[1]: b:1 does not accept the new credentials: WRONGPASS invalid"},
-		{[2]string{"hunter1@b:1", "hunter2@d:1"}, away, nil, "f.yaml:6: masters[1]: b:1 cannot be used: connection refused"},
-		{[2]string{"u:hunter1", "u:hunter2"}, nil, wrong, "f.yaml:3: upstream: up:1 does not accept the new credentials: WRONGPASS invalid"},
-		{[2]string{"u:hunter1", "u:hunter2"}, nil, away, ""},
-		{[2]string{"@up:1", "@other:1"}, nil, away, "f.yaml:3: upstream: up:1 cannot be used: connection refused"},
-	} {
-		after := strings.Replace(reloadBase, row.to[0], row.to[1], 1)
-		plan, err := planOf(t, reloadBase, after)
-		if err != nil {
-			t.Fatal(err)
-		}
-		next, _ := parseConfig("f.yaml", []byte(after))
-		masters := []serverFacts{{name: "a:1"}, {name: "b:1", err: row.second}, {name: "c:1"}}
-		got := ""
-		if err := plan.refusedBy(next, &serverFacts{name: "up:1", err: row.up}, masters); err != nil {
-			got = err.Error()
-		}
-		if got != row.want {
-			t.Errorf("%v: %q", row.to, got)
-		}
-	}
-}
-
-// serverError is an error that a server answered.
-type serverError string
-
-func (e serverError) Error() string { return string(e) }
-func (serverError) RedisError()     {}

@@ -173,29 +173,29 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	locks := newFakeLocks()
-	config := testConfig{
+	setup := testConfig{
 		serverConfig: serverConfig{
 			locks:   locks,
 			scripts: newScriptCache(1 << 20),
 			metrics: meter,
 			log:     slog.New(slog.DiscardHandler),
 		},
-		settings: settings{config: defaultConfig(), users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes},
+		settings: settings{config: Demo(), users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes},
 	}
 	if redis != nil {
-		config.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+		setup.dialUpstream = func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", redis.Socket)
 		}
 	}
 	for _, change := range configure {
-		change(&config)
+		change(&setup)
 	}
-	config.current = newInForce(&config.settings)
+	setup.current = newInForce(&setup.settings)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &testProxy{address: listener.Addr().String(), server: newServer(config.serverConfig), locks: locks, current: config.current, metrics: registry}
+	p := &testProxy{address: listener.Addr().String(), server: newServer(setup.serverConfig), locks: locks, current: setup.current, metrics: registry}
 	ended := make(chan error, 1)
 	go func() { ended <- p.server.serve(listener) }()
 	t.Cleanup(func() {

@@ -35,7 +35,7 @@ func TestLowestVersion(t *testing.T) {
 // after a reload: what a user may not do stands in the server's log each time.
 func TestSurveyAsksForRightsOnce(t *testing.T) {
 	server := proxytest.StartRedis(t)
-	cfg := defaultConfig()
+	cfg := Demo()
 	cfg.Upstream = Upstream{Kind: UpstreamNone}
 	cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(server)}}
 	cfg.Masters.servers[0].Username, cfg.Masters.servers[0].Password = "proxy", "pw"

@@ -1,0 +1,37 @@
+package proxy
+
+import (
+	"strconv"
+	"strings"
+
+	"redlock-proxy/proxy/route"
+)
+
+// describeRule says what the file says of a rule.
+func describeRule(rule route.Rule) string {
+	text := strconv.Quote(rule.Match)
+	if rule.DB != route.AnyDB {
+		text += ", database " + strconv.Itoa(rule.DB)
+	}
+	if rule.DefaultTTL > 0 {
+		text += ", default TTL " + shortDuration(rule.DefaultTTL)
+	}
+	for i, glob := range rule.Companions {
+		if i == 0 {
+			text += ", companions"
+		}
+		text += " " + strconv.Quote(glob)
+	}
+	if len(rule.Users) > 0 {
+		text += ", users " + strings.Join(rule.Users, " ")
+	}
+	return text
+}
+
+func describeRules(rules route.Rules) string {
+	texts := make([]string, len(rules))
+	for i, rule := range rules {
+		texts[i] = describeRule(rule)
+	}
+	return strings.Join(texts, "; ")
+}
