@@ -3,6 +3,7 @@ package redlock
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -21,7 +22,10 @@ type knownScript struct {
 }
 
 func readScript(text []byte) *knownScript {
-	k := &knownScript{tooFar: reach(text)}
+	k := &knownScript{}
+	if refusal := script.Reach(text); refusal != "" {
+		k.tooFar = "-ERR " + refusal + "\r\n"
+	}
 	if r, certain := script.Recognise(text); certain && !slices.ContainsFunc(r.Errors(), isMastersOwn) {
 		k.release, k.text = r, []loadable{newLoadable(bytes.Clone(text))}
 	}
@@ -78,4 +82,26 @@ func (l *Locker) known(r *RunRequest) *knownScript {
 		return nil
 	}
 	return l.scripts.of(text)
+}
+
+// tooFar is the error reply to a request one of whose scripts reaches too far.
+func (l *Locker) tooFar(r *RunRequest) string {
+	for _, text := range r.Scripts {
+		if refusal := l.scripts.of(text).tooFar; refusal != "" {
+			return refusal
+		}
+	}
+	for _, command := range r.Transaction {
+		if refusal := l.evalTooFar(command); refusal != "" {
+			return refusal
+		}
+	}
+	return l.evalTooFar(r.Args)
+}
+
+func (l *Locker) evalTooFar(command [][]byte) string {
+	if len(command) < 3 || !isScriptCommand(command[0]) || strings.HasPrefix(strings.ToUpper(string(command[0])), "EVALSHA") {
+		return ""
+	}
+	return l.scripts.of(command[1]).tooFar
 }
