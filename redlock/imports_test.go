@@ -53,6 +53,7 @@ var rooms = map[string]room{
 // testRooms are imported by tests only, of any room.
 var testRooms = map[string]room{
 	"livetest": {imports: []string{"resp"}},
+	"datatest": {},
 }
 
 // A survey is what there is in a room.

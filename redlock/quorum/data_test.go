@@ -2,20 +2,16 @@ package quorum
 
 import (
 	"cmp"
-	"flag"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/datatest"
 )
 
-var rewrite = flag.Bool("rewrite", false, "write the verdicts into testdata as they come out, to be reviewed as a diff")
-
-// The files of testdata hold tests: a line of "== " and a name, words that say
-// what it is about, and lines of a question, an arrow and what comes out:
+// The questions name a rule, and give it either numbers or votes:
 //
 //	acquire n=5 granted=2 refused=3 -> Lost
 //	acquire (granted granted granted refused away) -> Won
@@ -28,45 +24,7 @@ var rewrite = flag.Bool("rewrite", false, "write the verdicts into testdata as t
 //	away         its master was asked, and may have done it
 //	unable       its master answered that it cannot serve
 //	amnesic:X    its master answered X, and may have forgotten locks
-func TestData(t *testing.T) {
-	files, err := filepath.Glob("testdata/*.txt")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var out []string
-		for _, test := range strings.SplitAfter(string(text), "\n\n") {
-			name, _, _ := strings.Cut(strings.TrimPrefix(test, "== "), "\n")
-			t.Run(strings.TrimSuffix(filepath.Base(file), ".txt")+"/"+name, func(t *testing.T) {
-				for line := range strings.Lines(test) {
-					out = append(out, answerLine(t, line))
-				}
-			})
-		}
-		if got := strings.Join(out, ""); *rewrite && got != string(text) {
-			if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-}
-
-// answerLine returns a line with what its question comes to now.
-func answerLine(t *testing.T, line string) string {
-	question, want, isQuestion := strings.Cut(line, " -> ")
-	if !isQuestion {
-		return line
-	}
-	got := ask(t, question) + "\n"
-	if got != want && !*rewrite {
-		t.Errorf("%s -> %swant %s", question, got, want)
-	}
-	return question + " -> " + got
-}
+func TestData(t *testing.T) { datatest.Run(t, ask) }
 
 // ask answers a question: a rule, and either numbers or votes.
 func ask(t *testing.T, question string) string {
