@@ -15,7 +15,7 @@
 // # From the socket to the reply
 //
 // One goroutine a session, one path (session.go, perform.go). The guard
-// (guard.go, inline.go) measures what has been read against the limits and cuts
+// (guard.go, inline.go) measures what has been read (package conn) against the limits and cuts
 // it into commands. perform decides who answers: the proxy itself (handshake.go,
 // hello.go, info.go, scriptcommand.go, accounts.go), a transaction
 // (transaction.go), the lock plane (lockplane.go), both planes (split.go), or the
@@ -34,8 +34,8 @@
 //     session writes, the copier (upstream.go, upstreamcopier.go) copies replies as
 //     they come and counts what is owed (owed.go), so that a lock command waits until
 //     everything before it is answered.
-//   - Wake-ups: subscription*.go and tracking*.go add what the masters publish and
-//     change to what the upstream tells.
+//   - Wake-ups: package pubsub adds what the masters publish and change to what the
+//     upstream tells; subscription*.go and tracking*.go are the commands.
 //   - Who may what: accounts.go, logins.go, permissions.go; where the upstream has
 //     the users, upstreamlogin.go and acceptedlogins.go.
 //

@@ -20,7 +20,8 @@ type Source interface {
 	Close()
 }
 
-// Subscribe makes a subscriber; nil: the masters are not listened to.
+// Subscribe opens a Source that calls hear with what the masters tell. Where it is
+// nil they are not listened to.
 type Subscribe func(hear func(redlock.Event)) Source
 
 // IsNotification finds what a server tells of its own keyspace.

@@ -22,7 +22,7 @@ type Mode struct {
 const MaxTrackedKeys = 10_000
 
 // trackedKeys are the lock keys that are remembered for one client, or that it
-// has just used. All of it is guarded by the listening's mu.
+// has just used. All of it is guarded by the listener's mu.
 type trackedKeys struct {
 	mode Mode
 	keys map[string]*trackedKey

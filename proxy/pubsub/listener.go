@@ -16,10 +16,10 @@ const (
 	NameOverhead = 300
 )
 
-// Listener is one session's part in what the masters tell: which channels,
+// A Listener is one session's part in what the masters tell: which channels,
 // patterns and keys the client wants to hear of, and the mail that waits for
 // its turn on the client's socket. A session without subscriptions and without
-// tracking has none. Its one goroutine writes the mail; close waits for it.
+// tracking has none. Its one goroutine writes the mail; Close waits for it.
 //
 // Who holds the client's writing side alone changes what is confirmed and
 // which protocol the client reads, together with the bytes that tell the
@@ -30,7 +30,7 @@ type Listener struct {
 	masters Source
 	out     *conn.Writer // the client's writing side
 	memory  *conn.Budget
-	ctx     context.Context // until close
+	ctx     context.Context // until Close
 	cancel  context.CancelFunc
 
 	// The session's own: what the masters were asked for.
@@ -63,7 +63,7 @@ type Options struct {
 	Version wire.Version
 }
 
-// Listen begins to listen. Whoever calls it calls close.
+// Listen begins to listen. Whoever calls it calls Close.
 func Listen(ctx context.Context, host Host, o Options) *Listener {
 	l := &Listener{
 		host:        host,
@@ -179,7 +179,7 @@ func (l *Listener) Expect(of wire.Family, name string) (missing bool) {
 	return true
 }
 
-// Ask asks the masters for names that expect found missing, and returns when they
+// Ask asks the masters for names that Expect found missing, and returns when they
 // are subscribed to or ctx has ended.
 func (l *Listener) Ask(ctx context.Context, of wire.Family, names ...string) {
 	if of == wire.FamilyPattern {
@@ -257,7 +257,7 @@ func (l *Listener) Confirmed(of wire.Family) []string {
 }
 
 // Count is how many subscriptions a confirmation tells of: channels and
-// patterns together. A nil listening has none.
+// patterns together. A nil Listener has none.
 func (l *Listener) Count() int {
 	if l == nil {
 		return 0

@@ -25,10 +25,10 @@ import (
 type OwnCommand struct {
 	db     int
 	values [][]byte
-	end    *keyEnd // as it was seen first; nil: not yet. Guarded by the listening's mu
+	end    *keyEnd // as it was seen first; nil: not yet. Guarded by the listener's mu
 }
 
-// Brought makes it of the values that the command has in its arguments.
+// Brought makes an OwnCommand of the values that the command has in its arguments.
 func Brought(db int, values [][]byte) *OwnCommand { return &OwnCommand{db: db, values: values} }
 
 // keyEnd is when a key ends, as far as can be told.
