@@ -19,6 +19,11 @@ var mutants = []mutant{
 		caughtBy: "quorum/TestData",
 	},
 	{
+		rule:     "a refusal is told only as a quorum worded it",
+		edits:    []edit{{"quorum/tally.go", "case v != Lost || refusals.Granted >= Size(refusals.Masters):", "case true:"}},
+		caughtBy: "quorum/TestData",
+	},
+	{
 		rule:     "validity counts the time that elapsed",
 		edits:    []edit{{"acquire.go", "return ttl - elapsed - ", "return ttl - "}},
 		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",

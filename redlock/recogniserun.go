@@ -156,23 +156,8 @@ func countSaid(answers []quorum.Answer[said]) quorum.Tally {
 }
 
 func releaseVerdict(answers []quorum.Answer[said]) Verdict {
-	return refusing(answers, countSaid(answers).Release())
-}
-
-// refusing lets a ballot be lost only by answers of a quorum that are alike,
-// for one of them is what the client reads.
-func refusing(answers []quorum.Answer[said], verdict Verdict) Verdict {
-	if verdict != Lost {
-		return verdict
-	}
-	_, t := quorum.Largest(answers, said.refused, said.alike)
-	switch {
-	case t.Granted >= quorum.Size(len(answers)):
-		return Lost
-	case t.Pending() > 0:
-		return Pending
-	}
-	return NoQuorum
+	_, refusals := quorum.Largest(answers, said.refused, said.alike)
+	return countSaid(answers).Release().Told(refusals)
 }
 
 func (s *recognised) outcome(b *ballot[said]) Outcome {

@@ -50,6 +50,9 @@ func ask(t *testing.T, question string) string {
 		return name(tally.Look())
 	case "release":
 		return name(tally.Release())
+	case "told":
+		_, refusals := Largest(answers, func(v string) bool { return v != "deleted" }, isEqual)
+		return name(tally.Release().Told(refusals))
 	case "run":
 		return run(answers)
 	case "exists":
@@ -66,7 +69,7 @@ func ask(t *testing.T, question string) string {
 }
 
 // grantedBy is the vote that grants what each rule asks for.
-var grantedBy = map[string]string{"acquire": "granted", "agree": "yes", "look": "yes", "release": "deleted"}
+var grantedBy = map[string]string{"acquire": "granted", "agree": "yes", "look": "yes", "release": "deleted", "told": "deleted"}
 
 func name(v Verdict) string {
 	return map[Verdict]string{Pending: "Pending", Won: "Won", Lost: "Lost", NoQuorum: "NoQuorum"}[v]

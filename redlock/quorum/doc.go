@@ -10,6 +10,7 @@
 //   - Agree: "does a quorum say so?", where nothing is taken back.
 //   - Look: Agree, for a ballot that a release follows.
 //   - Release: "was it mine, and does no quorum hold it now?"
+//   - Told: one of the above, where a refusal is passed on as a master worded it.
 //   - Exists: "is there a key, and what does a quorum hold under it?" Split and
 //     Choose are for copies that differ.
 //

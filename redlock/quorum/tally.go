@@ -83,3 +83,15 @@ func (t Tally) Release() Verdict {
 	}
 	return NoQuorum
 }
+
+// Told is a verdict whose answer the client reads as a master gave it: it is Lost
+// only where a quorum refused alike, which refusals tallies.
+func (v Verdict) Told(refusals Tally) Verdict {
+	switch {
+	case v != Lost || refusals.Granted >= Size(refusals.Masters):
+		return v
+	case refusals.Pending() > 0:
+		return Pending
+	}
+	return NoQuorum
+}
