@@ -32,7 +32,7 @@
 //	rolling_test.go      every master and every proxy is restarted under load
 //	laterelease_test.go  libraries that release what has expired and is another's by now
 //	redisson_test.go     what Redisson's locks promise beyond all others
-//	readme_test.go       the tests that the README names exist
+//	readme_test.go       the tests that the documents name exist, and what they link to
 //	wakeup_test.go       waiting for a lock: messages, signal lists, invalidations
 //	upstream_test.go     every command without lock keys, byte for byte
 //	upstreamtrouble_test.go
@@ -43,10 +43,10 @@
 //	                     own, through every scenario, over Redis and over Valkey:
 //	                     conformance_libraries_test.go and the files of each language
 //	                     list them, conformance_scenarios_test.go says what they go
-//	                     through, conformance_table_test.go writes the README's table
+//	                     through, conformance_table_test.go writes the table of README.md here
 //	conformance_handwritten_test.go, conformance_patterns_test.go
 //	                     lock code that applications write by hand
-//	deploy_test.go, deploy_metrics_test.go
+//	deploy_test.go, deploy_systemd_test.go, deploy_metrics_test.go
 //	                     what deploy/ has: files, configurations, alerts, dashboard;
 //	                     manifests is a module of its own that judges the files
 //	licences_test.go     the licences of what is linked
@@ -54,7 +54,7 @@
 //	container.sh         the image, built and run without a container engine
 //	tls_test.go, unixsocket_test.go
 //	                     the same over TLS, with certificates of authority_test.go, and over sockets
-//	leastrights_test.go  with what the README lets the proxy do on a master, and no more
+//	leastrights_test.go  with what the handbook lets the proxy do on a master, and no more
 //	users_test.go        users, their rights and secrets, taken away by a reload
 //	clients_test.go      go-redis, redsync, redis-cli, phpredis, Jedis
 //	bench                a command that measures speed, as ratios in one table

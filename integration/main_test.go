@@ -16,6 +16,7 @@ var neededPrograms = []struct{ program, debian string }{
 	{"redis-cli", "redis-tools"},
 	{"valkey-server", "valkey-server, in Debian 12 from its backports"},
 	{"faketime", "faketime"},
+	{"systemd-analyze", "systemd"},
 	{"promtool", "prometheus"},
 	{"php", "php-cli"},
 	{"javac", "default-jdk-headless"},
