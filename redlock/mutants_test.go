@@ -560,7 +560,7 @@ var mutants = []mutant{
 	{
 		rule:     "a run that deletes is won by equal votes of a quorum",
 		edits:    []edit{{"effect/votes.go", "if verdict := votes.Agree(); verdict != quorum.Won {", "if _, deletions := quorum.Largest(answers, Result.Deleted, r.Same); deletions.Granted > 0 && deletions.Release() == quorum.Won {\n\t\treturn quorum.Won, -1\n\t}\n\tif verdict := votes.Agree(); verdict != quorum.Won {"}},
-		caughtBy: "effect/TestADeletionNeedsEqualVotesOfAQuorum",
+		caughtBy: "effect/TestData",
 	},
 	{
 		rule:     "what too few masters deleted is put back",

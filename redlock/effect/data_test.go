@@ -1,0 +1,164 @@
+package effect
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/datatest"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
+)
+
+// The questions are about votes, one of each master:
+//
+//	decide (1:->me/9000 1:->me/9001 0:you=you away ?) -> Pending
+//
+// A vote is a reply and what the run made of its keys, with commas between them:
+// before>after, or x=x for what stayed. A key holds a string, which may have so many
+// milliseconds left behind a slash, or it is absent: "-". A reply is an integer, "nil", or a
+// code such as "ERR", or else a string. In place of a vote:
+//
+//	?            it may still come
+//	unasked      its master was not asked
+//	away         its master was asked, and may have done it
+//	unable       its master answered that it cannot serve
+//	amnesic:X    its master voted X, and may have forgotten locks
+//
+// "due" has the votes that won, or "lost", and what another master did. It is answered
+// by what the key is to be there, or "as it is".
+func TestData(t *testing.T) { datatest.Run(t, ask) }
+
+func ask(t *testing.T, question string) string {
+	rule, rest, _ := strings.Cut(question, " ")
+	switch rule {
+	case "decide", "decide-reading", "decide-members":
+		r := map[string]Rule{"decide-reading": {Observes: true}, "decide-members": {Unordered: 1}}[rule]
+		return decided(r, answersOf(t, rest))
+	case "refusal":
+		if reply := Refusal(answersOf(t, rest)); reply != nil {
+			return strings.TrimSpace(string(reply))
+		}
+		return "none"
+	case "change":
+		before, after := imagesOf(t, rest)
+		return Compare(before, after).String()
+	case "due", "due-scrap":
+		won, here, _ := strings.Cut(rest, ", here ")
+		before, after := imagesOf(t, here)
+		var winner *Result
+		if won != "lost" {
+			b, a := imagesOf(t, won)
+			winner = &Result{Before: []Image{b}, After: []Image{a}}
+		}
+		due := Due(winner, 0, before, after, rule == "due-scrap", 100*time.Millisecond)
+		if Compare(after, due) == Kept || Compare(after, due) == StayedAbsent {
+			return "as it is"
+		}
+		return text(due)
+	}
+	t.Fatalf("no such rule: %s", question)
+	return ""
+}
+
+func decided(r Rule, answers []quorum.Answer[Result]) string {
+	verdict, ttl := r.Decide(answers)
+	name := map[quorum.Verdict]string{quorum.Pending: "Pending", quorum.Won: "Won", quorum.Lost: "Lost", quorum.NoQuorum: "NoQuorum"}[verdict]
+	if verdict != quorum.Won {
+		return name
+	}
+	winner := r.Winner(answers)
+	for i := range winner.After {
+		name += " " + text(winner.After[i])
+	}
+	if ttl >= 0 {
+		name += fmt.Sprintf(" for %d ms", ttl.Milliseconds())
+	}
+	return name
+}
+
+func answersOf(t *testing.T, list string) (answers []quorum.Answer[Result]) {
+	for _, word := range strings.Fields(strings.Trim(list, "()")) {
+		answers = append(answers, answerOf(t, word))
+	}
+	return answers
+}
+
+func answerOf(t *testing.T, word string) quorum.Answer[Result] {
+	if vote, amnesic := strings.CutPrefix(word, "amnesic:"); amnesic {
+		a := answerOf(t, vote)
+		a.State = quorum.Discounted
+		return a
+	}
+	states := map[string]quorum.State{"?": quorum.Awaited, "unasked": quorum.Unasked, "away": quorum.Unknown, "unable": quorum.Unable}
+	if state, missing := states[word]; missing {
+		return quorum.Answer[Result]{State: state}
+	}
+	reply, keys, hasKeys := strings.Cut(word, ":")
+	x := Result{Reply: replyOf(reply)}
+	if hasKeys {
+		for key := range strings.SplitSeq(keys, ",") {
+			before, after := imagesOf(t, key)
+			x.Before, x.After = append(x.Before, before), append(x.After, after)
+		}
+	}
+	return quorum.Answer[Result]{State: quorum.Answered, Value: x}
+}
+
+func replyOf(word string) []byte {
+	_, err := strconv.Atoi(word)
+	switch {
+	case word == "nil":
+		return []byte("$-1\r\n")
+	case err == nil:
+		return []byte(":" + word + "\r\n")
+	case strings.HasPrefix(word, "ERR"):
+		return []byte("-" + strings.ReplaceAll(word, "_", " ") + "\r\n")
+	case strings.HasPrefix(word, "["):
+		return resp.AppendCommand(nil, strings.Split(strings.Trim(word, "[]"), "+")...)
+	}
+	return resp.AppendBulk(nil, word)
+}
+
+func imagesOf(t *testing.T, key string) (before, after Image) {
+	t.Helper()
+	first, second, changed := strings.Cut(key, ">")
+	if !changed {
+		var same bool
+		if first, second, same = strings.Cut(key, "="); !same || first != second {
+			t.Fatalf("%q says not what the key was and what it is", key)
+		}
+	}
+	return imageOf(t, first), imageOf(t, second)
+}
+
+func imageOf(t *testing.T, word string) Image {
+	t.Helper()
+	if word == "-" {
+		return Missing
+	}
+	value, left, expires := strings.Cut(word, "/")
+	i := Image{Dump: rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(value)}}), PTTL: NoExpiry, Now: 1000}
+	if expires {
+		n, err := strconv.ParseInt(left, 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		i.PTTL = n
+	}
+	return i
+}
+
+// text is how the questions spell an image.
+func text(i Image) string {
+	if i.Absent() {
+		return "-"
+	}
+	if i.PTTL >= 0 {
+		return fmt.Sprintf("%s/%d", i.Text(), i.PTTL)
+	}
+	return string(i.Text())
+}
