@@ -141,7 +141,7 @@ func (b *ballot[A]) askAll(frames []byte) {
 		l.creations.note(b.db, b.keys)
 	}
 	for i, m := range l.masters {
-		b.ask(i, m.stream(b.db), frames, free.has(i))
+		b.ask(i, m.stream(b.db).dbStream, frames, free.has(i))
 		b.asked++
 	}
 }
@@ -234,11 +234,11 @@ func (b *ballot[A]) owed(c *call) *debt {
 }
 
 // answered makes of a master's replies its part in the ballot.
-func (b *ballot[A]) answered(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error) {
-	b.hear(s, c, replies, st, err, b.parse)
+func (b *ballot[A]) answered(s *dbStream, c *call, replies [][]byte, j judgement, err error) {
+	b.hear(s, c, replies, j, err, b.parse)
 }
 
-func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error, read func([][]byte) (A, error)) {
+func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, j judgement, err error, read func([][]byte) (A, error)) {
 	a := quorum.Answer[A]{State: quorum.Unknown} // also where reading it panics
 	defer func() { b.cast(c.master, a) }()
 	switch {
@@ -249,9 +249,9 @@ func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, st roster.Stand
 		return
 	}
 	value, err := read(replies)
-	a.Value, a.LongestTTL = value, st.Covers
+	a.Value, a.LongestTTL = value, j.covers
 	switch {
-	case err == nil && (st.State != roster.Certified || st.Covers < b.lives) && (b.counts == nil || !b.counts(value)):
+	case err == nil && (!j.votes || j.covers < b.lives) && (b.counts == nil || !b.counts(value)):
 		a.State = quorum.Discounted
 	case err == nil:
 		a.State = quorum.Answered
@@ -264,10 +264,10 @@ func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, st roster.Stand
 	switch err {
 	case nil:
 	case errNotServed:
-		s.master.tellForbidden(replies)
+		b.locker.masters[c.master].tellForbidden(replies)
 		s.doubt(replies[len(replies)-1])
 	case errUnable, errBlind:
-		s.master.tellForbidden(replies)
+		b.locker.masters[c.master].tellForbidden(replies)
 	case errNoScript:
 		s.forgetScripts()
 	default:

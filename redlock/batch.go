@@ -1,13 +1,13 @@
 package redlock
 
 import (
+	"math"
 	"net"
 	"runtime"
 	"slices"
 	"time"
 
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
 )
 
 // A stream's connection, as its writer and its reader see it: batches of
@@ -21,7 +21,7 @@ func (s *dbStream) write(conn net.Conn, stop <-chan struct{}) error {
 	for {
 		s.mu.Lock()
 		buf, s.out = s.out, buf[:0]
-		if (len(buf) > 0 || s.due) && !s.master.embedded() {
+		if (len(buf) > 0 || s.due) && !s.embedded {
 			buf = s.appendCheck(buf, time.Now())
 			s.due = false
 		}
@@ -38,7 +38,7 @@ func (s *dbStream) write(conn net.Conn, stop <-chan struct{}) error {
 				return nil
 			}
 		}
-		conn.SetWriteDeadline(time.Now().Add(s.master.stall()))
+		conn.SetWriteDeadline(time.Now().Add(s.stall()))
 		if _, err := conn.Write(buf); err != nil {
 			return err
 		}
@@ -50,14 +50,15 @@ func (s *dbStream) write(conn net.Conn, stop <-chan struct{}) error {
 
 // appendCheck ends a batch, with s.mu held.
 func (s *dbStream) appendCheck(dst []byte, now time.Time) []byte {
-	check := call{replies: checkReplies, check: true, sent: now, slept: s.master.slumber.last()}
+	check := call{replies: checkReplies, check: true, sent: now, slept: s.owner.Suspended()}
 	check.role = s.sole && now.Sub(s.askedInfo) < infoPause
 	s.calls = append(s.calls, check)
+	dst = append(dst, s.marker...)
 	if check.role {
-		return append(dst, checkWithRole...)
+		return append(dst, timeAndRole...)
 	}
 	s.askedInfo = now
-	return append(dst, checkWithInfo...)
+	return append(dst, timeAndInfo...)
 }
 
 // askInfo has INFO asked with every batch from now on. Where that is news, it is
@@ -101,11 +102,11 @@ func (s *dbStream) read(r *resp.Reader) error {
 		if replies, err = r.Next(replies[:0], n); err != nil {
 			return err
 		}
-		st := roster.Standing{State: roster.Certified, Covers: roster.ForEver}
+		j := judgement{votes: true, covers: math.MaxInt64}
 		if last := &batch[len(batch)-1]; last.check {
-			st = s.judge(last, replies[n-checkReplies:], time.Now())
+			j = s.judge(last, replies[n-checkReplies:], time.Now())
 		}
-		s.answer(batch, replies, st)
+		s.answer(batch, replies, j)
 		clear(batch)
 		r.Discard()
 	}
@@ -117,7 +118,7 @@ func (s *dbStream) batch(dst []call) []call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting := s.calls[s.head:]
-	if s.master.embedded() {
+	if s.embedded {
 		return append(dst, waiting[:min(1, len(waiting))]...)
 	}
 	check := slices.IndexFunc(waiting, func(c call) bool { return c.check })

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"bytes"
 	"context"
 	"strconv"
 	"time"
@@ -9,47 +8,35 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
-	"redlock-proxy/redlock/stream"
 )
 
-// Each batch of questions to a master ends with three of our own: what the marker
-// is, what time it is, and whether it is a replica or has been one (replication.go).
-// Only when all are read and in order do the batch's votes count. Looking once a
-// second would let a FLUSHALL, a jump of the clock or a failover there and back
-// through.
-var (
-	checkWithRole = resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil, "GET", roster.MarkerKey), "TIME"), "ROLE")
-	checkWithInfo = resp.AppendCommand(resp.AppendCommand(resp.AppendCommand(nil, "GET", roster.MarkerKey), "TIME"), "INFO", "replication")
-)
-
-const checkReplies = 3
+// markerQuestion is what a master is asked for its marker.
+var markerQuestion = resp.AppendCommand(nil, "GET", roster.MarkerKey)
 
 // checked is what a stream remembers of its last check, so that the next one,
 // which mostly finds the same, is cheap.
 type checked struct {
 	valid    bool
 	text     string
-	info     []byte // on replication
 	version  uint64 // of the roster that judged it
 	standing roster.Standing
 	marker   roster.Marker
 	noted    roster.Standing // as the roster knows it
 }
 
-// judge reads a check, of which asked tells, and says whether its batch's votes
-// count.
-func (s *dbStream) judge(asked *call, replies [][]byte, received time.Time) roster.Standing {
-	m, last, p := s.master, &s.checked, roster.Place{Master: s.master.number, DB: s.db}
-	sent := moment{asked.sent, asked.slept}
-	marker, isText := resp.ParseBulk(replies[0])
-	server, ok := resp.ParseTime(replies[1])
-	info, told := resp.ParseBulk(replies[2])
-	sole := asked.role && bytes.Equal(replies[2], stream.RoleOfSole)
-	if asked.role && !sole {
-		s.askInfo()
+// Judge reads a check and says whether its batch's votes count.
+func (s *masterDB) Judge(c check) judgement {
+	m, last, p := s.master, &s.checked, s.place()
+	sent, received := moment{c.sent, c.slept}, c.received
+	if c.info != nil {
+		now := readReplication(c.info)
+		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now) })
 	}
-	if resp.CannotServe(replies[0]) || !ok || !told && !asked.role {
-		return m.note(s.db, last, roster.Standing{State: roster.Uncertified, Reason: "it answers that it cannot serve now"})
+	marker, isText := resp.ParseBulk(c.marker)
+	server, ok := resp.ParseTime(c.time)
+	if resp.CannotServe(c.marker) || !ok || !c.fits {
+		s.note(roster.Standing{State: roster.Uncertified, Reason: "it answers that it cannot serve now"})
+		return judgement{}
 	}
 	limits := m.settings()
 	if received.Round(0).Sub(sent.at.Round(0))-received.Sub(sent.at) >= slumberStep {
@@ -67,44 +54,35 @@ func (s *dbStream) judge(asked *call, replies [][]byte, received time.Time) rost
 	if s.hung.Swap(false) {
 		last.noted = roster.Standing{}
 	}
-	if !asked.role && (!last.valid || !bytes.Equal(last.info, info)) {
-		last.info = append(last.info[:0], info...)
-		now := readReplication(info)
-		if !stream.IsSole(info) {
-			s.askInfo()
-		}
-		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now) })
-	}
 	version := m.voters.version.Load()
-	if !last.valid || last.version != version || last.text != string(marker) {
-		broken := !isText && !resp.IsNil(replies[0])
+	anew := !last.valid || last.version != version || last.text != string(marker)
+	if anew {
+		broken := !isText && !resp.IsNil(c.marker)
 		m.voters.do(func(r *roster.Roster) {
 			last.standing, last.marker = r.Checked(p, string(marker), broken, sent.at, received)
 		})
 		last.valid, last.version, last.text = true, version, string(marker)
-		s.mu.Lock()
-		s.longest = last.marker.Longest
-		s.mu.Unlock()
 	}
 	st := last.standing.At(last.marker, roster.Reading{
 		Clock: server, Received: received,
-		Unsure: asked.role && !sole, Suspended: slept, Jumped: jump.Forward(),
+		Unsure: c.unsure, Suspended: slept, Jumped: jump.Forward(),
 		Watched: m.clock.watchedFor(received), Witnessed: m.voters.witnessed.Load(),
 	}, limits.forRoster())
 	if st.State == roster.Quarantined {
 		m.voters.do(func(r *roster.Roster) { r.ClockIs(p, server.Milliseconds()) })
 	}
-	return m.note(s.db, last, st)
+	s.note(st)
+	return judgement{votes: st.State == roster.Certified, covers: st.Covers, longest: last.marker.Longest, anew: anew}
 }
 
 // note tells the roster how a place stands, where that is news.
-func (m *master) note(db int, last *checked, st roster.Standing) roster.Standing {
-	moved := st.Until.Sub(last.noted.Until).Abs() > time.Second // its clock was put back
-	if last.noted.State != st.State || last.noted.Reason != st.Reason || last.noted.Longest != st.Longest || moved {
-		last.noted = st
-		m.tell(db, st, time.Now())
+func (s *masterDB) note(st roster.Standing) {
+	noted := &s.checked.noted
+	moved := st.Until.Sub(noted.Until).Abs() > time.Second // its clock was put back
+	if noted.State != st.State || noted.Reason != st.Reason || noted.Longest != st.Longest || moved {
+		*noted = st
+		s.master.tell(s.db, st, time.Now())
 	}
-	return st
 }
 
 // certify keeps the masters' markers right until ctx ends: it writes what the
@@ -160,7 +138,7 @@ func (l *Locker) mark(m roster.Write, now time.Time) {
 			"master", master.name(), "db", m.DB, "reason", m.Reason,
 			"quarantine", m.Marker.Quarantine.String())
 	}
-	master.stream(m.DB).send(call{replies: 1, asker: askerFunc(func(replies [][]byte, _ roster.Standing, err error) {
+	master.stream(m.DB).send(call{replies: 1, asker: askerFunc(func(replies [][]byte, _ judgement, err error) {
 		if err != nil {
 			return
 		}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -34,7 +33,7 @@ func (s *dbStream) run(ctx context.Context) {
 // connectAndServe is one connection, from when it began to why it ended. The zero
 // time: there was none.
 func (s *dbStream) connectAndServe(ctx context.Context) (began time.Time, err error) {
-	err = stream.Contain(s.master.log, func() error {
+	err = stream.Contain(s.log, func() error {
 		c, err := s.connect(ctx)
 		if err != nil {
 			return err
@@ -49,8 +48,8 @@ func (s *dbStream) connectAndServe(ctx context.Context) (began time.Time, err er
 // dialled no more often than one that is away.
 func (s *dbStream) tellMalformed(why error) {
 	if stream.IsMalformed(why) {
-		s.master.log.Error("a lock master does not answer as a Redis does and is dialled anew; look at what listens at its address",
-			"master", s.master.name(), "db", s.db, "error", why)
+		s.log.Error("a lock master does not answer as a Redis does and is dialled anew; look at what listens at its address",
+			"master", s.owner.Name(), "db", s.db, "error", why)
 	}
 }
 
@@ -59,9 +58,9 @@ func (s *dbStream) tellMalformed(why error) {
 // commands a stopped master may still hold, and then the debts, so that no new lock
 // can meet an old undo.
 func (s *dbStream) connect(ctx context.Context) (*stream.Connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.master.stall())
+	ctx, cancel := context.WithTimeout(ctx, s.stall())
 	defer cancel()
-	c, err := stream.Connect(ctx, s.master.server.Load().address(), stream.Handshake{DB: s.db})
+	c, err := stream.Connect(ctx, s.owner.Server(), stream.Handshake{DB: s.db})
 	if err != nil {
 		return nil, err
 	}
@@ -71,11 +70,11 @@ func (s *dbStream) connect(ctx context.Context) (*stream.Connection, error) {
 			c.Close()
 		}
 	}()
-	c.Reader.SetLimit(s.master.settings().MaxReply)
+	c.Reader.SetLimit(s.owner.MaxReply())
 	// Whatever is answered on this connection is judged by what it says here.
-	s.master.greeted(s.db, c.Greeting, time.Now())
+	s.owner.Up(c.Greeting, time.Now())
 	s.takeOver(c.Conn, c.Greeting, time.Now())
-	s.master.tellQueued()
+	s.tellQueued()
 	established = true
 	return c, nil
 }
@@ -93,10 +92,10 @@ func (s *dbStream) takeOver(conn net.Conn, self stream.Greeting, now time.Time) 
 		calls = append(calls, call{replies: 1, sent: now, asker: s.killed(old)})
 	}
 	for _, d := range s.debts {
-		if d.over(now.Add(-s.master.timeout())) {
+		if d.over(now.Add(-s.owner.Timeout())) {
 			continue
 		}
-		first = d.append(first, now, true, s.master.timeout())
+		first = d.append(first, now, true, s.owner.Timeout())
 		calls = append(calls, call{replies: 1, sent: now, asker: &payment{d, true}})
 		s.unpaid++
 	}
@@ -112,19 +111,19 @@ func (s *dbStream) takeOver(conn net.Conn, self stream.Greeting, now time.Time) 
 		s.earlier = append(s.earlier, self.Identity)
 	}
 	s.conn, s.state = conn, up
-	s.longest, s.due, s.checked = 0, true, checked{}
+	s.longest, s.due, s.info = 0, true, nil
 	s.sole, s.askedInfo = self.Sole, time.Time{}
 }
 
 // killed hears whether an earlier connection is gone.
 func (s *dbStream) killed(old stream.Identity) askerFunc {
-	return func(replies [][]byte, _ roster.Standing, err error) {
+	return func(replies [][]byte, _ judgement, err error) {
 		if err != nil {
 			return // the next connection tries again
 		}
 		if resp.IsError(replies[0]) {
-			s.master.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
-				"master", s.master.name(), "error", resp.ErrorText(replies[0]))
+			s.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
+				"master", s.owner.Name(), "error", resp.ErrorText(replies[0]))
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -139,11 +138,11 @@ type payment struct {
 	later bool // it has been kept before, and counts as unpaid
 }
 
-func (p *payment) answered(s *dbStream, _ *call, replies [][]byte, _ roster.Standing, err error) {
+func (p *payment) answered(s *dbStream, _ *call, replies [][]byte, _ judgement, err error) {
 	if err != nil {
 		return // lost keeps the debt
 	}
-	if ownAs(replies[0], true) != nil {
+	if resp.IsError(replies[0]) && !resp.IsWrongType(replies[0]) {
 		s.owe(p.debt)
 		s.payLater()
 		s.doubt(replies[0])
@@ -163,11 +162,11 @@ func (s *dbStream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader
 	ended := make(chan error, 1)
 	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
 	go func() {
-		err := stream.Contain(s.master.log, func() error { return s.write(conn, stop) })
+		err := stream.Contain(s.log, func() error { return s.write(conn, stop) })
 		conn.Close()
 		ended <- err
 	}()
-	err := stream.Contain(s.master.log, func() error { return s.read(reader) })
+	err := stream.Contain(s.log, func() error { return s.read(reader) })
 	stopClosing()
 	conn.Close()
 	close(stop)
@@ -184,12 +183,12 @@ func (s *dbStream) lost(why error, next streamState) {
 			err = errLost
 		}
 		if !c.check {
-			stream.Contained(s.master.log, func() { c.asker.answered(s, c, nil, roster.Standing{}, err) })
+			stream.Contained(s.log, func() { c.asker.answered(s, c, nil, judgement{}, err) })
 		}
 	}
-	s.master.tellQueued()
+	s.tellQueued()
 	if next != closed {
-		s.master.disconnected(s.db, why)
+		s.owner.Down(why)
 	}
 }
 
@@ -220,7 +219,7 @@ func (s *dbStream) giveUpCalls(next streamState) (calls []call, sent int) {
 			}
 		}
 		var d *debt
-		stream.Contained(s.master.log, func() { d = c.asker.owed(c) })
+		stream.Contained(s.log, func() { d = c.asker.owed(c) })
 		if d != nil && next != closed {
 			d.blind = d.blind || written[d.key]
 			s.keep(d)

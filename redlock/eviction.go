@@ -39,7 +39,7 @@ func (m *master) askEviction(now time.Time) {
 	}
 }
 
-func (m *master) heardEviction(replies [][]byte, _ roster.Standing, err error) {
+func (m *master) heardEviction(replies [][]byte, _ judgement, err error) {
 	if err != nil {
 		return
 	}

@@ -1,12 +1,6 @@
 package redlock
 
-import (
-	"bytes"
-	"time"
-
-	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
-)
+import "time"
 
 // A gate is a call whose answer decides what comes next on the stream: a
 // transaction follows its guard only where that has said yes. Until then nothing
@@ -21,11 +15,11 @@ type postponed struct {
 
 // tell hands an asker its answer. What waited behind a gate comes after what
 // its asker made of the answer.
-func (s *dbStream) tell(c *call, replies [][]byte, st roster.Standing) {
+func (s *dbStream) tell(c *call, replies [][]byte, j judgement) {
 	if c.gates {
 		defer s.openGate()
 	}
-	c.asker.answered(s, c, replies, st, nil)
+	c.asker.answered(s, c, replies, j, nil)
 }
 
 // follow queues what is to come right behind a gate. Only the gate's asker may
@@ -65,62 +59,4 @@ func (s *dbStream) forgetGate() {
 		s.unwritten++
 	}
 	s.gated, s.postponed = false, nil
-}
-
-// guarded is a ballot's question to one master behind its guard.
-type guarded[A any] struct {
-	ballot *ballot[A]
-	call   call // the question itself
-	frames []byte
-}
-
-// guard is what a master is asked before the question, and what its replies
-// say. It keeps the master's watch on keys until the question ends it.
-type guard[A any] struct {
-	frames  func(master int) []byte // nil: it is not asked at all
-	replies int
-	// read tells whether the question may follow. If not, value is the master's
-	// answer, or err tells that it has none.
-	read func(replies [][]byte) (passes bool, value A, err error)
-}
-
-var unwatch = resp.AppendCommand(nil, "UNWATCH")
-
-// askGuarded sends the guard, and has the question follow it.
-func (b *ballot[A]) askGuarded(s *dbStream, c call, frames []byte) bool {
-	first := b.guard.frames(c.master)
-	if first == nil {
-		return false
-	}
-	g := &guarded[A]{b, c, bytes.Clone(frames)}
-	gate := call{replies: b.guard.replies, asker: g, master: c.master, gates: true}
-	return s.send(gate, sending{frames: first, load: b.load, creates: b.creates, lives: b.lives}, b.started)
-}
-
-func (g *guarded[A]) owed(*call) *debt { return nil }
-
-func (g *guarded[A]) answered(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error) {
-	b := g.ballot
-	if err != nil {
-		b.answered(s, c, nil, st, errUnsent) // of the question nothing was sent
-		return
-	}
-	passes, value, err := b.guard.read(replies)
-	if passes && b.mayFollow() && s.follow(g.call, g.frames) {
-		return
-	}
-	s.follow(call{replies: 1, asker: askerFunc(func([][]byte, roster.Standing, error) {})}, unwatch)
-	if passes {
-		b.answered(s, c, nil, st, errUnsent)
-		return
-	}
-	b.hear(s, c, replies, st, nil, func([][]byte) (A, error) { return value, err })
-}
-
-// mayFollow tells whether a question still makes sense: late, a command could
-// be executed that others have been told is not.
-func (b *ballot[A]) mayFollow() bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return (b.verdict == Pending || b.verdict == Won) && !time.Now().After(b.deadline)
 }

@@ -11,7 +11,6 @@ import (
 
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
-	"redlock-proxy/redlock/stream"
 )
 
 // master is one of the N independent servers: its streams, one for each
@@ -34,7 +33,7 @@ type master struct {
 	forbidden atomic.Int64 // when it was told that a right is missing, in ns since 1970
 
 	mu      sync.Mutex
-	streams map[int]*dbStream
+	streams map[int]*masterDB
 	ctx     context.Context // ends all streams
 	end     context.CancelFunc
 	running sync.WaitGroup
@@ -49,7 +48,7 @@ func (m *master) begin(ctx context.Context, server Master) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.server.Store(&server)
-	m.streams = map[int]*dbStream{}
+	m.streams = map[int]*masterDB{}
 	m.ctx, m.end = context.WithCancel(ctx)
 }
 
@@ -67,23 +66,18 @@ func (m *master) timeout() time.Duration { return m.settings().MasterTimeout }
 
 // stall is how long a connection may stay silent with questions on it before
 // it is given up and dialled anew.
-func (m *master) stall() time.Duration { return max(2*time.Second, 20*m.timeout()) }
+func (m *master) stall() time.Duration { return stallOf(m.timeout()) }
 
 // stream returns the stream for a database, opening it at its first use.
-func (m *master) stream(db int) *dbStream {
+func (m *master) stream(db int) *masterDB {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	s := m.streams[db]
 	if s == nil {
-		s = &dbStream{
-			master: m,
-			db:     db,
-			loaded: map[string]bool{},
-			wake:   make(chan struct{}, 1),
-		}
+		s = newMasterDB(m, db)
 		m.streams[db] = s
 		if m.ctx.Err() != nil {
-			s.state = closed
+			s.close()
 			return s
 		}
 		m.running.Go(func() { s.run(m.ctx) })
@@ -92,7 +86,7 @@ func (m *master) stream(db int) *dbStream {
 }
 
 // all are its streams.
-func (m *master) all() []*dbStream {
+func (m *master) all() []*masterDB {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Values(m.streams))
@@ -104,10 +98,7 @@ func (m *master) idle() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.streams {
-		s.mu.Lock()
-		busy := s.state == up && s.head < len(s.calls) || s.handing.Load()
-		s.mu.Unlock()
-		if busy {
+		if !s.idle() {
 			return false
 		}
 	}
@@ -134,32 +125,6 @@ func (m *master) tell(db int, st roster.Standing, now time.Time) {
 	m.voters.do(func(r *roster.Roster) { r.Noted(roster.Place{Master: m.number, DB: db}, st, now) })
 }
 
-// greeted hears what a server said of itself on a new connection.
-func (m *master) greeted(db int, self stream.Greeting, now time.Time) {
-	p := roster.Place{Master: m.number, DB: db}
-	if ask(m.voters, func(r *roster.Roster) bool {
-		return r.Connected(p, self.RunID, self.Problem, readReplication(self.Info), now)
-	}) {
-		m.clock.forget() // another process may run on another machine
-	}
-	if db == 0 {
-		m.evictionAsked.Store(0)
-	}
-	if m.embedded() {
-		m.tell(db, roster.Standing{State: roster.Certified}, now)
-	}
-	m.log.Debug("connected to lock master", "master", m.name(), "db", db)
-}
-
-func (m *master) disconnected(db int, why error) {
-	reason := absence(why)
-	if ask(m.voters, func(r *roster.Roster) bool {
-		return r.Disconnected(roster.Place{Master: m.number, DB: db}, reason, time.Now())
-	}) {
-		m.log.Debug("lock master is away; acquires do without it, releases wait for it", "master", m.name(), "db", db, "reason", reason)
-	}
-}
-
 // tellQueued tells the Observer how many debts wait, and tells it again where that
 // has changed meanwhile: of two who tell at once one may be late.
 func (m *master) tellQueued() {
@@ -167,13 +132,6 @@ func (m *master) tellQueued() {
 		n := m.queued.Load()
 		m.queuedTold.Store(n)
 		m.observer.Queued(m.name(), int(n))
-	}
-}
-
-// tellQueuedChange is tellQueued where that is news.
-func (m *master) tellQueuedChange() {
-	if m.queued.Load() != m.queuedTold.Load() {
-		m.tellQueued()
 	}
 }
 

@@ -140,7 +140,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that has stopped answering is suspended",
-		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.master.timeout()", "false"}},
+		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.owner.Timeout()", "false"}},
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
 	},
 	{
@@ -285,8 +285,8 @@ var mutants = []mutant{
 	{
 		rule: "every database has its marker",
 		edits: []edit{
-			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "(len(buf) > 0 || s.due) && !s.master.embedded() && s.db == 0"},
-			{"batch.go", "if s.master.embedded() {", "if s.master.embedded() || s.db != 0 {"},
+			{"batch.go", "(len(buf) > 0 || s.due) && !s.embedded", "(len(buf) > 0 || s.due) && !s.embedded && s.db == 0"},
+			{"batch.go", "if s.embedded {", "if s.embedded || s.db != 0 {"},
 		},
 		caughtBy: "TestTimelineEveryDatabaseHasItsMarker",
 	},
@@ -318,9 +318,9 @@ var mutants = []mutant{
 	{
 		rule: "each batch is checked",
 		edits: []edit{
-			{"batch.go", "(len(buf) > 0 || s.due) && !s.master.embedded()", "s.due && !s.master.embedded()"},
-			{"batch.go", "if s.master.embedded() {", "if true {"},
-			{"batch.go", "st := roster.Standing{State: roster.Certified, Covers: roster.ForEver}", "st := s.checked.noted\n\t\tst.Covers = roster.ForEver"},
+			{"batch.go", "(len(buf) > 0 || s.due) && !s.embedded", "s.due && !s.embedded"},
+			{"batch.go", "if s.embedded {", "if true {"},
+			{"batch.go", "j := judgement{votes: true, covers: math.MaxInt64}", "j := judgement{votes: s.info != nil, covers: math.MaxInt64}"},
 		},
 		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
 	},
@@ -406,7 +406,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",
-		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.master.embedded() {", "if false {"}, {"ballot.go", "|| st.Covers < b.lives", ""}},
+		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.embedded {", "if false {"}, {"ballot.go", "|| j.covers < b.lives", ""}},
 		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
 	},
 	{

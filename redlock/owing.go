@@ -133,10 +133,3 @@ func (l *Locker) shouldWait(db int, owing masterSet) bool {
 	need := quorum.Size(len(l.masters))
 	return free < need && free+waited >= need
 }
-
-// serves tells whether the master is asked at all now.
-func (s *dbStream) serves(now time.Time) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.accepts() && !s.suspended(now)
-}

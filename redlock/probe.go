@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
 )
 
 // A master that refuses one of our own commands may refuse what a release or an
@@ -37,7 +36,7 @@ const (
 // doubt has the master probed that has refused something. What it cannot serve
 // for a while, as while it loads, it will say of the probe, too.
 func (s *dbStream) doubt(refusal []byte) {
-	if s.master.embedded() || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
+	if s.embedded || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
 		return
 	}
 	s.probe()
@@ -61,7 +60,7 @@ func (s *dbStream) probeAgain() {
 }
 
 // probed hears what the master makes of the probe.
-func (s *dbStream) probed(replies [][]byte, _ roster.Standing, err error) {
+func (s *dbStream) probed(replies [][]byte, _ judgement, err error) {
 	if err != nil {
 		return // the next connection begins anew
 	}
@@ -72,12 +71,12 @@ func (s *dbStream) probed(replies [][]byte, _ roster.Standing, err error) {
 	s.mu.Unlock()
 	switch {
 	case refused < 0 && before:
-		s.master.log.Info("a lock master does again what locks need", "master", s.master.name(), "db", s.db)
+		s.log.Info("a lock master does again what locks need", "master", s.owner.Name(), "db", s.db)
 	case refused >= 0:
 		time.AfterFunc(probePause, s.probeAgain)
 		if !before {
-			s.master.log.Error("a lock master refuses what locks need, so it is not asked for any; grant the proxy's user all rights that it needs",
-				"master", s.master.name(), "db", s.db, "error", resp.ErrorText(replies[refused]))
+			s.log.Error("a lock master refuses what locks need, so it is not asked for any; grant the proxy's user all rights that it needs",
+				"master", s.owner.Name(), "db", s.db, "error", resp.ErrorText(replies[refused]))
 		}
 	}
 }

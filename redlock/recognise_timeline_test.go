@@ -119,11 +119,7 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 			if o := w.eval(compareAndDelete, value); o.Verdict != Lost {
 				t.Fatal(o.Verdict)
 			}
-			away := w.locker.masters[4].stream(0)
-			away.mu.Lock()
-			queued := len(away.debts)
-			away.mu.Unlock()
-			if queued != 0 {
+			if queued := w.locker.masters[4].queued.Load(); queued != 0 {
 				t.Errorf("%d debts wait for the master that is away", queued)
 			}
 			w.masters[4].restart(true)

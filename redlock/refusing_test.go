@@ -62,7 +62,8 @@ func TestAMasterThatRefusesWhatLocksNeedIsNotAsked(t *testing.T) {
 		}
 		s.eventually("refusing", func(*liveMaster) bool {
 			for _, m := range s.Locker.masters {
-				if m.stream(0).mayCreateNow() {
+				ping := call{replies: 1, asker: askerFunc(func([][]byte, judgement, error) {})}
+				if m.stream(0).send(ping, sending{frames: resp.AppendCommand(nil, "PING"), creates: true}, time.Now()) {
 					return false
 				}
 			}
@@ -78,12 +79,6 @@ func TestAMasterThatRefusesWhatLocksNeedIsNotAsked(t *testing.T) {
 		}
 		return o.Verdict == Won
 	})
-}
-
-func (s *dbStream) mayCreateNow() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.mayCreate(time.Now())
 }
 
 // A key that the masters' rights do not reach is refused, and others go on.
@@ -124,20 +119,6 @@ func TestARefusalIsNoAnswerToACommand(t *testing.T) {
 	} {
 		if got := ownAs([]byte(reply), true); got != want {
 			t.Errorf("%q: %v", reply, got)
-		}
-	}
-}
-
-// Until a probe succeeds no lock is asked of a master.
-func TestAMasterThatIsProbedInVainIsNotAsked(t *testing.T) {
-	s := &dbStream{state: up, master: &master{settings: func() *Config { return &Config{} }}}
-	for _, probe := range []struct {
-		reply string
-		asked bool
-	}{{"-NOPERM you may not\r\n", false}, {":1\r\n", true}} {
-		s.refuses = resp.IsError([]byte(probe.reply))
-		if got := s.mayCreateNow(); got != probe.asked {
-			t.Errorf("after a probe that said %q it is asked: %v", probe.reply, got)
 		}
 	}
 }

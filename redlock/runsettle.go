@@ -7,7 +7,6 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
 )
 
 // won is the vote that a run was won by; nil: it was not won.
@@ -72,7 +71,7 @@ func (l *Locker) settleVote(r *RunRequest, won *effect.Result, answers []quorum.
 		due := effect.Due(won, k, before, after, r.Scrap, l.settings().MasterTimeout)
 		switch {
 		case effect.Compare(after, due) == effect.Created:
-			s.putBack(r.Keys[k], due, after, now)
+			putBack(s, r.Keys[k], due, after, now)
 		case effect.Compare(after, due).Wrote():
 			s.deliver(&debt{exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
 		default:
@@ -130,7 +129,7 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*debt {
 // its place since: an element that was popped, or the queue of those that wait.
 // That is done behind the command that deleted it or not at all: on a later
 // connection it may be what somebody else has taken elsewhere meanwhile.
-func (s *dbStream) putBack(key []byte, before, after effect.Image, now time.Time) {
+func putBack(s *masterDB, key []byte, before, after effect.Image, now time.Time) {
 	m := sending{frames: effect.AppendUndo(nil, key, before, after)}
-	s.send(call{replies: 1, asker: askerFunc(func([][]byte, roster.Standing, error) {})}, m, now)
+	s.send(call{replies: 1, asker: askerFunc(func([][]byte, judgement, error) {})}, m, now)
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"errors"
+	"log/slog"
 	"net"
 	"slices"
 	"sync"
@@ -22,8 +23,7 @@ import (
 // overtake the acquire it follows, as it could on pooled connections. Order
 // also holds across a reconnect: see connect.go.
 type dbStream struct {
-	master *master
-	db     int
+	streamOptions
 
 	mu        sync.Mutex
 	state     streamState
@@ -49,12 +49,96 @@ type dbStream struct {
 	sole      bool              // ROLE tells enough of its replication, for a while
 	askedInfo time.Time         // when it was asked for all of it last
 
-	checked   checked      // the reader's own
-	handing   atomic.Bool  // askers are being told of answers, and may send because of them
-	hung      atomic.Bool  // the roster was told that it does not answer
-	checkedAt atomic.Int64 // when the marker that was read last was asked for, in ns since 1970
+	info    []byte       // on replication, as it was read last; the reader's own
+	handing atomic.Bool  // askers are being told of answers, and may send because of them
+	queued  atomic.Int64 // how many more debts wait than the owner was told
 
 	wake chan struct{} // to the writer: out is not empty, or the stream closes
+}
+
+// streamOptions are what a stream is made of.
+type streamOptions struct {
+	owner    streamOwner
+	db       int
+	embedded bool // the server is inside this process, and is not checked
+	log      *slog.Logger
+	// marker is the question that a batch's check begins with, of one answer.
+	marker []byte
+	// raise appends the command, of one answer, that puts the longest TTL on record.
+	raise func(dst []byte, longest time.Duration) []byte
+}
+
+// A streamOwner is what a stream belongs to. Its methods are called from the
+// stream's goroutines, never with a lock of the stream taken, but for the first four,
+// which must not block nor call the stream.
+type streamOwner interface {
+	Name() string
+	Timeout() time.Duration   // how long an answer is waited for
+	MaxReply() int64          // what answers may take
+	Suspended() time.Duration // for how long this machine has been suspended
+	// Server is what is dialled next.
+	Server() stream.Server
+	// Up: a connection begins, and this is what the server says of itself.
+	Up(self stream.Greeting, now time.Time)
+	// Judge says whether the answers of a batch count.
+	Judge(c check) judgement
+	// Down: the connection has ended, or could not be opened.
+	Down(why error)
+	// Queued: so many more debts wait for the next connection, or fewer.
+	Queued(more int64)
+}
+
+// A judgement is what the check of a batch says of its answers.
+type judgement struct {
+	votes  bool          // the master may vote, so they count
+	covers time.Duration // the longest TTL on record of what is granted now
+	// longest is the longest TTL that the marker has, if anew: the marker was read
+	// anew.
+	longest time.Duration
+	anew    bool
+}
+
+// newStream makes a stream. Nothing is dialled before run.
+func newStream(o streamOptions) *dbStream {
+	return &dbStream{streamOptions: o, loaded: map[string]bool{}, wake: make(chan struct{}, 1)}
+}
+
+// close refuses all calls of a stream that will not be run.
+func (s *dbStream) close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.state = closed
+}
+
+// stall is how long a connection may stay silent with questions on it before
+// it is given up and dialled anew.
+func (s *dbStream) stall() time.Duration { return stallOf(s.owner.Timeout()) }
+
+func stallOf(timeout time.Duration) time.Duration { return max(2*time.Second, 20*timeout) }
+
+// tellQueued tells the owner how many debts wait, where that has changed.
+func (s *dbStream) tellQueued() {
+	if s.queued.Load() == 0 {
+		return
+	}
+	if more := s.queued.Swap(0); more != 0 {
+		s.owner.Queued(more)
+	}
+}
+
+// idle tells that nothing is unanswered on a connection, and that whoever
+// asked has done what the answers call for.
+func (s *dbStream) idle() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !(s.state == up && s.head < len(s.calls) || s.handing.Load())
+}
+
+// serves tells whether the master is asked at all now.
+func (s *dbStream) serves(now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.accepts() && !s.suspended(now)
 }
 
 type streamState uint8
@@ -96,17 +180,17 @@ type sending struct {
 // goroutine that ends a connection): the replies, which are good during the call
 // only, and what its batch's check said, or an error. It must not block.
 type asker interface {
-	answered(s *dbStream, c *call, replies [][]byte, st roster.Standing, err error)
+	answered(s *dbStream, c *call, replies [][]byte, j judgement, err error)
 	// owed is what the master must still be told if the connection breaks before
 	// the answer; nil if nothing.
 	owed(c *call) *debt
 }
 
 // askerFunc is an asker that only wants to know the answer.
-type askerFunc func(replies [][]byte, st roster.Standing, err error)
+type askerFunc func(replies [][]byte, j judgement, err error)
 
-func (f askerFunc) answered(_ *dbStream, _ *call, replies [][]byte, st roster.Standing, err error) {
-	f(replies, st, err)
+func (f askerFunc) answered(_ *dbStream, _ *call, replies [][]byte, j judgement, err error) {
+	f(replies, j, err)
 }
 
 func (f askerFunc) owed(*call) *debt { return nil }
@@ -144,15 +228,15 @@ const maxAsking = 32 << 20
 // or, for a call that may create a lock, it is suspended, or has no room for the
 // undo this may need.
 func (s *dbStream) send(c call, m sending, now time.Time) bool {
-	defer s.master.tellQueuedChange()
+	defer s.tellQueued()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.creates && !s.mayCreate(now) || !s.accepts() {
 		return false
 	}
 	var first []byte
-	if m.lives > s.longest && !s.master.embedded() {
-		first = raiseScript.append(first, [][]byte{[]byte(roster.MarkerKey)}, resp.Decimal(int64(s.db)), resp.Decimal(m.lives.Milliseconds()))
+	if m.lives > s.longest && !s.embedded {
+		first = s.raise(first, m.lives)
 		s.longest = m.lives
 		c.skip++
 	}
@@ -208,7 +292,7 @@ func (s *dbStream) payDebts(now time.Time) {
 		return
 	}
 	for _, d := range s.debts {
-		s.push(call{replies: 1, asker: &payment{d, true}}, d.append(nil, now, true, s.master.timeout()), now)
+		s.push(call{replies: 1, asker: &payment{d, true}}, d.append(nil, now, true, s.owner.Timeout()), now)
 	}
 	s.unpaid += len(s.debts)
 	s.clearDebts()
@@ -216,7 +300,7 @@ func (s *dbStream) payDebts(now time.Time) {
 
 // clearDebts forgets, with s.mu held, what was kept for the next connection.
 func (s *dbStream) clearDebts() {
-	s.master.queued.Add(-int64(len(s.debts)))
+	s.queued.Add(-int64(len(s.debts)))
 	s.debts, s.debtBytes = nil, 0
 }
 
@@ -230,8 +314,8 @@ func (s *dbStream) payLater() {
 	}
 	s.paying = true
 	time.AfterFunc(debtPause, func() {
-		stream.Contained(s.master.log, func() {
-			defer s.master.tellQueuedChange()
+		stream.Contained(s.log, func() {
+			defer s.tellQueued()
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.paying = false
@@ -258,14 +342,14 @@ func (s *dbStream) mayCreate(now time.Time) bool {
 
 // suspended tells, with s.mu held, whether the master has stopped answering.
 func (s *dbStream) suspended(now time.Time) bool {
-	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.timeout()
+	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.owner.Timeout()
 }
 
 // deliver sends a debt now if the stream can, in order behind all that was
 // sent before, and otherwise keeps it for the next connection. Later means
 // that it has been kept before.
 func (s *dbStream) deliver(d *debt, now time.Time, later bool) {
-	m := sending{frames: d.append(nil, now, later, s.master.timeout())}
+	m := sending{frames: d.append(nil, now, later, s.owner.Timeout())}
 	if !s.send(call{replies: 1, asker: &payment{d, false}}, m, now) {
 		s.owe(d)
 	}
@@ -274,7 +358,7 @@ func (s *dbStream) deliver(d *debt, now time.Time, later bool) {
 // owe keeps a debt for the next connection. A full queue drops it: the key is
 // then left to its TTL.
 func (s *dbStream) owe(d *debt) {
-	defer s.master.tellQueuedChange()
+	defer s.tellQueued()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != closed {
@@ -289,16 +373,16 @@ func (s *dbStream) keep(d *debt) {
 	}
 	s.debts = append(s.debts, d)
 	s.debtBytes += d.size()
-	s.master.queued.Add(1)
+	s.queued.Add(1)
 }
 
 // answer ends the oldest calls, a whole batch, with their replies. Where an asker
 // panics, the others are calls again whose answers never came.
-func (s *dbStream) answer(batch []call, replies [][]byte, st roster.Standing) {
+func (s *dbStream) answer(batch []call, replies [][]byte, j judgement) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
 	s.end(batch, replies)
-	s.master.tellQueuedChange()
+	s.tellQueued()
 	told := 0
 	defer func() {
 		if told < len(batch) {
@@ -310,7 +394,7 @@ func (s *dbStream) answer(batch []call, replies [][]byte, st roster.Standing) {
 		from := at + c.skip
 		at = from + c.replies
 		if !c.check {
-			s.tell(c, replies[from:at], st)
+			s.tell(c, replies[from:at], j)
 		}
 		told++
 	}
@@ -331,7 +415,7 @@ func (s *dbStream) resume(calls []call) {
 // deafAsker is an asker that has heard its answer.
 type deafAsker struct{ asker }
 
-func (deafAsker) answered(*dbStream, *call, [][]byte, roster.Standing, error) {}
+func (deafAsker) answered(*dbStream, *call, [][]byte, judgement, error) {}
 
 // end takes a batch that was answered out of the calls.
 func (s *dbStream) end(batch []call, replies [][]byte) {
@@ -402,14 +486,14 @@ func (s *dbStream) giveUp(why error) {
 	}
 	s.mu.Unlock()
 	if gives {
-		s.master.log.Error("giving up a connection to a lock master", "master", s.master.name(), "db", s.db, "error", why)
+		s.log.Error("giving up a connection to a lock master", "master", s.owner.Name(), "db", s.db, "error", why)
 	}
 }
 
 // stalled tells, with s.mu held, whether a call has waited so long that the
 // connection must be dialled anew.
 func (s *dbStream) stalled(now time.Time) bool {
-	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.master.stall()
+	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.stall()
 }
 
 // giveUpIfStalled ends a connection that has been silent for too long.
