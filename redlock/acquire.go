@@ -173,9 +173,9 @@ func (l *Locker) takeBack(i int, a quorum.Answer[bool], r acquisition) {
 	}
 	m := l.masters[i]
 	now := time.Now()
-	d := &debt{script: releaseScript, key: r.key, value: r.value, blind: maybe}
+	d := &debt{script: releaseScript.text, key: r.key, value: r.value, blind: maybe}
 	if r.ttl > 0 {
-		d.life = &lifetime{until: now.Add(r.ttl)}
+		d.life = newLifetime(now.Add(r.ttl))
 	}
 	m.stream(r.db).deliver(d, now, maybe)
 	l.undone(i, a.State)

@@ -183,7 +183,7 @@ func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 		b := hold(w.locker, resp.AppendCommand(nil, "GET", key), question[bool]{
 			kind: KindRelease, replies: 1, keys: []string{key},
 			debt: func(int) *debt {
-				return &debt{script: releaseScript, key: key, value: tokenA, life: &lifetime{until: time.Now().Add(time.Hour)}}
+				return &debt{script: releaseScript.text, key: key, value: tokenA, life: newLifetime(time.Now().Add(time.Hour))}
 			},
 			parse: func([][]byte) (bool, error) { panic("defect") },
 			vote:  voteOf,

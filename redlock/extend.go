@@ -110,5 +110,5 @@ func (l *Locker) extendMissed(b *ballot[extension], i int, a quorum.Answer[exten
 		return
 	}
 	end := b.started.Add(r.TTL)
-	l.masters[i].stream(r.DB).deliver(&debt{script: expireScript, key: b.keys[0], value: string(e.of.value), ttl: end}, time.Now(), true)
+	l.masters[i].stream(r.DB).deliver(&debt{script: expireScript.text, key: b.keys[0], value: string(e.of.value), ttl: end}, time.Now(), true)
 }

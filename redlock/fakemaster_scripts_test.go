@@ -70,7 +70,7 @@ func (m *fakeMaster) runRelease(db int, key []byte, argv [][]byte) []byte {
 		return replyInteger(0)
 	}
 	switch limit := number(argv[1]); {
-	case limit == onlyPermanent && e.expires != 0,
+	case limit == -2 && e.expires != 0,
 		limit >= 0 && (e.expires == 0 || e.expires-m.millis() > limit):
 		return replyInteger(0)
 	}

@@ -619,7 +619,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that was missed is told how long the lock may live",
-		edits:    []edit{{"recogniserun.go", "missed.seen.reachAfter(replies[0])", "missed.seen.reach(time.Now())"}},
+		edits:    []edit{{"recogniserun.go", "reachAfter(missed.seen, replies[0])", "missed.seen.reach(time.Now())"}},
 		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
 	},
 	{

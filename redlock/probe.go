@@ -16,15 +16,14 @@ import (
 var probeText string
 
 var (
-	probeScript = &luaScript{probeText}
-	probeKey    = []byte("redlock-proxy:probe")
+	probeKey = []byte("redlock-proxy:probe")
 
-	probeQuestion = probeScript.append(slices.Concat(
+	probeQuestion = resp.AppendEval(slices.Concat(
 		resp.AppendCommand(nil, "WATCH", string(probeKey)),
 		resp.AppendCommand(nil, "UNWATCH"),
 		resp.AppendCommand(nil, "MULTI"),
 		resp.AppendCommand(nil, "EXEC"),
-	), [][]byte{probeKey})
+	), probeText, [][]byte{probeKey})
 )
 
 const (

@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -13,7 +12,7 @@ import (
 // delivered by value, so that another holder's lock under the same key stays.
 type debt struct {
 	exact  []byte // a whole command that is safe at any time; or else:
-	script *luaScript
+	script string
 	key    string
 	value  string
 	life   *lifetime // of the instance of the lock it concerns; nil: for ever
@@ -72,10 +71,14 @@ func (d *debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 		limit = onlyPermanent
 	default:
 		// A later instance of a lock with this value ends later than ours.
-		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + effect.Tolerance
+		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + expiryRounding
 	}
-	return d.script.append(dst, [][]byte{[]byte(d.key)}, []byte(d.value), resp.Decimal(limit))
+	return resp.AppendEval(dst, d.script, [][]byte{[]byte(d.key)}, []byte(d.value), resp.Decimal(limit))
 }
+
+// expiryRounding is by how many milliseconds two readings of one absolute expiry may
+// differ: TIME and PTTL are each rounded down.
+const expiryRounding = 2
 
 // What release.lua spares besides instances that live longer than its limit.
 const (
@@ -90,6 +93,10 @@ type lifetime struct {
 	until time.Time // zero: never
 }
 
+// newLifetime is that of a lock that ends then; the zero time: never.
+func newLifetime(until time.Time) *lifetime { return &lifetime{until: until} }
+
+// end is when it ends, and whether it does.
 func (l *lifetime) end() (end time.Time, ends bool) {
 	if l == nil {
 		return time.Time{}, false
@@ -106,4 +113,12 @@ func (l *lifetime) reach(end time.Time) {
 	if end.IsZero() || !l.until.IsZero() && end.After(l.until) {
 		l.until = end
 	}
+}
+
+// become makes it as long as another one, longer or not.
+func (l *lifetime) become(m *lifetime) {
+	end, _ := m.end()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until = end
 }

@@ -61,18 +61,19 @@ type missedRelease struct {
 	// How long the lock lives at most is known when it was deleted somewhere. Until
 	// then a debt, which waits for those that break off or cannot serve, spares
 	// every lock whose value may be a constant, so they are told once more.
-	life, seen lifetime
+	life lifetime
+	seen *lifetime
 }
 
 func (m *missedRelease) debt(int) *debt {
-	return &debt{script: releaseScript, key: m.key, value: m.owner, life: &m.life}
+	return &debt{script: releaseScript.text, key: m.key, value: m.owner, life: &m.life}
 }
 
 // releaseAsTold is compare-and-delete. The rule is that of all releases
 // (quorum.Tally.Release); what masters have missed is delivered by value.
 func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	db := r.DB
-	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: lifetime{until: time.Now()}}
+	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: newLifetime(time.Now())}
 	tell := func(i int) {
 		l.masters[i].stream(db).deliver(missed.debt(i), time.Now(), true)
 	}
@@ -89,7 +90,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 		parse: func(replies [][]byte) (said, error) {
 			a, err := s.read(replies[1])
 			if a.done || err != nil { // what it could not delete it is told once more
-				missed.seen.reachAfter(replies[0])
+				reachAfter(missed.seen, replies[0])
 			}
 			return a, err
 		},
@@ -99,7 +100,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 			return releaseVerdict(answers)
 		},
 		late: func(_ *ballot[said], i int, a quorum.Answer[said], verdict Verdict) {
-			missed.life.become(&missed.seen)
+			missed.life.become(missed.seen)
 			switch forgot := l.forgot(db, i, a); {
 			case verdict != Won:
 			case forgot:
@@ -109,7 +110,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 			}
 		},
 	})
-	missed.life.become(&missed.seen)
+	missed.life.become(missed.seen)
 	if l.mustLoad(b) {
 		return Outcome{}, false
 	}
@@ -184,7 +185,7 @@ func (s *recognised) read(reply []byte) (said, error) {
 }
 
 // reachAfter prolongs the life of a lock that was deleted, by the PTTL it had.
-func (l *lifetime) reachAfter(pttl []byte) {
+func reachAfter(l *lifetime, pttl []byte) {
 	switch left, ok := resp.ParseInteger(pttl); {
 	case !ok || left == effect.NoKey:
 	case left == effect.NoExpiry:
@@ -192,13 +193,6 @@ func (l *lifetime) reachAfter(pttl []byte) {
 	default:
 		l.reach(time.Now().Add(time.Duration(left) * time.Millisecond))
 	}
-}
-
-func (l *lifetime) become(m *lifetime) {
-	end, _ := m.end()
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.until = end
 }
 
 // isKey tells whether the key is one of those that the request is on.

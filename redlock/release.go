@@ -138,7 +138,7 @@ type watchedLife struct {
 
 // of is the life of one of the values that a ballot showed.
 func (l *lives) of(answers []quorum.Answer[sighting], seen sighting) *lifetime {
-	w := watchedLife{seen, &lifetime{until: time.Now()}}
+	w := watchedLife{seen, newLifetime(time.Now())}
 	for _, a := range answers {
 		if a.State.Heard() {
 			w.sighted(a.Value)
@@ -206,7 +206,7 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome
 	lock, held := string(key), string(value) // debts outlive the call
 	frames := releaseScript.append(nil, [][]byte{key}, value, []byte("-1"))
 	missed := func(int) *debt {
-		return &debt{script: releaseScript, key: lock, value: held, life: life}
+		return &debt{script: releaseScript.text, key: lock, value: held, life: life}
 	}
 	before := l.creations.count(db, lock)
 	b := hold(l, frames, question[bool]{

@@ -91,7 +91,7 @@ func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*de
 				continue
 			}
 			if v, ok := rdb.StringValue(a.Value.After[k].Dump); ok && len(v) >= shortValue {
-				debts = append(debts, &debt{script: releaseScript, key: string(key), value: string(v), blind: true})
+				debts = append(debts, &debt{script: releaseScript.text, key: string(key), value: string(v), blind: true})
 				break
 			}
 		}
@@ -112,11 +112,11 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*debt {
 		left, given := x.Before[k].PTTL, x.After[k].PTTL
 		switch {
 		case did == effect.Deleted:
-			if d.script = releaseScript; left >= 0 {
-				d.life = &lifetime{until: now.Add(time.Duration(left) * time.Millisecond)}
+			if d.script = releaseScript.text; left >= 0 {
+				d.life = newLifetime(now.Add(time.Duration(left) * time.Millisecond))
 			}
 		case did == effect.Moved && given > 0:
-			d.script, d.ttl = expireScript, now.Add(time.Duration(given)*time.Millisecond)
+			d.script, d.ttl = expireScript.text, now.Add(time.Duration(given)*time.Millisecond)
 		default:
 			continue
 		}

@@ -23,7 +23,12 @@ import (
 // overtake the acquire it follows, as it could on pooled connections. Order
 // also holds across a reconnect: see connect.go.
 type dbStream struct {
-	streamOptions
+	owner    streamOwner
+	db       int
+	embedded bool
+	log      *slog.Logger
+	marker   []byte
+	raise    func(dst []byte, longest time.Duration) []byte
 
 	mu        sync.Mutex
 	state     streamState
@@ -100,7 +105,10 @@ type judgement struct {
 
 // newStream makes a stream. Nothing is dialled before run.
 func newStream(o streamOptions) *dbStream {
-	return &dbStream{streamOptions: o, loaded: map[string]bool{}, wake: make(chan struct{}, 1)}
+	return &dbStream{
+		owner: o.owner, db: o.db, embedded: o.embedded, log: o.log, marker: o.marker, raise: o.raise,
+		loaded: map[string]bool{}, wake: make(chan struct{}, 1),
+	}
 }
 
 // close refuses all calls of a stream that will not be run.
@@ -108,6 +116,14 @@ func (s *dbStream) close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = closed
+}
+
+// size is how many bytes of debts wait for the next connection, and of questions for
+// their answers.
+func (s *dbStream) size() (waiting, asking int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.debtBytes, s.asking
 }
 
 // stall is how long a connection may stay silent with questions on it before

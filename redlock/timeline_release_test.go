@@ -119,24 +119,19 @@ func TestTimelineWhatWaitsForAMasterIsBoundedByItsSize(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				away := w.locker.masters[4].stream(0)
-				bytes := func() (waiting, asking int) {
-					away.mu.Lock()
-					defer away.mu.Unlock()
-					return away.debtBytes, away.asking
-				}
 				w.play("ok ok ok ok " + state)
 				w.elapse(second)
 				large := strings.Repeat("l", 1<<20)
 				for range (maxDebtBytes + 2*maxAsking) / len(large) {
-					away.deliver(&debt{script: releaseScript, key: key, value: large}, time.Now(), true)
+					away.deliver(&debt{script: releaseScript.text, key: key, value: large}, time.Now(), true)
 				}
-				if waiting, asking := bytes(); waiting < maxDebtBytes || max(waiting-maxDebtBytes, asking-maxAsking) > 2*len(large) {
+				if waiting, asking := away.size(); waiting < maxDebtBytes || max(waiting-maxDebtBytes, asking-maxAsking) > 2*len(large) {
 					t.Errorf("%d bytes wait, and %d are unanswered", waiting, asking)
 				}
 				w.masters[4].resume()
 				w.masters[4].restart(true)
 				w.elapse(5 * second)
-				if waiting, asking := bytes(); waiting != 0 || asking != 0 {
+				if waiting, asking := away.size(); waiting != 0 || asking != 0 {
 					t.Errorf("%d bytes still wait, and %d are unanswered", waiting, asking)
 				}
 			})

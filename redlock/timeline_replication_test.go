@@ -80,7 +80,7 @@ func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 		m.becomeMaster(copied)
 		for range 20 {
 			w.get()
-			time.Sleep(infoPause / 10)
+			time.Sleep(second / 100)
 		}
 		w.wantStandings(w.locker, "QCCCC")
 	})
