@@ -13,8 +13,8 @@ import (
 // unchecked leaves out the rule that the votes of a batch count only if the
 // check behind it says that the master is certified.
 var unchecked = struct{ file, old, new string }{
-	file: "../redlock/batch.go",
-	old:  "st = s.judge(last, replies[n-checkReplies:], time.Now())",
+	file: "../redlock/stream/batch.go",
+	old:  "j = s.judge(last, replies[n-checkReplies:], time.Now())",
 	new:  "s.judge(last, replies[n-checkReplies:], time.Now())",
 }
 

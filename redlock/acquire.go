@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // AcquireRequest asks for a lock that nobody holds: SET NX, SETNX.
@@ -167,17 +168,17 @@ func voteOf(granted bool) Vote {
 // grant that is only possible, because the connection broke, is taken back on
 // the next connection and only by a value that is surely this client's own.
 func (l *Locker) takeBack(i int, a quorum.Answer[bool], r acquisition) {
-	maybe := a.State == quorum.Unknown && len(r.value) >= shortValue
+	maybe := a.State == quorum.Unknown && len(r.value) >= stream.ShortValue
 	if !maybe && !(a.State.Heard() && a.Value) {
 		return
 	}
 	m := l.masters[i]
 	now := time.Now()
-	d := &debt{script: releaseScript.text, key: r.key, value: r.value, blind: maybe}
+	d := &stream.Debt{Script: releaseScript.text, Key: r.key, Value: r.value, Blind: maybe}
 	if r.ttl > 0 {
-		d.life = newLifetime(now.Add(r.ttl))
+		d.Life = stream.NewLifetime(now.Add(r.ttl))
 	}
-	m.stream(r.db).deliver(d, now, maybe)
+	m.stream(r.db).Deliver(d, now, maybe)
 	l.undone(i, a.State)
 }
 

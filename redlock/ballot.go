@@ -6,6 +6,7 @@ import (
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
 )
 
 // A question is what one ballot puts to every master. A is what a master's
@@ -16,10 +17,10 @@ type question[A any] struct {
 	each    func(master int) []byte // if set, the frames for each master; nil bytes: it is not asked
 	guard   *guard[A]               // if set, what each master is asked before
 	replies int
-	keys    []string      // what it may write: ballots on a key are queued on all streams in one order
-	creates bool          // it may create or extend a lock under them
-	load    []loadable    // scripts the masters must know for it
-	lives   time.Duration // the longest TTL it may give, as markers have it; 0: none, or not known before
+	keys    []string          // what it may write: ballots on a key are queued on all streams in one order
+	creates bool              // it may create or extend a lock under them
+	load    []stream.Loadable // scripts the masters must know for it
+	lives   time.Duration     // the longest TTL it may give, as markers have it; 0: none, or not known before
 
 	// counts tells which answers count although their master may have forgotten
 	// locks: those that say what is there, not what is not. Nil: none do.
@@ -42,7 +43,7 @@ type question[A any] struct {
 	// debt is what stays owed to a master whose connection breaks unanswered, or
 	// that answers that it cannot serve; with owedToAbsent also to one that cannot
 	// be asked now. It must not block.
-	debt         func(master int) *debt
+	debt         func(master int) *stream.Debt
 	owedToAbsent bool
 }
 
@@ -141,7 +142,7 @@ func (b *ballot[A]) askAll(frames []byte) {
 		l.creations.note(b.db, b.keys)
 	}
 	for i, m := range l.masters {
-		b.ask(i, m.stream(b.db).dbStream, frames, free.has(i))
+		b.ask(i, m.stream(b.db).Stream, frames, free.has(i))
 		b.asked++
 	}
 }
@@ -193,10 +194,10 @@ func (b *ballot[A]) addLatecomers() {
 }
 
 // ask puts the question to one master, unless that owes an answer and so is not free.
-func (b *ballot[A]) ask(i int, s *dbStream, frames []byte, free bool) {
+func (b *ballot[A]) ask(i int, s *stream.Stream, frames []byte, free bool) {
 	switch {
 	case !free:
-		s.giveUpIfStalled(b.started)
+		s.GiveUpIfStalled(b.started)
 		frames = nil
 	case b.each != nil:
 		frames = b.each(i)
@@ -205,53 +206,53 @@ func (b *ballot[A]) ask(i int, s *dbStream, frames []byte, free bool) {
 		b.cast(i, quorum.Answer[A]{State: quorum.Unasked})
 		return
 	}
-	c := call{replies: b.replies, asker: b, master: i}
+	c := stream.Call{Replies: b.replies, Asker: b, Master: i}
 	if b.creates {
-		c.writes = b.keys
+		c.Writes = b.keys
 	}
 	if !b.put(s, c, frames) {
 		if b.owedToAbsent {
-			s.owe(b.debt(i))
+			s.Owe(b.debt(i))
 		}
 		b.cast(i, quorum.Answer[A]{State: quorum.Unasked})
 	}
 }
 
 // put sends the question to one master, or its guard first.
-func (b *ballot[A]) put(s *dbStream, c call, frames []byte) bool {
+func (b *ballot[A]) put(s *stream.Stream, c stream.Call, frames []byte) bool {
 	if b.guard != nil {
 		return b.askGuarded(s, c, frames)
 	}
-	return s.send(c, sending{frames: frames, load: b.load, creates: b.creates, lives: b.lives}, b.started)
+	return s.Send(c, stream.Sending{Frames: frames, Load: b.load, Creates: b.creates, Lives: b.lives}, b.started)
 }
 
 // owed is what the master must still be told if the connection breaks.
-func (b *ballot[A]) owed(c *call) *debt {
+func (b *ballot[A]) Owed(c *stream.Call) *stream.Debt {
 	if b.debt == nil {
 		return nil
 	}
-	return b.debt(c.master)
+	return b.debt(c.Master)
 }
 
 // answered makes of a master's replies its part in the ballot.
-func (b *ballot[A]) answered(s *dbStream, c *call, replies [][]byte, j judgement, err error) {
+func (b *ballot[A]) Answered(s *stream.Stream, c *stream.Call, replies [][]byte, j stream.Judgement, err error) {
 	b.hear(s, c, replies, j, err, b.parse)
 }
 
-func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, j judgement, err error, read func([][]byte) (A, error)) {
+func (b *ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j stream.Judgement, err error, read func([][]byte) (A, error)) {
 	a := quorum.Answer[A]{State: quorum.Unknown} // also where reading it panics
-	defer func() { b.cast(c.master, a) }()
+	defer func() { b.cast(c.Master, a) }()
 	switch {
-	case err == errUnsent:
+	case err == stream.ErrUnsent:
 		a.State = quorum.Unasked
 		return
 	case err != nil:
 		return
 	}
 	value, err := read(replies)
-	a.Value, a.LongestTTL = value, j.covers
+	a.Value, a.LongestTTL = value, j.Covers
 	switch {
-	case err == nil && (!j.votes || j.covers < b.lives) && (b.counts == nil || !b.counts(value)):
+	case err == nil && (!j.Votes || j.Covers < b.lives) && (b.counts == nil || !b.counts(value)):
 		a.State = quorum.Discounted
 	case err == nil:
 		a.State = quorum.Answered
@@ -259,19 +260,19 @@ func (b *ballot[A]) hear(s *dbStream, c *call, replies [][]byte, j judgement, er
 		a.State = quorum.Unable
 	}
 	if err != nil && b.debt != nil {
-		s.owe(b.debt(c.master))
+		s.Owe(b.debt(c.Master))
 	}
 	switch err {
 	case nil:
 	case errNotServed:
-		b.locker.masters[c.master].tellForbidden(replies)
-		s.doubt(replies[len(replies)-1])
+		b.locker.masters[c.Master].tellForbidden(replies)
+		s.Doubt(replies[len(replies)-1])
 	case errUnable, errBlind:
-		b.locker.masters[c.master].tellForbidden(replies)
+		b.locker.masters[c.Master].tellForbidden(replies)
 	case errNoScript:
-		s.forgetScripts()
+		s.ForgetScripts()
 	default:
-		s.giveUp(err)
+		s.GiveUp(err)
 	}
 }
 
@@ -353,7 +354,7 @@ func (b *ballot[A]) expire() {
 	b.closeAt(now)
 	for i := range b.answers {
 		if b.answers[i].State == quorum.Awaited {
-			b.locker.masters[i].stream(b.db).giveUpIfStalled(now)
+			b.locker.masters[i].stream(b.db).GiveUpIfStalled(now)
 		}
 	}
 }
@@ -437,7 +438,7 @@ func (b *ballot[A]) outcome() Outcome {
 func (b *ballot[A]) countVoting() (n int) {
 	now, certified := time.Now(), b.locker.certifiedIn(b.db)
 	for i, a := range b.answers {
-		dumb := a.State == quorum.Unable || a.State == quorum.Awaited && b.expired || b.locker.masters[i].stream(b.db).silent(now)
+		dumb := a.State == quorum.Unable || a.State == quorum.Awaited && b.expired || b.locker.masters[i].stream(b.db).Silent(now)
 		if certified.has(i) && !dumb {
 			n++
 		}

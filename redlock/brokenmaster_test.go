@@ -15,7 +15,6 @@ import (
 
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
-	"redlock-proxy/redlock/stream"
 )
 
 // What a master may send that is broken, or is none. Each goes on for ever.
@@ -205,7 +204,7 @@ func (m *brokenMaster) speak(conn net.Conn, greets bool, first, repeated string)
 	question := make([]byte, 4096)
 	if greets {
 		_, _ = conn.Read(question)
-		_, _ = io.WriteString(conn, ":7\r\n"+bulkReply("redis_version:7.0.15\r\nrun_id:broken\r\nredis_mode:standalone\r\n")+bulkReply("role:master\r\n")+string(stream.RoleOfSole))
+		_, _ = io.WriteString(conn, ":7\r\n"+bulkReply("redis_version:7.0.15\r\nrun_id:broken\r\nredis_mode:standalone\r\n")+bulkReply("role:master\r\n")+"*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
 	}
 	if _, err := conn.Read(question); err != nil {
 		return

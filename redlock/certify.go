@@ -8,6 +8,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
 )
 
 // markerQuestion is what a master is asked for its marker.
@@ -25,18 +26,18 @@ type checked struct {
 }
 
 // Judge reads a check and says whether its batch's votes count.
-func (s *masterDB) Judge(c check) judgement {
+func (s *masterDB) Judge(c stream.Check) stream.Judgement {
 	m, last, p := s.master, &s.checked, s.place()
-	sent, received := moment{c.sent, c.slept}, c.received
-	if c.info != nil {
-		now := readReplication(c.info)
+	sent, received := moment{c.Sent, c.Slept}, c.Received
+	if c.Info != nil {
+		now := readReplication(c.Info)
 		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now) })
 	}
-	marker, isText := resp.ParseBulk(c.marker)
-	server, ok := resp.ParseTime(c.time)
-	if resp.CannotServe(c.marker) || !ok || !c.fits {
+	marker, isText := resp.ParseBulk(c.Marker)
+	server, ok := resp.ParseTime(c.Time)
+	if resp.CannotServe(c.Marker) || !ok || !c.Fits {
 		s.note(roster.Standing{State: roster.Uncertified, Reason: "it answers that it cannot serve now"})
-		return judgement{}
+		return stream.Judgement{}
 	}
 	limits := m.settings()
 	if received.Round(0).Sub(sent.at.Round(0))-received.Sub(sent.at) >= slumberStep {
@@ -57,7 +58,7 @@ func (s *masterDB) Judge(c check) judgement {
 	version := m.voters.version.Load()
 	anew := !last.valid || last.version != version || last.text != string(marker)
 	if anew {
-		broken := !isText && !resp.IsNil(c.marker)
+		broken := !isText && !resp.IsNil(c.Marker)
 		m.voters.do(func(r *roster.Roster) {
 			last.standing, last.marker = r.Checked(p, string(marker), broken, sent.at, received)
 		})
@@ -65,14 +66,14 @@ func (s *masterDB) Judge(c check) judgement {
 	}
 	st := last.standing.At(last.marker, roster.Reading{
 		Clock: server, Received: received,
-		Unsure: c.unsure, Suspended: slept, Jumped: jump.Forward(),
+		Unsure: c.Unsure, Suspended: slept, Jumped: jump.Forward(),
 		Watched: m.clock.watchedFor(received), Witnessed: m.voters.witnessed.Load(),
 	}, limits.forRoster())
 	if st.State == roster.Quarantined {
 		m.voters.do(func(r *roster.Roster) { r.ClockIs(p, server.Milliseconds()) })
 	}
 	s.note(st)
-	return judgement{votes: st.State == roster.Certified, covers: st.Covers, longest: last.marker.Longest, anew: anew}
+	return stream.Judgement{Votes: st.State == roster.Certified, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}
 }
 
 // note tells the roster how a place stands, where that is news.
@@ -138,7 +139,7 @@ func (l *Locker) mark(m roster.Write, now time.Time) {
 			"master", master.name(), "db", m.DB, "reason", m.Reason,
 			"quarantine", m.Marker.Quarantine.String())
 	}
-	master.stream(m.DB).send(call{replies: 1, asker: askerFunc(func(replies [][]byte, _ judgement, err error) {
+	master.stream(m.DB).Send(stream.Call{Replies: 1, Asker: stream.AskerFunc(func(replies [][]byte, _ stream.Judgement, err error) {
 		if err != nil {
 			return
 		}
@@ -152,7 +153,7 @@ func (l *Locker) mark(m roster.Write, now time.Time) {
 			l.log.Error("a lock master refuses its marker, and cannot vote without; grant GET, SET, TIME and EVAL to the proxy's user",
 				"master", master.name(), "db", m.DB, "error", resp.ErrorText(replies[0]))
 		}
-	})}, sending{frames: markerFrames(m, master.clock.leastAt(moment{now, master.slumber.last()})+l.lateMark())}, now)
+	})}, stream.Sending{Frames: markerFrames(m, master.clock.leastAt(moment{now, master.slumber.last()})+l.lateMark())}, now)
 }
 
 // lateMark is how long after it was planned a marker may still be written.

@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
 )
 
 // A defect is a panic in one of our own functions. It may cost what it happens
@@ -182,8 +183,8 @@ func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 		w.put("A A A A A", time.Hour)
 		b := hold(w.locker, resp.AppendCommand(nil, "GET", key), question[bool]{
 			kind: KindRelease, replies: 1, keys: []string{key},
-			debt: func(int) *debt {
-				return &debt{script: releaseScript.text, key: key, value: tokenA, life: newLifetime(time.Now().Add(time.Hour))}
+			debt: func(int) *stream.Debt {
+				return &stream.Debt{Script: releaseScript.text, Key: key, Value: tokenA, Life: stream.NewLifetime(time.Now().Add(time.Hour))}
 			},
 			parse: func([][]byte) (bool, error) { panic("defect") },
 			vote:  voteOf,

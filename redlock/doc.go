@@ -14,7 +14,7 @@
 // # From a request to its verdict
 //
 // Acquire (acquire.go) takes its turn (turns.go), and hold (ballot.go) puts the
-// question on every master's stream (stream.go). The stream's reader casts each
+// question on every master's stream (stream/stream.go). The stream's reader casts each
 // answer, the tally (package quorum) gives the verdict as soon as no missing vote can
 // change it, and what was granted in vain is taken back on the same stream
 // before the caller hears of it.
@@ -44,7 +44,7 @@
 //     own retry loop decides.
 //   - "Releasing the lock is simple": by value only, release.lua, also for a
 //     bare DEL (release.go). Masters that were away are told when they are back
-//     (queue.go).
+//     (stream/queue.go).
 //   - "Extending the lock": extend.go; an extension counts only with validity.
 //   - "Delayed restarts": enforced; see "Who may vote".
 //
@@ -53,7 +53,7 @@
 //   - Order. An undo must never overtake its acquire. Pooled connections do not
 //     promise that; one stream does. Across a reconnect the successor first
 //     kills the old connection by its CLIENT ID, so that nothing it left in a
-//     stopped master's buffers runs after the undo (connect.go).
+//     stopped master's buffers runs after the undo (stream/connect.go).
 //   - Turns. Two clients of one process would split the votes between them
 //     again and again; they go one after the other (turns.go). A master that
 //     still owes an answer on a key is not asked for that key; where that leaves
@@ -62,8 +62,8 @@
 //     stream (order.go). Otherwise a release by a constant value could delete a
 //     vote that a later acquire has just counted.
 //   - Debts. What a master could not be told is told before anything that may
-//     create a lock there (stream.go, mayCreate), and spares what can be told to
-//     be a later lock (queue.go).
+//     create a lock there (stream/stream.go, mayCreate), and spares what can be told to
+//     be a later lock (stream/queue.go).
 //   - Late grants. A master that found nothing to release may get its grant later,
 //     from another process, so it is told of the release once more
 //     (releaseagain.go).
@@ -95,14 +95,14 @@
 //     (script.Recognise) is not examined: it goes out as it came, its answer tells what
 //     it did, and it is a release (recogniserun.go) by the same rules as our own.
 //   - WATCH remembers what each master showed (watch.go). A transaction goes out
-//     only where a guard in front of it has said that this still is so (gate.go).
+//     only where a guard in front of it has said that this still is so (stream/gate.go).
 //   - Defects. A panic costs the request or the connection that it happens in: turns,
 //     orders and what masters owe are given back by deferred calls, a ballot whose
 //     request has panicked is undone (ballot.go, abandon), a stream is dialled anew
 //     (stream/contain.go), and an Observer that panics is not heard (calm.go).
 //   - Refusals. Whatever error but WRONGTYPE a command of our own is answered with,
 //     it is no answer, and the debt stays. A master that refuses what locks need is
-//     not asked for any until it does all of that again (probe.go).
+//     not asked for any until it does all of that again (stream/probe.go).
 //   - Wake-ups. One connection to each master (listener.go), opened when somebody
 //     wants to hear, tells of messages and changed keys. A message counts once a
 //     quorum has published it (heard.go), a change likewise (keychanges.go); what
@@ -118,7 +118,7 @@
 // which voters (voters.go) brings what is observed, and whose marks it has written.
 //
 //   - Every batch of questions ends with GET of the marker, TIME, and ROLE or INFO
-//     replication (batch.go, certify.go, replication.go). Its votes count only once
+//     replication (stream/batch.go, certify.go, replication.go). Its votes count only once
 //     all are read and in order.
 //   - A longer TTL than is on record is put there before it is granted
 //     (stream.send, Locker.raise), and on a quorum of masters.

@@ -33,13 +33,13 @@ func (m *master) askEviction(now time.Time) {
 	if m.embedded() || now.UnixNano()-m.evictionAsked.Load() < int64(evictionPause) {
 		return
 	}
-	question := sending{frames: resp.AppendCommand(nil, "INFO", "memory")}
-	if m.stream(0).send(call{replies: 1, asker: askerFunc(m.heardEviction)}, question, now) {
+	question := stream.Sending{Frames: resp.AppendCommand(nil, "INFO", "memory")}
+	if m.stream(0).Send(stream.Call{Replies: 1, Asker: stream.AskerFunc(m.heardEviction)}, question, now) {
 		m.evictionAsked.Store(now.UnixNano())
 	}
 }
 
-func (m *master) heardEviction(replies [][]byte, _ judgement, err error) {
+func (m *master) heardEviction(replies [][]byte, _ stream.Judgement, err error) {
 	if err != nil {
 		return
 	}

@@ -7,6 +7,7 @@ import (
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // ExtendRequest changes how long a key lives: the EXPIRE family and PERSIST.
@@ -110,5 +111,5 @@ func (l *Locker) extendMissed(b *ballot[extension], i int, a quorum.Answer[exten
 		return
 	}
 	end := b.started.Add(r.TTL)
-	l.masters[i].stream(r.DB).deliver(&debt{script: expireScript.text, key: b.keys[0], value: string(e.of.value), ttl: end}, time.Now(), true)
+	l.masters[i].stream(r.DB).Deliver(&stream.Debt{Script: expireScript.text, Key: b.keys[0], Value: string(e.of.value), Ttl: end}, time.Now(), true)
 }

@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // guarded is a ballot's question to one master behind its guard.
 type guarded[A any] struct {
 	ballot *ballot[A]
-	call   call // the question itself
+	call   stream.Call // the question itself
 	frames []byte
 }
 
@@ -27,31 +28,31 @@ type guard[A any] struct {
 var unwatch = resp.AppendCommand(nil, "UNWATCH")
 
 // askGuarded sends the guard, and has the question follow it.
-func (b *ballot[A]) askGuarded(s *dbStream, c call, frames []byte) bool {
-	first := b.guard.frames(c.master)
+func (b *ballot[A]) askGuarded(s *stream.Stream, c stream.Call, frames []byte) bool {
+	first := b.guard.frames(c.Master)
 	if first == nil {
 		return false
 	}
 	g := &guarded[A]{b, c, bytes.Clone(frames)}
-	gate := call{replies: b.guard.replies, asker: g, master: c.master, gates: true}
-	return s.send(gate, sending{frames: first, load: b.load, creates: b.creates, lives: b.lives}, b.started)
+	gate := stream.Call{Replies: b.guard.replies, Asker: g, Master: c.Master, Gates: true}
+	return s.Send(gate, stream.Sending{Frames: first, Load: b.load, Creates: b.creates, Lives: b.lives}, b.started)
 }
 
-func (g *guarded[A]) owed(*call) *debt { return nil }
+func (g *guarded[A]) Owed(*stream.Call) *stream.Debt { return nil }
 
-func (g *guarded[A]) answered(s *dbStream, c *call, replies [][]byte, j judgement, err error) {
+func (g *guarded[A]) Answered(s *stream.Stream, c *stream.Call, replies [][]byte, j stream.Judgement, err error) {
 	b := g.ballot
 	if err != nil {
-		b.answered(s, c, nil, j, errUnsent) // of the question nothing was sent
+		b.Answered(s, c, nil, j, stream.ErrUnsent) // of the question nothing was sent
 		return
 	}
 	passes, value, err := b.guard.read(replies)
-	if passes && b.mayFollow() && s.follow(g.call, g.frames) {
+	if passes && b.mayFollow() && s.Follow(g.call, g.frames) {
 		return
 	}
-	s.follow(call{replies: 1, asker: askerFunc(func([][]byte, judgement, error) {})}, unwatch)
+	s.Follow(stream.Call{Replies: 1, Asker: stream.AskerFunc(func([][]byte, stream.Judgement, error) {})}, unwatch)
 	if passes {
-		b.answered(s, c, nil, j, errUnsent)
+		b.Answered(s, c, nil, j, stream.ErrUnsent)
 		return
 	}
 	b.hear(s, c, replies, j, nil, func([][]byte) (A, error) { return value, err })

@@ -19,7 +19,7 @@ type listener struct {
 	wake      chan struct{} // to the writer: out is not empty
 
 	// guarded by listening.mu
-	state    streamState
+	state    listenerState
 	tried    bool // an attempt to connect has come to its end
 	resp3    bool
 	out      []byte
@@ -29,6 +29,14 @@ type listener struct {
 	proof  time.Time
 	warned bool // of something that the master refuses
 }
+
+type listenerState uint8
+
+const (
+	dialling listenerState = iota
+	up
+	down // between redials
+)
 
 // An expectation is an answer to come.
 type expectation struct {
@@ -119,7 +127,7 @@ func (r *listener) current() bool {
 }
 
 // ended hears that a connection, or an attempt at one, has ended.
-func (r *listener) ended(ctx context.Context, next streamState, why error) {
+func (r *listener) ended(ctx context.Context, next listenerState, why error) {
 	l := r.listening
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -11,6 +11,7 @@ import (
 
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
 )
 
 // master is one of the N independent servers: its streams, one for each
@@ -66,7 +67,7 @@ func (m *master) timeout() time.Duration { return m.settings().MasterTimeout }
 
 // stall is how long a connection may stay silent with questions on it before
 // it is given up and dialled anew.
-func (m *master) stall() time.Duration { return stallOf(m.timeout()) }
+func (m *master) stall() time.Duration { return stream.Stall(m.timeout()) }
 
 // stream returns the stream for a database, opening it at its first use.
 func (m *master) stream(db int) *masterDB {
@@ -77,10 +78,10 @@ func (m *master) stream(db int) *masterDB {
 		s = newMasterDB(m, db)
 		m.streams[db] = s
 		if m.ctx.Err() != nil {
-			s.close()
+			s.Close()
 			return s
 		}
-		m.running.Go(func() { s.run(m.ctx) })
+		m.running.Go(func() { s.Run(m.ctx) })
 	}
 	return s
 }
@@ -98,7 +99,7 @@ func (m *master) idle() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, s := range m.streams {
-		if !s.idle() {
+		if !s.Idle() {
 			return false
 		}
 	}
@@ -113,7 +114,7 @@ func (m *master) beat(now time.Time, all, late bool) {
 	}
 	for _, s := range m.all() {
 		p := roster.Place{Master: m.number, DB: s.db}
-		unanswered := s.beat(now, all)
+		unanswered := s.Beat(now, all)
 		if ask(m.voters, func(r *roster.Roster) bool { return r.Silent(p, unanswered, late, now) }) && !s.hung.Swap(true) {
 			m.tell(s.db, roster.Standing{State: roster.Away, Reason: roster.Silent}, now)
 		}

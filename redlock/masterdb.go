@@ -12,7 +12,7 @@ import (
 // A masterDB is one database of a master: its stream, and what is known of how it
 // stands. Its exported methods are what the stream asks of its owner.
 type masterDB struct {
-	*dbStream
+	*stream.Stream
 	master *master
 	db     int
 
@@ -23,10 +23,10 @@ type masterDB struct {
 
 func newMasterDB(m *master, db int) *masterDB {
 	s := &masterDB{master: m, db: db}
-	s.dbStream = newStream(streamOptions{
-		owner: s, db: db, embedded: m.embedded(), log: m.log,
-		marker: markerQuestion,
-		raise: func(dst []byte, longest time.Duration) []byte {
+	s.Stream = stream.New(stream.Options{
+		Owner: s, DB: db, Embedded: m.embedded(), Log: m.log,
+		Marker: markerQuestion, Pause: roster.BeatPause,
+		Raise: func(dst []byte, longest time.Duration) []byte {
 			return raiseScript.append(dst, [][]byte{[]byte(roster.MarkerKey)}, resp.Decimal(int64(db)), resp.Decimal(longest.Milliseconds()))
 		},
 	})

@@ -55,7 +55,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a marker that could not be raised is raised later",
-		edits:    []edit{{"stream.go", "s.longest = 0\n\t\t}\n\t\tat +=", "}\n\t\tat +="}},
+		edits:    []edit{{"stream/stream.go", "s.longest = 0\n\t\t}\n\t\tat +=", "}\n\t\tat +="}},
 		caughtBy: "TestTimelineAMarkerThatCouldNotBeRaisedIsRaisedWithTheNextLock",
 	},
 	{
@@ -65,7 +65,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release that was not heard is kept while an earlier write is unanswered",
-		edits:    []edit{{"connect.go", "d.blind = d.blind || written[d.key]", ""}},
+		edits:    []edit{{"stream/connect.go", "d.Blind = d.Blind || written[d.Key]", ""}},
 		caughtBy: "TestTimelineAReleaseReachesTheCopyOfAnUnansweredWrite",
 	},
 	{
@@ -80,12 +80,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release that is sent again spares what was taken since",
-		edits:    []edit{{"releaseagain.go", "l.creations.count(db, d.key) != before", "false"}},
+		edits:    []edit{{"releaseagain.go", "l.creations.count(db, d.Key) != before", "false"}},
 		caughtBy: "TestTimelineAReleaseIsNotSentAgainWhereTheKeyWasTakenSince",
 	},
 	{
 		rule:     "a release by what may be a constant is not sent again",
-		edits:    []edit{{"releaseagain.go", "len(d.value) < shortValue || ", ""}},
+		edits:    []edit{{"releaseagain.go", "len(d.Value) < stream.ShortValue || ", ""}},
 		caughtBy: "TestTimelineAReleaseByAConstantValueIsNotSentAgain",
 	},
 	{
@@ -140,7 +140,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that has stopped answering is suspended",
-		edits:    []edit{{"stream.go", "now.Sub(s.calls[s.head].sent) > s.owner.Timeout()", "false"}},
+		edits:    []edit{{"stream/stream.go", "now.Sub(s.calls[s.head].sent) > s.owner.Timeout()", "false"}},
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
 	},
 	{
@@ -158,29 +158,29 @@ var mutants = []mutant{
 	{
 		rule: "an unknown vote is undone only by a value that is nobody else's",
 		edits: []edit{
-			{"acquire.go", "a.State == quorum.Unknown && len(r.value) >= shortValue", "a.State == quorum.Unknown"},
-			{"queue.go", "len(d.value) >= shortValue && (", "("},
+			{"acquire.go", "a.State == quorum.Unknown && len(r.value) >= stream.ShortValue", "a.State == quorum.Unknown"},
+			{"stream/queue.go", "len(d.Value) >= ShortValue && (", "("},
 		},
 		caughtBy: "TestTimelineAnUnknownVoteWithAShortValueIsLeftToItsTTL",
 	},
 	{
 		rule:     "the successor of a connection kills it first",
-		edits:    []edit{{"connect.go", "for _, old := range s.earlier {", "for _, old := range s.earlier[:0] {"}},
+		edits:    []edit{{"stream/connect.go", "for _, old := range s.earlier {", "for _, old := range s.earlier[:0] {"}},
 		caughtBy: "TestTimelineTheSuccessorKillsItsPredecessorFirst",
 	},
 	{
 		rule:     "debts come before new calls",
-		edits:    []edit{{"connect.go", "s.out = append(first, s.out...)", "s.out = append(s.out, first...)"}},
+		edits:    []edit{{"stream/connect.go", "s.out = append(first, s.out...)", "s.out = append(s.out, first...)"}},
 		caughtBy: "TestTimelineDebtsComeBeforeNewCalls",
 	},
 	{
 		rule:     "a connection is killed until the kill was heard",
-		edits:    []edit{{"connect.go", "s.earlier = append(s.earlier, self.Identity)", "s.earlier = []stream.Identity{self.Identity}"}},
+		edits:    []edit{{"stream/connect.go", "s.earlier = append(s.earlier, self.identity)", "s.earlier = []identity{self.Identity}"}},
 		caughtBy: "TestTimelineAKillThatWasNotHeardIsRepeated",
 	},
 	{
 		rule:     "debts come before new calls on an open connection, too",
-		edits:    []edit{{"stream.go", "if s.state == up && len(s.debts)+s.unpaid > 0 {", "if false {"}},
+		edits:    []edit{{"stream/stream.go", "if s.state == up && len(s.debts)+s.unpaid > 0 {", "if false {"}},
 		caughtBy: "TestTimelineAReleaseThatAMasterCouldNotServeSparesTheNextHolder",
 	},
 	{
@@ -203,22 +203,22 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release waits for a master that is away",
-		edits:    []edit{{"stream.go", "if s.state != closed {", "if s.state > closed {"}},
+		edits:    []edit{{"stream/stream.go", "if s.state != closed {", "if s.state > closed {"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
 	},
 	{
 		rule:     "a release that was under way when the connection broke is not forgotten",
-		edits:    []edit{{"connect.go", "d = c.asker.owed(c)", "_ = c.asker.owed(c)"}},
+		edits:    []edit{{"stream/connect.go", "d = c.Asker.Owed(c)", "_ = c.Asker.Owed(c)"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
 	},
 	{
 		rule:     "what waits for a master that is away is bounded by its size",
-		edits:    []edit{{"stream.go", "|| s.debtBytes >= maxDebtBytes {", "{"}},
+		edits:    []edit{{"stream/stream.go", "|| s.debtBytes >= MaxDebtBytes {", "{"}},
 		caughtBy: "TestTimelineWhatWaitsForAMasterIsBoundedByItsSize",
 	},
 	{
 		rule:     "what a master leaves unanswered is bounded by its size",
-		edits:    []edit{{"stream.go", "&& s.asking < maxAsking", ""}},
+		edits:    []edit{{"stream/stream.go", "&& s.asking < MaxAsking", ""}},
 		caughtBy: "TestTimelineWhatWaitsForAMasterIsBoundedByItsSize",
 	},
 	{
@@ -285,8 +285,8 @@ var mutants = []mutant{
 	{
 		rule: "every database has its marker",
 		edits: []edit{
-			{"batch.go", "(len(buf) > 0 || s.due) && !s.embedded", "(len(buf) > 0 || s.due) && !s.embedded && s.db == 0"},
-			{"batch.go", "if s.embedded {", "if s.embedded || s.db != 0 {"},
+			{"stream/batch.go", "(len(buf) > 0 || s.due) && !s.embedded", "(len(buf) > 0 || s.due) && !s.embedded && s.db == 0"},
+			{"stream/batch.go", "if s.embedded {", "if s.embedded || s.db != 0 {"},
 		},
 		caughtBy: "TestTimelineEveryDatabaseHasItsMarker",
 	},
@@ -302,12 +302,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "the replication id is asked now and then",
-		edits:    []edit{{"batch.go", "now.Sub(s.askedInfo) < infoPause", "!s.askedInfo.IsZero()"}},
+		edits:    []edit{{"stream/batch.go", "now.Sub(s.askedInfo) < infoPause", "!s.askedInfo.IsZero()"}},
 		caughtBy: "TestTimelineAFailoverThereAndBackIsNoticedByReaders",
 	},
 	{
 		rule:     "a master that replicates is asked INFO with every batch",
-		edits:    []edit{{"batch.go", "check.role = s.sole &&", "check.role ="}},
+		edits:    []edit{{"stream/batch.go", "check.role = s.sole &&", "check.role ="}},
 		caughtBy: "TestTimelineRoleIsAskedInsteadOfInfo",
 	},
 	{
@@ -318,9 +318,9 @@ var mutants = []mutant{
 	{
 		rule: "each batch is checked",
 		edits: []edit{
-			{"batch.go", "(len(buf) > 0 || s.due) && !s.embedded", "s.due && !s.embedded"},
-			{"batch.go", "if s.embedded {", "if true {"},
-			{"batch.go", "j := judgement{votes: true, covers: math.MaxInt64}", "j := judgement{votes: s.info != nil, covers: math.MaxInt64}"},
+			{"stream/batch.go", "(len(buf) > 0 || s.due) && !s.embedded", "s.due && !s.embedded"},
+			{"stream/batch.go", "if s.embedded {", "if true {"},
+			{"stream/batch.go", "j := Judgement{Votes: true, Covers: math.MaxInt64}", "j := judgement{votes: s.info != nil, covers: math.MaxInt64}"},
 		},
 		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
 	},
@@ -406,7 +406,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",
-		edits:    []edit{{"stream.go", "if m.lives > s.longest && !s.embedded {", "if false {"}, {"ballot.go", "|| j.covers < b.lives", ""}},
+		edits:    []edit{{"stream/stream.go", "if m.Lives > s.longest && !s.embedded {", "if false {"}, {"ballot.go", "|| j.Covers < b.lives", ""}},
 		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
 	},
 	{
@@ -579,7 +579,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that could not give a lock back is not asked for one",
-		edits:    []edit{{"stream.go", "return !s.refuses && ", "return "}},
+		edits:    []edit{{"stream/stream.go", "return !s.refuses && ", "return "}},
 		caughtBy: "TestAMasterThatIsProbedInVainIsNotAsked",
 	},
 	{
@@ -629,7 +629,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that is told again spares a later lock",
-		edits:    []edit{{"recogniserun.go", "deliver(missed.debt(i), time.Now(), true)", "deliver(missed.debt(i), time.Now(), false)"}},
+		edits:    []edit{{"recogniserun.go", "Deliver(missed.debt(i), time.Now(), true)", "deliver(missed.debt(i), time.Now(), false)"}},
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
 	},
 	{

@@ -123,7 +123,7 @@ func (l *Locker) shouldWait(db int, owing masterSet) bool {
 	free, waited := 0, 0
 	for i, m := range l.masters {
 		switch {
-		case !m.stream(db).serves(now):
+		case !m.stream(db).Serves(now):
 		case owing.has(i):
 			waited++
 		default:

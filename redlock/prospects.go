@@ -24,7 +24,7 @@ func (l *Locker) Prospects(db int, by time.Time) (now, then int) {
 func (l *Locker) serving(db int) (served masterSet) {
 	now := time.Now()
 	for i, m := range l.masters {
-		if m.stream(db).serves(now) {
+		if m.stream(db).Serves(now) {
 			served |= 1 << i
 		}
 	}

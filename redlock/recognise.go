@@ -9,13 +9,14 @@ import (
 
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/script"
+	"redlock-proxy/redlock/stream"
 )
 
 // A knownScript is what is known of a script: from its text, and from its runs.
 type knownScript struct {
-	tooFar  string          // why it is refused, an error reply; empty: it is not
-	release *script.Release // nil: it is none, or that is not certain
-	text    []loadable      // what the masters must know before its EVALSHA, if it is a release
+	tooFar  string            // why it is refused, an error reply; empty: it is not
+	release *script.Release   // nil: it is none, or that is not certain
+	text    []stream.Loadable // what the masters must know before its EVALSHA, if it is a release
 	// acquires: a run of it has acquired something. It is learned, and may be
 	// forgotten at any time.
 	acquires atomic.Bool
@@ -27,7 +28,7 @@ func readScript(text []byte) *knownScript {
 		k.tooFar = "-ERR " + refusal + "\r\n"
 	}
 	if r, certain := script.Recognise(text); certain && !slices.ContainsFunc(r.Errors(), isMastersOwn) {
-		k.release, k.text = r, []loadable{newLoadable(bytes.Clone(text))}
+		k.release, k.text = r, []stream.Loadable{stream.NewLoadable(bytes.Clone(text))}
 	}
 	return k
 }

@@ -10,6 +10,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/script"
+	"redlock-proxy/redlock/stream"
 )
 
 // A recognised script is sent to every master as it came, and not between two
@@ -30,7 +31,7 @@ func (s said) alike(t said) bool { return resp.Equivalent(s.reply, t.reply) }
 // A recognised script is one that certainly is a release, with the client's words.
 type recognised struct {
 	script.Call
-	load []loadable // what EVALSHA needs
+	load []stream.Loadable // what EVALSHA needs
 }
 
 // runRecognised runs a script plain that certainly is a release. False: it has to
@@ -61,21 +62,21 @@ type missedRelease struct {
 	// How long the lock lives at most is known when it was deleted somewhere. Until
 	// then a debt, which waits for those that break off or cannot serve, spares
 	// every lock whose value may be a constant, so they are told once more.
-	life lifetime
-	seen *lifetime
+	life stream.Lifetime
+	seen *stream.Lifetime
 }
 
-func (m *missedRelease) debt(int) *debt {
-	return &debt{script: releaseScript.text, key: m.key, value: m.owner, life: &m.life}
+func (m *missedRelease) debt(int) *stream.Debt {
+	return &stream.Debt{Script: releaseScript.text, Key: m.key, Value: m.owner, Life: &m.life}
 }
 
 // releaseAsTold is compare-and-delete. The rule is that of all releases
 // (quorum.Tally.Release); what masters have missed is delivered by value.
 func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 	db := r.DB
-	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: newLifetime(time.Now())}
+	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: stream.NewLifetime(time.Now())}
 	tell := func(i int) {
-		l.masters[i].stream(db).deliver(missed.debt(i), time.Now(), true)
+		l.masters[i].stream(db).Deliver(missed.debt(i), time.Now(), true)
 	}
 	before := l.creations.count(db, missed.key)
 	var room [usualFrames]byte
@@ -100,7 +101,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 			return releaseVerdict(answers)
 		},
 		late: func(_ *ballot[said], i int, a quorum.Answer[said], verdict Verdict) {
-			missed.life.become(missed.seen)
+			missed.life.Become(missed.seen)
 			switch forgot := l.forgot(db, i, a); {
 			case verdict != Won:
 			case forgot:
@@ -110,7 +111,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 			}
 		},
 	})
-	missed.life.become(missed.seen)
+	missed.life.Become(missed.seen)
 	if l.mustLoad(b) {
 		return Outcome{}, false
 	}
@@ -130,7 +131,7 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 // forgot has the script loaded again, next time, where it is not known.
 func (l *Locker) forgot(db, i int, a quorum.Answer[said]) bool {
 	if a.Value.noScript {
-		l.masters[i].stream(db).forgetScripts()
+		l.masters[i].stream(db).ForgetScripts()
 	}
 	return a.Value.noScript
 }
@@ -185,13 +186,13 @@ func (s *recognised) read(reply []byte) (said, error) {
 }
 
 // reachAfter prolongs the life of a lock that was deleted, by the PTTL it had.
-func reachAfter(l *lifetime, pttl []byte) {
+func reachAfter(l *stream.Lifetime, pttl []byte) {
 	switch left, ok := resp.ParseInteger(pttl); {
 	case !ok || left == effect.NoKey:
 	case left == effect.NoExpiry:
-		l.reach(time.Time{})
+		l.Reach(time.Time{})
 	default:
-		l.reach(time.Now().Add(time.Duration(left) * time.Millisecond))
+		l.Reach(time.Now().Add(time.Duration(left) * time.Millisecond))
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // Masters that refuse what the proxy needs itself: whatever the words, that is no
@@ -62,8 +63,8 @@ func TestAMasterThatRefusesWhatLocksNeedIsNotAsked(t *testing.T) {
 		}
 		s.eventually("refusing", func(*liveMaster) bool {
 			for _, m := range s.Locker.masters {
-				ping := call{replies: 1, asker: askerFunc(func([][]byte, judgement, error) {})}
-				if m.stream(0).send(ping, sending{frames: resp.AppendCommand(nil, "PING"), creates: true}, time.Now()) {
+				ping := stream.Call{Replies: 1, Asker: stream.AskerFunc(func([][]byte, stream.Judgement, error) {})}
+				if m.stream(0).Send(ping, stream.Sending{Frames: resp.AppendCommand(nil, "PING"), Creates: true}, time.Now()) {
 					return false
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // ReleaseRequest deletes a key whatever its value: DEL, UNLINK, GETDEL.
@@ -133,12 +134,12 @@ type lives struct {
 
 type watchedLife struct {
 	of   sighting
-	life *lifetime
+	life *stream.Lifetime
 }
 
 // of is the life of one of the values that a ballot showed.
-func (l *lives) of(answers []quorum.Answer[sighting], seen sighting) *lifetime {
-	w := watchedLife{seen, newLifetime(time.Now())}
+func (l *lives) of(answers []quorum.Answer[sighting], seen sighting) *stream.Lifetime {
+	w := watchedLife{seen, stream.NewLifetime(time.Now())}
 	for _, a := range answers {
 		if a.State.Heard() {
 			w.sighted(a.Value)
@@ -164,7 +165,7 @@ func (l *lives) sighted(s sighting) {
 
 func (w watchedLife) sighted(s sighting) {
 	if s.equal(w.of) {
-		w.life.reach(s.expires)
+		w.life.Reach(s.expires)
 	}
 }
 
@@ -202,11 +203,11 @@ func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
 
 // releaseValue deletes a lock by value on every master; those that are away
 // are told when they are back.
-func (l *Locker) releaseValue(db int, key, value []byte, life *lifetime) Outcome {
+func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime) Outcome {
 	lock, held := string(key), string(value) // debts outlive the call
 	frames := releaseScript.append(nil, [][]byte{key}, value, []byte("-1"))
-	missed := func(int) *debt {
-		return &debt{script: releaseScript.text, key: lock, value: held, life: life}
+	missed := func(int) *stream.Debt {
+		return &stream.Debt{Script: releaseScript.text, Key: lock, Value: held, Life: life}
 	}
 	before := l.creations.count(db, lock)
 	b := hold(l, frames, question[bool]{

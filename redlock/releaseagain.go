@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
 )
 
 // A release that finds nothing on a master may have come too early there: where
@@ -16,19 +17,19 @@ import (
 // releaseAgain sends a release once more to the masters that said that there was
 // nothing to delete. before is what creations said before the release was sent: if
 // this process has since asked for the key again, it may be for an equal value.
-func (l *Locker) releaseAgain(db int, d *debt, masters masterSet, before uint32) {
+func (l *Locker) releaseAgain(db int, d *stream.Debt, masters masterSet, before uint32) {
 	if masters == 0 {
 		return
 	}
 	time.AfterFunc(l.settings().MasterTimeout, func() {
-		defer l.mend(db, d.key) // for what comes later still, or is not sent
-		if len(d.value) < shortValue || l.creations.count(db, d.key) != before {
+		defer l.mend(db, d.Key) // for what comes later still, or is not sent
+		if len(d.Value) < stream.ShortValue || l.creations.count(db, d.Key) != before {
 			return
 		}
 		now := time.Now()
 		for i, m := range l.masters {
 			if masters.has(i) {
-				m.stream(db).deliver(d, now, true)
+				m.stream(db).Deliver(d, now, true)
 			}
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // RunRequest is any command on lock keys without a form of its own: scripts,
@@ -116,7 +117,7 @@ func (l *Locker) runOnce(ctx context.Context, r RunRequest) Outcome {
 		},
 	}
 	for _, text := range r.Scripts {
-		q.load = append(q.load, newLoadable(text))
+		q.load = append(q.load, stream.NewLoadable(text))
 	}
 	if len(r.Watches) > 0 {
 		q.guard = r.guard()

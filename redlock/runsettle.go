@@ -7,6 +7,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // won is the vote that a run was won by; nil: it was not won.
@@ -57,12 +58,12 @@ func (l *Locker) settleVote(r *RunRequest, won *effect.Result, answers []quorum.
 	now := time.Now()
 	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
 		for _, d := range missedRun(*won, r.Keys, now) {
-			s.deliver(d, now, !a.State.Heard())
+			s.Deliver(d, now, !a.State.Heard())
 		}
 	}
 	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {
 		for _, d := range possibleGrants(answers, r.Keys) {
-			s.deliver(d, now, true)
+			s.Deliver(d, now, true)
 			l.undone(i, a.State)
 		}
 	}
@@ -73,7 +74,7 @@ func (l *Locker) settleVote(r *RunRequest, won *effect.Result, answers []quorum.
 		case effect.Compare(after, due) == effect.Created:
 			putBack(s, r.Keys[k], due, after, now)
 		case effect.Compare(after, due).Wrote():
-			s.deliver(&debt{exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
+			s.Deliver(&stream.Debt{Exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
 		default:
 			continue
 		}
@@ -83,15 +84,15 @@ func (l *Locker) settleVote(r *RunRequest, won *effect.Result, answers []quorum.
 
 // possibleGrants is what a master whose answer was lost may have created, as
 // far as the others tell: only strings too long to be a shared constant.
-func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*debt {
-	var debts []*debt
+func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*stream.Debt {
+	var debts []*stream.Debt
 	for k, key := range keys {
 		for _, a := range answers {
 			if !a.State.Heard() || a.Value.After == nil || effect.Compare(a.Value.Before[k], a.Value.After[k]) != effect.Created {
 				continue
 			}
-			if v, ok := rdb.StringValue(a.Value.After[k].Dump); ok && len(v) >= shortValue {
-				debts = append(debts, &debt{script: releaseScript.text, key: string(key), value: string(v), blind: true})
+			if v, ok := rdb.StringValue(a.Value.After[k].Dump); ok && len(v) >= stream.ShortValue {
+				debts = append(debts, &stream.Debt{Script: releaseScript.text, Key: string(key), Value: string(v), Blind: true})
 				break
 			}
 		}
@@ -101,22 +102,22 @@ func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*de
 
 // missedRun is what a run has to do on a master that missed it, by value, where the
 // lock is a string: delete it, or give it its new expiry.
-func missedRun(x effect.Result, keys [][]byte, now time.Time) []*debt {
-	var debts []*debt
+func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
+	var debts []*stream.Debt
 	for k, did := range x.Changes() {
 		v, ok := rdb.StringValue(x.Before[k].Dump)
 		if !ok {
 			continue
 		}
-		d := &debt{key: string(keys[k]), value: string(v)}
+		d := &stream.Debt{Key: string(keys[k]), Value: string(v)}
 		left, given := x.Before[k].PTTL, x.After[k].PTTL
 		switch {
 		case did == effect.Deleted:
-			if d.script = releaseScript.text; left >= 0 {
-				d.life = newLifetime(now.Add(time.Duration(left) * time.Millisecond))
+			if d.Script = releaseScript.text; left >= 0 {
+				d.Life = stream.NewLifetime(now.Add(time.Duration(left) * time.Millisecond))
 			}
 		case did == effect.Moved && given > 0:
-			d.script, d.ttl = expireScript.text, now.Add(time.Duration(given)*time.Millisecond)
+			d.Script, d.Ttl = expireScript.text, now.Add(time.Duration(given)*time.Millisecond)
 		default:
 			continue
 		}
@@ -130,6 +131,6 @@ func missedRun(x effect.Result, keys [][]byte, now time.Time) []*debt {
 // That is done behind the command that deleted it or not at all: on a later
 // connection it may be what somebody else has taken elsewhere meanwhile.
 func putBack(s *masterDB, key []byte, before, after effect.Image, now time.Time) {
-	m := sending{frames: effect.AppendUndo(nil, key, before, after)}
-	s.send(call{replies: 1, asker: askerFunc(func([][]byte, judgement, error) {})}, m, now)
+	m := stream.Sending{Frames: effect.AppendUndo(nil, key, before, after)}
+	s.Send(stream.Call{Replies: 1, Asker: stream.AskerFunc(func([][]byte, stream.Judgement, error) {})}, m, now)
 }

@@ -3,6 +3,8 @@ package redlock
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/stream"
 )
 
 // A script that reaches too far is refused in whichever way it comes.
@@ -12,7 +14,7 @@ func TestScriptsThatReachTooFarAreNotRun(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		for name, r := range map[string]RunRequest{
 			"EVAL":        {Args: eval},
-			"EVALSHA":     {Args: bytesOf([]string{"EVALSHA", newLoadable([]byte(text)).sha, "1", key}), Scripts: bytesOf([]string{text})},
+			"EVALSHA":     {Args: bytesOf([]string{"EVALSHA", stream.NewLoadable([]byte(text)).SHA, "1", key}), Scripts: bytesOf([]string{text})},
 			"transaction": {Transaction: [][][]byte{bytesOf([]string{"GET", key}), eval}},
 		} {
 			r.Keys = bytesOf([]string{key})

@@ -54,7 +54,7 @@ func (l *Locker) Status() Status {
 	now := time.Now()
 	status := ask(l.voters, func(r *roster.Roster) Status { return r.Status(now) })
 	for i, m := range l.masters {
-		if m.stream(0).silent(now) {
+		if m.stream(0).Silent(now) {
 			status.Masters[i].State, status.Masters[i].Reason = Away, roster.Silent
 		}
 	}

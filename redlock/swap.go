@@ -8,6 +8,7 @@ import (
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
 )
 
 // SwapRequest stores a value and asks for the one before: GETSET, SET GET.
@@ -93,7 +94,7 @@ func (l *Locker) unite(r SwapRequest) {
 	}
 	for i, a := range b.answers {
 		if latest != nil && a.State.Heard() && a.Value.value != nil && !bytes.Equal(a.Value.value, latest) {
-			l.masters[i].stream(r.DB).deliver(&debt{exact: swapScript.append(nil, [][]byte{r.Key}, a.Value.value, latest)}, time.Now(), false)
+			l.masters[i].stream(r.DB).Deliver(&stream.Debt{Exact: swapScript.append(nil, [][]byte{r.Key}, a.Value.value, latest)}, time.Now(), false)
 		}
 	}
 }
@@ -120,7 +121,7 @@ func (l *Locker) swapMissed(b *ballot[reading], i int, a quorum.Answer[reading],
 	old, _ := pluralityOfAll(b.answers)
 	if a.State.Failed() && r.TTL == 0 && !r.KeepTTL && old.value != nil {
 		swap := swapScript.append(nil, [][]byte{r.Key}, old.value, r.Value)
-		l.masters[i].stream(r.DB).deliver(&debt{exact: swap}, time.Now(), false)
+		l.masters[i].stream(r.DB).Deliver(&stream.Debt{Exact: swap}, time.Now(), false)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/stream"
 )
 
 // Releases: DEL, UNLINK and GETDEL as two ballots.
@@ -122,16 +124,16 @@ func TestTimelineWhatWaitsForAMasterIsBoundedByItsSize(t *testing.T) {
 				w.play("ok ok ok ok " + state)
 				w.elapse(second)
 				large := strings.Repeat("l", 1<<20)
-				for range (maxDebtBytes + 2*maxAsking) / len(large) {
-					away.deliver(&debt{script: releaseScript.text, key: key, value: large}, time.Now(), true)
+				for range (stream.MaxDebtBytes + 2*stream.MaxAsking) / len(large) {
+					away.Deliver(&stream.Debt{Script: releaseScript.text, Key: key, Value: large}, time.Now(), true)
 				}
-				if waiting, asking := away.size(); waiting < maxDebtBytes || max(waiting-maxDebtBytes, asking-maxAsking) > 2*len(large) {
+				if waiting, asking := away.Size(); waiting < stream.MaxDebtBytes || max(waiting-stream.MaxDebtBytes, asking-stream.MaxAsking) > 2*len(large) {
 					t.Errorf("%d bytes wait, and %d are unanswered", waiting, asking)
 				}
 				w.masters[4].resume()
 				w.masters[4].restart(true)
 				w.elapse(5 * second)
-				if waiting, asking := away.size(); waiting != 0 || asking != 0 {
+				if waiting, asking := away.Size(); waiting != 0 || asking != 0 {
 					t.Errorf("%d bytes still wait, and %d are unanswered", waiting, asking)
 				}
 			})

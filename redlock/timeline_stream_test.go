@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/stream"
 )
 
 // Turns, order on a stream, and what comes first on its successor.
@@ -240,7 +242,7 @@ func TestTimelineRequestsReachAllMastersInOneOrder(t *testing.T) {
 			var asking sync.WaitGroup
 			for i := range 100 {
 				asking.Go(func() {
-					w.locker.releaseValue(0, []byte(key), fmt.Appendf(nil, "%d.%d", round, i), &lifetime{})
+					w.locker.releaseValue(0, []byte(key), fmt.Appendf(nil, "%d.%d", round, i), &stream.Lifetime{})
 				})
 			}
 			asking.Wait()

@@ -39,17 +39,17 @@ type Server struct {
 	Embedded bool // it is inside this process, and has no more than its keys
 }
 
-// A greeting is what a server says of itself when a connection begins.
+// A Greeting is what a server says of itself when a connection begins.
 type Greeting struct {
-	Identity
+	identity
 	Problem string // why it can be no lock master; empty if it can
 	Info    []byte // INFO replication
 	Sole    bool   // ROLE is enough to ask of its replication
 }
 
-// An Identity tells a connection from all others of its server, so that its
+// An identity tells a connection from all others of its server, so that its
 // successor can make sure that nothing sent on it is executed any more.
-type Identity struct {
+type identity struct {
 	ClientID string
 	RunID    string
 }
@@ -144,9 +144,9 @@ func readGreeting(replies [][]byte) Greeting {
 	server, _ := resp.ParseBulk(replies[1])
 	info, _ := resp.ParseBulk(replies[2])
 	g := Greeting{
-		Identity: Identity{ClientID: strconv.FormatInt(id, 10), RunID: InfoField(server, "run_id")},
+		identity: identity{ClientID: strconv.FormatInt(id, 10), RunID: InfoField(server, "run_id")},
 		Info:     bytes.Clone(info),
-		Sole:     bytes.Equal(replies[3], RoleOfSole) && IsSole(info),
+		Sole:     bytes.Equal(replies[3], roleOfSole) && isSole(info),
 	}
 	switch mode := InfoField(server, "redis_mode"); {
 	case g.RunID == "":
@@ -159,13 +159,13 @@ func readGreeting(replies [][]byte) Greeting {
 	return g
 }
 
-// RoleOfSole is what ROLE answers of a master without replicas that never
+// roleOfSole is what ROLE answers of a master without replicas that never
 // replicated anything.
-var RoleOfSole = []byte("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
+var roleOfSole = []byte("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
 
-// IsSole tells whether ROLE is enough to ask of a server that answers INFO
+// isSole tells whether ROLE is enough to ask of a server that answers INFO
 // replication like this.
-func IsSole(info []byte) bool {
+func isSole(info []byte) bool {
 	return InfoField(info, "role") == "master" && InfoField(info, "connected_slaves") == "0" &&
 		InfoField(info, "master_repl_offset") == "0" && strings.Trim(InfoField(info, "master_replid2"), "0") == ""
 }

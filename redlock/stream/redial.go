@@ -26,7 +26,7 @@ type Backoff struct {
 // once, and what waits for the master should not wait longer.
 func (r *Backoff) AtOnce(why error, lasted time.Duration) bool {
 	brief := lasted < firstBackoff
-	if IsMalformed(why) || brief && r.brief {
+	if isMalformed(why) || brief && r.brief {
 		return false
 	}
 	r.backoff, r.brief = 0, brief
@@ -40,9 +40,9 @@ func (r *Backoff) Pause() time.Duration {
 	return backoff/2 + rand.N(backoff)
 }
 
-// IsMalformed tells whether a connection ended because its server does not send what
+// isMalformed tells whether a connection ended because its server does not send what
 // a Redis does.
-func IsMalformed(why error) bool {
+func isMalformed(why error) bool {
 	var m resp.MalformedError
 	return errors.As(why, &m)
 }

@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import (
 	_ "embed"
@@ -32,26 +32,26 @@ const (
 	probePause = time.Second
 )
 
-// doubt has the master probed that has refused something. What it cannot serve
+// Doubt has the master probed that has refused something. What it cannot serve
 // for a while, as while it loads, it will say of the probe, too.
-func (s *dbStream) doubt(refusal []byte) {
+func (s *Stream) Doubt(refusal []byte) {
 	if s.embedded || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
 		return
 	}
 	s.probe()
 }
 
-func (s *dbStream) probe() {
+func (s *Stream) probe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.probing || !s.accepts() {
 		return
 	}
 	s.probing = true
-	s.push(call{replies: probeReplies, asker: askerFunc(s.probed)}, probeQuestion, time.Now())
+	s.push(Call{Replies: probeReplies, Asker: AskerFunc(s.probed)}, probeQuestion, time.Now())
 }
 
-func (s *dbStream) probeAgain() {
+func (s *Stream) probeAgain() {
 	s.mu.Lock()
 	s.probing = false
 	s.mu.Unlock()
@@ -59,7 +59,7 @@ func (s *dbStream) probeAgain() {
 }
 
 // probed hears what the master makes of the probe.
-func (s *dbStream) probed(replies [][]byte, _ judgement, err error) {
+func (s *Stream) probed(replies [][]byte, _ Judgement, err error) {
 	if err != nil {
 		return // the next connection begins anew
 	}

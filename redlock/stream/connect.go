@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import (
 	"context"
@@ -8,13 +8,12 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/stream"
 )
 
-// run keeps the stream connected until ctx ends. It owns the connection and
+// Run keeps the stream connected until ctx ends. It owns the connection and
 // waits for the reader and the writer it starts.
-func (s *dbStream) run(ctx context.Context) {
-	var redial stream.Backoff
+func (s *Stream) Run(ctx context.Context) {
+	var redial Backoff
 	for ctx.Err() == nil {
 		began, err := s.connectAndServe(ctx)
 		switch {
@@ -24,7 +23,7 @@ func (s *dbStream) run(ctx context.Context) {
 		default:
 			s.tellMalformed(err)
 			s.lost(err, down)
-			stream.Sleep(ctx, redial.Pause())
+			Sleep(ctx, redial.Pause())
 		}
 	}
 	s.lost(ctx.Err(), closed)
@@ -32,8 +31,8 @@ func (s *dbStream) run(ctx context.Context) {
 
 // connectAndServe is one connection, from when it began to why it ended. The zero
 // time: there was none.
-func (s *dbStream) connectAndServe(ctx context.Context) (began time.Time, err error) {
-	err = stream.Contain(s.log, func() error {
+func (s *Stream) connectAndServe(ctx context.Context) (began time.Time, err error) {
+	err = Contain(s.log, func() error {
 		c, err := s.connect(ctx)
 		if err != nil {
 			return err
@@ -46,8 +45,8 @@ func (s *dbStream) connectAndServe(ctx context.Context) (began time.Time, err er
 
 // tellMalformed logs that the master sends what no Redis does. It is then
 // dialled no more often than one that is away.
-func (s *dbStream) tellMalformed(why error) {
-	if stream.IsMalformed(why) {
+func (s *Stream) tellMalformed(why error) {
+	if isMalformed(why) {
 		s.log.Error("a lock master does not answer as a Redis does and is dialled anew; look at what listens at its address",
 			"master", s.owner.Name(), "db", s.db, "error", why)
 	}
@@ -57,10 +56,10 @@ func (s *dbStream) tellMalformed(why error) {
 // it is put in front of the calls that wait: CLIENT KILL of the predecessor, whose
 // commands a stopped master may still hold, and then the debts, so that no new lock
 // can meet an old undo.
-func (s *dbStream) connect(ctx context.Context) (*stream.Connection, error) {
+func (s *Stream) connect(ctx context.Context) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stall())
 	defer cancel()
-	c, err := stream.Connect(ctx, s.owner.Server(), stream.Handshake{DB: s.db})
+	c, err := Connect(ctx, s.owner.Server(), Handshake{DB: s.db})
 	if err != nil {
 		return nil, err
 	}
@@ -79,24 +78,24 @@ func (s *dbStream) connect(ctx context.Context) (*stream.Connection, error) {
 	return c, nil
 }
 
-func (s *dbStream) takeOver(conn net.Conn, self stream.Greeting, now time.Time) {
+func (s *Stream) takeOver(conn net.Conn, self Greeting, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var first []byte
-	var calls []call
+	var calls []Call
 	// Another run of the server has closed all its connections itself, and may
 	// have given their numbers to somebody else.
-	s.earlier = slices.DeleteFunc(s.earlier, func(old stream.Identity) bool { return old.RunID != self.RunID })
+	s.earlier = slices.DeleteFunc(s.earlier, func(old identity) bool { return old.RunID != self.RunID })
 	for _, old := range s.earlier {
 		first = resp.AppendCommand(first, "CLIENT", "KILL", "ID", old.ClientID)
-		calls = append(calls, call{replies: 1, sent: now, asker: s.killed(old)})
+		calls = append(calls, Call{Replies: 1, sent: now, Asker: s.killed(old)})
 	}
 	for _, d := range s.debts {
 		if d.over(now.Add(-s.owner.Timeout())) {
 			continue
 		}
 		first = d.append(first, now, true, s.owner.Timeout())
-		calls = append(calls, call{replies: 1, sent: now, asker: &payment{d, true}})
+		calls = append(calls, Call{Replies: 1, sent: now, Asker: &payment{d, true}})
 		s.unpaid++
 	}
 	s.clearDebts()
@@ -108,7 +107,7 @@ func (s *dbStream) takeOver(conn net.Conn, self stream.Greeting, now time.Time) 
 	s.out = append(first, s.out...)
 	s.calls, s.head, s.unwritten = calls, 0, len(calls)
 	if self.ClientID != "" {
-		s.earlier = append(s.earlier, self.Identity)
+		s.earlier = append(s.earlier, self.identity)
 	}
 	s.conn, s.state = conn, up
 	s.longest, s.due, s.info = 0, true, nil
@@ -116,8 +115,8 @@ func (s *dbStream) takeOver(conn net.Conn, self stream.Greeting, now time.Time) 
 }
 
 // killed hears whether an earlier connection is gone.
-func (s *dbStream) killed(old stream.Identity) askerFunc {
-	return func(replies [][]byte, _ judgement, err error) {
+func (s *Stream) killed(old identity) AskerFunc {
+	return func(replies [][]byte, _ Judgement, err error) {
 		if err != nil {
 			return // the next connection tries again
 		}
@@ -127,25 +126,25 @@ func (s *dbStream) killed(old stream.Identity) askerFunc {
 		}
 		s.mu.Lock()
 		defer s.mu.Unlock()
-		s.earlier = slices.DeleteFunc(s.earlier, func(i stream.Identity) bool { return i == old })
+		s.earlier = slices.DeleteFunc(s.earlier, func(i identity) bool { return i == old })
 	}
 }
 
 // A payment hears the answer to a debt. A master that cannot serve now is told
 // again with its next connection or answer.
 type payment struct {
-	debt  *debt
+	debt  *Debt
 	later bool // it has been kept before, and counts as unpaid
 }
 
-func (p *payment) answered(s *dbStream, _ *call, replies [][]byte, _ judgement, err error) {
+func (p *payment) Answered(s *Stream, _ *Call, replies [][]byte, _ Judgement, err error) {
 	if err != nil {
 		return // lost keeps the debt
 	}
 	if resp.IsError(replies[0]) && !resp.IsWrongType(replies[0]) {
-		s.owe(p.debt)
+		s.Owe(p.debt)
 		s.payLater()
-		s.doubt(replies[0])
+		s.Doubt(replies[0])
 	}
 	if p.later {
 		s.mu.Lock()
@@ -154,19 +153,19 @@ func (p *payment) answered(s *dbStream, _ *call, replies [][]byte, _ judgement, 
 	}
 }
 
-func (p *payment) owed(*call) *debt { return p.debt }
+func (p *payment) Owed(*Call) *Debt { return p.debt }
 
 // serve runs reader and writer until the connection ends and returns why.
-func (s *dbStream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) error {
+func (s *Stream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) error {
 	stop := make(chan struct{})
 	ended := make(chan error, 1)
 	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
 	go func() {
-		err := stream.Contain(s.log, func() error { return s.write(conn, stop) })
+		err := Contain(s.log, func() error { return s.write(conn, stop) })
 		conn.Close()
 		ended <- err
 	}()
-	err := stream.Contain(s.log, func() error { return s.read(reader) })
+	err := Contain(s.log, func() error { return s.read(reader) })
 	stopClosing()
 	conn.Close()
 	close(stop)
@@ -174,16 +173,16 @@ func (s *dbStream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader
 }
 
 // lost ends all unanswered calls and keeps their debts.
-func (s *dbStream) lost(why error, next streamState) {
+func (s *Stream) lost(why error, next connectionState) {
 	calls, sent := s.giveUpCalls(next)
 	for i := range calls {
 		c := &calls[i]
-		err := errUnsent
+		err := ErrUnsent
 		if i < sent {
 			err = errLost
 		}
 		if !c.check {
-			stream.Contained(s.log, func() { c.asker.answered(s, c, nil, judgement{}, err) })
+			Contained(s.log, func() { c.Asker.Answered(s, c, nil, Judgement{}, err) })
 		}
 	}
 	s.tellQueued()
@@ -194,7 +193,7 @@ func (s *dbStream) lost(why error, next streamState) {
 
 // giveUpCalls ends what the stream was about on a connection. It returns its
 // calls, and how many of them were sent.
-func (s *dbStream) giveUpCalls(next streamState) (calls []call, sent int) {
+func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetGate()
@@ -214,14 +213,14 @@ func (s *dbStream) giveUpCalls(next streamState) (calls []call, sent int) {
 			continue
 		}
 		if i < sent {
-			for _, key := range c.writes {
+			for _, key := range c.Writes {
 				written[key] = true
 			}
 		}
-		var d *debt
-		stream.Contained(s.log, func() { d = c.asker.owed(c) })
+		var d *Debt
+		Contained(s.log, func() { d = c.Asker.Owed(c) })
 		if d != nil && next != closed {
-			d.blind = d.blind || written[d.key]
+			d.Blind = d.Blind || written[d.Key]
 			s.keep(d)
 		}
 	}

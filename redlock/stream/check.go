@@ -1,11 +1,10 @@
-package redlock
+package stream
 
 import (
 	"bytes"
 	"time"
 
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/stream"
 )
 
 // Each batch of questions to a master ends with three of our own: what the marker
@@ -36,37 +35,37 @@ const checkReplies = 3
 // infoPause is how long ROLE alone is asked, without INFO.
 const infoPause = 100 * time.Millisecond
 
-// A check is what is read behind a batch.
-type check struct {
-	marker []byte        // the answer to the marker's question
-	time   []byte        // the answer to TIME
-	info   []byte        // INFO replication; nil: it says the same as before
-	fits   bool          // ROLE or INFO has answered
-	unsure bool          // something of its replication is new, and what is not known yet
-	sent   time.Time     // before the batch
-	slept  time.Duration // for how long this machine had been suspended by then
+// A Check is what is read behind a batch.
+type Check struct {
+	Marker []byte        // the answer to the marker's question
+	Time   []byte        // the answer to TIME
+	Info   []byte        // INFO replication; nil: it says the same as before
+	Fits   bool          // ROLE or INFO has answered
+	Unsure bool          // something of its replication is new, and what is not known yet
+	Sent   time.Time     // before the batch
+	Slept  time.Duration // for how long this machine had been suspended by then
 	// received is when the first byte of the answers was there.
-	received time.Time
+	Received time.Time
 }
 
 // judge reads the check that asked, and has the owner judge.
-func (s *dbStream) judge(asked *call, replies [][]byte, received time.Time) judgement {
-	c := check{marker: replies[0], time: replies[1], sent: asked.sent, slept: asked.slept, received: received, fits: true}
+func (s *Stream) judge(asked *Call, replies [][]byte, received time.Time) Judgement {
+	c := Check{Marker: replies[0], Time: replies[1], Sent: asked.sent, Slept: asked.slept, Received: received, Fits: true}
 	if asked.role {
-		c.unsure = !bytes.Equal(replies[2], stream.RoleOfSole)
+		c.Unsure = !bytes.Equal(replies[2], roleOfSole)
 	} else if info, told := resp.ParseBulk(replies[2]); !told {
-		c.fits = false
+		c.Fits = false
 	} else if !bytes.Equal(s.info, info) {
 		s.info = append(s.info[:0], info...)
-		c.info = s.info
+		c.Info = s.info
 	}
-	if c.unsure || c.info != nil && !stream.IsSole(c.info) {
+	if c.Unsure || c.Info != nil && !isSole(c.Info) {
 		s.askInfo()
 	}
 	j := s.owner.Judge(c)
-	if j.anew {
+	if j.Anew {
 		s.mu.Lock()
-		s.longest = j.longest
+		s.longest = j.Longest
 		s.mu.Unlock()
 	}
 	return j

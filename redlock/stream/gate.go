@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import "time"
 
@@ -9,22 +9,22 @@ import "time"
 
 // postponed is a call that waits behind a gate, with its frames.
 type postponed struct {
-	call   call
+	call   Call
 	frames []byte
 }
 
 // tell hands an asker its answer. What waited behind a gate comes after what
 // its asker made of the answer.
-func (s *dbStream) tell(c *call, replies [][]byte, j judgement) {
-	if c.gates {
+func (s *Stream) tell(c *Call, replies [][]byte, j Judgement) {
+	if c.Gates {
 		defer s.openGate()
 	}
-	c.asker.answered(s, c, replies, j, nil)
+	c.Asker.Answered(s, c, replies, j, nil)
 }
 
-// follow queues what is to come right behind a gate. Only the gate's asker may
+// Follow queues what is to come right behind a gate. Only the gate's asker may
 // call it, while it is answered. False: the connection has ended.
-func (s *dbStream) follow(c call, frames []byte) bool {
+func (s *Stream) Follow(c Call, frames []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != up {
@@ -37,7 +37,7 @@ func (s *dbStream) follow(c call, frames []byte) bool {
 }
 
 // openGate queues what was postponed, up to the next gate.
-func (s *dbStream) openGate() {
+func (s *Stream) openGate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.gated = false
@@ -53,7 +53,7 @@ func (s *dbStream) openGate() {
 
 // forgetGate, with s.mu held, has what was postponed end with the connection:
 // it is unwritten as what is still in out.
-func (s *dbStream) forgetGate() {
+func (s *Stream) forgetGate() {
 	for _, p := range s.postponed {
 		s.calls = append(s.calls, p.call)
 		s.unwritten++

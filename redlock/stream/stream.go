@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import (
 	"bytes"
@@ -13,46 +13,45 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
-	"redlock-proxy/redlock/stream"
 )
 
-// A dbStream is the one ordered connection to a master for one database: one
+// A Stream is the one ordered connection to a master for one database: one
 // writer that coalesces what is queued into one write, one reader that matches
 // replies in order. Order is its point: an undo or a release can never
 // overtake the acquire it follows, as it could on pooled connections. Order
 // also holds across a reconnect: see connect.go.
-type dbStream struct {
-	owner    streamOwner
+type Stream struct {
+	owner    Owner
 	db       int
 	embedded bool
 	log      *slog.Logger
 	marker   []byte
 	raise    func(dst []byte, longest time.Duration) []byte
+	pause    time.Duration
 
 	mu        sync.Mutex
-	state     streamState
+	state     connectionState
 	conn      net.Conn
 	out       []byte // encoded, not yet taken by the writer
-	calls     []call // accepted and unanswered, oldest first; those before head are done
+	calls     []Call // accepted and unanswered, oldest first; those before head are done
 	head      int
-	unwritten int               // how many of the last calls are still in out
-	refuses   bool              // the last probe was refused
-	probing   bool              // a probe is unanswered, or due again
-	gated     bool              // a gate is unanswered, and what comes is postponed
-	postponed []postponed       // what came since, oldest first
-	paying    bool              // debts will be sent again in a while
-	unpaid    int               // debts sent again on this connection and not answered
-	debts     []*debt           // for the next connection
-	debtBytes int               // what they take
-	asking    int               // bytes of the calls that are unanswered
-	loaded    map[string]bool   // scripts (by SHA1) this connection has loaded
-	earlier   []stream.Identity // connections not known to be gone, the present one last
-	longest   time.Duration     // the longest TTL that the marker has, or will have once what is queued is executed
-	due       bool              // the marker is to be checked although nothing else is asked
-	beaten    time.Time         // when that was asked for last
-	sole      bool              // ROLE tells enough of its replication, for a while
-	askedInfo time.Time         // when it was asked for all of it last
+	unwritten int             // how many of the last calls are still in out
+	refuses   bool            // the last probe was refused
+	probing   bool            // a probe is unanswered, or due again
+	gated     bool            // a gate is unanswered, and what comes is postponed
+	postponed []postponed     // what came since, oldest first
+	paying    bool            // debts will be sent again in a while
+	unpaid    int             // debts sent again on this connection and not answered
+	debts     []*Debt         // for the next connection
+	debtBytes int             // what they take
+	asking    int             // bytes of the calls that are unanswered
+	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
+	earlier   []identity      // connections not known to be gone, the present one last
+	longest   time.Duration   // the longest TTL that the marker has, or will have once what is queued is executed
+	due       bool            // the marker is to be checked although nothing else is asked
+	beaten    time.Time       // when that was asked for last
+	sole      bool            // ROLE tells enough of its replication, for a while
+	askedInfo time.Time       // when it was asked for all of it last
 
 	info    []byte       // on replication, as it was read last; the reader's own
 	handing atomic.Bool  // askers are being told of answers, and may send because of them
@@ -61,66 +60,68 @@ type dbStream struct {
 	wake chan struct{} // to the writer: out is not empty, or the stream closes
 }
 
-// streamOptions are what a stream is made of.
-type streamOptions struct {
-	owner    streamOwner
-	db       int
-	embedded bool // the server is inside this process, and is not checked
-	log      *slog.Logger
-	// marker is the question that a batch's check begins with, of one answer.
-	marker []byte
-	// raise appends the command, of one answer, that puts the longest TTL on record.
-	raise func(dst []byte, longest time.Duration) []byte
+// Options are what a stream is made of.
+type Options struct {
+	Owner    Owner
+	DB       int
+	Embedded bool // the server is inside this process, and is not checked
+	Log      *slog.Logger
+	// Marker is the question that a batch's check begins with, of one answer.
+	Marker []byte
+	// Pause is how often a master is checked that is asked nothing else.
+	Pause time.Duration
+	// Raise appends the command, of one answer, that puts the longest TTL on record.
+	Raise func(dst []byte, longest time.Duration) []byte
 }
 
-// A streamOwner is what a stream belongs to. Its methods are called from the
+// An Owner is what a stream belongs to. Its methods are called from the
 // stream's goroutines, never with a lock of the stream taken, but for the first four,
 // which must not block nor call the stream.
-type streamOwner interface {
+type Owner interface {
 	Name() string
 	Timeout() time.Duration   // how long an answer is waited for
 	MaxReply() int64          // what answers may take
 	Suspended() time.Duration // for how long this machine has been suspended
 	// Server is what is dialled next.
-	Server() stream.Server
+	Server() Server
 	// Up: a connection begins, and this is what the server says of itself.
-	Up(self stream.Greeting, now time.Time)
+	Up(self Greeting, now time.Time)
 	// Judge says whether the answers of a batch count.
-	Judge(c check) judgement
+	Judge(c Check) Judgement
 	// Down: the connection has ended, or could not be opened.
 	Down(why error)
 	// Queued: so many more debts wait for the next connection, or fewer.
 	Queued(more int64)
 }
 
-// A judgement is what the check of a batch says of its answers.
-type judgement struct {
-	votes  bool          // the master may vote, so they count
-	covers time.Duration // the longest TTL on record of what is granted now
-	// longest is the longest TTL that the marker has, if anew: the marker was read
+// A Judgement is what the check of a batch says of its answers.
+type Judgement struct {
+	Votes  bool          // the master may vote, so they count
+	Covers time.Duration // the longest TTL on record of what is granted now
+	// Longest is the longest TTL that the marker has, if Anew: the marker was read
 	// anew.
-	longest time.Duration
-	anew    bool
+	Longest time.Duration
+	Anew    bool
 }
 
-// newStream makes a stream. Nothing is dialled before run.
-func newStream(o streamOptions) *dbStream {
-	return &dbStream{
-		owner: o.owner, db: o.db, embedded: o.embedded, log: o.log, marker: o.marker, raise: o.raise,
+// New makes a stream. Nothing is dialled before run.
+func New(o Options) *Stream {
+	return &Stream{
+		owner: o.Owner, db: o.DB, embedded: o.Embedded, log: o.Log, marker: o.Marker, pause: o.Pause, raise: o.Raise,
 		loaded: map[string]bool{}, wake: make(chan struct{}, 1),
 	}
 }
 
-// close refuses all calls of a stream that will not be run.
-func (s *dbStream) close() {
+// Close refuses all calls of a stream that will not be run.
+func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = closed
 }
 
-// size is how many bytes of debts wait for the next connection, and of questions for
+// Size is how many bytes of debts wait for the next connection, and of questions for
 // their answers.
-func (s *dbStream) size() (waiting, asking int) {
+func (s *Stream) Size() (waiting, asking int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.debtBytes, s.asking
@@ -128,12 +129,13 @@ func (s *dbStream) size() (waiting, asking int) {
 
 // stall is how long a connection may stay silent with questions on it before
 // it is given up and dialled anew.
-func (s *dbStream) stall() time.Duration { return stallOf(s.owner.Timeout()) }
+func (s *Stream) stall() time.Duration { return Stall(s.owner.Timeout()) }
 
-func stallOf(timeout time.Duration) time.Duration { return max(2*time.Second, 20*timeout) }
+// Stall is how long that is where an answer is waited for by so long.
+func Stall(timeout time.Duration) time.Duration { return max(2*time.Second, 20*timeout) }
 
 // tellQueued tells the owner how many debts wait, where that has changed.
-func (s *dbStream) tellQueued() {
+func (s *Stream) tellQueued() {
 	if s.queued.Load() == 0 {
 		return
 	}
@@ -142,40 +144,40 @@ func (s *dbStream) tellQueued() {
 	}
 }
 
-// idle tells that nothing is unanswered on a connection, and that whoever
+// Idle tells that nothing is unanswered on a connection, and that whoever
 // asked has done what the answers call for.
-func (s *dbStream) idle() bool {
+func (s *Stream) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !(s.state == up && s.head < len(s.calls) || s.handing.Load())
 }
 
-// serves tells whether the master is asked at all now.
-func (s *dbStream) serves(now time.Time) bool {
+// Serves tells whether the master is asked at all now.
+func (s *Stream) Serves(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.accepts() && !s.suspended(now)
 }
 
-type streamState uint8
+type connectionState uint8
 
 const (
-	dialling streamState = iota // calls are accepted and wait for the connection
+	dialling connectionState = iota // calls are accepted and wait for the connection
 	up
 	down // between redials: calls are refused, debts kept
 	closed
 )
 
-// A call is one question on a stream that waits for a known number of top-level
+// A Call is one question on a stream that waits for a known number of top-level
 // replies.
-type call struct {
-	replies int
+type Call struct {
+	Replies int
 	check   bool // it is the check of its batch, and nobody else asked it
 	role    bool // it is a check that asks ROLE, and not INFO
-	asker   asker
-	master  int      // the asker's own number of the master
-	writes  []string // keys under which it may create a lock
-	gates   bool     // it is a gate
+	Asker   Asker
+	Master  int      // the asker's own number of the master
+	Writes  []string // keys under which it may create a lock
+	Gates   bool     // it is a gate
 
 	size int // bytes sent with it
 	skip int // replies before the question's own: SCRIPT LOAD, the marker raised
@@ -184,49 +186,49 @@ type call struct {
 	slept time.Duration
 }
 
-// A sending is what a call puts into the stream. It is not kept.
-type sending struct {
-	frames  []byte
-	load    []loadable    // scripts the master must know before
-	creates bool          // it may create a lock
-	lives   time.Duration // the TTL of that; the marker must know of one as long
+// A Sending is what a call puts into the stream. It is not kept.
+type Sending struct {
+	Frames  []byte
+	Load    []Loadable    // scripts the master must know before
+	Creates bool          // it may create a lock
+	Lives   time.Duration // the TTL of that; the marker must know of one as long
 }
 
-// An asker hears of its call exactly once, from the stream's reader (or the
+// An Asker hears of its call exactly once, from the stream's reader (or the
 // goroutine that ends a connection): the replies, which are good during the call
 // only, and what its batch's check said, or an error. It must not block.
-type asker interface {
-	answered(s *dbStream, c *call, replies [][]byte, j judgement, err error)
+type Asker interface {
+	Answered(s *Stream, c *Call, replies [][]byte, j Judgement, err error)
 	// owed is what the master must still be told if the connection breaks before
 	// the answer; nil if nothing.
-	owed(c *call) *debt
+	Owed(c *Call) *Debt
 }
 
-// askerFunc is an asker that only wants to know the answer.
-type askerFunc func(replies [][]byte, j judgement, err error)
+// AskerFunc is an asker that only wants to know the answer.
+type AskerFunc func(replies [][]byte, j Judgement, err error)
 
-func (f askerFunc) answered(_ *dbStream, _ *call, replies [][]byte, j judgement, err error) {
+func (f AskerFunc) Answered(_ *Stream, _ *Call, replies [][]byte, j Judgement, err error) {
 	f(replies, j, err)
 }
 
-func (f askerFunc) owed(*call) *debt { return nil }
+func (f AskerFunc) Owed(*Call) *Debt { return nil }
 
-// loadable is a script text that must be known to the master before the call.
-type loadable struct {
-	sha  string
+// Loadable is a script text that must be known to the master before the call.
+type Loadable struct {
+	SHA  string
 	text []byte
 }
 
-func newLoadable(text []byte) loadable {
+func NewLoadable(text []byte) Loadable {
 	sum := sha1.Sum(text)
-	return loadable{sha: hex.EncodeToString(sum[:]), text: text}
+	return Loadable{SHA: hex.EncodeToString(sum[:]), text: text}
 }
 
 // A call that ends with errLost may or may not have been executed; one that
 // ends with errUnsent was certainly not.
 var (
 	errLost   = errors.New("connection lost before the answer")
-	errUnsent = errors.New("connection lost before the question was sent")
+	ErrUnsent = errors.New("connection lost before the question was sent")
 )
 
 // maxLoaded bounds how many scripts are known to be loaded. Beyond it they are
@@ -236,50 +238,50 @@ const maxLoaded = 1 << 12
 // maxCalls bounds what may wait unanswered on one stream.
 const maxCalls = 1 << 16
 
-// maxAsking bounds the bytes of all that waits unanswered. One call may exceed
+// MaxAsking bounds the bytes of all that waits unanswered. One call may exceed
 // it, for it may be as large as clients like.
-const maxAsking = 32 << 20
+const MaxAsking = 32 << 20
 
-// send queues a call. False means the master cannot be asked now: it is away,
+// Send queues a call. False means the master cannot be asked now: it is away,
 // or, for a call that may create a lock, it is suspended, or has no room for the
 // undo this may need.
-func (s *dbStream) send(c call, m sending, now time.Time) bool {
+func (s *Stream) Send(c Call, m Sending, now time.Time) bool {
 	defer s.tellQueued()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if m.creates && !s.mayCreate(now) || !s.accepts() {
+	if m.Creates && !s.mayCreate(now) || !s.accepts() {
 		return false
 	}
 	var first []byte
-	if m.lives > s.longest && !s.embedded {
-		first = s.raise(first, m.lives)
-		s.longest = m.lives
+	if m.Lives > s.longest && !s.embedded {
+		first = s.raise(first, m.Lives)
+		s.longest = m.Lives
 		c.skip++
 	}
-	for _, script := range m.load {
-		if !s.loaded[script.sha] {
+	for _, script := range m.Load {
+		if !s.loaded[script.SHA] {
 			if len(s.loaded) >= maxLoaded {
 				clear(s.loaded)
 			}
 			first = resp.AppendCommand(first, []byte("SCRIPT"), []byte("LOAD"), script.text)
-			s.loaded[script.sha] = true
+			s.loaded[script.SHA] = true
 			c.skip++
 		}
 	}
 	if first != nil {
-		m.frames = append(first, m.frames...)
+		m.Frames = append(first, m.Frames...)
 	}
-	s.push(c, m.frames, now)
+	s.push(c, m.Frames, now)
 	return true
 }
 
 // accepts tells, with s.mu held, whether a call can be queued.
-func (s *dbStream) accepts() bool {
-	return s.state < down && len(s.calls)-s.head+len(s.postponed) < maxCalls && s.asking < maxAsking
+func (s *Stream) accepts() bool {
+	return s.state < down && len(s.calls)-s.head+len(s.postponed) < maxCalls && s.asking < MaxAsking
 }
 
 // push queues a call, with s.mu held, behind a gate that is unanswered.
-func (s *dbStream) push(c call, frames []byte, now time.Time) {
+func (s *Stream) push(c Call, frames []byte, now time.Time) {
 	c.size += len(frames)
 	s.asking += c.size
 	if s.gated {
@@ -290,12 +292,12 @@ func (s *dbStream) push(c call, frames []byte, now time.Time) {
 }
 
 // queue hands a call to the writer, with s.mu held.
-func (s *dbStream) queue(c call, frames []byte, now time.Time) {
+func (s *Stream) queue(c Call, frames []byte, now time.Time) {
 	c.sent = now
 	s.out = append(s.out, frames...)
 	s.calls = append(s.calls, c)
 	s.unwritten++
-	s.gated = s.gated || c.gates
+	s.gated = s.gated || c.Gates
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -303,26 +305,26 @@ func (s *dbStream) queue(c call, frames []byte, now time.Time) {
 }
 
 // payDebts sends what was kept while the master was away or could not serve.
-func (s *dbStream) payDebts(now time.Time) {
+func (s *Stream) payDebts(now time.Time) {
 	if s.state >= down {
 		return
 	}
 	for _, d := range s.debts {
-		s.push(call{replies: 1, asker: &payment{d, true}}, d.append(nil, now, true, s.owner.Timeout()), now)
+		s.push(Call{Replies: 1, Asker: &payment{d, true}}, d.append(nil, now, true, s.owner.Timeout()), now)
 	}
 	s.unpaid += len(s.debts)
 	s.clearDebts()
 }
 
 // clearDebts forgets, with s.mu held, what was kept for the next connection.
-func (s *dbStream) clearDebts() {
+func (s *Stream) clearDebts() {
 	s.queued.Add(-int64(len(s.debts)))
 	s.debts, s.debtBytes = nil, 0
 }
 
 // payLater sends debts that the master could not serve once more after a while,
 // also if nobody asks it anything.
-func (s *dbStream) payLater() {
+func (s *Stream) payLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.paying {
@@ -330,7 +332,7 @@ func (s *dbStream) payLater() {
 	}
 	s.paying = true
 	time.AfterFunc(debtPause, func() {
-		stream.Contained(s.log, func() {
+		Contained(s.log, func() {
 			defer s.tellQueued()
 			s.mu.Lock()
 			defer s.mu.Unlock()
@@ -344,7 +346,7 @@ const debtPause = 100 * time.Millisecond
 
 // mayCreate keeps three rules: a master that stopped answering is not asked for
 // locks, nor one whose debts are not settled, nor one that refuses what they need.
-func (s *dbStream) mayCreate(now time.Time) bool {
+func (s *Stream) mayCreate(now time.Time) bool {
 	if s.state == up && s.stalled(now) {
 		s.conn.Close() // a cut network does not say so by itself
 		return false
@@ -353,27 +355,27 @@ func (s *dbStream) mayCreate(now time.Time) bool {
 		s.payDebts(now) // which must not meet the lock that this may create
 		return false
 	}
-	return !s.refuses && !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < maxDebtBytes
+	return !s.refuses && !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < MaxDebtBytes
 }
 
 // suspended tells, with s.mu held, whether the master has stopped answering.
-func (s *dbStream) suspended(now time.Time) bool {
+func (s *Stream) suspended(now time.Time) bool {
 	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.owner.Timeout()
 }
 
-// deliver sends a debt now if the stream can, in order behind all that was
+// Deliver sends a debt now if the stream can, in order behind all that was
 // sent before, and otherwise keeps it for the next connection. Later means
 // that it has been kept before.
-func (s *dbStream) deliver(d *debt, now time.Time, later bool) {
-	m := sending{frames: d.append(nil, now, later, s.owner.Timeout())}
-	if !s.send(call{replies: 1, asker: &payment{d, false}}, m, now) {
-		s.owe(d)
+func (s *Stream) Deliver(d *Debt, now time.Time, later bool) {
+	m := Sending{Frames: d.append(nil, now, later, s.owner.Timeout())}
+	if !s.Send(Call{Replies: 1, Asker: &payment{d, false}}, m, now) {
+		s.Owe(d)
 	}
 }
 
-// owe keeps a debt for the next connection. A full queue drops it: the key is
+// Owe keeps a debt for the next connection. A full queue drops it: the key is
 // then left to its TTL.
-func (s *dbStream) owe(d *debt) {
+func (s *Stream) Owe(d *Debt) {
 	defer s.tellQueued()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -383,8 +385,8 @@ func (s *dbStream) owe(d *debt) {
 }
 
 // keep takes, with s.mu held, a debt for the next connection if there is room.
-func (s *dbStream) keep(d *debt) {
-	if len(s.debts) >= maxDebts || s.debtBytes >= maxDebtBytes {
+func (s *Stream) keep(d *Debt) {
+	if len(s.debts) >= maxDebts || s.debtBytes >= MaxDebtBytes {
 		return
 	}
 	s.debts = append(s.debts, d)
@@ -394,7 +396,7 @@ func (s *dbStream) keep(d *debt) {
 
 // answer ends the oldest calls, a whole batch, with their replies. Where an asker
 // panics, the others are calls again whose answers never came.
-func (s *dbStream) answer(batch []call, replies [][]byte, j judgement) {
+func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
 	s.end(batch, replies)
@@ -408,7 +410,7 @@ func (s *dbStream) answer(batch []call, replies [][]byte, j judgement) {
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
 		from := at + c.skip
-		at = from + c.replies
+		at = from + c.Replies
 		if !c.check {
 			s.tell(c, replies[from:at], j)
 		}
@@ -418,10 +420,10 @@ func (s *dbStream) answer(batch []call, replies [][]byte, j judgement) {
 
 // resume makes calls of a batch unanswered again, for a connection that is about
 // to end. The first has heard its answer, and only what it is owed may still count.
-func (s *dbStream) resume(calls []call) {
+func (s *Stream) resume(calls []Call) {
 	calls = slices.Clone(calls)
 	if first := &calls[0]; !first.check {
-		first.asker = deafAsker{first.asker}
+		first.Asker = deafAsker{first.Asker}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -429,12 +431,12 @@ func (s *dbStream) resume(calls []call) {
 }
 
 // deafAsker is an asker that has heard its answer.
-type deafAsker struct{ asker }
+type deafAsker struct{ Asker }
 
-func (deafAsker) answered(*dbStream, *call, [][]byte, judgement, error) {}
+func (deafAsker) Answered(*Stream, *Call, [][]byte, Judgement, error) {}
 
 // end takes a batch that was answered out of the calls.
-func (s *dbStream) end(batch []call, replies [][]byte) {
+func (s *Stream) end(batch []Call, replies [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.calls[s.head : s.head+len(batch)])
@@ -453,7 +455,7 @@ func (s *dbStream) end(batch []call, replies [][]byte) {
 			clear(s.loaded) // not loaded after all, or the marker not raised
 			s.longest = 0
 		}
-		at += c.skip + c.replies
+		at += c.skip + c.Replies
 		s.asking -= c.size
 		serves = serves || !resp.CannotServe(replies[at-1])
 	}
@@ -462,20 +464,20 @@ func (s *dbStream) end(batch []call, replies [][]byte) {
 	}
 }
 
-// silent tells whether the master leaves questions unanswered.
-func (s *dbStream) silent(now time.Time) bool {
+// Silent tells whether the master leaves questions unanswered.
+func (s *Stream) Silent(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state == up && s.suspended(now)
 }
 
-// beat asks for a check if there was none for a while, or at any rate. It
+// Beat asks for a check if there was none for a while, or at any rate. It
 // tells whether the master leaves questions unanswered.
-func (s *dbStream) beat(now time.Time, always bool) (hung bool) {
+func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	hung = s.state == up && s.suspended(now)
-	if s.state != up || !always && (s.head < len(s.calls) || now.Sub(s.beaten) < roster.BeatPause) {
+	if s.state != up || !always && (s.head < len(s.calls) || now.Sub(s.beaten) < s.pause) {
 		return hung
 	}
 	s.beaten, s.due = now, true
@@ -486,15 +488,15 @@ func (s *dbStream) beat(now time.Time, always bool) (hung bool) {
 	return hung
 }
 
-// forgetScripts: somebody flushed the master's scripts, so load them again.
-func (s *dbStream) forgetScripts() {
+// ForgetScripts: somebody flushed the master's scripts, so load them again.
+func (s *Stream) ForgetScripts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.loaded)
 }
 
-// giveUp ends a connection that is out of step.
-func (s *dbStream) giveUp(why error) {
+// GiveUp ends a connection that is out of step.
+func (s *Stream) GiveUp(why error) {
 	s.mu.Lock()
 	gives := s.state == up
 	if gives {
@@ -508,12 +510,12 @@ func (s *dbStream) giveUp(why error) {
 
 // stalled tells, with s.mu held, whether a call has waited so long that the
 // connection must be dialled anew.
-func (s *dbStream) stalled(now time.Time) bool {
+func (s *Stream) stalled(now time.Time) bool {
 	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.stall()
 }
 
-// giveUpIfStalled ends a connection that has been silent for too long.
-func (s *dbStream) giveUpIfStalled(now time.Time) {
+// GiveUpIfStalled ends a connection that has been silent for too long.
+func (s *Stream) GiveUpIfStalled(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == up && s.stalled(now) {

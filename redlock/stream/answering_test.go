@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import (
 	"log/slog"
@@ -9,7 +9,7 @@ import (
 )
 
 // A quietOwner has nothing to say.
-type quietOwner struct{ streamOwner }
+type quietOwner struct{ Owner }
 
 func (quietOwner) Name() string           { return "quiet" }
 func (quietOwner) Timeout() time.Duration { return 0 }
@@ -17,10 +17,10 @@ func (quietOwner) Queued(int64)           {}
 
 // What stood behind the defect in its batch is failed, and what it is owed is kept.
 func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
-	owed := &debt{exact: []byte("x"), key: "lock"}
+	owed := &Debt{Exact: []byte("x"), Key: "lock"}
 	heard := map[string]error{}
-	s := newStream(streamOptions{owner: quietOwner{}, log: slog.New(slog.DiscardHandler)})
-	asker := func(name string, defect bool) asker {
+	s := New(Options{Owner: quietOwner{}, Log: slog.New(slog.DiscardHandler)})
+	asker := func(name string, defect bool) Asker {
 		return owingAsker{owed, func(err error) {
 			heard[name] = err
 			if defect {
@@ -28,26 +28,26 @@ func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
 			}
 		}}
 	}
-	batch := []call{
-		{replies: 1, asker: asker("first", false)},
-		{replies: 1, asker: asker("second", true)},
-		{replies: 1, asker: asker("third", false)},
+	batch := []Call{
+		{Replies: 1, Asker: asker("first", false)},
+		{Replies: 1, Asker: asker("second", true)},
+		{Replies: 1, Asker: asker("third", false)},
 	}
-	s.calls = append([]call{}, batch...)
+	s.calls = append([]Call{}, batch...)
 	func() {
 		defer func() {
 			if reason := recover(); reason != "defect" {
 				t.Errorf("recovered %v", reason)
 			}
 		}()
-		s.answer(batch, [][]byte{[]byte("+OK\r\n"), []byte("+OK\r\n"), []byte("+OK\r\n")}, judgement{})
+		s.answer(batch, [][]byte{[]byte("+OK\r\n"), []byte("+OK\r\n"), []byte("+OK\r\n")}, Judgement{})
 	}()
 	calls, sent := s.giveUpCalls(down)
 	if debts := len(s.debts); len(calls) != 2 || sent != 2 || debts != 2 {
 		t.Errorf("%d calls, %d of them sent, and %d debts are left of the two that were not answered", len(calls), sent, debts)
 	}
 	for i := range calls {
-		calls[i].asker.answered(s, &calls[i], nil, judgement{}, errLost)
+		calls[i].Asker.Answered(s, &calls[i], nil, Judgement{}, errLost)
 	}
 	if len(heard) != 3 || heard["first"] != nil || heard["second"] != nil || heard["third"] != errLost {
 		t.Errorf("they heard %v", heard)
@@ -55,16 +55,16 @@ func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
 }
 
 type owingAsker struct {
-	debt  *debt
+	debt  *Debt
 	hears func(error)
 }
 
-func (o owingAsker) answered(_ *dbStream, _ *call, _ [][]byte, _ judgement, err error) { o.hears(err) }
-func (o owingAsker) owed(*call) *debt                                                  { return o.debt }
+func (o owingAsker) Answered(_ *Stream, _ *Call, _ [][]byte, _ Judgement, err error) { o.hears(err) }
+func (o owingAsker) Owed(*Call) *Debt                                                { return o.debt }
 
 // Until a probe succeeds no lock is asked of a master.
 func TestAMasterThatIsProbedInVainIsNotAsked(t *testing.T) {
-	s := newStream(streamOptions{owner: quietOwner{}})
+	s := New(Options{Owner: quietOwner{}})
 	s.state = up
 	for _, probe := range []struct {
 		reply string

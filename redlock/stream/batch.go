@@ -1,4 +1,4 @@
-package redlock
+package stream
 
 import (
 	"math"
@@ -16,7 +16,7 @@ import (
 // write takes what is queued and writes it in one piece, with the check of the
 // master's marker behind it, until the connection ends or the stream stops. It
 // owns conn's writing side.
-func (s *dbStream) write(conn net.Conn, stop <-chan struct{}) error {
+func (s *Stream) write(conn net.Conn, stop <-chan struct{}) error {
 	var buf []byte
 	for {
 		s.mu.Lock()
@@ -49,8 +49,8 @@ func (s *dbStream) write(conn net.Conn, stop <-chan struct{}) error {
 }
 
 // appendCheck ends a batch, with s.mu held.
-func (s *dbStream) appendCheck(dst []byte, now time.Time) []byte {
-	check := call{replies: checkReplies, check: true, sent: now, slept: s.owner.Suspended()}
+func (s *Stream) appendCheck(dst []byte, now time.Time) []byte {
+	check := Call{Replies: checkReplies, check: true, sent: now, slept: s.owner.Suspended()}
 	check.role = s.sole && now.Sub(s.askedInfo) < infoPause
 	s.calls = append(s.calls, check)
 	dst = append(dst, s.marker...)
@@ -63,7 +63,7 @@ func (s *dbStream) appendCheck(dst []byte, now time.Time) []byte {
 
 // askInfo has INFO asked with every batch from now on. Where that is news, it is
 // asked at once.
-func (s *dbStream) askInfo() {
+func (s *Stream) askInfo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.sole {
@@ -81,8 +81,8 @@ const maxIdleBuffer = 256 << 10
 
 // read matches replies to calls until the connection ends. A batch is answered
 // when its check was read: until then nobody knows whether its votes count.
-func (s *dbStream) read(r *resp.Reader) error {
-	var batch []call
+func (s *Stream) read(r *resp.Reader) error {
+	var batch []Call
 	var replies [][]byte
 	for {
 		first, err := r.Wait()
@@ -97,12 +97,12 @@ func (s *dbStream) read(r *resp.Reader) error {
 		}
 		n := 0
 		for i := range batch {
-			n += batch[i].skip + batch[i].replies
+			n += batch[i].skip + batch[i].Replies
 		}
 		if replies, err = r.Next(replies[:0], n); err != nil {
 			return err
 		}
-		j := judgement{votes: true, covers: math.MaxInt64}
+		j := Judgement{Votes: true, Covers: math.MaxInt64}
 		if last := &batch[len(batch)-1]; last.check {
 			j = s.judge(last, replies[n-checkReplies:], time.Now())
 		}
@@ -114,13 +114,13 @@ func (s *dbStream) read(r *resp.Reader) error {
 
 // batch appends the oldest calls up to their check to dst, without taking them;
 // nothing, if none of them can have been answered.
-func (s *dbStream) batch(dst []call) []call {
+func (s *Stream) batch(dst []Call) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	waiting := s.calls[s.head:]
 	if s.embedded {
 		return append(dst, waiting[:min(1, len(waiting))]...)
 	}
-	check := slices.IndexFunc(waiting, func(c call) bool { return c.check })
+	check := slices.IndexFunc(waiting, func(c Call) bool { return c.check })
 	return append(dst, waiting[:check+1]...)
 }
