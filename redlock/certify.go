@@ -144,7 +144,7 @@ func (l *Locker) mark(m roster.Write, now time.Time) {
 			return
 		}
 		if done, err := parseDone(replies); done && err == nil {
-			l.voters.do(func(r *roster.Roster) { r.Wrote(m) })
+			l.voters.do(func(r *roster.Roster) { r.Wrote(m, time.Now()) })
 			if m.Cause != 0 {
 				l.observer.Forgot(master.name(), m.Cause)
 			}

@@ -641,4 +641,19 @@ var mutants = []mutant{
 		},
 		caughtBy: "TestTimelineACrowdIsToldAtOnceThatNobodyCanVote",
 	},
+	{
+		rule:     "what was asked before a jump was written down does not count",
+		edits:    []edit{{"roster/roster.go", "return !s.rewritten.IsZero() && !s.asked.After(s.rewritten)", "return false"}},
+		caughtBy: "roster/TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount",
+	},
+	{
+		rule:     "no epoch begins by what was read long ago",
+		edits:    []edit{{"roster/roster.go", "return s.read && now.Sub(s.asked) <= recently", "return s.read"}},
+		caughtBy: "roster/TestRosterNoEpochBeginsByWhatWasReadLongAgo",
+	},
+	{
+		rule:     "a longer TTL on record does not begin the wait anew",
+		edits:    []edit{{"roster/roster.go", "if !s.read || !s.marker.sameMemory(next) || broken {", "if true {"}},
+		caughtBy: "roster/TestRosterALongerTTLOnRecordIsNoOtherMemory",
+	},
 }

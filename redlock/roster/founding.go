@@ -83,6 +83,8 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 		switch {
 		case s == nil || !s.read:
 			waits = append(waits, r.names(i)+" has not been reached")
+		case !s.isRecent(now):
+			waits = append(waits, r.names(i)+" has not answered lately")
 		case s.problem != "":
 			waits = append(waits, r.names(i)+": "+s.problem)
 		case s.Replica:

@@ -80,6 +80,8 @@ func (r *Roster) judge(p Place, s *sight) Standing {
 		return no(Barred, "it may evict locks when its memory is full (maxmemory-policy %s); set noeviction", r.eviction[p.Master])
 	case r.evicted[p.Master]:
 		return no(Uncertified, "it may have evicted locks until its policy was changed")
+	case s.isStale():
+		return no(Uncertified, "its marker has just been written anew")
 	case s.broken:
 		return no(Barred, "its key %s is no marker; delete it if no other program needs it", MarkerKey)
 	case s.jump > 0:

@@ -140,6 +140,12 @@ func ParseMarker(text string) (Marker, bool) {
 	return m, ok
 }
 
+// sameMemory: another marker tells of the same memory as m does, be it that another
+// TTL or another epoch is on record.
+func (m Marker) sameMemory(other Marker) bool {
+	return m.DB == other.DB && m.Set == other.Set && m.Member == other.Member && m.Run == other.Run && m.Since == other.Since && m.Quarantine == other.Quarantine
+}
+
 // OfFirstVersion tells that it was written by the version before.
 func (m Marker) OfFirstVersion() bool { return m.Databases != nil }
 

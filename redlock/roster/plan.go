@@ -276,7 +276,10 @@ func (r *Roster) marker(p Place, set string, since int64, now time.Time) Marker 
 
 // Wrote hears that a mark was made. The jump that it writes down is then no
 // news any more, in any database, unless another came on top of it.
-func (r *Roster) Wrote(m Write) {
+func (r *Roster) Wrote(m Write, now time.Time) {
+	if m.jump > 0 {
+		r.rewrites(m.Place, now)
+	}
 	for p, s := range r.sights {
 		if p.Master == m.Master && m.jump > 0 && s.jump == m.jump {
 			s.jump = 0

@@ -44,6 +44,9 @@ func (r *Roster) awaitsPromotion(p Place, s *sight, now time.Time, limits Limits
 	case !moves && now.Sub(s.since) < newcomerPause:
 		return true
 	}
+	if !s.isRecent(now) {
+		return true // it may be another run meanwhile, that others know
+	}
 	name, who := r.names(p.Master), "that Sentinels name"
 	if !moves {
 		name, who = joinedName(r.joined[p.Master]), "that this process has not met before"

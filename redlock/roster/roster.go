@@ -24,10 +24,13 @@ type sight struct {
 	marker Marker
 	noText bool      // what has its name is no string
 	broken bool      // what has the marker's name is none
-	since  time.Time // when text came to be what it is
+	since  time.Time // when marker came to tell of the memory that it does
 	// turnedAt is when marker was first seen to have turned.
 	turnedAt time.Time
-	ahead    bool // its marker's since lies in the future of its own clock
+	// rewritten is when it was heard by way of another database that its marker was
+	// written anew: what was asked until then may have been answered before.
+	rewritten time.Time
+	ahead     bool // its marker's since lies in the future of its own clock
 	// jump is by how much its clock jumped forward at least, not yet written down,
 	// and jumpMost by how much at most.
 	jump     time.Duration
@@ -201,14 +204,18 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	if news {
 		next, ok := ParseMarker(text)
 		r.leaves(s, next, now)
-		if p.DB == 0 && next.Since > s.marker.Since {
+		if p.DB == 0 && next.Since > s.marker.Since && r.evicted[p.Master] {
 			delete(r.evicted, p.Master) // that it may have forgotten is on record
+			r.rewrites(p, now)
 		}
 		if s.turnedAt.IsZero() || next.Turned != s.marker.Turned {
 			s.turnedAt = now
 		}
+		if !s.read || !s.marker.sameMemory(next) || broken {
+			s.since = now
+		}
 		s.marker, broken = next, broken || text != "" && !ok
-		s.actedAt, s.since, s.ahead = time.Time{}, now, false
+		s.actedAt, s.ahead = time.Time{}, false
 	}
 	s.read, s.text = true, text
 	if news {
@@ -223,8 +230,31 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	if news {
 		r.changed()
 	}
+	if s.isStale() {
+		r.changed() // what is asked next has to be judged again
+	}
 	return r.judge(p, s), s.marker
 }
+
+// rewrites hears that by way of a place the markers of all databases of its master
+// have been written anew.
+func (r *Roster) rewrites(by Place, now time.Time) {
+	for p, s := range r.sights {
+		if p.Master == by.Master && p != by {
+			s.rewritten = now
+		}
+	}
+}
+
+// recently is how old what was read may be for a step that other masters are told of.
+const recently = 3 * BeatPause / 2
+
+// isRecent: it was read so lately that it can be acted upon by way of other masters.
+// A process that stood still finds here what was so before.
+func (s *sight) isRecent(now time.Time) bool { return s.read && now.Sub(s.asked) <= recently }
+
+// isStale: what was read last may be what was there before it was written anew.
+func (s *sight) isStale() bool { return !s.rewritten.IsZero() && !s.asked.After(s.rewritten) }
 
 // ClockIs hears what time it is on a master in quarantine, in ms. Where its
 // memory is complete only from a later time on, its clock was ahead and has been

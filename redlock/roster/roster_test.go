@@ -274,7 +274,7 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 		t.Fatalf("planned: %+v", marks)
 	}
 	r.Jumped(0, by(time.Minute), now.Add(2*time.Second))
-	r.Wrote(marks[0])
+	r.Wrote(marks[0], time.Now())
 	for _, db := range []int{0, 3} {
 		if state := r.lookAgain(Place{0, db}); state != Uncertified {
 			t.Errorf("database %d is %v", db, state)
@@ -284,8 +284,68 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	if len(marks) != 1 {
 		t.Fatalf("planned again: %+v", marks)
 	}
-	r.Wrote(marks[0])
+	r.Wrote(marks[0], time.Now())
 	if state := r.lookAgain(Place{0, 3}); state != Certified {
 		t.Errorf("written down, and %v", state)
+	}
+}
+
+// A batch of another database may have been answered before a jump was written
+// down, and be read afterwards.
+func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	p := Place{0, 3}
+	text := r.sights[p].text
+	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	marks := r.Tick(now.Add(time.Second), rosterLimits)
+	if len(marks) != 1 {
+		t.Fatalf("planned: %+v", marks)
+	}
+	written := now.Add(2 * time.Second)
+	r.Wrote(marks[0], written)
+	for asked, want := range map[time.Duration]State{-time.Millisecond: Uncertified, time.Millisecond: Certified} {
+		if st, _ := r.Checked(p, text, false, written.Add(asked), written.Add(time.Second)); st.State != want {
+			t.Errorf("asked %v after it was written down, and %v, want %v", asked, st.State, want)
+		}
+	}
+}
+
+// A process that stood still knows a server that may have been restarted, and been
+// given its marker by others, meanwhile. Where it told of an epoch with the run of
+// before, nobody would count that master any more.
+func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	clear(r.met)
+	p := Place{0, 0}
+	r.Connected(p, "another", "", Replication{}, now)
+	r.Checked(p, "", false, now, now)
+	later := now.Add(time.Minute)
+	if r.Tick(later, rosterLimits); r.epoch != 1 {
+		t.Error("an epoch begins by what was read a minute ago")
+	}
+	r.Asked(p, later)
+	if r.Tick(later, rosterLimits); r.epoch != 2 {
+		t.Error("no epoch begins by what has just been read")
+	}
+}
+
+// What a server may have forgotten ends although longer TTLs are put on record.
+func TestRosterALongerTTLOnRecordIsNoOtherMemory(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	p := Place{0, 0}
+	since := r.sights[p].since
+	m := r.sights[p].marker
+	m.Longest = time.Minute
+	r.Checked(p, m.String(), false, now, now.Add(time.Hour))
+	if !r.sights[p].since.Equal(since) {
+		t.Error("a longer TTL is taken for another memory")
+	}
+	m.Since = 5
+	r.Checked(p, m.String(), false, now, now.Add(time.Hour))
+	if r.sights[p].since.Equal(since) {
+		t.Error("another memory is not seen")
 	}
 }
