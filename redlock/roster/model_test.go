@@ -1,0 +1,605 @@
+package roster
+
+import (
+	"cmp"
+	"container/heap"
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+)
+
+// A model of the whole: several rosters, each with its own connections, over toy
+// servers that crash, come back empty or with old data, are flushed, whose clocks
+// jump, that are cut off, replaced and promoted, while processes start, stop and
+// stand still. All times are the model's own. Whenever a process counts enough
+// votes for a lock, that lock is held against every other that may live: any
+// quorum of those that voted for the one must share a memory with any quorum of
+// those that voted for the other. In the end everything is left in peace, and then
+// every process must be able to grant locks.
+
+var (
+	modelSteps = flag.Int("model.steps", 1_000_000, "how many steps the model takes")
+	modelSeed  = flag.Uint64("model.seed", 0, "run the model's world of this seed only, and print what happens in it; 0: many")
+	modelSkip  = flag.String("model.skip", "", "the numbers of faults to leave out, comma separated")
+)
+
+func TestModel(t *testing.T) {
+	if *modelSeed != 0 {
+		w := newWorld(*modelSeed, skipped(*modelSkip))
+		w.trace = func(line string) { t.Log(line) }
+		if w.live(); w.wrong != "" {
+			t.Error(w.wrong)
+		}
+		return
+	}
+	began := time.Now()
+	steps, worlds, divided := 0, 0, 0
+	for seed := uint64(1); steps < *modelSteps; seed++ {
+		w := newWorld(seed, nil)
+		w.live()
+		steps, worlds = steps+w.steps, worlds+1
+		if w.divided {
+			divided++
+		}
+		if w.wrong != "" {
+			skip := shrink(seed)
+			t.Fatalf("world %d: %s\nafter %d steps of %d worlds; look with\n go test ./redlock/roster -run TestModel -v -model.seed=%d -model.skip=%s", seed, w.wrong, steps, worlds, seed, skip)
+		}
+	}
+	t.Logf("%d steps in %d worlds, of which %d were divided, %.0f steps a second", steps, worlds, divided, float64(steps)/time.Since(began).Seconds())
+}
+
+func skipped(list string) map[int]bool {
+	skip := map[int]bool{}
+	for _, word := range strings.Split(list, ",") {
+		if n, err := strconv.Atoi(word); err == nil {
+			skip[n] = true
+		}
+	}
+	return skip
+}
+
+// shrink finds faults without which a world goes wrong as well.
+func shrink(seed uint64) string {
+	skip := map[int]bool{}
+	for again := true; again; {
+		again = false
+		for i := range newWorld(seed, nil).faults {
+			if skip[i] {
+				continue
+			}
+			skip[i] = true
+			w := newWorld(seed, skip)
+			if w.live(); w.wrong != "" {
+				again = true
+			} else {
+				delete(skip, i)
+			}
+		}
+	}
+	var list []string
+	for i := range skip {
+		list = append(list, strconv.Itoa(i))
+	}
+	slices.Sort(list)
+	return strings.Join(list, ",")
+}
+
+var worldBegan = time.Unix(1_800_000_000, 0)
+
+var worldLimits = Limits{MasterTimeout: 100 * time.Millisecond, ClockDrift: 0.01, RestartDelay: 2 * time.Second, MaxQuarantine: 8 * time.Second}
+
+// worldSlack is how long after MaxQuarantine a quiet quorum may take to vote: the
+// quarantine, and what has to be noticed, told and watched before it begins.
+const worldSlack = 12 * time.Second
+
+type world struct {
+	rng      *rand.Rand
+	seed     uint64
+	skip     map[int]bool
+	now      time.Duration
+	queue    events
+	pushed   int
+	steps    int
+	masters  int
+	dbs      int
+	slow     bool // answers may take long
+	moves    bool // servers are promoted
+	at       []*toyServer
+	all      []*toyServer
+	procs    []*process
+	started  int
+	memories int
+	faults   []fault
+	grants   []*grant
+	sets     map[string]bool // that have begun
+	wrong    string
+	peace    bool
+	divided  bool // its masters belong to different sets
+	trace    func(string)
+}
+
+type event struct {
+	at  time.Duration
+	seq int
+	do  func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return cmp.Or(cmp.Compare(e[i].at, e[j].at), cmp.Compare(e[i].seq, e[j].seq)) < 0
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+func (w *world) after(d time.Duration, do func()) {
+	w.pushed++
+	heap.Push(&w.queue, event{w.now + d, w.pushed, do})
+}
+
+func (w *world) log(format string, values ...any) {
+	if w.trace != nil {
+		w.trace(fmt.Sprintf("%8.3f ", w.now.Seconds()) + fmt.Sprintf(format, values...))
+	}
+}
+
+func (w *world) between(least, most time.Duration) time.Duration {
+	return least + time.Duration(w.rng.Int64N(int64(most-least)))
+}
+
+// latency is how long a message is under way.
+func (w *world) latency() time.Duration {
+	switch n := w.rng.IntN(100); {
+	case n < 90:
+		return w.between(time.Millisecond, 10*time.Millisecond)
+	case n < 99 || !w.slow:
+		return w.between(10*time.Millisecond, 45*time.Millisecond)
+	}
+	return w.between(45*time.Millisecond, time.Second)
+}
+
+func newWorld(seed uint64, skip map[int]bool) *world {
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, skip: skip, sets: map[string]bool{}}
+	w.masters = []int{3, 3, 3, 3, 5, 5, 2, 4}[w.rng.IntN(8)] // one alone cannot be told of longer TTLs
+	w.dbs = 1 + w.rng.IntN(2)
+	w.slow = w.rng.IntN(2) == 0
+	w.moves = w.rng.IntN(4) == 0 && false
+	for i := range w.masters {
+		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), saved: make([]string, w.dbs)}
+		s.ahead = w.between(-time.Minute, time.Minute)
+		s.repl.ID = "first-" + s.name
+		s.start()
+		s.forgetAll(w)
+		w.at, w.all = append(w.at, s), append(w.all, s)
+	}
+	w.drawFaults()
+	return w
+}
+
+// live runs a world to its end.
+func (w *world) live() {
+	fresh := w.rng.IntN(2) == 0
+	for range 1 + w.rng.IntN(3) {
+		w.startProcess(fresh)
+	}
+	var end time.Duration
+	for i, f := range w.faults {
+		end = max(end, f.at+f.lasts)
+		if !w.skip[i] {
+			w.after(f.at, func() { w.strike(i, f) })
+		}
+	}
+	w.after(end+time.Second, w.makePeace)
+	w.after(end+time.Second+worldLimits.MaxQuarantine+worldSlack, func() {
+		w.judgePeace()
+		w.queue = nil
+	})
+	for w.wrong == "" && len(w.queue) > 0 {
+		e := heap.Pop(&w.queue).(event)
+		w.now = e.at
+		w.steps++
+		e.do()
+	}
+}
+
+// A process is one roster with its connections.
+type process struct {
+	w        *world
+	name     string
+	r        *Roster
+	dead     bool
+	paused   bool
+	waiting  []func() // what has to wait until it goes on
+	lag      time.Duration
+	streams  []*toyStream
+	clocks   []toyClock
+	route    []*toyServer
+	cut      []bool
+	version  uint64
+	judged   uint64
+	witness  bool
+	waking   bool
+	lastBeat time.Time
+}
+
+func (w *world) startProcess(fresh bool) *process {
+	w.started++
+	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), cut: make([]bool, w.masters)}
+	var servers []Server
+	for i := range w.masters {
+		servers = append(servers, Server{Name: string(rune('a' + i)), Moves: w.moves})
+	}
+	p.r = New(servers, fresh, w.rng.Uint64())
+	for db := range w.dbs {
+		for i := range w.masters {
+			s := &toyStream{p: p, place: Place{i, db}}
+			p.streams = append(p.streams, s)
+			w.after(w.latency(), func() { p.do(s.dial) })
+		}
+	}
+	w.procs = append(w.procs, p)
+	w.log("%s starts, fresh: %v", p.name, fresh)
+	w.after(w.between(0, BeatLength), func() { p.do(p.beat) })
+	w.after(w.between(0, time.Second), func() { p.do(p.ask) })
+	return p
+}
+
+func (p *process) stop() {
+	p.dead = true
+	p.w.procs = slices.DeleteFunc(p.w.procs, func(q *process) bool { return q == p })
+}
+
+// do runs what the process does, unless it is dead, or once it goes on.
+func (p *process) do(it func()) {
+	switch {
+	case p.dead:
+	case p.paused:
+		p.waiting = append(p.waiting, it)
+	default:
+		it()
+	}
+}
+
+func (p *process) now() time.Time { return worldBegan.Add(p.w.now - p.lag) }
+
+func (p *process) resume() {
+	p.paused = false
+	waiting := p.waiting
+	p.waiting = nil
+	for _, it := range waiting {
+		p.do(it)
+	}
+}
+
+// drain takes the roster's news.
+func (p *process) drain() {
+	news := p.r.Drain()
+	p.version, p.witness = news.Version, news.Witnessed
+	for _, n := range news.Notices {
+		if p.w.trace == nil {
+			break
+		}
+		if n.Standing != nil {
+			p.w.log("%s: %s is %v: %s", p.name, n.Standing.Name, n.Standing.State, n.Standing.Reason)
+		} else {
+			p.w.log("%s: %s %v", p.name, n.Text, n.Fields)
+		}
+	}
+	if news.Changed && !p.waking {
+		p.waking = true
+		p.w.after(time.Millisecond, func() { p.do(func() { p.waking = false; p.tick() }) })
+	}
+}
+
+// beat comes round every BeatLength.
+func (p *process) beat() {
+	p.tick()
+	p.w.after(BeatLength, func() { p.do(p.beat) })
+}
+
+// tick is what the certifier does.
+func (p *process) tick() {
+	now := p.now()
+	late := now.Sub(p.lastBeat) > 2*BeatLength
+	p.lastBeat = now
+	for _, s := range p.streams {
+		p.r.Asked(s.place, s.asked)
+	}
+	writes := p.r.Tick(now, worldLimits)
+	p.drain()
+	for _, m := range writes {
+		s := p.stream(m.Place)
+		latest := time.Duration(now.UnixNano()) + p.clocks[m.Master].least + max(MarkAgain, 2*worldLimits.MasterTimeout)
+		p.w.log("%s writes to %v (%d): %s: %s", p.name, p.route[m.Master], m.Kind, m.Reason, m.Marker)
+		s.send(batch{write: &m, latest: latest})
+	}
+	all := p.version != p.judged || p.r.Unsettled()
+	p.judged = p.version
+	for _, s := range p.streams {
+		if s.up && (all || now.Sub(s.beaten) >= BeatPause) {
+			s.beaten = now
+			s.send(batch{})
+		}
+		_ = late
+	}
+}
+
+func (p *process) stream(at Place) *toyStream { return p.streams[at.DB*p.w.masters+at.Master] }
+
+// A toyClock finds jumps of a server's clock.
+type toyClock struct {
+	calibrated  bool
+	least, most time.Duration
+	since       time.Time
+}
+
+func (c *toyClock) observe(sent, received time.Time, server time.Duration) Jump {
+	least, most := server-time.Duration(received.UnixNano()), server-time.Duration(sent.UnixNano())
+	if !c.calibrated {
+		*c = toyClock{true, least, most, received}
+		return Jump{}
+	}
+	by := Jump{least - c.most, most - c.least}
+	if by.Least <= ClockTolerance && by.Most >= -ClockTolerance {
+		c.least, c.most = max(c.least, least), min(c.most, most)
+		return Jump{}
+	}
+	c.least, c.most = least, most
+	return by
+}
+
+// A toyStream is a process's connection to a place.
+type toyStream struct {
+	p      *process
+	place  Place
+	up     bool
+	gen    int
+	server *toyServer
+	run    string
+	// execs and hears are when the last batch reaches the server, and its answer us.
+	execs, hears time.Duration
+	beaten       time.Time
+	asked        time.Time
+
+	valid    bool
+	version  uint64
+	text     string
+	repl     Replication
+	standing Standing
+	marker   Marker
+	noted    Standing
+}
+
+// dial opens a connection, or tries again in a while.
+func (s *toyStream) dial() {
+	p, w := s.p, s.p.w
+	server := p.route[s.place.Master]
+	run := server.run
+	if !server.up || p.cut[s.place.Master] {
+		p.r.Disconnected(s.place, "it cannot be dialled", p.now())
+		p.drain()
+		w.after(w.between(50*time.Millisecond, 500*time.Millisecond), func() { p.do(s.dial) })
+		return
+	}
+	repl := server.repl
+	w.after(w.latency(), func() {
+		p.do(func() {
+			if server.run != run || !server.up || p.cut[s.place.Master] {
+				s.dial()
+				return
+			}
+			s.gen++
+			*s = toyStream{p: p, place: s.place, up: true, gen: s.gen, server: server, run: run, repl: repl}
+			if p.r.Connected(s.place, run, "", repl, p.now()) {
+				p.clocks[s.place.Master].calibrated = false
+			}
+			p.drain()
+			s.send(batch{})
+		})
+	})
+}
+
+// breaks ends a connection once the process notices.
+func (s *toyStream) breaks(in time.Duration) {
+	p, gen := s.p, s.gen
+	p.w.after(in, func() {
+		p.do(func() {
+			if !s.up || s.gen != gen {
+				return
+			}
+			s.up = false
+			p.r.Disconnected(s.place, "its connection has ended", p.now())
+			p.drain()
+			p.w.after(p.w.latency(), func() { p.do(s.dial) })
+		})
+	})
+}
+
+// A batch is what is sent at once. A check of the marker follows it.
+type batch struct {
+	write  *Write
+	latest time.Duration
+	ballot *ballot
+	raise  time.Duration
+}
+
+// A said is what a check finds.
+type said struct {
+	text   string
+	clock  time.Duration
+	repl   Replication
+	memory int
+	wrote  bool
+}
+
+func (s *toyStream) send(b batch) {
+	p, w := s.p, s.p.w
+	if !s.up {
+		return
+	}
+	gen, server, run, sent := s.gen, s.server, s.run, p.now()
+	s.execs = max(s.execs, w.now+w.latency())
+	if b.write != nil && !w.peace && w.rng.IntN(50) == 0 {
+		s.breaks(w.latency()) // and what is written is lost
+		return
+	}
+	w.after(s.execs-w.now, func() {
+		if server.run != run || !server.up || s.gen != gen || p.cut[s.place.Master] {
+			return
+		}
+		db := s.place.DB
+		if b.raise > 0 {
+			server.raise(db, b.raise)
+		}
+		memory := server.memory[db]
+		var it said
+		if b.write != nil {
+			it.wrote = server.write(w, *b.write, b.latest)
+		}
+		it.text, it.clock, it.repl, it.memory = server.texts[db], server.clock(w), server.repl, memory
+		s.hears = max(s.hears, w.now+w.latency())
+		w.after(s.hears-w.now, func() {
+			p.do(func() {
+				if s.up && s.gen == gen && !p.cut[s.place.Master] {
+					s.hear(b, it, sent)
+				}
+			})
+		})
+	})
+}
+
+// hear does what a stream's reader does with a batch's answers.
+func (s *toyStream) hear(b batch, it said, sent time.Time) {
+	p, now := s.p, s.p.now()
+	clock := &p.clocks[s.place.Master]
+	jump := clock.observe(sent, now, it.clock)
+	if jump.Forward() {
+		p.w.log("%s sees the clock of %v jump by %v", p.name, s.server, jump.Least)
+		p.r.Jumped(s.place.Master, jump, now)
+	}
+	s.asked = sent
+	if !s.valid || s.repl != it.repl {
+		s.repl = it.repl
+		p.r.Replicates(s.place, it.repl)
+	}
+	p.drain()
+	if !s.valid || s.version != p.version || s.text != it.text {
+		version := p.version
+		s.standing, s.marker = p.r.Checked(s.place, it.text, false, sent, now)
+		s.valid, s.version, s.text = true, version, it.text
+	}
+	st := s.standing.At(s.marker, Reading{Clock: it.clock, Received: now, Jumped: jump.Forward(), Watched: now.Sub(clock.since), Witnessed: p.witness}, worldLimits)
+	if st.State == Quarantined {
+		p.r.ClockIs(s.place, it.clock.Milliseconds())
+	}
+	if st.State != s.noted.State || st.Reason != s.noted.Reason || st.Until.Sub(s.noted.Until).Abs() > time.Second {
+		s.noted = st
+		p.r.Noted(s.place, st, now)
+	}
+	if it.wrote {
+		p.r.Wrote(*b.write, now)
+	}
+	p.drain()
+	if b.ballot != nil && st.State == Certified && st.Covers >= b.ballot.ttl {
+		b.ballot.vote(s.place.Master, it.memory)
+	}
+}
+
+// A ballot asks every master for a lock.
+type ballot struct {
+	p     *process
+	db    int
+	began time.Duration
+	local time.Time
+	lag   time.Duration // of the process, when it began
+	ttl   time.Duration
+	grant *grant
+	votes []int
+}
+
+// A grant is a lock that may have been won.
+type grant struct {
+	by    string
+	db    int
+	ends  time.Duration
+	long  bool  // it lives longer than a new set waits
+	votes []int // memories
+}
+
+// ask begins a ballot, and another one in a while.
+func (p *process) ask() {
+	w := p.w
+	b := &ballot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: worldLimits.RestartDelay}
+	if w.rng.IntN(4) == 0 {
+		b.ttl = w.between(worldLimits.RestartDelay, worldLimits.MaxQuarantine).Truncate(time.Second)
+	}
+	for i := range w.masters {
+		s := p.stream(Place{i, b.db})
+		q := batch{ballot: b}
+		if b.ttl > s.marker.Longest {
+			q.raise = b.ttl
+		}
+		s.send(q)
+	}
+	w.after(w.between(100*time.Millisecond, 600*time.Millisecond), func() { p.do(p.ask) })
+}
+
+func (b *ballot) vote(master, memory int) {
+	w := b.p.w
+	if b.p.now().Sub(b.local) > worldLimits.MasterTimeout || b.lag != b.p.lag {
+		return // where nobody can know of a suspension, a client cannot either
+	}
+	b.votes = append(b.votes, memory)
+	needed := quorum.Size(w.masters)
+	if len(b.votes) < needed {
+		return
+	}
+	if b.grant == nil {
+		b.grant = &grant{by: b.p.name, db: b.db, ends: b.began + b.ttl, long: b.ttl > worldLimits.RestartDelay}
+		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.ends <= w.now })
+		w.grants = append(w.grants, b.grant)
+	}
+	b.grant.votes = b.votes
+	for _, g := range w.grants {
+		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, needed) {
+			w.wrong = fmt.Sprintf("two holders: %s by the memories %v until %v, and %s by %v at %v", g.by, g.votes, g.ends, b.p.name, b.votes, w.now)
+			w.log("%s", w.wrong)
+		}
+	}
+}
+
+// begins hears of a set. Where all masters have forgotten, and nobody lives to tell
+// of longer TTLs, a new set waits for RestartDelay only: locks that live longer are
+// not promised to outlive that.
+func (w *world) begins(set string) {
+	if !w.sets[set] {
+		w.sets[set] = true
+		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.long })
+	}
+}
+
+// disjoint tells whether there are quorums of the one and of the other that have
+// nothing in common.
+func disjoint(one, other []int, needed int) bool {
+	common := 0
+	for _, m := range one {
+		if slices.Contains(other, m) {
+			common++
+		}
+	}
+	return max(0, needed-(len(one)-common))+max(0, needed-(len(other)-common)) <= common
+}

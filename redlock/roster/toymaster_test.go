@@ -1,0 +1,122 @@
+package roster
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// A toyServer is what a Redis server is to a roster: a process with a clock and
+// one marker in each database, which can forget.
+type toyServer struct {
+	place int
+	name  string
+	up    bool
+	runs  int
+	run   string
+	ahead time.Duration // of the world's clock
+	texts []string      // the marker, by database
+	// memory says, by database, which memory this is: another one once it may have
+	// forgotten a lock.
+	memory []int
+	repl   Replication
+	saved  []string // markers as a snapshot has them
+	// back is when its clock was put back. Who looks only after it has gone forward
+	// again cannot tell.
+	back time.Duration
+	// jumped is who saw a jump of its clock that is not yet written down.
+	jumped *process
+}
+
+func (s *toyServer) String() string { return s.name + "/" + s.run }
+
+// start begins another run of its process.
+func (s *toyServer) start() {
+	s.runs++
+	s.run = fmt.Sprintf("%s-run%d", s.name, s.runs)
+	s.up, s.jumped = true, nil
+}
+
+// clock is its own time.
+func (s *toyServer) clock(w *world) time.Duration {
+	return time.Duration(worldBegan.UnixNano()) + w.now + s.ahead
+}
+
+// forget makes its memory of a database another one.
+func (s *toyServer) forget(w *world, db int) {
+	w.memories++
+	s.memory[db] = w.memories
+}
+
+func (s *toyServer) forgetAll(w *world) {
+	for db := range s.memory {
+		s.forget(w, db)
+	}
+}
+
+// write does what the scripts do that write markers.
+func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
+	clock := s.clock(w)
+	ms := clock.Milliseconds()
+	if s.texts[m.DB] != m.Seen {
+		return false
+	}
+	if m.Kind == EditAll {
+		for db, text := range s.texts {
+			own, ok := ParseMarker(text)
+			if !ok || own.Set != m.Marker.Set {
+				continue
+			}
+			own.Epoch, own.Joined, own.ReplID = m.Marker.Epoch, m.Marker.Joined, m.Marker.ReplID
+			if m.Turn {
+				own.Longest, own.Before, own.Turned = 0, own.Longest, ms
+			}
+			s.texts[db] = own.String()
+		}
+		return true
+	}
+	if clock > latest {
+		return false
+	}
+	marker := m.Marker
+	if marker.Since == SinceNow {
+		marker.Since = ms
+	}
+	if marker.Turned == TurnNow {
+		marker.Turned = ms
+	}
+	w.begins(marker.Set)
+	for db, text := range s.texts {
+		if db != m.DB && m.Kind == WriteHere {
+			continue
+		}
+		own, _ := ParseMarker(text)
+		if db == m.DB || m.Kind == WriteAll || own.Set != marker.Set || own.Run != marker.Run {
+			marker.DB = db
+			s.texts[db] = marker.String()
+		}
+	}
+	s.jumped = nil
+	return true
+}
+
+// raise puts a longer TTL on record, here and in database 0.
+func (s *toyServer) raise(db int, ttl time.Duration) {
+	for _, at := range []int{0, db} {
+		if m, ok := ParseMarker(s.texts[at]); ok && m.Longest < ttl {
+			m.Longest = ttl
+			s.texts[at] = m.String()
+		}
+	}
+}
+
+// promote makes a replica of it a master: another process, with its data as they
+// were a while ago.
+func (s *toyServer) promote(w *world, name string) *toyServer {
+	n := &toyServer{place: s.place, name: name, ahead: s.ahead, texts: append([]string(nil), s.saved...), memory: make([]int, len(s.memory))}
+	n.start()
+	n.forgetAll(w)
+	n.repl = Replication{ID: strings.ReplaceAll(name, " ", ""), Was: true}
+	n.saved = append([]string(nil), n.texts...)
+	return n
+}
