@@ -256,7 +256,7 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 	cfg := Demo()
 	show := func(rules ...route.Rule) string {
 		cfg.Locks = rules
-		m.inForceSince(time.Now(), cfg)
+		m.inForceSince(shownOf(cfg, time.Now()))
 		_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{} })+"/metrics")
 		return body
 	}

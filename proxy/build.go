@@ -61,7 +61,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		return err
 	}
 	scripts := newScriptCache(int(cfg.Limits.Scripts))
-	scripts.forgotten = func() { p.metrics.limitReached(limitScripts) }
+	scripts.forgotten = func() { p.metrics.limitReached(string(limitScripts)) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
 	p.locks.starting = afterStart(p.lives, p.locker.Status)
 	listen := func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) }
@@ -78,10 +78,10 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		metrics:     p.metrics,
 		log:         p.log,
 	})
-	if err := reg.Register(bufferedBytes(p.server)); err != nil {
+	if err := reg.Register(bufferedBytes(p.server.memory.InUse)); err != nil {
 		return err
 	}
-	p.metrics.inForceSince(time.Now(), cfg)
+	p.metrics.inForceSince(shownOf(cfg, time.Now()))
 	return nil
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -26,13 +25,14 @@ type metrics struct {
 	dialFailures   prometheus.Counter
 	badReplies     prometheus.Counter
 	panics         prometheus.Counter
-	limits         map[limitName]prometheus.Counter
+	limits         map[string]prometheus.Counter
 	refusedLogins  prometheus.Counter
 	handshakes     prometheus.Counter // failed
 
 	operations operationMetrics
 	ofMasters  []masterLabelled // all that have a series for each master
 	ofRules    *prometheus.CounterVec
+	verdicts   []string
 	rules      map[string]bool               // that have series from 0
 	refusals   map[string]prometheus.Counter // by the error's first word
 
@@ -67,9 +67,17 @@ type commandSeries struct {
 // and a few retries.
 var lockTimeBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
 
-// newMetrics registers everything with reg; an error means that something is
-// registered there under one of our names already.
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
+// metricNames are the values of labels that are shown from the start, so that a
+// first 1 is an increase.
+type metricNames struct {
+	limits   []string
+	verdicts []string // of lock commands
+	build    []string // version, revision and Go's version
+}
+
+// registerMetrics registers everything with reg; an error means that something
+// is registered there under one of our names already.
+func registerMetrics(reg prometheus.Registerer, names metricNames) (*metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "redlock", Name: name, Help: help}, labels)
 	}
@@ -99,7 +107,7 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	limits := counter("limit_reached_total", "Clients refused, closed or answered with an error because of a limit (texts forgotten, for scripts).", "limit")
 	refusals := counter("refused_commands_total", "Commands refused because their keys are on both planes (crosslock) or have moved with the lock rules (tryagain).", "reason")
 	build := gauge("build_info", "1, with what this process was built from.", "version", "revision", "goversion")
-	build.WithLabelValues(thisBuild().labels()...).Set(1)
+	build.WithLabelValues(names.build...).Set(1)
 	listeners := gauge("clients_listening", "Clients that subscribe to channels of locks or track lock keys.")
 	wakeUps := counter("wakeups_total", "What clients were told of what happened on the masters: messages and invalidations.", "kind")
 	ended := counter("listeners_ended_total", "Listening clients disconnected because messages may have been missed (gap) or were not read (overflow).", "reason")
@@ -115,10 +123,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 		}
 	}
 	m := &metrics{
-		operations: operations,
-		forwards:   forwards.WithLabelValues(), clients: clients.WithLabelValues(),
+		operations: operations, verdicts: names.verdicts,
+		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
 		listeners: listeners.WithLabelValues(), ended: ended,
-		limits:   make(map[limitName]prometheus.Counter),
+		limits:   make(map[string]prometheus.Counter),
 		refusals: map[string]prometheus.Counter{"-CROSSLOCK": refusals.WithLabelValues("crosslock"), "-TRYAGAIN": refusals.WithLabelValues("tryagain")},
 		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), badReplies: badReplies.WithLabelValues(), panics: panics.WithLabelValues(),
@@ -127,8 +135,8 @@ func newMetrics(reg prometheus.Registerer) (*metrics, error) {
 	for _, reason := range []string{listenerGap, listenerOverflow} {
 		ended.WithLabelValues(reason)
 	}
-	for _, limit := range new(Limits).table() {
-		m.limits[limit.name] = limits.WithLabelValues(string(limit.name))
+	for _, limit := range names.limits {
+		m.limits[limit] = limits.WithLabelValues(limit)
 	}
 	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges, operations.amnesia}
 	m.masters.find = func(master string) masterSeries {
@@ -188,11 +196,11 @@ func (m *metrics) Queued(master string, waiting int) {
 // rulesInForce has a series from 0 for all that can come of a rule's locks, for a
 // first 1 from nothing would be no increase, and none for rules that are gone. It
 // is for one goroutine at a time.
-func (m *metrics) rulesInForce(rules route.Rules) {
+func (m *metrics) rulesInForce(rules []string) {
 	gone := m.rules
 	m.rules = map[string]bool{}
-	for i := range rules {
-		m.rules[rules[i].Label()] = true
+	for _, rule := range rules {
+		m.rules[rule] = true
 	}
 	for rule := range gone {
 		if !m.rules[rule] {
@@ -202,7 +210,7 @@ func (m *metrics) rulesInForce(rules route.Rules) {
 	m.commands.forgetAll()
 	for rule := range m.rules {
 		for kind := redlock.KindAcquire; kind <= redlock.KindRun; kind++ {
-			for _, verdict := range verdicts {
+			for _, verdict := range m.verdicts {
 				m.commands.get(commandLabels{kind.String(), verdict, rule})
 			}
 		}
@@ -235,15 +243,15 @@ func (m *metrics) upstreamDialFailed() { m.dialFailures.Inc() }
 func (m *metrics) upstreamProtocolError() { m.badReplies.Inc() }
 
 // bufferedBytes shows how much of the memory that clients share is in use.
-func bufferedBytes(srv *proxyServer) prometheus.Collector {
+func bufferedBytes(inUse func() int64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients, of those that limits.memory allows.",
-	}, func() float64 { return float64(srv.memory.InUse()) })
+	}, func() float64 { return float64(inUse()) })
 }
 
 // limitReached counts a limit that kept a client from something; none has no
 // name.
-func (m *metrics) limitReached(limit limitName) {
+func (m *metrics) limitReached(limit string) {
 	if reached := m.limits[limit]; reached != nil {
 		reached.Inc()
 	}

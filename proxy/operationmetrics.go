@@ -1,8 +1,6 @@
 package proxy
 
 import (
-	"encoding/json"
-	"hash/fnv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -13,7 +11,7 @@ type operationMetrics struct {
 	stateChanges *prometheus.CounterVec
 	amnesia      *prometheus.CounterVec
 	hazards      *prometheus.GaugeVec
-	hazardsShown map[[3]string]bool
+	hazardsShown map[shownHazard]bool
 	withoutTTL   prometheus.Counter
 	beyond       prometheus.Counter
 	reloads      *prometheus.CounterVec
@@ -72,77 +70,46 @@ func (m *metrics) reloadRefused() {
 	m.operations.reloaded.Set(0)
 }
 
-func (m *metrics) reloadApplied(now time.Time, cfg *Config) {
+func (m *metrics) reloadApplied(now shownSettings) {
 	m.operations.reloads.WithLabelValues(reloadApplied).Inc()
 	m.operations.reloaded.Set(1)
-	m.inForceSince(now, cfg)
+	m.inForceSince(now)
 }
 
-// inForceSince shows which configuration is in force, and what of it the other
-// metrics are measured against.
-func (m *metrics) inForceSince(now time.Time, cfg *Config) {
-	m.operations.inForceSince.Set(float64(now.UnixMilli()) / 1000)
-	m.operations.hash.Set(float64(hashOf(cfg)))
-	m.rulesInForce(cfg.Locks)
-	m.operations.clients.Set(float64(cfg.Limits.Clients))
-	m.operations.timeout.Set(cfg.MasterTimeout.Seconds())
+// shownSettings are the configuration in force, as far as other metrics are
+// measured against it.
+type shownSettings struct {
+	since         time.Time
+	hash          uint64
+	rules         []string // their labels
+	clients       int
+	masterTimeout time.Duration
 }
 
-// sharedSettings are what proxies over the same masters should have in common.
-// What is hashed has names and units of its own, so that proxies of different
-// versions show one hash.
-type sharedSettings struct {
-	Embedded      bool          `json:"embedded,omitempty"`
-	Masters       []string      `json:"masters"`
-	Rules         []sharedRule  `json:"rules"`
-	MasterTimeout time.Duration `json:"master_timeout"`
-	RetryCount    int           `json:"retry_count"`
-	RetryDelay    time.Duration `json:"retry_delay"`
-	ClockDrift    float64       `json:"clock_drift"`
-	RestartDelay  time.Duration `json:"restart_delay"`
-	MaxQuarantine time.Duration `json:"max_quarantine"`
+// inForceSince shows which configuration is in force.
+func (m *metrics) inForceSince(now shownSettings) {
+	m.operations.inForceSince.Set(float64(now.since.UnixMilli()) / 1000)
+	m.operations.hash.Set(float64(now.hash))
+	m.rulesInForce(now.rules)
+	m.operations.clients.Set(float64(now.clients))
+	m.operations.timeout.Set(now.masterTimeout.Seconds())
 }
 
-type sharedRule struct {
-	Match      string        `json:"match"`
-	DB         int           `json:"db"`
-	DefaultTTL time.Duration `json:"default_ttl,omitempty"`
-	Companions []string      `json:"companions,omitempty"`
-}
-
-// hashOf has no secret in it. It fits the integers that a metric can show
-// exactly.
-func hashOf(cfg *Config) uint64 {
-	shared := sharedSettings{
-		Embedded: cfg.Masters.Embedded, Masters: cfg.Masters.names(), MasterTimeout: cfg.MasterTimeout,
-		RetryCount: cfg.Retry.Count, RetryDelay: cfg.Retry.Delay, ClockDrift: cfg.ClockDrift,
-		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
-	}
-	for _, rule := range cfg.Locks {
-		shared.Rules = append(shared.Rules, sharedRule{rule.Match, rule.DB, rule.DefaultTTL, rule.Companions})
-	}
-	text, err := json.Marshal(shared)
-	if err != nil {
-		panic(err) // of plain values there is none
-	}
-	hash := fnv.New64a()
-	hash.Write(text)
-	return hash.Sum64() >> 12
-}
+// A shownHazard is something that endangers locks, as a metric shows it.
+type shownHazard struct{ kind, server, detail string }
 
 // hazardsFound shows the hazards that there are now, and no others. It is for
 // one goroutine.
-func (m *metrics) hazardsFound(hazards []hazard) {
+func (m *metrics) hazardsFound(hazards []shownHazard) {
 	gone := m.operations.hazardsShown
-	shown := map[[3]string]bool{}
+	shown := map[shownHazard]bool{}
 	for _, h := range hazards {
-		labels := [3]string{h.kind, h.server, h.detail}
-		m.operations.hazards.WithLabelValues(labels[:]...).Set(1)
-		shown[labels] = true
-		delete(gone, labels)
+		m.operations.hazards.WithLabelValues(h.kind, h.server, h.detail).Set(1)
+		shown[h] = true
+		delete(gone, h)
 	}
-	for labels := range gone {
-		m.operations.hazards.DeleteLabelValues(labels[:]...)
+	for h := range gone {
+		m.operations.hazards.DeleteLabelValues(h.kind, h.server, h.detail)
 	}
 	m.operations.hazardsShown = shown
 }

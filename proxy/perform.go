@@ -165,7 +165,7 @@ func (s *session) holdCopies(size int) (held int, ok bool) {
 	}
 	held = size * (1 + 2*len(s.server.settings().masters))
 	if !s.server.memory.Reserve(held) {
-		s.server.cfg.metrics.limitReached(limitMemory)
+		s.server.cfg.metrics.limitReached(string(limitMemory))
 		return 0, false
 	}
 	return held, true

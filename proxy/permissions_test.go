@@ -229,7 +229,7 @@ func TestRefusedLoginsAreMadeKnown(t *testing.T) {
 	if !strings.Contains(text, "user=alice") || strings.Contains(text, "hunter2") || !strings.Contains(text, client.LocalAddr().(*net.TCPAddr).String()) {
 		t.Errorf("logged:\n%s", text)
 	}
-	if got := counted(t, p.server.cfg.metrics.refusedLogins); got != 40 {
+	if got := p.counter(t, "redlock_logins_refused_total", ""); got != 40 {
 		t.Errorf("counted %v", got)
 	}
 }

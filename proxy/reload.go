@@ -61,7 +61,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 		}
 		return "", err
 	}
-	p.metrics.reloadApplied(time.Now(), p.current.load().config)
+	p.metrics.reloadApplied(shownOf(p.current.load().config, time.Now()))
 	if len(changes) == 0 {
 		changes = []string{"nothing"}
 	}

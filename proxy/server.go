@@ -153,7 +153,7 @@ func (srv *proxyServer) welcome(conn net.Conn) {
 	if full || srv.draining {
 		srv.mu.Unlock()
 		if full {
-			srv.cfg.metrics.limitReached(limitClients)
+			srv.cfg.metrics.limitReached(string(limitClients))
 			tellFull(conn)
 		}
 		_ = conn.Close()

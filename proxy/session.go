@@ -147,9 +147,9 @@ func (s *session) refuseBytes(err error) {
 	if wrong, ok := errors.AsType[wire.ProtocolError](err); ok {
 		text = wrong.Text
 		s.server.cfg.metrics.protocolErrorSeen()
-		s.server.cfg.metrics.limitReached(limitName(wrong.Limit))
+		s.server.cfg.metrics.limitReached(string(wrong.Limit))
 	} else {
-		s.server.cfg.metrics.limitReached(limitMemory)
+		s.server.cfg.metrics.limitReached(string(limitMemory))
 	}
 	if s.settle() {
 		s.pending = append(s.pending, text...)
@@ -176,13 +176,13 @@ func (s *session) readMore() bool {
 			s.sock.ClearWake()
 			s.in.Shrink()
 		case errors.Is(err, conn.ErrNoMemory):
-			s.server.cfg.metrics.limitReached(limitMemory)
+			s.server.cfg.metrics.limitReached(string(limitMemory))
 			if s.settle() {
 				s.pending = append(s.pending, wire.ErrMemory...)
 			}
 			return false
 		case errors.Is(err, conn.ErrQueryTooLong):
-			s.server.cfg.metrics.limitReached(limitQuery)
+			s.server.cfg.metrics.limitReached(string(limitQuery))
 			return false
 		default:
 			return false

@@ -321,15 +321,3 @@ func eventually(t *testing.T, what string, condition func() bool) {
 func (p *testProxy) sessionCount() int { return len(p.server.all()) }
 
 func newTextLog(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }
-
-// counted is what a counter shows.
-func counted(t *testing.T, counter prometheus.Collector) float64 {
-	t.Helper()
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(counter)
-	families, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return families[0].GetMetric()[0].GetCounter().GetValue()
-}

@@ -9,9 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/redlock"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/redlock"
 )
 
 var (
@@ -165,8 +165,8 @@ func TestStandingIsShown(t *testing.T) {
 	}
 	m.lockWithoutTTL()
 	m.lockBeyondQuarantine()
-	m.hazardsFound([]hazard{{kind: "away", server: "m3:1"}, {kind: "rights", server: "m4:1", detail: "eval"}})
-	m.hazardsFound([]hazard{{kind: "rights", server: "m4:1", detail: "eval"}})
+	m.hazardsFound([]shownHazard{{kind: "away", server: "m3:1"}, {kind: "rights", server: "m4:1", detail: "eval"}})
+	m.hazardsFound([]shownHazard{{kind: "rights", server: "m4:1", detail: "eval"}})
 	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{
 		`redlock_master_state{master="m1:1",state="certified"} 1`,

@@ -41,7 +41,7 @@ func (s *session) subscribe(of wire.Family, cmd wire.Command) {
 		return
 	}
 	if reached := s.subscriptionLimit(of, names); reached != "" {
-		s.server.cfg.metrics.limitReached(reached)
+		s.server.cfg.metrics.limitReached(string(reached))
 		s.reply(wire.ErrSubscriptions)
 		return
 	}
@@ -244,7 +244,7 @@ func (h listenerHost) Overflow(memory bool) {
 		reached = limitMemory
 	}
 	cfg := h.session.server.cfg
-	cfg.metrics.limitReached(reached)
+	cfg.metrics.limitReached(string(reached))
 	cfg.metrics.listenerEnded(listenerOverflow)
 	cfg.log.Warn("a subscribed client that does not read its messages is cut off")
 	h.session.cutOff()

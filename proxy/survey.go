@@ -87,7 +87,7 @@ func (s *survey) look(ctx context.Context) []hazard {
 	s.shown.Store(s.lowest(cfg))
 	s.blank.Store(haveNoMarker(masters))
 	hazards := hazardsOf(cfg, upstream, masters)
-	s.meter.hazardsFound(hazards)
+	s.meter.hazardsFound(shownHazards(hazards))
 	return hazards
 }
 

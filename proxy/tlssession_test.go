@@ -187,7 +187,7 @@ func TestFailedHandshakes(t *testing.T) {
 	probe := dialTest(t, "tcp", p.address)
 	_ = probe.Close()
 	eventually(t, "only the silent one is left", func() bool { return p.sessionCount() == 1 })
-	if got := counted(t, p.server.cfg.metrics.handshakes); got != 3 {
+	if got := p.counter(t, "redlock_tls_handshakes_failed_total", ""); got != 3 {
 		t.Errorf("%v failed handshakes were counted, want 3", got)
 	}
 	if !strings.Contains(log.String(), "TLS handshake failed") {
@@ -201,7 +201,7 @@ func TestSilentHandshakesEnd(t *testing.T) {
 	for range 10 {
 		dialTest(t, "tcp", p.address).send("\x16\x03\x01") // the beginning of a handshake
 	}
-	eventually(t, "they are counted", func() bool { return counted(t, p.server.cfg.metrics.handshakes) == 10 })
+	eventually(t, "they are counted", func() bool { return p.counter(t, "redlock_tls_handshakes_failed_total", "") == 10 })
 	eventually(t, "their sessions have ended", func() bool { return p.sessionCount() == 0 })
 }
 

@@ -1,0 +1,49 @@
+package proxy
+
+import (
+	"encoding/json"
+	"hash/fnv"
+	"time"
+)
+
+// sharedSettings are what proxies over the same masters should have in common.
+// What is hashed has names and units of its own, so that proxies of different
+// versions show one hash.
+type sharedSettings struct {
+	Embedded      bool          `json:"embedded,omitempty"`
+	Masters       []string      `json:"masters"`
+	Rules         []sharedRule  `json:"rules"`
+	MasterTimeout time.Duration `json:"master_timeout"`
+	RetryCount    int           `json:"retry_count"`
+	RetryDelay    time.Duration `json:"retry_delay"`
+	ClockDrift    float64       `json:"clock_drift"`
+	RestartDelay  time.Duration `json:"restart_delay"`
+	MaxQuarantine time.Duration `json:"max_quarantine"`
+}
+
+type sharedRule struct {
+	Match      string        `json:"match"`
+	DB         int           `json:"db"`
+	DefaultTTL time.Duration `json:"default_ttl,omitempty"`
+	Companions []string      `json:"companions,omitempty"`
+}
+
+// hashOf has no secret in it. It fits the integers that a metric can show
+// exactly.
+func hashOf(cfg *Config) uint64 {
+	shared := sharedSettings{
+		Embedded: cfg.Masters.Embedded, Masters: cfg.Masters.names(), MasterTimeout: cfg.MasterTimeout,
+		RetryCount: cfg.Retry.Count, RetryDelay: cfg.Retry.Delay, ClockDrift: cfg.ClockDrift,
+		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
+	}
+	for _, rule := range cfg.Locks {
+		shared.Rules = append(shared.Rules, sharedRule{rule.Match, rule.DB, rule.DefaultTTL, rule.Companions})
+	}
+	text, err := json.Marshal(shared)
+	if err != nil {
+		panic(err) // of plain values there is none
+	}
+	hash := fnv.New64a()
+	hash.Write(text)
+	return hash.Sum64() >> 12
+}
