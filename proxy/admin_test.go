@@ -66,7 +66,7 @@ func TestAdminAnswers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.forwarded(1)
+	m.Forwarded(1)
 	address := startTestAdmin(t, reg, func() readiness { return now })
 	for _, row := range []struct {
 		path   string
@@ -197,24 +197,24 @@ func TestMetrics(t *testing.T) {
 		t.Fatal(err)
 	}
 	var _ redlock.Observer = m
-	m.lockCommand("acquire", "won", "lock:*", 0.002)
+	m.LockCommand("acquire", "won", "lock:*", 0.002)
 	m.Voted("a:1", redlock.Granted, time.Millisecond)
 	m.Voted("a:1", redlock.Failed, time.Second)
 	m.Decided(redlock.KindAcquire, redlock.Lost, time.Millisecond)
 	m.Undone("a:1")
 	m.Queued("a:1", 7)
 	m.Forgot("a:1", redlock.ClockJumped)
-	m.forwarded(1)
-	m.clientConnected()
-	m.clientConnected()
-	m.clientGone()
-	m.protocolErrorSeen()
-	m.upstreamDialFailed()
-	m.panicRecovered()
-	m.refused(wire.ErrCrossLock)
-	m.refused(wire.ErrMoving(time.Now()))
-	m.refused(wire.ErrMoving(time.Now()))
-	m.refused(errorReservedKey)
+	m.Forwarded(1)
+	m.ClientConnected()
+	m.ClientConnected()
+	m.ClientGone()
+	m.ProtocolError()
+	m.UpstreamDialFailed()
+	m.PanicRecovered()
+	m.Refused(wire.ErrCrossLock)
+	m.Refused(wire.ErrMoving(time.Now()))
+	m.Refused(wire.ErrMoving(time.Now()))
+	m.Refused(errorReservedKey)
 	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{
 		`redlock_lock_commands_total{kind="acquire",rule="lock:*",verdict="won"} 1`,
@@ -256,7 +256,7 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 	cfg := Demo()
 	show := func(rules ...route.Rule) string {
 		cfg.Locks = rules
-		m.inForceSince(shownOf(cfg, time.Now()))
+		m.ShowSettings(shownOf(cfg, time.Now()))
 		_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{} })+"/metrics")
 		return body
 	}
@@ -271,7 +271,7 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 			}
 		}
 	}
-	m.lockCommand("acquire", "won", "lock:*", 0.001)
+	m.LockCommand("acquire", "won", "lock:*", 0.001)
 	body = show(route.Rule{Match: "lock:*", DB: route.AnyDB}, route.Rule{Match: "mutex:*", DB: route.AnyDB})
 	if strings.Contains(body, `rule="?*"`) || !strings.Contains(body, `{kind="swap",rule="mutex:*",verdict="lost"} 0`) || !strings.Contains(body, `{kind="acquire",rule="lock:*",verdict="won"} 1`) {
 		t.Errorf("after a reload:\n%s", body)

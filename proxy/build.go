@@ -14,6 +14,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
@@ -61,7 +62,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		return err
 	}
 	scripts := newScriptCache(int(cfg.Limits.Scripts))
-	scripts.forgotten = func() { p.metrics.limitReached(string(limitScripts)) }
+	scripts.forgotten = func() { p.metrics.LimitReached(string(limitScripts)) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
 	p.locks.starting = afterStart(p.lives, p.locker.Status)
 	listen := func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) }
@@ -78,10 +79,10 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		metrics:     p.metrics,
 		log:         p.log,
 	})
-	if err := reg.Register(bufferedBytes(p.server.memory.InUse)); err != nil {
+	if err := reg.Register(metrics.BufferedBytes(p.server.memory.InUse)); err != nil {
 		return err
 	}
-	p.metrics.inForceSince(shownOf(cfg, time.Now()))
+	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
 	return nil
 }
 

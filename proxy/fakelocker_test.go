@@ -120,7 +120,7 @@ type fakeLockerMeter struct {
 	notes    []string // of long lives
 }
 
-func (m *fakeLockerMeter) lockCommand(kind, verdict, rule string, seconds float64) {
+func (m *fakeLockerMeter) LockCommand(kind, verdict, rule string, seconds float64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if seconds < 0 {
@@ -129,9 +129,9 @@ func (m *fakeLockerMeter) lockCommand(kind, verdict, rule string, seconds float6
 	m.commands = append(m.commands, kind+" "+verdict)
 }
 
-func (m *fakeLockerMeter) refused(string)        {}
-func (m *fakeLockerMeter) lockWithoutTTL()       { m.note("without TTL") }
-func (m *fakeLockerMeter) lockBeyondQuarantine() { m.note("beyond quarantine") }
+func (m *fakeLockerMeter) Refused(string)        {}
+func (m *fakeLockerMeter) LockWithoutTTL()       { m.note("without TTL") }
+func (m *fakeLockerMeter) LockBeyondQuarantine() { m.note("beyond quarantine") }
 
 func (m *fakeLockerMeter) note(what string) {
 	m.mu.Lock()

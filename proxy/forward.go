@@ -124,7 +124,7 @@ func (s *session) send() {
 	}
 	s.flush()
 	s.enterDebts()
-	s.server.cfg.metrics.forwarded(s.forwarded)
+	s.server.cfg.metrics.Forwarded(s.forwarded)
 	s.forwarded = 0
 	up := s.upstream.Load()
 	commands := s.in.Between(s.batch.from, s.batch.to)
@@ -265,13 +265,13 @@ func (s *session) tryOpen() (refusal string) {
 
 func (s *session) dialFailed(refusal string, err error) {
 	s.dialError = refusal
-	s.server.cfg.metrics.upstreamDialFailed()
+	s.server.cfg.metrics.UpstreamDialFailed()
 	s.server.cfg.log.Warn("a client's command found no upstream", slog.Any("error", err))
 }
 
 // upstreamBroken is the copier's: the connection ends, and the session with it.
 func (s *session) upstreamBroken(why error) {
-	s.server.cfg.metrics.upstreamProtocolError()
+	s.server.cfg.metrics.UpstreamProtocolError()
 	s.server.cfg.log.Error("a client is disconnected because the upstream sends what is no reply to its commands", slog.Any("error", why))
 }
 

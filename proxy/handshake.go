@@ -26,7 +26,7 @@ type clientState struct {
 // it said before.
 func (s *session) mayRemember(now, before int) bool {
 	if !s.server.memory.Reserve(now - before) {
-		s.server.cfg.metrics.limitReached(string(limitMemory))
+		s.server.cfg.metrics.LimitReached(string(limitMemory))
 		return false
 	}
 	s.client.bytes += now - before

@@ -29,7 +29,7 @@ func (p *lockPlane) unlessMoved(a answer, calls ...lockCall) answer {
 	for _, call := range calls {
 		if until := router.HeldBack(call.db, call.args, call.route, time.Now()); !until.IsZero() {
 			refusal := wire.ErrMoving(until)
-			p.meter.refused(refusal)
+			p.meter.Refused(refusal)
 			return rejection(a.kind, refusal)
 		}
 	}

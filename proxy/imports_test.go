@@ -93,7 +93,7 @@ type room struct {
 
 var rooms = map[string]room{
 	// It is being emptied into the others, so this may only go down.
-	"proxy": {floor: 7, redlock: []string{"", "resp"}, lines: 12_541},
+	"proxy": {floor: 7, redlock: []string{"", "resp"}, lines: 11_150},
 
 	"handler":  {floor: 6, redlock: []string{"", "resp"}},
 	"server":   {floor: 6},
@@ -109,7 +109,7 @@ var rooms = map[string]room{
 	"conn":     {floor: 2},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
-	"metrics":  {floor: 1},
+	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 }
 
 // testRooms are imported by tests only, of any room.

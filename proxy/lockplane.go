@@ -28,10 +28,10 @@ type locker interface {
 
 // lockMeter is told of each lock command; metrics is the one in service.
 type lockMeter interface {
-	lockCommand(kind, verdict, rule string, seconds float64)
-	refused(reply string)
-	lockWithoutTTL()
-	lockBeyondQuarantine()
+	LockCommand(kind, verdict, rule string, seconds float64)
+	Refused(reply string)
+	LockWithoutTTL()
+	LockBeyondQuarantine()
 }
 
 // lockPlane answers the commands whose keys are lock keys. There is one for
@@ -83,7 +83,7 @@ func (p *lockPlane) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decide(ctx, call, time.Now()), call)
 	took := time.Since(started)
-	p.meter.lockCommand(a.kind.String(), a.verdict(), p.ruleOf(call), took.Seconds())
+	p.meter.LockCommand(a.kind.String(), a.verdict(), p.ruleOf(call), took.Seconds())
 	p.tellUndecided(ctx, call.commandName(), call.db, a.outcome, took)
 	if p.log.Enabled(ctx, slog.LevelDebug) {
 		// The arguments of a script may hold a value where a key could stand, so

@@ -37,7 +37,7 @@ func (p *lockPlane) execute(ctx context.Context, dst []byte, t lockTransaction) 
 	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decideTransaction(ctx, t), t.commands...)
 	took := time.Since(started)
-	p.meter.lockCommand(a.kind.String(), a.verdict(), p.ruleOf(t.commands...), took.Seconds())
+	p.meter.LockCommand(a.kind.String(), a.verdict(), p.ruleOf(t.commands...), took.Seconds())
 	p.tellUndecided(ctx, "exec", t.db, a.outcome, took)
 	return a.append(dst, t.version)
 }

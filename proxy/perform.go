@@ -165,7 +165,7 @@ func (s *session) holdCopies(size int) (held int, ok bool) {
 	}
 	held = size * (1 + 2*len(s.server.settings().masters))
 	if !s.server.memory.Reserve(held) {
-		s.server.cfg.metrics.limitReached(string(limitMemory))
+		s.server.cfg.metrics.LimitReached(string(limitMemory))
 		return 0, false
 	}
 	return held, true
@@ -174,7 +174,7 @@ func (s *session) holdCopies(size int) (held int, ok bool) {
 // reply answers a command once everything before it is answered.
 func (s *session) reply(text string) {
 	if strings.HasPrefix(text, "-") {
-		s.server.cfg.metrics.refused(text)
+		s.server.cfg.metrics.Refused(text)
 	}
 	if s.settle() && !s.silent {
 		s.pending = append(s.pending, text...)

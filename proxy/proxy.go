@@ -11,10 +11,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"redlock-proxy/proxy/embedded"
-	"redlock-proxy/redlock"
-
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/proxy/embedded"
+	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/redlock"
 )
 
 const (
@@ -35,7 +36,7 @@ type Proxy struct {
 	current     *inForce
 	log         *slog.Logger
 	level       *slog.LevelVar // of log
-	metrics     *metrics
+	metrics     *metrics.Metrics
 	embedded    []*embedded.Server
 	toys        toys
 	listener    net.Listener // nil: clients come only over TLS

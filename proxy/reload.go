@@ -55,13 +55,13 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	}
 	changes, err := p.reload(ctx, moveKeys)
 	if err != nil {
-		p.metrics.reloadRefused()
+		p.metrics.ReloadRefused()
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			p.log.Error("the configuration was not reloaded and the old one stays in force", "reason", line)
 		}
 		return "", err
 	}
-	p.metrics.reloadApplied(shownOf(p.current.load().config, time.Now()))
+	p.metrics.ReloadApplied(shownOf(p.current.load().config, time.Now()))
 	if len(changes) == 0 {
 		changes = []string{"nothing"}
 	}
@@ -129,7 +129,7 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	}
 	p.apply(next, upstreamEntry, masterEntries, time.Now())
 	if plan.replaced >= 0 {
-		p.metrics.forgetMaster(old.masters[plan.replaced].Name)
+		p.metrics.ForgetMaster(old.masters[plan.replaced].Name)
 	}
 	return plan.changes, nil
 }

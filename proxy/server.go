@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/wire"
 )
@@ -34,7 +35,7 @@ type serverConfig struct {
 
 	locks   lockRunner
 	scripts *scriptCache
-	metrics *metrics
+	metrics *metrics.Metrics
 	log     *slog.Logger
 
 	subscribes pubsub.Subscribe // nil: the masters are not listened to
@@ -153,7 +154,7 @@ func (srv *proxyServer) welcome(conn net.Conn) {
 	if full || srv.draining {
 		srv.mu.Unlock()
 		if full {
-			srv.cfg.metrics.limitReached(string(limitClients))
+			srv.cfg.metrics.LimitReached(string(limitClients))
 			tellFull(conn)
 		}
 		_ = conn.Close()
@@ -163,10 +164,10 @@ func (srv *proxyServer) welcome(conn net.Conn) {
 	srv.sessions[s] = struct{}{}
 	srv.active.Add(1)
 	srv.mu.Unlock()
-	srv.cfg.metrics.clientConnected()
+	srv.cfg.metrics.ClientConnected()
 	go func() {
 		defer srv.active.Done()
-		defer srv.cfg.metrics.clientGone()
+		defer srv.cfg.metrics.ClientGone()
 		defer srv.forget(s)
 		s.serve()
 	}()

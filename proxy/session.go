@@ -146,10 +146,10 @@ func (s *session) refuseBytes(err error) {
 	text := wire.ErrMemory
 	if wrong, ok := errors.AsType[wire.ProtocolError](err); ok {
 		text = wrong.Text
-		s.server.cfg.metrics.protocolErrorSeen()
-		s.server.cfg.metrics.limitReached(string(wrong.Limit))
+		s.server.cfg.metrics.ProtocolError()
+		s.server.cfg.metrics.LimitReached(string(wrong.Limit))
 	} else {
-		s.server.cfg.metrics.limitReached(string(limitMemory))
+		s.server.cfg.metrics.LimitReached(string(limitMemory))
 	}
 	if s.settle() {
 		s.pending = append(s.pending, text...)
@@ -176,13 +176,13 @@ func (s *session) readMore() bool {
 			s.sock.ClearWake()
 			s.in.Shrink()
 		case errors.Is(err, conn.ErrNoMemory):
-			s.server.cfg.metrics.limitReached(string(limitMemory))
+			s.server.cfg.metrics.LimitReached(string(limitMemory))
 			if s.settle() {
 				s.pending = append(s.pending, wire.ErrMemory...)
 			}
 			return false
 		case errors.Is(err, conn.ErrQueryTooLong):
-			s.server.cfg.metrics.limitReached(string(limitQuery))
+			s.server.cfg.metrics.LimitReached(string(limitQuery))
 			return false
 		default:
 			return false
@@ -281,7 +281,7 @@ func (s *session) release() {
 
 // panicked is called with what recover returned, and ends this session only.
 func (s *session) panicked(reason any) {
-	s.server.cfg.metrics.panicRecovered()
+	s.server.cfg.metrics.PanicRecovered()
 	s.server.cfg.log.Error("a session is closed because of a defect in the proxy",
 		slog.Any("panic", reason), slog.String("stack", string(debug.Stack())))
 	_ = s.sock.Close()

@@ -4,30 +4,32 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/proxy/metrics"
 )
 
 // What the metrics are told, in their own words.
 
-func newMetrics(reg prometheus.Registerer) (*metrics, error) {
-	names := metricNames{verdicts: verdicts, build: thisBuild().labels()}
+func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {
+	names := metrics.Names{Verdicts: verdicts, Build: thisBuild().labels()}
 	for _, limit := range new(Limits).table() {
-		names.limits = append(names.limits, string(limit.name))
+		names.Limits = append(names.Limits, string(limit.name))
 	}
-	return registerMetrics(reg, names)
+	return metrics.New(reg, names)
 }
 
-func shownOf(cfg *Config, since time.Time) shownSettings {
-	shown := shownSettings{since: since, hash: hashOf(cfg), clients: cfg.Limits.Clients, masterTimeout: cfg.MasterTimeout}
+func shownOf(cfg *Config, since time.Time) metrics.Settings {
+	shown := metrics.Settings{Since: since, Hash: hashOf(cfg), Clients: cfg.Limits.Clients, MasterTimeout: cfg.MasterTimeout}
 	for i := range cfg.Locks {
-		shown.rules = append(shown.rules, cfg.Locks[i].Label())
+		shown.Rules = append(shown.Rules, cfg.Locks[i].Label())
 	}
 	return shown
 }
 
-func shownHazards(hazards []hazard) []shownHazard {
-	shown := make([]shownHazard, len(hazards))
+func shownHazards(hazards []hazard) []metrics.Hazard {
+	shown := make([]metrics.Hazard, len(hazards))
 	for i, h := range hazards {
-		shown[i] = shownHazard{h.kind, h.server, h.detail}
+		shown[i] = metrics.Hazard{Kind: h.kind, Server: h.server, Detail: h.detail}
 	}
 	return shown
 }

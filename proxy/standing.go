@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/redlock"
 )
 
@@ -18,7 +19,7 @@ import (
 // of a master that is away may go to and fro with every redial. That a master
 // which has just been reached does not vote yet is told only where that lasts.
 type standingLog struct {
-	*metrics
+	*metrics.Metrics
 	log *slog.Logger
 
 	mu   sync.Mutex
@@ -38,8 +39,8 @@ const uncertifiedPause = 10 * time.Second
 // maxReasons bounds how many reasons for one state are told: servers word them.
 const maxReasons = 8
 
-func newStandingLog(m *metrics, log *slog.Logger) *standingLog {
-	return &standingLog{metrics: m, log: log, told: map[string]toldStanding{}}
+func newStandingLog(m *metrics.Metrics, log *slog.Logger) *standingLog {
+	return &standingLog{Metrics: m, log: log, told: map[string]toldStanding{}}
 }
 
 // news takes how a master stands. It returns its state before, and whether there
@@ -64,7 +65,7 @@ func (o *standingLog) news(s redlock.MasterStatus) (before redlock.MasterState, 
 func (o *standingLog) Standing(s redlock.MasterStatus) {
 	before, tell, count := o.news(s)
 	if count {
-		o.metrics.Standing(s)
+		o.Metrics.Standing(s)
 	}
 	begins := s.State == redlock.Uncertified && (before == redlock.Away || before == redlock.Uncertified)
 	switch {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/redlock"
 )
 
@@ -163,10 +164,10 @@ func TestStandingIsShown(t *testing.T) {
 	for _, master := range testStatus.Masters {
 		observer.Standing(master)
 	}
-	m.lockWithoutTTL()
-	m.lockBeyondQuarantine()
-	m.hazardsFound([]shownHazard{{kind: "away", server: "m3:1"}, {kind: "rights", server: "m4:1", detail: "eval"}})
-	m.hazardsFound([]shownHazard{{kind: "rights", server: "m4:1", detail: "eval"}})
+	m.LockWithoutTTL()
+	m.LockBeyondQuarantine()
+	m.ShowHazards([]metrics.Hazard{{Kind: "away", Server: "m3:1"}, {Kind: "rights", Server: "m4:1", Detail: "eval"}})
+	m.ShowHazards([]metrics.Hazard{{Kind: "rights", Server: "m4:1", Detail: "eval"}})
 	_, body := fetch(t, "http://"+startTestAdmin(t, reg, func() readiness { return readiness{ready: true} })+"/metrics")
 	for _, want := range []string{
 		`redlock_master_state{master="m1:1",state="certified"} 1`,
@@ -198,7 +199,7 @@ func TestStandingIsShown(t *testing.T) {
 		}
 	}
 	m.Undone("m1:1")
-	m.forgetMaster("m1:1")
+	m.ForgetMaster("m1:1")
 	if undone := gathered(t, reg, "redlock_undone_grants_total"); undone != "" {
 		t.Errorf("a master that was replaced is still shown: %s", undone)
 	}

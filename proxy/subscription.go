@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -41,7 +42,7 @@ func (s *session) subscribe(of wire.Family, cmd wire.Command) {
 		return
 	}
 	if reached := s.subscriptionLimit(of, names); reached != "" {
-		s.server.cfg.metrics.limitReached(string(reached))
+		s.server.cfg.metrics.LimitReached(string(reached))
 		s.reply(wire.ErrSubscriptions)
 		return
 	}
@@ -182,7 +183,7 @@ func (s *session) listen() *pubsub.Listener {
 	l := pubsub.Listen(s.ctx, listenerHost{s}, pubsub.Options{
 		Source: s.server.cfg.subscribes, Out: s.out, Memory: s.server.memory, Version: s.client.version,
 	})
-	s.server.cfg.metrics.clientListens(1)
+	s.server.cfg.metrics.ClientListens(1)
 	s.outdatedAt.Store(0)
 	s.listening.Store(l)
 	return l
@@ -194,7 +195,7 @@ func (s *session) stopListening() {
 	if l := s.listening.Load(); l != nil {
 		s.listening.Store(nil)
 		l.Close()
-		s.server.cfg.metrics.clientListens(-1)
+		s.server.cfg.metrics.ClientListens(-1)
 	}
 }
 
@@ -233,7 +234,7 @@ func (h listenerHost) OutputLimit() int64 { return h.session.server.settings().l
 func (h listenerHost) InPipe() bool       { return h.session.isPipe() }
 
 func (h listenerHost) Delivered(messages, invalidations int) {
-	h.session.server.cfg.metrics.wokenUp(messages, invalidations)
+	h.session.server.cfg.metrics.WokenUp(messages, invalidations)
 }
 
 func (h listenerHost) ClientLeft() { h.session.clientLeft() }
@@ -244,8 +245,8 @@ func (h listenerHost) Overflow(memory bool) {
 		reached = limitMemory
 	}
 	cfg := h.session.server.cfg
-	cfg.metrics.limitReached(string(reached))
-	cfg.metrics.listenerEnded(listenerOverflow)
+	cfg.metrics.LimitReached(string(reached))
+	cfg.metrics.ListenerEnded(metrics.ListenerOverflow)
 	cfg.log.Warn("a subscribed client that does not read its messages is cut off")
 	h.session.cutOff()
 }
@@ -257,7 +258,7 @@ func (h listenerHost) Panicked(reason any) { h.session.panicked(reason) }
 // may have been missed, and a client that reconnects looks for itself, as it
 // does when its one Redis has restarted.
 func (s *session) missMessages(why string) {
-	s.server.cfg.metrics.listenerEnded(listenerGap)
+	s.server.cfg.metrics.ListenerEnded(metrics.ListenerGap)
 	s.server.cfg.log.Info("disconnecting a subscribed client: it may have missed messages", slog.String("reason", why))
 	s.missed.Store(true)
 	s.sock.Wake()

@@ -14,6 +14,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/metrics"
 )
 
 const (
@@ -29,7 +30,7 @@ const (
 // called by all.
 type survey struct {
 	current *inForce
-	meter   *metrics
+	meter   *metrics.Metrics
 	log     *slog.Logger
 	again   chan struct{} // a reload wants a look now
 
@@ -43,7 +44,7 @@ type survey struct {
 	rights      knownRights
 }
 
-func newSurvey(current *inForce, meter *metrics, log *slog.Logger) *survey {
+func newSurvey(current *inForce, meter *metrics.Metrics, log *slog.Logger) *survey {
 	s := &survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
 	s.shown.Store(s.lowest(current.load().config))
 	return s
@@ -87,7 +88,7 @@ func (s *survey) look(ctx context.Context) []hazard {
 	s.shown.Store(s.lowest(cfg))
 	s.blank.Store(haveNoMarker(masters))
 	hazards := hazardsOf(cfg, upstream, masters)
-	s.meter.hazardsFound(shownHazards(hazards))
+	s.meter.ShowHazards(shownHazards(hazards))
 	return hazards
 }
 

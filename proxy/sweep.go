@@ -64,7 +64,7 @@ func (s *session) inspect(limits *Limits) {
 	up := s.upstream.Load()
 	switch {
 	case limits.UnreadTime > 0 && s.sock.Stalled() > limits.UnreadTime:
-		s.server.cfg.metrics.limitReached(string(limitUnreadTime))
+		s.server.cfg.metrics.LimitReached(string(limitUnreadTime))
 		s.cutOff()
 		return
 	case up != nil && up.conn.Stalled() > upstreamPatience:
@@ -101,7 +101,7 @@ func (s *session) isIdle() bool {
 // expire ends the session as soon as it has looked up from reading.
 func (s *session) expire(reached limitName) {
 	if !s.expired.Swap(true) {
-		s.server.cfg.metrics.limitReached(string(reached))
+		s.server.cfg.metrics.LimitReached(string(reached))
 	}
 	s.sock.Wake()
 }

@@ -54,7 +54,7 @@ func (s *session) secure() bool {
 }
 
 func (srv *proxyServer) refuseHandshake(err error, from net.Addr) {
-	srv.cfg.metrics.handshakeFailed()
+	srv.cfg.metrics.HandshakeFailed()
 	if count, due := srv.failedHandshakes.due(time.Now()); due {
 		srv.cfg.log.Warn("a client's TLS handshake failed",
 			slog.String("client", from.String()), slog.Any("error", err), slog.Int("failed_since_last_line", count))

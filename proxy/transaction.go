@@ -194,7 +194,7 @@ func (s *session) mayHold(size int) bool {
 		}
 		reached = limitMemory
 	}
-	s.server.cfg.metrics.limitReached(string(reached))
+	s.server.cfg.metrics.LimitReached(string(reached))
 	return false
 }
 

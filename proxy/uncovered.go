@@ -19,7 +19,7 @@ func (p *lockPlane) lockRules() route.Rules { return p.current.load().router.Rul
 // 0: never. Each kind of long life is warned about once for each rule.
 func (p *lockPlane) tookFor(db int, key []byte, ttl time.Duration) {
 	if most := p.current.load().config.MaxQuarantine; ttl > most {
-		p.meter.lockBeyondQuarantine()
+		p.meter.LockBeyondQuarantine()
 		if p.firstTime(db, key, "beyond max_quarantine") {
 			p.log.Warn("a lock was taken for longer than max_quarantine: should a master forget it, that master may vote again before the lock has ended",
 				"match", p.lockRules().Find(db, key).Name(), "ttl", ttl.String(), "max_quarantine", most.String())
@@ -27,7 +27,7 @@ func (p *lockPlane) tookFor(db int, key []byte, ttl time.Duration) {
 	}
 	if ttl == 0 {
 		p.withoutTTL.Add(1)
-		p.meter.lockWithoutTTL()
+		p.meter.LockWithoutTTL()
 		if p.firstTime(db, key, "without TTL") {
 			p.log.Warn("a lock was taken without a TTL: if its holder dies it is never free again; the rule can give a default_ttl",
 				"match", p.lockRules().Find(db, key).Name())

@@ -1,4 +1,4 @@
-package proxy
+package metrics
 
 import (
 	"maps"
@@ -12,9 +12,9 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// metrics are all of the proxy's own. Labels are names from closed sets and
+// Metrics are all of the proxy's own. Labels are names from closed sets and
 // the masters' names; never a key, and never a value, which is a secret.
-type metrics struct {
+type Metrics struct {
 	masters  series[string, masterSeries]
 	ballots  series[ballotLabels, prometheus.Observer]
 	commands series[commandLabels, commandSeries]
@@ -67,17 +67,17 @@ type commandSeries struct {
 // and a few retries.
 var lockTimeBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
 
-// metricNames are the values of labels that are shown from the start, so that a
+// Names are the values of labels that are shown from the start, so that a
 // first 1 is an increase.
-type metricNames struct {
-	limits   []string
-	verdicts []string // of lock commands
-	build    []string // version, revision and Go's version
+type Names struct {
+	Limits   []string
+	Verdicts []string // of lock commands
+	Build    []string // version, revision and Go's version
 }
 
-// registerMetrics registers everything with reg; an error means that something
+// New registers everything with reg; an error means that something
 // is registered there under one of our names already.
-func registerMetrics(reg prometheus.Registerer, names metricNames) (*metrics, error) {
+func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "redlock", Name: name, Help: help}, labels)
 	}
@@ -107,7 +107,7 @@ func registerMetrics(reg prometheus.Registerer, names metricNames) (*metrics, er
 	limits := counter("limit_reached_total", "Clients refused, closed or answered with an error because of a limit (texts forgotten, for scripts).", "limit")
 	refusals := counter("refused_commands_total", "Commands refused because their keys are on both planes (crosslock) or have moved with the lock rules (tryagain).", "reason")
 	build := gauge("build_info", "1, with what this process was built from.", "version", "revision", "goversion")
-	build.WithLabelValues(names.build...).Set(1)
+	build.WithLabelValues(names.Build...).Set(1)
 	listeners := gauge("clients_listening", "Clients that subscribe to channels of locks or track lock keys.")
 	wakeUps := counter("wakeups_total", "What clients were told of what happened on the masters: messages and invalidations.", "kind")
 	ended := counter("listeners_ended_total", "Listening clients disconnected because messages may have been missed (gap) or were not read (overflow).", "reason")
@@ -122,8 +122,8 @@ func registerMetrics(reg prometheus.Registerer, names metricNames) (*metrics, er
 			return nil, err
 		}
 	}
-	m := &metrics{
-		operations: operations, verdicts: names.verdicts,
+	m := &Metrics{
+		operations: operations, verdicts: names.Verdicts,
 		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
 		listeners: listeners.WithLabelValues(), ended: ended,
 		limits:   make(map[string]prometheus.Counter),
@@ -132,10 +132,10 @@ func registerMetrics(reg prometheus.Registerer, names metricNames) (*metrics, er
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), badReplies: badReplies.WithLabelValues(), panics: panics.WithLabelValues(),
 		refusedLogins: refusedLogins.WithLabelValues(), handshakes: handshakes.WithLabelValues(),
 	}
-	for _, reason := range []string{listenerGap, listenerOverflow} {
+	for _, reason := range []string{ListenerGap, ListenerOverflow} {
 		ended.WithLabelValues(reason)
 	}
-	for _, limit := range names.limits {
+	for _, limit := range names.Limits {
 		m.limits[limit] = limits.WithLabelValues(limit)
 	}
 	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges, operations.amnesia}
@@ -162,7 +162,7 @@ func registerMetrics(reg prometheus.Registerer, names metricNames) (*metrics, er
 }
 
 // Voted implements redlock.Observer.
-func (m *metrics) Voted(master string, vote redlock.Vote, after time.Duration) {
+func (m *Metrics) Voted(master string, vote redlock.Vote, after time.Duration) {
 	found := m.masters.get(master)
 	found.votes[vote].Inc()
 	if vote != redlock.Failed {
@@ -171,32 +171,32 @@ func (m *metrics) Voted(master string, vote redlock.Vote, after time.Duration) {
 }
 
 // Decided implements redlock.Observer.
-func (m *metrics) Decided(kind redlock.Kind, verdict redlock.Verdict, after time.Duration) {
+func (m *Metrics) Decided(kind redlock.Kind, verdict redlock.Verdict, after time.Duration) {
 	m.ballots.get(ballotLabels{kind, verdict}).Observe(after.Seconds())
 }
 
 // Undone implements redlock.Observer.
-func (m *metrics) Undone(master string) { m.masters.get(master).undone.Inc() }
+func (m *Metrics) Undone(master string) { m.masters.get(master).undone.Inc() }
 
 // Standing implements redlock.Observer.
-func (m *metrics) Standing(s redlock.MasterStatus) {
+func (m *Metrics) Standing(s redlock.MasterStatus) {
 	m.operations.stateChanges.WithLabelValues(s.Name, s.State.String()).Inc()
 }
 
 // Forgot implements redlock.Observer.
-func (m *metrics) Forgot(master string, cause redlock.Amnesia) {
+func (m *Metrics) Forgot(master string, cause redlock.Amnesia) {
 	m.operations.amnesia.WithLabelValues(master, cause.String()).Inc()
 }
 
 // Queued implements redlock.Observer.
-func (m *metrics) Queued(master string, waiting int) {
+func (m *Metrics) Queued(master string, waiting int) {
 	m.masters.get(master).queued.Set(float64(waiting))
 }
 
 // rulesInForce has a series from 0 for all that can come of a rule's locks, for a
 // first 1 from nothing would be no increase, and none for rules that are gone. It
 // is for one goroutine at a time.
-func (m *metrics) rulesInForce(rules []string) {
+func (m *Metrics) rulesInForce(rules []string) {
 	gone := m.rules
 	m.rules = map[string]bool{}
 	for _, rule := range rules {
@@ -217,61 +217,61 @@ func (m *metrics) rulesInForce(rules []string) {
 	}
 }
 
-func (m *metrics) lockCommand(kind, verdict, rule string, seconds float64) {
+func (m *Metrics) LockCommand(kind, verdict, rule string, seconds float64) {
 	found := m.commands.get(commandLabels{kind, verdict, rule})
 	found.count.Inc()
 	found.times.Observe(seconds)
 }
 
-// refused counts an error reply that says that a command cannot be answered as
+// Refused counts an error reply that says that a command cannot be answered as
 // it is; all others have no name here.
-func (m *metrics) refused(reply string) {
+func (m *Metrics) Refused(reply string) {
 	word, _, _ := strings.Cut(reply, " ")
 	if counter := m.refusals[word]; counter != nil {
 		counter.Inc()
 	}
 }
 
-func (m *metrics) clientConnected()    { m.clients.Inc() }
-func (m *metrics) clientGone()         { m.clients.Dec() }
-func (m *metrics) forwarded(n int)     { m.forwards.Add(float64(n)) }
-func (m *metrics) protocolErrorSeen()  { m.protocolErrors.Inc() }
-func (m *metrics) upstreamDialFailed() { m.dialFailures.Inc() }
+func (m *Metrics) ClientConnected()    { m.clients.Inc() }
+func (m *Metrics) ClientGone()         { m.clients.Dec() }
+func (m *Metrics) Forwarded(n int)     { m.forwards.Add(float64(n)) }
+func (m *Metrics) ProtocolError()      { m.protocolErrors.Inc() }
+func (m *Metrics) UpstreamDialFailed() { m.dialFailures.Inc() }
 
-// upstreamProtocolError counts a client that the upstream's replies cost its
+// UpstreamProtocolError counts a client that the upstream's replies cost its
 // connection.
-func (m *metrics) upstreamProtocolError() { m.badReplies.Inc() }
+func (m *Metrics) UpstreamProtocolError() { m.badReplies.Inc() }
 
-// bufferedBytes shows how much of the memory that clients share is in use.
-func bufferedBytes(inUse func() int64) prometheus.Collector {
+// BufferedBytes shows how much of the memory that clients share is in use.
+func BufferedBytes(inUse func() int64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients, of those that limits.memory allows.",
 	}, func() float64 { return float64(inUse()) })
 }
 
-// limitReached counts a limit that kept a client from something; none has no
+// LimitReached counts a limit that kept a client from something; none has no
 // name.
-func (m *metrics) limitReached(limit string) {
+func (m *Metrics) LimitReached(limit string) {
 	if reached := m.limits[limit]; reached != nil {
 		reached.Inc()
 	}
 }
 
-func (m *metrics) handshakeFailed() { m.handshakes.Inc() }
-func (m *metrics) loginRefused()    { m.refusedLogins.Inc() }
-func (m *metrics) panicRecovered()  { m.panics.Inc() }
+func (m *Metrics) HandshakeFailed() { m.handshakes.Inc() }
+func (m *Metrics) LoginRefused()    { m.refusedLogins.Inc() }
+func (m *Metrics) PanicRecovered()  { m.panics.Inc() }
 
 // Why a listening client was disconnected.
 const (
-	listenerGap      = "gap"
-	listenerOverflow = "overflow"
+	ListenerGap      = "gap"
+	ListenerOverflow = "overflow"
 )
 
-// clientListens counts sessions that the masters' listeners serve.
-func (m *metrics) clientListens(change float64) { m.listeners.Add(change) }
-func (m *metrics) listenerEnded(reason string)  { m.ended.WithLabelValues(reason).Inc() }
+// ClientListens counts sessions that the masters' listeners serve.
+func (m *Metrics) ClientListens(change float64) { m.listeners.Add(change) }
+func (m *Metrics) ListenerEnded(reason string)  { m.ended.WithLabelValues(reason).Inc() }
 
-func (m *metrics) wokenUp(messages, invalidations int) {
+func (m *Metrics) WokenUp(messages, invalidations int) {
 	m.messages.Add(float64(messages))
 	m.invalidations.Add(float64(invalidations))
 }

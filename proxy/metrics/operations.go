@@ -1,4 +1,4 @@
-package proxy
+package metrics
 
 import (
 	"time"
@@ -11,7 +11,7 @@ type operationMetrics struct {
 	stateChanges *prometheus.CounterVec
 	amnesia      *prometheus.CounterVec
 	hazards      *prometheus.GaugeVec
-	hazardsShown map[shownHazard]bool
+	hazardsShown map[Hazard]bool
 	withoutTTL   prometheus.Counter
 	beyond       prometheus.Counter
 	reloads      *prometheus.CounterVec
@@ -62,60 +62,60 @@ func newOperationMetrics(
 	return m, []prometheus.Collector{m.stateChanges, m.amnesia, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash, clients, timeout}
 }
 
-func (m *metrics) lockWithoutTTL()       { m.operations.withoutTTL.Inc() }
-func (m *metrics) lockBeyondQuarantine() { m.operations.beyond.Inc() }
+func (m *Metrics) LockWithoutTTL()       { m.operations.withoutTTL.Inc() }
+func (m *Metrics) LockBeyondQuarantine() { m.operations.beyond.Inc() }
 
-func (m *metrics) reloadRefused() {
+func (m *Metrics) ReloadRefused() {
 	m.operations.reloads.WithLabelValues(reloadRefused).Inc()
 	m.operations.reloaded.Set(0)
 }
 
-func (m *metrics) reloadApplied(now shownSettings) {
+func (m *Metrics) ReloadApplied(now Settings) {
 	m.operations.reloads.WithLabelValues(reloadApplied).Inc()
 	m.operations.reloaded.Set(1)
-	m.inForceSince(now)
+	m.ShowSettings(now)
 }
 
-// shownSettings are the configuration in force, as far as other metrics are
+// Settings are the configuration in force, as far as other metrics are
 // measured against it.
-type shownSettings struct {
-	since         time.Time
-	hash          uint64
-	rules         []string // their labels
-	clients       int
-	masterTimeout time.Duration
+type Settings struct {
+	Since         time.Time
+	Hash          uint64
+	Rules         []string // their labels
+	Clients       int
+	MasterTimeout time.Duration
 }
 
-// inForceSince shows which configuration is in force.
-func (m *metrics) inForceSince(now shownSettings) {
-	m.operations.inForceSince.Set(float64(now.since.UnixMilli()) / 1000)
-	m.operations.hash.Set(float64(now.hash))
-	m.rulesInForce(now.rules)
-	m.operations.clients.Set(float64(now.clients))
-	m.operations.timeout.Set(now.masterTimeout.Seconds())
+// ShowSettings shows which configuration is in force.
+func (m *Metrics) ShowSettings(now Settings) {
+	m.operations.inForceSince.Set(float64(now.Since.UnixMilli()) / 1000)
+	m.operations.hash.Set(float64(now.Hash))
+	m.rulesInForce(now.Rules)
+	m.operations.clients.Set(float64(now.Clients))
+	m.operations.timeout.Set(now.MasterTimeout.Seconds())
 }
 
-// A shownHazard is something that endangers locks, as a metric shows it.
-type shownHazard struct{ kind, server, detail string }
+// A Hazard is something that endangers locks, as a metric shows it.
+type Hazard struct{ Kind, Server, Detail string }
 
-// hazardsFound shows the hazards that there are now, and no others. It is for
+// ShowHazards shows the hazards that there are now, and no others. It is for
 // one goroutine.
-func (m *metrics) hazardsFound(hazards []shownHazard) {
+func (m *Metrics) ShowHazards(hazards []Hazard) {
 	gone := m.operations.hazardsShown
-	shown := map[shownHazard]bool{}
+	shown := map[Hazard]bool{}
 	for _, h := range hazards {
-		m.operations.hazards.WithLabelValues(h.kind, h.server, h.detail).Set(1)
+		m.operations.hazards.WithLabelValues(h.Kind, h.Server, h.Detail).Set(1)
 		shown[h] = true
 		delete(gone, h)
 	}
 	for h := range gone {
-		m.operations.hazards.DeleteLabelValues(h.kind, h.server, h.detail)
+		m.operations.hazards.DeleteLabelValues(h.Kind, h.Server, h.Detail)
 	}
 	m.operations.hazardsShown = shown
 }
 
-// forgetMaster ends the series of a master that was replaced.
-func (m *metrics) forgetMaster(name string) {
+// ForgetMaster ends the series of a master that was replaced.
+func (m *Metrics) ForgetMaster(name string) {
 	m.masters.forget(name)
 	for _, metric := range m.ofMasters {
 		metric.DeletePartialMatch(prometheus.Labels{"master": name})
