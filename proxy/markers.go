@@ -11,7 +11,7 @@ import (
 )
 
 // anotherSet is what to do about a master that belongs elsewhere.
-const anotherSet = "it will not vote; list the masters as they belong together, or build another set from them (README, \"Another set from the same masters\")"
+const anotherSet = "list the masters as they belong together, or build another set from them (README, \"Another set from the same masters\")"
 
 // markerFacts is what -check found at redlock.MarkerKey, in database 0.
 type markerFacts struct {
@@ -21,26 +21,32 @@ type markerFacts struct {
 }
 
 // markerLines say in plain words what each master's marker means; those that
-// will keep a master from voting are hazards instead. They judge as redlock
-// does, from a distance: only -check needs it, a running proxy has the masters'
-// own states.
+// will keep a master from voting are hazards instead. Only -check needs it: a
+// running proxy has the masters' own states.
 func markerLines(cfg *Config, masters []serverFacts) (lines []string, found hazardList) {
-	set := commonSet(masters)
 	var unmarked []string
-	for i, f := range masters {
-		if f.err != nil {
-			continue
-		}
+	for i, st := range surveyed(masters) {
+		f := masters[i]
 		title := fmt.Sprintf("%s (%s)", f.title, f.name)
-		if set == "" && f.marker.text == "" && f.marker.unread == nil {
+		_, marked := redlock.ReadMarker(f.marker.text)
+		switch {
+		case f.err != nil:
+		case f.marker.unread != nil:
+			found.add(hazardAbsent, "marker", f.name, "%s does not show its marker: %v", title, f.marker.unread)
+		case f.marker.text == "" && !slices.ContainsFunc(masters, serverFacts.isMarked):
 			unmarked = append(unmarked, title)
-			continue
-		}
-		words, level, kind := f.describeMarker(cfg, i+1, set)
-		if kind == "" {
-			lines = append(lines, title+" "+words)
-		} else {
-			found.add(level, kind, f.name, "%s %s", title, words)
+		case st.State == redlock.Certified:
+			lines = append(lines, fmt.Sprintf("%s %s; it votes", title, f.remembers()))
+		case st.State == redlock.Quarantined:
+			found.add(hazardWarning, "quarantine", f.name, "%s %s; in quarantine until %s by its own clock", title, f.remembers(), f.votesFrom())
+		case st.State == redlock.Barred && marked:
+			found.add(hazardAbsent, "marker", f.name, "%s must not vote: %s; %s", title, st.Reason, anotherSet)
+		case st.State == redlock.Barred:
+			found.add(hazardAbsent, "marker", f.name, "%s must not vote: %s", title, st.Reason)
+		case marked:
+			found.add(hazardWarning, "quarantine", f.name, "%s %s; %s, and does not vote for %s", title, f.remembers(), st.Reason, quarantineOf(cfg))
+		default:
+			found.add(hazardWarning, "quarantine", f.name, "%s was flushed, has lost its data or is new (%s), and does not vote for %s", title, st.Reason, quarantineOf(cfg))
 		}
 	}
 	switch words := describeNewcomers(cfg, unmarked); {
@@ -53,26 +59,36 @@ func markerLines(cfg *Config, masters []serverFacts) (lines []string, found haza
 	return lines, found
 }
 
+// surveyed is how the masters stand by what was found of them.
+func surveyed(masters []serverFacts) []redlock.Standing {
+	found := make([]redlock.Found, len(masters))
+	for i, f := range masters {
+		if f.marker.clock.IsZero() {
+			f.marker.clock = time.Now() // it does not tell
+		}
+		found[i] = redlock.Found{
+			Server: redlock.Server{Name: f.name}, Reached: f.err == nil && f.marker.unread == nil,
+			Run: f.runID, Marker: f.marker.text, Clock: time.Duration(f.marker.clock.UnixNano()),
+		}
+	}
+	return redlock.Survey(found)
+}
+
+func quarantineOf(cfg *Config) string {
+	return fmt.Sprintf("%s, or the longest TTL granted, up to %s", shortDuration(cfg.RestartDelay), shortDuration(cfg.MaxQuarantine))
+}
+
+// isMarked tells whether the master belongs to a set.
+func (f serverFacts) isMarked() bool {
+	_, marked := redlock.ReadMarker(f.marker.text)
+	return marked
+}
+
 // haveNoMarker tells whether all masters have answered and none belongs to a set.
 func haveNoMarker(masters []serverFacts) bool {
 	return len(masters) > 0 && !slices.ContainsFunc(masters, func(f serverFacts) bool {
 		return f.err != nil || f.marker.unread != nil || f.marker.text != ""
 	})
-}
-
-// commonSet is the set that most masters belong to; empty if none has a marker.
-func commonSet(masters []serverFacts) string {
-	counts := map[string]int{}
-	best := ""
-	for _, f := range masters {
-		if m, ok := redlock.ReadMarker(f.marker.text); ok {
-			counts[m.Set]++
-			if counts[m.Set] > counts[best] {
-				best = m.Set
-			}
-		}
-	}
-	return best
 }
 
 // newSetPause is how long after a set began a process may still be started with
@@ -86,58 +102,41 @@ var ErrSetExists = errors.New("-new is for masters that have no history")
 
 // newSetHazards find -new where a quorum of masters has had a set for a while.
 func newSetHazards(cfg *Config, masters []serverFacts, now time.Time) (found hazardList) {
-	set, members := commonSet(masters), 0
-	var began time.Time
+	members := map[string]int{}
 	for _, f := range masters {
-		if m, ok := redlock.ReadMarker(f.marker.text); ok && m.Set == set {
-			members, began = members+1, m.Founded
+		m, marked := redlock.ReadMarker(f.marker.text)
+		if !marked || !cfg.NewSet {
+			continue
 		}
+		if members[m.Set]++; members[m.Set] != cfg.Masters.quorum() || now.Sub(m.Founded) < newSetPause {
+			continue
+		}
+		since := ""
+		if !m.Founded.IsZero() {
+			since = " since " + timestamp(m.Founded)
+		}
+		found.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; take -new out of the start command, where it would be said again after they have forgotten everything", m.Set, since)
 	}
-	if !cfg.NewSet || members < cfg.Masters.quorum() || now.Sub(began) < newSetPause {
-		return nil
-	}
-	since := ""
-	if !began.IsZero() {
-		since = " since " + timestamp(began)
-	}
-	found.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; take -new out of the start command, where it would be said again after they have forgotten everything", set, since)
 	return found
 }
 
 // kindNewSet is the kind of hazards about sets that are new, or said to be.
 const kindNewSet = "new set"
 
-// describeMarker also says how bad it is; no kind: it is not.
-func (f serverFacts) describeMarker(cfg *Config, number int, set string) (words string, level hazardLevel, kind string) {
-	m, ok := redlock.ReadMarker(f.marker.text)
-	quarantine := fmt.Sprintf("%s, or the longest TTL granted, up to %s", shortDuration(cfg.RestartDelay), shortDuration(cfg.MaxQuarantine))
-	until := m.Since.Add(m.Quarantine)
-	switch {
-	case f.marker.unread != nil:
-		return "does not show its marker: " + f.marker.unread.Error(), hazardAbsent, "marker"
-	case f.marker.text == "":
-		return "has no marker while others of its set have: it was flushed, has lost its data or is new, and does not vote for " + quarantine, hazardWarning, "quarantine"
-	case !ok:
-		return "has a key " + redlock.MarkerKey + " that is no marker of this version; delete it if no other program needs it", hazardAbsent, "marker"
-	case m.Set != set:
-		return fmt.Sprintf("belongs to another set of masters (%s, most belong to %s): %s", m.Set, set, anotherSet), hazardAbsent, "marker"
-	case m.Members != cfg.Masters.count():
-		return fmt.Sprintf("is one of %d masters of its set (%s), and %d are configured: %s", m.Members, m.Set, cfg.Masters.count(), anotherSet), hazardAbsent, "marker"
-	case m.Member != number:
-		return fmt.Sprintf("is number %d of its set (%s) and configured as number %d: the list is in another order, or two names lead to one server; %s", m.Member, m.Set, number, anotherSet), hazardAbsent, "marker"
-	}
-	words = fmt.Sprintf("is number %d of %d of set %s (epoch %d), ", m.Member, m.Members, m.Set, m.Epoch)
+// remembers says what the marker of a master that belongs to a set does.
+func (f serverFacts) remembers() string {
+	m, _ := redlock.ReadMarker(f.marker.text)
+	words := fmt.Sprintf("is number %d of %d of set %s (epoch %d), ", m.Member, m.Members, m.Set, m.Epoch)
 	if m.Since.UnixMilli() > 0 {
 		words += "remembers everything since " + timestamp(m.Since) + ", "
 	}
-	words += "longest TTL granted " + shortDuration(m.Longest)
-	switch {
-	case f.runID != "" && m.Run != f.runID:
-		return words + "; it has restarted since, and does not vote for " + quarantine, hazardWarning, "quarantine"
-	case f.marker.clock.Before(until):
-		return words + "; in quarantine until " + timestamp(until) + " by its own clock", hazardWarning, "quarantine"
-	}
-	return words + "; it votes", 0, ""
+	return words + "longest TTL granted " + shortDuration(m.Longest)
+}
+
+// votesFrom is when its quarantine is over.
+func (f serverFacts) votesFrom() string {
+	m, _ := redlock.ReadMarker(f.marker.text)
+	return timestamp(m.Since.Add(m.Quarantine))
 }
 
 // describeNewcomers words the masters of a set that does not exist yet.

@@ -17,7 +17,7 @@ func TestMarkerLines(t *testing.T) {
 	marker := func(number int, since time.Time) string {
 		return fmt.Sprintf(testMarker, number, number, since.UnixMilli())
 	}
-	const another = `it will not vote; list the masters as they belong together, or build another set from them (README, "Another set from the same masters")`
+	const another = `list the masters as they belong together, or build another set from them (README, "Another set from the same masters")`
 	const quarantine = "30s, or the longest TTL granted, up to 10m"
 	for _, row := range []struct {
 		name   string
@@ -32,18 +32,18 @@ func TestMarkerLines(t *testing.T) {
 		{"in quarantine", func(_ *Config, m *serverFacts) { m.marker.text = marker(2, now.Add(-10*time.Second)) },
 			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-21T05:09:50Z, longest TTL granted 1m30s; in quarantine until 2026-11-21T05:10:20Z by its own clock", hazardWarning, "quarantine"},
 		{"restarted", func(_ *Config, m *serverFacts) { m.runID = "another" },
-			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has restarted since, and does not vote for " + quarantine, hazardWarning, "quarantine"},
+			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has been restarted, and does not vote for " + quarantine, hazardWarning, "quarantine"},
 		{"without a marker", func(_ *Config, m *serverFacts) { m.marker.text = "" },
-			"has no marker while others of its set have: it was flushed, has lost its data or is new, and does not vote for " + quarantine, hazardWarning, "quarantine"},
+			"was flushed, has lost its data or is new (its marker is missing), and does not vote for " + quarantine, hazardWarning, "quarantine"},
 		{"of another set", func(_ *Config, m *serverFacts) { m.marker.text = strings.Replace(m.marker.text, "abc", "xyz", 1) },
-			"belongs to another set of masters (xyz, most belong to abc): " + another, hazardAbsent, "marker"},
+			"must not vote: it belongs to another set of masters (xyz, not abc); " + another, hazardAbsent, "marker"},
 		{"of another number", func(_ *Config, m *serverFacts) { m.marker.text = marker(3, now) },
-			"is number 3 of its set (abc) and configured as number 2: the list is in another order, or two names lead to one server; " + another, hazardAbsent, "marker"},
+			"must not vote: it is number 3 of its set and configured as number 2: either two names lead to one server, or the list is in another order than in another proxy; " + another, hazardAbsent, "marker"},
 		{"of five", func(_ *Config, m *serverFacts) {
 			m.marker.text = strings.NewReplacer("2/3", "2/5", "joined=1,1", "joined=1,1,1,1").Replace(m.marker.text)
-		}, "is one of 5 masters of its set (abc), and 3 are configured: " + another, hazardAbsent, "marker"},
+		}, "must not vote: it is one of 5 masters of its set, and 3 are configured; " + another, hazardAbsent, "marker"},
 		{"somebody's key", func(_ *Config, m *serverFacts) { m.marker.text = "hello" },
-			"has a key redlock-proxy:master that is no marker of this version; delete it if no other program needs it", hazardAbsent, "marker"},
+			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it", hazardAbsent, "marker"},
 		{"not shown", func(_ *Config, m *serverFacts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
 			"does not show its marker: NOPERM", hazardAbsent, "marker"},
 	} {

@@ -18,6 +18,12 @@ type (
 	Amnesia = roster.Amnesia
 	// MarkerFacts is what a marker says, for those who show it to people.
 	MarkerFacts = roster.MarkerFacts
+	// Found is what one look at a master found, for Survey.
+	Found = roster.Found
+	// Standing is whether a master's votes count, and why not.
+	Standing = roster.Standing
+	// Server is how a master is called.
+	Server = roster.Server
 )
 
 // The states of a master.
@@ -45,6 +51,10 @@ const MarkerKey = roster.MarkerKey
 func ReadMarker(text string) (facts MarkerFacts, ok bool) {
 	return roster.ReadMarker(text, time.Now())
 }
+
+// Survey says how masters stand by their markers, for who looks from outside: as a
+// Locker would that is started now, and without writing anything.
+func Survey(found []Found) []Standing { return roster.Survey(found, time.Now()) }
 
 // NewSetNotice is what people should know of masters that form a new set.
 func NewSetNotice(until time.Time) string { return roster.NewSetNotice(until) }

@@ -1,0 +1,42 @@
+package roster
+
+import (
+	"testing"
+	"time"
+)
+
+// Survey judges as a Roster does that has read all markers.
+func TestSurvey(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	clock := time.Duration(now.UnixNano())
+	for name, row := range map[string]struct {
+		change func(*Found)
+		want   State
+		reason string
+	}{
+		"in order":              {func(*Found) {}, Certified, ""},
+		"does not tell its run": {func(f *Found) { f.Run = "" }, Certified, ""},
+		"away":                  {func(f *Found) { f.Reached = false }, Away, NotConnected},
+		"restarted":             {func(f *Found) { f.Run = "another" }, Uncertified, "it has been restarted"},
+		"flushed":               {func(f *Found) { f.Marker = "" }, Uncertified, "its marker is missing"},
+		"somebody's key":        {func(f *Found) { f.Marker = "hello" }, Barred, "its key redlock-proxy:master is no marker; delete it if no other program needs it"},
+		"of another set":        {func(f *Found) { f.Marker = r.another(1, func(m *Marker) { m.Set = "t" }) }, Barred, "it belongs to another set of masters (t, not s)"},
+		"in quarantine": {func(f *Found) {
+			f.Marker = r.another(1, func(m *Marker) { m.Set, m.Since, m.Quarantine = "s", clock.Milliseconds(), time.Minute })
+		}, Quarantined, "it may have forgotten locks, and votes again when all of them have ended"},
+	} {
+		found := make([]Found, 3)
+		for i := range found {
+			found[i] = Found{Server: Server{Name: r.names(i)}, Reached: true, Run: r.names(i), Marker: r.sights[Place{Master: i}].text, Clock: clock}
+		}
+		row.change(&found[1])
+		standings := Survey(found, now)
+		if st := standings[1]; st.State != row.want || st.Reason != row.reason {
+			t.Errorf("%s: %v %q, want %v %q", name, st.State, st.Reason, row.want, row.reason)
+		}
+		if standings[0].State != Certified || standings[2].State != Certified {
+			t.Errorf("%s: the others are %v", name, standings)
+		}
+	}
+}
