@@ -11,6 +11,15 @@
 // drift. A stream is the one ordered connection to a master and database. A
 // debt is what a master that is away must still be told.
 //
+// # Rooms
+//
+// This package asks, waits, undoes and keeps the order of things. What can be said
+// without asking is in rooms below it, each of which can be read with those below it
+// only: quorum (votes in, verdict out), roster (who may vote), effect (what a command
+// did to its keys), script (what a script does, by its text), rdb (DUMP payloads) and
+// resp (replies). Room stream has the connections. Which room may import which is in
+// imports_test.go, and go test -v -run TestRooms shows it.
+//
 // # From a request to its verdict
 //
 // Acquire (acquire.go) takes its turn (turns.go), and hold (ballot.go) puts the
