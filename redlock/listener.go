@@ -14,7 +14,7 @@ import (
 // Its goroutines are the listening's.
 type listener struct {
 	listening *listening
-	master    *master
+	master    messageSource
 	number    int
 	wake      chan struct{} // to the writer: out is not empty
 
@@ -60,7 +60,7 @@ const maxHearing = 64 << 20
 func (r *listener) run(ctx context.Context) {
 	var redial stream.Backoff
 	for ctx.Err() == nil {
-		server := r.master.name()
+		server := r.master.Name()
 		c, err := r.connect(ctx)
 		if err == nil {
 			began := time.Now()
@@ -77,9 +77,9 @@ func (r *listener) run(ctx context.Context) {
 
 // connect dials, and asks for everything that is wanted.
 func (r *listener) connect(ctx context.Context) (*stream.Connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.master.stall())
+	ctx, cancel := context.WithTimeout(ctx, r.listening.stall())
 	defer cancel()
-	c, err := stream.Connect(ctx, r.master.server.Load().address(), stream.Handshake{Pushes: true})
+	c, err := stream.Connect(ctx, r.master.Server(), stream.Handshake{Pushes: true})
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +87,7 @@ func (r *listener) connect(ctx context.Context) (*stream.Connection, error) {
 	if c.NoPushes != nil {
 		r.warn("HELLO 3", c.NoPushes)
 	}
-	r.begin(c.NoPushes == nil && !r.master.embedded(), time.Now())
+	r.begin(c.NoPushes == nil && !r.master.Embedded(), time.Now())
 	return c, nil
 }
 
@@ -99,7 +99,7 @@ func (r *listener) warn(refused string, reply []byte) {
 	r.listening.mu.Unlock()
 	if !warned {
 		r.listening.log.Error("a lock master refuses what wakes waiting clients; they poll, or wait longer. Use Redis 6 or newer, and grant the proxy's user all channels and CLIENT TRACKING",
-			"master", r.master.name(), "refused", refused, "error", resp.ErrorText(reply))
+			"master", r.master.Name(), "refused", refused, "error", resp.ErrorText(reply))
 	}
 }
 
@@ -118,7 +118,7 @@ func (r *listener) begin(resp3 bool, now time.Time) {
 		r.ask(sub)
 	}
 	l.settleAll()
-	l.log.Debug("listening to a lock master", "master", r.master.name())
+	l.log.Debug("listening to a lock master", "master", r.master.Name())
 }
 
 // current tells, with mu held, whether it is still listened to.
@@ -139,7 +139,7 @@ func (r *listener) ended(ctx context.Context, next listenerState, why error) {
 	}
 	if was == up {
 		l.lose(r.number, r.proof)
-		l.log.Warn("a lock master is not listened to any more; it is dialled anew", "master", r.master.name(), "error", why)
+		l.log.Warn("a lock master is not listened to any more; it is dialled anew", "master", r.master.Name(), "error", why)
 	}
 	l.settleAll()
 }
@@ -193,21 +193,21 @@ func (r *listener) serve(ctx context.Context, conn net.Conn, reader *resp.Reader
 // write sends what is queued, and a PING from time to time, until the reader
 // has ended, an answer is overdue, or the master is another server.
 func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) error {
-	tick := time.NewTicker(r.master.stall() / 4)
+	tick := time.NewTicker(r.listening.stall() / 4)
 	defer tick.Stop()
 	for {
 		r.listening.mu.Lock()
 		out := r.out
 		r.out = nil
-		overdue := len(r.expected) > 0 && time.Since(r.expected[0].sent) > r.master.stall()
+		overdue := len(r.expected) > 0 && time.Since(r.expected[0].sent) > r.listening.stall()
 		r.listening.mu.Unlock()
 		switch {
 		case overdue:
 			return errSilent
-		case server != r.master.name():
+		case server != r.master.Name():
 			return errReplaced
 		case len(out) > 0:
-			conn.SetWriteDeadline(time.Now().Add(r.master.stall()))
+			conn.SetWriteDeadline(time.Now().Add(r.listening.stall()))
 			if _, err := conn.Write(out); err != nil {
 				return err
 			}

@@ -212,9 +212,10 @@ func TestAnswersMustFitTheQuestions(t *testing.T) {
 		{expectation{verb: "ping"}, frame("subscribe", "chan"), false},
 		{expectation{verb: "tracking", sub: &subscription{topic: topic{kind: ofChanges}}}, "+OK\r\n", true},
 	} {
-		l := newListening(t.Context(), make([]*master, 1), timelineSettings, slog.New(slog.DiscardHandler))
-		r := &listener{listening: l, master: &master{}, expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
-		r.master.server.Store(&Master{Name: "m"})
+		l := newListening(t.Context(), make([]messageSource, 1), func() time.Duration { return timelineSettings().MasterTimeout }, slog.New(slog.DiscardHandler))
+		m := &master{}
+		m.server.Store(&Master{Name: "m"})
+		r := &listener{listening: l, master: m, expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
 		err := r.hear([]byte(row.frame), time.Now())
 		if (err == nil) != row.fits || row.fits && len(r.expected) != 0 {
 			t.Errorf("%q while %q is expected: %v, and %d answers are expected", row.frame, row.expected.verb, err, len(r.expected))

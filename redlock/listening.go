@@ -15,10 +15,10 @@ import (
 // each master that brings it. The connections are opened with the first wish
 // and kept for a while after the last.
 type listening struct {
-	masters  []*master
-	settings func() *Config
-	log      *slog.Logger
-	ctx      context.Context
+	masters []messageSource
+	timeout func() time.Duration
+	log     *slog.Logger
+	ctx     context.Context
 
 	mu        sync.Mutex // held for bookkeeping only; hear is called without it
 	topics    map[topic]*subscription
@@ -44,6 +44,16 @@ const (
 	trackingLinger = 5 * time.Second
 )
 
+// A messageSource is a master as it is listened to. It may become another server.
+type messageSource interface {
+	Name() string
+	Embedded() bool
+	Server() stream.Server // as it is reached now
+}
+
+// stall is how long a master's silence is waited for.
+func (l *listening) stall() time.Duration { return stream.Stall(l.timeout()) }
+
 // trackers are subscribers by the key or prefix they track.
 type trackers map[string]map[*Subscriber]struct{}
 
@@ -68,9 +78,9 @@ func (t trackers) leaveAll(s *Subscriber, names map[string]struct{}) {
 	clear(names)
 }
 
-func newListening(ctx context.Context, masters []*master, settings func() *Config, log *slog.Logger) *listening {
+func newListening(ctx context.Context, masters []messageSource, timeout func() time.Duration, log *slog.Logger) *listening {
 	l := &listening{
-		masters: masters, settings: settings, log: log, ctx: ctx,
+		masters: masters, timeout: timeout, log: log, ctx: ctx,
 		topics: map[topic]*subscription{}, keys: trackers{}, prefixes: trackers{},
 		untold: make([]bool, len(masters)),
 		wake:   make(chan struct{}, 1),
@@ -94,7 +104,7 @@ func (l *listening) canTrack() bool {
 	defer l.mu.Unlock()
 	able := 0
 	for i, m := range l.masters {
-		if !m.embedded() && !l.untold[i] {
+		if !m.Embedded() && !l.untold[i] {
 			able++
 		}
 	}
@@ -118,8 +128,8 @@ func (l *listening) open() {
 }
 
 func (l *listening) copyTimes() copyTimes {
-	timeout := l.settings().MasterTimeout
-	return copyTimes{grace: timeout, window: 4 * timeout, memory: 4 * l.masters[0].stall()}
+	timeout := l.timeout()
+	return copyTimes{grace: timeout, window: 4 * timeout, memory: 4 * l.stall()}
 }
 
 // keep tells what has waited long enough and closes what nobody wants. It ends
@@ -194,7 +204,7 @@ func (l *listening) keepBy(at time.Time) {
 // await returns when masters have answered to subs, as Subscribe says.
 func (l *listening) await(ctx context.Context, subs []*subscription) {
 	began := time.Now()
-	soon := time.NewTimer(l.settings().MasterTimeout)
+	soon := time.NewTimer(l.timeout())
 	defer soon.Stop()
 	for _, sub := range subs {
 		select {
@@ -209,7 +219,7 @@ func (l *listening) await(ctx context.Context, subs []*subscription) {
 	if !l.opening() {
 		return
 	}
-	late := time.NewTimer(time.Until(began.Add(l.masters[0].stall())))
+	late := time.NewTimer(time.Until(began.Add(l.stall())))
 	defer late.Stop()
 	for _, sub := range subs {
 		select {

@@ -73,7 +73,11 @@ func New(cfg Config) (*Locker, error) {
 	for _, m := range l.masters {
 		m.stream(0)
 	}
-	l.listening = newListening(ctx, l.masters, l.settings, cfg.Log)
+	sources := make([]messageSource, len(l.masters))
+	for i, m := range l.masters {
+		sources[i] = m
+	}
+	l.listening = newListening(ctx, sources, func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)
 	l.running.Go(func() {
 		for ctx.Err() == nil {
 			stream.Contained(l.log, func() { l.certify(ctx) })
@@ -329,3 +333,14 @@ func (o Outcome) undecided() string {
 	}
 	return fmt.Sprintf("the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
 }
+
+// Subscriber makes a party that is told what happens on the masters. hear is
+// called with one event at a time for this subscriber, from goroutines of the
+// Locker, and must not block. Close ends it; it must not be called in hear, and
+// after it has returned hear is not called any more.
+func (l *Locker) Subscriber(hear func(Event)) *Subscriber { return l.listening.subscriber(hear) }
+
+// TrackingAvailable tells whether a quorum of the masters can tell of changed
+// keys. Where they cannot (embedded ones, servers older than Redis 6), Track
+// and TrackPrefix hear nothing.
+func (l *Locker) TrackingAvailable() bool { return l.listening.canTrack() }

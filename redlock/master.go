@@ -44,6 +44,13 @@ func (m *master) name() string { return m.server.Load().Name }
 
 func (m *master) embedded() bool { return m.server.Load().Embedded }
 
+// Name, Embedded and Server are what those ask who listen to it.
+func (m *master) Name() string { return m.name() }
+
+func (m *master) Embedded() bool { return m.embedded() }
+
+func (m *master) Server() stream.Server { return m.server.Load().address() }
+
 // begin makes it the given server, with no streams yet. ctx ends them.
 func (m *master) begin(ctx context.Context, server Master) {
 	m.mu.Lock()

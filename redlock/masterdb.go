@@ -43,7 +43,7 @@ func (s *masterDB) MaxReply() int64 { return s.master.settings().MaxReply }
 
 func (s *masterDB) Suspended() time.Duration { return s.master.slumber.last() }
 
-func (s *masterDB) Server() stream.Server { return s.master.server.Load().address() }
+func (s *masterDB) Server() stream.Server { return s.master.Server() }
 
 // Up hears what a server says of itself on a new connection.
 func (s *masterDB) Up(self stream.Greeting, now time.Time) {

@@ -57,24 +57,15 @@ type Subscriber struct {
 	drained   chan struct{} // closed when the goroutine that calls hear has ended; nil: there is none
 }
 
-// Subscriber makes a party that is told what happens on the masters. hear is
-// called with one event at a time for this subscriber, from goroutines of the
-// Locker, and must not block. Close ends it; it must not be called in hear, and
-// after it has returned hear is not called any more.
-func (l *Locker) Subscriber(hear func(Event)) *Subscriber {
+func (l *listening) subscriber(hear func(Event)) *Subscriber {
 	return &Subscriber{
-		listening: l.listening,
+		listening: l,
 		hear:      hear,
 		topics:    map[topic]*subscription{},
 		keys:      map[string]struct{}{},
 		prefixes:  map[string]struct{}{},
 	}
 }
-
-// TrackingAvailable tells whether a quorum of the masters can tell of changed
-// keys. Where they cannot (embedded ones, servers older than Redis 6), Track
-// and TrackPrefix hear nothing.
-func (l *Locker) TrackingAvailable() bool { return l.listening.canTrack() }
 
 // Subscribe begins to hear of messages in channels. It returns once every
 // master that is connected has confirmed that, at the latest after

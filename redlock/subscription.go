@@ -63,7 +63,7 @@ func (l *listening) want(s *Subscriber, t topic) *subscription {
 	sub := l.topics[t]
 	if sub == nil {
 		sub = &subscription{
-			topic: t, wanted: map[*Subscriber]struct{}{}, from: time.Now().Add(l.settings().MasterTimeout),
+			topic: t, wanted: map[*Subscriber]struct{}{}, from: time.Now().Add(l.timeout()),
 			masters: make([]confirmation, len(l.masters)),
 			settled: make(chan struct{}), covered: make(chan struct{}),
 		}
