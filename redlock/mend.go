@@ -15,7 +15,7 @@ import (
 // late grants of a lock that was released elsewhere, plain writes that crossed.
 // Whoever meets them has them mended, in the background: the copies are looked at
 // twice, far enough apart that no ballot of any process can have been under way all
-// the time, and what has not changed is deleted (strays) or made equal (unite.go).
+// the time, and what has not changed is deleted (strays) or made equal.
 
 // leastQuiet is for how long copies must not have changed, at least.
 const leastQuiet = 2 * time.Second
