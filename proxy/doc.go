@@ -14,17 +14,17 @@
 //
 // # From the socket to the reply
 //
-// One goroutine a session, one path (session.go, perform.go). The guard
-// (guard.go, inline.go) measures what has been read (package conn) against the limits and cuts
-// it into commands. perform decides who answers: the proxy itself (handshake.go,
-// hello.go, info.go, scriptcommand.go, accounts.go), a transaction
-// (transaction.go), the lock plane (lockplane.go), both planes (split.go), or the
-// upstream (forward.go). Replies go out in the order of the commands, whichever
-// plane they come from. Nothing outlives session.serve.
+// One goroutine a session, one path (session.go, perform.go). What has been read
+// (package conn) is measured against the limits and cut into commands by package
+// wire. perform decides who answers: the proxy itself (handshake.go, hello.go,
+// info.go, scriptcommand.go, accounts.go), a transaction (transaction.go), the lock
+// plane (lockplane.go), both planes (split.go), or the upstream (forward.go).
+// Replies go out in the order of the commands, whichever plane they come from.
+// Nothing outlives session.serve.
 //
-//   - Which plane: route.go, by the command's keys (commandtable.go, keys.go; the
-//     table is generated, see gencommands) and the rules (rules.go, companions.go).
-//     A reload that changes rules holds keys that change planes back (moves.go).
+//   - Which plane: package route decides by the command's keys, which package
+//     command finds, and by the rules. A reload that changes rules holds keys that
+//     change planes back (heldback.go refuses them).
 //   - Lock plane: lockcommands.go and lockkeys.go for the commands that have a form
 //     of their own (setcommand.go, expirecommand.go), everything else as an examined
 //     run (evalcommand.go, locktransaction.go); blocking commands wait for changes
@@ -39,8 +39,9 @@
 //   - Who may what: accounts.go, logins.go, permissions.go; where the upstream has
 //     the users, upstreamlogin.go and acceptedlogins.go.
 //
-// Every text that sessions send on their own account is in replies.go; where Redis
-// has words for it they are Redis's.
+// Every text that sessions send on their own account is in package wire, and what
+// only the lock plane says in lockreplies.go; where Redis has words for it they are
+// Redis's.
 //
 // # Around it
 //
@@ -49,7 +50,8 @@
 // the only ones that know YAML; build.go makes the parts of a configuration,
 // reloadplan.go decides what of a new one may be put in force and reload.go does it.
 // Package endpoint leads to a server; survey.go, inspect.go and hazards.go ask the
-// servers what they are, for -check, the metrics and the log. Metrics are in metrics.go and operationmetrics.go, HTTP in admin.go.
+// servers what they are, for -check, the metrics and the log. Package metrics
+// counts, shown.go tells it what is in force, and HTTP is in admin.go.
 //
 // # Who owns what
 //

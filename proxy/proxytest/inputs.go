@@ -9,7 +9,7 @@ import (
 const Password = "secret"
 
 // An Input is what a client might send and what must come of it. The unit
-// tests hold the decoder to it, TestGuardAgreesWithRedis a Redis server as well.
+// tests hold the decoder to it, TestDecoderAgreesWithRedis a Redis server as well.
 type Input struct {
 	Bytes    string
 	Commands [][]string // what is to be run, in order

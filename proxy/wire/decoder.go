@@ -32,11 +32,11 @@ var RedisLimits = Limits{
 const (
 	// maxBulkLimit keeps sums of a length and an offset inside an int64.
 	maxBulkLimit = 1 << 60
-	// maxKeptArgs is how many argument slots a guard keeps between commands.
+	// maxKeptArgs is how many argument slots a Decoder keeps between commands.
 	maxKeptArgs = 1024
 )
 
-// A Limit is a limit of guardLimits by its key in the configuration.
+// A Limit is a limit of Limits by its key in the configuration.
 type Limit string
 
 const (
@@ -120,7 +120,7 @@ func (g *Decoder) SetAuthenticated(yes bool) { g.authenticated = yes }
 // and more behind them; what was looked at is not looked at again. need, if not
 // 0, is how many bytes buf[n:] will at least have when the command is whole; a
 // client can name any number up to the limits, so it is a hint for sizing a
-// read and not for allocating. An error is a protocolError or charge's, and
+// read and not for allocating. An error is a ProtocolError or charge's, and
 // ends the session. The command is valid until the next call, its args no
 // longer than buf.
 func (g *Decoder) Next(buf []byte) (cmd Command, n int, ok bool, need int, err error) {

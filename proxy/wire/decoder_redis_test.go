@@ -9,9 +9,9 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-// TestGuardAgreesWithRedis sends every input, cut at every place, to a Redis
-// server and compares what it answers with the guard's reading.
-func TestGuardAgreesWithRedis(t *testing.T) {
+// TestDecoderAgreesWithRedis sends every input, cut at every place, to a Redis
+// server and compares what it answers with the decoder's reading.
+func TestDecoderAgreesWithRedis(t *testing.T) {
 	open := proxytest.StartRedis(t)
 	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	for _, input := range proxytest.Inputs() {
@@ -23,9 +23,9 @@ func TestGuardAgreesWithRedis(t *testing.T) {
 	}
 }
 
-// TestGuardAgreesWithRedisOnDamagedInput does the same with inputs of which a
+// TestDecoderAgreesWithRedisOnDamagedInput does the same with inputs of which a
 // few bytes were changed, dropped or doubled, always the same ones.
-func TestGuardAgreesWithRedisOnDamagedInput(t *testing.T) {
+func TestDecoderAgreesWithRedisOnDamagedInput(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, input := range proxytest.Inputs() {
@@ -53,7 +53,7 @@ func TestGuardAgreesWithRedisOnDamagedInput(t *testing.T) {
 }
 
 // compare sends an input, cut at the given places. The server's raw answer must
-// be what it answers to the guard's commands written properly, then the guard's
+// be what it answers to the decoder's commands written properly, then the decoder's
 // error, if any, and the end of the connection.
 func compare(t *testing.T, s *proxytest.Redis, input proxytest.Input, cuts []int) {
 	t.Helper()
@@ -70,7 +70,7 @@ func compare(t *testing.T, s *proxytest.Redis, input proxytest.Input, cuts []int
 	for _, cut := range cuts {
 		answer := s.Exchange(t, []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]), got.err != nil)
 		if !bytes.Equal(answer, want) {
-			t.Errorf("%.100q cut at %d: Redis answers %.300q, the guard's reading is worth %.300q", input.Bytes, cut, answer, want)
+			t.Errorf("%.100q cut at %d: Redis answers %.300q, the decoder's reading is worth %.300q", input.Bytes, cut, answer, want)
 			return
 		}
 	}

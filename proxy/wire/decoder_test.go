@@ -13,18 +13,18 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-// guarded is what a guard made of an input.
-type guarded struct {
+// decoded is what a decoder made of an input.
+type decoded struct {
 	commands [][][]byte
 	raws     [][]byte
 	kept     int // bytes of an unfinished command
 	err      error
 }
 
-// feed hands pieces to a guard as a session does: one growing buffer, from
+// feed hands pieces to a decoder as a session does: one growing buffer, from
 // which what is done with is dropped, and AUTH judged before what follows it.
-func feed(t testing.TB, g *Decoder, pieces ...[]byte) guarded {
-	var got guarded
+func feed(t testing.TB, g *Decoder, pieces ...[]byte) decoded {
+	var got decoded
 	var buf []byte
 	for _, piece := range pieces {
 		buf = append(buf, piece...)
@@ -64,7 +64,7 @@ func newTestDecoder(locked bool) *Decoder {
 	return g
 }
 
-func (g guarded) check(input proxytest.Input) error {
+func (g decoded) check(input proxytest.Input) error {
 	if !slices.EqualFunc(g.commands, input.Commands, sameArgs) {
 		return fmt.Errorf("commands %.200q, want %.200q", g.commands, input.Commands)
 	}
@@ -75,12 +75,12 @@ func (g guarded) check(input proxytest.Input) error {
 }
 
 // refusal is the reply to what is no command, "" where all is.
-func (g guarded) refusal() string {
+func (g decoded) refusal() string {
 	wrong, _ := errors.AsType[ProtocolError](g.err)
 	return wrong.Text
 }
 
-func TestGuardHoweverInputIsCut(t *testing.T) {
+func TestDecoderHoweverInputIsCut(t *testing.T) {
 	for _, input := range proxytest.Inputs() {
 		for _, cut := range proxytest.Cuts(input.Bytes) {
 			got := feed(t, newTestDecoder(input.Locked), []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]))
@@ -97,7 +97,7 @@ func TestGuardHoweverInputIsCut(t *testing.T) {
 	}
 }
 
-func TestGuardKeepsRawBytes(t *testing.T) {
+func TestDecoderKeepsRawBytes(t *testing.T) {
 	got := feed(t, newTestDecoder(false), []byte("\r\n*0\r\n*1\rX$4\r\nPING__\nPING\r\n  ECHO \"a b\"\n*1\r\n$4\r\nPING\r\n*-1\r\n"))
 	want := []string{"*1\rX$4\r\nPING__", "PING\r\n", "  ECHO \"a b\"\n", "*1\r\n$4\r\nPING\r\n"}
 	if !sameArgs(got.raws, want) || got.err != nil || got.kept != 0 {
@@ -105,7 +105,7 @@ func TestGuardKeepsRawBytes(t *testing.T) {
 	}
 }
 
-func TestGuardSaysWhatItNeeds(t *testing.T) {
+func TestDecoderSaysWhatItNeeds(t *testing.T) {
 	g := newTestDecoder(false)
 	for _, step := range []struct {
 		buf     string
@@ -126,7 +126,7 @@ func TestGuardSaysWhatItNeeds(t *testing.T) {
 	}
 }
 
-func TestGuardConfiguredLimits(t *testing.T) {
+func TestDecoderConfiguredLimits(t *testing.T) {
 	limits := Limits{Bulk: 10, Multibulk: 3, Inline: 20, LoginMultibulk: 2, LoginBulk: 5}
 	for _, c := range []struct {
 		bytes string
@@ -153,13 +153,13 @@ func TestGuardConfiguredLimits(t *testing.T) {
 	}
 }
 
-func TestGuardBeginsLocked(t *testing.T) {
+func TestDecoderBeginsLocked(t *testing.T) {
 	if got := feed(t, NewDecoder(RedisLimits), []byte("*11\r\n")); got.refusal() != ErrCountBeforeAuth {
 		t.Errorf("%v, want %v", got.err, ErrCountBeforeAuth)
 	}
 }
 
-func TestGuardLetsGoOfTheLastCommand(t *testing.T) {
+func TestDecoderLetsGoOfTheLastCommand(t *testing.T) {
 	g := newTestDecoder(false)
 	if got := feed(t, g, proxytest.EncodeCommand(slices.Repeat([][]byte{[]byte("a")}, 5000)...)); len(got.commands) != 1 {
 		t.Fatal(got.err)
@@ -175,7 +175,7 @@ func TestGuardLetsGoOfTheLastCommand(t *testing.T) {
 	}
 }
 
-func TestGuardDoesNotAllocate(t *testing.T) {
+func TestDecoderDoesNotAllocate(t *testing.T) {
 	g := newTestDecoder(false)
 	for _, text := range []string{"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", "*1\rX$4\r\nPING\r\n", "SET k v\r\n", "*0\r\n\r\n"} {
 		input := []byte(text)
@@ -189,7 +189,7 @@ func TestGuardDoesNotAllocate(t *testing.T) {
 	}
 }
 
-func FuzzGuard(f *testing.F) {
+func FuzzDecoder(f *testing.F) {
 	for _, input := range proxytest.Inputs() {
 		if len(input.Bytes) < 2000 {
 			f.Add([]byte(input.Bytes), uint8(4), input.Locked)
@@ -203,7 +203,7 @@ func FuzzGuard(f *testing.F) {
 			t.Errorf("whole:  %q %v\npieces: %q %v", whole.commands, whole.err, pieces.commands, pieces.err)
 		}
 		if whole.err != nil && whole.refusal() == "" {
-			t.Errorf("error %v is no protocolError", whole.err)
+			t.Errorf("error %v is no ProtocolError", whole.err)
 		}
 		rest := input
 		for i, raw := range whole.raws {
@@ -212,7 +212,7 @@ func FuzzGuard(f *testing.F) {
 				t.Fatalf("raw %q is not in the input", raw)
 			}
 			rest = rest[at+len(raw):]
-			// What the guard understood, written properly, is understood the same.
+			// What the decoder understood, written properly, is understood the same.
 			again := feed(t, newTestDecoder(false), proxytest.EncodeCommand(whole.commands[i]...))
 			if len(again.commands) != 1 || !same(again.commands[0], whole.commands[i]) {
 				t.Errorf("%q became %q", whole.commands[i], again.commands)
@@ -221,7 +221,7 @@ func FuzzGuard(f *testing.F) {
 	})
 }
 
-func BenchmarkGuard(b *testing.B) {
+func BenchmarkDecoder(b *testing.B) {
 	for _, bench := range []struct{ name, input string }{
 		{"get", "*2\r\n$3\r\nGET\r\n$8\r\nsome-key\r\n"},
 		{"set-nx-px", "*6\r\n$3\r\nSET\r\n$8\r\nlock:abc\r\n$20\r\n01234567890123456789\r\n$2\r\nNX\r\n$2\r\nPX\r\n$5\r\n30000\r\n"},
@@ -241,7 +241,7 @@ func BenchmarkGuard(b *testing.B) {
 			}
 		})
 	}
-	// What the guard adds is to be seen beside what stands behind it.
+	// What the decoder adds is to be seen beside what stands behind it.
 	b.Run("redcon-alone-set-nx-px", func(b *testing.B) {
 		input := proxytest.EncodeCommand([]byte("SET"), []byte("lock:abc"), []byte("01234567890123456789"), []byte("NX"), []byte("PX"), []byte("30000"))
 		var args [][]byte

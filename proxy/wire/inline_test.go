@@ -43,7 +43,7 @@ func FuzzSplitInline(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if bytes.ContainsAny(line, "\n\x00") {
-			return // the guard hands on none of these
+			return // the decoder hands on none of these
 		}
 		args, err := splitInline(nil, append(bytes.Clone(line), '\n'))
 		if err != nil {
