@@ -628,6 +628,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued",
 	},
 	{
+		rule:     "a release that deleted, and had to be loaded, is not told that it held nothing",
+		edits:    []edit{{"recogniserun.go", "o.Verdict == Lost && r.gaveUp.Load()", "false"}},
+		caughtBy: "TestTimelineARecognisedReleaseThatHadToBeLoadedIsNotToldThatItHeldNothing",
+	},
+	{
 		rule:     "a recognised release that is told again spares a later lock",
 		edits:    []edit{{"recogniserun.go", "Deliver(missed.debt(i), time.Now(), true)", "deliver(missed.debt(i), time.Now(), false)"}},
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -71,7 +72,7 @@ func TestRecognisedScriptsAnswerAsOnePlainRedis(t *testing.T) {
 					}
 					want := conn.do(command...)
 					plainly := r
-					plainly.script = k
+					plainly.script, plainly.gaveUp = k, new(atomic.Bool)
 					o, ok := s.runRecognised(plainly)
 					s.wantAs(plain, o, want, ok, name+", run plain, where the key holds "+before)
 					s.prepare(nil, held)

@@ -302,3 +302,35 @@ func TestTimelineAScriptThatExtendsIsOnRecord(t *testing.T) {
 		}
 	})
 }
+
+// Masters that have forgotten the script have it loaded, and are asked once more.
+// Where the others have deleted the lock before, they find nothing of it then: if no
+// other had it, nobody knows whether it was held.
+func TestTimelineARecognisedReleaseThatHadToBeLoadedIsNotToldThatItHeldNothing(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		release := func() Outcome {
+			return w.locker.Run(t.Context(), RunRequest{
+				Keys:    bytesOf([]string{key}),
+				Args:    bytesOf([]string{"EVALSHA", sha1Of([]byte(compareAndDelete)), "1", key, tokenA}),
+				Scripts: bytesOf([]string{compareAndDelete}),
+			})
+		}
+		w.put("A A A A A", time.Minute)
+		wantReply(t, release(), ":1\r\n")
+		w.elapse(second)
+		for _, row := range []struct {
+			holds   string
+			verdict Verdict
+		}{{"A A - - A", NoQuorum}, {"- - A A A", Won}, {"A A A A A", Won}, {"X X X X X", Lost}} {
+			w.play("ok ok ok ok down")
+			w.put(row.holds, time.Minute)
+			clear(w.masters[2].scripts)
+			clear(w.masters[3].scripts)
+			if o := release(); o.Verdict != row.verdict {
+				t.Errorf("%s: %v %q", row.holds, o.Verdict, o.Reply)
+			}
+			w.masters[4].restart(true)
+			w.elapse(5 * second)
+		}
+	})
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"redlock-proxy/redlock/effect"
@@ -48,7 +49,12 @@ func (l *Locker) runRecognised(r RunRequest) (o Outcome, ok bool) {
 	if len(r.Scripts) == 1 {
 		s.load = r.script.text
 	}
-	o, ok = l.releaseAsTold(r, s)
+	if o, ok = l.releaseAsTold(r, s, r.gaveUp); !ok {
+		o, ok = l.releaseAsTold(r, s, new(atomic.Bool)) // now it is loaded everywhere
+		if o.Verdict == Lost && r.gaveUp.Load() {
+			o.Verdict, o.Reply = NoQuorum, nil // it may have been held
+		}
+	}
 	if r.RESP3 && bytes.Equal(o.Reply, []byte("$-1\r\n")) {
 		o.Reply = []byte("_\r\n")
 	}
@@ -71,8 +77,9 @@ func (m *missedRelease) debt(int) *stream.Debt {
 }
 
 // releaseAsTold is compare-and-delete. The rule is that of all releases
-// (quorum.Tally.Release); what masters have missed is delivered by value.
-func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
+// (quorum.Tally.Release); what masters have missed is delivered by value. False:
+// masters had forgotten the script. Deleted is set when one has deleted something.
+func (l *Locker) releaseAsTold(r RunRequest, s recognised, deleted *atomic.Bool) (Outcome, bool) {
 	db := r.DB
 	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: stream.NewLifetime(time.Now())}
 	tell := func(i int) {
@@ -90,6 +97,9 @@ func (l *Locker) releaseAsTold(r RunRequest, s recognised) (Outcome, bool) {
 		debt:    missed.debt, // one that is away is told only of what there was to release
 		parse: func(replies [][]byte) (said, error) {
 			a, err := s.read(replies[1])
+			if a.done {
+				deleted.Store(true)
+			}
 			if a.done || err != nil { // what it could not delete it is told once more
 				reachAfter(missed.seen, replies[0])
 			}
@@ -137,7 +147,7 @@ func (l *Locker) forgot(db, i int, a quorum.Answer[said]) bool {
 }
 
 // mustLoad tells whether a ballot came to nothing because scripts were
-// forgotten. The examined run loads them.
+// forgotten. The next try loads them, and one that cannot be loaded is examined.
 func (l *Locker) mustLoad(b *ballot[said]) bool {
 	forgotten := false
 	for i, a := range b.answers {
