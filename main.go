@@ -14,6 +14,7 @@ import (
 	"syscall"
 
 	"redlock-proxy/proxy"
+	"redlock-proxy/proxy/config"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -109,11 +110,11 @@ func run(args []string) int {
 	return exitFine
 }
 
-func configuration(file string, demo bool) (*proxy.Config, error) {
+func configuration(file string, demo bool) (*config.Config, error) {
 	if demo {
-		return proxy.Demo(), nil
+		return config.Demo(), nil
 	}
-	return proxy.Load(file)
+	return config.Load(file)
 }
 
 // serve serves until ctx ends, and reloads the configuration at each hangup. It

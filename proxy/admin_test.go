@@ -17,6 +17,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -130,11 +131,11 @@ func TestHealthcheck(t *testing.T) {
 	}
 	for _, text := range []string{"", "admin: nonsense", "admin: [1]"} {
 		check(text)
-		if got := adminAddress(file); got != Demo().Admin {
+		if got := adminAddress(file); got != config.Demo().Admin {
 			t.Errorf("%q: asked at %s", text, got)
 		}
 	}
-	if got := adminAddress(file + "-missing"); got != Demo().Admin {
+	if got := adminAddress(file + "-missing"); got != config.Demo().Admin {
 		t.Errorf("without a file: asked at %s", got)
 	}
 }
@@ -150,7 +151,7 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 	})
 	web := httptest.NewServer(admin.http.Handler)
 	defer web.Close()
-	cfg := Demo()
+	cfg := config.Demo()
 	cfg.Admin = strings.TrimPrefix(web.URL, "http://")
 	for i, moveKeys := range []bool{false, true} {
 		if report, err := AskReload(t.Context(), cfg, moveKeys); report != "reloaded\nand more" || err != nil || asked != i+1 || moved != moveKeys {
@@ -253,7 +254,7 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := Demo()
+	cfg := config.Demo()
 	show := func(rules ...route.Rule) string {
 		cfg.Locks = rules
 		m.ShowSettings(shownOf(cfg, time.Now()))
@@ -282,38 +283,38 @@ func TestLockCommandsAreCountedFromZero(t *testing.T) {
 // proxy: the words that -check has for it do not matter, nor does what proxies
 // need not have in common.
 func TestConfigHash(t *testing.T) {
-	with := func(change func(*Config)) *Config {
-		cfg := Demo()
-		cfg.Masters = Masters{servers: []endpoint.Endpoint{{Name: "a:1", Password: "x"}, {Name: "b:1"}, {Name: "c:1"}}}
+	with := func(change func(*config.Config)) *config.Config {
+		cfg := config.Demo()
+		cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{{Name: "a:1", Password: "x"}, {Name: "b:1"}, {Name: "c:1"}}}
 		cfg.Locks = route.Rules{{Match: "lock:*", DB: route.AnyDB}}
 		change(cfg)
 		return cfg
 	}
 	const want = 1482335171102050
-	if got := hashOf(with(func(*Config) {})); got != want {
+	if got := hashOf(with(func(*config.Config) {})); got != want {
 		t.Errorf("the hash of these settings was %d and is %d: proxies of the version before would show another one", want, got)
 	}
-	for name, change := range map[string]func(*Config){
-		"listen": func(c *Config) { c.Listen = "0.0.0.0:1" }, "limits": func(c *Config) { c.Limits.Clients = 5 },
-		"a password": func(c *Config) { c.Masters.servers[0].Password = "y" }, "upstream": func(c *Config) { c.Upstream = Upstream{Kind: UpstreamNone} },
+	for name, change := range map[string]func(*config.Config){
+		"listen": func(c *config.Config) { c.Listen = "0.0.0.0:1" }, "limits": func(c *config.Config) { c.Limits.Clients = 5 },
+		"a password": func(c *config.Config) { c.Masters.Servers[0].Password = "y" }, "upstream": func(c *config.Config) { c.Upstream = config.Upstream{Kind: config.UpstreamNone} },
 	} {
 		if hashOf(with(change)) != want {
 			t.Errorf("%s is in it", name)
 		}
 	}
-	for name, change := range map[string]func(*Config){
-		"masters":        func(c *Config) { c.Masters.servers[0].Name = "d:1" },
-		"match":          func(c *Config) { c.Locks[0].Match = "lock?*" },
-		"db":             func(c *Config) { c.Locks[0].DB = 0 },
-		"default_ttl":    func(c *Config) { c.Locks[0].DefaultTTL = time.Nanosecond },
-		"companions":     func(c *Config) { c.Locks[0].Companions = []string{"x"} },
-		"rules":          func(c *Config) { c.Locks = append(c.Locks, route.Rule{Match: "x"}) },
-		"master_timeout": func(c *Config) { c.MasterTimeout++ },
-		"retry.count":    func(c *Config) { c.Retry.Count++ },
-		"retry.delay":    func(c *Config) { c.Retry.Delay++ },
-		"clock_drift":    func(c *Config) { c.ClockDrift += 1e-9 },
-		"restart_delay":  func(c *Config) { c.RestartDelay++ },
-		"max_quarantine": func(c *Config) { c.MaxQuarantine++ },
+	for name, change := range map[string]func(*config.Config){
+		"masters":        func(c *config.Config) { c.Masters.Servers[0].Name = "d:1" },
+		"match":          func(c *config.Config) { c.Locks[0].Match = "lock?*" },
+		"db":             func(c *config.Config) { c.Locks[0].DB = 0 },
+		"default_ttl":    func(c *config.Config) { c.Locks[0].DefaultTTL = time.Nanosecond },
+		"companions":     func(c *config.Config) { c.Locks[0].Companions = []string{"x"} },
+		"rules":          func(c *config.Config) { c.Locks = append(c.Locks, route.Rule{Match: "x"}) },
+		"master_timeout": func(c *config.Config) { c.MasterTimeout++ },
+		"retry.count":    func(c *config.Config) { c.Retry.Count++ },
+		"retry.delay":    func(c *config.Config) { c.Retry.Delay++ },
+		"clock_drift":    func(c *config.Config) { c.ClockDrift += 1e-9 },
+		"restart_delay":  func(c *config.Config) { c.RestartDelay++ },
+		"max_quarantine": func(c *config.Config) { c.MaxQuarantine++ },
 	} {
 		if hashOf(with(change)) == want {
 			t.Errorf("%s is not in it", name)

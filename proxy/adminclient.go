@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"gopkg.in/yaml.v3"
+
+	"redlock-proxy/proxy/config"
 )
 
 // healthcheckTimeout is shorter than a container engine's usual patience.
@@ -33,9 +35,9 @@ func Healthcheck(ctx context.Context, path string) error {
 // adminAddress is the admin address in a configuration file that may be in any
 // state, and where it shows none the default.
 func adminAddress(path string) string {
-	text, err := os.ReadFile(cmp.Or(path, defaultConfigFile))
+	text, err := os.ReadFile(cmp.Or(path, config.DefaultFile))
 	if err != nil {
-		return Demo().Admin
+		return config.Demo().Admin
 	}
 	var file struct{ Admin *string }
 	if yaml.Unmarshal(text, &file) != nil || file.Admin == nil {
@@ -45,11 +47,11 @@ func adminAddress(path string) string {
 		}
 	}
 	if file.Admin != nil {
-		if address := *file.Admin; checkListen(address, false) == nil {
+		if address := *file.Admin; config.CheckListen(address, false) == nil {
 			return address
 		}
 	}
-	return Demo().Admin
+	return config.Demo().Admin
 }
 
 // adminLine finds the address in a file that is no YAML.
@@ -61,7 +63,7 @@ var adminLine = regexp.MustCompile(`(?m)^admin:[ \t]*["']?([^\s"'#]*)`)
 // (moveKeys). The report is for people. The error is the reason why the old
 // configuration stays, or why nobody could be asked; what this cfg says besides
 // the admin address does not matter.
-func AskReload(ctx context.Context, cfg *Config, moveKeys bool) (report string, err error) {
+func AskReload(ctx context.Context, cfg *config.Config, moveKeys bool) (report string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience+healthcheckTimeout)
 	defer cancel()
 	path := "/reload"
@@ -84,7 +86,7 @@ func askAdmin(ctx context.Context, admin, method, path string) (answer string, e
 	// 0.0.0.0 is where to listen, not where to dial.
 	if host == "::" {
 		host = "::1"
-	} else if everyAddress(host) {
+	} else if config.EveryAddress(host) {
 		host = "127.0.0.1"
 	}
 	url := "http://" + net.JoinHostPort(host, port) + path

@@ -7,6 +7,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -14,22 +15,22 @@ import (
 // banner says in plain words what runs here and what to type next. listen is
 // where it really listens. newSet is when locks can be granted by masters that
 // form a new set; zero: they form none.
-func banner(cfg *Config, listen, admin string, newSet time.Time) string {
+func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
 	line("redlock-proxy %s", Version())
-	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", plural(cfg.Masters.count(), "master"))
+	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", plural(cfg.Masters.Count(), "master"))
 	line("")
 	line("  configuration  %s", cfg.Source)
 	line("  listening on   %s", listen)
 	if admin != "" {
 		line("  admin          http://%s  /metrics /healthz /readyz", admin)
 	}
-	line("  lock keys      %s", describeRules(cfg.Locks))
-	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.quorum())
+	line("  lock keys      %s", config.DescribeRules(cfg.Locks))
+	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.Quorum())
 	line("  upstream       %s", cfg.Upstream)
 	line("")
-	if len(cfg.demo()) > 0 {
+	if len(cfg.Toys()) > 0 {
 		line("DEMO: the embedded servers are toys inside this process, for trying the proxy out: they")
 		line("know the common commands only and forget everything when it ends. For real locks write")
 		line("your servers into config.yaml and test it with -check.")
@@ -49,7 +50,7 @@ func banner(cfg *Config, listen, admin string, newSet time.Time) string {
 	try("SET "+key+" me NX PX 30000", "takes a lock for 30 s")
 	try("SET "+key+" you NX PX 30000", "(nil): it is held")
 	try("DEL "+key, "gives it back")
-	if cfg.Upstream.Kind != UpstreamNone {
+	if cfg.Upstream.Kind != config.UpstreamNone {
 		try("SET greeting hello", "is no lock: goes to the upstream")
 	}
 	table.Flush()
@@ -68,16 +69,16 @@ func exampleKey(rules route.Rules) string {
 // tlsMark stands behind an address whose clients speak TLS.
 const tlsMark = " (TLS)"
 
-func clientCommand(cfg *Config, listen string) string {
+func clientCommand(cfg *config.Config, listen string) string {
 	command := "redis-cli"
 	listen, _, _ = strings.Cut(listen, ", ") // the plain one if there is one
 	if overTLS, encrypted := strings.CutSuffix(listen, tlsMark); encrypted {
 		listen, command = overTLS, command+" --tls"
 	}
-	if path, ok := strings.CutPrefix(listen, unixPrefix); ok {
+	if path, ok := strings.CutPrefix(listen, config.UnixPrefix); ok {
 		command += " -s " + path
 	} else if host, port, err := net.SplitHostPort(listen); err == nil {
-		if !everyAddress(host) && host != "127.0.0.1" && host != "localhost" {
+		if !config.EveryAddress(host) && host != "127.0.0.1" && host != "localhost" {
 			command += " -h " + host
 		}
 		command += " -p " + port

@@ -7,11 +7,12 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 )
 
 func TestBannerSaysWhatToType(t *testing.T) {
-	text := banner(Demo(), "127.0.0.1:6380", "127.0.0.1:9380", time.Time{})
+	text := banner(config.Demo(), "127.0.0.1:6380", "127.0.0.1:9380", time.Time{})
 	for _, want := range []string{
 		"listening on   127.0.0.1:6380\n", "http://127.0.0.1:9380", "5 embedded (quorum 3)", "DEMO: ",
 		"redis-cli -p 6380 SET lock:demo me NX PX 30000",
@@ -48,7 +49,7 @@ func TestClientCommand(t *testing.T) {
 		"127.0.0.1:1, 10.0.0.1:2 (TLS)": "redis-cli -p 1",
 		"10.0.0.1:2 (TLS)":              "redis-cli --tls -h 10.0.0.1 -p 2",
 	} {
-		if got := clientCommand(Demo(), listen); got != want {
+		if got := clientCommand(config.Demo(), listen); got != want {
 			t.Errorf("%s: %s", listen, got)
 		}
 	}
@@ -73,7 +74,7 @@ func TestBannerAndSettingsShowNoSecrets(t *testing.T) {
 	if err := os.WriteFile(file, []byte("upstream: redis://u:hunter2@a\nmasters: [redis://u:hunter2@b]\nauth: {password: hunter2}"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := Load(file)
+	cfg, err := config.Load(file)
 	if err != nil {
 		t.Fatal(err)
 	}

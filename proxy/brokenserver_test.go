@@ -102,9 +102,9 @@ func TestBrokenUpstreamConcernsItsClientOnly(t *testing.T) {
 			t.Parallel()
 			server := startBrokenServer(t, stream.first, stream.repeated)
 			p := startTestProxy(t, nil, func(c *testConfig) {
-				c.dialUpstream = func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) }
-				c.limits.Bulk = 1 << 20
-				c.limits.UnreadTime = patience
+				c.DialUpstream = func(ctx context.Context) (net.Conn, error) { return server.Dial(ctx) }
+				c.Limits.Bulk = 1 << 20
+				c.Limits.UnreadTime = patience
 			})
 			for _, program := range []string{"GET a\r\n", "HELLO 3\r\nGET a\r\n", "SELECT 1\r\nGET a\r\nSELECT 2\r\nGET lock:a\r\n",
 				"INFO\r\n", "MGET a lock:a\r\n", "SUBSCRIBE a\r\n", "MULTI\r\nGET a\r\nEXEC\r\n", "CLIENT TRACKING ON\r\n"} {

@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/metrics"
@@ -28,7 +29,7 @@ type toys struct {
 
 // build makes the parts in the order in which they need each other. What it
 // has made when it fails, close ends.
-func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
+func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	var err error
 	if p.metrics, err = newMetrics(reg); err != nil {
 		return err
@@ -46,7 +47,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		return err
 	}
 	upstream, masters := p.endpoints(cfg)
-	p.current = newInForce(newSettings(cfg, upstream, masters, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
+	p.current = config.NewActive(config.NewSettings(cfg, upstream, masters, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
 	p.survey = newSurvey(p.current, p.metrics, p.log)
 	p.hazards = p.survey.look(context.Background())
 	if err := refusedHazards(p.hazards); err != nil {
@@ -62,7 +63,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		return err
 	}
 	scripts := newScriptCache(int(cfg.Limits.Scripts))
-	scripts.forgotten = func() { p.metrics.LimitReached(string(limitScripts)) }
+	scripts.forgotten = func() { p.metrics.LimitReached(string(config.LimitScripts)) }
 	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
 	p.locks.starting = afterStart(p.lives, p.locker.Status)
 	listen := func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) }
@@ -72,7 +73,7 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 		databases:   p.survey.databases,
 		version:     p.survey.version,
 		redlockInfo: p.appendInfo,
-		killScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.load().masters) },
+		killScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.Load().Masters) },
 		locks:       p.locks,
 		subscribes:  listen,
 		scripts:     scripts,
@@ -87,12 +88,12 @@ func (p *Proxy) build(cfg *Config, reg *prometheus.Registry) error {
 }
 
 // listen opens the addresses for clients, of which there may be two.
-func (p *Proxy) listen(cfg *Config) (err error) {
+func (p *Proxy) listen(cfg *config.Config) (err error) {
 	if cfg.Listen != "" {
 		if p.listener, err = listen("listen", cfg.Listen); err != nil {
 			return err
 		}
-		if path, isUnix := strings.CutPrefix(cfg.Listen, unixPrefix); isUnix {
+		if path, isUnix := strings.CutPrefix(cfg.Listen, config.UnixPrefix); isUnix {
 			if err := os.Chmod(path, cfg.UnixPermissions); err != nil {
 				return fmt.Errorf("cannot give the socket its unix_permissions: %w", err)
 			}
@@ -105,12 +106,12 @@ func (p *Proxy) listen(cfg *Config) (err error) {
 	if err != nil {
 		return err
 	}
-	p.tlsListener = overTLS(listener, func() *endpoint.TLS { return p.current.load().config.TLS.files })
+	p.tlsListener = overTLS(listener, func() *endpoint.TLS { return p.current.Load().Config.TLS.Files })
 	return nil
 }
 
 // lockerConfig is how the masters are asked.
-func (p *Proxy) lockerConfig(cfg *Config, masters []endpoint.Endpoint) redlock.Config {
+func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) redlock.Config {
 	return redlock.Config{
 		Masters:       lockMasters(masters, cfg.Masters.Embedded),
 		MasterTimeout: cfg.MasterTimeout,
@@ -119,7 +120,7 @@ func (p *Proxy) lockerConfig(cfg *Config, masters []endpoint.Endpoint) redlock.C
 		RestartDelay:  cfg.RestartDelay,
 		MaxQuarantine: cfg.MaxQuarantine,
 		New:           cfg.NewSet,
-		MaxReply:      cfg.Limits.masterReply(),
+		MaxReply:      cfg.Limits.MasterReply(),
 		Log:           p.log,
 		Observer:      newStandingLog(p.metrics, p.log),
 	}
@@ -138,7 +139,7 @@ func lockMasters(servers []endpoint.Endpoint, embedded bool) []redlock.Master {
 }
 
 // startToys starts the embedded servers that are configured.
-func (p *Proxy) startToys(cfg *Config) error {
+func (p *Proxy) startToys(cfg *config.Config) error {
 	start := func(name string) (endpoint.Endpoint, error) {
 		server, err := embedded.Start(name)
 		if err != nil {
@@ -147,7 +148,7 @@ func (p *Proxy) startToys(cfg *Config) error {
 		p.embedded = append(p.embedded, server)
 		return endpoint.Endpoint{Name: name, Network: "tcp", Address: server.Address()}, nil
 	}
-	if cfg.Upstream.Kind == UpstreamEmbedded {
+	if cfg.Upstream.Kind == config.UpstreamEmbedded {
 		server, err := start("embedded upstream")
 		if err != nil {
 			return err
@@ -157,7 +158,7 @@ func (p *Proxy) startToys(cfg *Config) error {
 	if !cfg.Masters.Embedded {
 		return nil
 	}
-	for i := range embeddedMasters {
+	for i := range config.EmbeddedMasters {
 		server, err := start("embedded-" + strconv.Itoa(i+1))
 		if err != nil {
 			return err
@@ -168,10 +169,10 @@ func (p *Proxy) startToys(cfg *Config) error {
 }
 
 // endpoints says where the upstream, if any, and the masters are.
-func (p *Proxy) endpoints(cfg *Config) (upstream *endpoint.Endpoint, masters []endpoint.Endpoint) {
-	upstream, masters = p.toys.upstream, cfg.Masters.servers
-	if cfg.Upstream.Kind == UpstreamServer {
-		upstream = &cfg.Upstream.server
+func (p *Proxy) endpoints(cfg *config.Config) (upstream *endpoint.Endpoint, masters []endpoint.Endpoint) {
+	upstream, masters = p.toys.upstream, cfg.Masters.Servers
+	if cfg.Upstream.Kind == config.UpstreamServer {
+		upstream = &cfg.Upstream.Server
 	}
 	if cfg.Masters.Embedded {
 		masters = p.toys.masters

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"text/tabwriter"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 )
 
@@ -16,7 +17,7 @@ import (
 // tells whether the proxy would serve locks safely: warnings alone are fine, a
 // server that is away or may not vote is not. It changes nothing on a server.
 // Settings that have their defaults are left out unless all are asked for.
-func Check(ctx context.Context, cfg *Config, all bool, w io.Writer) bool {
+func Check(ctx context.Context, cfg *config.Config, all bool, w io.Writer) bool {
 	upstream, masters := inspectServers(ctx, cfg, nil)
 	if all {
 		fmt.Fprintf(w, "configuration from %s\n\n", cfg.Source)
@@ -54,7 +55,7 @@ func Check(ctx context.Context, cfg *Config, all bool, w io.Writer) bool {
 type setting struct{ name, value string }
 
 // writeSettings is the configuration by the names it has in the file.
-func writeSettings(w io.Writer, cfg *Config) { writeTable(w, settingsOf(cfg)) }
+func writeSettings(w io.Writer, cfg *config.Config) { writeTable(w, settingsOf(cfg)) }
 
 func writeTable(w io.Writer, settings []setting) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
@@ -66,59 +67,59 @@ func writeTable(w io.Writer, settings []setting) {
 
 // changedSettings are those that a file has to say, for they have no default, or
 // another one.
-func changedSettings(cfg *Config) []setting {
-	defaults := settingsOf(Demo())
+func changedSettings(cfg *config.Config) []setting {
+	defaults := settingsOf(config.Demo())
 	return slices.DeleteFunc(settingsOf(cfg), func(s setting) bool {
 		return s.name != "upstream" && s.name != "masters" && slices.Contains(defaults, s)
 	})
 }
 
-func settingsOf(cfg *Config) []setting {
+func settingsOf(cfg *config.Config) []setting {
 	var list []setting
 	row := func(name string, value any) { list = append(list, setting{name, fmt.Sprint(value)}) }
 	row("listen", orDash(cfg.Listen))
-	if strings.HasPrefix(cfg.Listen, unixPrefix) {
+	if strings.HasPrefix(cfg.Listen, config.UnixPrefix) {
 		row("unix_permissions", fmt.Sprintf("%#o", cfg.UnixPermissions))
 	}
 	row("tls.listen", orDash(cfg.TLS.Listen))
 	if cfg.TLS.Listen != "" {
-		row("tls", cfg.TLS.describe())
+		row("tls", cfg.TLS.Describe())
 	}
 	row("admin", orDash(cfg.Admin))
 	row("upstream", cfg.Upstream)
-	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.quorum()))
+	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.Quorum()))
 	for i, rule := range cfg.Locks {
-		row(fmt.Sprintf("locks[%d]", i), describeRule(rule))
+		row(fmt.Sprintf("locks[%d]", i), config.DescribeRule(rule))
 	}
-	row("master_timeout", shortDuration(cfg.MasterTimeout))
-	row("retry", fmt.Sprintf("%d times, each after up to %s", cfg.Retry.Count, shortDuration(cfg.Retry.Delay)))
+	row("master_timeout", config.ShortDuration(cfg.MasterTimeout))
+	row("retry", fmt.Sprintf("%d times, each after up to %s", cfg.Retry.Count, config.ShortDuration(cfg.Retry.Delay)))
 	row("clock_drift", cfg.ClockDrift)
-	row("restart_delay", shortDuration(cfg.RestartDelay))
-	row("max_quarantine", shortDuration(cfg.MaxQuarantine))
+	row("restart_delay", config.ShortDuration(cfg.RestartDelay))
+	row("max_quarantine", config.ShortDuration(cfg.MaxQuarantine))
 	writeAuth(row, cfg)
-	for _, limit := range cfg.Limits.table() {
-		row("limits."+string(limit.name), limit.text())
+	for _, limit := range cfg.Limits.Table() {
+		row("limits."+string(limit.Name), limit.Text())
 	}
 	row("log", cfg.Log.Level+", "+cfg.Log.Format)
 	return list
 }
 
-func writeAuth(row func(key string, value any), cfg *Config) {
+func writeAuth(row func(key string, value any), cfg *config.Config) {
 	auth := cfg.Auth
 	if auth.Upstream {
 		row("auth", "upstream")
-		row("auth_cache", shortDuration(cfg.AuthCache))
+		row("auth_cache", config.ShortDuration(cfg.AuthCache))
 		return
 	}
 	row("auth.password", auth.Password)
 	row("auth.may", auth.May)
-	row("auth.users", orDash(describeUsers(auth.Users)))
+	row("auth.users", orDash(config.DescribeUsers(auth.Users)))
 }
 
 // describeCoverage is what a rule covers.
 func describeCoverage(rule route.Rule) string {
 	rule.DefaultTTL, rule.Users = 0, nil
-	return describeRule(rule)
+	return config.DescribeRule(rule)
 }
 
 // describeMoving says until when a rule's keys are held back: commands on keys of

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"hash/fnv"
 	"time"
+
+	"redlock-proxy/proxy/config"
 )
 
 // sharedSettings are what proxies over the same masters should have in common.
@@ -30,9 +32,9 @@ type sharedRule struct {
 
 // hashOf has no secret in it. It fits the integers that a metric can show
 // exactly.
-func hashOf(cfg *Config) uint64 {
+func hashOf(cfg *config.Config) uint64 {
 	shared := sharedSettings{
-		Embedded: cfg.Masters.Embedded, Masters: cfg.Masters.names(), MasterTimeout: cfg.MasterTimeout,
+		Embedded: cfg.Masters.Embedded, Masters: cfg.Masters.Names(), MasterTimeout: cfg.MasterTimeout,
 		RetryCount: cfg.Retry.Count, RetryDelay: cfg.Retry.Delay, ClockDrift: cfg.ClockDrift,
 		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
 	}

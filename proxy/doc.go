@@ -17,7 +17,7 @@
 // One goroutine a session, one path (session.go, perform.go). What has been read
 // (package conn) is measured against the limits and cut into commands by package
 // wire. perform decides who answers: the proxy itself (handshake.go, hello.go,
-// info.go, scriptcommand.go, accounts.go), a transaction (transaction.go), the lock
+// info.go, scriptcommand.go), a transaction (transaction.go), the lock
 // plane (lockplane.go), both planes (split.go), or the upstream (forward.go).
 // Replies go out in the order of the commands, whichever plane they come from.
 // Nothing outlives session.serve.
@@ -36,7 +36,7 @@
 //     everything before it is answered.
 //   - Wake-ups: package pubsub adds what the masters publish and change to what the
 //     upstream tells; subscription*.go and tracking*.go are the commands.
-//   - Who may what: accounts.go, logins.go, permissions.go; where the upstream has
+//   - Who may what: config.Accounts, logins.go, permissions.go; where the upstream has
 //     the users, upstreamlogin.go and acceptedlogins.go.
 //
 // Every text that sessions send on their own account is in package wire, and what
@@ -45,10 +45,10 @@
 //
 // # Around it
 //
-// server.go owns the sessions, sweep.go looks after those that are stuck or silent,
-// limits.go is the table of all limits. config*.go read the file strictly and are
-// the only ones that know YAML; build.go makes the parts of a configuration,
-// reloadplan.go decides what of a new one may be put in force and reload.go does it.
+// server.go owns the sessions, sweep.go looks after those that are stuck or silent.
+// Package config reads the file, knows the users and all limits, and plans what of
+// a new file may be put in force; build.go makes the parts of a configuration and
+// reload.go puts one in force.
 // Package endpoint leads to a server; survey.go, inspect.go and hazards.go ask the
 // servers what they are, for -check, the metrics and the log. Package metrics
 // counts, shown.go tells it what is in force, and HTTP is in admin.go.

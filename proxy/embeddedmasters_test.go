@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/config"
+
 	"github.com/redis/go-redis/v9"
 )
 
@@ -12,7 +14,7 @@ import (
 // that have no form of their own are run, and a conflicting one is refused by
 // the reply of one Redis.
 func TestEmbeddedMastersKnowEveryType(t *testing.T) {
-	cfg := Demo()
+	cfg := config.Demo()
 	cfg.MasterTimeout = patience
 	p, _ := startWholeProxy(t, cfg)
 	waitReady(t, p)
@@ -53,7 +55,7 @@ func TestEmbeddedMastersKnowEveryType(t *testing.T) {
 
 // What a run that was not won left on embedded masters is put back exactly.
 func TestEmbeddedMastersUndo(t *testing.T) {
-	cfg := Demo()
+	cfg := config.Demo()
 	cfg.MasterTimeout = patience
 	p, _ := startWholeProxy(t, cfg)
 	waitReady(t, p)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -152,7 +153,7 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route
 	log := new(strings.Builder)
 	locker, meter := &fakeLocker{answer: answer}, new(fakeLockerMeter)
 	handler := slog.NewTextHandler(io.Writer(log), &slog.HandlerOptions{Level: slog.LevelDebug})
-	current := newInForce(newSettings(Demo(), nil, nil, &route.Router{Rules: rules}))
+	current := config.NewActive(config.NewSettings(config.Demo(), nil, nil, &route.Router{Rules: rules}))
 	plane := newLockPlane(locker, current, newScriptCache(1<<20), meter, slog.New(handler))
 	return fakeLockerPlane{lockPlane: plane, locker: locker, meter: meter, log: log}
 }

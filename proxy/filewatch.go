@@ -1,6 +1,10 @@
 package proxy
 
-import "log/slog"
+import (
+	"log/slog"
+
+	"redlock-proxy/proxy/config"
+)
 
 // filesFor is how many open files so many clients may need: one each, one for
 // its upstream connection, and some for masters, listeners and the system.
@@ -15,7 +19,7 @@ type fileWatch struct {
 	told    bool
 }
 
-func (w *fileWatch) look(clients int, limits *Limits) {
+func (w *fileWatch) look(clients int, limits *config.Limits) {
 	allowed, known := w.allowed()
 	near := filesFor(clients) > allowed/5*4
 	switch {

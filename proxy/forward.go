@@ -220,7 +220,7 @@ func (s *session) tryOpen() (refusal string) {
 	switch {
 	case s.upstream.Load() != nil:
 		return ""
-	case settings.dialUpstream == nil:
+	case settings.DialUpstream == nil:
 		return wire.ErrUpstreamNone
 	case s.dialError != "":
 		return s.dialError
@@ -230,7 +230,7 @@ func (s *session) tryOpen() (refusal string) {
 	// Not s.ctx: a client that only half-closed still wants its answers.
 	ctx, cancel := context.WithTimeout(s.server.running, dialPatience)
 	defer cancel()
-	dialled, err := settings.dialUpstream(ctx)
+	dialled, err := settings.DialUpstream(ctx)
 	if err != nil {
 		s.dialFailed(wire.ErrUpstreamDown, err)
 		return s.dialError
@@ -251,7 +251,7 @@ func (s *session) tryOpen() (refusal string) {
 		onLost:   s.clientLeft,
 		onBroken: s.upstreamBroken,
 		onPanic:  s.panicked,
-		captures: settings.limits.Bulk + conn.SmallBuffer,
+		captures: settings.Limits.Bulk + conn.SmallBuffer,
 		memory:   s.server.memory,
 		onTold:   s.toldOfSubscription,
 	}
@@ -290,7 +290,7 @@ func (s *session) performInPipe(name string, cmd wire.Command, to route.Route) {
 		s.replyAtOnce(wire.ErrMonitorKeyspace)
 	case to.Plane != route.Upstream || s.subscribesToLocks(name, cmd.Args):
 		s.replyAtOnce(wire.ErrLockInPipe)
-	case s.server.settings().users.atUpstream: // who the client is there does not matter here until RESET
+	case s.server.settings().Users.AtUpstream: // who the client is there does not matter here until RESET
 		s.forward(cmd, debt{})
 	case name == "auth":
 		s.replyAtOnce(s.authenticate(cmd.Args))

@@ -20,8 +20,8 @@ type recorder struct {
 }
 
 func (r *recorder) configure(c *testConfig) {
-	dial := c.dialUpstream
-	c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+	dial := c.DialUpstream
+	c.DialUpstream = func(ctx context.Context) (net.Conn, error) {
 		conn, err := dial(ctx)
 		return recordedConn{conn, r}, err
 	}
@@ -66,7 +66,7 @@ func TestForwardedBatchHoldsTheCommandsOnly(t *testing.T) {
 // A reply to EXEC that is too long to be looked into does not leave the session
 // in another database than its upstream.
 func TestLongReplyToExecThatSelected(t *testing.T) {
-	p := startTestProxy(t, proxytest.StartRedis(t), func(c *testConfig) { c.limits.Bulk = 1 << 10 })
+	p := startTestProxy(t, proxytest.StartRedis(t), func(c *testConfig) { c.Limits.Bulk = 1 << 10 })
 	client := p.dial(t)
 	client.ask("SELECT 3\r\nSETRANGE long 9000 x\r\nSET here 3\r\nSELECT 0\r\nSET here 0\r\n", "+OK\r\n:9001\r\n+OK\r\n+OK\r\n+OK\r\n")
 	for _, end := range []struct{ inside, want string }{

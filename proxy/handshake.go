@@ -6,6 +6,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -26,7 +27,7 @@ type clientState struct {
 // it said before.
 func (s *session) mayRemember(now, before int) bool {
 	if !s.server.memory.Reserve(now - before) {
-		s.server.cfg.metrics.LimitReached(string(limitMemory))
+		s.server.cfg.metrics.LimitReached(string(config.LimitMemory))
 		return false
 	}
 	s.client.bytes += now - before
@@ -41,9 +42,9 @@ type clientInfo struct{ attribute, value string }
 func (s *session) beginAnew() {
 	settings := s.server.settings()
 	s.server.memory.Release(s.client.bytes)
-	s.client = clientState{db: settings.upstream.db}
+	s.client = clientState{db: settings.Upstream.DB}
 	s.vouched = nil
-	s.admit(settings.users.first())
+	s.admit(settings.Users.First())
 }
 
 // replyMode is what CLIENT REPLY asked for.
@@ -80,7 +81,7 @@ func (s *session) performHandshake(name string, cmd wire.Command, spec *command.
 		return true
 	case "hello", "auth", "reset", "select", "client|reply":
 	case "acl|whoami":
-		if s.server.settings().users.atUpstream && s.upstream.Load() != nil {
+		if s.server.settings().Users.AtUpstream && s.upstream.Load() != nil {
 			return false
 		}
 	case "ping", "echo", "client|setname", "client|setinfo", "client|getname", "client|no-evict", "client|no-touch":
@@ -116,7 +117,7 @@ func (s *session) performHandshake(name string, cmd wire.Command, spec *command.
 	case "auth":
 		s.reply(s.authenticate(args))
 	case "acl|whoami":
-		s.replyBytes(redcon.AppendBulkString(nil, s.account.Load().name))
+		s.replyBytes(redcon.AppendBulkString(nil, s.account.Load().Name))
 	case "select":
 		s.selectDatabase(cmd)
 	case "client|reply":
@@ -155,17 +156,17 @@ func (s *session) ping(args [][]byte) {
 
 // authenticate judges AUTH and returns its reply.
 func (s *session) authenticate(args [][]byte) string {
-	user, password := []byte(defaultUser), args[len(args)-1]
+	user, password := []byte(config.DefaultUser), args[len(args)-1]
 	switch {
 	case len(args) < 2:
 		return wire.ErrArity("auth")
 	case len(args) > 3:
 		return wire.ErrSyntax
-	case s.server.settings().users.atUpstream:
+	case s.server.settings().Users.AtUpstream:
 		return s.logInAtUpstream(args)
 	case len(args) == 3:
 		user = args[1]
-	case s.server.settings().users.first() != nil:
+	case s.server.settings().Users.First() != nil:
 		return wire.ErrNoPassword
 	}
 	if !s.admits(user, password) {
@@ -177,10 +178,10 @@ func (s *session) authenticate(args [][]byte) string {
 // admits makes the client the user whose name and password these are. It
 // reports false, and leaves the client who it is, if they are nobody's.
 func (s *session) admits(name, password []byte) bool {
-	users := s.server.settings().users
-	user := users.admit(name, password)
+	users := s.server.settings().Users
+	user := users.Admit(name, password)
 	if user == nil {
-		s.server.refuseLogin(users.known(name), s.sock.RemoteAddr())
+		s.server.refuseLogin(users.Known(name), s.sock.RemoteAddr())
 		return false
 	}
 	s.admit(user)
@@ -188,7 +189,7 @@ func (s *session) admits(name, password []byte) bool {
 }
 
 // admit makes the client a user, or nobody.
-func (s *session) admit(user *account) {
+func (s *session) admit(user *config.Account) {
 	s.account.Store(user)
 	s.guard.SetAuthenticated(user != nil)
 	if user != nil {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
 )
@@ -37,11 +38,11 @@ func (l *hazardList) add(level hazardLevel, kind, server, format string, values 
 
 // hazardsOf judges the configuration and what the servers said. It is the same
 // judgement at the start, at a reload and for -check.
-func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []hazard {
+func hazardsOf(cfg *config.Config, upstream *serverFacts, masters []serverFacts) []hazard {
 	var found hazardList
-	n := cfg.Masters.count()
-	quorum := cfg.Masters.quorum()
-	for _, text := range cfg.demo() {
+	n := cfg.Masters.Count()
+	quorum := cfg.Masters.Quorum()
+	for _, text := range cfg.Toys() {
 		found.add(hazardWarning, "embedded", "", "%s", text)
 	}
 	switch {
@@ -54,7 +55,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 	for i, rule := range cfg.Locks {
 		if rule.DefaultTTL > cfg.MaxQuarantine {
 			found.add(hazardWarning, "ttl", "", "locks[%d] (%s): its default_ttl is longer than max_quarantine (%s), so a master that forgets such a lock votes again before the lock has ended",
-				i, describeRule(rule), shortDuration(cfg.MaxQuarantine))
+				i, config.DescribeRule(rule), config.ShortDuration(cfg.MaxQuarantine))
 		}
 	}
 	found = append(found, databaseHazards(cfg, upstream, masters)...)
@@ -89,7 +90,7 @@ func hazardsOf(cfg *Config, upstream *serverFacts, masters []serverFacts) []haza
 // openHazards are addresses at which a client of another machine needs neither a
 // password nor a certificate. Where the network keeps strangers away that is as
 // it should be, so only -check says it and no alert does.
-func openHazards(cfg *Config) []hazard {
+func openHazards(cfg *config.Config) []hazard {
 	var found hazardList
 	open := func(key, address string) {
 		if address != "" && beyondLoopback(address) {
@@ -108,7 +109,7 @@ func openHazards(cfg *Config) []hazard {
 
 // beyondLoopback tells whether other machines may reach an address to listen on.
 func beyondLoopback(address string) bool {
-	if strings.HasPrefix(address, unixPrefix) {
+	if strings.HasPrefix(address, config.UnixPrefix) {
 		return false
 	}
 	host, _, _ := net.SplitHostPort(address)
@@ -118,7 +119,7 @@ func beyondLoopback(address string) bool {
 
 // databaseHazards are rules for databases that no client can select, or that
 // masters do not have. Of a server that does not tell its number nothing is said.
-func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) []hazard {
+func databaseHazards(cfg *config.Config, upstream *serverFacts, masters []serverFacts) []hazard {
 	var found hazardList
 	selectable, whose := defaultDatabases, "this proxy has"
 	if upstream != nil {
@@ -128,7 +129,7 @@ func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) 
 		if rule.DB == route.AnyDB {
 			continue
 		}
-		title := fmt.Sprintf("locks[%d] (%s)", i, describeRule(rule))
+		title := fmt.Sprintf("locks[%d] (%s)", i, config.DescribeRule(rule))
 		if selectable > 0 && rule.DB >= selectable {
 			found.add(hazardWarning, "databases", "", "%s: no client can select that database, for %s %d (0 to %d), so the rule is never used",
 				title, whose, selectable, selectable-1)
@@ -145,7 +146,7 @@ func databaseHazards(cfg *Config, upstream *serverFacts, masters []serverFacts) 
 }
 
 // certificateHazards are files for TLS that were renewed badly or not at all.
-func certificateHazards(cfg *Config, now time.Time) []hazard {
+func certificateHazards(cfg *config.Config, now time.Time) []hazard {
 	var found hazardList
 	judge := func(files *endpoint.TLS, name, side string) {
 		if files == nil {
@@ -155,9 +156,9 @@ func certificateHazards(cfg *Config, now time.Time) []hazard {
 			found.add(hazardWarning, "certificate", name, "TLS %s: %v", side, err)
 		}
 	}
-	judge(cfg.TLS.files, "", "for clients")
-	judge(cfg.Upstream.server.TLS, cfg.Upstream.server.Name, "to the upstream ("+cfg.Upstream.server.Name+")")
-	for i, master := range cfg.Masters.servers {
+	judge(cfg.TLS.Files, "", "for clients")
+	judge(cfg.Upstream.Server.TLS, cfg.Upstream.Server.Name, "to the upstream ("+cfg.Upstream.Server.Name+")")
+	for i, master := range cfg.Masters.Servers {
 		judge(master.TLS, master.Name, fmt.Sprintf("to master %d (%s)", i+1, master.Name))
 	}
 	return found
@@ -168,7 +169,7 @@ func certificateHazards(cfg *Config, now time.Time) []hazard {
 // erases there the marker shows, and the master is quarantined as if it had
 // restarted. What no marker shows (SWAPDB, scripts at the upstream that touch
 // keys they did not name) is one vote of N, and the warning names it.
-func (f serverFacts) asUpstream(cfg *Config, masters []serverFacts) []hazard {
+func (f serverFacts) asUpstream(cfg *config.Config, masters []serverFacts) []hazard {
 	var found hazardList
 	if f.err != nil {
 		found.add(hazardAbsent, "away", f.name, "the upstream (%s) cannot be used: %v", f.name, f.err)
@@ -176,9 +177,9 @@ func (f serverFacts) asUpstream(cfg *Config, masters []serverFacts) []hazard {
 	if f.cluster {
 		found.add(hazardRefused, "cluster", f.name, "the upstream (%s) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode", f.name)
 	}
-	for i, master := range cfg.Masters.servers {
+	for i, master := range cfg.Masters.Servers {
 		sameRun := f.runID != "" && f.runID == masters[i].runID
-		if sameRun || master.Same(cfg.Upstream.server) {
+		if sameRun || master.Same(cfg.Upstream.Server) {
 			found.add(hazardWarning, "shared", f.name, "the upstream (%s) is also master %d: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen", f.name, i+1)
 		}
 	}

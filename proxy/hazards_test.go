@@ -7,20 +7,21 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
 )
 
 // testServers makes a configuration and healthy facts for n masters.
-func testServers(n int) (*Config, *serverFacts, []serverFacts) {
-	cfg := Demo()
-	cfg.Upstream = Upstream{Kind: UpstreamServer, server: endpoint.Endpoint{Name: "up:6379", Network: "tcp", Address: "up:6379"}}
-	cfg.Masters = Masters{}
+func testServers(n int) (*config.Config, *serverFacts, []serverFacts) {
+	cfg := config.Demo()
+	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: endpoint.Endpoint{Name: "up:6379", Network: "tcp", Address: "up:6379"}}
+	cfg.Masters = config.Masters{}
 	upstream := &serverFacts{title: "upstream", name: "up:6379", product: "redis", version: "7.0.15", role: "master", runID: "up", databases: 16, policy: "noeviction"}
 	var masters []serverFacts
 	for i := range n {
 		name := fmt.Sprintf("m%d:6379", i+1)
-		cfg.Masters.servers = append(cfg.Masters.servers, endpoint.Endpoint{Name: name, Network: "tcp", Address: name})
+		cfg.Masters.Servers = append(cfg.Masters.Servers, endpoint.Endpoint{Name: name, Network: "tcp", Address: name})
 		facts := *upstream
 		facts.title, facts.name, facts.runID = fmt.Sprintf("master %d", i+1), name, fmt.Sprintf("run-id-of-%d", i+1)
 		masters = append(masters, facts)
@@ -32,7 +33,7 @@ func TestHazards(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		masters int
-		change  func(cfg *Config, upstream *serverFacts, masters []serverFacts)
+		change  func(cfg *config.Config, upstream *serverFacts, masters []serverFacts)
 		want    []hazard
 	}{
 		{name: "all is well", masters: 3},
@@ -40,40 +41,40 @@ func TestHazards(t *testing.T) {
 		{name: "one", masters: 1, want: []hazard{{level: hazardWarning, text: "1 master: no master may fail; use 3 or 5"}}},
 		{name: "two", masters: 2, want: []hazard{{level: hazardWarning, text: "2 masters: no master may fail; use 3 or 5"}}},
 		{name: "even", masters: 4, want: []hazard{{level: hazardWarning, text: "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
-		{name: "upstream away", masters: 3, change: func(_ *Config, u *serverFacts, _ []serverFacts) {
+		{name: "upstream away", masters: 3, change: func(_ *config.Config, u *serverFacts, _ []serverFacts) {
 			*u = serverFacts{title: u.title, name: u.name, err: errors.New("refused")}
 		}, want: []hazard{{level: hazardAbsent, text: "the upstream (up:6379) cannot be used: refused"}}},
-		{name: "a minority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "a minority away", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[1].err = errors.New("refused")
 		}, want: []hazard{{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: refused"}}},
-		{name: "a majority away", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "a majority away", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[0].err, m[1].err = errors.New("a"), errors.New("b")
 		}, want: []hazard{
 			{level: hazardAbsent, text: "master 1 (m1:6379) cannot be used: a"},
 			{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: b"},
 			{level: hazardAbsent, text: "1 of 3 masters can be used, 2 are needed to decide a lock"},
 		}},
-		{name: "one server twice", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "one server twice", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[2].runID = m[0].runID
 		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
-		{name: "a replica", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "a replica", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[0].role = "slave"
 		}, want: []hazard{{level: hazardAbsent, text: "master 1 (m1:6379) is a replica, so it does not vote: what it holds can be overwritten by its own master; list independent servers"}}},
-		{name: "a cluster", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "a cluster", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[0].cluster = true
 		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
-		{name: "an upstream in cluster mode", masters: 3, change: func(_ *Config, u *serverFacts, _ []serverFacts) {
+		{name: "an upstream in cluster mode", masters: 3, change: func(_ *config.Config, u *serverFacts, _ []serverFacts) {
 			u.cluster = true
 		}, want: []hazard{{level: hazardRefused, text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode"}}},
-		{name: "evicting", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "evicting", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[0].maxmemory, m[0].policy = true, "volatile-lru"
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
 			m[2].policy = "volatile-lru" // without a limit: never full
 		}, want: []hazard{{level: hazardAbsent, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
-		{name: "few databases", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "few databases", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[0].databases, m[1].databases = 1, 0
 		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
-		{name: "rules for databases that are not there", masters: 3, change: func(cfg *Config, u *serverFacts, m []serverFacts) {
+		{name: "rules for databases that are not there", masters: 3, change: func(cfg *config.Config, u *serverFacts, m []serverFacts) {
 			cfg.Locks = route.Rules{{Match: "a*", DB: route.AnyDB}, {Match: "b*", DB: 15}, {Match: "c*", DB: 98}, {Match: "d*", DB: 99}}
 			u.databases, m[0].databases, m[1].databases, m[2].databases = 99, 128, 0, 16
 		}, want: []hazard{
@@ -81,21 +82,21 @@ func TestHazards(t *testing.T) {
 			{level: hazardWarning, text: `locks[3] ("d*", database 99): no client can select that database, for the upstream has 99 (0 to 98), so the rule is never used`},
 			{level: hazardWarning, text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
 		}},
-		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *Config, u *serverFacts, m []serverFacts) {
-			cfg.Upstream = Upstream{Kind: UpstreamNone}
+		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *config.Config, u *serverFacts, m []serverFacts) {
+			cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
 			cfg.Locks = route.Rules{{Match: "b*", DB: 15}, {Match: "c*", DB: 16}}
 			m[0].databases, m[1].databases, m[2].databases = 99, 99, 99
 		}, want: []hazard{
 			{level: hazardWarning, text: `locks[1] ("c*", database 16): no client can select that database, for this proxy has 16 (0 to 15), so the rule is never used`},
 		}},
-		{name: "no rights", masters: 3, change: func(_ *Config, _ *serverFacts, m []serverFacts) {
+		{name: "no rights", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
 			m[0] = serverFacts{title: m[0].title, name: m[0].name, untold: errors.New("NOPERM")}
 		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) does not tell what it is: NOPERM"}}},
-		{name: "upstream is a master", masters: 3, change: func(_ *Config, u *serverFacts, m []serverFacts) {
+		{name: "upstream is a master", masters: 3, change: func(_ *config.Config, u *serverFacts, m []serverFacts) {
 			m[1].runID = u.runID
 		}, want: []hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen"}}},
-		{name: "embedded", masters: 0, change: func(cfg *Config, _ *serverFacts, _ []serverFacts) {
-			*cfg = *Demo()
+		{name: "embedded", masters: 0, change: func(cfg *config.Config, _ *serverFacts, _ []serverFacts) {
+			*cfg = *config.Demo()
 		}, want: []hazard{
 			{level: hazardWarning, text: "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
 			{level: hazardWarning, text: "demo: the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
@@ -105,7 +106,7 @@ func TestHazards(t *testing.T) {
 		if row.change != nil {
 			row.change(cfg, upstream, masters)
 		}
-		if cfg.Upstream.Kind != UpstreamServer {
+		if cfg.Upstream.Kind != config.UpstreamServer {
 			upstream = nil
 		}
 		got := hazardsOf(cfg, upstream, masters)
@@ -123,20 +124,20 @@ func TestHazards(t *testing.T) {
 
 // Who listens beyond this machine is told where nothing keeps strangers out.
 func TestOpenHazards(t *testing.T) {
-	certificates := TLS{Listen: ":6390", AuthClients: "yes"}
+	certificates := config.TLS{Listen: ":6390", AuthClients: "yes"}
 	for _, row := range []struct {
 		name string
-		cfg  Config
+		cfg  config.Config
 		open string
 	}{
-		{"everybody", Config{Listen: "0.0.0.0:6380", TLS: TLS{Listen: "10.0.0.1:6390"}}, "listen (0.0.0.0:6380), tls.listen (10.0.0.1:6390)"},
-		{"every address", Config{Listen: ":6380"}, "listen (:6380)"},
-		{"a name", Config{Listen: "db.example:6380"}, "listen (db.example:6380)"},
-		{"loopback", Config{Listen: "[::1]:6380", TLS: TLS{Listen: "localhost:6390"}}, ""},
-		{"certificates", Config{Listen: "127.0.0.1:6380", TLS: certificates}, ""},
-		{"a socket", Config{Listen: "unix:/run/redlock-proxy.sock"}, ""},
-		{"a password", Config{Listen: ":6380", Auth: Auth{Password: "hunter2"}}, ""},
-		{"users", Config{Listen: ":6380", Auth: Auth{Users: []User{{Name: "app"}}}}, ""},
+		{"everybody", config.Config{Listen: "0.0.0.0:6380", TLS: config.TLS{Listen: "10.0.0.1:6390"}}, "listen (0.0.0.0:6380), tls.listen (10.0.0.1:6390)"},
+		{"every address", config.Config{Listen: ":6380"}, "listen (:6380)"},
+		{"a name", config.Config{Listen: "db.example:6380"}, "listen (db.example:6380)"},
+		{"loopback", config.Config{Listen: "[::1]:6380", TLS: config.TLS{Listen: "localhost:6390"}}, ""},
+		{"certificates", config.Config{Listen: "127.0.0.1:6380", TLS: certificates}, ""},
+		{"a socket", config.Config{Listen: "unix:/run/redlock-proxy.sock"}, ""},
+		{"a password", config.Config{Listen: ":6380", Auth: config.Auth{Password: "hunter2"}}, ""},
+		{"users", config.Config{Listen: ":6380", Auth: config.Auth{Users: []config.User{{Name: "app"}}}}, ""},
 	} {
 		var open []string
 		for _, hazard := range openHazards(&row.cfg) {

@@ -22,7 +22,7 @@ func (s *session) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Ro
 // key that has moved meanwhile: nobody knew of that lock when it was decided for
 // how long the key is held back. A client that hears of no lock has none.
 func (p *lockPlane) unlessMoved(a answer, calls ...lockCall) answer {
-	router := p.current.load().router
+	router := p.current.Load().Router
 	if !router.HoldsBack() || !a.took() {
 		return a
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock/resp"
 )
@@ -21,7 +22,7 @@ import (
 func TestHostileBytesAreAnsweredAsByRedis(t *testing.T) {
 	open, locked := proxytest.StartRedis(t), proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	openProxy := startTestProxy(t, open)
-	lockedProxy := startTestProxy(t, open, func(c *testConfig) { c.users = newAccounts(Auth{Password: proxytest.Password}, 0) })
+	lockedProxy := startTestProxy(t, open, func(c *testConfig) { c.Users = config.NewAccounts(config.Auth{Password: proxytest.Password}, 0) })
 	for _, input := range proxytest.Inputs() {
 		server, p := open, openProxy
 		if input.Locked {
@@ -129,7 +130,7 @@ func FuzzSession(f *testing.F) {
 			return // which the fake masters understand
 		}
 		masters := &fakeMasters{}
-		p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Subscriptions = 100 })
+		p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Subscriptions = 100 })
 		at := min(int(cut), len(input))
 		answer := p.exchange(t, string(input[:at]), string(input[at:]), false)
 		var scanner resp.Scanner

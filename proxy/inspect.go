@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
@@ -46,14 +47,14 @@ type serverFacts struct {
 // inspectServers asks all servers at once; the results keep their order. Of
 // masters whose rights are known they are not asked for again: what is missing
 // would stand in the server's log each time.
-func inspectServers(ctx context.Context, cfg *Config, known knownRights) (upstream *serverFacts, masters []serverFacts) {
+func inspectServers(ctx context.Context, cfg *config.Config, known knownRights) (upstream *serverFacts, masters []serverFacts) {
 	var asking sync.WaitGroup
-	if cfg.Upstream.Kind == UpstreamServer {
-		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.server.Name, encrypted: cfg.Upstream.server.TLS != nil}
-		asking.Go(func() { upstream.ask(ctx, cfg.Upstream.server) })
+	if cfg.Upstream.Kind == config.UpstreamServer {
+		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.Server.Name, encrypted: cfg.Upstream.Server.TLS != nil}
+		asking.Go(func() { upstream.ask(ctx, cfg.Upstream.Server) })
 	}
-	masters = make([]serverFacts, len(cfg.Masters.servers))
-	for i, server := range cfg.Masters.servers {
+	masters = make([]serverFacts, len(cfg.Masters.Servers))
+	for i, server := range cfg.Masters.Servers {
 		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.Name, encrypted: server.TLS != nil}
 		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks, known) })
 	}

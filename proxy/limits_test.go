@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
@@ -36,12 +37,12 @@ func (p *testProxy) counter(t *testing.T, name, label string) int {
 }
 
 // reached tells how often the metric says that a limit was.
-func (p *testProxy) reached(t *testing.T, limit limitName) int {
+func (p *testProxy) reached(t *testing.T, limit config.LimitName) int {
 	t.Helper()
 	return p.counter(t, "redlock_limit_reached_total", string(limit))
 }
 
-func (p *testProxy) wantReached(t *testing.T, limit limitName, times int) {
+func (p *testProxy) wantReached(t *testing.T, limit config.LimitName, times int) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("limit %s was reached %d times", limit, times), func() bool { return p.reached(t, limit) == times })
 }
@@ -53,20 +54,20 @@ func TestLimitsAgreeWithRedis(t *testing.T) {
 	many := strings.Repeat("x", 3*mega)
 	locked := []string{"--requirepass", proxytest.Password}
 	for _, row := range []struct {
-		limit     limitName
+		limit     config.LimitName
 		redis     []string
 		configure func(*testConfig)
 		program   string
 	}{
-		{limitBulk, []string{"--proto-max-bulk-len", "1mb"}, func(c *testConfig) { c.limits.Bulk = mega }, "PING\r\n*2\r\n$4\r\nECHO\r\n$1048577\r\n"},
-		{limitBulk, nil, nil, "*2\r\n$4\r\nECHO\r\n$536870913\r\n"},
-		{limitMultibulk, nil, nil, "PING\r\n*2147483648\r\n"},
-		{limitInline, nil, nil, "PING\r\n" + many[:64<<10+1]},
-		{limitInline, nil, nil, "*1\r\n$" + many[:64<<10]},
-		{limitLoginMultibulk, locked, nil, "PING\r\n*11\r\n"},
-		{limitLoginBulk, locked, nil, "*2\r\n$4\r\nAUTH\r\n$16385\r\n"},
-		{limitQuery, []string{"--client-query-buffer-limit", "1mb"}, func(c *testConfig) { c.limits.Query = mega }, "*2\r\n$4\r\nECHO\r\n$3145728\r\n" + many},
-		{limitIdle, []string{"--timeout", "1"}, func(c *testConfig) { c.limits.Idle = time.Second }, "PING\r\n*1\r\n"},
+		{config.LimitBulk, []string{"--proto-max-bulk-len", "1mb"}, func(c *testConfig) { c.Limits.Bulk = mega }, "PING\r\n*2\r\n$4\r\nECHO\r\n$1048577\r\n"},
+		{config.LimitBulk, nil, nil, "*2\r\n$4\r\nECHO\r\n$536870913\r\n"},
+		{config.LimitMultibulk, nil, nil, "PING\r\n*2147483648\r\n"},
+		{config.LimitInline, nil, nil, "PING\r\n" + many[:64<<10+1]},
+		{config.LimitInline, nil, nil, "*1\r\n$" + many[:64<<10]},
+		{config.LimitLoginMultibulk, locked, nil, "PING\r\n*11\r\n"},
+		{config.LimitLoginBulk, locked, nil, "*2\r\n$4\r\nAUTH\r\n$16385\r\n"},
+		{config.LimitQuery, []string{"--client-query-buffer-limit", "1mb"}, func(c *testConfig) { c.Limits.Query = mega }, "*2\r\n$4\r\nECHO\r\n$3145728\r\n" + many},
+		{config.LimitIdle, []string{"--timeout", "1"}, func(c *testConfig) { c.Limits.Idle = time.Second }, "PING\r\n*1\r\n"},
 	} {
 		t.Run(fmt.Sprintf("%s %.20q", row.limit, row.program), func(t *testing.T) {
 			t.Parallel()
@@ -74,7 +75,7 @@ func TestLimitsAgreeWithRedis(t *testing.T) {
 			upstream := proxytest.StartRedis(t)
 			p := startTestProxy(t, upstream, func(c *testConfig) {
 				if row.redis != nil && row.redis[0] == locked[0] {
-					c.users = newAccounts(Auth{Password: proxytest.Password}, 0)
+					c.Users = config.NewAccounts(config.Auth{Password: proxytest.Password}, 0)
 				}
 				if row.configure != nil {
 					row.configure(c)
@@ -108,7 +109,7 @@ func untilClosed(t *testing.T, conn net.Conn, program string) string {
 
 func TestClientLimitAgreesWithRedis(t *testing.T) {
 	redis := proxytest.StartRedis(t, "--maxclients", "3") // one is the test's own
-	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Clients = 2 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Clients = 2 })
 	for range 2 {
 		_ = redis.Dial(t)
 		p.dial(t).ask("PING\r\n", "+PONG\r\n")
@@ -119,21 +120,21 @@ func TestClientLimitAgreesWithRedis(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.dial(t).expectEnd(string(want))
-	p.wantReached(t, limitClients, 1)
+	p.wantReached(t, config.LimitClients, 1)
 }
 
 func TestMultibulkLimit(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Multibulk = 1024 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Multibulk = 1024 })
 	client := p.dial(t)
 	client.ask("*1024\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 1023), ":0\r\n")
 	client.send("*1025\r\n")
 	client.expectEnd(wire.ErrCount)
-	p.wantReached(t, limitMultibulk, 1)
+	p.wantReached(t, config.LimitMultibulk, 1)
 }
 
 // The list of a command's arguments takes more memory than their bytes.
 func TestArgumentsCountAsMemory(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Memory = 4 << 20 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Memory = 4 << 20 })
 	client := p.dial(t)
 	client.ask("*50000\r\n$6\r\nEXISTS\r\n"+strings.Repeat("$6\r\nlock:x\r\n", 49_999), ":0\r\n")
 	near, far := net.Pipe()
@@ -141,7 +142,7 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 	if got := untilClosed(t, near, "*200000\r\n"+strings.Repeat("$1\r\nx\r\n", 200_000)); got != wire.ErrMemory {
 		t.Errorf("got %q", got)
 	}
-	p.wantReached(t, limitMemory, 1)
+	p.wantReached(t, config.LimitMemory, 1)
 	_ = client.Close()
 	eventually(t, "all memory is given back", func() bool { return p.server.memory.InUse() == 0 })
 }
@@ -150,8 +151,8 @@ func TestArgumentsCountAsMemory(t *testing.T) {
 func TestLargeLockCommandsCountAsMemory(t *testing.T) {
 	const masters, value = 5, 1 << 20
 	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.limits.Memory = 8 << 20
-		c.masters = make([]endpoint.Endpoint, masters)
+		c.Limits.Memory = 8 << 20
+		c.Masters = make([]endpoint.Endpoint, masters)
 	})
 	client := p.dial(t)
 	set := func(key string, size int) string {
@@ -161,14 +162,14 @@ func TestLargeLockCommandsCountAsMemory(t *testing.T) {
 	client.ask(set("lock:a", value/4), "+OK\r\n")
 	client.ask("MULTI\r\n"+set("lock:b", value)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrMemory)
 	client.ask("MULTI\r\n"+set("lock:b", value/4)+"EXEC\r\n", "+OK\r\n+QUEUED\r\n*1\r\n+OK\r\n")
-	p.wantReached(t, limitMemory, 2)
+	p.wantReached(t, config.LimitMemory, 2)
 	eventually(t, "all memory is given back", func() bool { return p.server.memory.InUse() == 0 })
 }
 
 // What the upstream says to the proxy itself counts too.
 func TestCapturedRepliesCountAsMemory(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Memory = 1 << 20 })
+	p := startTestProxy(t, redis, func(c *testConfig) { c.Limits.Memory = 1 << 20 })
 	redis.Ask(t, "SETRANGE small 99999 x")
 	redis.Ask(t, "SETRANGE large 1999999 x")
 	client := p.dial(t)
@@ -184,7 +185,7 @@ func TestCapturedRepliesCountAsMemory(t *testing.T) {
 }
 
 func TestTransactionLimit(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Transaction = 3000 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Transaction = 3000 })
 	client := p.dial(t)
 	set := "*3\r\n$3\r\nSET\r\n$6\r\nlock:a\r\n" + bulk(strings.Repeat("x", 1000))
 	client.ask("MULTI\r\n"+set+set+set+"EXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n"+wire.ErrTransactionSize+wire.ErrExecAbort)
@@ -192,7 +193,7 @@ func TestTransactionLimit(t *testing.T) {
 	small := "GET lock:a\r\n"
 	client.ask("MULTI\r\n"+strings.Repeat(small, 10), "+OK\r\n"+strings.Repeat(wire.Queued, 10))
 	client.ask(small+small+"DISCARD\r\n", wire.ErrTransactionSize+wire.Queued+"+OK\r\n")
-	p.wantReached(t, limitTransaction, 2)
+	p.wantReached(t, config.LimitTransaction, 2)
 	if used := p.server.memory.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
@@ -200,7 +201,7 @@ func TestTransactionLimit(t *testing.T) {
 
 func TestSubscriptionLimit(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startTestProxy(t, proxytest.StartRedis(t), masters.configure, func(c *testConfig) { c.limits.Subscriptions = 2 })
+	p := startTestProxy(t, proxytest.StartRedis(t), masters.configure, func(c *testConfig) { c.Limits.Subscriptions = 2 })
 	client := p.dial(t)
 	client.ask("SUBSCRIBE lock:a a b c\r\n", confirmed("*", "subscribe", "lock:a", 1)+confirmed("*", "subscribe", "a", 2)+
 		confirmed("*", "subscribe", "b", 3)+confirmed("*", "subscribe", "c", 4))
@@ -208,7 +209,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	client.ask("SUBSCRIBE lock:b\r\nSUBSCRIBE d lock:b lock:a\r\nPSUBSCRIBE y*\r\n", wire.ErrSubscriptions+wire.ErrSubscriptions+wire.ErrSubscriptions)
 	client.ask("SUBSCRIBE lock:a\r\nUNSUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 5)+confirmed("*", "unsubscribe", "lock:a", 4))
 	client.ask("SUBSCRIBE lock:b\r\n", confirmed("*", "subscribe", "lock:b", 5))
-	p.wantReached(t, limitSubscriptions, 3)
+	p.wantReached(t, config.LimitSubscriptions, 3)
 	_ = client.Close()
 	eventually(t, "all memory is given back", func() bool { return p.server.memory.InUse() == 0 })
 }
@@ -233,7 +234,7 @@ func TestTrackedPrefixesAreBounded(t *testing.T) {
 func TestOutputLimitAgreesWithRedis(t *testing.T) {
 	redis := proxytest.StartRedis(t, "--client-output-buffer-limit", "pubsub 1mb 0 0")
 	masters := &fakeMasters{}
-	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Output = 1 << 20 })
+	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Output = 1 << 20 })
 	subscriber, client := redis.Dial(t), p.dial(t)
 	_, _ = io.WriteString(subscriber, "SUBSCRIBE lock:a\r\n")
 	client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
@@ -245,36 +246,36 @@ func TestOutputLimitAgreesWithRedis(t *testing.T) {
 	}
 	eventually(t, "Redis has left its subscriber", func() bool { return redis.Settle(t) == 1 })
 	eventually(t, "so has the proxy", func() bool { return p.sessionCount() == 0 })
-	p.wantReached(t, limitOutput, 1)
+	p.wantReached(t, config.LimitOutput, 1)
 	if used := p.server.memory.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }
 
 func TestUnreadTimeLimit(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.UnreadTime = 50 * time.Millisecond })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.UnreadTime = 50 * time.Millisecond })
 	near, far := net.Pipe()
 	defer func() { _ = near.Close() }()
 	p.server.welcome(far)
 	_, _ = io.WriteString(near, "PING\r\n") // and nobody reads the answer
 	eventually(t, "the client is left", func() bool { return p.sessionCount() == 0 })
-	p.wantReached(t, limitUnreadTime, 1)
+	p.wantReached(t, config.LimitUnreadTime, 1)
 }
 
 func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.users = newAccounts(Auth{Password: proxytest.Password}, 0)
-		c.limits.LoginTime = 0
+		c.Users = config.NewAccounts(config.Auth{Password: proxytest.Password}, 0)
+		c.Limits.LoginTime = 0
 	})
 	known, silent, half, talking := p.dial(t), p.dial(t), p.dial(t), p.dial(t)
 	known.ask("AUTH "+proxytest.Password+"\r\n", "+OK\r\n")
 	half.send("*2\r\n$4\r\nAUTH\r\n$6\r\nsec")
 	talking.ask("PING\r\n", wire.ErrNoAuth)
-	p.change(func(s *settings) { s.limits.LoginTime = 100 * time.Millisecond })
+	p.change(func(s *config.Settings) { s.Limits.LoginTime = 100 * time.Millisecond })
 	silent.expectEnd("")
 	half.expectEnd("")
 	talking.expectEnd("")
-	p.wantReached(t, limitLoginTime, 3)
+	p.wantReached(t, config.LimitLoginTime, 3)
 	known.ask("RESET\r\n", "+RESET\r\n")
 	time.Sleep(200 * time.Millisecond) // longer than the limit
 	known.ask("PING\r\n", wire.ErrNoAuth)
@@ -285,8 +286,8 @@ func TestLoginTimeEndsWhoDoesNotLogIn(t *testing.T) {
 func TestFloodOfConnections(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis, func(c *testConfig) {
-		c.limits.Clients = 50
-		c.limits.Idle = 200 * time.Millisecond
+		c.Limits.Clients = 50
+		c.Limits.Idle = 200 * time.Millisecond
 	})
 	served := p.dial(t)
 	served.ask("SET k v\r\n", "+OK\r\n")
@@ -299,7 +300,7 @@ func TestFloodOfConnections(t *testing.T) {
 	}
 	eventually(t, "all places are taken, and taken back", func() bool {
 		served.ask("PING\r\n", "+PONG\r\n")
-		return p.reached(t, limitClients) > 0 && p.reached(t, limitIdle) > 0
+		return p.reached(t, config.LimitClients) > 0 && p.reached(t, config.LimitIdle) > 0
 	})
 	for range 100 {
 		served.ask("GET k\r\nGET lock:none\r\n", "$1\r\nv\r\n$-1\r\n")
@@ -348,7 +349,7 @@ func (p *testProxy) dialUntilServed(t *testing.T) {
 func TestOpenFilesAreToldOfWhenTheyRunOut(t *testing.T) {
 	var log bytes.Buffer
 	w := &fileWatch{allowed: func() (uint64, bool) { return 1000, true }, log: slog.New(slog.NewTextHandler(&log, nil))}
-	limits := defaultLimits()
+	limits := config.DefaultLimits()
 	looks := func(clients, want int) {
 		t.Helper()
 		log.Reset()

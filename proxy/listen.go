@@ -7,13 +7,15 @@ import (
 	"os"
 	"strings"
 	"syscall"
+
+	"redlock-proxy/proxy/config"
 )
 
 // listen opens an address of the configuration; key is its name there. Its
 // errors say what to do.
 func listen(key, address string) (net.Listener, error) {
 	network := "tcp"
-	if path, ok := strings.CutPrefix(address, unixPrefix); ok {
+	if path, ok := strings.CutPrefix(address, config.UnixPrefix); ok {
 		network, address = "unix", path
 	}
 	listener, err := net.Listen(network, address)
@@ -50,7 +52,7 @@ func deadSocket(path string) bool {
 // listenAddress writes a listener's address as the configuration would.
 func listenAddress(listener net.Listener) string {
 	if listener.Addr().Network() == "unix" {
-		return unixPrefix + listener.Addr().String()
+		return config.UnixPrefix + listener.Addr().String()
 	}
 	return listener.Addr().String()
 }

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/config"
 )
 
 func TestListenErrorsSayWhatToDo(t *testing.T) {
@@ -45,18 +47,18 @@ func TestListenReplacesADeadSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if listener, err := listen("listen", unixPrefix+path); err == nil {
+	if listener, err := listen("listen", config.UnixPrefix+path); err == nil {
 		listener.Close()
 		t.Fatal("took over a live socket")
 	}
 	first.(*net.UnixListener).SetUnlinkOnClose(false)
 	first.Close()
-	listener, err := listen("listen", unixPrefix+path)
+	listener, err := listen("listen", config.UnixPrefix+path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer listener.Close()
-	if got := listenAddress(listener); got != unixPrefix+path {
+	if got := listenAddress(listener); got != config.UnixPrefix+path {
 		t.Errorf("the address is %s", got)
 	}
 }

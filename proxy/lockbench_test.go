@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
@@ -49,7 +50,7 @@ func lockBench(b testing.TB, text func(sha string) string) *session {
 		b.Fatal(err)
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
-	current := newInForce(newSettings(Demo(), nil, nil, routes))
+	current := config.NewActive(config.NewSettings(config.Demo(), nil, nil, routes))
 	scripts := newScriptCache(1 << 20)
 	log := slog.New(slog.DiscardHandler)
 	srv := newServer(serverConfig{

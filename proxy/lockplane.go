@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -38,7 +39,7 @@ type lockMeter interface {
 // the process; it keeps no lock and no state of a client.
 type lockPlane struct {
 	locker  locker
-	current *inForce
+	current *config.Active
 	scripts *scriptCache
 	meter   lockMeter
 	log     *slog.Logger
@@ -71,7 +72,7 @@ func (c lockCall) commandName() string {
 
 // newLockPlane wants everything given; log gets command names and verdicts at
 // debug level, never a key or a value.
-func newLockPlane(locker locker, current *inForce, scripts *scriptCache, meter lockMeter, log *slog.Logger) *lockPlane {
+func newLockPlane(locker locker, current *config.Active, scripts *scriptCache, meter lockMeter, log *slog.Logger) *lockPlane {
 	return &lockPlane{locker: locker, current: current, scripts: scripts, meter: meter, log: log}
 }
 

@@ -3,13 +3,15 @@ package proxy
 import (
 	"io"
 	"log/slog"
+
+	"redlock-proxy/proxy/config"
 )
 
 var logLevels = map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError}
 
 // NewLogger makes the logger that the configuration asks for, and returns what
 // sets its level later.
-func NewLogger(cfg *Config, w io.Writer) (*slog.Logger, *slog.LevelVar) {
+func NewLogger(cfg *config.Config, w io.Writer) (*slog.Logger, *slog.LevelVar) {
 	level := new(slog.LevelVar)
 	level.Set(logLevels[cfg.Log.Level])
 	options := &slog.HandlerOptions{Level: level, ReplaceAttr: withUnit}

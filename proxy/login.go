@@ -7,6 +7,7 @@ import (
 	"net"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -29,14 +30,14 @@ const refusalKept = 4 << 10
 // (enterAsClient sends those, where the upstream has the users). The last is a
 // PING, so that an upstream that accepts connections and answers nothing, or
 // speaks no RESP, is found out before a client's command is with it.
-func (s *session) loginSteps(login upstreamLogin) []loginStep {
+func (s *session) loginSteps(login config.UpstreamLogin) []loginStep {
 	var steps []loginStep
 	add := func(refusal string, args ...string) { steps = append(steps, newLoginStep(refusal, args...)) }
 	switch {
-	case login.user != "":
-		add(wire.ErrUpstreamRefused, "AUTH", login.user, login.password)
-	case login.password != "":
-		add(wire.ErrUpstreamRefused, "AUTH", login.password)
+	case login.User != "":
+		add(wire.ErrUpstreamRefused, "AUTH", login.User, login.Password)
+	case login.Password != "":
+		add(wire.ErrUpstreamRefused, "AUTH", login.Password)
 	}
 	if s.client.version == wire.RESP3 {
 		add(wire.ErrUpstreamProtocol, "HELLO", "3")
@@ -71,11 +72,11 @@ func newLoginStep(refusal string, args ...string) loginStep {
 
 // enter makes a new connection that of the client, and returns what the client
 // is to be told where it cannot.
-func (s *session) enter(conn net.Conn, settings *settings, deadline time.Time) (refusal string, err error) {
-	if settings.users.atUpstream {
+func (s *session) enter(conn net.Conn, settings *config.Settings, deadline time.Time) (refusal string, err error) {
+	if settings.Users.AtUpstream {
 		return s.enterAsClient(conn, settings, deadline)
 	}
-	return logIn(conn, s.loginSteps(settings.upstream), deadline, loginStep.refusedBy)
+	return logIn(conn, s.loginSteps(settings.Upstream), deadline, loginStep.refusedBy)
 }
 
 // logIn does the steps on a connection nobody else uses yet. The reply for the

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/redlock"
 )
 
@@ -23,7 +24,7 @@ type markerFacts struct {
 // markerLines say in plain words what each master's marker means; those that
 // will keep a master from voting are hazards instead. Only -check needs it: a
 // running proxy has the masters' own states.
-func markerLines(cfg *Config, masters []serverFacts) (lines []string, found hazardList) {
+func markerLines(cfg *config.Config, masters []serverFacts) (lines []string, found hazardList) {
 	var unmarked []string
 	for i, st := range surveyed(masters) {
 		f := masters[i]
@@ -54,7 +55,7 @@ func markerLines(cfg *Config, masters []serverFacts) (lines []string, found haza
 	case cfg.NewSet:
 		lines = append(lines, words)
 	default:
-		found.add(hazardWarning, kindNewSet, "", "%s, and does not vote for %s unless started with -new", words, shortDuration(cfg.RestartDelay))
+		found.add(hazardWarning, kindNewSet, "", "%s, and does not vote for %s unless started with -new", words, config.ShortDuration(cfg.RestartDelay))
 	}
 	return lines, found
 }
@@ -74,8 +75,8 @@ func surveyed(masters []serverFacts) []redlock.Standing {
 	return redlock.Survey(found)
 }
 
-func quarantineOf(cfg *Config) string {
-	return fmt.Sprintf("%s, or the longest TTL granted, up to %s", shortDuration(cfg.RestartDelay), shortDuration(cfg.MaxQuarantine))
+func quarantineOf(cfg *config.Config) string {
+	return fmt.Sprintf("%s, or the longest TTL granted, up to %s", config.ShortDuration(cfg.RestartDelay), config.ShortDuration(cfg.MaxQuarantine))
 }
 
 // isMarked tells whether the master belongs to a set.
@@ -101,14 +102,14 @@ const newSetPause = time.Hour
 var ErrSetExists = errors.New("-new is for masters that have no history")
 
 // newSetHazards find -new where a quorum of masters has had a set for a while.
-func newSetHazards(cfg *Config, masters []serverFacts, now time.Time) (found hazardList) {
+func newSetHazards(cfg *config.Config, masters []serverFacts, now time.Time) (found hazardList) {
 	members := map[string]int{}
 	for _, f := range masters {
 		m, marked := redlock.ReadMarker(f.marker.text)
 		if !marked || !cfg.NewSet {
 			continue
 		}
-		if members[m.Set]++; members[m.Set] != cfg.Masters.quorum() || now.Sub(m.Founded) < newSetPause {
+		if members[m.Set]++; members[m.Set] != cfg.Masters.Quorum() || now.Sub(m.Founded) < newSetPause {
 			continue
 		}
 		since := ""
@@ -130,7 +131,7 @@ func (f serverFacts) remembers() string {
 	if m.Since.UnixMilli() > 0 {
 		words += "remembers everything since " + timestamp(m.Since) + ", "
 	}
-	return words + "longest TTL granted " + shortDuration(m.Longest)
+	return words + "longest TTL granted " + config.ShortDuration(m.Longest)
 }
 
 // votesFrom is when its quarantine is over.
@@ -140,12 +141,12 @@ func (f serverFacts) votesFrom() string {
 }
 
 // describeNewcomers words the masters of a set that does not exist yet.
-func describeNewcomers(cfg *Config, unmarked []string) string {
+func describeNewcomers(cfg *config.Config, unmarked []string) string {
 	who := strings.Join(unmarked, ", ") + " have no marker"
 	switch {
 	case len(unmarked) == 1:
 		who = unmarked[0] + " has no marker"
-	case len(unmarked) == cfg.Masters.count():
+	case len(unmarked) == cfg.Masters.Count():
 		who = "no master has a marker"
 	}
 	return who + ": a new set begins when all masters are reached and none has one"

@@ -13,7 +13,7 @@ import (
 // it is given back.
 func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	masters := &fakeMasters{}
-	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.limits.Memory = 70_000 })
+	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Memory = 70_000 })
 	used := func() int64 { return p.server.memory.InUse() }
 	long := strings.Repeat("n", 20_000)
 	client := p.dial(t)

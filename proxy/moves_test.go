@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -31,8 +32,8 @@ func TestLocksThatAreTakenWhileTheirKeyMoves(t *testing.T) {
 	} {
 		var p fakeLockerPlane
 		p = newFakeLockerPlane(func(any) redlock.Outcome {
-			p.current.replace(func(old settings) settings {
-				old.router = old.router.WithRules(route.Rules{{Match: "kept:*", DB: route.AnyDB}}, time.Now(), time.Hour, time.Minute).LeavingFor(time.Now().Add(time.Hour))
+			p.current.Replace(func(old config.Settings) config.Settings {
+				old.Router = old.Router.WithRules(route.Rules{{Match: "kept:*", DB: route.AnyDB}}, time.Now(), time.Hour, time.Minute).LeavingFor(time.Now().Add(time.Hour))
 				return old
 			})
 			return row.outcome
@@ -45,8 +46,8 @@ func TestLocksThatAreTakenWhileTheirKeyMoves(t *testing.T) {
 
 // reloadRules gives a test proxy other rules.
 func (p *testProxy) reloadRules(rules route.Rules, coming, leaving time.Duration) {
-	p.current.replace(func(old settings) settings {
-		old.router = old.router.WithRules(rules, time.Now(), coming, leaving)
+	p.current.Replace(func(old config.Settings) config.Settings {
+		old.Router = old.Router.WithRules(rules, time.Now(), coming, leaving)
 		return old
 	})
 }
@@ -59,16 +60,16 @@ func TestSessionSeesNewRules(t *testing.T) {
 	client := p.dial(t)
 	client.ask("SET lock:a 1 NX\r\nSET job:a 1 NX\r\n", "+OK\r\n+OK\r\n")
 	p.reloadRules(route.Rules{{Match: "lock:*", DB: route.AnyDB}, {Match: "job:*", DB: route.AnyDB}}, time.Hour, time.Hour)
-	refusal := wire.ErrMoving(p.current.load().router.Moves[0].Coming)
+	refusal := wire.ErrMoving(p.current.Load().Router.Moves[0].Coming)
 	if !strings.HasPrefix(refusal, "-TRYAGAIN ") {
 		t.Errorf("%q", refusal)
 	}
 	client.ask("SET job:a 2 NX\r\nGET lock:a\r\nGET plain\r\n", refusal+"$1\r\n1\r\n$-1\r\n")
 	client.ask("MULTI\r\nGET job:a\r\nEXEC\r\n", "+OK\r\n"+refusal+wire.ErrExecAbort)
-	p.current.replace(func(old settings) settings {
-		router := *old.router
+	p.current.Replace(func(old config.Settings) config.Settings {
+		router := *old.Router
 		router.Moves = []route.Move{{Was: router.Moves[0].Was}} // its time is over
-		old.router = &router
+		old.Router = &router
 		return old
 	})
 	client.ask("SET job:a 2 NX\r\nGET job:a\r\n", "+OK\r\n$1\r\n2\r\n") // on the masters now
@@ -107,31 +108,35 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 
 // What else a reload may change holds at once for those who are connected.
 func TestSessionSeesNewSettings(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "old", May: rightBoth}, 0) })
+	p := startTestProxy(t, nil, func(c *testConfig) {
+		c.Users = config.NewAccounts(config.Auth{Password: "old", May: config.RightBoth}, 0)
+	})
 	early, known := p.dial(t), p.dial(t)
 	early.ask("PING\r\n", wire.ErrNoAuth)
 	known.ask("AUTH old\r\n", "+OK\r\n")
-	p.change(func(s *settings) { s.users = newAccounts(Auth{Password: "new", May: rightBoth}, 0) })
+	p.change(func(s *config.Settings) {
+		s.Users = config.NewAccounts(config.Auth{Password: "new", May: config.RightBoth}, 0)
+	})
 	known.ask("PING\r\n", "+PONG\r\n") // as on Redis
 	early.ask("AUTH old\r\n", wire.ErrWrongPass)
 	early.ask("AUTH new\r\n", "+OK\r\n")
 	late := p.dial(t)
 	late.ask("PING\r\n", wire.ErrNoAuth)
-	p.change(func(s *settings) { s.users = newAccounts(Auth{May: rightBoth}, 0) })
+	p.change(func(s *config.Settings) { s.Users = config.NewAccounts(config.Auth{May: config.RightBoth}, 0) })
 	late.ask("PING\r\n", "+PONG\r\n")
-	p.change(func(s *settings) { s.limits.Clients = 3 })
+	p.change(func(s *config.Settings) { s.Limits.Clients = 3 })
 	p.dial(t).expectEnd(wire.ErrClientCap)
-	p.change(func(s *settings) { s.limits.Bulk = 1 << 20 })
+	p.change(func(s *config.Settings) { s.Limits.Bulk = 1 << 20 })
 	late.send("*2\r\n$3\r\nGET\r\n$1048577\r\n")
 	late.expectEnd(wire.ErrLength)
-	p.change(func(s *settings) { s.limits.Idle = 20 * time.Millisecond })
+	p.change(func(s *config.Settings) { s.Limits.Idle = 20 * time.Millisecond })
 	known.expectEnd("")
 }
 
 // Keys that leave the masters wait for the longest lock that any of them has
 // granted; where no quorum tells, for as long as a lock is covered.
 func TestLongestLockOnTheMasters(t *testing.T) {
-	cfg := &Config{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
+	cfg := &config.Config{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
 	for _, row := range []struct {
 		longest [3]time.Duration
 		voting  int

@@ -14,7 +14,7 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 	srv := benchServer(t, 1, "")
 	defer func() { _ = srv.shutdown(t.Context()) }()
 	s := newSession(srv, 1, newDrain())
-	routes := srv.settings().router
+	routes := srv.settings().Router
 	ordinary := 0
 	check := func(spec *command.Spec, names ...string) {
 		args := bytesOf(names)

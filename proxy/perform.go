@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -24,7 +25,7 @@ type lockRunner interface {
 // perform answers one command or sees to it that it is answered.
 func (s *session) perform(cmd wire.Command) {
 	settings := s.server.settings()
-	router := settings.router
+	router := settings.Router
 	to := router.Route(s.database(), cmd.Args)
 	name := ""
 	if to.Spec != nil {
@@ -163,9 +164,9 @@ func (s *session) holdCopies(size int) (held int, ok bool) {
 	if size <= conn.LargeBuffer {
 		return 0, true
 	}
-	held = size * (1 + 2*len(s.server.settings().masters))
+	held = size * (1 + 2*len(s.server.settings().Masters))
 	if !s.server.memory.Reserve(held) {
-		s.server.cfg.metrics.LimitReached(string(limitMemory))
+		s.server.cfg.metrics.LimitReached(string(config.LimitMemory))
 		return 0, false
 	}
 	return held, true

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 )
@@ -22,16 +23,16 @@ func channelsOf(name string, args [][]byte) [][]byte {
 
 // forbids returns the error for a command that these rights do not cover, ""
 // if they do. lockChannel tells whether a channel or pattern belongs to locks.
-func forbids(r rights, name string, args [][]byte, to route.Route, lockChannel func([]byte) bool) string {
+func forbids(r config.Rights, name string, args [][]byte, to route.Route, lockChannel func([]byte) bool) string {
 	channels := channelsOf(name, args)
 	switch {
-	case r == rightBoth || to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
+	case r == config.RightBoth || to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || asksForMaintenance(args):
 	case to.Spec != nil && !to.Spec.ArityOK(len(args)) && !to.Spec.Is(command.ForLockers):
-		if r&rightUpstream == 0 {
+		if r&config.RightUpstream == 0 {
 			return wire.ErrArity(to.Spec.Name)
 		}
 	case to.Plane != route.Upstream:
-		if to.Plane != route.Locks || r&rightLocks == 0 {
+		if to.Plane != route.Locks || r&config.RightLocks == 0 {
 			return wire.ErrNoPermKeys
 		}
 	case len(channels) > 0:
@@ -40,7 +41,7 @@ func forbids(r rights, name string, args [][]byte, to route.Route, lockChannel f
 				return wire.ErrNoPermChannels
 			}
 		}
-	case r&rightUpstream != 0:
+	case r&config.RightUpstream != 0:
 	case len(to.Keys) > 0:
 		return wire.ErrNoPermKeys
 	case to.Spec == nil:
@@ -51,39 +52,39 @@ func forbids(r rights, name string, args [][]byte, to route.Route, lockChannel f
 	return ""
 }
 
-func rightOnChannel(ofLocks bool) rights {
+func rightOnChannel(ofLocks bool) config.Rights {
 	if ofLocks {
-		return rightLocks
+		return config.RightLocks
 	}
-	return rightUpstream
+	return config.RightUpstream
 }
 
 // user is who the session acts for by the settings in force, nil if that is
 // nobody. A user who was removed meanwhile ends the session; what the user may
 // not do any more is not done at EXEC either.
-func (s *session) user(now *settings) *account {
+func (s *session) user(now *config.Settings) *config.Account {
 	known := s.account.Load()
-	if known != nil && now.users.has(known) {
+	if known != nil && now.Users.Has(known) {
 		return known
 	}
 	if known == nil {
-		if !now.users.atUpstream && s.upstream.Load() != nil {
+		if !now.Users.AtUpstream && s.upstream.Load() != nil {
 			s.closing = true // the upstream was to judge, and has not accepted this connection
 			return nil
 		}
-		if first := now.users.first(); first != nil {
+		if first := now.Users.First(); first != nil {
 			s.admit(first) // a password was needed when the client came
 			return first
 		}
 		return nil
 	}
-	user := now.users.successor(known)
+	user := now.Users.Successor(known)
 	if user == nil {
 		s.closing = true
 		return nil
 	}
 	s.account.Store(user)
-	if known.may&^user.may != 0 && s.transaction.state != transactionNone {
+	if known.May&^user.May != 0 && s.transaction.state != transactionNone {
 		s.abort("")
 	}
 	return user
@@ -91,14 +92,14 @@ func (s *session) user(now *settings) *account {
 
 // refusedForUser answers a command that the user may not give, in a
 // transaction as in Redis by spoiling it.
-func (s *session) refusedForUser(user *account, name string, args [][]byte, to route.Route) bool {
+func (s *session) refusedForUser(user *config.Account, name string, args [][]byte, to route.Route) bool {
 	if user == nil {
 		return false
 	}
-	all := s.server.settings().router.Rules
+	all := s.server.settings().Router.Rules
 	refusal := ""
-	if user.may != rightBoth {
-		refusal = forbids(user.may, name, args, to, all.CoversChannel)
+	if user.May != config.RightBoth {
+		refusal = forbids(user.May, name, args, to, all.CoversChannel)
 	}
 	if own := s.ownRules(user, all); refusal == "" && own.DenySome() {
 		refusal = forbiddenLocks(own, all, s.database(), name, args, to)
@@ -112,9 +113,9 @@ func (s *session) refusedForUser(user *account, name string, args [][]byte, to r
 
 // ownRules are the lock rules as the session's user has them. They are made
 // anew only when the user or the rules have changed.
-func (s *session) ownRules(user *account, all route.Rules) route.Rules {
+func (s *session) ownRules(user *config.Account, all route.Rules) route.Rules {
 	if s.own.of != user || len(s.own.from) != len(all) || len(all) > 0 && &s.own.from[0] != &all[0] {
-		s.own.of, s.own.from, s.own.rules = user, all, all.ForUser(user.name)
+		s.own.of, s.own.from, s.own.rules = user, all, all.ForUser(user.Name)
 	}
 	return s.own.rules
 }
@@ -140,7 +141,7 @@ func forbiddenLocks(own, all route.Rules, db int, name string, args [][]byte, to
 // client.
 func (s *session) hearsLocks() bool {
 	user := s.account.Load()
-	return user != nil && user.may&rightLocks != 0
+	return user != nil && user.May&config.RightLocks != 0
 }
 
 // applyUsers does with the users of a new configuration what Redis does when users
@@ -148,14 +149,14 @@ func (s *session) hearsLocks() bool {
 // listen to what they may not hear any more. Sessions find all else out with
 // their next command.
 // rules are the lock rules that hold now, was those before.
-func (srv *proxyServer) applyUsers(now *accounts, rules, was route.Rules) {
+func (srv *proxyServer) applyUsers(now *config.Accounts, rules, was route.Rules) {
 	for _, s := range srv.all() {
 		known := s.account.Load()
 		if known == nil {
 			continue
 		}
-		user := now.successor(known)
-		if user == nil || s.listens() && (known.may&^user.may != 0 || rules.DeniesMore(was, user.name)) {
+		user := now.Successor(known)
+		if user == nil || s.listens() && (known.May&^user.May != 0 || rules.DeniesMore(was, user.Name)) {
 			s.cutOff()
 		}
 	}

@@ -5,19 +5,20 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
 
-var testUsers = Auth{Users: []User{
-	{Name: "alice", Password: "pw", May: rightBoth},
-	{Name: "locker", Password: "pw", May: rightLocks},
-	{Name: "reader", Password: "pw", May: rightUpstream},
+var testUsers = config.Auth{Users: []config.User{
+	{Name: "alice", Password: "pw", May: config.RightBoth},
+	{Name: "locker", Password: "pw", May: config.RightLocks},
+	{Name: "reader", Password: "pw", May: config.RightUpstream},
 }}
 
 func startWithUsers(t *testing.T, redis *proxytest.Redis, configure ...func(*testConfig)) *testProxy {
 	t.Helper()
-	users := func(c *testConfig) { c.users = newAccounts(testUsers, 0) }
+	users := func(c *testConfig) { c.Users = config.NewAccounts(testUsers, 0) }
 	return startTestProxy(t, redis, append(configure, users)...)
 }
 
@@ -176,9 +177,9 @@ func TestUsersChange(t *testing.T) {
 	forgets.ask("SUBSCRIBE news\r\nUNSUBSCRIBE\r\n", confirmed("*", "subscribe", "news", 1)+confirmed("*", "unsubscribe", "news", 0))
 	blocked.ask("GET nothing\r\n", "$-1\r\n")
 	blocked.send("BLPOP nothing 0\r\n")
-	next := newAccounts(Auth{Users: []User{{Name: "alice", Password: "other", May: rightUpstream}}}, 0)
-	p.current.replace(func(old settings) settings {
-		old.users = next
+	next := config.NewAccounts(config.Auth{Users: []config.User{{Name: "alice", Password: "other", May: config.RightUpstream}}}, 0)
+	p.current.Replace(func(old config.Settings) config.Settings {
+		old.Users = next
 		return old
 	})
 	p.server.applyUsers(next, nil, nil)
@@ -204,8 +205,8 @@ func TestARemovedUserIsFoundOut(t *testing.T) {
 	p := startWithUsers(t, nil)
 	client := p.dial(t)
 	client.ask("AUTH alice pw\r\n", wire.OK)
-	p.current.replace(func(old settings) settings {
-		old.users = newAccounts(Auth{May: rightBoth}, 0)
+	p.current.Replace(func(old config.Settings) config.Settings {
+		old.Users = config.NewAccounts(config.Auth{May: config.RightBoth}, 0)
 		return old
 	})
 	client.send("PING\r\nPING\r\n")

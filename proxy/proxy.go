@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/redlock"
@@ -33,7 +34,7 @@ const (
 // Proxy is the whole of it: it listens, and Serve must be called once, which
 // also closes everything.
 type Proxy struct {
-	current     *inForce
+	current     *config.Active
 	log         *slog.Logger
 	level       *slog.LevelVar // of log
 	metrics     *metrics.Metrics
@@ -58,7 +59,7 @@ type Proxy struct {
 // others what they are, for 2 s at most if one does not answer. A server that
 // is away is no error, one that cannot hold locks is. The metrics are
 // registered with reg. A reload sets level, which is log's.
-func New(cfg *Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
+func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
 	p := &Proxy{log: log, level: level, reloading: make(chan struct{}, 1)}
 	p.lives, p.drains = context.WithCancel(context.Background())
 	if err := p.build(cfg, reg); err != nil {
@@ -74,13 +75,13 @@ func (p *Proxy) Banner() string {
 	if p.web != nil {
 		admin = listenAddress(p.web)
 	}
-	return banner(p.current.load().config, p.addresses(), admin, p.newSetUntil(time.Now()))
+	return banner(p.current.Load().Config, p.addresses(), admin, p.newSetUntil(time.Now()))
 }
 
 // newSetUntil is when locks can be granted in a new set; zero: there is none. One
 // that is about to begin takes as long as one that has just begun.
 func (p *Proxy) newSetUntil(now time.Time) time.Time {
-	cfg, status := p.current.load().config, p.locker.Status()
+	cfg, status := p.current.Load().Config, p.locker.Status()
 	if status.Set == "" && p.survey.blank.Load() && !cfg.NewSet {
 		return now.Add(cfg.RestartDelay + time.Second)
 	}
@@ -127,8 +128,8 @@ func (p *Proxy) Serve(ctx context.Context) error {
 		})
 	}
 	p.survey.report(p.hazards)
-	cfg := p.current.load().config
-	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.demo()) > 0)
+	cfg := p.current.Load().Config
+	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.Toys()) > 0)
 	running.Go(func() { p.survey.run(work, p.hazards) })
 	quorum := &quorumWatch{status: p.locker.Status, log: p.log}
 	running.Go(func() { quorum.run(p.lives) })

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
@@ -25,7 +26,7 @@ import (
 
 // startWholeProxy builds and serves cfg on free ports until the test ends or
 // stop is called; stop returns what Serve did.
-func startWholeProxy(t *testing.T, cfg *Config) (p *Proxy, stop func() error) {
+func startWholeProxy(t *testing.T, cfg *config.Config) (p *Proxy, stop func() error) {
 	t.Helper()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
 	p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
@@ -64,7 +65,7 @@ func waitReady(t *testing.T, p *Proxy) {
 // The built-in configuration takes a lock, refuses it to a second client,
 // forwards what is no lock, tells all that over HTTP, and ends in order.
 func TestWholeProxy(t *testing.T) {
-	p, stop := startWholeProxy(t, Demo())
+	p, stop := startWholeProxy(t, config.Demo())
 	waitReady(t, p)
 	ctx := t.Context()
 	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
@@ -119,8 +120,8 @@ func TestWholeProxy(t *testing.T) {
 }
 
 func TestWholeProxyWithoutUpstream(t *testing.T) {
-	cfg := Demo()
-	cfg.Upstream = Upstream{Kind: UpstreamNone}
+	cfg := config.Demo()
+	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
 	p, _ := startWholeProxy(t, cfg)
 	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
 	defer client.Close()
@@ -136,9 +137,9 @@ func TestWholeProxyWithoutUpstream(t *testing.T) {
 // Too few masters is a state, not an error of the start.
 func TestWholeProxyStartsWithMastersAway(t *testing.T) {
 	cfg, _, _ := testServers(3)
-	cfg.Upstream = Upstream{Kind: UpstreamNone}
-	for i := range cfg.Masters.servers {
-		cfg.Masters.servers[i] = endpoint.Endpoint{Name: fmt.Sprint("away", i), Network: "unix", Address: filepath.Join(t.TempDir(), "none")}
+	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
+	for i := range cfg.Masters.Servers {
+		cfg.Masters.Servers[i] = endpoint.Endpoint{Name: fmt.Sprint("away", i), Network: "unix", Address: filepath.Join(t.TempDir(), "none")}
 	}
 	p, _ := startWholeProxy(t, cfg)
 	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
@@ -161,19 +162,19 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 	}
 	for _, row := range []struct {
 		name   string
-		change func(cfg *Config)
+		change func(cfg *config.Config)
 		want   string
 	}{
-		{"port in use", func(cfg *Config) { cfg.Listen = taken.Addr().String() }, "change listen in the configuration"},
-		{"admin port in use", func(cfg *Config) { cfg.Admin = taken.Addr().String() }, "change admin in the configuration"},
-		{"one server twice", func(cfg *Config) {
-			cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(one), unixEndpoint(alias)}}
+		{"port in use", func(cfg *config.Config) { cfg.Listen = taken.Addr().String() }, "change listen in the configuration"},
+		{"admin port in use", func(cfg *config.Config) { cfg.Admin = taken.Addr().String() }, "change admin in the configuration"},
+		{"one server twice", func(cfg *config.Config) {
+			cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{redisEndpoint(one), unixEndpoint(alias)}}
 		}, "master 1 (" + one.Socket + ") and master 2 (" + alias + ") are one server"},
-		{"an upstream in cluster mode", func(cfg *Config) {
-			cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(cluster)}
+		{"an upstream in cluster mode", func(cfg *config.Config) {
+			cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: redisEndpoint(cluster)}
 		}, "the upstream (" + cluster.Socket + ") runs in cluster mode"},
 	} {
-		cfg := Demo()
+		cfg := config.Demo()
 		cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
 		row.change(cfg)
 		p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
@@ -189,11 +190,11 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 // A failover under way is no reason not to start: a replica does not vote, and is
 // a master some day.
 func TestProxyStartsWithAReplicaAmongItsMasters(t *testing.T) {
-	cfg := Demo()
+	cfg := config.Demo()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", ""
-	cfg.Masters = Masters{}
+	cfg.Masters = config.Masters{}
 	for _, args := range [][]string{nil, nil, {"--replicaof", "127.0.0.1 1"}} {
-		cfg.Masters.servers = append(cfg.Masters.servers, redisEndpoint(proxytest.StartRedis(t, args...)))
+		cfg.Masters.Servers = append(cfg.Masters.Servers, redisEndpoint(proxytest.StartRedis(t, args...)))
 	}
 	p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
 	if err != nil {
@@ -218,9 +219,9 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	good := proxytest.StartRedis(t)
 	evicting := proxytest.StartRedis(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
 	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
-	cfg := Demo()
-	cfg.Upstream = Upstream{Kind: UpstreamServer, server: redisEndpoint(upstream)}
-	cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(good), redisEndpoint(evicting), redisEndpoint(locked)}}
+	cfg := config.Demo()
+	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: redisEndpoint(upstream)}
+	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{redisEndpoint(good), redisEndpoint(evicting), redisEndpoint(locked)}}
 	var out bytes.Buffer
 	if Check(t.Context(), cfg, false, &out) {
 		t.Error("a master that lets nobody in is fine")
@@ -238,8 +239,8 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if strings.Contains(text, "retry") || !strings.Contains(text, "(-all shows it)") {
 		t.Errorf("a default is shown in\n%s", text)
 	}
-	cfg.Masters.servers[1] = redisEndpoint(proxytest.StartRedis(t, "--maxmemory", "100mb"))
-	cfg.Masters.servers[2].Password = proxytest.Password
+	cfg.Masters.Servers[1] = redisEndpoint(proxytest.StartRedis(t, "--maxmemory", "100mb"))
+	cfg.Masters.Servers[2].Password = proxytest.Password
 	out.Reset()
 	if !Check(t.Context(), cfg, false, &out) {
 		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", out.String())
@@ -248,18 +249,18 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := newInForce(newSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
+	current := config.NewActive(config.NewSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
 	s := newSurvey(current, meter, slog.New(slog.DiscardHandler))
-	before := current.load().router
+	before := current.Load().Router
 	s.look(t.Context())
 	if s.databases() != 20 || s.version() == "" || s.version() == embedded.Version {
 		t.Errorf("the survey found %d databases and version %q", s.databases(), s.version())
 	}
-	after := current.load().router
+	after := current.Load().Router
 	if after == before {
 		t.Error("the upstream's commands were not learnt")
 	}
-	if s.look(t.Context()); current.load().router != after {
+	if s.look(t.Context()); current.Load().Router != after {
 		t.Error("the commands of the same run were learnt again")
 	}
 }

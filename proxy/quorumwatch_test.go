@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/redlock"
 )
 
@@ -49,7 +50,7 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 // of nanoseconds.
 func TestDurationsInTheLogHaveUnits(t *testing.T) {
 	for _, format := range []string{"text", "json"} {
-		cfg := Demo()
+		cfg := config.Demo()
 		cfg.Log.Format = format
 		var out bytes.Buffer
 		log, _ := NewLogger(cfg, &out)

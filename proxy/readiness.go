@@ -29,7 +29,7 @@ func (p *Proxy) readiness() readiness {
 
 // notes are lines that are worth knowing, ready or not.
 func (p *Proxy) notes() []string {
-	return append(p.current.load().config.demo(), p.movingKeys()...)
+	return append(p.current.Load().Config.Toys(), p.movingKeys()...)
 }
 
 // judgeReadiness words it in a line for the whole and one for each master that
@@ -87,18 +87,18 @@ func describeMaster(master redlock.MasterStatus) string {
 
 // appendInfo appends the fields of INFO's section Redlock.
 func (p *Proxy) appendInfo(dst []byte) []byte {
-	settings, status := p.current.load(), p.locker.Status()
+	settings, status := p.current.Load(), p.locker.Status()
 	field := func(name string, value any) { dst = fmt.Appendf(dst, "redlock_%s:%v\r\n", name, value) }
 	field("proxy_version", Version())
 	field("masters", len(status.Masters))
 	field("masters_voting", voting(status))
 	field("quorum", status.Needed)
 	field("ready", oneIf(p.readiness().ready))
-	field("demo", oneIf(len(settings.config.demo()) > 0))
+	field("demo", oneIf(len(settings.Config.Toys()) > 0))
 	field("set", status.Set)
 	field("epoch", status.Epoch)
-	field("lock_rules", len(settings.router.Rules))
-	for i, moving := range settings.router.Moving(time.Now()) {
+	field("lock_rules", len(settings.Router.Rules))
+	for i, moving := range settings.Router.Moving(time.Now()) {
 		field(fmt.Sprintf("moving_rule%d", i+1), "until="+timestamp(moving.Until)+",rule="+strings.Map(printable, describeCoverage(moving.Rule)))
 	}
 	field("locks_without_ttl", p.locks.takenWithoutTTL())

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
@@ -61,11 +62,11 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 		}
 		return "", err
 	}
-	p.metrics.ReloadApplied(shownOf(p.current.load().config, time.Now()))
+	p.metrics.ReloadApplied(shownOf(p.current.Load().Config, time.Now()))
 	if len(changes) == 0 {
 		changes = []string{"nothing"}
 	}
-	p.log.Info("the configuration was reloaded", "file", p.current.load().config.Source, "changed", strings.Join(changes, "; "))
+	p.log.Info("the configuration was reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
 	return strings.Join(append([]string{"the configuration was reloaded"}, p.movingKeys()...), "\n"), nil
 }
 
@@ -73,7 +74,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 // were changed, and until when.
 func (p *Proxy) movingKeys() []string {
 	var lines []string
-	for _, moving := range p.current.load().router.Moving(time.Now()) {
+	for _, moving := range p.current.Load().Router.Moving(time.Now()) {
 		lines = append(lines, describeMoving(moving))
 	}
 	return lines
@@ -94,15 +95,15 @@ func (p *Proxy) mayReload(ctx context.Context) error {
 // reload refuses first whatever can be refused, and changes last what cannot
 // fail.
 func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, err error) {
-	old := p.current.load()
-	if old.config.Source == demoSource {
+	old := p.current.Load()
+	if old.Config.Source == config.DemoSource {
 		return nil, errors.New("the process was started with -demo, so there is no configuration file to read again")
 	}
-	next, err := Load(old.config.Source)
+	next, err := config.Load(old.Config.Source)
 	if err != nil {
 		return nil, err
 	}
-	plan, err := planReload(old.config, next)
+	plan, err := config.PlanReload(old.Config, next)
 	if err != nil {
 		return nil, err
 	}
@@ -122,22 +123,22 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 		}
 	}
 	upstreamEntry, masterEntries := p.endpoints(next)
-	if plan.locker {
+	if plan.Locker {
 		if err := p.locker.Reload(ctx, p.lockerConfig(next, masterEntries)); err != nil {
 			return nil, err
 		}
 	}
 	p.apply(next, upstreamEntry, masterEntries, time.Now())
-	if plan.replaced >= 0 {
-		p.metrics.ForgetMaster(old.masters[plan.replaced].Name)
+	if plan.Replaced >= 0 {
+		p.metrics.ForgetMaster(old.Masters[plan.Replaced].Name)
 	}
-	return plan.changes, nil
+	return plan.Changes, nil
 }
 
 // refusedMove is why a reload that was not told to move keys does not put rules
 // in force: what would come of it is to be known before.
-func (p *Proxy) refusedMove(next *Config, now time.Time) error {
-	router := p.current.load().router
+func (p *Proxy) refusedMove(next *config.Config, now time.Time) error {
+	router := p.current.Load().Router
 	if route.SameCoverage(router.Rules, next.Locks) {
 		return nil
 	}
@@ -152,23 +153,23 @@ func (p *Proxy) refusedMove(next *Config, now time.Time) error {
 }
 
 // refusedBy tells which servers speak against the plan.
-func refusedBy(plan reloadPlan, next *Config, upstream *serverFacts, masters []serverFacts) error {
-	var refused ConfigError
+func refusedBy(plan config.Plan, next *config.Config, upstream *serverFacts, masters []serverFacts) error {
+	var refused config.Error
 	judge := func(key string, f *serverFacts, isNew bool) {
 		var answer redis.Error // the server's own, in contrast to one of the network
 		switch {
 		case f.err == nil:
 		case isNew:
-			refused = append(refused, next.problem(key, "%s cannot be used: %v", f.name, f.err))
-		case slices.Contains(plan.entered, key) && errors.As(f.err, &answer):
-			refused = append(refused, next.problem(key, "%s does not accept the new credentials: %v", f.name, f.err))
+			refused = append(refused, next.Problem(key, "%s cannot be used: %v", f.name, f.err))
+		case slices.Contains(plan.Entered, key) && errors.As(f.err, &answer):
+			refused = append(refused, next.Problem(key, "%s does not accept the new credentials: %v", f.name, f.err))
 		}
 	}
 	if upstream != nil {
-		judge("upstream", upstream, plan.newUpstream)
+		judge("upstream", upstream, plan.NewUpstream)
 	}
 	for i := range masters {
-		judge(fmt.Sprintf("masters[%d]", i), &masters[i], i == plan.replaced)
+		judge(fmt.Sprintf("masters[%d]", i), &masters[i], i == plan.Replaced)
 	}
 	if len(refused) > 0 {
 		return refused
@@ -177,34 +178,34 @@ func refusedBy(plan reloadPlan, next *Config, upstream *serverFacts, masters []s
 }
 
 // apply puts a configuration in force that nothing speaks against.
-func (p *Proxy) apply(next *Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, now time.Time) {
+func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, now time.Time) {
 	coming, leaving := next.MaxQuarantine, max(next.MaxQuarantine, next.RestartDelay)
-	was := p.current.load().router.Rules
-	before := p.current.load().router.Era
-	p.current.replace(func(old settings) settings {
-		return *newSettings(next, upstream, masters, old.router.WithRules(next.Locks, now, coming, leaving))
+	was := p.current.Load().Router.Rules
+	before := p.current.Load().Router.Era
+	p.current.Replace(func(old config.Settings) config.Settings {
+		return *config.NewSettings(next, upstream, masters, old.Router.WithRules(next.Locks, now, coming, leaving))
 	})
 	// Only now is it certain that no longer lock is taken that would not be known:
 	// one that is under way hears that its key has moved (unlessMoved).
 	leaving = longestLock(p.locker.Status(), next)
-	p.current.replace(func(old settings) settings {
-		if old.router.Era != before {
-			old.router = old.router.LeavingFor(time.Now().Add(leaving))
+	p.current.Replace(func(old config.Settings) config.Settings {
+		if old.Router.Era != before {
+			old.Router = old.Router.LeavingFor(time.Now().Add(leaving))
 		}
 		return old
 	})
 	p.locks.scripts.bound(int(next.Limits.Scripts))
-	p.server.applyUsers(p.current.load().users, next.Locks, was)
+	p.server.applyUsers(p.current.Load().Users, next.Locks, was)
 	p.level.Set(logLevels[next.Log.Level])
 	p.survey.soon()
-	if p.current.load().router.Era != before {
+	if p.current.Load().Router.Era != before {
 		p.log.Warn("keys have moved with the lock rules; give every proxy the same rules before they can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}
 }
 
 // longestLock is how long a lock on the masters may still live, up to the cap.
 // Where no quorum tells what it granted, that is the cap.
-func longestLock(status redlock.Status, cfg *Config) time.Duration {
+func longestLock(status redlock.Status, cfg *config.Config) time.Duration {
 	if !status.Ready() {
 		return cfg.MaxQuarantine
 	}

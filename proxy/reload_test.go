@@ -17,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -56,7 +57,7 @@ func startReloadable(t *testing.T, upstream *proxytest.Redis, masters ...*proxyt
 	}
 	r.base += "master_timeout: 2s\nrestart_delay: 3s\nlocks:\n  - match: \"lock:*\"\n"
 	r.write(r.base)
-	cfg, err := Load(r.file)
+	cfg, err := config.Load(r.file)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +114,7 @@ func (r *reloadable) metric(name string) string {
 func TestReloadIsAllOrNothing(t *testing.T) {
 	servers := startGuardRedises(t, 4)
 	r := startReloadable(t, servers[3], servers[:3]...)
-	before, hash := r.current.load(), r.metric("redlock_config_hash")
+	before, hash := r.current.Load(), r.metric("redlock_config_hash")
 	replica := proxytest.StartRedis(t, "--replicaof", "127.0.0.1 1")
 	secret := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	for i, row := range []struct{ from, to, want string }{
@@ -136,7 +137,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 			t.Errorf("%d: nothing is logged", i)
 		}
 	}
-	if now := r.current.load(); now.limits.Clients != before.limits.Clients || r.level.Level() != slog.LevelInfo {
+	if now := r.current.Load(); now.Limits.Clients != before.Limits.Clients || r.level.Level() != slog.LevelInfo {
 		t.Error("something was applied")
 	}
 	if r.metric(`redlock_config_reloads_total{result="refused"}`) != "7" || r.metric("redlock_config_last_reload_successful") != "0" || r.metric("redlock_config_hash") != hash {
@@ -295,7 +296,7 @@ func TestReloadReplacesAMaster(t *testing.T) {
 // A process that is told to end does not wait for a reload, not even for one
 // that hangs with its file.
 func TestTheEndDoesNotWaitForAReload(t *testing.T) {
-	cfg := Demo()
+	cfg := config.Demo()
 	cfg.Listen, cfg.Admin = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.Source = filepath.Join(t.TempDir(), "config.yaml")
 	if err := syscall.Mkfifo(cfg.Source, 0o600); err != nil { // who reads it waits for who writes
@@ -337,6 +338,6 @@ func TestTheEndDoesNotWaitForAReload(t *testing.T) {
 
 // heldBack is until when a key of database 0 has to wait.
 func (r *reloadable) heldBack(key string) time.Time {
-	router, args := r.current.load().router, [][]byte{[]byte("GET"), []byte(key)}
+	router, args := r.current.Load().Router, [][]byte{[]byte("GET"), []byte(key)}
 	return router.HeldBack(0, args, router.Route(0, args), time.Now())
 }

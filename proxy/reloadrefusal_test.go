@@ -5,6 +5,8 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/config"
 )
 
 const refusalBase = `listen: 127.0.0.1:6380
@@ -17,12 +19,12 @@ masters:
 `
 
 // loadText reads a configuration from f.yaml in the test's working directory.
-func loadText(t *testing.T, text string) *Config {
+func loadText(t *testing.T, text string) *config.Config {
 	t.Helper()
 	if err := os.WriteFile("f.yaml", []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	cfg, err := Load("f.yaml")
+	cfg, err := config.Load("f.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestReloadAsksTheServers(t *testing.T) {
 	} {
 		after := strings.Replace(refusalBase, row.to[0], row.to[1], 1)
 		old, next := loadText(t, refusalBase), loadText(t, after)
-		plan, err := planReload(old, next)
+		plan, err := config.PlanReload(old, next)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
@@ -26,7 +27,7 @@ const (
 // serverConfig is all that sessions need. Functions may be called from many
 // goroutines at once.
 type serverConfig struct {
-	current *inForce // what a reload may change
+	current *config.Active // what a reload may change
 
 	databases   func() int    // how many the upstream has; nil or 0: not known
 	version     func() string // to be shown in HELLO and INFO; nil or "": not known
@@ -76,7 +77,7 @@ func newServer(cfg serverConfig) *proxyServer {
 		listeners: make(map[net.Listener]struct{}),
 	}
 	srv.accepted = newAcceptedLogins()
-	srv.memory = conn.NewBudget(func() int64 { return srv.settings().limits.Memory })
+	srv.memory = conn.NewBudget(func() int64 { return srv.settings().Limits.Memory })
 	srv.running, srv.stop = context.WithCancel(context.Background())
 	srv.sweeping.Go(srv.sweepUntilStopped)
 	return srv
@@ -84,7 +85,7 @@ func newServer(cfg serverConfig) *proxyServer {
 
 // settings are those in force at this moment. Who needs several of them for
 // one purpose asks once.
-func (srv *proxyServer) settings() *settings { return srv.cfg.current.load() }
+func (srv *proxyServer) settings() *config.Settings { return srv.cfg.current.Load() }
 
 func (srv *proxyServer) shownVersion() string {
 	if version := srv.cfg.version(); version != "" {
@@ -150,11 +151,11 @@ func (srv *proxyServer) isDraining() bool {
 // welcome starts a session, which owns conn from then on, or refuses one.
 func (srv *proxyServer) welcome(conn net.Conn) {
 	srv.mu.Lock()
-	full := len(srv.sessions) >= srv.settings().limits.Clients
+	full := len(srv.sessions) >= srv.settings().Limits.Clients
 	if full || srv.draining {
 		srv.mu.Unlock()
 		if full {
-			srv.cfg.metrics.LimitReached(string(limitClients))
+			srv.cfg.metrics.LimitReached(string(config.LimitClients))
 			tellFull(conn)
 		}
 		_ = conn.Close()

@@ -7,12 +7,13 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
 
 func TestClientCap(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Clients = 2 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Clients = 2 })
 	first, second := p.dial(t), p.dial(t)
 	first.ask("PING\r\n", "+PONG\r\n")
 	second.ask("PING\r\n", "+PONG\r\n")
@@ -83,7 +84,7 @@ func TestIdleClientsAreLeft(t *testing.T) {
 	waiting.send("BLPOP q 0\r\n")
 	listening.ask("SUBSCRIBE c\r\n", "*3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n")
 	eventually(t, "one waits", blockedClients(t, redis, 1))
-	p.change(func(s *settings) { s.limits.Idle = 50 * time.Millisecond })
+	p.change(func(s *config.Settings) { s.Limits.Idle = 50 * time.Millisecond })
 	idle.expectEnd("")
 	opened.expectEnd("")
 	eventually(t, "only those that wait for something are left", func() bool { return p.sessionCount() == 2 })
@@ -92,7 +93,7 @@ func TestIdleClientsAreLeft(t *testing.T) {
 }
 
 func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.limits.Memory = 1 << 20 })
+	p := startTestProxy(t, nil, func(c *testConfig) { c.Limits.Memory = 1 << 20 })
 	client := p.dial(t)
 	client.ask("PING\r\n", "+PONG\r\n")
 	_, _ = client.Write([]byte("*2\r\n$4\r\nECHO\r\n$4000000\r\n" + strings.Repeat("x", 4_000_000)))
@@ -108,7 +109,7 @@ func TestMemoryOfUnfinishedCommandsIsBounded(t *testing.T) {
 // Buffers of clients that fell silent are taken back.
 func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis, func(c *testConfig) { c.limits.Idle = time.Hour })
+	p := startTestProxy(t, redis, func(c *testConfig) { c.Limits.Idle = time.Hour })
 	client := p.dial(t)
 	text := strings.Repeat("x", 20_000)
 	client.ask("*2\r\n$4\r\nECHO\r\n"+bulk(text), bulk(text))
@@ -118,7 +119,7 @@ func TestSilentClientsKeepNoLargeBuffers(t *testing.T) {
 		t.Fatal("this test wants large buffers to begin with")
 	}
 	s.server.clock.Advance(s.server.clock.Now() + int64(time.Minute))
-	s.inspect(&Limits{})
+	s.inspect(&config.Limits{})
 	eventually(t, "both are small again", func() bool {
 		return !s.sock.HasLargeBuffer() && !s.upstream.Load().conn.HasLargeBuffer()
 	})

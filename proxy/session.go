@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 	"sync/atomic"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
@@ -58,10 +59,10 @@ type session struct {
 	mayBlock   bool                            // a forwarded command may wait for other clients
 	dialError  string                          // the dial failed for what was read at the same time
 
-	account atomic.Pointer[account] // who the client is; nil: nobody yet. Only the session changes it
-	vouched *vouched                // why, where the upstream is yet to confirm it
-	own     struct {                // the lock rules as that user has them
-		of          *account
+	account atomic.Pointer[config.Account] // who the client is; nil: nobody yet. Only the session changes it
+	vouched *vouched                       // why, where the upstream is yet to confirm it
+	own     struct {                       // the lock rules as that user has them
+		of          *config.Account
 		from, rules route.Rules
 	}
 	client      clientState
@@ -87,7 +88,7 @@ func newSession(srv *proxyServer, id int64, client net.Conn) *session {
 	s.watch.session = s
 	s.arrived = srv.clock.Now()
 	s.beginAnew()
-	if !srv.settings().users.atUpstream {
+	if !srv.settings().Users.AtUpstream {
 		s.oweLogin()
 	}
 	return s
@@ -115,7 +116,7 @@ func (s *session) serve() {
 
 // performAll performs every whole command that has been read.
 func (s *session) performAll() {
-	s.obey(&s.server.settings().limits)
+	s.obey(&s.server.settings().Limits)
 	for !s.closing {
 		s.introduce()
 		cmd, n, ok, need, err := s.guard.Next(s.in.Unread())
@@ -136,8 +137,8 @@ func (s *session) performAll() {
 }
 
 // obey puts limits in force for what is read from here on.
-func (s *session) obey(limits *Limits) {
-	s.guard.SetLimits(limits.framing())
+func (s *session) obey(limits *config.Limits) {
+	s.guard.SetLimits(limits.Framing())
 	s.in.SetLimit(limits.Query)
 }
 
@@ -149,7 +150,7 @@ func (s *session) refuseBytes(err error) {
 		s.server.cfg.metrics.ProtocolError()
 		s.server.cfg.metrics.LimitReached(string(wrong.Limit))
 	} else {
-		s.server.cfg.metrics.LimitReached(string(limitMemory))
+		s.server.cfg.metrics.LimitReached(string(config.LimitMemory))
 	}
 	if s.settle() {
 		s.pending = append(s.pending, text...)
@@ -176,13 +177,13 @@ func (s *session) readMore() bool {
 			s.sock.ClearWake()
 			s.in.Shrink()
 		case errors.Is(err, conn.ErrNoMemory):
-			s.server.cfg.metrics.LimitReached(string(limitMemory))
+			s.server.cfg.metrics.LimitReached(string(config.LimitMemory))
 			if s.settle() {
 				s.pending = append(s.pending, wire.ErrMemory...)
 			}
 			return false
 		case errors.Is(err, conn.ErrQueryTooLong):
-			s.server.cfg.metrics.LimitReached(string(limitQuery))
+			s.server.cfg.metrics.LimitReached(string(config.LimitQuery))
 			return false
 		default:
 			return false

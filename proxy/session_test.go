@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -113,7 +114,9 @@ func TestSessionCutAnywhere(t *testing.T) {
 }
 
 func TestSessionAuthentication(t *testing.T) {
-	p := startTestProxy(t, nil, func(c *testConfig) { c.users = newAccounts(Auth{Password: "secret", May: rightBoth}, 0) })
+	p := startTestProxy(t, nil, func(c *testConfig) {
+		c.Users = config.NewAccounts(config.Auth{Password: "secret", May: config.RightBoth}, 0)
+	})
 	client := p.dial(t)
 	client.ask("PING\r\n", wire.ErrNoAuth)
 	client.ask("SET lock:a 1 NX\r\n", wire.ErrNoAuth)
@@ -142,7 +145,7 @@ func TestSessionAuthentication(t *testing.T) {
 func TestRoutingFollowsSelect(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: 3}}}
-	p := startTestProxy(t, redis, func(c *testConfig) { c.router = routes })
+	p := startTestProxy(t, redis, func(c *testConfig) { c.Router = routes })
 	for _, opened := range []string{"", "GET x\r\n"} {
 		client := p.dial(t)
 		if opened != "" {

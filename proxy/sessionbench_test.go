@@ -11,6 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -66,9 +67,9 @@ func benchServer(b testing.TB, commandSize int, reply string) *proxyServer {
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	return newServer(serverConfig{
-		current: newInForce(&settings{
-			users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes,
-			dialUpstream: answeringUpstream(b, commandSize, reply),
+		current: config.NewActive(&config.Settings{
+			Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes,
+			DialUpstream: answeringUpstream(b, commandSize, reply),
 		}),
 		locks: grantedLocks{}, scripts: newScriptCache(1 << 20), metrics: meter, log: slog.New(slog.DiscardHandler),
 	})

@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -153,14 +154,14 @@ type testProxy struct {
 	address string
 	server  *proxyServer
 	locks   *fakeLocks
-	current *inForce
+	current *config.Active
 	metrics *prometheus.Registry
 }
 
 // testConfig is what a test may change before its proxy starts.
 type testConfig struct {
 	serverConfig
-	settings
+	config.Settings
 }
 
 // startTestProxy runs sessions in front of a Redis server, or of none.
@@ -180,17 +181,17 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 			metrics: meter,
 			log:     slog.New(slog.DiscardHandler),
 		},
-		settings: settings{config: Demo(), users: newAccounts(Auth{May: rightBoth}, 0), limits: defaultLimits(), router: routes},
+		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes},
 	}
 	if redis != nil {
-		setup.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+		setup.DialUpstream = func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "unix", redis.Socket)
 		}
 	}
 	for _, change := range configure {
 		change(&setup)
 	}
-	setup.current = newInForce(&setup.settings)
+	setup.current = config.NewActive(&setup.Settings)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -212,8 +213,8 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 }
 
 // change has other settings hold from now on, as a reload does.
-func (p *testProxy) change(change func(*settings)) {
-	p.current.replace(func(old settings) settings {
+func (p *testProxy) change(change func(*config.Settings)) {
+	p.current.Replace(func(old config.Settings) config.Settings {
 		change(&old)
 		return old
 	})

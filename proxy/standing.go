@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/redlock"
 )
@@ -133,7 +134,7 @@ var (
 )
 
 // movesCollector shows which keys are held back because lock rules were changed.
-type movesCollector struct{ current *inForce }
+type movesCollector struct{ current *config.Active }
 
 var (
 	movingMetric    = standingMetric("moving_rules", "How many lock rules have keys that are answered TRYAGAIN, for the rules were changed.")
@@ -148,7 +149,7 @@ func (movesCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c movesCollector) Collect(out chan<- prometheus.Metric) {
-	moving := c.current.load().router.Moving(time.Now())
+	moving := c.current.Load().Router.Moving(time.Now())
 	out <- prometheus.MustNewConstMetric(movingMetric, prometheus.GaugeValue, float64(len(moving)))
 	for _, m := range moving {
 		out <- prometheus.MustNewConstMetric(movingEndMetric, prometheus.GaugeValue, float64(m.Until.UnixMilli())/1000, strings.ToValidUTF8(describeCoverage(m.Rule), "\uFFFD"))

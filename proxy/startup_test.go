@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/redlock"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,7 +32,7 @@ func TestLocksRightAfterTheStart(t *testing.T) {
 		{"WATCH lock:a\r\nUNWATCH\r\n", "+OK\r\n+OK\r\n"},
 		{"SELECT 3\r\nSET lock:a me NX PX 60000\r\nDEL lock:a\r\n", "+OK\r\n+OK\r\n:1\r\n"},
 	} {
-		cfg, err := Load(r.file)
+		cfg, err := config.Load(r.file)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -116,7 +117,7 @@ func TestANewSetSaysSo(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := func(isNew bool) (p *Proxy, log *lockedBuffer, stop func()) {
-		cfg, err := Load(file)
+		cfg, err := config.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
@@ -93,14 +94,14 @@ func (s *session) carriesWakeUps(of wire.Family, name string) bool {
 	if !s.hearsLocks() || pubsub.IsNotification([]byte(name)) {
 		return false
 	}
-	own := s.ownRules(s.account.Load(), s.server.settings().router.Rules)
+	own := s.ownRules(s.account.Load(), s.server.settings().Router.Rules)
 	return of == wire.FamilyPattern && !own.DenySome() || own.CoversChannel([]byte(name))
 }
 
 // belongsToLocks: the channel, or every channel that such a pattern is meant
 // for, is a lock's.
 func (s *session) belongsToLocks(name string) bool {
-	return s.server.settings().router.Rules.CoversChannel([]byte(name))
+	return s.server.settings().Router.Rules.CoversChannel([]byte(name))
 }
 
 // subscribesToLocks finds a command that cannot be had where the upstream's
@@ -108,12 +109,12 @@ func (s *session) belongsToLocks(name string) bool {
 func (s *session) subscribesToLocks(name string, args [][]byte) bool {
 	of, adds, ok := wire.ConfirmationOf([]byte(name))
 	return ok && adds && of != wire.FamilyShard && s.server.cfg.subscribes != nil &&
-		slices.ContainsFunc(args[1:], s.server.settings().router.Rules.CoversChannel)
+		slices.ContainsFunc(args[1:], s.server.settings().Router.Rules.CoversChannel)
 }
 
 // subscriptionLimit is the limit that keeps the masters from being asked for
 // names too; "": none does.
-func (s *session) subscriptionLimit(of wire.Family, names []string) limitName {
+func (s *session) subscriptionLimit(of wire.Family, names []string) config.LimitName {
 	count, size := 0, 0
 	l := s.listening.Load()
 	if l != nil {
@@ -129,10 +130,10 @@ func (s *session) subscriptionLimit(of wire.Family, names []string) limitName {
 		}
 	}
 	switch {
-	case size > 0 && count > s.server.settings().limits.Subscriptions:
-		return limitSubscriptions
+	case size > 0 && count > s.server.settings().Limits.Subscriptions:
+		return config.LimitSubscriptions
 	case !s.server.memory.HasRoom(size):
-		return limitMemory
+		return config.LimitMemory
 	}
 	return ""
 }
@@ -221,7 +222,7 @@ func textsOf(args [][]byte) []string {
 type listenerHost struct{ session *session }
 
 func (h listenerHost) Covers(key []byte) bool {
-	return h.session.server.settings().router.Rules.Covers(route.AnyDB, key)
+	return h.session.server.settings().Router.Rules.Covers(route.AnyDB, key)
 }
 
 func (h listenerHost) Peek(ctx context.Context, db int, name, key string) []byte {
@@ -230,7 +231,7 @@ func (h listenerHost) Peek(ctx context.Context, db int, name, key string) []byte
 	return h.session.server.cfg.locks.do(ctx, nil, lockCall{db: db, args: args, route: lockRoute(spec, len(args))})
 }
 
-func (h listenerHost) OutputLimit() int64 { return h.session.server.settings().limits.Output }
+func (h listenerHost) OutputLimit() int64 { return h.session.server.settings().Limits.Output }
 func (h listenerHost) InPipe() bool       { return h.session.isPipe() }
 
 func (h listenerHost) Delivered(messages, invalidations int) {
@@ -240,9 +241,9 @@ func (h listenerHost) Delivered(messages, invalidations int) {
 func (h listenerHost) ClientLeft() { h.session.clientLeft() }
 
 func (h listenerHost) Overflow(memory bool) {
-	reached := limitOutput
+	reached := config.LimitOutput
 	if memory {
-		reached = limitMemory
+		reached = config.LimitMemory
 	}
 	cfg := h.session.server.cfg
 	cfg.metrics.LimitReached(string(reached))

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -183,7 +184,7 @@ func TestRefusedSubscription(t *testing.T) {
 	redis.Ask(t, "ACL SETUSER limited on nopass +@all ~* &allowed")
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure, func(c *testConfig) {
-		c.upstream = upstreamLogin{user: "limited", password: "x"}
+		c.Upstream = config.UpstreamLogin{User: "limited", Password: "x"}
 	}).dial(t)
 	client.send("HELLO 3\r\nSUBSCRIBE lock:a lock:b\r\n")
 	if got := client.values(2); !strings.Contains(got, "-NOPERM") {
@@ -226,7 +227,7 @@ func TestSubscribersAreNeverIdle(t *testing.T) {
 	p := startTestProxy(t, nil, masters.configure)
 	client, idle := p.dial(t), p.dial(t)
 	client.ask("SUBSCRIBE lock:a\r\n", confirmed("*", "subscribe", "lock:a", 1))
-	p.change(func(s *settings) { s.limits.Idle = 40 * time.Millisecond })
+	p.change(func(s *config.Settings) { s.Limits.Idle = 40 * time.Millisecond })
 	idle.expectEnd("")
 	masters.publish("lock:a", "x")
 	client.expect(told("*", "message", "lock:a", "x"))
@@ -267,7 +268,7 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 func upstreamThatReturns(t *testing.T, masters *fakeMasters, up *atomic.Bool) *testProxy {
 	redis := proxytest.StartRedis(t)
 	return startTestProxy(t, nil, masters.configure, func(c *testConfig) {
-		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+		c.DialUpstream = func(ctx context.Context) (net.Conn, error) {
 			if !up.Load() {
 				return nil, errors.New("refused")
 			}

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/metrics"
@@ -29,7 +30,7 @@ const (
 // clients or route by it. look and run are one goroutine's; the rest may be
 // called by all.
 type survey struct {
-	current *inForce
+	current *config.Active
 	meter   *metrics.Metrics
 	log     *slog.Logger
 	again   chan struct{} // a reload wants a look now
@@ -44,9 +45,9 @@ type survey struct {
 	rights      knownRights
 }
 
-func newSurvey(current *inForce, meter *metrics.Metrics, log *slog.Logger) *survey {
+func newSurvey(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *survey {
 	s := &survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
-	s.shown.Store(s.lowest(current.load().config))
+	s.shown.Store(s.lowest(current.Load().Config))
 	return s
 }
 
@@ -64,7 +65,7 @@ func (s *survey) soon() {
 // look asks all servers once, at most for inspectTimeout and a bit, and
 // returns what endangers locks.
 func (s *survey) look(ctx context.Context) []hazard {
-	cfg := s.current.load().config
+	cfg := s.current.Load().Config
 	upstream, masters := inspectServers(ctx, cfg, s.rights)
 	s.rights.remember(masters)
 	all := masters
@@ -77,7 +78,7 @@ func (s *survey) look(ctx context.Context) []hazard {
 			if upstream.runID != "" && s.upstreamRun != "" {
 				s.log.Info("the upstream has been restarted, or another server is the upstream now", "upstream", upstream.name, "run_id", shortRunID(upstream.runID))
 			}
-			s.learnCommands(ctx, cfg.Upstream.server, upstream.runID)
+			s.learnCommands(ctx, cfg.Upstream.Server, upstream.runID)
 		}
 	}
 	for _, f := range all {
@@ -94,12 +95,12 @@ func (s *survey) look(ctx context.Context) []hazard {
 
 // lowest is the version to show: of the servers that are configured now, as
 // far as they have ever told theirs.
-func (s *survey) lowest(cfg *Config) string {
+func (s *survey) lowest(cfg *config.Config) string {
 	versions := map[string]string{}
-	if cfg.Masters.Embedded || cfg.Upstream.Kind == UpstreamEmbedded {
+	if cfg.Masters.Embedded || cfg.Upstream.Kind == config.UpstreamEmbedded {
 		versions["embedded"] = embedded.Version
 	}
-	for _, name := range append(cfg.Masters.names(), cfg.Upstream.server.Name) {
+	for _, name := range append(cfg.Masters.Names(), cfg.Upstream.Server.Name) {
 		if version := s.versions[name]; version != "" {
 			versions[name] = version
 		}
@@ -118,8 +119,8 @@ func (s *survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, 
 	if err == nil {
 		var table *command.Table
 		if table, err = command.Builtin().With(reply); err == nil {
-			s.current.replace(func(old settings) settings {
-				old.router = old.router.WithTable(table)
+			s.current.Replace(func(old config.Settings) config.Settings {
+				old.Router = old.Router.WithTable(table)
 				return old
 			})
 			s.upstreamRun = runID

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
@@ -35,16 +36,16 @@ func TestLowestVersion(t *testing.T) {
 // after a reload: what a user may not do stands in the server's log each time.
 func TestSurveyAsksForRightsOnce(t *testing.T) {
 	server := proxytest.StartRedis(t)
-	cfg := Demo()
-	cfg.Upstream = Upstream{Kind: UpstreamNone}
-	cfg.Masters = Masters{servers: []endpoint.Endpoint{redisEndpoint(server)}}
-	cfg.Masters.servers[0].Username, cfg.Masters.servers[0].Password = "proxy", "pw"
+	cfg := config.Demo()
+	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
+	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{redisEndpoint(server)}}
+	cfg.Masters.Servers[0].Username, cfg.Masters.Servers[0].Password = "proxy", "pw"
 	server.Ask(t, "ACL SETUSER proxy on >pw ~* &* +@all -dump")
 	m, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)
 	}
-	current := newInForce(newSettings(cfg, nil, cfg.Masters.servers, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
+	current := config.NewActive(config.NewSettings(cfg, nil, cfg.Masters.Servers, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
 	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
 	admin := redis.NewClient(redisEndpoint(server).Options())
 	defer admin.Close()
@@ -67,7 +68,7 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 	looks(true)
 	looks(false)
 	looks(false)
-	s.rights[cfg.Masters.servers[0].Name] = rightsOfRun{run: "another"}
+	s.rights[cfg.Masters.Servers[0].Name] = rightsOfRun{run: "another"}
 	looks(true)
 	looks(false)
 	clear(s.rights)

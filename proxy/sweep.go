@@ -1,6 +1,10 @@
 package proxy
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/proxy/config"
+)
 
 const (
 	// sweepEvery is how often sessions are looked at for what nobody else
@@ -22,7 +26,7 @@ func (srv *proxyServer) sweepUntilStopped() {
 	began := time.Now()
 	files := &fileWatch{allowed: openFilesAllowed, log: srv.cfg.log}
 	for {
-		limits := &srv.settings().limits
+		limits := &srv.settings().Limits
 		select {
 		case <-srv.running.Done():
 			return
@@ -38,7 +42,7 @@ func (srv *proxyServer) sweepUntilStopped() {
 }
 
 // inspectOrEnd is inspect, and a panic in it ends the session only.
-func (s *session) inspectOrEnd(limits *Limits) {
+func (s *session) inspectOrEnd(limits *config.Limits) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			s.panicked(reason)
@@ -48,7 +52,7 @@ func (s *session) inspectOrEnd(limits *Limits) {
 }
 
 // sweepPause lets a limit be exceeded by a quarter at most.
-func sweepPause(limits *Limits) time.Duration {
+func sweepPause(limits *config.Limits) time.Duration {
 	pause := sweepEvery
 	for _, limit := range []time.Duration{limits.Idle, limits.LoginTime, limits.UnreadTime} {
 		if limit > 0 {
@@ -60,11 +64,11 @@ func sweepPause(limits *Limits) time.Duration {
 
 // inspect ends a session that is stuck, has been idle for too long or does not
 // log in, and has a silent one give its memory back.
-func (s *session) inspect(limits *Limits) {
+func (s *session) inspect(limits *config.Limits) {
 	up := s.upstream.Load()
 	switch {
 	case limits.UnreadTime > 0 && s.sock.Stalled() > limits.UnreadTime:
-		s.server.cfg.metrics.LimitReached(string(limitUnreadTime))
+		s.server.cfg.metrics.LimitReached(string(config.LimitUnreadTime))
 		s.cutOff()
 		return
 	case up != nil && up.conn.Stalled() > upstreamPatience:
@@ -72,12 +76,12 @@ func (s *session) inspect(limits *Limits) {
 		return
 	case s.login.Load() == loginOwed && limits.LoginTime > 0 && s.reading.Load() &&
 		s.server.clock.Since(s.arrived) > limits.LoginTime:
-		s.expire(limitLoginTime)
+		s.expire(config.LimitLoginTime)
 		return
 	}
 	silent := s.sock.Silent()
 	if limits.Idle > 0 && silent > limits.Idle && s.isIdle() {
-		s.expire(limitIdle)
+		s.expire(config.LimitIdle)
 		return
 	}
 	s.endIfOutdated()
@@ -99,7 +103,7 @@ func (s *session) isIdle() bool {
 }
 
 // expire ends the session as soon as it has looked up from reading.
-func (s *session) expire(reached limitName) {
+func (s *session) expire(reached config.LimitName) {
 	if !s.expired.Swap(true) {
 		s.server.cfg.metrics.LimitReached(string(reached))
 	}

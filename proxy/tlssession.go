@@ -36,7 +36,7 @@ func (s *session) secure() bool {
 		return true
 	}
 	patience := handshakePatience
-	if limit := s.server.settings().limits.LoginTime; limit > 0 {
+	if limit := s.server.settings().Limits.LoginTime; limit > 0 {
 		patience = min(patience, limit)
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, patience)

@@ -197,7 +197,7 @@ func TestFailedHandshakes(t *testing.T) {
 
 // Half-open connections do not keep their places.
 func TestSilentHandshakesEnd(t *testing.T) {
-	p := startOverTLS(t, nil, "no", func(c *testConfig) { c.limits.LoginTime = 20 * time.Millisecond })
+	p := startOverTLS(t, nil, "no", func(c *testConfig) { c.Limits.LoginTime = 20 * time.Millisecond })
 	for range 10 {
 		dialTest(t, "tcp", p.address).send("\x16\x03\x01") // the beginning of a handshake
 	}

@@ -117,7 +117,7 @@ func (s *session) track(next *pubsub.Mode) {
 	}
 	l := s.listen()
 	l.Track(next)
-	if !next.Broadcast || s.ownRules(s.account.Load(), s.server.settings().router.Rules).DenySome() {
+	if !next.Broadcast || s.ownRules(s.account.Load(), s.server.settings().Router.Rules).DenySome() {
 		return // nobody is told of keys by their beginnings who may not know of all of them
 	}
 	prefixes := next.Prefixes

@@ -4,6 +4,7 @@ import (
 	"bytes"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -91,7 +92,7 @@ func (s *session) performInTransaction(name string, cmd wire.Command, to route.R
 		if s.settle() {
 			s.reset()
 		}
-	case name == "exec" && s.era != s.server.settings().router.Era:
+	case name == "exec" && s.era != s.server.settings().Router.Era:
 		s.abort("") // the upstream, if it has the transaction, is told
 		s.leaveTransaction(wire.ErrExecRules)
 	case s.subscribesToLocks(name, cmd.Args):
@@ -187,12 +188,12 @@ func (s *session) hearUpstream() {
 // mayHold takes memory for one more part of a transaction: a queued command or
 // what was seen of a watched key.
 func (s *session) mayHold(size int) bool {
-	reached := limitTransaction
-	if int64(s.transaction.bytes+s.watched.bytes+size) <= s.server.settings().limits.Transaction {
+	reached := config.LimitTransaction
+	if int64(s.transaction.bytes+s.watched.bytes+size) <= s.server.settings().Limits.Transaction {
 		if s.server.memory.Reserve(size) {
 			return true
 		}
-		reached = limitMemory
+		reached = config.LimitMemory
 	}
 	s.server.cfg.metrics.LimitReached(string(reached))
 	return false

@@ -13,12 +13,12 @@ import (
 // sees the locks that live longer: they are not covered.
 
 // lockRules are those in force now.
-func (p *lockPlane) lockRules() route.Rules { return p.current.load().router.Rules }
+func (p *lockPlane) lockRules() route.Rules { return p.current.Load().Router.Rules }
 
 // tookFor notes that a lock was taken or extended, to end after ttl by itself;
 // 0: never. Each kind of long life is warned about once for each rule.
 func (p *lockPlane) tookFor(db int, key []byte, ttl time.Duration) {
-	if most := p.current.load().config.MaxQuarantine; ttl > most {
+	if most := p.current.Load().Config.MaxQuarantine; ttl > most {
 		p.meter.LockBeyondQuarantine()
 		if p.firstTime(db, key, "beyond max_quarantine") {
 			p.log.Warn("a lock was taken for longer than max_quarantine: should a master forget it, that master may vote again before the lock has ended",

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 )
@@ -101,7 +102,7 @@ func TestUpstreamDown(t *testing.T) {
 	var up atomic.Bool
 	var dials atomic.Int64
 	p := startTestProxy(t, nil, func(c *testConfig) {
-		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+		c.DialUpstream = func(ctx context.Context) (net.Conn, error) {
 			dials.Add(1)
 			if !up.Load() {
 				return nil, errors.New("refused")
@@ -129,7 +130,7 @@ func TestUpstreamDown(t *testing.T) {
 func TestUpstreamLogin(t *testing.T) {
 	redis := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
 	p := startTestProxy(t, redis, func(c *testConfig) {
-		c.upstream = upstreamLogin{password: proxytest.Password, db: 2}
+		c.Upstream = config.UpstreamLogin{Password: proxytest.Password, DB: 2}
 	})
 	client := p.dial(t)
 	client.ask("SET here 1\r\n", "+OK\r\n")
@@ -143,7 +144,7 @@ func TestUpstreamLogin(t *testing.T) {
 		list := redis.Ask(t, "CLIENT LIST")
 		return strings.Contains(list, "name=me ") && strings.Contains(list, " db=5 ") && strings.Contains(list, " resp=3")
 	})
-	wrong := startTestProxy(t, redis, func(c *testConfig) { c.upstream = upstreamLogin{user: "default", password: "wrong"} }).dial(t)
+	wrong := startTestProxy(t, redis, func(c *testConfig) { c.Upstream = config.UpstreamLogin{User: "default", Password: "wrong"} }).dial(t)
 	wrong.ask("GET a\r\nSET lock:a 1 NX\r\n", wire.ErrUpstreamRefused+"+OK\r\n")
 }
 
@@ -172,7 +173,7 @@ func scriptedUpstream(t *testing.T, greeting, answer string) func(*testConfig) {
 		}
 	}()
 	return func(c *testConfig) {
-		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+		c.DialUpstream = func(ctx context.Context) (net.Conn, error) {
 			return new(net.Dialer).DialContext(ctx, "tcp", listener.Addr().String())
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -38,11 +39,11 @@ var errRefusedClient = errors.New("the upstream refuses the client's login")
 
 // claims reads AUTH; nil stands for a client that has said nothing.
 func (s *session) claims(args [][]byte) claim {
-	server := s.server.settings().config.Upstream.String()
+	server := s.server.settings().Config.Upstream.String()
 	if args == nil {
-		return claim{user: defaultUser, digest: s.server.accepted.digest(server, defaultUser, nil, false)}
+		return claim{user: config.DefaultUser, digest: s.server.accepted.digest(server, config.DefaultUser, nil, false)}
 	}
-	c := claim{user: defaultUser, command: resp.AppendCommand(nil, args...)}
+	c := claim{user: config.DefaultUser, command: resp.AppendCommand(nil, args...)}
 	if len(args) == 3 {
 		c.user = string(args[1])
 	}
@@ -55,7 +56,7 @@ func (s *session) introduce() {
 	if s.account.Load() != nil || s.upstream.Load() != nil || s.dialError != "" || len(s.in.Unread()) == 0 {
 		return
 	}
-	if !s.server.settings().users.atUpstream {
+	if !s.server.settings().Users.AtUpstream {
 		return
 	}
 	if s.tryOpen() != "" && !s.closing {
@@ -111,20 +112,20 @@ func (s *session) openAs(says claim) string {
 // vouchFor accepts a client whom the upstream cannot judge now, if it accepted
 // such a login before and not too long ago.
 func (s *session) vouchFor(says claim) bool {
-	users := s.server.settings().users
+	users := s.server.settings().Users
 	at, known := s.server.accepted.acceptedAt(says.user, says.digest)
-	if !known || time.Since(at) >= users.cache {
+	if !known || time.Since(at) >= users.Cache {
 		return false
 	}
 	s.vouched = &vouched{says, at}
-	s.admit(users.accepted(says.user))
+	s.admit(users.Accepted(says.user))
 	return true
 }
 
 // stillVouchedFor has the upstream asked again when its word is too old, and
 // ends the session if it cannot be.
-func (s *session) stillVouchedFor(now *settings) bool {
-	if s.vouched == nil || time.Since(s.vouched.at) < now.users.cache {
+func (s *session) stillVouchedFor(now *config.Settings) bool {
+	if s.vouched == nil || time.Since(s.vouched.at) < now.Users.Cache {
 		return true
 	}
 	refusal := s.tryOpen()
@@ -138,12 +139,12 @@ func (s *session) stillVouchedFor(now *settings) bool {
 
 // accept makes the client the user whom the upstream takes it for.
 func (s *session) accept(says claim) {
-	users := s.server.settings().users
-	if users.cache > 0 {
+	users := s.server.settings().Users
+	if users.Cache > 0 {
 		s.server.accepted.remember(says.user, says.digest, time.Now())
 	}
 	s.vouched = nil
-	s.admit(users.accepted(says.user))
+	s.admit(users.Accepted(says.user))
 }
 
 // refused notes that the upstream does not accept a claim.
@@ -163,7 +164,7 @@ func (s *session) refused(says claim, answer []byte) {
 
 // enterAsClient finds out whom the upstream takes the client for on a new
 // connection. If that is nobody, the connection waits as it is for AUTH.
-func (s *session) enterAsClient(conn net.Conn, settings *settings, deadline time.Time) (refusal string, err error) {
+func (s *session) enterAsClient(conn net.Conn, settings *config.Settings, deadline time.Time) (refusal string, err error) {
 	says, nobody := s.claims(nil), false
 	var steps []loginStep
 	if s.vouched != nil {
@@ -194,7 +195,7 @@ func (s *session) enterAsClient(conn net.Conn, settings *settings, deadline time
 	case refusal != "" || nobody:
 		return refusal, err
 	}
-	if steps := s.loginSteps(upstreamLogin{}); len(steps) > 1 {
+	if steps := s.loginSteps(config.UpstreamLogin{}); len(steps) > 1 {
 		if refusal, err := logIn(conn, steps, deadline, loginStep.refusedBy); refusal != "" {
 			return refusal, err
 		}
@@ -206,7 +207,7 @@ func (s *session) enterAsClient(conn net.Conn, settings *settings, deadline time
 // stranger is the error for a client that is nobody: that the upstream cannot
 // be asked who it is, if that is so.
 func (s *session) stranger(otherwise string) string {
-	if s.server.settings().users.atUpstream && s.upstream.Load() == nil && s.dialError != "" {
+	if s.server.settings().Users.AtUpstream && s.upstream.Load() == nil && s.dialError != "" {
 		return s.dialError
 	}
 	return otherwise

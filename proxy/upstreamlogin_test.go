@@ -15,6 +15,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -26,9 +27,9 @@ func startUpstreamAuth(t *testing.T, redis *proxytest.Redis, configure ...func(*
 	t.Helper()
 	away = &atomic.Bool{}
 	byUpstream := func(c *testConfig) {
-		c.users = newAccounts(Auth{Upstream: true}, time.Hour)
-		dial := c.dialUpstream
-		c.dialUpstream = func(ctx context.Context) (net.Conn, error) {
+		c.Users = config.NewAccounts(config.Auth{Upstream: true}, time.Hour)
+		dial := c.DialUpstream
+		c.DialUpstream = func(ctx context.Context) (net.Conn, error) {
 			if away.Load() {
 				return nil, errors.New("it is away")
 			}
@@ -107,7 +108,7 @@ func TestUpstreamDecidesLimitsBeforeLogin(t *testing.T) {
 // its login.
 func TestUpstreamLoginKeepsTheDatabase(t *testing.T) {
 	redis := startRedisWithUsers(t, "--requirepass", proxytest.Password)
-	p, _ := startUpstreamAuth(t, redis, func(c *testConfig) { c.upstream = upstreamLogin{user: "proxy", password: "never sent", db: 3} })
+	p, _ := startUpstreamAuth(t, redis, func(c *testConfig) { c.Upstream = config.UpstreamLogin{User: "proxy", Password: "never sent", DB: 3} })
 	p.dial(t).ask("AUTH alice pw\r\nSET app 3\r\n", "+OK\r\n+OK\r\n")
 	if got := redis.Ask(t, "SELECT 3") + redis.Ask(t, "GET app"); !strings.Contains(got, "3") {
 		t.Errorf("database 3 has %q", got)
@@ -179,7 +180,7 @@ func TestUpstreamAwayForTooLong(t *testing.T) {
 	for _, client := range []*testClient{lasting, ending} {
 		client.ask("AUTH alice pw\r\nSET lock:a 1 NX\r\nDEL lock:a\r\n", wire.OK+wire.OK+":1\r\n")
 	}
-	p.change(func(s *settings) { s.users = newAccounts(Auth{Upstream: true}, time.Nanosecond) })
+	p.change(func(s *config.Settings) { s.Users = config.NewAccounts(config.Auth{Upstream: true}, time.Nanosecond) })
 	ending.send("SET lock:a 1 NX\r\nPING\r\n")
 	ending.expectEnd(wire.ErrUpstreamDown)
 	p.dial(t).ask("AUTH alice pw\r\n", wire.ErrUpstreamDown)
@@ -204,7 +205,7 @@ func TestRuleUsers(t *testing.T) {
 	redis := startRedisWithUsers(t)
 	masters := &fakeMasters{}
 	p, _ := startUpstreamAuth(t, redis, masters.configure, func(c *testConfig) {
-		c.router = &route.Router{Table: command.Builtin(), Rules: route.Rules{
+		c.Router = &route.Router{Table: command.Builtin(), Rules: route.Rules{
 			{Match: "lock:bill:*", DB: route.AnyDB, Users: []string{"bob", "carol"}, Companions: []string{"bills"}},
 			{Match: "lock:*", DB: route.AnyDB},
 		}}
@@ -227,9 +228,9 @@ func TestRuleUsers(t *testing.T) {
 	bob.ask("SET lock:bill:1 x NX\r\nSET lock:b x NX\r\nGET lock:bill:1\r\n", wire.OK+wire.OK+"$1\r\nx\r\n")
 	nobody := p.dial(t)
 	nobody.ask("GET lock:bill:1\r\nGET lock:b\r\n", wire.ErrNoPermKeys+"$1\r\nx\r\n")
-	everybody := slices.Clone(p.current.load().router.Rules)
+	everybody := slices.Clone(p.current.Load().Router.Rules)
 	everybody[0].Users = nil
-	if !route.SameCoverage(everybody, p.current.load().router.Rules) || len(everybody.ForUser("alice")) != 2 || everybody.ForUser("alice").DenySome() {
+	if !route.SameCoverage(everybody, p.current.Load().Router.Rules) || len(everybody.ForUser("alice")) != 2 || everybody.ForUser("alice").DenySome() {
 		t.Error("a rule's users move keys")
 	}
 	if calls := strings.Join(p.locks.seen(), ","); strings.Contains(calls, "bills") || strings.Count(calls, "lock:bill:1") != 2 {

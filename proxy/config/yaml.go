@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"bytes"
@@ -30,7 +30,7 @@ import (
 // passwords; and its errors name no key.
 type configReader struct {
 	file     string
-	problems ConfigError
+	problems Error
 	places   map[string]int // the line of each key that was there, by its path
 }
 
@@ -40,12 +40,12 @@ func (r *configReader) fail(key, format string, values ...any) {
 }
 
 func (r *configReader) failAt(line int, key, format string, values ...any) {
-	r.problems = append(r.problems, configProblem{r.file, line, key, fmt.Sprintf(format, values...)})
+	r.problems = append(r.problems, Problem{r.file, line, key, fmt.Sprintf(format, values...)})
 }
 
 // sound tells whether key and what is below it were read without a problem.
 func (r *configReader) sound(key string) bool {
-	return !slices.ContainsFunc(r.problems, func(p configProblem) bool {
+	return !slices.ContainsFunc(r.problems, func(p Problem) bool {
 		rest, below := strings.CutPrefix(p.key, key)
 		return below && (rest == "" || rest[0] == '.' || rest[0] == '[')
 	})

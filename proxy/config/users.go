@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"errors"
@@ -23,7 +23,7 @@ func (c configChecks) users() {
 	if c.has("auth.may") && auth.Password == "" && len(auth.Users) > 0 {
 		c.fail("auth.may", "is the right of the user default, whom there is not with users and without password")
 	}
-	known := newAccounts(auth, 0).byName
+	known := NewAccounts(auth, 0).byName
 	for i, rule := range c.cfg.Locks {
 		for j, name := range rule.Users {
 			if key := elementKey(elementKey("locks", i)+".users", j); known[name] == nil && c.sound(key) {
@@ -39,7 +39,7 @@ func (c configChecks) user(key string, at int) {
 		c.fail(key, "has no name")
 		return
 	}
-	if user.Name == defaultUser {
+	if user.Name == DefaultUser {
 		c.fail(key+".name", "default is the user of auth.password; write that password there")
 		return
 	}
@@ -66,8 +66,8 @@ func checkUserName(text string) error {
 	return nil
 }
 
-// describeUsers names the users and their rights.
-func describeUsers(users []User) string {
+// DescribeUsers names the users and their rights.
+func DescribeUsers(users []User) string {
 	texts := make([]string, len(users))
 	for i, user := range users {
 		texts[i] = user.Name + " (" + user.May.String() + ")"

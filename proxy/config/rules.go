@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"strconv"
@@ -7,14 +7,14 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// describeRule says what the file says of a rule.
-func describeRule(rule route.Rule) string {
+// DescribeRule says what the file says of a rule.
+func DescribeRule(rule route.Rule) string {
 	text := strconv.Quote(rule.Match)
 	if rule.DB != route.AnyDB {
 		text += ", database " + strconv.Itoa(rule.DB)
 	}
 	if rule.DefaultTTL > 0 {
-		text += ", default TTL " + shortDuration(rule.DefaultTTL)
+		text += ", default TTL " + ShortDuration(rule.DefaultTTL)
 	}
 	for i, glob := range rule.Companions {
 		if i == 0 {
@@ -28,10 +28,10 @@ func describeRule(rule route.Rule) string {
 	return text
 }
 
-func describeRules(rules route.Rules) string {
+func DescribeRules(rules route.Rules) string {
 	texts := make([]string, len(rules))
 	for i, rule := range rules {
-		texts[i] = describeRule(rule)
+		texts[i] = DescribeRule(rule)
 	}
 	return strings.Join(texts, "; ")
 }

@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 // The shipped file promises to show the defaults, and to be what -demo is.
 func TestShippedConfigIsTheDefaults(t *testing.T) {
-	const file = "../config.yaml"
+	const file = "../../config.yaml"
 	shipped, err := Load(file)
 	if err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestShippedConfigIsTheDefaults(t *testing.T) {
 // It also promises that any key but two can be left out, so each of them must
 // stand in it.
 func TestShippedConfigShowsEveryKey(t *testing.T) {
-	text, err := os.ReadFile("../config.yaml")
+	text, err := os.ReadFile("../../config.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,12 +97,12 @@ unix_permissions: 0770
 		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
-		Auth: Auth{Password: "0123", May: rightBoth}, AuthCache: 5 * time.Minute,
-		Limits: defaultLimits(),
+		Auth: Auth{Password: "0123", May: RightBoth}, AuthCache: 5 * time.Minute,
+		Limits: DefaultLimits(),
 		Log:    Log{Level: "debug", Format: "json"},
 	}
 	want.Limits.Clients, want.Limits.Bulk, want.Limits.Idle = 5, 64_000_000, 5*time.Minute
-	upstream, masters := cfg.Upstream.server, cfg.Masters.servers
+	upstream, masters := cfg.Upstream.Server, cfg.Masters.Servers
 	if cfg.places["masters[2]"] != 8 || cfg.places["retry.delay"] != 13 {
 		t.Errorf("the keys stand in lines %v", cfg.places)
 	}
@@ -174,6 +174,6 @@ func FuzzConfigValues(f *testing.F) {
 		if read(&x, "0 0.5") == nil && !(x >= 0 && x <= 0.5) {
 			t.Errorf("%q is read as %g", text, x)
 		}
-		_ = checkListen(text, true)
+		_ = CheckListen(text, true)
 	})
 }

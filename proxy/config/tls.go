@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ type TLS struct {
 	CACertFile  string `yaml:"ca_cert_file"`
 	AuthClients string `yaml:"auth_clients" oneof:"no optional yes"`
 
-	files *endpoint.TLS // set with Listen
+	Files *endpoint.TLS // set with Listen
 }
 
 // tls reads the files, which are what Redis calls tls-cert-file, tls-key-file
@@ -34,7 +34,7 @@ func (c configChecks) tls() {
 	options := endpoint.TLSOptions{CertFile: t.CertFile, KeyFile: t.KeyFile, CACertFile: t.CACertFile, AuthClients: t.AuthClients}
 	option, err := checkListener(t.Listen != "", options)
 	if err == nil && t.Listen != "" {
-		t.files, err = endpoint.OpenTLS(options)
+		t.Files, err = endpoint.OpenTLS(options)
 		var file endpoint.TLSError
 		if errors.As(err, &file) {
 			option, err = file.Option, file.Err
@@ -69,13 +69,13 @@ func checkListener(listens bool, o endpoint.TLSOptions) (option string, err erro
 	return "", nil
 }
 
-// describe is what -check shows of the files.
-func (t TLS) describe() string {
-	if t.files == nil {
+// Describe is what -check shows of the files.
+func (t TLS) Describe() string {
+	if t.Files == nil {
 		return ""
 	}
 	text := "certificate " + t.CertFile
-	if expires := t.files.Expires(); !expires.IsZero() {
+	if expires := t.Files.Expires(); !expires.IsZero() {
 		text += " until " + expires.UTC().Format("2006-01-02")
 	}
 	if auth := t.AuthClients; auth != "" && auth != "no" {

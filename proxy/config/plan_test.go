@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"slices"
@@ -20,7 +20,7 @@ log:
   level: info
 `
 
-func planOf(t *testing.T, before, after string) (reloadPlan, error) {
+func planOf(t *testing.T, before, after string) (Plan, error) {
 	t.Helper()
 	old, err := parseConfig("old.yaml", []byte(before))
 	if err != nil {
@@ -30,7 +30,7 @@ func planOf(t *testing.T, before, after string) (reloadPlan, error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return planReload(old, next)
+	return PlanReload(old, next)
 }
 
 // Every change that a reload makes, in the words of the log line.
@@ -66,11 +66,11 @@ func TestReloadChanges(t *testing.T) {
 			t.Errorf("%q: %v", row.to, err)
 			continue
 		}
-		if !slices.Equal(plan.changes, row.want) || plan.locker != row.locker || plan.replaced != row.replaced || !slices.Equal(plan.entered, row.entered) {
+		if !slices.Equal(plan.Changes, row.want) || plan.Locker != row.locker || plan.Replaced != row.replaced || !slices.Equal(plan.Entered, row.entered) {
 			t.Errorf("%q: %+v", row.to, plan)
 		}
-		if strings.Contains(strings.Join(plan.changes, ""), "hunter") {
-			t.Errorf("%q: a password is shown in %q", row.to, plan.changes)
+		if strings.Contains(strings.Join(plan.Changes, ""), "hunter") {
+			t.Errorf("%q: a password is shown in %q", row.to, plan.Changes)
 		}
 	}
 }
@@ -102,7 +102,7 @@ func TestReloadRefusals(t *testing.T) {
 		}
 	}
 	embedded := "upstream: embedded\nmasters: embedded\n"
-	if plan, err := planOf(t, embedded, embedded+"master_timeout: 1s\n"); err != nil || !plan.locker {
+	if plan, err := planOf(t, embedded, embedded+"master_timeout: 1s\n"); err != nil || !plan.Locker {
 		t.Errorf("with embedded servers: %+v, %v", plan, err)
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 )
 
 // Config is a whole, checked configuration; Load makes one. Its tags are the
-// file's keys (configReader). It may be printed: its servers print as their names.
+// file's keys (yaml.go). It may be printed: its servers print as their names.
 type Config struct {
 	Source string // the file it came from, or -demo
 	Listen string `yaml:"listen"` // host:port or unix:/path; empty: only over TLS
@@ -48,12 +48,12 @@ type Config struct {
 	places map[string]int // the line of each key in Source, by its path (masters[2])
 }
 
-// demoSource is the Source of a configuration without a file.
-const demoSource = "-demo"
+// DemoSource is the Source of a configuration without a file.
+const DemoSource = "-demo"
 
-// demo is what has to be said wherever somebody might take toys for servers;
+// Toys is what has to be said wherever somebody might take toys for servers;
 // empty: there are none.
-func (c *Config) demo() []string {
+func (c *Config) Toys() []string {
 	var toys []string
 	if c.Masters.Embedded {
 		toys = append(toys, "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends")
@@ -67,7 +67,7 @@ func (c *Config) demo() []string {
 // Upstream is the server that gets every command without a lock key.
 type Upstream struct {
 	Kind   UpstreamKind
-	server endpoint.Endpoint // set for UpstreamServer
+	Server endpoint.Endpoint // set for UpstreamServer
 }
 
 // UpstreamKind says where the upstream is.
@@ -83,15 +83,15 @@ const (
 // Masters are the servers that hold the locks.
 type Masters struct {
 	Embedded bool // embeddedMasters toys in this process
-	servers  []endpoint.Endpoint
+	Servers  []endpoint.Endpoint
 }
 
-// count is N.
-func (m Masters) count() int {
+// Count is N.
+func (m Masters) Count() int {
 	if m.Embedded {
-		return embeddedMasters
+		return EmbeddedMasters
 	}
-	return len(m.servers)
+	return len(m.Servers)
 }
 
 // UnmarshalText reads a URL or one of two words.
@@ -105,7 +105,7 @@ func (u *Upstream) UnmarshalText(text []byte) error {
 		return nil
 	}
 	u.Kind = UpstreamServer
-	if err := u.server.UnmarshalText(text); err != nil {
+	if err := u.Server.UnmarshalText(text); err != nil {
 		return fmt.Errorf("%w; or the word embedded or none", err)
 	}
 	return nil
@@ -119,7 +119,7 @@ func (u Upstream) String() string {
 	case UpstreamNone:
 		return "none"
 	}
-	return u.server.Name
+	return u.Server.Name
 }
 
 // GoString keeps %#v from showing a password.
@@ -128,24 +128,24 @@ func (u Upstream) GoString() string { return u.String() }
 // String names the masters without their credentials.
 func (m Masters) String() string {
 	if m.Embedded {
-		return fmt.Sprintf("%d embedded", embeddedMasters)
+		return fmt.Sprintf("%d embedded", EmbeddedMasters)
 	}
-	return strings.Join(m.names(), ", ")
+	return strings.Join(m.Names(), ", ")
 }
 
 // GoString keeps %#v from showing a password.
 func (m Masters) GoString() string { return m.String() }
 
-func (m Masters) names() []string {
-	names := make([]string, len(m.servers))
-	for i, server := range m.servers {
+func (m Masters) Names() []string {
+	names := make([]string, len(m.Servers))
+	for i, server := range m.Servers {
 		names[i] = server.Name
 	}
 	return names
 }
 
-// quorum is how many of them decide.
-func (m Masters) quorum() int { return m.count()/2 + 1 }
+// Quorum is how many of them decide.
+func (m Masters) Quorum() int { return m.Count()/2 + 1 }
 
 // Retry bounds the repetitions of a ballot that split its votes.
 type Retry struct {
@@ -157,7 +157,7 @@ type Retry struct {
 // nothing, unless the upstream is to judge.
 type Auth struct {
 	Password endpoint.Secret `yaml:"password" also:"password_file password_env"` // of the user default; empty with users: there is no such user
-	May      rights          `yaml:"may"`                                        // of the user default
+	May      Rights          `yaml:"may"`                                        // of the user default
 	Users    []User          `yaml:"users" list:"users such as - {name: app, password_file: /run/secrets/app, may: locks}"`
 
 	// Upstream: the upstream's users are the proxy's, and it judges their
@@ -169,7 +169,7 @@ type Auth struct {
 type User struct {
 	Password endpoint.Secret `yaml:"password" also:"password_file password_env"`
 	Name     string          `yaml:"name"`
-	May      rights          `yaml:"may"`
+	May      Rights          `yaml:"may"`
 }
 
 // Log says what is logged and how.
@@ -178,19 +178,19 @@ type Log struct {
 	Format string `yaml:"format" oneof:"text json"`
 }
 
-// embeddedMasters is how many masters `masters: embedded` means: the smallest
+// EmbeddedMasters is how many masters `masters: embedded` means: the smallest
 // set that still decides with two of them away.
-const embeddedMasters = 5
+const EmbeddedMasters = 5
 
-// defaultConfigFile is read when no file is named.
-const defaultConfigFile = "config.yaml"
+// DefaultFile is read when no file is named.
+const DefaultFile = "config.yaml"
 
 // Demo is a configuration without a file, that of the shipped config.yaml:
 // everything inside the process, for trying it out. It has the value of each key
 // that a file leaves out, and embedded servers.
 func Demo() *Config {
 	return &Config{
-		Source:          demoSource,
+		Source:          DemoSource,
 		Listen:          "127.0.0.1:6380",
 		UnixPermissions: 0o700,
 		Admin:           "127.0.0.1:9380",
@@ -202,18 +202,18 @@ func Demo() *Config {
 		ClockDrift:      0.01,
 		RestartDelay:    30 * time.Second,
 		MaxQuarantine:   10 * time.Minute,
-		Auth:            Auth{May: rightBoth},
+		Auth:            Auth{May: RightBoth},
 		AuthCache:       5 * time.Minute,
-		Limits:          defaultLimits(),
+		Limits:          DefaultLimits(),
 		Log:             Log{Level: "info", Format: "text"},
 	}
 }
 
 // Load reads and checks the configuration file at path. An empty path means
 // config.yaml in the working directory. What is wrong in the file is a
-// ConfigError.
+// an Error.
 func Load(path string) (*Config, error) {
-	file := cmp.Or(path, defaultConfigFile)
+	file := cmp.Or(path, DefaultFile)
 	text, err := os.ReadFile(file)
 	if path == "" && errors.Is(err, fs.ErrNotExist) {
 		return nil, noConfiguration()
@@ -227,7 +227,7 @@ func Load(path string) (*Config, error) {
 // noConfiguration says what to do where no file is named and none is there. Toys
 // in its place would grant every lock from a memory of their own.
 func noConfiguration() error {
-	file := defaultConfigFile
+	file := DefaultFile
 	if path, err := filepath.Abs(file); err == nil {
 		file = path
 	}

@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"fmt"
@@ -29,8 +29,8 @@ type Limits struct {
 	Memory         int64         `yaml:"memory" range:"8mb 1024gb"`            // bytes of all that is buffered for all clients together
 }
 
-// defaultLimits are Redis's where it has the same limit, and else generous.
-func defaultLimits() Limits {
+// DefaultLimits are Redis's where it has the same limit, and else generous.
+func DefaultLimits() Limits {
 	return Limits{
 		Clients: 10_000, LoginTime: time.Minute, UnreadTime: 5 * time.Minute,
 		Bulk: wire.RedisLimits.Bulk, Multibulk: wire.RedisLimits.Multibulk, Inline: int64(wire.RedisLimits.Inline),
@@ -40,65 +40,65 @@ func defaultLimits() Limits {
 	}
 }
 
-// framing is what of them bounds a single command.
-func (l *Limits) framing() wire.Limits {
+// Framing is what of them bounds a single command.
+func (l *Limits) Framing() wire.Limits {
 	return wire.Limits{
 		Bulk: l.Bulk, Multibulk: l.Multibulk, Inline: int(l.Inline),
 		LoginMultibulk: l.LoginMultibulk, LoginBulk: l.LoginBulk,
 	}
 }
 
-// masterReply is how many bytes one master may have a stream hold at a time.
+// MasterReply is how many bytes one master may have a stream hold at a time.
 // With it a broken master cannot use up what all clients share.
-func (l *Limits) masterReply() int64 { return l.Memory / 8 }
+func (l *Limits) MasterReply() int64 { return l.Memory / 8 }
 
-// A limitName is a limit's key in the file, and its label in the metric that
+// A LimitName is a limit's key in the file, and its label in the metric that
 // counts how often it was reached.
-type limitName string
+type LimitName string
 
 const (
-	limitClients        limitName = "clients"
-	limitLoginTime      limitName = "login_time"
-	limitIdle           limitName = "idle"
-	limitUnreadTime     limitName = "unread_time"
-	limitBulk           limitName = limitName(wire.LimitBulk)
-	limitMultibulk      limitName = limitName(wire.LimitMultibulk)
-	limitInline         limitName = limitName(wire.LimitInline)
-	limitLoginMultibulk limitName = limitName(wire.LimitLoginMultibulk)
-	limitLoginBulk      limitName = limitName(wire.LimitLoginBulk)
-	limitQuery          limitName = "query"
-	limitOutput         limitName = "output"
-	limitTransaction    limitName = "transaction"
-	limitSubscriptions  limitName = "subscriptions"
-	limitScripts        limitName = "scripts"
-	limitMemory         limitName = "memory"
+	LimitClients        LimitName = "clients"
+	LimitLoginTime      LimitName = "login_time"
+	LimitIdle           LimitName = "idle"
+	LimitUnreadTime     LimitName = "unread_time"
+	LimitBulk           LimitName = LimitName(wire.LimitBulk)
+	LimitMultibulk      LimitName = LimitName(wire.LimitMultibulk)
+	LimitInline         LimitName = LimitName(wire.LimitInline)
+	LimitLoginMultibulk LimitName = LimitName(wire.LimitLoginMultibulk)
+	LimitLoginBulk      LimitName = LimitName(wire.LimitLoginBulk)
+	LimitQuery          LimitName = "query"
+	LimitOutput         LimitName = "output"
+	LimitTransaction    LimitName = "transaction"
+	LimitSubscriptions  LimitName = "subscriptions"
+	LimitScripts        LimitName = "scripts"
+	LimitMemory         LimitName = "memory"
 )
 
-// A limit is one of them and where its value is.
-type limit struct {
-	name  limitName
+// A Limit is one of them and where its value is.
+type Limit struct {
+	Name  LimitName
 	place any // *int: a number; *int64: bytes; *time.Duration
 }
 
-// table is every limit there is, in the order in which they are shown.
-func (l *Limits) table() (table []limit) {
+// Table is every limit there is, in the order in which they are shown.
+func (l *Limits) Table() (table []Limit) {
 	value := reflect.ValueOf(l).Elem()
 	names, fields := tagged(value.Type())
 	for i, field := range fields {
-		table = append(table, limit{limitName(names[i]), value.FieldByIndex(field.Index).Addr().Interface()})
+		table = append(table, Limit{LimitName(names[i]), value.FieldByIndex(field.Index).Addr().Interface()})
 	}
 	return table
 }
 
-// text is the value as the file would have it.
-func (l limit) text() string {
+// Text is the value as the file would have it.
+func (l Limit) Text() string {
 	switch place := l.place.(type) {
 	case *int:
 		return strconv.Itoa(*place)
 	case *int64:
 		return shortSize(*place)
 	case *time.Duration:
-		return shortDuration(*place)
+		return ShortDuration(*place)
 	}
-	panic(fmt.Sprintf("limit %s has no unit", l.name))
+	panic(fmt.Sprintf("limit %s has no unit", l.Name))
 }

@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"cmp"
@@ -71,8 +71,8 @@ func parseDuration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// shortDuration is Duration.String without the zero units: 10m, not 10m0s.
-func shortDuration(d time.Duration) string {
+// ShortDuration is Duration.String without the zero units: 10m, not 10m0s.
+func ShortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
@@ -133,18 +133,18 @@ func parseNumber(text string) (float64, error) {
 	return x, nil
 }
 
-// unixPrefix marks a listen address that is a socket's path.
-const unixPrefix = "unix:"
+// UnixPrefix marks a listen address that is a socket's path.
+const UnixPrefix = "unix:"
 
-// checkListen checks an address the proxy itself listens on; empty: it does not.
-func checkListen(text string, unixAllowed bool) error {
+// CheckListen checks an address the proxy itself listens on; empty: it does not.
+func CheckListen(text string, unixAllowed bool) error {
 	if text == "" {
 		return nil
 	}
 	allowed := "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380"
 	if unixAllowed {
 		allowed += ", or unix:/path"
-		if path, ok := strings.CutPrefix(text, unixPrefix); ok {
+		if path, ok := strings.CutPrefix(text, UnixPrefix); ok {
 			if !strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
 				return errors.New("the socket's path must begin with one /, as in unix:/run/redlock-proxy.sock")
 			}

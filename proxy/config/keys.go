@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"reflect"
@@ -31,7 +31,7 @@ func parseConfig(file string, text []byte) (*Config, error) {
 		}
 	}
 	if len(r.problems) > 0 {
-		slices.SortStableFunc(r.problems, func(a, b configProblem) int { return a.line - b.line })
+		slices.SortStableFunc(r.problems, func(a, b Problem) int { return a.line - b.line })
 		return nil, r.problems
 	}
 	return cfg, nil
@@ -46,7 +46,7 @@ func (r *configReader) readOwn(node *yaml.Node, key string, place any, tag refle
 	case *route.Rules:
 		*place = r.rules(node, key, tag)
 	case *[]User:
-		*place = readList(r, node, key, tag, User{May: rightBoth})
+		*place = readList(r, node, key, tag, User{May: RightBoth})
 	case *[]string:
 		*place = readList(r, node, key, tag, "")
 	case *endpoint.Secret:
@@ -79,7 +79,7 @@ func (r *configReader) masters(node *yaml.Node, key string, tag reflect.StructTa
 		r.failAt(node.Content[at].Line, elementKey(key, at), "embedded cannot stand in a list; write masters: embedded for five of them")
 		return Masters{}
 	}
-	return Masters{servers: readList(r, node, key, tag, endpoint.Endpoint{})}
+	return Masters{Servers: readList(r, node, key, tag, endpoint.Endpoint{})}
 }
 
 // secret reads a password that stands in the configuration itself, in a file, or

@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"fmt"
@@ -32,18 +32,18 @@ func (c configChecks) all() {
 func (c configChecks) durations() {
 	cfg := c.cfg
 	if cfg.RestartDelay <= cfg.MasterTimeout {
-		c.fail("restart_delay", "%s is not longer than master_timeout (%s)", shortDuration(cfg.RestartDelay), shortDuration(cfg.MasterTimeout))
+		c.fail("restart_delay", "%s is not longer than master_timeout (%s)", ShortDuration(cfg.RestartDelay), ShortDuration(cfg.MasterTimeout))
 	}
 	if cfg.MaxQuarantine < cfg.RestartDelay {
-		c.fail("max_quarantine", "%s is shorter than restart_delay (%s)", shortDuration(cfg.MaxQuarantine), shortDuration(cfg.RestartDelay))
+		c.fail("max_quarantine", "%s is shorter than restart_delay (%s)", ShortDuration(cfg.MaxQuarantine), ShortDuration(cfg.RestartDelay))
 	}
 }
 
 func (c configChecks) addresses() {
 	cfg := c.cfg
-	c.check("listen", checkListen(cfg.Listen, true))
-	c.check("tls.listen", checkListen(cfg.TLS.Listen, false))
-	c.check("admin", checkListen(cfg.Admin, false))
+	c.check("listen", CheckListen(cfg.Listen, true))
+	c.check("tls.listen", CheckListen(cfg.TLS.Listen, false))
+	c.check("admin", CheckListen(cfg.Admin, false))
 	if cfg.Listen == "" && cfg.TLS.Listen == "" && c.sound("listen") && c.sound("tls") {
 		c.fail("listen", "is empty and there is no tls.listen, so that no client could connect")
 	}
@@ -63,10 +63,10 @@ func (c configChecks) listens(listen string) {
 	if cfg.Admin != "" && samePort(cfg.Admin, listen) {
 		c.fail("admin", "%s is the listen address; the two need different ports", cfg.Admin)
 	}
-	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.server, listen) {
-		c.fail("upstream", "%s is the proxy's own listen address", cfg.Upstream.server.Name)
+	if cfg.Upstream.Kind == UpstreamServer && reaches(cfg.Upstream.Server, listen) {
+		c.fail("upstream", "%s is the proxy's own listen address", cfg.Upstream.Server.Name)
 	}
-	for i, master := range cfg.Masters.servers {
+	for i, master := range cfg.Masters.Servers {
 		if reaches(master, listen) {
 			c.fail(elementKey("masters", i), "%s is the proxy's own listen address", master.Name)
 		}
@@ -74,7 +74,7 @@ func (c configChecks) listens(listen string) {
 }
 
 func (c configChecks) masters() {
-	for i, server := range c.cfg.Masters.servers {
+	for i, server := range c.cfg.Masters.Servers {
 		key := elementKey("masters", i)
 		if !c.sound(key) {
 			continue
@@ -82,8 +82,8 @@ func (c configChecks) masters() {
 		if server.DB != 0 {
 			c.fail(key, "a master's URL names no database: a lock in database n lives in database n of every master")
 		}
-		if at := slices.IndexFunc(c.cfg.Masters.servers[:i], server.Same); at >= 0 {
-			c.fail(key, "%s is the master of line %d (%s) again; one server has one vote", server.Name, c.places[elementKey("masters", at)], c.cfg.Masters.servers[at].Name)
+		if at := slices.IndexFunc(c.cfg.Masters.Servers[:i], server.Same); at >= 0 {
+			c.fail(key, "%s is the master of line %d (%s) again; one server has one vote", server.Name, c.places[elementKey("masters", at)], c.cfg.Masters.Servers[at].Name)
 		}
 	}
 }
@@ -104,10 +104,10 @@ func samePort(a, b string) bool {
 	if errA != nil || errB != nil || portA != portB || portA == "0" {
 		return false
 	}
-	return hostA == hostB || everyAddress(hostA) || everyAddress(hostB)
+	return hostA == hostB || EveryAddress(hostA) || EveryAddress(hostB)
 }
 
-func everyAddress(host string) bool {
+func EveryAddress(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
@@ -115,7 +115,7 @@ func everyAddress(host string) bool {
 // reaches tells whether a server's address is, as far as writing shows, the
 // address the proxy listens on: it would talk to itself.
 func reaches(server endpoint.Endpoint, listen string) bool {
-	if path, ok := strings.CutPrefix(listen, unixPrefix); ok {
+	if path, ok := strings.CutPrefix(listen, UnixPrefix); ok {
 		return server.Network == "unix" && server.Address == path
 	}
 	if server.Network != "tcp" || !samePort(server.Address, listen) {
@@ -123,9 +123,9 @@ func reaches(server endpoint.Endpoint, listen string) bool {
 	}
 	serverHost, _, _ := net.SplitHostPort(server.Address)
 	listenHost, _, _ := net.SplitHostPort(listen)
-	if !everyAddress(listenHost) {
+	if !EveryAddress(listenHost) {
 		return true // samePort: the hosts are equal
 	}
 	ip := net.ParseIP(serverHost)
-	return everyAddress(serverHost) || ip != nil && ip.IsLoopback()
+	return EveryAddress(serverHost) || ip != nil && ip.IsLoopback()
 }

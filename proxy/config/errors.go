@@ -1,4 +1,4 @@
-package proxy
+package config
 
 import (
 	"fmt"
@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// ConfigError is everything that is wrong with a configuration, so that one
+// Error is everything that is wrong with a configuration, so that one
 // run tells all of it. It never holds a password.
-type ConfigError []configProblem
+type Error []Problem
 
-// configProblem is one mistake and where it stands.
-type configProblem struct {
+// Problem is one mistake and where it stands.
+type Problem struct {
 	file string
 	line int    // 0: the file as a whole
 	key  string // as a path, masters[2]; empty: the file as a whole
@@ -19,7 +19,7 @@ type configProblem struct {
 }
 
 // Error has one problem a line: file:line: key: what is wrong.
-func (e ConfigError) Error() string {
+func (e Error) Error() string {
 	lines := make([]string, len(e))
 	for i, problem := range e {
 		lines[i] = problem.String()
@@ -27,7 +27,7 @@ func (e ConfigError) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-func (p configProblem) String() string {
+func (p Problem) String() string {
 	where := p.file
 	if p.line > 0 {
 		where = fmt.Sprintf("%s:%d", p.file, p.line)

@@ -1,0 +1,153 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"redlock-proxy/proxy/route"
+)
+
+// Plan is what a new configuration would change in the one in force. It
+// says nothing about whether the servers agree.
+type Plan struct {
+	Changes     []string // in the file's words; never a secret
+	Locker      bool     // the masters or how they are asked
+	Replaced    int      // the master that another server replaces; -1: none
+	NewUpstream bool     // another server
+	Entered     []string // keys of servers that are entered with other credentials
+}
+
+// PlanReload compares two configurations. What a running process cannot
+// change is an Error that names each such key.
+func PlanReload(old, next *Config) (Plan, error) {
+	r := reloadReader{old: old, next: next, plan: Plan{Replaced: -1}}
+	r.fixed("listen", old.Listen, next.Listen)
+	r.fixed("unix_permissions", old.UnixPermissions.String(), next.UnixPermissions.String())
+	r.fixed("tls.listen", old.TLS.Listen, next.TLS.Listen)
+	r.fixed("admin", old.Admin, next.Admin)
+	r.fixed("log.format", old.Log.Format, next.Log.Format)
+	r.upstream()
+	r.masters()
+	if !slices.EqualFunc(old.Locks, next.Locks, func(a, b route.Rule) bool { return DescribeRule(a) == DescribeRule(b) }) {
+		r.note("locks", DescribeRules(old.Locks), DescribeRules(next.Locks))
+	}
+	asked := len(r.plan.Changes)
+	r.changed("master_timeout", ShortDuration(old.MasterTimeout), ShortDuration(next.MasterTimeout))
+	r.changed("retry.count", old.Retry.Count, next.Retry.Count)
+	r.changed("retry.delay", ShortDuration(old.Retry.Delay), ShortDuration(next.Retry.Delay))
+	r.changed("clock_drift", old.ClockDrift, next.ClockDrift)
+	r.changed("restart_delay", ShortDuration(old.RestartDelay), ShortDuration(next.RestartDelay))
+	r.changed("max_quarantine", ShortDuration(old.MaxQuarantine), ShortDuration(next.MaxQuarantine))
+	r.plan.Locker = r.plan.Locker || len(r.plan.Changes) > asked || old.Limits.MasterReply() != next.Limits.MasterReply()
+	if old.TLS.Files != nil && next.TLS.Files != nil && old.TLS.Files.Options() != next.TLS.Files.Options() {
+		r.note("tls", old.TLS.Describe(), next.TLS.Describe())
+	}
+	r.changed("auth: by the upstream", old.Auth.Upstream, next.Auth.Upstream)
+	r.changed("auth_cache", ShortDuration(old.AuthCache), ShortDuration(next.AuthCache))
+	if old.Auth.Password != next.Auth.Password {
+		r.plan.Changes = append(r.plan.Changes, "auth.password")
+	}
+	r.changed("auth.may", old.Auth.May, next.Auth.May)
+	if changes := usersChanged(old.Auth.Users, next.Auth.Users); changes != "" {
+		r.plan.Changes = append(r.plan.Changes, "auth.users: "+changes)
+	}
+	limits := next.Limits.Table()
+	for i, limit := range old.Limits.Table() {
+		r.changed("limits."+string(limit.Name), limit.Text(), limits[i].Text())
+	}
+	r.changed("log.level", old.Log.Level, next.Log.Level)
+	if len(r.refused) > 0 {
+		return Plan{}, r.refused
+	}
+	return r.plan, nil
+}
+
+type reloadReader struct {
+	old, next *Config
+	plan      Plan
+	refused   Error
+}
+
+func (r *reloadReader) refuse(key, format string, values ...any) {
+	r.refused = append(r.refused, r.next.Problem(key, format, values...))
+}
+
+// Problem words what is wrong with a key that was read well.
+func (c *Config) Problem(key, format string, values ...any) Problem {
+	return Problem{c.Source, c.places[key], key, fmt.Sprintf(format, values...)}
+}
+
+func (r *reloadReader) note(key string, from, to any) {
+	r.plan.Changes = append(r.plan.Changes, fmt.Sprintf("%s: %v -> %v", key, from, to))
+}
+
+func (r *reloadReader) changed(key string, from, to any) {
+	if from != to {
+		r.note(key, from, to)
+	}
+}
+
+func (r *reloadReader) fixed(key, from, to string) {
+	if from != to {
+		r.refuse(key, "cannot be changed from %s to %s by a reload, only by a restart", cmp.Or(from, "-"), cmp.Or(to, "-"))
+	}
+}
+
+func (r *reloadReader) upstream() {
+	old, next := r.old.Upstream, r.next.Upstream
+	if (old.Kind == UpstreamEmbedded) != (next.Kind == UpstreamEmbedded) {
+		r.refuse("upstream", "cannot be changed from %s to %s by a reload, only by a restart", old, next)
+		return
+	}
+	switch {
+	case old.Kind != next.Kind, !old.Server.Same(next.Server):
+		r.note("upstream", old, next)
+		r.plan.NewUpstream = next.Kind == UpstreamServer
+		return
+	case !old.Server.SameEntry(next.Server):
+		r.plan.Changes = append(r.plan.Changes, "upstream: credentials")
+		r.plan.Entered = append(r.plan.Entered, "upstream")
+	}
+	r.changed("upstream: database", old.Server.DB, next.Server.DB)
+}
+
+func (r *reloadReader) masters() {
+	old, next := r.old.Masters, r.next.Masters
+	switch {
+	case old.Embedded != next.Embedded:
+		r.refuse("masters", "cannot be changed from %s to %s by a reload, only by a restart", old, next)
+		return
+	case old.Count() != next.Count():
+		r.refuse("masters", "lists %d, in force are %d: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set",
+			next.Count(), old.Count())
+		return
+	}
+	before := len(r.refused)
+	names := old.Names()
+	var replaced []string
+	for i, server := range next.Servers {
+		key := fmt.Sprintf("masters[%d]", i)
+		switch at := slices.Index(names, server.Name); {
+		case at == i:
+			if !server.SameEntry(old.Servers[i]) {
+				r.plan.Changes = append(r.plan.Changes, key+": credentials")
+				r.plan.Entered = append(r.plan.Entered, key)
+				r.plan.Locker = true
+			}
+		case at >= 0:
+			r.refuse(key, "%s was masters[%d]: the order of the masters cannot be changed by a reload, since each has its number in the set", server.Name, at)
+		case server.Same(old.Servers[i]):
+			r.refuse(key, "%s is %s written in another way; keep what is in force", server.Name, names[i])
+		default:
+			replaced = append(replaced, key)
+			r.plan.Replaced, r.plan.Locker = i, true
+			r.note(key, names[i], server.Name)
+		}
+	}
+	if len(replaced) > 1 && len(r.refused) == before {
+		r.refuse(replaced[1], "only one master can be replaced at a time, and %s is another one: old and new majorities would not overlap; reload with one of them, wait until it votes, then replace the next",
+			strings.Join(append(replaced[:1:1], replaced[2:]...), ", "))
+	}
+}
