@@ -260,8 +260,5 @@ func FuzzWhatAMasterSays(f *testing.F) {
 		if resp.IsError(reply) {
 			_ = resp.ErrorText(reply)
 		}
-		l := newListening(t.Context(), []messageSource{&master{}}, func() time.Duration { return 0 }, slog.New(slog.DiscardHandler))
-		r := &listener{listening: l, master: l.masters[0]}
-		_ = r.hear(reply, time.Now())
 	})
 }

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"log/slog"
 	"testing"
 	"time"
 )
@@ -186,44 +185,4 @@ func TestListenerOfAReplacedMaster(t *testing.T) {
 			t.Error("it still listens to the server that was replaced")
 		}
 	})
-}
-
-func TestAnswersMustFitTheQuestions(t *testing.T) {
-	sub := &subscription{topic: topic{ofChannel, "chan"}, masters: make([]confirmation, 1)}
-	frame := func(words ...string) string {
-		f := (&fakeSession{resp3: true}).push(words...)
-		return string(append(f, ":1\r\n"...))
-	}
-	for _, row := range []struct {
-		expected expectation
-		frame    string
-		fits     bool
-	}{
-		{expectation{verb: "subscribe", sub: sub}, frame("subscribe", "chan"), true},
-		{expectation{verb: "subscribe", sub: sub}, "-NOPERM no\r\n", true},
-		{expectation{verb: "unsubscribe", sub: sub, ends: true}, frame("subscribe", "chan"), false},
-		{expectation{verb: "subscribe", sub: sub}, frame("unsubscribe", "chan"), false},
-		{expectation{verb: "subscribe", sub: sub}, frame("psubscribe", "chan"), false},
-		{expectation{verb: "subscribe", sub: sub}, frame("subscribe", "other"), false},
-		{expectation{verb: "subscribe", sub: sub}, "+OK\r\n", false},
-		{expectation{verb: "subscribe", sub: sub}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", false},
-		{expectation{verb: "ping"}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", true},
-		{expectation{verb: "ping"}, "+PONG\r\n", true},
-		{expectation{verb: "ping"}, frame("subscribe", "chan"), false},
-		{expectation{verb: "tracking", sub: &subscription{topic: topic{kind: ofChanges}}}, "+OK\r\n", true},
-	} {
-		l := newListening(t.Context(), make([]messageSource, 1), func() time.Duration { return timelineSettings().MasterTimeout }, slog.New(slog.DiscardHandler))
-		m := &master{}
-		m.server.Store(&Master{Name: "m"})
-		r := &listener{listening: l, master: m, expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
-		err := r.hear([]byte(row.frame), time.Now())
-		if (err == nil) != row.fits || row.fits && len(r.expected) != 0 {
-			t.Errorf("%q while %q is expected: %v, and %d answers are expected", row.frame, row.expected.verb, err, len(r.expected))
-		}
-	}
-}
-
-func timelineSettings() *Config {
-	cfg := timelineConfig()
-	return &cfg
 }

@@ -148,7 +148,7 @@ func drain(events <-chan string) {
 	for {
 		select {
 		case <-events:
-		case <-time.After(3 * changeGrace):
+		case <-time.After(50 * time.Millisecond):
 			return
 		}
 	}

@@ -1,0 +1,71 @@
+package redlock
+
+import (
+	"fmt"
+	"log/slog"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
+)
+
+func TestAnswersMustFitTheQuestions(t *testing.T) {
+	sub := &subscription{topic: topic{ofChannel, "chan"}, masters: make([]confirmation, 1)}
+	frame := func(words ...string) string {
+		f := fmt.Appendf(nil, ">%d\r\n", len(words)+1)
+		for _, word := range words {
+			f = resp.AppendBulk(f, word)
+		}
+		return string(f) + ":1\r\n"
+	}
+	for _, row := range []struct {
+		expected expectation
+		frame    string
+		fits     bool
+	}{
+		{expectation{verb: "subscribe", sub: sub}, frame("subscribe", "chan"), true},
+		{expectation{verb: "subscribe", sub: sub}, "-NOPERM no\r\n", true},
+		{expectation{verb: "unsubscribe", sub: sub, ends: true}, frame("subscribe", "chan"), false},
+		{expectation{verb: "subscribe", sub: sub}, frame("unsubscribe", "chan"), false},
+		{expectation{verb: "subscribe", sub: sub}, frame("psubscribe", "chan"), false},
+		{expectation{verb: "subscribe", sub: sub}, frame("subscribe", "other"), false},
+		{expectation{verb: "subscribe", sub: sub}, "+OK\r\n", false},
+		{expectation{verb: "subscribe", sub: sub}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", false},
+		{expectation{verb: "ping"}, "*2\r\n$4\r\npong\r\n$0\r\n\r\n", true},
+		{expectation{verb: "ping"}, "+PONG\r\n", true},
+		{expectation{verb: "ping"}, frame("subscribe", "chan"), false},
+		{expectation{verb: "tracking", sub: &subscription{topic: topic{kind: ofChanges}}}, "+OK\r\n", true},
+	} {
+		l := newListening(t.Context(), make([]messageSource, 1), func() time.Duration { return time.Second }, slog.New(slog.DiscardHandler))
+		r := &listener{listening: l, master: named("m"), expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
+		err := r.hear([]byte(row.frame), time.Now())
+		if (err == nil) != row.fits || row.fits && len(r.expected) != 0 {
+			t.Errorf("%q while %q is expected: %v, and %d answers are expected", row.frame, row.expected.verb, err, len(r.expected))
+		}
+	}
+}
+
+// What a master tells unasked may be anything.
+func FuzzFrames(f *testing.F) {
+	for _, text := range []string{">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n",
+		">2\r\n$10\r\ninvalidate\r\n_\r\n", "*0\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "!5\r\nERR x\r\n"} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, frame []byte) {
+		var s resp.Scanner
+		if n, done, err := s.Scan(frame); err != nil || !done || n != len(frame) {
+			return
+		}
+		l := newListening(t.Context(), []messageSource{named("m")}, func() time.Duration { return 0 }, slog.New(slog.DiscardHandler))
+		r := &listener{listening: l, master: l.masters[0]}
+		_ = r.hear(frame, time.Now())
+	})
+}
+
+// A named source is none that can be reached.
+type named string
+
+func (n named) Name() string          { return string(n) }
+func (n named) Embedded() bool        { return false }
+func (n named) Server() stream.Server { return stream.Server{} }
