@@ -112,13 +112,13 @@
 //   - Refusals. Whatever error but WRONGTYPE a command of our own is answered with,
 //     it is no answer, and the debt stays. A master that refuses what locks need is
 //     not asked for any until it does all of that again (stream/probe.go).
-//   - Wake-ups. One connection to each master (listener.go), opened when somebody
+//   - Wake-ups. One connection to each master (notify/listener.go), opened when somebody
 //     wants to hear, tells of messages and changed keys. A message counts once a
-//     quorum has published it (heard.go), a change likewise (keychanges.go); what
+//     quorum has published it (notify/heard.go), a change likewise (notify/keychanges.go); what
 //     a quorum did not tell of is told after a while, so that none is lost. Where
 //     fewer than a quorum were listened to, subscribers hear of a gap, and a
 //     listener that had to reconnect makes every key a changed one
-//     (subscription.go).
+//     (notify/subscription.go).
 //
 // # Who may vote
 //

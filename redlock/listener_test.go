@@ -8,18 +8,20 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"redlock-proxy/redlock/notify"
 )
 
 // A listenerLog is a subscriber that writes down what it hears.
 type listenerLog struct {
-	*Subscriber
+	*notify.Subscriber
 	mu    sync.Mutex
 	words []string
 }
 
 func newListenerLog(l *Locker) *listenerLog {
 	x := &listenerLog{}
-	x.Subscriber = l.Subscriber(func(e Event) {
+	x.Subscriber = l.Subscriber(func(e notify.Event) {
 		x.mu.Lock()
 		defer x.mu.Unlock()
 		x.words = append(x.words, eventWord(e))
@@ -27,13 +29,13 @@ func newListenerLog(l *Locker) *listenerLog {
 	return x
 }
 
-func eventWord(e Event) string {
+func eventWord(e notify.Event) string {
 	switch e.Kind {
-	case EventMessage:
+	case notify.EventMessage:
 		return fmt.Sprintf("%s:%s", e.Channel, e.Payload)
-	case EventPatternMessage:
+	case notify.EventPatternMessage:
 		return fmt.Sprintf("%s>%s:%s", e.Pattern, e.Channel, e.Payload)
-	case EventGap:
+	case notify.EventGap:
 		return "gap"
 	}
 	if e.Key == nil {
@@ -206,7 +208,7 @@ func TestSlowSubscriberHoldsUpNobody(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		enough, heard := make(chan struct{}), 0
 		var last string
-		slow := w.locker.Subscriber(func(e Event) {
+		slow := w.locker.Subscriber(func(e notify.Event) {
 			<-enough
 			heard++
 			last = eventWord(e)
@@ -242,7 +244,7 @@ func TestSlowSubscriberHoldsUpNobody(t *testing.T) {
 func TestCloseWaitsForHear(t *testing.T) {
 	onTimeline(t, allOK, func(t *testing.T, w *timeline) {
 		leave, inside := make(chan struct{}), make(chan struct{})
-		s := w.locker.Subscriber(func(Event) {
+		s := w.locker.Subscriber(func(notify.Event) {
 			close(inside)
 			<-leave
 		})

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -63,9 +64,9 @@ func (x *liveMasters) each(masters []int, args ...string) {
 }
 
 // liveEvents is a subscriber whose events come in a channel.
-func (x *liveMasters) subscriber() (*Subscriber, <-chan string) {
+func (x *liveMasters) subscriber() (*notify.Subscriber, <-chan string) {
 	events := make(chan string, 1000)
-	s := x.locker.Subscriber(func(e Event) { events <- eventWord(e) })
+	s := x.locker.Subscriber(func(e notify.Event) { events <- eventWord(e) })
 	x.t.Cleanup(s.Close)
 	return s, events
 }

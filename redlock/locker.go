@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -34,7 +35,7 @@ type Locker struct {
 	owed      *owedAnswers
 	waits     sync.Pool // of *wait; ballots mostly end long before their timers do
 	scripts   knownScripts
-	listening *listening
+	listening *notify.Hub
 	ctx       context.Context // ends everything
 	end       context.CancelFunc
 	reloads   sync.Mutex // one reload at a time
@@ -73,11 +74,11 @@ func New(cfg Config) (*Locker, error) {
 	for _, m := range l.masters {
 		m.stream(0)
 	}
-	sources := make([]messageSource, len(l.masters))
+	sources := make([]notify.Source, len(l.masters))
 	for i, m := range l.masters {
 		sources[i] = m
 	}
-	l.listening = newListening(ctx, sources, func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)
+	l.listening = notify.New(ctx, sources, func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)
 	l.running.Go(func() {
 		for ctx.Err() == nil {
 			stream.Contained(l.log, func() { l.certify(ctx) })
@@ -100,7 +101,7 @@ func (l *Locker) Close(ctx context.Context) {
 	}
 	l.mendings.close()
 	l.end()
-	l.listening.close()
+	l.listening.Close()
 	l.running.Wait()
 	for _, m := range l.masters {
 		m.running.Wait()
@@ -338,9 +339,11 @@ func (o Outcome) undecided() string {
 // called with one event at a time for this subscriber, from goroutines of the
 // Locker, and must not block. Close ends it; it must not be called in hear, and
 // after it has returned hear is not called any more.
-func (l *Locker) Subscriber(hear func(Event)) *Subscriber { return l.listening.subscriber(hear) }
+func (l *Locker) Subscriber(hear func(notify.Event)) *notify.Subscriber {
+	return l.listening.Subscriber(hear)
+}
 
 // TrackingAvailable tells whether a quorum of the masters can tell of changed
 // keys. Where they cannot (embedded ones, servers older than Redis 6), Track
 // and TrackPrefix hear nothing.
-func (l *Locker) TrackingAvailable() bool { return l.listening.canTrack() }
+func (l *Locker) TrackingAvailable() bool { return l.listening.CanTrack() }

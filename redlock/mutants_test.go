@@ -481,27 +481,27 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a copy that may be of the next message has that told again",
-		edits:    []edit{{"heard.go", "h.tellNextAgain(x, now)", ""}},
+		edits:    []edit{{"notify/heard.go", "h.tellNextAgain(x, now)", ""}},
 		caughtBy: "TestMessageIsToldAgainWhenACopyMayBeOfAnEarlierOne",
 	},
 	{
 		rule:     "what was told early is told again when more copies come",
-		edits:    []edit{{"heard.go", "if !x.untold {", "if !x.untold && x.copies == 1 {"}},
+		edits:    []edit{{"notify/heard.go", "if !x.untold {", "if !x.untold && x.copies == 1 {"}},
 		caughtBy: "TestMessageIsToldAgainWhenItsQuorumComesLate",
 	},
 	{
 		rule:     "a master begins another message behind the last that it told of",
-		edits:    []edit{{"heard.go", "for next > 0 && !list[next-1].masters[master] {", "for next > 0 {"}},
+		edits:    []edit{{"notify/heard.go", "for next > 0 && !list[next-1].masters[master] {", "for next > 0 {"}},
 		caughtBy: "TestSameMessageTwiceIsToldTwice",
 	},
 	{
 		rule:     "messages may be missed where fewer than a quorum were listened to",
-		edits:    []edit{{"subscription.go", "s.exposed = s.exposed || others < quorum.Size(len(l.masters))", ""}},
+		edits:    []edit{{"notify/subscription.go", "s.exposed = s.exposed || others < quorum.Size(len(l.masters))", ""}},
 		caughtBy: "TestGapThatIsNoticedLate",
 	},
 	{
 		rule:     "a gap is told when a quorum is heard again",
-		edits:    []edit{{"subscriber.go", "s.exposed = s.exposed || s.uncovered > 0", ""}},
+		edits:    []edit{{"notify/subscriber.go", "s.exposed = s.exposed || s.uncovered > 0", ""}},
 		caughtBy: "TestGapIsToldWhenAQuorumIsHeardAgain",
 	},
 	{

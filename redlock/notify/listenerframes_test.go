@@ -1,4 +1,4 @@
-package redlock
+package notify
 
 import (
 	"fmt"
@@ -37,7 +37,7 @@ func TestAnswersMustFitTheQuestions(t *testing.T) {
 		{expectation{verb: "ping"}, frame("subscribe", "chan"), false},
 		{expectation{verb: "tracking", sub: &subscription{topic: topic{kind: ofChanges}}}, "+OK\r\n", true},
 	} {
-		l := newListening(t.Context(), make([]messageSource, 1), func() time.Duration { return time.Second }, slog.New(slog.DiscardHandler))
+		l := New(t.Context(), make([]Source, 1), func() time.Duration { return time.Second }, slog.New(slog.DiscardHandler))
 		r := &listener{listening: l, master: named("m"), expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
 		err := r.hear([]byte(row.frame), time.Now())
 		if (err == nil) != row.fits || row.fits && len(r.expected) != 0 {
@@ -57,7 +57,7 @@ func FuzzFrames(f *testing.F) {
 		if n, done, err := s.Scan(frame); err != nil || !done || n != len(frame) {
 			return
 		}
-		l := newListening(t.Context(), []messageSource{named("m")}, func() time.Duration { return 0 }, slog.New(slog.DiscardHandler))
+		l := New(t.Context(), []Source{named("m")}, func() time.Duration { return 0 }, slog.New(slog.DiscardHandler))
 		r := &listener{listening: l, master: l.masters[0]}
 		_ = r.hear(frame, time.Now())
 	})

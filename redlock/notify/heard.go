@@ -1,4 +1,4 @@
-package redlock
+package notify
 
 import (
 	"slices"

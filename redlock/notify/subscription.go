@@ -1,4 +1,4 @@
-package redlock
+package notify
 
 import (
 	"time"
@@ -59,7 +59,7 @@ type confirmation struct {
 }
 
 // want makes s hear of a topic, with mu held.
-func (l *listening) want(s *Subscriber, t topic) *subscription {
+func (l *Hub) want(s *Subscriber, t topic) *subscription {
 	sub := l.topics[t]
 	if sub == nil {
 		sub = &subscription{
@@ -85,7 +85,7 @@ func (l *listening) want(s *Subscriber, t topic) *subscription {
 }
 
 // leave ends want, with mu held.
-func (l *listening) leave(s *Subscriber, t topic) {
+func (l *Hub) leave(s *Subscriber, t topic) {
 	sub := s.topics[t]
 	if sub == nil {
 		return
@@ -108,7 +108,7 @@ func (l *listening) leave(s *Subscriber, t topic) {
 }
 
 // drop tells the masters that nobody wants a topic any more.
-func (l *listening) drop(sub *subscription) {
+func (l *Hub) drop(sub *subscription) {
 	delete(l.topics, sub.topic)
 	for _, r := range l.listeners {
 		r.askNoMore(sub)
@@ -122,10 +122,10 @@ func (l *listening) drop(sub *subscription) {
 // matters: what is missed of it makes an EventGap.
 func (sub *subscription) matters() bool { return sub.topic.kind != ofChanges }
 
-func (l *listening) covers(sub *subscription) bool { return sub.count >= quorum.Size(len(l.masters)) }
+func (l *Hub) covers(sub *subscription) bool { return sub.count >= quorum.Size(len(l.masters)) }
 
 // confirm hears that a master tells of a topic from now on.
-func (l *listening) confirm(sub *subscription, master int, now time.Time) {
+func (l *Hub) confirm(sub *subscription, master int, now time.Time) {
 	if l.topics[sub.topic] != sub || !sub.masters[master].at.IsZero() {
 		return
 	}
@@ -143,7 +143,7 @@ func (l *listening) confirm(sub *subscription, master int, now time.Time) {
 	l.settle(sub)
 }
 
-func (l *listening) coveredAgain(sub *subscription) {
+func (l *Hub) coveredAgain(sub *subscription) {
 	if !isClosed(sub.covered) {
 		close(sub.covered)
 	}
@@ -167,7 +167,7 @@ func isClosed(c chan struct{}) bool {
 
 // tellGap tells a subscriber that it may have missed messages, once it misses
 // no more.
-func (l *listening) tellGap(s *Subscriber) {
+func (l *Hub) tellGap(s *Subscriber) {
 	if s.uncovered > 0 || !s.exposed {
 		return
 	}
@@ -181,7 +181,7 @@ func (l *listening) tellGap(s *Subscriber) {
 }
 
 // refuse hears that a master does not tell of a topic.
-func (l *listening) refuse(sub *subscription, master int) {
+func (l *Hub) refuse(sub *subscription, master int) {
 	sub.masters[master].refused = true
 	l.settle(sub)
 }
@@ -192,7 +192,7 @@ func (l *listening) refuse(sub *subscription, master int) {
 // A message that a quorum published is heard while a quorum is listened to. The
 // master may have been deaf to us since proof, so a quorum of others must have
 // been there all the time since.
-func (l *listening) lose(master int, proof time.Time) {
+func (l *Hub) lose(master int, proof time.Time) {
 	for _, sub := range l.topics {
 		was := sub.masters[master]
 		sub.masters[master] = confirmation{}
@@ -232,13 +232,13 @@ func latest(times ...time.Time) time.Time {
 
 // settleAll looks whether answers are still missing, after a listener's state
 // has changed.
-func (l *listening) settleAll() {
+func (l *Hub) settleAll() {
 	for _, sub := range l.topics {
 		l.settle(sub)
 	}
 }
 
-func (l *listening) settle(sub *subscription) {
+func (l *Hub) settle(sub *subscription) {
 	if isClosed(sub.settled) {
 		return
 	}

@@ -1,4 +1,4 @@
-package redlock
+package notify
 
 import (
 	"context"
@@ -11,11 +11,11 @@ import (
 	"redlock-proxy/redlock/stream"
 )
 
-// listening is what subscribers want of the masters, and the one connection to
+// A Hub is what subscribers want of the masters, and the one connection to
 // each master that brings it. The connections are opened with the first wish
 // and kept for a while after the last.
-type listening struct {
-	masters []messageSource
+type Hub struct {
+	masters []Source
 	timeout func() time.Duration
 	log     *slog.Logger
 	ctx     context.Context
@@ -44,15 +44,15 @@ const (
 	trackingLinger = 5 * time.Second
 )
 
-// A messageSource is a master as it is listened to. It may become another server.
-type messageSource interface {
+// A Source is a master as it is listened to. It may become another server.
+type Source interface {
 	Name() string
 	Embedded() bool
 	Server() stream.Server // as it is reached now
 }
 
 // stall is how long a master's silence is waited for.
-func (l *listening) stall() time.Duration { return stream.Stall(l.timeout()) }
+func (l *Hub) stall() time.Duration { return stream.Stall(l.timeout()) }
 
 // trackers are subscribers by the key or prefix they track.
 type trackers map[string]map[*Subscriber]struct{}
@@ -78,8 +78,9 @@ func (t trackers) leaveAll(s *Subscriber, names map[string]struct{}) {
 	clear(names)
 }
 
-func newListening(ctx context.Context, masters []messageSource, timeout func() time.Duration, log *slog.Logger) *listening {
-	l := &listening{
+// New makes a Hub of these masters. timeout is how long their answers are waited for.
+func New(ctx context.Context, masters []Source, timeout func() time.Duration, log *slog.Logger) *Hub {
+	l := &Hub{
 		masters: masters, timeout: timeout, log: log, ctx: ctx,
 		topics: map[topic]*subscription{}, keys: trackers{}, prefixes: trackers{},
 		untold: make([]bool, len(masters)),
@@ -90,16 +91,16 @@ func newListening(ctx context.Context, masters []messageSource, timeout func() t
 	return l
 }
 
-// close waits for all goroutines, whose context has ended.
-func (l *listening) close() {
+// Close waits for all goroutines, whose context has ended.
+func (l *Hub) Close() {
 	l.mu.Lock()
 	l.closed = true
 	l.mu.Unlock()
 	l.running.Wait()
 }
 
-// canTrack: a quorum of masters can tell of changed keys, as far as is known.
-func (l *listening) canTrack() bool {
+// CanTrack: a quorum of masters can tell of changed keys, as far as is known.
+func (l *Hub) CanTrack() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	able := 0
@@ -112,7 +113,7 @@ func (l *listening) canTrack() bool {
 }
 
 // open begins to listen, with mu held.
-func (l *listening) open() {
+func (l *Hub) open() {
 	if l.listeners != nil || l.closed {
 		return
 	}
@@ -127,14 +128,14 @@ func (l *listening) open() {
 	l.running.Go(func() { stream.Contained(l.log, func() { l.keep(ctx) }) })
 }
 
-func (l *listening) copyTimes() copyTimes {
+func (l *Hub) copyTimes() copyTimes {
 	timeout := l.timeout()
 	return copyTimes{grace: timeout, window: 4 * timeout, memory: 4 * l.stall()}
 }
 
 // keep tells what has waited long enough and closes what nobody wants. It ends
 // with the connections.
-func (l *listening) keep(ctx context.Context) {
+func (l *Hub) keep(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for {
@@ -165,7 +166,7 @@ func (l *listening) keep(ctx context.Context) {
 
 // linger closes what nobody has wanted for long enough and finds when to look
 // again.
-func (l *listening) linger(now time.Time) {
+func (l *Hub) linger(now time.Time) {
 	l.next = now.Add(listenerLinger)
 	if sub := l.topics[topic{kind: ofChanges}]; sub != nil && len(sub.wanted) == 0 {
 		if end := sub.left.Add(trackingLinger); now.Before(end) {
@@ -191,7 +192,7 @@ func (l *listening) linger(now time.Time) {
 }
 
 // keepBy makes the keeper look at a time, with mu held.
-func (l *listening) keepBy(at time.Time) {
+func (l *Hub) keepBy(at time.Time) {
 	if at.Before(l.next) {
 		l.next = at
 		select {
@@ -202,7 +203,7 @@ func (l *listening) keepBy(at time.Time) {
 }
 
 // await returns when masters have answered to subs, as Subscribe says.
-func (l *listening) await(ctx context.Context, subs []*subscription) {
+func (l *Hub) await(ctx context.Context, subs []*subscription) {
 	began := time.Now()
 	soon := time.NewTimer(l.timeout())
 	defer soon.Stop()
@@ -234,7 +235,7 @@ func (l *listening) await(ctx context.Context, subs []*subscription) {
 }
 
 // opening tells whether a listener has neither succeeded nor failed yet.
-func (l *listening) opening() bool {
+func (l *Hub) opening() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, r := range l.listeners {
@@ -246,14 +247,14 @@ func (l *listening) opening() bool {
 }
 
 // arrived takes note of a sign of life, before what came with it is counted.
-func (l *listening) arrived(master int, now time.Time) {
+func (l *Hub) arrived(master int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard.alive(master, now)
 }
 
 // published hears of a message from a master.
-func (l *listening) published(m message, master int, now time.Time) {
+func (l *Hub) published(m message, master int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.topics[m.topic()] == nil {
@@ -273,7 +274,7 @@ func (m message) topic() topic {
 }
 
 // tellMessage hands a message to those who want it, with mu held.
-func (l *listening) tellMessage(m message) {
+func (l *Hub) tellMessage(m message) {
 	sub := l.topics[m.topic()]
 	if sub == nil {
 		return
@@ -288,7 +289,7 @@ func (l *listening) tellMessage(m message) {
 }
 
 // keysChanged hears from a master of changed keys; nil: any may have changed.
-func (l *listening) keysChanged(keys [][]byte, master int, now time.Time) {
+func (l *Hub) keysChanged(keys [][]byte, master int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if keys == nil {
@@ -304,7 +305,7 @@ func (l *listening) keysChanged(keys [][]byte, master int, now time.Time) {
 	}
 }
 
-func (l *listening) tracked(key []byte) bool {
+func (l *Hub) tracked(key []byte) bool {
 	if l.keys[string(key)] != nil {
 		return true
 	}
@@ -317,7 +318,7 @@ func (l *listening) tracked(key []byte) bool {
 }
 
 // tellChange hands a change to those who track it, once each, with mu held.
-func (l *listening) tellChange(c keyChange) {
+func (l *Hub) tellChange(c keyChange) {
 	if c.any {
 		if sub := l.topics[topic{kind: ofChanges}]; sub != nil {
 			for s := range sub.wanted {

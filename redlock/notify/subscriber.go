@@ -1,4 +1,4 @@
-package redlock
+package notify
 
 import (
 	"context"
@@ -41,7 +41,7 @@ const (
 // Subscriber is a party that is told what happens on the masters. Its methods
 // may be called from several goroutines.
 type Subscriber struct {
-	listening *listening
+	listening *Hub
 	hear      func(Event)
 	closed    atomic.Bool
 
@@ -57,7 +57,9 @@ type Subscriber struct {
 	drained   chan struct{} // closed when the goroutine that calls hear has ended; nil: there is none
 }
 
-func (l *listening) subscriber(hear func(Event)) *Subscriber {
+// Subscriber makes a party that hears of nothing yet. hear is called with one event at a
+// time and must not block; nor may Close be called in it.
+func (l *Hub) Subscriber(hear func(Event)) *Subscriber {
 	return &Subscriber{
 		listening: l,
 		hear:      hear,

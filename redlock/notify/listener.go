@@ -1,4 +1,4 @@
-package redlock
+package notify
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 // A listener is the one connection to a master that tells what happens there.
 // Its goroutines are the listening's.
 type listener struct {
-	listening *listening
-	master    messageSource
+	listening *Hub
+	master    Source
 	number    int
 	wake      chan struct{} // to the writer: out is not empty
 
