@@ -1,0 +1,274 @@
+package roster
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// What rosters do, told as scripts: testdata/*.txt. A line is something that
+// happens; the indented lines below it are what the rosters make of it. With
+// -rewrite they are written anew, to be reviewed as a difference.
+//
+//	masters 3 [moves]    toy masters a, b, c, ...
+//	at 1.5s              the time, since the script began
+//	p starts [fresh]     a process with its roster
+//	p connects 2         to the server in a place, and reads its marker
+//	p loses 2            its connection to a place
+//	p reads 2            the marker in a place, or in every place: all
+//	p plans              what it writes now, which is then written
+//	p sees 2 jump 1h     that a server's clock did
+//	p replaces 2 by x    what a reload does first
+//	2 restarts [empty]   and what else happens to a server: is flushed, jumps 1m,
+//	                     is replaced by x, is promoted by x (with its marker)
+//	p stands             how the masters stand to it
+
+var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata print anew")
+
+func TestScripts(t *testing.T) {
+	files, _ := filepath.Glob("testdata/*.txt")
+	if len(files) == 0 {
+		t.Fatal("there are no scripts")
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := &script{world: newWorld(1, nil), procs: map[string]*actor{}}
+			got := s.play(string(want))
+			if *rewrite {
+				err = os.WriteFile(file, []byte(got), 0o644)
+			}
+			if err != nil || got != string(want) && !*rewrite {
+				t.Errorf("%v; it prints now (go test -rewrite writes that):\n%s", err, got)
+			}
+		})
+	}
+}
+
+// A script is played on toy servers that answer at once.
+type script struct {
+	*world
+	moves bool
+	procs map[string]*actor
+	out   strings.Builder
+}
+
+// An actor is a process of a script.
+type actor struct {
+	name    string
+	r       *Roster
+	servers map[int]*toyServer // that it is connected to, by place
+	runs    map[int]string
+}
+
+var scriptLimits = Limits{MasterTimeout: time.Second, ClockDrift: 0.01, RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
+
+func (s *script) play(text string) string {
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, " ") {
+			continue // what it printed when it was written
+		}
+		s.out.WriteString(line)
+		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
+			s.do(words)
+		}
+	}
+	return s.out.String()
+}
+
+func (s *script) print(format string, values ...any) {
+	fmt.Fprintf(&s.out, "    "+format+"\n", values...)
+}
+
+func (s *script) time() time.Time { return worldBegan.Add(s.now) }
+
+func (s *script) do(words []string) {
+	switch words[0] {
+	case "masters":
+		s.begin(words)
+	case "at":
+		s.now, _ = time.ParseDuration(words[1])
+	default:
+		if n, err := strconv.Atoi(words[0]); err == nil {
+			s.happens(s.at[n-1], words[1:])
+			return
+		}
+		s.acts(words[0], words[1:])
+	}
+}
+
+func (s *script) begin(words []string) {
+	n, _ := strconv.Atoi(words[1])
+	s.moves, s.at = slices.Contains(words, "moves"), nil
+	for i := range n {
+		m := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, 1), memory: make([]int, 1)}
+		m.start()
+		s.at = append(s.at, m)
+	}
+}
+
+func (s *script) happens(m *toyServer, words []string) {
+	switch what := strings.Join(words, " "); {
+	case what == "restarts":
+		m.start()
+	case what == "restarts empty":
+		m.start()
+		clear(m.texts)
+	case what == "is flushed":
+		clear(m.texts)
+	case words[0] == "jumps":
+		by, _ := time.ParseDuration(words[1])
+		m.ahead += by
+	case strings.HasPrefix(what, "is replaced by "):
+		n := &toyServer{place: m.place, name: words[3], texts: make([]string, 1), memory: make([]int, 1)}
+		n.start()
+		s.at[m.place] = n
+	case strings.HasPrefix(what, "is promoted by "):
+		m.saved = m.texts
+		s.at[m.place] = m.promote(s.world, words[3])
+	default:
+		s.print("what is that?")
+	}
+}
+
+func (s *script) acts(name string, words []string) {
+	p := s.procs[name]
+	place := -1
+	if len(words) > 1 {
+		n, _ := strconv.Atoi(words[1])
+		place = n - 1
+	}
+	switch {
+	case words[0] == "starts":
+		var servers []Server
+		for _, m := range s.at {
+			servers = append(servers, Server{Name: m.name, Moves: s.moves})
+		}
+		p = &actor{name: name, r: New(servers, slices.Contains(words, "fresh"), 0), servers: map[int]*toyServer{}, runs: map[int]string{}}
+		s.procs[name] = p
+		for i := range s.at {
+			s.connects(p, i)
+			s.reads(p, i)
+		}
+	case words[0] == "connects":
+		s.connects(p, place)
+		s.reads(p, place)
+	case words[0] == "loses":
+		delete(p.servers, place)
+		p.r.Disconnected(Place{place, 0}, NotConnected, s.time())
+	case words[0] == "reads" && words[1] == "all":
+		for i := range s.at {
+			s.reads(p, i)
+		}
+	case words[0] == "reads":
+		s.reads(p, place)
+	case words[0] == "sees":
+		by, _ := time.ParseDuration(words[3])
+		p.r.Jumped(place, Jump{by, by}, s.time())
+		s.reads(p, place)
+	case words[0] == "plans":
+		s.plans(p)
+	case words[0] == "replaces":
+		if err := p.r.Replaceable(place); err != nil {
+			s.print("%v", err)
+			return
+		}
+		j := p.r.Advance(place, words[3], "")
+		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
+		p.r.Left(place)
+		p.r.SetServer(place, Server{Name: words[3]})
+	case words[0] == "stands":
+	default:
+		s.print("what is that?")
+	}
+	s.tells(p)
+	if words[0] == "stands" {
+		for _, m := range p.r.Status(s.time()).Masters {
+			s.print("%s %v%s", m.Name, m.State, s.because(m.Reason, m.Until))
+		}
+	}
+}
+
+// because words a reason, and until when it lasts, in the script's time.
+func (s *script) because(reason string, until time.Time) string {
+	if reason != "" {
+		reason = ": " + reason
+	}
+	if !until.IsZero() {
+		reason += fmt.Sprintf(", until %v", until.Sub(worldBegan))
+	}
+	return reason
+}
+
+func (s *script) connects(p *actor, place int) {
+	m := s.at[place]
+	p.servers[place], p.runs[place] = m, m.run
+	p.r.Connected(Place{place, 0}, m.run, "", m.repl, s.time())
+}
+
+func (s *script) reads(p *actor, place int) {
+	m := p.servers[place]
+	if m == nil || p.runs[place] != m.run {
+		return
+	}
+	at := Place{place, 0}
+	st, marker := p.r.Checked(at, m.texts[0], false, s.time(), s.time())
+	st = st.At(marker, Reading{Clock: m.clock(s.world), Received: s.time(), Watched: time.Hour}, scriptLimits)
+	if st.State == Quarantined {
+		p.r.ClockIs(at, m.clock(s.world).Milliseconds())
+	}
+	p.r.Noted(at, st, s.time())
+}
+
+// plans has a process write what it wants to be written.
+func (s *script) plans(p *actor) {
+	marks := p.r.Tick(s.time(), scriptLimits)
+	s.tells(p)
+	for _, m := range marks {
+		kind := [...]string{"the marker", "the marker where it lacks", "all markers", "in all markers who the masters are"}[m.Kind]
+		why := ""
+		if m.Reason != "" {
+			why = ": " + m.Reason
+		}
+		if m.Kind == EditAll {
+			s.print("writes to %s %s: epoch=%d joined=%s%s", p.r.names(m.Master), kind, m.Marker.Epoch, strings.Join(m.Marker.Joined, ","), why)
+		} else {
+			s.print("writes to %s %s: run=%s since=%s quarantine=%v before=%v%s", p.r.names(m.Master), kind, m.Marker.Run, writtenTime(m.Marker.Since), m.Marker.Quarantine, m.Marker.Before, why)
+		}
+		server := p.servers[m.Master]
+		if server == nil || p.runs[m.Master] != server.run || !server.write(s.world, m, math.MaxInt64) {
+			s.print("which is not what is there any more")
+			continue
+		}
+		s.reads(p, m.Master)
+		p.r.Wrote(m, s.time())
+		s.tells(p)
+	}
+}
+
+// tells prints what a process has to say.
+func (s *script) tells(p *actor) {
+	for _, n := range p.r.Drain().Notices {
+		if n.Standing != nil {
+			s.print("%s is %v%s", n.Standing.Name, n.Standing.State, s.because(n.Standing.Reason, n.Standing.Until))
+			continue
+		}
+		text := n.Text
+		for i := 0; i < len(n.Fields); i += 2 {
+			if n.Fields[i] != "set" && n.Fields[i] != "before" {
+				text += fmt.Sprintf(" %v=%v", n.Fields[i], n.Fields[i+1])
+			}
+		}
+		s.print("%s", text)
+	}
+}
