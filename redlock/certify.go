@@ -31,7 +31,7 @@ func (s *masterDB) Judge(c stream.Check) stream.Judgement {
 	sent, received := moment{c.Sent, c.Slept}, c.Received
 	if c.Info != nil {
 		now := readReplication(c.Info)
-		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now) })
+		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now, received) })
 	}
 	marker, isText := resp.ParseBulk(c.Marker)
 	server, ok := resp.ParseTime(c.Time)

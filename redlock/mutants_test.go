@@ -661,4 +661,14 @@ var mutants = []mutant{
 		edits:    []edit{{"roster/roster.go", "if !s.read || !s.marker.sameMemory(next) || broken {", "if true {"}},
 		caughtBy: "roster/TestRosterALongerTTLOnRecordIsNoOtherMemory",
 	},
+	{
+		rule:     "a replica for a moment has just forgotten",
+		edits:    []edit{{"roster/observations.go", "s.since = now // it may have forgotten until now", ""}},
+		caughtBy: "roster/TestRosterAReplicaForAMomentHasJustForgotten",
+	},
+	{
+		rule:     "a jump concerns a database that is connected later",
+		edits:    []edit{{"roster/roster.go", "o.run == run && o.jump > known.jump", "false"}},
+		caughtBy: "roster/TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater",
+	},
 }

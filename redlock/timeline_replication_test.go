@@ -82,6 +82,8 @@ func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 			w.get()
 			time.Sleep(second / 100)
 		}
+		w.wantStandings(w.locker, "UCCCC")
+		w.settle()
 		w.wantStandings(w.locker, "QCCCC")
 	})
 }

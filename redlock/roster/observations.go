@@ -21,9 +21,10 @@ func (r Replication) Replaced(recorded string) bool {
 }
 
 // Replicates hears what a server says of its replication on a place's connection.
-func (r *Roster) Replicates(p Place, now Replication) {
-	if s := r.sight(p); s.Replication != now {
-		s.Replication, s.actedAt = now, time.Time{}
+func (r *Roster) Replicates(p Place, is Replication, now time.Time) {
+	if s := r.sight(p); s.Replication != is {
+		s.Replication, s.actedAt = is, time.Time{}
+		s.since = now // it may have forgotten until now
 		r.changed()
 	}
 }

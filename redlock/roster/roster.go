@@ -24,7 +24,7 @@ type sight struct {
 	marker Marker
 	noText bool      // what has its name is no string
 	broken bool      // what has the marker's name is none
-	since  time.Time // when marker came to tell of the memory that it does
+	since  time.Time // when marker, or its replication, came to tell of the memory that it does
 	// turnedAt is when marker was first seen to have turned.
 	turnedAt time.Time
 	// rewritten is when it was heard by way of another database that its marker was
@@ -158,8 +158,12 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 	r.runs[p.Master] = run
 	s, known := r.sight(p), r.sight(p)
 	r.leaves(s, Marker{}, now)
-	if zero := r.sights[Place{p.Master, 0}]; known.run == "" && zero != nil {
-		known = zero // a jump that is not yet written down concerns this database, too
+	if known.run == "" {
+		for other, o := range r.sights { // a jump that is not yet written down concerns this database, too
+			if other.Master == p.Master && o.run == run && o.jump > known.jump {
+				known = o
+			}
+		}
 	}
 	jump, jumpMost, jumpedAt := known.jump, known.jumpMost, known.jumpedAt
 	if known.run != run {

@@ -290,6 +290,24 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	}
 }
 
+// Another database than 0 is the first that is connected, and sees a jump. It is
+// written down by way of database 0.
+func TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	zero := Place{0, 0}
+	marker := r.sights[zero].text
+	delete(r.sights, zero)
+	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Connected(zero, r.names(0), "", Replication{}, now)
+	if state := r.shows(zero, marker); state != Uncertified {
+		t.Errorf("the clock of its master has jumped, and it is %v", state)
+	}
+	if got := r.markedBy(now.Add(time.Minute)); !slices.Equal(got, []Place{zero}) {
+		t.Errorf("marked: %v", got)
+	}
+}
+
 // A batch of another database may have been answered before a jump was written
 // down, and be read afterwards.
 func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
@@ -328,6 +346,25 @@ func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	r.Asked(p, later)
 	if r.Tick(later, rosterLimits); r.epoch != 2 {
 		t.Error("no epoch begins by what has just been read")
+	}
+}
+
+// What a server forgot while it was a replica is as old as that, not as its marker.
+func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	later := now.Add(time.Hour)
+	long := r.sights[Place{1, 0}].marker
+	long.Longest = 5 * time.Minute
+	r.Checked(Place{1, 0}, long.String(), false, later, later)
+	r.Replicates(Place{0, 0}, Replication{ID: "another", Was: true}, later)
+	later = later.Add(time.Minute)
+	for i := range 5 {
+		r.Asked(Place{i, 0}, later)
+	}
+	marks := r.Tick(later, rosterLimits)
+	if len(marks) == 0 || marks[0].Cause != Replaced || marks[0].Marker.Quarantine != 5*time.Minute {
+		t.Errorf("marked: %+v", marks)
 	}
 }
 
