@@ -494,7 +494,7 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 	s.asked = sent
 	if !s.valid || s.repl != it.repl {
 		s.repl = it.repl
-		p.r.Replicates(s.place, it.repl)
+		p.r.Replicates(s.place, it.repl, now)
 	}
 	p.drain()
 	if !s.valid || s.version != p.version || s.text != it.text {

@@ -36,22 +36,24 @@ const (
 	powerLoss
 	save
 	promote
-	otherServer
+	badTime
+	replicate
 	faultKinds
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "another server under the name"}[k]
+		"promotion", "a bad source of time", "a replica for a moment"}[k]
 }
 
 func (w *world) drawFaults() {
 	at := 4 * time.Second
+	kinds := w.rng.Perm(int(faultKinds))[:1+w.rng.IntN(6)]
 	for range 3 + w.rng.IntN(10) {
 		at += w.between(0, 4*time.Second) * time.Duration(w.rng.IntN(2))
 		at += w.between(0, 300*time.Millisecond)
-		f := fault{at: at, kind: faultKind(w.rng.IntN(int(faultKinds))), who: w.rng.IntN(1 << 16), what: w.rng.IntN(1 << 16)}
+		f := fault{at: at, kind: faultKind(kinds[w.rng.IntN(len(kinds))]), who: w.rng.IntN(1 << 16), what: w.rng.IntN(1 << 16)}
 		f.lasts = w.between(10*time.Millisecond, 2*time.Second)
 		if w.rng.IntN(3) == 0 {
 			f.lasts = w.between(2*time.Second, 12*time.Second)
@@ -135,8 +137,13 @@ func (w *world) strike(i int, f fault) {
 		if w.moves {
 			w.promote(server, f)
 		}
-	case otherServer:
-		w.replaceUnderName(server, f)
+	case badTime:
+		if !w.slow && p != nil {
+			w.jumpTogether(p, f)
+		}
+	case replicate:
+		server.repl = Replication{ID: fmt.Sprintf("id%d", i), Was: true}
+		server.forgetAll(w)
 	}
 }
 
@@ -214,8 +221,22 @@ func (w *world) promote(s *toyServer, f fault) {
 	}
 }
 
-// replaceUnderName restarts a process with another server under one of the names.
-func (w *world) replaceUnderName(s *toyServer, f fault) {
+// jumpTogether has the clocks of all masters but one jump, which a process sees.
+func (w *world) jumpTogether(p *process, f fault) {
+	spared := f.who % w.masters
+	for i, s := range w.at {
+		if i != spared && (s.jumped != nil || w.now-s.back <= 3*time.Second || !w.sees(p, i)) || i == spared && !w.sees(p, i) {
+			return
+		}
+	}
+	by := w.between(3*time.Second, 20*time.Second)
+	for i, s := range w.at {
+		if i != spared {
+			s.ahead += by
+			s.forgetAll(w)
+			s.jumped = p
+		}
+	}
 }
 
 // makePeace ends all faults. A minority may stay away.
