@@ -45,7 +45,7 @@ func (u *upstream) feed(t *testing.T, pieces ...string) string {
 		t.Fatalf("%q was kept back", kept)
 	}
 	u.client.Lock() // it was given back
-	u.client.Unlock()
+	defer u.client.Unlock()
 	return client.String()
 }
 
