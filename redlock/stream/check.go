@@ -14,7 +14,7 @@ import (
 //
 // Memory can be replaced without a restart: a master that is made a replica loads
 // another server's copy, with the marker in it, and is made a master again. INFO
-// replication tells that by the replication id, and costs the server ten times what
+// replication tells that by the replication id, and costs the server several times what
 // ROLE does. ROLE tells the part, the replication offset and the replicas. The offset
 // is 0 as long as nothing was replicated, and a server that was a replica adds to it
 // whatever it writes. So where a batch ends with the answer "master, 0, none", no
