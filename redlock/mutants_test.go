@@ -671,4 +671,14 @@ var mutants = []mutant{
 		edits:    []edit{{"roster/roster.go", "o.run == run && o.jump > known.jump", "false"}},
 		caughtBy: "roster/TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater",
 	},
+	{
+		rule:     "a newcomer lacks what was granted until others heard of it",
+		edits:    []edit{{"roster/plan.go", "heard.After(forgot) {", "false {"}},
+		caughtBy: "roster/TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt",
+	},
+	{
+		rule:     "nothing counts where who the masters are has just changed",
+		edits:    []edit{{"roster/judge.go", "case now.Received.Sub(st.learned) < limits.MasterTimeout:", "case false:"}},
+		caughtBy: "roster/TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged",
+	},
 }

@@ -23,7 +23,19 @@
 // Any two sets of masters that two processes count as voting at overlapping times
 // share a server process that remembers, as long as locks live no longer than
 // Limits.MaxQuarantine and clocks keep within Limits.ClockDrift. When a quorum of
-// servers has been up, reachable and quiet for Limits.MaxQuarantine, it votes.
+// servers has been up, reachable and quiet for Limits.MaxQuarantine, it votes, and
+// soon after twice that where it has to wait for dead masters first.
+// model_test.go checks both in worlds full of faults, testdata tells the rules as
+// scripts.
+//
+// It is not promised where all masters have forgotten and no process lives that
+// knows better: a new set waits for Limits.RestartDelay only, and locks that live
+// longer may be granted twice. Nor of a set of one, whose longer TTLs nobody else
+// knows. Masters that forgot may be given markers of two sets, where one process
+// begins a new one in the moment in which another writes the old one's; only the
+// operator can tell them apart. Where servers are promoted, masters that lose
+// their data in so many places that too few remember stay out until the operator
+// helps.
 //
 // # The rules
 //
@@ -91,6 +103,11 @@
 //     where some processes reach it. The marker that came along names the run of
 //     before. So the promoted one is made known by an epoch like a replacement,
 //     and then begins in quarantine.
+//   - Who learns of another epoch counts no votes for Limits.MasterTimeout, for a ballot
+//     that is under way may have counted the server that was replaced (Standing.At).
+//     A process that stood still begins no epoch and no set by what it read before
+//     (sight.isRecent). What was asked before a jump was written down by way of
+//     another database does not count (sight.isStale).
 //   - A process that has just started watches the clocks before it counts votes,
 //     for it cannot know of a jump that another one is about to write down.
 package roster

@@ -19,7 +19,7 @@ import (
 // quorum was reached. A tie, such as two halves of different sets, needs the
 // operator. A set that a quorum belongs to takes the place of one that these
 // masters have forgotten: it began in quarantine.
-func (r *Roster) adopt() {
+func (r *Roster) adopt(now time.Time) {
 	reached, counts := 0, map[string]int{}
 	for i := range r.masters {
 		s := r.sights[Place{i, 0}]
@@ -62,9 +62,9 @@ func (r *Roster) adopt() {
 		clear(r.blank)
 	}
 	r.set, r.reason = best, ""
-	for p, s := range r.sights {
+	for _, s := range r.sights {
 		if s.present() && s.marker.Set == r.set {
-			r.learn(p, s)
+			r.learn(s, now)
 		}
 	}
 	r.changed()

@@ -12,6 +12,7 @@ type Standing struct {
 	Reason  string
 	Until   time.Time     // Quarantined, or Uncertified while its clock is watched: until when, by our clock
 	Longest time.Duration // the longest TTL that a lock may have which has not ended
+	learned time.Time     // when who the masters are has changed last, to our knowledge
 	Covers  time.Duration // the longest TTL on record of what is granted now
 }
 
@@ -52,6 +53,9 @@ func (st Standing) At(m Marker, now Reading, limits Limits) Standing {
 		st.Reason = "it may have forgotten locks, and votes again when all of them have ended"
 	case now.Unsure:
 		st.State, st.Reason = Uncertified, "its replication has changed, and is being looked at"
+	case now.Received.Sub(st.learned) < limits.MasterTimeout:
+		// A ballot may have counted a master that was replaced in it.
+		st.State, st.Reason = Uncertified, "who the masters are has just changed"
 	case now.Suspended:
 		st.State, st.Reason = Uncertified, "this machine was suspended before it answered"
 	case now.Jumped:
@@ -112,5 +116,5 @@ func (r *Roster) judge(p Place, s *sight) Standing {
 		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.DB)
 	}
 	r.meet(p)
-	return Standing{State: Certified, Longest: m.Granted()}
+	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned}
 }

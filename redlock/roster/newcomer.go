@@ -91,12 +91,24 @@ type unheard struct {
 func (r *Roster) isUnheard(master int, now time.Time) bool {
 	if r.heardOf(master) >= r.mustHear(master) {
 		delete(r.unheard, master)
+		if r.heard[master].joined != r.joined[master] {
+			r.heard[master] = unheard{r.joined[master], now}
+		}
 		return false
 	}
 	if r.unheard[master].joined != r.joined[master] {
 		r.unheard[master] = unheard{r.joined[master], now}
 	}
 	return true
+}
+
+// heardSince is since when enough of the others have on record which server the
+// member at a place is. Until then the one before it voted.
+func (r *Roster) heardSince(master int) time.Time {
+	if h := r.heard[master]; h.joined == r.joined[master] {
+		return h.since
+	}
+	return time.Time{}
 }
 
 // unheardFor is for how long that has lasted. Where those that

@@ -69,3 +69,48 @@ func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 		t.Error("it is never made one")
 	}
 }
+
+// The server before it votes until enough others have heard of a newcomer, however
+// long that takes. What was granted until then is what the newcomer lacks.
+func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(3, now)
+	clear(r.met)
+	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
+	r.Checked(Place{0, 0}, "", false, now, now)
+	later := now.Add(time.Hour)
+	r.Asked(Place{0, 0}, later)
+	r.Tick(later, rosterLimits)
+	for i := 1; i < 3; i++ {
+		m := r.marker(Place{i, 0}, "s", 0, later)
+		m.Longest = 5 * time.Minute
+		r.Checked(Place{i, 0}, m.String(), false, later, later)
+	}
+	r.Tick(later, rosterLimits)
+	later = later.Add(time.Minute)
+	for i := range 3 {
+		r.Asked(Place{i, 0}, later)
+	}
+	for _, m := range r.Tick(later, rosterLimits) {
+		if m.Master == 0 && m.Marker.Quarantine >= 5*time.Minute {
+			return
+		}
+	}
+	t.Error("it is given no quarantine of five minutes")
+}
+
+// A ballot that is under way may have counted a master that is found to be replaced.
+func TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged(t *testing.T) {
+	now := time.Now()
+	limits := rosterLimits
+	limits.MasterTimeout = time.Second
+	r := certifiedRoster(3, now)
+	m := r.sights[Place{1, 0}].marker
+	m.Epoch, m.Joined = 2, []string{"2@x", "1", "1"}
+	st, m := r.Checked(Place{1, 0}, m.String(), false, now, now)
+	for after, want := range map[time.Duration]State{limits.MasterTimeout - 1: Uncertified, limits.MasterTimeout: Certified} {
+		if got := st.At(m, Reading{Received: now.Add(after), Watched: time.Hour}, limits); got.State != want {
+			t.Errorf("after %v it is %v, want %v", after, got, want)
+		}
+	}
+}

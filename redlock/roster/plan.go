@@ -52,7 +52,7 @@ const (
 // changed and once in a while.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.settleJumps(now)
-	r.adopt()
+	r.adopt(now)
 	var marks []Write
 	if r.set == "" {
 		marks = r.found(now, limits)
@@ -168,6 +168,9 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time, limits Limits) (time.Duration, bool) {
 	// A ballot that raises the longest TTL may have been under way when it forgot.
 	forgot := r.sights[p].forgotAt()
+	if heard := r.heardSince(p.Master); p.DB == 0 && r.isPromoted(p, r.sights[p]) && heard.After(forgot) {
+		forgot = heard
+	}
 	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), min(r.masters-1, r.tellAll())
 	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
 	if cause == ClockJumped { // of which others must know soon

@@ -73,9 +73,11 @@ type Roster struct {
 	set     string
 	epoch   int64
 	joined  []string
+	learned time.Time      // when another process was found to have begun the epoch
 	met     map[int]string // by master: who joined there when this process last saw the member's own marker
 	unheard map[int]unheard
-	runs    map[int]string // by master: the run id of the server that was reached last
+	heard   map[int]unheard // the same for those of which enough have heard
+	runs    map[int]string  // by master: the run id of the server that was reached last
 	// eviction is by which policy a master may delete locks, evicted that it may
 	// have done so and that this is not on record.
 	eviction map[int]string
@@ -121,6 +123,7 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		eviction: map[int]string{},
 		evicted:  map[int]bool{},
 		unheard:  map[int]unheard{},
+		heard:    map[int]unheard{},
 		blank:    map[int]bool{},
 		sights:   map[Place]*sight{},
 		reason:   "no lock master has been reached yet",
@@ -229,7 +232,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 		delete(r.blank, p.Master)
 	}
 	if s.present() && s.marker.Set == r.set && r.set != "" {
-		news = r.learn(p, s) || news
+		news = r.learn(s, now) || news
 	}
 	if news {
 		r.changed()
@@ -273,7 +276,7 @@ func (r *Roster) ClockIs(p Place, now int64) {
 
 // learn takes over what a marker of the set says of the set. It
 // tells whether that is news of who the masters are.
-func (r *Roster) learn(p Place, s *sight) bool {
+func (r *Roster) learn(s *sight, now time.Time) bool {
 	r.recalls = r.recalls || r.remembering() >= r.tellAll()
 	if s.marker.Members != r.masters {
 		return false
@@ -282,7 +285,7 @@ func (r *Roster) learn(p Place, s *sight) bool {
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}
-	r.epoch, r.joined = epoch, joined
+	r.epoch, r.joined, r.learned = epoch, joined, now
 	return true
 }
 
