@@ -124,6 +124,7 @@ type world struct {
 	peace    bool
 	divided  bool // its masters belong to different sets
 	trace    func(string)
+	promoted *toyServer // was the master before a promotion
 }
 
 type event struct {
@@ -177,7 +178,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	w.masters = []int{3, 3, 3, 3, 5, 5, 2, 4}[w.rng.IntN(8)] // one alone cannot be told of longer TTLs
 	w.dbs = 1 + w.rng.IntN(2)
 	w.slow = w.rng.IntN(2) == 0
-	w.moves = w.rng.IntN(4) == 0 && false
+	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {
 		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), saved: make([]string, w.dbs)}
 		s.ahead = w.between(-time.Minute, time.Minute)

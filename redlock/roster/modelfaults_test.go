@@ -39,17 +39,25 @@ const (
 	badTime
 	replicate
 	faultKinds
+	otherServer
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "", "another server under the name"}[k]
 }
 
 func (w *world) drawFaults() {
 	at := 4 * time.Second
 	kinds := w.rng.Perm(int(faultKinds))[:1+w.rng.IntN(6)]
+	switch {
+	case w.moves:
+		kinds = append(kinds, int(promote), int(promote))
+	case w.rng.IntN(5) == 0:
+		// Masters that forget meanwhile could not be told from other servers.
+		kinds = []int{int(cutOff), int(standStill), int(startAnother), int(restartOne), int(stopOne), int(save), int(otherServer)}
+	}
 	for range 3 + w.rng.IntN(10) {
 		at += w.between(0, 4*time.Second) * time.Duration(w.rng.IntN(2))
 		at += w.between(0, 300*time.Millisecond)
@@ -137,6 +145,8 @@ func (w *world) strike(i int, f fault) {
 		if w.moves {
 			w.promote(server, f)
 		}
+	case otherServer:
+		w.otherServer(server)
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)
@@ -197,7 +207,16 @@ func (w *world) isWitness(p *process) bool {
 	return slices.ContainsFunc(w.all, func(s *toyServer) bool { return s.jumped == p })
 }
 
+// promote makes a replica the master of a place, always the same: where more places
+// than N-Q lead to other servers for some processes, nobody could tell.
 func (w *world) promote(s *toyServer, f fault) {
+	if w.promoted != nil && w.promoted.place != s.place {
+		return
+	}
+	if s.saved[0] == "" {
+		copy(s.saved, s.texts)
+	}
+	w.promoted = s
 	n := s.promote(w, fmt.Sprintf("%s%d", s.name[:1], len(w.all)))
 	w.at[s.place] = n
 	w.all = append(w.all, n)
@@ -219,6 +238,21 @@ func (w *world) promote(s *toyServer, f fault) {
 	if f.what%3 == 0 {
 		w.crash(s, crash, f.lasts)
 	}
+}
+
+// otherServer has a process started with another server in a place. Those that run
+// know the one before, which lives on.
+func (w *world) otherServer(s *toyServer) {
+	if len(w.all) > w.masters {
+		return // two at once could not be told from masters that were restarted
+	}
+	n := &toyServer{place: s.place, name: s.name + "2", texts: make([]string, w.dbs), memory: make([]int, w.dbs), saved: make([]string, w.dbs)}
+	n.repl.ID = "first-" + n.name
+	n.start()
+	n.forgetAll(w)
+	w.at[s.place] = n
+	w.all = append(w.all, n)
+	w.startProcess(false)
 }
 
 // jumpTogether has the clocks of all masters but one jump, which a process sees.
@@ -285,7 +319,7 @@ func (w *world) judgePeace() {
 		m, _ := ParseMarker(s.texts[0])
 		sets[m.Set] = true
 	}
-	if w.divided = len(sets) > 1; w.divided {
+	if w.divided = len(sets) > 1; w.divided || w.moves {
 		return
 	}
 	for _, p := range w.procs {
