@@ -72,10 +72,6 @@ func (m *master) leave() {
 // timeout is how long a ballot waits for this master's vote.
 func (m *master) timeout() time.Duration { return m.settings().MasterTimeout }
 
-// stall is how long a connection may stay silent with questions on it before
-// it is given up and dialled anew.
-func (m *master) stall() time.Duration { return stream.Stall(m.timeout()) }
-
 // stream returns the stream for a database, opening it at its first use.
 func (m *master) stream(db int) *masterDB {
 	m.mu.Lock()
