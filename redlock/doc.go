@@ -224,7 +224,8 @@
 // not covered when masters forget them. Clients that speak Redlock to the
 // masters themselves do not know of quarantines, and are as safe as their
 // masters' memory. A jump of a clock while no process is there to see it is not
-// noticed. A process started with other servers in so many places that fewer than N-Q+1
+// noticed. Where all masters have forgotten and no process lives that remembers,
+// locks that live longer than Config.RestartDelay are not covered. A process started with other servers in so many places that fewer than N-Q+1
 // masters are left which remember cannot be told from one that finds its masters
 // restarted, nor can a name that leads a process, while it runs, to another server
 // than before, where the one before lives on for others.
