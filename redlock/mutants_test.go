@@ -175,7 +175,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a connection is killed until the kill was heard",
-		edits:    []edit{{"stream/connect.go", "s.earlier = append(s.earlier, self.identity)", "s.earlier = []identity{self.Identity}"}},
+		edits:    []edit{{"stream/connect.go", "s.earlier = append(s.earlier, self.identity)", "s.earlier = []identity{self.identity}"}},
 		caughtBy: "TestTimelineAKillThatWasNotHeardIsRepeated",
 	},
 	{
@@ -259,7 +259,7 @@ var mutants = []mutant{
 	{
 		rule: "an extension is never undone",
 		edits: []edit{{"extend.go", "\to := b.outcome()\n\tswitch o.Verdict {",
-			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.Value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).deliver(&debt{exact: resp.AppendCommand(nil, []byte(\"PEXPIRE\"), r.Key, resp.Decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
+			"\to := b.outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.answers {\n\t\t\tif a.Value.changed {\n\t\t\t\tl.masters[i].stream(r.DB).Deliver(&stream.Debt{Exact: resp.AppendCommand(nil, []byte(\"PEXPIRE\"), r.Key, resp.Decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
 		caughtBy: "TestTimelineAChangedTTLIsNeverUndone",
 	},
 	{
@@ -320,7 +320,7 @@ var mutants = []mutant{
 		edits: []edit{
 			{"stream/batch.go", "(len(buf) > 0 || s.due) && !s.embedded", "s.due && !s.embedded"},
 			{"stream/batch.go", "if s.embedded {", "if true {"},
-			{"stream/batch.go", "j := Judgement{Votes: true, Covers: math.MaxInt64}", "j := judgement{votes: s.info != nil, covers: math.MaxInt64}"},
+			{"stream/batch.go", "j := Judgement{Votes: true, Covers: math.MaxInt64}", "j := Judgement{Votes: s.info != nil, Covers: math.MaxInt64}"},
 		},
 		caughtBy: "TestTimelineAFlushIsNoticedByTheVeryNextBatch",
 	},
@@ -482,17 +482,17 @@ var mutants = []mutant{
 	{
 		rule:     "a copy that may be of the next message has that told again",
 		edits:    []edit{{"notify/heard.go", "h.tellNextAgain(x, now)", ""}},
-		caughtBy: "TestMessageIsToldAgainWhenACopyMayBeOfAnEarlierOne",
+		caughtBy: "notify/TestMessageIsToldAgainWhenACopyMayBeOfAnEarlierOne",
 	},
 	{
 		rule:     "what was told early is told again when more copies come",
 		edits:    []edit{{"notify/heard.go", "if !x.untold {", "if !x.untold && x.copies == 1 {"}},
-		caughtBy: "TestMessageIsToldAgainWhenItsQuorumComesLate",
+		caughtBy: "notify/TestMessageIsToldAgainWhenItsQuorumComesLate",
 	},
 	{
 		rule:     "a master begins another message behind the last that it told of",
 		edits:    []edit{{"notify/heard.go", "for next > 0 && !list[next-1].masters[master] {", "for next > 0 {"}},
-		caughtBy: "TestSameMessageTwiceIsToldTwice",
+		caughtBy: "notify/TestSameMessageTwiceIsToldTwice",
 	},
 	{
 		rule:     "messages may be missed where fewer than a quorum were listened to",
@@ -580,7 +580,7 @@ var mutants = []mutant{
 	{
 		rule:     "a master that could not give a lock back is not asked for one",
 		edits:    []edit{{"stream/stream.go", "return !s.refuses && ", "return "}},
-		caughtBy: "TestAMasterThatIsProbedInVainIsNotAsked",
+		caughtBy: "stream/TestAMasterThatIsProbedInVainIsNotAsked",
 	},
 	{
 		rule:     "a script that has acquired waits for its turn like an acquire",
@@ -619,7 +619,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that was missed is told how long the lock may live",
-		edits:    []edit{{"recogniserun.go", "reachAfter(missed.seen, replies[0])", "missed.seen.reach(time.Now())"}},
+		edits:    []edit{{"recogniserun.go", "reachAfter(missed.seen, replies[0])", "missed.seen.Reach(time.Now())"}},
 		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
 	},
 	{
@@ -634,7 +634,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that is told again spares a later lock",
-		edits:    []edit{{"recogniserun.go", "Deliver(missed.debt(i), time.Now(), true)", "deliver(missed.debt(i), time.Now(), false)"}},
+		edits:    []edit{{"recogniserun.go", "Deliver(missed.debt(i), time.Now(), true)", "Deliver(missed.debt(i), time.Now(), false)"}},
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
 	},
 	{
