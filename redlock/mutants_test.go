@@ -401,7 +401,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a database that a set of the first version used and that was flushed has forgotten",
-		edits:    []edit{{"roster/plan.go", "m.Used = append(m.Used, s.marker.Databases...)", "m.Used = []int{0}"}},
+		edits:    []edit{{"roster/plan.go", "used = append(used, s.marker.Databases...)", ""}},
 		caughtBy: "TestTimelineASetOfTheFirstVersionGoesOn",
 	},
 	{

@@ -218,26 +218,42 @@ func (r *Roster) begin(m *Write, limits Limits) {
 	}
 }
 
-// upgrade makes markers of today of those of the first version, once so many
-// masters were read that what they list are all databases that the set used.
+// upgrade makes markers of today of those of the first version. So many of these
+// as every quorum has one of list all databases that the set used, which is kept
+// for those that are upgraded last. Where some have been written anew before so many
+// were read, it is not known.
 func (r *Roster) upgrade(m Write, own Marker) (Write, bool) {
 	m.Kind = UpgradeAll
 	m.Marker.Since, m.Marker.Quarantine, m.Marker.Longest = own.Since, own.Quarantine, own.Longest
 	m.Marker.Before = 0
-	read := 0
+	listing, anew := 0, false
+	var used []int
 	for i := range r.masters {
 		s := r.sights[Place{i, 0}]
 		if s == nil || !s.present() || s.marker.Set != r.set {
 			continue
 		}
-		read++
-		m.Used = append(m.Used, s.marker.Databases...)
 		if !s.marker.OfFirstVersion() {
-			m.Used = nil
-			return m, m.DB == 0
+			anew = true
+			continue
 		}
+		listing++
+		used = append(used, s.marker.Databases...)
 	}
-	return m, m.DB == 0 && read >= r.tellAll()
+	if listing >= r.tellAll() {
+		r.used = usedDatabases{r.set, used}
+	}
+	if r.used.set == r.set {
+		m.Used = r.used.databases
+		return m, m.DB == 0
+	}
+	return m, m.DB == 0 && anew
+}
+
+// usedDatabases are those that a set of the first version used.
+type usedDatabases struct {
+	set       string
+	databases []int
 }
 
 // contested: another set is being founded on masters that have forgotten this

@@ -82,7 +82,8 @@ type Roster struct {
 	// have done so and that this is not on record.
 	eviction map[int]string
 	evicted  map[int]bool
-	blank    map[int]bool // masters seen without a marker when all of them were, so that they may begin as new
+	blank    map[int]bool  // masters seen without a marker when all of them were, so that they may begin as new
+	used     usedDatabases // for masters whose markers are of the first version
 	ttls     ttlMemory
 	recalls  bool // longest was that of enough markers at once to be that of the set
 	sights   map[Place]*sight
