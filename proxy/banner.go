@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -40,7 +39,7 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 		line("%s", redlock.NewSetNotice(newSet))
 		line("")
 	}
-	client, key := clientCommand(cfg, listen), exampleKey(cfg.Locks)
+	client, key := clientCommand(cfg, listen), cfg.Locks[0].Example()
 	if key == "" {
 		return b.String()
 	}
@@ -55,15 +54,6 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	}
 	table.Flush()
 	return b.String()
-}
-
-// exampleKey is a key that the first rule matches, if one is plain to see.
-func exampleKey(rules route.Rules) string {
-	rule := rules[0]
-	if rule.DB > 0 || strings.Count(rule.Match, "*") != 1 || strings.ContainsAny(rule.Match, "?[\\ '\"") {
-		return ""
-	}
-	return strings.Replace(rule.Match, "*", "demo", 1)
 }
 
 // tlsMark stands behind an address whose clients speak TLS.

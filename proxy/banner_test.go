@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/route"
 )
 
 func TestBannerSaysWhatToType(t *testing.T) {
@@ -52,19 +51,6 @@ func TestClientCommand(t *testing.T) {
 		if got := clientCommand(config.Demo(), listen); got != want {
 			t.Errorf("%s: %s", listen, got)
 		}
-	}
-}
-
-func TestExampleKey(t *testing.T) {
-	for match, want := range map[string]string{
-		"lock:*": "lock:demo", "*_LOCK": "demo_LOCK", "*": "demo", "a": "", "a*b*": "", "[ab]*": "", "a?*": "", "a b*": "",
-	} {
-		if got := exampleKey(route.Rules{{Match: match, DB: route.AnyDB}}); got != want {
-			t.Errorf("%s: %q", match, got)
-		}
-	}
-	if got := exampleKey(route.Rules{{Match: "a*", DB: 2}}); got != "" {
-		t.Errorf("redis-cli would ask database 0, not 2: %q", got)
 	}
 }
 

@@ -73,7 +73,7 @@ func (k knownRights) ask(ctx context.Context, client *redis.Client, f *serverFac
 	}
 	var examples []string
 	for i := range rules {
-		if key := exampleKey(rules[i : i+1]); key != "" {
+		if key := rules[i].Example(); key != "" {
 			examples = append(examples, key)
 		}
 	}

@@ -77,6 +77,15 @@ func (r *Rule) Name() string {
 // Label is the name as a metric's label, which must be UTF-8.
 func (r *Rule) Label() string { return strings.ToValidUTF8(r.Name(), "?") }
 
+// Example is a key that the rule matches in database 0, or "" where none is plain
+// to see.
+func (r *Rule) Example() string {
+	if r.DB > 0 || strings.Count(r.Match, "*") != 1 || strings.ContainsAny(r.Match, "?[\\ '\"") {
+		return ""
+	}
+	return strings.Replace(r.Match, "*", "demo", 1)
+}
+
 // mayBegin tells whether a rule could match some key that begins with c. For
 // rules that are prefixes it spares nearly every key a closer look.
 func (r Rules) mayBegin(c byte) bool {

@@ -44,6 +44,19 @@ func TestRulesFind(t *testing.T) {
 	}
 }
 
+func TestExample(t *testing.T) {
+	for match, want := range map[string]string{
+		"lock:*": "lock:demo", "*_LOCK": "demo_LOCK", "*": "demo", "a": "", "a*b*": "", "[ab]*": "", "a?*": "", "a b*": "",
+	} {
+		if got := (&Rule{Match: match, DB: AnyDB}).Example(); got != want {
+			t.Errorf("%s: %q", match, got)
+		}
+	}
+	if got := (&Rule{Match: "a*", DB: 2}).Example(); got != "" {
+		t.Errorf("redis-cli would ask database 0, not 2: %q", got)
+	}
+}
+
 // TestGlobTable is about what is easily got wrong; what is right was asked of
 // a server, see below.
 func TestGlobTable(t *testing.T) {
