@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
 )
 
@@ -18,7 +19,7 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
 	line("redlock-proxy %s", Version())
-	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", plural(cfg.Masters.Count(), "master"))
+	line("Speaks Redis. Locks become Redlock over %s, every other command goes to the upstream.", config.Plural(cfg.Masters.Count(), "master"))
 	line("")
 	line("  configuration  %s", cfg.Source)
 	line("  listening on   %s", listen)
@@ -56,13 +57,10 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	return b.String()
 }
 
-// tlsMark stands behind an address whose clients speak TLS.
-const tlsMark = " (TLS)"
-
 func clientCommand(cfg *config.Config, listen string) string {
 	command := "redis-cli"
 	listen, _, _ = strings.Cut(listen, ", ") // the plain one if there is one
-	if overTLS, encrypted := strings.CutSuffix(listen, tlsMark); encrypted {
+	if overTLS, encrypted := strings.CutSuffix(listen, endpoint.TLSMark); encrypted {
 		listen, command = overTLS, command+" --tls"
 	}
 	if path, ok := strings.CutPrefix(listen, config.UnixPrefix); ok {

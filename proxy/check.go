@@ -10,7 +10,7 @@ import (
 	"text/tabwriter"
 
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/endpoint"
 )
 
 // Check writes what is configured, what each server is, and every hazard, and
@@ -116,18 +116,6 @@ func writeAuth(row func(key string, value any), cfg *config.Config) {
 	row("auth.users", orDash(config.DescribeUsers(auth.Users)))
 }
 
-// describeCoverage is what a rule covers.
-func describeCoverage(rule route.Rule) string {
-	rule.DefaultTTL, rule.Users = 0, nil
-	return config.DescribeRule(rule)
-}
-
-// describeMoving says until when a rule's keys are held back: commands on keys of
-// "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
-func describeMoving(m route.MovingRule) string {
-	return "commands on keys of " + describeCoverage(m.Rule) + " are answered TRYAGAIN until " + timestamp(m.Until)
-}
-
 // writeSentinels is one line for each server that Sentinels manage.
 func writeSentinels(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	gap := "\n"
@@ -154,7 +142,7 @@ func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	for _, f := range allServers(upstream, masters) {
 		name := f.name
 		if f.encrypted {
-			name += tlsMark
+			name += endpoint.TLSMark
 		}
 		state := "answers"
 		if f.err != nil {

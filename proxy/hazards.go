@@ -48,7 +48,7 @@ func hazardsOf(cfg *config.Config, upstream *serverFacts, masters []serverFacts)
 	switch {
 	case cfg.Masters.Embedded:
 	case n < 3:
-		found.add(hazardWarning, "few", "", "%s: no master may fail; use 3 or 5", plural(n, "master"))
+		found.add(hazardWarning, "few", "", "%s: no master may fail; use 3 or 5", config.Plural(n, "master"))
 	case n%2 == 0:
 		found.add(hazardWarning, "even", "", "%d masters is an even number: as many may fail as with %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
 	}
@@ -121,7 +121,7 @@ func beyondLoopback(address string) bool {
 // masters do not have. Of a server that does not tell its number nothing is said.
 func databaseHazards(cfg *config.Config, upstream *serverFacts, masters []serverFacts) []hazard {
 	var found hazardList
-	selectable, whose := defaultDatabases, "this proxy has"
+	selectable, whose := config.DefaultDatabases, "this proxy has"
 	if upstream != nil {
 		selectable, whose = upstream.databases, "the upstream has"
 	}
@@ -138,7 +138,7 @@ func databaseHazards(cfg *config.Config, upstream *serverFacts, masters []server
 		for _, f := range masters {
 			if f.databases > 0 && rule.DB >= f.databases {
 				found.add(hazardWarning, "databases", f.name, "%s: %s (%s) has %s and cannot vote on these locks; raise databases there",
-					title, f.title, f.name, plural(f.databases, "database"))
+					title, f.title, f.name, config.Plural(f.databases, "database"))
 			}
 		}
 	}
@@ -218,16 +218,9 @@ func (f serverFacts) asMaster(upstream *serverFacts) []hazard {
 		add(hazardAbsent, "eviction", "may evict locks when its memory is full (maxmemory-policy %s), so it does not vote; set noeviction", f.policy)
 	}
 	if upstream != nil && f.databases > 0 && f.databases < upstream.databases {
-		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", plural(f.databases, "database"), upstream.databases)
+		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", config.Plural(f.databases, "database"), upstream.databases)
 	}
 	return found
-}
-
-func plural(n int, what string) string {
-	if n == 1 {
-		return "1 " + what
-	}
-	return fmt.Sprintf("%d %ss", n, what)
 }
 
 func shortRunID(id string) string { return id[:min(len(id), 8)] }

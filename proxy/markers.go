@@ -114,7 +114,7 @@ func newSetHazards(cfg *config.Config, masters []serverFacts, now time.Time) (fo
 		}
 		since := ""
 		if !m.Founded.IsZero() {
-			since = " since " + timestamp(m.Founded)
+			since = " since " + config.Timestamp(m.Founded)
 		}
 		found.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; take -new out of the start command, where it would be said again after they have forgotten everything", m.Set, since)
 	}
@@ -129,7 +129,7 @@ func (f serverFacts) remembers() string {
 	m, _ := redlock.ReadMarker(f.marker.text)
 	words := fmt.Sprintf("is number %d of %d of set %s (epoch %d), ", m.Member, m.Members, m.Set, m.Epoch)
 	if m.Since.UnixMilli() > 0 {
-		words += "remembers everything since " + timestamp(m.Since) + ", "
+		words += "remembers everything since " + config.Timestamp(m.Since) + ", "
 	}
 	return words + "longest TTL granted " + config.ShortDuration(m.Longest)
 }
@@ -137,7 +137,7 @@ func (f serverFacts) remembers() string {
 // votesFrom is when its quarantine is over.
 func (f serverFacts) votesFrom() string {
 	m, _ := redlock.ReadMarker(f.marker.text)
-	return timestamp(m.Since.Add(m.Quarantine))
+	return config.Timestamp(m.Since.Add(m.Quarantine))
 }
 
 // describeNewcomers words the masters of a set that does not exist yet.

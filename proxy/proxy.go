@@ -15,6 +15,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
+	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/redlock"
 )
@@ -100,7 +101,7 @@ func (p *Proxy) addresses() string {
 		list = append(list, listenAddress(p.listener))
 	}
 	if p.tlsListener != nil {
-		list = append(list, listenAddress(p.tlsListener)+tlsMark)
+		list = append(list, listenAddress(p.tlsListener)+endpoint.TLSMark)
 	}
 	return strings.Join(list, ", ")
 }

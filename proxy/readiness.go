@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/redlock"
 )
@@ -77,7 +78,7 @@ func voting(status redlock.Status) int {
 func describeMaster(master redlock.MasterStatus) string {
 	text := master.Name + " is " + master.State.String()
 	if !master.Until.IsZero() {
-		text += " until " + timestamp(master.Until)
+		text += " until " + config.Timestamp(master.Until)
 	}
 	if master.Reason != "" {
 		text += ": " + master.Reason
@@ -99,7 +100,7 @@ func (p *Proxy) appendInfo(dst []byte) []byte {
 	field("epoch", status.Epoch)
 	field("lock_rules", len(settings.Router.Rules))
 	for i, moving := range settings.Router.Moving(time.Now()) {
-		field(fmt.Sprintf("moving_rule%d", i+1), "until="+timestamp(moving.Until)+",rule="+strings.Map(printable, describeCoverage(moving.Rule)))
+		field(fmt.Sprintf("moving_rule%d", i+1), "until="+config.Timestamp(moving.Until)+",rule="+strings.Map(printable, config.DescribeCoverage(moving.Rule)))
 	}
 	field("locks_without_ttl", p.locks.takenWithoutTTL())
 	for i, master := range status.Masters {
@@ -112,7 +113,7 @@ func (p *Proxy) appendInfo(dst []byte) []byte {
 func infoOfMaster(master redlock.MasterStatus) string {
 	text := "name=" + master.Name + ",state=" + master.State.String()
 	if !master.Until.IsZero() {
-		text += ",until=" + timestamp(master.Until)
+		text += ",until=" + config.Timestamp(master.Until)
 	}
 	if master.Reason != "" {
 		text += ",reason=" + strings.Map(printable, master.Reason)
@@ -128,10 +129,13 @@ func printable(r rune) rune {
 	return r
 }
 
+// killTimeout bounds asking the masters to end their scripts.
+const killTimeout = 2 * time.Second
+
 // killScripts has every master end the script it runs, and tells whether any
 // master ran one.
 func killScripts(ctx context.Context, masters []endpoint.Endpoint) bool {
-	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
+	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()
 	var asking sync.WaitGroup
 	var killed atomic.Bool

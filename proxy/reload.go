@@ -80,6 +80,12 @@ func (p *Proxy) movingKeys() []string {
 	return lines
 }
 
+// describeMoving says until when a rule's keys are held back: commands on keys of
+// "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
+func describeMoving(m route.MovingRule) string {
+	return "commands on keys of " + config.DescribeCoverage(m.Rule) + " are answered TRYAGAIN until " + config.Timestamp(m.Until)
+}
+
 // mayReload tells what ends a reload early: the process ends, who asked for it
 // has gone, or it has taken too long.
 func (p *Proxy) mayReload(ctx context.Context) error {

@@ -3,6 +3,8 @@ package proxy
 import (
 	"fmt"
 	"strings"
+
+	"redlock-proxy/proxy/config"
 )
 
 // sentinelLine says for -check what the Sentinels said; "" where there are none.
@@ -11,9 +13,9 @@ func (f serverFacts) sentinelLine() string {
 	if s.Asked == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s (%s) is managed by %s, of which %d answer", f.title, f.name, plural(s.Asked, "Sentinel"), s.Answered)
+	text := fmt.Sprintf("%s (%s) is managed by %s, of which %d answer", f.title, f.name, config.Plural(s.Asked, "Sentinel"), s.Answered)
 	if s.Master != "" {
-		text += fmt.Sprintf(": the master is %s (named by %d), with %s", s.Master, s.Named[s.Master], plural(s.Replicas, "replica"))
+		text += fmt.Sprintf(": the master is %s (named by %d), with %s", s.Master, s.Named[s.Master], config.Plural(s.Replicas, "replica"))
 	}
 	return text
 }
@@ -30,7 +32,7 @@ func (f serverFacts) sentinelHazards() []hazard {
 		found.add(hazardWarning, "sentinel", f.name, fmt.Sprintf("%s (%s): ", f.title, f.name)+format, values...)
 	}
 	if s.Answered <= s.Asked/2 {
-		add("%d of %s answer, and a failover needs a majority of them (%s)", s.Answered, plural(s.Asked, "Sentinel"), strings.Join(s.Silent, "; "))
+		add("%d of %s answer, and a failover needs a majority of them (%s)", s.Answered, config.Plural(s.Asked, "Sentinel"), strings.Join(s.Silent, "; "))
 	}
 	if len(s.Named) > 1 {
 		add("its Sentinels name different masters; the one of the latest configuration is used")

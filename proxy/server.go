@@ -17,12 +17,8 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-const (
-	// refusalPatience bounds telling a client that there is no room.
-	refusalPatience = time.Second
-	// defaultDatabases is Redis's number where the upstream's is not known.
-	defaultDatabases = 16
-)
+// refusalPatience bounds telling a client that there is no room.
+const refusalPatience = time.Second
 
 // serverConfig is all that sessions need. Functions may be called from many
 // goroutines at once.
@@ -100,7 +96,7 @@ func (srv *proxyServer) databaseCount() int {
 			return n
 		}
 	}
-	return defaultDatabases
+	return config.DefaultDatabases
 }
 
 // serve accepts clients until shutdown, which closes the listener and makes

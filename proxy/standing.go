@@ -108,13 +108,10 @@ func (o *standingLog) write(s redlock.MasterStatus) {
 		fields = append(fields, "reason", s.Reason)
 	}
 	if !s.Until.IsZero() {
-		fields = append(fields, "until", timestamp(s.Until))
+		fields = append(fields, "until", config.Timestamp(s.Until))
 	}
 	o.log.Log(context.Background(), level, text, fields...)
 }
-
-// timestamp is a moment as people and programs read it.
-func timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 // masterStates are all states there are, for one series each.
 var masterStates = []redlock.MasterState{redlock.Away, redlock.Uncertified, redlock.Quarantined, redlock.Certified, redlock.Barred}
@@ -152,7 +149,7 @@ func (c movesCollector) Collect(out chan<- prometheus.Metric) {
 	moving := c.current.Load().Router.Moving(time.Now())
 	out <- prometheus.MustNewConstMetric(movingMetric, prometheus.GaugeValue, float64(len(moving)))
 	for _, m := range moving {
-		out <- prometheus.MustNewConstMetric(movingEndMetric, prometheus.GaugeValue, float64(m.Until.UnixMilli())/1000, strings.ToValidUTF8(describeCoverage(m.Rule), "\uFFFD"))
+		out <- prometheus.MustNewConstMetric(movingEndMetric, prometheus.GaugeValue, float64(m.Until.UnixMilli())/1000, strings.ToValidUTF8(config.DescribeCoverage(m.Rule), "\uFFFD"))
 	}
 }
 

@@ -80,6 +80,10 @@ const (
 	UpstreamNone                         // the proxy serves locks only
 )
 
+// DefaultDatabases is how many databases a client can select where the upstream
+// does not tell its number: Redis's own.
+const DefaultDatabases = 16
+
 // Masters are the servers that hold the locks.
 type Masters struct {
 	Embedded bool // embeddedMasters toys in this process

@@ -28,6 +28,13 @@ func DescribeRule(rule route.Rule) string {
 	return text
 }
 
+// DescribeCoverage says only what a rule covers.
+func DescribeCoverage(rule route.Rule) string {
+	rule.DefaultTTL, rule.Users = 0, nil
+	return DescribeRule(rule)
+}
+
+// DescribeRules says what the file says of all rules.
 func DescribeRules(rules route.Rules) string {
 	texts := make([]string, len(rules))
 	for i, rule := range rules {

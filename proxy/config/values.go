@@ -83,6 +83,17 @@ func ShortDuration(d time.Duration) string {
 	return text
 }
 
+// Timestamp is a moment as people and programs read it.
+func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+// Plural counts in words: 1 master, 3 masters.
+func Plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}
+
 var sizeUnits = map[string]uint64{
 	"": 1, "b": 1,
 	"k": 1000, "kb": 1 << 10,

@@ -20,6 +20,9 @@ const (
 	expiresSoon = 7 * 24 * time.Hour
 )
 
+// TLSMark stands behind an address at which TLS is spoken.
+const TLSMark = " (TLS)"
+
 // TLSOptions say where the files of one side are, and what the other is to
 // show. Two that are equal mean the same.
 type TLSOptions struct {
