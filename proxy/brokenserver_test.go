@@ -8,8 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
-	"redlock-proxy/proxy/route"
 )
 
 // What a server may send that is broken, or is none; each but the first goes
@@ -76,16 +76,17 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 	for name, stream := range brokenStreams {
 		t.Run(name, func(t *testing.T) {
 			server := startBrokenServer(t, stream.first, stream.repeated)
+			cfg := config.Demo()
+			cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: server}
+			cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{server}}
 			for range 2 {
-				var facts serverFacts
-				if facts.ask(t.Context(), server); facts.err == nil && facts.version != "" {
-					t.Errorf("it was taken for a server: %+v", facts)
+				upstream, masters := askServers(t.Context(), cfg)
+				if upstream.err == nil && upstream.version != "" || masters[0].err == nil && masters[0].version != "" {
+					t.Errorf("it was taken for a server: %+v, %+v", upstream, masters)
 				}
 			}
-			var facts serverFacts
-			facts.askMaster(t.Context(), server, route.Rules{{Match: "lock:*", DB: route.AnyDB}}, nil)
-			if facts.err == nil && facts.marker.text != "" {
-				t.Errorf("it was taken for a master: %+v", facts)
+			if Check(t.Context(), cfg, false, io.Discard) {
+				t.Error("-check finds nothing wrong with it")
 			}
 			if killScripts(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {
 				t.Error("a script was killed there")

@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -178,18 +177,4 @@ func (p *Proxy) endpoints(cfg *config.Config) (upstream *endpoint.Endpoint, mast
 		masters = p.toys.masters
 	}
 	return upstream, masters
-}
-
-func refusedHazards(hazards []hazard) error {
-	var refused []error
-	for _, hazard := range hazards {
-		switch {
-		case hazard.level != hazardRefused:
-		case hazard.kind == kindNewSet:
-			refused = append(refused, fmt.Errorf("%w: %s", ErrSetExists, hazard.text))
-		default:
-			refused = append(refused, errors.New(hazard.text))
-		}
-	}
-	return errors.Join(refused...)
 }

@@ -18,7 +18,7 @@ import (
 // server that is away or may not vote is not. It changes nothing on a server.
 // Settings that have their defaults are left out unless all are asked for.
 func Check(ctx context.Context, cfg *config.Config, all bool, w io.Writer) bool {
-	upstream, masters := inspectServers(ctx, cfg, nil)
+	upstream, masters := askServers(ctx, cfg)
 	if all {
 		fmt.Fprintf(w, "configuration from %s\n\n", cfg.Source)
 		writeSettings(w, cfg)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -85,6 +86,22 @@ func hazardsOf(cfg *config.Config, upstream *serverFacts, masters []serverFacts)
 		found.add(hazardAbsent, "away", "", "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
 	}
 	return found
+}
+
+// refusedHazards is nil, or why the proxy does not start with these servers and a
+// reload does not take them.
+func refusedHazards(hazards []hazard) error {
+	var refused []error
+	for _, h := range hazards {
+		switch {
+		case h.level != hazardRefused:
+		case h.kind == kindNewSet:
+			refused = append(refused, fmt.Errorf("%w: %s", ErrSetExists, h.text))
+		default:
+			refused = append(refused, errors.New(h.text))
+		}
+	}
+	return errors.Join(refused...)
 }
 
 // openHazards are addresses at which a client of another machine needs neither a

@@ -44,10 +44,16 @@ type serverFacts struct {
 	marker      markerFacts
 }
 
-// inspectServers asks all servers at once; the results keep their order. Of
-// masters whose rights are known they are not asked for again: what is missing
-// would stand in the server's log each time.
-func inspectServers(ctx context.Context, cfg *config.Config, known knownRights) (upstream *serverFacts, masters []serverFacts) {
+// askServers asks all servers at once what they are, each for inspectTimeout at
+// most; the results keep the configuration's order. upstream is nil where there is
+// none outside the process.
+func askServers(ctx context.Context, cfg *config.Config) (upstream *serverFacts, masters []serverFacts) {
+	return knownRights(nil).askServers(ctx, cfg)
+}
+
+// askServers does not ask again for rights that are known: what is missing would
+// stand in the server's log each time.
+func (k knownRights) askServers(ctx context.Context, cfg *config.Config) (upstream *serverFacts, masters []serverFacts) {
 	var asking sync.WaitGroup
 	if cfg.Upstream.Kind == config.UpstreamServer {
 		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.Server.Name, encrypted: cfg.Upstream.Server.TLS != nil}
@@ -56,7 +62,7 @@ func inspectServers(ctx context.Context, cfg *config.Config, known knownRights) 
 	masters = make([]serverFacts, len(cfg.Masters.Servers))
 	for i, server := range cfg.Masters.Servers {
 		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.Name, encrypted: server.TLS != nil}
-		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks, known) })
+		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks, k) })
 	}
 	asking.Wait()
 	return upstream, masters

@@ -83,7 +83,7 @@ func (p *Proxy) Banner() string {
 // that is about to begin takes as long as one that has just begun.
 func (p *Proxy) newSetUntil(now time.Time) time.Time {
 	cfg, status := p.current.Load().Config, p.locker.Status()
-	if status.Set == "" && p.survey.blank.Load() && !cfg.NewSet {
+	if status.Set == "" && p.survey.noMarkers() && !cfg.NewSet {
 		return now.Add(cfg.RestartDelay + time.Second)
 	}
 	return status.NewUntil

@@ -113,7 +113,7 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	if err != nil {
 		return nil, err
 	}
-	upstream, masters := inspectServers(ctx, next, nil)
+	upstream, masters := askServers(ctx, next)
 	if err := p.mayReload(ctx); err != nil {
 		return nil, err
 	}

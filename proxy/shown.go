@@ -26,11 +26,3 @@ func shownOf(cfg *config.Config, since time.Time) metrics.Settings {
 	}
 	return shown
 }
-
-func shownHazards(hazards []hazard) []metrics.Hazard {
-	shown := make([]metrics.Hazard, len(hazards))
-	for i, h := range hazards {
-		shown[i] = metrics.Hazard{Kind: h.kind, Server: h.server, Detail: h.detail}
-	}
-	return shown
-}

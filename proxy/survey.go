@@ -54,6 +54,10 @@ func newSurvey(current *config.Active, meter *metrics.Metrics, log *slog.Logger)
 func (s *survey) version() string { return s.shown.Load().(string) }
 func (s *survey) databases() int  { return int(s.available.Load()) }
 
+// noMarkers tells whether all masters answered when last asked, and none belongs to
+// a set.
+func (s *survey) noMarkers() bool { return s.blank.Load() }
+
 // soon has run look at once, for the configuration has changed.
 func (s *survey) soon() {
 	select {
@@ -66,7 +70,7 @@ func (s *survey) soon() {
 // returns what endangers locks.
 func (s *survey) look(ctx context.Context) []hazard {
 	cfg := s.current.Load().Config
-	upstream, masters := inspectServers(ctx, cfg, s.rights)
+	upstream, masters := s.rights.askServers(ctx, cfg)
 	s.rights.remember(masters)
 	all := masters
 	if upstream != nil {
@@ -129,6 +133,15 @@ func (s *survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, 
 	}
 	s.log.Info("the upstream does not tell its commands; the built-in table is used", "error", err)
 	s.upstreamRun = runID
+}
+
+// shownHazards are hazards in the metrics' words.
+func shownHazards(hazards []hazard) []metrics.Hazard {
+	shown := make([]metrics.Hazard, len(hazards))
+	for i, h := range hazards {
+		shown[i] = metrics.Hazard{Kind: h.kind, Server: h.server, Detail: h.detail}
+	}
+	return shown
 }
 
 // report logs each hazard when it is first seen.
