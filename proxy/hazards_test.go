@@ -158,19 +158,3 @@ func TestFactsFromInfo(t *testing.T) {
 		t.Errorf("got %+v", f)
 	}
 }
-
-func TestServerTable(t *testing.T) {
-	_, upstream, masters := testServers(2)
-	masters[0].persistence = describePersistence(true, true)
-	masters[1] = serverFacts{title: "master 2", name: "m2:6379", err: errors.New("x")}
-	var b strings.Builder
-	writeServers(&b, upstream, masters)
-	want := `SERVER    ADDRESS  STATE     VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  PERSISTENCE  RUN_ID
-upstream  up:6379  answers   redis 7.0.15  master  16         noeviction        -            up
-master 1  m1:6379  answers   redis 7.0.15  master  16         noeviction        aof, rdb     run-id-o
-master 2  m2:6379  unusable  -             -       -          -                 -            -
-`
-	if b.String() != want {
-		t.Errorf("got\n%s", b.String())
-	}
-}

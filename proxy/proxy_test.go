@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -15,12 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
 
@@ -212,58 +208,6 @@ func unixEndpoint(path string) endpoint.Endpoint {
 }
 
 func redisEndpoint(s *proxytest.Redis) endpoint.Endpoint { return unixEndpoint(s.Socket) }
-
-// -check and the survey against live servers.
-func TestCheckAsksLiveServers(t *testing.T) {
-	upstream := proxytest.StartRedis(t, "--databases", "20")
-	good := proxytest.StartRedis(t)
-	evicting := proxytest.StartRedis(t, "--maxmemory", "100mb", "--maxmemory-policy", "allkeys-lru")
-	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
-	cfg := config.Demo()
-	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: redisEndpoint(upstream)}
-	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{redisEndpoint(good), redisEndpoint(evicting), redisEndpoint(locked)}}
-	var out bytes.Buffer
-	if Check(t.Context(), cfg, false, &out) {
-		t.Error("a master that lets nobody in is fine")
-	}
-	text := out.String()
-	for _, want := range []string{
-		"master 2 (" + evicting.Socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote",
-		"error:   master 3 (" + locked.Socket + ") cannot be used: NOAUTH",
-		"warning: master 1 (" + good.Socket + ") has 16 databases, the upstream has 20",
-	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
-	}
-	if strings.Contains(text, "retry") || !strings.Contains(text, "(-all shows it)") {
-		t.Errorf("a default is shown in\n%s", text)
-	}
-	cfg.Masters.Servers[1] = redisEndpoint(proxytest.StartRedis(t, "--maxmemory", "100mb"))
-	cfg.Masters.Servers[2].Password = proxytest.Password
-	out.Reset()
-	if !Check(t.Context(), cfg, false, &out) {
-		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", out.String())
-	}
-	meter, err := newMetrics(prometheus.NewRegistry())
-	if err != nil {
-		t.Fatal(err)
-	}
-	current := config.NewActive(config.NewSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
-	s := newSurvey(current, meter, slog.New(slog.DiscardHandler))
-	before := current.Load().Router
-	s.look(t.Context())
-	if s.databases() != 20 || s.version() == "" || s.version() == embedded.Version {
-		t.Errorf("the survey found %d databases and version %q", s.databases(), s.version())
-	}
-	after := current.Load().Router
-	if after == before {
-		t.Error("the upstream's commands were not learnt")
-	}
-	if s.look(t.Context()); current.Load().Router != after {
-		t.Error("the commands of the same run were learnt again")
-	}
-}
 
 func TestKillScripts(t *testing.T) {
 	busy, idle := proxytest.StartRedis(t, "--busy-reply-threshold", "1"), proxytest.StartRedis(t)

@@ -16,7 +16,7 @@ import (
 func TestMissingRights(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	renamed := proxytest.StartRedis(t, "--rename-command", "DUMP", "")
-	admin := redis.NewClient(redisEndpoint(server).Options())
+	admin := redis.NewClient(serverAt(server).Options())
 	defer admin.Close()
 	for i, row := range []struct {
 		rules string
@@ -37,7 +37,7 @@ func TestMissingRights(t *testing.T) {
 		if err := admin.Do(t.Context(), append([]any{"ACL", "SETUSER", user, "on", ">pw"}, fields(row.rules)...)...).Err(); err != nil {
 			t.Fatal(err)
 		}
-		entry := redisEndpoint(server)
+		entry := serverAt(server)
 		entry.Username, entry.Password = user, "pw"
 		client := redis.NewClient(entry.Options())
 		missing, err := askRights(t.Context(), client, []string{"lock:demo", "job:demo"})
@@ -49,7 +49,7 @@ func TestMissingRights(t *testing.T) {
 	if keys := admin.Keys(t.Context(), "*").Val(); len(keys) > 0 {
 		t.Errorf("asking left the keys %q", keys)
 	}
-	client := redis.NewClient(redisEndpoint(renamed).Options())
+	client := redis.NewClient(serverAt(renamed).Options())
 	defer client.Close()
 	if missing, err := askRights(t.Context(), client, nil); err != nil || !slices.Equal(namesOf(missing), []string{"dump"}) {
 		t.Errorf("with DUMP renamed: %q, %v", namesOf(missing), err)

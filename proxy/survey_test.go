@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 )
@@ -38,16 +39,16 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
-	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{redisEndpoint(server)}}
+	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{serverAt(server)}}
 	cfg.Masters.Servers[0].Username, cfg.Masters.Servers[0].Password = "proxy", "pw"
 	server.Ask(t, "ACL SETUSER proxy on >pw ~* &* +@all -dump")
-	m, err := newMetrics(prometheus.NewRegistry())
+	m, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: make([]string, 3)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	current := config.NewActive(config.NewSettings(cfg, nil, cfg.Masters.Servers, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
 	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
-	admin := redis.NewClient(redisEndpoint(server).Options())
+	admin := redis.NewClient(serverAt(server).Options())
 	defer admin.Close()
 	looks := func(asked bool) {
 		t.Helper()

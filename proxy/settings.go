@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"redlock-proxy/proxy/config"
+)
+
+// A setting is one key of the file with its value in words.
+type setting struct{ name, value string }
+
+// writeSettings is the configuration by the names it has in the file.
+func writeSettings(w io.Writer, cfg *config.Config) { writeTable(w, settingsOf(cfg)) }
+
+func writeTable(w io.Writer, settings []setting) {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	defer table.Flush()
+	for _, s := range settings {
+		fmt.Fprintf(table, "%s\t%s\n", s.name, s.value)
+	}
+}
+
+// changedSettings are those that a file has to say, for they have no default, or
+// another one.
+func changedSettings(cfg *config.Config) []setting {
+	defaults := settingsOf(config.Demo())
+	return slices.DeleteFunc(settingsOf(cfg), func(s setting) bool {
+		return s.name != "upstream" && s.name != "masters" && slices.Contains(defaults, s)
+	})
+}
+
+func settingsOf(cfg *config.Config) []setting {
+	var list []setting
+	row := func(name string, value any) { list = append(list, setting{name, fmt.Sprint(value)}) }
+	row("listen", orDash(cfg.Listen))
+	if strings.HasPrefix(cfg.Listen, config.UnixPrefix) {
+		row("unix_permissions", fmt.Sprintf("%#o", cfg.UnixPermissions))
+	}
+	row("tls.listen", orDash(cfg.TLS.Listen))
+	if cfg.TLS.Listen != "" {
+		row("tls", cfg.TLS.Describe())
+	}
+	row("admin", orDash(cfg.Admin))
+	row("upstream", cfg.Upstream)
+	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.Quorum()))
+	for i, rule := range cfg.Locks {
+		row(fmt.Sprintf("locks[%d]", i), config.DescribeRule(rule))
+	}
+	row("master_timeout", config.ShortDuration(cfg.MasterTimeout))
+	row("retry", fmt.Sprintf("%d times, each after up to %s", cfg.Retry.Count, config.ShortDuration(cfg.Retry.Delay)))
+	row("clock_drift", cfg.ClockDrift)
+	row("restart_delay", config.ShortDuration(cfg.RestartDelay))
+	row("max_quarantine", config.ShortDuration(cfg.MaxQuarantine))
+	writeAuth(row, cfg)
+	for _, limit := range cfg.Limits.Table() {
+		row("limits."+string(limit.Name), limit.Text())
+	}
+	row("log", cfg.Log.Level+", "+cfg.Log.Format)
+	return list
+}
+
+func writeAuth(row func(key string, value any), cfg *config.Config) {
+	auth := cfg.Auth
+	if auth.Upstream {
+		row("auth", "upstream")
+		row("auth_cache", config.ShortDuration(cfg.AuthCache))
+		return
+	}
+	row("auth.password", auth.Password)
+	row("auth.may", auth.May)
+	row("auth.users", orDash(config.DescribeUsers(auth.Users)))
+}
+
+func orDash(text string) string {
+	if text == "" {
+		return "-"
+	}
+	return text
+}
