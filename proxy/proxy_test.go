@@ -132,8 +132,9 @@ func TestWholeProxyWithoutUpstream(t *testing.T) {
 
 // Too few masters is a state, not an error of the start.
 func TestWholeProxyStartsWithMastersAway(t *testing.T) {
-	cfg, _, _ := testServers(3)
+	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
+	cfg.Masters = config.Masters{Servers: make([]endpoint.Endpoint, 3)}
 	for i := range cfg.Masters.Servers {
 		cfg.Masters.Servers[i] = endpoint.Endpoint{Name: fmt.Sprint("away", i), Network: "unix", Address: filepath.Join(t.TempDir(), "none")}
 	}
