@@ -15,6 +15,7 @@ import (
 
 	"redlock-proxy/proxy"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/inspect"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -85,7 +86,7 @@ func run(args []string) int {
 		fmt.Println(report)
 		return exitFine
 	case *check:
-		if !proxy.Check(ctx, cfg, *all, os.Stdout) {
+		if !inspect.Check(ctx, cfg, *all, os.Stdout) {
 			return exitError
 		}
 		return exitFine
@@ -96,7 +97,7 @@ func run(args []string) int {
 	log, level := proxy.NewLogger(cfg, os.Stderr)
 	p, err := proxy.New(cfg, log, level, registry)
 	switch {
-	case errors.Is(err, proxy.ErrSetExists):
+	case errors.Is(err, inspect.ErrSetExists):
 		return fail(exitUsage, err)
 	case err != nil:
 		return fail(exitError, err)

@@ -10,6 +10,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/inspect"
 )
 
 // What a server may send that is broken, or is none; each but the first goes
@@ -80,12 +81,12 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 			cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: server}
 			cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{server}}
 			for range 2 {
-				upstream, masters := askServers(t.Context(), cfg)
-				if upstream.err == nil && upstream.version != "" || masters[0].err == nil && masters[0].version != "" {
+				upstream, masters := inspect.Servers(t.Context(), cfg)
+				if upstream.Err == nil && upstream.Version != "" || masters[0].Err == nil && masters[0].Version != "" {
 					t.Errorf("it was taken for a server: %+v, %+v", upstream, masters)
 				}
 			}
-			if Check(t.Context(), cfg, false, io.Discard) {
+			if inspect.Check(t.Context(), cfg, false, io.Discard) {
 				t.Error("-check finds nothing wrong with it")
 			}
 			if killScripts(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {

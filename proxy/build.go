@@ -14,6 +14,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
@@ -47,9 +48,9 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	}
 	upstream, masters := p.endpoints(cfg)
 	p.current = config.NewActive(config.NewSettings(cfg, upstream, masters, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
-	p.survey = newSurvey(p.current, p.metrics, p.log)
-	p.hazards = p.survey.look(context.Background())
-	if err := refusedHazards(p.hazards); err != nil {
+	p.survey = inspect.NewSurvey(p.current, p.metrics, p.log)
+	p.hazards = p.survey.Look(context.Background())
+	if err := inspect.Refused(p.hazards); err != nil {
 		return err
 	}
 	if p.locker, err = redlock.New(p.lockerConfig(cfg, masters)); err != nil {
@@ -69,8 +70,8 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	p.locks.waits = newWaitingRoom(p.locker.TrackingAvailable, listen)
 	p.server = newServer(serverConfig{
 		current:     p.current,
-		databases:   p.survey.databases,
-		version:     p.survey.version,
+		databases:   p.survey.Databases,
+		version:     p.survey.Version,
 		redlockInfo: p.appendInfo,
 		killScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.Load().Masters) },
 		locks:       p.locks,

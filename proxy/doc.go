@@ -49,9 +49,9 @@
 // Package config reads the file, knows the users and all limits, and plans what of
 // a new file may be put in force; build.go makes the parts of a configuration and
 // reload.go puts one in force.
-// Package endpoint leads to a server; survey.go, inspect.go and hazards.go ask the
-// servers what they are, for -check, the metrics and the log. Package metrics
-// counts, shown.go tells it what is in force, and HTTP is in admin.go.
+// Package endpoint leads to a server; package inspect asks the servers what they are,
+// for -check, the metrics and the log. Package metrics counts, shown.go tells it what
+// is in force, standing.go how the masters stand, and HTTP is in admin.go.
 //
 // # Who owns what
 //

@@ -16,6 +16,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/redlock"
 )
@@ -46,8 +47,8 @@ type Proxy struct {
 	web         net.Listener // nil: no admin server
 	locker      *redlock.Locker
 	locks       *lockPlane
-	survey      *survey
-	hazards     []hazard // of the start
+	survey      *inspect.Survey
+	hazards     []inspect.Hazard // of the start
 	server      *proxyServer
 	admin       *adminServer
 	draining    atomic.Bool
@@ -83,7 +84,7 @@ func (p *Proxy) Banner() string {
 // that is about to begin takes as long as one that has just begun.
 func (p *Proxy) newSetUntil(now time.Time) time.Time {
 	cfg, status := p.current.Load().Config, p.locker.Status()
-	if status.Set == "" && p.survey.noMarkers() && !cfg.NewSet {
+	if status.Set == "" && p.survey.NoMarkers() && !cfg.NewSet {
 		return now.Add(cfg.RestartDelay + time.Second)
 	}
 	return status.NewUntil
@@ -128,10 +129,10 @@ func (p *Proxy) Serve(ctx context.Context) error {
 			}
 		})
 	}
-	p.survey.report(p.hazards)
+	p.survey.Report(p.hazards)
 	cfg := p.current.Load().Config
 	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.Toys()) > 0)
-	running.Go(func() { p.survey.run(work, p.hazards) })
+	running.Go(func() { p.survey.Run(work, p.hazards) })
 	quorum := &quorumWatch{status: p.locker.Status, log: p.log}
 	running.Go(func() { quorum.run(p.lives) })
 	var failure error

@@ -13,6 +13,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
 )
@@ -113,11 +114,11 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	if err != nil {
 		return nil, err
 	}
-	upstream, masters := askServers(ctx, next)
+	upstream, masters := inspect.Servers(ctx, next)
 	if err := p.mayReload(ctx); err != nil {
 		return nil, err
 	}
-	if err := refusedHazards(hazardsOf(next, upstream, masters)); err != nil {
+	if err := inspect.Refused(inspect.Hazards(next, upstream, masters)); err != nil {
 		return nil, err
 	}
 	if err := refusedBy(plan, next, upstream, masters); err != nil {
@@ -159,16 +160,16 @@ func (p *Proxy) refusedMove(next *config.Config, now time.Time) error {
 }
 
 // refusedBy tells which servers speak against the plan.
-func refusedBy(plan config.Plan, next *config.Config, upstream *serverFacts, masters []serverFacts) error {
+func refusedBy(plan config.Plan, next *config.Config, upstream *inspect.Facts, masters []inspect.Facts) error {
 	var refused config.Error
-	judge := func(key string, f *serverFacts, isNew bool) {
+	judge := func(key string, f *inspect.Facts, isNew bool) {
 		var answer redis.Error // the server's own, in contrast to one of the network
 		switch {
-		case f.err == nil:
+		case f.Err == nil:
 		case isNew:
-			refused = append(refused, next.Problem(key, "%s cannot be used: %v", f.name, f.err))
-		case slices.Contains(plan.Entered, key) && errors.As(f.err, &answer):
-			refused = append(refused, next.Problem(key, "%s does not accept the new credentials: %v", f.name, f.err))
+			refused = append(refused, next.Problem(key, "%s cannot be used: %v", f.Name, f.Err))
+		case slices.Contains(plan.Entered, key) && errors.As(f.Err, &answer):
+			refused = append(refused, next.Problem(key, "%s does not accept the new credentials: %v", f.Name, f.Err))
 		}
 	}
 	if upstream != nil {
@@ -203,7 +204,7 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 	p.locks.scripts.bound(int(next.Limits.Scripts))
 	p.server.applyUsers(p.current.Load().Users, next.Locks, was)
 	p.level.Set(logLevels[next.Log.Level])
-	p.survey.soon()
+	p.survey.Soon()
 	if p.current.Load().Router.Era != before {
 		p.log.Warn("keys have moved with the lock rules; give every proxy the same rules before they can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}

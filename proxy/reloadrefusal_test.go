@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/inspect"
 )
 
 const refusalBase = `listen: 127.0.0.1:6380
@@ -56,9 +57,9 @@ func TestReloadAsksTheServers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		masters := []serverFacts{{name: "a:1"}, {name: "b:1", err: row.second}, {name: "c:1"}}
+		masters := []inspect.Facts{{Name: "a:1"}, {Name: "b:1", Err: row.second}, {Name: "c:1"}}
 		got := ""
-		if err := refusedBy(plan, next, &serverFacts{name: "up:1", err: row.up}, masters); err != nil {
+		if err := refusedBy(plan, next, &inspect.Facts{Name: "up:1", Err: row.up}, masters); err != nil {
 			got = err.Error()
 		}
 		if got != row.want {

@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"bytes"
@@ -57,17 +57,17 @@ func TestCheckAsksLiveServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	current := config.NewActive(config.NewSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
-	s := newSurvey(current, meter, slog.New(slog.DiscardHandler))
+	s := NewSurvey(current, meter, slog.New(slog.DiscardHandler))
 	before := current.Load().Router
-	s.look(t.Context())
-	if s.databases() != 20 || s.version() == "" || s.version() == embedded.Version {
-		t.Errorf("the survey found %d databases and version %q", s.databases(), s.version())
+	s.Look(t.Context())
+	if s.Databases() != 20 || s.Version() == "" || s.Version() == embedded.Version {
+		t.Errorf("the survey found %d databases and version %q", s.Databases(), s.Version())
 	}
 	after := current.Load().Router
 	if after == before {
 		t.Error("the upstream's commands were not learnt")
 	}
-	if s.look(t.Context()); current.Load().Router != after {
+	if s.Look(t.Context()); current.Load().Router != after {
 		t.Error("the commands of the same run were learnt again")
 	}
 }
@@ -75,7 +75,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 func TestServerTable(t *testing.T) {
 	_, upstream, masters := testServers(2)
 	masters[0].persistence = describePersistence(true, true)
-	masters[1] = serverFacts{title: "master 2", name: "m2:6379", err: errors.New("x")}
+	masters[1] = Facts{title: "master 2", Name: "m2:6379", Err: errors.New("x")}
 	var b strings.Builder
 	writeServers(&b, upstream, masters)
 	want := `SERVER    ADDRESS  STATE     VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  PERSISTENCE  RUN_ID

@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // server that is away or may not vote is not. It changes nothing on a server.
 // Settings that have their defaults are left out unless all are asked for.
 func Check(ctx context.Context, cfg *config.Config, all bool, w io.Writer) bool {
-	upstream, masters := askServers(ctx, cfg)
+	upstream, masters := Servers(ctx, cfg)
 	if all {
 		fmt.Fprintf(w, "configuration from %s\n\n", cfg.Source)
 		writeSettings(w, cfg)
@@ -32,7 +32,7 @@ func Check(ctx context.Context, cfg *config.Config, all bool, w io.Writer) bool 
 		writeSentinels(w, upstream, masters)
 	}
 	markers, found := markerLines(cfg, masters)
-	hazards := slices.Concat(hazardsOf(cfg, upstream, masters), openHazards(cfg), found)
+	hazards := slices.Concat(Hazards(cfg, upstream, masters), openHazards(cfg), found)
 	if len(markers) > 0 {
 		fmt.Fprintf(w, "\n%s\n", strings.Join(markers, "\n"))
 	}
@@ -52,7 +52,7 @@ func Check(ctx context.Context, cfg *config.Config, all bool, w io.Writer) bool 
 }
 
 // writeSentinels is one line for each server that Sentinels manage.
-func writeSentinels(w io.Writer, upstream *serverFacts, masters []serverFacts) {
+func writeSentinels(w io.Writer, upstream *Facts, masters []Facts) {
 	gap := "\n"
 	for _, f := range allServers(upstream, masters) {
 		if line := f.sentinelLine(); line != "" {
@@ -62,28 +62,28 @@ func writeSentinels(w io.Writer, upstream *serverFacts, masters []serverFacts) {
 	}
 }
 
-func allServers(upstream *serverFacts, masters []serverFacts) []serverFacts {
+func allServers(upstream *Facts, masters []Facts) []Facts {
 	if upstream == nil {
 		return masters
 	}
-	return append([]serverFacts{*upstream}, masters...)
+	return append([]Facts{*upstream}, masters...)
 }
 
 // writeServers is one row a server.
-func writeServers(w io.Writer, upstream *serverFacts, masters []serverFacts) {
+func writeServers(w io.Writer, upstream *Facts, masters []Facts) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
 	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tPERSISTENCE\tRUN_ID")
 	for _, f := range allServers(upstream, masters) {
-		name := f.name
+		name := f.Name
 		if f.encrypted {
 			name += endpoint.TLSMark
 		}
 		state := "answers"
-		if f.err != nil {
+		if f.Err != nil {
 			state = "unusable"
 		}
-		version := f.version
+		version := f.Version
 		if version != "" {
 			version = f.product + " " + version
 		}

@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"log/slog"
@@ -47,14 +47,14 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	current := config.NewActive(config.NewSettings(cfg, nil, cfg.Masters.Servers, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
-	s := newSurvey(current, m, slog.New(slog.DiscardHandler))
+	s := NewSurvey(current, m, slog.New(slog.DiscardHandler))
 	admin := redis.NewClient(serverAt(server).Options())
 	defer admin.Close()
 	looks := func(asked bool) {
 		t.Helper()
 		admin.Do(t.Context(), "ACL", "LOG", "RESET")
 		var missing []string
-		for _, h := range s.look(t.Context()) {
+		for _, h := range s.Look(t.Context()) {
 			if h.kind == "rights" {
 				missing = append(missing, h.detail)
 			}

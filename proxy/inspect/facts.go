@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"context"
@@ -19,13 +19,13 @@ import (
 // inspectTimeout bounds asking one server what it is.
 const inspectTimeout = 2 * time.Second
 
-// serverFacts is what a server said about itself.
-type serverFacts struct {
+// Facts are what one server said about itself.
+type Facts struct {
 	title     string // upstream, master 1
-	name      string
+	Name      string
 	encrypted bool
-	err       error  // not reached, or it let nobody in
-	version   string // as a client sees it: redis_version
+	Err       error  // not reached, or it let nobody in
+	Version   string // as a client sees it: redis_version
 	product   string // redis, or what the server calls itself
 	role      string
 	runID     string
@@ -44,31 +44,32 @@ type serverFacts struct {
 	marker      markerFacts
 }
 
-// askServers asks all servers at once what they are, each for inspectTimeout at
-// most; the results keep the configuration's order. upstream is nil where there is
-// none outside the process.
-func askServers(ctx context.Context, cfg *config.Config) (upstream *serverFacts, masters []serverFacts) {
+// Servers asks all servers at once what they are, for about 2 s at most, and
+// changes nothing on them. A server that does not answer has its Err set. masters
+// keep the configuration's order; upstream is nil where there is none outside the
+// process.
+func Servers(ctx context.Context, cfg *config.Config) (upstream *Facts, masters []Facts) {
 	return knownRights(nil).askServers(ctx, cfg)
 }
 
 // askServers does not ask again for rights that are known: what is missing would
 // stand in the server's log each time.
-func (k knownRights) askServers(ctx context.Context, cfg *config.Config) (upstream *serverFacts, masters []serverFacts) {
+func (k knownRights) askServers(ctx context.Context, cfg *config.Config) (upstream *Facts, masters []Facts) {
 	var asking sync.WaitGroup
 	if cfg.Upstream.Kind == config.UpstreamServer {
-		upstream = &serverFacts{title: "upstream", name: cfg.Upstream.Server.Name, encrypted: cfg.Upstream.Server.TLS != nil}
+		upstream = &Facts{title: "upstream", Name: cfg.Upstream.Server.Name, encrypted: cfg.Upstream.Server.TLS != nil}
 		asking.Go(func() { upstream.ask(ctx, cfg.Upstream.Server) })
 	}
-	masters = make([]serverFacts, len(cfg.Masters.Servers))
+	masters = make([]Facts, len(cfg.Masters.Servers))
 	for i, server := range cfg.Masters.Servers {
-		masters[i] = serverFacts{title: "master " + strconv.Itoa(i+1), name: server.Name, encrypted: server.TLS != nil}
+		masters[i] = Facts{title: "master " + strconv.Itoa(i+1), Name: server.Name, encrypted: server.TLS != nil}
 		asking.Go(func() { masters[i].askMaster(ctx, server, cfg.Locks, k) })
 	}
 	asking.Wait()
 	return upstream, masters
 }
 
-func (f *serverFacts) ask(ctx context.Context, server endpoint.Endpoint) {
+func (f *Facts) ask(ctx context.Context, server endpoint.Endpoint) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	f.sentinels = server.AskSentinels(ctx)
@@ -78,16 +79,16 @@ func (f *serverFacts) ask(ctx context.Context, server endpoint.Endpoint) {
 }
 
 // askMaster is ask, and what only matters on a master.
-func (f *serverFacts) askMaster(ctx context.Context, server endpoint.Endpoint, rules route.Rules, known knownRights) {
+func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules route.Rules, known knownRights) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	f.sentinels = server.AskSentinels(ctx)
 	client := redis.NewClient(server.Options())
 	defer client.Close()
-	if f.askWith(ctx, client); f.err != nil {
+	if f.askWith(ctx, client); f.Err != nil {
 		return
 	}
-	if f.missing, f.err = known.ask(ctx, client, f, rules); f.err != nil {
+	if f.missing, f.Err = known.ask(ctx, client, f, rules); f.Err != nil {
 		return
 	}
 	text, err := client.Get(ctx, redlock.MarkerKey).Result()
@@ -115,8 +116,8 @@ func describePersistence(appendOnly, snapshots bool) string {
 	return "none"
 }
 
-func (f *serverFacts) askWith(ctx context.Context, client *redis.Client) {
-	if f.err = client.Ping(ctx).Err(); f.err != nil {
+func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
+	if f.Err = client.Ping(ctx).Err(); f.Err != nil {
 		return
 	}
 	info, err := client.Info(ctx).Result()
@@ -132,14 +133,14 @@ func (f *serverFacts) askWith(ctx context.Context, client *redis.Client) {
 }
 
 // learn takes the facts from an INFO reply.
-func (f *serverFacts) learn(info string) {
+func (f *Facts) learn(info string) {
 	fields := map[string]string{}
 	for line := range strings.Lines(info) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			fields[name] = value
 		}
 	}
-	f.product, f.version = "redis", fields["redis_version"]
+	f.product, f.Version = "redis", fields["redis_version"]
 	if name := fields["server_name"]; name != "" {
 		f.product = name
 	}

@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"context"
@@ -26,10 +26,10 @@ const (
 	surveySoon = 5 * time.Second
 )
 
-// survey keeps what the servers say about themselves for those who show it to
-// clients or route by it. look and run are one goroutine's; the rest may be
-// called by all.
-type survey struct {
+// A Survey keeps what the servers say about themselves, for those who show it to
+// clients or route by it. Look, Report and Run belong to one goroutine at a time;
+// any goroutine may call the rest at any time.
+type Survey struct {
 	current *config.Active
 	meter   *metrics.Metrics
 	log     *slog.Logger
@@ -45,30 +45,37 @@ type survey struct {
 	rights      knownRights
 }
 
-func newSurvey(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *survey {
-	s := &survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
+// NewSurvey has asked nobody yet: call Look. It asks the servers of the
+// configuration that is in force in current, puts the upstream's commands into
+// current's router, and tells meter and log what it finds.
+func NewSurvey(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *Survey {
+	s := &Survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
 	s.shown.Store(s.lowest(current.Load().Config))
 	return s
 }
 
-func (s *survey) version() string { return s.shown.Load().(string) }
-func (s *survey) databases() int  { return int(s.available.Load()) }
+// Version is the lowest version of Redis among the servers, for clients choose
+// commands by it; "" as long as none has told its version.
+func (s *Survey) Version() string { return s.shown.Load().(string) }
 
-// noMarkers tells whether all masters answered when last asked, and none belongs to
+// Databases is how many databases the upstream has; 0 means that it is not known.
+func (s *Survey) Databases() int { return int(s.available.Load()) }
+
+// NoMarkers tells whether all masters answered when last asked, and none belongs to
 // a set.
-func (s *survey) noMarkers() bool { return s.blank.Load() }
+func (s *Survey) NoMarkers() bool { return s.blank.Load() }
 
-// soon has run look at once, for the configuration has changed.
-func (s *survey) soon() {
+// Soon has Run look at once, for the configuration has changed. It does not wait.
+func (s *Survey) Soon() {
 	select {
 	case s.again <- struct{}{}:
 	default:
 	}
 }
 
-// look asks all servers once, at most for inspectTimeout and a bit, and
-// returns what endangers locks.
-func (s *survey) look(ctx context.Context) []hazard {
+// Look asks all servers once, for about 2 s at most, and returns the hazards,
+// which the metrics show from then on.
+func (s *Survey) Look(ctx context.Context) []Hazard {
 	cfg := s.current.Load().Config
 	upstream, masters := s.rights.askServers(ctx, cfg)
 	s.rights.remember(masters)
@@ -78,28 +85,28 @@ func (s *survey) look(ctx context.Context) []hazard {
 		if upstream.databases > 0 {
 			s.available.Store(int64(upstream.databases))
 		}
-		if upstream.err == nil && (upstream.runID == "" || upstream.runID != s.upstreamRun) {
+		if upstream.Err == nil && (upstream.runID == "" || upstream.runID != s.upstreamRun) {
 			if upstream.runID != "" && s.upstreamRun != "" {
-				s.log.Info("the upstream has been restarted, or another server is the upstream now", "upstream", upstream.name, "run_id", shortRunID(upstream.runID))
+				s.log.Info("the upstream has been restarted, or another server is the upstream now", "upstream", upstream.Name, "run_id", shortRunID(upstream.runID))
 			}
 			s.learnCommands(ctx, cfg.Upstream.Server, upstream.runID)
 		}
 	}
 	for _, f := range all {
-		if f.version != "" {
-			s.versions[f.name] = f.version
+		if f.Version != "" {
+			s.versions[f.Name] = f.Version
 		}
 	}
 	s.shown.Store(s.lowest(cfg))
 	s.blank.Store(haveNoMarker(masters))
-	hazards := hazardsOf(cfg, upstream, masters)
+	hazards := Hazards(cfg, upstream, masters)
 	s.meter.ShowHazards(shownHazards(hazards))
 	return hazards
 }
 
 // lowest is the version to show: of the servers that are configured now, as
 // far as they have ever told theirs.
-func (s *survey) lowest(cfg *config.Config) string {
+func (s *Survey) lowest(cfg *config.Config) string {
 	versions := map[string]string{}
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == config.UpstreamEmbedded {
 		versions["embedded"] = embedded.Version
@@ -114,7 +121,7 @@ func (s *survey) lowest(cfg *config.Config) string {
 
 // learnCommands adds the commands that only this upstream knows. Without them
 // all else still works: an unknown command is forwarded as it is.
-func (s *survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, runID string) {
+func (s *Survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, runID string) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	client := redis.NewClient(upstream.Options())
@@ -136,7 +143,7 @@ func (s *survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, 
 }
 
 // shownHazards are hazards in the metrics' words.
-func shownHazards(hazards []hazard) []metrics.Hazard {
+func shownHazards(hazards []Hazard) []metrics.Hazard {
 	shown := make([]metrics.Hazard, len(hazards))
 	for i, h := range hazards {
 		shown[i] = metrics.Hazard{Kind: h.kind, Server: h.server, Detail: h.detail}
@@ -144,8 +151,8 @@ func shownHazards(hazards []hazard) []metrics.Hazard {
 	return shown
 }
 
-// report logs each hazard when it is first seen.
-func (s *survey) report(hazards []hazard) {
+// Report logs those hazards that the last Report did not have.
+func (s *Survey) Report(hazards []Hazard) {
 	texts := make([]string, 0, len(hazards))
 	for _, hazard := range hazards {
 		texts = append(texts, hazard.text)
@@ -161,11 +168,12 @@ func (s *survey) report(hazards []hazard) {
 	s.warned = texts
 }
 
-// run looks again and again until ctx ends.
-func (s *survey) run(ctx context.Context, hazards []hazard) {
+// Run looks and reports again and again until ctx ends. hazards are those of the
+// last Look: it looks sooner where a server was away.
+func (s *Survey) Run(ctx context.Context, hazards []Hazard) {
 	for {
 		pause := surveyEvery
-		if slices.ContainsFunc(hazards, func(h hazard) bool { return h.level == hazardAbsent }) {
+		if slices.ContainsFunc(hazards, func(h Hazard) bool { return h.level == hazardAbsent }) {
 			pause = surveySoon
 		}
 		select {
@@ -175,9 +183,9 @@ func (s *survey) run(ctx context.Context, hazards []hazard) {
 			clear(s.rights) // another user may ask now
 		case <-time.After(pause):
 		}
-		hazards = s.look(ctx)
+		hazards = s.Look(ctx)
 		if ctx.Err() == nil {
-			s.report(hazards)
+			s.Report(hazards)
 		}
 	}
 }

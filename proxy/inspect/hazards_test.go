@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"errors"
@@ -13,17 +13,17 @@ import (
 )
 
 // testServers makes a configuration and healthy facts for n masters.
-func testServers(n int) (*config.Config, *serverFacts, []serverFacts) {
+func testServers(n int) (*config.Config, *Facts, []Facts) {
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: endpoint.Endpoint{Name: "up:6379", Network: "tcp", Address: "up:6379"}}
 	cfg.Masters = config.Masters{}
-	upstream := &serverFacts{title: "upstream", name: "up:6379", product: "redis", version: "7.0.15", role: "master", runID: "up", databases: 16, policy: "noeviction"}
-	var masters []serverFacts
+	upstream := &Facts{title: "upstream", Name: "up:6379", product: "redis", Version: "7.0.15", role: "master", runID: "up", databases: 16, policy: "noeviction"}
+	var masters []Facts
 	for i := range n {
 		name := fmt.Sprintf("m%d:6379", i+1)
 		cfg.Masters.Servers = append(cfg.Masters.Servers, endpoint.Endpoint{Name: name, Network: "tcp", Address: name})
 		facts := *upstream
-		facts.title, facts.name, facts.runID = fmt.Sprintf("master %d", i+1), name, fmt.Sprintf("run-id-of-%d", i+1)
+		facts.title, facts.Name, facts.runID = fmt.Sprintf("master %d", i+1), name, fmt.Sprintf("run-id-of-%d", i+1)
 		masters = append(masters, facts)
 	}
 	return cfg, upstream, masters
@@ -33,71 +33,71 @@ func TestHazards(t *testing.T) {
 	for _, row := range []struct {
 		name    string
 		masters int
-		change  func(cfg *config.Config, upstream *serverFacts, masters []serverFacts)
-		want    []hazard
+		change  func(cfg *config.Config, upstream *Facts, masters []Facts)
+		want    []Hazard
 	}{
 		{name: "all is well", masters: 3},
 		{name: "five", masters: 5},
-		{name: "one", masters: 1, want: []hazard{{level: hazardWarning, text: "1 master: no master may fail; use 3 or 5"}}},
-		{name: "two", masters: 2, want: []hazard{{level: hazardWarning, text: "2 masters: no master may fail; use 3 or 5"}}},
-		{name: "even", masters: 4, want: []hazard{{level: hazardWarning, text: "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
-		{name: "upstream away", masters: 3, change: func(_ *config.Config, u *serverFacts, _ []serverFacts) {
-			*u = serverFacts{title: u.title, name: u.name, err: errors.New("refused")}
-		}, want: []hazard{{level: hazardAbsent, text: "the upstream (up:6379) cannot be used: refused"}}},
-		{name: "a minority away", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
-			m[1].err = errors.New("refused")
-		}, want: []hazard{{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: refused"}}},
-		{name: "a majority away", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
-			m[0].err, m[1].err = errors.New("a"), errors.New("b")
-		}, want: []hazard{
+		{name: "one", masters: 1, want: []Hazard{{level: hazardWarning, text: "1 master: no master may fail; use 3 or 5"}}},
+		{name: "two", masters: 2, want: []Hazard{{level: hazardWarning, text: "2 masters: no master may fail; use 3 or 5"}}},
+		{name: "even", masters: 4, want: []Hazard{{level: hazardWarning, text: "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
+		{name: "upstream away", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
+			*u = Facts{title: u.title, Name: u.Name, Err: errors.New("refused")}
+		}, want: []Hazard{{level: hazardAbsent, text: "the upstream (up:6379) cannot be used: refused"}}},
+		{name: "a minority away", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
+			m[1].Err = errors.New("refused")
+		}, want: []Hazard{{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: refused"}}},
+		{name: "a majority away", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
+			m[0].Err, m[1].Err = errors.New("a"), errors.New("b")
+		}, want: []Hazard{
 			{level: hazardAbsent, text: "master 1 (m1:6379) cannot be used: a"},
 			{level: hazardAbsent, text: "master 2 (m2:6379) cannot be used: b"},
 			{level: hazardAbsent, text: "1 of 3 masters can be used, 2 are needed to decide a lock"},
 		}},
-		{name: "one server twice", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
+		{name: "one server twice", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[2].runID = m[0].runID
-		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
-		{name: "a replica", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
+		}, want: []Hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
+		{name: "a replica", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].role = "slave"
-		}, want: []hazard{{level: hazardAbsent, text: "master 1 (m1:6379) is a replica, so it does not vote: what it holds can be overwritten by its own master; list independent servers"}}},
-		{name: "a cluster", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
+		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) is a replica, so it does not vote: what it holds can be overwritten by its own master; list independent servers"}}},
+		{name: "a cluster", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].cluster = true
-		}, want: []hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
-		{name: "an upstream in cluster mode", masters: 3, change: func(_ *config.Config, u *serverFacts, _ []serverFacts) {
+		}, want: []Hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
+		{name: "an upstream in cluster mode", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
 			u.cluster = true
-		}, want: []hazard{{level: hazardRefused, text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode"}}},
-		{name: "evicting", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
+		}, want: []Hazard{{level: hazardRefused, text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode"}}},
+		{name: "evicting", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].maxmemory, m[0].policy = true, "volatile-lru"
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
 			m[2].policy = "volatile-lru" // without a limit: never full
-		}, want: []hazard{{level: hazardAbsent, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
-		{name: "few databases", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
+		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) may evict locks when its memory is full (maxmemory-policy volatile-lru), so it does not vote; set noeviction"}}},
+		{name: "few databases", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].databases, m[1].databases = 1, 0
-		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
-		{name: "rules for databases that are not there", masters: 3, change: func(cfg *config.Config, u *serverFacts, m []serverFacts) {
+		}, want: []Hazard{{level: hazardWarning, text: "master 1 (m1:6379) has 1 database, the upstream has 16: locks in a higher database cannot be stored"}}},
+		{name: "rules for databases that are not there", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
 			cfg.Locks = route.Rules{{Match: "a*", DB: route.AnyDB}, {Match: "b*", DB: 15}, {Match: "c*", DB: 98}, {Match: "d*", DB: 99}}
 			u.databases, m[0].databases, m[1].databases, m[2].databases = 99, 128, 0, 16
-		}, want: []hazard{
+		}, want: []Hazard{
 			{level: hazardWarning, text: `locks[2] ("c*", database 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
 			{level: hazardWarning, text: `locks[3] ("d*", database 99): no client can select that database, for the upstream has 99 (0 to 98), so the rule is never used`},
 			{level: hazardWarning, text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
 		}},
-		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *config.Config, u *serverFacts, m []serverFacts) {
+		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
 			cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
 			cfg.Locks = route.Rules{{Match: "b*", DB: 15}, {Match: "c*", DB: 16}}
 			m[0].databases, m[1].databases, m[2].databases = 99, 99, 99
-		}, want: []hazard{
+		}, want: []Hazard{
 			{level: hazardWarning, text: `locks[1] ("c*", database 16): no client can select that database, for this proxy has 16 (0 to 15), so the rule is never used`},
 		}},
-		{name: "no rights", masters: 3, change: func(_ *config.Config, _ *serverFacts, m []serverFacts) {
-			m[0] = serverFacts{title: m[0].title, name: m[0].name, untold: errors.New("NOPERM")}
-		}, want: []hazard{{level: hazardWarning, text: "master 1 (m1:6379) does not tell what it is: NOPERM"}}},
-		{name: "upstream is a master", masters: 3, change: func(_ *config.Config, u *serverFacts, m []serverFacts) {
+		{name: "no rights", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
+			m[0] = Facts{title: m[0].title, Name: m[0].Name, untold: errors.New("NOPERM")}
+		}, want: []Hazard{{level: hazardWarning, text: "master 1 (m1:6379) does not tell what it is: NOPERM"}}},
+		{name: "upstream is a master", masters: 3, change: func(_ *config.Config, u *Facts, m []Facts) {
 			m[1].runID = u.runID
-		}, want: []hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen"}}},
-		{name: "embedded", masters: 0, change: func(cfg *config.Config, _ *serverFacts, _ []serverFacts) {
+		}, want: []Hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen"}}},
+		{name: "embedded", masters: 0, change: func(cfg *config.Config, _ *Facts, _ []Facts) {
 			*cfg = *config.Demo()
-		}, want: []hazard{
+		}, want: []Hazard{
 			{level: hazardWarning, text: "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
 			{level: hazardWarning, text: "demo: the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
 		}},
@@ -109,7 +109,7 @@ func TestHazards(t *testing.T) {
 		if cfg.Upstream.Kind != config.UpstreamServer {
 			upstream = nil
 		}
-		got := hazardsOf(cfg, upstream, masters)
+		got := Hazards(cfg, upstream, masters)
 		for i := range got {
 			if got[i].kind == "" {
 				t.Errorf("%s: no kind for %q", row.name, got[i].text)
@@ -151,9 +151,9 @@ func TestOpenHazards(t *testing.T) {
 }
 
 func TestFactsFromInfo(t *testing.T) {
-	var f serverFacts
+	var f Facts
 	f.learn("# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nredis_mode:cluster\r\nrun_id:abc\r\n# Replication\r\nrole:slave\r\nmaxmemory:100\r\nmaxmemory_policy:allkeys-lru\r\n")
-	want := serverFacts{product: "valkey", version: "7.2.4", role: "slave", runID: "abc", cluster: true, maxmemory: true, policy: "allkeys-lru"}
+	want := Facts{product: "valkey", Version: "7.2.4", role: "slave", runID: "abc", cluster: true, maxmemory: true, policy: "allkeys-lru"}
 	if !reflect.DeepEqual(f, want) {
 		t.Errorf("got %+v", f)
 	}

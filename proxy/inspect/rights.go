@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"context"
@@ -67,8 +67,8 @@ type rightsOfRun struct {
 
 // ask returns what is missing on a master, from memory if that run of it was
 // asked before.
-func (k knownRights) ask(ctx context.Context, client *redis.Client, f *serverFacts, rules route.Rules) ([]missingRight, error) {
-	if said, known := k[f.name]; known && said.run == f.runID {
+func (k knownRights) ask(ctx context.Context, client *redis.Client, f *Facts, rules route.Rules) ([]missingRight, error) {
+	if said, known := k[f.Name]; known && said.run == f.runID {
 		return said.missing, nil
 	}
 	var examples []string
@@ -82,11 +82,11 @@ func (k knownRights) ask(ctx context.Context, client *redis.Client, f *serverFac
 
 // remember keeps what masters said. One that is away may come back with other
 // rights.
-func (k knownRights) remember(masters []serverFacts) {
+func (k knownRights) remember(masters []Facts) {
 	clear(k)
 	for _, f := range masters {
-		if f.err == nil {
-			k[f.name] = rightsOfRun{f.runID, f.missing}
+		if f.Err == nil {
+			k[f.Name] = rightsOfRun{f.runID, f.missing}
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"errors"
@@ -12,8 +12,8 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// hazard is one thing about the servers that endangers locks.
-type hazard struct {
+// A Hazard is one thing about the servers that endangers locks.
+type Hazard struct {
 	level hazardLevel
 	// kind is a word of a closed set, server the name of the server that it is
 	// about, if it is about one, and detail what is missing there, if anything
@@ -31,15 +31,15 @@ const (
 )
 
 // hazardList collects hazards.
-type hazardList []hazard
+type hazardList []Hazard
 
 func (l *hazardList) add(level hazardLevel, kind, server, format string, values ...any) {
-	*l = append(*l, hazard{level: level, kind: kind, server: server, text: fmt.Sprintf(format, values...)})
+	*l = append(*l, Hazard{level: level, kind: kind, server: server, text: fmt.Sprintf(format, values...)})
 }
 
-// hazardsOf judges the configuration and what the servers said. It is the same
+// Hazards judges the configuration and what the servers said. It is the same
 // judgement at the start, at a reload and for -check.
-func hazardsOf(cfg *config.Config, upstream *serverFacts, masters []serverFacts) []hazard {
+func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	var found hazardList
 	n := cfg.Masters.Count()
 	quorum := cfg.Masters.Quorum()
@@ -69,15 +69,15 @@ func hazardsOf(cfg *config.Config, upstream *serverFacts, masters []serverFacts)
 	answering := 0
 	for i, master := range masters {
 		found = append(found, master.sentinelHazards()...)
-		if master.err != nil {
-			found.add(hazardAbsent, "away", master.name, "%s (%s) cannot be used: %v", master.title, master.name, master.err)
+		if master.Err != nil {
+			found.add(hazardAbsent, "away", master.Name, "%s (%s) cannot be used: %v", master.title, master.Name, master.Err)
 			continue
 		}
 		answering++
 		for _, earlier := range masters[:i] {
 			if master.runID != "" && master.runID == earlier.runID {
-				found.add(hazardRefused, "duplicate", master.name, "%s (%s) and %s (%s) are one server (run_id %s); one server has one vote",
-					earlier.title, earlier.name, master.title, master.name, shortRunID(master.runID))
+				found.add(hazardRefused, "duplicate", master.Name, "%s (%s) and %s (%s) are one server (run_id %s); one server has one vote",
+					earlier.title, earlier.Name, master.title, master.Name, shortRunID(master.runID))
 			}
 		}
 		found = append(found, master.asMaster(upstream)...)
@@ -88,9 +88,9 @@ func hazardsOf(cfg *config.Config, upstream *serverFacts, masters []serverFacts)
 	return found
 }
 
-// refusedHazards is nil, or why the proxy does not start with these servers and a
-// reload does not take them.
-func refusedHazards(hazards []hazard) error {
+// Refused is nil, or why the proxy does not start with these servers and a
+// reload does not take them. It wraps ErrSetExists where -new is why.
+func Refused(hazards []Hazard) error {
 	var refused []error
 	for _, h := range hazards {
 		switch {
@@ -107,7 +107,7 @@ func refusedHazards(hazards []hazard) error {
 // openHazards are addresses at which a client of another machine needs neither a
 // password nor a certificate. Where the network keeps strangers away that is as
 // it should be, so only -check says it and no alert does.
-func openHazards(cfg *config.Config) []hazard {
+func openHazards(cfg *config.Config) []Hazard {
 	var found hazardList
 	open := func(key, address string) {
 		if address != "" && beyondLoopback(address) {
@@ -136,7 +136,7 @@ func beyondLoopback(address string) bool {
 
 // databaseHazards are rules for databases that no client can select, or that
 // masters do not have. Of a server that does not tell its number nothing is said.
-func databaseHazards(cfg *config.Config, upstream *serverFacts, masters []serverFacts) []hazard {
+func databaseHazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	var found hazardList
 	selectable, whose := config.DefaultDatabases, "this proxy has"
 	if upstream != nil {
@@ -154,8 +154,8 @@ func databaseHazards(cfg *config.Config, upstream *serverFacts, masters []server
 		}
 		for _, f := range masters {
 			if f.databases > 0 && rule.DB >= f.databases {
-				found.add(hazardWarning, "databases", f.name, "%s: %s (%s) has %s and cannot vote on these locks; raise databases there",
-					title, f.title, f.name, config.Plural(f.databases, "database"))
+				found.add(hazardWarning, "databases", f.Name, "%s: %s (%s) has %s and cannot vote on these locks; raise databases there",
+					title, f.title, f.Name, config.Plural(f.databases, "database"))
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func databaseHazards(cfg *config.Config, upstream *serverFacts, masters []server
 }
 
 // certificateHazards are files for TLS that were renewed badly or not at all.
-func certificateHazards(cfg *config.Config, now time.Time) []hazard {
+func certificateHazards(cfg *config.Config, now time.Time) []Hazard {
 	var found hazardList
 	judge := func(files *endpoint.TLS, name, side string) {
 		if files == nil {
@@ -186,28 +186,28 @@ func certificateHazards(cfg *config.Config, now time.Time) []hazard {
 // erases there the marker shows, and the master is quarantined as if it had
 // restarted. What no marker shows (SWAPDB, scripts at the upstream that touch
 // keys they did not name) is one vote of N, and the warning names it.
-func (f serverFacts) asUpstream(cfg *config.Config, masters []serverFacts) []hazard {
+func (f Facts) asUpstream(cfg *config.Config, masters []Facts) []Hazard {
 	var found hazardList
-	if f.err != nil {
-		found.add(hazardAbsent, "away", f.name, "the upstream (%s) cannot be used: %v", f.name, f.err)
+	if f.Err != nil {
+		found.add(hazardAbsent, "away", f.Name, "the upstream (%s) cannot be used: %v", f.Name, f.Err)
 	}
 	if f.cluster {
-		found.add(hazardRefused, "cluster", f.name, "the upstream (%s) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode", f.name)
+		found.add(hazardRefused, "cluster", f.Name, "the upstream (%s) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode", f.Name)
 	}
 	for i, master := range cfg.Masters.Servers {
 		sameRun := f.runID != "" && f.runID == masters[i].runID
 		if sameRun || master.Same(cfg.Upstream.Server) {
-			found.add(hazardWarning, "shared", f.name, "the upstream (%s) is also master %d: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen", f.name, i+1)
+			found.add(hazardWarning, "shared", f.Name, "the upstream (%s) is also master %d: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen", f.Name, i+1)
 		}
 	}
 	return found
 }
 
 // asMaster judges one master that answered.
-func (f serverFacts) asMaster(upstream *serverFacts) []hazard {
+func (f Facts) asMaster(upstream *Facts) []Hazard {
 	var found hazardList
 	add := func(level hazardLevel, kind, format string, values ...any) {
-		found.add(level, kind, f.name, fmt.Sprintf("%s (%s) ", f.title, f.name)+format, values...)
+		found.add(level, kind, f.Name, fmt.Sprintf("%s (%s) ", f.title, f.Name)+format, values...)
 	}
 	for _, right := range f.missing {
 		level, effect := hazardWarning, "some commands on lock keys will fail there"

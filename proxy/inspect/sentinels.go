@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"fmt"
@@ -8,12 +8,12 @@ import (
 )
 
 // sentinelLine says for -check what the Sentinels said; "" where there are none.
-func (f serverFacts) sentinelLine() string {
+func (f Facts) sentinelLine() string {
 	s := f.sentinels
 	if s.Asked == 0 {
 		return ""
 	}
-	text := fmt.Sprintf("%s (%s) is managed by %s, of which %d answer", f.title, f.name, config.Plural(s.Asked, "Sentinel"), s.Answered)
+	text := fmt.Sprintf("%s (%s) is managed by %s, of which %d answer", f.title, f.Name, config.Plural(s.Asked, "Sentinel"), s.Answered)
 	if s.Master != "" {
 		text += fmt.Sprintf(": the master is %s (named by %d), with %s", s.Master, s.Named[s.Master], config.Plural(s.Replicas, "replica"))
 	}
@@ -22,14 +22,14 @@ func (f serverFacts) sentinelLine() string {
 
 // sentinelHazards are warnings: what matters now is whether the master can be
 // reached, which others judge; these keep a failover from happening.
-func (f serverFacts) sentinelHazards() []hazard {
+func (f Facts) sentinelHazards() []Hazard {
 	var found hazardList
 	s := f.sentinels
 	if s.Asked == 0 {
 		return nil
 	}
 	add := func(format string, values ...any) {
-		found.add(hazardWarning, "sentinel", f.name, fmt.Sprintf("%s (%s): ", f.title, f.name)+format, values...)
+		found.add(hazardWarning, "sentinel", f.Name, fmt.Sprintf("%s (%s): ", f.title, f.Name)+format, values...)
 	}
 	if s.Answered <= s.Asked/2 {
 		add("%d of %s answer, and a failover needs a majority of them (%s)", s.Answered, config.Plural(s.Asked, "Sentinel"), strings.Join(s.Silent, "; "))

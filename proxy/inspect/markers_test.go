@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"errors"
@@ -23,32 +23,32 @@ func TestMarkerLines(t *testing.T) {
 	const quarantine = "30s, or the longest TTL granted, up to 10m"
 	for _, row := range []struct {
 		name   string
-		change func(cfg *config.Config, m *serverFacts) // master 2
+		change func(cfg *config.Config, m *Facts) // master 2
 		want   string
 		level  hazardLevel
 		kind   string
 	}{
 		{"in order", nil, "is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it votes", 0, ""},
-		{"from the beginning", func(_ *config.Config, m *serverFacts) { m.marker.text = marker(2, time.UnixMilli(0)) },
+		{"from the beginning", func(_ *config.Config, m *Facts) { m.marker.text = marker(2, time.UnixMilli(0)) },
 			"is number 2 of 3 of set abc (epoch 2), longest TTL granted 1m30s; it votes", 0, ""},
-		{"in quarantine", func(_ *config.Config, m *serverFacts) { m.marker.text = marker(2, now.Add(-10*time.Second)) },
+		{"in quarantine", func(_ *config.Config, m *Facts) { m.marker.text = marker(2, now.Add(-10*time.Second)) },
 			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-21T05:09:50Z, longest TTL granted 1m30s; in quarantine until 2026-11-21T05:10:20Z by its own clock", hazardWarning, "quarantine"},
-		{"restarted", func(_ *config.Config, m *serverFacts) { m.runID = "another" },
+		{"restarted", func(_ *config.Config, m *Facts) { m.runID = "another" },
 			"is number 2 of 3 of set abc (epoch 2), remembers everything since 2026-11-20T05:10:00Z, longest TTL granted 1m30s; it has been restarted, and does not vote for " + quarantine, hazardWarning, "quarantine"},
-		{"without a marker", func(_ *config.Config, m *serverFacts) { m.marker.text = "" },
+		{"without a marker", func(_ *config.Config, m *Facts) { m.marker.text = "" },
 			"was flushed, has lost its data or is new (its marker is missing), and does not vote for " + quarantine, hazardWarning, "quarantine"},
-		{"of another set", func(_ *config.Config, m *serverFacts) {
+		{"of another set", func(_ *config.Config, m *Facts) {
 			m.marker.text = strings.Replace(m.marker.text, "abc", "xyz", 1)
 		},
 			"must not vote: it belongs to another set of masters (xyz, not abc); " + another, hazardAbsent, "marker"},
-		{"of another number", func(_ *config.Config, m *serverFacts) { m.marker.text = marker(3, now) },
+		{"of another number", func(_ *config.Config, m *Facts) { m.marker.text = marker(3, now) },
 			"must not vote: it is number 3 of its set and configured as number 2: either two names lead to one server, or the list is in another order than in another proxy; " + another, hazardAbsent, "marker"},
-		{"of five", func(_ *config.Config, m *serverFacts) {
+		{"of five", func(_ *config.Config, m *Facts) {
 			m.marker.text = strings.NewReplacer("2/3", "2/5", "joined=1,1", "joined=1,1,1,1").Replace(m.marker.text)
 		}, "must not vote: it is one of 5 masters of its set, and 3 are configured; " + another, hazardAbsent, "marker"},
-		{"somebody's key", func(_ *config.Config, m *serverFacts) { m.marker.text = "hello" },
+		{"somebody's key", func(_ *config.Config, m *Facts) { m.marker.text = "hello" },
 			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it", hazardAbsent, "marker"},
-		{"not shown", func(_ *config.Config, m *serverFacts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
+		{"not shown", func(_ *config.Config, m *Facts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
 			"does not show its marker: NOPERM", hazardAbsent, "marker"},
 	} {
 		cfg, _, masters := testServers(3)
@@ -64,7 +64,7 @@ func TestMarkerLines(t *testing.T) {
 		case row.kind == "" && (len(found) > 0 || len(lines) != 3 || lines[1] != want):
 			t.Errorf("%s:\n got %q %v\nwant %q", row.name, lines, found, want)
 		case row.kind != "" && (len(lines) != 2 || len(found) != 1 ||
-			found[0] != hazard{level: row.level, kind: row.kind, server: "m2:6379", text: want}):
+			found[0] != Hazard{level: row.level, kind: row.kind, server: "m2:6379", text: want}):
 			t.Errorf("%s:\n got %q %+v\nwant %q", row.name, lines, found, want)
 		}
 	}
@@ -84,7 +84,7 @@ func TestMarkerLinesOfNewcomers(t *testing.T) {
 	} {
 		cfg, _, masters := testServers(row.unmarked + row.away)
 		for i := range row.away {
-			masters[row.unmarked+i].err = errors.New("refused")
+			masters[row.unmarked+i].Err = errors.New("refused")
 		}
 		for newSet, want := range map[bool]string{true: row.want + begins, false: row.want + begins + ", and does not vote for 30s unless started with -new"} {
 			cfg.NewSet = newSet
@@ -130,7 +130,7 @@ func TestNewIsRefusedWhereASetExists(t *testing.T) {
 		if got != row.want {
 			t.Errorf("%s: %q, want %q", name, got, row.want)
 		}
-		if err := refusedHazards(found); (err != nil) != (row.want != "") || err != nil && !errors.Is(err, ErrSetExists) {
+		if err := Refused(found); (err != nil) != (row.want != "") || err != nil && !errors.Is(err, ErrSetExists) {
 			t.Errorf("%s: the start ends with %v", name, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package proxy
+package inspect
 
 import (
 	"errors"
@@ -24,30 +24,30 @@ type markerFacts struct {
 // markerLines say in plain words what each master's marker means; those that
 // will keep a master from voting are hazards instead. Only -check needs it: a
 // running proxy has the masters' own states.
-func markerLines(cfg *config.Config, masters []serverFacts) (lines []string, found hazardList) {
+func markerLines(cfg *config.Config, masters []Facts) (lines []string, found hazardList) {
 	var unmarked []string
 	for i, st := range surveyed(masters) {
 		f := masters[i]
-		title := fmt.Sprintf("%s (%s)", f.title, f.name)
+		title := fmt.Sprintf("%s (%s)", f.title, f.Name)
 		_, marked := redlock.ReadMarker(f.marker.text)
 		switch {
-		case f.err != nil:
+		case f.Err != nil:
 		case f.marker.unread != nil:
-			found.add(hazardAbsent, "marker", f.name, "%s does not show its marker: %v", title, f.marker.unread)
-		case f.marker.text == "" && !slices.ContainsFunc(masters, serverFacts.isMarked):
+			found.add(hazardAbsent, "marker", f.Name, "%s does not show its marker: %v", title, f.marker.unread)
+		case f.marker.text == "" && !slices.ContainsFunc(masters, Facts.isMarked):
 			unmarked = append(unmarked, title)
 		case st.State == redlock.Certified:
 			lines = append(lines, fmt.Sprintf("%s %s; it votes", title, f.remembers()))
 		case st.State == redlock.Quarantined:
-			found.add(hazardWarning, "quarantine", f.name, "%s %s; in quarantine until %s by its own clock", title, f.remembers(), f.votesFrom())
+			found.add(hazardWarning, "quarantine", f.Name, "%s %s; in quarantine until %s by its own clock", title, f.remembers(), f.votesFrom())
 		case st.State == redlock.Barred && marked:
-			found.add(hazardAbsent, "marker", f.name, "%s must not vote: %s; %s", title, st.Reason, anotherSet)
+			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s; %s", title, st.Reason, anotherSet)
 		case st.State == redlock.Barred:
-			found.add(hazardAbsent, "marker", f.name, "%s must not vote: %s", title, st.Reason)
+			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s", title, st.Reason)
 		case marked:
-			found.add(hazardWarning, "quarantine", f.name, "%s %s; %s, and does not vote for %s", title, f.remembers(), st.Reason, quarantineOf(cfg))
+			found.add(hazardWarning, "quarantine", f.Name, "%s %s; %s, and does not vote for %s", title, f.remembers(), st.Reason, quarantineOf(cfg))
 		default:
-			found.add(hazardWarning, "quarantine", f.name, "%s was flushed, has lost its data or is new (%s), and does not vote for %s", title, st.Reason, quarantineOf(cfg))
+			found.add(hazardWarning, "quarantine", f.Name, "%s was flushed, has lost its data or is new (%s), and does not vote for %s", title, st.Reason, quarantineOf(cfg))
 		}
 	}
 	switch words := describeNewcomers(cfg, unmarked); {
@@ -61,14 +61,14 @@ func markerLines(cfg *config.Config, masters []serverFacts) (lines []string, fou
 }
 
 // surveyed is how the masters stand by what was found of them.
-func surveyed(masters []serverFacts) []redlock.Standing {
+func surveyed(masters []Facts) []redlock.Standing {
 	found := make([]redlock.Found, len(masters))
 	for i, f := range masters {
 		if f.marker.clock.IsZero() {
 			f.marker.clock = time.Now() // it does not tell
 		}
 		found[i] = redlock.Found{
-			Server: redlock.Server{Name: f.name}, Reached: f.err == nil && f.marker.unread == nil,
+			Server: redlock.Server{Name: f.Name}, Reached: f.Err == nil && f.marker.unread == nil,
 			Run: f.runID, Marker: f.marker.text, Clock: time.Duration(f.marker.clock.UnixNano()),
 		}
 	}
@@ -80,15 +80,15 @@ func quarantineOf(cfg *config.Config) string {
 }
 
 // isMarked tells whether the master belongs to a set.
-func (f serverFacts) isMarked() bool {
+func (f Facts) isMarked() bool {
 	_, marked := redlock.ReadMarker(f.marker.text)
 	return marked
 }
 
 // haveNoMarker tells whether all masters have answered and none belongs to a set.
-func haveNoMarker(masters []serverFacts) bool {
-	return len(masters) > 0 && !slices.ContainsFunc(masters, func(f serverFacts) bool {
-		return f.err != nil || f.marker.unread != nil || f.marker.text != ""
+func haveNoMarker(masters []Facts) bool {
+	return len(masters) > 0 && !slices.ContainsFunc(masters, func(f Facts) bool {
+		return f.Err != nil || f.marker.unread != nil || f.marker.text != ""
 	})
 }
 
@@ -102,7 +102,7 @@ const newSetPause = time.Hour
 var ErrSetExists = errors.New("-new is for masters that have no history")
 
 // newSetHazards find -new where a quorum of masters has had a set for a while.
-func newSetHazards(cfg *config.Config, masters []serverFacts, now time.Time) (found hazardList) {
+func newSetHazards(cfg *config.Config, masters []Facts, now time.Time) (found hazardList) {
 	members := map[string]int{}
 	for _, f := range masters {
 		m, marked := redlock.ReadMarker(f.marker.text)
@@ -125,7 +125,7 @@ func newSetHazards(cfg *config.Config, masters []serverFacts, now time.Time) (fo
 const kindNewSet = "new set"
 
 // remembers says what the marker of a master that belongs to a set does.
-func (f serverFacts) remembers() string {
+func (f Facts) remembers() string {
 	m, _ := redlock.ReadMarker(f.marker.text)
 	words := fmt.Sprintf("is number %d of %d of set %s (epoch %d), ", m.Member, m.Members, m.Set, m.Epoch)
 	if m.Since.UnixMilli() > 0 {
@@ -135,7 +135,7 @@ func (f serverFacts) remembers() string {
 }
 
 // votesFrom is when its quarantine is over.
-func (f serverFacts) votesFrom() string {
+func (f Facts) votesFrom() string {
 	m, _ := redlock.ReadMarker(f.marker.text)
 	return config.Timestamp(m.Since.Add(m.Quarantine))
 }
