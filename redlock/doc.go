@@ -18,7 +18,7 @@
 // only: quorum (votes in, verdict out), roster (who may vote), effect (what a command
 // did to its keys), script (what a script does, by its text), rdb (DUMP payloads) and
 // resp (replies). Room stream has the connections. Which room may import which is in
-// imports_test.go, and go test -v -run TestRooms shows it.
+// imports_test.go, and go test -v -run TestRoomsImportDownwards shows it.
 //
 // # From a request to its verdict
 //

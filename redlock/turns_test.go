@@ -4,7 +4,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 )
 
 // Who goes next goes before those that wait, and behind others that go next.
@@ -29,7 +28,7 @@ func TestTurnsOfHoldersComeFirst(t *testing.T) {
 			synctest.Wait()
 		}
 		pass()
-		time.Sleep(time.Millisecond)
+		synctest.Wait()
 		if !slices.Equal(order, []string{"b", "d", "a", "c"}) {
 			t.Errorf("%q", order)
 		}
