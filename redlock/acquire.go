@@ -31,7 +31,7 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 		return l.acquireInVain(ctx, r)
 	}
 	for try := 0; ; try++ {
-		o, granted, err := l.acquireInTurn(ctx, a, !r.Get)
+		o, granted, again, err := l.acquireInTurn(ctx, a, !r.Get)
 		if err != nil {
 			return Outcome{Verdict: Lost}
 		}
@@ -49,6 +49,8 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 				held.Verdict = NoQuorum
 				return held
 			}
+		} else if again && try < l.settings().Retry.Count {
+			continue // hold waits for those that were spared, where it needs them
 		} else if o.Verdict != Lost || granted == 0 {
 			return o
 		} else if try >= l.settings().Retry.Count {
@@ -66,15 +68,16 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 }
 
 // acquireInTurn holds one acquire ballot when it is its turn, and tells how many
-// masters granted. One that is answered by another's while it waits holds none. An
-// error is ctx's.
-func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) (o Outcome, granted int, err error) {
+// masters granted. One that is answered by another's while it waits holds none.
+// Again: it was not decided because a master failed, and others were spared that
+// may make up for it. An error is ctx's.
+func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) (o Outcome, granted int, again bool, err error) {
 	turn, answer, err := l.turns.takeOrBeAnswered(ctx, a.db, a.key, shares)
 	switch {
 	case err != nil:
-		return o, 0, err
+		return o, 0, false, err
 	case answer != nil:
-		return *answer, 0, nil
+		return *answer, 0, false, nil
 	}
 	defer turn.pass()
 	turn.send()
@@ -85,8 +88,10 @@ func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) 
 		turn.refuse()
 	case o.Verdict == NoQuorum && l.isHopeless(a.db):
 		turn.giveUp(o)
+	default:
+		again = o.Verdict == NoQuorum && b.spared
 	}
-	return o, granted, nil
+	return o, granted, again, nil
 }
 
 // acquireInVain answers for a lock that would have ended before anybody heard of

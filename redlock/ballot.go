@@ -56,8 +56,9 @@ type ballot[A any] struct {
 	started  time.Time
 	deadline time.Time
 
-	owing owing // what masters owe to it; empty if the question creates nothing
-	asked int   // how many masters were asked, or passed over: those from the first up
+	owing  owing // what masters owe to it; empty if the question creates nothing
+	asked  int   // how many masters were asked, or passed over: those from the first up
+	spared bool  // masters that owe an answer about the keys were passed over
 
 	mu      sync.Mutex
 	answers []quorum.Answer[A]
@@ -135,6 +136,7 @@ func (b *ballot[A]) askAll(frames []byte) {
 	if b.creates {
 		b.owing = l.owed.claim(b.db, b.keys, free)
 		free = b.owing.masters
+		b.spared = free != l.all()
 	}
 	ordered := l.order.lock(b.db, b.keys)
 	defer l.order.unlock(ordered)
