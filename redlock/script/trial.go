@@ -275,64 +275,6 @@ func (t *trial) call(e *ast.FuncCallExpr) value {
 	return t.doubt()
 }
 
-// command is a server's command. Any but these, and any on another key than the
-// one that was looked at first, makes the trial uncertain.
-func (t *trial) command(words []value, caught bool) value {
-	if t.ended || t.uncertain || len(words) < 2 || words[0].kind != kindText {
-		return t.doubt()
-	}
-	name, args := strings.ToLower(words[0].text), words[1:]
-	if name == "publish" && len(args) == 2 && args[0].isString() && args[1].isString() {
-		return value{kind: kindSomeNumber}
-	}
-	if args[0].kind != kindArgument || len(args) != 1 {
-		return t.doubt()
-	}
-	if name == "get" && t.key.index == 0 {
-		t.key = args[0].word
-	}
-	if args[0].word != t.key {
-		return t.doubt()
-	}
-	switch name {
-	case "get":
-		return t.get(caught)
-	case "getdel":
-		v := t.get(caught)
-		t.delete()
-		return v
-	case "del", "unlink":
-		there := t.holds != nothing
-		t.delete()
-		if there {
-			return integer(1)
-		}
-		return integer(0)
-	}
-	return t.doubt()
-}
-
-// get ends the script with an error where the key holds no string, unless the
-// error is caught.
-func (t *trial) get(caught bool) value {
-	switch t.holds {
-	case nothing:
-		return truth(false)
-	case noString:
-		if !caught {
-			t.end(value{kind: kindError})
-		}
-		return value{kind: kindError}
-	}
-	return value{kind: kindContent}
-}
-
-func (t *trial) delete() {
-	if !t.ended && t.holds != nothing {
-		t.deleted, t.holds = true, nothing
-	}
-}
-
 // equal compares as Lua does: values of different types differ.
 func (t *trial) equal(a, b value) bool {
 	if a.typeName() != b.typeName() {
