@@ -218,7 +218,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a master leaves unanswered is bounded by its size",
-		edits:    []edit{{"stream/stream.go", "&& s.asking < MaxAsking", ""}},
+		edits:    []edit{{"stream/send.go", "&& s.asking < MaxAsking", ""}},
 		caughtBy: "TestTimelineWhatWaitsForAMasterIsBoundedByItsSize",
 	},
 	{
@@ -406,7 +406,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a longer TTL is on record before it is granted",
-		edits:    []edit{{"stream/stream.go", "if m.Lives > s.longest && !s.embedded {", "if false {"}, {"ballot.go", "|| j.Covers < b.lives", ""}},
+		edits:    []edit{{"stream/send.go", "if m.Lives > s.longest && !s.embedded {", "if false {"}, {"ballot.go", "|| j.Covers < b.lives", ""}},
 		caughtBy: "TestTimelineALongerTTLIsOnRecordBeforeItIsGranted",
 	},
 	{
