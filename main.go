@@ -1,5 +1,5 @@
-// Command redlock-proxy speaks Redis to existing clients, turns their locks
-// into Redlock over several independent masters, and hands every other command
+// Command redlock-proxy speaks the Redis protocol to existing clients. It turns their
+// locks into Redlock over several independent masters, and forwards every other command
 // to their own Redis.
 package main
 
@@ -24,36 +24,51 @@ import (
 // Exit codes.
 const (
 	exitFine  = 0
-	exitError = 1 // while running, or what -check, -healthcheck or -reload found
-	exitUsage = 2 // flags or configuration
+	exitError = 1 // the proxy failed while running, or -check, -healthcheck or -reload did
+	exitUsage = 2 // the flags or the configuration are wrong
 )
+
+const usage = `Usage: redlock-proxy [flags]
+
+  redlock-proxy -demo             try it out: nothing is needed, and nothing is kept
+  redlock-proxy -check            ask your servers whether locks are safe on them
+  redlock-proxy -new              the first start on new masters
+  redlock-proxy                   every other start; reads config.yaml here
+  redlock-proxy -reload           apply a changed file to the running proxy
+
+`
 
 func main() { os.Exit(run(os.Args[1:])) }
 
 func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here)")
-	demo := flags.Bool("demo", false, "try the proxy out without a configuration: embedded servers, which forget all locks when the process ends")
-	newSet := flags.Bool("new", false, "no lock can be held on these masters yet: they may form a new set that votes at once, not only after restart_delay, also where a set has just begun; for their first start only, and refused where they have belonged to a set for an hour")
-	check := flags.Bool("check", false, "show what differs from the defaults, ask every server what it is, list every hazard, and exit 0 or 1; nothing is changed, so it is also the dry run of a reload")
+	demo := flags.Bool("demo", false, "try the proxy out without a configuration file, on embedded servers; they forget all locks when the process ends")
+	newSet := flags.Bool("new", false, "start masters that hold no locks yet: a new set of them votes at once, not after restart_delay. For the first start only; refused if the masters have been a set for an hour")
+	check := flags.Bool("check", false, "show the settings that are not default, ask every server what it is, list every hazard, and exit 0 or 1. Nothing is changed. Use it before a reload, too; it does not see keys that changed lock rules move, -reload does")
 	all := flags.Bool("all", false, "with -check: show every setting")
-	healthcheck := flags.Bool("healthcheck", false, "ask the process that runs with this configuration whether it lives, and exit 0 or 1; of the file only the admin address matters")
-	reload := flags.Bool("reload", false, "have the process that runs with this configuration read its file again, as SIGHUP does, say what came of it, and exit 0 or 1")
-	moveKeys := flags.Bool("move-keys", false, "with -reload: changed lock rules may move keys to or from the lock masters; commands on these are answered TRYAGAIN until locks from before have ended. Without it such a reload is refused and says which keys and until when")
+	asJSON := flags.Bool("json", false, "with -check: write the report as JSON")
+	healthcheck := flags.Bool("healthcheck", false, "ask the running proxy whether it is alive, and exit 0 or 1. Only the admin address is read from the file")
+	reload := flags.Bool("reload", false, "have the running proxy read its file again, as SIGHUP does, print the result, and exit 0 or 1")
+	moveKeys := flags.Bool("move-keys", false, "with -reload: allow changed lock rules to move keys to or from the lock masters. Commands on these keys get TRYAGAIN until the old locks have ended. Without -move-keys such a reload is refused; the error names the keys and the time")
 	version := flags.Bool("version", false, "print the version")
+	flags.Usage = func() {
+		fmt.Fprint(flags.Output(), usage)
+		flags.PrintDefaults()
+	}
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return exitFine
 	case err != nil:
 		return exitUsage
 	case flags.NArg() > 0:
-		return fail(exitUsage, fmt.Errorf("unexpected argument %q; -h shows what is allowed", flags.Arg(0)))
+		return fail(exitUsage, fmt.Errorf("unexpected argument %q; -help lists the flags", flags.Arg(0)))
 	case *demo && *file != "":
-		return fail(exitUsage, errors.New("-demo reads no configuration, so it cannot be given together with -config"))
+		return fail(exitUsage, errors.New("-demo reads no configuration; use either -demo or -config"))
 	case *moveKeys && !*reload:
-		return fail(exitUsage, errors.New("-move-keys is for -reload"))
-	case *all && !*check:
-		return fail(exitUsage, errors.New("-all is for -check"))
+		return fail(exitUsage, errors.New("-move-keys needs -reload"))
+	case (*all || *asJSON) && !*check:
+		return fail(exitUsage, errors.New("-all and -json need -check"))
 	case *version:
 		fmt.Println("redlock-proxy", proxy.Version())
 		return exitFine
@@ -67,8 +82,8 @@ func run(args []string) int {
 		}
 		return exitFine
 	}
-	// Before anything that takes time: a SIGHUP that nobody listens for ends the
-	// process, and one that comes while it starts is obeyed when it serves.
+	// This comes before anything slow, because a SIGHUP that nobody listens for ends the
+	// process. A SIGHUP that arrives during the start is obeyed once the proxy serves.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	cfg, err := configuration(*file, *demo)
@@ -86,15 +101,12 @@ func run(args []string) int {
 		fmt.Println(report)
 		return exitFine
 	case *check:
-		if !inspect.Check(ctx, cfg, *all, os.Stdout) {
-			return exitError
-		}
-		return exitFine
+		return printReport(inspect.Check(ctx, cfg, *all), *asJSON)
 	}
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	log, level := proxy.NewLogger(cfg, os.Stderr)
+	log, level := config.NewLogger(cfg, os.Stderr)
 	p, err := proxy.New(cfg, log, level, registry)
 	switch {
 	case errors.Is(err, inspect.ErrSetExists):
@@ -111,6 +123,19 @@ func run(args []string) int {
 	return exitFine
 }
 
+// printReport prints the report of -check and returns the exit code.
+func printReport(r inspect.Report, asJSON bool) int {
+	if !asJSON {
+		r.WriteText(os.Stdout)
+	} else if err := r.WriteJSON(os.Stdout); err != nil {
+		return fail(exitError, err)
+	}
+	if !r.Fine {
+		return exitError
+	}
+	return exitFine
+}
+
 func configuration(file string, demo bool) (*config.Config, error) {
 	if demo {
 		return config.Demo(), nil
@@ -118,8 +143,8 @@ func configuration(file string, demo bool) (*config.Config, error) {
 	return config.Load(file)
 }
 
-// serve serves until ctx ends, and reloads the configuration at each hangup. It
-// does not wait for a reload: one may hang with the file system.
+// serve serves until ctx ends, and reloads the configuration at each hangup. At the end it
+// does not wait for a running reload, which may hang in the file system.
 func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -127,7 +152,7 @@ func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal) error 
 		for {
 			select {
 			case <-hangups:
-				_, _ = p.Reload(ctx, false) // it has told the log and the metrics
+				_, _ = p.Reload(ctx, false) // Reload itself logs and counts the result
 			case <-ctx.Done():
 				return
 			}
@@ -136,7 +161,7 @@ func serve(ctx context.Context, p *proxy.Proxy, hangups <-chan os.Signal) error 
 	return p.Serve(ctx)
 }
 
-// fail prints an error, each of its lines as one of ours.
+// fail prints an error, with the program's name before each line, and returns code.
 func fail(code int, err error) int {
 	for line := range strings.SplitSeq(err.Error(), "\n") {
 		fmt.Fprintln(os.Stderr, "redlock-proxy:", line)

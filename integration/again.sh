@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs a command that fetches something, and again after a while if that fails:
-# what it fetches from may be out of reach for a moment.
+# Runs a command that downloads something. If it fails, runs it again after a while,
+# because the source may be unreachable for a moment.
 for pause in 5 20; do
   "$@" && exit
   sleep "$pause"

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Prints an apt source for this Debian's backports: the machine's own source of
-# the release, with its mirror, keyring and components, for another suite. The
-# first line printed is the file's name, the rest what goes into the file. Needs
-# the lists of an apt-get update, fails where no source of the release is found.
-# install.sh runs it.
+# Prints an apt source for this Debian's backports. It is the machine's own source of
+# the release, with the same mirror, keyring and components, but for another suite.
+# The first line is the file's name, the rest is the file's content. It needs the lists
+# of an apt-get update. It fails if it finds no source of the release. install.sh runs
+# it.
 set -euo pipefail
 
 codename=$(sed -n 's/^VERSION_CODENAME=//p' /etc/os-release)
 
-# apt itself says where it has the release from, and which of its files says so.
+# apt itself reports the source of the release and the file that names it.
 read -r site entry < <(
   apt-get indextargets --format '$(ORIGIN) $(CODENAME) $(CREATED_BY) $(COMPONENT) $(SITE) $(SOURCESENTRY)' |
     awk -v name="$codename" '$1 " " $2 " " $3 " " $4 == "Debian " name " Packages main" {print $5, $6; exit}'

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
-# Builds the image from the Dockerfile as it is, without a container engine and
-# without a registry, runs it, and checks what an operator relies on. Fails on
-# the first thing that does not hold.
+# Builds the image from the unchanged Dockerfile, without a container engine and
+# without a registry. Runs it, and checks the properties that an operator relies on.
+# Stops with an error at the first that is wrong.
 #
 #   integration/container.sh     as root on Debian 12 or later, with Go
 #
-# The golang image is played by this machine: its Go, its /usr and its root
-# certificates, read-only. The release of Go must be the Dockerfile's. Modules
-# come from this machine's module cache, and go.sum judges them. The first run
-# compiles for minutes; later ones find that in this machine's build cache, and
-# take half a minute. GOCACHE=$(mktemp -d) builds from nothing.
+# This machine takes the place of the golang image: its Go, its /usr and its root
+# certificates, read-only. Its release of Go must be the Dockerfile's. Modules come
+# from this machine's module cache, and go.sum verifies them. The first run compiles
+# for minutes. Later runs use this machine's build cache and take half a minute.
+# GOCACHE=$(mktemp -d) builds from nothing.
 #
-# Building and running happen in namespaces of their own: no port is taken, the
-# network cannot be reached, and nothing outlives the script. Images are kept in
-# a temporary directory, away from those of the machine.
+# The build and the run happen in their own namespaces: they take no port, cannot
+# reach the network, and leave nothing running. The images are in a temporary
+# directory, away from the machine's own.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -86,7 +86,7 @@ status() {
   echo "$code"
 }
 
-# metric NAME as the configuration to try it out shows it.
+# metric NAME prints a metric of the container with the shipped configuration.
 metric() {
   exec 3<>"/dev/tcp/$outside/9380"
   printf 'GET /metrics HTTP/1.0\r\n\r\n' >&3
@@ -94,7 +94,7 @@ metric() {
   exec 3>&-
 }
 
-# start CONTAINER FLAGS..., as the image says, and wait until it calls itself healthy.
+# start CONTAINER FLAGS... starts it as the image says, and waits until it is healthy.
 start() {
   inside "$1" "${entrypoint[@]}" "${@:2}" >"$TMPDIR/log" 2>&1 &
   job=$!
@@ -109,7 +109,7 @@ start() {
   running=$(pgrep -o -x redlock-proxy)
 }
 
-# stop as an engine does, and leave the exit code in code.
+# stop stops it as an engine does, and leaves the exit code in code.
 stop() {
   kill -TERM "$running"
   code=0
@@ -153,7 +153,7 @@ check_image() {
   local version
   version=$(inside "$shipped" "${entrypoint[@]}" -version)
   echo "   version: $version"
-  if [ -d .git ] && [ ! -e .git/objects/info/alternates ]; then # one that is whole
+  if [ -d .git ] && [ ! -e .git/objects/info/alternates ]; then # only in a complete repository
     [[ $version =~ commit\ [0-9a-f]{12} ]] || fail "-version does not tell the commit"
   fi
 }
@@ -203,9 +203,9 @@ check_mounted() {
   ask+=(--no-auth-warning -a mounted)
   expect "SET mine:x v NX PX 1000" OK "$("${ask[@]}" SET mine:x v NX PX 1000)"
   sed 's/mine:/moved:/' "$TMPDIR/config.yaml" >"$TMPDIR/changed.yaml"
-  cat "$TMPDIR/changed.yaml" >"$TMPDIR/config.yaml" # the file that is mounted is the same one
+  cat "$TMPDIR/changed.yaml" >"$TMPDIR/config.yaml" # written in place, because this file is mounted
   expect "reload that would move keys" 1 "$(status inside "$mounted" "${entrypoint[@]}" -reload)"
-  expect "reload that may" "the configuration was reloaded" "$(inside "$mounted" "${entrypoint[@]}" -reload -move-keys | head -n 1)"
+  expect "reload that may" "configuration reloaded" "$(inside "$mounted" "${entrypoint[@]}" -reload -move-keys | head -n 1)"
   [[ $("${ask[@]}" SET moved:x v NX PX 1000) == TRYAGAIN* ]] || fail "the mounted file's new rule is not in force"
   echo nonsense: 1 >>"$TMPDIR/config.yaml"
   expect "reload of a bad file" 2 "$(status inside "$mounted" "${entrypoint[@]}" -reload)"
@@ -217,7 +217,7 @@ check_mounted() {
 
 examine() {
   image=redlock-proxy:test
-  outside=192.0.2.1 # an address of this namespace that is not loopback's
+  outside=192.0.2.1 # an address of this namespace other than the loopback's
   ip link set lo up
   ip address add "$outside/32" dev lo
 
@@ -248,7 +248,7 @@ export TMPDIR
 inner=
 clean() {
   if [ -n "$inner" ]; then
-    pkill -KILL -P "$inner" || true # the first process of the namespace, and with it all
+    pkill -KILL -P "$inner" || true # kills the first process of the namespace, and so all of them
     wait "$inner" || true
   fi
   rm -rf "$TMPDIR"

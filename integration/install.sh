@@ -1,7 +1,11 @@
 #!/usr/bin/env bash
-# Installs what the tests need and is missing, as root on a Debian. Where it may
-# not or cannot, it says what is missing and fails. test.sh runs it.
+# Installs the missing programs that the tests of a layer need, as root on Debian.
+# If it may not or cannot, it prints what is missing and fails. test.sh runs it.
+#
+#   integration/install.sh [servers | all]
 set -euo pipefail
+
+layer=${1:-all}
 
 again=$(dirname "$0")/again.sh
 missing=()
@@ -11,19 +15,12 @@ php_holds() { holds "$1" php -r "exit((@include '$2') === false ? 1 : 0);"; }
 
 have redis-server redis-server
 have redis-cli redis-tools
-have valkey-server valkey-server
-have faketime faketime
 have systemd-analyze systemd
 have promtool prometheus
-have buildah buildah
 have javac default-jdk-headless
 have mvn maven
 have python3 python3
 holds python3-pip python3 -m pip --version
-have node nodejs
-have npm npm
-have ruby ruby
-holds ruby-redis ruby -e 'require "redis"'
 have php php-cli
 holds php-redis php -r 'exit(extension_loaded("redis") ? 0 : 1);'
 php_holds php-predis Predis/autoload.php
@@ -31,8 +28,17 @@ php_holds php-symfony-lock Symfony/Component/Lock/autoload.php
 php_holds php-illuminate-cache Illuminate/Cache/autoload.php
 php_holds php-illuminate-redis Illuminate/Redis/autoload.php
 php_holds php-illuminate-container Illuminate/Container/autoload.php
-have g++ g++
-holds libhiredis-dev test -e /usr/include/hiredis/hiredis.h
+if [ "$layer" = all ]; then
+  have valkey-server valkey-server
+  have faketime faketime
+  have buildah buildah
+  have node nodejs
+  have npm npm
+  have ruby ruby
+  holds ruby-redis ruby -e 'require "redis"'
+  have g++ g++
+  holds libhiredis-dev test -e /usr/include/hiredis/hiredis.h
+fi
 
 if [ ${#missing[@]} -gt 0 ]; then
   if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
@@ -50,7 +56,9 @@ if [ ${#missing[@]} -gt 0 ]; then
   DEBIAN_FRONTEND=noninteractive "$again" apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null
 fi
 
-# What Debian 12 has too old.
+[ "$layer" = all ] || exit 0
+
+# Debian 12 has these in versions that are too old.
 at_least() { # program, version it says, version needed, where to get it
   if [ "$(printf '%s\n' "$3" "$2" | sort -V | head -1)" != "$3" ]; then
     echo "needs $1 $3 or newer, this is ${2:-missing} ($4)" >&2

@@ -1,24 +1,35 @@
 #!/usr/bin/env bash
-# Everything that must hold before a change lands: formatting, vet,
-# staticcheck, all tests with the race detector, short fuzz runs, and the image.
-# install.sh, which it runs first, says what it needs and installs what is
-# missing.
+# Runs the tests, in layers. integration/README.md describes the layers. First it runs
+# install.sh, which installs missing programs.
 #
-#   integration/test.sh          the whole of it
-#   FUZZTIME=1m CAMPAIGN_TIME=10m SOAK_TIME=15m integration/test.sh
+#   integration/test.sh          formatting, vet, staticcheck, the unit tests, and
+#                                the rooms over real servers with clients in PHP,
+#                                Java, Python and Go: ten minutes on two cores
+#   integration/test.sh all      everything that must pass before a change lands: also
+#                                the race detector, fuzzing, mutants, a long run of the
+#                                model, every library, Valkey, the campaign, the soak,
+#                                and the image: three quarters of an hour
+#   FUZZTIME=1m CAMPAIGN_TIME=10m SOAK_TIME=15m integration/test.sh all
 #                                longer fuzzing, more faults, more of everything
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# A number of runs, for Go 1.26 sometimes takes the end of a time for a failure
-# (https://go.dev/issue/75804).
-fuzztime=${FUZZTIME:-10000x}
+layer=${1:-servers}
+case $layer in
+servers | all) ;;
+*)
+  echo "usage: integration/test.sh [all]" >&2
+  exit 2
+  ;;
+esac
+unset REDLOCK_TEST # each run below sets its own layer
 
-integration/install.sh
+integration/install.sh "$layer"
 
 staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 integration/again.sh go run "$staticcheck" -version
-for module in . integration/clients/go integration/clients/go-conformance integration/manifests; do
+modules=(integration/clients/go integration/clients/go-conformance integration/manifests)
+for module in . "${modules[@]}"; do
   integration/again.sh go -C "$module" mod download
 done
 
@@ -29,31 +40,66 @@ if [ -n "$unformatted" ]; then
   exit 1
 fi
 
-# All of vet, and once: go test would run a part of it again for each way to
-# build, and is told below not to.
+# All of vet, once. go test would repeat a part of it for each way to build, so the
+# runs below have -vet=off.
 echo "== go vet"
 go vet ./...
-GOOS=darwin go vet ./...
-GOOS=windows go build -o /dev/null .
 
 echo "== staticcheck"
 go run "$staticcheck" ./...
-for module in integration/clients/go integration/clients/go-conformance integration/manifests; do
-  (cd "$module" && go vet ./... && go run "$staticcheck" ./...)
-done
 
-echo "== fuzz, $fuzztime each"
-grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do
-  for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
-    runs=$fuzztime
-    [ "$target" != FuzzSession ] || runs=${FUZZTIME:-2000x} # each of them is a proxy's life
-    go test -vet=off -run '^$' -fuzz "^$target\$" -fuzztime "$runs" "$(dirname "$file")"
+if [ "$layer" = all ]; then
+  echo "== other systems and modules"
+  GOOS=darwin go vet ./...
+  GOOS=windows go build -o /dev/null .
+  for module in "${modules[@]}"; do
+    (cd "$module" && go vet ./... && go run "$staticcheck" ./...)
   done
-done
 
-echo "== tests"
-# Each package has three times what it needs on a quiet machine.
-go test -vet=off -race -timeout 75m ./...
+  # The limit is a number of runs. With a time limit, Go 1.26 sometimes reports the end
+  # of the time as a failure (https://go.dev/issue/75804).
+  echo "== fuzz, ${FUZZTIME:-10000x} each"
+  grep -rl --include='*_test.go' '^func Fuzz' . | while read -r file; do
+    for target in $(sed -n 's/^func \(Fuzz[A-Za-z0-9_]*\)(.*/\1/p' "$file"); do
+      runs=${FUZZTIME:-10000x}
+      [ "$target" != FuzzSession ] || runs=${FUZZTIME:-2000x} # each run starts and stops a proxy
+      go test -vet=off -run '^$' -fuzz "^$target\$" -fuzztime "$runs" "$(dirname "$file")"
+    done
+  done
 
-echo "== the image"
-integration/container.sh
+  echo "== the image"
+  integration/container.sh
+fi
+
+# run runs the go command's tests and keeps the summary lines for the end. It goes on
+# after a failure, so that one run shows all failures.
+summary=$(mktemp)
+trap 'rm -f "$summary"' EXIT
+failed=0
+run() {
+  go test -vet=off "$@" 2>&1 | tee -a "$summary" || failed=1
+}
+
+# The rooms are packages in integration/. They build their proxy with the race
+# detector.
+rooms=$(go list -f '{{if .XTestGoFiles}}{{.ImportPath}}{{else if .TestGoFiles}}{{.ImportPath}}{{end}}' ./integration/...)
+units=$(go list ./... | grep -v /integration/)
+
+# shellcheck disable=SC2086 # lists of packages
+if [ "$layer" = servers ]; then
+  echo "== unit tests, and the rooms over real servers"
+  export REDLOCK_TEST=servers
+  run -timeout 30m $units $rooms
+else
+  export REDLOCK_TEST=all
+  echo "== unit tests, with the race detector"
+  run -race -timeout 60m $units
+  echo "== a long run of the model"
+  run -timeout 60m -run '^TestModel$' ./redlock/roster -model.steps 100000000
+  echo "== the rooms, one at a time, for some measure and some set clocks"
+  run -count=1 -p 1 -timeout 60m $rooms
+fi
+
+echo "== summary"
+grep -E '^(ok|FAIL|---|panic:)' "$summary" || true
+exit "$failed"

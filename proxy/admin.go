@@ -13,18 +13,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// adminServer answers operators and machines over HTTP: /metrics, /healthz
-// (the process lives), /readyz (whether it can decide locks, and who does not
-// vote), and POST /reload, to this machine only, for there is no password.
+// adminServer answers operators and machines over HTTP. /metrics is for Prometheus.
+// /healthz says that the process lives. /readyz says whether locks can be decided, and
+// which masters do not vote. POST /reload reloads the configuration. It is refused from
+// other machines, because it needs no password.
 type adminServer struct {
 	http http.Server
 }
 
-// moveKeysParameter is for a POST /reload that may move keys.
+// moveKeysParameter is the query parameter with which POST /reload may move keys.
 const moveKeysParameter = "move-keys"
 
-// newAdminServer asks ready with each /readyz, and reload with each /reload,
-// whose error is the reason given. A reload ends early with who asked for it.
+// newAdminServer calls ready for each /readyz and reload for each /reload. The client gets
+// the error of reload as the reason. The context of reload ends when the client leaves.
 func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error)) *adminServer {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
@@ -41,7 +42,7 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 	})
 	mux.HandleFunc("POST /reload", func(w http.ResponseWriter, r *http.Request) {
 		if !fromThisMachine(r) {
-			http.Error(w, "a reload can be asked for on the proxy's own machine only", http.StatusForbidden)
+			http.Error(w, "a reload must be requested from the machine of the proxy", http.StatusForbidden)
 			return
 		}
 		report, err := reload(r.Context(), r.URL.Query().Has(moveKeysParameter))
@@ -61,7 +62,7 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 	}}
 }
 
-// serve answers until close; it owns the listener. A close is no error.
+// serve answers requests until close, and then returns nil. It closes the listener.
 func (a *adminServer) serve(listener net.Listener) error {
 	if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
@@ -69,14 +70,15 @@ func (a *adminServer) serve(listener net.Listener) error {
 	return nil
 }
 
-// close lets answers under way finish until ctx ends, then cuts them.
+// close lets running requests finish until ctx ends, and then closes their connections.
 func (a *adminServer) close(ctx context.Context) {
 	if a.http.Shutdown(ctx) != nil {
 		a.http.Close()
 	}
 }
 
-// fromThisMachine: the two ends of a connection have one address, or loopback's.
+// fromThisMachine reports whether the client is on this machine: its address is a loopback
+// address, or equal to the local end's.
 func fromThisMachine(r *http.Request) bool {
 	remote, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -18,13 +18,13 @@ import (
 	"redlock-proxy/proxy/config"
 )
 
-// healthcheckTimeout is shorter than a container engine's usual patience.
+// healthcheckTimeout is shorter than the usual timeout of a container engine's check.
 const healthcheckTimeout = 3 * time.Second
 
-// Healthcheck asks the process that runs with the configuration file at path
-// whether it lives. nil is yes. An empty path means what it means for Load. Of
-// the file only the admin address is read, as far as it can be: what else is
-// wrong there, or in the files that it names, does not end a process that serves.
+// Healthcheck asks the process that runs with the configuration file at path whether it is
+// alive, and returns nil if it is. An empty path means the default file, as for
+// config.Load. Healthcheck reads only the admin address. A running process must not be
+// killed for other mistakes in the file, or in files that it names.
 func Healthcheck(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
@@ -32,8 +32,8 @@ func Healthcheck(ctx context.Context, path string) error {
 	return err
 }
 
-// adminAddress is the admin address in a configuration file that may be in any
-// state, and where it shows none the default.
+// adminAddress returns the admin address in a configuration file. The file may be missing
+// or broken. It returns the default address if it finds none.
 func adminAddress(path string) string {
 	text, err := os.ReadFile(cmp.Or(path, config.DefaultFile))
 	if err != nil {
@@ -54,15 +54,14 @@ func adminAddress(path string) string {
 	return config.Demo().Admin
 }
 
-// adminLine finds the address in a file that is no YAML.
+// adminLine finds the address in a file that is not valid YAML.
 var adminLine = regexp.MustCompile(`(?m)^admin:[ \t]*["']?([^\s"'#]*)`)
 
-// AskReload has the process that runs with this configuration read its file
-// again, as SIGHUP does, and waits for what comes of it. It is for containers,
-// which have no kill, and the only way to move keys with the lock rules
-// (moveKeys). The report is for people. The error is the reason why the old
-// configuration stays, or why nobody could be asked; what this cfg says besides
-// the admin address does not matter.
+// AskReload asks the process at cfg's admin address to read its file again, as SIGHUP does,
+// and waits for the result. It is for containers, which have no kill. It is also the only
+// way to move keys with the lock rules (moveKeys). The report is for people. The error says
+// why the old configuration stays active, or why the process could not be asked. AskReload
+// uses only the admin address of cfg.
 func AskReload(ctx context.Context, cfg *config.Config, moveKeys bool) (report string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience+healthcheckTimeout)
 	defer cancel()
@@ -73,17 +72,17 @@ func AskReload(ctx context.Context, cfg *config.Config, moveKeys bool) (report s
 	return askAdmin(ctx, cfg.Admin, http.MethodPost, path)
 }
 
-// askAdmin returns what the admin server at an address to listen on answers with
-// 200.
+// askAdmin sends a request to the admin server. admin is the address on which the server
+// listens. It returns the body of a 200, and an error for every other status.
 func askAdmin(ctx context.Context, admin, method, path string) (answer string, err error) {
 	if admin == "" {
-		return "", errors.New("the admin address is empty in the configuration, so nothing can be asked")
+		return "", errors.New("admin is empty in the configuration, so the running proxy cannot be asked")
 	}
 	host, port, err := net.SplitHostPort(admin)
 	if err != nil {
 		return "", err
 	}
-	// 0.0.0.0 is where to listen, not where to dial.
+	// A server can listen on 0.0.0.0, but nobody can dial it.
 	if host == "::" {
 		host = "::1"
 	} else if config.EveryAddress(host) {
@@ -94,7 +93,7 @@ func askAdmin(ctx context.Context, admin, method, path string) (answer string, e
 	if err != nil {
 		return "", err
 	}
-	transport := &http.Transport{DisableKeepAlives: true} // no proxy of the environment in between
+	transport := &http.Transport{DisableKeepAlives: true} // and no HTTP proxy of the environment
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
 		return "", err

@@ -12,9 +12,9 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// banner says in plain words what runs here and what to type next. listen is
-// where it really listens. newSet is when locks can be granted by masters that
-// form a new set; zero: they form none.
+// banner returns a text for a person: what this process serves, and commands to try. listen
+// has the real addresses for clients. newSet is the time when the masters of a new set can
+// grant locks, zero if the set is not new.
 func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	var b strings.Builder
 	line := func(format string, values ...any) { fmt.Fprintf(&b, format+"\n", values...) }
@@ -31,9 +31,9 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	line("  upstream       %s", cfg.Upstream)
 	line("")
 	if len(cfg.Toys()) > 0 {
-		line("DEMO: the embedded servers are toys inside this process, for trying the proxy out: they")
-		line("know the common commands only and forget everything when it ends. For real locks write")
-		line("your servers into config.yaml and test it with -check.")
+		line("DEMO: the embedded servers run inside this process, for trying the proxy out. They know the")
+		line("common commands only, and forget everything when it ends. For real locks, write your")
+		line("servers into config.yaml and run -check.")
 		line("")
 	}
 	if !newSet.IsZero() {
@@ -51,15 +51,16 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	try("SET "+key+" you NX PX 30000", "(nil): it is held")
 	try("DEL "+key, "gives it back")
 	if cfg.Upstream.Kind != config.UpstreamNone {
-		try("SET greeting hello", "is no lock: goes to the upstream")
+		try("SET greeting hello", "is not a lock: goes to the upstream")
 	}
 	table.Flush()
 	return b.String()
 }
 
+// clientCommand returns the redis-cli command that reaches the proxy from this machine.
 func clientCommand(cfg *config.Config, listen string) string {
 	command := "redis-cli"
-	listen, _, _ = strings.Cut(listen, ", ") // the plain one if there is one
+	listen, _, _ = strings.Cut(listen, ", ") // the plain address comes first
 	if overTLS, encrypted := strings.CutSuffix(listen, endpoint.TLSMark); encrypted {
 		listen, command = overTLS, command+" --tls"
 	}

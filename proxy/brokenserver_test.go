@@ -86,7 +86,7 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 					t.Errorf("it was taken for a server: %+v, %+v", upstream, masters)
 				}
 			}
-			if inspect.Check(t.Context(), cfg, false, io.Discard) {
+			if inspect.Check(t.Context(), cfg, false).Fine {
 				t.Error("-check finds nothing wrong with it")
 			}
 			if killScripts(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {
@@ -118,7 +118,7 @@ func TestBrokenUpstreamConcernsItsClientOnly(t *testing.T) {
 				_ = client.Close()
 			}
 			eventually(t, "no session is left", func() bool { return p.sessionCount() == 0 })
-			if used := p.server.memory.InUse(); used != 0 {
+			if used := p.env.Budget.InUse(); used != 0 {
 				t.Errorf("%d bytes are still taken", used)
 			}
 		})

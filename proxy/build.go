@@ -14,21 +14,25 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/server"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/redlock"
 )
 
-// toys are where the embedded servers are, those that there are.
-type toys struct {
+// embeddedServers holds the addresses of the embedded servers. A part that is not embedded is nil.
+type embeddedServers struct {
 	upstream *endpoint.Endpoint
 	masters  []endpoint.Endpoint
 }
 
-// build makes the parts in the order in which they need each other. What it
-// has made when it fails, close ends.
+// build makes the parts in the order of their dependencies. If it fails, the caller must
+// call close, which ends the parts that build has made.
 func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	var err error
 	if p.metrics, err = newMetrics(reg); err != nil {
@@ -43,7 +47,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		}
 		p.admin = newAdminServer(reg, p.readiness, p.Reload)
 	}
-	if err := p.startToys(cfg); err != nil {
+	if err := p.startEmbedded(cfg); err != nil {
 		return err
 	}
 	upstream, masters := p.endpoints(cfg)
@@ -56,38 +60,45 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if p.locker, err = redlock.New(p.lockerConfig(cfg, masters)); err != nil {
 		return err
 	}
-	if err := reg.Register(standingCollector{p.locker.Status}); err != nil {
+	if err := reg.Register(metrics.Masters(p.locker.Status)); err != nil {
 		return err
 	}
-	if err := reg.Register(movesCollector{p.current}); err != nil {
+	if err := reg.Register(metrics.Moving(p.movingRules)); err != nil {
 		return err
 	}
-	scripts := newScriptCache(int(cfg.Limits.Scripts))
-	scripts.forgotten = func() { p.metrics.LimitReached(string(config.LimitScripts)) }
-	p.locks = newLockPlane(p.locker, p.current, scripts, p.metrics, p.log)
-	p.locks.starting = afterStart(p.lives, p.locker.Status)
-	listen := func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) }
-	p.locks.waits = newWaitingRoom(p.locker.TrackingAvailable, listen)
-	p.server = newServer(serverConfig{
-		current:     p.current,
-		databases:   p.survey.Databases,
-		version:     p.survey.Version,
-		redlockInfo: p.appendInfo,
-		killScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.Load().Masters) },
-		locks:       p.locks,
-		subscribes:  listen,
-		scripts:     scripts,
-		metrics:     p.metrics,
-		log:         p.log,
+	p.scripts = lock.NewScripts(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
+	p.locks = lock.New(lock.Config{
+		Locker:        p.locker,
+		Router:        func() *route.Router { return p.current.Load().Router },
+		MaxQuarantine: func() time.Duration { return p.current.Load().Config.MaxQuarantine },
+		Scripts:       p.scripts,
+		Meter:         p.metrics,
+		Log:           p.log,
+		Starting:      afterStart(p.lives, p.locker.Status),
+		Changes: lock.Changes{
+			Available: p.locker.TrackingAvailable,
+			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },
+		},
 	})
-	if err := reg.Register(metrics.BufferedBytes(p.server.memory.InUse)); err != nil {
+	env := session.NewEnv(p.current, p.metrics, p.log)
+	commands := handler.New(env, handler.Config{
+		Databases:   p.survey.Databases,
+		Version:     p.survey.Version,
+		RedlockInfo: p.appendInfo,
+		KillScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.Load().Masters) },
+		Locks:       p.locks,
+		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },
+		Scripts:     p.scripts,
+	})
+	p.server = server.New(env, commands.Handle)
+	if err := reg.Register(metrics.BufferedBytes(env.Budget.InUse)); err != nil {
 		return err
 	}
 	p.metrics.ShowSettings(shownOf(cfg, time.Now()))
 	return nil
 }
 
-// listen opens the addresses for clients, of which there may be two.
+// listen opens the addresses for clients: the plain one, the one for TLS, or both.
 func (p *Proxy) listen(cfg *config.Config) (err error) {
 	if cfg.Listen != "" {
 		if p.listener, err = listen("listen", cfg.Listen); err != nil {
@@ -106,11 +117,11 @@ func (p *Proxy) listen(cfg *config.Config) (err error) {
 	if err != nil {
 		return err
 	}
-	p.tlsListener = overTLS(listener, func() *endpoint.TLS { return p.current.Load().Config.TLS.Files })
+	p.tlsListener = server.OverTLS(listener, func() *endpoint.TLS { return p.current.Load().Config.TLS.Files })
 	return nil
 }
 
-// lockerConfig is how the masters are asked.
+// lockerConfig translates cfg for package redlock.
 func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) redlock.Config {
 	return redlock.Config{
 		Masters:       lockMasters(masters, cfg.Masters.Embedded),
@@ -122,7 +133,7 @@ func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) re
 		New:           cfg.NewSet,
 		MaxReply:      cfg.Limits.MasterReply(),
 		Log:           p.log,
-		Observer:      newStandingLog(p.metrics, p.log),
+		Observer:      metrics.NewMasterLog(p.metrics, p.log),
 	}
 }
 
@@ -138,8 +149,8 @@ func lockMasters(servers []endpoint.Endpoint, embedded bool) []redlock.Master {
 	return masters
 }
 
-// startToys starts the embedded servers that are configured.
-func (p *Proxy) startToys(cfg *config.Config) error {
+// startEmbedded starts the embedded servers that are configured.
+func (p *Proxy) startEmbedded(cfg *config.Config) error {
 	start := func(name string) (endpoint.Endpoint, error) {
 		server, err := embedded.Start(name)
 		if err != nil {
@@ -153,7 +164,7 @@ func (p *Proxy) startToys(cfg *config.Config) error {
 		if err != nil {
 			return err
 		}
-		p.toys.upstream = &server
+		p.embeddedAt.upstream = &server
 	}
 	if !cfg.Masters.Embedded {
 		return nil
@@ -163,19 +174,19 @@ func (p *Proxy) startToys(cfg *config.Config) error {
 		if err != nil {
 			return err
 		}
-		p.toys.masters = append(p.toys.masters, server)
+		p.embeddedAt.masters = append(p.embeddedAt.masters, server)
 	}
 	return nil
 }
 
-// endpoints says where the upstream, if any, and the masters are.
+// endpoints returns the servers to connect to. upstream is nil if there is none.
 func (p *Proxy) endpoints(cfg *config.Config) (upstream *endpoint.Endpoint, masters []endpoint.Endpoint) {
-	upstream, masters = p.toys.upstream, cfg.Masters.Servers
+	upstream, masters = p.embeddedAt.upstream, cfg.Masters.Servers
 	if cfg.Upstream.Kind == config.UpstreamServer {
 		upstream = &cfg.Upstream.Server
 	}
 	if cfg.Masters.Embedded {
-		masters = p.toys.masters
+		masters = p.embeddedAt.masters
 	}
 	return upstream, masters
 }

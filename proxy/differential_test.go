@@ -212,7 +212,7 @@ func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
 		redis.Ask(t, "FLUSHALL")
 		p := startTestProxy(t, redis)
 		near, far := net.Pipe()
-		p.server.welcome(far)
+		p.server.Welcome(far)
 		client := &testClient{near, t}
 		go func() {
 			for rest := text; len(rest) > 0; {

@@ -1,66 +1,58 @@
-// Package proxy is the disguise: to a client it is one ordinary Redis, and to
-// its operator a process that can be configured, watched and changed while it
-// runs. It knows how commands look and where they go; whether a lock is held
-// is asked of package redlock, and nothing of that is decided here.
+// Package proxy puts the whole proxy together. To a client it looks like one ordinary
+// Redis. To its operator it is a process that can be configured, watched and changed while
+// it runs. The proxy knows what commands look like and where they go. It decides nothing
+// about locks: package redlock says whether a lock is held.
 //
 // # Words
 //
-// A session is one client's connection. The lock plane is everything that is
-// answered by the lock masters, the upstream plane what goes to the ordinary
-// Redis. A rule says which keys are locks; a companion is a key or channel that
-// goes with a lock although it is none. What is owed are replies that the
-// upstream still has to give. What is in force are the settings that a reload
-// may replace.
+// A session is one client's connection. The lock plane is everything that the lock masters
+// answer. The upstream plane is everything that the ordinary Redis answers. A rule says
+// which keys are locks. A companion is a key or channel that belongs to a lock without
+// being one. Pending replies are the replies that the upstream still has to send. The
+// active settings are those that a reload replaces.
 //
 // # From the socket to the reply
 //
-// One goroutine a session, one path (session.go, perform.go). What has been read
-// (package conn) is measured against the limits and cut into commands by package
-// wire. perform decides who answers: the proxy itself (handshake.go, hello.go,
-// info.go, scriptcommand.go), a transaction (transaction.go), the lock
-// plane (lockplane.go), both planes (split.go), or the upstream (forward.go).
-// Replies go out in the order of the commands, whichever plane they come from.
-// Nothing outlives session.serve.
+// Package server accepts a client and gives it a session (package session). The session
+// reads commands (packages conn and wire) and sends the replies in order. The session's
+// handler (package handler) knows what each command means. It decides who answers: the
+// proxy itself, a transaction, the lock masters (package lock), both planes, or the upstream
+// (package upstream).
 //
-//   - Which plane: package route decides by the command's keys, which package
-//     command finds, and by the rules. A reload that changes rules holds keys that
-//     change planes back (heldback.go refuses them).
-//   - Lock plane: lockcommands.go and lockkeys.go for the commands that have a form
-//     of their own (setcommand.go, expirecommand.go), everything else as an examined
-//     run (evalcommand.go, locktransaction.go); blocking commands wait for changes
-//     (blocking.go, waiting.go). What is said of the outcome is in lockreplies.go.
-//   - Upstream plane: a session's own connection, opened at the first command that
-//     needs it (login.go), never shared and never redialled once it had state. The
-//     session writes, the copier (upstream.go, upstreamcopier.go) copies replies as
-//     they come and counts what is owed (owed.go), so that a lock command waits until
-//     everything before it is answered.
-//   - Wake-ups: package pubsub adds what the masters publish and change to what the
-//     upstream tells; subscription*.go and tracking*.go are the commands.
-//   - Who may what: config.Accounts, logins.go, permissions.go; where the upstream has
-//     the users, upstreamlogin.go and acceptedlogins.go.
+//   - Planes: package command finds a command's keys. Package route compares them with
+//     the rules and picks the plane. Its companions.go has the names that libraries
+//     derive from a lock's name. When a reload changes the rules, some keys change planes.
+//     Commands on these keys are refused for a while.
+//   - Transactions: the handler queues the commands after MULTI until the first command
+//     with a key decides the plane (transaction.go in package handler). From then on the
+//     upstream gets each command as it comes. The lock masters get all of them at EXEC,
+//     as one request.
+//   - Upstream plane: each session has its own upstream connection. The session opens it
+//     at the first command that needs it. Sessions never share it, and never redial one
+//     that had state. The proxy copies replies as they come. The pending replies say which
+//     command each reply answers (pending.go in package upstream). So a lock command can
+//     wait until everything before it is answered.
+//   - Wake-ups: package pubsub merges the messages and key events of the masters with those
+//     of the upstream.
 //
-// Every text that sessions send on their own account is in package wire, and what
-// only the lock plane says in lockreplies.go; where Redis has words for it they are
-// Redis's.
+// Package wire has every text that sessions send of their own. Package lock has the texts
+// of the lock plane alone. They are Redis's own texts if Redis has one for the case.
 //
 // # Around it
 //
-// server.go owns the sessions, sweep.go looks after those that are stuck or silent.
-// Package config reads the file, knows the users and all limits, and plans what of
-// a new file may be put in force; build.go makes the parts of a configuration and
-// reload.go puts one in force.
-// Package endpoint leads to a server; package inspect asks the servers what they are,
-// for -check, the metrics and the log. Package metrics counts, shown.go tells it what
-// is in force, standing.go how the masters stand, and HTTP is in admin.go.
+// Package config reads the file, knows the users and all limits, and plans which parts of
+// a new file a reload may apply. build.go makes the parts of a configuration, and reload.go
+// applies a new one. Package endpoint connects to a server. Package inspect asks the
+// servers for their role and settings, for -check, the metrics and the log. Package metrics
+// counts, and shows and logs the masters' states; shown.go tells it the active settings.
+// admin.go serves HTTP. Package embedded is a small Redis for masters and upstreams that
+// are "embedded". Package proxytest is for tests only.
 //
 // # Who owns what
 //
-// A session owns its socket and its upstream connection, and waits for the copier
-// and its watch (watch.go) before it ends. The server waits for its sessions, Proxy
-// for the server, the survey and the locker. Only a session's goroutine changes it,
-// apart from the few fields that say so; its client's writing side changes hands
-// only between two whole replies (conn.Writer).
+// Each package says in its doc.go which goroutines it starts and who waits for them. The
+// server waits for its sessions. The Proxy waits for the server, the survey and the locker.
 //
-// Secrets are never logged and never a label: values of locks, passwords, and what
-// a client sent in a login.
+// Secrets are never logged and never a label: values of locks, passwords, and the arguments
+// of a login.
 package proxy

@@ -28,7 +28,7 @@ type fakeSubscriber struct {
 
 func (m *fakeMasters) configure(c *testConfig) {
 	m.subscribers = make(map[*fakeSubscriber]struct{})
-	c.subscribes = func(hear func(redlock.Event)) pubsub.Source {
+	c.Subscribes = func(hear func(redlock.Event)) pubsub.Source {
 		s := &fakeSubscriber{masters: m, hear: hear, wants: make(map[string]bool)}
 		m.mu.Lock()
 		defer m.mu.Unlock()

@@ -46,7 +46,9 @@ func (c recordedConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-func respCommand(words ...string) string { return string(resp.AppendCommand(nil, bytesOf(words)...)) }
+func respCommand(words ...string) string {
+	return string(resp.AppendCommand(nil, asBytes(words)...))
+}
 
 // What Redis ignores between two commands is not sent on with them.
 func TestForwardedBatchHoldsTheCommandsOnly(t *testing.T) {
@@ -76,7 +78,7 @@ func TestLongReplyToExecThatSelected(t *testing.T) {
 	} {
 		client.ask("SELECT 0\r\n", "+OK\r\n")
 		queued := strings.Repeat("+QUEUED\r\n", strings.Count(end.inside, "\r\n"))
-		client.ask("MULTI\r\n"+end.inside+"EXEC\r\n", "+OK\r\n"+queued+wire.ErrUpstreamReply)
+		client.ask("MULTI\r\n"+end.inside+"EXEC\r\n", "+OK\r\n"+queued+string(wire.ErrUpstreamReply))
 		client.ask("GET here\r\nGET lock:none\r\n", "$1\r\n"+end.want+"\r\n$-1\r\n")
 		p.locks.mu.Lock()
 		if db := p.locks.dbs[len(p.locks.dbs)-1]; db != int(end.want[0]-'0') {
@@ -104,11 +106,11 @@ func TestDeepReplyIsPassedOn(t *testing.T) {
 func TestProtocolsThatAreNotForClients(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	client := startTestProxy(t, redis).dial(t)
-	refused := wire.ErrUnsupported("sync") + wire.ErrUnsupported("psync") + wire.ErrUnsupported("replconf") + wire.ErrUnsupported("script|debug")
+	refused := string(wire.ErrUnsupported("sync")) + string(wire.ErrUnsupported("psync")) + string(wire.ErrUnsupported("replconf")) + string(wire.ErrUnsupported("script|debug"))
 	commands := "SYNC\r\nPSYNC ? -1\r\nREPLCONF ACK 1\r\nSCRIPT DEBUG yes\r\n"
 	client.ask(commands+"SET a 1\r\n", refused+"+OK\r\n")
-	client.ask("MULTI\r\nGET a\r\nSYNC\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrUnsupported("sync")+wire.ErrExecAbort+"$1\r\n1\r\n")
-	client.ask("MULTI\r\nSCRIPT DEBUG sync\r\nEXEC\r\nGET a\r\n", "+OK\r\n"+wire.ErrUnsupported("script|debug")+wire.ErrExecAbort+"$1\r\n1\r\n")
+	client.ask("MULTI\r\nGET a\r\nSYNC\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+string(wire.ErrUnsupported("sync"))+string(wire.ErrExecAbort)+"$1\r\n1\r\n")
+	client.ask("MULTI\r\nSCRIPT DEBUG sync\r\nEXEC\r\nGET a\r\n", "+OK\r\n"+string(wire.ErrUnsupported("script|debug"))+string(wire.ErrExecAbort)+"$1\r\n1\r\n")
 	client.ask("MONITOR\r\n", wire.OK)
 	client.ask(commands, refused)
 }

@@ -42,7 +42,7 @@ func TestHostileBytesAreAnsweredAsByRedis(t *testing.T) {
 		}
 	}
 	for _, p := range []*testProxy{openProxy, lockedProxy} {
-		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.server.memory.InUse() == 0 })
+		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.env.Budget.InUse() == 0 })
 	}
 }
 
@@ -51,7 +51,7 @@ func TestHostileBytesAreAnsweredAsByRedis(t *testing.T) {
 func (p *testProxy) exchange(t *testing.T, first, second string, hangsUp bool) []byte {
 	t.Helper()
 	near, far := socketPair(t)
-	p.server.welcome(far)
+	p.server.Welcome(far)
 	defer func() { _ = near.Close() }()
 	_ = near.SetDeadline(time.Now().Add(patience))
 	for _, part := range []string{first, second} {
@@ -95,7 +95,7 @@ func socketPair(t *testing.T) (near, far *net.UnixConn) {
 func TestOneByteWrites(t *testing.T) {
 	p := startTestProxy(t, nil)
 	near, far := net.Pipe() // a read gets what one write brought
-	p.server.welcome(far)
+	p.server.Welcome(far)
 	client := &testClient{near, t}
 	program := "*2000\r\n$6\r\nEXISTS\r\n" + strings.Repeat("$6\r\nlock:x\r\n", 1999)
 	program += strings.Repeat("*0\r\n\r\n*-1\r\n", 1000) + "PING" + strings.Repeat(" ", 60_000) + "\r\n"
@@ -141,7 +141,7 @@ func FuzzSession(f *testing.F) {
 			}
 			rest = rest[n:]
 		}
-		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.server.memory.InUse() == 0 })
+		eventually(t, "nothing is left", func() bool { return p.sessionCount() == 0 && p.env.Budget.InUse() == 0 })
 		if n := p.counter(t, "redlock_panics_recovered_total", ""); n != 0 {
 			t.Fatalf("%q has shown a defect", input)
 		}

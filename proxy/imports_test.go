@@ -18,6 +18,10 @@ import (
 	"text/tabwriter"
 )
 
+// forAnyTest are packages of the suite that know nothing of us: they run processes,
+// choose which tests run and issue certificates.
+var forAnyTest = map[string]bool{"integration/child": true, "integration/layer": true, "integration/testca": true}
+
 // The parts know each other in one direction only: main -> proxy -> redlock.
 // The integration tests see nothing but the built binary.
 func TestImportDirection(t *testing.T) {
@@ -60,8 +64,8 @@ func TestImportDirection(t *testing.T) {
 				return err
 			}
 			rest, ours := strings.CutPrefix(imported, module+"/")
-			if rest == "integration/child" && (strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "proxy/proxytest/")) {
-				continue // it runs processes, and knows nothing of us
+			if forAnyTest[rest] && (strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "proxy/proxytest/") || strings.HasPrefix(name, "redlock/livetest/")) {
+				continue
 			}
 			target, _, _ := strings.Cut(rest, "/")
 			if ours && !rules[target] || imported == module {
@@ -93,17 +97,17 @@ type room struct {
 
 var rooms = map[string]room{
 	// It is being emptied into the others, so this may only go down.
-	"proxy": {floor: 7, redlock: []string{"", "resp"}, lines: 8_600},
+	"proxy": {floor: 7, redlock: []string{"", "resp"}, lines: 1_400},
 
-	"handler":  {floor: 6, redlock: []string{"", "resp"}},
+	"handler":  {floor: 6, redlock: []string{"", "resp"}, lines: 2_260},
 	"server":   {floor: 6},
-	"session":  {floor: 5, redlock: []string{"resp"}},
+	"session":  {floor: 5, lines: 900},
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"config":   {floor: 4, redlock: []string{""}},
-	"lock":     {floor: 4, redlock: []string{"", "resp"}},
+	"lock":     {floor: 4, redlock: []string{"", "resp"}, lines: 1_800},
 	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
-	"upstream": {floor: 3, redlock: []string{"resp"}},
+	"upstream": {floor: 3, redlock: []string{"resp"}, lines: 1_250},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2},
@@ -193,7 +197,7 @@ func mayImport(in, target string, isTest bool) bool {
 	if of, isRedlock := strings.CutPrefix(target, "redlock"); isRedlock {
 		return isTest || slices.Contains(from.redlock, strings.TrimPrefix(of, "/"))
 	}
-	if target == "integration/child" {
+	if forAnyTest[target] {
 		return isTest || !known
 	}
 	name := strings.TrimPrefix(target, "proxy/")

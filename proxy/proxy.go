@@ -17,50 +17,53 @@ import (
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/server"
 	"redlock-proxy/redlock"
 )
 
 const (
-	// drainPatience is how long clients may take to finish when the process
-	// is told to end; with closePatience it stays below the 10 s after which
-	// container engines kill.
+	// drainPatience bounds the time in which clients may finish when the process is asked
+	// to end. Together with closePatience it is below 10 s, after which container engines
+	// kill the process.
 	drainPatience = 8 * time.Second
-	// closePatience is for the undos that masters have not answered yet.
+	// closePatience bounds the wait for undos that masters have not answered yet.
 	closePatience = time.Second
-	// reloadEnds is how long a reload under way may take to notice that the
-	// process ends. One that hangs in a file system is not waited for.
+	// reloadEnds bounds the wait for a running reload when the process ends. A reload that
+	// hangs in the file system cannot delay the end.
 	reloadEnds = 100 * time.Millisecond
 )
 
-// Proxy is the whole of it: it listens, and Serve must be called once, which
-// also closes everything.
+// Proxy is the whole proxy. New makes it and opens its addresses. Serve must be called
+// once, and closes everything before it returns.
 type Proxy struct {
 	current     *config.Active
 	log         *slog.Logger
-	level       *slog.LevelVar // of log
+	level       *slog.LevelVar // the level of log; a reload sets it
 	metrics     *metrics.Metrics
 	embedded    []*embedded.Server
-	toys        toys
-	listener    net.Listener // nil: clients come only over TLS
-	tlsListener net.Listener // nil: none do
+	embeddedAt  embeddedServers
+	listener    net.Listener // nil: clients connect only over TLS
+	tlsListener net.Listener // nil: no client connects over TLS
 	web         net.Listener // nil: no admin server
 	locker      *redlock.Locker
-	locks       *lockPlane
+	locks       *lock.Plane
+	scripts     *lock.Scripts
 	survey      *inspect.Survey
-	hazards     []inspect.Hazard // of the start
-	server      *proxyServer
+	hazards     []inspect.Hazard // found at the start
+	server      *server.Server
 	admin       *adminServer
 	draining    atomic.Bool
 	reloading   chan struct{}   // holds one element while a reload runs
-	lives       context.Context // until the proxy drains
+	lives       context.Context // ends when the proxy starts to drain
 	drains      context.CancelFunc
 }
 
-// New listens, starts the embedded servers that cfg asks for, and asks the
-// others what they are, for 2 s at most if one does not answer. A server that
-// is away is no error, one that cannot hold locks is. The metrics are
-// registered with reg. A reload sets level, which is log's.
+// New opens the addresses, starts the embedded servers that cfg asks for, and asks the
+// other servers for their role and settings. It waits at most 2 s for a server that does
+// not answer. An unreachable server is no error. A server that cannot hold locks is one.
+// New registers the metrics with reg. level must be the level of log; a reload sets it.
 func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
 	p := &Proxy{log: log, level: level, reloading: make(chan struct{}, 1)}
 	p.lives, p.drains = context.WithCancel(context.Background())
@@ -71,7 +74,7 @@ func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *promet
 	return p, nil
 }
 
-// Banner says in plain words what runs here and what to type next.
+// Banner returns a text for a person: what this process serves, and commands to try.
 func (p *Proxy) Banner() string {
 	admin := ""
 	if p.web != nil {
@@ -80,8 +83,9 @@ func (p *Proxy) Banner() string {
 	return banner(p.current.Load().Config, p.addresses(), admin, p.newSetUntil(time.Now()))
 }
 
-// newSetUntil is when locks can be granted in a new set; zero: there is none. One
-// that is about to begin takes as long as one that has just begun.
+// newSetUntil returns the time when the masters of a new set can grant locks. It returns
+// zero if the set is not new. A set that is about to begin takes as long as one that has
+// just begun.
 func (p *Proxy) newSetUntil(now time.Time) time.Time {
 	cfg, status := p.current.Load().Config, p.locker.Status()
 	if status.Set == "" && p.survey.NoMarkers() && !cfg.NewSet {
@@ -90,12 +94,12 @@ func (p *Proxy) newSetUntil(now time.Time) time.Time {
 	return status.NewUntil
 }
 
-// listeners are those for clients.
+// listeners returns the listeners for clients.
 func (p *Proxy) listeners() []net.Listener {
 	return slices.DeleteFunc([]net.Listener{p.listener, p.tlsListener}, func(l net.Listener) bool { return l == nil })
 }
 
-// addresses are where clients connect, the plain one first.
+// addresses returns the addresses for clients, the plain one first.
 func (p *Proxy) addresses() string {
 	var list []string
 	if p.listener != nil {
@@ -107,9 +111,9 @@ func (p *Proxy) addresses() string {
 	return strings.Join(list, ", ")
 }
 
-// Serve serves until ctx ends, then lets every client finish the commands it
-// has sent, for 8 s at most, and closes everything. It returns an error only
-// if something else than ctx ended it.
+// Serve serves until ctx ends. Then it lets every client finish the commands that it has
+// sent, for 8 s at most, and closes everything. It returns an error only if it ended for
+// another reason than ctx.
 func (p *Proxy) Serve(ctx context.Context) error {
 	defer p.close()
 	work, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -117,7 +121,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	failures := make(chan error, 3)
 	for _, listener := range p.listeners() {
 		running.Go(func() {
-			if err := p.server.serve(listener); err != nil {
+			if err := p.server.Serve(listener); err != nil {
 				failures <- fmt.Errorf("no more clients can be accepted: %w", err)
 			}
 		})
@@ -148,14 +152,14 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	return failure
 }
 
-// drain ends the parts in the order in which they need each other. The admin
-// server is last, so that /readyz tells why.
+// drain ends the parts in the order of their dependencies. The admin server is last, so
+// that /readyz can say that the proxy drains.
 func (p *Proxy) drain(ctx context.Context) {
 	p.draining.Store(true)
 	p.drains()
 	patience, cancel := context.WithTimeout(ctx, drainPatience)
-	if err := p.server.shutdown(patience); err != nil {
-		p.log.Warn("clients that had not finished were cut off")
+	if err := p.server.Shutdown(patience); err != nil {
+		p.log.Warn("drain timed out, the remaining clients were disconnected")
 	}
 	cancel()
 	select {
@@ -170,13 +174,14 @@ func (p *Proxy) drain(ctx context.Context) {
 	}
 }
 
-// close ends what is left in any state of the building; closing twice is fine.
+// close ends everything that build made and that still runs. It may be called twice, and
+// after a build that failed.
 func (p *Proxy) close() {
 	p.drains()
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
 	if p.server != nil {
-		p.server.shutdown(ended)
+		p.server.Shutdown(ended)
 	}
 	if p.locker != nil {
 		p.locker.Close(ended)

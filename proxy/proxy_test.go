@@ -140,7 +140,7 @@ func TestWholeProxyStartsWithMastersAway(t *testing.T) {
 	}
 	p, _ := startWholeProxy(t, cfg)
 	status, body := fetch(t, "http://"+p.web.Addr().String()+"/readyz")
-	if status != 503 || !strings.HasPrefix(body, "0 of 3 lock masters vote, 2 needed\n") || strings.Count(body, " is away: it is not connected") != 3 {
+	if status != 503 || !strings.HasPrefix(body, "0 of 3 lock masters vote, 2 needed\n") || strings.Count(body, " is unreachable: it is not connected") != 3 {
 		t.Errorf("/readyz: %d %q", status, body)
 	}
 }
@@ -166,7 +166,7 @@ func TestNewNamesWhatIsWrong(t *testing.T) {
 		{"admin port in use", func(cfg *config.Config) { cfg.Admin = taken.Addr().String() }, "change admin in the configuration"},
 		{"one server twice", func(cfg *config.Config) {
 			cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{redisEndpoint(one), unixEndpoint(alias)}}
-		}, "master 1 (" + one.Socket + ") and master 2 (" + alias + ") are one server"},
+		}, "master 1 (" + one.Socket + ") and master 2 (" + alias + ") are the same server"},
 		{"an upstream in cluster mode", func(cfg *config.Config) {
 			cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: redisEndpoint(cluster)}
 		}, "the upstream (" + cluster.Socket + ") runs in cluster mode"},

@@ -9,21 +9,21 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// quorumLook is how often it is looked whether a quorum votes. Masters that die
-// together are told of in one line.
+// quorumLook is the pause between two looks at the masters' states. Masters that fail
+// together are then logged in one line.
 const quorumLook = 250 * time.Millisecond
 
-// A quorumWatch logs when locks cannot be decided any more, with who is missing,
-// and when they can be again.
+// A quorumWatch logs when the quorum is lost, with the missing masters, and when it is
+// regained.
 type quorumWatch struct {
 	status func() redlock.Status
 	log    *slog.Logger
 
-	voted bool      // a quorum did at some time
-	lost  time.Time // since when none does; zero: one does, or never did
+	voted bool      // a quorum has voted at some time
+	lost  time.Time // when the quorum was lost; zero: it votes now, or never did
 }
 
-// run looks until ctx ends.
+// run looks at the states until ctx ends.
 func (w *quorumWatch) run(ctx context.Context) {
 	tick := time.NewTicker(quorumLook)
 	defer tick.Stop()
@@ -46,12 +46,12 @@ func (w *quorumWatch) look(now time.Time) {
 	switch ready := status.Ready(); {
 	case ready && !w.voted:
 		w.voted = true
-		w.log.Info("a quorum of lock masters votes: locks can be decided", fields...)
+		w.log.Info("quorum reached: locks can be decided", fields...)
 	case ready && !w.lost.IsZero():
 		w.log.Info("quorum regained: locks can be decided again", append(fields, "after", now.Sub(w.lost).Round(time.Millisecond))...)
 		w.lost = time.Time{}
 	case !ready && w.voted && w.lost.IsZero():
 		w.lost = now
-		w.log.Error("quorum lost: lock commands are answered with an error until more masters vote", fields...)
+		w.log.Error("quorum lost: lock commands fail until more masters vote", fields...)
 	}
 }

@@ -30,15 +30,15 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 	looks(2, time.Second)
 	looks(3, 2*time.Second)
 	looks(2, 3500*time.Millisecond)
-	const missing = `missing="m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks; m3:1 is away: it is not connected: connection refused; m4:1 is barred: it belongs\r\nto another set"`
+	const missing = `missing="m2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks; m3:1 is unreachable: it is not connected: connection refused; m4:1 is rejected: it belongs\r\nto another set"`
 	var got []string
 	for line := range strings.Lines(log.String()) {
 		_, line, _ = strings.Cut(line, " level=")
 		got = append(got, strings.TrimSpace(line))
 	}
 	want := []string{
-		`INFO msg="a quorum of lock masters votes: locks can be decided" voting=2 masters=5 needed=2 ` + missing,
-		`ERROR msg="quorum lost: lock commands are answered with an error until more masters vote" voting=2 masters=5 needed=3 ` + missing,
+		`INFO msg="quorum reached: locks can be decided" voting=2 masters=5 needed=2 ` + missing,
+		`ERROR msg="quorum lost: lock commands fail until more masters vote" voting=2 masters=5 needed=3 ` + missing,
 		`INFO msg="quorum regained: locks can be decided again" voting=2 masters=5 needed=2 ` + missing + ` after=1.5s`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
@@ -53,7 +53,7 @@ func TestDurationsInTheLogHaveUnits(t *testing.T) {
 		cfg := config.Demo()
 		cfg.Log.Format = format
 		var out bytes.Buffer
-		log, _ := NewLogger(cfg, &out)
+		log, _ := config.NewLogger(cfg, &out)
 		log.Info("x", "took", 1500*time.Microsecond, slog.Group("inner", "pause", time.Second))
 		if text := out.String(); !strings.Contains(text, "1.5ms") || !strings.Contains(text, "1s") {
 			t.Errorf("%s: %s", format, text)

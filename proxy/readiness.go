@@ -15,11 +15,10 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// A readiness is whether locks can be decided now, and what people should know
-// of that.
+// A readiness says whether locks can be decided now, and has a text for people.
 type readiness struct {
 	ready bool
-	text  string // lines
+	text  string // one or more lines
 }
 
 func (p *Proxy) readiness() readiness {
@@ -28,13 +27,14 @@ func (p *Proxy) readiness() readiness {
 	return now
 }
 
-// notes are lines that are worth knowing, ready or not.
+// notes returns lines for operators that do not depend on readiness.
 func (p *Proxy) notes() []string {
 	return append(p.current.Load().Config.Toys(), p.movingKeys()...)
 }
 
-// judgeReadiness words it in a line for the whole and one for each master that
-// does not vote, also where the others suffice: they lack it the next time.
+// judgeReadiness writes a line about the quorum, and one for each master that does not
+// vote. It names these masters also if the others suffice: one more failure may then end
+// the quorum.
 func judgeReadiness(draining bool, status redlock.Status) readiness {
 	if draining {
 		return readiness{false, "draining: the proxy is ending and takes no new clients"}
@@ -52,7 +52,7 @@ func judgeReadiness(draining bool, status redlock.Status) readiness {
 	return readiness{status.Ready(), strings.Join(append(lines, missingMasters(status)...), "\n")}
 }
 
-// missingMasters describes those that do not vote.
+// missingMasters describes the masters that do not vote.
 func missingMasters(status redlock.Status) []string {
 	var missing []string
 	for _, master := range status.Masters {
@@ -73,8 +73,8 @@ func voting(status redlock.Status) int {
 	return certified
 }
 
-// describeMaster: 10.0.0.1:6379 is quarantined until 2026-11-21T05:10:00Z: it
-// may have forgotten locks.
+// describeMaster writes a line like: 10.0.0.1:6379 is quarantined until
+// 2026-11-21T05:10:00Z: it may have forgotten locks.
 func describeMaster(master redlock.MasterStatus) string {
 	text := master.Name + " is " + master.State.String()
 	if !master.Until.IsZero() {
@@ -90,26 +90,27 @@ func describeMaster(master redlock.MasterStatus) string {
 func (p *Proxy) appendInfo(dst []byte) []byte {
 	settings, status := p.current.Load(), p.locker.Status()
 	field := func(name string, value any) { dst = fmt.Appendf(dst, "redlock_%s:%v\r\n", name, value) }
+	flag := func(name string, set bool) { field(name, map[bool]int{true: 1}[set]) }
 	field("proxy_version", Version())
 	field("masters", len(status.Masters))
 	field("masters_voting", voting(status))
 	field("quorum", status.Needed)
-	field("ready", oneIf(p.readiness().ready))
-	field("demo", oneIf(len(settings.Config.Toys()) > 0))
+	flag("ready", p.readiness().ready)
+	flag("demo", len(settings.Config.Toys()) > 0)
 	field("set", status.Set)
 	field("epoch", status.Epoch)
 	field("lock_rules", len(settings.Router.Rules))
 	for i, moving := range settings.Router.Moving(time.Now()) {
 		field(fmt.Sprintf("moving_rule%d", i+1), "until="+config.Timestamp(moving.Until)+",rule="+strings.Map(printable, config.DescribeCoverage(moving.Rule)))
 	}
-	field("locks_without_ttl", p.locks.takenWithoutTTL())
+	field("locks_without_ttl", p.locks.TakenWithoutTTL())
 	for i, master := range status.Masters {
 		field(fmt.Sprintf("master%d", i+1), infoOfMaster(master))
 	}
 	return dst
 }
 
-// infoOfMaster has the reason last, for it may hold commas.
+// infoOfMaster writes the reason last, because it may contain commas.
 func infoOfMaster(master redlock.MasterStatus) string {
 	text := "name=" + master.Name + ",state=" + master.State.String()
 	if !master.Until.IsZero() {
@@ -121,7 +122,7 @@ func infoOfMaster(master redlock.MasterStatus) string {
 	return text
 }
 
-// printable keeps a server's words from ending a line of ours.
+// printable replaces control characters, so that a server's text cannot break a line of INFO.
 func printable(r rune) rune {
 	if r < ' ' {
 		return ' '
@@ -129,11 +130,11 @@ func printable(r rune) rune {
 	return r
 }
 
-// killTimeout bounds asking the masters to end their scripts.
+// killTimeout bounds SCRIPT KILL on all masters.
 const killTimeout = 2 * time.Second
 
-// killScripts has every master end the script it runs, and tells whether any
-// master ran one.
+// killScripts sends SCRIPT KILL to every master. It reports whether any of them killed a
+// script.
 func killScripts(ctx context.Context, masters []endpoint.Endpoint) bool {
 	ctx, cancel := context.WithTimeout(ctx, killTimeout)
 	defer cancel()

@@ -18,31 +18,32 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// reloadPatience bounds a reload's talk with the servers; replacing a master
-// writes to a majority of them.
+// reloadPatience bounds a reload's requests to the servers. A reload that replaces a
+// master writes to a majority of them.
 const reloadPatience = 15 * time.Second
 
-// Reload reads the configuration file again, as Load does, and puts it in force
-// whole or not at all. What went wrong is returned, and logged and
-// counted here. Clients keep their connections:
+// Reload reads the configuration file again, as config.Load does. It applies the whole
+// file or nothing of it. Reload logs and counts a failure, and returns it. Clients keep
+// their connections:
 //
-//   - rules and limits hold from each client's next command. Keys that move to
-//     or from the lock masters with the rules are held back for a while
-//     (moves.go), so only a reload with moveKeys moves any.
-//   - Passwords hold from the next login; who is authenticated stays so. A
-//     user's rights hold from the next command. Connections of a user who is no
-//     more are closed, and those that listen to what their user may not.
-//   - Another upstream, or other credentials for it, hold from a session's next
-//     upstream connection; those that are open stay.
-//   - Masters are entered anew where needed, and one of them may be replaced by
-//     another server; redlock.Locker says when that is safe.
-//   - listen, admin, log.format, embedded servers, and the number and order of
-//     the masters stay as they are: a file that changes them is refused.
+//   - Rules and limits apply from each client's next command. Changed rules may move keys
+//     to or from the lock masters. Commands on these keys are refused for a while
+//     (moves.go in package route). So a reload that moves keys is refused without
+//     moveKeys.
+//   - Passwords apply from the next login. Clients that are logged in stay so. A user's
+//     rights apply from the next command. Reload closes the connections of deleted users.
+//     It also closes connections that listen to something their user may no longer hear.
+//   - Another upstream, or other credentials for it, apply from a session's next upstream
+//     connection. Open connections stay.
+//   - Reload logs in to masters again if needed. One master may be replaced by another
+//     server; redlock.Locker says when that is safe.
+//   - listen, admin, log.format, embedded servers, and the number and order of the masters
+//     cannot change. Reload refuses a file that changes them.
 //
-// A server that is new must answer, and one with other credentials must accept
-// them, or the reload is refused.
+// Reload is also refused if a new server does not answer, or if a server does not accept
+// its new credentials.
 //
-// The report is what people should know of a reload that was not refused.
+// The report is for people. It is empty if the reload was refused.
 func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience)
 	defer cancel()
@@ -59,7 +60,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	if err != nil {
 		p.metrics.ReloadRefused()
 		for line := range strings.SplitSeq(err.Error(), "\n") {
-			p.log.Error("the configuration was not reloaded and the old one stays in force", "reason", line)
+			p.log.Error("configuration not reloaded, the old one stays active", "reason", line)
 		}
 		return "", err
 	}
@@ -67,12 +68,12 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	if len(changes) == 0 {
 		changes = []string{"nothing"}
 	}
-	p.log.Info("the configuration was reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
-	return strings.Join(append([]string{"the configuration was reloaded"}, p.movingKeys()...), "\n"), nil
+	p.log.Info("configuration reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
+	return strings.Join(append([]string{"configuration reloaded"}, p.movingKeys()...), "\n"), nil
 }
 
-// movingKeys says which commands are answered with an error because lock rules
-// were changed, and until when.
+// movingKeys describes the keys on which commands are refused because the lock rules
+// changed, one line for each rule.
 func (p *Proxy) movingKeys() []string {
 	var lines []string
 	for _, moving := range p.current.Load().Router.Moving(time.Now()) {
@@ -81,26 +82,26 @@ func (p *Proxy) movingKeys() []string {
 	return lines
 }
 
-// describeMoving says until when a rule's keys are held back: commands on keys of
-// "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
+// describeMoving writes one line about a rule whose keys have moved, like: commands on keys
+// of "job:*" are answered TRYAGAIN until 2026-11-21T05:10:00Z.
 func describeMoving(m route.MovingRule) string {
 	return "commands on keys of " + config.DescribeCoverage(m.Rule) + " are answered TRYAGAIN until " + config.Timestamp(m.Until)
 }
 
-// mayReload tells what ends a reload early: the process ends, who asked for it
-// has gone, or it has taken too long.
+// mayReload returns an error if a reload must stop early. Either the process ends, or ctx
+// has: the caller has left, or the reload has taken too long.
 func (p *Proxy) mayReload(ctx context.Context) error {
 	switch {
 	case p.draining.Load():
 		return errors.New("the proxy is ending")
 	case ctx.Err() != nil:
-		return fmt.Errorf("the reload was given up: %w", ctx.Err())
+		return fmt.Errorf("the reload was aborted: %w", ctx.Err())
 	}
 	return nil
 }
 
-// reload refuses first whatever can be refused, and changes last what cannot
-// fail.
+// reload makes every check that can fail before it changes anything. The changes that come
+// last cannot fail.
 func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, err error) {
 	old := p.current.Load()
 	if old.Config.Source == config.DemoSource {
@@ -142,28 +143,28 @@ func (p *Proxy) reload(ctx context.Context, moveKeys bool) (changes []string, er
 	return plan.Changes, nil
 }
 
-// refusedMove is why a reload that was not told to move keys does not put rules
-// in force: what would come of it is to be known before.
+// refusedMove returns an error if the new rules move keys. It is for a reload without
+// moveKeys. The error describes the consequences, so that an operator knows them before.
 func (p *Proxy) refusedMove(next *config.Config, now time.Time) error {
 	router := p.current.Load().Router
 	if route.SameCoverage(router.Rules, next.Locks) {
 		return nil
 	}
-	lines := []string{"the lock rules would move keys to or from the lock masters, and a reload does that only by redlock-proxy -reload -move-keys; then:"}
+	lines := []string{"the lock rules would move keys to or from the lock masters; this needs redlock-proxy -reload -move-keys. Then:"}
 	for _, moving := range router.WithRules(next.Locks, now, next.MaxQuarantine, longestLock(p.locker.Status(), next)).Moving(now) {
 		lines = append(lines, describeMoving(moving))
 	}
 	if len(lines) == 1 {
-		lines = append(lines, "all keys can be used at once, for nobody was granted any of them where they were meanwhile")
+		lines = append(lines, "all keys can be used at once, because nobody was granted a lock in their new place")
 	}
 	return errors.New(strings.Join(lines, "\n"))
 }
 
-// refusedBy tells which servers speak against the plan.
+// refusedBy returns the servers' problems that forbid the plan, or nil if there are none.
 func refusedBy(plan config.Plan, next *config.Config, upstream *inspect.Facts, masters []inspect.Facts) error {
 	var refused config.Error
 	judge := func(key string, f *inspect.Facts, isNew bool) {
-		var answer redis.Error // the server's own, in contrast to one of the network
+		var answer redis.Error // the server answered; any other error is the network's
 		switch {
 		case f.Err == nil:
 		case isNew:
@@ -184,34 +185,33 @@ func refusedBy(plan config.Plan, next *config.Config, upstream *inspect.Facts, m
 	return nil
 }
 
-// apply puts a configuration in force that nothing speaks against.
+// apply makes a checked configuration the active one. It cannot fail.
 func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, now time.Time) {
 	coming, leaving := next.MaxQuarantine, max(next.MaxQuarantine, next.RestartDelay)
-	was := p.current.Load().Router.Rules
-	before := p.current.Load().Router.Era
+	was := p.current.Load()
 	p.current.Replace(func(old config.Settings) config.Settings {
 		return *config.NewSettings(next, upstream, masters, old.Router.WithRules(next.Locks, now, coming, leaving))
 	})
-	// Only now is it certain that no longer lock is taken that would not be known:
-	// one that is under way hears that its key has moved (unlessMoved).
+	// From here on nobody can take a longer lock unnoticed: a lock command that is under way
+	// is told that its key has moved (unlessMoved). So only now is the longest lock known.
 	leaving = longestLock(p.locker.Status(), next)
 	p.current.Replace(func(old config.Settings) config.Settings {
-		if old.Router.Era != before {
+		if old.Router.Era != was.Router.Era {
 			old.Router = old.Router.LeavingFor(time.Now().Add(leaving))
 		}
 		return old
 	})
-	p.locks.scripts.bound(int(next.Limits.Scripts))
-	p.server.applyUsers(p.current.Load().Users, next.Locks, was)
-	p.level.Set(logLevels[next.Log.Level])
+	p.scripts.SetLimit(int(next.Limits.Scripts))
+	p.server.Reloaded(was, p.current.Load())
+	p.level.Set(next.Log.SlogLevel())
 	p.survey.Soon()
-	if p.current.Load().Router.Era != before {
-		p.log.Warn("keys have moved with the lock rules; give every proxy the same rules before they can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
+	if p.current.Load().Router.Era != was.Router.Era {
+		p.log.Warn("lock rules moved keys; give every proxy the same rules before these keys can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}
 }
 
-// longestLock is how long a lock on the masters may still live, up to the cap.
-// Where no quorum tells what it granted, that is the cap.
+// longestLock returns the longest time that a lock on the masters may still live, at most
+// max_quarantine. If no quorum votes, nobody knows the granted locks, and it is max_quarantine.
 func longestLock(status redlock.Status, cfg *config.Config) time.Duration {
 	if !status.Ready() {
 		return cfg.MaxQuarantine

@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"io"
@@ -9,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -28,29 +26,12 @@ type reloadable struct {
 	t    *testing.T
 	file string
 	base string
-	log  *lockedBuffer
-}
-
-type lockedBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (b *lockedBuffer) Write(p []byte) (int, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.Write(p)
-}
-
-func (b *lockedBuffer) String() string {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.text.String()
+	log  *proxytest.Log
 }
 
 func startReloadable(t *testing.T, upstream *proxytest.Redis, masters ...*proxytest.Redis) *reloadable {
 	t.Helper()
-	r := &reloadable{t: t, file: filepath.Join(t.TempDir(), "config.yaml"), log: &lockedBuffer{}}
+	r := &reloadable{t: t, file: filepath.Join(t.TempDir(), "config.yaml"), log: &proxytest.Log{}}
 	r.base = "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: unix://" + upstream.Socket + "\nmasters:\n"
 	for _, master := range masters {
 		r.base += "  - unix://" + master.Socket + "\n"
@@ -62,7 +43,7 @@ func startReloadable(t *testing.T, upstream *proxytest.Redis, masters ...*proxyt
 		t.Fatal(err)
 	}
 	cfg.NewSet = true
-	log, level := NewLogger(cfg, r.log)
+	log, level := config.NewLogger(cfg, r.log)
 	if r.Proxy, err = New(cfg, log, level, prometheus.NewRegistry()); err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +114,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 		}
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%d: %v", i, err)
-		} else if !strings.Contains(r.log.String(), "the configuration was not reloaded and the old one stays in force") {
+		} else if !strings.Contains(r.log.String(), "configuration not reloaded, the old one stays active") {
 			t.Errorf("%d: nothing is logged", i)
 		}
 	}
@@ -230,7 +211,7 @@ func TestReloadMovesKeysOnlyByName(t *testing.T) {
 	if err != nil || !strings.Contains(report, leaves) || !strings.Contains(report, comes) {
 		t.Fatalf("the reload that moves keys: %q, %v", report, err)
 	}
-	refusal := wire.ErrMoving(r.heldBack("lock:a"))
+	refusal := string(wire.ErrMoving(r.heldBack("lock:a")))
 	client.ask("SET lock:a you NX PX 60000\r\n", refusal)
 	info := string(r.appendInfo(nil))
 	for _, shown := range []string{r.readiness().text, r.log.String()} {
@@ -302,7 +283,7 @@ func TestTheEndDoesNotWaitForAReload(t *testing.T) {
 	if err := syscall.Mkfifo(cfg.Source, 0o600); err != nil { // who reads it waits for who writes
 		t.Fatal(err)
 	}
-	log, level := NewLogger(cfg, io.Discard)
+	log, level := config.NewLogger(cfg, io.Discard)
 	p, err := New(cfg, log, level, prometheus.NewRegistry())
 	if err != nil {
 		t.Fatal(err)

@@ -12,8 +12,11 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/handler"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/server"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -58,21 +61,20 @@ func answeringUpstream(b testing.TB, commandSize int, reply string) func(context
 	}
 }
 
-// benchServer forwards to such an upstream and grants every lock.
-func benchServer(b testing.TB, commandSize int, reply string) *proxyServer {
+// benchService forwards to such an upstream and grants every lock.
+func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *handler.Service) {
 	b.Helper()
 	meter, err := newMetrics(prometheus.NewRegistry())
 	if err != nil {
 		b.Fatal(err)
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
-	return newServer(serverConfig{
-		current: config.NewActive(&config.Settings{
-			Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes,
-			DialUpstream: answeringUpstream(b, commandSize, reply),
-		}),
-		locks: grantedLocks{}, scripts: newScriptCache(1 << 20), metrics: meter, log: slog.New(slog.DiscardHandler),
+	current := config.NewActive(&config.Settings{
+		Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes,
+		DialUpstream: answeringUpstream(b, commandSize, reply),
 	})
+	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler))
+	return env, handler.New(env, handler.Config{Locks: grantedLocks{}, Scripts: lock.NewScripts(1<<20, nil)})
 }
 
 // A pipeliner sends the same commands again and again through a session, and
@@ -84,19 +86,26 @@ type pipeliner struct {
 
 func newPipeliner(b testing.TB, command, reply string, pipeline int) *pipeliner {
 	b.Helper()
-	srv := benchServer(b, len(command), reply)
+	env, commands := benchService(b, len(command), reply)
+	conn := dialServer(b, server.New(env, commands.Handle))
+	return &pipeliner{conn, []byte(strings.Repeat(command, pipeline)), make([]byte, pipeline*len(reply))}
+}
+
+// dialServer has a server serve a client.
+func dialServer(b testing.TB, srv *server.Server) net.Conn {
+	b.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		b.Fatal(err)
 	}
-	go func() { _ = srv.serve(listener) }()
-	b.Cleanup(func() { _ = srv.shutdown(context.Background()) })
+	go func() { _ = srv.Serve(listener) }()
+	b.Cleanup(func() { _ = srv.Shutdown(context.Background()) })
 	conn, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {
 		b.Fatal(err)
 	}
 	b.Cleanup(func() { _ = conn.Close() })
-	return &pipeliner{conn, []byte(strings.Repeat(command, pipeline)), make([]byte, pipeline*len(reply))}
+	return conn
 }
 
 func (p *pipeliner) turn(b testing.TB) {
@@ -141,19 +150,20 @@ const (
 // without sockets.
 func BenchmarkPerform(b *testing.B) {
 	const pipeline = 16
-	srv := benchServer(b, 1, "")
-	defer func() { _ = srv.shutdown(context.Background()) }()
+	env, commands := benchService(b, 1, "")
+	env.Active.Replace(func(s config.Settings) config.Settings {
+		s.DialUpstream = func(context.Context) (net.Conn, error) {
+			return loggedIn{newDrain(), strings.NewReader(string(wire.Pong))}, nil
+		}
+		return s
+	})
 	for name, command := range map[string]string{"get": benchGet, "set": benchSet} {
 		b.Run(name, func(b *testing.B) {
-			s := newSession(srv, 1, newRepeater(strings.Repeat(command, pipeline)))
-			up := &upstream{conn: conn.NewSocket(newDrain(), &srv.clock), client: s.out, owed: newOwed(wire.RESP2), done: make(chan struct{})}
-			s.upstream.Store(up)
+			client := &repeater{drain: newDrain(), text: strings.Repeat(command, pipeline), times: b.N}
+			s := session.New(context.Background(), env, 1, client, commands.Handle)
 			b.ReportAllocs()
-			for b.Loop() {
-				_ = s.in.Fill()
-				s.performAll()
-				s.send()
-			}
+			b.ResetTimer()
+			s.Serve()
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*pipeline), "ns/command")
 		})
 	}
@@ -167,21 +177,38 @@ func newDrain() drain {
 	return drain{silent}
 }
 
-// repeater is a drain from which the same text comes with every read.
-type repeater struct {
+// loggedIn is a drain that answers a login.
+type loggedIn struct {
 	drain
-	text string
+	answer *strings.Reader
 }
 
-func newRepeater(text string) repeater { return repeater{newDrain(), text} }
+func (c loggedIn) Read(p []byte) (int, error) {
+	if n, err := c.answer.Read(p); err == nil {
+		return n, nil
+	}
+	return c.drain.Read(p)
+}
 
-func (r repeater) Read(p []byte) (int, error) { return copy(p, r.text), nil }
+// repeater is a drain from which the same text comes so many times.
+type repeater struct {
+	drain
+	text  string
+	times int
+}
+
+func (r *repeater) Read(p []byte) (int, error) {
+	if r.times--; r.times < 0 {
+		return 0, io.EOF
+	}
+	return copy(p, r.text), nil
+}
 
 func (drain) Write(p []byte) (int, error) { return len(p), nil }
 
-type grantedLocks struct{ lockRunner }
+type grantedLocks struct{ handler.Locks }
 
-func (grantedLocks) do(_ context.Context, dst []byte, _ lockCall) []byte {
+func (grantedLocks) Do(_ context.Context, dst []byte, _ lock.Command) []byte {
 	return append(dst, wire.OK...)
 }
 

@@ -16,8 +16,12 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/handler"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/server"
+	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -47,13 +51,13 @@ func newFakeLocks() *fakeLocks {
 	}
 }
 
-func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
+func (f *fakeLocks) Do(ctx context.Context, dst []byte, call lock.Command) []byte {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.calls, f.dbs = append(f.calls, string(bytes.Join(call.args, []byte(" ")))), append(f.dbs, call.db)
+	f.calls, f.dbs = append(f.calls, string(bytes.Join(call.Args, []byte(" ")))), append(f.dbs, call.DB)
 	var first string
-	if len(call.args) > 1 {
-		first = string(call.args[1])
+	if len(call.Args) > 1 {
+		first = string(call.Args[1])
 	}
 	switch first {
 	case "lock:panic":
@@ -69,18 +73,18 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 		f.mu.Lock()
 		return append(dst, wire.OK...)
 	}
-	switch name := strings.ToLower(string(call.args[0])); name {
+	switch name := strings.ToLower(string(call.Args[0])); name {
 	case "set":
 		if _, held := f.values[first]; held {
-			return wire.AppendNull(dst, call.version)
+			return wire.AppendNull(dst, call.Version)
 		}
-		f.values[first] = string(call.args[2])
+		f.values[first] = string(call.Args[2])
 		return append(dst, wire.OK...)
 	case "get":
 		if value, held := f.values[first]; held {
 			return redcon.AppendBulkString(dst, value)
 		}
-		return wire.AppendNull(dst, call.version)
+		return wire.AppendNull(dst, call.Version)
 	case "pttl":
 		if _, held := f.values[first]; !held {
 			return append(dst, ":-2\r\n"...)
@@ -90,18 +94,18 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 		}
 		return append(dst, ":-1\r\n"...)
 	case "mget":
-		dst = redcon.AppendArray(dst, len(call.args)-1)
-		for _, key := range call.args[1:] {
+		dst = redcon.AppendArray(dst, len(call.Args)-1)
+		for _, key := range call.Args[1:] {
 			if value, held := f.values[string(key)]; held {
 				dst = redcon.AppendBulkString(dst, value)
 			} else {
-				dst = wire.AppendNull(dst, call.version)
+				dst = wire.AppendNull(dst, call.Version)
 			}
 		}
 		return dst
 	case "del", "unlink", "exists", "touch":
 		var n int64
-		for _, key := range call.args[1:] {
+		for _, key := range call.Args[1:] {
 			if _, held := f.values[string(key)]; held {
 				n++
 			}
@@ -116,8 +120,8 @@ func (f *fakeLocks) do(ctx context.Context, dst []byte, call lockCall) []byte {
 	return append(dst, "-ERR the test has no such lock command\r\n"...)
 }
 
-// look and execute: a transaction runs if no watched key was named lock:stale.
-func (f *fakeLocks) look(_ context.Context, _ int, keys [][]byte) (*redlock.Watch, string) {
+// Watch and Exec: a transaction runs if no watched key was named lock:stale.
+func (f *fakeLocks) Watch(_ context.Context, _ int, keys [][]byte) (*redlock.Watch, wire.Error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, key := range keys {
@@ -129,19 +133,23 @@ func (f *fakeLocks) look(_ context.Context, _ int, keys [][]byte) (*redlock.Watc
 	return &redlock.Watch{}, ""
 }
 
-func (f *fakeLocks) execute(ctx context.Context, dst []byte, t lockTransaction) []byte {
-	if len(t.watches) > 0 && f.stale {
+func (f *fakeLocks) Exec(ctx context.Context, dst []byte, t lock.Transaction) []byte {
+	if len(t.Watches) > 0 && f.stale {
 		return append(dst, "*-1\r\n"...)
 	}
-	dst = redcon.AppendArray(dst, len(t.commands))
-	for _, call := range t.commands {
-		if name := call.commandName(); name == "ping" {
+	dst = redcon.AppendArray(dst, len(t.Commands))
+	for _, call := range t.Commands {
+		if name := call.Name(); name == "ping" {
 			dst = append(dst, wire.Pong...)
 			continue
 		}
-		dst = f.do(ctx, dst, call)
+		dst = f.Do(ctx, dst, call)
 	}
 	return dst
+}
+
+func (f *fakeLocks) Peek(ctx context.Context, db int, name, key string) []byte {
+	return f.Do(ctx, nil, lock.Command{DB: db, Args: [][]byte{[]byte(name), []byte(key)}})
 }
 
 func (f *fakeLocks) seen() []string {
@@ -152,16 +160,20 @@ func (f *fakeLocks) seen() []string {
 
 type testProxy struct {
 	address string
-	server  *proxyServer
+	server  *server.Server
 	locks   *fakeLocks
+	env     *session.Env
 	current *config.Active
 	metrics *prometheus.Registry
 }
 
+type commandConfig = handler.Config
+
 // testConfig is what a test may change before its proxy starts.
 type testConfig struct {
-	serverConfig
+	commandConfig
 	config.Settings
+	log *slog.Logger
 }
 
 // startTestProxy runs sessions in front of a Redis server, or of none.
@@ -175,12 +187,11 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	locks := newFakeLocks()
 	setup := testConfig{
-		serverConfig: serverConfig{
-			locks:   locks,
-			scripts: newScriptCache(1 << 20),
-			metrics: meter,
-			log:     slog.New(slog.DiscardHandler),
+		commandConfig: handler.Config{
+			Locks:   locks,
+			Scripts: lock.NewScripts(1<<20, nil),
 		},
+		log:      slog.New(slog.DiscardHandler),
 		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes},
 	}
 	if redis != nil {
@@ -191,18 +202,18 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	for _, change := range configure {
 		change(&setup)
 	}
-	setup.current = config.NewActive(&setup.Settings)
+	env := session.NewEnv(config.NewActive(&setup.Settings), meter, setup.log)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &testProxy{address: listener.Addr().String(), server: newServer(setup.serverConfig), locks: locks, current: setup.current, metrics: registry}
+	p := &testProxy{address: listener.Addr().String(), server: server.New(env, handler.New(env, setup.commandConfig).Handle), locks: locks, env: env, current: env.Active, metrics: registry}
 	ended := make(chan error, 1)
-	go func() { ended <- p.server.serve(listener) }()
+	go func() { ended <- p.server.Serve(listener) }()
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), patience)
 		defer cancel()
-		if err := p.server.shutdown(ctx); err != nil {
+		if err := p.server.Shutdown(ctx); err != nil {
 			t.Errorf("the server did not drain: %v", err)
 		}
 		if err := <-ended; err != nil {
@@ -319,6 +330,6 @@ func eventually(t *testing.T, what string, condition func() bool) {
 	}
 }
 
-func (p *testProxy) sessionCount() int { return len(p.server.all()) }
+func (p *testProxy) sessionCount() int { return len(p.server.Sessions()) }
 
 func newTextLog(to io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(to, nil)) }

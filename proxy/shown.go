@@ -6,13 +6,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 )
 
-// What the metrics are told, in their own words.
+// These functions translate settings into the terms of package metrics.
 
 func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {
-	names := metrics.Names{Verdicts: verdicts, Build: thisBuild().labels()}
+	names := metrics.Names{Verdicts: lock.Verdicts(), Build: thisBuild().labels()}
 	for _, limit := range new(config.Limits).Table() {
 		names.Limits = append(names.Limits, string(limit.Name))
 	}
@@ -20,9 +21,17 @@ func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {
 }
 
 func shownOf(cfg *config.Config, since time.Time) metrics.Settings {
-	shown := metrics.Settings{Since: since, Hash: hashOf(cfg), Clients: cfg.Limits.Clients, MasterTimeout: cfg.MasterTimeout}
+	shown := metrics.Settings{Since: since, Hash: cfg.Hash(), Clients: cfg.Limits.Clients, MasterTimeout: cfg.MasterTimeout}
 	for i := range cfg.Locks {
 		shown.Rules = append(shown.Rules, cfg.Locks[i].Label())
 	}
 	return shown
+}
+
+func (p *Proxy) movingRules() []metrics.MovingRule {
+	var moving []metrics.MovingRule
+	for _, m := range p.current.Load().Router.Moving(time.Now()) {
+		moving = append(moving, metrics.MovingRule{Rule: config.DescribeCoverage(m.Rule), Until: m.Until})
+	}
+	return moving
 }

@@ -7,22 +7,21 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// A proxy that has just started reaches its masters first, and watches their
-// clocks for a while before it counts their votes. To refuse locks meanwhile
-// would make each restart of a proxy an outage, so lock commands that come
-// before the masters vote are held back and answered then. It is for the first
-// moments of a process only: later, who cannot know says so at once.
+// A proxy that has just started must reach its masters, and watch their clocks for a while,
+// before it counts their votes. If it refused lock commands meanwhile, each restart of a
+// proxy would be an outage. So these commands wait until the masters vote. They wait only
+// in the first moments of a process. Later a lock command without a quorum fails at once.
 
 const (
-	// startPatience is how long after the start commands are held back at most.
+	// startPatience bounds the wait, counted from the start of the process.
 	startPatience = 3 * time.Second
-	// startLook is how often it is looked whether that can end.
+	// startLook is the pause between two looks at the masters' states.
 	startLook = 5 * time.Millisecond
 )
 
-// afterStart returns a channel that is closed when the first moments are over:
-// enough masters vote, or it is known that not enough will soon, or patience or
-// the process ends.
+// afterStart returns a channel that is closed when lock commands need not wait any more.
+// That is so when enough masters vote, when it is known that not enough will vote soon,
+// after startPatience, or when ctx ends.
 func afterStart(ctx context.Context, status func() redlock.Status) <-chan struct{} {
 	over := make(chan struct{})
 	go func() {
@@ -42,9 +41,9 @@ func afterStart(ctx context.Context, status func() redlock.Status) <-chan struct
 	return over
 }
 
-// decided tells whether waiting a moment changes nothing: a quorum votes and no
-// other master is about to, or none can while masters are in quarantine or must
-// not vote.
+// decided reports whether a short wait would change nothing. Either a quorum votes and no
+// other master is about to vote. Or too many masters are in quarantine or barred, so that
+// no quorum is possible.
 func decided(status redlock.Status) bool {
 	may, coming := len(status.Masters), 0
 	for _, master := range status.Masters {
@@ -56,21 +55,4 @@ func decided(status redlock.Status) bool {
 		}
 	}
 	return status.Ready() && coming == 0 || may < status.Needed
-}
-
-// awaitStart returns when the first moments of the process are over, or the
-// client has gone.
-func (p *lockPlane) awaitStart(ctx context.Context) {
-	if p.starting == nil {
-		return
-	}
-	select {
-	case <-p.starting:
-		return
-	default:
-	}
-	select {
-	case <-p.starting:
-	case <-ctx.Done():
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -32,24 +33,27 @@ func TestLocksRightAfterTheStart(t *testing.T) {
 		{"WATCH lock:a\r\nUNWATCH\r\n", "+OK\r\n+OK\r\n"},
 		{"SELECT 3\r\nSET lock:a me NX PX 60000\r\nDEL lock:a\r\n", "+OK\r\n+OK\r\n:1\r\n"},
 	} {
-		cfg, err := config.Load(r.file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		cfg.MasterTimeout = 1300 * time.Millisecond // shorter than a clock is watched
-		p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- p.Serve(ctx) }()
-		fresh := dialTest(t, "tcp", p.listener.Addr().String())
-		fresh.ask(commands.ask, commands.want)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
+		t.Run(strings.Fields(commands.ask)[0], func(t *testing.T) {
+			t.Parallel()
+			cfg, err := config.Load(r.file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cfg.MasterTimeout = 1300 * time.Millisecond // shorter than a clock is watched
+			p, err := New(cfg, slog.New(slog.DiscardHandler), new(slog.LevelVar), prometheus.NewRegistry())
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- p.Serve(ctx) }()
+			fresh := dialTest(t, "tcp", p.listener.Addr().String())
+			fresh.ask(commands.ask, commands.want)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Errorf("Serve: %v", err)
+			}
+		})
 	}
 }
 
@@ -59,7 +63,7 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 	states := func(text string) redlock.Status {
 		status := redlock.Status{Needed: 3}
 		for word := range strings.FieldsSeq(text) {
-			for _, state := range masterStates {
+			for _, state := range []redlock.MasterState{redlock.Away, redlock.Uncertified, redlock.Quarantined, redlock.Certified, redlock.Barred} {
 				if state.String() == word {
 					status.Masters = append(status.Masters, redlock.MasterStatus{State: state})
 				}
@@ -71,23 +75,22 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 		then string
 		want time.Duration
 	}{
-		{"certified certified certified away away", time.Second},
-		{"certified certified uncertified away away", startPatience},
-		{"certified certified certified uncertified away", startPatience},
-		{"quarantined quarantined barred away away", time.Second},
-		{"quarantined quarantined uncertified uncertified certified", startPatience},
-		{"away away away away away", startPatience},
+		{"voting voting voting unreachable unreachable", time.Second},
+		{"voting voting starting unreachable unreachable", startPatience},
+		{"voting voting voting starting unreachable", startPatience},
+		{"quarantined quarantined rejected unreachable unreachable", time.Second},
+		{"quarantined quarantined starting starting voting", startPatience},
+		{"unreachable unreachable unreachable unreachable unreachable", startPatience},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			begun := time.Now()
 			over := afterStart(t.Context(), func() redlock.Status {
 				if time.Since(begun) < time.Second {
-					return states("away uncertified uncertified uncertified away")
+					return states("unreachable starting starting starting unreachable")
 				}
 				return states(row.then)
 			})
-			p := &lockPlane{starting: over}
-			if p.awaitStart(t.Context()); time.Since(begun).Round(10*time.Millisecond) != row.want {
+			if <-over; time.Since(begun).Round(10*time.Millisecond) != row.want {
 				t.Errorf("%s: it ended after %v", row.then, time.Since(begun))
 			}
 		})
@@ -96,7 +99,6 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
 		begun := time.Now()
-		(&lockPlane{starting: make(chan struct{})}).awaitStart(ctx) // a client that has gone
 		<-afterStart(ctx, func() redlock.Status { return redlock.Status{Needed: 1} })
 		if time.Since(begun) != 0 {
 			t.Error("who has gone is waited for")
@@ -116,14 +118,14 @@ func TestANewSetSaysSo(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	start := func(isNew bool) (p *Proxy, log *lockedBuffer, stop func()) {
+	start := func(isNew bool) (p *Proxy, log *proxytest.Log, stop func()) {
 		cfg, err := config.Load(file)
 		if err != nil {
 			t.Fatal(err)
 		}
 		cfg.NewSet = isNew
-		log = &lockedBuffer{}
-		logger, level := NewLogger(cfg, log)
+		log = &proxytest.Log{}
+		logger, level := config.NewLogger(cfg, log)
 		if p, err = New(cfg, logger, level, prometheus.NewRegistry()); err != nil {
 			t.Fatal(err)
 		}

@@ -160,7 +160,7 @@ func TestResetAndReplyModes(t *testing.T) {
 	client.ask("HELLO 2\r\n", helloText(2))
 	masters.publish("lock:a", "x")
 	client.expect(told("*", "message", "lock:a", "x"))
-	client.ask("GET lock:a\r\n", wire.ErrRestricted("get"))
+	client.ask("GET lock:a\r\n", string(wire.ErrRestricted("get")))
 	_ = client.Close()
 	masters.expectNobody(t)
 }
@@ -171,10 +171,10 @@ func TestLockChannelsInMultiAndPipe(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	masters := &fakeMasters{}
 	client := startTestProxy(t, redis, masters.configure).dial(t)
-	client.ask("MULTI\r\nSUBSCRIBE lock:a\r\nEXEC\r\n", "+OK\r\n"+wire.ErrSubscribeInMulti+wire.ErrExecAbort)
-	client.ask("MULTI\r\nSET a 1\r\nSUBSCRIBE x lock:a\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+wire.ErrSubscribeInMulti+wire.ErrExecAbort+"$-1\r\n")
+	client.ask("MULTI\r\nSUBSCRIBE lock:a\r\nEXEC\r\n", "+OK\r\n"+string(wire.ErrSubscribeInMulti)+string(wire.ErrExecAbort))
+	client.ask("MULTI\r\nSET a 1\r\nSUBSCRIBE x lock:a\r\nEXEC\r\nGET a\r\n", "+OK\r\n+QUEUED\r\n"+string(wire.ErrSubscribeInMulti)+string(wire.ErrExecAbort)+"$-1\r\n")
 	client.ask("MONITOR\r\n", wire.OK)
-	client.ask("SUBSCRIBE lock:a\r\n", wire.ErrLockInPipe)
+	client.ask("SUBSCRIBE lock:a\r\n", string(wire.ErrLockInPipe))
 	masters.expectRequests(t)
 }
 
@@ -206,7 +206,7 @@ func TestSubscriberThatDoesNotRead(t *testing.T) {
 	}
 	eventually(t, "the session has ended", func() bool { return p.sessionCount() == 0 })
 	masters.expectNobody(t)
-	if used := p.server.memory.InUse(); used != 0 {
+	if used := p.env.Budget.InUse(); used != 0 {
 		t.Errorf("%d bytes are still taken", used)
 	}
 }
@@ -238,8 +238,8 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 	p := startTestProxy(t, nil, masters.configure)
 	client := p.dial(t)
 	client.ask("UNSUBSCRIBE\r\nPUNSUBSCRIBE x\r\n", "*3\r\n"+bulk("unsubscribe")+"$-1\r\n:0\r\n"+confirmed("*", "punsubscribe", "x", 0))
-	client.ask("SUBSCRIBE lock:a news\r\n", wire.ErrUpstreamNone)
-	client.ask("PSUBSCRIBE news*\r\n", wire.ErrUpstreamNone)
+	client.ask("SUBSCRIBE lock:a news\r\n", string(wire.ErrUpstreamNone))
+	client.ask("PSUBSCRIBE news*\r\n", string(wire.ErrUpstreamNone))
 	masters.expectRequests(t)
 	client.ask("SUBSCRIBE lock:a lock:b lock:a\r\n",
 		confirmed("*", "subscribe", "lock:a", 1)+confirmed("*", "subscribe", "lock:b", 2)+confirmed("*", "subscribe", "lock:a", 2))
@@ -248,9 +248,9 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 	client.ask("PSUBSCRIBE redisson_lock__channel:{lock:*}\r\n", confirmed("*", "psubscribe", "redisson_lock__channel:{lock:*}", 3))
 	masters.publish(unlockChannel, "0")
 	client.expect(told("*", "pmessage", "redisson_lock__channel:{lock:*}", unlockChannel, "0"))
-	client.ask("PING\r\nPING hi\r\nPING a b\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n"+told("*", "pong", "hi")+wire.ErrArity("ping"))
-	client.ask("GET lock:a\r\nGET a\r\nHELLO 3\r\nPUBLISH a b\r\nNOSUCH\r\n", wire.ErrRestricted("get")+wire.ErrRestricted("get")+
-		wire.ErrRestricted("hello")+wire.ErrRestricted("publish")+wire.ErrUnknownCommand([][]byte{[]byte("NOSUCH")}))
+	client.ask("PING\r\nPING hi\r\nPING a b\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n"+told("*", "pong", "hi")+string(wire.ErrArity("ping")))
+	client.ask("GET lock:a\r\nGET a\r\nHELLO 3\r\nPUBLISH a b\r\nNOSUCH\r\n", string(wire.ErrRestricted("get"))+string(wire.ErrRestricted("get"))+
+		string(wire.ErrRestricted("hello"))+string(wire.ErrRestricted("publish"))+string(wire.ErrUnknownCommand([][]byte{[]byte("NOSUCH")})))
 	client.ask("UNSUBSCRIBE lock:b\r\n", confirmed("*", "unsubscribe", "lock:b", 2))
 	client.ask("UNSUBSCRIBE\r\n", confirmed("*", "unsubscribe", "lock:a", 1))
 	client.ask("PUNSUBSCRIBE\r\n", confirmed("*", "punsubscribe", "redisson_lock__channel:{lock:*}", 0))
@@ -292,7 +292,7 @@ func TestSubscriberEndsWhenItReachesTheUpstream(t *testing.T) {
 		client.values(1)
 		client.ask("SUBSCRIBE lock:a lock:b\r\n", confirmed(row.of, "subscribe", "lock:a", 1)+confirmed(row.of, "subscribe", "lock:b", 2))
 		client.ask("PSUBSCRIBE lock:*\r\n", confirmed(row.of, "psubscribe", "lock:*", 3))
-		client.ask("SUBSCRIBE news\r\n", wire.ErrUpstreamDown)
+		client.ask("SUBSCRIBE news\r\n", string(wire.ErrUpstreamDown))
 		up.Store(true)
 		client.send(row.Command)
 		client.expectEnd(row.reply)
@@ -323,7 +323,7 @@ func TestPublishWithoutUpstream(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure)
 	client := p.dial(t)
-	client.ask("PUBLISH news x\r\n", wire.ErrUpstreamNone)
+	client.ask("PUBLISH news x\r\n", string(wire.ErrUpstreamNone))
 	client.send("PUBLISH lock:a x\r\n")
 	client.values(1)
 	if seen := p.locks.seen(); len(seen) != 1 || seen[0] != "PUBLISH lock:a x" {

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/testca"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/proxytest"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -18,7 +18,7 @@ import (
 // A proxy may be reached over TLS alone. A reload names other files; one that
 // names broken ones, or another address, is refused and changes nothing.
 func TestReloadOfTLS(t *testing.T) {
-	authority := proxytest.NewAuthority(t)
+	authority := testca.New(t)
 	first, second := authority.Issue(30*24*time.Hour), authority.Issue(30*24*time.Hour)
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	text := "listen: \"\"\nadmin: \"\"\nupstream: none\nmasters: embedded\ntls:\n  listen: 127.0.0.1:0\n  cert_file: " + first.CertFile + "\n  key_file: " + first.KeyFile + "\n"

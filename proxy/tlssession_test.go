@@ -10,9 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/testca"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -20,15 +23,15 @@ import (
 type tlsTest struct {
 	*testProxy
 	t         *testing.T
-	authority *proxytest.Authority
-	shown     proxytest.Certificate
+	authority *testca.Authority
+	shown     testca.Certificate
 	address   string
 	files     *endpoint.TLS
 }
 
 func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, configure ...func(*testConfig)) *tlsTest {
 	t.Helper()
-	p := &tlsTest{t: t, authority: proxytest.NewAuthority(t)}
+	p := &tlsTest{t: t, authority: testca.New(t)}
 	p.shown = p.authority.Issue(30 * 24 * time.Hour)
 	options := endpoint.TLSOptions{CertFile: p.shown.CertFile, KeyFile: p.shown.KeyFile, CACertFile: p.authority.File, AuthClients: authClients}
 	var err error
@@ -42,9 +45,9 @@ func startOverTLS(t *testing.T, redis *proxytest.Redis, authClients string, conf
 	}
 	p.address = listener.Addr().String()
 	ended := make(chan error, 1)
-	go func() { ended <- p.server.serve(overTLS(listener, func() *endpoint.TLS { return p.files })) }()
+	go func() { ended <- p.server.Serve(server.OverTLS(listener, func() *endpoint.TLS { return p.files })) }()
 	t.Cleanup(func() {
-		p.server.shutdown(t.Context())
+		p.server.Shutdown(t.Context())
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
@@ -78,7 +81,7 @@ func TestSessionsOverTLS(t *testing.T) {
 	client.send("GET lock:slow\r\nGET app\r\n")
 	<-p.locks.entered
 	client.send("GET app\r\nGET")
-	eventually(t, "what the client sends is read ahead", func() bool { return p.server.memory.InUse() > 0 })
+	eventually(t, "what the client sends is read ahead", func() bool { return p.env.Budget.InUse() > 0 })
 	close(p.locks.released)
 	client.expect("+OK\r\n$1\r\n2\r\n$1\r\n2\r\n")
 	client.ask(" app\r\n", "$1\r\n2\r\n")
@@ -86,8 +89,9 @@ func TestSessionsOverTLS(t *testing.T) {
 	// Long values in both directions, and a wake in the middle of a record.
 	long := strings.Repeat("x", 3<<20)
 	client.send("*3\r\n$3\r\nSET\r\n$4\r\nlong\r\n$3145728\r\n" + long[:1<<20])
-	for _, s := range p.server.all() {
-		s.sock.Wake()
+	p.env.Clock.Advance(p.env.Clock.Now() + int64(time.Minute))
+	for _, s := range p.server.Sessions() {
+		s.Inspect(&config.Limits{}) // wakes it, for it sits on a large buffer
 	}
 	client.send(long[1<<20:] + "\r\n")
 	client.expect("+OK\r\n")
@@ -115,7 +119,7 @@ func TestALeavingClientIsSeenOverTLS(t *testing.T) {
 }
 
 func TestClientCertificates(t *testing.T) {
-	stranger := proxytest.NewAuthority(t).Issue(time.Hour).Load(t)
+	stranger := testca.New(t).Issue(time.Hour).Load(t)
 	for _, row := range []struct {
 		auth             string
 		none, known, bad bool
@@ -160,7 +164,7 @@ func (p *tlsTest) serves(config *tls.Config) bool {
 // Who speaks no TLS, or an old one, or does not believe us, is counted and not
 // served; who says nothing holds nobody up.
 func TestFailedHandshakes(t *testing.T) {
-	log := &lockedBuffer{}
+	log := &proxytest.Log{}
 	p := startOverTLS(t, nil, "no", func(c *testConfig) { c.log = newTextLog(log) })
 	silent, err := net.Dial("tcp", p.address)
 	if err != nil {
@@ -208,7 +212,7 @@ func TestSilentHandshakesEnd(t *testing.T) {
 // Telling the other side that nothing more comes never waits for a write that
 // it does not take, as TLS itself would.
 func TestCloseWriteDoesNotWait(t *testing.T) {
-	authority := proxytest.NewAuthority(t)
+	authority := testca.New(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}})
 	if err != nil {
 		t.Fatal(err)

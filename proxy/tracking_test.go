@@ -281,7 +281,7 @@ func TestTrackingAnswersAsRedisDoes(t *testing.T) {
 			}
 		}
 	}
-	p.dial(t).ask("CLIENT TRACKING ON REDIRECT 5\r\n", wire.ErrUpstreamNone)
+	p.dial(t).ask("CLIENT TRACKING ON REDIRECT 5\r\n", string(wire.ErrUpstreamNone))
 }
 
 // The upstream's own keys are tracked there, with the exceptions that CLIENT

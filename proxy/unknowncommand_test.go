@@ -25,7 +25,7 @@ func TestUnknownCommandIsWordedAsByRedis(t *testing.T) {
 		}
 		client := dialTest(t, "unix", redis.Socket)
 		client.send(string(resp.AppendCommand(nil, command...)))
-		if got, want := wire.ErrUnknownCommand(command), client.values(1); got != want {
+		if got, want := string(wire.ErrUnknownCommand(command)), client.values(1); got != want {
 			t.Errorf("%.300q:\n Redis says %q\n we         %q", args, want, got)
 		}
 		_ = client.Close()

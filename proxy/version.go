@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// commit is set by the linker (-X) where the sources are built without their
-// repository, which the build itself would ask.
+// commit is set by the linker (-X) if the sources are built without their repository. With
+// the repository the build records the commit itself.
 var commit string
 
-// A build is what the process was built from, as far as that was recorded.
+// A build says which sources and which Go made this process, as far as recorded.
 type build struct {
 	version, revision, goVersion string
-	changed                      bool // from sources that are no commit
+	changed                      bool // the sources had uncommitted changes
 }
 
-// Version is the module's version and the commit it was built from, as far as
-// the build recorded them.
+// Version returns the module's version, and the commit and the Go version if the build
+// recorded them.
 func Version() string { return thisBuild().String() }
 
 func thisBuild() build {
@@ -27,7 +27,7 @@ func thisBuild() build {
 	return readBuild(info, commit)
 }
 
-// readBuild takes the build's own word for the commit, if there is one.
+// readBuild prefers the commit that the build recorded to the linker's.
 func readBuild(info *debug.BuildInfo, commit string) build {
 	b := build{version: info.Main.Version, revision: commit, goVersion: info.GoVersion}
 	if b.version == "" || b.version == "(devel)" {
@@ -63,5 +63,5 @@ func (b build) String() string {
 	return b.version + " (" + strings.Join(details, ", ") + ")"
 }
 
-// labels are the version, the revision and Go's version, for the metric.
+// labels returns the version, the revision and the Go version, for the metric.
 func (b build) labels() []string { return []string{b.version, b.revision, b.goVersion} }

@@ -36,7 +36,7 @@ func (p *testProxy) connectThrough(t *testing.T) (*testClient, *brokenConn) {
 		t.Fatal(err)
 	}
 	conn := &brokenConn{Conn: accepted}
-	p.server.welcome(conn)
+	p.server.Welcome(conn)
 	return client, conn
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -18,9 +19,9 @@ func (s *liveSet) cycle(tb testing.TB) {
 	}
 }
 
-// mostAllocations is how many allocations a cycle over five masters may cost,
-// late answers, what the requests here are made of, and what pools lose under the
-// race detector included. BenchmarkCycle tells how many they are.
+// mostAllocations is the largest number of allocations of a cycle over five masters. It
+// includes late answers, this test's requests, and what pools lose under the race
+// detector. BenchmarkCycle shows the present number.
 const mostAllocations = 44
 
 func TestAllocationsOfACycle(t *testing.T) {
@@ -36,7 +37,7 @@ func TestTheTallyAllocatesNothing(t *testing.T) {
 		answers[i] = quorum.Answer[bool]{State: quorum.Answered, Value: i%2 == 0}
 	}
 	if n := testing.AllocsPerRun(100, func() {
-		votes := quorum.Count(answers, isGranted)
+		votes := quorum.Count(answers, ballot.Yes)
 		_, _, _ = votes.Acquire(), votes.Agree(), votes.Release()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

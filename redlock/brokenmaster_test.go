@@ -17,7 +17,7 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// What a master may send that is broken, or is none. Each goes on for ever.
+// What a broken master, or a server that is no master, may send. Each goes on for ever.
 var brokenStreams = map[string]struct{ first, repeated string }{
 	"no RESP":               {"HTTP/1.1 400 Bad Request\r\n", "x\r\n"},
 	"nested arrays":         {"", "*1\r\n"},
@@ -41,11 +41,11 @@ var brokenStreams = map[string]struct{ first, repeated string }{
 	"errors":                {"", "-ERR what\r\n"},
 }
 
-// brokenGreetings are those that a master also sends before it has said who it is.
+// brokenGreetings are those that a master may also send before it has identified itself.
 var brokenGreetings = map[string]bool{"no RESP": true, "nested arrays": true, "a line without end": true, "a long text": true}
 
-// One broken master among three: whatever it sends, it is heard for a bounded
-// number of bytes, and locks are taken without it.
+// One of three masters is broken. Whatever it sends, a bounded number of bytes is read,
+// and locks are taken without it.
 func TestBrokenMasterCostsLittle(t *testing.T) {
 	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
 	for name, stream := range brokenStreams {
@@ -65,7 +65,7 @@ func TestBrokenMasterCostsLittle(t *testing.T) {
 				if longest := server.longest.Load(); longest > 16<<20 {
 					t.Errorf("%d bytes were taken on one connection", longest)
 				}
-				if text := set.log.String(); greets && !strings.Contains(text, "does not answer as a Redis") {
+				if text := set.log.String(); greets && !strings.Contains(text, "sends what no Redis sends") {
 					t.Errorf("the log does not say what was wrong:\n%s", text)
 				}
 			})
@@ -73,8 +73,8 @@ func TestBrokenMasterCostsLittle(t *testing.T) {
 	}
 }
 
-// A mixedSet is a Locker over three servers, behind the third's name another
-// one may come to stand.
+// A mixedSet is a Locker over three servers. Another server may take over the third
+// one's name.
 type mixedSet struct {
 	locker *Locker
 	log    lockedText
@@ -149,7 +149,7 @@ func (set *mixedSet) mustLock(t *testing.T) {
 	}
 }
 
-// lockedText is a log that many write and one reads.
+// lockedText is a log with many writers and one reader.
 type lockedText struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -238,7 +238,7 @@ func (m *brokenMaster) awaitEnd(t *testing.T) {
 
 func bulkReply(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
 
-// A marker, and what a master tells unasked, may be anything.
+// A marker, and a master's unsolicited messages, may be anything.
 func FuzzWhatAMasterSays(f *testing.F) {
 	for _, text := range []string{"run_id:x\r\nrole:master\r\nredis_mode:standalone\r\n", roster.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1@a:1"}, Run: "r", Databases: []int{0, 3}}.String(), ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n",
 		">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", ">2\r\n$10\r\ninvalidate\r\n_\r\n", "*0\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "!5\r\nERR x\r\n", "*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n"} {

@@ -3,19 +3,21 @@ package redlock
 import (
 	"context"
 	"log/slog"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
 )
 
-// A defect is a panic in one of our own functions. It may cost what it happens
-// in, and never a key, a master or the process.
+// A defect is a panic in one of our own functions. It may cost the request or the
+// connection that it happens in, and never a key, a master or the process.
 
 const allWell = "ok ok ok ok ok"
 
@@ -28,12 +30,13 @@ func withDefects(t *testing.T, observer Observer, test func(t *testing.T, w *tim
 	onTimelineWith(t, cfg, allWell, func(t *testing.T, w *timeline) { test(t, w, &log) })
 }
 
-// mustPanic runs do, whose panic is the caller's to see.
+// mustPanic runs do, which must panic.
 func mustPanic(t *testing.T, do func()) {
 	t.Helper()
 	defer func() {
 		t.Helper()
-		if reason := recover(); reason != "defect" {
+		reason := recover()
+		if _, isRuntimes := reason.(runtime.Error); !isRuntimes && reason != "defect" {
 			t.Errorf("recovered %v", reason)
 		}
 	}()
@@ -55,7 +58,7 @@ func (w *timeline) mustServe() {
 		w.t.Errorf("the key cannot be extended any more: %v", o.Verdict)
 	}
 	if o := w.locker.Acquire(ctx, acquire); o.Verdict != Lost {
-		w.t.Errorf("the key is taken twice: %v", o.Verdict)
+		w.t.Errorf("the key is taken twice: %+v", o)
 	}
 	if o := w.locker.Release(ctx, ReleaseRequest{Key: []byte(key)}); o.Verdict != Won {
 		w.t.Errorf("the key cannot be released any more: %v", o.Verdict)
@@ -65,19 +68,19 @@ func (w *timeline) mustServe() {
 }
 
 // acquiring is an acquire's question, which a test gives a defect.
-func (w *timeline) acquiring() ([]byte, question[bool]) {
-	taken := acquisition{key: key, value: tokenA, ttl: time.Hour}
-	return resp.AppendCommand(nil, "SET", key, tokenA, "NX", "PX", "3600000"), question[bool]{
-		kind:    KindAcquire,
-		replies: 1,
-		keys:    []string{key},
-		creates: true,
-		parse:   parseSet,
-		vote:    voteOf,
-		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-			return quorum.Count(answers, isGranted).Acquire()
+func (w *timeline) acquiring() ([]byte, ballot.Question[bool]) {
+	taken := acquisition{keys: []string{key}, value: tokenA, ttl: time.Hour}
+	return resp.AppendCommand(nil, "SET", key, tokenA, "NX", "PX", "3600000"), ballot.Question[bool]{
+		Kind:    KindAcquire,
+		Replies: 1,
+		Keys:    []string{key},
+		Creates: true,
+		Parse:   parseSet,
+		Vote:    ballot.VoteOf,
+		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, ballot.Yes).Acquire()
 		},
-		late: func(_ *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+		Late: func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict != Won {
 				w.locker.takeBack(i, a, taken)
 			}
@@ -86,28 +89,28 @@ func (w *timeline) acquiring() ([]byte, question[bool]) {
 }
 
 func TestTimelineADefectOnTheRequestsSideCostsNoKey(t *testing.T) {
-	defects := map[string]func(q *question[bool], frames []byte){
-		"the question for a master": func(q *question[bool], frames []byte) {
-			q.each = func(i int) []byte {
+	defects := map[string]func(q *ballot.Question[bool], frames []byte){
+		"the question for a master": func(q *ballot.Question[bool], frames []byte) {
+			q.Each = func(i int) []byte {
 				if i == 2 {
 					panic("defect")
 				}
 				return frames
 			}
 		},
-		"the verdict": func(q *question[bool], _ []byte) {
-			q.decide = func([]quorum.Answer[bool], time.Duration) Verdict { panic("defect") }
+		"the verdict": func(q *ballot.Question[bool], _ []byte) {
+			q.Decide = func([]quorum.Answer[bool], time.Duration) Verdict { panic("defect") }
 		},
-		"the verdict at the deadline": func(q *question[bool], _ []byte) {
-			q.decide = func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
+		"the verdict at the deadline": func(q *ballot.Question[bool], _ []byte) {
+			q.Decide = func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
 				if elapsed >= timeout {
 					panic("defect")
 				}
 				return Pending
 			}
 		},
-		"what decides whether a ballot stays won": func(q *question[bool], _ []byte) {
-			q.keep = func(*ballot[bool]) bool { panic("defect") }
+		"what decides whether a ballot stays won": func(q *ballot.Question[bool], _ []byte) {
+			q.Keep = func(*ballot.Ballot[bool]) bool { panic("defect") }
 		},
 	}
 	for name, inject := range defects {
@@ -115,7 +118,7 @@ func TestTimelineADefectOnTheRequestsSideCostsNoKey(t *testing.T) {
 			withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
 				frames, q := w.acquiring()
 				inject(&q, frames)
-				mustPanic(t, func() { hold(w.locker, frames, q) })
+				mustPanic(t, func() { ballot.Poll(w.locker.box, frames, q) })
 				w.mustServe()
 			})
 		})
@@ -123,23 +126,23 @@ func TestTimelineADefectOnTheRequestsSideCostsNoKey(t *testing.T) {
 }
 
 func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
-	defects := map[string]func(q *question[bool], once func()){
-		"reading an answer": func(q *question[bool], once func()) {
-			q.parse = func(replies [][]byte) (bool, error) { once(); return parseSet(replies) }
+	defects := map[string]func(q *ballot.Question[bool], once func()){
+		"reading an answer": func(q *ballot.Question[bool], once func()) {
+			q.Parse = func(replies [][]byte) (bool, error) { once(); return parseSet(replies) }
 		},
-		"showing an answer": func(q *question[bool], once func()) {
-			q.vote = func(granted bool) Vote { once(); return voteOf(granted) }
+		"showing an answer": func(q *ballot.Question[bool], once func()) {
+			q.Vote = func(granted bool) Vote { once(); return ballot.VoteOf(granted) }
 		},
-		"counting an answer": func(q *question[bool], once func()) {
-			decide := q.decide
-			q.decide = func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
+		"counting an answer": func(q *ballot.Question[bool], once func()) {
+			decide := q.Decide
+			q.Decide = func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
 				once()
 				return decide(answers, elapsed)
 			}
 		},
-		"undoing a late answer": func(q *question[bool], once func()) {
-			late := q.late
-			q.late = func(b *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+		"undoing a late answer": func(q *ballot.Question[bool], once func()) {
+			late := q.Late
+			q.Late = func(b *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 				defer once()
 				late(b, i, a, verdict)
 			}
@@ -150,19 +153,19 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 			withDefects(t, nil, func(t *testing.T, w *timeline, log *lockedText) {
 				w.play("ok@5ms ok@6ms ok@7ms ok@8ms ok@200ms")
 				frames, q := w.acquiring()
-				q.keep = func(*ballot[bool]) bool { return false } // all is undone
+				q.Keep = func(*ballot.Ballot[bool]) bool { return false } // all is undone
 				var done atomic.Bool
 				inject(&q, func() {
 					if !done.Swap(true) {
 						panic("defect")
 					}
 				})
-				b := hold(w.locker, frames, q)
-				if b.verdict == Pending {
+				b := ballot.Poll(w.locker.box, frames, q)
+				if b.Verdict == Pending {
 					t.Errorf("the ballot has no verdict")
 				}
-				for i, a := range b.answers {
-					w.locker.takeBack(i, a, acquisition{key: key, value: tokenA, ttl: time.Hour})
+				for i, a := range b.Answers {
+					w.locker.takeBack(i, a, acquisition{keys: []string{key}, value: tokenA, ttl: time.Hour})
 				}
 				time.Sleep(second)
 				w.play(allWell)
@@ -181,19 +184,19 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 	withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
 		w.put("A A A A A", time.Hour)
-		b := hold(w.locker, resp.AppendCommand(nil, "GET", key), question[bool]{
-			kind: KindRelease, replies: 1, keys: []string{key},
-			debt: func(int) *stream.Debt {
-				return &stream.Debt{Script: releaseScript.text, Key: key, Value: tokenA, Life: stream.NewLifetime(time.Now().Add(time.Hour))}
+		b := ballot.Poll(w.locker.box, resp.AppendCommand(nil, "GET", key), ballot.Question[bool]{
+			Kind: KindRelease, Replies: 1, Keys: []string{key},
+			Debt: func(int) *stream.Debt {
+				return &stream.Debt{Script: stream.ReleaseScript, Key: key, Value: tokenA, Life: stream.NewLifetime(time.Now().Add(time.Hour))}
 			},
-			parse: func([][]byte) (bool, error) { panic("defect") },
-			vote:  voteOf,
-			decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-				return quorum.Count(answers, isGranted).Release()
+			Parse: func([][]byte) (bool, error) { panic("defect") },
+			Vote:  ballot.VoteOf,
+			Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+				return quorum.Count(answers, ballot.Yes).Release()
 			},
 		})
-		if b.verdict != NoQuorum {
-			t.Errorf("%v", b.verdict)
+		if b.Verdict != NoQuorum {
+			t.Errorf("%v", b.Verdict)
 		}
 		w.mustServe()
 	})
@@ -211,19 +214,17 @@ func TestTimelineADefectBeforeTheBallotPassesTheTurnOn(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
-				for range 10 {
-					w.locker.waits.Get() // until none is left
-				}
-				w.locker.waits.New = func() any { panic("defect") }
+				masters := w.locker.box.Masters
+				w.locker.box.Masters = nil // so that no ballot begins
 				mustPanic(t, func() { ask(w.locker) })
-				w.locker.waits.New = newWait
+				w.locker.box.Masters = masters
 				w.mustServe()
 			})
 		})
 	}
 }
 
-// A nervous Observer panics at whatever it is told once it is armed.
+// A nervous Observer panics at every call once it is armed.
 type nervous struct{ armed atomic.Bool }
 
 func (n *nervous) jump() {

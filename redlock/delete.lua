@@ -1,7 +1,7 @@
--- Deletes a key that is no string where it holds what was seen. ARGV is its type
--- and what it holds, or "dump" and its payload. Payloads are compared only of
--- types that are not known here: masters keep a set's members each in an order of
--- their own.
+-- Deletes a key that is no string if it still holds what was seen. ARGV is its type and
+-- its items, or "dump" and its payload. Payloads are compared only for types that this
+-- script does not know, because each master keeps a set's members in an order of its
+-- own.
 local kind, size = ARGV[1], #ARGV - 1
 if kind == 'dump' then
   if redis.call('DUMP', KEYS[1]) ~= ARGV[2] then return 0 end

@@ -5,25 +5,27 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
 )
 
-// ExtendRequest changes how long a key lives: the EXPIRE family and PERSIST.
+// ExtendRequest changes a key's TTL: the EXPIRE family and PERSIST.
 type ExtendRequest struct {
 	DB        int
 	Key       []byte
 	TTL       time.Duration // above 0, whole milliseconds; ignored with Persist
-	Persist   bool
-	Condition string // "", NX, XX, GT or LT, which the masters judge
+	Persist   bool          // remove the TTL
+	Condition string        // "", NX, XX, GT or LT; the masters check it
 }
 
-// extension is what one master did: whether it changed the TTL, and of what.
+// extension is what one master did.
 type extension struct {
-	of      reading
-	changed bool
-	refusal string // the error the command was answered with
+	of      reading // what the key holds there
+	changed bool    // it changed the TTL
+	refusal string  // the command's error reply
 }
 
 func (e extension) equal(f extension) bool {
@@ -32,18 +34,19 @@ func (e extension) equal(f extension) bool {
 
 func (e extension) granted() bool { return e.changed }
 
-// Extend is won when a quorum changed the TTL of one and the same value and
-// some validity is left. A changed TTL is never undone: that would break a
-// newer extension. Masters that were away are told by value when they are back.
+// Extend changes a key's TTL. It is won if a quorum changed the TTL of one and the same
+// value and some validity is left. A changed TTL is never undone, because that would
+// break a newer extension. Masters that were away get the new expiry by value when they
+// are back.
 func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	key := string(r.Key) // debts outlive the call
-	// Ahead of those that wait, but not in the middle of another request: the
-	// votes it is about to lose would count for this one.
-	pass, err := l.turns.take(ctx, r.DB, true, key)
+	// An extension goes before those that wait, but not in the middle of another
+	// request. Votes that the other one is about to lose would count for this one.
+	turn, err := l.lanes.Enter(ctx, r.DB, []string{key}, lane.Queueing{Next: true})
 	if err != nil {
 		return Outcome{Verdict: Lost}
 	}
-	defer pass()
+	defer turn.Leave()
 	command := [][]byte{[]byte("PEXPIRE"), r.Key, resp.Decimal(r.TTL.Milliseconds())}
 	if r.Persist {
 		command = [][]byte{[]byte("PERSIST"), r.Key}
@@ -51,23 +54,23 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		command = append(command, []byte(r.Condition))
 	}
 	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), command...)
-	b := hold(l, frames, question[extension]{
-		kind:    KindExtend,
-		db:      r.DB,
-		keys:    []string{key},
-		creates: true,
-		lives:   l.covered(r.TTL),
-		replies: 2,
-		parse: func(replies [][]byte) (extension, error) {
+	b := ballot.Poll(l.box, frames, ballot.Question[extension]{
+		Kind:    KindExtend,
+		DB:      r.DB,
+		Keys:    []string{key},
+		Creates: true,
+		TTL:     l.masters.Covered(r.TTL),
+		Replies: 2,
+		Parse: func(replies [][]byte) (extension, error) {
 			v, err := parseReading(replies[0])
 			if resp.IsError(replies[1]) {
-				return extension{refusal: resp.ErrorText(replies[1])}, readAs(replies[1], true)
+				return extension{refusal: resp.ErrorText(replies[1])}, ballot.ReadAs(replies[1], true)
 			}
 			n, ok := resp.ParseInteger(replies[1])
-			return extension{of: v, changed: n == 1}, cmp.Or(err, readAs(replies[1], ok))
+			return extension{of: v, changed: n == 1}, cmp.Or(err, ballot.ReadAs(replies[1], ok))
 		},
-		vote: func(e extension) Vote { return voteOf(e.changed) },
-		decide: func(answers []quorum.Answer[extension], elapsed time.Duration) Verdict {
+		Vote: func(e extension) Vote { return ballot.VoteOf(e.changed) },
+		Decide: func(answers []quorum.Answer[extension], elapsed time.Duration) Verdict {
 			if _, t := quorum.Largest(answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
 				return Lost
 			}
@@ -75,41 +78,42 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 			if r.Persist {
 				return t.Agree()
 			}
-			return l.inTime(t.Agree(), r.TTL, elapsed)
+			return l.box.InTime(t.Agree(), r.TTL, elapsed)
 		},
-		late: func(b *ballot[extension], i int, a quorum.Answer[extension], verdict Verdict) {
+		Late: func(b *ballot.Ballot[extension], i int, a quorum.Answer[extension], verdict Verdict) {
 			if verdict == Won {
 				l.extendMissed(b, i, a, r)
 			}
 		},
 	})
-	o := b.outcome()
+	o := b.Outcome()
 	switch o.Verdict {
 	case Won:
-		for i, a := range b.answers {
+		for i, a := range b.Answers {
 			l.extendMissed(b, i, a, r)
 		}
 	case Lost:
-		if e, t := quorum.Largest(b.answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
+		if e, t := quorum.Largest(b.Answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
 			o.Err = e.refusal
 		}
 	}
 	return o
 }
 
-// answeredWithError: an old server does not know the condition, say.
+// answeredWithError tells whether the command failed. An old server does not know the
+// conditions, for example.
 func (e extension) answeredWithError() bool { return e.refusal != "" }
 
-// extendMissed leaves the expiry to a master that did not hear of it; without
-// it a lock that was taken without TTL would stay there for ever.
-func (l *Locker) extendMissed(b *ballot[extension], i int, a quorum.Answer[extension], r ExtendRequest) {
+// extendMissed queues the new expiry for a master that missed it. Otherwise a lock that
+// was taken without TTL would stay there for ever.
+func (l *Locker) extendMissed(b *ballot.Ballot[extension], i int, a quorum.Answer[extension], r ExtendRequest) {
 	if !a.State.Failed() || r.Persist {
 		return
 	}
-	e, _ := quorum.Largest(b.answers, extension.granted, extension.equal)
+	e, _ := quorum.Largest(b.Answers, extension.granted, extension.equal)
 	if e.of.value == nil {
 		return
 	}
-	end := b.started.Add(r.TTL)
-	l.masters[i].stream(r.DB).Deliver(&stream.Debt{Script: expireScript.text, Key: b.keys[0], Value: string(e.of.value), Ttl: end}, time.Now(), true)
+	end := b.Started.Add(r.TTL)
+	l.masters.At(i).Stream(r.DB).Deliver(&stream.Debt{Script: stream.ExpireScript, Key: b.Keys[0], Value: string(e.of.value), Ttl: end}, time.Now(), true)
 }

@@ -11,7 +11,7 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// execute carries out one command. False: the session was ended before.
+// execute executes one command. It returns false if the session had ended before.
 func (m *fakeMaster) execute(s *fakeSession, args [][]byte) ([]byte, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -71,9 +71,9 @@ func (m *fakeMaster) exec(s *fakeSession) []byte {
 	return reply
 }
 
-// A fakeCommand is arguments in, reply out, with master.mu held.
+// A fakeCommand turns arguments into a reply. The caller holds master.mu.
 type fakeCommand struct {
-	arity int // arguments at least, with the name
+	arity int // the fewest arguments, including the name
 	keyed bool
 	run   func(m *fakeMaster, s *fakeSession, args [][]byte) []byte
 }
@@ -133,7 +133,7 @@ func replyError(format string, args ...any) []byte {
 	return append(fmt.Appendf([]byte{'-'}, format, args...), "\r\n"...)
 }
 
-// find looks a living key up.
+// find returns a key that has not expired.
 func (m *fakeMaster) find(db int, key []byte) (entry, bool) {
 	e, ok := m.dbs[db][string(key)]
 	if ok && e.expires != 0 && m.millis() > e.expires {

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// A link is the network between one Locker and one fake master, with its
-// faults. Delays are a function of the seed and the time alone, not of the
-// order in which goroutines ask, so that a run can be repeated.
+// A link is the network between one Locker and one fake master, with its faults. Delays
+// depend only on the seed and the time, not on the order of goroutines, so a run can be
+// repeated.
 type link struct {
 	name   string
 	master *fakeMaster
@@ -21,7 +21,7 @@ type link struct {
 	jitter     time.Duration // ...and up to this much more
 	replyDelay time.Duration // replies only, for scripted timelines
 	fate       fate          // of the next question
-	blackhole  chan struct{} // nil: bytes pass; else closed when they do again
+	blackhole  chan struct{} // nil: bytes pass; otherwise closed when they pass again
 	conns      []*fakeConn
 	dialled    int
 
@@ -30,7 +30,7 @@ type link struct {
 	ended    time.Time // of the last connection or attempt
 }
 
-// A fate befalls the next thing said on a link.
+// A fate is what happens to the next bytes on a link.
 type fate struct {
 	kind  fateKind
 	after time.Duration
@@ -49,7 +49,7 @@ func newLink(name string, m *fakeMaster, seed uint64) *link {
 	return &link{name: name, master: m, seed: seed}
 }
 
-// hash mixes numbers into one that looks random (splitmix64).
+// hash mixes numbers into one number that looks random (splitmix64).
 func hash(numbers ...uint64) uint64 {
 	h := uint64(0x9e3779b97f4a7c15)
 	for _, n := range numbers {
@@ -65,7 +65,7 @@ func (l *link) draw(purpose uint64, now time.Time) uint64 {
 	return hash(l.seed, purpose, uint64(now.UnixNano()))
 }
 
-// arrival is when bytes sent now in a direction get to the other side.
+// arrival is the time at which bytes that are sent now reach the other side.
 func (l *link) arrival(direction uint64, now time.Time) time.Time {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,13 +87,13 @@ const (
 	retransmission
 )
 
-// patience is how long an attempt on a steady link lasts that gets no answer.
+// patience is the duration of an attempt on a steady link that gets no answer.
 const patience = 500 * time.Millisecond
 
-// dial is a Master's Dial. The streams wait a random time between attempts,
-// which no seed governs. On a steady link an attempt therefore begins only
-// when the longest such wait would be over, and ends by itself before the
-// stream's own patience does, and so always at the same moments.
+// dial is a Master's Dial. The streams wait between attempts, for random times that do
+// not depend on the seed. So on a steady link an attempt begins only when the longest such
+// wait would be over, and ends before the stream gives up. Then both always happen at the
+// same moments.
 func (l *link) dial(ctx context.Context) (net.Conn, error) {
 	now := time.Now()
 	l.mu.Lock()
@@ -150,7 +150,7 @@ func (l *link) noDial(err error) error {
 	return err
 }
 
-// sleep returns false when ctx has ended before.
+// sleep returns false if ctx ends first.
 func sleep(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -163,8 +163,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// cut breaks the connections that are open. What is under way is lost, but for
-// a part of it that depends on the seed.
+// cut breaks the open connections. What is under way is lost, except a part that depends
+// on the seed.
 func (l *link) cut() {
 	now := time.Now()
 	keep := func(bytes int) int { return int(l.draw(cutPrefix, now) % uint64(bytes+1)) }
@@ -173,14 +173,14 @@ func (l *link) cut() {
 	l.conns = nil
 	l.mu.Unlock()
 	for _, c := range conns {
-		// In this order: a session that has read its end says so to the proxy.
+		// This order matters: a session that has read its end tells the proxy.
 		c.in.cut(now, keep)
 		c.out.cut(now, keep)
 	}
 }
 
-// silence makes the network swallow everything without an error until speak,
-// after which both sides send again what did not arrive.
+// silence makes the network swallow everything without an error until speak. Then both
+// sides send again what did not arrive.
 func (l *link) silence() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -195,8 +195,8 @@ func (l *link) silence() {
 	}
 }
 
-// abandon makes the network swallow everything on the connections that are
-// open, for ever, as a firewall does that has forgotten them. New ones pass.
+// abandon makes the network swallow everything on the open connections, for ever, like a
+// firewall that has forgotten them. New connections work.
 func (l *link) abandon() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -217,14 +217,14 @@ func (l *link) speak() {
 	l.blackhole = nil
 	now := time.Now()
 	for i, c := range l.conns {
-		// Old connections may get their bytes through later than new ones.
+		// Bytes of old connections may arrive later than those of new ones.
 		later := time.Duration(hash(l.draw(retransmission, now), uint64(i)) % uint64(50*time.Millisecond))
 		c.out.release(now.Add(later))
 		c.in.release(now.Add(later))
 	}
 }
 
-// setDelay changes how long bytes are under way.
+// setDelay changes the time that bytes need.
 func (l *link) setDelay(delay, jitter time.Duration) {
 	l.mu.Lock()
 	l.delay, l.jitter = delay, jitter
@@ -237,7 +237,7 @@ func (l *link) setFate(f fate) {
 	l.mu.Unlock()
 }
 
-// takeFate returns the link's fate, once, if it is of that kind.
+// takeFate returns the link's fate and clears it, if it is of that kind.
 func (l *link) takeFate(kind fateKind) (fate, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -283,14 +283,14 @@ func (c *fakeConn) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// breakUnanswered ends a connection on which nothing was ever answered.
+// breakUnanswered ends a connection on which no reply ever came.
 func (c *fakeConn) breakUnanswered() {
 	if !c.answered.Load() {
 		c.in.fail(errReset)
 	}
 }
 
-// Close is like close(2): what was written still gets there.
+// Close is like close(2): written bytes still arrive.
 func (c *fakeConn) Close() error {
 	now := time.Now()
 	c.out.end(c.link.arrival(toMaster, now))

@@ -13,23 +13,23 @@ var (
 	errRefused = errors.New("connection refused")
 )
 
-// A pipe is one direction of a fake connection. Writing never blocks, so that
-// a writer does not feel that the other side has stopped, as with a socket
-// whose buffers are large. Bytes never overtake each other. All waiting is on
-// channels and timers, so a synctest bubble can let its clock run.
+// A pipe is one direction of a fake connection. Writing never blocks, so a writer does
+// not notice that the other side has stopped, as with a socket that has large buffers.
+// Bytes never overtake each other. All waiting uses channels and timers, so the clock of a
+// synctest bubble can run.
 type pipe struct {
 	mu      sync.Mutex
 	chunks  []chunk
 	last    time.Time // when the youngest chunk arrives
-	from    time.Time // the reader takes nothing before this
+	from    time.Time // the reader reads nothing before this
 	paused  bool      // the reader's process has stopped: what arrives waits in its buffers
 	lost    bool      // nothing written from now on arrives
-	broken  error     // what the reader gets at once
-	cutOff  time.Time // since when the network passes nothing; zero: it does
+	broken  error     // the reader gets this at once
+	cutOff  time.Time // from then on the network passes nothing; zero: it passes all
 	arrival chan struct{}
 }
 
-// A chunk is what one write put in; the one with an error is the last.
+// A chunk is the bytes of one write. The last chunk has an error.
 type chunk struct {
 	due  time.Time
 	data []byte
@@ -43,7 +43,7 @@ func (p *pipe) write(data []byte, due time.Time) {
 	p.put(chunk{due: due, data: append([]byte(nil), data...)})
 }
 
-// end says that nothing more comes, as a FIN does.
+// end closes the pipe for writing, as a FIN does.
 func (p *pipe) end(due time.Time) { p.put(chunk{due: due, err: io.EOF}) }
 
 func (p *pipe) put(c chunk) {
@@ -88,7 +88,7 @@ func (p *pipe) read(b []byte) (int, error) {
 	}
 }
 
-// take returns what has arrived, or how long until something does; 0: nobody knows.
+// take returns what has arrived, or else the time until something arrives. 0: unknown.
 func (p *pipe) take(b []byte, now time.Time) (n int, wait time.Duration, err error) {
 	switch {
 	case p.broken != nil:
@@ -126,9 +126,9 @@ func (p *pipe) fail(err error) {
 	p.signal()
 }
 
-// cut ends the pipe with an error. What has arrived can still be read, also by
-// a process that has stopped; of what is under way only so many bytes as keep
-// says, given their number, get through.
+// cut ends the pipe with an error. What has arrived can still be read, also by a process
+// that has stopped. keep gets the number of bytes that are under way, and returns the
+// number that still arrives.
 func (p *pipe) cut(now time.Time, keep func(bytes int) int) {
 	p.mu.Lock()
 	if !p.lost {
@@ -163,8 +163,8 @@ func (p *pipe) arrived(c chunk, now time.Time) bool {
 	return !c.due.After(now) && (p.cutOff.IsZero() || c.due.Before(p.cutOff))
 }
 
-// hold makes the network swallow what has not arrived yet; release sends it
-// again, to arrive at from at the earliest.
+// hold makes the network swallow what has not arrived yet. release sends it again, to
+// arrive not before from.
 func (p *pipe) hold(now time.Time) {
 	p.mu.Lock()
 	if p.cutOff.IsZero() {
@@ -188,8 +188,8 @@ func (p *pipe) release(from time.Time) {
 	p.signal()
 }
 
-// pause stops the reader, whose buffers go on filling; resume lets it read on
-// from the given time.
+// pause stops the reader, whose buffers go on filling. resume lets it read on from the
+// given time.
 func (p *pipe) pause() {
 	p.mu.Lock()
 	p.paused = true

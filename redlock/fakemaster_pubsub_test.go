@@ -9,7 +9,7 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// fakeListens is what a session is told of. It is guarded by master.mu.
+// fakeListens are the subscriptions of a session. master.mu guards them.
 type fakeListens struct {
 	channels, patterns []string
 	tracking           bool
@@ -45,7 +45,7 @@ func init() {
 	}
 }
 
-// push begins a push of the words and one element more.
+// push begins a push message with these words and one more element.
 func (s *fakeSession) push(words ...string) []byte {
 	frame := resp.AppendArray(nil, len(words)+1)
 	if s.resp3 {
@@ -57,7 +57,7 @@ func (s *fakeSession) push(words ...string) []byte {
 	return frame
 }
 
-// publish is what a script on the master publishes.
+// publish publishes a message as a script on the master does.
 func (m *fakeMaster) publish(channel, payload string) {
 	m.toListeners(func(s *fakeSession) []byte {
 		var out []byte
@@ -73,7 +73,7 @@ func (m *fakeMaster) publish(channel, payload string) {
 	})
 }
 
-// invalidate tells that keys have changed; no key: that any may have.
+// invalidate reports that keys changed. Without keys it reports that any may have.
 func (m *fakeMaster) invalidate(keys ...string) {
 	m.toListeners(func(s *fakeSession) []byte {
 		if !s.listens.tracking {
@@ -86,7 +86,7 @@ func (m *fakeMaster) invalidate(keys ...string) {
 	})
 }
 
-// say sends bytes to whoever listens.
+// say sends bytes to a listener.
 func (m *fakeMaster) say(garbage string) {
 	m.toListeners(func(s *fakeSession) []byte { return []byte(garbage) })
 }
@@ -101,7 +101,7 @@ func (m *fakeMaster) toListeners(frame func(*fakeSession) []byte) {
 	}
 }
 
-// listeners are the sessions that are told of anything, with mu held.
+// listeners returns the sessions with subscriptions. The caller holds mu.
 func (m *fakeMaster) listeners() []*fakeSession {
 	var list []*fakeSession
 	for _, s := range m.sessions {
@@ -112,7 +112,7 @@ func (m *fakeMaster) listeners() []*fakeSession {
 	return list
 }
 
-// listening words what the master's listeners are told of.
+// listening describes the listeners' subscriptions.
 func (m *fakeMaster) listening() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -128,7 +128,7 @@ func (m *fakeMaster) listening() string {
 	return strings.Join(words, " ")
 }
 
-// endListeners ends their connections, as CLIENT KILL TYPE pubsub does.
+// endListeners ends the listeners' connections, as CLIENT KILL TYPE pubsub does.
 func (m *fakeMaster) endListeners() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -8,45 +8,53 @@ import (
 	"testing"
 
 	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
 )
 
-// A fakeScript is what a Lua text does, written in Go. A text that is not
-// known here is a mistake of the test or a new script to be added.
+// A fakeScript is a Lua script in Go. If a text is not known here, the test is wrong or a
+// new script must be added.
 type fakeScript struct {
 	name string
 	run  func(m *fakeMaster, db int, key []byte, argv [][]byte) []byte
 }
 
-// compareAndDelete is the script by which most clients release a lock.
+// compareAndDelete is the script with which most clients release a lock.
 const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
 
-// takeIfFree acquires by script, as some clients do.
+// takeIfFree is a script with which some clients acquire a lock.
 const takeIfFree = `if redis.call("set",KEYS[1],ARGV[1],"NX","PX",ARGV[2]) then return 1 else return 0 end`
 
 var ourScripts map[string]*fakeScript
 
 func init() {
 	ourScripts = map[string]*fakeScript{
-		releaseText:        {"release.lua", (*fakeMaster).runRelease},
-		expireText:         {"expire.lua", (*fakeMaster).runExpire},
-		persistText:        {"persist.lua", (*fakeMaster).runPersist},
-		deleteText:         {"delete.lua", (*fakeMaster).runDelete},
-		effect.UndoScript:  {"undo.lua", (*fakeMaster).runUndo},
-		swapText:           {"swap.lua", (*fakeMaster).runSwap},
-		markScript.text:    {"mark.lua", (*fakeMaster).runMark},
-		editScript.text:    {"edit.lua", (*fakeMaster).runEdit},
-		upgradeScript.text: {"upgrade.lua", (*fakeMaster).runUpgrade},
-		raiseText:          {"raise.lua", (*fakeMaster).runRaise},
-		takeIfFree:         {"take-if-free", (*fakeMaster).runTakeIfFree},
-		compareAndDelete:   {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
+		stream.ReleaseScript: {"release.lua", (*fakeMaster).runRelease},
+		stream.ExpireScript:  {"expire.lua", (*fakeMaster).runExpire},
+		persistScript:        {"persist.lua", (*fakeMaster).runPersist},
+		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
+		effect.UndoScript:    {"undo.lua", (*fakeMaster).runUndo},
+		swapScript:           {"swap.lua", (*fakeMaster).runSwap},
+		scriptOf(master.AppendMark(nil, roster.Write{}, 0)):                        {"mark.lua", (*fakeMaster).runMark},
+		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.EditAll}, 0)):    {"edit.lua", (*fakeMaster).runEdit},
+		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.UpgradeAll}, 0)): {"upgrade.lua", (*fakeMaster).runUpgrade},
+		scriptOf(master.AppendRaise(nil, 0, 0)):                                    {"raise.lua", (*fakeMaster).runRaise},
+		takeIfFree:                                                                 {"take-if-free", (*fakeMaster).runTakeIfFree},
+		compareAndDelete:                                                           {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
 	}
 }
 
+// scriptOf returns the text of the script that a command runs.
+func scriptOf(frames []byte) string {
+	args, _ := parseFrame(frames)
+	return string(args[1])
+}
+
 func (m *fakeMaster) eval(s *fakeSession, args [][]byte) []byte {
-	script := ourScripts[string(args[1])]
+	script := ourScripts[strings.TrimSuffix(string(args[1]), "\n--\\")]
 	if script == nil {
 		panic(fmt.Sprintf("the fake master does not know this script: %s", args[1]))
 	}
@@ -163,10 +171,10 @@ func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
 	return replyInteger(1)
 }
 
-// fakeDatabases is how many databases a fake master has.
+// fakeDatabases is the number of a fake master's databases.
 const fakeDatabases = 16
 
-// eachDatabase visits what databases.lua does.
+// eachDatabase visits the same databases as databases.lua.
 func eachDatabase(own int, most int64, visit func(db int)) {
 	visit(own)
 	for db := range int(min(most, fakeDatabases)) {
@@ -176,7 +184,7 @@ func eachDatabase(own int, most int64, visit func(db int)) {
 	}
 }
 
-// marker is what databases.lua takes for the marker of a database.
+// marker returns what databases.lua reads as a database's marker.
 func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
 	e, ok := m.find(db, key)
 	return e.value, !ok || strings.HasPrefix(e.value, roster.FirstVersion+" ") || strings.HasPrefix(e.value, roster.MarkerVersion+" ")
@@ -312,7 +320,7 @@ func (m *fakeMaster) restore(s *fakeSession, args [][]byte) []byte {
 	return replyOK
 }
 
-// dumpString is DUMP's payload of a string.
+// dumpString returns DUMP's payload of a string.
 func dumpString(value string) []byte {
 	return rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(value)}})
 }
@@ -325,16 +333,16 @@ func TestFakeMasterDumpsWhatItCanRestore(t *testing.T) {
 	}
 }
 
-// The scripts in Go must do what the texts in Lua do, so each is run on a real
-// server and on a fake one, on the same keys.
+// The scripts in Go must do the same as the texts in Lua. So each runs on a real server
+// and on a fake one, with the same keys.
 func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 	live := startLiveMaster(t)
 	directFake(func(fake *fakeSession) {
 		for _, before := range [][]string{{"DEL", "k"}, {"SET", "k", "v"}, {"SET", "k", "v", "PX", "60000"}, {"SET", "k", "other"}} {
 			for _, run := range [][]string{
-				{releaseText, "v", "-1"}, {releaseText, "v", "-2"}, {releaseText, "v", "50000"}, {releaseText, "v", "70000"},
-				{expireText, "v", "50000"}, {expireText, "v", "70000"}, {persistText, "v"},
-				{deleteText, "dump", string(dumpString("v"))}, {swapText, "v", "w"},
+				{stream.ReleaseScript, "v", "-1"}, {stream.ReleaseScript, "v", "-2"}, {stream.ReleaseScript, "v", "50000"}, {stream.ReleaseScript, "v", "70000"},
+				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
+				{deleteScript, "dump", string(dumpString("v"))}, {swapScript, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
@@ -360,8 +368,8 @@ func roundSeconds(pttl []byte) []byte {
 	return replyInteger((n + 999) / 1000)
 }
 
-// directFake gives a test a session with a fake master that no network is
-// between, on the real clock.
+// directFake gives a test a session with a fake master, without a network and on the real
+// clock.
 func directFake(test func(*fakeSession)) {
 	m := newFakeMaster("fake")
 	m.lastID = 1

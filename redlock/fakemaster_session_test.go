@@ -15,12 +15,12 @@ type fakeSession struct {
 	master *fakeMaster
 	conn   *fakeConn
 	id     int64
-	killed bool // guarded by master.mu, as all below
+	killed bool // master.mu guards this and all below
 	db     int
 	resp3  bool
 	queued [][][]byte // since MULTI; nil outside
 	dirty  bool       // a command was refused when it was queued
-	mute   bool       // an answer was lost; serve's own
+	mute   bool       // an answer was lost; only serve uses it
 
 	listens fakeListens
 }
@@ -56,11 +56,11 @@ func (s *fakeSession) serve() {
 	}
 }
 
-// answer sends replies, unless the link's fate is against it.
+// answer sends replies, unless the link's fate prevents it.
 func (s *fakeSession) answer(replies []byte) bool {
 	link := s.conn.link
 	if s.mute {
-		return true // nothing arrives behind what was lost
+		return true // nothing arrives after a lost answer
 	}
 	if f, doomed := link.takeFate(answerLost); doomed {
 		s.mute = true
@@ -84,7 +84,7 @@ func (m *fakeMaster) forget(s *fakeSession) {
 	}
 }
 
-// parseFrame takes one command off the front; size 0: it is not whole yet.
+// parseFrame reads the first command. size is 0 if it is not complete yet.
 func parseFrame(b []byte) (args [][]byte, size int) {
 	line := func() (int, bool) {
 		for i := size; i+1 < len(b); i++ {

@@ -12,10 +12,10 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A fakeMaster is as much of a Redis server as the lock plane needs, in
-// memory, on a clock of its own. It must live inside one synctest bubble.
+// A fakeMaster is a Redis server in memory, with a clock of its own and as many commands
+// as the lock plane needs. It must live inside one synctest bubble.
 type fakeMaster struct {
-	evictsBy string // its maxmemory-policy; empty: it has no limit of memory
+	evictsBy string // its maxmemory-policy; empty: its memory is unlimited
 	name     string
 
 	mu       sync.Mutex
@@ -27,15 +27,15 @@ type fakeMaster struct {
 	runs     int
 	stopped  bool
 	away     bool      // no process listens
-	refusal  string    // what every command on keys is answered with
-	deaf     bool      // no SUBSCRIBE is allowed
-	noRole   bool      // ROLE neither
-	replid   [2]string // what it says besides, if the first is not empty
+	refusal  string    // the error reply to every command on keys; empty: none
+	deaf     bool      // it does not allow SUBSCRIBE
+	noRole   bool      // it does not allow ROLE
+	replid   [2]string // its replication ids in INFO, if the first is not empty
 	replica  bool
 	backlog  bool  // it was a replica, or has one, and counts what it writes
-	offset   int64 // so much
+	offset   int64 // that count
 	watch    func(execution)
-	claimed  bool // by a fault of the simulation
+	claimed  bool // a fault of the simulation uses it
 	running  sync.WaitGroup
 }
 
@@ -45,7 +45,7 @@ type entry struct {
 	expires int64 // in ms of the master's clock; 0: never
 }
 
-// An execution is one command that a master has carried out.
+// An execution is one command that a master has executed.
 type execution struct {
 	at     time.Time
 	master string
@@ -58,7 +58,7 @@ func (x execution) String() string {
 	return fmt.Sprintf("%s %s %s -> %q", x.master, x.client, summary(x.args), x.reply)
 }
 
-// summary words a command, our scripts by their names.
+// summary returns a command as text. Our own scripts go by their file names.
 func summary(args [][]byte) string {
 	words := ""
 	for i, a := range args {
@@ -74,7 +74,7 @@ func summary(args [][]byte) string {
 	return words
 }
 
-// A fakeClock runs from the bubble's clock at a rate of its own and can jump.
+// A fakeClock follows the bubble's clock at a rate of its own, and can jump.
 type fakeClock struct {
 	began  time.Time
 	rate   float64
@@ -100,7 +100,7 @@ func newFakeMaster(name string) *fakeMaster {
 // runID is different in every run of the server's process.
 func (m *fakeMaster) runID() string { return fmt.Sprintf("%s-run-%d", m.name, m.runs) }
 
-// replication is what it says of that.
+// replication is the part of INFO about replication.
 func (m *fakeMaster) replication() string {
 	role := "master"
 	if m.replica {
@@ -109,14 +109,14 @@ func (m *fakeMaster) replication() string {
 	return fmt.Sprintf("role:%s\r\nconnected_slaves:0\r\nmaster_repl_offset:%d\r\nmaster_replid:%s\r\nmaster_replid2:%s", role, m.offset, cmp.Or(m.replid[0], "first-of-"+m.name), cmp.Or(m.replid[1], strings.Repeat("0", 40)))
 }
 
-// becomeReplica makes it another server's replica, which has no keys yet.
+// becomeReplica makes it a replica of another server, which has no keys yet.
 func (m *fakeMaster) becomeReplica() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.replica, m.backlog = true, true
 }
 
-// becomeMaster makes it a master again, with the keys that it has by now.
+// becomeMaster makes it a master again, with the keys that it copied as a replica.
 func (m *fakeMaster) becomeMaster(copied map[int]map[string]entry) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -125,7 +125,8 @@ func (m *fakeMaster) becomeMaster(copied map[int]map[string]entry) {
 	m.dbs = copied
 }
 
-// copied are its keys, as a replica has them that falls behind from now on.
+// copied returns a copy of its keys, like that of a replica which falls behind from now
+// on.
 func (m *fakeMaster) copied() map[int]map[string]entry {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -160,7 +161,7 @@ func (m *fakeMaster) flush() {
 	m.mu.Unlock()
 }
 
-// value reads a key of database 0 past the network; "" if it is absent.
+// value reads a key of database 0 without the network. It is "" if the key is absent.
 func (m *fakeMaster) value(key string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -168,7 +169,7 @@ func (m *fakeMaster) value(key string) string {
 	return e.value
 }
 
-// ttl is what PTTL would say of a key of database 0.
+// ttl is what PTTL would return for a key of database 0.
 func (m *fakeMaster) ttl(key string) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -179,7 +180,7 @@ func (m *fakeMaster) ttl(key string) time.Duration {
 	return time.Duration(n) * time.Millisecond
 }
 
-// put stores a key of database 0 past the network, as another client would.
+// put stores a key of database 0 without the network, as another client would.
 func (m *fakeMaster) put(key, value string, ttl time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -196,8 +197,8 @@ func (m *fakeMaster) remove(key string) {
 	delete(m.dbs[0], key)
 }
 
-// accept begins a session for a connection; false: nobody listens. A stopped
-// process's connections are accepted by its kernel.
+// accept begins a session for a connection. It returns false if no process listens. If
+// the process is stopped, its kernel accepts connections.
 func (m *fakeMaster) accept(c *fakeConn) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,8 +215,8 @@ func (m *fakeMaster) accept(c *fakeConn) bool {
 	return true
 }
 
-// stop is SIGSTOP: what is sent waits and is executed after resume, also on
-// connections that have been closed meanwhile.
+// stop is SIGSTOP. The master executes what is sent only after resume, even on
+// connections that were closed meanwhile.
 func (m *fakeMaster) stop() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -225,8 +226,8 @@ func (m *fakeMaster) stop() {
 	}
 }
 
-// resume is SIGCONT. The sessions go on in an order of the seed's choosing, as
-// a real server may serve its sockets in any.
+// resume is SIGCONT. The sessions go on in an order that the seed chooses, because a real
+// server may serve its sockets in any order.
 func (m *fakeMaster) resume() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -238,8 +239,8 @@ func (m *fakeMaster) resume() {
 	}
 }
 
-// resumeNewestFirst is resume with an order: the youngest session goes on at
-// once, each older one a gap later.
+// resumeNewestFirst is resume in a fixed order. The youngest session goes on at once, and
+// each older one a gap later.
 func (m *fakeMaster) resumeNewestFirst(gap time.Duration) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -250,7 +251,7 @@ func (m *fakeMaster) resumeNewestFirst(gap time.Duration) {
 	}
 }
 
-// kill ends the process: nothing that it has not executed ever will be.
+// kill ends the process. What it has not executed is lost.
 func (m *fakeMaster) kill() {
 	m.mu.Lock()
 	sessions := m.sessions
@@ -258,13 +259,13 @@ func (m *fakeMaster) kill() {
 	m.mu.Unlock()
 	now := time.Now()
 	for _, s := range sessions {
-		// In this order: a session that has read its end says so to the proxy.
+		// This order matters: a session that has read its end tells the proxy.
 		s.conn.in.cut(now, func(bytes int) int { return bytes })
 		s.conn.out.fail(errReset)
 	}
 }
 
-// restart starts another process, which remembers its keys or nothing.
+// restart starts another process, with the old keys or with none.
 func (m *fakeMaster) restart(remembers bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -298,7 +299,7 @@ func (m *fakeMaster) disconnect(id int64) bool {
 	return true
 }
 
-// memory is the part of INFO that says how it evicts.
+// memory is the part of INFO about eviction.
 func (m *fakeMaster) memory() string {
 	if m.evictsBy == "" {
 		return "# Memory\r\nmaxmemory:0\r\nmaxmemory_policy:allkeys-lru\r\n"

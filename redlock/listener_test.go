@@ -12,7 +12,7 @@ import (
 	"redlock-proxy/redlock/notify"
 )
 
-// A listenerLog is a subscriber that writes down what it hears.
+// A listenerLog is a subscriber that records what it hears.
 type listenerLog struct {
 	*notify.Subscriber
 	mu    sync.Mutex
@@ -44,7 +44,7 @@ func eventWord(e notify.Event) string {
 	return "key " + string(e.Key)
 }
 
-// take returns what was heard since.
+// take returns what was heard since the last call.
 func (x *listenerLog) take() string {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -61,7 +61,7 @@ func (x *listenerLog) want(t *testing.T, words string) {
 	}
 }
 
-// publish lets masters, counted from 1, publish what their script says.
+// publish makes masters, counted from 1, publish what their script says.
 func (w *timeline) publish(payload string, masters ...int) {
 	for _, m := range masters {
 		w.masters[m-1].publish("chan", payload)
@@ -76,7 +76,7 @@ func (w *timeline) wantListening(master int, want string) {
 	}
 }
 
-// dials is how often a master, counted from 1, was connected to.
+// dials counts the connections to a master, counted from 1.
 func (w *timeline) dials(master int) int {
 	k := w.links[master-1]
 	k.mu.Lock()

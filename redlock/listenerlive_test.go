@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -11,11 +12,11 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Listeners on real servers: what a server tells, and when, only it can say.
+// Listeners on real servers: only a real server shows what it sends, and when.
 
-// liveTimeout is for how long a message waits for the masters that have not told
-// of it. What all masters tell must not seem to be a minority's where the machine
-// is busy, and so these tests wait beside each other.
+// liveTimeout is the time for which a message waits for the masters that have not sent it.
+// On a busy machine a message of all masters must not look like a minority's. So the time
+// is long, and these tests run in parallel.
 const liveTimeout = 10 * time.Second
 
 type liveMasters struct {
@@ -63,7 +64,7 @@ func (x *liveMasters) each(masters []int, args ...string) {
 	}
 }
 
-// liveEvents is a subscriber whose events come in a channel.
+// liveEvents is a subscriber that gets its events through a channel.
 func (x *liveMasters) subscriber() (*notify.Subscriber, <-chan string) {
 	events := make(chan string, 1000)
 	s := x.locker.Subscriber(func(e notify.Event) { events <- eventWord(e) })
@@ -71,7 +72,7 @@ func (x *liveMasters) subscriber() (*notify.Subscriber, <-chan string) {
 	return s, events
 }
 
-// waitFor returns when word comes, before anything that is not among others.
+// waitFor waits for word. Before it only events among others may come.
 func waitFor(t *testing.T, events <-chan string, word string, others ...string) {
 	t.Helper()
 	deadline := time.After(livePatience)
@@ -144,7 +145,7 @@ func TestLiveKeyChanges(t *testing.T) {
 	waitFor(t, events, "any", "key k")
 }
 
-// drain takes what may follow an event: the other masters' part.
+// drain drops what may follow an event, which is the same event from other masters.
 func drain(events <-chan string) {
 	for {
 		select {
@@ -210,10 +211,13 @@ func TestLiveMastersWithPassword(t *testing.T) {
 	t.Parallel()
 	x := listenToLiveMasters(t, 1, "--rename-command", "CONFIG", "CONFIG")
 	x.each(nil, "CONFIG", "SET", "requirepass", "secret")
-	for _, m := range x.locker.masters {
-		server := *m.server.Load()
-		server.Password = "secret"
-		m.server.Store(&server)
+	cfg := *x.locker.settings()
+	cfg.Masters = slices.Clone(cfg.Masters)
+	for i := range cfg.Masters {
+		cfg.Masters[i].Password = "secret"
+	}
+	if err := x.locker.Reload(t.Context(), cfg); err != nil {
+		t.Fatal(err)
 	}
 	s, events := x.subscriber()
 	s.Subscribe(t.Context(), "chan")

@@ -6,10 +6,10 @@ import (
 
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/livetest"
+	"redlock-proxy/redlock/resp"
 )
 
-// livePatience bounds what is waited for in real time, and how long a Locker over
-// real servers waits for a vote.
+// livePatience bounds waits in real time, and a Locker's wait for a vote of a real server.
 const livePatience = livetest.Patience
 
 // A liveMaster is a real redis-server with one connection to it.
@@ -45,8 +45,8 @@ func (c *liveConn) do(args ...string) []byte { c.t.Helper(); return c.Do(args...
 
 func (c *liveConn) ask(frames []byte, n int) [][]byte { c.t.Helper(); return c.Ask(frames, n) }
 
-// look takes an image of a key by itself. One for which the server was held up
-// on the way is taken again, as its expiry cannot be told to the millisecond.
+// look takes an image of a key. If the server was delayed meanwhile, look takes it again,
+// because the expiry would not be exact to the millisecond.
 func (c *liveConn) look(key string) effect.Image {
 	c.t.Helper()
 	for e := (&effect.Examination{Keys: [][]byte{[]byte(key)}}); ; {
@@ -60,7 +60,7 @@ func (c *liveConn) look(key string) effect.Image {
 	}
 }
 
-// sameImage compares images by what they say, not by when they were taken.
+// sameImage compares the content of images, not the times at which they were taken.
 func sameImage(a, b effect.Image) bool {
-	return bytes.Equal(a.Dump, b.Dump) && a.Absent() == b.Absent() && effect.Near(a.Expiry(), b.Expiry(), effect.Tolerance)
+	return bytes.Equal(a.Dump, b.Dump) && a.Absent() == b.Absent() && effect.Near(a.Expiry(), b.Expiry(), resp.ExpiryTolerance)
 }

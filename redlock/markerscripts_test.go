@@ -7,12 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 )
 
-// What the scripts that write markers do in each database, on a real server and
-// on a fake one.
+// The scripts that write markers do the same in each database of a real server and of a
+// fake one.
 
 var writtenNow = regexp.MustCompile(`(since|turned)=\d{12,}`)
 
@@ -43,21 +45,21 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		before map[int]string
 		frames []byte
 	}{
-		"here":              {1, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
-		"here, missing":     {6, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
-		"lacking":           {0, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
-		"all":               {0, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"all, as new":       {0, nil, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
-		"not as it was":     {0, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"too late":          {0, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
-		"edit":              {0, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"turn":              {0, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
-		"edit, not as seen": {0, markers, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"upgrade":           {0, ofFirst, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *roster.Marker) { x.Turned = roster.TurnNow })}, 0)},
-		"upgrade, unknown":  {0, ofFirst, markerFrames(roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
-		"raise":             {1, markers, raiseScript.append(nil, [][]byte{[]byte(roster.MarkerKey)}, []byte("1"), []byte("9000"))},
-		"raise in 0":        {0, markers, raiseScript.append(nil, [][]byte{[]byte(roster.MarkerKey)}, []byte("0"), []byte("9000"))},
-		"raise, missing":    {6, markers, raiseScript.append(nil, [][]byte{[]byte(roster.MarkerKey)}, []byte("6"), []byte("9000"))},
+		"here":              {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
+		"here, missing":     {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
+		"lacking":           {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"all":               {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"all, as new":       {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
+		"not as it was":     {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"too late":          {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
+		"edit":              {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"turn":              {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
+		"edit, not as seen": {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"upgrade":           {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *roster.Marker) { x.Turned = roster.TurnNow })}, 0)},
+		"upgrade, unknown":  {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
+		"raise":             {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise in 0":        {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
+		"raise, missing":    {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			directFake(func(fake *fakeSession) {
@@ -100,18 +102,18 @@ func TestMarkersWhereSelectIsForbidden(t *testing.T) {
 	live.must("ACL", "SETUSER", "p", "on", ">p", "~*", "+@all", "-select")
 	live.must("AUTH", "p", "p")
 	m := roster.Marker{Set: "s", Member: 1, Members: 1, Epoch: 1, Joined: []string{"1"}, Run: "r", Since: roster.SinceNow}
-	ask := markerFrames(roster.Write{Kind: roster.WriteAll, Marker: m}, time.Duration(time.Now().Add(time.Hour).UnixNano()))
-	if done, err := parseDone(live.conn.ask(ask, 1)); !done || err != nil {
+	ask := master.AppendMark(nil, roster.Write{Kind: roster.WriteAll, Marker: m}, time.Duration(time.Now().Add(time.Hour).UnixNano()))
+	if done, err := ballot.ParseDone(live.conn.ask(ask, 1)); !done || err != nil {
 		t.Fatalf("the marker is not written: %v %v", done, err)
 	}
 	text, _ := resp.ParseBulk(live.must("GET", roster.MarkerKey))
 	if got, ok := roster.ParseMarker(string(text)); !ok || got.Since == 0 {
 		t.Errorf("%q", text)
 	}
-	edit := markerFrames(roster.Write{Seen: string(text), Kind: roster.EditAll, Marker: m}, 0)
-	raise := raiseScript.append(nil, [][]byte{[]byte(roster.MarkerKey)}, []byte("0"), []byte("9000"))
+	edit := master.AppendMark(nil, roster.Write{Seen: string(text), Kind: roster.EditAll, Marker: m}, 0)
+	raise := master.AppendRaise(nil, 0, 9*time.Second)
 	for _, frames := range [][]byte{edit, raise} {
-		if done, err := parseDone(live.conn.ask(frames, 1)); !done || err != nil {
+		if done, err := ballot.ParseDone(live.conn.ask(frames, 1)); !done || err != nil {
 			t.Errorf("%.60q: %v %v", frames, done, err)
 		}
 	}

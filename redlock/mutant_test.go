@@ -8,26 +8,34 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"redlock-proxy/integration/layer"
 )
 
-// A mutant is the code with one rule left out. A rule that no test misses is
-// not tested, so each mutant has to be caught: by the timeline test that
-// carries the rule's name and, where a simulated world of faults is known to
-// end with two holders without it, by the simulation with those seeds.
+// A mutant is the code without one rule. If all tests pass without a rule, nothing tests
+// it. So each mutant must be caught by the timeline test with the rule's name. If a
+// simulated world of faults is known to end with two holders without the rule, the
+// simulation with those seeds must catch it, too.
 type mutant struct {
 	rule     string
 	edits    []edit
-	caughtBy string // a test here, or one of a package below: "quorum/TestAcquire"
+	caughtBy string // a test of this package, or of one below: "quorum/TestAcquire"
 	seeds    string // only with a test here
+
+	// The roster's model must catch a mutant of the roster, too. world goes wrong without
+	// the rule. If there is no such world, unmodelled says why.
+	world      uint64
+	unmodelled string
 }
 
-// An edit replaces a text that must be there exactly once, so that a mutant
-// which no longer fits the code fails instead of testing nothing. The text is
-// part of one function, and what it replaces is in that function's body. The file
-// is here or in a package below: "quorum/tally.go".
+// An edit replaces a text that must occur exactly once. So a mutant that no longer fits
+// the code fails, and does not pass without a test. The text is part of one function, and
+// the changed part is in that function's body. The file is in this package or in one
+// below: "quorum/tally.go".
 type edit struct{ file, old, new string }
 
 func TestMutantsAreCaught(t *testing.T) {
+	layer.Long(t)
 	packages := packagesThatCatch(mutants)
 	unchanged := leavesNothingOut(mutants)
 	binaries := buildMutants(t, append(slices.Clone(mutants), unchanged), packages)
@@ -36,6 +44,9 @@ func TestMutantsAreCaught(t *testing.T) {
 			t.Parallel()
 			if wrong := m.missed(t.Context(), binaries, n); wrong != "" {
 				t.Error(wrong)
+			}
+			if m.world != 0 {
+				m.wantWrongWorld(t, binaries[rosterPackage], n)
 			}
 		})
 	}
@@ -47,14 +58,51 @@ func TestMutantsAreCaught(t *testing.T) {
 				t.Errorf("this mutant should not be caught, and here it was, or its tests did not run: %s", wrong)
 			}
 		}
+		for _, m := range mutants {
+			if m.world != 0 && goesWrong(t.Context(), binaries[rosterPackage], len(mutants), "-model.seed", m.world) {
+				t.Errorf("world %d of the roster's model goes wrong with all rules", m.world)
+			}
+		}
 	})
 }
 
-// It takes no time to see whether all of them still fit the code.
+const (
+	rosterPackage = "roster/"
+	// modelSearch is the number of the model's steps to search for another world that goes
+	// wrong, if the known one no longer does after a change to the roster.
+	modelSearch = 3_000_000
+)
+
+// wantWrongWorld fails the test if the roster's model does not catch the mutant.
+func (m mutant) wantWrongWorld(t *testing.T, binary string, n int) {
+	t.Helper()
+	if !goesWrong(t.Context(), binary, n, "-model.seed", m.world) && !goesWrong(t.Context(), binary, n, "-model.steps", modelSearch) {
+		t.Errorf("world %d of the roster's model does not go wrong any more without the rule, nor do others in %d steps; search with -model.steps, and if none is found in 10^8, delete the rule or say why", m.world, modelSearch)
+	}
+}
+
+// goesWrong tells whether a world of the model goes wrong with mutant n.
+func goesWrong(ctx context.Context, binary string, n int, flag string, value uint64) bool {
+	c := exec.CommandContext(ctx, binary, "-mutant", strconv.Itoa(n), "-test.run", "^TestModel$", flag, strconv.FormatUint(value, 10))
+	output, err := c.CombinedOutput()
+	return err != nil && strings.Contains(string(output), "--- FAIL: TestModel ")
+}
+
+// The roster's model catches each mutant of the roster, or the mutant says why not.
+func TestTheModelMissesRulesOfTheRoster(t *testing.T) {
+	for _, m := range mutants {
+		ofRoster := slices.ContainsFunc(m.edits, func(e edit) bool { return strings.HasPrefix(e.file, rosterPackage) })
+		if said := m.world != 0 || m.unmodelled != ""; said != ofRoster || m.world != 0 && m.unmodelled != "" {
+			t.Errorf("%s: a rule of the roster has a world of its model that misses it, or a reason why there is none, and no other rule has", m.rule)
+		}
+	}
+}
+
+// This test quickly checks that all mutants still fit the code.
 func TestMutantsFit(t *testing.T) { mutate(t, mutants) }
 
-// packagesThatCatch is where the tests are that catch mutants: directories with a
-// slash behind them, "" for this one.
+// packagesThatCatch returns the packages whose tests catch mutants: directories that end
+// in a slash, or "" for this one.
 func packagesThatCatch(mutants []mutant) []string {
 	var packages []string
 	for _, m := range mutants {
@@ -65,7 +113,7 @@ func packagesThatCatch(mutants []mutant) []string {
 	return slices.Compact(packages)
 }
 
-// testsThatCatch is all that catches mutants in one package.
+// testsThatCatch returns the tests of one package that catch mutants.
 func testsThatCatch(mutants []mutant, dir string) (caughtBy, seeds string) {
 	var tests, worlds []string
 	for _, m := range mutants {
@@ -81,8 +129,8 @@ func testsThatCatch(mutants []mutant, dir string) (caughtBy, seeds string) {
 	return dir + "(" + strings.Join(tests, "|") + ")", strings.Join(worlds, ",")
 }
 
-// leavesNothingOut is a mutant in which all that the others edit stays as it is.
-// All their tests pass it, so what fails in the others is for what they leave out.
+// leavesNothingOut is a mutant that changes nothing. All tests must pass with it, so a
+// test that fails with another mutant fails because of its missing rule.
 func leavesNothingOut(mutants []mutant) mutant {
 	var edits []edit
 	for _, m := range mutants {
@@ -95,12 +143,15 @@ func leavesNothingOut(mutants []mutant) mutant {
 
 const nobodyMisses = "nothing misses this rule"
 
-// missed runs mutant n against the tests that are to catch it, and tells what did
-// not; nothing if all did.
+// missed runs mutant n against the tests that must catch it. It returns those that did
+// not, or nothing if all did.
 func (m mutant) missed(ctx context.Context, binaries map[string]string, n int) string {
 	dir, test := path.Split(m.caughtBy)
+	if test == "TestModel" {
+		return "" // its world catches it
+	}
 	run := "^" + test + "$"
-	// What is under way when a connection breaks is the scheduler's choice.
+	// The scheduler decides what is under way when a connection breaks.
 	args := []string{"-mutant", strconv.Itoa(n), "-test.timeout=120s"}
 	if m.seeds == "" {
 		args = append(args, "-test.count=20", "-test.failfast")

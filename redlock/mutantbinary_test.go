@@ -14,9 +14,9 @@ import (
 	"testing"
 )
 
-// All mutants are compiled into one test binary, for a binary of its own would
-// cost each of them seconds. Every function that mutants edit begins with their
-// versions of its body there, and -mutant chooses among them:
+// All mutants are compiled into one test binary, because separate binaries would cost
+// seconds each. There, every function that mutants edit begins with their versions of its
+// body, and -mutant chooses one:
 //
 //	func (t tally) acquire() Verdict {
 //		if *chosenMutant == 0 {
@@ -26,10 +26,10 @@ import (
 //		need := quorum(t.masters)
 //		...
 //
-// Edits may be in this package and in those below it. Each package that is edited
-// gets a chosenMutant, and all of them are the one flag of a package that only the
-// mutants' binaries have. A package below this one has a test binary of its own if
-// mutants are caught there.
+// Edits may be in this package and in those below it. Each edited package gets a
+// chosenMutant. All of them point to one flag, in a package that only these binaries
+// contain. A package below this one has a test binary of its own if its tests catch
+// mutants.
 
 const (
 	chooserPackage = "mutantchooser"
@@ -47,9 +47,9 @@ var chosenMutant = mutantchooser.Chosen
 `
 )
 
-// buildMutants compiles these packages' tests with the mutants, which go by their
-// place in the list, and returns a path of a binary for each package. A package is
-// a directory with a slash behind it; this one is "".
+// buildMutants compiles these packages' tests with the mutants, and returns the path of a
+// binary for each package. A mutant's number is its place in the list. A package is a
+// directory that ends in a slash, or "" for this one.
 func buildMutants(t *testing.T, mutants []mutant, packages []string) map[string]string {
 	t.Helper()
 	files := mutate(t, mutants)
@@ -71,7 +71,7 @@ func buildMutants(t *testing.T, mutants []mutant, packages []string) map[string]
 	return binaries
 }
 
-// mutate makes all edits, and tells of each that does not fit the code.
+// mutate makes all edits. Each edit that does not fit the code is an error of the test.
 func mutate(t *testing.T, mutants []mutant) map[string]*mutatedFile {
 	t.Helper()
 	files := map[string]*mutatedFile{}
@@ -96,8 +96,8 @@ func mutate(t *testing.T, mutants []mutant) map[string]*mutatedFile {
 	return files
 }
 
-// writeOverlay writes what the go command is to read instead of the files of
-// these paths, and the list for its -overlay, whose path it returns.
+// writeOverlay writes the files that the go command must read in place of those at these
+// paths. It returns the path of the list for -overlay.
 func writeOverlay(t *testing.T, dir string, texts map[string]string) string {
 	t.Helper()
 	replaced := map[string]string{}
@@ -135,8 +135,8 @@ type mutatedFile struct {
 	functions   []*mutatedFunction // in the file's order
 }
 
-// A mutatedFunction is a function with a body: text[start:end] of its file, of
-// which what is behind inside is the body, without the brace that opens it.
+// A mutatedFunction is a function with a body. It is text[start:end] of its file. The
+// body begins at inside, behind the opening brace.
 type mutatedFunction struct {
 	start, inside, end int
 	line               int // of the brace
@@ -144,7 +144,7 @@ type mutatedFunction struct {
 	versions           []version
 }
 
-// A version is the whole text of a function as mutant n has it.
+// A version is the whole text of a function in mutant n.
 type version struct {
 	n          int
 	rule, text string
@@ -176,7 +176,7 @@ func readMutated(path string) (*mutatedFile, error) {
 	return f, nil
 }
 
-// edit makes an edit of mutant n, which may have made others.
+// edit makes one of the edits of mutant n.
 func (f *mutatedFile) edit(n int, rule string, e edit) error {
 	if times := strings.Count(f.text, e.old); times != 1 {
 		return fmt.Errorf("%s has this %d times instead of once: %s", e.file, times, e.old)
@@ -204,8 +204,8 @@ func (f *mutatedFile) edit(n int, rule string, e edit) error {
 	return errors.New("it edits what is not one function: " + e.old)
 }
 
-// withVersions is the file with its functions' versions in them. What goes wrong
-// in a version is told with the mutant's rule for the name of the file.
+// withVersions returns the file's text with all versions of its functions. In errors a
+// version's file name is the mutant's rule.
 func (f *mutatedFile) withVersions() string {
 	var out strings.Builder
 	done := 0

@@ -1,36 +1,8 @@
 package redlock
 
-import (
-	"testing"
-	"time"
-)
+import "testing"
 
-// An operator reads in the client's log why nobody got the lock, and how long
-// that will last.
-func TestNoQuorumSaysWhy(t *testing.T) {
-	until := time.Date(2026, 11, 21, 6, 10, 0, 7e8, time.FixedZone("", 3600))
-	for _, row := range []struct {
-		outcome Outcome
-		want    string
-	}{
-		{Outcome{Voting: 2, Answered: 2, Asked: 5, Needed: 3}, "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
-		{Outcome{Voting: 2, Answered: 0, Asked: 5, Needed: 3}, "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
-		{Outcome{Voting: 5, Answered: 2, Asked: 5, Needed: 3}, "QUORUMLOST only 2 of 5 lock masters answered in time, 3 needed"},
-		{Outcome{Voting: 4, Answered: 4, Asked: 5, Needed: 3}, "QUORUMLOST the answers of 4 lock masters differ, 3 alike needed"},
-		{Outcome{Voting: 2, Answered: 2, Asked: 5, Needed: 3, Quarantined: 2, Until: until},
-			"QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 2 are in quarantine, the first until 2026-11-21T05:10:00Z"},
-		{Outcome{Voting: 2, Answered: 2, Asked: 5, Needed: 3, Quarantined: 1, Until: until},
-			"QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 1 is in quarantine, until 2026-11-21T05:10:00Z"},
-		{Outcome{Voting: 3, Answered: 3, Asked: 5, Needed: 3, Quarantined: 1, Until: until},
-			"QUORUMLOST the answers of 3 lock masters differ, 3 alike needed; 1 is in quarantine, until 2026-11-21T05:10:00Z"},
-	} {
-		if got := row.outcome.NoQuorumError(); got != row.want {
-			t.Errorf("got  %s\nwant %s", got, row.want)
-		}
-	}
-}
-
-// It counts the masters that can vote now, and says plainly where their answers
+// The error counts the masters that can vote now, and says plainly if their answers
 // differ.
 func TestTimelineQuorumLostCountsWhoCanVote(t *testing.T) {
 	for _, row := range []struct{ script, values, want string }{
@@ -62,7 +34,7 @@ func TestTimelineQuorumLostCountsWhoCanVote(t *testing.T) {
 	}
 }
 
-// A key that nobody may read is not taken, and the count is right there too.
+// A key that the proxy may not read is not taken, and the count is right there, too.
 func TestTimelineQuorumLostByAReadAfterALostAcquire(t *testing.T) {
 	onTimeline(t, "no no no hang hang", func(t *testing.T, w *timeline) {
 		w.put("A A B - -", 20*second)

@@ -20,8 +20,10 @@ func (v *votesSeen) add(master, what string) {
 	v.seen[master+" "+what]++
 }
 
-func (v *votesSeen) Voted(master string, vote Vote, _ time.Duration) { v.add(master, vote.String()) }
-func (v *votesSeen) Undone(master string)                            { v.add(master, "undone") }
+func (v *votesSeen) Voted(master string, vote Vote, _ time.Duration) {
+	v.add(master, vote.String())
+}
+func (v *votesSeen) Undone(master string) { v.add(master, "undone") }
 
 func (v *votesSeen) want(t *testing.T, what string, want int) {
 	t.Helper()
@@ -32,9 +34,8 @@ func (v *votesSeen) want(t *testing.T, what string, want int) {
 	}
 }
 
-// A master in quarantine has not failed: it answers, and is not counted. What
-// it granted is taken back as a matter of course, and tells nothing of clients
-// that split votes.
+// A master in quarantine has not failed: it answers, but does not count. Its grants are
+// always undone, and do not show that clients split votes.
 func TestTimelineVotesOfAQuarantinedMasterAreDiscounted(t *testing.T) {
 	cfg := timelineConfig()
 	seen := &votesSeen{seen: map[string]int{}}

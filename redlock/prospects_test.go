@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// crowd has many clients want the key at once, and returns when all know that
-// nobody can.
+// crowd starts many acquires of the key at once. It returns when all clients know that
+// nobody can get it.
 func (w *timeline) crowd() (took time.Duration) {
 	w.t.Helper()
 	began := time.Now()
@@ -26,8 +26,7 @@ func (w *timeline) crowd() (took time.Duration) {
 	return time.Since(began)
 }
 
-// Where it is known that nobody can vote, a crowd is told so in the time of one
-// ballot.
+// If it is known that nobody can vote, a crowd hears so in the time of one ballot.
 func TestTimelineACrowdIsToldAtOnceThatNobodyCanVote(t *testing.T) {
 	t.Run("a new set", func(t *testing.T) {
 		cfg := timelineConfig()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// queuedNow knows how many debts wait for each master, as it was told last.
+// queuedNow is an Observer that knows the last reported number of debts of each master.
 type queuedNow struct {
 	nobody
 	mu   sync.Mutex
@@ -27,8 +27,8 @@ func (q *queuedNow) of(master string) (now, most int) {
 	return q.now[master], q.most
 }
 
-// What a master could not serve waits, and when it was paid it does not any more.
-// Debts of two databases are counted together.
+// A command that a master could not serve waits until the master has executed it. Debts of
+// two databases are counted together.
 func TestTimelineWhatWaitsForAMasterIsToldUntilItIsPaid(t *testing.T) {
 	q := &queuedNow{now: map[string]int{}}
 	cfg := timelineConfig()

@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"context"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +10,7 @@ import (
 
 // Recognised scripts keep the rules of releases, and examined extensions theirs.
 
-// extendIfMine is the script by which most clients extend a lock.
+// extendIfMine is the script with which most clients extend a lock.
 const extendIfMine = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("pexpire",KEYS[1],ARGV[2]) else return 0 end`
 
 func init() {
@@ -112,15 +111,17 @@ func TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt(t *testing.T) {
 
 func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) {
 	for _, value := range []string{tokenA, short} {
-		onTimeline(t, "ok ok ok ok down", func(t *testing.T, w *timeline) {
+		q, cfg := &queuedNow{now: map[string]int{}}, timelineConfig()
+		cfg.Observer = q
+		onTimelineWith(t, cfg, "ok ok ok ok down", func(t *testing.T, w *timeline) {
 			w.put("X X X X -", time.Minute)
 			w.masters[4].put(key, value, time.Minute)
 			w.elapse(0) // until the stream knows that its master is away
 			if o := w.eval(compareAndDelete, value); o.Verdict != Lost {
 				t.Fatal(o.Verdict)
 			}
-			if queued := w.locker.masters[4].queued.Load(); queued != 0 {
-				t.Errorf("%d debts wait for the master that is away", queued)
+			if _, most := q.of("m5"); most != 0 {
+				t.Errorf("%d debts wait for the master that is away", most)
 			}
 			w.masters[4].restart(true)
 			w.elapse(5 * second)
@@ -144,8 +145,8 @@ func TestTimelineAQueuedRecognisedReleaseSparesALaterInstance(t *testing.T) {
 	})
 }
 
-// A master that could not serve the release is told of it when it is decided,
-// and may have the next lock by then, with the same constant value.
+// A master that could not serve the release gets it when the ballot is decided. By then it
+// may have the next lock, with the same constant value.
 func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(short, 10*second)
@@ -159,7 +160,7 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
 		w.elapse(second)
 		w.wantValues("- - - - 1")
-		// What it still has of the lock that was released goes.
+		// Its copy of the released lock is deleted.
 		w.put("1 1 1 1 1", 10*second)
 		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
 		time.AfterFunc(20*time.Millisecond, func() { w.masters[4].refuse("") })
@@ -188,7 +189,7 @@ func TestTimelineARecognisedReleaseIsKeptWhileAnEarlierWriteIsUnanswered(t *test
 	})
 }
 
-// A release is never held back, by whatever waits for its turn.
+// A release never waits for a turn.
 func TestTimelineARecognisedReleaseTakesNoTurn(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
@@ -202,15 +203,15 @@ func TestTimelineARecognisedReleaseTakesNoTurn(t *testing.T) {
 	})
 }
 
-// A release that the examined run makes of it, for scripts that are not
-// recognised, reaches those that missed it as well.
+// A script that is not recognised may release, too. That release also reaches the masters
+// that missed the examined run.
 func TestTimelineAnExaminedReleaseIsDeliveredToWhoMissedIt(t *testing.T) {
 	for _, script := range []string{"ok ok ok down down", "ok ok ok lost lost", "ok ok ok cut cut"} {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			w.put("A A A A A", time.Minute)
 			w.play(script)
 			r := RunRequest{Keys: [][]byte{[]byte(key)}, Args: bytesOf([]string{"EVAL", compareAndDelete, "1", key, tokenA})}
-			wantReply(t, w.locker.runOnce(context.Background(), r), ":1\r\n")
+			wantReply(t, w.locker.Run(t.Context(), unrecognised(r)), ":1\r\n")
 			w.elapse(0)
 			for _, m := range w.masters[3:] {
 				m.restart(true)
@@ -275,7 +276,8 @@ func TestTimelineAScriptThatExtendsReachesWhoMissedIt(t *testing.T) {
 	})
 }
 
-// It waits for an acquire that is under way, whose votes would count for it.
+// An extension waits for an acquire that is under way, because the acquire's votes would
+// count for it.
 func TestTimelineAScriptThatExtendsTakesItsTurn(t *testing.T) {
 	// The acquire is still undecided when three masters have answered it.
 	onTimeline(t, "ok ok no ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
@@ -289,7 +291,7 @@ func TestTimelineAScriptThatExtendsTakesItsTurn(t *testing.T) {
 	})
 }
 
-// A TTL that is longer than any before is on the masters' record before it counts.
+// A TTL that is longer than any before goes on the masters' record before it counts.
 func TestTimelineAScriptThatExtendsIsOnRecord(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.put("A A A A A", time.Minute)
@@ -303,9 +305,9 @@ func TestTimelineAScriptThatExtendsIsOnRecord(t *testing.T) {
 	})
 }
 
-// Masters that have forgotten the script have it loaded, and are asked once more.
-// Where the others have deleted the lock before, they find nothing of it then: if no
-// other had it, nobody knows whether it was held.
+// Masters that have forgotten the script get it again, and are asked once more. Other
+// masters may have deleted the lock in the first try, and find no lock in the second. If
+// no master finds one then, nobody knows whether the client held it.
 func TestTimelineARecognisedReleaseThatHadToBeLoadedIsNotToldThatItHeldNothing(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		release := func() Outcome {

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/rdb"
@@ -14,60 +15,60 @@ import (
 	"redlock-proxy/redlock/stream"
 )
 
-// ReleaseRequest deletes a key whatever its value: DEL, UNLINK, GETDEL.
+// ReleaseRequest deletes a key whatever its value is: DEL, UNLINK, GETDEL.
 type ReleaseRequest struct {
 	DB  int
 	Key []byte
-	Get bool // the value is asked for, so a key that is no string is an error
+	Get bool // the client wants the value, so a key that is no string is an error
 }
 
-// Release deletes the key. It is two ballots: one looks at what a quorum holds,
-// or could hold if the masters that did not answer or may not vote agreed, and the
-// second deletes only that. A bare DEL never goes to a master: it would erase the
-// votes of a client that is just acquiring.
-// Won: Value is what was deleted. Lost: the key did not exist.
+// Release deletes the key, in two ballots. The first looks at what a quorum holds, or
+// could hold if masters that did not answer or may not vote agreed. The second deletes
+// only that. A bare DEL never goes to a master, because it would erase the votes of a
+// client that is just acquiring. Won: Value is what was deleted. Lost: the key did not
+// exist.
 func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 	unclear := false
-	o := l.again(ctx, false, func() (o Outcome) {
+	o := l.settings().Retry.Again(ctx, false, func() (o Outcome) {
 		o, unclear = l.release(r, nil)
 		return o
 	})
 	if !unclear {
 		return o
 	}
-	if quiet := l.mended(ctx, r.DB, string(r.Key)); quiet != nil {
+	if quiet := l.mender.Mend(r.DB, string(r.Key)).Wait(ctx); quiet != nil {
 		o, _ = l.release(r, quiet)
 	}
 	return o
 }
 
-// release deletes what could be held. Unclear: there are several such values, and
-// unless they are the copies that have been quiet they may be votes of a client
-// that is just acquiring; or no value has a quorum of those that make the key exist.
+// release deletes each value that could be held. unclear is true if there are several
+// such values, or none although the key exists, and they are not those of the quiet
+// copies. Then they may be votes of a client that is just acquiring.
 func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unclear bool) {
 	b, lives := l.look(r)
-	o = b.outcome()
-	if b.verdict == Lost {
+	o = b.Outcome()
+	if b.Verdict == Lost {
 		return o, false
 	}
 	o.Verdict = NoQuorum
-	if heardFrom(b.answers) < o.Needed {
+	if heardFrom(b.Answers) < o.Needed {
 		return o, false
 	}
-	values := quorum.Candidates(b.answers, sighting.present, sighting.equal)
-	if len(values) != 1 && !areQuiet(b.answers, quiet) {
+	values := quorum.Candidates(b.Answers, lookAnswer.present, lookAnswer.equal)
+	if len(values) != 1 && !areQuiet(b.Answers, quiet) {
 		return o, true
 	}
 	var all []Outcome
 	for _, seen := range values {
 		switch {
 		case seen.err != "" && r.Get:
-			o.Verdict, o.Err = b.verdict, seen.err
+			o.Verdict, o.Err = b.Verdict, seen.err
 			return o, false
 		case seen.err != "":
 			all = append(all, l.releaseCollection(r))
 		default:
-			released := l.releaseValue(r.DB, r.Key, seen.value, lives.of(b.answers, seen))
+			released := l.releaseValue(r.DB, r.Key, seen.value, lives.of(b.Answers, seen))
 			released.Value = seen.value
 			all = append(all, released)
 		}
@@ -75,9 +76,9 @@ func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unc
 	return released(o, all), false
 }
 
-// areQuiet tells whether the values that masters showed are those of copies that
+// areQuiet tells whether all values that masters showed are those of quiet copies, which
 // have not changed for long.
-func areQuiet(answers []quorum.Answer[sighting], quiet []effect.Image) bool {
+func areQuiet(answers []quorum.Answer[lookAnswer], quiet []effect.Image) bool {
 	if quiet == nil {
 		return false
 	}
@@ -89,8 +90,8 @@ func areQuiet(answers []quorum.Answer[sighting], quiet []effect.Image) bool {
 	return true
 }
 
-// released is what deleting each of several values came to; o, if there was none.
-// Unless it is certain of all, nobody can know whether the key is gone.
+// released combines the outcomes of deleting several values. Without any it returns o. If
+// one outcome is NoQuorum, the result is, because the key may still exist.
 func released(o Outcome, all []Outcome) Outcome {
 	for i, r := range all {
 		switch {
@@ -115,171 +116,170 @@ func heardFrom[A any](answers []quorum.Answer[A]) (n int) {
 	return n
 }
 
-// sighting is a value and how long it lives at most.
-type sighting struct {
+// lookAnswer is one master's answer about a key and the key's lifetime.
+type lookAnswer struct {
 	reading
 	expires time.Time // zero: for ever
 }
 
-func (s sighting) present() bool         { return !s.absent() }
-func (s sighting) equal(t sighting) bool { return s.reading.equal(t.reading) }
+func (s lookAnswer) present() bool           { return !s.absent() }
+func (s lookAnswer) equal(t lookAnswer) bool { return s.reading.equal(t.reading) }
 
-// lives are how long at most the lock of each value lives that masters showed.
-// What they show late still prolongs it.
+// lives holds the longest life of each value that masters showed. A late answer may
+// still prolong it.
 type lives struct {
 	mu      sync.Mutex
-	late    []sighting
+	late    []lookAnswer
 	watched []watchedLife
 }
 
 type watchedLife struct {
-	of   sighting
+	of   lookAnswer
 	life *stream.Lifetime
 }
 
-// of is the life of one of the values that a ballot showed.
-func (l *lives) of(answers []quorum.Answer[sighting], seen sighting) *stream.Lifetime {
+// of returns the longest life of seen, one of the values that a ballot showed.
+func (l *lives) of(answers []quorum.Answer[lookAnswer], seen lookAnswer) *stream.Lifetime {
 	w := watchedLife{seen, stream.NewLifetime(time.Now())}
 	for _, a := range answers {
 		if a.State.Heard() {
-			w.sighted(a.Value)
+			w.observe(a.Value)
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, s := range l.late {
-		w.sighted(s)
+		w.observe(s)
 	}
 	l.watched = append(l.watched, w)
 	return w.life
 }
 
-func (l *lives) sighted(s sighting) {
+func (l *lives) observe(s lookAnswer) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.late = append(l.late, s)
 	for _, w := range l.watched {
-		w.sighted(s)
+		w.observe(s)
 	}
 }
 
-func (w watchedLife) sighted(s sighting) {
+func (w watchedLife) observe(s lookAnswer) {
 	if s.equal(w.of) {
 		w.life.Reach(s.expires)
 	}
 }
 
-// look asks every master for the key's value and lifetime.
-func (l *Locker) look(r ReleaseRequest) (*ballot[sighting], *lives) {
+// look asks every master for the key's value and remaining time.
+func (l *Locker) look(r ReleaseRequest) (*ballot.Ballot[lookAnswer], *lives) {
 	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
 	lock, later := string(r.Key), &lives{}
-	b := hold(l, frames, question[sighting]{
-		kind:    KindRead,
-		db:      r.DB,
-		replies: 2,
-		parse: func(replies [][]byte) (sighting, error) {
+	b := ballot.Poll(l.box, frames, ballot.Question[lookAnswer]{
+		Kind:    KindRead,
+		DB:      r.DB,
+		Replies: 2,
+		Parse: func(replies [][]byte) (lookAnswer, error) {
 			v, err := parseReading(replies[0])
 			left, ok := resp.ParseInteger(replies[1])
-			s := sighting{reading: v}
+			s := lookAnswer{reading: v}
 			if left >= 0 {
 				s.expires = time.Now().Add(time.Duration(left) * time.Millisecond)
 			}
-			return s, cmp.Or(err, readAs(replies[1], ok))
+			return s, cmp.Or(err, ballot.ReadAs(replies[1], ok))
 		},
-		vote: func(s sighting) Vote { return voteOf(s.present()) },
-		decide: func(answers []quorum.Answer[sighting], _ time.Duration) Verdict {
-			return quorum.Exists(answers, sighting.present, sighting.equal)
+		Vote: func(s lookAnswer) Vote { return ballot.VoteOf(s.present()) },
+		Decide: func(answers []quorum.Answer[lookAnswer], _ time.Duration) Verdict {
+			return quorum.Exists(answers, lookAnswer.present, lookAnswer.equal)
 		},
-		late: func(_ *ballot[sighting], _ int, a quorum.Answer[sighting], verdict Verdict) {
+		Late: func(_ *ballot.Ballot[lookAnswer], _ int, a quorum.Answer[lookAnswer], verdict Verdict) {
 			if a.State.Heard() {
-				later.sighted(a.Value)
+				later.observe(a.Value)
 			}
-			mendLate(l, r.DB, lock, a, verdict, sighting.present)
+			mendLate(l, r.DB, lock, a, verdict, lookAnswer.present)
 		},
 	})
-	mendRead(b, lock, sighting.present)
+	mendRead(l, b, lock, lookAnswer.present)
 	return b, later
 }
 
-// releaseValue deletes a lock by value on every master; those that are away
-// are told when they are back.
+// releaseValue deletes a lock by value on every master. Masters that are away get the
+// release when they are back.
 func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime) Outcome {
 	lock, held := string(key), string(value) // debts outlive the call
-	frames := releaseScript.append(nil, [][]byte{key}, value, []byte("-1"))
+	frames := resp.AppendEval(nil, stream.ReleaseScript, [][]byte{key}, value, []byte("-1"))
 	missed := func(int) *stream.Debt {
-		return &stream.Debt{Script: releaseScript.text, Key: lock, Value: held, Life: life}
+		return &stream.Debt{Script: stream.ReleaseScript, Key: lock, Value: held, Life: life}
 	}
-	before := l.creations.count(db, lock)
-	b := hold(l, frames, question[bool]{
-		kind:         KindRelease,
-		db:           db,
-		keys:         []string{lock},
-		replies:      1,
-		debt:         missed,
-		owedToAbsent: true,
+	before := l.lanes.Creations(db, lock)
+	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
+		Kind:         KindRelease,
+		DB:           db,
+		Keys:         []string{lock},
+		Replies:      1,
+		Debt:         missed,
+		OwedToAbsent: true,
 
-		parse:  parseDone,
-		counts: isGranted,
-		vote:   voteOf,
-		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-			return quorum.Count(answers, isGranted).Release()
+		Parse:  ballot.ParseDone,
+		Counts: ballot.Yes,
+		Vote:   ballot.VoteOf,
+		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, ballot.Yes).Release()
 		},
-		late: func(_ *ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+		Late: func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict == Won && a.State.Heard() && !a.Value {
-				l.releaseAgain(db, missed(i), 1<<i, before)
+				l.mender.ReleaseAgain(db, missed(i), 1<<i, before)
 			}
 		},
 	})
-	if b.verdict == Won {
-		l.releaseAgain(db, missed(0), foundNothing(b.answers, isGranted), before)
+	if b.Verdict == Won {
+		l.mender.ReleaseAgain(db, missed(0), quorum.Refusers(b.Answers, ballot.Yes), before)
 	}
-	return b.outcome()
+	return b.Outcome()
 }
 
-// releaseCollection deletes a key that is no string. Its value is its whole
-// content, so each master deletes it where it holds that. All are asked at once:
-// a deletion that came later could meet a lock of the same content that was taken
-// since.
+// releaseCollection deletes a key that is no string. Its value is its whole content, and
+// a master deletes the key only if it holds just that. All masters are asked at once,
+// because a later deletion could meet a new lock with the same content.
 func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
-	looked := hold(l, resp.AppendCommand(nil, []byte("DUMP"), r.Key), question[[]byte]{
-		kind:    KindRead,
-		db:      r.DB,
-		replies: 1,
-		parse: func(replies [][]byte) ([]byte, error) {
+	looked := ballot.Poll(l.box, resp.AppendCommand(nil, []byte("DUMP"), r.Key), ballot.Question[[]byte]{
+		Kind:    KindRead,
+		DB:      r.DB,
+		Replies: 1,
+		Parse: func(replies [][]byte) ([]byte, error) {
 			v, err := parseReading(replies[0])
-			return v.value, cmp.Or(err, readAs(replies[0], v.err == ""))
+			return v.value, cmp.Or(err, ballot.ReadAs(replies[0], v.err == ""))
 		},
-		counts: holdsContent,
-		vote:   func(dump []byte) Vote { return voteOf(dump != nil) },
-		decide: func(answers []quorum.Answer[[]byte], _ time.Duration) Verdict {
+		Counts: holdsContent,
+		Vote:   func(dump []byte) Vote { return ballot.VoteOf(dump != nil) },
+		Decide: func(answers []quorum.Answer[[]byte], _ time.Duration) Verdict {
 			_, t := quorum.Largest(answers, holdsContent, rdb.Same)
 			return t.Look()
 		},
 	})
-	content, t := quorum.Largest(looked.answers, holdsContent, rdb.Same)
-	if looked.verdict == Lost || t.Granted == 0 {
-		return looked.outcome()
+	content, t := quorum.Largest(looked.Answers, holdsContent, rdb.Same)
+	if looked.Verdict == Lost || t.Granted == 0 {
+		return looked.Outcome()
 	}
-	frames := deleteScript.append(nil, [][]byte{r.Key}, contentWords(content)...)
-	return hold(l, frames, question[bool]{
-		kind:    KindRelease,
-		db:      r.DB,
-		keys:    []string{string(r.Key)},
-		replies: 1,
-		parse:   parseDone,
-		counts:  isGranted,
-		vote:    voteOf,
-		decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-			return quorum.Count(answers, isGranted).Release()
+	frames := resp.AppendEval(nil, deleteScript, [][]byte{r.Key}, contentWords(content)...)
+	return ballot.Poll(l.box, frames, ballot.Question[bool]{
+		Kind:    KindRelease,
+		DB:      r.DB,
+		Keys:    []string{string(r.Key)},
+		Replies: 1,
+		Parse:   ballot.ParseDone,
+		Counts:  ballot.Yes,
+		Vote:    ballot.VoteOf,
+		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+			return quorum.Count(answers, ballot.Yes).Release()
 		},
-	}).outcome()
+	}).Outcome()
 }
 
-// mostCompared bounds how many items of a collection a master is to compare.
+// mostCompared is the largest number of items that a master must compare.
 const mostCompared = 1 << 14
 
-// contentWords is a collection as delete.lua compares it: its type and what it
-// holds, or else its payload.
+// contentWords is a collection as delete.lua compares it: its type and its items, or else
+// "dump" and its payload.
 func contentWords(dump []byte) [][]byte {
 	switch v := rdb.Read(dump); v.Kind {
 	case rdb.List, rdb.Set, rdb.SortedSet, rdb.Hash:

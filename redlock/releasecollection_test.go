@@ -4,10 +4,12 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"redlock-proxy/redlock/resp"
 )
 
-// Masters keep what is in a collection each in an order of their own, and a
-// release deletes it everywhere nevertheless.
+// Each master keeps a collection in an order of its own. A release still deletes it
+// everywhere.
 func TestReleaseOfACollectionReachesEveryMaster(t *testing.T) {
 	s := startLiveSet(t, 5)
 	members := []string{"first", "second", "third", "fourth", "5"}
@@ -39,7 +41,7 @@ func TestReleaseOfACollectionReachesEveryMaster(t *testing.T) {
 	}
 }
 
-// What differs in any part is another lock.
+// A collection that differs in any part is another lock.
 func TestReleaseOfACollectionSparesAnother(t *testing.T) {
 	m := startLiveMaster(t)
 	for _, row := range []struct{ fill, other []string }{
@@ -55,7 +57,7 @@ func TestReleaseOfACollectionSparesAnother(t *testing.T) {
 	} {
 		m.must("DEL", "k")
 		m.must(row.fill...)
-		release := deleteScript.append(nil, [][]byte{[]byte("k")}, contentWords(m.dump("k"))...)
+		release := resp.AppendEval(nil, deleteScript, [][]byte{[]byte("k")}, contentWords(m.dump("k"))...)
 		m.must(row.other...)
 		if got := string(m.conn.ask(release, 1)[0]); got != ":0\r\n" {
 			t.Errorf("%q, then %q: %q", row.fill, row.other, got)

@@ -6,8 +6,8 @@ import (
 	"encoding/hex"
 	"fmt"
 	"net"
-	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,13 +19,26 @@ const releaseByValue = `if redis.call("get", KEYS[1]) == ARGV[1] then return red
 // liveSet is a Locker over real servers.
 type liveSet struct {
 	*Locker
-	t       testing.TB
-	masters []*liveMaster
+	t        testing.TB
+	masters  []*liveMaster
+	examined examined
+}
+
+// examined tells whether a run was examined since the last call.
+type examined struct {
+	nobody
+	one atomic.Bool
+}
+
+func (e *examined) Decided(kind Kind, _ Verdict, _ time.Duration) {
+	if kind == KindRun {
+		e.one.Store(true)
+	}
 }
 
 func startLiveSet(t testing.TB, n int) *liveSet {
 	set := &liveSet{t: t}
-	cfg := Config{MasterTimeout: livePatience, ClockDrift: 0.01, New: true}
+	cfg := Config{MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined}
 	for i := range n {
 		m := startLiveMaster(t)
 		set.masters = append(set.masters, m)
@@ -51,7 +64,7 @@ func startLiveSet(t testing.TB, n int) *liveSet {
 	return set
 }
 
-// run is one command of a client, whose keys are the lock's.
+// run runs one command of a client on the lock's keys.
 func (s *liveSet) run(keys []string, args ...string) Outcome {
 	return s.Run(s.t.Context(), RunRequest{Keys: bytesOf(keys), Args: bytesOf(args)})
 }
@@ -71,7 +84,7 @@ func wantReply(t *testing.T, o Outcome, reply string) {
 	}
 }
 
-// eventually waits for what a master is told after the verdict.
+// eventually waits for an effect of what a master gets after the verdict.
 func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
 	s.t.Helper()
 	for i, m := range s.masters {
@@ -83,13 +96,12 @@ func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
 	}
 }
 
-// awaitVotes returns when all masters vote, not only the quorum that a ballot
-// waits for.
+// awaitVotes returns when all masters vote. A ballot would wait only for a quorum.
 func (s *liveSet) awaitVotes() {
 	s.t.Helper()
-	s.Locker.prepare(0)
+	s.Locker.masters.Prepare(0)
 	s.eventually("voting", func(*liveMaster) bool {
-		votes := s.certifiedIn(0).size()
+		votes, _ := s.Prospects(0, time.Now())
 		return votes == len(s.masters)
 	})
 }
@@ -97,7 +109,7 @@ func (s *liveSet) awaitVotes() {
 // awaitIdle returns when the masters have answered everything.
 func (s *liveSet) awaitIdle() {
 	s.t.Helper()
-	s.eventually("idle", func(*liveMaster) bool { return s.idle() })
+	s.eventually("idle", func(*liveMaster) bool { return s.Locker.masters.Idle() })
 }
 
 func (s *liveSet) eventuallyGone(key string) {
@@ -105,8 +117,8 @@ func (s *liveSet) eventuallyGone(key string) {
 	s.eventually(key+" gone", func(m *liveMaster) bool { return m.dump(key) == nil })
 }
 
-// A script that only some masters know, from a client of another proxy, is no
-// refusal where it is not known: the release reaches those masters too.
+// A client of another proxy may have loaded a script on some masters only. NOSCRIPT from
+// the others is no refusal, and the release reaches those masters, too.
 func TestRunAReleaseReachesMastersThatDoNotKnowItsScript(t *testing.T) {
 	s := startLiveSet(t, 3)
 	for _, m := range s.masters {
@@ -129,8 +141,8 @@ func TestRunADissentingGrantIsTakenBack(t *testing.T) {
 	o := s.run([]string{"lock"}, "EVAL", acquire, "1", "lock", "me")
 	wantReply(t, o, ":-1\r\n")
 	s.eventually("undone", func(m *liveMaster) bool {
-		// A late vote, and the undo that follows it, are answered by then.
-		return s.idle() && string(m.must("HEXISTS", "lock", "me")) == ":0\r\n"
+		// By then the late vote, and the undo that follows it, are answered.
+		return s.Locker.masters.Idle() && string(m.must("HEXISTS", "lock", "me")) == ":0\r\n"
 	})
 	if got := string(s.masters[2].must("EXISTS", "lock")); got != ":0\r\n" {
 		t.Errorf("the master that granted alone still has the lock: %q", got)
@@ -147,13 +159,13 @@ func TestRunAReentrantGrantWithTheSameBytesStays(t *testing.T) {
 	s.eventually("held", func(m *liveMaster) bool { return string(m.must("GET", "lock")) == "$2\r\nme\r\n" })
 }
 
-// Counters that drifted apart do not make a quorum, although each changes alike.
+// Counters that drifted apart are no quorum, although each changes by the same amount.
 func TestRunComparesStatesNotChanges(t *testing.T) {
 	s := startLiveSet(t, 3)
 	for i, m := range s.masters {
 		m.must("SET", "count", fmt.Sprint(10*i))
 	}
-	// Who asks does not wait until the copies are made equal.
+	// The request does not wait until the copies are equal.
 	impatient, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	if o := s.Run(impatient, RunRequest{Keys: bytesOf([]string{"count"}), Args: bytesOf([]string{"INCR", "count"})}); o.Verdict != NoQuorum {
@@ -169,7 +181,7 @@ func TestRunComparesStatesNotChanges(t *testing.T) {
 	}
 }
 
-// A counter that drifted on one master goes with its lock, and nothing else does.
+// A counter that drifted on one master is deleted with its lock, and nothing else is.
 func TestRunAReleaseTakesADriftedCounterWithIt(t *testing.T) {
 	const leave = `local n = redis.call('hincrby', KEYS[1], ARGV[1], -1) if n == 0 then redis.call('del', KEYS[1]) end return n`
 	s := startLiveSet(t, 5)
@@ -185,7 +197,7 @@ func TestRunAReleaseTakesADriftedCounterWithIt(t *testing.T) {
 	s.eventuallyGone("lock")
 }
 
-// A key that the release left as it was on one master is somebody else's there.
+// If a release left a key as it was on one master, the key belongs to another client there.
 func TestRunAReleaseLeavesWhatItDidNotChange(t *testing.T) {
 	s := startLiveSet(t, 3)
 	const leave = `if redis.call('hexists', KEYS[1], ARGV[1]) == 0 then return 0 end redis.call('del', KEYS[1]) return 1`
@@ -199,7 +211,7 @@ func TestRunAReleaseLeavesWhatItDidNotChange(t *testing.T) {
 	}
 }
 
-// A lock that would be over before the answer is not granted.
+// A lock that would end before the answer is not granted.
 func TestRunNeedsValidity(t *testing.T) {
 	s := startLiveSet(t, 3)
 	if o := s.run([]string{"lock"}, "SET", "lock", "me", "PX", "2"); o.Verdict == Won {
@@ -248,8 +260,8 @@ func TestWatchAbortsWhenAKeyChanged(t *testing.T) {
 	}
 }
 
-// A guard that cannot say whether the keys are as they were keeps its transaction
-// from going out, on every master, whatever took the guard's rights away.
+// If a guard cannot say whether the keys are as they were, its transaction does not go
+// out to any master, whatever took the guard's rights away.
 func TestWatchDoesNotFailOpen(t *testing.T) {
 	for name, harm := range map[string][]string{
 		"no right to EVAL":        {"ACL", "SETUSER", "default", "-eval"},
@@ -289,31 +301,8 @@ func TestWatchDoesNotFailOpen(t *testing.T) {
 	}
 }
 
-// Only a guard's yes lets a transaction follow; what is no answer is no "no" either.
-func TestGuardsThatDoNotSay(t *testing.T) {
-	const ok, yes, no, refused = "+OK\r\n", ":1\r\n", ":0\r\n", "-NOPERM you may not\r\n"
-	for _, row := range []struct {
-		replies []string
-		same    bool
-		fails   bool
-	}{
-		{[]string{ok, yes}, true, false},
-		{[]string{ok, no}, false, false},
-		{[]string{ok, yes, ok, yes}, true, false},
-		{[]string{ok, no, ok, yes}, false, false},
-		{[]string{refused, yes}, false, true},
-		{[]string{ok, refused}, false, true},
-		{[]string{ok, yes, refused, yes}, false, true},
-		{[]string{ok, "$-1\r\n"}, false, true},
-	} {
-		if same, err := stillSame(bytesOf(row.replies)); same != row.same || (err != nil) != row.fails {
-			t.Errorf("%q: %v, %v", row.replies, same, err)
-		}
-	}
-}
-
-// Other clients' transactions on the same connections neither end a watch nor
-// are kept back for good, and a guard is not mixed up with another.
+// Other clients' transactions on the same connections do not end a watch, and are not
+// blocked for ever. Guards are not mixed up.
 func TestWatchesOfManyClients(t *testing.T) {
 	s := startLiveSet(t, 3)
 	var clients sync.WaitGroup
@@ -344,8 +333,8 @@ func TestWatchesOfManyClients(t *testing.T) {
 	clients.Wait()
 }
 
-// A transaction must not run on a master whose own image stands, but is not
-// what the quorum has: there it would take away another client's vote.
+// A transaction must not run on a master whose image is unchanged but differs from the
+// quorum's. There it would take away another client's vote.
 func TestWatchAbortsWhereAMasterShowedSomethingElse(t *testing.T) {
 	s := startLiveSet(t, 5)
 	for i, m := range s.masters {
@@ -369,7 +358,7 @@ func TestWatchAbortsWhereAMasterShowedSomethingElse(t *testing.T) {
 	}
 }
 
-// A script that no master can compile is answered as a script that nobody has.
+// A script that no master can compile gets the same reply as an unknown script.
 func TestRunAScriptThatDoesNotCompileIsNoScript(t *testing.T) {
 	s := startLiveSet(t, 5)
 	for n := range 50 {
@@ -384,8 +373,8 @@ func TestRunAScriptThatDoesNotCompileIsNoScript(t *testing.T) {
 	}
 }
 
-// Redisson's unlock leaves a latch of one millisecond beside the lock: masters
-// on which it has just expired and others agree.
+// Redisson's unlock leaves a latch of one millisecond beside the lock. Masters on which it
+// has just expired agree with the others.
 func TestRunALatchThatIsAsGoodAsGoneDoesNotDivideTheVotes(t *testing.T) {
 	s := startLiveSet(t, 5)
 	unlock := `redis.call('set', KEYS[2], 0, 'px', 1) return redis.call('set', KEYS[1], ARGV[1], 'px', 60000)`
@@ -398,7 +387,7 @@ func TestRunALatchThatIsAsGoodAsGoneDoesNotDivideTheVotes(t *testing.T) {
 	}
 }
 
-// Keys in the same state make a vote, whatever a reading command draws from them.
+// Votes are equal if the keys' states are, whatever a random read returns.
 func TestRunARandomReadIsAnsweredByAnyMaster(t *testing.T) {
 	s := startLiveSet(t, 5)
 	wantReply(t, s.run([]string{"set"}, "SADD", "set", "a", "b", "c", "d", "e", "f"), ":6\r\n")
@@ -407,33 +396,5 @@ func TestRunARandomReadIsAnsweredByAnyMaster(t *testing.T) {
 		if o.Verdict != Won || len(o.Reply) != len("$1\r\na\r\n") {
 			t.Fatalf("%v %q", o.Verdict, o.Reply)
 		}
-	}
-}
-
-// What a script's runs did is remembered: one that has made a key acquires, unless
-// it deleted one, too, as releases do that wake who waits.
-func TestRunRemembersWhatAcquires(t *testing.T) {
-	const wakes = `if redis.call('get', KEYS[1]) ~= ARGV[1] then return 1 end redis.call('del', KEYS[1]) return redis.call('lpush', KEYS[2], 1)`
-	const reads = `return {redis.call('get', KEYS[1]), redis.call('pttl', KEYS[1])}`
-	s := startLiveSet(t, 3)
-	for _, row := range []struct {
-		text     string
-		acquires bool
-	}{
-		{takeIfFree, true}, // it is free
-		{extendIfMine, false},
-		{reads, false},
-		{wakes, false},
-		{fairLock, true},
-		{takeIfFree + strings.Repeat(" ", maxKnownScript), true}, // nobody remembers it
-	} {
-		o := s.run([]string{"lock", "queue", "until"}, "EVAL", row.text, "3", "lock", "queue", "until", "60000", "60000")
-		if o.Verdict != Won {
-			t.Fatalf("%s: %v %q", row.text, o.Verdict, o.Reply)
-		}
-		if got := s.scripts.of([]byte(row.text)).acquires.Load(); got != row.acquires {
-			t.Errorf("%s: %v", row.text, got)
-		}
-		s.awaitIdle()
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"redlock-proxy/redlock/stream"
 )
 
-// A script that reaches too far is refused in whichever way it comes.
+// A script that reaches too far is refused, whatever command runs it.
 func TestScriptsThatReachTooFarAreNotRun(t *testing.T) {
 	const text = "return redis.call('del', 'redlock-proxy:master')"
 	eval := bytesOf([]string{"EVAL", text, "1", key})

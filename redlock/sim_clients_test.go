@@ -11,9 +11,9 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A simClient takes one lock again and again through one proxy at a time. It
-// is an honest one: it acts on the lock only while it is valid, and deletes
-// only what it can be sure to hold.
+// A simClient takes one lock again and again, through one proxy at a time. It is honest:
+// it uses the lock only while that is valid, and deletes only a lock that it certainly
+// holds.
 type simClient struct {
 	s      *simulation
 	name   string
@@ -23,13 +23,13 @@ type simClient struct {
 
 	lock    []byte // of this round
 	proxy   *simProxy
-	process int // of the proxy, that this client is connected to
-	stuck   int // rounds in which nobody seemed to hold what nobody could take
+	process int // the proxy's process that this client is connected to
+	stuck   int // rounds in which nobody seemed to hold the lock, and nobody could take it
 }
 
-// deletable is how much validity has to be left for a plain DEL, which on a
-// single Redis, too, deletes another's lock when it comes late: the time of a
-// look and of another client's ballot.
+// deletable is the validity that must be left for a plain DEL: the time of a look and of
+// another client's ballot. A late DEL deletes another client's lock, on a single Redis,
+// too.
 const deletable = 110 * time.Millisecond
 
 func (s *simulation) newClient(index int, k simKey, number int) *simClient {
@@ -63,7 +63,7 @@ func (c *simClient) connect() *Locker {
 	return l
 }
 
-// connected is false when the proxy that it is connected to has crashed.
+// connected is false if the client's proxy has crashed.
 func (c *simClient) connected() bool {
 	_, run := c.proxy.locker()
 	return run == c.process
@@ -87,9 +87,9 @@ func (c *simClient) run() {
 			c.legacyRound(l)
 			continue
 		}
-		// Many clients keep their token until they have the lock. One that is kept
-		// through a change of proxies is not safe: the first may still have to
-		// undo it somewhere when the second is granted it.
+		// Many clients keep their token until they have the lock. To keep it through a
+		// change of proxies is not safe: the first proxy may still have to undo it on some
+		// master when the second is granted it.
 		if token == "" || c.chance(20) || proxy != c.proxy || process != c.process {
 			token = c.token()
 		}
@@ -109,7 +109,7 @@ func (c *simClient) pause() {
 	}
 }
 
-// ttl is what the lock is taken with; 0: none.
+// ttl is the TTL of the next acquire. 0: none.
 func (c *simClient) ttl() time.Duration {
 	switch c.key.style {
 	case noTTL, constantNoTTL, expireAfterwards, legacy:
@@ -163,12 +163,12 @@ func (c *simClient) note(o Outcome) {
 	})
 }
 
-// end is until when a lock may be relied on that was won just now.
+// end is the time until which a lock that was just won may be relied on.
 func (c *simClient) end(l *Locker, ttl time.Duration) time.Time {
 	if ttl == 0 {
 		return c.s.began.Add(time.Hour)
 	}
-	return time.Now().Add(l.validity(ttl, c.proxy.wins.elapsed()))
+	return time.Now().Add(l.box.Validity(ttl, c.proxy.wins.elapsed()))
 }
 
 // work holds the lock for a while, maybe extends it, and releases it.
@@ -190,7 +190,7 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 			l = c.connect() // the lock is not bound to the connection
 		}
 		if c.key.style.expires() && c.chance(12) {
-			return // it lets the lock expire
+			return // the client lets the lock expire
 		}
 		if c.key.style == noTTL || c.key.style == constantNoTTL || !c.chance(25) || !time.Now().Before(held.to) {
 			break
@@ -204,11 +204,11 @@ func (c *simClient) work(l *Locker, held *holding, token string) {
 	c.release(l, held, token)
 }
 
-// extend moves the end of a holding. While nobody knows how it came out, the
-// shorter of the two ends counts.
+// extend moves the end of a holding. While nobody knows whether it succeeded, the earlier
+// of the two ends counts.
 func (c *simClient) extend(l *Locker, held *holding, ttl time.Duration) {
 	before := held.to
-	held.to = earlier(held.to, time.Now().Add(l.validity(ttl, 0)))
+	held.to = earlier(held.to, time.Now().Add(l.box.Validity(ttl, 0)))
 	o := l.Extend(context.Background(), ExtendRequest{Key: c.lock, TTL: ttl})
 	if o.Verdict == Won && time.Now().Before(before) && c.connected() {
 		held.to = c.end(l, ttl)
@@ -245,7 +245,7 @@ func (c *simClient) release(l *Locker, held *holding, token string) {
 	}
 }
 
-// abandon leaves a lock that has no TTL as it is and goes on with another.
+// abandon leaves a lock without TTL as it is, and goes on with another lock.
 func (c *simClient) abandon() {
 	if string(c.lock) == string(c.key.current()) {
 		c.key.round.Add(1)
@@ -253,9 +253,9 @@ func (c *simClient) abandon() {
 	c.stuck = 0
 }
 
-// legacyRound is the lock of the old SETNX page: its value is the time until
-// which it is held, and who finds that past takes it over by GETSET. The digits
-// behind the milliseconds tell the clients apart.
+// legacyRound is the lock of Redis's old SETNX page. Its value is the time until which it
+// is held. A client that finds that time over takes the lock with GETSET. The digits after
+// the milliseconds are different for each client.
 func (c *simClient) legacyRound(l *Locker) {
 	defer c.pause()
 	stamp := func() (string, time.Time) {
@@ -269,7 +269,7 @@ func (c *simClient) legacyRound(l *Locker) {
 	if o.Verdict == Lost {
 		seen := l.Get(context.Background(), 0, c.lock)
 		if seen.Verdict == Lost {
-			// Swaps that raced may have left no value on a quorum, for ever.
+			// Racing swaps may have left no value on a quorum, for ever.
 			if c.stuck++; c.stuck > 20 {
 				c.abandon()
 			}
@@ -284,8 +284,8 @@ func (c *simClient) legacyRound(l *Locker) {
 		}
 		c.s.history.count(func(n *simCounts) { n.gotBy++ })
 	}
-	// Two that race by GETSET leave the later one's time, which may be the
-	// earlier: also on a single Redis, so nobody uses the lock to its last.
+	// After two racing GETSETs the second one's time stays, which may be the earlier time,
+	// also on a single Redis. So no client uses the lock to its last moment.
 	if end = end.Add(-300 * time.Millisecond); o.Verdict != Won || !c.connected() || !time.Now().Before(end) {
 		return
 	}
@@ -296,7 +296,7 @@ func (c *simClient) legacyRound(l *Locker) {
 	}
 }
 
-// past tells whether a legacy lock's time is over.
+// past tells whether the time of a legacy lock is over.
 func past(value []byte) bool {
 	if len(value) < 6 {
 		return false

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A simFault is something that goes wrong for a while. It returns how it ends;
-// nil: by itself.
+// A simFault is something that goes wrong for a while. It returns a function that ends it,
+// or nil if it ends by itself.
 type simFault struct {
 	name    string
 	forgets bool // a master loses its memory
@@ -31,8 +31,8 @@ var simFaults = []simFault{
 	{name: "jump", begin: jumpClock},
 }
 
-// tokensOnly: one constant value is safe with one proxy, and a proxy that has
-// crashed and begun anew is another one.
+// tokensOnly excludes worlds with constant values. One constant value is safe with one
+// proxy only, and a proxy that crashed and started again is another one.
 func tokensOnly(p simPlan) bool {
 	return !slices.ContainsFunc(p.keys, func(k simKey) bool { return k.proxy >= 0 })
 }
@@ -65,12 +65,12 @@ func (s *simulation) anyLink(r *rand.Rand) *link {
 
 func (s *simulation) anyMaster(r *rand.Rand) *fakeMaster { return s.masters[r.IntN(len(s.masters))] }
 
-// spell is how long a fault lasts: mostly about as long as ballots do, now and
-// then longer than what a stream bears before it dials anew.
+// spell is the duration of a fault. Most last about as long as a ballot. Some last so long
+// that a stream dials anew.
 func (s *simulation) spell(r *rand.Rand) time.Duration {
 	kind := r.IntN(20)
 	if s.plan.tides {
-		kind = 19 // enough is away already
+		kind = 19 // enough masters are away already
 	}
 	switch kind {
 	case 0:
@@ -118,8 +118,8 @@ func silenceLink(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, s.spell(r)
 }
 
-// claim marks a master as struck by one fault of its process, since a process
-// that is stopped is not also restarted here.
+// claim reserves a master's process for one fault. A stopped process is not restarted
+// here.
 func (m *fakeMaster) claim() bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -150,8 +150,8 @@ func stopMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, s.spell(r)
 }
 
-// strandMaster stops a master, breaks its connections, and lets it go on: what
-// it had in its buffers competes with what the new connections bring.
+// strandMaster stops a master, breaks its connections, and lets it go on. Then the bytes
+// in its buffers compete with those of the new connections.
 func strandMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	if !m.claim() {
@@ -188,7 +188,7 @@ func busyMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, s.spell(r)
 }
 
-// restartMaster restarts a process that has everything on its disk.
+// restartMaster restarts a process that has all its keys on disk.
 func restartMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	if !m.claim() {
@@ -203,7 +203,7 @@ func restartMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	}, min(s.spell(r), 500*time.Millisecond)
 }
 
-// forgetMaster restarts a process that has nothing on its disk, at once.
+// forgetMaster restarts a process at once, without its keys.
 func forgetMaster(s *simulation, r *rand.Rand) (func(), time.Duration) {
 	m := s.anyMaster(r)
 	if r.IntN(2) == 0 || !m.claim() {

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A history is who could rely on which lock, and when. It is kept on the
-// bubble's clock, which is the true one here: masters have their own.
+// A history says which client could rely on which lock, and when. Its times are those of
+// the bubble's clock, which counts as true here. Masters have clocks of their own.
 type history struct {
 	mu       sync.Mutex
 	holds    []*holding
@@ -18,8 +18,8 @@ type history struct {
 	counts   simCounts
 }
 
-// A holding is the time for which a client acts on a lock: from the verdict to
-// where validity ends or the release begins. Only its client changes it.
+// A holding is the time for which a client uses a lock: from the verdict until the
+// validity ends or the release begins. Only its client changes it.
 type holding struct {
 	key    string
 	client string
@@ -28,7 +28,7 @@ type holding struct {
 	to     time.Time
 }
 
-// simCounts tells that a simulation did something at all.
+// simCounts shows that a simulation did something at all.
 type simCounts struct {
 	won, lost, noQuorum       int
 	released, extended, gotBy int
@@ -98,7 +98,7 @@ func (h *history) conflicts() []conflict {
 	return found
 }
 
-// text is the whole history, to compare two runs of one seed.
+// text returns the whole history, to compare two runs of one seed.
 func (h *history) text() string {
 	var b []byte
 	for _, x := range h.holds {
@@ -107,7 +107,7 @@ func (h *history) text() string {
 	return fmt.Sprintf("%s%+v\n%q\n", b, h.counts, h.failures)
 }
 
-// A simLog traces what the masters executed and what faults there were.
+// A simLog records the faults and what the masters executed.
 type simLog struct {
 	mu    sync.Mutex
 	lines []simLine
@@ -147,7 +147,7 @@ func (l *simLog) execution(x execution) {
 	l.mu.Unlock()
 }
 
-// about is the first lines that led to a conflict and concern its key.
+// about returns the first lines about a conflict's key.
 func (l *simLog) about(c conflict, most int) []string {
 	var lines []string
 	for _, x := range l.lines {

@@ -36,8 +36,8 @@ func (p *simProxy) currentLinks() []*link {
 	return p.links
 }
 
-// winObserver remembers how long the ballot took that was won at a moment.
-// Whoever gets the outcome looks it up at that same moment.
+// winObserver remembers the duration of a ballot that was won at a moment. The client that
+// gets the outcome looks it up at the same moment.
 type winObserver struct {
 	nobody
 	mu   sync.Mutex
@@ -62,7 +62,7 @@ func (w *winObserver) elapsed() time.Duration {
 	return after
 }
 
-// start gives a proxy a new Locker, as a process that begins.
+// start gives a proxy a new Locker, like a process that starts.
 func (s *simulation) start(p *simProxy) {
 	cfg := Config{
 		MasterTimeout: 50 * time.Millisecond,
@@ -90,11 +90,11 @@ func (s *simulation) start(p *simProxy) {
 	p.lock = l
 }
 
-// crash ends a proxy at once, with all that it remembered, and starts it anew.
+// crash ends a proxy at once, with all its memory, and starts it again.
 func (s *simulation) crash(p *simProxy) {
 	p.mu.Lock()
 	old, links := p.lock, p.links
-	p.runs++ // from here on nobody believes the old one
+	p.runs++ // from now on no client trusts the old one
 	p.mu.Unlock()
 	for _, k := range links {
 		k.cut()

@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// A seed is the same run each time, but for two exceptions: the race detector
-// makes the scheduler random, so this is not built with it, and a machine so
-// busy that a goroutine is preempted may change the order of two that were to
-// run at the same moment. So one of a few repetitions has to be the same.
+// A seed gives the same run each time, with two exceptions. The race detector makes the
+// scheduler random, so this test is not built with it. A busy machine may preempt a
+// goroutine and change the order of two that run at the same moment. So only one of a few
+// repetitions must be the same.
 func TestSimulationReplaysASeed(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	for seed := uint64(1001); seed <= 1008; seed++ {

@@ -8,11 +8,13 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	"redlock-proxy/integration/layer"
 )
 
 var (
 	simSeed = flag.String("sim.seed", "", "run the simulation with these seeds only, comma separated, with a trace of what fails")
-	simRuns = flag.Int("sim.runs", 300, "how many seeds the simulation runs with")
+	simRuns = flag.Int("sim.runs", 0, "how many seeds the simulation runs with; 0: as many as the layer of tests has time for")
 )
 
 // simulate runs one seed to its end in a bubble and returns what is wrong.
@@ -27,10 +29,21 @@ func simulate(t *testing.T, seed uint64, log *simLog) (s *simulation, wrong []st
 	return s, append(wrong, s.history.failures...)
 }
 
+func simulatedWorlds() int {
+	switch {
+	case *simRuns > 0:
+		return *simRuns
+	case layer.Chosen() == layer.All:
+		return 300
+	}
+	layer.LeaveOut("most worlds of the simulation", layer.All)
+	return 40
+}
+
 func simSeeds(t *testing.T) []uint64 {
 	var seeds []uint64
 	if *simSeed == "" {
-		for i := range *simRuns {
+		for i := range simulatedWorlds() {
 			seeds = append(seeds, uint64(i+1))
 		}
 		return seeds
@@ -45,9 +58,9 @@ func simSeeds(t *testing.T) []uint64 {
 	return seeds
 }
 
-// No two clients ever rely on one lock at the same time, whatever goes wrong.
-// On one processor the order of goroutines is the same each time, and so a
-// seed is the same run each time (but under the race detector, which shuffles).
+// No two clients ever rely on one lock at the same time, whatever goes wrong. On one
+// processor the order of goroutines is the same each time. So a seed gives the same run
+// each time, except under the race detector, which shuffles.
 func TestSimulation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var all simCounts
@@ -73,7 +86,7 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
-// traceSeed runs a seed once more and tells what led to its first conflict.
+// traceSeed runs a seed once more and logs what led to its first conflict.
 func traceSeed(t *testing.T, seed uint64) {
 	log := &simLog{}
 	s, wrong := simulate(t, seed, log)

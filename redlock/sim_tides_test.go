@@ -7,9 +7,9 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// ebb takes a minority of the masters away, lets them come back, and at once
-// takes others, so that locks are held by bare majorities that have only one
-// master in common with the next.
+// ebb takes a minority of the masters away, brings them back, and at once takes others
+// away. So bare majorities hold the locks, and two such majorities have only one master in
+// common.
 func (s *simulation) ebb() {
 	if !s.plan.tides {
 		return

@@ -1,28 +1,32 @@
 package redlock
 
 import (
+	"context"
 	"time"
 
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/run"
 )
 
-// What callers have to know of who may vote.
+// Types of package roster that say which masters may vote.
 type (
 	// MasterState says whether a master's votes count.
 	MasterState = roster.State
 	// MasterStatus is one master as this process sees it.
 	MasterStatus = roster.MasterStatus
-	// Status is all masters, in the order of the configuration.
+	// Status is the status of all masters, in the order of the configuration.
 	Status = roster.Status
-	// Amnesia is why a master may have forgotten locks.
+	// Amnesia is the reason why a master may have forgotten locks.
 	Amnesia = roster.Amnesia
-	// MarkerFacts is what a marker says, for those who show it to people.
+	// MarkerFacts is the content of a marker, to show to people.
 	MarkerFacts = roster.MarkerFacts
-	// Found is what one look at a master found, for Survey.
+	// Found is the result of one look at a master, for Survey.
 	Found = roster.Found
-	// Standing is whether a master's votes count, and why not.
+	// Standing says whether a master's votes count, and why not.
 	Standing = roster.Standing
-	// Server is how a master is called.
+	// Server is a master's name, and whether it may become another server.
 	Server = roster.Server
 )
 
@@ -43,8 +47,8 @@ const (
 	Replaced    = roster.Replaced
 )
 
-// MarkerKey is the one key of ours on a master, in every database that it has.
-// No client may touch it.
+// MarkerKey is the only key of our own on a master, one in each database that is used. No
+// client may touch it.
 const MarkerKey = roster.MarkerKey
 
 // ReadMarker reads the value of MarkerKey; ok is false for any other text.
@@ -52,21 +56,85 @@ func ReadMarker(text string) (facts MarkerFacts, ok bool) {
 	return roster.ReadMarker(text, time.Now())
 }
 
-// Survey says how masters stand by their markers, for who looks from outside: as a
-// Locker would that is started now, and without writing anything.
+// Survey judges masters by their markers, as a Locker would that is started now. It
+// writes nothing. It is for tools that look from outside.
 func Survey(found []Found) []Standing { return roster.Survey(found, time.Now()) }
 
-// NewSetNotice is what people should know of masters that form a new set.
+// NewSetNotice is a notice for people: the masters form a new set, which grants locks
+// from until.
 func NewSetNotice(until time.Time) string { return roster.NewSetNotice(until) }
 
-// Status tells how the masters stand.
-func (l *Locker) Status() Status {
-	now := time.Now()
-	status := ask(l.voters, func(r *roster.Roster) Status { return r.Status(now) })
-	for i, m := range l.masters {
-		if m.stream(0).Silent(now) {
-			status.Masters[i].State, status.Masters[i].Reason = Away, roster.Silent
-		}
-	}
-	return status
+// Status returns the state of each master.
+func (l *Locker) Status() Status { return l.masters.Status() }
+
+// Run executes a command on lock keys for which this package has no request of its own.
+// Package run says how.
+func (l *Locker) Run(ctx context.Context, r RunRequest) Outcome { return l.runs.Run(ctx, r) }
+
+// Watch looks at keys as WATCH does, for a RunRequest that follows.
+func (l *Locker) Watch(ctx context.Context, db int, keys [][]byte) (*Watch, Outcome) {
+	return l.runs.Watch(ctx, db, keys)
 }
+
+// Prospects returns the number of masters that can vote in a database now, and the
+// number that will by the given time, as far as is known. With fewer than a quorum,
+// nothing can be decided until then. A process that has just started still watches the
+// masters' clocks. For it the first number is 0, and the second shows whether anything
+// else is missing.
+func (l *Locker) Prospects(db int, by time.Time) (now, then int) { return l.masters.Prospects(db, by) }
+
+// Subscriber makes a Subscriber that hears of events on the masters. The Locker's
+// goroutines call hear with one event at a time, and hear must not block. The caller must
+// Close the Subscriber, but not inside hear. After Close has returned, hear is not called
+// any more.
+func (l *Locker) Subscriber(hear func(notify.Event)) *notify.Subscriber {
+	return l.listening.Subscriber(hear)
+}
+
+// TrackingAvailable tells whether a quorum of the masters can report changed keys. If
+// not (embedded masters, servers older than Redis 6), Track and TrackPrefix hear nothing.
+func (l *Locker) TrackingAvailable() bool { return l.listening.CanTrack() }
+
+// Types of package notify for a Subscriber.
+type (
+	Subscriber = notify.Subscriber
+	Event      = notify.Event
+	EventKind  = notify.EventKind
+)
+
+const (
+	EventMessage        = notify.EventMessage
+	EventPatternMessage = notify.EventPatternMessage
+	EventChanged        = notify.EventChanged
+	EventGap            = notify.EventGap
+)
+
+// Types of packages ballot and run for requests and their outcomes.
+type (
+	Outcome = ballot.Outcome
+	Verdict = ballot.Verdict
+	Vote    = ballot.Vote
+	Kind    = ballot.Kind
+
+	RunRequest = run.Request
+	Watch      = run.Watch
+)
+
+const (
+	Pending  = ballot.Pending
+	Won      = ballot.Won
+	Lost     = ballot.Lost
+	NoQuorum = ballot.NoQuorum
+
+	Failed     = ballot.Failed
+	Granted    = ballot.Granted
+	Refused    = ballot.Refused
+	Discounted = ballot.Discounted
+
+	KindAcquire = ballot.KindAcquire
+	KindExtend  = ballot.KindExtend
+	KindRelease = ballot.KindRelease
+	KindRead    = ballot.KindRead
+	KindSwap    = ballot.KindSwap
+	KindRun     = ballot.KindRun
+)

@@ -1,8 +1,10 @@
 package redlock
 
-import "testing"
+import (
+	"testing"
+)
 
-// What a pop got from too few masters is there again, exactly as it was.
+// If too few masters give a pop an element, the element is put back exactly as it was.
 func TestElementsThatTooFewMastersHaveArePutBack(t *testing.T) {
 	for _, row := range []struct {
 		push, pop []string
@@ -18,7 +20,7 @@ func TestElementsThatTooFewMastersHaveArePutBack(t *testing.T) {
 			was := s.masters[0].conn.look("signals")
 			wantReply(t, s.run([]string{"signals"}, row.pop...), row.reply)
 			s.eventually("as it was", func(m *liveMaster) bool {
-				return m != s.masters[0] || s.idle() && sameImage(m.conn.look("signals"), was)
+				return m != s.masters[0] || s.Locker.masters.Idle() && sameImage(m.conn.look("signals"), was)
 			})
 			// A push on its way has reached the others, and nothing is lost.
 			for _, m := range s.masters[1:] {
@@ -31,7 +33,7 @@ func TestElementsThatTooFewMastersHaveArePutBack(t *testing.T) {
 	}
 }
 
-// A waiter whom stray elements wake again and again scraps them.
+// A waiter that stray elements wake again and again deletes them.
 func TestElementsThatTooFewMastersHaveAreScrapped(t *testing.T) {
 	s := startLiveSet(t, 3)
 	s.masters[0].must("RPUSH", "one", "1")

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// The published algorithm, a sentence a test, and what section "Acquire" of
-// doc.go adds to it.
+// The published algorithm, with a test for each sentence, and what doc.go adds to it.
 
 func TestTimelineAcquireAsksAllMastersAtTheSameMoment(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
@@ -211,8 +210,8 @@ func TestTimelineARefusalAnswersAllThatWaitedForIt(t *testing.T) {
 				asked++
 			}
 		}
-		// Whoever comes before the first asks shares its answer; all others have come
-		// when the second asks.
+		// Requests that come before the first one asks share its answer. All others are
+		// there when the second one asks.
 		if asked > 2 {
 			t.Errorf("%d ballots for 50 clients", asked)
 		}
@@ -304,7 +303,7 @@ func TestTimelineWhoTriesAgainAtOnceWaitsForWhatIsOwed(t *testing.T) {
 	})
 }
 
-// Masters that are hung are not waited for: they answer nobody.
+// Requests do not wait for masters that hang, because those answer nobody.
 func TestTimelineWhatIsOwedByHungMastersIsNotWaitedFor(t *testing.T) {
 	onTimeline(t, "hang hang hang ok ok", func(t *testing.T, w *timeline) {
 		o, took := w.acquire(tokenA, 10*second)
@@ -315,8 +314,8 @@ func TestTimelineWhatIsOwedByHungMastersIsNotWaitedFor(t *testing.T) {
 	})
 }
 
-// A marker that could not be raised while its master was unable to serve is
-// raised with the next lock: until it is, the master's votes do not count.
+// A marker could not be raised because its master could not serve. It is raised with the
+// next lock. Until then the master's votes do not count.
 func TestTimelineAMarkerThatCouldNotBeRaisedIsRaisedWithTheNextLock(t *testing.T) {
 	onTimeline(t, "err err ok@20ms ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 10*second)

@@ -14,12 +14,12 @@ import (
 // Who may vote: one test for each rule of marker.go, roster.go,
 // founding.go and plan.go. roster_test.go has those that no timeline can time.
 
-// standings is how the masters stand for the first Locker, a letter each:
-// Certified, Quarantined, Uncertified, Away, Barred.
+// standings returns each master's state for the first Locker, as one letter: Certified,
+// Quarantined, Uncertified, Away, Barred.
 func (w *timeline) standings(l *Locker) string {
 	letters := ""
 	for _, m := range l.Status().Masters {
-		letters += strings.ToUpper(m.State.String()[:1])
+		letters += string("AUQCB"[m.State])
 	}
 	return letters
 }
@@ -38,10 +38,10 @@ func (w *timeline) forget(masters ...int) {
 	}
 }
 
-// settle lets connections come back and checks be made.
+// settle waits until connections are back and masters are checked.
 func (w *timeline) settle() { time.Sleep(5 * second) }
 
-// newcomers are masters that no Locker has seen, and one over them.
+// newcomers makes masters that no Locker has seen, and a Locker over them.
 func newcomers(t *testing.T, n int, cfg Config, test func(w *timeline, l *Locker)) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &timeline{t: t}
@@ -145,8 +145,8 @@ func TestTimelineADatabaseThatWasFlushedIsNotUsedForTheFirstTime(t *testing.T) {
 	})
 }
 
-// Who asks for locks of a set in its first quarantine hears that it is new, and
-// what can be done about that.
+// A client that asks for locks of a set in its first quarantine hears that the set is
+// new, and what an operator can do.
 func TestTimelineANewSetSaysThatItIsNew(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.New = false
@@ -179,8 +179,8 @@ func TestTimelineANewSetSaysThatItIsNew(t *testing.T) {
 	})
 }
 
-// What a process that was not told so has begun in quarantine, one that is told
-// ends. In a set in which locks may have been granted it ends nothing.
+// A process without New begins a set in quarantine, and a process with New ends that. In a
+// set in which locks may have been granted, New ends nothing.
 func TestTimelineTheOperatorCanSayLaterThatASetIsNew(t *testing.T) {
 	cfg, told := timelineConfig(), timelineConfig()
 	cfg.New, told.New = false, true
@@ -400,8 +400,7 @@ func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
 	}
 }
 
-// It cannot know of a jump from before, which another process is about to write
-// down.
+// It cannot know of an earlier jump that another process is about to record.
 func TestTimelineAProcessThatHasJustStartedWatchesTheClocksFirst(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()

@@ -9,7 +9,7 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// What a master whose clock jumps is taken for (clock.go).
+// What happens to a master whose clock jumps (master/clock.go, roster/jumps.go).
 
 func TestTimelineAClockThatJumpsForwardHasForgotten(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
@@ -26,8 +26,8 @@ func TestTimelineAClockThatJumpsForwardHasForgotten(t *testing.T) {
 	})
 }
 
-// Who used the database is dead when the clocks jump, and who sees them jump
-// has never used it.
+// The process that used the database is dead when the clocks jump. The process that sees
+// them jump has never used it.
 func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		other := w.another(timelineConfig())
@@ -67,7 +67,7 @@ func TestTimelineAClockThatJumpsConcernsDatabasesThatNobodyUses(t *testing.T) {
 
 func TestTimelineManySmallJumpsCountLikeALargeOne(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
-		// Less between two checks than what the clocks may run apart by then.
+		// Between two checks it is less than the allowed drift.
 		for range 100 {
 			w.masters[0].jump(1200 * time.Microsecond)
 			time.Sleep(100 * time.Millisecond)
@@ -85,8 +85,7 @@ func TestTimelineAClockThatJumpsBackIsNoAmnesia(t *testing.T) {
 	})
 }
 
-// A wrong clock that is put right costs a quarantine from then on, and not the
-// length of the step.
+// Correcting a wrong clock costs a quarantine from then on, whatever the size of the step.
 func TestTimelineAClockThatIsPutRightDoesNotLockItsMasterOut(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -104,7 +103,7 @@ func TestTimelineAClockThatIsPutRightDoesNotLockItsMasterOut(t *testing.T) {
 	})
 }
 
-// What people are told follows a clock that is put back within its quarantine.
+// If a clock is set back within a quarantine, the times that people read follow it.
 func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -124,7 +123,7 @@ func TestTimelineTheEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 	})
 }
 
-// A machine that was paused from outside knows nothing of it.
+// A machine that was paused from outside does not notice it.
 func TestTimelineMastersThatAllJumpTogetherMeanThatThisProcessStoodStill(t *testing.T) {
 	bareMajority(t, func(t *testing.T, w *timeline) {
 		for _, m := range w.masters {
@@ -138,7 +137,7 @@ func TestTimelineMastersThatAllJumpTogetherMeanThatThisProcessStoodStill(t *test
 	})
 }
 
-// Masters that share a bad source of time jump, and the others tell.
+// Masters that share a bad source of time jump, and the other masters show that.
 func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 	for name, row := range map[string]struct {
 		script string
@@ -172,8 +171,8 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 	}
 }
 
-// Where the kernel knows that the machine was suspended, that is time like any
-// other, and what was under way then does not count.
+// If the kernel knows that the machine was suspended, that time counts like any other,
+// and answers that were under way do not count.
 func TestTimelineASuspendedMachineIsNoJump(t *testing.T) {
 	for _, script := range []string{"ok", "ok ok ok", "ok ok ok ok down"} {
 		t.Run(script, func(t *testing.T) {

@@ -24,7 +24,7 @@ func (m *fakeMaster) flushDB(db int) {
 	delete(m.dbs, db)
 }
 
-// A process that did not see the set begin knows its masters' clocks from database 0.
+// A process that did not see the set's beginning knows the masters' clocks from database 0.
 func TestTimelineAnotherDatabaseDoesNotStopTheLocksOfTheFirst(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		cfg := timelineConfig()
@@ -69,8 +69,8 @@ func TestTimelineADatabaseIsUsedWhileAMasterIsAway(t *testing.T) {
 	})
 }
 
-// The masters are restarted one after the other, with their data or without, and
-// the night job's database is as good as the others when it comes.
+// The masters are restarted one after the other, with or without their data. When the
+// night job comes, its database works like the others.
 func TestTimelineADatabaseThatNobodyUsesIsRestartedWithTheOthers(t *testing.T) {
 	for name, remembers := range map[string]bool{"with their data": true, "empty": false} {
 		t.Run(name, func(t *testing.T) {
@@ -92,8 +92,9 @@ func TestTimelineADatabaseThatNobodyUsesIsRestartedWithTheOthers(t *testing.T) {
 	}
 }
 
-// One process's marker for a new set is under way for so long that another has
-// given the master one, the master has granted a lock, and forgotten it.
+// One process's marker for a new set is under way for a long time. Meanwhile another
+// process has given the master a marker, and the master has granted a lock and forgotten
+// it.
 func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 	const delay = 400 * time.Millisecond
 	cfg := timelineConfig()
@@ -107,8 +108,8 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 		w.locker, w.links = w.dial("slow", cfg)
 		w.links[0].setDelay(20*time.Millisecond, 0)
 		w.links[4].setDelay(delay, 0)
-		// Dialling, what the server is, and that it has no marker: then both have seen
-		// that there is none anywhere, and the first is quicker.
+		// This is the time to dial, to identify the server, and to see that it has no
+		// marker. Then both have seen that there is none anywhere, and the first is quicker.
 		time.Sleep(5*delay - 3*time.Millisecond)
 		first, links := w.dial("first", cfg)
 		w.others = append(w.others, first)
@@ -119,7 +120,7 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 		if v := acquireIn(t, first, 0, tokenA); v != Won {
 			t.Fatalf("the first lock: %v %+v", v, first.Status())
 		}
-		for _, m := range w.masters[:2] { // where it has been lost
+		for _, m := range w.masters[:2] { // these have lost the lock
 			m.remove(key)
 		}
 		w.masters[4].flush()
@@ -132,7 +133,7 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 	})
 }
 
-// downgrade makes the markers those of the first version, for a set that has used
+// downgrade replaces the markers by those of the first version, for a set that has used
 // databases 0 and 3.
 func (m *fakeMaster) downgrade() {
 	m.mu.Lock()
@@ -149,8 +150,8 @@ func (m *fakeMaster) downgrade() {
 	}
 }
 
-// A set of the version before goes on at once, in databases that it used and in
-// others, and what was flushed there while no process looked is found.
+// A set of the previous version goes on at once, in databases that it used and in others.
+// A database that was flushed while no process ran is noticed.
 func TestTimelineASetOfTheFirstVersionGoesOn(t *testing.T) {
 	for name, row := range map[string]struct {
 		strike func(w *timeline)
@@ -199,8 +200,8 @@ func (w *timeline) flushDBs(dbs ...int) {
 	}
 }
 
-// A FLUSHDB concerns the locks of that database, and one that nobody had used,
-// too. What the others hold is all there.
+// A FLUSHDB affects only the locks of its database, even one that nobody had used. The
+// other databases still have all their locks.
 func TestTimelineAFlushConcernsItsDatabase(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()

@@ -14,7 +14,7 @@ func (w *timeline) extend(ttl time.Duration) (Outcome, time.Duration) {
 	return o, time.Since(began)
 }
 
-// wantTTLs checks how long the key lives on each master; -1 for ever, -2 absent.
+// wantTTLs checks the key's TTL on each master: -1 for ever, -2 absent.
 func (w *timeline) wantTTLs(want ...time.Duration) {
 	w.t.Helper()
 	for i, m := range w.masters {
@@ -92,7 +92,7 @@ func TestTimelineAnExpiryThatAMasterMissedIsDeliveredByValue(t *testing.T) {
 					t.Errorf("where it was missed, the lock lives for %v", left)
 				}
 				if script == "ok ok ok cut cut" {
-					return // there the EXPIRE was executed
+					return // these masters executed the EXPIRE
 				}
 				if left := w.masters[4].ttl(key); left != -1 {
 					t.Errorf("another client's lock lives for %v", left)

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Nothing locks out for ever: a master that has forgotten votes again also where
-// those that could tell for how long it must not are dead.
+// No master is locked out for ever. One that has forgotten votes again even if the masters
+// are dead that knew for how long it must not.
 
 func TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut(t *testing.T) {
 	for name, row := range map[string]struct {
@@ -56,7 +56,7 @@ func TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut(t *testing.T)
 	}
 }
 
-// The same where no process is left that knew the master.
+// The same if no process is left that knew the master.
 func TestTimelineAMinorityThatIsDeadDoesNotKeepAnUnknownMasterOut(t *testing.T) {
 	for name, remembers := range map[string]bool{"empty": false, "with its data": true} {
 		t.Run(name, func(t *testing.T) {
@@ -79,8 +79,8 @@ func TestTimelineAMinorityThatIsDeadDoesNotKeepAnUnknownMasterOut(t *testing.T) 
 	}
 }
 
-// The dead master is replaced while the other is in quarantine: that has on record
-// who the masters are, although it does not vote.
+// The dead master is replaced while the other is in quarantine. That one has the masters
+// on record although it does not vote.
 func TestTimelineADeadMasterIsReplacedWhileAnotherIsInQuarantine(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		old := w.another(timelineConfig())
@@ -104,7 +104,7 @@ func TestTimelineADeadMasterIsReplacedWhileAnotherIsInQuarantine(t *testing.T) {
 	})
 }
 
-// One that is needed is not replaced while another is in quarantine.
+// A master that is needed is not replaced while another is in quarantine.
 func TestTimelineAMasterThatIsNeededIsNotReplaced(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -117,7 +117,7 @@ func TestTimelineAMasterThatIsNeededIsNotReplaced(t *testing.T) {
 	})
 }
 
-// What others could not tell they tell when they are back.
+// What other masters could not report, they report when they are back.
 func TestTimelineTheLongestQuarantineEndsEarlyWhereOthersCanTell(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()

@@ -7,11 +7,10 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// What masters have on record of the longest TTL, which sets how long a
-// quarantine is.
+// The longest TTL that masters have on record, which sets the length of a quarantine.
 
-// A ballot that raises the longest TTL is still under way when a master forgets
-// that has voted in it: then the others do not have it on record yet.
+// A ballot that raises the longest TTL is still under way when a master that voted in it
+// forgets. The other masters do not have the TTL on record yet.
 func TestTimelineTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.MasterTimeout = 4 * second
@@ -46,7 +45,7 @@ func TestTimelineTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
 	})
 }
 
-// quarantineOf is how long a master does not vote that is restarted now.
+// quarantineOf restarts a master and returns the time for which it does not vote.
 func (w *timeline) quarantineOf(master int) time.Duration {
 	w.t.Helper()
 	w.restart(true, master)
@@ -58,8 +57,8 @@ func (w *timeline) quarantineOf(master int) time.Duration {
 	return m.Quarantine
 }
 
-// One stray lock with a long TTL prolongs quarantines for as long as it may live,
-// and a while.
+// One stray lock with a long TTL prolongs quarantines while it may live, and a little
+// longer.
 func TestTimelineTheLongestTTLGoesDown(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.mustAcquire(tokenA, 8*time.Minute)
@@ -98,7 +97,7 @@ func TestTimelineTheLongestTTLIsKeptWhileALockMayLive(t *testing.T) {
 		w.mustAcquire(tokenA, 2*time.Minute)
 		for time.Since(began) < 10*time.Minute {
 			time.Sleep(20 * second)
-			// What lives longest is granted again and again.
+			// The longest TTL is granted again and again.
 			r := AcquireRequest{Key: []byte("lock:" + time.Since(began).String()), Value: []byte(tokenB), TTL: 2 * time.Minute}
 			if o := w.locker.Acquire(t.Context(), r); o.Verdict != Won {
 				t.Fatalf("%v: %+v", time.Since(began), o)

@@ -6,14 +6,17 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/mend"
 )
 
-// Copies that differ, or that nobody can hold the lock by.
+// Copies that differ, or that are too few to hold a lock.
 
 // enough is after what is met now has been mended.
 const enough = 3 * second
 
-func (w *timeline) exists() Outcome { return w.locker.Exists(context.Background(), 0, []byte(key)) }
+func (w *timeline) exists() Outcome {
+	return w.locker.Exists(context.Background(), 0, []byte(key))
+}
 
 func TestTimelineStraysAreDeleted(t *testing.T) {
 	for _, ttl := range []time.Duration{0, time.Hour} {
@@ -111,7 +114,7 @@ func TestTimelineCopiesThatDifferAreMadeEqual(t *testing.T) {
 			t.Run(row.holds, func(t *testing.T) {
 				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 					w.put(row.holds, ttl)
-					w.locker.mend(0, key)
+					w.locker.mender.Mend(0, key)
 					w.elapse(enough)
 					w.wantValues(row.want)
 					if o := w.get(); o.Verdict != Won {
@@ -149,11 +152,11 @@ func TestTimelineADELSparesVotesWhereItIsNotClearWhatIsHeld(t *testing.T) {
 		w.put("A A B B -", time.Hour)
 		began := time.Now()
 		o, took := w.release()
-		if o.Verdict != Won || took < leastQuiet {
+		if o.Verdict != Won || took < mend.LeastQuiet {
 			t.Errorf("%v after %v", o.Verdict, took)
 		}
 		for _, x := range w.executions() {
-			if string(x.args[0]) == "EVAL" && x.at.Sub(began) < leastQuiet {
+			if string(x.args[0]) == "EVAL" && x.at.Sub(began) < mend.LeastQuiet {
 				t.Errorf("%v after %v", x, x.at.Sub(began))
 			}
 		}
@@ -197,7 +200,7 @@ func TestTimelineACounterThatDiffersIsMadeEqualAndThenCounts(t *testing.T) {
 	}
 }
 
-// Two proxies count at the same moment, and one master hears the second first.
+// Two proxies count at the same moment, and one master gets the second count first.
 func TestTimelineCountersThatCrossStayEqual(t *testing.T) {
 	for master := range 5 {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
@@ -225,7 +228,7 @@ func TestTimelineCountersThatCrossStayEqual(t *testing.T) {
 	}
 }
 
-// Votes of clients that died, and whoever comes only ever asks for the lock.
+// Votes of clients that died remain, and later clients only ask for the lock.
 func TestTimelineWhoOnlyAsksHasCopiesMended(t *testing.T) {
 	onTimeline(t, "ok@9ms ok ok@9ms ok ok@9ms", func(t *testing.T, w *timeline) {
 		w.put("A - B - C", time.Minute)

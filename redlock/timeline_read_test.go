@@ -78,8 +78,8 @@ func (w *timeline) swap(l *Locker, value, expected string) Outcome {
 }
 
 func TestTimelineAtMostOneOfRacingSwapsWins(t *testing.T) {
-	// Three proxies race; how far each has got when the next comes is different
-	// from master to master.
+	// Three proxies race. When the next one comes, their progress differs from master to
+	// master.
 	for order := range 64 {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			w.put("X X X X X", 0)
@@ -207,7 +207,7 @@ func TestTimelineASwapTakesItsTurnWithAcquires(t *testing.T) {
 	})
 }
 
-// All answers go by one rule of whether the key exists.
+// All answers follow one rule about whether the key exists.
 func TestTimelineAllAnswersAgreeOnWhetherTheKeyExists(t *testing.T) {
 	for _, row := range []struct{ holds, get string }{
 		{"A A B B C", tokenA},
@@ -253,8 +253,8 @@ func won(b bool) Verdict {
 	return Lost
 }
 
-// A master in quarantine may show what was released long ago, or what another
-// holder never had.
+// A master in quarantine may show a lock that was released long ago, or a value that the
+// real holder never had.
 func TestTimelineACopyInQuarantineCompletesNoQuorum(t *testing.T) {
 	for _, row := range []struct {
 		holds       string

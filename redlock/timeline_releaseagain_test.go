@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// lateGrant takes the lock through a proxy whose way to master 5 is long, and
-// releases it through another one before the grant comes there.
+// lateGrant takes the lock through a proxy whose link to master 5 is slow. It releases the
+// lock through another proxy before the question reaches that master.
 func lateGrant(t *testing.T, value string, ttl time.Duration, release func(other *Locker) Outcome, then func(w *timeline, other *Locker)) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		other := w.another(timelineConfig())

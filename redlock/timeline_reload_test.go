@@ -13,9 +13,9 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// How masters are replaced while requests go on, and what is refused.
+// Masters are replaced while requests go on, and wrong replacements are refused.
 
-// joining is a server that could become a master.
+// joining makes a server that could become a master.
 func joining(t *testing.T, name string) Master {
 	m := newFakeMaster(name)
 	t.Cleanup(m.close)
@@ -46,14 +46,14 @@ func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *tes
 		if status := w.locker.Status(); status.Epoch != 2 || status.Masters[2].Name != "m6" {
 			t.Errorf("%+v", status)
 		}
-		// What was replaced must not come back behind an old list, not even empty.
+		// A replaced server must not come back through an old list, not even empty.
 		w.masters[2].flush()
 		w.settle()
 		w.wantStandings(old, "CCUCC")
 		time.Sleep(2 * time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 		w.wantStandings(old, "CCUCC")
-		// The other process takes over the same list.
+		// The other process gets the same list.
 		if err := old.Reload(context.Background(), cfg); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +66,7 @@ func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *tes
 	})
 }
 
-// A server that was replaced has a marker of before, by which it would be barred
-// for ever.
+// A server that was replaced has an old marker, which would bar it for ever.
 func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -120,8 +119,8 @@ func TestTimelineAReloadThatIsNotSafeIsRefused(t *testing.T) {
 	})
 }
 
-// Two processes replace a master each, the second before it has heard of the
-// first. Neither replacement is lost: no place ever has two servers that vote.
+// Two processes replace a master each, the second before it has heard of the first one's
+// replacement. Neither replacement is lost, and no place ever has two servers that vote.
 func TestTimelineAReplacementDoesNotUndoAnother(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		first, second := w.another(timelineConfig()), w.locker
@@ -155,7 +154,7 @@ func TestTimelineAReplacementDoesNotUndoAnother(t *testing.T) {
 	})
 }
 
-// Whichever comes first: one place never has two servers that vote.
+// Whichever comes first, no place ever has two servers that vote.
 func TestTimelineTwoReplacementsAtTheSameMoment(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		lockers := []*Locker{w.locker, w.another(timelineConfig())}

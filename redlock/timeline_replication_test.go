@@ -8,7 +8,7 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// Memory that is replaced without a restart (replication.go).
+// Memory that is replaced without a restart (roster/judge.go).
 
 // A failover there and back loads the copy of a replica that had fallen behind,
 // with the marker in it.
@@ -46,8 +46,8 @@ func TestTimelineAFailoverThereAndBackHasForgotten(t *testing.T) {
 	}
 }
 
-// So it is between two batches of one connection: the first grant afterwards does
-// not count.
+// A failover between two batches of one connection is noticed, too. The first grant after
+// it does not count.
 func TestTimelineAFailoverBetweenTwoBatchesGrantsNothing(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -69,7 +69,7 @@ func TestTimelineAFailoverBetweenTwoBatchesGrantsNothing(t *testing.T) {
 	})
 }
 
-// Where nothing is written afterwards, only the replication id tells of it.
+// If nothing is written afterwards, only the replication id shows it.
 func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -88,8 +88,8 @@ func TestTimelineAFailoverThereAndBackIsNoticedByReaders(t *testing.T) {
 	})
 }
 
-// A server that never replicated is asked ROLE, which costs it less than INFO, but
-// now and then. One that may not be asked ROLE is asked INFO with every batch.
+// A server that never replicated gets ROLE, which costs it less than INFO, and INFO only
+// now and then. A server that does not allow ROLE gets INFO with every batch.
 func TestTimelineRoleIsAskedInsteadOfInfo(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -120,8 +120,8 @@ func TestTimelineRoleIsAskedInsteadOfInfo(t *testing.T) {
 	})
 }
 
-// A master that becomes a replica does not vote from that very batch on, and is
-// in quarantine once it is a master again.
+// A master that becomes a replica does not vote from that very batch on. When it is a
+// master again, it is in quarantine.
 func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -144,8 +144,8 @@ func TestTimelineALiveMasterThatBecomesAReplicaStopsVoting(t *testing.T) {
 	})
 }
 
-// A replica that a process finds when it starts is no hindrance to the others, nor
-// for ever to itself.
+// A replica that a process finds when it starts does not hinder the other masters, and is
+// not excluded for ever.
 func TestTimelineAReplicaThatBecomesAMasterVotes(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
@@ -162,8 +162,8 @@ func TestTimelineAReplicaThatBecomesAMasterVotes(t *testing.T) {
 	})
 }
 
-// A server changes its replication id when its first replica comes, as for a
-// backup, and has forgotten nothing.
+// A server changes its replication id when its first replica comes, as for a backup. It
+// has forgotten nothing then.
 func TestTimelineTheFirstReplicaIsNoAmnesia(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Examined runs: what scripts do is voted on, undone and delivered like the
-// commands that have a form of their own.
+// Examined runs: what scripts do is voted on, undone and delivered like commands that have
+// a request of their own.
 
 func (w *timeline) eval(script string, args ...string) Outcome {
 	command := [][]byte{[]byte("EVAL"), []byte(script), []byte("1"), []byte(key)}
@@ -113,8 +113,8 @@ func TestTimelineAScriptTakesItsTurnWithAcquires(t *testing.T) {
 	})
 }
 
-// A holder's script, which is any that has not acquired so far, goes before those
-// that wait, but not in the middle of a ballot.
+// A holder's script goes before those that wait, but not in the middle of a ballot. Any
+// script that has not acquired so far counts as a holder's.
 func TestTimelineAScriptGoesBeforeThoseThatWaitUntilItHasAcquired(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		wantReply(t, w.eval(takeIfFree, tokenB, "10000"), ":1\r\n")
@@ -134,8 +134,8 @@ func TestTimelineAScriptGoesBeforeThoseThatWaitUntilItHasAcquired(t *testing.T) 
 	})
 }
 
-// Nothing tells what a script will do: one that only read so far waits for the end of
-// an acquire that is under way, too.
+// Nobody knows what a script will do. So a script that only read so far also waits for
+// the end of an acquire that is under way.
 func TestTimelineAScriptThatAcquiresForTheFirstTimeHasItsTurn(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		w.put("X X X X X", second)

@@ -10,7 +10,7 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// What people are told of how masters stand, and what they are spared.
+// What people hear of the masters' states, and what they do not hear.
 
 func TestTimelineTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	told := &standings{told: map[string][]string{}}
@@ -30,7 +30,7 @@ func TestTimelineTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	})
 }
 
-// Why there is no set is logged once, when it has lasted.
+// If there is no set for some time, the reason is logged once.
 func TestTimelineWhyThereIsNoSetIsLoggedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := &timeline{t: t}
@@ -75,8 +75,8 @@ func TestTimelineAMasterThatHangsIsToldToBeAway(t *testing.T) {
 	})
 }
 
-// Whoever asks how a master stands is never told of an end that has passed, also
-// in the moment between a quarantine's end and the look that finds it over.
+// A master's status never shows an end that has passed, not even between the end of a
+// quarantine and the check that notices it.
 func TestTimelineAnEndOfAQuarantineIsNeverInThePast(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		w.forget(0, 1, 2)

@@ -256,7 +256,7 @@ func TestTimelineRequestsReachAllMastersInOneOrder(t *testing.T) {
 	})
 }
 
-// order is what a master was told about the key, in order.
+// order returns the commands about the key that a master got, in order.
 func (w *timeline) order(master int) []string {
 	var words []string
 	for _, x := range w.executions() {

@@ -14,14 +14,14 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// Timelines: what five masters do is written as one word each, and a test says
-// what must come of it. Time is a bubble's, so it is exact. The words:
+// Timelines: one word for each of five masters says what it does, and a test checks the
+// result. Time is that of a synctest bubble, so it is exact. The words:
 //
-//	ok@5ms    the key is free, and answers take 5 ms (1 ms if nothing is said)
+//	ok@5ms    the key is free, and answers take 5 ms (1 ms without a time)
 //	no@5ms    another client holds the key there
 //	hang      the process is stopped: what is sent waits to be executed
 //	mute      the network swallows everything, and there is no error
-//	err       every command on keys is answered with LOADING
+//	err       the master answers every command on keys with LOADING
 //	lost@5ms  the connection breaks before the next question arrives
 //	cut@5ms   the connection breaks after the next question was executed
 //	down      the process is gone
@@ -52,8 +52,8 @@ func timelineConfig() Config {
 	return Config{MasterTimeout: timeout, ClockDrift: 0.01, RestartDelay: 30 * second, New: true}
 }
 
-// onTimeline runs test in a bubble, with a Locker that is connected to as many
-// masters as script has words.
+// onTimeline runs test in a bubble, with a Locker that is connected to one master for
+// each word of script.
 func onTimeline(t *testing.T, script string, test func(t *testing.T, w *timeline)) {
 	t.Helper()
 	onTimelineWith(t, timelineConfig(), script, test)
@@ -97,15 +97,16 @@ func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 	for deadline := time.Now().Add(3 * second); !l.certified() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	if up, all := l.reachable(), len(l.masters); up != all {
+	if up, all := l.reachable(), l.masters.Size(); up != all {
 		w.t.Fatalf("connected to %d of %d masters", up, all)
 	}
 	return l, links
 }
 
-// certified: all masters vote.
+// certified tells whether all masters vote.
 func (l *Locker) certified() bool {
-	return l.certifiedIn(0) == l.all()
+	voting, _ := l.Prospects(0, time.Now())
+	return voting == l.masters.Size()
 }
 
 // reachable counts the masters that answer.
@@ -119,7 +120,7 @@ func (l *Locker) reachable() int {
 	return n
 }
 
-// another is a second Locker over the same masters, with links that are well.
+// another makes a second Locker over the same masters, with links that work.
 func (w *timeline) another(cfg Config) *Locker {
 	l, _ := w.connect(fmt.Sprintf("p%d", len(w.others)+2), cfg)
 	w.others = append(w.others, l)
@@ -177,8 +178,8 @@ func (w *timeline) play(script string) {
 	}
 }
 
-// put makes the masters hold what values says: A, B, C, X or - as in
-// wantValues, anything else as it is.
+// put makes the masters hold values: A, B, C, X and - mean the same as in wantValues, and
+// any other word is the value itself.
 func (w *timeline) put(values string, ttl time.Duration) {
 	named := map[string]string{"A": tokenA, "B": tokenB, "C": tokenC, "X": foreign}
 	for i, v := range strings.Fields(values) {
@@ -193,14 +194,14 @@ func (w *timeline) put(values string, ttl time.Duration) {
 
 func (w *timeline) note(x execution) {
 	if slices.ContainsFunc(x.args, func(arg []byte) bool { return string(arg) == roster.MarkerKey }) || string(x.args[0]) == "TIME" {
-		return // what certification is about, timeline_certify_test.go looks at
+		return // timeline_certify_test.go tests certification
 	}
 	w.mu.Lock()
 	w.log = append(w.log, x)
 	w.mu.Unlock()
 }
 
-// acquire asks for the lock and tells how long that took.
+// acquire asks for the lock and returns the time that took.
 func (w *timeline) acquire(value string, ttl time.Duration) (Outcome, time.Duration) {
 	began := time.Now()
 	o := w.locker.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: ttl})
@@ -220,7 +221,7 @@ func (w *timeline) mustAcquire(value string, ttl time.Duration) {
 	}
 }
 
-// wantVerdict checks an outcome and when it came.
+// wantVerdict checks an outcome and its time.
 func (w *timeline) wantVerdict(o Outcome, took time.Duration, verdict Verdict, after time.Duration) {
 	w.t.Helper()
 	if o.Verdict != verdict || took != after {
@@ -228,8 +229,8 @@ func (w *timeline) wantVerdict(o Outcome, took time.Duration, verdict Verdict, a
 	}
 }
 
-// wantValues checks what each master holds under the key: A, B, C, 1, X for
-// another client's token, or - for nothing.
+// wantValues checks each master's value under the key: A, B, C, 1, X for another client's
+// token, or - for none.
 func (w *timeline) wantValues(want string) {
 	w.t.Helper()
 	names := map[string]string{"": "-", tokenA: "A", tokenB: "B", tokenC: "C", foreign: "X"}
@@ -247,7 +248,7 @@ func (w *timeline) wantValues(want string) {
 	}
 }
 
-// executions is what all masters have carried out.
+// executions returns all commands that masters have executed.
 func (w *timeline) executions() []execution {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -262,7 +263,7 @@ func (w *timeline) dump() {
 	}
 }
 
-// heard is what a master was told, by command name; our scripts by theirs.
+// heard returns the commands that a master got, by name. Our own scripts go by file name.
 func (w *timeline) heard(master int) string {
 	var words []string
 	for _, x := range w.executions() {
@@ -283,7 +284,7 @@ func (w *timeline) heard(master int) string {
 
 func (w *timeline) wantHeard(master int, want string) {
 	w.t.Helper()
-	// Looks at copies that may have to be mended change nothing.
+	// The Mender's looks at copies change nothing.
 	const look = "MULTI, PTTL, DUMP, DUMP, PTTL, EXEC"
 	got := strings.TrimPrefix(strings.ReplaceAll(", "+w.heard(master), ", "+look, ""), ", ")
 	if got != want {
@@ -291,7 +292,7 @@ func (w *timeline) wantHeard(master int, want string) {
 	}
 }
 
-// heardValue is how often a master was told something with that value.
+// heardValue counts the commands with that value that a master got.
 func (w *timeline) heardValue(master int, name, value string) int {
 	n := 0
 	for _, x := range w.executions() {
@@ -302,7 +303,7 @@ func (w *timeline) heardValue(master int, name, value string) int {
 	return n
 }
 
-// elapse lets time pass, enough for everything under way when d is 0.
+// elapse lets d pass. If d is 0, it lets enough time pass for everything under way.
 func (w *timeline) elapse(d time.Duration) {
 	if d == 0 {
 		d = 100 * time.Millisecond

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Undos: what a request that was not won has created is taken back, in order
-// behind it, and nothing else is.
+// Undos: if a request was not won, what it created is undone, in order behind it. Nothing
+// else is undone.
 
 func TestTimelineAnUndoFollowsItsAcquireOnTheSameStream(t *testing.T) {
 	onTimeline(t, "hang ok hang hang hang", func(t *testing.T, w *timeline) {
@@ -49,8 +49,8 @@ func TestTimelineALateVoteForALockThatWasWonIsKept(t *testing.T) {
 	})
 }
 
-// pausedProxy stops the goroutine that asks, where it learns for the given time
-// that a master cannot be asked, as a busy machine may.
+// pausedProxy stops the asking goroutine at the moment when it learns, for the nth time,
+// that a master cannot be asked. A busy machine may do the same.
 type pausedProxy struct {
 	nobody
 	pause time.Duration
@@ -198,7 +198,7 @@ type idleObserver struct {
 }
 
 func (o *idleObserver) Voted(string, Vote, time.Duration) {
-	if l := o.locker.Load(); l != nil && l.idle() {
+	if l := o.locker.Load(); l != nil && l.masters.Idle() {
 		o.idle.Store(true)
 	}
 }

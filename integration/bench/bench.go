@@ -19,26 +19,26 @@ type section struct {
 // bench is one run of the command.
 type bench struct {
 	rounds   int
-	length   time.Duration // of one measurement
+	length   time.Duration // the length of one measurement
 	progress io.Writer
 	building []string // flags for building the proxy
 
 	idleClients          int
-	forwardedIdleClients int           // of which each has a connection to the upstream too
+	forwardedIdleClients int           // idle clients that each have an upstream connection, too
 	largeReply           int           // bytes
-	contenders           int           // clients that want the same lock
-	masterTimeout        time.Duration // where it matters; elsewhere it is generous
-	patience             time.Duration // with memory that is not back at its level
+	contenders           int           // clients that contend for one lock
+	masterTimeout        time.Duration // for the sections where it matters; the others use a long one
+	patience             time.Duration // the longest wait for memory to return to its level
 
 	scratch string // a directory that is removed when the run ends
 	binary  string // the proxy
-	section string // the one that runs
+	section string // the running section
 	rows    []row
-	ending  []func() // what the running section has to stop, in reverse order
+	ending  []func() // to call, in reverse order, when the running section ends
 }
 
-// run runs the chosen sections. A section that fails does not keep the others
-// from running; rows it had added stay.
+// run runs the chosen sections. If a section fails, the others still run, and its rows so
+// far stay in the table.
 func (b *bench) run(ctx context.Context, chosen *regexp.Regexp) error {
 	scratch, err := os.MkdirTemp("", "redlock-bench-")
 	if err != nil {
@@ -69,7 +69,7 @@ func (b *bench) run(ctx context.Context, chosen *regexp.Regexp) error {
 	return errors.Join(failures...)
 }
 
-// atEnd has stop called when the running section is over.
+// atEnd registers stop, to be called when the running section ends.
 func (b *bench) atEnd(stop func()) { b.ending = append(b.ending, stop) }
 
 func (b *bench) endSection() {
@@ -81,22 +81,22 @@ func (b *bench) endSection() {
 
 func (b *bench) say(format string, args ...any) { fmt.Fprintf(b.progress, format+"\n", args...) }
 
-// figures are what one measurement came to, by name.
+// figures are the results of one measurement, by name.
 type figures map[string]float64
 
-// A contestant is one of the things that are compared.
+// A contestant is one of the things that a section compares.
 type contestant struct {
 	name    string
 	measure func(ctx context.Context, length time.Duration) (figures, error)
 }
 
-// results are the figures of each contestant, one for each round.
+// results are the figures of each contestant, one set for each round.
 type results map[string][]figures
 
-// alternate lets the contestants take turns. Each round begins with another
-// one, so that none always follows the same.
+// alternate lets the contestants take turns. Each round begins with another contestant, so
+// that none always follows the same one.
 func (b *bench) alternate(ctx context.Context, contestants ...contestant) (results, error) {
-	for _, c := range contestants { // connections are made, caches are filled
+	for _, c := range contestants { // a warm-up: it makes connections and fills caches
 		if _, err := c.measure(ctx, b.length/5); err != nil && !errors.Is(err, errNoTurn) {
 			return nil, fmt.Errorf("%s: %w", c.name, err)
 		}
@@ -116,7 +116,7 @@ func (b *bench) alternate(ctx context.Context, contestants ...contestant) (resul
 	return all, nil
 }
 
-// of is one figure of one contestant.
+// of returns one figure of one contestant.
 func (r results) of(contestant, figure string) spread {
 	var s spread
 	for _, each := range r[contestant] {
@@ -125,7 +125,7 @@ func (r results) of(contestant, figure string) spread {
 	return s
 }
 
-// ratio divides a figure of one contestant by that of another, round by round.
+// ratio divides a figure of one contestant by the same figure of another, round by round.
 func (r results) ratio(figure, contestant, to string) spread {
 	return r.of(contestant, figure).over(r.of(to, figure))
 }

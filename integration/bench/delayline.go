@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// delayLine stands between the proxy and a server that is to be far away:
-// what either side sends arrives so much later, in order, at full throughput.
+// delayLine is a relay between the proxy and a server that is to seem far away. The bytes of
+// both sides arrive later by a fixed delay, in order, at full throughput.
 type delayLine struct {
 	listener net.Listener
 	target   string
@@ -17,7 +17,7 @@ type delayLine struct {
 	wg       sync.WaitGroup
 }
 
-// startDelayLine starts a link that is closed when the section ends.
+// startDelayLine starts a relay that is closed when the section ends.
 func (b *bench) startDelayLine(target string, oneWay time.Duration) (*delayLine, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -55,7 +55,7 @@ type parcel struct {
 	due   time.Time
 }
 
-// carry ends, and closes both ends, when either is closed.
+// carry returns when either end closes, and then closes both.
 func (l *delayLine) carry(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
@@ -64,7 +64,7 @@ func (l *delayLine) carry(to, from net.Conn) {
 		for p := range under {
 			time.Sleep(time.Until(p.due))
 			if _, err := to.Write(p.bytes); err != nil {
-				_ = from.Close() // so that no more comes
+				_ = from.Close() // so that nothing more arrives
 			}
 		}
 	})

@@ -14,16 +14,16 @@ import (
 	"time"
 )
 
-// leanClient speaks the protocol with as little of its own as possible, so
-// that what is measured is the server. It is for one goroutine.
+// leanClient is a client with as little work of its own as possible, so that the bench
+// measures the server. One goroutine may use it.
 type leanClient struct {
 	conn    net.Conn
 	reader  *bufio.Reader
 	request []byte
 	reply   []byte
-	until   time.Time // the deadline that is set on conn
+	until   time.Time // conn's deadline
 
-	script string // how release compares and deletes; "" is a plain DEL
+	script string // the script of release; "": a plain DEL
 	sha    string
 	token  string
 }
@@ -38,9 +38,9 @@ func dialLean(ctx context.Context, addr string) (*leanClient, error) {
 
 func (c *leanClient) close() { _ = c.conn.Close() }
 
-// do sends one command and returns its reply: the line of a simple one
-// without its type, the content of a bulk string, nil for a null. What it
-// returns is good until the next call. Arrays are not known here.
+// do sends one command and returns its reply: the line of a simple reply without its type,
+// the content of a bulk string, nil for a null. The reply is valid until the next call. do
+// cannot read arrays.
 func (c *leanClient) do(args ...string) ([]byte, error) {
 	c.queue(args...)
 	if err := c.flush(); err != nil {
@@ -49,7 +49,7 @@ func (c *leanClient) do(args ...string) ([]byte, error) {
 	return c.read()
 }
 
-// queue appends a command to what flush sends.
+// queue appends a command to those that flush sends.
 func (c *leanClient) queue(args ...string) {
 	c.request = append(strconv.AppendInt(append(c.request, '*'), int64(len(args)), 10), '\r', '\n')
 	for _, arg := range args {
@@ -70,7 +70,7 @@ func (c *leanClient) flush() error {
 	return err
 }
 
-// errorReply is an error that the server answered.
+// errorReply is an error reply of the server.
 type errorReply string
 
 func (e errorReply) Error() string { return string(e) }
@@ -109,14 +109,13 @@ func (c *leanClient) read() ([]byte, error) {
 const (
 	lockTTL = time.Minute
 
-	// compareAndDelete is the script that every lock library has in one form or
-	// another.
+	// compareAndDelete is the script that every lock library has in some form.
 	compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call("del",KEYS[1]) else return 0 end`
-	// disguisedDelete does the same and cannot be told from its text.
+	// disguisedDelete does the same, but a proxy cannot know that from its text.
 	disguisedDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return redis.call(string.lower("DEL"),KEYS[1]) else return 0 end`
 )
 
-// lockWith has release run that script.
+// lockWith makes release run this script.
 func (c *leanClient) lockWith(script string) error {
 	c.script = script
 	c.sha = scriptSHA(script)

@@ -9,21 +9,21 @@ import (
 	"time"
 )
 
-// A turn is what a client does once, again and again. It returns how long the
-// part of it took that is measured.
+// A turn is what a client does again and again. It returns the duration of the part that is
+// measured.
 type turn func(ctx context.Context) (time.Duration, error)
 
-// load is what came of clients that took turns for a while.
+// load is the result of clients that took turns for a while.
 type load struct {
 	elapsed   time.Duration
-	latencies []time.Duration // of the turns that went well, sorted
+	latencies []time.Duration // of the successful turns, sorted
 	failed    int
-	failure   error // the first
+	failure   error // the first failure
 }
 
-// drive lets every client take turns, each in a goroutine of its own, until
-// length is over. Single failures are counted; if most turns fail there is
-// nothing to measure, and that is the error.
+// drive lets every client take turns, each in its own goroutine, until length is over. It
+// counts single failures. If most turns fail, it returns an error, because there is nothing
+// to measure.
 func drive(ctx context.Context, length time.Duration, clients []turn) (load, error) {
 	parts := make([]load, len(clients))
 	began := time.Now()
@@ -56,8 +56,8 @@ func drive(ctx context.Context, length time.Duration, clients []turn) (load, err
 
 var errNoTurn = errors.New("no turn ended while there was time")
 
-// errOver is what a turn returns that came to nothing because the time was
-// over. It is no failure.
+// errOver is the error of a turn that did not complete because the time was over. It does
+// not count as a failure.
 var errOver = errors.New("the time is over")
 
 func takeTurns(ctx context.Context, until time.Time, client turn) load {
@@ -71,7 +71,7 @@ func takeTurns(ctx context.Context, until time.Time, client turn) load {
 			if own.failed++; own.failure == nil {
 				own.failure = err
 			}
-			rest(ctx, time.Millisecond) // a server that is gone is not asked in a tight loop
+			rest(ctx, time.Millisecond) // no tight loop if the server is gone
 		}
 		if time.Now().After(until) {
 			break
@@ -80,7 +80,7 @@ func takeTurns(ctx context.Context, until time.Time, client turn) load {
 	return own
 }
 
-// rest waits, but no longer than ctx lasts.
+// rest waits, at most until ctx ends.
 func rest(ctx context.Context, length time.Duration) {
 	timer := time.NewTimer(length)
 	defer timer.Stop()
@@ -90,7 +90,7 @@ func rest(ctx context.Context, length time.Duration) {
 	}
 }
 
-// paced has a client rest after each turn.
+// paced makes a client rest after each turn.
 func paced(pause time.Duration, clients []turn) []turn {
 	slow := make([]turn, len(clients))
 	for i, client := range clients {
@@ -105,7 +105,7 @@ func paced(pause time.Duration, clients []turn) []turn {
 
 func (l load) rate() float64 { return float64(len(l.latencies)) / l.elapsed.Seconds() }
 
-// percentile is in microseconds.
+// percentile returns a latency in microseconds.
 func (l load) percentile(share float64) float64 {
 	if len(l.latencies) == 0 {
 		return 0
@@ -114,7 +114,7 @@ func (l load) percentile(share float64) float64 {
 	return float64(l.latencies[at].Nanoseconds()) / 1000
 }
 
-// figures are what most sections want of a load.
+// figures returns the figures of a load that most sections use.
 func (l load) figures() figures {
 	return figures{
 		"rate": l.rate(), "p50": l.percentile(0.50), "p99": l.percentile(0.99),
@@ -122,8 +122,7 @@ func (l load) figures() figures {
 	}
 }
 
-// driven is a contestant whose figures are those of the load that these
-// clients make.
+// driven makes a contestant from clients. Its figures are those of their load.
 func driven(name string, clients []turn) contestant {
 	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
 		made, err := drive(ctx, length, clients)
@@ -138,8 +137,8 @@ func clientCount(n int) string {
 	return fmt.Sprintf("%d clients", n)
 }
 
-// failures of all rounds of these contestants, as a remark for the table; ""
-// if there were none.
+// failures adds up the failures of these contestants in all rounds, as a remark for the
+// table. It returns "" if there were none.
 func (r results) failures(contestants ...string) string {
 	var failed float64
 	for _, name := range contestants {

@@ -12,13 +12,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// lockClient takes and releases one lock at a time. It is for one goroutine.
+// lockClient takes and releases one lock at a time. One goroutine may use it.
 type lockClient interface {
 	acquire(ctx context.Context, key string) (held bool, err error)
 	release(ctx context.Context, key string) error
 }
 
-// leanClients are n clients of the server at addr that release with script.
+// leanClients returns n clients of the server at addr that release with script.
 func (b *bench) leanClients(ctx context.Context, addr string, n int, script string) ([]lockClient, error) {
 	clients := make([]lockClient, n)
 	for i := range clients {
@@ -35,8 +35,8 @@ func (b *bench) leanClients(ctx context.Context, addr string, n int, script stri
 	return clients, nil
 }
 
-// redsyncClients are n clients of one redsync over all of these servers: the
-// masters, or the proxy, which it takes for the only one.
+// redsyncClients returns n clients of one redsync over all of these servers. These are the
+// masters, or the proxy as the only server.
 func (b *bench) redsyncClients(n int, addresses ...string) []lockClient {
 	var pools []redsyncredis.Pool
 	for _, addr := range addresses {
@@ -79,15 +79,15 @@ func (c *redsyncClient) release(ctx context.Context, _ string) error {
 
 var errRefused = errors.New("a lock that nobody else wants was refused")
 
-// cycles are one turn for each client: it takes a lock of its own and
-// releases it. Measured is the part that is asked for.
+// cycles makes one turn for each client: it takes a lock of its own and releases it. Only
+// the given part of the cycle is measured.
 func cycles(clients []lockClient, measured part) []turn {
 	turns := make([]turn, len(clients))
 	for i, client := range clients {
 		key, failures := fmt.Sprintf("lock:bench:%d", i), 0
 		turns[i] = func(ctx context.Context) (time.Duration, error) {
 			took, err := cycle(ctx, client, key, measured)
-			if err != nil { // the lock may be held until its TTL ends
+			if err != nil { // the lock may stay held until its TTL ends
 				failures++
 				key = fmt.Sprintf("lock:bench:%d:%d", i, failures)
 			}

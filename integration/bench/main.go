@@ -1,17 +1,16 @@
-// Command bench measures the proxy against what it replaces: redsync talking
-// to the masters directly, a bare byte pump, twemproxy, and the plain Redis. It
-// builds the proxy, starts every server as a child of its own on free ports,
-// and prints one table of ratios:
+// Command bench compares the proxy with the alternatives: redsync talking to the masters
+// directly, a plain byte pump, twemproxy, and plain Redis. It builds the proxy, starts every
+// server as its own child on free ports, and prints one table of ratios:
 //
-//	go run ./integration/bench            all of it, about a quarter of an hour
+//	go run ./integration/bench            all sections, about a quarter of an hour
 //	go run ./integration/bench -only 'cycles|cpu' -rounds 7
 //
-// Everything shares one machine with the clients that load it, so nothing but
-// a ratio within one run means anything. What is compared takes turns, several
-// rounds long; each round gives one ratio, and the table has their median and
-// their extremes.
+// Servers and clients share one machine, so only a ratio within one run means anything. The
+// contestants take turns in several rounds. Each round gives one ratio. The table has the
+// median and the extremes of these ratios.
 //
-// It needs redis-server and redis-benchmark (Debian packages redis-server and
+// It needs redis-server and redis-benchmark (Debian packages redis-server and redis-tools).
+// If nutcracker, which is twemproxy, is missing, its rows say so.
 // redis-tools). Without nutcracker, which is twemproxy, its rows say so.
 package main
 
@@ -28,7 +27,7 @@ import (
 	"time"
 )
 
-// sections run in this order. Each starts servers of its own.
+// sections run in this order. Each starts its own servers.
 var sections = []section{
 	{"cycles", measureCycles},
 	{"set-size", measureSetSizes},
@@ -75,8 +74,8 @@ func main() {
 	}
 }
 
-// allocationsNote names what tells about allocations: Go's own benchmarks,
-// which see each one, beside the code that they are about.
+// allocationsNote names the Go benchmarks that count allocations. They are beside the code
+// that they measure.
 const allocationsNote = `
 Allocations (per forwarded command, per lock command, in the scanner and the tally):
     go test -run '^$' -bench . -benchmem ./proxy ./redlock
@@ -90,7 +89,7 @@ func sectionNames() []string {
 	return names
 }
 
-// machine describes what the figures were measured on.
+// machine describes the machine of the measurements.
 func machine() string {
 	model := "unknown CPU"
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {

@@ -15,14 +15,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// patience bounds every wait for a server. It is far beyond what one needs.
+// patience bounds every wait for a server. A healthy server needs far less.
 const patience = 30 * time.Second
 
-// thisProcess stands for the bench itself, to ask for its CPU time.
+// thisProcess represents the bench itself, for its CPU time.
 func thisProcess() *child.Process { return &child.Process{Name: "bench", PID: os.Getpid()} }
 
-// untilServing polls check until it returns nil, and ends with an error when
-// the child has ended or patience is over.
+// untilServing polls check until it returns nil. It returns an error if the child has ended
+// or patience is over.
 func untilServing(ctx context.Context, p *child.Process, check func(ctx context.Context) error) error {
 	for until := time.Now().Add(patience); ; {
 		err := check(ctx)
@@ -42,8 +42,8 @@ func untilServing(ctx context.Context, p *child.Process, check func(ctx context.
 	}
 }
 
-// cpu is the time a child has spent on processors so far, user and system,
-// all threads. The kernel's clock for it is finer than the ticks in /proc.
+// cpu returns the CPU time of a child so far, user and system, of all threads. It reads the
+// kernel's clock for that, which is finer than the ticks in /proc.
 func cpu(p *child.Process) (time.Duration, error) {
 	const wholeProcess = 2 // CPUCLOCK_SCHED, as clock_getcpuclockid(3) builds it
 	var spent unix.Timespec
@@ -53,7 +53,7 @@ func cpu(p *child.Process) (time.Duration, error) {
 	return time.Duration(spent.Nano()), nil
 }
 
-// resident is a child's resident memory in bytes.
+// resident returns a child's resident memory in bytes.
 func resident(p *child.Process) (float64, error) {
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID))
 	if err != nil {
@@ -79,7 +79,7 @@ func cpuOf(children ...*child.Process) (time.Duration, error) {
 	return total, failures
 }
 
-// programVersion asks a program for its version, or says that it is missing.
+// programVersion returns a program's version, or says that the program is missing.
 func programVersion(program, pattern string, flag string) string {
 	output, _ := exec.Command(program, flag).CombinedOutput() // some exit with 1
 	if found := regexp.MustCompile(pattern).FindSubmatch(output); found != nil {

@@ -30,7 +30,7 @@ func buildProxy(ctx context.Context, into string, flags ...string) (string, erro
 	return binary, nil
 }
 
-// proxyConfig is the part of the configuration that sections vary.
+// proxyConfig is the part of the proxy's configuration that sections vary.
 type proxyConfig struct {
 	masters       []string // addresses
 	upstream      string
@@ -47,7 +47,7 @@ func (c proxyConfig) yaml(port, admin int) string {
 	return text.String()
 }
 
-// proxyServer is the built binary.
+// proxyServer is a running proxy.
 type proxyServer struct {
 	*child.Process
 	port, admin int
@@ -55,8 +55,8 @@ type proxyServer struct {
 
 func (p *proxyServer) addr() string { return child.Loopback(p.port) }
 
-// startProxy starts the binary, waits until it is ready, and kills it when
-// the section ends.
+// startProxy starts the binary and waits until it is ready. It is killed when the section
+// ends.
 func (b *bench) startProxy(ctx context.Context, config proxyConfig) (*proxyServer, error) {
 	p := &proxyServer{}
 	var err error
@@ -100,7 +100,7 @@ func (p *proxyServer) ask(ctx context.Context, path string) (*http.Response, err
 	return answer, err
 }
 
-// metrics are the proxy's series as it shows them, by name with labels.
+// metrics are the values of the proxy's series, by name with labels.
 type metrics map[string]float64
 
 func (p *proxyServer) metrics(ctx context.Context) (metrics, error) {
@@ -119,8 +119,7 @@ func (p *proxyServer) metrics(ctx context.Context) (metrics, error) {
 	return read, nil
 }
 
-// sum adds up the series of that name that have every one of the labels, such
-// as `kind="acquire"`.
+// sum adds up the series of this name that have all of the labels, such as `kind="acquire"`.
 func (m metrics) sum(name string, labels ...string) float64 {
 	var total float64
 next:

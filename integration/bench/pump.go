@@ -6,8 +6,8 @@ import (
 	"sync"
 )
 
-// pump is what a proxy comes to that looks at nothing: one connection to the
-// target for each client, bytes copied both ways.
+// pump is a proxy that inspects nothing. It has one connection to the target for each
+// client and copies bytes both ways.
 type pump struct {
 	listener net.Listener
 	target   string
@@ -16,7 +16,7 @@ type pump struct {
 	wg       sync.WaitGroup
 }
 
-// startPump starts one that is closed when the section ends.
+// startPump starts a pump that is closed when the section ends.
 func (b *bench) startPump(target string) (*pump, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -59,8 +59,8 @@ func (p *pump) serve(near net.Conn) {
 	back.Wait()
 }
 
-// copyBytes hides from io.Copy that both are sockets: for commands of a few
-// bytes the kernel's splice, which it would use, costs more than it saves.
+// copyBytes hides from io.Copy that both ends are sockets. Otherwise io.Copy would use the
+// kernel's splice, which costs more than it saves for commands of a few bytes.
 func copyBytes(to, from net.Conn) {
 	_, _ = io.Copy(struct{ io.Writer }{to}, struct{ io.Reader }{from})
 }

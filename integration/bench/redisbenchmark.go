@@ -13,8 +13,8 @@ import (
 	"redlock-proxy/integration/child"
 )
 
-// redisBenchmark is one way of running redis-benchmark. It knows how fast it
-// was, so that the next run lasts as long as it should.
+// redisBenchmark is redis-benchmark with some arguments. It remembers its rate, so that the
+// next run has the right length.
 type redisBenchmark struct {
 	port     int
 	clients  int
@@ -30,7 +30,7 @@ func (r *redisBenchmark) args(requests int) []string {
 	}, r.command...)
 }
 
-// measure runs it for about length.
+// measure runs redis-benchmark for about length.
 func (r *redisBenchmark) measure(ctx context.Context, length time.Duration) (figures, error) {
 	if r.rate == 0 {
 		r.rate = 20_000
@@ -51,8 +51,7 @@ func (r *redisBenchmark) measure(ctx context.Context, length time.Duration) (fig
 	return measured, err
 }
 
-// spentBy is measure, with the microseconds of CPU time per command of the
-// server that answers it.
+// spentBy is measure, and adds the CPU time per command of the server, in microseconds.
 func (r *redisBenchmark) spentBy(server *child.Process) func(ctx context.Context, length time.Duration) (figures, error) {
 	return func(ctx context.Context, length time.Duration) (figures, error) {
 		before, err := cpu(server)
@@ -69,7 +68,7 @@ func (r *redisBenchmark) spentBy(server *child.Process) func(ctx context.Context
 	}
 }
 
-// readReport reads what --csv prints: headings and one line of figures.
+// readReport parses the output of --csv: headings and one line of figures.
 func readReport(text string) (figures, error) {
 	at := strings.Index(text, `"test","rps"`)
 	if at < 0 {
@@ -90,7 +89,7 @@ func readReport(text string) (figures, error) {
 	return measured, nil
 }
 
-// saturate runs it without end while inner measures.
+// saturate runs redis-benchmark without end while inner measures.
 func (r *redisBenchmark) saturate(name string, inner contestant) contestant {
 	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
 		load, err := child.Start("redis-benchmark", "redis-benchmark", r.args(1<<30)...)

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// measureContention has many clients want one lock: each tries, rests 1 to 5
-// ms and tries again, and holds it for 1 ms.
+// measureContention has many clients want one lock. Each client tries, rests 1 to 5 ms after
+// a refusal, and tries again. It holds the lock for 1 ms.
 func measureContention(ctx context.Context, b *bench) error {
 	clients := b.contenders
 	c, err := b.startCluster(ctx, 5)
@@ -42,24 +42,24 @@ func measureContention(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// contention is what clients of one lock share.
+// contention is the state that the clients of one lock share.
 type contention struct {
 	key      string
 	over     time.Time
 	holders  atomic.Int64
 	attempts atomic.Int64
-	together atomic.Int64 // how often somebody else held it too
+	together atomic.Int64 // the number of times that another client held it, too
 }
 
-// mostCrowded is how long such clients need at least for a hand-over or two,
-// when they talk to the masters directly.
+// mostCrowded is the shortest time in which such clients manage a hand-over or two if they
+// talk to the masters directly.
 const mostCrowded = 500 * time.Millisecond
 
-// contending measures hand-overs; with a proxy, also its ballots for each.
+// contending measures hand-overs and, with a proxy, its ballots per hand-over.
 func contending(name string, clients []lockClient, proxy *proxyServer) contestant {
 	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
 		length = max(length, mostCrowded)
-		// A lock that could not be released must not stand in the way of others.
+		// A lock that could not be released must not block later runs.
 		shared := contention{key: "lock:contended:" + nextToken(), over: time.Now().Add(length)}
 		turns := make([]turn, len(clients))
 		for i, client := range clients {
@@ -83,7 +83,7 @@ func contending(name string, clients []lockClient, proxy *proxyServer) contestan
 	}}
 }
 
-// handOver is one turn: until the lock is held, then held, then released.
+// handOver is one turn: the client gets the lock, holds it, and releases it.
 func (s *contention) handOver(ctx context.Context, client lockClient) (time.Duration, error) {
 	began := time.Now()
 	for {
@@ -109,7 +109,7 @@ func (s *contention) handOver(ctx context.Context, client lockClient) (time.Dura
 	return took, client.release(ctx, s.key)
 }
 
-// ballots is how many the proxy has held so far.
+// ballots returns the number of ballots that the proxy has held so far.
 func ballots(ctx context.Context, proxy *proxyServer) (float64, error) {
 	if proxy == nil {
 		return 0, nil

@@ -8,14 +8,14 @@ import (
 	"redlock-proxy/integration/child"
 )
 
-// statedBound is what SET NX PX (0.65 us) and the script (1.6 us) cost one
-// master when they come in long pipelines and nothing is checked.
+// statedBound is the CPU time of SET NX PX (0.65 us) and the script (1.6 us) on one master
+// when they arrive in long pipelines and nothing is checked.
 const statedBound = 2.25
 
-// measureCPU measures processor time per lock+release cycle, of the proxy and
-// of the masters, beside what the same two commands cost a master when
-// nothing but they are sent to it, in long pipelines. What all processes
-// spend together is what bounds throughput where they share the processors.
+// measureCPU measures the CPU time per cycle of lock and release, of the proxy and of the
+// masters. It compares that with the cost of the same two commands on a master that gets
+// nothing else, in long pipelines. If all processes share the processors, the total of their
+// CPU time bounds the throughput.
 func measureCPU(ctx context.Context, b *bench) error {
 	const clients = 50
 	c, err := b.startCluster(ctx, 5)
@@ -64,8 +64,7 @@ func measureCPU(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// spending is driven, with the microseconds of CPU time per turn of some
-// children.
+// spending is driven, and adds the CPU time per turn of some children, in microseconds.
 func spending(name string, clients []turn, children map[string][]*child.Process) contestant {
 	return contestant{name, func(ctx context.Context, length time.Duration) (figures, error) {
 		before := map[string]time.Duration{}
@@ -94,8 +93,8 @@ func spending(name string, clients []turn, children map[string][]*child.Process)
 
 func microseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1000 }
 
-// pipelinedCycles measures a master's CPU time per cycle when it gets nothing
-// but SET NX PX and EVALSHA, a hundred of each at a time.
+// pipelinedCycles measures a master's CPU time per cycle if it gets only SET NX PX and
+// EVALSHA, a hundred of each at a time.
 func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(context.Context, time.Duration) (figures, error), error) {
 	const depth = 100
 	client, err := dialLean(ctx, master.addr())
@@ -133,8 +132,8 @@ func (b *bench) pipelinedCycles(ctx context.Context, master *redisServer) (func(
 	}, nil
 }
 
-// pumping measures a byte pump's CPU time per command. It runs in this
-// process, which does nothing else meanwhile.
+// pumping measures a byte pump's CPU time per command. The pump runs in this process, which
+// does nothing else meanwhile.
 func (b *bench) pumping(target *redisServer, clients int) (func(context.Context, time.Duration) (figures, error), error) {
 	bare, err := b.startPump(target.addr())
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 	"fmt"
 )
 
-// The contestants of the sections about lock cycles.
+// These are the contestants of the sections about lock cycles.
 const (
 	lean          = "lean client, proxy"
 	redsyncProxy  = "redsync, proxy"
 	redsyncDirect = "redsync, masters"
 )
 
-// lockers makes n clients of each kind and names what each needs.
+// lockers makes n clients of each kind and names the servers that each kind needs.
 func (b *bench) lockers(ctx context.Context, c *cluster, n int) (map[string][]lockClient, error) {
 	leanOnes, err := b.leanClients(ctx, c.proxy.addr(), n, compareAndDelete)
 	if err != nil {
@@ -25,8 +25,8 @@ func (b *bench) lockers(ctx context.Context, c *cluster, n int) (map[string][]lo
 	}, nil
 }
 
-// measureCycles compares lock+release cycles through the proxy with redsync's
-// over the same five masters, each client on a lock of its own.
+// measureCycles compares cycles of lock and release through the proxy with redsync's over
+// the same five masters. Each client has a lock of its own.
 func measureCycles(ctx context.Context, b *bench) error {
 	c, err := b.startCluster(ctx, 5)
 	if err != nil {
@@ -66,8 +66,8 @@ func measureCycles(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// measureSetSizes shows how the cost of a cycle grows with the number of
-// masters, and how the proxy compares with redsync at each.
+// measureSetSizes shows how the cost of a cycle grows with the number of masters, and
+// compares the proxy with redsync at each number.
 func measureSetSizes(ctx context.Context, b *bench) error {
 	const clients = 50
 	sizes := []int{3, 5, 7}
@@ -93,7 +93,7 @@ func measureSetSizes(ctx context.Context, b *bench) error {
 	}
 	for i, n := range sizes[1:] {
 		fewer := sizes[i]
-		cost := all.ratio("rate", proxied(fewer), proxied(n)) // a cycle costs what is left of the rate
+		cost := all.ratio("rate", proxied(fewer), proxied(n)) // the cost of a cycle is the inverse of the rate
 		b.report(fmt.Sprintf("%d clients, cost of a cycle / N: N=%d / N=%d", clients, n, fewer),
 			cost.times(float64(fewer)/float64(n)), "x", atMost(1),
 			medians("cycles/s", all.of(proxied(n), "rate"), all.of(proxied(fewer), "rate")))

@@ -5,9 +5,9 @@ import (
 	"fmt"
 )
 
-// measureExamined compares a release by a script that can only be examined
-// with the script that libraries send, which the proxy may recognise and run
-// plain, and with a plain DEL.
+// measureExamined compares three releases: by a script that the proxy can only examine, by
+// the script that libraries send, which the proxy may recognise and run plain, and by a
+// plain DEL.
 func measureExamined(ctx context.Context, b *bench) error {
 	c, err := b.startCluster(ctx, 5)
 	if err != nil {

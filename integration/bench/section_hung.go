@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// measureHungMasters measures how long acquires take while one or two of five
-// masters are stopped where they are, or one is 20 ms away, and what is left
-// on the masters after they are back. The proxy has the timeouts it ships with.
+// measureHungMasters measures the latency of acquires while one or two of five masters are
+// stopped, or one is 20 ms away. It also counts the locks left on the masters after they
+// are back. The proxy has its default timeouts.
 func measureHungMasters(ctx context.Context, b *bench) error {
 	const clients = 10
 	c, err := b.startServers(ctx, 5)
@@ -66,8 +66,8 @@ func measureHungMasters(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// manyLocks are cycles in which each lock is taken once only, so that one
-// that is left behind is not taken for the next.
+// manyLocks makes cycles in which each lock is taken only once, so that a lock left behind
+// is not mistaken for the next.
 func manyLocks(clients []lockClient) []turn {
 	turns := make([]turn, len(clients))
 	for i, client := range clients {
@@ -78,8 +78,8 @@ func manyLocks(clients []lockClient) []turn {
 	return turns
 }
 
-// whileStopped has those masters hang for as long as inner measures, and
-// looks afterwards for what was left.
+// whileStopped stops these masters for as long as inner measures. Afterwards it counts the
+// locks that were left.
 func (c *cluster) whileStopped(inner contestant, hung []*redisServer) contestant {
 	settled := c.thenEmpty(contestant{inner.name, func(ctx context.Context, length time.Duration) (figures, error) {
 		for _, master := range hung {
@@ -95,8 +95,8 @@ func (c *cluster) whileStopped(inner contestant, hung []*redisServer) contestant
 	return settled
 }
 
-// thenEmpty adds how many locks are left on the masters when all of them vote
-// again and nothing has changed for a while: well before any TTL ends.
+// thenEmpty adds the number of locks left on the masters. It counts when all masters vote
+// again and nothing has changed for a while, well before any TTL ends.
 func (c *cluster) thenEmpty(inner contestant, proxy *proxyServer) contestant {
 	return contestant{inner.name, func(ctx context.Context, length time.Duration) (figures, error) {
 		measured, err := inner.measure(ctx, length)
@@ -113,7 +113,7 @@ func (c *cluster) thenEmpty(inner contestant, proxy *proxyServer) contestant {
 			if err != nil {
 				return nil, err
 			}
-			voting := certified.sum("redlock_master_state", `state="certified"`)
+			voting := certified.sum("redlock_master_state", `state="voting"`)
 			measured["left"] = float64(left)
 			if left == 0 && int(voting) == len(c.masters) {
 				return measured, nil
@@ -129,7 +129,7 @@ func (c *cluster) thenEmpty(inner contestant, proxy *proxyServer) contestant {
 	}}
 }
 
-// locksLeft counts the locks of all masters together.
+// locksLeft counts the locks on all masters.
 func (c *cluster) locksLeft(ctx context.Context) (int, error) {
 	const count = `return #redis.call("KEYS","lock:*")`
 	total := 0

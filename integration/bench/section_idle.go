@@ -11,8 +11,8 @@ import (
 
 const kibibyte = 1 << 10
 
-// measureIdleClients measures what clients cost that have done something once
-// and are silent since, and what is left of them when they have gone.
+// measureIdleClients measures the cost of clients that did something once and are idle
+// since, and what remains of it after they have left.
 func measureIdleClients(ctx context.Context, b *bench) error {
 	c, err := b.startServers(ctx, 3)
 	if err != nil {
@@ -21,7 +21,7 @@ func measureIdleClients(ctx context.Context, b *bench) error {
 	for _, kind := range []struct {
 		what    string
 		clients int
-		sockets int // of each, in the proxy
+		sockets int // per client, in the proxy
 		once    func(client *leanClient) error
 	}{
 		{"that have locked once", b.idleClients, 1, lockOnce},
@@ -54,11 +54,10 @@ func measureIdleClients(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// mostCrowds is enough of a figure that hardly varies.
+// mostCrowds is the number of rounds: more are not needed for a figure that hardly varies.
 const mostCrowds = 3
 
-// lockOnce does not mind being told no: so many come at once that masters may
-// be late.
+// lockOnce accepts a refusal: so many clients come at once that masters may be late.
 func lockOnce(client *leanClient) error {
 	client.script = compareAndDelete
 	client.sha = scriptSHA(compareAndDelete)
@@ -86,9 +85,9 @@ func (p *proxyServer) occupancy(ctx context.Context) (occupancy, error) {
 	return occupancy{resident, read.sum("go_goroutines")}, err
 }
 
-// crowd has so many clients come to a proxy of their own, each do something
-// once, stay, and leave; and then as many again. Others work before they come
-// and after they have left, or no garbage would be collected for minutes.
+// crowd has clients connect to a proxy of their own, each do something once, stay idle, and
+// leave. Then the same number comes again. Other clients work before they come and after
+// they have left, or there would be no garbage collection for minutes.
 func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*leanClient) error) (figures, error) {
 	proxy, err := b.startProxy(ctx, proxyConfig{masters: c.addresses(), upstream: c.upstream.addr(), masterTimeout: b.masterTimeout})
 	if err != nil {
@@ -120,7 +119,7 @@ func (b *bench) crowd(ctx context.Context, c *cluster, clients int, once func(*l
 	}, nil
 }
 
-// occupied is what the proxy uses while those clients are there and idle.
+// occupied returns what the proxy uses while these clients are connected and idle.
 func (b *bench) occupied(ctx context.Context, proxy *proxyServer, clients int, once func(*leanClient) error) (occupancy, error) {
 	present, err := arrive(ctx, proxy.addr(), clients, once)
 	defer func() {
@@ -135,8 +134,8 @@ func (b *bench) occupied(ctx context.Context, proxy *proxyServer, clients int, o
 	return proxy.occupancy(ctx)
 }
 
-// settled is what the proxy uses when it is back at about that level, or when
-// patience is over.
+// settled returns what the proxy uses when it is back at about this level, or when patience
+// is over.
 func (b *bench) settled(ctx context.Context, proxy *proxyServer, working []turn, level occupancy) (occupancy, error) {
 	for until := time.Now().Add(b.patience); ; {
 		if _, err := drive(ctx, b.length, working); err != nil {
@@ -150,8 +149,8 @@ func (b *bench) settled(ctx context.Context, proxy *proxyServer, working []turn,
 	}
 }
 
-// arrive connects clients, a hundred at a time, and has each do something
-// once. Those it returns are connected, also when there is an error.
+// arrive connects clients, a hundred at a time, and has each do something once. The caller
+// closes the clients that it returns, even if it returns an error.
 func arrive(ctx context.Context, addr string, clients int, once func(*leanClient) error) ([]*leanClient, error) {
 	const doors = 100
 	var (
@@ -186,8 +185,8 @@ func arrive(ctx context.Context, addr string, clients int, once func(*leanClient
 	return present, failure
 }
 
-// raiseOpenFiles makes the limit what it may be, for this process and those
-// it starts, and returns it.
+// raiseOpenFiles raises the limit of open files to its maximum, for this process and its
+// children, and returns it.
 func raiseOpenFiles() int {
 	var limit syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {

@@ -10,9 +10,8 @@ import (
 
 const mebibyte = 1 << 20
 
-// measureLargeReply has a reply of 100 MB pass and looks at how much memory
-// the proxy takes meanwhile, with a client that reads at once and one that
-// rests in between.
+// measureLargeReply has a reply of 100 MB pass through the proxy and measures the proxy's
+// memory meanwhile. One client reads at once, another rests in between.
 func measureLargeReply(ctx context.Context, b *bench) error {
 	const key = "large"
 	c, err := b.startCluster(ctx, 3)
@@ -49,8 +48,8 @@ func measureLargeReply(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// residentWhileReading returns the most memory the proxy was seen to have
-// while a client read a string of that size from the upstream.
+// residentWhileReading returns the proxy's highest observed memory while a client read a
+// string of this size from the upstream.
 func (p *proxyServer) residentWhileReading(ctx context.Context, key string, size int, pause time.Duration) (float64, error) {
 	client, err := dialLean(ctx, p.addr())
 	if err != nil {

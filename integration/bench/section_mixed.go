@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// measureMixed measures whether one plane of the proxy slows the other: lock
-// cycles at a steady pace while ordinary commands come as fast as they can be
-// answered, and the reverse. The processors are shared whoever serves the
-// load, so the same load through another process of the proxy is measured too.
+// measureMixed measures whether one plane of the proxy slows the other. It runs lock cycles
+// at a steady pace while ordinary commands come as fast as possible, and the reverse.
+// Any load slows the machine, so it also measures the same load through another proxy
+// process.
 func measureMixed(ctx context.Context, b *bench) error {
 	const probes, pause = 10, 5 * time.Millisecond
 	c, err := b.startCluster(ctx, 5)
@@ -31,7 +31,7 @@ func measureMixed(ctx context.Context, b *bench) error {
 	forwarded := func(port int) *redisBenchmark {
 		return &redisBenchmark{port: port, clients: 50, pipeline: 16, command: []string{"GET", "key:__rand_int__"}}
 	}
-	locking := func(port int) *redisBenchmark { // the locks end by themselves
+	locking := func(port int) *redisBenchmark { // the locks expire by themselves
 		return &redisBenchmark{port: port, clients: 50, pipeline: 16,
 			command: []string{"SET", "lock:load:__rand_int__", "a-token-of-16-bytes-and-more", "NX", "PX", "1000"}}
 	}
@@ -60,7 +60,7 @@ func measureMixed(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// readers are n clients that get a key which is no lock.
+// readers returns n clients that GET a key which is no lock.
 func (b *bench) readers(ctx context.Context, addr string, n int) ([]turn, error) {
 	turns := make([]turn, n)
 	for i := range turns {

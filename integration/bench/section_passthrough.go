@@ -12,9 +12,9 @@ import (
 	"redlock-proxy/integration/child"
 )
 
-// measurePassThrough compares ordinary commands through the proxy with a byte
-// pump, the plain Redis, and twemproxy. CPU time tells more than the rate
-// where others use the machine too; the byte pump's is this process's.
+// measurePassThrough compares ordinary commands through the proxy with a byte pump, plain
+// Redis, and twemproxy. On a machine with other users, CPU time says more than the rate. The
+// byte pump's CPU time is that of this process.
 func measurePassThrough(ctx context.Context, b *bench) error {
 	c, err := b.startCluster(ctx, 5)
 	if err != nil {
@@ -65,8 +65,8 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// startTwemproxy starts one with a single connection to its server, and
-// returns it and its port. The error is exec.ErrNotFound if it is not installed.
+// startTwemproxy starts twemproxy with a single connection to its server. It returns the
+// process and its port. If twemproxy is not installed, the error is exec.ErrNotFound.
 func (b *bench) startTwemproxy(ctx context.Context, upstream *redisServer) (*child.Process, int, error) {
 	program, err := exec.LookPath("nutcracker")
 	if err != nil {

@@ -41,15 +41,15 @@ func (b *bench) startRedis(ctx context.Context, name string) (*redisServer, erro
 	})
 }
 
-// cluster is a set of masters, the upstream, and a proxy before them.
+// cluster is a set of masters, the upstream, and a proxy in front of them.
 type cluster struct {
 	masters  []*redisServer
 	upstream *redisServer
 	proxy    *proxyServer
 }
 
-// startCluster starts n masters and a proxy that does not give up on one
-// because the machine is busy.
+// startCluster starts n masters and a proxy. The proxy's timeout is long, so that it does
+// not give up on a master because the machine is busy.
 func (b *bench) startCluster(ctx context.Context, n int) (*cluster, error) {
 	c, err := b.startServers(ctx, n)
 	if err != nil {

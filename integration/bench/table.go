@@ -23,7 +23,7 @@ func (s spread) median() float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// over divides two spreads round by round.
+// over divides two spreads, round by round.
 func (s spread) over(other spread) spread {
 	quotients := make(spread, len(s))
 	for i := range s {
@@ -44,13 +44,12 @@ func (s spread) times(factor float64) spread {
 type row struct {
 	section, what string
 	measured      spread
-	unit          string // "x" for a ratio; else a unit of size or time
+	unit          string // "x": a ratio; otherwise a unit of size or time
 	bar           bar
-	figures       string // what the ratio was made of, or why there is none
+	figures       string // the medians that the ratio was made from, or why there is no ratio
 }
 
-// A bar is what a median is held against. The zero value is none: the row
-// only reports.
+// A bar is the limit for a median. The zero value is no limit: the row only reports.
 type bar struct {
 	most, least float64
 	kind        int
@@ -65,7 +64,7 @@ const (
 func atMost(value float64) bar  { return bar{most: value, kind: barAtMost} }
 func atLeast(value float64) bar { return bar{least: value, kind: barAtLeast} }
 
-// cells are a row as texts, in the order of heading.
+// cells returns a row as texts, in the order of heading.
 func (r row) cells() []string {
 	if len(r.measured) == 0 {
 		return []string{r.section, r.what, "", "", "", "", r.figures}
@@ -91,7 +90,7 @@ func yesNo(yes bool) string {
 	return "NO"
 }
 
-// amount writes a value with three digits that mean something.
+// amount writes a value with three significant digits.
 func amount(value float64, unit string) string {
 	text := fmt.Sprintf("%.0f", value)
 	switch {
@@ -107,7 +106,7 @@ func amount(value float64, unit string) string {
 	return text + " " + unit
 }
 
-// medians names what a ratio is made of.
+// medians lists the medians that a ratio is made from.
 func medians(unit string, of ...spread) string {
 	var texts []string
 	for _, each := range of {
@@ -146,7 +145,7 @@ func (b *bench) report(what string, measured spread, unit string, wanted bar, fi
 	b.rows = append(b.rows, row{b.section, what, measured, unit, wanted, figures})
 }
 
-// cannot says in the table why something was not measured.
+// cannot adds a row that says why something was not measured.
 func (b *bench) cannot(what, why string) {
 	b.rows = append(b.rows, row{section: b.section, what: what, figures: why})
 }

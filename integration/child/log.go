@@ -6,7 +6,7 @@ import (
 	"sync"
 )
 
-// Log collects what a child prints. It is safe for concurrent use.
+// Log collects a child's output. It is safe for concurrent use.
 type Log struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -18,7 +18,7 @@ func (l *Log) Write(b []byte) (int, error) {
 	return l.text.Write(b)
 }
 
-// Prepend puts what an earlier process printed in front.
+// Prepend puts the output of an earlier process in front.
 func (l *Log) Prepend(earlier string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -5,6 +5,6 @@ import (
 	"syscall"
 )
 
-// EndWithParent has the system kill a program, not started yet, as soon as this
-// process ends, whatever ends it.
+// EndWithParent makes the kernel kill a program as soon as this process ends, for whatever
+// reason. Call it before the program starts.
 func EndWithParent(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} }

@@ -4,6 +4,6 @@ package child
 
 import "os/exec"
 
-// EndWithParent does nothing here: only Linux ends a program with the process
-// that started it. One that is killed leaves its children behind.
+// EndWithParent does nothing here. Only Linux can end a program with the process that
+// started it. Elsewhere, a process that is killed leaves its children running.
 func EndWithParent(*exec.Cmd) {}

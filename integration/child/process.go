@@ -1,5 +1,5 @@
-// Package child runs the programs that the integration suite and the bench
-// measure and test: servers, proxies, loads.
+// Package child runs the programs of the integration suite and the bench: servers,
+// proxies, load generators.
 package child
 
 import (
@@ -14,18 +14,17 @@ import (
 	"time"
 )
 
-// Process is a running child. It dies with the process that started it,
-// whatever happens to that.
+// Process is a running child. It dies with the process that started it.
 type Process struct {
 	Name string
 	PID  int
-	Log  *Log          // what it prints
-	Done chan struct{} // closed once it has been waited for
+	Log  *Log          // its output
+	Done chan struct{} // closed after it has ended
 
 	cmd *exec.Cmd
 }
 
-// Start runs a program. Name is what errors call it.
+// Start starts a program. Errors call it name.
 func Start(name, program string, args ...string) (*Process, error) {
 	p := &Process{Name: name, Log: &Log{}, Done: make(chan struct{}), cmd: exec.Command(program, args...)}
 	p.cmd.Stdout, p.cmd.Stderr = p.Log, p.Log
@@ -35,16 +34,16 @@ func Start(name, program string, args ...string) (*Process, error) {
 	}
 	p.PID = p.cmd.Process.Pid
 	go func() {
-		_ = p.cmd.Wait() // how it ended, its state says
+		_ = p.cmd.Wait() // ProcessState has the exit code
 		close(p.Done)
 	}()
 	return p, nil
 }
 
-// Signal sends a signal; one that has ended does not notice.
+// Signal sends a signal. It does nothing if the process has ended.
 func (p *Process) Signal(s syscall.Signal) { _ = p.cmd.Process.Signal(s) }
 
-// Running tells whether it has not ended yet.
+// Running tells whether the process has not ended yet.
 func (p *Process) Running() bool {
 	select {
 	case <-p.Done:
@@ -54,14 +53,14 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Kill ends it at once, stopped or not, and waits until it is gone.
+// Kill kills the process, even a stopped one, and waits for its end.
 func (p *Process) Kill() {
 	p.Signal(syscall.SIGKILL)
 	<-p.Done
 }
 
-// Stop asks it to end, waits as long as patience, and returns its exit code.
-// One that does not end is killed, and that is an error.
+// Stop sends SIGTERM, waits at most patience for the end, and returns the exit code. If
+// the process does not end, Stop kills it and returns an error.
 func (p *Process) Stop(patience time.Duration) (int, error) {
 	p.Signal(syscall.SIGTERM)
 	select {
@@ -73,18 +72,21 @@ func (p *Process) Stop(patience time.Duration) (int, error) {
 	return p.cmd.ProcessState.ExitCode(), nil
 }
 
-// given are the ports that FreePort has returned.
-var given sync.Map
+// claims keeps the ports that FreePort has returned. A claim is a UDP socket on the same
+// port number. It disturbs nobody and ends with this process.
+var claims sync.Map
 
-// FreePort returns a port nobody listens on, and no port twice. It is from below
-// the range the kernel gives to outgoing connections, so that a server can come
-// back on it later.
+// FreePort returns a port on which nothing listens. It returns no port twice, not even to
+// two processes at the same time. The port is below the kernel's range for outgoing
+// connections, so that a server can be restarted on it.
 func FreePort() (int, error) {
 	for range 10_000 {
 		port := 15000 + rand.IntN(15000)
-		if _, taken := given.LoadOrStore(port, true); taken {
+		claim, err := net.ListenPacket("udp", Loopback(port))
+		if err != nil {
 			continue
 		}
+		claims.Store(port, claim)
 		listener, err := net.Listen("tcp", Loopback(port))
 		if err == nil {
 			return port, listener.Close()
@@ -93,5 +95,5 @@ func FreePort() (int, error) {
 	return 0, errors.New("no free port found")
 }
 
-// Loopback is the address of a port of this machine.
+// Loopback returns the address of a port on this machine.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }

@@ -7,8 +7,8 @@ import (
 	"github.com/compose-spec/compose-go/v2/cli"
 )
 
-// judgeCompose loads the file as docker compose config does, schema and
-// references included, and asks of every service what an operator relies on.
+// judgeCompose loads the file as docker compose config does, with schema and references. Then
+// it checks the properties of every service that an operator relies on.
 func judgeCompose(file string) (wrong []string) {
 	options, err := cli.NewProjectOptions([]string{file})
 	if err != nil {

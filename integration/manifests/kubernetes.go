@@ -16,10 +16,10 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// objects are all that the files have.
+// objects are all objects of the files.
 type objects struct {
 	pods     map[string]core.PodTemplateSpec // by the workload's name
-	owned    map[string]*meta.LabelSelector  // what each workload calls its pods
+	owned    map[string]*meta.LabelSelector  // each workload's selector for its pods
 	services []core.Service
 	budgets  []policy.PodDisruptionBudget
 	policies []networking.NetworkPolicy
@@ -28,8 +28,8 @@ type objects struct {
 
 var separator = regexp.MustCompile(`(?m)^---\n`)
 
-// judgeKubernetes decodes the objects strictly, and follows every reference
-// between them: selectors, names of ports, of volumes and of ConfigMaps.
+// judgeKubernetes decodes the objects strictly and follows every reference between them:
+// selectors, names of ports, of volumes and of ConfigMaps.
 func judgeKubernetes(files []string) (wrong []string) {
 	all := objects{pods: map[string]core.PodTemplateSpec{}, owned: map[string]*meta.LabelSelector{}, settings: map[string]core.ConfigMap{}}
 	for _, file := range files {
@@ -46,8 +46,8 @@ func judgeKubernetes(files []string) (wrong []string) {
 	return append(wrong, all.judge()...)
 }
 
-// add decodes one object. An unknown field or a value of the wrong type is an
-// error, as it is to the API server with strict validation.
+// add decodes one object. An unknown field or a value of the wrong type is an error, as it
+// is for the API server with strict validation.
 func (o *objects) add(document []byte) error {
 	var kind meta.TypeMeta
 	if err := yaml.Unmarshal(document, &kind); err != nil {
@@ -142,7 +142,7 @@ func (o *objects) judge() (wrong []string) {
 	return wrong
 }
 
-// judgePod follows the references within a pod.
+// judgePod checks the references within a pod.
 func (o *objects) judgePod(pod core.PodSpec) (wrong []string) {
 	complain := func(format string, values ...any) { wrong = append(wrong, fmt.Sprintf(format, values...)) }
 	volumes := map[string]bool{}
@@ -193,7 +193,7 @@ func hasPort(pod core.PodSpec, port intstr.IntOrString) bool {
 	return false
 }
 
-// chosen are the pods that a selector means.
+// chosen returns the pods that a selector selects.
 func (o *objects) chosen(selector *meta.LabelSelector) (chosen []core.PodTemplateSpec) {
 	for _, pod := range o.pods {
 		if selects(selector, pod) {
@@ -203,7 +203,7 @@ func (o *objects) chosen(selector *meta.LabelSelector) (chosen []core.PodTemplat
 	return chosen
 }
 
-// selects is false for a selector that means every pod, or none.
+// selects returns false for a selector that selects every pod, or none.
 func selects(selector *meta.LabelSelector, pod core.PodTemplateSpec) bool {
 	meant, err := meta.LabelSelectorAsSelector(selector)
 	return err == nil && !meant.Empty() && meant.Matches(labels.Set(pod.Labels))

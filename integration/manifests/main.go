@@ -1,6 +1,6 @@
-// Command redlock-manifests judges deployment files as the programs that they
-// are for would: Kubernetes objects by Kubernetes's own types, a compose file by
-// the loader of docker compose. It prints what is wrong and then fails.
+// Command redlock-manifests judges deployment files as their programs would: it uses
+// Kubernetes's own types for Kubernetes objects, and the loader of docker compose for a
+// compose file. It prints what is wrong, and then exits with an error.
 //
 //	redlock-manifests kubernetes FILE...    each file stands alone with the first
 //	redlock-manifests compose FILE

@@ -1,17 +1,17 @@
-// Package command knows the commands of Redis by name: how many arguments they
-// take, which of them are keys, and what sets a few of them apart.
+// Package command describes the commands of Redis: how many arguments each takes,
+// which of its arguments are keys, and which need special treatment.
 //
-// A Table holds a Spec for each command and subcommand. The built-in one is
-// what Redis 7.0 and Valkey 8.0 answer to COMMAND, and the commands of later
-// releases (commands.json, which gencommands writes). Table.With adds what one
-// server knows besides; it never changes what is known already, so no server
-// decides where the keys of SET are.
+// A Table holds a Spec for each command and subcommand. The built-in table holds
+// what Redis 7.0 and Valkey 8.0 reply to COMMAND, plus the commands of later
+// releases. It is in commands.json, which gencommands writes. Table.With adds the
+// commands that only one server has. It never changes a command that is known
+// already, so no server decides where the keys of SET are.
 //
-// What COMMAND does not tell is in one table of Traits (traits.go): who needs a
-// command may ask Spec.Is, and need not list names. An unknown command is a nil
-// Spec, which has no traits.
+// A reply to COMMAND does not say everything. The rest is in one table of Traits
+// (traits.go). Callers ask Spec.Is instead of listing names of commands. An unknown
+// command is a nil Spec, which has no traits.
 //
 // Tables and specs never change once they are made, so any number of goroutines
-// may use them. Looking up, finding keys and asking for traits allocate nothing.
-// The package imports proxy/wire and redlock/resp.
+// may use them. Lookup, OnlyKey and Is allocate nothing. AppendKeys allocates only
+// if dst is too short. The package imports proxy/wire and redlock/resp.
 package command

@@ -5,19 +5,21 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// keySpec is one key specification of a command: where its search begins and
-// how the keys lie from there.
+// keySpec is one key specification of a command. It says at which argument the
+// keys begin, and which arguments from there are keys.
 type keySpec struct {
-	// keyword begins the search behind the first such word (upper case),
-	// looked for from index on, or, if index is negative, backwards from so
-	// many before the end. Without a keyword the search begins at index.
+	// Without a keyword the keys begin at index. With one (in upper case) they
+	// begin behind the first argument that is the keyword. The search for it goes
+	// forwards from index. If index is negative, the search goes backwards from
+	// index counted from the end.
 	keyword string
 	index   int
 
-	// counted: the argument countAt behind the beginning is the number of
-	// keys, and firstKey behind the beginning is the first. Otherwise the keys
-	// reach to last behind the beginning, or, if last is negative, to so many
-	// before the end, and of what is left only the limit-th part.
+	// The positions below are relative to the beginning. If counted is true, the
+	// argument at countAt is the number of keys, and the first key is at firstKey.
+	// Otherwise the keys reach from the beginning to last. A negative last counts
+	// from the end. Then only the first of limit equal parts of the remaining
+	// arguments holds keys, if limit is above 1.
 	counted  bool
 	countAt  int
 	firstKey int
@@ -27,11 +29,11 @@ type keySpec struct {
 	step int // at least 1
 }
 
-// OnlyKey is the index of the key of a command that always has this one and,
-// its arity being right, no other; 0 for all other commands. It is what makes
-// routing the commonest commands cheap.
+// OnlyKey returns the index of the key if the command always has exactly one key,
+// at the same place, whenever its arity is right. Otherwise it returns 0. It makes
+// the routing of the most frequent commands cheap.
 func (s *Spec) OnlyKey() int {
-	if len(s.keys) != 1 || s.Is(byHand) {
+	if len(s.keys) != 1 || s.Is(specialKeys) {
 		return 0
 	}
 	k := &s.keys[0]
@@ -41,11 +43,11 @@ func (s *Spec) OnlyKey() int {
 	return k.index
 }
 
-// AppendKeys appends to dst the indexes of the arguments that are keys. exact
-// is false if the arguments do not say where the keys are (a missing argument,
-// a count that is none or too high); then dst gets every argument that could
-// have been meant as one. Keys that only the server can know of (the patterns
-// of SORT BY and GET) are in neither.
+// AppendKeys appends to dst the indexes of the arguments that are keys. It returns
+// exact as false if the arguments do not say where the keys are: an argument is
+// missing, or the count of keys is no number, negative or too high. Then it appends
+// every argument that may have been meant as a key. It never finds the keys that
+// only the server can know, those that the patterns of SORT BY and GET name.
 func (s *Spec) AppendKeys(dst []int, args [][]byte) (keys []int, exact bool) {
 	exact = s.ArityOK(len(args))
 	switch {
@@ -65,7 +67,7 @@ func (s *Spec) AppendKeys(dst []int, args [][]byte) (keys []int, exact bool) {
 func (k *keySpec) appendKeys(dst []int, args [][]byte) (keys []int, exact bool) {
 	first := k.begin(args)
 	if first == 0 {
-		return dst, true // an option that is not there
+		return dst, true // the option is absent
 	}
 	exact = true
 	last := first + k.last
@@ -95,12 +97,12 @@ func (k *keySpec) appendKeys(dst []int, args [][]byte) (keys []int, exact bool) 
 	return dst, exact
 }
 
-// begin is the index where the keys are looked for, 0 if the keyword is absent.
+// begin returns the index at which the keys begin, or 0 if the keyword is absent.
 func (k *keySpec) begin(args [][]byte) int {
 	if k.keyword == "" {
 		return k.index
 	}
-	// As in Redis a keyword in the last place, with nothing behind it, is none.
+	// As in Redis, the last argument never counts as the keyword.
 	if k.index > 0 {
 		for i := k.index; i < len(args)-1; i++ {
 			if wire.IsWord(args[i], k.keyword) {
@@ -117,9 +119,9 @@ func (k *keySpec) begin(args [][]byte) int {
 	return 0
 }
 
-// appendSortKeys: SORT key [BY pattern] [LIMIT offset count] [GET pattern ...]
-// [ASC|DESC] [ALPHA] [STORE destination], the last STORE being the one that
-// counts.
+// appendSortKeys appends the keys of SORT key [BY pattern] [LIMIT offset count]
+// [GET pattern ...] [ASC|DESC] [ALPHA] [STORE destination]. Of several STORE
+// options the last one counts.
 func appendSortKeys(dst []int, args [][]byte) []int {
 	if len(args) < 2 {
 		return dst
@@ -143,9 +145,9 @@ func appendSortKeys(dst []int, args [][]byte) []int {
 	return dst
 }
 
-// appendMigrateKeys: MIGRATE host port key|"" db timeout [COPY] [REPLACE]
-// [AUTH password | AUTH2 user password] [KEYS key ...]. A password may be
-// "KEYS", which is why the key specification of the table does not do.
+// appendMigrateKeys appends the keys of MIGRATE host port key|"" db timeout [COPY]
+// [REPLACE] [AUTH password | AUTH2 user password] [KEYS key ...]. The key
+// specification of the table is not enough, because a password may be "KEYS".
 func appendMigrateKeys(dst []int, args [][]byte) []int {
 	if len(args) < 4 {
 		return dst

@@ -11,8 +11,9 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// TestKeysAgreeWithRedis asks a server for the keys of every keyed command that
-// it knows, in the examples above and with every small number of arguments.
+// TestKeysAgreeWithRedis compares the keys with those that a server finds, for every
+// command of the server that has keys: in proxytest.KeyExamples, and with every
+// small number of arguments.
 func TestKeysAgreeWithRedis(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	table := Builtin()
@@ -51,8 +52,8 @@ func TestKeysAgreeWithRedis(t *testing.T) {
 	}
 }
 
-// TestKeysAgreeWithRedisOnAnyArguments does the same with words thrown
-// together, always the same ones.
+// TestKeysAgreeWithRedisOnAnyArguments does the same with random arguments, the same
+// ones in every run.
 func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	words := strings.Fields("a b c d 0 1 2 3 4 -1 01 9999999999 STREAMS streams STORE storedist LIMIT BY GET KEYS AUTH AUTH2 GROUP COUNT")
@@ -60,7 +61,7 @@ func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
 	random := rand.New(rand.NewPCG(3, 4))
 	var questions [][][]byte
 	for _, spec := range liveCommands(t, server) {
-		if len(spec.keys) == 0 && !spec.Is(byHand) {
+		if len(spec.keys) == 0 && !spec.Is(specialKeys) {
 			continue
 		}
 		for range 40 {
@@ -85,8 +86,8 @@ func TestKeysAgreeWithRedisOnAnyArguments(t *testing.T) {
 	}
 }
 
-// sortIsAmbiguous: COMMAND GETKEYS reads SORT's destination as an option too,
-// which SORT itself does not.
+// sortIsAmbiguous tells whether the destination of a SORT is also the name of an
+// option. COMMAND GETKEYS reads it as that option, too; SORT itself does not.
 func sortIsAmbiguous(args [][]byte) bool {
 	for i := range args[:len(args)-1] {
 		if wire.IsWord(args[i], "STORE") && slices.ContainsFunc([]string{"STORE", "LIMIT", "BY", "GET"}, func(word string) bool { return wire.IsWord(args[i+1], word) }) {
@@ -100,7 +101,7 @@ func compareKeys(t *testing.T, table *Table, args [][]byte, answer any) (name st
 	t.Helper()
 	spec := table.Lookup(args)
 	if spec == nil {
-		t.Fatalf("%q: the server knows it", args)
+		t.Fatalf("%q: unknown to the table, known to the server", args)
 	}
 	indexes, exact := spec.AppendKeys(nil, args)
 	if refused, isError := answer.(error); isError {
@@ -108,15 +109,16 @@ func compareKeys(t *testing.T, table *Table, args [][]byte, answer any) (name st
 		switch {
 		case strings.Contains(text, "no key arguments"):
 			if len(indexes) > 0 {
-				t.Errorf("%q: keys %d, the server says it has none", args, indexes)
+				t.Errorf("%q: keys %d; the server finds none", args, indexes)
 			}
 		case strings.Contains(text, "Invalid number of arguments"):
 			if exact && !arityMoved[spec.Name] {
-				t.Errorf("%q: fine for us, not for the server: %s", args, text)
+				t.Errorf("%q: valid for the table, not for the server: %s", args, text)
 			}
 		case strings.Contains(text, "Invalid arguments"):
-			// Said of commands that are wrong, of which we know a key all the
-			// same, and of PFMERGE with the destination alone, which is right.
+			// The server says this of wrong commands, in which the table may
+			// still find a key. It also says it of PFMERGE with the destination
+			// alone, which is a right command.
 		default:
 			t.Errorf("%q: %s", args, text)
 		}
@@ -129,8 +131,8 @@ func compareKeys(t *testing.T, table *Table, args [][]byte, answer any) (name st
 	for _, i := range indexes {
 		got = append(got, string(args[i]))
 	}
-	// Where the count is no number the server guesses, and we name all that
-	// could be keys.
+	// If the count is no number, the server guesses, and the table finds all
+	// arguments that could be keys.
 	if exact && !slices.Equal(got, want) || !exact && !containsAll(got, want) {
 		t.Errorf("%q: keys %q (exact: %t), the server says %q", args, got, exact, want)
 	}
@@ -141,14 +143,14 @@ func containsAll(list, words []string) bool {
 	return !slices.ContainsFunc(words, func(word string) bool { return !slices.Contains(list, word) })
 }
 
-// arityMoved are the commands that accept more arguments in newer servers.
+// arityMoved holds the commands that accept more arguments in newer servers.
 var arityMoved = map[string]bool{"zrank": true, "zrevrank": true}
 
 func nameOf(spec *Spec) [][]byte {
 	return bytes.Split([]byte(spec.Name), []byte("|"))
 }
 
-// liveCommands are all commands and subcommands that the server tells of.
+// liveCommands returns all commands and subcommands of the server, sorted by name.
 func liveCommands(t *testing.T, server *proxytest.Redis) []*Spec {
 	t.Helper()
 	table, err := (&Table{}).With(server.Commands(t))

@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// A COMMAND reply comes as go-redis reads it: strings, int64 and []any. JSON
-// gives the same shape with float64 for numbers, so commands.json and a live
-// server go through one decoder.
+// The decoders in this file take a reply to COMMAND as go-redis returns it: strings,
+// int64 and []any. JSON gives the same shape, with float64 for numbers. So
+// commands.json and the reply of a server go through the same code.
 
-// decodeCommand reads one element of a COMMAND reply: name, arity, flags,
-// first key, last key and step; then, only in newer servers, ACL categories,
-// tips, key specifications and subcommands.
+// decodeCommand reads one element of a reply to COMMAND: name, arity, flags, first
+// key, last key and step. Servers from 7.0 on add ACL categories, tips, key
+// specifications and subcommands.
 func decodeCommand(element any) (*Spec, error) {
 	fields, ok := element.([]any)
 	if !ok || len(fields) < 6 {
@@ -57,8 +57,8 @@ func decodeCommand(element any) (*Spec, error) {
 	return spec, nil
 }
 
-// decodeKeys reads a command's key specifications, or makes one of its first
-// key, last key and step where the server is too old to give any.
+// decodeKeys reads a command's key specifications. If the server is too old to send
+// any, it makes one of the first key, the last key and the step.
 func decodeKeys(fields []any) (specs []keySpec, ok bool) {
 	if len(fields) < 9 {
 		first, firstOK := number(fields[3])
@@ -91,8 +91,9 @@ func decodeKeys(fields []any) (specs []keySpec, ok bool) {
 	return specs, true
 }
 
-// decodeKeySpec reads one key specification. known is false for one that finds
-// no key by itself: of type unknown, or of an argument that is not a key.
+// decodeKeySpec reads one key specification. It returns known as false if the
+// specification finds no key: its type is unknown, or it describes an argument that
+// is not a key. It returns ok as false if the specification is malformed.
 func decodeKeySpec(element any) (spec keySpec, known, ok bool) {
 	flags, _ := field(element, "flags").([]any)
 	for _, flag := range flags {
@@ -141,7 +142,8 @@ func decodeKeySpec(element any) (spec keySpec, known, ok bool) {
 	return spec, true, numbers
 }
 
-// field is the value behind name in a flat list of pairs, nil if there is none.
+// field returns the value of name in a flat list of names and values, or nil if the
+// list does not have it.
 func field(pairs any, name string) any {
 	list, _ := pairs.([]any)
 	for i := 0; i+1 < len(list); i += 2 {
@@ -152,7 +154,8 @@ func field(pairs any, name string) any {
 	return nil
 }
 
-// number keeps to 32 bits, so that sums of two cannot overflow.
+// number returns a number of a reply. It returns false if v is no number or does not
+// fit into 32 bits; so the sum of two numbers cannot overflow.
 func number(v any) (int, bool) {
 	switch n := v.(type) {
 	case int64:

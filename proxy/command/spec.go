@@ -5,15 +5,14 @@ import (
 	"strings"
 )
 
-// Spec is what the table knows of one command or subcommand. It is
-// shared and never changes.
+// Spec describes one command or subcommand. It is shared and never changes.
 type Spec struct {
-	Name        string // lower case, a subcommand's with its container's: "xinfo|stream"
-	Arity       int    // as Redis counts: the name included, negative for at least so many
+	Name        string // in lower case; a subcommand has its container's in front: "xinfo|stream"
+	Arity       int    // the number of arguments with the name; negative: the least number, times -1
 	flags       commandFlags
 	traits      Traits
 	keys        []keySpec
-	subcommands map[string]*Spec // by their own lower-case name; nil: none
+	subcommands map[string]*Spec // by name in lower case, without the container's; nil if there are none
 }
 
 type commandFlags uint8
@@ -25,7 +24,8 @@ const (
 	flagNoMulti
 )
 
-// flagNames are the flags of a COMMAND reply that matter here.
+// flagNames maps the flags in a reply to COMMAND. It leaves out those that the proxy
+// does not use.
 var flagNames = map[string]commandFlags{
 	"readonly": flagReadonly,
 	"write":    flagWrite,
@@ -33,8 +33,7 @@ var flagNames = map[string]commandFlags{
 	"no_multi": flagNoMulti,
 }
 
-// ArityOK says whether a command of n arguments, its name included, has as
-// many as it may.
+// ArityOK tells whether the command may have n arguments. Its name counts as one.
 func (s *Spec) ArityOK(n int) bool {
 	if s.Arity >= 0 {
 		return n == s.Arity
@@ -42,20 +41,21 @@ func (s *Spec) ArityOK(n int) bool {
 	return n >= -s.Arity
 }
 
-// Readonly: it changes nothing. Scripts other than the _RO forms are neither
-// readonly nor write.
+// Readonly tells whether the command never changes data. EVAL, EVALSHA and FCALL are
+// neither readonly nor write; their _RO forms are readonly.
 func (s *Spec) Readonly() bool { return s.flags&flagReadonly != 0 }
 
-// Write: it may change keys.
+// Write tells whether the command may change keys.
 func (s *Spec) Write() bool { return s.flags&flagWrite != 0 }
 
-// Blocking: its reply may wait for another client.
+// Blocking tells whether the command's reply may wait for another client.
 func (s *Spec) Blocking() bool { return s.flags&flagBlocking != 0 }
 
-// NoMulti: it is refused inside MULTI.
+// NoMulti tells whether Redis refuses the command inside MULTI.
 func (s *Spec) NoMulti() bool { return s.flags&flagNoMulti != 0 }
 
-// joined is s with the subcommands that only other has, or other where s is nil.
+// joined returns s with the subcommands that only other has. It returns other if s
+// is nil. It changes neither.
 func (s *Spec) joined(other *Spec) *Spec {
 	if s == nil {
 		return other
@@ -66,11 +66,11 @@ func (s *Spec) joined(other *Spec) *Spec {
 			continue
 		}
 		if len(both) == len(s.subcommands) {
-			both = maps.Clone(s.subcommands) // s stays as it is
+			both = maps.Clone(s.subcommands) // s must not change
 		}
 		if both == nil {
-			// A command that takes any first argument in our table does not
-			// become a container because some server made it one.
+			// A command without subcommands in this table takes any first
+			// argument. It stays so, whatever subcommands some server gives it.
 			return s
 		}
 		both[name] = sub
@@ -83,7 +83,7 @@ func (s *Spec) joined(other *Spec) *Spec {
 	return &extended
 }
 
-// addSubcommand files sub, whose full name is "container|name".
+// addSubcommand adds sub under its own name. Its full name is "container|name".
 func (s *Spec) addSubcommand(sub *Spec) {
 	_, own, found := strings.Cut(sub.Name, "|")
 	if !found {

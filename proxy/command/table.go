@@ -9,15 +9,16 @@ import (
 	"sync"
 )
 
-// The built-in table: what redis 7.0 and valkey 8.0 answer to COMMAND, and the
-// commands of later releases. The addresses are any two such servers.
+// commandsFile holds the built-in table: what Redis 7.0 and Valkey 8.0 reply to
+// COMMAND, and the commands of later releases. The two addresses below are those of
+// a Redis 7.0 and a Valkey 8.0 server.
 //
 //go:generate go run ./gencommands commands.json 127.0.0.1:6379 127.0.0.1:6380
 //go:embed commands.json
 var commandsFile []byte
 
-// Table knows commands by name. It never changes once built, so any
-// number of sessions may use one.
+// Table holds commands by name. It never changes once it is built, so any number of
+// sessions may use one.
 type Table struct {
 	commands map[string]*Spec
 }
@@ -34,14 +35,14 @@ var builtinTable = sync.OnceValue(func() *Table {
 	return table
 })
 
-// Builtin is the table the proxy starts with.
+// Builtin returns the table with which the proxy starts.
 func Builtin() *Table { return builtinTable() }
 
-// With is this table and the commands and subcommands that only the server
-// knows whose reply to COMMAND is given: a module's, or a newer release's. What
-// the table knows already stays, so no upstream decides where the keys of SET
-// are. Where an element describes no command it is an error; the caller then
-// keeps the table it has.
+// With returns a new table: t plus the commands and subcommands of a server that t
+// does not know, such as those of a module or of a newer release. reply is the
+// server's reply to COMMAND. Known commands stay as they are, so no upstream decides
+// where the keys of SET are. With returns an error if an element of reply does not
+// describe a command. The caller then goes on with t.
 func (t *Table) With(reply []any) (*Table, error) {
 	table, err := t.extended(reply)
 	if err != nil {
@@ -65,9 +66,9 @@ func (t *Table) extended(list []any) (*Table, error) {
 	return table, nil
 }
 
-// Lookup finds the command that args ask for, nil if it is unknown. Of a
-// command with subcommands it is the subcommand, and nil, as in Redis, if that
-// is unknown; the bare name finds the container.
+// Lookup returns the command of a request, or nil if the command is unknown. If the
+// command has subcommands, Lookup returns the subcommand, or nil, as in Redis, if
+// that is unknown. A bare name finds the container.
 func (t *Table) Lookup(args [][]byte) *Spec {
 	if len(args) == 0 {
 		return nil
@@ -79,7 +80,7 @@ func (t *Table) Lookup(args [][]byte) *Spec {
 	return find(spec.subcommands, args[1])
 }
 
-// All goes through the commands and their subcommands.
+// All iterates over the commands and their subcommands, in no particular order.
 func (t *Table) All() iter.Seq[*Spec] {
 	return func(yield func(*Spec) bool) {
 		for _, spec := range t.commands {
@@ -95,11 +96,12 @@ func (t *Table) All() iter.Seq[*Spec] {
 	}
 }
 
-// longestLookup bounds the names that are found; servers' own have under 30
-// bytes, and what is longer is as good as unknown.
+// longestLookup bounds the names that find looks for, in bytes. The servers' own
+// names are shorter than 30 bytes. A longer name counts as unknown.
 const longestLookup = 64
 
-// find looks name up without regard to ASCII case and without allocating.
+// find returns the command with this name, or nil. It ignores ASCII case and does not
+// allocate.
 func find(commands map[string]*Spec, name []byte) *Spec {
 	if len(name) > longestLookup {
 		return nil

@@ -40,7 +40,7 @@ func TestLookup(t *testing.T) {
 		}
 	}
 	if table.Lookup(nil) != nil {
-		t.Error("no arguments are a command")
+		t.Error("a request without arguments is a command")
 	}
 }
 
@@ -108,11 +108,11 @@ func TestExtendedByALiveServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(extended.commands) != len(builtin.commands) {
-		t.Errorf("a server of which the table is made has %d commands more", len(extended.commands)-len(builtin.commands))
+		t.Errorf("a server from which the table was made adds %d commands", len(extended.commands)-len(builtin.commands))
 	}
 }
 
-// commandReply reads from JSON what a server may answer to COMMAND.
+// commandReply reads a reply to COMMAND from JSON.
 func commandReply(t testing.TB, text string) []any {
 	t.Helper()
 	var reply []any
@@ -164,7 +164,7 @@ func TestExtendedByModules(t *testing.T) {
 		t.Error("the built-in table was changed")
 	}
 	if !table.Lookup(proxytest.Words("set k v")).Write() {
-		t.Error("a server changed what SET is")
+		t.Error("a server changed SET")
 	}
 }
 
@@ -188,13 +188,13 @@ func TestMalformedCommandReply(t *testing.T) {
 		`[["get",2,[],1,1,1,[],[],[],[[]]]]`,
 	} {
 		if table, err := Builtin().With(commandReply(t, text)); err == nil {
-			t.Errorf("%s gives a table of %d commands", text, len(table.commands))
+			t.Errorf("%s: no error, but a table of %d commands", text, len(table.commands))
 		}
 	}
 }
 
-// A server may say anything about where keys are; finding them ends and stays
-// inside the arguments.
+// A server may send any key specification. The search for keys must end, and must
+// stay within the arguments.
 func TestAbsurdKeySpecifications(t *testing.T) {
 	numbers := []int{-1 << 31, -3, -1, 0, 1, 2, 1<<31 - 1}
 	lines := []string{"m", "m 1", "m 2 a b", "m KEYWORD a b", "m a KEYWORD", "m 2147483647 9223372036854775807 3"}

@@ -2,37 +2,41 @@ package command
 
 import "strings"
 
-// Traits set commands apart that are not treated like all others. COMMAND says
-// nothing of them.
+// Traits are a set of reasons to treat a command differently from others. A reply to
+// COMMAND does not contain them.
 type Traits uint16
 
 const (
-	Sort            Traits = 1 << iota // its keys are found by hand
-	Migrate                            // its keys are found by hand
-	Script                             // arguments behind the keys may name keys too
+	Sort            Traits = 1 << iota // code in keys.go finds its keys
+	Migrate                            // code in keys.go finds its keys
+	Script                             // arguments behind the keys may name keys, too
 	Split                              // can be answered in two halves
 	Elsewhere                          // may write a key in another database
-	Subscription                       // is answered by confirmations
+	Subscription                       // gets confirmations instead of a reply
 	InSubscribeMode                    // allowed in RESP2's subscribe mode
 	BeforeAuth                         // needs no login
-	ForLockers                         // has no keys, and is allowed to who may only lock
-	OnMasters                          // has no keys, and may stand in a transaction on lock keys
-	NeverOnLocks                       // is refused on lock keys
-	LeavesProtocol                     // after it a connection carries something else than commands and replies
-	Uncountable                        // answers EXEC otherwise than with one element, or changes later replies
+	ForLockers                         // has no keys; users who may only use locks may send it
+	OnMasters                          // has no keys; allowed in a transaction on lock keys
+	NeverOnLocks                       // refused on lock keys
+	LeavesProtocol                     // the connection then no longer carries commands and replies
+	Uncountable                        // adds none or several elements to EXEC's reply, or changes later replies
 )
 
-// byHand: what there is to a command beside its key specifications decides who
-// performs it.
-const byHand = Sort | Migrate | Script | Split | Elsewhere
+// specialKeys are the traits of commands whose plane does not follow from their key
+// specifications alone.
+const specialKeys = Sort | Migrate | Script | Split | Elsewhere
 
-// commandTraits are the traits of all commands that have some.
+// commandTraits holds the traits of all commands that have any.
 //
-// Who may only lock is given what lock libraries send, none of which changes
-// the upstream or tells of its keys. What stands in a transaction on lock keys
-// is run by the masters, so it must do no more there than answer: nothing that
-// a client sends may flush them or change how they work. A function's text is
-// the upstream's, and MIGRATE would take a lock from its masters.
+// ForLockers: users who may only use locks may send what lock libraries send. None of
+// these commands changes the upstream or reveals its keys.
+//
+// OnMasters: the masters run the commands in a transaction on lock keys. So these
+// commands must only answer. Nothing that a client sends may flush the masters or
+// change how they work.
+//
+// NeverOnLocks: only the upstream has the text of a function, and MIGRATE would take
+// a lock away from its masters.
 var commandTraits = map[string]Traits{
 	"sort":    Sort,
 	"migrate": Migrate | NeverOnLocks,
@@ -114,8 +118,8 @@ var commandTraits = map[string]Traits{
 	"cluster|myid":   ForLockers,
 }
 
-// traitsOf are the traits of a command by its full name. CLIENT may change how
-// replies look with any subcommand, known here or not.
+// traitsOf returns the traits of the command with this full name. Every subcommand of
+// CLIENT is Uncountable, known here or not, because any may change later replies.
 func traitsOf(name string) Traits {
 	of := commandTraits[name]
 	if strings.HasPrefix(name, "client|") {
@@ -124,6 +128,6 @@ func traitsOf(name string) Traits {
 	return of
 }
 
-// Is tells whether a command has one of these traits. An unknown command, which
-// is nil, has none.
+// Is tells whether the command has at least one of these traits. It returns false for
+// nil, an unknown command.
 func (s *Spec) Is(any Traits) bool { return s != nil && s.traits&any != 0 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The commands of each trait, and that the table knows them all.
+// TestCommandTraits lists the commands of each trait. The table must know them all.
 func TestCommandTraits(t *testing.T) {
 	table := Builtin()
 	all := map[string]*Spec{}

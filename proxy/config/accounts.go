@@ -17,10 +17,10 @@ const (
 	RightBoth     = RightLocks | RightUpstream
 )
 
-// rightsByWord are the words of the configuration.
+// rightsByWord has the words of the configuration.
 var rightsByWord = map[string]Rights{"locks": RightLocks, "upstream": RightUpstream, "both": RightBoth}
 
-// UnmarshalText reads a word of the configuration.
+// UnmarshalText parses a word of the configuration.
 func (r *Rights) UnmarshalText(text []byte) error {
 	may, known := rightsByWord[string(text)]
 	if !known {
@@ -39,7 +39,7 @@ func (r Rights) String() string {
 	return "nothing"
 }
 
-// DefaultUser is Redis's name for who gives no name.
+// DefaultUser is Redis's name for a user that gives no name.
 const DefaultUser = "default"
 
 // An Account is one user of the proxy. It never changes.
@@ -48,19 +48,19 @@ type Account struct {
 	May    Rights
 	open   bool // any password is right, and every client begins as this user
 	digest [sha256.Size]byte
-	among  *Accounts // so that an account of an earlier configuration is known
+	among  *Accounts // of which it is one, to recognise accounts of an earlier configuration
 }
 
 // Accounts are all users of one configuration. They never change.
 type Accounts struct {
 	byName map[string]*Account
-	// atUpstream: the upstream has the users and judges their passwords.
+	// AtUpstream means that the upstream has the users and judges their passwords.
 	AtUpstream bool
-	Cache      time.Duration // for how long whom it accepted is accepted while it is away
+	Cache      time.Duration // see Config.AuthCache
 }
 
-// NewAccounts makes the users. Where none is configured everybody is the
-// default user; where only named ones are, nobody is.
+// NewAccounts makes the users. If none is configured, every client is the default user.
+// If only named users are configured, there is no default user.
 func NewAccounts(auth Auth, cache time.Duration) *Accounts {
 	a := &Accounts{byName: make(map[string]*Account, len(auth.Users)+1), AtUpstream: auth.Upstream, Cache: cache}
 	if a.AtUpstream {
@@ -80,16 +80,16 @@ func NewAccounts(auth Auth, cache time.Duration) *Accounts {
 	return a
 }
 
-// Accepted is the account of a user whom the upstream has accepted.
+// Accepted makes the account of a user that the upstream has accepted.
 func (a *Accounts) Accepted(name string) *Account {
 	return &Account{Name: name, May: RightBoth, among: a}
 }
 
-// Has tells whether an account is of this configuration.
+// Has tells whether an account belongs to this configuration.
 func (a *Accounts) Has(user *Account) bool { return user.among == a }
 
-// Successor is who a user of an earlier configuration is in this one; nil:
-// nobody.
+// Successor returns the account in this configuration for a user of an earlier one, or
+// nil if there is none.
 func (a *Accounts) Successor(known *Account) *Account {
 	switch {
 	case a.AtUpstream != known.among.AtUpstream:
@@ -100,11 +100,11 @@ func (a *Accounts) Successor(known *Account) *Account {
 	return a.byName[known.Name]
 }
 
-// stranger's digest is that of no password.
+// stranger's digest matches no password.
 var stranger Account
 
-// Admit returns the user whose name and password these are, nil if there is
-// none. How long it takes tells nothing of the passwords.
+// Admit returns the user with this name and password, or nil if there is none. Its
+// duration reveals nothing about passwords.
 func (a *Accounts) Admit(name, password []byte) *Account {
 	digest := sha256.Sum256(password)
 	user, known := a.byName[string(name)]
@@ -118,7 +118,7 @@ func (a *Accounts) Admit(name, password []byte) *Account {
 	return nil
 }
 
-// First is who a client is before it has said so; nil: nobody.
+// First is the user of a client that has not logged in, or nil if there is none.
 func (a *Accounts) First() *Account {
 	if user := a.byName[DefaultUser]; user != nil && user.open {
 		return user
@@ -126,8 +126,8 @@ func (a *Accounts) First() *Account {
 	return nil
 }
 
-// Known gives the name of a user, or a word for all others: what stands in the
-// place of a name may be a password.
+// Known returns the name of a user, or one word for all unknown names. A client may send
+// a password in place of a name.
 func (a *Accounts) Known(name []byte) string {
 	if user := a.byName[string(name)]; user != nil {
 		return user.Name

@@ -10,12 +10,12 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// Settings are what a reload of the configuration may change. They are made
-// once and never change themselves, so whoever looks at them for one command
-// or one round sees one configuration, not parts of two.
+// Settings are the things that a reload may replace. One value never changes. So a
+// caller that loads it for one command or one round sees one configuration, not parts of
+// two.
 type Settings struct {
 	Config  *Config
-	Masters []endpoint.Endpoint // the embedded ones too
+	Masters []endpoint.Endpoint // including embedded ones
 
 	Limits Limits
 	Users  *Accounts
@@ -26,14 +26,13 @@ type Settings struct {
 	Router *route.Router
 }
 
-// UpstreamLogin is the proxy's own way into the upstream.
+// UpstreamLogin is the proxy's own login at the upstream.
 type UpstreamLogin struct {
 	User, Password string
 	DB             int
 }
 
-// NewSettings makes of a configuration what is in force. upstream is nil if
-// there is none.
+// NewSettings makes the settings for a configuration. upstream is nil if there is none.
 func NewSettings(cfg *Config, upstream *endpoint.Endpoint, masters []endpoint.Endpoint, router *route.Router) *Settings {
 	s := &Settings{
 		Config:  cfg,
@@ -49,9 +48,9 @@ func NewSettings(cfg *Config, upstream *endpoint.Endpoint, masters []endpoint.En
 	return s
 }
 
-// Active holds the settings in force. Any goroutine may load them at any time.
+// Active holds the current settings. Any goroutine may load them at any time.
 type Active struct {
-	mu  sync.Mutex // held by who replaces them
+	mu  sync.Mutex // held by Replace
 	now atomic.Pointer[Settings]
 }
 
@@ -63,8 +62,8 @@ func NewActive(s *Settings) *Active {
 
 func (f *Active) Load() *Settings { return f.now.Load() }
 
-// Replace puts what change makes of the settings in their place. change must
-// leave the old ones as they are.
+// Replace replaces the settings by the result of change. change must not modify the old
+// ones.
 func (f *Active) Replace(change func(old Settings) Settings) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -9,7 +9,7 @@ import (
 	"redlock-proxy/proxy/endpoint"
 )
 
-// configChecks find what no single value shows.
+// configChecks find the mistakes that no single value shows.
 type configChecks struct {
 	*configReader
 	cfg *Config
@@ -45,7 +45,7 @@ func (c configChecks) addresses() {
 	c.check("tls.listen", CheckListen(cfg.TLS.Listen, false))
 	c.check("admin", CheckListen(cfg.Admin, false))
 	if cfg.Listen == "" && cfg.TLS.Listen == "" && c.sound("listen") && c.sound("tls") {
-		c.fail("listen", "is empty and there is no tls.listen, so that no client could connect")
+		c.fail("listen", "is empty and tls.listen is not set, so no client could connect")
 	}
 	if samePort(cfg.TLS.Listen, cfg.Listen) {
 		c.fail("tls.listen", "%s is the plain listen address; the two need different ports", cfg.TLS.Listen)
@@ -57,7 +57,7 @@ func (c configChecks) addresses() {
 	}
 }
 
-// listens finds what stands at an address that the proxy listens on.
+// listens reports settings that collide with an address on which the proxy listens.
 func (c configChecks) listens(listen string) {
 	cfg := c.cfg
 	if cfg.Admin != "" && samePort(cfg.Admin, listen) {
@@ -80,7 +80,7 @@ func (c configChecks) masters() {
 			continue
 		}
 		if server.DB != 0 {
-			c.fail(key, "a master's URL names no database: a lock in database n lives in database n of every master")
+			c.fail(key, "a master's URL must not name a database: a lock in database n lives in database n of every master")
 		}
 		if at := slices.IndexFunc(c.cfg.Masters.Servers[:i], server.Same); at >= 0 {
 			c.fail(key, "%s is the master of line %d (%s) again; one server has one vote", server.Name, c.places[elementKey("masters", at)], c.cfg.Masters.Servers[at].Name)
@@ -88,7 +88,7 @@ func (c configChecks) masters() {
 	}
 }
 
-// check reports what is wrong with the value of a key that stands in the file.
+// check reports err for a key, if there is an error and the file has the key.
 func (c configChecks) check(key string, err error) {
 	if err != nil && c.has(key) {
 		c.fail(key, "%s", err)
@@ -97,7 +97,7 @@ func (c configChecks) check(key string, err error) {
 
 func elementKey(list string, i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 
-// samePort tells whether two addresses to listen on would collide.
+// samePort tells whether two listen addresses would collide.
 func samePort(a, b string) bool {
 	hostA, portA, errA := net.SplitHostPort(endpoint.CanonicalAddress(a))
 	hostB, portB, errB := net.SplitHostPort(endpoint.CanonicalAddress(b))
@@ -112,8 +112,8 @@ func EveryAddress(host string) bool {
 	return host == "" || ip != nil && ip.IsUnspecified()
 }
 
-// reaches tells whether a server's address is, as far as writing shows, the
-// address the proxy listens on: it would talk to itself.
+// reaches tells whether a server's address is the address on which the proxy listens, so
+// that the proxy would talk to itself. It compares the texts and resolves no names.
 func reaches(server endpoint.Endpoint, listen string) bool {
 	if path, ok := strings.CutPrefix(listen, UnixPrefix); ok {
 		return server.Network == "unix" && server.Address == path

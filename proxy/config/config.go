@@ -14,18 +14,18 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// Config is a whole, checked configuration; Load makes one. Its tags are the
-// file's keys (yaml.go). It may be printed: its servers print as their names.
+// Config is a whole, checked configuration. Load makes one. Its tags are the file's keys
+// (yaml.go). It may be printed, because servers print as their names.
 type Config struct {
-	Source string // the file it came from, or -demo
+	Source string // the file, or -demo
 	Listen string `yaml:"listen"` // host:port or unix:/path; empty: only over TLS
-	// UnixPermissions are of the socket that Listen may be.
+	// UnixPermissions are the permissions of Listen's socket, if Listen is a unix: path.
 	UnixPermissions fs.FileMode `yaml:"unix_permissions"`
 	TLS             TLS         `yaml:"tls"`
 	Admin           string      `yaml:"admin"` // host:port; empty: no admin server
 	Upstream        Upstream    `yaml:"upstream"`
 	Masters         Masters     `yaml:"masters"`
-	Locks           route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first that matches counts
+	Locks           route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first match counts
 
 	MasterTimeout time.Duration `yaml:"master_timeout" range:"1ms 1m"`
 	Retry         Retry         `yaml:"retry"`
@@ -34,32 +34,31 @@ type Config struct {
 	MaxQuarantine time.Duration `yaml:"max_quarantine" range:"100ms 168h"`
 
 	Auth Auth `yaml:"auth"`
-	// AuthCache is for how long a user whom the upstream has accepted may use
-	// locks while the upstream is away.
+	// AuthCache is the time for which a user that the upstream has accepted may use locks
+	// while the upstream is unreachable.
 	AuthCache time.Duration `yaml:"auth_cache" range:"0s 24h"`
 	Limits    Limits        `yaml:"limits"`
 	Log       Log           `yaml:"log"`
 
-	// NewSet is the operator's word (-new) that no lock can be held on these
-	// masters yet, so that they need not first prove how long they have been up.
-	// It is no key of the file.
+	// NewSet is the operator's assurance (-new) that no lock can be held on these masters
+	// yet. Then they need not prove how long they have been up. It is no key of the file.
 	NewSet bool
 
-	places map[string]int // the line of each key in Source, by its path (masters[2])
+	places map[string]int // the line of each key in Source, by its path, such as masters[2]
 }
 
 // DemoSource is the Source of a configuration without a file.
 const DemoSource = "-demo"
 
-// Toys is what has to be said wherever somebody might take toys for servers;
-// empty: there are none.
+// Toys returns one warning for each kind of embedded server, to show wherever somebody
+// might mistake it for a real server. It is empty if no server is embedded.
 func (c *Config) Toys() []string {
 	var toys []string
 	if c.Masters.Embedded {
-		toys = append(toys, "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends")
+		toys = append(toys, "demo: the masters are embedded in this process, for trying the proxy out; they forget all locks when it ends")
 	}
 	if c.Upstream.Kind == UpstreamEmbedded {
-		toys = append(toys, "demo: the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends")
+		toys = append(toys, "demo: the upstream is embedded in this process, for trying the proxy out; it forgets everything when it ends")
 	}
 	return toys
 }
@@ -76,21 +75,21 @@ type UpstreamKind uint8
 // The kinds of upstream.
 const (
 	UpstreamServer   UpstreamKind = iota // a server with a URL
-	UpstreamEmbedded                     // a toy in this process
+	UpstreamEmbedded                     // a server in this process, for trying the proxy out
 	UpstreamNone                         // the proxy serves locks only
 )
 
-// DefaultDatabases is how many databases a client can select where the upstream
-// does not tell its number: Redis's own.
+// DefaultDatabases is the number of databases that a client can select if the upstream's
+// number is unknown. It is Redis's default.
 const DefaultDatabases = 16
 
 // Masters are the servers that hold the locks.
 type Masters struct {
-	Embedded bool // embeddedMasters toys in this process
+	Embedded bool // EmbeddedMasters servers in this process
 	Servers  []endpoint.Endpoint
 }
 
-// Count is N.
+// Count is the number of masters.
 func (m Masters) Count() int {
 	if m.Embedded {
 		return EmbeddedMasters
@@ -98,7 +97,7 @@ func (m Masters) Count() int {
 	return len(m.Servers)
 }
 
-// UnmarshalText reads a URL or one of two words.
+// UnmarshalText parses a URL, or the word embedded or none.
 func (u *Upstream) UnmarshalText(text []byte) error {
 	switch string(text) {
 	case "embedded":
@@ -148,24 +147,23 @@ func (m Masters) Names() []string {
 	return names
 }
 
-// Quorum is how many of them decide.
+// Quorum is the number of masters that decide.
 func (m Masters) Quorum() int { return m.Count()/2 + 1 }
 
-// Retry bounds the repetitions of a ballot that split its votes.
+// Retry bounds the repetitions of a ballot whose votes were split between clients.
 type Retry struct {
 	Count int           `yaml:"count" range:"0 100"`
-	Delay time.Duration `yaml:"delay" range:"0s 1m"` // each waits a random time up to this
+	Delay time.Duration `yaml:"delay" range:"0s 1m"` // each repetition waits a random time up to this
 }
 
-// Auth is what a client must say first. Without password and users that is
-// nothing, unless the upstream is to judge.
+// Auth says how clients log in. If it has neither a password nor users, and Upstream is
+// false, clients need no login.
 type Auth struct {
-	Password endpoint.Secret `yaml:"password" also:"password_file password_env"` // of the user default; empty with users: there is no such user
+	Password endpoint.Secret `yaml:"password" also:"password_file password_env"` // of the user default; if empty and Users is not: there is no such user
 	May      Rights          `yaml:"may"`                                        // of the user default
 	Users    []User          `yaml:"users" list:"users such as - {name: app, password_file: /run/secrets/app, may: locks}"`
 
-	// Upstream: the upstream's users are the proxy's, and it judges their
-	// passwords.
+	// Upstream means that the upstream has the users and judges their passwords.
 	Upstream bool
 }
 
@@ -176,22 +174,22 @@ type User struct {
 	May      Rights          `yaml:"may"`
 }
 
-// Log says what is logged and how.
+// Log says which lines are logged and in which format.
 type Log struct {
 	Level  string `yaml:"level" oneof:"debug info warn error"`
 	Format string `yaml:"format" oneof:"text json"`
 }
 
-// EmbeddedMasters is how many masters `masters: embedded` means: the smallest
-// set that still decides with two of them away.
+// EmbeddedMasters is the number of masters for `masters: embedded`. It is the smallest
+// set that still decides with two of them unreachable.
 const EmbeddedMasters = 5
 
-// DefaultFile is read when no file is named.
+// DefaultFile is read if no file is named.
 const DefaultFile = "config.yaml"
 
-// Demo is a configuration without a file, that of the shipped config.yaml:
-// everything inside the process, for trying it out. It has the value of each key
-// that a file leaves out, and embedded servers.
+// Demo is the configuration without a file. It equals the shipped config.yaml: all
+// servers are embedded in the process, for trying the proxy out. It also has the value of
+// each key that a file leaves out.
 func Demo() *Config {
 	return &Config{
 		Source:          DemoSource,
@@ -213,9 +211,8 @@ func Demo() *Config {
 	}
 }
 
-// Load reads and checks the configuration file at path. An empty path means
-// config.yaml in the working directory. What is wrong in the file is a
-// an Error.
+// Load reads and checks the configuration file at path. An empty path means config.yaml
+// in the working directory. If there are mistakes in the file, the error is an Error.
 func Load(path string) (*Config, error) {
 	file := cmp.Or(path, DefaultFile)
 	text, err := os.ReadFile(file)
@@ -228,8 +225,9 @@ func Load(path string) (*Config, error) {
 	return parseConfig(file, text)
 }
 
-// noConfiguration says what to do where no file is named and none is there. Toys
-// in its place would grant every lock from a memory of their own.
+// noConfiguration is the error if no file is named and the default file does not exist.
+// Embedded servers are no substitute: each process would grant every lock from a memory
+// of its own.
 func noConfiguration() error {
 	file := DefaultFile
 	if path, err := filepath.Abs(file); err == nil {

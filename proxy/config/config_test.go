@@ -16,7 +16,7 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// The shipped file promises to show the defaults, and to be what -demo is.
+// The shipped file promises to show the defaults and to be equal to -demo.
 func TestShippedConfigIsTheDefaults(t *testing.T) {
 	const file = "../../config.yaml"
 	shipped, err := Load(file)
@@ -31,8 +31,8 @@ func TestShippedConfigIsTheDefaults(t *testing.T) {
 	}
 }
 
-// It also promises that any key but two can be left out, so each of them must
-// stand in it.
+// The shipped file also promises that any key but two can be left out, so it must show
+// each of them.
 func TestShippedConfigShowsEveryKey(t *testing.T) {
 	text, err := os.ReadFile("../../config.yaml")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestShippedConfigShowsEveryKey(t *testing.T) {
 	}
 }
 
-// Where no file is there nothing starts, least of all toys that grant every lock.
+// Without a file nothing starts, least of all embedded servers that grant every lock.
 func TestLoadWithoutAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if _, err := Load(""); err == nil || !strings.Contains(err.Error(), "config.yaml does not exist") || !strings.Contains(err.Error(), "-demo") {

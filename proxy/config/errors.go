@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// Error is everything that is wrong with a configuration, so that one
-// run tells all of it. It never holds a password.
+// Error has all mistakes in a configuration, so that one run reports all of them. It
+// never contains a password.
 type Error []Problem
 
-// Problem is one mistake and where it stands.
+// Problem is one mistake and its place.
 type Problem struct {
 	file string
 	line int    // 0: the file as a whole
@@ -18,7 +18,7 @@ type Problem struct {
 	text string // what is wrong and what is allowed
 }
 
-// Error has one problem a line: file:line: key: what is wrong.
+// Error returns one line for each problem: file:line: key: what is wrong.
 func (e Error) Error() string {
 	lines := make([]string, len(e))
 	for i, problem := range e {
@@ -40,8 +40,8 @@ func (p Problem) String() string {
 
 var plainKey = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,40}$`)
 
-// quoteValue shows a wrong value where that cannot tell a secret: a text with
-// an @ may be a URL with its password, put at the wrong place.
+// quoteValue quotes a wrong value unless it may contain a secret. A text with an @ may be
+// a URL with its password, written at the wrong place.
 func quoteValue(text string) string {
 	if len(text) > 60 || strings.Contains(text, "@") {
 		return "the value"
@@ -49,8 +49,8 @@ func quoteValue(text string) string {
 	return fmt.Sprintf("%q", text)
 }
 
-// quoteKey shows an unknown key only if it looks like one: a forgotten space
-// makes "password:secret" a key.
+// quoteKey quotes an unknown key only if it looks like a key. A forgotten space makes
+// "password:secret" a key.
 func quoteKey(key string) string {
 	if !plainKey.MatchString(key) {
 		return "a key"

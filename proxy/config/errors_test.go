@@ -7,8 +7,8 @@ import (
 	"redlock-proxy/proxy/endpoint"
 )
 
-// base is a good file of eight lines; a row replaces one of its lines or adds
-// to its end.
+// base is a valid file of eight lines. A row replaces one of its lines or adds lines to
+// its end.
 const goodConfig = `listen: 127.0.0.1:6380
 admin: 127.0.0.1:9380
 upstream: redis://10.0.0.9:6379
@@ -28,7 +28,7 @@ const (
 	escapes      = " (in user and password write / as %2F, # as %23, ? as %3F, % as %25)"
 )
 
-// One row for every message: the line that is wrong and the whole error.
+// There is one row for every message, with the wrong line and the whole error.
 func TestConfigErrors(t *testing.T) {
 	if _, err := parseConfig("f.yaml", []byte(goodConfig)); err != nil {
 		t.Fatal(err)
@@ -41,8 +41,8 @@ func TestConfigErrors(t *testing.T) {
 		{"retry: {count: 1, tries: 2}", `f.yaml:9: retry: "tries" is not known here; allowed: count, delay`},
 		{"auth: {hunter2}", `f.yaml:9: auth: a key is not known here; allowed: password, password_file, password_env, may, users`},
 		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl, companions, users`},
-		{"log: {level: info}\nlog: {format: text}", `f.yaml:10: log: duplicate key; first set in line 9`},
-		{"limits: {idle: 0s, idle: 1s}", `f.yaml:9: limits.idle: duplicate key; first set in line 9`},
+		{"log: {level: info}\nlog: {format: text}", `f.yaml:10: log: duplicate key, first set on line 9`},
+		{"limits: {idle: 0s, idle: 1s}", `f.yaml:9: limits.idle: duplicate key, first set on line 9`},
 		{"retry: 3", `f.yaml:9: retry: must be a mapping with the keys count, delay`},
 		{"auth: hunter2", `f.yaml:9: auth: must be the word upstream or a mapping with the keys password, password_file, password_env, may, users`},
 		{"clock_drift: [1]", `f.yaml:9: clock_drift: must be a single value, not a list or a mapping`},
@@ -52,7 +52,7 @@ func TestConfigErrors(t *testing.T) {
 		{"auth: {password: }", `f.yaml:9: auth.password: has no value; write one (the texts ~ and null need quotes), or leave the key out`},
 		{"auth: {password: &hunter2 }", `f.yaml:9: auth.password: is a YAML anchor; a value that begins with & needs quotes`},
 		{"auth: {password: !hunter2 x}", `f.yaml:9: auth.password: is a YAML tag; a value that begins with ! needs quotes`},
-		{"auth: {password: hunter2, password_file: /x}", `f.yaml:9: auth.password_file: stands beside password; only one of the two may`},
+		{"auth: {password: hunter2, password_file: /x}", `f.yaml:9: auth.password_file: is set besides password; use only one of them`},
 		{"auth: {password_file: hunter2}", `f.yaml:9: auth.password_file: is not an absolute path; write one that begins with /`},
 		{"auth: {password_file: /nowhere/x}", `f.yaml:9: auth.password_file: cannot be read: open /nowhere/x: no such file or directory`},
 		{"auth: {password_file: /dev/null}", `f.yaml:9: auth.password_file: /dev/null is empty`},
@@ -60,7 +60,7 @@ func TestConfigErrors(t *testing.T) {
 		{"auth: {password_env: hunter2}", `f.yaml:9: auth.password_env: is not the name of an environment variable in capitals, such as REDIS_PASSWORD`},
 		{"auth: {password_env: NO_SUCH_VARIABLE}", `f.yaml:9: auth.password_env: the environment variable NO_SUCH_VARIABLE is not set, or is empty`},
 		{"auth: {may: none}", `f.yaml:9: auth.may: "none" is not allowed here; allowed: locks, upstream, both`},
-		{"auth: {may: locks, users: [{name: a, password: hunter2}]}", `f.yaml:9: auth.may: is the right of the user default, whom there is not with users and without password`},
+		{"auth: {may: locks, users: [{name: a, password: hunter2}]}", `f.yaml:9: auth.may: applies to the user default, who does not exist without auth.password`},
 		{"auth: {users: alice}", `f.yaml:9: auth.users: must be a list of users such as - {name: app, password_file: /run/secrets/app, may: locks}`},
 		{"auth: {users: [alice]}", `f.yaml:9: auth.users[0]: must be a mapping with the keys password, password_file, password_env, name, may`},
 		{"auth: {users: [{hunter2: x}]}", `f.yaml:9: auth.users[0]: a key is not known here; allowed: password, password_file, password_env, name, may`},
@@ -94,25 +94,25 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"admin: localhost:6380", `f.yaml:2: admin: localhost:6380 is the listen address; the two need different ports`},
 		{"admin: null", `f.yaml:2: admin: has no value; write one (the texts ~ and null need quotes), or leave the key out`},
 
-		{`listen: ""`, `f.yaml:1: listen: is empty and there is no tls.listen, so that no client could connect`},
-		{"unix_permissions: 0855", `f.yaml:9: unix_permissions: "0855" is not a number as chmod takes it, from 0600 to 0777, with which the proxy itself may read and write`},
-		{"unix_permissions: 0070", `f.yaml:9: unix_permissions: "0070" is not a number as chmod takes it, from 0600 to 0777, with which the proxy itself may read and write`},
+		{`listen: ""`, `f.yaml:1: listen: is empty and tls.listen is not set, so no client could connect`},
+		{"unix_permissions: 0855", `f.yaml:9: unix_permissions: "0855" is not an octal mode from 0600 to 0777; the proxy itself must be able to read and write`},
+		{"unix_permissions: 0070", `f.yaml:9: unix_permissions: "0070" is not an octal mode from 0600 to 0777; the proxy itself must be able to read and write`},
 		{"tls: {cert: x}", `f.yaml:9: tls: "cert" is not known here; allowed: listen, cert_file, key_file, ca_cert_file, auth_clients`},
 		{"tls: {listen: unix:/x}", `f.yaml:9: tls.listen: "unix:/x" is not an address with a port from 0 to 65535; allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380`},
 		{"tls: {cert_file: x}", `f.yaml:9: tls.cert_file: is not an absolute path; write one that begins with /`},
 		{"tls: {listen: 127.0.0.1:1}", `f.yaml:9: tls.listen: needs cert_file and key_file`},
-		{"tls: {cert_file: /x, key_file: /y}", `f.yaml:9: tls: names no address for these files; write tls.listen, such as 0.0.0.0:6390`},
-		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y", `f.yaml:11: tls.key_file: is there without cert_file`},
+		{"tls: {cert_file: /x, key_file: /y}", `f.yaml:9: tls: has files and no address; add tls.listen, such as 0.0.0.0:6390`},
+		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y", `f.yaml:11: tls.key_file: needs cert_file`},
 		{"tls:\n  listen: 127.0.0.1:1\n  key_file: /y\n  cert_file: /x", `f.yaml:12: tls.cert_file: cannot be read: open /x: no such file or directory`},
-		{"tls: {listen: 127.0.0.1:1, cert_file: /x, key_file: /y, auth_clients: optional}", `f.yaml:9: tls.auth_clients: needs ca_cert_file, by which the clients' certificates are known`},
+		{"tls: {listen: 127.0.0.1:1, cert_file: /x, key_file: /y, auth_clients: optional}", `f.yaml:9: tls.auth_clients: needs ca_cert_file to verify the clients' certificates`},
 		{"tls: {listen: 127.0.0.1:1, auth_clients: maybe}", `f.yaml:9: tls.auth_clients: "maybe" is not allowed here; allowed: no, optional, yes`},
 
 		// server URLs
 		{"upstream: 10.0.0.1:6379", `f.yaml:3: upstream: not a URL; allowed: ` + wantURL + escapes + `; or the word embedded or none`},
-		{"upstream: rediss://:hunter2@h?cert_file=/x", `f.yaml:3: upstream: the URL's option cert_file is there without key_file; or the word embedded or none`},
+		{"upstream: rediss://:hunter2@h?cert_file=/x", `f.yaml:3: upstream: the URL's option cert_file needs key_file; or the word embedded or none`},
 		{"upstream: localhost", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + `; or the word embedded or none`},
 		{"masters: [\"sentinel://a,b/m\", redis://c, sentinel://B:26379/m]", `f.yaml:4: masters[2]: m@B:26379 is the master of line 4 (m@a:26379) again; one server has one vote`},
-		{"masters: [\"sentinel://a/m?db=1\"]", `f.yaml:4: masters[0]: a master's URL names no database: a lock in database n lives in database n of every master`},
+		{"masters: [\"sentinel://a/m?db=1\"]", `f.yaml:4: masters[0]: a master's URL must not name a database: a lock in database n lives in database n of every master`},
 		{"upstream: redis://localhost:6380", `f.yaml:3: upstream: localhost:6380 is the proxy's own listen address`},
 		{"upstream: [redis://h]", `f.yaml:3: upstream: must be a single value, not a list or a mapping`},
 
@@ -122,7 +122,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"masters: []", `f.yaml:4: masters: the list is empty; at least 1 master is needed, and 3 or 5 to survive the loss of one or two`},
 		{"masters: [embedded]", `f.yaml:4: masters[0]: embedded cannot stand in a list; write masters: embedded for five of them`},
 		{"masters: [redis://a, none]", `f.yaml:4: masters[1]: not a server URL; allowed: ` + wantURL},
-		{"masters: [redis://a/1]", `f.yaml:4: masters[0]: a master's URL names no database: a lock in database n lives in database n of every master`},
+		{"masters: [redis://a/1]", `f.yaml:4: masters[0]: a master's URL must not name a database: a lock in database n lives in database n of every master`},
 		{"masters: [redis://a, {redis://u:hunter2@h: 6379}]", `f.yaml:4: masters[1]: must be a single value, not a list or a mapping`},
 		{"masters: [redis://u:hunter2@A:6379, redis://b, redis://a]", `f.yaml:4: masters[2]: a:6379 is the master of line 4 (A:6379) again; one server has one vote`},
 		{"masters: [redis://localhost:7000, redis://127.0.0.1:7000]", `f.yaml:4: masters[1]: 127.0.0.1:7000 is the master of line 4 (localhost:7000) again; one server has one vote`},
@@ -139,7 +139,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{`locks: [{match: ""}]`, `f.yaml:5: locks[0].match: is empty; write a Redis glob over the whole key, such as "lock:*"`},
 		{`locks: [{match: a, db: all}]`, `f.yaml:5: locks[0].db: "all" is not a whole number; allowed: 0 to 2147483647`},
 		{`locks: [{match: a, default_ttl: -1s}]`, `f.yaml:5: locks[0].default_ttl: "-1s" is out of range; allowed: 0s to 8760h`},
-		{`locks: [{match: a}, {match: b}, {match: a, db: 3}]`, `f.yaml:5: locks[2]: never counts: the rule of line 5 matches the same keys and stands first`},
+		{`locks: [{match: a}, {match: b}, {match: a, db: 3}]`, `f.yaml:5: locks[2]: is never used: the rule on line 5 matches the same keys first`},
 
 		// numbers and words
 		{"master_timeout: 50", `f.yaml:8: master_timeout: "50" ` + wantDuration + `; allowed: 1ms to 1m`},
@@ -178,7 +178,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 	}
 }
 
-// withLine puts a line in the place of the line with the same key.
+// withLine replaces the line with the same key.
 func withLine(line string) string {
 	key, _, _ := strings.Cut(line, ":")
 	var out []string
@@ -206,9 +206,9 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: none\nmasters: embedded\nlisten: unix:/s\n", ""},
 		{"upstream: unix:///s\nmasters: [unix:///s]\nlisten: unix:/s\n", "f:1: upstream: /s is the proxy's own listen address\n" +
 			"f:2: masters[0]: /s is the proxy's own listen address"},
-		{"upstream: none\nmasters: embedded\nauth: upstream\n", "f:3: auth: upstream needs an upstream, and there is none"},
+		{"upstream: none\nmasters: embedded\nauth: upstream\n", "f:3: auth: is set to upstream, but there is no upstream"},
 		{"upstream: redis://h\nmasters: embedded\nauth: upstream\nauth_cache: 1m\nlocks:\n  - {match: a, users: [alice, default]}\n", ""},
-		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default, alice]}\n", "f:4: locks[0].users[1]: alice is no user of auth"},
+		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default, alice]}\n", "f:4: locks[0].users[1]: alice is not a user in auth"},
 		{"upstream: none\nmasters: embedded\nauth: {users: [{name: alice, password: x}]}\nlocks:\n  - {match: a, users: [alice]}\n", ""},
 		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: []}\n", "f:4: locks[0].users: must be a list of users' names such as [billing, default]"},
 		// every problem is told in one run

@@ -12,16 +12,15 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// parseConfig reads a whole file. Keys left out keep their defaults, except
-// upstream and masters: a file that forgets them would silently hold its locks
-// in a toy.
+// parseConfig parses a whole file. Missing keys keep their defaults, except upstream and
+// masters. Without these, the proxy would silently hold its locks in an embedded server.
 func parseConfig(file string, text []byte) (*Config, error) {
 	cfg := Demo()
 	r := &configReader{file: file, places: map[string]int{}}
 	cfg.Source, cfg.places = file, r.places
 	top := r.document(text)
 	switch {
-	case len(r.problems) > 0: // nothing more can be said of it
+	case len(r.problems) > 0: // the file is not valid YAML, so there is nothing more to check
 	case top == nil:
 		r.failAt(0, "", "the file is empty; it needs at least the keys upstream and masters")
 	default:
@@ -37,8 +36,8 @@ func parseConfig(file string, text []byte) (*Config, error) {
 	return cfg, nil
 }
 
-// readOwn reads what is more than a struct or a single value, and tells whether
-// place is such a one.
+// readOwn reads values that are more than a struct or a single value. It returns false if
+// place is no such value.
 func (r *configReader) readOwn(node *yaml.Node, key string, place any, tag reflect.StructTag) bool {
 	switch place := place.(type) {
 	case *Masters:
@@ -82,15 +81,15 @@ func (r *configReader) masters(node *yaml.Node, key string, tag reflect.StructTa
 	return Masters{Servers: readList(r, node, key, tag, endpoint.Endpoint{})}
 }
 
-// secret reads a password that stands in the configuration itself, in a file, or
-// in an environment variable: password, password_file or password_env. Only one
-// of them may be there. Errors never show one, nor a value that is more likely a
-// password at the wrong place.
+// secret reads a password from the configuration itself (password), from a file
+// (password_file) or from an environment variable (password_env). Only one of these keys
+// may be set. Errors never show a password, nor a value that may be a password at the
+// wrong place.
 func (r *configReader) secret(node *yaml.Node, key string, place *endpoint.Secret) {
 	stem, last, _ := strings.Cut(key, "password")
 	for _, other := range []string{"", "_file", "_env"} {
 		if other != last && r.has(stem+"password"+other) {
-			r.fail(key, "stands beside password%s; only one of the two may", other)
+			r.fail(key, "is set besides password%s; use only one of them", other)
 			return
 		}
 	}
@@ -112,7 +111,7 @@ func (r *configReader) secret(node *yaml.Node, key string, place *endpoint.Secre
 	}
 }
 
-// ruleKeys is a rule as the file has it.
+// ruleKeys is a rule with the keys of the file.
 type ruleKeys struct {
 	Match      string        `yaml:"match"`
 	DB         int           `yaml:"db" range:"0 2147483647"`
@@ -135,7 +134,7 @@ func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag)
 	return rules
 }
 
-// checkRule finds what is wrong with a rule behind earlier ones.
+// checkRule reports the mistakes in a rule. earlier are the rules before it.
 func (r *configReader) checkRule(key string, rule ruleKeys, earlier route.Rules) {
 	switch {
 	case !r.has(key + ".match"):
@@ -161,6 +160,6 @@ func (r *configReader) checkRule(key string, rule ruleKeys, earlier route.Rules)
 	at := slices.IndexFunc(earlier, func(e route.Rule) bool { return e.Match == rule.Match && (e.DB == route.AnyDB || e.DB == rule.DB) })
 	if at >= 0 {
 		before, _, _ := strings.Cut(key, "[")
-		r.fail(key, "never counts: the rule of line %d matches the same keys and stands first", r.places[elementKey(before, at)])
+		r.fail(key, "is never used: the rule on line %d matches the same keys first", r.places[elementKey(before, at)])
 	}
 }

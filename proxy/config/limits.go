@@ -9,27 +9,27 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// Limits keep one client, or many, from using the process up. All of them
-// hold from a client's next command on when the configuration is reloaded.
+// Limits keep one client, or many together, from exhausting the process. After a reload,
+// the new limits hold from each client's next command on.
 type Limits struct {
 	Clients        int           `yaml:"clients" range:"1 1000000"`            // connections at once
-	LoginTime      time.Duration `yaml:"login_time" range:"0s 8760h"`          // from connecting to AUTH, where that is asked for
-	Idle           time.Duration `yaml:"idle" range:"0s 8760h"`                // silence of a client; 0: a client may be silent for ever
-	UnreadTime     time.Duration `yaml:"unread_time" range:"0s 8760h"`         // a client's not reading its replies; 0: for ever
+	LoginTime      time.Duration `yaml:"login_time" range:"0s 8760h"`          // from connecting to AUTH, if a login is needed
+	Idle           time.Duration `yaml:"idle" range:"0s 8760h"`                // silence of a client; 0: no limit
+	UnreadTime     time.Duration `yaml:"unread_time" range:"0s 8760h"`         // for which a client does not read its replies; 0: no limit
 	Bulk           int64         `yaml:"bulk" range:"1mb 4gb"`                 // bytes of one argument
 	Multibulk      int           `yaml:"multibulk" range:"1024 2147483647"`    // arguments of one command
-	Inline         int64         `yaml:"inline" range:"1kb 1mb"`               // bytes of an inline command, and of a line that holds a length
+	Inline         int64         `yaml:"inline" range:"1kb 1mb"`               // bytes of an inline command, and of a line with a length
 	LoginMultibulk int           `yaml:"login_multibulk" range:"7 2147483647"` // arguments of a command before AUTH; HELLO with AUTH and SETNAME takes 7
 	LoginBulk      int64         `yaml:"login_bulk" range:"1kb 1gb"`           // bytes of one argument before AUTH
 	Query          int64         `yaml:"query" range:"1mb 64gb"`               // bytes of one unfinished command
 	Output         int64         `yaml:"output" range:"64kb 64gb"`             // bytes of messages from the masters that a client has not read
 	Transaction    int64         `yaml:"transaction" range:"64kb 64gb"`        // bytes of commands queued between MULTI and EXEC
 	Subscriptions  int           `yaml:"subscriptions" range:"1 2147483647"`   // channels of locks and patterns that one client subscribes to
-	Scripts        int64         `yaml:"scripts" range:"1mb 64gb"`             // bytes of script texts remembered, of all clients
-	Memory         int64         `yaml:"memory" range:"8mb 1024gb"`            // bytes of all that is buffered for all clients together
+	Scripts        int64         `yaml:"scripts" range:"1mb 64gb"`             // bytes of remembered script texts, for all clients together
+	Memory         int64         `yaml:"memory" range:"8mb 1024gb"`            // bytes of all buffers for all clients together
 }
 
-// DefaultLimits are Redis's where it has the same limit, and else generous.
+// DefaultLimits are Redis's own limits, and generous ones if Redis has no such limit.
 func DefaultLimits() Limits {
 	return Limits{
 		Clients: 10_000, LoginTime: time.Minute, UnreadTime: 5 * time.Minute,
@@ -40,7 +40,7 @@ func DefaultLimits() Limits {
 	}
 }
 
-// Framing is what of them bounds a single command.
+// Framing returns the limits of a single command.
 func (l *Limits) Framing() wire.Limits {
 	return wire.Limits{
 		Bulk: l.Bulk, Multibulk: l.Multibulk, Inline: int(l.Inline),
@@ -48,8 +48,8 @@ func (l *Limits) Framing() wire.Limits {
 	}
 }
 
-// MasterReply is how many bytes one master may have a stream hold at a time.
-// With it a broken master cannot use up what all clients share.
+// MasterReply is the number of bytes that a stream may hold for one master at a time. It
+// keeps a broken master from using up the memory that all clients share.
 func (l *Limits) MasterReply() int64 { return l.Memory / 8 }
 
 // A LimitName is a limit's key in the file, and its label in the metric that
@@ -74,13 +74,13 @@ const (
 	LimitMemory         LimitName = "memory"
 )
 
-// A Limit is one of them and where its value is.
+// A Limit is one limit with its name.
 type Limit struct {
 	Name  LimitName
 	place any // *int: a number; *int64: bytes; *time.Duration
 }
 
-// Table is every limit there is, in the order in which they are shown.
+// Table returns all limits in the order in which they are shown.
 func (l *Limits) Table() (table []Limit) {
 	value := reflect.ValueOf(l).Elem()
 	names, fields := tagged(value.Type())
@@ -90,7 +90,7 @@ func (l *Limits) Table() (table []Limit) {
 	return table
 }
 
-// Text is the value as the file would have it.
+// Text is the value in the notation of the file.
 func (l Limit) Text() string {
 	switch place := l.place.(type) {
 	case *int:

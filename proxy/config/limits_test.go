@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Each limit may be what it is by default, is explained, and has a place of
-// its own.
+// Each limit's default is in its range. Each limit is explained and has a field of its
+// own.
 func TestLimitsTable(t *testing.T) {
 	handbook, err := os.ReadFile("../../deploy/README.md")
 	if err != nil {

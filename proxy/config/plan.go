@@ -9,18 +9,18 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// Plan is what a new configuration would change in the one in force. It
-// says nothing about whether the servers agree.
+// Plan has the changes from the active configuration to a new one. It does not say
+// whether the servers accept them.
 type Plan struct {
-	Changes     []string // in the file's words; never a secret
-	Locker      bool     // the masters or how they are asked
-	Replaced    int      // the master that another server replaces; -1: none
-	NewUpstream bool     // another server
-	Entered     []string // keys of servers that are entered with other credentials
+	Changes     []string // with the file's keys; never a secret
+	Locker      bool     // the masters change, or the settings with which they are asked
+	Replaced    int      // the index of the master that another server replaces; -1: none
+	NewUpstream bool     // the upstream is another server
+	Entered     []string // keys of servers whose credentials change
 }
 
-// PlanReload compares two configurations. What a running process cannot
-// change is an Error that names each such key.
+// PlanReload compares two configurations. If a reload cannot change some keys, it returns
+// an Error that names each of them.
 func PlanReload(old, next *Config) (Plan, error) {
 	r := reloadReader{old: old, next: next, plan: Plan{Replaced: -1}}
 	r.fixed("listen", old.Listen, next.Listen)
@@ -74,7 +74,7 @@ func (r *reloadReader) refuse(key, format string, values ...any) {
 	r.refused = append(r.refused, r.next.Problem(key, format, values...))
 }
 
-// Problem words what is wrong with a key that was read well.
+// Problem makes a problem at a key whose value itself is valid.
 func (c *Config) Problem(key, format string, values ...any) Problem {
 	return Problem{c.Source, c.places[key], key, fmt.Sprintf(format, values...)}
 }
@@ -120,7 +120,7 @@ func (r *reloadReader) masters() {
 		r.refuse("masters", "cannot be changed from %s to %s by a reload, only by a restart", old, next)
 		return
 	case old.Count() != next.Count():
-		r.refuse("masters", "lists %d, in force are %d: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set",
+		r.refuse("masters", "lists %d masters, %d are active: a reload cannot change their number, since old and new majorities need not overlap; build a new set",
 			next.Count(), old.Count())
 		return
 	}
@@ -139,7 +139,7 @@ func (r *reloadReader) masters() {
 		case at >= 0:
 			r.refuse(key, "%s was masters[%d]: the order of the masters cannot be changed by a reload, since each has its number in the set", server.Name, at)
 		case server.Same(old.Servers[i]):
-			r.refuse(key, "%s is %s written in another way; keep what is in force", server.Name, names[i])
+			r.refuse(key, "%s is %s under another name; keep the active one", server.Name, names[i])
 		default:
 			replaced = append(replaced, key)
 			r.plan.Replaced, r.plan.Locker = i, true

@@ -33,7 +33,7 @@ func planOf(t *testing.T, before, after string) (Plan, error) {
 	return PlanReload(old, next)
 }
 
-// Every change that a reload makes, in the words of the log line.
+// The rows are all changes that a reload can make, as the log line shows them.
 func TestReloadChanges(t *testing.T) {
 	for _, row := range []struct {
 		from, to string // in the file
@@ -75,7 +75,7 @@ func TestReloadChanges(t *testing.T) {
 	}
 }
 
-// What a running process cannot change names the key and its line.
+// The error for a change that needs a restart names the key and its line.
 func TestReloadRefusals(t *testing.T) {
 	const restart = " by a reload, only by a restart"
 	for _, row := range []struct{ from, to, want string }{
@@ -85,7 +85,7 @@ func TestReloadRefusals(t *testing.T) {
 		{"redis://u:hunter1@up:1", "embedded", "f.yaml:3: upstream: cannot be changed from up:1 to embedded" + restart},
 		{"masters:\n  - redis://a:1\n  - redis://:hunter1@b:1\n  - redis://c:1", "masters: embedded",
 			"f.yaml:4: masters: cannot be changed from a:1, b:1, c:1 to 5 embedded" + restart},
-		{"\n  - redis://c:1", "", "f.yaml:4: masters: lists 2, in force are 3: the number of masters cannot be changed by a reload, for old and new majorities need not overlap; build a new set"},
+		{"\n  - redis://c:1", "", "f.yaml:4: masters: lists 2 masters, 3 are active: a reload cannot change their number, since old and new majorities need not overlap; build a new set"},
 		{"- redis://a:1\n  - redis://:hunter1@b:1", "- redis://b:1\n  - redis://a:1",
 			"f.yaml:5: masters[0]: b:1 was masters[1]: the order of the masters cannot be changed by a reload, since each has its number in the set\n" +
 				"f.yaml:6: masters[1]: a:1 was masters[0]: the order of the masters cannot be changed by a reload, since each has its number in the set"},
@@ -93,7 +93,7 @@ func TestReloadRefusals(t *testing.T) {
 			"f.yaml:5: masters[0]: b:1 was masters[1]: the order of the masters cannot be changed by a reload, since each has its number in the set"},
 		{"- redis://a:1\n  - redis://:hunter1@b:1", "- redis://d:1\n  - redis://e:1",
 			"f.yaml:6: masters[1]: only one master can be replaced at a time, and masters[0] is another one: old and new majorities would not overlap; reload with one of them, wait until it votes, then replace the next"},
-		{"redis://a:1", "redis://A:1", "f.yaml:5: masters[0]: A:1 is a:1 written in another way; keep what is in force"},
+		{"redis://a:1", "redis://A:1", "f.yaml:5: masters[0]: A:1 is a:1 under another name; keep the active one"},
 		{"listen: 127.0.0.1:6380\n", "listen: 127.0.0.1:1\nlimits: {clients: 5}\n", "f.yaml:1: listen: cannot be changed from 127.0.0.1:6380 to 127.0.0.1:1" + restart},
 	} {
 		plan, err := planOf(t, reloadBase, strings.Replace(reloadBase, row.from, row.to, 1))

@@ -7,7 +7,7 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// DescribeRule says what the file says of a rule.
+// DescribeRule describes a whole rule as text.
 func DescribeRule(rule route.Rule) string {
 	text := strconv.Quote(rule.Match)
 	if rule.DB != route.AnyDB {
@@ -28,13 +28,13 @@ func DescribeRule(rule route.Rule) string {
 	return text
 }
 
-// DescribeCoverage says only what a rule covers.
+// DescribeCoverage describes only the keys and companions that a rule covers.
 func DescribeCoverage(rule route.Rule) string {
 	rule.DefaultTTL, rule.Users = 0, nil
 	return DescribeRule(rule)
 }
 
-// DescribeRules says what the file says of all rules.
+// DescribeRules describes all rules as text.
 func DescribeRules(rules route.Rules) string {
 	texts := make([]string, len(rules))
 	for i, rule := range rules {

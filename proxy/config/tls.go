@@ -6,8 +6,8 @@ import (
 	"redlock-proxy/proxy/endpoint"
 )
 
-// TLS is the address where clients connect over TLS, beside the plain one or
-// instead of it.
+// TLS is the address at which clients connect over TLS, besides the plain one or instead
+// of it.
 type TLS struct {
 	Listen      string `yaml:"listen"` // host:port; empty: none
 	CertFile    string `yaml:"cert_file"`
@@ -15,11 +15,11 @@ type TLS struct {
 	CACertFile  string `yaml:"ca_cert_file"`
 	AuthClients string `yaml:"auth_clients" oneof:"no optional yes"`
 
-	Files *endpoint.TLS // set with Listen
+	Files *endpoint.TLS // set if and only if Listen is
 }
 
-// tls reads the files, which are what Redis calls tls-cert-file, tls-key-file
-// and tls-ca-cert-file.
+// tls reads the files. Redis's names for them are tls-cert-file, tls-key-file and
+// tls-ca-cert-file.
 func (c configChecks) tls() {
 	t := &c.cfg.TLS
 	c.check("tls.cert_file", endpoint.CheckPath(t.CertFile))
@@ -45,7 +45,7 @@ func (c configChecks) tls() {
 	}
 }
 
-// failTLS reports a problem at an option, or at tls where that does not have it.
+// failTLS reports a problem at an option, or at tls if the file does not have the option.
 func (c configChecks) failTLS(option string, err error) {
 	if key := "tls." + option; c.has(key) {
 		c.fail(key, "%s", err)
@@ -54,22 +54,22 @@ func (c configChecks) failTLS(option string, err error) {
 	c.fail("tls", "%s", err)
 }
 
-// checkListener finds what a listener needs, before any file is read.
+// checkListener reports an option that is missing or useless, before any file is read.
 func checkListener(listens bool, o endpoint.TLSOptions) (option string, err error) {
 	switch {
 	case !listens && o != endpoint.TLSOptions{}:
-		return "listen", errors.New("names no address for these files; write tls.listen, such as 0.0.0.0:6390")
+		return "listen", errors.New("has files and no address; add tls.listen, such as 0.0.0.0:6390")
 	case !listens:
 		return "", nil
 	case o.CertFile == "" && o.KeyFile == "":
 		return "listen", errors.New("needs cert_file and key_file")
 	case o.CACertFile == "" && o.AuthClients != "" && o.AuthClients != "no":
-		return "auth_clients", errors.New("needs ca_cert_file, by which the clients' certificates are known")
+		return "auth_clients", errors.New("needs ca_cert_file to verify the clients' certificates")
 	}
 	return "", nil
 }
 
-// Describe is what -check shows of the files.
+// Describe describes the files for -check.
 func (t TLS) Describe() string {
 	if t.Files == nil {
 		return ""

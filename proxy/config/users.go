@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// users finds what auth and the other keys do not say alike.
+// users reports contradictions between auth and other keys.
 func (c configChecks) users() {
 	auth := c.cfg.Auth
 	if auth.Upstream {
 		if c.cfg.Upstream.Kind == UpstreamNone {
-			c.fail("auth", "upstream needs an upstream, and there is none")
+			c.fail("auth", "is set to upstream, but there is no upstream")
 		}
 		return
 	}
@@ -21,13 +21,13 @@ func (c configChecks) users() {
 		}
 	}
 	if c.has("auth.may") && auth.Password == "" && len(auth.Users) > 0 {
-		c.fail("auth.may", "is the right of the user default, whom there is not with users and without password")
+		c.fail("auth.may", "applies to the user default, who does not exist without auth.password")
 	}
 	known := NewAccounts(auth, 0).byName
 	for i, rule := range c.cfg.Locks {
 		for j, name := range rule.Users {
 			if key := elementKey(elementKey("locks", i)+".users", j); known[name] == nil && c.sound(key) {
-				c.fail(key, "%s is no user of auth", name)
+				c.fail(key, "%s is not a user in auth", name)
 			}
 		}
 	}
@@ -55,7 +55,7 @@ func (c configChecks) user(key string, at int) {
 	}
 }
 
-// checkUserName takes what Redis would.
+// checkUserName accepts the names that Redis accepts.
 func checkUserName(text string) error {
 	switch {
 	case text == "":
@@ -66,7 +66,7 @@ func checkUserName(text string) error {
 	return nil
 }
 
-// DescribeUsers names the users and their rights.
+// DescribeUsers lists the users with their rights.
 func DescribeUsers(users []User) string {
 	texts := make([]string, len(users))
 	for i, user := range users {
@@ -75,8 +75,8 @@ func DescribeUsers(users []User) string {
 	return strings.Join(texts, ", ")
 }
 
-// usersChanged tells, without secrets, how two lists of users differ; "" if
-// they do not.
+// usersChanged describes the differences between two lists of users, without secrets. It
+// returns "" if there are none.
 func usersChanged(old, next []User) string {
 	var changes []string
 	find := func(list []User, name string) *User {

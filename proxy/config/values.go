@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// parseValue reads a single value into what place points at. Numbers and words
-// such as true are texts too, so a password of digits needs no quotes.
+// parseValue parses a single value into the variable at place. Numbers and words such as
+// true are texts too, so a password of digits needs no quotes.
 func parseValue(place any, text string, tag reflect.StructTag) (err error) {
 	switch place := place.(type) {
 	case *string:
@@ -42,7 +42,7 @@ func parseValue(place any, text string, tag reflect.StructTag) (err error) {
 	return err
 }
 
-// parseRange reads a value of the range that tag names.
+// parseRange parses a value and checks it against the range of its tag.
 func parseRange[T cmp.Ordered](place *T, text string, tag reflect.StructTag, parse func(string) (T, error)) error {
 	least, most, _ := strings.Cut(tag.Get("range"), " ")
 	from, errFrom := parse(least)
@@ -54,15 +54,15 @@ func parseRange[T cmp.Ordered](place *T, text string, tag reflect.StructTag, par
 	if err != nil {
 		return fmt.Errorf("%s %w; allowed: %s to %s", quoteValue(text), err, least, most)
 	}
-	if !(value >= from && value <= to) { // NaN is in no range
+	if !(value >= from && value <= to) { // written so that NaN is out of range
 		return fmt.Errorf("%s is out of range; allowed: %s to %s", quoteValue(text), least, most)
 	}
 	*place = value
 	return nil
 }
 
-// parseDuration reads Go's notation. A bare number other than 0 is refused:
-// Redis's own settings count in seconds, clients count in milliseconds.
+// parseDuration parses Go's notation. It refuses a bare number other than 0, because
+// Redis's own settings count in seconds and clients count in milliseconds.
 func parseDuration(text string) (time.Duration, error) {
 	d, err := time.ParseDuration(text)
 	if err != nil {
@@ -83,10 +83,10 @@ func ShortDuration(d time.Duration) string {
 	return text
 }
 
-// Timestamp is a moment as people and programs read it.
+// Timestamp is a time as text, for people and programs.
 func Timestamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
-// Plural counts in words: 1 master, 3 masters.
+// Plural returns a number with its noun: 1 master, 3 masters.
 func Plural(n int, what string) string {
 	if n == 1 {
 		return "1 " + what
@@ -101,8 +101,8 @@ var sizeUnits = map[string]uint64{
 	"g": 1000 * 1000 * 1000, "gb": 1 << 30,
 }
 
-// parseSize reads a size in bytes with the units of redis.conf. What is too
-// large for any range is the largest number there is.
+// parseSize parses a size in bytes with the units of redis.conf. A size that does not fit
+// an int64 becomes the largest int64, which is out of every range.
 func parseSize(text string) (int64, error) {
 	digits := strings.TrimRight(text, "bkmgBKMG")
 	unit, known := sizeUnits[strings.ToLower(text[len(digits):])]
@@ -147,7 +147,8 @@ func parseNumber(text string) (float64, error) {
 // UnixPrefix marks a listen address that is a socket's path.
 const UnixPrefix = "unix:"
 
-// CheckListen checks an address the proxy itself listens on; empty: it does not.
+// CheckListen checks an address on which the proxy listens. An empty one is valid: the
+// proxy does not listen.
 func CheckListen(text string, unixAllowed bool) error {
 	if text == "" {
 		return nil
@@ -172,16 +173,16 @@ func CheckListen(text string, unixAllowed bool) error {
 	return nil
 }
 
-// parsePermissions reads what chmod takes as a number.
+// parsePermissions parses an octal mode, as chmod does.
 func parsePermissions(text string) (fs.FileMode, error) {
 	mode, err := strconv.ParseUint(text, 8, 32)
 	if err != nil || mode > 0o777 || mode&0o600 != 0o600 {
-		return 0, fmt.Errorf("%s is not a number as chmod takes it, from 0600 to 0777, with which the proxy itself may read and write", quoteValue(text))
+		return 0, fmt.Errorf("%s is not an octal mode from 0600 to 0777; the proxy itself must be able to read and write", quoteValue(text))
 	}
 	return fs.FileMode(mode), nil
 }
 
-// checkWord checks a word against the few that are allowed.
+// checkWord checks that a word is one of the allowed words.
 func checkWord(text, allowed string) error {
 	words := strings.Fields(allowed)
 	if slices.Contains(words, text) {

@@ -18,23 +18,22 @@ import (
 // A configReader fills structs from YAML nodes by the tags of their fields:
 //
 //	yaml    the key
-//	also    further keys, of which only one may be there
+//	also    more keys for the field, of which only one may be set
 //	range   the least and the largest value, in the file's words
 //	oneof   the words that are allowed
 //	list    what a list must be
 //
-// It is strict: what it does not know is a problem, not something to skip. It
-// goes on after a problem to find the next one. yaml.v3 would do as much for
-// plain structs (KnownFields). But it takes unknown keys below a type that reads
-// itself, skips keys without a value, and quotes wrong values, which may be
-// passwords; and its errors name no key.
+// It is strict: an unknown key is a problem. It goes on after a problem to find the next
+// one. yaml.v3 could do that for plain structs (KnownFields). But yaml.v3 accepts unknown
+// keys below a type with its own UnmarshalYAML, skips keys without a value, and quotes
+// wrong values, which may be passwords. Its errors name no key.
 type configReader struct {
 	file     string
 	problems Error
-	places   map[string]int // the line of each key that was there, by its path
+	places   map[string]int // the line of each key in the file, by its path
 }
 
-// fail reports a problem at a key, in the line where that stands.
+// fail reports a problem at a key, with the line of the key.
 func (r *configReader) fail(key, format string, values ...any) {
 	r.failAt(r.places[key], key, format, values...)
 }
@@ -43,7 +42,7 @@ func (r *configReader) failAt(line int, key, format string, values ...any) {
 	r.problems = append(r.problems, Problem{r.file, line, key, fmt.Sprintf(format, values...)})
 }
 
-// sound tells whether key and what is below it were read without a problem.
+// sound tells whether key and everything below it were read without a problem.
 func (r *configReader) sound(key string) bool {
 	return !slices.ContainsFunc(r.problems, func(p Problem) bool {
 		rest, below := strings.CutPrefix(p.key, key)
@@ -56,7 +55,7 @@ func (r *configReader) has(key string) bool {
 	return ok
 }
 
-// document parses the text and returns its one top node, nil if there is none.
+// document parses the text and returns its one top node, or nil if there is none.
 func (r *configReader) document(text []byte) *yaml.Node {
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
 	var document, second yaml.Node
@@ -77,8 +76,8 @@ func (r *configReader) document(text []byte) *yaml.Node {
 
 var yamlErrorLine = regexp.MustCompile(`^yaml: line (\d+): `)
 
-// syntaxError gives the parser's error our form. An unknown alias is the one
-// error that quotes the text, and the text may be a password.
+// syntaxError reports the parser's error as a problem. Only the error about an unknown
+// alias quotes the file's text. It gets another text, because it may quote a password.
 func (r *configReader) syntaxError(err error) {
 	text, line := err.Error(), 0
 	if found := yamlErrorLine.FindStringSubmatch(text); found != nil {
@@ -90,13 +89,13 @@ func (r *configReader) syntaxError(err error) {
 		text = "a value that begins with * needs quotes"
 	}
 	if line > 0 {
-		r.failAt(line, "", "not valid YAML near this line: %s", text) // the parser's lines are one off at times
+		r.failAt(line, "", "not valid YAML near this line: %s", text) // the parser's line is sometimes off by one
 		return
 	}
 	r.failAt(0, "", "not valid YAML: %s", text)
 }
 
-// read fills what place points at. tag is that of the field.
+// read fills the variable at place. tag is the tag of its field.
 func (r *configReader) read(node *yaml.Node, key string, place any, tag reflect.StructTag) {
 	if !r.isPlain(node, key) || r.readOwn(node, key, place, tag) {
 		return
@@ -115,7 +114,8 @@ func (r *configReader) read(node *yaml.Node, key string, place any, tag reflect.
 	}
 }
 
-// isPlain refuses what YAML reads into a text that was meant as it stands.
+// isPlain refuses aliases, anchors, nulls and tags. An operator who writes one usually
+// means a plain text, such as a password.
 func (r *configReader) isPlain(node *yaml.Node, key string) bool {
 	switch {
 	case node.Kind == yaml.AliasNode:
@@ -146,14 +146,14 @@ func (r *configReader) mapping(node *yaml.Node, path string, into reflect.Value)
 		if at < 0 || name.Kind != yaml.ScalarNode {
 			shown := quoteKey(name.Value)
 			if slices.Contains(names, "password") {
-				shown = "a key" // that may be the password
+				shown = "a key" // it may be the password
 			}
 			r.failAt(name.Line, path, "%s is not known here; allowed: %s", shown, allowed)
 			continue
 		}
 		key := strings.TrimPrefix(path+"."+name.Value, ".")
 		if first, twice := r.places[key]; twice {
-			r.failAt(name.Line, key, "duplicate key; first set in line %d", first)
+			r.failAt(name.Line, key, "duplicate key, first set on line %d", first)
 			continue
 		}
 		r.places[key] = name.Line
@@ -161,7 +161,7 @@ func (r *configReader) mapping(node *yaml.Node, path string, into reflect.Value)
 	}
 }
 
-// tagged are the keys of a struct's mapping, and the field that each is read into.
+// tagged returns the keys of a struct's mapping, and for each the field to read it into.
 func tagged(t reflect.Type) (names []string, fields []reflect.StructField) {
 	for _, field := range reflect.VisibleFields(t) {
 		for _, name := range strings.Fields(field.Tag.Get("yaml") + " " + field.Tag.Get("also")) {
@@ -171,8 +171,8 @@ func tagged(t reflect.Type) (names []string, fields []reflect.StructField) {
 	return names, fields
 }
 
-// readList reads a list whose elements begin as fresh is. Those that cannot be
-// read stay so.
+// readList reads a list. Each element begins as a copy of fresh, and stays so if it
+// cannot be read.
 func readList[T any](r *configReader, node *yaml.Node, key string, tag reflect.StructTag, fresh T) []T {
 	if node.Kind != yaml.SequenceNode {
 		r.failAt(node.Line, key, "must be a list of %s", tag.Get("list"))

@@ -2,7 +2,7 @@ package conn
 
 import "sync/atomic"
 
-// A Budget is the memory that buffers beyond the ordinary may take together.
+// A Budget bounds the memory of all large buffers together, in bytes.
 type Budget struct {
 	limit func() int64
 	used  atomic.Int64
@@ -11,10 +11,11 @@ type Budget struct {
 // NewBudget makes a budget whose limit may change at any time.
 func NewBudget(limit func() int64) *Budget { return &Budget{limit: limit} }
 
-// InUse is how much is taken.
+// InUse is the number of bytes taken.
 func (b *Budget) InUse() int64 { return b.used.Load() }
 
-// Reserve takes n bytes if there are so many; fewer than none are given back.
+// Reserve takes n bytes and returns true, or returns false if the limit forbids it. A
+// negative n gives bytes back and always succeeds.
 func (b *Budget) Reserve(n int) bool {
 	if b.used.Add(int64(n)) > b.limit() && n > 0 {
 		b.used.Add(-int64(n))
@@ -23,7 +24,7 @@ func (b *Budget) Reserve(n int) bool {
 	return true
 }
 
-// Charge is Reserve with ErrNoMemory for its false.
+// Charge is Reserve with ErrNoMemory instead of false.
 func (b *Budget) Charge(n int) error {
 	if !b.Reserve(n) {
 		return ErrNoMemory
@@ -31,10 +32,10 @@ func (b *Budget) Charge(n int) error {
 	return nil
 }
 
-// Use takes bytes that are there already and cannot be refused.
+// Use takes n bytes that exist already, whatever the limit.
 func (b *Budget) Use(n int) { b.used.Add(int64(n)) }
 
-// HasRoom tells whether Reserve would have n bytes now.
+// HasRoom tells whether Reserve would grant n bytes now.
 func (b *Budget) HasRoom(n int) bool { return b.used.Load()+int64(n) <= b.limit() }
 
 // Release gives n bytes back.

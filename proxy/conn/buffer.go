@@ -5,15 +5,15 @@ import "sync"
 // A reader keeps a small buffer while it is idle and borrows a large one while it is
 // busy.
 const (
-	SmallBuffer = 1 << 10  // what an idle connection keeps
-	LargeBuffer = 32 << 10 // what a busy one borrows
+	SmallBuffer = 1 << 10  // bytes, for an idle connection
+	LargeBuffer = 32 << 10 // bytes, for a busy one
 )
 
-// BorrowBuffer takes a large buffer from the pool; the caller gives it back with
-// ReturnBuffer and keeps nothing of it.
+// BorrowBuffer takes a large buffer from the pool. The caller gives it back with
+// ReturnBuffer and must not use it afterwards.
 func BorrowBuffer() *[LargeBuffer]byte { return largeBuffers.Get().(*[LargeBuffer]byte) }
 
-// ReturnBuffer ends BorrowBuffer.
+// ReturnBuffer gives back a buffer from BorrowBuffer.
 func ReturnBuffer(buf *[LargeBuffer]byte) { largeBuffers.Put(buf) }
 
 var largeBuffers = sync.Pool{New: func() any { return new([LargeBuffer]byte) }}

@@ -5,15 +5,15 @@ import (
 	"time"
 )
 
-// A Clock is a cheap, coarse time shared by all sessions: the server's sweep
-// moves it, so that the data path needs no system clock and no timers.
+// A Clock is a cheap, coarse time shared by all sessions. The server's sweep advances
+// it, so the data path needs neither the system's clock nor timers.
 type Clock struct{ nanoseconds atomic.Int64 }
 
-// Now is the time that Advance told last, in nanoseconds.
+// Now is the time of the last Advance, in nanoseconds.
 func (c *Clock) Now() int64 { return c.nanoseconds.Load() }
 
-// Advance moves the clock.
+// Advance sets the time, in nanoseconds.
 func (c *Clock) Advance(to int64) { c.nanoseconds.Store(to) }
 
-// Since is how much time has passed since Now was then.
+// Since is the time that has passed since then, a result of Now.
 func (c *Clock) Since(then int64) time.Duration { return time.Duration(c.Now() - then) }

@@ -129,13 +129,13 @@ func TestReadAhead(t *testing.T) {
 	budget := NewBudget(func() int64 { return 1 << 20 })
 	sock, _, _ := pair(t)
 	in := NewInput(sock, budget)
-	if !in.HasRoomAhead(10) || in.HasRoomAhead(1<<20+1) {
+	if !in.hasRoomAhead(10) || in.hasRoomAhead(1<<20+1) {
 		t.Error("the room is not what the budget has")
 	}
-	in.KeepAhead([]byte("ab"))
-	in.KeepAhead([]byte("cd"))
-	in.EndAhead(io.EOF)
-	if !in.IsAhead() || !in.EndedAhead() || budget.InUse() != 4 {
+	in.keepAhead([]byte("ab"))
+	in.keepAhead([]byte("cd"))
+	in.endAhead(io.EOF)
+	if !in.IsAhead() || !in.endedAhead() || budget.InUse() != 4 {
 		t.Errorf("%d bytes are charged", budget.InUse())
 	}
 	if err := in.Fill(); err != nil || string(in.Unread()) != "abcd" || in.IsAhead() || budget.InUse() != 0 {

@@ -1,24 +1,24 @@
-// Package conn is how a session reads from and writes to a connection: sockets whose
-// reads can be interrupted, the bytes that were read and not yet used, the lock on
-// a client's writing side, and the memory that all of it may take together. It
-// knows bytes and no commands.
+// Package conn reads from and writes to connections for sessions. A Socket has reads
+// that can be interrupted. An Input holds bytes that were read and not yet used. A
+// Writer is the lock on the writing side of a client. A Minder looks after the client of
+// a busy session. A Budget bounds the memory of all of them together. The package knows bytes and no commands.
 //
 // # Who may do what
 //
-// One goroutine at a time reads from a Socket and one at a time writes to it. Wake,
-// Abandon, CloseWrite, ReadUntil and the questions a sweep asks (Silent, Stalled,
-// HasLargeBuffer) may come from any goroutine.
+// One goroutine at a time reads from a Socket and one at a time writes to it. Any
+// goroutine may call Wake, Abandon, CloseWrite, ReadUntil and the questions of the
+// sweep: Silent, Stalled and HasLargeBuffer.
 //
-// A Writer is shared by all who write to one client. Whoever holds its lock may
-// write, and unlocks it only between two whole values, so that no reply ever stands
+// A Writer is shared by all goroutines that write to one client. The holder of its lock
+// may write, and unlocks it only between two whole values. So no reply ever stands
 // inside another.
 //
-// An Input belongs to one goroutine at a time. Its owner may hand it over: what is
-// read ahead (KeepAhead) while the owner is busy comes out of the next Fill.
+// An Input belongs to one goroutine at a time. A Minder reads ahead while its session is
+// busy. Those bytes come out of the next Fill.
 //
-// A Budget and a Clock may be used by all goroutines at once. No lock of this
-// package is held across I/O, apart from a Writer's, which is there for that.
+// A Budget and a Clock may be used by all goroutines at once. Only a Writer's lock is
+// held across I/O, which is its purpose.
 //
-// Nothing here allocates while a connection is in steady use, starts a goroutine or
-// reads the system's clock. The package imports none of this module.
+// In steady use nothing here allocates or reads the system's clock, and only a Minder
+// starts a goroutine, when its session is busy for longer than a moment. The package imports nothing of this module.
 package conn

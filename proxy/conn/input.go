@@ -2,19 +2,19 @@ package conn
 
 import "errors"
 
-// ErrNoMemory means that what is buffered for all sessions together would take
-// more memory than the configuration allows, ErrQueryTooLong that one session's
-// unfinished command would.
+// ErrNoMemory means that the buffers of all sessions together would exceed the
+// configured memory. ErrQueryTooLong means that one session's unfinished command would
+// exceed its own limit.
 var (
 	ErrNoMemory     = errors.New("memory for unfinished commands is used up")
 	ErrQueryTooLong = errors.New("an unfinished command is too long")
 )
 
-// aheadLimit bounds what is read ahead for a busy session. A client that sends
-// more is not seen leaving until the session reads again.
+// aheadLimit bounds the bytes read ahead for a busy session. If a client sends more,
+// its leaving goes unnoticed until the session reads again.
 const aheadLimit = 1 << 20
 
-// An Input holds what a client sent and the session has not yet done. Slices
+// An Input holds the bytes that a client sent and the session has not consumed. Slices
 // of Unread stay valid until the next Fill.
 type Input struct {
 	from   *Socket
@@ -25,43 +25,42 @@ type Input struct {
 	start    int // buf[start:end] is unread
 	end      int
 	small    []byte
-	borrowed *[LargeBuffer]byte // buf's array while it is one of the pool
-	reserved int                // what buf, larger still, takes of the budget
+	borrowed *[LargeBuffer]byte // buf's array if it belongs to the pool
+	reserved int                // bytes of the budget that a still larger buf takes
 	lastRead int
-	need     int // bytes that the unfinished command is known to want in all, 0 if unknown
+	need     int // length of the unfinished command in bytes; 0 if unknown
 
 	ahead []byte // read while the session was busy
-	err   error  // what ended the stream, once that was met ahead
+	err   error  // the end of the stream, if it was read ahead
 }
 
-// NewInput makes an empty input. Large buffers are taken from the budget.
+// NewInput makes an empty input. Its large buffers count against the budget.
 func NewInput(from *Socket, budget *Budget) *Input {
 	in := &Input{from: from, budget: budget, small: make([]byte, SmallBuffer)}
 	in.buf = in.small
 	return in
 }
 
-// Unread is what has come and was not consumed.
+// Unread is the bytes that were read and not consumed.
 func (in *Input) Unread() []byte { return in.buf[in.start:in.end] }
 
-// Consume takes the first n bytes off what is unread.
+// Consume drops the first n unread bytes.
 func (in *Input) Consume(n int) { in.start += n }
 
-// Offset is where Unread begins. It is good until the next Fill.
+// Offset is the position of Unread, for Between. It is valid until the next Fill.
 func (in *Input) Offset() int { return in.start }
 
-// Between is what stands between two offsets.
+// Between is the bytes between two offsets.
 func (in *Input) Between(from, to int) []byte { return in.buf[from:to] }
 
-// Expect tells how many bytes the unfinished command is known to want in all, 0
-// if that is not known.
+// Expect sets the whole length of the unfinished command in bytes, or 0 if unknown.
 func (in *Input) Expect(need int) { in.need = need }
 
-// SetLimit bounds what may be unread from here on.
+// SetLimit bounds the unread bytes from now on.
 func (in *Input) SetLimit(most int64) { in.most = most }
 
-// Fill waits for more bytes. Memory follows what came, not what a client
-// announced. The errors are the socket's, ErrWoken, ErrNoMemory or
+// Fill waits for more bytes. Memory grows with the bytes that came, not with the length
+// that a client announced. Errors are the socket's, ErrWoken, ErrNoMemory or
 // ErrQueryTooLong.
 func (in *Input) Fill() error {
 	if err := in.makeRoom(in.need); err != nil {
@@ -78,31 +77,32 @@ func (in *Input) Fill() error {
 	in.end += n
 	in.lastRead = n
 	if n > 0 {
-		return nil // an error comes again
+		return nil // the next read returns the error again
 	}
 	return err
 }
 
-// HasRoomAhead tells whether n more bytes may be read ahead of their turn.
-func (in *Input) HasRoomAhead(n int) bool {
+// hasRoomAhead tells whether n more bytes may be read ahead.
+func (in *Input) hasRoomAhead(n int) bool {
 	return len(in.ahead)+n <= aheadLimit && in.budget.HasRoom(n)
 }
 
-// KeepAhead takes what was read ahead. It cannot refuse, for the bytes are
-// read; HasRoomAhead was asked before.
-func (in *Input) KeepAhead(p []byte) {
+// keepAhead keeps bytes that were read ahead. It cannot refuse them, so the caller asks
+// hasRoomAhead before it reads.
+func (in *Input) keepAhead(p []byte) {
 	in.budget.Use(len(p))
 	in.ahead = append(in.ahead, p...)
 }
 
-// IsAhead tells whether something was read ahead, and not yet taken by Fill.
+// IsAhead tells whether bytes were read ahead that Fill has not returned yet.
 func (in *Input) IsAhead() bool { return len(in.ahead) > 0 }
 
-// EndAhead says what ended the stream. Fill returns it behind what was read ahead.
-func (in *Input) EndAhead(err error) { in.err = err }
+// endAhead sets the error that ended the stream. Fill returns it after the bytes that
+// were read ahead.
+func (in *Input) endAhead(err error) { in.err = err }
 
-// EndedAhead tells whether EndAhead was called.
-func (in *Input) EndedAhead() bool { return in.err != nil }
+// endedAhead tells whether endAhead was called.
+func (in *Input) endedAhead() bool { return in.err != nil }
 
 func (in *Input) takeAhead() {
 	n := copy(in.buf[in.end:], in.ahead)
@@ -167,14 +167,14 @@ func (in *Input) Shrink() {
 	}
 }
 
-// Release gives everything back for good.
+// Release gives all memory back. The input must not be used afterwards.
 func (in *Input) Release() {
 	in.giveBack()
 	in.budget.Release(len(in.ahead))
 	in.buf, in.small, in.ahead, in.start, in.end = nil, nil, nil, 0, 0
 }
 
-// shrink returns to the small buffer. Only when nothing is unread.
+// shrink returns to the small buffer. Nothing may be unread.
 func (in *Input) shrink() {
 	if len(in.buf) == SmallBuffer {
 		return

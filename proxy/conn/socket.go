@@ -1,6 +1,7 @@
 package conn
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -10,34 +11,45 @@ import (
 	"time"
 )
 
-// A Socket is a connection whose blocked read can be interrupted from
-// outside, and whose traffic the server's sweep can judge. One goroutine
-// reads at a time and one writes at a time; all else may come from anywhere.
-// Reads are bounded by deadlines and writes are not: a TLS connection survives
-// the former and breaks by the latter.
+// A Socket is a connection whose blocked read another goroutine can interrupt, and
+// whose traffic the server's sweep can judge. One goroutine reads at a time and one
+// writes at a time. Everything else may be called from any goroutine. Reads have
+// deadlines and writes have none: a TLS connection survives a read that timed out, and
+// breaks by a write that did.
 type Socket struct {
 	net.Conn
 	clock    *Clock
 	active   atomic.Int64 // when bytes last came
-	writing  atomic.Int64 // when the write under way began; 0: none is
-	large    atomic.Bool  // its reader sits on a large buffer
+	writing  atomic.Int64 // when the current write began; 0: none is under way
+	large    atomic.Bool  // its reader holds a large buffer
 	mu       sync.Mutex
 	woken    bool
-	deadline time.Time // the reader's own, which a wake hides until ClearWake
+	deadline time.Time // set by ReadUntil; a wake hides it until ClearWake
 }
 
-// NewSocket takes a connection, which is closed through it.
+// NewSocket takes over a connection. The caller closes it through the socket.
 func NewSocket(conn net.Conn, clock *Clock) *Socket {
 	s := &Socket{Conn: conn, clock: clock}
 	s.active.Store(clock.Now())
 	return s
 }
 
-// Read is net.Conn's; ErrWoken means that somebody called Wake, and lasts
-// until ClearWake.
+// Handshake does the TLS handshake of a client that came over TLS, and nothing for one
+// that did not.
+func (s *Socket) Handshake(ctx context.Context, patience time.Duration) error {
+	conn, encrypted := s.Conn.(*tls.Conn)
+	if !encrypted {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return conn.HandshakeContext(ctx)
+}
+
+// Read is net.Conn's, with one more error: ErrWoken after a Wake, until ClearWake.
 func (s *Socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
-	if now := s.clock.Now(); n > 0 && s.active.Load() != now { // it moves once in many reads
+	if now := s.clock.Now(); n > 0 && s.active.Load() != now { // most reads need no store
 		s.active.Store(now)
 	}
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && s.wasWoken() {
@@ -49,7 +61,7 @@ func (s *Socket) Read(p []byte) (int, error) {
 // ErrWoken is Read's error when Wake interrupted it.
 var ErrWoken = errors.New("read interrupted")
 
-// Write is net.Conn's. Stalled tells of one that does not end.
+// Write is net.Conn's. Stalled tells how long it has been under way.
 func (s *Socket) Write(p []byte) (int, error) {
 	s.writing.Store(max(s.clock.Now(), 1))
 	n, err := s.Conn.Write(p)
@@ -57,8 +69,8 @@ func (s *Socket) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Wake makes the present or the next Read return ErrWoken. Whoever calls it
-// first sets the flag that the reader is to see.
+// Wake makes the current or the next Read return ErrWoken. The caller first sets the
+// flag that the reader should look at.
 func (s *Socket) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -66,8 +78,8 @@ func (s *Socket) Wake() {
 	_ = s.SetReadDeadline(time.Unix(1, 0))
 }
 
-// ClearWake ends a wake. The reader calls it and then looks at the flags, in this
-// order, so that no wake is lost.
+// ClearWake ends a wake. The reader calls it before it looks at the flags, so that no
+// wake is lost.
 func (s *Socket) ClearWake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +89,7 @@ func (s *Socket) ClearWake() {
 	}
 }
 
-// ReadUntil bounds reads by a time that wakes leave in force.
+// ReadUntil sets the deadline of reads. A wake does not change it.
 func (s *Socket) ReadUntil(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -93,11 +105,11 @@ func (s *Socket) wasWoken() bool {
 	return s.woken
 }
 
-// CloseWrite tells the other side that nothing more will come, and leaves the
-// reading side open where the transport can.
+// CloseWrite tells the other side that nothing more will come. It leaves the reading
+// side open if the transport can, and closes the connection otherwise.
 func (s *Socket) CloseWrite() {
 	if s.encrypted() && s.writing.Load() != 0 {
-		s.Abandon() // TLS would first wait for the write under way
+		s.Abandon() // TLS would wait for the write under way
 		return
 	}
 	if half, ok := s.Conn.(interface{ CloseWrite() error }); ok {
@@ -107,8 +119,8 @@ func (s *Socket) CloseWrite() {
 	_ = s.Close()
 }
 
-// Abandon closes without a word. TLS says goodbye, and that may wait for
-// seconds until the other side takes it.
+// Abandon closes the connection without TLS's closing message, which could wait for
+// seconds until the other side reads it.
 func (s *Socket) Abandon() {
 	if conn, encrypted := s.Conn.(*tls.Conn); encrypted {
 		_ = conn.NetConn().Close()
@@ -122,10 +134,10 @@ func (s *Socket) encrypted() bool {
 	return encrypted
 }
 
-// Silent tells for how long no bytes have come.
+// Silent is the time since bytes last came.
 func (s *Socket) Silent() time.Duration { return s.clock.Since(s.active.Load()) }
 
-// Stalled tells for how long the other side has not taken a write.
+// Stalled is the time that the current write has been under way, or 0.
 func (s *Socket) Stalled() time.Duration {
 	began := s.writing.Load()
 	if began == 0 {
@@ -134,9 +146,17 @@ func (s *Socket) Stalled() time.Duration {
 	return s.clock.Since(began)
 }
 
-// HasLargeBuffer tells whether its reader sits on a large buffer, as it said with
-// SetLargeBuffer. A wake has the reader of a silent connection give it back.
+// ShrinkAfter has the reader of a connection that has been silent for longer give
+// its large buffer back, by a wake.
+func (s *Socket) ShrinkAfter(silence time.Duration) {
+	if s.Silent() > silence && s.HasLargeBuffer() {
+		s.Wake()
+	}
+}
+
+// HasLargeBuffer tells whether the reader holds a large buffer. If the connection is
+// silent, the sweep wakes the reader, which then gives the buffer back.
 func (s *Socket) HasLargeBuffer() bool { return s.large.Load() }
 
-// SetLargeBuffer is the reader's.
+// SetLargeBuffer is called by the reader when it borrows or returns a large buffer.
 func (s *Socket) SetLargeBuffer(large bool) { s.large.Store(large) }

@@ -1,23 +1,24 @@
 package conn
 
-// A Writer is the writing side of the client's socket. The session and the
-// copier of upstream replies share it: who writes has locked it, and unlocks it
-// only between two top-level values. It may be held across I/O, and another
-// goroutine may unlock it, which is why it is no mutex.
+// A Writer is the writing side of a client's socket. The session and the copier of
+// upstream replies share it. A goroutine locks it to write, and unlocks it only between
+// two top-level values. The lock is held across I/O, and another goroutine may unlock
+// it, so it is no mutex.
 type Writer struct {
 	to   *Socket
 	lock chan struct{}
 }
 
-// NewWriter makes the writing side of a socket. Nobody else writes to that.
+// NewWriter makes the writing side of a socket. From then on only the Writer writes to
+// the socket.
 func NewWriter(to *Socket) *Writer {
 	return &Writer{to: to, lock: make(chan struct{}, 1)}
 }
 
-// Lock waits for the writing side.
+// Lock waits until no other goroutine writes.
 func (w *Writer) Lock() { w.lock <- struct{}{} }
 
-// Unlock ends Lock.
+// Unlock lets another goroutine write.
 func (w *Writer) Unlock() { <-w.lock }
 
 // Write writes to the socket. The caller holds the lock.

@@ -14,17 +14,17 @@ import (
 	mini "github.com/alicebob/miniredis/v2/server"
 )
 
-// Version is what an embedded server says it is, so that clients do
-// not choose newer commands than it has.
+// Version is the version of Redis that an embedded server reports. It is old enough
+// that clients do not choose commands that the server does not have.
 const Version = "7.0.0"
 
 type peer = mini.Peer
 
-// answers fills in what clients ask when they connect and miniredis
-// does not know: HELLO, INFO, CONFIG, CLIENT, COMMAND, and DUMP and RESTORE of
-// what is no string. It runs before every command, also those of scripts, which
-// hold miniredis's lock: nothing in here may ask miniredis for its keys, unless
-// as part of a script (dump.go).
+// answers replies to commands that clients need and miniredis lacks: HELLO, INFO,
+// CONFIG, CLIENT and COMMAND, which clients send when they connect, and DUMP and
+// RESTORE of all types. It runs before every command. A command of a script runs under
+// miniredis's lock, so answers must not ask miniredis for its keys, except as part of a
+// script (dump.go).
 type answers struct {
 	runID   string
 	port    string
@@ -33,7 +33,7 @@ type answers struct {
 
 	mu      sync.Mutex
 	lastID  int
-	clients map[*peer]*clientState // those that said anything of CLIENT, HELLO or MULTI
+	clients map[*peer]*clientState // the clients that sent CLIENT, HELLO or MULTI
 }
 
 type clientState struct {
@@ -43,9 +43,8 @@ type clientState struct {
 	killed  bool
 }
 
-// answer replies to the commands that are ours and reports whether it did. A
-// killed client's commands are swallowed: its connection closes after the next
-// one, and that one must not be done.
+// answer replies to a command, or returns false if miniredis must. The next command of
+// a killed client closes the connection and must not run.
 func (a *answers) answer(peer *peer, command string, args ...string) bool {
 	if done, ours := a.turn(peer, command); done {
 		return true
@@ -77,9 +76,11 @@ func (a *answers) answer(peer *peer, command string, args ...string) bool {
 	return true
 }
 
-// turn keeps the client's state and tells whether the command is done with
-// already, or else whether it may be answered here: within MULTI everything is
-// miniredis's, because only it can queue; but it queues scripts, too.
+// turn updates the client's state. It returns done as true if the command needs no
+// reply, because the client was killed, and ours as true if answer may reply. Inside
+// MULTI miniredis must reply to all commands but DUMP and RESTORE, because only
+// miniredis can queue a command. DUMP and RESTORE become scripts, and miniredis can
+// queue those, too.
 func (a *answers) turn(peer *peer, command string) (done, ours bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -103,7 +104,8 @@ func (a *answers) turn(peer *peer, command string) (done, ours bool) {
 	return false, false
 }
 
-// known returns the client's state, begun here if need be. The mutex is held.
+// known returns the client's state. It creates the state if necessary. The caller holds
+// the mutex.
 func (a *answers) known(peer *peer) *clientState {
 	if client := a.clients[peer]; client != nil {
 		return client
@@ -125,8 +127,8 @@ func (a *answers) id(peer *peer) int {
 	return a.known(peer).id
 }
 
-// hello answers HELLO with the version of INFO; miniredis would tell another.
-// Credentials are left to miniredis, which refuses them.
+// hello answers HELLO with the same version as INFO; miniredis would report another.
+// It leaves HELLO with AUTH to miniredis, which refuses it.
 func (a *answers) hello(peer *peer, args []string) bool {
 	version := 2
 	if peer.Resp3 {
@@ -165,7 +167,7 @@ func (a *answers) hello(peer *peer, args []string) bool {
 	return true
 }
 
-// info words INFO's sections as Redis does; keyspace stays empty.
+// info returns the sections of INFO as Redis writes them. Keyspace is always empty.
 func (a *answers) info(args []string) string {
 	uptime := int(time.Since(a.started).Seconds())
 	sections := []struct{ name, body string }{
@@ -231,8 +233,8 @@ func (a *answers) config(peer *peer, args []string) bool {
 	return true
 }
 
-// client answers what connection pools send; SETNAME, GETNAME and what is
-// unknown are miniredis's.
+// client answers the subcommands of CLIENT that connection pools send. It returns false
+// for SETNAME, GETNAME and unknown ones; miniredis answers those.
 func (a *answers) client(peer *peer, args []string) bool {
 	if len(args) == 0 {
 		return false
@@ -258,7 +260,7 @@ func (a *answers) client(peer *peer, args []string) bool {
 	return true
 }
 
-// list has a line for each client, or for one.
+// list returns a line for each client, or for only one if that is not nil.
 func (a *answers) list(only *peer) string {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -274,8 +276,8 @@ func (a *answers) list(only *peer) string {
 	return strings.Join(lines, "")
 }
 
-// kill marks a client by its id. Its connection closes with its next command,
-// which is not done any more.
+// kill marks the client with this id. The client's next command closes its connection
+// and does not run.
 func (a *answers) kill(peer *peer, args []string) {
 	if len(args) != 2 || !strings.EqualFold(args[0], "ID") {
 		peer.WriteError("ERR the embedded server knows CLIENT KILL ID only")
@@ -289,7 +291,7 @@ func (a *answers) kill(peer *peer, args []string) {
 	a.mu.Lock()
 	killed := 0
 	for other, client := range a.clients {
-		// Redis spares the caller unless told otherwise (SKIPME yes).
+		// Redis does not kill the caller, unless SKIPME says so.
 		if client.id == id && other != peer && !client.killed {
 			client.killed = true
 			killed++

@@ -1,12 +1,14 @@
-// Package embedded is a toy Redis inside this process, for trying the proxy out: real
-// enough for the locks of common libraries, be they strings, hashes, lists or sets.
+// Package embedded runs a small Redis server inside this process, for trying the proxy
+// out. It is good enough for the locks of common libraries, whether these are strings,
+// hashes, lists or sets.
 //
-// It is miniredis, with what clients and the proxy ask beyond that: HELLO, INFO,
-// CONFIG GET, CLIENT, COMMAND, and DUMP and RESTORE of every type with payloads that
-// a real Redis takes. A caller may rely on TTLs that pass by themselves, on a run id
-// of its own for each server, and on Close, which returns within a second. It
-// forgets everything when the process ends, and no safety result counts on it.
+// The server is miniredis plus the commands that clients and the proxy also need: HELLO,
+// INFO, CONFIG GET, CLIENT, COMMAND, and DUMP and RESTORE of every type. The payloads
+// of DUMP are Redis's. A caller may rely on three things: TTLs expire by themselves,
+// each server has its own run id, and Close returns within a second. A server forgets
+// everything when the process ends. No claim about safety may rely on it.
 //
-// A server listens on a free loopback port, so that redis-cli can look into it.
-// Whoever starts one closes it. Of this module the package imports only redlock/rdb.
+// A server listens on a free loopback port, so that redis-cli can connect to it. The
+// caller that starts a server must close it. Of this module the package imports only
+// redlock/rdb.
 package embedded

@@ -12,11 +12,11 @@ import (
 	"redlock-proxy/redlock/rdb"
 )
 
-// DUMP and RESTORE of an embedded server. Each is several of miniredis's own
-// commands, and only a script runs several as one, inside MULTI too. So a
-// client's DUMP becomes a script that calls DUMP, and what a script calls is
-// done here. The payloads are Redis's; miniredis itself dumps strings only, and as
-// they are.
+// This file implements DUMP and RESTORE, with Redis's payloads. miniredis itself can
+// dump strings only, and writes them without Redis's format. Each of the two commands
+// needs several commands of miniredis. Only a script runs several as one, also inside
+// MULTI. So a client's DUMP becomes a script that calls DUMP, and the code below answers
+// that call.
 
 const (
 	dumpScript    = "return redis.pcall('DUMP', KEYS[1])"
@@ -30,7 +30,7 @@ const (
 	errorPayloadTTL    = "ERR Invalid TTL value, must be >= 0"
 )
 
-// dump answers DUMP; false: the command is miniredis's to refuse.
+// dump answers DUMP. It returns false if miniredis must refuse the command.
 func (a *answers) dump(peer *peer, args []string) bool {
 	switch {
 	case len(args) != 1:
@@ -50,7 +50,7 @@ func (a *answers) dump(peer *peer, args []string) bool {
 	return true
 }
 
-// restore answers RESTORE; false: the command is miniredis's to refuse.
+// restore answers RESTORE. It returns false if miniredis must refuse the command.
 func (a *answers) restore(peer *peer, args []string) bool {
 	switch {
 	case len(args) < 3:
@@ -68,6 +68,8 @@ func (a *answers) restore(peer *peer, args []string) bool {
 	return true
 }
 
+// restoreKey carries out RESTORE as part of a script. It returns the error reply, or ""
+// if the key is restored.
 func (a *answers) restoreKey(script *peer, args []string) (refusal string) {
 	key, command := args[0], "PEXPIRE"
 	replace := false
@@ -113,7 +115,7 @@ func (a *answers) restoreKey(script *peer, args []string) (refusal string) {
 	return ""
 }
 
-// contents is what TYPE says of a key, and what is in it.
+// contents returns the type of a key, as TYPE replies it, and the key's value.
 func (a *answers) contents(script *peer, key string) (kind string, v rdb.Value) {
 	reply, _ := a.do(script, "TYPE", key)
 	kind = fmt.Sprint(reply)
@@ -149,7 +151,7 @@ func (a *answers) contents(script *peer, key string) (kind string, v rdb.Value) 
 	return kind, v
 }
 
-// writing is the command that makes a key hold a value.
+// writing returns the command that writes a value to a key.
 func writing(key string, v rdb.Value) []string {
 	commands := map[rdb.Kind]string{rdb.String: "SET", rdb.List: "RPUSH", rdb.Set: "SADD", rdb.Hash: "HSET", rdb.SortedSet: "ZADD"}
 	command := []string{commands[v.Kind], key}
@@ -162,8 +164,8 @@ func writing(key string, v rdb.Value) []string {
 	return command
 }
 
-// do runs a command as part of a script that is under way, and so as part of
-// what miniredis does now.
+// do runs a command as part of the running script, under the lock of miniredis that the
+// script already holds.
 func (a *answers) do(script *peer, args ...string) (any, error) {
 	var reply bytes.Buffer
 	peer := mini.NewPeer(bufio.NewWriter(&reply))
@@ -173,8 +175,8 @@ func (a *answers) do(script *peer, args ...string) (any, error) {
 	return mini.ParseReply(bufio.NewReader(&reply))
 }
 
-// inScript tells whether a script calls, and not a client. miniredis keeps
-// that to itself, but it has another refusal for scripts that say EXEC.
+// inScript tells whether the command comes from a script, not from a client. miniredis
+// does not say so. But it refuses EXEC with another error if a script calls it.
 func (a *answers) inScript(peer *peer) bool {
 	if peer.Ctx == nil || a.inMulti(peer) {
 		return false

@@ -14,8 +14,8 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-// holdings are keys of every type that lock libraries use: a command that
-// makes each, and one that shows what is in it.
+// holdings has a key of every type that lock libraries use: a command that writes it,
+// and a command that reads it.
 var holdings = []struct{ write, read []any }{
 	{[]any{"SET", "k", "token"}, []any{"GET", "k"}},
 	{[]any{"SET", "k", ""}, []any{"GET", "k"}},
@@ -29,7 +29,8 @@ var holdings = []struct{ write, read []any }{
 	{[]any{"ZADD", "k", "1.5", "b", "-3", "a", "1700000000000", "c", "+inf", "d"}, []any{"ZRANGE", "k", "0", "-1", "WITHSCORES"}},
 }
 
-// shows is what is in the key; miniredis does not SORT.
+// shows returns the content of the key. It sorts the members of a set itself,
+// because miniredis has no SORT.
 func shows(t *testing.T, client *redis.Client, read []any) any {
 	t.Helper()
 	if read[0] == "SORT" {
@@ -52,8 +53,8 @@ func done(t *testing.T, client *redis.Client, command ...any) any {
 	return reply
 }
 
-// What is dumped comes back as it was: sent by itself, in a transaction, and
-// by a script.
+// RESTORE brings back what was dumped: as a single command, in a transaction, and in a
+// script.
 func TestEmbeddedDumpAndRestore(t *testing.T) {
 	ctx := t.Context()
 	client := embeddedTestClient(t, startTestEmbedded(t), 2)
@@ -97,7 +98,7 @@ func TestEmbeddedDumpAndRestore(t *testing.T) {
 	}
 }
 
-// A real server takes what an embedded one dumps for what it was.
+// A real server restores what an embedded one dumps.
 func TestEmbeddedPayloadsAreRedisOnes(t *testing.T) {
 	socket := proxytest.StartRedis(t).Socket
 	real := redis.NewClient(&redis.Options{Network: "unix", Addr: socket, Dialer: func(context.Context, string, string) (net.Conn, error) {
@@ -118,7 +119,7 @@ func TestEmbeddedPayloadsAreRedisOnes(t *testing.T) {
 	}
 }
 
-// RESTORE's options are Redis's, and so is what it refuses.
+// RESTORE has Redis's options, and refuses what Redis refuses.
 func TestEmbeddedRestoreOptions(t *testing.T) {
 	ctx := t.Context()
 	client := embeddedTestClient(t, startTestEmbedded(t), 2)
@@ -127,7 +128,7 @@ func TestEmbeddedRestoreOptions(t *testing.T) {
 	later := time.Now().Add(time.Hour)
 	for _, step := range []struct {
 		options []any
-		want    string // of an error, its beginning
+		want    string // the reply, or the beginning of an error
 		ttl     time.Duration
 	}{
 		{[]any{"0", dump}, "BUSYKEY", -1},

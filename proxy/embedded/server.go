@@ -9,18 +9,19 @@ import (
 	"github.com/alicebob/miniredis/v2"
 )
 
-// A Server is one toy Redis, from Start to Close.
+// Server is one embedded server. It runs from Start to Close.
 type Server struct {
 	name string
 	mini *miniredis.Miniredis
 }
 
-// Start starts a server under a name for people; its owner closes it.
+// Start starts a server. name is for messages to people. The caller must close the
+// server.
 func Start(name string) (*Server, error) {
 	mini := miniredis.NewMiniRedis()
-	// Without this a TTL stands still. The clock is looked at with each
-	// command, so a lock never ends early; the price is a walk over all keys
-	// with each command, which a toy can afford.
+	// Without this, TTLs do not pass. With it, miniredis reads the clock and walks
+	// over all keys at each command. So a lock never ends early. An embedded server
+	// can afford the cost.
 	mini.ClockTTL(true)
 	if err := mini.Start(); err != nil {
 		return nil, fmt.Errorf("cannot start the %s server: %w", name, err)
@@ -38,17 +39,18 @@ func Start(name string) (*Server, error) {
 	return &Server{name: name, mini: mini}, nil
 }
 
-// Name is what Start was told.
+// Name returns the name that was given to Start.
 func (e *Server) Name() string { return e.name }
 
-// Address is where it listens on this host, while it runs.
+// Address returns the address, host:port, on which the server listens while it runs.
 func (e *Server) Address() string { return e.mini.Addr() }
 
-// closeTimeout bounds a close that a command in the server holds up: a
-// script that loops for ever cannot be ended.
+// closeTimeout bounds Close. A running command delays Close, and a script that loops
+// for ever cannot be stopped.
 const closeTimeout = time.Second
 
-// Close ends the server and its connections.
+// Close stops the server and closes its connections. It returns within a second even if
+// a command goes on running.
 func (e *Server) Close() {
 	done := make(chan struct{})
 	go func() {

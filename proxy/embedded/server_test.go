@@ -27,7 +27,7 @@ func embeddedTestClient(t *testing.T, server *Server, protocol int) *redis.Clien
 	return client
 }
 
-// A TTL passes by itself, and not before its time.
+// A TTL expires by itself, and not early.
 func TestEmbeddedTTLExpires(t *testing.T) {
 	ctx := t.Context()
 	client := embeddedTestClient(t, startTestEmbedded(t), 2)
@@ -55,7 +55,7 @@ func TestEmbeddedTTLExpires(t *testing.T) {
 	}
 }
 
-// What clients and inspectServers ask has an answer of the right shape.
+// The answers to the questions of clients and of proxy/inspect have the right form.
 func TestEmbeddedAnswersConnecting(t *testing.T) {
 	ctx := t.Context()
 	server := startTestEmbedded(t)
@@ -117,7 +117,7 @@ func TestEmbeddedHello(t *testing.T) {
 	}
 }
 
-// After CLIENT KILL nothing that the killed connection sends is done.
+// After CLIENT KILL the server runs no command of the killed connection.
 func TestEmbeddedClientKill(t *testing.T) {
 	ctx := t.Context()
 	server := startTestEmbedded(t)
@@ -127,7 +127,7 @@ func TestEmbeddedClientKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, err := other.ClientKillByFilter(ctx, "ID", "999").Result(); n != 0 || err != nil {
-		t.Errorf("killed somebody unknown: %d, %v", n, err)
+		t.Errorf("killed an unknown client: %d, %v", n, err)
 	}
 	if n, err := other.Do(ctx, "CLIENT", "KILL", "ID", id).Int(); n != 1 || err != nil {
 		t.Fatalf("CLIENT KILL: %d, %v", n, err)
@@ -136,11 +136,11 @@ func TestEmbeddedClientKill(t *testing.T) {
 		t.Error("a killed connection still works")
 	}
 	if n, err := other.Exists(ctx, "k").Result(); n != 0 || err != nil {
-		t.Errorf("a killed connection's command was done: %d, %v", n, err)
+		t.Errorf("the server ran a killed connection's command: %d, %v", n, err)
 	}
 }
 
-// Inside MULTI only miniredis may answer, or the replies get out of step.
+// Inside MULTI only miniredis may answer, or replies no longer match their commands.
 func TestEmbeddedMultiKeepsStep(t *testing.T) {
 	ctx := t.Context()
 	client := embeddedTestClient(t, startTestEmbedded(t), 2)
@@ -165,7 +165,7 @@ func TestEmbeddedMultiKeepsStep(t *testing.T) {
 	}
 }
 
-// A script that calls INFO or CLIENT holds miniredis's lock.
+// A script that calls INFO or CLIENT holds miniredis's lock; the answer must not need it.
 func TestEmbeddedAnswersInScripts(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()

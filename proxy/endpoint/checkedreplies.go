@@ -6,18 +6,18 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// maxAnswer bounds what a server says when it is asked what it is; the longest
-// is its table of commands, of a few hundred kilobytes.
+// maxAnswer bounds a server's reply about itself, in bytes. The longest is its table of
+// commands, with a few hundred kilobytes.
 const maxAnswer = 16 << 20
 
-// checkedReplies is a server's connection for go-redis. That library makes room
-// for whatever length a server announces and follows it to any depth, and would
-// take the whole process with it when a server is broken, or is none: so it gets
-// to see no bytes but those of RESP2 values that keep within bounds.
+// checkedReplies is a server's connection for go-redis. That library allocates any
+// length that a server announces and follows any nesting, so a broken server, or one
+// that is no Redis, could end the whole process. It therefore reads only the bytes of
+// RESP2 values within bounds.
 type checkedReplies struct {
 	net.Conn
 	scanner resp.Scanner
-	err     error // nothing is read any more
+	err     error // once set, nothing more is read
 }
 
 func checkReplies(conn net.Conn) net.Conn {

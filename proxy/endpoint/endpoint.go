@@ -12,44 +12,46 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// go-redis writes failed dials to stderr in its own format; here every error
-// comes back to who asked.
+// go-redis writes failed dials to stderr in its own format. Here every error goes back
+// to the caller.
 func init() { logging.Disable() }
 
-// dialTimeout bounds a dial whose context has no nearer deadline.
+// dialTimeout bounds a dial whose context has no earlier deadline.
 const dialTimeout = 5 * time.Second
 
-// Endpoint is one Redis server as its URL names it. It prints as its name, so
-// that no format verb can show the password.
+// Endpoint is one Redis server as its URL describes it. It prints as its name, so no
+// format verb can show the password.
 type Endpoint struct {
-	Name     string // host:port, the socket's path, or NAME@host:port of the first Sentinel; for logs, metrics and errors
+	// Name is for logs, metrics and errors: host:port, the socket's path, or NAME@host:port
+	// of the first Sentinel.
+	Name     string
 	Network  string // tcp, unix or one of the Sentinel schemes
 	Address  string
-	TLS      *TLS // nil: plain
+	TLS      *TLS // nil for a plain connection
 	Username string
 	Password Secret
 	DB       int
-	// sentinels say which server it is; nil: it is at its address.
+	// sentinels know which server it is. If nil, Address does.
 	sentinels *sentinelGroup
 }
 
 func (e Endpoint) String() string   { return e.Name }
 func (e Endpoint) GoString() string { return e.Name }
 
-// Moves tells whether the endpoint may be another server at any time, because
-// Sentinels say which it is.
+// Moves tells whether the endpoint can become another server at any time, because
+// Sentinels decide which one it is.
 func (e Endpoint) Moves() bool { return e.sentinels != nil }
 
-// Dial opens a connection nothing was said on yet: AUTH, HELLO and SELECT are
-// the caller's, as is closing it.
+// Dial opens a connection and sends nothing on it. The caller sends AUTH, HELLO and
+// SELECT, and closes it.
 func (e Endpoint) Dial(ctx context.Context) (net.Conn, error) {
 	if e.sentinels != nil {
 		return e.dialMaster(ctx)
 	}
 	dialer := &net.Dialer{
 		Timeout: dialTimeout,
-		// A peer that vanished without a FIN is noticed in about 30 s even on
-		// a connection that only waits, such as one in BLPOP.
+		// Keep-alive notices a vanished peer in about 30 s, even on a connection that only
+		// waits, such as one in BLPOP.
 		KeepAliveConfig: net.KeepAliveConfig{Enable: true, Idle: 15 * time.Second, Interval: 5 * time.Second, Count: 3},
 	}
 	if e.TLS == nil {
@@ -58,8 +60,8 @@ func (e Endpoint) Dial(ctx context.Context) (net.Conn, error) {
 	return (&tls.Dialer{NetDialer: dialer, Config: e.TLS.Config()}).DialContext(ctx, e.Network, e.Address)
 }
 
-// Same tells whether two endpoints are one address as written. Two names of
-// one server are told apart only by asking it for its run id.
+// Same tells whether two endpoints have the same address as written. Two different names
+// of one server can be recognised only by the server's run id.
 func (e Endpoint) Same(other Endpoint) bool {
 	if e.sentinels != nil && other.sentinels != nil {
 		return e.sentinels.same(other.sentinels)
@@ -70,8 +72,8 @@ func (e Endpoint) Same(other Endpoint) bool {
 	return e.Network == other.Network && e.Address == other.Address
 }
 
-// SameEntry tells whether a server is entered in the same way. Files that are
-// renewed under the same name need no reload.
+// SameEntry tells whether two configurations enter a server in the same way. Files that
+// are renewed under the same name need no reload.
 func (e Endpoint) SameEntry(other Endpoint) bool {
 	if !e.sentinels.sameEntry(other.sentinels) || e.Username != other.Username || e.Password != other.Password || (e.TLS == nil) != (other.TLS == nil) {
 		return false
@@ -79,7 +81,7 @@ func (e Endpoint) SameEntry(other Endpoint) bool {
 	return e.TLS == nil || e.TLS.from == other.TLS.from
 }
 
-// dialChecked is Dial for a library that trusts the server.
+// dialChecked is Dial for go-redis, which trusts the server's replies.
 func (e Endpoint) dialChecked(ctx context.Context, _, _ string) (net.Conn, error) {
 	conn, err := e.Dial(ctx)
 	if err != nil {
@@ -88,8 +90,8 @@ func (e Endpoint) dialChecked(ctx context.Context, _, _ string) (net.Conn, error
 	return checkReplies(conn), nil
 }
 
-// CanonicalAddress gives the spellings of one host:port one form, so that a
-// master listed twice is seen.
+// CanonicalAddress gives all spellings of one host:port the same form, so that a master
+// listed twice is noticed.
 func CanonicalAddress(address string) string {
 	host, port, err := net.SplitHostPort(address)
 	if err != nil {
@@ -104,9 +106,8 @@ func CanonicalAddress(address string) string {
 	return net.JoinHostPort(host, port)
 }
 
-// Options are go-redis settings for asking a server something off the
-// hot path: one attempt, bounded by the caller's context, nothing added to
-// what is asked.
+// Options are go-redis settings for a question off the hot path: one attempt, bounded by
+// the caller's context, with no commands of the library's own.
 func (e Endpoint) Options() *redis.Options {
 	return &redis.Options{
 		Addr:                     e.Name,

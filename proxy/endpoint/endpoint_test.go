@@ -5,17 +5,16 @@ import (
 	"crypto/tls"
 	"net"
 	"path/filepath"
+	"redlock-proxy/integration/testca"
 	"strings"
 	"testing"
 	"time"
-
-	"redlock-proxy/proxy/proxytest"
 )
 
 // What a dialled connection reaches is the listener that the URL names.
 func TestDial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	authority := proxytest.NewAuthority(t)
+	authority := testca.New(t)
 	certificate := authority.Issue(time.Hour).Load(t)
 	for _, row := range []struct{ network, listen, url string }{
 		{"tcp", "127.0.0.1:0", "redis://127.0.0.1:PORT"},
@@ -63,7 +62,7 @@ func TestDial(t *testing.T) {
 
 // rediss checks the server's name, and no connection is made in the clear.
 func TestDialRefusesAStranger(t *testing.T) {
-	certificate := proxytest.NewAuthority(t).Issue(time.Hour).Load(t)
+	certificate := testca.New(t).Issue(time.Hour).Load(t)
 	listener, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: []tls.Certificate{certificate}})
 	if err != nil {
 		t.Fatal(err)

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// longestSecret bounds a secret's file, so that a wrong path cannot fill memory.
+// longestSecret bounds a secret's file in bytes, so that a wrong path cannot fill memory.
 const longestSecret = 64 << 10
 
-// A Secret is a password. It prints as a mark that it is there.
+// A Secret is a password. It prints as "set" or "none".
 type Secret string
 
 func (s Secret) String() string {
@@ -29,8 +29,8 @@ func (s Secret) GoString() string { return s.String() }
 // MarshalText keeps encoders, such as a JSON log, from showing the text.
 func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
-// SecretFromFile reads a file, less one line end at its end, which editors and
-// echo write and nobody means.
+// SecretFromFile reads a secret from a file. It drops one line end at the end, which
+// editors and echo add.
 func SecretFromFile(path string) (Secret, error) {
 	if err := CheckPath(path); err != nil {
 		return "", err
@@ -67,8 +67,8 @@ func SecretFromEnvironment(name string) (Secret, error) {
 	return "", fmt.Errorf("the environment variable %s is not set, or is empty", name)
 }
 
-// CheckPath refuses a relative path, which would mean another file in a unit, a container
-// and a shell.
+// CheckPath rejects a relative path, because it would mean different files in a systemd
+// unit, a container and a shell.
 func CheckPath(path string) error {
 	if !filepath.IsAbs(path) {
 		return errors.New("is not an absolute path; write one that begins with /")

@@ -18,24 +18,26 @@ import (
 )
 
 const (
-	// sentinelTimeout bounds asking one Sentinel, connecting included. All are
+	// sentinelTimeout bounds the question to one Sentinel, including the dial. All are
 	// asked at once.
 	sentinelTimeout = 500 * time.Millisecond
-	// sentinelNews is how long an answer holds, and sentinelDoubt how long one
-	// that led to no master: many dials at once cost the Sentinels one question.
-	sentinelNews  = time.Second
-	sentinelDoubt = 100 * time.Millisecond
+	// An answer is used for answerLifetime, or for doubtfulLifetime if it led to no
+	// master. So many dials at once cost the Sentinels one question.
+	answerLifetime   = time.Second
+	doubtfulLifetime = 100 * time.Millisecond
 )
 
-// sentinelGroup is a master and its replicas, of which Sentinels say which
-// server is the master now. It may be used by many goroutines at once.
+// sentinelGroup is a master and its replicas. Sentinels say which server is the master
+// now. Many goroutines may use it at once.
 type sentinelGroup struct {
-	name      string   // of the master, as the Sentinels have it
-	addresses []string // of the Sentinels
-	entry     Endpoint // how each of them is entered
+	name      string   // the Sentinels' name for the master
+	addresses []string // the Sentinels' addresses
+	entry     Endpoint // the login and TLS for each Sentinel
 
-	turn  chan struct{} // held, for a bounded time, by who asks the Sentinels or looks at what they said
-	found string        // the master's address; empty: to be asked for
+	// turn is a mutex whose Lock a context can end. It guards the fields below, and is
+	// held for the bounded time in which the Sentinels are asked.
+	turn  chan struct{}
+	found string // the master's address; empty if the Sentinels must be asked
 	asked time.Time
 	doubt bool // found led to no master
 }
@@ -44,16 +46,16 @@ func newSentinelGroup(name string, addresses []string, entry Endpoint) *sentinel
 	return &sentinelGroup{name: name, addresses: addresses, entry: entry, turn: make(chan struct{}, 1)}
 }
 
-// sentinelAnswer is what one Sentinel said.
+// sentinelAnswer is one Sentinel's answer.
 type sentinelAnswer struct {
 	sentinel string
 	err      error
-	master   string // its address
-	epoch    int64  // of this configuration: the later one counts
-	replicas int    // that it knows
+	master   string // the master's address
+	epoch    int64  // of the configuration; the latest one counts
+	replicas int    // the number of known replicas
 }
 
-// master returns the address of the master, as the Sentinels say or said a
+// master returns the master's address. It asks the Sentinels unless they answered a
 // moment ago.
 func (g *sentinelGroup) master(ctx context.Context) (address string, err error) {
 	select {
@@ -62,11 +64,11 @@ func (g *sentinelGroup) master(ctx context.Context) (address string, err error) 
 	case <-ctx.Done():
 		return "", fmt.Errorf("asking the Sentinels for %s: %w", g.name, ctx.Err())
 	}
-	holds := sentinelNews
+	lifetime := answerLifetime
 	if g.doubt {
-		holds = sentinelDoubt
+		lifetime = doubtfulLifetime
 	}
-	if g.found != "" && time.Since(g.asked) < holds {
+	if g.found != "" && time.Since(g.asked) < lifetime {
 		return g.found, nil
 	}
 	if g.found, err = agreedMaster(g.name, g.ask(ctx, majorityAgrees(len(g.addresses)))); err != nil {
@@ -76,17 +78,17 @@ func (g *sentinelGroup) master(ctx context.Context) (address string, err error) 
 	return g.found, nil
 }
 
-// mistrust has the Sentinels asked again soon, for at an address that they gave
-// there is no master.
+// mistrust makes the next question to the Sentinels come sooner, because there was no
+// master at the address that they gave.
 func (g *sentinelGroup) mistrust(address string) {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
 	g.doubt = g.doubt || g.found == address
 }
 
-// ask asks all Sentinels at once, and returns when all have answered, failed or
-// been silent for too long, or enough says that those so far will do.
-func (g *sentinelGroup) ask(ctx context.Context, enough func([]sentinelAnswer) bool) []sentinelAnswer {
+// ask asks all Sentinels at once. It returns as soon as all have answered, failed or
+// timed out, or when isEnough accepts the answers so far.
+func (g *sentinelGroup) ask(ctx context.Context, isEnough func([]sentinelAnswer) bool) []sentinelAnswer {
 	ctx, cancel := context.WithTimeout(ctx, sentinelTimeout)
 	defer cancel()
 	answers := make(chan sentinelAnswer, len(g.addresses))
@@ -95,7 +97,7 @@ func (g *sentinelGroup) ask(ctx context.Context, enough func([]sentinelAnswer) b
 	}
 	var all []sentinelAnswer
 	for range g.addresses {
-		if all = append(all, <-answers); enough(all) {
+		if all = append(all, <-answers); isEnough(all) {
 			break
 		}
 	}
@@ -120,8 +122,8 @@ func (g *sentinelGroup) askOne(ctx context.Context, address string) sentinelAnsw
 	return answer
 }
 
-// majorityAgrees tells whether so many answers name one server that the others
-// cannot outvote it.
+// majorityAgrees tells whether a majority of the Sentinels names one server, so that the
+// others cannot outvote it.
 func majorityAgrees(sentinels int) func([]sentinelAnswer) bool {
 	return func(answers []sentinelAnswer) bool {
 		votes := map[string]int{}
@@ -134,8 +136,8 @@ func majorityAgrees(sentinels int) func([]sentinelAnswer) bool {
 	}
 }
 
-// agreedMaster is the address that the answer with the latest configuration
-// names: a Sentinel that was cut off may still name the master of before.
+// agreedMaster is the master's address in the answer with the latest configuration. A
+// Sentinel that was cut off may still name the old master.
 func agreedMaster(name string, answers []sentinelAnswer) (address string, err error) {
 	var silent []string
 	named := slices.DeleteFunc(slices.Clone(answers), func(answer sentinelAnswer) bool {
@@ -152,14 +154,14 @@ func agreedMaster(name string, answers []sentinelAnswer) (address string, err er
 	return latest.master, nil
 }
 
-// SentinelReport is what the Sentinels of one server said.
+// SentinelReport is the answers of one server's Sentinels.
 type SentinelReport struct {
-	Asked    int            // 0: the server has no Sentinels
-	Answered int            // how many know the master
-	Silent   []string       // why the others did not
-	Named    map[string]int // addresses of masters, and how many Sentinels named each
-	Master   string         // the one that counts; empty: nobody says
-	Replicas int            // the most that one of them knows
+	Asked    int            // the number of Sentinels; 0 if the server has none
+	Answered int            // the number that know the master
+	Silent   []string       // the errors of the others
+	Named    map[string]int // masters' addresses, each with the number of Sentinels that named it
+	Master   string         // the address that counts; empty if no Sentinel knows
+	Replicas int            // the largest number of replicas that a Sentinel knows
 }
 
 // AskSentinels asks every Sentinel of the server.
@@ -183,9 +185,9 @@ func (e Endpoint) AskSentinels(ctx context.Context) (report SentinelReport) {
 	return report
 }
 
-// dialMaster is Dial for a group: it dials the server that the
-// Sentinels name and makes sure that it takes itself for a master. Where it does
-// not, they are asked again, and if they name another one that is dialled.
+// dialMaster is Dial for a group. It dials the server that the Sentinels name and checks
+// that the server itself claims to be a master. If not, it asks the Sentinels again, and
+// dials the server that they name then, unless it is the same.
 func (e Endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
 	address, err := e.sentinels.master(ctx)
 	if err != nil {
@@ -206,14 +208,14 @@ func (e Endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
 	}
 }
 
-// at is one server of a group.
+// at is the endpoint of one server of a group.
 func (e Endpoint) at(address string) Endpoint {
 	e.Name, e.Network, e.Address, e.sentinels = address, "tcp", address, nil
 	return e
 }
 
-// dialVerified is Dial, and an error if the server says that it is a replica.
-// One that does not tell its role here is believed to be what it was named.
+// dialVerified is Dial with a check: a server that says it is a replica is an error. A
+// server that refuses to say its role is accepted.
 func (e Endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
 	conn, err := e.Dial(ctx)
 	if err != nil {
@@ -228,7 +230,7 @@ func (e Endpoint) dialVerified(ctx context.Context) (net.Conn, error) {
 	return conn, nil
 }
 
-// askRole is an error if a server that was just connected to is a replica.
+// askRole returns an error if the server behind a new connection is a replica.
 func (e Endpoint) askRole(conn net.Conn) error {
 	request, commands := e.appendAuth(nil)
 	if _, err := conn.Write(resp.AppendCommand(request, "ROLE")); err != nil {
@@ -245,7 +247,7 @@ func (e Endpoint) askRole(conn net.Conn) error {
 	return nil
 }
 
-// appendAuth appends what the endpoint's credentials ask for.
+// appendAuth appends AUTH with the endpoint's credentials, if it has any.
 func (e Endpoint) appendAuth(dst []byte) (request []byte, commands int) {
 	switch {
 	case e.Username != "":
@@ -265,15 +267,15 @@ func earlier(ctx context.Context, patience time.Duration) time.Time {
 	return at
 }
 
-// same tells whether two groups are one, as far as writing shows: the same name
-// at a common Sentinel.
+// same tells whether two groups are the same as written: the same name at a common
+// Sentinel.
 func (g *sentinelGroup) same(other *sentinelGroup) bool {
 	return g.name == other.name && slices.ContainsFunc(g.addresses, func(a string) bool {
 		return slices.ContainsFunc(other.addresses, func(b string) bool { return CanonicalAddress(a) == CanonicalAddress(b) })
 	})
 }
 
-// sameEntry tells whether the same Sentinels are asked in the same way.
+// sameEntry tells whether two groups ask the same Sentinels in the same way.
 func (g *sentinelGroup) sameEntry(other *sentinelGroup) bool {
 	if g == nil || other == nil {
 		return g == other

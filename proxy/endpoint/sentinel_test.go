@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/integration/testca"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -232,7 +232,7 @@ func TestSentinelsAreAskedAgainWhereTheyLedToNoMaster(t *testing.T) {
 // TLS is to the Sentinels and to the server, which show the names by which they
 // are dialled.
 func TestSentinelsOverTLS(t *testing.T) {
-	authority := proxytest.NewAuthority(t)
+	authority := testca.New(t)
 	config := &tls.Config{Certificates: []tls.Certificate{authority.Issue(time.Hour).Load(t)}}
 	g := startFakeGroup(t, roleMaster, config)
 	url := "sentinels://" + g.Addr().String() + "/m"

@@ -18,17 +18,17 @@ const (
 	sentinelPort      = "26379"
 )
 
-// sentinelName is what Sentinel allows a master's name to be.
+// sentinelName matches the names that Sentinel allows for a master.
 var sentinelName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
-// parseSentinelEndpoint reads the URL of a master that Sentinels manage, given
-// in two parts. User and password are the server's, as in every other URL; the
-// Sentinels' own are options. Its errors never quote the URL.
+// parseSentinelEndpoint reads the URL of a master that Sentinels manage, in two parts.
+// User and password are the server's, as in every other URL. Those of the Sentinels are
+// options. Errors never quote the URL.
 func parseSentinelEndpoint(scheme, rest string) (Endpoint, error) {
 	end := strings.IndexAny(rest+"/", "/?#")
 	authority, rest := rest[:end], rest[end:]
 	at := strings.LastIndexByte(authority, '@') + 1
-	// A URL proper has one host.
+	// url.Parse allows one host only.
 	u, err := url.Parse(scheme + "://" + authority[:at] + "host" + rest)
 	if err != nil || strings.Contains(authority[:at], ",") {
 		return Endpoint{}, errors.New("not a URL; allowed: " + urlForms +
@@ -60,7 +60,7 @@ func parseSentinelEndpoint(scheme, rest string) (Endpoint, error) {
 		return Endpoint{}, err
 	}
 	if scheme == sentinelTLSScheme {
-		// Without server_name each server shows the name it is dialled by.
+		// Without server_name, each server's certificate must show its address.
 		if e.TLS, err = readServerTLS(query, ""); err != nil {
 			return Endpoint{}, err
 		}

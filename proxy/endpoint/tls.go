@@ -13,44 +13,44 @@ import (
 )
 
 const (
-	// tlsReadEvery is how often files are read again, and so how late a renewed
-	// certificate may be shown where nobody reloads the configuration.
+	// tlsReadEvery is the interval at which files are read again. A renewed certificate is
+	// shown that much later at most, even without a reload.
 	tlsReadEvery = 30 * time.Second
-	// expiresSoon is when an operator is told that a certificate was not renewed.
+	// expiresSoon is the remaining lifetime below which an operator is told that a
+	// certificate was not renewed.
 	expiresSoon = 7 * 24 * time.Hour
 )
 
-// TLSMark stands behind an address at which TLS is spoken.
+// TLSMark follows an address that speaks TLS.
 const TLSMark = " (TLS)"
 
-// TLSOptions say where the files of one side are, and what the other is to
-// show. Two that are equal mean the same.
+// TLSOptions name the files of one side and its demands on the other. They can be
+// compared with ==.
 type TLSOptions struct {
-	CertFile, KeyFile string // what we show; empty: nothing
-	CACertFile        string // by whose certificates the other is known
-	AuthClients       string // of a listener: no, optional or yes, as Redis has it
-	ServerName        string // of a server: the name in its certificate
-	SkipVerify        bool   // of a server: believe anybody
+	CertFile, KeyFile string // our certificate; empty: none
+	CACertFile        string // the authorities that may sign the other side's certificate
+	AuthClients       string // for a listener: no, optional or yes, as in Redis
+	ServerName        string // for a server: the name in its certificate
+	SkipVerify        bool   // for a server: accept any certificate
 }
 
-// TLS is how one side speaks TLS, by files that may be renewed while they are in
-// use. Any goroutine may ask for it at any time.
+// TLS is the TLS settings of one side. Its files may be renewed while they are in use.
+// Any goroutine may use it.
 type TLS struct {
 	from TLSOptions
 	made atomic.Pointer[tlsMade]
 	due  atomic.Int64 // when to read the files again, in Unix nanoseconds
 }
 
-// tlsMade is what the files gave at one time.
+// tlsMade is the result of reading the files once.
 type tlsMade struct {
 	config  *tls.Config
 	digest  [sha256.Size]byte // of the files
-	expires time.Time         // of the certificate we show; zero: none is
-	problem error             // why files renewed since then are not in use
+	expires time.Time         // of our certificate; zero if there is none
+	problem error             // why later files are not in use
 }
 
-// OpenTLS reads the files, which all must be good. Its error names the option
-// that is to blame (TLSError).
+// OpenTLS reads the files. Its error is a TLSError, which names the option at fault.
 func OpenTLS(options TLSOptions) (*TLS, error) {
 	if err := options.check(); err != nil {
 		return nil, err
@@ -65,14 +65,14 @@ func OpenTLS(options TLSOptions) (*TLS, error) {
 	return f, nil
 }
 
-// Options are those that it was opened with.
+// Options are the options given to OpenTLS.
 func (f *TLS) Options() TLSOptions { return f.from }
 
-// Expires is when the certificate that we show expires; zero: we show none.
+// Expires is the time at which our certificate expires, or zero if there is none.
 func (f *TLS) Expires() time.Time { return f.made.Load().expires }
 
-// Config is for a handshake that begins now. Files that were renewed come into
-// use here; if they are no good, what they held before stays in use.
+// Config is for a handshake that begins now. Renewed files come into use here. If they
+// are unusable, the old ones stay in use.
 func (f *TLS) Config() *tls.Config {
 	now := time.Now()
 	if due := f.due.Load(); now.UnixNano() >= due && f.due.CompareAndSwap(due, now.Add(tlsReadEvery).UnixNano()) {
@@ -87,8 +87,8 @@ func (f *TLS) Config() *tls.Config {
 	return f.made.Load().config
 }
 
-// Problem tells what an operator should know of the files: that renewed ones
-// are no good, or that none were renewed in time.
+// Problem tells an operator that renewed files are unusable, or that the certificate has
+// expired or is about to.
 func (f *TLS) Problem(now time.Time) error {
 	f.Config()
 	made := f.made.Load()
@@ -103,9 +103,9 @@ func (f *TLS) Problem(now time.Time) error {
 	return nil
 }
 
-// read makes of the files what both sides need; each uses its part. While the
-// files stay as they were, so does what is made of them: a new tls.Config would
-// forget the sessions that clients may resume.
+// read turns the files into settings for both sides, of which each uses its part. If the
+// files did not change, it keeps the tls.Config: a new one would forget the sessions that
+// clients may resume.
 func (o TLSOptions) read(before *tlsMade) (*tlsMade, error) {
 	var texts [3][]byte
 	for i, file := range []struct{ option, path string }{{"cert_file", o.CertFile}, {"key_file", o.KeyFile}, {"ca_cert_file", o.CACertFile}} {
@@ -160,22 +160,22 @@ func (o TLSOptions) make(certificate, key, authorities []byte, digest [sha256.Si
 	return m, nil
 }
 
-// TLSError is an error of OpenTLS.
+// TLSError is OpenTLS's error.
 type TLSError struct {
-	Option string // that names the file that is no good
+	Option string // the option at fault
 	Err    error
 }
 
 func (e TLSError) Error() string { return e.Option + " " + e.Err.Error() }
 func (e TLSError) Unwrap() error { return e.Err }
 
-// check finds what does not fit together before any file is read.
+// check finds options that do not fit together, before any file is read.
 func (o TLSOptions) check() error {
 	switch {
 	case o.CertFile != "" && o.KeyFile == "":
-		return TLSError{"cert_file", errors.New("is there without key_file")}
+		return TLSError{"cert_file", errors.New("needs key_file")}
 	case o.KeyFile != "" && o.CertFile == "":
-		return TLSError{"key_file", errors.New("is there without cert_file")}
+		return TLSError{"key_file", errors.New("needs cert_file")}
 	}
 	return nil
 }

@@ -3,17 +3,16 @@ package endpoint
 import (
 	"os"
 	"path/filepath"
+	"redlock-proxy/integration/testca"
 	"strings"
 	"testing"
 	"time"
-
-	"redlock-proxy/proxy/proxytest"
 )
 
 // Renewed files are shown to who comes next; while they are no good, or half
 // written, the old ones are, and an operator is told.
 func TestCertificatesAreRenewed(t *testing.T) {
-	authority := proxytest.NewAuthority(t)
+	authority := testca.New(t)
 	certificate := authority.Issue(30 * 24 * time.Hour)
 	files, err := OpenTLS(TLSOptions{CertFile: certificate.CertFile, KeyFile: certificate.KeyFile})
 	if err != nil {
@@ -65,7 +64,7 @@ func TestCertificatesAreRenewed(t *testing.T) {
 }
 
 func TestTLSFilesMustFit(t *testing.T) {
-	authority, other := proxytest.NewAuthority(t), proxytest.NewAuthority(t)
+	authority, other := testca.New(t), testca.New(t)
 	one, two := authority.Issue(time.Hour), other.Issue(time.Hour)
 	for _, options := range []TLSOptions{
 		{CertFile: one.CertFile, KeyFile: two.KeyFile},

@@ -17,9 +17,8 @@ const (
 	urlTLSOptions = "ca_cert_file, cert_file, key_file, server_name, skip_verify"
 )
 
-// Parse reads a server URL and the files that its options name. Its
-// errors never quote the URL: whatever is wrong with it, a part of the password
-// may stand at the wrong place.
+// Parse reads a server URL and the files that its options name. Errors never quote the
+// URL, because part of the password may have slipped into the wrong place.
 func Parse(text string) (Endpoint, error) {
 	if scheme, rest, _ := strings.Cut(text, "://"); scheme == sentinelScheme || scheme == sentinelTLSScheme {
 		return parseSentinelEndpoint(scheme, rest)
@@ -77,14 +76,13 @@ func Parse(text string) (Endpoint, error) {
 	return server, err
 }
 
-// UnmarshalText is Parse.
+// UnmarshalText calls Parse.
 func (e *Endpoint) UnmarshalText(text []byte) (err error) {
 	*e, err = Parse(string(text))
 	return err
 }
 
-// readOptions checks what stands behind the ?: options, and with one scheme
-// further ones.
+// readOptions checks the options after the question mark. One scheme allows more of them.
 func readOptions(u *url.URL, options, further, scheme string) (url.Values, error) {
 	allowed := options
 	if u.Scheme == scheme {
@@ -109,7 +107,7 @@ func readOptions(u *url.URL, options, further, scheme string) (url.Values, error
 	return query, nil
 }
 
-// readSecret takes the password from where the options say, if they do.
+// readSecret reads the password from the file or variable that the options name, if any.
 func (e *Endpoint) readSecret(query url.Values) error {
 	for option, read := range map[string]func(string) (Secret, error){"password_file": SecretFromFile, "password_env": SecretFromEnvironment} {
 		source := query.Get(option)
@@ -128,8 +126,8 @@ func (e *Endpoint) readSecret(query url.Values) error {
 	return nil
 }
 
-// readServerTLS reads how a server is believed to be what it says, and what
-// the proxy shows it.
+// readServerTLS reads the options by which the proxy checks a server's certificate, and
+// those of its own certificate.
 func readServerTLS(query url.Values, host string) (*TLS, error) {
 	options := TLSOptions{
 		CertFile: query.Get("cert_file"), KeyFile: query.Get("key_file"), CACertFile: query.Get("ca_cert_file"),

@@ -37,8 +37,8 @@ func TestURLErrors(t *testing.T) {
 		{"rediss://h?ca_cert_file=x", `the URL's option ca_cert_file is not an absolute path; write one that begins with /`},
 		{"rediss://h?ca_cert_file=/nowhere/x", `the URL's option ca_cert_file cannot be read: open /nowhere/x: no such file or directory`},
 		{"rediss://h?ca_cert_file=/dev/null", `the URL's option ca_cert_file /dev/null holds no certificate in PEM`},
-		{"rediss://h?cert_file=/x", `the URL's option cert_file is there without key_file`},
-		{"rediss://h?key_file=/x", `the URL's option key_file is there without cert_file`},
+		{"rediss://h?cert_file=/x", `the URL's option cert_file needs key_file`},
+		{"rediss://h?key_file=/x", `the URL's option key_file needs cert_file`},
 	} {
 		_, err := Parse(row.url)
 		switch {

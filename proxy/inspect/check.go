@@ -2,6 +2,7 @@ package inspect
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -11,55 +12,117 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/redlock"
 )
 
-// Check writes what is configured, what each server is, and every hazard, and
-// tells whether the proxy would serve locks safely: warnings alone are fine, a
-// server that is away or may not vote is not. It changes nothing on a server.
-// Settings that have their defaults are left out unless all are asked for.
-func Check(ctx context.Context, cfg *config.Config, all bool, w io.Writer) bool {
-	upstream, masters := Servers(ctx, cfg)
-	if all {
-		fmt.Fprintf(w, "configuration from %s\n\n", cfg.Source)
-		writeSettings(w, cfg)
-	} else {
-		fmt.Fprintf(w, "configuration from %s; what is not shown has its default (-all shows it)\n\n", cfg.Source)
-		writeTable(w, changedSettings(cfg))
-	}
-	if upstream != nil || len(masters) > 0 {
-		fmt.Fprintln(w)
-		writeServers(w, upstream, masters)
-		writeSentinels(w, upstream, masters)
-	}
-	markers, found := markerLines(cfg, masters)
-	hazards := slices.Concat(Hazards(cfg, upstream, masters), openHazards(cfg), found)
-	if len(markers) > 0 {
-		fmt.Fprintf(w, "\n%s\n", strings.Join(markers, "\n"))
-	}
-	fmt.Fprintln(w)
-	if len(hazards) == 0 {
-		fmt.Fprintln(w, "no hazards found")
-	}
-	fine := true
-	for _, hazard := range hazards {
-		word := "warning"
-		if hazard.level != hazardWarning {
-			word, fine = "error", false
-		}
-		fmt.Fprintf(w, "%-8s %s\n", word+":", hazard.text)
-	}
-	return fine
+// A Report is the result of -check. Its JSON is an interface for scripts: fields may be
+// added, but none may be renamed or removed.
+type Report struct {
+	// Fine tells whether the proxy would serve locks safely. It stays true with warnings
+	// alone. It is false if a server is unreachable or may not vote.
+	Fine          bool         `json:"fine"`
+	Configuration string       `json:"configuration"` // the file
+	Settings      settingList  `json:"settings"`      // those without a default, or with another value
+	Servers       []ServerLine `json:"servers"`       // the upstream first
+	Notes         []string     `json:"notes"`         // on Sentinels, then on markers
+	Hazards       []HazardLine `json:"hazards"`
+
+	all       bool // Settings has all settings
+	sentinels int  // the number of notes on Sentinels, which come first
 }
 
-// writeSentinels is one line for each server that Sentinels manage.
-func writeSentinels(w io.Writer, upstream *Facts, masters []Facts) {
-	gap := "\n"
-	for _, f := range allServers(upstream, masters) {
-		if line := f.sentinelLine(); line != "" {
-			fmt.Fprint(w, gap, line, "\n")
-			gap = ""
+// A ServerLine is one server. A field is empty or 0 if the server did not report it.
+type ServerLine struct {
+	Server      string `json:"server"` // upstream, master 1
+	Address     string `json:"address"`
+	TLS         bool   `json:"tls"`
+	State       string `json:"state"` // for the upstream: reachable or unreachable
+	Product     string `json:"product"`
+	Version     string `json:"version"`
+	Role        string `json:"role"`
+	Cluster     bool   `json:"cluster"`
+	Databases   int    `json:"databases"`
+	Policy      string `json:"maxmemory_policy"`
+	Persistence string `json:"persistence"`
+	RunID       string `json:"run_id"`
+}
+
+// A HazardLine is a Hazard in words. Kind, Server and Detail are the labels of
+// the metric redlock_hazards.
+type HazardLine struct {
+	Level  string `json:"level"` // warning or error
+	Kind   string `json:"kind"`
+	Server string `json:"server"` // its address
+	Detail string `json:"detail"`
+	Text   string `json:"text"`
+}
+
+// Check asks every server about itself and changes nothing there. It leaves out settings
+// with their default values, unless all is true.
+func Check(ctx context.Context, cfg *config.Config, all bool) Report {
+	upstream, masters := Servers(ctx, cfg)
+	markers, found := markerLines(cfg, masters)
+	hazards := slices.Concat(Hazards(cfg, upstream, masters), openHazards(cfg), found)
+	r := Report{Fine: true, Configuration: cfg.Source, Settings: changedSettings(cfg), Servers: serverLines(upstream, masters, hazards), all: all}
+	if all {
+		r.Settings = settingsOf(cfg)
+	}
+	r.Notes = sentinelLines(upstream, masters)
+	r.sentinels = len(r.Notes)
+	r.Notes = append(r.Notes, markers...)
+	r.Hazards = []HazardLine{}
+	for _, h := range hazards {
+		level := "warning"
+		if h.level != hazardWarning {
+			level, r.Fine = "error", false
+		}
+		r.Hazards = append(r.Hazards, HazardLine{level, h.kind, h.server, h.detail, h.text})
+	}
+	return r
+}
+
+// WriteJSON writes the report as one JSON object.
+func (r Report) WriteJSON(w io.Writer) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(r)
+}
+
+// WriteText writes the report for people.
+func (r Report) WriteText(w io.Writer) {
+	if r.all {
+		fmt.Fprintf(w, "configuration from %s\n\n", r.Configuration)
+	} else {
+		fmt.Fprintf(w, "configuration from %s; what is not shown has its default (-all shows it)\n\n", r.Configuration)
+	}
+	r.Settings.write(w)
+	if len(r.Servers) > 0 {
+		fmt.Fprintln(w)
+		writeServers(w, r.Servers)
+	}
+	for _, notes := range [][]string{r.Notes[:r.sentinels], r.Notes[r.sentinels:]} {
+		if len(notes) > 0 {
+			fmt.Fprintf(w, "\n%s\n", strings.Join(notes, "\n"))
 		}
 	}
+	fmt.Fprintln(w)
+	if len(r.Hazards) == 0 {
+		fmt.Fprintln(w, "no hazards found")
+	}
+	for _, hazard := range r.Hazards {
+		fmt.Fprintf(w, "%-8s %s\n", hazard.Level+":", hazard.Text)
+	}
+}
+
+// sentinelLines returns one line for each server that Sentinels manage.
+func sentinelLines(upstream *Facts, masters []Facts) []string {
+	lines := []string{}
+	for _, f := range allServers(upstream, masters) {
+		if line := f.sentinelLine(); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return lines
 }
 
 func allServers(upstream *Facts, masters []Facts) []Facts {
@@ -69,33 +132,62 @@ func allServers(upstream *Facts, masters []Facts) []Facts {
 	return append([]Facts{*upstream}, masters...)
 }
 
-// writeServers is one row a server.
-func writeServers(w io.Writer, upstream *Facts, masters []Facts) {
+func serverLines(upstream *Facts, masters []Facts, hazards []Hazard) []ServerLine {
+	states := masterStates(masters, hazards)
+	if upstream != nil {
+		state := "reachable"
+		if upstream.Err != nil {
+			state = redlock.Away.String()
+		}
+		states = append([]string{state}, states...)
+	}
+	lines := []ServerLine{}
+	for i, f := range allServers(upstream, masters) {
+		lines = append(lines, ServerLine{
+			Server: f.title, Address: f.Name, TLS: f.encrypted, State: states[i],
+			Product: f.product, Version: f.Version, Role: f.role, Cluster: f.cluster, Databases: f.databases,
+			Policy: f.policy, Persistence: f.persistence, RunID: f.runID,
+		})
+	}
+	return lines
+}
+
+// masterStates returns the states that a process would give the masters if it started
+// now.
+func masterStates(masters []Facts, hazards []Hazard) []string {
+	standings := surveyed(masters)
+	states := make([]string, len(masters))
+	for i, f := range masters {
+		state := standings[i].State
+		mustNot := func(h Hazard) bool { return h.server == f.Name && h.level != hazardWarning }
+		if f.Err == nil && slices.ContainsFunc(hazards, mustNot) {
+			state = redlock.Barred
+		}
+		states[i] = state.String()
+	}
+	return states
+}
+
+// writeServers writes one row for each server.
+func writeServers(w io.Writer, servers []ServerLine) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
 	fmt.Fprintln(table, "SERVER\tADDRESS\tSTATE\tVERSION\tROLE\tDATABASES\tMAXMEMORY-POLICY\tPERSISTENCE\tRUN_ID")
-	for _, f := range allServers(upstream, masters) {
-		name := f.Name
-		if f.encrypted {
-			name += endpoint.TLSMark
+	for _, s := range servers {
+		address, version, role, databases := s.Address, s.Version, s.Role, ""
+		if s.TLS {
+			address += endpoint.TLSMark
 		}
-		state := "answers"
-		if f.Err != nil {
-			state = "unusable"
-		}
-		version := f.Version
 		if version != "" {
-			version = f.product + " " + version
+			version = s.Product + " " + version
 		}
-		role := f.role
-		if f.cluster {
+		if s.Cluster {
 			role += ", cluster"
 		}
-		databases := ""
-		if f.databases > 0 {
-			databases = strconv.Itoa(f.databases)
+		if s.Databases > 0 {
+			databases = strconv.Itoa(s.Databases)
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", f.title, name, state,
-			orDash(version), orDash(role), orDash(databases), orDash(f.policy), orDash(f.persistence), orDash(shortRunID(f.runID)))
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", s.Server, address, s.State,
+			orDash(version), orDash(role), orDash(databases), orDash(s.Policy), orDash(s.Persistence), orDash(shortRunID(s.RunID)))
 	}
 }

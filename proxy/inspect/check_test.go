@@ -1,8 +1,8 @@
 package inspect
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -20,7 +20,7 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// -check and the survey against live servers.
+// These tests run -check and the survey against live servers.
 func TestCheckAsksLiveServers(t *testing.T) {
 	upstream := proxytest.StartRedis(t, "--databases", "20")
 	good := proxytest.StartRedis(t)
@@ -29,11 +29,14 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamServer, Server: serverAt(upstream)}
 	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{serverAt(good), serverAt(evicting), serverAt(locked)}}
-	var out bytes.Buffer
-	if Check(t.Context(), cfg, false, &out) {
+	report := Check(t.Context(), cfg, false)
+	if report.Fine {
 		t.Error("a master that lets nobody in is fine")
 	}
-	text := out.String()
+	if got := fmt.Sprint(report.Servers[0].State, report.Servers[1].State, report.Servers[2].State, report.Servers[3].State); got != "reachablestartingrejectedunreachable" {
+		t.Errorf("the states are %s", got)
+	}
+	text := textOf(report)
 	for _, want := range []string{
 		"master 2 (" + evicting.Socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote",
 		"error:   master 3 (" + locked.Socket + ") cannot be used: NOAUTH",
@@ -48,9 +51,8 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	}
 	cfg.Masters.Servers[1] = serverAt(proxytest.StartRedis(t, "--maxmemory", "100mb"))
 	cfg.Masters.Servers[2].Password = proxytest.Password
-	out.Reset()
-	if !Check(t.Context(), cfg, false, &out) {
-		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", out.String())
+	if report := Check(t.Context(), cfg, false); !report.Fine {
+		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", textOf(report))
 	}
 	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: make([]string, 3)})
 	if err != nil {
@@ -76,19 +78,79 @@ func TestServerTable(t *testing.T) {
 	_, upstream, masters := testServers(2)
 	masters[0].persistence = describePersistence(true, true)
 	masters[1] = Facts{title: "master 2", Name: "m2:6379", Err: errors.New("x")}
+	masters[0].marker = markerFacts{text: strings.NewReplacer("1/3", "1/2", "1,1,2@m3:6379", "1,1").Replace(fmt.Sprintf(testMarker, 1, 1, 0))}
 	var b strings.Builder
-	writeServers(&b, upstream, masters)
-	want := `SERVER    ADDRESS  STATE     VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  PERSISTENCE  RUN_ID
-upstream  up:6379  answers   redis 7.0.15  master  16         noeviction        -            up
-master 1  m1:6379  answers   redis 7.0.15  master  16         noeviction        aof, rdb     run-id-o
-master 2  m2:6379  unusable  -             -       -          -                 -            -
+	writeServers(&b, serverLines(upstream, masters, nil))
+	want := `SERVER    ADDRESS  STATE        VERSION       ROLE    DATABASES  MAXMEMORY-POLICY  PERSISTENCE  RUN_ID
+upstream  up:6379  reachable    redis 7.0.15  master  16         noeviction        -            up
+master 1  m1:6379  voting       redis 7.0.15  master  16         noeviction        aof, rdb     run-id-o
+master 2  m2:6379  unreachable  -             -       -          -                 -            -
 `
 	if b.String() != want {
 		t.Errorf("got\n%s", b.String())
 	}
 }
 
-// What -check lists shows no password.
+// Scripts read this JSON. Fields may be added, but none may be removed or renamed.
+func TestReportAsJSON(t *testing.T) {
+	_, _, masters := testServers(1)
+	report := Report{
+		Fine: true, Configuration: "f.yaml", Settings: settingList{{"masters", "m1:6379"}, {"admin", "-"}},
+		Servers: serverLines(nil, masters, nil), Notes: []string{"a note"}, Hazards: []HazardLine{{"warning", "rights", "m1:6379", "kill", "words"}},
+	}
+	var text strings.Builder
+	if err := report.WriteJSON(&text); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{
+  "fine": true,
+  "configuration": "f.yaml",
+  "settings": {
+    "admin": "-",
+    "masters": "m1:6379"
+  },
+  "servers": [
+    {
+      "server": "master 1",
+      "address": "m1:6379",
+      "tls": false,
+      "state": "starting",
+      "product": "redis",
+      "version": "7.0.15",
+      "role": "master",
+      "cluster": false,
+      "databases": 16,
+      "maxmemory_policy": "noeviction",
+      "persistence": "",
+      "run_id": "run-id-of-1"
+    }
+  ],
+  "notes": [
+    "a note"
+  ],
+  "hazards": [
+    {
+      "level": "warning",
+      "kind": "rights",
+      "server": "m1:6379",
+      "detail": "kill",
+      "text": "words"
+    }
+  ]
+}
+`
+	if text.String() != want {
+		t.Errorf("got\n%s", text.String())
+	}
+}
+
+func textOf(r Report) string {
+	var text strings.Builder
+	r.WriteText(&text)
+	return text.String()
+}
+
+// The output of -check shows no password.
 func TestSettingsShowNoSecrets(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	if err := os.WriteFile(file, []byte("upstream: redis://u:hunter2@a\nmasters: [redis://u:hunter2@b]\nauth: {password: hunter2}"), 0o600); err != nil {
@@ -99,7 +161,7 @@ func TestSettingsShowNoSecrets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var text strings.Builder
-	writeSettings(&text, cfg)
+	settingsOf(cfg).write(&text)
 	if strings.Contains(text.String(), "hunter2") {
 		t.Errorf("the password is shown:\n%s", text.String())
 	}

@@ -16,44 +16,43 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// inspectTimeout bounds asking one server what it is.
+// inspectTimeout bounds all questions to one server together.
 const inspectTimeout = 2 * time.Second
 
-// Facts are what one server said about itself.
+// Facts are the answers of one server about itself.
 type Facts struct {
 	title     string // upstream, master 1
 	Name      string
 	encrypted bool
-	Err       error  // not reached, or it let nobody in
-	Version   string // as a client sees it: redis_version
+	Err       error  // why the server cannot be used: unreachable, or it refused the login
+	Version   string // redis_version, which clients see
 	product   string // redis, or what the server calls itself
 	role      string
 	runID     string
 	cluster   bool
 	maxmemory bool   // a limit is set
-	policy    string // what it does at that limit
-	// appendOnly: it writes a log of all changes to disk.
+	policy    string // maxmemory_policy, the action at that limit
+	// appendOnly means that the server writes a log of all changes to disk.
 	appendOnly bool
-	databases  int   // 0: it did not say
-	untold     error // INFO was refused, so that only its answering is known
+	databases  int   // 0: unknown
+	untold     error // why it refused INFO; then it is only known that it answers
 	sentinels  endpoint.SentinelReport
 
-	// Of masters only.
-	persistence string // what it keeps on disk; empty: it did not say
+	// For masters only.
+	persistence string // aof, rdb, both or none; empty: unknown
 	missing     []missingRight
 	marker      markerFacts
 }
 
-// Servers asks all servers at once what they are, for about 2 s at most, and
-// changes nothing on them. A server that does not answer has its Err set. masters
-// keep the configuration's order; upstream is nil where there is none outside the
-// process.
+// Servers asks all servers at once about themselves, for about 2 s at most, and changes
+// nothing on them. It sets Err for a server that does not answer. masters keep the
+// configuration's order. upstream is nil if there is none outside the process.
 func Servers(ctx context.Context, cfg *config.Config) (upstream *Facts, masters []Facts) {
 	return knownRights(nil).askServers(ctx, cfg)
 }
 
-// askServers does not ask again for rights that are known: what is missing would
-// stand in the server's log each time.
+// askServers is Servers, but does not ask again for rights that are known. Each question
+// about a missing right leaves an entry in the server's log.
 func (k knownRights) askServers(ctx context.Context, cfg *config.Config) (upstream *Facts, masters []Facts) {
 	var asking sync.WaitGroup
 	if cfg.Upstream.Kind == config.UpstreamServer {
@@ -78,7 +77,7 @@ func (f *Facts) ask(ctx context.Context, server endpoint.Endpoint) {
 	f.askWith(ctx, client)
 }
 
-// askMaster is ask, and what only matters on a master.
+// askMaster is ask, with more questions that matter only for a master.
 func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules route.Rules, known knownRights) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
@@ -126,7 +125,7 @@ func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
 		return
 	}
 	f.learn(info)
-	// Managed servers often forbid CONFIG; the number is then not known.
+	// Managed servers often forbid CONFIG. Then the number is unknown.
 	if settings, err := client.ConfigGet(ctx, "databases").Result(); err == nil {
 		f.databases, _ = strconv.Atoi(settings["databases"])
 	}

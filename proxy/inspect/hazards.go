@@ -15,9 +15,9 @@ import (
 // A Hazard is one thing about the servers that endangers locks.
 type Hazard struct {
 	level hazardLevel
-	// kind is a word of a closed set, server the name of the server that it is
-	// about, if it is about one, and detail what is missing there, if anything
-	// is: the labels of the metric.
+	// These are the labels of the metric. kind is a word of a closed set. server is the
+	// name of the server in question, or empty. detail is what is missing there, or
+	// empty.
 	kind, server, detail string
 	text                 string
 }
@@ -25,9 +25,9 @@ type Hazard struct {
 type hazardLevel uint8
 
 const (
-	hazardWarning hazardLevel = iota // it works, less safely than it could
-	hazardAbsent                     // a server is away or cannot vote: start anyway, that may change
-	hazardRefused                    // with these servers the locks are no locks; the proxy does not start
+	hazardWarning hazardLevel = iota // locks work, but less safely than they could
+	hazardAbsent                     // a server is unreachable or cannot vote; the proxy starts, since that may change
+	hazardRefused                    // these servers cannot hold locks safely; the proxy does not start
 )
 
 // hazardList collects hazards.
@@ -37,8 +37,8 @@ func (l *hazardList) add(level hazardLevel, kind, server, format string, values 
 	*l = append(*l, Hazard{level: level, kind: kind, server: server, text: fmt.Sprintf(format, values...)})
 }
 
-// Hazards judges the configuration and what the servers said. It is the same
-// judgement at the start, at a reload and for -check.
+// Hazards judges the configuration and the facts. The start, a reload and -check all use
+// it.
 func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	var found hazardList
 	n := cfg.Masters.Count()
@@ -51,7 +51,7 @@ func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	case n < 3:
 		found.add(hazardWarning, "few", "", "%s: no master may fail; use 3 or 5", config.Plural(n, "master"))
 	case n%2 == 0:
-		found.add(hazardWarning, "even", "", "%d masters is an even number: as many may fail as with %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
+		found.add(hazardWarning, "even", "", "%d masters survive no more failures than %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
 	}
 	for i, rule := range cfg.Locks {
 		if rule.DefaultTTL > cfg.MaxQuarantine {
@@ -70,26 +70,27 @@ func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	for i, master := range masters {
 		found = append(found, master.sentinelHazards()...)
 		if master.Err != nil {
-			found.add(hazardAbsent, "away", master.Name, "%s (%s) cannot be used: %v", master.title, master.Name, master.Err)
+			found.add(hazardAbsent, "unreachable", master.Name, "%s (%s) cannot be used: %v", master.title, master.Name, master.Err)
 			continue
 		}
 		answering++
 		for _, earlier := range masters[:i] {
 			if master.runID != "" && master.runID == earlier.runID {
-				found.add(hazardRefused, "duplicate", master.Name, "%s (%s) and %s (%s) are one server (run_id %s); one server has one vote",
+				found.add(hazardRefused, "duplicate", master.Name, "%s (%s) and %s (%s) are the same server (run_id %s); one server has one vote",
 					earlier.title, earlier.Name, master.title, master.Name, shortRunID(master.runID))
 			}
 		}
 		found = append(found, master.asMaster(upstream)...)
 	}
 	if len(masters) > 0 && answering < quorum {
-		found.add(hazardAbsent, "away", "", "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
+		found.add(hazardAbsent, "unreachable", "", "%d of %d masters can be used, %d are needed to decide a lock", answering, n, quorum)
 	}
 	return found
 }
 
-// Refused is nil, or why the proxy does not start with these servers and a
-// reload does not take them. It wraps ErrSetExists where -new is why.
+// Refused returns the error with which the proxy refuses to start on these servers, or
+// to reload to them. It returns nil if they are acceptable. The error wraps ErrSetExists
+// if -new is the reason.
 func Refused(hazards []Hazard) error {
 	var refused []error
 	for _, h := range hazards {
@@ -104,14 +105,14 @@ func Refused(hazards []Hazard) error {
 	return errors.Join(refused...)
 }
 
-// openHazards are addresses at which a client of another machine needs neither a
-// password nor a certificate. Where the network keeps strangers away that is as
-// it should be, so only -check says it and no alert does.
+// openHazards are listen addresses at which a client from another machine needs neither
+// a password nor a certificate. That is fine if the network keeps strangers out. So only
+// -check reports it, and no metric does.
 func openHazards(cfg *config.Config) []Hazard {
 	var found hazardList
 	open := func(key, address string) {
 		if address != "" && beyondLoopback(address) {
-			found.add(hazardWarning, "open", "", "%s (%s) lets everybody in who reaches it, without a password: set auth.password, or see to it that the network keeps strangers away", key, address)
+			found.add(hazardWarning, "open", "", "%s (%s) accepts everyone who can reach it, without a password: set auth.password, or restrict access in the network", key, address)
 		}
 	}
 	if cfg.Auth.Password != "" || len(cfg.Auth.Users) > 0 || cfg.Auth.Upstream {
@@ -124,7 +125,7 @@ func openHazards(cfg *config.Config) []Hazard {
 	return found
 }
 
-// beyondLoopback tells whether other machines may reach an address to listen on.
+// beyondLoopback tells whether other machines may reach a listen address.
 func beyondLoopback(address string) bool {
 	if strings.HasPrefix(address, config.UnixPrefix) {
 		return false
@@ -134,8 +135,8 @@ func beyondLoopback(address string) bool {
 	return host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
-// databaseHazards are rules for databases that no client can select, or that
-// masters do not have. Of a server that does not tell its number nothing is said.
+// databaseHazards are rules for databases that no client can select, or that masters do
+// not have. It reports nothing for a server whose number of databases is unknown.
 func databaseHazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	var found hazardList
 	selectable, whose := config.DefaultDatabases, "this proxy has"
@@ -148,8 +149,7 @@ func databaseHazards(cfg *config.Config, upstream *Facts, masters []Facts) []Haz
 		}
 		title := fmt.Sprintf("locks[%d] (%s)", i, config.DescribeRule(rule))
 		if selectable > 0 && rule.DB >= selectable {
-			found.add(hazardWarning, "databases", "", "%s: no client can select that database, for %s %d (0 to %d), so the rule is never used",
-				title, whose, selectable, selectable-1)
+			found.add(hazardWarning, "databases", "", "%s: this rule is never used, because %s only the databases 0 to %d", title, whose, selectable-1)
 			continue
 		}
 		for _, f := range masters {
@@ -162,7 +162,7 @@ func databaseHazards(cfg *config.Config, upstream *Facts, masters []Facts) []Haz
 	return found
 }
 
-// certificateHazards are files for TLS that were renewed badly or not at all.
+// certificateHazards are TLS files that were renewed wrongly or not at all.
 func certificateHazards(cfg *config.Config, now time.Time) []Hazard {
 	var found hazardList
 	judge := func(files *endpoint.TLS, name, side string) {
@@ -181,23 +181,23 @@ func certificateHazards(cfg *config.Config, now time.Time) []Hazard {
 	return found
 }
 
-// asUpstream judges the upstream. That it is a master too is a warning and no
-// refusal: it costs independence, but what a client's FLUSHALL or FLUSHDB
-// erases there the marker shows, and the master is quarantined as if it had
-// restarted. What no marker shows (SWAPDB, scripts at the upstream that touch
-// keys they did not name) is one vote of N, and the warning names it.
+// asUpstream judges the upstream. If the upstream is a master too, that is a warning and
+// no refusal. It costs independence. But if a client's FLUSHALL or FLUSHDB erases locks
+// there, it erases the marker too, and the master is quarantined as after a restart. No
+// marker shows a SWAPDB, or a script at the upstream that changes undeclared keys. These
+// can cost one vote of N, and the warning names them.
 func (f Facts) asUpstream(cfg *config.Config, masters []Facts) []Hazard {
 	var found hazardList
 	if f.Err != nil {
-		found.add(hazardAbsent, "away", f.Name, "the upstream (%s) cannot be used: %v", f.Name, f.Err)
+		found.add(hazardAbsent, "unreachable", f.Name, "the upstream (%s) cannot be used: %v", f.Name, f.Err)
 	}
 	if f.cluster {
-		found.add(hazardRefused, "cluster", f.Name, "the upstream (%s) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode", f.Name)
+		found.add(hazardRefused, "cluster", f.Name, "the upstream (%s) runs in cluster mode: it refuses keys of other slots, and cluster clients would bypass the proxy; use an upstream without cluster mode", f.Name)
 	}
 	for i, master := range cfg.Masters.Servers {
 		sameRun := f.runID != "" && f.runID == masters[i].runID
 		if sameRun || master.Same(cfg.Upstream.Server) {
-			found.add(hazardWarning, "shared", f.Name, "the upstream (%s) is also master %d: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen", f.Name, i+1)
+			found.add(hazardWarning, "shared", f.Name, "the upstream (%s) is also master %d: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed", f.Name, i+1)
 		}
 	}
 	return found
@@ -212,21 +212,21 @@ func (f Facts) asMaster(upstream *Facts) []Hazard {
 	for _, right := range f.missing {
 		level, effect := hazardWarning, "some commands on lock keys will fail there"
 		if right.vital {
-			level, effect = hazardAbsent, "it cannot vote without"
+			level, effect = hazardAbsent, "it cannot vote"
 		}
 		what := strings.ToUpper(strings.ReplaceAll(right.name, "|", " "))
 		if strings.Contains(right.name, " ") {
 			what = "commands on " + right.name
 		}
-		add(level, "rights", "does not allow the proxy's user %s, and %s; grant it (the server says: %s)", what, effect, right.text)
+		add(level, "rights", "denies the proxy's user %s, so %s; grant it (the server says: %s)", what, effect, right.text)
 		found[len(found)-1].detail = right.name
 	}
 	if f.untold != nil {
-		add(hazardWarning, "untold", "does not tell what it is: %v", f.untold)
+		add(hazardWarning, "untold", "refused INFO, so its role and version are unknown: %v", f.untold)
 		return found
 	}
 	if f.role != "master" {
-		add(hazardAbsent, "replica", "is a replica, so it does not vote: what it holds can be overwritten by its own master; list independent servers")
+		add(hazardAbsent, "replica", "is a replica, so it must not vote: its own master can overwrite its data; list independent servers")
 	}
 	if f.cluster {
 		add(hazardRefused, "cluster", "runs in cluster mode: it refuses keys of other slots; list independent servers")

@@ -40,7 +40,7 @@ func TestHazards(t *testing.T) {
 		{name: "five", masters: 5},
 		{name: "one", masters: 1, want: []Hazard{{level: hazardWarning, text: "1 master: no master may fail; use 3 or 5"}}},
 		{name: "two", masters: 2, want: []Hazard{{level: hazardWarning, text: "2 masters: no master may fail; use 3 or 5"}}},
-		{name: "even", masters: 4, want: []Hazard{{level: hazardWarning, text: "4 masters is an even number: as many may fail as with 3, and one more must answer; use 3 or 5"}}},
+		{name: "even", masters: 4, want: []Hazard{{level: hazardWarning, text: "4 masters survive no more failures than 3, and one more must answer; use 3 or 5"}}},
 		{name: "upstream away", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
 			*u = Facts{title: u.title, Name: u.Name, Err: errors.New("refused")}
 		}, want: []Hazard{{level: hazardAbsent, text: "the upstream (up:6379) cannot be used: refused"}}},
@@ -56,16 +56,16 @@ func TestHazards(t *testing.T) {
 		}},
 		{name: "one server twice", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[2].runID = m[0].runID
-		}, want: []Hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are one server (run_id run-id-o); one server has one vote"}}},
+		}, want: []Hazard{{level: hazardRefused, text: "master 1 (m1:6379) and master 3 (m3:6379) are the same server (run_id run-id-o); one server has one vote"}}},
 		{name: "a replica", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].role = "slave"
-		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) is a replica, so it does not vote: what it holds can be overwritten by its own master; list independent servers"}}},
+		}, want: []Hazard{{level: hazardAbsent, text: "master 1 (m1:6379) is a replica, so it must not vote: its own master can overwrite its data; list independent servers"}}},
 		{name: "a cluster", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].cluster = true
 		}, want: []Hazard{{level: hazardRefused, text: "master 1 (m1:6379) runs in cluster mode: it refuses keys of other slots; list independent servers"}}},
 		{name: "an upstream in cluster mode", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
 			u.cluster = true
-		}, want: []Hazard{{level: hazardRefused, text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and clients that know clusters would go round the proxy to its nodes; use an upstream without cluster mode"}}},
+		}, want: []Hazard{{level: hazardRefused, text: "the upstream (up:6379) runs in cluster mode: it refuses keys of other slots, and cluster clients would bypass the proxy; use an upstream without cluster mode"}}},
 		{name: "evicting", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0].maxmemory, m[0].policy = true, "volatile-lru"
 			m[1].maxmemory = true        // without evicting: a full master fails to vote
@@ -79,7 +79,7 @@ func TestHazards(t *testing.T) {
 			u.databases, m[0].databases, m[1].databases, m[2].databases = 99, 128, 0, 16
 		}, want: []Hazard{
 			{level: hazardWarning, text: `locks[2] ("c*", database 98): master 3 (m3:6379) has 16 databases and cannot vote on these locks; raise databases there`},
-			{level: hazardWarning, text: `locks[3] ("d*", database 99): no client can select that database, for the upstream has 99 (0 to 98), so the rule is never used`},
+			{level: hazardWarning, text: `locks[3] ("d*", database 99): this rule is never used, because the upstream has only the databases 0 to 98`},
 			{level: hazardWarning, text: "master 3 (m3:6379) has 16 databases, the upstream has 99: locks in a higher database cannot be stored"},
 		}},
 		{name: "rules for databases that are not there, without an upstream", masters: 3, change: func(cfg *config.Config, u *Facts, m []Facts) {
@@ -87,19 +87,19 @@ func TestHazards(t *testing.T) {
 			cfg.Locks = route.Rules{{Match: "b*", DB: 15}, {Match: "c*", DB: 16}}
 			m[0].databases, m[1].databases, m[2].databases = 99, 99, 99
 		}, want: []Hazard{
-			{level: hazardWarning, text: `locks[1] ("c*", database 16): no client can select that database, for this proxy has 16 (0 to 15), so the rule is never used`},
+			{level: hazardWarning, text: `locks[1] ("c*", database 16): this rule is never used, because this proxy has only the databases 0 to 15`},
 		}},
 		{name: "no rights", masters: 3, change: func(_ *config.Config, _ *Facts, m []Facts) {
 			m[0] = Facts{title: m[0].title, Name: m[0].Name, untold: errors.New("NOPERM")}
-		}, want: []Hazard{{level: hazardWarning, text: "master 1 (m1:6379) does not tell what it is: NOPERM"}}},
+		}, want: []Hazard{{level: hazardWarning, text: "master 1 (m1:6379) refused INFO, so its role and version are unknown: NOPERM"}}},
 		{name: "upstream is a master", masters: 3, change: func(_ *config.Config, u *Facts, m []Facts) {
 			m[1].runID = u.runID
-		}, want: []Hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: both fail together, FLUSHALL on it costs that master its vote for a quarantine, and SWAPDB or a script that touches keys it did not name can erase its locks unseen"}}},
+		}, want: []Hazard{{level: hazardWarning, text: "the upstream (up:6379) is also master 2: they fail together; FLUSHALL there puts the master in quarantine; SWAPDB, or a script with undeclared keys, can erase its locks unnoticed"}}},
 		{name: "embedded", masters: 0, change: func(cfg *config.Config, _ *Facts, _ []Facts) {
 			*cfg = *config.Demo()
 		}, want: []Hazard{
-			{level: hazardWarning, text: "demo: the masters are embedded in this process: a toy for trying the proxy out, which forgets all locks when it ends"},
-			{level: hazardWarning, text: "demo: the upstream is embedded in this process: a toy for trying the proxy out, which forgets everything when it ends"},
+			{level: hazardWarning, text: "demo: the masters are embedded in this process, for trying the proxy out; they forget all locks when it ends"},
+			{level: hazardWarning, text: "demo: the upstream is embedded in this process, for trying the proxy out; it forgets everything when it ends"},
 		}},
 	} {
 		cfg, upstream, masters := testServers(row.masters)
@@ -122,7 +122,7 @@ func TestHazards(t *testing.T) {
 	}
 }
 
-// Who listens beyond this machine is told where nothing keeps strangers out.
+// Hazards warn of an address that other machines can reach and that asks for no login.
 func TestOpenHazards(t *testing.T) {
 	certificates := config.TLS{Listen: ":6390", AuthClients: "yes"}
 	for _, row := range []struct {
@@ -141,7 +141,7 @@ func TestOpenHazards(t *testing.T) {
 	} {
 		var open []string
 		for _, hazard := range openHazards(&row.cfg) {
-			address, _, _ := strings.Cut(hazard.text, " lets everybody in")
+			address, _, _ := strings.Cut(hazard.text, " accepts everyone")
 			open = append(open, address)
 		}
 		if got := strings.Join(open, ", "); got != row.open {

@@ -11,19 +11,19 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// anotherSet is what to do about a master that belongs elsewhere.
-const anotherSet = "list the masters as they belong together, or build another set from them (README, \"Another set from the same masters\")"
+// anotherSet tells the operator what to do about a master that belongs to another set.
+const anotherSet = "list the masters as they belong together, or build another set from them (deploy/README.md, \"Another set from the same masters\")"
 
-// markerFacts is what -check found at redlock.MarkerKey, in database 0.
+// markerFacts are the facts about a master's marker, from redlock.MarkerKey in database 0.
 type markerFacts struct {
-	text   string // empty: there is none
-	unread error  // nobody knows
-	clock  time.Time
+	text   string    // empty: there is none
+	unread error     // why the marker could not be read
+	clock  time.Time // of the master; zero: unknown
 }
 
-// markerLines say in plain words what each master's marker means; those that
-// will keep a master from voting are hazards instead. Only -check needs it: a
-// running proxy has the masters' own states.
+// markerLines describes in plain words what each master's marker means. It returns a
+// hazard instead of a line if the marker keeps the master from voting. Only -check needs
+// it, because a running proxy has the masters' states.
 func markerLines(cfg *config.Config, masters []Facts) (lines []string, found hazardList) {
 	var unmarked []string
 	for i, st := range surveyed(masters) {
@@ -33,7 +33,7 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 		switch {
 		case f.Err != nil:
 		case f.marker.unread != nil:
-			found.add(hazardAbsent, "marker", f.Name, "%s does not show its marker: %v", title, f.marker.unread)
+			found.add(hazardAbsent, "marker", f.Name, "%s did not return its marker: %v", title, f.marker.unread)
 		case f.marker.text == "" && !slices.ContainsFunc(masters, Facts.isMarked):
 			unmarked = append(unmarked, title)
 		case st.State == redlock.Certified:
@@ -60,12 +60,12 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 	return lines, found
 }
 
-// surveyed is how the masters stand by what was found of them.
+// surveyed returns the state of each master according to its facts.
 func surveyed(masters []Facts) []redlock.Standing {
 	found := make([]redlock.Found, len(masters))
 	for i, f := range masters {
 		if f.marker.clock.IsZero() {
-			f.marker.clock = time.Now() // it does not tell
+			f.marker.clock = time.Now() // the best guess if the master's is unknown
 		}
 		found[i] = redlock.Found{
 			Server: redlock.Server{Name: f.Name}, Reached: f.Err == nil && f.marker.unread == nil,
@@ -85,23 +85,23 @@ func (f Facts) isMarked() bool {
 	return marked
 }
 
-// haveNoMarker tells whether all masters have answered and none belongs to a set.
+// haveNoMarker tells whether all masters have answered and none has a marker.
 func haveNoMarker(masters []Facts) bool {
 	return len(masters) > 0 && !slices.ContainsFunc(masters, func(f Facts) bool {
 		return f.Err != nil || f.marker.unread != nil || f.marker.text != ""
 	})
 }
 
-// newSetPause is how long after a set began a process may still be started with
-// -new, as several are that begin with it.
+// newSetPause is the time after a set began in which a process may start with -new.
+// Several processes that begin with a set all start with -new.
 const newSetPause = time.Hour
 
-// ErrSetExists says that -new was left in the start command. It would be said
-// again, and found a new set that votes at once, when the masters have forgotten
-// everything.
+// ErrSetExists means that -new was left in the start command. If the masters later
+// forgot everything, such a command would start a new set that votes at once.
 var ErrSetExists = errors.New("-new is for masters that have no history")
 
-// newSetHazards find -new where a quorum of masters has had a set for a while.
+// newSetHazards reports -new if a quorum of masters has belonged to one set for
+// newSetPause.
 func newSetHazards(cfg *config.Config, masters []Facts, now time.Time) (found hazardList) {
 	members := map[string]int{}
 	for _, f := range masters {
@@ -121,10 +121,10 @@ func newSetHazards(cfg *config.Config, masters []Facts, now time.Time) (found ha
 	return found
 }
 
-// kindNewSet is the kind of hazards about sets that are new, or said to be.
+// kindNewSet is the kind of hazards about new sets and about -new.
 const kindNewSet = "new set"
 
-// remembers says what the marker of a master that belongs to a set does.
+// remembers describes the marker of a master that belongs to a set.
 func (f Facts) remembers() string {
 	m, _ := redlock.ReadMarker(f.marker.text)
 	words := fmt.Sprintf("is number %d of %d of set %s (epoch %d), ", m.Member, m.Members, m.Set, m.Epoch)
@@ -134,13 +134,13 @@ func (f Facts) remembers() string {
 	return words + "longest TTL granted " + config.ShortDuration(m.Longest)
 }
 
-// votesFrom is when its quarantine is over.
+// votesFrom is the time at which the master's quarantine ends.
 func (f Facts) votesFrom() string {
 	m, _ := redlock.ReadMarker(f.marker.text)
 	return config.Timestamp(m.Since.Add(m.Quarantine))
 }
 
-// describeNewcomers words the masters of a set that does not exist yet.
+// describeNewcomers describes the masters without a marker.
 func describeNewcomers(cfg *config.Config, unmarked []string) string {
 	who := strings.Join(unmarked, ", ") + " have no marker"
 	switch {

@@ -12,14 +12,14 @@ import (
 
 const testMarker = "redlock-proxy/2 db=0 set=abc member=%d/3 epoch=2 joined=1,1,2@m3:6379 replid=- run=run-id-of-%d since=%d quarantine=30000 longest=90000 before=60000 turned=0"
 
-// -check says in plain words what each master's marker means, and which of them
-// keeps a master from voting.
+// -check describes in plain words what each master's marker means, and whether it keeps
+// the master from voting.
 func TestMarkerLines(t *testing.T) {
 	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
 	marker := func(number int, since time.Time) string {
 		return fmt.Sprintf(testMarker, number, number, since.UnixMilli())
 	}
-	const another = `list the masters as they belong together, or build another set from them (README, "Another set from the same masters")`
+	const another = `list the masters as they belong together, or build another set from them (deploy/README.md, "Another set from the same masters")`
 	const quarantine = "30s, or the longest TTL granted, up to 10m"
 	for _, row := range []struct {
 		name   string
@@ -49,7 +49,7 @@ func TestMarkerLines(t *testing.T) {
 		{"somebody's key", func(_ *config.Config, m *Facts) { m.marker.text = "hello" },
 			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it", hazardAbsent, "marker"},
 		{"not shown", func(_ *config.Config, m *Facts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
-			"does not show its marker: NOPERM", hazardAbsent, "marker"},
+			"did not return its marker: NOPERM", hazardAbsent, "marker"},
 	} {
 		cfg, _, masters := testServers(3)
 		for i := range masters {
@@ -70,8 +70,8 @@ func TestMarkerLines(t *testing.T) {
 	}
 }
 
-// A set that does not exist yet begins in quarantine, unless the operator says
-// that it is new. Either is said once, whatever the number of its masters.
+// A new set begins in quarantine, unless the operator gives -new. -check says either
+// once, whatever the number of masters.
 func TestMarkerLinesOfNewcomers(t *testing.T) {
 	const begins = ": a new set begins when all masters are reached and none has one"
 	for _, row := range []struct {
@@ -99,7 +99,7 @@ func TestMarkerLinesOfNewcomers(t *testing.T) {
 	}
 }
 
-// -new that was left in the start command is refused once its set is not new.
+// A start with -new is refused once its set is no longer new.
 func TestNewIsRefusedWhereASetExists(t *testing.T) {
 	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
 	founded := func(at time.Time) string { return fmt.Sprintf("%08x%024x", at.Unix(), 0xaabbccdd) }

@@ -10,14 +10,14 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// A user of a master may be forbidden commands that the proxy needs there. The
-// question is put by queueing each command in a transaction: a server checks
-// rights when it queues, and DISCARD then drops what was queued, so nothing is
-// done and nothing needs the right to ask about rights.
+// A master may deny the proxy's user commands that the proxy needs there. To find out,
+// the proxy queues each command in a transaction. A server checks rights when it queues
+// a command. DISCARD then drops the queue. So no command runs, and the user needs no
+// right to ask about rights.
 
-// neededRight is a command that the proxy sends to masters of its own accord.
+// neededRight is a command that the proxy itself sends to masters.
 type neededRight struct {
-	name  string // as ACL rules have it
+	name  string // in the notation of ACL rules
 	form  []any
 	vital bool // without it the master cannot vote at all
 }
@@ -37,7 +37,7 @@ var neededRights = []neededRight{
 	{"subscribe", []any{"SUBSCRIBE", redlock.MarkerKey}, false},
 	{"psubscribe", []any{"PSUBSCRIBE", redlock.MarkerKey}, false},
 	{"publish", []any{"PUBLISH", redlock.MarkerKey, ""}, false},
-	{"watch", []any{"WATCH", redlock.MarkerKey}, false}, // refused inside MULTI, but only to who has the right
+	{"watch", []any{"WATCH", redlock.MarkerKey}, false}, // without the right: NOPERM; with it: another error, because of MULTI
 	{"del", []any{"DEL", redlock.MarkerKey}, false},
 	{"dump", []any{"DUMP", redlock.MarkerKey}, false},
 	{"restore", []any{"RESTORE", redlock.MarkerKey, "0", ""}, false},
@@ -48,25 +48,25 @@ var neededRights = []neededRight{
 	{"persist", []any{"PERSIST", redlock.MarkerKey}, false},
 }
 
-// missingRight is one that the proxy's user has not on a master.
+// missingRight is a right that the proxy's user lacks on a master.
 type missingRight struct {
-	name  string // of the command, or keys
+	name  string // of the command, or "keys such as ..."
 	vital bool
-	text  string // the server's
+	text  string // the server's error
 }
 
-// knownRights are what masters said of rights, by the master's name. It is
-// written by one goroutine, while none asks.
+// knownRights remembers the missing rights by the master's name. One goroutine writes
+// it, while no other reads it.
 type knownRights map[string]rightsOfRun
 
-// rightsOfRun is what was missing in one run of a server.
+// rightsOfRun has the rights that were missing in one run of a server.
 type rightsOfRun struct {
 	run     string
 	missing []missingRight
 }
 
-// ask returns what is missing on a master, from memory if that run of it was
-// asked before.
+// ask returns the rights that are missing on a master. It asks each run of a server only
+// once, and then answers from memory.
 func (k knownRights) ask(ctx context.Context, client *redis.Client, f *Facts, rules route.Rules) ([]missingRight, error) {
 	if said, known := k[f.Name]; known && said.run == f.runID {
 		return said.missing, nil
@@ -80,8 +80,8 @@ func (k knownRights) ask(ctx context.Context, client *redis.Client, f *Facts, ru
 	return askRights(ctx, client, examples)
 }
 
-// remember keeps what masters said. One that is away may come back with other
-// rights.
+// remember keeps the missing rights of masters. It forgets an unreachable master, which
+// may come back with other rights.
 func (k knownRights) remember(masters []Facts) {
 	clear(k)
 	for _, f := range masters {
@@ -91,12 +91,12 @@ func (k knownRights) remember(masters []Facts) {
 	}
 }
 
-// askRights returns what is missing. keys are examples of lock keys.
+// askRights asks a master and returns the missing rights. keys are examples of lock keys.
 func askRights(ctx context.Context, client *redis.Client, keys []string) ([]missingRight, error) {
 	conn := client.Conn()
-	defer conn.Close() // and with it a transaction that was not discarded
+	defer conn.Close() // also ends a transaction that was not discarded
 	if err := conn.Do(ctx, "MULTI").Err(); err != nil {
-		if refusesRight(err) { // what follows would be done
+		if refusesRight(err) { // stop here: without MULTI the next commands would run
 			return []missingRight{{"multi", true, err.Error()}}, nil
 		}
 		return nil, err
@@ -116,8 +116,9 @@ func askRights(ctx context.Context, client *redis.Client, keys []string) ([]miss
 			missing = append(missing, missingRight{rights[i].name, rights[i].vital, err.Error()})
 		}
 	}
-	// EXEC cannot be queued. Nothing is behind MULTI only once DISCARD was done,
-	// which the proxy does not need otherwise.
+	// EXEC cannot be queued, so it is tried on an empty transaction. Only after a
+	// DISCARD that worked is the transaction surely empty. The proxy does not need the
+	// right to DISCARD otherwise.
 	if conn.Do(ctx, "DISCARD").Err() == nil && conn.Do(ctx, "MULTI").Err() == nil {
 		if err := conn.Do(ctx, "EXEC").Err(); err != nil && strings.Contains(err.Error(), "NOPERM") {
 			missing = append(missing, missingRight{"exec", false, err.Error()})
@@ -126,8 +127,8 @@ func askRights(ctx context.Context, client *redis.Client, keys []string) ([]miss
 	return missing, ctx.Err()
 }
 
-// refusesRight finds the answers to a command that is forbidden, or that the
-// server was told not to know.
+// refusesRight tells whether a server refused a command because the user may not run it,
+// or because the command was renamed or removed.
 func refusesRight(err error) bool {
 	text := err.Error()
 	return strings.HasPrefix(text, "NOPERM") || strings.HasPrefix(text, "ERR unknown command") || strings.HasPrefix(text, "ERR unknown subcommand") ||

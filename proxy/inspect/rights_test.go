@@ -11,8 +11,8 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-// What the proxy's user may not do on a master is found command by command,
-// and asking changes nothing there.
+// The rights that the proxy's user lacks on a master are found command by command, and
+// asking changes nothing there.
 func TestMissingRights(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	renamed := proxytest.StartRedis(t, "--rename-command", "DUMP", "")

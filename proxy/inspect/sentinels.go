@@ -7,7 +7,7 @@ import (
 	"redlock-proxy/proxy/config"
 )
 
-// sentinelLine says for -check what the Sentinels said; "" where there are none.
+// sentinelLine describes the Sentinels' answers for -check. It is "" if there are none.
 func (f Facts) sentinelLine() string {
 	s := f.sentinels
 	if s.Asked == 0 {
@@ -20,8 +20,8 @@ func (f Facts) sentinelLine() string {
 	return text
 }
 
-// sentinelHazards are warnings: what matters now is whether the master can be
-// reached, which others judge; these keep a failover from happening.
+// sentinelHazards are things that would prevent a failover. They are warnings, because
+// locks need only a reachable master now, and Hazards judges that.
 func (f Facts) sentinelHazards() []Hazard {
 	var found hazardList
 	s := f.sentinels

@@ -1,6 +1,7 @@
 package inspect
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -10,31 +11,40 @@ import (
 	"redlock-proxy/proxy/config"
 )
 
-// A setting is one key of the file with its value in words.
+// A setting is one key of the file with its value as text.
 type setting struct{ name, value string }
 
-// writeSettings is the configuration by the names it has in the file.
-func writeSettings(w io.Writer, cfg *config.Config) { writeTable(w, settingsOf(cfg)) }
+// settingList has settings in the order of the file.
+type settingList []setting
 
-func writeTable(w io.Writer, settings []setting) {
+func (l settingList) write(w io.Writer) {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	defer table.Flush()
-	for _, s := range settings {
+	for _, s := range l {
 		fmt.Fprintf(table, "%s\t%s\n", s.name, s.value)
 	}
 }
 
-// changedSettings are those that a file has to say, for they have no default, or
-// another one.
-func changedSettings(cfg *config.Config) []setting {
+// MarshalJSON makes one object with a member for each setting.
+func (l settingList) MarshalJSON() ([]byte, error) {
+	values := map[string]string{}
+	for _, s := range l {
+		values[s.name] = s.value
+	}
+	return json.Marshal(values)
+}
+
+// changedSettings returns the settings that a file must have: those without a default,
+// and those with another value.
+func changedSettings(cfg *config.Config) settingList {
 	defaults := settingsOf(config.Demo())
 	return slices.DeleteFunc(settingsOf(cfg), func(s setting) bool {
 		return s.name != "upstream" && s.name != "masters" && slices.Contains(defaults, s)
 	})
 }
 
-func settingsOf(cfg *config.Config) []setting {
-	var list []setting
+func settingsOf(cfg *config.Config) settingList {
+	var list settingList
 	row := func(name string, value any) { list = append(list, setting{name, fmt.Sprint(value)}) }
 	row("listen", orDash(cfg.Listen))
 	if strings.HasPrefix(cfg.Listen, config.UnixPrefix) {

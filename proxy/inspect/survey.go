@@ -19,16 +19,16 @@ import (
 )
 
 const (
-	// surveyEvery is how often servers are asked what they are: they may be
-	// replaced or upgraded behind their address.
+	// surveyEvery is the interval between two looks. Servers may be replaced or upgraded
+	// behind their addresses.
 	surveyEvery = 30 * time.Second
-	// surveySoon is for when a server did not answer.
+	// surveySoon is the interval if a server did not answer or cannot vote.
 	surveySoon = 5 * time.Second
 )
 
-// A Survey keeps what the servers say about themselves, for those who show it to
-// clients or route by it. Look, Report and Run belong to one goroutine at a time;
-// any goroutine may call the rest at any time.
+// A Survey keeps the servers' answers about themselves, for clients and for the router.
+// Only one goroutine at a time may call Look, Report and Run. Any goroutine may call the
+// other methods at any time.
 type Survey struct {
 	current *config.Active
 	meter   *metrics.Metrics
@@ -36,36 +36,35 @@ type Survey struct {
 	again   chan struct{} // a reload wants a look now
 
 	shown     atomic.Value // string: the version shown to clients
-	available atomic.Int64 // databases of the upstream; 0: not known
-	blank     atomic.Bool  // all masters answered last, and none had a marker
+	available atomic.Int64 // databases of the upstream; 0: unknown
+	blank     atomic.Bool  // all masters answered the last Look, and none had a marker
 
-	versions    map[string]string // by the server's name, also of those now away
-	upstreamRun string            // whose commands the router knows
-	warned      []string          // hazards logged already
+	versions    map[string]string // by the server's name, including servers now unreachable
+	upstreamRun string            // the run_id of the upstream whose commands the router knows
+	warned      []string          // the hazards of the last Report
 	rights      knownRights
 }
 
-// NewSurvey has asked nobody yet: call Look. It asks the servers of the
-// configuration that is in force in current, puts the upstream's commands into
-// current's router, and tells meter and log what it finds.
+// NewSurvey makes a survey that has asked no server yet. Its Look asks the servers of
+// current's configuration, puts the upstream's commands into current's router, and
+// reports to meter and log.
 func NewSurvey(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *Survey {
 	s := &Survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
 	s.shown.Store(s.lowest(current.Load().Config))
 	return s
 }
 
-// Version is the lowest version of Redis among the servers, for clients choose
-// commands by it; "" as long as none has told its version.
+// Version is the lowest version of Redis among the servers, because clients choose
+// commands by it. It is "" until a server has reported its version.
 func (s *Survey) Version() string { return s.shown.Load().(string) }
 
-// Databases is how many databases the upstream has; 0 means that it is not known.
+// Databases is the number of databases of the upstream, or 0 if it is unknown.
 func (s *Survey) Databases() int { return int(s.available.Load()) }
 
-// NoMarkers tells whether all masters answered when last asked, and none belongs to
-// a set.
+// NoMarkers tells whether all masters answered the last Look and none had a marker.
 func (s *Survey) NoMarkers() bool { return s.blank.Load() }
 
-// Soon has Run look at once, for the configuration has changed. It does not wait.
+// Soon makes Run look at once, after a change of the configuration. It does not wait.
 func (s *Survey) Soon() {
 	select {
 	case s.again <- struct{}{}:
@@ -73,8 +72,8 @@ func (s *Survey) Soon() {
 	}
 }
 
-// Look asks all servers once, for about 2 s at most, and returns the hazards,
-// which the metrics show from then on.
+// Look asks all servers once, for about 2 s at most. It returns the hazards and shows
+// them as metrics.
 func (s *Survey) Look(ctx context.Context) []Hazard {
 	cfg := s.current.Load().Config
 	upstream, masters := s.rights.askServers(ctx, cfg)
@@ -87,7 +86,7 @@ func (s *Survey) Look(ctx context.Context) []Hazard {
 		}
 		if upstream.Err == nil && (upstream.runID == "" || upstream.runID != s.upstreamRun) {
 			if upstream.runID != "" && s.upstreamRun != "" {
-				s.log.Info("the upstream has been restarted, or another server is the upstream now", "upstream", upstream.Name, "run_id", shortRunID(upstream.runID))
+				s.log.Info("upstream restarted or replaced", "upstream", upstream.Name, "run_id", shortRunID(upstream.runID))
 			}
 			s.learnCommands(ctx, cfg.Upstream.Server, upstream.runID)
 		}
@@ -104,8 +103,8 @@ func (s *Survey) Look(ctx context.Context) []Hazard {
 	return hazards
 }
 
-// lowest is the version to show: of the servers that are configured now, as
-// far as they have ever told theirs.
+// lowest is the version to show: the lowest among the servers that are configured now
+// and have ever reported their version.
 func (s *Survey) lowest(cfg *config.Config) string {
 	versions := map[string]string{}
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == config.UpstreamEmbedded {
@@ -119,8 +118,8 @@ func (s *Survey) lowest(cfg *config.Config) string {
 	return lowestVersion(versions)
 }
 
-// learnCommands adds the commands that only this upstream knows. Without them
-// all else still works: an unknown command is forwarded as it is.
+// learnCommands adds the commands that only this upstream knows to the router. If that
+// fails, everything else still works: the proxy forwards an unknown command as it is.
 func (s *Survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, runID string) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
@@ -138,11 +137,11 @@ func (s *Survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, 
 			return
 		}
 	}
-	s.log.Info("the upstream does not tell its commands; the built-in table is used", "error", err)
+	s.log.Info("cannot read the commands of the upstream; using the built-in table", "error", err)
 	s.upstreamRun = runID
 }
 
-// shownHazards are hazards in the metrics' words.
+// shownHazards converts hazards for the metrics.
 func shownHazards(hazards []Hazard) []metrics.Hazard {
 	shown := make([]metrics.Hazard, len(hazards))
 	for i, h := range hazards {
@@ -151,7 +150,7 @@ func shownHazards(hazards []Hazard) []metrics.Hazard {
 	return shown
 }
 
-// Report logs those hazards that the last Report did not have.
+// Report logs the hazards that the last Report did not have.
 func (s *Survey) Report(hazards []Hazard) {
 	texts := make([]string, 0, len(hazards))
 	for _, hazard := range hazards {
@@ -168,8 +167,8 @@ func (s *Survey) Report(hazards []Hazard) {
 	s.warned = texts
 }
 
-// Run looks and reports again and again until ctx ends. hazards are those of the
-// last Look: it looks sooner where a server was away.
+// Run looks and reports regularly until ctx ends. hazards are those of the last Look. If
+// a server was unreachable or could not vote, Run looks sooner.
 func (s *Survey) Run(ctx context.Context, hazards []Hazard) {
 	for {
 		pause := surveyEvery
@@ -190,8 +189,8 @@ func (s *Survey) Run(ctx context.Context, hazards []Hazard) {
 	}
 }
 
-// lowestVersion is the one that every server has the commands of; clients
-// choose commands by it. Empty if nothing is known.
+// lowestVersion returns the lowest version, whose commands every server has. It returns
+// "" if no version is known.
 func lowestVersion(versions map[string]string) string {
 	lowest := ""
 	for _, version := range versions {

@@ -33,8 +33,9 @@ func TestLowestVersion(t *testing.T) {
 	}
 }
 
-// Rights are asked for at the start, and again for another run of the server and
-// after a reload: what a user may not do stands in the server's log each time.
+// The survey asks for rights at the start, for another run of the server and after a
+// reload. It asks no more often, because each refusal leaves an entry in the server's
+// log.
 func TestSurveyAsksForRightsOnce(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	cfg := config.Demo()

@@ -1,13 +1,18 @@
-// Package metrics has all the Prometheus metrics that the proxy counts itself:
-// of locks and masters (it implements redlock.Observer), of clients and the
-// upstream, and of what an operator does (operations.go).
+// Package metrics has all Prometheus metrics of the proxy: for locks and masters, for
+// clients and the upstream, and for the work of an operator (operations.go).
 //
-// It is told what happens, in plain data, and asks nobody: who the masters,
-// rules and limits are comes with New, ShowSettings and ShowHazards. Labels are
-// names from closed sets and the names of masters and rules; never a key, and
-// never a value of a lock, which is a secret.
+// Other packages report events as plain data. Metrics implements redlock.Observer for
+// the events of locks and masters. New, ShowSettings and ShowHazards give the names of
+// masters, rules and limits. Some metrics have no events, so their values are read when
+// the metrics are: the states of masters (Masters) and the keys that are held back
+// (Moving). A MasterLog is an Observer that also logs each change of a master's state,
+// with its reason. Labels are names from closed sets and the names of masters and rules.
+// They are never a key, and never the value of a lock, which is a secret.
 //
-// Any number of goroutines may count. ShowSettings, ReloadApplied and
-// ShowHazards are for one goroutine each. The package imports redlock, for what
-// an Observer is told, and no room of the proxy.
+// Events that clients can cause at will are logged through a Throttle. It counts the
+// lines that it leaves out.
+//
+// Any number of goroutines may count. Only one goroutine at a time may call ShowSettings
+// or ReloadApplied, and only one ShowHazards. The package imports redlock, for the types
+// of an Observer, and no room of the proxy.
 package metrics

@@ -2,7 +2,6 @@ package metrics
 
 import (
 	"maps"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,8 +11,9 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// Metrics are all of the proxy's own. Labels are names from closed sets and
-// the masters' names; never a key, and never a value, which is a secret.
+// Metrics are all metrics of the proxy that count events. Labels are names from closed
+// sets and the names of masters and rules. They are never a key, and never a value, which
+// is a secret.
 type Metrics struct {
 	masters  series[string, masterSeries]
 	ballots  series[ballotLabels, prometheus.Observer]
@@ -27,19 +27,19 @@ type Metrics struct {
 	panics         prometheus.Counter
 	limits         map[string]prometheus.Counter
 	refusedLogins  prometheus.Counter
-	handshakes     prometheus.Counter // failed
+	handshakes     prometheus.Counter // those that failed
 
 	operations operationMetrics
-	ofMasters  []masterLabelled // all that have a series for each master
-	ofRules    *prometheus.CounterVec
+	ofMasters  []masterLabelled       // all metrics with a series for each master
+	ofRules    *prometheus.CounterVec // the metric with series for each rule
 	verdicts   []string
-	rules      map[string]bool               // that have series from 0
-	refusals   map[string]prometheus.Counter // by the error's first word
+	rules      map[string]bool               // the rules whose series exist
+	refusals   map[string]prometheus.Counter // by the error's code
 
 	listeners     prometheus.Gauge
 	messages      prometheus.Counter
 	invalidations prometheus.Counter
-	ended         *prometheus.CounterVec // of listeners
+	ended         *prometheus.CounterVec // listeners that were disconnected
 }
 
 type masterSeries struct {
@@ -62,21 +62,21 @@ type commandSeries struct {
 	times prometheus.Observer
 }
 
-// A lock command takes a round trip to the second-fastest or third-fastest
-// master: from a tenth of a millisecond beside them to a ballot's deadline
-// and a few retries.
+// A lock command takes a round trip to the second-fastest or third-fastest master. That
+// is from a tenth of a millisecond, if the masters are near, to a ballot's deadline and a
+// few retries.
 var lockTimeBuckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5}
 
-// Names are the values of labels that are shown from the start, so that a
-// first 1 is an increase.
+// Names are values of labels whose series exist from the start with 0. Otherwise
+// Prometheus would see no increase at the first 1.
 type Names struct {
 	Limits   []string
 	Verdicts []string // of lock commands
 	Build    []string // version, revision and Go's version
 }
 
-// New registers everything with reg; an error means that something
-// is registered there under one of our names already.
+// New registers all metrics with reg. It returns an error if one of our names is
+// registered there already.
 func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "redlock", Name: name, Help: help}, labels)
@@ -91,26 +91,26 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	}
 	forwards := counter("forwarded_commands_total", "Commands forwarded to the upstream.")
 	clients := gauge("clients_connected", "Clients connected now.")
-	protocolErrors := counter("protocol_errors_total", "Connections closed because of bytes that are not Redis's protocol.")
+	protocolErrors := counter("protocol_errors_total", "Clients disconnected because they did not send valid Redis protocol.")
 	dialFailures := counter("upstream_dial_failures_total", "Failed attempts to reach the upstream for a client.")
-	badReplies := counter("upstream_protocol_errors_total", "Clients disconnected because the upstream sent what was no reply to their commands.")
-	panics := counter("panics_recovered_total", "Sessions closed because of a defect in the proxy.")
-	refusedLogins := counter("logins_refused_total", "AUTH and HELLO with a wrong user name or password.")
-	handshakes := counter("tls_handshakes_failed_total", "Clients that could not be served over TLS.")
+	badReplies := counter("upstream_protocol_errors_total", "Clients disconnected because the upstream sent an invalid or unexpected reply.")
+	panics := counter("panics_recovered_total", "Clients disconnected because of a bug in the proxy.")
+	refusedLogins := counter("logins_refused_total", "AUTH and HELLO commands with a wrong user name or password.")
+	handshakes := counter("tls_handshakes_failed_total", "TLS handshakes that failed.")
 	commands := counter("lock_commands_total", "Lock commands answered, by kind, verdict and the rule that makes their key a lock key.", "kind", "verdict", "rule")
-	commandTimes := times("lock_command_duration_seconds", "From a lock command's arrival to its reply, retries and all.", "kind")
-	ballotTimes := times("ballot_duration_seconds", "From a ballot's first byte to its verdict.", "kind", "verdict")
-	votes := counter("votes_total", "Votes by master: granted, refused, failed, or discounted, of one that answers and may not vote.", "master", "vote")
-	voteTimes := times("vote_duration_seconds", "From a ballot's first byte to a master's answer.", "master")
-	undone := counter("undone_grants_total", "Grants taken back from a master because the request was not won.", "master")
-	queued := gauge("queued_for_master", "Undos and releases that wait for a master that is away.", "master")
-	limits := counter("limit_reached_total", "Clients refused, closed or answered with an error because of a limit (texts forgotten, for scripts).", "limit")
-	refusals := counter("refused_commands_total", "Commands refused because their keys are on both planes (crosslock) or have moved with the lock rules (tryagain).", "reason")
-	build := gauge("build_info", "1, with what this process was built from.", "version", "revision", "goversion")
+	commandTimes := times("lock_command_duration_seconds", "Time from the arrival of a lock command to its reply, retries included.", "kind")
+	ballotTimes := times("ballot_duration_seconds", "Time from the first byte of a ballot to its verdict.", "kind", "verdict")
+	votes := counter("votes_total", "Votes by master: granted, refused, failed, or discounted (the master answered but may not vote).", "master", "vote")
+	voteTimes := times("vote_duration_seconds", "Time from the first byte of a ballot to the answer of the master.", "master")
+	undone := counter("undone_grants_total", "Grants taken back from a master because the ballot was not won.", "master")
+	queued := gauge("queued_for_master", "Undos and releases queued for an unreachable master.", "master")
+	limits := counter("limit_reached_total", "How often a limit refused or disconnected a client, or failed a command (for scripts: texts forgotten).", "limit")
+	refusals := counter("refused_commands_total", "Commands refused because they mix lock keys and other keys (crosslock), or because the lock rules moved their keys (tryagain).", "reason")
+	build := gauge("build_info", "Always 1; the labels show what this process was built from.", "version", "revision", "goversion")
 	build.WithLabelValues(names.Build...).Set(1)
-	listeners := gauge("clients_listening", "Clients that subscribe to channels of locks or track lock keys.")
-	wakeUps := counter("wakeups_total", "What clients were told of what happened on the masters: messages and invalidations.", "kind")
-	ended := counter("listeners_ended_total", "Listening clients disconnected because messages may have been missed (gap) or were not read (overflow).", "reason")
+	listeners := gauge("clients_listening", "Clients that are subscribed to channels of locks or track lock keys.")
+	wakeUps := counter("wakeups_total", "Messages and invalidations from the masters sent to clients.", "kind")
+	ended := counter("listeners_ended_total", "Subscribed clients disconnected because they may have missed messages (gap) or did not read them (overflow).", "reason")
 	all := []prometheus.Collector{
 		listeners, wakeUps, ended, refusals, build,
 		commands, commandTimes, ballotTimes, votes, voteTimes, undone, queued,
@@ -127,7 +127,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
 		listeners: listeners.WithLabelValues(), ended: ended,
 		limits:   make(map[string]prometheus.Counter),
-		refusals: map[string]prometheus.Counter{"-CROSSLOCK": refusals.WithLabelValues("crosslock"), "-TRYAGAIN": refusals.WithLabelValues("tryagain")},
+		refusals: map[string]prometheus.Counter{"CROSSLOCK": refusals.WithLabelValues("crosslock"), "TRYAGAIN": refusals.WithLabelValues("tryagain")},
 		messages: wakeUps.WithLabelValues("message"), invalidations: wakeUps.WithLabelValues("invalidation"),
 		protocolErrors: protocolErrors.WithLabelValues(), dialFailures: dialFailures.WithLabelValues(), badReplies: badReplies.WithLabelValues(), panics: panics.WithLabelValues(),
 		refusedLogins: refusedLogins.WithLabelValues(), handshakes: handshakes.WithLabelValues(),
@@ -144,7 +144,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
 		}
 		for cause := redlock.Emptied; cause <= redlock.Replaced; cause++ {
-			operations.amnesia.WithLabelValues(master, cause.String()) // a first 1 from nothing would be no increase
+			operations.amnesia.WithLabelValues(master, cause.String()) // exists with 0, as Names says
 		}
 		for vote := range found.votes {
 			found.votes[vote] = votes.WithLabelValues(master, redlock.Vote(vote).String())
@@ -193,9 +193,8 @@ func (m *Metrics) Queued(master string, waiting int) {
 	m.masters.get(master).queued.Set(float64(waiting))
 }
 
-// rulesInForce has a series from 0 for all that can come of a rule's locks, for a
-// first 1 from nothing would be no increase, and none for rules that are gone. It
-// is for one goroutine at a time.
+// rulesInForce makes all series of the current rules, from 0 as Names says. It deletes
+// the series of other rules. Only one goroutine at a time may call it.
 func (m *Metrics) rulesInForce(rules []string) {
 	gone := m.rules
 	m.rules = map[string]bool{}
@@ -223,11 +222,10 @@ func (m *Metrics) LockCommand(kind, verdict, rule string, seconds float64) {
 	found.times.Observe(seconds)
 }
 
-// Refused counts an error reply that says that a command cannot be answered as
-// it is; all others have no name here.
-func (m *Metrics) Refused(reply string) {
-	word, _, _ := strings.Cut(reply, " ")
-	if counter := m.refusals[word]; counter != nil {
+// Refused counts an error reply by its code, if it is CROSSLOCK or TRYAGAIN. It ignores
+// all other codes.
+func (m *Metrics) Refused(code string) {
+	if counter := m.refusals[code]; counter != nil {
 		counter.Inc()
 	}
 }
@@ -238,19 +236,18 @@ func (m *Metrics) Forwarded(n int)     { m.forwards.Add(float64(n)) }
 func (m *Metrics) ProtocolError()      { m.protocolErrors.Inc() }
 func (m *Metrics) UpstreamDialFailed() { m.dialFailures.Inc() }
 
-// UpstreamProtocolError counts a client that the upstream's replies cost its
-// connection.
+// UpstreamProtocolError counts a client that was disconnected because of the upstream's
+// replies.
 func (m *Metrics) UpstreamProtocolError() { m.badReplies.Inc() }
 
-// BufferedBytes shows how much of the memory that clients share is in use.
+// BufferedBytes shows the number of bytes in use of the memory that clients share.
 func BufferedBytes(inUse func() int64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients, of those that limits.memory allows.",
+		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients; limits.memory is the limit.",
 	}, func() float64 { return float64(inUse()) })
 }
 
-// LimitReached counts a limit that kept a client from something; none has no
-// name.
+// LimitReached counts that a client reached a limit. It ignores an unknown or empty name.
 func (m *Metrics) LimitReached(limit string) {
 	if reached := m.limits[limit]; reached != nil {
 		reached.Inc()
@@ -261,13 +258,13 @@ func (m *Metrics) HandshakeFailed() { m.handshakes.Inc() }
 func (m *Metrics) LoginRefused()    { m.refusedLogins.Inc() }
 func (m *Metrics) PanicRecovered()  { m.panics.Inc() }
 
-// Why a listening client was disconnected.
+// These are the reasons why a listening client was disconnected.
 const (
 	ListenerGap      = "gap"
 	ListenerOverflow = "overflow"
 )
 
-// ClientListens counts sessions that the masters' listeners serve.
+// ClientListens adds to the number of clients that listen to masters: 1 or -1.
 func (m *Metrics) ClientListens(change float64) { m.listeners.Add(change) }
 func (m *Metrics) ListenerEnded(reason string)  { m.ended.WithLabelValues(reason).Inc() }
 
@@ -276,9 +273,9 @@ func (m *Metrics) WokenUp(messages, invalidations int) {
 	m.invalidations.Add(float64(invalidations))
 }
 
-// series remembers what find found for a closed set of labels. It is for the
-// path of every vote, where the library's own look-up by label texts costs
-// more than all else that is counted there.
+// series caches the results of find for a closed set of labels. Every vote uses it. There
+// the library's own look-up by label texts would cost more than everything else that is
+// counted.
 type series[K comparable, S any] struct {
 	find  func(K) S // set before use
 	known atomic.Pointer[map[K]S]
@@ -301,7 +298,7 @@ func (s *series[K, S]) get(labels K) S {
 	return next[labels]
 }
 
-// forget has the next get find anew.
+// forget makes the next get of these labels call find again.
 func (s *series[K, S]) forget(labels K) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +309,7 @@ func (s *series[K, S]) forget(labels K) {
 	}
 }
 
-// forgetAll has every get find anew.
+// forgetAll makes the next get of any labels call find again.
 func (s *series[K, S]) forgetAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

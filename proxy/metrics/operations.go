@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// operationMetrics are about what an operator does and has to look after.
+// operationMetrics are about an operator's actions and about things to look after.
 type operationMetrics struct {
 	stateChanges *prometheus.CounterVec
 	amnesia      *prometheus.CounterVec
@@ -22,7 +22,7 @@ type operationMetrics struct {
 	timeout      prometheus.Gauge
 }
 
-// masterLabelled is what has a series for each master.
+// masterLabelled is a metric with series for each master.
 type masterLabelled interface {
 	DeletePartialMatch(labels prometheus.Labels) int
 }
@@ -36,17 +36,17 @@ func newOperationMetrics(
 	counter func(name, help string, labels ...string) *prometheus.CounterVec,
 	gauge func(name, help string, labels ...string) *prometheus.GaugeVec,
 ) (operationMetrics, []prometheus.Collector) {
-	withoutTTL := counter("locks_without_ttl_total", "Locks taken without a TTL, which only a release ends.")
-	beyond := counter("locks_beyond_quarantine_total", "Locks taken for longer than max_quarantine, which no quarantine covers.")
-	reloaded := gauge("config_last_reload_successful", "1 if the last reload of the configuration was applied, or there was none.")
-	since := gauge("config_in_force_timestamp_seconds", "Since when the configuration in force is in force.")
-	hash := gauge("config_hash", "A hash of the masters, rules and times in force: proxies over the same masters should show the same.")
-	clients := gauge("clients_limit", "How many clients may be connected at once.")
-	timeout := gauge("master_timeout_seconds", "How long a master may take to answer a ballot.")
+	withoutTTL := counter("locks_without_ttl_total", "Locks taken without a TTL. Only a release ends them.")
+	beyond := counter("locks_beyond_quarantine_total", "Locks taken for longer than max_quarantine. No quarantine covers them.")
+	reloaded := gauge("config_last_reload_successful", "1 if the last reload was applied or there was none, else 0.")
+	since := gauge("config_in_force_timestamp_seconds", "When the active configuration became active.")
+	hash := gauge("config_hash", "Hash of the active masters, rules and times. Proxies over the same masters should show the same.")
+	clients := gauge("clients_limit", "Maximum number of connected clients.")
+	timeout := gauge("master_timeout_seconds", "How long a ballot waits for a master.")
 	m := operationMetrics{
 		stateChanges: counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
-		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy put on record, by their cause: emptied, restarted, clock_jumped or replaced.", "master", "cause"),
-		hazards:      gauge("hazards", "What endangers locks, by kind, by server and by what is missing there.", "kind", "server", "detail"),
+		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy recorded, by cause: emptied, restarted, clock_jumped or replaced.", "master", "cause"),
+		hazards:      gauge("hazards", "Hazards to locks, by kind, server and what is missing there.", "kind", "server", "detail"),
 		reloads:      counter("config_reloads_total", "Reloads of the configuration: applied or refused.", "result"),
 		withoutTTL:   withoutTTL.WithLabelValues(),
 		beyond:       beyond.WithLabelValues(),
@@ -76,8 +76,7 @@ func (m *Metrics) ReloadApplied(now Settings) {
 	m.ShowSettings(now)
 }
 
-// Settings are the configuration in force, as far as other metrics are
-// measured against it.
+// Settings are the parts of the current configuration to compare other metrics with.
 type Settings struct {
 	Since         time.Time
 	Hash          uint64
@@ -86,7 +85,7 @@ type Settings struct {
 	MasterTimeout time.Duration
 }
 
-// ShowSettings shows which configuration is in force.
+// ShowSettings shows the current configuration.
 func (m *Metrics) ShowSettings(now Settings) {
 	m.operations.inForceSince.Set(float64(now.Since.UnixMilli()) / 1000)
 	m.operations.hash.Set(float64(now.Hash))
@@ -95,11 +94,11 @@ func (m *Metrics) ShowSettings(now Settings) {
 	m.operations.timeout.Set(now.MasterTimeout.Seconds())
 }
 
-// A Hazard is something that endangers locks, as a metric shows it.
+// A Hazard is something that endangers locks. Its fields are the metric's labels.
 type Hazard struct{ Kind, Server, Detail string }
 
-// ShowHazards shows the hazards that there are now, and no others. It is for
-// one goroutine.
+// ShowHazards shows these hazards and no others. Only one goroutine at a time may call
+// it.
 func (m *Metrics) ShowHazards(hazards []Hazard) {
 	gone := m.operations.hazardsShown
 	shown := map[Hazard]bool{}
@@ -114,7 +113,7 @@ func (m *Metrics) ShowHazards(hazards []Hazard) {
 	m.operations.hazardsShown = shown
 }
 
-// ForgetMaster ends the series of a master that was replaced.
+// ForgetMaster deletes the series of a master that was replaced.
 func (m *Metrics) ForgetMaster(name string) {
 	m.masters.forget(name)
 	for _, metric := range m.ofMasters {

@@ -5,13 +5,13 @@ import (
 	"fmt"
 )
 
-// Words splits a line into arguments at single blanks, so that two blanks in a
-// row make an empty one.
+// Words splits a line into arguments at every blank. Two blanks in a row make an empty
+// argument.
 func Words(line string) [][]byte {
 	return bytes.Split([]byte(line), []byte(" "))
 }
 
-// EncodeCommand writes a command the way clients do.
+// EncodeCommand returns a command as clients send it: a RESP array of bulk strings.
 func EncodeCommand(args ...[]byte) []byte {
 	raw := fmt.Appendf(nil, "*%d\r\n", len(args))
 	for _, arg := range args {
@@ -20,7 +20,8 @@ func EncodeCommand(args ...[]byte) []byte {
 	return raw
 }
 
-// Cuts are the places at which an input is cut: everywhere if it is short.
+// Cuts returns the offsets at which tests cut an input in two. They are all offsets if
+// the input is short. For a long one they are those near its ends and a few between.
 func Cuts(input string) []int {
 	var at []int
 	for i := range len(input) + 1 {

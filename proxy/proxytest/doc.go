@@ -1,5 +1,5 @@
-// Package proxytest is what the tests of several rooms share: a real Redis
-// server that ends with the test, an authority for certificates, and the bytes
-// that a client may send with what has to come of them. It knows no room of the
-// proxy.
+// Package proxytest holds what the tests of several packages share: a real Redis server
+// that ends with the test, a certificate authority, a log that any goroutine may write
+// to, and inputs that a client may send, with the expected results. It imports no
+// other package of the proxy.
 package proxytest

@@ -1,7 +1,7 @@
 package proxytest
 
-// InlineLines are inline commands without their line end. No args means that
-// the quotes are unbalanced.
+// InlineLines holds inline commands, without their line ends, and their arguments. Args
+// is nil if the quotes are unbalanced.
 var InlineLines = []struct {
 	Text string
 	Args []string
@@ -9,7 +9,7 @@ var InlineLines = []struct {
 	{`ECHO hi`, []string{"ECHO", "hi"}},
 	{"  ECHO \t hi\t ", []string{"ECHO", "hi"}},
 	{"\v\fECHO hi", []string{"ECHO", "hi"}},
-	// A word does not end at \v and \f, though space before it may hold them.
+	// A word does not end at \v or \f, although these may be in the space before it.
 	{"ECHO a\vb\fc", []string{"ECHO", "a\vb\fc"}},
 	{"ECHO a\v b", []string{"ECHO", "a\v", "b"}},
 	{"ECHO\ra", []string{"ECHO", "a"}},
@@ -20,7 +20,7 @@ var InlineLines = []struct {
 	{`""`, []string{""}},
 	{`"" ""`, []string{"", ""}},
 	{`"ECHO" "hi"`, []string{"ECHO", "hi"}},
-	// Quotes may open inside a word, and end it where they close.
+	// A quote may open inside a word. The word ends where the quote closes.
 	{`ECHO a"b c"`, []string{"ECHO", "ab c"}},
 	{`ECHO a'b c'`, []string{"ECHO", "ab c"}},
 	{`ECHO a"b"c`, nil},

@@ -5,20 +5,21 @@ import (
 	"strings"
 )
 
-// Password is asked for by a server that a locked input is sent to.
+// Password is the password of the server that gets the inputs with Locked.
 const Password = "secret"
 
-// An Input is what a client might send and what must come of it. The unit
-// tests hold the decoder to it, TestDecoderAgreesWithRedis a Redis server as well.
+// Input is a possible input of a client, with the expected result. The unit tests check
+// it against the decoder. TestDecoderAgreesWithRedis also checks it against a Redis
+// server.
 type Input struct {
 	Bytes    string
-	Commands [][]string // what is to be run, in order
-	Err      string     // the error reply behind it
-	Locked   bool       // the server asks for a password first
-	Answer   string     // Redis's, where the commands written as arrays would get another
+	Commands [][]string // the commands that run, in order
+	Err      string     // the error reply behind their replies; "" if there is none
+	Locked   bool       // the server requires Password
+	Answer   string     // Redis's answer, if it differs from that to Commands sent as arrays
 }
 
-// What Redis answers to bytes that are no command.
+// Redis's answers to bytes that are no command.
 const (
 	saysBigInline        = "-ERR Protocol error: too big inline request\r\n"
 	saysQuotes           = "-ERR Protocol error: unbalanced quotes in request\r\n"
@@ -33,7 +34,7 @@ const (
 var (
 	ping = []string{"PING"}
 	hi   = []string{"ECHO", "hi"}
-	// line64K is as long as an unfinished line may be.
+	// line64K has the largest length that an unfinished line may have.
 	line64K = strings.Repeat("x", 64<<10)
 )
 
@@ -45,7 +46,7 @@ func refused(bytes string, err string, commands ...[]string) Input {
 	return Input{Bytes: bytes, Err: err, Commands: commands}
 }
 
-// Inputs are well-formed, odd, unfinished and malformed ones.
+// Inputs returns well-formed, odd, unfinished and malformed inputs.
 func Inputs() []Input {
 	inputs := slices.Concat(wellFormedInputs, oddInputs, unfinishedInputs, malformedInputs, lockedInputs)
 	for _, count := range []string{"", "-", "+1", " 1", "1 ", "01", "00", "-0", "-01", "0x1", "1a", "a", "1\n", "\n1", "$4", "--1",
@@ -86,8 +87,8 @@ var wellFormedInputs = []Input{
 	accepted("PING\n"+line64K+"\n", ping, []string{line64K}),
 }
 
-// Redis ignores some input and takes some that is not RESP: nothing looks at
-// what stands behind the \r of a line, or behind an argument.
+// Redis ignores some input, and accepts some that is not RESP: it does not read the byte
+// behind the \r of a line, nor the two bytes behind an argument.
 var oddInputs = []Input{
 	accepted("*0\r\n*1\r\n$4\r\nPING\r\n", ping),
 	accepted("*-1\r\nPING\r\n", ping),
@@ -120,7 +121,7 @@ var unfinishedInputs = []Input{
 	accepted("PING"),
 	accepted("ECHO hi\r"),
 	accepted(line64K),
-	// Redis looks for line ends as in a C string: a NUL hides them.
+	// Redis searches line ends as in a C string, so a NUL hides them.
 	accepted("\x00"),
 	accepted("PING\x00\r\nPING\r\n"),
 	accepted("*1\x00\r\n$4\r\nPING\r\n"),

@@ -1,7 +1,7 @@
 package proxytest
 
-// KeyExamples are for the commands whose keys cannot be told from their number
-// of arguments.
+// KeyExamples holds examples of the commands whose keys do not follow from the number
+// of arguments alone.
 var KeyExamples = []string{
 	"BLMPOP 0 2 a b LEFT COUNT 3",
 	"BZMPOP 0 2 a b MIN",

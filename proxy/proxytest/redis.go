@@ -8,34 +8,34 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"redlock-proxy/integration/child"
-	"redlock-proxy/redlock/resp"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/child"
+	"redlock-proxy/integration/layer"
+	"redlock-proxy/redlock/resp"
+
 	"github.com/redis/go-redis/v9"
 )
 
-// patience is how long is waited for what must happen: far beyond what a
-// busy machine needs.
+// patience is the timeout for everything that must happen. Even a busy machine needs
+// far less.
 const patience = time.Minute
 
-// A Redis is a real server that ends with the test.
+// Redis is a real Redis server. It ends with the test.
 type Redis struct {
-	Socket  string // its path
+	Socket  string // the path of the server's socket
 	control *net.UnixConn
 }
 
-// StartRedis starts a server with such arguments on a socket of its own.
+// StartRedis starts a server on its own socket. args are added to the server's command
+// line.
 func StartRedis(t *testing.T, args ...string) *Redis {
 	t.Helper()
-	binary, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatalf("this test compares with a real server: %v", err)
-	}
-	dir, err := os.MkdirTemp("", "guard") // t.TempDir is too long for a socket's name
+	binary := layer.Program(t, "redis-server")
+	dir, err := os.MkdirTemp("", "redis") // t.TempDir is too long for a socket's name
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,11 +66,11 @@ func StartRedis(t *testing.T, args ...string) *Redis {
 	control := server.Dial(t)
 	t.Cleanup(func() { _ = control.Close() })
 	server.control = control
-	server.Ask(t, "AUTH "+Password) // an error where none is asked for
+	server.Ask(t, "AUTH "+Password) // a server without a password answers with an error
 	return server
 }
 
-// Dial connects to the server.
+// Dial connects to the server. The caller must close the connection.
 func (s *Redis) Dial(t *testing.T) *net.UnixConn {
 	t.Helper()
 	conn, err := net.Dial("unix", s.Socket)
@@ -83,9 +83,9 @@ func (s *Redis) Dial(t *testing.T) *net.UnixConn {
 	return conn.(*net.UnixConn)
 }
 
-// Settle returns when the server has read what was written to it before, for
-// one thread serves all its sockets in the order in which they became readable.
-// It tells how many connections the server has, control included.
+// Settle returns when the server has read all that was written to it before. It relies
+// on Redis's one thread, which serves the sockets in the order in which they become
+// readable. It returns the number of the server's connections, including control.
 func (s *Redis) Settle(t *testing.T) (connections int) {
 	t.Helper()
 	return strings.Count(s.Ask(t, "CLIENT LIST"), "id=")
@@ -114,16 +114,16 @@ func (s *Redis) Ask(t *testing.T, line string) string {
 	}
 }
 
-// Exchange sends an input in two parts and returns all that the server answers
-// until it closes the connection: by itself if hangsUp, otherwise only after we
-// have.
+// Exchange sends an input in two parts and returns the server's whole answer. If hangsUp
+// is true, the server must close the connection itself. Otherwise Exchange closes its
+// side first.
 func (s *Redis) Exchange(t *testing.T, first, second []byte, hangsUp bool) []byte {
 	t.Helper()
 	conn := s.Dial(t)
 	defer func() { _ = conn.Close() }()
 	connections := 0
 	for _, part := range [][]byte{first, second} {
-		// Writing to a server that hung up fails, as it may.
+		// The write may fail if the server has already closed the connection.
 		if _, err := conn.Write(part); err != nil && !errors.Is(err, syscall.EPIPE) {
 			t.Fatal(err)
 		}
@@ -144,7 +144,8 @@ func (s *Redis) Exchange(t *testing.T, first, second []byte, hangsUp bool) []byt
 	return answer
 }
 
-// Client is go-redis's, for what has to be read as values.
+// Client returns a client of go-redis, for replies that a test reads as values. The test
+// closes it when it ends.
 func (s *Redis) Client(t *testing.T) *redis.Client {
 	t.Helper()
 	client := redis.NewClient(&redis.Options{Network: "unix", Addr: s.Socket, Protocol: 2, DisableIdentity: true})
@@ -152,7 +153,7 @@ func (s *Redis) Client(t *testing.T) *redis.Client {
 	return client
 }
 
-// Commands is the server's reply to COMMAND.
+// Commands returns the server's reply to COMMAND.
 func (s *Redis) Commands(t *testing.T) []any {
 	t.Helper()
 	reply, err := s.Client(t).Do(t.Context(), "COMMAND").Slice()
@@ -162,8 +163,8 @@ func (s *Redis) Commands(t *testing.T) []any {
 	return reply
 }
 
-// Answers sends commands in one pipeline and returns what is said to each: a
-// value or an error.
+// Answers sends commands in one pipeline and returns the answer to each: a value or an
+// error.
 func (s *Redis) Answers(t *testing.T, commands [][][]byte) []any {
 	t.Helper()
 	pipe := s.Client(t).Pipeline()

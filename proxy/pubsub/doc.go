@@ -1,29 +1,38 @@
-// Package pubsub tells one client what the lock masters tell: messages that scripts on
-// lock keys published, and lock keys that were changed. What the upstream publishes
-// goes to the client past it.
+// Package pubsub is what a client is told unasked: subscriptions, and CLIENT TRACKING.
+// It sends the client the messages and invalidations that come from the lock masters.
+// Messages are those that scripts on lock keys publish. Invalidations say that a lock
+// key changed. The upstream is asked too, and what it publishes goes to the client past
+// this package.
 //
-// A Listener serves one session, its Host. It asks a Source for channels, patterns
-// and keys, keeps what comes as mail within the host's limits, and writes it to the
-// client between two replies. A caller may rely on this:
+// A Client belongs to one session, and performs the commands of both families. It
+// decides what the upstream is asked, what the masters are asked, and what is answered
+// here while the upstream is away (alone.go). A Hub is what all clients share.
 //
-//   - No message comes before the confirmation of its SUBSCRIBE, nor after that of
-//     its UNSUBSCRIBE. Expect comes before the masters are asked, and Confirm is
-//     called with the client's writing side held, together with the bytes that
-//     confirm.
-//   - A client that tracks keys is told once of each change of a key that it has
-//     read, behind the reply to its command (Begin, Answered, Replied), and with
-//     NOLOOP not of its own changes.
-//   - Nothing is missed in silence. Where messages may have been, where the client
-//     does not read, or where there is no memory, the host's session ends.
+// While the masters are wanted, a Client has a listener. That asks a Source for
+// channels, patterns and keys. It queues the pushes for the client in an outbox, within
+// the limits, and writes them between two replies. A caller may rely on this:
+//
+//   - The client gets no message before the confirmation of its SUBSCRIBE, and none
+//     after that of its UNSUBSCRIBE. For this, names are expected before the masters
+//     are asked, and Confirmed is called with the client's write lock held that is held
+//     for the confirmation too.
+//   - A client that tracks keys gets one invalidation for a key that it has read and
+//     that changed, and gets it behind the reply to its command (Begin, Performed,
+//     Flushed). With NOLOOP it gets none for its own changes.
+//   - A client never misses messages unnoticed. The session ends if messages may be
+//     lost, if the client does not read, or if memory is short.
 //
 // # Who owns what
 //
-// The session calls Listen, and Close, which returns when nothing is written any
-// more. A Listener has one goroutine, which writes the mail; Close waits for it. The
-// Source calls back from goroutines of its own and is never held up.
+// The session's goroutine calls the Client, and Close at last. After Close nothing more
+// is written. Any goroutine may call Listens and Swept; Confirmed and Speak are called
+// by who holds the client's write lock, and Flushed also by the minder. A listener has
+// one goroutine, which writes the outbox; Close waits for it. The Source calls back from
+// its own goroutines, and is never blocked.
 //
-// Locks: the client's writing side (conn.Writer) before the listener's mutex, which
-// is held for a few lines and never across I/O.
+// Lock order: the client's write lock (conn.Writer), then the listener's mutex. The
+// mutex is held for a few lines and never across I/O.
 //
-// The package imports wire and conn, and redlock for its events.
+// The package imports upstream, route, command, conn, metrics and wire; of redlock its
+// events and resp.
 package pubsub

@@ -3,11 +3,15 @@ package pubsub
 import (
 	"context"
 
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
 
-// Source is told what happens on the masters. redlock.Subscriber, which
-// says what may be relied on, is the one in service.
+// Source reports events on the masters. In service it is a redlock.Subscriber, whose
+// documentation says what a caller may rely on.
 type Source interface {
 	Subscribe(ctx context.Context, channels ...string)
 	Unsubscribe(channels ...string)
@@ -20,41 +24,75 @@ type Source interface {
 	Close()
 }
 
-// Subscribe opens a Source that calls hear with what the masters tell. Where it is
-// nil they are not listened to.
-type Subscribe func(hear func(redlock.Event)) Source
+// Subscribe opens a Source that calls onEvent with each event on the masters. If it is
+// nil, sessions do not listen to the masters.
+type Subscribe func(onEvent func(redlock.Event)) Source
 
-// IsNotification finds what a server tells of its own keyspace.
-func IsNotification(channel []byte) bool {
+// isNotification tells whether a channel is one of keyspace notifications.
+func isNotification(channel []byte) bool {
 	return len(channel) >= len(notificationPrefix) && string(channel[:len(notificationPrefix)]) == notificationPrefix
 }
 
-// notificationPrefix begins the channels of keyspace notifications, which tell
+// notificationPrefix begins the channels of keyspace notifications. Clients get those
 // of the upstream only.
 const notificationPrefix = "__key"
 
-// A Host is the session whose client a listener serves. Its methods may be called
-// from any goroutine, also while a master tells something: Overflow does not block,
-// and none but Peek asks anybody.
+// Host is the session whose client a Listener serves. Any goroutine may call its
+// methods, even one that delivers an event of a master. Overflow does not block. Only
+// Peek may use the network.
 type Host interface {
-	// Covers tells whether a key is a lock's, by the rules in force.
+	// Covers tells whether the active rules make a key a lock key.
 	Covers(key []byte) bool
-	// Peek asks the masters a command about one key, for the listener's own use.
+	// Peek runs a command on one key on the masters, for the listener's own use.
 	Peek(ctx context.Context, db int, command, key string) (reply []byte)
-	// OutputLimit is how many bytes may wait for the client.
+	// OutputLimit returns the number of bytes that may wait for the client.
 	OutputLimit() int64
-	// InPipe tells that nobody knows where values on the client's connection end.
-	// The client's writing side is held.
+	// InPipe tells whether values on the client's connection have no known ends. The
+	// caller holds the client's write lock.
 	InPipe() bool
-	// Delivered tells how much was written.
+	// Delivered reports the number of messages and invalidations that were written.
 	Delivered(messages, invalidations int)
-	// ClientLeft tells that the client takes no more.
+	// ClientLeft reports that a write to the client failed.
 	ClientLeft()
 	// Overflow ends the session at once, as Redis does with a subscriber that does
-	// not read. The limit is that of memory, or that of output.
+	// not read. memory tells whether shared memory ran out. Otherwise the client's
+	// output limit was exceeded.
 	Overflow(memory bool)
-	// MissedMessages ends the session once it has done what it was sent.
-	MissedMessages()
-	// Panicked ends the session because of what recover returned.
+	// MissedMessages ends the session after the commands that it has already received.
+	MissedMessages(reason string)
+	// Panicked ends the session after a panic. reason is the result of recover.
 	Panicked(reason any)
+}
+
+// A Session is what a Client needs of its session beside that. The first of these are
+// package session's, where they are explained.
+type Session interface {
+	Host
+
+	Context() context.Context
+	Writer() *conn.Writer
+	Upstream() *upstream.Conn
+	TryOpen() (refusal wire.Error)
+	Settle() bool
+	Send()
+	Busy(wait func())
+	Ask(command []byte) (reply []byte, ok bool)
+	Insert(commands []byte, count int)
+	Reply(text string)
+	ReplyBytes(value []byte)
+	ReplyError(refusal wire.Error)
+	FlushWith(first func(replies []byte) []byte)
+
+	// Relay sends the upstream a command as it came, and opens the connection for it.
+	Relay(cmd wire.Command, owes upstream.Expectation)
+	// Version is the protocol that the client reads.
+	Version() wire.Version
+	// Rules are the lock rules in force.
+	Rules() route.Rules
+	// OwnRules are those for the client's user. hears tells whether what happens on the
+	// masters may be told to that one.
+	OwnRules() (own route.Rules, hears bool)
+	// MaySubscribe tells whether the masters may be asked for so many names in all, for
+	// which more bytes are kept now. Where not, the limit is counted.
+	MaySubscribe(names, size int) bool
 }

@@ -9,37 +9,30 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// Mode is what CLIENT TRACKING ON was given.
-type Mode struct {
-	Broadcast, OptIn, OptOut, NoLoop bool
-	Redirected                       bool
-	Prefixes                         []string // of BCAST; in all that were given
-}
-
-// MaxTrackedKeys bounds what one client has remembered for it. Beyond it some
-// key is said to have changed and is forgotten, as Redis does beyond
+// MaxTrackedKeys bounds the number of keys that are remembered for one client. Beyond
+// it the listener invalidates some key and forgets it, as Redis does beyond
 // tracking-table-max-keys.
 const MaxTrackedKeys = 10_000
 
-// trackedKeys are the lock keys that are remembered for one client, or that it
-// has just used. All of it is guarded by the listener's mu.
+// trackedKeys holds the lock keys that one client has read or just used. The listener's
+// mu guards all of it.
 type trackedKeys struct {
 	mode Mode
 	keys map[string]*trackedKey
 }
 
-// trackedKey is one of them. While a command of the client is under way on it,
-// and until that command's reply is written, the client is told nothing of it:
-// it would take the news for older than the reply.
+// trackedKey is one of these keys. While a command of the client runs on the key, and
+// until its reply is written, the client gets no invalidation for the key. Otherwise
+// the client would take the invalidation for older than the reply.
 type trackedKey struct {
-	remembered bool // the client has read it and is to be told once
-	underWay   int  // commands of the client's own
-	changed    bool // and meanwhile it was changed
-	own        *OwnCommand
-	doubted    bool // a noticeDoubt is in the mail
+	remembered  bool        // the client has read the key and gets one invalidation
+	running     int         // the number of the client's commands that run on the key
+	changed     bool        // the key changed while they ran
+	own         *OwnCommand // nil if the client's last command cannot have changed the key
+	checkQueued bool        // an itemSelfCheck is in the outbox
 }
 
-// Track sets what is in force from here on; nil ends it.
+// Track starts tracking, or changes its mode. A nil mode ends tracking.
 func (l *Listener) Track(mode *Mode) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -57,7 +50,8 @@ func (l *Listener) Track(mode *Mode) {
 	}
 }
 
-// Begin is called before a command of the client's own is put to the masters.
+// Begin must be called before a command of the client is sent to the masters. remember
+// tells whether the client reads the keys and wants to know when they change.
 func (l *Listener) Begin(keys []string, remember bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -68,19 +62,20 @@ func (l *Listener) Begin(keys []string, remember bool) {
 		entry := l.tracked.keys[key]
 		if entry == nil {
 			l.evict()
-			if !l.recall(len(key) + NameOverhead) {
+			if !l.reserve(len(key) + NameOverhead) {
 				return
 			}
 			entry = &trackedKey{}
 			l.tracked.keys[key] = entry
 		}
-		entry.underWay++
+		entry.running++
 		entry.remembered = entry.remembered || remember
 	}
 }
 
-// Answered is called when the command's reply is pending; own is nil where it
-// says that nothing was done, or where that does not matter.
+// Answered must be called when the masters have answered the command and the reply is
+// not written yet. own is nil if the command changed nothing, or if the mode does not
+// need it.
 func (l *Listener) Answered(keys []string, own *OwnCommand) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -94,7 +89,7 @@ func (l *Listener) Answered(keys []string, own *OwnCommand) {
 	}
 }
 
-// Replied is called when the command's reply is written.
+// Replied must be called when the command's reply is written.
 func (l *Listener) Replied(keys []string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,23 +98,23 @@ func (l *Listener) Replied(keys []string) {
 	}
 	for _, key := range keys {
 		entry := l.tracked.keys[key]
-		if entry == nil || entry.underWay == 0 { // tracking was ended between
+		if entry == nil || entry.running == 0 { // tracking ended after Begin
 			continue
 		}
-		if entry.underWay--; entry.underWay > 0 {
+		if entry.running--; entry.running > 0 {
 			continue
 		}
 		if entry.changed {
 			entry.changed = false
 			l.change(key, entry)
 		}
-		l.tidy(key, entry)
+		l.forgetUnused(key, entry)
 	}
 }
 
-// hearChange takes in that a key was changed, or with nil that any may have
-// been. The caller holds mu.
-func (l *Listener) hearChange(key []byte) {
+// onChange handles the change of a key. A nil key means that any key may have
+// changed. The caller holds mu.
+func (l *Listener) onChange(key []byte) {
 	t := l.tracked
 	switch {
 	case t == nil || string(key) == redlock.MarkerKey:
@@ -129,67 +124,69 @@ func (l *Listener) hearChange(key []byte) {
 		if entry := t.keys[string(key)]; entry != nil {
 			l.change(string(key), entry)
 		} else if t.mode.Broadcast && l.broadcasts(key) {
-			l.post(newNotice(noticeInvalid, key))
+			l.enqueue(newItem(itemInvalidation, key))
 		}
 	}
 }
 
-// change has the client told of a key that it read or, with BCAST, may have
-// read. The caller holds mu.
+// change invalidates a key that the client read or, with BCAST, may have read. It may
+// postpone this until a reply is written, or until a check shows that the change is not
+// the client's own. The caller holds mu.
 func (l *Listener) change(key string, entry *trackedKey) {
 	bcast := l.tracked.mode.Broadcast
 	switch {
 	case !entry.remembered && !(bcast && l.broadcasts([]byte(key))):
 		return
-	case entry.underWay > 0:
+	case entry.running > 0:
 		entry.changed = true
 		return
 	case l.tracked.mode.NoLoop && entry.own != nil:
-		if !entry.doubted {
-			entry.doubted = true
-			l.post(newNotice(noticeDoubt, []byte(key)))
+		if !entry.checkQueued {
+			entry.checkQueued = true
+			l.enqueue(newItem(itemSelfCheck, []byte(key)))
 		}
 		return
 	}
 	l.invalidate(key, entry)
 }
 
-// invalidate tells the client and, except with BCAST, forgets the key: it is
-// told once, until it reads the key again. The caller holds mu.
+// invalidate queues an invalidation and, except with BCAST, forgets the key. The client
+// gets no other invalidation until it reads the key again. The caller holds mu.
 func (l *Listener) invalidate(key string, entry *trackedKey) {
 	entry.remembered, entry.own = false, nil
-	l.post(newNotice(noticeInvalid, []byte(key)))
-	l.tidy(key, entry)
+	l.enqueue(newItem(itemInvalidation, []byte(key)))
+	l.forgetUnused(key, entry)
 }
 
-// changeAll: the masters cannot say which keys were changed. The caller holds mu.
+// changeAll handles a change of unknown keys: any key may have changed. The caller holds
+// mu.
 func (l *Listener) changeAll() {
 	if l.tracked.mode.Broadcast {
 		for _, entry := range l.tracked.keys {
 			entry.own = nil
 		}
-		l.post(notice{kind: noticeAllInvalid})
+		l.enqueue(item{kind: itemInvalidateAll})
 		return
 	}
 	var keys [][]byte
 	for key, entry := range l.tracked.keys {
 		switch {
 		case !entry.remembered:
-		case entry.underWay > 0:
+		case entry.running > 0:
 			entry.changed, entry.own = true, nil
 		default:
 			entry.remembered = false
 			keys = append(keys, []byte(key))
-			l.tidy(key, entry)
+			l.forgetUnused(key, entry)
 		}
 	}
 	if len(keys) > 0 {
-		l.post(notice{kind: noticeInvalid, parts: keys})
+		l.enqueue(item{kind: itemInvalidation, parts: keys})
 	}
 }
 
-// broadcasts tells whether a client with BCAST is to hear of a key: other
-// things than this proxy's locks may be on the masters too.
+// broadcasts tells whether a client with BCAST gets invalidations for a key. It returns
+// false for a key that is no lock key, because the masters may hold other data, too.
 func (l *Listener) broadcasts(key []byte) bool {
 	if !l.host.Covers(key) {
 		return false
@@ -203,25 +200,26 @@ func (l *Listener) broadcasts(key []byte) bool {
 	return len(prefixes) == 0
 }
 
-// tidy forgets an entry that says nothing. The caller holds mu.
-func (l *Listener) tidy(key string, entry *trackedKey) {
+// forgetUnused forgets an entry that is no longer needed. The caller holds mu.
+func (l *Listener) forgetUnused(key string, entry *trackedKey) {
 	kept := entry.remembered || l.tracked.mode.Broadcast && entry.own != nil
-	if entry.underWay == 0 && !kept {
+	if entry.running == 0 && !kept {
 		l.forget(key)
 	}
 }
 
-// forget is the end of an entry. The caller holds mu.
+// forget deletes an entry and gives its memory back. The caller holds mu.
 func (l *Listener) forget(key string) {
 	if _, known := l.tracked.keys[key]; known {
 		delete(l.tracked.keys, key)
-		l.recall(-len(key) - NameOverhead)
+		l.reserve(-len(key) - NameOverhead)
 	}
 }
 
-// recall takes memory for tracked keys, or gives it back. Where there is none the
-// session ends: a client that is not told of a change must know. The caller holds mu.
-func (l *Listener) recall(size int) bool {
+// reserve takes memory for tracked keys. A negative size gives memory back. If there is
+// no memory, it ends the session, so that the client knows that it may miss changes, and
+// returns false. The caller holds mu.
+func (l *Listener) reserve(size int) bool {
 	switch {
 	case l.closed:
 		return false
@@ -233,13 +231,14 @@ func (l *Listener) recall(size int) bool {
 	return true
 }
 
-// evict keeps the number of keys within its bound. The caller holds mu.
+// evict makes room for one key if MaxTrackedKeys is reached. It invalidates and forgets
+// some key on which no command runs. The caller holds mu.
 func (l *Listener) evict() {
 	if len(l.tracked.keys) < MaxTrackedKeys {
 		return
 	}
 	for key, entry := range l.tracked.keys {
-		if entry.underWay > 0 {
+		if entry.running > 0 {
 			continue
 		}
 		if entry.remembered {
@@ -250,8 +249,8 @@ func (l *Listener) evict() {
 	}
 }
 
-// TrackKeys asks the masters for keys that they were not yet asked for, and returns
-// when they tell of their changes or ctx has ended.
+// TrackKeys asks the masters to report changes of keys, unless they were asked before.
+// It returns when the masters do so, or when ctx ends.
 func (l *Listener) TrackKeys(ctx context.Context, keys []string) {
 	var missing []string
 	for _, key := range keys {
@@ -265,7 +264,7 @@ func (l *Listener) TrackKeys(ctx context.Context, keys []string) {
 	}
 }
 
-// TrackPrefixes is trackKeys for all keys that begin so.
+// TrackPrefixes does the same for all keys that begin with one of the prefixes.
 func (l *Listener) TrackPrefixes(ctx context.Context, prefixes []string) {
 	for _, prefix := range prefixes {
 		if l.askFor(l.askedPrefix, prefix) {
@@ -274,8 +273,9 @@ func (l *Listener) TrackPrefixes(ctx context.Context, prefixes []string) {
 	}
 }
 
-// pruneKeys ends at the masters what is remembered no more, now and then: most
-// keys are read again soon, and then the masters need not be asked.
+// pruneKeys stops the reports of keys that are no longer remembered. It does so only
+// when there are many such keys: the client reads most keys again soon, and then the
+// masters need not be asked again.
 func (l *Listener) pruneKeys() {
 	const slack = 64
 	var gone []string
@@ -296,7 +296,7 @@ func (l *Listener) pruneKeys() {
 	}
 }
 
-// ForgetKeys ends at the masters all that was tracked.
+// ForgetKeys stops the masters' reports of all keys and prefixes.
 func (l *Listener) ForgetKeys() {
 	if keys := slices.Collect(maps.Keys(l.askedKeys)); len(keys) > 0 {
 		l.masters.Untrack(keys...)
@@ -310,25 +310,25 @@ func (l *Listener) ForgetKeys() {
 	}
 }
 
-// askFor notes that the masters are asked for a key or a prefix, if they are not yet
-// and there is memory for it.
+// askFor notes that the masters are asked for a key or a prefix. It returns false if
+// they were asked before, or if there is no memory.
 func (l *Listener) askFor(asked map[string]struct{}, name string) (isNew bool) {
 	if _, known := asked[name]; known {
 		return false
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !l.recall(len(name) + NameOverhead) {
+	if !l.reserve(len(name) + NameOverhead) {
 		return false
 	}
 	asked[name] = struct{}{}
 	return true
 }
 
-// askNoMore is the end of askFor.
+// askNoMore undoes askFor.
 func (l *Listener) askNoMore(asked map[string]struct{}, name string) {
 	delete(asked, name)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.recall(-len(name) - NameOverhead)
+	l.reserve(-len(name) - NameOverhead)
 }

@@ -9,61 +9,60 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// What one piece of mail, and one name that is subscribed to, takes beside its
-// bytes, roughly.
+// The memory of one item in the outbox, and of one subscribed name, besides the bytes
+// that they hold. Both are estimates.
 const (
-	mailOverhead = 200
+	itemOverhead = 200
 	NameOverhead = 300
 )
 
-// A Listener is one session's part in what the masters tell: which channels,
-// patterns and keys the client wants to hear of, and the mail that waits for
-// its turn on the client's socket. A session without subscriptions and without
-// tracking has none. Its one goroutine writes the mail; Close waits for it.
+// Listener holds the channels, patterns and keys that one session's client wants from
+// the masters, and the outbox: the pushes that wait to be written to the client. A
+// session without subscriptions and without tracking has no Listener. The Listener's one
+// goroutine writes the outbox; Close waits for it.
 //
-// Who holds the client's writing side alone changes what is confirmed and
-// which protocol the client reads, together with the bytes that tell the
-// client so. So nothing comes before a SUBSCRIBE's confirmation nor after an
-// UNSUBSCRIBE's.
+// The confirmed names and the version of the protocol change only under the client's
+// write lock, together with the bytes that say so to the client. So the client gets no
+// message before the confirmation of a SUBSCRIBE, and none after that of an UNSUBSCRIBE.
 type Listener struct {
 	host    Host
 	masters Source
-	out     *conn.Writer // the client's writing side
+	out     *conn.Writer // the client's
 	memory  *conn.Budget
-	ctx     context.Context // until Close
+	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 
-	// The session's own: what the masters were asked for.
+	// What the masters were asked for. Only the session's goroutine uses these.
 	asked       [2]map[string]struct{} // by family
-	askedBytes  int                    // what those take of the server's memory
+	askedBytes  int                    // the memory for asked, taken from the server's
 	askedKeys   map[string]struct{}
 	askedPrefix map[string]struct{}
 
-	version wire.Version // changes hands with the client's writing side
+	version wire.Version // guarded by the client's write lock
 
-	mu      sync.Mutex
-	names   [2]map[string]bool // by family; true: confirmed to the client
-	known   int                // how many of both are confirmed
-	tracked *trackedKeys       // nil: the client tracks nothing
-	mail    []notice
-	waiting int // bytes of mail, until it is written
-	closed  bool
+	mu        sync.Mutex
+	names     [2]map[string]bool // by family; true if confirmed to the client
+	confirmed int                // the number of confirmed names of both families
+	tracked   *trackedKeys       // nil if the client tracks nothing
+	outbox    []item
+	waiting   int // the bytes of the outbox, with the items that are being written
+	closed    bool
 
-	trackedBytes int // what tracked keys take of the server's memory, and what the masters are asked of them
+	trackedBytes int // the memory for tracked, askedKeys and askedPrefix
 
-	delivery chan struct{} // signalled when there is mail
+	delivery chan struct{} // signalled when the outbox is not empty
 	done     chan struct{}
 }
 
-// Options say what a listener works with.
+// Options hold what a Listener needs besides its Host. The caller owns all of it.
 type Options struct {
-	Source  Subscribe
-	Out     *conn.Writer
-	Memory  *conn.Budget
-	Version wire.Version
+	Source  Subscribe    // opens the connection to the masters
+	Out     *conn.Writer // the client's
+	Memory  *conn.Budget // shared by all sessions
+	Version wire.Version // the version that the client reads now
 }
 
-// Listen begins to listen. Whoever calls it calls Close.
+// Listen starts a Listener. The caller must call Close.
 func Listen(ctx context.Context, host Host, o Options) *Listener {
 	l := &Listener{
 		host:        host,
@@ -78,51 +77,52 @@ func Listen(ctx context.Context, host Host, o Options) *Listener {
 		done:        make(chan struct{}),
 	}
 	l.ctx, l.cancel = context.WithCancel(ctx)
-	l.masters = o.Source(l.hear)
-	go l.deliverMail()
+	l.masters = o.Source(l.onEvent)
+	go l.writeOutbox()
 	return l
 }
 
-// Close returns when the masters are not heard any more and nothing more of it
-// is written.
+// Close stops the Listener. It returns when no more events arrive and nothing more is
+// written to the client.
 func (l *Listener) Close() {
 	l.masters.Close()
 	l.cancel()
 	l.mu.Lock()
 	l.closed = true
 	l.memory.Release(l.waiting + l.askedBytes + l.trackedBytes)
-	l.mail, l.waiting, l.askedBytes, l.trackedBytes = nil, 0, 0, 0
+	l.outbox, l.waiting, l.askedBytes, l.trackedBytes = nil, 0, 0, 0
 	l.mu.Unlock()
 	close(l.delivery)
 	<-l.done
 }
 
-// hear takes in what the masters tell. It is called from their goroutines and
-// does not block.
-func (l *Listener) hear(e redlock.Event) {
+// onEvent handles an event of the masters. The Source calls it from its own goroutines, so
+// it does not block.
+func (l *Listener) onEvent(e redlock.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
 	case redlock.EventMessage:
 		if _, wanted := l.names[wire.FamilyChannel][string(e.Channel)]; wanted {
-			l.post(newNotice(noticeMessage, e.Channel, e.Payload))
+			l.enqueue(newItem(itemMessage, e.Channel, e.Payload))
 		}
 	case redlock.EventPatternMessage:
-		if _, wanted := l.names[wire.FamilyPattern][string(e.Pattern)]; wanted && !IsNotification(e.Channel) {
-			l.post(newNotice(noticePatternMessage, e.Pattern, e.Channel, e.Payload))
+		if _, wanted := l.names[wire.FamilyPattern][string(e.Pattern)]; wanted && !isNotification(e.Channel) {
+			l.enqueue(newItem(itemPatternMessage, e.Pattern, e.Channel, e.Payload))
 		}
 	case redlock.EventChanged:
-		l.hearChange(e.Key)
+		l.onChange(e.Key)
 	case redlock.EventGap:
-		l.hearChange(nil)
+		l.onChange(nil)
 		if len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) > 0 {
-			l.post(notice{kind: noticeGap})
+			l.enqueue(item{kind: itemGap})
 		}
 	}
 }
 
-// post puts a notice into the mail. The caller holds mu.
-func (l *Listener) post(n notice) {
+// enqueue puts an item into the outbox. If a limit is reached, it ends the session instead.
+// The caller holds mu.
+func (l *Listener) enqueue(n item) {
 	size := n.size()
 	switch {
 	case l.closed:
@@ -135,35 +135,36 @@ func (l *Listener) post(n notice) {
 		return
 	}
 	l.waiting += size
-	l.mail = append(l.mail, n)
+	l.outbox = append(l.outbox, n)
 	select {
 	case l.delivery <- struct{}{}:
 	default:
 	}
 }
 
-// overflow ends the session at once: a client that misses messages must know. The
-// caller holds mu.
+// overflow drops the outbox and ends the session at once, so that the client knows that
+// it may miss messages. The caller holds mu.
 func (l *Listener) overflow(memory bool) {
 	l.closed = true
 	l.memory.Release(l.waiting)
-	l.mail, l.waiting = nil, 0
+	l.outbox, l.waiting = nil, 0
 	l.host.Overflow(memory)
 }
 
-// Asks tells whether the masters were asked for a name.
+// Asks tells whether the masters were asked for a channel or pattern.
 func (l *Listener) Asks(of wire.Family, name string) bool {
 	_, asked := l.asked[of][name]
 	return asked
 }
 
-// Asked is how many channels and patterns the masters were asked for.
+// Asked returns the number of channels and patterns for which the masters were asked.
 func (l *Listener) Asked() int {
 	return len(l.asked[wire.FamilyChannel]) + len(l.asked[wire.FamilyPattern])
 }
 
-// Expect lets messages for a name wait for its confirmation, and tells whether the
-// masters are yet to be asked for it.
+// Expect makes messages for a name wait until the name is confirmed. It returns true if
+// the caller must ask the masters for the name. If Expect returned false, they were
+// asked before.
 func (l *Listener) Expect(of wire.Family, name string) (missing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -179,8 +180,8 @@ func (l *Listener) Expect(of wire.Family, name string) (missing bool) {
 	return true
 }
 
-// Ask asks the masters for names that Expect found missing, and returns when they
-// are subscribed to or ctx has ended.
+// Ask asks the masters for names that Expect found missing. It returns when the masters
+// have confirmed the subscriptions, or when ctx ends.
 func (l *Listener) Ask(ctx context.Context, of wire.Family, names ...string) {
 	if of == wire.FamilyPattern {
 		l.masters.PSubscribe(ctx, names...)
@@ -189,24 +190,25 @@ func (l *Listener) Ask(ctx context.Context, of wire.Family, names ...string) {
 	l.masters.Subscribe(ctx, names...)
 }
 
-// LeaveUnheard ends at the masters what the client has ended, and tells whether
-// nothing is wanted of them any more. Every confirmation has been seen.
+// LeaveUnheard ends the subscriptions at the masters that the client has ended. It
+// returns true if the client needs nothing more from the masters. The caller must have
+// passed every confirmation to Confirm before.
 func (l *Listener) LeaveUnheard() (idle bool) {
-	if gone := l.unheard(wire.FamilyChannel); len(gone) > 0 {
+	if gone := l.takeUnwanted(wire.FamilyChannel); len(gone) > 0 {
 		l.masters.Unsubscribe(gone...)
 	}
-	if gone := l.unheard(wire.FamilyPattern); len(gone) > 0 {
+	if gone := l.takeUnwanted(wire.FamilyPattern); len(gone) > 0 {
 		l.masters.PUnsubscribe(gone...)
 	}
 	return l.idle()
 }
 
-// Speak says which protocol the client reads from here on. The caller holds the
-// client's writing side.
+// Speak sets the version of the protocol that the client reads from now on. The caller
+// holds the client's write lock.
 func (l *Listener) Speak(version wire.Version) { l.version = version }
 
-// Confirm takes note of what the client is being told. The caller holds the
-// client's writing side.
+// Confirm notes a confirmation that the caller is writing to the client. The caller
+// holds the client's write lock.
 func (l *Listener) Confirm(c wire.Confirmation) {
 	if c.Family == wire.FamilyShard {
 		return
@@ -216,7 +218,7 @@ func (l *Listener) Confirm(c wire.Confirmation) {
 	names := l.names[c.Family]
 	if !c.Adds && len(c.Names) == 0 {
 		for _, confirmed := range names {
-			l.counted(confirmed, false)
+			l.updateConfirmed(confirmed, false)
 		}
 		clear(names)
 	}
@@ -224,26 +226,27 @@ func (l *Listener) Confirm(c wire.Confirmation) {
 		confirmed, known := names[name]
 		switch {
 		case c.Refused && !confirmed, !c.Refused && !c.Adds:
-			l.counted(confirmed, false)
+			l.updateConfirmed(confirmed, false)
 			delete(names, name)
 		case known && c.Adds:
-			l.counted(confirmed, true)
+			l.updateConfirmed(confirmed, true)
 			names[name] = true
 		}
 	}
 }
 
-// counted keeps count of what is confirmed. The caller holds mu.
-func (l *Listener) counted(before, after bool) {
+// updateConfirmed updates the number of confirmed names. before and after tell whether one name
+// was and is confirmed. The caller holds mu.
+func (l *Listener) updateConfirmed(before, after bool) {
 	switch {
 	case after && !before:
-		l.known++
+		l.confirmed++
 	case before && !after:
-		l.known--
+		l.confirmed--
 	}
 }
 
-// Confirmed lists what the client knows to be subscribed to.
+// Confirmed returns the names whose subscriptions are confirmed to the client.
 func (l *Listener) Confirmed(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -256,20 +259,20 @@ func (l *Listener) Confirmed(of wire.Family) []string {
 	return names
 }
 
-// Count is how many subscriptions a confirmation tells of: channels and
-// patterns together. A nil Listener has none.
+// Count returns the number of subscriptions as in a confirmation: channels and patterns
+// together. It returns 0 for a nil Listener.
 func (l *Listener) Count() int {
 	if l == nil {
 		return 0
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.known
+	return l.confirmed
 }
 
-// unheard lists what the masters were asked for and the client no longer
-// wants, and forgets it.
-func (l *Listener) unheard(of wire.Family) []string {
+// takeUnwanted returns the names for which the masters were asked and which the client no
+// longer wants. It forgets that the masters were asked, and gives the memory back.
+func (l *Listener) takeUnwanted(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var gone []string
@@ -284,14 +287,15 @@ func (l *Listener) unheard(of wire.Family) []string {
 	return gone
 }
 
-// idle: nothing is wanted of the masters.
+// idle tells whether the client needs nothing from the masters.
 func (l *Listener) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) == 0 && l.tracked == nil
 }
 
-// Subscribed: the client may be silent for long, waiting for messages.
+// Subscribed tells whether the client has subscriptions. Such a client may be silent for
+// a long time while it waits for messages.
 func (l *Listener) Subscribed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,11 +16,11 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// A fakeHost is a session that only remembers what it was told.
+// fakeHost is a session that only records the calls of its methods.
 type fakeHost struct {
 	mu     sync.Mutex
 	told   []string
-	values map[string]string // what Peek finds
+	values map[string]string // the values that Peek returns
 	limit  int64
 }
 
@@ -47,7 +47,7 @@ func (h *fakeHost) InPipe() bool           { return false }
 func (h *fakeHost) Delivered(int, int)     {}
 func (h *fakeHost) ClientLeft()            { h.tell("left") }
 func (h *fakeHost) Overflow(memory bool)   { h.tell(fmt.Sprint("overflow ", memory)) }
-func (h *fakeHost) MissedMessages()        { h.tell("missed") }
+func (h *fakeHost) MissedMessages(string)  { h.tell("missed") }
 func (h *fakeHost) Panicked(reason any)    { h.tell(fmt.Sprint("panic ", reason)) }
 
 func (h *fakeHost) Peek(_ context.Context, _ int, name, key string) []byte {
@@ -63,11 +63,11 @@ func (h *fakeHost) Peek(_ context.Context, _ int, name, key string) []byte {
 	return fmt.Appendf(nil, "$%d\r\n%s\r\n", len(value), value)
 }
 
-// A fakeSource is masters that say what a test says.
+// fakeSource reports the events that a test passes to onEvent.
 type fakeSource struct {
 	Source
-	hear  func(redlock.Event)
-	asked []string
+	onEvent func(redlock.Event)
+	asked   []string
 }
 
 func (s *fakeSource) Subscribe(_ context.Context, names ...string) {
@@ -97,8 +97,8 @@ func listen(t *testing.T) *fixture {
 	x.out = conn.NewWriter(conn.NewSocket(near, &conn.Clock{}))
 	x.memory = conn.NewBudget(func() int64 { return 1 << 30 })
 	x.l = Listen(t.Context(), x.host, Options{
-		Source: func(hear func(redlock.Event)) Source {
-			x.source = &fakeSource{hear: hear}
+		Source: func(onEvent func(redlock.Event)) Source {
+			x.source = &fakeSource{onEvent: onEvent}
 			return x.source
 		},
 		Out: x.out, Memory: x.memory, Version: wire.RESP3,
@@ -107,14 +107,14 @@ func listen(t *testing.T) *fixture {
 		_, _ = near.Close(), far.Close()
 		x.l.Close()
 		if used := x.memory.InUse(); used != 0 {
-			t.Errorf("%d bytes were not given back", used)
+			t.Errorf("the listener still holds %d bytes of memory", used)
 		}
 	})
 	return x
 }
 
 func (x *fixture) publish(channel, text string) {
-	x.source.hear(redlock.Event{Kind: redlock.EventMessage, Channel: []byte(channel), Payload: []byte(text)})
+	x.source.onEvent(redlock.Event{Kind: redlock.EventMessage, Channel: []byte(channel), Payload: []byte(text)})
 }
 
 func (x *fixture) confirm(adds bool, name string) {
@@ -135,7 +135,7 @@ func (x *fixture) expect(words ...string) {
 	}
 	got := make([]byte, want.Len())
 	if _, err := io.ReadFull(x.client, got); err != nil || string(got) != want.String() {
-		x.t.Fatalf("the client reads %q (%v), want %q", got, err, want.String())
+		x.t.Fatalf("the client read %q (%v), want %q", got, err, want.String())
 	}
 }
 
@@ -143,18 +143,18 @@ func (x *fixture) eventually(what string) {
 	x.t.Helper()
 	for end := time.Now().Add(time.Minute); !x.host.was(what); time.Sleep(time.Millisecond) {
 		if time.Now().After(end) {
-			x.t.Fatalf("the session was never told %q", what)
+			x.t.Fatalf("the listener never reported %q to the session", what)
 		}
 	}
 }
 
-// What is published reaches a client only between the confirmations of SUBSCRIBE
-// and UNSUBSCRIBE.
+// A message reaches a client only between the confirmations of SUBSCRIBE and
+// UNSUBSCRIBE.
 func TestMessagesComeBetweenConfirmations(t *testing.T) {
 	x := listen(t)
 	x.publish("a", "before the command")
 	if !x.l.Expect(wire.FamilyChannel, "a") || x.l.Expect(wire.FamilyChannel, "a") {
-		t.Error("the masters are to be asked once")
+		t.Error("the masters must be asked exactly once")
 	}
 	x.l.Ask(t.Context(), wire.FamilyChannel, "a")
 	x.confirm(true, "a")
@@ -170,14 +170,14 @@ func TestMessagesComeBetweenConfirmations(t *testing.T) {
 	}
 }
 
-// Where messages may have been missed the client has what came before, and its
-// session ends.
+// If messages may be lost, the client gets those from before the gap, and its session
+// ends.
 func TestGapEndsTheSession(t *testing.T) {
 	x := listen(t)
 	x.l.Expect(wire.FamilyChannel, "a")
 	x.confirm(true, "a")
 	x.publish("a", "1")
-	x.source.hear(redlock.Event{Kind: redlock.EventGap})
+	x.source.onEvent(redlock.Event{Kind: redlock.EventGap})
 	x.expect("message", "a", "1")
 	x.eventually("missed")
 }
@@ -190,20 +190,21 @@ func TestClientThatDoesNotReadIsLeft(t *testing.T) {
 		x.publish("a", strings.Repeat("x", 100_000))
 	}
 	if !x.host.was("overflow false") {
-		t.Error("the session was not told")
+		t.Error("the listener did not report the overflow")
 	}
-	x.publish("a", "more") // is nobody's
+	x.publish("a", "more") // must be dropped
 	x.client = nil
 }
 
-// A client is told once of a key that it has read, behind the reply to its command.
+// A client gets one invalidation for a key that it has read, behind the reply to its
+// command.
 func TestTrackedKeys(t *testing.T) {
 	x := listen(t)
 	x.l.Track(&Mode{})
-	changed := func(key string) { x.source.hear(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)}) }
+	changed := func(key string) { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)}) }
 	x.l.Begin([]string{"lock:a"}, true)
 	x.l.TrackKeys(t.Context(), []string{"lock:a"})
-	changed("lock:a") // its reply is not written yet
+	changed("lock:a") // before the reply is written
 	x.l.Answered([]string{"lock:a"}, nil)
 	x.l.Replied([]string{"lock:a"})
 	x.expect("invalidate", "lock:a")
@@ -232,7 +233,8 @@ func TestTrackedKeysAreBounded(t *testing.T) {
 	}
 }
 
-// With NOLOOP a client is told nothing while a key holds what it stored itself.
+// With NOLOOP a client gets no invalidation while a key holds a value that the client
+// stored itself.
 func TestOwnChangesAreKeptBack(t *testing.T) {
 	x := listen(t)
 	x.l.Track(&Mode{NoLoop: true})
@@ -241,7 +243,7 @@ func TestOwnChangesAreKeptBack(t *testing.T) {
 	x.l.Begin(keys, true)
 	x.l.Answered(keys, Brought(0, [][]byte{[]byte("my-own-token-0001")}))
 	x.l.Replied(keys)
-	changed := func() { x.source.hear(redlock.Event{Kind: redlock.EventChanged, Key: []byte("lock:a")}) }
+	changed := func() { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte("lock:a")}) }
 	changed()
 	x.l.Expect(wire.FamilyChannel, "c")
 	x.confirm(true, "c")

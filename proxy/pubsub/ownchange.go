@@ -9,82 +9,91 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A client that tracks with NOLOOP wants no news of what it did itself: a
-// holder that were woken by its own extension would extend again and again.
-// The masters do not say who changed a key. So where the client's last command
-// on the key may have changed it, the key is looked at: while it holds one of
-// the values that this command brought along, the client is still its holder
-// and is told nothing. Whatever else is found, it is told: that may be once too
-// often, but a change by somebody else is never kept from it, unless that one
-// stores the same value: every change has the key looked at again. The first look
-// shows when the key ends as that command has left it; where a later one shows
-// another end, somebody else has changed that.
+// A client that tracks with NOLOOP wants no invalidation for its own changes. A holder
+// that gets one for its own extension would extend again and again. But the masters do
+// not say who changed a key. So the listener makes a self-change check if the client's
+// last command may have changed the key: it reads the key.
+//
+//   - If the key holds one of the values in that command's arguments, the client is
+//     still the holder and gets no invalidation.
+//   - Otherwise the client gets one, perhaps once too often.
+//
+// Every change leads to another check. So a change by another client is never hidden,
+// unless that client stores the same value.
+//
+// The first check also notes when the key expires, as the client's command left it. If a
+// later check finds another time, another client changed it, and the client gets an
+// invalidation.
 
-// OwnCommand is what a client's last command on a key brought along. Values
-// are secrets: they are only ever compared.
+// OwnCommand holds the values in the arguments of a client's last command on a key.
+// Values are secrets: they are compared, and never used for anything else.
 type OwnCommand struct {
 	db     int
 	values [][]byte
-	end    *keyEnd // as it was seen first; nil: not yet. Guarded by the listener's mu
+	expiry *keyExpiry // from the first check; nil before it. Guarded by the listener's mu
 }
 
-// Brought makes an OwnCommand of the values that the command has in its arguments.
+// Brought returns an OwnCommand for a command with these values in its arguments. db is
+// the command's database.
 func Brought(db int, values [][]byte) *OwnCommand { return &OwnCommand{db: db, values: values} }
 
-// keyEnd is when a key ends, as far as can be told.
-type keyEnd struct {
+// keyExpiry is the time when a key expires, as an interval, because a reply takes time.
+type keyExpiry struct {
 	never            bool
 	earliest, latest time.Time
 }
 
-// endTolerance is by how much masters' copies of a lock, and what is seen of them,
-// may differ. Nobody shortens or lengthens a lock by so little.
-const endTolerance = 100 * time.Millisecond
+// expiryTolerance is the largest difference between the times at which the masters' copies
+// of a lock expire, as read by the proxy. Clients do not shorten or extend a lock by so
+// little.
+const expiryTolerance = 100 * time.Millisecond
 
-func (e keyEnd) sameAs(f keyEnd) bool {
+func (e keyExpiry) sameAs(f keyExpiry) bool {
 	if e.never || f.never {
 		return e.never == f.never
 	}
-	return !e.earliest.After(f.latest.Add(endTolerance)) && !f.earliest.After(e.latest.Add(endTolerance))
+	return !e.earliest.After(f.latest.Add(expiryTolerance)) && !f.earliest.After(e.latest.Add(expiryTolerance))
 }
 
-// staysAs notes when the key ends, and tells whether that is as it was. What
-// cannot be told now is as it was.
-func (c *OwnCommand) staysAs(end *keyEnd) bool {
+// keepsExpiry tells whether the key still expires at the time that the first check noted.
+// The first call notes the time and returns true. A nil expiry is unknown; then keepsExpiry
+// returns true.
+func (c *OwnCommand) keepsExpiry(expiry *keyExpiry) bool {
 	switch {
-	case end == nil:
+	case expiry == nil:
 		return true
-	case c.end == nil:
-		c.end = end
+	case c.expiry == nil:
+		c.expiry = expiry
 		return true
 	}
-	return c.end.sameAs(*end)
+	return c.expiry.sameAs(*expiry)
 }
 
-// settleDoubt looks at a key that the client itself may have changed.
-func (l *Listener) settleDoubt(key string) {
-	own := l.beginDoubt(key)
+// checkSelfChange makes a self-change check: it reads a key that the client itself may have
+// changed, and invalidates the key if another client changed it.
+func (l *Listener) checkSelfChange(key string) {
+	own := l.beginCheck(key)
 	if own == nil {
 		return
 	}
 	value, _ := resp.ParseBulk(l.host.Peek(l.ctx, own.db, "GET", key))
-	end := l.lookForEnd(own.db, key)
+	expiry := l.readExpiry(own.db, key)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entry := l.doubted(key)
+	entry := l.entryToCheck(key)
 	switch {
 	case entry == nil:
-	case entry.underWay > 0:
-		entry.changed = true // looked at again, against what that command brings
-	case entry.own.stored(value) && entry.own.staysAs(end):
+	case entry.running > 0:
+		entry.changed = true // checked again, with the values of the running command
+	case entry.own.hasValue(value) && entry.own.keepsExpiry(expiry):
 	default:
 		entry.own = nil
 		l.change(key, entry)
 	}
 }
 
-// lookForEnd is nil where the masters cannot tell.
-func (l *Listener) lookForEnd(db int, key string) *keyEnd {
+// readExpiry asks the masters when a key expires. It returns nil if they cannot tell.
+func (l *Listener) readExpiry(db int, key string) *keyExpiry {
 	asked := time.Now()
 	reply := l.host.Peek(l.ctx, db, "PTTL", key)
 	answered := time.Now()
@@ -93,45 +102,45 @@ func (l *Listener) lookForEnd(db int, key string) *keyEnd {
 	case !ok || left < -1:
 		return nil
 	case left == -1:
-		return &keyEnd{never: true}
+		return &keyExpiry{never: true}
 	}
 	life := time.Duration(left) * time.Millisecond
-	return &keyEnd{earliest: asked.Add(life), latest: answered.Add(life)}
+	return &keyExpiry{earliest: asked.Add(life), latest: answered.Add(life)}
 }
 
-// beginDoubt returns what a key is to be compared with; nil: there is no doubt
-// any more. From here on another change is another doubt.
-func (l *Listener) beginDoubt(key string) *OwnCommand {
+// beginCheck returns the command with whose values a key must be compared. It returns
+// nil if no check is needed any more. A change after this call leads to another check.
+func (l *Listener) beginCheck(key string) *OwnCommand {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	entry := l.doubted(key)
+	entry := l.entryToCheck(key)
 	if entry == nil {
 		return nil
 	}
-	entry.doubted = false
-	if entry.own == nil || entry.underWay > 0 {
+	entry.checkQueued = false
+	if entry.own == nil || entry.running > 0 {
 		l.change(key, entry)
 		return nil
 	}
 	return entry.own
 }
 
-// doubted is a doubted key's entry, nil if there is none any more: then the
-// client was told already, or has ended its tracking. With BCAST it is told
-// here. The caller holds mu.
-func (l *Listener) doubted(key string) *trackedKey {
+// entryToCheck returns the entry of a key to be checked. It returns nil if the entry is gone:
+// the client got its invalidation already, or ended tracking. With BCAST entryToCheck itself
+// queues an invalidation then. The caller holds mu.
+func (l *Listener) entryToCheck(key string) *trackedKey {
 	if l.tracked == nil {
 		return nil
 	}
 	entry := l.tracked.keys[key]
 	if entry == nil && l.tracked.mode.Broadcast {
-		l.post(newNotice(noticeInvalid, []byte(key)))
+		l.enqueue(newItem(itemInvalidation, []byte(key)))
 	}
 	return entry
 }
 
-// stored: the command brought that value along.
-func (c *OwnCommand) stored(value []byte) bool {
+// hasValue tells whether value is one of the command's. It returns false if c is nil.
+func (c *OwnCommand) hasValue(value []byte) bool {
 	return c != nil && slices.ContainsFunc(c.values, func(mine []byte) bool { return bytes.Equal(mine, value) })
 }
 

@@ -2,19 +2,18 @@ package route
 
 import "bytes"
 
-// Lock libraries keep more than the lock: lists of waiters, latches, counters
-// and channels whose names they derive from the lock's. These go where the
-// lock goes, although no rule matches them; this file knows the names. A rule
-// may name others.
+// Lock libraries use more keys than the lock: lists of waiters, latches, counters
+// and channels. They derive the names from the lock's name. These keys go where the
+// lock goes, although no rule matches them. This file knows the names. A rule of
+// the configuration may name more.
 
-// SupportProbe is the key on which Symfony tries out, in one script, whether
-// the server that runs its scripts lets them ask for the time. Its locks'
-// servers are the ones to ask.
+// SupportProbe is a key that Symfony uses in one script. The script tests whether
+// the server allows scripts to call TIME. The answer must come from the lock masters,
+// because they run Symfony's scripts on locks.
 const SupportProbe = "symfony_check_support_time"
 
-// redissonPrefixes stand before the lock's name as in
-// "redisson_lock_queue:{NAME}"; behind it an id may follow. Redisson leaves
-// the braces out where the name has some of its own.
+// redissonPrefixes come before the lock's name, as in "redisson_lock_queue:{NAME}".
+// An id may follow the name. Redisson omits the braces if the name contains braces.
 var redissonPrefixes = []string{
 	"redisson_lock_queue:",
 	"redisson_lock_timeout:",
@@ -26,20 +25,20 @@ var redissonPrefixes = []string{
 	"redisson_countdownlatch__channel__",
 }
 
-// companionSuffixes stand behind the lock's name: madelson's readers and
-// writers, redlock4j's queue, readers and writer.
+// companionSuffixes come behind the lock's name: the readers and the writer of
+// madelson's DistributedLock, and the queue, the readers and the writer of redlock4j.
 var companionSuffixes = []string{".readers", ".writer", ":queue", ":readers", ":write"}
 
-// Covers says whether key belongs to the lock masters: a rule matches it or
-// the lock that it is a companion of.
+// Covers tells whether key belongs to the lock masters: a rule matches the key, or
+// matches the lock whose companion the key is.
 func (r Rules) Covers(db int, key []byte) bool {
 	return r.Find(db, key) != nil || r.coversCompanion(db, key)
 }
 
-// CoversChannel is covers for the name or pattern of a pub/sub channel, which
-// is in no database. Spring's "REGISTRY-channel:REGISTRY:NAME" and the plain
-// "REGISTRY-channel" belong to the locks "REGISTRY:NAME"; redlock4j's latch
-// NAME has "NAME:channel".
+// CoversChannel is Covers for the name or pattern of a pub/sub channel, which is in
+// no database. Two libraries have special names. Spring's channels are
+// "REGISTRY-channel:REGISTRY:NAME" and "REGISTRY-channel" for the locks
+// "REGISTRY:NAME". The channel of redlock4j's latch NAME is "NAME:channel".
 func (r Rules) CoversChannel(channel []byte) bool {
 	if r.Covers(AnyDB, channel) {
 		return true
@@ -63,7 +62,7 @@ func (r Rules) coversCompanion(db int, key []byte) bool {
 		return true
 	}
 	switch key[0] {
-	case 'l': // python-redis-lock: lock:NAME is waited for on lock-signal:NAME
+	case 'l': // python-redis-lock: clients wait for lock:NAME on lock-signal:NAME
 		if name, found := bytes.CutPrefix(key, []byte("lock-signal:")); found {
 			return r.findPrefixed(db, "lock:", name)
 		}
@@ -75,7 +74,7 @@ func (r Rules) coversCompanion(db int, key []byte) bool {
 		if string(key) == SupportProbe {
 			return r.any(db)
 		}
-	case '{': // Redisson's {NAME}:ID:rwlock_timeout:N, {NAME}:timeout, and {NAME}, which its scripts lengthen
+	case '{': // Redisson: {NAME}:ID:rwlock_timeout:N, {NAME}:timeout, and {NAME}, to which scripts append
 		if name, whole := bytes.CutSuffix(key[1:], []byte("}")); whole {
 			return r.Find(db, name) != nil
 		}
@@ -85,7 +84,7 @@ func (r Rules) coversCompanion(db int, key []byte) bool {
 		}
 	}
 	if !r.mayBegin(key[0]) {
-		return false // all that follows begins with the lock's name
+		return false // the names below all begin with the lock's name
 	}
 	for _, suffix := range companionSuffixes {
 		if name, found := bytes.CutSuffix(key, []byte(suffix)); found {
@@ -99,7 +98,8 @@ func (r Rules) coversCompanion(db int, key []byte) bool {
 	return false
 }
 
-// namesCompanion: a rule's configuration says that the key goes with its locks.
+// namesCompanion tells whether a rule of the configuration names the key as a
+// companion.
 func (r Rules) namesCompanion(db int, key []byte) bool {
 	for i := range r {
 		for _, glob := range r[i].Companions {
@@ -131,7 +131,7 @@ func (r Rules) coversRedisson(db int, key []byte) bool {
 	return false
 }
 
-// any: some rule holds in that database.
+// any tells whether some rule applies to the database.
 func (r Rules) any(db int) bool {
 	for i := range r {
 		if r[i].in(db) && !r[i].denied {
@@ -141,8 +141,8 @@ func (r Rules) any(db int) bool {
 	return false
 }
 
-// findPrefixed and findJoined look for a name put together in place, without
-// allocating where it is of usual length.
+// findPrefixed and findJoined find a rule for a name that they put together. They
+// allocate nothing if the name has at most 128 bytes.
 func (r Rules) findPrefixed(db int, prefix string, name []byte) bool {
 	var space [128]byte
 	return r.Find(db, append(append(space[:0], prefix...), name...)) != nil

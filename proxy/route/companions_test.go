@@ -2,7 +2,7 @@ package route
 
 import "testing"
 
-// TestRulesMayBegin: a rule that may match whatever a key begins with must say so.
+// mayBegin must return true for every first byte that a rule may match.
 func TestRulesMayBegin(t *testing.T) {
 	for _, row := range []struct {
 		match, yes, no string
@@ -17,12 +17,12 @@ func TestRulesMayBegin(t *testing.T) {
 		rules := Rules{{Match: row.match, DB: 3}}
 		for _, c := range []byte(row.yes) {
 			if !rules.mayBegin(c) {
-				t.Errorf("%q may match what begins with %q", row.match, c)
+				t.Errorf("%q may match a key that begins with %q", row.match, c)
 			}
 		}
 		for _, c := range []byte(row.no) {
 			if rules.mayBegin(c) {
-				t.Errorf("%q matches nothing that begins with %q", row.match, c)
+				t.Errorf("%q matches no key that begins with %q", row.match, c)
 			}
 		}
 	}
@@ -93,7 +93,7 @@ func TestCompanions(t *testing.T) {
 		}
 	}
 	if (Rules{}).Covers(0, []byte(SupportProbe)) || (Rules{{Match: "*", DB: 1}}).Covers(0, []byte(SupportProbe)) {
-		t.Error("the probe is a lock key where there are no locks")
+		t.Error("the probe is a lock key although there are no locks")
 	}
 }
 

@@ -9,54 +9,60 @@ import (
 	"redlock-proxy/proxy/command"
 )
 
-// When the lock rules change, some keys move: they were the upstream's and are
-// lock keys now, or the other way. A lock on such a key may still be held where
-// the key was, and its new home would grant it a second time. So every command
-// on a key that has moved is answered with an error for as long as a lock from
-// before can live, as the grants of a master that may have forgotten locks do
-// not count for so long: keys that leave the masters for restart_delay or the
-// longest TTL granted, keys that come from the upstream, whose TTLs nobody here
-// knows, for max_quarantine. Locks that live longer, or for ever, are not
-// covered; and a proxy that still has the old rules grants in the old place.
-
+// When the lock rules change, some keys move: from the upstream to the masters, or
+// back. A client may still hold a lock on such a key in the old place, and the new
+// place would grant the lock a second time. So the proxy holds a moved key back: it
+// answers every command on the key with an error for as long as an old lock can live.
 //
-// Where a key was held back all the time, nobody was granted it there. So a key
-// that goes back to where it was before needs no wait: a rule that was mistyped
-// is put right at once.
+//   - Keys that leave the masters are held back for restart_delay or for the longest
+//     TTL granted, whichever is longer.
+//   - Keys that come from the upstream are held back for max_quarantine, because the
+//     proxy does not know the TTLs there.
+//
+// For the same times a master that may have forgotten its locks does not vote. Locks
+// that live longer than max_quarantine, or for ever, are not covered. Nor are other
+// proxies: one that still has the old rules goes on granting in the old place.
+//
+// A key that goes back to the old place need not wait if the new place held it back
+// all the time, because then no client got a lock there. So a mistyped rule can be
+// put right at once.
 
-// Move is a change of the lock rules that is not yet forgotten.
+// Move is a change of the lock rules that may still hold keys back.
 type Move struct {
-	Was     Rules
-	at      time.Time
-	Coming  time.Time // until when locks from before may live on keys that became lock keys
-	leaving time.Time // and on those that are none any more
+	Was     Rules     // the rules before the change
+	at      time.Time // when the rules changed
+	Coming  time.Time // the end of old locks on keys that became lock keys
+	leaving time.Time // the end of old locks on keys that are lock keys no more
 }
 
-// over: nothing is held back by it any more.
+// over tells whether the move holds no key back any more.
 func (m Move) over(now time.Time) bool {
 	return !now.Before(m.Coming) && !now.Before(m.leaving)
 }
 
-// moving returns until when a key is held back; long ago: it is not.
+// moving returns the time until which a key is held back. It is in the past, or zero,
+// if the key is not held back.
 func (r *Router) moving(db int, key []byte) time.Time {
 	return r.heldUntil(func(rules Rules) bool { return rules.Covers(db, key) })
 }
 
-// heldUntil goes through the moves of keys of which covered tells whether they
-// were lock keys under some rules, and returns until when locks may live on them
-// where they are no more.
+// heldUntil follows some keys through the moves and returns the time until which old
+// locks on them may live in a place that they left. covered tells whether the keys
+// are lock keys under given rules. The result is in the past, or zero, if there are no
+// such locks.
 func (r *Router) heldUntil(covered func(Rules) bool) time.Time {
 	if len(r.Moves) == 0 {
 		return time.Time{}
 	}
-	var atUpstream, onMasters time.Time // until when what was granted there may live
+	var atUpstream, onMasters time.Time // the end of locks granted there
 	is := covered(r.Moves[0].Was)
 	for i, m := range r.Moves {
 		was := is
 		if is = covered(r.rulesAfter(i)); was == is {
 			continue
 		}
-		// Only if they were served there meanwhile.
+		// The place that the keys leave granted locks on them only if it did not
+		// hold them back all the time.
 		switch {
 		case was && !m.at.Before(atUpstream):
 			onMasters = m.leaving
@@ -70,7 +76,7 @@ func (r *Router) heldUntil(covered func(Rules) bool) time.Time {
 	return onMasters
 }
 
-// rulesAfter are those that the i-th move brought.
+// rulesAfter returns the rules that the i-th move brought.
 func (r *Router) rulesAfter(i int) Rules {
 	if i+1 < len(r.Moves) {
 		return r.Moves[i+1].Was
@@ -78,14 +84,15 @@ func (r *Router) rulesAfter(i int) Rules {
 	return r.Rules
 }
 
-// A MovingRule is one whose keys are held back.
+// MovingRule is a rule whose keys are held back.
 type MovingRule struct {
 	Rule  Rule
 	Until time.Time
 }
 
-// Moving are those whose keys are held back now. Keys that are lock keys by
-// another rule too are not, which a rule as a whole cannot show.
+// Moving returns the rules, old or current, whose keys are held back at now. Some
+// keys of such a rule may not be held back, because another rule makes them lock keys,
+// too. The result does not show these.
 func (r *Router) Moving(now time.Time) []MovingRule {
 	var moving []MovingRule
 	var seen Rules
@@ -103,8 +110,9 @@ func (r *Router) Moving(now time.Time) []MovingRule {
 	return moving
 }
 
-// HeldBack returns until when a command has to wait because one of its keys
-// has moved; zero: it need not. Among a script's arguments any could be a key.
+// HeldBack returns the time until which the proxy must refuse a command because one of
+// its keys moved. It returns zero if the command may run. For a script every argument
+// counts as a key, because libraries also name keys there.
 func (r *Router) HeldBack(db int, args [][]byte, to Route, now time.Time) time.Time {
 	var until time.Time
 	look := func(key []byte) {
@@ -123,10 +131,12 @@ func (r *Router) HeldBack(db int, args [][]byte, to Route, now time.Time) time.T
 	return until
 }
 
-// WithRules is a router with other rules. coming and leaving bound the lives
-// of the locks that may be held on keys which move. A transaction that began
-// under the old rules is told by the era. Moves are forgotten when all are over,
-// for each is looked at in the light of those before it.
+// WithRules returns a router with other rules. Old locks live at most for coming on
+// keys that become lock keys, and at most for leaving on keys that are lock keys no
+// more. If keys move, the new router has a higher Era; so EXEC can refuse a
+// transaction that began under the old rules. WithRules drops the earlier moves when
+// all of them are over. It keeps all until then, because the effect of a move depends
+// on those before it.
 func (r *Router) WithRules(rules Rules, now time.Time, coming, leaving time.Duration) *Router {
 	next := &Router{Table: r.Table, Rules: rules, Era: r.Era}
 	if slices.ContainsFunc(r.Moves, func(m Move) bool { return !m.over(now) }) {
@@ -139,8 +149,8 @@ func (r *Router) WithRules(rules Rules, now time.Time, coming, leaving time.Dura
 	return next
 }
 
-// LeavingFor is a router of which the last move holds back keys that are lock
-// keys no more until another time.
+// LeavingFor returns a router in which the last move holds keys that are lock keys no
+// more back until the given time. The router must have a move.
 func (r *Router) LeavingFor(until time.Time) *Router {
 	next := *r
 	next.Moves = slices.Clone(r.Moves)
@@ -148,23 +158,25 @@ func (r *Router) LeavingFor(until time.Time) *Router {
 	return &next
 }
 
+// WithTable returns a router with another table of commands.
 func (r *Router) WithTable(table *command.Table) *Router {
 	next := *r
 	next.Table = table
 	return &next
 }
 
-// HoldsBack tells whether keys may have to wait because rules have changed.
+// HoldsBack tells whether a change of the rules may hold keys back. If it returns
+// false, HeldBack returns zero for every command.
 func (r *Router) HoldsBack() bool { return len(r.Moves) > 0 }
 
-// SameCoverage tells whether two lists of rules call the same keys lock keys,
-// as far as writing shows: their order, what they give to a lock without TTL,
-// who may use it, and rules within another one do not matter for that.
+// SameCoverage tells whether two lists of rules make the same keys lock keys, as far
+// as their texts show. The order of the rules does not matter, nor do default TTLs,
+// users, and rules whose keys are all keys of another rule.
 func SameCoverage(a, b Rules) bool {
 	return reflect.DeepEqual(coverage(a), coverage(b))
 }
 
-// coverage is what matters in rules for which keys are lock keys.
+// coverage reduces rules to what decides which keys are lock keys, in a fixed order.
 func coverage(rules Rules) Rules {
 	var list Rules
 	for i, rule := range rules {
@@ -182,13 +194,14 @@ func coverage(rules Rules) Rules {
 	return list
 }
 
-// comprise tells whether one of the rules makes another one unnecessary.
+// comprise tells whether all keys of a rule are keys of one of these rules, too.
 func (r Rules) comprise(rule Rule) bool {
 	return slices.ContainsFunc(r, func(other Rule) bool { return other.comprises(rule) })
 }
 
-// comprises tells whether all keys of another rule are keys of this one too, as
-// is plain where this one's glob is a prefix.
+// comprises tells whether all keys of another rule are keys of r, too. It sees this
+// only if both globs are equal, or if r's glob is a plain prefix and `*`. Otherwise
+// it returns false.
 func (r Rule) comprises(other Rule) bool {
 	if r.DB != AnyDB && r.DB != other.DB {
 		return false

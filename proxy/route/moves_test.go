@@ -8,8 +8,8 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-// A key that has moved with the rules is held back until locks from before
-// have ended, wherever it stands in a command, and no other key is.
+// The router holds a moved key back until old locks have ended, wherever the key is
+// in a command. It holds no other key back.
 func TestMovedKeysAreHeldBack(t *testing.T) {
 	now := time.Now()
 	old := &Router{Table: command.Builtin(), Rules: Rules{{Match: "lock:*", DB: AnyDB}, {Match: "old:*", DB: 2}}}
@@ -25,14 +25,14 @@ func TestMovedKeysAreHeldBack(t *testing.T) {
 		{0, "SET lock:a 1 NX", 0},
 		{0, "SET plain 1", 0},
 		{0, "PING", 0},
-		{0, "NOSUCH new:a", 0}, // whoever knows it knows its keys
+		{0, "NOSUCH new:a", 0}, // the keys of an unknown command are unknown
 		{0, "SET new:a 1 NX PX 1000", 10 * time.Minute},
 		{3, "GET new:a", 10 * time.Minute},
 		{0, "GET old:a", 0}, // it was a lock in database 2 only
 		{2, "GET old:a", time.Minute},
 		{2, "DEL plain old:a new:a", 10 * time.Minute},
 		{2, "EVAL script 1 old:a value", time.Minute},
-		{2, "EVAL script 0 old:a", time.Minute}, // libraries that name the key there
+		{2, "EVAL script 0 old:a", time.Minute}, // some libraries name the key there
 		{2, "EVAL old:script 0", 0},
 		{2, "EVALSHA sha 1 lock:a value", 0},
 		{0, "SET redisson_lock_queue:{new:a} 1", 10 * time.Minute}, // a companion moves with its lock
@@ -43,13 +43,13 @@ func TestMovedKeysAreHeldBack(t *testing.T) {
 			t.Errorf("%s in database %d: until %v", row.line, row.db, until.Sub(now))
 		}
 		if until := next.HeldBack(row.db, args, next.Route(row.db, args), now.Add(10*time.Minute)); !until.IsZero() {
-			t.Errorf("%s is held back for ever", row.line)
+			t.Errorf("%s is still held back after ten minutes", row.line)
 		}
 	}
 }
 
-// What was held back all the time that it was somewhere was granted to nobody
-// there, so it can go back at once. What was not may be held in either place.
+// If a place held a key back all the time, no client got a lock on it there, so the
+// key can go back at once. Otherwise a client may hold a lock in either place.
 func TestMovesAddUp(t *testing.T) {
 	start := time.Now()
 	first, second := Rules{{Match: "lock:*", DB: AnyDB}}, Rules{{Match: "job:*", DB: AnyDB}}
@@ -61,7 +61,7 @@ func TestMovesAddUp(t *testing.T) {
 	for _, row := range []struct {
 		name      string
 		steps     []step
-		lock, job time.Duration // until when they are held back, from the last step
+		lock, job time.Duration // how long they are held back after the last step
 	}{
 		{"away", []step{{0, second}}, leaving, coming},
 		{"away and back", []step{{0, second}, {time.Second, first}}, 0, 0},
@@ -86,12 +86,12 @@ func TestMovesAddUp(t *testing.T) {
 			}
 		}
 		if r = r.WithRules(r.Rules, now.Add(time.Hour), time.Minute, time.Minute); len(r.Moves) != 0 {
-			t.Errorf("%s: %d moves are kept for ever", row.name, len(r.Moves))
+			t.Errorf("%s: still %d moves an hour later", row.name, len(r.Moves))
 		}
 	}
 }
 
-// A rule within another one covers nothing of its own.
+// A rule whose keys are all keys of another rule moves no key.
 func TestRulesWithinOthersMoveNothing(t *testing.T) {
 	rule := func(match string, companions ...string) Rule {
 		return Rule{Match: match, DB: AnyDB, Companions: companions}
@@ -106,7 +106,7 @@ func TestRulesWithinOthersMoveNothing(t *testing.T) {
 		{Rules{rule("*"), rule("*_LOCK")}, Rules{rule("*")}, true},
 		{Rules{{Match: "lock:*", DB: 3}, rule("lock:a*")}, Rules{{Match: "lock:*", DB: 3}}, false},
 		{Rules{rule("lock:*"), rule("lock:a*", "w:*")}, Rules{rule("lock:*")}, false},
-		{Rules{rule("lock?*"), rule("lock:*")}, Rules{rule("lock?*")}, false}, // not plain to see
+		{Rules{rule("lock?*"), rule("lock:*")}, Rules{rule("lock?*")}, false}, // lock?* is no plain prefix
 		{Rules{rule("lock:*"), rule("loc*")}, Rules{rule("lock:*")}, false},
 	} {
 		if same := SameCoverage(row.with, row.without); same != row.same {
@@ -115,7 +115,7 @@ func TestRulesWithinOthersMoveNothing(t *testing.T) {
 	}
 }
 
-// Rules that call the same keys lock keys move none.
+// Rules that make the same keys lock keys move no key.
 func TestSameCoverageMovesNothing(t *testing.T) {
 	old := &Router{Rules: Rules{{Match: "a*", DB: AnyDB}, {Match: "b*", DB: 1}}}
 	next := old.WithRules(Rules{{Match: "b*", DB: 1, DefaultTTL: time.Second}, {Match: "a*", DB: AnyDB}}, time.Now(), time.Minute, time.Minute)

@@ -9,55 +9,56 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// markerKey is what no client may touch, whatever the rules match.
+// markerKey is the masters' marker. No client may touch it, whatever the rules match.
 const markerKey = redlock.MarkerKey
 
 // Plane says who answers a command.
 type Plane uint8
 
 const (
-	Upstream Plane = iota // no key is a lock key, or there is no key, or nobody knows the command
+	Upstream Plane = iota // there is no lock key, or the command is unknown
 	Locks                 // every key is a lock key
 	Split                 // keys of both kinds, in a command that can be answered in two halves
-	Cross                 // keys of both kinds, to be refused
+	Cross                 // keys of both kinds, in a command that must be refused
 )
 
-// Route is where one command goes. Its slices may be shared by many routes:
-// nobody may write to them, and everybody may keep them.
+// Route says where one command goes. Many routes may share its slices. Callers may
+// keep the slices, but must not write to them.
 type Route struct {
 	Plane Plane
-	Spec  *command.Spec // nil: unknown
+	Spec  *command.Spec // nil if the command is unknown
 	Keys  []int         // the indexes of the arguments that are keys
-	Lock  []bool        // beside keys: is it a lock key?
+	Lock  []bool        // for each of Keys, whether it is a lock key
 
-	// malformed: the arguments do not say where the keys are (too few, too
-	// many, a wrong count), and keys are those that could have been meant. If
-	// one of these is a lock key the plane is planeLock, and all there is to
-	// do is to answer Redis's error.
+	// malformed is true if the arguments do not say where the keys are: there are
+	// too few, too many, or the count of keys is wrong. Keys then holds all that may
+	// have been meant as keys. If one of them is a lock key, the plane is Locks, and
+	// the command can only be answered with Redis's error.
 	malformed bool
-	// Ordinary: nothing but its one key says who performs the command.
+	// Ordinary is true if the plane depends on one key only, and on nothing else.
 	Ordinary bool
-	// Elsewhere: the command takes a lock key to another database, or a key to
-	// where it is one, and is to be refused whatever the plane.
+	// Elsewhere is true if the command moves or copies a lock key to another
+	// database, or a key to a place where it would be a lock key. It must be refused
+	// on every plane.
 	Elsewhere bool
-	// Reserved: the command touches markerKey and is to be refused whatever
-	// the plane.
+	// Reserved is true if the command touches markerKey. It must be refused on every
+	// plane.
 	Reserved bool
 }
 
-// Router decides where commands go. It never changes and any number of
-// sessions may use it; an extended table or new rules make a new one.
+// Router decides where commands go. It never changes, and any number of sessions may
+// use it. A new table or new rules make a new router.
 type Router struct {
 	Table *command.Table
 	Rules Rules
-	Moves []Move // changes of the rules that still hold keys back
-	Era   int    // counts such changes
+	Moves []Move // changes of the rules that may still hold keys back
+	Era   int    // the number of changes that moved keys
 }
 
-// Route finds a command's plane by its keys, in the database that its session
-// has selected. It never writes to args and keeps nothing of them. It
-// allocates only where the keys are of both kinds, or do not lie side by side
-// (or one apart, as in MSET), or are more than inlineKeys.
+// Route finds a command's keys and plane. db is the database that the session
+// selected. Route never writes to args and keeps no part of them. It allocates only if
+// there are keys of both kinds, if there are more than inlineKeys keys, or if the keys
+// are neither consecutive arguments nor every other one, as in MSET.
 func (r *Router) Route(db int, args [][]byte) Route {
 	spec := r.Table.Lookup(args)
 	if spec == nil {
@@ -73,7 +74,7 @@ func (r *Router) Route(db int, args [][]byte) Route {
 	return r.routeKeys(db, args, spec)
 }
 
-// routeKeys is route for any command.
+// routeKeys is Route for any command that is known.
 func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 	var space [inlineKeys]int
 	keys, exact := spec.AppendKeys(space[:0], args)
@@ -116,9 +117,20 @@ func (r *Router) routeKeys(db int, args [][]byte, spec *command.Spec) Route {
 	return to
 }
 
-// leadsElsewhere says whether COPY or MOVE has to do with a lock key and another
-// database. A lock that is there is another lock, and a client of this database
-// could neither see it nor give it back.
+// OfLockKeys returns the route of a command whose arguments are all lock keys. args
+// is the number of arguments, including the command's name.
+func OfLockKeys(spec *command.Spec, args int) Route {
+	to := Route{Plane: Locks, Spec: spec}
+	for at := 1; at < args; at++ {
+		to.Keys = append(to.Keys, at)
+		to.Lock = append(to.Lock, true)
+	}
+	return to
+}
+
+// leadsElsewhere tells whether COPY or MOVE names another database and a lock key,
+// here or there. A key in another database is another lock. A client of this database
+// could neither see it nor release it.
 func (r *Router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
 	other, named := otherDatabase(args, keys)
 	if !named || other == int64(db) {
@@ -127,7 +139,8 @@ func (r *Router) leadsElsewhere(db int, args [][]byte, keys []int) bool {
 	return r.Rules.Covers(db, args[keys[0]]) || r.Rules.Covers(int(other), args[keys[len(keys)-1]])
 }
 
-// otherDatabase is the one that COPY key key [DB n] or MOVE key n names.
+// otherDatabase returns the database that COPY key key [DB n] or MOVE key n names. It
+// returns false if the command names none.
 func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 	if len(keys) == 1 {
 		return resp.ParseDecimal(args[2])
@@ -141,9 +154,10 @@ func otherDatabase(args [][]byte, keys []int) (db int64, named bool) {
 	return db, named
 }
 
-// namesLock says whether an argument behind a script's keys is a lock key that
-// the script names there, as some libraries do. A rule that matches everything
-// says nothing about an argument, so it counts only where no key was named.
+// namesLock tells whether an argument behind a script's keys is a lock key. Some
+// libraries name their lock there. named is the number of the script's keys. A rule
+// that matches everything does not show that an argument is a key, so such a rule
+// counts only if the script has no keys.
 func (r *Router) namesLock(db int, arg []byte, named int) bool {
 	if rule := r.Rules.Find(db, arg); rule != nil {
 		return rule.Match != "*" || named == 0
@@ -174,7 +188,8 @@ func indexes(first, step int) []int {
 	return list
 }
 
-// shareIndexes is keys, in memory that outlives the caller's.
+// shareIndexes returns the keys in memory that the route may keep: in one of the
+// shared slices if possible, else in a copy.
 func shareIndexes(keys []int) []int {
 	if len(keys) == 0 {
 		return nil
@@ -192,7 +207,7 @@ func shareIndexes(keys []int) []int {
 	return slices.Clone(keys)
 }
 
-// shareFlags is lock, in which that many flags are set, likewise.
+// shareFlags does the same for lock, in which set flags are true.
 func shareFlags(lock []bool, set int) []bool {
 	n := len(lock)
 	switch {

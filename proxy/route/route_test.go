@@ -20,8 +20,9 @@ func testRouter() *Router {
 	}}
 }
 
-// describe writes a route as "lock 1,2" or, where keys are not all of the
-// plane's kind, "cross 1,2L"; "!" stands for malformed and "#" for reserved.
+// describe returns a route as text: the plane and the keys, as in "lock 1,2". If keys
+// are not all of one kind, L marks the lock keys, as in "cross 1,2L". "!" means
+// malformed, "#" reserved and ">" elsewhere.
 func describe(to Route) string {
 	var keys []string
 	for i, at := range to.Keys {
@@ -46,7 +47,7 @@ func describe(to Route) string {
 
 func TestRoute(t *testing.T) {
 	for _, row := range []struct{ line, Route string }{
-		// One kind of key, or none.
+		// Keys of one kind, or no keys.
 		{"PING", "upstream "},
 		{"NOSUCHCOMMAND lock:a", "upstream "},
 		{"XINFO NOSUCH lock:a", "upstream "},
@@ -75,7 +76,7 @@ func TestRoute(t *testing.T) {
 
 		// To another database.
 		{"MOVE lock:a 3", "lock 1>"},
-		{"MOVE lock:a 0", "lock 1"}, // Redis says that it is the same
+		{"MOVE lock:a 0", "lock 1"}, // Redis answers that source and destination are the same
 		{"MOVE a 3", "upstream 1"},
 		{"MOVE three 3", "upstream 1>"},
 		{"MOVE lock:a x", "lock 1"},
@@ -89,7 +90,7 @@ func TestRoute(t *testing.T) {
 		{"COPY a three DB 3", "upstream 1,2>"},
 		{"COPY three b DB 3", "upstream 1,2"},
 
-		// Both kinds.
+		// Keys of both kinds.
 		{"DEL a lock:b c", "split 1,2L,3"},
 		{"UNLINK lock:a b", "split 1L,2"},
 		{"EXISTS a lock:a", "split 1,2L"},
@@ -149,7 +150,7 @@ func TestRoute(t *testing.T) {
 		{"EVAL script 99999999999999999999 lock:a", "lock 3!"},
 		{"ZUNION x a lock:b", "lock 2,3!"},
 
-		// Ours.
+		// The masters' marker.
 		{"GET redlock-proxy:master", "upstream 1#"},
 		{"DEL lock:a redlock-proxy:master", "split 1L,2#"},
 		{"GET redlock-proxy:master b", "upstream 1!#"},
@@ -162,7 +163,7 @@ func TestRoute(t *testing.T) {
 		}
 	}
 	if got := describe(testRouter().Route(3, proxytest.Words("GET three"))); got != "lock 1" {
-		t.Errorf("a rule of database 3: %q", got)
+		t.Errorf("a rule for database 3: %q", got)
 	}
 	if got := testRouter().Route(0, nil); got.Spec != nil || got.Plane != Upstream {
 		t.Errorf("no arguments: %+v", got)
@@ -193,7 +194,7 @@ func TestRouteWithoutRules(t *testing.T) {
 	}
 }
 
-// A route is kept while others are made, so nothing of it may be reused.
+// A caller may keep a route while it makes others, so routes must not reuse memory.
 func TestRoutesAreIndependent(t *testing.T) {
 	r := testRouter()
 	lines := []string{
@@ -207,7 +208,7 @@ func TestRoutesAreIndependent(t *testing.T) {
 		to := r.Route(0, proxytest.Words(line))
 		routes, want = append(routes, to), append(want, describe(to))
 		if cap(to.Keys) > len(to.Keys) && len(to.Keys) > 0 && len(to.Keys) < 32 {
-			t.Errorf("%.30s: appending to the keys would write into them", line)
+			t.Errorf("%.30s: an append to the keys would write into a shared slice", line)
 		}
 	}
 	for i, line := range lines {

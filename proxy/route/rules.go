@@ -6,25 +6,26 @@ import (
 	"time"
 )
 
-// AnyDB stands for every database: in a rule, that it holds in all of them,
-// and in a question, that it is about something in none (a channel).
+// AnyDB means every database. A rule with AnyDB applies to all databases. A caller
+// passes AnyDB for a name that is in no database, such as a channel's.
 const AnyDB = -1
 
 // Rule says which keys are locks.
 type Rule struct {
 	Match      string        // a Redis glob over the whole key
-	DB         int           // anyDB for every database
-	DefaultTTL time.Duration // what a lock that asks for none is given; 0: none
+	DB         int           // AnyDB for every database
+	DefaultTTL time.Duration // the TTL of a lock that a client takes without one; 0: none
 	Companions []string      // globs: keys and channels that go where the locks go
-	Users      []string      // who may use these locks; none: everybody who may use locks
-	denied     bool          // in a list made for one user: not by that one
+	Users      []string      // who may use these locks; empty: all users who may use locks
+	denied     bool          // in the rules for one user: the user may not use these locks
 }
 
-// Rules are in the order of the configuration. They are shared and never
+// Rules are lock rules in the order of the configuration. They are shared and never
 // change.
 type Rules []Rule
 
-// Find is the first rule that matches key, nil if none does.
+// Find returns the first rule that matches key. It returns nil if no rule does, or if
+// that rule is denied to the user for whom ForUser made the rules.
 func (r Rules) Find(db int, key []byte) *Rule {
 	for i := range r {
 		rule := &r[i]
@@ -38,9 +39,9 @@ func (r Rules) Find(db int, key []byte) *Rule {
 	return nil
 }
 
-// ForUser are the rules as one user has them: of the keys whose first rule does
-// not name the user none is a lock key, nor is what goes with those locks.
-// They are these rules themselves where no rule denies the user anything.
+// ForUser returns the rules for one user. A key is no lock key for the user if the
+// first rule that matches it has Users and they do not include the user. Nor are the
+// companions of such keys. ForUser returns r itself if no rule denies the user anything.
 func (r Rules) ForUser(name string) Rules {
 	denied := func(rule Rule) bool { return len(rule.Users) > 0 && !slices.Contains(rule.Users, name) }
 	if !slices.ContainsFunc(r, denied) {
@@ -53,12 +54,13 @@ func (r Rules) ForUser(name string) Rules {
 	return own
 }
 
-// DenySome: these are the rules of a user who may not use all locks.
+// DenySome tells whether ForUser made these rules for a user who may not use all
+// locks.
 func (r Rules) DenySome() bool {
 	return slices.ContainsFunc(r, func(rule Rule) bool { return rule.denied })
 }
 
-// DeniesMore tells whether a user may use less of these rules than of others.
+// DeniesMore tells whether r denies a user a rule that was does not deny.
 func (r Rules) DeniesMore(was Rules, name string) bool {
 	before := was.ForUser(name)
 	return slices.ContainsFunc(r.ForUser(name), func(rule Rule) bool {
@@ -66,7 +68,8 @@ func (r Rules) DeniesMore(was Rules, name string) bool {
 	})
 }
 
-// Name is for logs; a lock that is only a companion of others has no rule.
+// Name names the rule in logs. A nil rule is that of a lock which is only a companion
+// of others.
 func (r *Rule) Name() string {
 	if r == nil {
 		return "companion"
@@ -74,11 +77,11 @@ func (r *Rule) Name() string {
 	return r.Match
 }
 
-// Label is the name as a metric's label, which must be UTF-8.
+// Label returns the name as the label of a metric, which must be UTF-8.
 func (r *Rule) Label() string { return strings.ToValidUTF8(r.Name(), "?") }
 
-// Example is a key that the rule matches in database 0, or "" where none is plain
-// to see.
+// Example returns a key that the rule matches in database 0, for the user to try out.
+// It returns "" if the rule is not for database 0, or if its glob is not simple.
 func (r *Rule) Example() string {
 	if r.DB > 0 || strings.Count(r.Match, "*") != 1 || strings.ContainsAny(r.Match, "?[\\ '\"") {
 		return ""
@@ -86,8 +89,8 @@ func (r *Rule) Example() string {
 	return strings.Replace(r.Match, "*", "demo", 1)
 }
 
-// mayBegin tells whether a rule could match some key that begins with c. For
-// rules that are prefixes it spares nearly every key a closer look.
+// mayBegin tells whether some rule may match a key that begins with c. If all rules
+// are prefixes, this saves the further checks for nearly every key.
 func (r Rules) mayBegin(c byte) bool {
 	for i := range r {
 		if match := r[i].Match; match != "" && (match[0] == c || !isLiteral(match[:1])) {
@@ -101,19 +104,19 @@ func (r *Rule) in(db int) bool {
 	return r.DB == AnyDB || db == AnyDB || r.DB == db
 }
 
-// GlobMatch answers as Redis's stringmatchlen does, which knows `*`, `?`,
-// `[a-c]`, `[^a-c]` and `\`, in an unclosed or empty set too. Bytes are
-// unsigned, where a server compares the ends of a range as its machine's char.
-// That `*` does not match the empty string is Redis's as well; commands that
-// take a pattern treat a lone `*` apart, and so does find.
+// GlobMatch tells whether text matches pattern. It decides as Redis's stringmatchlen
+// does, for `*`, `?`, `[a-c]`, `[^a-c]` and `\`, and also for an unclosed or empty set.
+// One thing differs: bytes are unsigned here, while a server compares the ends of a
+// range as its machine's char. As in Redis, `*` does not match the empty string.
+// Redis's commands with a pattern have a special case for a lone `*`, and so has Find.
 func GlobMatch(pattern string, text []byte) bool {
 	matched, _ := globFrom(pattern, text)
 	return matched
 }
 
-// globFrom also says whether the pattern's rest was found to match nowhere in
-// text, so that an earlier `*` need not try to swallow more: without it a
-// pattern of many stars takes exponential time.
+// globFrom also returns whether the rest of the pattern matches nowhere in text. Then
+// an earlier `*` need not try to match more bytes. Without this a pattern with many
+// stars takes exponential time.
 func globFrom(pattern string, text []byte) (matched, nowhere bool) {
 	for len(pattern) > 0 && len(text) > 0 {
 		switch pattern[0] {
@@ -157,8 +160,8 @@ func globFrom(pattern string, text []byte) (matched, nowhere bool) {
 	return len(pattern) == 0 && len(text) == 0, false
 }
 
-// globSet says whether c is in the set behind a `[`. The rest it returns
-// begins with the set's last byte.
+// globSet tells whether c is in the set behind a `[`. It returns the rest of the
+// pattern, beginning with the set's last byte.
 func globSet(set string, c byte) (in bool, rest string) {
 	negated := len(set) > 0 && set[0] == '^'
 	if negated {
@@ -166,7 +169,7 @@ func globSet(set string, c byte) (in bool, rest string) {
 	}
 	for {
 		switch {
-		case len(set) == 0: // never closed: it ends with the pattern
+		case len(set) == 0: // an unclosed set ends with the pattern
 			return in != negated, "]"
 		case len(set) >= 2 && set[0] == '\\':
 			set = set[1:]
@@ -184,7 +187,7 @@ func globSet(set string, c byte) (in bool, rest string) {
 	}
 }
 
-// isLiteral: pattern matches only itself.
+// isLiteral tells whether pattern matches only itself.
 func isLiteral(pattern string) bool {
 	for i := range len(pattern) {
 		switch pattern[i] {

@@ -53,12 +53,12 @@ func TestExample(t *testing.T) {
 		}
 	}
 	if got := (&Rule{Match: "a*", DB: 2}).Example(); got != "" {
-		t.Errorf("redis-cli would ask database 0, not 2: %q", got)
+		t.Errorf("the example of a rule for database 2 is not in database 0: %q", got)
 	}
 }
 
-// TestGlobTable is about what is easily got wrong; what is right was asked of
-// a server, see below.
+// TestGlobTable holds cases that are easy to get wrong. A server gave the results; see
+// the next test.
 func TestGlobTable(t *testing.T) {
 	for _, row := range []struct {
 		pattern, text string
@@ -82,8 +82,8 @@ func TestGlobTable(t *testing.T) {
 	}
 }
 
-// TestGlobAgreesWithRedis compares with SSCAN MATCH, on short texts over the
-// bytes that mean something.
+// TestGlobAgreesWithRedis compares GlobMatch with SSCAN MATCH. The texts are short and
+// made of the bytes that have a meaning in a glob.
 func TestGlobAgreesWithRedis(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	const alphabet = `abc-]^[\*?`
@@ -107,7 +107,7 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 	for range 3000 {
 		pattern := draw(8)
 		if pattern == "*" {
-			continue // SCAN takes it apart
+			continue // SCAN has a special case for it
 		}
 		questions = append(questions, [][]byte{[]byte("SSCAN"), []byte("texts"), []byte("0"), []byte("MATCH"), []byte(pattern), []byte("COUNT"), []byte("100000")})
 	}
@@ -129,12 +129,12 @@ func TestGlobAgreesWithRedis(t *testing.T) {
 		}
 	}
 	if matches < 1000 {
-		t.Errorf("only %d matches were seen", matches)
+		t.Errorf("only %d matches", matches)
 	}
 }
 
-// A pattern of many stars costs polynomial time. Without globFrom's second
-// answer this test would outlast the age of the universe.
+// A pattern with many stars takes polynomial time. Without globFrom's second result
+// this test would not end within the age of the universe.
 func TestGlobOfManyStars(t *testing.T) {
 	if GlobMatch(strings.Repeat("a*", 50)+"b", []byte(strings.Repeat("a", 300))) {
 		t.Error("matches")

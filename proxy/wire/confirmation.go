@@ -6,7 +6,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Family is a kind of subscription. Redis counts channels and patterns together.
+// Family is a kind of subscription. Redis counts those to channels and to patterns
+// together.
 type Family uint8
 
 // The families: SUBSCRIBE, PSUBSCRIBE and SSUBSCRIBE.
@@ -16,7 +17,9 @@ const (
 	FamilyShard
 )
 
-// ConfirmationOf tells which family a confirmation is for.
+// ConfirmationOf returns the family of a confirmation whose first word is name, and
+// whether the confirmation adds a subscription or ends one. It returns ok as false
+// if name begins no confirmation.
 func ConfirmationOf(name []byte) (of Family, adds, ok bool) {
 	switch string(name) {
 	case "subscribe":
@@ -35,7 +38,8 @@ func ConfirmationOf(name []byte) (of Family, adds, ok bool) {
 	return 0, false, false
 }
 
-// Command is the command of that family, and the first word of what confirms it.
+// Command returns the name of the family's command that adds or ends subscriptions.
+// It is also the first word of the confirmation.
 func (f Family) Command(adds bool) string {
 	names := [...][2]string{{"unsubscribe", "subscribe"}, {"punsubscribe", "psubscribe"}, {"sunsubscribe", "ssubscribe"}}
 	if adds {
@@ -44,16 +48,16 @@ func (f Family) Command(adds bool) string {
 	return names[f][0]
 }
 
-// Confirmation is what one value has told of subscriptions: that some begin or
-// end, or that a command for them was refused as a whole.
+// Confirmation is the content of one value about subscriptions: some begin or end, or
+// the server refused the whole command.
 type Confirmation struct {
 	Family  Family
 	Adds    bool
 	Refused bool
-	Names   []string // none where something ends: all of the family
+	Names   []string // if empty and Adds is false: all of the family end
 }
 
-// IsMessage tells whether a message to a subscriber begins with this name.
+// IsMessage tells whether name is the first word of a message to a subscriber.
 func IsMessage(name []byte) bool {
 	switch string(name) {
 	case "message", "pmessage", "smessage":
@@ -62,8 +66,10 @@ func IsMessage(name []byte) bool {
 	return false
 }
 
-// FirstElement reads the name that stands first in an array or push, nil if
-// there is none that could matter. known is false while bytes are missing.
+// FirstElement returns the name that is the first element of an array or push. p holds
+// the beginning of the value. name is nil if the first element is no bulk string, or is
+// longer than the first word of any confirmation. known is false while p is too short
+// to tell.
 func FirstElement(p []byte) (name []byte, known bool) {
 	header := bytes.IndexByte(p, '\n')
 	if header < 0 {
@@ -93,7 +99,8 @@ func FirstElement(p []byte) (name []byte, known bool) {
 	return nil, false
 }
 
-// LastInteger reads the integer with which a value ends.
+// LastInteger returns the integer at the end of a value. tail holds the last bytes of
+// the value. It returns false if the value does not end with an integer.
 func LastInteger(tail []byte) (int, bool) {
 	colon := bytes.LastIndexByte(tail, ':')
 	if colon < 0 {

@@ -11,32 +11,34 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Limits bound what one command may be made of. Bytes held for an
-// unfinished command are bounded by whoever owns the buffer.
+// Limits bound the parts of one command. The owner of the buffer bounds the bytes held
+// for an unfinished command.
 type Limits struct {
-	Bulk      int64 // longest argument of a RESP array, in bytes
-	Multibulk int   // most arguments of a RESP array
-	Inline    int   // longest inline command, and longest line that holds a length, in bytes
+	Bulk      int64 // the longest argument of a RESP array, in bytes
+	Multibulk int   // the largest number of arguments of a RESP array
+	Inline    int   // the longest inline command, and the longest line with a length, in bytes
 
-	// Before authentication.
+	// The same limits before authentication.
 	LoginMultibulk int
 	LoginBulk      int64
 }
 
-// RedisLimits are those of a Redis server as it is installed.
+// RedisLimits are the defaults of a Redis server.
 var RedisLimits = Limits{
 	Bulk: 512 << 20, Multibulk: math.MaxInt32, Inline: 64 << 10,
 	LoginMultibulk: 10, LoginBulk: 16 << 10,
 }
 
 const (
-	// maxBulkLimit keeps sums of a length and an offset inside an int64.
+	// maxBulkLimit bounds Limits.Bulk, so that the sum of a length and an offset fits
+	// into an int64.
 	maxBulkLimit = 1 << 60
-	// maxKeptArgs is how many argument slots a Decoder keeps between commands.
+	// maxKeptArgs is the number of argument slots that a Decoder may keep between
+	// commands.
 	maxKeptArgs = 1024
 )
 
-// A Limit is a limit of Limits by its key in the configuration.
+// Limit names one of Limits by its key in the configuration.
 type Limit string
 
 const (
@@ -47,238 +49,251 @@ const (
 	LimitLoginBulk      Limit = "login_bulk"
 )
 
-// A ProtocolError says why a client's bytes are no command. After it the
-// connection closes.
+// ProtocolError says why a client's bytes are no command. The caller must close the
+// connection after sending Text.
 type ProtocolError struct {
-	Text  string // the whole error reply, in Redis's words
-	Limit Limit  // which limit was reached; "": the bytes are wrong
+	Text  Error // Redis's text
+	Limit Limit // the limit that was exceeded; "" if the bytes are malformed
 }
 
-func (e ProtocolError) Error() string { return strings.TrimSuffix(e.Text[1:], "\r\n") }
+func (e ProtocolError) Error() string { return strings.TrimSuffix(string(e.Text[1:]), "\r\n") }
 
 const (
-	ErrBigInline        = "-ERR Protocol error: too big inline request\r\n"
-	ErrQuotes           = "-ERR Protocol error: unbalanced quotes in request\r\n"
-	ErrBigCount         = "-ERR Protocol error: too big mbulk count string\r\n"
-	ErrCount            = "-ERR Protocol error: invalid multibulk length\r\n"
-	ErrCountBeforeAuth  = "-ERR Protocol error: unauthenticated multibulk length\r\n"
-	ErrBigLength        = "-ERR Protocol error: too big bulk count string\r\n"
-	ErrLength           = "-ERR Protocol error: invalid bulk length\r\n"
-	ErrLengthBeforeAuth = "-ERR Protocol error: unauthenticated bulk length\r\n"
+	ErrBigInline        Error = "-ERR Protocol error: too big inline request\r\n"
+	ErrQuotes           Error = "-ERR Protocol error: unbalanced quotes in request\r\n"
+	ErrBigCount         Error = "-ERR Protocol error: too big mbulk count string\r\n"
+	ErrCount            Error = "-ERR Protocol error: invalid multibulk length\r\n"
+	ErrCountBeforeAuth  Error = "-ERR Protocol error: unauthenticated multibulk length\r\n"
+	ErrBigLength        Error = "-ERR Protocol error: too big bulk count string\r\n"
+	ErrLength           Error = "-ERR Protocol error: invalid bulk length\r\n"
+	ErrLengthBeforeAuth Error = "-ERR Protocol error: unauthenticated bulk length\r\n"
 )
 
 // Command is one command as a client sent it.
 type Command struct {
-	Raw  []byte   // exactly the bytes that came: a RESP array, or an inline line with its line end
-	Args [][]byte // at least one; parts of raw, or copies where an inline argument was quoted
+	Raw  []byte   // the bytes as they arrived: a RESP array, or a line with its line end
+	Args [][]byte // at least one; parts of Raw, or copies of quoted inline arguments
 }
 
-// A Decoder finds the commands in one client's input: only a frame whose every
-// length was checked and whose every byte is there is handed on. What Redis
-// accepts, it accepts, odd forms included, and what Redis refuses it refuses
-// with the same words; so the bytes of an accepted command can be forwarded as
-// they are.
+// AsArray returns the command as a RESP array: Raw, or a new array for an inline command.
+// Some servers, such as the embedded one, do not accept inline commands.
+func (c Command) AsArray() []byte {
+	if c.Raw[0] == '*' {
+		return c.Raw
+	}
+	return resp.AppendCommand(nil, c.Args...)
+}
+
+// Decoder finds the commands in one client's input. It returns a command only if all
+// of its bytes have arrived and all of its lengths are valid. It accepts what Redis
+// accepts, including odd forms, and refuses what Redis refuses with the same text. So
+// the bytes of a command can be forwarded unchanged.
 type Decoder struct {
 	limits        Limits
 	authenticated bool
 	args          [][]byte
 
-	// Charge takes the argument slots of a very long array from the memory that
-	// all sessions share, or gives them back; nil: there is no bound.
+	// Charge takes memory for the argument slots of a very long array from the
+	// memory that all sessions share. A negative number of bytes gives memory back.
+	// If Charge is nil, this memory is not bounded.
 	Charge  func(bytes int) error
 	charged int
 
-	// How far the unfinished command was looked at, as offsets from its first byte.
-	at     int   // before it, all is checked
+	// How far the unfinished command was checked, as offsets from its first byte.
+	at     int   // all before it is checked
 	looked int   // at..looked holds no line end
-	total  int   // arguments of the array
-	count  int   // of those, still to come; 0 before the array's own line was read
-	bulk   int64 // length of the argument that begins at at; -1 before its line was read
+	total  int   // the number of arguments of the array
+	count  int   // the number of arguments still to read; 0 before the array's own line
+	bulk   int64 // the length of the argument at at; -1 before its line was read
 }
 
-// NewDecoder begins before authentication.
+// NewDecoder returns a Decoder for a client that has not authenticated yet.
 func NewDecoder(limits Limits) *Decoder {
-	g := &Decoder{bulk: -1}
-	g.SetLimits(limits)
-	return g
+	d := &Decoder{bulk: -1}
+	d.SetLimits(limits)
+	return d
 }
 
-// SetLimits holds from the next length on that is read.
-func (g *Decoder) SetLimits(limits Limits) {
+// SetLimits changes the limits. They apply from the next length that is read.
+func (d *Decoder) SetLimits(limits Limits) {
 	limits.Bulk = min(limits.Bulk, maxBulkLimit)
-	g.limits = limits
+	d.limits = limits
 }
 
-// SetAuthenticated says whether the limits for clients that still have to
-// authenticate are off. It holds from the next length on that is read, so it
-// must be called before next is asked for the command after AUTH.
-func (g *Decoder) SetAuthenticated(yes bool) { g.authenticated = yes }
+// SetAuthenticated switches the limits before authentication off or on. It applies
+// from the next length that is read. So the caller must call it before it asks Next for
+// the command after AUTH.
+func (d *Decoder) SetAuthenticated(yes bool) { d.authenticated = yes }
 
-// Next takes one whole command from the front of buf. n is how many bytes are
-// done with, also when ok is false, for Redis ignores arrays without elements
-// and empty lines. The caller keeps buf[n:] and calls again with those bytes
-// and more behind them; what was looked at is not looked at again. need, if not
-// 0, is how many bytes buf[n:] will at least have when the command is whole; a
-// client can name any number up to the limits, so it is a hint for sizing a
-// read and not for allocating. An error is a ProtocolError or charge's, and
-// ends the session. The command is valid until the next call, its args no
-// longer than buf.
-func (g *Decoder) Next(buf []byte) (cmd Command, n int, ok bool, need int, err error) {
-	g.ForgetArgs()
+// Next takes one complete command from the front of buf. It returns ok as false if the
+// command is incomplete.
+//
+// n is the number of bytes that the caller must drop. It may be above 0 even if ok is
+// false, because Redis ignores empty arrays and empty lines. The caller keeps buf[n:],
+// appends more bytes and calls again. Next does not check the same bytes twice.
+//
+// need, if not 0, is the least length of buf[n:] once the command is complete. A client
+// can claim any length up to the limits, so need is a hint for the size of a read. The
+// caller must not allocate that much.
+//
+// err is a ProtocolError or the error of Charge. Both end the session. cmd is valid
+// until the next call, and its Args only as long as buf.
+func (d *Decoder) Next(buf []byte) (cmd Command, n int, ok bool, need int, err error) {
+	d.ForgetArgs()
 	for n < len(buf) {
 		frame := buf[n:]
 		array := frame[0] == '*'
-		if array && g.at == 0 {
-			if size := g.splitUsual(frame); size > 0 {
-				g.looked = 0
-				return Command{Raw: frame[:size:size], Args: g.args}, n + size, true, 0, nil
+		if array && d.at == 0 {
+			if size := d.splitFast(frame); size > 0 {
+				d.looked = 0
+				return Command{Raw: frame[:size:size], Args: d.args}, n + size, true, 0, nil
 			}
 		}
 		var size int
 		if array {
-			size, need, err = g.measureArray(frame)
+			size, need, err = d.measureArray(frame)
 		} else {
-			size, err = g.measureLine(frame)
+			size, err = d.measureLine(frame)
 		}
 		if size == 0 || err != nil {
 			return Command{}, n, false, need, err
 		}
 		raw := frame[:size:size]
 		if array {
-			if err = g.makeRoom(); err != nil {
+			if err = d.makeRoom(); err != nil {
 				return Command{}, n, false, 0, err
 			}
-			g.args = g.splitArray(raw)
-		} else if g.args, err = splitInline(g.args, raw); err != nil {
+			d.args = d.splitArray(raw)
+		} else if d.args, err = splitInline(d.args, raw); err != nil {
 			return Command{}, n, false, 0, err
 		}
-		g.at, g.looked = 0, 0
+		d.at, d.looked = 0, 0
 		n += size
-		if len(g.args) > 0 {
-			return Command{Raw: raw, Args: g.args}, n, true, 0, nil
+		if len(d.args) > 0 {
+			return Command{Raw: raw, Args: d.args}, n, true, 0, nil
 		}
 	}
 	return Command{}, n, false, 0, nil
 }
 
-// ForgetArgs lets go of the last command, so that an idle session keeps
-// neither its buffer nor a long list alive.
-func (g *Decoder) ForgetArgs() {
-	if cap(g.args) > maxKeptArgs {
-		g.args = nil
-		if g.Charge != nil {
-			_ = g.Charge(-g.charged)
+// ForgetArgs drops the references to the last command, so that an idle session keeps
+// neither its buffer nor a long list of arguments alive.
+func (d *Decoder) ForgetArgs() {
+	if cap(d.args) > maxKeptArgs {
+		d.args = nil
+		if d.Charge != nil {
+			_ = d.Charge(-d.charged)
 		}
-		g.charged = 0
+		d.charged = 0
 		return
 	}
-	clear(g.args)
-	g.args = g.args[:0]
+	clear(d.args)
+	d.args = d.args[:0]
 }
 
-// makeRoom has slots for the arguments of a whole array. Those of a long one
-// may take more than its bytes do.
-func (g *Decoder) makeRoom() error {
-	if g.total <= maxKeptArgs {
+// makeRoom allocates slots for the arguments of a complete array, if it is long, and
+// charges them: they may take more memory than the array's bytes.
+func (d *Decoder) makeRoom() error {
+	if d.total <= maxKeptArgs {
 		return nil
 	}
-	size := g.total * int(unsafe.Sizeof(g.args[0]))
-	if g.Charge != nil {
-		if err := g.Charge(size); err != nil {
+	size := d.total * int(unsafe.Sizeof(d.args[0]))
+	if d.Charge != nil {
+		if err := d.Charge(size); err != nil {
 			return err
 		}
 	}
-	g.charged = size
-	g.args = make([][]byte, 0, g.total)
+	d.charged = size
+	d.args = make([][]byte, 0, d.total)
 	return nil
 }
 
-// measureLine returns the length of the inline command at the front of frame,
-// 0 while its line end is missing.
-func (g *Decoder) measureLine(frame []byte) (size int, err error) {
-	end, err := g.lineEnd(frame, '\n', ErrBigInline)
+// measureLine returns the length of the inline command at the front of frame, or 0
+// while its line end is missing.
+func (d *Decoder) measureLine(frame []byte) (size int, err error) {
+	end, err := d.lineEnd(frame, '\n', ErrBigInline)
 	if end < 0 {
 		return 0, err
 	}
 	return end + 1, nil
 }
 
-// measureArray returns the length of the array at the front of frame, 0 while
-// parts of it are missing.
-func (g *Decoder) measureArray(frame []byte) (size, need int, err error) {
-	if g.count == 0 {
-		count, found, err := g.number(frame, ErrBigCount)
+// measureArray returns the length of the array at the front of frame, or 0 while parts
+// of it are missing.
+func (d *Decoder) measureArray(frame []byte) (size, need int, err error) {
+	if d.count == 0 {
+		count, found, err := d.number(frame, ErrBigCount)
 		switch {
 		case err != nil || !found:
 			return 0, 0, err
 		case !count.ok:
 			return 0, 0, ProtocolError{Text: ErrCount}
-		case count.value > int64(g.limits.Multibulk):
+		case count.value > int64(d.limits.Multibulk):
 			return 0, 0, ProtocolError{ErrCount, LimitMultibulk}
-		case count.value > int64(g.limits.LoginMultibulk) && !g.authenticated:
+		case count.value > int64(d.limits.LoginMultibulk) && !d.authenticated:
 			return 0, 0, ProtocolError{ErrCountBeforeAuth, LimitLoginMultibulk}
 		}
-		g.pass(count.end)
-		g.count = int(max(count.value, 0))
-		g.total = g.count
+		d.pass(count.end)
+		d.count = int(max(count.value, 0))
+		d.total = d.count
 	}
-	for g.count > 0 {
-		if g.bulk < 0 {
-			length, found, err := g.number(frame, ErrBigLength)
+	for d.count > 0 {
+		if d.bulk < 0 {
+			length, found, err := d.number(frame, ErrBigLength)
 			switch {
 			case err != nil || !found:
 				return 0, 0, err
-			case frame[g.at] != '$':
-				return 0, 0, expectedDollar(frame[g.at])
+			case frame[d.at] != '$':
+				return 0, 0, expectedDollar(frame[d.at])
 			case !length.ok || length.value < 0:
 				return 0, 0, ProtocolError{Text: ErrLength}
-			case length.value > g.limits.Bulk:
+			case length.value > d.limits.Bulk:
 				return 0, 0, ProtocolError{ErrLength, LimitBulk}
-			case length.value > g.limits.LoginBulk && !g.authenticated:
+			case length.value > d.limits.LoginBulk && !d.authenticated:
 				return 0, 0, ProtocolError{ErrLengthBeforeAuth, LimitLoginBulk}
 			}
-			g.pass(length.end)
-			g.bulk = length.value
+			d.pass(length.end)
+			d.bulk = length.value
 		}
-		if int64(len(frame)-g.at) < g.bulk+2 {
-			return 0, g.at + int(g.bulk) + 2, nil
+		if int64(len(frame)-d.at) < d.bulk+2 {
+			return 0, d.at + int(d.bulk) + 2, nil
 		}
-		g.pass(g.at + int(g.bulk))
-		g.bulk = -1
-		g.count--
+		d.pass(d.at + int(d.bulk))
+		d.bulk = -1
+		d.count--
 	}
-	return g.at, 0, nil
+	return d.at, 0, nil
 }
 
 type lineNumber struct {
 	value int64
 	ok    bool
-	end   int // where its \r is
+	end   int // the offset of its \r
 }
 
-// number reads the line at g.at up to its \r, skipping the type byte. Redis
-// looks at nothing in the line before one byte more than the \r is there.
-func (g *Decoder) number(frame []byte, tooBig string) (line lineNumber, found bool, err error) {
-	end, err := g.lineEnd(frame, '\r', tooBig)
+// number reads the line at d.at up to its \r, without the type byte. Like Redis, it
+// does not read the line before the byte behind the \r has arrived.
+func (d *Decoder) number(frame []byte, tooBig Error) (line lineNumber, found bool, err error) {
+	end, err := d.lineEnd(frame, '\r', tooBig)
 	if end < 0 || end+1 == len(frame) {
 		return lineNumber{}, false, err
 	}
-	// A line that is only its end has no type byte; whoever asked finds out.
-	value, ok := resp.ParseDecimal(frame[min(g.at+1, end):end])
+	// An empty line has no type byte; the caller detects that.
+	value, ok := resp.ParseDecimal(frame[min(d.at+1, end):end])
 	return lineNumber{value: value, ok: ok, end: end}, true, nil
 }
 
-// lineEnd finds the byte that ends the line at g.at, -1 while it is missing.
-// As in Redis a NUL hides all that follows, so that such a line only ends by
-// becoming too long.
-func (g *Decoder) lineEnd(frame []byte, end byte, tooBig string) (int, error) {
-	limit := g.at + g.limits.Inline + 1
+// lineEnd returns the offset of the byte that ends the line at d.at, or -1 while it is
+// missing. As in Redis, a NUL hides all bytes behind it, so such a line only ends with
+// the error tooBig.
+func (d *Decoder) lineEnd(frame []byte, end byte, tooBig Error) (int, error) {
+	limit := d.at + d.limits.Inline + 1
 	window := frame[:min(len(frame), limit)]
-	i := g.looked
+	i := d.looked
 	for i < len(window) && window[i] != end && window[i] != 0 {
 		i++
 	}
-	g.looked = i
+	d.looked = i
 	if i < len(window) && window[i] == end {
 		return i, nil
 	}
@@ -288,23 +303,24 @@ func (g *Decoder) lineEnd(frame []byte, end byte, tooBig string) (int, error) {
 	return -1, nil
 }
 
-// pass moves behind what was checked and the two bytes at end, which Redis
-// takes for a line end whatever they are.
-func (g *Decoder) pass(end int) {
-	g.at = end + 2
-	g.looked = g.at
+// pass moves d.at behind the two bytes at end. Redis takes any two bytes there for a
+// line end.
+func (d *Decoder) pass(end int) {
+	d.at = end + 2
+	d.looked = d.at
 }
 
-// splitArray splits a measured array. Where something else stands in the place
-// of a \r\n, redcon refuses what Redis takes, and it is split here.
-func (g *Decoder) splitArray(raw []byte) [][]byte {
+// splitArray splits an array that measureArray accepted. If other bytes are in the
+// place of a \r\n, redcon refuses the array although Redis accepts it. Then splitArray
+// splits it itself.
+func (d *Decoder) splitArray(raw []byte) [][]byte {
 	if raw[1] == '-' || raw[1] == '0' {
-		return g.args[:0]
+		return d.args[:0]
 	}
-	if complete, args, _, _, err := redcon.ReadNextCommand(raw, g.args[:0]); complete && err == nil {
+	if complete, args, _, _, err := redcon.ReadNextCommand(raw, d.args[:0]); complete && err == nil {
 		return args
 	}
-	args := g.args[:0]
+	args := d.args[:0]
 	line := bytes.IndexByte(raw, '\r')
 	for rest := raw[line+2:]; len(rest) > 0; {
 		line = bytes.IndexByte(rest, '\r')
@@ -316,11 +332,11 @@ func (g *Decoder) splitArray(raw []byte) [][]byte {
 	return args
 }
 
-// expectedDollar words the error for an argument that begins with got. Redis
-// puts a space for a byte that would break the reply's line.
+// expectedDollar returns the error for an argument that begins with got instead of a
+// dollar. Like Redis, it writes a space for a byte that would end the reply's line.
 func expectedDollar(got byte) ProtocolError {
 	if got == '\r' || got == '\n' {
 		got = ' '
 	}
-	return ProtocolError{Text: "-ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'\r\n"}
+	return ProtocolError{Text: Error("-ERR Protocol error: expected '$', got '" + string([]byte{got}) + "'\r\n")}
 }

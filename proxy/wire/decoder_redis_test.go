@@ -9,8 +9,8 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-// TestDecoderAgreesWithRedis sends every input, cut at every place, to a Redis
-// server and compares what it answers with the decoder's reading.
+// TestDecoderAgreesWithRedis sends every input to a Redis server, in two pieces, cut at
+// every place. The answers must be those to the commands that the decoder finds.
 func TestDecoderAgreesWithRedis(t *testing.T) {
 	open := proxytest.StartRedis(t)
 	locked := proxytest.StartRedis(t, "--requirepass", proxytest.Password)
@@ -23,8 +23,8 @@ func TestDecoderAgreesWithRedis(t *testing.T) {
 	}
 }
 
-// TestDecoderAgreesWithRedisOnDamagedInput does the same with inputs of which a
-// few bytes were changed, dropped or doubled, always the same ones.
+// TestDecoderAgreesWithRedisOnDamagedInput does the same with damaged inputs: a few
+// bytes are inserted, deleted or repeated, in the same places in every run.
 func TestDecoderAgreesWithRedisOnDamagedInput(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	random := rand.New(rand.NewPCG(1, 2))
@@ -52,9 +52,10 @@ func TestDecoderAgreesWithRedisOnDamagedInput(t *testing.T) {
 	}
 }
 
-// compare sends an input, cut at the given places. The server's raw answer must
-// be what it answers to the decoder's commands written properly, then the decoder's
-// error, if any, and the end of the connection.
+// compare sends an input in two pieces, once for each cut. It also sends the decoder's
+// commands in their standard form. The server's answer to the input must be its answer
+// to those, and then the decoder's error and the end of the connection, if the decoder
+// found an error.
 func compare(t *testing.T, s *proxytest.Redis, input proxytest.Input, cuts []int) {
 	t.Helper()
 	got := feed(t, newTestDecoder(input.Locked), []byte(input.Bytes))
@@ -70,7 +71,7 @@ func compare(t *testing.T, s *proxytest.Redis, input proxytest.Input, cuts []int
 	for _, cut := range cuts {
 		answer := s.Exchange(t, []byte(input.Bytes[:cut]), []byte(input.Bytes[cut:]), got.err != nil)
 		if !bytes.Equal(answer, want) {
-			t.Errorf("%.100q cut at %d: Redis answers %.300q, the decoder's reading is worth %.300q", input.Bytes, cut, answer, want)
+			t.Errorf("%.100q cut at %d: Redis answers %.300q, but %.300q to the decoder's commands", input.Bytes, cut, answer, want)
 			return
 		}
 	}

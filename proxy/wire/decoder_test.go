@@ -13,7 +13,7 @@ import (
 	"redlock-proxy/proxy/proxytest"
 )
 
-// decoded is what a decoder made of an input.
+// decoded is what a decoder found in an input.
 type decoded struct {
 	commands [][][]byte
 	raws     [][]byte
@@ -21,18 +21,19 @@ type decoded struct {
 	err      error
 }
 
-// feed hands pieces to a decoder as a session does: one growing buffer, from
-// which what is done with is dropped, and AUTH judged before what follows it.
-func feed(t testing.TB, g *Decoder, pieces ...[]byte) decoded {
+// feed passes pieces of an input to a decoder as a session does. It appends each piece
+// to one buffer and drops what the decoder has read. It runs AUTH before it asks for
+// the command behind it.
+func feed(t testing.TB, d *Decoder, pieces ...[]byte) decoded {
 	var got decoded
 	var buf []byte
 	for _, piece := range pieces {
 		buf = append(buf, piece...)
 		for {
 			before := slices.Clone(buf)
-			cmd, n, ok, need, err := g.Next(buf)
+			cmd, n, ok, need, err := d.Next(buf)
 			if !bytes.Equal(buf, before) {
-				t.Fatalf("input %q was changed to %q", before, buf)
+				t.Fatalf("the decoder changed the input from %q to %q", before, buf)
 			}
 			if n > len(buf) || ok && (n < len(cmd.Raw) || len(cmd.Args) == 0) || need != 0 && (ok || need <= len(buf)-n) {
 				t.Fatalf("of %q: command %q, args %q, n=%d ok=%v need=%d", buf, cmd.Raw, cmd.Args, n, ok, need)
@@ -41,10 +42,10 @@ func feed(t testing.TB, g *Decoder, pieces ...[]byte) decoded {
 				got.commands = append(got.commands, cloneArgs(cmd.Args))
 				got.raws = append(got.raws, bytes.Clone(cmd.Raw))
 				if sameArgs(cmd.Args, []string{"AUTH", proxytest.Password}) {
-					g.SetAuthenticated(true)
+					d.SetAuthenticated(true)
 				}
 			}
-			buf = slices.Clone(buf[n:]) // elsewhere: offsets may not depend on where the buffer lies
+			buf = slices.Clone(buf[n:]) // at another address: the decoder must not depend on it
 			if err != nil {
 				got.err = err
 				return got
@@ -59,24 +60,24 @@ func feed(t testing.TB, g *Decoder, pieces ...[]byte) decoded {
 }
 
 func newTestDecoder(locked bool) *Decoder {
-	g := NewDecoder(RedisLimits)
-	g.SetAuthenticated(!locked)
-	return g
+	d := NewDecoder(RedisLimits)
+	d.SetAuthenticated(!locked)
+	return d
 }
 
-func (g decoded) check(input proxytest.Input) error {
-	if !slices.EqualFunc(g.commands, input.Commands, sameArgs) {
-		return fmt.Errorf("commands %.200q, want %.200q", g.commands, input.Commands)
+func (d decoded) check(input proxytest.Input) error {
+	if !slices.EqualFunc(d.commands, input.Commands, sameArgs) {
+		return fmt.Errorf("commands %.200q, want %.200q", d.commands, input.Commands)
 	}
-	if g.refusal() != input.Err {
-		return fmt.Errorf("error %q, want %q", g.refusal(), input.Err)
+	if string(d.refusal()) != input.Err {
+		return fmt.Errorf("error %q, want %q", d.refusal(), input.Err)
 	}
 	return nil
 }
 
-// refusal is the reply to what is no command, "" where all is.
-func (g decoded) refusal() string {
-	wrong, _ := errors.AsType[ProtocolError](g.err)
+// refusal returns the error reply to the input, or "" if all of it was valid.
+func (d decoded) refusal() Error {
+	wrong, _ := errors.AsType[ProtocolError](d.err)
 	return wrong.Text
 }
 
@@ -106,7 +107,7 @@ func TestDecoderKeepsRawBytes(t *testing.T) {
 }
 
 func TestDecoderSaysWhatItNeeds(t *testing.T) {
-	g := newTestDecoder(false)
+	d := newTestDecoder(false)
 	for _, step := range []struct {
 		buf     string
 		n, need int
@@ -119,7 +120,7 @@ func TestDecoderSaysWhatItNeeds(t *testing.T) {
 		{"*2\r\n$4\r\nECHO\r\n$1000\r\n", 0, 1023},
 		{"*2\r\n$4\r\nECHO\r\n$1000\r\nabc", 0, 1023},
 	} {
-		_, n, ok, need, err := g.Next([]byte(step.buf))
+		_, n, ok, need, err := d.Next([]byte(step.buf))
 		if n != step.n || ok || need != step.need || err != nil {
 			t.Errorf("%q: n=%d ok=%v need=%d err=%v, want n=%d need=%d", step.buf, n, ok, need, err, step.n, step.need)
 		}
@@ -130,7 +131,7 @@ func TestDecoderConfiguredLimits(t *testing.T) {
 	limits := Limits{Bulk: 10, Multibulk: 3, Inline: 20, LoginMultibulk: 2, LoginBulk: 5}
 	for _, c := range []struct {
 		bytes string
-		err   string
+		err   Error
 	}{
 		{"*3\r\n$10\r\n0123456789\r\n$0\r\n\r\n$0\r\n\r\n", ""},
 		{"*4\r\n", ErrCount},
@@ -138,17 +139,17 @@ func TestDecoderConfiguredLimits(t *testing.T) {
 		{"01234567890123456789\n", ""},
 		{"012345678901234567890\n", ErrBigInline},
 	} {
-		g := NewDecoder(limits)
-		g.SetAuthenticated(true)
-		if got := feed(t, g, []byte(c.bytes)); got.refusal() != c.err {
+		d := NewDecoder(limits)
+		d.SetAuthenticated(true)
+		if got := feed(t, d, []byte(c.bytes)); got.refusal() != c.err {
 			t.Errorf("%q: %v, want %v", c.bytes, got.err, c.err)
 		}
 	}
-	// The largest limit there is must not overflow.
+	// The largest possible limit must not overflow.
 	limits.Bulk = 1<<63 - 1
-	g := NewDecoder(limits)
-	g.SetAuthenticated(true)
-	if got := feed(t, g, []byte("*1\r\n$9223372036854775807\r\n")); got.refusal() != ErrLength {
+	d := NewDecoder(limits)
+	d.SetAuthenticated(true)
+	if got := feed(t, d, []byte("*1\r\n$9223372036854775807\r\n")); got.refusal() != ErrLength {
 		t.Errorf("%v, want %v", got.err, ErrLength)
 	}
 }
@@ -160,15 +161,15 @@ func TestDecoderBeginsLocked(t *testing.T) {
 }
 
 func TestDecoderLetsGoOfTheLastCommand(t *testing.T) {
-	g := newTestDecoder(false)
-	if got := feed(t, g, proxytest.EncodeCommand(slices.Repeat([][]byte{[]byte("a")}, 5000)...)); len(got.commands) != 1 {
+	d := newTestDecoder(false)
+	if got := feed(t, d, proxytest.EncodeCommand(slices.Repeat([][]byte{[]byte("a")}, 5000)...)); len(got.commands) != 1 {
 		t.Fatal(got.err)
 	}
-	if cap(g.args) > maxKeptArgs {
-		t.Errorf("%d argument slots kept", cap(g.args))
+	if cap(d.args) > maxKeptArgs {
+		t.Errorf("%d argument slots kept", cap(d.args))
 	}
-	feed(t, g, []byte("*1\r\n$4\r\nPING\r\n*1"))
-	for _, arg := range g.args[:cap(g.args)] {
+	feed(t, d, []byte("*1\r\n$4\r\nPING\r\n*1"))
+	for _, arg := range d.args[:cap(d.args)] {
 		if arg != nil {
 			t.Errorf("%q kept", arg)
 		}
@@ -176,11 +177,11 @@ func TestDecoderLetsGoOfTheLastCommand(t *testing.T) {
 }
 
 func TestDecoderDoesNotAllocate(t *testing.T) {
-	g := newTestDecoder(false)
+	d := newTestDecoder(false)
 	for _, text := range []string{"*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n", "*1\rX$4\r\nPING\r\n", "SET k v\r\n", "*0\r\n\r\n"} {
 		input := []byte(text)
 		if n := testing.AllocsPerRun(100, func() {
-			if _, n, _, _, err := g.Next(input); n != len(input) || err != nil {
+			if _, n, _, _, err := d.Next(input); n != len(input) || err != nil {
 				t.Fatal(n, err)
 			}
 		}); n != 0 {
@@ -203,7 +204,7 @@ func FuzzDecoder(f *testing.F) {
 			t.Errorf("whole:  %q %v\npieces: %q %v", whole.commands, whole.err, pieces.commands, pieces.err)
 		}
 		if whole.err != nil && whole.refusal() == "" {
-			t.Errorf("error %v is no ProtocolError", whole.err)
+			t.Errorf("error %v is not a ProtocolError", whole.err)
 		}
 		rest := input
 		for i, raw := range whole.raws {
@@ -212,7 +213,7 @@ func FuzzDecoder(f *testing.F) {
 				t.Fatalf("raw %q is not in the input", raw)
 			}
 			rest = rest[at+len(raw):]
-			// What the decoder understood, written properly, is understood the same.
+			// The standard form of a command must give the same command.
 			again := feed(t, newTestDecoder(false), proxytest.EncodeCommand(whole.commands[i]...))
 			if len(again.commands) != 1 || !same(again.commands[0], whole.commands[i]) {
 				t.Errorf("%q became %q", whole.commands[i], again.commands)
@@ -231,17 +232,17 @@ func BenchmarkDecoder(b *testing.B) {
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			input := []byte(bench.input)
-			g := newTestDecoder(false)
+			d := newTestDecoder(false)
 			b.ReportAllocs()
 			b.SetBytes(int64(len(input)))
 			for b.Loop() {
-				if _, _, ok, _, err := g.Next(input); !ok || err != nil {
+				if _, _, ok, _, err := d.Next(input); !ok || err != nil {
 					b.Fatal(ok, err)
 				}
 			}
 		})
 	}
-	// What the decoder adds is to be seen beside what stands behind it.
+	// For comparison: redcon without the decoder.
 	b.Run("redcon-alone-set-nx-px", func(b *testing.B) {
 		input := proxytest.EncodeCommand([]byte("SET"), []byte("lock:abc"), []byte("01234567890123456789"), []byte("NX"), []byte("PX"), []byte("30000"))
 		var args [][]byte
@@ -250,19 +251,20 @@ func BenchmarkDecoder(b *testing.B) {
 		for b.Loop() {
 			var ok bool
 			if ok, args, _, _, _ = redcon.ReadNextCommand(input, args); !ok {
-				b.Fatal("not whole")
+				b.Fatal("incomplete")
 			}
 		}
 	})
-	// A command that trickles in must not cost more than its bytes.
+	// A command that arrives byte by byte must not be checked from its beginning each
+	// time.
 	b.Run("byte-by-byte", func(b *testing.B) {
 		input := []byte("*2000\r\n" + strings.Repeat("$3\r\nabc\r\n", 2000))
-		g := newTestDecoder(false)
+		d := newTestDecoder(false)
 		b.ReportAllocs()
 		b.SetBytes(int64(len(input)))
 		for b.Loop() {
 			for i := range input {
-				if _, _, ok, _, err := g.Next(input[:i+1]); ok != (i+1 == len(input)) || err != nil {
+				if _, _, ok, _, err := d.Next(input[:i+1]); ok != (i+1 == len(input)) || err != nil {
 					b.Fatal(i, ok, err)
 				}
 			}

@@ -1,20 +1,19 @@
-// Package wire is the protocol as a client speaks it: what it sends, cut into
-// commands within limits, and the replies that the proxy gives on its own
-// account.
+// Package wire implements the protocol between a client and the proxy. It cuts a
+// client's bytes into commands, within limits, and holds the texts of the replies
+// that the proxy itself gives.
 //
-//   - A Decoder finds the commands in one client's bytes. Whatever Redis takes it
-//     takes, and whatever Redis refuses it refuses with the same words, so the Raw
-//     bytes of a Command can be forwarded as they are. It keeps its place between
-//     two looks at an unfinished command, and allocates nothing for a usual one.
-//     It belongs to one goroutine. The buffer is its owner's, and so is the bound
-//     on how much of an unfinished command is kept.
-//   - Limits bound what one command may be made of. A ProtocolError says which of
-//     them was reached, and after it the connection is of no more use.
-//   - IsWord and UntilNUL read arguments as Redis does, whose option words are C
-//     strings.
-//   - Every text that sessions send on their own account is in replies.go. Where
-//     Redis has words for it they are Redis's.
+//   - A Decoder finds the commands in one client's bytes. It accepts what Redis
+//     accepts, and refuses what Redis refuses with the same error text. So the Raw
+//     bytes of a Command can be forwarded unchanged. The Decoder remembers how far it
+//     checked an unfinished command, and allocates nothing for the usual commands.
+//     It belongs to one goroutine. The caller owns the buffer and bounds its size.
+//   - Limits bound the parts of one command. A ProtocolError says which limit was
+//     exceeded. After it the connection must be closed.
+//   - IsWord and UntilNUL read arguments as Redis does. Redis treats option words as
+//     C strings.
+//   - replies.go holds every text that sessions send themselves. If Redis has a text
+//     for the case, it is Redis's.
 //
-// How RESP itself is read and written is in redlock/resp, which this package
-// imports and nothing else of ours.
+// The package imports redlock/resp, which reads and writes RESP itself, and no other
+// package of this module.
 package wire

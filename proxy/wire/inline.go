@@ -1,18 +1,21 @@
 package wire
 
-// splitInline appends the arguments of an inline command to args[:0]. line is
-// the line with its line end and without a NUL. The rules are Redis's
-// (sdssplitargs): arguments stand between white space; "..." knows \xHH, \n,
-// \r, \t, \b, \a and \ before any other byte, '...' knows only \'; a quote may
-// open inside an argument, but where it closes the argument ends. Arguments
-// are parts of line unless quoted.
+// splitInline appends the arguments of an inline command to args[:0]. line has its line
+// end and contains no NUL. The rules are Redis's (sdssplitargs):
+//
+//   - White space separates arguments.
+//   - "..." allows \xHH, \n, \r, \t, \b, \a, and \ before any other byte.
+//   - '...' allows only \'.
+//   - A quote may open inside an argument. The argument ends where the quote closes.
+//
+// Arguments without quotes are parts of line. The others are copies.
 func splitInline(args [][]byte, line []byte) ([][]byte, error) {
 	line = line[:len(line)-1]
 	if len(line) > 0 && line[len(line)-1] == '\r' {
 		line = line[:len(line)-1]
 	}
 	args = args[:0]
-	var unquoted []byte // never grows after it was made: what is in use stays where it is
+	var unquoted []byte // its capacity is enough for all arguments, so none of them moves
 	for i := 0; ; {
 		for i < len(line) && isSpace(line[i]) {
 			i++
@@ -48,8 +51,8 @@ func splitInline(args [][]byte, line []byte) ([][]byte, error) {
 	}
 }
 
-// unquoteDouble appends what text, which begins after a ", says up to the
-// closing one. used counts the closing quote.
+// unquoteDouble appends the content of a "..." to dst. text begins behind the opening
+// quote. used is the number of bytes up to and including the closing quote.
 func unquoteDouble(dst, text []byte) (_ []byte, used int, closed bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -68,7 +71,7 @@ func unquoteDouble(dst, text []byte) (_ []byte, used int, closed bool) {
 	return dst, len(text), false
 }
 
-// unquoteSingle is unquoteDouble for '.
+// unquoteSingle is unquoteDouble for '...'.
 func unquoteSingle(dst, text []byte) (_ []byte, used int, closed bool) {
 	for i := 0; i < len(text); i++ {
 		switch c := text[i]; {
@@ -100,8 +103,8 @@ func unescape(c byte) byte {
 	return c
 }
 
-// isSpace is what may stand between arguments; endsWord is what ends an
-// unquoted one. Redis makes that difference for \v and \f.
+// isSpace tells whether c may be between two arguments. endsWord tells whether c ends an
+// unquoted argument. As in Redis, they differ for \v and \f.
 func isSpace(c byte) bool  { return c == ' ' || c >= '\t' && c <= '\r' }
 func endsWord(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
 

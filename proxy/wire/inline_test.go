@@ -36,14 +36,14 @@ func TestSplitInlineCopiesOnlyWhatIsQuoted(t *testing.T) {
 	}
 }
 
-// An inline command, its arguments quoted, is the same command.
+// An inline command with all arguments quoted must be the same command.
 func FuzzSplitInline(f *testing.F) {
 	for _, line := range proxytest.InlineLines {
 		f.Add([]byte(line.Text))
 	}
 	f.Fuzz(func(t *testing.T, line []byte) {
 		if bytes.ContainsAny(line, "\n\x00") {
-			return // the decoder hands on none of these
+			return // the decoder never passes such a line
 		}
 		args, err := splitInline(nil, append(bytes.Clone(line), '\n'))
 		if err != nil {

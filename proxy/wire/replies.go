@@ -8,114 +8,134 @@ import (
 	"github.com/tidwall/redcon"
 )
 
-// Every text that sessions send on their own account. Where Redis has words
-// for it they are Redis 7.0's, to the letter, since clients compare them.
+// Error is a complete error reply, from "-" to its line end. "" means no error.
+type Error string
+
+// Code returns the reply's first word, such as "ERR" or "NOPERM". It returns "" for no
+// error.
+func (e Error) Code() string {
+	code, _, _ := strings.Cut(strings.TrimPrefix(string(e), "-"), " ")
+	return code
+}
+
+// The texts that sessions send themselves and that Redis has, too. They are those of
+// Redis 7.0, byte for byte, because clients compare them.
 const (
 	OK     = "+OK\r\n"
 	Pong   = "+PONG\r\n"
 	Queued = "+QUEUED\r\n"
 	Reset  = "+RESET\r\n"
 
-	ErrSyntax            = "-ERR syntax error\r\n"
-	ErrNotInteger        = "-ERR value is not an integer or out of range\r\n"
-	ErrIntegerRange      = "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n"
-	ErrDatabaseIndex     = "-ERR DB index is out of range\r\n"
-	ErrClientName        = "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"
-	ErrClientCap         = "-ERR max number of clients reached\r\n"
-	ErrNoAuth            = "-NOAUTH Authentication required.\r\n"
-	ErrWrongPass         = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
-	ErrNoPermKeys        = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
-	ErrNoPermChannels    = "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n"
-	ErrNoPassword        = "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?\r\n"
-	ErrHelloVersion      = "-ERR Protocol version is not an integer or out of range\r\n"
-	ErrHelloProtocol     = "-NOPROTO unsupported protocol version\r\n"
-	ErrHelloNoAuth       = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
-	ErrNestedMulti       = "-ERR MULTI calls can not be nested\r\n"
-	ErrWatchInMulti      = "-ERR WATCH inside MULTI is not allowed\r\n"
-	ErrExecNoMulti       = "-ERR EXEC without MULTI\r\n"
-	ErrDiscardNoMulti    = "-ERR DISCARD without MULTI\r\n"
-	ErrExecArity         = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
-	ErrExecAbort         = "-EXECABORT Transaction discarded because of previous errors.\r\n"
-	ErrExecAbortOf       = "-EXECABORT Transaction discarded because of: " // and the reason, with its line end
-	ErrNotInMulti        = "-ERR Command not allowed inside a transaction\r\n"
-	ErrScriptFlush       = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
-	ErrScriptKill        = "-NOTBUSY No scripts in execution right now.\r\n"
-	ErrCachingOff        = "-ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled\r\n"
-	ErrCachingYes        = "-ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.\r\n"
-	ErrCachingNo         = "-ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.\r\n"
-	ErrTrackingPrefix    = "-ERR PREFIX option requires BCAST mode to be enabled\r\n"
-	ErrTrackingOptions   = "-ERR OPTIN and OPTOUT are not compatible with BCAST\r\n"
-	ErrTrackingBoth      = "-ERR You can't specify both OPTIN mode and OPTOUT mode\r\n"
-	ErrTrackingBroadcast = "-ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.\r\n"
-	ErrTrackingSwitch    = "-ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.\r\n"
-	ErrMonitorKeyspace   = "-ERR Replica can't interact with the keyspace\r\n"
+	// ErrExecAbortOf begins an error; the reason follows, with its line end.
+	ErrExecAbortOf = "-EXECABORT Transaction discarded because of: "
+
+	ErrSyntax            Error = "-ERR syntax error\r\n"
+	ErrNotInteger        Error = "-ERR value is not an integer or out of range\r\n"
+	ErrIntegerRange      Error = "-ERR value is out of range, value must between -2147483648 and 2147483647\r\n"
+	ErrDatabaseIndex     Error = "-ERR DB index is out of range\r\n"
+	ErrClientName        Error = "-ERR Client names cannot contain spaces, newlines or special characters.\r\n"
+	ErrClientCap         Error = "-ERR max number of clients reached\r\n"
+	ErrNoAuth            Error = "-NOAUTH Authentication required.\r\n"
+	ErrWrongPass         Error = "-WRONGPASS invalid username-password pair or user is disabled.\r\n"
+	ErrNoPermKeys        Error = "-NOPERM this user has no permissions to access one of the keys used as arguments\r\n"
+	ErrNoPermChannels    Error = "-NOPERM this user has no permissions to access one of the channels used as arguments\r\n"
+	ErrNoPassword        Error = "-ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?\r\n"
+	ErrHelloVersion      Error = "-ERR Protocol version is not an integer or out of range\r\n"
+	ErrHelloProtocol     Error = "-NOPROTO unsupported protocol version\r\n"
+	ErrHelloNoAuth       Error = "-NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time\r\n"
+	ErrNestedMulti       Error = "-ERR MULTI calls can not be nested\r\n"
+	ErrWatchInMulti      Error = "-ERR WATCH inside MULTI is not allowed\r\n"
+	ErrExecNoMulti       Error = "-ERR EXEC without MULTI\r\n"
+	ErrDiscardNoMulti    Error = "-ERR DISCARD without MULTI\r\n"
+	ErrExecArity         Error = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
+	ErrExecAbort         Error = "-EXECABORT Transaction discarded because of previous errors.\r\n"
+	ErrNotInMulti        Error = "-ERR Command not allowed inside a transaction\r\n"
+	ErrScriptFlush       Error = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
+	ErrScriptKill        Error = "-NOTBUSY No scripts in execution right now.\r\n"
+	ErrCachingOff        Error = "-ERR CLIENT CACHING can be called only when the client is in tracking mode with OPTIN or OPTOUT mode enabled\r\n"
+	ErrCachingYes        Error = "-ERR CLIENT CACHING YES is only valid when tracking is enabled in OPTIN mode.\r\n"
+	ErrCachingNo         Error = "-ERR CLIENT CACHING NO is only valid when tracking is enabled in OPTOUT mode.\r\n"
+	ErrTrackingPrefix    Error = "-ERR PREFIX option requires BCAST mode to be enabled\r\n"
+	ErrTrackingOptions   Error = "-ERR OPTIN and OPTOUT are not compatible with BCAST\r\n"
+	ErrTrackingBoth      Error = "-ERR You can't specify both OPTIN mode and OPTOUT mode\r\n"
+	ErrTrackingBroadcast Error = "-ERR You can't switch BCAST mode on/off before disabling tracking for this client, and then re-enabling it with a different mode.\r\n"
+	ErrTrackingSwitch    Error = "-ERR You can't switch OPTIN/OPTOUT mode before disabling tracking for this client, and then re-enabling it with a different mode.\r\n"
+	ErrMonitorKeyspace   Error = "-ERR Replica can't interact with the keyspace\r\n"
 )
 
-// Texts for what no single Redis can meet.
+// The texts for cases that a single Redis does not have.
 const (
-	ErrNoCluster        = "-ERR This instance has cluster support disabled\r\n"
-	ErrCrossLock        = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
-	ErrWatchDatabase    = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
-	ErrLockInPipe       = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
-	ErrHelloInPipe      = "-ERR HELLO with AUTH cannot be used on a connection in this mode, only after RESET\r\n"
-	ErrSubscribeInMulti = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
-	ErrUpstreamDown     = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
-	ErrUpstreamRefused  = "-NOUPSTREAM the upstream server of this proxy refused its login or its database\r\n"
-	ErrUpstreamProtocol = "-NOUPSTREAM the upstream server of this proxy does not speak RESP3\r\n"
-	ErrUpstreamNone     = "-NOUPSTREAM this proxy serves lock keys only, it has no upstream server for other commands\r\n"
-	ErrUpstreamReply    = "-NOUPSTREAM the upstream server of this proxy gave an unexpected reply\r\n"
-	ErrTrackingPrefixes = "-ERR too many prefixes for CLIENT TRACKING through this proxy\r\n"
-	ErrSubscriptions    = "-ERR too many subscriptions to the channels of locks and to patterns through this proxy\r\n"
-	ErrTransactionSize  = "-ERR the transaction is larger than this proxy can hold\r\n"
-	ErrExecRules        = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began\r\n"
-	ErrMemory           = "-ERR this proxy is out of memory for unfinished commands\r\n"
+	ErrNoCluster        Error = "-ERR This instance has cluster support disabled\r\n"
+	ErrCrossLock        Error = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
+	ErrWatchDatabase    Error = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
+	ErrLockInPipe       Error = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
+	ErrHelloInPipe      Error = "-ERR HELLO with AUTH cannot be used on a connection in this mode, only after RESET\r\n"
+	ErrSubscribeInMulti Error = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
+	ErrUpstreamDown     Error = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
+	ErrUpstreamRefused  Error = "-NOUPSTREAM the upstream server of this proxy refused its login or its database\r\n"
+	ErrUpstreamProtocol Error = "-NOUPSTREAM the upstream server of this proxy does not speak RESP3\r\n"
+	ErrUpstreamNone     Error = "-NOUPSTREAM this proxy serves lock keys only, it has no upstream server for other commands\r\n"
+	ErrUpstreamReply    Error = "-NOUPSTREAM the upstream server of this proxy gave an unexpected reply\r\n"
+	ErrTrackingPrefixes Error = "-ERR too many prefixes for CLIENT TRACKING through this proxy\r\n"
+	ErrSubscriptions    Error = "-ERR too many subscriptions to the channels of locks and to patterns through this proxy\r\n"
+	ErrTransactionSize  Error = "-ERR the transaction is larger than this proxy can hold\r\n"
+	ErrExecRules        Error = "-EXECABORT Transaction discarded because the lock rules of this proxy have changed since it began\r\n"
+	ErrReservedKey      Error = "-ERR this key is reserved for the proxy's own record of its lock masters\r\n"
+	ErrElsewhere        Error = "-ERR lock keys cannot be copied or moved between databases through this proxy\r\n"
+	ErrMemory           Error = "-ERR this proxy is out of memory for unfinished commands\r\n"
 )
 
-// ErrMoving tells when a key may be used again that has changed its home
-// with the lock rules.
-func ErrMoving(until time.Time) string {
-	return "-TRYAGAIN the lock rules of this proxy have changed, and with them where this key is kept; a lock from before may still be held there, so the key can be used again from " +
-		until.UTC().Format(time.RFC3339) + "\r\n"
+// ErrMoving refuses a command on a key that a change of the lock rules moved. It says
+// when clients may use the key again.
+func ErrMoving(until time.Time) Error {
+	return Error("-TRYAGAIN the lock rules of this proxy have changed and moved this key; an older lock may still be held in the old place, so the key can be used again from " +
+		until.UTC().Format(time.RFC3339) + "\r\n")
 }
 
-// ErrArity words a wrong number of arguments; name is a specification's
-// ("get", "client|setname").
-func ErrArity(name string) string {
-	return "-ERR wrong number of arguments for '" + name + "' command\r\n"
+// ErrArity refuses a command with a wrong number of arguments. name is that of the
+// command.Spec ("get", "client|setname").
+func ErrArity(name string) Error {
+	return Error("-ERR wrong number of arguments for '" + name + "' command\r\n")
 }
 
-// ErrNoPermCommand words a command that the client's user may not give.
-func ErrNoPermCommand(name string) string {
-	return "-NOPERM this user has no permissions to run the '" + name + "' command\r\n"
+// ErrNoPermCommand refuses a command that the client's user may not send.
+func ErrNoPermCommand(name string) Error {
+	return Error("-NOPERM this user has no permissions to run the '" + name + "' command\r\n")
 }
 
-// ErrRestricted words what RESP2's subscribe mode refuses.
-func ErrRestricted(name string) string {
+// ErrRestricted refuses a command in RESP2's subscribe mode.
+func ErrRestricted(name string) Error {
 	code := "-ERR "
 	if name == "exec" {
 		code = "-EXECABORT Transaction discarded because of: "
 	}
-	return code + "Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n"
+	return Error(code + "Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context\r\n")
 }
 
-// ErrUnsupported words a command that no client can use through the proxy.
-func ErrUnsupported(name string) string {
-	return "-ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " is not supported by this proxy\r\n"
+// ErrUnsupported refuses a command that no client can use through the proxy.
+func ErrUnsupported(name string) Error {
+	return Error("-ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " is not supported by this proxy\r\n")
 }
 
-// ErrNotWithLockKeys refuses a command without keys in a transaction on lock
-// keys: it would run on the masters, where it does not belong.
-func ErrNotWithLockKeys(name string) string {
-	return "-ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " in a transaction on lock keys is not supported by this proxy\r\n"
+// ErrNotWithLockKeys refuses a command without keys in a transaction on lock keys. It
+// would run on the masters, where it does not belong.
+func ErrNotWithLockKeys(name string) Error {
+	return Error("-ERR " + strings.ToUpper(strings.ReplaceAll(name, "|", " ")) + " in a transaction on lock keys is not supported by this proxy\r\n")
 }
 
-func ErrHelloOption(option []byte) string {
-	return "-ERR Syntax error in HELLO option '" + OneLine(option) + "'\r\n"
+// ErrNotOnLockKeys refuses a command on lock keys that the masters cannot run.
+func ErrNotOnLockKeys(name string) Error {
+	return Error("-ERR " + strings.ToUpper(name) + " on lock keys is not supported by this proxy\r\n")
 }
 
-// ErrUnknownCommand quotes as much of the arguments as Redis does: until
-// 128 bytes are exceeded.
-func ErrUnknownCommand(args [][]byte) string {
+// ErrHelloOption refuses HELLO with an unknown or incomplete option.
+func ErrHelloOption(option []byte) Error {
+	return Error("-ERR Syntax error in HELLO option '" + OneLine(option) + "'\r\n")
+}
+
+// ErrUnknownCommand refuses an unknown command. Like Redis, it quotes arguments until
+// the quotes exceed 128 bytes.
+func ErrUnknownCommand(args [][]byte) Error {
 	const quoted = 128
 	var rest strings.Builder
 	for _, arg := range args[1:] {
@@ -127,15 +147,23 @@ func ErrUnknownCommand(args [][]byte) string {
 	}
 	name := UntilNUL(args[0])
 	name = name[:min(len(name), quoted)]
-	return "-ERR unknown command '" + OneLine(name) + "', with args beginning with: " + OneLine([]byte(rest.String())) + "\r\n"
+	return Error("-ERR unknown command '" + OneLine(name) + "', with args beginning with: " + OneLine([]byte(rest.String())) + "\r\n")
 }
 
-// OneLine keeps quoted input from ending the error line early.
+// ErrUnknownSubcommand refuses a known command with an unknown subcommand.
+func ErrUnknownSubcommand(args [][]byte) Error {
+	sub := UntilNUL(args[1])
+	sub = sub[:min(len(sub), 128)]
+	return Error("-ERR unknown subcommand '" + OneLine(sub) + "'. Try " + OneLine([]byte(strings.ToUpper(string(args[0])))) + " HELP.\r\n")
+}
+
+// OneLine replaces line ends with spaces, so that quoted input does not end the error's
+// line.
 func OneLine(text []byte) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(string(text))
 }
 
-// AppendNull appends the null of the protocol spoken.
+// AppendNull appends the null of the protocol version.
 func AppendNull(dst []byte, version Version) []byte {
 	if version == RESP3 {
 		return append(dst, "_\r\n"...)
@@ -143,7 +171,8 @@ func AppendNull(dst []byte, version Version) []byte {
 	return redcon.AppendNull(dst)
 }
 
-// AppendMapHeader opens a map of pairs, which is a flat array in RESP2.
+// AppendMapHeader appends the header of a map with this number of pairs. In RESP2 a map
+// is a flat array.
 func AppendMapHeader(dst []byte, pairs int, version Version) []byte {
 	if version == RESP3 {
 		dst = append(dst, '%')
@@ -153,7 +182,8 @@ func AppendMapHeader(dst []byte, pairs int, version Version) []byte {
 	return redcon.AppendArray(dst, 2*pairs)
 }
 
-// AppendPushHeader opens a message of so many elements: a push in RESP3.
+// AppendPushHeader appends the header of a message with this number of elements: a push
+// in RESP3, an array in RESP2.
 func AppendPushHeader(dst []byte, elements int, version Version) []byte {
 	if version == RESP3 {
 		dst = append(dst, '>')
@@ -163,7 +193,8 @@ func AppendPushHeader(dst []byte, elements int, version Version) []byte {
 	return redcon.AppendArray(dst, elements)
 }
 
-// AppendText appends a text as INFO sends it: verbatim in RESP3.
+// AppendText appends a text as INFO replies it: a verbatim string in RESP3, a bulk
+// string in RESP2.
 func AppendText(dst, text []byte, version Version) []byte {
 	if version == RESP2 {
 		return redcon.AppendBulk(dst, text)

@@ -1,7 +1,7 @@
 package wire
 
-// A Version is the protocol that one end of a connection speaks. Every
-// connection begins with RESP2.
+// Version is the version of the protocol on a connection. Every connection begins with
+// RESP2.
 type Version uint8
 
 const (
@@ -9,5 +9,5 @@ const (
 	RESP3
 )
 
-// Number is the version as HELLO takes and tells it.
+// Number returns the version as in HELLO: 2 or 3.
 func (v Version) Number() int { return 2 + int(v) }

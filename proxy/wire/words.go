@@ -2,10 +2,10 @@ package wire
 
 import "bytes"
 
-// How Redis reads the words of a command's arguments: its option words are C
-// strings, they end at a NUL byte.
+// Redis reads option words as C strings: they end at a NUL byte. The functions of this
+// file do the same.
 
-// UntilNUL is what a C string function sees of an argument.
+// UntilNUL returns the part of an argument that a C string function sees.
 func UntilNUL(arg []byte) []byte {
 	if i := bytes.IndexByte(arg, 0); i >= 0 {
 		return arg[:i]
@@ -13,8 +13,8 @@ func UntilNUL(arg []byte) []byte {
 	return arg
 }
 
-// IsWord compares an argument with an option word in upper case, as strcasecmp
-// does.
+// IsWord tells whether an argument is an option word, as strcasecmp does: it ignores
+// case and all bytes from a NUL on. word is in upper case.
 func IsWord(arg []byte, word string) bool {
 	if len(arg) < len(word) || len(arg) > len(word) && arg[len(word)] != 0 {
 		return false

@@ -14,3 +14,11 @@ func TestIsWord(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorCode(t *testing.T) {
+	for refusal, want := range map[Error]string{"": "", ErrSyntax: "ERR", ErrCrossLock: "CROSSLOCK"} {
+		if got := refusal.Code(); got != want {
+			t.Errorf("%q: %q, want %q", refusal, got, want)
+		}
+	}
+}

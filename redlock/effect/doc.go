@@ -1,20 +1,21 @@
-// Package effect tells what a command did to its keys, and takes it back.
+// Package effect finds out what a command did to its keys, and undoes it.
 //
-// A command that has no form of its own, such as a script, is examined: an
-// Examination is the client's own bytes between two looks at the keys, all in one
-// MULTI/EXEC. Its Result has the master's own reply and an Image of each key before
-// and after. Compare says what happened between two images.
+// The proxy does not know what a script means, so it examines it. An Examination
+// runs the client's own bytes between two looks at the keys, all in one MULTI/EXEC.
+// Its Result holds the master's reply and an Image of each key before and after.
+// Compare says what happened between two images.
 //
-// The results of all masters are votes. A Rule says which of them are equal, and a
-// quorum of equal votes wins and nothing less, also where the command deleted: by a
-// deletion a fair lock is taken from its queue. A vote is the answer and the state of
-// the keys afterwards, whatever changed. What an outvoted master's keys are to be is
-// Due, and AppendUndo is the command that makes them so: exactly as they were, with
-// their expiry, and only if nobody has touched them since.
+// The results of all masters are votes. A vote is the reply together with the state
+// of the keys afterwards. A Rule says which votes are equal. A quorum of equal votes
+// wins, and nothing less does. Deletions are no exception: a fair lock is acquired by
+// deleting an entry of its queue.
 //
-// Everything here is a value or appends bytes. Nothing is sent, logged or waited for;
-// who asks masters, and whether enough of a TTL is left, is the caller's business.
+// Masters that were outvoted are corrected. Due says what their keys should be, and
+// AppendUndo encodes the command that makes them so: exactly as before, with their
+// expiry, and only if nobody has touched them since.
 //
-// The arrows lead to quorum, whose votes these are, to rdb, which reads what a key
-// holds, and to resp.
+// Everything here is a value or appends bytes. Nothing is sent, logged or waited for.
+// The caller asks the masters and checks that enough of a TTL is left.
+//
+// The package imports quorum (votes), rdb (what a key holds) and resp.
 package effect

@@ -1,11 +1,15 @@
 package effect
 
-import "time"
+import (
+	"time"
 
-// Due is what key k is to be on a master whose vote was not among the winning
-// ones, or where the run was not won, which is a nil won: as it was before, unless
-// there is a reason to leave it. Scrap leaves all that the run did not create. The
-// skew is by how much one ballot's effects may lie apart on two masters.
+	"redlock-proxy/redlock/resp"
+)
+
+// Due says what key k should be on a master that was outvoted: as it was before,
+// unless there is a reason to leave it. The result won is one of the winning votes,
+// or nil if no vote won. With scrap, only what the run created is removed. The skew
+// is the time by which the effects of one ballot may differ between two masters.
 func Due(won *Result, k int, before, after Image, scrap bool, skew time.Duration) Image {
 	did, wins := Compare(before, after), won.did(k)
 	switch {
@@ -23,7 +27,7 @@ func Due(won *Result, k int, before, after Image, scrap bool, skew time.Duration
 	return before
 }
 
-// did is what a run that was won did to key k. Nil: it was not won.
+// did tells what a winning run did to key k. It may be called on nil: no run won.
 func (x *Result) did(k int) Change {
 	if x == nil || x.After == nil {
 		return StayedAbsent
@@ -31,17 +35,16 @@ func (x *Result) did(k int) Change {
 	return Compare(x.Before[k], x.After[k])
 }
 
-// counted tells whether a run has left an integer both on those that won and on
-// this master.
+// counted tells whether the run left an integer on the winners and on this master.
 func counted(won, after Image) bool {
 	_, there := won.Number()
 	_, here := after.Number()
 	return there && here
 }
 
-// notBehind is what a counter is to be on a master where it came to something else
-// than on the others. Put back, it would be further behind; one that is ahead has
-// what the others are about to have, from another process.
+// notBehind says what a counter should be on a master where it differs from the
+// winners. Undoing it would put it further behind. A counter that is ahead stays: it
+// has counted another process's run that the winners are about to count.
 func notBehind(won, after Image) Image {
 	most, _ := won.Number()
 	if n, _ := after.Number(); n >= most {
@@ -50,18 +53,17 @@ func notBehind(won, after Image) Image {
 	return Image{Dump: won.Dump, PTTL: after.PTTL, Now: after.Now}
 }
 
-// goesToo tells whether a master's copy goes with those that the others deleted,
-// where the run left one. A counter that drifted is only counted down where the
-// others release, and the copy would outlive its lock. A queue stays as it was
-// where the lock before it ends a little later, and who was served would stay
-// first in it. That cannot be a later lock's vote: the quorum that deleted did
-// not have it then.
+// goesToo tells whether to delete a copy that the run left here and deleted on the
+// winners. Two copies must go. A counter that drifted was only counted down here, and
+// would outlive its lock. A queue was left alone because the lock before it ends a
+// little later on this master, and the client that was served would stay first in it.
+// The copy is no vote for a later lock: the winners did not have that lock yet.
 func goesToo(did Change, before, others Image, skew time.Duration) bool {
 	switch did {
 	case Changed:
 		return true
 	case Kept, Moved:
-		return SameContent(before, others) && Near(before.PTTL, others.PTTL, skew.Milliseconds()+Tolerance)
+		return SameContent(before, others) && Near(before.PTTL, others.PTTL, skew.Milliseconds()+resp.ExpiryTolerance)
 	}
 	return false
 }

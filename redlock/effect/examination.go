@@ -7,45 +7,45 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// An Examination is a client's command, or its whole transaction, run on a
-// master between two looks at its keys. The client's own bytes are executed,
-// so the reply is the real server's; the looks tell what it did. All of it is
-// one MULTI/EXEC, so nobody else comes between.
+// An Examination is a client's command, or its whole transaction, run on a master
+// between two looks at its keys. The client's own bytes are executed, so the reply is
+// the server's own. The looks show what the command did. All of it is one MULTI/EXEC,
+// so no other client comes between.
 type Examination struct {
 	Keys        [][]byte
-	Commands    [][][]byte // arguments of each; one, unless Transaction; none: only look
-	Transaction bool       // the client said MULTI itself: its reply is that of EXEC
+	Commands    [][][]byte // each with its arguments; one, or several in a Transaction; none only looks
+	Transaction bool       // the client sent MULTI itself, so its reply is EXEC's
 	RESP3       bool       // the client reads RESP3; the stream itself is RESP2
 }
 
-// A Result is what one master made of an examination. It owns its memory.
+// A Result is one master's answer to an examination. It owns its memory.
 type Result struct {
-	// Reply is the client's reply, byte for byte; nil if the master gave none,
-	// or there was no command.
+	// Reply is the client's reply, byte for byte. It is nil if the master gave none
+	// or the examination had no command.
 	Reply []byte
-	// Before and After are the keys' images, in the order of the keys; nil if
-	// nothing was run: a refusal, an abort by WATCH, or a master that cannot.
+	// Before and After are the keys' images, in the order of the keys. They are nil if
+	// nothing ran: the master refused, WATCH aborted, or the master could not serve.
 	Before, After []Image
-	// QueueingError is the master's refusal to queue a client's command. It is
-	// an answer: Reply has it, or, for a transaction, EXEC's EXECABORT.
+	// QueueingError is the error by which the master refused to queue a client's
+	// command. It is an answer: Reply is this error, or EXECABORT for a transaction.
 	QueueingError []byte
-	// Aborted: a watched key had changed, and Reply is a null.
+	// Aborted means that a watched key had changed. Reply is a null.
 	Aborted bool
-	// Failed: the master could not serve, and this is no vote. The images, if
-	// there are any, tell what it did nevertheless.
+	// Failed means that the master could not serve, so this is no vote. If there are
+	// images, they show what it did nevertheless.
 	Failed bool
-	// Blind: Failed, and what was run, if anything, is not known, because the
-	// master refused MULTI or cannot DUMP. Otherwise no images mean no effect.
+	// Blind means Failed, and nobody knows what ran: the master refused MULTI or cannot
+	// DUMP. Without Blind, missing images mean that the master changed nothing.
 	Blind bool
 }
 
 var errExamination = errors.New("the master's replies do not fit what it was asked")
 
-// PTTL stands beside TIME; DUMP may take long.
+// PTTL is asked next to TIME, because DUMP may take long.
 var beginExamination = resp.AppendCommand(resp.AppendCommand(nil, "MULTI"), "TIME")
 
-// Append encodes the examination. The stream must be in RESP2, and is so
-// again after it.
+// Append encodes the examination. The stream must be in RESP2, and is in RESP2 again
+// afterwards.
 func (e *Examination) Append(dst []byte) []byte {
 	if e.RESP3 {
 		dst = resp.AppendCommand(dst, "HELLO", "3")
@@ -73,13 +73,13 @@ func (e *Examination) appendLook(dst []byte, command string) []byte {
 	return dst
 }
 
-// look is how many commands each of the two looks has.
+// look is the number of commands in each of the two looks.
 func (e *Examination) look() int { return 1 + 2*len(e.Keys) }
 
-// queued is how many commands are queued.
+// queued is the number of commands between MULTI and EXEC.
 func (e *Examination) queued() int { return 2*e.look() + len(e.Commands) }
 
-// Replies is how many top-level replies the examination makes.
+// Replies is the number of top-level replies to the examination.
 func (e *Examination) Replies() int {
 	n := 2 + e.queued()
 	if e.RESP3 {
@@ -88,8 +88,8 @@ func (e *Examination) Replies() int {
 	return n
 }
 
-// Parse reads a master's replies. An error means that the stream is out of
-// step and must not be used any more.
+// Parse reads a master's replies. An error means that the stream is out of step and
+// must be closed.
 func (e *Examination) Parse(replies [][]byte) (Result, error) {
 	if len(replies) != e.Replies() {
 		return Result{}, errExamination
@@ -107,7 +107,7 @@ func (e *Examination) Parse(replies [][]byte) (Result, error) {
 		if !resp.IsError(multi) {
 			return Result{}, errExamination
 		}
-		// Each command was then taken by itself.
+		// Without MULTI each command ran on its own.
 		return Result{Failed: true, Blind: !e.refused(queued)}, nil
 	}
 	x, err := e.parseQueued(queued)
@@ -128,7 +128,7 @@ func (e *Examination) refused(queued [][]byte) bool {
 	return true
 }
 
-// parseQueued reads the answers to what was queued.
+// parseQueued reads the replies to the queued commands.
 func (e *Examination) parseQueued(queued [][]byte) (x Result, err error) {
 	for i, reply := range queued {
 		switch {
@@ -144,7 +144,7 @@ func (e *Examination) parseQueued(queued [][]byte) (x Result, err error) {
 	return x, nil
 }
 
-// parseExec reads EXEC's reply to what was queued.
+// parseExec reads EXEC's reply.
 func (e *Examination) parseExec(x *Result, exec []byte) error {
 	refused := x.Failed || x.QueueingError != nil
 	if resp.IsError(exec) {
@@ -192,8 +192,8 @@ func (x *Result) setReply(results [][]byte, transaction bool) {
 	}
 }
 
-// parseLooks reads the two looks: TIME, PTTL of each key, DUMP of each key,
-// and the same in the opposite order.
+// parseLooks reads the two looks. The first is TIME, PTTL of each key, DUMP of each
+// key. The second is the same in the opposite order.
 func (e *Examination) parseLooks(x *Result, first, second [][]byte) error {
 	began, ok1 := parseTime(first[0])
 	ended, ok2 := parseTime(second[len(second)-1])
@@ -214,8 +214,8 @@ func (e *Examination) parseLooks(x *Result, first, second [][]byte) error {
 	return nil
 }
 
-// parseImage reads one key's DUMP and PTTL; false if the master has none to
-// give, as embedded ones for streams.
+// parseImage reads one key's DUMP and PTTL. It returns false if the master cannot
+// give them; embedded masters cannot DUMP streams.
 func parseImage(dump, pttl []byte, now int64) (Image, bool) {
 	i := Image{Now: now}
 	var ok bool
@@ -227,7 +227,7 @@ func parseImage(dump, pttl []byte, now int64) (Image, bool) {
 			return Image{}, false
 		}
 	}
-	if i.Dump == nil || i.PTTL == NoKey { // it may expire between the two
+	if i.Dump == nil || i.PTTL == NoKey { // the key may expire between the two commands
 		i.Dump, i.PTTL = nil, NoKey
 	}
 	return i, true

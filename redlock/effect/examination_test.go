@@ -144,13 +144,13 @@ func TestExaminedImages(t *testing.T) {
 				t.Errorf("the other key was %v", got)
 			}
 			// The server may be held up while it looks.
-			held := x.After[1].Now - x.Before[1].Now + Tolerance
+			held := x.After[1].Now - x.Before[1].Now + resp.ExpiryTolerance
 			for _, pair := range [][2]Image{{was, x.Before[1]}, {look(t, m.Conn, "k"), x.After[1]}} {
 				if !bytes.Equal(pair[0].Dump, pair[1].Dump) || !Near(pair[0].Expiry(), pair[1].Expiry(), held) {
 					t.Errorf("%+v is seen as %+v", pair[0], pair[1])
 				}
 			}
-			if row.want.Wrote() && held <= Tolerance+1 {
+			if row.want.Wrote() && held <= resp.ExpiryTolerance+1 {
 				frames := AppendUndo(nil, []byte("k"), x.Before[1], x.After[1])
 				if got := m.Ask(frames, 1)[0]; string(got) != undone {
 					t.Errorf("undo answered %q", got)

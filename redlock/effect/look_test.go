@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"redlock-proxy/redlock/livetest"
+	"redlock-proxy/redlock/resp"
 )
 
 // look takes an image of a key by itself. One for which the server was held up
@@ -24,5 +25,5 @@ func look(t *testing.T, c *livetest.Conn, key string) Image {
 
 // sameImage compares images by what they say, not by when they were taken.
 func sameImage(a, b Image) bool {
-	return bytes.Equal(a.Dump, b.Dump) && a.Absent() == b.Absent() && Near(a.Expiry(), b.Expiry(), Tolerance)
+	return bytes.Equal(a.Dump, b.Dump) && a.Absent() == b.Absent() && Near(a.Expiry(), b.Expiry(), resp.ExpiryTolerance)
 }

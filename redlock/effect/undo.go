@@ -7,16 +7,16 @@ import (
 )
 
 var (
-	// UndoScript is what AppendUndo and AppendReplace send.
+	// UndoScript is the script that AppendUndo and AppendReplace send.
 	//go:embed undo.lua
 	UndoScript string
 	//go:embed watched.lua
 	guardScript string
 )
 
-// AppendUndo appends the one command that puts a key back to what it was
-// before a run, if it still is exactly as the run left it then. It answers 1 if
-// it did and 0 if not.
+// AppendUndo appends the command that restores a key to its state before a run, if
+// the key is still exactly as the run left it. The master answers 1 if it restored
+// the key and 0 if not.
 func AppendUndo(dst, key []byte, before, after Image) []byte {
 	args := [][]byte{after.Dump, resp.Decimal(after.Expiry())}
 	if !before.Absent() {
@@ -25,16 +25,16 @@ func AppendUndo(dst, key []byte, before, after Image) []byte {
 	return resp.AppendEval(dst, UndoScript, [][]byte{key}, args...)
 }
 
-// AppendReplace appends the command that makes a key what became says, if it still
-// is as it was seen, to the byte and with its expiry, and the master's clock is not
-// past until.
+// AppendReplace appends the command that makes a key what became says, if the key is
+// still as seen says, to the byte and with its expiry. The command does nothing once
+// the master's clock is past until, in milliseconds.
 func AppendReplace(dst, key []byte, became, seen Image, until int64) []byte {
 	args := [][]byte{seen.Dump, resp.Decimal(seen.Expiry()), became.Dump, resp.Decimal(became.Expiry()), resp.Decimal(until)}
 	return resp.AppendEval(dst, UndoScript, [][]byte{key}, args...)
 }
 
-// AppendGuard appends the command that tells whether keys still are as images says:
-// it answers 1 if they are and 0 if not.
+// AppendGuard appends the command that tells whether all keys are still as images
+// says. The master answers 1 if they are and 0 if not.
 func AppendGuard(dst []byte, keys [][]byte, images []Image) []byte {
 	args := make([][]byte, 0, 2*len(images))
 	for _, i := range images {

@@ -9,18 +9,18 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A Rule says which votes on a run are equal. The zero Rule is that of scripts and of
+// A Rule says which votes on a run are equal. The zero Rule is for scripts and for
 // commands that write.
 type Rule struct {
-	Observes  bool // the command is no script, and it only reads
-	Unordered int  // the reply lists groups of so many elements, in no order of their own; 0: it does not
+	Observes  bool // the command only reads, and is no script
+	Unordered int  // the reply is a list of groups of this many elements in any order; 0: order matters
 }
 
-// Decide is the verdict on a run: a quorum of equal votes wins. Whether it deleted
-// does not matter, for only the script knows what that means: Redisson's fair lock
-// acquires by deleting its queue. Where it is won, ttl is the time for which a
-// quorum of the winning votes keeps what it wrote; negative if nothing was written
-// that expires.
+// Decide gives the verdict on a run: a quorum of equal votes wins. Deletions get no
+// rule of their own, because only the script knows what they mean: Redisson's fair
+// lock acquires by deleting its queue. If the run won, ttl is the time for which a
+// quorum of the winning votes keeps what it wrote. It is negative if the run wrote
+// nothing that expires.
 func (r Rule) Decide(answers []quorum.Answer[Result]) (verdict quorum.Verdict, ttl time.Duration) {
 	winner, votes := quorum.Largest(answers, anyRun, r.Same)
 	if verdict := votes.Agree(); verdict != quorum.Won {
@@ -31,14 +31,14 @@ func (r Rule) Decide(answers []quorum.Answer[Result]) (verdict quorum.Verdict, t
 
 func anyRun(Result) bool { return true }
 
-// Winner is the vote that a won ballot went to.
+// Winner is one of the winning votes of a ballot that was won.
 func (r Rule) Winner(answers []quorum.Answer[Result]) Result {
 	winner, _ := quorum.Largest(answers, anyRun, r.Same)
 	return winner
 }
 
-// TTL is the time for which a quorum of the winning votes keeps what it
-// wrote; negative if nothing was written that expires.
+// TTL is the time for which a quorum of the winning votes keeps what it wrote. It is
+// negative if nothing was written that expires.
 func (r Rule) TTL(answers []quorum.Answer[Result], winner Result) time.Duration {
 	var left []int64
 	for _, a := range answers {
@@ -54,9 +54,9 @@ func (r Rule) TTL(answers []quorum.Answer[Result], winner Result) time.Duration 
 	return -1
 }
 
-// Refusal is the reply of a vote that changed nothing, if a quorum of such
-// votes refused alike. A refusal is never invented, and what only a few
-// masters said, whether it refuses or grants, is not passed on.
+// Refusal is the reply of a quorum of votes that changed nothing and replied alike,
+// or nil. The proxy never invents a refusal, and never passes on what only a minority
+// of the masters replied.
 func Refusal(answers []quorum.Answer[Result]) []byte {
 	x, votes := quorum.Largest(answers,
 		func(x Result) bool { return !x.Wrote() },
@@ -67,14 +67,14 @@ func Refusal(answers []quorum.Answer[Result]) []byte {
 	return x.Reply
 }
 
-// Wrote tells whether the run left any key other than it found it.
+// Wrote tells whether the run changed any key.
 func (x Result) Wrote() bool { return slices.ContainsFunc(x.Changes(), Change.Wrote) }
 
 // Deleted tells whether the run deleted a key.
 func (x Result) Deleted() bool { return slices.Contains(x.Changes(), Deleted) }
 
-// Acquired tells whether the run made a key and deleted none. One that deletes may
-// make a wake-up for those that wait.
+// Acquired tells whether the run created a key and deleted none. A run that also
+// deletes may have created a wake-up for waiting clients.
 func (x Result) Acquired() bool {
 	return slices.Contains(x.Changes(), Created) && !x.Deleted()
 }
@@ -88,9 +88,9 @@ func (x Result) Changes() []Change {
 	return changes
 }
 
-// shortest is the least time, in milliseconds, that a key which the run wrote
-// has left; negative if none of them expires. A latch that is as good as gone
-// does not count beside a lock that stays.
+// shortest is the least time, in milliseconds, that a key written by the run has
+// left. It is negative if none of them expires. A key that is about to expire does
+// not count beside a lock that stays.
 func (x Result) shortest() int64 {
 	least, passing := int64(-1), int64(-1)
 	others := false
@@ -113,8 +113,8 @@ func (x Result) shortest() int64 {
 	return least
 }
 
-// LongestTTL is the most time, in milliseconds, that a key which the run wrote has
-// left; 0 if none of them expires.
+// LongestTTL is the most time, in milliseconds, that a key written by the run has
+// left. It is 0 if none of them expires.
 func (x Result) LongestTTL() int64 {
 	most := int64(0)
 	for i, e := range x.Changes() {
@@ -125,9 +125,9 @@ func (x Result) LongestTTL() int64 {
 	return most
 }
 
-// Same tells whether votes are equal: the same answer, and the keys in the same
-// state afterwards. What changed does not matter: a re-entrant acquire often rewrites the same bytes,
-// and counters that drifted apart change alike.
+// Same tells whether two votes are equal: the same reply, and the keys in the same
+// state afterwards. The change itself does not matter: a re-entrant acquire often
+// rewrites the same bytes, and counters that drifted apart change alike.
 func (r Rule) Same(a, b Result) bool {
 	if len(a.After) != len(b.After) || !r.sameReply(a.Reply, b.Reply) {
 		return false
@@ -135,9 +135,9 @@ func (r Rule) Same(a, b Result) bool {
 	return slices.EqualFunc(a.After, b.After, func(x, y Image) bool { return rdb.Same(x.lasting(), y.lasting()) })
 }
 
-// sameReply compares replies by their shape, and lists that have no order of
-// their own as sets. What a plain reading command says of keys in the same
-// state may differ by the moment (idle times) or by chance (a random member).
+// sameReply compares replies by content, and unordered lists as sets. The replies of
+// a command that only reads are compared by kind: for keys in the same state they may
+// differ by the moment (idle times) or by chance (a random member).
 func (r Rule) sameReply(a, b []byte) bool {
 	if r.Observes {
 		return resp.SameKind(a, b)

@@ -13,11 +13,11 @@ import (
 
 // Corpus is all scripts of the suite's corpus, which means what the scripts of lock
 // libraries mean, by their names. They are read from the source of the suite, which
-// is in that folder, for it imports nothing of ours.
+// is in that folder, for the suite shares no package with the product.
 func Corpus(t testing.TB, suite string) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	paths, err := filepath.Glob(filepath.Join(suite, "corpus_*_test.go"))
+	paths, err := filepath.Glob(filepath.Join(suite, "corpus", "*.go"))
 	if err != nil || len(paths) == 0 {
 		t.Fatalf("the suite's corpus is not where it was: %v", err)
 	}
@@ -36,7 +36,7 @@ func Corpus(t testing.TB, suite string) map[string]string {
 	config := types.Config{Error: func(error) {}, DisableUnusedImportCheck: true}
 	config.Check("corpus", files, parsed, &info)
 	for i, file := range parsed {
-		base := strings.TrimSuffix(filepath.Base(paths[i]), "_test.go")
+		base := "corpus_" + strings.TrimSuffix(filepath.Base(paths[i]), ".go")
 		add := func(name string, e ast.Expr) {
 			v := info.Types[e].Value
 			if v == nil || v.Kind() != constant.String {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/integration/layer"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -24,14 +25,11 @@ type Server struct {
 	process *os.Process
 }
 
-// Start starts redis-server with further arguments. A machine without it fails the
-// test.
+// Start starts redis-server with further arguments. package layer says what comes
+// of a machine without it.
 func Start(t testing.TB, args ...string) *Server {
 	t.Helper()
-	path, err := exec.LookPath("redis-server")
-	if err != nil {
-		t.Fatalf("these tests need redis-server: %v", err)
-	}
+	path := layer.Program(t, "redis-server")
 	dir, err := os.MkdirTemp("", "redlock") // t.TempDir may be too long for a socket's name
 	if err != nil {
 		t.Fatal(err)

@@ -1,18 +1,18 @@
-// Package notify tells subscribers what happens on lock masters: messages that were
-// published, and keys that have changed.
+// Package notify tells subscribers what happens on the lock masters: published messages
+// and changed keys.
 //
-// A Hub has one connection to each master, opened when somebody wants to hear and kept
-// for a while after the last. A Subscriber says what it wants to hear of, and hears of it
-// one Event at a time.
+// A Hub has one connection to each master. It opens them for the first Subscriber that
+// wants to hear something, and keeps them for a while after the last. A Subscriber says
+// what it wants to hear, and receives one Event at a time.
 //
-// A message counts once a quorum of masters has published it (heard.go), a change once a
-// quorum has told of it (keychanges.go). What a quorum did not tell of is told after a
-// while, so that none is lost. Where fewer than a quorum were listened to, subscribers
-// hear of a gap, and a connection that was lost makes every key a changed one
-// (subscription.go).
+// A Hub reports a message when a quorum of masters has published it (heard.go). It
+// reports a change of a key when a quorum has reported it (keychanges.go). Without a
+// quorum it reports them after a while, so that none is lost. If it listened to fewer
+// than a quorum, subscribers receive an EventGap. If a connection was lost, every key
+// counts as changed (subscription.go).
 //
-// The Hub's goroutines end with its context; Close waits for them. Its mutex is held for
-// bookkeeping only: a subscriber is called without it.
+// The Hub's goroutines end with its context, and Close waits for them. Its mutex is held
+// for bookkeeping only, and no subscriber is called with it.
 //
 // The package knows no locks, no votes and no configuration. It uses redlock/resp,
 // redlock/quorum and redlock/stream.

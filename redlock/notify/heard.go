@@ -1,73 +1,71 @@
 package notify
 
 import (
-	"slices"
 	"time"
 
 	"redlock-proxy/redlock/quorum"
 )
 
-// Which copies that the masters published are one message, and when it is
-// told. Nothing in here waits or reads a clock.
+// This file decides which published copies are one message, and when to report it.
+// Nothing here waits or reads a clock.
 //
-// A script that releases a lock publishes on every master that runs it. What
-// the copies say does not tell one release from the next, so they are counted:
-// a copy joins the oldest incident behind the last in which its master had a
-// part. An incident is told when a quorum has published it, because then the
-// lock is free on a quorum, or after a grace if the rest does not come. One that
-// was told early is told again when more copies come, for only these may have
-// made the lock free; so also when one comes that has joined an earlier incident.
-// What comes after the quorum is silent otherwise.
+// A script that releases a lock publishes a message on every master that runs it. The
+// text of the copies does not distinguish one release from the next, so they are counted.
+// A master's copy joins the oldest incident after the last one that this master took part
+// in. An incident is reported when a quorum has published it, because then the lock is
+// free on a quorum. Without a quorum it is reported after a grace. If more copies come
+// after an early report, it is reported again, because only these copies may have made
+// the lock free. The same holds when such a copy has joined an earlier incident. Copies
+// after the quorum cause no other report.
 //
-// So no message that a quorum published is lost, whatever the masters missed
-// before it: behind the last incident that a quorum has told of, those masters
-// can only begin another, and one of them is in every quorum.
+// So no message that a quorum published is lost, whatever the masters missed before.
+// After the last incident that a quorum published, those masters can only begin another
+// one, and one of them is in every quorum.
 
-// A message is what was published, to us under a pattern or the channel's name.
+// A message is a published message. If byPattern is set, it came for a pattern and not
+// for the name of its channel.
 type message struct {
 	byPattern                 bool
 	pattern, channel, payload string
 }
 
-// An incident is one publication, as far as masters have told of it.
+// An incident is one publication, as far as masters have reported it.
 type incident struct {
 	message message
-	first   time.Time // when its first copy came
-	masters []bool    // that have published it
-	copies  int
-	untold  bool      // a copy came since it was told, or it never was
-	since   time.Time // when that copy came
-	done    bool      // all have told of it or of a later one
+	first   time.Time  // when its first copy arrived
+	masters quorum.Set // masters that have published it
+	untold  bool       // it was not reported since its last copy
+	since   time.Time  // when the first copy since the last report arrived
 }
 
 // heard remembers incidents for a while. Its owner guards it.
 type heard struct {
 	quorum int
-	limit  int // bytes of incidents
+	limit  int // most bytes of incidents
 	tell   func(message)
 
 	times     copyTimes
-	last      []time.Time // when anything came from each master
+	last      []time.Time // when anything last arrived from each master
 	silences  []silence
 	incidents map[message][]*incident // oldest first
 	order     []*incident             // all of them, oldest first
-	waiting   []*incident             // the untold ones, and some others, by since
+	waiting   []*incident             // the unreported incidents and some others, ordered by since
 	size      int
 }
 
-// copyTimes are how long incidents wait for copies.
+// copyTimes are the times that incidents wait for copies.
 type copyTimes struct {
-	grace  time.Duration // from a copy until it is told without a quorum
-	window time.Duration // how much later than the first copy another may come...
+	grace  time.Duration // from a copy to the report without a quorum
+	window time.Duration // how much later than the first copy another may arrive...
 	memory time.Duration // ...and how much later if its master was silent meanwhile
 }
 
-// A silence is the last time in which nothing came from a master, no answer to
-// a PING either. What it published meanwhile comes late.
+// A silence is the last period in which nothing arrived from a master, not even an answer
+// to a PING. What the master published during it arrives late.
 type silence struct{ from, until time.Time }
 
 const (
-	incidentBytes = 256      // what an incident takes besides its texts, about
+	incidentBytes = 256      // rough size of an incident without its texts
 	maxHeardBytes = 32 << 20 // of incidents
 )
 
@@ -86,8 +84,8 @@ func (m message) bytes() int {
 	return len(m.pattern) + len(m.channel) + len(m.payload) + incidentBytes
 }
 
-// alive hears that something, whatever it is, came from a master, before what
-// came is counted.
+// alive records that something arrived from a master. It must be called before the
+// message that arrived is counted.
 func (h *heard) alive(master int, now time.Time) {
 	if now.Sub(h.last[master]) > h.times.window {
 		h.silences[master] = silence{h.last[master], now}
@@ -95,38 +93,31 @@ func (h *heard) alive(master int, now time.Time) {
 	h.last[master] = now
 }
 
-// count takes a master's copy of a message.
+// count counts a master's copy of a message.
 func (h *heard) count(m message, master int, now time.Time) {
 	h.forget(now)
 	x := h.find(m, master, now)
 	if x == nil {
-		x = &incident{message: m, first: now, masters: make([]bool, len(h.last))}
+		x = &incident{message: m, first: now}
 		h.incidents[m] = append(h.incidents[m], x)
 		h.order = append(h.order, x)
 		h.size += m.bytes()
 	}
-	complete := x.copies >= h.quorum
-	x.masters[master] = true
-	x.copies++
+	complete := x.masters.Len() >= h.quorum
+	x.masters |= 1 << master
 	switch {
 	case complete:
 		h.tellNextAgain(x, now)
-	case x.copies >= h.quorum:
+	case x.masters.Len() >= h.quorum:
 		x.untold = false
 		h.tell(m)
 	default:
 		h.wait(x, now)
 	}
-	if x.copies == len(x.masters) {
-		h.finish(x)
-	}
-	for h.size > h.limit {
-		h.finish(h.order[0])
-		h.forget(now)
-	}
+	h.forget(now)
 }
 
-// wait has an incident told when a grace has passed without a quorum.
+// wait lets an incident be reported when a grace has passed without a quorum.
 func (h *heard) wait(x *incident, now time.Time) {
 	if !x.untold {
 		x.untold, x.since = true, now
@@ -134,22 +125,26 @@ func (h *heard) wait(x *incident, now time.Time) {
 	}
 }
 
-// tellNextAgain: a copy has joined a complete incident, but may as well be of a
-// later one that was told early, and have made the lock free.
+// tellNextAgain handles a copy that has joined a complete incident. The copy may belong
+// to the next incident, which was reported early, and may have made its lock free.
 func (h *heard) tellNextAgain(complete *incident, now time.Time) {
-	for _, x := range h.incidents[complete.message] {
-		if x.copies < h.quorum {
-			h.wait(x, now)
-			return
+	var next *incident
+	list := h.incidents[complete.message]
+	for i := len(list) - 1; list[i] != complete; i-- {
+		if list[i].masters.Len() < h.quorum {
+			next = list[i]
 		}
+	}
+	if next != nil {
+		h.wait(next, now)
 	}
 }
 
-// find returns the incident that a copy belongs to; nil: a new one.
+// find returns the incident that a copy belongs to. It returns nil for a new one.
 func (h *heard) find(m message, master int, now time.Time) *incident {
 	list := h.incidents[m]
 	next := len(list)
-	for next > 0 && !list[next-1].masters[master] {
+	for next > 0 && !list[next-1].masters.Has(master) {
 		next--
 	}
 	for _, x := range list[next:] {
@@ -160,14 +155,14 @@ func (h *heard) find(m message, master int, now time.Time) *incident {
 	return nil
 }
 
-// mayBeLate tells whether a master's copy that comes now can be of an incident.
-// Without a silence the master would have told of it within the window.
+// mayBeLate tells whether a master's copy that arrives now can belong to an incident.
+// Without a silence the master would have reported it within the window.
 func (h *heard) mayBeLate(x *incident, master int, now time.Time) bool {
 	end, s := x.first.Add(h.times.window), h.silences[master]
 	return !now.After(end) || !s.from.After(end) && !now.After(s.until.Add(h.times.window))
 }
 
-// settle tells what has waited for its quorum long enough.
+// settle reports the incidents that have waited long enough for their quorum.
 func (h *heard) settle(now time.Time) {
 	for len(h.waiting) > 0 {
 		x := h.waiting[0]
@@ -187,7 +182,7 @@ func (h *heard) tellLate(x *incident) {
 	}
 }
 
-// next is when settle has something to do.
+// next returns when settle must run again. It returns false if nothing waits.
 func (h *heard) next() (at time.Time, ok bool) {
 	switch {
 	case len(h.waiting) > 0:
@@ -198,34 +193,22 @@ func (h *heard) next() (at time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// forget drops what is so old that no master can be late with it.
+// forget drops the oldest incidents. It drops those that no late copy can join, because
+// they are old or all masters have published them. It also drops those that there is no
+// room for.
 func (h *heard) forget(now time.Time) {
 	for len(h.order) > 0 {
 		x := h.order[0]
-		if !x.done && now.Before(x.first.Add(h.times.memory)) {
+		if x.masters.Len() < len(h.last) && h.size <= h.limit && now.Before(x.first.Add(h.times.memory)) {
 			return
 		}
-		h.finish(x)
-		h.order[0], h.order = nil, h.order[1:]
-	}
-}
-
-// finish takes an incident and those before it of the same message out of what
-// copies can join.
-func (h *heard) finish(last *incident) {
-	if last.done {
-		return
-	}
-	list := h.incidents[last.message]
-	rest := list[slices.Index(list, last)+1:]
-	for _, x := range list[:len(list)-len(rest)] {
-		x.done = true
-		h.size -= x.message.bytes()
 		h.tellLate(x)
-	}
-	if len(rest) == 0 {
-		delete(h.incidents, last.message)
-	} else {
-		h.incidents[last.message] = slices.Clone(rest)
+		h.size -= x.message.bytes()
+		if list := h.incidents[x.message]; len(list) == 1 {
+			delete(h.incidents, x.message)
+		} else {
+			h.incidents[x.message] = list[1:]
+		}
+		h.order[0], h.order = nil, h.order[1:]
 	}
 }

@@ -11,12 +11,12 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// A hearing feeds copies of one message to heard on a clock of its own.
+// A hearing feeds copies of one message to heard, with a clock of its own.
 type hearing struct {
 	*heard
 	t    *testing.T
 	now  time.Time
-	told []string // when, since the beginning
+	told []string // times since the beginning
 }
 
 func newHearing(t *testing.T, masters int) *hearing {
@@ -32,7 +32,7 @@ func newHearing(t *testing.T, masters int) *hearing {
 	return x
 }
 
-// at lets time pass until ms after the beginning, telling what is due.
+// at lets time pass until ms after the beginning, and lets due incidents be reported.
 func (x *hearing) at(ms int) {
 	end := time.Unix(1000, 0).Add(time.Duration(ms) * time.Millisecond)
 	for {
@@ -46,7 +46,7 @@ func (x *hearing) at(ms int) {
 	x.now = latest(x.now, end)
 }
 
-// copies lets masters, counted from 1, publish at a moment each.
+// copies lets masters, counted from 1, publish at one moment each.
 func (x *hearing) copies(ms int, masters ...int) {
 	x.at(ms)
 	for _, m := range masters {
@@ -98,7 +98,7 @@ func TestMessageWithoutQuorumIsToldAfterTheGrace(t *testing.T) {
 	x.want("50ms")
 }
 
-// What was told early is told again by what may have made the lock free.
+// An early report is repeated when a later copy may have made the lock free.
 func TestMessageIsToldAgainWhenItsQuorumComesLate(t *testing.T) {
 	x := newHearing(t, 5)
 	x.copies(0, 1)
@@ -126,7 +126,7 @@ func TestMasterThatBeganLaterMissesACopy(t *testing.T) {
 	x.want("0s 20ms")
 }
 
-// A master that was stopped publishes late; one that was not has another message.
+// A master that was stopped publishes late. A master that was not has another message.
 func TestLateCopyOfASilentMaster(t *testing.T) {
 	x := newHearing(t, 5)
 	for _, m := range []int{0, 1, 2, 3, 4} {
@@ -170,8 +170,8 @@ func TestMemoryOfMessagesIsBounded(t *testing.T) {
 	}
 }
 
-// A copy that completes nothing, for its incident is told, may be of the next one,
-// which its master then completes.
+// A copy that joins a complete incident may belong to the next one, which its master then
+// completes.
 func TestMessageIsToldAgainWhenACopyMayBeOfAnEarlierOne(t *testing.T) {
 	x := newHearing(t, 5)
 	x.copies(0, 1, 2, 3)
@@ -183,8 +183,8 @@ func TestMessageIsToldAgainWhenACopyMayBeOfAnEarlierOne(t *testing.T) {
 	x.want("0s 150ms 210ms")
 }
 
-// Whatever the masters missed, a message that a quorum published is told of no
-// earlier than its first copy, and soon.
+// Whatever the masters missed, a message that a quorum published is reported no earlier
+// than its first copy, and soon after the quorum.
 func TestNoMessageOfAQuorumIsLost(t *testing.T) {
 	for seed := range uint64(400) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -203,25 +203,26 @@ func TestNoMessageOfAQuorumIsLost(t *testing.T) {
 			for _, i := range order[:published] {
 				delay := random.IntN(5)
 				if random.IntN(10) == 0 {
-					delay = random.IntN(3000) // it was stopped
+					delay = random.IntN(3000) // the master was stopped
 				}
 				busy[i] = max(busy[i], at+delay)
 				copies = append(copies, copy{busy[i], i, m})
 			}
-			if random.IntN(3) == 0 { // one that was lost
+			if random.IntN(3) == 0 { // a lost copy
 				i := order[0]
 				busy[i] = max(busy[i], at)
 				copies = append(copies, copy{busy[i], i, -1})
 			}
 		}
 		slices.SortStableFunc(copies, func(a, b copy) int { return a.at - b.at })
-		first, last := make([]time.Duration, messages), make([]time.Duration, messages)
+		first, last, known := make([]time.Duration, messages), make([]time.Duration, messages), make([]bool, messages)
 		for _, c := range copies {
 			x.copies(c.at, c.master+1)
 			if c.message < 0 {
 				continue
 			}
-			if now := x.now.Sub(time.Unix(1000, 0)); last[c.message] == 0 {
+			if now := x.now.Sub(time.Unix(1000, 0)); !known[c.message] {
+				known[c.message] = true
 				first[c.message], last[c.message] = now, now
 			} else {
 				last[c.message] = now

@@ -6,48 +6,47 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// When a change of a key is told. Nothing in here waits or reads a clock.
+// This file decides when to report a changed key. Nothing here waits or reads a clock.
 //
-// A master tells that a key was written, not what it is now, and tells of
-// several writes at once. A change is told when a quorum of masters told of it,
-// because then it may be a lock's end, or shortly after the first if the rest
-// does not come. What comes afterwards is another change, for it may be what
-// completed a quorum. That is one event too many at most for each burst.
+// A master reports that a key was written, but not its value. It reports several writes
+// at once. A change is reported when a quorum of masters has reported it, because then it
+// may be the end of a lock. Without a quorum it is reported shortly after the first. What
+// comes afterwards counts as another change, because it may be what completed a quorum.
+// That is at most one event too many for each burst.
 
-// A keyChange is of one key, or of any.
+// A keyChange is a change of one key, or of any key.
 type keyChange struct {
 	key string
 	any bool
 }
 
-// A burst is a change that some masters have told of.
+// A burst is a change that some masters have reported.
 type burst struct {
 	change  keyChange
 	first   time.Time
-	masters []bool
-	copies  int
+	masters quorum.Set
 	told    bool
 }
 
-// keyChanges collects what masters tell of changed keys. Its owner guards it.
+// keyChanges collects the masters' reports of changed keys. Its owner guards it.
 type keyChanges struct {
 	masters int
 	tell    func(keyChange)
 
-	bursts  map[keyChange]*burst // those not told
-	waiting []*burst             // by first; some are told already
+	bursts  map[keyChange]*burst // the bursts that were not reported
+	waiting []*burst             // ordered by first; some are reported already
 }
 
 const (
 	changeGrace = 15 * time.Millisecond
-	maxBursts   = 1 << 16 // what comes beyond is told at once
+	maxBursts   = 1 << 16 // further changes are reported at once
 )
 
 func newKeyChanges(masters int, tell func(keyChange)) *keyChanges {
 	return &keyChanges{masters: masters, tell: tell, bursts: map[keyChange]*burst{}}
 }
 
-// count takes a master's word that a key has changed.
+// count counts a master's report that a key has changed.
 func (c *keyChanges) count(change keyChange, master int, now time.Time) {
 	b := c.bursts[change]
 	if b == nil {
@@ -55,15 +54,12 @@ func (c *keyChanges) count(change keyChange, master int, now time.Time) {
 			c.tell(change)
 			return
 		}
-		b = &burst{change: change, first: now, masters: make([]bool, c.masters)}
+		b = &burst{change: change, first: now}
 		c.bursts[change] = b
 		c.waiting = append(c.waiting, b)
 	}
-	if b.masters[master] {
-		return // what will be told comes after both
-	}
-	b.masters[master] = true
-	if b.copies++; b.copies >= quorum.Size(c.masters) {
+	b.masters |= 1 << master // perhaps a second time: the one report comes after both
+	if b.masters.Len() >= quorum.Size(c.masters) {
 		c.end(b)
 	}
 }
@@ -77,7 +73,7 @@ func (c *keyChanges) end(b *burst) {
 	c.tell(b.change)
 }
 
-// settle tells what has waited for its quorum long enough.
+// settle reports the changes that have waited long enough for their quorum.
 func (c *keyChanges) settle(now time.Time) {
 	for len(c.waiting) > 0 {
 		b := c.waiting[0]
@@ -89,7 +85,7 @@ func (c *keyChanges) settle(now time.Time) {
 	}
 }
 
-// next is when settle has something to do.
+// next returns when settle must run again. It returns false if nothing waits.
 func (c *keyChanges) next() (at time.Time, ok bool) {
 	if len(c.waiting) == 0 {
 		return time.Time{}, false

@@ -10,24 +10,24 @@ import (
 	"redlock-proxy/redlock/stream"
 )
 
-// A listener is the one connection to a master that tells what happens there.
-// Its goroutines are the listening's.
+// A listener is the one connection to a master on which the master reports what happens.
+// Its goroutines belong to the Hub.
 type listener struct {
-	listening *Hub
-	master    Source
-	number    int
-	wake      chan struct{} // to the writer: out is not empty
+	hub    *Hub
+	master Source
+	number int
+	wake   chan struct{} // wakes the writer: out is not empty
 
-	// guarded by listening.mu
+	// Guarded by hub.mu:
 	state    listenerState
-	tried    bool // an attempt to connect has come to its end
+	tried    bool // an attempt to connect has ended
 	resp3    bool
 	out      []byte
-	expected []expectation // answers to come, oldest first
-	// proof is when the master was asked what it has answered last: what it
-	// published before has been heard.
+	expected []expectation // outstanding answers, oldest first
+	// proof is when the question was asked that the master has answered last. Everything
+	// that it published before then has been received.
 	proof  time.Time
-	warned bool // of something that the master refuses
+	warned bool // a refusal of the master was logged
 }
 
 type listenerState uint8
@@ -35,12 +35,12 @@ type listenerState uint8
 const (
 	dialling listenerState = iota
 	up
-	down // between redials
+	down // between two dials
 )
 
-// An expectation is an answer to come.
+// An expectation is an outstanding answer.
 type expectation struct {
-	verb string        // "ping", or the topic's
+	verb string        // "ping", or the verb of the topic
 	sub  *subscription // nil: a PING
 	ends bool
 	sent time.Time
@@ -49,14 +49,14 @@ type expectation struct {
 var (
 	errSilent   = errors.New("no answer")
 	errReplaced = errors.New("another server has become this master")
-	errAnswer   = errors.New("the master's answer is none to what it was asked")
+	errAnswer   = errors.New("the master's answer does not match the question")
 )
 
-// maxHearing bounds one message. Redis ends connections to which it owes more
-// than 32 MB of them, unless it is told otherwise.
+// maxHearing bounds one message. Redis ends a connection when more than 32 MB of messages
+// wait for it, unless it is configured otherwise.
 const maxHearing = 64 << 20
 
-// run keeps the connection until ctx ends.
+// run keeps the connection open until ctx ends.
 func (r *listener) run(ctx context.Context) {
 	var redial stream.Backoff
 	for ctx.Err() == nil {
@@ -65,19 +65,22 @@ func (r *listener) run(ctx context.Context) {
 		if err == nil {
 			began := time.Now()
 			err = r.serve(ctx, c.Conn, c.Reader, server)
+			if ctx.Err() == nil {
+				r.hub.log.Warn("the connection that listens to a lock master has ended; it is dialled anew", "master", r.master.Name(), "error", err)
+			}
 			if redial.AtOnce(err, time.Since(began)) {
-				r.ended(ctx, dialling, err)
+				r.ended(ctx, dialling)
 				continue
 			}
 		}
-		r.ended(ctx, down, err)
+		r.ended(ctx, down)
 		stream.Sleep(ctx, redial.Pause())
 	}
 }
 
-// connect dials, and asks for everything that is wanted.
+// connect dials, and asks for every topic that is wanted.
 func (r *listener) connect(ctx context.Context) (*stream.Connection, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.listening.stall())
+	ctx, cancel := context.WithTimeout(ctx, r.hub.stall())
 	defer cancel()
 	c, err := stream.Connect(ctx, r.master.Server(), stream.Handshake{Pushes: true})
 	if err != nil {
@@ -88,24 +91,25 @@ func (r *listener) connect(ctx context.Context) (*stream.Connection, error) {
 		r.warn("HELLO 3", c.NoPushes)
 	}
 	r.begin(c.NoPushes == nil && !r.master.Embedded(), time.Now())
+	r.hub.log.Debug("listening to a lock master", "master", r.master.Name())
 	return c, nil
 }
 
-// warn logs, once, that the master does not tell of something.
+// warn logs once that the master refuses to report something.
 func (r *listener) warn(refused string, reply []byte) {
-	r.listening.mu.Lock()
+	r.hub.mu.Lock()
 	warned := r.warned
 	r.warned = true
-	r.listening.mu.Unlock()
+	r.hub.mu.Unlock()
 	if !warned {
-		r.listening.log.Error("a lock master refuses what wakes waiting clients; they poll, or wait longer. Use Redis 6 or newer, and grant the proxy's user all channels and CLIENT TRACKING",
+		r.hub.log.Error("a lock master refuses what wakes waiting clients, so they poll or wait longer; use Redis 6 or newer, and grant the proxy's user all channels and CLIENT TRACKING",
 			"master", r.master.Name(), "refused", refused, "error", resp.ErrorText(reply))
 	}
 }
 
-// begin makes the connection the listener's.
+// begin takes over a new connection, and asks for every topic on it.
 func (r *listener) begin(resp3 bool, now time.Time) {
-	l := r.listening
+	l := r.hub
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if !r.current() {
@@ -118,51 +122,49 @@ func (r *listener) begin(resp3 bool, now time.Time) {
 		r.ask(sub)
 	}
 	l.settleAll()
-	l.log.Debug("listening to a lock master", "master", r.master.Name())
 }
 
-// current tells, with mu held, whether it is still listened to.
+// current tells, with mu held, whether the Hub still uses this listener.
 func (r *listener) current() bool {
-	return r.listening.listeners != nil && r.listening.listeners[r.number] == r
+	return r.hub.listeners != nil && r.hub.listeners[r.number] == r
 }
 
-// ended hears that a connection, or an attempt at one, has ended.
-func (r *listener) ended(ctx context.Context, next listenerState, why error) {
-	l := r.listening
+// ended records that a connection, or an attempt at one, has ended.
+func (r *listener) ended(ctx context.Context, next listenerState) {
+	l := r.hub
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := r.state
 	r.state, r.tried = next, true
 	r.out, r.expected = nil, nil
 	if ctx.Err() != nil {
-		return // nobody listens any more, or another listener does
+		return // nobody listens any more, or another listener has replaced this one
 	}
 	if was == up {
 		l.lose(r.number, r.proof)
-		l.log.Warn("a lock master is not listened to any more; it is dialled anew", "master", r.master.Name(), "error", why)
 	}
 	l.settleAll()
 }
 
-// ask has the master tell of a topic, with mu held.
+// ask asks the master, with mu held, to report a topic.
 func (r *listener) ask(sub *subscription) {
 	switch {
 	case r.state != up:
 	case sub.topic.kind == ofChanges && !r.resp3:
-		r.listening.refuse(sub, r.number)
+		r.hub.refuse(sub, r.number)
 	default:
 		r.expect(expectation{verb: sub.topic.verb(false), sub: sub}, sub.topic.append(nil, false))
 	}
 }
 
-// askNoMore is the end of ask.
+// askNoMore asks the master to stop reporting a topic.
 func (r *listener) askNoMore(sub *subscription) {
 	if r.state == up && (sub.topic.kind != ofChanges || r.resp3) {
 		r.expect(expectation{verb: sub.topic.verb(true), sub: sub, ends: true}, sub.topic.append(nil, true))
 	}
 }
 
-// expect queues a question.
+// expect queues a question and its expectation.
 func (r *listener) expect(e expectation, frame []byte) {
 	e.sent = time.Now()
 	r.expected = append(r.expected, e)
@@ -173,8 +175,8 @@ func (r *listener) expect(e expectation, frame []byte) {
 	}
 }
 
-// serve runs reader and writer until the connection ends and returns why. It
-// owns conn.
+// serve runs the reader and the writer until the connection ends. It returns why it
+// ended. It owns conn.
 func (r *listener) serve(ctx context.Context, conn net.Conn, reader *resp.Reader, server string) error {
 	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
 	defer stopClosing()
@@ -182,32 +184,32 @@ func (r *listener) serve(ctx context.Context, conn net.Conn, reader *resp.Reader
 	var failure error
 	go func() {
 		defer close(ended)
-		failure = stream.Contain(r.listening.log, func() error { return r.read(reader) })
+		failure = stream.Contain(r.hub.log, func() error { return r.read(reader) })
 	}()
-	err := stream.Contain(r.listening.log, func() error { return r.write(conn, server, ended) })
+	err := stream.Contain(r.hub.log, func() error { return r.write(conn, server, ended) })
 	conn.Close()
 	<-ended
 	return errors.Join(err, failure)
 }
 
-// write sends what is queued, and a PING from time to time, until the reader
-// has ended, an answer is overdue, or the master is another server.
+// write sends what is queued, and a PING from time to time. It returns when the reader
+// has ended, an answer is overdue, or the master has become another server.
 func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) error {
-	tick := time.NewTicker(r.listening.stall() / 4)
+	tick := time.NewTicker(r.hub.stall() / 4)
 	defer tick.Stop()
 	for {
-		r.listening.mu.Lock()
+		r.hub.mu.Lock()
 		out := r.out
 		r.out = nil
-		overdue := len(r.expected) > 0 && time.Since(r.expected[0].sent) > r.listening.stall()
-		r.listening.mu.Unlock()
+		overdue := len(r.expected) > 0 && time.Since(r.expected[0].sent) > r.hub.stall()
+		r.hub.mu.Unlock()
 		switch {
 		case overdue:
 			return errSilent
 		case server != r.master.Name():
 			return errReplaced
 		case len(out) > 0:
-			conn.SetWriteDeadline(time.Now().Add(r.listening.stall()))
+			conn.SetWriteDeadline(time.Now().Add(r.hub.stall()))
 			if _, err := conn.Write(out); err != nil {
 				return err
 			}
@@ -216,16 +218,16 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 		select {
 		case <-r.wake:
 		case <-tick.C:
-			r.listening.mu.Lock()
+			r.hub.mu.Lock()
 			r.expect(expectation{verb: "ping"}, resp.AppendCommand(nil, "PING"))
-			r.listening.mu.Unlock()
+			r.hub.mu.Unlock()
 		case <-ended:
 			return nil
 		}
 	}
 }
 
-// read hears what the master sends until the connection ends.
+// read handles what the master sends until the connection ends.
 func (r *listener) read(reader *resp.Reader) error {
 	var frames [][]byte
 	for {
@@ -237,7 +239,7 @@ func (r *listener) read(reader *resp.Reader) error {
 			continue
 		}
 		now := time.Now()
-		r.listening.arrived(r.number, now)
+		r.hub.arrived(r.number, now)
 		if frames, err = reader.Next(frames[:0], 1); err != nil {
 			return err
 		}

@@ -6,10 +6,10 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// What a master sends on a listener's connection: answers, which come in the
-// order of the questions, and between them what happens there.
+// This file handles what a master sends on a listener's connection. Answers come in the
+// order of the questions. Between them come messages and changed keys.
 
-// hear acts on one frame. An error means that the connection is out of step.
+// hear handles one frame. An error means that the frames do not match our questions.
 func (r *listener) hear(frame []byte, now time.Time) error {
 	switch frame[0] {
 	case '>', '*':
@@ -31,9 +31,9 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 	}
 	switch kind := text(0); {
 	case kind == "message" && len(parts) == 3:
-		r.listening.published(message{channel: text(1), payload: text(2)}, r.number, now)
+		r.hub.published(message{channel: text(1), payload: text(2)}, r.number, now)
 	case kind == "pmessage" && len(parts) == 4:
-		r.listening.published(message{byPattern: true, pattern: text(1), channel: text(2), payload: text(3)}, r.number, now)
+		r.hub.published(message{byPattern: true, pattern: text(1), channel: text(2), payload: text(3)}, r.number, now)
 	case kind == "invalidate" && len(parts) == 2:
 		return r.invalidated(parts[1], now)
 	case kind == "pong" && len(parts) == 2:
@@ -46,10 +46,11 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 	return nil
 }
 
-// invalidated hears of changed keys.
+// invalidated handles a list of changed keys. A nil list means that any key may have
+// changed.
 func (r *listener) invalidated(list []byte, now time.Time) error {
 	if resp.IsNil(list) {
-		r.listening.keysChanged(nil, r.number, now)
+		r.hub.keysChanged(nil, r.number, now)
 		return nil
 	}
 	parts, err := resp.Elements(list)
@@ -63,15 +64,15 @@ func (r *listener) invalidated(list []byte, now time.Time) error {
 		}
 	}
 	if len(keys) > 0 {
-		r.listening.keysChanged(keys, r.number, now)
+		r.hub.keysChanged(keys, r.number, now)
 	}
 	return nil
 }
 
-// answered takes the oldest expectation, which must be of a verb and name; a
-// plain reply, without a verb, answers PING and CLIENT TRACKING.
+// answered removes the oldest expectation. Its verb and name must match. A plain reply
+// has no verb, and answers PING and CLIENT TRACKING.
 func (r *listener) answered(verb, name string, now time.Time) error {
-	l := r.listening
+	l := r.hub
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if len(r.expected) == 0 {
@@ -96,9 +97,9 @@ func (r *listener) take(e expectation) {
 	r.proof = e.sent
 }
 
-// refused takes the oldest expectation, which the master will not fulfil.
+// refused removes the oldest expectation, which the master has refused.
 func (r *listener) refused(reply []byte) error {
-	l := r.listening
+	l := r.hub
 	l.mu.Lock()
 	if len(r.expected) == 0 {
 		l.mu.Unlock()

@@ -38,7 +38,7 @@ func TestAnswersMustFitTheQuestions(t *testing.T) {
 		{expectation{verb: "tracking", sub: &subscription{topic: topic{kind: ofChanges}}}, "+OK\r\n", true},
 	} {
 		l := New(t.Context(), make([]Source, 1), func() time.Duration { return time.Second }, slog.New(slog.DiscardHandler))
-		r := &listener{listening: l, master: named("m"), expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
+		r := &listener{hub: l, master: named("m"), expected: []expectation{row.expected}, wake: make(chan struct{}, 1)}
 		err := r.hear([]byte(row.frame), time.Now())
 		if (err == nil) != row.fits || row.fits && len(r.expected) != 0 {
 			t.Errorf("%q while %q is expected: %v, and %d answers are expected", row.frame, row.expected.verb, err, len(r.expected))
@@ -46,7 +46,7 @@ func TestAnswersMustFitTheQuestions(t *testing.T) {
 	}
 }
 
-// What a master tells unasked may be anything.
+// A push from a master may be anything.
 func FuzzFrames(f *testing.F) {
 	for _, text := range []string{">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n", ">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n",
 		">2\r\n$10\r\ninvalidate\r\n_\r\n", "*0\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "!5\r\nERR x\r\n"} {
@@ -58,12 +58,12 @@ func FuzzFrames(f *testing.F) {
 			return
 		}
 		l := New(t.Context(), []Source{named("m")}, func() time.Duration { return 0 }, slog.New(slog.DiscardHandler))
-		r := &listener{listening: l, master: l.masters[0]}
+		r := &listener{hub: l, master: l.masters[0]}
 		_ = r.hear(frame, time.Now())
 	})
 }
 
-// A named source is none that can be reached.
+// A namedSource is a Source that cannot be reached.
 type named string
 
 func (n named) Name() string          { return string(n) }

@@ -11,50 +11,50 @@ import (
 	"redlock-proxy/redlock/stream"
 )
 
-// A Hub is what subscribers want of the masters, and the one connection to
-// each master that brings it. The connections are opened with the first wish
-// and kept for a while after the last.
+// A Hub holds what subscribers want to hear, and one connection to each master. It opens
+// the connections for the first wish, and keeps them for a while after the last. All
+// goroutines may use it.
 type Hub struct {
 	masters []Source
 	timeout func() time.Duration
 	log     *slog.Logger
 	ctx     context.Context
 
-	mu        sync.Mutex // held for bookkeeping only; hear is called without it
+	mu        sync.Mutex // held for bookkeeping only; subscribers are called without it
 	topics    map[topic]*subscription
 	keys      trackers
 	prefixes  trackers
 	heard     *heard
 	changes   *keyChanges
-	untold    []bool      // masters that cannot tell of changes
-	listeners []*listener // by master; nil while nothing is wanted
+	untold    []bool      // masters that cannot report changed keys
+	listeners []*listener // by master; nil if nothing is wanted
 	end       context.CancelFunc
 	idle      time.Time     // since when nothing is wanted
-	next      time.Time     // when the keeper looks again
-	wake      chan struct{} // to the keeper: next has changed
+	next      time.Time     // when keep looks again
+	wake      chan struct{} // wakes keep: next has changed
 	closed    bool
 	running   sync.WaitGroup
 }
 
 const (
-	// listenerLinger is how long the connections are kept when nothing is wanted.
+	// listenerLinger is how long the connections stay open when nothing is wanted.
 	listenerLinger = time.Minute
-	// trackingLinger is how long masters go on telling of changes that nobody
-	// wants to hear of, so that not every blocking command turns it on and off.
+	// trackingLinger is how long masters go on reporting changes that nobody wants. So
+	// not every blocking command turns the reports on and off.
 	trackingLinger = 5 * time.Second
 )
 
-// A Source is a master as it is listened to. It may become another server.
+// A Source is a master for a Hub. It may become another server.
 type Source interface {
 	Name() string
 	Embedded() bool
-	Server() stream.Server // as it is reached now
+	Server() stream.Server // how to reach it now
 }
 
-// stall is how long a master's silence is waited for.
+// stall is how long a master may be silent before its connection is given up.
 func (l *Hub) stall() time.Duration { return stream.Stall(l.timeout()) }
 
-// trackers are subscribers by the key or prefix they track.
+// trackers are subscribers by the key or prefix that they track.
 type trackers map[string]map[*Subscriber]struct{}
 
 func (t trackers) join(s *Subscriber, name string) {
@@ -78,7 +78,8 @@ func (t trackers) leaveAll(s *Subscriber, names map[string]struct{}) {
 	clear(names)
 }
 
-// New makes a Hub of these masters. timeout is how long their answers are waited for.
+// New makes a Hub of these masters. timeout returns how long to wait for their answers.
+// The goroutines end when ctx ends.
 func New(ctx context.Context, masters []Source, timeout func() time.Duration, log *slog.Logger) *Hub {
 	l := &Hub{
 		masters: masters, timeout: timeout, log: log, ctx: ctx,
@@ -91,7 +92,7 @@ func New(ctx context.Context, masters []Source, timeout func() time.Duration, lo
 	return l
 }
 
-// Close waits for all goroutines, whose context has ended.
+// Close waits for all goroutines. The Hub's context must have ended.
 func (l *Hub) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -99,7 +100,7 @@ func (l *Hub) Close() {
 	l.running.Wait()
 }
 
-// CanTrack: a quorum of masters can tell of changed keys, as far as is known.
+// CanTrack tells whether a quorum of masters can report changed keys, as far as is known.
 func (l *Hub) CanTrack() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,7 +113,7 @@ func (l *Hub) CanTrack() bool {
 	return able >= quorum.Size(len(l.masters))
 }
 
-// open begins to listen, with mu held.
+// open starts the listeners, with mu held.
 func (l *Hub) open() {
 	if l.listeners != nil || l.closed {
 		return
@@ -120,7 +121,7 @@ func (l *Hub) open() {
 	ctx, end := context.WithCancel(l.ctx)
 	l.end = end
 	for i, m := range l.masters {
-		r := &listener{listening: l, master: m, number: i, wake: make(chan struct{}, 1)}
+		r := &listener{hub: l, master: m, number: i, wake: make(chan struct{}, 1)}
 		l.listeners = append(l.listeners, r)
 		l.running.Go(func() { stream.Contained(l.log, func() { r.run(ctx) }) })
 	}
@@ -133,8 +134,8 @@ func (l *Hub) copyTimes() copyTimes {
 	return copyTimes{grace: timeout, window: 4 * timeout, memory: 4 * l.stall()}
 }
 
-// keep tells what has waited long enough and closes what nobody wants. It ends
-// with the connections.
+// keep reports what has waited long enough, and closes what nobody wants. It ends with
+// the connections.
 func (l *Hub) keep(ctx context.Context) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -151,7 +152,7 @@ func (l *Hub) keep(ctx context.Context) {
 			return
 		}
 		now := time.Now()
-		l.heard.times = l.copyTimes() // which a reload may change
+		l.heard.times = l.copyTimes() // a reload may change them
 		l.heard.settle(now)
 		l.changes.settle(now)
 		l.linger(now)
@@ -164,8 +165,7 @@ func (l *Hub) keep(ctx context.Context) {
 	}
 }
 
-// linger closes what nobody has wanted for long enough and finds when to look
-// again.
+// linger closes what nobody has wanted for long enough, and sets when to look again.
 func (l *Hub) linger(now time.Time) {
 	l.next = now.Add(listenerLinger)
 	if sub := l.topics[topic{kind: ofChanges}]; sub != nil && len(sub.wanted) == 0 {
@@ -191,7 +191,7 @@ func (l *Hub) linger(now time.Time) {
 	}
 }
 
-// keepBy makes the keeper look at a time, with mu held.
+// keepBy makes keep look again at the given time, with mu held.
 func (l *Hub) keepBy(at time.Time) {
 	if at.Before(l.next) {
 		l.next = at
@@ -202,39 +202,31 @@ func (l *Hub) keepBy(at time.Time) {
 	}
 }
 
-// await returns when masters have answered to subs, as Subscribe says.
+// await waits for the masters' answers to subs, as Subscribe describes.
 func (l *Hub) await(ctx context.Context, subs []*subscription) {
-	began := time.Now()
-	soon := time.NewTimer(l.timeout())
-	defer soon.Stop()
+	soon, cancelSoon := context.WithTimeout(ctx, l.timeout())
+	defer cancelSoon()
+	late, cancelLate := context.WithTimeout(ctx, l.stall())
+	defer cancelLate()
 	for _, sub := range subs {
 		select {
 		case <-sub.settled:
 			continue
-		case <-ctx.Done():
-			return
-		case <-soon.C:
+		case <-soon.Done():
 		}
-		break
-	}
-	if !l.opening() {
-		return
-	}
-	late := time.NewTimer(time.Until(began.Add(l.stall())))
-	defer late.Stop()
-	for _, sub := range subs {
+		if !l.opening() {
+			return
+		}
 		select {
 		case <-sub.settled:
 		case <-sub.covered:
-		case <-ctx.Done():
-			return
-		case <-late.C:
+		case <-late.Done():
 			return
 		}
 	}
 }
 
-// opening tells whether a listener has neither succeeded nor failed yet.
+// opening tells whether a listener has neither connected nor failed yet.
 func (l *Hub) opening() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -246,14 +238,15 @@ func (l *Hub) opening() bool {
 	return false
 }
 
-// arrived takes note of a sign of life, before what came with it is counted.
+// arrived records a sign of life. It must be called before the message that arrived is
+// counted.
 func (l *Hub) arrived(master int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.heard.alive(master, now)
 }
 
-// published hears of a message from a master.
+// published counts a message from a master.
 func (l *Hub) published(m message, master int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -273,7 +266,7 @@ func (m message) topic() topic {
 	return topic{ofChannel, m.channel}
 }
 
-// tellMessage hands a message to those who want it, with mu held.
+// tellMessage hands a message, with mu held, to the subscribers that want it.
 func (l *Hub) tellMessage(m message) {
 	sub := l.topics[m.topic()]
 	if sub == nil {
@@ -288,7 +281,8 @@ func (l *Hub) tellMessage(m message) {
 	}
 }
 
-// keysChanged hears from a master of changed keys; nil: any may have changed.
+// keysChanged counts changed keys that a master reports. If keys is nil, any key may have
+// changed.
 func (l *Hub) keysChanged(keys [][]byte, master int, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -317,7 +311,7 @@ func (l *Hub) tracked(key []byte) bool {
 	return false
 }
 
-// tellChange hands a change to those who track it, once each, with mu held.
+// tellChange hands a change, with mu held, once to each subscriber that tracks its key.
 func (l *Hub) tellChange(c keyChange) {
 	if c.any {
 		if sub := l.topics[topic{kind: ofChanges}]; sub != nil {

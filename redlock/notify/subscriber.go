@@ -9,8 +9,8 @@ import (
 	"redlock-proxy/redlock/stream"
 )
 
-// Event is one thing that a Subscriber hears. Its slices are shared with other
-// subscribers: they must not be changed, and are valid during the call only.
+// Event is one thing that a Subscriber hears. Subscribers share its slices: they must not
+// change them. The slices are valid during the call only.
 type Event struct {
 	Kind    EventKind
 	Channel []byte // of a message
@@ -19,67 +19,65 @@ type Event struct {
 	Key     []byte // EventChanged: the key; nil: any key may have changed
 }
 
-// EventKind says what an Event tells of.
+// EventKind says what an Event reports.
 type EventKind uint8
 
 const (
-	// EventMessage: a message was published on the masters in a channel that is
-	// subscribed to. It is told once, when a quorum has published it; if that
-	// takes longer than MasterTimeout, it is told before and once more.
+	// EventMessage: a message was published on the masters in a subscribed channel. It
+	// comes once, when a quorum of masters has published the message. If that takes
+	// longer than MasterTimeout, it comes once before and once more after.
 	EventMessage EventKind = iota
-	// EventPatternMessage: the same, for a pattern that is subscribed to.
+	// EventPatternMessage is EventMessage for a subscribed pattern.
 	EventPatternMessage
-	// EventChanged: a key that is tracked was written, deleted or has expired,
-	// in some database. It may be told more often than that.
+	// EventChanged: a tracked key was written or deleted, or has expired, in some
+	// database. It may come more often than that.
 	EventChanged
-	// EventGap: for a while too few masters were listened to, and messages may
-	// have been missed. From now on they are heard again. It comes for channels
-	// and patterns only; for keys there is an EventChanged without key.
+	// EventGap: the Hub listened to too few masters for a while, so messages may have
+	// been missed. From now on messages are heard again. It comes for channels and
+	// patterns only. For keys an EventChanged without key comes instead.
 	EventGap
 )
 
-// Subscriber is a party that is told what happens on the masters. Its methods
-// may be called from several goroutines.
+// Subscriber hears what happens on the masters. Several goroutines may call its methods.
 type Subscriber struct {
-	listening *Hub
-	hear      func(Event)
-	closed    atomic.Bool
+	hub    *Hub
+	hear   func(Event)
+	closed atomic.Bool
 
-	// guarded by listening.mu
+	// Guarded by hub.mu:
 	topics    map[topic]*subscription
 	keys      map[string]struct{}
 	prefixes  map[string]struct{}
 	informed  bool // a call of Track has returned
 	uncovered int  // channels and patterns that fewer than a quorum have confirmed
-	exposed   bool // messages may have been missed, and it has not been told
+	exposed   bool // messages may have been missed, and no EventGap was sent
 	pending   []Event
 	bytes     int           // of pending
-	drained   chan struct{} // closed when the goroutine that calls hear has ended; nil: there is none
+	drained   chan struct{} // closed when the goroutine that calls hear has ended; nil if there is none
 }
 
-// Subscriber makes a party that hears of nothing yet. hear is called with one event at a
-// time and must not block; nor may Close be called in it.
+// Subscriber makes a Subscriber that hears nothing yet. hear is called with one event at
+// a time. It must neither block nor call Close.
 func (l *Hub) Subscriber(hear func(Event)) *Subscriber {
 	return &Subscriber{
-		listening: l,
-		hear:      hear,
-		topics:    map[topic]*subscription{},
-		keys:      map[string]struct{}{},
-		prefixes:  map[string]struct{}{},
+		hub:      l,
+		hear:     hear,
+		topics:   map[topic]*subscription{},
+		keys:     map[string]struct{}{},
+		prefixes: map[string]struct{}{},
 	}
 }
 
-// Subscribe begins to hear of messages in channels. It returns once every
-// master that is connected has confirmed that, at the latest after
-// MasterTimeout or with ctx; only where listening to the masters has just begun
-// it waits longer, for a quorum of them. Without a quorum an EventGap follows
-// once there is one.
+// Subscribe begins to hear messages in channels. It returns once every connected master
+// has confirmed that, but at the latest after MasterTimeout or when ctx ends. Only if
+// listening to the masters has just begun, it waits longer, for a quorum of them. If
+// there is no quorum, an EventGap follows once there is one.
 func (s *Subscriber) Subscribe(ctx context.Context, channels ...string) {
 	s.want(ctx, ofChannel, channels)
 }
 
-// Unsubscribe ends Subscribe for these channels. Messages that came before may
-// still be heard.
+// Unsubscribe ends Subscribe for these channels. Messages that arrived before may still
+// be heard.
 func (s *Subscriber) Unsubscribe(channels ...string) { s.leave(ofChannel, channels) }
 
 // PSubscribe is Subscribe for channels that match Redis's glob patterns.
@@ -90,30 +88,30 @@ func (s *Subscriber) PSubscribe(ctx context.Context, patterns ...string) {
 // PUnsubscribe ends PSubscribe for these patterns.
 func (s *Subscriber) PUnsubscribe(patterns ...string) { s.leave(ofPattern, patterns) }
 
-// Track begins to hear of changes of keys, in whatever database, until
-// Untrack. It returns as Subscribe does. Masters that were away or come later
-// make an EventChanged without key.
+// Track begins to hear changes of keys, in any database, until Untrack. It returns as
+// Subscribe does. If a master was unreachable or connects later, an EventChanged without
+// key comes.
 func (s *Subscriber) Track(ctx context.Context, keys ...string) {
-	s.track(ctx, s.keys, s.listening.keys, keys)
+	s.track(ctx, s.keys, s.hub.keys, keys)
 }
 
 // Untrack ends Track for these keys.
-func (s *Subscriber) Untrack(keys ...string) { s.untrack(s.keys, s.listening.keys, keys) }
+func (s *Subscriber) Untrack(keys ...string) { s.untrack(s.keys, s.hub.keys, keys) }
 
-// TrackPrefix is Track for all keys that begin with prefix, all there are if
-// it is empty.
+// TrackPrefix is Track for all keys that begin with prefix. The empty prefix means all
+// keys.
 func (s *Subscriber) TrackPrefix(ctx context.Context, prefix string) {
-	s.track(ctx, s.prefixes, s.listening.prefixes, []string{prefix})
+	s.track(ctx, s.prefixes, s.hub.prefixes, []string{prefix})
 }
 
 // UntrackPrefix ends TrackPrefix for this prefix.
 func (s *Subscriber) UntrackPrefix(prefix string) {
-	s.untrack(s.prefixes, s.listening.prefixes, []string{prefix})
+	s.untrack(s.prefixes, s.hub.prefixes, []string{prefix})
 }
 
-// Close ends it; after it has returned hear is not called any more.
+// Close ends the Subscriber. After Close has returned, hear is not called any more.
 func (s *Subscriber) Close() {
-	l := s.listening
+	l := s.hub
 	s.closed.Store(true)
 	l.mu.Lock()
 	for t := range s.topics {
@@ -130,7 +128,7 @@ func (s *Subscriber) Close() {
 }
 
 func (s *Subscriber) want(ctx context.Context, kind topicKind, names []string) {
-	l := s.listening
+	l := s.hub
 	l.mu.Lock()
 	if s.closed.Load() {
 		l.mu.Unlock()
@@ -144,21 +142,21 @@ func (s *Subscriber) want(ctx context.Context, kind topicKind, names []string) {
 	l.await(ctx, subs)
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// What was published before this moment was not promised.
+	// Messages published before this moment were not promised.
 	s.exposed = s.exposed || s.uncovered > 0
 }
 
 func (s *Subscriber) leave(kind topicKind, names []string) {
-	s.listening.mu.Lock()
-	defer s.listening.mu.Unlock()
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
 	for _, name := range names {
-		s.listening.leave(s, topic{kind, name})
+		s.hub.leave(s, topic{kind, name})
 	}
 }
 
-// track adds names to mine and all, which are both keys or both prefixes.
+// track adds names to mine and all. Both are keys, or both are prefixes.
 func (s *Subscriber) track(ctx context.Context, mine map[string]struct{}, all trackers, names []string) {
-	l := s.listening
+	l := s.hub
 	l.mu.Lock()
 	if s.closed.Load() || len(names) == 0 {
 		l.mu.Unlock()
@@ -178,8 +176,8 @@ func (s *Subscriber) track(ctx context.Context, mine map[string]struct{}, all tr
 }
 
 func (s *Subscriber) untrack(mine map[string]struct{}, all trackers, names []string) {
-	s.listening.mu.Lock()
-	defer s.listening.mu.Unlock()
+	s.hub.mu.Lock()
+	defer s.hub.mu.Unlock()
 	for _, name := range names {
 		if _, tracked := mine[name]; tracked {
 			delete(mine, name)
@@ -187,21 +185,21 @@ func (s *Subscriber) untrack(mine map[string]struct{}, all trackers, names []str
 		}
 	}
 	if len(s.keys)+len(s.prefixes) == 0 {
-		s.listening.leave(s, topic{kind: ofChanges})
+		s.hub.leave(s, topic{kind: ofChanges})
 		s.informed = false
 	}
 }
 
-// What may wait for a subscriber whose hear is slow. Beyond that it is told
-// that it has missed something.
+// Limits of the events that wait for a subscriber whose hear is slow. Beyond them the
+// subscriber is told that it has missed something.
 const (
 	maxPending      = 1 << 14
 	maxPendingBytes = 16 << 20
 )
 
-// tell queues an event, with listening.mu held.
+// tell queues an event, with hub.mu held.
 func (s *Subscriber) tell(e Event) {
-	if s.closed.Load() || s.listening.closed {
+	if s.closed.Load() || s.hub.closed {
 		return
 	}
 	s.pending = append(s.pending, e)
@@ -212,14 +210,14 @@ func (s *Subscriber) tell(e Event) {
 	if s.drained == nil {
 		drained := make(chan struct{})
 		s.drained = drained
-		s.listening.running.Go(func() {
+		s.hub.running.Go(func() {
 			defer close(drained)
-			stream.Contained(s.listening.log, s.drain)
+			stream.Contained(s.hub.log, s.drain)
 		})
 	}
 }
 
-// overflow puts what tells of a loss in the place of what waits.
+// overflow replaces the waiting events by those that report a loss.
 func (s *Subscriber) overflow() {
 	messages := slices.ContainsFunc(s.pending, func(e Event) bool { return e.Kind != EventChanged })
 	changes := slices.ContainsFunc(s.pending, func(e Event) bool { return e.Kind == EventChanged })
@@ -232,18 +230,18 @@ func (s *Subscriber) overflow() {
 	}
 }
 
-// drain calls hear until nothing waits, apart from everybody else.
+// drain calls hear, with no lock held, until no event waits.
 func (s *Subscriber) drain() {
 	for {
-		s.listening.mu.Lock()
+		s.hub.mu.Lock()
 		events := s.pending
 		s.pending, s.bytes = nil, 0
 		if len(events) == 0 {
 			s.drained = nil
-			s.listening.mu.Unlock()
+			s.hub.mu.Unlock()
 			return
 		}
-		s.listening.mu.Unlock()
+		s.hub.mu.Unlock()
 		for _, e := range events {
 			if !s.closed.Load() {
 				s.hear(e)

@@ -7,10 +7,10 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A topic is something that a master can be asked to tell of.
+// A topic is something that a master can be asked to report.
 type topic struct {
 	kind topicKind
-	name string // of the channel or pattern
+	name string // name of the channel or pattern
 }
 
 type topicKind uint8
@@ -18,10 +18,11 @@ type topicKind uint8
 const (
 	ofChannel topicKind = iota
 	ofPattern
-	ofChanges // of keys, all there are
+	ofChanges // changes of all keys
 )
 
-// verb is what asks for the topic; a master's confirmation begins with it.
+// verb is the command that begins a topic, or ends it. The master's confirmation begins
+// with it.
 func (t topic) verb(ends bool) string {
 	verb := [...]string{"subscribe", "psubscribe", "tracking"}[t.kind]
 	if ends {
@@ -40,25 +41,25 @@ func (t topic) append(dst []byte, ends bool) []byte {
 	return resp.AppendCommand(dst, "CLIENT", "TRACKING", "ON", "BCAST")
 }
 
-// A subscription is a topic that somebody wants, and which masters tell of it.
+// A subscription is a topic that somebody wants, with the masters that report it.
 type subscription struct {
 	topic   topic
 	wanted  map[*Subscriber]struct{}
-	from    time.Time // since when what is published is promised to be heard
-	left    time.Time // since when nobody wants it; changes only
+	from    time.Time // messages published since then must be heard
+	left    time.Time // when the last subscriber left; ofChanges only
 	masters []confirmation
-	count   int           // of the masters that have confirmed it
-	settled chan struct{} // closed once no answer is missing for the first time
-	covered chan struct{} // closed once a quorum has confirmed it for the first time
+	count   int           // number of masters that have confirmed it
+	settled chan struct{} // closed once no answer is missing
+	covered chan struct{} // closed once a quorum has confirmed it
 }
 
 // A confirmation is a master's answer on its present connection.
 type confirmation struct {
-	at      time.Time // zero: it has not confirmed
+	at      time.Time // zero if the master has not confirmed
 	refused bool
 }
 
-// want makes s hear of a topic, with mu held.
+// want makes s hear a topic, with mu held.
 func (l *Hub) want(s *Subscriber, t topic) *subscription {
 	sub := l.topics[t]
 	if sub == nil {
@@ -107,7 +108,7 @@ func (l *Hub) leave(s *Subscriber, t topic) {
 	l.drop(sub)
 }
 
-// drop tells the masters that nobody wants a topic any more.
+// drop tells the masters, with mu held, that nobody wants a topic any more.
 func (l *Hub) drop(sub *subscription) {
 	delete(l.topics, sub.topic)
 	for _, r := range l.listeners {
@@ -119,12 +120,12 @@ func (l *Hub) drop(sub *subscription) {
 	}
 }
 
-// matters: what is missed of it makes an EventGap.
+// matters tells whether a missed event of the topic causes an EventGap.
 func (sub *subscription) matters() bool { return sub.topic.kind != ofChanges }
 
 func (l *Hub) covers(sub *subscription) bool { return sub.count >= quorum.Size(len(l.masters)) }
 
-// confirm hears that a master tells of a topic from now on.
+// confirm records that a master reports a topic from now on.
 func (l *Hub) confirm(sub *subscription, master int, now time.Time) {
 	if l.topics[sub.topic] != sub || !sub.masters[master].at.IsZero() {
 		return
@@ -165,8 +166,8 @@ func isClosed(c chan struct{}) bool {
 	}
 }
 
-// tellGap tells a subscriber that it may have missed messages, once it misses
-// no more.
+// tellGap sends a subscriber an EventGap if it may have missed messages and misses none
+// from now on.
 func (l *Hub) tellGap(s *Subscriber) {
 	if s.uncovered > 0 || !s.exposed {
 		return
@@ -180,18 +181,18 @@ func (l *Hub) tellGap(s *Subscriber) {
 	}
 }
 
-// refuse hears that a master does not tell of a topic.
+// refuse records that a master does not report a topic.
 func (l *Hub) refuse(sub *subscription, master int) {
 	sub.masters[master].refused = true
 	l.settle(sub)
 }
 
-// lose hears that a master's connection has ended, on which it had last shown at
-// proof that it can be heard.
+// lose records that a master's connection has ended. At proof the connection was last
+// known to work.
 //
-// A message that a quorum published is heard while a quorum is listened to. The
-// master may have been deaf to us since proof, so a quorum of others must have
-// been there all the time since.
+// While the Hub listens to a quorum, it hears every message that a quorum published. The
+// Hub may have heard nothing from this master since proof. So a quorum of other masters
+// must have been confirmed all the time since. Otherwise messages may have been missed.
 func (l *Hub) lose(master int, proof time.Time) {
 	for _, sub := range l.topics {
 		was := sub.masters[master]
@@ -230,8 +231,8 @@ func latest(times ...time.Time) time.Time {
 	return last
 }
 
-// settleAll looks whether answers are still missing, after a listener's state
-// has changed.
+// settleAll checks, after a listener's state has changed, whether answers are still
+// missing.
 func (l *Hub) settleAll() {
 	for _, sub := range l.topics {
 		l.settle(sub)

@@ -9,7 +9,7 @@ import (
 type Answer[A any] struct {
 	State State
 	Value A
-	// LongestTTL is the longest TTL that its master's marker had in the same batch.
+	// LongestTTL is the longest TTL in the master's marker, read in the same batch.
 	LongestTTL time.Duration
 }
 
@@ -18,22 +18,22 @@ type State uint8
 
 const (
 	Awaited    State = iota // it may still answer
-	Unasked                 // it was not asked, or certainly did not hear the question
-	Unknown                 // it was asked and will not answer: it may have executed the question
+	Unasked                 // it was not asked, or certainly did not receive the question
+	Unknown                 // it will not answer, and may have executed the question
 	Unable                  // it answered that it cannot serve
-	Discounted              // it answered, but may have forgotten locks or is no member of the set
+	Discounted              // it answered, but may have forgotten locks or is not in the set
 	Answered                // its answer is a vote
 )
 
-// Failed tells that there is no vote and that none will come.
+// Failed tells whether there is no vote and none will come.
 func (s State) Failed() bool {
 	return s == Unasked || s == Unknown || s == Unable || s == Discounted
 }
 
-// Heard tells that the value is known, whether it is a vote or not.
+// Heard tells whether the value is known. It need not be a vote.
 func (s State) Heard() bool { return s == Answered || s == Discounted }
 
-// Count tallies answers; granted are those for which grants is true.
+// Count tallies answers. Those for which grants is true count as granted.
 func Count[A any](answers []Answer[A], grants func(A) bool) Tally {
 	t := Tally{Masters: len(answers)}
 	for _, a := range answers {
@@ -49,8 +49,9 @@ func Count[A any](answers []Answer[A], grants func(A) bool) Tally {
 	return t
 }
 
-// Largest finds the largest group of equal answers among those that count, and
-// tallies it as granted. It returns one of them, or a zero value if there is none.
+// Largest finds the largest group of equal answers among those for which counts is
+// true, and tallies it as granted. It returns one of the group, or a zero value if
+// there is none.
 func Largest[A any](answers []Answer[A], counts func(A) bool, equal func(a, b A) bool) (A, Tally) {
 	var best A
 	most := 0
@@ -73,9 +74,8 @@ func Largest[A any](answers []Answer[A], counts func(A) bool, equal func(a, b A)
 	return best, t
 }
 
-// Candidates are the different values that a quorum holds, or could hold together
-// with the masters that did not answer and those whose answers are no votes. The
-// most frequent comes first.
+// Candidates are the different values that a quorum holds, or could hold if the
+// masters without a vote held them too. The most frequent comes first.
 func Candidates[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool) []A {
 	first, _ := Largest(answers, present, equal)
 	values := []A{first}
@@ -89,9 +89,8 @@ func Candidates[A any](answers []Answer[A], present func(A) bool, equal func(a, 
 	})
 }
 
-// Attained is the largest number that a quorum of masters has reached, of the
-// numbers that some of them gave; false if those are fewer than a quorum. It sorts
-// the numbers.
+// Attained is the largest number that a quorum of masters has reached. It returns
+// false if fewer than a quorum gave a number. It sorts the numbers.
 func Attained(masters int, numbers []int64) (n int64, ok bool) {
 	need := Size(masters)
 	if len(numbers) < need {
@@ -99,4 +98,14 @@ func Attained(masters int, numbers []int64) (n int64, ok bool) {
 	}
 	slices.Sort(numbers)
 	return numbers[len(numbers)-need], true
+}
+
+// Refusers are the masters that answered otherwise than granting.
+func Refusers[A any](answers []Answer[A], grants func(A) bool) (masters Set) {
+	for i, a := range answers {
+		if a.State.Heard() && !grants(a.Value) {
+			masters |= 1 << i
+		}
+	}
+	return masters
 }

@@ -1,25 +1,23 @@
 // Package quorum decides ballots: votes in, verdict out. It knows no time, no
-// network, no goroutine and no Redis, so that every vector of votes can be tried.
+// network, no goroutine and no Redis, so tests can try every combination of votes.
 //
-// A ballot puts one question to N masters. What is known of each so far is an
-// Answer. Count and Largest make a Tally of the answers, and each kind of
-// question has one rule that makes a Verdict of the tally:
+// A ballot puts one question to N masters. An Answer is what is known of one master
+// so far. Count and Largest turn the answers into a Tally. Each kind of question has
+// one rule that turns the tally into a Verdict:
 //
-//   - Acquire: "did a quorum grant?", where what a lost ballot granted is taken
-//     back.
-//   - Agree: "does a quorum say so?", where nothing is taken back.
+//   - Acquire: did a quorum grant? The grants of a lost ballot are undone.
+//   - Agree: does a quorum say so? Nothing is undone.
 //   - Look: Agree, for a ballot that a release follows.
-//   - Release: "was it mine, and does no quorum hold it now?"
-//   - Told: one of the above, where a refusal is passed on as a master worded it.
-//   - Exists: "is there a key, and what does a quorum hold under it?" Split and
-//     Choose are for copies that differ.
+//   - Release: was the lock this client's, and does no quorum hold it now?
+//   - Told: one of the above, when a master's own refusal is passed on to the client.
+//   - Exists: is there a key, and what does a quorum hold under it? Split and Choose
+//     are for copies that differ.
 //
-// All of them are certain: a verdict other than Pending is the one that every
-// completion of the missing votes would give. Exists and Look wait longer than
-// that takes where their question needs it. Once no vote is pending, none of them
-// returns Pending. A ballot ends in time by taking votes that did not come for
-// Unknown.
+// Verdicts are certain. A verdict other than Pending is the one that every completion
+// of the missing votes would give. Exists and Look may wait longer than certainty
+// needs, for reasons given there. Once no vote is pending, no rule returns Pending. A
+// ballot whose time is over counts the missing votes as Unknown.
 //
-// The package imports nothing of ours. Functions keep nothing of what they are
+// The package imports nothing of this module. Functions keep nothing that they are
 // given.
 package quorum

@@ -1,12 +1,12 @@
 package quorum
 
-// What one Redis would say comes first: does the key exist? It does if a quorum
-// of masters holds something under it, whatever that is, and it may if those that
-// did not answer or may not vote would make one. All answers go by that.
+// Does the key exist? A single Redis would know, so this comes first. The key exists
+// if a quorum of masters holds anything under it. It may exist if the masters that did
+// not answer or may not vote could complete a quorum. Every rule here follows from that.
 
-// Exists is the verdict on what a key holds: won by a quorum of equal
-// copies, lost when the key is certainly absent. Where neither can be, all masters
-// that still may answer are heard, for what comes of that goes by all copies.
+// Exists is the verdict on what a key holds. It is won by a quorum of equal copies and
+// lost when the key is certainly absent. If neither can happen any more, it waits for
+// all masters that may still answer, because Split and Choose need all copies.
 func Exists[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool) Verdict {
 	need := Size(len(answers))
 	held := Count(answers, present)
@@ -22,9 +22,9 @@ func Exists[A any](answers []Answer[A], present func(A) bool, equal func(a, b A)
 	return NoQuorum
 }
 
-// Split tells whether a quorum of masters holds something and no quorum of copies
-// is equal, or can be if masters that did not answer had one. Then the copy of the
-// returned master stands for all: it is some client's write, as on one Redis.
+// Split tells whether a quorum of masters holds the key, but no quorum of equal copies
+// exists or could exist with the masters that did not answer. The returned master's
+// copy then stands for all. It is one client's write, as on a single Redis.
 func Split[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) (master int, split bool) {
 	need := Size(len(answers))
 	held := Count(answers, present)
@@ -35,9 +35,9 @@ func Split[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) 
 	return Choose(answers, present, equal, number), true
 }
 
-// Choose picks among copies that differ: the largest integer where all are
-// integers, for a fencing number never goes back, and otherwise one of the largest
-// group of equals, of several that with the lowest member.
+// Choose picks one of several different copies. If all are integers it picks the
+// largest, because a fencing number must never go back. Otherwise it picks a copy of
+// the largest group of equals, and of groups of one size the one that comes first.
 func Choose[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) (master int) {
 	best, most, all := -1, 0, true
 	top, largest := -1, int64(0)

@@ -1,32 +1,32 @@
 package quorum
 
-// Size is the least number of masters of which two groups always share one.
+// Size is the quorum: any two groups of so many masters share at least one.
 func Size(masters int) int { return masters/2 + 1 }
 
-// Intersecting is the least number of masters of which one is in every quorum.
+// Intersecting is the least number of masters that share one with every quorum.
 func Intersecting(masters int) int { return masters - Size(masters) + 1 }
 
 // A Tally counts the votes of one ballot. Votes not counted yet are pending.
 type Tally struct {
 	Masters int
-	Granted int // for votes that carry a value: those of the largest agreeing group
+	Granted int // if votes carry values: the size of the largest group of equal ones
 	Refused int // every other answer
 	Failed  int // masters that will not answer this ballot
 }
 
-// Answered is how many masters have voted.
+// Answered is the number of masters that have voted.
 func (t Tally) Answered() int { return t.Granted + t.Refused }
 
-// Pending is how many masters may still vote.
+// Pending is the number of masters that may still vote.
 func (t Tally) Pending() int { return t.Masters - t.Granted - t.Refused - t.Failed }
 
-// Possible tells whether those that granted could be a quorum, together with all
+// Possible tells whether the masters that granted could be a quorum together with all
 // masters whose votes are missing.
 func (t Tally) Possible() bool { return t.Masters-t.Refused >= Size(t.Masters) }
 
-// Acquire is won by a quorum of grants. It is lost once that is out of reach
-// and a quorum has answered: what the others granted is taken back, so a
-// missing vote cannot make a holder of this client any more.
+// Acquire is won by a quorum of grants. It is lost once that is out of reach and a
+// quorum has answered. The grants of the others are undone, so a missing vote can no
+// longer make this client a holder.
 func (t Tally) Acquire() Verdict {
 	need := Size(t.Masters)
 	switch {
@@ -42,9 +42,9 @@ func (t Tally) Acquire() Verdict {
 	return NoQuorum
 }
 
-// Agree is for questions that take nothing back: what a quorum says is so,
-// and "no" is said only if no completion of the missing answers, of failed
-// masters included, could still give a quorum.
+// Agree is for questions whose effects are not undone. It is won if a quorum says yes.
+// It is lost only if no completion of the missing answers could give a quorum, and the
+// answers of failed masters count as missing.
 func (t Tally) Agree() Verdict {
 	need := Size(t.Masters)
 	switch {
@@ -58,8 +58,8 @@ func (t Tally) Agree() Verdict {
 	return NoQuorum
 }
 
-// Look is Agree for a ballot that a release follows: short of certainty,
-// every master that still may answer is heard, for the release goes by what a
+// Look is Agree for a ballot that a release follows. While the verdict is uncertain it
+// waits for every master that may still answer, because the release depends on what a
 // quorum could hold.
 func (t Tally) Look() Verdict {
 	if v := t.Agree(); v != NoQuorum || t.Pending() == 0 {
@@ -68,9 +68,9 @@ func (t Tally) Look() Verdict {
 	return Pending
 }
 
-// Release is won with at least one deletion and a quorum of answers, if the
-// deletions and the masters that did not answer could together have been the
-// lock's quorum: the lock was this client's, and no quorum holds it now.
+// Release is won by at least one deletion and a quorum of answers, if the deletions
+// and the masters that did not answer could together have been the lock's quorum. Then
+// the lock was this client's, and no quorum holds it now.
 func (t Tally) Release() Verdict {
 	need := Size(t.Masters)
 	switch {
@@ -84,8 +84,8 @@ func (t Tally) Release() Verdict {
 	return NoQuorum
 }
 
-// Told is a verdict whose answer the client reads as a master gave it: it is Lost
-// only where a quorum refused alike, which refusals tallies.
+// Told is v for a client that reads a master's own refusal. It is Lost only if a
+// quorum refused with the same reply. The tally of equal replies is refusals.
 func (v Verdict) Told(refusals Tally) Verdict {
 	switch {
 	case v != Lost || refusals.Granted >= Size(refusals.Masters):

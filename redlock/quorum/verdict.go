@@ -1,6 +1,6 @@
 package quorum
 
-// Verdict is what a ballot came to.
+// Verdict is the outcome of a ballot.
 type Verdict uint8
 
 const (

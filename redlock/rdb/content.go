@@ -30,8 +30,8 @@ const (
 	typeHashListpackExpiring payloadType = 25
 )
 
-// value reads what a payload of that type holds. Unknown: it is of none known here,
-// such as a stream's, a module's or a newer server's.
+// value reads the content of a payload of that type. It is Unknown for a type not
+// listed here: streams, types of modules and types of newer servers.
 func (p *payload) value(of payloadType, version uint16) Value {
 	switch of {
 	case typeString:
@@ -71,7 +71,8 @@ func (p *payload) value(of payloadType, version uint16) Value {
 	return Value{}
 }
 
-// pairs keeps the first two elements of every group, which must be whole.
+// pairs keeps the first two elements of every group of that size. An incomplete group
+// marks p as broken.
 func (p *payload) pairs(size int, list [][]byte) [][]byte {
 	if len(list)%size != 0 {
 		p.fail()
@@ -84,7 +85,7 @@ func (p *payload) pairs(size int, list [][]byte) [][]byte {
 	return out
 }
 
-// scored parts members from their scores, which stand behind them as text.
+// scored separates members from their scores, which follow them as text.
 func (p *payload) scored(list [][]byte) Value {
 	v := Value{Kind: SortedSet, Items: list[:0]}
 	for pair := range slices.Chunk(p.pairs(2, list), 2) {

@@ -1,11 +1,11 @@
 package rdb
 
-// The encodings that keep a small collection in one string. Each reader
-// returns the elements in stored order and marks p as broken if the string is
-// not well formed. Elements are slices of the string or decimal texts.
+// These encodings keep a small collection in one string. Each reader returns the
+// elements in stored order, and marks p as broken if the string is malformed. Elements
+// are slices of the string or decimal texts.
 
-// listpack reads Redis 7's compact encoding. Its count field says nothing
-// above 65,534 elements, so the end mark is what counts.
+// listpack reads Redis 7's compact encoding. Its count field says nothing above 65,534
+// elements, so the reader goes by the end mark.
 func (p *payload) listpack() [][]byte {
 	in := payload{rest: p.text()}
 	in.take(4) // size in bytes
@@ -44,9 +44,9 @@ func (p *payload) listpack() [][]byte {
 	return list
 }
 
-// skipBackLength skips what a listpack spends behind an element of n bytes to
-// tell its length to who reads backwards: 7 bits a byte, the highest first.
-// Redis takes one byte more than needed where all bits are ones, Valkey 9 not.
+// skipBackLength skips the length that follows an element of n bytes. It serves
+// readers that go backwards: 7 bits a byte, the highest first. If all bits are ones,
+// Redis writes one byte more than needed, and Valkey 9 does not.
 func (p *payload) skipBackLength(n int) {
 	more := uint64(0)
 	for n >>= 7; n > 0; n >>= 7 {
@@ -117,7 +117,7 @@ func (p *payload) intset() [][]byte {
 	return list
 }
 
-// close ends the reading of a string inside p, of which nothing may be left.
+// close marks p as broken if the string in, read inside it, is not used up.
 func (p *payload) close(in payload) {
 	if in.broken || len(in.rest) > 0 {
 		p.fail()

@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// A payload is what is still unread of a value in RDB encoding. The first
-// thing that does not fit makes it broken, and reads as zero from then on.
+// A payload is the unread rest of a value in RDB encoding. The first malformed piece
+// makes it broken. From then on everything reads as zero.
 type payload struct {
 	rest   []byte
 	broken bool
@@ -15,20 +15,21 @@ type payload struct {
 
 const (
 	footerLength = 10 // 2 bytes RDB version, 8 bytes CRC
-	// valkeyPayload is the first RDB version that Valkey numbers by itself.
+	// valkeyPayload is the first RDB version of Valkey's own numbering.
 	valkeyPayload = 80
 )
 
-// checksumTable is that of the CRC-64 that Redis uses ("Jones"), bits reflected.
+// checksumTable is for Redis's CRC-64 ("Jones"), bits reflected.
 var checksumTable = crc64.MakeTable(0x95ac9329ac4bc9b5)
 
-// checksum: Go's CRC-64 starts and ends inverted, Redis's does not.
+// checksum undoes the inversion at the start and end of Go's CRC-64, which Redis's
+// does not have.
 func checksum(signed []byte) uint64 {
 	return ^crc64.Update(^uint64(0), checksumTable, signed)
 }
 
-// Open takes a DUMP payload apart: type byte and value, and the RDB
-// version of who wrote it. False means that it is no such payload.
+// Open splits a DUMP payload into its value, type byte first, and the RDB version of
+// the server that wrote it. It returns false if the payload is damaged.
 func Open(dump []byte) (value []byte, version uint16, ok bool) {
 	if len(dump) <= footerLength {
 		return nil, 0, false
@@ -42,7 +43,7 @@ func (p *payload) fail() {
 	p.rest, p.broken = nil, true
 }
 
-// take reads n bytes, which stay slices of the payload.
+// take reads n bytes. They stay a slice of the payload.
 func (p *payload) take(n uint64) []byte {
 	if n > uint64(len(p.rest)) {
 		p.fail()
@@ -83,8 +84,7 @@ func (p *payload) integer(n uint64) []byte {
 	return decimal(int64(p.little(n)<<unused) >> unused)
 }
 
-// length reads a length; encoded means that it is the name of a string
-// encoding instead.
+// length reads a length. If encoded, n names a string encoding instead.
 func (p *payload) length() (n uint64, encoded bool) {
 	first := p.byte()
 	switch first >> 6 {
@@ -105,7 +105,7 @@ func (p *payload) length() (n uint64, encoded bool) {
 	return uint64(first & 0x3f), true
 }
 
-// number reads a length that is no encoding.
+// number reads a length that must not be an encoding.
 func (p *payload) number() uint64 {
 	n, encoded := p.length()
 	if encoded {
@@ -115,7 +115,7 @@ func (p *payload) number() uint64 {
 	return n
 }
 
-// count reads how many things follow, each of which takes a byte at least.
+// count reads the number of items that follow. Each takes at least one byte.
 func (p *payload) count() int {
 	n := p.number()
 	if n > uint64(len(p.rest)) {
@@ -125,7 +125,7 @@ func (p *payload) count() int {
 	return int(n)
 }
 
-// text reads a string, be it stored as it is, as an integer or compressed.
+// text reads a string that is stored plainly, as an integer or compressed.
 func (p *payload) text() []byte {
 	n, encoded := p.length()
 	if !encoded {

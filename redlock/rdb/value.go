@@ -6,20 +6,19 @@ import (
 	"sort"
 )
 
-// A Value is what a payload holds, in an order that depends on nothing else: a list's
-// elements as they stand, the members of a set or a sorted set sorted, a hash's
-// fields sorted, each with its value behind it. The TTLs of fields are not in it.
+// A Value is the content of a payload in an order that is the same on every master:
+// a list's elements as stored, the members of a set or sorted set sorted, and a hash's
+// fields sorted, each followed by its value. The TTLs of fields are left out.
 type Value struct {
 	Kind   Kind
 	Items  [][]byte
-	Scores []float64 // of a sorted set: one for each of its members
+	Scores []float64 // a sorted set's, one for each member
 }
 
-// A Kind is the type of what a payload holds. Streams and the types of modules are
-// not read, and are Unknown.
+// A Kind is the type of a payload's content. Streams and types of modules are Unknown.
 type Kind byte
 
-// Unknown has one item: the payload's own bytes, without the server's version.
+// An Unknown value has one item: the payload's bytes without the server's version.
 const (
 	Unknown Kind = iota
 	String
@@ -29,12 +28,12 @@ const (
 	Hash
 )
 
-// String is what TYPE says of such a key.
+// String is TYPE's reply for such a key.
 func (k Kind) String() string {
 	return [...]string{"unknown", "string", "list", "set", "zset", "hash"}[k]
 }
 
-// Read reads a payload. What cannot be read, or is damaged, is Unknown.
+// Read decodes a payload. If it cannot, the value is Unknown.
 func Read(dump []byte) Value {
 	value, version, ok := Open(dump)
 	if !ok {
@@ -49,7 +48,7 @@ func Read(dump []byte) Value {
 	return v
 }
 
-// StringValue is the string in a payload; false if the key is of another type.
+// StringValue is the string in a payload. It returns false for any other type.
 func StringValue(dump []byte) ([]byte, bool) {
 	value, _, ok := Open(dump)
 	if !ok || value[0] != byte(typeString) {
@@ -60,10 +59,10 @@ func StringValue(dump []byte) ([]byte, bool) {
 	return text, !p.broken && len(p.rest) == 0
 }
 
-// Same tells whether two payloads hold the same, nil being an absent key: the same
-// type, members and values, whatever the servers' versions and encodings. Neither
-// the key's TTL nor its fields' TTLs nor the scores of a sorted set count, because
-// locks keep times there, which differ between masters by milliseconds.
+// Same tells whether two payloads have the same type, members and values, whatever the
+// servers' versions and encodings. A nil payload is an absent key. The TTLs of fields
+// and the scores of sorted sets are not compared: locks keep times there, which differ
+// between masters by milliseconds.
 func Same(a, b []byte) bool {
 	if a == nil || b == nil {
 		return a == nil && b == nil
@@ -75,7 +74,7 @@ func Same(a, b []byte) bool {
 	return v.Kind == w.Kind && slices.EqualFunc(v.Items, w.Items, bytes.Equal)
 }
 
-// sort puts what has no order of its own into one.
+// sort brings sets, sorted sets and hashes into the order of Value.
 func (v *Value) sort() {
 	switch v.Kind {
 	case Set, SortedSet:
@@ -85,7 +84,7 @@ func (v *Value) sort() {
 	}
 }
 
-// groups are a value's items, so many of which belong together.
+// groups sorts a value's items in groups of a size.
 type groups struct {
 	*Value
 	size int

@@ -5,12 +5,12 @@ import (
 	"math"
 )
 
-// Version is the RDB version of what Dump writes, that of Redis 7.0.
+// Version is the RDB version that Dump writes, which is Redis 7.0's.
 const Version = 10
 
-// Dump makes a payload in the plainest of Redis's encodings, so that every server
-// since 7.0 can RESTORE it. Equal values make equal payloads. It may sort what v
-// has. An Unknown value cannot be dumped: that is nil.
+// Dump encodes a value in the plainest of Redis's encodings, so that every server
+// since 7.0 can RESTORE it. Equal values give equal payloads. Dump may sort v's items.
+// It returns nil for an Unknown value.
 func Dump(v Value) []byte {
 	types := [...]payloadType{String: typeString, List: typeList, Set: typeSet, SortedSet: typeSortedSet, Hash: typeHash}
 	if v.Kind == Unknown {

@@ -5,11 +5,16 @@ import (
 	"slices"
 )
 
-// Equivalent tells whether two masters' whole replies to one command say the
-// same: values are equal, but errors agree by their code, and integers also if
-// both are above 1, because remaining times differ by milliseconds. Null is
-// null in each of its forms. What stands deeper than a command's reply ever does is
-// equal only byte for byte: each level is read anew for those below it.
+// ExpiryTolerance is the number of milliseconds by which two readings of one absolute
+// expiry may differ: TIME and PTTL are read one after the other, and each is rounded
+// down. effect/undo.lua and effect/watched.lua contain the same number.
+const ExpiryTolerance = 2
+
+// Equivalent tells whether two masters' whole replies to one command say the same.
+// Values must be equal, with three exceptions. Errors agree by their code. Integers
+// above 1 agree, because remaining times differ by milliseconds. The forms of null
+// agree. Levels deeper than any real reply must be equal byte for byte, because each
+// level is read again for those below it.
 func Equivalent(a, b []byte) bool { return equivalentWithin(a, b, usualNesting) }
 
 func equivalentWithin(a, b []byte, levels int) bool {
@@ -52,9 +57,9 @@ func SameKind(a, b []byte) bool {
 	return a[0] == b[0]
 }
 
-// EquivalentElements compares aggregates element by element. Those of a set (group
-// 1) and of a map (group 2: key and value) have no order of their own, and
-// masters do send them differently, so they are put into one first.
+// EquivalentElements compares aggregates element by element in any order. The elements
+// of a set (group 1) and the pairs of a map (group 2) have no order of their own, and
+// masters send them in different ones, so they are sorted first.
 func EquivalentElements(a, b []byte, group int) bool {
 	return equivalentElementsWithin(a, b, group, usualNesting)
 }
@@ -77,7 +82,7 @@ func sortGroups(list [][]byte, size int) [][]byte {
 	return slices.Concat(groups...)
 }
 
-// withoutAttributes leaves out the attributes in front of a value.
+// withoutAttributes skips the attributes in front of a value.
 func withoutAttributes(reply []byte) []byte {
 	for len(reply) > 0 && reply[0] == '|' {
 		_, count, rest, err := aggregateHeader(reply)

@@ -2,8 +2,8 @@ package resp
 
 import "bytes"
 
-// Elements splits one whole aggregate (array, set, push, or map with its keys
-// and values flat) into its elements, which stay slices of raw and keep their
+// Elements splits one whole aggregate into its elements: an array, set or push, or a
+// map as a flat list of keys and values. Elements are slices of raw and keep their
 // attributes. Pushes inside are left out. A null array gives nil.
 func Elements(raw []byte) ([][]byte, error) {
 	of, count, rest, err := aggregateHeader(raw)
@@ -28,7 +28,7 @@ func Elements(raw []byte) ([][]byte, error) {
 	return list, nil
 }
 
-// aggregateHeader reads an aggregate's first line; count is -1 for a null array.
+// aggregateHeader reads an aggregate's first line. The count is -1 for a null array.
 func aggregateHeader(raw []byte) (of byte, count int64, rest []byte, err error) {
 	if len(raw) == 0 || bytes.IndexByte([]byte("*~%>|"), raw[0]) < 0 {
 		return 0, 0, nil, errAggregate

@@ -2,7 +2,7 @@ package resp
 
 import "bytes"
 
-// IsError tells whether a reply is an error, of RESP2 or RESP3.
+// IsError tells whether a reply is an error of RESP2 or RESP3.
 func IsError(reply []byte) bool { return len(reply) > 0 && (reply[0] == '-' || reply[0] == '!') }
 
 // ErrorText returns an error reply without its "-" and line end.
@@ -15,7 +15,7 @@ func ErrorText(reply []byte) string {
 	return string(bytes.TrimRight(reply[1:], "\r\n"))
 }
 
-// IsNoScript tells that the server does not know the script of an EVALSHA.
+// IsNoScript tells whether the server does not know the script of an EVALSHA.
 func IsNoScript(reply []byte) bool { return bytes.HasPrefix(reply, []byte("-NOSCRIPT")) }
 
 // ErrorCode returns the first word of an error reply, such as WRONGTYPE.
@@ -30,9 +30,9 @@ func ErrorCode(reply []byte) []byte {
 	return text
 }
 
-// CannotServe tells whether a reply says that the master cannot serve now, so
-// that it is no vote. Every other error is an answer. EXECABORT is one only
-// where a command was refused when it was queued, which its reader knows.
+// CannotServe tells whether a reply says that the master cannot serve now, so that the
+// reply is no vote. Every other error is an answer. EXECABORT is an answer only if a
+// command was refused while it was queued, which the caller knows.
 func CannotServe(reply []byte) bool {
 	if !IsError(reply) {
 		return false
@@ -44,8 +44,8 @@ func CannotServe(reply []byte) bool {
 	return CannotServeInside(reply)
 }
 
-// CannotServeInside is CannotServe for a command that EXEC got to: the other codes
-// say that nothing is executed at all, so there they are a script's own words.
+// CannotServeInside is CannotServe for a reply inside EXEC's. The other codes mean that
+// nothing is executed at all, so inside EXEC they are a script's own words.
 func CannotServeInside(reply []byte) bool {
 	if !IsError(reply) {
 		return false
@@ -64,19 +64,19 @@ func CannotServeInside(reply []byte) bool {
 	return isForbiddenInside(reply)
 }
 
-// IsForbidden tells that this connection's user lacks a right.
+// IsForbidden tells whether this connection's user lacks a right.
 func IsForbidden(reply []byte) bool {
 	return IsError(reply) && string(ErrorCode(reply)) == "NOPERM" || isForbiddenInside(reply)
 }
 
-// isForbiddenInside: Redis 7 has no code for a right that a script lacks.
+// isForbiddenInside goes by the text: Redis 7 has no code for a right that a script lacks.
 func isForbiddenInside(reply []byte) bool {
 	return IsError(reply) && bytes.Contains(reply, []byte("The user executing the script can't "))
 }
 
-// IsWrongType tells that a key holds a value of another type, which is the one
-// error to a command of our own that is an answer. A script's may stand behind
-// other words.
+// IsWrongType tells whether a key holds a value of another type. It is the only error
+// to one of the proxy's own commands that counts as an answer. In a script's error, the
+// code may follow other words.
 func IsWrongType(reply []byte) bool {
 	return IsError(reply) && bytes.Contains(reply, []byte("WRONGTYPE "))
 }

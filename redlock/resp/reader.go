@@ -2,33 +2,33 @@ package resp
 
 import "io"
 
-// maxIdleBuffer is what a Reader keeps of its buffer when it holds nothing.
+// maxIdleBuffer is the size of the buffer that an empty Reader keeps, in bytes.
 const maxIdleBuffer = 256 << 10
 
 // A Reader collects whole replies from a connection in one buffer.
 type Reader struct {
 	in      io.Reader
-	most    int    // bytes that may be held
-	buf     []byte // read and not done with
-	start   int    // of what is not done with
-	pos     int    // how far the scanner has looked
+	most    int    // the most bytes that may be held
+	buf     []byte // bytes that were read
+	start   int    // where the bytes still in use begin in buf
+	pos     int    // where the scanner goes on in buf
 	scanner Scanner
 	ends    []int
 }
 
-// NewReader begins with a buffer of the given size, above 0. most bounds what it
-// holds at a time, and so what a broken server can make it hold.
+// NewReader starts with a buffer of the given size, above 0. It holds at most most
+// bytes at a time, whatever a broken server sends.
 func NewReader(in io.Reader, size int, most int64) *Reader {
 	r := &Reader{in: in, buf: make([]byte, 0, size)}
 	r.SetLimit(most)
 	return r
 }
 
-// SetLimit changes how many bytes may be held.
+// SetLimit changes the most bytes that may be held.
 func (r *Reader) SetLimit(most int64) { r.most, r.scanner.MaxBytes = int(most), most }
 
-// Wait returns once a byte of the next reply is there. False with no error
-// means there is none yet.
+// Wait returns once a byte of the next reply is there. False without an error means
+// that there is none yet.
 func (r *Reader) Wait() (bool, error) {
 	if r.pos < len(r.buf) {
 		return true, nil
@@ -43,8 +43,8 @@ func (r *Reader) Wait() (bool, error) {
 	return err == nil && r.pos < len(r.buf), err
 }
 
-// Fetch reads the next n whole top-level replies and holds them with those
-// that it holds already.
+// Fetch reads the next n whole top-level replies and holds them together with those
+// held already.
 func (r *Reader) Fetch(n int) error {
 	for n += len(r.ends); len(r.ends) < n; {
 		if r.pos == len(r.buf) {
@@ -65,8 +65,8 @@ func (r *Reader) Fetch(n int) error {
 	return nil
 }
 
-// Fetched appends the replies that are held to dst. They are slices of the
-// reader's buffer, valid until the next Fetch or Discard.
+// Fetched appends the held replies to dst. They are slices of the reader's buffer,
+// valid until the next Fetch or Discard.
 func (r *Reader) Fetched(dst [][]byte) [][]byte {
 	from := r.start
 	for _, end := range r.ends {
@@ -84,7 +84,7 @@ func (r *Reader) Next(dst [][]byte, n int) ([][]byte, error) {
 	return r.Fetched(dst), nil
 }
 
-// Discard gives up the replies that are held.
+// Discard drops the held replies.
 func (r *Reader) Discard() {
 	r.start = r.pos
 	r.ends = r.ends[:0]

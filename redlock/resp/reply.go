@@ -14,7 +14,7 @@ func IsNil(reply []byte) bool {
 // IsOK tells whether a reply is +OK.
 func IsOK(reply []byte) bool { return bytes.Equal(reply, []byte("+OK\r\n")) }
 
-// ParseInteger returns what an integer reply says; false if it is none.
+// ParseInteger reads an integer reply. It returns false for any other reply.
 func ParseInteger(reply []byte) (int64, bool) {
 	if len(reply) < 4 || reply[0] != ':' {
 		return 0, false
@@ -35,8 +35,8 @@ func ParseBulk(reply []byte) ([]byte, bool) {
 	return reply[head+1 : len(reply)-2], true
 }
 
-// ParseTime reads TIME's reply, two bulk strings, as the time since 1970. It
-// stands behind every batch, so it allocates nothing.
+// ParseTime reads TIME's reply, two bulk strings, as the time since 1970. Every batch
+// ends with TIME, so this allocates nothing.
 func ParseTime(reply []byte) (time.Duration, bool) {
 	rest, ok := bytes.CutPrefix(reply, []byte("*2\r\n"))
 	if !ok {

@@ -6,20 +6,20 @@ const (
 	// maxNesting is how deep a reply may nest. Redis itself stays below 10; Lua
 	// tables, its deepest source, end with Lua's own stack, just below 8,000.
 	maxNesting = 8192
-	// usualNesting is what a Scanner keeps room for between values.
+	// usualNesting is the depth for which a Scanner keeps its memory between values.
 	usualNesting = 128
-	// maxLine bounds a simple line. It is that generous because a script's
-	// error_reply is one line as long as any Lua string.
+	// maxLine bounds a simple line, in bytes. It is generous because a script's
+	// error_reply is one line and may be as long as any Lua string.
 	maxLine = 512 << 20
 	// maxDigits keeps every length, twice a length (maps), and a length plus
 	// its line end inside an int64.
 	maxDigits = 18
-	// shortestValue is how many bytes there are in the shortest value.
+	// shortestValue is the length of the shortest value, in bytes.
 	shortestValue = 3
 )
 
-// A MalformedError is about a reply that no Redis sends: whoever sent it is
-// broken, or is no Redis.
+// A MalformedError reports a reply that no Redis sends. The server is broken, or is no
+// Redis.
 type MalformedError string
 
 func (m MalformedError) Error() string { return "malformed reply: " + string(m) }
@@ -33,27 +33,27 @@ const (
 	errTooLong   MalformedError = "longer than may be"
 	errAggregate MalformedError = "not one whole aggregate"
 
-	// ErrUnasked is for a reader that finds a reply where none is due.
+	// ErrUnasked reports a reply when none was expected.
 	ErrUnasked MalformedError = "nothing was asked"
 )
 
-// A Scanner finds where the top-level RESP2 and RESP3 values of a byte stream
-// end, without collecting them: its memory does not grow with the input, and
-// the input may be cut anywhere. It checks framing only. What a simple line
-// says (a number, a boolean) is for whoever reads the value. The zero Scanner
-// stands at the beginning of a value. It is not safe for concurrent use.
+// A Scanner finds where the top-level RESP2 and RESP3 values of a byte stream end. It
+// does not collect them: its memory does not grow with the input, and the input may be
+// cut anywhere. It checks framing only, not the content of a simple line (a number, a
+// boolean). The zero Scanner stands at the beginning of a value. It is not safe for
+// concurrent use.
 type Scanner struct {
-	// MaxBytes bounds each top-level value with its attributes: it has no more
-	// bytes, and does not announce more. 0: it may be of any length. Set before use.
+	// MaxBytes bounds each top-level value with its attributes, both in the bytes that
+	// come and in those it announces. 0 means no bound. Set it before use.
 	MaxBytes int64
-	// RESP2 refuses the types of RESP3, for readers that do not know them. Set
-	// before use.
+	// RESP2 rejects the types of RESP3, for callers that do not know them. Set it before
+	// use.
 	RESP2 bool
 
 	err    error
-	open   []openAggregate // from the outermost in; usual capacity is kept from value to value
+	open   []openAggregate // outermost first; usual capacity is kept from value to value
 	seen   int64           // bytes of the current top-level value in earlier calls
-	due    int64           // elements that it still has to have at least
+	due    int64           // the least number of elements still to come in it
 	left   int64           // scanBulk: payload bytes to skip; scanLine: bytes the line may still have
 	length int64           // scanLength: the number so far
 	state  scanState
@@ -67,7 +67,7 @@ type Scanner struct {
 
 type openAggregate struct {
 	left   int64 // elements still to come
-	counts bool  // its end is an element of what is around it
+	counts bool  // it is an element of the aggregate around it
 }
 
 type scanState uint8
@@ -82,8 +82,9 @@ const (
 	scanBulkLF
 )
 
-// Kind is the type byte of the current or, until the next byte is scanned, the
-// just ended top-level value, after any attribute; 0 before it came.
+// Kind is the type byte of the current top-level value, without its attributes. Until
+// the next byte is scanned, it is that of the value that just ended. It is 0 before the
+// first type byte.
 func (s *Scanner) Kind() byte { return s.kind }
 
 // Scan looks at p, the next bytes of the stream. It returns how many of them
@@ -221,9 +222,8 @@ func (s *Scanner) lengthByte(b byte) error {
 	return nil
 }
 
-// endLength acts on a whole length, n bytes into what is being scanned: ended
-// means that the value has no more bytes. Only RESP2's two null forms have a
-// negative length.
+// endLength acts on a whole length, n bytes into the scanned bytes. It reports whether
+// the value has no more bytes. Only RESP2's two null forms have a negative length.
 func (s *Scanner) endLength(n int64) (ended bool, err error) {
 	if s.minus {
 		if s.length != 1 || s.of != '$' && s.of != '*' {
@@ -259,15 +259,15 @@ func (s *Scanner) endLength(n int64) (ended bool, err error) {
 	return false, nil
 }
 
-// mayFollow tells whether so many bytes more, beside all that is announced
+// mayFollow tells whether so many more bytes, together with all that are announced
 // already, stay within the bound.
 func (s *Scanner) mayFollow(n, more int64) bool {
 	return s.MaxBytes == 0 || more <= s.MaxBytes-s.seen-n-s.due*shortestValue
 }
 
-// endValue closes a value and every aggregate of which it was the last
-// element. It reports whether the top-level value ended: an attribute never
-// ends one, while a push does when nothing is around it.
+// endValue closes a value and every aggregate whose last element it was. It reports
+// whether the top-level value ended. An attribute never ends one. A push ends one if
+// nothing is around it.
 func (s *Scanner) endValue(counts bool) bool {
 	for len(s.open) > 0 {
 		if !counts {

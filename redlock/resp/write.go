@@ -35,7 +35,7 @@ func AppendBulk[T string | []byte](dst []byte, v T) []byte {
 	return append(dst, '\r', '\n')
 }
 
-// AppendEval appends EVAL of a script.
+// AppendEval appends an EVAL command.
 func AppendEval(dst []byte, script string, keys [][]byte, args ...[]byte) []byte {
 	dst = AppendArray(dst, 3+len(keys)+len(args))
 	dst = AppendBulk(dst, "EVAL")
@@ -50,12 +50,12 @@ func AppendEval(dst []byte, script string, keys [][]byte, args ...[]byte) []byte
 	return dst
 }
 
-// Decimal returns an integer as an argument.
+// Decimal encodes an integer as an argument.
 func Decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// ParseDecimal reads a signed 64-bit integer as strictly as Redis does, in the
-// protocol, in arguments and in values: only what Decimal would write is a
-// number, so no plus sign, no blanks, no leading zero, no minus zero.
+// ParseDecimal reads a signed 64-bit integer as strictly as Redis does in the protocol,
+// in arguments and in values. It accepts exactly what Decimal writes: no plus sign, no
+// blanks, no leading zero, no minus zero.
 func ParseDecimal(value []byte) (int64, bool) {
 	digits := value
 	negative := len(value) > 0 && value[0] == '-'

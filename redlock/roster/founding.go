@@ -12,17 +12,16 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// Which set of masters there is: one that exists is taken over, or a new one
-// begins.
+// This file finds the set of masters: it takes over an existing set or begins a new one.
 
-// adopt takes over the set that exists: the one most masters belong to, once a
-// quorum was reached. A tie, such as two halves of different sets, needs the
-// operator. A set that a quorum belongs to takes the place of one that these
-// masters have forgotten: it began in quarantine.
+// adopt takes over the existing set: the one to which most masters belong, once a quorum was
+// reached. A tie, such as two halves of different sets, needs the operator. If a quorum belongs
+// to another set than before, that set replaces the present one. The masters have forgotten the
+// present one, and the other began in quarantine.
 func (r *Roster) adopt(now time.Time) {
 	reached, counts := 0, map[string]int{}
 	for i := range r.masters {
-		s := r.sights[Place{i, 0}]
+		s := r.views[Place{i, 0}]
 		if s == nil || !s.read {
 			continue
 		}
@@ -55,14 +54,14 @@ func (r *Roster) adopt(now time.Time) {
 	if r.set != "" {
 		before := r.set
 		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", Fields: []any{"set", best, "before", before}})
-		r.fresh = false // that was said of the masters before they forgot
+		r.fresh = false // the operator said that about the masters before they forgot
 		r.epoch, r.joined = 0, nil
 		r.recalls = false
 		clear(r.met)
 		clear(r.blank)
 	}
 	r.set, r.reason = best, ""
-	for _, s := range r.sights {
+	for _, s := range r.views {
 		if s.present() && s.marker.Set == r.set {
 			r.learn(s, now)
 		}
@@ -70,16 +69,15 @@ func (r *Roster) adopt(now time.Time) {
 	r.changed()
 }
 
-// found begins a new set. All masters must have been reached, and none may have
-// a marker. A new set cannot be told from one that forgot everything, by
-// restarts or by FLUSHALL, so it begins in quarantine, unless the operator says
-// that no lock can be held yet. The first master decides between processes that
-// try at the same moment.
+// found begins a new set. All masters must have been reached, and none may have a marker. A new
+// set looks like one that forgot everything, by restarts or by FLUSHALL. So it begins in
+// quarantine, unless the operator says that no lock can be held yet. If several processes try
+// at the same moment, the first master decides between them.
 func (r *Roster) found(now time.Time, limits Limits) []Write {
 	var waits []string
 	runs := map[string]int{}
 	for i := range r.masters {
-		s := r.sights[Place{i, 0}]
+		s := r.views[Place{i, 0}]
 		switch {
 		case s == nil || !s.read:
 			waits = append(waits, r.names(i)+" has not been reached")
@@ -108,7 +106,7 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 		r.blank[i] = true
 	}
 	r.reason = "a new set of lock masters is being formed"
-	r.witnessed = true
+	r.witnessed, r.recalls = true, true // no TTL was granted in it yet
 	m := Write{Place: Place{0, 0}, Marker: r.marker(Place{0, 0}, "", 0, now)}
 	r.begin(&m, limits)
 	r.nonce++
@@ -119,7 +117,7 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 func (r *Roster) describe() string {
 	var words []string
 	for i := range r.masters {
-		s := r.sights[Place{i, 0}]
+		s := r.views[Place{i, 0}]
 		if s == nil || !s.read {
 			words = append(words, r.names(i)+" has not been reached")
 		} else {
@@ -129,7 +127,7 @@ func (r *Roster) describe() string {
 	return strings.Join(words, "; ")
 }
 
-func (r *Roster) belonging(i int, s *sight) string {
+func (r *Roster) belonging(i int, s *view) string {
 	switch {
 	case s.broken:
 		return "has a key " + MarkerKey + " that is no marker"
@@ -141,9 +139,9 @@ func (r *Roster) belonging(i int, s *sight) string {
 	return "belongs to set " + s.marker.Set
 }
 
-// newSetID is the id of a set that begins now, in a quarantine; zero: in none. It
-// begins with the time in seconds, for people, and how many ms later the quarantine
-// ends. The rest is the nonce.
+// newSetID returns the id of a set that begins now, in a quarantine. Zero means without a
+// quarantine. The id begins with the time in seconds, for people. Then come the ms from that
+// time to the end of the quarantine. The rest is the nonce.
 func newSetID(now time.Time, quarantine time.Duration, nonce uint64) string {
 	began, lasts := now.Unix(), int64(0)
 	if quarantine > 0 {
@@ -156,8 +154,8 @@ func newSetID(now time.Time, quarantine time.Duration, nonce uint64) string {
 
 const setIDLength = 16
 
-// firstQuarantine is when the quarantine ends that a set began in, to the
-// knowledge of its id; zero: it began in none.
+// firstQuarantine returns the end of the quarantine in which the set began, as its id says. It
+// returns zero if the set began without one.
 func firstQuarantine(set string) time.Time {
 	id, err := hex.DecodeString(set)
 	if err != nil || len(id) != setIDLength || binary.BigEndian.Uint32(id[4:]) == 0 {
@@ -166,19 +164,20 @@ func firstQuarantine(set string) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint32(id))*1000 + int64(binary.BigEndian.Uint32(id[4:])))
 }
 
-// firstSlack is by how much quarantines that began with their set may end apart.
+// firstSlack is the largest difference between the ends of quarantines that began with their
+// set.
 const firstSlack = 2 * time.Second
 
-// isUnused tells whether all masters are in the quarantine that the set began in,
-// so that no lock has been granted in it. One that began later ends later: the
-// first may have been ended before its time, and locks been granted since.
+// isUnused tells whether all masters are in the quarantine in which the set began. Then no lock
+// has been granted in it. A quarantine that began later ends later. The first one may have been
+// ended early, and locks may have been granted since.
 func (r *Roster) isUnused(now time.Time) bool {
 	end := firstQuarantine(r.set)
 	if !now.Before(end) {
 		return false
 	}
 	for i := range r.masters {
-		s := r.sights[Place{i, 0}]
+		s := r.views[Place{i, 0}]
 		if s == nil || !s.connected || !s.present() || s.marker.Set != r.set || s.marker.Run != s.run {
 			return false
 		}
@@ -189,16 +188,16 @@ func (r *Roster) isUnused(now time.Time) bool {
 	return true
 }
 
-// NewUntil is when locks can be granted in a set that is in its
-// first quarantine; zero: it is not.
+// NewUntil returns when locks can be granted in a set that is in its first quarantine. It
+// returns zero if the set is not.
 func (r *Roster) NewUntil(now time.Time) time.Time {
-	needed := quorum.Size(r.masters) - r.certified(0)
+	needed := quorum.Size(r.masters) - r.CertifiedIn(0).Len()
 	if needed <= 0 || !now.Before(firstQuarantine(r.set)) {
 		return time.Time{}
 	}
 	var ends []time.Time
 	for i := range r.masters {
-		if s := r.sights[Place{i, 0}]; s != nil && s.told.State == Quarantined {
+		if s := r.views[Place{i, 0}]; s != nil && s.told.State == Quarantined {
 			ends = append(ends, s.told.Until)
 		}
 	}
@@ -215,7 +214,7 @@ func NewSetNotice(until time.Time) string {
 		"; start once with -new if no lock can be held on them yet"
 }
 
-// tellNewSet logs that once.
+// tellNewSet logs NewSetNotice once.
 func (r *Roster) tellNewSet(now time.Time) {
 	if until := r.NewUntil(now); !until.IsZero() && r.newTold != r.set {
 		r.newTold = r.set
@@ -223,7 +222,7 @@ func (r *Roster) tellNewSet(now time.Time) {
 	}
 }
 
-// foundedAt is when a set began, to the knowledge of its id; zero: it does not say.
+// foundedAt returns when a set began, as its id says. It returns zero if the id does not say.
 func foundedAt(set string, now time.Time) time.Time {
 	id, err := hex.DecodeString(set)
 	if err != nil || len(id) != setIDLength {

@@ -6,40 +6,40 @@ import (
 	"time"
 )
 
-// A Standing is whether the votes of one batch count, and why not.
+// A Standing says whether the votes of one batch count, and why not.
 type Standing struct {
 	State   State
 	Reason  string
-	Until   time.Time     // Quarantined, or Uncertified while its clock is watched: until when, by our clock
-	Longest time.Duration // the longest TTL that a lock may have which has not ended
-	learned time.Time     // when who the masters are has changed last, to our knowledge
-	Covers  time.Duration // the longest TTL on record of what is granted now
+	Until   time.Time     // the end, by our clock; Quarantined, or Uncertified while its clock is watched
+	Longest time.Duration // the longest TTL that an unended lock may have
+	learned time.Time     // when this process last learned of other members
+	Covers  time.Duration // a lock granted now must not have a longer TTL than this
 }
 
 const (
-	// BeatPause is how often a master is checked that is asked nothing else.
+	// BeatPause is the time between two checks of an idle master.
 	BeatPause = time.Second
-	// BeatLength is how often that is looked after.
+	// BeatLength is the time between two looks for idle masters.
 	BeatLength = BeatPause / 4
-	// watchPause is how long a process watches a master's clock before it counts
-	// its votes. It cannot know of a jump before; another process that lives
-	// does, and has written it down by then, jumpPatience later.
+	// watchPause is how long a process watches a master's clock before it counts its votes. It
+	// cannot know of an earlier jump. Another living process knows of it, and has written it
+	// down by then, jumpPatience later.
 	watchPause = 3 * BeatPause / 2
 )
 
 // A Reading is what the check of one batch finds besides the marker.
 type Reading struct {
 	Clock     time.Duration // the master's own time, since 1970
-	Received  time.Time     // by our clock
-	Unsure    bool          // something of its replication is new, and what is not known yet
-	Suspended bool          // this machine was, before it answered
+	Received  time.Time     // when the answer arrived, by our clock
+	Unsure    bool          // its replication has changed, and INFO has not explained it yet
+	Suspended bool          // this machine was suspended before the master answered
 	Jumped    bool          // its clock seems to have jumped forward
-	Watched   time.Duration // for how long its clock has been watched
+	Watched   time.Duration // how long its clock has been watched
 	Witnessed bool          // this process saw the set begin
 }
 
-// At is how a place stands at a reading, where st is how it does apart from the
-// time, and m is its marker.
+// At returns the standing of a place at a reading. st is its standing apart from the time, and
+// m is its marker.
 func (st Standing) At(m Marker, now Reading, limits Limits) Standing {
 	st.Covers = m.covers(now.Clock)
 	if st.State != Certified {
@@ -54,12 +54,12 @@ func (st Standing) At(m Marker, now Reading, limits Limits) Standing {
 	case now.Unsure:
 		st.State, st.Reason = Uncertified, "its replication has changed, and is being looked at"
 	case now.Received.Sub(st.learned) < limits.MasterTimeout:
-		// A ballot may have counted a master that was replaced in it.
+		// A running ballot may have counted a replaced master.
 		st.State, st.Reason = Uncertified, "who the masters are has just changed"
 	case now.Suspended:
 		st.State, st.Reason = Uncertified, "this machine was suspended before it answered"
 	case now.Jumped:
-		// The roster has found meanwhile that it was this process that stood still.
+		// The roster has found meanwhile that this process stood still.
 		st.State, st.Reason = Uncertified, "its clock seems to have jumped forward"
 	case !now.Witnessed && now.Watched < watch:
 		st.State, st.Reason = Uncertified, "its clock is being watched first"
@@ -68,8 +68,8 @@ func (st Standing) At(m Marker, now Reading, limits Limits) Standing {
 	return st
 }
 
-// judge says how a place stands apart from the time.
-func (r *Roster) judge(p Place, s *sight) Standing {
+// judge returns the standing of a place apart from the time.
+func (r *Roster) judge(p Place, s *view) Standing {
 	m := s.marker
 	no := func(state State, reason string, values ...any) Standing {
 		return Standing{State: state, Reason: fmt.Sprintf(reason, values...), Longest: m.Granted()}
@@ -100,7 +100,7 @@ func (r *Roster) judge(p Place, s *sight) Standing {
 		return no(Barred, "it is one of %d masters of its set, and %d are configured", m.Members, r.masters)
 	case m.Member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
-	case m.Joined[p.Master] != r.joined[p.Master] && r.isPromoted(p, s):
+	case m.Joined[p.Master] != r.joined[p.Master] && r.hasJoined(p, s):
 		return no(Uncertified, "it is new in its place, and enough other masters must hear of that first")
 	case m.Joined[p.Master] != r.joined[p.Master]:
 		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
@@ -115,6 +115,8 @@ func (r *Roster) judge(p Place, s *sight) Standing {
 	case m.DB != p.DB:
 		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.DB)
 	}
-	r.meet(p)
+	if p.DB == 0 {
+		r.met[p.Master] = r.joined[p.Master]
+	}
 	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned}
 }

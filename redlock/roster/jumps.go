@@ -1,94 +1,78 @@
 package roster
 
-import (
-	"time"
+import "time"
 
-	"redlock-proxy/redlock/quorum"
-)
+// A jump of a clock and a standstill of this process look alike here. If the kernel reports the
+// standstill, it counts as time (slumber.go of redlock/master). If it does not, as on a virtual
+// machine that was paused from outside, all masters jump at once and by the same amount. If one
+// master is slow or unreachable, nobody can distinguish that from a bad source of time, which
+// most masters may share. So the masters count as having jumped. The same holds for a set of
+// one master.
 
-// A clock that jumps and a process that stands still look alike from here. Where
-// the kernel knows of the standstill it is counted as time (slumber.go). Where it
-// does not, as on a virtual machine that was paused from outside, all masters have
-// jumped at once and by the same amount. Where one of them is slow or away, nobody
-// can tell that from a bad source of time, which most masters may share: so they
-// have jumped. Of one master alone nobody can tell either.
-
-// A standstill of this process is when the masters were last found to have jumped
-// together, and by how much.
+// A standstill is when all masters were last found to have jumped together, and by how much.
 type standstill struct {
 	at time.Time
 	by Jump
 }
 
-// standstillPause is how long after the first of them another master may be seen
-// to have made the same jump: it is asked each beat, or dialled anew.
+// standstillPause is how long after the first master another one may be seen to make the same
+// jump. Each is asked once a beat, or is dialled anew.
 const standstillPause = 2 * BeatPause
 
-// settleJumps forgets jumps that all masters made together: then it was this
-// process that stood still, and nothing is written.
+// settleJumps forgets jumps that all masters made together. Then this process stood still, and
+// nothing is written.
 func (r *Roster) settleJumps(now time.Time) {
 	by, masters := r.jumpsOf(now)
 	switch {
 	case len(masters) == 0:
 		return
 	case !by.possible():
-		return // each by another amount
+		return // each jumped by another amount
 	case now.Sub(r.stood.at) <= standstillPause && by.with(r.stood.by).possible():
 		// The last of them may be seen a little after the others.
-	case len(masters) < max(2, quorum.Size(r.masters)) || !r.othersHaveJumped(masters):
-		return // one that is slow or away may be the one that has not jumped
+	case len(masters) < max(2, r.masters):
+		return // a slow or unreachable master may not have jumped
 	default:
 		r.stood = standstill{now, by}
-		r.warn("all lock masters seem to have jumped in time together, so it was this process that was suspended; their answers of that moment did not count", "by", by.Least.String())
+		r.warn("the clocks of all lock masters seem to have jumped together, so this process was suspended; their answers of that moment did not count", "by", by.Least.String())
 	}
-	for p, s := range r.sights {
-		if masters[p.Master] {
+	for p, s := range r.views {
+		if masters[p.Master] && s.jumpedAt.Equal(s.lastAt) { // otherwise it also jumped before
 			s.jump = 0
 		}
 	}
 	r.changed()
 }
 
-// jumpsOf are the masters whose clock has just jumped, and by how
-// much all of them can have.
+// jumpsOf returns the masters whose clock has just jumped, and the jump that all of them can
+// have made.
 func (r *Roster) jumpsOf(now time.Time) (by Jump, masters map[int]bool) {
 	masters = map[int]bool{}
-	for p, s := range r.sights {
-		if !s.jumpedWithin(standstillPause, now) {
+	for p, s := range r.views {
+		if !s.justJumped(now) {
 			continue
 		}
-		if its := (Jump{s.jump, s.jumpMost}); len(masters) == 0 {
-			by = its
+		if len(masters) == 0 {
+			by = s.last
 		} else {
-			by = by.with(its)
+			by = by.with(s.last)
 		}
 		masters[p.Master] = true
 	}
 	return by, masters
 }
 
-// othersHaveJumped tells whether all other masters have an earlier
-// jump that is not yet written down, so that they tell nothing of this one.
-func (r *Roster) othersHaveJumped(jumped map[int]bool) bool {
-	for i := range r.masters {
-		if s := r.sights[Place{i, 0}]; !jumped[i] && (s == nil || s.jump == 0) {
-			return false
-		}
-	}
-	return true
-}
-
-// with is what two jumps can have in common.
+// with returns what two jumps can have in common.
 func (j Jump) with(other Jump) Jump {
 	return Jump{max(j.Least, other.Least), min(j.Most, other.Most)}
 }
 
-// possible: there is such a jump.
+// possible tells whether there is such a jump.
 func (j Jump) possible() bool { return j.Least <= j.Most+ClockTolerance }
 
-// clocksRead: every other master that is connected was asked for the time since.
+// clocksRead tells whether every other connected master was asked for the time since then.
 func (r *Roster) clocksRead(p Place, since time.Time) bool {
-	for other, s := range r.sights {
+	for other, s := range r.views {
 		if other.DB == p.DB && other.Master != p.Master && s.connected && s.asked.Before(since) {
 			return false
 		}
@@ -96,13 +80,13 @@ func (r *Roster) clocksRead(p Place, since time.Time) bool {
 	return true
 }
 
-// A Jump is by how much a clock jumped, forward if that is positive: at least and
-// at most, for a reading takes its time. Zero: it did not.
+// A Jump is the amount by which a clock jumped, positive for forward. A reading takes time, so
+// the amount lies between Least and Most. The zero Jump means that it did not jump.
 type Jump struct{ Least, Most time.Duration }
 
 func (j Jump) Forward() bool { return j.Least > 0 }
 
 func (j Jump) Backward() bool { return j.Most < 0 }
 
-// clockTolerance is the 2 ms that validity takes off besides the drift.
+// ClockTolerance is the 2 ms that validity subtracts besides the drift.
 const ClockTolerance = 2 * time.Millisecond

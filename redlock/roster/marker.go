@@ -9,47 +9,43 @@ import (
 	"time"
 )
 
-// MarkerKey is the one key of ours on a master, in every database that it has.
-// No client may touch it.
+// MarkerKey is our one key on a master. Every database of the master has it. No client may
+// touch it.
 const MarkerKey = "redlock-proxy:master"
 
-// A Marker is what a master remembers of itself: who it is, and since when its
-// memory of a database is complete. The judgement lives there and not in a
-// process's memory, so that several processes, and one that has just started,
-// reach the same.
+// A Marker is a master's record of itself: who it is, and since when its memory of a database
+// is complete. The judgement is stored there and not in a process's memory. So several
+// processes, and one that has just started, reach the same judgement.
 //
-// Whatever concerns the whole server, as that it was restarted, is written to
-// all its databases at once (mark.lua, edit.lua), also to those that nobody
-// uses. So each marker stands for itself, and one that is missing in a set that
-// exists was always flushed.
+// What concerns the whole server, such as a restart, is written to all its databases at once
+// (mark.lua, edit.lua), used or not. So each marker is complete in itself, and a marker that is
+// missing in an existing set was always flushed.
 type Marker struct {
 	DB      int    // the database it was written for
 	Set     string // the set of masters it belongs to
 	Member  int    // its number in the set, counted from 1
 	Members int
 	Epoch   int64
-	// Joined tells, for each member, when the present one joined and who it is
-	// (joined.go). So a process with an old list knows that one of its servers is
-	// none any more.
+	// Joined says for each member who it is and when it joined (joining.go). So a process with
+	// an old list knows that one of its servers is no member any more.
 	Joined []string
-	// ReplID is the replication id of the server, which it changes when it has
-	// been a replica, and may have loaded another's memory with this very text.
+	// ReplID is the server's replication id. The id changes when the server has been a replica.
+	// Then it may have loaded another server's memory with this very text.
 	ReplID string
 	Run    string // the run id of the server process that has kept its memory
-	// Since is the master's own time, in ms, from which on its memory of the
-	// database is complete. sinceNow: when it is written.
+	// Since is the master's own time, in ms, from which on its memory of the database is
+	// complete. SinceNow means the time of the write.
 	Since int64
-	// Quarantine is how long after since it does not vote. It is decided when
-	// since is written, so that every process reaches the same judgement, and
-	// locks that are granted later do not prolong it.
+	// Quarantine is how long after Since the master does not vote. It is decided when Since is
+	// written. So every process reaches the same judgement, and later locks do not prolong it.
 	Quarantine time.Duration
-	// Longest is the longest TTL granted in the set, to its knowledge, since turned,
-	// the master's own time in ms, and before the longest that was granted earlier
-	// and may not have ended. turnNow: when it is written.
+	// Longest is the longest TTL granted in the set since Turned, as far as the master knows.
+	// Turned is the master's own time in ms. Before is the longest TTL that was granted earlier
+	// and may not have ended. TurnNow means the time of the write.
 	Longest, Before time.Duration
 	Turned          int64
-	// Databases are, in a marker of the first version, those that the set used. It
-	// was written to these only (upgrade.lua). nil: it is none of those.
+	// Databases are the databases that the set used, in a marker of the first version. Such a
+	// marker was written to these only (upgrade.lua). It is nil in any other marker.
 	Databases []int
 }
 
@@ -66,15 +62,15 @@ func (m Marker) String() string {
 		m.Longest.Milliseconds(), m.Before.Milliseconds(), writtenTime(m.Turned))
 }
 
-// noReplid stands for that of a server which does not say.
+// noReplid stands for the replication id of a server that does not say it.
 const noReplid = "-"
 
-// Who is the part of the text that says who the masters are.
+// Who returns the part of the text that says who the masters are.
 func (m Marker) Who() string {
 	return fmt.Sprintf(" epoch=%d joined=%s replid=%s ", m.Epoch, strings.Join(m.Joined, ","), cmp.Or(m.ReplID, noReplid))
 }
 
-// writtenTime words sinceNow and turnNow as what the scripts replace.
+// writtenTime writes SinceNow and TurnNow as the word that the scripts replace.
 func writtenTime(ms int64) string {
 	if ms < 0 {
 		return "now"
@@ -82,8 +78,8 @@ func writtenTime(ms int64) string {
 	return strconv.FormatInt(ms, 10)
 }
 
-// ParseMarker reads what String writes, a marker of the first version, and
-// nothing else.
+// ParseMarker reads the text that String writes, or a marker of the first version. It returns
+// false for any other text.
 func ParseMarker(text string) (Marker, bool) {
 	var m Marker
 	version, rest, _ := strings.Cut(text, " ")
@@ -140,24 +136,25 @@ func ParseMarker(text string) (Marker, bool) {
 	return m, ok
 }
 
-// sameMemory: another marker tells of the same memory as m does, be it that another
-// TTL or another epoch is on record.
+// sameMemory tells whether another marker tells of the same memory as m. It may record another
+// TTL or another epoch.
 func (m Marker) sameMemory(other Marker) bool {
 	return m.DB == other.DB && m.Set == other.Set && m.Member == other.Member && m.Run == other.Run && m.Since == other.Since && m.Quarantine == other.Quarantine
 }
 
-// OfFirstVersion tells that it was written by the version before.
+// OfFirstVersion tells whether the marker was written by the first version.
 func (m Marker) OfFirstVersion() bool { return m.Databases != nil }
 
-// VotesFrom is when the quarantine is over, in ms of the master's own time.
+// VotesFrom returns the end of the quarantine, in ms of the master's own time.
 func (m Marker) VotesFrom() int64 { return m.Since + m.Quarantine.Milliseconds() }
 
-// Granted is the longest TTL that a lock may have which has not ended.
+// Granted returns the longest TTL that an unended lock may have.
 func (m Marker) Granted() time.Duration { return max(m.Longest, m.Before) }
 
-// covers is the longest TTL that a lock may have which is granted when the
-// master's own time is now. Who asks for one has it put on record with longest, and
-// who did so before the record turned may not have read of that.
+// covers returns the longest TTL that a lock may have if it is granted at now, by the master's
+// own time. Whoever asks for a longer one records it in Longest first. If that happened just
+// before the record turned, its stream may not have read of the turn. So until turnGrace has
+// passed, covers returns Granted.
 func (m Marker) covers(now time.Duration) time.Duration {
 	if past := now - time.Duration(m.Turned)*time.Millisecond; past >= 0 && past < turnGrace {
 		return m.Granted()
@@ -165,21 +162,21 @@ func (m Marker) covers(now time.Duration) time.Duration {
 	return m.Longest
 }
 
-// turnGrace is how long after the record has turned every stream has read of it.
+// turnGrace is the time after which every stream has read that the record has turned.
 const turnGrace = 5 * BeatPause
 
-// turns is how long after it turned a record may turn again: what was granted before
-// has ended then, also by a clock that is slower than the one that says so.
+// turns returns how long after its turn a record may turn again. By then every lock that was
+// granted before the turn has ended, even by a slower clock than the one that measures it.
 func (m Marker) turns(limits Limits) time.Duration {
 	kept := max(m.Before, limits.RestartDelay)
 	return kept + time.Duration(float64(kept)*limits.ClockDrift) + turnGrace
 }
 
-// forEver keeps sums of times from overflowing.
+// ForEver keeps sums of times from overflowing.
 const ForEver = 100 * 365 * 24 * time.Hour
 
-// quarantine is how long a master that may have forgotten locks does not vote:
-// until every lock that it may have forgotten has ended.
+// quarantine returns how long a master that may have forgotten locks does not vote: until every
+// lock that it may have forgotten has ended.
 func quarantine(restartDelay, longest, most time.Duration) time.Duration {
 	return max(restartDelay, min(longest, most))
 }

@@ -15,14 +15,12 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// A model of the whole: several rosters, each with its own connections, over toy
-// servers that crash, come back empty or with old data, are flushed, whose clocks
-// jump, that are cut off, replaced and promoted, while processes start, stop and
-// stand still. All times are the model's own. Whenever a process counts enough
-// votes for a lock, that lock is held against every other that may live: any
-// quorum of those that voted for the one must share a memory with any quorum of
-// those that voted for the other. In the end everything is left in peace, and then
-// every process must be able to grant locks.
+// A model of the whole: several rosters, each with its own connections, over toy servers. Servers
+// crash, come back empty or with old data, are flushed, are cut off, are replaced and are promoted,
+// and their clocks jump. Processes start, stop and stand still. All times are the model's own. When
+// a process counts enough votes for a lock, the lock is compared with every other that may live.
+// Any quorum of the voters of the one must share a memory with any quorum of the voters of the
+// other. In the end all faults stop, and then every process must be able to grant locks.
 
 var (
 	modelSteps = flag.Int("model.steps", 1_000_000, "how many steps the model takes")
@@ -66,7 +64,7 @@ func skipped(list string) map[int]bool {
 	return skip
 }
 
-// shrink finds faults without which a world goes wrong as well.
+// shrink removes faults without which the world still goes wrong.
 func shrink(seed uint64) string {
 	skip := map[int]bool{}
 	for again := true; again; {
@@ -94,11 +92,18 @@ func shrink(seed uint64) string {
 
 var worldBegan = time.Unix(1_800_000_000, 0)
 
+// worldLimits are the limits of most worlds.
 var worldLimits = Limits{MasterTimeout: 100 * time.Millisecond, ClockDrift: 0.01, RestartDelay: 2 * time.Second, MaxQuarantine: 8 * time.Second}
 
-// worldSlack is how long after MaxQuarantine a quiet quorum may take to vote: the
-// quarantine, and what has to be noticed, told and watched before it begins.
-const worldSlack = 12 * time.Second
+// longQuarantine is MaxQuarantine in the other worlds. There a record of the longest TTL can turn
+// twice before a lock has ended.
+const longQuarantine = 40 * time.Second
+
+// A quorum votes when it had no faults for MaxQuarantine, RestartDelay and worldSlack.
+// MaxQuarantine is the longest quarantine, or the wait for dead masters. RestartDelay is the wait
+// for others before the longest quarantine begins, or the quarantine after that. worldSlack is the
+// time to notice, to report and to watch clocks.
+const worldSlack = 10 * time.Second
 
 type world struct {
 	rng      *rand.Rand
@@ -110,21 +115,24 @@ type world struct {
 	steps    int
 	masters  int
 	dbs      int
+	limits   Limits
+	longs    int  // one lock in this many has a long TTL
 	slow     bool // answers may take long
 	moves    bool // servers are promoted
 	at       []*toyServer
+	names    []string // names of the masters in the present list
 	all      []*toyServer
 	procs    []*process
 	started  int
 	memories int
 	faults   []fault
 	grants   []*grant
-	sets     map[string]bool // that have begun
+	sets     map[string]bool // sets that have begun
 	wrong    string
 	peace    bool
-	divided  bool // its masters belong to different sets
+	divided  bool // the masters belong to different sets
 	trace    func(string)
-	promoted *toyServer // was the master before a promotion
+	promoted *toyServer // the master before a promotion
 }
 
 type event struct {
@@ -162,7 +170,7 @@ func (w *world) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(w.rng.Int64N(int64(most-least)))
 }
 
-// latency is how long a message is under way.
+// latency is how long a message travels.
 func (w *world) latency() time.Duration {
 	switch n := w.rng.IntN(100); {
 	case n < 90:
@@ -175,8 +183,12 @@ func (w *world) latency() time.Duration {
 
 func newWorld(seed uint64, skip map[int]bool) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, skip: skip, sets: map[string]bool{}}
-	w.masters = []int{3, 3, 3, 3, 5, 5, 2, 4}[w.rng.IntN(8)] // one alone cannot be told of longer TTLs
+	w.masters = []int{3, 3, 3, 3, 5, 5, 2, 4}[w.rng.IntN(8)] // a single master cannot learn of longer TTLs from others
 	w.dbs = 1 + w.rng.IntN(2)
+	w.limits, w.longs = worldLimits, []int{4, 4, 40, 400}[w.rng.IntN(4)]
+	if w.rng.IntN(10) == 0 {
+		w.limits.MaxQuarantine = longQuarantine
+	}
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {
@@ -185,7 +197,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 		s.repl.ID = "first-" + s.name
 		s.start()
 		s.forgetAll(w)
-		w.at, w.all = append(w.at, s), append(w.all, s)
+		w.at, w.all, w.names = append(w.at, s), append(w.all, s), append(w.names, s.name)
 	}
 	w.drawFaults()
 	return w
@@ -205,7 +217,7 @@ func (w *world) live() {
 		}
 	}
 	w.after(end+time.Second, w.makePeace)
-	w.after(end+time.Second+worldLimits.MaxQuarantine+worldSlack, func() {
+	w.after(end+time.Second+w.limits.MaxQuarantine+w.limits.RestartDelay+worldSlack, func() {
 		w.judgePeace()
 		w.queue = nil
 	})
@@ -224,11 +236,12 @@ type process struct {
 	r        *Roster
 	dead     bool
 	paused   bool
-	waiting  []func() // what has to wait until it goes on
+	waiting  []func() // actions that wait until it goes on
 	lag      time.Duration
 	streams  []*toyStream
 	clocks   []toyClock
 	route    []*toyServer
+	names    []string
 	cut      []bool
 	version  uint64
 	judged   uint64
@@ -239,10 +252,10 @@ type process struct {
 
 func (w *world) startProcess(fresh bool) *process {
 	w.started++
-	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), cut: make([]bool, w.masters)}
+	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), names: slices.Clone(w.names), cut: make([]bool, w.masters)}
 	var servers []Server
 	for i := range w.masters {
-		servers = append(servers, Server{Name: string(rune('a' + i)), Moves: w.moves})
+		servers = append(servers, Server{Name: w.names[i], Moves: w.moves})
 	}
 	p.r = New(servers, fresh, w.rng.Uint64())
 	for db := range w.dbs {
@@ -264,7 +277,8 @@ func (p *process) stop() {
 	p.w.procs = slices.DeleteFunc(p.w.procs, func(q *process) bool { return q == p })
 }
 
-// do runs what the process does, unless it is dead, or once it goes on.
+// do runs an action of the process, at once or when the process goes on. It drops the action of a
+// dead process.
 func (p *process) do(it func()) {
 	switch {
 	case p.dead:
@@ -306,13 +320,13 @@ func (p *process) drain() {
 	}
 }
 
-// beat comes round every BeatLength.
+// beat runs every BeatLength.
 func (p *process) beat() {
 	p.tick()
 	p.w.after(BeatLength, func() { p.do(p.beat) })
 }
 
-// tick is what the certifier does.
+// tick does what the certifier does.
 func (p *process) tick() {
 	now := p.now()
 	late := now.Sub(p.lastBeat) > 2*BeatLength
@@ -320,11 +334,11 @@ func (p *process) tick() {
 	for _, s := range p.streams {
 		p.r.Asked(s.place, s.asked)
 	}
-	writes := p.r.Tick(now, worldLimits)
+	writes := p.r.Tick(now, p.w.limits)
 	p.drain()
 	for _, m := range writes {
 		s := p.stream(m.Place)
-		latest := time.Duration(now.UnixNano()) + p.clocks[m.Master].least + max(MarkAgain, 2*worldLimits.MasterTimeout)
+		latest := time.Duration(now.UnixNano()) + p.clocks[m.Master].least + max(MarkAgain, 2*p.w.limits.MasterTimeout)
 		p.w.log("%s writes to %v (%d): %s: %s", p.name, p.route[m.Master], m.Kind, m.Reason, m.Marker)
 		s.send(batch{write: &m, latest: latest})
 	}
@@ -371,7 +385,8 @@ type toyStream struct {
 	gen    int
 	server *toyServer
 	run    string
-	// execs and hears are when the last batch reaches the server, and its answer us.
+	// execs and hears are when the last batch reaches the server, and when its answer reaches the
+	// process.
 	execs, hears time.Duration
 	beaten       time.Time
 	asked        time.Time
@@ -385,7 +400,7 @@ type toyStream struct {
 	noted    Standing
 }
 
-// dial opens a connection, or tries again in a while.
+// dial opens a connection, or tries again later.
 func (s *toyStream) dial() {
 	p, w := s.p, s.p.w
 	server := p.route[s.place.Master]
@@ -399,7 +414,7 @@ func (s *toyStream) dial() {
 	repl := server.repl
 	w.after(w.latency(), func() {
 		p.do(func() {
-			if server.run != run || !server.up || p.cut[s.place.Master] {
+			if server != p.route[s.place.Master] || server.run != run || !server.up || p.cut[s.place.Master] {
 				s.dial()
 				return
 			}
@@ -430,15 +445,16 @@ func (s *toyStream) breaks(in time.Duration) {
 	})
 }
 
-// A batch is what is sent at once. A check of the marker follows it.
+// A batch is sent at once, with a check of the marker behind it.
 type batch struct {
 	write  *Write
 	latest time.Duration
 	ballot *ballot
 	raise  time.Duration
+	late   time.Duration // how much longer than others it travels
 }
 
-// A said is what a check finds.
+// A said is the result of a check.
 type said struct {
 	text   string
 	clock  time.Duration
@@ -453,9 +469,9 @@ func (s *toyStream) send(b batch) {
 		return
 	}
 	gen, server, run, sent := s.gen, s.server, s.run, p.now()
-	s.execs = max(s.execs, w.now+w.latency())
+	s.execs = max(s.execs, w.now+w.latency()+b.late)
 	if b.write != nil && !w.peace && w.rng.IntN(50) == 0 {
-		s.breaks(w.latency()) // and what is written is lost
+		s.breaks(w.latency()) // and the write is lost
 		return
 	}
 	w.after(s.execs-w.now, func() {
@@ -503,7 +519,7 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 		s.standing, s.marker = p.r.Checked(s.place, it.text, false, sent, now)
 		s.valid, s.version, s.text = true, version, it.text
 	}
-	st := s.standing.At(s.marker, Reading{Clock: it.clock, Received: now, Jumped: jump.Forward(), Watched: now.Sub(clock.since), Witnessed: p.witness}, worldLimits)
+	st := s.standing.At(s.marker, Reading{Clock: it.clock, Received: now, Jumped: jump.Forward(), Watched: now.Sub(clock.since), Witnessed: p.witness}, p.w.limits)
 	if st.State == Quarantined {
 		p.r.ClockIs(s.place, it.clock.Milliseconds())
 	}
@@ -526,7 +542,7 @@ type ballot struct {
 	db    int
 	began time.Duration
 	local time.Time
-	lag   time.Duration // of the process, when it began
+	lag   time.Duration // lag of the process when the ballot began
 	ttl   time.Duration
 	grant *grant
 	votes []int
@@ -537,32 +553,41 @@ type grant struct {
 	by    string
 	db    int
 	ends  time.Duration
-	long  bool  // it lives longer than a new set waits
-	votes []int // memories
+	long  bool  // the lock lives longer than a new set waits
+	votes []int // the memories that voted
 }
 
-// ask begins a ballot, and another one in a while.
+// ask begins a ballot, and another one later.
 func (p *process) ask() {
 	w := p.w
-	b := &ballot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: worldLimits.RestartDelay}
-	if w.rng.IntN(4) == 0 {
-		b.ttl = w.between(worldLimits.RestartDelay, worldLimits.MaxQuarantine).Truncate(time.Second)
+	p.askFor(w.rng.IntN(w.longs) == 0, -1)
+	w.after(w.between(100*time.Millisecond, 600*time.Millisecond), func() { p.do(p.ask) })
+}
+
+// askFor begins a ballot. It reaches the first master earlier than the others.
+func (p *process) askFor(long bool, first int) {
+	w := p.w
+	b := &ballot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay}
+	if long {
+		b.ttl = w.between(w.limits.RestartDelay, w.limits.MaxQuarantine).Truncate(time.Second)
 	}
 	for i := range w.masters {
 		s := p.stream(Place{i, b.db})
 		q := batch{ballot: b}
+		if first >= 0 && i != first {
+			q.late = w.between(20*time.Millisecond, w.limits.MasterTimeout)
+		}
 		if b.ttl > s.marker.Longest {
 			q.raise = b.ttl
 		}
 		s.send(q)
 	}
-	w.after(w.between(100*time.Millisecond, 600*time.Millisecond), func() { p.do(p.ask) })
 }
 
 func (b *ballot) vote(master, memory int) {
 	w := b.p.w
-	if b.p.now().Sub(b.local) > worldLimits.MasterTimeout || b.lag != b.p.lag {
-		return // where nobody can know of a suspension, a client cannot either
+	if b.p.now().Sub(b.local) > w.limits.MasterTimeout || b.lag != b.p.lag {
+		return // if nobody can know of a suspension, a client cannot either
 	}
 	b.votes = append(b.votes, memory)
 	needed := quorum.Size(w.masters)
@@ -570,7 +595,7 @@ func (b *ballot) vote(master, memory int) {
 		return
 	}
 	if b.grant == nil {
-		b.grant = &grant{by: b.p.name, db: b.db, ends: b.began + b.ttl, long: b.ttl > worldLimits.RestartDelay}
+		b.grant = &grant{by: b.p.name, db: b.db, ends: b.began + b.ttl, long: b.ttl > w.limits.RestartDelay}
 		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.ends <= w.now })
 		w.grants = append(w.grants, b.grant)
 	}
@@ -583,9 +608,9 @@ func (b *ballot) vote(master, memory int) {
 	}
 }
 
-// begins hears of a set. Where all masters have forgotten, and nobody lives to tell
-// of longer TTLs, a new set waits for RestartDelay only: locks that live longer are
-// not promised to outlive that.
+// begins records a new set. If all masters have forgotten, and no living process knows of longer
+// TTLs, a new set waits for RestartDelay only. Locks that live longer are not promised to stay
+// exclusive then.
 func (w *world) begins(set string) {
 	if !w.sets[set] {
 		w.sets[set] = true
@@ -593,8 +618,7 @@ func (w *world) begins(set string) {
 	}
 }
 
-// disjoint tells whether there are quorums of the one and of the other that have
-// nothing in common.
+// disjoint tells whether a quorum of the one and a quorum of the other have nothing in common.
 func disjoint(one, other []int, needed int) bool {
 	common := 0
 	for _, m := range one {

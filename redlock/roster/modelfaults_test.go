@@ -8,8 +8,8 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// A fault is what happens to a world, drawn before it begins, so that it can be
-// left out.
+// A fault happens to a world. All faults are drawn before the world begins, so that one can be left
+// out.
 type fault struct {
 	at, lasts time.Duration
 	kind      faultKind
@@ -38,6 +38,9 @@ const (
 	promote
 	badTime
 	replicate
+	rush
+	split
+	reload
 	faultKinds
 	otherServer
 )
@@ -45,7 +48,7 @@ const (
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "", "another server under the name"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -55,11 +58,16 @@ func (w *world) drawFaults() {
 	case w.moves:
 		kinds = append(kinds, int(promote), int(promote))
 	case w.rng.IntN(5) == 0:
-		// Masters that forget meanwhile could not be told from other servers.
-		kinds = []int{int(cutOff), int(standStill), int(startAnother), int(restartOne), int(stopOne), int(save), int(otherServer)}
+		// Masters that forget meanwhile would look like other servers.
+		kinds = []int{int(cutOff), int(standStill), int(startAnother), int(restartOne), int(stopOne), int(save), int(split), int(otherServer)}
+	case w.rng.IntN(4) == 0:
+		kinds = append(kinds[:1], int(rush), int(rush), int(startAnother))
+	}
+	if w.limits.MaxQuarantine == longQuarantine {
+		at = 12 * time.Second
 	}
 	for range 3 + w.rng.IntN(10) {
-		at += w.between(0, 4*time.Second) * time.Duration(w.rng.IntN(2))
+		at += w.between(0, w.limits.MaxQuarantine/2) * time.Duration(w.rng.IntN(2))
 		at += w.between(0, 300*time.Millisecond)
 		f := fault{at: at, kind: faultKind(kinds[w.rng.IntN(len(kinds))]), who: w.rng.IntN(1 << 16), what: w.rng.IntN(1 << 16)}
 		f.lasts = w.between(10*time.Millisecond, 2*time.Second)
@@ -109,14 +117,16 @@ func (w *world) strike(i int, f fault) {
 			server.ahead -= w.between(100*time.Millisecond, 20*time.Second)
 		}
 	case cutOff:
-		if p != nil && !w.isWitness(p) && !p.cut[place] {
-			p.cut[place] = true
-			for _, s := range p.streams {
-				if s.place.Master == place {
-					s.breaks(w.between(10*time.Millisecond, 2*time.Second))
-				}
-			}
-			w.after(f.lasts, func() { p.cut[place] = false })
+		if p != nil {
+			w.cut(p, place, f.lasts)
+		}
+	case split:
+		for i, p := range w.procs {
+			w.cut(p, (f.who>>i)%w.masters, f.lasts)
+		}
+	case rush:
+		if p != nil && !p.paused {
+			w.rush(p, server, f)
 		}
 	case startAnother:
 		if len(w.procs) < 4 {
@@ -146,7 +156,11 @@ func (w *world) strike(i int, f fault) {
 			w.promote(server, f)
 		}
 	case otherServer:
-		w.otherServer(server)
+		w.otherServer(server, f)
+	case reload:
+		if p != nil && !w.moves {
+			w.reload(p, place, f)
+		}
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)
@@ -157,6 +171,52 @@ func (w *world) strike(i int, f fault) {
 	}
 }
 
+// rush makes a server forget while a process asks for a long lock. Perhaps the server is the first
+// that hears of the lock, another process looks just then, the asking process does not reach all
+// others, one of those goes away, and so does the process.
+func (w *world) rush(p *process, s *toyServer, f fault) {
+	first, third := -1, (s.place+1)%w.masters
+	if f.what&1 != 0 {
+		first = s.place
+	}
+	if f.what&2 != 0 {
+		w.cut(p, (s.place+2)%w.masters, f.lasts)
+	}
+	p.askFor(true, first)
+	w.after(time.Duration(f.who>>4%32+2)*time.Millisecond, func() {
+		s.texts = make([]string, w.dbs)
+		s.forgetAll(w)
+		for _, q := range w.procs {
+			if q != p && f.what&4 != 0 {
+				q.do(func() { q.stream(Place{s.place, 0}).send(batch{}) })
+			}
+		}
+	})
+	if f.what&8 == 0 {
+		return
+	}
+	w.after(w.limits.MasterTimeout, func() {
+		w.crash(w.at[third], crash, f.lasts+2*w.limits.RestartDelay)
+		if !w.isWitness(p) {
+			p.stop()
+		}
+	})
+}
+
+// cut keeps a process from reaching a place for a while.
+func (w *world) cut(p *process, place int, lasts time.Duration) {
+	if w.isWitness(p) || p.cut[place] {
+		return
+	}
+	p.cut[place] = true
+	for _, s := range p.streams {
+		if s.place.Master == place {
+			s.breaks(w.between(10*time.Millisecond, 2*time.Second))
+		}
+	}
+	w.after(lasts, func() { p.cut[place] = false })
+}
+
 func name(p *process) string {
 	if p == nil {
 		return "nobody"
@@ -164,7 +224,7 @@ func name(p *process) string {
 	return p.name
 }
 
-// crash ends a server's process, and starts another in a while.
+// crash ends a server's process, and starts another one later.
 func (w *world) crash(s *toyServer, kind faultKind, lasts time.Duration) {
 	if !s.up {
 		return
@@ -201,14 +261,14 @@ func (w *world) sees(p *process, place int) bool {
 	return s.up && s.valid && s.server == w.at[place] && s.server.up && p.clocks[place].calibrated && !p.paused && !p.cut[place]
 }
 
-// isWitness: the process has seen a jump, or is about to, that nobody else may know
-// of. A jump that nobody lives to see is not noticed; that is no promise.
+// isWitness tells whether the process has seen a jump, or is about to, that perhaps nobody else
+// knows of. A jump that no living process sees goes unnoticed. No promise covers that.
 func (w *world) isWitness(p *process) bool {
 	return slices.ContainsFunc(w.all, func(s *toyServer) bool { return s.jumped == p })
 }
 
-// promote makes a replica the master of a place, always the same: where more places
-// than N-Q lead to other servers for some processes, nobody could tell.
+// promote makes a replica the master of a place, always of the same place. If more places than N-Q
+// led to other servers for some processes, nobody could notice it.
 func (w *world) promote(s *toyServer, f fault) {
 	if w.promoted != nil && w.promoted.place != s.place {
 		return
@@ -222,7 +282,7 @@ func (w *world) promote(s *toyServer, f fault) {
 	w.all = append(w.all, n)
 	for i, p := range w.procs {
 		if (f.what>>i)&3 == 3 {
-			continue // it hears nothing of that for a long time
+			continue // it does not notice for a long time
 		}
 		w.after(w.between(0, 2*time.Second), func() {
 			p.route[s.place] = n
@@ -240,22 +300,117 @@ func (w *world) promote(s *toyServer, f fault) {
 	}
 }
 
-// otherServer has a process started with another server in a place. Those that run
-// know the one before, which lives on.
-func (w *world) otherServer(s *toyServer) {
+// otherServer starts a process with another server in a place. Running processes know the server
+// before it, which lives on.
+func (w *world) otherServer(s *toyServer, f fault) {
 	if len(w.all) > w.masters {
-		return // two at once could not be told from masters that were restarted
+		return // two at once would look like restarted masters
 	}
-	n := &toyServer{place: s.place, name: s.name + "2", texts: make([]string, w.dbs), memory: make([]int, w.dbs), saved: make([]string, w.dbs)}
+	n := w.newServer(s.place)
+	w.at[s.place] = n
+	if f.what%2 == 0 {
+		w.names[s.place] = n.name
+	}
+	p := w.startProcess(false)
+	if f.what%3 == 0 {
+		return
+	}
+	lasts := w.between(w.limits.MaxQuarantine/2, w.limits.MaxQuarantine)
+	for _, q := range w.procs {
+		if q == p {
+			w.cut(q, (s.place+1)%w.masters, lasts)
+		} else {
+			w.cut(q, (s.place+2)%w.masters, lasts)
+		}
+	}
+}
+
+// newServer is another server for a place.
+func (w *world) newServer(place int) *toyServer {
+	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), saved: make([]string, w.dbs)}
 	n.repl.ID = "first-" + n.name
 	n.start()
 	n.forgetAll(w)
-	w.at[s.place] = n
 	w.all = append(w.all, n)
-	w.startProcess(false)
+	return n
 }
 
-// jumpTogether has the clocks of all masters but one jump, which a process sees.
+// reload makes a process replace the server at a place, by a new one or by an earlier one of the
+// place. Some of the other processes follow.
+func (w *world) reload(p *process, place int, f fault) {
+	n := w.newServer(place)
+	for _, s := range w.all {
+		if f.what%4 == 0 && s.place == place && s != w.at[place] && s.up {
+			n = s
+		}
+	}
+	if f.what%8 == 0 {
+		n.texts[0] = "" // the operator has deleted the key there, and in no other database
+	}
+	if !p.replace(place, n) {
+		return
+	}
+	w.at[place], w.names[place] = n, n.name
+	for i, q := range w.procs {
+		if q != p && (f.who>>i)&3 != 3 {
+			w.after(w.between(0, 4*time.Second), func() {
+				q.do(func() {
+					if n == w.at[place] { // the present list still has this server
+						q.replace(place, n)
+					}
+				})
+			})
+		}
+	}
+}
+
+// replace does what a reload does, and tells whether it has begun.
+func (p *process) replace(place int, n *toyServer) bool {
+	if p.paused || p.route[place] == n {
+		return false
+	}
+	if err := p.r.Acceptable(place, n.run, n.texts[0]); err != nil {
+		p.w.log("%s: %v", p.name, err)
+		return false
+	}
+	if err := p.r.Replaceable(place); err != nil {
+		p.w.log("%s: %v", p.name, err)
+		return false
+	}
+	j := p.r.Replace(place, n.name, n.run)
+	p.w.log("%s replaces %s by %v in epoch %d", p.name, p.names[place], n, j.Epoch)
+	p.drain()
+	p.agree(place, n, j, 100)
+	return true
+}
+
+// agree waits until enough others have recorded a replacement.
+func (p *process) agree(place int, n *toyServer, j Joined, patience int) {
+	heard, needed, overtaken := p.r.Heard(place, j)
+	switch {
+	case overtaken || patience == 0:
+		p.w.log("%s gives up to replace %s by %v", p.name, p.names[place], n)
+		return
+	case heard < needed:
+		p.w.after(50*time.Millisecond, func() { p.do(func() { p.agree(place, n, j, patience-1) }) })
+		return
+	}
+	for _, s := range p.streams {
+		if s.place.Master == place {
+			if s.gen++; s.up {
+				s.up = false
+				p.w.after(p.w.latency(), func() { p.do(s.dial) })
+			}
+		}
+	}
+	p.r.Left(place)
+	p.r.SetServer(place, Server{Name: n.name})
+	p.route[place], p.names[place] = n, n.name
+	p.clocks[place].calibrated = false
+	p.drain()
+}
+
+// jumpTogether makes the clocks of all masters but one jump, and a process sees it.
 func (w *world) jumpTogether(p *process, f fault) {
 	spared := f.who % w.masters
 	for i, s := range w.at {
@@ -278,10 +433,14 @@ func (w *world) makePeace() {
 	w.log("PEACE")
 	w.peace = true
 	away := w.rng.IntN(w.masters - quorum.Size(w.masters) + 1)
-	for _, p := range w.procs {
+	for _, p := range slices.Clone(w.procs) {
 		clear(p.cut)
 		if p.paused {
 			p.resume()
+		}
+		if !slices.Equal(p.names, w.names) {
+			w.restartWithPresentList(p)
+			continue
 		}
 		copy(p.route, w.at)
 		for _, s := range p.streams {
@@ -296,7 +455,7 @@ func (w *world) makePeace() {
 		sets[m.Set]++
 	}
 	if sets[""] == w.masters {
-		away = 0 // a new set begins only when all are there
+		away = 0 // a new set begins only when all masters are reachable
 	}
 	if len(w.procs) == 0 {
 		w.startProcess(false)
@@ -311,8 +470,16 @@ func (w *world) makePeace() {
 	}
 }
 
-// judgePeace: every process can grant locks, but where masters that had forgotten
-// have been given markers of different sets, which only the operator can tell apart.
+// restartWithPresentList restarts a process with the present list, once no jump is lost by it.
+func (w *world) restartWithPresentList(p *process) {
+	w.after(2*time.Second, func() {
+		p.stop()
+		w.startProcess(false)
+	})
+}
+
+// judgePeace checks that every process can grant locks. It excepts masters that had forgotten and
+// got markers of different sets, because only the operator can tell those apart.
 func (w *world) judgePeace() {
 	sets := map[string]bool{}
 	for _, s := range w.at {
@@ -326,7 +493,7 @@ func (w *world) judgePeace() {
 		for db := range w.dbs {
 			votes := 0
 			for i := range w.masters {
-				if s := p.r.sights[Place{i, db}]; s != nil && s.told.State == Certified {
+				if s := p.r.views[Place{i, db}]; s != nil && s.told.State == Certified {
 					votes++
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// A newcomer is given no marker before enough of those that remember have heard
-// of it; those that forgot with it need not.
+// A newcomer gets no marker before enough of the masters that remember have recorded it. Masters
+// that forgot together with it need not.
 func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 	now := time.Now()
 	for name, row := range map[string]struct {
@@ -27,7 +27,7 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 			for i := range row.newcomers {
 				for _, db := range []int{0, 3} {
 					p := Place{i, db}
-					text := r.sights[p].text
+					text := r.views[p].text
 					r.Connected(p, "another", "", Replication{}, now)
 					r.shows(p, text)
 				}
@@ -61,17 +61,17 @@ func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 	clear(r.met)
 	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
 	r.shows(Place{0, 0}, "")
-	since := r.sights[Place{0, 0}].since
-	if r.Tick(since.Add(newcomerPause-time.Millisecond), rosterLimits); r.epoch != 1 {
+	since := r.views[Place{0, 0}].since
+	if r.Tick(since.Add(joiningPatience-time.Millisecond), rosterLimits); r.epoch != 1 {
 		t.Error("it is made a newcomer at once")
 	}
-	if r.Tick(since.Add(newcomerPause), rosterLimits); r.epoch != 2 {
+	if r.Tick(since.Add(joiningPatience), rosterLimits); r.epoch != 2 {
 		t.Error("it is never made one")
 	}
 }
 
-// The server before it votes until enough others have heard of a newcomer, however
-// long that takes. What was granted until then is what the newcomer lacks.
+// The server before it votes until enough others have recorded a newcomer, however long that takes.
+// The newcomer lacks what was granted until then.
 func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
@@ -99,13 +99,13 @@ func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
 	t.Error("it is given no quarantine of five minutes")
 }
 
-// A ballot that is under way may have counted a master that is found to be replaced.
+// A running ballot may have counted a master that turns out to be replaced.
 func TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged(t *testing.T) {
 	now := time.Now()
 	limits := rosterLimits
 	limits.MasterTimeout = time.Second
 	r := certifiedRoster(3, now)
-	m := r.sights[Place{1, 0}].marker
+	m := r.views[Place{1, 0}].marker
 	m.Epoch, m.Joined = 2, []string{"2@x", "1", "1"}
 	st, m := r.Checked(Place{1, 0}, m.String(), false, now, now)
 	for after, want := range map[time.Duration]State{limits.MasterTimeout - 1: Uncertified, limits.MasterTimeout: Certified} {

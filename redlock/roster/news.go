@@ -1,26 +1,26 @@
 package roster
 
-// What a roster has to say is data: its owner says it, once the roster is free.
+// A roster's output is data. Its owner logs and reports it after it has released the roster.
 
-// News is what came up in a roster since that was asked last.
+// News is the output of a roster since the last Drain.
 type News struct {
 	Notices []Notice // in order
-	Turned  bool     // how a place stands has changed
-	Changed bool     // something to plan by has
+	Turned  bool     // the state of a place has changed
+	Changed bool     // something that Tick depends on has changed
 
-	Version   uint64 // rises when whoever has been judged has to be judged again
+	Version   uint64 // rises when judged places must be judged again
 	Witnessed bool   // this process saw the set begin, so no lock is older
 }
 
-// A Notice is a line for the log, or how a master stands now.
+// A Notice is a log line or the new state of a master.
 type Notice struct {
-	Standing *MasterStatus // nil: it is a line
-	Grave    bool          // it is an error and not a warning
+	Standing *MasterStatus // nil: it is a log line
+	Grave    bool          // the line is an error and not a warning
 	Text     string
 	Fields   []any // names and values
 }
 
-// Drain gives what came up since it was asked last.
+// Drain returns the output since the last Drain.
 func (r *Roster) Drain() News {
 	news := r.untold
 	news.Version, news.Witnessed = r.version, r.witnessed

@@ -8,48 +8,48 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// A Write is what is to be written to a master's markers, by the stream of a place
-// where the marker is still what it was seen to be.
+// A Write is a planned write to a master's markers. The stream of the place makes it if the
+// place's marker is still Seen.
 type Write struct {
 	Place
 	Seen   string
 	Marker Marker
 	Kind   Kind
-	Turn   bool          // markEdit: it also turns the record of the longest TTL
-	Used   []int         // markUpgrade: databases that the set used; nil: that is not known
-	jump   time.Duration // the jump of its clock that is written down with it
-	Cause  Amnesia       // zero: nothing to worry about
-	Reason string        // for the log, with a cause
+	Turn   bool          // EditAll: it also turns the record of the longest TTL
+	Used   []int         // UpgradeAll: databases that the set used; nil if unknown
+	jump   time.Duration // the jump of its clock that this writes down
+	Cause  Amnesia       // zero if nothing was forgotten
+	Reason string        // for the log, if there is a cause
 }
 
-// A Kind says what a mark does in which of the server's databases.
+// A Kind says what a write does, and in which databases of the server.
 type Kind uint8
 
 const (
 	WriteHere    Kind = iota // writes the marker to this database
-	WriteLacking             // also to those that have none of this set and run
-	WriteAll                 // to all
-	EditAll                  // says in all who the masters are, and nothing else
-	UpgradeAll               // makes markers of today of those of the first version
+	WriteLacking             // also to databases without a marker of this set and run
+	WriteAll                 // writes the marker to all databases
+	EditAll                  // in all markers, writes only who the masters are
+	UpgradeAll               // replaces markers of the first version by those of today
 )
 
 const (
-	// MarkAgain is how long an unanswered mark is waited for.
+	// MarkAgain is how long to wait for the answer to a write before it is planned again.
 	MarkAgain = 500 * time.Millisecond
-	// JumpPause is how long a jump waits at most to be written down, for the other
-	// masters' clocks to be read: if all jumped together it was us. Until it is
+	// JumpPause is how long a jump waits at most to be written down, until the other masters'
+	// clocks are read. If all jumped together, this process stood still. Until the jump is
 	// written, a process that has just started does not know of it.
 	JumpPause = 100 * time.Millisecond
-	// missingPause is how long a missing marker is left alone, for another
-	// process may be about to begin a new set.
+	// missingPause is how long a missing marker is left alone, because another process may be
+	// about to begin a new set.
 	missingPause = 300 * time.Millisecond
-	// readPause is how long the markers of all masters are waited for, before those
-	// that were read must do.
+	// readPause is how long to wait for the markers of all masters. After that, those that were
+	// read must be enough.
 	readPause = BeatPause
 )
 
-// Tick decides which markers to write now. It is asked whenever something
-// changed and once in a while.
+// Tick decides which markers to write now. The owner calls it after each change and once in a
+// while.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.settleJumps(now)
 	r.adopt(now)
@@ -68,7 +68,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.tellNoSet(now)
 	r.tellNewSet(now)
 	return slices.DeleteFunc(marks, func(m Write) bool {
-		s := r.sights[m.Place]
+		s := r.views[m.Place]
 		again := now.Sub(s.actedAt) < MarkAgain
 		if !again {
 			s.actedAt = now
@@ -77,20 +77,19 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	})
 }
 
-// mend is what has to be written to one place of a set that exists. Whatever
-// concerns the whole server is written by way of database 0, which all processes
-// use, so that one of them does it once for all databases. Another database is
-// mended only where that is in order.
+// mend returns what to write to one place of an existing set. What concerns the whole server is
+// written through database 0, which all processes use. So one process does it once for all
+// databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
-	s := r.sights[p]
+	s := r.views[p]
 	if s == nil || !s.read || s.problem != "" || s.Replica || s.broken || r.eviction[p.Master] != "" {
 		return Write{}, false
 	}
-	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.awaitsPromotion(p, s, now, limits) {
+	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now, limits) {
 		return Write{}, false
 	}
 	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, SinceNow, now)}
-	promoted := p.DB == 0 && r.isPromoted(p, s)
+	joined := p.DB == 0 && r.hasJoined(p, s)
 	switch own := s.marker; {
 	case s.text == "" && p.DB == 0 && r.blank[p.Master]:
 		r.begin(&m, limits)
@@ -99,12 +98,15 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		if r.contested() || now.Sub(s.since) < missingPause {
 			return Write{}, false
 		}
-		m.Kind, m.Cause, m.Reason = WriteLacking, Emptied, "its marker is missing: it was flushed, or restarted without its data"
+		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it was flushed, or restarted without its data"
+		if r.met[p.Master] == r.joined[p.Master] {
+			m.Kind = WriteLacking // its other databases hold the member's data
+		}
 	case s.text == "":
 		m.Cause, m.Reason = Emptied, "the marker of this database is missing: it was flushed"
-	case p.DB != 0 && own.Set != r.set && own.Members == r.masters && own.Member == p.Master+1:
-		m.Cause, m.Reason = Emptied, "it was flushed in database 0, where its set began anew"
-	case own.Set != r.set || own.Members != r.masters || own.Member != p.Master+1 || own.Joined[p.Master] != r.joined[p.Master] && !promoted:
+	case p.DB != 0 && (own.Set != r.set || own.Joined[p.Master] != r.joined[p.Master]) && own.Members == r.masters && own.Member == p.Master+1:
+		m.Cause, m.Reason = Emptied, "it was flushed in database 0, where it joined anew"
+	case own.Set != r.set || own.Members != r.masters || own.Member != p.Master+1 || own.Joined[p.Master] != r.joined[p.Master] && !joined:
 		return Write{}, false
 	case own.Run != s.run && p.DB != 0:
 		m.Cause, m.Reason = Restarted, "this database has been restarted"
@@ -128,7 +130,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		m.Kind, m.jump = WriteAll, s.jump
 		m.Cause, m.Reason = ClockJumped, "its clock has jumped forward by "+s.jump.Round(time.Millisecond).String()
 	case s.ahead:
-		// It forgets nothing by this, so there is nothing to learn from others.
+		// The master forgets nothing by this, so there is nothing to learn from others.
 		if p.DB == 0 {
 			m.Kind = WriteAll
 		}
@@ -138,16 +140,22 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		return m, true
 	case own.Epoch != r.epoch || !slices.Equal(own.Joined, r.joined) || own.ReplID != s.ID:
 		m.Kind = EditAll
-		return m, p.DB == 0
+		return m, p.DB == 0 || r.hasHeard(p.Master) // database 0 may have been flushed and written anew meanwhile
 	case p.DB == 0 && r.fresh && own.Since != 0 && r.isUnused(now):
-		// A process that was not told so has begun the set.
+		// The set was begun by a process that was not told that it is new.
 		m.Kind, m.Marker.Since, m.Marker.Before = WriteAll, 0, max(m.Marker.Before, own.Granted())
 		return m, true
-	case own.Quarantine == limits.MaxQuarantine && r.tells(r.readSince(p, s.forgotAt().Add(limits.MasterTimeout))) && !promoted:
-		// It was the longest, for others could not be reached that have told since.
+	case own.Quarantine == limits.MaxQuarantine && r.tells(r.readSince(p, s.forgotAt().Add(limits.MasterTimeout))) && !r.hasJoined(p, s):
+		// The quarantine was the cap, because others were unreachable. They have answered
+		// since.
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
 		m.Marker.Since, m.Marker.Quarantine = own.Since, quarantine(limits.RestartDelay, m.Marker.Before, limits.MaxQuarantine)
 		return m, m.Marker.Quarantine < own.Quarantine
+	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < quarantine(limits.RestartDelay, s.lacks.granted(s.told.Until), limits.MaxQuarantine):
+		// The process that wrote it knew less.
+		m.Marker.Before = max(m.Marker.Before, own.Granted())
+		m.Marker.Since, m.Marker.Quarantine = own.Since, quarantine(limits.RestartDelay, s.lacks.longest, limits.MaxQuarantine)
+		return m, true
 	case p.DB == 0 && own.Granted() > limits.RestartDelay && now.Sub(s.turnedAt) >= own.turns(limits):
 		m.Kind, m.Turn = EditAll, true
 		return m, true
@@ -157,59 +165,63 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	m.Marker.Before = max(m.Marker.Before, s.marker.Granted())
 	covers, known := r.covers(p, m.Cause, m.Marker.Before, now, limits)
 	m.Marker.Quarantine = covers
-	if promoted {
-		m.Marker.Quarantine += promotionPause(limits)
+	if joined {
+		m.Marker.Quarantine += joiningPause(limits)
 	}
 	return m, known
 }
 
-// covers is which quarantine covers what a place has forgotten.
-// False: others are about to tell.
+// covers returns the quarantine that covers what a place has forgotten. It returns false if
+// others are about to say more.
 func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time, limits Limits) (time.Duration, bool) {
 	// A ballot that raises the longest TTL may have been under way when it forgot.
-	forgot := r.sights[p].forgotAt()
-	if heard := r.heardSince(p.Master); p.DB == 0 && r.isPromoted(p, r.sights[p]) && heard.After(forgot) {
+	forgot := r.views[p].forgotAt()
+	if heard := r.heardSince(p.Master); p.DB == 0 && r.hasJoined(p, r.views[p]) && heard.After(forgot) {
 		forgot = heard
 	}
-	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), min(r.masters-1, r.tellAll())
+	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), r.othersThatTell()
 	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
-	if cause == ClockJumped { // of which others must know soon
+	if cause == ClockJumped { // other processes must know of it soon
 		patience = jumpPatience(limits) + 2*BeatLength
 	}
 	switch {
 	case cause != ClockJumped && waited >= limits.MaxQuarantine:
-		longest = 0 // whatever it forgot has ended while nothing could be written to it
+		longest = 0 // everything it forgot has ended while it could not be written to
 	case told < r.masters-1 && waited < patience:
 		return 0, false
 	case told < enough && waited < limits.RestartDelay && cause != ClockJumped:
-		return 0, false // those that know may come back
+		return 0, false // masters that know may come back
 	case !r.tells(told):
 		longest = limits.MaxQuarantine
 	}
 	return quarantine(limits.RestartDelay, longest, limits.MaxQuarantine), true
 }
 
-// tells whether so many other masters know of every TTL that was
-// granted. Where this process has not yet known them all, one that is away may
-// know of a longer one.
-func (r *Roster) tells(told int) bool {
-	return told == r.masters-1 || told >= min(r.masters-1, r.tellAll()) && r.recalls
-}
+// tells tells whether that many other masters know every TTL that was granted. It is false
+// until this process has once read enough records together. Until then an unreachable master
+// may know of a longer TTL, or a master that has forgotten may have known of one.
+func (r *Roster) tells(told int) bool { return told >= r.othersThatTell() && r.recalls }
 
-// jumpPatience is how long a jump waits to be written down for ballots that
-// raise the longest TTL. Where they may take longer, the cap is written first, for
-// a process that has just started watches no longer than this.
+// jumpPatience is how long a jump waits to be written down, for ballots that raise the longest
+// TTL. If they may take longer, the cap is written first, because a process that has just
+// started watches no longer than this.
 func jumpPatience(limits Limits) time.Duration { return min(limits.MasterTimeout, BeatPause/2) }
 
-// remembers tells whether a master's database 0 says that this run of it is of
-// this set.
+// remembers tells whether a master's database 0 says three things: this run of it belongs to
+// this set, it is at its place, and it is still the member there.
 func (r *Roster) remembers(master int, run string) bool {
-	s := r.sights[Place{master, 0}]
-	return s != nil && s.present() && s.marker.Set == r.set && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
+	s := r.views[Place{master, 0}]
+	return s != nil && s.present() && s.marker.Set == r.set && s.marker.Joined[master] == r.joined[master] && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
 }
 
-// begin makes a marker that of a new set, which begins in quarantine. Whatever
-// the databases have of another set is left over.
+// hasHeard tells whether a master's database 0 has recorded who the masters are.
+func (r *Roster) hasHeard(master int) bool {
+	m := r.views[Place{master, 0}].marker
+	return m.Epoch == r.epoch && slices.Equal(m.Joined, r.joined)
+}
+
+// begin turns a marker into that of a new set, which begins in quarantine. Markers of another
+// set in the databases are left over, and are overwritten.
 func (r *Roster) begin(m *Write, limits Limits) {
 	m.Kind, m.Marker.Since = WriteAll, 0
 	if !r.fresh {
@@ -218,10 +230,10 @@ func (r *Roster) begin(m *Write, limits Limits) {
 	}
 }
 
-// upgrade makes markers of today of those of the first version. So many of these
-// as every quorum has one of list all databases that the set used, which is kept
-// for those that are upgraded last. Where some have been written anew before so many
-// were read, it is not known.
+// upgrade replaces the markers of the first version by those of today. Every quorum has one
+// master of any tellAll masters. So if that many markers of the first version are read, they
+// list all databases that the set used. The list is kept for masters that are upgraded last. If
+// some markers were written anew before that many were read, the list is unknown.
 func (r *Roster) upgrade(m Write, own Marker) (Write, bool) {
 	m.Kind = UpgradeAll
 	m.Marker.Since, m.Marker.Quarantine, m.Marker.Longest = own.Since, own.Quarantine, own.Longest
@@ -229,7 +241,7 @@ func (r *Roster) upgrade(m Write, own Marker) (Write, bool) {
 	listing, anew := 0, false
 	var used []int
 	for i := range r.masters {
-		s := r.sights[Place{i, 0}]
+		s := r.views[Place{i, 0}]
 		if s == nil || !s.present() || s.marker.Set != r.set {
 			continue
 		}
@@ -250,16 +262,16 @@ func (r *Roster) upgrade(m Write, own Marker) (Write, bool) {
 	return m, m.DB == 0 && anew
 }
 
-// usedDatabases are those that a set of the first version used.
+// usedDatabases are the databases that a set of the first version used.
 type usedDatabases struct {
 	set       string
 	databases []int
 }
 
-// contested: another set is being founded on masters that have forgotten this
-// one, so that nothing must be written between them.
+// contested tells whether another set is being founded on masters that have forgotten this one.
+// Then nothing may be written in between.
 func (r *Roster) contested() bool {
-	for p, s := range r.sights {
+	for p, s := range r.views {
 		m := s.marker
 		if p.DB == 0 && s.present() && m.Set != r.set && m.Members == r.masters && m.Member == p.Master+1 {
 			return true
@@ -268,38 +280,40 @@ func (r *Roster) contested() bool {
 	return false
 }
 
-// tellAll is how many masters that remember know, together, of every TTL
-// granted: a lock on a quorum has raised the longest TTL on a quorum.
+// tellAll returns the number of remembering masters that together know every TTL granted. A
+// lock on a quorum has raised the longest TTL on a quorum.
 func (r *Roster) tellAll() int { return quorum.Intersecting(r.masters) }
 
-// readSince counts the other masters whose marker, or that there is none, was
-// asked for since.
+// othersThatTell is tellAll without the master in question.
+func (r *Roster) othersThatTell() int { return min(r.masters-1, r.tellAll()) }
+
+// readSince counts the other masters whose marker, or lack of one, was asked for after since.
 func (r *Roster) readSince(p Place, since time.Time) int {
 	n := 0
 	for i := range r.masters {
-		other := Place{i, 0} // where every TTL is on record
-		if s := r.sights[other]; i != p.Master && s != nil && s.read && s.asked.After(since) {
+		other := Place{i, 0} // database 0 records every TTL
+		if s := r.views[other]; i != p.Master && s != nil && s.read && s.asked.After(since) {
 			n++
 		}
 	}
 	return n
 }
 
-// marker is what a master of the set shall have.
+// marker returns the marker that a master of the set shall have.
 func (r *Roster) marker(p Place, set string, since int64, now time.Time) Marker {
 	return Marker{
 		DB: p.DB, Set: set, Member: p.Master + 1, Members: r.masters, Epoch: r.epoch, Joined: r.joined,
-		Run: r.sights[p].run, ReplID: r.sights[p].ID, Since: since, Before: r.granted(now), Turned: since,
+		Run: r.views[p].run, ReplID: r.views[p].ID, Since: since, Before: r.granted(now), Turned: since,
 	}
 }
 
-// Wrote hears that a mark was made. The jump that it writes down is then no
-// news any more, in any database, unless another came on top of it.
+// Wrote records that a write was made. Its jump is then written down for all databases, unless
+// another jump came on top of it.
 func (r *Roster) Wrote(m Write, now time.Time) {
 	if m.jump > 0 {
 		r.rewrites(m.Place, now)
 	}
-	for p, s := range r.sights {
+	for p, s := range r.views {
 		if p.Master == m.Master && m.jump > 0 && s.jump == m.jump {
 			s.jump = 0
 			r.changed()

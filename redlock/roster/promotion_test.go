@@ -7,8 +7,8 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// promotionOf is a set of n masters of which the first moves, as two processes
-// see it: one still reaches the server of before, the other the promoted one.
+// promotionOf returns a set of n masters, of which the first moves, as two processes see it. One
+// still reaches the old server, the other the promoted one.
 func promotionOf(n int, now time.Time) (before, after *Roster) {
 	for _, r := range []**Roster{&before, &after} {
 		*r = certifiedRoster(n, now)
@@ -16,14 +16,14 @@ func promotionOf(n int, now time.Time) (before, after *Roster) {
 	}
 	for _, db := range []int{0, 3} {
 		p := Place{0, db}
-		marker := after.sights[p].text
+		marker := after.views[p].text
 		after.Connected(p, "promoted", "", Replication{}, now)
 		after.shows(p, marker)
 	}
 	return before, after
 }
 
-// write has a roster's marks made, as the masters would show them afterwards.
+// write makes a roster's writes, as the masters would show them afterwards.
 func (r *Roster) write(marks []Write, readers ...*Roster) {
 	for _, m := range marks {
 		if m.Marker.Since == SinceNow {
@@ -33,7 +33,7 @@ func (r *Roster) write(marks []Write, readers ...*Roster) {
 			for _, db := range reader.Databases() {
 				p := Place{m.Master, db}
 				m.Marker.DB = db
-				if reader.sights[p].run == r.sights[m.Place].run {
+				if reader.views[p].run == r.views[m.Place].run {
 					reader.shows(p, m.Marker.String())
 				}
 			}
@@ -41,8 +41,8 @@ func (r *Roster) write(marks []Write, readers ...*Roster) {
 	}
 }
 
-// A promoted server is given no marker before the other masters have heard of
-// it, and from then on the server of before does not vote, whoever reaches it.
+// A promoted server gets no marker before the other masters have recorded it. From then on the old
+// server does not vote, whichever process reaches it.
 func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 	for _, n := range []int{2, 3, 4, 5, 7} {
 		now := time.Now()
@@ -82,7 +82,7 @@ func TestPromotionTakesTheVoteFromTheServerOfBefore(t *testing.T) {
 		if want := limits.RestartDelay + 3*time.Second; len(given) != 1 || given[0].Kind != WriteAll || given[0].Marker.Quarantine != want {
 			t.Errorf("of %d: the promoted server is given %+v, want a quarantine of %v in all databases", n, given, want)
 		}
-		if state := after.lookAgain(Place{0, 0}); state != Certified { // but for the time
+		if state := after.lookAgain(Place{0, 0}); state != Certified { // apart from the time
 			t.Errorf("of %d: the promoted server is %v, want certified", n, state)
 		}
 		before.Tick(now.Add(4*time.Minute), limits)
@@ -100,7 +100,7 @@ func TestPromotionIsToldByDatabase0(t *testing.T) {
 	r := certifiedRoster(3, now)
 	r.servers[0].Moves = true
 	p := Place{0, 7}
-	r.Connected(p, r.sights[Place{0, 0}].run, "", Replication{}, now)
+	r.Connected(p, r.views[Place{0, 0}].run, "", Replication{}, now)
 	r.shows(p, "")
 	r.Tick(now.Add(time.Minute), limits)
 	if r.epoch != 1 {
@@ -115,7 +115,7 @@ func TestPromotionIsToldByDatabase0(t *testing.T) {
 	}
 }
 
-// Two processes that see the same promotion mean the same.
+// Two processes that see the same promotion record the same.
 func TestPromotionIsTheSameToEveryProcess(t *testing.T) {
 	now := time.Now()
 	_, one := promotionOf(3, now)

@@ -7,112 +7,116 @@ import (
 
 // A Place is one database of one master.
 type Place struct {
-	Master int // counted from 0
+	Master int // its index in the configuration
 	DB     int
 }
 
-// A sight is what this process saw last of one place.
-type sight struct {
+// A view is what this process saw last of one place.
+type view struct {
 	connected bool
-	run       string // the server's run id, which cannot change on a connection
-	problem   string // why this server can be no master at all: a Sentinel, say
+	run       string // the server's run id; it cannot change on a connection
+	problem   string // why this server cannot be a master at all, such as a Sentinel
 	Replication
 
-	asked  time.Time // when that was asked which was read last
-	read   bool      // on this connection; text and marker are what it has
+	asked  time.Time // when the question of the last reading was asked
+	read   bool      // the marker was read on this connection, into text and marker
 	text   string
 	marker Marker
-	noText bool      // what has its name is no string
-	broken bool      // what has the marker's name is none
-	since  time.Time // when marker, or its replication, came to tell of the memory that it does
-	// turnedAt is when marker was first seen to have turned.
+	noText bool      // the key of the marker holds no string
+	broken bool      // the key of the marker holds no marker
+	since  time.Time // when marker or replication began to tell of the present memory
+	// turnedAt is when the present turn of marker was first seen.
 	turnedAt time.Time
-	// rewritten is when it was heard by way of another database that its marker was
-	// written anew: what was asked until then may have been answered before.
+	// rewritten is when its marker was written anew by way of another database. An answer to an
+	// earlier question may show the marker before that.
 	rewritten time.Time
-	ahead     bool // its marker's since lies in the future of its own clock
-	// jump is by how much its clock jumped forward at least, not yet written down,
-	// and jumpMost by how much at most.
+	ahead     bool // its marker's Since lies in the future of its own clock
+	// jump is the least amount by which its clock jumped forward and that is not yet written
+	// down. jumpedAt is when that began. last is the latest part of it, seen at lastAt.
 	jump     time.Duration
-	jumpMost time.Duration
 	jumpedAt time.Time
-	actedAt  time.Time // when the roster last had something written there
+	last     Jump
+	lastAt   time.Time
+	actedAt  time.Time // when the roster last planned a write there
 
-	silentSince time.Time // the beat that first found questions unanswered; zero: none are
-	told        Standing  // how it stands
+	silentSince time.Time // the first beat that found questions unanswered; zero if there are none
+	told        Standing  // its standing
+
+	lacks ttlMemory // the lost records when marker began to tell of the present memory
 }
 
-func (s *sight) absent() bool  { return s.read && s.text == "" && !s.broken }
-func (s *sight) present() bool { return s.read && s.text != "" && !s.broken }
+func (s *view) absent() bool  { return s.read && s.text == "" && !s.broken }
+func (s *view) present() bool { return s.read && s.text != "" && !s.broken }
 
-// forgotAt is when it was seen that it may have forgotten locks.
-func (s *sight) forgotAt() time.Time {
+// forgotAt returns when this process saw that the place may have forgotten locks.
+func (s *view) forgotAt() time.Time {
 	if s.jump > 0 && s.jumpedAt.After(s.since) {
 		return s.jumpedAt
 	}
 	return s.since
 }
 
-// jumpedWithin: a jump that is not yet written down was seen so short a time ago.
-func (s *sight) jumpedWithin(d time.Duration, now time.Time) bool {
-	return s.jump > 0 && now.Sub(s.jumpedAt) < d
+// justJumped tells whether an unwritten jump was seen so recently that other masters may still
+// be seen to make it.
+func (s *view) justJumped(now time.Time) bool {
+	return s.jump > 0 && now.Sub(s.lastAt) < standstillPause
 }
 
-// A Roster is what this process knows of the set of masters. It decides who may
-// vote, from the markers, and what has to be written to them. It holds no
-// connection, reads no clock and takes no lock: its owner lets one goroutine at a time have it.
+// A Roster is what this process knows of the set of masters. From the markers it decides who
+// may vote, and what to write to the markers. It holds no connection, reads no clock and takes
+// no lock. Its owner lets one goroutine at a time use it.
 type Roster struct {
 	servers []Server
 	masters int
 	fresh   bool   // the operator says that no lock can be held yet
-	nonce   uint64 // another in each process, and for each set that it begins
+	nonce   uint64 // differs for each process and for each set that it begins
 
-	version   uint64 // rises with set, epoch and joined, and with jumps
+	version   uint64 // rises when set, epoch, joined or a jump changes
 	witnessed bool   // this process saw the set begin, so no lock is older
 
 	set     string
 	epoch   int64
 	joined  []string
-	learned time.Time      // when another process was found to have begun the epoch
-	met     map[int]string // by master: who joined there when this process last saw the member's own marker
-	unheard map[int]unheard
-	heard   map[int]unheard // the same for those of which enough have heard
-	runs    map[int]string  // by master: the run id of the server that was reached last
-	// eviction is by which policy a master may delete locks, evicted that it may
-	// have done so and that this is not on record.
+	learned time.Time      // when this process learned of an epoch that another process began
+	met     map[int]string // by master: the entry of joined when this process last saw the member's own marker
+	// hearings are, by master, the hearings of the present members.
+	hearings map[int]hearing
+	runs     map[int]string // by master: the run id of the server reached last
+	// eviction is, by master, the policy by which it may delete locks. evicted says that it may
+	// have done so and that no marker records this.
 	eviction map[int]string
 	evicted  map[int]bool
-	blank    map[int]bool  // masters seen without a marker when all of them were, so that they may begin as new
+	blank    map[int]bool  // masters seen without a marker when all were, so they may begin as new
 	used     usedDatabases // for masters whose markers are of the first version
 	ttls     ttlMemory
-	recalls  bool // longest was that of enough markers at once to be that of the set
-	sights   map[Place]*sight
-	reason   string    // why there is no set yet
-	noSet    hindrance // the same, as the log has it
-	newTold  string    // the set of which the log has it that it is new
+	recalls  bool // N-Q+1 markers were once read together, so the longest TTL known is the set's
+	views    map[Place]*view
+	reason   string     // why there is no set yet
+	noSet    setProblem // the reason as last logged
+	newTold  string     // the set that was logged as new
 	stood    standstill
-	known    []MasterStatus // by master, as the Observer was told
+	known    []MasterStatus // by master, the status that was last announced
 	untold   News
-	moved    map[int]time.Time // by database: when one of its places last stood otherwise than before
+	moved    map[int]time.Time // by database: when the state of one of its places last changed
 }
 
-// Limits are what of the configuration decides who may vote and when.
+// Limits are the part of the configuration that decides who may vote and when.
 type Limits struct {
 	MasterTimeout time.Duration // how long a ballot waits for a master's vote
-	ClockDrift    float64       // the share of a time by which clocks may run apart
-	// RestartDelay is how long a master that may have forgotten locks does not
-	// vote at least, and MaxQuarantine at most, where longer TTLs were granted.
+	ClockDrift    float64       // the fraction of a time by which clocks may run apart
+	// RestartDelay is the shortest time for which a master that may have forgotten locks does
+	// not vote. MaxQuarantine is the longest, for longer TTLs.
 	RestartDelay, MaxQuarantine time.Duration
 }
 
-// A Server is how a master is called, and whether it may be another server
-// one day.
+// A Server is the name of a master, and whether it may become another server one day.
 type Server struct {
 	Name  string
 	Moves bool
 }
 
-// New makes a Roster that knows nothing of the masters yet. nonce is a random number.
+// New makes a Roster that knows nothing of the masters yet. fresh is the operator's word that
+// no lock can be held on them. nonce is a random number.
 func New(servers []Server, fresh bool, nonce uint64) *Roster {
 	masters := len(servers)
 	return &Roster{
@@ -123,21 +127,20 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		runs:     map[int]string{},
 		eviction: map[int]string{},
 		evicted:  map[int]bool{},
-		unheard:  map[int]unheard{},
-		heard:    map[int]unheard{},
+		hearings: map[int]hearing{},
 		blank:    map[int]bool{},
-		sights:   map[Place]*sight{},
+		views:    map[Place]*view{},
 		reason:   "no lock master has been reached yet",
 		moved:    map[int]time.Time{},
 		known:    make([]MasterStatus, masters),
 	}
 }
 
-func (r *Roster) sight(p Place) *sight {
-	s := r.sights[p]
+func (r *Roster) view(p Place) *view {
+	s := r.views[p]
 	if s == nil {
-		s = &sight{told: Standing{State: Away}}
-		r.sights[p] = s
+		s = &view{told: Standing{State: Away}}
+		r.views[p] = s
 	}
 	return s
 }
@@ -146,7 +149,7 @@ func (r *Roster) names(master int) string { return r.servers[master].Name }
 
 func (r *Roster) moves(master int) bool { return r.servers[master].Moves }
 
-// SetServer says how a master is called from now on.
+// SetServer changes the name of a master, and whether it moves.
 func (r *Roster) SetServer(master int, server Server) { r.servers[master] = server }
 
 func (r *Roster) changed() {
@@ -154,22 +157,21 @@ func (r *Roster) changed() {
 	r.untold.Changed = true
 }
 
-// Connected begins a new connection to a place. restarted tells that another
-// server process answers than before at this master. A database that is used for
-// the first time is none.
+// Connected records a new connection to a place. restarted says that another server process
+// answers at this master than before. That is false for the first use of a database.
 func (r *Roster) Connected(p Place, run, problem string, repl Replication, now time.Time) (restarted bool) {
 	restarted = r.runs[p.Master] != "" && r.runs[p.Master] != run
 	r.runs[p.Master] = run
-	s, known := r.sight(p), r.sight(p)
+	s, known := r.view(p), r.view(p)
 	r.leaves(s, Marker{}, now)
 	if known.run == "" {
-		for other, o := range r.sights { // a jump that is not yet written down concerns this database, too
+		for other, o := range r.views { // a jump that is not yet written down concerns this database, too
 			if other.Master == p.Master && o.run == run && o.jump > known.jump {
 				known = o
 			}
 		}
 	}
-	jump, jumpMost, jumpedAt := known.jump, known.jumpMost, known.jumpedAt
+	jump := known.jump
 	if known.run != run {
 		jump = 0
 	}
@@ -180,32 +182,32 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 		delete(r.eviction, p.Master)
 		delete(r.evicted, p.Master)
 	}
-	*s = sight{connected: true, run: run, problem: problem, Replication: repl, told: s.told,
-		jump: jump, jumpMost: jumpMost, jumpedAt: jumpedAt}
+	*s = view{connected: true, run: run, problem: problem, Replication: repl, told: s.told,
+		jump: jump, jumpedAt: known.jumpedAt, last: known.last, lastAt: known.lastAt}
 	r.changed()
 	return restarted
 }
 
-// Disconnected hears that a connection has ended, or that none could be opened,
-// and why. It tells whether that is news.
+// Disconnected records that a connection has ended or could not be opened, and why. It tells
+// whether that is news.
 func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
-	s := r.sight(p)
+	s := r.view(p)
 	r.leaves(s, Marker{}, now)
 	s.connected, s.read = false, false
 	return r.stands(p, s, Standing{State: Away, Reason: reason}, now)
 }
 
-// Asked hears when that was asked which a place's marker was read from last.
+// Asked records when the question was asked whose answer was the marker of a place.
 func (r *Roster) Asked(p Place, at time.Time) {
-	if s := r.sights[p]; s != nil && at.After(s.asked) {
+	if s := r.views[p]; s != nil && at.After(s.asked) {
 		s.asked = at
 	}
 }
 
-// Checked takes what a place's marker is now and says how the place stands apart
-// from the time, and what the marker is. It was asked for at the given time.
+// Checked records the marker of a place, which was asked for at asked. It returns the parsed
+// marker and the standing of the place apart from the time.
 func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, Marker) {
-	s := r.sight(p)
+	s := r.view(p)
 	s.asked = asked
 	news := !s.read || s.text != text || s.noText != broken
 	s.noText = broken
@@ -213,14 +215,14 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 		next, ok := ParseMarker(text)
 		r.leaves(s, next, now)
 		if p.DB == 0 && next.Since > s.marker.Since && r.evicted[p.Master] {
-			delete(r.evicted, p.Master) // that it may have forgotten is on record
+			delete(r.evicted, p.Master) // the marker now records that it may have forgotten
 			r.rewrites(p, now)
 		}
 		if s.turnedAt.IsZero() || next.Turned != s.marker.Turned {
 			s.turnedAt = now
 		}
 		if !s.read || !s.marker.sameMemory(next) || broken {
-			s.since = now
+			s.since, s.lacks = now, r.ttls
 		}
 		s.marker, broken = next, broken || text != "" && !ok
 		s.actedAt, s.ahead = time.Time{}, false
@@ -239,45 +241,45 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 		r.changed()
 	}
 	if s.isStale() {
-		r.changed() // what is asked next has to be judged again
+		r.changed() // the next answer must be judged again
 	}
 	return r.judge(p, s), s.marker
 }
 
-// rewrites hears that by way of a place the markers of all databases of its master
-// have been written anew.
+// rewrites records that a write through one place has renewed the markers of all databases of
+// its master.
 func (r *Roster) rewrites(by Place, now time.Time) {
-	for p, s := range r.sights {
+	for p, s := range r.views {
 		if p.Master == by.Master && p != by {
 			s.rewritten = now
 		}
 	}
 }
 
-// recently is how old what was read may be for a step that other masters are told of.
+// recently is the greatest age of a reading on which a step that other masters learn of may be
+// based.
 const recently = 3 * BeatPause / 2
 
-// isRecent: it was read so lately that it can be acted upon by way of other masters.
-// A process that stood still finds here what was so before.
-func (s *sight) isRecent(now time.Time) bool { return s.read && now.Sub(s.asked) <= recently }
+// isRecent tells whether the place was read so recently that the roster may act on it through
+// other masters. A process that stood still finds only old readings.
+func (s *view) isRecent(now time.Time) bool { return s.read && now.Sub(s.asked) <= recently }
 
-// isStale: what was read last may be what was there before it was written anew.
-func (s *sight) isStale() bool { return !s.rewritten.IsZero() && !s.asked.After(s.rewritten) }
+// isStale tells whether the last reading may show the marker before it was written anew.
+func (s *view) isStale() bool { return !s.rewritten.IsZero() && !s.asked.After(s.rewritten) }
 
-// ClockIs hears what time it is on a master in quarantine, in ms. Where its
-// memory is complete only from a later time on, its clock was ahead and has been
-// put right: since is written anew, or the quarantine would last as long as the
-// step was.
+// ClockIs records the time, in ms, on a master in quarantine. If its marker's Since is later
+// than that, its clock was ahead and has been set right. Then Since must be written anew.
+// Otherwise the quarantine would last as long as the step.
 func (r *Roster) ClockIs(p Place, now int64) {
-	if s := r.sight(p); s.present() && !s.ahead && s.marker.Since > now {
+	if s := r.view(p); s.present() && !s.ahead && s.marker.Since > now {
 		s.ahead = true
 		r.changed()
 	}
 }
 
-// learn takes over what a marker of the set says of the set. It
-// tells whether that is news of who the masters are.
-func (r *Roster) learn(s *sight, now time.Time) bool {
+// learn takes over what a marker of the set says about the set. It tells whether the members or
+// the epoch have changed.
+func (r *Roster) learn(s *view, now time.Time) bool {
 	r.recalls = r.recalls || r.remembering() >= r.tellAll()
 	if s.marker.Members != r.masters {
 		return false
@@ -294,35 +296,34 @@ func (r *Roster) learn(s *sight, now time.Time) bool {
 func (r *Roster) remembering() int {
 	n := 0
 	for i := range r.masters {
-		if s := r.sights[Place{i, 0}]; s != nil && s.present() && s.marker.Set == r.set {
+		if s := r.views[Place{i, 0}]; s != nil && s.present() && s.marker.Set == r.set {
 			n++
 		}
 	}
 	return n
 }
 
-// Jumped notes that a master's clock has jumped forward, which holds for all of
-// its databases, also those whose connection is just being dialled. A jump that
-// could not be written down yet keeps its time.
+// Jumped records that a master's clock has jumped forward. That holds for all its databases,
+// also those that are just being dialled. A jump that is not written down yet keeps its time.
 func (r *Roster) Jumped(master int, by Jump, now time.Time) {
-	for p, s := range r.sights {
+	for p, s := range r.views {
 		if p.Master != master {
 			continue
 		}
 		if s.jump == 0 {
-			s.jumpedAt, s.jumpMost = now, 0
+			s.jumpedAt = now
 		}
 		s.jump += by.Least
-		s.jumpMost += by.Most
+		s.last, s.lastAt = by, now
 		s.actedAt = time.Time{}
 	}
 	r.changed()
 }
 
-// Databases are those in use, in order.
+// Databases returns the databases in use, in order.
 func (r *Roster) Databases() []int {
 	var dbs []int
-	for p := range r.sights {
+	for p := range r.views {
 		if !slices.Contains(dbs, p.DB) {
 			dbs = append(dbs, p.DB)
 		}

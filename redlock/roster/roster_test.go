@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// What a roster makes of what it sees, where no timeline can time it so.
+// These tests show a roster observations whose timing no timeline can produce.
 
-// certifiedRoster is one of n masters that all vote in databases 0 and 3.
+// certifiedRoster returns a roster of n masters that all vote in databases 0 and 3.
 func certifiedRoster(n int, now time.Time) *Roster {
 	r := New(serversNamed(n), false, 0)
 	r.set = "s"
@@ -24,7 +24,7 @@ func certifiedRoster(n int, now time.Time) *Roster {
 	return r
 }
 
-// serversNamed are n servers: a, b, c, ...
+// serversNamed returns n servers: a, b, c, ...
 func serversNamed(n int) (servers []Server) {
 	for i := range n {
 		servers = append(servers, Server{Name: string(rune('a' + i))})
@@ -32,23 +32,23 @@ func serversNamed(n int) (servers []Server) {
 	return servers
 }
 
-// shows has a place's marker read, which was asked for late enough for anything.
+// shows reads a place's marker. The question was asked late enough for every rule.
 func (r *Roster) shows(p Place, text string) State {
 	now := time.Now()
 	st, _ := r.Checked(p, text, false, now.Add(time.Hour), now)
 	return st.State
 }
 
-// lookAgain is how a place is judged when its marker is read once more.
+// lookAgain reads the marker of a place once more, and returns the state.
 func (r *Roster) lookAgain(p Place) State {
-	return r.shows(p, r.sights[p].text)
+	return r.shows(p, r.views[p].text)
 }
 
 func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
 	p := Place{0, 3}
-	marker := r.sights[p].text
+	marker := r.views[p].text
 	r.Disconnected(p, NotConnected, now)
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
 	r.Connected(p, r.names(0), "", Replication{}, now)
@@ -85,14 +85,13 @@ func TestRosterTheLongestTTLIsThatOfAllDatabases(t *testing.T) {
 	}
 }
 
-// A process that has just started finds that masters have forgotten, and one
-// that may know of a longer TTL is away: then it is as if the longest had been
-// granted that a quarantine covers.
+// A process that has just started finds that masters have forgotten. A master that may know of a
+// longer TTL is unreachable. Then the roster assumes the longest TTL that a quarantine covers.
 func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 	now := time.Now()
 	for name, row := range map[string]struct {
 		forgot, away []int
-		lived        bool          // the process was there before
+		lived        bool          // the process had run before
 		want         time.Duration // 0: nothing is written yet
 	}{
 		"one forgot":                     {[]int{0}, nil, false, 30 * time.Second},
@@ -113,7 +112,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 				r.Disconnected(Place{i, 0}, NotConnected, now)
 			}
 			for _, i := range []int{1, 2, 3, 4} {
-				if s := r.sights[Place{i, 0}]; s.present() {
+				if s := r.views[Place{i, 0}]; s.present() {
 					r.shows(Place{i, 0}, s.text)
 				}
 			}
@@ -134,7 +133,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 
 var rosterLimits = Limits{RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
 
-// markedBy are the places that a plan writes to.
+// markedBy returns the places that a plan writes to.
 func (r *Roster) markedBy(now time.Time) []Place {
 	var places []Place
 	for _, m := range r.Tick(now, rosterLimits) {
@@ -143,15 +142,15 @@ func (r *Roster) markedBy(now time.Time) []Place {
 	return places
 }
 
-// another is a marker of another set, for a place.
+// another returns a marker of another set, for a place.
 func (r *Roster) another(i int, change func(*Marker)) string {
 	m := r.marker(Place{i, 0}, "another", 0, time.Now())
 	change(&m)
 	return m.String()
 }
 
-// Where another set is being founded on masters that have forgotten this one,
-// nothing is written between; a master that came from elsewhere is no such set.
+// If another set is being founded on masters that have forgotten this one, the roster writes
+// nothing in between. A master that came from elsewhere is no such set.
 func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 	now := time.Now()
 	for name, row := range map[string]struct {
@@ -173,7 +172,7 @@ func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 	}
 }
 
-// A set gives way to another only where a quorum belongs to that.
+// A set gives way to another only if a quorum belongs to the other.
 func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
@@ -190,14 +189,14 @@ func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 	}
 }
 
-// A missing marker and a jump wait a little before they are written down: for
-// another process's new set, and for the other masters' clocks.
+// A missing marker and a jump wait a little before they are written down: for another process's new
+// set, and for the other masters' clocks.
 func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 	r := certifiedRoster(5, time.Now())
 	now := time.Now()
 	r.Checked(Place{0, 0}, "", false, now, now)
 	r.Jumped(1, Jump{time.Minute, time.Minute}, time.Now())
-	r.sights[Place{4, 0}].asked = now.Add(-time.Minute) // and not since then
+	r.views[Place{4, 0}].asked = now.Add(-time.Minute) // and not since then
 	if got := r.markedBy(time.Now()); len(got) > 0 {
 		t.Errorf("marked at once: %v", got)
 	}
@@ -207,17 +206,17 @@ func TestRosterWhatIsSeenIsNotWrittenDownAtOnce(t *testing.T) {
 	}
 }
 
-// A marker counts only for the run and the epoch that it tells of.
+// A marker counts only for its own run and epoch.
 func TestRosterAMarkerOfAnotherRunOrEpochDoesNotVote(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
 	p := Place{0, 0}
-	text := r.sights[p].text
+	text := r.views[p].text
 	r.Connected(p, "another run", "", Replication{}, now)
 	if state := r.shows(p, text); state != Uncertified {
 		t.Errorf("restarted with its data, and %v", state)
 	}
-	r.Advance(4, "m6", "")
+	r.Replace(4, "m6", "")
 	if got := r.lookAgain(Place{1, 0}); got != Uncertified {
 		t.Errorf("it has not heard of the epoch, and is %v", got)
 	}
@@ -233,7 +232,7 @@ func TestRosterAReplacementNeedsAQuorumThatStays(t *testing.T) {
 	}
 }
 
-// A server that is on the list under two names founds no set.
+// A server with two names on the list founds no set.
 func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
 	now := time.Now()
 	r := New(serversNamed(3), true, 0)
@@ -246,8 +245,7 @@ func TestRosterOneServerTwiceFoundsNoSet(t *testing.T) {
 	}
 }
 
-// A database that was left over when its set was forgotten keeps what it knows
-// of TTLs.
+// A leftover database of a forgotten set keeps what it knows of TTLs.
 func TestRosterALeftOverDatabaseIsInQuarantineForItsOwnLongestTTL(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
@@ -290,14 +288,14 @@ func TestRosterAJumpThatGrewIsNotWrittenDown(t *testing.T) {
 	}
 }
 
-// Another database than 0 is the first that is connected, and sees a jump. It is
-// written down by way of database 0.
+// A database other than 0 is the first to connect, and sees a jump. The jump is written down by way
+// of database 0.
 func TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
 	zero := Place{0, 0}
-	marker := r.sights[zero].text
-	delete(r.sights, zero)
+	marker := r.views[zero].text
+	delete(r.views, zero)
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
 	r.Connected(zero, r.names(0), "", Replication{}, now)
 	if state := r.shows(zero, marker); state != Uncertified {
@@ -308,13 +306,12 @@ func TestRosterAJumpIsKnownToADatabaseThatIsConnectedLater(t *testing.T) {
 	}
 }
 
-// A batch of another database may have been answered before a jump was written
-// down, and be read afterwards.
+// A batch of another database may be answered before a jump was written down, and read afterwards.
 func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
 	p := Place{0, 3}
-	text := r.sights[p].text
+	text := r.views[p].text
 	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
 	marks := r.Tick(now.Add(time.Second), rosterLimits)
 	if len(marks) != 1 {
@@ -329,9 +326,9 @@ func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
 	}
 }
 
-// A process that stood still knows a server that may have been restarted, and been
-// given its marker by others, meanwhile. Where it told of an epoch with the run of
-// before, nobody would count that master any more.
+// A process that stood still knows an old run of a server. The server may have restarted meanwhile
+// and got its marker from others. If the process began an epoch with the old run, nobody would
+// count that master any more.
 func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
@@ -349,12 +346,12 @@ func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	}
 }
 
-// What a server forgot while it was a replica is as old as that, not as its marker.
+// What a server forgot while it was a replica is as old as that time, not as its marker.
 func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
 	later := now.Add(time.Hour)
-	long := r.sights[Place{1, 0}].marker
+	long := r.views[Place{1, 0}].marker
 	long.Longest = 5 * time.Minute
 	r.Checked(Place{1, 0}, long.String(), false, later, later)
 	r.Replicates(Place{0, 0}, Replication{ID: "another", Was: true}, later)
@@ -368,21 +365,21 @@ func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
 	}
 }
 
-// What a server may have forgotten ends although longer TTLs are put on record.
+// The time since which a server may have forgotten stays the same when a longer TTL is recorded.
 func TestRosterALongerTTLOnRecordIsNoOtherMemory(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
 	p := Place{0, 0}
-	since := r.sights[p].since
-	m := r.sights[p].marker
+	since := r.views[p].since
+	m := r.views[p].marker
 	m.Longest = time.Minute
 	r.Checked(p, m.String(), false, now, now.Add(time.Hour))
-	if !r.sights[p].since.Equal(since) {
+	if !r.views[p].since.Equal(since) {
 		t.Error("a longer TTL is taken for another memory")
 	}
 	m.Since = 5
 	r.Checked(p, m.String(), false, now, now.Add(time.Hour))
-	if r.sights[p].since.Equal(since) {
+	if r.views[p].since.Equal(since) {
 		t.Error("another memory is not seen")
 	}
 }

@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// What rosters do, told as scripts: testdata/*.txt. A line is something that
-// happens; the indented lines below it are what the rosters make of it. With
-// -rewrite they are written anew, to be reviewed as a difference.
+// Scripts in testdata/*.txt show what rosters do. A line is an event. The indented
+// lines below it are the output of the rosters. With -rewrite the test writes these
+// lines anew, to be reviewed as a diff.
 //
 //	masters 3 [moves]    toy masters a, b, c, ...
-//	at 1.5s              the time, since the script began
+//	at 1.5s              the time since the script began
 //	p starts [fresh]     a process with its roster
 //	p connects 2         to the server in a place, and reads its marker
 //	p loses 2            its connection to a place
 //	p reads 2            the marker in a place, or in every place: all
-//	p plans              what it writes now, which is then written
-//	p sees 2 jump 1h     that a server's clock did
+//	p plans              the writes that it plans, which are then made
+//	p sees 2 jump 1h     a jump of a server's clock
 //	p replaces 2 by x    what a reload does first
 //	2 restarts [empty]   and what else happens to a server: is flushed, jumps 1m,
 //	                     is replaced by x, is promoted by x (with its marker)
-//	p stands             how the masters stand to it
+//	p stands             the state of the masters as it sees them
 
 var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata print anew")
 
@@ -67,7 +67,7 @@ type script struct {
 type actor struct {
 	name    string
 	r       *Roster
-	servers map[int]*toyServer // that it is connected to, by place
+	servers map[int]*toyServer // the servers that it is connected to, by place
 	runs    map[int]string
 }
 
@@ -76,7 +76,7 @@ var scriptLimits = Limits{MasterTimeout: time.Second, ClockDrift: 0.01, RestartD
 func (s *script) play(text string) string {
 	for line := range strings.Lines(text) {
 		if strings.HasPrefix(line, " ") {
-			continue // what it printed when it was written
+			continue // the output recorded in the script
 		}
 		s.out.WriteString(line)
 		if words := strings.Fields(line); len(words) > 0 && words[0] != "#" {
@@ -183,7 +183,7 @@ func (s *script) acts(name string, words []string) {
 			s.print("%v", err)
 			return
 		}
-		j := p.r.Advance(place, words[3], "")
+		j := p.r.Replace(place, words[3], s.at[place].run)
 		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		p.r.Left(place)
 		p.r.SetServer(place, Server{Name: words[3]})
@@ -199,7 +199,7 @@ func (s *script) acts(name string, words []string) {
 	}
 }
 
-// because words a reason, and until when it lasts, in the script's time.
+// because formats a reason and its end, in the script's time.
 func (s *script) because(reason string, until time.Time) string {
 	if reason != "" {
 		reason = ": " + reason
@@ -230,7 +230,7 @@ func (s *script) reads(p *actor, place int) {
 	p.r.Noted(at, st, s.time())
 }
 
-// plans has a process write what it wants to be written.
+// plans makes the writes that a process plans.
 func (s *script) plans(p *actor) {
 	marks := p.r.Tick(s.time(), scriptLimits)
 	s.tells(p)
@@ -256,7 +256,7 @@ func (s *script) plans(p *actor) {
 	}
 }
 
-// tells prints what a process has to say.
+// tells prints the notices of a process.
 func (s *script) tells(p *actor) {
 	for _, n := range p.r.Drain().Notices {
 		if n.Standing != nil {

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// What people are told of how masters stand, and what they are spared.
+// These tests check what people are told about the state of masters.
 
-// A database that is used for the first time is being dialled at first. That is
-// not told, and what comes of it is, with the database's number.
+// A database that is used for the first time is being dialled at first. That is not reported. The
+// result is, with the number of the database.
 func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
@@ -36,20 +36,20 @@ func TestRosterTheFirstUseOfADatabaseIsNoNews(t *testing.T) {
 	}
 }
 
-// A process that stood still has answers to read, which say nothing of its masters;
-// one that leaves questions unanswered for a whole beat is away.
+// A process that stood still has unread answers, which say nothing about its masters. A place that
+// leaves questions unanswered for a whole beat is unreachable.
 func TestRosterAMasterIsSilentForAWholeBeat(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
 	p := Place{0, 0}
 	for i, row := range []struct {
 		unanswered, late bool
-		after            time.Duration // the last beat
+		after            time.Duration // time since the last beat
 		want             bool
 	}{
 		{true, false, 0, false},
 		{true, false, BeatLength, true},
-		{true, true, time.Minute, false}, // who stood still begins anew
+		{true, true, time.Minute, false}, // after a standstill the time starts anew
 		{true, false, time.Millisecond, false},
 		{false, false, BeatLength, false},
 		{true, false, BeatLength, false},

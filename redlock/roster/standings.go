@@ -8,17 +8,18 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// How the places stand, as the roster was told last and as others ask.
+// This file keeps the state of each place, as the roster was told last, and answers questions
+// about it.
 
-// Noted takes how a place stands.
+// Noted records the standing of a place. It is ignored if the place is not connected.
 func (r *Roster) Noted(p Place, st Standing, now time.Time) {
-	if s := r.sight(p); s.connected {
+	if s := r.view(p); s.connected {
 		r.stands(p, s, st, now)
 	}
 }
 
-// stands takes how a place stands, and tells whether that is news.
-func (r *Roster) stands(p Place, s *sight, st Standing, now time.Time) (news bool) {
+// stands records the standing of a place, and tells whether it has changed.
+func (r *Roster) stands(p Place, s *view, st Standing, now time.Time) (news bool) {
 	news = s.told.State != st.State || s.told.Reason != st.Reason
 	s.told = st
 	if news {
@@ -28,7 +29,7 @@ func (r *Roster) stands(p Place, s *sight, st Standing, now time.Time) (news boo
 	return news
 }
 
-// announce tells how a master stands where that is news.
+// announce gives notice of a master's state if it has changed.
 func (r *Roster) announce(master int, now time.Time) {
 	if is, last := r.statusOf(master, now), r.known[master]; is.State != last.State || is.Reason != last.Reason || is.Name != last.Name {
 		r.known[master] = is
@@ -36,39 +37,37 @@ func (r *Roster) announce(master int, now time.Time) {
 	}
 }
 
-// noSetPause is how long it is left untold that there is no set: mostly the
+// noSetPause is how long the roster waits before it logs that there is no set. Mostly the
 // masters are just being reached.
 const noSetPause = 2 * time.Second
 
-// A hindrance is what keeps a set from beginning, since when, and whether the log
-// has it.
-type hindrance struct {
+// A setProblem is a reason why no set begins, since when it holds, and whether it was logged.
+type setProblem struct {
 	reason string
 	since  time.Time
 	told   bool
 }
 
-// tellNoSet logs each reason why there is no set once it has lasted.
+// tellNoSet logs each reason why there is no set, once the reason has lasted for noSetPause.
 func (r *Roster) tellNoSet(now time.Time) {
 	switch {
-	case r.set != "" || r.certified(0) >= quorum.Size(r.masters):
+	case r.set != "" || r.CertifiedIn(0).Len() >= quorum.Size(r.masters):
 	case r.noSet.reason != r.reason:
-		r.noSet = hindrance{reason: r.reason, since: now}
+		r.noSet = setProblem{reason: r.reason, since: now}
 	case !r.noSet.told && now.Sub(r.noSet.since) >= noSetPause:
 		r.noSet.told = true
-		r.warn("no lock can be decided yet, for there is no set of lock masters", "reason", r.reason)
+		r.warn("no lock can be decided yet, because there is no set of lock masters", "reason", r.reason)
 	}
 }
 
-// Silent hears at each beat whether a place leaves questions unanswered, and
-// tells whether it has done so for a whole beat. A process that stood still finds
-// all masters silent until it has read their answers, so where the beat itself is
-// late that begins only now. This is about what people are told: what counts as a
-// vote is decided by each ballot.
+// Silent is called at each beat, with whether a place leaves questions unanswered. It tells
+// whether the place has done so for a whole beat. A process that stood still finds all masters
+// silent until it has read their answers. So after a late beat the time starts anew. This is
+// only about what people are told: each ballot decides for itself what counts as a vote.
 func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
-	s := r.sights[p]
+	s := r.views[p]
 	switch {
-	case s == nil: // it is being dialled for the first time
+	case s == nil: // the place is being dialled for the first time
 		return false
 	case !unanswered:
 		s.silentSince = time.Time{}
@@ -79,40 +78,30 @@ func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
 	return now.Sub(s.silentSince) >= BeatLength
 }
 
-// CertifiedIn are the masters certified in a database, a bit for each.
-func (r *Roster) CertifiedIn(db int) (certified uint64) {
+// CertifiedIn returns the masters certified in a database.
+func (r *Roster) CertifiedIn(db int) (certified quorum.Set) {
 	for i := range r.masters {
-		if s := r.sights[Place{i, db}]; s != nil && s.told.State == Certified {
+		if s := r.views[Place{i, db}]; s != nil && s.told.State == Certified {
 			certified |= 1 << i
 		}
 	}
 	return certified
 }
 
-// certified counts the masters certified in a database.
-func (r *Roster) certified(db int) (n int) {
-	for i := range r.masters {
-		if s := r.sights[Place{i, db}]; s != nil && s.told.State == Certified {
-			n++
-		}
-	}
-	return n
-}
-
-// statusOf is how a master stands in the worst of its databases,
-// and the longest TTL granted in any.
+// statusOf returns the state of a master in the worst of its databases, and the longest TTL
+// granted in any of them.
 func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
 	worst := Standing{State: Certified}
 	found := false
 	var longest time.Duration
 	for _, db := range r.Databases() {
-		s := r.sights[Place{master, db}]
+		s := r.views[Place{master, db}]
 		if s == nil {
 			continue
 		}
 		longest = max(longest, s.told.Longest)
 		if db != 0 && s.told.State == Away && s.told.Reason == "" {
-			continue // it is used for the first time, and just being dialled
+			continue // the database is used for the first time, and is just being dialled
 		}
 		if !found || rank(s.told.State) > rank(worst.State) {
 			worst, found = s.told, true
@@ -135,11 +124,11 @@ func rank(s State) int {
 	return slices.Index([]State{Certified, Quarantined, Uncertified, Away, Barred}, s)
 }
 
-// Quarantined counts the masters in quarantine in a database, and tells when the
-// first of them votes again.
+// Quarantined counts the masters in quarantine in a database, and returns when the first of
+// them votes again.
 func (r *Roster) Quarantined(db int, now time.Time) (n int, until time.Time) {
 	for i := range r.masters {
-		s := r.sights[Place{i, db}]
+		s := r.views[Place{i, db}]
 		if s == nil || s.told.State != Quarantined {
 			continue
 		}
@@ -150,8 +139,8 @@ func (r *Roster) Quarantined(db int, now time.Time) (n int, until time.Time) {
 	return n, shownUntil(until, now)
 }
 
-// shownUntil is the end of a quarantine for people: the next whole second, for they
-// read no less, and never in the past, for the master is about to be looked at.
+// shownUntil is the end of a quarantine for people. It is the next whole second, because they
+// read nothing shorter. It is never in the past: an ended quarantine is about to be noticed.
 func shownUntil(until, now time.Time) time.Time {
 	if until.IsZero() {
 		return until
@@ -162,10 +151,9 @@ func shownUntil(until, now time.Time) time.Time {
 	return until.Add(time.Second - 1).Truncate(time.Second)
 }
 
-// Unsettled: some master that is connected is not certified yet, but may be
-// soon.
+// Unsettled tells whether a connected master is not certified yet, but may be soon.
 func (r *Roster) Unsettled() bool {
-	for _, s := range r.sights {
+	for _, s := range r.views {
 		if s.connected && s.told.State == Uncertified {
 			return true
 		}
@@ -184,11 +172,11 @@ func (r *Roster) Status(now time.Time) Status {
 	return status
 }
 
-// Prospects are the masters that are certified in a database, those that may be so
-// by some time, and those of which nothing has been read yet; when one of them last
-// stood otherwise than before.
+// Prospects are the masters that are certified in a database, those that may be by some time,
+// and those of which nothing has been read yet. Moved is when the state of one of them last
+// changed.
 type Prospects struct {
-	Certified, Hopeful, Arriving uint64 // a bit for each
+	Certified, Hopeful, Arriving quorum.Set
 
 	Moved time.Time
 }
@@ -199,7 +187,7 @@ func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 	}
 	p := Prospects{Moved: r.moved[db]}
 	for i := range r.masters {
-		s := r.sights[Place{i, db}]
+		s := r.views[Place{i, db}]
 		if s == nil || s.connected && !s.read {
 			p.Arriving |= 1 << i
 		}
@@ -213,6 +201,6 @@ func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 	return p
 }
 
-// mayVoteBy: it is not known that it will not. Who is away may be there in a
-// moment; a stream that has dialled in vain knows better.
+// mayVoteBy tells whether a place may vote by then. An unreachable master may be back in a
+// moment. A stream that has dialled in vain knows better.
 func (st *Standing) mayVoteBy(by time.Time) bool { return st.State != Barred && !st.Until.After(by) }

@@ -4,19 +4,19 @@ import (
 	"time"
 )
 
-// MasterState says whether a master's votes count.
+// State says whether a master's votes count.
 type State uint8
 
 const (
-	Away        State = iota // not connected, or it does not answer
-	Uncertified              // connected, but not known yet to be a member of the set
-	Quarantined              // it may have forgotten locks: asked everything, counted for nothing until a time
+	Away        State = iota // it is not connected, or does not answer
+	Uncertified              // it is connected, but not known yet to be a member of the set
+	Quarantined              // it may have forgotten locks: it is asked, but its votes do not count until a time
 	Certified                // it votes
-	Barred                   // it must not vote: another set's, one server under two names, a replica, ...
+	Barred                   // it must not vote: it is of another set, a replica, one server under two names, ...
 )
 
 func (s State) String() string {
-	return [...]string{"away", "uncertified", "quarantined", "certified", "barred"}[s]
+	return [...]string{"unreachable", "starting", "quarantined", "voting", "rejected"}[s]
 }
 
 // Amnesia is why a master may have forgotten locks.
@@ -39,9 +39,9 @@ type MasterStatus struct {
 	Name   string
 	State  State
 	Reason string    // why it is not certified, for people; empty if it is
-	Until  time.Time // Quarantined: when it will vote again if nothing happens
-	// Longest is the longest TTL granted in the set, as the master's marker has
-	// it: with RestartDelay and MaxQuarantine it sets how long a quarantine is.
+	Until  time.Time // when it will vote again if nothing happens; Quarantined only
+	// Longest is the longest TTL granted in the set, as the master's marker records it.
+	// Together with RestartDelay and MaxQuarantine it determines the length of a quarantine.
 	Longest time.Duration
 }
 
@@ -49,11 +49,11 @@ type MasterStatus struct {
 type Status struct {
 	Masters []MasterStatus
 	Needed  int    // the quorum
-	Set     string // the set's id; empty as long as there is none
-	Epoch   int64  // how many times a master was replaced, counted from 1
+	Set     string // the set's id; empty if there is no set
+	Epoch   int64  // number of the epoch: 1, and one more for each replaced master
 	Reason  string // why there is no set yet; empty if there is one
-	// NewUntil is when locks can be granted in a new set, which begins in
-	// quarantine; zero: it is none, or they can.
+	// NewUntil is when locks can be granted in a new set, which begins in quarantine. It is
+	// zero if the set is not new, or if locks can be granted already.
 	NewUntil time.Time
 }
 
@@ -68,8 +68,8 @@ func (s Status) Ready() bool {
 	return certified >= s.Needed
 }
 
-// silent is why a connected master that does not answer is Away.
+// Silent is the reason of a connected master that is Away because it does not answer.
 const Silent = "it is connected and does not answer"
 
-// notConnected is why a master is Away that there is no connection to.
+// NotConnected is the reason of a master that is Away because it has no connection.
 const NotConnected = "it is not connected"

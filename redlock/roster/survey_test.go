@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Survey judges as a Roster does that has read all markers.
+// Survey judges like a Roster that has read all markers.
 func TestSurvey(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
@@ -28,7 +28,7 @@ func TestSurvey(t *testing.T) {
 	} {
 		found := make([]Found, 3)
 		for i := range found {
-			found[i] = Found{Server: Server{Name: r.names(i)}, Reached: true, Run: r.names(i), Marker: r.sights[Place{Master: i}].text, Clock: clock}
+			found[i] = Found{Server: Server{Name: r.names(i)}, Reached: true, Run: r.names(i), Marker: r.views[Place{Master: i}].text, Clock: clock}
 		}
 		row.change(&found[1])
 		standings := Survey(found, now)

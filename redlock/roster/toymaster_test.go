@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// A toyServer is what a Redis server is to a roster: a process with a clock and
-// one marker in each database, which can forget.
+// A toyServer is a Redis server as a roster sees it: a process that can forget, with a clock and
+// one marker in each database.
 type toyServer struct {
 	place int
 	name  string
 	up    bool
 	runs  int
 	run   string
-	ahead time.Duration // of the world's clock
+	ahead time.Duration // how far its clock is ahead of the world's
 	texts []string      // the marker, by database
-	// memory says, by database, which memory this is: another one once it may have
-	// forgotten a lock.
+	// memory is, by database, the number of the present memory. It changes when the database may
+	// have forgotten a lock.
 	memory []int
 	repl   Replication
-	saved  []string // markers as a snapshot has them
-	// back is when its clock was put back. Who looks only after it has gone forward
-	// again cannot tell.
+	saved  []string // the markers of the last snapshot
+	// back is when its clock was set back. A process that looks only after the clock has gone
+	// forward again cannot notice.
 	back time.Duration
-	// jumped is who saw a jump of its clock that is not yet written down.
+	// jumped is the process that saw a jump of its clock that is not yet written down.
 	jumped *process
 }
 
@@ -37,12 +37,12 @@ func (s *toyServer) start() {
 	s.up, s.jumped = true, nil
 }
 
-// clock is its own time.
+// clock returns its own time.
 func (s *toyServer) clock(w *world) time.Duration {
 	return time.Duration(worldBegan.UnixNano()) + w.now + s.ahead
 }
 
-// forget makes its memory of a database another one.
+// forget replaces its memory of a database.
 func (s *toyServer) forget(w *world, db int) {
 	w.memories++
 	s.memory[db] = w.memories
@@ -100,7 +100,7 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 	return true
 }
 
-// raise puts a longer TTL on record, here and in database 0.
+// raise records a longer TTL, here and in database 0.
 func (s *toyServer) raise(db int, ttl time.Duration) {
 	for _, at := range []int{0, db} {
 		if m, ok := ParseMarker(s.texts[at]); ok && m.Longest < ttl {
@@ -110,8 +110,7 @@ func (s *toyServer) raise(db int, ttl time.Duration) {
 	}
 }
 
-// promote makes a replica of it a master: another process, with its data as they
-// were a while ago.
+// promote makes a replica of it a master: another process, with its data of a while ago.
 func (s *toyServer) promote(w *world, name string) *toyServer {
 	n := &toyServer{place: s.place, name: name, ahead: s.ahead, texts: append([]string(nil), s.saved...), memory: make([]int, len(s.memory))}
 	n.start()

@@ -2,15 +2,15 @@ package roster
 
 import "time"
 
-// A ttlMemory is what a process remembers of the longest TTL that was on record
-// where it is not any more, for a master has gone away or forgotten. It counts for
-// as long as a lock can live that was granted until then.
+// A ttlMemory remembers the longest TTL of records that this process cannot read any more,
+// because a master has gone or forgotten. It counts as long as a lock can live that was granted
+// before the loss.
 type ttlMemory struct {
 	longest time.Duration
 	until   time.Time
 }
 
-// lose hears that a record of the longest TTL is lost now.
+// lose records that a record of the longest TTL is lost now.
 func (t *ttlMemory) lose(longest time.Duration, now time.Time) {
 	t.longest = max(t.granted(now), longest)
 	if until := now.Add(longest + longest/50 + turnGrace); until.After(t.until) { // clocks may differ
@@ -18,7 +18,7 @@ func (t *ttlMemory) lose(longest time.Duration, now time.Time) {
 	}
 }
 
-// granted is the longest TTL of those that were lost.
+// granted returns the longest TTL of the lost records, or 0 if all their locks have ended.
 func (t *ttlMemory) granted(now time.Time) time.Duration {
 	if now.After(t.until) {
 		return 0
@@ -26,12 +26,11 @@ func (t *ttlMemory) granted(now time.Time) time.Duration {
 	return t.longest
 }
 
-// granted is the longest TTL that a lock may have which has not
-// ended, to the knowledge of this process: that of the records that it can read,
-// and of those that it could.
+// granted returns the longest TTL that an unended lock may have, as far as this process knows:
+// from the records that it can read, and from the lost ones.
 func (r *Roster) granted(now time.Time) time.Duration {
 	longest := r.ttls.granted(now)
-	for _, s := range r.sights {
+	for _, s := range r.views {
 		if s.present() && s.marker.Set == r.set {
 			longest = max(longest, s.marker.Granted())
 		}
@@ -39,11 +38,12 @@ func (r *Roster) granted(now time.Time) time.Duration {
 	return longest
 }
 
-// leaves hears that a place's marker cannot be read any more, or
-// another one is in its place. A record that only turned is not lost.
-func (r *Roster) leaves(s *sight, next Marker, now time.Time) {
+// leaves records that a place's marker cannot be read any more, or that another one has
+// replaced it. A record that only turned is not lost. Nor is a record of another run: it was
+// lost with that run, and the process that overwrites it keeps it.
+func (r *Roster) leaves(s *view, next Marker, now time.Time) {
 	m := s.marker
-	if s.present() && m.Set == r.set && (next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
+	if s.present() && m.Set == r.set && m.Run == s.run && (next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
 		r.ttls.lose(m.Granted(), now)
 	}
 }

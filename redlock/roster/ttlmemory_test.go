@@ -5,11 +5,11 @@ import (
 	"time"
 )
 
-// A stream that has not read yet that the record has turned puts nothing on it.
+// A stream that has not read yet that the record has turned records nothing.
 func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
 	m := Marker{Longest: time.Second, Before: time.Minute, Turned: 10_000}
 	for now, want := range map[time.Duration]time.Duration{
-		9 * time.Second:            time.Second, // the clock has been put back
+		9 * time.Second:            time.Second, // the clock was set back
 		10 * time.Second:           time.Minute,
 		10*time.Second + turnGrace: time.Second,
 		100 * time.Second:          time.Second,
@@ -21,7 +21,7 @@ func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
 	}
 }
 
-// A master that had a long TTL on record goes away, and another one forgets.
+// A master that recorded a long TTL goes away, and another one forgets.
 func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)

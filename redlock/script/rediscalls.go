@@ -4,8 +4,8 @@ import (
 	"strings"
 )
 
-// command is a server's command. Any but these, and any on another key than the
-// one that was looked at first, makes the trial uncertain.
+// command is redis.call. Any command but these makes the trial uncertain, and so does
+// any key but the first one.
 func (t *trial) command(words []value, caught bool) value {
 	if t.ended || t.uncertain || len(words) < 2 || words[0].kind != kindText {
 		return t.doubt()
@@ -41,8 +41,8 @@ func (t *trial) command(words []value, caught bool) value {
 	return t.doubt()
 }
 
-// get ends the script with an error where the key holds no string, unless the
-// error is caught.
+// get ends the script with an error if the key's value is no string, unless pcall
+// catches the error.
 func (t *trial) get(caught bool) value {
 	switch t.holds {
 	case nothing:

@@ -8,28 +8,27 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// maxText bounds the texts that are read: the real ones are short.
+// maxText bounds the texts that are parsed, in bytes. Real ones are short.
 const maxText = 4 << 10
 
-// A Release is a script that is compare-and-delete: where its key holds the
-// owner's value it deletes the key, and nowhere else. It writes nothing besides.
+// A Release is a compare-and-delete script: it deletes its key if the key holds the
+// owner's value, and writes nothing else.
 type Release struct {
 	key, owner word
-	deleted    answer // how it answers where it deleted, and never otherwise
-	highest    [2]int // the highest index of KEYS and of ARGV that it looks at
+	deleted    answer // the reply if it deleted, and only then
+	highest    [2]int // the highest index of KEYS and of ARGV that it reads
 	errors     []string
 }
 
-// Errors are those that the script answers with in words of its own, without the
-// sign in front. Who could take one for a server's own words must not go by what
-// servers answer to this script.
+// Errors are the errors that the script itself words, without the leading "-". A
+// caller that reads errors of servers must make sure that none of these looks like one.
 func (r *Release) Errors() []string { return r.errors }
 
-// A Call is a release with the words of one client's command.
+// A Call is a release with the arguments of one command.
 type Call struct {
 	Key, Owner []byte
-	// Deleted is the reply, in RESP2, of a server that has deleted the key. Any other
-	// reply is one of a server that has not.
+	// Deleted is the RESP2 reply of a server that deleted the key. A server that did
+	// not delete it never replies this.
 	Deleted string
 }
 
@@ -39,14 +38,14 @@ type word struct {
 	index int
 }
 
-// An answer is what a script replies: exact bytes, or the owner's value.
+// An answer is a script's reply: exact bytes, or the owner's value.
 type answer struct {
 	exact string
 	owner bool
 }
 
-// Recognise reads a script's text. False means that it is no Release, or that
-// this is not certain.
+// Recognise reads a script's text. It returns false if the script is no Release or if
+// that is uncertain.
 func Recognise(text []byte) (*Release, bool) {
 	if len(text) > maxText || bytes.IndexByte(text, '\\') >= 0 {
 		return nil, false
@@ -81,8 +80,8 @@ func Recognise(text []byte) (*Release, bool) {
 	return r, true
 }
 
-// In fits the release to an EVAL, or an EVALSHA, of its script. False means that
-// the words which it looks at are not all there.
+// In applies the release to an EVAL or EVALSHA of its script. It returns false if the
+// command lacks keys or arguments that the script reads.
 func (r *Release) In(command [][]byte) (Call, bool) {
 	if len(command) < 3 {
 		return Call{}, false
@@ -110,5 +109,5 @@ func bulk(text string) string {
 
 const null = "$-1\r\n"
 
-// isBulk tells whether the answer is a string, and not the lack of one.
+// isBulk tells whether the answer is a bulk string other than null.
 func (a answer) isBulk() bool { return a.owner || a.exact[0] == '$' && a.exact != null }

@@ -6,7 +6,7 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// contents is what a key holds.
+// contents says what a key holds.
 type contents uint8
 
 const (
@@ -17,14 +17,14 @@ const (
 	allContents
 )
 
-// A trial follows a script to its end, given what its key holds. It is uncertain
-// as soon as something is, such as how a comparison of two arguments comes out.
+// A trial follows a script to its end for one content of its key. It becomes uncertain
+// at the first step whose result is unknown, such as a comparison of two arguments.
 type trial struct {
-	held    contents // what its key held in the beginning
+	held    contents // what the key held at the start
 	holds   contents // what it holds now
 	highest *[2]int  // see Release
 
-	key       word // the key that the script looks at; index 0: it did not so far
+	key       word // the key that the script reads; index 0: none so far
 	owner     word // the argument that the key's value was compared with; index 0: none so far
 	locals    []local
 	depth     int
@@ -42,8 +42,8 @@ type local struct {
 // maxNesting bounds conditions inside conditions and brackets inside brackets.
 const maxNesting = 30
 
-// doubt makes the trial uncertain, unless the script is at its end already and
-// what follows is not executed.
+// doubt makes the trial uncertain, unless the script has ended: then the rest is not
+// executed.
 func (t *trial) doubt() value {
 	t.uncertain = t.uncertain || !t.ended
 	return value{}
@@ -55,7 +55,7 @@ func (t *trial) end(answer value) {
 	}
 }
 
-// deeper counts nesting; what it returns ends it.
+// deeper enters one level of nesting. The returned function leaves it.
 func (t *trial) deeper() func() {
 	if t.depth++; t.depth > maxNesting {
 		t.doubt()
@@ -106,7 +106,7 @@ func (t *trial) declare(names []string, values []value) {
 	for i, name := range names {
 		switch name {
 		case "redis", "server", "KEYS", "ARGV", "type":
-			t.doubt() // these then do not mean what they say
+			t.doubt() // the name would no longer mean what the server gives it
 		}
 		v := value{kind: kindNil}
 		if i < len(values) {
@@ -171,7 +171,7 @@ func (t *trial) eval(e ast.Expr) value {
 	return t.doubt()
 }
 
-// number reads an integer as Lua holds it exactly.
+// number reads an integer that Lua's floating point numbers hold exactly.
 func (t *trial) number(e *ast.NumberExpr) value {
 	n := int64(0)
 	for _, digit := range []byte(e.Value) {
@@ -186,7 +186,7 @@ func (t *trial) number(e *ast.NumberExpr) value {
 	return integer(n)
 }
 
-// plain is a text that every Lua reads and every reply gives alike.
+// plain is a text that every Lua and every reply keeps as it is.
 func (t *trial) plain(text string) value {
 	for _, c := range []byte(text) {
 		if c < ' ' || c > '~' {
@@ -205,10 +205,10 @@ func (t *trial) variable(name string) value {
 	return t.doubt() // a global
 }
 
-// maxIndex bounds the index of a word.
+// maxIndex bounds the index into KEYS and ARGV.
 const maxIndex = 1000
 
-// element is KEYS[1], or the like.
+// element is an element of KEYS or ARGV, such as KEYS[1].
 func (t *trial) element(e *ast.AttrGetExpr) value {
 	list, isName := e.Object.(*ast.IdentExpr)
 	index, isNumber := e.Key.(*ast.NumberExpr)
@@ -227,7 +227,7 @@ func (t *trial) element(e *ast.AttrGetExpr) value {
 	return value{kind: kindArgument, word: w}
 }
 
-// table is {err = text} or {ok = text}, which are replies.
+// table is {err = text} or {ok = text}: the tables that are replies.
 func (t *trial) table(e *ast.TableExpr) value {
 	if len(e.Fields) != 1 {
 		return t.doubt()
@@ -249,7 +249,7 @@ func (t *trial) says(err bool, text value) value {
 	return value{kind: kindStatus, text: text.text}
 }
 
-// call is a call of one of the few functions that are known.
+// call calls one of the few known functions.
 func (t *trial) call(e *ast.FuncCallExpr) value {
 	args := t.all(e.Args)
 	switch f := e.Func.(type) {
@@ -309,7 +309,7 @@ func (t *trial) owns(w word) bool {
 	return t.owner == w
 }
 
-// reply is what the script answers; false if that is not certain, or an error.
+// reply is the script's answer. It returns false for an error or an uncertain answer.
 func (t *trial) reply() (answer, bool) {
 	switch v := t.answer; v.kind {
 	case kindUndefined, kindNil, kindFalse: // nothing returned is nil
@@ -330,8 +330,8 @@ func (t *trial) reply() (answer, bool) {
 	return answer{}, false
 }
 
-// spares tells whether the script leaves everything as it is where the key does not
-// hold the owner's value, and certainly answers otherwise than where it does.
+// spares tells whether the script changes nothing in this trial, in which the key does
+// not hold the owner's value, and certainly replies otherwise than r does.
 func (t *trial) spares(r *Release) bool {
 	if t.deleted || t.key != r.key || t.owner.index != 0 && t.owner != r.owner {
 		return false

@@ -2,7 +2,7 @@ package script
 
 import "strconv"
 
-// A value is what is known of one of Lua's values.
+// A value is what is known of a Lua value.
 type value struct {
 	kind   kind
 	text   string
@@ -18,10 +18,10 @@ const (
 	kindFalse
 	kindTrue
 	kindNumber
-	kindSomeNumber // which one is not known
+	kindSomeNumber // an unknown number
 	kindText
 	kindArgument
-	kindContent // what the key held in the beginning, a string
+	kindContent // the string that the key held at the start
 	kindStatus
 	kindError
 )
@@ -41,7 +41,7 @@ func (v value) isString() bool {
 	return v.kind == kindArgument || v.kind == kindText || v.kind == kindContent
 }
 
-// typeName is what Lua calls the value's type.
+// typeName is Lua's name for the value's type.
 func (v value) typeName() string {
 	switch v.kind {
 	case kindNil:

@@ -8,14 +8,14 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A quietOwner has nothing to say.
+// A quietOwner is an Owner that does nothing.
 type quietOwner struct{ Owner }
 
 func (quietOwner) Name() string           { return "quiet" }
 func (quietOwner) Timeout() time.Duration { return 0 }
 func (quietOwner) Queued(int64)           {}
 
-// What stood behind the defect in its batch is failed, and what it is owed is kept.
+// Calls behind the defect in their batch fail, and the stream keeps their debts.
 func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
 	owed := &Debt{Exact: []byte("x"), Key: "lock"}
 	heard := map[string]error{}
@@ -62,7 +62,7 @@ type owingAsker struct {
 func (o owingAsker) Answered(_ *Stream, _ *Call, _ [][]byte, _ Judgement, err error) { o.hears(err) }
 func (o owingAsker) Owed(*Call) *Debt                                                { return o.debt }
 
-// Until a probe succeeds no lock is asked of a master.
+// The stream asks a master for no lock until a probe succeeds.
 func TestAMasterThatIsProbedInVainIsNotAsked(t *testing.T) {
 	s := New(Options{Owner: quietOwner{}})
 	s.state = up

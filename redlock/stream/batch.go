@@ -10,12 +10,11 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A stream's connection, as its writer and its reader see it: batches of
-// questions, each with the check of the master's marker behind it.
+// This file is the writer and the reader of a connection. They work in batches: calls
+// that are sent together, with one check of the master's marker behind them.
 
-// write takes what is queued and writes it in one piece, with the check of the
-// master's marker behind it, until the connection ends or the stream stops. It
-// owns conn's writing side.
+// write sends the queued calls in one piece, with the check of the marker behind them. It
+// does so until the connection ends or the stream stops. It owns conn's writing side.
 func (s *Stream) write(conn net.Conn, stop <-chan struct{}) error {
 	var buf []byte
 	for {
@@ -30,8 +29,8 @@ func (s *Stream) write(conn net.Conn, stop <-chan struct{}) error {
 		if len(buf) == 0 {
 			select {
 			case <-s.wake:
-				// Whoever else is about to ask comes into the same batch. Where
-				// nobody is, this costs nothing.
+				// Let other goroutines add their calls to this batch. If there are none,
+				// this costs nothing.
 				runtime.Gosched()
 				continue
 			case <-stop:
@@ -48,7 +47,7 @@ func (s *Stream) write(conn net.Conn, stop <-chan struct{}) error {
 	}
 }
 
-// appendCheck ends a batch, with s.mu held.
+// appendCheck appends, with s.mu held, the check that ends a batch.
 func (s *Stream) appendCheck(dst []byte, now time.Time) []byte {
 	check := Call{Replies: checkReplies, check: true, sent: now, slept: s.owner.Suspended()}
 	check.role = s.sole && now.Sub(s.askedInfo) < infoPause
@@ -61,8 +60,7 @@ func (s *Stream) appendCheck(dst []byte, now time.Time) []byte {
 	return append(dst, timeAndInfo...)
 }
 
-// askInfo has INFO asked with every batch from now on. Where that is news, it is
-// asked at once.
+// askInfo makes every batch from now on ask INFO. If that is a change, it asks at once.
 func (s *Stream) askInfo() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -76,11 +74,11 @@ func (s *Stream) askInfo() {
 	}
 }
 
-// maxIdleBuffer is what a stream's buffers may keep when they are not in use.
+// maxIdleBuffer is the largest buffer that an idle writer keeps.
 const maxIdleBuffer = 256 << 10
 
-// read matches replies to calls until the connection ends. A batch is answered
-// when its check was read: until then nobody knows whether its votes count.
+// read matches replies to calls until the connection ends. It answers a batch after it
+// has read the check. Until then nobody knows whether the votes of the batch count.
 func (s *Stream) read(r *resp.Reader) error {
 	var batch []Call
 	var replies [][]byte
@@ -112,8 +110,9 @@ func (s *Stream) read(r *resp.Reader) error {
 	}
 }
 
-// batch appends the oldest calls up to their check to dst, without taking them;
-// nothing, if none of them can have been answered.
+// batch appends the oldest calls up to their check to dst, and leaves them in place. It
+// appends nothing if no check was sent, because then none of them has an answer. Calls of
+// an embedded server have no check, so batch appends one call.
 func (s *Stream) batch(dst []Call) []Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()

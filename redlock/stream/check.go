@@ -7,24 +7,24 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Each batch of questions to a master ends with three of our own: what the marker
-// is, what time it is, and whether it is a replica or has been one. Only when all
-// are read and in order do the batch's votes count. Looking once a second would let
-// a FLUSHALL, a jump of the clock or a failover there and back through.
+// Each batch ends with three questions of ours: the marker, the time, and whether the
+// server is a replica or was one. The votes of the batch count only if all three answers
+// are in order. A check once a second would miss a FLUSHALL, a jump of the clock, or a
+// failover there and back.
 //
-// Memory can be replaced without a restart: a master that is made a replica loads
-// another server's copy, with the marker in it, and is made a master again. INFO
-// replication tells that by the replication id, and costs the server several times what
-// ROLE does. ROLE tells the part, the replication offset and the replicas. The offset
-// is 0 as long as nothing was replicated, and a server that was a replica adds to it
-// whatever it writes. So where a batch ends with the answer "master, 0, none", no
-// vote of this batch was granted by memory that has been replaced.
-// The offset tells no more than that: it stays 0 where the other server's was 0,
-// until something is written. A read could meet the other server's copy then, so
-// INFO is asked every infoPause nevertheless. Where ROLE answers anything else, as
-// on a server that had a replica, or on one that counts what it writes to its AOF
-// (Valkey, and Redis since 7.2), or where it is refused, INFO is asked with every
-// batch.
+// A server can replace its memory without a restart. If it becomes a replica, it loads
+// another server's copy, with the marker in it. Then it may become a master again. The
+// replication id in INFO replication shows that. INFO costs the server several times as
+// much as ROLE. ROLE answers the role, the replication offset and the replicas. The
+// offset is 0 as long as the server replicated nothing. A server that was a replica adds
+// to it whatever it writes. So if a batch ends with the answer "master, 0, none", no vote
+// of this batch came from replaced memory.
+//
+// The offset proves no more than that. It stays 0 if the other server's offset was 0 and
+// nothing was written since. A read could meet the other server's copy then. So the
+// stream asks INFO every infoPause in any case. It asks INFO with every batch if ROLE is
+// refused or answers anything else. That happens on a server that had a replica. It also
+// happens on a server that counts what it writes to its AOF: Valkey, and Redis since 7.2.
 var (
 	timeAndRole = resp.AppendCommand(resp.AppendCommand(nil, "TIME"), "ROLE")
 	timeAndInfo = resp.AppendCommand(resp.AppendCommand(nil, "TIME"), "INFO", "replication")
@@ -32,23 +32,23 @@ var (
 
 const checkReplies = 3
 
-// infoPause is how long ROLE alone is asked, without INFO.
+// infoPause is how long the stream asks ROLE without INFO.
 const infoPause = 100 * time.Millisecond
 
-// A Check is what is read behind a batch.
+// A Check is the answers to the questions behind a batch.
 type Check struct {
 	Marker []byte        // the answer to the marker's question
 	Time   []byte        // the answer to TIME
-	Info   []byte        // INFO replication; nil: it says the same as before
-	Fits   bool          // ROLE or INFO has answered
-	Unsure bool          // something of its replication is new, and what is not known yet
-	Sent   time.Time     // before the batch
-	Slept  time.Duration // for how long this machine had been suspended by then
-	// received is when the first byte of the answers was there.
+	Info   []byte        // INFO replication; nil if it did not change or was not asked
+	Fits   bool          // ROLE or INFO was answered
+	Unsure bool          // ROLE shows a change of the replication that INFO has not explained yet
+	Sent   time.Time     // just before the batch was written
+	Slept  time.Duration // total time that this machine had been suspended by Sent
+	// Received is when the first byte of the answers arrived.
 	Received time.Time
 }
 
-// judge reads the check that asked, and has the owner judge.
+// judge reads the answers to a check and lets the owner judge them.
 func (s *Stream) judge(asked *Call, replies [][]byte, received time.Time) Judgement {
 	c := Check{Marker: replies[0], Time: replies[1], Sent: asked.sent, Slept: asked.slept, Received: received, Fits: true}
 	if asked.role {

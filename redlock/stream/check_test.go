@@ -10,7 +10,7 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// What a real server says when it was a replica, and when it gets one.
+// What a real server answers after it was a replica, and while it has one.
 func TestWhoIsAskedRoleOnly(t *testing.T) {
 	isSole := func(m *livetest.Server) bool { // by ROLE, and by INFO
 		info, _ := resp.ParseBulk(m.Must("INFO", "replication"))
@@ -37,8 +37,8 @@ func TestWhoIsAskedRoleOnly(t *testing.T) {
 	}
 }
 
-// What is written after another server's copy was loaded tells of it in ROLE, also
-// where that server's offset was 0.
+// A write after another server's copy was loaded shows in ROLE, even if that server's
+// offset was 0.
 func TestRoleTellsOfWritesAfterAFailover(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

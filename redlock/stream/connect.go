@@ -10,8 +10,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Run keeps the stream connected until ctx ends. It owns the connection and
-// waits for the reader and the writer it starts.
+// Run keeps the stream connected until ctx ends. It owns the connection. It waits for the
+// reader and the writer that it starts.
 func (s *Stream) Run(ctx context.Context) {
 	var redial Backoff
 	for ctx.Err() == nil {
@@ -29,8 +29,8 @@ func (s *Stream) Run(ctx context.Context) {
 	s.lost(ctx.Err(), closed)
 }
 
-// connectAndServe is one connection, from when it began to why it ended. The zero
-// time: there was none.
+// connectAndServe opens one connection and serves it until it ends. It returns when the
+// connection began and why it ended. began is zero if there was no connection.
 func (s *Stream) connectAndServe(ctx context.Context) (began time.Time, err error) {
 	err = Contain(s.log, func() error {
 		c, err := s.connect(ctx)
@@ -43,19 +43,19 @@ func (s *Stream) connectAndServe(ctx context.Context) (began time.Time, err erro
 	return began, err
 }
 
-// tellMalformed logs that the master sends what no Redis does. It is then
-// dialled no more often than one that is away.
+// tellMalformed logs that the master sends what no Redis sends. Such a master is dialled
+// no more often than an unreachable one.
 func (s *Stream) tellMalformed(why error) {
 	if isMalformed(why) {
-		s.log.Error("a lock master does not answer as a Redis does and is dialled anew; look at what listens at its address",
+		s.log.Error("a lock master sends what no Redis sends, so it is dialled anew; check what listens at its address",
 			"master", s.owner.Name(), "db", s.db, "error", why)
 	}
 }
 
-// connect dials and makes the new connection the stream's. What has to come first on
-// it is put in front of the calls that wait: CLIENT KILL of the predecessor, whose
-// commands a stopped master may still hold, and then the debts, so that no new lock
-// can meet an old undo.
+// connect dials and makes the new connection the stream's. It puts two things in front of
+// the waiting calls. First comes CLIENT KILL of earlier connections, because a stopped
+// master may still hold their commands. Then come the debts, so that no old undo can meet
+// a new lock.
 func (s *Stream) connect(ctx context.Context) (*Connection, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stall())
 	defer cancel()
@@ -70,7 +70,7 @@ func (s *Stream) connect(ctx context.Context) (*Connection, error) {
 		}
 	}()
 	c.Reader.SetLimit(s.owner.MaxReply())
-	// Whatever is answered on this connection is judged by what it says here.
+	// The owner judges all answers on this connection by this greeting.
 	s.owner.Up(c.Greeting, time.Now())
 	s.takeOver(c.Conn, c.Greeting, time.Now())
 	s.tellQueued()
@@ -83,8 +83,8 @@ func (s *Stream) takeOver(conn net.Conn, self Greeting, now time.Time) {
 	defer s.mu.Unlock()
 	var first []byte
 	var calls []Call
-	// Another run of the server has closed all its connections itself, and may
-	// have given their numbers to somebody else.
+	// Another run of the server has no connections of the old one, and may have given
+	// their numbers to other clients.
 	s.earlier = slices.DeleteFunc(s.earlier, func(old identity) bool { return old.RunID != self.RunID })
 	for _, old := range s.earlier {
 		first = resp.AppendCommand(first, "CLIENT", "KILL", "ID", old.ClientID)
@@ -101,7 +101,7 @@ func (s *Stream) takeOver(conn net.Conn, self Greeting, now time.Time) {
 	s.clearDebts()
 	for i := s.head; i < len(s.calls); i++ {
 		s.calls[i].sent = now
-		// What was loaded for waiting calls is still in s.out.
+		// SCRIPT LOAD for the waiting calls is still in s.out.
 		calls = append(calls, s.calls[i])
 	}
 	s.out = append(first, s.out...)
@@ -114,14 +114,14 @@ func (s *Stream) takeOver(conn net.Conn, self Greeting, now time.Time) {
 	s.sole, s.askedInfo = self.Sole, time.Time{}
 }
 
-// killed hears whether an earlier connection is gone.
+// killed handles the reply to CLIENT KILL of an earlier connection.
 func (s *Stream) killed(old identity) AskerFunc {
 	return func(replies [][]byte, _ Judgement, err error) {
 		if err != nil {
 			return // the next connection tries again
 		}
 		if resp.IsError(replies[0]) {
-			s.log.Warn("the master refuses CLIENT KILL, so undos may be overtaken after a broken connection; grant it to the proxy's user",
+			s.log.Warn("a lock master refuses CLIENT KILL, so after a broken connection a command may run after its undo; grant CLIENT KILL to the proxy's user",
 				"master", s.owner.Name(), "error", resp.ErrorText(replies[0]))
 		}
 		s.mu.Lock()
@@ -130,16 +130,16 @@ func (s *Stream) killed(old identity) AskerFunc {
 	}
 }
 
-// A payment hears the answer to a debt. A master that cannot serve now is told
-// again with its next connection or answer.
+// A payment is the asker of a debt. If the master cannot serve the debt now, the stream
+// sends it again later.
 type payment struct {
 	debt  *Debt
-	later bool // it has been kept before, and counts as unpaid
+	later bool // the debt was kept before, and counts as unpaid
 }
 
 func (p *payment) Answered(s *Stream, _ *Call, replies [][]byte, _ Judgement, err error) {
 	if err != nil {
-		return // lost keeps the debt
+		return // giveUpCalls keeps the debt
 	}
 	if resp.IsError(replies[0]) && !resp.IsWrongType(replies[0]) {
 		s.Owe(p.debt)
@@ -155,7 +155,8 @@ func (p *payment) Answered(s *Stream, _ *Call, replies [][]byte, _ Judgement, er
 
 func (p *payment) Owed(*Call) *Debt { return p.debt }
 
-// serve runs reader and writer until the connection ends and returns why.
+// serve runs the reader and the writer until the connection ends. It returns why it
+// ended.
 func (s *Stream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) error {
 	stop := make(chan struct{})
 	ended := make(chan error, 1)
@@ -191,8 +192,8 @@ func (s *Stream) lost(why error, next connectionState) {
 	}
 }
 
-// giveUpCalls ends what the stream was about on a connection. It returns its
-// calls, and how many of them were sent.
+// giveUpCalls ends the connection's state. It returns the unanswered calls and the number
+// of them that were sent, and keeps their debts.
 func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +207,7 @@ func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 	if next == closed {
 		s.clearDebts()
 	}
-	written := map[string]bool{} // by calls so far, perhaps
+	written := map[string]bool{} // keys that the sent calls may write
 	for i := range calls {
 		c := &calls[i]
 		if c.check {

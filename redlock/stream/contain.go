@@ -6,21 +6,21 @@ import (
 	"runtime/debug"
 )
 
-// A defect in one goroutine must not end the process, for other clients hold
-// locks through it. It ends what the goroutine was about, and the log has it.
+// A defect in one goroutine must not end the process, because other clients hold locks
+// through it. It ends only the task of that goroutine, and the log reports it.
 
-// errDefect is what a connection ends with whose goroutine has panicked.
+// errDefect is the error of a connection whose goroutine has panicked.
 var errDefect = errors.New("a defect in the proxy; see the log")
 
-// defectFound is how the log words a panic.
+// defectFound is the log message for a panic.
 const defectFound = "a defect in the proxy was contained"
 
-// LogDefect logs a panic that was recovered, with the stack.
+// LogDefect logs a recovered panic with the stack.
 func LogDefect(log *slog.Logger, reason any) {
 	log.Error(defectFound, "panic", reason, "stack", string(debug.Stack()))
 }
 
-// Contain runs do and returns a panic in it as errDefect.
+// Contain runs do. It logs a panic in it and returns errDefect.
 func Contain(log *slog.Logger, do func() error) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -31,7 +31,7 @@ func Contain(log *slog.Logger, do func() error) (err error) {
 	return do()
 }
 
-// Contained is Contain for what returns nothing.
+// Contained is Contain for functions without a result.
 func Contained(log *slog.Logger, do func()) {
 	_ = Contain(log, func() error { do(); return nil })
 }

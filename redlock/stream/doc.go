@@ -1,36 +1,42 @@
-// Package stream is one ordered connection to one database of a lock master, and
-// what that master is still owed.
+// Package stream keeps one ordered connection to one database of a lock master. It also
+// keeps the debts of that master: the undos, releases and expiries that it has not
+// received.
 //
-// A Stream writes what is queued in one piece, reads the answers in order, and goes on
-// after the connection broke. Its Owner dials nothing and counts nothing: it says where
-// the server is, judges a check, and hears of what happens.
+// A Stream writes its queue in one piece and reads the answers in order. It goes on after
+// its connection broke. The Owner of a stream neither dials nor counts votes. It says
+// where the server is, judges each check, and is called when a connection begins or ends.
 //
 // A caller may rely on this:
 //
-//   - Order. Calls are executed in the order of Send. One that follows another, such as
-//     an undo its acquire, cannot overtake it, also across a reconnect: the next
-//     connection first kills the one before by its CLIENT ID, then sends debts, and
-//     then what was queued meanwhile (connect.go).
-//   - Each Asker hears of its call exactly once: the replies and what the check behind
-//     its batch said, or an error. With ErrUnsent nothing was executed.
-//   - Checks. Every batch ends with the marker, TIME, and ROLE or INFO (check.go). No
-//     answer is handed on before they are read.
-//   - Debts. What could not be delivered is kept, as far as there is room, and goes
-//     out before anything that may create a lock (queue.go).
-//   - Gates. What follows a gate is sent only after its asker has decided (gate.go).
-//   - A server that refuses what locks need is asked for none until a probe succeeds
-//     (probe.go), and one that does not answer is asked for none until it does.
-//   - Bounds. The calls and bytes that wait are limited, and so are debts.
+//   - Order. The master executes calls in the order of Send. A later call never
+//     overtakes an earlier one, also across a reconnect. So an undo cannot overtake
+//     its acquire. The next connection first kills its predecessor by CLIENT ID,
+//     then sends the debts, and then the calls that were queued meanwhile
+//     (connect.go).
+//   - Each call is answered exactly once. Its Asker gets the replies with the
+//     judgement of the check, or an error. ErrUnsent means that nothing was
+//     executed.
+//   - Checks. Every batch ends with the marker, TIME, and ROLE or INFO (check.go).
+//     The stream hands on no answer before it has read them.
+//   - Debts. The stream keeps what it could not deliver, as far as there is room. It
+//     sends debts before any call that may create a lock (queue.go).
+//   - Gates. The stream sends a call behind a gate only after the gate's asker has
+//     decided (gate.go).
+//   - Refusals. If a server refuses what locks need, the stream asks it for no lock
+//     until a probe succeeds (probe.go). If a server does not answer, the stream
+//     asks it for no lock until it does.
+//   - Bounds. The number and the bytes of waiting calls are limited. So are those of
+//     debts.
 //
 // Connect opens any connection to a master: it dials, authenticates, and asks who the
-// server is, or for RESP3 where the connection is for what the server tells by itself.
-// A Backoff paces the dialling. Contain turns a panic into the end of one connection,
-// for other clients hold locks through this process.
+// server is. With Handshake.Pushes it asks for RESP3 instead, for a connection that
+// receives pushes. A Backoff paces the dialling. Contain turns a panic into the end of
+// one connection, because other clients hold locks through this process.
 //
-// A stream's goroutines are Run's, and a writer that Run starts and waits for. Its mutex
-// is held for few lines, never while the Owner or an Asker is called, but for the
-// Owner's Name, Timeout, MaxReply and Suspended, and an Asker's Owed. A Lifetime's mutex
-// may be taken with it held.
+// Run and the writer that it starts and waits for are the goroutines of a stream. Its
+// mutex is held for few lines. It is held while these methods are called: the Owner's
+// Name, Timeout, MaxReply and Suspended, and an Asker's Owed. It is held during no other
+// call of the Owner or an Asker. A Lifetime's mutex may be taken with it held.
 //
 // The package knows no votes, no markers and no configuration. It uses redlock/resp.
 package stream

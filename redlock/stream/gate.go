@@ -2,19 +2,18 @@ package stream
 
 import "time"
 
-// A gate is a call whose answer decides what comes next on the stream: a
-// transaction follows its guard only where that has said yes. Until then nothing
-// else is sent, for a connection that watches keys stops doing so with the next
-// EXEC, whoever's it is.
+// A gate is a call whose answer decides the next call on the stream. A transaction
+// follows its guard only if the guard has agreed. Until then the stream sends nothing
+// else, because the next EXEC, of whatever call, ends the WATCH of the connection.
 
-// postponed is a call that waits behind a gate, with its frames.
+// postponed is a call that waits behind a gate, with its encoded frames.
 type postponed struct {
 	call   Call
 	frames []byte
 }
 
-// tell hands an asker its answer. What waited behind a gate comes after what
-// its asker made of the answer.
+// tell hands an asker its answer. If the call is a gate, the calls behind it go out after
+// its asker has returned.
 func (s *Stream) tell(c *Call, replies [][]byte, j Judgement) {
 	if c.Gates {
 		defer s.openGate()
@@ -22,8 +21,8 @@ func (s *Stream) tell(c *Call, replies [][]byte, j Judgement) {
 	c.Asker.Answered(s, c, replies, j, nil)
 }
 
-// Follow queues what is to come right behind a gate. Only the gate's asker may
-// call it, while it is answered. False: the connection has ended.
+// Follow queues a call right behind a gate. Only the gate's asker may call it, during
+// Answered. It returns false if the connection has ended.
 func (s *Stream) Follow(c Call, frames []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -36,7 +35,7 @@ func (s *Stream) Follow(c Call, frames []byte) bool {
 	return true
 }
 
-// openGate queues what was postponed, up to the next gate.
+// openGate queues the postponed calls, up to the next gate.
 func (s *Stream) openGate() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +50,8 @@ func (s *Stream) openGate() {
 	s.postponed = waiting
 }
 
-// forgetGate, with s.mu held, has what was postponed end with the connection:
-// it is unwritten as what is still in out.
+// forgetGate, with s.mu held, moves the postponed calls to the unwritten ones. They end
+// with the connection like the calls in out.
 func (s *Stream) forgetGate() {
 	for _, p := range s.postponed {
 		s.calls = append(s.calls, p.call)

@@ -13,53 +13,53 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// How every connection to a master begins.
+// This file begins every connection to a master.
 
-// A Handshake is what a connection is opened for.
+// A Handshake says what a connection is for.
 type Handshake struct {
-	DB int // it is for commands in this database
-	// pushes asks for RESP3 in place of who the server is: the connection is for
-	// what the server tells by itself.
+	DB int // database of the commands
+	// Pushes asks for RESP3, and not for who the server is. The connection is for pushes
+	// from the server.
 	Pushes bool
 }
 
-// A Connection is one that a server has answered the handshake on.
+// A Connection is a connection whose handshake has succeeded.
 type Connection struct {
 	net.Conn
 	Reader *resp.Reader
 	Greeting
-	NoPushes []byte // how HELLO 3 was refused; nil: it was not, or not asked
+	NoPushes []byte // the error reply to HELLO 3; nil if it was accepted or not sent
 }
 
-// A Server is how a server is reached.
+// A Server says how to reach a server.
 type Server struct {
 	Dial     func(ctx context.Context) (net.Conn, error)
 	Username string
 	Password string
-	Embedded bool // it is inside this process, and has no more than its keys
+	Embedded bool // it runs inside this process, and has nothing but keys
 }
 
-// A Greeting is what a server says of itself when a connection begins.
+// A Greeting is what a server says about itself when a connection begins.
 type Greeting struct {
 	identity
-	Problem string // why it can be no lock master; empty if it can
+	Problem string // why it cannot be a lock master; empty if it can
 	Info    []byte // INFO replication
-	Sole    bool   // ROLE is enough to ask of its replication
+	Sole    bool   // ROLE is enough to check its replication
 }
 
-// An identity tells a connection from all others of its server, so that its
-// successor can make sure that nothing sent on it is executed any more.
+// An identity distinguishes a connection from all others of its server. The next
+// connection kills it by its identity, so that the server executes nothing more of it.
 type identity struct {
 	ClientID string
 	RunID    string
 }
 
-// maxGreeting bounds what a server says before it is known to be a master.
+// maxGreeting bounds the bytes that a server may send during the handshake.
 const maxGreeting = 1 << 20
 
-// Connect dials a server, authenticates, and asks what the handshake is about, all
-// until ctx ends. The reader holds at most maxGreeting bytes until it is allowed
-// more.
+// Connect dials a server, authenticates, and asks the questions of the handshake. It
+// fails if ctx ends before that. Its reader holds at most maxGreeting bytes until the
+// caller sets a higher limit. The caller closes the Connection.
 func Connect(ctx context.Context, server Server, h Handshake) (*Connection, error) {
 	conn, err := server.Dial(ctx)
 	if err != nil {
@@ -83,8 +83,8 @@ func (c *Connection) introduce(server Server, h Handshake) error {
 		out = resp.AppendCommand(out, q...)
 	}
 	_, failed := c.Write(out)
-	// A server that takes no more clients says so and ends the connection, perhaps
-	// before it was asked.
+	// A server with too many clients sends an error and ends the connection, perhaps
+	// before it reads a question.
 	ended := errors.Join(failed, c.Reader.Fetch(len(questions)))
 	defer c.Reader.Discard()
 	replies := c.Reader.Fetched(nil)
@@ -105,13 +105,12 @@ func (c *Connection) introduce(server Server, h Handshake) error {
 	return nil
 }
 
-// mayRefuse tells whether the connection is of use although the server refuses a
-// command.
+// mayRefuse tells whether the connection is useful although the server refuses command.
 func mayRefuse(command string, reply []byte) bool {
 	return command == "ROLE" || command == "HELLO" && !resp.CannotServe(reply)
 }
 
-// questions are the commands of a handshake, AUTH first.
+// questions returns the commands of a handshake, AUTH first.
 func (h Handshake) questions(server Server) (commands [][]string) {
 	ask := func(args ...string) { commands = append(commands, args) }
 	switch {
@@ -125,7 +124,7 @@ func (h Handshake) questions(server Server) (commands [][]string) {
 	}
 	switch {
 	case server.Embedded:
-		ask("PING") // it cannot track keys, and needs no RESP3
+		ask("PING") // an embedded server cannot track keys, and needs no RESP3
 	case h.Pushes:
 		ask("HELLO", "3")
 	default:
@@ -137,8 +136,7 @@ func (h Handshake) questions(server Server) (commands [][]string) {
 	return commands
 }
 
-// readGreeting reads the answers to CLIENT ID, INFO server, INFO replication and
-// ROLE.
+// readGreeting reads the answers to CLIENT ID, INFO server, INFO replication and ROLE.
 func readGreeting(replies [][]byte) Greeting {
 	id, _ := resp.ParseInteger(replies[0])
 	server, _ := resp.ParseBulk(replies[1])
@@ -159,18 +157,18 @@ func readGreeting(replies [][]byte) Greeting {
 	return g
 }
 
-// roleOfSole is what ROLE answers of a master without replicas that never
-// replicated anything.
+// roleOfSole is the answer to ROLE of a master that has no replicas and never replicated
+// anything.
 var roleOfSole = []byte("*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n")
 
-// isSole tells whether ROLE is enough to ask of a server that answers INFO
-// replication like this.
+// isSole tells whether ROLE is enough to check the replication of a server with this INFO
+// replication.
 func isSole(info []byte) bool {
 	return InfoField(info, "role") == "master" && InfoField(info, "connected_slaves") == "0" &&
 		InfoField(info, "master_repl_offset") == "0" && strings.Trim(InfoField(info, "master_replid2"), "0") == ""
 }
 
-// InfoField is what INFO says under a name; empty if nothing.
+// InfoField returns the value of a field of INFO. It returns "" if there is none.
 func InfoField(info []byte, name string) string {
 	for line := range bytes.Lines(info) {
 		if v, ok := bytes.CutPrefix(line, []byte(name+":")); ok {
@@ -180,8 +178,8 @@ func InfoField(info []byte, name string) string {
 	return ""
 }
 
-// authRefusals are how servers begin an error reply to AUTH, or to the connection
-// that it is the first command of.
+// authRefusals are known beginnings of an error reply to AUTH, or to a connection whose
+// first command is AUTH.
 var authRefusals = []string{
 	"WRONGPASS", "NOAUTH", "NOPERM", "DENIED", "LOADING",
 	"ERR max number of clients reached",
@@ -193,8 +191,8 @@ var authRefusals = []string{
 	"ERR",
 }
 
-// turnedAway words an error reply to a command with which a connection begins.
-// That to AUTH may repeat what was sent, so of it only words of ours are said.
+// turnedAway makes an error from the error reply to a command of the handshake. A reply
+// to AUTH may repeat the password. So turnedAway quotes only its known beginnings.
 func turnedAway(command string, reply []byte) error {
 	answer := resp.ErrorText(reply)
 	if command == "AUTH" {

@@ -6,7 +6,7 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A server that does not know AUTH, or is none of Redis, may repeat what was sent.
+// A server that does not know AUTH, or is no Redis, may repeat what was sent.
 func TestAbsenceHasNoPasswords(t *testing.T) {
 	for reply, want := range map[string]string{
 		"-WRONGPASS invalid username-password pair or user is disabled.\r\n": "AUTH refused: WRONGPASS",
@@ -25,7 +25,7 @@ func TestAbsenceHasNoPasswords(t *testing.T) {
 	}
 }
 
-// What a server says of itself may be anything.
+// What a server says about itself may be anything.
 func FuzzGreeting(f *testing.F) {
 	for _, text := range []string{"run_id:x\r\nrole:master\r\nredis_mode:standalone\r\n", "role:slave\r\n", "*3\r\n", ""} {
 		f.Add(text)

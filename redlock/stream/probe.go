@@ -8,9 +8,9 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A master that refuses one of our own commands may refuse what a release or an
-// undo needs, too. So all of them are tried on a key of ours, and until that
-// succeeds the master is not asked for locks: it could not give them back.
+// If a master refuses one of our commands, it may also refuse those of a release or an
+// undo. So the stream tries all of them on a key of ours. Until that succeeds it asks the
+// master for no locks, because the master could not give them back.
 
 //go:embed probe.lua
 var probeText string
@@ -28,12 +28,13 @@ var (
 
 const (
 	probeReplies = 5
-	// probePause is how long after a probe that was refused comes the next.
+	// probePause is the time from a refused probe to the next one.
 	probePause = time.Second
 )
 
-// Doubt has the master probed that has refused something. What it cannot serve
-// for a while, as while it loads, it will say of the probe, too.
+// Doubt probes a master that has refused a command. It does not probe a master that
+// cannot serve for a while, such as one that loads its data: that master would refuse the
+// probe too.
 func (s *Stream) Doubt(refusal []byte) {
 	if s.embedded || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
 		return
@@ -58,10 +59,10 @@ func (s *Stream) probeAgain() {
 	s.probe()
 }
 
-// probed hears what the master makes of the probe.
+// probed handles the answers to a probe.
 func (s *Stream) probed(replies [][]byte, _ Judgement, err error) {
 	if err != nil {
-		return // the next connection begins anew
+		return // the next connection starts without a probe
 	}
 	refused := slices.IndexFunc(replies, resp.IsError)
 	s.mu.Lock()
@@ -70,11 +71,11 @@ func (s *Stream) probed(replies [][]byte, _ Judgement, err error) {
 	s.mu.Unlock()
 	switch {
 	case refused < 0 && before:
-		s.log.Info("a lock master does again what locks need", "master", s.owner.Name(), "db", s.db)
+		s.log.Info("a lock master accepts the commands of locks again", "master", s.owner.Name(), "db", s.db)
 	case refused >= 0:
 		time.AfterFunc(probePause, s.probeAgain)
 		if !before {
-			s.log.Error("a lock master refuses what locks need, so it is not asked for any; grant the proxy's user all rights that it needs",
+			s.log.Error("a lock master refuses commands that locks need, so it is asked for no locks; grant these commands to the proxy's user",
 				"master", s.owner.Name(), "db", s.db, "error", resp.ErrorText(replies[refused]))
 		}
 	}

@@ -1,5 +1,5 @@
--- Tries on a key of ours all that our scripts do. A right that is missing ends it
--- with an error.
+-- Runs every command of our scripts on a key of ours. If a right is missing, the script
+-- ends with an error.
 redis.call('SET', KEYS[1], '', 'PX', 1000)
 redis.call('GET', KEYS[1])
 redis.call('PTTL', KEYS[1])

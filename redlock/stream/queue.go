@@ -1,47 +1,59 @@
 package stream
 
 import (
+	_ "embed"
 	"sync"
 	"time"
 
 	"redlock-proxy/redlock/resp"
 )
 
-// A Debt is something that a master still has to be told after its connection
-// broke: take back a grant, delete a released lock, set a missed expiry. It is
-// delivered by value, so that another holder's lock under the same key stays.
+// The scripts of a Debt. The stream sends them as EVAL, because their texts are short and
+// a SCRIPT FLUSH on the master then does no harm.
+var (
+	// ReleaseScript deletes a key if it has the value and lives no longer than the lock.
+	//go:embed release.lua
+	ReleaseScript string
+	// ExpireScript sets the expiry of a key if it has the value.
+	//go:embed expire.lua
+	ExpireScript string
+)
+
+// A Debt is a command that a master must still receive after its connection broke. It
+// takes back a grant, deletes a released lock, or sets a missed expiry. It compares the
+// value, so that another holder's lock under the same key stays.
 type Debt struct {
-	Exact  []byte // a whole command that is safe at any time; or else:
-	Script string
+	Exact  []byte // an encoded command that is safe at any time; nil: the fields below count
+	Script string // ReleaseScript or ExpireScript
 	Key    string
 	Value  string
-	Life   *Lifetime // of the instance of the lock it concerns; nil: for ever
-	Ttl    time.Time // expiry debts only: when the lock shall expire
-	// blind: a write of the key was unanswered when the connection broke, so
-	// the master may execute it late and with a full, fresh TTL. Then the
-	// remaining TTL does not tell this instance from a later one.
+	Life   *Lifetime // of the instance of the lock; nil: it never ends
+	Ttl    time.Time // when the lock shall expire; zero unless Script is ExpireScript
+	// Blind means that a write of the key was unanswered when the connection broke. The
+	// master may execute it late, with a full, fresh TTL. Then the remaining TTL does not
+	// distinguish this instance from a later one.
 	Blind bool
 }
 
-// ShortValue is the length below which a value may be a constant shared by
-// many clients (such as "1"): by it one cannot tell whose lock it is.
+// ShortValue is the length below which many clients may share one constant value, such as
+// "1". Such a value does not identify the holder of a lock.
 const ShortValue = 16
 
-// maxDebts bounds what is kept for one master and database. An acquire that
-// finds no room for its undo does not ask that master.
+// maxDebts bounds the debts kept for one master and database. An acquire does not ask a
+// master that has no room for its undo.
 const maxDebts = 1 << 16
 
-// MaxDebtBytes bounds them likewise by their size, for values may be large.
-const MaxDebtBytes = 16 << 20
+// maxDebtBytes bounds the bytes of these debts, because values may be large.
+const maxDebtBytes = 16 << 20
 
-// size is how many bytes a debt takes, about.
+// size estimates the bytes that a debt takes.
 func (d *Debt) size() int {
 	const itself = 128
 	return len(d.Exact) + len(d.Key) + len(d.Value) + itself
 }
 
-// over tells whether the debt is settled by the passing of time alone. The
-// caller has made sure that no earlier write of the key can still be executed.
+// over tells whether the passing of time alone has settled the debt. The caller has made
+// sure that the master can execute no earlier write of the key any more.
 func (d *Debt) over(now time.Time) bool {
 	if d.Exact != nil {
 		return false
@@ -53,10 +65,10 @@ func (d *Debt) over(now time.Time) bool {
 	return !d.Blind && ends && now.After(end)
 }
 
-// append encodes the debt as one command as of now. Right behind the command
-// it follows, on the same connection, nothing is spared; later a release spares
-// what can be told to be another instance of the lock: skew is by how much the
-// masters' copies of one instance may end apart.
+// append encodes the debt as one command, as of now. If later is false, the command
+// follows its acquire on the same connection, and it spares nothing. If later is true, a
+// release spares every instance that it can recognise as another one. skew is the largest
+// difference between the masters' ends of one instance.
 func (d *Debt) append(dst []byte, now time.Time, later bool, skew time.Duration) []byte {
 	if d.Exact != nil {
 		return append(dst, d.Exact...)
@@ -71,32 +83,30 @@ func (d *Debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 		limit = onlyPermanent
 	default:
 		// A later instance of a lock with this value ends later than ours.
-		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + expiryRounding
+		limit = max(0, end.Add(skew).Sub(now).Milliseconds()) + resp.ExpiryTolerance
 	}
 	return resp.AppendEval(dst, d.Script, [][]byte{[]byte(d.Key)}, []byte(d.Value), resp.Decimal(limit))
 }
 
-// expiryRounding is by how many milliseconds two readings of one absolute expiry may
-// differ: TIME and PTTL are each rounded down.
-const expiryRounding = 2
-
-// What release.lua spares besides instances that live longer than its limit.
+// Special limits for release.lua, which otherwise spares instances that live longer than
+// the limit.
 const (
-	anyLifetime   = -1 // nothing
-	onlyPermanent = -2 // every instance that expires
+	anyLifetime   = -1 // it spares nothing
+	onlyPermanent = -2 // it spares every instance that expires
 )
 
-// A Lifetime is when a lock ends at the latest, as far as is known. Masters
-// that answer late may still prolong it.
+// A Lifetime is the latest known end of a lock. Masters that answer late may still
+// prolong it. All goroutines may use it.
 type Lifetime struct {
 	mu    sync.Mutex
 	until time.Time // zero: never
 }
 
-// NewLifetime is that of a lock that ends then; the zero time: never.
+// NewLifetime makes a Lifetime that ends at until. The zero time means that it never
+// ends.
 func NewLifetime(until time.Time) *Lifetime { return &Lifetime{until: until} }
 
-// end is when it ends, and whether it does.
+// end returns the end, and whether there is one. A nil Lifetime never ends.
 func (l *Lifetime) end() (end time.Time, ends bool) {
 	if l == nil {
 		return time.Time{}, false
@@ -106,7 +116,8 @@ func (l *Lifetime) end() (end time.Time, ends bool) {
 	return l.until, !l.until.IsZero()
 }
 
-// Reach prolongs it; the zero time means for ever.
+// Reach prolongs the lifetime to end, and never shortens it. The zero time means for
+// ever.
 func (l *Lifetime) Reach(end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -115,7 +126,7 @@ func (l *Lifetime) Reach(end time.Time) {
 	}
 }
 
-// Become makes it as long as another one, longer or not.
+// Become sets the lifetime to that of m, whether it is longer or shorter.
 func (l *Lifetime) Become(m *Lifetime) {
 	end, _ := m.end()
 	l.mu.Lock()

@@ -14,16 +14,16 @@ const (
 	maxBackoff   = 2 * time.Second
 )
 
-// A Backoff paces the connections to one master, so that one which is away,
-// or ends each connection as soon as it can, costs next to nothing.
+// A Backoff paces the connections to one master. So a master that is unreachable, or that
+// ends each connection at once, costs next to nothing.
 type Backoff struct {
 	backoff time.Duration // 0: firstBackoff
-	brief   bool          // the last connection hardly lasted
+	brief   bool          // the last connection lasted less than firstBackoff
 }
 
-// AtOnce hears that a connection has ended, and tells whether the next one may
-// be dialled without a pause: mostly so, for a server that restarts ends each
-// once, and what waits for the master should not wait longer.
+// AtOnce records that a connection has ended, and tells whether to dial the next one
+// without a pause. Mostly it is true: a server that restarts ends each connection once,
+// and the calls that wait for the master should not wait longer.
 func (r *Backoff) AtOnce(why error, lasted time.Duration) bool {
 	brief := lasted < firstBackoff
 	if isMalformed(why) || brief && r.brief {
@@ -33,15 +33,16 @@ func (r *Backoff) AtOnce(why error, lasted time.Duration) bool {
 	return true
 }
 
-// Pause is how long to wait before the next attempt.
+// Pause returns how long to wait before the next attempt. Each call doubles it, up to
+// maxBackoff.
 func (r *Backoff) Pause() time.Duration {
 	backoff := max(r.backoff, firstBackoff)
 	r.backoff = min(2*backoff, maxBackoff)
 	return backoff/2 + rand.N(backoff)
 }
 
-// isMalformed tells whether a connection ended because its server does not send what
-// a Redis does.
+// isMalformed tells whether a connection ended because its server sent what no Redis
+// sends.
 func isMalformed(why error) bool {
 	var m resp.MalformedError
 	return errors.As(why, &m)

@@ -10,43 +10,44 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A Call is one question on a stream that waits for a known number of top-level
-// replies.
+// A Call is one question on a stream. It has a known number of top-level replies.
 type Call struct {
 	Replies int
-	check   bool // it is the check of its batch, and nobody else asked it
-	role    bool // it is a check that asks ROLE, and not INFO
+	check   bool // it is the check of its batch, and has no Asker
+	role    bool // it is a check that asks ROLE instead of INFO
 	Asker   Asker
-	Master  int      // the asker's own number of the master
-	Writes  []string // keys under which it may create a lock
-	Gates   bool     // it is a gate
+	Master  int      // the master's number, for the asker
+	Writes  []string // keys under which the call may create a lock
+	Gates   bool     // it is a gate (gate.go)
 
-	size int // bytes sent with it
-	skip int // replies before the question's own: SCRIPT LOAD, the marker raised
+	size int // bytes of its frames
+	skip int // replies before its own, to SCRIPT LOAD and to Options.Raise
 	sent time.Time
-	// slept is, of a check, for how long this machine had been suspended by then.
+	// slept, of a check, is the total time that this machine had been suspended by sent.
 	slept time.Duration
 }
 
-// A Sending is what a call puts into the stream. It is not kept.
+// A Sending is the bytes of a call and what the stream must do before it. The stream
+// copies what it needs.
 type Sending struct {
 	Frames  []byte
-	Load    []Loadable    // scripts the master must know before
-	Creates bool          // it may create a lock
-	Lives   time.Duration // the TTL of that; the marker must know of one as long
+	Load    []Loadable    // scripts that the master must know before the call
+	Creates bool          // the call may create a lock
+	Lives   time.Duration // the TTL of that lock; the marker must record one at least as long
 }
 
-// An Asker hears of its call exactly once, from the stream's reader (or the
-// goroutine that ends a connection): the replies, which are good during the call
-// only, and what its batch's check said, or an error. It must not block.
+// An Asker receives the result of its call exactly once. The stream's reader calls
+// Answered, or the goroutine that ends a connection does. Answered gets the replies with
+// the judgement of the batch, or an error. The replies are valid during the call only.
+// Answered must not block.
 type Asker interface {
 	Answered(s *Stream, c *Call, replies [][]byte, j Judgement, err error)
-	// owed is what the master must still be told if the connection breaks before
-	// the answer; nil if nothing.
+	// Owed returns the debt to keep if the connection breaks before the answer. It
+	// returns nil if there is none.
 	Owed(c *Call) *Debt
 }
 
-// AskerFunc is an asker that only wants to know the answer.
+// AskerFunc is an Asker without debts.
 type AskerFunc func(replies [][]byte, j Judgement, err error)
 
 func (f AskerFunc) Answered(_ *Stream, _ *Call, replies [][]byte, j Judgement, err error) {
@@ -55,7 +56,7 @@ func (f AskerFunc) Answered(_ *Stream, _ *Call, replies [][]byte, j Judgement, e
 
 func (f AskerFunc) Owed(*Call) *Debt { return nil }
 
-// Loadable is a script text that must be known to the master before the call.
+// Loadable is the text of a script that the master must know before a call.
 type Loadable struct {
 	SHA  string
 	text []byte
@@ -66,27 +67,28 @@ func NewLoadable(text []byte) Loadable {
 	return Loadable{SHA: hex.EncodeToString(sum[:]), text: text}
 }
 
-// A call that ends with errLost may or may not have been executed; one that
-// ends with errUnsent was certainly not.
+// The errors of unanswered calls. After errLost the master may or may not have executed
+// the call. After ErrUnsent it has certainly not.
 var (
 	errLost   = errors.New("connection lost before the answer")
 	ErrUnsent = errors.New("connection lost before the question was sent")
 )
 
-// maxLoaded bounds how many scripts are known to be loaded. Beyond it they are
-// loaded again, which a flood of ever new scripts pays for.
+// maxLoaded bounds the number of scripts that the stream knows to be loaded. Beyond it
+// the stream loads scripts again. Only a flood of new scripts pays for that.
 const maxLoaded = 1 << 12
 
-// maxCalls bounds what may wait unanswered on one stream.
+// maxCalls bounds the number of unanswered calls on one stream.
 const maxCalls = 1 << 16
 
-// MaxAsking bounds the bytes of all that waits unanswered. One call may exceed
-// it, for it may be as large as clients like.
-const MaxAsking = 32 << 20
+// maxAsking bounds the bytes of all unanswered calls. One call alone may exceed it,
+// because clients may send large commands.
+const maxAsking = 32 << 20
 
-// Send queues a call. False means the master cannot be asked now: it is away,
-// or, for a call that may create a lock, it is suspended, or has no room for the
-// undo this may need.
+// Send queues a call. It returns false if the master cannot be asked now, because it is
+// unreachable or too many calls wait. For a call that may create a lock it also returns
+// false in three more cases: the master does not answer, it has debts or no room for
+// more, or it refuses what locks need.
 func (s *Stream) Send(c Call, m Sending, now time.Time) bool {
 	defer s.tellQueued()
 	s.mu.Lock()
@@ -119,10 +121,10 @@ func (s *Stream) Send(c Call, m Sending, now time.Time) bool {
 
 // accepts tells, with s.mu held, whether a call can be queued.
 func (s *Stream) accepts() bool {
-	return s.state < down && len(s.calls)-s.head+len(s.postponed) < maxCalls && s.asking < MaxAsking
+	return s.state < down && len(s.calls)-s.head+len(s.postponed) < maxCalls && s.asking < maxAsking
 }
 
-// push queues a call, with s.mu held, behind a gate that is unanswered.
+// push queues a call, with s.mu held. If a gate is unanswered, the call waits behind it.
 func (s *Stream) push(c Call, frames []byte, now time.Time) {
 	c.size += len(frames)
 	s.asking += c.size

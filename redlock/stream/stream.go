@@ -11,11 +11,11 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A Stream is the one ordered connection to a master for one database: one
-// writer that coalesces what is queued into one write, one reader that matches
-// replies in order. Order is its point: an undo or a release can never
-// overtake the acquire it follows, as it could on pooled connections. Order
-// also holds across a reconnect: see connect.go.
+// A Stream is the one ordered connection to a master for one database. One writer
+// combines all queued calls into one write. One reader matches replies to calls in order.
+// The order is the purpose of a Stream: an undo or a release can never overtake the
+// acquire before it, as it could on pooled connections. The order also holds across a
+// reconnect: see connect.go.
 type Stream struct {
 	owner    Owner
 	db       int
@@ -28,79 +28,82 @@ type Stream struct {
 	mu        sync.Mutex
 	state     connectionState
 	conn      net.Conn
-	out       []byte // encoded, not yet taken by the writer
-	calls     []Call // accepted and unanswered, oldest first; those before head are done
+	out       []byte // encoded calls that the writer has not taken yet
+	calls     []Call // accepted, oldest first; those from head on are unanswered
 	head      int
-	unwritten int             // how many of the last calls are still in out
-	refuses   bool            // the last probe was refused
-	probing   bool            // a probe is unanswered, or due again
-	gated     bool            // a gate is unanswered, and what comes is postponed
-	postponed []postponed     // what came since, oldest first
-	paying    bool            // debts will be sent again in a while
-	unpaid    int             // debts sent again on this connection and not answered
-	debts     []*Debt         // for the next connection
-	debtBytes int             // what they take
-	asking    int             // bytes of the calls that are unanswered
+	unwritten int             // number of the last calls whose bytes are still in out
+	refuses   bool            // the master refused the last probe
+	probing   bool            // a probe is unanswered, or will be repeated
+	gated     bool            // a gate is unanswered, so new calls are postponed
+	postponed []postponed     // the calls behind the gate, oldest first
+	paying    bool            // a timer will send the debts again
+	unpaid    int             // debts sent again on this connection and unanswered
+	debts     []*Debt         // kept for the next connection
+	debtBytes int             // the size of debts
+	asking    int             // bytes of the unanswered calls
 	loaded    map[string]bool // scripts (by SHA1) this connection has loaded
-	earlier   []identity      // connections not known to be gone, the present one last
-	longest   time.Duration   // the longest TTL that the marker has, or will have once what is queued is executed
-	due       bool            // the marker is to be checked although nothing else is asked
-	beaten    time.Time       // when that was asked for last
-	sole      bool            // ROLE tells enough of its replication, for a while
-	askedInfo time.Time       // when it was asked for all of it last
+	earlier   []identity      // connections that may still be open, the present one last
+	longest   time.Duration   // the longest TTL in the marker, after all queued calls are executed
+	due       bool            // the next write checks the marker, even if no call is queued
+	beaten    time.Time       // when Beat set due last
+	sole      bool            // for infoPause, ROLE alone is enough to check the replication
+	askedInfo time.Time       // when INFO replication was sent last
 
-	info    []byte       // on replication, as it was read last; the reader's own
-	handing atomic.Bool  // askers are being told of answers, and may send because of them
-	queued  atomic.Int64 // how many more debts wait than the owner was told
+	info    []byte       // INFO replication as read last; only the reader uses it
+	handing atomic.Bool  // askers are being called, and may send new calls
+	queued  atomic.Int64 // change in the number of debts that the owner was not told yet
 
-	wake chan struct{} // to the writer: out is not empty, or the stream closes
+	wake chan struct{} // wakes the writer: out is not empty, or a check is due
 }
 
-// Options are what a stream is made of.
+// Options configure a Stream.
 type Options struct {
 	Owner    Owner
 	DB       int
-	Embedded bool // the server is inside this process, and is not checked
+	Embedded bool // the server runs inside this process, and its batches end with no check
 	Log      *slog.Logger
-	// Marker is the question that a batch's check begins with, of one answer.
+	// Marker is the encoded command that reads the marker. Each check begins with it. It
+	// must have one reply.
 	Marker []byte
-	// Pause is how often a master is checked that is asked nothing else.
+	// Pause is the shortest time between two checks of an idle master.
 	Pause time.Duration
-	// Raise appends the command, of one answer, that puts the longest TTL on record.
+	// Raise appends the command that records the longest TTL in the marker. The command
+	// must have one reply.
 	Raise func(dst []byte, longest time.Duration) []byte
 }
 
-// An Owner is what a stream belongs to. Its methods are called from the
-// stream's goroutines, never with a lock of the stream taken, but for the first four,
-// which must not block nor call the stream.
+// An Owner is the master that a stream belongs to. The stream's goroutines call its
+// methods. They hold no lock of the stream, except for the first four methods. Those four
+// must neither block nor call the stream.
 type Owner interface {
 	Name() string
-	Timeout() time.Duration   // how long an answer is waited for
-	MaxReply() int64          // what answers may take
-	Suspended() time.Duration // for how long this machine has been suspended
-	// Server is what is dialled next.
+	Timeout() time.Duration   // how long a call may wait for its answer
+	MaxReply() int64          // limit of the bytes of one batch of answers
+	Suspended() time.Duration // total time that this machine has been suspended
+	// Server returns the server to dial next.
 	Server() Server
-	// Up: a connection begins, and this is what the server says of itself.
+	// Up is called when a connection begins. self is what the server said about itself.
 	Up(self Greeting, now time.Time)
 	// Judge says whether the answers of a batch count.
 	Judge(c Check) Judgement
-	// Down: the connection has ended, or could not be opened.
+	// Down is called when the connection has ended or could not be opened.
 	Down(why error)
-	// Queued: so many more debts wait for the next connection, or fewer.
+	// Queued is called when the number of debts has changed by more, which may be
+	// negative.
 	Queued(more int64)
 }
 
-// A Judgement is what the check of a batch says of its answers.
+// A Judgement is the Owner's decision about the answers of a batch.
 type Judgement struct {
-	Votes  bool          // the master may vote, so they count
-	Covers time.Duration // the longest TTL on record of what is granted now
-	// Longest is the longest TTL that the marker has, if Anew: the marker was read
-	// anew.
+	Votes  bool          // the master may vote, so the answers count
+	Covers time.Duration // a lock granted now must not have a longer TTL than this
+	// Longest is the longest TTL in the marker. It is valid only if Anew is true: the
+	// owner has just read the marker anew.
 	Longest time.Duration
 	Anew    bool
 }
 
-// New makes a stream. Nothing is dialled before run.
+// New makes a Stream. It dials nothing before Run.
 func New(o Options) *Stream {
 	return &Stream{
 		owner: o.Owner, db: o.DB, embedded: o.Embedded, log: o.Log, marker: o.Marker, pause: o.Pause, raise: o.Raise,
@@ -108,29 +111,22 @@ func New(o Options) *Stream {
 	}
 }
 
-// Close refuses all calls of a stream that will not be run.
+// Close makes a stream refuse all calls. It is for a stream that will never run.
 func (s *Stream) Close() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.state = closed
 }
 
-// Size is how many bytes of debts wait for the next connection, and of questions for
-// their answers.
-func (s *Stream) Size() (waiting, asking int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.debtBytes, s.asking
-}
-
-// stall is how long a connection may stay silent with questions on it before
-// it is given up and dialled anew.
+// stall is how long a connection may leave a call unanswered. After that the stream
+// closes it and dials anew.
 func (s *Stream) stall() time.Duration { return Stall(s.owner.Timeout()) }
 
-// Stall is how long that is where an answer is waited for by so long.
+// Stall returns how long a connection may leave a call unanswered, if a ballot waits for
+// timeout.
 func Stall(timeout time.Duration) time.Duration { return max(2*time.Second, 20*timeout) }
 
-// tellQueued tells the owner how many debts wait, where that has changed.
+// tellQueued reports a change in the number of debts to the owner, if there is any.
 func (s *Stream) tellQueued() {
 	if s.queued.Load() == 0 {
 		return
@@ -140,15 +136,15 @@ func (s *Stream) tellQueued() {
 	}
 }
 
-// Idle tells that nothing is unanswered on a connection, and that whoever
-// asked has done what the answers call for.
+// Idle tells whether no call is unanswered on the connection and all askers have
+// returned.
 func (s *Stream) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !(s.state == up && s.head < len(s.calls) || s.handing.Load())
 }
 
-// Serves tells whether the master is asked at all now.
+// Serves tells whether the stream accepts calls now and the master answers them in time.
 func (s *Stream) Serves(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -158,13 +154,14 @@ func (s *Stream) Serves(now time.Time) bool {
 type connectionState uint8
 
 const (
-	dialling connectionState = iota // calls are accepted and wait for the connection
+	dialling connectionState = iota // calls are accepted, and wait for the connection
 	up
-	down // between redials: calls are refused, debts kept
+	down // between two dials: calls are refused, debts are kept
 	closed
 )
 
-// payDebts sends what was kept while the master was away or could not serve.
+// payDebts sends, with s.mu held, the debts that were kept while the master was
+// unreachable or could not serve.
 func (s *Stream) payDebts(now time.Time) {
 	if s.state >= down {
 		return
@@ -176,14 +173,14 @@ func (s *Stream) payDebts(now time.Time) {
 	s.clearDebts()
 }
 
-// clearDebts forgets, with s.mu held, what was kept for the next connection.
+// clearDebts drops, with s.mu held, all debts kept for the next connection.
 func (s *Stream) clearDebts() {
 	s.queued.Add(-int64(len(s.debts)))
 	s.debts, s.debtBytes = nil, 0
 }
 
-// payLater sends debts that the master could not serve once more after a while,
-// also if nobody asks it anything.
+// payLater sends the debts again after debtPause, because the master could not serve them
+// now. It does so even if nobody asks the master anything.
 func (s *Stream) payLater() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,28 +201,29 @@ func (s *Stream) payLater() {
 
 const debtPause = 100 * time.Millisecond
 
-// mayCreate keeps three rules: a master that stopped answering is not asked for
-// locks, nor one whose debts are not settled, nor one that refuses what they need.
+// mayCreate, with s.mu held, keeps three rules. The stream asks for no lock if the master
+// has stopped answering, has unsettled debts, or refuses what locks need.
 func (s *Stream) mayCreate(now time.Time) bool {
 	if s.state == up && s.stalled(now) {
-		s.conn.Close() // a cut network does not say so by itself
+		s.conn.Close() // a cut network reports no error by itself
 		return false
 	}
 	if s.state == up && len(s.debts)+s.unpaid > 0 {
-		s.payDebts(now) // which must not meet the lock that this may create
+		s.payDebts(now) // they must not meet the lock that this call may create
 		return false
 	}
-	return !s.refuses && !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < MaxDebtBytes
+	return !s.refuses && !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < maxDebtBytes
 }
 
-// suspended tells, with s.mu held, whether the master has stopped answering.
+// suspended tells, with s.mu held, whether the oldest call has waited longer than the
+// timeout.
 func (s *Stream) suspended(now time.Time) bool {
 	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.owner.Timeout()
 }
 
-// Deliver sends a debt now if the stream can, in order behind all that was
-// sent before, and otherwise keeps it for the next connection. Later means
-// that it has been kept before.
+// Deliver sends a debt now, behind all calls that were sent before. If the stream cannot
+// send it, it keeps the debt for the next connection. later says that the debt was kept
+// before.
 func (s *Stream) Deliver(d *Debt, now time.Time, later bool) {
 	m := Sending{Frames: d.append(nil, now, later, s.owner.Timeout())}
 	if !s.Send(Call{Replies: 1, Asker: &payment{d, false}}, m, now) {
@@ -233,8 +231,8 @@ func (s *Stream) Deliver(d *Debt, now time.Time, later bool) {
 	}
 }
 
-// Owe keeps a debt for the next connection. A full queue drops it: the key is
-// then left to its TTL.
+// Owe keeps a debt for the next connection. If the queue is full, Owe drops it, and the
+// key stays until its TTL ends.
 func (s *Stream) Owe(d *Debt) {
 	defer s.tellQueued()
 	s.mu.Lock()
@@ -244,9 +242,9 @@ func (s *Stream) Owe(d *Debt) {
 	}
 }
 
-// keep takes, with s.mu held, a debt for the next connection if there is room.
+// keep stores, with s.mu held, a debt for the next connection if there is room.
 func (s *Stream) keep(d *Debt) {
-	if len(s.debts) >= maxDebts || s.debtBytes >= MaxDebtBytes {
+	if len(s.debts) >= maxDebts || s.debtBytes >= maxDebtBytes {
 		return
 	}
 	s.debts = append(s.debts, d)
@@ -254,8 +252,8 @@ func (s *Stream) keep(d *Debt) {
 	s.queued.Add(1)
 }
 
-// answer ends the oldest calls, a whole batch, with their replies. Where an asker
-// panics, the others are calls again whose answers never came.
+// answer hands out the replies of a whole batch, the oldest calls. If an asker panics,
+// the calls behind it become unanswered again.
 func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
@@ -278,8 +276,8 @@ func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) {
 	}
 }
 
-// resume makes calls of a batch unanswered again, for a connection that is about
-// to end. The first has heard its answer, and only what it is owed may still count.
+// resume makes calls of a batch unanswered again. The connection is about to end. The
+// first of them has received its answer, so only its debt may still count.
 func (s *Stream) resume(calls []Call) {
 	calls = slices.Clone(calls)
 	if first := &calls[0]; !first.check {
@@ -290,12 +288,13 @@ func (s *Stream) resume(calls []Call) {
 	s.calls, s.head = append(calls, s.calls[s.head:]...), 0
 }
 
-// deafAsker is an asker that has heard its answer.
+// deafAsker wraps an asker that has received its answer. It ignores further answers and
+// still returns the debt.
 type deafAsker struct{ Asker }
 
 func (deafAsker) Answered(*Stream, *Call, [][]byte, Judgement, error) {}
 
-// end takes a batch that was answered out of the calls.
+// end removes an answered batch from the calls.
 func (s *Stream) end(batch []Call, replies [][]byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -312,7 +311,7 @@ func (s *Stream) end(batch []Call, replies [][]byte) {
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
 		if slices.ContainsFunc(replies[at:at+c.skip], resp.IsError) {
-			clear(s.loaded) // not loaded after all, or the marker not raised
+			clear(s.loaded) // SCRIPT LOAD failed, or the marker was not raised
 			s.longest = 0
 		}
 		at += c.skip + c.Replies
@@ -324,15 +323,16 @@ func (s *Stream) end(batch []Call, replies [][]byte) {
 	}
 }
 
-// Silent tells whether the master leaves questions unanswered.
+// Silent tells whether the connection is up and the master leaves calls unanswered.
 func (s *Stream) Silent(now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.state == up && s.suspended(now)
 }
 
-// Beat asks for a check if there was none for a while, or at any rate. It
-// tells whether the master leaves questions unanswered.
+// Beat asks for a check if always is set. Otherwise it does so only if no call is waiting
+// and the last Beat's check is older than Options.Pause. It tells whether the master
+// leaves calls unanswered.
 func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -348,14 +348,15 @@ func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 	return hung
 }
 
-// ForgetScripts: somebody flushed the master's scripts, so load them again.
+// ForgetScripts makes the stream load scripts again. It is for a master whose scripts
+// were flushed.
 func (s *Stream) ForgetScripts() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	clear(s.loaded)
 }
 
-// GiveUp ends a connection that is out of step.
+// GiveUp closes a connection whose replies do not match its calls. The stream dials anew.
 func (s *Stream) GiveUp(why error) {
 	s.mu.Lock()
 	gives := s.state == up
@@ -368,13 +369,14 @@ func (s *Stream) GiveUp(why error) {
 	}
 }
 
-// stalled tells, with s.mu held, whether a call has waited so long that the
-// connection must be dialled anew.
+// stalled tells, with s.mu held, whether a call has waited so long that the stream must
+// dial anew.
 func (s *Stream) stalled(now time.Time) bool {
 	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.stall()
 }
 
-// GiveUpIfStalled ends a connection that has been silent for too long.
+// GiveUpIfStalled closes the connection if a call has waited too long. The stream dials
+// anew.
 func (s *Stream) GiveUpIfStalled(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

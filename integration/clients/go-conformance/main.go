@@ -1,5 +1,5 @@
 // Conformance is one client of one Go lock library. It does what it is told on
-// its standard input, a line at a time; conformance_client_test.go lists the
+// its standard input, a line at a time; conformance/client_test.go lists the
 // words. It is a module of its own, so that the product's go.mod lists nothing
 // that only this needs.
 //

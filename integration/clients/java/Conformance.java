@@ -4,7 +4,7 @@ import java.io.InputStreamReader;
 import java.util.Properties;
 
 /**
- * One client of one lock library, told what to do by the lines that conformance_client_test.go describes. A verb that
+ * One client of one lock library, told what to do by the lines that conformance/client_test.go describes. A verb that
  * the library has no means for throws UnsupportedOperationException.
  */
 abstract class Conformance implements AutoCloseable {

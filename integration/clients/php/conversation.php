@@ -1,5 +1,5 @@
 <?php
-// How a library's program talks with the suite; conformance_client_test.go has the verbs.
+// How a library's program talks with the suite; conformance/client_test.go has the verbs.
 
 ini_set('display_errors', 'stderr');
 

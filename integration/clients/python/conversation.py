@@ -1,4 +1,4 @@
-"""How a library's program talks with the suite; conformance_client_test.go has the verbs.
+"""How a library's program talks with the suite; conformance/client_test.go has the verbs.
 
 A program's class has a method for each verb, which returns True for yes, False for no, or the answer's own words. A verb
 without a method is one that the library has no means for.

@@ -1,13 +1,12 @@
-// Command gencommands writes the command table that the proxy carries inside:
-// what real servers answer to COMMAND, merged, plus the commands in newer.go
-// that no server in reach knows yet.
+// Command gencommands writes the proxy's built-in table of commands. It merges the
+// replies of real servers to COMMAND, and adds the commands in newer.go that none of
+// these servers knows.
 //
 // Usage: gencommands FILE ADDRESS...
 //
-// Where several servers know a command, the last address is believed, so the
-// newest server comes last. Each line of FILE is one element of a COMMAND
-// reply in RESP2, except that ACL categories, tips and notes, which nobody
-// here reads, are left out.
+// If several servers know a command, the last address wins, so name the newest server
+// last. Each line of FILE is one element of a reply to COMMAND in RESP2. It leaves out
+// the ACL categories, tips and notes, because the proxy does not read them.
 package main
 
 import (
@@ -23,7 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// The places in an element of a COMMAND reply.
+// The indexes in an element of a reply to COMMAND, and the number of them.
 const (
 	placeName        = 0
 	placeFlags       = 2
@@ -80,8 +79,8 @@ func ask(address string) ([]any, error) {
 	return client.Do(ctx, "COMMAND").Slice()
 }
 
-// merge lets the reply's commands replace those of the table; subcommands that
-// only the table has are kept.
+// merge puts the commands of a reply into the table, over those of the same name. It
+// keeps the subcommands that only the table has.
 func merge(table map[string][]any, reply []any) error {
 	for _, element := range reply {
 		command, ok := element.([]any)
@@ -114,8 +113,8 @@ func merge(table map[string][]any, reply []any) error {
 	return nil
 }
 
-// trim drops what nobody reads and puts flags, which servers print in no
-// particular order, in one that keeps differences of the file small.
+// trim drops the fields that the proxy does not read. It sorts the flags: servers send
+// them in no particular order, and the diffs of the file should stay small.
 func trim(command, subcommands []any) []any {
 	sortStrings(command[placeFlags])
 	command[placeCategories] = []any{}

@@ -2,8 +2,8 @@ package main
 
 import "strings"
 
-// newer lists, by hand, keyed commands of Redis 7.4 to 8.6 and Valkey 9. A
-// server that knows one of them overrides what stands here.
+// newer returns commands of Redis 7.4 to 8.6 and Valkey 9 that have keys, listed by
+// hand. A server that knows one of them replaces this description.
 func newer() [][]any {
 	commands := [][]any{
 		// Redis 8.4: compare by value or digest.
@@ -30,8 +30,8 @@ func newer() [][]any {
 		command("hgetex", -5, "fast write", keyAt(1)),
 		command("hsetex", -6, "denyoom fast write", keyAt(1)),
 	}
-	// Vector sets of Redis 8.0 are a module's and check their arguments
-	// themselves.
+	// The vector sets of Redis 8.0 are a module. It checks its arguments itself, so
+	// the arity here is the least possible.
 	for _, name := range strings.Fields("vadd vrem vsetattr") {
 		commands = append(commands, command(name, -2, "write", keyAt(1)))
 	}
@@ -49,13 +49,14 @@ func command(name string, arity int, flags string, spec []any) []any {
 	return []any{name, arity, words, 0, 0, 0, []any{}, []any{}, []any{spec}, []any{}}
 }
 
-// keyAt: one key, that argument.
+// keyAt returns a key specification with one key, the argument at index.
 func keyAt(index int) []any {
 	return []any{"flags", []any{}, "begin_search", at(index),
 		"find_keys", []any{"type", "range", "spec", []any{"lastkey", 0, "keystep", 1, "limit", 0}}}
 }
 
-// countedAt: that argument is the number of keys, the first follows it.
+// countedAt returns a key specification in which the argument at index is the number
+// of keys, and the first key follows it.
 func countedAt(index, step int) []any {
 	return []any{"flags", []any{}, "begin_search", at(index),
 		"find_keys", []any{"type", "keynum", "spec", []any{"keynumidx", 0, "firstkey", 1, "keystep", step}}}

@@ -1,4 +1,4 @@
-//! How a library's program talks with the suite; conformance_client_test.go has the verbs.
+//! How a library's program talks with the suite; conformance/client_test.go has the verbs.
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};

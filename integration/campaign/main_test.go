@@ -1,0 +1,15 @@
+package campaign
+
+import (
+	"testing"
+
+	"redlock-proxy/integration/layer"
+	"redlock-proxy/integration/rig"
+)
+
+func TestMain(m *testing.M) {
+	rig.Room{
+		In:    layer.All,
+		Needs: []rig.Program{rig.RedisServer, rig.Faketime},
+	}.Main(m)
+}

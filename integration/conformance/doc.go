@@ -1,0 +1,10 @@
+// Package conformance tests that libraries work unmodified. Client libraries of six
+// languages, old and new versions, connect and lock (handshake_*.go). Lock libraries of
+// eight languages go through every scenario (conformance_test.go), over Redis and over
+// Valkey.
+//
+// A new library is an entry in the file of its language and a program in clients/.
+// libraries_test.go describes the entry, client_test.go the program's answers, and
+// scenarios_test.go the scenarios. table_test.go writes the table in the suite's README.
+// handwritten_test.go and patterns_test.go have lock code that applications write by hand.
+package conformance

@@ -1,0 +1,107 @@
+package conformance
+
+import (
+	"cmp"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const (
+	conformanceReadme  = "README.md"
+	conformanceBegin   = "<!-- conformance: written by the suite, not by hand -->\n"
+	conformanceEnd     = "<!-- end of conformance -->\n"
+	conformanceCommand = "REDLOCK_TEST=all go test ./integration/conformance -run 'TestConformance$' -timeout 1h -conformance.write"
+)
+
+var writeConformance = flag.Bool("conformance.write", false, "write the table of TestConformance into the README")
+
+// publishConformance prints the table. It compares the README with it, or writes it into
+// the README if the flag says so.
+func publishConformance(t *testing.T, results []conformanceResult) {
+	t.Helper()
+	table := conformanceTable(results)
+	t.Logf("\n%s", table)
+	if t.Failed() || len(results) < len(conformanceLibraries) {
+		return // the table has only some of the libraries
+	}
+	readme, err := os.ReadFile(conformanceReadme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, begins := strings.Cut(string(readme), conformanceBegin)
+	written, after, ends := strings.Cut(rest, conformanceEnd)
+	switch {
+	case !begins || !ends:
+		t.Errorf("the README has no lines %q and %q", conformanceBegin, conformanceEnd)
+	case written == table:
+	case *writeConformance:
+		if err := os.WriteFile(conformanceReadme, []byte(before+conformanceBegin+table+conformanceEnd+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("the README's table is not what came out; write it with: %s", conformanceCommand)
+	}
+}
+
+// conformanceTable has a row for each library, variant and outcome.
+func conformanceTable(results []conformanceResult) string {
+	type row struct{ library, rule, passed, lost, remarks string }
+	var rows []row
+	versions, overValkey := map[row][]string{}, map[row][]string{}
+	for _, r := range results {
+		each := row{library: r.library.library, rule: cmp.Or(r.library.rule, "lock:*")}
+		if r.library.variant != "" {
+			each.library += ", " + r.library.variant
+		}
+		each.passed, each.remarks = r.outcome()
+		each.lost = "an error"
+		if r.library.swallowsErrors {
+			each.lost = "**\"not granted\"**"
+		}
+		if versions[each] == nil {
+			rows = append(rows, each)
+		}
+		versions[each] = append(versions[each], r.version)
+		if r.library.overValkey {
+			overValkey[each] = append(overValkey[each], r.version)
+		}
+	}
+	var b strings.Builder
+	b.WriteString("| library | versions | over Valkey | lock rule | scenarios passed | without a majority | has no |\n|---|---|---|---|---|---|---|\n")
+	for _, each := range rows {
+		fmt.Fprintf(&b, "| %s | %s | %s | `%s` | %s | %s | %s |\n", each.library, strings.Join(versions[each], ", "),
+			strings.Join(overValkey[each], ", "), each.rule, each.passed, each.lost, each.remarks)
+	}
+	return b.String()
+}
+
+// outcome counts the scenarios that the library has the means for, and those it passed.
+func (r conformanceResult) outcome() (passed, remarks string) {
+	good, all := 0, 0
+	var notes []string
+	for _, scenario := range conformanceScenarios {
+		switch err := r.failed[scenario.name]; {
+		case errors.Is(err, errUnsupported):
+			notes = append(notes, scenario.name+": "+r.library.skips[scenario.name])
+		case err != nil:
+			all++
+			notes = append(notes, "**"+scenario.name+" fails**: "+cmp.Or(r.library.fails[scenario.name], "unexplained"))
+		default:
+			all++
+			good++
+		}
+	}
+	return fmt.Sprintf("%d of %d", good, all), strings.Join(notes, "; ")
+}
+
+// sortedByLibrary sorts by library, ignoring case. Within a library the order of the list stays.
+func sortedByLibrary(libraries []conformanceLibrary) []conformanceLibrary {
+	return slices.SortedStableFunc(slices.Values(libraries), func(a, b conformanceLibrary) int {
+		return strings.Compare(strings.ToLower(a.library), strings.ToLower(b.library))
+	})
+}

@@ -1,0 +1,111 @@
+package faults
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"redlock-proxy/integration/history"
+	"redlock-proxy/integration/rig"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// TestHistoryUnderFaults: masters hang and connections break, at most a minority at a time.
+// The answers to all clients of two proxies must be possible with one lock on one server.
+func TestHistoryUnderFaults(t *testing.T) {
+	c := rig.StartCluster(t, rig.Options{MasterTimeout: 200 * time.Millisecond})
+	second := c.AddProxy(t, rig.Options{MasterTimeout: 200 * time.Millisecond})
+	clients := []*redis.Client{c.Proxy.Client(t), second.Client(t)}
+
+	ctx, stop := context.WithTimeout(t.Context(), 8*time.Second)
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() { breakMasters(ctx, c) })
+	start := time.Now()
+	histories := make([][]history.Call, 8)
+	for i := range histories {
+		wg.Go(func() { histories[i] = useLock(ctx, i, clients[i%len(clients)], start) })
+	}
+	wg.Wait()
+
+	calls := slices.Concat(histories...)
+	count := map[string]int{}
+	for _, call := range calls {
+		count[fmt.Sprintf("%s %s", call.Asked, call.Answer)]++
+	}
+	t.Logf("history: %v", count)
+	if count["acquire yes"] < 20 {
+		t.Errorf("only %d acquires were granted: the locks did not go on", count["acquire yes"])
+	}
+	for _, v := range history.Check(start, calls) {
+		t.Error(v.What)
+	}
+	defer func() {
+		for _, call := range calls {
+			for _, master := range c.Masters {
+				if left, ok := master.Value(t, "lock:history"); ok && call.Token == left {
+					t.Logf("%s still holds what this made: %s", master.Name, call)
+				}
+			}
+		}
+	}()
+	c.WaitGone(t, "lock:history")
+}
+
+// useLock acquires and releases the lock until ctx ends. Then it releases what it still
+// holds.
+func useLock(ctx context.Context, id int, client *redis.Client, start time.Time) []history.Call {
+	const lease = 10 * time.Minute // longer than the test, so that no lease runs out and excuses an overlap
+	var calls []history.Call
+	do := func(what history.Question, token string, f func(ctx context.Context) (bool, error)) history.Answer {
+		limited, cancel := context.WithTimeout(context.Background(), rig.Patience)
+		defer cancel()
+		call := history.Call{Client: id, Key: "lock:history", Token: token, Asked: what, TTL: lease, Begin: time.Since(start)}
+		call.Answer = history.AnswerOf(f(limited))
+		call.End = time.Since(start)
+		calls = append(calls, call)
+		return call.Answer
+	}
+	for turn := 0; ctx.Err() == nil; turn++ {
+		token := fmt.Sprintf("client-%d-turn-%010d", id, turn)
+		taken := do(history.AskAcquire, token, func(ctx context.Context) (bool, error) {
+			return rig.Acquire(ctx, client, "lock:history", token, lease)
+		})
+		if taken != history.Yes {
+			time.Sleep(time.Duration(rand.IntN(5)) * time.Millisecond)
+			continue
+		}
+		for deadline := time.Now().Add(rig.Patience); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+			given := do(history.AskRelease, token, func(ctx context.Context) (bool, error) {
+				return rig.Release(ctx, client, "lock:history", token)
+			})
+			if given != history.Unsure {
+				break
+			}
+		}
+	}
+	return calls
+}
+
+// breakMasters pauses one master and cuts the connections of another, again and again
+// until ctx ends. It leaves all masters running.
+func breakMasters(ctx context.Context, c *rig.Cluster) {
+	for ctx.Err() == nil {
+		order := rand.Perm(rig.MasterCount)
+		paused, cut := c.Masters[order[0]], c.Masters[order[1]]
+		paused.Pause()
+		for range 4 {
+			limited, cancel := context.WithTimeout(context.Background(), time.Second)
+			cut.Direct.Do(limited, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes")
+			cancel()
+			rig.Pause(ctx, time.Duration(20+rand.IntN(100))*time.Millisecond)
+		}
+		paused.Resume()
+		rig.Pause(ctx, time.Duration(rand.IntN(100))*time.Millisecond)
+	}
+}

@@ -1,0 +1,15 @@
+package faults
+
+import (
+	"testing"
+
+	"redlock-proxy/integration/layer"
+	"redlock-proxy/integration/rig"
+)
+
+func TestMain(m *testing.M) {
+	rig.Room{
+		In:    layer.Servers,
+		Needs: []rig.Program{rig.RedisServer},
+	}.Main(m)
+}

@@ -1,0 +1,107 @@
+package operation
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"redlock-proxy/integration/history"
+	"redlock-proxy/integration/rig"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// TestRollingRestart restarts every master and then every proxy, one at a time, as the
+// README says, while clients lock without a pause. While masters restart, no lock command
+// fails for lack of a quorum. While a proxy restarts, commands through the other succeed.
+// No two clients ever hold the lock at once.
+func TestRollingRestart(t *testing.T) {
+	t.Parallel()
+	redis.SetLogger(rig.Silence{})
+	const lease = 800 * time.Millisecond
+	c := rig.StartServers(t)
+	options := rig.Options{RestartDelay: 3 * time.Second, MaxQuarantine: 5 * time.Second, LogLevel: "info"}
+	proxies := []*rig.Proxy{c.AddProxy(t, options), c.AddProxy(t, options)}
+	resource := &history.Register{Key: "lock:rolling"}
+	var grants, errors [2]atomic.Int64
+	var failed atomic.Value // the latest failure
+	ctx, stop := context.WithCancel(t.Context())
+	var working sync.WaitGroup
+	defer working.Wait()
+	defer stop()
+	for i := range 6 {
+		client := redis.NewClient(&redis.Options{Addr: proxies[i%2].Addr(), MaxRetries: -1, DialerRetries: 1, PoolSize: 1, ReadTimeout: rig.Patience})
+		defer client.Close()
+		working.Go(func() {
+			for turn := 0; ctx.Err() == nil; turn++ {
+				token := fmt.Sprintf("client-%d-turn-%010d", i, turn)
+				until := time.Now().Add(lease - history.LostToDrift(lease))
+				ok, err := rig.Acquire(t.Context(), client, resource.Key, token, lease)
+				if err == nil && ok && time.Now().Before(until) {
+					h := resource.Enter(i, token, until)
+					resource.Write(h)
+					resource.Leave(h)
+					grants[i%2].Add(1)
+					_, err = rig.Release(t.Context(), client, resource.Key, token)
+				}
+				if err != nil {
+					errors[i%2].Add(1)
+					failed.Store(fmt.Sprintf("at %s: %v", time.Now().UTC().Format(time.TimeOnly), err))
+				}
+				rig.Pause(ctx, 5*time.Millisecond)
+			}
+		})
+	}
+	goesOn := func(through int) {
+		t.Helper()
+		before := grants[through].Load()
+		rig.WaitFor(t, fmt.Sprintf("clients of proxy %d lock", through+1), func() error {
+			if grants[through].Load() < before+5 {
+				return fmt.Errorf("%d times since", grants[through].Load()-before)
+			}
+			return nil
+		})
+	}
+	for _, master := range c.Masters {
+		if _, err := master.Proc.Stop(rig.Patience); err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range proxies {
+			p.WaitState(t, master, "unreachable")
+		}
+		goesOn(0)
+		master.Start(t)
+		rig.WaitFor(t, master.Name+" is back", func() error { // in quarantine, or already past it
+			if state := proxies[0].State(t, master); state != "quarantined" && state != "voting" {
+				return fmt.Errorf("it is %s", state)
+			}
+			return nil
+		})
+		goesOn(1)
+		for _, p := range proxies {
+			p.WaitState(t, master, "voting")
+		}
+	}
+	if a, b := errors[0].Load(), errors[1].Load(); a+b > 0 {
+		t.Errorf("%d lock commands failed while masters were restarted one at a time, the last %v", a+b, failed.Load())
+	}
+	for i, p := range proxies {
+		other := errors[1-i].Load()
+		if code, err := p.Proc.Stop(rig.Patience); code != 0 || err != nil {
+			t.Fatalf("proxy %d ended with code %d: %v", i+1, code, err)
+		}
+		goesOn(1 - i)
+		p.Start(t)
+		rig.WaitFor(t, "it is ready again", p.Ready)
+		goesOn(i)
+		if n := errors[1-i].Load() - other; n > 0 {
+			t.Errorf("%d lock commands through the other proxy failed while proxy %d was restarted, the last %v", n, i+1, failed.Load())
+		}
+	}
+	if len(resource.Breaches) > 0 {
+		t.Errorf("%d times two clients held the lock, first: %s", len(resource.Breaches), resource.Breaches[0].What)
+	}
+}

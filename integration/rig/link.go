@@ -1,0 +1,120 @@
+package rig
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// Link is a relay between the proxy and one server. It can delay the server's answers,
+// or break. It keeps the order of the bytes.
+type Link struct {
+	listener net.Listener
+	target   string
+	hold     atomic.Int64 // nanoseconds
+	down     atomic.Bool
+	mu       sync.Mutex
+	conns    []net.Conn
+	wg       sync.WaitGroup
+}
+
+func StartLink(t testing.TB, target string) *Link {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &Link{listener: listener, target: target}
+	l.wg.Go(l.accept)
+	t.Cleanup(l.close)
+	return l
+}
+
+func (l *Link) Addr() string { return l.listener.Addr().String() }
+
+// Delay holds back every later answer for d.
+func (l *Link) Delay(d time.Duration) { l.hold.Store(int64(d)) }
+
+// Cut breaks every connection. Clients can connect again at once.
+func (l *Link) Cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, conn := range l.conns {
+		conn.Close()
+	}
+	l.conns = nil
+}
+
+// SetDown(true) cuts the link and breaks every new connection until SetDown(false).
+func (l *Link) SetDown(down bool) {
+	l.down.Store(down)
+	if down {
+		l.Cut()
+	}
+}
+
+func (l *Link) accept() {
+	for {
+		client, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		server, err := net.Dial("tcp", l.target)
+		if err != nil {
+			client.Close()
+			continue
+		}
+		l.mu.Lock()
+		l.conns = append(l.conns, client, server)
+		l.mu.Unlock()
+		if l.down.Load() {
+			l.Cut()
+		}
+		l.wg.Go(func() { l.pump(server, client, false) })
+		l.wg.Go(func() { l.pump(client, server, true) })
+	}
+}
+
+// pump copies until one side ends, then closes both.
+func (l *Link) pump(to, from net.Conn, slow bool) {
+	type chunk struct {
+		due  time.Time
+		data []byte
+	}
+	chunks := make(chan chunk, 1024)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		for c := range chunks {
+			time.Sleep(time.Until(c.due))
+			if _, err := to.Write(c.data); err != nil {
+				from.Close()
+			}
+		}
+		to.Close()
+	})
+	for {
+		buffer := make([]byte, 16<<10)
+		n, err := from.Read(buffer)
+		if n > 0 {
+			c := chunk{data: buffer[:n], due: time.Now()}
+			if slow {
+				c.due = c.due.Add(time.Duration(l.hold.Load()))
+			}
+			chunks <- c
+		}
+		if err != nil {
+			break
+		}
+	}
+	close(chunks)
+	wg.Wait()
+	from.Close()
+}
+
+func (l *Link) close() {
+	l.listener.Close()
+	l.Cut()
+	l.wg.Wait()
+}

@@ -1,0 +1,51 @@
+package shipped
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"redlock-proxy/integration/rig"
+)
+
+const systemdUnit = "../deploy/systemd/redlock-proxy.service"
+
+// TestSystemdUnit: systemd accepts the unit and rates its sandbox as good. The program knows
+// the unit's commands. The README's rule about -new holds.
+func TestSystemdUnit(t *testing.T) {
+	text := rig.ReadFile(t, systemdUnit)
+	here := filepath.Join(t.TempDir(), "redlock-proxy.service")
+	text = strings.ReplaceAll(text, "/usr/local/bin/redlock-proxy", rig.ProxyBinary)
+	if err := os.WriteFile(here, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("systemd-analyze", "verify", "--man=no", here).CombinedOutput(); err != nil || strings.Contains(string(out), here) {
+		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
+	}
+	if out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", here).CombinedOutput(); err != nil {
+		t.Errorf("the unit is exposed: %v\n%s", err, out)
+	}
+
+	commands := regexp.MustCompile(`(?m)^Exec\w+=(.*)$`).FindAllStringSubmatch(text, -1)
+	if len(commands) != 2 {
+		t.Errorf("%d commands, want one to start and one to reload: %v", len(commands), commands)
+	}
+	config := filepath.Join(t.TempDir(), "config.yaml")
+	if err := os.WriteFile(config, []byte("upstream: none\nmasters: embedded\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, command := range commands {
+		args := strings.Fields(strings.ReplaceAll(command[1], "/etc/redlock-proxy/config.yaml", config))
+		// With -check the program only checks, and still refuses unknown flags.
+		out, err := exec.Command(args[0], append(args[1:], "-check")...).CombinedOutput()
+		if strings.Contains(string(out), "flag provided but not defined") {
+			t.Errorf("%s: %v\n%s", command[1], err, out)
+		}
+		if strings.Contains(command[1], "-new") {
+			t.Errorf("%s has -new, and systemd would repeat it after all masters have forgotten everything", command[1])
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package transparency
+
+import (
+	"testing"
+
+	"redlock-proxy/integration/layer"
+	"redlock-proxy/integration/rig"
+)
+
+func TestMain(m *testing.M) {
+	rig.Room{
+		In:    layer.Servers,
+		Needs: []rig.Program{rig.RedisServer},
+		More:  []rig.Program{rig.ValkeyServer},
+	}.Main(m)
+}

@@ -1,0 +1,87 @@
+package config
+
+import (
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/wire"
+)
+
+// These functions check the commands of a user who does not have all rights. If a command
+// has keys, its keys decide. In SUBSCRIBE, PSUBSCRIBE and PUBLISH the channels decide. For
+// every other command a trait of the command decides.
+
+// Forbids returns the error for a command that the user may not send, or "". own are the
+// lock rules for this user, all the rules for everybody.
+func (a *Account) Forbids(own, all route.Rules, db int, name string, args [][]byte, to route.Route) (refusal wire.Error) {
+	if a.May != RightBoth {
+		refusal = a.May.forbid(all, name, args, to)
+	}
+	if refusal == "" && own.DenySome() {
+		refusal = forbiddenLocks(own, all, db, name, args, to)
+	}
+	return refusal
+}
+
+// channelsOf returns the channels or patterns in a command.
+func channelsOf(name string, args [][]byte) [][]byte {
+	switch name {
+	case "subscribe", "psubscribe":
+		return args[1:]
+	case "publish":
+		return args[1:min(2, len(args))]
+	}
+	return nil
+}
+
+// forbid returns the error for a command that these rights do not cover, or "".
+func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.Route) wire.Error {
+	channels := channelsOf(name, args)
+	switch {
+	case to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || command.AsksForMaintenance(args):
+	case to.Spec != nil && !to.Spec.ArityOK(len(args)) && !to.Spec.Is(command.ForLockers):
+		if r&RightUpstream == 0 {
+			return wire.ErrArity(to.Spec.Name)
+		}
+	case to.Plane != route.Upstream:
+		if to.Plane != route.Locks || r&RightLocks == 0 {
+			return wire.ErrNoPermKeys
+		}
+	case len(channels) > 0:
+		for _, channel := range channels {
+			if needed := rightOnChannel(rules.CoversChannel(channel)); r&needed == 0 {
+				return wire.ErrNoPermChannels
+			}
+		}
+	case r&RightUpstream != 0:
+	case len(to.Keys) > 0:
+		return wire.ErrNoPermKeys
+	case to.Spec == nil:
+		return wire.ErrUnknownCommand(args)
+	case !to.Spec.Is(command.ForLockers):
+		return wire.ErrNoPermCommand(name)
+	}
+	return ""
+}
+
+func rightOnChannel(ofLocks bool) Rights {
+	if ofLocks {
+		return RightLocks
+	}
+	return RightUpstream
+}
+
+// forbiddenLocks returns the error for a command with a lock that only other users may use,
+// or "". own are the rules for this user, all the rules for everybody.
+func forbiddenLocks(own, all route.Rules, db int, name string, args [][]byte, to route.Route) wire.Error {
+	for i, at := range to.Keys {
+		if to.Lock[i] && !own.Covers(db, args[at]) {
+			return wire.ErrNoPermKeys
+		}
+	}
+	for _, channel := range channelsOf(name, args) {
+		if all.CoversChannel(channel) && !own.CoversChannel(channel) {
+			return wire.ErrNoPermChannels
+		}
+	}
+	return ""
+}

@@ -1,0 +1,114 @@
+package conn
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// watchAfter is how long a session is busy before its client is watched.
+	// Most lock commands are over by then, even where many clients keep the
+	// machine busy, and cost no goroutine.
+	watchAfter = 20 * time.Millisecond
+	// sendAfter is for a session with replies that are ready.
+	sendAfter = 2 * time.Millisecond
+)
+
+// A Minder looks after the client while its session waits for the masters or
+// the upstream: it sends the replies that are ready, reads what comes ahead of
+// its turn, and sees the client go. Between Begin and End it owns the
+// session's input and pending replies.
+type Minder struct {
+	in      *Input
+	session Minded
+	begun   bool          // and not yet ended; only the session looks
+	timer   *time.Timer   // begins run
+	stop    atomic.Bool   // run is to end
+	done    chan struct{} // run has ended
+}
+
+// Minded is a session as its Minder sees it. The Minder's goroutine calls it.
+type Minded interface {
+	// Flush writes the replies that are ready.
+	Flush()
+	// ClientEnded is called when the client sends no more.
+	ClientEnded()
+	// ClientLeft is called when the client cannot be read from.
+	ClientLeft()
+	// Panicked is called with the value that recover returned.
+	Panicked(reason any)
+}
+
+// NewMinder is for a session that reads from that input. It starts nothing yet.
+func NewMinder(in *Input, session Minded) *Minder { return &Minder{in: in, session: session} }
+
+// Begin is called before the session waits. ready tells whether replies are ready.
+func (m *Minder) Begin(ready bool) {
+	m.begun = true
+	after := watchAfter
+	if ready {
+		after = sendAfter
+	}
+	if m.timer == nil {
+		m.done = make(chan struct{}, 1)
+		m.timer = time.AfterFunc(after, m.run)
+		return
+	}
+	m.timer.Reset(after)
+}
+
+// End returns once the minder has let go of everything. It may be called again.
+func (m *Minder) End() {
+	if !m.begun {
+		return
+	}
+	m.begun = false
+	if m.timer.Stop() {
+		return // run was never begun
+	}
+	m.stop.Store(true)
+	m.in.from.Wake()
+	<-m.done
+	m.stop.Store(false)
+	m.in.from.ClearWake()
+}
+
+func (m *Minder) run() {
+	defer func() {
+		if reason := recover(); reason != nil {
+			m.session.Panicked(reason)
+		}
+		m.done <- struct{}{}
+	}()
+	m.session.Flush()
+	m.readAhead()
+}
+
+func (m *Minder) readAhead() {
+	if m.in.endedAhead() {
+		return
+	}
+	buf := BorrowBuffer()
+	defer ReturnBuffer(buf)
+	for m.in.hasRoomAhead(len(buf)) {
+		n, err := m.in.from.Read(buf[:])
+		m.in.keepAhead(buf[:n])
+		switch {
+		case errors.Is(err, ErrWoken):
+			m.in.from.ClearWake()
+			if m.stop.Load() {
+				return
+			}
+		case errors.Is(err, io.EOF):
+			m.in.endAhead(err)
+			m.session.ClientEnded()
+			return
+		case err != nil:
+			m.in.endAhead(err)
+			m.session.ClientLeft()
+			return
+		}
+	}
+}

@@ -1,0 +1,35 @@
+// Package handler performs the commands of clients. A Service makes a handler for each
+// session. The session (package session) gives its handler one command after another. The
+// handler uses the connection only through the session's exported methods. It decides
+// nothing about locks: Locks says whether a lock is held.
+//
+// # One command
+//
+// Perform (perform.go) asks the router for the command's plane. It checks whether the user
+// may send the command (permissions.go) and whether its keys have just moved (heldback.go).
+// Then it calls the family of the command:
+//
+//   - handshake.go, hello.go, login.go: which user the client is, and how it wants its
+//     replies. If the upstream has the users, login.go asks it, and remembers the logins
+//     that it accepted.
+//   - info.go, script.go: INFO, and SCRIPT for both planes.
+//   - transaction.go, watched.go: MULTI to EXEC, queued until the first key decides the
+//     plane; upstreamtransaction.go once the upstream has the transaction.
+//   - split.go: commands with keys on both planes.
+//   - hearing.go: subscriptions and CLIENT TRACKING, which package pubsub performs.
+//   - forward.go: every other command goes to the upstream as it came.
+//
+// Each family has its state in a struct of its own, in its own file.
+//
+// # Goroutines
+//
+// A handler starts no goroutine. Its session's goroutine calls it. session.Handler names the
+// methods that other goroutines may call. account and login are atomic for these methods,
+// and pubsub.Client says what they may call there. The listener calls hearer's methods for
+// a pubsub.Host. Many goroutines may use a Service at the same time.
+//
+// Passwords and other arguments of a login are never logged.
+//
+// The package imports session, lock, pubsub, config, route, upstream, command, conn,
+// metrics and wire. From redlock it uses only the type of a watch.
+package handler

@@ -1,0 +1,89 @@
+package handler
+
+import (
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+)
+
+// performOnUpstream forwards a command as it came, and says which replies it expects.
+func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command.Spec) {
+	switch name {
+	case "monitor":
+		h.relay(cmd, upstream.Expectation{Kind: upstream.Stream, Count: 1})
+		h.monitoring = h.Settle() && h.InPipe()
+	case "watch":
+		h.relay(cmd, upstream.Expectation{Count: 1})
+		h.watched.upstream = h.watched.upstream || spec.ArityOK(len(cmd.Args)) && h.Upstream() != nil
+	case "eval", "eval_ro":
+		h.registerScript(name, cmd.Args)
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	default:
+		switch {
+		case spec.Is(command.Subscription):
+			h.hearing.PerformSubscription(name, cmd)
+		case spec == nil && isForgedRequest(cmd.Args[0]):
+			h.End(session.ForgedRequest)
+		default:
+			h.forwardForReply(cmd, spec)
+		}
+	}
+}
+
+// forwardForReply forwards a command that has one reply and changes no state of the proxy.
+func (h *handler) forwardForReply(cmd wire.Command, spec *command.Spec) {
+	h.relay(cmd, upstream.Expectation{Count: 1})
+	if spec == nil || spec.Blocking() {
+		h.MayBlock()
+	}
+}
+
+// open opens the upstream connection if there is none. If that fails, it answers the command
+// with an error and returns false.
+func (h *handler) open() bool {
+	if h.Upstream() != nil {
+		return true
+	}
+	if refusal := h.TryOpen(); refusal != "" {
+		h.ReplyError(refusal)
+		return false
+	}
+	return true
+}
+
+// relay forwards a command as it came. It opens the upstream connection if needed.
+func (h *handler) relay(cmd wire.Command, want upstream.Expectation) {
+	if !h.open() {
+		return
+	}
+	h.hearing.TellCaching()
+	h.Forward(cmd, want)
+}
+
+// isForgedRequest recognises HTTP that an attacker sends through a browser. Redis closes
+// such connections, too, because the body could hold commands.
+func isForgedRequest(name []byte) bool {
+	return wire.IsWord(name, "POST") || wire.IsWord(name, "HOST:")
+}
+
+// performInPipe performs a command on a connection whose replies cannot be counted any more.
+func (h *handler) performInPipe(name string, cmd wire.Command, to route.Route) {
+	switch {
+	case name == "reset" && len(cmd.Args) == 1:
+		h.reset()
+	case to.Plane != route.Upstream && h.monitoring:
+		h.ReplyAtOnce(string(wire.ErrMonitorKeyspace))
+	case to.Plane != route.Upstream || h.hearing.SubscribesToLocks(name, cmd.Args):
+		h.ReplyAtOnce(string(wire.ErrLockInPipe))
+	case h.Env.Active.Load().Users.AtUpstream: // the client's user there does not matter here until RESET
+		h.relay(cmd, upstream.Expectation{})
+	case name == "auth":
+		h.ReplyAtOnce(h.authenticate(cmd.Args))
+	case logsIn(name, cmd.Args):
+		h.ReplyAtOnce(string(wire.ErrHelloInPipe))
+	default:
+		h.relay(cmd, upstream.Expectation{})
+	}
+}

@@ -1,0 +1,134 @@
+package handler
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"time"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
+
+// Locks is the lock plane as commands use it. Do runs one command and Exec one transaction;
+// both append the one reply to dst. Watch reads keys for WATCH, and returns an error reply
+// or "". Peek reads a key's value for the proxy itself. ctx ends when the client has gone.
+// No method keeps its arguments.
+type Locks interface {
+	Do(ctx context.Context, dst []byte, call lock.Command) []byte
+	Watch(ctx context.Context, db int, keys [][]byte) (w *redlock.Watch, refusal wire.Error)
+	Exec(ctx context.Context, dst []byte, t lock.Transaction) []byte
+	Peek(ctx context.Context, db int, name, key string) []byte
+}
+
+// Config gives a Service its access to the rest of the process. Many goroutines may call the
+// functions at the same time.
+type Config struct {
+	Databases   func() int    // the number of the upstream's databases; nil or 0: unknown
+	Version     func() string // the version in HELLO and INFO; nil or "": unknown
+	RedlockInfo func(dst []byte) []byte
+	KillScripts func(ctx context.Context) bool // SCRIPT KILL on every master; reports whether one ran
+
+	Locks   Locks
+	Scripts *lock.Scripts
+
+	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters
+}
+
+// A Service makes the handler of each session, and holds the state that all handlers share.
+type Service struct {
+	Config
+	env *session.Env
+
+	hub           *pubsub.Hub
+	refusedLogins metrics.Throttle
+	accepted      *upstream.AcceptedLogins // the logins that the upstream has accepted
+}
+
+// New makes the Service of the process that env belongs to. Version and RedlockInfo may be
+// nil.
+func New(env *session.Env, cfg Config) *Service {
+	if cfg.Version == nil {
+		cfg.Version = func() string { return "" }
+	}
+	if cfg.RedlockInfo == nil {
+		cfg.RedlockInfo = func(dst []byte) []byte { return dst }
+	}
+	return &Service{Config: cfg, env: env, hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics), accepted: upstream.NewAcceptedLogins()}
+}
+
+func (v *Service) shownVersion() string {
+	if version := v.Version(); version != "" {
+		return version
+	}
+	return FallbackVersion
+}
+
+func (v *Service) databaseCount() int {
+	if v.Databases != nil {
+		if n := v.Databases(); n > 0 {
+			return n
+		}
+	}
+	return config.DefaultDatabases
+}
+
+// refuseLogin counts and logs a refused login. user must be a known user's name, or a
+// placeholder for every other name. The name that the client sent is never logged.
+func (v *Service) refuseLogin(user string, from net.Addr) {
+	v.env.Metrics.LoginRefused()
+	if count, due := v.refusedLogins.Due(time.Now()); due {
+		v.env.Log.Warn("login refused: wrong user name or password",
+			slog.String("client", from.String()), slog.String("user", user), slog.Int("refused_since_last_line", count))
+	}
+}
+
+// A handler performs the commands of one client. The exported methods that it uses are the
+// session's, except its own methods as a session.Handler.
+type handler struct {
+	*session.Session
+	service *Service
+
+	identity
+	client  clientState
+	replies replyMode
+	onLocks
+	transaction transaction
+	watched     watched
+	era         int // the router's Era when transaction or watched began
+	hearing     *pubsub.Client
+	monitoring  bool
+}
+
+// Handle returns the handler of a new session.
+func (v *Service) Handle(s *session.Session) session.Handler { return v.newHandler(s) }
+
+func (v *Service) newHandler(s *session.Session) *handler {
+	h := &handler{Session: s, service: v}
+	h.hearing = pubsub.NewClient(v.hub, hearer{h})
+	h.beginAnew()
+	if !v.env.Active.Load().Users.AtUpstream {
+		h.oweLogin()
+	}
+	return h
+}
+
+// Close stops the client's listeners and gives back its memory.
+func (h *handler) Close() {
+	h.hearing.Close()
+	h.forgetQueued()
+	h.forgetWatched()
+	h.Env.Budget.Release(h.client.bytes)
+}
+
+// onLocks is the state that commands on lock keys leave behind.
+type onLocks struct {
+	lockReply []byte // the last reply; its buffer is reused
+	lastRead  lock.LastReads
+}

@@ -1,0 +1,101 @@
+package handler
+
+import (
+	"context"
+	"log/slog"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+)
+
+// performTracking is CLIENT TRACKING and CLIENT CACHING.
+func (h *handler) performTracking(name string, cmd wire.Command, spec *command.Spec) {
+	switch {
+	case !h.Settle() || h.refusedAsRestricted(name):
+	case !spec.ArityOK(len(cmd.Args)):
+		h.ReplyError(wire.ErrArity(name))
+	case name == "client|tracking":
+		h.hearing.PerformTracking(cmd)
+	default:
+		h.hearing.PerformCaching(cmd)
+	}
+}
+
+// trackLocks tells of lock commands that are about to be put to the masters. It may
+// be called while the client is watched.
+func (h *handler) trackLocks(calls ...lock.Command) {
+	if !h.hearing.Tracks() {
+		return
+	}
+	commands := make([]pubsub.Command, len(calls))
+	for i, call := range calls {
+		commands[i] = pubsub.Command{DB: call.DB, Args: call.Args, Keys: call.Keys(), Route: call.Route}
+	}
+	h.hearing.Begin(commands)
+}
+
+// Confirmed is told of the upstream's confirmations, with the client's writing
+// side taken.
+func (h *handler) Confirmed(said wire.Confirmation) { h.hearing.Confirmed(said) }
+
+// Flushed is called when no reply is pending any more.
+func (h *handler) Flushed() { h.hearing.Flushed() }
+
+// hearer is the handler as package pubsub sees it.
+type hearer struct{ *handler }
+
+func (h hearer) Version() wire.Version { return h.client.version }
+func (h hearer) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
+
+func (h hearer) OwnRules() (own route.Rules, hears bool) {
+	if !h.hearsLocks() {
+		return nil, false
+	}
+	return h.ownRules(h.account.Load(), h.Rules()), true
+}
+
+func (h hearer) Covers(key []byte) bool { return h.Rules().Covers(route.AnyDB, key) }
+
+func (h hearer) Relay(cmd wire.Command, owes upstream.Expectation) { h.relay(cmd, owes) }
+
+func (h hearer) Peek(ctx context.Context, db int, name, key string) []byte {
+	return h.service.Locks.Peek(ctx, db, name, key)
+}
+
+func (h hearer) MaySubscribe(names, size int) bool {
+	reached := config.LimitSubscriptions
+	if size == 0 || names <= h.Env.Active.Load().Limits.Subscriptions {
+		if h.Env.Budget.HasRoom(size) {
+			return true
+		}
+		reached = config.LimitMemory
+	}
+	h.Env.Metrics.LimitReached(string(reached))
+	return false
+}
+
+func (h hearer) OutputLimit() int64 { return h.Env.Active.Load().Limits.Output }
+
+func (h hearer) Delivered(messages, invalidations int) {
+	h.Env.Metrics.WokenUp(messages, invalidations)
+}
+
+func (h hearer) Overflow(memory bool) {
+	if memory {
+		h.End(session.OverflowMemory)
+	} else {
+		h.End(session.Overflow)
+	}
+}
+
+func (h hearer) MissedMessages(reason string) {
+	if !h.HasEnded(session.MissedMessages) {
+		h.End(session.MissedMessages, slog.String("reason", reason))
+	}
+}

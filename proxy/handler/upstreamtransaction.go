@@ -1,0 +1,159 @@
+package handler
+
+import (
+	"bytes"
+	"strconv"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/resp"
+)
+
+// decideUpstream sends the upstream the held transaction, and the command that decided the
+// plane.
+func (h *handler) decideUpstream(name string, cmd wire.Command, to route.Route) {
+	if !h.Settle() {
+		return
+	}
+	var refusal wire.Error
+	if len(h.watched.locks) > 0 {
+		refusal = wire.ErrCrossLock
+	} else {
+		refusal = h.TryOpen()
+	}
+	if refusal != "" {
+		h.abort(refusal)
+		return
+	}
+	held, count := h.takeHeld()
+	h.hearing.TellCaching()
+	h.Insert(held, count)
+	h.continueUpstream(name, cmd, to)
+}
+
+// takeHeld makes the transaction the upstream's. It returns the commands to send, beginning
+// with MULTI, and their number.
+func (h *handler) takeHeld() (held []byte, count int) {
+	t := &h.transaction
+	held = resp.AppendCommand(nil, t.multi)
+	for _, call := range t.calls {
+		held = resp.AppendCommand(held, call.Args...)
+	}
+	count = 1 + len(t.calls)
+	h.forgetQueued()
+	t.state = transactionUpstream
+	return held, count
+}
+
+// executeKeyless performs EXEC on the upstream if no command had a key. The upstream gets
+// the commands only now, but the client has already got QUEUED for each of them. If the
+// upstream refuses one, EXEC's error says why, as Redis does for a refusal at EXEC.
+func (h *handler) executeKeyless(cmd wire.Command) {
+	if !h.Settle() {
+		return
+	}
+	if refusal := h.TryOpen(); refusal != "" {
+		h.endTransaction()
+		h.ReplyError(refusal)
+		return
+	}
+	held, count := h.takeHeld()
+	h.hearing.TellCaching()
+	replies, ok := h.AskFor(upstream.Expectation{Count: count}, held, nil)
+	if !ok {
+		return
+	}
+	refused := bytes.Clone(firstError(replies))
+	if refused == nil {
+		h.executeUpstream(cmd)
+		return
+	}
+	h.endTransaction()
+	reply, ok := h.Ask(cmd.AsArray())
+	if !ok {
+		return
+	}
+	if wire.Error(reply) == wire.ErrExecAbort {
+		reply = append([]byte(wire.ErrExecAbortOf), refused[1:]...)
+	}
+	h.ReplyBytes(reply)
+}
+
+// firstError returns the first error among simple replies, or nil.
+func firstError(replies []byte) []byte {
+	for line := range bytes.Lines(replies) {
+		if line[0] == '-' {
+			return line
+		}
+	}
+	return nil
+}
+
+// continueUpstream is performInTransaction once the upstream has the transaction.
+func (h *handler) continueUpstream(name string, cmd wire.Command, to route.Route) {
+	switch {
+	case name == "exec":
+		h.executeUpstream(cmd)
+	case name == "discard" && len(cmd.Args) == 1:
+		h.endTransaction()
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	case name == "multi" || name == "watch":
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	case logsIn(name, cmd.Args):
+		h.abort(wire.ErrNotInMulti)
+	case to.Plane != route.Upstream:
+		h.abort(wire.ErrCrossLock)
+	case to.Spec.Is(command.Uncountable):
+		if h.Settle() {
+			h.endTransaction()
+			h.relay(cmd, upstream.Expectation{Kind: upstream.Stream})
+		}
+	default:
+		h.registerScript(name, cmd.Args)
+		h.transaction.note(name, cmd.Args)
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	}
+}
+
+// executeUpstream performs EXEC on the upstream. The proxy collects and reads the reply only
+// if the transaction has a SELECT.
+func (h *handler) executeUpstream(cmd wire.Command) {
+	selects := h.transaction.selects
+	h.endTransaction()
+	if len(selects) == 0 {
+		h.relay(cmd, upstream.Expectation{Count: 1})
+		return
+	}
+	reply, ok := h.AskFor(upstream.Expectation{Count: 1}, cmd.AsArray(), nil)
+	switch {
+	case !ok:
+		return
+	case reply == nil:
+		h.selectAgain(selects)
+		h.ReplyError(wire.ErrUpstreamReply)
+		return
+	}
+	elements, _ := resp.Elements(reply)
+	for _, selected := range selects {
+		if selected.position < len(elements) && elements[selected.position][0] == '+' {
+			h.client.db = selected.db
+		}
+	}
+	h.ReplyBytes(reply)
+}
+
+// selectAgain is called after an EXEC whose reply was too large to keep, so that its
+// database is unknown. It sends the SELECTs again; they lead to the same database.
+func (h *handler) selectAgain(selects []queuedSelect) {
+	for _, selected := range selects {
+		reply, ok := h.Ask(resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(selected.db), 10)))
+		if !ok {
+			return
+		}
+		if reply[0] == '+' {
+			h.client.db = selected.db
+		}
+	}
+}

@@ -1,0 +1,160 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
+
+// set carries out SET, SETEX and PSETEX. reply is the parser's error, or empty.
+func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.Error) answer {
+	switch {
+	case c.onlyAbsent && !c.conditional:
+		if reply != "" {
+			return rejection(redlock.KindAcquire, reply)
+		}
+		if c.over {
+			return p.acquireInThePast(ctx, call, c)
+		}
+		return p.acquire(ctx, call, c, readsStatus)
+	case c.get && !c.conditional:
+		if reply != "" {
+			return rejection(redlock.KindSwap, reply)
+		}
+		if c.over {
+			return p.take(ctx, call)
+		}
+		return p.swap(ctx, call, c)
+	case reply != "":
+		return rejection(redlock.KindRun, reply)
+	case c.over && !c.conditional:
+		// Redis writes the key and deletes it at once, which releases the lock. The
+		// masters never see the command, because it would erase the votes of a
+		// client that is just acquiring.
+		if c.onlyPresent {
+			return p.release(ctx, call, readsStatus)
+		}
+		return p.release(ctx, call, readsOK)
+	}
+	return p.run(ctx, call, c.relative(call.Args))
+}
+
+// acquire carries out SETNX, and SET NX with or without GET.
+func (p *Plane) acquire(ctx context.Context, call Command, c setCommand, reads wording) answer {
+	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: p.ttl(call, c), Get: c.get}
+	o := p.locker.Acquire(ctx, request)
+	p.took(o, call.DB, request.Key, request.TTL)
+	if !c.get {
+		return answer{kind: redlock.KindAcquire, outcome: o, reads: reads}
+	}
+	// The old value is nil if and only if the lock was won.
+	switch {
+	case o.Err != "":
+	case o.Verdict == redlock.Won:
+		o.Value = nil
+	case o.Verdict == redlock.Lost && o.Value == nil:
+		return rejection(redlock.KindAcquire, errorHolderVanished)
+	}
+	return answer{kind: redlock.KindAcquire, outcome: o, reads: readsValue}
+}
+
+// ttl is the time to live of the command's lock: the command's own, or else the rule's
+// default_ttl. 0 means for ever, or with KEEPTTL as long as before.
+func (p *Plane) ttl(call Command, c setCommand) time.Duration {
+	if c.ttl == 0 && (c.onlyAbsent || !c.keepTTL) {
+		if rule := p.router().Rules.Find(call.DB, call.Args[1]); rule != nil {
+			return rule.DefaultTTL
+		}
+	}
+	return lockTTL(c.ttl)
+}
+
+// acquireInThePast carries out SET NX with a time that has passed. A single Redis
+// refuses it if the key exists. Otherwise it answers OK and leaves no key.
+func (p *Plane) acquireInThePast(ctx context.Context, call Command, c setCommand) answer {
+	if c.get {
+		return answer{kind: redlock.KindRead, outcome: p.locker.Get(ctx, call.DB, call.Args[1]), reads: readsValue}
+	}
+	o := p.locker.Exists(ctx, call.DB, call.Args[1])
+	switch o.Verdict {
+	case redlock.Won:
+		o.Verdict = redlock.Lost
+	case redlock.Lost:
+		o.Verdict = redlock.Won
+	}
+	return answer{kind: redlock.KindRead, outcome: o, reads: readsStatus}
+}
+
+// swap carries out GETSET, and SET GET without NX.
+func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
+	request := redlock.SwapRequest{
+		DB: call.DB, Key: call.Args[1], Value: call.Args[2],
+		TTL: p.ttl(call, c), KeepTTL: c.keepTTL, OnlyExisting: c.onlyPresent,
+		Expected: call.LastReads.take(call.DB, call.Args[1]),
+	}
+	o := p.locker.Swap(ctx, request)
+	if !request.KeepTTL {
+		p.took(o, call.DB, request.Key, request.TTL)
+	}
+	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue}
+}
+
+// release deletes the command's one key.
+func (p *Plane) release(ctx context.Context, call Command, reads wording) answer {
+	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1]})
+	return answer{kind: redlock.KindRelease, outcome: o, reads: reads}
+}
+
+// take carries out GETDEL and its equivalents: it deletes the key and replies with the
+// value. A key that is no string is an error.
+func (p *Plane) take(ctx context.Context, call Command) answer {
+	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: true})
+	if o.Verdict != redlock.Won {
+		o.Value = nil
+	}
+	return answer{kind: redlock.KindRelease, outcome: o, reads: readsValue}
+}
+
+// expire carries out the EXPIRE family. reply is the parser's error, or empty.
+func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply wire.Error) answer {
+	switch {
+	case reply != "":
+		return rejection(redlock.KindExtend, reply)
+	case c.bothXXLT || c.ttl <= 0 && c.condition != "":
+		return p.run(ctx, call, c.relative(call.Args))
+	case c.ttl <= 0:
+		return p.release(ctx, call, readsOne)
+	}
+	o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
+	p.took(o, call.DB, call.Args[1], lockTTL(c.ttl))
+	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
+}
+
+// run has the masters run any other command as an examined run.
+func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
+	request := p.runRequest(call)
+	request.Args = args
+	if call.Route.Spec.Blocking() {
+		return answer{kind: redlock.KindRun, outcome: p.runBlocking(ctx, request), reads: readsReply}
+	}
+	return p.examine(ctx, request)
+}
+
+// examine has the masters run a command that may take a lock. Only the outcome tells
+// how long that lock lives.
+func (p *Plane) examine(ctx context.Context, r redlock.RunRequest) answer {
+	o := p.locker.Run(ctx, r)
+	if o.Lives > 0 && len(r.Keys) > 0 {
+		p.took(o, r.DB, r.Keys[0], o.Lives)
+	}
+	return answer{kind: redlock.KindRun, outcome: o, reads: readsReply}
+}
+
+func (p *Plane) runRequest(call Command) redlock.RunRequest {
+	return redlock.RunRequest{
+		DB: call.DB, Keys: call.Keys(), Args: call.Args,
+		RESP3: call.Version == wire.RESP3, ReadOnly: call.Route.Spec.Readonly(),
+	}
+}

@@ -1,0 +1,43 @@
+// Package lock is the lock plane. It turns a command on lock keys into requests to the
+// masters, and their outcome into a reply. Package redlock, behind Locker, decides
+// whether a lock is held. Nothing here does. The package knows no session and no
+// server. Everything about a client comes with each Command. For the settings that a
+// reload may change, it calls two functions of Config.
+//
+// # One command
+//
+// Plane.Do chooses the request by the command's name (decide in plane.go). Commands
+// with a request of their own are parsed as Redis parses them (set.go, expire.go) and
+// sent in commands.go. Those on several keys become one question for each key (keys.go).
+// All other commands, scripts (eval.go) and transactions (transaction.go) are examined
+// runs: the masters run the command, and its effect on the keys is their vote. Each
+// command ends with an answer (answer.go). The reply, the metric and the log line are
+// made from it, so they cannot disagree.
+//
+// Absolute times become relative here, so the masters' clocks need not agree. A DEL,
+// even in a transaction, goes only to masters that hold what a quorum holds. On other
+// masters it would erase the votes of a client that is just acquiring.
+//
+// # What a caller may rely on
+//
+// Do and Exec append exactly one reply. No method keeps its arguments after it has
+// returned. The context ends when the client has gone, and the method returns soon
+// after. Any number of goroutines may call. The value of a lock is a secret: it is
+// never logged and never a label. A panic reaches the caller.
+//
+// # Who asks again
+//
+// The plane repeats only a blocking command (blocking.go): when its keys have changed,
+// or by polling if the masters announce no changes. Package redlock decides how often a
+// request asks one master. A client may repeat a command that got no decision.
+//
+// # Goroutines and locks
+//
+// A command runs on its caller's goroutine. Only a command on several keys starts more
+// goroutines, which end before it returns. The waiting room (waiting.go) starts none.
+// Package redlock calls it with each change, and the call never blocks.
+//
+// No mutex is held while masters are asked for a verdict. The waiting room holds its
+// mutex while it untracks a key, so that mutex comes before those of redlock's
+// subscriber. Scripts holds its mutex while it calls forgotten.
+package lock

@@ -1,0 +1,270 @@
+package lock
+
+import (
+	"context"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
+
+// Locker asks the masters and decides by their votes. redlock.Locker is the one in
+// service.
+type Locker interface {
+	Acquire(ctx context.Context, r redlock.AcquireRequest) redlock.Outcome
+	Release(ctx context.Context, r redlock.ReleaseRequest) redlock.Outcome
+	Get(ctx context.Context, db int, key []byte) redlock.Outcome
+	Exists(ctx context.Context, db int, key []byte) redlock.Outcome
+	TTL(ctx context.Context, r redlock.TTLRequest) redlock.Outcome
+	Extend(ctx context.Context, r redlock.ExtendRequest) redlock.Outcome
+	Swap(ctx context.Context, r redlock.SwapRequest) redlock.Outcome
+	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
+	Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, redlock.Outcome)
+}
+
+// Meter counts lock commands. metrics.Metrics is the one in service.
+type Meter interface {
+	LockCommand(kind, verdict, rule string, seconds float64)
+	Refused(code string)
+	LockWithoutTTL()
+	LockBeyondQuarantine()
+}
+
+// Plane answers the commands whose keys are lock keys. A process has one Plane. It
+// keeps neither locks nor the state of a client. Any number of goroutines may use
+// it.
+type Plane struct {
+	locker        Locker
+	router        func() *route.Router
+	maxQuarantine func() time.Duration
+	scripts       *Scripts
+	meter         Meter
+	log           *slog.Logger
+	starting      <-chan struct{}
+	waits         *waitingRoom // nil: blocking commands poll
+
+	withoutTTL atomic.Int64
+	warned     sync.Map // the warnings that were logged, see firstTime
+	undecided  metrics.Throttle
+}
+
+// Command is a command on lock keys. The plane does not keep its slices.
+type Command struct {
+	DB        int
+	Args      [][]byte       // at least the name
+	Route     route.Route    // the places of its keys
+	Version   wire.Version   // of the protocol that the client speaks
+	LastReads *LastReads     // of the client; nil: no reads are remembered
+	Client    slog.LogValuer // the sender, for the log; may be nil
+}
+
+// Name is the name in the command's specification, or empty if it has none.
+func (c Command) Name() string {
+	if c.Route.Spec == nil {
+		return ""
+	}
+	return c.Route.Spec.Name
+}
+
+// Config is the parts of a Plane.
+type Config struct {
+	Locker        Locker
+	Router        func() *route.Router // returns the current one
+	MaxQuarantine func() time.Duration // returns the current one
+	Scripts       *Scripts
+	Meter         Meter
+	Log           *slog.Logger // at debug level: each command with its first lock key, never a value
+	// Starting is closed once enough masters vote, or waiting for them makes no sense.
+	// Commands wait until then. If it is nil, no command waits.
+	Starting <-chan struct{}
+	Changes  Changes
+}
+
+// New makes a plane. Everything but Starting and Changes must be given.
+func New(c Config) *Plane {
+	return &Plane{
+		locker: c.Locker, router: c.Router, maxQuarantine: c.MaxQuarantine, scripts: c.Scripts,
+		meter: c.Meter, log: c.Log, starting: c.Starting, waits: newWaitingRoom(c.Changes),
+	}
+}
+
+// Do runs one command to its verdict and appends its one reply to dst. ctx ends when
+// the client has gone. Do returns soon after that, but not before everything that it
+// started has stopped reading call.
+func (p *Plane) Do(ctx context.Context, dst []byte, call Command) []byte {
+	started := time.Now()
+	p.awaitStart(ctx)
+	a := p.unlessMoved(p.decide(ctx, call, time.Now()), call)
+	took := time.Since(started)
+	p.note(ctx, call.Name(), call.DB, a, took, call)
+	return a.append(dst, call.Version)
+}
+
+// note counts and logs how a command ended. calls are the command, or the commands of
+// a transaction. If no quorum could tell who holds a lock, note logs a warning, at
+// most once a second. It does not warn for a client that has gone.
+func (p *Plane) note(ctx context.Context, name string, db int, a answer, took time.Duration, calls ...Command) {
+	rule, key, client := "", []byte(nil), slog.LogValuer(nil)
+	for _, call := range calls {
+		client = call.Client
+		for i, at := range call.Route.Keys {
+			if rule == "" && call.Route.Lock[i] && at < len(call.Args) {
+				rule = p.router().Rules.Find(db, call.Args[at]).Label()
+				if a.rejected == "" && call.namesKeys() {
+					key = call.Args[at]
+				}
+			}
+		}
+	}
+	p.meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
+	if o := a.outcome; o.Verdict == redlock.NoQuorum && ctx.Err() == nil {
+		if count, due := p.undecided.Due(time.Now()); due {
+			p.log.Warn("lock commands could not be decided", "error", o.NoQuorumError(),
+				"command", name, "db", db, "took", took, "undecided_since_last_line", count)
+		}
+	}
+	if p.log.Enabled(ctx, slog.LevelDebug) {
+		// Log only the first key: one of a script's other keys may be a value.
+		fields := []any{"command", name, "db", db, "key", string(key), "kind", a.kind.String(), "verdict", a.verdict(), "took", took}
+		if client != nil {
+			fields = append(fields, "client", client)
+		}
+		p.log.DebugContext(ctx, "lock command", fields...)
+	}
+}
+
+// awaitStart returns when Config.Starting is closed or the client has gone.
+func (p *Plane) awaitStart(ctx context.Context) {
+	if p.starting == nil {
+		return
+	}
+	select {
+	case <-p.starting:
+		return
+	default:
+	}
+	select {
+	case <-p.starting:
+	case <-ctx.Done():
+	}
+}
+
+// Peek runs a command on one key for the proxy's own use, as a RESP2 client would, and
+// returns the reply.
+func (p *Plane) Peek(ctx context.Context, db int, name, key string) []byte {
+	args := [][]byte{[]byte(name), []byte(key)}
+	spec := command.Builtin().Lookup(args)
+	return p.Do(ctx, nil, Command{DB: db, Args: args, Route: route.OfLockKeys(spec, len(args))})
+}
+
+// unlessMoved returns a, or a refusal if a took or extended a lock on a key that has
+// moved meanwhile. The time for which the key is held back was chosen without that
+// lock. A client that is refused has no lock.
+func (p *Plane) unlessMoved(a answer, calls ...Command) answer {
+	router := p.router()
+	if !router.HoldsBack() || !a.took() {
+		return a
+	}
+	for _, call := range calls {
+		if until := router.HeldBack(call.DB, call.Args, call.Route, time.Now()); !until.IsZero() {
+			refusal := wire.ErrMoving(until)
+			p.meter.Refused(refusal.Code())
+			return rejection(a.kind, refusal)
+		}
+	}
+	return a
+}
+
+// decide asks the masters what the command's name calls for. It makes absolute times
+// relative to now.
+func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer {
+	if refusal := refuse(call); refusal != "" {
+		return rejection(redlock.KindRun, refusal)
+	}
+	switch name := call.Route.Spec.Name; name {
+	case "set":
+		c, reply := parseSet(call.Args, now)
+		return p.set(ctx, call, c, reply)
+	case "setnx":
+		return p.acquire(ctx, call, setCommand{onlyAbsent: true}, readsOne)
+	case "getset":
+		return p.swap(ctx, call, setCommand{get: true})
+	case "setex", "psetex":
+		c, reply := parseSetEX(name, call.Args, now)
+		return p.set(ctx, call, c, reply)
+	case "getex":
+		c := parseGetEX(call.Args, now)
+		if c.over {
+			return p.take(ctx, call)
+		}
+		return p.run(ctx, call, c.relative(call.Args))
+	case "expire", "pexpire", "expireat", "pexpireat":
+		c, reply := parseExpire(name, call.Args, now)
+		return p.expire(ctx, call, c, reply)
+	case "persist":
+		o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], Persist: true})
+		return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
+	case "ttl", "pttl", "expiretime", "pexpiretime":
+		o := p.locker.TTL(ctx, redlock.TTLRequest{DB: call.DB, Key: call.Args[1], Name: strings.ToUpper(name)})
+		return answer{kind: redlock.KindRead, outcome: o, reads: readsNumber}
+	case "get":
+		o := p.locker.Get(ctx, call.DB, call.Args[1])
+		if o.Verdict != redlock.NoQuorum {
+			call.LastReads.remember(call.DB, call.Args[1], o.Value)
+		}
+		return answer{kind: redlock.KindRead, outcome: o, reads: readsValue}
+	case "mget":
+		return p.getKeys(ctx, call)
+	case "exists", "touch":
+		return p.countKeys(ctx, call)
+	case "del", "unlink":
+		return p.releaseKeys(ctx, call)
+	case "getdel":
+		return p.take(ctx, call)
+	case "delex":
+		if len(call.Args) == 2 {
+			return p.releaseKeys(ctx, call) // DELEX without a condition is DEL
+		}
+		return p.run(ctx, call, call.Args)
+	case "eval", "eval_ro":
+		return p.eval(ctx, call, false)
+	case "evalsha", "evalsha_ro":
+		return p.eval(ctx, call, true)
+	case "xread", "xreadgroup":
+		if waitsForEntries(call.Args) {
+			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name+" with block"))
+		}
+		return p.examine(ctx, p.runRequest(call))
+	default:
+		if call.Route.Spec.Is(command.NeverOnLocks) {
+			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name))
+		}
+		return p.run(ctx, call, call.Args)
+	}
+}
+
+// refuse returns the error reply for a command that may not go to the masters, or "".
+// Redis would refuse it before running it, or no client may use the key like this.
+func refuse(call Command) wire.Error {
+	spec := call.Route.Spec
+	switch {
+	case spec == nil && len(call.Args) > 1 && command.Builtin().Lookup(call.Args[:1]) != nil:
+		return wire.ErrUnknownSubcommand(call.Args)
+	case spec == nil:
+		return wire.ErrUnknownCommand(call.Args)
+	case !spec.ArityOK(len(call.Args)):
+		return wire.ErrArity(spec.Name)
+	case call.Route.Reserved:
+		return wire.ErrReservedKey
+	case call.Route.Elsewhere:
+		return wire.ErrElsewhere
+	}
+	return ""
+}

@@ -1,0 +1,110 @@
+package lock
+
+import (
+	"container/list"
+	"crypto/sha1"
+	"encoding/hex"
+	"sync"
+)
+
+// scriptSHA is a script's name: the SHA1 of its exact bytes.
+type scriptSHA [sha1.Size]byte
+
+// scriptOverhead is added to the size of each text, in bytes, so that a flood of tiny
+// scripts is bounded too.
+const scriptOverhead = 256
+
+// Scripts remembers the script texts that any client has sent, so that an EVALSHA can
+// run on masters that have not seen the text yet. All sessions share it, and it is
+// safe for concurrent use. When it is full, it forgets the least recently used text.
+// No text is exempt. Clients send a forgotten text again after NOSCRIPT.
+type Scripts struct {
+	forgotten func()
+
+	mu       sync.Mutex
+	maxBytes int
+	bytes    int
+	recent   list.List // of *cachedScript, the most recently used in front
+	bySHA    map[scriptSHA]*list.Element
+}
+
+type cachedScript struct {
+	sha  scriptSHA
+	text []byte
+}
+
+// NewScripts makes an empty one of at most maxBytes. It calls forgotten for each text
+// that it forgets to make room, with its mutex held. forgotten may be nil.
+func NewScripts(maxBytes int, forgotten func()) *Scripts {
+	return &Scripts{forgotten: forgotten, maxBytes: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
+}
+
+// SetLimit changes the limit in bytes. It forgets texts above the limit at once.
+func (c *Scripts) SetLimit(maxBytes int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.maxBytes = maxBytes
+	c.makeRoom(0)
+}
+
+// Register keeps a copy of a text, unless the text is larger than the whole cache. It
+// does not allocate if it knows the text.
+func (c *Scripts) Register(text []byte) {
+	sha := scriptSHA(sha1.Sum(text))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.bySHA[sha]; ok {
+		c.recent.MoveToFront(known)
+		return
+	}
+	size := len(text) + scriptOverhead
+	if size > c.maxBytes {
+		return
+	}
+	c.makeRoom(size)
+	script := &cachedScript{sha: sha, text: append([]byte{}, text...)}
+	c.bySHA[sha] = c.recent.PushFront(script)
+	c.bytes += size
+}
+
+// makeRoom forgets the least recently used texts until there is room for size bytes.
+// size is at most maxBytes. The caller holds the mutex.
+func (c *Scripts) makeRoom(size int) {
+	for c.bytes+size > c.maxBytes {
+		script := c.recent.Remove(c.recent.Back()).(*cachedScript)
+		delete(c.bySHA, script.sha)
+		c.bytes -= len(script.text) + scriptOverhead
+		if c.forgotten != nil {
+			c.forgotten()
+		}
+	}
+}
+
+// Get finds a text by its SHA1 in hex, in upper or lower case. The text is shared, so
+// the caller must not change it.
+func (c *Scripts) Get(sha []byte) (text []byte, ok bool) {
+	var sum scriptSHA
+	if len(sha) != hex.EncodedLen(len(sum)) {
+		return nil, false
+	}
+	if _, err := hex.Decode(sum[:], sha); err != nil {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.bySHA[sum]
+	if !ok {
+		return nil, false
+	}
+	c.recent.MoveToFront(known)
+	return known.Value.(*cachedScript).text, true
+}
+
+// Flush forgets every text, as SCRIPT FLUSH does.
+func (c *Scripts) Flush() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recent.Init()
+	clear(c.bySHA)
+	c.bytes = 0
+}

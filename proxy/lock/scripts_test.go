@@ -1,0 +1,107 @@
+package lock
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func TestScriptCacheFindsExactText(t *testing.T) {
+	c := NewScripts(1<<16, nil)
+	text := []byte("return  1\r\n")
+	sum := sha1.Sum(text)
+	sha := c.add(text)
+	if sha != hex.EncodeToString(sum[:]) {
+		t.Fatalf("name %s, want the SHA1 %x", sha, sum)
+	}
+	text[0] = 'x' // the caller's buffer is used again
+	for _, name := range []string{sha, strings.ToUpper(sha)} {
+		if got, ok := c.Get([]byte(name)); !ok || string(got) != "return  1\r\n" {
+			t.Errorf("%s: %q, %v", name, got, ok)
+		}
+	}
+	for _, name := range []string{"", "x", sha[1:], sha + "0", "z" + sha[1:], strings.Repeat("0", 40)} {
+		if got, ok := c.Get([]byte(name)); ok {
+			t.Errorf("%q finds %q", name, got)
+		}
+	}
+	if sha := c.add(nil); sha != "da39a3ee5e6b4b0d3255bfef95601890afd80709" {
+		t.Errorf("the empty text is %s", sha)
+	}
+	c.Flush()
+	if _, ok := c.Get([]byte(sha)); ok || c.bytes != 0 {
+		t.Errorf("after a flush a text is known: %v, %d bytes", ok, c.bytes)
+	}
+}
+
+func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
+	text := func(i int) []byte { return fmt.Appendf(nil, "return %03d", i) }
+	size := len(text(0)) + scriptOverhead
+	c := NewScripts(3*size, nil)
+	names := make([]string, 6)
+	for i := range 3 {
+		names[i] = c.add(text(i))
+	}
+	c.Get([]byte(names[0]))
+	c.add(text(1)) // known: it only becomes recent
+	for i := range 2 {
+		names[3+i] = c.add(text(3 + i))
+	}
+	for i, want := range []bool{false, true, false, true, true} {
+		if _, ok := c.Get([]byte(names[i])); ok != want {
+			t.Errorf("text %d known: %v, want %v", i, ok, want)
+		}
+	}
+	big := c.add([]byte(strings.Repeat("x", 3*size)))
+	if _, ok := c.Get([]byte(big)); ok || c.bytes != 3*size {
+		t.Errorf("a text larger than the cache is kept: %v, %d bytes", ok, c.bytes)
+	}
+	if len(c.bySHA) != c.recent.Len() {
+		t.Errorf("%d names for %d texts", len(c.bySHA), c.recent.Len())
+	}
+}
+
+func TestScriptCacheLooksUpWithoutAllocating(t *testing.T) {
+	c := NewScripts(1<<16, nil)
+	text := []byte("return redis.call('get', KEYS[1])")
+	sha := []byte(c.add(text))
+	if n := testing.AllocsPerRun(100, func() { c.Get(sha); c.Register(text) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestScriptCacheIsShared(t *testing.T) {
+	c := NewScripts(8*(scriptOverhead+16), nil)
+	var sessions sync.WaitGroup
+	for i := range 4 {
+		sessions.Go(func() {
+			for n := range 500 {
+				text := fmt.Appendf(nil, "return %d", (n*(i+1))%20)
+				if got, ok := c.Get([]byte(c.add(text))); ok && string(got) != string(text) {
+					t.Errorf("%q for %q", got, text)
+				}
+				if n%100 == 0 {
+					c.Flush()
+				}
+			}
+		})
+	}
+	sessions.Wait()
+	sum := 0
+	for e := c.recent.Front(); e != nil; e = e.Next() {
+		sum += len(e.Value.(*cachedScript).text) + scriptOverhead
+	}
+	if sum != c.bytes || sum > c.maxBytes {
+		t.Errorf("%d bytes are counted as %d, of %d allowed", sum, c.bytes, c.maxBytes)
+	}
+}
+
+// add registers a text and returns its SHA1 as clients write it.
+func (c *Scripts) add(text []byte) (sha string) {
+	c.Register(text)
+	sum := sha1.Sum(text)
+	return hex.EncodeToString(sum[:])
+}

@@ -1,0 +1,84 @@
+package lock
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"time"
+
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
+
+// Transaction is the commands on lock keys between MULTI and EXEC. The plane does not
+// keep its slices.
+type Transaction struct {
+	DB       int
+	Commands []Command // the session has checked names, arity, and that no key is the upstream's
+	Watches  []*redlock.Watch
+	Version  wire.Version
+}
+
+// Watch reads lock keys as WATCH does. If it fails, it returns a whole error reply
+// instead of a watch.
+func (p *Plane) Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, wire.Error) {
+	p.awaitStart(ctx)
+	w, o := p.locker.Watch(ctx, db, keys)
+	if o.Verdict == redlock.NoQuorum {
+		return nil, wire.Error(appendErrorText(nil, o.NoQuorumError()))
+	}
+	return w, ""
+}
+
+// Exec runs a transaction on the masters as one examined run. It appends the one reply
+// to dst.
+func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
+	started := time.Now()
+	p.awaitStart(ctx)
+	a := p.unlessMoved(p.decideTransaction(ctx, t), t.Commands...)
+	took := time.Since(started)
+	p.note(ctx, "exec", t.DB, a, took, t.Commands...)
+	return a.append(dst, t.Version)
+}
+
+func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
+	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}}
+	deletes := false
+	for _, call := range t.Commands {
+		request.Transaction = append(request.Transaction, call.Args)
+		request.Keys = appendMissing(request.Keys, call.Keys())
+		switch call.Route.Spec.Name {
+		case "del", "unlink":
+			deletes = true
+		case "eval", "eval_ro":
+			p.scripts.Register(call.Args[1])
+		case "evalsha", "evalsha_ro":
+			if text, known := p.scripts.Get(call.Args[1]); known {
+				request.Scripts = append(request.Scripts, text)
+			}
+		}
+	}
+	for _, w := range t.Watches {
+		request.Keys = appendMissing(request.Keys, w.Keys())
+	}
+	if deletes && len(t.Watches) == 0 {
+		// A bare DEL would erase the votes of a client that is just acquiring. So it
+		// goes only to masters that hold what a quorum holds.
+		w, refusal := p.Watch(ctx, t.DB, request.Keys)
+		if refusal != "" {
+			return rejection(redlock.KindRun, refusal)
+		}
+		request.Watches = []*redlock.Watch{w}
+	}
+	return p.examine(ctx, request)
+}
+
+// appendMissing appends those of more that keys does not have.
+func appendMissing(keys, more [][]byte) [][]byte {
+	for _, key := range more {
+		if !slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) }) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}

@@ -1,0 +1,352 @@
+package lock
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// A fakeList is a list on the masters. A fake locker pops from it, and fake masters
+// announce its changes.
+type fakeList struct {
+	fakeChanges
+	plane     fakeLockerPlane
+	available atomic.Bool
+
+	mu       sync.Mutex
+	elements []string
+	wrong    bool // the key is of another type
+}
+
+func newFakeList() *fakeList {
+	x := &fakeList{}
+	x.available.Store(true)
+	x.plane = newFakeLockerPlane(func(any) redlock.Outcome {
+		x.mu.Lock()
+		defer x.mu.Unlock()
+		switch {
+		case x.wrong:
+			return fakeLockerReply("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n")
+		case len(x.elements) == 0:
+			return fakeLockerReply(nullArray)
+		}
+		first := x.elements[0]
+		x.elements = x.elements[1:]
+		return fakeLockerReply("+" + first + "\r\n")
+	})
+	x.plane.waits = newWaitingRoom(Changes{x.available.Load, func(hear func(redlock.Event)) KeyTracker {
+		x.hear, x.tracked = hear, map[string]bool{}
+		return &x.fakeChanges
+	}})
+	return x
+}
+
+// fakeChanges announces changes as a redlock.Subscriber does.
+type fakeChanges struct {
+	hear func(redlock.Event)
+
+	mu      sync.Mutex
+	tracked map[string]bool
+	asked   []string
+}
+
+func (c *fakeChanges) Track(_ context.Context, keys ...string) { c.ask(true, "+key ", keys) }
+func (c *fakeChanges) Untrack(keys ...string)                  { c.ask(false, "-key ", keys) }
+
+func (c *fakeChanges) ask(tracked bool, what string, keys []string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, key := range keys {
+		c.tracked[key] = tracked
+	}
+	c.asked = append(c.asked, what+strings.Join(keys, " "))
+}
+
+// requests returns all requests so far, in order.
+func (c *fakeChanges) requests() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.asked)
+}
+
+// change announces that a key has changed on the masters. "" is an unknown key.
+func (c *fakeChanges) change(key string) {
+	c.mu.Lock()
+	tracked := c.tracked[key]
+	c.mu.Unlock()
+	switch {
+	case key == "":
+		c.hear(redlock.Event{Kind: redlock.EventChanged})
+	case tracked:
+		c.hear(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
+	}
+}
+
+// push adds elements without announcing them. change announces them.
+func (x *fakeList) push(elements ...string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.elements = append(x.elements, elements...)
+}
+
+func (x *fakeList) tries() int {
+	x.plane.locker.mu.Lock()
+	defer x.plane.locker.mu.Unlock()
+	return len(x.plane.locker.asked)
+}
+
+// A blocked is a command that waits.
+type blocked struct {
+	mu    sync.Mutex
+	reply string
+	after time.Duration
+}
+
+// block begins a command and returns when it waits or has its reply.
+func (x *fakeList) block(ctx context.Context, line string) *blocked {
+	b, began := &blocked{}, time.Now()
+	call := fakeLockerCall(line)
+	go func() {
+		reply := strings.TrimSpace(string(x.plane.Do(ctx, nil, call)))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reply, b.after = reply, time.Since(began)
+	}()
+	synctest.Wait()
+	return b
+}
+
+// now returns the reply and the time at which it came. It is empty while the command
+// waits.
+func (b *blocked) now() (reply string, after time.Duration) {
+	synctest.Wait()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.reply, b.after
+}
+
+func (b *blocked) want(t *testing.T, reply string, after time.Duration) {
+	t.Helper()
+	if got, took := b.now(); got != reply || took != after {
+		t.Errorf("%q after %v, want %q after %v", got, took, reply, after)
+	}
+}
+
+func (b *blocked) wantWaiting(t *testing.T) {
+	t.Helper()
+	if reply, _ := b.now(); reply != "" {
+		t.Errorf("%q, want it to wait", reply)
+	}
+}
+
+func TestBlockedCommandIsWokenByAChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		b := x.block(t.Context(), "BLPOP other k 0")
+		if x.tries() != 1 || fmt.Sprint(x.requests()) != "[+key other k]" {
+			t.Errorf("%d tries, %q", x.tries(), x.requests())
+		}
+		time.Sleep(300 * time.Millisecond)
+		x.push("a")
+		x.change("k")
+		b.want(t, "+a", 300*time.Millisecond)
+		if x.tries() != 2 {
+			t.Errorf("%d tries, want the first and one more", x.tries())
+		}
+		if fmt.Sprint(x.requests()) != "[+key other k -key other -key k]" || len(x.plane.waits.lines) != 0 {
+			t.Errorf("left behind: %q, %v", x.requests(), x.plane.waits.lines)
+		}
+	})
+}
+
+func TestChangeBetweenTrackAndTheFirstTry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		told := false
+		x.plane.locker.answer = func(any) redlock.Outcome {
+			if !told {
+				told = true // what the first try sees is older than the change
+				x.change("k")
+				return fakeLockerReply(nullArray)
+			}
+			return fakeLockerReply("+a\r\n")
+		}
+		x.block(t.Context(), "BLPOP k 0").want(t, "+a", 0)
+	})
+}
+
+// Each try that puts a stray element back makes a change, which calls for the next try.
+// That must not go on for ever.
+func TestBlockedCommandScrapsStrays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		x.plane.locker.answer = func(request any) redlock.Outcome {
+			if !request.(redlock.RunRequest).Scrap {
+				time.AfterFunc(15*time.Millisecond, func() { x.change("k") })
+			}
+			return fakeLockerReply(nullArray)
+		}
+		b := x.block(t.Context(), "BLPOP k 2")
+		time.Sleep(600 * time.Millisecond)
+		b.wantWaiting(t)
+		if n := x.tries(); n != 1+blockingStrays {
+			t.Errorf("%d tries, want the first and %d that a change called for", n, blockingStrays)
+		}
+		time.Sleep(1400 * time.Millisecond)
+		b.want(t, nullArray[:3], 2*time.Second)
+	})
+}
+
+func TestBlockedCommandWithoutAnyChange(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		b := x.block(t.Context(), "BLPOP k 2.5")
+		b.wantWaiting(t)
+		time.Sleep(2500 * time.Millisecond)
+		b.want(t, nullArray[:3], 2500*time.Millisecond)
+		if n := x.tries(); n < 4 || n > 5 {
+			t.Errorf("%d tries in 2.5 s, want the first, the last and one a second", n)
+		}
+		x.push("missed")
+		b = x.block(t.Context(), "BLPOP k 0")
+		b.want(t, "+missed", 0)
+		b = x.block(t.Context(), "BLPOP k 0")
+		x.push("lost")
+		time.Sleep(blockingNet)
+		if reply, _ := b.now(); reply != "+lost" {
+			t.Error("a change that nobody told of is not found")
+		}
+	})
+}
+
+func TestOneOfManyIsWoken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		var line []*blocked
+		for range 50 {
+			line = append(line, x.block(t.Context(), "BLPOP k 0"))
+		}
+		before := x.tries()
+		x.push("a")
+		x.change("k")
+		line[0].want(t, "+a", 0)
+		if n := x.tries() - before; n != 2 {
+			t.Errorf("%d tries for one element, want the first's and its successor's", n)
+		}
+		before = x.tries()
+		x.push("b", "c", "d")
+		x.change("k")
+		for i, want := range []string{"+b", "+c", "+d"} {
+			line[i+1].want(t, want, 0)
+		}
+		if n := x.tries() - before; n != 4 {
+			t.Errorf("%d tries for three elements", n)
+		}
+		before = x.tries()
+		x.change("") // any key may have changed
+		x.change("other")
+		if synctest.Wait(); x.tries() != before+1 {
+			t.Errorf("%d tries", x.tries()-before)
+		}
+		for i := range 46 {
+			x.push(fmt.Sprint(i))
+		}
+		x.change("k")
+		for i := range 46 {
+			line[i+4].want(t, fmt.Sprint("+", i), 0)
+		}
+	})
+}
+
+func TestWakeUpIsPassedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		gone, cancel := context.WithCancel(t.Context())
+		first := x.block(gone, "BLPOP k 0")
+		second := x.block(t.Context(), "BRPOP other k 0")
+		x.push("a")
+		x.plane.waits.mu.Lock()
+		cancel()
+		wakeLines(x.plane.waits.lines["k"]) // as it goes it is woken
+		x.plane.waits.mu.Unlock()
+		one, _ := first.now()
+		other, _ := second.now()
+		if one+other != "+a*-1" && one+other != "*-1+a" {
+			t.Errorf("%q and %q; one of them must have got it", one, other)
+		}
+	})
+}
+
+func TestLinesThatAreApart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		moves := x.block(t.Context(), "BLMOVE source k LEFT RIGHT 0")
+		members := x.block(t.Context(), "BZPOPMIN k 0")
+		call := fakeLockerCall("BLPOP k 0")
+		call.DB = 3
+		go x.plane.Do(t.Context(), nil, call)
+		synctest.Wait()
+		before := x.tries()
+		x.change("k") // in any database, and of any type
+		if synctest.Wait(); x.tries() != before+2 {
+			t.Errorf("%d tries, want all but BLMOVE's, which only writes to k", x.tries()-before)
+		}
+		x.push("a", "b")
+		x.change("k")
+		synctest.Wait()
+		x.push("e")
+		x.change("source")
+		moves.want(t, "+e", 0)
+		if reply, _ := members.now(); reply == "" {
+			t.Error("BZPOPMIN is not woken")
+		}
+	})
+}
+
+func TestKeyOfAnotherTypeLeavesWaitersWaiting(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		b := x.block(t.Context(), "BLPOP k 1")
+		x.mu.Lock()
+		x.wrong = true
+		x.mu.Unlock()
+		x.change("k")
+		x.block(t.Context(), "BLPOP k 1").want(t, "-WRONGTYPE Operation against a key holding the wrong kind of value", 0)
+		b.wantWaiting(t)
+		time.Sleep(time.Second)
+		b.want(t, "*-1", time.Second)
+	})
+}
+
+func TestBlockedCommandPollsWithoutTracking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeList()
+		x.available.Store(false)
+		b := x.block(t.Context(), "BLPOP k 0")
+		if len(x.requests()) != 0 {
+			t.Errorf("asked for %q", x.requests())
+		}
+		x.push("a")
+		time.Sleep(blockingPauseMost)
+		if reply, _ := b.now(); reply != "+a" {
+			t.Errorf("%q, want the element that nobody told of", reply)
+		}
+		x.available.Store(true)
+		b = x.block(t.Context(), "BLPOP k 0")
+		x.available.Store(false) // the masters have become older ones
+		x.change("k")
+		x.push("b")
+		time.Sleep(2 * blockingNet)
+		if reply, _ := b.now(); reply != "+b" {
+			t.Errorf("%q, want the element", reply)
+		}
+	})
+}

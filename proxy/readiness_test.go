@@ -1,0 +1,55 @@
+package proxy
+
+import (
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+var (
+	testUntil  = time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
+	testStatus = redlock.Status{
+		Needed: 3, Set: "abc", Epoch: 2,
+		Masters: []redlock.MasterStatus{
+			{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second},
+			{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: testUntil},
+			{Name: "m3:1", State: redlock.Away, Reason: "it is not connected: connection refused"},
+			{Name: "m4:1", State: redlock.Barred, Reason: "it belongs\r\nto another set"},
+			{Name: "m5:1", State: redlock.Certified},
+		},
+	}
+)
+
+func TestReadiness(t *testing.T) {
+	enough := testStatus
+	enough.Needed = 2
+	unborn := redlock.Status{Needed: 1, Reason: "a new set begins only when all have been up for 30s: m1:1 has been up for 3s only",
+		Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified, Reason: "no set of masters is known yet"}}}
+	all := redlock.Status{Needed: 1, Masters: testStatus.Masters[:1]}
+	const missing = "\nm2:1 is quarantined until 2026-11-21T05:10:00Z: it may have forgotten locks\n" +
+		"m3:1 is unreachable: it is not connected: connection refused\n" +
+		"m4:1 is rejected: it belongs\r\nto another set"
+	for _, row := range []struct {
+		draining bool
+		status   redlock.Status
+		ready    bool
+		want     string
+	}{
+		{false, enough, true, "ready: 2 of 5 lock masters vote, 2 needed" + missing},
+		{true, enough, false, "draining: the proxy is ending and takes no new clients"},
+		{false, testStatus, false, "2 of 5 lock masters vote, 3 needed" + missing},
+		{false, unborn, false, "0 of 1 lock masters vote, 1 needed\n" + unborn.Reason + "\nm1:1 is starting: no set of masters is known yet"},
+		{false, all, true, "ready: 1 of 1 lock masters vote, 1 needed"},
+	} {
+		if got := judgeReadiness(row.draining, row.status); got != (readiness{row.ready, row.want}) {
+			t.Errorf("got  %v\nwant %v %s", got, row.ready, row.want)
+		}
+	}
+	if got := infoOfMaster(testStatus.Masters[1]); got != "name=m2:1,state=quarantined,until=2026-11-21T05:10:00Z,reason=it may have forgotten locks" {
+		t.Errorf("%q", got)
+	}
+	if got := infoOfMaster(testStatus.Masters[3]); got != "name=m4:1,state=rejected,reason=it belongs  to another set" {
+		t.Errorf("%q", got)
+	}
+}

@@ -1,0 +1,17 @@
+// Package server accepts clients, and keeps and inspects their sessions. The caller gives it
+// a function that makes a handler for each session; the handler knows what commands mean.
+//
+// Serve may be called for several listeners. A client beyond limits.clients gets an error
+// and is closed. Every other client gets a session with a goroutine of its own. One more
+// goroutine, the sweep, serves all sessions. It advances their clock, and makes each session
+// check for what no other goroutine notices: an idle client, unread replies, a stuck
+// upstream. So no session needs a timer while all is well.
+//
+// Shutdown stops accepting and lets sessions finish what they have read. When its context
+// ends, it cuts off the remaining sessions. It waits for all goroutines of the package.
+//
+// The server's mutex protects its maps. It is never held while a session is called, except
+// to make a new one.
+//
+// The package imports session, config, endpoint and wire.
+package server

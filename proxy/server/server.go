@@ -1,0 +1,189 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/wire"
+)
+
+// refusalPatience bounds the write that tells a client that there are too many.
+const refusalPatience = time.Second
+
+// A Server owns the sessions of one or more listeners. Shutdown ends it.
+type Server struct {
+	env     *session.Env
+	handle  func(*session.Session) session.Handler
+	running context.Context // the parent of every session's context
+	stop    context.CancelFunc
+	nextID  atomic.Int64
+
+	mu        sync.Mutex
+	sessions  map[*session.Session]struct{}
+	listeners map[net.Listener]struct{}
+	draining  bool
+	active    sync.WaitGroup // the sessions' goroutines
+	sweeping  sync.WaitGroup
+}
+
+// New starts the sweep. The server calls handle to make the handler of each new session.
+// The caller must call Shutdown.
+func New(env *session.Env, handle func(*session.Session) session.Handler) *Server {
+	srv := &Server{
+		env:       env,
+		handle:    handle,
+		sessions:  make(map[*session.Session]struct{}),
+		listeners: make(map[net.Listener]struct{}),
+	}
+	srv.running, srv.stop = context.WithCancel(context.Background())
+	srv.sweeping.Go(srv.sweepUntilStopped)
+	return srv
+}
+
+// Serve accepts clients until Shutdown closes the listener, and then returns nil. If the
+// listener is closed in another way, Serve returns the error.
+func (srv *Server) Serve(listener net.Listener) error {
+	if !srv.keep(listener) {
+		return listener.Close()
+	}
+	pause := time.Duration(0)
+	for {
+		conn, err := listener.Accept()
+		switch {
+		case err == nil:
+			pause = 0
+			srv.Welcome(conn)
+		case srv.isDraining():
+			return nil
+		case errors.Is(err, net.ErrClosed):
+			return err
+		default:
+			// Mostly the limit of open files is reached. That ends when clients leave.
+			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
+			srv.env.Log.Error("cannot accept a client", slog.Any("error", err), slog.Duration("pause", pause))
+			select {
+			case <-time.After(pause):
+			case <-srv.running.Done():
+			}
+		}
+	}
+}
+
+func (srv *Server) keep(listener net.Listener) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.draining {
+		return false
+	}
+	srv.listeners[listener] = struct{}{}
+	return true
+}
+
+func (srv *Server) isDraining() bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.draining
+}
+
+// Welcome starts a session for conn, or refuses the client and closes conn. The caller must
+// not use conn any more.
+func (srv *Server) Welcome(conn net.Conn) {
+	srv.mu.Lock()
+	full := len(srv.sessions) >= srv.env.Active.Load().Limits.Clients
+	if full || srv.draining {
+		srv.mu.Unlock()
+		if full {
+			srv.env.Metrics.LimitReached(string(config.LimitClients))
+			tellFull(conn)
+		}
+		_ = conn.Close()
+		return
+	}
+	s := session.New(srv.running, srv.env, srv.nextID.Add(1), conn, srv.handle)
+	srv.sessions[s] = struct{}{}
+	srv.active.Add(1)
+	srv.mu.Unlock()
+	srv.env.Metrics.ClientConnected()
+	go func() {
+		defer srv.active.Done()
+		defer srv.env.Metrics.ClientGone()
+		defer srv.forget(s)
+		s.Serve()
+	}()
+}
+
+// tellFull tells a client that there are too many clients. It must not delay the next
+// client. A write into the empty buffer of a new socket does not wait, but a write behind
+// TLS would wait for the handshake. Redis sends nothing over TLS either.
+func tellFull(conn net.Conn) {
+	if _, encrypted := conn.(*tls.Conn); encrypted {
+		return
+	}
+	_ = conn.SetWriteDeadline(time.Now().Add(refusalPatience))
+	_, _ = conn.Write([]byte(wire.ErrClientCap))
+}
+
+func (srv *Server) forget(s *session.Session) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	delete(srv.sessions, s)
+}
+
+// Shutdown stops accepting and lets every session finish the commands that it has read. It
+// returns nil when all sessions have ended. If ctx ends first, Shutdown cuts off the
+// remaining sessions and returns the error of ctx. It may be called again.
+func (srv *Server) Shutdown(ctx context.Context) error {
+	srv.mu.Lock()
+	srv.draining = true
+	for listener := range srv.listeners {
+		_ = listener.Close()
+	}
+	srv.mu.Unlock()
+	for _, s := range srv.Sessions() {
+		s.End(session.Draining)
+	}
+	ended := make(chan struct{})
+	go func() {
+		srv.active.Wait()
+		close(ended)
+	}()
+	var err error
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	srv.stop()
+	for _, s := range srv.Sessions() {
+		s.End(session.CutOff)
+	}
+	<-ended
+	srv.sweeping.Wait()
+	return err
+}
+
+// Sessions returns all sessions that have not ended, in no order.
+func (srv *Server) Sessions() []*session.Session {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	list := make([]*session.Session, 0, len(srv.sessions))
+	for s := range srv.sessions {
+		list = append(list, s)
+	}
+	return list
+}
+
+// Reloaded tells every session that a reload has replaced the settings was by now.
+func (srv *Server) Reloaded(was, now *config.Settings) {
+	for _, s := range srv.Sessions() {
+		s.Reloaded(was, now)
+	}
+}

@@ -1,0 +1,20 @@
+package server
+
+import (
+	"crypto/tls"
+	"net"
+
+	"redlock-proxy/proxy/endpoint"
+)
+
+// OverTLS returns a listener whose clients speak TLS. It calls current for each client, so
+// that a reload can replace the files. Accept does not wait for handshakes; the sessions do
+// them.
+func OverTLS(listener net.Listener, current func() *endpoint.TLS) net.Listener {
+	return tls.NewListener(listener, &tls.Config{
+		MinVersion: tls.VersionTLS12,
+		GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+			return current().Config(), nil
+		},
+	})
+}

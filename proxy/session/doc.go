@@ -1,0 +1,46 @@
+// Package session is the engine of one client's connection. It reads commands within the
+// limits and lets a Handler perform each of them. It passes on the commands that the handler
+// forwards to the upstream, and sends replies in the order of the commands. It knows no
+// command: the handler knows what each means.
+//
+// # What a handler may rely on
+//
+//   - Only the session's goroutine calls it, unless Handler says otherwise. Perform gets one
+//     command at a time. The command's bytes are valid until Perform returns.
+//   - Reply and its variants answer after everything before is answered: Settle waits until
+//     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
+//   - Forward collects commands into a batch, so that a pipeline is one write. Send ends the
+//     batch.
+//   - Anything that takes time runs inside Busy. Meanwhile the minder sends replies that are
+//     ready, and notices when the client leaves, which ends Context.
+//   - New returns a complete session with its handler. Close is the last call.
+//
+// # How a session ends
+//
+// End takes a Reason (end.go). The reason decides the last reply, the limit that was reached,
+// the counter and the log line. Some reasons wait for the commands that have been read, some
+// stop at once, and some close the connections as they are. Each is reported once.
+//
+// # Goroutines
+//
+// At most four a session:
+//
+//   - Serve's own. The server waits for it. It owns every field whose comment says nothing.
+//   - The minder (conn.Minder), only while the session is Busy for more than a moment. It
+//     then owns the input and the pending replies. Busy waits for it.
+//   - The copier of upstream replies (package upstream). It calls upstreamOwner, which uses
+//     only Wake, End, the context and the handler's Confirmed. Serve waits for it at its end,
+//     in Conn.Close.
+//   - The listener for the masters' messages (package pubsub), if the handler started one.
+//     The handler's Close waits for it.
+//
+// Any goroutine may call Inspect, Reloaded, Context, Upstream, and End with a reason that
+// allows it.
+//
+// # Locks
+//
+// The write lock of the client (conn.Writer) is held for whole replies. The handler's
+// Confirmed and FlushWith's function are called with it held. The session has no other lock.
+//
+// The package imports upstream, config, conn, metrics and wire.
+package session

@@ -1,0 +1,31 @@
+package session
+
+import (
+	"log/slog"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/metrics"
+)
+
+// An Env is shared by the sessions of a process. Many goroutines may use it at once.
+type Env struct {
+	Clock   *conn.Clock    // the server's sweep advances it
+	Budget  *conn.Budget   // memory for the buffers of clients
+	Active  *config.Active // the settings, which a reload replaces
+	Metrics *metrics.Metrics
+	Log     *slog.Logger
+
+	handshakes metrics.Throttle // limits log lines about failed handshakes
+}
+
+// NewEnv makes the Env of a process.
+func NewEnv(active *config.Active, meter *metrics.Metrics, log *slog.Logger) *Env {
+	return &Env{
+		Clock:   new(conn.Clock),
+		Budget:  conn.NewBudget(func() int64 { return active.Load().Limits.Memory }),
+		Active:  active,
+		Metrics: meter,
+		Log:     log,
+	}
+}

@@ -1,0 +1,327 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"sync/atomic"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+)
+
+// coalesce is the number of bytes of replies that may wait for the rest of a pipeline.
+const coalesce = 64 << 10
+
+// A Handler knows what the commands of one client mean. The session's goroutine calls it,
+// unless a method says otherwise.
+type Handler interface {
+	// Arrived is called when bytes have come, before a command is read from them.
+	Arrived()
+	// Perform answers a command, or forwards it to be answered.
+	Perform(wire.Command)
+	// Login is the login of the client on a new upstream connection.
+	Login(*config.Settings) *upstream.Login
+	// Opened is called after that login. known tells whether the upstream knows the client.
+	Opened(by *upstream.Login, known bool)
+	// Rejected is called if the upstream does not accept the client.
+	Rejected(wire.Error)
+	// Confirmed is called for each confirmation of the upstream, by the copier of replies,
+	// with the client's write lock held.
+	Confirmed(wire.Confirmation)
+	// Flushed is called when no reply is pending any more. The minder may call it, too.
+	Flushed()
+	// Swept is asked by the server's sweep. mustLogIn: the client has not logged in yet and
+	// must. waits: the client is silent because it waits for messages. Any goroutine may call
+	// it.
+	Swept() (mustLogIn, waits bool)
+	// Revoked tells whether the new settings end the session at once. Any goroutine may call
+	// it.
+	Revoked(was, now *config.Settings) bool
+	// Close releases the handler's resources. The session has ended.
+	Close()
+}
+
+// A Session is one client's connection. It reads commands, lets its Handler perform each, and
+// sends replies in the order of the commands. Nothing of it outlives Serve.
+type Session struct {
+	Env     *Env
+	id      int64
+	handler Handler
+	running context.Context // until the process ends
+	sock    *conn.Socket
+	in      *conn.Input
+	decoder *wire.Decoder
+	out     *conn.Writer
+	ctx     context.Context // ends when the client has gone
+	gone    context.CancelFunc
+	minder  *conn.Minder
+
+	ended   atomic.Uint32 // a bit for each Reason
+	reading atomic.Bool   // it waits for the client
+	arrived int64         // when the client connected, on the clock
+
+	pending []byte // replies to write before anything else
+	silent  bool   // the client wants no replies to the current command
+
+	// upstream is nil until a command needs it. Only the session changes it.
+	upstream  atomic.Pointer[upstream.Conn]
+	batch     *upstream.Batch // forwarded commands that are not sent yet
+	blocking  bool            // a forwarded command may wait for other clients
+	dialError wire.Error      // the dial failed for commands that were read together
+}
+
+// New makes the session of a client. It owns the connection, and ends with running.
+func New(running context.Context, env *Env, id int64, client net.Conn, handle func(*Session) Handler) *Session {
+	s := &Session{Env: env, id: id, running: running, sock: conn.NewSocket(client, env.Clock), arrived: env.Clock.Now()}
+	s.in = conn.NewInput(s.sock, env.Budget)
+	s.decoder = wire.NewDecoder(wire.RedisLimits)
+	s.decoder.Charge = env.Budget.Charge
+	s.batch = upstream.NewBatch(s.in, s.beforeSend)
+	s.out = conn.NewWriter(s.sock)
+	s.ctx, s.gone = context.WithCancel(running)
+	s.minder = conn.NewMinder(s.in, minded{s})
+	s.handler = handle(s)
+	return s
+}
+
+// ID is unique in the process.
+func (s *Session) ID() int64 { return s.id }
+
+// Context ends when the client leaves.
+func (s *Session) Context() context.Context { return s.ctx }
+
+// Writer is the writing side of the client's connection.
+func (s *Session) Writer() *conn.Writer { return s.out }
+
+// Upstream is the session's own upstream connection, or nil. Any goroutine may call it. Only
+// the session changes the connection.
+func (s *Session) Upstream() *upstream.Conn { return s.upstream.Load() }
+
+// DialError is the error of the last failed dial, for commands that were read together with
+// the one that needed it. It is "" if there is none.
+func (s *Session) DialError() wire.Error { return s.dialError }
+
+// Mute decides whether the current command's replies are kept from the client.
+func (s *Session) Mute(silent bool) { s.silent = silent }
+
+// Muted tells whether the current command's replies are kept from the client.
+func (s *Session) Muted() bool { return s.silent }
+
+// MayBlock says that a forwarded command may wait for other clients.
+func (s *Session) MayBlock() { s.blocking = true }
+
+// RemoteAddr is the client's address.
+func (s *Session) RemoteAddr() net.Addr { return s.sock.RemoteAddr() }
+
+// HasInput tells whether there are unread bytes, such as an unfinished command.
+func (s *Session) HasInput() bool { return len(s.in.Unread()) > 0 }
+
+// SetAuthenticated allows the longer commands of an authenticated client.
+func (s *Session) SetAuthenticated(yes bool) { s.decoder.SetAuthenticated(yes) }
+
+// Reloaded is called after new settings became active. Any goroutine may call it.
+func (s *Session) Reloaded(was, now *config.Settings) {
+	if s.handler.Revoked(was, now) {
+		s.End(Revoked)
+	}
+}
+
+// Serve runs the session to its end and closes the client's socket.
+func (s *Session) Serve() {
+	defer s.release()
+	defer func() {
+		if reason := recover(); reason != nil {
+			s.Panicked(reason)
+		}
+	}()
+	if !s.handshakeTLS() {
+		return
+	}
+	for !s.Ending() {
+		s.performAll()
+		if s.Ending() || !s.readMore() {
+			break
+		}
+	}
+	s.finish()
+}
+
+// performAll performs every complete command that has been read.
+func (s *Session) performAll() {
+	s.setLimits(&s.Env.Active.Load().Limits)
+	s.handler.Arrived()
+	for !s.Ending() {
+		cmd, n, ok, need, err := s.decoder.Next(s.in.Unread())
+		s.in.Consume(n)
+		s.in.Expect(need)
+		if err != nil {
+			s.refuseBytes(err)
+			return
+		}
+		if !ok {
+			return
+		}
+		s.handler.Perform(cmd)
+		if len(s.pending) > coalesce {
+			s.flush()
+		}
+	}
+}
+
+// setLimits sets the limits for all that is read from now on.
+func (s *Session) setLimits(limits *config.Limits) {
+	s.decoder.SetLimits(limits.Framing())
+	s.in.SetLimit(limits.Query)
+}
+
+// refuseBytes ends the session because of bytes that are no acceptable command.
+func (s *Session) refuseBytes(err error) {
+	wrong, ok := errors.AsType[wire.ProtocolError](err)
+	if !ok {
+		s.End(NoMemory)
+		return
+	}
+	s.Env.Metrics.LimitReached(string(wrong.Limit))
+	if s.Settle() {
+		s.pending = append(s.pending, wrong.Text...)
+	}
+	s.End(ProtocolError)
+}
+
+// readMore sends what is ready and waits for the client. It returns false at the session's
+// end.
+func (s *Session) readMore() bool {
+	s.Send()
+	s.flush()
+	if !s.in.IsAhead() { // bytes that came during the dial share its error
+		s.dialError = ""
+	}
+	for !s.mustEnd() {
+		s.reading.Store(true)
+		err := s.in.Fill()
+		s.reading.Store(false)
+		switch {
+		case err == nil:
+			return true
+		case errors.Is(err, conn.ErrWoken):
+			s.sock.ClearWake()
+			s.in.Shrink()
+		case errors.Is(err, conn.ErrNoMemory):
+			s.End(NoMemory)
+		case errors.Is(err, conn.ErrQueryTooLong):
+			s.End(QueryTooLong)
+		default:
+			s.End(ClientGone)
+		}
+	}
+	return false
+}
+
+func (s *Session) mustEnd() bool {
+	if up := s.upstream.Load(); up != nil && up.Ended() {
+		s.End(UpstreamGone)
+	}
+	return s.ended.Load() != 0
+}
+
+// flush writes the pending replies.
+func (s *Session) flush() {
+	if len(s.pending) == 0 {
+		s.handler.Flushed()
+		return
+	}
+	s.FlushWith(func(replies []byte) []byte { return replies })
+}
+
+// FlushWith writes the pending replies. It first calls first with the write lock held, which
+// may add replies.
+func (s *Session) FlushWith(first func(replies []byte) []byte) {
+	if err := s.writeAfter(first); err != nil {
+		s.ClientLeft()
+	}
+	s.pending = s.pending[:0]
+	if cap(s.pending) > coalesce {
+		s.pending = nil
+	}
+	s.handler.Flushed()
+}
+
+func (s *Session) writeAfter(first func(replies []byte) []byte) error {
+	s.out.Lock()
+	defer s.out.Unlock()
+	s.pending = first(s.pending)
+	_, err := s.out.Write(s.pending)
+	return err
+}
+
+// Busy calls wait, which may take long, while the minder minds the client. The function must
+// not touch the input or the pending replies.
+func (s *Session) Busy(wait func()) {
+	s.minder.Begin(len(s.pending) > 0)
+	wait()
+	s.minder.End()
+}
+
+// minded is the session as seen by its minder.
+type minded struct{ *Session }
+
+func (m minded) Flush() { m.flush() }
+
+// ClientEnded handles EOF from the client. Running lock commands are cancelled: a lock granted
+// to a client that has left is worse than a lost reply. The client may only have half-closed,
+// so the upstream's replies still go to it, unless a forwarded command may block. Redis gives
+// up such a client, too.
+func (m minded) ClientEnded() {
+	if m.blocking {
+		m.ClientLeft()
+		return
+	}
+	m.gone()
+	if up := m.upstream.Load(); up != nil {
+		up.StartDrain()
+	}
+}
+
+// ClientLeft is called when the client reads no more, or has certainly gone.
+func (s *Session) ClientLeft() {
+	s.gone()
+	if up := s.upstream.Load(); up != nil {
+		up.CloseWrite()
+	}
+}
+
+// finish ends the session in order. It delivers every reply that is ready or pending at the
+// upstream.
+func (s *Session) finish() {
+	if text := s.lastReply(); text != "" && s.Settle() {
+		s.pending = append(s.pending, text...)
+	}
+	s.Send()
+	s.flush()
+	if up := s.upstream.Load(); up != nil && s.running.Err() == nil {
+		up.Finish()
+	}
+}
+
+// release closes everything, whatever state the session is in.
+func (s *Session) release() {
+	s.gone()
+	_ = s.sock.Close()
+	s.minder.End()
+	if up := s.upstream.Load(); up != nil {
+		up.Close()
+	}
+	s.handler.Close()
+	s.in.Release()
+	s.decoder.ForgetArgs()
+}
+
+// Panicked ends this session only. Its argument is recover's.
+func (s *Session) Panicked(reason any) {
+	s.End(Panicked, slog.Any("panic", reason), slog.String("stack", string(debug.Stack())))
+}

@@ -1,0 +1,26 @@
+package session
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"time"
+)
+
+// handshakeTLS does the handshake of a client that came over TLS. It returns false if it
+// failed.
+func (s *Session) handshakeTLS() bool {
+	patience := handshakePatience
+	if limit := s.Env.Active.Load().Limits.LoginTime; limit > 0 {
+		patience = min(patience, limit)
+	}
+	err := s.sock.Handshake(s.ctx, patience)
+	// A client that connects and sends nothing is a load balancer's health check.
+	if err != nil && !errors.Is(err, io.EOF) && !s.HasEnded(Draining) {
+		s.End(HandshakeFailed, slog.String("client", s.RemoteAddr().String()), slog.Any("error", err))
+	}
+	return err == nil
+}
+
+// handshakePatience bounds a client's TLS handshake, unless limits.login_time is shorter.
+const handshakePatience = 10 * time.Second

@@ -1,0 +1,337 @@
+package upstream
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/wire"
+)
+
+const patience = 10 * time.Second
+
+// A recorder records the events of a connection.
+type recorder struct {
+	mu   sync.Mutex
+	text []string
+	end  chan struct{}
+}
+
+func (r *recorder) add(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.text = append(r.text, text)
+}
+
+func (r *recorder) Confirmed(c wire.Confirmation) {
+	r.add("confirmed " + strings.Join(c.Names, ","))
+}
+func (r *recorder) ClientLeft()       { r.add("client left") }
+func (r *recorder) OutOfSync(error)   { r.add("out of sync") }
+func (r *recorder) Panicked(any)      { r.add("panicked") }
+func (r *recorder) Ended()            { close(r.end) }
+func (r *recorder) told() string      { return strings.Join(r.text, "; ") }
+func (r *recorder) wait(t *testing.T) { await(t, "the end", r.end) }
+
+func await(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal(what + " does not come")
+	}
+}
+
+// A rig is a connection between a client and a server. The test plays both.
+type rig struct {
+	*Conn
+	server   net.Conn
+	requests *bufio.Reader // what the server gets
+	got      []string      // of that, the lines of the login
+	client   net.Conn
+	replies  *bufio.Reader // what the client gets
+	events   *recorder
+	memory   *conn.Budget
+	clock    *conn.Clock
+	known    bool
+	failure  *Failure
+}
+
+// open logs in at a server with these answers. It sends one part for each PING.
+func open(t *testing.T, login *Login, answers ...string) *rig {
+	t.Helper()
+	r := &rig{clock: &conn.Clock{}, memory: conn.NewBudget(func() int64 { return 1 << 20 }), events: &recorder{end: make(chan struct{})}}
+	near, far := pair(t)
+	inside, outside := pair(t)
+	r.server, r.client = far, outside
+	r.requests, r.replies = bufio.NewReader(far), bufio.NewReader(outside)
+	played := make(chan struct{})
+	go func() {
+		defer close(played)
+		for _, answer := range answers {
+			for line := ""; line != "PING\r\n"; {
+				var err error
+				if line, err = r.requests.ReadString('\n'); err != nil {
+					return
+				}
+				r.got = append(r.got, strings.TrimSpace(line))
+			}
+			r.say(answer)
+			if !strings.HasSuffix(answer, "\n") {
+				_ = far.Close()
+			}
+		}
+	}()
+	dial := func(context.Context) (net.Conn, error) { return near, nil }
+	r.Conn, r.known, r.failure = Open(context.Background(), dial, login, Options{
+		Client: conn.NewWriter(conn.NewSocket(inside, r.clock)), Events: r.events, Captures: 100_000, Clock: r.clock, Memory: r.memory,
+	})
+	await(t, "the login's end", played)
+	if (r.Conn == nil) == (r.failure == nil) {
+		t.Fatalf("a connection %v and a failure %v", r.Conn, r.failure)
+	}
+	if r.Conn != nil {
+		t.Cleanup(r.Close)
+	}
+	return r
+}
+
+// pair makes a TCP connection. The test closes both ends.
+func pair(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if near, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if far, err = listener.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+	for _, c := range []net.Conn{near, far} {
+		_ = c.SetDeadline(time.Now().Add(patience))
+	}
+	return near, far
+}
+
+// opened makes a rig that has logged in.
+func opened(t *testing.T) *rig {
+	t.Helper()
+	r := open(t, &Login{}, wire.Pong)
+	if r.failure != nil {
+		t.Fatal(r.failure.Err)
+	}
+	return r
+}
+
+// commands returns the commands of the login.
+func (r *rig) commands() string {
+	var list []string
+	for _, line := range r.got {
+		switch {
+		case line[0] == '*':
+			list = append(list, "")
+		case line[0] != '$':
+			list[len(list)-1] = strings.TrimSpace(list[len(list)-1] + " " + line)
+		}
+	}
+	return strings.Join(list, ",")
+}
+
+func (r *rig) requested(t *testing.T, want string) { t.Helper(); expect(t, r.requests, want) }
+func (r *rig) replied(t *testing.T, want string)   { t.Helper(); expect(t, r.replies, want) }
+
+func expect(t *testing.T, from *bufio.Reader, want string) {
+	t.Helper()
+	got := make([]byte, len(want))
+	if n, err := io.ReadFull(from, got); err != nil || string(got) != want {
+		t.Fatalf("got %q (%v), want %q", got[:n], err, want)
+	}
+}
+
+func (r *rig) say(text string) { _, _ = io.WriteString(r.server, text) }
+
+// waits calls Wait and reports its results, which must come soon.
+func (r *rig) waits(t *testing.T) (replies string, ok bool) {
+	t.Helper()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		var kept []byte
+		kept, ok = r.Wait()
+		replies = string(kept)
+	}()
+	await(t, "Wait's end", done)
+	return replies, ok
+}
+
+func TestRepliesGoWhereTheyAreExpected(t *testing.T) {
+	r := opened(t)
+	for _, to := range []Destination{ToClient, ToOwner, ToNobody, ToClient} {
+		r.Expect(Expectation{To: to, Count: 1})
+	}
+	r.Write([]byte("four commands"))
+	r.requested(t, "four commands")
+	if r.Drained() {
+		t.Error("nothing is said to be pending")
+	}
+	r.say("+for the client\r\n$5\r\nowner\r\n:1\r\n+again\r\n")
+	if replies, ok := r.waits(t); replies != "$5\r\nowner\r\n" || !ok {
+		t.Errorf("the owner gets %q, %v", replies, ok)
+	}
+	r.replied(t, "+for the client\r\n+again\r\n")
+	if replies, ok := r.waits(t); replies != "" || !ok || !r.Drained() {
+		t.Errorf("then the owner gets %q, %v", replies, ok)
+	}
+}
+
+// Wait never reports a reply that did not come. A value that began before the end goes
+// to the client.
+func TestTheEndIsNoAnswer(t *testing.T) {
+	r := opened(t)
+	r.Expect(Expectation{Count: 2})
+	r.say("+one\r\n$10\r\nhalf")
+	_ = r.server.Close()
+	if _, ok := r.waits(t); ok {
+		t.Error("all is said to be answered")
+	}
+	r.replied(t, "+one\r\n$10\r\nhalf")
+	r.events.wait(t)
+	if whole := r.Finish(); whole || !r.Ended() || r.events.told() != "" {
+		t.Errorf("whole %v, ended %v, and it tells %q", whole, r.Ended(), r.events.told())
+	}
+}
+
+func TestEventsOfAConnection(t *testing.T) {
+	confirmation := "*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n"
+	for name, row := range map[string]struct {
+		expected []Expectation
+		stream   string
+		told     string
+		replied  string
+	}{
+		"a confirmation":  {[]Expectation{{Kind: Confirmations, Adds: true, Count: 1, Names: []string{"a"}}}, confirmation, "confirmed a", confirmation},
+		"all are refused": {[]Expectation{{Kind: Confirmations, Adds: true, Count: 2, Names: []string{"a", "b"}}}, "-NOPERM\r\n", "confirmed a,b", "-NOPERM\r\n"},
+		"nobody asked":    {nil, "+OK\r\n", "out of sync", ""},
+		"no RESP":         {[]Expectation{{Count: 1}}, "what?\r\n", "out of sync", string(wire.ErrUpstreamReply)},
+		"the end":         {nil, "", "", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := opened(t)
+			for _, e := range row.expected {
+				r.Expect(e)
+			}
+			r.say(row.stream)
+			r.replied(t, row.replied)
+			if !strings.HasPrefix(row.told, "out") {
+				_ = r.server.Close()
+			}
+			r.events.wait(t)
+			if r.events.told() != row.told {
+				t.Errorf("it tells %q, want %q", r.events.told(), row.told)
+			}
+		})
+	}
+}
+
+// A client that accepts no more bytes ends the connection, and its writing side is
+// unlocked.
+func TestClientLeavesInsideAReply(t *testing.T) {
+	r := opened(t)
+	_ = r.client.Close()
+	r.Expect(Expectation{Count: 1})
+	go func() {
+		for text := "$100000000\r\n"; ; text = strings.Repeat("x", 100_000) {
+			if _, err := io.WriteString(r.server, text); err != nil {
+				return
+			}
+		}
+	}()
+	r.events.wait(t)
+	if r.events.told() != "client left" {
+		t.Errorf("it tells %q", r.events.told())
+	}
+	r.options.Client.Lock()
+}
+
+// Finish waits for the remaining replies of the upstream. Close ends one that is silent
+// for long.
+func TestFinishHearsTheRest(t *testing.T) {
+	r := opened(t)
+	r.Expect(Expectation{Count: 1})
+	go func() {
+		_, _ = io.ReadAll(r.requests) // the end of the commands
+		r.say("+last\r\n")
+		_ = r.server.Close()
+	}()
+	if !r.Finish() {
+		t.Error("the last value is not whole")
+	}
+	r.replied(t, "+last\r\n")
+}
+
+func TestWhatIsKeptIsPaidFor(t *testing.T) {
+	r := opened(t)
+	long := "$50000\r\n" + strings.Repeat("x", 50_000) + "\r\n"
+	r.Expect(Expectation{To: ToOwner, Count: 1})
+	r.say(long[:40_000])
+	for deadline := time.Now().Add(patience); r.memory.InUse() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("no memory is taken")
+		}
+	}
+	r.say(long[40_000:])
+	if replies, ok := r.waits(t); replies != long || !ok {
+		t.Errorf("%d bytes are handed over, %v", len(replies), ok)
+	}
+	r.Expect(Expectation{To: ToOwner, Count: 2})
+	r.say(long + long)
+	if replies, ok := r.waits(t); replies != "" || !ok {
+		t.Errorf("of too long a reply, %d bytes are handed over, %v", len(replies), ok)
+	}
+	r.Expect(Expectation{To: ToOwner, Count: 1})
+	r.say(long[:40_000])
+	r.Close()
+	if n := r.memory.InUse(); n != 0 {
+		t.Errorf("%d bytes are still taken", n)
+	}
+}
+
+func TestSilentConnectionGivesItsLargeBufferBack(t *testing.T) {
+	r := opened(t)
+	r.Expect(Expectation{Count: 1})
+	r.say("$20000\r\n" + strings.Repeat("x", 20_000) + "\r\n")
+	if _, ok := r.waits(t); !ok || !r.conn.HasLargeBuffer() {
+		t.Fatal("this test wants a large buffer to begin with")
+	}
+	r.clock.Advance(r.clock.Now() + int64(time.Minute))
+	r.ShrinkAfter(time.Second)
+	for deadline := time.Now().Add(patience); r.conn.HasLargeBuffer(); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is still large")
+		}
+	}
+	r.Expect(Expectation{Count: 1})
+	r.say("+OK\r\n")
+	if _, ok := r.waits(t); !ok {
+		t.Error("it has ended")
+	}
+}
+
+func TestUnreachable(t *testing.T) {
+	none := errors.New("no route")
+	dial := func(context.Context) (net.Conn, error) { return nil, none }
+	if c, _, failure := Open(context.Background(), dial, &Login{}, Options{}); c != nil || failure.Reply != wire.ErrUpstreamDown || failure.Err != none || failure.Rejected {
+		t.Errorf("%v, %+v", c, failure)
+	}
+}

@@ -1,0 +1,227 @@
+package upstream
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/wire"
+)
+
+// tailSize is enough for the integer that ends a confirmation.
+const tailSize = 24
+
+// copyReplies is the copier, the connection's only goroutine.
+func (c *Conn) copyReplies() {
+	defer c.options.Events.Ended()
+	defer close(c.done)
+	defer func() { _ = c.conn.Close() }()
+	defer func() {
+		if c.locked {
+			c.options.Client.Unlock()
+		}
+	}()
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.options.Events.Panicked(reason)
+		}
+	}()
+	c.copyUntilEnd()
+}
+
+func (c *Conn) copyUntilEnd() {
+	small := make([]byte, conn.SmallBuffer)
+	buf := small
+	var borrowed *[conn.LargeBuffer]byte
+	shrink := func() {
+		if borrowed != nil {
+			conn.ReturnBuffer(borrowed)
+			borrowed, buf = nil, small
+			c.conn.SetLargeBuffer(false)
+		}
+	}
+	defer shrink()
+	kept := 0 // bytes at the start of buf, too few to tell what value they begin
+	for {
+		n, err := c.conn.Read(buf[kept:])
+		if n > 0 {
+			used, ok := c.deliver(buf[:kept+n])
+			switch {
+			case !ok:
+				c.options.Events.ClientLeft()
+				return
+			case c.broken != nil:
+				c.options.Events.OutOfSync(c.broken)
+				return
+			}
+			kept = copy(buf, buf[used:kept+n])
+			if c.draining.Load() {
+				c.conn.ReadUntil(time.Now().Add(drainSilence))
+			}
+		}
+		switch {
+		case err != nil && errors.Is(err, conn.ErrWoken):
+			c.conn.ClearWake()
+			if kept == 0 {
+				shrink()
+			}
+		case err != nil:
+			_ = c.pass(buf[:kept])
+			return
+		case n+kept >= len(buf) && borrowed == nil:
+			borrowed = conn.BorrowBuffer()
+			copy(borrowed[:], buf[:kept])
+			buf = borrowed[:]
+			c.conn.SetLargeBuffer(true)
+		case n < conn.SmallBuffer && kept == 0:
+			shrink()
+		}
+	}
+}
+
+// deliver passes on p, the next bytes from the upstream. It leaves bytes at the end of
+// p that are too few to tell what value they begin. used is the number of bytes that it
+// passed on. ok is false if a write to the client failed.
+func (c *Conn) deliver(p []byte) (used int, ok bool) {
+	from, at := 0, 0 // p[from:at] is for the client and not yet written
+	for at < len(p) {
+		if !c.inside {
+			if !c.beginPlain(p[at]) {
+				to, enough := c.pending.begin(p[at:])
+				if !enough {
+					break
+				}
+				if to == unasked {
+					c.broken = errUnexpected
+					break
+				}
+				if to != ToClient && from < at {
+					if !c.pass(p[from:at]) {
+						return at, false
+					}
+					from = at
+				}
+				c.to = to
+			}
+			c.inside, c.partly = true, false
+			c.tail = c.tail[:0]
+		}
+		n, done, err := c.scanner.Scan(p[at:])
+		if err != nil {
+			c.broken = err
+			break
+		}
+		value := p[at : at+n]
+		at += n
+		if c.counted {
+			if done {
+				c.inside = false
+				c.answered++
+			}
+			continue
+		}
+		c.keepTail(value)
+		if c.to == ToOwner {
+			c.capture(value)
+		}
+		if c.to != ToClient {
+			from = at
+		}
+		if done {
+			c.inside = false
+			if said, confirms := c.pending.end(c.scanner.Kind(), c.tail); confirms {
+				c.confirmed = append(c.confirmed, said)
+			}
+		}
+	}
+	rest := p[from:at]
+	if c.broken != nil && c.inside && !c.partly && c.to == ToClient {
+		// The client has no part of the reply yet, so an error can replace it.
+		c.inside = false
+		rest = append(slices.Clip(rest), wire.ErrUpstreamReply...)
+	}
+	c.partly = c.inside
+	if !c.pass(rest) {
+		return at, false
+	}
+	c.pending.delivered(c.answered)
+	c.answered = 0
+	return at, true
+}
+
+// errUnexpected means that replies and commands are out of sync. The next reply would be
+// taken for the answer to a later command.
+var errUnexpected = errors.New("a reply that nobody asked for")
+
+// beginPlain begins a value if it is a plain reply, and tells whether it is.
+func (c *Conn) beginPlain(first byte) bool {
+	c.counted = false
+	if c.plain == 0 {
+		c.reportAnswered()
+		c.plain = c.pending.plain()
+	}
+	if c.plain == 0 || first == '>' {
+		c.reportAnswered()
+		return false
+	}
+	c.plain--
+	c.counted, c.to = true, ToClient
+	return true
+}
+
+func (c *Conn) reportAnswered() {
+	if c.answered > 0 {
+		c.pending.answered(c.answered)
+		c.answered = 0
+	}
+}
+
+// pass writes bytes to the client. It keeps the writing side locked until the value to
+// which they belong has ended. It returns false if the write failed.
+func (c *Conn) pass(p []byte) bool {
+	if len(p)+len(c.confirmed) > 0 && !c.locked {
+		c.options.Client.Lock()
+		c.locked = true
+	}
+	var err error
+	if len(p) > 0 {
+		_, err = c.options.Client.Write(p)
+	}
+	for _, said := range c.confirmed {
+		c.options.Events.Confirmed(said)
+	}
+	c.confirmed = c.confirmed[:0]
+	if c.locked && (!c.inside || c.to != ToClient) {
+		c.locked = false
+		c.options.Client.Unlock()
+	}
+	return err == nil
+}
+
+func (c *Conn) keepTail(value []byte) {
+	if len(value) >= tailSize {
+		c.tail = append(c.tail[:0], value[len(value)-tailSize:]...)
+		return
+	}
+	if over := len(c.tail) + len(value) - tailSize; over > 0 {
+		c.tail = c.tail[:copy(c.tail, c.tail[over:])]
+	}
+	c.tail = append(c.tail, value...)
+}
+
+func (c *Conn) capture(value []byte) {
+	length := len(c.captured) + len(value)
+	if c.overflow || int64(length) > c.options.Captures {
+		c.overflow = true
+		return
+	}
+	if length > conn.LargeBuffer {
+		if !c.options.Memory.Reserve(len(value)) {
+			c.overflow = true
+			return
+		}
+		c.charged += len(value)
+	}
+	c.captured = append(c.captured, value...)
+}

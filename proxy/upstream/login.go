@@ -1,0 +1,219 @@
+package upstream
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/resp"
+)
+
+// A Login turns a new connection into a client's connection. It logs in the proxy or
+// the client. Then it sets the state that the client was promised while there was no
+// connection.
+type Login struct {
+	User, Password string       // the proxy's own; none if both are ""
+	Claim          *Claim       // replaces User and Password if the upstream has the users
+	Version        wire.Version // of the protocol that the client speaks
+	DB             int
+	State          [][]string // more commands, which the upstream may refuse
+}
+
+// A Claim is a client's own login.
+type Claim struct {
+	Auth []byte // the client's command; nil: it sent none, but the upstream may have a default user
+	Sure bool   // the client was told that it is logged in, so a NOAUTH is a refusal
+}
+
+// A Failure is the reason why there is no connection.
+type Failure struct {
+	Reply    wire.Error // for the client
+	Rejected bool       // the upstream does not accept the Claim, and Reply is its own answer
+	Err      error      // for the log
+}
+
+// loginStep is one command of a login. refusal is the reply to the client if the
+// upstream refuses the command. If it is "", the refusal does not matter.
+type loginStep struct {
+	name    string
+	command []byte
+	refusal wire.Error
+}
+
+// refusalKept is the number of bytes kept of the answer to a step.
+const refusalKept = 4 << 10
+
+// do logs in on a connection that nobody else uses yet. known tells whether the upstream
+// has identified the client. If not, do has set no state, and the upstream waits for the
+// client's own login.
+func (l *Login) do(conn net.Conn, deadline time.Time) (known bool, failure *Failure) {
+	if l.Claim == nil {
+		return true, doSteps(conn, l.steps(), deadline, loginStep.refusedBy)
+	}
+	known, failure = l.Claim.make(conn, deadline)
+	if steps := l.steps(); known && len(steps) > 1 {
+		failure = doSteps(conn, steps, deadline, loginStep.refusedBy)
+	}
+	return known, failure
+}
+
+// steps end with a PING. So an upstream that accepts connections but answers nothing, or
+// speaks no RESP, is detected before it gets a client's command.
+func (l *Login) steps() []loginStep {
+	var steps []loginStep
+	add := func(refusal wire.Error, args ...string) { steps = append(steps, newLoginStep(refusal, args...)) }
+	switch {
+	case l.User != "":
+		add(wire.ErrUpstreamRefused, "AUTH", l.User, l.Password)
+	case l.Password != "":
+		add(wire.ErrUpstreamRefused, "AUTH", l.Password)
+	}
+	if l.Version == wire.RESP3 {
+		add(wire.ErrUpstreamProtocol, "HELLO", "3")
+	}
+	if l.DB != 0 {
+		add(wire.ErrUpstreamRefused, "SELECT", strconv.Itoa(l.DB))
+	}
+	for _, command := range l.State {
+		add("", command...)
+	}
+	add(wire.ErrUpstreamReply, "PING")
+	return steps
+}
+
+// newLoginStep makes the step that sends this command.
+func newLoginStep(refusal wire.Error, args ...string) loginStep {
+	list := make([][]byte, len(args))
+	for i, arg := range args {
+		list[i] = []byte(arg)
+	}
+	return loginStep{args[0], resp.AppendCommand(nil, list...), refusal}
+}
+
+// make sends the claim to the upstream and reads its judgement.
+func (c *Claim) make(conn net.Conn, deadline time.Time) (known bool, failure *Failure) {
+	var steps []loginStep
+	if c.Auth != nil {
+		steps = append(steps, loginStep{name: "AUTH", command: c.Auth})
+	}
+	steps = append(steps, newLoginStep(wire.ErrUpstreamReply, "PING"))
+	known = true
+	rejected := false
+	failure = doSteps(conn, steps, deadline, func(step loginStep, answer []byte) wire.Error {
+		refusal := step.refusedBy(answer)
+		noAuth := string(resp.ErrorCode(answer)) == "NOAUTH"
+		switch {
+		case refusal != "" || answer[0] != '-':
+		case step.name == "AUTH", c.Sure && noAuth:
+			rejected = true
+			return wire.Error(answer)
+		case noAuth:
+			known = false
+		}
+		return refusal
+	})
+	if failure != nil {
+		failure.Rejected = rejected
+	}
+	return known && failure == nil, failure
+}
+
+// doSteps sends all steps at once and judges their answers. It returns nil if refusedBy
+// refuses none.
+func doSteps(conn net.Conn, steps []loginStep, deadline time.Time, refusedBy func(loginStep, []byte) wire.Error) *Failure {
+	_ = conn.SetDeadline(deadline)
+	defer func() { _ = conn.SetDeadline(time.Time{}) }()
+	var request []byte
+	for _, step := range steps {
+		request = append(request, step.command...)
+	}
+	if _, err := conn.Write(request); err != nil {
+		return &Failure{Reply: wire.ErrUpstreamDown, Err: err}
+	}
+	var refusal wire.Error
+	err := readAnswers(conn, len(steps), func(i int, answer []byte) error {
+		if refusal = refusedBy(steps[i], answer); refusal != "" {
+			return fmt.Errorf("it answers %s with %.200q", steps[i].name, answer)
+		}
+		return nil
+	})
+	switch {
+	case err == nil:
+		return nil
+	case refusal != "":
+	case errors.Is(err, errNoAnswers):
+		refusal = wire.ErrUpstreamReply
+	default:
+		refusal = wire.ErrUpstreamDown
+	}
+	return &Failure{Reply: refusal, Err: err}
+}
+
+// errNoAnswers means that a server's replies cannot be the answers to the commands.
+var errNoAnswers = errors.New("its replies do not answer the commands")
+
+// readAnswers reads n replies from a connection that nobody else uses. It gives judge
+// the first refusalKept bytes of each, and stops if judge returns an error.
+func readAnswers(from net.Conn, n int, judge func(i int, answer []byte) error) error {
+	var scanner resp.Scanner
+	var answer []byte
+	buf := make([]byte, conn.SmallBuffer)
+	for answered := 0; answered < n; {
+		size, err := from.Read(buf)
+		if err != nil {
+			return err
+		}
+		for unread := buf[:size]; len(unread) > 0; {
+			used, done, err := scanner.Scan(unread)
+			if err != nil || answered == n {
+				return fmt.Errorf("%w: %.100q", errNoAnswers, unread)
+			}
+			answer = append(answer, unread[:min(used, refusalKept-len(answer))]...)
+			unread = unread[used:]
+			if !done {
+				continue
+			}
+			if scanner.Kind() != '>' { // a push answers nothing
+				if err := judge(answered, answer); err != nil {
+					return err
+				}
+				answered++
+			}
+			answer = answer[:0]
+		}
+	}
+	return nil
+}
+
+// refusedBy judges the answer to a step by its first refusalKept bytes. It returns the
+// reply for the client, or "" to go on. If the server is loading, busy with a script or
+// full, the client gets the server's own words.
+func (step loginStep) refusedBy(answer []byte) (refusal wire.Error) {
+	isError, code := answer[0] == '-', string(resp.ErrorCode(answer))
+	switch {
+	case isError && !bytes.HasSuffix(answer, []byte("\r\n")): // longer than refusalKept
+		return wire.ErrUpstreamReply
+	case isError && (code == "DENIED" || bytes.HasPrefix(answer, []byte("-ERR max number of clients"))):
+		// The server sends these unasked, before it closes a connection.
+		return wire.Error(answer)
+	case step.name == "PING":
+		// Any other error shows that the server answers. It will judge the client's
+		// command itself.
+		if !isError && string(answer) != wire.Pong {
+			return step.refusal
+		}
+		return ""
+	case !isError || step.refusal == "":
+		return ""
+	case code == "LOADING" || code == "BUSY" || code == "MASTERDOWN":
+		return wire.Error(answer)
+	case code == "NOAUTH":
+		return wire.ErrUpstreamRefused
+	}
+	return step.refusal
+}

@@ -1,0 +1,283 @@
+package upstream
+
+import (
+	"bytes"
+	"fmt"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/wire"
+)
+
+func bulkOf(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(text), text) }
+
+// nobody ignores all events.
+type nobody struct{}
+
+func (nobody) Confirmed(wire.Confirmation) {}
+func (nobody) ClientLeft()                 {}
+func (nobody) OutOfSync(error)             {}
+func (nobody) Panicked(any)                {}
+func (nobody) Ended()                      {}
+
+// testUpstream makes a Conn without a connection. The test feeds it.
+func testUpstream(version wire.Version, captures int64, expected ...Expectation) *Conn {
+	u := &Conn{
+		pending: newPending(version), done: make(chan struct{}),
+		options: Options{Events: nobody{}, Captures: captures, Memory: conn.NewBudget(func() int64 { return 1 << 20 })},
+	}
+	for _, d := range expected {
+		u.pending.expect(d)
+	}
+	return u
+}
+
+// collector is a client's socket that keeps what is written to it.
+type collector struct {
+	net.Conn
+	bytes.Buffer
+}
+
+func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
+func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
+
+// feed gives the copier a stream in pieces, as its read loop does, and returns the bytes
+// that went to the client.
+func (u *Conn) feed(t *testing.T, pieces ...string) string {
+	t.Helper()
+	client := &collector{}
+	u.options.Client = conn.NewWriter(conn.NewSocket(client, &conn.Clock{}))
+	var kept []byte
+	for _, piece := range pieces {
+		p := append(kept, piece...)
+		if len(p) == 0 {
+			continue
+		}
+		used, ok := u.deliver(p)
+		if !ok {
+			t.Fatal("the client is said to take no more")
+		}
+		if u.broken != nil {
+			return client.String()
+		}
+		kept = bytes.Clone(p[used:])
+	}
+	if len(kept) > 0 {
+		t.Fatalf("%q was kept back", kept)
+	}
+	u.options.Client.Lock() // it was given back
+	defer u.options.Client.Unlock()
+	return client.String()
+}
+
+func TestReplyCounting(t *testing.T) {
+	subscribe := func(names int) Expectation {
+		return Expectation{Kind: Confirmations, Adds: true, Count: names}
+	}
+	unsubscribe := func(names int) Expectation { return Expectation{Kind: Confirmations, Count: names} }
+	confirm := func(of byte, kind, name, total string) string {
+		return string(of) + "3\r\n" + bulkOf(kind) + bulkOf(name) + ":" + total + "\r\n"
+	}
+	message := "3\r\n" + bulkOf("message") + bulkOf("c") + bulkOf("payload")
+	rows := []struct {
+		name     string
+		version  wire.Version
+		expected []Expectation
+		stream   string
+		client   string // "=" for all of the stream
+		captured string
+		owes     bool // something is still owed
+		rest     subscriptions
+	}{
+		{name: "one each", expected: []Expectation{{Count: 3}}, stream: "+OK\r\n$3\r\nabc\r\n*2\r\n:1\r\n*1\r\n:2\r\n", client: "="},
+		{name: "one is missing", expected: []Expectation{{Count: 3}}, stream: "+OK\r\n$3\r\nabc\r\n", client: "=", owes: true},
+		{name: "pushes count nowhere", version: wire.RESP3, expected: []Expectation{{Count: 2}}, stream: ">2\r\n+a\r\n+b\r\n+OK\r\n>1\r\n:1\r\n", client: "=", owes: true},
+		{name: "not inside either", version: wire.RESP3, expected: []Expectation{{Count: 1}}, stream: "*2\r\n>2\r\n+a\r\n+b\r\n:1\r\n:2\r\n", client: "="},
+		{name: "an attribute belongs to its value", version: wire.RESP3, expected: []Expectation{{Count: 2}}, stream: "|1\r\n+k\r\n+v\r\n:1\r\n:2\r\n", client: "="},
+		{name: "silent", expected: []Expectation{{Count: 1}, {Count: 2, To: ToNobody}, {Count: 1}}, stream: ":1\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n"},
+		{name: "captured", expected: []Expectation{{Count: 1}, {Count: 1, To: ToOwner}, {Count: 1}}, stream: ":1\r\n*2\r\n:2\r\n$1\r\nx\r\n:4\r\n", client: ":1\r\n:4\r\n", captured: "*2\r\n:2\r\n$1\r\nx\r\n"},
+		{name: "one confirmation a name", expected: []Expectation{subscribe(2), {Count: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2"), client: "=", owes: true, rest: subscriptions{2}},
+		{name: "messages between", expected: []Expectation{subscribe(2), {Count: 1}}, stream: confirm('*', "subscribe", "c", "1") + "*" + message + confirm('*', "subscribe", "b", "2") + "*" + message + "*2\r\n" + bulkOf("pong") + bulkOf(""), client: "=", rest: subscriptions{2}},
+		{name: "pattern messages", expected: []Expectation{{Kind: Confirmations, Family: wire.FamilyPattern, Adds: true, Count: 1}, {Count: 1}}, stream: confirm('*', "psubscribe", "*", "1") + "*4\r\n" + bulkOf("pmessage") + bulkOf("*") + bulkOf("c") + bulkOf("x"), client: "=", owes: true, rest: subscriptions{0, 1}},
+		{name: "all names", expected: []Expectation{subscribe(2), unsubscribe(0), {Count: 1}}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "subscribe", "b", "2") + confirm('*', "unsubscribe", "b", "1") + confirm('*', "unsubscribe", "a", "0") + ":1\r\n", client: "="},
+		{name: "all of no names", expected: []Expectation{unsubscribe(0), {Count: 1}}, stream: "*3\r\n" + bulkOf("unsubscribe") + "$-1\r\n:0\r\n:1\r\n", client: "="},
+		{name: "all of one family", expected: []Expectation{subscribe(1), {Kind: Confirmations, Family: wire.FamilyPattern, Adds: true, Count: 1}, unsubscribe(0)}, stream: confirm('*', "subscribe", "a", "1") + confirm('*', "psubscribe", "p", "2") + confirm('*', "unsubscribe", "a", "1"), client: "=", rest: subscriptions{0, 1}},
+		{name: "an error for all names", expected: []Expectation{subscribe(3), {Count: 1}}, stream: "-NOPERM no\r\n:1\r\n", client: "="},
+		{name: "confirmations are never silent", expected: []Expectation{{Kind: Confirmations, Adds: true, Count: 1, To: ToNobody}, {Count: 1, To: ToNobody}}, stream: confirm('*', "subscribe", "a", "1") + "*" + message + "-ERR x\r\n", client: confirm('*', "subscribe", "a", "1") + "*" + message, rest: subscriptions{1}},
+		{name: "their errors are", expected: []Expectation{{Kind: Confirmations, Adds: true, Count: 2, To: ToNobody}}, stream: "-NOPERM no\r\n", client: ""},
+		{name: "confirmations in RESP3", version: wire.RESP3, expected: []Expectation{{Count: 1}, subscribe(1), {Count: 1}}, stream: ">2\r\n+invalidate\r\n_\r\n:1\r\n" + confirm('>', "subscribe", "c", "1") + ">" + message + ":2\r\n", client: "=", rest: subscriptions{1}},
+		{name: "a message's shape in RESP3 is a reply", version: wire.RESP3, expected: []Expectation{subscribe(1), {Count: 1}}, stream: confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}},
+		{name: "and in RESP2 without subscriptions", expected: []Expectation{{Count: 1}}, stream: "*" + message, client: "="},
+		{name: "unasked confirmation", version: wire.RESP3, expected: []Expectation{{Kind: Confirmations, Family: wire.FamilyShard, Adds: true, Count: 1}, {Count: 1}}, stream: confirm('>', "ssubscribe", "s", "1") + confirm('>', "sunsubscribe", "s", "0") + ":1\r\n", client: "="},
+		{name: "monitor", expected: []Expectation{{Kind: Stream, Count: 1}}, stream: "+OK\r\n+123 [0 x] \"GET\"\r\n+OK\r\n", client: "="},
+		{name: "monitor refused", expected: []Expectation{{Kind: Stream, Count: 1}, {Count: 1}}, stream: "-ERR no\r\n+OK\r\n", client: "="},
+		{name: "nothing is counted", expected: []Expectation{{Count: 1}, {Kind: Stream}}, stream: "+OK\r\n+QUEUED\r\n+OK\r\n", client: "="},
+		{name: "nothing is counted from here on", expected: []Expectation{{Count: 1}, {Kind: Stream}}, stream: "+OK\r\n", client: "="},
+		{name: "a switch", expected: []Expectation{{Kind: Switch, Version: wire.RESP3, Count: 1}, subscribe(1), {Count: 1}}, stream: "%0\r\n" + confirm('>', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}},
+		{name: "a switch back", version: wire.RESP3, expected: []Expectation{{Kind: Switch, Count: 1}, subscribe(1), {Count: 1}}, stream: "*0\r\n" + confirm('*', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}, owes: true},
+		{name: "a switch refused", expected: []Expectation{{Kind: Switch, Version: wire.RESP3, Count: 1}, subscribe(1), {Count: 1}}, stream: "-NOPROTO\r\n" + confirm('*', "subscribe", "c", "1") + "*" + message, client: "=", rest: subscriptions{1}, owes: true},
+		{name: "long name", expected: []Expectation{subscribe(1), unsubscribe(0)}, stream: confirm('*', "subscribe", strings.Repeat("n", 100), "1") + confirm('*', "unsubscribe", strings.Repeat("n", 100), "0"), client: "="},
+	}
+	for _, row := range rows {
+		t.Run(row.name, func(t *testing.T) {
+			want := row.client
+			if want == "=" {
+				want = row.stream
+			}
+			for cut := range len(row.stream) {
+				for width := range min(4, len(row.stream)-cut) {
+					u := testUpstream(row.version, 1<<20, row.expected...)
+					got := u.feed(t, row.stream[:cut], row.stream[cut:cut+width], row.stream[cut+width:])
+					if got != want {
+						t.Fatalf("cut at %d: the client gets %q, want %q", cut, got, want)
+					}
+					if captured := u.captured; string(captured) != row.captured {
+						t.Fatalf("cut at %d: captured %q, want %q", cut, captured, row.captured)
+					}
+					if owes := !u.pending.drained(false); owes != row.owes {
+						t.Fatalf("cut at %d: owes: %v, want %v", cut, owes, row.owes)
+					}
+					if u.pending.subscribed != row.rest {
+						t.Fatalf("cut at %d: subscribed %v, want %v", cut, u.pending.subscribed, row.rest)
+					}
+				}
+			}
+		})
+	}
+}
+
+// A value that cannot be the reply to a command reaches nobody. An error replaces it if
+// the client has no part of it yet, and nothing comes after it.
+func TestStreamOutOfStep(t *testing.T) {
+	for _, row := range []struct {
+		name     string
+		expected []Expectation
+		stream   string
+		want     []string // any of these, by where the stream is cut
+	}{
+		{"no RESP", []Expectation{{Count: 2}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n" + string(wire.ErrUpstreamReply)}},
+		{"no RESP for the session", []Expectation{{Count: 1}, {Count: 1, To: ToOwner}}, "+OK\r\n?what\r\n+OK\r\n", []string{"+OK\r\n"}},
+		{"a broken value", []Expectation{{Count: 1}}, "$1\r\nxy\r\n", []string{string(wire.ErrUpstreamReply), "$", "$1", "$1\r", "$1\r\n", "$1\r\nx"}},
+		{"one too many", []Expectation{{Count: 1}}, "+OK\r\n$1\r\nx\r\n", []string{"+OK\r\n"}},
+		{"not asked", nil, "+OK\r\n", []string{""}},
+		{"after the last confirmation", []Expectation{{Kind: Confirmations, Count: 0}, {Count: 1}},
+			"*3\r\n" + bulkOf("unsubscribe") + "$-1\r\n:0\r\n:1\r\n:2\r\n", []string{"*3\r\n" + bulkOf("unsubscribe") + "$-1\r\n:0\r\n:1\r\n"}},
+	} {
+		for cut := range len(row.stream) {
+			u := testUpstream(wire.RESP2, 1<<20, row.expected...)
+			got := u.feed(t, row.stream[:cut], row.stream[cut:])
+			if !slices.Contains(row.want, got) || u.broken == nil {
+				t.Errorf("%s, cut at %d: the client gets %q (%v), want one of %q", row.name, cut, got, u.broken, row.want)
+			}
+		}
+	}
+}
+
+func TestCaptureIsBounded(t *testing.T) {
+	u := testUpstream(wire.RESP2, 10, Expectation{Count: 1, To: ToOwner})
+	if got := u.feed(t, "$10\r\n0123456789\r\n"); got != "" {
+		t.Errorf("the client gets %q", got)
+	}
+	if kept, ok := u.Wait(); kept != nil || !ok {
+		t.Errorf("of a value that is too long, %q is kept", kept)
+	}
+}
+
+// The last reply and the end may come together. If Wait saw the end first, the signal
+// for the reply is left over. It must not count for the next command.
+func TestWaitAfterASignalThatNobodyTook(t *testing.T) {
+	u := testUpstream(wire.RESP2, 0, Expectation{Count: 1})
+	if u.pending.drained(true) {
+		t.Fatal("nothing is owed")
+	}
+	u.pending.delivered(1)
+	close(u.done)
+	if _, ok := u.Wait(); !ok {
+		t.Error("what was answered is said not to be")
+	}
+	u.pending.expect(Expectation{Count: 1})
+	for range 100 {
+		if _, ok := u.Wait(); ok {
+			t.Fatal("what is never answered is said to be")
+		}
+	}
+}
+
+// The memory of pending replies grows neither with the pipeline nor with the age of the
+// connection.
+func TestOwedStaysSmall(t *testing.T) {
+	o := newPending(wire.RESP2)
+	for i := range 10_000 {
+		o.expect(Expectation{Count: 1, To: Destination(i % 2)})
+		if i < 10 {
+			continue
+		}
+		o.begin([]byte("+"))
+		o.end('+', nil)
+	}
+	if cap(o.queue.list) > 512 {
+		t.Errorf("the queue has grown to %d", cap(o.queue.list))
+	}
+	o = newPending(wire.RESP2)
+	for range 10_000 {
+		o.expect(Expectation{Count: 1})
+	}
+	if len(o.queue.list) != 1 {
+		t.Errorf("%d entries for one pipeline", len(o.queue.list))
+	}
+}
+
+// The client gets the same bytes however the upstream's stream is cut. It gets nothing
+// that follows an impossible value.
+func FuzzReplyCounting(f *testing.F) {
+	for _, stream := range []string{"+OK\r\n$3\r\nabc\r\n*1\r\n:1\r\n", ">2\r\n+a\r\n+b\r\n+OK\r\n|1\r\n+k\r\n+v\r\n:1\r\n", "-ERR x\r\n?",
+		"*3\r\n$9\r\nsubscribe\r\n$1\r\na\r\n:1\r\n", "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n:1\r\n:2\r\n:3\r\n:4\r\n", "*-1\r\n%1\r\n~0\r\n$-1\r\n_\r\n"} {
+		for kind := range uint8(8) {
+			f.Add(stream, kind, uint8(3))
+		}
+	}
+	f.Fuzz(func(t *testing.T, stream string, kind, size uint8) {
+		copier := func() *Conn {
+			u := testUpstream(wire.Version(kind&1), 64, Expectation{Count: 1})
+			if kind&2 != 0 {
+				u.pending.expect(Expectation{Kind: Confirmations, Family: wire.FamilyChannel, Adds: true, Count: 2, Names: []string{"a", "b"}})
+			}
+			if kind&4 != 0 {
+				u.pending.expect(Expectation{Count: 1, To: ToNobody})
+				u.pending.expect(Expectation{Count: 1, To: ToOwner})
+			}
+			u.pending.expect(Expectation{Count: 3})
+			return u
+		}
+		whole, pieces := copier(), copier()
+		var client collector
+		var got [2]string
+		for i, u := range []*Conn{whole, pieces} {
+			client = collector{}
+			u.options.Client = conn.NewWriter(conn.NewSocket(&client, &conn.Clock{}))
+			step := len(stream) + 1
+			if i == 1 {
+				step = int(size) + 1
+			}
+			var kept []byte
+			for at := 0; at < len(stream) && u.broken == nil; at += step {
+				kept = append(kept, stream[at:min(at+step, len(stream))]...)
+				used, ok := u.deliver(kept)
+				if !ok {
+					t.Fatal("the client is said to take no more")
+				}
+				kept = bytes.Clone(kept[used:])
+			}
+			got[i] = client.String()
+		}
+		if whole.broken == nil && pieces.broken == nil && got[0] != got[1] {
+			t.Errorf("%q: whole %q, in pieces %q", stream, got[0], got[1])
+		}
+		if (whole.broken == nil) != (pieces.broken == nil) {
+			t.Errorf("%q: whole %v, in pieces %v", stream, whole.broken, pieces.broken)
+		}
+	})
+}

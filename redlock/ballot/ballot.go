@@ -1,0 +1,269 @@
+package ballot
+
+import (
+	"sync"
+	"time"
+
+	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
+)
+
+// Ballot is one question put to every master at the same moment. Its verdict is given as
+// soon as it is certain. Slower masters are never waited for, but their late answers are
+// still used.
+type Ballot[A any] struct {
+	Question[A]
+	Started time.Time
+	Spared  bool // masters that owe an answer about the keys were not asked
+	// Answers and Verdict are final once Poll has returned.
+	Answers []quorum.Answer[A] // by master
+	Verdict Verdict            // Pending until closed
+
+	box      *Box
+	deadline time.Time
+	lane     lane.Question
+	asked    quorum.Set // the masters that it was sent to
+
+	mu     sync.Mutex // guards all below, and Answers and Verdict until closed
+	closed chan<- struct{}
+	few    [usualMasters]quorum.Answer[A] // room for Answers
+	// latecomers came while the verdict was Won and Keep had not returned.
+	latecomers []latecomer[A]
+	confirmed  bool // late answers wait no more
+	expired    bool // the verdict came with the deadline
+	voting     int  // the number of masters that could vote at the end, if it was not won
+}
+
+type latecomer[A any] struct {
+	master int
+	answer quorum.Answer[A]
+}
+
+// askAll puts the question to every master that owes no answer about the keys.
+func (b *Ballot[A]) askAll(frames []byte) {
+	masters, all := b.box.Masters, b.box.Masters.All()
+	b.box.Lanes.Send(&b.lane, all, func(free quorum.Set) {
+		b.Spared = free != all
+		for i := range masters.Size() {
+			if free.Has(i) && b.ask(i, masters.At(i).Stream(b.DB), frames) {
+				b.asked |= 1 << i
+			}
+		}
+	})
+	for i := range masters.Size() {
+		if !b.asked.Has(i) {
+			masters.At(i).Stream(b.DB).GiveUpIfStalled(b.Started)
+			b.cast(i, quorum.Answer[A]{State: quorum.Unasked})
+		}
+	}
+}
+
+// await returns when the ballot is closed, at the latest by its deadline.
+func (b *Ballot[A]) await(w *wait) {
+	w.timeout.Reset(time.Until(b.deadline))
+	defer w.timeout.Stop()
+	select {
+	case <-w.closed:
+	case <-w.timeout.C:
+		b.expire()
+		<-w.closed
+	}
+}
+
+// abandon ends a ballot whose request has panicked, with NoQuorum. What masters granted
+// is taken back, and those that have answered owe it nothing.
+func (b *Ballot[A]) abandon() {
+	defer b.settle()
+	b.end(NoQuorum)
+	for i := range b.Answers {
+		if a := b.Answers[i]; b.Late != nil && a.State != quorum.Awaited {
+			b.Late(b, i, a, NoQuorum)
+		}
+	}
+}
+
+// end sets the verdict without Decide. Late gets answers with this verdict from now on.
+// Answers that waited for Keep become part of Answers. Masters that were not asked will
+// not answer.
+func (b *Ballot[A]) end(verdict Verdict) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.Verdict, b.confirmed = verdict, true
+	for _, l := range b.latecomers {
+		b.Answers[l.master] = l.answer
+	}
+	b.latecomers = nil
+	for i := range b.Answers {
+		if b.Answers[i].State == quorum.Awaited && !b.asked.Has(i) {
+			b.Answers[i].State = quorum.Unasked
+		}
+	}
+}
+
+// ask puts the question to one master. It returns false if the master is not asked.
+func (b *Ballot[A]) ask(i int, s *stream.Stream, frames []byte) bool {
+	if b.Each != nil {
+		frames = b.Each(i)
+	}
+	if frames == nil {
+		return false
+	}
+	c := stream.Call{Replies: b.Replies, Asker: b, Master: i}
+	if b.Creates {
+		c.Writes = b.Keys
+	}
+	if b.put(s, c, frames) {
+		return true
+	}
+	if b.OwedToAbsent {
+		s.Owe(b.Debt(i))
+	}
+	return false
+}
+
+// put sends the question to one master, or its guard first.
+func (b *Ballot[A]) put(s *stream.Stream, c stream.Call, frames []byte) bool {
+	if b.Guard != nil {
+		return b.askGuarded(s, c, frames)
+	}
+	return s.Send(c, stream.Sending{Frames: frames, Load: b.Load, Creates: b.Creates, Lives: b.TTL}, b.Started)
+}
+
+// Owed returns what the master must still be told if the connection breaks.
+func (b *Ballot[A]) Owed(c *stream.Call) *stream.Debt {
+	if b.Debt == nil {
+		return nil
+	}
+	return b.Debt(c.Master)
+}
+
+// Answered turns a master's replies into its answer to the ballot.
+func (b *Ballot[A]) Answered(s *stream.Stream, c *stream.Call, replies [][]byte, j stream.Judgement, err error) {
+	b.hear(s, c, replies, j, err, b.Parse)
+}
+
+func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j stream.Judgement, err error, read func([][]byte) (A, error)) {
+	a := quorum.Answer[A]{State: quorum.Unknown} // also if read panics
+	defer func() { b.cast(c.Master, a) }()
+	switch {
+	case err == stream.ErrUnsent:
+		a.State = quorum.Unasked
+		return
+	case err != nil:
+		return
+	}
+	value, err := read(replies)
+	a.Value, a.LongestTTL = value, j.Covers
+	switch {
+	case err == nil && (!j.Votes || j.Covers < b.TTL) && (b.Counts == nil || !b.Counts(value)):
+		a.State = quorum.Discounted
+	case err == nil:
+		a.State = quorum.Answered
+	case err != ErrBlind:
+		a.State = quorum.Unable
+	}
+	if err != nil && err != ErrNoScript && b.Debt != nil {
+		s.Owe(b.Debt(c.Master))
+	}
+	switch err {
+	case nil:
+	case errNotServed:
+		b.box.Masters.At(c.Master).LogForbidden(replies)
+		s.Doubt(replies[len(replies)-1])
+	case ErrUnable, ErrBlind:
+		b.box.Masters.At(c.Master).LogForbidden(replies)
+	case ErrNoScript:
+		s.ForgetScripts()
+	default:
+		s.GiveUp(err)
+	}
+}
+
+// cast counts an answer, or hands a late one on. An answer read after the deadline is
+// late even if the ballot is still open, because this process may have been paused.
+func (b *Ballot[A]) cast(i int, a quorum.Answer[A]) {
+	now := time.Now()
+	defer b.enter(i, a, now) // also if Vote panics
+	vote := Failed
+	switch a.State {
+	case quorum.Answered:
+		vote = b.Vote(a.Value)
+	case quorum.Discounted:
+		vote = Discounted
+	}
+	b.box.observer.Voted(b.box.Masters.At(i).Name(), vote, now.Sub(b.Started))
+}
+
+// enter makes a master's answer part of the ballot, or gives it to Late.
+func (b *Ballot[A]) enter(i int, a quorum.Answer[A], now time.Time) {
+	verdict, late := b.count(i, a, now)
+	if !late {
+		return
+	}
+	defer b.box.Lanes.Settle(&b.lane, 1<<i) // after the undo was queued
+	if b.Late != nil {
+		b.Late(b, i, a, verdict)
+	}
+}
+
+// count takes an answer into the ballot while the ballot is open. late is true if the
+// answer came after a verdict that cannot change any more. While Keep has not returned,
+// count stores the answer among the latecomers.
+func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Verdict, late bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.Verdict == Pending && now.After(b.deadline) {
+		b.close(now)
+	}
+	switch {
+	case b.Verdict == Pending:
+		b.Answers[i] = a
+		if v := b.Decide(b.Answers, b.Elapsed(now)); v != Pending {
+			b.Verdict = v
+			b.closed <- struct{}{}
+		}
+		return Pending, false
+	case b.Verdict == Won && b.Keep != nil && !b.confirmed:
+		b.latecomers = append(b.latecomers, latecomer[A]{i, a})
+		return Won, false
+	}
+	return b.Verdict, true
+}
+
+// Outcome returns what a closed ballot came to. The caller fills in the fields that
+// depend on the command.
+func (b *Ballot[A]) Outcome() Outcome {
+	o := Outcome{Verdict: b.Verdict, Asked: len(b.Answers), Needed: quorum.Size(len(b.Answers)), Voting: b.voting}
+	for _, a := range b.Answers {
+		if a.State == quorum.Answered || a.State == quorum.Awaited && !b.expired {
+			o.Answered++ // an awaited one had time left, but was not needed
+		}
+	}
+	if b.Verdict == NoQuorum {
+		o.Quarantined, o.Until, o.NewUntil = b.box.Masters.Quarantined(b.DB, time.Now())
+		o.Answered = min(o.Answered, len(b.Answers)-o.Quarantined)
+	}
+	return o
+}
+
+// countVoting counts the masters that can vote now. A master that could not serve this
+// question, or did not answer it before the deadline, cannot vote, even if nothing else
+// shows that yet.
+func (b *Ballot[A]) countVoting() (n int) {
+	voting := b.box.Masters.Voting(b.DB)
+	for i, a := range b.Answers {
+		failed := a.State == quorum.Unable || a.State == quorum.Awaited && b.expired
+		if voting.Has(i) && !failed {
+			n++
+		}
+	}
+	return n
+}
+
+// Elapsed is the time since the ballot began, by the monotonic clock or the wall clock,
+// whichever says more. The first stops while a machine is suspended, and the second may
+// be set.
+func (b *Ballot[A]) Elapsed(now time.Time) time.Duration {
+	return max(now.Sub(b.Started), now.Round(0).Sub(b.Started.Round(0)))
+}

@@ -1,0 +1,120 @@
+package ballot
+
+import (
+	"sync"
+	"time"
+
+	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/master"
+	"redlock-proxy/redlock/quorum"
+)
+
+// A Box holds what all ballots need: the masters, the lanes and the observer. Any
+// goroutine may use it.
+type Box struct {
+	Masters *master.Set
+	Lanes   *lane.Lanes[Outcome]
+
+	observer Observer
+	waits    sync.Pool // of *wait; most ballots end long before their timers fire
+}
+
+// New makes a Box for questions to masters. lanes keep the questions about each key in
+// order.
+func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Box {
+	newWait := func() any { return &wait{make(chan struct{}, 1), time.NewTimer(time.Hour)} }
+	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}}
+}
+
+// A wait waits for a ballot's end. One ballot after the other uses it.
+type wait struct {
+	closed  chan struct{} // has room for one
+	timeout *time.Timer
+}
+
+// UsualFrames is enough room for the frames of most questions, in bytes.
+const UsualFrames = 512
+
+// usualMasters is the size of most sets of masters. Larger ones cost an allocation.
+const usualMasters = 5
+
+// Poll puts q to every master and returns the closed ballot. The frames hold one command
+// or more. They are the same for every master unless q has Each, and Poll does not keep
+// them.
+func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
+	x.Masters.Prepare(q.DB)
+	timeout := x.Masters.Limits().MasterTimeout
+	about := lane.Question{DB: q.DB, Keys: q.Keys, Creates: q.Creates}
+	x.Lanes.AwaitFree(&about, timeout, func(owing quorum.Set) bool { return x.shouldWait(q.DB, owing) })
+	w := x.waits.Get().(*wait)
+	now := time.Now()
+	b := &Ballot[A]{
+		Question: q,
+		box:      x,
+		lane:     about,
+		Started:  now,
+		deadline: now.Add(timeout),
+		closed:   w.closed,
+	}
+	if n := x.Masters.Size(); n <= usualMasters {
+		b.Answers = b.few[:n]
+	} else {
+		b.Answers = make([]quorum.Answer[A], n)
+	}
+	ended := false
+	defer func() {
+		if !ended {
+			b.abandon()
+		}
+	}()
+	b.askAll(frames)
+	b.await(w)
+	x.waits.Put(w)
+	switch {
+	case b.Verdict != Won || b.Keep == nil:
+		b.settle()
+	case b.Keep(b):
+		b.confirm()
+	default:
+		b.end(Lost) // the caller undoes the grants
+		b.settle()
+	}
+	if b.Verdict != Won {
+		b.voting = b.countVoting() // also if lost: the caller may turn that into NoQuorum
+	}
+	ended = true
+	x.observer.Decided(q.Kind, b.Verdict, time.Since(b.Started))
+	return b
+}
+
+// shouldWait tells whether it is worthwhile to wait for the masters that owe an answer:
+// without them too few masters can be asked, but with them enough.
+func (x *Box) shouldWait(db int, owing quorum.Set) bool {
+	if owing == 0 {
+		return false
+	}
+	serving, need := x.Masters.Serving(db), quorum.Size(x.Masters.Size())
+	return (serving&^owing).Len() < need && serving.Len() >= need
+}
+
+// InTime returns v, but Lost if a win came so late that no validity of the TTL is left.
+func (x *Box) InTime(v Verdict, ttl, elapsed time.Duration) Verdict {
+	if v == Won && x.Validity(ttl, elapsed) <= 0 {
+		return Lost
+	}
+	return v
+}
+
+// Validity is the time for which a caller may still rely on a lock of this TTL. The
+// published algorithm calls it MIN_VALIDITY. 2 ms are for Redis's own precision.
+func (x *Box) Validity(ttl, elapsed time.Duration) time.Duration {
+	return ttl - elapsed - time.Duration(float64(ttl)*x.Masters.Limits().ClockDrift) - 2*time.Millisecond
+}
+
+// Undone tells the Observer that a grant was queued to be undone. It does not mention
+// a Discounted grant, which never counted because its master may not vote.
+func (x *Box) Undone(master int, state quorum.State) {
+	if state != quorum.Discounted {
+		x.observer.Undone(x.Masters.At(master).Name())
+	}
+}

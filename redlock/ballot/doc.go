@@ -1,0 +1,30 @@
+// Package ballot puts one question to every master at the same moment, and counts.
+//
+// Poll takes a Question, puts it on every master's stream, and returns the closed
+// Ballot. It returns as soon as no missing answer can change the verdict, and at the
+// latest after the masters' timeout. A Question holds what the masters are asked and how
+// their replies are read. It decides what the answers so far come to (package quorum has
+// the rules), and what happens to answers that come late.
+//
+// A caller may rely on this:
+//
+//   - Time counts from before the first byte was queued. An answer read after the
+//     deadline is late even if the ballot is still open, because this process may have
+//     been paused.
+//   - Each master's answer is used exactly once. Either it is among Ballot.Answers, or
+//     Question.Late gets it together with the verdict that was given. If there is a
+//     Question.Keep, late answers to a won ballot wait until it returns.
+//   - An answer counts only if its master may vote and has on record a TTL as long as
+//     the TTL that it grants. Other answers are Discounted: a caller can see what those
+//     masters hold, and undo it.
+//   - A question that may create a lock is not put to masters that owe an answer about
+//     the same keys (package lane). The masters that it is put to owe their answers from
+//     before it is sent until the grants are undone or kept.
+//   - If a request panics, its ballot ends with NoQuorum. Its grants are undone, and the
+//     masters owe it nothing (Ballot.abandon).
+//   - Late, Parse, Vote and Decide run on the streams' readers and must not block.
+//     Decide is called with the ballot's lock held, the others with no lock.
+//
+// The package knows no commands, and it sends a question once. It uses master, lane,
+// stream, quorum, roster and resp.
+package ballot

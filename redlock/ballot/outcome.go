@@ -1,0 +1,66 @@
+package ballot
+
+import (
+	"fmt"
+	"time"
+
+	"redlock-proxy/redlock/roster"
+)
+
+// Outcome is what a request came to. There are three cases. If Err is set, the masters
+// agreed on an error, which is the client's answer. If Verdict is NoQuorum, nobody knows
+// the answer: Voting of Asked masters can vote now, and Needed are needed. Otherwise the
+// request's method says which fields it sets.
+type Outcome struct {
+	Verdict Verdict
+	Value   []byte // nil: absent
+	Number  int64
+	Reply   []byte // Run: one RESP value, byte for byte a master's own
+	// Lives is the longest TTL among the keys that a won Run wrote, as far as it is
+	// known. 0: none of them expires.
+	Lives    time.Duration
+	Err      string // without the leading "-"
+	Answered int    // the number of masters whose answers count
+	Asked    int
+	Needed   int
+	// Voting is the number of asked masters that can vote now: they are certified and
+	// answer. It is 0 if the request was won.
+	Voting int
+	// Quarantined is the number of asked masters that may not vote now. The first of
+	// them may vote again at Until.
+	Quarantined int
+	Until       time.Time
+	// NewUntil is the time from which a new set can grant locks. Zero: the set is not new.
+	NewUntil time.Time
+}
+
+// NoQuorumError is the client's error for a NoQuorum outcome, without the leading "-".
+// No client library knows its first word. To NOQUORUM phpredis would answer false, as if
+// somebody held the lock, and other libraries retry on error codes that they know.
+func (o Outcome) NoQuorumError() string {
+	text := "QUORUMLOST " + o.undecided()
+	if !o.NewUntil.IsZero() {
+		return text + "; " + roster.NewSetNotice(o.NewUntil)
+	}
+	switch o.Quarantined {
+	case 0:
+		return text
+	case 1:
+		return text + "; 1 is in quarantine, until " + o.Until.UTC().Format(time.RFC3339)
+	}
+	return fmt.Sprintf("%s; %d are in quarantine, the first until %s", text, o.Quarantined, o.Until.UTC().Format(time.RFC3339))
+}
+
+// undecided says why there is no quorum.
+func (o Outcome) undecided() string {
+	switch {
+	case o.Voting < o.Needed:
+		return fmt.Sprintf("%d of %d lock masters can vote, %d needed", o.Voting, o.Asked, o.Needed)
+	case o.Answered < o.Needed:
+		return fmt.Sprintf("only %d of %d lock masters answered in time, %d needed", o.Answered, o.Asked, o.Needed)
+	}
+	return fmt.Sprintf("the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
+}
+
+// Split tells whether a quorum answered and the answers differ.
+func (o Outcome) Split() bool { return o.Verdict == NoQuorum && o.Answered >= o.Needed }

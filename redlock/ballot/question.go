@@ -1,0 +1,98 @@
+package ballot
+
+import (
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
+)
+
+// A Question is what one ballot puts to every master. A is the type of an answer.
+type Question[A any] struct {
+	Kind    Kind
+	DB      int
+	Each    func(master int) []byte // if set, the frames for each master; nil bytes: it is not asked
+	Guard   *Guard[A]               // if set, the check before the question
+	Replies int                     // the number of a master's replies
+	Keys    []string                // the keys it may write; all streams get questions on a key in one order
+	Creates bool                    // it may create or extend a lock under them
+	Load    []stream.Loadable       // scripts that the masters must know for it
+	TTL     time.Duration           // the longest it may give, as markers have it; 0: none, or not known yet
+
+	// Counts tells whether an answer counts although its master may have forgotten
+	// locks. An answer may count if it shows what is there, not if it shows what is
+	// missing. Nil: no such answer counts.
+	Counts func(A) bool
+
+	// Parse reads a master's replies and copies what it keeps of them. It returns
+	// ErrUnable or another of this package's errors if the master could not serve the
+	// question, which then is no answer. After any other error the connection cannot
+	// be trusted any more.
+	Parse func(replies [][]byte) (A, error)
+	// Vote is what the Observer hears of an answer.
+	Vote func(A) Vote
+	// Decide is the verdict on the answers so far. It is pure. elapsed counts from
+	// before the first byte was sent.
+	Decide func(answers []quorum.Answer[A], elapsed time.Duration) Verdict
+	// Late, if set, gets the answers that came after the verdict, on the stream's reader.
+	Late func(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
+	// Keep, if set, is called when the ballot was won, and tells whether it stays won.
+	// Late answers wait until it returns.
+	Keep func(b *Ballot[A]) bool
+	// Debt, if set, is what a master must still be told if its connection broke before
+	// it answered, or if it could not serve the question. A forgotten script leaves no
+	// debt. With OwedToAbsent a master that cannot be asked now gets the debt, too.
+	// Debt must not block.
+	Debt         func(master int) *stream.Debt
+	OwedToAbsent bool
+}
+
+// An Observer hears how ballots go. Its methods are called from many goroutines at once
+// and must not block.
+type Observer interface {
+	// Voted is called when a master answered a ballot after the given time, or did not.
+	Voted(master string, vote Vote, after time.Duration)
+	// Decided is called when a ballot of that kind came to its verdict.
+	Decided(kind Kind, verdict Verdict, after time.Duration)
+	// Undone is called when a grant was queued to be undone. The grant counted, but its
+	// request was not won.
+	Undone(master string)
+}
+
+// Vote is one master's answer.
+type Vote uint8
+
+const (
+	Failed     Vote = iota // no answer in time, or the server could not serve the question
+	Granted                // it did or confirmed what was asked
+	Refused                // it answered that it did not
+	Discounted             // it answered but may not vote, as in quarantine
+)
+
+func (v Vote) String() string { return [...]string{"failed", "granted", "refused", "discounted"}[v] }
+
+// Verdict is the result of a ballot.
+type Verdict = quorum.Verdict
+
+const (
+	Pending  = quorum.Pending
+	Won      = quorum.Won
+	Lost     = quorum.Lost
+	NoQuorum = quorum.NoQuorum
+)
+
+// Kind is the kind of question that a ballot asks, for the Observer.
+type Kind uint8
+
+const (
+	KindAcquire Kind = iota
+	KindExtend
+	KindRelease
+	KindRead
+	KindSwap
+	KindRun
+)
+
+func (k Kind) String() string {
+	return [...]string{"acquire", "extend", "release", "read", "swap", "run"}[k]
+}

@@ -1,0 +1,38 @@
+package ballot
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+)
+
+// Retry says how often a ballot that split its votes is tried again.
+type Retry struct {
+	Count int           // tries after the first
+	Delay time.Duration // the longest random wait before each
+}
+
+// Again calls ask until its outcome is not Split, at most Count times more. Copies of a
+// lock expire a little apart, so answers may differ until the last copy has gone. The
+// wait before each try is random: up to Delay if the question may create a lock, as for
+// an acquire, and otherwise up to expiryPause. If ctx ends, Again returns the last outcome.
+func (r Retry) Again(ctx context.Context, creates bool, ask func() Outcome) Outcome {
+	pause := min(r.Delay, expiryPause)
+	if creates {
+		pause = r.Delay
+	}
+	for try := 0; ; try++ {
+		o := ask()
+		if !o.Split() || try >= r.Count {
+			return o
+		}
+		select {
+		case <-time.After(rand.N(pause + 1)):
+		case <-ctx.Done():
+			return o
+		}
+	}
+}
+
+// expiryPause is about the time between the expiry of a lock's first and last copy.
+const expiryPause = 10 * time.Millisecond

@@ -1,0 +1,85 @@
+package master
+
+import (
+	"context"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
+)
+
+// certify keeps the masters' markers right until ctx ends. It writes what the roster
+// plans, and has idle masters checked.
+func (s *Set) certify(ctx context.Context) {
+	tick := time.NewTicker(roster.BeatLength)
+	defer tick.Stop()
+	before := time.Now()
+	var judged uint64 // version of the roster at the last check of all masters
+	for {
+		now := time.Now()
+		s.slumber.look()
+		for _, m := range s.plan(now) {
+			s.mark(m, now)
+		}
+		version, unsettled := s.voters.version.Load(), ask(s.voters, (*roster.Roster).Unsettled)
+		for _, m := range s.list {
+			m.askEviction(now)
+			m.beat(now, version != judged || unsettled, now.Sub(before) > 2*roster.BeatLength)
+		}
+		judged, before = version, now
+		select {
+		case <-s.voters.wake:
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// plan asks the roster which markers to write. First it tells the roster when each place
+// was last checked. Streams do not report that while the answers stay the same.
+func (s *Set) plan(now time.Time) []roster.Write {
+	asked := map[roster.Place]time.Time{}
+	for _, m := range s.list {
+		for _, d := range m.all() {
+			asked[d.place()] = time.Unix(0, d.checkedAt.Load())
+		}
+	}
+	return ask(s.voters, func(r *roster.Roster) []roster.Write {
+		for p, at := range asked {
+			r.Asked(p, at)
+		}
+		return r.Tick(now, s.limits.Load().Limits)
+	})
+}
+
+// mark writes a marker. The check behind it shows the result.
+func (s *Set) mark(m roster.Write, now time.Time) {
+	master := s.list[m.Master]
+	if m.Cause != 0 {
+		s.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended",
+			"master", master.Name(), "db", m.DB, "reason", m.Reason,
+			"quarantine", m.Marker.Quarantine.String())
+	}
+	master.database(m.DB).Send(stream.Call{Replies: 1, Asker: stream.AskerFunc(func(replies [][]byte, _ stream.Judgement, err error) {
+		if err != nil {
+			return
+		}
+		if done, ok := resp.ParseInteger(replies[0]); ok && done > 0 {
+			s.voters.do(func(r *roster.Roster) { r.Wrote(m, time.Now()) })
+			if m.Cause != 0 {
+				s.observer.Forgot(master.Name(), m.Cause)
+			}
+		}
+		if resp.IsError(replies[0]) {
+			s.log.Error("a lock master refuses the write of its marker, and cannot vote without it; grant GET, SET, TIME and EVAL to the proxy's user",
+				"master", master.Name(), "db", m.DB, "error", resp.ErrorText(replies[0]))
+		}
+	})}, stream.Sending{Frames: AppendMark(nil, m, master.clock.leastAt(moment{now, master.slumber.last()})+s.lateMark())}, now)
+}
+
+// lateMark is how long after its planning a marker may still be written.
+func (s *Set) lateMark() time.Duration {
+	return max(roster.MarkAgain, 2*s.limits.Load().MasterTimeout)
+}

@@ -1,0 +1,76 @@
+package master
+
+import (
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
+)
+
+// A database is one database of a master: its stream and its last known state. It is the
+// stream's Owner, and its exported methods are those of stream.Owner.
+type database struct {
+	*stream.Stream
+	master *Master
+	db     int
+
+	checked   checked      // only Up and the stream's reader use it
+	hung      atomic.Bool  // the roster knows that the master does not answer
+	checkedAt atomic.Int64 // when the last answered check was sent, in ns since 1970
+}
+
+func newDatabase(m *Master, db int) *database {
+	s := &database{master: m, db: db}
+	s.Stream = stream.New(stream.Options{
+		Owner: s, DB: db, Embedded: m.Embedded(), Log: m.log,
+		Marker: markerQuestion, Pause: roster.BeatPause,
+		Raise: func(dst []byte, longest time.Duration) []byte { return AppendRaise(dst, db, longest) },
+	})
+	return s
+}
+
+func (s *database) place() roster.Place { return roster.Place{Master: s.master.number, DB: s.db} }
+
+func (s *database) Name() string { return s.master.Name() }
+
+func (s *database) Timeout() time.Duration { return s.master.limits.Load().MasterTimeout }
+
+func (s *database) MaxReply() int64 { return s.master.limits.Load().MaxReply }
+
+func (s *database) Suspended() time.Duration { return s.master.slumber.last() }
+
+func (s *database) Server() stream.Server { return s.master.Server() }
+
+// Up tells the roster what a server says about itself on a new connection.
+func (s *database) Up(self stream.Greeting, now time.Time) {
+	m, p := s.master, s.place()
+	s.checked = checked{}
+	if ask(m.voters, func(r *roster.Roster) bool {
+		return r.Connected(p, self.RunID, self.Problem, readReplication(self.Info), now)
+	}) {
+		m.clock.forget() // another process may run on another machine, with another clock
+	}
+	if s.db == 0 {
+		m.evictionAsked.Store(0)
+	}
+	if m.Embedded() {
+		m.tell(s.db, roster.Standing{State: roster.Certified}, now)
+	}
+	m.log.Debug("connected to lock master", "master", m.Name(), "db", s.db)
+	m.tellQueued()
+}
+
+// Down tells the roster why the master is unreachable.
+func (s *database) Down(why error) {
+	m, reason := s.master, absence(why)
+	if ask(m.voters, func(r *roster.Roster) bool { return r.Disconnected(s.place(), reason, time.Now()) }) {
+		m.log.Debug("lock master unreachable; releases for it are queued", "master", m.Name(), "db", s.db, "reason", reason)
+	}
+}
+
+// Queued counts the debts that wait, and tells the Observer.
+func (s *database) Queued(more int64) {
+	s.master.queued.Add(more)
+	s.master.tellQueued()
+}

@@ -1,0 +1,104 @@
+package master
+
+import (
+	"bytes"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
+)
+
+// checked is the result of a stream's last check. The next check mostly finds the same,
+// and is then cheap.
+type checked struct {
+	valid    bool
+	text     string
+	version  uint64 // version of the roster that judged it
+	standing roster.Standing
+	marker   roster.Marker
+	noted    roster.Standing // the standing that the roster was told last
+}
+
+// Judge reads a check and decides whether the votes of its batch count.
+func (s *database) Judge(c stream.Check) stream.Judgement {
+	m, last, p := s.master, &s.checked, s.place()
+	sent, received := moment{c.Sent, c.Slept}, c.Received
+	if c.Info != nil {
+		now := readReplication(c.Info)
+		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now, received) })
+	}
+	marker, isText := resp.ParseBulk(c.Marker)
+	server, ok := resp.ParseTime(c.Time)
+	if resp.CannotServe(c.Marker) || !ok || !c.Fits {
+		s.note(roster.Standing{State: roster.Uncertified, Reason: "it answers that it cannot serve now"})
+		return stream.Judgement{}
+	}
+	limits := m.limits.Load()
+	if received.Round(0).Sub(sent.at.Round(0))-received.Sub(sent.at) >= slumberStep {
+		m.slumber.look() // the wall clock went on while the monotonic clock stood still
+	}
+	jump, slept := m.clock.observe(sent, received, server, limits.ClockDrift, m.slumber)
+	switch {
+	case jump.Forward():
+		m.voters.do(func(r *roster.Roster) { r.Jumped(m.number, jump, received) }) // at once, because the streams of other databases are judged meanwhile
+		m.log.Warn("the clock of a lock master has jumped forward, so locks on it ended early", "master", m.Name(), "by", jump.Least.String())
+	case jump.Backward():
+		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.Name(), "by", (-jump.Most).String())
+	}
+	s.checkedAt.Store(sent.at.UnixNano())
+	if s.hung.Swap(false) {
+		last.noted = roster.Standing{}
+	}
+	version := m.voters.version.Load()
+	anew := !last.valid || last.version != version || last.text != string(marker)
+	if anew {
+		broken := !isText && !resp.IsNil(c.Marker)
+		m.voters.do(func(r *roster.Roster) {
+			last.standing, last.marker = r.Checked(p, string(marker), broken, sent.at, received)
+		})
+		last.valid, last.version, last.text = true, version, string(marker)
+	}
+	st := last.standing.At(last.marker, roster.Reading{
+		Clock: server, Received: received,
+		Unsure: c.Unsure, Suspended: slept, Jumped: jump.Forward(),
+		Watched: m.clock.watchedFor(received), Witnessed: m.voters.witnessed.Load(),
+	}, limits.Limits)
+	if st.State == roster.Quarantined {
+		m.voters.do(func(r *roster.Roster) { r.ClockIs(p, server.Milliseconds()) })
+	}
+	s.note(st)
+	return stream.Judgement{Votes: st.State == roster.Certified, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}
+}
+
+// note tells the roster the state of a place, if it has changed.
+func (s *database) note(st roster.Standing) {
+	noted := &s.checked.noted
+	moved := st.Until.Sub(noted.Until).Abs() > time.Second // the master's clock was set back
+	if noted.State != st.State || noted.Reason != st.Reason || noted.Longest != st.Longest || moved {
+		*noted = st
+		s.master.tell(s.db, st, time.Now())
+	}
+}
+
+// A server can replace its memory without a restart. If it becomes a replica, it loads
+// another server's copy, with the marker in it. Then it may become a master again. So
+// every batch asks the server for its replication (stream/check.go), and the marker
+// records its replication id.
+
+// readReplication reads the answer to INFO replication.
+func readReplication(info []byte) roster.Replication {
+	var r roster.Replication
+	for line := range bytes.Lines(info) {
+		name, value, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":"))
+		switch string(name) {
+		case "role":
+			r.Replica = string(value) != "master"
+		case "master_replid":
+			r.ID = roster.ShortRun(string(value))
+		case "master_replid2":
+			r.Was = len(bytes.Trim(value, "0")) > 0
+		}
+	}
+	return r
+}

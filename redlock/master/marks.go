@@ -1,0 +1,74 @@
+package master
+
+import (
+	_ "embed"
+	"strconv"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
+)
+
+var (
+	//go:embed databases.lua
+	databasesText string
+	//go:embed mark.lua
+	markText string
+	//go:embed edit.lua
+	editText string
+	//go:embed upgrade.lua
+	upgradeText string
+	//go:embed raise.lua
+	raiseText string
+
+	markerKey = [][]byte{[]byte(roster.MarkerKey)}
+)
+
+// markerQuestion is the command that reads a master's marker.
+var markerQuestion = resp.AppendCommand(nil, "GET", roster.MarkerKey)
+
+// mostDatabases bounds the number of a master's databases whose markers are kept at once.
+// A database beyond it gets its marker at its first use, like one that was flushed.
+const mostDatabases = 1024
+
+var spreads = [...]string{roster.WriteHere: "here", roster.WriteLacking: "lacking", roster.WriteAll: "all"}
+
+// AppendMark appends the command that writes a marker. The master writes nothing if its
+// clock is past latest.
+func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
+	script := databasesText + markText
+	args, turns := [][]byte{resp.Decimal(int64(m.DB)), []byte(m.Seen)}, "keep"
+	if m.Turn {
+		turns = "turn"
+	}
+	switch m.Kind {
+	case roster.EditAll:
+		script = databasesText + editText
+		args = append(args, []byte(m.Marker.Set), []byte(m.Marker.Who()), []byte(turns))
+	case roster.UpgradeAll:
+		script = databasesText + upgradeText
+		args = append(args, []byte(m.Marker.String()), listUsed(m.Used))
+	default:
+		args = append(args, resp.Decimal(latest.Milliseconds()), []byte(m.Marker.String()), []byte(spreads[m.Kind]))
+	}
+	return resp.AppendEval(dst, script, markerKey, append(args, resp.Decimal(mostDatabases))...)
+}
+
+// listUsed encodes a list of used databases for upgrade.lua.
+func listUsed(databases []int) []byte {
+	if databases == nil {
+		return []byte("all")
+	}
+	list := []byte{','}
+	for _, db := range databases {
+		list = append(strconv.AppendInt(list, int64(db), 10), ',')
+	}
+	return list
+}
+
+// AppendRaise appends the command that records a longer TTL in a master's markers. The
+// TTL is one that Covered returned. The answer is an integer above zero if it was
+// recorded.
+func AppendRaise(dst []byte, db int, longest time.Duration) []byte {
+	return resp.AppendEval(dst, raiseText, markerKey, resp.Decimal(int64(db)), resp.Decimal(longest.Milliseconds()))
+}

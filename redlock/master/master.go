@@ -1,0 +1,148 @@
+package master
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
+)
+
+// Master is one of the N independent servers, with one stream for each database in use
+// and a watch on its clock. All goroutines may use it.
+type Master struct {
+	*shared
+	server atomic.Pointer[Server] // a reload may change it
+	number int                    // its index in the configuration
+	clock  clockWatch
+
+	queued     atomic.Int64 // number of debts that wait on its streams
+	queuedTold atomic.Int64 // the number that the Observer was told last
+
+	evictionAsked atomic.Int64 // when it was last asked for its eviction policy, in ns since 1970
+
+	forbidden atomic.Int64 // when a missing right was last logged, in ns since 1970
+
+	mu        sync.Mutex
+	databases map[int]*database
+	ctx       context.Context // ends its streams
+	end       context.CancelFunc
+	running   sync.WaitGroup
+}
+
+func (m *Master) Name() string { return m.server.Load().Name }
+
+func (m *Master) Embedded() bool { return m.server.Load().Embedded }
+
+// Server returns how to reach the server now.
+func (m *Master) Server() stream.Server { return m.server.Load().address() }
+
+// Stream returns the stream of a database. The first use opens it.
+func (m *Master) Stream(db int) *stream.Stream { return m.database(db).Stream }
+
+// begin makes the Master the given server, with no streams yet.
+func (m *Master) begin(server Server) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.server.Store(&server)
+	m.databases = map[int]*database{}
+	m.ctx, m.end = context.WithCancel(m.shared.ctx)
+}
+
+// leave ends all streams and waits for them. Until begin, new streams refuse all calls.
+func (m *Master) leave() {
+	m.mu.Lock()
+	end := m.end
+	m.mu.Unlock()
+	end()
+	m.running.Wait()
+}
+
+// database returns a database of the master. The first use opens its stream.
+func (m *Master) database(db int) *database {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	s := m.databases[db]
+	if s == nil {
+		s = newDatabase(m, db)
+		m.databases[db] = s
+		if m.ctx.Err() != nil {
+			s.Close()
+			return s
+		}
+		m.running.Go(func() { s.Run(m.ctx) })
+	}
+	return s
+}
+
+// all returns the databases in use.
+func (m *Master) all() []*database {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Collect(maps.Values(m.databases))
+}
+
+// idle tells whether no call is unanswered on a connected stream and all askers have
+// returned.
+func (m *Master) idle() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, s := range m.databases {
+		if !s.Idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// beat has those streams checked that were idle for a while, or all of them. It tells the
+// roster which streams are unanswered. late says that the beat itself came late.
+func (m *Master) beat(now time.Time, all, late bool) {
+	if m.Embedded() {
+		return
+	}
+	for _, s := range m.all() {
+		unanswered := s.Beat(now, all)
+		if ask(m.voters, func(r *roster.Roster) bool { return r.Silent(s.place(), unanswered, late, now) }) && !s.hung.Swap(true) {
+			m.tell(s.db, roster.Standing{State: roster.Away, Reason: roster.Silent}, now)
+		}
+	}
+}
+
+// tell tells the roster the state of a place.
+func (m *Master) tell(db int, st roster.Standing, now time.Time) {
+	m.voters.do(func(r *roster.Roster) { r.Noted(roster.Place{Master: m.number, DB: db}, st, now) })
+}
+
+// tellQueued tells the Observer the number of waiting debts. If the number has changed
+// meanwhile, it tells it again, because one of two concurrent calls may be late.
+func (m *Master) tellQueued() {
+	for told := false; !told; told = m.queued.Load() == m.queuedTold.Load() {
+		n := m.queued.Load()
+		m.queuedTold.Store(n)
+		m.observer.Queued(m.Name(), int(n))
+	}
+}
+
+// forbiddenPause is the shortest time between two log lines about refusals of one master.
+const forbiddenPause = time.Minute
+
+// LogForbidden logs that the proxy's user lacks a right on the master. It does nothing if
+// no reply says so. To clients such a master just does not vote.
+func (m *Master) LogForbidden(replies [][]byte) {
+	i := slices.IndexFunc(replies, resp.IsForbidden)
+	if i < 0 {
+		return
+	}
+	now, last := time.Now().UnixNano(), m.forbidden.Load()
+	if now-last < int64(forbiddenPause) || !m.forbidden.CompareAndSwap(last, now) {
+		return
+	}
+	m.log.Error("a lock master refuses a client's command, so it does not vote on it; grant the command to the proxy's user",
+		"master", m.Name(), "error", resp.ErrorText(replies[i]))
+}

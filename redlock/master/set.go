@@ -1,0 +1,259 @@
+package master
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/stream"
+)
+
+// Server says how to reach one of the N independent servers. Logs, metrics and errors use
+// Name, which holds no credentials.
+type Server struct {
+	Name     string
+	Dial     func(ctx context.Context) (net.Conn, error)
+	Username string
+	Password string
+	// Embedded marks a server inside this process. It has no CLIENT KILL, and its
+	// connections cannot outlive it.
+	Embedded bool
+	// Moves marks a master that may become another server: Dial leads to the server that
+	// a Sentinel names. A promoted replica has the marker of the server before it, and
+	// may lack the last locks that the old server granted.
+	Moves bool
+}
+
+func (s *Server) address() stream.Server {
+	return stream.Server{Dial: s.Dial, Username: s.Username, Password: s.Password, Embedded: s.Embedded}
+}
+
+// forRoster returns what the roster needs to know of the server.
+func (s *Server) forRoster() roster.Server { return roster.Server{Name: s.Name, Moves: s.Moves} }
+
+// Limits say how patient to be with masters. They may change at run time.
+type Limits struct {
+	roster.Limits
+	MaxReply int64 // limit of the bytes of answers that one stream holds at a time
+}
+
+// An Observer is told what happens to masters. Its methods must not block. Many
+// goroutines may call them at once.
+type Observer interface {
+	// Queued is called with the number of undos and releases that wait for a master.
+	Queued(master string, waiting int)
+	// Standing is called when the state of a master has changed.
+	Standing(s roster.MasterStatus)
+	// Forgot is called when this process has recorded the beginning of a master's
+	// quarantine. If several processes share the masters, only one of them is told.
+	Forgot(master string, cause roster.Amnesia)
+}
+
+// Set is the N independent servers, and the roster of those that may vote. All goroutines
+// may use it.
+type Set struct {
+	*shared
+	list     []*Master
+	prepared [64]atomic.Bool // databases in which a quorum was certified once
+	running  sync.WaitGroup
+}
+
+// shared is what all masters have in common.
+type shared struct {
+	ctx      context.Context // ends all streams
+	limits   atomic.Pointer[Limits]
+	voters   *voters
+	slumber  *slumber
+	log      *slog.Logger
+	observer Observer
+}
+
+// Options configure a Set. Reload may change Limits and Servers later, and nothing else.
+type Options struct {
+	Servers  []Server
+	Limits   Limits
+	New      bool // the masters are new, so they hold no locks
+	Log      *slog.Logger
+	Observer Observer
+	Slept    func() time.Duration // total time that this machine was suspended; nil: ask the kernel
+}
+
+// New makes a Set, starts connecting to the masters, and returns at once. All goroutines
+// end when ctx ends.
+func New(ctx context.Context, o Options) *Set {
+	if o.Slept == nil {
+		o.Slept = suspendedFor
+	}
+	var servers []roster.Server
+	for _, server := range o.Servers {
+		servers = append(servers, server.forRoster())
+	}
+	r := roster.New(servers, o.New, rand.Uint64())
+	all := &shared{
+		ctx: ctx, voters: newVoters(r, o.Observer.Standing, o.Log), slumber: newSlumber(o.Slept),
+		log: o.Log, observer: o.Observer,
+	}
+	all.limits.Store(&o.Limits)
+	s := &Set{shared: all}
+	for i, server := range o.Servers {
+		m := &Master{shared: all, number: i}
+		m.begin(server)
+		s.list = append(s.list, m)
+	}
+	for _, m := range s.list {
+		m.database(0)
+	}
+	s.running.Go(func() {
+		for ctx.Err() == nil {
+			stream.Contained(o.Log, func() { s.certify(ctx) })
+			stream.Sleep(ctx, roster.BeatLength)
+		}
+	})
+	return s
+}
+
+// Wait returns when all goroutines have ended. They end after the context.
+func (s *Set) Wait() {
+	s.running.Wait()
+	for _, m := range s.list {
+		m.running.Wait()
+	}
+}
+
+// At returns the master with an index in the configuration.
+func (s *Set) At(i int) *Master { return s.list[i] }
+
+// All returns all masters, whether they may vote or not.
+func (s *Set) All() quorum.Set { return 1<<len(s.list) - 1 }
+
+// Limits returns the present limits.
+func (s *Set) Limits() Limits { return *s.limits.Load() }
+
+// Size returns the number of masters, whether they may vote or not.
+func (s *Set) Size() int { return len(s.list) }
+
+// Idle tells whether no connected master owes an answer and all askers have returned.
+func (s *Set) Idle() bool {
+	for _, m := range s.list {
+		if !m.idle() {
+			return false
+		}
+	}
+	return true
+}
+
+// Status returns the state of all masters.
+func (s *Set) Status() roster.Status {
+	now := time.Now()
+	status := ask(s.voters, func(r *roster.Roster) roster.Status { return r.Status(now) })
+	for i, m := range s.list {
+		if m.database(0).Silent(now) {
+			status.Masters[i].State, status.Masters[i].Reason = roster.Away, roster.Silent
+		}
+	}
+	return status
+}
+
+// Covered returns the TTL that markers record for a lock's TTL. It rounds up, so that
+// varying TTLs cause few writes of markers. It never exceeds what a quarantine can cover.
+func (s *Set) Covered(ttl time.Duration) time.Duration {
+	step := max(time.Second, ttl/8)
+	return min((ttl+step-1)/step*step, s.limits.Load().MaxQuarantine)
+}
+
+// Voting returns the masters that can vote now: they are certified and answer.
+func (s *Set) Voting(db int) quorum.Set {
+	now := time.Now()
+	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.CertifiedIn(db) })
+	for i, m := range s.list {
+		if m.database(db).Silent(now) {
+			voting &^= 1 << i
+		}
+	}
+	return voting
+}
+
+// Quarantined returns the number of quarantined masters and when the first of them may
+// vote again. newUntil is when locks can be granted if the masters form a new set.
+func (s *Set) Quarantined(db int, now time.Time) (n int, until, newUntil time.Time) {
+	s.voters.do(func(r *roster.Roster) {
+		n, until = r.Quarantined(db, now)
+		newUntil = r.NewUntil(now)
+	})
+	return n, until, newUntil
+}
+
+// Prospects returns the number of masters that can vote in a database now, and the number
+// that will be able to by the given time, as far as is known.
+func (s *Set) Prospects(db int, by time.Time) (now, then int) {
+	p, served := s.expect(db, by), s.Serving(db)
+	return (p.Certified & served).Len(), (p.Hopeful & served).Len()
+}
+
+func (s *Set) expect(db int, by time.Time) roster.Prospects {
+	return ask(s.voters, func(r *roster.Roster) roster.Prospects { return r.Prospects(db, by, time.Now()) })
+}
+
+// Serving returns the masters that are asked at all now.
+func (s *Set) Serving(db int) (served quorum.Set) {
+	now := time.Now()
+	for i, m := range s.list {
+		if m.database(db).Serves(now) {
+			served |= 1 << i
+		}
+	}
+	return served
+}
+
+// Hopeless tells whether fewer than a quorum of masters can vote and waiting will not
+// help: the states of the others are known, and none of them will vote within a ballot's
+// time.
+func (s *Set) Hopeless(db int) bool {
+	p := s.expect(db, time.Now().Add(s.limits.Load().MasterTimeout))
+	served := s.Serving(db)
+	return p.Arriving&served == 0 && (p.Hopeful&served).Len() < quorum.Size(s.Size())
+}
+
+// Prepare waits until a quorum of masters votes in a database that is used for the first
+// time. It waits no longer than a ballot may take. It does not wait if no change is
+// expected.
+func (s *Set) Prepare(db int) {
+	if db < len(s.prepared) && s.prepared[db].Load() {
+		return
+	}
+	for _, m := range s.list {
+		m.database(db)
+	}
+	timeout := s.limits.Load().MasterTimeout
+	patience := time.NewTimer(timeout)
+	defer patience.Stop()
+	for {
+		var p roster.Prospects
+		turned := s.voters.watch(func(r *roster.Roster) { p = r.Prospects(db, time.Now(), time.Now()) })
+		if p.Certified.Len() >= quorum.Size(s.Size()) {
+			if db < len(s.prepared) {
+				s.prepared[db].Store(true)
+			}
+			return
+		}
+		left := time.Until(p.Moved.Add(timeout))
+		if left <= 0 || s.Hopeless(db) {
+			return
+		}
+		still := time.NewTimer(left)
+		select {
+		case <-turned:
+		case <-still.C:
+		case <-patience.C:
+			still.Stop()
+			return
+		}
+		still.Stop()
+	}
+}

@@ -1,0 +1,72 @@
+package mend
+
+import (
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/quorum"
+)
+
+// copies are what the masters hold under a key at one moment.
+type copies []quorum.Answer[effect.Image]
+
+// strays tells whether nobody can hold the lock although there are copies. Fewer masters
+// than a quorum hold one, even counting all that gave no answer or may have forgotten it.
+func (c copies) strays() bool {
+	return c.any() && !quorum.Count(c, effect.Image.There).Possible()
+}
+
+// any tells whether any master showed a copy.
+func (c copies) any() bool {
+	for _, a := range c {
+		if a.State.Heard() && a.Value.There() {
+			return true
+		}
+	}
+	return false
+}
+
+// ill tells whether the copies must be mended if they stay as they are.
+func (c copies) ill() bool {
+	if c.strays() {
+		return true
+	}
+	for _, a := range c {
+		for _, b := range c {
+			if a.State.Heard() && b.State.Heard() && a.Value.There() && b.Value.There() && !effect.SameContent(a.Value, b.Value) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// unchangedSince returns the copies that are as they were before. all is true if every
+// copy is, and every master may vote.
+func (c copies) unchangedSince(before copies) (same []effect.Image, all bool) {
+	same, all = make([]effect.Image, len(c)), true
+	for i, a := range c {
+		if a.State.Heard() && before[i].State.Heard() && a.Value.UnchangedSince(before[i].Value) {
+			same[i] = a.Value
+		}
+		all = all && a.State == quorum.Answered && before[i].State == quorum.Answered && a.Value.UnchangedSince(before[i].Value)
+	}
+	return same, all
+}
+
+// areAll tells whether quiet contains all copies.
+func (c copies) areAll(quiet []effect.Image) bool {
+	for i, a := range c {
+		if a.State.Heard() && a.Value.There() && !quiet[i].There() {
+			return false
+		}
+	}
+	return true
+}
+
+// model is what all copies must become: the copy that a quorum has, or else the one that
+// quorum.Choose picks.
+func (c copies) model() effect.Image {
+	if most, t := quorum.Largest(c, effect.Image.There, effect.SameContent); t.Granted >= quorum.Size(len(c)) {
+		return most
+	}
+	return c[quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Image.Number)].Value
+}

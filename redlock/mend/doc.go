@@ -1,0 +1,24 @@
+// Package mend makes copies of a lock equal again, in the background.
+//
+// Copies of a key may differ, or too few masters may have one for anybody to hold the
+// lock. A request that died leaves strays. A late grant arrives after the lock was
+// released elsewhere. Plain writes cross. Such copies would stay until they expire.
+//
+// A request that finds such copies calls Mend. The Mender looks at the copies twice. The
+// time between the looks is so long that no ballot of any process lasts as long. Then it
+// deletes unchanged strays. If all masters vote, it makes unchanged copies equal: to what
+// a quorum has, or else to the largest integer, or to the largest group.
+//
+// A caller may rely on this:
+//
+//   - Mend does not wait, and a key is mended once at a time. A caller that needs the
+//     result waits for the Mending.
+//   - The Mender changes a copy only if it still is as it was seen, byte for byte and
+//     with its expiry. Meanwhile no other request of this process creates a copy.
+//   - If copies change between the looks, the Mender looks a few times more. Then it
+//     leaves them alone.
+//   - The number of keys that are mended at a time is bounded. For more keys Mend does
+//     nothing, and a later request will find them again.
+//
+// The package uses ballot, lane, effect, quorum and stream.
+package mend

@@ -1,0 +1,199 @@
+package mend
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
+)
+
+// LeastQuiet is the shortest time for which copies must not have changed.
+const LeastQuiet = 2 * time.Second
+
+// quiet is the time between two looks. It is longer than any ballot of any process,
+// without its retries.
+func (m *Mender) quiet() time.Duration {
+	return max(LeastQuiet, 4*m.box.Masters.Limits().MasterTimeout)
+}
+
+// firstLook is the longest wait before the first look.
+const firstLook = 50 * time.Millisecond
+
+// mendTries is the number of looks after the first.
+const mendTries = 3
+
+// maxMended is the largest number of keys that are mended at a time.
+const maxMended = 1 << 10
+
+// Mender mends copies in the background. Any goroutine may use it.
+type Mender struct {
+	box     *ballot.Box
+	log     *slog.Logger
+	ctx     context.Context // ends all mending
+	running sync.WaitGroup
+
+	mu     sync.Mutex
+	keys   map[lane.Key]*Mending // the keys whose copies are being mended
+	closed bool
+}
+
+// New makes a Mender. When ctx ends, all mending ends soon. Stop and Wait end the Mender.
+func New(ctx context.Context, box *ballot.Box, log *slog.Logger) *Mender {
+	return &Mender{box: box, log: log, ctx: ctx, keys: map[lane.Key]*Mending{}}
+}
+
+// Stop lets no new mending begin.
+func (m *Mender) Stop() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.closed = true
+}
+
+// Wait returns when all mending that had begun has ended. Call Stop first.
+func (m *Mender) Wait() { m.running.Wait() }
+
+// A Mending is the work on one key.
+type Mending struct {
+	done  chan struct{}
+	quiet []effect.Image // read after done is closed
+}
+
+// Mend starts to mend the copies of a key, or joins the work that is going on. It does
+// not wait. It returns nil after Stop, or if too many keys are being mended.
+func (m *Mender) Mend(db int, key string) *Mending {
+	k := lane.Key{DB: db, Name: key}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if running := m.keys[k]; running != nil {
+		return running
+	}
+	if m.closed || len(m.keys) >= maxMended {
+		return nil
+	}
+	began := &Mending{done: make(chan struct{})}
+	m.keys[k] = began
+	m.running.Go(func() {
+		defer close(began.done)
+		defer func() {
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			delete(m.keys, k)
+		}()
+		stream.Contained(m.log, func() { began.quiet = m.mendCopies(k) })
+	})
+	return began
+}
+
+// Wait returns each master's copy once the copies have not changed for long enough. It
+// returns nil if they need not be mended, if they changed, if ctx ends, or if m is nil.
+func (m *Mending) Wait(ctx context.Context) []effect.Image {
+	if m == nil {
+		return nil
+	}
+	select {
+	case <-m.done:
+		return m.quiet
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// mendCopies mends the copies of a key. It returns each master's copy if no copy changed
+// for long enough, whether or not they could be mended.
+func (m *Mender) mendCopies(k lane.Key) []effect.Image {
+	// Most copies differ only because a request for the lock is under way.
+	stream.Sleep(m.ctx, min(firstLook, m.box.Masters.Limits().MasterTimeout))
+	before := m.inspect(k)
+	for try := 0; try < mendTries && before.ill(); try++ {
+		stream.Sleep(m.ctx, m.quiet())
+		now, quiet := m.mendOnce(k, before)
+		if now == nil || now.areAll(quiet) {
+			return quiet
+		}
+		before = now
+	}
+	return nil
+}
+
+// mendOnce looks at the copies again and mends those that are as they were before. It
+// has the turn, so no other request of this process creates one meanwhile.
+func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, quiet []effect.Image) {
+	turn, err := m.box.Lanes.Enter(m.ctx, k.DB, []string{k.Name}, lane.Queueing{Next: true})
+	if err != nil {
+		return nil, nil
+	}
+	defer turn.Leave()
+	now = m.inspect(k)
+	quiet, all := now.unchangedSince(before)
+	switch {
+	case now.strays():
+		m.overwrite(k, quiet, effect.Missing)
+	case all:
+		m.overwrite(k, quiet, now.model())
+	}
+	return now, quiet
+}
+
+// inspect looks at all copies of a key.
+func (m *Mender) inspect(k lane.Key) copies {
+	e := &effect.Examination{Keys: [][]byte{[]byte(k.Name)}}
+	return ballot.Poll(m.box, e.Append(nil), ballot.Question[effect.Image]{
+		Kind:    ballot.KindRead,
+		DB:      k.DB,
+		Replies: e.Replies(),
+		Parse: func(replies [][]byte) (effect.Image, error) {
+			x, err := e.Parse(replies)
+			switch {
+			case err != nil:
+				return effect.Image{}, err
+			case x.Failed || x.After == nil:
+				return effect.Image{}, ballot.ErrUnable
+			}
+			return x.After[0], nil
+		},
+		Vote:   func(i effect.Image) ballot.Vote { return ballot.VoteOf(i.There()) },
+		Decide: whenAllAnswered(effect.Image.There),
+	}).Answers
+}
+
+// overwrite makes copies equal to model, which is absent or one master's copy. A master
+// changes its copy only if that still is as it was seen, byte for byte and with its
+// expiry, and only within a master timeout.
+func (m *Mender) overwrite(k lane.Key, seen []effect.Image, model effect.Image) {
+	until := m.box.Masters.Limits().MasterTimeout.Milliseconds()
+	ballot.Poll(m.box, nil, ballot.Question[bool]{
+		Kind:    ballot.KindRelease,
+		DB:      k.DB,
+		Keys:    []string{k.Name},
+		Creates: model.There(),
+		Each: func(i int) []byte {
+			if !seen[i].There() || model.There() && effect.SameContent(seen[i], model) {
+				return nil
+			}
+			became := model
+			became.Now = seen[i].Now // the same time is left, by that master's clock
+			return effect.AppendReplace(nil, []byte(k.Name), became, seen[i], seen[i].Now+until)
+		},
+		Replies: 1,
+		Parse:   ballot.ParseDone,
+		Vote:    ballot.VoteOf,
+		Decide:  whenAllAnswered(ballot.Yes),
+	})
+}
+
+// whenAllAnswered returns a Decide that is won when no answer is pending, whatever the
+// answers are.
+func whenAllAnswered[A any](grants func(A) bool) func([]quorum.Answer[A], time.Duration) ballot.Verdict {
+	return func(answers []quorum.Answer[A], _ time.Duration) ballot.Verdict {
+		if quorum.Count(answers, grants).Pending() > 0 {
+			return ballot.Pending
+		}
+		return ballot.Won
+	}
+}

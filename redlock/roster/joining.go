@@ -1,0 +1,276 @@
+package roster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+)
+
+// This file makes another server the member at a place, whatever brings it there: a reload, a
+// Sentinel, or the list that a process was started with.
+//
+// The server before it may live on, and some processes may reach and count it. So the other
+// server first joins. The next epoch with this server is recorded on enough of the other
+// masters, so that none of these processes has a quorum without reading of it. From then on the
+// server before it votes nowhere. Only then does the new one get its marker, with since = now.
+// It lacks what was granted until then, and its quarantine covers that. If a marker came along
+// with a copy of the data, it tells of the earlier run and not of this one.
+//
+// A server that this process has seen as the member need not join after a restart or a flush:
+// its earlier run is gone. Most restarts are of this kind. So a restart takes the vote
+// from nobody else, not even for the moment that another epoch takes (Standing.At). A process
+// that has just started has not seen the member. For a while it leaves a server to processes
+// that have. Then it has the server join.
+//
+// So many masters may forget at once that too few of the others remember. Then they lost power
+// together and are no other servers. In this case those that remember must hear of the join. If
+// these cannot be reached for Limits.MaxQuarantine, they are dead, and the server is believed.
+// Otherwise nobody would ever vote again. Neither holds for a server that Sentinels name: there
+// the server before it may well live on, on the other side of a cut.
+
+// joiningPatience is how long this process leaves a server alone that it has not met. A process
+// that knows the member may be about to treat the server as restarted.
+const joiningPatience = 2 * time.Second
+
+// joiningPause is the extra length of the quarantine of a server that joined. It lasts until
+// every process that is not cut off from the other masters has read of the epoch, and its
+// earlier ballots have ended.
+func joiningPause(limits Limits) time.Duration { return 2*BeatPause + limits.MasterTimeout }
+
+// join records a server as the member at a place from the next epoch on.
+func (r *Roster) join(master int, name, run string) {
+	r.epoch++
+	r.joined = slices.Clone(r.joined)
+	r.joined[master] = member{r.epoch, name, run}.String()
+	r.changed()
+}
+
+// hasJoined tells whether the server at a place is the recorded member, in the run in which it
+// joined.
+func (r *Roster) hasJoined(p Place, s *view) bool {
+	return s.run != "" && r.member(p.Master).run == ShortRun(s.run)
+}
+
+// joins tells whether nothing may be written to a place yet, because the server there is not
+// known to be its member, or not to enough others. If needed it begins the join.
+func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
+	if r.blank[p.Master] || s.run == "" {
+		return false
+	}
+	own, forgot := s.marker, s.text == ""
+	switch {
+	case !forgot && (own.Set != r.set || own.Members != r.masters || own.Member != p.Master+1):
+		return false // judge and mend decide about such a marker
+	case !forgot && own.Run == s.run:
+		return false // the server before it, or one that joined and has its marker
+	case r.hasJoined(p, s):
+		return r.isUnheard(p.Master, now, limits)
+	case r.isMember(p, s):
+		return false
+	case r.wasReplaced(p, s):
+		return true
+	case now.Sub(s.since) < joiningPatience || forgot && r.contested():
+		return true
+	case !s.isRecent(now):
+		return true // meanwhile it may be another run, which others know
+	}
+	name, who := r.member(p.Master).name, "that this process has not met before"
+	if r.moves(p.Master) {
+		name, who = r.names(p.Master), "that Sentinels name"
+	}
+	r.join(p.Master, name, s.run)
+	r.warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
+		"master", r.names(p.Master), "epoch", r.epoch)
+	return true
+}
+
+// knows tells whether this process has seen the member at a place, or whether the member's name
+// says that it is the configured server. A Sentinel's name may belong to any server.
+func (r *Roster) knows(master int) bool {
+	m := r.member(master)
+	return !r.moves(master) && (r.met[master] == r.joined[master] || m.name != "" && m.name == plainName(r.names(master)))
+}
+
+// isMember tells whether a server without a marker of its present run is the member itself,
+// restarted or flushed.
+func (r *Roster) isMember(p Place, s *view) bool {
+	return r.knows(p.Master) && (s.text == "" || s.marker.Joined[p.Master] == r.joined[p.Master])
+}
+
+// wasReplaced tells whether a server was here before the member. Such a server gives way, and
+// comes back only by a reload.
+func (r *Roster) wasReplaced(p Place, s *view) bool {
+	onRecord := s.text != "" && s.marker.Joined[p.Master] == r.joined[p.Master]
+	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.member(p.Master).name != "")
+}
+
+// butFirst says, for people, what must happen before a server without a marker gets one.
+func (r *Roster) butFirst(p Place, s *view) string {
+	switch {
+	case p.DB != 0: // the reason of database 0 says it
+	case r.hasJoined(p, s):
+		return ": it is new in its place, and enough other masters must hear of that first"
+	case r.wasReplaced(p, s):
+		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", r.member(p.Master).epoch)
+	}
+	return ""
+}
+
+// A hearing says since when enough other masters have recorded the member at a place, or since
+// when too few have.
+type hearing struct {
+	joined         string
+	heard, unheard time.Time
+}
+
+// isUnheard tells whether too few of the other masters have recorded the member at a place, and
+// more may still do so.
+func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
+	h := r.hearings[master]
+	if h.joined != r.joined[master] {
+		h = hearing{joined: r.joined[master]}
+	}
+	defer func() { r.hearings[master] = h }()
+	if r.heardOf(master) < r.mustHear(master) {
+		if h.unheard.IsZero() {
+			h.unheard = now
+		}
+		if r.moves(master) || now.Sub(h.unheard) < limits.MaxQuarantine {
+			return true
+		}
+		if h.heard.IsZero() {
+			h.heard = h.unheard // the server is believed, also after they come back
+		}
+		return false
+	}
+	h.unheard = time.Time{}
+	if h.heard.IsZero() {
+		h.heard = now
+	}
+	return false
+}
+
+// heardSince returns since when enough of the others have recorded the member at a place. Until
+// then the server before it voted.
+func (r *Roster) heardSince(master int) time.Time {
+	if h := r.hearings[master]; h.joined == r.joined[master] {
+		return h.heard
+	}
+	return time.Time{}
+}
+
+// heardOf counts the other masters that have recorded the member at a place.
+func (r *Roster) heardOf(master int) int {
+	n := 0
+	for i := range r.masters {
+		s := r.views[Place{i, 0}]
+		if i != master && s != nil && s.present() && s.marker.Set == r.set && s.marker.Members == r.masters && s.marker.Joined[master] == r.joined[master] {
+			n++
+		}
+	}
+	return n
+}
+
+// mustHear returns the number of other masters that must have recorded it.
+func (r *Roster) mustHear(master int) int {
+	if r.moves(master) {
+		return r.othersThatTell()
+	}
+	remember := 0
+	for i := range r.masters {
+		s := r.views[Place{i, 0}]
+		forgot := s != nil && s.read && (s.text == "" || s.present() && s.marker.Set == r.set && s.marker.Run != s.run)
+		if i != master && !forgot {
+			remember++
+		}
+	}
+	return min(r.othersThatTell(), remember)
+}
+
+// Acceptable returns an error if a server must not become the master at place i. The server
+// must have no marker, or one from an interrupted replacement by this same server.
+func (r *Roster) Acceptable(i int, run, text string) error {
+	for p, s := range r.views {
+		if s.run == run && s.connected && p.Master != i {
+			return fmt.Errorf("it is the same server as %s", r.names(p.Master))
+		}
+	}
+	if text == "" {
+		return nil
+	}
+	m, ok := ParseMarker(text)
+	if !ok || m.Set != r.set || m.Member != i+1 || m.Members != r.masters || m.Joined[i] != r.joined[i] {
+		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, MarkerKey)
+	}
+	return nil
+}
+
+// Replaceable returns an error if the remaining masters cannot carry a replacement at place i.
+func (r *Roster) Replaceable(i int) error {
+	if r.set == "" {
+		return errors.New("there is no set of lock masters yet: " + r.reason)
+	}
+	stay, recording := 0, 0
+	for j := range r.masters {
+		s := r.views[Place{j, 0}]
+		if s == nil || j == i {
+			continue
+		}
+		if s.told.State == Certified {
+			stay++
+		}
+		if s.told.State == Certified || s.told.State == Quarantined {
+			recording++
+		}
+	}
+	needed := quorum.Size(r.masters)
+	switch {
+	case recording < needed:
+		return fmt.Errorf("%d of the remaining masters can record the replacement now, and a majority of %d is needed", recording, needed)
+	case stay < needed && r.CertifiedIn(0).Len() >= needed:
+		// A dead master may be replaced while others are in quarantine. A master whose vote is
+		// needed may not.
+		return fmt.Errorf("%d of the remaining masters vote now, and a majority of %d is needed; wait until their quarantine is over", stay, needed)
+	}
+	return nil
+}
+
+// Replace makes a server join at place i, as a reload names it. It returns the resulting
+// members.
+func (r *Roster) Replace(i int, name, run string) Joined {
+	m := r.member(i)
+	if m.name != "" && m.name == plainName(name) || run != "" && m.run == ShortRun(run) {
+		return Joined{r.epoch, r.joined} // another process has made the same replacement
+	}
+	r.join(i, name, run)
+	return Joined{r.epoch, r.joined}
+}
+
+// Joined is the members in an epoch.
+type Joined struct {
+	Epoch   int64
+	members []string
+}
+
+// Heard counts the masters other than i that have recorded the member at place i, and returns
+// the number that must. overtaken says that meanwhile another process has made another server
+// join.
+func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
+	return r.heardOf(i), quorum.Size(r.masters), !slices.Equal(r.joined, j.members)
+}
+
+// Left drops what was seen of the former master at a place.
+func (r *Roster) Left(i int) {
+	delete(r.met, i)
+	delete(r.runs, i)
+	delete(r.blank, i)
+	for p := range r.views {
+		if p.Master == i {
+			delete(r.views, p)
+		}
+	}
+	r.changed()
+}

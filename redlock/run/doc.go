@@ -1,0 +1,28 @@
+// Package run executes commands on lock keys for which package redlock has no request of
+// its own: scripts, hashes, sorted sets, whole transactions.
+//
+// In an examined run every master executes the client's own command between two looks at
+// its keys. Votes are equal if the replies and the keys' states afterwards are. Only a
+// quorum of equal votes wins. A master whose vote is not among the winning ones is put
+// back exactly as it was (settle.go).
+//
+// A caller may rely on this:
+//
+//   - The reply is a winning master's own, byte for byte, or one by which a quorum
+//     refused.
+//   - A run takes its turn on its keys like an acquire. If no run of a script has acquired
+//     a lock so far, the script probably is the holder's, and goes before those that
+//     wait. What scripts did is learned, and may be forgotten at any time (recognise.go).
+//   - A script whose meaning is compare-and-delete of one string key is not examined. It
+//     goes out unchanged, its reply shows what it did, and it is a release by the same
+//     rules as our own (recognise.go).
+//   - Before a caller hears that a run was won, a quorum of markers has on record the
+//     TTL that the run gave.
+//   - A try that was not won may have released a lock. Its client never hears that there
+//     was no lock.
+//   - A Watch remembers what each master showed. A transaction goes to a master only
+//     after a guard has confirmed that nothing changed there (watch.go).
+//
+// The caller says which keys a request has. The package uses mend, ballot, master, lane,
+// effect, script, stream, quorum, rdb and resp.
+package run

@@ -1,0 +1,294 @@
+package run
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/script"
+	"redlock-proxy/redlock/stream"
+)
+
+// A knownScript is what is known of a script from its text and from its runs.
+type knownScript struct {
+	tooFar  string            // the error reply that refuses it; empty: it is not refused
+	release *script.Release   // nil: it is not certainly a release
+	text    []stream.Loadable // what the masters must load before its EVALSHA, if it is a release
+	// acquires says that a run of it has acquired something. It is learned, and may be
+	// forgotten at any time.
+	acquires atomic.Bool
+}
+
+func readScript(text []byte) *knownScript {
+	k := &knownScript{}
+	if refusal := script.Reach(text); refusal != "" {
+		k.tooFar = "-ERR " + refusal + "\r\n"
+	}
+	if r, certain := script.Recognise(text); certain && !slices.ContainsFunc(r.Errors(), isMastersOwn) {
+		k.release, k.text = r, []stream.Loadable{stream.NewLoadable(bytes.Clone(text))}
+	}
+	return k
+}
+
+// isMastersOwn tells whether an error looks like a master's own: that it cannot serve,
+// or does not know a script.
+func isMastersOwn(text string) bool {
+	reply := []byte("-" + text + "\r\n")
+	return resp.CannotServe(reply) || resp.IsNoScript(reply)
+}
+
+// knownScripts remembers what is known of scripts, because reading a text takes
+// longer than the rest of a run's own work.
+type knownScripts struct {
+	mu     sync.RWMutex
+	byText map[string]*knownScript
+}
+
+// maxKnownScripts is the largest number of scripts remembered. Applications have a few.
+const maxKnownScripts = 1024
+
+// maxKnownScript is the longest text remembered, in bytes.
+const maxKnownScript = 16 << 10
+
+func (s *knownScripts) of(text []byte) *knownScript {
+	if len(text) > maxKnownScript {
+		k := readScript(text)
+		k.acquires.Store(true) // its runs are not remembered, so take it for an acquire
+		return k
+	}
+	s.mu.RLock()
+	k, known := s.byText[string(text)]
+	s.mu.RUnlock()
+	if known {
+		return k
+	}
+	k = readScript(text)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.byText) >= maxKnownScripts || s.byText == nil {
+		s.byText = map[string]*knownScript{}
+	}
+	s.byText[string(text)] = k
+	return k
+}
+
+// known is what is known of the one script that the request runs. It is nil if there is
+// no such script, or its text is not known.
+func (u *Runner) known(r *Request) *knownScript {
+	text := r.scriptText()
+	if text == nil {
+		return nil
+	}
+	return u.scripts.of(text)
+}
+
+// tooFar is the error reply to a request if one of its scripts reaches too far. It is
+// empty if none does.
+func (u *Runner) tooFar(r *Request) string {
+	for _, text := range r.Scripts {
+		if refusal := u.scripts.of(text).tooFar; refusal != "" {
+			return refusal
+		}
+	}
+	for _, command := range r.Transaction {
+		if refusal := u.evalTooFar(command); refusal != "" {
+			return refusal
+		}
+	}
+	return u.evalTooFar(r.Args)
+}
+
+func (u *Runner) evalTooFar(command [][]byte) string {
+	if len(command) < 3 || !isScriptCommand(command[0]) || strings.HasPrefix(strings.ToUpper(string(command[0])), "EVALSHA") {
+		return ""
+	}
+	return u.scripts.of(command[1]).tooFar
+}
+
+// A recognised script goes to every master unchanged, without looks at its keys. Its
+// reply alone shows what it did there. So the client's reply is a master's own here, too.
+
+// releaseAnswer is one master's answer to a recognised script.
+type releaseAnswer struct {
+	done     bool   // it deleted the key
+	noScript bool   // it had forgotten the script
+	reply    []byte // its reply; nil if done
+}
+
+func (a releaseAnswer) did() bool                  { return a.done }
+func (a releaseAnswer) refused() bool              { return !a.done }
+func (a releaseAnswer) alike(b releaseAnswer) bool { return resp.Equivalent(a.reply, b.reply) }
+
+// A recognised script is one that certainly is a release, with the client's arguments.
+type recognised struct {
+	script.Call
+	load []stream.Loadable // what EVALSHA needs
+}
+
+// runRecognised runs a script that certainly is a release, without examining it. It
+// returns false if the script must be examined. Then nothing was done that matters to a
+// second run.
+func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
+	if r.ReadOnly || r.script == nil || r.script.release == nil {
+		return o, false
+	}
+	call, fits := r.script.release.In(r.Args)
+	if !fits || !r.isKey(call.Key) {
+		return o, false
+	}
+	s := recognised{Call: call}
+	if len(r.Scripts) == 1 {
+		s.load = r.script.text
+	}
+	if o, ok = u.releaseByScript(r, s, r.gaveUp); !ok {
+		o, ok = u.releaseByScript(r, s, new(atomic.Bool)) // now it is loaded everywhere
+		if o.Verdict == ballot.Lost && r.gaveUp.Load() {
+			o.Verdict, o.Reply = ballot.NoQuorum, nil // the client may have held the lock
+		}
+	}
+	if r.RESP3 && bytes.Equal(o.Reply, []byte("$-1\r\n")) {
+		o.Reply = []byte("_\r\n")
+	}
+	return o, ok
+}
+
+// A missedRelease goes to a master that missed a release. It spares a lock that lives
+// longer than the one that the other masters deleted.
+type missedRelease struct {
+	key, owner string
+	// life becomes known when the first master has deleted the lock. Until then the debt
+	// of a master that breaks off or cannot serve spares every lock whose value may be a
+	// constant. So such masters are told once more.
+	life stream.Lifetime
+	seen *stream.Lifetime
+}
+
+func (m *missedRelease) debt(int) *stream.Debt {
+	return &stream.Debt{Script: stream.ReleaseScript, Key: m.key, Value: m.owner, Life: &m.life}
+}
+
+// releaseByScript runs the script as a compare-and-delete. It decides like all releases
+// (quorum.Tally.Release). Masters that missed it get it by value. It returns false if
+// masters had forgotten the script. It sets deleted when a master deleted something.
+func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) (ballot.Outcome, bool) {
+	db := r.DB
+	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: stream.NewLifetime(time.Now())}
+	tell := func(i int) {
+		u.box.Masters.At(i).Stream(db).Deliver(missed.debt(i), time.Now(), true)
+	}
+	before := u.box.Lanes.Creations(db, missed.key)
+	var room [ballot.UsualFrames]byte
+	frames := resp.AppendCommand(resp.AppendCommand(room[:0], []byte("PTTL"), s.Key), r.Args...)
+	b := ballot.Poll(u.box, frames, ballot.Question[releaseAnswer]{
+		Kind:    ballot.KindRelease,
+		DB:      db,
+		Keys:    []string{missed.key},
+		Replies: 2,
+		Load:    s.load,
+		Debt:    missed.debt, // a master that is away hears of it only if others deleted something
+		Parse: func(replies [][]byte) (releaseAnswer, error) {
+			a, err := s.read(replies[1])
+			if a.done {
+				deleted.Store(true)
+			}
+			if a.done || err != nil && !a.noScript { // a master that could not delete is told again
+				reachAfter(missed.seen, replies[0])
+			}
+			return a, err
+		},
+		Counts: releaseAnswer.did,
+		Vote:   func(a releaseAnswer) ballot.Vote { return ballot.VoteOf(a.done) },
+		Decide: func(answers []quorum.Answer[releaseAnswer], _ time.Duration) ballot.Verdict {
+			return releaseVerdict(answers)
+		},
+		Late: func(_ *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
+			missed.life.Become(missed.seen)
+			switch {
+			case verdict != ballot.Won:
+			case a.Value.noScript:
+				tell(i)
+			case a.State.Heard() && !a.Value.done:
+				u.mender.ReleaseAgain(db, missed.debt(i), 1<<i, before)
+			}
+		},
+	})
+	missed.life.Become(missed.seen)
+	if b.Verdict == ballot.NoQuorum && slices.ContainsFunc(b.Answers, func(a quorum.Answer[releaseAnswer]) bool { return a.Value.noScript }) {
+		return ballot.Outcome{}, false // the next try loads the script; one that cannot be loaded is examined
+	}
+	if b.Verdict == ballot.Won || b.Verdict == ballot.NoQuorum && quorum.Count(b.Answers, releaseAnswer.did).Granted > 0 {
+		for i, a := range b.Answers {
+			if a.State.Failed() && !a.State.Heard() {
+				tell(i)
+			}
+		}
+	}
+	if b.Verdict == ballot.Won {
+		u.mender.ReleaseAgain(db, missed.debt(0), quorum.Refusers(b.Answers, releaseAnswer.did), before)
+	}
+	return s.outcome(b.Outcome(), b.Answers), true
+}
+
+func releaseVerdict(answers []quorum.Answer[releaseAnswer]) ballot.Verdict {
+	_, refusals := quorum.Largest(answers, releaseAnswer.refused, releaseAnswer.alike)
+	return quorum.Count(answers, releaseAnswer.did).Release().Told(refusals)
+}
+
+func (s *recognised) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAnswer]) ballot.Outcome {
+	switch o.Verdict {
+	case ballot.Won:
+		o.Reply = []byte(s.Deleted)
+	case ballot.Lost:
+		a, _ := quorum.Largest(answers, releaseAnswer.refused, releaseAnswer.alike)
+		o.Reply = a.reply
+	}
+	return o
+}
+
+// read turns a master's reply to the script into its answer.
+func (s *recognised) read(reply []byte) (releaseAnswer, error) {
+	switch {
+	case string(reply) == s.Deleted:
+		return releaseAnswer{done: true}, nil
+	case s.load != nil && resp.IsNoScript(reply):
+		return releaseAnswer{noScript: true}, ballot.ErrNoScript
+	}
+	return releaseAnswer{reply: bytes.Clone(reply)}, ballot.ReadAs(reply, true)
+}
+
+// reachAfter prolongs the life of a deleted lock to the PTTL that it had on a master.
+func reachAfter(l *stream.Lifetime, pttl []byte) {
+	switch left, ok := resp.ParseInteger(pttl); {
+	case !ok || left == effect.NoKey:
+	case left == effect.NoExpiry:
+		l.Reach(time.Time{})
+	default:
+		l.Reach(time.Now().Add(time.Duration(left) * time.Millisecond))
+	}
+}
+
+// isKey tells whether key is one of the request's keys.
+func (r *Request) isKey(key []byte) bool {
+	return slices.ContainsFunc(r.Keys, func(k []byte) bool { return bytes.Equal(k, key) })
+}
+
+// scriptText is the text of the one script that the request runs. It is nil if there is
+// no such script, or its text is not known.
+func (r *Request) scriptText() []byte {
+	switch {
+	case r.Transaction != nil || len(r.Args) < 3:
+		return nil
+	case len(r.Scripts) == 1:
+		return r.Scripts[0]
+	case strings.EqualFold(string(r.Args[0]), "EVAL"), strings.EqualFold(string(r.Args[0]), "EVAL_RO"):
+		return r.Args[1]
+	}
+	return nil
+}

@@ -1,0 +1,251 @@
+package run
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/mend"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
+)
+
+// Request is a command on lock keys that has no request of its own: a script, a command
+// on a hash or a sorted set, a whole transaction. Masters execute it unchanged.
+type Request struct {
+	DB   int
+	Keys [][]byte // the lock keys it may touch
+	Args [][]byte // the client's command
+	// Transaction holds the commands between MULTI and EXEC. Args is empty then.
+	Transaction [][][]byte
+	Watches     []*Watch // the transaction runs only if their keys did not change; of the same DB
+	// Scripts are the known texts of scripts that EVALSHA runs here by their SHA1.
+	Scripts  [][]byte
+	RESP3    bool // the protocol of the reply
+	ReadOnly bool // it cannot write
+	// Scrap says that elements which too few masters have are deleted, not put back.
+	Scrap bool
+
+	script *knownScript // its one script, if it runs one whose text is known
+	gaveUp *atomic.Bool // a try that was not won deleted something on some master
+	rule   effect.Rule
+}
+
+// Runner runs commands on lock keys, and watches such keys. Any goroutine may use it.
+type Runner struct {
+	box     *ballot.Box
+	mender  *mend.Mender
+	retry   func() ballot.Retry
+	scripts knownScripts
+}
+
+// New makes a Runner. retry returns the present settings for split votes.
+func New(box *ballot.Box, mender *mend.Mender, retry func() ballot.Retry) *Runner {
+	return &Runner{box: box, mender: mender, retry: retry}
+}
+
+// Run executes a command on every master between two looks at its keys. Votes are equal
+// if the replies have the same shape and the keys the same state afterwards. A script
+// that certainly is a release by value needs no look (recognise.go).
+//
+// If Won, Reply is a winning master's own, byte for byte. If Lost, Reply is one by which
+// a quorum of masters refused. Keys on masters that are not among the winning votes are
+// put back exactly as they were. Run tries a split vote again like that of an acquire.
+// Votes split when copies of a lock expire one after the other, for example.
+func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
+	if refusal := u.tooFar(&r); refusal != "" {
+		return ballot.Outcome{Verdict: ballot.Lost, Reply: []byte(refusal)}
+	}
+	r.script, r.gaveUp = u.known(&r), new(atomic.Bool)
+	if o, ok := u.runRecognised(r); ok {
+		return o
+	}
+	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
+	if len(r.Watches) > 0 {
+		return run()
+	}
+	o := u.retry().Again(ctx, !r.ReadOnly, run)
+	if o.Split() && u.areMended(ctx, r.DB, r.Keys) {
+		o = u.retry().Again(ctx, !r.ReadOnly, run)
+	}
+	return o
+}
+
+// areMended mends the copies of keys, waits for that, and tells whether any needed it.
+func (u *Runner) areMended(ctx context.Context, db int, keys [][]byte) (needed bool) {
+	var all []*mend.Mending
+	for _, key := range keys {
+		all = append(all, u.mender.Mend(db, string(key)))
+	}
+	for _, m := range all {
+		needed = m.Wait(ctx) != nil || needed
+	}
+	return needed
+}
+
+func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
+	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
+	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
+	keys := make([]string, len(r.Keys))
+	for i, key := range r.Keys {
+		r.Keys[i], keys[i] = bytes.Clone(key), string(key)
+	}
+	r.rule = effect.Rule{
+		Observes:  r.ReadOnly && r.Transaction == nil && len(r.Args) > 0 && !isScriptCommand(r.Args[0]),
+		Unordered: r.unorderedGroup(),
+	}
+	e := &effect.Examination{Keys: r.Keys, Commands: [][][]byte{r.Args}, RESP3: r.RESP3}
+	if r.Transaction != nil {
+		e.Commands, e.Transaction = r.Transaction, true
+	}
+	// A master that forgot a script after it was loaded is asked once more. A script that
+	// does not compile is missing then, too.
+	var flushed, reloaded atomic.Bool
+	frames := e.Append(nil)
+	q := ballot.Question[effect.Result]{
+		Kind: ballot.KindRun,
+		DB:   r.DB,
+
+		Keep:    func(b *ballot.Ballot[effect.Result]) bool { return u.coverRun(b, &r) },
+		Keys:    keys,
+		Replies: e.Replies(),
+		Parse: func(replies [][]byte) (effect.Result, error) {
+			x, err := e.Parse(replies)
+			switch {
+			case err != nil:
+			case len(r.Scripts) > 0 && !reloaded.Load() && (resp.IsNoScript(x.Reply) || r.Transaction != nil && bytes.Contains(x.Reply, []byte("\r\n-NOSCRIPT"))):
+				flushed.Store(true)
+				err = ballot.ErrNoScript
+			case x.Blind:
+				err = ballot.ErrBlind
+			case x.Failed:
+				err = ballot.ErrUnable
+			}
+			return x, err
+		},
+		Vote: func(x effect.Result) ballot.Vote { return ballot.VoteOf(x.Wrote()) },
+		Decide: func(answers []quorum.Answer[effect.Result], elapsed time.Duration) ballot.Verdict {
+			verdict := u.decideRun(&r, answers, elapsed)
+			if verdict == ballot.NoQuorum && flushed.Load() && slices.ContainsFunc(answers, isPending) {
+				return ballot.Pending // all must answer before they are asked once more
+			}
+			return verdict
+		},
+		Late: func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
+			r.note(a, verdict)
+			u.settleVote(&r, r.won(b.Answers, verdict), b.Answers, i, a)
+		},
+	}
+	for _, text := range r.Scripts {
+		q.Load = append(q.Load, stream.NewLoadable(text))
+	}
+	if len(r.Watches) > 0 {
+		q.Guard = r.guard()
+	}
+	if !r.ReadOnly {
+		turn, err := u.box.Lanes.Enter(ctx, r.DB, keys, lane.Queueing{Next: r.goesNext()})
+		if err != nil {
+			return ballot.Outcome{Verdict: ballot.NoQuorum, Asked: u.box.Masters.Size(), Needed: quorum.Size(u.box.Masters.Size())}
+		}
+		defer turn.Leave()
+		q.Creates = true
+	}
+	ask := func() *ballot.Ballot[effect.Result] {
+		b := ballot.Poll(u.box, frames, q)
+		r.noteAll(b)
+		u.settleRun(b, &r)
+		return b
+	}
+	b := ask()
+	if flushed.Load() && b.Verdict == ballot.NoQuorum {
+		reloaded.Store(true)
+		b = ask()
+	}
+	return r.outcome(b.Outcome(), b.Answers)
+}
+
+// goesNext tells whether the request goes before those that wait for the lock, as the
+// holder's requests do. A script counts as the holder's until a run of it has acquired
+// (see note). If it acquires after all, only the order suffers, because it takes its turn
+// like every other request.
+func (r *Request) goesNext() bool { return r.script != nil && !r.script.acquires.Load() }
+
+// decideRun is the verdict on a run. If the run wrote a TTL, it is won only if some
+// validity is left.
+func (u *Runner) decideRun(r *Request, answers []quorum.Answer[effect.Result], elapsed time.Duration) ballot.Verdict {
+	verdict, ttl := r.rule.Decide(answers)
+	if ttl < 0 {
+		return verdict
+	}
+	return u.box.InTime(verdict, ttl, elapsed)
+}
+
+func isPending(a quorum.Answer[effect.Result]) bool { return a.State == quorum.Awaited }
+
+func isScriptCommand(name []byte) bool {
+	switch strings.ToUpper(string(name)) {
+	case "EVAL", "EVALSHA", "EVAL_RO", "EVALSHA_RO":
+		return true
+	}
+	return false
+}
+
+// note remembers whether a script acquired on some master, whether or not that vote
+// counts. It also remembers whether a try that was not won deleted something. That is put
+// back, but another client may have taken the lock in between.
+func (r *Request) note(a quorum.Answer[effect.Result], verdict ballot.Verdict) {
+	if verdict != ballot.Won && a.State.Heard() && a.Value.Deleted() {
+		r.gaveUp.Store(true)
+	}
+	if r.script != nil && a.Value.Acquired() {
+		r.script.acquires.Store(true)
+	}
+}
+
+func (r *Request) noteAll(b *ballot.Ballot[effect.Result]) {
+	for _, a := range b.Answers {
+		r.note(a, b.Verdict)
+	}
+}
+
+// outcome returns what the client gets. "There is nothing to release" is no answer if an
+// earlier try of the same run deleted something, because nobody knows whether that
+// released the lock.
+func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Result]) ballot.Outcome {
+	if r.gaveUp.Load() && (o.Verdict == ballot.Lost || o.Verdict == ballot.Won && !r.rule.Winner(answers).Wrote()) {
+		o.Verdict = ballot.NoQuorum
+	}
+	switch o.Verdict {
+	case ballot.Won:
+		winner := r.rule.Winner(answers)
+		o.Reply, o.Lives = winner.Reply, time.Duration(winner.LongestTTL())*time.Millisecond
+	case ballot.Lost:
+		if o.Reply = effect.Refusal(answers); o.Reply == nil {
+			o.Verdict = ballot.NoQuorum
+		}
+	}
+	return o
+}
+
+// unorderedGroup is the number of elements that belong together in a reply whose order
+// is up to each master: 2 for fields and values, 1 for members, 0 if order matters.
+func (r *Request) unorderedGroup() int {
+	if r.Transaction != nil || len(r.Args) == 0 {
+		return 0
+	}
+	switch strings.ToUpper(string(r.Args[0])) {
+	case "HGETALL":
+		return 2
+	case "SMEMBERS", "SINTER", "SUNION", "SDIFF", "HKEYS", "HVALS":
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,157 @@
+package run
+
+import (
+	"time"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/master"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
+)
+
+// won returns the winning vote of a run, or nil if the run was not won.
+func (r *Request) won(answers []quorum.Answer[effect.Result], verdict ballot.Verdict) *effect.Result {
+	if verdict != ballot.Won {
+		return nil
+	}
+	winner := r.rule.Winner(answers)
+	return &winner
+}
+
+// coverRun puts the TTL that a won run gave on record in the masters' markers, before
+// anybody hears that it was won. It returns false if a quorum did not record it, or if
+// that took so long that no validity is left. Then the run is not won.
+func (u *Runner) coverRun(b *ballot.Ballot[effect.Result], r *Request) bool {
+	winner := r.rule.Winner(b.Answers)
+	lives := u.box.Masters.Covered(time.Duration(winner.LongestTTL()) * time.Millisecond)
+	known := 0
+	for _, a := range b.Answers {
+		if a.State == quorum.Answered && a.LongestTTL >= lives && r.rule.Same(a.Value, winner) {
+			known++
+		}
+	}
+	if known >= quorum.Size(len(b.Answers)) {
+		return true
+	}
+	ttl := r.rule.TTL(b.Answers, winner)
+	return u.raise(r.DB, lives) == ballot.Won && (ttl < 0 || u.box.Validity(ttl, b.Elapsed(time.Now())) > 0)
+}
+
+// raise puts a TTL on record on a quorum of masters, for a lock whose TTL was unknown
+// until it was won.
+func (u *Runner) raise(db int, ttl time.Duration) ballot.Verdict {
+	lives := u.box.Masters.Covered(ttl)
+	return ballot.Poll(u.box, master.AppendRaise(nil, db, lives), ballot.Question[bool]{
+		Kind:    ballot.KindExtend,
+		DB:      db,
+		Replies: 1,
+		TTL:     lives,
+		Parse:   ballot.ParseDone,
+		Vote:    ballot.VoteOf,
+		Decide: func(answers []quorum.Answer[bool], _ time.Duration) ballot.Verdict {
+			return quorum.Count(answers, ballot.Yes).Acquire()
+		},
+	}).Verdict
+}
+
+// settleRun calls settleVote for each master that answered.
+func (u *Runner) settleRun(b *ballot.Ballot[effect.Result], r *Request) {
+	won := r.won(b.Answers, b.Verdict)
+	for i, a := range b.Answers {
+		if a.State != quorum.Awaited {
+			u.settleVote(r, won, b.Answers, i, a)
+		}
+	}
+}
+
+// settleVote applies the verdict to one master. What the master did against the verdict
+// is put back. A deletion or an extension that it missed is queued.
+func (u *Runner) settleVote(r *Request, won *effect.Result, answers []quorum.Answer[effect.Result], i int, a quorum.Answer[effect.Result]) {
+	if won != nil && a.State.Heard() && r.rule.Same(a.Value, *won) {
+		return
+	}
+	s := u.box.Masters.At(i).Stream(r.DB)
+	now := time.Now()
+	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
+		for _, d := range missedRun(*won, r.Keys, now) {
+			s.Deliver(d, now, !a.State.Heard())
+		}
+	}
+	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {
+		for _, d := range possibleGrants(answers, r.Keys) {
+			s.Deliver(d, now, true)
+			u.box.Undone(i, a.State)
+		}
+	}
+	for k := range a.Value.After {
+		before, after := a.Value.Before[k], a.Value.After[k]
+		due := effect.Due(won, k, before, after, r.Scrap, u.box.Masters.Limits().MasterTimeout)
+		switch {
+		case effect.Compare(after, due) == effect.Created:
+			putBack(s, r.Keys[k], due, after, now)
+		case effect.Compare(after, due).Wrote():
+			s.Deliver(&stream.Debt{Exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
+		default:
+			continue
+		}
+		u.box.Undone(i, a.State)
+	}
+}
+
+// possibleGrants returns the undos of what a master may have created if its answer was
+// lost. The other masters' answers show that. Only strings too long to be a shared
+// constant are undone.
+func possibleGrants(answers []quorum.Answer[effect.Result], keys [][]byte) []*stream.Debt {
+	var debts []*stream.Debt
+	for k, key := range keys {
+		for _, a := range answers {
+			if !a.State.Heard() || a.Value.After == nil || effect.Compare(a.Value.Before[k], a.Value.After[k]) != effect.Created {
+				continue
+			}
+			if v, ok := rdb.StringValue(a.Value.After[k].Dump); ok && len(v) >= stream.ShortValue {
+				debts = append(debts, &stream.Debt{Script: stream.ReleaseScript, Key: string(key), Value: string(v), Blind: true})
+				break
+			}
+		}
+	}
+	return debts
+}
+
+// missedRun returns what a master that missed a won run must do by value, if the lock is
+// a string: delete it, or give it its new expiry.
+func missedRun(x effect.Result, keys [][]byte, now time.Time) []*stream.Debt {
+	var debts []*stream.Debt
+	for k, did := range x.Changes() {
+		v, ok := rdb.StringValue(x.Before[k].Dump)
+		if !ok {
+			continue
+		}
+		d := &stream.Debt{Key: string(keys[k]), Value: string(v)}
+		left, given := x.Before[k].PTTL, x.After[k].PTTL
+		switch {
+		case did == effect.Deleted:
+			if d.Script = stream.ReleaseScript; left >= 0 {
+				d.Life = stream.NewLifetime(now.Add(time.Duration(left) * time.Millisecond))
+			}
+		case did == effect.Moved && given > 0:
+			d.Script, d.Ttl = stream.ExpireScript, now.Add(time.Duration(given)*time.Millisecond)
+		default:
+			continue
+		}
+		debts = append(debts, d)
+	}
+	return debts
+}
+
+// putBack restores what a master deleted although the run was not won, such as a popped
+// element or the queue of waiting clients. The master does so only if the key is still
+// missing. The undo goes out on the connection that carried the deletion, or not at all:
+// when a later connection is open, another client may have taken the same thing on other
+// masters.
+func putBack(s *stream.Stream, key []byte, before, after effect.Image, now time.Time) {
+	m := stream.Sending{Frames: effect.AppendUndo(nil, key, before, after)}
+	s.Send(stream.Call{Replies: 1, Asker: stream.AskerFunc(func([][]byte, stream.Judgement, error) {})}, m, now)
+}

@@ -1,0 +1,167 @@
+package run
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/resp"
+)
+
+// A Watch remembers what each master showed of keys that a client watches, for the
+// transaction that may follow. It keeps nothing on the masters.
+type Watch struct {
+	db   int
+	keys [][]byte
+
+	mu     sync.Mutex
+	images [][]effect.Image // by master; nil: it did not show its keys
+	agreed []effect.Image   // the images that a quorum agrees on, as one master showed them
+}
+
+// Watch looks at keys as WATCH does. If Won, the Watch can guard a transaction. If
+// NoQuorum, no quorum of masters agrees on the keys' contents, and the Watch is nil.
+func (u *Runner) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o ballot.Outcome) {
+	o = u.retry().Again(ctx, false, func() ballot.Outcome {
+		w, o = u.watch(db, keys)
+		return o
+	})
+	return w, o
+}
+
+func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
+	w := &Watch{db: db, images: make([][]effect.Image, u.box.Masters.Size())}
+	for _, key := range keys {
+		w.keys = append(w.keys, bytes.Clone(key))
+	}
+	e := &effect.Examination{Keys: w.keys}
+	b := ballot.Poll(u.box, e.Append(nil), ballot.Question[effect.Result]{
+		Kind:    ballot.KindRead,
+		DB:      db,
+		Replies: e.Replies(),
+		Parse: func(replies [][]byte) (effect.Result, error) {
+			x, err := e.Parse(replies)
+			if err == nil && (x.Failed || x.After == nil) {
+				err = ballot.ErrUnable
+			}
+			return x, err
+		},
+		Vote: func(effect.Result) ballot.Vote { return ballot.Granted },
+		Decide: func(answers []quorum.Answer[effect.Result], _ time.Duration) ballot.Verdict {
+			_, t := quorum.Largest(answers, anyAnswer, sameAfter)
+			return t.Agree()
+		},
+		Late: func(_ *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], _ ballot.Verdict) {
+			w.note(i, a)
+		},
+	})
+	for i, a := range b.Answers {
+		w.note(i, a)
+	}
+	x, t := quorum.Largest(b.Answers, anyAnswer, sameAfter)
+	o := b.Outcome()
+	if t.Granted < o.Needed {
+		o.Verdict = ballot.NoQuorum
+		return nil, o
+	}
+	w.agreed = x.After
+	return w, o
+}
+
+// Size is about the number of bytes that the Watch holds now. It grows when a master
+// answers late.
+func (w *Watch) Size() int {
+	const overhead = 100 // of a key, and of an image
+	size := 0
+	for _, key := range w.keys {
+		size += overhead + len(key)
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, images := range w.images {
+		for _, i := range images {
+			size += overhead + len(i.Dump)
+		}
+	}
+	return size
+}
+
+// Keys returns the watched keys. The caller must not change them.
+func (w *Watch) Keys() [][]byte { return w.keys }
+
+func anyAnswer(effect.Result) bool { return true }
+
+func sameAfter(a, b effect.Result) bool {
+	return slices.EqualFunc(a.After, b.After, effect.SameContent)
+}
+
+func (w *Watch) note(i int, a quorum.Answer[effect.Result]) {
+	if !a.State.Heard() {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.images[i] = a.Value.After
+}
+
+// guard returns what precedes a transaction on one master: WATCH, and a script that
+// tells whether all keys are as this master showed them. It returns nil if this master
+// did not show what the quorum agreed on. Then the master is not asked.
+func (w *Watch) guard(master int) []byte {
+	w.mu.Lock()
+	images := w.images[master]
+	w.mu.Unlock()
+	if images == nil || !slices.EqualFunc(images, w.agreed, effect.SameContent) {
+		return nil
+	}
+	frames := resp.AppendCommand(nil, append([][]byte{[]byte("WATCH")}, w.keys...)...)
+	return effect.AppendGuard(frames, w.keys, images)
+}
+
+// guard combines the guards of a transaction's watches.
+func (r *Request) guard() *ballot.Guard[effect.Result] {
+	return &ballot.Guard[effect.Result]{
+		Replies: guardReplies * len(r.Watches),
+		Frames: func(master int) []byte {
+			var guards []byte
+			for _, w := range r.Watches {
+				guard := w.guard(master)
+				if guard == nil {
+					return nil
+				}
+				guards = append(guards, guard...)
+			}
+			return guards
+		},
+		Read: func(replies [][]byte) (bool, effect.Result, error) {
+			same, err := stillSame(replies)
+			aborted := effect.Result{Aborted: true, Reply: []byte("*-1\r\n")}
+			if r.RESP3 {
+				aborted.Reply = []byte("_\r\n")
+			}
+			return same && err == nil, aborted, err
+		},
+	}
+}
+
+// guardReplies is the number of replies to the guard of one Watch.
+const guardReplies = 2
+
+// stillSame tells from the guards' replies whether all keys are as they were. If a guard
+// does not say, that is an error, and nothing may follow.
+func stillSame(replies [][]byte) (same bool, err error) {
+	same = true
+	for guard := range slices.Chunk(replies, guardReplies) {
+		n, ok := resp.ParseInteger(guard[1])
+		if !resp.IsOK(guard[0]) || !ok {
+			return false, ballot.ErrUnable
+		}
+		same = same && n == 1
+	}
+	return same, nil
+}
