@@ -7,18 +7,25 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"redlock-proxy/proxy/page"
 )
 
 // adminServer answers operators and machines over HTTP. /metrics is for Prometheus.
 // /healthz says that the process lives. /readyz says whether locks can be decided, and
-// which masters do not vote. POST /reload reloads the configuration. It is refused from
+// which masters do not vote. Package page has the rest that is read. POST /reload reloads the configuration. It is refused from
 // other machines, because it needs no password.
 type adminServer struct {
 	http http.Server
+	page *page.Page
+
+	shown context.Context // ends the page's events
+	hide  context.CancelFunc
 }
 
 // moveKeysParameter is the query parameter with which POST /reload may move keys.
@@ -26,8 +33,9 @@ const moveKeysParameter = "move-keys"
 
 // newAdminServer calls ready for each /readyz and reload for each /reload. The client gets
 // the error of reload as the reason. The context of reload ends when the client leaves.
-func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error)) *adminServer {
+func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload func(ctx context.Context, moveKeys bool) (report string, err error), shown *page.Page) *adminServer {
 	mux := http.NewServeMux()
+	shown.Register(mux)
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
 		io.WriteString(w, "ok\n")
@@ -52,7 +60,7 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 		}
 		io.WriteString(w, report+"\n")
 	})
-	return &adminServer{http: http.Server{
+	a := &adminServer{page: shown, http: http.Server{
 		Handler:           mux,
 		ReadHeaderTimeout: 5 * time.Second,
 		ReadTimeout:       10 * time.Second,
@@ -60,10 +68,17 @@ func newAdminServer(gatherer prometheus.Gatherer, ready func() readiness, reload
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
 	}}
+	a.shown, a.hide = context.WithCancel(context.Background())
+	return a
 }
 
-// serve answers requests until close, and then returns nil. It closes the listener.
+// serve answers requests until close, and then returns nil. It closes the listener, and
+// waits for the goroutine of the page.
 func (a *adminServer) serve(listener net.Listener) error {
+	var showing sync.WaitGroup
+	defer showing.Wait()
+	defer a.hide()
+	showing.Go(func() { a.page.Run(a.shown) })
 	if err := a.http.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
@@ -71,7 +86,9 @@ func (a *adminServer) serve(listener net.Listener) error {
 }
 
 // close lets running requests finish until ctx ends, and then closes their connections.
+// Those of the page's events end at once.
 func (a *adminServer) close(ctx context.Context) {
+	a.hide()
 	if a.http.Shutdown(ctx) != nil {
 		a.http.Close()
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -29,7 +30,7 @@ func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() readine
 	if err != nil {
 		t.Fatal(err)
 	}
-	admin := newAdminServer(reg, ready, nil)
+	admin := newAdminServer(reg, ready, nil, testPage())
 	served := make(chan error, 1)
 	go func() { served <- admin.serve(listener) }()
 	t.Cleanup(func() {
@@ -39,6 +40,19 @@ func startTestAdmin(t *testing.T, reg *prometheus.Registry, ready func() readine
 		}
 	})
 	return listener.Addr().String()
+}
+
+// testPage shows one master that votes.
+func testPage() *page.Page {
+	return page.New(page.Source{
+		Version: "a test",
+		Masters: func() redlock.Status {
+			return redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+		},
+		Draining: func() bool { return false },
+		Clients:  func() int { return 7 },
+		Notes:    func() []string { return nil },
+	}, page.NewRecorder())
 }
 
 func fetch(t *testing.T, url string) (status int, body string) {
@@ -147,7 +161,7 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 	admin := newAdminServer(prometheus.NewRegistry(), nil, func(_ context.Context, moveKeys bool) (string, error) {
 		asked, moved = asked+1, moveKeys
 		return "reloaded\nand more", refusal
-	})
+	}, testPage())
 	web := httptest.NewServer(admin.http.Handler)
 	defer web.Close()
 	cfg := config.Demo()

@@ -45,7 +45,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		if p.web, err = listen("admin", cfg.Admin); err != nil {
 			return err
 		}
-		p.admin = newAdminServer(reg, p.readiness, p.Reload)
+		p.admin = newAdminServer(reg, p.readiness, p.Reload, p.newPage())
 	}
 	if err := p.startEmbedded(cfg); err != nil {
 		return err
@@ -72,7 +72,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Router:        func() *route.Router { return p.current.Load().Router },
 		MaxQuarantine: func() time.Duration { return p.current.Load().Config.MaxQuarantine },
 		Scripts:       p.scripts,
-		Meter:         p.metrics,
+		Meter:         meter{p.metrics, p.recorder},
 		Log:           p.log,
 		Starting:      afterStart(p.lives, p.locker.Status),
 		Changes: lock.Changes{
@@ -133,7 +133,7 @@ func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) re
 		New:           cfg.NewSet,
 		MaxReply:      cfg.Limits.MasterReply(),
 		Log:           p.log,
-		Observer:      metrics.NewMasterLog(p.metrics, p.log),
+		Observer:      p.recorder.Observer(metrics.NewMasterLog(p.metrics, p.log)),
 	}
 }
 

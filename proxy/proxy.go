@@ -19,6 +19,7 @@ import (
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/redlock"
 )
@@ -42,6 +43,7 @@ type Proxy struct {
 	log         *slog.Logger
 	level       *slog.LevelVar // the level of log; a reload sets it
 	metrics     *metrics.Metrics
+	recorder    *page.Recorder
 	embedded    []*embedded.Server
 	embeddedAt  embeddedServers
 	listener    net.Listener // nil: clients connect only over TLS
@@ -65,7 +67,7 @@ type Proxy struct {
 // not answer. An unreachable server is no error. A server that cannot hold locks is one.
 // New registers the metrics with reg. level must be the level of log; a reload sets it.
 func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
-	p := &Proxy{log: log, level: level, reloading: make(chan struct{}, 1)}
+	p := &Proxy{log: log, level: level, recorder: page.NewRecorder(), reloading: make(chan struct{}, 1)}
 	p.lives, p.drains = context.WithCancel(context.Background())
 	if err := p.build(cfg, reg); err != nil {
 		p.close()

@@ -62,12 +62,14 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 		for line := range strings.SplitSeq(err.Error(), "\n") {
 			p.log.Error("configuration not reloaded, the old one stays active", "reason", line)
 		}
+		p.recorder.Reloaded("configuration not reloaded: " + err.Error())
 		return "", err
 	}
 	p.metrics.ReloadApplied(shownOf(p.current.Load().Config, time.Now()))
 	if len(changes) == 0 {
 		changes = []string{"nothing"}
 	}
+	p.recorder.Reloaded("configuration reloaded; changed: " + strings.Join(changes, "; "))
 	p.log.Info("configuration reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
 	return strings.Join(append([]string{"configuration reloaded"}, p.movingKeys()...), "\n"), nil
 }

@@ -8,9 +8,35 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/page"
+	"redlock-proxy/redlock"
 )
 
-// These functions translate settings into the terms of package metrics.
+// These functions give packages metrics and page what they show, in their terms.
+
+// A meter counts lock commands for both.
+type meter struct {
+	*metrics.Metrics
+	recorder *page.Recorder
+}
+
+// LockCommand implements lock.Meter.
+func (m meter) LockCommand(kind, verdict, rule string, seconds float64) {
+	m.Metrics.LockCommand(kind, verdict, rule, seconds)
+	m.recorder.LockCommand(kind, verdict)
+}
+
+// newPage is called before the parts that the page asks exist. Nobody can ask the page before
+// Serve.
+func (p *Proxy) newPage() *page.Page {
+	return page.New(page.Source{
+		Version:  Version(),
+		Masters:  func() redlock.Status { return p.locker.Status() },
+		Draining: p.draining.Load,
+		Clients:  func() int { return p.server.Clients() },
+		Notes:    p.notes,
+	}, p.recorder)
+}
 
 func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {
 	names := metrics.Names{Verdicts: lock.Verdicts(), Build: thisBuild().labels()}

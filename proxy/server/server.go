@@ -181,6 +181,13 @@ func (srv *Server) Sessions() []*session.Session {
 	return list
 }
 
+// Clients returns the number of sessions that have not ended.
+func (srv *Server) Clients() int {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return len(srv.sessions)
+}
+
 // Reloaded tells every session that a reload has replaced the settings was by now.
 func (srv *Server) Reloaded(was, now *config.Settings) {
 	for _, s := range srv.Sessions() {

@@ -105,3 +105,15 @@ func (c *clockWatch) leastAt(now moment) time.Duration {
 	defer c.mu.Unlock()
 	return now.since(c.began) + c.least
 }
+
+// ahead returns by how much the master's clock is ahead of this machine's, and the largest
+// error of that. within is 0 if the clock was not read yet.
+func (c *clockWatch) ahead(now moment) (by, within time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.calibrated {
+		return 0, 0
+	}
+	ours := time.Duration(now.at.UnixNano()) - now.since(c.began)
+	return c.least + (c.most-c.least)/2 - ours, max((c.most-c.least)/2, time.Microsecond)
+}

@@ -156,6 +156,9 @@ func (s *Set) Status() roster.Status {
 		if m.database(0).Silent(now) {
 			status.Masters[i].State, status.Masters[i].Reason = roster.Away, roster.Silent
 		}
+		if shown := &status.Masters[i]; shown.State != roster.Away {
+			shown.ClockAhead, shown.ClockWithin = m.clock.ahead(moment{now, s.slumber.last()})
+		}
 	}
 	return status
 }

@@ -43,6 +43,9 @@ type MasterStatus struct {
 	// Longest is the longest TTL granted in the set, as the master's marker records it.
 	// Together with RestartDelay and MaxQuarantine it determines the length of a quarantine.
 	Longest time.Duration
+	// ClockAhead is by how much its clock is ahead of ours. It is wrong by ClockWithin at
+	// most. Both are 0 if its clock was not read, or if it is Away.
+	ClockAhead, ClockWithin time.Duration
 }
 
 // Status is all masters, in the order of the configuration.

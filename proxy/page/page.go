@@ -1,0 +1,166 @@
+package page
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"sync"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+const (
+	// interval is the longest time between two events of /events.
+	interval = time.Second
+	// shortestInterval bounds how often changes are sent.
+	shortestInterval = 100 * time.Millisecond
+	// mostListeners bounds the connections of /events.
+	mostListeners = 32
+	// writePatience bounds the time in which a listener must take an event.
+	writePatience = 10 * time.Second
+)
+
+// A Source is what the Page asks for. All goroutines may call its functions, which must not
+// block.
+type Source struct {
+	Version  string
+	Masters  func() redlock.Status
+	Draining func() bool
+	Clients  func() int      // number of connected clients
+	Notes    func() []string // lines for operators
+}
+
+// A Page serves the state of the proxy over HTTP.
+type Page struct {
+	source   Source
+	recorder *Recorder
+	started  time.Time
+
+	mu        sync.Mutex
+	listeners map[chan []byte]struct{}
+	ended     bool
+}
+
+// New makes a Page. Its /events send nothing until Run runs.
+func New(source Source, recorder *Recorder) *Page {
+	return &Page{source: source, recorder: recorder, started: time.Now(), listeners: map[chan []byte]struct{}{}}
+}
+
+// Register adds the Page's addresses.
+func (p *Page) Register(mux *http.ServeMux) {
+	mux.HandleFunc("GET /status.json", func(w http.ResponseWriter, _ *http.Request) {
+		header(w, "application/json")
+		w.Write(append(p.text(), '\n'))
+	})
+	mux.HandleFunc("GET /events", p.events)
+}
+
+func header(w http.ResponseWriter, kind string) {
+	w.Header().Set("Content-Type", kind)
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+}
+
+func (p *Page) text() []byte {
+	text, err := json.Marshal(p.status())
+	if err != nil {
+		panic(err) // a Status has no field that JSON cannot write
+	}
+	return text
+}
+
+// Run sends events to the listeners until ctx ends: once a second and on each change. Then
+// it sends the last one, and every listener's connection is closed.
+func (p *Page) Run(ctx context.Context) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		p.send()
+		select {
+		case <-ctx.Done():
+		case <-tick.C:
+		case <-p.recorder.changed:
+			select { // what else changes now goes with it
+			case <-ctx.Done():
+			case <-time.After(shortestInterval):
+			}
+		}
+	}
+	p.send()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.ended = true
+	for listener := range p.listeners {
+		close(listener)
+	}
+	clear(p.listeners)
+}
+
+// send gives all listeners the present state. A listener that has not taken the state before
+// gets only this one.
+func (p *Page) send() {
+	p.mu.Lock()
+	nobody := len(p.listeners) == 0
+	p.mu.Unlock()
+	if nobody {
+		return
+	}
+	text := p.text()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for listener := range p.listeners {
+		select {
+		case <-listener:
+		default:
+		}
+		listener <- text // has room: only send fills it
+	}
+}
+
+// listen adds a listener. ok is false if there are too many, or if Run has ended.
+func (p *Page) listen() (listener chan []byte, ok bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ended || len(p.listeners) >= mostListeners {
+		return nil, false
+	}
+	listener = make(chan []byte, 1)
+	p.listeners[listener] = struct{}{}
+	return listener, true
+}
+
+func (p *Page) leave(listener chan []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.listeners, listener)
+}
+
+// events answers /events. The first event comes at once.
+func (p *Page) events(w http.ResponseWriter, r *http.Request) {
+	listener, ok := p.listen()
+	if !ok {
+		http.Error(w, "too many listeners, or the proxy is ending; /status.json answers once", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.leave(listener)
+	conn := http.NewResponseController(w)
+	// The server's deadlines are for requests that end.
+	if conn.SetReadDeadline(time.Time{}) != nil {
+		http.Error(w, "this connection cannot be listened on", http.StatusInternalServerError)
+		return
+	}
+	header(w, "text/event-stream")
+	text, more := p.text(), true
+	for more {
+		conn.SetWriteDeadline(time.Now().Add(writePatience))
+		if _, err := w.Write([]byte("event: status\ndata: " + string(text) + "\n\n")); err != nil || conn.Flush() != nil {
+			return
+		}
+		select {
+		case text, more = <-listener:
+		case <-r.Context().Done():
+			return
+		}
+	}
+}

@@ -1,0 +1,200 @@
+package page
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// A scene is a Page whose Source the test sets.
+type scene struct {
+	*Page
+	mu       sync.Mutex
+	masters  redlock.Status
+	draining bool
+}
+
+func newScene(masters ...redlock.MasterStatus) *scene {
+	s := &scene{masters: redlock.Status{Needed: len(masters)/2 + 1, Masters: masters}}
+	s.Page = New(Source{
+		Version: "a version",
+		Masters: func() redlock.Status {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.masters
+		},
+		Draining: func() bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.draining
+		},
+		Clients: func() int { return 12 },
+		Notes:   func() []string { return []string{"demo: toys"} },
+	}, NewRecorder())
+	return s
+}
+
+// serve runs the page behind a server with short deadlines, until the test ends. stop ends
+// Run.
+func (s *scene) serve(t *testing.T) (url string, stop func()) {
+	t.Helper()
+	mux := http.NewServeMux()
+	s.Register(mux)
+	web := httptest.NewUnstartedServer(mux)
+	web.Config.ReadTimeout, web.Config.WriteTimeout = 200*time.Millisecond, 200*time.Millisecond
+	web.Start()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		s.Run(ctx)
+		close(ended)
+	}()
+	stop = func() {
+		cancel()
+		<-ended
+	}
+	t.Cleanup(func() {
+		stop()
+		web.Close()
+	})
+	return web.URL, stop
+}
+
+// listener reads /events.
+type listener struct{ lines *bufio.Scanner }
+
+func listen(t *testing.T, url string) (listener, *http.Response) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { response.Body.Close() })
+	return listener{bufio.NewScanner(response.Body)}, response
+}
+
+// next returns the next event's Status. ok is false at the end.
+func (l listener) next(t *testing.T) (s shown, ok bool) {
+	t.Helper()
+	for l.lines.Scan() {
+		data, isData := strings.CutPrefix(l.lines.Text(), "data: ")
+		if !isData {
+			continue
+		}
+		if err := json.Unmarshal([]byte(data), &s); err != nil {
+			t.Fatal(err)
+		}
+		return s, true
+	}
+	return s, false
+}
+
+// shown is what these tests read of a Status.
+type shown struct {
+	Time, Health, Version string
+	Masters               []struct{ Name, State string }
+	Clients               int
+}
+
+// The listener gets the state at once, each second and on each change, for longer than the
+// server's deadlines. When Run ends, it gets the last state, and the connection ends.
+func TestEventsFollowTheState(t *testing.T) {
+	s := newScene(voting("m1"), voting("m2"), voting("m3"))
+	url, stop := s.serve(t)
+	events, response := listen(t, url)
+	if kind := response.Header.Get("Content-Type"); kind != "text/event-stream" {
+		t.Errorf("events are %s", kind)
+	}
+	first, _ := events.next(t)
+	if first.Health != healthWhole || first.Version != "a version" || first.Clients != 12 || len(first.Masters) != 3 {
+		t.Errorf("the first event: %+v", first)
+	}
+	s.mu.Lock()
+	s.masters.Masters = []redlock.MasterStatus{voting("m1"), voting("m2"), away("m3")}
+	s.mu.Unlock()
+	for {
+		now, ok := events.next(t)
+		if !ok {
+			t.Fatal("the events end")
+		}
+		if now.Masters[2].State == "unreachable" && now.Health == healthAtRisk {
+			break
+		}
+	}
+	for range 2 {
+		if _, ok := events.next(t); !ok {
+			t.Fatal("the events end")
+		}
+	}
+	s.mu.Lock()
+	s.draining = true
+	s.mu.Unlock()
+	stop()
+	last := shown{}
+	for now, ok := events.next(t); ok; now, ok = events.next(t) {
+		last = now
+	}
+	if last.Health != healthDraining {
+		t.Errorf("the last event: %+v", last)
+	}
+	if _, response := listen(t, url); response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("after the end: %s", response.Status)
+	}
+}
+
+// The number of listeners is bounded, and one that leaves makes room.
+func TestListenersAreBounded(t *testing.T) {
+	s := newScene(voting("m1"))
+	var listeners []chan []byte
+	for range mostListeners {
+		l, ok := s.listen()
+		if !ok {
+			t.Fatal("a listener is refused")
+		}
+		listeners = append(listeners, l)
+	}
+	url, _ := s.serve(t)
+	if _, response := listen(t, url); response.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("one too many: %s", response.Status)
+	}
+	s.leave(listeners[0])
+	if _, response := listen(t, url); response.StatusCode != http.StatusOK {
+		t.Errorf("one in place of one that left: %s", response.Status)
+	}
+}
+
+// A listener that reads nothing delays nobody, and later gets the newest state only.
+func TestASlowListenerGetsTheNewest(t *testing.T) {
+	s := newScene(voting("m1"))
+	slow, _ := s.listen()
+	s.send()
+	s.masters.Masters = []redlock.MasterStatus{away("m1")}
+	s.send()
+	var now shown
+	if err := json.Unmarshal(<-slow, &now); err != nil || now.Health != healthLost {
+		t.Errorf("it gets %+v, %v", now, err)
+	}
+	if len(slow) != 0 {
+		t.Error("it gets more")
+	}
+}
+
+func voting(name string) redlock.MasterStatus {
+	return redlock.MasterStatus{Name: name, State: redlock.Certified}
+}
+
+func away(name string) redlock.MasterStatus {
+	return redlock.MasterStatus{Name: name, State: redlock.Away, Reason: "it is not connected"}
+}

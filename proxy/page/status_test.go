@@ -1,0 +1,170 @@
+package page
+
+import (
+	"encoding/json"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// nobody is the Observer behind a Recorder's.
+type nobody struct{ votes, standings, forgotten int }
+
+func (n *nobody) Voted(string, redlock.Vote, time.Duration)            { n.votes++ }
+func (n *nobody) Decided(redlock.Kind, redlock.Verdict, time.Duration) {}
+func (n *nobody) Undone(string)                                        {}
+func (n *nobody) Queued(string, int)                                   {}
+func (n *nobody) Standing(redlock.MasterStatus)                        { n.standings++ }
+func (n *nobody) Forgot(string, redlock.Amnesia)                       { n.forgotten++ }
+func zeros(n int) string                                               { return strings.Repeat("0,", n) }
+func texts(list []Event) (text string) {
+	for _, e := range list {
+		text += e.Kind + " " + e.Master + " " + e.Text + "\n"
+	}
+	return text
+}
+
+// This is the interface: each name, and the form of each value.
+func TestStatusInJSON(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // it is midnight of 2000-01-01
+		s := newScene(
+			redlock.MasterStatus{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second, ClockAhead: -1500 * time.Microsecond, ClockWithin: 250 * time.Microsecond},
+			redlock.MasterStatus{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: time.Now().Add(time.Minute)},
+			voting("m3:1"),
+		)
+		s.masters.NewUntil = time.Now().Add(time.Hour)
+		behind := new(nobody)
+		observer := s.recorder.Observer(behind)
+		observer.Voted("m1:1", redlock.Granted, time.Millisecond)
+		observer.Voted("m1:1", redlock.Refused, 2*time.Millisecond)
+		observer.Voted("m1:1", redlock.Failed, time.Second) // says nothing about its latency
+		for _, row := range [][2]string{{"acquire", "won"}, {"acquire", "lost"}, {"swap", "lost"}, {"read", "noquorum"}, {"read", "won"}, {"acquire", "error"}} {
+			s.recorder.LockCommand(row[0], row[1])
+		}
+		time.Sleep(1500 * time.Millisecond)
+		s.recorder.Reloaded("configuration reloaded")
+		const want = `{"time":"2000-01-01T00:00:01.500Z","started":"2000-01-01T00:00:00.000Z","version":"a version","health":"at_risk",` +
+			`"quorum":{"voting":2,"needed":2,"masters":3,"text":"2 of 3 lock masters vote, 2 needed","reason":"","new_until":"2000-01-01T01:00:00.000Z"},` +
+			`"masters":[` +
+			`{"name":"m1:1","state":"voting","reason":"","since":"2000-01-01T00:00:01.500Z","until":null,"clock_ahead_ms":-1.5,"clock_within_ms":0.25,"vote_ms":1.5,"vote_max_ms":2,"longest_ttl_s":90},` +
+			`{"name":"m2:1","state":"quarantined","reason":"it may have forgotten locks","since":"2000-01-01T00:00:01.500Z","until":"2000-01-01T00:01:00.000Z","clock_ahead_ms":null,"clock_within_ms":null,"vote_ms":null,"vote_max_ms":null,"longest_ttl_s":0},` +
+			`{"name":"m3:1","state":"voting","reason":"","since":"2000-01-01T00:00:01.500Z","until":null,"clock_ahead_ms":null,"clock_within_ms":null,"vote_ms":null,"vote_max_ms":null,"longest_ttl_s":0}],` +
+			`"clients":12,` +
+			`"lock_commands":{"granted":1,"refused":2,"undecided":1,"last_minute":{"granted":[Z1],"refused":[Z2],"undecided":[Z1]}},` +
+			`"events":[{"time":"2000-01-01T00:00:01.500Z","kind":"state","master":"m2:1","text":"quarantined: it may have forgotten locks"},` +
+			`{"time":"2000-01-01T00:00:01.500Z","kind":"reload","master":"","text":"configuration reloaded"}],` +
+			`"notes":["demo: toys"]}`
+		got := string(s.text())
+		if want := strings.NewReplacer("Z1", zeros(59)+"1", "Z2", zeros(59)+"2").Replace(want); got != want {
+			t.Errorf("it is\n%s, want\n%s", got, want)
+		}
+		if behind.votes != 3 {
+			t.Errorf("%d of 3 votes are passed on", behind.votes)
+		}
+		time.Sleep(2 * time.Minute)
+		var later struct {
+			Masters []struct {
+				VoteMS *float64 `json:"vote_ms"`
+			}
+			Commands struct {
+				Granted    int64
+				LastMinute struct{ Granted []int64 } `json:"last_minute"`
+			} `json:"lock_commands"`
+		}
+		if err := json.Unmarshal(s.text(), &later); err != nil {
+			t.Fatal(err)
+		}
+		if later.Masters[0].VoteMS != nil || later.Commands.Granted != 1 || len(later.Commands.LastMinute.Granted) != 60 || later.Commands.LastMinute.Granted[59] != 0 {
+			t.Errorf("two minutes later: %+v", later)
+		}
+	})
+}
+
+func TestHealthInOneWord(t *testing.T) {
+	for _, row := range []struct {
+		voting, masters int
+		draining        bool
+		want            string
+	}{
+		{5, 5, false, "whole"}, {4, 5, false, "reduced"}, {3, 5, false, "at_risk"}, {2, 5, false, "lost"}, {0, 5, false, "lost"},
+		{1, 1, false, "whole"}, {2, 3, false, "at_risk"}, {3, 3, true, "draining"},
+	} {
+		q := Quorum{Voting: row.voting, Needed: row.masters/2 + 1, Masters: row.masters}
+		if got := healthOf(q, row.draining); got != row.want {
+			t.Errorf("%+v: %s", row, got)
+		}
+	}
+}
+
+// Each change of a state is one event, whatever the reasons. A start is none. The list is
+// bounded.
+func TestEvents(t *testing.T) {
+	r, behind := NewRecorder(), new(nobody)
+	observer := r.Observer(behind)
+	m := func(state redlock.MasterState, reason string) {
+		observer.Standing(redlock.MasterStatus{Name: "m1", State: state, Reason: reason})
+	}
+	m(redlock.Uncertified, "its clock is being watched first")
+	m(redlock.Certified, "")
+	m(redlock.Away, "refused")
+	m(redlock.Away, "i/o timeout")
+	m(redlock.Uncertified, "no marker was read yet")
+	m(redlock.Quarantined, "it may have forgotten locks")
+	observer.Forgot("m1", redlock.Restarted)
+	observer.Forgot("m2", redlock.Replaced)
+	observer.Standing(voting("m3"))
+	m(redlock.Certified, "")
+	const want = `state m1 voting
+failover m2 another server took its place, and may lack its last locks
+quarantine m1 it was restarted, so it may have forgotten locks
+state m1 quarantined: it may have forgotten locks
+state m1 unreachable: refused
+state m1 voting
+`
+	if got := texts(r.lastEvents()); got != want {
+		t.Errorf("the events are\n%s", got)
+	}
+	if behind.standings != 8 || behind.forgotten != 2 {
+		t.Errorf("passed on: %+v", behind)
+	}
+	for i := range 2 * mostEvents {
+		r.Reloaded(strconv.Itoa(i))
+	}
+	if list := r.lastEvents(); len(list) != mostEvents || list[0].Text != strconv.Itoa(2*mostEvents-1) {
+		t.Errorf("%d events, the last is %v", len(list), list[0])
+	}
+	for cause := redlock.Emptied; cause <= redlock.Replaced; cause++ {
+		if causes[cause] == "" {
+			t.Errorf("%s has no text", cause)
+		}
+	}
+}
+
+// A master that was replaced is forgotten.
+func TestReplacedMastersAreForgotten(t *testing.T) {
+	s := newScene(voting("m1"))
+	observer := s.recorder.Observer(new(nobody))
+	observer.Voted("old", redlock.Granted, time.Millisecond)
+	observer.Standing(away("old"))
+	s.status()
+	if _, _, ok := s.recorder.latency("old", time.Now()); ok || !s.recorder.since("old").IsZero() {
+		t.Error("it is remembered")
+	}
+}
+
+// What is recorded with each vote and each command allocates nothing.
+func TestRecordingDoesNotAllocate(t *testing.T) {
+	r := NewRecorder()
+	observer := r.Observer(new(nobody))
+	observer.Voted("m1", redlock.Granted, time.Millisecond)
+	if n := testing.AllocsPerRun(100, func() {
+		observer.Voted("m1", redlock.Granted, time.Millisecond)
+		r.LockCommand("acquire", "won")
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
