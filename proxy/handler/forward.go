@@ -81,7 +81,7 @@ func (h *handler) performInPipe(name string, cmd wire.Command, to route.Route) {
 		h.relay(cmd, upstream.Expectation{})
 	case name == "auth":
 		h.ReplyAtOnce(h.authenticate(cmd.Args))
-	case logsIn(name, cmd.Args):
+	case wire.LogsIn(name, cmd.Args):
 		h.ReplyAtOnce(string(wire.ErrHelloInPipe))
 	default:
 		h.relay(cmd, upstream.Expectation{})

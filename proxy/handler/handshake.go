@@ -234,7 +234,7 @@ func (h *handler) oweLogin() {
 // selectDatabase performs SELECT. An open upstream decides, because it knows the number of
 // its databases.
 func (h *handler) selectDatabase(cmd wire.Command) {
-	index, refusal := databaseIndex(cmd.Args[1])
+	index, refusal := wire.ParseDatabase(cmd.Args[1])
 	if h.Upstream() != nil {
 		reply, ok := h.Ask(cmd.AsArray())
 		if ok && reply[0] == '+' && refusal == "" {
@@ -252,18 +252,6 @@ func (h *handler) selectDatabase(cmd wire.Command) {
 	}
 	h.client.db = index
 	h.Reply(wire.OK)
-}
-
-// databaseIndex parses SELECT's argument by Redis's rules for numbers.
-func databaseIndex(arg []byte) (index int, refusal wire.Error) {
-	number, ok := resp.ParseDecimal(arg)
-	switch {
-	case !ok:
-		return 0, wire.ErrNotInteger
-	case number < -1<<31 || number > 1<<31-1:
-		return 0, wire.ErrIntegerRange
-	}
-	return int(number), ""
 }
 
 // setReplyMode performs CLIENT REPLY. The proxy never forwards it, because it needs the
@@ -287,7 +275,7 @@ func (h *handler) setReplyMode(mode []byte) {
 func (h *handler) describeClient(name string, args [][]byte) []byte {
 	switch name {
 	case "client|setname":
-		if !isClientName(args[2]) {
+		if !wire.IsClientName(args[2]) {
 			return []byte(wire.ErrClientName)
 		}
 		if !h.mayRemember(len(args[2]), len(h.client.name)) {
@@ -326,7 +314,7 @@ func (h *handler) setInfo(attribute, value []byte) []byte {
 	if known == "" {
 		return []byte("-ERR Unrecognized option '" + wire.OneLine(attribute) + "'\r\n")
 	}
-	if !isClientName(value) {
+	if !wire.IsClientName(value) {
 		return []byte("-ERR " + known + " cannot contain spaces, newlines or special characters.\r\n")
 	}
 	info := clientInfo{attribute: known, value: string(value)}
@@ -344,23 +332,6 @@ func (h *handler) setInfo(attribute, value []byte) []byte {
 	}
 	h.client.info = append(h.client.info, info)
 	return []byte(wire.OK)
-}
-
-// longestClientName limits the memory that idle clients take.
-const longestClientName = 64 << 10
-
-// isClientName reports whether a name may be set. A space in a name would make CLIENT LIST
-// ambiguous.
-func isClientName(name []byte) bool {
-	if len(name) > longestClientName {
-		return false
-	}
-	for _, c := range name {
-		if c < '!' || c > '~' {
-			return false
-		}
-	}
-	return true
 }
 
 // reset performs RESET. It also closes the upstream connection; the next command that needs

@@ -124,7 +124,7 @@ func (h *handler) continueHere(name string, cmd wire.Command, to route.Route) {
 		h.ReplyError(wire.ErrNestedMulti)
 	case name == "watch":
 		h.ReplyError(wire.ErrWatchInMulti)
-	case to.Spec.NoMulti() || logsIn(name, cmd.Args):
+	case to.Spec.NoMulti() || wire.LogsIn(name, cmd.Args):
 		h.abort(wire.ErrNotInMulti)
 	case h.transaction.state == transactionAborted:
 		h.Reply(wire.Queued)
@@ -195,7 +195,7 @@ func (h *handler) mayHold(size int) bool {
 // note counts a queued command's position in EXEC's reply, and remembers a SELECT.
 func (t *transaction) note(name string, args [][]byte) {
 	if name == "select" && len(args) == 2 {
-		if db, refusal := databaseIndex(args[1]); refusal == "" {
+		if db, refusal := wire.ParseDatabase(args[1]); refusal == "" {
 			t.selects = append(t.selects, queuedSelect{t.position, db})
 		}
 	}

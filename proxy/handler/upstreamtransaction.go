@@ -101,7 +101,7 @@ func (h *handler) continueUpstream(name string, cmd wire.Command, to route.Route
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	case name == "multi" || name == "watch":
 		h.relay(cmd, upstream.Expectation{Count: 1})
-	case logsIn(name, cmd.Args):
+	case wire.LogsIn(name, cmd.Args):
 		h.abort(wire.ErrNotInMulti)
 	case to.Plane != route.Upstream:
 		h.abort(wire.ErrCrossLock)
