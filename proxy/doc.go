@@ -24,7 +24,7 @@
 //     derive from a lock's name. When a reload changes the rules, some keys change planes.
 //     Commands on these keys are refused for a while.
 //   - Transactions: the handler queues the commands after MULTI until the first command
-//     with a key decides the plane (transaction.go in package handler). From then on the
+//     with a key decides the plane (route.Transaction). From then on the
 //     upstream gets each command as it comes. The lock masters get all of them at EXEC,
 //     as one request.
 //   - Upstream plane: each session has its own upstream connection. The session opens it

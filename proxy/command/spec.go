@@ -3,6 +3,8 @@ package command
 import (
 	"maps"
 	"strings"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // Spec describes one command or subcommand. It is shared and never changes.
@@ -39,6 +41,18 @@ func (s *Spec) ArityOK(n int) bool {
 		return n == s.Arity
 	}
 	return n >= -s.Arity
+}
+
+// Check returns Redis's error for an unknown command, which a nil Spec is, or for a wrong
+// number of arguments. It returns "" if there is neither.
+func (s *Spec) Check(args [][]byte) wire.Error {
+	switch {
+	case s == nil:
+		return wire.ErrUnknownCommand(args)
+	case !s.ArityOK(len(args)):
+		return wire.ErrArity(s.Name)
+	}
+	return ""
 }
 
 // Readonly tells whether the command never changes data. EVAL, EVALSHA and FCALL are

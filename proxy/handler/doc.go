@@ -6,16 +6,16 @@
 // # One command
 //
 // Perform (perform.go) asks the router for the command's plane. It checks whether the user
-// may send the command (permissions.go) and whether its keys have just moved (heldback.go).
+// may send the command (permissions.go) and whether its keys have just moved.
 // Then it calls the family of the command:
 //
 //   - handshake.go, hello.go, login.go: which user the client is, and how it wants its
-//     replies. If the upstream has the users, login.go asks it, and remembers the logins
-//     that it accepted.
+//     replies (upstream.ClientState). If the upstream has the users, login.go asks it, and
+//     remembers the logins that it accepted.
 //   - info.go, script.go: INFO, and SCRIPT for both planes.
-//   - transaction.go, watched.go: MULTI to EXEC, queued until the first key decides the
-//     plane; upstreamtransaction.go once the upstream has the transaction.
-//   - split.go: commands with keys on both planes.
+//   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
+//     this package queues and sends. upstreamtransaction.go: once the upstream has the
+//     transaction.
 //   - hearing.go: subscriptions and CLIENT TRACKING, which package pubsub performs.
 //   - forward.go: every other command goes to the upstream as it came.
 //

@@ -24,7 +24,7 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 		switch {
 		case spec.Is(command.Subscription):
 			h.hearing.PerformSubscription(name, cmd)
-		case spec == nil && isForgedRequest(cmd.Args[0]):
+		case spec == nil && wire.IsForgedRequest(cmd.Args[0]):
 			h.End(session.ForgedRequest)
 		default:
 			h.forwardForReply(cmd, spec)
@@ -60,12 +60,6 @@ func (h *handler) relay(cmd wire.Command, want upstream.Expectation) {
 	}
 	h.hearing.TellCaching()
 	h.Forward(cmd, want)
-}
-
-// isForgedRequest recognises HTTP that an attacker sends through a browser. Redis closes
-// such connections, too, because the body could hold commands.
-func isForgedRequest(name []byte) bool {
-	return wire.IsWord(name, "POST") || wire.IsWord(name, "HOST:")
 }
 
 // performInPipe performs a command on a connection whose replies cannot be counted any more.

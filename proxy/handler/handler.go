@@ -1,6 +1,7 @@
 package handler
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -51,11 +52,16 @@ type Service struct {
 	accepted      *upstream.AcceptedLogins // the logins that the upstream has accepted
 }
 
-// New makes the Service of the process that env belongs to. Version and RedlockInfo may be
-// nil.
+// New makes the Service of the process that env belongs to. The functions in cfg may be nil.
 func New(env *session.Env, cfg Config) *Service {
 	if cfg.Version == nil {
 		cfg.Version = func() string { return "" }
+	}
+	if cfg.Databases == nil {
+		cfg.Databases = func() int { return 0 }
+	}
+	if cfg.KillScripts == nil {
+		cfg.KillScripts = func(context.Context) bool { return false }
 	}
 	if cfg.RedlockInfo == nil {
 		cfg.RedlockInfo = func(dst []byte) []byte { return dst }
@@ -63,21 +69,7 @@ func New(env *session.Env, cfg Config) *Service {
 	return &Service{Config: cfg, env: env, hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics), accepted: upstream.NewAcceptedLogins()}
 }
 
-func (v *Service) shownVersion() string {
-	if version := v.Version(); version != "" {
-		return version
-	}
-	return FallbackVersion
-}
-
-func (v *Service) databaseCount() int {
-	if v.Databases != nil {
-		if n := v.Databases(); n > 0 {
-			return n
-		}
-	}
-	return config.DefaultDatabases
-}
+func (v *Service) shownVersion() string { return cmp.Or(v.Version(), FallbackVersion) }
 
 // refuseLogin counts and logs a refused login. user must be a known user's name, or a
 // placeholder for every other name. The name that the client sent is never logged.
@@ -96,9 +88,10 @@ type handler struct {
 	service *Service
 
 	identity
-	client  clientState
-	replies replyMode
-	onLocks
+	client      upstream.ClientState
+	replies     wire.ReplyMode
+	lockReply   []byte // the last reply of the masters; its buffer is reused
+	lastRead    lock.LastReads
 	transaction transaction
 	watched     watched
 	era         int // the router's Era when transaction or watched began
@@ -112,6 +105,7 @@ func (v *Service) Handle(s *session.Session) session.Handler { return v.newHandl
 func (v *Service) newHandler(s *session.Session) *handler {
 	h := &handler{Session: s, service: v}
 	h.hearing = pubsub.NewClient(v.hub, hearer{h})
+	h.client = upstream.NewClientState(h.reserve, 0)
 	h.beginAnew()
 	if !v.env.Active.Load().Users.AtUpstream {
 		h.oweLogin()
@@ -124,11 +118,15 @@ func (h *handler) Close() {
 	h.hearing.Close()
 	h.forgetQueued()
 	h.forgetWatched()
-	h.Env.Budget.Release(h.client.bytes)
+	h.client.Release()
 }
 
-// onLocks is the state that commands on lock keys leave behind.
-type onLocks struct {
-	lockReply []byte // the last reply; its buffer is reused
-	lastRead  lock.LastReads
+// reserve takes memory from the budget of all clients, or gives it back if n is negative. It
+// returns false if there is none, and counts that.
+func (h *handler) reserve(n int) bool {
+	ok := h.Env.Budget.Reserve(n)
+	if !ok {
+		h.Env.Metrics.LimitReached(string(config.LimitMemory))
+	}
+	return ok
 }

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"bytes"
+	"cmp"
 	"log/slog"
 
 	"github.com/tidwall/redcon"
@@ -10,89 +11,24 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
-// clientState is what a client has set for its connection. The proxy keeps it, so that the
-// upstream connection can be opened late, be closed by RESET, and be unreachable.
-type clientState struct {
-	version wire.Version
-	db      int // the database of the last successful SELECT
-	name    []byte
-	info    []clientInfo
-	noEvict bool
-	noTouch bool
-	bytes   int // the memory that name and info take from the budget
-}
-
-// commands returns the commands that set the same state on a new upstream connection.
-func (c *clientState) commands() (list [][]string) {
-	if len(c.name) > 0 {
-		list = append(list, []string{"CLIENT", "SETNAME", string(c.name)})
-	}
-	for _, info := range c.info {
-		list = append(list, []string{"CLIENT", "SETINFO", info.attribute, info.value})
-	}
-	if c.noEvict {
-		list = append(list, []string{"CLIENT", "NO-EVICT", "on"})
-	}
-	if c.noTouch {
-		list = append(list, []string{"CLIENT", "NO-TOUCH", "on"})
-	}
-	return list
-}
-
-// mayRemember takes memory for a client's name or info of now bytes, in place of an old one
-// of before bytes. It returns false if the budget has no room.
-func (h *handler) mayRemember(now, before int) bool {
-	if !h.Env.Budget.Reserve(now - before) {
-		h.Env.Metrics.LimitReached(string(config.LimitMemory))
-		return false
-	}
-	h.client.bytes += now - before
-	return true
-}
-
-// clientInfo is one attribute that CLIENT SETINFO has set.
-type clientInfo struct{ attribute, value string }
-
 // LogValue describes the client for the log.
 func (h *handler) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", string(h.client.name)))
+	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", string(h.client.Name())))
 }
 
 // beginAnew sets the client's state after connecting and after RESET. The first database is
 // the one in the upstream's URL.
 func (h *handler) beginAnew() {
 	settings := h.Env.Active.Load()
-	h.Env.Budget.Release(h.client.bytes)
-	h.client = clientState{db: settings.Upstream.DB}
+	h.client.Release()
+	h.client = upstream.NewClientState(h.reserve, settings.Upstream.DB)
 	h.vouched = nil
 	h.admit(settings.Users.First())
-}
-
-// replyMode is the state that CLIENT REPLY has set.
-type replyMode struct{ off, skip bool }
-
-// next reports whether the client does not want the reply to the next command. It uses up a
-// SKIP.
-func (m *replyMode) next() bool {
-	silent := m.off || m.skip
-	m.skip = false
-	return silent
-}
-
-// refusal returns the error for a refused command. An unknown command or a wrong number of
-// arguments is the more important error, as in Redis. Else refusal returns otherwise.
-func (h *handler) refusal(spec *command.Spec, args [][]byte, otherwise wire.Error) wire.Error {
-	switch {
-	case spec == nil:
-		return wire.ErrUnknownCommand(args)
-	case !spec.ArityOK(len(args)):
-		return wire.ErrArity(spec.Name)
-	}
-	return otherwise
 }
 
 // performHandshake answers the commands that the proxy itself answers. It always answers
@@ -126,8 +62,8 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 	if !h.Settle() {
 		return true
 	}
-	if !spec.ArityOK(len(args)) {
-		h.ReplyError(wire.ErrArity(name))
+	if refusal := spec.Check(args); refusal != "" {
+		h.ReplyError(refusal)
 		return true
 	}
 	if name == "reset" {
@@ -153,7 +89,7 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 	case "echo":
 		h.ReplyBytes(redcon.AppendBulk(nil, args[1]))
 	default:
-		h.ReplyBytes(h.describeClient(name, args))
+		h.ReplyBytes(h.client.Perform(name, args))
 	}
 	return true
 }
@@ -238,100 +174,30 @@ func (h *handler) selectDatabase(cmd wire.Command) {
 	if h.Upstream() != nil {
 		reply, ok := h.Ask(cmd.AsArray())
 		if ok && reply[0] == '+' && refusal == "" {
-			h.client.db = index
+			h.client.DB = index
 		}
 		h.ReplyBytes(reply)
 		return
 	}
-	if refusal == "" && (index < 0 || index >= h.service.databaseCount()) {
+	if refusal == "" && (index < 0 || index >= cmp.Or(h.service.Databases(), config.DefaultDatabases)) {
 		refusal = wire.ErrDatabaseIndex
 	}
 	if refusal != "" {
 		h.ReplyError(refusal)
 		return
 	}
-	h.client.db = index
+	h.client.DB = index
 	h.Reply(wire.OK)
 }
 
 // setReplyMode performs CLIENT REPLY. The proxy never forwards it, because it needs the
 // upstream's replies to match them with commands. It drops them itself.
 func (h *handler) setReplyMode(mode []byte) {
-	switch {
-	case wire.IsWord(mode, "ON"):
-		h.replies = replyMode{}
+	reply := h.replies.Set(mode)
+	if reply == wire.OK {
 		h.Mute(false)
-		h.Reply(wire.OK)
-	case wire.IsWord(mode, "OFF"):
-		h.replies.off = true
-	case wire.IsWord(mode, "SKIP"):
-		h.replies.skip = !h.replies.off
-	default:
-		h.ReplyError(wire.ErrSyntax)
 	}
-}
-
-// describeClient returns the reply to a CLIENT subcommand that needs no server.
-func (h *handler) describeClient(name string, args [][]byte) []byte {
-	switch name {
-	case "client|setname":
-		if !wire.IsClientName(args[2]) {
-			return []byte(wire.ErrClientName)
-		}
-		if !h.mayRemember(len(args[2]), len(h.client.name)) {
-			return []byte(wire.ErrMemory)
-		}
-		h.client.name = bytes.Clone(args[2])
-	case "client|getname":
-		if len(h.client.name) == 0 {
-			return wire.AppendNull(nil, h.client.version)
-		}
-		return redcon.AppendBulk(nil, h.client.name)
-	case "client|setinfo":
-		return h.setInfo(args[2], args[3])
-	case "client|no-evict", "client|no-touch":
-		on := wire.IsWord(args[2], "ON")
-		if !on && !wire.IsWord(args[2], "OFF") {
-			return []byte(wire.ErrSyntax)
-		}
-		if name == "client|no-evict" {
-			h.client.noEvict = on
-		} else {
-			h.client.noTouch = on
-		}
-	}
-	return []byte(wire.OK)
-}
-
-func (h *handler) setInfo(attribute, value []byte) []byte {
-	known := ""
-	switch {
-	case wire.IsWord(attribute, "LIB-NAME"):
-		known = "lib-name"
-	case wire.IsWord(attribute, "LIB-VER"):
-		known = "lib-ver"
-	}
-	if known == "" {
-		return []byte("-ERR Unrecognized option '" + wire.OneLine(attribute) + "'\r\n")
-	}
-	if !wire.IsClientName(value) {
-		return []byte("-ERR " + known + " cannot contain spaces, newlines or special characters.\r\n")
-	}
-	info := clientInfo{attribute: known, value: string(value)}
-	for i := range h.client.info {
-		if h.client.info[i].attribute == known {
-			if !h.mayRemember(len(value), len(h.client.info[i].value)) {
-				return []byte(wire.ErrMemory)
-			}
-			h.client.info[i] = info
-			return []byte(wire.OK)
-		}
-	}
-	if !h.mayRemember(len(value), 0) {
-		return []byte(wire.ErrMemory)
-	}
-	h.client.info = append(h.client.info, info)
-	return []byte(wire.OK)
+	h.Reply(reply)
 }
 
 // reset performs RESET. It also closes the upstream connection; the next command that needs
@@ -343,7 +209,7 @@ func (h *handler) reset() {
 	}
 	h.hearing.Reset()
 	h.beginAnew()
-	h.replies = replyMode{}
+	h.replies = wire.ReplyMode{}
 	h.Mute(false)
 	h.monitoring = false
 	h.endTransaction()

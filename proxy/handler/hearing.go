@@ -17,9 +17,7 @@ import (
 // performTracking is CLIENT TRACKING and CLIENT CACHING.
 func (h *handler) performTracking(name string, cmd wire.Command, spec *command.Spec) {
 	switch {
-	case !h.Settle() || h.refusedAsRestricted(name):
-	case !spec.ArityOK(len(cmd.Args)):
-		h.ReplyError(wire.ErrArity(name))
+	case !h.mayAnswer(name, cmd.Args, spec):
 	case name == "client|tracking":
 		h.hearing.PerformTracking(cmd)
 	default:
@@ -50,7 +48,7 @@ func (h *handler) Flushed() { h.hearing.Flushed() }
 // hearer is the handler as package pubsub sees it.
 type hearer struct{ *handler }
 
-func (h hearer) Version() wire.Version { return h.client.version }
+func (h hearer) Version() wire.Version { return h.client.Version }
 func (h hearer) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
 
 func (h hearer) OwnRules() (own route.Rules, hears bool) {

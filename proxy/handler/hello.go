@@ -1,9 +1,6 @@
 package handler
 
 import (
-	"bytes"
-	"strconv"
-
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -11,7 +8,7 @@ import (
 
 // helloReply describes the proxy as one ordinary Redis.
 func (h *handler) helloReply() []byte {
-	return wire.AppendHello(nil, h.client.version, h.service.shownVersion(), h.ID())
+	return wire.AppendHello(nil, h.client.Version, h.service.shownVersion(), h.ID())
 }
 
 // hello performs HELLO. The proxy always answers it. An open upstream gets the protocol and
@@ -32,21 +29,17 @@ func (h *handler) hello(args [][]byte) {
 		h.ReplyError(h.unauthenticated(wire.ErrHelloNoAuth))
 		return
 	}
-	if request.Named && !h.mayRemember(len(request.Name), len(h.client.name)) {
+	before := h.client
+	if request.Named && !h.client.SetName(request.Name) {
 		h.ReplyError(wire.ErrMemory)
 		return
 	}
 	if !h.tellUpstream(request) {
-		if request.Named {
-			h.mayRemember(len(h.client.name), len(request.Name))
-		}
+		h.client.Restore(before)
 		return
 	}
-	if request.Named {
-		h.client.name = bytes.Clone(request.Name)
-	}
 	if request.Number != 0 {
-		h.client.version = request.Version()
+		h.client.Version = request.Version()
 	}
 	if !h.hearing.Listens() {
 		h.ReplyBytes(h.helloReply())
@@ -56,7 +49,7 @@ func (h *handler) hello(args [][]byte) {
 		if !h.Muted() {
 			replies = append(replies, h.helloReply()...)
 		}
-		h.hearing.Speak(h.client.version)
+		h.hearing.Speak(h.client.Version)
 		return replies
 	})
 }
@@ -67,14 +60,10 @@ func (h *handler) tellUpstream(request wire.Hello) bool {
 	if h.Upstream() == nil || request.Number == 0 {
 		return true
 	}
-	if !request.Named && request.Version() == h.client.version {
+	if !request.Named && request.Version() == h.client.Version {
 		return true
 	}
-	hello := [][]byte{[]byte("HELLO"), strconv.AppendInt(nil, int64(request.Number), 10)}
-	if request.Named {
-		hello = append(hello, []byte("SETNAME"), request.Name)
-	}
-	reply, ok := h.AskFor(upstream.Expectation{Kind: upstream.Switch, Version: request.Version(), Count: 1}, resp.AppendCommand(nil, hello...), nil)
+	reply, ok := h.AskFor(upstream.Expectation{Kind: upstream.Switch, Version: request.Version(), Count: 1}, request.Forward(), nil)
 	if !ok {
 		return false
 	}

@@ -19,7 +19,7 @@ func (h *handler) performInfo(cmd wire.Command) {
 	}
 	sections := cmd.Args[1:]
 	if len(sections) == 1 && wire.IsWord(sections[0], "REDLOCK") {
-		h.ReplyBytes(wire.AppendText(nil, h.redlockSection(nil), h.client.version))
+		h.ReplyBytes(wire.AppendText(nil, h.redlockSection(nil), h.client.Version))
 		return
 	}
 	var text []byte
@@ -42,7 +42,7 @@ func (h *handler) performInfo(cmd wire.Command) {
 		}
 		text = h.redlockSection(text)
 	}
-	h.ReplyBytes(wire.AppendText(nil, text, h.client.version))
+	h.ReplyBytes(wire.AppendText(nil, text, h.client.Version))
 }
 
 func (h *handler) redlockSection(text []byte) []byte {

@@ -1,14 +1,12 @@
 package handler
 
 import (
-	"strconv"
 	"time"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/resp"
 )
 
 // With auth: upstream, the upstream has the users. The session sends the login on its own
@@ -18,31 +16,17 @@ import (
 // the upstream accepted a while ago. The proxy vouches for that client until the connection
 // can be opened.
 
-// A clientLogin is a client's claim to be a user.
-type clientLogin struct {
-	upstream.ClientLogin
-	command []byte // its AUTH; nil: it has sent none
-}
-
 // vouched is a login that the upstream has accepted before, on another connection.
 type vouched struct {
-	clientLogin
+	upstream.SentLogin
 	at      time.Time
 	isNew   bool // the client has just sent it
 	refused bool // the upstream has refused it; only if isNew
 }
 
 // claims returns the claim in the arguments of AUTH. args is nil if the client has sent none.
-func (h *handler) claims(args [][]byte) clientLogin {
-	server := h.Env.Active.Load().Config.Upstream.String()
-	if args == nil {
-		return clientLogin{ClientLogin: h.service.accepted.Login(server, config.DefaultUser, nil, false)}
-	}
-	user := config.DefaultUser
-	if len(args) == 3 {
-		user = string(args[1])
-	}
-	return clientLogin{h.service.accepted.Login(server, user, args[len(args)-1], true), resp.AppendCommand(nil, args...)}
+func (h *handler) claims(args [][]byte) upstream.SentLogin {
+	return h.service.accepted.Sent(h.Env.Active.Load().Config.Upstream.String(), config.DefaultUser, args)
 }
 
 // Arrived opens the upstream connection at the first bytes of a client that is not logged in.
@@ -67,7 +51,7 @@ func (h *handler) logInAtUpstream(args [][]byte) string {
 		return h.openAs(says)
 	}
 	first := h.account.Load() == nil
-	answer, ok := h.Ask(says.command)
+	answer, ok := h.Ask(says.Command)
 	switch {
 	case !ok:
 		return ""
@@ -77,8 +61,8 @@ func (h *handler) logInAtUpstream(args [][]byte) string {
 		return reply
 	}
 	h.accept(says)
-	if first && h.client.db != 0 {
-		if answer, ok = h.Ask(resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(h.client.db), 10))); ok && answer[0] != '+' {
+	if first && h.client.DB != 0 {
+		if answer, ok = h.askSelect(h.client.DB); ok && answer[0] != '+' {
 			h.End(session.UserGone)
 			return string(answer)
 		}
@@ -88,9 +72,9 @@ func (h *handler) logInAtUpstream(args [][]byte) string {
 
 // openAs is logInAtUpstream if no connection is open. If the upstream refuses the login, the
 // client's earlier claim stays.
-func (h *handler) openAs(says clientLogin) string {
+func (h *handler) openAs(says upstream.SentLogin) string {
 	before := h.vouched
-	h.vouched = &vouched{clientLogin: says, isNew: true}
+	h.vouched = &vouched{SentLogin: says, isNew: true}
 	asked := h.vouched
 	refusal := h.TryOpen()
 	switch {
@@ -106,13 +90,13 @@ func (h *handler) openAs(says clientLogin) string {
 
 // vouchFor accepts a login while the upstream cannot be asked. The upstream must have
 // accepted the same login before, less than auth_cache ago. Else it returns false.
-func (h *handler) vouchFor(says clientLogin) bool {
+func (h *handler) vouchFor(says upstream.SentLogin) bool {
 	users := h.Env.Active.Load().Users
-	at, known := h.service.accepted.AcceptedAt(says.ClientLogin)
-	if !known || time.Since(at) >= users.Cache {
+	at, known := h.service.accepted.AcceptedWithin(users.Cache, says.ClientLogin)
+	if !known {
 		return false
 	}
-	h.vouched = &vouched{clientLogin: says, at: at}
+	h.vouched = &vouched{SentLogin: says, at: at}
 	h.admit(users.Accepted(says.User))
 	return true
 }
@@ -133,7 +117,7 @@ func (h *handler) stillVouchedFor(now *config.Settings) bool {
 }
 
 // accept logs the client in as the user that the upstream has accepted.
-func (h *handler) accept(says clientLogin) {
+func (h *handler) accept(says upstream.SentLogin) {
 	users := h.Env.Active.Load().Users
 	if users.Cache > 0 {
 		h.service.accepted.Remember(says.ClientLogin, time.Now())
@@ -142,35 +126,26 @@ func (h *handler) accept(says clientLogin) {
 	h.admit(users.Accepted(says.User))
 }
 
-// refused handles a login that the upstream has refused with WRONGPASS or NOAUTH. It forgets
-// an earlier acceptance, and counts and logs the refusal. Other errors change nothing.
-func (h *handler) refused(says clientLogin, answer []byte) {
-	if code := string(resp.ErrorCode(answer)); code != "WRONGPASS" && code != "NOAUTH" {
-		return
-	}
-	name := "(unknown)" // it may be a password
-	if h.service.accepted.Knows(says.User) {
-		name = says.User
-	}
-	h.service.accepted.Forget(says.ClientLogin)
-	if says.command != nil {
-		h.service.refuseLogin(name, h.RemoteAddr())
+// refused counts and logs a login that the upstream has refused.
+func (h *handler) refused(says upstream.SentLogin, answer []byte) {
+	if user, refused := h.service.accepted.Refused(says.ClientLogin, answer); refused && says.Command != nil {
+		h.service.refuseLogin(user, h.RemoteAddr())
 	}
 }
 
 // says returns the client's claim: the login that the proxy vouches for, or none.
-func (h *handler) says() clientLogin {
+func (h *handler) says() upstream.SentLogin {
 	if h.vouched != nil {
-		return h.vouched.clientLogin
+		return h.vouched.SentLogin
 	}
 	return h.claims(nil)
 }
 
 // Login returns the login and the client state for a new upstream connection.
 func (h *handler) Login(settings *config.Settings) *upstream.Login {
-	l := &upstream.Login{Version: h.client.version, DB: h.client.db, State: h.client.commands()}
+	l := h.client.Login()
 	if settings.Users.AtUpstream {
-		l.Claim = &upstream.Claim{Auth: h.says().command, Sure: h.vouched != nil}
+		l.Claim = &upstream.Claim{Auth: h.says().Command, Sure: h.vouched != nil}
 	} else {
 		l.User, l.Password = settings.Upstream.User, settings.Upstream.Password
 	}

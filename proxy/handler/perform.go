@@ -1,14 +1,16 @@
 package handler
 
 import (
+	"cmp"
 	"strings"
+	"time"
 
 	"redlock-proxy/proxy/command"
-	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/resp"
 )
 
 // Perform answers one command, or sends it to the server that answers it.
@@ -20,14 +22,14 @@ func (h *handler) Perform(cmd wire.Command) {
 	if to.Spec != nil {
 		name = to.Spec.Name
 	}
-	h.Mute(h.replies.next())
-	if h.transaction.state == transactionNone && !h.watched.any() {
+	h.Mute(h.replies.Next())
+	if !h.inTransaction() && !h.watched.any() {
 		h.era = router.Era
 	}
 	switch user := h.user(settings); {
 	case h.Ending(): // the client's user has been deleted
 	case user == nil && !to.Spec.Is(command.BeforeAuth):
-		h.ReplyError(h.refusal(to.Spec, cmd.Args, h.unauthenticated(wire.ErrNoAuth)))
+		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), h.unauthenticated(wire.ErrNoAuth)))
 	case !to.Spec.Is(command.BeforeAuth) && !h.stillVouchedFor(settings):
 	case to.Reserved:
 		h.abort(wire.ErrReservedKey)
@@ -40,8 +42,8 @@ func (h *handler) Perform(cmd wire.Command) {
 	case h.InPipe():
 		h.performInPipe(name, cmd, to)
 	case !to.Spec.Is(command.InSubscribeMode) && h.hearing.RestrictedAlone():
-		h.ReplyError(h.refusal(to.Spec, cmd.Args, wire.ErrRestricted(name)))
-	case h.transaction.state != transactionNone:
+		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrRestricted(name)))
+	case h.inTransaction():
 		h.performInTransaction(name, cmd, to)
 	case to.Ordinary && to.Plane == route.Upstream: // nearly all commands
 		h.forwardForReply(cmd, to.Spec)
@@ -50,7 +52,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	default:
 		h.performKeyed(name, cmd, to)
 	}
-	h.hearing.Performed(name, h.lockReply, h.transaction.state != transactionNone)
+	h.hearing.Performed(name, h.lockReply, h.inTransaction())
 }
 
 // performJoined performs the commands that have no keys and concern both planes. It returns
@@ -135,10 +137,10 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 	}
 	defer h.Env.Budget.Release(copies)
 	call := lock.Command{
-		DB:        h.client.db,
+		DB:        h.client.DB,
 		Args:      args,
 		Route:     to,
-		Version:   h.client.version,
+		Version:   h.client.Version,
 		LastReads: &h.lastRead,
 		Client:    h,
 	}
@@ -156,11 +158,20 @@ func (h *handler) holdCopies(size int) (held int, ok bool) {
 		return 0, true
 	}
 	held = size * (1 + 2*len(h.Env.Active.Load().Masters))
-	if !h.Env.Budget.Reserve(held) {
-		h.Env.Metrics.LimitReached(string(config.LimitMemory))
-		return 0, false
+	return held, h.reserve(held)
+}
+
+// mayAnswer waits until all earlier commands are answered. It returns false if the session
+// ends, or if it has refused the command.
+func (h *handler) mayAnswer(name string, args [][]byte, spec *command.Spec) bool {
+	if !h.Settle() || h.refusedAsRestricted(name) {
+		return false
 	}
-	return held, true
+	refusal := spec.Check(args)
+	if refusal != "" {
+		h.ReplyError(refusal)
+	}
+	return refusal == ""
 }
 
 // replyUnlessRestricted is ReplyError for commands that RESP2's subscribe mode does not
@@ -179,4 +190,36 @@ func (h *handler) refusedAsRestricted(name string) bool {
 	}
 	h.ReplyError(wire.ErrRestricted(name))
 	return true
+}
+
+// refusedAsMoving refuses a command on a key that a change of the rules has moved, and
+// returns whether it did.
+func (h *handler) refusedAsMoving(r *route.Router, cmd wire.Command, to route.Route) bool {
+	until := r.HeldBack(h.database(), cmd.Args, to, time.Now())
+	if until.IsZero() {
+		return false
+	}
+	h.abort(wire.ErrMoving(until))
+	return true
+}
+
+// performSplit performs a command whose keys are on both planes. It runs both halves at the
+// same time and joins their replies. If one half fails, the client gets its error.
+func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
+	if !h.Settle() || h.refusedAsRestricted(name) || !h.open() {
+		return
+	}
+	h.hearing.TellCaching()
+	upstreamHalf, lockHalf := to.Halves(cmd.Args)
+	fromUpstream, ok := h.AskWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
+		h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))
+	})
+	if !ok {
+		return
+	}
+	if name == "mget" {
+		h.ReplyBytes(to.JoinValues(fromUpstream, h.lockReply))
+		return
+	}
+	h.ReplyBytes(route.JoinCounts(fromUpstream, h.lockReply))
 }

@@ -33,7 +33,7 @@ func (h *handler) user(now *config.Settings) *config.Account {
 		return nil
 	}
 	h.account.Store(user)
-	if known.May&^user.May != 0 && h.transaction.state != transactionNone {
+	if known.May&^user.May != 0 && h.inTransaction() {
 		h.abort("")
 	}
 	return user
@@ -54,13 +54,9 @@ func (h *handler) refusedForUser(user *config.Account, name string, args [][]byt
 	return true
 }
 
-// ownRules returns the lock rules for the session's user. It keeps the result until the
-// user or the rules change.
+// ownRules returns the lock rules for the session's user.
 func (h *handler) ownRules(user *config.Account, all route.Rules) route.Rules {
-	if h.own.of != user || len(h.own.from) != len(all) || len(all) > 0 && &h.own.from[0] != &all[0] {
-		h.own.of, h.own.from, h.own.rules = user, all, all.ForUser(user.Name)
-	}
-	return h.own.rules
+	return h.own.For(user.Name, all)
 }
 
 // hearsLocks reports whether the client may receive messages and events of the masters.
@@ -94,10 +90,7 @@ type identity struct {
 	account atomic.Pointer[config.Account] // nil: not logged in. Only the session sets it
 	login   atomic.Int32                   // loginUnknown, loginOwed or loginDone
 	vouched *vouched                       // an earlier login that the upstream has yet to confirm
-	own     struct {                       // the cache of ownRules
-		of          *config.Account
-		from, rules route.Rules
-	}
+	own     route.UserRules
 }
 
 // Swept checks for changes that no command notices. mustLogIn reports whether the client has

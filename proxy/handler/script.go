@@ -3,74 +3,69 @@ package handler
 import (
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
-// performScript performs SCRIPT LOAD, EXISTS, FLUSH and KILL on both planes. Only the keys of
-// a later EVALSHA say on which plane a script runs.
+// performScript performs SCRIPT LOAD, EXISTS, FLUSH and KILL on both planes, or on the masters
+// alone while no upstream can be reached. Only the keys of a later EVALSHA say on which plane
+// a script runs.
 func (h *handler) performScript(name string, cmd wire.Command, to route.Route) {
 	if !h.Settle() || h.refusedAsRestricted(name) {
 		return
 	}
-	if h.TryOpen() != "" {
-		h.performScriptHere(name, cmd, to)
-		return
-	}
-	reply, ok := h.Ask(cmd.AsArray())
-	if !ok {
-		return
-	}
-	refused := resp.IsError(reply)
-	switch {
-	case name == "script|kill":
-		if h.killOnMasters() {
-			reply = []byte(wire.OK)
+	alone := h.TryOpen() != ""
+	var reply []byte // the upstream's
+	if !alone {
+		var ok bool
+		if reply, ok = h.Ask(cmd.AsArray()); !ok {
+			return
 		}
-	case refused:
-	case name == "script|load":
-		h.registerScript(name, cmd.Args)
-	case name == "script|exists":
-		reply = h.existsOnBoth(reply, cmd.Args[2:])
-	case name == "script|flush":
-		h.service.Scripts.Flush()
-		h.runOnLocks(cmd.Args, to)
-	}
-	h.ReplyBytes(reply)
-}
-
-// performScriptHere is performScript while no upstream can be reached.
-func (h *handler) performScriptHere(name string, cmd wire.Command, to route.Route) {
-	if !to.Spec.ArityOK(len(cmd.Args)) {
-		h.ReplyError(wire.ErrArity(name))
+		if resp.IsError(reply) && name != "script|kill" {
+			h.ReplyBytes(reply)
+			return
+		}
+	} else if refusal := refusesScript(name, cmd.Args, to.Spec); refusal != "" {
+		h.ReplyError(refusal)
 		return
 	}
 	switch name {
 	case "script|load":
-		// The masters check whether the script compiles.
-		h.runOnLocks(cmd.Args, to)
-		if h.lockReply[0] != '-' {
+		if alone { // the masters check whether the script compiles
+			h.runOnLocks(cmd.Args, to)
+			reply = h.lockReply
+		}
+		if !resp.IsError(reply) {
 			h.registerScript(name, cmd.Args)
 		}
-		h.ReplyBytes(h.lockReply)
 	case "script|exists":
-		h.ReplyBytes(h.existsOnBoth(nil, cmd.Args[2:]))
+		reply = h.existsOnBoth(reply, cmd.Args[2:])
 	case "script|flush":
-		if len(cmd.Args) > 3 || len(cmd.Args) == 3 && !wire.IsWord(cmd.Args[2], "SYNC") && !wire.IsWord(cmd.Args[2], "ASYNC") {
-			h.ReplyError(wire.ErrScriptFlush)
-			return
-		}
 		h.service.Scripts.Flush()
 		h.runOnLocks(cmd.Args, to)
-		h.ReplyBytes(h.lockReply)
+		if alone {
+			reply = h.lockReply
+		}
 	case "script|kill":
-		if h.killOnMasters() {
-			h.Reply(wire.OK)
+		switch killed := h.killOnMasters(); {
+		case killed:
+			reply = []byte(wire.OK)
+		case alone:
+			h.ReplyError(wire.ErrScriptKill)
 			return
 		}
-		h.ReplyError(wire.ErrScriptKill)
 	}
+	h.ReplyBytes(reply)
+}
+
+// refusesScript returns the error that an upstream would answer, or "".
+func refusesScript(name string, args [][]byte, spec *command.Spec) wire.Error {
+	if name == "script|flush" && (len(args) > 3 || len(args) == 3 && !wire.IsWord(args[2], "SYNC") && !wire.IsWord(args[2], "ASYNC")) {
+		return wire.ErrScriptFlush
+	}
+	return spec.Check(args)
 }
 
 // existsOnBoth returns the reply to SCRIPT EXISTS: 1 for each script that both planes can
@@ -79,15 +74,11 @@ func (h *handler) existsOnBoth(fromUpstream []byte, names [][]byte) []byte {
 	upstream, _ := resp.Elements(fromUpstream)
 	reply := redcon.AppendArray(nil, len(names))
 	for i, sha := range names {
-		_, known := h.service.Scripts.Get(sha)
-		if i < len(upstream) && string(upstream[i]) != ":1\r\n" {
-			known = false
+		exists := ":0\r\n"
+		if _, known := h.service.Scripts.Get(sha); known && (i >= len(upstream) || string(upstream[i]) == ":1\r\n") {
+			exists = ":1\r\n"
 		}
-		if known {
-			reply = redcon.AppendInt(reply, 1)
-		} else {
-			reply = redcon.AppendInt(reply, 0)
-		}
+		reply = append(reply, exists...)
 	}
 	return reply
 }
@@ -104,10 +95,6 @@ func (h *handler) registerScript(name string, args [][]byte) {
 }
 
 func (h *handler) killOnMasters() (killed bool) {
-	kill := h.service.KillScripts
-	if kill == nil {
-		return false
-	}
-	h.Busy(func() { killed = kill(h.Context()) })
+	h.Busy(func() { killed = h.service.KillScripts(h.Context()) })
 	return killed
 }

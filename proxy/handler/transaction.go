@@ -13,34 +13,13 @@ import (
 )
 
 // A transaction holds the commands between MULTI and EXEC. The proxy answers MULTI, because
-// the plane is not known yet. The first command with a key decides the plane.
-//
-//	held      nothing is sent yet; commands without keys are queued here
-//	upstream  the upstream has the transaction, and gets each following command
-//	locks     all commands are queued here until EXEC
-//	aborted   a command was refused; the following ones are checked and answered
-//	          QUEUED, but not kept, and EXEC fails
+// the plane is not known yet. route.Transaction decides about the plane.
 type transaction struct {
-	state    transactionState
-	multi    []byte         // as the client spelled it, for a MONITOR on the upstream
-	calls    []lock.Command // queued here, with copies of their arguments
-	bytes    int            // the memory that calls take from the budget
-	position int            // the index of the next command in EXEC's reply
-	selects  []queuedSelect
+	route.Transaction
+	multi []byte         // as the client spelled it, for a MONITOR on the upstream
+	calls []lock.Command // queued here, with copies of their arguments
+	bytes int            // the memory that calls take from the budget
 }
-
-type transactionState uint8
-
-const (
-	transactionNone transactionState = iota
-	transactionHeld
-	transactionUpstream
-	transactionLocks
-	transactionAborted
-)
-
-// queuedSelect is a SELECT that applies if EXEC's reply has +OK at its position.
-type queuedSelect struct{ position, db int }
 
 // These are rough sizes of what a queued command takes in addition to its bytes.
 const (
@@ -49,39 +28,32 @@ const (
 )
 
 // database returns the database of the next command's keys.
-func (h *handler) database() int {
-	if n := len(h.transaction.selects); n > 0 {
-		return h.transaction.selects[n-1].db
-	}
-	return h.client.db
-}
+func (h *handler) database() int { return h.transaction.Database(h.client.DB) }
+
+func (h *handler) inTransaction() bool { return h.transaction.State != route.NoTransaction }
 
 // performMulti performs MULTI outside a transaction.
 func (h *handler) performMulti(cmd wire.Command, spec *command.Spec) {
-	if !h.Settle() || h.refusedAsRestricted("multi") {
+	if !h.mayAnswer("multi", cmd.Args, spec) {
 		return
 	}
-	if !spec.ArityOK(len(cmd.Args)) {
-		h.ReplyError(wire.ErrArity("multi"))
-		return
-	}
-	h.transaction.state, h.transaction.multi = transactionHeld, bytes.Clone(cmd.Args[0])
+	h.transaction.State, h.transaction.multi = route.Held, bytes.Clone(cmd.Args[0])
 	h.hearing.HearUpstream()
 	h.Reply(wire.OK)
 }
 
 // performStrayExec refuses EXEC and DISCARD without MULTI.
 func (h *handler) performStrayExec(name string, cmd wire.Command) {
+	refusal := wire.ErrDiscardNoMulti
 	switch {
 	case name == "exec" && len(cmd.Args) > 1:
-		h.replyUnlessRestricted(name, wire.ErrExecArity)
+		refusal = wire.ErrExecArity
 	case name == "exec":
-		h.replyUnlessRestricted(name, wire.ErrExecNoMulti)
+		refusal = wire.ErrExecNoMulti
 	case len(cmd.Args) > 1:
-		h.replyUnlessRestricted(name, wire.ErrArity(name))
-	default:
-		h.replyUnlessRestricted(name, wire.ErrDiscardNoMulti)
+		refusal = wire.ErrArity(name)
 	}
+	h.replyUnlessRestricted(name, refusal)
 }
 
 // performInTransaction performs every command after MULTI, including EXEC and DISCARD.
@@ -99,9 +71,9 @@ func (h *handler) performInTransaction(name string, cmd wire.Command, to route.R
 		h.refuseTransaction(wire.ErrExecRules)
 	case h.hearing.SubscribesToLocks(name, cmd.Args):
 		h.abort(wire.ErrSubscribeInMulti)
-	case h.transaction.state == transactionUpstream:
+	case h.transaction.State == route.AtUpstream:
 		h.continueUpstream(name, cmd, to)
-	case to.Spec == nil && h.transaction.state == transactionHeld && to.Plane == route.Upstream:
+	case to.Spec == nil && h.transaction.State == route.Held && to.Plane == route.Upstream:
 		// The upstream may have a module that knows the command.
 		h.decideUpstream(name, cmd, to)
 	default:
@@ -111,52 +83,24 @@ func (h *handler) performInTransaction(name string, cmd wire.Command, to route.R
 
 // continueHere is performInTransaction while the upstream does not have the transaction.
 func (h *handler) continueHere(name string, cmd wire.Command, to route.Route) {
-	switch {
-	case name == "exec" && len(cmd.Args) > 1:
-		h.refuseTransaction(wire.ErrExecArity)
-	case to.Spec == nil || !to.Spec.ArityOK(len(cmd.Args)):
-		h.abort(h.refusal(to.Spec, cmd.Args, ""))
-	case name == "exec":
-		h.executeHere(cmd, to)
-	case name == "discard":
-		h.leaveTransaction(wire.OK)
-	case name == "multi":
-		h.ReplyError(wire.ErrNestedMulti)
-	case name == "watch":
-		h.ReplyError(wire.ErrWatchInMulti)
-	case to.Spec.NoMulti() || wire.LogsIn(name, cmd.Args):
-		h.abort(wire.ErrNotInMulti)
-	case h.transaction.state == transactionAborted:
+	switch step, refusal := h.transaction.Next(name, cmd.Args, to, h.watched.offLocks(h.client.DB)); step {
+	case route.Queue:
+		h.queue(name, cmd, to)
+	case route.Check:
 		h.Reply(wire.Queued)
-	case to.Plane == route.Split || to.Plane == route.Cross:
-		h.abort(wire.ErrCrossLock)
-	case h.transaction.state == transactionLocks:
-		if refusal := refusedOnLocks(name, to); refusal != "" {
-			h.abort(refusal)
-			return
-		}
-		h.queue(name, cmd, to)
-	case to.Plane == route.Locks:
-		h.decideLocks(name, cmd, to)
-	case len(to.Keys) > 0 || to.Spec.Is(command.Uncountable):
+	case route.ToUpstream:
 		h.decideUpstream(name, cmd, to)
-	default:
-		h.queue(name, cmd, to)
-	}
-}
-
-// decideLocks makes the held transaction one on lock keys.
-func (h *handler) decideLocks(name string, cmd wire.Command, to route.Route) {
-	refusal := refusedOnLocks(name, to)
-	if refusal == "" {
-		refusal = h.refusesLocks()
-	}
-	if refusal != "" {
+	case route.Execute:
+		h.executeHere(cmd)
+	case route.Discard:
+		h.leaveTransaction(wire.OK)
+	case route.Refuse:
+		h.ReplyError(refusal)
+	case route.Abort:
 		h.abort(refusal)
-		return
+	case route.End:
+		h.refuseTransaction(refusal)
 	}
-	h.transaction.state = transactionLocks
-	h.queue(name, cmd, to)
 }
 
 // queue keeps a copy of a command for EXEC, and answers QUEUED.
@@ -172,8 +116,8 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 	for i, arg := range cmd.Args {
 		args[i] = bytes.Clone(arg)
 	}
-	t.calls = append(t.calls, lock.Command{DB: h.client.db, Args: args, Route: to, Client: h})
-	t.note(name, args)
+	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h})
+	t.Queued(name, args, to)
 	h.hearing.HearUpstream()
 	h.Reply(wire.Queued)
 }
@@ -181,49 +125,29 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 // mayHold takes memory for one more part of a transaction: a queued command or the value of
 // a watched key. It returns false if a limit is reached.
 func (h *handler) mayHold(size int) bool {
-	reached := config.LimitTransaction
-	if int64(h.transaction.bytes+h.watched.bytes+size) <= h.Env.Active.Load().Limits.Transaction {
-		if h.Env.Budget.Reserve(size) {
-			return true
-		}
-		reached = config.LimitMemory
+	if int64(h.transaction.bytes+h.watched.bytes+size) > h.Env.Active.Load().Limits.Transaction {
+		h.Env.Metrics.LimitReached(string(config.LimitTransaction))
+		return false
 	}
-	h.Env.Metrics.LimitReached(string(reached))
-	return false
+	return h.reserve(size)
 }
 
-// note counts a queued command's position in EXEC's reply, and remembers a SELECT.
-func (t *transaction) note(name string, args [][]byte) {
-	if name == "select" && len(args) == 2 {
-		if db, refusal := wire.ParseDatabase(args[1]); refusal == "" {
-			t.selects = append(t.selects, queuedSelect{t.position, db})
-		}
-	}
-	t.position++
-}
-
-// executeHere performs EXEC while the upstream does not have the transaction.
-func (h *handler) executeHere(cmd wire.Command, to route.Route) {
-	switch h.transaction.state {
-	case transactionAborted:
-		h.refuseTransaction(wire.ErrExecAbort)
-	case transactionLocks:
-		h.executeOnLocks()
-	default:
-		h.executeUndecided(cmd, to)
-	}
-}
-
-// executeUndecided performs EXEC if no command had a key. The watched keys decide the plane.
-func (h *handler) executeUndecided(cmd wire.Command, to route.Route) {
+// executeHere performs EXEC while the upstream does not have the transaction. If no command
+// had a key, the watched keys decide the plane.
+func (h *handler) executeHere(cmd wire.Command) {
+	t := &h.transaction
 	switch {
+	case t.State == route.Aborted:
+		h.refuseTransaction(wire.ErrExecAbort)
+	case t.State == route.AtLocks:
+		h.executeOnLocks()
 	case len(h.watched.locks) > 0:
-		if refusal := h.refusesLocks(); refusal != "" {
+		if refusal := t.RefusesLocks(h.watched.offLocks(h.client.DB)); refusal != "" {
 			h.refuseTransaction(refusal)
 			return
 		}
 		h.executeOnLocks()
-	case len(h.transaction.calls) == 0 && h.Upstream() == nil:
+	case len(t.calls) == 0 && h.Upstream() == nil:
 		h.leaveTransaction("*0\r\n")
 	default:
 		h.executeKeyless(cmd)
@@ -283,13 +207,13 @@ func (h *handler) abort(refusal wire.Error) {
 	if !h.Settle() {
 		return
 	}
-	if h.transaction.state == transactionUpstream {
+	if h.transaction.State == route.AtUpstream {
 		h.Insert(resp.AppendCommand(nil, []byte("DISCARD")), 1)
 		h.watched.upstream = false
 	}
-	if h.transaction.state != transactionNone {
+	if h.inTransaction() {
 		h.forgetQueued()
-		h.transaction = transaction{state: transactionAborted}
+		h.transaction = transaction{Transaction: route.Transaction{State: route.Aborted}}
 	}
 	h.ReplyError(refusal)
 }

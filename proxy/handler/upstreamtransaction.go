@@ -43,7 +43,7 @@ func (h *handler) takeHeld() (held []byte, count int) {
 	}
 	count = 1 + len(t.calls)
 	h.forgetQueued()
-	t.state = transactionUpstream
+	t.State = route.AtUpstream
 	return held, count
 }
 
@@ -65,7 +65,7 @@ func (h *handler) executeKeyless(cmd wire.Command) {
 	if !ok {
 		return
 	}
-	refused := bytes.Clone(firstError(replies))
+	refused := bytes.Clone(wire.FirstError(replies))
 	if refused == nil {
 		h.executeUpstream(cmd)
 		return
@@ -79,16 +79,6 @@ func (h *handler) executeKeyless(cmd wire.Command) {
 		reply = append([]byte(wire.ErrExecAbortOf), refused[1:]...)
 	}
 	h.ReplyBytes(reply)
-}
-
-// firstError returns the first error among simple replies, or nil.
-func firstError(replies []byte) []byte {
-	for line := range bytes.Lines(replies) {
-		if line[0] == '-' {
-			return line
-		}
-	}
-	return nil
 }
 
 // continueUpstream is performInTransaction once the upstream has the transaction.
@@ -112,7 +102,7 @@ func (h *handler) continueUpstream(name string, cmd wire.Command, to route.Route
 		}
 	default:
 		h.registerScript(name, cmd.Args)
-		h.transaction.note(name, cmd.Args)
+		h.transaction.Queued(name, cmd.Args, to)
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	}
 }
@@ -120,8 +110,9 @@ func (h *handler) continueUpstream(name string, cmd wire.Command, to route.Route
 // executeUpstream performs EXEC on the upstream. The proxy collects and reads the reply only
 // if the transaction has a SELECT.
 func (h *handler) executeUpstream(cmd wire.Command) {
-	selects := h.transaction.selects
+	ended := h.transaction.Transaction
 	h.endTransaction()
+	selects := ended.Selects()
 	if len(selects) == 0 {
 		h.relay(cmd, upstream.Expectation{Count: 1})
 		return
@@ -136,24 +127,25 @@ func (h *handler) executeUpstream(cmd wire.Command) {
 		return
 	}
 	elements, _ := resp.Elements(reply)
-	for _, selected := range selects {
-		if selected.position < len(elements) && elements[selected.position][0] == '+' {
-			h.client.db = selected.db
-		}
-	}
+	h.client.DB = ended.DatabaseAfter(h.client.DB, elements)
 	h.ReplyBytes(reply)
 }
 
 // selectAgain is called after an EXEC whose reply was too large to keep, so that its
 // database is unknown. It sends the SELECTs again; they lead to the same database.
-func (h *handler) selectAgain(selects []queuedSelect) {
-	for _, selected := range selects {
-		reply, ok := h.Ask(resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(selected.db), 10)))
+func (h *handler) selectAgain(selects []int) {
+	for _, db := range selects {
+		reply, ok := h.askSelect(db)
 		if !ok {
 			return
 		}
 		if reply[0] == '+' {
-			h.client.db = selected.db
+			h.client.DB = db
 		}
 	}
+}
+
+// askSelect sends the upstream a SELECT of the proxy's own.
+func (h *handler) askSelect(db int) (reply []byte, ok bool) {
+	return h.Ask(resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10)))
 }

@@ -3,7 +3,6 @@ package handler
 import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -22,20 +21,16 @@ func (w *watched) any() bool { return len(w.locks) > 0 || w.upstream }
 
 // performWatch performs WATCH on lock keys: it reads their values on the masters.
 func (h *handler) performWatch(cmd wire.Command, spec *command.Spec) {
-	if !h.Settle() || h.refusedAsRestricted("watch") {
+	if !h.mayAnswer("watch", cmd.Args, spec) {
 		return
 	}
-	switch {
-	case !spec.ArityOK(len(cmd.Args)):
-		h.ReplyError(wire.ErrArity("watch"))
-		return
-	case len(h.watched.locks) > 0 && h.watched.db != h.client.db:
+	if len(h.watched.locks) > 0 && h.watched.db != h.client.DB {
 		h.ReplyError(wire.ErrWatchDatabase)
 		return
 	}
 	var look *redlock.Watch
 	var refusal wire.Error
-	h.Busy(func() { look, refusal = h.service.Locks.Watch(h.Context(), h.client.db, cmd.Args[1:]) })
+	h.Busy(func() { look, refusal = h.service.Locks.Watch(h.Context(), h.client.DB, cmd.Args[1:]) })
 	if refusal != "" {
 		h.ReplyError(refusal)
 		return
@@ -46,26 +41,25 @@ func (h *handler) performWatch(cmd wire.Command, spec *command.Spec) {
 		return
 	}
 	h.watched.bytes += size
-	h.watched.locks, h.watched.db = append(h.watched.locks, look), h.client.db
+	h.watched.locks, h.watched.db = append(h.watched.locks, look), h.client.DB
 	h.Reply(wire.OK)
 }
 
 // performUnwatch performs UNWATCH on both planes. It does not open an upstream connection,
 // because a closed one watches nothing.
 func (h *handler) performUnwatch(cmd wire.Command, spec *command.Spec) {
-	if h.Upstream() == nil {
-		if !spec.ArityOK(len(cmd.Args)) {
-			h.ReplyError(wire.ErrArity("unwatch"))
-			return
-		}
+	refusal := spec.Check(cmd.Args)
+	if refusal == "" {
 		h.forgetWatched()
+	}
+	switch {
+	case h.Upstream() != nil:
+		h.relay(cmd, upstream.Expectation{Count: 1})
+	case refusal != "":
+		h.ReplyError(refusal)
+	default:
 		h.Reply(wire.OK)
-		return
 	}
-	if spec.ArityOK(len(cmd.Args)) {
-		h.forgetWatched()
-	}
-	h.relay(cmd, upstream.Expectation{Count: 1})
 }
 
 func (h *handler) forgetWatched() {
@@ -73,33 +67,14 @@ func (h *handler) forgetWatched() {
 	h.watched = watched{}
 }
 
-// refusesLocks returns the reason why the transaction cannot run on the masters, or "" if it
-// can.
-func (h *handler) refusesLocks() wire.Error {
-	for _, call := range h.transaction.calls {
-		if refusal := refusedOnLocks(call.Name(), call.Route); refusal != "" {
-			return refusal
-		}
-	}
+// offLocks returns the reason why the watched keys keep a transaction in this database off
+// the masters, or "".
+func (w *watched) offLocks(db int) wire.Error {
 	switch {
-	case h.watched.upstream:
+	case w.upstream:
 		return wire.ErrCrossLock
-	case len(h.watched.locks) > 0 && h.watched.db != h.client.db:
+	case len(w.locks) > 0 && w.db != db:
 		return wire.ErrWatchDatabase
-	}
-	return ""
-}
-
-// refusedOnLocks returns the reason why a command cannot be in a transaction on lock keys,
-// or "" if it can.
-func refusedOnLocks(name string, to route.Route) wire.Error {
-	switch {
-	case len(to.Keys) > 0 && to.Plane == route.Upstream:
-		return wire.ErrCrossLock
-	case to.Spec.Is(command.NeverOnLocks):
-		return wire.ErrNotOnLockKeys(name)
-	case len(to.Keys) == 0 && to.Plane == route.Upstream && !to.Spec.Is(command.OnMasters):
-		return wire.ErrNotWithLockKeys(name)
 	}
 	return ""
 }
@@ -110,10 +85,10 @@ func (h *handler) executeOnLocks() {
 		return
 	}
 	t := lock.Transaction{
-		DB:       h.client.db,
+		DB:       h.client.DB,
 		Commands: h.transaction.calls,
 		Watches:  h.watched.locks,
-		Version:  h.client.version,
+		Version:  h.client.Version,
 	}
 	copies, ok := h.holdCopies(h.transaction.bytes)
 	if !ok {

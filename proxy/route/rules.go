@@ -54,6 +54,20 @@ func (r Rules) ForUser(name string) Rules {
 	return own
 }
 
+// UserRules keeps the last result of ForUser. It is not safe for concurrent use.
+type UserRules struct {
+	name       string
+	all, rules Rules
+}
+
+// For is all.ForUser(name).
+func (u *UserRules) For(name string, all Rules) Rules {
+	if u.name != name || len(u.all) != len(all) || len(all) > 0 && &u.all[0] != &all[0] {
+		u.name, u.all, u.rules = name, all, all.ForUser(name)
+	}
+	return u.rules
+}
+
 // DenySome tells whether ForUser made these rules for a user who may not use all
 // locks.
 func (r Rules) DenySome() bool {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/resp"
 )
 
 const (
@@ -61,6 +63,24 @@ func (a *AcceptedLogins) Login(server, user string, password []byte, said bool) 
 	return login
 }
 
+// A SentLogin is a login as a client sent it. It holds the password.
+type SentLogin struct {
+	ClientLogin
+	Command []byte // its AUTH; nil: it has sent none
+}
+
+// Sent makes the login in the arguments of AUTH at a server. args is nil if the client has
+// sent none. defaultUser is the user of an AUTH without a name.
+func (a *AcceptedLogins) Sent(server, defaultUser string, args [][]byte) SentLogin {
+	switch len(args) {
+	case 0:
+		return SentLogin{ClientLogin: a.Login(server, defaultUser, nil, false)}
+	case 3:
+		return SentLogin{a.Login(server, string(args[1]), args[2], true), resp.AppendCommand(nil, args...)}
+	}
+	return SentLogin{a.Login(server, defaultUser, args[len(args)-1], true), resp.AppendCommand(nil, args...)}
+}
+
 // Remember notes that the upstream has just accepted a login.
 func (a *AcceptedLogins) Remember(login ClientLogin, now time.Time) {
 	a.mu.Lock()
@@ -86,6 +106,27 @@ func (a *AcceptedLogins) AcceptedAt(login ClientLogin) (at time.Time, known bool
 		}
 	}
 	return at, known
+}
+
+// AcceptedWithin is AcceptedAt, but knows only logins accepted less than this time ago.
+func (a *AcceptedLogins) AcceptedWithin(age time.Duration, login ClientLogin) (at time.Time, known bool) {
+	at, known = a.AcceptedAt(login)
+	return at, known && time.Since(at) < age
+}
+
+// Refused forgets a login if the upstream's answer to it is WRONGPASS or NOAUTH. Other errors
+// change nothing. user names the user in a log. It is "(unknown)" if the upstream has never
+// accepted that user, because the name may be a password.
+func (a *AcceptedLogins) Refused(login ClientLogin, answer []byte) (user string, refused bool) {
+	if code := string(resp.ErrorCode(answer)); code != "WRONGPASS" && code != "NOAUTH" {
+		return "", false
+	}
+	user = "(unknown)"
+	if a.Knows(login.User) {
+		user = login.User
+	}
+	a.Forget(login)
+	return user, true
 }
 
 // Knows tells whether the upstream has accepted any login of this user.

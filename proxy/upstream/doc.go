@@ -28,7 +28,8 @@
 //
 // # Logging in
 //
-// A Login is a value: the proxy's own credentials or the client's Claim, and the state
+// A ClientState is what the client has set for its connection. It makes the Login of each new
+// connection. A Login is a value: the proxy's own credentials or the client's Claim, and the state
 // that the client was promised before there was a connection. Open sends it before any
 // other command, with a deadline. A Failure has the reply for the client.
 // AcceptedLogins remembers the logins that the upstream has accepted.

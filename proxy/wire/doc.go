@@ -11,6 +11,8 @@
 //     exceeded. After it the connection must be closed.
 //   - IsWord and UntilNUL read arguments as Redis does. Redis treats option words as
 //     C strings.
+//   - hello.go parses HELLO and the arguments that set a connection's state. info.go has the
+//     texts of INFO.
 //   - replies.go holds every text that sessions send themselves. If Redis has a text
 //     for the case, it is Redis's.
 //

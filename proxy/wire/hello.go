@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"strconv"
+
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/redlock/resp"
@@ -22,6 +24,16 @@ func (h Hello) Version() Version {
 		return RESP3
 	}
 	return RESP2
+}
+
+// Forward returns the HELLO for the upstream: the protocol and the name, never the password.
+// The request must name a version.
+func (h Hello) Forward() []byte {
+	args := [][]byte{[]byte("HELLO"), strconv.AppendInt(nil, int64(h.Number), 10)}
+	if h.Named {
+		args = append(args, []byte("SETNAME"), h.Name)
+	}
+	return resp.AppendCommand(nil, args...)
 }
 
 // ParseHello parses the arguments of HELLO. It returns the error that Redis would answer, or
@@ -112,4 +124,31 @@ func ParseDatabase(arg []byte) (index int, refusal Error) {
 		return 0, ErrIntegerRange
 	}
 	return int(number), ""
+}
+
+// ReplyMode is the state that CLIENT REPLY has set. The zero value is ON.
+type ReplyMode struct{ off, skip bool }
+
+// Next reports whether the client does not want the reply to the next command. It uses up a
+// SKIP.
+func (m *ReplyMode) Next() (silent bool) {
+	silent = m.off || m.skip
+	m.skip = false
+	return silent
+}
+
+// Set performs CLIENT REPLY and returns the reply, which is empty after OFF and SKIP.
+func (m *ReplyMode) Set(mode []byte) (reply string) {
+	switch {
+	case IsWord(mode, "ON"):
+		*m = ReplyMode{}
+		return OK
+	case IsWord(mode, "OFF"):
+		m.off = true
+	case IsWord(mode, "SKIP"):
+		m.skip = !m.off
+	default:
+		return string(ErrSyntax)
+	}
+	return ""
 }

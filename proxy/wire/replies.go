@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"time"
@@ -161,6 +162,16 @@ func ErrUnknownSubcommand(args [][]byte) Error {
 // line.
 func OneLine(text []byte) string {
 	return strings.NewReplacer("\r", " ", "\n", " ").Replace(string(text))
+}
+
+// FirstError returns the first error among simple replies, or nil.
+func FirstError(replies []byte) []byte {
+	for line := range bytes.Lines(replies) {
+		if line[0] == '-' {
+			return line
+		}
+	}
+	return nil
 }
 
 // AppendNull appends the null of the protocol version.

@@ -29,3 +29,7 @@ func IsWord(arg []byte, word string) bool {
 	}
 	return true
 }
+
+// IsForgedRequest recognises HTTP that an attacker sends through a browser, by the name of the
+// command. Redis closes such connections, too, because the body could hold commands.
+func IsForgedRequest(name []byte) bool { return IsWord(name, "POST") || IsWord(name, "HOST:") }
