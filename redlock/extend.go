@@ -19,6 +19,32 @@ type ExtendRequest struct {
 	TTL       time.Duration // above 0, whole milliseconds; ignored with Persist
 	Persist   bool          // remove the TTL
 	Condition string        // "", NX, XX, GT or LT; the masters check it
+	// Value, if set, is the holder's token. Then only a lock with this value is extended,
+	// and a lock that lives longer anyway, or for ever, stays as it is. Condition and
+	// Persist do not apply. Masters that were away do not get the new expiry later.
+	Value []byte
+}
+
+// command is what a master does. Its reply is 1 if the lock lives for the TTL at least.
+func (r ExtendRequest) command() [][]byte {
+	ttl := resp.Decimal(r.TTL.Milliseconds())
+	switch {
+	case r.Value != nil:
+		return [][]byte{[]byte("EVAL"), []byte(renewScript), []byte("1"), r.Key, r.Value, ttl}
+	case r.Persist:
+		return [][]byte{[]byte("PERSIST"), r.Key}
+	case r.Condition != "":
+		return [][]byte{[]byte("PEXPIRE"), r.Key, ttl, []byte(r.Condition)}
+	}
+	return [][]byte{[]byte("PEXPIRE"), r.Key, ttl}
+}
+
+// readAs reads an error as that of a script of our own, or of a client's command.
+func (r ExtendRequest) readAs(reply []byte, fits bool) error {
+	if r.Value != nil {
+		return ballot.OwnAs(reply, fits)
+	}
+	return ballot.ReadAs(reply, fits)
 }
 
 // extension is what one master did.
@@ -37,7 +63,8 @@ func (e extension) granted() bool { return e.changed }
 // Extend changes a key's TTL. It is won if a quorum changed the TTL of one and the same
 // value and some validity is left. A changed TTL is never undone, because that would
 // break a newer extension. Masters that were away get the new expiry by value when they
-// are back.
+// are back. Lost: Number is the number of masters that did what was asked. With Value these
+// still hold the lock.
 func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	key := string(r.Key) // debts outlive the call
 	// An extension goes before those that wait, but not in the middle of another
@@ -47,13 +74,7 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		return Outcome{Verdict: Lost}
 	}
 	defer turn.Leave()
-	command := [][]byte{[]byte("PEXPIRE"), r.Key, resp.Decimal(r.TTL.Milliseconds())}
-	if r.Persist {
-		command = [][]byte{[]byte("PERSIST"), r.Key}
-	} else if r.Condition != "" {
-		command = append(command, []byte(r.Condition))
-	}
-	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), command...)
+	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), r.command()...)
 	b := ballot.Poll(l.box, frames, ballot.Question[extension]{
 		Kind:    KindExtend,
 		DB:      r.DB,
@@ -64,10 +85,10 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		Parse: func(replies [][]byte) (extension, error) {
 			v, err := parseReading(replies[0])
 			if resp.IsError(replies[1]) {
-				return extension{refusal: resp.ErrorText(replies[1])}, ballot.ReadAs(replies[1], true)
+				return extension{refusal: resp.ErrorText(replies[1])}, r.readAs(replies[1], true)
 			}
 			n, ok := resp.ParseInteger(replies[1])
-			return extension{of: v, changed: n == 1}, cmp.Or(err, ballot.ReadAs(replies[1], ok))
+			return extension{of: v, changed: n == 1}, cmp.Or(err, r.readAs(replies[1], ok))
 		},
 		Vote: func(e extension) Vote { return ballot.VoteOf(e.changed) },
 		Decide: func(answers []quorum.Answer[extension], elapsed time.Duration) Verdict {
@@ -93,6 +114,11 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 			l.extendMissed(b, i, a, r)
 		}
 	case Lost:
+		for _, a := range b.Answers {
+			if a.State.Heard() && a.Value.changed {
+				o.Number++
+			}
+		}
 		if e, t := quorum.Largest(b.Answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
 			o.Err = e.refusal
 		}
@@ -107,6 +133,9 @@ func (e extension) answeredWithError() bool { return e.refusal != "" }
 // extendMissed queues the new expiry for a master that missed it. Otherwise a lock that
 // was taken without TTL would stay there for ever.
 func (l *Locker) extendMissed(b *ballot.Ballot[extension], i int, a quorum.Answer[extension], r ExtendRequest) {
+	if r.Value != nil {
+		return // a lock that is renewed is renewed again
+	}
 	if !a.State.Failed() || r.Persist {
 		return
 	}

@@ -35,6 +35,7 @@ func init() {
 		stream.ReleaseScript: {"release.lua", (*fakeMaster).runRelease},
 		stream.ExpireScript:  {"expire.lua", (*fakeMaster).runExpire},
 		persistScript:        {"persist.lua", (*fakeMaster).runPersist},
+		renewScript:          {"renew.lua", (*fakeMaster).runRenew},
 		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
 		effect.UndoScript:    {"undo.lua", (*fakeMaster).runUndo},
 		swapScript:           {"swap.lua", (*fakeMaster).runSwap},
@@ -96,6 +97,18 @@ func (m *fakeMaster) runExpire(db int, key []byte, argv [][]byte) []byte {
 	}
 	e.expires = m.millis() + number(argv[1])
 	m.store(db, key, e)
+	return replyInteger(1)
+}
+
+func (m *fakeMaster) runRenew(db int, key []byte, argv [][]byte) []byte {
+	e, ok := m.find(db, key)
+	if !equalArg(e, ok, argv[0]) {
+		return replyInteger(0)
+	}
+	if e.expires != 0 && e.expires-m.millis() < number(argv[1]) {
+		e.expires = m.millis() + number(argv[1])
+		m.store(db, key, e)
+	}
 	return replyInteger(1)
 }
 
@@ -342,6 +355,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 			for _, run := range [][]string{
 				{stream.ReleaseScript, "v", "-1"}, {stream.ReleaseScript, "v", "-2"}, {stream.ReleaseScript, "v", "50000"}, {stream.ReleaseScript, "v", "70000"},
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
+				{renewScript, "v", "50000"}, {renewScript, "v", "70000"},
 				{deleteScript, "dump", string(dumpString("v"))}, {swapScript, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
 			} {

@@ -8,6 +8,7 @@ import (
 	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/run"
+	"redlock-proxy/redlock/stream"
 )
 
 // Types of package roster that say which masters may vote.
@@ -95,6 +96,9 @@ func (l *Locker) Subscriber(hear func(notify.Event)) *notify.Subscriber {
 // not (embedded masters, servers older than Redis 6), Track and TrackPrefix hear nothing.
 func (l *Locker) TrackingAvailable() bool { return l.listening.CanTrack() }
 
+// ShortValue is the length in bytes below which many clients may share a value.
+const ShortValue = stream.ShortValue
+
 // Types of package notify for a Subscriber.
 type (
 	Subscriber = notify.Subscriber
@@ -115,6 +119,8 @@ type (
 	Verdict = ballot.Verdict
 	Vote    = ballot.Vote
 	Kind    = ballot.Kind
+	Effect  = ballot.Effect
+	Change  = ballot.Change
 
 	RunRequest = run.Request
 	Watch      = run.Watch
@@ -130,6 +136,11 @@ const (
 	Granted    = ballot.Granted
 	Refused    = ballot.Refused
 	Discounted = ballot.Discounted
+
+	KeyCreated   = ballot.KeyCreated
+	KeyProlonged = ballot.KeyProlonged
+	KeyReplaced  = ballot.KeyReplaced
+	KeyDeleted   = ballot.KeyDeleted
 
 	KindAcquire = ballot.KindAcquire
 	KindExtend  = ballot.KindExtend

@@ -234,7 +234,7 @@ func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Ver
 // Outcome returns what a closed ballot came to. The caller fills in the fields that
 // depend on the command.
 func (b *Ballot[A]) Outcome() Outcome {
-	o := Outcome{Verdict: b.Verdict, Asked: len(b.Answers), Needed: quorum.Size(len(b.Answers)), Voting: b.voting}
+	o := Outcome{Verdict: b.Verdict, Since: b.Started, Asked: len(b.Answers), Needed: quorum.Size(len(b.Answers)), Voting: b.voting}
 	for _, a := range b.Answers {
 		if a.State == quorum.Answered || a.State == quorum.Awaited && !b.expired {
 			o.Answered++ // an awaited one had time left, but was not needed

@@ -13,12 +13,16 @@ import (
 // request's method says which fields it sets.
 type Outcome struct {
 	Verdict Verdict
-	Value   []byte // nil: absent
-	Number  int64
-	Reply   []byte // Run: one RESP value, byte for byte a master's own
+	// Since is the time from which a TTL counts: the request's last ballot began then.
+	Since  time.Time
+	Value  []byte // nil: absent
+	Number int64
+	Reply  []byte // Run: one RESP value, byte for byte a master's own
 	// Lives is the longest TTL among the keys that a won Run wrote, as far as it is
 	// known. 0: none of them expires.
-	Lives    time.Duration
+	Lives time.Duration
+	// Effects are what a won Run did to its keys, if its request asked for them.
+	Effects  []Effect
 	Err      string // without the leading "-"
 	Answered int    // the number of masters whose answers count
 	Asked    int
@@ -33,6 +37,24 @@ type Outcome struct {
 	// NewUntil is the time from which a new set can grant locks. Zero: the set is not new.
 	NewUntil time.Time
 }
+
+// An Effect is what a won Run did to one key. A key that it left alone has none.
+type Effect struct {
+	Key    []byte
+	Change Change
+	Value  []byte        // of a created string; nil for any other key
+	TTL    time.Duration // what the key has left; 0: it does not expire
+}
+
+// Change is the kind of an Effect.
+type Change uint8
+
+const (
+	KeyCreated   Change = iota
+	KeyProlonged        // it has the same content and another expiry, maybe a shorter one
+	KeyReplaced         // it has another content
+	KeyDeleted
+)
 
 // NoQuorumError is the client's error for a NoQuorum outcome, without the leading "-".
 // No client library knows its first word. To NOQUORUM phpredis would answer false, as if

@@ -33,6 +33,8 @@ type Request struct {
 	ReadOnly bool // it cannot write
 	// Scrap says that elements which too few masters have are deleted, not put back.
 	Scrap bool
+	// Effects says that the outcome of a won run shows its Effects.
+	Effects bool
 
 	script *knownScript // its one script, if it runs one whose text is known
 	gaveUp *atomic.Bool // a try that was not won deleted something on some master
@@ -227,12 +229,37 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 	case ballot.Won:
 		winner := r.rule.Winner(answers)
 		o.Reply, o.Lives = winner.Reply, time.Duration(winner.LongestTTL())*time.Millisecond
+		if r.Effects {
+			o.Effects = r.effects(winner)
+		}
 	case ballot.Lost:
 		if o.Reply = effect.Refusal(answers); o.Reply == nil {
 			o.Verdict = ballot.NoQuorum
 		}
 	}
 	return o
+}
+
+// effects are what the winning masters did to the request's keys.
+func (r *Request) effects(winner effect.Result) (all []ballot.Effect) {
+	for k, did := range winner.Changes() {
+		after := winner.After[k]
+		e := ballot.Effect{Key: r.Keys[k], TTL: time.Duration(max(0, after.PTTL)) * time.Millisecond}
+		switch did {
+		case effect.Created:
+			e.Change, e.Value = ballot.KeyCreated, after.Text()
+		case effect.Moved:
+			e.Change = ballot.KeyProlonged
+		case effect.Changed:
+			e.Change = ballot.KeyReplaced
+		case effect.Deleted:
+			e.Change = ballot.KeyDeleted
+		default:
+			continue
+		}
+		all = append(all, e)
+	}
+	return all
 }
 
 // unorderedGroup is the number of elements that belong together in a reply whose order
