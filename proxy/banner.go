@@ -24,7 +24,7 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	line("  configuration  %s", cfg.Source)
 	line("  listening on   %s", listen)
 	if admin != "" {
-		line("  admin          http://%s  /metrics /healthz /readyz", admin)
+		line("  page           http://%s/  (also /status.json /metrics /healthz /readyz)", reachable(admin))
 	}
 	line("  lock keys      %s", config.DescribeRules(cfg.Locks))
 	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.Quorum())
@@ -55,6 +55,14 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	}
 	table.Flush()
 	return b.String()
+}
+
+// reachable returns an address by which this machine reaches a listener.
+func reachable(address string) string {
+	if host, port, err := net.SplitHostPort(address); err == nil && config.EveryAddress(host) {
+		return net.JoinHostPort("localhost", port)
+	}
+	return address
 }
 
 // clientCommand returns the redis-cli command that reaches the proxy from this machine.

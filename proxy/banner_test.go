@@ -14,7 +14,7 @@ import (
 func TestBannerSaysWhatToType(t *testing.T) {
 	text := banner(config.Demo(), "127.0.0.1:6380", "127.0.0.1:9380", time.Time{})
 	for _, want := range []string{
-		"listening on   127.0.0.1:6380\n", "http://127.0.0.1:9380", "5 embedded (quorum 3)", "DEMO: ",
+		"listening on   127.0.0.1:6380\n", "  page           http://127.0.0.1:9380/ ", "5 embedded (quorum 3)", "DEMO: ",
 		"redis-cli -p 6380 SET lock:demo me NX PX 30000",
 	} {
 		if !strings.Contains(text, want) {
@@ -38,6 +38,12 @@ func TestBannerSaysWhatToType(t *testing.T) {
 	}
 	if !strings.Contains(text, "redis-cli -s /run/s -a PASSWORD SET") {
 		t.Errorf("the command is wrong in\n%s", text)
+	}
+}
+
+func TestBannerNamesAPageThatOpens(t *testing.T) {
+	if text := banner(config.Demo(), "127.0.0.1:6380", "[::]:9380", time.Time{}); !strings.Contains(text, "http://localhost:9380/ ") {
+		t.Errorf("no address to open in\n%s", text)
 	}
 }
 

@@ -1,7 +1,11 @@
 package page
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/base64"
 	"encoding/json"
 	"net/http"
 	"sync"
@@ -54,6 +58,28 @@ func (p *Page) Register(mux *http.ServeMux) {
 		w.Write(append(p.text(), '\n'))
 	})
 	mux.HandleFunc("GET /events", p.events)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		header(w, "text/html; charset=utf-8")
+		w.Header().Set("Content-Security-Policy", policy)
+		w.Header().Set("Referrer-Policy", "no-referrer")
+		w.Write(html)
+	})
+}
+
+//go:embed page.html
+var html []byte
+
+// policy lets the page run its own script and style, and ask nobody but the proxy.
+var policy = "default-src 'none'; connect-src 'self'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"script-src " + hashOf("script") + "; style-src " + hashOf("style")
+
+// hashOf returns the hash, as a policy has it, of what is in the page's only element with a
+// tag.
+func hashOf(tag string) string {
+	_, rest, _ := bytes.Cut(html, []byte("<"+tag+">"))
+	text, _, _ := bytes.Cut(rest, []byte("</"+tag+">"))
+	hash := sha256.Sum256(text)
+	return "'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'"
 }
 
 func header(w http.ResponseWriter, kind string) {

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -151,6 +152,49 @@ func TestEventsFollowTheState(t *testing.T) {
 	}
 	if _, response := listen(t, url); response.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("after the end: %s", response.Status)
+	}
+}
+
+// The page may run its own script and style, and asks nobody but the proxy.
+func TestThePageNeedsNoNetwork(t *testing.T) {
+	s := newScene(voting("m1"))
+	url, _ := s.serve(t)
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK || !strings.HasPrefix(response.Header.Get("Content-Type"), "text/html") {
+		t.Errorf("the page is answered %s %v", response.Status, err)
+	}
+	for _, want := range []string{"default-src 'none'", "connect-src 'self'", "script-src 'sha256-", "style-src 'sha256-", "frame-ancestors 'none'"} {
+		if policy := response.Header.Get("Content-Security-Policy"); !strings.Contains(policy, want) {
+			t.Errorf("no %s in %s", want, policy)
+		}
+	}
+	body := strings.ReplaceAll(string(text), "http://www.w3.org/2000/svg", "") // a name, not an address
+	for _, unwanted := range []string{"//cdn", "http://", "https://", "@import", "style=", " src=", "onclick"} {
+		if strings.Contains(body, unwanted) {
+			t.Errorf("the page has %s", unwanted)
+		}
+	}
+	for _, path := range []string{"metrics", "readyz", "status.json"} {
+		if !strings.Contains(body, `href="`+path+`"`) {
+			t.Errorf("no link to %s", path)
+		}
+	}
+	for path, want := range map[string]int{"/status.json": http.StatusOK, "/elsewhere": http.StatusNotFound} {
+		if response, err := http.Get(url + path); err != nil || response.StatusCode != want {
+			t.Errorf("%s: %v %v", path, response.Status, err)
+		} else {
+			response.Body.Close()
+		}
+	}
+	if response, err := http.Post(url, "", nil); err != nil || response.StatusCode != http.StatusMethodNotAllowed {
+		t.Errorf("POST: %v %v", response.Status, err)
+	} else {
+		response.Body.Close()
 	}
 }
 
