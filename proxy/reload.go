@@ -198,7 +198,7 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 	// is told that its key has moved (unlessMoved). So only now is the longest lock known.
 	leaving = longestLock(p.locker.Status(), next)
 	p.current.Replace(func(old config.Settings) config.Settings {
-		if old.Router.Era != was.Router.Era {
+		if old.Router.Generation != was.Router.Generation {
 			old.Router = old.Router.LeavingFor(time.Now().Add(leaving))
 		}
 		return old
@@ -207,7 +207,7 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 	p.server.Reloaded(was, p.current.Load())
 	p.level.Set(next.Log.SlogLevel())
 	p.survey.Soon()
-	if p.current.Load().Router.Era != was.Router.Era {
+	if p.current.Load().Router.Generation != was.Router.Generation {
 		p.log.Warn("lock rules moved keys; give every proxy the same rules before these keys can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}
 }

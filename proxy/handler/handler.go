@@ -94,7 +94,7 @@ type handler struct {
 	lastRead    lock.LastReads
 	transaction transaction
 	watched     watched
-	era         int // the router's Era when transaction or watched began
+	generation  int // the router's Generation when transaction or watched began
 	hearing     *pubsub.Client
 	monitoring  bool
 }

@@ -24,7 +24,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	}
 	h.Mute(h.replies.Next())
 	if !h.inTransaction() && !h.watched.any() {
-		h.era = router.Era
+		h.generation = router.Generation
 	}
 	switch user := h.user(settings); {
 	case h.Ending(): // the client's user has been deleted

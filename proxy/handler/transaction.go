@@ -66,7 +66,7 @@ func (h *handler) performInTransaction(name string, cmd wire.Command, to route.R
 		if h.Settle() {
 			h.reset()
 		}
-	case name == "exec" && h.era != h.Env.Active.Load().Router.Era:
+	case name == "exec" && h.generation != h.Env.Active.Load().Router.Generation:
 		h.abort("") // this also sends DISCARD to an upstream that has the transaction
 		h.refuseTransaction(wire.ErrExecRules)
 	case h.hearing.SubscribesToLocks(name, cmd.Args):

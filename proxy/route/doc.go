@@ -11,7 +11,7 @@
 //   - When the rules change, some keys change planes. An old lock may still live on
 //     the plane that such a key left. So the proxy refuses commands on the key for
 //     as long as an old lock may live. HeldBack and Moving return that time
-//     (moves.go). Era counts these changes, so that EXEC can refuse a transaction
+//     (moves.go). Generation counts these changes, so that EXEC can refuse a transaction
 //     that began under older rules.
 //
 // Rules and routers never change once they are made. WithRules makes a new router.

@@ -133,17 +133,17 @@ func (r *Router) HeldBack(db int, args [][]byte, to Route, now time.Time) time.T
 
 // WithRules returns a router with other rules. Old locks live at most for coming on
 // keys that become lock keys, and at most for leaving on keys that are lock keys no
-// more. If keys move, the new router has a higher Era; so EXEC can refuse a
+// more. If keys move, the new router has a higher Generation; so EXEC can refuse a
 // transaction that began under the old rules. WithRules drops the earlier moves when
 // all of them are over. It keeps all until then, because the effect of a move depends
 // on those before it.
 func (r *Router) WithRules(rules Rules, now time.Time, coming, leaving time.Duration) *Router {
-	next := &Router{Table: r.Table, Rules: rules, Era: r.Era}
+	next := &Router{Table: r.Table, Rules: rules, Generation: r.Generation}
 	if slices.ContainsFunc(r.Moves, func(m Move) bool { return !m.over(now) }) {
 		next.Moves = slices.Clone(r.Moves)
 	}
 	if !SameCoverage(r.Rules, rules) {
-		next.Era++
+		next.Generation++
 		next.Moves = append(next.Moves, Move{Was: r.Rules, at: now, Coming: now.Add(coming), leaving: now.Add(leaving)})
 	}
 	return next

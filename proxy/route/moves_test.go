@@ -14,8 +14,8 @@ func TestMovedKeysAreHeldBack(t *testing.T) {
 	now := time.Now()
 	old := &Router{Table: command.Builtin(), Rules: Rules{{Match: "lock:*", DB: AnyDB}, {Match: "old:*", DB: 2}}}
 	next := old.WithRules(Rules{{Match: "lock:*", DB: AnyDB}, {Match: "new:*", DB: AnyDB}}, now, 10*time.Minute, time.Minute)
-	if next.Era != old.Era+1 {
-		t.Errorf("the era went from %d to %d", old.Era, next.Era)
+	if next.Generation != old.Generation+1 {
+		t.Errorf("the generation went from %d to %d", old.Generation, next.Generation)
 	}
 	for _, row := range []struct {
 		db       int
@@ -119,7 +119,7 @@ func TestRulesWithinOthersMoveNothing(t *testing.T) {
 func TestSameCoverageMovesNothing(t *testing.T) {
 	old := &Router{Rules: Rules{{Match: "a*", DB: AnyDB}, {Match: "b*", DB: 1}}}
 	next := old.WithRules(Rules{{Match: "b*", DB: 1, DefaultTTL: time.Second}, {Match: "a*", DB: AnyDB}}, time.Now(), time.Minute, time.Minute)
-	if len(next.Moves) != 0 || next.Era != old.Era || next.Rules[0].DefaultTTL != time.Second {
+	if len(next.Moves) != 0 || next.Generation != old.Generation || next.Rules[0].DefaultTTL != time.Second {
 		t.Errorf("got %+v", next)
 	}
 }

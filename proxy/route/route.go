@@ -49,10 +49,10 @@ type Route struct {
 // Router decides where commands go. It never changes, and any number of sessions may
 // use it. A new table or new rules make a new router.
 type Router struct {
-	Table *command.Table
-	Rules Rules
-	Moves []Move // changes of the rules that may still hold keys back
-	Era   int    // the number of changes that moved keys
+	Table      *command.Table
+	Rules      Rules
+	Moves      []Move // changes of the rules that may still hold keys back
+	Generation int    // the number of changes that moved keys
 }
 
 // Route finds a command's keys and plane. db is the database that the session
