@@ -30,7 +30,7 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.Quorum())
 	line("  upstream       %s", cfg.Upstream)
 	line("")
-	if len(cfg.Toys()) > 0 {
+	if len(cfg.EmbeddedServers()) > 0 {
 		line("DEMO: the embedded servers run inside this process, for trying the proxy out. They know the")
 		line("common commands only, and forget everything when it ends. For real locks, write your")
 		line("servers into config.yaml and run -check.")

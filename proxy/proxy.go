@@ -137,7 +137,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	}
 	p.survey.Report(p.hazards)
 	cfg := p.current.Load().Config
-	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.Toys()) > 0)
+	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.EmbeddedServers()) > 0)
 	running.Go(func() { p.survey.Run(work, p.hazards) })
 	quorum := &quorumWatch{status: p.locker.Status, log: p.log}
 	running.Go(func() { quorum.run(p.lives) })

@@ -29,7 +29,7 @@ func (p *Proxy) readiness() readiness {
 
 // notes returns lines for operators that do not depend on readiness.
 func (p *Proxy) notes() []string {
-	return append(p.current.Load().Config.Toys(), p.movingKeys()...)
+	return append(p.current.Load().Config.EmbeddedServers(), p.movingKeys()...)
 }
 
 // judgeReadiness writes a line about the quorum, and one for each master that does not
@@ -96,7 +96,7 @@ func (p *Proxy) appendInfo(dst []byte) []byte {
 	field("masters_voting", voting(status))
 	field("quorum", status.Needed)
 	flag("ready", p.readiness().ready)
-	flag("demo", len(settings.Config.Toys()) > 0)
+	flag("demo", len(settings.Config.EmbeddedServers()) > 0)
 	field("set", status.Set)
 	field("epoch", status.Epoch)
 	field("lock_rules", len(settings.Router.Rules))

@@ -50,17 +50,17 @@ type Config struct {
 // DemoSource is the Source of a configuration without a file.
 const DemoSource = "-demo"
 
-// Toys returns one warning for each kind of embedded server, to show wherever somebody
+// EmbeddedServers returns one warning for each kind of embedded server, to show wherever somebody
 // might mistake it for a real server. It is empty if no server is embedded.
-func (c *Config) Toys() []string {
-	var toys []string
+func (c *Config) EmbeddedServers() []string {
+	var warnings []string
 	if c.Masters.Embedded {
-		toys = append(toys, "demo: the masters are embedded in this process, for trying the proxy out; they forget all locks when it ends")
+		warnings = append(warnings, "demo: the masters are embedded in this process, for trying the proxy out; they forget all locks when it ends")
 	}
 	if c.Upstream.Kind == UpstreamEmbedded {
-		toys = append(toys, "demo: the upstream is embedded in this process, for trying the proxy out; it forgets everything when it ends")
+		warnings = append(warnings, "demo: the upstream is embedded in this process, for trying the proxy out; it forgets everything when it ends")
 	}
-	return toys
+	return warnings
 }
 
 // Upstream is the server that gets every command without a lock key.

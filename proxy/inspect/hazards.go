@@ -43,7 +43,7 @@ func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	var found hazardList
 	n := cfg.Masters.Count()
 	quorum := cfg.Masters.Quorum()
-	for _, text := range cfg.Toys() {
+	for _, text := range cfg.EmbeddedServers() {
 		found.add(hazardWarning, "embedded", "", "%s", text)
 	}
 	switch {
