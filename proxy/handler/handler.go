@@ -108,7 +108,7 @@ func (v *Service) newHandler(s *session.Session) *handler {
 	h.client = upstream.NewClientState(h.reserve, 0)
 	h.beginAnew()
 	if !v.env.Active.Load().Users.AtUpstream {
-		h.oweLogin()
+		h.requireLogin()
 	}
 	return h
 }

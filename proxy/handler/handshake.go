@@ -155,15 +155,15 @@ func (h *handler) admit(user *config.Account) {
 // These values say whether limits.login_time applies to a session. After the first login it
 // never applies again, because RESET does not end a connection.
 const (
-	loginUnknown int32 = iota // it is not known yet whether the client must log in
-	loginOwed                 // the client must log in
+	loginUnknown  int32 = iota // it is not known yet whether the client must log in
+	loginRequired              // the client must log in
 	loginDone
 )
 
-// oweLogin begins login_time for a client that is not logged in.
-func (h *handler) oweLogin() {
+// requireLogin begins login_time for a client that is not logged in.
+func (h *handler) requireLogin() {
 	if h.account.Load() == nil {
-		h.login.CompareAndSwap(loginUnknown, loginOwed)
+		h.login.CompareAndSwap(loginUnknown, loginRequired)
 	}
 }
 

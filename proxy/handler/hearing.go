@@ -60,7 +60,7 @@ func (h hearer) OwnRules() (own route.Rules, hears bool) {
 
 func (h hearer) Covers(key []byte) bool { return h.Rules().Covers(route.AnyDB, key) }
 
-func (h hearer) Relay(cmd wire.Command, owes upstream.Expectation) { h.relay(cmd, owes) }
+func (h hearer) Relay(cmd wire.Command, want upstream.Expectation) { h.relay(cmd, want) }
 
 func (h hearer) Peek(ctx context.Context, db int, name, key string) []byte {
 	return h.service.Locks.Peek(ctx, db, name, key)

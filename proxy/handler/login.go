@@ -41,7 +41,7 @@ func (h *handler) Arrived() {
 	if h.TryOpen() != "" && !h.Ending() {
 		h.vouchFor(h.claims(nil))
 	}
-	h.oweLogin()
+	h.requireLogin()
 }
 
 // logInAtUpstream lets the upstream decide about AUTH, and returns the reply.

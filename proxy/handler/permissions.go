@@ -88,7 +88,7 @@ func (h *handler) listens() bool {
 // identity says which user the client is.
 type identity struct {
 	account atomic.Pointer[config.Account] // nil: not logged in. Only the session sets it
-	login   atomic.Int32                   // loginUnknown, loginOwed or loginDone
+	login   atomic.Int32                   // loginUnknown, loginRequired or loginDone
 	vouched *vouched                       // an earlier login that the upstream has yet to confirm
 	own     route.UserRules
 }
@@ -97,5 +97,5 @@ type identity struct {
 // yet to log in. waits reports whether the client is silent because it waits for messages.
 // Any goroutine may call it.
 func (h *handler) Swept() (mustLogIn, waits bool) {
-	return h.login.Load() == loginOwed, h.hearing.Swept()
+	return h.login.Load() == loginRequired, h.hearing.Swept()
 }

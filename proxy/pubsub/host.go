@@ -84,7 +84,7 @@ type Session interface {
 	FlushWith(first func(replies []byte) []byte)
 
 	// Relay sends the upstream a command as it came, and opens the connection for it.
-	Relay(cmd wire.Command, owes upstream.Expectation)
+	Relay(cmd wire.Command, want upstream.Expectation)
 	// Version is the protocol that the client reads.
 	Version() wire.Version
 	// Rules are the lock rules in force.
