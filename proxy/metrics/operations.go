@@ -16,7 +16,7 @@ type operationMetrics struct {
 	beyond       prometheus.Counter
 	reloads      *prometheus.CounterVec
 	reloaded     prometheus.Gauge
-	inForceSince prometheus.Gauge
+	activeSince  prometheus.Gauge
 	hash         prometheus.Gauge
 	clients      prometheus.Gauge
 	timeout      prometheus.Gauge
@@ -51,7 +51,7 @@ func newOperationMetrics(
 		withoutTTL:   withoutTTL.WithLabelValues(),
 		beyond:       beyond.WithLabelValues(),
 		reloaded:     reloaded.WithLabelValues(),
-		inForceSince: since.WithLabelValues(),
+		activeSince:  since.WithLabelValues(),
 		hash:         hash.WithLabelValues(),
 		clients:      clients.WithLabelValues(),
 		timeout:      timeout.WithLabelValues(),
@@ -87,7 +87,7 @@ type Settings struct {
 
 // ShowSettings shows the current configuration.
 func (m *Metrics) ShowSettings(now Settings) {
-	m.operations.inForceSince.Set(float64(now.Since.UnixMilli()) / 1000)
+	m.operations.activeSince.Set(float64(now.Since.UnixMilli()) / 1000)
 	m.operations.hash.Set(float64(now.Hash))
 	m.rulesInForce(now.Rules)
 	m.operations.clients.Set(float64(now.Clients))
