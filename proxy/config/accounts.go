@@ -100,8 +100,8 @@ func (a *Accounts) Successor(known *Account) *Account {
 	return a.byName[known.Name]
 }
 
-// stranger's digest matches no password.
-var stranger Account
+// unknownAccount's digest matches no password.
+var unknownAccount Account
 
 // Admit returns the user with this name and password, or nil if there is none. Its
 // duration reveals nothing about passwords.
@@ -109,7 +109,7 @@ func (a *Accounts) Admit(name, password []byte) *Account {
 	digest := sha256.Sum256(password)
 	user, known := a.byName[string(name)]
 	if !known {
-		user = &stranger
+		user = &unknownAccount
 	}
 	right := subtle.ConstantTimeCompare(digest[:], user.digest[:]) == 1
 	if known && (right || user.open) {
