@@ -31,7 +31,7 @@ type Client struct {
 
 	// listening is nil while nothing is wanted of the masters. Only the session
 	// changes it.
-	listening atomic.Pointer[Listener]
+	listening atomic.Pointer[listener]
 	// outdatedAt: the upstream was away when subscriptions were confirmed, so that
 	// it does not know them. Once it has been opened so often, for anybody, messages
 	// may be published there. 0: it knows them.
@@ -190,11 +190,11 @@ func (c *Client) leaveUnheard() {
 }
 
 // listen makes the session's part in what the masters tell.
-func (c *Client) listen() *Listener {
+func (c *Client) listen() *listener {
 	if l := c.listening.Load(); l != nil {
 		return l
 	}
-	l := Listen(c.session.Context(), c.session, Options{
+	l := startListener(c.session.Context(), c.session, listenerOptions{
 		Source: c.hub.subscribe, Out: c.session.Writer(), Memory: c.hub.memory, Version: c.session.Version(),
 	})
 	c.hub.metrics.ClientListens(1)

@@ -37,7 +37,7 @@ func isNotification(channel []byte) bool {
 // of the upstream only.
 const notificationPrefix = "__key"
 
-// Host is the session whose client a Listener serves. Any goroutine may call its
+// Host is the session whose client a listener serves. Any goroutine may call its
 // methods, even one that delivers an event of a master. Overflow does not block. Only
 // Peek may use the network.
 type Host interface {

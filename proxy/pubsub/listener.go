@@ -16,15 +16,15 @@ const (
 	NameOverhead = 300
 )
 
-// Listener holds the channels, patterns and keys that one session's client wants from
+// listener holds the channels, patterns and keys that one session's client wants from
 // the masters, and the outbox: the pushes that wait to be written to the client. A
-// session without subscriptions and without tracking has no Listener. The Listener's one
+// session without subscriptions and without tracking has no listener. The listener's one
 // goroutine writes the outbox; Close waits for it.
 //
 // The confirmed names and the version of the protocol change only under the client's
 // write lock, together with the bytes that say so to the client. So the client gets no
 // message before the confirmation of a SUBSCRIBE, and none after that of an UNSUBSCRIBE.
-type Listener struct {
+type listener struct {
 	host    Host
 	masters Source
 	out     *conn.Writer // the client's
@@ -54,17 +54,17 @@ type Listener struct {
 	done     chan struct{}
 }
 
-// Options hold what a Listener needs besides its Host. The caller owns all of it.
-type Options struct {
+// listenerOptions hold what a listener needs besides its Host. The caller owns all of it.
+type listenerOptions struct {
 	Source  Subscribe    // opens the connection to the masters
 	Out     *conn.Writer // the client's
 	Memory  *conn.Budget // shared by all sessions
 	Version wire.Version // the version that the client reads now
 }
 
-// Listen starts a Listener. The caller must call Close.
-func Listen(ctx context.Context, host Host, o Options) *Listener {
-	l := &Listener{
+// startListener starts a listener. The caller must call Close.
+func startListener(ctx context.Context, host Host, o listenerOptions) *listener {
+	l := &listener{
 		host:        host,
 		out:         o.Out,
 		memory:      o.Memory,
@@ -82,9 +82,9 @@ func Listen(ctx context.Context, host Host, o Options) *Listener {
 	return l
 }
 
-// Close stops the Listener. It returns when no more events arrive and nothing more is
+// Close stops the listener. It returns when no more events arrive and nothing more is
 // written to the client.
-func (l *Listener) Close() {
+func (l *listener) Close() {
 	l.masters.Close()
 	l.cancel()
 	l.mu.Lock()
@@ -98,7 +98,7 @@ func (l *Listener) Close() {
 
 // onEvent handles an event of the masters. The Source calls it from its own goroutines, so
 // it does not block.
-func (l *Listener) onEvent(e redlock.Event) {
+func (l *listener) onEvent(e redlock.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch e.Kind {
@@ -122,7 +122,7 @@ func (l *Listener) onEvent(e redlock.Event) {
 
 // enqueue puts an item into the outbox. If a limit is reached, it ends the session instead.
 // The caller holds mu.
-func (l *Listener) enqueue(n item) {
+func (l *listener) enqueue(n item) {
 	size := n.size()
 	switch {
 	case l.closed:
@@ -144,7 +144,7 @@ func (l *Listener) enqueue(n item) {
 
 // overflow drops the outbox and ends the session at once, so that the client knows that
 // it may miss messages. The caller holds mu.
-func (l *Listener) overflow(memory bool) {
+func (l *listener) overflow(memory bool) {
 	l.closed = true
 	l.memory.Release(l.waiting)
 	l.outbox, l.waiting = nil, 0
@@ -152,20 +152,20 @@ func (l *Listener) overflow(memory bool) {
 }
 
 // Asks tells whether the masters were asked for a channel or pattern.
-func (l *Listener) Asks(of wire.Family, name string) bool {
+func (l *listener) Asks(of wire.Family, name string) bool {
 	_, asked := l.asked[of][name]
 	return asked
 }
 
 // Asked returns the number of channels and patterns for which the masters were asked.
-func (l *Listener) Asked() int {
+func (l *listener) Asked() int {
 	return len(l.asked[wire.FamilyChannel]) + len(l.asked[wire.FamilyPattern])
 }
 
 // Expect makes messages for a name wait until the name is confirmed. It returns true if
 // the caller must ask the masters for the name. If Expect returned false, they were
 // asked before.
-func (l *Listener) Expect(of wire.Family, name string) (missing bool) {
+func (l *listener) Expect(of wire.Family, name string) (missing bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if _, known := l.names[of][name]; !known {
@@ -182,7 +182,7 @@ func (l *Listener) Expect(of wire.Family, name string) (missing bool) {
 
 // Ask asks the masters for names that Expect found missing. It returns when the masters
 // have confirmed the subscriptions, or when ctx ends.
-func (l *Listener) Ask(ctx context.Context, of wire.Family, names ...string) {
+func (l *listener) Ask(ctx context.Context, of wire.Family, names ...string) {
 	if of == wire.FamilyPattern {
 		l.masters.PSubscribe(ctx, names...)
 		return
@@ -193,7 +193,7 @@ func (l *Listener) Ask(ctx context.Context, of wire.Family, names ...string) {
 // LeaveUnheard ends the subscriptions at the masters that the client has ended. It
 // returns true if the client needs nothing more from the masters. The caller must have
 // passed every confirmation to Confirm before.
-func (l *Listener) LeaveUnheard() (idle bool) {
+func (l *listener) LeaveUnheard() (idle bool) {
 	if gone := l.takeUnwanted(wire.FamilyChannel); len(gone) > 0 {
 		l.masters.Unsubscribe(gone...)
 	}
@@ -205,11 +205,11 @@ func (l *Listener) LeaveUnheard() (idle bool) {
 
 // Speak sets the version of the protocol that the client reads from now on. The caller
 // holds the client's write lock.
-func (l *Listener) Speak(version wire.Version) { l.version = version }
+func (l *listener) Speak(version wire.Version) { l.version = version }
 
 // Confirm notes a confirmation that the caller is writing to the client. The caller
 // holds the client's write lock.
-func (l *Listener) Confirm(c wire.Confirmation) {
+func (l *listener) Confirm(c wire.Confirmation) {
 	if c.Family == wire.FamilyShard {
 		return
 	}
@@ -237,7 +237,7 @@ func (l *Listener) Confirm(c wire.Confirmation) {
 
 // updateConfirmed updates the number of confirmed names. before and after tell whether one name
 // was and is confirmed. The caller holds mu.
-func (l *Listener) updateConfirmed(before, after bool) {
+func (l *listener) updateConfirmed(before, after bool) {
 	switch {
 	case after && !before:
 		l.confirmed++
@@ -247,7 +247,7 @@ func (l *Listener) updateConfirmed(before, after bool) {
 }
 
 // Confirmed returns the names whose subscriptions are confirmed to the client.
-func (l *Listener) Confirmed(of wire.Family) []string {
+func (l *listener) Confirmed(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var names []string
@@ -260,8 +260,8 @@ func (l *Listener) Confirmed(of wire.Family) []string {
 }
 
 // Count returns the number of subscriptions as in a confirmation: channels and patterns
-// together. It returns 0 for a nil Listener.
-func (l *Listener) Count() int {
+// together. It returns 0 for a nil listener.
+func (l *listener) Count() int {
 	if l == nil {
 		return 0
 	}
@@ -272,7 +272,7 @@ func (l *Listener) Count() int {
 
 // takeUnwanted returns the names for which the masters were asked and which the client no
 // longer wants. It forgets that the masters were asked, and gives the memory back.
-func (l *Listener) takeUnwanted(of wire.Family) []string {
+func (l *listener) takeUnwanted(of wire.Family) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var gone []string
@@ -288,7 +288,7 @@ func (l *Listener) takeUnwanted(of wire.Family) []string {
 }
 
 // idle tells whether the client needs nothing from the masters.
-func (l *Listener) idle() bool {
+func (l *listener) idle() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) == 0 && l.tracked == nil
@@ -296,7 +296,7 @@ func (l *Listener) idle() bool {
 
 // Subscribed tells whether the client has subscriptions. Such a client may be silent for
 // a long time while it waits for messages.
-func (l *Listener) Subscribed() bool {
+func (l *listener) Subscribed() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return len(l.names[wire.FamilyChannel])+len(l.names[wire.FamilyPattern]) > 0

@@ -87,7 +87,7 @@ type fixture struct {
 	out    *conn.Writer
 	memory *conn.Budget
 	client *bufio.Reader
-	l      *Listener
+	l      *listener
 }
 
 func listen(t *testing.T) *fixture {
@@ -96,7 +96,7 @@ func listen(t *testing.T) *fixture {
 	x := &fixture{t: t, host: &fakeHost{limit: 1 << 20, values: map[string]string{}}, client: bufio.NewReader(far)}
 	x.out = conn.NewWriter(conn.NewSocket(near, &conn.Clock{}))
 	x.memory = conn.NewBudget(func() int64 { return 1 << 30 })
-	x.l = Listen(t.Context(), x.host, Options{
+	x.l = startListener(t.Context(), x.host, listenerOptions{
 		Source: func(onEvent func(redlock.Event)) Source {
 			x.source = &fakeSource{onEvent: onEvent}
 			return x.source
@@ -200,7 +200,7 @@ func TestClientThatDoesNotReadIsLeft(t *testing.T) {
 // command.
 func TestTrackedKeys(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&Mode{})
+	x.l.Track(&trackingMode{})
 	changed := func(key string) { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)}) }
 	x.l.Begin([]string{"lock:a"}, true)
 	x.l.TrackKeys(t.Context(), []string{"lock:a"})
@@ -220,7 +220,7 @@ func TestTrackedKeys(t *testing.T) {
 
 func TestTrackedKeysAreBounded(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&Mode{})
+	x.l.Track(&trackingMode{})
 	for i := range MaxTrackedKeys + 5 {
 		key := []string{fmt.Sprint("lock:", i)}
 		x.l.Begin(key, true)
@@ -237,11 +237,11 @@ func TestTrackedKeysAreBounded(t *testing.T) {
 // stored itself.
 func TestOwnChangesAreKeptBack(t *testing.T) {
 	x := listen(t)
-	x.l.Track(&Mode{NoLoop: true})
+	x.l.Track(&trackingMode{NoLoop: true})
 	keys := []string{"lock:a"}
 	x.host.values["lock:a"] = "my-own-token-0001"
 	x.l.Begin(keys, true)
-	x.l.Answered(keys, Brought(0, [][]byte{[]byte("my-own-token-0001")}))
+	x.l.Answered(keys, brought(0, [][]byte{[]byte("my-own-token-0001")}))
 	x.l.Replied(keys)
 	changed := func() { x.source.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte("lock:a")}) }
 	changed()

@@ -7,8 +7,8 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// Mode holds the options of CLIENT TRACKING ON.
-type Mode struct {
+// trackingMode holds the options of CLIENT TRACKING ON.
+type trackingMode struct {
 	Broadcast, OptIn, OptOut, NoLoop bool
 	Redirected                       bool
 	Prefixes                         []string // of BCAST, from all CLIENT TRACKING commands so far
@@ -18,12 +18,12 @@ type Mode struct {
 // each changed key and each new prefix with all of them.
 const maxTrackedPrefixes = 1000
 
-// ParseMode reads CLIENT TRACKING as Redis 7.0 does. args begin with the third word, ON
+// parseMode reads CLIENT TRACKING as Redis 7.0 does. args begin with the third word, ON
 // or OFF. before is the mode until now, nil if tracking is off. It returns the new mode,
 // nil for OFF, or the error reply. It does not check that the client of REDIRECT exists;
 // the upstream does.
-func ParseMode(args [][]byte, before *Mode) (next *Mode, refusal wire.Error) {
-	next = &Mode{}
+func parseMode(args [][]byte, before *trackingMode) (next *trackingMode, refusal wire.Error) {
+	next = &trackingMode{}
 	for i := 1; i < len(args); i++ {
 		more := i+1 < len(args)
 		switch {
@@ -68,7 +68,7 @@ func ParseMode(args [][]byte, before *Mode) (next *Mode, refusal wire.Error) {
 
 // conflict returns the error for options that exclude each other, or that the mode
 // before excludes. It returns "" if there is no conflict.
-func conflict(m, before *Mode) wire.Error {
+func conflict(m, before *trackingMode) wire.Error {
 	switch {
 	case len(m.Prefixes) > 0 && !m.Broadcast:
 		return wire.ErrTrackingPrefix

@@ -76,7 +76,7 @@ func (n item) append(dst []byte, version wire.Version) []byte {
 }
 
 // writeOutbox writes the outbox until Close.
-func (l *Listener) writeOutbox() {
+func (l *listener) writeOutbox() {
 	defer close(l.done)
 	defer func() {
 		if reason := recover(); reason != nil {
@@ -92,7 +92,7 @@ func (l *Listener) writeOutbox() {
 	}
 }
 
-func (l *Listener) takeOutbox() []item {
+func (l *listener) takeOutbox() []item {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	items := l.outbox
@@ -102,7 +102,7 @@ func (l *Listener) takeOutbox() []item {
 
 // deliver writes items and carries out the tasks between them. It returns false if
 // the session ends and nothing more may be written.
-func (l *Listener) deliver(items []item) bool {
+func (l *listener) deliver(items []item) bool {
 	for len(items) > 0 {
 		n := 0
 		for n < len(items) && items[n].kind < itemSelfCheck {
@@ -130,7 +130,7 @@ func (l *Listener) deliver(items []item) bool {
 
 // write writes items to the client, between two values of other writers. It leaves
 // out those that the client no longer wants. It returns false if a write fails.
-func (l *Listener) write(items []item) bool {
+func (l *listener) write(items []item) bool {
 	if len(items) == 0 {
 		return true
 	}
@@ -166,7 +166,7 @@ func (l *Listener) write(items []item) bool {
 // wanted tells whether the client may get an item. For a message the subscription must
 // be confirmed. An invalidation needs RESP3, because RESP2 has no form for it. The
 // caller holds the client's write lock.
-func (l *Listener) wanted(n item) bool {
+func (l *listener) wanted(n item) bool {
 	switch n.kind {
 	case itemMessage, itemPatternMessage:
 		l.mu.Lock()
@@ -184,7 +184,7 @@ func (n item) family() wire.Family {
 }
 
 // written gives back the memory of items. They no longer count for the output limit.
-func (l *Listener) written(items []item) {
+func (l *listener) written(items []item) {
 	size := 0
 	for _, n := range items {
 		size += n.size()

@@ -25,17 +25,17 @@ import (
 // later check finds another time, another client changed it, and the client gets an
 // invalidation.
 
-// OwnCommand holds the values in the arguments of a client's last command on a key.
+// ownCommand holds the values in the arguments of a client's last command on a key.
 // Values are secrets: they are compared, and never used for anything else.
-type OwnCommand struct {
+type ownCommand struct {
 	db     int
 	values [][]byte
 	expiry *keyExpiry // from the first check; nil before it. Guarded by the listener's mu
 }
 
-// Brought returns an OwnCommand for a command with these values in its arguments. db is
+// brought returns an ownCommand for a command with these values in its arguments. db is
 // the command's database.
-func Brought(db int, values [][]byte) *OwnCommand { return &OwnCommand{db: db, values: values} }
+func brought(db int, values [][]byte) *ownCommand { return &ownCommand{db: db, values: values} }
 
 // keyExpiry is the time when a key expires, as an interval, because a reply takes time.
 type keyExpiry struct {
@@ -58,7 +58,7 @@ func (e keyExpiry) sameAs(f keyExpiry) bool {
 // keepsExpiry tells whether the key still expires at the time that the first check noted.
 // The first call notes the time and returns true. A nil expiry is unknown; then keepsExpiry
 // returns true.
-func (c *OwnCommand) keepsExpiry(expiry *keyExpiry) bool {
+func (c *ownCommand) keepsExpiry(expiry *keyExpiry) bool {
 	switch {
 	case expiry == nil:
 		return true
@@ -71,7 +71,7 @@ func (c *OwnCommand) keepsExpiry(expiry *keyExpiry) bool {
 
 // checkSelfChange makes a self-change check: it reads a key that the client itself may have
 // changed, and invalidates the key if another client changed it.
-func (l *Listener) checkSelfChange(key string) {
+func (l *listener) checkSelfChange(key string) {
 	own := l.beginCheck(key)
 	if own == nil {
 		return
@@ -93,7 +93,7 @@ func (l *Listener) checkSelfChange(key string) {
 }
 
 // readExpiry asks the masters when a key expires. It returns nil if they cannot tell.
-func (l *Listener) readExpiry(db int, key string) *keyExpiry {
+func (l *listener) readExpiry(db int, key string) *keyExpiry {
 	asked := time.Now()
 	reply := l.host.Peek(l.ctx, db, "PTTL", key)
 	answered := time.Now()
@@ -110,7 +110,7 @@ func (l *Listener) readExpiry(db int, key string) *keyExpiry {
 
 // beginCheck returns the command with whose values a key must be compared. It returns
 // nil if no check is needed any more. A change after this call leads to another check.
-func (l *Listener) beginCheck(key string) *OwnCommand {
+func (l *listener) beginCheck(key string) *ownCommand {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	entry := l.entryToCheck(key)
@@ -128,7 +128,7 @@ func (l *Listener) beginCheck(key string) *OwnCommand {
 // entryToCheck returns the entry of a key to be checked. It returns nil if the entry is gone:
 // the client got its invalidation already, or ended tracking. With BCAST entryToCheck itself
 // queues an invalidation then. The caller holds mu.
-func (l *Listener) entryToCheck(key string) *trackedKey {
+func (l *listener) entryToCheck(key string) *trackedKey {
 	if l.tracked == nil {
 		return nil
 	}
@@ -140,7 +140,7 @@ func (l *Listener) entryToCheck(key string) *trackedKey {
 }
 
 // hasValue tells whether value is one of the command's. It returns false if c is nil.
-func (c *OwnCommand) hasValue(value []byte) bool {
+func (c *ownCommand) hasValue(value []byte) bool {
 	return c != nil && slices.ContainsFunc(c.values, func(mine []byte) bool { return bytes.Equal(mine, value) })
 }
 

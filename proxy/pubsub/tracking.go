@@ -17,7 +17,7 @@ import (
 
 // tracking is a session's own side of CLIENT TRACKING.
 type tracking struct {
-	mode *Mode // nil: off
+	mode *trackingMode // nil: off
 
 	// caching: CLIENT CACHING made the next command an exception. It is held
 	// back until it is known which side that command goes to; told says that the
@@ -25,7 +25,7 @@ type tracking struct {
 	caching, told bool
 
 	present  []string // keys of the lock command under way
-	own      *OwnCommand
+	own      *ownCommand
 	answered []string // keys of lock commands whose replies are pending
 }
 
@@ -80,7 +80,7 @@ type Command struct {
 // PerformTracking is CLIENT TRACKING, whose arity is right. Without an upstream it is answered here,
 // so that clients which ask for it when they connect can take locks.
 func (c *Client) PerformTracking(cmd wire.Command) {
-	next, refusal := ParseMode(cmd.Args[2:], c.tracking.mode)
+	next, refusal := parseMode(cmd.Args[2:], c.tracking.mode)
 	if unreachable := c.session.TryOpen(); unreachable == "" {
 		reply, ok := c.session.Ask(cmd.AsArray())
 		if !ok {
@@ -103,7 +103,7 @@ func (c *Client) PerformTracking(cmd wire.Command) {
 }
 
 // track makes the session's side what the client was told, or is about to be.
-func (c *Client) track(next *Mode) {
+func (c *Client) track(next *trackingMode) {
 	c.tracking.mode, c.tracking.caching = next, false
 	own, hears := c.session.OwnRules()
 	if c.hub.subscribe == nil || !hears {
@@ -257,7 +257,7 @@ const (
 
 // newOwnCommand keeps what may have been stored, nil if there is nothing that
 // tells this client from others.
-func newOwnCommand(commands []Command) *OwnCommand {
+func newOwnCommand(commands []Command) *ownCommand {
 	var values [][]byte
 	db, size := 0, 0
 	for _, call := range commands {
@@ -276,7 +276,7 @@ func newOwnCommand(commands []Command) *OwnCommand {
 	if len(values) == 0 {
 		return nil
 	}
-	return Brought(db, values)
+	return brought(db, values)
 }
 
 // didNothing recognises the replies by which commands say that they changed
