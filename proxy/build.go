@@ -12,6 +12,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/handler"
@@ -80,6 +81,11 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },
 		},
 	})
+	operators := console.New(console.Config{
+		Active: p.current,
+		Status: p.locker.Status,
+		Ready:  func() string { return p.readiness().text },
+	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
 	commands := handler.New(env, handler.Config{
 		Databases:   p.survey.Databases,
@@ -89,6 +95,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Locks:       p.locks,
 		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },
 		Scripts:     p.scripts,
+		Console:     operators,
 	})
 	p.server = server.New(env, commands.Handle)
 	if err := reg.Register(metrics.BufferedBytes(env.Budget.InUse)); err != nil {

@@ -99,8 +99,9 @@ var rooms = map[string]room{
 	// It is being emptied into the others, so this may only go down.
 	"proxy": {floor: 7, redlock: []string{"", "resp"}, lines: 1_450},
 
-	"handler":  {floor: 6, redlock: []string{"", "resp"}, lines: 1_780},
+	"handler":  {floor: 6, redlock: []string{"", "resp"}, lines: 1_820},
 	"server":   {floor: 6},
+	"console":  {floor: 5, redlock: []string{""}, lines: 980},
 	"session":  {floor: 5, lines: 900},
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"config":   {floor: 4, redlock: []string{""}},

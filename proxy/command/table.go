@@ -32,6 +32,8 @@ var builtinTable = sync.OnceValue(func() *Table {
 	if err != nil {
 		panic("proxy: commands.json: " + err.Error())
 	}
+	own := ownCommand()
+	table.commands[own.Name] = own
 	return table
 })
 
@@ -68,7 +70,8 @@ func (t *Table) extended(list []any) (*Table, error) {
 
 // Lookup returns the command of a request, or nil if the command is unknown. If the
 // command has subcommands, Lookup returns the subcommand, or nil, as in Redis, if
-// that is unknown. A bare name finds the container.
+// that is unknown. A bare name finds the container. So does an unknown subcommand of
+// REDLOCK, because no server may answer it.
 func (t *Table) Lookup(args [][]byte) *Spec {
 	if len(args) == 0 {
 		return nil
@@ -77,7 +80,11 @@ func (t *Table) Lookup(args [][]byte) *Spec {
 	if spec == nil || spec.subcommands == nil || len(args) == 1 {
 		return spec
 	}
-	return find(spec.subcommands, args[1])
+	sub := find(spec.subcommands, args[1])
+	if sub == nil && spec.Is(Console) {
+		return spec
+	}
+	return sub
 }
 
 // All iterates over the commands and their subcommands, in no particular order.

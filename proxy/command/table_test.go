@@ -30,6 +30,9 @@ func TestLookup(t *testing.T) {
 		{"MSETEX 1 k v", "msetex"},
 		{"DIGEST k", "digest"},
 		{"CLIENT no-touch on", "client|no-touch"}, // only valkey 8 has it
+		{"redlock STATUS", "redlock|status"},
+		{"redlock", "redlock"},
+		{"redlock nothing k", "redlock"}, // no server may answer it
 	} {
 		name := ""
 		if spec := table.Lookup(proxytest.Words(row.line)); spec != nil {

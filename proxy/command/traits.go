@@ -20,6 +20,7 @@ const (
 	NeverOnLocks                       // refused on lock keys
 	LeavesProtocol                     // the connection then no longer carries commands and replies
 	Uncountable                        // adds none or several elements to EXEC's reply, or changes later replies
+	Console                            // the proxy's own REDLOCK
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
@@ -30,6 +31,9 @@ const specialKeys = Sort | Migrate | Script | Split | Elsewhere
 //
 // ForLockers: users who may only use locks may send what lock libraries send. None of
 // these commands changes the upstream or reveals its keys.
+//
+// Console: only users who may use locks may send them. Those that show other clients are
+// not ForLockers, so they need both rights.
 //
 // OnMasters: the masters run the commands in a transaction on lock keys. So these
 // commands must only answer. Nothing that a client sends may flush the masters or
@@ -110,6 +114,12 @@ var commandTraits = map[string]Traits{
 	"client|caching":      ForLockers,
 	"client|trackinginfo": ForLockers,
 	"client|getredir":     ForLockers,
+
+	"redlock":         Console | ForLockers,
+	"redlock|help":    Console | ForLockers,
+	"redlock|masters": Console | ForLockers,
+	"redlock|rules":   Console | ForLockers,
+	"redlock|status":  Console | ForLockers,
 
 	"cluster|info":   ForLockers,
 	"cluster|nodes":  ForLockers,

@@ -42,7 +42,9 @@ func TestCommandTraits(t *testing.T) {
 			"command command|count command|docs command|info command|getkeys command|list " +
 			"client|id client|info client|getname client|setname client|setinfo client|no-evict client|no-touch client|reply " +
 			"client|tracking client|caching client|trackinginfo client|getredir " +
-			"cluster|info cluster|nodes cluster|slots cluster|shards cluster|myid unsubscribe punsubscribe sunsubscribe"},
+			"cluster|info cluster|nodes cluster|slots cluster|shards cluster|myid unsubscribe punsubscribe sunsubscribe " +
+			"redlock redlock|help redlock|masters redlock|rules redlock|status"},
+		{Console, "redlock redlock|help redlock|masters redlock|rules redlock|status"},
 		{OnMasters, "ping echo time publish spublish"},
 		{NeverOnLocks, "fcall fcall_ro migrate"},
 		{LeavesProtocol, "sync psync replconf script|debug"},

@@ -37,6 +37,8 @@ func channelsOf(name string, args [][]byte) [][]byte {
 func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.Route) wire.Error {
 	channels := channelsOf(name, args)
 	switch {
+	case to.Spec.Is(command.Console) && to.Spec.ArityOK(len(args)) && (r&RightLocks == 0 || !to.Spec.Is(command.ForLockers)):
+		return wire.ErrNoPermCommand(name)
 	case to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || command.AsksForMaintenance(args):
 	case to.Spec != nil && !to.Spec.ArityOK(len(args)) && !to.Spec.Is(command.ForLockers):
 		if r&RightUpstream == 0 {

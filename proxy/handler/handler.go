@@ -38,6 +38,7 @@ type Config struct {
 
 	Locks   Locks
 	Scripts *lock.Scripts
+	Console Console // nil: REDLOCK is not supported
 
 	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters
 }

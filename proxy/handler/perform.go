@@ -39,6 +39,8 @@ func (h *handler) Perform(cmd wire.Command) {
 	case router.HoldsBack() && h.refusedAsMoving(router, cmd, to):
 	case !to.Ordinary && to.Spec.Is(command.LeavesProtocol):
 		h.refuse(wire.ErrUnsupported(name))
+	case to.Spec.Is(command.Console):
+		h.performConsole(name, cmd, to)
 	case h.InPipe():
 		h.performInPipe(name, cmd, to)
 	case !to.Spec.Is(command.InSubscribeMode) && h.hearing.RestrictedAlone():

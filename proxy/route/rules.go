@@ -43,7 +43,7 @@ func (r Rules) Find(db int, key []byte) *Rule {
 // first rule that matches it has Users and they do not include the user. Nor are the
 // companions of such keys. ForUser returns r itself if no rule denies the user anything.
 func (r Rules) ForUser(name string) Rules {
-	denied := func(rule Rule) bool { return len(rule.Users) > 0 && !slices.Contains(rule.Users, name) }
+	denied := func(rule Rule) bool { return !rule.IsFor(name) }
 	if !slices.ContainsFunc(r, denied) {
 		return r
 	}
@@ -81,6 +81,9 @@ func (r Rules) DeniesMore(was Rules, name string) bool {
 		return rule.denied && !slices.ContainsFunc(before, func(b Rule) bool { return b.denied && b.Match == rule.Match && b.DB == rule.DB })
 	})
 }
+
+// IsFor tells whether the user may use the rule's locks.
+func (r *Rule) IsFor(user string) bool { return len(r.Users) == 0 || slices.Contains(r.Users, user) }
 
 // Name names the rule in logs. A nil rule is that of a lock which is only a companion
 // of others.

@@ -1,0 +1,21 @@
+package command
+
+// ownCommand is REDLOCK with its subcommands, which the proxy answers itself. No server
+// has it. Each subcommand is in the traits table, too. A subcommand that names a key
+// names one, as its second argument.
+func ownCommand() *Spec {
+	container := newOwn("redlock", -2)
+	for _, sub := range []*Spec{
+		newOwn("redlock|help", 2),
+		newOwn("redlock|masters", 2),
+		newOwn("redlock|rules", 2),
+		newOwn("redlock|status", 2),
+	} {
+		container.addSubcommand(sub)
+	}
+	return container
+}
+
+func newOwn(name string, arity int) *Spec {
+	return &Spec{Name: name, Arity: arity, flags: flagNoMulti, traits: traitsOf(name)}
+}

@@ -1,0 +1,53 @@
+package console
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
+
+// Command is one REDLOCK command. The console does not keep its slices.
+type Command struct {
+	DB      int
+	Args    [][]byte        // with REDLOCK itself
+	Route   route.Route     // with the command's specification
+	Version wire.Version    // of the protocol that the client speaks
+	User    *config.Account // the sender's user; it has the right to send the command
+	Client  slog.LogValuer  // the sender, for the log
+}
+
+// Config gives a Console its access to the rest of the process. Many goroutines may call
+// the functions at the same time.
+type Config struct {
+	Active *config.Active
+	Status func() redlock.Status // the masters
+	Ready  func() string         // says whether locks can be decided, and why not; it may have several lines
+}
+
+// Console answers REDLOCK. A process has one.
+type Console struct{ Config }
+
+// New makes a Console. All of c must be given.
+func New(c Config) *Console { return &Console{c} }
+
+// Do performs one command and appends its one reply to dst. ctx ends when the client has
+// gone.
+func (c *Console) Do(ctx context.Context, dst []byte, call Command) []byte {
+	spec := call.Route.Spec
+	known := subcommands()
+	i := slices.IndexFunc(known, func(s subcommand) bool { return s.name == spec.Name })
+	switch {
+	case !spec.ArityOK(len(call.Args)):
+		return append(dst, wire.ErrArity(spec.Name)...)
+	case i < 0:
+		return append(dst, wire.ErrUnknownSubcommand(call.Args)...)
+	}
+	r := reply{bytes: dst, version: call.Version}
+	known[i].answer(c, ctx, &r, call)
+	return r.bytes
+}

@@ -1,0 +1,20 @@
+// Package console answers REDLOCK, the command for operators: which masters vote, which
+// rules there are, and so on. REDLOCK HELP lists the subcommands. Package command has
+// their arity and their keys, package config says who may send them.
+//
+// # What a caller may rely on
+//
+// Do appends exactly one reply. It waits for a master only where the subcommand says so,
+// and then for a bounded time. It keeps no argument after it has returned. Any number of
+// goroutines may call it. The package starts no goroutine and has no lock.
+//
+// The value of a lock is a secret. No reply contains one.
+//
+// # Replies
+//
+// A list has one map for each item: a map in RESP3, an array of names and values in RESP2,
+// as Redis replies to XINFO. The names of fields are stable, and later versions only add
+// some. Times are texts in UTC such as 2026-11-21T05:10:00Z. A null means unknown or none.
+//
+// The package imports config, route, lock, wire and redlock.
+package console

@@ -1,0 +1,82 @@
+package console
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/wire"
+)
+
+// A subcommand is one that REDLOCK has.
+type subcommand struct {
+	name   string // as package command names it
+	usage  string // for HELP
+	help   []string
+	answer func(c *Console, ctx context.Context, r *reply, call Command)
+}
+
+// subcommands are in the order of HELP.
+func subcommands() []subcommand {
+	return []subcommand{
+		{"redlock|masters", "MASTERS", []string{"Return each lock master with its state, and why it does not vote."}, (*Console).masters},
+		{"redlock|rules", "RULES", []string{"Return the lock rules that apply to you, in their order."}, (*Console).rules},
+		{"redlock|status", "STATUS", []string{"Return one line: whether locks can be decided now, and why not."}, (*Console).status},
+		{"redlock|help", "HELP", []string{"Prints this help."}, (*Console).help},
+	}
+}
+
+// help replies as Redis's own commands do.
+func (c *Console) help(_ context.Context, r *reply, _ Command) {
+	lines := []string{"REDLOCK <subcommand> [<arg> [value] [opt] ...]. Subcommands are:"}
+	for _, s := range subcommands() {
+		lines = append(lines, s.usage)
+		for _, line := range s.help {
+			lines = append(lines, "    "+line)
+		}
+	}
+	r.array(len(lines))
+	for _, line := range lines {
+		r.line(line)
+	}
+}
+
+func (c *Console) status(_ context.Context, r *reply, _ Command) {
+	r.line(wire.OneLine([]byte(strings.ReplaceAll(c.Ready(), "\n", "; "))))
+}
+
+// masters shows the masters in the order of the configuration.
+func (c *Console) masters(_ context.Context, r *reply, _ Command) {
+	list := c.Status().Masters
+	r.array(len(list))
+	for i, master := range list {
+		r.fields(6)
+		r.integerField("number", int64(i+1))
+		r.textField("name", master.Name)
+		r.textField("state", master.State.String())
+		r.textField("reason", master.Reason)
+		r.timeField("until", master.Until)
+		r.integerField("longest-ttl-ms", master.Longest.Milliseconds())
+	}
+}
+
+// rules shows the rules that the user may use.
+func (c *Console) rules(_ context.Context, r *reply, call Command) {
+	settings := c.Active.Load()
+	own := slices.DeleteFunc(slices.Clone(settings.Router.Rules), func(rule route.Rule) bool { return !rule.IsFor(call.User.Name) })
+	r.array(len(own))
+	for _, rule := range own {
+		r.fields(5)
+		r.textField("match", rule.Match)
+		r.text("db")
+		if rule.DB == route.AnyDB {
+			r.null()
+		} else {
+			r.integer(int64(rule.DB))
+		}
+		r.integerField("default-ttl-ms", rule.DefaultTTL.Milliseconds())
+		r.listField("companions", rule.Companions)
+		r.listField("users", rule.Users)
+	}
+}

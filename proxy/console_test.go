@@ -1,0 +1,74 @@
+package proxy
+
+import (
+	"strings"
+	"testing"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/console"
+	"redlock-proxy/proxy/proxytest"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
+
+const readyLine = "+ready: 5 of 5\r\n"
+
+// withConsole gives a test proxy a console over masters that all vote.
+func withConsole(c *testConfig) {
+	c.Console = console.New(console.Config{
+		Active: config.NewActive(&c.Settings),
+		Status: func() redlock.Status { return redlock.Status{} },
+		Ready:  func() string { return "ready: 5 of 5" },
+	})
+}
+
+// REDLOCK is answered in its place among other commands, with an upstream and without.
+func TestConsoleAnswersInOrder(t *testing.T) {
+	for name, redis := range map[string]*proxytest.Redis{"upstream": proxytest.StartRedis(t), "none": nil} {
+		client := startTestProxy(t, redis, withConsole).dial(t)
+		client.ask("SET lock:a 1 NX\r\nPING\r\nREDLOCK STATUS\r\nGET lock:a\r\n", "+OK\r\n+PONG\r\n"+readyLine+"$1\r\n1\r\n")
+		client.ask("HELLO 3\r\n", helloText(3))
+		client.ask("CLIENT REPLY SKIP\r\nREDLOCK STATUS\r\nREDLOCK MASTERS\r\n", "*0\r\n")
+		client.ask("REDLOCK nosuch lock:a\r\n", "-ERR unknown subcommand 'nosuch'. Try REDLOCK HELP.\r\n")
+		if t.Failed() {
+			t.Fatal(name)
+		}
+	}
+}
+
+// In a transaction REDLOCK is refused, and the transaction with it.
+func TestConsoleInMulti(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	client := startTestProxy(t, redis, withConsole).dial(t)
+	for _, before := range []string{"", "SET app 1\r\n", "SET lock:a 1\r\n"} {
+		want := "+OK\r\n" + strings.Repeat("+QUEUED\r\n", strings.Count(before, "\n"))
+		client.ask("MULTI\r\n"+before+"REDLOCK STATUS\r\nEXEC\r\n", want+string(wire.ErrNotInMulti)+string(wire.ErrExecAbort))
+	}
+	client.ask("MULTI\r\nREDLOCK STATUS x\r\nDISCARD\r\n", "+OK\r\n"+string(wire.ErrArity("redlock|status"))+"+OK\r\n")
+	client.ask("GET app\r\nGET lock:a\r\nREDLOCK STATUS\r\n", "$-1\r\n$-1\r\n"+readyLine)
+}
+
+// A client in subscribe mode or in MONITOR gets an error, and the upstream nothing.
+func TestConsoleInOtherModes(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	p := startTestProxy(t, redis, withConsole)
+	client := p.dial(t)
+	client.ask("SUBSCRIBE news\r\n", confirmed("*", "subscribe", "news", 1))
+	client.ask("REDLOCK STATUS\r\n", string(wire.ErrRestricted("redlock|status")))
+	monitor := p.dial(t)
+	monitor.ask("MONITOR\r\n", "+OK\r\n")
+	monitor.ask("REDLOCK STATUS\r\n", string(wire.ErrLockInPipe))
+}
+
+// REDLOCK needs the right to use locks.
+func TestConsoleRights(t *testing.T) {
+	p := startWithUsers(t, nil, withConsole)
+	client := p.dial(t)
+	client.ask("REDLOCK STATUS\r\n", string(wire.ErrNoAuth))
+	for user, want := range map[string]string{
+		"alice": readyLine, "locker": readyLine, "reader": string(wire.ErrNoPermCommand("redlock|status")),
+	} {
+		client.ask("AUTH "+user+" pw\r\nREDLOCK STATUS\r\n", wire.OK+want)
+	}
+	client.ask("AUTH reader pw\r\nREDLOCK nosuch\r\nREDLOCK HELP x\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock"))+string(wire.ErrArity("redlock|help")))
+}
