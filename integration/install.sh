@@ -37,6 +37,7 @@ if [ "$layer" = all ]; then
   have ruby ruby
   holds ruby-redis ruby -e 'require "redis"'
   have g++ g++
+  have chromium chromium
   holds libhiredis-dev test -e /usr/include/hiredis/hiredis.h
 fi
 

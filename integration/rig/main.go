@@ -39,6 +39,7 @@ var (
 	Ruby           = Program{name: "ruby", debian: "ruby"}
 	RubyRedis      = Program{name: "redis-rb", debian: "ruby-redis", look: []string{"ruby", "-e", "require 'redis'"}}
 	Compiler       = Program{name: "g++", debian: "g++"}
+	Chromium       = Program{name: "chromium", debian: "chromium"}
 	Cargo          = Program{name: "cargo", debian: "cargo, in Debian 12 too old: https://rustup.rs"}
 )
 
