@@ -76,6 +76,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Meter:         meter{p.metrics, p.recorder},
 		Log:           p.log,
 		Starting:      afterStart(p.lives, p.locker.Status),
+		Draining:      p.lives.Done(),
 		Changes: lock.Changes{
 			Available: p.locker.TrackingAvailable,
 			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },

@@ -105,13 +105,14 @@ var rooms = map[string]room{
 	"session":  {floor: 5, lines: 900},
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"config":   {floor: 4, redlock: []string{""}},
-	"lock":     {floor: 4, redlock: []string{"", "resp"}, lines: 1_800},
+	"lock":     {floor: 4, redlock: []string{"", "resp"}, lines: 1_950},
 	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp"}, lines: 1_430},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2},
+	"queue":    {floor: 2, lines: 600},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told

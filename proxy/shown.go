@@ -47,11 +47,10 @@ func newMetrics(reg prometheus.Registerer) (*metrics.Metrics, error) {
 }
 
 func shownOf(cfg *config.Config, since time.Time) metrics.Settings {
-	shown := metrics.Settings{Since: since, Hash: cfg.Hash(), Clients: cfg.Limits.Clients, MasterTimeout: cfg.MasterTimeout}
-	for i := range cfg.Locks {
-		shown.Rules = append(shown.Rules, cfg.Locks[i].Label())
+	return metrics.Settings{
+		Since: since, Hash: cfg.Hash(), Clients: cfg.Limits.Clients, MasterTimeout: cfg.MasterTimeout,
+		Rules: cfg.Locks.Labels(), Waiting: cfg.Locks.Waiting().Labels(),
 	}
-	return shown
 }
 
 func (p *Proxy) movingRules() []metrics.MovingRule {

@@ -77,7 +77,7 @@ masters:
   - redis://:pw@[::1]:7001
   - unix:///run/redis.sock
 locks:
-  - {match: "a*", db: 0, default_ttl: 90s, companions: ["b*", c]}
+  - {match: "a*", db: 0, default_ttl: 90s, wait: 1500ms, companions: ["b*", c]}
   - match: "a*"
 master_timeout: 1.5s
 retry: {count: 0, delay: 0}
@@ -94,7 +94,7 @@ unix_permissions: 0770
 	}
 	want := &Config{
 		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770,
-		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB}},
+		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Wait: 1500 * time.Millisecond, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Auth: Auth{Password: "0123", May: RightBoth}, AuthCache: 5 * time.Minute,

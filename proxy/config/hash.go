@@ -25,6 +25,7 @@ type sharedRule struct {
 	Match      string        `json:"match"`
 	DB         int           `json:"db"`
 	DefaultTTL time.Duration `json:"default_ttl,omitempty"`
+	Wait       time.Duration `json:"wait,omitempty"`
 	Companions []string      `json:"companions,omitempty"`
 }
 
@@ -38,7 +39,7 @@ func (cfg *Config) Hash() uint64 {
 		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
 	}
 	for _, rule := range cfg.Locks {
-		shared.Rules = append(shared.Rules, sharedRule{rule.Match, rule.DB, rule.DefaultTTL, rule.Companions})
+		shared.Rules = append(shared.Rules, sharedRule{rule.Match, rule.DB, rule.DefaultTTL, rule.Wait, rule.Companions})
 	}
 	text, err := json.Marshal(shared)
 	if err != nil {

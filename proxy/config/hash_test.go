@@ -35,6 +35,7 @@ func TestConfigHash(t *testing.T) {
 		"match":          func(c *Config) { c.Locks[0].Match = "lock?*" },
 		"db":             func(c *Config) { c.Locks[0].DB = 0 },
 		"default_ttl":    func(c *Config) { c.Locks[0].DefaultTTL = time.Nanosecond },
+		"wait":           func(c *Config) { c.Locks[0].Wait = time.Nanosecond },
 		"companions":     func(c *Config) { c.Locks[0].Companions = []string{"x"} },
 		"rules":          func(c *Config) { c.Locks = append(c.Locks, route.Rule{Match: "x"}) },
 		"master_timeout": func(c *Config) { c.MasterTimeout++ },

@@ -116,6 +116,7 @@ type ruleKeys struct {
 	Match      string        `yaml:"match"`
 	DB         int           `yaml:"db" range:"0 2147483647"`
 	DefaultTTL time.Duration `yaml:"default_ttl" range:"0s 8760h"`
+	Wait       time.Duration `yaml:"wait" range:"0s 1h"`
 	Companions []string      `yaml:"companions" list:"Redis globs such as [\"queue:*\"]"`
 	Users      []string      `yaml:"users" list:"users' names such as [billing, default]"`
 }
@@ -129,7 +130,7 @@ func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag)
 		if key := elementKey(key, i); r.sound(key) {
 			r.checkRule(key, rule, rules)
 		}
-		rules = append(rules, route.Rule{Match: rule.Match, DB: rule.DB, DefaultTTL: rule.DefaultTTL, Companions: rule.Companions, Users: rule.Users})
+		rules = append(rules, route.Rule{Match: rule.Match, DB: rule.DB, DefaultTTL: rule.DefaultTTL, Wait: rule.Wait, Companions: rule.Companions, Users: rule.Users})
 	}
 	return rules
 }

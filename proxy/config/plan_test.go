@@ -45,6 +45,7 @@ func TestReloadChanges(t *testing.T) {
 		{"", "", nil, false, -1, nil},
 		{`"lock:*"`, `"job:*"`, []string{`locks: "lock:*" -> "job:*"`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    default_ttl: 1m", []string{`locks: "lock:*" -> "lock:*", default TTL 1m`}, false, -1, nil},
+		{`"lock:*"`, "\"lock:*\"\n    wait: 2s", []string{`locks: "lock:*" -> "lock:*", wait 2s`}, false, -1, nil},
 		{"log:", "master_timeout: 80ms\nlog:", []string{"master_timeout: 50ms -> 80ms"}, true, -1, nil},
 		{"log:", "retry: {count: 5, delay: 1s}\nlog:", []string{"retry.count: 3 -> 5", "retry.delay: 200ms -> 1s"}, true, -1, nil},
 		{"log:", "clock_drift: 0.02\nrestart_delay: 1m\nmax_quarantine: 2m\nlog:",

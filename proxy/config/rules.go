@@ -16,6 +16,9 @@ func DescribeRule(rule route.Rule) string {
 	if rule.DefaultTTL > 0 {
 		text += ", default TTL " + ShortDuration(rule.DefaultTTL)
 	}
+	if rule.Wait > 0 {
+		text += ", wait " + ShortDuration(rule.Wait)
+	}
 	for i, glob := range rule.Companions {
 		if i == 0 {
 			text += ", companions"
@@ -30,7 +33,7 @@ func DescribeRule(rule route.Rule) string {
 
 // DescribeCoverage describes only the keys and companions that a rule covers.
 func DescribeCoverage(rule route.Rule) string {
-	rule.DefaultTTL, rule.Users = 0, nil
+	rule.DefaultTTL, rule.Wait, rule.Users = 0, 0, nil
 	return DescribeRule(rule)
 }
 

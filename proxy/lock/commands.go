@@ -44,9 +44,17 @@ func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.
 // acquire carries out SETNX, and SET NX with or without GET.
 func (p *Plane) acquire(ctx context.Context, call Command, c setCommand, reads wording) answer {
 	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: p.ttl(call, c), Get: c.get}
-	o := p.locker.Acquire(ctx, request)
-	p.took(o, call.DB, request.Key, request.TTL)
-	if !c.get {
+	if rule := p.waitsFor(call, request.TTL); rule != nil {
+		return p.acquireInLine(ctx, request, rule, reads)
+	}
+	return p.acquireOnce(ctx, request, reads)
+}
+
+// acquireOnce asks the masters for a lock.
+func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads wording) answer {
+	o := p.locker.Acquire(ctx, r)
+	p.took(o, r.DB, r.Key, r.TTL)
+	if !r.Get {
 		return answer{kind: redlock.KindAcquire, outcome: o, reads: reads}
 	}
 	// The old value is nil if and only if the lock was won.

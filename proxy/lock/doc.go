@@ -27,9 +27,11 @@
 //
 // # Who asks again
 //
-// The plane repeats only a blocking command (blocking.go): when its keys have changed,
-// or by polling if the masters announce no changes. Package redlock decides how often a
-// request asks one master. A client may repeat a command that got no decision.
+// The plane repeats a blocking command (blocking.go): when its keys have changed, or by
+// polling if the masters announce no changes. It repeats an acquire whose rule has a wait,
+// when its turn in the line of its lock comes (inline.go, package queue). Package redlock
+// decides how often a request asks one master. A client may repeat a command that got no
+// decision.
 //
 // # Goroutines and locks
 //
@@ -39,5 +41,6 @@
 //
 // No mutex is held while masters are asked for a verdict. The waiting room holds its
 // mutex while it untracks a key, so that mutex comes before those of redlock's
-// subscriber. Scripts holds its mutex while it calls forgotten.
+// subscriber. The same is true of the queue. Scripts holds its mutex while it calls
+// forgotten.
 package lock

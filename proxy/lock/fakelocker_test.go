@@ -131,7 +131,11 @@ func (m *fakeLockerMeter) LockCommand(kind, verdict, rule string, seconds float6
 	m.commands = append(m.commands, kind+" "+verdict)
 }
 
-func (m *fakeLockerMeter) Refused(string)        {}
+func (m *fakeLockerMeter) Refused(string) {}
+func (m *fakeLockerMeter) Waits(rule string) func(string, time.Duration) {
+	m.note("waits")
+	return func(outcome string, after time.Duration) { m.note(outcome + " after " + after.String()) }
+}
 func (m *fakeLockerMeter) LockWithoutTTL()       { m.note("without TTL") }
 func (m *fakeLockerMeter) LockBeyondQuarantine() { m.note("beyond quarantine") }
 

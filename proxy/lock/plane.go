@@ -10,6 +10,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -35,6 +36,7 @@ type Meter interface {
 	Refused(code string)
 	LockWithoutTTL()
 	LockBeyondQuarantine()
+	Waits(rule string) (ended func(outcome string, after time.Duration))
 }
 
 // Plane answers the commands whose keys are lock keys. A process has one Plane. It
@@ -49,6 +51,7 @@ type Plane struct {
 	log           *slog.Logger
 	starting      <-chan struct{}
 	waits         *waitingRoom // nil: blocking commands poll
+	queue         *queue.Queue // of acquires whose rule has a wait
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // the warnings that were logged, see firstTime
@@ -84,14 +87,17 @@ type Config struct {
 	// Starting is closed once enough masters vote, or waiting for them makes no sense.
 	// Commands wait until then. If it is nil, no command waits.
 	Starting <-chan struct{}
+	// Draining is closed when no acquire may wait for its lock any longer; nil: never.
+	Draining <-chan struct{}
 	Changes  Changes
 }
 
-// New makes a plane. Everything but Starting and Changes must be given.
+// New makes a plane. Everything but Starting, Draining and Changes must be given.
 func New(c Config) *Plane {
 	return &Plane{
 		locker: c.Locker, router: c.Router, maxQuarantine: c.MaxQuarantine, scripts: c.Scripts,
 		meter: c.Meter, log: c.Log, starting: c.Starting, waits: newWaitingRoom(c.Changes),
+		queue: newQueue(c.Changes, c.Draining),
 	}
 }
 
@@ -102,6 +108,7 @@ func (p *Plane) Do(ctx context.Context, dst []byte, call Command) []byte {
 	started := time.Now()
 	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decide(ctx, call, time.Now()), call)
+	p.handOver(a, call)
 	took := time.Since(started)
 	p.note(ctx, call.Name(), call.DB, a, took, call)
 	return a.append(dst, call.Version)

@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,6 +31,7 @@ type Metrics struct {
 	handshakes     prometheus.Counter // those that failed
 
 	operations operationMetrics
+	waits      waitMetrics
 	ofMasters  []masterLabelled       // all metrics with a series for each master
 	ofRules    *prometheus.CounterVec // the metric with series for each rule
 	verdicts   []string
@@ -117,13 +119,14 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 		forwards, clients, protocolErrors, dialFailures, badReplies, panics, limits, refusedLogins, handshakes,
 	}
 	operations, collectors := newOperationMetrics(counter, gauge)
-	for _, collector := range append(all, collectors...) {
+	waits, ofWaits := newWaitMetrics(gauge)
+	for _, collector := range slices.Concat(all, collectors, ofWaits) {
 		if err := reg.Register(collector); err != nil {
 			return nil, err
 		}
 	}
 	m := &Metrics{
-		operations: operations, verdicts: names.Verdicts,
+		operations: operations, waits: waits, verdicts: names.Verdicts,
 		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
 		listeners: listeners.WithLabelValues(), ended: ended,
 		limits:   make(map[string]prometheus.Counter),
@@ -204,6 +207,7 @@ func (m *Metrics) rulesInForce(rules []string) {
 	for rule := range gone {
 		if !m.rules[rule] {
 			m.ofRules.DeletePartialMatch(prometheus.Labels{"rule": rule})
+			m.waits.forget(rule)
 		}
 	}
 	m.commands.forgetAll()

@@ -81,6 +81,7 @@ type Settings struct {
 	Since         time.Time
 	Hash          uint64
 	Rules         []string // their labels
+	Waiting       []string // those of rules with a wait
 	Clients       int
 	MasterTimeout time.Duration
 }
@@ -90,6 +91,7 @@ func (m *Metrics) ShowSettings(now Settings) {
 	m.operations.activeSince.Set(float64(now.Since.UnixMilli()) / 1000)
 	m.operations.hash.Set(float64(now.Hash))
 	m.rulesInForce(now.Rules)
+	m.waits.inForce(now.Waiting)
 	m.operations.clients.Set(float64(now.Clients))
 	m.operations.timeout.Set(now.MasterTimeout.Seconds())
 }

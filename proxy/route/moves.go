@@ -171,7 +171,7 @@ func (r *Router) HoldsBack() bool { return len(r.Moves) > 0 }
 
 // SameCoverage tells whether two lists of rules make the same keys lock keys, as far
 // as their texts show. The order of the rules does not matter, nor do default TTLs,
-// users, and rules whose keys are all keys of another rule.
+// waits, users, and rules whose keys are all keys of another rule.
 func SameCoverage(a, b Rules) bool {
 	return reflect.DeepEqual(coverage(a), coverage(b))
 }
@@ -181,7 +181,7 @@ func coverage(rules Rules) Rules {
 	var list Rules
 	for i, rule := range rules {
 		if !list.comprise(rule) && !slices.ContainsFunc(rules[i+1:], func(other Rule) bool { return other.comprises(rule) && !rule.comprises(other) }) {
-			rule.DefaultTTL, rule.Users = 0, nil
+			rule.DefaultTTL, rule.Wait, rule.Users = 0, 0, nil
 			list = append(list, rule)
 		}
 	}

@@ -15,6 +15,7 @@ type Rule struct {
 	Match      string        // a Redis glob over the whole key
 	DB         int           // AnyDB for every database
 	DefaultTTL time.Duration // the TTL of a lock that a client takes without one; 0: none
+	Wait       time.Duration // the longest time for which a refused acquire waits for the lock; 0: it does not
 	Companions []string      // globs: keys and channels that go where the locks go
 	Users      []string      // who may use these locks; empty: all users who may use locks
 	denied     bool          // in the rules for one user: the user may not use these locks
@@ -96,6 +97,19 @@ func (r *Rule) Name() string {
 
 // Label returns the name as the label of a metric, which must be UTF-8.
 func (r *Rule) Label() string { return strings.ToValidUTF8(r.Name(), "?") }
+
+// Labels returns the label of each rule.
+func (r Rules) Labels() (labels []string) {
+	for i := range r {
+		labels = append(labels, r[i].Label())
+	}
+	return labels
+}
+
+// Waiting returns the rules with a wait.
+func (r Rules) Waiting() Rules {
+	return slices.DeleteFunc(slices.Clone(r), func(rule Rule) bool { return rule.Wait == 0 })
+}
 
 // Example returns a key that the rule matches in database 0, for the user to try out.
 // It returns "" if the rule is not for database 0, or if its glob is not simple.

@@ -1,0 +1,124 @@
+package lock
+
+import (
+	"context"
+	"time"
+
+	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/queue"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/redlock"
+)
+
+// If a rule has a wait, an acquire that is refused stays in the line of its lock (package
+// queue) until it is granted or its time is over. The masters decide each grant as they
+// always do.
+
+func newQueue(c Changes, draining <-chan struct{}) *queue.Queue {
+	heard := queue.Config{Available: c.Available, Closing: draining}
+	if c.Subscribe != nil {
+		heard.Subscribe = func(changed func(key []byte)) queue.Tracker {
+			return c.Subscribe(func(e redlock.Event) {
+				if e.Kind == redlock.EventChanged {
+					changed(e.Key)
+				}
+			})
+		}
+	}
+	return queue.New(heard)
+}
+
+// shortestInLine is the shortest TTL of a lock that is worth waiting for. The masters may
+// refuse a shorter one although nobody holds it. Then it would hold up its line.
+const shortestInLine = 10 * time.Millisecond
+
+// waitsFor is the rule by which an acquire of the command's first key waits, or nil.
+func (p *Plane) waitsFor(call Command, ttl time.Duration) *route.Rule {
+	rule := p.router().Rules.Find(call.DB, call.Args[1])
+	if rule == nil || rule.Wait == 0 || ttl > 0 && ttl < shortestInLine {
+		return nil
+	}
+	return rule
+}
+
+// acquireInLine takes a lock when its turn comes.
+func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rule *route.Rule, reads wording) answer {
+	try := func() answer { return p.acquireOnce(ctx, r, reads) }
+	unheard := try
+	if !r.Get {
+		// One that was never asked gets its refusal from a look at the lock, because an
+		// acquire out of its turn could take the lock from the one whose turn it is.
+		unheard = func() answer {
+			o := p.locker.Exists(ctx, r.DB, r.Key)
+			if o.Verdict == redlock.Won {
+				o.Verdict = redlock.Lost
+			}
+			return answer{kind: redlock.KindAcquire, outcome: o, reads: reads}
+		}
+	}
+	return p.inLine(ctx, queue.Request{DB: r.DB, Keys: [][]byte{r.Key}, Wait: rule.Wait}, rule, try, unheard)
+}
+
+// inLine makes a try each time that it is the request's turn. It returns the answer of the
+// last try, or of unheard if there was none.
+func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, try, unheard func() answer) (a answer) {
+	began, outcome := time.Now(), metrics.WaitError // as after a panic
+	var ended func(outcome string, after time.Duration)
+	defer func() {
+		if ended != nil {
+			ended(outcome, time.Since(began))
+		}
+	}()
+	end := p.queue.Serve(ctx, r, func() { ended = p.meter.Waits(rule.Label()) }, func() queue.Result {
+		a = try()
+		return a.result()
+	})
+	switch {
+	case end == queue.Gone || ctx.Err() != nil:
+		outcome = metrics.WaitGone
+		return answer{kind: redlock.KindAcquire, outcome: redlock.Outcome{Verdict: redlock.Lost}}
+	case end == queue.Unheard:
+		a = unheard()
+	}
+	switch a.result() {
+	case queue.Granted:
+		outcome = metrics.WaitGranted
+	case queue.Refused:
+		outcome = metrics.WaitRefused
+	}
+	return a
+}
+
+// result is what a try came to for those who wait for the same lock.
+func (a answer) result() queue.Result {
+	switch {
+	case a.took():
+		return queue.Granted
+	case a.rejected == "" && a.outcome.Verdict == redlock.Lost && a.outcome.Err == "":
+		return queue.Refused
+	}
+	return queue.Undecided
+}
+
+// handOver tells the lines that a command may have freed their locks.
+func (p *Plane) handOver(a answer, calls ...Command) {
+	if p.queue.Empty() || !a.mayFree() {
+		return
+	}
+	for _, call := range calls {
+		for _, key := range call.Keys() {
+			p.queue.Released(call.DB, key)
+		}
+	}
+}
+
+// mayFree tells whether the command may have deleted a lock.
+func (a answer) mayFree() bool {
+	switch {
+	case a.rejected != "":
+		return false
+	case a.kind == redlock.KindRelease:
+		return a.outcome.Verdict != redlock.Lost
+	}
+	return a.kind == redlock.KindRun
+}

@@ -1,0 +1,251 @@
+package lock
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"redlock-proxy/proxy/queue"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+)
+
+// A fakeLock is a lock on fake masters. Its rule has a wait of 2 s.
+type fakeLock struct {
+	fakeChanges
+	fakeLockerPlane
+	draining chan struct{}
+
+	mu     sync.Mutex
+	holder string // "": the lock is free; "?": nobody can know
+}
+
+func newFakeLock() *fakeLock {
+	x := &fakeLock{draining: make(chan struct{})}
+	x.fakeLockerPlane = newFakeLockerPlane(x.answer,
+		route.Rule{Match: "now", DB: route.AnyDB}, route.Rule{Match: "*", DB: route.AnyDB, Wait: 2 * time.Second})
+	x.queue = newQueue(Changes{func() bool { return true }, func(hear func(redlock.Event)) KeyTracker {
+		x.fakeChanges.hear, x.tracked = hear, map[string]bool{}
+		return &x.fakeChanges
+	}}, x.draining)
+	return x
+}
+
+func (x *fakeLock) answer(request any) redlock.Outcome {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.holder == "?" {
+		return fakeLockerNoQuorum
+	}
+	switch r := request.(type) {
+	case redlock.AcquireRequest:
+		if x.holder != "" {
+			return fakeLockerValue(redlock.Lost, x.holder)
+		}
+		x.holder = string(r.Value)
+	case fakeLockerExists:
+		if x.holder == "" {
+			return fakeLockerLost
+		}
+	case redlock.ReleaseRequest:
+		if x.holder == "" {
+			return fakeLockerLost
+		}
+		x.holder = ""
+	}
+	return fakeLockerWon
+}
+
+// heldBy makes another client the holder, without an announcement.
+func (x *fakeLock) heldBy(name string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.holder = name
+}
+
+// send starts a command and returns when it waits or has its reply.
+func (x *fakeLock) send(ctx context.Context, line string) *blocked {
+	b, began := &blocked{}, time.Now()
+	call := fakeLockerCall(line)
+	go func() {
+		reply := string(x.Do(ctx, nil, call))
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.reply, b.after = reply, time.Since(began)
+	}()
+	synctest.Wait()
+	return b
+}
+
+func (x *fakeLock) wantNotes(t *testing.T, want ...string) {
+	t.Helper()
+	synctest.Wait()
+	x.meter.mu.Lock()
+	defer x.meter.mu.Unlock()
+	slices.Sort(x.meter.notes)
+	if !slices.Equal(x.meter.notes, want) {
+		t.Errorf("counted %q, want %q", x.meter.notes, want)
+	}
+	x.meter.notes = nil
+}
+
+const nothing, one, none = "$-1\r\n", ":1\r\n", ":0\r\n"
+
+// A refused acquire waits until a release through this proxy, and is counted once.
+func TestARefusedAcquireWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		a, b := x.send(t.Context(), "SET k a NX PX 30000"), x.send(t.Context(), "SETNX k b")
+		a.wantWaiting(t)
+		time.Sleep(300 * time.Millisecond)
+		x.send(t.Context(), "DEL k").want(t, one, 0)
+		a.want(t, string(wire.OK), 300*time.Millisecond)
+		b.wantWaiting(t)
+		x.send(t.Context(), "GETDEL k")
+		b.want(t, one, 300*time.Millisecond)
+		x.wantNotes(t, "granted after 300ms", "granted after 300ms", "waits", "waits", "without TTL")
+		if got := strings.Join(x.meter.commands, ", "); got != "release won, acquire won, release won, acquire won" {
+			t.Errorf("counted %q", got)
+		}
+	})
+}
+
+// A release through another proxy is known by the masters' notice.
+func TestARefusedAcquireIsWokenByANotice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		a := x.send(t.Context(), "SET k a NX PX 30000")
+		time.Sleep(300 * time.Millisecond)
+		x.heldBy("")
+		x.change("k")
+		a.want(t, string(wire.OK), 300*time.Millisecond)
+	})
+}
+
+// The time is over: an acquire gets the reply of one Redis. One behind the head gets it
+// from a look at the lock.
+func TestTheOrdinaryReplyComesWhenTheTimeIsOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		a, b := x.send(t.Context(), "SET k a NX PX 30000"), x.send(t.Context(), "SETNX k b")
+		c := x.send(t.Context(), "SET k c NX GET PX 30000")
+		time.Sleep(3 * time.Second)
+		a.want(t, nothing, 2*time.Second)
+		b.want(t, none, 2*time.Second)
+		c.want(t, "$1\r\nx\r\n", 2*time.Second)
+		x.wantNotes(t, "refused after 2s", "refused after 2s", "refused after 2s", "waits", "waits", "waits")
+	})
+}
+
+// A lost quorum is never told as a refusal.
+func TestALostQuorumEndsAWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		a, b := x.send(t.Context(), "SET k a NX PX 30000"), x.send(t.Context(), "SETNX k b")
+		x.heldBy("?")
+		x.change("k")
+		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
+		a.want(t, lost, 0)
+		b.want(t, lost, 0)
+		x.wantNotes(t, "error after 0s", "error after 0s", "waits", "waits")
+	})
+}
+
+// A look that finds the lock free is a refusal all the same: it belongs to the head.
+func TestAnAcquireOutOfItsTurnTakesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		x.send(t.Context(), "SET k a NX PX 30000")
+		time.Sleep(time.Second / 2)
+		b := x.send(t.Context(), "SET k b NX PX 30000")
+		close(x.draining)
+		b.want(t, nothing, 0)
+		x.heldBy("")
+		x.send(t.Context(), "SET k c NX PX 30000").want(t, string(wire.OK), 0)
+	})
+}
+
+// Without a wait in its rule, or with a TTL that is too short for any lock, an acquire is
+// refused at once. So is one that is part of a transaction.
+func TestAcquiresThatDoNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		x.send(t.Context(), "SET now a NX PX 30000").want(t, nothing, 0)
+		x.send(t.Context(), "SETNX now a").want(t, none, 0)
+		x.send(t.Context(), "SET k a NX PX 1").want(t, nothing, 0)
+		set := fakeLockerCall("SET k a NX PX 30000")
+		if reply := x.Exec(t.Context(), nil, Transaction{Commands: []Command{set}}); time.Now().Second() != 0 {
+			t.Errorf("a transaction waited: %q", reply)
+		}
+		x.wantNotes(t)
+	})
+}
+
+// A client that leaves gives up its place.
+func TestAClientLeavesTheLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		ctx, leave := context.WithCancel(t.Context())
+		x.send(ctx, "SET k a NX PX 30000")
+		b := x.send(t.Context(), "SET k b NX PX 30000")
+		leave()
+		x.send(t.Context(), "DEL k")
+		b.want(t, string(wire.OK), 0)
+		x.wantNotes(t, "gone after 0s", "granted after 0s", "waits", "waits")
+	})
+}
+
+// What may have freed a lock passes it on, also a transaction.
+func TestWhatHandsOver(t *testing.T) {
+	for _, line := range []string{"DEL j k", "UNLINK k", "GETDEL k", "PEXPIRE k 0", "EVAL s 1 k", "SET k v XX PXAT 1", "MULTI"} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newFakeLock()
+			x.heldBy("x")
+			a := x.send(t.Context(), "SET k a NX PX 30000")
+			x.heldBy("")
+			if line == "MULTI" {
+				x.Exec(t.Context(), nil, Transaction{Commands: []Command{fakeLockerCall("HDEL k a")}})
+			} else {
+				x.heldBy("y")
+				x.locker.answer = func(request any) redlock.Outcome {
+					if _, acquires := request.(redlock.AcquireRequest); !acquires {
+						x.heldBy("")
+						return fakeLockerWon
+					}
+					return x.answer(request)
+				}
+				x.send(t.Context(), line)
+			}
+			if reply, _ := a.now(); reply != string(wire.OK) {
+				t.Errorf("%s: %q", line, reply)
+			}
+		})
+	}
+}
+
+// The queue's limits are those of the rule that is in force when the acquire comes.
+func TestAReloadAppliesToTheNextAcquire(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		a := x.send(t.Context(), "SET k a NX PX 30000")
+		x.routes.Store(&route.Router{Rules: route.Rules{{Match: "*", DB: route.AnyDB}}})
+		x.send(t.Context(), "SET k b NX PX 30000").want(t, nothing, 0)
+		time.Sleep(3 * time.Second)
+		a.want(t, nothing, 2*time.Second)
+	})
+}
+
+var _ queue.Tracker = KeyTracker(nil)

@@ -1,0 +1,37 @@
+// Package queue holds acquires back until their lock is free. Those that wait for one
+// lock stand in a line and are served in the order in which they came.
+//
+// # One line
+//
+// A line belongs to one key in one database. Only the first in the line, its head, asks
+// the masters. The others ask nothing. The head makes a try in these cases:
+//
+//   - A release passes through this process. Released hands the lock over at once.
+//   - The masters tell that the key has changed. So the head of each process hears of a
+//     release through another one, and of a lock that has ended. Then these heads compete.
+//   - The line has just begun, or the head before got no decision.
+//   - Nothing of this came for a second. This is a net under lost notices. If the masters
+//     announce no changes, the head polls instead.
+//   - Its time is over: then it asks once more, in its turn.
+//
+// A grant changes the key, too. A notice that comes shortly after a grant is most likely
+// its echo. It calls for a try only when the echoes are over, so none is lost.
+//
+// An acquire of several locks stands in the line of each. It joins all of them at once, so
+// of two acquires the same one is first in every line that both share. No two wait for
+// each other.
+//
+// # What a caller may rely on
+//
+// Join never waits, and Await ends with its context. A Place belongs to one goroutine,
+// which must call Leave. Settle reports each try. Leave reports a try that was not
+// settled, as after a panic, so the line goes on. The queue never says that a lock is
+// free. Only the masters decide that. A process has at most one Place for each client, so
+// the limit of clients bounds the lines.
+//
+// # Goroutines and locks
+//
+// The package starts no goroutine. The queue's mutex is held while it calls Untrack, so it
+// comes before those of the tracker. Track is called without it. The package imports
+// nothing of ours.
+package queue
