@@ -21,6 +21,7 @@ import (
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/redlock"
@@ -67,7 +68,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if err := reg.Register(metrics.Moving(p.movingRules)); err != nil {
 		return err
 	}
-	p.scripts = lock.NewScripts(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
+	p.scripts = scripts.New(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
 	p.locks = lock.New(lock.Config{
 		Locker:        p.locker,
 		Router:        func() *route.Router { return p.current.Load().Router },
@@ -75,8 +76,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Scripts:       p.scripts,
 		Meter:         meter{p.metrics, p.recorder},
 		Log:           p.log,
-		Starting:      afterStart(p.lives, p.locker.Status),
-		Draining:      p.lives.Done(),
+		Starting:      afterStart(p.lives, p.locker.Status), Draining: p.lives.Done(),
 		Changes: lock.Changes{
 			Available: p.locker.TrackingAvailable,
 			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },

@@ -114,6 +114,7 @@ var rooms = map[string]room{
 	"conn":     {floor: 2},
 	"queue":    {floor: 2, lines: 600},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
+	"scripts":  {floor: 1, lines: 200},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 	"page":     {floor: 1, redlock: []string{""}}, // likewise

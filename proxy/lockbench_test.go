@@ -18,6 +18,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/redlock"
@@ -59,21 +60,21 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	current := config.NewActive(config.NewSettings(config.Demo(), nil, nil, routes))
-	scripts := lock.NewScripts(1<<20, nil)
+	texts := scripts.New(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)
 	env := session.NewEnv(current, meter, log)
 	commands := handler.New(env, handler.Config{
-		Scripts: scripts,
+		Scripts: texts,
 		Locks: lock.New(lock.Config{
 			Locker:        instantLocker{},
 			Router:        func() *route.Router { return current.Load().Router },
 			MaxQuarantine: func() time.Duration { return current.Load().Config.MaxQuarantine },
-			Scripts:       scripts,
+			Scripts:       texts,
 			Meter:         meter,
 			Log:           log,
 		}),
 	})
-	scripts.Register([]byte(benchScript))
+	texts.Register([]byte(benchScript))
 	return newStepper(b, env, commands.Handle, text(fmt.Sprintf("%x", sha1.Sum([]byte(benchScript)))))
 }
 

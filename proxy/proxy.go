@@ -20,6 +20,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/page"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/redlock"
 )
@@ -51,7 +52,7 @@ type Proxy struct {
 	web         net.Listener // nil: no admin server
 	locker      *redlock.Locker
 	locks       *lock.Plane
-	scripts     *lock.Scripts
+	scripts     *scripts.Cache
 	survey      *inspect.Survey
 	hazards     []inspect.Hazard // found at the start
 	server      *server.Server

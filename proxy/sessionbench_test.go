@@ -15,6 +15,7 @@ import (
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
@@ -74,7 +75,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 		DialUpstream: answeringUpstream(b, commandSize, reply),
 	})
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler))
-	return env, handler.New(env, handler.Config{Locks: grantedLocks{}, Scripts: lock.NewScripts(1<<20, nil)})
+	return env, handler.New(env, handler.Config{Locks: grantedLocks{}, Scripts: scripts.New(1<<20, nil)})
 }
 
 // A pipeliner sends the same commands again and again through a session, and

@@ -20,6 +20,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
@@ -189,7 +190,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	setup := testConfig{
 		commandConfig: handler.Config{
 			Locks:   locks,
-			Scripts: lock.NewScripts(1<<20, nil),
+			Scripts: scripts.New(1<<20, nil),
 		},
 		log:      slog.New(slog.DiscardHandler),
 		Settings: config.Settings{Config: config.Demo(), Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes},

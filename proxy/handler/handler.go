@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
@@ -37,7 +38,7 @@ type Config struct {
 	KillScripts func(ctx context.Context) bool // SCRIPT KILL on every master; reports whether one ran
 
 	Locks   Locks
-	Scripts *lock.Scripts
+	Scripts *scripts.Cache
 	Console Console // nil: REDLOCK is not supported
 
 	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters

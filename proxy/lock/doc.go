@@ -41,6 +41,5 @@
 //
 // No mutex is held while masters are asked for a verdict. The waiting room holds its
 // mutex while it untracks a key, so that mutex comes before those of redlock's
-// subscriber. The same is true of the queue. Scripts holds its mutex while it calls
-// forgotten.
+// subscriber. The same is true of the queue.
 package lock

@@ -15,6 +15,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/redlock"
 )
 
@@ -162,7 +163,7 @@ func newFakeLockerPlane(answer func(request any) redlock.Outcome, rules ...route
 	routes.Store(&route.Router{Rules: rules})
 	plane := New(Config{
 		Locker: locker, Router: routes.Load, MaxQuarantine: func() time.Duration { return 10 * time.Minute },
-		Scripts: NewScripts(1<<20, nil), Meter: meter, Log: slog.New(handler),
+		Scripts: scripts.New(1<<20, nil), Meter: meter, Log: slog.New(handler),
 	})
 	return fakeLockerPlane{Plane: plane, routes: routes, locker: locker, meter: meter, log: log}
 }

@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -46,7 +47,7 @@ type Plane struct {
 	locker        Locker
 	router        func() *route.Router
 	maxQuarantine func() time.Duration
-	scripts       *Scripts
+	scripts       *scripts.Cache
 	meter         Meter
 	log           *slog.Logger
 	starting      <-chan struct{}
@@ -81,7 +82,7 @@ type Config struct {
 	Locker        Locker
 	Router        func() *route.Router // returns the current one
 	MaxQuarantine func() time.Duration // returns the current one
-	Scripts       *Scripts
+	Scripts       *scripts.Cache
 	Meter         Meter
 	Log           *slog.Logger // at debug level: each command with its first lock key, never a value
 	// Starting is closed once enough masters vote, or waiting for them makes no sense.

@@ -1,4 +1,4 @@
-package lock
+package scripts
 
 import (
 	"crypto/sha1"
@@ -10,7 +10,7 @@ import (
 )
 
 func TestScriptCacheFindsExactText(t *testing.T) {
-	c := NewScripts(1<<16, nil)
+	c := New(1<<16, nil)
 	text := []byte("return  1\r\n")
 	sum := sha1.Sum(text)
 	sha := c.add(text)
@@ -40,7 +40,7 @@ func TestScriptCacheFindsExactText(t *testing.T) {
 func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 	text := func(i int) []byte { return fmt.Appendf(nil, "return %03d", i) }
 	size := len(text(0)) + scriptOverhead
-	c := NewScripts(3*size, nil)
+	c := New(3*size, nil)
 	names := make([]string, 6)
 	for i := range 3 {
 		names[i] = c.add(text(i))
@@ -65,7 +65,7 @@ func TestScriptCacheForgetsTheLeastRecentlyUsed(t *testing.T) {
 }
 
 func TestScriptCacheLooksUpWithoutAllocating(t *testing.T) {
-	c := NewScripts(1<<16, nil)
+	c := New(1<<16, nil)
 	text := []byte("return redis.call('get', KEYS[1])")
 	sha := []byte(c.add(text))
 	if n := testing.AllocsPerRun(100, func() { c.Get(sha); c.Register(text) }); n != 0 {
@@ -74,7 +74,7 @@ func TestScriptCacheLooksUpWithoutAllocating(t *testing.T) {
 }
 
 func TestScriptCacheIsShared(t *testing.T) {
-	c := NewScripts(8*(scriptOverhead+16), nil)
+	c := New(8*(scriptOverhead+16), nil)
 	var sessions sync.WaitGroup
 	for i := range 4 {
 		sessions.Go(func() {
@@ -100,7 +100,7 @@ func TestScriptCacheIsShared(t *testing.T) {
 }
 
 // add registers a text and returns its SHA1 as clients write it.
-func (c *Scripts) add(text []byte) (sha string) {
+func (c *Cache) add(text []byte) (sha string) {
 	c.Register(text)
 	sum := sha1.Sum(text)
 	return hex.EncodeToString(sum[:])

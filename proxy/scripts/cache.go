@@ -1,4 +1,6 @@
-package lock
+// Package scripts remembers the texts of the scripts that clients send. It imports nothing
+// of ours.
+package scripts
 
 import (
 	"container/list"
@@ -14,11 +16,11 @@ type scriptSHA [sha1.Size]byte
 // scripts is bounded too.
 const scriptOverhead = 256
 
-// Scripts remembers the script texts that any client has sent, so that an EVALSHA can
+// A Cache remembers the script texts that any client has sent, so that an EVALSHA can
 // run on masters that have not seen the text yet. All sessions share it, and it is
 // safe for concurrent use. When it is full, it forgets the least recently used text.
 // No text is exempt. Clients send a forgotten text again after NOSCRIPT.
-type Scripts struct {
+type Cache struct {
 	forgotten func()
 
 	mu       sync.Mutex
@@ -33,14 +35,14 @@ type cachedScript struct {
 	text []byte
 }
 
-// NewScripts makes an empty one of at most maxBytes. It calls forgotten for each text
+// New makes an empty Cache of at most maxBytes. It calls forgotten for each text
 // that it forgets to make room, with its mutex held. forgotten may be nil.
-func NewScripts(maxBytes int, forgotten func()) *Scripts {
-	return &Scripts{forgotten: forgotten, maxBytes: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
+func New(maxBytes int, forgotten func()) *Cache {
+	return &Cache{forgotten: forgotten, maxBytes: maxBytes, bySHA: make(map[scriptSHA]*list.Element)}
 }
 
 // SetLimit changes the limit in bytes. It forgets texts above the limit at once.
-func (c *Scripts) SetLimit(maxBytes int) {
+func (c *Cache) SetLimit(maxBytes int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.maxBytes = maxBytes
@@ -49,7 +51,7 @@ func (c *Scripts) SetLimit(maxBytes int) {
 
 // Register keeps a copy of a text, unless the text is larger than the whole cache. It
 // does not allocate if it knows the text.
-func (c *Scripts) Register(text []byte) {
+func (c *Cache) Register(text []byte) {
 	sha := scriptSHA(sha1.Sum(text))
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -69,7 +71,7 @@ func (c *Scripts) Register(text []byte) {
 
 // makeRoom forgets the least recently used texts until there is room for size bytes.
 // size is at most maxBytes. The caller holds the mutex.
-func (c *Scripts) makeRoom(size int) {
+func (c *Cache) makeRoom(size int) {
 	for c.bytes+size > c.maxBytes {
 		script := c.recent.Remove(c.recent.Back()).(*cachedScript)
 		delete(c.bySHA, script.sha)
@@ -82,7 +84,7 @@ func (c *Scripts) makeRoom(size int) {
 
 // Get finds a text by its SHA1 in hex, in upper or lower case. The text is shared, so
 // the caller must not change it.
-func (c *Scripts) Get(sha []byte) (text []byte, ok bool) {
+func (c *Cache) Get(sha []byte) (text []byte, ok bool) {
 	var sum scriptSHA
 	if len(sha) != hex.EncodedLen(len(sum)) {
 		return nil, false
@@ -101,7 +103,7 @@ func (c *Scripts) Get(sha []byte) (text []byte, ok bool) {
 }
 
 // Flush forgets every text, as SCRIPT FLUSH does.
-func (c *Scripts) Flush() {
+func (c *Cache) Flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recent.Init()
