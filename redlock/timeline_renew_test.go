@@ -99,12 +99,18 @@ func TestTimelineARenewalIsNotRepeatedLater(t *testing.T) {
 
 func TestTimelineARunTellsWhatItDidToItsKeys(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		var kept []string // by the last run
 		run := func(effects bool, args ...string) []Effect {
 			r := RunRequest{Keys: [][]byte{[]byte(key)}, Effects: effects}
 			for _, arg := range args {
 				r.Args = append(r.Args, []byte(arg))
 			}
-			return w.locker.Run(context.Background(), r).Effects
+			o := w.locker.Run(context.Background(), r)
+			kept = nil
+			for _, key := range o.Kept {
+				kept = append(kept, string(key))
+			}
+			return o.Effects
 		}
 		take := []string{"EVAL", takeIfFree, "1", key, tokenA, "60000"}
 		for _, step := range []struct {
@@ -127,8 +133,8 @@ func TestTimelineARunTellsWhatItDidToItsKeys(t *testing.T) {
 		if all := run(false, take...); all != nil {
 			t.Errorf("unasked: %+v", all)
 		}
-		if all := run(true, take...); len(all) != 0 { // it is held
-			t.Errorf("a refusal: %+v", all)
+		if all := run(true, take...); len(all) != 0 || !slices.Equal(kept, []string{key}) {
+			t.Errorf("a refusal: %+v, kept %q", all, kept)
 		}
 		release := run(true, "EVAL", compareAndDelete, "1", key, tokenA)
 		if !slices.ContainsFunc(release, func(e Effect) bool { return e.Change == KeyDeleted && string(e.Key) == key }) {

@@ -41,7 +41,7 @@ func (p *Plane) eval(ctx context.Context, call Command, bySHA bool) answer {
 	request := p.runRequest(call)
 	if !bySHA {
 		p.scripts.Register(call.Args[1])
-		return p.examine(ctx, request)
+		return p.runScript(ctx, call, request, call.Args[1])
 	}
 	// The masters may have a script from another proxy that no client sent here. But
 	// without its text this proxy cannot tell a release, which never waits, from an
@@ -51,7 +51,7 @@ func (p *Plane) eval(ctx context.Context, call Command, bySHA bool) answer {
 		return rejection(redlock.KindRun, errorNoScript)
 	}
 	request.Scripts = [][]byte{text}
-	a := p.examine(ctx, request)
+	a := p.runScript(ctx, call, request, text)
 	if isNoScript(a.outcome) {
 		// Some clients compare the whole line, and servers' texts differ.
 		return rejection(redlock.KindRun, errorNoScript)

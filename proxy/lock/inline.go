@@ -1,13 +1,16 @@
 package lock
 
 import (
+	"bytes"
 	"context"
+	"slices"
 	"time"
 
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/resp"
 )
 
 // If a rule has a wait, an acquire that is refused stays in the line of its lock (package
@@ -56,12 +59,53 @@ func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rul
 			return answer{kind: redlock.KindAcquire, outcome: o, reads: reads}
 		}
 	}
-	return p.inLine(ctx, queue.Request{DB: r.DB, Keys: [][]byte{r.Key}, Wait: rule.Wait}, rule, try, unheard)
+	line := queue.Request{DB: r.DB, Keys: [][]byte{r.Key}, Wait: rule.Wait}
+	return p.inLine(ctx, line, rule, try, unheard, answer.result)
+}
+
+// runScript runs a script of a client. If a run of its text has taken a lock before, it
+// acquires. One that is refused then changes nothing, and the lock stays as it is. It waits
+// in line. Its first try comes at once, because the client may hold the lock itself.
+func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunRequest, text []byte) answer {
+	run := func() answer { return p.examine(ctx, r) }
+	rule, locks := p.scriptWaitsFor(call)
+	if rule == nil || r.ReadOnly {
+		return run()
+	}
+	r.Effects = true
+	result := func(a answer) queue.Result { return a.resultOn(locks) }
+	if !p.scripts.Acquires(text) {
+		a := run()
+		if result(a) == queue.Granted {
+			p.scripts.Acquired(text)
+		}
+		return a
+	}
+	return p.inLine(ctx, queue.Request{DB: r.DB, Keys: locks, Wait: rule.Wait, Looks: true}, rule, run, run, result)
+}
+
+// scriptWaitsFor returns those of a script's KEYS whose rule has a wait, and the first such
+// rule. An argument that merely looks like a lock is none of them.
+func (p *Plane) scriptWaitsFor(call Command) (rule *route.Rule, locks [][]byte) {
+	rules := p.router().Rules
+	if !slices.ContainsFunc(rules, func(r route.Rule) bool { return r.Wait > 0 }) {
+		return nil, nil
+	}
+	keys, _ := resp.ParseDecimal(call.Args[2])
+	for _, key := range call.Args[3 : 3+keys] {
+		if of := rules.Find(call.DB, key); of != nil && of.Wait > 0 {
+			locks = append(locks, key)
+			if rule == nil {
+				rule = of
+			}
+		}
+	}
+	return rule, locks
 }
 
 // inLine makes a try each time that it is the request's turn. It returns the answer of the
 // last try, or of unheard if there was none.
-func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, try, unheard func() answer) (a answer) {
+func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, try, unheard func() answer, result func(answer) queue.Result) (a answer) {
 	began, outcome := time.Now(), metrics.WaitError // as after a panic
 	var ended func(outcome string, after time.Duration)
 	defer func() {
@@ -71,7 +115,7 @@ func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, t
 	}()
 	end := p.queue.Serve(ctx, r, func() { ended = p.meter.Waits(rule.Label()) }, func() queue.Result {
 		a = try()
-		return a.result()
+		return result(a)
 	})
 	switch {
 	case end == queue.Gone || ctx.Err() != nil:
@@ -80,7 +124,7 @@ func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, t
 	case end == queue.Unheard:
 		a = unheard()
 	}
-	switch a.result() {
+	switch result(a) {
 	case queue.Granted:
 		outcome = metrics.WaitGranted
 	case queue.Refused:
@@ -95,6 +139,22 @@ func (a answer) result() queue.Result {
 	case a.took():
 		return queue.Granted
 	case a.rejected == "" && a.outcome.Verdict == redlock.Lost && a.outcome.Err == "":
+		return queue.Refused
+	}
+	return queue.Undecided
+}
+
+// resultOn is result for a script that acquires these locks: it created one, or changed
+// nothing although one exists.
+func (a answer) resultOn(locks [][]byte) queue.Result {
+	among := func(key []byte) bool {
+		return slices.ContainsFunc(locks, func(lock []byte) bool { return bytes.Equal(lock, key) })
+	}
+	switch {
+	case a.rejected != "" || a.outcome.Verdict == redlock.NoQuorum:
+	case slices.ContainsFunc(a.outcome.Effects, func(e redlock.Effect) bool { return e.Change == redlock.KeyCreated && among(e.Key) }):
+		return queue.Granted
+	case a.outcome.Verdict == redlock.Lost, len(a.outcome.Effects) == 0 && slices.ContainsFunc(a.outcome.Kept, among):
 		return queue.Refused
 	}
 	return queue.Undecided
@@ -120,5 +180,10 @@ func (a answer) mayFree() bool {
 	case a.kind == redlock.KindRelease:
 		return a.outcome.Verdict != redlock.Lost
 	}
-	return a.kind == redlock.KindRun
+	if a.kind != redlock.KindRun {
+		return false
+	}
+	// Without effects and without keys that it kept, nobody asked what the run did.
+	known := len(a.outcome.Effects)+len(a.outcome.Kept) > 0 && a.outcome.Verdict != redlock.NoQuorum
+	return !known || slices.ContainsFunc(a.outcome.Effects, func(e redlock.Effect) bool { return e.Change == redlock.KeyDeleted })
 }

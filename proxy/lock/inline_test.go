@@ -52,6 +52,10 @@ func (x *fakeLock) answer(request any) redlock.Outcome {
 		if x.holder == "" {
 			return fakeLockerLost
 		}
+	case redlock.RunRequest:
+		if r.Transaction == nil {
+			return x.script(r)
+		}
 	case redlock.ReleaseRequest:
 		if x.holder == "" {
 			return fakeLockerLost
@@ -59,6 +63,33 @@ func (x *fakeLock) answer(request any) redlock.Outcome {
 		x.holder = ""
 	}
 	return fakeLockerWon
+}
+
+// script runs a script on the one lock. Its text is what it does. Its first argument is the
+// client, which may take its own lock again.
+func (x *fakeLock) script(r redlock.RunRequest) redlock.Outcome {
+	o, client := fakeLockerReply(":0\r\n"), string(r.Args[4])
+	effect := redlock.Effect{Key: r.Keys[0]}
+	switch text := string(r.Args[1]); {
+	case text == "take" && x.holder == "":
+		x.holder, effect.Change = client, redlock.KeyCreated
+	case text == "take" && x.holder == client:
+		effect.Change = redlock.KeyProlonged
+	case text == "release" && x.holder == client:
+		x.holder, effect.Change = "", redlock.KeyDeleted
+	case text == "refuse":
+		return o // although the lock is free
+	case x.holder != "" && r.Effects:
+		o.Kept = r.Keys[:1]
+		return o
+	default:
+		return o
+	}
+	o.Reply = []byte(":1\r\n")
+	if r.Effects {
+		o.Effects = []redlock.Effect{effect}
+	}
+	return o
 }
 
 // heldBy makes another client the holder, without an announcement.
@@ -232,6 +263,65 @@ func TestWhatHandsOver(t *testing.T) {
 				t.Errorf("%s: %q", line, reply)
 			}
 		})
+	}
+}
+
+// A script that took a lock once waits when it is refused. Its first refusal may come
+// before that is known.
+func TestAScriptThatAcquiresWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		x.heldBy("x")
+		x.send(t.Context(), "EVAL take 1 k a").want(t, none, 0) // nobody knows what it does
+		x.heldBy("")
+		x.send(t.Context(), "EVAL take 1 k a").want(t, one, 0)
+		b, c := x.send(t.Context(), "EVAL take 1 k b"), x.send(t.Context(), "EVAL take 1 k c")
+		b.wantWaiting(t)
+		x.send(t.Context(), "EVAL take 1 k a").want(t, one, 0) // the holder again
+		time.Sleep(300 * time.Millisecond)
+		x.send(t.Context(), "EVAL release 1 k b").want(t, none, 0)
+		b.wantWaiting(t)
+		x.send(t.Context(), "EVAL release 1 k a").want(t, one, 0)
+		b.want(t, one, 300*time.Millisecond)
+		c.wantWaiting(t)
+		time.Sleep(2 * time.Second)
+		c.want(t, none, 2*time.Second)
+		x.send(t.Context(), "EVAL take 1 now c").want(t, none, 0) // a rule without a wait
+		x.wantNotes(t, "granted after 300ms", "refused after 2s", "waits", "waits")
+	})
+}
+
+// A script that changes nothing although the lock is free is answered at once. Nobody
+// behind it is held up.
+func TestAScriptThatFindsItsLockFreeDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		x := newFakeLock()
+		for _, text := range []string{"refuse", "take"} {
+			x.scripts.Register([]byte(text))
+			x.scripts.Acquired([]byte(text))
+		}
+		x.send(t.Context(), "EVAL refuse 1 k a").want(t, none, 0)
+		x.heldBy("x")
+		b, c := x.send(t.Context(), "EVAL take 1 k b"), x.send(t.Context(), "SET k c NX PX 30000")
+		x.heldBy("?")
+		x.change("k")
+		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
+		b.want(t, lost, 0)
+		c.want(t, lost, 0)
+	})
+}
+
+// An argument of a script is no lock, even if a rule matches it.
+func TestAScriptWaitsForItsKeysOnly(t *testing.T) {
+	x := newFakeLock()
+	call := fakeLockerCall("EVAL take 2 now k token")
+	call.Route.Keys, call.Route.Lock = append(call.Route.Keys, 5), append(call.Route.Lock, true)
+	rule, locks := x.scriptWaitsFor(call)
+	if rule == nil || rule.Match != "*" || len(locks) != 1 || string(locks[0]) != "k" {
+		t.Errorf("%+v, %q", rule, locks)
+	}
+	if rule, _ := x.scriptWaitsFor(fakeLockerCall("EVAL take 0 k")); rule != nil {
+		t.Errorf("without keys: %+v", rule)
 	}
 }
 

@@ -31,8 +31,9 @@ type Cache struct {
 }
 
 type cachedScript struct {
-	sha  scriptSHA
-	text []byte
+	sha      scriptSHA
+	text     []byte
+	acquires bool
 }
 
 // New makes an empty Cache of at most maxBytes. It calls forgotten for each text
@@ -67,6 +68,26 @@ func (c *Cache) Register(text []byte) {
 	script := &cachedScript{sha: sha, text: append([]byte{}, text...)}
 	c.bySHA[sha] = c.recent.PushFront(script)
 	c.bytes += size
+}
+
+// Acquires tells whether Acquired was called for this text.
+func (c *Cache) Acquires(text []byte) bool {
+	sha := scriptSHA(sha1.Sum(text))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok := c.bySHA[sha]
+	return ok && known.Value.(*cachedScript).acquires
+}
+
+// Acquired remembers, with the text, that a run of it has taken a lock. A text that is not
+// remembered itself is ignored.
+func (c *Cache) Acquired(text []byte) {
+	sha := scriptSHA(sha1.Sum(text))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known, ok := c.bySHA[sha]; ok {
+		known.Value.(*cachedScript).acquires = true
+	}
 }
 
 // makeRoom forgets the least recently used texts until there is room for size bytes.

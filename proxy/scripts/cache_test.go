@@ -99,6 +99,28 @@ func TestScriptCacheIsShared(t *testing.T) {
 	}
 }
 
+// It is remembered of a text that it acquires, for as long as the text is known.
+func TestScriptCacheRemembersWhatAcquires(t *testing.T) {
+	c := New(1<<16, nil)
+	text, other := []byte("return 1"), []byte("return 2")
+	c.Acquired(text)
+	if c.Acquires(text) {
+		t.Error("a text that is not known acquires")
+	}
+	c.Register(text)
+	c.Register(other)
+	c.Acquired(text)
+	c.Register(text)
+	if !c.Acquires(text) || c.Acquires(other) {
+		t.Errorf("acquire: %t, %t, want only the first", c.Acquires(text), c.Acquires(other))
+	}
+	c.Flush()
+	c.Register(text)
+	if c.Acquires(text) {
+		t.Error("a text acquires that was forgotten")
+	}
+}
+
 // add registers a text and returns its SHA1 as clients write it.
 func (c *Cache) add(text []byte) (sha string) {
 	c.Register(text)

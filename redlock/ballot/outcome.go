@@ -22,7 +22,10 @@ type Outcome struct {
 	// known. 0: none of them expires.
 	Lives time.Duration
 	// Effects are what a won Run did to its keys, if its request asked for them.
-	Effects  []Effect
+	Effects []Effect
+	// Kept are the keys that a won Run found and left as they were, if its request asked
+	// for Effects.
+	Kept     [][]byte
 	Err      string // without the leading "-"
 	Answered int    // the number of masters whose answers count
 	Asked    int

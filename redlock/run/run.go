@@ -33,7 +33,7 @@ type Request struct {
 	ReadOnly bool // it cannot write
 	// Scrap says that elements which too few masters have are deleted, not put back.
 	Scrap bool
-	// Effects says that the outcome of a won run shows its Effects.
+	// Effects says that the outcome of a won run shows its Effects, and what it Kept.
 	Effects bool
 
 	script *knownScript // its one script, if it runs one whose text is known
@@ -230,7 +230,7 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 		winner := r.rule.Winner(answers)
 		o.Reply, o.Lives = winner.Reply, time.Duration(winner.LongestTTL())*time.Millisecond
 		if r.Effects {
-			o.Effects = r.effects(winner)
+			o.Effects, o.Kept = r.effects(winner)
 		}
 	case ballot.Lost:
 		if o.Reply = effect.Refusal(answers); o.Reply == nil {
@@ -240,8 +240,9 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 	return o
 }
 
-// effects are what the winning masters did to the request's keys.
-func (r *Request) effects(winner effect.Result) (all []ballot.Effect) {
+// effects are what the winning masters did to the request's keys, and those that they found
+// and left alone.
+func (r *Request) effects(winner effect.Result) (all []ballot.Effect, kept [][]byte) {
 	for k, did := range winner.Changes() {
 		after := winner.After[k]
 		e := ballot.Effect{Key: r.Keys[k], TTL: time.Duration(max(0, after.PTTL)) * time.Millisecond}
@@ -254,12 +255,15 @@ func (r *Request) effects(winner effect.Result) (all []ballot.Effect) {
 			e.Change = ballot.KeyReplaced
 		case effect.Deleted:
 			e.Change = ballot.KeyDeleted
+		case effect.Kept:
+			kept = append(kept, r.Keys[k])
+			continue
 		default:
 			continue
 		}
 		all = append(all, e)
 	}
-	return all
+	return all, kept
 }
 
 // unorderedGroup is the number of elements that belong together in a reply whose order
