@@ -15,6 +15,7 @@ import (
 
 	"redlock-proxy/proxy"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/demo"
 	"redlock-proxy/proxy/inspect"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -43,7 +44,7 @@ func main() { os.Exit(run(os.Args[1:])) }
 func run(args []string) int {
 	flags := flag.NewFlagSet("redlock-proxy", flag.ContinueOnError)
 	file := flags.String("config", "", "read the configuration from `FILE` (default: config.yaml here)")
-	demo := flags.Bool("demo", false, "try the proxy out without a configuration file, on embedded servers; they forget all locks when the process ends")
+	try := flags.Bool("demo", false, "try the proxy out without a configuration file: on redis-server processes that it starts, or on embedded servers if redis-server is not installed; they forget all locks when the process ends")
 	newSet := flags.Bool("new", false, "start masters that hold no locks yet: a new set of them votes at once, not after restart_delay. For the first start only; refused if the masters have been a set for an hour")
 	check := flags.Bool("check", false, "show the settings that are not default, ask every server what it is, list every hazard, and exit 0 or 1. Nothing is changed. Use it before a reload, too; it does not see keys that changed lock rules move, -reload does")
 	all := flags.Bool("all", false, "with -check: show every setting")
@@ -63,7 +64,7 @@ func run(args []string) int {
 		return exitUsage
 	case flags.NArg() > 0:
 		return fail(exitUsage, fmt.Errorf("unexpected argument %q; -help lists the flags", flags.Arg(0)))
-	case *demo && *file != "":
+	case *try && *file != "":
 		return fail(exitUsage, errors.New("-demo reads no configuration; use either -demo or -config"))
 	case *moveKeys && !*reload:
 		return fail(exitUsage, errors.New("-move-keys needs -reload"))
@@ -86,7 +87,7 @@ func run(args []string) int {
 	// process. A SIGHUP that arrives during the start is obeyed once the proxy serves.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
-	cfg, err := configuration(*file, *demo)
+	cfg, err := configuration(*file, *try)
 	if err != nil {
 		return fail(exitUsage, err)
 	}
@@ -102,6 +103,13 @@ func run(args []string) int {
 		return exitFine
 	case *check:
 		return printReport(inspect.Check(ctx, cfg, *all), *asJSON)
+	}
+	if *try {
+		end, err := demo.Prepare(ctx, cfg)
+		if err != nil {
+			return fail(exitError, err)
+		}
+		defer end()
 	}
 
 	registry := prometheus.NewRegistry()

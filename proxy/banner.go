@@ -30,10 +30,20 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.Quorum())
 	line("  upstream       %s", cfg.Upstream)
 	line("")
-	if len(cfg.EmbeddedServers()) > 0 {
+	switch {
+	case len(cfg.DemoServers) > 0:
+		line("DEMO: these servers are real processes, for trying the proxy out. They end with it.")
+		for _, server := range cfg.DemoServers {
+			line("  %-13s  %s  process %d", server.Name, server.Address, server.PID)
+		}
+		line("")
+	case len(cfg.EmbeddedServers()) > 0:
 		line("DEMO: the embedded servers run inside this process, for trying the proxy out. They know the")
 		line("common commands only, and forget everything when it ends. For real locks, write your")
 		line("servers into config.yaml and run -check.")
+		if cfg.Source == config.DemoSource {
+			line("Where redis-server is installed, -demo starts real servers instead.")
+		}
 		line("")
 	}
 	if !newSet.IsZero() {
@@ -54,6 +64,11 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 		try("SET greeting hello", "is not a lock: goes to the upstream")
 	}
 	table.Flush()
+	if len(cfg.DemoServers) > 0 {
+		line("")
+		line("Take the lock again, kill a master, and look at the page. The lock holds.")
+		line("  kill -9 %d", cfg.DemoServers[0].PID)
+	}
 	return b.String()
 }
 

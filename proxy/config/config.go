@@ -43,15 +43,24 @@ type Config struct {
 	// NewSet is the operator's assurance (-new) that no lock can be held on these masters
 	// yet. Then they need not prove how long they have been up. It is no key of the file.
 	NewSet bool
+	// DemoServers are the processes that -demo has started: the masters, and then the upstream.
+	// It is no key of the file.
+	DemoServers []DemoServer
 
 	places map[string]int // the line of each key in Source, by its path, such as masters[2]
+}
+
+// A DemoServer is a process that -demo has started.
+type DemoServer struct {
+	Name, Address string
+	PID           int
 }
 
 // DemoSource is the Source of a configuration without a file.
 const DemoSource = "-demo"
 
-// EmbeddedServers returns one warning for each kind of embedded server, to show wherever somebody
-// might mistake it for a real server. It is empty if no server is embedded.
+// EmbeddedServers returns one warning for each kind of server that is embedded or started by
+// -demo, to show wherever somebody might mistake it for a real server. Otherwise it is empty.
 func (c *Config) EmbeddedServers() []string {
 	var warnings []string
 	if c.Masters.Embedded {
@@ -59,6 +68,9 @@ func (c *Config) EmbeddedServers() []string {
 	}
 	if c.Upstream.Kind == UpstreamEmbedded {
 		warnings = append(warnings, "demo: the upstream is embedded in this process, for trying the proxy out; it forgets everything when it ends")
+	}
+	if len(c.DemoServers) > 0 {
+		warnings = append(warnings, "demo: this process has started its masters and its upstream, for trying the proxy out; they end with it and forget everything")
 	}
 	return warnings
 }

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package demo
+
+import "os/exec"
+
+// endWithParent does nothing: only Linux can tie a process to its parent.
+func endWithParent(*exec.Cmd) {}
