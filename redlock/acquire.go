@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
+	"redlock-proxy/redlock/token"
 )
 
 // AcquireRequest asks for a lock that nobody holds: SET NX, SETNX.
@@ -196,3 +197,10 @@ func (l *Locker) makePermanent(r acquisition) Verdict {
 	})
 	return b.Verdict
 }
+
+// TokenRequest asks for a fencing token.
+type TokenRequest = token.Request
+
+// Token gives a fencing token to the holder of a lock. Won: Number is the token. Lost: the
+// value does not hold the lock. Package token says what a token is.
+func (l *Locker) Token(ctx context.Context, r TokenRequest) Outcome { return l.tokens.Give(ctx, r) }

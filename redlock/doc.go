@@ -15,8 +15,8 @@
 //
 // This package turns requests into ballots and ballots into answers, and undoes what was
 // not won. The rest is in rooms below it. You can read each room with only those below
-// it. run executes other commands, and mend makes copies equal again. ballot puts one
-// question to every master, and lane orders the questions about each key. master knows
+// it. run executes other commands, mend makes copies equal again, and token gives fencing
+// tokens. ballot puts one question to every master, and lane orders the questions about each key. master knows
 // the masters, stream is the connection to one, and notify receives their messages. Some
 // rooms ask nothing: quorum (votes in, verdict out), roster (who may vote), effect (what
 // a command did to its keys), script (what a script does, by its text), rdb (DUMP
@@ -153,7 +153,8 @@
 //     masters record which server has the vote, and that one begins in quarantine. Shown
 //     by TestSentinelSplit, TestSentinelLockMaster.
 //   - The client is paused and acts on a lock that has ended: no lock service can prevent
-//     that. Use a fencing token that the resource checks.
+//     that. Use a fencing token (package token) that the resource checks. Shown by
+//     TestTimelineNoTokenIsGivenTwice, TestTimelineTokensSurviveARollingRestart.
 //
 // # What is not promised
 //

@@ -13,6 +13,7 @@ import (
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
+	"redlock-proxy/redlock/token"
 )
 
 // A fakeScript is a Lua script in Go. If a text is not known here, the test is wrong or a
@@ -43,6 +44,7 @@ func init() {
 		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.EditAll}, 0)):    {"edit.lua", (*fakeMaster).runEdit},
 		scriptOf(master.AppendMark(nil, roster.Write{Kind: roster.UpgradeAll}, 0)): {"upgrade.lua", (*fakeMaster).runUpgrade},
 		scriptOf(master.AppendRaise(nil, 0, 0)):                                    {"raise.lua", (*fakeMaster).runRaise},
+		token.Script:                                                               {"token.lua", (*fakeMaster).runToken},
 		takeIfFree:                                                                 {"take-if-free", (*fakeMaster).runTakeIfFree},
 		compareAndDelete:                                                           {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
 	}
@@ -59,7 +61,7 @@ func (m *fakeMaster) eval(s *fakeSession, args [][]byte) []byte {
 	if script == nil {
 		panic(fmt.Sprintf("the fake master does not know this script: %s", args[1]))
 	}
-	if string(args[2]) != "1" {
+	if string(args[2]) != "1" && script.name != "token.lua" {
 		panic("the fake master runs scripts on one key only")
 	}
 	return script.run(m, s.db, args[3], args[4:])
@@ -210,10 +212,11 @@ func inDatabase(text string, db int) string {
 }
 
 func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
-	if e, _ := m.find(db, key); e.value != string(argv[1]) || m.millis() > number(argv[2]) {
+	if e, _ := m.find(db, key); withoutToken(e.value) != string(argv[1]) || m.millis() > number(argv[2]) {
 		return replyInteger(0)
 	}
-	text := strings.Replace(string(argv[3]), " since=now ", fmt.Sprintf(" since=%d ", m.millis()), 1)
+	written, last := roster.CutToken(string(argv[3]))
+	text := strings.Replace(written, " since=now ", fmt.Sprintf(" since=%d ", m.millis()), 1)
 	text = strings.Replace(text, " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1)
 	most := number(argv[5])
 	if string(argv[4]) == "here" {
@@ -226,14 +229,51 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 		theirs, ok := roster.ParseMarker(seen)
 		remembers := ok && !theirs.OfFirstVersion() && theirs.Set == ours.Set && theirs.Run == ours.Run
 		if writable && (other == db || string(argv[4]) == "all" || !remembers) {
-			m.store(other, key, entry{value: inDatabase(text, other)})
+			text := inDatabase(text, other)
+			if _, before := roster.CutToken(seen); other == 0 && max(last, before) > 0 {
+				text += fmt.Sprintf(" token=%d", max(last, before))
+			}
+			m.store(other, key, entry{value: text})
 		}
 	})
 	return replyInteger(1)
 }
 
+func withoutToken(text string) string {
+	text, _ = roster.CutToken(text)
+	return text
+}
+
+// runToken does what token.lua does. A fake master is no embedded one.
+func (m *fakeMaster) runToken(db int, key []byte, argv [][]byte) []byte {
+	markerKey, value, raised, first := argv[0], argv[1], number(argv[2]), number(argv[3])
+	e, ok := m.find(db, key)
+	held, left, before := equalArg(e, ok, value), int64(-2), int64(-1)
+	switch {
+	case ok && e.expires == 0:
+		left = -1
+	case ok:
+		left = e.expires - m.millis()
+	}
+	here, _ := m.find(db, markerKey)
+	zero, _ := m.find(0, markerKey)
+	own, ours := roster.ParseMarker(here.value)
+	record, known := roster.ParseMarker(zero.value)
+	same := own.Set == record.Set && own.Member == record.Member && own.Who() == record.Who() && own.Run == record.Run
+	fits := ours && known && same && !own.OfFirstVersion() && own.DB == db && record.DB == 0
+	if fits && m.millis() >= record.VotesFrom() {
+		if before = record.Token; before == 0 {
+			before = first - 1
+		}
+		if held && before < raised {
+			m.store(0, markerKey, entry{value: fmt.Sprintf("%s token=%d", withoutToken(zero.value), raised)})
+		}
+	}
+	return fmt.Appendf(nil, "*3\r\n%s:%d\r\n:%d\r\n", replyBool(held), left, before)
+}
+
 func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
-	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
+	if e, ok := m.find(db, key); !ok || withoutToken(e.value) != string(argv[1]) {
 		return replyInteger(0)
 	}
 	eachDatabase(db, number(argv[5]), func(other int) {

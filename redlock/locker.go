@@ -17,6 +17,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/run"
+	"redlock-proxy/redlock/token"
 )
 
 // Locker asks N masters for locks. It keeps no lock itself, so any number of Lockers may
@@ -29,6 +30,7 @@ type Locker struct {
 	box       *ballot.Box
 	mender    *mend.Mender
 	runs      *run.Runner
+	tokens    *token.Giver
 	listening *notify.Hub
 	end       context.CancelFunc // ends everything
 	reloads   sync.Mutex         // one reload at a time
@@ -57,6 +59,7 @@ func New(cfg Config) (*Locker, error) {
 	})
 	l.box = ballot.New(l.masters, l.lanes, cfg.Observer)
 	l.mender = mend.New(ctx, l.box, cfg.Log)
+	l.tokens = token.New(l.box)
 	l.runs = run.New(l.box, l.mender, func() Retry { return l.settings().Retry })
 	var sources []notify.Source
 	for i := range l.masters.Size() {

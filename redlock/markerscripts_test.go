@@ -2,6 +2,7 @@ package redlock
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"strconv"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/token"
 )
 
 // The scripts that write markers do the same in each database of a real server and of a
@@ -40,6 +42,14 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	soon := time.Duration(time.Now().Add(time.Hour).UnixNano())
 	markers := map[int]string{0: text(0, nil), 1: text(1, nil), 2: text(2, run), 3: text(3, set), 4: "a client's", 5: text(0, nil), 15: text(15, nil)}
 	ofFirst := map[int]string{0: first("0,1,2,3", 5, "r"), 1: first("0", 9, "r"), 2: first("0", 2, "before"), 7: first("0", 4, "r"), 8: "a client's", 9: text(9, set)}
+	given := func(n int64) func(*roster.Marker) { return func(x *roster.Marker) { x.Token = n } }
+	withToken := maps.Clone(markers)
+	withToken[0], withToken[1] = text(0, given(1_800_000_000_007)), text(1, nil)
+	bare := in(0, nil)
+	later := func(x *roster.Marker) { x.Quarantine = 90 * 365 * 24 * time.Hour }
+	ask := func(db int, value string, raised int64) []byte {
+		return resp.AppendEval(nil, token.Script, bytesOf([]string{"k", roster.MarkerKey}), []byte(value), resp.Decimal(raised), []byte("1800000000000"), resp.Decimal(int64(db)), []byte("real"))
+	}
 	for name, row := range map[string]struct {
 		own    int
 		before map[int]string
@@ -60,6 +70,28 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		"raise":             {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
 		"raise in 0":        {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
 		"raise, missing":    {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
+
+		"a token, all":              {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"a larger token, all":       {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, given(1_900_000_000_000))}, soon)},
+		"a smaller token, lacking":  {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteLacking, Marker: in(0, given(1_700_000_000_000))}, soon)},
+		"a token, here":             {1, withToken, master.AppendMark(nil, roster.Write{Place: roster.Place{DB: 1}, Seen: withToken[1], Marker: in(1, given(1_900_000_000_000))}, soon)},
+		"a token, edit":             {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
+		"a token, raise":            {1, withToken, master.AppendRaise(nil, 1, 9*time.Second)},
+		"token":                     {0, withToken, ask(0, "v", 1_800_000_000_008)},
+		"token, first":              {0, markers, ask(0, "v", 1_800_000_000_008)},
+		"token, none on record":     {0, markers, ask(0, "v", 1_799_999_999_999)},
+		"token, not larger":         {0, withToken, ask(0, "v", 1_800_000_000_007)},
+		"token, another value":      {0, withToken, ask(0, "w", 1_800_000_000_008)},
+		"token in 1":                {1, withToken, ask(1, "v", 1_800_000_000_008)},
+		"token, another run":        {2, withToken, ask(2, "v", 1_800_000_000_008)},
+		"token, another set":        {3, withToken, ask(3, "v", 1_800_000_000_008)},
+		"token, no marker":          {6, withToken, ask(6, "v", 1_800_000_000_008)},
+		"token, swapped":            {5, withToken, ask(5, "v", 1_800_000_000_008)},
+		"token, of the first":       {0, ofFirst, ask(0, "v", 1_800_000_000_008)},
+		"token, 0 is in quarantine": {1, map[int]string{0: text(0, later), 1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},
+		"token, 0 has no marker":    {1, map[int]string{1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},
+		"token, 0 was swapped":      {1, map[int]string{0: text(2, nil), 1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},
+		"token, 0 in another epoch": {1, map[int]string{0: text(0, who), 1: text(1, nil)}, ask(1, "v", 1_800_000_000_008)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			directFake(func(fake *fakeSession) {
@@ -72,6 +104,7 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 						}
 					}
 					do("SELECT", strconv.Itoa(row.own))
+					do("SET", "k", "v")
 				}
 				args, _ := parseFrame(row.frames)
 				var command []string

@@ -727,4 +727,38 @@ var mutants = []mutant{
 		caughtBy:   "roster/TestRosterNothingCountsWhereWhoTheMastersAreHasJustChanged",
 		unmodelled: "not found in 10^7 steps: a ballot has to count the server of before and read of the epoch within its time",
 	},
+	{
+		rule:     "a token is one to which a quorum has raised its record",
+		edits:    []edit{{"token/votes.go", "up := quorum.Size(len(answers)), quorum.Count(answers, raised)", "up := quorum.Size(len(answers)), quorum.Count(answers, holds)"}},
+		caughtBy: "TestTimelineNoTokenIsGivenTwice",
+	},
+	{
+		rule:     "a token needs validity",
+		edits:    []edit{{"token/votes.go", "case up.Granted >= need && valid(leftOf(answers)):", "case up.Granted >= need:"}},
+		caughtBy: "TestTimelineATokenNeedsValidity",
+	},
+	{
+		rule:     "a master that forgot learns the last token",
+		edits:    []edit{{"roster/plan.go", "m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)", "m.Marker.Token = 0"}},
+		caughtBy: "TestTimelineTokensSurviveARollingRestart",
+		world:    1_000_275,
+	},
+	{
+		rule:       "the last token is learned from N-Q+1 masters that remember",
+		edits:      []edit{{"roster/tokens.go", "r.remembers(i, s.run)", "s.read"}},
+		caughtBy:   "TestTimelineTokensBeginAboveTheClock",
+		unmodelled: "worlds in which a majority comes back with old data, and so on, are too rare",
+	},
+	{
+		rule:       "the last token is learned after the ballots that were under way",
+		edits:      []edit{{"roster/tokens.go", "s.asked.After(forgot.Add(limits.MasterTimeout))", "s.asked.After(forgot)"}},
+		caughtBy:   "roster/TestATokenIsNotLearnedTooEarly",
+		unmodelled: "the longest TTL is learned at the same time, by the same rule",
+	},
+	{
+		rule:     "tokens begin above what the clock says",
+		edits:    []edit{{"roster/tokens.go", "return now.UnixMilli()", "return 1"}},
+		caughtBy: "TestTimelineTokensBeginAboveTheClock",
+		world:    1_000_048,
+	},
 }

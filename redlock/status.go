@@ -148,4 +148,5 @@ const (
 	KindRead    = ballot.KindRead
 	KindSwap    = ballot.KindSwap
 	KindRun     = ballot.KindRun
+	KindToken   = ballot.KindToken
 )

@@ -37,6 +37,9 @@ type Outcome struct {
 	// them may vote again at Until.
 	Quarantined int
 	Until       time.Time
+	// Outrun says that a quorum agreed, and that other requests were served before this one
+	// to the last try.
+	Outrun bool
 	// NewUntil is the time from which a new set can grant locks. Zero: the set is not new.
 	NewUntil time.Time
 }
@@ -79,6 +82,8 @@ func (o Outcome) NoQuorumError() string {
 // undecided says why there is no quorum.
 func (o Outcome) undecided() string {
 	switch {
+	case o.Outrun:
+		return "other clients were given tokens first, to the last try; ask again"
 	case o.Voting < o.Needed:
 		return fmt.Sprintf("%d of %d lock masters can vote, %d needed", o.Voting, o.Asked, o.Needed)
 	case o.Answered < o.Needed:

@@ -91,8 +91,9 @@ const (
 	KindRead
 	KindSwap
 	KindRun
+	KindToken
 )
 
 func (k Kind) String() string {
-	return [...]string{"acquire", "extend", "release", "read", "swap", "run"}[k]
+	return [...]string{"acquire", "extend", "release", "read", "swap", "run", "token"}[k]
 }

@@ -17,6 +17,7 @@ type database struct {
 
 	checked   checked      // only Up and the stream's reader use it
 	hung      atomic.Bool  // the roster knows that the master does not answer
+	token     atomic.Int64 // the fencing token in its marker, stored before checkedAt
 	checkedAt atomic.Int64 // when the last answered check was sent, in ns since 1970
 }
 

@@ -11,6 +11,11 @@ local function each(own, most, visit)
   redis.pcall('SELECT', own)
 end
 
+-- Returns a marker's text without the fencing token at its end, and the token.
+local function cut(text)
+  return (string.gsub(text, ' token=%d+$', '')), tonumber(string.match(text, ' token=(%d+)$') or 0)
+end
+
 -- Returns the marker of the selected database, or '' if there is none. It returns nil if
 -- the key holds something that this version does not overwrite.
 local function marker()

@@ -5,7 +5,7 @@
 local own, seen, set, who, turn, most = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
 local time = redis.call('TIME')
 local turned = string.format(' longest=0 before=%%1 turned=%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
-if redis.call('GET', KEYS[1]) ~= seen then return 0 end
+if cut(redis.call('GET', KEYS[1]) or '') ~= seen then return 0 end
 each(own, most, function()
   local text = marker()
   if text and string.find(text, ' set=' .. set .. ' ', 1, true) then

@@ -46,18 +46,20 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	case jump.Backward():
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.Name(), "by", (-jump.Most).String())
 	}
+	rest, token := roster.CutToken(marker)
+	s.token.Store(token)
 	s.checkedAt.Store(sent.at.UnixNano())
 	if s.hung.Swap(false) {
 		last.noted = roster.Standing{}
 	}
 	version := m.voters.version.Load()
-	anew := !last.valid || last.version != version || last.text != string(marker)
+	anew := !last.valid || last.version != version || last.text != string(rest)
 	if anew {
 		broken := !isText && !resp.IsNil(c.Marker)
 		m.voters.do(func(r *roster.Roster) {
 			last.standing, last.marker = r.Checked(p, string(marker), broken, sent.at, received)
 		})
-		last.valid, last.version, last.text = true, version, string(marker)
+		last.valid, last.version, last.text = true, version, string(rest)
 	}
 	st := last.standing.At(last.marker, roster.Reading{
 		Clock: server, Received: received,

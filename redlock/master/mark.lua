@@ -1,12 +1,14 @@
 -- Writes the marker if it is still the one that was seen and it is not too late: it may
 -- have changed and changed back. since=now becomes the master's own time. The spread says
 -- where to write. here: only this database. lacking: also databases without a marker of
--- this set and this run of the server. all: every database.
+-- this set and this run of the server. all: every database. The fencing token in database
+-- 0 is never lowered.
 local own, seen, latest, new, spread, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local text = redis.call('GET', KEYS[1]) or ''
-if text ~= seen or now > latest then return 0 end
+if cut(text) ~= seen or now > latest then return 0 end
+local new, token = cut(new)
 new = string.gsub(new, ' since=now ', string.format(' since=%.0f ', now))
 new = string.gsub(new, ' turned=now$', string.format(' turned=%.0f', now))
 local version, set, run = string.match(new, '^%S+ '), string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
@@ -16,7 +18,10 @@ end
 each(own, spread == 'here' and 0 or most, function(db)
   local text = marker()
   if text and (db == own or spread == 'all' or not remembers(text)) then
-    redis.call('SET', KEYS[1], (string.gsub(new, ' db=%d+ ', ' db=' .. db .. ' ')))
+    local _, known = cut(text)
+    local last = math.max(token, known)
+    last = db == 0 and last > 0 and string.format(' token=%.0f', last) or ''
+    redis.call('SET', KEYS[1], string.gsub(new, ' db=%d+ ', ' db=' .. db .. ' ') .. last)
   end
 end)
 return 1

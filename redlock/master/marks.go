@@ -46,6 +46,7 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 		script = databasesText + editText
 		args = append(args, []byte(m.Marker.Set), []byte(m.Marker.Who()), []byte(turns))
 	case roster.UpgradeAll:
+		m.Marker.Token = 0 // it has seen no token, and any N-Q masters may lack one
 		script = databasesText + upgradeText
 		args = append(args, []byte(m.Marker.String()), listUsed(m.Used))
 	default:

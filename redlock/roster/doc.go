@@ -99,6 +99,10 @@
 //     restarted server does not join anew if a living process knows it. That would stop
 //     the votes of all others for a moment, and the marker that it gets at once tells
 //     everybody how long its quarantine is.
+//   - Fencing tokens (tokens.go). The marker of database 0 ends with the largest token that
+//     the master knows. A token counts if a quorum has recorded it. So a master that may have
+//     forgotten learns it as it learns the longest TTL, from N-Q+1 others that remember. If
+//     it cannot, its record begins at the time in ms, and so does that of a new set.
 //   - New epochs. A process that learns of another epoch counts no votes for
 //     Limits.MasterTimeout, because a running ballot may have counted the replaced server
 //     (Standing.At). A process that stood still begins no epoch and no set from what it

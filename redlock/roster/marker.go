@@ -47,6 +47,8 @@ type Marker struct {
 	// Databases are the databases that the set used, in a marker of the first version. Such a
 	// marker was written to these only (upgrade.lua). It is nil in any other marker.
 	Databases []int
+	// Token is the largest fencing token that the master knows (tokens.go). 0: none.
+	Token int64
 }
 
 const (
@@ -57,9 +59,9 @@ const (
 )
 
 func (m Marker) String() string {
-	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s", MarkerVersion,
+	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s%s", MarkerVersion,
 		m.DB, m.Set, m.Member, m.Members, m.Who(), m.Run, writtenTime(m.Since), m.Quarantine.Milliseconds(),
-		m.Longest.Milliseconds(), m.Before.Milliseconds(), writtenTime(m.Turned))
+		m.Longest.Milliseconds(), m.Before.Milliseconds(), writtenTime(m.Turned), tokenSuffix(m.Token))
 }
 
 // noReplid stands for the replication id of a server that does not say it.
@@ -82,6 +84,7 @@ func writtenTime(ms int64) string {
 // false for any other text.
 func ParseMarker(text string) (Marker, bool) {
 	var m Marker
+	text, m.Token = CutToken(text)
 	version, rest, _ := strings.Cut(text, " ")
 	words := strings.Split(rest, " ")
 	if version == FirstVersion && len(words) == 9 {

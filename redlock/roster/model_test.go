@@ -39,7 +39,8 @@ func TestModel(t *testing.T) {
 	}
 	began := time.Now()
 	steps, worlds, divided := 0, 0, 0
-	for seed := uint64(1); steps < *modelSteps; seed++ {
+	for n := uint64(0); steps < *modelSteps; n++ {
+		seed := worldOf(n)
 		w := newWorld(seed, nil)
 		w.live()
 		steps, worlds = steps+w.steps, worlds+1
@@ -133,6 +134,7 @@ type world struct {
 	divided  bool // the masters belong to different sets
 	trace    func(string)
 	promoted *toyServer // the master before a promotion
+	tokens   tokens
 }
 
 type event struct {
@@ -200,6 +202,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 		w.at, w.all, w.names = append(w.at, s), append(w.all, s), append(w.names, s.name)
 	}
 	w.drawFaults()
+	w.hurryTokens()
 	return w
 }
 
@@ -231,23 +234,25 @@ func (w *world) live() {
 
 // A process is one roster with its connections.
 type process struct {
-	w        *world
-	name     string
-	r        *Roster
-	dead     bool
-	paused   bool
-	waiting  []func() // actions that wait until it goes on
-	lag      time.Duration
-	streams  []*toyStream
-	clocks   []toyClock
-	route    []*toyServer
-	names    []string
-	cut      []bool
-	version  uint64
-	judged   uint64
-	witness  bool
-	waking   bool
-	lastBeat time.Time
+	w       *world
+	name    string
+	r       *Roster
+	dead    bool
+	paused  bool
+	waiting []func() // actions that wait until it goes on
+	lag     time.Duration
+	streams []*toyStream
+	clocks  []toyClock
+	route   []*toyServer
+	names   []string
+	cut     []bool
+	version uint64
+	judged  uint64
+	witness bool
+	waking  bool
+	// nextToken is above all tokens that the process has read. 0: it has asked for none.
+	nextToken int64
+	lastBeat  time.Time
 }
 
 func (w *world) startProcess(fresh bool) *process {
@@ -269,6 +274,9 @@ func (w *world) startProcess(fresh bool) *process {
 	w.log("%s starts, fresh: %v", p.name, fresh)
 	w.after(w.between(0, BeatLength), func() { p.do(p.beat) })
 	w.after(w.between(0, time.Second), func() { p.do(p.ask) })
+	if w.hasTokens() {
+		w.after(w.between(0, time.Second), func() { p.do(p.askToken) })
+	}
 	return p
 }
 
@@ -332,7 +340,7 @@ func (p *process) tick() {
 	late := now.Sub(p.lastBeat) > 2*BeatLength
 	p.lastBeat = now
 	for _, s := range p.streams {
-		p.r.Asked(s.place, s.asked)
+		p.r.Asked(s.place, s.asked, s.token)
 	}
 	writes := p.r.Tick(now, p.w.limits)
 	p.drain()
@@ -390,6 +398,7 @@ type toyStream struct {
 	execs, hears time.Duration
 	beaten       time.Time
 	asked        time.Time
+	token        int64
 
 	valid    bool
 	version  uint64
@@ -451,6 +460,7 @@ type batch struct {
 	latest time.Duration
 	ballot *ballot
 	raise  time.Duration
+	token  *tokenBallot
 	late   time.Duration // how much longer than others it travels
 }
 
@@ -461,6 +471,7 @@ type said struct {
 	repl   Replication
 	memory int
 	wrote  bool
+	token  told
 }
 
 func (s *toyStream) send(b batch) {
@@ -484,6 +495,9 @@ func (s *toyStream) send(b batch) {
 		}
 		memory := server.memory[db]
 		var it said
+		if b.token != nil {
+			it.token = server.raiseToken(w, db, b.token.number, b.token.first)
+		}
 		if b.write != nil {
 			it.wrote = server.write(w, *b.write, b.latest)
 		}
@@ -509,15 +523,17 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 		p.r.Jumped(s.place.Master, jump, now)
 	}
 	s.asked = sent
+	rest, token := CutToken(it.text)
+	s.token = token
 	if !s.valid || s.repl != it.repl {
 		s.repl = it.repl
 		p.r.Replicates(s.place, it.repl, now)
 	}
 	p.drain()
-	if !s.valid || s.version != p.version || s.text != it.text {
+	if !s.valid || s.version != p.version || s.text != rest {
 		version := p.version
 		s.standing, s.marker = p.r.Checked(s.place, it.text, false, sent, now)
-		s.valid, s.version, s.text = true, version, it.text
+		s.valid, s.version, s.text = true, version, rest
 	}
 	st := s.standing.At(s.marker, Reading{Clock: it.clock, Received: now, Jumped: jump.Forward(), Watched: now.Sub(clock.since), Witnessed: p.witness}, p.w.limits)
 	if st.State == Quarantined {
@@ -533,6 +549,9 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 	p.drain()
 	if b.ballot != nil && st.State == Certified && st.Covers >= b.ballot.ttl {
 		b.ballot.vote(s.place.Master, it.memory)
+	}
+	if b.token != nil && st.State == Certified && it.token.fits {
+		b.token.hear(it.token)
 	}
 }
 

@@ -63,6 +63,9 @@ func (w *world) drawFaults() {
 	case w.rng.IntN(4) == 0:
 		kinds = append(kinds[:1], int(rush), int(rush), int(startAnother))
 	}
+	if w.hasTokens() && !slices.Contains(kinds, int(otherServer)) {
+		kinds = append(kinds, int(crashOld), int(crashEmpty), int(flushAll), int(flushDB), int(restartOne), int(save), int(powerLoss))
+	}
 	if w.limits.MaxQuarantine == longQuarantine {
 		at = 12 * time.Second
 	}
@@ -145,6 +148,7 @@ func (w *world) strike(i int, f fault) {
 			w.after(f.lasts, func() {
 				if f.kind == suspend {
 					p.lag += f.lasts
+					w.tokens = tokens{behind: true, step: 1}
 				}
 				p.resume()
 			})

@@ -165,6 +165,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	m.Marker.Before = max(m.Marker.Before, s.marker.Granted())
 	covers, known := r.covers(p, m.Cause, m.Marker.Before, now, limits)
 	m.Marker.Quarantine = covers
+	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)
 	if joined {
 		m.Marker.Quarantine += joiningPause(limits)
 	}
@@ -175,10 +176,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 // others are about to say more.
 func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.Time, limits Limits) (time.Duration, bool) {
 	// A ballot that raises the longest TTL may have been under way when it forgot.
-	forgot := r.views[p].forgotAt()
-	if heard := r.heardSince(p.Master); p.DB == 0 && r.hasJoined(p, r.views[p]) && heard.After(forgot) {
-		forgot = heard
-	}
+	forgot := r.forgotAt(p)
 	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), r.othersThatTell()
 	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
 	if cause == ClockJumped { // other processes must know of it soon
@@ -195,6 +193,17 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 		longest = limits.MaxQuarantine
 	}
 	return quarantine(limits.RestartDelay, longest, limits.MaxQuarantine), true
+}
+
+// forgotAt returns until when a place may have forgotten what it granted. The server before
+// one that joined voted until then.
+func (r *Roster) forgotAt(p Place) time.Time {
+	s := r.views[p]
+	forgot := s.forgotAt()
+	if heard := r.heardSince(p.Master); p.DB == 0 && r.hasJoined(p, s) && heard.After(forgot) {
+		return heard
+	}
+	return forgot
 }
 
 // tells tells whether that many other masters know every TTL that was granted. It is false
@@ -303,7 +312,7 @@ func (r *Roster) readSince(p Place, since time.Time) int {
 func (r *Roster) marker(p Place, set string, since int64, now time.Time) Marker {
 	return Marker{
 		DB: p.DB, Set: set, Member: p.Master + 1, Members: r.masters, Epoch: r.epoch, Joined: r.joined,
-		Run: r.views[p].run, ReplID: r.views[p].ID, Since: since, Before: r.granted(now), Turned: since,
+		Run: r.views[p].run, ReplID: r.views[p].ID, Since: since, Before: r.granted(now), Turned: since, Token: r.token,
 	}
 }
 

@@ -89,7 +89,8 @@ type Roster struct {
 	blank    map[int]bool  // masters seen without a marker when all were, so they may begin as new
 	used     usedDatabases // for masters whose markers are of the first version
 	ttls     ttlMemory
-	recalls  bool // N-Q+1 markers were once read together, so the longest TTL known is the set's
+	token    int64 // the largest fencing token read in a marker of the set
+	recalls  bool  // N-Q+1 markers were once read together, so the longest TTL known is the set's
 	views    map[Place]*view
 	reason   string     // why there is no set yet
 	noSet    setProblem // the reason as last logged
@@ -197,16 +198,19 @@ func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 	return r.stands(p, s, Standing{State: Away, Reason: reason}, now)
 }
 
-// Asked records when the question was asked whose answer was the marker of a place.
-func (r *Roster) Asked(p Place, at time.Time) {
+// Asked records when the question was asked whose answer was the marker of a place, and the
+// token in it. The rest of the marker was as Checked has recorded it.
+func (r *Roster) Asked(p Place, at time.Time, token int64) {
 	if s := r.views[p]; s != nil && at.After(s.asked) {
 		s.asked = at
+		r.tokenRead(s, token)
 	}
 }
 
 // Checked records the marker of a place, which was asked for at asked. It returns the parsed
 // marker and the standing of the place apart from the time.
 func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, Marker) {
+	text, token := CutToken(text) // a new token is no news, and changes nothing but itself
 	s := r.view(p)
 	s.asked = asked
 	news := !s.read || s.text != text || s.noText != broken
@@ -237,6 +241,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	if s.present() && s.marker.Set == r.set && r.set != "" {
 		news = r.learn(s, now) || news
 	}
+	r.tokenRead(s, token)
 	if news {
 		r.changed()
 	}

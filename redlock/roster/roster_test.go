@@ -340,7 +340,7 @@ func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	if r.Tick(later, rosterLimits); r.epoch != 1 {
 		t.Error("an epoch begins by what was read a minute ago")
 	}
-	r.Asked(p, later)
+	r.Asked(p, later, 0)
 	if r.Tick(later, rosterLimits); r.epoch != 2 {
 		t.Error("no epoch begins by what has just been read")
 	}
@@ -357,7 +357,7 @@ func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
 	r.Replicates(Place{0, 0}, Replication{ID: "another", Was: true}, later)
 	later = later.Add(time.Minute)
 	for i := range 5 {
-		r.Asked(Place{i, 0}, later)
+		r.Asked(Place{i, 0}, later, 0)
 	}
 	marks := r.Tick(later, rosterLimits)
 	if len(marks) == 0 || marks[0].Cause != Replaced || marks[0].Marker.Quarantine != 5*time.Minute {

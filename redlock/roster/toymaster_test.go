@@ -58,7 +58,7 @@ func (s *toyServer) forgetAll(w *world) {
 func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 	clock := s.clock(w)
 	ms := clock.Milliseconds()
-	if s.texts[m.DB] != m.Seen {
+	if text, _ := CutToken(s.texts[m.DB]); text != m.Seen {
 		return false
 	}
 	if m.Kind == EditAll {
@@ -92,7 +92,10 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 		}
 		own, _ := ParseMarker(text)
 		if db == m.DB || m.Kind == WriteAll || own.Set != marker.Set || own.Run != marker.Run {
-			marker.DB = db
+			marker.DB, marker.Token = db, 0
+			if db == 0 {
+				marker.Token = max(m.Marker.Token, own.Token)
+			}
 			s.texts[db] = marker.String()
 		}
 	}

@@ -1,0 +1,78 @@
+package roster
+
+import (
+	"strconv"
+	"time"
+)
+
+// A fencing token is a number that grows with each lock (redlock/token). The marker of a
+// master's database 0 ends with the largest token that the master knows. It has no such
+// field before the first token.
+//
+// A token is answered only if a quorum has recorded it as larger than any before. So at
+// most N-Q masters that remember know less, and any N-Q+1 of them know the largest token.
+// A master that may have forgotten learns it from so many others, and its marker is
+// written with it. If it cannot learn from so many, the token becomes the time in ms.
+// Tokens begin at that time, and grow by one. So they are below it, unless more than a
+// thousand a second were given since the set began.
+
+const tokenField = " token="
+
+// MostToken is the largest token. Scripts calculate with it exactly.
+const MostToken = 1<<53 - 1
+
+// FirstToken returns the token of a set in which none is on record.
+func FirstToken(now time.Time) int64 { return now.UnixMilli() }
+
+// CutToken returns the text of a marker without the token at its end, and the token. It
+// returns 0 if there is none.
+func CutToken[T ~string | ~[]byte](text T) (rest T, token int64) {
+	const mostDigits = 16
+	at := len(text)
+	for at > 0 && '0' <= text[at-1] && text[at-1] <= '9' {
+		at--
+	}
+	rest, digits := text[:at], text[at:]
+	if len(digits) == 0 || len(digits) > mostDigits || len(rest) < len(tokenField) || string(rest[at-len(tokenField):]) != tokenField {
+		return text, 0
+	}
+	for i := range len(digits) {
+		token = 10*token + int64(digits[i]-'0')
+	}
+	return rest[:at-len(tokenField)], token
+}
+
+// tokenSuffix returns the end of a marker's text.
+func tokenSuffix(token int64) string {
+	if token == 0 {
+		return ""
+	}
+	return tokenField + strconv.FormatInt(token, 10)
+}
+
+// tokenRead records a token that was read in the marker of a place.
+func (r *Roster) tokenRead(s *view, token int64) {
+	if s.present() && s.marker.Set == r.set {
+		r.token = max(r.token, token)
+	}
+}
+
+// tokenLearned returns the token for a marker that is written anew. The place may have
+// forgotten tokens until forgot.
+func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time, limits Limits) int64 {
+	if p.DB != 0 || cause == ClockJumped { // the record is in database 0, and survives the jump of a clock
+		return r.token
+	}
+	told := 0
+	for i := range r.masters {
+		// A ballot that raises the token may have been under way when it forgot.
+		s := r.views[Place{i, 0}]
+		if i != p.Master && s != nil && r.remembers(i, s.run) && s.asked.After(forgot.Add(limits.MasterTimeout)) {
+			told++
+		}
+	}
+	if told >= r.tellAll() {
+		return r.token
+	}
+	return max(r.token, FirstToken(now))
+}
