@@ -77,15 +77,17 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Meter:         meter{p.metrics, p.recorder},
 		Log:           p.log,
 		Starting:      afterStart(p.lives, p.locker.Status), Draining: p.lives.Done(),
+		Journal: p.journal, IsSlow: p.isSlow,
 		Changes: lock.Changes{
 			Available: p.locker.TrackingAvailable,
 			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },
 		},
 	})
 	operators := console.New(console.Config{
-		Active: p.current,
-		Status: p.locker.Status,
-		Ready:  func() string { return p.readiness().text },
+		Active:  p.current,
+		Status:  p.locker.Status,
+		Ready:   func() string { return p.readiness().text },
+		Journal: p.journal,
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
 	commands := handler.New(env, handler.Config{
@@ -97,6 +99,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },
 		Scripts:     p.scripts,
 		Console:     operators,
+		Journal:     p.journal,
 	})
 	p.server = server.New(env, commands.Handle)
 	if err := reg.Register(metrics.BufferedBytes(env.Budget.InUse)); err != nil {

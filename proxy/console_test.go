@@ -6,6 +6,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -15,10 +16,12 @@ const readyLine = "+ready: 5 of 5\r\n"
 
 // withConsole gives a test proxy a console over masters that all vote.
 func withConsole(c *testConfig) {
+	c.Journal = journal.New()
 	c.Console = console.New(console.Config{
-		Active: config.NewActive(&c.Settings),
-		Status: func() redlock.Status { return redlock.Status{} },
-		Ready:  func() string { return "ready: 5 of 5" },
+		Journal: c.Journal,
+		Active:  config.NewActive(&c.Settings),
+		Status:  func() redlock.Status { return redlock.Status{} },
+		Ready:   func() string { return "ready: 5 of 5" },
 	})
 }
 
@@ -71,4 +74,38 @@ func TestConsoleRights(t *testing.T) {
 		client.ask("AUTH "+user+" pw\r\nREDLOCK STATUS\r\n", wire.OK+want)
 	}
 	client.ask("AUTH reader pw\r\nREDLOCK nosuch\r\nREDLOCK HELP x\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock"))+string(wire.ErrArity("redlock|help")))
+}
+
+// CLIENTS needs both rights, because it shows other users' clients. It shows a name that
+// was set at any time, whoever answered CLIENT SETNAME.
+func TestConsoleShowsClients(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	var remembers *journal.Journal
+	p := startWithUsers(t, redis, withConsole, func(c *testConfig) { remembers = c.Journal })
+	client := p.dial(t)
+	client.ask("AUTH locker pw\r\nREDLOCK CLIENTS\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock|clients")))
+	facts := func() journal.Facts {
+		list := remembers.Clients()
+		if len(list) != 1 || list[0].Address != client.LocalAddr().String() {
+			t.Fatalf("%+v", list)
+		}
+		return list[0].Facts
+	}
+	for _, step := range []struct {
+		text, reply string
+		want        journal.Facts
+	}{
+		{"CLIENT SETNAME early\r\n", "+OK\r\n", journal.Facts{Name: "early", User: "locker", RESP: 2}},
+		{"AUTH alice pw\r\nGET app\r\n", "+OK\r\n$-1\r\n", journal.Facts{Name: "early", User: "alice", RESP: 2}},
+		{"CLIENT SETNAME late\r\n", "+OK\r\n", journal.Facts{Name: "late", User: "alice", RESP: 2}},
+		{"CLIENT SETNAME a\x01b\r\n", string(wire.ErrClientName), journal.Facts{Name: "late", User: "alice", RESP: 2}},
+		{"SELECT 3\r\n", "+OK\r\n", journal.Facts{Name: "late", User: "alice", DB: 3, RESP: 2}},
+		{"HELLO 3 SETNAME latest\r\n", helloText(3), journal.Facts{Name: "latest", User: "alice", DB: 3, RESP: 3}},
+		{"RESET\r\n", "+RESET\r\n", journal.Facts{RESP: 2}},
+	} {
+		client.ask(step.text, step.reply)
+		eventually(t, step.text, func() bool { return facts() == step.want })
+	}
+	_ = client.Close()
+	eventually(t, "the client has left", func() bool { return len(remembers.Clients()) == 0 })
 }

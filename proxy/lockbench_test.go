@@ -15,6 +15,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
@@ -63,8 +64,10 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	texts := scripts.New(1<<20, nil)
 	log := slog.New(slog.DiscardHandler)
 	env := session.NewEnv(current, meter, log)
+	remembers := journal.New()
 	commands := handler.New(env, handler.Config{
 		Scripts: texts,
+		Journal: remembers,
 		Locks: lock.New(lock.Config{
 			Locker:        instantLocker{},
 			Router:        func() *route.Router { return current.Load().Router },
@@ -72,6 +75,8 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 			Scripts:       texts,
 			Meter:         meter,
 			Log:           log,
+			Journal:       remembers,
+			IsSlow:        func(time.Duration) bool { return false },
 		}),
 	})
 	texts.Register([]byte(benchScript))

@@ -17,6 +17,7 @@ import (
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/page"
@@ -53,6 +54,7 @@ type Proxy struct {
 	locker      *redlock.Locker
 	locks       *lock.Plane
 	scripts     *scripts.Cache
+	journal     *journal.Journal
 	survey      *inspect.Survey
 	hazards     []inspect.Hazard // found at the start
 	server      *server.Server
@@ -68,7 +70,7 @@ type Proxy struct {
 // not answer. An unreachable server is no error. A server that cannot hold locks is one.
 // New registers the metrics with reg. level must be the level of log; a reload sets it.
 func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
-	p := &Proxy{log: log, level: level, recorder: page.NewRecorder(), reloading: make(chan struct{}, 1)}
+	p := &Proxy{log: log, level: level, journal: journal.New(), recorder: page.NewRecorder(), reloading: make(chan struct{}, 1)}
 	p.lives, p.drains = context.WithCancel(context.Background())
 	if err := p.build(cfg, reg); err != nil {
 		p.close()

@@ -53,6 +53,16 @@ func shownOf(cfg *config.Config, since time.Time) metrics.Settings {
 	}
 }
 
+// isSlow tells whether a lock command took so long that the slow log shows it, and counts it.
+func (p *Proxy) isSlow(took time.Duration) bool {
+	limit := p.current.Load().Limits.SlowCommand
+	if limit == 0 || took < limit {
+		return false
+	}
+	p.metrics.LimitReached(string(config.LimitSlowCommand))
+	return true
+}
+
 func (p *Proxy) movingRules() []metrics.MovingRule {
 	var moving []metrics.MovingRule
 	for _, m := range p.current.Load().Router.Moving(time.Now()) {

@@ -6,9 +6,12 @@ package command
 func ownCommand() *Spec {
 	container := newOwn("redlock", -2)
 	for _, sub := range []*Spec{
+		newOwn("redlock|clients", 2),
 		newOwn("redlock|help", 2),
+		newOwn("redlock|hot", 2),
 		newOwn("redlock|masters", 2),
 		newOwn("redlock|rules", 2),
+		newOwn("redlock|slowlog", -3),
 		newOwn("redlock|status", 2),
 	} {
 		container.addSubcommand(sub)

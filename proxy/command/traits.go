@@ -21,6 +21,7 @@ const (
 	LeavesProtocol                     // the connection then no longer carries commands and replies
 	Uncountable                        // adds none or several elements to EXEC's reply, or changes later replies
 	Console                            // the proxy's own REDLOCK
+	Introduces                         // may change the client's name, user, database or protocol
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
@@ -69,15 +70,15 @@ var commandTraits = map[string]Traits{
 	"publish":      OnMasters,
 	"spublish":     OnMasters,
 
-	"auth":  BeforeAuth,
-	"hello": BeforeAuth | Uncountable,
+	"auth":  BeforeAuth | Introduces,
+	"hello": BeforeAuth | Uncountable | Introduces,
 	"quit":  BeforeAuth | InSubscribeMode,
-	"reset": BeforeAuth | InSubscribeMode,
+	"reset": BeforeAuth | InSubscribeMode | Introduces,
 
 	"ping":   ForLockers | OnMasters | InSubscribeMode,
 	"echo":   ForLockers | OnMasters,
 	"time":   ForLockers | OnMasters,
-	"select": ForLockers,
+	"select": ForLockers | Introduces,
 	"info":   ForLockers,
 	"role":   ForLockers,
 	"wait":   ForLockers,
@@ -105,7 +106,7 @@ var commandTraits = map[string]Traits{
 	"client|id":           ForLockers,
 	"client|info":         ForLockers,
 	"client|getname":      ForLockers,
-	"client|setname":      ForLockers,
+	"client|setname":      ForLockers | Introduces,
 	"client|setinfo":      ForLockers,
 	"client|no-evict":     ForLockers,
 	"client|no-touch":     ForLockers,
@@ -116,9 +117,12 @@ var commandTraits = map[string]Traits{
 	"client|getredir":     ForLockers,
 
 	"redlock":         Console | ForLockers,
+	"redlock|clients": Console,
 	"redlock|help":    Console | ForLockers,
+	"redlock|hot":     Console | ForLockers,
 	"redlock|masters": Console | ForLockers,
 	"redlock|rules":   Console | ForLockers,
+	"redlock|slowlog": Console,
 	"redlock|status":  Console | ForLockers,
 
 	"cluster|info":   ForLockers,

@@ -26,6 +26,7 @@ type Limits struct {
 	Transaction    int64         `yaml:"transaction" range:"64kb 64gb"`        // bytes of commands queued between MULTI and EXEC
 	Subscriptions  int           `yaml:"subscriptions" range:"1 2147483647"`   // channels of locks and patterns that one client subscribes to
 	Scripts        int64         `yaml:"scripts" range:"1mb 64gb"`             // bytes of remembered script texts, for all clients together
+	SlowCommand    time.Duration `yaml:"slow_command" range:"0s 8760h"`        // from which on a lock command is in REDLOCK SLOWLOG; 0: none is
 	Memory         int64         `yaml:"memory" range:"8mb 1024gb"`            // bytes of all buffers for all clients together
 }
 
@@ -36,7 +37,7 @@ func DefaultLimits() Limits {
 		Bulk: wire.RedisLimits.Bulk, Multibulk: wire.RedisLimits.Multibulk, Inline: int64(wire.RedisLimits.Inline),
 		LoginMultibulk: wire.RedisLimits.LoginMultibulk, LoginBulk: wire.RedisLimits.LoginBulk,
 		Query: 1 << 30, Output: 32 << 20, Transaction: 512 << 20, Subscriptions: 100_000,
-		Scripts: 64 << 20, Memory: 2 << 30,
+		Scripts: 64 << 20, SlowCommand: 100 * time.Millisecond, Memory: 2 << 30,
 	}
 }
 
@@ -71,6 +72,7 @@ const (
 	LimitTransaction    LimitName = "transaction"
 	LimitSubscriptions  LimitName = "subscriptions"
 	LimitScripts        LimitName = "scripts"
+	LimitSlowCommand    LimitName = "slow_command"
 	LimitMemory         LimitName = "memory"
 )
 

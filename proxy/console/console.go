@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -19,14 +20,16 @@ type Command struct {
 	Version wire.Version    // of the protocol that the client speaks
 	User    *config.Account // the sender's user; it has the right to send the command
 	Client  slog.LogValuer  // the sender, for the log
+	From    *journal.Client // the sender, for the journal
 }
 
 // Config gives a Console its access to the rest of the process. Many goroutines may call
 // the functions at the same time.
 type Config struct {
-	Active *config.Active
-	Status func() redlock.Status // the masters
-	Ready  func() string         // says whether locks can be decided, and why not; it may have several lines
+	Active  *config.Active
+	Status  func() redlock.Status // the masters
+	Journal *journal.Journal
+	Ready   func() string // says whether locks can be decided, and why not; it may have several lines
 }
 
 // Console answers REDLOCK. A process has one.

@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -23,7 +24,8 @@ func testConsole() *Console {
 		{Match: "secret:*", DB: 3, Companions: []string{"wake:*"}, Users: []string{"alice"}},
 	}
 	return New(Config{
-		Active: config.NewActive(&config.Settings{Router: &route.Router{Table: command.Builtin(), Rules: rules}}),
+		Journal: journal.New(),
+		Active:  config.NewActive(&config.Settings{Router: &route.Router{Table: command.Builtin(), Rules: rules}}),
 		Status: func() redlock.Status {
 			return redlock.Status{Masters: []redlock.MasterStatus{
 				{Name: "m1:1", State: redlock.Certified, Longest: 90 * time.Second},

@@ -27,8 +27,17 @@ func (r *reply) integer(n int64) { r.bytes = redcon.AppendInt(r.bytes, n) }
 
 func (r *reply) null() { r.bytes = wire.AppendNull(r.bytes, r.version) }
 
+func (r *reply) list(values []string) {
+	r.array(len(values))
+	for _, value := range values {
+		r.text(value)
+	}
+}
+
 // line is a status reply. s must have one line.
 func (r *reply) line(s string) { r.bytes = redcon.AppendString(r.bytes, s) }
+
+func (r *reply) refuse(e wire.Error) { r.bytes = append(r.bytes, e...) }
 
 // The following methods write a field of a map: its name and its value.
 
@@ -54,8 +63,5 @@ func (r *reply) timeField(name string, value time.Time) {
 
 func (r *reply) listField(name string, values []string) {
 	r.text(name)
-	r.array(len(values))
-	for _, value := range values {
-		r.text(value)
-	}
+	r.list(values)
 }

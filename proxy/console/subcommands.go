@@ -20,8 +20,14 @@ type subcommand struct {
 // subcommands are in the order of HELP.
 func subcommands() []subcommand {
 	return []subcommand{
+		{"redlock|clients", "CLIENTS", []string{"Return each client of this proxy, and the lock command that it waits for."}, (*Console).clients},
+		{"redlock|hot", "HOT", []string{"Return the ten keys that were refused most in the last five minutes."}, (*Console).hot},
 		{"redlock|masters", "MASTERS", []string{"Return each lock master with its state, and why it does not vote."}, (*Console).masters},
 		{"redlock|rules", "RULES", []string{"Return the lock rules that apply to you, in their order."}, (*Console).rules},
+		{"redlock|slowlog", "SLOWLOG GET [<count>] | LEN | RESET", []string{
+			"Return or forget the lock commands that took longer than limits.slow_command,",
+			"as SLOWLOG does (default: 10, -1 means all). Arguments after the first key are left out.",
+		}, (*Console).slowlog},
 		{"redlock|status", "STATUS", []string{"Return one line: whether locks can be decided now, and why not."}, (*Console).status},
 		{"redlock|help", "HELP", []string{"Prints this help."}, (*Console).help},
 	}

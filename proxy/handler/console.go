@@ -26,7 +26,7 @@ func (h *handler) performConsole(name string, cmd wire.Command, to route.Route) 
 	case h.transaction.State != route.NoTransaction:
 		h.abort(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrNotInMulti))
 	case h.Settle() && !h.refusedAsRestricted(name):
-		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h}
+		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h, From: h.card}
 		var reply []byte
 		h.Busy(func() { reply = h.service.Console.Do(h.Context(), nil, call) })
 		h.ReplyBytes(reply)

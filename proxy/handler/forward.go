@@ -17,6 +17,11 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 	case "watch":
 		h.relay(cmd, upstream.Expectation{Count: 1})
 		h.watched.upstream = h.watched.upstream || spec.ArityOK(len(cmd.Args)) && h.Upstream() != nil
+	case "client|setname":
+		if spec.ArityOK(len(cmd.Args)) && wire.IsClientName(cmd.Args[2]) {
+			h.client.SetName(cmd.Args[2]) // the upstream will accept it, too
+		}
+		h.relay(cmd, upstream.Expectation{Count: 1})
 	case "eval", "eval_ro":
 		h.registerScript(name, cmd.Args)
 		h.relay(cmd, upstream.Expectation{Count: 1})

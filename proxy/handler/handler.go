@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
@@ -39,7 +40,8 @@ type Config struct {
 
 	Locks   Locks
 	Scripts *scripts.Cache
-	Console Console // nil: REDLOCK is not supported
+	Console Console          // nil: REDLOCK is not supported
+	Journal *journal.Journal // nil: nobody can see the clients
 
 	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters
 }
@@ -99,6 +101,7 @@ type handler struct {
 	generation  int // the router's Generation when transaction or watched began
 	hearing     *pubsub.Client
 	monitoring  bool
+	card        *journal.Client // what others may see of the client; nil without a journal
 }
 
 // Handle returns the handler of a new session.
@@ -108,6 +111,9 @@ func (v *Service) newHandler(s *session.Session) *handler {
 	h := &handler{Session: s, service: v}
 	h.hearing = pubsub.NewClient(v.hub, hearer{h})
 	h.client = upstream.NewClientState(h.reserve, 0)
+	if v.Journal != nil {
+		h.card = v.Journal.Enter(s.ID(), s.RemoteAddr().String(), time.Now())
+	}
 	h.beginAnew()
 	if !v.env.Active.Load().Users.AtUpstream {
 		h.requireLogin()
@@ -121,6 +127,9 @@ func (h *handler) Close() {
 	h.forgetQueued()
 	h.forgetWatched()
 	h.client.Release()
+	if h.card != nil {
+		h.service.Journal.Leave(h.card)
+	}
 }
 
 // reserve takes memory from the budget of all clients, or gives it back if n is negative. It

@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
@@ -29,6 +30,16 @@ func (h *handler) beginAnew() {
 	h.client = upstream.NewClientState(h.reserve, settings.Upstream.DB)
 	h.vouched = nil
 	h.admit(settings.Users.First())
+	h.introduce()
+}
+
+// introduce tells the journal what the client has set and who its user is.
+func (h *handler) introduce() {
+	facts := journal.Facts{Name: string(h.client.Name()), DB: h.client.DB, RESP: h.client.Version.Number()}
+	if user := h.account.Load(); user != nil {
+		facts.User = user.Name
+	}
+	h.card.Introduce(facts)
 }
 
 // performHandshake answers the commands that the proxy itself answers. It always answers

@@ -54,6 +54,9 @@ func (h *handler) Perform(cmd wire.Command) {
 	default:
 		h.performKeyed(name, cmd, to)
 	}
+	if to.Spec.Is(command.Introduces) {
+		h.introduce()
+	}
 	h.hearing.Performed(name, h.lockReply, h.inTransaction())
 }
 
@@ -145,6 +148,7 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 		Version:   h.client.Version,
 		LastReads: &h.lastRead,
 		Client:    h,
+		From:      h.card,
 	}
 	h.Busy(func() {
 		h.trackLocks(call)

@@ -116,7 +116,7 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 	for i, arg := range cmd.Args {
 		args[i] = bytes.Clone(arg)
 	}
-	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h})
+	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.card})
 	t.Queued(name, args, to)
 	h.hearing.HearUpstream()
 	h.Reply(wire.Queued)

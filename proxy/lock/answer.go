@@ -2,6 +2,7 @@ package lock
 
 import (
 	"strings"
+	"time"
 
 	"github.com/tidwall/redcon"
 
@@ -48,6 +49,8 @@ type answer struct {
 	rejected wire.Error // the reply if no master was needed; then the rest is empty
 	outcome  redlock.Outcome
 	reads    wording
+	ttl      time.Duration // that the command gave the lock; 0: none
+	waited   bool          // it stood in the line of its lock
 	values   [][]byte
 }
 

@@ -55,7 +55,7 @@ func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads
 	o := p.locker.Acquire(ctx, r)
 	p.took(o, r.DB, r.Key, r.TTL)
 	if !r.Get {
-		return answer{kind: redlock.KindAcquire, outcome: o, reads: reads}
+		return answer{kind: redlock.KindAcquire, outcome: o, reads: reads, ttl: r.TTL}
 	}
 	// The old value is nil if and only if the lock was won.
 	switch {
@@ -65,7 +65,7 @@ func (p *Plane) acquireOnce(ctx context.Context, r redlock.AcquireRequest, reads
 	case o.Verdict == redlock.Lost && o.Value == nil:
 		return rejection(redlock.KindAcquire, errorHolderVanished)
 	}
-	return answer{kind: redlock.KindAcquire, outcome: o, reads: readsValue}
+	return answer{kind: redlock.KindAcquire, outcome: o, reads: readsValue, ttl: r.TTL}
 }
 
 // ttl is the time to live of the command's lock: the command's own, or else the rule's
@@ -106,7 +106,7 @@ func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
 	if !request.KeepTTL {
 		p.took(o, call.DB, request.Key, request.TTL)
 	}
-	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue}
+	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL}
 }
 
 // release deletes the command's one key.
@@ -137,7 +137,7 @@ func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply
 	}
 	o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
 	p.took(o, call.DB, call.Args[1], lockTTL(c.ttl))
-	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
+	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne, ttl: lockTTL(c.ttl)}
 }
 
 // run has the masters run any other command as an examined run.
@@ -164,6 +164,6 @@ func (p *Plane) examine(ctx context.Context, r redlock.RunRequest) answer {
 func (p *Plane) runRequest(call Command) redlock.RunRequest {
 	return redlock.RunRequest{
 		DB: call.DB, Keys: call.Keys(), Args: call.Args,
-		RESP3: call.Version == wire.RESP3, ReadOnly: call.Route.Spec.Readonly(),
+		RESP3: call.Version == wire.RESP3, ReadOnly: call.Route.Spec.Readonly(), Effects: p.journal != nil,
 	}
 }

@@ -109,7 +109,7 @@ func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, t
 	began, outcome := time.Now(), metrics.WaitError // as after a panic
 	var ended func(outcome string, after time.Duration)
 	defer func() {
-		if ended != nil {
+		if a.waited = ended != nil; a.waited {
 			ended(outcome, time.Since(began))
 		}
 	}()

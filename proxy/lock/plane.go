@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
@@ -51,6 +52,8 @@ type Plane struct {
 	meter         Meter
 	log           *slog.Logger
 	starting      <-chan struct{}
+	journal       *journal.Journal // nil: nothing is remembered
+	isSlow        func(took time.Duration) bool
 	waits         *waitingRoom // nil: blocking commands poll
 	queue         *queue.Queue // of acquires whose rule has a wait
 
@@ -62,11 +65,12 @@ type Plane struct {
 // Command is a command on lock keys. The plane does not keep its slices.
 type Command struct {
 	DB        int
-	Args      [][]byte       // at least the name
-	Route     route.Route    // the places of its keys
-	Version   wire.Version   // of the protocol that the client speaks
-	LastReads *LastReads     // of the client; nil: no reads are remembered
-	Client    slog.LogValuer // the sender, for the log; may be nil
+	Args      [][]byte        // at least the name
+	Route     route.Route     // the places of its keys
+	Version   wire.Version    // of the protocol that the client speaks
+	LastReads *LastReads      // of the client; nil: no reads are remembered
+	Client    slog.LogValuer  // the sender, for the log; may be nil
+	From      *journal.Client // the sender, for the journal; may be nil
 }
 
 // Name is the name in the command's specification, or empty if it has none.
@@ -91,14 +95,18 @@ type Config struct {
 	// Draining is closed when no acquire may wait for its lock any longer; nil: never.
 	Draining <-chan struct{}
 	Changes  Changes
+	Journal  *journal.Journal              // remembers how commands end; may be nil
+	IsSlow   func(took time.Duration) bool // tells whether a command that took so long is slow
 }
 
-// New makes a plane. Everything but Starting, Draining and Changes must be given.
+// New makes a plane. Everything but Starting, Draining, Changes and Journal must be given,
+// and IsSlow with a Journal.
 func New(c Config) *Plane {
 	return &Plane{
 		locker: c.Locker, router: c.Router, maxQuarantine: c.MaxQuarantine, scripts: c.Scripts,
 		meter: c.Meter, log: c.Log, starting: c.Starting, waits: newWaitingRoom(c.Changes),
-		queue: newQueue(c.Changes, c.Draining),
+		queue:   newQueue(c.Changes, c.Draining),
+		journal: c.Journal, isSlow: c.IsSlow,
 	}
 }
 
@@ -107,6 +115,7 @@ func New(c Config) *Plane {
 // started has stopped reading call.
 func (p *Plane) Do(ctx context.Context, dst []byte, call Command) []byte {
 	started := time.Now()
+	call.From.Begin(call.Name(), call.shownKey(), started)
 	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decide(ctx, call, time.Now()), call)
 	p.handOver(a, call)
@@ -131,6 +140,7 @@ func (p *Plane) note(ctx context.Context, name string, db int, a answer, took ti
 			}
 		}
 	}
+	p.remember(name, db, a, took, calls)
 	p.meter.LockCommand(a.kind.String(), a.verdict(), rule, took.Seconds())
 	if o := a.outcome; o.Verdict == redlock.NoQuorum && ctx.Err() == nil {
 		if count, due := p.undecided.Due(time.Now()); due {

@@ -34,6 +34,9 @@ func (p *Plane) Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watc
 // to dst.
 func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 	started := time.Now()
+	if len(t.Commands) > 0 {
+		t.Commands[0].From.Begin("exec", t.Commands[0].shownKey(), started)
+	}
 	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decideTransaction(ctx, t), t.Commands...)
 	p.handOver(a, t.Commands...)
@@ -43,7 +46,7 @@ func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 }
 
 func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
-	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}}
+	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.journal != nil}
 	deletes := false
 	for _, call := range t.Commands {
 		request.Transaction = append(request.Transaction, call.Args)

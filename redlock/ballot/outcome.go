@@ -21,6 +21,9 @@ type Outcome struct {
 	// Lives is the longest TTL among the keys that a won Run wrote, as far as it is
 	// known. 0: none of them expires.
 	Lives time.Duration
+	// Refused says that a won Run changed nothing, but has taken a lock before: it is a
+	// script that acquires, and somebody else holds the lock.
+	Refused bool
 	// Effects are what a won Run did to its keys, if its request asked for them.
 	Effects []Effect
 	// Kept are the keys that a won Run found and left as they were, if its request asked

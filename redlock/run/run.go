@@ -231,6 +231,7 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 		o.Reply, o.Lives = winner.Reply, time.Duration(winner.LongestTTL())*time.Millisecond
 		if r.Effects {
 			o.Effects, o.Kept = r.effects(winner)
+			o.Refused = r.script != nil && r.script.acquires.Load() && !winner.Wrote()
 		}
 	case ballot.Lost:
 		if o.Reply = effect.Refusal(answers); o.Reply == nil {

@@ -1,0 +1,27 @@
+// Package journal remembers what this process saw of its clients and of lock commands, for
+// people who ask who holds a lock and why a client was refused. It decides nothing, and no
+// lock depends on it. Other processes see other clients, so it never knows everything.
+//
+// # Parts
+//
+//   - Client (client.go): one connected client, as other goroutines may see it.
+//   - Keys (keys.go): for a key, which client took it here, and the last verdicts.
+//   - Refusals (hot.go): the keys that were refused most in the last minutes.
+//   - Slow commands (slow.go): a log like Redis's SLOWLOG.
+//
+// # Memory
+//
+// All memory is bounded, and most of it is taken only when it is used: 65,536 keys (about
+// 11 MB), 1,024 refused keys (0.4 MB), 128 slow commands, and less than 1 kB for each
+// connected client. Where there is no room, the oldest entry goes. A key whose lock is
+// held goes last. Keys are remembered as hashes, except refused and slow ones, of which the
+// first 256 bytes are kept. A value is remembered as a hash with a random seed. It is a
+// secret, and no method returns it.
+//
+// # What a caller may rely on
+//
+// Any number of goroutines may call. Remembering costs no allocation, except that of a slow
+// command, and no method blocks or calls out. The mutexes are those of the shards of keys
+// and of refusals, of the slow commands, of the clients, and of each client. Each is held
+// for a few lines, and none while another is taken.
+package journal

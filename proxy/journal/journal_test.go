@@ -1,0 +1,214 @@
+package journal
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+var testStart = time.Unix(1_800_000_000, 0)
+
+func testClient(j *Journal, id int64, name string) *Client {
+	c := j.Enter(id, fmt.Sprintf("10.0.0.%d:1", id), testStart)
+	c.Introduce(Facts{Name: name, RESP: 2})
+	return c
+}
+
+// The holder is the client that took the lock here, as long as the masters hold its value.
+func TestHolder(t *testing.T) {
+	j := New()
+	a, b := testClient(j, 1, "a"), testClient(j, 2, "b")
+	key := []byte("lock:a")
+	note := func(c *Client, v Verdict, value string, ttl time.Duration) {
+		e := Event{Key: key, Client: c, Verdict: v, TTL: ttl, At: testStart}
+		if value != "" {
+			e.Value = []byte(value)
+		}
+		j.Note(e)
+	}
+	holder := func(db int, value string, after time.Duration) string {
+		var is []byte
+		if value != "" {
+			is = []byte(value)
+		}
+		h, known := j.Holder(db, key, is, testStart.Add(after))
+		if known && !h.Since.Equal(testStart) {
+			t.Errorf("since %v", h.Since)
+		}
+		return h.Client.Name
+	}
+	for _, step := range []struct {
+		do          func()
+		what, holds string
+		db          int
+		after       time.Duration
+		want        string
+	}{
+		{nil, "nobody took it", "token", 0, 0, ""},
+		{func() { note(a, Granted, "token", time.Second) }, "a took it", "token", 0, 0, "a"},
+		{nil, "in another database", "token", 1, 0, ""},
+		{func() { note(b, Refused, "", 0) }, "b was refused", "token", 0, 0, "a"},
+		{nil, "another proxy's client took it since", "other", 0, 0, ""},
+		{nil, "its value is there after the TTL: it was extended elsewhere", "token", 0, time.Hour, "a"},
+		{func() { note(a, Released, "", 0) }, "a released it", "token", 0, 0, ""},
+		{func() { note(b, Granted, "", time.Second) }, "a script of b took it", "any", 0, 0, "b"},
+		{nil, "until its TTL ends", "any", 0, 2 * time.Second, ""},
+		{func() { note(b, Extended, "", time.Minute) }, "b extended it", "any", 0, 2 * time.Second, "b"},
+		{func() { note(b, Granted, "", 0) }, "a script of b took it for ever", "", 0, time.Hour, "b"},
+		{func() { b.Introduce(Facts{Name: "later"}) }, "b has another name now", "", 0, 0, "later"},
+		{func() { j.Leave(b) }, "b has left", "", 0, 0, "later"},
+	} {
+		if step.do != nil {
+			step.do()
+		}
+		if got := holder(step.db, step.holds, step.after); got != step.want {
+			t.Errorf("%s: %q, not %q", step.what, got, step.want)
+		}
+	}
+	var verdicts []string
+	for _, m := range j.Verdicts(0, key) {
+		verdicts = append(verdicts, m.Client.Name+" "+m.Verdict.String())
+	}
+	if got, want := strings.Join(verdicts, ", "), "later granted, later extended, later granted, a released"; got != want {
+		t.Errorf("the last verdicts: %q, not %q", got, want)
+	}
+	if h, _ := j.Holder(0, key, nil, testStart); !h.Client.Gone {
+		t.Error("nobody knows that b has left")
+	}
+}
+
+// However many keys there are, the memory is bounded, and held locks stay longest.
+func TestMostKeys(t *testing.T) {
+	j := New()
+	c := testClient(j, 1, "a")
+	for n := range 1000 {
+		j.Note(Event{Key: fmt.Appendf(nil, "held:%d", n), Client: c, Verdict: Granted, At: testStart})
+	}
+	for n := range 2 * MostKeys {
+		j.Note(Event{Key: fmt.Appendf(nil, "lock:%d", n), Client: c, Verdict: Released, At: testStart.Add(time.Second)})
+	}
+	slots := 0
+	for i := range j.keys {
+		slots += len(j.keys[i].slots)
+	}
+	if slots != MostKeys {
+		t.Errorf("%d slots, not %d", slots, MostKeys)
+	}
+	for n := range 1000 {
+		if _, known := j.Holder(0, fmt.Appendf(nil, "held:%d", n), nil, testStart); !known {
+			t.Fatalf("the holder of held:%d is forgotten", n)
+		}
+	}
+	for n := range MostKeys / 4 {
+		j.Note(Event{Key: fmt.Appendf(nil, "lock:%d", n), Client: c, Verdict: Granted, At: testStart.Add(time.Minute)})
+	}
+	if _, known := j.Holder(0, fmt.Appendf(nil, "lock:%d", MostKeys/4-1), nil, testStart.Add(time.Minute)); !known {
+		t.Error("the newest key is forgotten")
+	}
+}
+
+func TestRememberingDoesNotAllocate(t *testing.T) {
+	j := New()
+	c := testClient(j, 1, "a")
+	key, value := []byte("lock:a"), []byte("0123456789abcdef")
+	n := testing.AllocsPerRun(100, func() {
+		c.Begin("set", key, testStart)
+		j.Note(Event{Key: key, Client: c, Verdict: Granted, Value: value, At: testStart})
+		j.Note(Event{Key: key, Client: c, Verdict: Refused, At: testStart})
+		c.End()
+	})
+	if n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestHottest(t *testing.T) {
+	j := New()
+	refuse := func(key string, times int, after time.Duration) {
+		for range times {
+			j.Note(Event{DB: 2, Key: []byte(key), Verdict: Refused, At: testStart.Add(after)})
+		}
+	}
+	hottest := func(n int, after time.Duration) string {
+		var list []string
+		for _, k := range j.Hottest(n, testStart.Add(after), func(_ int, key []byte) bool { return string(key) != "hidden" }) {
+			list = append(list, fmt.Sprintf("%d/%s:%d", k.DB, k.Key, k.Refusals-k.Excess))
+		}
+		return strings.Join(list, " ")
+	}
+	refuse("first", 3, 0)
+	refuse("second", 2, 0)
+	refuse("hidden", 9, 0)
+	refuse("second", 4, 4*time.Minute)
+	j.Note(Event{Key: []byte("granted"), Verdict: Granted, At: testStart})
+	for _, row := range []struct {
+		n     int
+		after time.Duration
+		want  string
+	}{
+		{10, 4 * time.Minute, "2/second:6 2/first:3"},
+		{1, 4 * time.Minute, "2/second:6"},
+		{10, 6 * time.Minute, "2/second:4"},
+		{10, 20 * time.Minute, ""},
+	} {
+		if got := hottest(row.n, row.after); got != row.want {
+			t.Errorf("%d after %v: %q, not %q", row.n, row.after, got, row.want)
+		}
+	}
+	// A storm on one key is found among many keys that are refused once.
+	for n := range 10_000 {
+		refuse(fmt.Sprintf("%s%d", strings.Repeat("k", longestKept), n), 1, time.Hour)
+		if n%10 == 0 {
+			refuse("storm", 1, time.Hour)
+		}
+	}
+	if top := j.Hottest(1, testStart.Add(time.Hour), func(int, []byte) bool { return true }); len(top) != 1 || top[0].Key != "storm" || top[0].Refusals < 1000 {
+		t.Errorf("%+v", top)
+	}
+	for i := range j.hot {
+		if len(j.hot[i].keys) > hotKeys {
+			t.Errorf("%d keys in a shard", len(j.hot[i].keys))
+		}
+	}
+}
+
+func TestSlowCommands(t *testing.T) {
+	j := New()
+	c := testClient(j, 1, "a")
+	for n := range 2 * MostSlow {
+		j.NoteSlow(SlowCommand{Took: time.Duration(n) * time.Millisecond, Command: "set", Key: strings.Repeat("k", 2*longestKept)}, c)
+	}
+	list := j.Slow(1000)
+	if len(list) != MostSlow || j.SlowLen() != MostSlow || list[0].ID != 2*MostSlow-1 || list[MostSlow-1].ID != MostSlow {
+		t.Fatalf("%d commands, from %d to %d", len(list), list[0].ID, list[len(list)-1].ID)
+	}
+	if first := list[0]; first.Client.Name != "a" || len(first.Key) != longestKept || first.Took != time.Duration(first.ID)*time.Millisecond {
+		t.Errorf("%+v", first)
+	}
+	j.ForgetSlow()
+	j.NoteSlow(SlowCommand{Command: "get"}, nil)
+	if list := j.Slow(10); len(list) != 1 || list[0].ID != 2*MostSlow || list[0].Client.Address != "" {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestClients(t *testing.T) {
+	j := New()
+	a, b := testClient(j, 1, "a"), testClient(j, 2, "b")
+	b.Begin("set", []byte("lock:a"), testStart)
+	j.Note(Event{Key: []byte("x"), Client: a, Verdict: Granted, At: testStart})
+	list := j.Clients()
+	if len(list) != 2 || list[0].Name != "a" || list[0].Command != "" || list[0].Granted != 1 || list[1].Command != "set" || list[1].Key != "lock:a" {
+		t.Fatalf("%+v", list)
+	}
+	b.End()
+	j.Leave(a)
+	if list := j.Clients(); len(list) != 1 || list[0].Name != "b" || list[0].Command != "" {
+		t.Errorf("%+v", list)
+	}
+	var nobody *Client
+	nobody.Introduce(Facts{})
+	nobody.Begin("set", nil, testStart)
+	nobody.End()
+}

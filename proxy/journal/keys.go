@@ -1,0 +1,191 @@
+package journal
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+// The keys are in sets of a few slots, by their hash, so a key is found without a map.
+const (
+	keyShards  = 64
+	setsShard  = 128 // sets of a shard
+	slotsSet   = 8   // slots of a set
+	MostKeys   = keyShards * setsShard * slotsSet
+	keptMarks  = 4 // verdicts of a key
+	forEverYet = 1<<63 - 1
+)
+
+type keyShard struct {
+	sync.Mutex
+	slots []slot // nil until the first key
+}
+
+// A slot is one key. The zero slot is free.
+type slot struct {
+	hash    uint64
+	value   uint64  // the hash of the value with which the holder took the lock; 0: unknown
+	holder  *Client // nil: nobody took it here, or it was released here
+	since   int64   // when the holder took it, in ns
+	until   int64   // the end of its TTL
+	touched int64
+	marks   [keptMarks]mark // a ring
+	next    uint8           // the mark to overwrite
+}
+
+type mark struct {
+	at     int64
+	client *Client
+	what   Verdict
+}
+
+// An Event is what a command meant for one key. The journal does not keep its slices.
+type Event struct {
+	DB      int
+	Key     []byte
+	Client  *Client // the sender; nil: unknown
+	Verdict Verdict
+	Value   []byte        // Granted: what the lock holds; nil: unknown
+	TTL     time.Duration // Granted, Extended: 0: for ever
+	At      time.Time
+}
+
+// Note remembers an event.
+func (j *Journal) Note(e Event) {
+	hash, now := j.hash(e.DB, e.Key), e.At.UnixNano()
+	if e.Verdict == Refused {
+		j.refuse(hash, e)
+	}
+	if e.Verdict == Granted && e.Client != nil {
+		e.Client.granted.Add(1)
+	}
+	s := &j.keys[hash%keyShards]
+	s.Lock()
+	defer s.Unlock()
+	if s.slots == nil {
+		s.slots = make([]slot, setsShard*slotsSet)
+	}
+	k := s.place(hash, now)
+	if k.hash != hash || k.touched == 0 {
+		*k = slot{hash: hash}
+	}
+	k.touched = now
+	k.marks[k.next%keptMarks] = mark{now, e.Client, e.Verdict}
+	k.next = (k.next + 1) % keptMarks
+	switch e.Verdict {
+	case Granted:
+		k.holder, k.since, k.until, k.value = e.Client, now, end(now, e.TTL), 0
+		if e.Value != nil {
+			k.value = maphash.Bytes(j.values, e.Value)
+		}
+	case Extended:
+		k.until = end(now, e.TTL)
+	case Released:
+		k.holder = nil
+	}
+}
+
+func end(now int64, ttl time.Duration) int64 {
+	if ttl <= 0 || int64(ttl) > forEverYet-now {
+		return forEverYet
+	}
+	return now + int64(ttl)
+}
+
+// set is the slots that a hash may be in. The caller holds the shard.
+func (s *keyShard) set(hash uint64) []slot {
+	if s.slots == nil {
+		return nil
+	}
+	at := hash / keyShards % setsShard * slotsSet
+	return s.slots[at : at+slotsSet]
+}
+
+// place is the slot of a hash, or else the one to overwrite.
+func (s *keyShard) place(hash uint64, now int64) *slot {
+	set := s.set(hash)
+	worst := &set[0]
+	for i := range set {
+		k := &set[i]
+		switch {
+		case k.touched != 0 && k.hash == hash:
+			return k
+		case k.isHeld(now) != worst.isHeld(now):
+			if worst.isHeld(now) {
+				worst = k
+			}
+		case k.touched < worst.touched:
+			worst = k
+		}
+	}
+	return worst
+}
+
+func (k *slot) isHeld(now int64) bool { return k.holder != nil && k.until > now }
+
+// A Holder is who took a lock here, and when.
+type Holder struct {
+	Client ClientInfo
+	Since  time.Time
+}
+
+// Holder tells who took a key here. value is what the masters hold now, or nil if that is
+// no string. It returns false if nobody did, or if the lock was taken elsewhere since.
+func (j *Journal) Holder(db int, key, value []byte, now time.Time) (Holder, bool) {
+	hash := j.hash(db, key)
+	client, since := j.holder(hash, value, now.UnixNano())
+	if client == nil {
+		return Holder{}, false
+	}
+	return Holder{client.info(), time.Unix(0, since)}, true
+}
+
+func (j *Journal) holder(hash uint64, value []byte, now int64) (c *Client, since int64) {
+	s := &j.keys[hash%keyShards]
+	s.Lock()
+	defer s.Unlock()
+	for i, set := 0, s.set(hash); i < len(set); i++ {
+		k := &set[i]
+		if k.touched == 0 || k.hash != hash || k.holder == nil {
+			continue
+		}
+		known := k.value != 0 && value != nil
+		if known && k.value != maphash.Bytes(j.values, value) || !known && !k.isHeld(now) {
+			return nil, 0
+		}
+		return k.holder, k.since
+	}
+	return nil, 0
+}
+
+// A Mark is one verdict on a key.
+type Mark struct {
+	At      time.Time
+	Client  ClientInfo
+	Verdict Verdict
+}
+
+// Verdicts are the last verdicts on a key, the newest first.
+func (j *Journal) Verdicts(db int, key []byte) (list []Mark) {
+	hash := j.hash(db, key)
+	for _, m := range j.marks(hash) {
+		if m.at != 0 {
+			list = append(list, Mark{time.Unix(0, m.at), m.client.info(), m.what})
+		}
+	}
+	return list
+}
+
+func (j *Journal) marks(hash uint64) (list [keptMarks]mark) {
+	s := &j.keys[hash%keyShards]
+	s.Lock()
+	defer s.Unlock()
+	for i, set := 0, s.set(hash); i < len(set); i++ {
+		if k := &set[i]; k.touched != 0 && k.hash == hash {
+			for n := range list {
+				list[n] = k.marks[(int(k.next)+2*keptMarks-1-n)%keptMarks]
+			}
+		}
+	}
+	return list
+}

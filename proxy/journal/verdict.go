@@ -1,0 +1,71 @@
+package journal
+
+import "redlock-proxy/redlock"
+
+// A Verdict is what a command meant for one key.
+type Verdict uint8
+
+const (
+	Granted   Verdict = iota + 1 // it took the lock
+	Extended                     // it gave a lock another TTL
+	Changed                      // it changed what the key holds
+	Released                     // it released the lock
+	Refused                      // somebody else holds the lock
+	Absent                       // there was nothing to extend or to release
+	Undecided                    // too few masters could vote
+	Failed                       // the reply was another error
+)
+
+func (v Verdict) String() string {
+	return [...]string{"", "granted", "extended", "changed", "released", "refused", "absent", "undecided", "error"}[v]
+}
+
+// VerdictOf is what a command that is no read meant for its key, or 0 if that is unknown. A
+// run that took or released something has effects, which say more.
+func VerdictOf(kind redlock.Kind, o *redlock.Outcome) Verdict {
+	won := o.Verdict == redlock.Won
+	switch {
+	case o.Verdict == redlock.NoQuorum:
+		return Undecided
+	case o.Err != "":
+		return Failed
+	case kind == redlock.KindRun && (!won || o.Refused):
+		return Refused
+	case kind == redlock.KindRun:
+		return 0
+	case kind == redlock.KindAcquire || kind == redlock.KindSwap:
+		if won {
+			return Granted
+		}
+		return Refused
+	case !won:
+		return Absent
+	case kind == redlock.KindExtend:
+		return Extended
+	}
+	return Released
+}
+
+// NoteEffects remembers what a run did to each key that isLock tells is a lock. e has what
+// all its events have in common. A run that deletes may create a wake-up for waiting
+// clients, which is no lock.
+func (j *Journal) NoteEffects(e Event, effects []redlock.Effect, isLock func(key []byte) bool) {
+	deletes := false
+	for _, did := range effects {
+		deletes = deletes || did.Change == redlock.KeyDeleted
+	}
+	for _, did := range effects {
+		e.Key, e.TTL, e.Value, e.Verdict = did.Key, did.TTL, did.Value, Changed
+		switch {
+		case did.Change == redlock.KeyDeleted:
+			e.Verdict = Released
+		case did.Change == redlock.KeyCreated && !deletes:
+			e.Verdict = Granted
+		case did.Change == redlock.KeyProlonged:
+			e.Verdict = Extended
+		}
+		if isLock(e.Key) {
+			j.Note(e)
+		}
+	}
+}

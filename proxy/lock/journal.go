@@ -1,0 +1,58 @@
+package lock
+
+import (
+	"time"
+
+	"redlock-proxy/proxy/journal"
+	"redlock-proxy/redlock"
+)
+
+// shownKey is the command's first lock key if it certainly is a key, or nil. One of a
+// script's other keys may be a value.
+func (c Command) shownKey() []byte {
+	if c.Route.Spec == nil || !c.Route.Spec.ArityOK(len(c.Args)) || !c.namesKeys() {
+		return nil
+	}
+	for i, at := range c.Route.Keys {
+		if c.Route.Lock[i] {
+			return c.Args[at]
+		}
+	}
+	return nil
+}
+
+// remember tells the journal how a command ended, or the commands of a transaction.
+func (p *Plane) remember(name string, db int, a answer, took time.Duration, calls []Command) {
+	if p.journal == nil || len(calls) == 0 {
+		return
+	}
+	call, now := calls[0], time.Now()
+	call.From.End()
+	if a.rejected != "" {
+		return
+	}
+	if !call.Route.Spec.Blocking() && !a.waited && p.isSlow(took) {
+		arguments := 0
+		for _, c := range calls {
+			arguments += len(c.Args) - 1
+		}
+		p.journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, Key: string(call.shownKey()), Arguments: arguments}, call.From)
+	}
+	e := journal.Event{DB: db, Client: call.From, At: now, TTL: a.ttl, Verdict: journal.VerdictOf(a.kind, &a.outcome), Key: call.onlyKey()}
+	switch {
+	case len(a.outcome.Effects) > 0:
+		rules := p.router().Rules // a companion is no lock
+		p.journal.NoteEffects(e, a.outcome.Effects, func(key []byte) bool { return rules.Find(db, key) != nil })
+		return
+	case len(calls) > 1 || e.Key == nil:
+		if e.Verdict == journal.Released {
+			return // nobody knows which of the keys
+		}
+		e.Key = call.shownKey()
+	case e.Verdict == journal.Granted:
+		e.Value = call.Args[2]
+	}
+	if e.Verdict != 0 && a.kind != redlock.KindRead && e.Key != nil && p.router().Rules.Find(db, e.Key) != nil {
+		p.journal.Note(e)
+	}
+}

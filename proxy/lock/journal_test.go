@@ -1,0 +1,151 @@
+package lock
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
+	"redlock-proxy/redlock"
+)
+
+// withJournal is a plane with rules for lock:* and a journal, and a client of it.
+func withJournal(answer func(any) redlock.Outcome, slow bool) (*Plane, *journal.Journal, *journal.Client) {
+	j := journal.New()
+	client := j.Enter(7, "10.0.0.7:1", time.Now())
+	client.Introduce(journal.Facts{Name: "worker"})
+	routes := &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
+	plane := New(Config{
+		Locker: &fakeLocker{answer: answer}, Router: func() *route.Router { return routes },
+		MaxQuarantine: func() time.Duration { return time.Hour }, Scripts: scripts.New(1<<20, nil),
+		Meter: new(fakeLockerMeter), Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Journal: j, IsSlow: func(time.Duration) bool { return slow },
+	})
+	return plane, j, client
+}
+
+// The journal hears what each command meant for its key, and who took the lock.
+func TestJournalOfCommands(t *testing.T) {
+	won, lost, noQuorum := redlock.Outcome{Verdict: redlock.Won}, redlock.Outcome{Verdict: redlock.Lost}, redlock.Outcome{Verdict: redlock.NoQuorum}
+	did := func(all ...redlock.Effect) redlock.Outcome {
+		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n"), Effects: all}
+	}
+	effect := func(key string, change redlock.Change, value string) redlock.Effect {
+		return redlock.Effect{Key: []byte(key), Change: change, Value: []byte(value), TTL: time.Minute}
+	}
+	refused := did()
+	refused.Refused = true
+	const script = "EVAL return(1) 1 lock:a token"
+	for _, row := range []struct {
+		line    string
+		outcome redlock.Outcome
+		want    string // the verdicts, the newest first
+		holder  string // of lock:a with the value "token"
+	}{
+		{"SET lock:a token NX PX 9000", won, "granted", "worker"},
+		{"SET lock:a token NX PX 9000", lost, "refused", ""},
+		{"SET lock:a token NX PX 9000", noQuorum, "undecided", ""},
+		{"SET lock:a token NX PX 9000", redlock.Outcome{Verdict: redlock.Lost, Err: "OOM x"}, "error", ""},
+		{"SET lock:a other NX PX 9000", won, "granted", ""},
+		{"SETNX lock:a token", won, "granted", "worker"},
+		{"GETSET lock:a token", won, "granted", "worker"},
+		{"PEXPIRE lock:a 9000", won, "extended", ""},
+		{"PEXPIRE lock:a 9000", lost, "absent", ""},
+		{"DEL lock:a", won, "released", ""},
+		{"DEL lock:a", lost, "absent", ""},
+		{"DEL lock:a lock:b", redlock.Outcome{Verdict: redlock.Won, Number: 1}, "", ""},
+		{"GET lock:a", won, "", ""},
+		{"GET lock:a", noQuorum, "", ""},
+		{"SET lock:a", won, "", ""},
+		{"NOSUCH lock:a", won, "", ""},
+		{script, did(effect("lock:a", redlock.KeyCreated, "token")), "granted", "worker"},
+		{script, did(effect("lock:a", redlock.KeyCreated, "other")), "granted", ""},
+		{script, did(effect("lock:a", redlock.KeyProlonged, "")), "extended", ""},
+		{script, did(effect("lock:a", redlock.KeyReplaced, "")), "changed", ""},
+		{script, did(effect("lock:a", redlock.KeyDeleted, "")), "released", ""},
+		{script, did(effect("lock:b", redlock.KeyDeleted, ""), effect("lock:a", redlock.KeyCreated, "token")), "changed", ""},
+		{script, refused, "refused", ""},
+		{script, did(), "", ""},
+		{script, noQuorum, "undecided", ""},
+	} {
+		plane, j, client := withJournal(func(any) redlock.Outcome { return row.outcome }, false)
+		call := fakeLockerCall(row.line)
+		call.From = client
+		plane.Do(t.Context(), nil, call)
+		var verdicts []string
+		for _, m := range j.Verdicts(0, []byte("lock:a")) {
+			verdicts = append(verdicts, m.Verdict.String())
+			if m.Client.Name != "worker" {
+				t.Errorf("%s: by %+v", row.line, m.Client)
+			}
+		}
+		if got := strings.Join(verdicts, " "); got != row.want {
+			t.Errorf("%s: %q, not %q", row.line, got, row.want)
+		}
+		if h, _ := j.Holder(0, []byte("lock:a"), []byte("token"), time.Now()); h.Client.Name != row.holder {
+			t.Errorf("%s: the holder is %q, not %q", row.line, h.Client.Name, row.holder)
+		}
+		if c := j.Clients()[0]; c.Command != "" {
+			t.Errorf("%s: still runs %q", row.line, c.Command)
+		}
+	}
+}
+
+// While a command runs, the journal knows which, and for which key.
+func TestJournalOfARunningCommand(t *testing.T) {
+	var j *journal.Journal
+	seen := ""
+	plane, j, client := withJournal(func(any) redlock.Outcome {
+		c := j.Clients()[0]
+		seen = c.Command + " " + c.Key
+		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte("+OK\r\n")}
+	}, false)
+	for line, want := range map[string]string{
+		"SET lock:a token NX":                 "set lock:a",
+		"EVAL return(1) 0 lock:secret secret": "eval ", // it may be a value
+	} {
+		call := fakeLockerCall(line)
+		call.From = client
+		plane.Do(t.Context(), nil, call)
+		if seen != want {
+			t.Errorf("%s: %q, not %q", line, seen, want)
+		}
+	}
+	calls := []Command{fakeLockerCall("SET lock:a token"), fakeLockerCall("SET lock:b token")}
+	calls[0].From = client
+	if plane.Exec(t.Context(), nil, Transaction{Commands: calls}); seen != "exec lock:a" {
+		t.Errorf("EXEC: %q", seen)
+	}
+}
+
+// The slow log never shows a value.
+func TestJournalOfSlowCommands(t *testing.T) {
+	plane, j, client := withJournal(func(any) redlock.Outcome {
+		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte("+OK\r\n")}
+	}, true)
+	for _, line := range []string{"SET lock:a secret NX", "GET lock:a", "EVAL return(1) 1 lock:a secret", "EVAL return(1) 0 secret", "BLPOP lock:a 0"} {
+		call := fakeLockerCall(line)
+		call.From = client
+		plane.Do(t.Context(), nil, call)
+	}
+	plane.Exec(t.Context(), nil, Transaction{Commands: []Command{fakeLockerCall("SET lock:a secret"), fakeLockerCall("GET lock:a")}})
+	var got []string
+	for _, slow := range j.Slow(100) {
+		got = append(got, fmt.Sprintf("%q %s", slow.Shown(), slow.Client.Name))
+	}
+	want := []string{
+		`["exec" "lock:a" "... (2 more arguments)"] `,
+		`["eval" "... (3 more arguments)"] worker`,
+		`["eval" "lock:a" "... (3 more arguments)"] worker`,
+		`["get" "lock:a"] worker`,
+		`["set" "lock:a" "... (2 more arguments)"] worker`,
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
