@@ -3,6 +3,9 @@
 // eight languages go through every scenario (conformance_test.go), over Redis and over
 // Valkey.
 //
+// With a wait in the rule, libraries that know nothing of it get their locks in order
+// (waits_test.go).
+//
 // A new library is an entry in the file of its language and a program in clients/.
 // libraries_test.go describes the entry, client_test.go the program's answers, and
 // scenarios_test.go the scenarios. table_test.go writes the table in the suite's README.

@@ -24,15 +24,16 @@ type Options struct {
 	Upstream      string // "": the cluster's
 	Listen        string // "": a port of the loopback
 	Masters       []string
-	MasterTimeout time.Duration // 0: 2s, enough for a machine under load
-	RetryCount    int           // 0: 3
-	RetryDelay    time.Duration // 0: 20ms
-	RestartDelay  time.Duration // 0: 5s
-	MaxQuarantine time.Duration // 0: the proxy's default
-	NotNew        bool          // start without -new: the masters may hold locks
-	LogLevel      string        // "": debug
-	Rules         []string      // nil: LockRules
-	More          string        // more lines of the configuration file
+	MasterTimeout time.Duration     // 0: 2s, enough for a machine under load
+	RetryCount    int               // 0: 3
+	RetryDelay    time.Duration     // 0: 20ms
+	RestartDelay  time.Duration     // 0: 5s
+	MaxQuarantine time.Duration     // 0: the proxy's default
+	NotNew        bool              // start without -new: the masters may hold locks
+	LogLevel      string            // "": debug
+	Rules         []string          // nil: LockRules
+	RuleMore      map[string]string // one more line for a rule, such as "wait: 2s"
+	More          string            // more lines of the configuration file
 }
 
 // Proxy is the binary under test.
@@ -63,6 +64,9 @@ func (o Options) yaml(listen, admin int) string {
 	}
 	for _, rule := range rules {
 		fmt.Fprintf(&b, "  - match: %q\n", rule)
+		if more := o.RuleMore[rule]; more != "" {
+			fmt.Fprintf(&b, "    %s\n", more)
+		}
 	}
 	fmt.Fprintf(&b, "master_timeout: %s\nretry: {count: %d, delay: %s}\n", timeout, retries, delay)
 	fmt.Fprintf(&b, "restart_delay: %s\n", cmp.Or(o.RestartDelay, 5*time.Second))
