@@ -142,9 +142,15 @@ func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) re
 		RestartDelay:  cfg.RestartDelay,
 		MaxQuarantine: cfg.MaxQuarantine,
 		New:           cfg.NewSet,
-		MaxReply:      cfg.Limits.MasterReply(),
-		Log:           p.log,
-		Observer:      p.recorder.Observer(metrics.NewMasterLog(p.metrics, p.log)),
+		Heal: redlock.Heal{
+			Every: cfg.Heal.Every, Rate: cfg.Heal.Rate, Most: cfg.Heal.Size,
+			Covers: func(db int, key []byte) bool {
+				return string(key) != redlock.MarkerKey && p.current.Load().Router.Rules.Covers(db, key)
+			},
+		},
+		MaxReply: cfg.Limits.MasterReply(),
+		Log:      p.log,
+		Observer: p.recorder.Observer(metrics.NewMasterLog(p.metrics, p.log)),
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
@@ -239,6 +240,8 @@ func (n *nervous) Undone(string)                        { n.jump() }
 func (n *nervous) Queued(string, int)                   { n.jump() }
 func (n *nervous) Standing(roster.MasterStatus)         { n.jump() }
 func (n *nervous) Forgot(string, roster.Amnesia)        { n.jump() }
+func (n *nervous) Healed(string, heal.Deed)             { n.jump() }
+func (n *nervous) HealPassed(time.Time, bool)           { n.jump() }
 
 func TestTimelineAnObserverThatPanicsCostsNothing(t *testing.T) {
 	observer := &nervous{}

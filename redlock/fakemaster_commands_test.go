@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/sha1"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -87,6 +89,7 @@ func init() {
 		"SELECT":  {2, false, (*fakeMaster).selectDB},
 		"CLIENT":  {2, false, (*fakeMaster).clientCommand},
 		"INFO":    {1, false, (*fakeMaster).info},
+		"SCAN":    {2, false, (*fakeMaster).scan},
 		"ROLE":    {1, false, (*fakeMaster).role},
 		"SCRIPT":  {2, false, (*fakeMaster).scriptCommand},
 		"TIME":    {1, false, (*fakeMaster).time},
@@ -187,8 +190,23 @@ func (m *fakeMaster) clientCommand(s *fakeSession, args [][]byte) []byte {
 	return replyError("ERR unknown subcommand '%s'. Try CLIENT HELP.", args[1])
 }
 
+// keyspace is the part of INFO about the databases.
+func (m *fakeMaster) keyspace() string {
+	text := "# Keyspace\r\n"
+	for _, db := range slices.Sorted(maps.Keys(m.dbs)) {
+		text += fmt.Sprintf("db%d:keys=%d,expires=0,avg_ttl=0\r\n", db, len(m.dbs[db]))
+	}
+	return text
+}
+
 func (m *fakeMaster) info(*fakeSession, [][]byte) []byte {
-	return resp.AppendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\n%s\r\n%s", m.runID(), m.replication(), m.memory()))
+	return resp.AppendBulk(nil, fmt.Sprintf("# Server\r\nredis_version:7.0.15\r\nrun_id:%s\r\n# Replication\r\n%s\r\n%s%s", m.runID(), m.replication(), m.memory(), m.keyspace()))
+}
+
+// scan returns all keys at once.
+func (m *fakeMaster) scan(s *fakeSession, _ [][]byte) []byte {
+	keys := slices.Sorted(maps.Keys(m.dbs[s.db]))
+	return append(resp.AppendBulk(resp.AppendArray(nil, 2), "0"), resp.AppendCommand(nil, keys...)...)
 }
 
 func (m *fakeMaster) role(*fakeSession, [][]byte) []byte {

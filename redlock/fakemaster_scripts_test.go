@@ -161,7 +161,7 @@ func (m *fakeMaster) runTakeIfFree(db int, key []byte, argv [][]byte) []byte {
 
 func (m *fakeMaster) runUndo(db int, key []byte, argv [][]byte) []byte {
 	e, ok := m.find(db, key)
-	if !ok || string(dumpString(e.value)) != string(argv[0]) {
+	if ok != (len(argv[0]) > 0) || ok && string(dumpString(e.value)) != string(argv[0]) {
 		return replyInteger(0)
 	}
 	left := number(argv[1])

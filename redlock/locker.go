@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/mend"
@@ -29,6 +30,7 @@ type Locker struct {
 	lanes     *lane.Lanes[Outcome]
 	box       *ballot.Box
 	mender    *mend.Mender
+	healer    *heal.Healer
 	runs      *run.Runner
 	tokens    *token.Giver
 	listening *notify.Hub
@@ -59,6 +61,8 @@ func New(cfg Config) (*Locker, error) {
 	})
 	l.box = ballot.New(l.masters, l.lanes, cfg.Observer)
 	l.mender = mend.New(ctx, l.box, cfg.Log)
+	l.healer = heal.New(ctx, l.box, l.mender, cfg.Observer, cfg.Log)
+	l.healer.Set(cfg.Heal)
 	l.tokens = token.New(l.box)
 	l.runs = run.New(l.box, l.mender, func() Retry { return l.settings().Retry })
 	var sources []notify.Source
@@ -80,9 +84,11 @@ func (l *Locker) Close(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
+	l.healer.Stop()
 	l.mender.Stop()
 	l.end()
 	l.listening.Close()
+	l.healer.Wait()
 	l.mender.Wait()
 	l.masters.Wait()
 }
@@ -135,6 +141,7 @@ type Config struct {
 	// MaxReply is the number of bytes of a master's answers that one stream may hold at
 	// a time. 0: 256 MB. A master that sends more is broken, and is dialled anew.
 	MaxReply int64
+	Heal     Heal         // what masters lack is written to them; the zero value: nothing is
 	Log      *slog.Logger // nil: silent
 	Observer Observer     // nil: none
 
@@ -143,6 +150,9 @@ type Config struct {
 
 // Master says how to reach one of the N independent servers.
 type Master = master.Server
+
+// Heal says what is healed, and how fast (package heal).
+type Heal = heal.Settings
 
 // Retry says how often a ballot that split its votes is tried again.
 type Retry = ballot.Retry
@@ -169,5 +179,6 @@ func (l *Locker) Reload(ctx context.Context, cfg Config) error {
 		return err
 	}
 	l.cfg.Store(&cfg)
+	l.healer.Set(cfg.Heal)
 	return nil
 }

@@ -761,4 +761,64 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineTokensBeginAboveTheClock",
 		world:    1_000_048,
 	},
+	{
+		rule:     "only what the same quorum held all the time is healed",
+		edits:    []edit{{"heal/decide.go", "(g.by&before.by).Len() >= quorum.Size(masters)", "true"}},
+		caughtBy: "heal/TestData",
+	},
+	{
+		rule:     "only what a quorum of voting masters holds is healed",
+		edits:    []edit{{"heal/decide.go", "\tcase !g.quorum:\n\t\treturn g, unheld\n", ""}},
+		caughtBy: "heal/TestData",
+	},
+	{
+		rule:     "no copy ends before those of the quorum",
+		edits:    []edit{{"heal/decide.go", "left = g.left + ceilMillis(took)", "left = g.left - ceilMillis(took)"}},
+		caughtBy: "heal/TestData",
+	},
+	{
+		rule:     "a copy outlives no lock whose TTL was shortened",
+		edits:    []edit{{"heal/decide.go", "ours.Has(i) && lasts(now[i].Value) > ends", "false"}},
+		caughtBy: "heal/TestData",
+	},
+	{
+		rule:     "who gave no answer counts as a holder before a copy is taken back",
+		edits:    []edit{{"heal/decide.go", "case !healed && a.State != quorum.Answered:\n\t\t\tpossible++", "case !healed && a.State != quorum.Answered:"}},
+		caughtBy: "heal/TestData",
+	},
+	{
+		rule:     "a copy that may be another client's vote counts as a holder",
+		edits:    []edit{{"heal/decide.go", "case healed && same && !certain:\n\t\t\tpossible++", "case healed && same && !certain:"}},
+		caughtBy: "heal/TestData",
+	},
+	{
+		rule:     "a master may have forgotten since a copy was written, and vote again",
+		edits:    []edit{{"heal/decide.go", "certain := p.isOwn() && !forgot", "certain := p.isOwn()"}},
+		caughtBy: "heal/TestData",
+	},
+	{
+		rule:     "copies of a released lock are taken back",
+		edits:    []edit{{"heal/decide.go", "possible < quorum.Size(len(now))", "false"}},
+		caughtBy: "TestTimelineACopyOfAReleasedLockIsTakenBack",
+	},
+	{
+		rule:     "healed copies keep no released lock alive",
+		edits:    []edit{{"heal/decide.go", "case !healed && same:", "case same:"}},
+		caughtBy: "TestTimelineCopiesOfAReleasedLockAreNoQuorum",
+	},
+	{
+		rule:     "only a copy that still is as it was written is taken back",
+		edits:    []edit{{"heal/decide.go", "effect.Near(a.Value.Expiry(), wrote.Expiry(), resp.ExpiryTolerance)", "wrote.There()"}},
+		caughtBy: "TestTimelineACopyThatWasExtendedIsNotTakenBack",
+	},
+	{
+		rule:     "a copy is written at once or never",
+		edits:    []edit{{"heal/decide.go", "now + patience.Milliseconds()", "now + 1e9"}},
+		caughtBy: "TestTimelineACopyIsWrittenAtOnceOrNever",
+	},
+	{
+		rule:     "markers cover healed copies",
+		edits:    []edit{{"heal/write.go", "p.box.Masters.Covered(patch.lives)", "0"}},
+		caughtBy: "TestTimelineMarkersCoverHealedCopies",
+	},
 }

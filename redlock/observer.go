@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -15,6 +16,7 @@ import (
 type Observer interface {
 	master.Observer
 	ballot.Observer
+	heal.Observer
 }
 
 type nobody struct{}
@@ -25,6 +27,8 @@ func (nobody) Undone(string)                        {}
 func (nobody) Queued(string, int)                   {}
 func (nobody) Standing(roster.MasterStatus)         {}
 func (nobody) Forgot(string, roster.Amnesia)        {}
+func (nobody) Healed(string, heal.Deed)             {}
+func (nobody) HealPassed(time.Time, bool)           {}
 
 // calmObserver contains the Observer's panics. An Observer only watches, so its defects
 // must not harm a ballot.
@@ -61,6 +65,16 @@ func (o calmObserver) Standing(s roster.MasterStatus) {
 func (o calmObserver) Forgot(master string, cause roster.Amnesia) {
 	defer o.contain()
 	o.Observer.Forgot(master, cause)
+}
+
+func (o calmObserver) Healed(master string, did heal.Deed) {
+	defer o.contain()
+	o.Observer.Healed(master, did)
+}
+
+func (o calmObserver) HealPassed(began time.Time, complete bool) {
+	defer o.contain()
+	o.Observer.HealPassed(began, complete)
 }
 
 func (o calmObserver) contain() {

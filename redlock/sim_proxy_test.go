@@ -1,11 +1,15 @@
 package redlock
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/heal"
 )
 
 // A simProxy is one process; a crash replaces its Locker.
@@ -40,8 +44,9 @@ func (p *simProxy) currentLinks() []*link {
 // gets the outcome looks it up at the same moment.
 type winObserver struct {
 	nobody
-	mu   sync.Mutex
-	took map[time.Time]time.Duration
+	healed [heal.TooLarge + 1]atomic.Int64
+	mu     sync.Mutex
+	took   map[time.Time]time.Duration
 }
 
 func (w *winObserver) Decided(_ Kind, verdict Verdict, after time.Duration) {
@@ -51,6 +56,8 @@ func (w *winObserver) Decided(_ Kind, verdict Verdict, after time.Duration) {
 		w.mu.Unlock()
 	}
 }
+
+func (w *winObserver) Healed(_ string, did heal.Deed) { w.healed[did].Add(1) }
 
 func (w *winObserver) elapsed() time.Duration {
 	w.mu.Lock()
@@ -71,6 +78,16 @@ func (s *simulation) start(p *simProxy) {
 		RestartDelay:  2 * time.Second,
 		Observer:      p.wins,
 		New:           p.run() == 0, // as the world begins
+	}
+	if s.plan.heals {
+		draw := hash(s.seed, uint64(p.name[1]), 1000)
+		cfg.MaxQuarantine = 20 * time.Second // see afterwards
+		cfg.Heal = Heal{
+			Every:  time.Duration(1+draw%40) * time.Millisecond,
+			Quiet:  time.Duration(1+draw/40%30) * time.Millisecond,
+			Most:   1 << 10,
+			Covers: func(_ int, key []byte) bool { return bytes.HasPrefix(key, []byte("lock:")) },
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

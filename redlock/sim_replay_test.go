@@ -16,7 +16,7 @@ func TestSimulationReplaysASeed(t *testing.T) {
 	for seed := uint64(1001); seed <= 1008; seed++ {
 		seen := map[string]bool{}
 		for range 5 {
-			s, _ := simulate(t, seed, nil)
+			s, _ := simulate(t, seed, false, nil)
 			text := s.history.text()
 			if seen[text] {
 				seen = nil

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 
 	"redlock-proxy/integration/layer"
+	"redlock-proxy/redlock/heal"
 )
 
 var (
@@ -18,9 +19,9 @@ var (
 )
 
 // simulate runs one seed to its end in a bubble and returns what is wrong.
-func simulate(t *testing.T, seed uint64, log *simLog) (s *simulation, wrong []string) {
+func simulate(t *testing.T, seed uint64, heals bool, log *simLog) (s *simulation, wrong []string) {
 	synctest.Test(t, func(t *testing.T) {
-		s = newSimulation(seed, log)
+		s = newSimulation(seed, heals, log)
 		s.run()
 	})
 	for _, c := range s.history.conflicts() {
@@ -67,7 +68,7 @@ func TestSimulation(t *testing.T) {
 	runs, failed := 0, 0
 	for _, seed := range simSeeds(t) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			s, wrong := simulate(t, seed, nil)
+			s, wrong := simulate(t, seed, false, nil)
 			runs++
 			all.add(s.history.counts)
 			if len(wrong) == 0 {
@@ -76,7 +77,7 @@ func TestSimulation(t *testing.T) {
 			failed++
 			t.Errorf("seed %d: %d wrong: %s", seed, len(wrong), wrong[0])
 			if *simSeed != "" || failed == 1 {
-				traceSeed(t, seed)
+				traceSeed(t, seed, false)
 			}
 		})
 	}
@@ -86,11 +87,41 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// The same worlds, with proxies that heal all the time and wait hardly at all between their
+// looks. When they make their passes is not part of the seed.
+func TestSimulationHeals(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	var did [heal.TooLarge + 1]int64
+	runs, seeds := 0, simSeeds(t)
+	if *simRuns == 0 {
+		seeds = seeds[:min(len(seeds), max(10, len(seeds)/4))]
+	}
+	for _, seed := range seeds {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			s, wrong := simulate(t, seed, true, nil)
+			runs++
+			for _, p := range s.proxies {
+				for i := range did {
+					did[i] += p.wins.healed[i].Load()
+				}
+			}
+			if len(wrong) > 0 {
+				t.Errorf("seed %d: %d wrong: %s", seed, len(wrong), wrong[0])
+				traceSeed(t, seed, true)
+			}
+		})
+	}
+	t.Logf("%d copies written, %d taken back in %d worlds", did[heal.Written], did[heal.TakenBack], runs)
+	if runs >= 40 && did[heal.Written] < int64(runs)/2 {
+		t.Errorf("too little was healed: %v", did)
+	}
+}
+
 // traceSeed runs a seed once more and logs what led to its first conflict.
-func traceSeed(t *testing.T, seed uint64) {
+func traceSeed(t *testing.T, seed uint64, heals bool) {
 	log := &simLog{}
-	s, wrong := simulate(t, seed, log)
-	t.Logf("replay with: go test ./redlock -run TestSimulation -sim.seed=%d", seed)
+	s, wrong := simulate(t, seed, heals, log)
+	t.Logf("replay with: go test ./redlock -run '^%s$' -sim.seed=%d", strings.Split(t.Name(), "/")[0], seed)
 	t.Logf("%d masters, %d proxies, faults %s, keys %s", s.plan.masters, s.plan.proxies, s.plan.faultNames(), s.plan.keyNames())
 	if len(wrong) == 0 {
 		t.Log("this time nothing was wrong: the order of goroutines mattered")

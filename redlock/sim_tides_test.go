@@ -29,7 +29,11 @@ func (s *simulation) ebb() {
 			f()
 			time.Sleep(between(r, 1, 2*time.Millisecond))
 		}
-		sleep(s.over, between(r, time.Millisecond, 60*time.Millisecond))
+		stays := 60 * time.Millisecond
+		if s.plan.heals {
+			stays = 600 * time.Millisecond // so that copies are written
+		}
+		sleep(s.over, between(r, time.Millisecond, stays))
 		order = append(order[minority:], order[:minority]...)
 	}
 }

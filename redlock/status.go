@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/run"
@@ -122,6 +123,8 @@ type (
 	Effect  = ballot.Effect
 	Change  = ballot.Change
 
+	HealDeed = heal.Deed
+
 	RunRequest = run.Request
 	Watch      = run.Watch
 )
@@ -149,4 +152,8 @@ const (
 	KindSwap    = ballot.KindSwap
 	KindRun     = ballot.KindRun
 	KindToken   = ballot.KindToken
+	KindHeal    = ballot.KindHeal
+
+	HealWritten  = heal.Written
+	HealTooLarge = heal.TooLarge
 )

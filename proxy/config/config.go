@@ -32,6 +32,7 @@ type Config struct {
 	ClockDrift    float64       `yaml:"clock_drift" range:"0 0.5"`
 	RestartDelay  time.Duration `yaml:"restart_delay" range:"100ms 24h"`
 	MaxQuarantine time.Duration `yaml:"max_quarantine" range:"100ms 168h"`
+	Heal          Heal          `yaml:"heal"`
 
 	Auth Auth `yaml:"auth"`
 	// AuthCache is the time for which a user that the upstream has accepted may use locks
@@ -168,6 +169,21 @@ type Retry struct {
 	Delay time.Duration `yaml:"delay" range:"0s 1m"` // each repetition waits a random time up to this
 }
 
+// Heal says how the locks that a majority holds are written to masters that lack them.
+type Heal struct {
+	Every time.Duration `yaml:"every" range:"0s 24h"`   // pause between two passes over all keys; 0: nothing is healed
+	Rate  int           `yaml:"rate" range:"1 1000000"` // keys looked at in a second, at most
+	Size  int64         `yaml:"size" range:"1kb 512mb"` // bytes of a key's content; larger keys are not healed
+}
+
+// String describes it for people.
+func (h Heal) String() string {
+	if h.Every == 0 {
+		return "off"
+	}
+	return fmt.Sprintf("every %s, %d keys a second, of up to %s", ShortDuration(h.Every), h.Rate, shortSize(h.Size))
+}
+
 // Auth says how clients log in. If it has neither a password nor users, and Upstream is
 // false, clients need no login.
 type Auth struct {
@@ -216,6 +232,7 @@ func Demo() *Config {
 		ClockDrift:      0.01,
 		RestartDelay:    30 * time.Second,
 		MaxQuarantine:   10 * time.Minute,
+		Heal:            Heal{Rate: 1000, Size: 1 << 20},
 		Auth:            Auth{May: RightBoth},
 		AuthCache:       5 * time.Minute,
 		Limits:          DefaultLimits(),

@@ -84,6 +84,7 @@ retry: {count: 0, delay: 0}
 clock_drift: 0
 restart_delay: 1m
 max_quarantine: 1h
+heal: {every: 1m, rate: 5, size: 64kb}
 auth: {password: 0123}
 limits: {clients: 5, bulk: 64M, idle: 5m}
 log: {level: debug, format: json}
@@ -97,6 +98,7 @@ unix_permissions: 0770
 		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Wait: 1500 * time.Millisecond, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
+		Heal: Heal{Every: time.Minute, Rate: 5, Size: 64 << 10},
 		Auth: Auth{Password: "0123", May: RightBoth}, AuthCache: 5 * time.Minute,
 		Limits: DefaultLimits(),
 		Log:    Log{Level: "debug", Format: "json"},

@@ -21,7 +21,7 @@ master_timeout: 50ms
 
 const (
 	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
-	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, auth, auth_cache, limits, log"
+	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
 	wantListen   = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
 	wantSize     = "is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)"
@@ -148,6 +148,8 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"restart_delay: 25h", `f.yaml:6: restart_delay: "25h" is out of range; allowed: 100ms to 24h`},
 		{"restart_delay: 11m", `f.yaml:7: max_quarantine: 10m is shorter than restart_delay (11m)`},
 		{"master_timeout: 1m", `f.yaml:6: restart_delay: 30s is not longer than master_timeout (1m)`},
+		{"heal: {every: -1s}", `f.yaml:9: heal.every: "-1s" is out of range; allowed: 0s to 24h`},
+		{"heal: 1m", `f.yaml:9: heal: must be a mapping with the keys every, rate, size`},
 		{"max_quarantine: 169h", `f.yaml:7: max_quarantine: "169h" is out of range; allowed: 100ms to 168h`},
 		{"retry: {count: many}", `f.yaml:9: retry.count: "many" is not a whole number; allowed: 0 to 100`},
 		{"retry: {delay: 61s}", `f.yaml:9: retry.delay: "61s" is out of range; allowed: 0s to 1m`},

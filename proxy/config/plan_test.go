@@ -48,6 +48,7 @@ func TestReloadChanges(t *testing.T) {
 		{`"lock:*"`, "\"lock:*\"\n    wait: 2s", []string{`locks: "lock:*" -> "lock:*", wait 2s`}, false, -1, nil},
 		{"log:", "master_timeout: 80ms\nlog:", []string{"master_timeout: 50ms -> 80ms"}, true, -1, nil},
 		{"log:", "retry: {count: 5, delay: 1s}\nlog:", []string{"retry.count: 3 -> 5", "retry.delay: 200ms -> 1s"}, true, -1, nil},
+		{"log:", "heal: {every: 1m}\nlog:", []string{"heal: off -> every 1m, 1000 keys a second, of up to 1mb"}, true, -1, nil},
 		{"log:", "clock_drift: 0.02\nrestart_delay: 1m\nmax_quarantine: 2m\nlog:",
 			[]string{"clock_drift: 0.01 -> 0.02", "restart_delay: 30s -> 1m", "max_quarantine: 10m -> 2m"}, true, -1, nil},
 		{"log:", "limits: {clients: 5, bulk: 1mb, idle: 1s}\nlog:",

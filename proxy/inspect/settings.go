@@ -65,6 +65,7 @@ func settingsOf(cfg *config.Config) settingList {
 	row("clock_drift", cfg.ClockDrift)
 	row("restart_delay", config.ShortDuration(cfg.RestartDelay))
 	row("max_quarantine", config.ShortDuration(cfg.MaxQuarantine))
+	row("heal", cfg.Heal)
 	writeAuth(row, cfg)
 	for _, limit := range cfg.Limits.Table() {
 		row("limits."+string(limit.Name), limit.Text())

@@ -141,13 +141,16 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	for _, limit := range names.Limits {
 		m.limits[limit] = limits.WithLabelValues(limit)
 	}
-	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges, operations.amnesia}
+	m.ofMasters = []masterLabelled{votes, voteTimes, undone, queued, operations.stateChanges, operations.amnesia, operations.healed}
 	m.masters.find = func(master string) masterSeries {
 		found := masterSeries{
 			times: voteTimes.WithLabelValues(master), undone: undone.WithLabelValues(master), queued: queued.WithLabelValues(master),
 		}
 		for cause := redlock.Emptied; cause <= redlock.Replaced; cause++ {
 			operations.amnesia.WithLabelValues(master, cause.String()) // exists with 0, as Names says
+		}
+		for did := redlock.HealWritten; did <= redlock.HealTooLarge; did++ {
+			operations.healed.WithLabelValues(master, did.String())
 		}
 		for vote := range found.votes {
 			found.votes[vote] = votes.WithLabelValues(master, redlock.Vote(vote).String())

@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"redlock-proxy/redlock"
 )
 
 // operationMetrics are about an operator's actions and about things to look after.
@@ -20,6 +22,9 @@ type operationMetrics struct {
 	hash         prometheus.Gauge
 	clients      prometheus.Gauge
 	timeout      prometheus.Gauge
+	healed       *prometheus.CounterVec
+	healPasses   *prometheus.CounterVec
+	healedAt     prometheus.Gauge
 }
 
 // masterLabelled is a metric with series for each master.
@@ -30,6 +35,9 @@ type masterLabelled interface {
 const (
 	reloadApplied = "applied"
 	reloadRefused = "refused"
+
+	passComplete   = "complete"
+	passIncomplete = "incomplete"
 )
 
 func newOperationMetrics(
@@ -43,6 +51,7 @@ func newOperationMetrics(
 	hash := gauge("config_hash", "Hash of the active masters, rules and times. Proxies over the same masters should show the same.")
 	clients := gauge("clients_limit", "Maximum number of connected clients.")
 	timeout := gauge("master_timeout_seconds", "How long a ballot waits for a master.")
+	healedAt := gauge("heal_complete_timestamp_seconds", "When the last complete pass of healing began; 0: there was none.")
 	m := operationMetrics{
 		stateChanges: counter("master_state_changes_total", "Changes of a master's state, by the state it came to.", "master", "state"),
 		amnesia:      counter("master_quarantines_begun_total", "Quarantines of a master that this proxy recorded, by cause: emptied, restarted, clock_jumped or replaced.", "master", "cause"),
@@ -55,11 +64,31 @@ func newOperationMetrics(
 		hash:         hash.WithLabelValues(),
 		clients:      clients.WithLabelValues(),
 		timeout:      timeout.WithLabelValues(),
+		healed:       counter("healed_copies_total", "Copies of locks for masters that lacked them: written, taken_back (the lock was released meanwhile), refused (by the master) or too_large.", "master", "result"),
+		healPasses:   counter("heal_passes_total", "Passes of healing over all keys: complete, or incomplete (something was lacking at the end).", "result"),
+		healedAt:     healedAt.WithLabelValues(),
 	}
+	m.healPasses.WithLabelValues(passComplete)
+	m.healPasses.WithLabelValues(passIncomplete)
 	m.reloads.WithLabelValues(reloadApplied)
 	m.reloads.WithLabelValues(reloadRefused)
 	m.reloaded.Set(1)
-	return m, []prometheus.Collector{m.stateChanges, m.amnesia, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash, clients, timeout}
+	return m, []prometheus.Collector{m.stateChanges, m.amnesia, m.healed, m.healPasses, healedAt, m.hazards, m.reloads, withoutTTL, beyond, reloaded, since, hash, clients, timeout}
+}
+
+// Healed implements redlock.Observer.
+func (m *Metrics) Healed(master string, did redlock.HealDeed) {
+	m.operations.healed.WithLabelValues(master, did.String()).Inc()
+}
+
+// HealPassed implements redlock.Observer.
+func (m *Metrics) HealPassed(began time.Time, complete bool) {
+	if !complete {
+		m.operations.healPasses.WithLabelValues(passIncomplete).Inc()
+		return
+	}
+	m.operations.healPasses.WithLabelValues(passComplete).Inc()
+	m.operations.healedAt.Set(float64(began.UnixMilli()) / 1000)
 }
 
 func (m *Metrics) LockWithoutTTL()       { m.operations.withoutTTL.Inc() }

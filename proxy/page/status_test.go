@@ -20,6 +20,8 @@ func (n *nobody) Undone(string)                                        {}
 func (n *nobody) Queued(string, int)                                   {}
 func (n *nobody) Standing(redlock.MasterStatus)                        { n.standings++ }
 func (n *nobody) Forgot(string, redlock.Amnesia)                       { n.forgotten++ }
+func (n *nobody) Healed(string, redlock.HealDeed)                      {}
+func (n *nobody) HealPassed(time.Time, bool)                           {}
 func zeros(n int) string                                               { return strings.Repeat("0,", n) }
 func texts(list []Event) (text string) {
 	for _, e := range list {

@@ -92,8 +92,9 @@ const (
 	KindSwap
 	KindRun
 	KindToken
+	KindHeal // a question of our own about what masters lack
 )
 
 func (k Kind) String() string {
-	return [...]string{"acquire", "extend", "release", "read", "swap", "run", "token"}[k]
+	return [...]string{"acquire", "extend", "release", "read", "swap", "run", "token", "heal"}[k]
 }

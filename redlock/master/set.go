@@ -182,6 +182,15 @@ func (s *Set) Voting(db int) quorum.Set {
 	return voting
 }
 
+// Fillable returns the masters that can be given copies of locks: they vote, or they are in
+// quarantine.
+func (s *Set) Fillable(db int) quorum.Set {
+	return ask(s.voters, func(r *roster.Roster) quorum.Set { return r.FillableIn(db) })
+}
+
+// Turned returns a channel that is closed when the state of a master next changes.
+func (s *Set) Turned() <-chan struct{} { return s.voters.watch(func(*roster.Roster) {}) }
+
 // Quarantined returns the number of quarantined masters and when the first of them may
 // vote again. newUntil is when locks can be granted if the masters form a new set.
 func (s *Set) Quarantined(db int, now time.Time) (n int, until, newUntil time.Time) {

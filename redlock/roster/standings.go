@@ -88,6 +88,17 @@ func (r *Roster) CertifiedIn(db int) (certified quorum.Set) {
 	return certified
 }
 
+// FillableIn returns the masters of the set that answer in a database: they are certified, or
+// in quarantine. What is written to them stays.
+func (r *Roster) FillableIn(db int) (fillable quorum.Set) {
+	for i := range r.masters {
+		if s := r.views[Place{i, db}]; s != nil && (s.told.State == Certified || s.told.State == Quarantined) {
+			fillable |= 1 << i
+		}
+	}
+	return fillable
+}
+
 // statusOf returns the state of a master in the worst of its databases, and the longest TTL
 // granted in any of them.
 func (r *Roster) statusOf(master int, now time.Time) MasterStatus {

@@ -1,0 +1,239 @@
+package heal
+
+import (
+	"math"
+	"slices"
+	"time"
+
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
+)
+
+// This file decides: from what the masters hold, what to write where, and what to take
+// back. Everything here is a value or a pure function.
+
+// copies are what the masters hold under a key at one moment.
+type copies []quorum.Answer[effect.Image]
+
+// A holding is the content that the most voting masters hold, and who they are.
+type holding struct {
+	content effect.Image
+	by      quorum.Set
+	left    int64 // milliseconds for which a quorum still holds it, or effect.NoExpiry
+	quorum  bool  // a quorum holds it
+}
+
+// holding finds the most frequent content on masters that are not in without.
+func (c copies) holding(without quorum.Set) holding {
+	rest := slices.Clone(c)
+	for i := range rest {
+		if without.Has(i) {
+			rest[i] = quorum.Answer[effect.Image]{State: quorum.Unasked}
+		}
+	}
+	content, votes := quorum.Largest(rest, effect.Image.There, effect.SameContent)
+	h := holding{content: content, left: effect.NoKey}
+	if votes.Granted == 0 {
+		return h
+	}
+	var left []int64
+	for i, a := range rest {
+		if a.State == quorum.Answered && a.Value.There() && effect.SameContent(a.Value, content) {
+			h.by |= 1 << i
+			left = append(left, lasts(a.Value))
+		}
+	}
+	n, held := quorum.Attained(len(c), left)
+	if h.quorum = held; held {
+		h.left = n
+	}
+	if n == math.MaxInt64 {
+		h.left = effect.NoExpiry
+	}
+	return h
+}
+
+// lasts is the time that a copy has left, in milliseconds. It orders permanent copies
+// last.
+func lasts(i effect.Image) int64 {
+	if i.PTTL == effect.NoExpiry {
+		return math.MaxInt64
+	}
+	return i.PTTL
+}
+
+// lacking returns those targets that certainly have nothing under the key.
+func (c copies) lacking(targets quorum.Set) (lack quorum.Set) {
+	for i, a := range c {
+		if targets.Has(i) && a.State.Heard() && a.Value.Absent() {
+			lack |= 1 << i
+		}
+	}
+	return lack
+}
+
+// A finding says whether a key must be healed.
+type finding uint8
+
+const (
+	lacks  finding = iota // masters lack what a quorum holds
+	whole                 // no target lacks it
+	unheld                // no quorum holds one content
+	brief                 // it ends before it is worth the work
+	large                 // it is too large
+)
+
+func (f finding) String() string {
+	return [...]string{"lacks", "whole", "unheld", "brief", "large"}[f]
+}
+
+// bounds say what is worth healing.
+type bounds struct {
+	least int64   // milliseconds that a copy must have left
+	most  int64   // bytes of a payload
+	drift float64 // the share of a time by which clocks may run apart
+}
+
+// A gap is a key that a quorum holds and some masters lack.
+type gap struct {
+	holding
+	lack quorum.Set
+}
+
+// find tells whether a quorum holds a key that targets lack.
+func (b bounds) find(c copies, targets quorum.Set) (gap, finding) {
+	g := gap{c.holding(0), c.lacking(targets)}
+	switch {
+	case g.lack == 0:
+		return g, whole
+	case !g.quorum:
+		return g, unheld
+	case g.left != effect.NoExpiry && g.left < b.least:
+		return g, brief
+	case int64(len(g.content.Dump)) > b.most:
+		return g, large
+	}
+	return g, lacks
+}
+
+// still returns the part of a gap that is the same as at an earlier look: a quorum of the
+// same masters has held the same content all the time.
+func (g gap) still(before gap, masters int) (gap, bool) {
+	g.lack &= before.lack
+	ok := g.lack != 0 && effect.SameContent(g.content, before.content) && (g.by&before.by).Len() >= quorum.Size(masters)
+	return g, ok
+}
+
+// A patch is what is written where.
+type patch struct {
+	content effect.Image
+	lives   time.Duration        // the TTL of the copies; 0: none
+	writes  map[int]effect.Image // by master: the copy that it is to hold, by its own clock
+	until   map[int]int64        // by master: its time after which it writes nothing
+	seen    time.Time            // before the look that the patch is based on
+	took    time.Duration        // that look
+}
+
+// patch returns the copies for a gap that a look of the given duration showed. No copy ends
+// before those of the quorum, because the holder relies on that time, and the others may
+// forget. Nobody knows at which moment of the look a master answered, so a copy may end
+// later, by twice the duration of the look.
+func (g gap) patch(seen copies, took, patience time.Duration) patch {
+	content := g.content
+	if text, ok := rdb.StringValue(content.Dump); ok { // a payload that older servers can read
+		content.Dump = rdb.Dump(rdb.Value{Kind: rdb.String, Items: [][]byte{text}})
+	}
+	p := patch{content: content, took: took, writes: map[int]effect.Image{}, until: map[int]int64{}}
+	left := int64(effect.NoExpiry)
+	if g.left != effect.NoExpiry {
+		left = g.left + ceilMillis(took)
+		p.lives = time.Duration(left) * time.Millisecond
+	}
+	for i := range seen {
+		if g.lack.Has(i) {
+			now := seen[i].Value.Now
+			p.writes[i] = effect.Image{Dump: content.Dump, PTTL: left, Now: now}
+			p.until[i] = now + patience.Milliseconds()
+		}
+	}
+	return p
+}
+
+func ceilMillis(d time.Duration) int64 { return int64((d + time.Millisecond - 1) / time.Millisecond) }
+
+// ours returns the masters that hold exactly what the patch wrote: its content with its
+// expiry.
+func (p patch) ours(now copies) (masters quorum.Set) {
+	for i, wrote := range p.writes {
+		a := now[i]
+		if a.State.Heard() && a.Value.There() && effect.SameContent(a.Value, p.content) && effect.Near(a.Value.Expiry(), wrote.Expiry(), resp.ExpiryTolerance) {
+			masters |= 1 << i
+		}
+	}
+	return masters
+}
+
+// isOwn tells whether only the patch can have made its copies. A short value may be a
+// constant, and a copy without expiry looks like every other one with its content.
+func (p patch) isOwn() bool {
+	return p.lives > 0 && len(p.content.Text()) >= stream.ShortValue
+}
+
+// review looks at the patch again. It returns the copies to take back, and whether
+// nothing is left to decide.
+//
+//   - A quorum still holds the content, without counting what the patch wrote: the copies
+//     stay. A copy that outlives the quorum's is taken back: the TTL was shortened.
+//   - No quorum can hold it any more: the copies are taken back. Masters that gave no
+//     answer, or may have forgotten, count as holders. So do the patch's own copies, if
+//     they might be another client's votes. They also do if forgot is true: a voting master
+//     that lacks the lock now may have held it, and have been in quarantine since.
+//   - Otherwise nobody can know yet.
+func (p patch) review(now copies, took time.Duration, drift float64, forgot bool) (back quorum.Set, decided bool) {
+	ours, unheard, possible := p.ours(now), 0, 0
+	certain := p.isOwn() && !forgot
+	var left []int64
+	for i, a := range now {
+		_, healed := p.writes[i]
+		same := a.State.Heard() && a.Value.There() && effect.SameContent(a.Value, p.content)
+		switch {
+		case healed && !a.State.Heard():
+			unheard++
+		case !healed && a.State != quorum.Answered:
+			possible++
+		case !healed && same:
+			left = append(left, lasts(a.Value))
+		case healed && same && !certain:
+			possible++
+		}
+	}
+	if !certain {
+		possible += unheard
+	}
+	possible += len(left)
+	if ends, held := quorum.Attained(len(now), left); held {
+		return p.outliving(now, ours, ends, took, drift), unheard == 0
+	}
+	if possible < quorum.Size(len(now)) {
+		return ours, unheard == 0
+	}
+	return 0, ours == 0 && unheard == 0
+}
+
+// outliving returns those of our copies that live longer than a quorum's, which end in so
+// many milliseconds.
+func (p patch) outliving(now copies, ours quorum.Set, ends int64, took time.Duration, drift float64) (back quorum.Set) {
+	if ends == math.MaxInt64 {
+		return 0
+	}
+	ends += ceilMillis(took+2*p.took) + int64(float64(ends)*drift) + resp.ExpiryTolerance
+	for i := range p.writes {
+		if ours.Has(i) && lasts(now[i].Value) > ends {
+			back |= 1 << i
+		}
+	}
+	return back
+}

@@ -1,0 +1,179 @@
+package heal
+
+import (
+	"context"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/mend"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/stream"
+)
+
+// Settings say what is healed, and how fast. The zero Settings heal nothing.
+type Settings struct {
+	Every time.Duration // the pause between two passes; 0: nothing is healed
+	Rate  int           // the most keys that a pass looks at in a second
+	Most  int64         // the largest payload of a key that is healed, in bytes
+	// Covers tells whether a key of a database is healed. Many goroutines may call it.
+	Covers func(db int, key []byte) bool
+	// Quiet is the time for which a quorum must have held a key before it is healed, and
+	// after which each copy is looked at again. 0: longer than any ballot of any process.
+	Quiet time.Duration
+}
+
+// An Observer hears what is healed. Its methods are called from one goroutine and must
+// not block.
+type Observer interface {
+	// Healed is called for each copy that was written, taken back or not written.
+	Healed(master string, did Deed)
+	// HealPassed is called when a pass has ended. A complete pass healed all that it found
+	// when it began.
+	HealPassed(began time.Time, complete bool)
+}
+
+// A Deed is what became of one copy.
+type Deed uint8
+
+const (
+	Written   Deed = iota // the master has the copy
+	TakenBack             // the quorum has let go, so the copy was deleted again
+	Refused               // the master could not take the copy
+	TooLarge              // the key is larger than Settings.Most
+)
+
+func (d Deed) String() string {
+	return [...]string{"written", "taken_back", "refused", "too_large"}[d]
+}
+
+// A Healer writes to masters what they lack of the locks that a quorum holds. Any
+// goroutine may call its methods.
+type Healer struct {
+	box      *ballot.Box
+	mender   *mend.Mender
+	observer Observer
+	log      *slog.Logger
+	ctx      context.Context // ends all healing
+	running  sync.WaitGroup
+
+	mu     sync.Mutex
+	stop   context.CancelFunc // ends the present passes; nil: there are none
+	closed bool
+}
+
+// New makes a Healer that heals nothing until Set. When ctx ends, all healing ends soon.
+// Stop and Wait end the Healer.
+func New(ctx context.Context, box *ballot.Box, mender *mend.Mender, observer Observer, log *slog.Logger) *Healer {
+	return &Healer{box: box, mender: mender, observer: observer, log: log, ctx: ctx}
+}
+
+// Set puts settings in force. The pass that is under way ends first.
+func (h *Healer) Set(s Settings) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.stop != nil {
+		h.stop()
+		h.stop = nil
+	}
+	if s.Every <= 0 || h.closed || h.box.Masters.At(0).Embedded() { // embedded masters end with this process
+		return
+	}
+	ctx, stop := context.WithCancel(h.ctx)
+	h.stop = stop
+	h.running.Go(func() {
+		for ctx.Err() == nil {
+			stream.Contained(h.log, func() { h.run(ctx, s) })
+			stream.Sleep(ctx, settling)
+		}
+	})
+}
+
+// Stop lets no new healing begin, and ends that which is under way.
+func (h *Healer) Stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed = true
+	if h.stop != nil {
+		h.stop()
+		h.stop = nil
+	}
+}
+
+// Wait returns when all healing has ended. Call Stop first.
+func (h *Healer) Wait() { h.running.Wait() }
+
+// settling is the wait before a pass that a change of the masters' states causes. Mostly
+// several states change together.
+const settling = 500 * time.Millisecond
+
+// again is the longest pause after a pass that was not complete.
+const again = 10 * time.Second
+
+// run makes a pass whenever a master has joined those that can be healed or that vote, and
+// every Settings.Every.
+func (h *Healer) run(ctx context.Context, s Settings) {
+	due := time.NewTimer(jittered(s.Every))
+	defer due.Stop()
+	var fillable, voting quorum.Set
+	for {
+		turned := h.box.Masters.Turned()
+		f, v := h.box.Masters.Fillable(0), h.box.Masters.Voting(0)
+		if f&^fillable|v&^voting != 0 {
+			due.Reset(min(settling, s.Every))
+		}
+		fillable, voting = f, v
+		select {
+		case <-turned:
+		case <-due.C:
+			began := time.Now()
+			p := &pass{Healer: h, Settings: s, ctx: ctx}
+			complete := p.run()
+			if ctx.Err() != nil {
+				return
+			}
+			h.observer.HealPassed(began, complete)
+			pause := s.Every
+			if !complete {
+				pause = min(pause, again)
+			}
+			due.Reset(jittered(pause))
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// jittered keeps several processes from making their passes at the same time.
+func jittered(d time.Duration) time.Duration { return d - time.Duration(rand.Int64N(int64(d)/4+1)) }
+
+// quiet is the time between two looks.
+func (p *pass) quiet() time.Duration {
+	if p.Quiet > 0 {
+		return p.Quiet
+	}
+	return max(mend.LeastQuiet, 4*p.box.Masters.Limits().MasterTimeout)
+}
+
+func (p *pass) bounds() bounds {
+	return bounds{
+		least: (2*p.quiet() + p.box.Masters.Limits().MasterTimeout).Milliseconds(),
+		most:  p.Most,
+		drift: p.box.Masters.Limits().ClockDrift,
+	}
+}
+
+// A pass looks at all keys once. One goroutine uses it.
+type pass struct {
+	*Healer
+	Settings
+	ctx context.Context
+
+	gaps     map[lane.Key]gap // found, and not healed yet
+	bytes    int64            // of their payloads
+	partial  bool             // something could not be healed or looked at
+	overSize map[lane.Key]bool
+}
