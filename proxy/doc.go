@@ -45,8 +45,9 @@
 // applies a new one. Package endpoint connects to a server. Package inspect asks the
 // servers for their role and settings, for -check, the metrics and the log. Package metrics
 // counts, and shows and logs the masters' states; shown.go tells it the active settings.
-// admin.go serves HTTP. Package page shows the state of everything there. Package embedded is a small Redis for masters and upstreams that
-// are "embedded". Package proxytest is for tests only.
+// admin.go serves HTTP. Package page shows the state of everything there. Package
+// holds measures how long locks are held and waited for. Package demo starts the servers of
+// -demo. Package embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest is for tests only.
 //
 // # Who owns what
 //

@@ -118,6 +118,7 @@ var rooms = map[string]room{
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
 	"scripts":  {floor: 1, lines: 200},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
+	"holds":    {floor: 1},
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 	"page":     {floor: 1, redlock: []string{""}}, // likewise
 }

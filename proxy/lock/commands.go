@@ -153,7 +153,7 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 // examine has the masters run a command that may take a lock. Only the outcome tells
 // how long that lock lives.
 func (p *Plane) examine(ctx context.Context, r redlock.RunRequest) answer {
-	r.Effects = r.Effects || !p.queue.Empty()
+	r.Effects = true
 	o := p.locker.Run(ctx, r)
 	if o.Lives > 0 && len(r.Keys) > 0 {
 		p.took(o, r.DB, r.Keys[0], o.Lives)

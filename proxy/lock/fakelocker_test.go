@@ -121,6 +121,7 @@ type fakeLockerMeter struct {
 	mu       sync.Mutex
 	commands []string
 	notes    []string // of long lives
+	times    []string // of locks: by rule, held or waited for
 }
 
 func (m *fakeLockerMeter) LockCommand(kind, verdict, rule string, seconds float64) {
@@ -136,6 +137,13 @@ func (m *fakeLockerMeter) Refused(string) {}
 func (m *fakeLockerMeter) Waits(rule string) func(string, time.Duration) {
 	m.note("waits")
 	return func(outcome string, after time.Duration) { m.note(outcome + " after " + after.String()) }
+}
+func (m *fakeLockerMeter) LockWaited(rule string, after time.Duration) { m.time("waited", rule, after) }
+func (m *fakeLockerMeter) LockHeld(rule string, after time.Duration)   { m.time("held", rule, after) }
+func (m *fakeLockerMeter) time(what, rule string, after time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.times = append(m.times, fmt.Sprintf("%s %s %s", rule, what, after))
 }
 func (m *fakeLockerMeter) LockWithoutTTL()       { m.note("without TTL") }
 func (m *fakeLockerMeter) LockBeyondQuarantine() { m.note("beyond quarantine") }

@@ -72,7 +72,6 @@ func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunReques
 	if rule == nil || r.ReadOnly {
 		return run()
 	}
-	r.Effects = true
 	result := func(a answer) queue.Result { return a.resultOn(locks) }
 	if !p.scripts.Acquires(text) {
 		a := run()

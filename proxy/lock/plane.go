@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/holds"
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/queue"
@@ -38,6 +39,8 @@ type Meter interface {
 	Refused(code string)
 	LockWithoutTTL()
 	LockBeyondQuarantine()
+	LockWaited(rule string, after time.Duration)
+	LockHeld(rule string, after time.Duration)
 	Waits(rule string) (ended func(outcome string, after time.Duration))
 }
 
@@ -56,6 +59,7 @@ type Plane struct {
 	isSlow        func(took time.Duration) bool
 	waits         *waitingRoom // nil: blocking commands poll
 	queue         *queue.Queue // of acquires whose rule has a wait
+	times         *holds.Times
 
 	withoutTTL atomic.Int64
 	warned     sync.Map // the warnings that were logged, see firstTime
@@ -107,6 +111,7 @@ func New(c Config) *Plane {
 		meter: c.Meter, log: c.Log, starting: c.Starting, waits: newWaitingRoom(c.Changes),
 		queue:   newQueue(c.Changes, c.Draining),
 		journal: c.Journal, isSlow: c.IsSlow,
+		times: holds.New(),
 	}
 }
 
@@ -119,15 +124,17 @@ func (p *Plane) Do(ctx context.Context, dst []byte, call Command) []byte {
 	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decide(ctx, call, time.Now()), call)
 	p.handOver(a, call)
-	took := time.Since(started)
-	p.note(ctx, call.Name(), call.DB, a, took, call)
+	p.note(ctx, call.Name(), call.DB, a, started, call)
 	return a.append(dst, call.Version)
 }
 
-// note counts and logs how a command ended. calls are the command, or the commands of
-// a transaction. If no quorum could tell who holds a lock, note logs a warning, at
+// note counts, measures and logs how a command ended. calls are the command, or the
+// commands of a transaction. If no quorum could tell who holds a lock, note logs a warning, at
 // most once a second. It does not warn for a client that has gone.
-func (p *Plane) note(ctx context.Context, name string, db int, a answer, took time.Duration, calls ...Command) {
+func (p *Plane) note(ctx context.Context, name string, db int, a answer, started time.Time, calls ...Command) {
+	now := time.Now()
+	took := now.Sub(started)
+	p.measure(a, started, now, calls)
 	rule, key, client := "", []byte(nil), slog.LogValuer(nil)
 	for _, call := range calls {
 		client = call.Client

@@ -40,8 +40,7 @@ func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 	p.awaitStart(ctx)
 	a := p.unlessMoved(p.decideTransaction(ctx, t), t.Commands...)
 	p.handOver(a, t.Commands...)
-	took := time.Since(started)
-	p.note(ctx, "exec", t.DB, a, took, t.Commands...)
+	p.note(ctx, "exec", t.DB, a, started, t.Commands...)
 	return a.append(dst, t.Version)
 }
 

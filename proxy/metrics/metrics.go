@@ -32,6 +32,7 @@ type Metrics struct {
 
 	operations operationMetrics
 	waits      waitMetrics
+	contention *contentionMetrics
 	ofMasters  []masterLabelled       // all metrics with a series for each master
 	ofRules    *prometheus.CounterVec // the metric with series for each rule
 	verdicts   []string
@@ -120,13 +121,14 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 	}
 	operations, collectors := newOperationMetrics(counter, gauge)
 	waits, ofWaits := newWaitMetrics(gauge)
-	for _, collector := range slices.Concat(all, collectors, ofWaits) {
+	contention, ofContention := newContentionMetrics()
+	for _, collector := range slices.Concat(all, collectors, ofWaits, ofContention) {
 		if err := reg.Register(collector); err != nil {
 			return nil, err
 		}
 	}
 	m := &Metrics{
-		operations: operations, waits: waits, verdicts: names.Verdicts,
+		operations: operations, waits: waits, contention: contention, verdicts: names.Verdicts,
 		forwards: forwards.WithLabelValues(), clients: clients.WithLabelValues(),
 		listeners: listeners.WithLabelValues(), ended: ended,
 		limits:   make(map[string]prometheus.Counter),
@@ -211,10 +213,12 @@ func (m *Metrics) rulesInForce(rules []string) {
 		if !m.rules[rule] {
 			m.ofRules.DeletePartialMatch(prometheus.Labels{"rule": rule})
 			m.waits.forget(rule)
+			m.contention.forget(rule)
 		}
 	}
 	m.commands.forgetAll()
 	for rule := range m.rules {
+		m.contention.rules.get(rule)
 		for kind := redlock.KindAcquire; kind <= redlock.KindRun; kind++ {
 			for _, verdict := range m.verdicts {
 				m.commands.get(commandLabels{kind.String(), verdict, rule})
