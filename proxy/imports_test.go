@@ -119,6 +119,7 @@ var rooms = map[string]room{
 	"scripts":  {floor: 1, lines: 200},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"holds":    {floor: 1},
+	"lastread": {floor: 1, lines: 100},
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 	"page":     {floor: 1, redlock: []string{""}}, // likewise
 }

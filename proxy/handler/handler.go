@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
@@ -95,7 +96,7 @@ type handler struct {
 	client      upstream.ClientState
 	replies     wire.ReplyMode
 	lockReply   []byte // the last reply of the masters; its buffer is reused
-	lastRead    lock.LastReads
+	lastRead    lastread.Memory
 	transaction transaction
 	watched     watched
 	generation  int // the router's Generation when transaction or watched began

@@ -10,7 +10,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/journal"
-	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
@@ -224,7 +224,7 @@ func (h *handler) reset() {
 	h.Mute(false)
 	h.monitoring = false
 	h.endTransaction()
-	h.lastRead = lock.LastReads{}
+	h.lastRead = lastread.Memory{}
 	h.Reply(wire.Reset)
 	h.Arrived()
 }

@@ -100,7 +100,7 @@ func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
 	request := redlock.SwapRequest{
 		DB: call.DB, Key: call.Args[1], Value: call.Args[2],
 		TTL: p.ttl(call, c), KeepTTL: c.keepTTL, OnlyExisting: c.onlyPresent,
-		Expected: call.LastReads.take(call.DB, call.Args[1]),
+		Expected: call.LastReads.Take(call.DB, call.Args[1]),
 	}
 	o := p.locker.Swap(ctx, request)
 	if !request.KeepTTL {

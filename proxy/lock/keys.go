@@ -173,7 +173,7 @@ func (p *Plane) getKeys(ctx context.Context, call Command) answer {
 		return a
 	}
 	for i, key := range keys {
-		call.LastReads.remember(call.DB, key, outcomes[i].Value)
+		call.LastReads.Remember(call.DB, key, outcomes[i].Value)
 	}
 	for _, o := range eachOf(outcomes, which) {
 		a.values = append(a.values, o.Value)

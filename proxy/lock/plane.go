@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/holds"
 	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
@@ -69,12 +70,12 @@ type Plane struct {
 // Command is a command on lock keys. The plane does not keep its slices.
 type Command struct {
 	DB        int
-	Args      [][]byte        // at least the name
-	Route     route.Route     // the places of its keys
-	Version   wire.Version    // of the protocol that the client speaks
-	LastReads *LastReads      // of the client; nil: no reads are remembered
-	Client    slog.LogValuer  // the sender, for the log; may be nil
-	From      *journal.Client // the sender, for the journal; may be nil
+	Args      [][]byte         // at least the name
+	Route     route.Route      // the places of its keys
+	Version   wire.Version     // of the protocol that the client speaks
+	LastReads *lastread.Memory // of the client; nil: no reads are remembered
+	Client    slog.LogValuer   // the sender, for the log; may be nil
+	From      *journal.Client  // the sender, for the journal; may be nil
 }
 
 // Name is the name in the command's specification, or empty if it has none.
@@ -242,7 +243,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 	case "get":
 		o := p.locker.Get(ctx, call.DB, call.Args[1])
 		if o.Verdict != redlock.NoQuorum {
-			call.LastReads.remember(call.DB, call.Args[1], o.Value)
+			call.LastReads.Remember(call.DB, call.Args[1], o.Value)
 		}
 		return answer{kind: redlock.KindRead, outcome: o, reads: readsValue}
 	case "mget":

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
@@ -307,7 +308,7 @@ func TestExpectedValue(t *testing.T) {
 		}
 		return fakeLockerLost
 	})
-	memory := new(LastReads)
+	memory := new(lastread.Memory)
 	ask := func(db int, line string) string {
 		t.Helper()
 		call := fakeLockerCall(line)

@@ -1,4 +1,4 @@
-package lock
+package lastread
 
 import (
 	"fmt"
@@ -7,44 +7,44 @@ import (
 )
 
 func TestLastReadIsForgottenOnceUsed(t *testing.T) {
-	var r LastReads
+	var r Memory
 	key, value := []byte("k"), []byte("v")
-	r.remember(2, key, value)
+	r.Remember(2, key, value)
 	key[0], value[0] = 'x', 'x' // the caller's buffer is used again
-	if got := r.take(0, []byte("k")); got != nil {
+	if got := r.Take(0, []byte("k")); got != nil {
 		t.Errorf("another database's value %q", got)
 	}
-	if got := r.take(2, []byte("k")); string(got) != "v" {
+	if got := r.Take(2, []byte("k")); string(got) != "v" {
 		t.Errorf("took %q", got)
 	}
-	if got := r.take(2, []byte("k")); got != nil {
+	if got := r.Take(2, []byte("k")); got != nil {
 		t.Errorf("took %q a second time", got)
 	}
 }
 
 func TestLastReadOfEmptyAndAbsent(t *testing.T) {
-	var r LastReads
-	r.remember(0, []byte("k"), []byte{})
-	if got := r.take(0, []byte("k")); got == nil || len(got) != 0 {
+	var r Memory
+	r.Remember(0, []byte("k"), []byte{})
+	if got := r.Take(0, []byte("k")); got == nil || len(got) != 0 {
 		t.Errorf("an empty value came back as %v", got)
 	}
-	r.remember(0, []byte("k"), []byte("v"))
-	r.remember(0, []byte("k"), nil)
-	if got := r.take(0, []byte("k")); got != nil {
+	r.Remember(0, []byte("k"), []byte("v"))
+	r.Remember(0, []byte("k"), nil)
+	if got := r.Take(0, []byte("k")); got != nil {
 		t.Errorf("a key seen absent came back as %q", got)
 	}
-	var none *LastReads
-	none.remember(0, []byte("k"), []byte("v"))
-	if got := none.take(0, []byte("k")); got != nil {
+	var none *Memory
+	none.Remember(0, []byte("k"), []byte("v"))
+	if got := none.Take(0, []byte("k")); got != nil {
 		t.Errorf("nothing remembers %q", got)
 	}
 }
 
 func TestLastReadIsBounded(t *testing.T) {
-	var r LastReads
+	var r Memory
 	for round := range 3 {
 		for i := range 10 * lastReads {
-			r.remember(0, fmt.Append(nil, "k", i), fmt.Append(nil, round, " ", i))
+			r.Remember(0, fmt.Append(nil, "k", i), fmt.Append(nil, round, " ", i))
 		}
 	}
 	if len(r.reads) != lastReads {
@@ -52,13 +52,13 @@ func TestLastReadIsBounded(t *testing.T) {
 	}
 	for i := range lastReads {
 		n := 10*lastReads - 1 - i
-		if got, want := string(r.take(0, fmt.Append(nil, "k", n))), fmt.Sprint(2, " ", n); got != want {
+		if got, want := string(r.Take(0, fmt.Append(nil, "k", n))), fmt.Sprint(2, " ", n); got != want {
 			t.Errorf("k%d: %q, want %q", n, got, want)
 		}
 	}
-	r.remember(0, []byte("k"), []byte("v"))
-	r.remember(0, []byte("k"), []byte(strings.Repeat("v", lastReadMaxBytes)))
-	if got := r.take(0, []byte("k")); got != nil {
+	r.Remember(0, []byte("k"), []byte("v"))
+	r.Remember(0, []byte("k"), []byte(strings.Repeat("v", lastReadMaxBytes)))
+	if got := r.Take(0, []byte("k")); got != nil {
 		t.Errorf("a value of %d bytes is kept, or an outdated one", len(got))
 	}
 }
