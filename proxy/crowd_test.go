@@ -11,10 +11,6 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
-
-	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/proxytest"
-	"redlock-proxy/proxy/route"
 )
 
 // crowdTime makes TestCrowd a measurement: how long its clients compete.
@@ -30,7 +26,8 @@ func TestCrowd(t *testing.T) {
 	}
 	for _, wait := range waits {
 		t.Run("wait "+wait.String(), func(t *testing.T) {
-			c := &crowd{T: t, address: startCrowdedProxy(t, wait)}
+			p, _ := startWaitingProxy(t, wait)
+			c := &crowd{T: t, address: p.listener.Addr().String()}
 			if *crowdTime == 0 {
 				c.compete(20, 5, time.Now().Add(patience))
 				if c.together.Load() > 0 {
@@ -45,21 +42,6 @@ func TestCrowd(t *testing.T) {
 			c.report()
 		})
 	}
-}
-
-func startCrowdedProxy(t *testing.T, wait time.Duration) (address string) {
-	cfg := config.Demo()
-	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
-	cfg.Masters = config.Masters{}
-	for range 5 {
-		cfg.Masters.Servers = append(cfg.Masters.Servers, redisEndpoint(proxytest.StartRedis(t)))
-	}
-	cfg.NewSet = true
-	cfg.MasterTimeout = patience // a busy machine is no failed master
-	cfg.Locks = route.Rules{{Match: "lock:*", DB: route.AnyDB, Wait: wait}}
-	p, _ := startWholeProxy(t, cfg)
-	waitReady(t, p)
-	return p.listener.Addr().String()
 }
 
 // A crowd is clients of one lock.
