@@ -145,11 +145,11 @@
 //   - N entries of the list are one server: each server has one number in its set, and
 //     no other entry counts it. Shown by
 //     TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes.
-//   - The list of masters changes: one master at a time, with an epoch that a quorum has
-//     on record. The new master begins in quarantine. Shown by
+//   - The list of masters changes: one master at a time, with an epoch that a quorum keeps
+//     on record before the new master votes. Who forgot it is told by who knows it. Shown by
 //     TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine,
-//     TestProxyStartedWithAnotherMaster. What remains: a proxy *started* with so many
-//     other servers that no majority is left.
+//     TestTimelineAnUnknownMasterWaitsForOneMoreOfTheOthers. What remains: a proxy
+//     *started* with so many other servers that no majority is left.
 //   - A failover leaves two masters: a promotion counts as a replacement. The other
 //     masters record which server has the vote, and that one begins in quarantine. Shown
 //     by TestSentinelSplit, TestSentinelLockMaster.

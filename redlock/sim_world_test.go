@@ -222,7 +222,8 @@ func (s *simulation) afterwards() {
 			k.setDelay(time.Millisecond, 0)
 		}
 	}
-	time.Sleep(6*time.Second + s.plan.forgottenAfter())
+	// A master that a young process has not met joins, which takes twice RestartDelay and longer.
+	time.Sleep(16*time.Second + s.plan.forgottenAfter())
 	if s.plan.heals {
 		// These worlds do not run alike each time, so there may be one in which too few
 		// masters remember the longest TTL, and they wait for the longest time.

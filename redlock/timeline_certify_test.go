@@ -224,6 +224,7 @@ func TestTimelineTheOperatorCanSayThatASetIsNew(t *testing.T) {
 	cfg := timelineConfig()
 	cfg.New = true
 	newcomers(t, 5, cfg, func(w *timeline, l *Locker) {
+		w.settle()
 		w.mustAcquire(tokenA, second)
 		w.forget(0, 1, 2, 3, 4)
 		w.settle()

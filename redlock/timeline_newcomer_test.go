@@ -106,7 +106,7 @@ func TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload(t *testing.T) 
 			t.Fatal(err)
 		}
 		fresh := w.started(w.masters[0], w.masters[1], w.newcomer("m7", nil))
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		w.wantStandings(w.locker, "CCC")
 		w.wantStandings(fresh, "CCU")
 		if reason := fresh.Status().Masters[2].Reason; !strings.Contains(reason, "replace that server by a reload") {
@@ -151,7 +151,7 @@ func TestTimelineMastersThatNobodyKnowsVoteAgain(t *testing.T) {
 				w.locker.Close(t.Context())
 				restart(w)
 				one, other := w.started(w.masters...), w.started(w.masters...)
-				time.Sleep(time.Minute)
+				time.Sleep(2 * time.Minute)
 				if name == "four empty" { // nobody knows what was granted
 					w.wantStandings(one, "QQQQC")
 					time.Sleep(10 * time.Minute)
@@ -178,12 +178,12 @@ func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 		w.locker.Close(t.Context())
 		w.restart(true, 2)
 		fresh := w.started(w.masters...)
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		w.masters[2].kill()
 		w.masters[2].restart(true)
 		w.masters[2].put(roster.MarkerKey, old, 0)
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		if epoch := fresh.Status().Epoch; epoch != 3 {
 			t.Errorf("epoch %d", epoch)

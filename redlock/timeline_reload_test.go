@@ -41,7 +41,7 @@ func TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine(t *tes
 			t.Fatal(err)
 		}
 		w.settle()
-		w.wantStandings(w.locker, "CCQCC")
+		w.wantStandings(w.locker, "CCUCC")
 		w.wantStandings(old, "CCBCC")
 		if status := w.locker.Status(); status.Epoch != 2 || status.Masters[2].Name != "m6" {
 			t.Errorf("%+v", status)
@@ -76,7 +76,7 @@ func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 		if err := w.locker.Reload(t.Context(), list); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		if err := w.locker.Reload(t.Context(), back); err == nil || !strings.Contains(err.Error(), "delete the key "+roster.MarkerKey) {
 			t.Errorf("%v", err)
 		}
@@ -86,8 +86,8 @@ func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 			t.Fatal(err)
 		}
 		w.settle()
-		w.wantStandings(w.locker, "CCQCC")
-		time.Sleep(time.Minute)
+		w.wantStandings(w.locker, "CCUCC")
+		time.Sleep(2 * time.Minute)
 		w.wantStandings(w.locker, "CCCCC")
 	})
 }
@@ -135,7 +135,7 @@ func TestTimelineAReplacementDoesNotUndoAnother(t *testing.T) {
 		if err := second.Reload(t.Context(), ours); err == nil || !strings.Contains(err.Error(), "another proxy is replacing a master") {
 			t.Errorf("%v", err)
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		w.wantStandings(first, "BCCCC") // both replacements are on record...
 		w.wantStandings(second, "BBCCC")
 		if err := second.Reload(t.Context(), ours); err != nil { // ...and the second can go on
@@ -148,7 +148,7 @@ func TestTimelineAReplacementDoesNotUndoAnother(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		w.wantStandings(first, "CCCCC")
 		w.wantStandings(second, "CCCCC")
 	})
@@ -169,7 +169,7 @@ func TestTimelineTwoReplacementsAtTheSameMoment(t *testing.T) {
 			})
 		}
 		both.Wait()
-		time.Sleep(time.Minute)
+		time.Sleep(2 * time.Minute)
 		voting := map[int]string{}
 		for _, l := range lockers {
 			for i, m := range l.Status().Masters {

@@ -286,7 +286,7 @@ func TestSentinelLockMaster(t *testing.T) {
 	if err := g.master.Direct.ClientKillByFilter(t.Context(), "TYPE", "replica").Err(); err != nil {
 		t.Fatal(err)
 	}
-	const ttl = 10 * time.Second
+	const ttl = 25 * time.Second // longer than the other masters must keep the promotion on record
 	rig.MustAcquire(t, client, "lock:held", "token-of-the-first", ttl)
 	rig.WaitFor(t, "the group's master granted it", func() error {
 		if value, _ := g.master.Value(t, "lock:held"); value != "token-of-the-first" {

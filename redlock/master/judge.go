@@ -48,7 +48,6 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	}
 	rest, token := roster.CutToken(marker)
 	s.token.Store(token)
-	s.checkedAt.Store(sent.at.UnixNano())
 	if s.hung.Swap(false) {
 		last.noted = roster.Standing{}
 	}
@@ -61,6 +60,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		})
 		last.valid, last.version, last.text = true, version, string(rest)
 	}
+	s.checkedAt.Store(sent.at.UnixNano()) // the roster knows this answer by now
 	st := last.standing.At(last.marker, roster.Reading{
 		Clock: server, Received: received,
 		Unsure: c.Unsure, Suspended: slept, Jumped: jump.Forward(),

@@ -26,13 +26,17 @@
 // server process that remembers. This holds as long as locks live no longer than
 // Limits.MaxQuarantine and clocks keep within Limits.ClockDrift. A quorum of servers votes when
 // it has been up, reachable and quiet for Limits.MaxQuarantine, Limits.RestartDelay and ten
-// seconds. This holds even if it waits for dead masters. model_test.go checks both promises in
-// worlds full of faults. The scripts in testdata show the rules.
+// seconds, and if somebody knows who the masters are: a quorum that remembers, a process that
+// reaches all masters, or one that had just seen each server that forgot and reaches another that
+// remembers. model_test.go checks both promises in worlds full of faults. The scripts in testdata
+// show the rules.
 //
-// There are four exceptions.
+// There are five exceptions.
 //
 //   - All masters have forgotten, and no living process knows better. A new set waits for
 //     Limits.RestartDelay only, so locks that live longer may be granted twice.
+//   - All masters that have recorded a join forget at once, and no living process knows better.
+//     A process with an old list may then count the server before that join again.
 //   - A set of one master. Nobody else knows its longer TTLs.
 //   - Masters that forgot may get markers of two sets, if one process begins a new set in
 //     the moment in which another writes the old one's marker. Only the operator can tell
@@ -57,7 +61,7 @@
 //     started may be unable to learn the longest TTL, because a master that may know it is
 //     unreachable. It then assumes the cap. So does every process if it reaches too few
 //     masters for the restart delay: a dead minority does not keep a restarted master out
-//     for ever.
+//     for ever, if this process had just seen it.
 //   - Eviction. A master that may evict locks when its memory is full does not vote. Once
 //     its policy has changed, it counts as having forgotten what it may have evicted.
 //   - A restart with data is no exemption, because a snapshot may be old.
@@ -99,6 +103,18 @@
 //     restarted server does not join anew if a living process knows it. That would stop
 //     the votes of all others for a moment, and the marker that it gets at once tells
 //     everybody how long its quarantine is.
+//   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c
+//     be the masters. A process is cut from a and stands still. Another one replaces c by d.
+//     Then b is flushed, and the other process is cut from b. The first one reaches b and c.
+//     If it gave b the old record, it would count b and c, and the other one a and d. To this
+//     process it looks as if a had died and b had lost its data. So it leaves b alone. A lost
+//     record is written only by a process that knows of every join: it has read the records
+//     of a quorum of others, or of all others, or it saw the master itself shortly before
+//     (sightingLasts). In return, a server that joins gets its marker only when enough others
+//     have kept the join on record for longer than that (hold). The price: of three masters,
+//     one is dead, and another one restarts while no process sees it, or for longer than
+//     Limits.RestartDelay. That one waits for the dead master, or for an empty server in its
+//     place. No rule can do without a price here, because the two cases look alike.
 //   - Fencing tokens (tokens.go). The marker of database 0 ends with the largest token that
 //     the master knows. A token counts if a quorum has recorded it. So a master that may have
 //     forgotten learns it as it learns the longest TTL, from N-Q+1 others that remember. If

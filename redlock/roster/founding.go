@@ -58,6 +58,7 @@ func (r *Roster) adopt(now time.Time) {
 		r.epoch, r.joined = 0, nil
 		r.recalls = false
 		clear(r.met)
+		clear(r.sightings)
 		clear(r.blank)
 	}
 	r.set, r.reason = best, ""

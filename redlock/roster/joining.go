@@ -26,10 +26,16 @@ import (
 // that have. Then it has the server join.
 //
 // So many masters may forget at once that too few of the others remember. Then they lost power
-// together and are no other servers. In this case those that remember must hear of the join. If
-// these cannot be reached for Limits.MaxQuarantine, they are dead, and the server is believed.
-// Otherwise nobody would ever vote again. Neither holds for a server that Sentinels name: there
-// the server before it may well live on, on the other side of a cut.
+// together and are no other servers. In this case those that remember must hear of the join. This
+// does not hold for a server that Sentinels name: there the server before it may well live on, on
+// the other side of a cut.
+//
+// A master that forgot has also forgotten who the masters are. A process that does not know of the
+// last join must not tell it: with that master and the server before the join it would have a
+// quorum. So whoever writes the lost record down knows of every join (Roster.knowsMembers). It has
+// read the record on a quorum of others, or on all others. Or it has read this master's record
+// lately (hasSeen). In return, a server that joins gets its marker only if enough others have
+// kept its join on record for so long that no such witness can have missed it (hold).
 
 // joiningPatience is how long this process leaves a server alone that it has not met. A process
 // that knows the member may be about to treat the server as restarted.
@@ -37,7 +43,8 @@ const joiningPatience = 2 * time.Second
 
 // joiningPause is the extra length of the quarantine of a server that joined. It lasts until
 // every process that is not cut off from the other masters has read of the epoch, and its
-// earlier ballots have ended.
+// earlier ballots have ended. That quarantine counts from when the server lacks nothing more, so
+// the wait for the others (hold) mostly covers it.
 func joiningPause(limits Limits) time.Duration { return 2*BeatPause + limits.MasterTimeout }
 
 // join records a server as the member at a place from the next epoch on.
@@ -67,9 +74,14 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	case !forgot && own.Run == s.run:
 		return false // the server before it, or one that joined and has its marker
 	case r.hasJoined(p, s):
-		return r.isUnheard(p.Master, now, limits)
+		return !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
 	case r.isMember(p, s):
-		return false
+		knows := r.knowsMembers(p, s, now, limits)
+		if stuck := !knows && now.Sub(s.since) >= limits.RestartDelay; stuck != r.stuck[p.Master] {
+			r.stuck[p.Master] = stuck
+			r.changed()
+		}
+		return !knows
 	case r.wasReplaced(p, s):
 		return true
 	case now.Sub(s.since) < joiningPatience || forgot && r.contested():
@@ -112,45 +124,59 @@ func (r *Roster) butFirst(p Place, s *view) string {
 	switch {
 	case p.DB != 0: // the reason of database 0 says it
 	case r.hasJoined(p, s):
-		return ": it is new in its place, and enough other masters must hear of that first"
+		return ": it is new in its place, and enough other masters must keep that on record for a while first"
+	case r.stuck[p.Master]:
+		return ", and too few other masters that remember can be reached to tell who the masters are: bring one more back, or start an empty server in its place"
 	case r.wasReplaced(p, s):
 		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", r.member(p.Master).epoch)
 	}
 	return ""
 }
 
-// A hearing says since when enough other masters have recorded the member at a place, or since
-// when too few have.
+// A hearing is what this process knows of how the other masters record the member at a place.
 type hearing struct {
-	joined         string
-	heard, unheard time.Time
+	joined string
+	heard  time.Time // since when enough of them have recorded it; zero if too few have
+	kept   map[int]record
 }
 
-// isUnheard tells whether too few of the other masters have recorded the member at a place, and
-// more may still do so.
+// A record is the member at a place as another master records it. It was there from since on, as
+// long as the master has kept that memory.
+type record struct {
+	memory Marker
+	since  time.Time
+}
+
+// isUnheard tells whether too few of the other masters have kept the member at a place on record
+// for long enough.
 func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 	h := r.hearings[master]
 	if h.joined != r.joined[master] {
-		h = hearing{joined: r.joined[master]}
+		h = hearing{joined: r.joined[master], kept: map[int]record{}}
 	}
-	defer func() { r.hearings[master] = h }()
-	if r.heardOf(master) < r.mustHear(master) {
-		if h.unheard.IsZero() {
-			h.unheard = now
+	keep := 0
+	for i := range r.masters {
+		if i == master || !r.hasRecorded(i, master) {
+			continue
 		}
-		if r.moves(master) || now.Sub(h.unheard) < limits.MaxQuarantine {
-			return true
+		s, k := r.views[Place{i, 0}], h.kept[i]
+		if k.since.IsZero() || !k.memory.sameMemory(s.marker) {
+			k = record{s.marker, now}
+			h.kept[i] = k
 		}
-		if h.heard.IsZero() {
-			h.heard = h.unheard // the server is believed, also after they come back
+		if s.asked.Sub(k.since) >= hold(limits) {
+			keep++
 		}
-		return false
 	}
-	h.unheard = time.Time{}
-	if h.heard.IsZero() {
+	needed := r.mustHear(master, now, limits)
+	switch {
+	case r.heardOf(master) < needed:
+		h.heard = time.Time{}
+	case h.heard.IsZero():
 		h.heard = now
 	}
-	return false
+	r.hearings[master] = h
+	return keep < needed
 }
 
 // heardSince returns since when enough of the others have recorded the member at a place. Until
@@ -162,30 +188,43 @@ func (r *Roster) heardSince(master int) time.Time {
 	return time.Time{}
 }
 
+// hasRecorded tells whether a master was last seen to record the present member at another place.
+func (r *Roster) hasRecorded(i, master int) bool {
+	s := r.views[Place{i, 0}]
+	return s != nil && s.present() && s.marker.Set == r.set && s.marker.Members == r.masters && s.marker.Joined[master] == r.joined[master]
+}
+
 // heardOf counts the other masters that have recorded the member at a place.
 func (r *Roster) heardOf(master int) int {
 	n := 0
 	for i := range r.masters {
-		s := r.views[Place{i, 0}]
-		if i != master && s != nil && s.present() && s.marker.Set == r.set && s.marker.Members == r.masters && s.marker.Joined[master] == r.joined[master] {
+		if i != master && r.hasRecorded(i, master) {
 			n++
 		}
 	}
 	return n
 }
 
-// mustHear returns the number of other masters that must have recorded it.
-func (r *Roster) mustHear(master int) int {
+// mustHear returns the number of other masters that must have recorded it. Masters that forgot
+// together with it need not. But one of several may soon get its record back from a witness.
+func (r *Roster) mustHear(master int, now time.Time, limits Limits) int {
 	if r.moves(master) {
 		return r.othersThatTell()
 	}
-	remember := 0
+	remember, hopeful := 0, 0
 	for i := range r.masters {
 		s := r.views[Place{i, 0}]
 		forgot := s != nil && s.read && (s.text == "" || s.present() && s.marker.Set == r.set && s.marker.Run != s.run)
-		if i != master && !forgot {
+		switch {
+		case i == master:
+		case !forgot:
 			remember++
+		case now.Sub(s.since) < hold(limits):
+			hopeful++
 		}
+	}
+	if remember > 0 {
+		remember += hopeful
 	}
 	return min(r.othersThatTell(), remember)
 }
@@ -265,6 +304,7 @@ func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
 // Left drops what was seen of the former master at a place.
 func (r *Roster) Left(i int) {
 	delete(r.met, i)
+	delete(r.sightings, i)
 	delete(r.runs, i)
 	delete(r.blank, i)
 	for p := range r.views {

@@ -220,9 +220,17 @@ func (w *world) live() {
 		}
 	}
 	w.after(end+time.Second, w.makePeace)
-	w.after(end+time.Second+w.limits.MaxQuarantine+w.limits.RestartDelay+worldSlack, func() {
-		w.judgePeace()
-		w.queue = nil
+	rest := w.limits.MaxQuarantine + w.limits.RestartDelay + worldSlack
+	w.after(end+time.Second+rest, func() {
+		if w.judgePeace(); w.divided || w.moves || w.tokens.step > 1 || w.rng.IntN(4) > 0 {
+			w.queue = nil
+			return
+		}
+		w.haveTrouble()
+		w.after(rest, func() {
+			w.judgePeace()
+			w.queue = nil
+		})
 	})
 	for w.wrong == "" && len(w.queue) > 0 {
 		e := heap.Pop(&w.queue).(event)

@@ -43,12 +43,13 @@ const (
 	reload
 	faultKinds
 	otherServer
+	lostReload
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -60,6 +61,9 @@ func (w *world) drawFaults() {
 	case w.rng.IntN(5) == 0:
 		// Masters that forget meanwhile would look like other servers.
 		kinds = []int{int(cutOff), int(standStill), int(startAnother), int(restartOne), int(stopOne), int(save), int(split), int(otherServer)}
+	case w.rng.IntN(8) == 0:
+		w.addFault(at, lostReload)
+		return
 	case w.rng.IntN(4) == 0:
 		kinds = append(kinds[:1], int(rush), int(rush), int(startAnother))
 	}
@@ -72,13 +76,20 @@ func (w *world) drawFaults() {
 	for range 3 + w.rng.IntN(10) {
 		at += w.between(0, w.limits.MaxQuarantine/2) * time.Duration(w.rng.IntN(2))
 		at += w.between(0, 300*time.Millisecond)
-		f := fault{at: at, kind: faultKind(kinds[w.rng.IntN(len(kinds))]), who: w.rng.IntN(1 << 16), what: w.rng.IntN(1 << 16)}
-		f.lasts = w.between(10*time.Millisecond, 2*time.Second)
-		if w.rng.IntN(3) == 0 {
-			f.lasts = w.between(2*time.Second, 12*time.Second)
-		}
-		w.faults = append(w.faults, f)
+		w.addFault(at, faultKind(kinds[w.rng.IntN(len(kinds))]))
 	}
+}
+
+func (w *world) addFault(at time.Duration, kind faultKind) {
+	f := fault{at: at, kind: kind, who: w.rng.IntN(1 << 16), what: w.rng.IntN(1 << 16)}
+	f.lasts = w.between(10*time.Millisecond, 2*time.Second)
+	if w.rng.IntN(3) == 0 {
+		f.lasts = w.between(2*time.Second, 12*time.Second)
+	}
+	if kind == lostReload {
+		f.lasts = 2*hold(w.limits) + 2*w.limits.MaxQuarantine
+	}
+	w.faults = append(w.faults, f)
 }
 
 func (w *world) strike(i int, f fault) {
@@ -143,15 +154,8 @@ func (w *world) strike(i int, f fault) {
 			}
 		}
 	case standStill, suspend:
-		if p != nil && !w.isWitness(p) && !p.paused {
-			p.paused = true
-			w.after(f.lasts, func() {
-				if f.kind == suspend {
-					p.lag += f.lasts
-					w.tokens = tokens{behind: true, step: 1}
-				}
-				p.resume()
-			})
+		if p != nil {
+			p.standStill(f.lasts, f.kind == suspend)
 		}
 	case save:
 		server.saved = slices.Clone(server.texts)
@@ -164,6 +168,10 @@ func (w *world) strike(i int, f fault) {
 	case reload:
 		if p != nil && !w.moves {
 			w.reload(p, place, f)
+		}
+	case lostReload:
+		if p != nil && !w.moves {
+			w.lostReload(p, place, f)
 		}
 	case badTime:
 		if !w.slow && p != nil {
@@ -368,6 +376,72 @@ func (w *world) reload(p *process, place int, f fault) {
 	}
 }
 
+// lostReload replaces the server at a place. A process that reaches only half of the others does not
+// hear of it, or stands still. Later some of its half forget, and no other process reaches these.
+func (w *world) lostReload(p *process, place int, f fault) {
+	others := w.rng.Perm(w.masters - 1)
+	for i := range others {
+		others[i] = (place + 1 + others[i]) % w.masters
+	}
+	far, near := others[:(w.masters-1)/2], others[(w.masters-1)/2:]
+	forget := near[:1+f.what>>8%len(near)]
+	q := w.startProcess(false)
+	n, replaces := w.newServer(place), w.between(watchPause+jumpPatience(w.limits), 3*time.Second)
+	forgets := replaces + w.between(0, 2*hold(w.limits))
+	for _, i := range far {
+		w.cut(p, i, f.lasts)
+	}
+	w.cutOthers(p, near[len(forget):], f.lasts)
+	w.after(replaces, func() {
+		if q.replace(place, n) {
+			w.at[place], w.names[place] = n, n.name
+		}
+	})
+	if f.what&3 != 0 {
+		p.standStill(forgets+w.between(0, time.Second), f.what&3 == 1)
+	}
+	w.after(forgets, func() {
+		w.cutOthers(p, forget, f.lasts-forgets)
+		for _, i := range forget {
+			switch s := w.at[i]; f.what >> 2 & 3 {
+			case 0:
+				w.crash(s, crashOld, w.limits.RestartDelay/2)
+			case 1:
+				w.crash(s, crashEmpty, w.limits.RestartDelay/2)
+			default:
+				clear(s.texts)
+				s.forgetAll(w)
+			}
+		}
+	})
+}
+
+// cutOthers keeps all processes but one from reaching some places for a while.
+func (w *world) cutOthers(p *process, places []int, lasts time.Duration) {
+	for _, q := range w.procs {
+		for _, i := range places {
+			if q != p {
+				w.cut(q, i, lasts)
+			}
+		}
+	}
+}
+
+// standStill stops a process for a while. It may be suspended, so that its clocks stand still, too.
+func (p *process) standStill(lasts time.Duration, suspended bool) {
+	if p.paused || p.w.isWitness(p) {
+		return
+	}
+	p.paused = true
+	p.w.after(lasts, func() {
+		if suspended {
+			p.lag += lasts
+			p.w.tokens = tokens{behind: true, step: 1}
+		}
+		p.resume()
+	})
+}
+
 // replace does what a reload does, and tells whether it has begun.
 func (p *process) replace(place int, n *toyServer) bool {
 	if p.paused || p.route[place] == n {
@@ -432,7 +506,7 @@ func (w *world) jumpTogether(p *process, f fault) {
 	}
 }
 
-// makePeace ends all faults. A minority may stay away.
+// makePeace ends all faults. A minority may stay away, if a quorum of the others remembers.
 func (w *world) makePeace() {
 	w.log("PEACE")
 	w.peace = true
@@ -458,8 +532,8 @@ func (w *world) makePeace() {
 		m, _ := ParseMarker(s.texts[0])
 		sets[m.Set]++
 	}
-	if sets[""] == w.masters {
-		away = 0 // a new set begins only when all masters are reachable
+	if w.remembering(away) < quorum.Size(w.masters) {
+		away = 0 // a new set begins only when all masters are reachable, and few can tell who the masters are
 	}
 	if len(w.procs) == 0 {
 		w.startProcess(false)
@@ -470,6 +544,30 @@ func (w *world) makePeace() {
 			w.crash(s, crash, time.Hour)
 		case !s.up:
 			w.comeBack(s, crash)
+		}
+	}
+}
+
+// remembering counts the masters that remember, apart from the first ones.
+func (w *world) remembering(after int) (n int) {
+	for _, s := range w.at[after:] {
+		if m, ok := ParseMarker(s.texts[0]); ok && s.up && m.Run == s.run {
+			n++
+		}
+	}
+	return n
+}
+
+// haveTrouble takes a minority away for ever and restarts one of the others. The processes have
+// seen that one lately.
+func (w *world) haveTrouble() {
+	w.log("TROUBLE")
+	away := w.masters - quorum.Size(w.masters)
+	for i, s := range w.at {
+		if i < away {
+			w.crash(s, crash, time.Hour)
+		} else if i == away {
+			w.crash(s, faultKind(w.rng.IntN(3)), w.between(time.Millisecond, w.limits.RestartDelay-time.Second))
 		}
 	}
 }

@@ -167,7 +167,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	m.Marker.Quarantine = covers
 	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)
 	if joined {
-		m.Marker.Quarantine += joiningPause(limits)
+		m.Marker.Quarantine = max(limits.RestartDelay, covers+joiningPause(limits)-now.Sub(r.forgotAt(p)))
 	}
 	return m, known
 }

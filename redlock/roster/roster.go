@@ -79,6 +79,10 @@ type Roster struct {
 	joined  []string
 	learned time.Time      // when this process learned of an epoch that another process began
 	met     map[int]string // by master: the entry of joined when this process last saw the member's own marker
+	// sightings are, by master, when this process last saw the member in order. shaken is when a
+	// clock last jumped.
+	sightings map[int]sighting
+	shaken    time.Time
 	// hearings are, by master, the hearings of the present members.
 	hearings map[int]hearing
 	runs     map[int]string // by master: the run id of the server reached last
@@ -86,6 +90,7 @@ type Roster struct {
 	// have done so and that no marker records this.
 	eviction map[int]string
 	evicted  map[int]bool
+	stuck    map[int]bool  // masters that forgot, and may not be told who the masters are
 	blank    map[int]bool  // masters seen without a marker when all were, so they may begin as new
 	used     usedDatabases // for masters whose markers are of the first version
 	ttls     ttlMemory
@@ -122,18 +127,20 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 	masters := len(servers)
 	return &Roster{
 		servers: servers, masters: masters, fresh: fresh, nonce: nonce,
-		epoch:    1,
-		joined:   slices.Repeat([]string{"1"}, masters),
-		met:      map[int]string{},
-		runs:     map[int]string{},
-		eviction: map[int]string{},
-		evicted:  map[int]bool{},
-		hearings: map[int]hearing{},
-		blank:    map[int]bool{},
-		views:    map[Place]*view{},
-		reason:   "no lock master has been reached yet",
-		moved:    map[int]time.Time{},
-		known:    make([]MasterStatus, masters),
+		epoch:     1,
+		joined:    slices.Repeat([]string{"1"}, masters),
+		met:       map[int]string{},
+		sightings: map[int]sighting{},
+		runs:      map[int]string{},
+		eviction:  map[int]string{},
+		evicted:   map[int]bool{},
+		hearings:  map[int]hearing{},
+		stuck:     map[int]bool{},
+		blank:     map[int]bool{},
+		views:     map[Place]*view{},
+		reason:    "no lock master has been reached yet",
+		moved:     map[int]time.Time{},
+		known:     make([]MasterStatus, masters),
 	}
 }
 
@@ -204,6 +211,7 @@ func (r *Roster) Asked(p Place, at time.Time, token int64) {
 	if s := r.views[p]; s != nil && at.After(s.asked) {
 		s.asked = at
 		r.tokenRead(s, token)
+		r.sees(p, s)
 	}
 }
 
@@ -248,6 +256,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	if s.isStale() {
 		r.changed() // the next answer must be judged again
 	}
+	r.sees(p, s)
 	return r.judge(p, s), s.marker
 }
 
@@ -311,6 +320,7 @@ func (r *Roster) remembering() int {
 // Jumped records that a master's clock has jumped forward. That holds for all its databases,
 // also those that are just being dialled. A jump that is not written down yet keeps its time.
 func (r *Roster) Jumped(master int, by Jump, now time.Time) {
+	r.shaken = now
 	for p, s := range r.views {
 		if p.Master != master {
 			continue

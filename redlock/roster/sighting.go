@@ -1,0 +1,62 @@
+package roster
+
+import (
+	"time"
+
+	"redlock-proxy/redlock/quorum"
+)
+
+// This file decides whether this process knows who the masters are, so that it may tell a master
+// that has forgotten it (joining.go).
+
+// A sighting is when this process last asked a member for its marker and found it in order.
+type sighting struct {
+	joined string
+	at     time.Time
+}
+
+// sees records a sighting. A reading that was asked for before a clock jumped is none: this process
+// may have stood still since then.
+func (r *Roster) sees(p Place, s *view) {
+	if r.remembers(p.Master, s.run) && p.DB == 0 && s.asked.After(r.shaken) {
+		r.sightings[p.Master] = sighting{r.joined[p.Master], s.asked}
+	}
+}
+
+// hasSeen tells whether this process has read the member's record so lately that the master
+// can have recorded no join since then whose server votes. For a process whose clock stood still,
+// lately may be long ago. Another master that remembers shows that: its clock has jumped.
+func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
+	w := r.sightings[p.Master]
+	return w.joined == r.joined[p.Master] && w.at.After(r.shaken) && now.Sub(w.at) <= sightingLasts(limits) &&
+		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
+}
+
+// knowsMembers tells whether this process may tell a member that has forgotten it who the masters
+// are.
+func (r *Roster) knowsMembers(p Place, s *view, now time.Time, limits Limits) bool {
+	return r.rememberingSince(p, s.since) >= min(r.masters-1, quorum.Size(r.masters)) ||
+		r.readSince(p, s.since) == r.masters-1 || r.hasSeen(p, now, limits)
+}
+
+// rememberingSince counts the other masters that remember, and were asked after since.
+func (r *Roster) rememberingSince(p Place, since time.Time) int {
+	n := 0
+	for i := range r.masters {
+		if s := r.views[Place{i, 0}]; i != p.Master && s != nil && r.remembers(i, s.run) && s.asked.After(since) {
+			n++
+		}
+	}
+	return n
+}
+
+// sightingLasts is the greatest age of a sighting that counts. It suffices for a restart that takes RestartDelay,
+// and for the wait for others after it.
+func sightingLasts(limits Limits) time.Duration { return 2*limits.RestartDelay + 2*BeatPause }
+
+// hold is how long others must keep a join on record before the server that joined gets its marker.
+// Then every witness has read of the join, or is too old. Its write may take a moment.
+func hold(limits Limits) time.Duration {
+	most := sightingLasts(limits)
+	return most + 2*time.Duration(float64(most)*limits.ClockDrift) + max(MarkAgain, 2*limits.MasterTimeout)
+}
