@@ -17,6 +17,7 @@ import (
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/handler"
 	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
@@ -68,6 +69,10 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	if err := reg.Register(metrics.Moving(p.movingRules)); err != nil {
 		return err
 	}
+	p.leases = lease.New(lease.Config{Locker: p.locker, Rule: p.current.LeaseRule, Limits: p.current.LeaseLimits, Log: p.log})
+	if err := reg.Register(metrics.Leases(p.leases.Counts)); err != nil {
+		return err
+	}
 	p.scripts = scripts.New(int(cfg.Limits.Scripts), func() { p.metrics.LimitReached(string(config.LimitScripts)) })
 	p.locks = lock.New(lock.Config{
 		Locker:        p.locker,
@@ -78,6 +83,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Log:           p.log,
 		Starting:      afterStart(p.lives, p.locker.Status), Draining: p.lives.Done(),
 		Journal: p.journal, IsSlow: p.isSlow,
+		Leases: p.leases,
 		Changes: lock.Changes{
 			Available: p.locker.TrackingAvailable,
 			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },
@@ -96,6 +102,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		RedlockInfo: p.appendInfo,
 		KillScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.Load().Masters) },
 		Locks:       p.locks,
+		Leases:      p.leases,
 		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },
 		Scripts:     p.scripts,
 		Console:     operators,

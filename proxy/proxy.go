@@ -18,6 +18,7 @@ import (
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/inspect"
 	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/page"
@@ -52,6 +53,7 @@ type Proxy struct {
 	tlsListener net.Listener // nil: no client connects over TLS
 	web         net.Listener // nil: no admin server
 	locker      *redlock.Locker
+	leases      *lease.Keeper
 	locks       *lock.Plane
 	scripts     *scripts.Cache
 	journal     *journal.Journal
@@ -173,6 +175,7 @@ func (p *Proxy) drain(ctx context.Context) {
 	}
 	patience, cancel = context.WithTimeout(ctx, closePatience)
 	defer cancel()
+	p.leases.Close(patience)
 	p.locker.Close(patience)
 	if p.admin != nil {
 		p.admin.close(patience)
@@ -187,6 +190,9 @@ func (p *Proxy) close() {
 	cancel()
 	if p.server != nil {
 		p.server.Shutdown(ended)
+	}
+	if p.leases != nil {
+		p.leases.Close(ended)
 	}
 	if p.locker != nil {
 		p.locker.Close(ended)

@@ -78,7 +78,8 @@ masters:
   - unix:///run/redis.sock
 locks:
   - {match: "a*", db: 0, default_ttl: 90s, wait: 1500ms, companions: ["b*", c]}
-  - match: "a*"
+  - {match: "a*", renew: 10m, on_disconnect: release}
+  - {match: "d*", on_disconnect: keep}
 master_timeout: 1.5s
 retry: {count: 0, delay: 0}
 clock_drift: 0
@@ -95,7 +96,7 @@ unix_permissions: 0770
 	}
 	want := &Config{
 		Source: "f", Listen: "unix:/run/proxy.sock", UnixPermissions: 0o770,
-		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Wait: 1500 * time.Millisecond, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB}},
+		Locks:         route.Rules{{Match: "a*", DB: 0, DefaultTTL: 90 * time.Second, Wait: 1500 * time.Millisecond, Companions: []string{"b*", "c"}}, {Match: "a*", DB: route.AnyDB, Renew: 10 * time.Minute, Release: true}, {Match: "d*", DB: route.AnyDB}},
 		MasterTimeout: 1500 * time.Millisecond,
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Heal: Heal{Every: time.Minute, Rate: 5, Size: 64 << 10},
@@ -105,7 +106,7 @@ unix_permissions: 0770
 	}
 	want.Limits.Clients, want.Limits.Bulk, want.Limits.Idle = 5, 64_000_000, 5*time.Minute
 	upstream, masters := cfg.Upstream.Server, cfg.Masters.Servers
-	if cfg.places["masters[2]"] != 8 || cfg.places["retry.delay"] != 13 {
+	if cfg.places["masters[2]"] != 8 || cfg.places["retry.delay"] != 14 {
 		t.Errorf("the keys stand in lines %v", cfg.places)
 	}
 	cfg.Upstream, cfg.Masters, cfg.places = Upstream{}, Masters{}, nil

@@ -40,7 +40,7 @@ func TestConfigErrors(t *testing.T) {
 		{"redis://x:hunter2@y: 1", `f.yaml:9: a key is not known here; allowed: ` + wantTop},
 		{"retry: {count: 1, tries: 2}", `f.yaml:9: retry: "tries" is not known here; allowed: count, delay`},
 		{"auth: {hunter2}", `f.yaml:9: auth: a key is not known here; allowed: password, password_file, password_env, may, users`},
-		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl, wait, companions, users`},
+		{"locks: [{match: a, ttl: 1s}]", `f.yaml:5: locks[0]: "ttl" is not known here; allowed: match, db, default_ttl, wait, renew, on_disconnect, companions, users`},
 		{"log: {level: info}\nlog: {format: text}", `f.yaml:10: log: duplicate key, first set on line 9`},
 		{"limits: {idle: 0s, idle: 1s}", `f.yaml:9: limits.idle: duplicate key, first set on line 9`},
 		{"retry: 3", `f.yaml:9: retry: must be a mapping with the keys count, delay`},
@@ -132,7 +132,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		// locks
 		{"locks: lock", `f.yaml:5: locks: must be a list of rules such as - match: "lock:*"`},
 		{"locks: []", `f.yaml:5: locks: the list is empty; without a rule no key is a lock (write - match: "lock:*")`},
-		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl, wait, companions, users`},
+		{"locks: [a]", `f.yaml:5: locks[0]: must be a mapping with the keys match, db, default_ttl, wait, renew, on_disconnect, companions, users`},
 		{`locks: [{match: a, companions: queue}]`, `f.yaml:5: locks[0].companions: must be a list of Redis globs such as ["queue:*"]`},
 		{`locks: [{match: a, companions: [b, ""]}]`, `f.yaml:5: locks[0].companions[1]: is empty; write a Redis glob over the whole key or channel`},
 		{"locks: [{db: 1}]", `f.yaml:5: locks[0]: has no match; write a Redis glob over the whole key, such as match: "lock:*"`},
@@ -140,6 +140,9 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{`locks: [{match: a, db: all}]`, `f.yaml:5: locks[0].db: "all" is not a whole number; allowed: 0 to 2147483647`},
 		{`locks: [{match: a, default_ttl: -1s}]`, `f.yaml:5: locks[0].default_ttl: "-1s" is out of range; allowed: 0s to 8760h`},
 		{`locks: [{match: a, wait: 61m}]`, `f.yaml:5: locks[0].wait: "61m" is out of range; allowed: 0s to 1h`},
+		{`locks: [{match: a, renew: 0s}]`, `f.yaml:5: locks[0].renew: must be longer than 0s; leave the key out, and no lock is renewed`},
+		{`locks: [{match: a, renew: -1s}]`, `f.yaml:5: locks[0].renew: "-1s" is out of range; allowed: 0s to 8760h`},
+		{`locks: [{match: a, on_disconnect: delete}]`, `f.yaml:5: locks[0].on_disconnect: "delete" is not allowed here; allowed: keep, release`},
 		{`locks: [{match: a}, {match: b}, {match: a, db: 3}]`, `f.yaml:5: locks[2]: is never used: the rule on line 5 matches the same keys first`},
 
 		// numbers and words

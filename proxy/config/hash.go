@@ -26,6 +26,8 @@ type sharedRule struct {
 	DB         int           `json:"db"`
 	DefaultTTL time.Duration `json:"default_ttl,omitempty"`
 	Wait       time.Duration `json:"wait,omitempty"`
+	Renew      time.Duration `json:"renew,omitempty"`
+	Release    bool          `json:"release,omitempty"`
 	Companions []string      `json:"companions,omitempty"`
 }
 
@@ -39,7 +41,7 @@ func (cfg *Config) Hash() uint64 {
 		RestartDelay: cfg.RestartDelay, MaxQuarantine: cfg.MaxQuarantine,
 	}
 	for _, rule := range cfg.Locks {
-		shared.Rules = append(shared.Rules, sharedRule{rule.Match, rule.DB, rule.DefaultTTL, rule.Wait, rule.Companions})
+		shared.Rules = append(shared.Rules, sharedRule{rule.Match, rule.DB, rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release, rule.Companions})
 	}
 	text, err := json.Marshal(shared)
 	if err != nil {

@@ -36,6 +36,8 @@ func TestConfigHash(t *testing.T) {
 		"db":             func(c *Config) { c.Locks[0].DB = 0 },
 		"default_ttl":    func(c *Config) { c.Locks[0].DefaultTTL = time.Nanosecond },
 		"wait":           func(c *Config) { c.Locks[0].Wait = time.Nanosecond },
+		"renew":          func(c *Config) { c.Locks[0].Renew = time.Nanosecond },
+		"on_disconnect":  func(c *Config) { c.Locks[0].Release = true },
 		"companions":     func(c *Config) { c.Locks[0].Companions = []string{"x"} },
 		"rules":          func(c *Config) { c.Locks = append(c.Locks, route.Rule{Match: "x"}) },
 		"master_timeout": func(c *Config) { c.MasterTimeout++ },

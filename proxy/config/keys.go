@@ -117,6 +117,8 @@ type ruleKeys struct {
 	DB         int           `yaml:"db" range:"0 2147483647"`
 	DefaultTTL time.Duration `yaml:"default_ttl" range:"0s 8760h"`
 	Wait       time.Duration `yaml:"wait" range:"0s 1h"`
+	Renew      time.Duration `yaml:"renew" range:"0s 8760h"`
+	Disconnect string        `yaml:"on_disconnect" oneof:"keep release"`
 	Companions []string      `yaml:"companions" list:"Redis globs such as [\"queue:*\"]"`
 	Users      []string      `yaml:"users" list:"users' names such as [billing, default]"`
 }
@@ -130,7 +132,11 @@ func (r *configReader) rules(node *yaml.Node, key string, tag reflect.StructTag)
 		if key := elementKey(key, i); r.sound(key) {
 			r.checkRule(key, rule, rules)
 		}
-		rules = append(rules, route.Rule{Match: rule.Match, DB: rule.DB, DefaultTTL: rule.DefaultTTL, Wait: rule.Wait, Companions: rule.Companions, Users: rule.Users})
+		rules = append(rules, route.Rule{
+			Match: rule.Match, DB: rule.DB, DefaultTTL: rule.DefaultTTL,
+			Wait: rule.Wait, Renew: rule.Renew, Release: rule.Disconnect == "release",
+			Companions: rule.Companions, Users: rule.Users,
+		})
 	}
 	return rules
 }
@@ -149,6 +155,9 @@ func (r *configReader) checkRule(key string, rule ruleKeys, earlier route.Rules)
 		if glob == "" {
 			r.fail(elementKey(key+".companions", i), "is empty; write a Redis glob over the whole key or channel")
 		}
+	}
+	if r.has(key+".renew") && rule.Renew == 0 {
+		r.fail(key+".renew", "must be longer than 0s; leave the key out, and no lock is renewed")
 	}
 	if r.has(key+".users") && len(rule.Users) == 0 {
 		r.fail(key+".users", "must be a list of users' names such as [billing, default]")

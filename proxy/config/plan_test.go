@@ -44,6 +44,7 @@ func TestReloadChanges(t *testing.T) {
 	}{
 		{"", "", nil, false, -1, nil},
 		{`"lock:*"`, `"job:*"`, []string{`locks: "lock:*" -> "job:*"`}, false, -1, nil},
+		{`"lock:*"`, "\"lock:*\"\n    renew: 10m\n    on_disconnect: release", []string{`locks: "lock:*" -> "lock:*", renewed for 10m, released on disconnect`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    default_ttl: 1m", []string{`locks: "lock:*" -> "lock:*", default TTL 1m`}, false, -1, nil},
 		{`"lock:*"`, "\"lock:*\"\n    wait: 2s", []string{`locks: "lock:*" -> "lock:*", wait 2s`}, false, -1, nil},
 		{"log:", "master_timeout: 80ms\nlog:", []string{"master_timeout: 50ms -> 80ms"}, true, -1, nil},

@@ -19,6 +19,12 @@ func DescribeRule(rule route.Rule) string {
 	if rule.Wait > 0 {
 		text += ", wait " + ShortDuration(rule.Wait)
 	}
+	if rule.Renew > 0 {
+		text += ", renewed for " + ShortDuration(rule.Renew)
+	}
+	if rule.Release {
+		text += ", released on disconnect"
+	}
 	for i, glob := range rule.Companions {
 		if i == 0 {
 			text += ", companions"
@@ -33,7 +39,7 @@ func DescribeRule(rule route.Rule) string {
 
 // DescribeCoverage describes only the keys and companions that a rule covers.
 func DescribeCoverage(rule route.Rule) string {
-	rule.DefaultTTL, rule.Wait, rule.Users = 0, 0, nil
+	rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release, rule.Users = 0, 0, 0, false, nil
 	return DescribeRule(rule)
 }
 

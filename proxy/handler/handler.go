@@ -5,11 +5,13 @@ import (
 	"context"
 	"log/slog"
 	"net"
+	"sync/atomic"
 	"time"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lastread"
+	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
@@ -40,6 +42,7 @@ type Config struct {
 	KillScripts func(ctx context.Context) bool // SCRIPT KILL on every master; reports whether one ran
 
 	Locks   Locks
+	Leases  *lease.Keeper // nil: no lock has a lease
 	Scripts *scripts.Cache
 	Console Console          // nil: REDLOCK is not supported
 	Journal *journal.Journal // nil: nobody can see the clients
@@ -97,6 +100,7 @@ type handler struct {
 	replies     wire.ReplyMode
 	lockReply   []byte // the last reply of the masters; its buffer is reused
 	lastRead    lastread.Memory
+	leases      atomic.Pointer[lease.Holder] // nil until locks may need leases
 	transaction transaction
 	watched     watched
 	generation  int // the router's Generation when transaction or watched began
@@ -125,6 +129,7 @@ func (v *Service) newHandler(s *session.Session) *handler {
 // Close stops the client's listeners and gives back its memory.
 func (h *handler) Close() {
 	h.hearing.Close()
+	h.endLeases()
 	h.forgetQueued()
 	h.forgetWatched()
 	h.client.Release()

@@ -147,6 +147,7 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 		Route:     to,
 		Version:   h.client.Version,
 		LastReads: &h.lastRead,
+		Leases:    h.holder(),
 		Client:    h,
 		From:      h.card,
 	}

@@ -94,8 +94,8 @@ type identity struct {
 }
 
 // Swept checks for changes that no command notices. mustLogIn reports whether the client has
-// yet to log in. waits reports whether the client is silent because it waits for messages.
+// yet to log in. waits reports whether the client is silent because it waits for messages or holds a lock.
 // Any goroutine may call it.
 func (h *handler) Swept() (mustLogIn, waits bool) {
-	return h.login.Load() == loginRequired, h.hearing.Swept()
+	return h.login.Load() == loginRequired, h.hearing.Swept() || h.holdsLeases()
 }

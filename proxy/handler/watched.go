@@ -88,6 +88,7 @@ func (h *handler) executeOnLocks() {
 		DB:       h.client.DB,
 		Commands: h.transaction.calls,
 		Watches:  h.watched.locks,
+		Leases:   h.holder(),
 		Version:  h.client.Version,
 	}
 	copies, ok := h.holdCopies(h.transaction.bytes)

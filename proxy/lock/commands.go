@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -44,10 +45,20 @@ func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.
 // acquire carries out SETNX, and SET NX with or without GET.
 func (p *Plane) acquire(ctx context.Context, call Command, c setCommand, reads wording) answer {
 	request := redlock.AcquireRequest{DB: call.DB, Key: call.Args[1], Value: call.Args[2], TTL: p.ttl(call, c), Get: c.get}
-	if rule := p.waitsFor(call, request.TTL); rule != nil {
-		return p.acquireInLine(ctx, request, rule, reads)
+	rule := p.waitsFor(call, request.TTL)
+	if rule == nil && call.Leases == nil {
+		return p.acquireOnce(ctx, request, reads)
 	}
-	return p.acquireOnce(ctx, request, reads)
+	var a answer
+	if rule != nil {
+		a = p.acquireInLine(ctx, request, rule, reads)
+	} else {
+		a = p.acquireOnce(ctx, request, reads)
+	}
+	if call.Leases != nil && a.took() {
+		call.Leases.Took(call.DB, request.Key, request.Value, request.TTL, a.outcome.Since)
+	}
+	return a
 }
 
 // acquireOnce asks the masters for a lock.
@@ -106,12 +117,14 @@ func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
 	if !request.KeepTTL {
 		p.took(o, call.DB, request.Key, request.TTL)
 	}
+	p.leases.Ended(o, call.DB, request.Key)
 	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL}
 }
 
 // release deletes the command's one key.
 func (p *Plane) release(ctx context.Context, call Command, reads wording) answer {
 	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1]})
+	p.leases.Ended(o, call.DB, call.Args[1])
 	return answer{kind: redlock.KindRelease, outcome: o, reads: reads}
 }
 
@@ -119,6 +132,7 @@ func (p *Plane) release(ctx context.Context, call Command, reads wording) answer
 // value. A key that is no string is an error.
 func (p *Plane) take(ctx context.Context, call Command) answer {
 	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: true})
+	p.leases.Ended(o, call.DB, call.Args[1])
 	if o.Verdict != redlock.Won {
 		o.Value = nil
 	}
@@ -137,6 +151,7 @@ func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply
 	}
 	o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})
 	p.took(o, call.DB, call.Args[1], lockTTL(c.ttl))
+	p.leases.Prolonged(o, call.DB, call.Args[1], lockTTL(c.ttl))
 	return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne, ttl: lockTTL(c.ttl)}
 }
 
@@ -147,14 +162,16 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 	if call.Route.Spec.Blocking() {
 		return answer{kind: redlock.KindRun, outcome: p.runBlocking(ctx, request), reads: readsReply}
 	}
-	return p.examine(ctx, request)
+	return p.examine(ctx, request, nil)
 }
 
 // examine has the masters run a command that may take a lock. Only the outcome tells
-// how long that lock lives.
-func (p *Plane) examine(ctx context.Context, r redlock.RunRequest) answer {
+// how long that lock lives. If the command is a script or a transaction, leases are those
+// of its client.
+func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, leases *lease.Holder) answer {
 	r.Effects = true
 	o := p.locker.Run(ctx, r)
+	p.leases.Ran(o, r.DB, leases)
 	if o.Lives > 0 && len(r.Keys) > 0 {
 		p.took(o, r.DB, r.Keys[0], o.Lives)
 	}

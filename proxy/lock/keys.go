@@ -138,7 +138,9 @@ func (p *Plane) releaseKeys(ctx context.Context, call Command) answer {
 	keys, _ := call.distinctKeys()
 	db := call.DB // a closure over call would move it to the heap
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
-		return p.locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
+		o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
+		p.leases.Ended(o, db, key)
+		return o
 	})
 	return answer{kind: redlock.KindRelease, outcome: join(outcomes), reads: readsNumber}
 }

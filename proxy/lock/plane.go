@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/proxy/holds"
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lastread"
+	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
@@ -58,6 +59,7 @@ type Plane struct {
 	starting      <-chan struct{}
 	journal       *journal.Journal // nil: nothing is remembered
 	isSlow        func(took time.Duration) bool
+	leases        *lease.Keeper
 	waits         *waitingRoom // nil: blocking commands poll
 	queue         *queue.Queue // of acquires whose rule has a wait
 	times         *holds.Times
@@ -76,6 +78,7 @@ type Command struct {
 	LastReads *lastread.Memory // of the client; nil: no reads are remembered
 	Client    slog.LogValuer   // the sender, for the log; may be nil
 	From      *journal.Client  // the sender, for the journal; may be nil
+	Leases    *lease.Holder    // of the client; nil: the locks that it takes get no leases
 }
 
 // Name is the name in the command's specification, or empty if it has none.
@@ -100,16 +103,17 @@ type Config struct {
 	// Draining is closed when no acquire may wait for its lock any longer; nil: never.
 	Draining <-chan struct{}
 	Changes  Changes
+	Leases   *lease.Keeper                 // nil: there are no leases
 	Journal  *journal.Journal              // remembers how commands end; may be nil
 	IsSlow   func(took time.Duration) bool // tells whether a command that took so long is slow
 }
 
-// New makes a plane. Everything but Starting, Draining, Changes and Journal must be given,
-// and IsSlow with a Journal.
+// New makes a plane. Everything but Starting, Draining, Changes, Leases and Journal must be
+// given, and IsSlow with a Journal.
 func New(c Config) *Plane {
 	return &Plane{
 		locker: c.Locker, router: c.Router, maxQuarantine: c.MaxQuarantine, scripts: c.Scripts,
-		meter: c.Meter, log: c.Log, starting: c.Starting, waits: newWaitingRoom(c.Changes),
+		meter: c.Meter, log: c.Log, starting: c.Starting, leases: c.Leases, waits: newWaitingRoom(c.Changes),
 		queue:   newQueue(c.Changes, c.Draining),
 		journal: c.Journal, isSlow: c.IsSlow,
 		times: holds.New(),
@@ -236,6 +240,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		return p.expire(ctx, call, c, reply)
 	case "persist":
 		o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], Persist: true})
+		p.leases.Prolonged(o, call.DB, call.Args[1], 0)
 		return answer{kind: redlock.KindExtend, outcome: o, reads: readsOne}
 	case "ttl", "pttl", "expiretime", "pexpiretime":
 		o := p.locker.TTL(ctx, redlock.TTLRequest{DB: call.DB, Key: call.Args[1], Name: strings.ToUpper(name)})
@@ -267,7 +272,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		if waitsForEntries(call.Args) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name+" with block"))
 		}
-		return p.examine(ctx, p.runRequest(call))
+		return p.examine(ctx, p.runRequest(call), nil)
 	default:
 		if call.Route.Spec.Is(command.NeverOnLocks) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name))

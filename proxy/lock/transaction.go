@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 )
@@ -17,6 +18,7 @@ type Transaction struct {
 	Commands []Command // the session has checked names, arity, and that no key is the upstream's
 	Watches  []*redlock.Watch
 	Version  wire.Version
+	Leases   *lease.Holder // as in Command
 }
 
 // Watch reads lock keys as WATCH does. If it fails, it returns a whole error reply
@@ -73,7 +75,7 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 		}
 		request.Watches = []*redlock.Watch{w}
 	}
-	return p.examine(ctx, request)
+	return p.examine(ctx, request, t.Leases)
 }
 
 // appendMissing appends those of more that keys does not have.

@@ -181,7 +181,7 @@ func coverage(rules Rules) Rules {
 	var list Rules
 	for i, rule := range rules {
 		if !list.comprise(rule) && !slices.ContainsFunc(rules[i+1:], func(other Rule) bool { return other.comprises(rule) && !rule.comprises(other) }) {
-			rule.DefaultTTL, rule.Wait, rule.Users = 0, 0, nil
+			rule.DefaultTTL, rule.Wait, rule.Renew, rule.Release, rule.Users = 0, 0, 0, false, nil
 			list = append(list, rule)
 		}
 	}

@@ -17,6 +17,8 @@ type Rule struct {
 	DefaultTTL time.Duration // the TTL of a lock that a client takes without one; 0: none
 	Wait       time.Duration // the longest time for which a refused acquire waits for the lock; 0: it does not
 	Companions []string      // globs: keys and channels that go where the locks go
+	Renew      time.Duration // a lock is renewed for so long while its connection is open; 0: never
+	Release    bool          // a lock is released when its client ends the connection
 	Users      []string      // who may use these locks; empty: all users who may use locks
 	denied     bool          // in the rules for one user: the user may not use these locks
 }
@@ -85,6 +87,16 @@ func (r Rules) DeniesMore(was Rules, name string) bool {
 
 // IsFor tells whether the user may use the rule's locks.
 func (r *Rule) IsFor(user string) bool { return len(r.Users) == 0 || slices.Contains(r.Users, user) }
+
+// Lease tells whether some rule renews or releases locks with their connections.
+func (r Rules) Lease() bool {
+	for i := range r {
+		if r[i].Renew > 0 || r[i].Release {
+			return true
+		}
+	}
+	return false
+}
 
 // Name names the rule in logs. A nil rule is that of a lock which is only a companion
 // of others.

@@ -57,6 +57,8 @@ const (
 	Revoked
 	// CutOff: the process ends and waits no longer.
 	CutOff
+	// LeaseLost: a lock of the client could not be renewed, and may have another holder.
+	LeaseLost
 	// Panicked: the proxy has a defect.
 	Panicked
 )
@@ -112,6 +114,8 @@ var endings = [...]ending{
 		level: slog.LevelWarn, text: textOverflow},
 	Revoked: {how: atOnce},
 	CutOff:  {how: atOnce},
+	LeaseLost: {how: atOnce,
+		level: slog.LevelWarn, text: "closing client: its lock could not be renewed in time, so it may have lost it"},
 	Panicked: {how: atOnce, count: (*metrics.Metrics).PanicRecovered,
 		level: slog.LevelError, text: "closing client: panic in the proxy (please report)"},
 }
@@ -149,6 +153,12 @@ func (s *Session) End(why Reason, details ...slog.Attr) {
 
 // HasEnded tells whether the session ends for this reason.
 func (s *Session) HasEnded(why Reason) bool { return s.ended.Load()&(1<<why) != 0 }
+
+// ClientLeaves tells whether the session ends because of the client alone.
+func (s *Session) ClientLeaves() bool {
+	ended := s.ended.Load()
+	return ended != 0 && ended&^(1<<ClientGone|1<<Quit) == 0
+}
 
 // Ending tells whether the session performs no more commands.
 func (s *Session) Ending() bool { return s.ended.Load()&stopping != 0 }

@@ -118,6 +118,9 @@ func (s *Session) MayBlock() { s.blocking = true }
 // RemoteAddr is the client's address.
 func (s *Session) RemoteAddr() net.Addr { return s.sock.RemoteAddr() }
 
+// WatchPeer makes the kernel end the connection soon if the client's machine is gone.
+func (s *Session) WatchPeer() { s.sock.WatchPeer() }
+
 // HasInput tells whether there are unread bytes, such as an unfinished command.
 func (s *Session) HasInput() bool { return len(s.in.Unread()) > 0 }
 

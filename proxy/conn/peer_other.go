@@ -1,0 +1,11 @@
+//go:build !linux
+
+package conn
+
+import (
+	"net"
+	"time"
+)
+
+// limitUnacknowledged does nothing: the option is Linux's.
+func limitUnacknowledged(*net.TCPConn, time.Duration) {}

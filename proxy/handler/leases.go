@@ -1,0 +1,42 @@
+package handler
+
+import (
+	"log/slog"
+
+	"redlock-proxy/proxy/lease"
+	"redlock-proxy/proxy/session"
+)
+
+// holder returns what has the leases of the client's locks. It is nil as long as no rule
+// asks for leases.
+func (h *handler) holder() *lease.Holder {
+	holder := h.leases.Load()
+	if holder == nil && h.service.Leases != nil && h.Env.Active.Load().Router.Rules.Lease() {
+		holder = h.service.Leases.NewHolder(h)
+		h.leases.Store(holder)
+	}
+	return holder
+}
+
+// holdsLeases tells whether the client is silent because it works under its locks. Any
+// goroutine may call it.
+func (h *handler) holdsLeases() bool {
+	holder := h.leases.Load()
+	return holder != nil && holder.Holds()
+}
+
+// endLeases stops the renewals. Locks are released only if the client itself has left:
+// one that the proxy disconnects may still be at work.
+func (h *handler) endLeases() {
+	if holder := h.leases.Load(); holder != nil {
+		holder.Close(h.ClientLeaves())
+	}
+}
+
+// LeaseTaken notes that a vanished client now matters to others.
+func (h *handler) LeaseTaken() { h.WatchPeer() }
+
+// LeaseLost ends the session of a client that may work without its lock.
+func (h *handler) LeaseLost() {
+	h.End(session.LeaseLost, slog.String("client", h.RemoteAddr().String()))
+}

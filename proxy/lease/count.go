@@ -1,0 +1,74 @@
+package lease
+
+import (
+	"sync/atomic"
+
+	"redlock-proxy/proxy/metrics"
+)
+
+// A refusal says why a lock is not renewed. It was taken all the same.
+type refusal uint8
+
+const (
+	refusedNumber refusal = iota
+	refusedSize
+	refusedType
+	refusedTTL
+	refusedDrain
+)
+
+var refusalNames = [...]string{"too_many", "too_large", "not_a_string", "ttl_too_short", "draining"}
+
+var refusalTexts = [...]string{
+	refusedNumber: "lock taken but not renewed: too many leases",
+	refusedSize:   "lock taken but not renewed: its key and value are too long",
+	refusedType:   "lock taken but not renewed: it is not a string",
+	refusedTTL:    "lock taken but not renewed: its TTL is less than six times master_timeout",
+}
+
+// The results of the release of a lock whose connection has ended.
+const (
+	releaseDone      = iota
+	releaseAbsent    // it had ended
+	releaseUndecided // too few masters answered; those that missed it get it later, or the TTL ends the lock
+	releaseShort     // its value may be shared, so the lock keeps its TTL
+	releaseResults
+)
+
+var (
+	renewalNames = [...]string{renewed: "renewed", ended: "ended", undecided: "undecided"}
+	releaseNames = [...]string{"released", "absent", "undecided", "short_value"}
+)
+
+// counters count what happens to leases.
+type counters struct {
+	renewals [len(renewalNames)]atomic.Int64
+	releases [releaseResults]atomic.Int64
+	refusals [len(refusalNames)]atomic.Int64
+	lost     atomic.Int64
+}
+
+// Counts returns the present numbers, for metrics.
+func (k *Keeper) Counts() metrics.LeaseCounts {
+	return metrics.LeaseCounts{
+		Held: k.held.Load(), Lost: k.lost.Load(),
+		Renewals: named(renewalNames[:], k.renewals[:]),
+		Releases: named(releaseNames[:], k.releases[:]),
+		Refused:  named(refusalNames[:], k.refusals[:]),
+	}
+}
+
+func named(names []string, numbers []atomic.Int64) map[string]int64 {
+	all := make(map[string]int64, len(names))
+	for i, name := range names {
+		all[name] = numbers[i].Load()
+	}
+	return all
+}
+
+// refuse counts a lock without a lease, and logs the first of each kind.
+func (k *Keeper) refuse(why refusal) {
+	if k.refusals[why].Add(1) == 1 && why != refusedDrain {
+		k.Log.Warn(refusalTexts[why])
+	}
+}

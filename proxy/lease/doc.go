@@ -1,0 +1,64 @@
+// Package lease renews locks while the connection that took them is open, and releases
+// them when their client ends it. It does so for code that knows nothing of it, by the
+// options renew and on_disconnect of a lock rule. Without them nothing here runs.
+//
+// # What a holder gets
+//
+// A lock is extended to its own TTL each third of it, by value, for as long as
+// its connection is open. The masters decide each renewal as any extension, by quorum and
+// with validity left. An undecided renewal is asked again. If none is won until the
+// validity of the last one is over, the lock is lost: LeaseLost ends the session, so that
+// the client's next command fails.
+//
+// A renewal that finds the lock on no master ends the lease without a word: somebody
+// released the lock, through any proxy or a master itself. A release through this proxy
+// ends it at once. The lock's next holder has a lease of its own. So one key has one
+// lease at most.
+//
+// # How long
+//
+// No renewal begins later than renew after the lock was taken. So no lock lives longer
+// than renew and its TTL, whatever its client does. After that the lock keeps its TTL,
+// and nobody is disconnected. If the process ends or is killed, nothing renews the lock
+// any more. A reload applies to the leases that there are.
+//
+// # What clients change
+//
+// A TTL that a client sets through this proxy, with the EXPIRE family or a script, is the
+// lock's TTL from then on, longer or shorter. A lock that was made permanent is not
+// renewed. A longer TTL set elsewhere stays: a renewal never shortens a lock. A shorter
+// one set elsewhere is extended again. A client that replaces the value, through any
+// proxy, has ended the lease.
+//
+// # At the end of the connection
+//
+// With on_disconnect: release, the lock is deleted by value when its client ends the
+// connection, or the network does. It keeps its TTL if the proxy ends the connection: the
+// client may still be at work. It keeps its TTL, too, if the value has less than
+// redlock.ShortValue bytes: many clients may share such a constant, and the lock may be
+// somebody else's by now.
+//
+// # What is not covered
+//
+//   - A stopped process looks like one at work as long as its kernel answers. Its locks
+//     are renewed up to the cap. Only a fencing token protects what it does afterwards.
+//   - A client that repeats failed commands on a new connection does not notice that its
+//     session was closed.
+//   - A pool that closes the connection under a lock ends the renewals, or the lock.
+//   - Locks that are no strings (hashes, sorted sets) are not renewed, nor those whose TTL
+//     is too short for the masters' timeout, nor those above a limit. They are taken as
+//     without renew, counted, and the first of each kind is logged.
+//   - If several proxies' clients share one constant value, a lease may renew another
+//     client's lock, up to its own cap.
+//
+// # Goroutines and locks
+//
+// One goroutine has all leases in a heap, by the time of their next turn. It starts with
+// the first lease. It puts each question to the masters on a goroutine of its own, at
+// most maxAsking at a time. Close stops all of these and waits for them. Keeper's mutex
+// guards the leases. It is held for a few lines, while nobody is asked, called or told.
+// Under it the keeper only reads the current rules and limits.
+//
+// A term is what a lease decides by: a pure value. The values of locks are secrets. They
+// are in memory only, never in a log line or an error.
+package lease

@@ -1,0 +1,120 @@
+package lease
+
+import (
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// A Client is a connection that takes locks.
+type Client interface {
+	// LeaseLost ends the connection, because the client may work without its lock. The
+	// Keeper's goroutine calls it. It must not block.
+	LeaseLost()
+	// LeaseTaken is called when the client has its first lease, by Took.
+	LeaseTaken()
+}
+
+// A Holder has the leases of one connection. The connection's goroutine calls its
+// methods, and any goroutine Holds.
+type Holder struct {
+	keeper *Keeper
+	client Client
+	told   bool // the client, of its first lease
+
+	// The Keeper's mutex guards the rest.
+	leases  map[*lease]struct{}
+	hasLost bool
+	gone    bool // it is closed
+}
+
+// NewHolder makes the Holder of a connection, which must Close it.
+func (k *Keeper) NewHolder(client Client) *Holder {
+	return &Holder{keeper: k, client: client, leases: map[*lease]struct{}{}}
+}
+
+// Holds tells whether the connection has leases.
+func (h *Holder) Holds() bool {
+	h.keeper.mu.Lock()
+	defer h.keeper.mu.Unlock()
+	return len(h.leases) > 0
+}
+
+// Took notes that the connection took a lock. Its TTL counts from since; 0: it has none.
+// value is nil if the lock is no string. The Holder copies what it keeps.
+func (h *Holder) Took(db int, key, value []byte, ttl time.Duration, since time.Time) {
+	k := h.keeper
+	rule := k.Rule(db, key)
+	k.Ended(redlock.Outcome{Verdict: redlock.Won}, db, key) // an earlier lock is over
+	if rule == (Rule{}) {
+		return
+	}
+	if since.IsZero() {
+		since = time.Now()
+	}
+	why, fits := h.take(db, key, value, newTerm(ttl, since))
+	if !fits {
+		k.refuse(why)
+		return
+	}
+	if rule.Renew > 0 && ttl > 0 && !k.Limits().renewable(ttl) {
+		k.refuse(refusedTTL)
+	}
+	if !h.told {
+		h.told = true
+		h.client.LeaseTaken()
+	}
+}
+
+// take makes a lease, unless a limit is reached.
+func (h *Holder) take(db int, key, value []byte, t term) (why refusal, fits bool) {
+	k := h.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	switch {
+	case value == nil:
+		return refusedType, false
+	case len(key)+len(value) > maxLeaseSize:
+		return refusedSize, false
+	case len(k.queue) >= maxLeases || len(h.leases) >= maxOfHolder:
+		return refusedNumber, false
+	case k.closed || h.gone:
+		return refusedDrain, false
+	}
+	k.add(&lease{place: place{db, string(key)}, value: string(value), holder: h, term: t})
+	return 0, true
+}
+
+// loses notes that a lock was lost. It returns the holder the first time. The caller
+// holds the Keeper's mutex.
+func (h *Holder) loses() *Holder {
+	if h.hasLost {
+		return nil
+	}
+	h.hasLost = true
+	return h
+}
+
+// Close ends all leases. If the client itself has left, locks of rules that say so are
+// released. Close does not wait for that.
+func (h *Holder) Close(left bool) {
+	k := h.keeper
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	h.gone = true
+	for l := range h.leases {
+		if !left || !k.Rule(l.db, []byte(l.key)).Release {
+			k.remove(l)
+			continue
+		}
+		if len(l.value) < redlock.ShortValue {
+			k.releases[releaseShort].Add(1)
+			k.remove(l)
+			continue
+		}
+		delete(k.leases, l.place)
+		delete(h.leases, l)
+		l.releasing = true
+		k.wakeAt(l, time.Now())
+	}
+}

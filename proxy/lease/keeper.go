@@ -1,0 +1,372 @@
+package lease
+
+import (
+	"container/heap"
+	"context"
+	"log/slog"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+const (
+	maxAsking    = 64 // questions to the masters at the same time
+	busyPause    = time.Millisecond * 5
+	maxLeases    = 50_000  // of a process
+	maxOfHolder  = 1_000   // of a connection
+	maxLeaseSize = 1 << 10 // the bytes of a key and its value
+)
+
+// Locker puts questions to the masters. redlock.Locker is the one in service.
+type Locker interface {
+	Extend(ctx context.Context, r redlock.ExtendRequest) redlock.Outcome
+	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
+}
+
+// Config is the parts of a Keeper. Many goroutines call the functions, which must not
+// block.
+type Config struct {
+	Locker Locker
+	Rule   func(db int, key []byte) Rule // of a key, by the current lock rules
+	Limits func() Limits                 // the current ones
+	Log    *slog.Logger
+}
+
+// A Keeper has the leases of a process. Any goroutine may use it. The caller must Close it.
+// The methods about commands' outcomes do nothing on a nil Keeper.
+type Keeper struct {
+	Config
+	counters
+	held atomic.Int64 // the number of leases
+
+	mu      sync.Mutex
+	leases  map[place]*lease // those of open connections; one for each key
+	queue   queue            // all leases, by the time of their next turn
+	running bool             // the owner's goroutine has been started
+	closed  bool             // nothing begins any more but releases
+
+	wake    chan struct{}
+	ctx     context.Context // ends when Close waits no longer
+	end     context.CancelFunc
+	stopped chan struct{} // closed by Close
+	asking  chan struct{} // has an element for each question under way
+	working sync.WaitGroup
+}
+
+// place is where a lock is.
+type place struct {
+	db  int
+	key string
+}
+
+// A lease is one lock of one connection. The Keeper's mutex guards it.
+type lease struct {
+	place
+	value     string
+	holder    *Holder
+	term      term
+	releasing bool // its connection has ended, and so must the lock
+	at        time.Time
+	index     int // in the queue; -1: it is over
+}
+
+// New makes a Keeper without leases.
+func New(c Config) *Keeper {
+	k := &Keeper{
+		Config: c, leases: map[place]*lease{},
+		wake: make(chan struct{}, 1), stopped: make(chan struct{}), asking: make(chan struct{}, maxAsking),
+	}
+	k.ctx, k.end = context.WithCancel(context.Background())
+	return k
+}
+
+// Any tells whether there are leases.
+func (k *Keeper) Any() bool { return k != nil && k.held.Load() > 0 }
+
+// Prolonged notes the outcome of a command that gives a lock another TTL. 0: it expires no
+// more.
+func (k *Keeper) Prolonged(o redlock.Outcome, db int, key []byte, ttl time.Duration) {
+	k.change(o, db, key, func(l *lease) {
+		l.term.prolonged(ttl, o.Since)
+		k.schedule(l, time.Now())
+	})
+}
+
+// Ended notes the outcome of a command that releases a lock, or gives it another value.
+func (k *Keeper) Ended(o redlock.Outcome, db int, key []byte) { k.change(o, db, key, k.remove) }
+
+// Ran notes what an examined run did to its keys. A string that it created is a lock of
+// holder's connection, or no lock if holder is nil.
+func (k *Keeper) Ran(o redlock.Outcome, db int, holder *Holder) {
+	for _, e := range o.Effects {
+		switch {
+		case e.Change == redlock.KeyProlonged:
+			k.Prolonged(o, db, e.Key, e.TTL)
+		case e.Change == redlock.KeyCreated && holder != nil:
+			holder.Took(db, e.Key, e.Value, e.TTL, o.Since)
+		default:
+			k.Ended(o, db, e.Key)
+		}
+	}
+}
+
+func (k *Keeper) change(o redlock.Outcome, db int, key []byte, change func(*lease)) {
+	if !k.Any() || o.Verdict != redlock.Won || o.Err != "" {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := k.leases[place{db, string(key)}]; l != nil {
+		change(l)
+	}
+}
+
+// add makes a lease, in the place of an earlier one. The caller holds the mutex.
+func (k *Keeper) add(l *lease) {
+	k.leases[l.place] = l
+	l.holder.leases[l] = struct{}{}
+	heap.Push(&k.queue, l)
+	k.held.Add(1)
+	k.schedule(l, time.Now())
+	if !k.running {
+		k.running = true
+		k.working.Go(k.run)
+	}
+}
+
+// remove ends a lease. The caller holds the mutex.
+func (k *Keeper) remove(l *lease) {
+	if l.index < 0 {
+		return
+	}
+	if k.leases[l.place] == l {
+		delete(k.leases, l.place)
+	}
+	delete(l.holder.leases, l)
+	heap.Remove(&k.queue, l.index)
+	k.held.Add(-1)
+}
+
+// schedule gives a lease its next turn. The caller holds the mutex.
+func (k *Keeper) schedule(l *lease, now time.Time) {
+	_, in := k.next(l, now)
+	k.wakeAt(l, now.Add(in))
+}
+
+// wakeAt is turnAt for a time that the owner's goroutine may not wait for yet.
+func (k *Keeper) wakeAt(l *lease, at time.Time) {
+	k.turnAt(l, at)
+	if l.index == 0 {
+		select {
+		case k.wake <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// run gives each lease its turns until Close.
+func (k *Keeper) run() {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+		case <-k.wake:
+		case <-k.stopped:
+			return
+		}
+		pause, lost := k.step(time.Now())
+		for _, h := range lost {
+			k.lost.Add(1)
+			h.client.LeaseLost()
+		}
+		timer.Reset(pause)
+	}
+}
+
+// step gives their turns to all leases that are due. It returns the time until the next
+// one, and the holders that have lost a lock.
+func (k *Keeper) step(now time.Time) (pause time.Duration, lost []*Holder) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for len(k.queue) > 0 && !k.queue[0].at.After(now) {
+		l := k.queue[0]
+		if h := k.turn(l, now); h != nil {
+			lost = append(lost, h)
+		}
+	}
+	if len(k.queue) == 0 {
+		return time.Hour, lost
+	}
+	return k.queue[0].at.Sub(now), lost
+}
+
+// turn does what is due for a lease. It returns the holder if that has lost the lock, the
+// first time. The caller holds the mutex.
+func (k *Keeper) turn(l *lease, now time.Time) *Holder {
+	if l.releasing {
+		if k.mayAsk() {
+			k.remove(l)
+			k.working.Go(func() { k.release(l) })
+			return nil
+		}
+		k.turnAt(l, now.Add(busyPause))
+		return nil
+	}
+	switch act, in := k.next(l, now); act {
+	case forget:
+		k.remove(l)
+	case lose:
+		k.remove(l)
+		return l.holder.loses()
+	case wait:
+		k.turnAt(l, now.Add(in))
+	case renew:
+		if !k.mayAsk() {
+			k.turnAt(l, now.Add(max(busyPause, l.term.ttl/30)))
+			return nil
+		}
+		l.term.pending = true
+		_, in = k.next(l, now)
+		k.turnAt(l, now.Add(in))
+		ttl := l.term.ttl
+		k.working.Go(func() { k.renew(l, ttl) })
+	}
+	return nil
+}
+
+// next is the term's decision by the current rule. The caller holds the mutex.
+func (k *Keeper) next(l *lease, now time.Time) (step, time.Duration) {
+	return l.term.next(now, k.Rule(l.db, []byte(l.key)), k.Limits())
+}
+
+// turnAt sets a lease's next turn. The caller holds the mutex.
+func (k *Keeper) turnAt(l *lease, at time.Time) {
+	l.at = at
+	heap.Fix(&k.queue, l.index)
+}
+
+// mayAsk tells whether one more question may be put to the masters, and counts it.
+func (k *Keeper) mayAsk() bool {
+	select {
+	case k.asking <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
+// renew puts one renewal to the masters.
+func (k *Keeper) renew(l *lease, ttl time.Duration) {
+	defer func() { <-k.asking }()
+	o := k.ask(func() redlock.Outcome {
+		return k.Locker.Extend(k.ctx, redlock.ExtendRequest{DB: l.db, Key: []byte(l.key), Value: []byte(l.value), TTL: ttl})
+	})
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l.index < 0 || l.releasing {
+		return
+	}
+	now := time.Now()
+	found := l.term.answered(o, now)
+	k.renewals[found].Add(1)
+	if found == ended {
+		k.remove(l)
+		return
+	}
+	k.schedule(l, now)
+}
+
+// releaseScript deletes a lock by value. The masters' package knows it for a release, so
+// masters that are away get it later.
+const releaseScript = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"
+
+// release deletes a lock whose connection has ended.
+func (k *Keeper) release(l *lease) {
+	defer func() { <-k.asking }()
+	key := []byte(l.key)
+	o := k.ask(func() redlock.Outcome {
+		return k.Locker.Run(k.ctx, redlock.RunRequest{DB: l.db, Keys: [][]byte{key}, Args: [][]byte{
+			[]byte("EVAL"), []byte(releaseScript), []byte("1"), key, []byte(l.value)}})
+	})
+	switch {
+	case o.Verdict == redlock.NoQuorum || o.Err != "":
+		k.releases[releaseUndecided].Add(1)
+	case o.Verdict == redlock.Won && string(o.Reply) == ":1\r\n":
+		k.releases[releaseDone].Add(1)
+	default:
+		k.releases[releaseAbsent].Add(1)
+	}
+}
+
+// ask contains a panic. A question that panicked has no answer.
+func (k *Keeper) ask(question func() redlock.Outcome) (o redlock.Outcome) {
+	o.Verdict = redlock.NoQuorum
+	defer func() {
+		if reason := recover(); reason != nil {
+			k.Log.Error("panic while a lock was renewed or released (please report)", "panic", reason, "stack", string(debug.Stack()))
+		}
+	}()
+	return question()
+}
+
+// Close stops all renewals, and waits for the answers of the masters that were asked. It
+// sends the releases of connections that have ended, until ctx ends. It may be called
+// again.
+func (k *Keeper) Close(ctx context.Context) {
+	defer context.AfterFunc(ctx, k.end)()
+	k.mu.Lock()
+	first := !k.closed
+	k.closed = true
+	var releases []*lease
+	for _, l := range k.queue {
+		if l.releasing {
+			releases = append(releases, l)
+		}
+	}
+	for len(k.queue) > 0 {
+		k.remove(k.queue[len(k.queue)-1])
+	}
+	k.mu.Unlock()
+	if first {
+		close(k.stopped)
+	}
+	for _, l := range releases {
+		if ctx.Err() != nil {
+			break
+		}
+		k.asking <- struct{}{}
+		k.working.Go(func() { k.release(l) })
+	}
+	k.working.Wait()
+	k.end()
+}
+
+// queue is a heap of leases by the time of their next turn.
+type queue []*lease
+
+func (q queue) Len() int           { return len(q) }
+func (q queue) Less(i, j int) bool { return q[i].at.Before(q[j].at) }
+
+func (q queue) Swap(i, j int) {
+	q[i], q[j] = q[j], q[i]
+	q[i].index, q[j].index = i, j
+}
+
+func (q *queue) Push(x any) {
+	l := x.(*lease)
+	l.index = len(*q)
+	*q = append(*q, l)
+}
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	l := (*q)[last]
+	(*q)[last] = nil
+	*q = (*q)[:last]
+	l.index = -1
+	return l
+}

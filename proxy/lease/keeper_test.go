@@ -1,0 +1,465 @@
+package lease
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+const (
+	token   = "0123456789abcdef-token-a"
+	another = "0123456789abcdef-token-b"
+)
+
+// fakeMasters hold one lock for each key, and answer as told.
+type fakeMasters struct {
+	mu     sync.Mutex
+	locks  map[string]fakeLock
+	answer func() redlock.Verdict // nil: Won, if they hold the lock
+	takes  time.Duration          // an answer
+	asked  []string
+	most   int // questions at the same time
+	now    int
+}
+
+type fakeLock struct {
+	value string
+	ends  time.Time
+}
+
+func (m *fakeMasters) put(key, value string, ttl time.Duration) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.locks == nil {
+		m.locks = map[string]fakeLock{}
+	}
+	m.locks[key] = fakeLock{value, time.Now().Add(ttl)}
+}
+
+func (m *fakeMasters) holds(key, value string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.has(key, value)
+}
+
+func (m *fakeMasters) has(key, value string) bool {
+	l, ok := m.locks[key]
+	return ok && l.value == value && time.Now().Before(l.ends)
+}
+
+func (m *fakeMasters) begin(what string) {
+	m.mu.Lock()
+	m.asked = append(m.asked, what)
+	m.now++
+	m.most = max(m.most, m.now)
+	takes := m.takes
+	m.mu.Unlock()
+	time.Sleep(takes)
+	m.mu.Lock()
+	m.now--
+}
+
+func (m *fakeMasters) Extend(_ context.Context, r redlock.ExtendRequest) redlock.Outcome {
+	began := time.Now()
+	m.begin("extend " + string(r.Key) + " " + r.TTL.String())
+	defer m.mu.Unlock()
+	if m.answer != nil {
+		if v := m.answer(); v != redlock.Won {
+			return redlock.Outcome{Verdict: v}
+		}
+	}
+	if !m.has(string(r.Key), string(r.Value)) {
+		return redlock.Outcome{Verdict: redlock.Lost}
+	}
+	m.locks[string(r.Key)] = fakeLock{string(r.Value), time.Now().Add(r.TTL)}
+	return redlock.Outcome{Verdict: redlock.Won, Since: began}
+}
+
+func (m *fakeMasters) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome {
+	m.begin("release " + string(r.Keys[0]))
+	defer m.mu.Unlock()
+	if m.answer != nil {
+		if v := m.answer(); v != redlock.Won {
+			return redlock.Outcome{Verdict: v}
+		}
+	}
+	if key := string(r.Keys[0]); m.has(key, string(r.Args[4])) {
+		delete(m.locks, key)
+		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n")}
+	}
+	return redlock.Outcome{Verdict: redlock.Lost, Reply: []byte(":0\r\n")}
+}
+
+// fakeClient counts what it is told.
+type fakeClient struct {
+	mu          sync.Mutex
+	lost, taken int
+}
+
+func (c *fakeClient) LeaseLost()  { c.mu.Lock(); defer c.mu.Unlock(); c.lost++ }
+func (c *fakeClient) LeaseTaken() { c.mu.Lock(); defer c.mu.Unlock(); c.taken++ }
+
+func (c *fakeClient) told() (lost, taken int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lost, c.taken
+}
+
+type bench struct {
+	*Keeper
+	masters fakeMasters
+	client  *fakeClient
+	holder  *Holder
+	log     bytes.Buffer
+	rule    Rule
+}
+
+// onBench runs a test with a Keeper, one connection and time that passes only while
+// everything waits.
+func onBench(t *testing.T, rule Rule, test func(t *testing.T, b *bench)) {
+	synctest.Test(t, func(t *testing.T) {
+		b := &bench{rule: rule, client: &fakeClient{}}
+		b.Keeper = New(Config{
+			Locker: &b.masters, Rule: func(int, []byte) Rule { return b.rule },
+			Limits: func() Limits { return limits }, Log: slog.New(slog.NewTextHandler(&b.log, nil)),
+		})
+		b.holder = b.NewHolder(b.client)
+		defer b.Close(t.Context())
+		test(t, b)
+	})
+}
+
+func (b *bench) take(key, value string, ttl time.Duration) {
+	b.masters.put(key, value, ttl)
+	b.holder.Took(0, []byte(key), []byte(value), ttl, time.Now())
+}
+
+func (b *bench) wantHeld(t *testing.T, key string, want bool) {
+	t.Helper()
+	if b.masters.holds(key, token) != want {
+		t.Errorf("held is %v, want %v", !want, want)
+	}
+}
+
+func (b *bench) wantLost(t *testing.T, want int) {
+	t.Helper()
+	if lost, _ := b.client.told(); lost != want {
+		t.Errorf("told %d times that a lock is lost, want %d", lost, want)
+	}
+}
+
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestALockIsRenewedWhileItsConnectionIsOpen(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+		b.masters.takes = 5 * time.Millisecond
+		b.take("k", token, second)
+		for range 50 {
+			pass(100 * time.Millisecond)
+			b.wantHeld(t, "k", true)
+		}
+		if n := len(b.masters.asked); n < 10 || n > 15 {
+			t.Errorf("renewed %d times in 5 s", n)
+		}
+		b.holder.Close(true)
+		pass(1100 * time.Millisecond) // a renewal may have been under way
+		b.wantHeld(t, "k", false)
+		b.wantLost(t, 0)
+		if c := b.Counts(); c.Held != 0 || c.Renewals["renewed"] < 10 || c.Releases["released"] != 0 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestNoLockOutlivesTheCapAndItsTTL(t *testing.T) {
+	onBench(t, Rule{Renew: 10 * second}, func(t *testing.T, b *bench) {
+		b.take("k", token, 3*second)
+		pass(10 * second)
+		b.wantHeld(t, "k", true)
+		pass(3 * second)
+		b.wantHeld(t, "k", false)
+		b.wantLost(t, 0)
+		if b.Any() {
+			t.Error("it still has a lease")
+		}
+	})
+}
+
+func TestAReleasedLockEndsItsLeaseQuietly(t *testing.T) {
+	for name, end := range map[string]func(b *bench){
+		"elsewhere":            func(b *bench) { b.masters.put("k", "", 0) },
+		"taken over elsewhere": func(b *bench) { b.masters.put("k", another, time.Minute) },
+		"through this proxy":   func(b *bench) { b.Ended(redlock.Outcome{Verdict: redlock.Won}, 0, []byte("k")) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+				b.take("k", token, 3*second)
+				end(b)
+				pass(time.Minute)
+				b.wantLost(t, 0)
+				if n := len(b.masters.asked); n > 1 || b.Any() {
+					t.Errorf("asked %q", b.masters.asked)
+				}
+			})
+		})
+	}
+}
+
+func TestAConnectionWhoseLockIsLostIsClosed(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+		b.take("k", token, 3*second)
+		b.take("other", token, 3*second)
+		pass(2100 * time.Millisecond) // renewed after 1 s and 2 s
+		b.masters.mu.Lock()
+		b.masters.answer = func() redlock.Verdict { return redlock.NoQuorum }
+		b.masters.mu.Unlock()
+		pass(2800 * time.Millisecond)
+		b.wantLost(t, 0)
+		pass(100 * time.Millisecond)
+		b.wantLost(t, 1)
+		if c := b.Counts(); c.Lost != 1 || c.Renewals["undecided"] < 6 {
+			t.Errorf("%+v", c)
+		}
+	})
+}
+
+func TestMastersThatAreBackInTimeLoseNothing(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+		away := true
+		b.masters.answer = func() redlock.Verdict {
+			if away {
+				return redlock.NoQuorum
+			}
+			return redlock.Won
+		}
+		b.take("k", token, 3*second)
+		pass(2 * second)
+		b.masters.mu.Lock()
+		away = false
+		b.masters.mu.Unlock()
+		pass(20 * second)
+		b.wantHeld(t, "k", true)
+		b.wantLost(t, 0)
+	})
+}
+
+// A renewal whose masters do not answer at all does not hide that the time is over.
+func TestAHungRenewalDoesNotDelayTheEnd(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+		b.masters.takes = time.Hour
+		b.take("k", token, 3*second)
+		pass(2900 * time.Millisecond)
+		b.wantLost(t, 0)
+		pass(100 * time.Millisecond)
+		b.wantLost(t, 1)
+	})
+}
+
+func TestAPanicIsAnUndecidedRenewal(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+		first := true
+		b.masters.answer = func() redlock.Verdict {
+			if first {
+				first = false
+				panic("a defect")
+			}
+			return redlock.Won
+		}
+		b.take("k", token, 3*second)
+		pass(10 * second)
+		b.wantHeld(t, "k", true)
+		if !strings.Contains(b.log.String(), "a defect") {
+			t.Errorf("logged %q", b.log.String())
+		}
+	})
+}
+
+func TestALockEndsWithItsClientsConnection(t *testing.T) {
+	for _, row := range []struct {
+		name        string
+		rule        Rule
+		value       string
+		left        bool
+		held        bool
+		result      string
+		wasReleased bool
+	}{
+		{"release", Rule{Release: true}, token, true, false, "released", false},
+		{"release and renew", Rule{Release: true, Renew: time.Minute}, token, true, false, "released", false},
+		{"it had been released elsewhere", Rule{Release: true}, token, true, false, "absent", true},
+		{"keep", Rule{Renew: time.Minute}, token, true, true, "", false},
+		{"the proxy ends the connection", Rule{Release: true}, token, false, true, "", false},
+		{"a value that clients may share", Rule{Release: true}, "1", true, true, "short_value", false},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			onBench(t, row.rule, func(t *testing.T, b *bench) {
+				b.take("k", row.value, 30*second)
+				pass(5 * second)
+				if row.wasReleased {
+					b.masters.put("k", another, time.Minute)
+				}
+				b.holder.Close(row.left)
+				pass(time.Millisecond)
+				if got := b.masters.holds("k", row.value); got != row.held {
+					t.Errorf("held is %v, want %v", got, row.held)
+				}
+				if row.wasReleased && !b.masters.holds("k", another) {
+					t.Error("another client's lock was released")
+				}
+				for result, n := range b.Counts().Releases {
+					if (result == row.result) != (n == 1) {
+						t.Errorf("%s: %d", result, n)
+					}
+				}
+			})
+		})
+	}
+}
+
+// The next holder of a key has nothing to fear from a connection that held it before,
+// even if all clients use one constant value.
+func TestAKeyHasOneLease(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute, Release: true}, func(t *testing.T, b *bench) {
+		b.take("k", token, 3*second)
+		next := b.NewHolder(&fakeClient{})
+		next.Took(0, []byte("k"), []byte(token), 3*second, time.Now())
+		b.holder.Close(true)
+		pass(10 * second)
+		b.wantHeld(t, "k", true)
+		next.Close(false)
+		pass(3 * second)
+		b.wantHeld(t, "k", false)
+	})
+}
+
+func TestATTLThatAClientSetsIsRenewed(t *testing.T) {
+	onBench(t, Rule{Renew: time.Hour}, func(t *testing.T, b *bench) {
+		b.take("k", token, 0) // SETNX, and then EXPIRE
+		pass(second)
+		b.masters.put("k", token, 30*second)
+		b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k"), 30*second)
+		pass(15 * second)
+		if want := "extend k 30s"; len(b.masters.asked) != 1 || b.masters.asked[0] != want {
+			t.Errorf("asked %q, want %q", b.masters.asked, want)
+		}
+		b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k"), 0) // PERSIST
+		pass(10 * time.Minute)
+		if n := len(b.masters.asked); n != 1 {
+			t.Errorf("asked %q about a permanent lock", b.masters.asked)
+		}
+	})
+}
+
+func TestAReloadAppliesToLeases(t *testing.T) {
+	onBench(t, Rule{Renew: time.Hour, Release: true}, func(t *testing.T, b *bench) {
+		b.take("k", token, 3*second)
+		pass(10 * second)
+		b.mu.Lock() // the rule is read under it
+		b.rule = Rule{}
+		b.mu.Unlock()
+		pass(6 * second)
+		b.wantHeld(t, "k", false)
+		b.wantLost(t, 0)
+		if b.Any() {
+			t.Error("there still is a lease")
+		}
+	})
+}
+
+func TestLimitsOfLeases(t *testing.T) {
+	onBench(t, Rule{Renew: time.Hour, Release: true}, func(t *testing.T, b *bench) {
+		b.holder.Took(0, []byte("hash"), nil, 30*second, time.Now())
+		b.holder.Took(0, []byte("long"), []byte(strings.Repeat("x", maxLeaseSize)), 30*second, time.Now())
+		b.holder.Took(0, []byte("short"), []byte(token), 299*time.Millisecond, time.Now())
+		pass(second)
+		for i := range maxOfHolder + 2 {
+			b.take(strconv.Itoa(i), token, 30*second)
+		}
+		if got, want := fmt.Sprint(b.Counts().Refused), "map[draining:0 not_a_string:1 too_large:1 too_many:2 ttl_too_short:1]"; got != want {
+			t.Errorf("refused %s, want %s", got, want)
+		}
+		if held := b.Counts().Held; held != maxOfHolder {
+			t.Errorf("%d leases, want %d", held, maxOfHolder)
+		}
+		if n := strings.Count(b.log.String(), "lock taken but not renewed"); n != 4 {
+			t.Errorf("logged %d lines: %s", n, b.log.String())
+		}
+		if strings.Contains(b.log.String(), token) {
+			t.Error("a value was logged")
+		}
+		if _, taken := b.client.told(); taken != 1 {
+			t.Errorf("told %d times of its first lease", taken)
+		}
+		b.masters.mu.Lock()
+		b.masters.takes = 20 * time.Millisecond
+		b.masters.mu.Unlock()
+		pass(20 * second)
+		b.masters.mu.Lock()
+		if b.masters.most > maxAsking {
+			t.Errorf("%d questions at the same time", b.masters.most)
+		}
+		b.masters.mu.Unlock()
+		if !b.masters.holds("0", token) || !b.masters.holds(strconv.Itoa(maxOfHolder-1), token) {
+			t.Error("not all were renewed")
+		}
+		b.holder.Close(true)
+		pass(second)
+		if b.masters.holds("0", token) || b.Any() {
+			t.Errorf("%d leases are left", b.Counts().Held)
+		}
+	})
+}
+
+func TestCloseSendsTheReleasesOfThoseWhoLeft(t *testing.T) {
+	onBench(t, Rule{Renew: time.Hour, Release: true}, func(t *testing.T, b *bench) {
+		b.masters.takes = 10 * time.Millisecond
+		staying := b.NewHolder(&fakeClient{})
+		b.masters.put("staying", token, 3*second)
+		staying.Took(0, []byte("staying"), []byte(token), 3*second, time.Now())
+		for i := range 300 {
+			b.take(strconv.Itoa(i), token, 30*second)
+		}
+		b.holder.Close(true)
+		b.Close(t.Context())
+		for i := range 300 {
+			b.wantHeld(t, strconv.Itoa(i), false)
+		}
+		b.wantHeld(t, "staying", true)
+		pass(3 * second)
+		b.wantHeld(t, "staying", false)
+		staying.Took(0, []byte("late"), []byte(token), 3*second, time.Now())
+		if b.Any() || b.Counts().Refused["draining"] != 1 {
+			t.Errorf("%+v", b.Counts())
+		}
+		staying.Close(true)
+	})
+}
+
+func TestCloseDoesNotWaitForMastersLongerThanItMay(t *testing.T) {
+	onBench(t, Rule{Release: true}, func(t *testing.T, b *bench) {
+		b.masters.takes = 10 * second
+		for i := range 3 * maxAsking {
+			b.take(strconv.Itoa(i), token, 300*second)
+		}
+		b.holder.Close(true)
+		ctx, cancel := context.WithTimeout(t.Context(), second)
+		defer cancel()
+		began := time.Now()
+		b.Close(ctx)
+		if took := time.Since(began); took > 21*second { // two questions of each worker
+			t.Errorf("Close took %v", took)
+		}
+	})
+}

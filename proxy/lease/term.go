@@ -1,0 +1,137 @@
+package lease
+
+import (
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// Rule is what a lock rule says about leases. The zero Rule says that there are none.
+type Rule struct {
+	Renew   time.Duration // renewals begin at most so long after the lock was taken; 0: none
+	Release bool          // the lock ends with its client's connection
+}
+
+// Limits are the settings that a term depends on.
+type Limits struct {
+	MasterTimeout time.Duration // of one ballot
+	ClockDrift    float64       // the share of a TTL by which clocks may run apart
+}
+
+// precision is Redis's own, as in the published algorithm.
+const precision = 2 * time.Millisecond
+
+// validity is the part of a TTL on which the holder may rely.
+func (l Limits) validity(ttl time.Duration) time.Duration {
+	return ttl - time.Duration(float64(ttl)*l.ClockDrift) - precision
+}
+
+// renewable tells whether a TTL leaves time for a renewal and for asking once more.
+func (l Limits) renewable(ttl time.Duration) bool { return ttl >= 6*l.MasterTimeout }
+
+// awaitTTL is how long a lock without TTL may wait for one, as after SETNX and before
+// EXPIRE.
+const awaitTTL = time.Minute
+
+// A term is what is known of one lock's time. It is a pure value.
+type term struct {
+	ttl     time.Duration // the lock's own; 0: none
+	taken   time.Time     // the cap counts from here
+	since   time.Time     // the TTL counts from here
+	again   time.Time     // when an undecided renewal ended; zero: there is none
+	pending bool          // a renewal has no answer yet
+}
+
+func newTerm(ttl time.Duration, since time.Time) term {
+	return term{ttl: ttl, taken: since, since: since}
+}
+
+// A step is what to do about a lock at a given time.
+type step uint8
+
+const (
+	wait   step = iota // nothing, for the given time
+	renew              // ask the masters to extend it
+	lose               // its validity is over, and it was not renewed
+	forget             // it has ended, or nobody depends on it
+)
+
+// next decides what to do now. For wait, it also returns for how long.
+func (t *term) next(now time.Time, rule Rule, limits Limits) (step, time.Duration) {
+	age, valid := elapsed(t.since, now), limits.validity(t.ttl)
+	switch {
+	case rule == Rule{}:
+		return forget, 0
+	case t.ttl == 0 && rule.Release:
+		return wait, awaitTTL
+	case t.ttl == 0:
+		return until(forget, awaitTTL-age)
+	case rule.Renew == 0 || !limits.renewable(t.ttl) || !t.pending && elapsed(t.taken, now)+t.due(now) > rule.Renew:
+		return until(forget, t.ttl-age)
+	case age >= valid:
+		return lose, 0
+	case t.pending:
+		return wait, valid - age
+	default:
+		return until(renew, min(t.due(now), valid-age))
+	}
+}
+
+// until is s once the time left is over, and before that a wait.
+func until(s step, left time.Duration) (step, time.Duration) {
+	if left > 0 {
+		return wait, left
+	}
+	return s, 0
+}
+
+// due is the time until the next renewal: a third of the TTL after the last that was won,
+// or a tenth after one that was undecided. It is 0 if that time has come.
+func (t *term) due(now time.Time) time.Duration {
+	if !t.again.IsZero() {
+		return max(0, t.ttl/10-elapsed(t.again, now))
+	}
+	return max(0, t.ttl/3-elapsed(t.since, now))
+}
+
+// prolonged notes that the lock got another TTL at a given time. 0: it has none now.
+func (t *term) prolonged(ttl time.Duration, since time.Time) {
+	t.ttl, t.again = ttl, time.Time{}
+	if since.After(t.since) {
+		t.since = since
+	}
+}
+
+// A finding is the result of a renewal.
+type finding uint8
+
+const (
+	renewed   finding = iota
+	ended             // somebody released the lock, or took it over
+	undecided         // nobody knows, or it was too late
+)
+
+// answered notes the outcome of a renewal. A minority that still has the lock shows that
+// it was lost, or that a release has not reached all masters yet. The next renewal tells.
+func (t *term) answered(o redlock.Outcome, now time.Time) finding {
+	t.pending = false
+	switch {
+	case o.Verdict == redlock.Won:
+		t.again = time.Time{}
+		if o.Since.After(t.since) {
+			t.since = o.Since
+		}
+		return renewed
+	case o.Verdict == redlock.Lost && o.Number == 0:
+		return ended
+	}
+	t.again = now
+	return undecided
+}
+
+// elapsed is the time between two moments, by the monotonic clock or the wall clock,
+// whichever says more. The first stops while a machine is suspended, and the second may
+// be set.
+func elapsed(since, now time.Time) time.Duration {
+	return max(now.Sub(since), now.Round(0).Sub(since.Round(0)))
+}

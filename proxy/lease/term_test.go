@@ -1,0 +1,135 @@
+package lease
+
+import (
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+const second = time.Second
+
+var (
+	start  = time.Now()
+	limits = Limits{MasterTimeout: 50 * time.Millisecond, ClockDrift: 0.01}
+)
+
+func at(after time.Duration) time.Time { return start.Add(after) }
+
+func TestWhatIsDueForALock(t *testing.T) {
+	usual := Rule{Renew: 60 * second}
+	held := newTerm(9*second, start)
+	renewedAt := func(since time.Duration) term {
+		l := held
+		l.since = at(since)
+		return l
+	}
+	pending := held
+	pending.pending = true
+	undecided := held
+	undecided.again = at(4 * second)
+	late := held
+	late.again = at(8500 * time.Millisecond)
+	for _, row := range []struct {
+		name string
+		term term
+		rule Rule
+		now  time.Duration
+		want step
+		in   time.Duration
+	}{
+		{"just taken", held, usual, 0, wait, 3 * second},
+		{"before a third of its TTL", held, usual, 2 * second, wait, second},
+		{"after a third", held, usual, 3 * second, renew, 0},
+		{"late", held, usual, 8 * second, renew, 0},
+		{"its validity is over", held, usual, 8908 * time.Millisecond, lose, 0},
+		{"renewed since", renewedAt(3 * second), usual, 5 * second, wait, second},
+		{"while the masters are asked", pending, usual, 4 * second, wait, 4908 * time.Millisecond},
+		{"no answer before its validity is over", pending, usual, 9 * second, lose, 0},
+		{"undecided", undecided, usual, 4500 * time.Millisecond, wait, 400 * time.Millisecond},
+		{"undecided, and time to ask again", undecided, usual, 4900 * time.Millisecond, renew, 0},
+		{"undecided shortly before its validity is over", late, usual, 8600 * time.Millisecond, wait, 308 * time.Millisecond},
+
+		{"the last renewal within the cap", renewedAt(57 * second), usual, 60 * second, renew, 0},
+		{"the next one would be beyond the cap", renewedAt(58 * second), usual, 58 * second, wait, 9 * second},
+		{"late for the last one", renewedAt(57 * second), usual, 61 * second, wait, 5 * second},
+		{"ended after the cap", renewedAt(58 * second), usual, 67 * second, forget, 0},
+		{"a cap below a third of the TTL", held, Rule{Renew: 2 * second}, 0, wait, 9 * second},
+		{"a reload made the cap shorter", renewedAt(30 * second), Rule{Renew: 20 * second}, 33 * second, wait, 6 * second},
+		{"a reload removed renew and on_disconnect", held, Rule{}, 0, forget, 0},
+
+		{"only released on disconnect", held, Rule{Release: true}, 3 * second, wait, 6 * second},
+		{"ended before its connection", held, Rule{Release: true}, 9 * second, forget, 0},
+		{"no TTL yet", newTerm(0, start), usual, 20 * second, wait, 40 * second},
+		{"never got a TTL", newTerm(0, start), usual, 60 * second, forget, 0},
+		{"no TTL, released on disconnect", newTerm(0, start), Rule{Release: true}, 600 * second, wait, awaitTTL},
+		{"a TTL too short to be renewed", newTerm(299*time.Millisecond, start), usual, 200 * time.Millisecond, wait, 99 * time.Millisecond},
+		{"the shortest that is renewed", newTerm(300*time.Millisecond, start), usual, 100 * time.Millisecond, renew, 0},
+		{"for ever, nearly", newTerm(100*365*24*time.Hour, start), Rule{Renew: time.Hour}, 0, wait, 100 * 365 * 24 * time.Hour},
+	} {
+		if act, in := row.term.next(at(row.now), row.rule, limits); act != row.want || in != row.in {
+			t.Errorf("%s: step %d in %v, want %d in %v", row.name, act, in, row.want, row.in)
+		}
+	}
+}
+
+// A machine that was suspended has a monotonic clock that stood still.
+func TestTheWallClockCounts(t *testing.T) {
+	held := newTerm(9*second, start.Round(0))
+	if act, _ := held.next(start.Round(0).Add(time.Hour), Rule{Renew: time.Minute * 600}, limits); act != lose {
+		t.Errorf("step %d after an hour's sleep, want %d", act, lose)
+	}
+}
+
+func TestWhatARenewalFinds(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		outcome redlock.Outcome
+		want    finding
+	}{
+		{"extended", redlock.Outcome{Verdict: redlock.Won, Since: at(3 * second)}, renewed},
+		{"released, or taken by another", redlock.Outcome{Verdict: redlock.Lost}, ended},
+		{"a minority still has it", redlock.Outcome{Verdict: redlock.Lost, Number: 2}, undecided},
+		{"too few answers", redlock.Outcome{Verdict: redlock.NoQuorum}, undecided},
+	} {
+		l := newTerm(9*second, start)
+		l.pending = true
+		if got := l.answered(row.outcome, at(4*second)); got != row.want || l.pending {
+			t.Errorf("%s: %d, still pending %v, want %d", row.name, got, l.pending, row.want)
+		}
+		switch act, in := l.next(at(4*second), Rule{Renew: 60 * second}, limits); {
+		case row.want == renewed && in != 2*second:
+			t.Errorf("%s: next in %v", row.name, in)
+		case row.want == undecided && (act != wait || in != 900*time.Millisecond):
+			t.Errorf("%s: step %d in %v", row.name, act, in)
+		}
+	}
+}
+
+func TestWhatAClientSetsCounts(t *testing.T) {
+	l := newTerm(9*second, start)
+	rule := Rule{Renew: 60 * second}
+	l.prolonged(30*second, at(second))
+	if act, in := l.next(at(second), rule, limits); act != wait || in != 10*second {
+		t.Errorf("longer: step %d in %v", act, in)
+	}
+	l.prolonged(3*second, at(2*second))
+	if act, in := l.next(at(2*second), rule, limits); act != wait || in != second {
+		t.Errorf("shorter: step %d in %v", act, in)
+	}
+	l.prolonged(0, at(3*second))
+	if act, in := l.next(at(3*second), rule, limits); act != wait || in != awaitTTL {
+		t.Errorf("for ever: step %d in %v", act, in)
+	}
+	l.prolonged(9*second, at(30*second))
+	if act, in := l.next(at(58*second), rule, limits); act != lose || in != 0 {
+		t.Errorf("not renewed since: step %d in %v", act, in)
+	}
+	// An answer to a renewal that began before the client's change does not make the
+	// lock older.
+	l.prolonged(9*second, at(40*second))
+	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(39 * second)}, at(41*second))
+	if l.since != at(40*second) {
+		t.Errorf("its TTL counts from %v", l.since.Sub(start))
+	}
+}

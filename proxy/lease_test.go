@@ -1,0 +1,157 @@
+package proxy
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/route"
+)
+
+// leaseTTL is long enough for a busy machine: renewals that are late by seconds still
+// come in time.
+const leaseTTL = 6 * time.Second
+
+// startLeases runs a whole proxy on embedded masters, and connects to it once.
+func startLeases(t *testing.T, rule route.Rule) (*Proxy, *redis.Conn) {
+	cfg := config.Demo()
+	rule.Match, rule.DB = "lock:*", route.AnyDB
+	cfg.Locks, cfg.MasterTimeout = route.Rules{rule}, 500*time.Millisecond
+	p, _ := startWholeProxy(t, cfg)
+	waitReady(t, p)
+	return p, connectOnce(t, p)
+}
+
+// connectOnce returns one connection, which is not replaced when it breaks.
+func connectOnce(t *testing.T, p *Proxy) *redis.Conn {
+	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1, PoolSize: 1, ReadTimeout: patience})
+	conn := client.Conn()
+	t.Cleanup(func() { _, _ = conn.Close(), client.Close() })
+	return conn
+}
+
+// until polls a condition, which a busy machine may take long to reach.
+func until(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !is(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not in %v: %s", patience, what)
+		}
+	}
+}
+
+const takeScript = "if redis.call('setnx',KEYS[1],ARGV[1])==1 then redis.call('pexpire',KEYS[1],ARGV[2]) return 1 end return 0"
+
+// Every way to take a lock gets a lease. Clients know nothing of it.
+func TestLocksAreHeldWhileTheirConnectionIsOpen(t *testing.T) {
+	p, client := startLeases(t, route.Rule{Renew: time.Hour})
+	ctx := t.Context()
+	const value = "a-token-of-many-bytes"
+	keys := []string{"lock:set", "lock:setnx", "lock:script", "lock:multi"}
+	_, err := client.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.SetNX(ctx, keys[0], value, leaseTTL)
+		pipe.SetNX(ctx, keys[1], value, 0)
+		pipe.PExpire(ctx, keys[1], leaseTTL)
+		pipe.Eval(ctx, takeScript, keys[2:3], value, leaseTTL.Milliseconds())
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.SetNX(ctx, keys[3], value, 0)
+		pipe.PExpire(ctx, keys[3], leaseTTL)
+		return nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if held := p.leases.Counts().Held; held != int64(len(keys)) {
+		t.Fatalf("%d leases, want %d", held, len(keys))
+	}
+	other := connectOnce(t, p)
+	for began := time.Now(); time.Since(began) < leaseTTL+3*time.Second; time.Sleep(100 * time.Millisecond) {
+		for _, key := range keys {
+			if taken, err := other.SetNX(ctx, key, "another", time.Second).Result(); taken || err != nil {
+				t.Fatalf("%s: another client took it after %v: %v; %+v", key, time.Since(began), err, p.leases.Counts())
+			}
+		}
+	}
+	if n := client.Del(ctx, keys...).Val(); n != int64(len(keys)) || p.leases.Any() {
+		t.Errorf("%d were released, and %d have a lease", n, p.leases.Counts().Held)
+	}
+	if err := client.SetNX(ctx, keys[0], value, leaseTTL).Err(); err != nil {
+		t.Fatal(err)
+	}
+	client.Do(ctx, "QUIT")
+	until(t, "an abandoned lock ends with its TTL", func() bool {
+		taken, err := other.SetNX(ctx, keys[0], "another", time.Second).Result()
+		return taken && err == nil
+	})
+}
+
+func TestALockIsReleasedWhenItsClientLeaves(t *testing.T) {
+	p, client := startLeases(t, route.Rule{Release: true})
+	ctx := t.Context()
+	if err := client.SetNX(ctx, "lock:a", "a-token-of-many-bytes", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	other := connectOnce(t, p)
+	if taken := other.SetNX(ctx, "lock:a", "another-token-of-many", time.Hour).Val(); taken {
+		t.Fatal("taken twice")
+	}
+	client.Do(ctx, "QUIT")
+	until(t, "the lock is free", func() bool { return other.SetNX(ctx, "lock:a", "another-token-of-many", time.Hour).Val() })
+	until(t, "the release is counted", func() bool { return p.leases.Counts().Releases["released"] == 1 })
+}
+
+func TestAClientThatIsDisconnectedKeepsItsLock(t *testing.T) {
+	p, client := startLeases(t, route.Rule{Release: true, Renew: time.Hour})
+	ctx := t.Context()
+	if err := client.SetNX(ctx, "lock:a", "a-token-of-many-bytes", time.Hour).Err(); err != nil {
+		t.Fatal(err)
+	}
+	ended, cancel := context.WithCancel(ctx)
+	cancel()
+	_ = p.server.Shutdown(ended)
+	if client.Ping(ctx).Err() == nil {
+		t.Error("the client is still connected")
+	}
+	masters := 0
+	for _, server := range p.embedded {
+		direct := redis.NewClient(&redis.Options{Addr: server.Address()})
+		if direct.Get(ctx, "lock:a").Err() == nil {
+			masters++
+		}
+		_ = direct.Close()
+	}
+	if masters < 3 || p.leases.Any() {
+		t.Errorf("%d masters have the lock of a client that may be at work; leases: %v", masters, p.leases.Any())
+	}
+}
+
+func TestAClientWhoseLockCannotBeRenewedIsDisconnected(t *testing.T) {
+	p, client := startLeases(t, route.Rule{Renew: time.Hour})
+	ctx := t.Context()
+	if err := client.SetNX(ctx, "lock:a", "a-token-of-many-bytes", leaseTTL).Err(); err != nil {
+		t.Fatal(err)
+	}
+	bystander := connectOnce(t, p)
+	if err := bystander.Ping(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, server := range p.embedded {
+		if server.Name() != "embedded upstream" {
+			server.Close()
+		}
+	}
+	until(t, "the client is disconnected", func() bool { return p.leases.Counts().Lost == 1 })
+	if client.Ping(ctx).Err() == nil {
+		t.Error("the client's next command succeeds")
+	}
+	if err := bystander.Ping(ctx).Err(); err != nil {
+		t.Errorf("a client without a lock: %v", err)
+	}
+}

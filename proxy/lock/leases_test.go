@@ -1,0 +1,105 @@
+package lock
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"redlock-proxy/proxy/lease"
+	"redlock-proxy/redlock"
+)
+
+type leaseClient struct{}
+
+func (leaseClient) LeaseLost()  {}
+func (leaseClient) LeaseTaken() {}
+
+// newLeasingPlane is a plane whose rules renew every lock, and the client of a connection.
+func newLeasingPlane(t *testing.T, answer func(request any) redlock.Outcome) (fakeLockerPlane, *lease.Holder) {
+	p := newFakeLockerPlane(answer)
+	p.leases = lease.New(lease.Config{
+		Locker: p.locker,
+		Rule:   func(int, []byte) lease.Rule { return lease.Rule{Renew: time.Hour} },
+		Limits: func() lease.Limits { return lease.Limits{MasterTimeout: time.Second} },
+		Log:    slog.New(slog.DiscardHandler),
+	})
+	t.Cleanup(func() { p.leases.Close(t.Context()) })
+	return p, p.leases.NewHolder(leaseClient{})
+}
+
+func leaseEffect(change redlock.Change, value string, ttl time.Duration) redlock.Outcome {
+	e := redlock.Effect{Key: []byte("k"), Change: change, TTL: ttl}
+	if value != "" {
+		e.Value = []byte(value)
+	}
+	return redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n"), Effects: []redlock.Effect{e}}
+}
+
+// TestWhichCommandsBeginAndEndLeases has a row for each command. With a lease before it,
+// the client's connection had taken the lock.
+func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
+	const ttl = time.Hour
+	created, hash := leaseEffect(redlock.KeyCreated, "v", ttl), leaseEffect(redlock.KeyCreated, "", ttl)
+	for _, row := range []struct {
+		command string
+		outcome redlock.Outcome
+		before  bool
+		after   int64
+	}{
+		{"SET k v NX PX 3600000", fakeLockerWon, false, 1},
+		{"SET k v NX PX 3600000", fakeLockerLost, false, 0},
+		{"SET k v NX PX 3600000", fakeLockerNoQuorum, false, 0},
+		{"SET k v NX PX 3600000", fakeLockerRefused, false, 0},
+		{"SET k v NX GET EX 3600", fakeLockerWon, false, 1},
+		{"SETNX k v", fakeLockerWon, false, 1},
+		{"EVAL script 1 k", created, false, 1},
+		{"EVAL script 1 k", hash, false, 0},
+		{"EVAL script 1 k", fakeLockerReply(":0\r\n"), false, 0},
+		{"SET k v PX 3600000", created, false, 0}, // no acquire: it overwrites any lock
+		{"LPUSH k v", created, false, 0},
+
+		{"SET k v NX PX 3600000", fakeLockerWon, true, 1}, // anew
+		{"SET k v NX PX 3600000", fakeLockerLost, true, 1},
+		{"EXPIRE k 7200", fakeLockerWon, true, 1},
+		{"PERSIST k", fakeLockerWon, true, 1},
+		{"GET k", fakeLockerValue(redlock.Won, "v"), true, 1},
+		{"EVAL script 1 k", leaseEffect(redlock.KeyProlonged, "", ttl), true, 1},
+		{"EVAL script 1 k", leaseEffect(redlock.KeyDeleted, "", 0), true, 0},
+		{"SET k w XX PX 100", leaseEffect(redlock.KeyReplaced, "", ttl), true, 0},
+		{"GETSET k w", fakeLockerValue(redlock.Won, "v"), true, 0},
+		{"DEL k", fakeLockerWon, true, 0},
+		{"DEL k", fakeLockerNoQuorum, true, 1}, // the next renewal tells
+		{"DEL j k", fakeLockerWon, true, 0},
+		{"UNLINK k", fakeLockerWon, true, 0},
+		{"GETDEL k", fakeLockerValue(redlock.Won, "v"), true, 0},
+		{"EXPIRE k 0", fakeLockerWon, true, 0},
+	} {
+		p, holder := newLeasingPlane(t, nil)
+		if row.before {
+			holder.Took(0, []byte("k"), []byte("v"), ttl, time.Now())
+		}
+		p.locker.answer = fakeLockerAnswers(row.outcome)
+		call := fakeLockerCall(row.command)
+		call.Leases = holder
+		p.Do(t.Context(), nil, call)
+		if held := p.leases.Counts().Held; held != row.after {
+			t.Errorf("%s, %+v: %d leases, want %d", row.command, row.outcome, held, row.after)
+		}
+		// Another client's release counts, too.
+		call = fakeLockerCall("DEL k")
+		p.locker.answer = nil
+		p.Do(t.Context(), nil, call)
+		if held := p.leases.Counts().Held; held != 0 {
+			t.Errorf("%s: %d leases after a release by another client", row.command, held)
+		}
+	}
+}
+
+func TestATransactionThatTakesALockBeginsALease(t *testing.T) {
+	p, holder := newLeasingPlane(t, fakeLockerAnswers(leaseEffect(redlock.KeyCreated, "v", time.Hour)))
+	commands := []Command{fakeLockerCall("SETNX k v"), fakeLockerCall("EXPIRE k 3600")}
+	p.Exec(t.Context(), nil, Transaction{Commands: commands, Leases: holder})
+	if held := p.leases.Counts().Held; held != 1 {
+		t.Errorf("%d leases", held)
+	}
+}
