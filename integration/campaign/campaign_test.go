@@ -131,6 +131,7 @@ type campaign struct {
 const (
 	campaignProxies      = 3
 	campaignClients      = 14
+	campaignHealers      = 2 // proxies that write to masters what they lack
 	campaignRestartDelay = 3 * time.Second
 	// campaignMaxQuarantine is the quarantine of masters if nobody knows the longest lease any
 	// more, for example if masters are cut off from newly started proxies. It is far longer
@@ -148,10 +149,13 @@ func startCampaign(t *testing.T, binary string) *campaign {
 		master.Start(t)
 		c.Masters = append(c.Masters, master)
 	}
-	for range campaignProxies {
+	for i := range campaignProxies {
 		options := rig.Options{
 			Binary: binary, Upstream: c.Upstream.URL(), LogLevel: "info",
 			MasterTimeout: 200 * time.Millisecond, RestartDelay: campaignRestartDelay, MaxQuarantine: campaignMaxQuarantine, NotNew: true,
+		}
+		if i < campaignHealers {
+			options.More = "heal: {every: 1s, rate: 10000, size: 1mb}\n"
 		}
 		var links []*rig.Link
 		for _, master := range c.Masters {
