@@ -50,11 +50,12 @@ type crowd struct {
 	address string
 	began   time.Time
 
-	holders           atomic.Int64
+	holders, grants   atomic.Int64
 	together, refused atomic.Int64
 
 	mu    sync.Mutex
 	waits []time.Duration // from the first try to the grant
+	turns []int64         // how many others got the lock in that time
 }
 
 // compete lets clients take the lock so many times each, or until a time.
@@ -84,7 +85,7 @@ func (c *crowd) client(number, times int, until time.Time) {
 		return strings.TrimSpace(reply)
 	}
 	for n := 0; n < times && time.Now().Before(until) && !c.Failed(); n++ {
-		began := time.Now()
+		began, before := time.Now(), c.grants.Load()
 		for ask(fmt.Sprintf("SET lock:crowd token-of-client-%d-%d NX PX 30000", number, n)) != "+OK" {
 			c.refused.Add(1)
 			if time.Now().After(until) || c.Failed() {
@@ -97,18 +98,20 @@ func (c *crowd) client(number, times int, until time.Time) {
 			c.together.Add(1)
 		}
 		c.holders.Add(-1)
+		turns := c.grants.Add(1) - before - 1
 		if reply := ask("DEL lock:crowd"); reply != ":1" {
 			c.Errorf("the release: %q", reply)
 		}
 		c.mu.Lock()
-		c.waits = append(c.waits, waited)
+		c.waits, c.turns = append(c.waits, waited), append(c.turns, turns)
 		c.mu.Unlock()
 	}
 }
 
 // report prints the figures. The first waits are shorter, because the line has just begun.
+// How many others got the lock during a wait does not depend on the machine's load.
 func (c *crowd) report() {
-	waits := c.waits[min(400, len(c.waits)):]
+	waits, turns := c.waits[min(400, len(c.waits)):], c.turns[min(400, len(c.turns)):]
 	if len(waits) == 0 {
 		c.Fatal("no client took the lock a third time")
 	}
@@ -119,6 +122,8 @@ func (c *crowd) report() {
 	}
 	mean := sum / time.Duration(len(waits))
 	longest := waits[len(waits)-1]
+	slices.Sort(turns)
+	c.Logf("others served during a wait: median %d, 99 %% %d, most %d", turns[len(turns)/2], turns[len(turns)*99/100], turns[len(turns)-1])
 	c.Logf("%.0f hand-overs/s; waits: mean %v, median %v, 99 %% %v, longest %v (%.2f x the mean); %d refusals, %d times two holders",
 		float64(len(c.waits))/time.Since(c.began).Seconds(), mean.Round(100*time.Microsecond), waits[len(waits)/2].Round(100*time.Microsecond),
 		waits[len(waits)*99/100].Round(100*time.Microsecond), longest.Round(100*time.Microsecond), float64(longest)/float64(mean), c.refused.Load(), c.together.Load())
