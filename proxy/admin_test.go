@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -52,6 +53,8 @@ func testPage() *page.Page {
 		Draining: func() bool { return false },
 		Clients:  func() int { return 7 },
 		Notes:    func() []string { return nil },
+		Hottest:  func(int) []journal.HotKey { return nil },
+		Known:    func() []journal.ClientInfo { return nil },
 	}, page.NewRecorder())
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/page"
@@ -35,6 +36,11 @@ func (p *Proxy) newPage() *page.Page {
 		Draining: p.draining.Load,
 		Clients:  func() int { return p.server.Clients() },
 		Notes:    p.notes,
+		Known:    p.journal.Clients,
+		Hottest: func(n int) []journal.HotKey {
+			rules := p.current.Load().Router.Rules
+			return p.journal.Hottest(n, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })
+		},
 	}, p.recorder)
 }
 

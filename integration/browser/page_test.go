@@ -4,12 +4,15 @@ import (
 	"flag"
 	"fmt"
 	"image/png"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"redlock-proxy/integration/rig"
+
+	"github.com/redis/go-redis/v9"
 )
 
 var screenshot = flag.String("screenshot", "", "write the picture of TestPage to `FILE`")
@@ -38,7 +41,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := startChromium(t)
-	tab.resize(t, 1200, 940)
+	tab.resize(t, 1200, 1080)
 	tab.colours(t, "light")
 	tab.call(t, "Page.navigate", map[string]any{"url": fmt.Sprintf("http://127.0.0.1:%d/", c.Proxy.Admin)}, nil)
 
@@ -47,11 +50,15 @@ func TestPage(t *testing.T) {
 	tab.reads(t, "#masters li:nth-child(4)", killed.Addr(), "unreachable", "it is not connected: connection refused")
 	tab.reads(t, "#masters li:nth-child(5)", flushed.Addr(), "quarantined", "until ", "it may have forgotten locks")
 	tab.reads(t, "#charts", "12 granted", "18 refused", "0 undecided")
+	tab.reads(t, "#hot tr:nth-child(1)", "lock:order:47", " 3")
 	tab.reads(t, "#events", flushed.Addr(), "quarantine begun: it lost its data", "unreachable: it is not connected")
 	tab.reads(t, "footer", "/metrics", "/readyz", "/status.json")
 	tab.reads(t, "header", "live", "version ")
 	if text := tab.text(t, "body"); strings.Contains(text, "token") {
 		t.Errorf("the page shows the value of a lock:\n%s", text)
+	}
+	if *screenshot != "" {
+		keepBusy(t, client)
 	}
 	tab.keepPicture(t)
 	tab.fits(t)
@@ -68,6 +75,26 @@ func TestPage(t *testing.T) {
 	c.Proxy.Start(t)
 	tab.reads(t, "#health", "Locks are stopped") // without a reload of the page
 	tab.reads(t, "header", "live")
+}
+
+// keepBusy takes, refuses and releases locks for most of a minute, so that the picture shows
+// some life.
+func keepBusy(t *testing.T, client *redis.Client) {
+	t.Helper()
+	end := time.Now().Add(50 * time.Second)
+	for i := 0; time.Now().Before(end); i++ {
+		key := fmt.Sprintf("lock:invoice:%d", i%7)
+		rig.MustAcquire(t, client, key, "a-token-that-nobody-may-see", rig.LongTTL)
+		for range rand.IntN(1 + i%7) {
+			if ok, err := rig.Acquire(t.Context(), client, key, "another-token-of-somebody", rig.LongTTL); ok || err != nil {
+				t.Fatalf("a held lock: %v %v", ok, err)
+			}
+		}
+		if err := client.Del(t.Context(), key).Err(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Duration(20+rand.IntN(200)) * time.Millisecond)
+	}
 }
 
 // reads waits until a person reads these texts in a part of the page.

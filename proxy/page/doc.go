@@ -6,7 +6,8 @@
 // A Recorder remembers what nobody else keeps: the last events, since when a master has had
 // its state, the last minute's votes and lock commands (record.go, minute.go). It hears of
 // them as plain data. It is a redlock.Observer that passes everything on to the next one.
-// status.go makes the Status, whose JSON names are an interface: fields may be added, and
+// contended.go says which keys
+// are contended. status.go makes the Status, whose JSON names are an interface: fields may be added, and
 // none is renamed or removed. A Page serves it (page.go).
 //
 // # What a caller may rely on
@@ -21,5 +22,6 @@
 // the goroutines of requests. Those of /events end soon after Run has ended. The mutexes of
 // a Recorder and a Page are never held together, nor during a call of a Source.
 //
-// The package imports redlock, for the types of an Observer, and no room of the proxy.
+// The package imports journal, for the types of hot keys and clients, and redlock, for those
+// of an Observer.
 package page

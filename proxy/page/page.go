@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/redlock"
 )
 
@@ -33,6 +34,10 @@ type Source struct {
 	Draining func() bool
 	Clients  func() int      // number of connected clients
 	Notes    func() []string // lines for operators
+	// Hottest returns the most refused keys, n at most. Known returns the clients, in a slice
+	// that the Page may change.
+	Hottest func(n int) []journal.HotKey
+	Known   func() []journal.ClientInfo
 }
 
 // A Page serves the state of the proxy over HTTP.

@@ -7,11 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/redlock"
 )
 
@@ -20,6 +22,7 @@ type scene struct {
 	*Page
 	mu       sync.Mutex
 	masters  redlock.Status
+	clients  []journal.ClientInfo
 	draining bool
 }
 
@@ -39,6 +42,10 @@ func newScene(masters ...redlock.MasterStatus) *scene {
 		},
 		Clients: func() int { return 12 },
 		Notes:   func() []string { return []string{"demo: toys"} },
+		Hottest: func(n int) []journal.HotKey {
+			return []journal.HotKey{{DB: 1, Key: "lock:hot", Refusals: int64(n)}}
+		},
+		Known: func() []journal.ClientInfo { return slices.Clone(s.clients) },
 	}, NewRecorder())
 	return s
 }

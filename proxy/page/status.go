@@ -27,6 +27,8 @@ type Status struct {
 	Masters  []Master     `json:"masters"`
 	Clients  int          `json:"clients"`
 	Commands LockCommands `json:"lock_commands"`
+	Hot      []HotKey     `json:"hot_keys"`
+	Waiters  Waiters      `json:"waiters"`
 	Events   []Event      `json:"events"`
 	Notes    []string     `json:"notes"`
 }
@@ -86,7 +88,7 @@ func (p *Page) status() Status {
 	s := Status{
 		Time: Time{now}, Started: Time{p.started}, Version: p.source.Version,
 		Clients: p.source.Clients(), Events: p.recorder.lastEvents(), Notes: append([]string{}, p.source.Notes()...),
-		Quorum: quorumOf(from),
+		Quorum: quorumOf(from), Hot: hotKeysOf(p.source.Hottest(mostHot)), Waiters: waitersOf(p.source.Known(), now),
 	}
 	s.Health = healthOf(s.Quorum, p.source.Draining())
 	for _, m := range from.Masters {

@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/redlock"
 )
 
@@ -38,6 +39,11 @@ func TestStatusInJSON(t *testing.T) {
 			redlock.MasterStatus{Name: "m2:1", State: redlock.Quarantined, Reason: "it may have forgotten locks", Until: time.Now().Add(time.Minute)},
 			voting("m3:1"),
 		)
+		s.clients = []journal.ClientInfo{
+			{ID: 1, Address: "10.0.0.6:5000"},
+			{ID: 2, Address: "10.0.0.7:5000", Facts: journal.Facts{Name: "worker", DB: 2}, Command: "set", Key: "lock:a", Began: time.Now()},
+			{ID: 3, Address: "10.0.0.8:5000", Command: "get", Key: "lock:b", Began: time.Now().Add(1450 * time.Millisecond)},
+		}
 		s.masters.NewUntil = time.Now().Add(time.Hour)
 		behind := new(nobody)
 		observer := s.recorder.Observer(behind)
@@ -57,6 +63,8 @@ func TestStatusInJSON(t *testing.T) {
 			`{"name":"m3:1","state":"voting","reason":"","since":"2000-01-01T00:00:01.500Z","until":null,"clock_ahead_ms":null,"clock_within_ms":null,"vote_ms":null,"vote_max_ms":null,"longest_ttl_s":0}],` +
 			`"clients":12,` +
 			`"lock_commands":{"granted":1,"refused":2,"undecided":1,"last_minute":{"granted":[Z1],"refused":[Z2],"undecided":[Z1]}},` +
+			`"hot_keys":[{"key":"lock:hot","db":1,"refused":10}],` +
+			`"waiters":{"count":1,"oldest":[{"client":"10.0.0.7:5000","name":"worker","command":"set","key":"lock:a","db":2,"since":"2000-01-01T00:00:00.000Z"}]},` +
 			`"events":[{"time":"2000-01-01T00:00:01.500Z","kind":"state","master":"m2:1","text":"quarantined: it may have forgotten locks"},` +
 			`{"time":"2000-01-01T00:00:01.500Z","kind":"reload","master":"","text":"configuration reloaded"}],` +
 			`"notes":["demo: toys"]}`
@@ -143,6 +151,19 @@ state m1 voting
 		if causes[cause] == "" {
 			t.Errorf("%s has no text", cause)
 		}
+	}
+}
+
+// The clients that have waited longest are shown, and the number of all.
+func TestWaitersAreBounded(t *testing.T) {
+	now := time.Now()
+	var clients []journal.ClientInfo
+	for i := range 3 * mostWaiters {
+		clients = append(clients, journal.ClientInfo{ID: int64(i), Command: "set", Key: strconv.Itoa(i), Began: now.Add(-time.Duration(i) * time.Second)})
+	}
+	w := waitersOf(clients, now)
+	if w.Count != 3*mostWaiters-1 || len(w.Oldest) != mostWaiters || w.Oldest[0].Key != strconv.Itoa(3*mostWaiters-1) {
+		t.Errorf("%d of %d, the first is %+v", len(w.Oldest), w.Count, w.Oldest[0])
 	}
 }
 
