@@ -109,3 +109,19 @@ func TestConsoleShowsClients(t *testing.T) {
 	_ = client.Close()
 	eventually(t, "the client has left", func() bool { return len(remembers.Clients()) == 0 })
 }
+
+// REDLOCK TOKEN needs the rights of a lock command, and works on lock keys only.
+func TestTokens(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	p := startWithUsers(t, redis, withConsole)
+	client := p.dial(t)
+	client.ask("REDLOCK TOKEN lock:a me\r\n", string(wire.ErrNoAuth))
+	client.ask("AUTH alice pw\r\nSET lock:a me NX PX 60000\r\nREDLOCK TOKEN lock:a other\r\nREDLOCK TOKEN lock:b me\r\n", wire.OK+wire.OK+"$-1\r\n$-1\r\n")
+	client.ask("PING\r\nREDLOCK TOKEN lock:a me\r\nGET lock:a\r\n", "+PONG\r\n:42\r\n$2\r\nme\r\n")
+	client.ask("REDLOCK TOKEN app me\r\nREDLOCK TOKEN lock:a\r\n", string(wire.ErrNoToken)+string(wire.ErrArity("redlock|token")))
+	client.ask("MULTI\r\nREDLOCK TOKEN lock:a me\r\nEXEC\r\n", wire.OK+string(wire.ErrNotInMulti)+string(wire.ErrExecAbort))
+	client.ask("HELLO 3\r\nREDLOCK TOKEN lock:a other\r\n", helloText(3)+"_\r\n")
+	client.ask("REDLOCK TOKEN "+redlock.MarkerKey+" me\r\n", string(wire.ErrReservedKey))
+	reader := p.dial(t)
+	reader.ask("AUTH reader pw\r\nREDLOCK TOKEN lock:a me\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock|token")))
+}

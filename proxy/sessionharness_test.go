@@ -117,6 +117,11 @@ func (f *fakeLocks) Do(ctx context.Context, dst []byte, call lock.Command) []byt
 		return redcon.AppendInt(dst, n)
 	case "script":
 		return append(dst, wire.OK...)
+	case "redlock":
+		if f.values[string(call.Args[2])] == string(call.Args[3]) {
+			return append(dst, ":42\r\n"...)
+		}
+		return wire.AppendNull(dst, call.Version)
 	}
 	return append(dst, "-ERR the test has no such lock command\r\n"...)
 }

@@ -783,7 +783,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a token is one to which a quorum has raised its record",
-		edits:    []edit{{"token/votes.go", "up := quorum.Size(len(answers)), quorum.Count(answers, raised)", "up := quorum.Size(len(answers)), quorum.Count(answers, holds)"}},
+		edits:    []edit{{"token/votes.go", "a.raised = a.held && a.before < token", "a.raised = a.held && a.before <= token"}},
 		caughtBy: "TestTimelineNoTokenIsGivenTwice",
 	},
 	{

@@ -13,12 +13,13 @@ func ownCommand() *Spec {
 		newOwn("redlock|rules", 2),
 		newOwn("redlock|slowlog", -3),
 		newOwn("redlock|status", 2),
+		newOwn("redlock|token", 4, keySpec{index: 2, step: 1}),
 	} {
 		container.addSubcommand(sub)
 	}
 	return container
 }
 
-func newOwn(name string, arity int) *Spec {
-	return &Spec{Name: name, Arity: arity, flags: flagNoMulti, traits: traitsOf(name)}
+func newOwn(name string, arity int, keys ...keySpec) *Spec {
+	return &Spec{Name: name, Arity: arity, flags: flagNoMulti, traits: traitsOf(name), keys: keys}
 }

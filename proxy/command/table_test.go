@@ -31,6 +31,7 @@ func TestLookup(t *testing.T) {
 		{"DIGEST k", "digest"},
 		{"CLIENT no-touch on", "client|no-touch"}, // only valkey 8 has it
 		{"redlock STATUS", "redlock|status"},
+		{"REDLOCK TOKEN lock:a value", "redlock|token"},
 		{"redlock", "redlock"},
 		{"redlock nothing k", "redlock"}, // no server may answer it
 	} {

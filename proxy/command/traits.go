@@ -124,6 +124,7 @@ var commandTraits = map[string]Traits{
 	"redlock|rules":   Console | ForLockers,
 	"redlock|slowlog": Console,
 	"redlock|status":  Console | ForLockers,
+	"redlock|token":   Console | ForLockers,
 
 	"cluster|info":   ForLockers,
 	"cluster|nodes":  ForLockers,

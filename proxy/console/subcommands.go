@@ -29,6 +29,10 @@ func subcommands() []subcommand {
 			"as SLOWLOG does (default: 10, -1 means all). Arguments after the first key are left out.",
 		}, (*Console).slowlog},
 		{"redlock|status", "STATUS", []string{"Return one line: whether locks can be decided now, and why not."}, (*Console).status},
+		{"redlock|token", "TOKEN <key> <value>", []string{
+			"Return a fencing token, if the lock has this value: an integer above all that were returned before.",
+			"Otherwise return a null. Pass the token to what the lock protects, which must refuse smaller ones.",
+		}, (*Console).noToken},
 		{"redlock|help", "HELP", []string{"Prints this help."}, (*Console).help},
 	}
 }
@@ -47,6 +51,9 @@ func (c *Console) help(_ context.Context, r *reply, _ Command) {
 		r.line(line)
 	}
 }
+
+// noToken refuses TOKEN for a key that is no lock key. The lock plane answers it for others.
+func (c *Console) noToken(_ context.Context, r *reply, _ Command) { r.refuse(wire.ErrNoToken) }
 
 func (c *Console) status(_ context.Context, r *reply, _ Command) {
 	r.line(wire.OneLine([]byte(strings.ReplaceAll(c.Ready(), "\n", "; "))))

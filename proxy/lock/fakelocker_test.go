@@ -61,6 +61,9 @@ func (f *fakeLocker) Extend(_ context.Context, r redlock.ExtendRequest) redlock.
 }
 func (f *fakeLocker) Swap(_ context.Context, r redlock.SwapRequest) redlock.Outcome { return f.ask(r) }
 func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome   { return f.ask(r) }
+func (f *fakeLocker) Token(_ context.Context, r redlock.TokenRequest) redlock.Outcome {
+	return f.ask(r)
+}
 func (f *fakeLocker) Watch(context.Context, int, [][]byte) (*redlock.Watch, redlock.Outcome) {
 	return &redlock.Watch{}, redlock.Outcome{Verdict: redlock.Won}
 }
@@ -107,6 +110,8 @@ func describeRequest(request any) string {
 		flag(r.KeepTTL, "keepttl")
 		flag(r.OnlyExisting, "existing")
 		flag(r.Expected != nil, "expecting "+string(r.Expected))
+	case redlock.TokenRequest:
+		words = append(words, "token", r.DB, string(r.Key), string(r.Value))
 	case redlock.RunRequest:
 		words = append(words, "run", r.DB, fmt.Sprintf("%s on %s", r.Args, r.Keys))
 		flag(len(r.Scripts) > 0, "script "+string(bytes.Join(r.Scripts, nil)))

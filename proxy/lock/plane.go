@@ -32,6 +32,7 @@ type Locker interface {
 	Extend(ctx context.Context, r redlock.ExtendRequest) redlock.Outcome
 	Swap(ctx context.Context, r redlock.SwapRequest) redlock.Outcome
 	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
+	Token(ctx context.Context, r redlock.TokenRequest) redlock.Outcome
 	Watch(ctx context.Context, db int, keys [][]byte) (*redlock.Watch, redlock.Outcome)
 }
 
@@ -245,6 +246,12 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 	case "ttl", "pttl", "expiretime", "pexpiretime":
 		o := p.locker.TTL(ctx, redlock.TTLRequest{DB: call.DB, Key: call.Args[1], Name: strings.ToUpper(name)})
 		return answer{kind: redlock.KindRead, outcome: o, reads: readsNumber}
+	case "redlock|token":
+		o := p.locker.Token(ctx, redlock.TokenRequest{DB: call.DB, Key: call.Args[2], Value: call.Args[3]})
+		if o.Verdict == redlock.Lost {
+			return answer{kind: redlock.KindToken, outcome: o, reads: readsValue} // nil
+		}
+		return answer{kind: redlock.KindToken, outcome: o, reads: readsNumber}
 	case "get":
 		o := p.locker.Get(ctx, call.DB, call.Args[1])
 		if o.Verdict != redlock.NoQuorum {

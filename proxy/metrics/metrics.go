@@ -219,7 +219,7 @@ func (m *Metrics) rulesInForce(rules []string) {
 	m.commands.forgetAll()
 	for rule := range m.rules {
 		m.contention.rules.get(rule)
-		for kind := redlock.KindAcquire; kind <= redlock.KindRun; kind++ {
+		for kind := redlock.KindAcquire; kind <= redlock.KindToken; kind++ {
 			for _, verdict := range m.verdicts {
 				m.commands.get(commandLabels{kind.String(), verdict, rule})
 			}

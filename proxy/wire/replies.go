@@ -50,6 +50,7 @@ const (
 	ErrDiscardNoMulti    Error = "-ERR DISCARD without MULTI\r\n"
 	ErrExecArity         Error = "-EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command\r\n"
 	ErrExecAbort         Error = "-EXECABORT Transaction discarded because of previous errors.\r\n"
+	ErrNoToken           Error = "-ERR REDLOCK TOKEN needs a lock key, and no lock rule matches this one\r\n"
 	ErrNotInMulti        Error = "-ERR Command not allowed inside a transaction\r\n"
 	ErrScriptFlush       Error = "-ERR SCRIPT FLUSH only support SYNC|ASYNC option\r\n"
 	ErrScriptKill        Error = "-NOTBUSY No scripts in execution right now.\r\n"
