@@ -512,7 +512,7 @@ var mutants = []mutant{
 		rule:     "a process that has just seen a master knows what it had on record",
 		edits:    []edit{{"roster/sighting.go", "w := r.sightings[p.Master]", "w := sighting{}"}},
 		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
-		world:    6,
+		world:    5,
 	},
 	{
 		rule:     "what a process saw long ago does not say what a master had on record",

@@ -113,7 +113,7 @@
 //     (sightingLasts). In return, a server that joins gets its marker only when enough others
 //     have kept the join on record for longer than that (hold). The price: of three masters,
 //     one is dead, and another one restarts while no process sees it, or for longer than
-//     Limits.RestartDelay. That one waits for the dead master, or for an empty server in its
+//     Limits.RestartDelay, or with data from before it joined. That one waits for the dead master, or for an empty server in its
 //     place. No rule can do without a price here, because the two cases look alike.
 //   - Fencing tokens (tokens.go). The marker of database 0 ends with the largest token that
 //     the master knows. A token counts if a quorum has recorded it. So a master that may have

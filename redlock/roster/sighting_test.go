@@ -77,7 +77,7 @@ func TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker(t *testing.T) {
 	if !r.isUnheard(2, began, limits) {
 		t.Error("it is heard at once")
 	}
-	now := began.Add(hold(limits) - 1)
+	now := began.Add(sightingLasts(limits))
 	record(0, 0, now)
 	record(1, 0, now)
 	if !r.isUnheard(2, now, limits) {
