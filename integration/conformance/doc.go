@@ -4,7 +4,8 @@
 // Valkey.
 //
 // With a wait in the rule, libraries that know nothing of it get their locks in order
-// (waits_test.go).
+// (waits_test.go). With renew and on_disconnect, their locks last as long as their
+// connections (leases_test.go).
 //
 // A new library is an entry in the file of its language and a program in clients/.
 // libraries_test.go describes the entry, client_test.go the program's answers, and

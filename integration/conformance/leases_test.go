@@ -1,0 +1,127 @@
+package conformance
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/integration/rig"
+)
+
+// leasingLibraries send plain SET NX PX and scripts. They know nothing of renewals.
+var leasingLibraries = []string{"phpredis by hand", "Jedis 8.0.2 by hand", "redis-py 8.1.0"}
+
+// leaseTTL leaves a busy machine seconds for a renewal.
+const leaseTTL = 8 * time.Second
+
+// TestLease: with renew in the rule, a lock outlives its TTL while its client is connected.
+// It ends with its TTL when the proxy is killed. With on_disconnect: release it ends when
+// the client is killed. A client whose lock cannot be renewed gets an error.
+func TestLease(t *testing.T) {
+	const brief, lasting = "*lock:brief*", "*lock:*"
+	options := rig.Options{
+		Rules: []string{brief, lasting}, MasterTimeout: time.Second,
+		RuleMore: map[string]string{brief: "on_disconnect: release", lasting: "renew: 10m"},
+	}
+	c := rig.StartCluster(t, options)
+	for i, name := range leasingLibraries {
+		at := slices.IndexFunc(conformanceLibraries, func(l conformanceLibrary) bool { return l.name() == name })
+		if at < 0 {
+			t.Fatalf("there is no %s", name)
+		}
+		t.Run(strings.ReplaceAll(name, "/", "-"), func(t *testing.T) {
+			library := conformanceLibraries[at]
+			options.NotNew = true
+			x := leasing{&waitingLine{T: t, library: library, program: library.program(t)}, c, fmt.Sprint(i)}
+			x.lasts()
+			x.endsWithItsClient()
+			x.endsWithItsProxy(options)
+			x.isLost()
+		})
+	}
+}
+
+// A leasing is clients of one library, whose locks the proxy renews.
+type leasing struct {
+	*waitingLine
+	cluster *rig.Cluster
+	mark    string // of this library's locks
+}
+
+func (x leasing) lasts() {
+	lock := "lock:lasting-" + x.mark
+	holder, other := x.client("the holder", x.cluster.Proxy), x.client("the other", x.cluster.Proxy)
+	x.says(holder, "yes", "acquire", lock, leaseTTL.Milliseconds())
+	for began := time.Now(); time.Since(began) < leaseTTL+4*time.Second; rig.Pause(x.Context(), 200*time.Millisecond) {
+		x.says(other, "no", "acquire", lock, leaseTTL.Milliseconds())
+	}
+	x.says(holder, "yes", "release", lock)
+	x.says(other, "yes", "acquire", lock, leaseTTL.Milliseconds())
+	x.says(other, "yes", "release", lock)
+}
+
+func (x leasing) endsWithItsClient() {
+	lock := "lock:brief-" + x.mark
+	holder, other := x.client("the holder", x.cluster.Proxy), x.client("the other", x.cluster.Proxy)
+	x.takes(holder, lock)
+	x.says(other, "no", "acquire", lock, rig.LongTTL.Milliseconds())
+	holder.kill()
+	x.becomesFree(other, lock)
+}
+
+func (x leasing) endsWithItsProxy(options rig.Options) {
+	lock := "lock:orphan-" + x.mark
+	doomed := x.cluster.AddProxy(x, options)
+	holder, other := x.client("the holder", doomed), x.client("the other", x.cluster.Proxy)
+	x.says(holder, "yes", "acquire", lock, leaseTTL.Milliseconds())
+	rig.WaitFor(x, "a renewal", func() error {
+		if n := doomed.Metric(x, `redlock_lease_renewals_total{result="renewed"}`); n == "0" {
+			return fmt.Errorf("%s renewals", n)
+		}
+		return nil
+	})
+	doomed.Proc.Kill()
+	x.becomesFree(other, lock)
+	doomed.Start(x)
+}
+
+// isLost stops so many masters that nobody can renew the lock. They come back, but the
+// client learns of it all the same.
+func (x leasing) isLost() {
+	lock := "lock:lost-" + x.mark
+	holder := x.client("the holder", x.cluster.Proxy)
+	x.says(holder, "yes", "acquire", lock, leaseTTL.Milliseconds())
+	before := x.cluster.Proxy.Metric(x, "redlock_leases_lost_total")
+	stopped := x.cluster.Masters[:len(x.cluster.Masters)/2+1]
+	for _, master := range stopped {
+		master.Pause()
+		defer master.Resume()
+	}
+	rig.WaitFor(x, "the client is disconnected", func() error {
+		if now := x.cluster.Proxy.Metric(x, "redlock_leases_lost_total"); now == before {
+			return fmt.Errorf("%s clients have lost a lock", now)
+		}
+		return nil
+	})
+	if answer, err := holder.ask("release", lock); err == nil && answer != "no" {
+		x.Errorf("the client that lost its lock is answered %q", answer)
+	}
+	for _, master := range stopped {
+		master.Resume()
+	}
+	rig.WaitFor(x, "the proxy is ready again", x.cluster.Proxy.Ready)
+}
+
+// becomesFree polls until another client gets the lock, and releases it.
+func (x leasing) becomesFree(other *conformanceClient, lock string) {
+	rig.WaitFor(x, lock+" is free", func() error {
+		answer, err := other.ask("acquire", lock, leaseTTL.Milliseconds())
+		if err == nil && answer != "yes" {
+			err = fmt.Errorf("%q", answer)
+		}
+		return err
+	})
+	x.says(other, "yes", "release", lock)
+}
