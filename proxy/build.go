@@ -93,7 +93,11 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Active:  p.current,
 		Status:  p.locker.Status,
 		Ready:   func() string { return p.readiness().text },
+		Since:   p.recorder.Since,
 		Journal: p.journal,
+		Reader:  p.locker.Reader(),
+		Locks:   p.locks,
+		Log:     p.log,
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
 	commands := handler.New(env, handler.Config{

@@ -6,6 +6,7 @@ import (
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/heal"
+	"redlock-proxy/redlock/inspect"
 	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/run"
@@ -96,6 +97,9 @@ func (l *Locker) Subscriber(hear func(notify.Event)) *notify.Subscriber {
 // TrackingAvailable tells whether a quorum of the masters can report changed keys. If
 // not (embedded masters, servers older than Redis 6), Track and TrackPrefix hear nothing.
 func (l *Locker) TrackingAvailable() bool { return l.listening.CanTrack() }
+
+// Reader reads what the masters hold, for people.
+func (l *Locker) Reader() *inspect.Reader { return inspect.New(l.box) }
 
 // ShortValue is the length in bytes below which many clients may share a value.
 const ShortValue = stream.ShortValue

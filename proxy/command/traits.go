@@ -117,14 +117,17 @@ var commandTraits = map[string]Traits{
 	"client|getredir":     ForLockers,
 
 	"redlock":         Console | ForLockers,
+	"redlock|break":   Console | ForLockers,
 	"redlock|clients": Console,
 	"redlock|help":    Console | ForLockers,
 	"redlock|hot":     Console | ForLockers,
+	"redlock|locks":   Console | ForLockers,
 	"redlock|masters": Console | ForLockers,
 	"redlock|rules":   Console | ForLockers,
 	"redlock|slowlog": Console,
 	"redlock|status":  Console | ForLockers,
 	"redlock|token":   Console | ForLockers,
+	"redlock|why":     Console | ForLockers,
 
 	"cluster|info":   ForLockers,
 	"cluster|nodes":  ForLockers,

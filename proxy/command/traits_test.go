@@ -43,8 +43,8 @@ func TestCommandTraits(t *testing.T) {
 			"client|id client|info client|getname client|setname client|setinfo client|no-evict client|no-touch client|reply " +
 			"client|tracking client|caching client|trackinginfo client|getredir " +
 			"cluster|info cluster|nodes cluster|slots cluster|shards cluster|myid unsubscribe punsubscribe sunsubscribe " +
-			"redlock redlock|help redlock|hot redlock|masters redlock|rules redlock|status redlock|token"},
-		{Console, "redlock redlock|clients redlock|help redlock|hot redlock|masters redlock|rules redlock|slowlog redlock|status redlock|token"},
+			"redlock redlock|break redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|status redlock|token redlock|why"},
+		{Console, "redlock redlock|break redlock|clients redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|slowlog redlock|status redlock|token redlock|why"},
 		{OnMasters, "ping echo time publish spublish"},
 		{Introduces, "auth hello reset select client|setname"},
 		{NeverOnLocks, "fcall fcall_ro migrate"},

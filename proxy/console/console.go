@@ -4,12 +4,15 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"time"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/inspect"
 )
 
 // Command is one REDLOCK command. The console does not keep its slices.
@@ -27,16 +30,35 @@ type Command struct {
 // the functions at the same time.
 type Config struct {
 	Active  *config.Active
-	Status  func() redlock.Status // the masters
+	Status  func() redlock.Status         // the masters
+	Since   func(master string) time.Time // since when a master has its state; zero: unknown
 	Journal *journal.Journal
+	Reader  Reader
+	Locks   Locks
+	Log     *slog.Logger
 	Ready   func() string // says whether locks can be decided, and why not; it may have several lines
 }
 
+// Locks performs commands on lock keys. lock.Plane is the one in service.
+type Locks interface {
+	Do(ctx context.Context, dst []byte, call lock.Command) []byte
+}
+
+// Reader reads what masters hold. inspect.Reader is the one in service.
+type Reader interface {
+	Look(db int, keys [][]byte) [][]inspect.Copy
+	Outstanding(db int, key []byte) []bool
+	Walk(ctx context.Context, glob string, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []inspect.Copy) (more bool)) (all bool)
+}
+
 // Console answers REDLOCK. A process has one.
-type Console struct{ Config }
+type Console struct {
+	Config
+	walking chan struct{} // holds one element while a LOCKS runs
+}
 
 // New makes a Console. All of c must be given.
-func New(c Config) *Console { return &Console{c} }
+func New(c Config) *Console { return &Console{c, make(chan struct{}, 1)} }
 
 // Do performs one command and appends its one reply to dst. ctx ends when the client has
 // gone.

@@ -25,6 +25,7 @@ func testConsole() *Console {
 	}
 	return New(Config{
 		Journal: journal.New(),
+		Since:   func(string) time.Time { return until.Add(-10 * time.Minute) },
 		Active:  config.NewActive(&config.Settings{Router: &route.Router{Table: command.Builtin(), Rules: rules}}),
 		Status: func() redlock.Status {
 			return redlock.Status{Masters: []redlock.MasterStatus{
@@ -46,10 +47,10 @@ func ask(c *Console, user, line string, version wire.Version) string {
 func TestMasters(t *testing.T) {
 	c := testConsole()
 	for version, want := range map[wire.Version]string{
-		wire.RESP2: "*2\r\n*12\r\n$6\r\nnumber\r\n:1\r\n$4\r\nname\r\n$4\r\nm1:1\r\n$5\r\nstate\r\n$6\r\nvoting\r\n$6\r\nreason\r\n$0\r\n\r\n$5\r\nuntil\r\n$-1\r\n$14\r\nlongest-ttl-ms\r\n:90000\r\n" +
-			"*12\r\n$6\r\nnumber\r\n:2\r\n$4\r\nname\r\n$4\r\nm2:1\r\n$5\r\nstate\r\n$11\r\nquarantined\r\n$6\r\nreason\r\n$27\r\nit may have forgotten locks\r\n$5\r\nuntil\r\n$20\r\n2026-11-21T05:10:00Z\r\n$14\r\nlongest-ttl-ms\r\n:0\r\n",
-		wire.RESP3: "*2\r\n%6\r\n$6\r\nnumber\r\n:1\r\n$4\r\nname\r\n$4\r\nm1:1\r\n$5\r\nstate\r\n$6\r\nvoting\r\n$6\r\nreason\r\n$0\r\n\r\n$5\r\nuntil\r\n_\r\n$14\r\nlongest-ttl-ms\r\n:90000\r\n" +
-			"%6\r\n$6\r\nnumber\r\n:2\r\n$4\r\nname\r\n$4\r\nm2:1\r\n$5\r\nstate\r\n$11\r\nquarantined\r\n$6\r\nreason\r\n$27\r\nit may have forgotten locks\r\n$5\r\nuntil\r\n$20\r\n2026-11-21T05:10:00Z\r\n$14\r\nlongest-ttl-ms\r\n:0\r\n",
+		wire.RESP2: "*2\r\n*14\r\n$6\r\nnumber\r\n:1\r\n$4\r\nname\r\n$4\r\nm1:1\r\n$5\r\nstate\r\n$6\r\nvoting\r\n$6\r\nreason\r\n$0\r\n\r\n$5\r\nsince\r\n$20\r\n2026-11-21T05:00:00Z\r\n$5\r\nuntil\r\n$-1\r\n$14\r\nlongest-ttl-ms\r\n:90000\r\n" +
+			"*14\r\n$6\r\nnumber\r\n:2\r\n$4\r\nname\r\n$4\r\nm2:1\r\n$5\r\nstate\r\n$11\r\nquarantined\r\n$6\r\nreason\r\n$27\r\nit may have forgotten locks\r\n$5\r\nsince\r\n$20\r\n2026-11-21T05:00:00Z\r\n$5\r\nuntil\r\n$20\r\n2026-11-21T05:10:00Z\r\n$14\r\nlongest-ttl-ms\r\n:0\r\n",
+		wire.RESP3: "*2\r\n%7\r\n$6\r\nnumber\r\n:1\r\n$4\r\nname\r\n$4\r\nm1:1\r\n$5\r\nstate\r\n$6\r\nvoting\r\n$6\r\nreason\r\n$0\r\n\r\n$5\r\nsince\r\n$20\r\n2026-11-21T05:00:00Z\r\n$5\r\nuntil\r\n_\r\n$14\r\nlongest-ttl-ms\r\n:90000\r\n" +
+			"%7\r\n$6\r\nnumber\r\n:2\r\n$4\r\nname\r\n$4\r\nm2:1\r\n$5\r\nstate\r\n$11\r\nquarantined\r\n$6\r\nreason\r\n$27\r\nit may have forgotten locks\r\n$5\r\nsince\r\n$20\r\n2026-11-21T05:00:00Z\r\n$5\r\nuntil\r\n$20\r\n2026-11-21T05:10:00Z\r\n$14\r\nlongest-ttl-ms\r\n:0\r\n",
 	} {
 		if got := ask(c, "alice", "REDLOCK MASTERS", version); got != want {
 			t.Errorf("RESP%d:\ngot  %q\nwant %q", version.Number(), got, want)

@@ -20,8 +20,10 @@ type subcommand struct {
 // subcommands are in the order of HELP.
 func subcommands() []subcommand {
 	return []subcommand{
+		{"redlock|break", "BREAK <key>", []string{"Release a lock whoever holds it, as DEL does. The log says who did that."}, (*Console).breakLock},
 		{"redlock|clients", "CLIENTS", []string{"Return each client of this proxy, and the lock command that it waits for."}, (*Console).clients},
 		{"redlock|hot", "HOT", []string{"Return the ten keys that were refused most in the last five minutes."}, (*Console).hot},
+		{"redlock|locks", "LOCKS [MATCH <pattern>] [COUNT <count>]", []string{"Return the locks that are held, and who took them (default: 100, at most 10000)."}, (*Console).locks},
 		{"redlock|masters", "MASTERS", []string{"Return each lock master with its state, and why it does not vote."}, (*Console).masters},
 		{"redlock|rules", "RULES", []string{"Return the lock rules that apply to you, in their order."}, (*Console).rules},
 		{"redlock|slowlog", "SLOWLOG GET [<count>] | LEN | RESET", []string{
@@ -33,6 +35,7 @@ func subcommands() []subcommand {
 			"Return a fencing token, if the lock has this value: an integer above all that were returned before.",
 			"Otherwise return a null. Pass the token to what the lock protects, which must refuse smaller ones.",
 		}, (*Console).noToken},
+		{"redlock|why", "WHY <key>", []string{"Return who holds a lock, what each master has under the key, and the last verdicts here."}, (*Console).why},
 		{"redlock|help", "HELP", []string{"Prints this help."}, (*Console).help},
 	}
 }
@@ -64,11 +67,12 @@ func (c *Console) masters(_ context.Context, r *reply, _ Command) {
 	list := c.Status().Masters
 	r.array(len(list))
 	for i, master := range list {
-		r.fields(6)
+		r.fields(7)
 		r.integerField("number", int64(i+1))
 		r.textField("name", master.Name)
 		r.textField("state", master.State.String())
 		r.textField("reason", master.Reason)
+		r.timeField("since", c.Since(master.Name))
 		r.timeField("until", master.Until)
 		r.integerField("longest-ttl-ms", master.Longest.Milliseconds())
 	}

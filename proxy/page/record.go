@@ -218,8 +218,8 @@ func (r *Recorder) look(status redlock.Status, now time.Time) {
 	r.masters.Store(&next)
 }
 
-// since returns when a master came to its state.
-func (r *Recorder) since(master string) time.Time {
+// Since returns when a master came to its state.
+func (r *Recorder) Since(master string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.states[master].since

@@ -136,7 +136,7 @@ func healthOf(q Quorum, draining bool) string {
 func (p *Page) masterOf(m redlock.MasterStatus, now time.Time) Master {
 	shown := Master{
 		Name: m.Name, State: m.State.String(), Reason: m.Reason,
-		Since: Time{p.recorder.since(m.Name)}, Until: Time{m.Until}, LongestTTL: m.Longest.Seconds(),
+		Since: Time{p.recorder.Since(m.Name)}, Until: Time{m.Until}, LongestTTL: m.Longest.Seconds(),
 	}
 	if m.ClockWithin > 0 {
 		shown.ClockAhead, shown.ClockWithin = milliseconds(m.ClockAhead), milliseconds(m.ClockWithin)

@@ -174,7 +174,7 @@ func TestReplacedMastersAreForgotten(t *testing.T) {
 	observer.Voted("old", redlock.Granted, time.Millisecond)
 	observer.Standing(away("old"))
 	s.status()
-	if _, _, ok := s.recorder.latency("old", time.Now()); ok || !s.recorder.since("old").IsZero() {
+	if _, _, ok := s.recorder.latency("old", time.Now()); ok || !s.recorder.Since("old").IsZero() {
 		t.Error("it is remembered")
 	}
 }

@@ -110,3 +110,9 @@ func (l *Lanes[A]) Creations(db int, key string) uint32 {
 	defer l.shards[shard].Unlock()
 	return *created
 }
+
+// Outstanding returns the masters that owe an answer about a key.
+func (l *Lanes[A]) Outstanding(db int, key string) (masters quorum.Set) {
+	l.with(db, []string{key}, func(ln *lane[A]) { masters = ln.outstanding })
+	return masters
+}

@@ -1,0 +1,191 @@
+package console
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/lock"
+	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/inspect"
+)
+
+const errNoLockKey wire.Error = "-ERR no lock rule covers this key in this database\r\n"
+
+// why shows what each master holds under a key, and what this process knows of it.
+func (c *Console) why(_ context.Context, r *reply, call Command) {
+	key := call.Args[2]
+	if call.Route.Plane != route.Locks {
+		r.refuse(errNoLockKey)
+		return
+	}
+	copies := c.Reader.Look(call.DB, [][]byte{key})[0]
+	owing := c.Reader.Outstanding(call.DB, key)
+	now, masters, holding := time.Now(), c.Status().Masters, inspect.Hold(copies)
+	holder, known := c.Journal.Holder(call.DB, key, holding.Text, now)
+	known = known && holding.Type != ""
+	r.fields(7)
+	r.textField("key", string(key))
+	r.integerField("db", int64(call.DB))
+	r.textField("summary", summary(holding, heldFor(holder, known, now))+c.absentees(masters))
+	r.holderField(holder, known)
+	r.integerField("waiters", c.waiters()[waitedFor{call.DB, string(key)}])
+	r.text("masters")
+	r.array(min(len(copies), len(masters), len(owing))) // a reload may change the masters meanwhile
+	for i, copied := range copies[:min(len(copies), len(masters), len(owing))] {
+		r.fields(8)
+		r.integerField("number", int64(i+1))
+		r.textField("name", masters[i].Name)
+		r.textField("state", masters[i].State.String())
+		r.textField("reason", masters[i].Reason)
+		r.textField("type", describeType(copied))
+		r.textField("digest", copied.Digest)
+		r.ttlField(copied)
+		r.integerField("owes-answer", map[bool]int64{true: 1}[owing[i]])
+	}
+	verdicts := c.Journal.Verdicts(call.DB, key)
+	r.text("verdicts")
+	r.array(len(verdicts))
+	for _, v := range verdicts {
+		r.fields(4)
+		r.timeField("time", v.At)
+		r.textField("verdict", v.Verdict.String())
+		r.textField("addr", v.Client.Address)
+		r.textField("name", v.Client.Name)
+	}
+}
+
+// describeType is TYPE's reply, "none" for an absent key, or empty if there was no answer.
+func describeType(c inspect.Copy) string {
+	if c.Heard && c.Type == "" {
+		return "none"
+	}
+	return c.Type
+}
+
+// ttlField writes a null if the key is absent or does not expire.
+func (r *reply) ttlField(c inspect.Copy) {
+	r.text("ttl-ms")
+	if c.Type == "" || c.TTL == inspect.NoTTL {
+		r.null()
+		return
+	}
+	r.integer(c.TTL.Milliseconds())
+}
+
+// holderField writes who took a lock through this process, or a null.
+func (r *reply) holderField(h journal.Holder, known bool) {
+	r.text("holder")
+	if !known {
+		r.null()
+		return
+	}
+	r.fields(5)
+	r.integerField("id", h.Client.ID)
+	r.textField("addr", h.Client.Address)
+	r.textField("name", h.Client.Name)
+	r.integerField("connected", map[bool]int64{false: 1}[h.Client.Gone])
+	r.timeField("since", h.Since)
+}
+
+func heldFor(h journal.Holder, known bool, now time.Time) time.Duration {
+	if !known {
+		return -1
+	}
+	return max(0, now.Sub(h.Since))
+}
+
+// summary says in one sentence who holds a lock, without the value. held is negative if
+// nobody knows for how long.
+func summary(h inspect.Holding, held time.Duration) string {
+	count := func(n int) string { return fmt.Sprintf("%d of %d", n, h.Masters) }
+	switch h.State {
+	case inspect.Held:
+		text := "held by " + count(h.Holders) + " (" + h.Digest + ")"
+		if held >= 0 {
+			text += fmt.Sprintf(" for %.1f s", held.Seconds())
+		}
+		if h.TTL == inspect.NoTTL {
+			return text + ", without TTL"
+		}
+		return text + fmt.Sprintf(", %.1f s left", h.TTL.Seconds())
+	case inspect.Disputed:
+		return "held, but the copies differ: the most frequent content (" + h.Digest + ") is on " + count(h.Holders)
+	case inspect.Unknown:
+		text := "unknown: " + count(h.Missing) + " cannot vote"
+		if h.Holders > 0 {
+			text += ", and " + count(h.Holders) + " hold it (" + h.Digest + ")"
+		}
+		return text
+	}
+	if h.Holders > 0 {
+		return "free: a copy is on " + count(h.Holders) + " only, and " + fmt.Sprint(h.Needed) + " are needed"
+	}
+	return "free: no master that may vote holds it"
+}
+
+// absentees continues the sentence with the masters that do not vote.
+func (c *Console) absentees(masters []redlock.MasterStatus) string {
+	var list []string
+	for i, m := range masters {
+		if m.State == redlock.Certified {
+			continue
+		}
+		text := fmt.Sprintf("master %d is %s", i+1, m.State)
+		if !m.Until.IsZero() {
+			text += " until " + clock(m.Until)
+		} else if since := c.Since(m.Name); !since.IsZero() {
+			text += " since " + clock(since)
+		}
+		list = append(list, text)
+	}
+	if len(list) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(list, ", ")
+}
+
+// clock is a time of this day.
+func clock(t time.Time) string { return t.UTC().Format("15:04:05Z") }
+
+// A waitedFor is a key for which clients of this process wait.
+type waitedFor struct {
+	db  int
+	key string
+}
+
+// waiters counts, for each key, the clients whose lock command has no answer yet.
+func (c *Console) waiters() map[waitedFor]int64 {
+	waiting := map[waitedFor]int64{}
+	for _, client := range c.Journal.Clients() {
+		if client.Command != "" && client.Key != "" {
+			waiting[waitedFor{client.DB, client.Key}]++
+		}
+	}
+	return waiting
+}
+
+var deleteSpec = command.Builtin().Lookup([][]byte{[]byte("DEL")})
+
+// breakLock releases a lock as DEL does, whoever holds it, and logs who did that.
+func (c *Console) breakLock(ctx context.Context, r *reply, call Command) {
+	key := call.Args[2]
+	if call.Route.Plane != route.Locks {
+		r.refuse(errNoLockKey)
+		return
+	}
+	holding := inspect.Hold(c.Reader.Look(call.DB, [][]byte{key})[0])
+	holder, _ := c.Journal.Holder(call.DB, key, holding.Text, time.Now())
+	answer := c.Locks.Do(ctx, nil, lock.Command{
+		DB: call.DB, Args: [][]byte{[]byte("DEL"), key}, Route: route.OfLockKeys(deleteSpec, 2),
+		Version: call.Version, Client: call.Client, From: call.From,
+	})
+	c.Log.Warn("an operator broke a lock", "key", string(key), "db", call.DB, "digest", holding.Digest, "holder", holder.Client.Address,
+		"client", call.Client, "user", call.User.Name, "reply", strings.TrimSpace(string(answer)))
+	r.bytes = append(r.bytes, answer...)
+}

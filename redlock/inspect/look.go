@@ -1,0 +1,199 @@
+package inspect
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"time"
+
+	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/resp"
+)
+
+// Reader reads what masters hold.
+type Reader struct{ box *ballot.Box }
+
+// New makes a Reader that asks by ballots of box.
+func New(box *ballot.Box) *Reader { return &Reader{box} }
+
+// A Copy is what one master holds under a key.
+type Copy struct {
+	Heard bool   // the master answered; if not, all else is empty
+	Votes bool   // it may vote
+	Type  string // as TYPE replies; empty: the key is absent
+	Text  []byte // a string's value, which is a secret; nil for any other type
+	TTL   time.Duration
+	// Digest identifies the content without showing it: the first 8 hex digits of the
+	// SHA-256 of a string, or of another type's canonical content.
+	Digest string
+
+	sum [sha256.Size]byte
+}
+
+// NoTTL is the TTL of a key that does not expire.
+const NoTTL time.Duration = -1
+
+func (c Copy) there() bool { return c.Type != "" }
+
+// Look asks all masters what they hold. It returns the copies of each key, by master.
+func (r *Reader) Look(db int, keys [][]byte) [][]Copy {
+	var frames []byte
+	for _, key := range keys {
+		frames = resp.AppendCommand(frames, []byte("PTTL"), key)
+		frames = resp.AppendCommand(frames, []byte("DUMP"), key)
+	}
+	b := ballot.Poll(r.box, frames, ballot.Question[[]Copy]{
+		Kind:    ballot.KindRead,
+		DB:      db,
+		Replies: 2 * len(keys),
+		Parse:   parseCopies,
+		Vote:    func([]Copy) ballot.Vote { return ballot.Granted },
+		Decide: func(answers []quorum.Answer[[]Copy], _ time.Duration) ballot.Verdict {
+			if quorum.Count(answers, func([]Copy) bool { return true }).Pending() > 0 {
+				return ballot.Pending
+			}
+			return ballot.Won
+		},
+	})
+	all := make([][]Copy, len(keys))
+	for k := range keys {
+		all[k] = make([]Copy, len(b.Answers))
+		for i, a := range b.Answers {
+			if a.State.Heard() {
+				all[k][i] = a.Value[k]
+				all[k][i].Heard, all[k][i].Votes = true, a.State == quorum.Answered
+			}
+		}
+	}
+	return all
+}
+
+// parseCopies reads PTTL and DUMP of each key.
+func parseCopies(replies [][]byte) ([]Copy, error) {
+	copies := make([]Copy, len(replies)/2)
+	for k := range copies {
+		left, ok := resp.ParseInteger(replies[2*k])
+		if err := ballot.ReadAs(replies[2*k], ok); err != nil {
+			return nil, err
+		}
+		reply := replies[2*k+1]
+		if resp.IsError(reply) {
+			return nil, ballot.ErrUnable // embedded masters cannot dump every type
+		}
+		dump, ok := resp.ParseBulk(reply)
+		if !resp.IsNil(reply) && !ok {
+			return nil, ballot.ReadAs(reply, false)
+		}
+		if !resp.IsNil(reply) && left != effect.NoKey { // it may expire between the two
+			copies[k] = newCopy(dump, left)
+		}
+	}
+	return copies, nil
+}
+
+func newCopy(dump []byte, left int64) Copy {
+	v := rdb.Read(dump)
+	c := Copy{Type: v.Kind.String(), TTL: NoTTL}
+	if left >= 0 {
+		c.TTL = time.Duration(left) * time.Millisecond
+	}
+	if v.Kind == rdb.String {
+		c.Text = append([]byte{}, v.Items[0]...)
+		c.sum = sha256.Sum256(c.Text)
+	} else {
+		hash := sha256.New()
+		hash.Write([]byte{byte(v.Kind)})
+		for _, item := range v.Items {
+			hash.Write(binary.AppendUvarint(nil, uint64(len(item))))
+			hash.Write(item)
+		}
+		hash.Sum(c.sum[:0])
+	}
+	c.Digest = hex.EncodeToString(c.sum[:4])
+	return c
+}
+
+// A Holding is what copies of a key come to.
+type Holding struct {
+	Copy        // the copy of the most masters
+	Holders int // so many voting masters hold it
+	Others  int // so many hold another content, or hold it and may not vote
+	Missing int // so many gave no answer, or may have forgotten the key
+	Masters int
+	Needed  int
+	State   HoldingState
+}
+
+// HoldingState says whether somebody holds the lock.
+type HoldingState uint8
+
+const (
+	Free     HoldingState = iota // no quorum holds anything
+	Held                         // a quorum holds the same content
+	Disputed                     // a quorum holds something, but no content can have a quorum
+	Unknown                      // it depends on masters that cannot vote
+)
+
+func (s HoldingState) String() string { return [...]string{"free", "held", "disputed", "unknown"}[s] }
+
+// Hold says what the copies of a key come to. TTL is what a quorum has left.
+func Hold(copies []Copy) Holding {
+	h := Holding{Masters: len(copies), Needed: quorum.Size(len(copies))}
+	groups, present := map[[sha256.Size]byte]int{}, 0
+	for _, c := range copies {
+		switch {
+		case c.Votes && c.there():
+			present++
+			groups[c.sum]++
+			if groups[c.sum] > h.Holders {
+				h.Copy, h.Holders = c, groups[c.sum]
+			}
+		case c.Votes:
+		default:
+			h.Missing++
+			if c.there() {
+				h.Others++
+			}
+		}
+	}
+	h.Others += present - h.Holders
+	switch {
+	case h.Holders >= h.Needed:
+		h.State, h.TTL = Held, quorumTTL(copies, h.Copy)
+	case present >= h.Needed && h.Holders+h.Missing < h.Needed:
+		h.State = Disputed
+	case present+h.Missing >= h.Needed:
+		h.State = Unknown
+	}
+	return h
+}
+
+func quorumTTL(copies []Copy, of Copy) time.Duration {
+	var left []int64
+	for _, c := range copies {
+		switch {
+		case !c.Votes || !c.there() || c.sum != of.sum:
+		case c.TTL == NoTTL:
+			left = append(left, 1<<63-1)
+		default:
+			left = append(left, int64(c.TTL))
+		}
+	}
+	if n, ok := quorum.Attained(len(copies), left); ok && n != 1<<63-1 {
+		return time.Duration(n)
+	}
+	return NoTTL
+}
+
+// Outstanding tells which masters owe this process an answer about a key, by master.
+func (r *Reader) Outstanding(db int, key []byte) []bool {
+	owing := r.box.Lanes.Outstanding(db, string(key))
+	list := make([]bool, r.box.Masters.Size())
+	for i := range list {
+		list[i] = owing.Has(i)
+	}
+	return list
+}
