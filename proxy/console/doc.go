@@ -6,7 +6,7 @@
 //
 // Do appends exactly one reply. It waits for a master only where the subcommand says so,
 // and then for a bounded time. It keeps no argument after it has returned. Any number of
-// goroutines may call it. The package starts no goroutine and has no lock.
+// goroutines may call it. The package starts no goroutine and has no mutex; one LOCKS runs at a time.
 //
 // The value of a lock is a secret. No reply contains one.
 //
@@ -16,5 +16,5 @@
 // as Redis replies to XINFO. The names of fields are stable, and later versions only add
 // some. Times are texts in UTC such as 2026-11-21T05:10:00Z. A null means unknown or none.
 //
-// The package imports config, route, lock, wire and redlock.
+// The package imports config, journal, route, lock, command, wire, redlock and redlock/inspect.
 package console
