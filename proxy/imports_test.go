@@ -112,12 +112,12 @@ var rooms = map[string]room{
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp"}, lines: 1_430},
 	"demo":     {floor: 5},
+	"scripts":  {floor: 3, redlock: []string{"resp"}, lines: 280},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},
 	"command":  {floor: 2, redlock: []string{"resp"}},
 	"conn":     {floor: 2},
 	"queue":    {floor: 2, lines: 600},
 	"endpoint": {floor: 2, redlock: []string{"resp"}},
-	"scripts":  {floor: 1, lines: 200},
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"holds":    {floor: 1},
 	"lastread": {floor: 1, lines: 100},

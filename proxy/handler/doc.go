@@ -12,7 +12,7 @@
 //   - handshake.go, hello.go, login.go: which user the client is, and how it wants its
 //     replies (upstream.ClientState). If the upstream has the users, login.go asks it, and
 //     remembers the logins that it accepted.
-//   - info.go, script.go: INFO, and SCRIPT for both planes.
+//   - info.go, script.go: INFO, and SCRIPT, which package scripts performs.
 //   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
 //     this package queues and sends. upstreamtransaction.go: once the upstream has the
 //     transaction.
@@ -30,6 +30,6 @@
 //
 // Passwords and other arguments of a login are never logged.
 //
-// The package imports session, lock, pubsub, config, route, upstream, command, conn,
+// The package imports session, lock, pubsub, scripts, config, route, upstream, command, conn,
 // metrics and wire. From redlock it uses only the type of a watch.
 package handler

@@ -23,7 +23,7 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 		}
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	case "eval", "eval_ro":
-		h.registerScript(name, cmd.Args)
+		h.service.Scripts.Learn(name, cmd.Args)
 		h.relay(cmd, upstream.Expectation{Count: 1})
 	default:
 		switch {

@@ -1,5 +1,3 @@
-// Package scripts remembers the texts of the scripts that clients send. It imports nothing
-// of ours.
 package scripts
 
 import (
