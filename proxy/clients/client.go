@@ -1,0 +1,298 @@
+package clients
+
+import (
+	"bytes"
+	"cmp"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/tidwall/redcon"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/resp"
+)
+
+// A Session is what a Client needs of its session.
+type Session interface {
+	ID() int64
+
+	// Any goroutine may call these.
+	RemoteAddr() net.Addr
+	LocalAddr() net.Addr
+	Silent() time.Duration // since bytes last came
+	Upstream() *upstream.Conn
+	// User is the name of the client's user, or the one that Redis gives to a client that is
+	// not logged in.
+	User() string
+	// Subscriptions are the numbers of subscriptions by wire.Family.
+	Subscriptions() [3]int
+	// Kill ends the session at once. by describes the client that asked for it.
+	Kill(by string)
+
+	// KillAfterReply ends the session after the reply to the current command.
+	KillAfterReply()
+	// KnowsUser tells whether there is a user with this name.
+	KnowsUser(name []byte) bool
+	// AskRights returns the upstream's error if the client's user may not send a command like
+	// this, or "". The upstream performs the command, so it must change nothing.
+	AskRights(command ...[]byte) wire.Error
+	// TryOpen and Ask are session.Session's.
+	TryOpen() (refusal wire.Error)
+	Ask(command []byte) (reply []byte, ok bool)
+}
+
+// A Hub knows all clients of a process. Any number of goroutines may use it.
+type Hub struct {
+	mu   sync.Mutex
+	byID map[int64]*Client
+}
+
+// NewHub makes an empty Hub.
+func NewHub() *Hub { return &Hub{byID: make(map[int64]*Client)} }
+
+func (b *Hub) remove(id int64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.byID, id)
+}
+
+func (b *Hub) find(id int64) *Client {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.byID[id]
+}
+
+// all returns the clients in the order in which they came.
+func (b *Hub) all() []*Client {
+	b.mu.Lock()
+	list := make([]*Client, 0, len(b.byID))
+	for _, c := range b.byID {
+		list = append(list, c)
+	}
+	b.mu.Unlock()
+	slices.SortFunc(list, func(x, y *Client) int { return cmp.Compare(x.session.ID(), y.session.ID()) })
+	return list
+}
+
+// A Client is one session as the others see it.
+type Client struct {
+	hub            *Hub
+	session        Session
+	since          time.Time
+	address, local string
+	onLocks        atomic.Bool // the lock masters are asked
+
+	published Facts // as in facts; only the session's goroutine uses it
+	mu        sync.Mutex
+	facts     Facts
+}
+
+// NewClient adds a session to the hub. The caller must call Close.
+func NewClient(hub *Hub, session Session) *Client {
+	c := &Client{hub: hub, session: session, since: time.Now()}
+	c.address, c.local = addresses(session.RemoteAddr(), session.LocalAddr())
+	c.Publish(Facts{Queued: -1})
+	hub.mu.Lock()
+	defer hub.mu.Unlock()
+	hub.byID[session.ID()] = c
+	return c
+}
+
+// Close removes the session from the hub.
+func (c *Client) Close() { c.hub.remove(c.session.ID()) }
+
+// Publish shows the facts to other sessions.
+func (c *Client) Publish(now Facts) {
+	if now == c.published {
+		return
+	}
+	c.published = now
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.facts = now
+}
+
+// Shown is the last command in the published facts.
+func (c *Client) Shown() *command.Spec { return c.published.Command }
+
+// OnLocks says that the lock masters are asked, or are no longer.
+func (c *Client) OnLocks(yes bool) { c.onLocks.Store(yes) }
+
+// status looks at the client. Any goroutine may call it.
+func (c *Client) status() *status {
+	c.mu.Lock()
+	facts := c.facts
+	c.mu.Unlock()
+	waits := waitsForNobody
+	if up := c.session.Upstream(); c.onLocks.Load() {
+		waits = waitsForLocks
+	} else if up != nil && !up.Drained() {
+		waits = waitsForUpstream
+	}
+	return &status{
+		Facts: facts, id: c.session.ID(), address: c.address, local: c.local, user: c.session.User(),
+		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
+	}
+}
+
+// Perform performs a command whose arity is right, and returns its reply. It returns nil if
+// the session must end instead. The facts must have been published just now.
+func (c *Client) Perform(name string, args [][]byte) (reply []byte) {
+	switch name {
+	case "client|unblock":
+		args, _ = c.AtUpstream(args, 2)
+		return c.ask(args)
+	case "client|trackinginfo":
+		return c.showRedirect(c.ask(args))
+	case "client|id":
+		// Another client may soon name this id in CLIENT TRACKING REDIRECT.
+		if c.session.TryOpen() == "" && !c.learnID() {
+			return nil
+		}
+		return redcon.AppendInt(nil, c.session.ID())
+	case "client|info":
+		return c.text(c.status().line(nil))
+	case "client|getredir":
+		return redcon.AppendInt(nil, c.published.redirect())
+	case "client|list":
+		return c.list(args)
+	}
+	return c.kill(args)
+}
+
+// ask returns the upstream's reply to a command.
+func (c *Client) ask(args [][]byte) (reply []byte) {
+	if refusal := c.session.TryOpen(); refusal != "" {
+		return []byte(refusal)
+	}
+	reply, _ = c.session.Ask(resp.AppendCommand(nil, args...))
+	return reply
+}
+
+func (c *Client) text(lines []byte) []byte { return wire.AppendText(nil, lines, c.published.Version) }
+
+func (c *Client) list(args [][]byte) (reply []byte) {
+	filter, refusal := parseList(args)
+	if refusal = cmp.Or(refusal, c.session.AskRights([]byte("CLIENT"), []byte("LIST"), []byte("ID"), []byte(Nobody))); refusal != "" {
+		return []byte(refusal)
+	}
+	var lines []byte
+	for _, id := range filter.ids {
+		if other := c.hub.find(id); other != nil {
+			lines = other.status().line(lines)
+		}
+	}
+	if filter.ids != nil {
+		return c.text(lines)
+	}
+	for _, other := range c.hub.all() {
+		if s := other.status(); filter.kind == anyType || filter.kind == s.kind() {
+			lines = s.line(lines)
+		}
+	}
+	return c.text(lines)
+}
+
+func (c *Client) kill(args [][]byte) (reply []byte) {
+	filter, refusal := parseKill(args)
+	if refusal = cmp.Or(refusal, c.session.AskRights([]byte("CLIENT"), []byte("KILL"), []byte("ID"), []byte(Nobody))); refusal != "" {
+		return []byte(refusal)
+	}
+	if filter.user != nil && !c.session.KnowsUser(filter.user) {
+		return []byte(errNoSuchUser(filter.user))
+	}
+	killed := 0
+	for _, other := range c.hub.all() {
+		if !filter.matches(other.status(), other == c) {
+			continue
+		}
+		killed++
+		other.Close() // it is not listed any more, even if its end takes a moment
+		if other == c {
+			c.session.KillAfterReply()
+		} else {
+			other.session.Kill(c.address)
+		}
+	}
+	switch {
+	case !filter.old:
+		return redcon.AppendInt(nil, int64(killed))
+	case killed == 0:
+		return []byte(errNoSuchClient)
+	}
+	return []byte(wire.OK)
+}
+
+// Nobody is an id that no client of a Redis ever has.
+const Nobody = "9223372036854775807"
+
+// learnID asks the upstream for the id of the session's connection to it, if there is one
+// whose id is unknown. It returns false if the session must end instead.
+func (c *Client) learnID() bool {
+	up := c.session.Upstream()
+	if up == nil || up.ID() != 0 {
+		return true
+	}
+	reply, ok := c.session.Ask(resp.AppendCommand(nil, []byte("CLIENT"), []byte("ID")))
+	if ok {
+		up.SetID(reply)
+	}
+	return ok
+}
+
+// AtUpstream returns the arguments with the client id at this index replaced by the id that
+// the upstream has for that client. If it has none, it gets an id that no client has, and
+// answers accordingly. An argument that is no number stays as it is.
+func (c *Client) AtUpstream(args [][]byte, at int) (mapped [][]byte, id int64) {
+	id, ok := resp.ParseDecimal(args[at])
+	if !ok {
+		return args, 0
+	}
+	mapped = slices.Clone(args)
+	mapped[at] = []byte(Nobody)
+	if other := c.hub.find(id); other != nil {
+		if other == c {
+			c.learnID()
+		}
+		if up := other.session.Upstream(); up != nil && up.ID() != 0 {
+			mapped[at] = strconv.AppendInt(nil, up.ID(), 10)
+		}
+	}
+	return mapped, id
+}
+
+// RedirectIn returns the index of the id behind REDIRECT in CLIENT TRACKING, or 0.
+func RedirectIn(args [][]byte) (at int) {
+	for i := 3; i+1 < len(args); i++ {
+		switch {
+		case wire.IsWord(args[i], "REDIRECT"):
+			return i + 1
+		case wire.IsWord(args[i], "PREFIX"):
+			i++
+		}
+	}
+	return 0
+}
+
+// showRedirect puts the proxy's id of the client that this one redirects to in place of the
+// upstream's id in a reply to CLIENT TRACKINGINFO.
+func (c *Client) showRedirect(reply []byte) []byte {
+	const field = "redirect\r\n:"
+	at := bytes.Index(reply, []byte(field))
+	if c.published.Redirect == 0 || at < 0 {
+		return reply
+	}
+	rest := reply[at+len(field):]
+	end := bytes.IndexByte(rest, '\r')
+	if end < 0 {
+		return reply
+	}
+	shown := strconv.AppendInt(slices.Clone(reply[:at+len(field)]), c.published.Redirect, 10)
+	return append(shown, rest[end:]...)
+}

@@ -1,0 +1,24 @@
+// Package clients knows the clients of this process. It performs CLIENT LIST, INFO, ID,
+// KILL, UNBLOCK, GETREDIR and TRACKINGINFO, which are about the proxy's own sessions. The
+// upstream knows only its own connections, and not every session has one.
+//
+// A Hub holds one Client for each session. Each Client publishes what its session's
+// goroutine knows (Facts). Everything else is asked of the Session, whose methods say that
+// any goroutine may call them. status.go makes one line of CLIENT LIST of both; filters.go
+// parses the arguments. Both are free of I/O.
+//
+// # Two kinds of ids
+//
+// Clients see the ids of the proxy. The upstream has other ids for the sessions' connections
+// to it. TRACKING REDIRECT and UNBLOCK name a client to the upstream, so the ids in them are
+// replaced. A session opens a connection and learns its id there when its client asks for CLIENT ID.
+//
+// # Goroutines and locks
+//
+// The package starts no goroutine. The mutex of the Hub protects its map, and the mutex of a
+// Client protects its Facts. Both are held for a few lines, and never while a session is
+// called. The methods of a Client belong to its session's goroutine, unless they say
+// otherwise.
+//
+// The package imports upstream, command and wire.
+package clients

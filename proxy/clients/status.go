@@ -1,0 +1,134 @@
+package clients
+
+import (
+	"net"
+	"strconv"
+	"time"
+
+	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+)
+
+// Facts are what a session's goroutine knows of its client.
+type Facts struct {
+	upstream.Settings
+	Command     *command.Spec // the last command; nil: none, or an unknown one
+	Queued      int           // commands after MULTI; -1: there was no MULTI
+	QueuedBytes int           // the memory that they take here
+	Monitors    bool
+	Tracks      bool // CLIENT TRACKING is on
+	Broadcast   bool // with BCAST
+	Redirect    int64
+}
+
+// status is everything that CLIENT LIST shows of a client.
+type status struct {
+	Facts
+	id             int64
+	address, local string
+	user           string
+	age, idle      time.Duration
+	subscriptions  [3]int // by wire.Family
+	waits          string // for whom the client waits: locks, upstream or nobody
+}
+
+// clientType is a word of CLIENT LIST TYPE.
+type clientType uint8
+
+const (
+	anyType clientType = iota
+	normal
+	replica // no client of the proxy is one
+	pubsub
+	master // likewise
+)
+
+func (s *status) kind() clientType {
+	if s.subscriptions != [3]int{} {
+		return pubsub
+	}
+	return normal
+}
+
+// flags are those of Redis, in Redis's order.
+func (s *status) flags(dst []byte) []byte {
+	before := len(dst)
+	for _, flag := range []struct {
+		set    bool
+		letter byte
+	}{
+		{s.Monitors, 'O'}, {s.kind() == pubsub, 'P'}, {s.Queued >= 0, 'x'},
+		{s.waits != waitsForNobody && s.Command != nil && s.Command.Blocking(), 'b'},
+		{s.Tracks, 't'}, {s.Tracks && s.Broadcast, 'B'}, {s.NoEvict, 'e'}, {s.NoTouch, 'T'},
+	} {
+		if flag.set {
+			dst = append(dst, flag.letter)
+		}
+	}
+	if len(dst) == before {
+		dst = append(dst, 'N')
+	}
+	return dst
+}
+
+const (
+	waitsForLocks    = "locks"
+	waitsForUpstream = "upstream"
+	waitsForNobody   = "nobody"
+)
+
+// line appends the client's line in CLIENT LIST. The fields are those of Redis 7.2, in its
+// order, and then wait. Sessions share their buffers, so the fields about buffers are 0, and
+// fd is -1 as for a client without a socket in Redis.
+func (s *status) line(dst []byte) []byte {
+	text := func(field, value string) { dst = append(append(dst, field...), value...) }
+	number := func(field string, n int64) { dst = strconv.AppendInt(append(dst, field...), n, 10) }
+	number("id=", s.id)
+	text(" addr=", s.address)
+	text(" laddr=", s.local)
+	text(" fd=-1 name=", s.Name)
+	number(" age=", int64(s.age/time.Second))
+	number(" idle=", int64(s.idle/time.Second))
+	dst = s.flags(append(dst, " flags="...))
+	number(" db=", int64(s.DB))
+	number(" sub=", int64(s.subscriptions[wire.FamilyChannel]))
+	number(" psub=", int64(s.subscriptions[wire.FamilyPattern]))
+	number(" ssub=", int64(s.subscriptions[wire.FamilyShard]))
+	number(" multi=", int64(s.Queued))
+	text(" qbuf=0 qbuf-free=0 argv-mem=0", "")
+	number(" multi-mem=", int64(s.QueuedBytes))
+	text(" rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=", s.commandName())
+	text(" user=", s.user)
+	number(" redir=", s.redirect())
+	number(" resp=", int64(s.Version.Number()))
+	text(" lib-name=", s.LibName)
+	text(" lib-ver=", s.LibVersion)
+	text(" wait=", s.waits)
+	return append(dst, '\n')
+}
+
+func (s *status) commandName() string {
+	if s.Command == nil {
+		return "NULL"
+	}
+	return s.Command.Name
+}
+
+// redirect is the reply to CLIENT GETREDIR.
+func (f *Facts) redirect() int64 {
+	if !f.Tracks {
+		return -1
+	}
+	return f.Redirect
+}
+
+// addresses returns both addresses of a connection as Redis shows them. Both are the path if
+// it came over a Unix socket.
+func addresses(remote, local net.Addr) (string, string) {
+	if local.Network() == "unix" {
+		path := local.String() + ":0"
+		return path, path
+	}
+	return remote.String(), local.String()
+}
