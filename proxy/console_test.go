@@ -60,7 +60,7 @@ func TestConsoleInOtherModes(t *testing.T) {
 	client.ask("REDLOCK STATUS\r\n", string(wire.ErrRestricted("redlock|status")))
 	monitor := p.dial(t)
 	monitor.ask("MONITOR\r\n", "+OK\r\n")
-	monitor.ask("REDLOCK STATUS\r\n", string(wire.ErrLockInPipe))
+	monitor.ask("REDLOCK STATUS\r\n", string(wire.ErrInPipe))
 }
 
 // REDLOCK needs the right to use locks.

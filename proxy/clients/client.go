@@ -32,16 +32,17 @@ type Session interface {
 	User() string
 	// Subscriptions are the numbers of subscriptions by wire.Family.
 	Subscriptions() [3]int
+	// LocksTaken is the number of locks that the client has taken here.
+	LocksTaken() int64
 	// Kill ends the session at once. by describes the client that asked for it.
 	Kill(by string)
 
 	// KillAfterReply ends the session after the reply to the current command.
 	KillAfterReply()
-	// KnowsUser tells whether there is a user with this name.
-	KnowsUser(name []byte) bool
-	// AskRights returns the upstream's error if the client's user may not send a command like
-	// this, or "". The upstream performs the command, so it must change nothing.
-	AskRights(command ...[]byte) wire.Error
+	// UsersAtUpstream tells whether the upstream has the users, and judges their rights.
+	UsersAtUpstream() bool
+	// HasUser tells whether the proxy itself has a user with this name.
+	HasUser(name []byte) bool
 	// TryOpen and Ask are session.Session's.
 	TryOpen() (refusal wire.Error)
 	Ask(command []byte) (reply []byte, ok bool)
@@ -88,9 +89,13 @@ type Client struct {
 	address, local string
 	onLocks        atomic.Bool // the lock masters are asked
 
-	published Facts // as in facts; only the session's goroutine uses it
-	mu        sync.Mutex
-	facts     Facts
+	// Only the session's goroutine uses these.
+	published Facts // as in facts
+	redirect  int64 // the client of CLIENT TRACKING REDIRECT, or 0
+	asked     int64 // the one that the current command names
+
+	mu    sync.Mutex
+	facts Facts
 }
 
 // NewClient adds a session to the hub. The caller must call Close.
@@ -109,6 +114,10 @@ func (c *Client) Close() { c.hub.remove(c.session.ID()) }
 
 // Publish shows the facts to other sessions.
 func (c *Client) Publish(now Facts) {
+	if !now.Tracks {
+		c.redirect = 0
+	}
+	now.redirect = c.redirect
 	if now == c.published {
 		return
 	}
@@ -138,6 +147,7 @@ func (c *Client) status() *status {
 	return &status{
 		Facts: facts, id: c.session.ID(), address: c.address, local: c.local, user: c.session.User(),
 		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
+		locks: c.session.LocksTaken(),
 	}
 }
 
@@ -146,7 +156,7 @@ func (c *Client) status() *status {
 func (c *Client) Perform(name string, args [][]byte) (reply []byte) {
 	switch name {
 	case "client|unblock":
-		args, _ = c.AtUpstream(args, 2)
+		args, _ = c.atUpstream(args, 2)
 		return c.ask(args)
 	case "client|trackinginfo":
 		return c.showRedirect(c.ask(args))
@@ -159,7 +169,7 @@ func (c *Client) Perform(name string, args [][]byte) (reply []byte) {
 	case "client|info":
 		return c.text(c.status().line(nil))
 	case "client|getredir":
-		return redcon.AppendInt(nil, c.published.redirect())
+		return redcon.AppendInt(nil, c.published.redirection())
 	case "client|list":
 		return c.list(args)
 	}
@@ -179,7 +189,7 @@ func (c *Client) text(lines []byte) []byte { return wire.AppendText(nil, lines, 
 
 func (c *Client) list(args [][]byte) (reply []byte) {
 	filter, refusal := parseList(args)
-	if refusal = cmp.Or(refusal, c.session.AskRights([]byte("CLIENT"), []byte("LIST"), []byte("ID"), []byte(Nobody))); refusal != "" {
+	if refusal = cmp.Or(refusal, c.lacksRight("LIST")); refusal != "" {
 		return []byte(refusal)
 	}
 	var lines []byte
@@ -201,10 +211,10 @@ func (c *Client) list(args [][]byte) (reply []byte) {
 
 func (c *Client) kill(args [][]byte) (reply []byte) {
 	filter, refusal := parseKill(args)
-	if refusal = cmp.Or(refusal, c.session.AskRights([]byte("CLIENT"), []byte("KILL"), []byte("ID"), []byte(Nobody))); refusal != "" {
+	if refusal = cmp.Or(refusal, c.lacksRight("KILL")); refusal != "" {
 		return []byte(refusal)
 	}
-	if filter.user != nil && !c.session.KnowsUser(filter.user) {
+	if filter.user != nil && !c.knowsUser(filter.user) {
 		return []byte(errNoSuchUser(filter.user))
 	}
 	killed := 0
@@ -229,8 +239,33 @@ func (c *Client) kill(args [][]byte) (reply []byte) {
 	return []byte(wire.OK)
 }
 
-// Nobody is an id that no client of a Redis ever has.
-const Nobody = "9223372036854775807"
+// lacksRight returns the upstream's error if it has the users and the client's user may not
+// use this subcommand, or "". The command that it gets changes nothing.
+func (c *Client) lacksRight(subcommand string) wire.Error {
+	if !c.session.UsersAtUpstream() {
+		return ""
+	}
+	if refusal := c.session.TryOpen(); refusal != "" {
+		return refusal
+	}
+	reply := c.ask([][]byte{[]byte("CLIENT"), []byte(subcommand), []byte("ID"), []byte(nobody)})
+	if string(resp.ErrorCode(reply)) == "NOPERM" {
+		return wire.Error(reply)
+	}
+	return ""
+}
+
+// knowsUser asks the upstream for a user that the proxy does not have.
+func (c *Client) knowsUser(name []byte) bool {
+	if c.session.HasUser(name) {
+		return true
+	}
+	reply := c.ask([][]byte{[]byte("CLIENT"), []byte("KILL"), []byte("USER"), name, []byte("ID"), []byte(nobody)})
+	return len(reply) > 0 && reply[0] == ':'
+}
+
+// nobody is an id that no client of a Redis ever has.
+const nobody = "9223372036854775807"
 
 // learnID asks the upstream for the id of the session's connection to it, if there is one
 // whose id is unknown. It returns false if the session must end instead.
@@ -246,16 +281,16 @@ func (c *Client) learnID() bool {
 	return ok
 }
 
-// AtUpstream returns the arguments with the client id at this index replaced by the id that
+// atUpstream returns the arguments with the client id at this index replaced by the id that
 // the upstream has for that client. If it has none, it gets an id that no client has, and
 // answers accordingly. An argument that is no number stays as it is.
-func (c *Client) AtUpstream(args [][]byte, at int) (mapped [][]byte, id int64) {
+func (c *Client) atUpstream(args [][]byte, at int) (mapped [][]byte, id int64) {
 	id, ok := resp.ParseDecimal(args[at])
 	if !ok {
 		return args, 0
 	}
 	mapped = slices.Clone(args)
-	mapped[at] = []byte(Nobody)
+	mapped[at] = []byte(nobody)
 	if other := c.hub.find(id); other != nil {
 		if other == c {
 			c.learnID()
@@ -267,8 +302,26 @@ func (c *Client) AtUpstream(args [][]byte, at int) (mapped [][]byte, id int64) {
 	return mapped, id
 }
 
-// RedirectIn returns the index of the id behind REDIRECT in CLIENT TRACKING, or 0.
-func RedirectIn(args [][]byte) (at int) {
+// MapRedirect returns CLIENT TRACKING as the upstream gets it. The caller must call Redirected
+// when it is done.
+func (c *Client) MapRedirect(cmd wire.Command) wire.Command {
+	c.asked = 0
+	if at := redirectIn(cmd.Args); at > 0 && c.session.TryOpen() == "" {
+		cmd.Args, c.asked = c.atUpstream(cmd.Args, at)
+		cmd.Raw = resp.AppendCommand(nil, cmd.Args...)
+	}
+	return cmd
+}
+
+// Redirected says whether the CLIENT TRACKING of MapRedirect was accepted.
+func (c *Client) Redirected(yes bool) {
+	if yes {
+		c.redirect = c.asked
+	}
+}
+
+// redirectIn returns the index of the id behind REDIRECT in CLIENT TRACKING, or 0.
+func redirectIn(args [][]byte) (at int) {
 	for i := 3; i+1 < len(args); i++ {
 		switch {
 		case wire.IsWord(args[i], "REDIRECT"):
@@ -285,7 +338,7 @@ func RedirectIn(args [][]byte) (at int) {
 func (c *Client) showRedirect(reply []byte) []byte {
 	const field = "redirect\r\n:"
 	at := bytes.Index(reply, []byte(field))
-	if c.published.Redirect == 0 || at < 0 {
+	if c.published.redirect == 0 || at < 0 {
 		return reply
 	}
 	rest := reply[at+len(field):]
@@ -293,6 +346,6 @@ func (c *Client) showRedirect(reply []byte) []byte {
 	if end < 0 {
 		return reply
 	}
-	shown := strconv.AppendInt(slices.Clone(reply[:at+len(field)]), c.published.Redirect, 10)
+	shown := strconv.AppendInt(slices.Clone(reply[:at+len(field)]), c.published.redirect, 10)
 	return append(shown, rest[end:]...)
 }

@@ -19,7 +19,8 @@ type Facts struct {
 	Monitors    bool
 	Tracks      bool // CLIENT TRACKING is on
 	Broadcast   bool // with BCAST
-	Redirect    int64
+
+	redirect int64
 }
 
 // status is everything that CLIENT LIST shows of a client.
@@ -30,6 +31,7 @@ type status struct {
 	user           string
 	age, idle      time.Duration
 	subscriptions  [3]int // by wire.Family
+	locks          int64  // taken here
 	waits          string // for whom the client waits: locks, upstream or nobody
 }
 
@@ -79,7 +81,7 @@ const (
 )
 
 // line appends the client's line in CLIENT LIST. The fields are those of Redis 7.2, in its
-// order, and then wait. Sessions share their buffers, so the fields about buffers are 0, and
+// order, and then wait and locks. Sessions share their buffers, so the fields about buffers are 0, and
 // fd is -1 as for a client without a socket in Redis.
 func (s *status) line(dst []byte) []byte {
 	text := func(field, value string) { dst = append(append(dst, field...), value...) }
@@ -100,11 +102,12 @@ func (s *status) line(dst []byte) []byte {
 	number(" multi-mem=", int64(s.QueuedBytes))
 	text(" rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=", s.commandName())
 	text(" user=", s.user)
-	number(" redir=", s.redirect())
+	number(" redir=", s.redirection())
 	number(" resp=", int64(s.Version.Number()))
 	text(" lib-name=", s.LibName)
 	text(" lib-ver=", s.LibVersion)
 	text(" wait=", s.waits)
+	number(" locks=", s.locks)
 	return append(dst, '\n')
 }
 
@@ -115,12 +118,12 @@ func (s *status) commandName() string {
 	return s.Command.Name
 }
 
-// redirect is the reply to CLIENT GETREDIR.
-func (f *Facts) redirect() int64 {
+// redirection is the reply to CLIENT GETREDIR.
+func (f *Facts) redirection() int64 {
 	if !f.Tracks {
 		return -1
 	}
-	return f.Redirect
+	return f.redirect
 }
 
 // addresses returns both addresses of a connection as Redis shows them. Both are the path if

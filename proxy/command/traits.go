@@ -22,6 +22,7 @@ const (
 	Uncountable                        // adds none or several elements to EXEC's reply, or changes later replies
 	Console                            // the proxy's own REDLOCK
 	Introduces                         // may change the client's name, user, database or protocol
+	AboutClients                       // about the sessions of the proxy, which the upstream does not know
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
@@ -103,8 +104,11 @@ var commandTraits = map[string]Traits{
 	"command|getkeys": ForLockers,
 	"command|list":    ForLockers,
 
-	"client|id":           ForLockers,
-	"client|info":         ForLockers,
+	"client|id":           ForLockers | AboutClients,
+	"client|info":         ForLockers | AboutClients,
+	"client|list":         AboutClients,
+	"client|kill":         AboutClients,
+	"client|unblock":      AboutClients,
 	"client|getname":      ForLockers,
 	"client|setname":      ForLockers | Introduces,
 	"client|setinfo":      ForLockers,
@@ -113,8 +117,8 @@ var commandTraits = map[string]Traits{
 	"client|reply":        ForLockers,
 	"client|tracking":     ForLockers,
 	"client|caching":      ForLockers,
-	"client|trackinginfo": ForLockers,
-	"client|getredir":     ForLockers,
+	"client|trackinginfo": ForLockers | AboutClients,
+	"client|getredir":     ForLockers | AboutClients,
 
 	"redlock":         Console | ForLockers,
 	"redlock|break":   Console | ForLockers,

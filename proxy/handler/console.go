@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -15,20 +16,23 @@ type Console interface {
 	Do(ctx context.Context, dst []byte, call console.Command) []byte
 }
 
-// performConsole performs REDLOCK. The upstream never gets it, and the masters get TOKEN
-// only. It is refused in a transaction, because EXEC could not put its reply among those of
-// one plane.
-func (h *handler) performConsole(name string, cmd wire.Command, to route.Route) {
+// performHere performs REDLOCK, and the subcommands of CLIENT that are about the proxy's
+// sessions. The upstream never gets them, and the masters get TOKEN only. They are refused in
+// a transaction, because EXEC could not put their replies among those of one plane.
+func (h *handler) performHere(name string, cmd wire.Command, to route.Route) {
 	switch {
 	case h.InPipe():
-		h.ReplyAtOnce(string(wire.ErrLockInPipe))
-	case h.service.Console == nil:
+		h.abort(wire.ErrInPipe)
+	case to.Spec.Is(command.Console) && h.service.Console == nil:
 		h.abort(wire.ErrUnsupported(name))
-	case h.transaction.State != route.NoTransaction:
+	case h.inTransaction():
 		h.abort(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrNotInMulti))
 	case name == "redlock|token" && to.Plane == route.Locks && to.Spec.ArityOK(len(cmd.Args)):
 		h.performOnLocks(name, cmd.Args, to)
-	case h.Settle() && !h.refusedAsRestricted(name):
+	case !h.mayAnswer(name, cmd.Args, to.Spec):
+	case to.Spec.Is(command.AboutClients):
+		h.performOnClients(name, cmd.Args)
+	default:
 		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h, From: h.card}
 		var reply []byte
 		h.Busy(func() { reply = h.service.Console.Do(h.Context(), nil, call) })

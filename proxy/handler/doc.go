@@ -17,6 +17,7 @@
 //     this package queues and sends. upstreamtransaction.go: once the upstream has the
 //     transaction.
 //   - hearing.go: subscriptions and CLIENT TRACKING, which package pubsub performs.
+//   - clients.go: CLIENT LIST, KILL and the like, which package clients performs.
 //   - forward.go: every other command goes to the upstream as it came.
 //
 // Each family has its state in a struct of its own, in its own file.
@@ -26,10 +27,11 @@
 // A handler starts no goroutine. Its session's goroutine calls it. session.Handler names the
 // methods that other goroutines may call. account and login are atomic for these methods,
 // and pubsub.Client says what they may call there. The listener calls hearer's methods for
-// a pubsub.Host. Many goroutines may use a Service at the same time.
+// a pubsub.Host. Other sessions call listed's methods for a clients.Session. Many goroutines
+// may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged.
 //
-// The package imports session, lock, pubsub, scripts, config, route, upstream, command, conn,
-// metrics and wire. From redlock it uses only the type of a watch.
+// The package imports session, console, lock, pubsub, clients, scripts, config, route, upstream,
+// command, conn, metrics and wire. From redlock it uses only the type of a watch.
 package handler

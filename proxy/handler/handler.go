@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/clients"
+	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lastread"
@@ -56,6 +58,7 @@ type Service struct {
 	env *session.Env
 
 	hub           *pubsub.Hub
+	known         *clients.Hub
 	refusedLogins metrics.Throttle
 	accepted      *upstream.AcceptedLogins // the logins that the upstream has accepted
 }
@@ -74,7 +77,7 @@ func New(env *session.Env, cfg Config) *Service {
 	if cfg.RedlockInfo == nil {
 		cfg.RedlockInfo = func(dst []byte) []byte { return dst }
 	}
-	return &Service{Config: cfg, env: env, hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics), accepted: upstream.NewAcceptedLogins()}
+	return &Service{Config: cfg, env: env, hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics), known: clients.NewHub(), accepted: upstream.NewAcceptedLogins()}
 }
 
 func (v *Service) shownVersion() string { return cmp.Or(v.Version(), FallbackVersion) }
@@ -107,6 +110,8 @@ type handler struct {
 	hearing     *pubsub.Client
 	monitoring  bool
 	card        *journal.Client // what others may see of the client; nil without a journal
+	clients     *clients.Client
+	spec        *command.Spec // the last command, to be published
 }
 
 // Handle returns the handler of a new session.
@@ -116,10 +121,9 @@ func (v *Service) newHandler(s *session.Session) *handler {
 	h := &handler{Session: s, service: v}
 	h.hearing = pubsub.NewClient(v.hub, hearer{h})
 	h.client = upstream.NewClientState(h.reserve, 0)
-	if v.Journal != nil {
-		h.card = v.Journal.Enter(s.ID(), s.RemoteAddr().String(), time.Now())
-	}
+	h.card = v.Journal.Enter(s.ID(), s.RemoteAddr().String(), time.Now())
 	h.beginAnew()
+	h.clients = clients.NewClient(v.known, listed{h})
 	if !v.env.Active.Load().Users.AtUpstream {
 		h.requireLogin()
 	}
@@ -128,14 +132,13 @@ func (v *Service) newHandler(s *session.Session) *handler {
 
 // Close stops the client's listeners and gives back its memory.
 func (h *handler) Close() {
+	h.clients.Close()
 	h.hearing.Close()
 	h.endLeases()
 	h.forgetQueued()
 	h.forgetWatched()
 	h.client.Release()
-	if h.card != nil {
-		h.service.Journal.Leave(h.card)
-	}
+	h.service.Journal.Leave(h.card)
 }
 
 // reserve takes memory from the budget of all clients, or gives it back if n is negative. It

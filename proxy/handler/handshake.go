@@ -1,7 +1,6 @@
 package handler
 
 import (
-	"bytes"
 	"cmp"
 	"log/slog"
 
@@ -14,12 +13,11 @@ import (
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
-	"redlock-proxy/redlock/resp"
 )
 
 // LogValue describes the client for the log.
 func (h *handler) LogValue() slog.Value {
-	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", string(h.client.Name())))
+	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", h.client.Name))
 }
 
 // beginAnew sets the client's state after connecting and after RESET. The first database is
@@ -35,7 +33,7 @@ func (h *handler) beginAnew() {
 
 // introduce tells the journal what the client has set and who its user is.
 func (h *handler) introduce() {
-	facts := journal.Facts{Name: string(h.client.Name()), DB: h.client.DB, RESP: h.client.Version.Number()}
+	facts := journal.Facts{Name: h.client.Name, DB: h.client.DB, RESP: h.client.Version.Number()}
 	if user := h.account.Load(); user != nil {
 		facts.User = user.Name
 	}
@@ -43,8 +41,9 @@ func (h *handler) introduce() {
 }
 
 // performHandshake answers the commands that the proxy itself answers. It always answers
-// those about protocol, login and replies. It answers the rest of a handshake only while
-// the upstream connection is closed. It returns false for every other command.
+// those about protocol, login and replies, and what a client sets for its connection, of
+// which an open upstream is told. It answers PING and ECHO only while the upstream connection
+// is closed. It returns false for every other command.
 func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.Spec) bool {
 	args := cmd.Args
 	switch name {
@@ -57,7 +56,8 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 		if h.Env.Active.Load().Users.AtUpstream && h.Upstream() != nil {
 			return false
 		}
-	case "ping", "echo", "client|setname", "client|setinfo", "client|getname", "client|no-evict", "client|no-touch":
+	case "client|setname", "client|setinfo", "client|getname", "client|no-evict", "client|no-touch":
+	case "ping", "echo":
 		if h.Upstream() != nil {
 			return false
 		}
@@ -96,28 +96,21 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 	case "client|reply":
 		h.setReplyMode(args[2])
 	case "ping":
-		h.ping(args)
+		if refusal := wire.CheckPing(args); refusal != "" {
+			h.ReplyError(refusal)
+		} else {
+			h.ReplyBytes(wire.AppendPong(nil, args, h.hearing.Restricted()))
+		}
 	case "echo":
 		h.ReplyBytes(redcon.AppendBulk(nil, args[1]))
 	default:
-		h.ReplyBytes(h.client.Perform(name, args))
+		reply := h.client.Perform(name, args)
+		h.ReplyBytes(reply)
+		if h.Upstream() != nil && string(reply) == wire.OK {
+			h.Insert(cmd.AsArray(), 1)
+		}
 	}
 	return true
-}
-
-func (h *handler) ping(args [][]byte) {
-	if len(args) <= 2 && h.hearing.Restricted() {
-		h.ReplyBytes(resp.AppendCommand(nil, []byte("pong"), bytes.Join(args[1:], nil)))
-		return
-	}
-	switch len(args) {
-	case 1:
-		h.Reply(wire.Pong)
-	case 2:
-		h.ReplyBytes(redcon.AppendBulk(nil, args[1]))
-	default:
-		h.ReplyError(wire.ErrArity("ping"))
-	}
 }
 
 // authenticate checks AUTH and returns its reply.

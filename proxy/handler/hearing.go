@@ -19,7 +19,7 @@ func (h *handler) performTracking(name string, cmd wire.Command, spec *command.S
 	switch {
 	case !h.mayAnswer(name, cmd.Args, spec):
 	case name == "client|tracking":
-		h.hearing.PerformTracking(cmd)
+		h.clients.Redirected(h.hearing.PerformTracking(h.clients.MapRedirect(cmd)))
 	default:
 		h.hearing.PerformCaching(cmd)
 	}
@@ -43,7 +43,12 @@ func (h *handler) trackLocks(calls ...lock.Command) {
 func (h *handler) Confirmed(said wire.Confirmation) { h.hearing.Confirmed(said) }
 
 // Flushed is called when no reply is pending any more.
-func (h *handler) Flushed() { h.hearing.Flushed() }
+func (h *handler) Flushed() {
+	h.hearing.Flushed()
+	if h.clients.Shown() != h.spec {
+		h.publish()
+	}
+}
 
 // hearer is the handler as package pubsub sees it.
 type hearer struct{ *handler }
@@ -52,10 +57,11 @@ func (h hearer) Version() wire.Version { return h.client.Version }
 func (h hearer) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
 
 func (h hearer) OwnRules() (own route.Rules, hears bool) {
-	if !h.hearsLocks() {
+	user := h.account.Load()
+	if user == nil || user.May&config.RightLocks == 0 {
 		return nil, false
 	}
-	return h.ownRules(h.account.Load(), h.Rules()), true
+	return h.own.For(user.Name, h.Rules()), true
 }
 
 func (h hearer) Covers(key []byte) bool { return h.Rules().Covers(route.AnyDB, key) }

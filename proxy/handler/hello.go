@@ -64,12 +64,9 @@ func (h *handler) tellUpstream(request wire.Hello) bool {
 		return true
 	}
 	reply, ok := h.AskFor(upstream.Expectation{Kind: upstream.Switch, Version: request.Version(), Count: 1}, request.Forward(), nil)
-	if !ok {
-		return false
-	}
-	if resp.IsError(reply) {
+	if ok && resp.IsError(reply) {
 		h.ReplyBytes(reply)
 		return false
 	}
-	return true
+	return ok
 }

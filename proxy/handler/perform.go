@@ -22,6 +22,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	if to.Spec != nil {
 		name = to.Spec.Name
 	}
+	h.spec = to.Spec
 	h.Mute(h.replies.Next())
 	if !h.inTransaction() && !h.watched.any() {
 		h.generation = router.Generation
@@ -38,9 +39,9 @@ func (h *handler) Perform(cmd wire.Command) {
 	case h.refusedForUser(user, name, cmd.Args, to):
 	case router.HoldsBack() && h.refusedAsMoving(router, cmd, to):
 	case !to.Ordinary && to.Spec.Is(command.LeavesProtocol):
-		h.refuse(wire.ErrUnsupported(name))
-	case to.Spec.Is(command.Console):
-		h.performConsole(name, cmd, to)
+		h.abort(wire.ErrUnsupported(name))
+	case to.Spec.Is(command.AboutClients | command.Console):
+		h.performHere(name, cmd, to)
 	case h.InPipe():
 		h.performInPipe(name, cmd, to)
 	case !to.Spec.Is(command.InSubscribeMode) && h.hearing.RestrictedAlone():
@@ -58,6 +59,9 @@ func (h *handler) Perform(cmd wire.Command) {
 		h.introduce()
 	}
 	h.hearing.Performed(name, h.lockReply, h.inTransaction())
+	if len(to.Keys) == 0 || h.inTransaction() {
+		h.publish() // other commands change at most what Flushed publishes
+	}
 }
 
 // performJoined performs the commands that have no keys and concern both planes. It returns
@@ -67,7 +71,7 @@ func (h *handler) performJoined(name string, cmd wire.Command, to route.Route) b
 	case "multi":
 		h.performMulti(cmd, to.Spec)
 	case "exec", "discard":
-		h.performStrayExec(name, cmd)
+		h.replyUnlessRestricted(name, route.StrayExec(name, cmd.Args))
 	case "unwatch":
 		h.performUnwatch(cmd, to.Spec)
 	case "info":
@@ -100,16 +104,14 @@ func (h *handler) performClusterAlone(name string) bool {
 
 // performKeyed sends a command to the plane of its keys.
 func (h *handler) performKeyed(name string, cmd wire.Command, to route.Route) {
-	switch to.Plane {
-	case route.Locks:
-		if name == "watch" {
-			h.performWatch(cmd, to.Spec)
-			return
-		}
+	switch {
+	case to.Plane == route.Locks && name == "watch":
+		h.performWatch(cmd, to.Spec)
+	case to.Plane == route.Locks:
 		h.performOnLocks(name, cmd.Args, to)
-	case route.Split:
+	case to.Plane == route.Split:
 		h.performSplit(name, cmd, to)
-	case route.Cross:
+	case to.Plane == route.Cross:
 		h.replyUnlessRestricted(name, wire.ErrCrossLock)
 	default:
 		h.performOnUpstream(name, cmd, to.Spec)
@@ -141,20 +143,18 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 		return
 	}
 	defer h.Env.Budget.Release(copies)
-	call := lock.Command{
-		DB:        h.client.DB,
-		Args:      args,
-		Route:     to,
-		Version:   h.client.Version,
-		LastReads: &h.lastRead,
-		Leases:    h.holder(),
-		Client:    h,
-		From:      h.card,
-	}
-	h.Busy(func() {
+	call := lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Leases: h.holder(), Client: h, From: h.card}
+	h.busyOnLocks(func() {
 		h.trackLocks(call)
 		h.lockReply = h.service.Locks.Do(h.Context(), h.lockReply[:0], call)
 	})
+}
+
+// busyOnLocks is Busy for requests to the masters.
+func (h *handler) busyOnLocks(ask func()) {
+	h.clients.OnLocks(true)
+	h.Busy(ask)
+	h.clients.OnLocks(false)
 }
 
 // holdCopies takes memory for the copies of a large lock command. There is one copy, and two

@@ -46,23 +46,12 @@ func (h *handler) refusedForUser(user *config.Account, name string, args [][]byt
 		return false
 	}
 	all := h.Env.Active.Load().Router.Rules
-	refusal := user.Forbids(h.ownRules(user, all), all, h.database(), name, args, to)
+	refusal := user.Forbids(h.own.For(user.Name, all), all, h.database(), name, args, to)
 	if refusal == "" {
 		return false
 	}
-	h.refuse(refusal)
+	h.abort(refusal)
 	return true
-}
-
-// ownRules returns the lock rules for the session's user.
-func (h *handler) ownRules(user *config.Account, all route.Rules) route.Rules {
-	return h.own.For(user.Name, all)
-}
-
-// hearsLocks reports whether the client may receive messages and events of the masters.
-func (h *handler) hearsLocks() bool {
-	user := h.account.Load()
-	return user != nil && user.May&config.RightLocks != 0
 }
 
 // Revoked reports whether new settings end the session at once, as Redis ends connections

@@ -12,10 +12,7 @@ func (h *handler) performScript(name string, cmd wire.Command, to route.Route) {
 		return
 	}
 	reply, refusal := h.service.Scripts.Perform(scripting{h, to}, name, cmd, to.Spec)
-	if refusal != "" {
-		h.ReplyError(refusal)
-		return
-	}
+	h.ReplyError(refusal)
 	h.ReplyBytes(reply)
 }
 

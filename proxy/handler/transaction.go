@@ -42,20 +42,6 @@ func (h *handler) performMulti(cmd wire.Command, spec *command.Spec) {
 	h.Reply(wire.OK)
 }
 
-// performStrayExec refuses EXEC and DISCARD without MULTI.
-func (h *handler) performStrayExec(name string, cmd wire.Command) {
-	refusal := wire.ErrDiscardNoMulti
-	switch {
-	case name == "exec" && len(cmd.Args) > 1:
-		refusal = wire.ErrExecArity
-	case name == "exec":
-		refusal = wire.ErrExecNoMulti
-	case len(cmd.Args) > 1:
-		refusal = wire.ErrArity(name)
-	}
-	h.replyUnlessRestricted(name, refusal)
-}
-
 // performInTransaction performs every command after MULTI, including EXEC and DISCARD.
 func (h *handler) performInTransaction(name string, cmd wire.Command, to route.Route) {
 	switch {
@@ -112,10 +98,7 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 		return
 	}
 	t.bytes += size
-	args := make([][]byte, len(cmd.Args))
-	for i, arg := range cmd.Args {
-		args[i] = bytes.Clone(arg)
-	}
+	args := cmd.CloneArgs()
 	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.card})
 	t.Queued(name, args, to)
 	h.hearing.HearUpstream()
@@ -193,17 +176,12 @@ func (h *handler) forgetQueued() {
 	h.transaction.calls, h.transaction.bytes = nil, 0
 }
 
-// refuse is abort, but works in a pipe too.
-func (h *handler) refuse(refusal wire.Error) {
+// abort refuses a command. An open transaction is then aborted, too.
+func (h *handler) abort(refusal wire.Error) {
 	if h.InPipe() {
 		h.ReplyAtOnce(string(refusal))
 		return
 	}
-	h.abort(refusal)
-}
-
-// abort refuses a command. An open transaction is then aborted, too.
-func (h *handler) abort(refusal wire.Error) {
 	if !h.Settle() {
 		return
 	}

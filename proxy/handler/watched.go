@@ -30,7 +30,7 @@ func (h *handler) performWatch(cmd wire.Command, spec *command.Spec) {
 	}
 	var look *redlock.Watch
 	var refusal wire.Error
-	h.Busy(func() { look, refusal = h.service.Locks.Watch(h.Context(), h.client.DB, cmd.Args[1:]) })
+	h.busyOnLocks(func() { look, refusal = h.service.Locks.Watch(h.Context(), h.client.DB, cmd.Args[1:]) })
 	if refusal != "" {
 		h.ReplyError(refusal)
 		return
@@ -84,13 +84,7 @@ func (h *handler) executeOnLocks() {
 	if !h.Settle() {
 		return
 	}
-	t := lock.Transaction{
-		DB:       h.client.DB,
-		Commands: h.transaction.calls,
-		Watches:  h.watched.locks,
-		Leases:   h.holder(),
-		Version:  h.client.Version,
-	}
+	t := lock.Transaction{DB: h.client.DB, Commands: h.transaction.calls, Watches: h.watched.locks, Leases: h.holder(), Version: h.client.Version}
 	copies, ok := h.holdCopies(h.transaction.bytes)
 	if !ok {
 		h.refuseTransaction(wire.ErrMemory)
@@ -100,7 +94,7 @@ func (h *handler) executeOnLocks() {
 	for i := range t.Commands {
 		t.Commands[i].Version = t.Version
 	}
-	h.Busy(func() {
+	h.busyOnLocks(func() {
 		h.trackLocks(t.Commands...)
 		h.lockReply = h.service.Locks.Exec(h.Context(), h.lockReply[:0], t)
 	})

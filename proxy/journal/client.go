@@ -48,8 +48,11 @@ type ClientInfo struct {
 	Began   time.Time
 }
 
-// Enter makes a client known until Leave.
+// Enter makes a client known until Leave. A nil Journal knows no clients.
 func (j *Journal) Enter(id int64, address string, now time.Time) *Client {
+	if j == nil {
+		return nil
+	}
 	c := &Client{id: id, address: address, arrived: now}
 	j.clientsMu.Lock()
 	defer j.clientsMu.Unlock()
@@ -59,6 +62,9 @@ func (j *Journal) Enter(id int64, address string, now time.Time) *Client {
 
 // Leave says that the client has gone.
 func (j *Journal) Leave(c *Client) {
+	if j == nil {
+		return
+	}
 	c.gone.Store(true)
 	j.clientsMu.Lock()
 	defer j.clientsMu.Unlock()
@@ -90,6 +96,14 @@ func (c *Client) Introduce(f Facts) {
 	defer c.mu.Unlock()
 	f.Name = f.Name[:min(len(f.Name), longestKept)]
 	c.facts = f
+}
+
+// Granted is the number of locks that the client has taken here.
+func (c *Client) Granted() int64 {
+	if c == nil {
+		return 0
+	}
+	return c.granted.Load()
 }
 
 // Begin says that a lock command of the client begins.

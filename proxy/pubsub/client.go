@@ -231,6 +231,23 @@ func (c *Client) Restricted() bool {
 	return l != nil && c.session.Version() == wire.RESP2 && l.Count() > 0
 }
 
+// Subscriptions are the numbers of subscriptions by wire.Family. Any goroutine may call it.
+func (c *Client) Subscriptions() (count [3]int) {
+	if up := c.session.Upstream(); up != nil {
+		return up.Subscriptions()
+	}
+	if l := c.listening.Load(); l != nil {
+		count[wire.FamilyChannel], count[wire.FamilyPattern] = len(l.Confirmed(wire.FamilyChannel)), len(l.Confirmed(wire.FamilyPattern))
+	}
+	return count
+}
+
+// Tracking tells whether CLIENT TRACKING is on, and whether it is with BCAST and REDIRECT.
+func (c *Client) Tracking() (on, broadcast, redirected bool) {
+	m := c.tracking.mode
+	return m != nil, m != nil && m.Broadcast, m != nil && m.Redirected
+}
+
 // Reset makes the client one that wants to be told nothing.
 func (c *Client) Reset() {
 	c.Close()

@@ -78,28 +78,30 @@ type Command struct {
 }
 
 // PerformTracking is CLIENT TRACKING, whose arity is right. Without an upstream it is answered here,
-// so that clients which ask for it when they connect can take locks.
-func (c *Client) PerformTracking(cmd wire.Command) {
+// so that clients which ask for it when they connect can take locks. It returns false if it
+// has refused the command.
+func (c *Client) PerformTracking(cmd wire.Command) (done bool) {
 	next, refusal := parseMode(cmd.Args[2:], c.tracking.mode)
 	if unreachable := c.session.TryOpen(); unreachable == "" {
 		reply, ok := c.session.Ask(cmd.AsArray())
 		if !ok {
-			return
+			return false
 		}
-		if reply[0] == '+' && refusal == "" {
+		if done = reply[0] == '+' && refusal == ""; done {
 			c.track(next)
 		}
 		c.session.ReplyBytes(reply)
-		return
+		return done
 	} else if refusal == "" && next != nil && next.Redirected {
 		refusal = unreachable
 	}
 	if refusal != "" {
 		c.session.ReplyError(refusal)
-		return
+		return false
 	}
 	c.track(next)
 	c.session.Reply(wire.OK)
+	return true
 }
 
 // track makes the session's side what the client was told, or is about to be.

@@ -123,6 +123,27 @@ func (t *Transaction) Queued(name string, args [][]byte, to Route) {
 	t.position++
 }
 
+// StrayExec is the error for EXEC or DISCARD without MULTI.
+func StrayExec(name string, args [][]byte) wire.Error {
+	switch {
+	case name == "exec" && len(args) > 1:
+		return wire.ErrExecArity
+	case name == "exec":
+		return wire.ErrExecNoMulti
+	case len(args) > 1:
+		return wire.ErrArity(name)
+	}
+	return wire.ErrDiscardNoMulti
+}
+
+// Len returns the number of commands since MULTI. It returns -1 if there is no transaction.
+func (t *Transaction) Len() int {
+	if t.State == NoTransaction {
+		return -1
+	}
+	return t.position
+}
+
 // Database returns the database of the next command's keys. db is the session's.
 func (t *Transaction) Database(db int) int {
 	if n := len(t.selects); n > 0 {

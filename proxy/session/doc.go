@@ -34,7 +34,7 @@
 //   - The listener for the masters' messages (package pubsub), if the handler started one.
 //     The handler's Close waits for it.
 //
-// Any goroutine may call Inspect, Reloaded, Context, Upstream, and End with a reason that
+// Any goroutine may call Inspect, Reloaded, Context, Upstream, Silent, the addresses, and End with a reason that
 // allows it.
 //
 // # Locks

@@ -55,6 +55,8 @@ const (
 	OverflowMemory
 	// Revoked: the client's user lost the right to what the client listens to.
 	Revoked
+	// Killed: another client sent CLIENT KILL.
+	Killed
 	// CutOff: the process ends and waits no longer.
 	CutOff
 	// LeaseLost: a lock of the client could not be renewed, and may have another holder.
@@ -113,6 +115,7 @@ var endings = [...]ending{
 	OverflowMemory: {how: atOnce, limit: config.LimitMemory, count: listenerEnded(metrics.ListenerOverflow),
 		level: slog.LevelWarn, text: textOverflow},
 	Revoked: {how: atOnce},
+	Killed:  {how: atOnce, level: slog.LevelInfo, text: "closing client: CLIENT KILL"},
 	CutOff:  {how: atOnce},
 	LeaseLost: {how: atOnce,
 		level: slog.LevelWarn, text: "closing client: its lock could not be renewed in time, so it may have lost it"},

@@ -7,6 +7,7 @@ import (
 	"net"
 	"runtime/debug"
 	"sync/atomic"
+	"time"
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
@@ -89,10 +90,8 @@ func New(running context.Context, env *Env, id int64, client net.Conn, handle fu
 	return s
 }
 
-// ID is unique in the process.
-func (s *Session) ID() int64 { return s.id }
-
-// Context ends when the client leaves.
+// ID is unique in the process. Context ends when the client leaves.
+func (s *Session) ID() int64                { return s.id }
 func (s *Session) Context() context.Context { return s.ctx }
 
 // Writer is the writing side of the client's connection.
@@ -106,17 +105,18 @@ func (s *Session) Upstream() *upstream.Conn { return s.upstream.Load() }
 // the one that needed it. It is "" if there is none.
 func (s *Session) DialError() wire.Error { return s.dialError }
 
-// Mute decides whether the current command's replies are kept from the client.
+// Mute decides whether the current command's replies are kept from the client. Muted tells.
 func (s *Session) Mute(silent bool) { s.silent = silent }
-
-// Muted tells whether the current command's replies are kept from the client.
-func (s *Session) Muted() bool { return s.silent }
+func (s *Session) Muted() bool      { return s.silent }
 
 // MayBlock says that a forwarded command may wait for other clients.
 func (s *Session) MayBlock() { s.blocking = true }
 
-// RemoteAddr is the client's address.
-func (s *Session) RemoteAddr() net.Addr { return s.sock.RemoteAddr() }
+// RemoteAddr is the client's address, and LocalAddr the one to which it connected. Silent is
+// the time since bytes last came from the client. Any goroutine may call these.
+func (s *Session) LocalAddr() net.Addr   { return s.sock.LocalAddr() }
+func (s *Session) Silent() time.Duration { return s.sock.Silent() }
+func (s *Session) RemoteAddr() net.Addr  { return s.sock.RemoteAddr() }
 
 // WatchPeer makes the kernel end the connection soon if the client's machine is gone.
 func (s *Session) WatchPeer() { s.sock.WatchPeer() }

@@ -40,6 +40,7 @@ type Conn struct {
 	overflow  bool                // captured is incomplete
 	confirmed []wire.Confirmation // their values have ended and are not written yet
 
+	id       atomic.Int64
 	draining atomic.Bool
 	done     chan struct{}
 }
@@ -90,6 +91,7 @@ func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), log
 		return nil, false, failure
 	}
 	c = &Conn{conn: conn.NewSocket(dialled, o.Clock), pending: newPending(login.Version), options: o, done: make(chan struct{})}
+	c.SetID(login.id)
 	go c.copyReplies()
 	return c, known, nil
 }
@@ -151,6 +153,19 @@ func (c *Conn) Ended() bool {
 		return false
 	}
 }
+
+// ID is the upstream's id of this connection, or 0 if it is unknown. Any goroutine may ask.
+func (c *Conn) ID() int64 { return c.id.Load() }
+
+// SetID takes the id from the upstream's reply to CLIENT ID, if it is one.
+func (c *Conn) SetID(reply []byte) {
+	if id, ok := wire.LastInteger(reply); ok && reply[0] == ':' {
+		c.id.Store(int64(id))
+	}
+}
+
+// Subscriptions are the numbers of subscriptions by wire.Family. Any goroutine may ask.
+func (c *Conn) Subscriptions() [3]int { return c.pending.subscriptions() }
 
 // StartDrain closes the connection once the upstream has been silent for drainSilence.
 // Call it when no more commands will be sent. Any goroutine may call it.

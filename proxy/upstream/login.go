@@ -22,6 +22,8 @@ type Login struct {
 	Version        wire.Version // of the protocol that the client speaks
 	DB             int
 	State          [][]string // more commands, which the upstream may refuse
+
+	id []byte // the answer to CLIENT ID, if that is in State
 }
 
 // A Claim is a client's own login.
@@ -53,13 +55,21 @@ const refusalKept = 4 << 10
 // client's own login.
 func (l *Login) do(conn net.Conn, deadline time.Time) (known bool, failure *Failure) {
 	if l.Claim == nil {
-		return true, doSteps(conn, l.steps(), deadline, loginStep.refusedBy)
+		return true, doSteps(conn, l.steps(), deadline, l.judge)
 	}
 	known, failure = l.Claim.make(conn, deadline)
 	if steps := l.steps(); known && len(steps) > 1 {
-		failure = doSteps(conn, steps, deadline, loginStep.refusedBy)
+		failure = doSteps(conn, steps, deadline, l.judge)
 	}
 	return known, failure
+}
+
+// judge is the step's own judgement. It also keeps the answer to CLIENT ID.
+func (l *Login) judge(step loginStep, answer []byte) (refusal wire.Error) {
+	if step.name == "CLIENT" && answer[0] == ':' {
+		l.id = bytes.Clone(answer)
+	}
+	return step.refusedBy(answer)
 }
 
 // steps end with a PING. So an upstream that accepts connections but answers nothing, or

@@ -235,6 +235,12 @@ func (p *pending) listens() bool {
 	return p.pipe.Load() || p.subscribed.any()
 }
 
+func (p *pending) subscriptions() [3]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.subscribed
+}
+
 // A queue holds expectations in the order in which they were added.
 type queue struct {
 	list []Expectation

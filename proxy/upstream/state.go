@@ -1,34 +1,34 @@
 package upstream
 
 import (
-	"bytes"
-
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/wire"
 )
 
-// A ClientState is what a client has set for its connection. The owner keeps it, so that the
-// upstream connection can be opened late, be closed by RESET, and be unreachable.
-type ClientState struct {
-	Version wire.Version
-	DB      int // the database of the last successful SELECT
-
-	reserve func(n int) bool
-	name    []byte
-	info    []clientInfo
-	noEvict bool
-	noTouch bool
-	bytes   int // the memory that name and info take
+// Settings are what a client has set for its connection.
+type Settings struct {
+	Version             wire.Version
+	DB                  int // the database of the last successful SELECT
+	Name                string
+	LibName, LibVersion string // by CLIENT SETINFO
+	NoEvict, NoTouch    bool
 }
 
-// clientInfo is one attribute that CLIENT SETINFO has set.
-type clientInfo struct{ attribute, value string }
+// A ClientState keeps a client's Settings, so that the upstream connection can be opened
+// late, be closed by RESET, and be unreachable.
+type ClientState struct {
+	Settings
+	AsksID bool // the client uses its id, so a new connection is asked for its own
+
+	reserve func(n int) bool
+	bytes   int // the memory that the texts take
+}
 
 // NewClientState makes the state of a client that has set nothing. reserve takes memory, or
 // returns false. A negative number gives memory back. The caller must call Release.
 func NewClientState(reserve func(n int) bool, db int) ClientState {
-	return ClientState{DB: db, reserve: reserve}
+	return ClientState{Settings: Settings{DB: db}, reserve: reserve}
 }
 
 // Release gives back the memory of the state. The state must not be used any more.
@@ -40,42 +40,33 @@ func (c *ClientState) Restore(before ClientState) {
 	*c = before
 }
 
-// Name is the client's name, or empty.
-func (c *ClientState) Name() []byte { return c.name }
-
 // SetName keeps a copy of the client's name. It returns false if there is no memory.
-func (c *ClientState) SetName(name []byte) bool {
-	if !c.mayKeep(len(name) - len(c.name)) {
-		return false
-	}
-	c.name = bytes.Clone(name)
-	return true
-}
+func (c *ClientState) SetName(name []byte) bool { return c.keep(&c.Name, name) }
 
-func (c *ClientState) mayKeep(more int) bool {
+func (c *ClientState) keep(text *string, value []byte) bool {
+	more := len(value) - len(*text)
 	if !c.reserve(more) {
 		return false
 	}
 	c.bytes += more
+	*text = string(value)
 	return true
 }
 
 // Login returns a Login that sets the same state on a new connection.
 func (c *ClientState) Login() *Login {
 	login := &Login{Version: c.Version, DB: c.DB}
-	add := func(args ...string) { login.State = append(login.State, append([]string{"CLIENT"}, args...)) }
-	if len(c.name) > 0 {
-		add("SETNAME", string(c.name))
+	add := func(set bool, args ...string) {
+		if set {
+			login.State = append(login.State, append([]string{"CLIENT"}, args...))
+		}
 	}
-	for _, info := range c.info {
-		add("SETINFO", info.attribute, info.value)
-	}
-	if c.noEvict {
-		add("NO-EVICT", "on")
-	}
-	if c.noTouch {
-		add("NO-TOUCH", "on")
-	}
+	add(c.AsksID, "ID")
+	add(c.Name != "", "SETNAME", c.Name)
+	add(c.LibName != "", "SETINFO", "lib-name", c.LibName)
+	add(c.LibVersion != "", "SETINFO", "lib-ver", c.LibVersion)
+	add(c.NoEvict, "NO-EVICT", "on")
+	add(c.NoTouch, "NO-TOUCH", "on")
 	return login
 }
 
@@ -91,10 +82,10 @@ func (c *ClientState) Perform(name string, args [][]byte) (reply []byte) {
 			return []byte(wire.ErrMemory)
 		}
 	case "client|getname":
-		if len(c.name) == 0 {
+		if c.Name == "" {
 			return wire.AppendNull(nil, c.Version)
 		}
-		return redcon.AppendBulk(nil, c.name)
+		return redcon.AppendBulkString(nil, c.Name)
 	case "client|setinfo":
 		return c.setInfo(args[2], args[3])
 	case "client|no-evict", "client|no-touch":
@@ -103,41 +94,30 @@ func (c *ClientState) Perform(name string, args [][]byte) (reply []byte) {
 			return []byte(wire.ErrSyntax)
 		}
 		if name == "client|no-evict" {
-			c.noEvict = on
+			c.NoEvict = on
 		} else {
-			c.noTouch = on
+			c.NoTouch = on
 		}
 	}
 	return []byte(wire.OK)
 }
 
 func (c *ClientState) setInfo(attribute, value []byte) (reply []byte) {
+	var text *string
 	known := ""
 	switch {
 	case wire.IsWord(attribute, "LIB-NAME"):
-		known = "lib-name"
+		text, known = &c.LibName, "lib-name"
 	case wire.IsWord(attribute, "LIB-VER"):
-		known = "lib-ver"
-	}
-	if known == "" {
+		text, known = &c.LibVersion, "lib-ver"
+	default:
 		return []byte("-ERR Unrecognized option '" + wire.OneLine(attribute) + "'\r\n")
 	}
-	if !wire.IsClientName(value) {
+	switch {
+	case !wire.IsClientName(value):
 		return []byte("-ERR " + known + " cannot contain spaces, newlines or special characters.\r\n")
-	}
-	info := clientInfo{attribute: known, value: string(value)}
-	for i := range c.info {
-		if c.info[i].attribute == known {
-			if !c.mayKeep(len(value) - len(c.info[i].value)) {
-				return []byte(wire.ErrMemory)
-			}
-			c.info[i] = info
-			return []byte(wire.OK)
-		}
-	}
-	if !c.mayKeep(len(value)) {
+	case !c.keep(text, value):
 		return []byte(wire.ErrMemory)
 	}
-	c.info = append(c.info, info)
 	return []byte(wire.OK)
 }

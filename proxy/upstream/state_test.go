@@ -42,8 +42,8 @@ func TestClientState(t *testing.T) {
 		t.Errorf("%d bytes are taken", used)
 	}
 	c.Restore(before)
-	if string(c.Name()) != "worker" || used != len("jedis")+len("worker") {
-		t.Errorf("name %q, %d bytes are taken", c.Name(), used)
+	if c.Name != "worker" || used != len("jedis")+len("worker") {
+		t.Errorf("name %q, %d bytes are taken", c.Name, used)
 	}
 	want := [][]string{{"CLIENT", "SETNAME", "worker"}, {"CLIENT", "SETINFO", "lib-name", "jedis"}, {"CLIENT", "NO-EVICT", "on"}}
 	if login := c.Login(); login.DB != 3 || !reflect.DeepEqual(login.State, want) {

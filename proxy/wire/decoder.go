@@ -84,6 +84,15 @@ func (c Command) AsArray() []byte {
 	return resp.AppendCommand(nil, c.Args...)
 }
 
+// CloneArgs returns a copy of the arguments, which outlives the command's bytes.
+func (c Command) CloneArgs() [][]byte {
+	args := make([][]byte, len(c.Args))
+	for i, arg := range c.Args {
+		args[i] = bytes.Clone(arg)
+	}
+	return args
+}
+
 // Decoder finds the commands in one client's input. It returns a command only if all
 // of its bytes have arrived and all of its lengths are valid. It accepts what Redis
 // accepts, including odd forms, and refuses what Redis refuses with the same text. So

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/tidwall/redcon"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // Error is a complete error reply, from "-" to its line end. "" means no error.
@@ -71,6 +73,7 @@ const (
 	ErrCrossLock        Error = "-CROSSLOCK Keys in request belong to both the lock masters and the upstream server\r\n"
 	ErrWatchDatabase    Error = "-ERR WATCH on lock keys of two databases is not supported by this proxy\r\n"
 	ErrLockInPipe       Error = "-ERR lock commands cannot be used on a connection in this mode, only after RESET\r\n"
+	ErrInPipe           Error = "-ERR this command cannot be used on a connection in this mode, only after RESET\r\n"
 	ErrHelloInPipe      Error = "-ERR HELLO with AUTH cannot be used on a connection in this mode, only after RESET\r\n"
 	ErrSubscribeInMulti Error = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
 	ErrUpstreamDown     Error = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
@@ -173,6 +176,26 @@ func FirstError(replies []byte) []byte {
 		}
 	}
 	return nil
+}
+
+// CheckPing returns the error for PING with too many arguments, which its arity allows.
+func CheckPing(args [][]byte) Error {
+	if len(args) > 2 {
+		return ErrArity("ping")
+	}
+	return ""
+}
+
+// AppendPong appends the reply to PING. restricted tells whether the client is in RESP2's
+// subscribe mode.
+func AppendPong(dst []byte, args [][]byte, restricted bool) []byte {
+	switch {
+	case restricted:
+		return resp.AppendCommand(dst, []byte("pong"), bytes.Join(args[1:], nil))
+	case len(args) == 2:
+		return redcon.AppendBulk(dst, args[1])
+	}
+	return append(dst, Pong...)
 }
 
 // AppendNull appends the null of the protocol version.
