@@ -86,7 +86,8 @@
 //   - A release may reach the masters that lack the lock within the milliseconds between a
 //     look and a write, while other masters do not receive it before the last review, some
 //     seconds later. Its client was told QUORUMLOST, or one master is late. If other
-//     processes then heal, the lock may stay until its TTL ends. Nobody else holds it.
+//     processes then heal, the lock may stay until its TTL ends, and one without TTL
+//     until somebody deletes it. Nobody else holds it.
 //   - A process that crashes between a write and its review leaves copies on N-Q masters
 //     at most. The next request that meets them has them mended.
 //   - A token that a client tried through one process may still have to be undone there on
