@@ -21,7 +21,7 @@ func testConsole() *Console {
 	until := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
 	rules := route.Rules{
 		{Match: "lock:*", DB: route.AnyDB, DefaultTTL: 30 * time.Second},
-		{Match: "secret:*", DB: 3, Companions: []string{"wake:*"}, Users: []string{"alice"}},
+		{Match: "secret:*", DB: 3, Wait: 2 * time.Second, Renew: 10 * time.Minute, Release: true, Companions: []string{"wake:*"}, Users: []string{"alice"}},
 	}
 	return New(Config{
 		Journal: journal.New(),
@@ -60,8 +60,8 @@ func TestMasters(t *testing.T) {
 
 // A user sees the rules whose locks the user may use.
 func TestRules(t *testing.T) {
-	first := "*10\r\n$5\r\nmatch\r\n$6\r\nlock:*\r\n$2\r\ndb\r\n$-1\r\n$14\r\ndefault-ttl-ms\r\n:30000\r\n$10\r\ncompanions\r\n*0\r\n$5\r\nusers\r\n*0\r\n"
-	second := "*10\r\n$5\r\nmatch\r\n$8\r\nsecret:*\r\n$2\r\ndb\r\n:3\r\n$14\r\ndefault-ttl-ms\r\n:0\r\n$10\r\ncompanions\r\n*1\r\n$6\r\nwake:*\r\n$5\r\nusers\r\n*1\r\n$5\r\nalice\r\n"
+	first := "*16\r\n$5\r\nmatch\r\n$6\r\nlock:*\r\n$2\r\ndb\r\n$-1\r\n$14\r\ndefault-ttl-ms\r\n:30000\r\n$7\r\nwait-ms\r\n:0\r\n$8\r\nrenew-ms\r\n:0\r\n$13\r\non-disconnect\r\n$4\r\nkeep\r\n$10\r\ncompanions\r\n*0\r\n$5\r\nusers\r\n*0\r\n"
+	second := "*16\r\n$5\r\nmatch\r\n$8\r\nsecret:*\r\n$2\r\ndb\r\n:3\r\n$14\r\ndefault-ttl-ms\r\n:0\r\n$7\r\nwait-ms\r\n:2000\r\n$8\r\nrenew-ms\r\n:600000\r\n$13\r\non-disconnect\r\n$7\r\nrelease\r\n$10\r\ncompanions\r\n*1\r\n$6\r\nwake:*\r\n$5\r\nusers\r\n*1\r\n$5\r\nalice\r\n"
 	for user, want := range map[string]string{"alice": "*2\r\n" + first + second, "bob": "*1\r\n" + first} {
 		if got := ask(testConsole(), user, "REDLOCK RULES", wire.RESP2); got != want {
 			t.Errorf("%s:\ngot  %q\nwant %q", user, got, want)

@@ -84,7 +84,7 @@ func (c *Console) rules(_ context.Context, r *reply, call Command) {
 	own := slices.DeleteFunc(slices.Clone(settings.Router.Rules), func(rule route.Rule) bool { return !rule.IsFor(call.User.Name) })
 	r.array(len(own))
 	for _, rule := range own {
-		r.fields(5)
+		r.fields(8)
 		r.textField("match", rule.Match)
 		r.text("db")
 		if rule.DB == route.AnyDB {
@@ -93,7 +93,18 @@ func (c *Console) rules(_ context.Context, r *reply, call Command) {
 			r.integer(int64(rule.DB))
 		}
 		r.integerField("default-ttl-ms", rule.DefaultTTL.Milliseconds())
+		r.integerField("wait-ms", rule.Wait.Milliseconds())
+		r.integerField("renew-ms", rule.Renew.Milliseconds())
+		r.textField("on-disconnect", onDisconnect(rule))
 		r.listField("companions", rule.Companions)
 		r.listField("users", rule.Users)
 	}
+}
+
+// onDisconnect is the rule's setting as the configuration writes it.
+func onDisconnect(rule route.Rule) string {
+	if rule.Release {
+		return "release"
+	}
+	return "keep"
 }
