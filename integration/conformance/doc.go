@@ -5,7 +5,8 @@
 //
 // With a wait in the rule, libraries that know nothing of it get their locks in order
 // (waits_test.go). With renew and on_disconnect, their locks last as long as their
-// connections (leases_test.go).
+// connections (leases_test.go). With a fencing token, a holder that was paused does no harm
+// (fencing_test.go).
 //
 // A new library is an entry in the file of its language and a program in clients/.
 // libraries_test.go describes the entry, client_test.go the program's answers, and

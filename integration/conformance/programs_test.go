@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"io"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -47,11 +48,13 @@ func (c *cliClient) release(key, token string) bool {
 
 // talker is a program that reads one line at a time and answers each with one line.
 type talker struct {
-	t    *testing.T
-	name string
-	in   io.Writer
-	out  *bufio.Scanner
-	log  *child.Log
+	t       *testing.T
+	name    string
+	in      io.Writer
+	out     *bufio.Scanner
+	log     *child.Log
+	process *os.Process
+	told    string // the last line that it was told
 }
 
 func startTalker(t *testing.T, program string, args ...string) *talker {
@@ -70,6 +73,7 @@ func startTalker(t *testing.T, program string, args ...string) *talker {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
+	talk.process = cmd.Process
 	overdue := time.AfterFunc(3*rig.Patience, func() { _ = cmd.Process.Kill() })
 	t.Cleanup(func() {
 		in.Close()
@@ -83,12 +87,22 @@ func startTalker(t *testing.T, program string, args ...string) *talker {
 
 func (p *talker) ask(words ...any) string {
 	p.t.Helper()
-	question := strings.TrimSuffix(fmt.Sprintln(words...), "\n")
-	if _, err := fmt.Fprintln(p.in, question); err != nil {
-		p.t.Fatalf("%s, %q: %v\n%s", p.name, question, err, p.log)
+	p.tell(words...)
+	return p.hear()
+}
+
+func (p *talker) tell(words ...any) {
+	p.t.Helper()
+	p.told = strings.TrimSuffix(fmt.Sprintln(words...), "\n")
+	if _, err := fmt.Fprintln(p.in, p.told); err != nil {
+		p.t.Fatalf("%s, %q: %v\n%s", p.name, p.told, err, p.log)
 	}
+}
+
+func (p *talker) hear() string {
+	p.t.Helper()
 	if !p.out.Scan() {
-		p.t.Fatalf("%s, %q: it ended\n%s", p.name, question, p.log)
+		p.t.Fatalf("%s, %q: it ended\n%s", p.name, p.told, p.log)
 	}
 	return p.out.Text()
 }

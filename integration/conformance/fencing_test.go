@@ -1,0 +1,104 @@
+package conformance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"redlock-proxy/integration/rig"
+)
+
+// TestPausedHolderIsFencedOff: a client takes a lock and its token, and is stopped until
+// its lock has ended and another client has written. It goes on and writes. The resource
+// refuses that, because the other's token is larger.
+func TestPausedHolderIsFencedOff(t *testing.T) {
+	c := rig.StartCluster(t, rig.Options{})
+	other := c.AddProxy(t, rig.Options{})
+	jars := fetchJedis(t)
+	type starter func(proxy *rig.Proxy, lock, resource, name string) *talker
+	php := func(proxy *rig.Proxy, lock, resource, name string) *talker {
+		program := filepath.Join("clients", "php", "fenced_holder.php")
+		return startTalker(t, "php", program, fmt.Sprint(proxy.Port), lock, resource, name)
+	}
+	java := func(proxy *rig.Proxy, lock, resource, name string) *talker {
+		program := filepath.Join("clients", "java", "FencedHolder.java")
+		return startTalker(t, "java", "-cp", filepath.Join(jars, "*"), program, fmt.Sprint(proxy.Port), lock, resource, name)
+	}
+	for _, test := range []struct {
+		name          string
+		sleeper, next starter
+	}{
+		{"phpredis", php, java},
+		{"Jedis", java, php},
+	} {
+		lock, resource := "lock:fenced:"+test.name, "resource:"+test.name
+		sleeper := test.sleeper(c.Proxy, lock, resource, "the sleeper")
+		first := sleeper.number()
+		sleeper.pause()
+		sleeper.tell("write") // it reads this when it goes on
+		next := test.next(other, lock, resource, "the next holder")
+		second := next.number() // the sleeper's lock has ended
+		if first >= second {
+			t.Errorf("%s: the token %d, and for the next holder %d", test.name, first, second)
+		}
+		next.tell("write")
+		if answer := next.hear(); answer != "written" {
+			t.Errorf("%s: the next holder's write is %s, want written", test.name, answer)
+		}
+		sleeper.signal(syscall.SIGCONT)
+		if answer := sleeper.hear(); answer != "refused" {
+			t.Errorf("%s: the sleeper's write is %s, want refused", test.name, answer)
+		}
+		kept := c.Upstream.Direct.HGetAll(t.Context(), resource).Val()
+		if kept["writer"] != "the next holder" || kept["token"] != fmt.Sprint(second) {
+			t.Errorf("%s: the resource has %v, want what the next holder wrote with token %d", test.name, kept, second)
+		}
+		c.WaitGone(t, lock)
+	}
+}
+
+// number returns the number that the program prints.
+func (p *talker) number() int64 {
+	p.t.Helper()
+	line := p.hear()
+	n, err := strconv.ParseInt(line, 10, 64)
+	if err != nil {
+		p.t.Fatalf("%s: %q is no number\n%s", p.name, line, p.log)
+	}
+	return n
+}
+
+func (p *talker) signal(s syscall.Signal) {
+	p.t.Helper()
+	if err := p.process.Signal(s); err != nil {
+		p.t.Fatalf("%s: %v: %v", p.name, s, err)
+	}
+}
+
+// pause stops the program and returns when each of its threads stands still.
+func (p *talker) pause() {
+	p.t.Helper()
+	p.signal(syscall.SIGSTOP)
+	p.t.Cleanup(func() { _ = p.process.Signal(syscall.SIGCONT) })
+	rig.WaitFor(p.t, p.name+" stops", func() error {
+		threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", p.process.Pid))
+		if err != nil || len(threads) == 0 {
+			return fmt.Errorf("its threads are not listed (%v)", err)
+		}
+		for _, thread := range threads {
+			stat, err := os.ReadFile(thread)
+			if err != nil {
+				return err
+			}
+			// The state is the word after the name, which is in brackets.
+			if after := string(stat[strings.LastIndexByte(string(stat), ')')+1:]); !strings.HasPrefix(after, " T") {
+				return fmt.Errorf("%s is in state%.2s", thread, after)
+			}
+		}
+		return nil
+	})
+}
