@@ -89,7 +89,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },
 		},
 	})
-	operators := console.New(console.Config{
+	p.operators = console.New(console.Config{
 		Active:  p.current,
 		Status:  p.locker.Status,
 		Ready:   func() string { return p.readiness().text },
@@ -109,7 +109,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Leases:      p.leases,
 		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },
 		Scripts:     p.scripts,
-		Console:     operators,
+		Console:     p.operators,
 		Journal:     p.journal,
 	})
 	p.server = server.New(env, commands.Handle)

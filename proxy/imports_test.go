@@ -101,6 +101,7 @@ var rooms = map[string]room{
 
 	"handler":  {floor: 6, redlock: []string{"", "resp"}, lines: 1_850},
 	"server":   {floor: 6},
+	"page":     {floor: 6, redlock: []string{"", "inspect"}}, // what an Observer is told, and what is held
 	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}, lines: 980},
 	"journal":  {floor: 1, redlock: []string{""}},
 	"session":  {floor: 5, lines: 900},
@@ -123,7 +124,6 @@ var rooms = map[string]room{
 	"holds":    {floor: 1},
 	"lastread": {floor: 1, lines: 100},
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
-	"page":     {floor: 2, redlock: []string{""}}, // likewise
 }
 
 // testRooms are imported by tests only, of any room.

@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/embedded"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/inspect"
@@ -57,6 +58,7 @@ type Proxy struct {
 	locks       *lock.Plane
 	scripts     *scripts.Cache
 	journal     *journal.Journal
+	operators   *console.Console
 	survey      *inspect.Survey
 	hazards     []inspect.Hazard // found at the start
 	server      *server.Server

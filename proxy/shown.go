@@ -1,11 +1,13 @@
 package proxy
 
 import (
+	"context"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lock"
 	"redlock-proxy/proxy/metrics"
@@ -37,6 +39,9 @@ func (p *Proxy) newPage() *page.Page {
 		Clients:  func() int { return p.server.Clients() },
 		Notes:    p.notes,
 		Known:    p.journal.Clients,
+		Held: func(ctx context.Context, glob string, n int) (console.Held, bool) {
+			return p.operators.Held(ctx, glob, n)
+		},
 		Hottest: func(n int) []journal.HotKey {
 			rules := p.current.Load().Router.Rules
 			return p.journal.Hottest(n, time.Now(), func(db int, key []byte) bool { return rules.Find(db, key) != nil })

@@ -17,6 +17,15 @@ import (
 
 var screenshot = flag.String("screenshot", "", "write the picture of TestPage to `FILE`")
 
+// holderToken is the value of locks, and digest what may be shown of it.
+const (
+	holderToken = "a-token-that-nobody-may-see"
+	digest      = "bfaffe16"
+)
+
+// heldFor is longer than the test runs.
+const heldFor = 15 * time.Minute
+
 // mostPictureBytes bounds the picture in the README.
 const mostPictureBytes = 200_000
 
@@ -26,10 +35,11 @@ const mostPictureBytes = 200_000
 func TestPage(t *testing.T) {
 	c := rig.StartCluster(t, rig.Options{RestartDelay: 10 * time.Minute, MaxQuarantine: 20 * time.Minute})
 	killed, flushed := c.Masters[3], c.Masters[4]
-	client := c.Proxy.Client(t)
+	client := redis.NewClient(&redis.Options{Addr: c.Proxy.Addr(), ClientName: "order-service", MaxRetries: -1, ReadTimeout: rig.Patience})
+	defer client.Close()
 	for i := range 12 {
 		key := fmt.Sprintf("lock:order:%d", 4710+i)
-		rig.MustAcquire(t, client, key, "a-token-that-nobody-may-see", rig.LongTTL)
+		rig.MustAcquire(t, client, key, holderToken, heldFor)
 		for range i % 4 {
 			if ok, err := rig.Acquire(t.Context(), client, key, "another-token-of-somebody", rig.LongTTL); ok || err != nil {
 				t.Fatalf("a held lock: %v %v", ok, err)
@@ -41,7 +51,7 @@ func TestPage(t *testing.T) {
 		t.Fatal(err)
 	}
 	tab := startChromium(t)
-	tab.resize(t, 1200, 1080)
+	tab.resize(t, 1200, 1120)
 	tab.colours(t, "light")
 	tab.call(t, "Page.navigate", map[string]any{"url": fmt.Sprintf("http://127.0.0.1:%d/", c.Proxy.Admin)}, nil)
 
@@ -52,11 +62,14 @@ func TestPage(t *testing.T) {
 	tab.reads(t, "#charts", "12 granted", "18 refused", "0 undecided")
 	tab.reads(t, "#hot tr:nth-child(1)", "lock:order:47", " 3")
 	tab.reads(t, "#events", flushed.Addr(), "quarantine begun: it lost its data", "unreachable: it is not connected")
-	tab.reads(t, "footer", "/metrics", "/readyz", "/status.json")
+	tab.reads(t, "#locks-title", "(12)")
+	tab.reads(t, "#locks tr:nth-child(1)", "lock:order:4710 0 string 127.0.0.1:", "(order-service)", digest, " s ", " min ", "3 of 5 0")
+	tab.reads(t, "footer", "/metrics", "/readyz", "/status.json", "/locks.json")
 	tab.reads(t, "header", "live", "version ")
 	if text := tab.text(t, "body"); strings.Contains(text, "token") {
 		t.Errorf("the page shows the value of a lock:\n%s", text)
 	}
+	tab.searches(t)
 	if *screenshot != "" {
 		keepBusy(t, client)
 	}
@@ -84,7 +97,7 @@ func keepBusy(t *testing.T, client *redis.Client) {
 	end := time.Now().Add(50 * time.Second)
 	for i := 0; time.Now().Before(end); i++ {
 		key := fmt.Sprintf("lock:invoice:%d", i%7)
-		rig.MustAcquire(t, client, key, "a-token-that-nobody-may-see", rig.LongTTL)
+		rig.MustAcquire(t, client, key, holderToken, heldFor)
 		for range rand.IntN(1 + i%7) {
 			if ok, err := rig.Acquire(t.Context(), client, key, "another-token-of-somebody", rig.LongTTL); ok || err != nil {
 				t.Fatalf("a held lock: %v %v", ok, err)
@@ -109,6 +122,23 @@ func (c *chromium) reads(t *testing.T, selector string, texts ...string) {
 		}
 		return nil
 	})
+}
+
+// searches checks that the search shows the locks whose keys contain a text, and all again
+// without it.
+func (c *chromium) searches(t *testing.T) {
+	t.Helper()
+	search := func(text string) {
+		var done bool
+		c.evaluate(t, fmt.Sprintf("search.value = %q, search.dispatchEvent(new Event('input'))", text), &done)
+	}
+	search("R:4715")
+	c.reads(t, "#lock-note", "No lock that is held has this in its key.")
+	search("r:4715")
+	c.reads(t, "#locks-title", "(1)")
+	c.reads(t, "#locks", "lock:order:4715")
+	search("")
+	c.reads(t, "#locks-title", "(12)")
 }
 
 // keepPicture checks the size of the picture, and writes it where the flag says. The shipped
@@ -166,13 +196,13 @@ func (c *chromium) fits(t *testing.T) {
 func (c *chromium) focuses(t *testing.T) {
 	t.Helper()
 	seen := map[string]bool{}
-	for range 12 {
+	for range 14 {
 		c.press(t, "Tab", 9)
 		var name string
 		c.evaluate(t, "document.activeElement.id || document.activeElement.getAttribute('href') || document.activeElement.getAttribute('aria-labelledby') || ''", &name)
 		seen[name] = true
 	}
-	for _, want := range []string{"events-title", "metrics", "readyz", "status.json"} {
+	for _, want := range []string{"search", "locks-title", "events-title", "metrics", "readyz", "status.json", "locks.json"} {
 		if !seen[want] {
 			t.Errorf("the keyboard does not reach %s, but %v", want, seen)
 		}

@@ -54,7 +54,7 @@ type Reader interface {
 // Console answers REDLOCK. A process has one.
 type Console struct {
 	Config
-	walking chan struct{} // holds one element while a LOCKS runs
+	walking chan struct{} // holds one element while somebody lists locks
 }
 
 // New makes a Console. All of c must be given.

@@ -6,7 +6,8 @@
 //
 // Do appends exactly one reply. It waits for a master only where the subcommand says so,
 // and then for a bounded time. It keeps no argument after it has returned. Any number of
-// goroutines may call it. The package starts no goroutine and has no mutex; one LOCKS runs at a time.
+// goroutines may call it. The package starts no goroutine and has no mutex. One caller
+// at a time lists locks, by LOCKS or by Held.
 //
 // The value of a lock is a secret. No reply contains one.
 //

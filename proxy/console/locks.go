@@ -5,7 +5,9 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/journal"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/inspect"
 	"redlock-proxy/redlock/resp"
 )
@@ -19,16 +21,69 @@ const (
 
 const errCount wire.Error = "-ERR COUNT must be between 1 and 10000\r\n"
 
-// A heldLock is one line of LOCKS.
-type heldLock struct {
-	db      int
-	key     string
-	holding inspect.Holding
-	holder  journal.Holder
-	known   bool // who the holder is
+// Held are locks that are held.
+type Held struct {
+	Locks    []HeldLock
+	More     bool // there are more that match
+	Complete bool // every lock that was held all the time and matches is in Locks
 }
 
-// locks shows the locks that are held. One LOCKS runs at a time.
+// A HeldLock is one of them. Its Holding has no Text: that is a secret.
+type HeldLock struct {
+	DB      int
+	Key     string
+	Holding inspect.Holding
+	Holder  journal.Holder
+	Known   bool  // who the holder is
+	Waiters int64 // clients of this process that wait for it
+}
+
+// Held returns locks of all rules whose keys match a glob, count at most. It shares its
+// turn with LOCKS: ok is false if ctx ended before the turn came. If ctx ends later, the
+// result is incomplete.
+func (c *Console) Held(ctx context.Context, glob string, count int) (h Held, ok bool) {
+	return c.held(ctx, c.Active.Load().Router.Rules, glob, count)
+}
+
+func (c *Console) held(ctx context.Context, rules route.Rules, glob string, count int) (h Held, ok bool) {
+	select {
+	case c.walking <- struct{}{}:
+		defer func() { <-c.walking }()
+	case <-ctx.Done():
+		return h, false
+	}
+	seen := map[keyInDB]bool{} // SCAN may return a key twice
+	h.Complete = c.Reader.Walk(ctx, glob,
+		func(db int, key []byte) bool {
+			return rules.Find(db, key) != nil && string(key) != redlock.MarkerKey && !seen[keyInDB{db, string(key)}]
+		},
+		func(db int, key []byte, copies []inspect.Copy) bool {
+			holding, now := inspect.Hold(copies), time.Now()
+			at := keyInDB{db, string(key)}
+			if holding.State != inspect.Held || seen[at] {
+				return true
+			}
+			if len(h.Locks) == count {
+				h.More = true
+				return false
+			}
+			seen[at] = true
+			l := HeldLock{DB: db, Key: at.key}
+			l.Holder, l.Known = c.Journal.Holder(db, key, holding.Text, now)
+			holding.Text = nil
+			l.Holding = holding
+			h.Locks = append(h.Locks, l)
+			return true
+		})
+	waiters := c.waiters()
+	for i := range h.Locks {
+		l := &h.Locks[i]
+		l.Waiters = waiters[keyInDB{l.DB, l.Key}]
+	}
+	return h, true
+}
+
+// locks shows the locks that are held.
 func (c *Console) locks(ctx context.Context, r *reply, call Command) {
 	glob, count, refusal := parseLocks(call.Args[2:])
 	if refusal != "" {
@@ -37,57 +92,37 @@ func (c *Console) locks(ctx context.Context, r *reply, call Command) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, walkPatience)
 	defer cancel()
-	select {
-	case c.walking <- struct{}{}:
-		defer func() { <-c.walking }()
-	case <-ctx.Done():
+	held, ok := c.held(ctx, c.ownRules(call), glob, count)
+	if !ok {
 		r.refuse("-TRYAGAIN another REDLOCK LOCKS is running\r\n")
 		return
 	}
-	var list []heldLock
-	own, more := c.ownRules(call), false
-	complete := c.Reader.Walk(ctx, glob,
-		func(db int, key []byte) bool { return own.Find(db, key) != nil },
-		func(db int, key []byte, copies []inspect.Copy) bool {
-			holding, now := inspect.Hold(copies), time.Now()
-			if holding.State != inspect.Held {
-				return true
-			}
-			if len(list) == count {
-				more = true
-				return false
-			}
-			h := heldLock{db: db, key: string(key), holding: holding}
-			h.holder, h.known = c.Journal.Holder(db, key, holding.Text, now)
-			list = append(list, h)
-			return true
-		})
 	r.fields(3)
-	r.integerField("complete", map[bool]int64{true: 1}[complete])
-	r.integerField("more", map[bool]int64{true: 1}[more])
-	c.writeLocks(r, list)
+	r.integerField("complete", map[bool]int64{true: 1}[held.Complete])
+	r.integerField("more", map[bool]int64{true: 1}[held.More])
+	r.locks(held.Locks)
 }
 
-func (c *Console) writeLocks(r *reply, list []heldLock) {
-	waiters, now := c.waiters(), time.Now()
+func (r *reply) locks(list []HeldLock) {
+	now := time.Now()
 	r.text("locks")
 	r.array(len(list))
 	for _, l := range list {
 		r.fields(9)
-		r.textField("key", l.key)
-		r.integerField("db", int64(l.db))
-		r.textField("type", l.holding.Type)
-		r.textField("digest", l.holding.Digest)
-		r.holderField(l.holder, l.known)
+		r.textField("key", l.Key)
+		r.integerField("db", int64(l.DB))
+		r.textField("type", l.Holding.Type)
+		r.textField("digest", l.Holding.Digest)
+		r.holderField(l.Holder, l.Known)
 		r.text("held-ms")
-		if l.known {
-			r.integer(heldFor(l.holder, true, now).Milliseconds())
+		if l.Known {
+			r.integer(heldFor(l.Holder, true, now).Milliseconds())
 		} else {
 			r.null()
 		}
-		r.ttlField(l.holding.Copy)
-		r.integerField("masters", int64(l.holding.Holders))
-		r.integerField("waiters", waiters[waitedFor{l.db, l.key}])
+		r.ttlField(l.Holding.Copy)
+		r.integerField("masters", int64(l.Holding.Holders))
+		r.integerField("waiters", l.Waiters)
 	}
 }
 

@@ -34,7 +34,7 @@ func (c *Console) why(_ context.Context, r *reply, call Command) {
 	r.integerField("db", int64(call.DB))
 	r.textField("summary", summary(holding, heldFor(holder, known, now))+c.absentees(masters))
 	r.holderField(holder, known)
-	r.integerField("waiters", c.waiters()[waitedFor{call.DB, string(key)}])
+	r.integerField("waiters", c.waiters()[keyInDB{call.DB, string(key)}])
 	r.text("masters")
 	r.array(min(len(copies), len(masters), len(owing))) // a reload may change the masters meanwhile
 	for i, copied := range copies[:min(len(copies), len(masters), len(owing))] {
@@ -153,18 +153,18 @@ func (c *Console) absentees(masters []redlock.MasterStatus) string {
 // clock is a time of this day.
 func clock(t time.Time) string { return t.UTC().Format("15:04:05Z") }
 
-// A waitedFor is a key for which clients of this process wait.
-type waitedFor struct {
+// A keyInDB is a key in a database.
+type keyInDB struct {
 	db  int
 	key string
 }
 
 // waiters counts, for each key, the clients whose lock command has no answer yet.
-func (c *Console) waiters() map[waitedFor]int64 {
-	waiting := map[waitedFor]int64{}
+func (c *Console) waiters() map[keyInDB]int64 {
+	waiting := map[keyInDB]int64{}
 	for _, client := range c.Journal.Clients() {
 		if client.Command != "" && client.Key != "" {
-			waiting[waitedFor{client.DB, client.Key}]++
+			waiting[keyInDB{client.DB, client.Key}]++
 		}
 	}
 	return waiting

@@ -143,3 +143,32 @@ func TestLocks(t *testing.T) {
 		}
 	}
 }
+
+// Held shows the locks of all rules, each once, and no value. It waits for its turn.
+func TestHeld(t *testing.T) {
+	c := testConsole()
+	c.Reader = &fakeReader{copies: twoCopies(), keys: []string{"lock:a", "app", "lock:a", "secret:a", "lock:b"}, all: true}
+	client := c.Journal.Enter(3, "10.0.0.3:1", time.Now())
+	c.Journal.Note(journal.Event{DB: 3, Key: []byte("lock:a"), Client: client, Verdict: journal.Granted, Value: []byte("secret"), At: time.Now()})
+	client.Begin("set", []byte("lock:b"), time.Now())
+	client.Introduce(journal.Facts{DB: 3})
+	h, ok := c.Held(t.Context(), "", 3)
+	if !ok || !h.Complete || h.More || len(h.Locks) != 3 {
+		t.Fatalf("%v %+v", ok, h)
+	}
+	for i, want := range []HeldLock{{Key: "lock:a", Known: true}, {Key: "secret:a"}, {Key: "lock:b", Waiters: 1}} {
+		l := h.Locks[i]
+		if l.Key != want.Key || l.DB != 3 || l.Known != want.Known || l.Waiters != want.Waiters || l.Holding.Digest != "a1b2c3d4" || l.Holding.Text != nil {
+			t.Errorf("%+v", l)
+		}
+	}
+	if h, ok = c.Held(t.Context(), "", 2); !ok || !h.More || h.Complete || len(h.Locks) != 2 {
+		t.Errorf("%v %+v", ok, h)
+	}
+	c.walking <- struct{}{}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, ok := c.Held(over, "", 3); ok {
+		t.Error("two list locks at a time")
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/journal"
 	"redlock-proxy/redlock"
 )
@@ -26,8 +27,8 @@ const (
 	writePatience = 10 * time.Second
 )
 
-// A Source is what the Page asks for. All goroutines may call its functions, which must not
-// block.
+// A Source is what the Page asks for. All goroutines may call its functions. Only Held
+// may block.
 type Source struct {
 	Version  string
 	Masters  func() redlock.Status
@@ -38,6 +39,9 @@ type Source struct {
 	// that the Page may change.
 	Hottest func(n int) []journal.HotKey
 	Known   func() []journal.ClientInfo
+	// Held returns locks whose keys match a glob, n at most. It asks the masters, until ctx
+	// ends. ok is false if it could not ask.
+	Held func(ctx context.Context, glob string, n int) (h console.Held, ok bool)
 }
 
 // A Page serves the state of the proxy over HTTP.
@@ -46,14 +50,20 @@ type Page struct {
 	recorder *Recorder
 	started  time.Time
 
+	lives context.Context // ends when Run has ended
+	end   context.CancelFunc
+	held  heldLocks
+
 	mu        sync.Mutex
 	listeners map[chan []byte]struct{}
-	ended     bool
 }
 
 // New makes a Page. Its /events send nothing until Run runs.
 func New(source Source, recorder *Recorder) *Page {
-	return &Page{source: source, recorder: recorder, started: time.Now(), listeners: map[chan []byte]struct{}{}}
+	p := &Page{source: source, recorder: recorder, started: time.Now(), listeners: map[chan []byte]struct{}{}}
+	p.lives, p.end = context.WithCancel(context.Background())
+	p.held.turn = make(chan struct{}, 1)
+	return p
 }
 
 // Register adds the Page's addresses.
@@ -63,6 +73,7 @@ func (p *Page) Register(mux *http.ServeMux) {
 		w.Write(append(p.text(), '\n'))
 	})
 	mux.HandleFunc("GET /events", p.events)
+	mux.HandleFunc("GET /locks.json", p.locks)
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		header(w, "text/html; charset=utf-8")
 		w.Header().Set("Content-Security-Policy", policy)
@@ -121,7 +132,7 @@ func (p *Page) Run(ctx context.Context) {
 	p.send()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.ended = true
+	p.end()
 	for listener := range p.listeners {
 		close(listener)
 	}
@@ -153,7 +164,7 @@ func (p *Page) send() {
 func (p *Page) listen() (listener chan []byte, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.ended || len(p.listeners) >= mostListeners {
+	if p.lives.Err() != nil || len(p.listeners) >= mostListeners {
 		return nil, false
 	}
 	listener = make(chan []byte, 1)

@@ -113,19 +113,21 @@ func (r *Reader) scan(ctx context.Context, i, db int, cursor []byte, glob string
 	return next, keys, err
 }
 
-// databases are those in which the master has more keys than its marker.
+// databases are those in which the master has more keys than its marker, and database 0:
+// embedded masters list none.
 func (r *Reader) databases(ctx context.Context, i int) (dbs []int, err error) {
 	reply, err := r.ask(ctx, i, 0, resp.AppendCommand(nil, []byte("INFO"), []byte("keyspace")))
 	if err != nil {
 		return nil, err
 	}
 	text, _ := resp.ParseBulk(reply)
+	dbs = []int{0}
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
 		name, facts, _ := strings.Cut(strings.TrimPrefix(lines.Text(), "db"), ":keys=")
 		count, _, _ := strings.Cut(facts, ",")
 		db, err1 := strconv.Atoi(name)
 		keys, err2 := strconv.Atoi(count)
-		if err1 == nil && err2 == nil && keys > 1 {
+		if err1 == nil && err2 == nil && db != 0 && keys > 1 {
 			dbs = append(dbs, db)
 		}
 	}
