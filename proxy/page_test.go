@@ -58,9 +58,10 @@ func TestStatusOfAWholeProxy(t *testing.T) {
 	if status.Version != Version() || status.Clients != 1 || len(status.Masters) != 5 || len(status.Notes) != 2 {
 		t.Errorf("the status is %+v", status)
 	}
-	if _, body := fetch(t, base+"/locks.json?search=k:a"); !strings.Contains(body, `"key":"lock:a","db":0,"type":"string"`) || !strings.Contains(body, `"holder":{"client":"127.0.0.1:`) {
-		t.Errorf("the locks are %s", body)
-	}
+	eventually(t, "the lock is listed", func() bool {
+		_, body := fetch(t, base+"/locks.json?search=k:a")
+		return strings.Contains(body, `"key":"lock:a","db":0,"type":"string"`) && strings.Contains(body, `"holder":{"client":"127.0.0.1:`)
+	})
 	client.Close()
 	if err := stop(); err != nil {
 		t.Error(err)
