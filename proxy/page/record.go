@@ -17,7 +17,7 @@ const mostEvents = 50
 const (
 	eventState      = "state"      // a master has another state
 	eventQuarantine = "quarantine" // this proxy has recorded that a master may have forgotten locks
-	eventFailover   = "failover"   // the same, because a replica was promoted in its place
+	eventFailover   = "failover"   // the same, because the master has been a replica of another server
 	eventReload     = "reload"     // the configuration was reloaded, or the reload was refused
 )
 
@@ -170,7 +170,7 @@ var causes = map[redlock.Amnesia]string{
 	redlock.Emptied:     "it lost its data, so it may have forgotten locks",
 	redlock.Restarted:   "it was restarted, so it may have forgotten locks",
 	redlock.ClockJumped: "its clock jumped forward, so locks on it ended early",
-	redlock.Replaced:    "another server took its place, and may lack its last locks",
+	redlock.Replaced:    "it has been a replica of another server, so it may have forgotten locks",
 }
 
 func (r *Recorder) forgot(master string, cause redlock.Amnesia, now time.Time) {

@@ -129,7 +129,7 @@ func TestEvents(t *testing.T) {
 	observer.Standing(voting("m3"))
 	m(redlock.Certified, "")
 	const want = `state m1 voting
-failover m2 another server took its place, and may lack its last locks
+failover m2 it has been a replica of another server, so it may have forgotten locks
 quarantine m1 it was restarted, so it may have forgotten locks
 state m1 quarantined: it may have forgotten locks
 state m1 unreachable: refused
