@@ -24,7 +24,7 @@ func banner(cfg *config.Config, listen, admin string, newSet time.Time) string {
 	line("  configuration  %s", cfg.Source)
 	line("  listening on   %s", listen)
 	if admin != "" {
-		line("  page           http://%s/  (also /status.json /metrics /healthz /readyz)", reachable(admin))
+		line("  page           http://%s/  (also /status.json /locks.json /events /metrics /healthz /readyz)", reachable(admin))
 	}
 	line("  lock keys      %s", config.DescribeRules(cfg.Locks))
 	line("  masters        %s (quorum %d)", cfg.Masters, cfg.Masters.Quorum())
