@@ -40,15 +40,10 @@ func (s *Set) certify(ctx context.Context) {
 // plan asks the roster which markers to write. First it tells the roster when each place
 // was last checked. Streams do not report that while the answers stay the same.
 func (s *Set) plan(now time.Time) []roster.Write {
-	type reading struct {
-		at    time.Time
-		token int64
-	}
 	asked := map[roster.Place]reading{}
 	for _, m := range s.list {
 		for _, d := range m.all() {
-			at := time.Unix(0, d.checkedAt.Load())
-			asked[d.place()] = reading{at, d.token.Load()}
+			asked[d.place()] = d.latest.load()
 		}
 	}
 	return ask(s.voters, func(r *roster.Roster) []roster.Write {

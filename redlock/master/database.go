@@ -1,6 +1,7 @@
 package master
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,10 +16,35 @@ type database struct {
 	master *Master
 	db     int
 
-	checked   checked      // only Up and the stream's reader use it
-	hung      atomic.Bool  // the roster knows that the master does not answer
-	token     atomic.Int64 // the fencing token in its marker, stored before checkedAt
-	checkedAt atomic.Int64 // when the last answered check was sent, in ns since 1970
+	checked checked     // only Up and the stream's reader use it
+	hung    atomic.Bool // the roster knows that the master does not answer
+	latest  lastReading
+}
+
+// A reading is what every answered check tells. The rest of the marker mostly stays the same.
+type reading struct {
+	at    time.Time // when the check was sent
+	token int64     // the fencing token in the marker
+}
+
+// A lastReading is the reading of the last answered check. It keeps the monotonic part of its
+// time: rules of the roster compare these times, and a step of this machine's wall clock must
+// not look like time that has passed.
+type lastReading struct {
+	mu      sync.Mutex
+	reading reading
+}
+
+func (l *lastReading) store(r reading) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.reading = r
+}
+
+func (l *lastReading) load() reading {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.reading
 }
 
 func newDatabase(m *Master, db int) *database {

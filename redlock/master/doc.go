@@ -23,7 +23,7 @@
 //
 // The Set has one goroutine, and each stream has its own. All end with the context. A
 // stream's lock may be taken while a Master's lock is held. Every other lock is taken
-// alone: the roster's (voters.go) and a clock's.
+// alone: the roster's (voters.go), a clock's, and that of a last reading.
 //
 // The package asks nothing on behalf of a client and counts no votes. It uses roster,
 // stream, resp and quorum.

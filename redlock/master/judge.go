@@ -47,7 +47,6 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.Name(), "by", (-jump.Most).String())
 	}
 	rest, token := roster.CutToken(marker)
-	s.token.Store(token)
 	if s.hung.Swap(false) {
 		last.noted = roster.Standing{}
 	}
@@ -60,7 +59,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		})
 		last.valid, last.version, last.text = true, version, string(rest)
 	}
-	s.checkedAt.Store(sent.at.UnixNano()) // the roster knows this answer by now
+	s.latest.store(reading{sent.at, token}) // the roster knows this answer by now
 	st := last.standing.At(last.marker, roster.Reading{
 		Clock: server, Received: received,
 		Unsure: c.Unsure, Suspended: slept, Jumped: jump.Forward(),
