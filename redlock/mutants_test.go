@@ -516,7 +516,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a process saw long ago does not say what a master had on record",
-		edits:    []edit{{"roster/sighting.go", "now.Sub(w.at) <= sightingLasts(limits)", "true"}},
+		edits:    []edit{{"roster/sighting.go", "w.age(now) <= sightingLasts(limits)", "true"}},
 		caughtBy: "roster/TestRosterWhoMayTellWhoTheMastersAre",
 		world:    7,
 	},

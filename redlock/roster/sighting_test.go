@@ -3,6 +3,7 @@ package roster
 import (
 	"testing"
 	"time"
+	"unsafe"
 )
 
 // seenAll reads the markers of places anew, so that they remember at that time.
@@ -112,5 +113,54 @@ func TestRosterAJoinWaitsForMastersThatHaveJustForgotten(t *testing.T) {
 	r.Checked(Place{1, 0}, "", false, now, now)
 	if got := r.mustHear(2, now, limits); got != 0 {
 		t.Errorf("all others have forgotten, and %d must hear of it", got)
+	}
+}
+
+// stepped returns a time read after the wall clock was stepped. Its monotonic part stays.
+func stepped(t time.Time, by time.Duration) time.Time {
+	wall := (*uint64)(unsafe.Pointer(&t)) // the first field: a flag, 33 bits of seconds, 30 of nanoseconds
+	*wall += uint64(by/time.Second) << 30
+	return t
+}
+
+// Only the wall clock may go on while this machine is suspended, and only the monotonic clock goes
+// on evenly. A sighting ends by whichever comes first. A join waits by the monotonic clock.
+func TestRosterStepsOfTheWallClock(t *testing.T) {
+	began := time.Now()
+	if by := stepped(began, time.Hour); by.Sub(began) != 0 || by.Round(0).Sub(began.Round(0)) != time.Hour {
+		t.Fatal("times have another form now")
+	}
+	w, lasts := sighting{at: began}, sightingLasts(rosterLimits)
+	for name, row := range map[string]struct {
+		after, step, want time.Duration
+	}{
+		"none":      {after: time.Second, want: time.Second},
+		"suspended": {after: time.Second, step: lasts, want: lasts + time.Second},
+		"set back":  {after: lasts, step: -time.Hour, want: lasts},
+	} {
+		if got := w.age(stepped(began.Add(row.after), row.step)); got != row.want {
+			t.Errorf("%s: the sighting is %v old, want %v", name, got, row.want)
+		}
+	}
+	r := certifiedRoster(3, began)
+	for _, s := range r.views {
+		s.asked = began
+	}
+	r.Replace(2, "d", "d-run")
+	for _, step := range []time.Duration{0, time.Hour, -time.Hour} {
+		now := stepped(began.Add(time.Second), step)
+		for i := range 2 {
+			r.Checked(Place{i, 0}, r.marker(Place{i, 0}, "s", 0, now).String(), false, now, now)
+		}
+		if !r.isUnheard(2, now, rosterLimits) {
+			t.Errorf("the wall clock was stepped by %v, and the join counts early", step)
+		}
+	}
+	now := stepped(began.Add(time.Second+hold(rosterLimits)), -time.Hour)
+	for i := range 2 {
+		r.Asked(Place{i, 0}, now, 0)
+	}
+	if r.isUnheard(2, now, rosterLimits) {
+		t.Error("the wall clock was set back, and the join does not count")
 	}
 }
