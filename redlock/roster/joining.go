@@ -168,7 +168,7 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 			keep++
 		}
 	}
-	needed := r.mustHear(master, now, limits)
+	needed := r.mustHear(master, limits)
 	switch {
 	case r.heardOf(master) < needed:
 		h.heard = time.Time{}
@@ -206,8 +206,11 @@ func (r *Roster) heardOf(master int) int {
 }
 
 // mustHear returns the number of other masters that must have recorded it. Masters that forgot
-// together with it need not. But one of several may soon get its record back from a witness.
-func (r *Roster) mustHear(master int, now time.Time, limits Limits) int {
+// together with it need not. But one of several may soon get its record back from a process with a
+// sighting. It must have been read without a record for as long as such a process may wait. Time
+// alone does not count: this process may have stood still meanwhile, and knows only what it read
+// before.
+func (r *Roster) mustHear(master int, limits Limits) int {
 	if r.moves(master) {
 		return r.othersThatTell()
 	}
@@ -219,7 +222,7 @@ func (r *Roster) mustHear(master int, now time.Time, limits Limits) int {
 		case i == master:
 		case !forgot:
 			remember++
-		case now.Sub(s.since) < hold(limits):
+		case s.asked.Sub(s.since) < hold(limits):
 			hopeful++
 		}
 	}
