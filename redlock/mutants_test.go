@@ -616,7 +616,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a dead minority does not keep a master out that was restarted",
-		edits:      []edit{{"roster/plan.go", "case told < enough && waited < limits.RestartDelay && cause != ClockJumped:", "case told < enough:"}},
+		edits:      []edit{{"roster/plan.go", "case told < enough && waited < limits.RestartDelay && cause != ClockJumped && !r.losesSight(p, now, limits):", "case told < enough:"}},
 		caughtBy:   "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
 		unmodelled: "it would vote as soon, for it is waited for no longer than the longest quarantine; but a marker tells everybody until when, and outlives this process",
 	},

@@ -187,7 +187,7 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 		longest = 0 // everything it forgot has ended while it could not be written to
 	case told < r.masters-1 && waited < patience:
 		return 0, false
-	case told < enough && waited < limits.RestartDelay && cause != ClockJumped:
+	case told < enough && waited < limits.RestartDelay && cause != ClockJumped && !r.losesSight(p, now, limits):
 		return 0, false // masters that know may come back
 	case !r.tells(told):
 		longest = limits.MaxQuarantine

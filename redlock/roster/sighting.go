@@ -38,6 +38,11 @@ func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }
 
+// losesSight tells whether a sighting is about to end. Who waits longer may not write any more.
+func (r *Roster) losesSight(p Place, now time.Time, limits Limits) bool {
+	return r.hasSeen(p, now, limits) && !r.hasSeen(p, now.Add(BeatPause), limits)
+}
+
 // knowsMembers tells whether this process may tell a member that has forgotten it who the masters
 // are.
 func (r *Roster) knowsMembers(p Place, s *view, now time.Time, limits Limits) bool {
