@@ -74,13 +74,12 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	case !forgot && own.Run == s.run:
 		return false // the server before it, or one that joined and has its marker
 	case r.hasJoined(p, s):
-		return !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
+		waits := !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
+		r.sticks(p.Master, waits && r.heardSince(p.Master).IsZero() && now.Sub(s.since) >= limits.RestartDelay)
+		return waits
 	case r.isMember(p, s):
 		knows := r.knowsMembers(p, s, now, limits)
-		if stuck := !knows && now.Sub(s.since) >= limits.RestartDelay; stuck != r.stuck[p.Master] {
-			r.stuck[p.Master] = stuck
-			r.changed()
-		}
+		r.sticks(p.Master, !knows && now.Sub(s.since) >= limits.RestartDelay)
 		return !knows
 	case r.wasReplaced(p, s):
 		return true
@@ -97,6 +96,14 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	r.warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
 		"master", r.names(p.Master), "epoch", r.epoch)
 	return true
+}
+
+// sticks records whether a master waits for others that may never come back. People are told.
+func (r *Roster) sticks(master int, stuck bool) {
+	if stuck != r.stuck[master] {
+		r.stuck[master] = stuck
+		r.changed()
+	}
 }
 
 // knows tells whether this process has seen the member at a place, or whether the member's name
@@ -124,13 +131,21 @@ func (r *Roster) butFirst(p Place, s *view) string {
 	switch {
 	case p.DB != 0: // the reason of database 0 says it
 	case r.hasJoined(p, s):
-		return ": it is new in its place, and enough other masters must keep that on record for a while first"
+		return ": " + r.whileJoining(p.Master)
 	case r.stuck[p.Master]:
 		return ", and too few other masters that remember can be reached to tell who the masters are: bring one more back, or start an empty server in its place"
 	case r.wasReplaced(p, s):
 		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", r.member(p.Master).epoch)
 	}
 	return ""
+}
+
+// whileJoining says, for people, what a server waits for that has joined.
+func (r *Roster) whileJoining(master int) string {
+	if r.stuck[master] {
+		return "it is new in its place, and too few other masters that have this on record can be reached: bring one more back, or start an empty server in its place"
+	}
+	return "it is new in its place, and enough other masters must keep that on record for a while first"
 }
 
 // A hearing is what this process knows of how the other masters record the member at a place.

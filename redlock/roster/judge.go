@@ -101,7 +101,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case m.Member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
 	case m.Joined[p.Master] != r.joined[p.Master] && r.hasJoined(p, s):
-		return no(Uncertified, "it is new in its place, and enough other masters must keep that on record for a while first")
+		return no(Uncertified, "%s", r.whileJoining(p.Master))
 	case m.Joined[p.Master] != r.joined[p.Master]:
 		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
 	case m.Run != s.run:

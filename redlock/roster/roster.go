@@ -90,7 +90,7 @@ type Roster struct {
 	// have done so and that no marker records this.
 	eviction map[int]string
 	evicted  map[int]bool
-	stuck    map[int]bool  // masters that forgot, and may not be told who the masters are
+	stuck    map[int]bool  // masters that get no marker before others come back, whose reason says so
 	blank    map[int]bool  // masters seen without a marker when all were, so they may begin as new
 	used     usedDatabases // for masters whose markers are of the first version
 	ttls     ttlMemory
