@@ -15,13 +15,20 @@ import (
 // written with it. If it cannot learn from so many, the token becomes the time in ms.
 // Tokens begin at that time, and grow by one. So they are below it, unless more than a
 // thousand a second were given since the set began.
+//
+// That time is the wall clock of one process. Let the last tokens be on a and b only, of a,
+// b and c. If a dies, and b is flushed before the process that mends b has read them, b
+// begins at that process's clock. If this is behind the clock at which the tokens began,
+// b and c give some of them again. So two failures at once are covered only as far as the
+// clocks of all processes are in step.
 
 const tokenField = " token="
 
 // MostToken is the largest token. Scripts calculate with it exactly.
 const MostToken = 1<<53 - 1
 
-// FirstToken returns the token of a set in which none is on record.
+// FirstToken returns the token with which a record begins of which nobody knows more. now is the
+// wall clock of this process.
 func FirstToken(now time.Time) int64 { return now.UnixMilli() }
 
 // CutToken returns the text of a marker without the token at its end, and the token. It

@@ -2,9 +2,9 @@
 // resource that the lock protects. The resource refuses a token that is smaller than one
 // that it has seen. So a holder that was paused until its lock ended can do no harm.
 //
-// A token is given only to who holds the lock: its value is on a quorum, with validity
-// left. Each token is larger than every token that any process was given for this set of
-// masters before it was asked for.
+// Only the holder of the lock gets a token: its value is on a quorum, with validity left.
+// Each token is larger than every token that any process was given for this set of masters
+// before it was asked for. There is one exception (below).
 //
 // # How
 //
@@ -19,6 +19,12 @@
 //
 // A master that may have forgotten its record learns it before it votes again. Package
 // roster has the rules, and its model checks them.
+//
+// The exception: too few other masters can tell the record. More forget at once than a
+// minority, or one is dead and another one forgets. Then tokens go on from the wall clock of
+// the process that writes the marker. If that clock is behind the one at which they began, a
+// token may be given twice, or a smaller one later. So keep the clocks of all processes in
+// step. The same happens after more than a thousand tokens a second.
 //
 // # What a caller may rely on
 //
