@@ -15,9 +15,9 @@
 //
 // This package turns requests into ballots and ballots into answers, and undoes what was
 // not won. The rest is in rooms below it. You can read each room with only those below
-// it. run executes other commands, mend makes copies equal again, heal writes what masters
-// lack, and token gives fencing tokens. ballot puts one
-// question to every master, and lane orders the questions about each key. master knows
+// it. run executes other commands, mend makes copies equal again, heal copies locks to
+// masters that lack them, and token gives fencing tokens. ballot puts one question to every
+// master, and lane orders the questions about each key. master knows
 // the masters, stream is the connection to one, and notify receives their messages. Some
 // rooms ask nothing: quorum (votes in, verdict out), roster (who may vote), effect (what
 // a command did to its keys), script (what a script does, by its text), rdb (DUMP
@@ -146,7 +146,8 @@
 //     no other entry counts it. Shown by
 //     TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes.
 //   - The list of masters changes: one master at a time, with an epoch that a quorum keeps
-//     on record before the new master votes. Who forgot it is told by who knows it. Shown by
+//     on record before the new master votes. A master that forgot the record gets it back
+//     only from a process that knows every change. Shown by
 //     TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine,
 //     TestTimelineAnUnknownMasterWaitsForOneMoreOfTheOthers. What remains: a proxy
 //     *started* with so many other servers that no majority is left.

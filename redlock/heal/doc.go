@@ -1,4 +1,4 @@
-// Package heal writes to masters what they lack of the locks that a quorum holds.
+// Package heal copies the locks that a quorum holds to the masters that lack them.
 //
 // A lock that was won while masters were away stays on a bare majority until it ends. A
 // lock or a counter without TTL is lost when masters forget one after the other, although
@@ -23,8 +23,8 @@
 // # Why no copy can make a second holder
 //
 // A holder is made by a quorum of masters that have nothing under the key, or by a quorum
-// of equal votes. A copy takes a free master away, so it never helps a SET NX. What could
-// help a second holder is the deletion of a vote, or a vote that should not count. Row by
+// of equal votes. A copy takes a free master away, so it never helps a SET NX. A second
+// holder would need that a vote is deleted, or that a vote counts and should not. Row by
 // row:
 //
 //   - Another holder's vote is never overwritten. The master writes only if it has nothing

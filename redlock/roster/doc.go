@@ -24,12 +24,15 @@
 //
 // Any two sets of masters that two processes count as voting at overlapping times share a
 // server process that remembers. This holds as long as locks live no longer than
-// Limits.MaxQuarantine and clocks keep within Limits.ClockDrift. A quorum of servers votes when
-// it has been up, reachable and quiet for Limits.MaxQuarantine, Limits.RestartDelay and ten
-// seconds, and if somebody knows who the masters are: a quorum that remembers, a process that
-// reaches all masters, or one that had just seen each server that forgot and reaches another that
-// remembers. model_test.go checks both promises in worlds full of faults. The scripts in testdata
-// show the rules.
+// Limits.MaxQuarantine, clocks keep within Limits.ClockDrift, and all processes have the same
+// Limits and these rules. A process with a longer Limits.RestartDelay trusts older sightings
+// than the others wait for, and an earlier version needs no sighting. So no master may be
+// replaced before all processes have the new limits and the new version. A quorum of servers
+// votes when it has been up, reachable and quiet for Limits.MaxQuarantine, Limits.RestartDelay
+// and ten seconds, and if somebody knows who the masters are: a quorum that remembers, a
+// process that reaches all masters, or one that had just seen each server that forgot and
+// reaches another that remembers. model_test.go checks both promises in worlds full of faults.
+// The scripts in testdata show the rules.
 //
 // There are five exceptions.
 //
@@ -111,10 +114,14 @@
 //     record is written only by a process that knows of every join: it has read the records
 //     of a quorum of others, or of all others, or it saw the master itself shortly before
 //     (sightingLasts). In return, a server that joins gets its marker only when enough others
-//     have kept the join on record for longer than that (hold). The price: of three masters,
-//     one is dead, and another one restarts while no process sees it, or for longer than
-//     Limits.RestartDelay, or with data from before it joined. That one waits for the dead master, or for an empty server in its
-//     place. No rule can do without a price here, because the two cases look alike.
+//     have kept the join on record for longer than that (hold).
+//   - What this costs. A master that forgot may have to wait for a dead master, or for an empty
+//     server at that one's address. Of three masters, let one be dead and another one restart.
+//     It waits if no process saw it within Limits.RestartDelay, or if it has data from before
+//     it joined. A sighting also needs one other master that remembers. So if all masters
+//     lose power, of three or of five, and one does not come back, none votes before that one
+//     is there again, or an empty server. No rule can avoid this, because it looks like the
+//     case above.
 //   - Fencing tokens (tokens.go). The marker of database 0 ends with the largest token that
 //     the master knows. A token counts if a quorum has recorded it. So a master that may have
 //     forgotten learns it as it learns the longest TTL, from N-Q+1 others that remember. If

@@ -35,7 +35,7 @@ import (
 // quorum. So whoever writes the lost record down knows of every join (Roster.knowsMembers). It has
 // read the record on a quorum of others, or on all others. Or it has read this master's record
 // lately (hasSeen). In return, a server that joins gets its marker only if enough others have
-// kept its join on record for so long that no such witness can have missed it (hold).
+// kept its join on record for so long that no process with a sighting can have missed it (hold).
 
 // joiningPatience is how long this process leaves a server alone that it has not met. A process
 // that knows the member may be about to treat the server as restarted.

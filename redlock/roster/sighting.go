@@ -61,12 +61,13 @@ func (r *Roster) rememberingSince(p Place, since time.Time) int {
 	return n
 }
 
-// sightingLasts is the greatest age of a sighting that counts. It suffices for a restart that takes RestartDelay,
-// and for the wait for others after it.
+// sightingLasts is the greatest age of a sighting that counts. It suffices for a restart that takes
+// RestartDelay, and for the wait for others after it.
 func sightingLasts(limits Limits) time.Duration { return 2*limits.RestartDelay + 2*BeatPause }
 
 // hold is how long others must keep a join on record before the server that joined gets its marker.
-// Then every witness has read of the join, or is too old. Its write may take a moment.
+// By then every process with a sighting has read of the join, or its sighting has ended, and so has
+// the last write that it planned before. All processes must have the same limits.
 func hold(limits Limits) time.Duration {
 	most := sightingLasts(limits)
 	return most + 2*time.Duration(float64(most)*limits.ClockDrift) + max(MarkAgain, 2*limits.MasterTimeout)
