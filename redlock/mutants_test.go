@@ -521,6 +521,23 @@ var mutants = []mutant{
 		world:    7,
 	},
 	{
+		rule:       "what a process saw was long ago if only the wall clock went on since",
+		edits:      []edit{{"roster/sighting.go", "return max(now.Sub(w.at), now.Round(0).Sub(w.at.Round(0)))", "return now.Sub(w.at)"}},
+		caughtBy:   "roster/TestRosterStepsOfTheWallClock",
+		unmodelled: "the model's processes have one clock",
+	},
+	{
+		rule:     "a step of the wall clock is no time that has passed",
+		edits:    []edit{{"master/judge.go", "reading{sent.at, token}", "reading{sent.at.Round(0), token}"}},
+		caughtBy: "master/TestTheTimeOfAReadingIsMonotonic",
+	},
+	{
+		rule:       "a wait for others does not outlast what this process saw",
+		edits:      []edit{{"roster/sighting.go", "return r.hasSeen(p, now, limits) && !r.hasSeen(p, now.Add(BeatPause), limits)", "return false"}},
+		caughtBy:   "roster/TestScripts",
+		unmodelled: "it is safe to wait, and the model asks for votes only after peace",
+	},
+	{
 		rule:     "what a process saw before its clock stood still was long ago",
 		edits:    []edit{{"roster/sighting.go", "&& w.at.After(r.shaken) &&", "&&"}},
 		caughtBy: "roster/TestRosterWhoMayTellWhoTheMastersAre",
