@@ -36,8 +36,9 @@
 //
 // There are five exceptions.
 //
-//   - All masters have forgotten, and no living process knows better. A new set waits for
-//     Limits.RestartDelay only, so locks that live longer may be granted twice.
+//   - All masters have forgotten, and no living process knows better. They wait for
+//     Limits.RestartDelay only, so locks that live longer may be granted twice. A process
+//     that had not read the newest longest TTL yet, within a second, knows no better.
 //   - All masters that have recorded a join forget at once, and no living process knows better.
 //     A process with an old list may then count the server before that join again.
 //   - A set of one master. Nobody else knows its longer TTLs.

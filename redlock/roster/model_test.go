@@ -194,7 +194,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {
-		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), saved: make([]string, w.dbs)}
+		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), forgot: make([]time.Duration, w.dbs), saved: make([]string, w.dbs)}
 		s.ahead = w.between(-time.Minute, time.Minute)
 		s.repl.ID = "first-" + s.name
 		s.start()
@@ -579,6 +579,7 @@ type ballot struct {
 type grant struct {
 	by    string
 	db    int
+	began time.Duration
 	ends  time.Duration
 	long  bool  // the lock lives longer than a new set waits
 	votes []int // the memories that voted
@@ -622,13 +623,13 @@ func (b *ballot) vote(master, memory int) {
 		return
 	}
 	if b.grant == nil {
-		b.grant = &grant{by: b.p.name, db: b.db, ends: b.began + b.ttl, long: b.ttl > w.limits.RestartDelay}
+		b.grant = &grant{by: b.p.name, db: b.db, began: b.began, ends: b.began + b.ttl, long: b.ttl > w.limits.RestartDelay}
 		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.ends <= w.now })
 		w.grants = append(w.grants, b.grant)
 	}
 	b.grant.votes = b.votes
 	for _, g := range w.grants {
-		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, needed) {
+		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, needed) && !w.isForgotten(g) {
 			w.wrong = fmt.Sprintf("two holders: %s by the memories %v until %v, and %s by %v at %v", g.by, g.votes, g.ends, b.p.name, b.votes, w.now)
 			w.log("%s", w.wrong)
 		}
@@ -643,6 +644,18 @@ func (w *world) begins(set string) {
 		w.sets[set] = true
 		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.long })
 	}
+}
+
+// isForgotten tells whether nothing tells of a long lock any more: all masters have forgotten it,
+// one before another could learn of it again, and no living process has read its TTL. Such a
+// process may know the set, so no new set begins.
+func (w *world) isForgotten(g *grant) bool {
+	first, last := w.now, time.Duration(0)
+	for _, s := range w.at {
+		first, last = min(first, s.forgot[g.db]), max(last, s.forgot[g.db])
+	}
+	return g.long && first > g.began && last-first < w.limits.RestartDelay &&
+		!slices.ContainsFunc(w.procs, func(p *process) bool { return p.r.granted(p.now()) >= g.ends-g.began })
 }
 
 // disjoint tells whether a quorum of the one and a quorum of the other have nothing in common.

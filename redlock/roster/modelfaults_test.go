@@ -339,7 +339,7 @@ func (w *world) otherServer(s *toyServer, f fault) {
 
 // newServer is another server for a place.
 func (w *world) newServer(place int) *toyServer {
-	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), saved: make([]string, w.dbs)}
+	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), forgot: make([]time.Duration, w.dbs), saved: make([]string, w.dbs)}
 	n.repl.ID = "first-" + n.name
 	n.start()
 	n.forgetAll(w)
