@@ -223,6 +223,16 @@ func TestClientKillEndsWaits(t *testing.T) {
 	}
 }
 
+// An id that is repeated makes no second line.
+func TestClientListShowsEachIDOnce(t *testing.T) {
+	client := startTestProxy(t, nil).dial(t)
+	id := strconv.Itoa(client.idOf())
+	client.send("CLIENT LIST ID 99999" + strings.Repeat(" "+id, 1000) + "\r\n")
+	if list := client.values(1); strings.Count(list, "id="+id+" ") != 1 {
+		t.Errorf("%.500q", list)
+	}
+}
+
 // A session that only locks or names itself is listed, although the upstream does not know it.
 // What it sets later is seen, and an open upstream is told.
 func TestClientListShowsWhatIsSetLater(t *testing.T) {

@@ -193,8 +193,10 @@ func (c *Client) list(args [][]byte) (reply []byte) {
 		return []byte(refusal)
 	}
 	var lines []byte
+	shown := map[int64]bool{} // an id that is repeated must not make the reply large
 	for _, id := range filter.ids {
-		if other := c.hub.find(id); other != nil {
+		if other := c.hub.find(id); other != nil && !shown[id] {
+			shown[id] = true
 			lines = other.status().line(lines)
 		}
 	}
