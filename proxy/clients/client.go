@@ -241,8 +241,8 @@ func (c *Client) kill(args [][]byte) (reply []byte) {
 	return []byte(wire.OK)
 }
 
-// lacksRight returns the upstream's error if it has the users and the client's user may not
-// use this subcommand, or "". The command that it gets changes nothing.
+// lacksRight returns the upstream's refusal if it has the users and does not let the client's
+// user use this subcommand, or "". The command that it gets changes nothing.
 func (c *Client) lacksRight(subcommand string) wire.Error {
 	if !c.session.UsersAtUpstream() {
 		return ""
@@ -251,10 +251,13 @@ func (c *Client) lacksRight(subcommand string) wire.Error {
 		return refusal
 	}
 	reply := c.ask([][]byte{[]byte("CLIENT"), []byte(subcommand), []byte("ID"), []byte(nobody)})
-	if string(resp.ErrorCode(reply)) == "NOPERM" {
-		return wire.Error(reply)
+	switch {
+	case len(reply) == 0:
+		return wire.ErrUpstreamDown
+	case !resp.IsError(reply) || bytes.HasPrefix(reply, []byte("-ERR ")): // before 6.2, LIST knows no ID
+		return ""
 	}
-	return ""
+	return wire.Error(reply)
 }
 
 // knowsUser asks the upstream for a user that the proxy does not have.
