@@ -3,6 +3,7 @@ package journal
 import (
 	"cmp"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -95,6 +96,11 @@ func (c *Client) Introduce(f Facts) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	f.Name = f.Name[:min(len(f.Name), longestKept)]
+	if f.Name == c.facts.Name {
+		f.Name = c.facts.Name
+	} else {
+		f.Name = strings.Clone(f.Name) // a piece would keep the whole
+	}
 	c.facts = f
 }
 

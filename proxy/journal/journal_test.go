@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unsafe"
 )
 
 var testStart = time.Unix(1_800_000_000, 0)
@@ -211,4 +212,16 @@ func TestClients(t *testing.T) {
 	nobody.Introduce(Facts{})
 	nobody.Begin("set", nil, testStart)
 	nobody.End()
+}
+
+// A name or a key that is cut does not keep the rest of it in memory.
+func TestCutTextsAreCopied(t *testing.T) {
+	j, long := New(), strings.Repeat("n", 2*longestKept)
+	c := testClient(j, 1, long)
+	j.NoteSlow(SlowCommand{Key: long}, c)
+	for what, kept := range map[string]string{"name": j.Clients()[0].Name, "key": j.Slow(1)[0].Key} {
+		if kept != long[:longestKept] || unsafe.StringData(kept) == unsafe.StringData(long) {
+			t.Errorf("the %s is %q, a piece of the long one", what, kept)
+		}
+	}
 }

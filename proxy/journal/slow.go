@@ -2,6 +2,7 @@ package journal
 
 import (
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -43,7 +44,7 @@ func (s SlowCommand) Shown() []string {
 // NoteSlow remembers a slow command of a client, which may be nil.
 func (j *Journal) NoteSlow(entry SlowCommand, from *Client) {
 	entry.Client = from.info()
-	entry.Key = entry.Key[:min(len(entry.Key), longestKept)]
+	entry.Key = strings.Clone(entry.Key[:min(len(entry.Key), longestKept)]) // a piece would keep the whole
 	l := &j.slow
 	l.Lock()
 	defer l.Unlock()
