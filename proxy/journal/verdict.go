@@ -20,11 +20,13 @@ func (v Verdict) String() string {
 	return [...]string{"", "granted", "extended", "changed", "released", "refused", "absent", "undecided", "error"}[v]
 }
 
-// VerdictOf is what a command that is no read meant for its key, or 0 if that is unknown. A
-// run that took or released something has effects, which say more.
+// VerdictOf is what a command meant for its key, or 0 if that is unknown or nothing, as with
+// a read or a fencing token. A run that took or released something has effects, which say more.
 func VerdictOf(kind redlock.Kind, o *redlock.Outcome) Verdict {
 	won := o.Verdict == redlock.Won
 	switch {
+	case kind == redlock.KindRead || kind == redlock.KindToken:
+		return 0
 	case o.Verdict == redlock.NoQuorum:
 		return Undecided
 	case o.Err != "":

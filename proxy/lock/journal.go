@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/journal"
-	"redlock-proxy/redlock"
 )
 
 // shownKey is the command's first lock key if it certainly is a key, or nil. One of a
@@ -52,7 +51,7 @@ func (p *Plane) remember(name string, db int, a answer, took time.Duration, call
 	case e.Verdict == journal.Granted:
 		e.Value = call.Args[2]
 	}
-	if e.Verdict != 0 && a.kind != redlock.KindRead && e.Key != nil && p.router().Rules.Find(db, e.Key) != nil {
+	if e.Verdict != 0 && e.Key != nil && p.router().Rules.Find(db, e.Key) != nil {
 		p.journal.Note(e)
 	}
 }

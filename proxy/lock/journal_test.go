@@ -96,6 +96,22 @@ func TestJournalOfCommands(t *testing.T) {
 	}
 }
 
+// A fencing token is no release: WHY still knows who took the lock.
+func TestJournalOfATokensLock(t *testing.T) {
+	plane, j, client := withJournal(func(any) redlock.Outcome { return redlock.Outcome{Verdict: redlock.Won, Number: 7} }, false)
+	for _, line := range []string{"SET lock:a token NX PX 9000", "REDLOCK TOKEN lock:a token"} {
+		call := fakeLockerCall(line)
+		call.From = client
+		plane.Do(t.Context(), nil, call)
+	}
+	if h, known := j.Holder(0, []byte("lock:a"), []byte("token"), time.Now()); !known || h.Client.Name != "worker" {
+		t.Errorf("the holder is %+v", h)
+	}
+	if verdicts := j.Verdicts(0, []byte("lock:a")); len(verdicts) != 1 || verdicts[0].Verdict != journal.Granted {
+		t.Errorf("the verdicts are %+v", verdicts)
+	}
+}
+
 // While a command runs, the journal knows which, and for which key.
 func TestJournalOfARunningCommand(t *testing.T) {
 	var j *journal.Journal
