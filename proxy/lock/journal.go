@@ -30,24 +30,24 @@ func (p *Plane) remember(name string, db int, a answer, took time.Duration, call
 	if a.rejected != "" {
 		return
 	}
+	key := call.shownKey()
 	if !call.Route.Spec.Blocking() && !a.waited && p.isSlow(took) {
 		arguments := 0
 		for _, c := range calls {
 			arguments += len(c.Args) - 1
 		}
-		p.journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, Key: string(call.shownKey()), Arguments: arguments}, call.From)
+		p.journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, Key: string(key), Arguments: arguments}, call.From)
 	}
-	e := journal.Event{DB: db, Client: call.From, At: now, TTL: a.ttl, Verdict: journal.VerdictOf(a.kind, &a.outcome), Key: call.onlyKey()}
+	e := journal.Event{DB: db, Client: call.From, At: now, TTL: a.ttl, Verdict: journal.VerdictOf(a.kind, &a.outcome), Key: key}
 	switch {
 	case len(a.outcome.Effects) > 0:
 		rules := p.router().Rules // a companion is no lock
 		p.journal.NoteEffects(e, a.outcome.Effects, func(key []byte) bool { return rules.Find(db, key) != nil })
 		return
-	case len(calls) > 1 || e.Key == nil:
+	case len(calls) > 1 || call.onlyKey() == nil:
 		if e.Verdict == journal.Released {
 			return // nobody knows which of the keys
 		}
-		e.Key = call.shownKey()
 	case e.Verdict == journal.Granted:
 		e.Value = call.Args[2]
 	}

@@ -165,3 +165,21 @@ func TestJournalOfSlowCommands(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
+
+// A refused script that names no keys may have a value in the place of a key. The most
+// refused keys never show it, even if a rule matches everything.
+func TestJournalOfAScriptWithoutKeys(t *testing.T) {
+	plane, j, client := withJournal(func(any) redlock.Outcome {
+		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte("$-1\r\n"), Refused: true}
+	}, false)
+	plane.router().Rules[0].Match = "*"
+	for _, line := range []string{"EVAL return(1) 0 secret", "EVAL return(1) 1 lock:a secret"} {
+		call := fakeLockerCall(line)
+		call.Route.Keys, call.Route.Lock = []int{3}, []bool{true} // as with a rule that matches it
+		call.From = client
+		plane.Do(t.Context(), nil, call)
+	}
+	if hot := j.Hottest(10, time.Now(), func(int, []byte) bool { return true }); len(hot) != 1 || hot[0].Key != "lock:a" {
+		t.Errorf("%+v", hot)
+	}
+}
