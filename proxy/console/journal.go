@@ -79,7 +79,8 @@ func (c *Console) slowlog(_ context.Context, r *reply, call Command) {
 		c.Journal.ForgetSlow()
 		r.line("OK")
 	default:
-		r.refuse(wire.Error("-ERR unknown subcommand or wrong number of arguments for '" + wire.OneLine(wire.UntilNUL(sub)) + "'. Try REDLOCK HELP.\r\n"))
+		sub = wire.UntilNUL(sub)
+		r.refuse(wire.Error("-ERR unknown subcommand or wrong number of arguments for '" + wire.OneLine(sub[:min(len(sub), 128)]) + "'. Try REDLOCK HELP.\r\n"))
 	}
 }
 

@@ -58,6 +58,7 @@ func TestSlowlog(t *testing.T) {
 		{"REDLOCK SLOWLOG GET x", "-ERR count should be greater than or equal to -1\r\n"},
 		{"REDLOCK SLOWLOG GET 1 2", "-ERR unknown subcommand or wrong number of arguments for 'GET'. Try REDLOCK HELP.\r\n"},
 		{"REDLOCK SLOWLOG FOO", "-ERR unknown subcommand or wrong number of arguments for 'FOO'. Try REDLOCK HELP.\r\n"},
+		{"REDLOCK SLOWLOG " + strings.Repeat("x", 1000), "-ERR unknown subcommand or wrong number of arguments for '" + strings.Repeat("x", 128) + "'. Try REDLOCK HELP.\r\n"},
 		{"REDLOCK SLOWLOG", "-ERR wrong number of arguments for 'redlock|slowlog' command\r\n"},
 		{"REDLOCK SLOWLOG RESET", "+OK\r\n"},
 		{"REDLOCK SLOWLOG LEN", ":0\r\n"},
