@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
+	"math"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
@@ -35,6 +36,9 @@ type Copy struct {
 
 // NoTTL is the TTL of a key that does not expire.
 const NoTTL time.Duration = -1
+
+// longestTTL is the longest that is shown, in milliseconds: 292 years. A master may have more.
+const longestTTL = int64(math.MaxInt64 / time.Millisecond)
 
 func (c Copy) there() bool { return c.Type != "" }
 
@@ -98,7 +102,7 @@ func newCopy(dump []byte, left int64) Copy {
 	v := rdb.Read(dump)
 	c := Copy{Type: v.Kind.String(), TTL: NoTTL}
 	if left >= 0 {
-		c.TTL = time.Duration(left) * time.Millisecond
+		c.TTL = time.Duration(min(left, longestTTL)) * time.Millisecond
 	}
 	if v.Kind == rdb.String {
 		c.Text = append([]byte{}, v.Items[0]...)

@@ -75,6 +75,9 @@ func TestParseCopies(t *testing.T) {
 	if err == nil && (copies[1].there() || copies[2].there()) {
 		t.Errorf("absent keys: %+v", copies[1:])
 	}
+	if copies, err = parse(":9000000000000000\r\n", dump); err != nil || copies[0].TTL < 292*365*24*time.Hour {
+		t.Errorf("a TTL of 285,000 years: %+v %v", copies, err)
+	}
 	for _, wrong := range [][]string{
 		{"-NOPERM x\r\n", dump}, {":-1\r\n", "-ERR x\r\n"}, {"-LOADING x\r\n", "-LOADING x\r\n"},
 	} {
