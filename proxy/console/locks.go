@@ -23,9 +23,11 @@ const errCount wire.Error = "-ERR COUNT must be between 1 and 10000\r\n"
 
 // Held are locks that are held.
 type Held struct {
-	Locks    []HeldLock
-	More     bool // there are more that match
-	Complete bool // every lock that was held all the time and matches is in Locks
+	Locks []HeldLock
+	More  bool // there are more that match
+	// Complete means that every lock that was held all the time and matches is in Locks. It
+	// is false if a key may be held, or is held with copies that differ: Locks lacks these.
+	Complete bool
 }
 
 // A HeldLock is one of them. Its Holding has no Text: that is a secret.
@@ -52,8 +54,8 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 	case <-ctx.Done():
 		return h, false
 	}
-	seen := map[keyInDB]bool{} // SCAN may return a key twice
-	h.Complete = c.Reader.Walk(ctx, glob,
+	seen, unclear := map[keyInDB]bool{}, false // SCAN may return a key twice
+	all := c.Reader.Walk(ctx, glob,
 		func(db int, key []byte) bool {
 			return rules.Find(db, key) != nil && string(key) != redlock.MarkerKey && !seen[keyInDB{db, string(key)}]
 		},
@@ -61,6 +63,7 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 			holding, now := inspect.Hold(copies), time.Now()
 			at := keyInDB{db, string(key)}
 			if holding.State != inspect.Held || seen[at] {
+				unclear = unclear || !seen[at] && holding.State != inspect.Free
 				return true
 			}
 			if len(h.Locks) == count {
@@ -75,6 +78,7 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 			h.Locks = append(h.Locks, l)
 			return true
 		})
+	h.Complete = all && !unclear
 	waiters := c.waiters()
 	for i := range h.Locks {
 		l := &h.Locks[i]

@@ -165,6 +165,15 @@ func TestHeld(t *testing.T) {
 	if h, ok = c.Held(t.Context(), "", 2); !ok || !h.More || h.Complete || len(h.Locks) != 2 {
 		t.Errorf("%v %+v", ok, h)
 	}
+	for what, row := range map[string]struct {
+		second   inspect.Copy
+		complete bool
+	}{"free": {inspect.Copy{Heard: true, Votes: true}, true}, "unknown": {inspect.Copy{}, false}} {
+		c.Reader = &fakeReader{copies: []inspect.Copy{twoCopies()[0], row.second}, keys: []string{"lock:a"}, all: true}
+		if h, ok = c.Held(t.Context(), "", 3); !ok || h.Complete != row.complete || len(h.Locks) != 0 {
+			t.Errorf("%s: %v %+v", what, ok, h)
+		}
+	}
 	c.walking <- struct{}{}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
