@@ -15,11 +15,15 @@ import (
 const (
 	usualLocks = 100    // that LOCKS shows without COUNT
 	mostLocks  = 10_000 // that it can show
+	// longestGlob bounds MATCH, in bytes. Each SCAN carries it.
+	longestGlob = 1024
 	// walkPatience bounds one LOCKS.
 	walkPatience = time.Minute
 )
 
 const errCount wire.Error = "-ERR COUNT must be between 1 and 10000\r\n"
+
+const errGlob wire.Error = "-ERR the pattern of MATCH must have at most 1024 bytes\r\n"
 
 // Held are locks that are held.
 type Held struct {
@@ -136,6 +140,9 @@ func parseLocks(args [][]byte) (glob string, count int, refusal wire.Error) {
 	for ; len(args) >= 2; args = args[2:] {
 		switch {
 		case wire.IsWord(args[0], "MATCH"):
+			if len(args[1]) > longestGlob {
+				return "", 0, errGlob
+			}
 			glob = string(args[1])
 		case wire.IsWord(args[0], "COUNT"):
 			n, ok := resp.ParseDecimal(args[1])

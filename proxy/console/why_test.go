@@ -127,6 +127,7 @@ func TestLocks(t *testing.T) {
 		{"alice", "REDLOCK LOCKS", "*6\r\n$8\r\ncomplete\r\n:1\r\n$4\r\nmore\r\n:0\r\n$5\r\nlocks\r\n*3\r\n", "lock:a secret:a lock:b", "app"},
 		{"bob", "REDLOCK LOCKS MATCH *", "*6\r\n$8\r\ncomplete\r\n:1\r\n$4\r\nmore\r\n:0\r\n$5\r\nlocks\r\n*2\r\n", "lock:a lock:b", "secret:a"},
 		{"bob", "REDLOCK LOCKS COUNT 1", "*6\r\n$8\r\ncomplete\r\n:0\r\n$4\r\nmore\r\n:1\r\n$5\r\nlocks\r\n*1\r\n", "lock:a", "lock:b"},
+		{"bob", "REDLOCK LOCKS MATCH *" + strings.Repeat("*", longestGlob), string(errGlob), "", "lock:"},
 		{"bob", "REDLOCK LOCKS COUNT x", string(wire.ErrNotInteger), "", "lock:"},
 		{"bob", "REDLOCK LOCKS COUNT 10001", string(errCount), "", "lock:"},
 		{"bob", "REDLOCK LOCKS COUNT", string(wire.ErrSyntax), "", "lock:"},
