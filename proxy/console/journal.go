@@ -11,9 +11,10 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// clients shows the clients of this process, the oldest first.
-func (c *Console) clients(_ context.Context, r *reply, _ Command) {
-	list, now := c.Journal.Clients(), time.Now()
+// clients shows the clients of this process, the oldest first. It hides the keys that the
+// user may not use.
+func (c *Console) clients(_ context.Context, r *reply, call Command) {
+	list, now, own := c.Journal.Clients(), time.Now(), c.ownRules(call)
 	r.array(len(list))
 	for _, client := range list {
 		r.fields(11)
@@ -26,7 +27,7 @@ func (c *Console) clients(_ context.Context, r *reply, _ Command) {
 		r.integerField("age-ms", now.Sub(client.Arrived).Milliseconds())
 		r.integerField("locks-taken", client.Granted)
 		r.textField("waits-for", client.Command)
-		r.textField("waits-for-key", client.Key)
+		r.textField("waits-for-key", shownKey(own, client.DB, client.Key))
 		r.text("waits-ms")
 		if client.Command == "" {
 			r.null()
@@ -57,7 +58,16 @@ func (c *Console) ownRules(call Command) route.Rules {
 	return c.Active.Load().Router.Rules.ForUser(call.User.Name)
 }
 
-// slowlog has the form and the texts of Redis's SLOWLOG.
+// shownKey is a key if a user with these rules may use it, or else empty.
+func shownKey(own route.Rules, db int, key string) string {
+	if own.Covers(db, []byte(key)) {
+		return key
+	}
+	return ""
+}
+
+// slowlog has the form and the texts of Redis's SLOWLOG. It hides the keys that the user
+// may not use.
 func (c *Console) slowlog(_ context.Context, r *reply, call Command) {
 	switch sub, args := call.Args[2], call.Args[3:]; {
 	case wire.IsWord(sub, "GET") && len(args) <= 1:
@@ -72,7 +82,11 @@ func (c *Console) slowlog(_ context.Context, r *reply, call Command) {
 		if count == -1 {
 			count = math.MaxInt32
 		}
-		r.slowCommands(c.Journal.Slow(int(min(count, math.MaxInt32))))
+		list, own := c.Journal.Slow(int(min(count, math.MaxInt32))), c.ownRules(call)
+		for i := range list {
+			list[i].Key = shownKey(own, list[i].DB, list[i].Key)
+		}
+		r.slowCommands(list)
 	case wire.IsWord(sub, "LEN") && len(args) == 0:
 		r.integer(int64(c.Journal.SlowLen()))
 	case wire.IsWord(sub, "RESET") && len(args) == 0:

@@ -24,6 +24,25 @@ func TestClients(t *testing.T) {
 	}
 }
 
+// CLIENTS and SLOWLOG show a key only to users who may use it.
+func TestKeysOfOthersAreHidden(t *testing.T) {
+	c := testConsole()
+	client := c.Journal.Enter(3, "10.0.0.3:1", time.Now())
+	client.Introduce(journal.Facts{DB: 3})
+	client.Begin("set", []byte("secret:a"), time.Now())
+	c.Journal.NoteSlow(journal.SlowCommand{Command: "set", DB: 3, Key: "secret:a", Arguments: 2}, client)
+	for line, want := range map[string][2]string{
+		"REDLOCK CLIENTS":     {"$3\r\nset\r\n$13\r\nwaits-for-key\r\n$8\r\nsecret:a\r\n", "$3\r\nset\r\n$13\r\nwaits-for-key\r\n$0\r\n\r\n"},
+		"REDLOCK SLOWLOG GET": {"*3\r\n$3\r\nset\r\n$8\r\nsecret:a\r\n$22\r\n... (1 more arguments)\r\n", "*2\r\n$3\r\nset\r\n$22\r\n... (2 more arguments)\r\n"},
+	} {
+		for i, user := range []string{"alice", "bob"} {
+			if got := ask(c, user, line, wire.RESP2); !strings.Contains(got, want[i]) {
+				t.Errorf("%s: %s: got %q, want %q", user, line, got, want[i])
+			}
+		}
+	}
+}
+
 // A user sees the keys of the rules that the user may use.
 func TestHot(t *testing.T) {
 	c := testConsole()

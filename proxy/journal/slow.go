@@ -25,7 +25,8 @@ type SlowCommand struct {
 	Client ClientInfo
 
 	Command   string
-	Key       string // its first key; empty: it may be a value, or there is none
+	DB        int
+	Key       string // its first key; empty: it may be a value, or there is none, or it is not shown
 	Arguments int    // without the name
 }
 

@@ -36,7 +36,7 @@ func (p *Plane) remember(name string, db int, a answer, took time.Duration, call
 		for _, c := range calls {
 			arguments += len(c.Args) - 1
 		}
-		p.journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, Key: string(key), Arguments: arguments}, call.From)
+		p.journal.NoteSlow(journal.SlowCommand{At: now, Took: took, Command: name, DB: db, Key: string(key), Arguments: arguments}, call.From)
 	}
 	e := journal.Event{DB: db, Client: call.From, At: now, TTL: a.ttl, Verdict: journal.VerdictOf(a.kind, &a.outcome), Key: key}
 	switch {

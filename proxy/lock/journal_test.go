@@ -146,13 +146,16 @@ func TestJournalOfSlowCommands(t *testing.T) {
 	}, true)
 	for _, line := range []string{"SET lock:a secret NX", "GET lock:a", "EVAL return(1) 1 lock:a secret", "EVAL return(1) 0 secret", "BLPOP lock:a 0"} {
 		call := fakeLockerCall(line)
-		call.From = client
+		call.From, call.DB = client, 5
 		plane.Do(t.Context(), nil, call)
 	}
 	plane.Exec(t.Context(), nil, Transaction{Commands: []Command{fakeLockerCall("SET lock:a secret"), fakeLockerCall("GET lock:a")}})
 	var got []string
 	for _, slow := range j.Slow(100) {
 		got = append(got, fmt.Sprintf("%q %s", slow.Shown(), slow.Client.Name))
+		if slow.DB != 5 && slow.Command != "exec" {
+			t.Errorf("%+v", slow)
+		}
 	}
 	want := []string{
 		`["exec" "lock:a" "... (2 more arguments)"] `,
