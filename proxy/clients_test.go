@@ -298,21 +298,24 @@ func TestClientUnblockMapsIDs(t *testing.T) {
 	blocked.expect("*-1\r\n")
 }
 
-// With auth: upstream, the upstream decides who may list and kill.
+// With auth: upstream, the upstream decides who may list and kill. CLIENTS and SLOWLOG of
+// REDLOCK show other clients, too.
 func TestClientCommandsNeedRightsAtUpstream(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	redis.Ask(t, "ACL SETUSER plain on >pw ~* &* +@all -@admin")
 	redis.Ask(t, "ACL SETUSER boss on >pw ~* &* +@all")
-	p := startTestProxy(t, redis, func(c *testConfig) { c.Users = config.NewAccounts(config.Auth{Upstream: true}, 0) })
+	p := startTestProxy(t, redis, func(c *testConfig) { c.Users = config.NewAccounts(config.Auth{Upstream: true}, 0) }, withConsole)
 	plain, boss := p.dial(t), p.dial(t)
 	plain.ask("AUTH plain pw\r\n", wire.OK)
 	boss.ask("AUTH boss pw\r\n", wire.OK)
-	for _, command := range []string{"LIST", "KILL ID 1"} {
-		plain.send("CLIENT " + command + "\r\n")
+	for _, command := range []string{"CLIENT LIST", "CLIENT KILL ID 1", "REDLOCK CLIENTS", "REDLOCK SLOWLOG GET"} {
+		plain.send(command + "\r\n")
 		if refusal := plain.values(1); !strings.HasPrefix(refusal, "-NOPERM ") {
-			t.Errorf("CLIENT %s: %q", command, refusal)
+			t.Errorf("%s: %q", command, refusal)
 		}
 	}
+	plain.ask("REDLOCK STATUS\r\n", readyLine)
+	boss.ask("REDLOCK SLOWLOG LEN\r\n", ":0\r\n")
 	boss.ask("CLIENT KILL USER nosuch\r\nCLIENT KILL USER plain\r\n", "-ERR No such user 'nosuch'\r\n:1\r\n")
 	plain.expectEnd("")
 }

@@ -189,7 +189,7 @@ func (c *Client) text(lines []byte) []byte { return wire.AppendText(nil, lines, 
 
 func (c *Client) list(args [][]byte) (reply []byte) {
 	filter, refusal := parseList(args)
-	if refusal = cmp.Or(refusal, c.lacksRight("LIST")); refusal != "" {
+	if refusal = cmp.Or(refusal, c.LacksRight("LIST")); refusal != "" {
 		return []byte(refusal)
 	}
 	var lines []byte
@@ -213,7 +213,7 @@ func (c *Client) list(args [][]byte) (reply []byte) {
 
 func (c *Client) kill(args [][]byte) (reply []byte) {
 	filter, refusal := parseKill(args)
-	if refusal = cmp.Or(refusal, c.lacksRight("KILL")); refusal != "" {
+	if refusal = cmp.Or(refusal, c.LacksRight("KILL")); refusal != "" {
 		return []byte(refusal)
 	}
 	if filter.user != nil && !c.knowsUser(filter.user) {
@@ -241,9 +241,10 @@ func (c *Client) kill(args [][]byte) (reply []byte) {
 	return []byte(wire.OK)
 }
 
-// lacksRight returns the upstream's refusal if it has the users and does not let the client's
-// user use this subcommand, or "". The command that it gets changes nothing.
-func (c *Client) lacksRight(subcommand string) wire.Error {
+// LacksRight returns the upstream's refusal if it has the users and does not let the client's
+// user use this subcommand of CLIENT, LIST or KILL, or "". The command that the upstream gets
+// changes nothing.
+func (c *Client) LacksRight(subcommand string) wire.Error {
 	if !c.session.UsersAtUpstream() {
 		return ""
 	}

@@ -40,7 +40,7 @@ func TestLacksRight(t *testing.T) {
 		"the connection to it breaks then": {fakeSession{ended: true}, wire.ErrUpstreamDown},
 	} {
 		c := &Client{session: &row.session}
-		if got := c.lacksRight("KILL"); got != row.want {
+		if got := c.LacksRight("KILL"); got != row.want {
 			t.Errorf("%s: %q, not %q", name, got, row.want)
 		}
 	}

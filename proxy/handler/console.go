@@ -35,7 +35,12 @@ func (h *handler) performHere(name string, cmd wire.Command, to route.Route) {
 	default:
 		call := console.Command{DB: h.client.DB, Args: cmd.Args, Route: to, Version: h.client.Version, User: h.account.Load(), Client: h, From: h.card}
 		var reply []byte
-		h.Busy(func() { reply = h.service.Console.Do(h.Context(), nil, call) })
+		if !to.Spec.Is(command.ForLockers) { // it shows other users' clients, as CLIENT LIST does
+			reply = []byte(h.clients.LacksRight("LIST"))
+		}
+		if len(reply) == 0 {
+			h.Busy(func() { reply = h.service.Console.Do(h.Context(), nil, call) })
+		}
 		h.ReplyBytes(reply)
 	}
 }
