@@ -185,17 +185,21 @@ func TestClientKillFilters(t *testing.T) {
 	}
 }
 
-// A user who may only use locks sees itself, and nobody else.
+// A user without both rights sees itself, and nobody else.
 func TestClientCommandsNeedRights(t *testing.T) {
-	users := config.Auth{Users: []config.User{{Name: "bob", Password: "pw", May: config.RightLocks}}}
-	p := startTestProxy(t, nil, func(c *testConfig) { c.Users = config.NewAccounts(users, 0) })
-	bob := p.dial(t)
-	bob.ask("CLIENT LIST\r\n", string(wire.ErrNoAuth))
-	bob.ask("AUTH bob pw\r\nCLIENT LIST\r\nCLIENT KILL ID 1\r\n", wire.OK+string(wire.ErrNoPermCommand("client|list"))+string(wire.ErrNoPermCommand("client|kill")))
-	bob.send("CLIENT INFO\r\n")
-	if fields, _ := listedClient(t, bob.values(1), ""); fields["user"] != "bob" || fields["cmd"] != "client|info" {
-		t.Errorf("it sees %q", fields)
+	p := startWithUsers(t, proxytest.StartRedis(t))
+	for _, name := range []string{"locker", "reader"} {
+		client := p.dial(t)
+		client.ask("CLIENT LIST\r\n", string(wire.ErrNoAuth))
+		client.ask("AUTH "+name+" pw\r\nCLIENT LIST\r\nCLIENT KILL ID 1\r\n", wire.OK+string(wire.ErrNoPermCommand("client|list"))+string(wire.ErrNoPermCommand("client|kill")))
+		client.idOf()
+		client.send("CLIENT INFO\r\n")
+		if fields, _ := listedClient(t, client.values(1), ""); fields["user"] != name || fields["cmd"] != "client|info" {
+			t.Errorf("it sees %q", fields)
+		}
 	}
+	boss := p.dial(t)
+	boss.ask("AUTH alice pw\r\nCLIENT KILL ID 99999\r\n", wire.OK+":0\r\n")
 }
 
 // CLIENT KILL ends a wait for the lock masters and one at the upstream at once, and CLIENT LIST

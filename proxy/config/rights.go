@@ -39,6 +39,8 @@ func (r Rights) forbid(rules route.Rules, name string, args [][]byte, to route.R
 	switch {
 	case to.Spec.Is(command.Console) && to.Spec.ArityOK(len(args)) && (r&RightLocks == 0 || !to.Spec.Is(command.ForLockers)):
 		return wire.ErrNoPermCommand(name)
+	case (name == "client|list" || name == "client|kill") && to.Spec.ArityOK(len(args)): // they are about all users
+		return wire.ErrNoPermCommand(name)
 	case to.Spec.Is(command.BeforeAuth) || name == "acl|whoami" || command.AsksForMaintenance(args):
 	case to.Spec != nil && !to.Spec.ArityOK(len(args)) && !to.Spec.Is(command.ForLockers):
 		if r&RightUpstream == 0 {
