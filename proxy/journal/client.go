@@ -25,7 +25,7 @@ type Client struct {
 	facts   Facts
 	command string // the lock command that runs; "" if none
 	began   time.Time
-	key     [longestKept]byte // the first key of that command
+	key     *[longestKept]byte // the first key of that command; nil before the first and after Leave
 	keySize int
 }
 
@@ -67,9 +67,17 @@ func (j *Journal) Leave(c *Client) {
 		return
 	}
 	c.gone.Store(true)
+	c.forgetCommand()
 	j.clientsMu.Lock()
 	defer j.clientsMu.Unlock()
 	delete(j.clients, c)
+}
+
+// forgetCommand frees what a client that has left needs no more. Keys may keep the client.
+func (c *Client) forgetCommand() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.command, c.key, c.keySize = "", nil, 0
 }
 
 // Clients are all that have not left, the oldest first.
@@ -112,13 +120,16 @@ func (c *Client) Granted() int64 {
 	return c.granted.Load()
 }
 
-// Begin says that a lock command of the client begins.
+// Begin says that a lock command of the client begins. Leave must come later.
 func (c *Client) Begin(command string, key []byte, now time.Time) {
 	if c == nil {
 		return
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.key == nil {
+		c.key = new([longestKept]byte)
+	}
 	c.command, c.began, c.keySize = command, now, copy(c.key[:], key)
 }
 

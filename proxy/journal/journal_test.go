@@ -204,7 +204,11 @@ func TestClients(t *testing.T) {
 		t.Fatalf("%+v", list)
 	}
 	b.End()
+	a.Begin("set", []byte("lock:a"), testStart)
 	j.Leave(a)
+	if a.key != nil || a.info().Command != "" {
+		t.Error("the client has left and keeps its command")
+	}
 	if list := j.Clients(); len(list) != 1 || list[0].Name != "b" || list[0].Command != "" {
 		t.Errorf("%+v", list)
 	}
