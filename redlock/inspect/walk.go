@@ -19,6 +19,9 @@ const (
 	// scanStep is the number of keys of one SCAN, and scanPause the wait before the next.
 	scanStep  = 64
 	scanPause = 2 * time.Millisecond
+	// lookStep is the number of keys of one ballot. Their values together must fit into
+	// what a stream may hold: too long an answer ends the stream of every master.
+	lookStep = 4
 	// patience is the longest wait for one answer.
 	patience = 5 * time.Second
 )
@@ -71,9 +74,12 @@ func (r *Reader) walkMaster(ctx context.Context, i int, glob string, wants func(
 				return ctx.Err() == nil, err
 			}
 			keys = slices.DeleteFunc(keys, func(key []byte) bool { return !wants(db, key) })
-			if len(keys) > 0 {
-				for k, copies := range r.Look(db, keys) {
-					if !each(db, keys[k], copies) {
+			for few := range slices.Chunk(keys, lookStep) {
+				if ctx.Err() != nil {
+					break
+				}
+				for k, copies := range r.Look(db, few) {
+					if !each(db, few[k], copies) {
 						return false, nil
 					}
 				}

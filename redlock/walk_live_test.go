@@ -1,0 +1,47 @@
+package redlock
+
+import (
+	"encoding/base64"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/inspect"
+)
+
+// Values that are too large to be read together do not end the streams of the masters.
+func TestWalkOverLargeValues(t *testing.T) {
+	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
+	set := joinMixedSet(t, masters) // a stream holds 1 MiB
+	const keys = 40
+	noise, chance := make([]byte, 100_000), rand.NewChaCha8([32]byte{})
+	for n := range keys {
+		_, _ = chance.Read(noise)
+		for _, m := range masters {
+			m.must("SET", fmt.Sprintf("lock:%d", n), base64.StdEncoding.EncodeToString(noise))
+		}
+	}
+	walk := func() (found map[string]bool, all bool) {
+		found = map[string]bool{}
+		all = set.locker.Reader().Walk(t.Context(), "lock:*",
+			func(int, []byte) bool { return true },
+			func(_ int, key []byte, copies []inspect.Copy) bool {
+				if h := inspect.Hold(copies); h.State == inspect.Held {
+					found[string(key)] = true
+				}
+				return true
+			})
+		return found, all
+	}
+	// A busy machine may let a master miss its time.
+	for deadline := time.Now().Add(livePatience); ; time.Sleep(time.Millisecond) {
+		found, all := walk()
+		if all && len(found) == keys {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d keys of %d were found, all: %v", len(found), keys, all)
+		}
+	}
+}
