@@ -34,7 +34,7 @@
 // reaches another that remembers. model_test.go checks both promises in worlds full of faults.
 // The scripts in testdata show the rules.
 //
-// There are five exceptions.
+// There are six exceptions.
 //
 //   - All masters have forgotten, and no living process knows better. They wait for
 //     Limits.RestartDelay only, so locks that live longer may be granted twice. A process
@@ -45,6 +45,10 @@
 //   - Masters that forgot may get markers of two sets, if one process begins a new set in
 //     the moment in which another writes the old one's marker. Only the operator can tell
 //     them apart.
+//   - All masters lose power twice, and a process starts in between. It has them join, as it
+//     has not met them, and its record names runs that the second loss has ended. If others
+//     then write the earlier record, they refuse the masters as replaced, until the operator
+//     begins the set anew.
 //   - Servers are promoted. If masters lose their data in so many places that too few
 //     remember, they stay out until the operator helps.
 //
