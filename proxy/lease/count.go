@@ -15,6 +15,7 @@ const (
 	refusedType
 	refusedTTL
 	refusedDrain
+	notDue // it is no refusal: no rule asks for a lease, or a later holder has one
 )
 
 var refusalNames = [...]string{"too_many", "too_large", "not_a_string", "ttl_too_short", "draining"}

@@ -45,15 +45,16 @@ func (h *Holder) Holds() bool {
 func (h *Holder) Took(db int, key, value []byte, ttl time.Duration, since time.Time) {
 	k := h.keeper
 	rule := k.Rule(db, key)
-	k.Ended(redlock.Outcome{Verdict: redlock.Won}, db, key) // an earlier lock is over
-	if rule == (Rule{}) {
+	if rule == (Rule{}) && !k.Any() {
 		return
 	}
 	if since.IsZero() {
 		since = time.Now()
 	}
-	why, fits := h.take(db, key, value, newTerm(ttl, since))
-	if !fits {
+	switch why, fits := h.take(db, key, value, newTerm(ttl, since), rule); {
+	case why == notDue:
+		return
+	case !fits:
 		k.refuse(why)
 		return
 	}
@@ -66,12 +67,20 @@ func (h *Holder) Took(db int, key, value []byte, ttl time.Duration, since time.T
 	}
 }
 
-// take makes a lease, unless a limit is reached.
-func (h *Holder) take(db int, key, value []byte, t term) (why refusal, fits bool) {
+// take ends the lease of an earlier lock. Then it makes one, unless a limit is reached.
+func (h *Holder) take(db int, key, value []byte, t term, rule Rule) (why refusal, fits bool) {
 	k := h.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	if old := k.leases[place{db, string(key)}]; old != nil {
+		if old.term.taken.After(t.taken) {
+			return notDue, false
+		}
+		k.remove(old)
+	}
 	switch {
+	case rule == Rule{}:
+		return notDue, false
 	case value == nil:
 		return refusedType, false
 	case len(key)+len(value) > maxLeaseSize:

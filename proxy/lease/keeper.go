@@ -95,7 +95,8 @@ func (k *Keeper) Prolonged(o redlock.Outcome, db int, key []byte, ttl time.Durat
 	})
 }
 
-// Ended notes the outcome of a command that releases a lock, or gives it another value.
+// Ended notes the outcome of a command that releases a lock, or gives it another value. A
+// lock that was taken after the command's last ballot began is another one, and stays.
 func (k *Keeper) Ended(o redlock.Outcome, db int, key []byte) { k.change(o, db, key, k.remove) }
 
 // Ran notes what an examined run did to its keys. A string that it created is a lock of
@@ -119,7 +120,7 @@ func (k *Keeper) change(o redlock.Outcome, db int, key []byte, change func(*leas
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	if l := k.leases[place{db, string(key)}]; l != nil {
+	if l := k.leases[place{db, string(key)}]; l != nil && !l.term.taken.After(o.Since) {
 		change(l)
 	}
 }

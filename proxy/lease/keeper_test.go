@@ -201,7 +201,7 @@ func TestAReleasedLockEndsItsLeaseQuietly(t *testing.T) {
 	for name, end := range map[string]func(b *bench){
 		"elsewhere":            func(b *bench) { b.masters.put("k", "", 0) },
 		"taken over elsewhere": func(b *bench) { b.masters.put("k", another, time.Minute) },
-		"through this proxy":   func(b *bench) { b.Ended(redlock.Outcome{Verdict: redlock.Won}, 0, []byte("k")) },
+		"through this proxy":   func(b *bench) { b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
@@ -341,6 +341,49 @@ func TestAKeyHasOneLease(t *testing.T) {
 		next.Close(false)
 		pass(3 * second)
 		b.wantHeld(t, "k", false)
+	})
+}
+
+// A release may be told only after the next client has taken the lock, and a grant only
+// after a later one.
+func TestLateNewsSparesTheNextHolder(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+		began := time.Now()
+		pass(10 * time.Millisecond)
+		b.take("k", token, 3*second)
+		b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"))
+		b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"), time.Hour)
+		late := &fakeClient{}
+		b.NewHolder(late).Took(0, []byte("k"), []byte(another), 3*second, began)
+		pass(10 * second)
+		b.wantHeld(t, "k", true)
+		if _, taken := late.told(); taken != 0 || b.Counts().Held != 1 {
+			t.Errorf("%d leases for the late grant: %+v", taken, b.Counts())
+		}
+		b.masters.put("k", another, time.Hour)
+		pass(2 * second)
+		if b.wantLost(t, 0); b.Any() {
+			t.Error("a lease was left")
+		}
+	})
+}
+
+// A lock without a lease ends the lease of the lock before it.
+func TestALockWithoutALeaseEndsTheOneBefore(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+		b.take("k", token, 3*second)
+		b.holder.Took(0, []byte("k"), nil, 3*second, time.Now())
+		if b.Any() {
+			t.Error("a hash has the lease of a string")
+		}
+		b.take("k", token, 3*second)
+		b.mu.Lock()
+		b.rule = Rule{}
+		b.mu.Unlock()
+		b.take("k", another, 3*second)
+		if b.Any() {
+			t.Error("a lock without a rule has the lease of the one before")
+		}
 	})
 }
 

@@ -37,10 +37,14 @@ func (f *fakeLocker) ask(request any) redlock.Outcome {
 	f.mu.Lock()
 	f.asked = append(f.asked, request)
 	f.mu.Unlock()
-	if f.answer == nil {
-		return redlock.Outcome{Verdict: redlock.Won}
+	o, since := redlock.Outcome{Verdict: redlock.Won}, time.Now()
+	if f.answer != nil {
+		o = f.answer(request)
 	}
-	return f.answer(request)
+	if o.Since.IsZero() {
+		o.Since = since
+	}
+	return o
 }
 
 func (f *fakeLocker) Acquire(_ context.Context, r redlock.AcquireRequest) redlock.Outcome {
