@@ -137,7 +137,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot.Ballot[
 		TTL:     l.masters.Covered(r.ttl),
 
 		Keep: func(*ballot.Ballot[bool]) bool {
-			return ctx.Err() == nil && (r.ttl != 0 || l.makePermanent(r) == Won)
+			return ctx.Err() == nil && (r.ttl != 0 || l.makePermanent(r) == Won && ctx.Err() == nil)
 		},
 		Parse: parseSet,
 		Vote:  ballot.VoteOf,

@@ -271,6 +271,29 @@ func TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing(t *testing.T) {
 	}
 }
 
+// A lock without TTL takes a second round trip. A client that has gone in the meantime
+// would hold it for ever.
+func TestTimelineAClientThatGoesLateHoldsNothingForEver(t *testing.T) {
+	for _, script := range []string{"ok@5ms ok@5ms ok@5ms ok@5ms ok@5ms", "ok@5ms ok@5ms ok@5ms hang ok@30ms"} {
+		t.Run(script, func(t *testing.T) {
+			onTimeline(t, script, func(t *testing.T, w *timeline) {
+				ctx, cancel := context.WithTimeout(context.Background(), 7*time.Millisecond)
+				defer cancel()
+				if o := w.locker.Acquire(ctx, AcquireRequest{Key: []byte(key), Value: []byte(tokenA)}); o.Verdict == Won {
+					t.Errorf("won by a client that has gone")
+				}
+				w.elapse(second)
+				w.wantHeard(0, "SET, persist.lua, release.lua")
+				for i, m := range w.masters {
+					if m.value(key) == tokenA {
+						t.Errorf("master %d still holds its lock", i+1)
+					}
+				}
+			})
+		})
+	}
+}
+
 func TestTimelineALockThatIsHeldTellsItsHolder(t *testing.T) {
 	onTimeline(t, "no no no ok ok", func(t *testing.T, w *timeline) {
 		r := AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: 10 * second, Get: true}
