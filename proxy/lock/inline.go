@@ -117,7 +117,7 @@ func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, t
 		return result(a)
 	})
 	switch {
-	case end == queue.Gone || ctx.Err() != nil:
+	case end == queue.Gone || ctx.Err() != nil && result(a) != queue.Granted: // a grant has a lease
 		outcome = metrics.WaitGone
 		return answer{kind: redlock.KindAcquire, outcome: redlock.Outcome{Verdict: redlock.Lost}}
 	case end == queue.Unheard:

@@ -238,6 +238,33 @@ func TestAClientLeavesTheLine(t *testing.T) {
 	})
 }
 
+// A client may leave when its lock has just been granted. Its lease must know of that, so
+// that the lock can end with the connection.
+func TestALockGrantedWhileItsClientLeavesHasALease(t *testing.T) {
+	for _, line := range []string{"SETNX k a-token-of-its-own", "EVAL take 1 k a-token-of-its-own"} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newFakeLock()
+			leasing, holder := newLeasingPlane(t, nil)
+			x.leases = leasing.leases
+			x.scripts.Acquired([]byte("take"))
+			ctx, leave := context.WithCancel(t.Context())
+			x.locker.answer = func(request any) redlock.Outcome {
+				defer leave()
+				if _, isRun := request.(redlock.RunRequest); isRun {
+					return leaseEffect(redlock.KeyCreated, "a-token-of-its-own", 0)
+				}
+				return fakeLockerWon
+			}
+			call := fakeLockerCall(line)
+			call.Leases = holder
+			if reply := string(x.Do(ctx, nil, call)); reply != one || leasing.leases.Counts().Held != 1 {
+				t.Errorf("%s: %q, %d leases", line, reply, leasing.leases.Counts().Held)
+			}
+			leasing.leases.Close(t.Context())
+		})
+	}
+}
+
 // What may have freed a lock passes it on, also a transaction.
 func TestWhatHandsOver(t *testing.T) {
 	for _, line := range []string{"DEL j k", "UNLINK k", "GETDEL k", "PEXPIRE k 0", "EVAL s 1 k", "SET k v XX PXAT 1", "MULTI"} {

@@ -114,7 +114,7 @@ func (q *Queue) Serve(ctx context.Context, r Request, waits func(), try func() R
 			}
 		}
 		result := try()
-		if ctx.Err() != nil { // a lock that was granted is given back
+		if ctx.Err() != nil { // its lock may be given back
 			result = Undecided
 		}
 		p.settle(result)
