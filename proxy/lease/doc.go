@@ -10,7 +10,7 @@
 // validity of the last one is over, the lock is lost: LeaseLost ends the session, so that
 // the client's next command fails.
 //
-// A renewal that finds the lock on no master ends the lease without a word: somebody
+// A renewal in time that finds the lock on no master ends the lease without a word: somebody
 // released the lock, through any proxy or a master itself. A release through this proxy
 // ends it at once, unless the lock was taken after the release began: then it may be the
 // next holder's. That one has a lease of its own. So one key has one lease at most.

@@ -272,13 +272,14 @@ func (k *Keeper) renew(l *lease, ttl time.Duration) {
 		return
 	}
 	now := time.Now()
+	late := elapsed(l.term.since, now) >= k.Limits().validity(l.term.ttl)
 	found := l.term.answered(o, now)
 	k.renewals[found].Add(1)
-	if found == ended {
+	if found == ended && !late {
 		k.remove(l)
 		return
 	}
-	k.schedule(l, now)
+	k.schedule(l, now) // if it ended late, the client may not know that
 }
 
 // releaseScript deletes a lock by value. The masters' package knows it for a release, so

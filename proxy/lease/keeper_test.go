@@ -267,6 +267,26 @@ func TestAHungRenewalDoesNotDelayTheEnd(t *testing.T) {
 	})
 }
 
+// A machine may be suspended while the masters are asked, until the lock is another
+// client's. The answer may come before the owner's goroutine looks at the clock.
+func TestALockThatEndedDuringARenewalIsLost(t *testing.T) {
+	onBench(t, Rule{Renew: 10 * time.Hour}, func(t *testing.T, b *bench) {
+		b.masters.answer = func() redlock.Verdict {
+			b.mu.Lock()
+			defer b.mu.Unlock()
+			for _, l := range b.leases {
+				l.term.taken, l.term.since = l.term.taken.Add(-time.Hour), l.term.since.Add(-time.Hour)
+			}
+			return redlock.Lost
+		}
+		b.take("k", token, 3*second)
+		pass(1100 * time.Millisecond)
+		if b.wantLost(t, 1); b.Any() {
+			t.Error("it still has a lease")
+		}
+	})
+}
+
 func TestAPanicIsAnUndecidedRenewal(t *testing.T) {
 	onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
 		first := true
