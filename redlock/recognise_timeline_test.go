@@ -83,6 +83,32 @@ func TestTimelineARecognisedReleaseKeepsTheReleaseRule(t *testing.T) {
 	}
 }
 
+func TestTimelineARecognisedReleaseWithoutAQuorumTellsWhatItAttempted(t *testing.T) {
+	for script, want := range map[string]string{"ok ok hang hang hang": key + " " + tokenA, "ok ok ok ok ok": ""} {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.mustAcquire(tokenA, 10*second)
+			w.elapse(0)
+			w.play(script)
+			o, got := w.eval(compareAndDelete, tokenA), ""
+			for _, e := range o.Attempted {
+				got += string(e.Key) + " " + string(e.Value)
+			}
+			if got != "" {
+				t.Errorf("%s: attempted %q, though nobody asked", script, got)
+			}
+			request := RunRequest{Keys: [][]byte{[]byte(key)}, Effects: true,
+				Args: [][]byte{[]byte("EVAL"), []byte(compareAndDelete), []byte("1"), []byte(key), []byte(tokenA)}}
+			o = w.locker.Run(t.Context(), request)
+			for _, e := range o.Attempted {
+				got += string(e.Key) + " " + string(e.Value)
+			}
+			if got != want {
+				t.Errorf("%s: attempted %q, want %q", script, got, want)
+			}
+		})
+	}
+}
+
 func TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt(t *testing.T) {
 	scripts := []string{"ok ok ok ok down", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok hang", "ok ok ok ok err",
 		// It is back before anybody knows how long the lock lives.

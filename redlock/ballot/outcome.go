@@ -26,6 +26,9 @@ type Outcome struct {
 	Refused bool
 	// Effects are what a won Run did to its keys, if its request asked for them.
 	Effects []Effect
+	// Attempted is what a Run without a quorum was to do, if its request asked for Effects
+	// and it certainly is a release by value. Value is the one that it releases.
+	Attempted []Effect
 	// Kept are the keys that a won Run found and left as they were, if its request asked
 	// for Effects.
 	Kept     [][]byte

@@ -153,8 +153,12 @@ func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
 			o.Verdict, o.Reply = ballot.NoQuorum, nil // the client may have held the lock
 		}
 	}
-	if r.Effects && o.Verdict == ballot.Won {
+	switch {
+	case !r.Effects:
+	case o.Verdict == ballot.Won:
 		o.Effects = []ballot.Effect{{Key: bytes.Clone(call.Key), Change: ballot.KeyDeleted}}
+	case ok && o.Verdict == ballot.NoQuorum:
+		o.Attempted = []ballot.Effect{{Key: bytes.Clone(call.Key), Change: ballot.KeyDeleted, Value: bytes.Clone(call.Owner)}}
 	}
 	if r.RESP3 && bytes.Equal(o.Reply, []byte("$-1\r\n")) {
 		o.Reply = []byte("_\r\n")
