@@ -15,6 +15,10 @@
 // ends it at once, unless the lock was taken after the release began: then it may be the
 // next holder's. That one has a lease of its own. So one key has one lease at most.
 //
+// A release that finds no quorum gives the lock up, if it comes from the connection that
+// took the lock. Many libraries ignore its error. The lock is renewed no more and keeps its
+// TTL, unless its TTL is set anew. Nobody is disconnected when it ends.
+//
 // # How long
 //
 // No renewal begins later than renew after the lock was taken. So no lock lives longer

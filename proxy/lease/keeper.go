@@ -96,8 +96,25 @@ func (k *Keeper) Prolonged(o redlock.Outcome, db int, key []byte, ttl time.Durat
 }
 
 // Ended notes the outcome of a command that releases a lock, or gives it another value. A
-// lock that was taken after the command's last ballot began is another one, and stays.
-func (k *Keeper) Ended(o redlock.Outcome, db int, key []byte) { k.change(o, db, key, k.remove) }
+// lock that was taken after the command's last ballot began is another one, and stays. by
+// is the client's, or nil. If there was no quorum, and it has the lock, it has given it up.
+func (k *Keeper) Ended(o redlock.Outcome, db int, key []byte, by *Holder) {
+	if o.Verdict == redlock.NoQuorum {
+		k.givenUp(o, db, key, by, nil)
+		return
+	}
+	k.change(o, db, key, k.remove)
+}
+
+// givenUp notes that a client asked for the end of its lock. value is nil or the lock's.
+func (k *Keeper) givenUp(o redlock.Outcome, db int, key []byte, by *Holder, value []byte) {
+	k.edit(o, db, key, func(l *lease) {
+		if l.holder == by && (value == nil || l.value == string(value)) {
+			l.term.givenUp = true
+			k.schedule(l, time.Now())
+		}
+	})
+}
 
 // Ran notes what an examined run did to its keys. A string that it created is a lock of
 // holder's connection, or no lock if holder is nil.
@@ -109,13 +126,24 @@ func (k *Keeper) Ran(o redlock.Outcome, db int, holder *Holder) {
 		case e.Change == redlock.KeyCreated && holder != nil:
 			holder.Took(db, e.Key, e.Value, e.TTL, o.Since)
 		default:
-			k.Ended(o, db, e.Key)
+			k.Ended(o, db, e.Key, nil)
 		}
+	}
+	for _, e := range o.Attempted {
+		k.givenUp(o, db, e.Key, holder, e.Value)
 	}
 }
 
+// change changes a key's lease after a command that was won.
 func (k *Keeper) change(o redlock.Outcome, db int, key []byte, change func(*lease)) {
-	if !k.Any() || o.Verdict != redlock.Won || o.Err != "" {
+	if o.Verdict == redlock.Won && o.Err == "" {
+		k.edit(o, db, key, change)
+	}
+}
+
+// edit changes a key's lease, if the lock had been taken before the command.
+func (k *Keeper) edit(o redlock.Outcome, db int, key []byte, change func(*lease)) {
+	if !k.Any() {
 		return
 	}
 	k.mu.Lock()

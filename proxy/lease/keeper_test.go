@@ -201,7 +201,7 @@ func TestAReleasedLockEndsItsLeaseQuietly(t *testing.T) {
 	for name, end := range map[string]func(b *bench){
 		"elsewhere":            func(b *bench) { b.masters.put("k", "", 0) },
 		"taken over elsewhere": func(b *bench) { b.masters.put("k", another, time.Minute) },
-		"through this proxy":   func(b *bench) { b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k")) },
+		"through this proxy":   func(b *bench) { b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k"), nil) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
@@ -364,6 +364,34 @@ func TestAKeyHasOneLease(t *testing.T) {
 	})
 }
 
+// A lock that was given up has its TTL, and on_disconnect. A client that sets its TTL works
+// under it again.
+func TestAGivenUpLockKeepsItsTTL(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute, Release: true}, func(t *testing.T, b *bench) {
+		giveUp := func() {
+			b.Ended(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, 0, []byte("k"), b.holder)
+		}
+		b.take("k", token, 3*second)
+		giveUp()
+		pass(2900 * time.Millisecond)
+		b.wantHeld(t, "k", true)
+		pass(second)
+		if b.wantLost(t, 0); b.Any() || len(b.masters.asked) > 0 {
+			t.Errorf("leases: %v, asked %q", b.Any(), b.masters.asked)
+		}
+
+		b.take("k", token, 3*second)
+		giveUp()
+		b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k"), 3*second)
+		pass(10 * second)
+		b.wantHeld(t, "k", true)
+		giveUp()
+		b.holder.Close(true)
+		pass(time.Millisecond)
+		b.wantHeld(t, "k", false)
+	})
+}
+
 // A release may be told only after the next client has taken the lock, and a grant only
 // after a later one.
 func TestLateNewsSparesTheNextHolder(t *testing.T) {
@@ -371,7 +399,7 @@ func TestLateNewsSparesTheNextHolder(t *testing.T) {
 		began := time.Now()
 		pass(10 * time.Millisecond)
 		b.take("k", token, 3*second)
-		b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"))
+		b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"), nil)
 		b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"), time.Hour)
 		late := &fakeClient{}
 		b.NewHolder(late).Took(0, []byte("k"), []byte(another), 3*second, began)

@@ -40,6 +40,7 @@ type term struct {
 	since   time.Time     // the TTL counts from here
 	again   time.Time     // when an undecided renewal ended; zero: there is none
 	pending bool          // a renewal has no answer yet
+	givenUp bool          // its client tried to release it
 }
 
 func newTerm(ttl time.Duration, since time.Time) term {
@@ -66,7 +67,7 @@ func (t *term) next(now time.Time, rule Rule, limits Limits) (step, time.Duratio
 		return wait, awaitTTL
 	case t.ttl == 0:
 		return until(forget, awaitTTL-age)
-	case rule.Renew == 0 || !limits.renewable(t.ttl) || !t.pending && elapsed(t.taken, now)+t.due(now) > rule.Renew:
+	case rule.Renew == 0 || t.givenUp || !limits.renewable(t.ttl) || !t.pending && elapsed(t.taken, now)+t.due(now) > rule.Renew:
 		return until(forget, t.ttl-age)
 	case age >= valid:
 		return lose, 0
@@ -94,9 +95,10 @@ func (t *term) due(now time.Time) time.Duration {
 	return max(0, t.ttl/3-elapsed(t.since, now))
 }
 
-// prolonged notes that the lock got another TTL at a given time. 0: it has none now.
+// prolonged notes that the lock got another TTL at a given time. 0: it has none now. So
+// somebody works under the lock again.
 func (t *term) prolonged(ttl time.Duration, since time.Time) {
-	t.ttl, t.again = ttl, time.Time{}
+	t.ttl, t.again, t.givenUp = ttl, time.Time{}, false
 	if since.After(t.since) {
 		t.since = since
 	}

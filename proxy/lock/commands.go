@@ -117,14 +117,14 @@ func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
 	if !request.KeepTTL {
 		p.took(o, call.DB, request.Key, request.TTL)
 	}
-	p.leases.Ended(o, call.DB, request.Key)
+	p.leases.Ended(o, call.DB, request.Key, nil)
 	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL}
 }
 
 // release deletes the command's one key.
 func (p *Plane) release(ctx context.Context, call Command, reads wording) answer {
 	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1]})
-	p.leases.Ended(o, call.DB, call.Args[1])
+	p.leases.Ended(o, call.DB, call.Args[1], call.Leases)
 	return answer{kind: redlock.KindRelease, outcome: o, reads: reads}
 }
 
@@ -132,7 +132,7 @@ func (p *Plane) release(ctx context.Context, call Command, reads wording) answer
 // value. A key that is no string is an error.
 func (p *Plane) take(ctx context.Context, call Command) answer {
 	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: true})
-	p.leases.Ended(o, call.DB, call.Args[1])
+	p.leases.Ended(o, call.DB, call.Args[1], call.Leases)
 	if o.Verdict != redlock.Won {
 		o.Value = nil
 	}

@@ -136,10 +136,10 @@ func (p *Plane) releaseKeys(ctx context.Context, call Command) answer {
 		return p.release(ctx, call, readsOne)
 	}
 	keys, _ := call.distinctKeys()
-	db := call.DB // a closure over call would move it to the heap
+	db, by := call.DB, call.Leases // a closure over call would move it to the heap
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
 		o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
-		p.leases.Ended(o, db, key)
+		p.leases.Ended(o, db, key, by)
 		return o
 	})
 	return answer{kind: redlock.KindRelease, outcome: join(outcomes), reads: readsNumber}

@@ -3,6 +3,7 @@ package lock
 import (
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"redlock-proxy/proxy/lease"
@@ -68,7 +69,7 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 		{"SET k w XX PX 100", leaseEffect(redlock.KeyReplaced, "", ttl), true, 0},
 		{"GETSET k w", fakeLockerValue(redlock.Won, "v"), true, 0},
 		{"DEL k", fakeLockerWon, true, 0},
-		{"DEL k", fakeLockerNoQuorum, true, 1}, // the next renewal tells
+		{"DEL k", fakeLockerNoQuorum, true, 1}, // until its TTL is over
 		{"DEL j k", fakeLockerWon, true, 0},
 		{"UNLINK k", fakeLockerWon, true, 0},
 		{"GETDEL k", fakeLockerValue(redlock.Won, "v"), true, 0},
@@ -92,6 +93,55 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 		if held := p.leases.Counts().Held; held != 0 {
 			t.Errorf("%s: %d leases after a release by another client", row.command, held)
 		}
+	}
+}
+
+// A release that got no quorum is the last that some clients do about a lock. If it was the
+// holder's, the lock is renewed no more.
+func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
+	const ttl = time.Hour / 4
+	mine, others := fakeLockerNoQuorum, fakeLockerNoQuorum
+	mine.Attempted = []redlock.Effect{{Key: []byte("k"), Change: redlock.KeyDeleted, Value: []byte("v")}}
+	others.Attempted = []redlock.Effect{{Key: []byte("k"), Change: redlock.KeyDeleted, Value: []byte("w")}}
+	for _, row := range []struct {
+		command string
+		outcome redlock.Outcome
+		another bool // connection of another client
+		renewed bool
+	}{
+		{"DEL k", fakeLockerNoQuorum, false, false},
+		{"DEL j k", fakeLockerNoQuorum, false, false},
+		{"GETDEL k", fakeLockerNoQuorum, false, false},
+		{"PEXPIRE k 0", fakeLockerNoQuorum, false, false},
+		{"EVAL release 1 k v", mine, false, false},
+		{"DEL k", fakeLockerNoQuorum, true, true},
+		{"EVAL release 1 k v", mine, true, true},
+		{"EVAL release 1 k w", others, false, true}, // many threads may share a connection
+		{"EVAL unknown 1 k v", fakeLockerNoQuorum, false, true},
+		{"PEXPIRE k 900000", fakeLockerNoQuorum, false, true},
+		{"GETSET k w", fakeLockerNoQuorum, false, true},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, holder := newLeasingPlane(t, nil)
+			defer p.leases.Close(t.Context())
+			holder.Took(0, []byte("k"), []byte("v"), ttl, time.Now())
+			if row.another {
+				defer holder.Close(false)
+				holder = p.leases.NewHolder(leaseClient{})
+			}
+			call := fakeLockerCall(row.command)
+			call.Leases = holder
+			p.locker.answer = fakeLockerAnswers(row.outcome)
+			p.Do(t.Context(), nil, call)
+			p.locker.answer = nil
+			asked := len(p.locker.requests())
+			time.Sleep(ttl - time.Second)
+			synctest.Wait()
+			if renewed := len(p.locker.requests()) > asked; renewed != row.renewed || !p.leases.Any() {
+				t.Errorf("%s: renewed is %v, want %v; leases: %v", row.command, renewed, row.renewed, p.leases.Any())
+			}
+			holder.Close(false)
+		})
 	}
 }
 
