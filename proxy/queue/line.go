@@ -35,9 +35,10 @@ func (l *line) dueAt(at time.Time) {
 	l.places[0].signal()
 }
 
-// handsOver tells whether the lock is about to go to the head, if it is free.
-func (l *line) handsOver(now time.Time) bool {
-	return l.busy || !l.due.IsZero() && !l.due.After(now) && l.places[0].isFirst()
+// handsOver tells whether the lock is about to go to the head, if it is free. A notice that
+// came with the echoes of a grant may be that of a release.
+func (l *line) handsOver() bool {
+	return l.busy || !l.due.IsZero() && l.places[0].isFirst()
 }
 
 // settle ends a try of the head.

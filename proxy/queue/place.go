@@ -85,7 +85,7 @@ func (p *place) step(now time.Time) (tracks bool, at time.Time) {
 	defer p.queue.mu.Unlock()
 	switch {
 	case !p.isFirst():
-		if !p.looks || slices.ContainsFunc(p.lines, func(l *line) bool { return l.handsOver(now) }) {
+		if !p.looks || slices.ContainsFunc(p.lines, (*line).handsOver) {
 			return false, never
 		}
 		p.begin()

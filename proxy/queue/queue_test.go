@@ -467,6 +467,27 @@ func TestALookWaitsForAHandOver(t *testing.T) {
 	})
 }
 
+// A notice that may be an echo of a grant may also be that of a release. The head tries when
+// the echoes are over. Nobody overtakes it until then.
+func TestALookWaitsForTheEndOfTheEchoes(t *testing.T) {
+	queueing(t, func(m *masters) {
+		m.hold("x", "k")
+		m.acquire(m.Context(), "a", Request{})
+		m.acquire(m.Context(), "b", Request{})
+		m.pass("k")
+		m.wantEnds("a granted after 0s waited")
+		m.release("k") // through another process
+		m.announce("k")
+		m.acquire(m.Context(), "c", Request{Looks: true})
+		m.wantEnds()
+		time.Sleep(echo)
+		m.wantEnds(fmt.Sprintf("b granted after %v waited", echo))
+		m.pass("k")
+		m.wantEnds(fmt.Sprintf("c granted after %v waited", echo))
+		m.wantTries("a a a b c c")
+	})
+}
+
 // Many clients take one lock. Each gets it once, one at a time, in their order.
 func TestACrowdIsServedInItsOrder(t *testing.T) {
 	queueing(t, func(m *masters) {
