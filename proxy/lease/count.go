@@ -21,10 +21,10 @@ const (
 var refusalNames = [...]string{"too_many", "too_large", "not_a_string", "ttl_too_short", "draining"}
 
 var refusalTexts = [...]string{
-	refusedNumber: "lock taken but not renewed: too many leases",
-	refusedSize:   "lock taken but not renewed: its key and value are too long",
-	refusedType:   "lock taken but not renewed: it is not a string",
-	refusedTTL:    "lock taken but not renewed: its TTL is less than six times master_timeout",
+	refusedNumber: "lock taken but not renewed: too many such locks; spread them over more connections (1,000 each) and proxies (50,000 each)",
+	refusedSize:   "lock taken but not renewed: its key and value exceed 1 KiB; shorten them",
+	refusedType:   "lock taken but not renewed: it is not a string; its client must renew it",
+	refusedTTL:    "lock taken but not renewed: its TTL is less than six times master_timeout; make the TTL longer",
 }
 
 // The results of the release of a lock whose connection has ended.

@@ -487,6 +487,11 @@ func TestLimitsOfLeases(t *testing.T) {
 		if n := strings.Count(b.log.String(), "lock taken but not renewed"); n != 4 {
 			t.Errorf("logged %d lines: %s", n, b.log.String())
 		}
+		for _, advice := range []string{"spread them", "shorten them", "its client must renew it", "make the TTL longer"} {
+			if !strings.Contains(b.log.String(), advice) {
+				t.Errorf("no line says %q: %s", advice, b.log.String())
+			}
+		}
 		if strings.Contains(b.log.String(), token) {
 			t.Error("a value was logged")
 		}

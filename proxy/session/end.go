@@ -118,7 +118,7 @@ var endings = [...]ending{
 	Killed:  {how: atOnce, level: slog.LevelInfo, text: "closing client: CLIENT KILL"},
 	CutOff:  {how: atOnce},
 	LeaseLost: {how: atOnce,
-		level: slog.LevelWarn, text: "closing client: its lock could not be renewed in time, so it may have lost it"},
+		level: slog.LevelWarn, text: "closing client: a lock could not be renewed in time; the client may have lost it"},
 	Panicked: {how: atOnce, count: (*metrics.Metrics).PanicRecovered,
 		level: slog.LevelError, text: "closing client: panic in the proxy (please report)"},
 }

@@ -37,8 +37,8 @@ type Handler interface {
 	// Flushed is called when no reply is pending any more. The minder may call it, too.
 	Flushed()
 	// Swept is asked by the server's sweep. mustLogIn: the client has not logged in yet and
-	// must. waits: the client is silent because it waits for messages. Any goroutine may call
-	// it.
+	// must. waits: it is silent because it waits for messages or works under its locks. Any
+	// goroutine may call it.
 	Swept() (mustLogIn, waits bool)
 	// Revoked tells whether the new settings end the session at once. Any goroutine may call
 	// it.
