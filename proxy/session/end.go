@@ -159,8 +159,11 @@ func (s *Session) HasEnded(why Reason) bool { return s.ended.Load()&(1<<why) != 
 
 // ClientLeaves tells whether the session ends because of the client alone.
 func (s *Session) ClientLeaves() bool {
-	ended := s.ended.Load()
-	return ended != 0 && ended&^(1<<ClientGone|1<<Quit) == 0
+	ended, own := s.ended.Load(), uint32(1<<ClientGone|1<<Quit)
+	if s.left.Load() {
+		own |= 1 << UpstreamGone // it ends soon after a client that has left
+	}
+	return ended != 0 && ended&^own == 0
 }
 
 // Ending tells whether the session performs no more commands.

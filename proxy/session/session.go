@@ -40,8 +40,7 @@ type Handler interface {
 	// must. waits: it is silent because it waits for messages or works under its locks. Any
 	// goroutine may call it.
 	Swept() (mustLogIn, waits bool)
-	// Revoked tells whether the new settings end the session at once. Any goroutine may call
-	// it.
+	// Revoked tells whether new settings end the session at once. Any goroutine may call it.
 	Revoked(was, now *config.Settings) bool
 	// Close releases the handler's resources. The session has ended.
 	Close()
@@ -64,6 +63,7 @@ type Session struct {
 
 	ended   atomic.Uint32 // a bit for each Reason
 	reading atomic.Bool   // it waits for the client
+	left    atomic.Bool   // the client sends or reads no more
 	arrived int64         // when the client connected, on the clock
 
 	pending []byte // replies to write before anything else
@@ -196,8 +196,7 @@ func (s *Session) refuseBytes(err error) {
 	s.End(ProtocolError)
 }
 
-// readMore sends what is ready and waits for the client. It returns false at the session's
-// end.
+// readMore sends what is ready and waits for the client. False: the session ends.
 func (s *Session) readMore() bool {
 	s.Send()
 	s.flush()
@@ -247,8 +246,7 @@ func (s *Session) FlushWith(first func(replies []byte) []byte) {
 	if err := s.writeAfter(first); err != nil {
 		s.ClientLeft()
 	}
-	s.pending = s.pending[:0]
-	if cap(s.pending) > coalesce {
+	if s.pending = s.pending[:0]; cap(s.pending) > coalesce {
 		s.pending = nil
 	}
 	s.handler.Flushed()
@@ -280,6 +278,7 @@ func (m minded) Flush() { m.flush() }
 // so the upstream's replies still go to it, unless a forwarded command may block. Redis gives
 // up such a client, too.
 func (m minded) ClientEnded() {
+	m.left.Store(true)
 	if m.blocking {
 		m.ClientLeft()
 		return
@@ -292,14 +291,14 @@ func (m minded) ClientEnded() {
 
 // ClientLeft is called when the client reads no more, or has certainly gone.
 func (s *Session) ClientLeft() {
+	s.left.Store(true)
 	s.gone()
 	if up := s.upstream.Load(); up != nil {
 		up.CloseWrite()
 	}
 }
 
-// finish ends the session in order. It delivers every reply that is ready or pending at the
-// upstream.
+// finish delivers every reply that is ready or pending at the upstream.
 func (s *Session) finish() {
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)

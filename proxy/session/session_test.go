@@ -120,3 +120,37 @@ func TestReasonsAreToldOnce(t *testing.T) {
 		}
 	}
 }
+
+// A client that leaves may end its upstream connection first. That is still the client's
+// doing, unless the proxy has a reason of its own.
+func TestWhoseEndItIs(t *testing.T) {
+	leaves, ends := (*Session).ClientLeft, func(s *Session) { minded{s}.ClientEnded() }
+	for _, row := range []struct {
+		name string
+		left func(*Session) // nil: the client has not left
+		why  []Reason
+		want bool
+	}{
+		{"it closed its connection", nil, []Reason{ClientGone}, true},
+		{"QUIT", nil, []Reason{Quit}, true},
+		{"the upstream ends", nil, []Reason{UpstreamGone}, false},
+		{"the upstream ends after a reset", leaves, []Reason{UpstreamGone}, true},
+		{"the upstream ends after EOF", ends, []Reason{UpstreamGone}, true},
+		{"both are noticed", ends, []Reason{UpstreamGone, ClientGone}, true},
+		{"the process ends, too", ends, []Reason{UpstreamGone, Draining}, false},
+		{"its lock was lost", leaves, []Reason{LeaseLost}, false},
+		{"no end yet", leaves, nil, false},
+	} {
+		s, client := start(t, io.Discard)
+		ask(t, client, "GET k\r\n", "+k\r\n")
+		if row.left != nil {
+			row.left(s)
+		}
+		for _, why := range row.why {
+			s.End(why)
+		}
+		if got := s.ClientLeaves(); got != row.want {
+			t.Errorf("%s: the client's end is %v, want %v", row.name, got, row.want)
+		}
+	}
+}

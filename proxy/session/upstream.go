@@ -76,8 +76,7 @@ func (s *Session) AskWhile(request []byte, meanwhile func()) (reply []byte, ok b
 	return reply, ok
 }
 
-// AskFor is AskWhile for a request with any expectation. The replies are nil if they were too
-// long to keep.
+// AskFor is AskWhile for a request with any expectation. Replies too long to keep are nil.
 func (s *Session) AskFor(want upstream.Expectation, request []byte, meanwhile func()) (replies []byte, ok bool) {
 	if !s.Settle() {
 		return nil, false
@@ -92,8 +91,7 @@ func (s *Session) AskFor(want upstream.Expectation, request []byte, meanwhile fu
 	return s.settleForReply()
 }
 
-// TryOpen opens the upstream connection if there is none. It returns the error reply if it
-// cannot, or "".
+// TryOpen opens the upstream connection if there is none. If it cannot, it returns an error.
 func (s *Session) TryOpen() (refusal wire.Error) {
 	settings := s.Env.Active.Load()
 	switch {
