@@ -21,9 +21,10 @@
 //
 // # How long
 //
-// No renewal begins later than renew after the lock was taken. So no lock lives longer
-// than renew and its TTL, whatever its client does. After that the lock keeps its TTL,
-// and nobody is disconnected. If the process ends or is killed, nothing renews the lock
+// No renewal is asked for later than renew after the lock was taken. It may first wait for
+// another request on the lock, and for answers that masters owe: up to a few times
+// master_timeout. So no lock lives longer than renew, that wait and its TTL, whatever its
+// client does. After that the lock keeps its TTL, and nobody is disconnected. If the process ends or is killed, nothing renews the lock
 // any more. A reload applies to the leases that there are.
 //
 // # What clients change

@@ -261,8 +261,7 @@ func (k *Keeper) turn(l *lease, now time.Time) *Holder {
 		l.term.pending = true
 		_, in = k.next(l, now)
 		k.turnAt(l, now.Add(in))
-		ttl := l.term.ttl
-		k.working.Go(func() { k.renew(l, ttl) })
+		k.working.Go(func() { k.renew(l) })
 	}
 	return nil
 }
@@ -288,9 +287,16 @@ func (k *Keeper) mayAsk() bool {
 	}
 }
 
-// renew puts one renewal to the masters.
-func (k *Keeper) renew(l *lease, ttl time.Duration) {
+// renew puts one renewal to the masters, by the TTL that the lock has now.
+func (k *Keeper) renew(l *lease) {
 	defer func() { <-k.asking }()
+	k.mu.Lock()
+	ttl := l.term.ttl
+	l.term.pending = ttl > 0
+	k.mu.Unlock()
+	if ttl == 0 { // it was made permanent
+		return
+	}
 	o := k.ask(func() redlock.Outcome {
 		return k.Locker.Extend(k.ctx, redlock.ExtendRequest{DB: l.db, Key: []byte(l.key), Value: []byte(l.value), TTL: ttl})
 	})

@@ -453,6 +453,24 @@ func TestATTLThatAClientSetsIsRenewed(t *testing.T) {
 	})
 }
 
+// A client may change the TTL after a renewal is due and before it is sent.
+func TestARenewalHasTheTTLOfItsMoment(t *testing.T) {
+	onBench(t, Rule{Renew: time.Hour}, func(t *testing.T, b *bench) {
+		b.take("k", token, 30*second)
+		b.mu.Lock()
+		l := b.leases[place{0, "k"}]
+		b.mu.Unlock()
+		for _, ttl := range []time.Duration{0, 20 * second} {
+			b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k"), ttl)
+			b.mayAsk()
+			b.renew(l)
+		}
+		if want := "extend k 20s"; len(b.masters.asked) != 1 || b.masters.asked[0] != want {
+			t.Errorf("asked %q, want %q", b.masters.asked, want)
+		}
+	})
+}
+
 func TestAReloadAppliesToLeases(t *testing.T) {
 	onBench(t, Rule{Renew: time.Hour, Release: true}, func(t *testing.T, b *bench) {
 		b.take("k", token, 3*second)
