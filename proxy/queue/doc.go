@@ -17,6 +17,10 @@
 // A grant changes the key, too. A notice that comes shortly after a grant is most likely
 // its echo. It calls for a try only when the echoes are over, so none is lost.
 //
+// A holder may take its lock again behind the others, by a try that comes at once (Looks).
+// If its script writes nothing when it does, that looks like a refusal. It is held back for
+// the whole wait, and then gets its reply.
+//
 // An acquire of several locks stands in the line of each. It joins all of them at once, so
 // of two acquires the same one is first in every line that both share. No two wait for
 // each other.
