@@ -10,8 +10,11 @@
 // validity of the last one is over, the lock is lost: LeaseLost ends the session, so that
 // the client's next command fails.
 //
-// A renewal in time that finds the lock on no master ends the lease without a word: somebody
-// released the lock, through any proxy or a master itself. A release through this proxy
+// A renewal in time that a quorum refuses ends the lease without a word, if no master that
+// answered has a copy: somebody released the lock, through any proxy or a master itself. If
+// one has a copy, nobody knows that. The renewal is asked again, and each time the copy is
+// prolonged. So a client may be disconnected that released its lock through another proxy,
+// if that proxy does not reach a master and this one does. A release through this proxy
 // ends it at once, unless the lock was taken after the release began: then it may be the
 // next holder's. That one has a lease of its own. So one key has one lease at most.
 //
