@@ -242,15 +242,11 @@ func (s *simulation) afterwards() {
 			if !k.style.expires() {
 				continue
 			}
-			// Masters that still have debts may be missing at the first try. If most masters
-			// have forgotten and the proxy has just started, nobody may know what was
-			// granted, and they wait for the longest time.
+			// At the first try, masters may be missing that still have debts. Or masters wait for
+			// the longest time, because too few of the others remember what was granted.
 			r := AcquireRequest{Key: k.current(), Value: []byte("who comes when all is over"), TTL: time.Minute}
 			if o := p.lock.Acquire(context.Background(), r); o.Verdict == NoQuorum {
-				time.Sleep(time.Second)
-				if p.runs > 1 {
-					time.Sleep(p.lock.settings().MaxQuarantine + 10*time.Second)
-				}
+				time.Sleep(p.lock.settings().MaxQuarantine + 10*time.Second)
 			} else if o.Verdict == Won {
 				p.lock.Release(context.Background(), ReleaseRequest{Key: r.Key})
 			}
