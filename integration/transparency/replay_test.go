@@ -28,6 +28,14 @@ func (s saying) liked(like func(plain, got []byte) bool) saying {
 	return s
 }
 
+// areIDs tells whether both servers answered an id. The proxy counts its own clients.
+func areIDs(plain, got []byte) bool {
+	isID := func(reply []byte) bool {
+		return len(reply) > 3 && reply[0] == ':' && reply[1] >= '1' && reply[1] <= '9'
+	}
+	return isID(plain) && isID(got)
+}
+
 // orRefused is for questions that only the upstream can answer. While it is down, the
 // client gets an error and keeps its connection.
 func (s saying) orRefused() saying {
@@ -59,7 +67,7 @@ var replayedHandshakes = []replayedHandshake{
 		concat(
 			[]saying{says("CLIENT", "SETNAME", "HOST(SE.Redis-v2.8.58)")},
 			setInfo("SE.Redis", "2.8.58"),
-			[]saying{says("CLIENT", "ID").liked(corpus.Remaining.Equal).orRefused()},
+			[]saying{says("CLIENT", "ID").liked(areIDs)},
 			tracer(),
 			[]saying{says("SUBSCRIBE", "__Booksleeve_MasterChanged").orRefused()}),
 		// This is the heartbeat of a subscriber's connection. If the subscription was
@@ -84,7 +92,7 @@ var replayedHandshakes = []replayedHandshake{
 // stackExchangeQuestions are the questions of StackExchange.Redis to a new server.
 func stackExchangeQuestions() []saying {
 	return []saying{
-		says("CLIENT", "ID").liked(corpus.Remaining.Equal).orRefused(),
+		says("CLIENT", "ID").liked(areIDs),
 		says("CONFIG", "GET", "timeout").orRefused(),
 		says("CONFIG", "GET", "slave-read-only").orRefused(),
 		says("CONFIG", "GET", "databases").orRefused(),
