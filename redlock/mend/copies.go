@@ -70,3 +70,30 @@ func (c copies) model() effect.Image {
 	}
 	return c[quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Image.Number)].Value
 }
+
+// A remedy is what to do about copies after a second look.
+type remedy struct {
+	quiet  []effect.Image // each master's copy if it has not changed
+	change quorum.Set     // the masters whose copy becomes model
+	model  effect.Image
+	again  bool // copies have changed, so another look may find more to do
+}
+
+// remedy decides what to do about copies that looked like before at the first look.
+func (c copies) remedy(before copies) remedy {
+	quiet, all := c.unchangedSince(before)
+	r := remedy{quiet: quiet, model: effect.Missing, again: !c.areAll(quiet)}
+	switch {
+	case c.strays():
+	case all:
+		r.model = c.model()
+	default:
+		return r
+	}
+	for i, seen := range quiet {
+		if seen.There() && !(r.model.There() && effect.SameContent(seen, r.model)) {
+			r.change |= 1 << i
+		}
+	}
+	return r
+}

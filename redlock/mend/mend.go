@@ -112,9 +112,9 @@ func (m *Mender) mendCopies(k lane.Key) []effect.Image {
 	before := m.inspect(k)
 	for try := 0; try < mendTries && before.ill(); try++ {
 		stream.Sleep(m.ctx, m.quiet())
-		now, quiet := m.mendOnce(k, before)
-		if now == nil || now.areAll(quiet) {
-			return quiet
+		now, done := m.mendOnce(k, before)
+		if !done.again {
+			return done.quiet
 		}
 		before = now
 	}
@@ -123,21 +123,18 @@ func (m *Mender) mendCopies(k lane.Key) []effect.Image {
 
 // mendOnce looks at the copies again and mends those that are as they were before. It
 // has the turn, so no other request of this process creates one meanwhile.
-func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, quiet []effect.Image) {
+func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, r remedy) {
 	turn, err := m.box.Lanes.Enter(m.ctx, k.DB, []string{k.Name}, lane.Queueing{Next: true})
 	if err != nil {
-		return nil, nil
+		return nil, remedy{}
 	}
 	defer turn.Leave()
 	now = m.inspect(k)
-	quiet, all := now.unchangedSince(before)
-	switch {
-	case now.strays():
-		m.overwrite(k, quiet, effect.Missing)
-	case all:
-		m.overwrite(k, quiet, now.model())
+	r = now.remedy(before)
+	if r.change != 0 {
+		m.apply(k, r)
 	}
-	return now, quiet
+	return now, r
 }
 
 // inspect looks at all copies of a key.
@@ -162,23 +159,22 @@ func (m *Mender) inspect(k lane.Key) copies {
 	}).Answers
 }
 
-// overwrite makes copies equal to model, which is absent or one master's copy. A master
-// changes its copy only if that still is as it was seen, byte for byte and with its
-// expiry, and only within a master timeout.
-func (m *Mender) overwrite(k lane.Key, seen []effect.Image, model effect.Image) {
+// apply changes copies as a remedy says. A master changes its copy only if that still is
+// as it was seen, byte for byte and with its expiry, and only within a master timeout.
+func (m *Mender) apply(k lane.Key, r remedy) {
 	until := m.box.Masters.Limits().MasterTimeout.Milliseconds()
 	ballot.Poll(m.box, nil, ballot.Question[bool]{
 		Kind:    ballot.KindRelease,
 		DB:      k.DB,
 		Keys:    []string{k.Name},
-		Creates: model.There(),
+		Creates: r.model.There(),
 		Each: func(i int) []byte {
-			if !seen[i].There() || model.There() && effect.SameContent(seen[i], model) {
+			if !r.change.Has(i) {
 				return nil
 			}
-			became := model
-			became.Now = seen[i].Now // the same time is left, by that master's clock
-			return effect.AppendReplace(nil, []byte(k.Name), became, seen[i], seen[i].Now+until)
+			seen, became := r.quiet[i], r.model
+			became.Now = seen.Now // the same time is left, by that master's clock
+			return effect.AppendReplace(nil, []byte(k.Name), became, seen, seen.Now+until)
 		},
 		Replies: 1,
 		Parse:   ballot.ParseDone,
