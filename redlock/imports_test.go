@@ -41,7 +41,7 @@ var rooms = map[string]room{
 	"run":     {floor: 3, imports: []string{"mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
 	"heal":    {floor: 3, imports: []string{"mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
 	"inspect": {floor: 3, imports: []string{"ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 400},
-	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "quorum", "stream"}},
+	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "stream", "quorum", "rdb"}},
 	"token":   {floor: 3, imports: []string{"ballot", "lane", "roster", "quorum", "resp"}},
 	"ballot":  {floor: 3, imports: []string{"master", "lane", "stream", "roster", "quorum", "resp"}},
 	"master": {

@@ -129,6 +129,16 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineCopiesThatDifferAreMadeEqual",
 	},
 	{
+		rule:     "a copy that changed between the looks is left alone",
+		edits:    []edit{{"mend/copies.go", "if a.State.Heard() && before[i].State.Heard() && a.Value.UnchangedSince(before[i].Value) {", "if a.State.Heard() {"}},
+		caughtBy: "mend/TestData",
+	},
+	{
+		rule:     "copies are looked at again while they change",
+		edits:    []edit{{"mend/copies.go", "a.Value.There() && !quiet[i].There() {", "a.Value.There() && !quiet[i].There() && false {"}},
+		caughtBy: "mend/TestData",
+	},
+	{
 		rule:     "a counter that crossed another is not put back behind",
 		edits:    []edit{{"effect/due.go", "case wins.Wrote() && counted(", "case false && counted("}},
 		caughtBy: "TestTimelineCountersThatCrossStayEqual",
