@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
 )
 
 // What a broken master, or a server that is no master, may send. Each goes on for ever.
@@ -240,12 +240,12 @@ func bulkReply(text string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(tex
 
 // A marker, and a master's unsolicited messages, may be anything.
 func FuzzWhatAMasterSays(f *testing.F) {
-	for _, text := range []string{"run_id:x\r\nrole:master\r\nredis_mode:standalone\r\n", roster.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1@a:1"}, Run: "r", Databases: []int{0, 3}}.String(), ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n",
+	for _, text := range []string{"run_id:x\r\nrole:master\r\nredis_mode:standalone\r\n", marker.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1@a:1"}, Run: "r", Databases: []int{0, 3}}.String(), ">3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n",
 		">2\r\n$10\r\ninvalidate\r\n*1\r\n$1\r\nk\r\n", ">2\r\n$10\r\ninvalidate\r\n_\r\n", "*0\r\n", "*2\r\n$4\r\npong\r\n$0\r\n\r\n", "!5\r\nERR x\r\n", "*2\r\n$10\r\n1700000000\r\n$1\r\n5\r\n"} {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		if m, ok := roster.ParseMarker(text); ok && (m.Member < 0 || m.Members < 0 || m.Epoch < 0) {
+		if m, ok := marker.Parse(text); ok && (m.Member < 0 || m.Members < 0 || m.Epoch < 0) {
 			t.Errorf("%q is read as %+v", text, m)
 		}
 		reply := []byte(text)

@@ -19,9 +19,9 @@
 // masters that lack them, and token gives fencing tokens. ballot puts one question to
 // every master, and lane orders the questions about each key. master knows the masters,
 // stream is the connection to one, and notify receives their messages. Some rooms ask
-// nothing: quorum (votes in, verdict out), roster (who may vote), effect (what a command
-// did to its keys), script (what a script does, by its text), rdb (DUMP payloads) and
-// resp (replies). imports_test.go says which room may import which; with -v it shows that.
+// nothing: quorum (votes in, verdict out), roster (who may vote), marker (its record), effect
+// (what a command did to its keys), script (what its text does), rdb (DUMP payloads) and resp
+// (replies). imports_test.go says which room may import which; with -v it shows that.
 //
 // Acquire (acquire.go) takes its turn (lane), and ballot.Poll puts the question on every
 // master's stream. The stream's reader passes on each answer. The tally (quorum) gives

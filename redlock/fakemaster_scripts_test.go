@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
@@ -202,7 +203,7 @@ func eachDatabase(own int, most int64, visit func(db int)) {
 // marker returns what databases.lua reads as a database's marker.
 func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
 	e, ok := m.find(db, key)
-	return e.value, !ok || strings.HasPrefix(e.value, roster.FirstVersion+" ") || strings.HasPrefix(e.value, roster.MarkerVersion+" ")
+	return e.value, !ok || strings.HasPrefix(e.value, marker.FirstVersion+" ") || strings.HasPrefix(e.value, marker.Version+" ")
 }
 
 var anyDatabase = regexp.MustCompile(` db=\d+ `)
@@ -215,22 +216,22 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 	if e, _ := m.find(db, key); withoutToken(e.value) != string(argv[1]) || m.millis() > number(argv[2]) {
 		return replyInteger(0)
 	}
-	written, last := roster.CutToken(string(argv[3]))
+	written, last := marker.CutToken(string(argv[3]))
 	text := strings.Replace(written, " since=now ", fmt.Sprintf(" since=%d ", m.millis()), 1)
 	text = strings.Replace(text, " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1)
 	most := number(argv[5])
 	if string(argv[4]) == "here" {
 		most = 0
 	}
-	ours, _ := roster.ParseMarker(text)
+	ours, _ := marker.Parse(text)
 	eachDatabase(db, most, func(other int) {
 		text, ok := text, false
 		seen, writable := m.marker(other, key)
-		theirs, ok := roster.ParseMarker(seen)
+		theirs, ok := marker.Parse(seen)
 		remembers := ok && !theirs.OfFirstVersion() && theirs.Set == ours.Set && theirs.Run == ours.Run
 		if writable && (other == db || string(argv[4]) == "all" || !remembers) {
 			text := inDatabase(text, other)
-			if _, before := roster.CutToken(seen); other == 0 && max(last, before) > 0 {
+			if _, before := marker.CutToken(seen); other == 0 && max(last, before) > 0 {
 				text += fmt.Sprintf(" token=%d", max(last, before))
 			}
 			m.store(other, key, entry{value: text})
@@ -240,7 +241,7 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 }
 
 func withoutToken(text string) string {
-	text, _ = roster.CutToken(text)
+	text, _ = marker.CutToken(text)
 	return text
 }
 
@@ -257,8 +258,8 @@ func (m *fakeMaster) runToken(db int, key []byte, argv [][]byte) []byte {
 	}
 	here, _ := m.find(db, markerKey)
 	zero, _ := m.find(0, markerKey)
-	own, ours := roster.ParseMarker(here.value)
-	record, known := roster.ParseMarker(zero.value)
+	own, ours := marker.Parse(here.value)
+	record, known := marker.Parse(zero.value)
 	same := own.Set == record.Set && own.Member == record.Member && own.Who() == record.Who() && own.Run == record.Run
 	fits := ours && known && same && !own.OfFirstVersion() && own.DB == db && record.DB == 0
 	if fits && m.millis() >= record.VotesFrom() {
@@ -278,9 +279,9 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 	}
 	eachDatabase(db, number(argv[5]), func(other int) {
 		text, _ := m.marker(other, key)
-		if theirs, ok := roster.ParseMarker(text); ok && theirs.Set == string(argv[2]) {
+		if theirs, ok := marker.Parse(text); ok && theirs.Set == string(argv[2]) {
 			text = strings.Replace(text, theirs.Who(), string(argv[3]), 1)
-			if theirs, _ = roster.ParseMarker(text); string(argv[4]) == "turn" {
+			if theirs, _ = marker.Parse(text); string(argv[4]) == "turn" {
 				theirs.Longest, theirs.Before, theirs.Turned = 0, theirs.Longest, m.millis()
 				text = theirs.String()
 			}
@@ -294,12 +295,12 @@ func (m *fakeMaster) runUpgrade(db int, key []byte, argv [][]byte) []byte {
 	if e, ok := m.find(db, key); !ok || e.value != string(argv[1]) {
 		return replyInteger(0)
 	}
-	zero, _ := roster.ParseMarker(strings.Replace(string(argv[2]), " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1))
+	zero, _ := marker.Parse(strings.Replace(string(argv[2]), " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1))
 	zero.Longest = 0
-	found := map[int]roster.Marker{}
+	found := map[int]marker.Marker{}
 	eachDatabase(db, number(argv[4]), func(other int) {
 		text, _ := m.marker(other, key)
-		if theirs, ok := roster.ParseMarker(text); ok && theirs.Set == zero.Set {
+		if theirs, ok := marker.Parse(text); ok && theirs.Set == zero.Set {
 			found[other] = theirs
 			zero.Longest = max(zero.Longest, theirs.Longest)
 		}

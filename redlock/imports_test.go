@@ -34,7 +34,7 @@ type room struct {
 
 var rooms = map[string]room{
 	"redlock": {
-		floor: 4, imports: []string{"run", "heal", "mend", "inspect", "token", "ballot", "master", "roster", "lane", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
+		floor: 4, imports: []string{"run", "heal", "mend", "inspect", "token", "ballot", "master", "roster", "marker", "lane", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
 		// These may only go down.
 		files: 10, lines: 1666,
 	},
@@ -42,18 +42,19 @@ var rooms = map[string]room{
 	"heal":    {floor: 3, imports: []string{"mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
 	"inspect": {floor: 3, imports: []string{"ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 400},
 	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "stream", "quorum", "rdb"}},
-	"token":   {floor: 3, imports: []string{"ballot", "lane", "roster", "quorum", "resp"}},
+	"token":   {floor: 3, imports: []string{"ballot", "lane", "marker", "quorum", "resp"}},
 	"ballot":  {floor: 3, imports: []string{"master", "lane", "stream", "roster", "quorum", "resp"}},
 	"master": {
-		floor: 3, imports: []string{"roster", "stream", "quorum", "resp"},
+		floor: 3, imports: []string{"roster", "marker", "stream", "quorum", "resp"},
 		outside: []string{"golang.org/x/sys"},
 	},
-	"roster": {floor: 2, imports: []string{"quorum"}},
+	"roster": {floor: 2, imports: []string{"marker", "quorum"}},
 	"lane":   {floor: 2, imports: []string{"quorum"}},
 	"notify": {floor: 2, imports: []string{"resp", "quorum", "stream"}},
 	"effect": {floor: 2, imports: []string{"quorum", "resp", "rdb"}},
 	"stream": {floor: 2, imports: []string{"resp"}},
 	"quorum": {floor: 1},
+	"marker": {floor: 1},
 	"resp":   {floor: 1},
 	"rdb":    {floor: 1},
 	"script": {floor: 1, outside: []string{"github.com/yuin/gopher-lua"}},

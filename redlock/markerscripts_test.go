@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/ballot"
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
@@ -22,8 +23,8 @@ var writtenNow = regexp.MustCompile(`(since|turned)=\d{12,}`)
 
 func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	live := startLiveMaster(t)
-	m := roster.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "2@a%b", "1"}, Run: "r", Since: 5, Quarantine: time.Second, Longest: 7 * time.Second, Before: 9 * time.Second, Turned: 3}
-	in := func(db int, change func(*roster.Marker)) roster.Marker {
+	m := marker.Marker{Set: "s", Member: 1, Members: 3, Epoch: 1, Joined: []string{"1", "2@a%b", "1"}, Run: "r", Since: 5, Quarantine: time.Second, Longest: 7 * time.Second, Before: 9 * time.Second, Turned: 3}
+	in := func(db int, change func(*marker.Marker)) marker.Marker {
 		x := m
 		x.DB = db
 		if change != nil {
@@ -31,24 +32,24 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		}
 		return x
 	}
-	text := func(db int, change func(*roster.Marker)) string { return in(db, change).String() }
+	text := func(db int, change func(*marker.Marker)) string { return in(db, change).String() }
 	first := func(dbs string, since int, run string) string {
 		return fmt.Sprintf("redlock-proxy/1 set=s member=1/3 epoch=1 joined=1,2@a%%b,1 run=%s since=%d quarantine=1000 longest=%d dbs=%s", run, since, since+1, dbs)
 	}
-	run := func(x *roster.Marker) { x.Run = "before" }
-	set := func(x *roster.Marker) { x.Set = "another" }
-	now := func(x *roster.Marker) { x.Since, x.Turned = roster.SinceNow, roster.TurnNow }
-	who := func(x *roster.Marker) { x.Epoch, x.Joined = 3, []string{"1", "3@%1", "1"} }
+	run := func(x *marker.Marker) { x.Run = "before" }
+	set := func(x *marker.Marker) { x.Set = "another" }
+	now := func(x *marker.Marker) { x.Since, x.Turned = marker.SinceNow, marker.TurnNow }
+	who := func(x *marker.Marker) { x.Epoch, x.Joined = 3, []string{"1", "3@%1", "1"} }
 	soon := time.Duration(time.Now().Add(time.Hour).UnixNano())
 	markers := map[int]string{0: text(0, nil), 1: text(1, nil), 2: text(2, run), 3: text(3, set), 4: "a client's", 5: text(0, nil), 15: text(15, nil)}
 	ofFirst := map[int]string{0: first("0,1,2,3", 5, "r"), 1: first("0", 9, "r"), 2: first("0", 2, "before"), 7: first("0", 4, "r"), 8: "a client's", 9: text(9, set)}
-	given := func(n int64) func(*roster.Marker) { return func(x *roster.Marker) { x.Token = n } }
+	given := func(n int64) func(*marker.Marker) { return func(x *marker.Marker) { x.Token = n } }
 	withToken := maps.Clone(markers)
 	withToken[0], withToken[1] = text(0, given(1_800_000_000_007)), text(1, nil)
 	bare := in(0, nil)
-	later := func(x *roster.Marker) { x.Quarantine = 90 * 365 * 24 * time.Hour }
+	later := func(x *marker.Marker) { x.Quarantine = 90 * 365 * 24 * time.Hour }
 	ask := func(db int, value string, raised int64) []byte {
-		return resp.AppendEval(nil, token.Script, bytesOf([]string{"k", roster.MarkerKey}), []byte(value), resp.Decimal(raised), []byte("1800000000000"), resp.Decimal(int64(db)), []byte("real"))
+		return resp.AppendEval(nil, token.Script, bytesOf([]string{"k", marker.Key}), []byte(value), resp.Decimal(raised), []byte("1800000000000"), resp.Decimal(int64(db)), []byte("real"))
 	}
 	for name, row := range map[string]struct {
 		own    int
@@ -65,7 +66,7 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		"edit":              {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
 		"turn":              {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
 		"edit, not as seen": {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"upgrade":           {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *roster.Marker) { x.Turned = roster.TurnNow })}, 0)},
+		"upgrade":           {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *marker.Marker) { x.Turned = marker.TurnNow })}, 0)},
 		"upgrade, unknown":  {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
 		"raise":             {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
 		"raise in 0":        {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
@@ -98,9 +99,9 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 				for _, do := range []func(...string) []byte{live.do, fake.do} {
 					for db := range fakeDatabases {
 						do("SELECT", strconv.Itoa(db))
-						do("DEL", roster.MarkerKey)
+						do("DEL", marker.Key)
 						if v, ok := row.before[db]; ok {
-							do("SET", roster.MarkerKey, v)
+							do("SET", marker.Key, v)
 						}
 					}
 					do("SELECT", strconv.Itoa(row.own))
@@ -118,11 +119,11 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 					}
 				}
 				compare("the script", command...)
-				compare("where it was called", "GET", roster.MarkerKey)
+				compare("where it was called", "GET", marker.Key)
 				for db := range fakeDatabases {
 					live.do("SELECT", strconv.Itoa(db))
 					fake.do("SELECT", strconv.Itoa(db))
-					compare(fmt.Sprintf("database %d", db), "GET", roster.MarkerKey)
+					compare(fmt.Sprintf("database %d", db), "GET", marker.Key)
 				}
 			})
 		})
@@ -134,13 +135,13 @@ func TestMarkersWhereSelectIsForbidden(t *testing.T) {
 	live := startLiveMaster(t)
 	live.must("ACL", "SETUSER", "p", "on", ">p", "~*", "+@all", "-select")
 	live.must("AUTH", "p", "p")
-	m := roster.Marker{Set: "s", Member: 1, Members: 1, Epoch: 1, Joined: []string{"1"}, Run: "r", Since: roster.SinceNow}
+	m := marker.Marker{Set: "s", Member: 1, Members: 1, Epoch: 1, Joined: []string{"1"}, Run: "r", Since: marker.SinceNow}
 	ask := master.AppendMark(nil, roster.Write{Kind: roster.WriteAll, Marker: m}, time.Duration(time.Now().Add(time.Hour).UnixNano()))
 	if done, err := ballot.ParseDone(live.conn.ask(ask, 1)); !done || err != nil {
 		t.Fatalf("the marker is not written: %v %v", done, err)
 	}
-	text, _ := resp.ParseBulk(live.must("GET", roster.MarkerKey))
-	if got, ok := roster.ParseMarker(string(text)); !ok || got.Since == 0 {
+	text, _ := resp.ParseBulk(live.must("GET", marker.Key))
+	if got, ok := marker.Parse(string(text)); !ok || got.Since == 0 {
 		t.Errorf("%q", text)
 	}
 	edit := master.AppendMark(nil, roster.Write{Seen: string(text), Kind: roster.EditAll, Marker: m}, 0)

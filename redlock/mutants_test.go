@@ -289,7 +289,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that forgot does not vote for a while",
-		edits:    []edit{{"roster/plan.go", "Marker: r.marker(p, r.set, SinceNow, now)", "Marker: r.marker(p, r.set, 0, now)"}},
+		edits:    []edit{{"roster/plan.go", "Marker: r.marker(p, r.set, marker.SinceNow, now)", "Marker: r.marker(p, r.set, 0, now)"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
 		world:    3,
 	},
@@ -442,19 +442,19 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "the longest TTL on record goes down when it has ended",
-		edits:      []edit{{"roster/plan.go", "now.Sub(s.turnedAt) >= own.turns(limits)", "false"}},
+		edits:      []edit{{"roster/plan.go", "now.Sub(s.turnedAt) >= turns(own, limits)", "false"}},
 		caughtBy:   "TestTimelineTheLongestTTLGoesDown",
 		unmodelled: "quarantines would stay longer than they need, which the bound allows",
 	},
 	{
 		rule:     "a record does not turn before what was on it has ended",
-		edits:    []edit{{"roster/marker.go", "kept := max(m.Before, limits.RestartDelay)", "kept := limits.RestartDelay"}},
+		edits:    []edit{{"roster/ttlmemory.go", "kept := max(m.Before, limits.RestartDelay)", "kept := limits.RestartDelay"}},
 		caughtBy: "TestTimelineTheLongestTTLGoesDown",
 		world:    39,
 	},
 	{
 		rule:       "who has not read that the record turned is covered",
-		edits:      []edit{{"roster/marker.go", "past >= 0 && past < turnGrace", "past < 0"}},
+		edits:      []edit{{"roster/ttlmemory.go", "past >= 0 && past < turnGrace", "past < 0"}},
 		caughtBy:   "roster/TestMarkerCoversWhatStreamsHaveNotReadYet",
 		unmodelled: "single ballots would be lost, which the model does not count",
 	},
@@ -466,7 +466,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a quarantine is as long as the longest TTL granted",
-		edits:    []edit{{"roster/marker.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
+		edits:    []edit{{"roster/ttlmemory.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
 		world:    8,
 	},
@@ -502,7 +502,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a server that a reload brought in gives way only to a reload",
-		edits:      []edit{{"roster/joining.go", "(r.met[p.Master] != \"\" || r.member(p.Master).name != \"\")", "r.met[p.Master] != \"\""}},
+		edits:      []edit{{"roster/joining.go", "(r.met[p.Master] != \"\" || r.member(p.Master).Name != \"\")", "r.met[p.Master] != \"\""}},
 		caughtBy:   "TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload",
 		unmodelled: "the same: a join is safe, and in the model's peace all have one list",
 	},
@@ -573,7 +573,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "who forgets a join meanwhile has not kept it on record",
-		edits:      []edit{{"roster/joining.go", " || !k.memory.sameMemory(s.marker)", ""}},
+		edits:      []edit{{"roster/joining.go", " || !k.memory.SameMemory(s.marker)", ""}},
 		caughtBy:   "roster/TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker",
 		unmodelled: "not found in 3*10^7 steps: a master has to forget a join, be told an old record, be told of the join again, and forget it again",
 	},
@@ -673,7 +673,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a replacement does not undo another",
-		edits:      []edit{{"roster/roster.go", "together(r.joined, s.marker.Joined)", "slices.MaxFunc([][]string{r.joined, s.marker.Joined}, slices.Compare[[]string])"}},
+		edits:      []edit{{"roster/roster.go", "marker.Together(r.joined, s.marker.Joined)", "slices.MaxFunc([][]string{r.joined, s.marker.Joined}, slices.Compare[[]string])"}},
 		caughtBy:   "TestTimelineAReplacementDoesNotUndoAnother",
 		unmodelled: "not found in 10^7 steps: two reloads at once are refused by one of the processes in the model",
 	},
@@ -780,7 +780,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a longer TTL on record does not begin the wait anew",
-		edits:      []edit{{"roster/roster.go", "if !s.read || !s.marker.sameMemory(next) || broken {", "if true {"}},
+		edits:      []edit{{"roster/roster.go", "if !s.read || !s.marker.SameMemory(next) || broken {", "if true {"}},
 		caughtBy:   "roster/TestRosterALongerTTLOnRecordIsNoOtherMemory",
 		unmodelled: "the wait would be longer, within the bound where TTLs on record grow seldom",
 	},
@@ -838,7 +838,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "tokens begin above what the clock says",
-		edits:    []edit{{"roster/tokens.go", "return now.UnixMilli()", "return 1"}},
+		edits:    []edit{{"marker/token.go", "return now.UnixMilli()", "return 1"}},
 		caughtBy: "TestTimelineTokensBeginAboveTheClock",
 		world:    1_000_142,
 	},

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/marker"
 )
 
 // Recognised scripts keep the rules of releases, and examined extensions theirs.
@@ -324,7 +324,7 @@ func TestTimelineAScriptThatExtendsIsOnRecord(t *testing.T) {
 		wantReply(t, w.eval(extendIfMine, tokenA, "300000"), ":1\r\n")
 		w.elapse(0)
 		for i, m := range w.masters {
-			if marker, ok := roster.ParseMarker(m.value(roster.MarkerKey)); !ok || marker.Longest < 300*second {
+			if marker, ok := marker.Parse(m.value(marker.Key)); !ok || marker.Longest < 300*second {
 				t.Errorf("master %d has %+v on record", i+1, marker)
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/inspect"
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/notify"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/run"
@@ -24,7 +25,7 @@ type (
 	// Amnesia is the reason why a master may have forgotten locks.
 	Amnesia = roster.Amnesia
 	// MarkerFacts is the content of a marker, to show to people.
-	MarkerFacts = roster.MarkerFacts
+	MarkerFacts = marker.Facts
 	// Found is the result of one look at a master, for Survey.
 	Found = roster.Found
 	// Standing says whether a master's votes count, and why not.
@@ -50,13 +51,12 @@ const (
 	Replaced    = roster.Replaced
 )
 
-// MarkerKey is the only key of our own on a master, one in each database that is used. No
-// client may touch it.
-const MarkerKey = roster.MarkerKey
+// MarkerKey is our one key in each database of a master. No client may touch it.
+const MarkerKey = marker.Key
 
 // ReadMarker reads the value of MarkerKey; ok is false for any other text.
 func ReadMarker(text string) (facts MarkerFacts, ok bool) {
-	return roster.ReadMarker(text, time.Now())
+	return marker.Read(text, time.Now())
 }
 
 // Survey judges masters by their markers, as a Locker would that is started now. It

@@ -8,10 +8,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/marker"
 )
 
-// Who may vote: one test for each rule of marker.go, roster.go,
+// Who may vote: one test for each rule of roster.go,
 // founding.go and plan.go. roster_test.go has those that no timeline can time.
 
 // standings returns each master's state for the first Locker, as one letter: Certified,
@@ -351,7 +351,7 @@ func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
 	longest := func(w *timeline, want time.Duration) {
 		w.t.Helper()
 		for i, m := range w.masters {
-			marker, ok := roster.ParseMarker(m.value(roster.MarkerKey))
+			marker, ok := marker.Parse(m.value(marker.Key))
 			if !ok || marker.Longest < want {
 				w.t.Errorf("master %d: %v, want at least %v", i+1, marker.Longest, want)
 			}
@@ -378,7 +378,7 @@ func TestTimelineALongerTTLIsOnRecordBeforeItIsGranted(t *testing.T) {
 }
 
 func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
-	foreign := roster.Marker{Set: "another", Member: 3, Members: 5, Epoch: 1, Joined: []string{"1", "1", "1", "1", "1"}, Run: "m3-run-1"}.String()
+	foreign := marker.Marker{Set: "another", Member: 3, Members: 5, Epoch: 1, Joined: []string{"1", "1", "1", "1", "1"}, Run: "m3-run-1"}.String()
 	for name, text := range map[string]string{
 		"another set":    foreign,
 		"another number": "", // of the same set: see below
@@ -387,12 +387,12 @@ func TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 				if text == "" {
-					text = w.masters[1].value(roster.MarkerKey)
+					text = w.masters[1].value(marker.Key)
 				}
-				w.masters[2].put(roster.MarkerKey, text, 0)
+				w.masters[2].put(marker.Key, text, 0)
 				w.settle()
 				w.wantStandings(w.locker, "CCBCC")
-				if got := w.masters[2].value(roster.MarkerKey); got != text {
+				if got := w.masters[2].value(marker.Key); got != text {
 					t.Errorf("the marker is now %q", got)
 				}
 				w.mustAcquire(tokenA, 10*second)

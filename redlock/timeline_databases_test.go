@@ -7,7 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/marker"
 )
 
 // Locks in several databases of the same masters.
@@ -139,13 +139,13 @@ func (m *fakeMaster) downgrade() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for db := range fakeDatabases {
-		text, _ := m.marker(db, []byte(roster.MarkerKey))
-		delete(m.dbs[db], roster.MarkerKey)
-		if x, ok := roster.ParseMarker(text); ok && (db == 0 || db == 3) {
+		text, _ := m.marker(db, []byte(marker.Key))
+		delete(m.dbs[db], marker.Key)
+		if x, ok := marker.Parse(text); ok && (db == 0 || db == 3) {
 			_, rest, _ := strings.Cut(x.String(), fmt.Sprintf(" db=%d ", db))
 			rest, _, _ = strings.Cut(rest, " before=")
 			rest = strings.Replace(rest, " replid="+x.ReplID+" ", " ", 1)
-			m.store(db, []byte(roster.MarkerKey), entry{value: roster.FirstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
+			m.store(db, []byte(marker.Key), entry{value: marker.FirstVersion + " " + rest + map[int]string{0: " dbs=0,3", 3: " dbs=0"}[db]})
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/heal"
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 )
 
@@ -187,7 +188,7 @@ func TestTimelineMarkersCoverHealedCopies(t *testing.T) {
 		w.elapse(time.Minute + healed)
 		w.wantValues("A A A A A")
 		for _, i := range []int{3, 4} {
-			m, _ := roster.ParseMarker(w.masters[i].value(MarkerKey))
+			m, _ := marker.Parse(w.masters[i].value(MarkerKey))
 			if left := w.masters[i].ttl(key); m.Granted() < left {
 				t.Errorf("the marker of master %d records %v, and its copy has %v left", i+1, m.Granted(), left)
 			}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/marker"
 )
 
 // The longest TTL that masters have on record, which sets the length of a quarantine.
@@ -50,7 +50,7 @@ func (w *timeline) quarantineOf(master int) time.Duration {
 	w.t.Helper()
 	w.restart(true, master)
 	time.Sleep(3 * second)
-	m, ok := roster.ParseMarker(w.masters[master].value(roster.MarkerKey))
+	m, ok := marker.Parse(w.masters[master].value(marker.Key))
 	if !ok || m.Since == 0 {
 		w.t.Fatalf("it is not in quarantine: %+v", m)
 	}
@@ -103,7 +103,7 @@ func TestTimelineTheLongestTTLIsKeptWhileALockMayLive(t *testing.T) {
 				t.Fatalf("%v: %+v", time.Since(began), o)
 			}
 			for i, m := range w.masters {
-				if x, _ := roster.ParseMarker(m.value(roster.MarkerKey)); x.Granted() < 2*time.Minute {
+				if x, _ := marker.Parse(m.value(marker.Key)); x.Granted() < 2*time.Minute {
 					t.Fatalf("after %v master %d has %v on record", time.Since(began), i+1, x)
 				}
 			}

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 )
 
@@ -174,7 +175,7 @@ func (w *timeline) restart(remembers bool, masters ...int) {
 func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 	onTimeline(t, "ok ok ok", func(t *testing.T, w *timeline) {
 		w.settle()
-		old := w.masters[2].value(roster.MarkerKey)
+		old := w.masters[2].value(marker.Key)
 		w.locker.Close(t.Context())
 		w.restart(true, 2)
 		fresh := w.started(w.masters...)
@@ -182,7 +183,7 @@ func TestTimelineAMemberWithOldDataJoinsAnew(t *testing.T) {
 		w.wantStandings(fresh, "CCC")
 		w.masters[2].kill()
 		w.masters[2].restart(true)
-		w.masters[2].put(roster.MarkerKey, old, 0)
+		w.masters[2].put(marker.Key, old, 0)
 		time.Sleep(2 * time.Minute)
 		w.wantStandings(fresh, "CCC")
 		if epoch := fresh.Status().Epoch; epoch != 3 {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 )
 
@@ -77,7 +78,7 @@ func TestTimelineAReplacedMasterComesBackOnlyWithoutItsMarker(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Minute)
-		if err := w.locker.Reload(t.Context(), back); err == nil || !strings.Contains(err.Error(), "delete the key "+roster.MarkerKey) {
+		if err := w.locker.Reload(t.Context(), back); err == nil || !strings.Contains(err.Error(), "delete the key "+marker.Key) {
 			t.Errorf("%v", err)
 		}
 		w.wantStandings(w.locker, "CCCCC")

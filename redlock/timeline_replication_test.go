@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/marker"
 )
 
 // Memory that is replaced without a restart (roster/judge.go).
@@ -176,7 +176,7 @@ func TestTimelineTheFirstReplicaIsNoAmnesia(t *testing.T) {
 		w.settle()
 		w.wantStandings(w.locker, "CCC")
 		for _, m := range w.masters {
-			if text := m.value(roster.MarkerKey); !strings.Contains(text, " replid=new-"+m.name+" ") {
+			if text := m.value(marker.Key); !strings.Contains(text, " replid=new-"+m.name+" ") {
 				t.Errorf("it is not on record: %s", text)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 )
 
@@ -193,7 +194,7 @@ func (w *timeline) put(values string, ttl time.Duration) {
 }
 
 func (w *timeline) note(x execution) {
-	if slices.ContainsFunc(x.args, func(arg []byte) bool { return string(arg) == roster.MarkerKey }) || string(x.args[0]) == "TIME" {
+	if slices.ContainsFunc(x.args, func(arg []byte) bool { return string(arg) == marker.Key }) || string(x.args[0]) == "TIME" {
 		return // timeline_certify_test.go tests certification
 	}
 	w.mu.Lock()

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"redlock-proxy/redlock/roster"
+	"redlock-proxy/redlock/marker"
 )
 
 // Fencing tokens.
@@ -140,10 +140,10 @@ func TestTimelineTokensSurviveARollingRestart(t *testing.T) {
 // raiseTokens adds to the tokens on record.
 func raiseTokens(w *timeline, by int64) {
 	for _, m := range w.masters {
-		text, token := roster.CutToken(m.value(roster.MarkerKey))
-		mark, _ := roster.ParseMarker(text)
+		text, token := marker.CutToken(m.value(marker.Key))
+		mark, _ := marker.Parse(text)
 		mark.Token = token + by
-		m.put(roster.MarkerKey, mark.String(), 0)
+		m.put(marker.Key, mark.String(), 0)
 	}
 }
 
@@ -183,7 +183,7 @@ func TestTimelineTokensBeginAboveTheClock(t *testing.T) {
 		w.restart(false, 0, 1, 2)
 		time.Sleep(time.Minute)
 		for i := range 3 {
-			mark, _ := roster.ParseMarker(w.masters[i].value(roster.MarkerKey))
+			mark, _ := marker.Parse(w.masters[i].value(marker.Key))
 			if now := time.Now().Add(-time.Minute).UnixMilli(); mark.Token < now {
 				t.Errorf("master %d has %d on record, and the time was %d", i+1, mark.Token, now)
 			}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -16,7 +17,7 @@ type checked struct {
 	text     string
 	version  uint64 // version of the roster that judged it
 	standing roster.Standing
-	marker   roster.Marker
+	marker   marker.Marker
 	noted    roster.Standing // the standing that the roster was told last
 }
 
@@ -28,7 +29,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		now := readReplication(c.Info)
 		m.voters.do(func(r *roster.Roster) { r.Replicates(p, now, received) })
 	}
-	marker, isText := resp.ParseBulk(c.Marker)
+	text, isText := resp.ParseBulk(c.Marker)
 	server, ok := resp.ParseTime(c.Time)
 	if resp.CannotServe(c.Marker) || !ok || !c.Fits {
 		s.note(roster.Standing{State: roster.Uncertified, Reason: "it answers that it cannot serve now"})
@@ -46,7 +47,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	case jump.Backward():
 		m.log.Warn("the clock of a lock master has jumped backward, so locks on it last longer", "master", m.Name(), "by", (-jump.Most).String())
 	}
-	rest, token := roster.CutToken(marker)
+	rest, token := marker.CutToken(text)
 	if s.hung.Swap(false) {
 		last.noted = roster.Standing{}
 	}
@@ -55,7 +56,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 	if anew {
 		broken := !isText && !resp.IsNil(c.Marker)
 		m.voters.do(func(r *roster.Roster) {
-			last.standing, last.marker = r.Checked(p, string(marker), broken, sent.at, received)
+			last.standing, last.marker = r.Checked(p, string(text), broken, sent.at, received)
 		})
 		last.valid, last.version, last.text = true, version, string(rest)
 	}
@@ -96,7 +97,7 @@ func readReplication(info []byte) roster.Replication {
 		case "role":
 			r.Replica = string(value) != "master"
 		case "master_replid":
-			r.ID = roster.ShortRun(string(value))
+			r.ID = marker.ShortRun(string(value))
 		case "master_replid2":
 			r.Was = len(bytes.Trim(value, "0")) > 0
 		}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 )
@@ -21,11 +22,11 @@ var (
 	//go:embed raise.lua
 	raiseText string
 
-	markerKey = [][]byte{[]byte(roster.MarkerKey)}
+	markerKey = [][]byte{[]byte(marker.Key)}
 )
 
 // markerQuestion is the command that reads a master's marker.
-var markerQuestion = resp.AppendCommand(nil, "GET", roster.MarkerKey)
+var markerQuestion = resp.AppendCommand(nil, "GET", marker.Key)
 
 // mostDatabases bounds the number of a master's databases whose markers are kept at once.
 // A database beyond it gets its marker at its first use, like one that was flushed.

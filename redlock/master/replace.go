@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -117,7 +118,7 @@ func (s *Set) examine(ctx context.Context, i int, server Server) (run string, er
 }
 
 func readMarker(c *stream.Connection) (string, error) {
-	if _, err := c.Write(resp.AppendCommand(nil, "GET", roster.MarkerKey)); err != nil {
+	if _, err := c.Write(resp.AppendCommand(nil, "GET", marker.Key)); err != nil {
 		return "", err
 	}
 	replies, err := c.Reader.Next(nil, 1)
@@ -127,7 +128,7 @@ func readMarker(c *stream.Connection) (string, error) {
 	defer c.Reader.Discard()
 	text, ok := resp.ParseBulk(replies[0])
 	if !ok && !resp.IsNil(replies[0]) {
-		return "", fmt.Errorf("it answers GET %s with %q", roster.MarkerKey, resp.ErrorText(replies[0]))
+		return "", fmt.Errorf("it answers GET %s with %q", marker.Key, resp.ErrorText(replies[0]))
 	}
 	return string(text), nil
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/roster"
 )
 
@@ -62,7 +63,7 @@ func TestVotersTellWithTheRosterFree(t *testing.T) {
 			for i := range 3 {
 				p := roster.Place{Master: i, DB: 0}
 				r.Connected(p, "a", "", roster.Replication{}, now)
-				m := roster.Marker{Set: set, Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "a", Quarantine: time.Second}
+				m := marker.Marker{Set: set, Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "a", Quarantine: time.Second}
 				r.Checked(p, m.String(), false, now, now)
 			}
 			r.Tick(now, roster.Limits{})

@@ -54,7 +54,7 @@
 //
 // # The rules
 //
-//   - The marker (marker.go). In each of its databases a master carries one key. The key
+//   - The marker (package marker). In each of its databases a master carries one key. The key
 //     says who the master is, in which run of its process it has kept its memory, since
 //     when, and for how long after that it does not vote. The judgement is stored there
 //     and not in a process's memory, so that all processes reach the same one.
@@ -65,7 +65,7 @@
 //     quorum of masters before it is granted. So a master that forgets can learn it from
 //     the others. It asks them a ballot's patience later, because a ballot that raises the
 //     TTL may be under way (Roster.covers). The record goes down: it turns, and keeps what
-//     was granted before until that has ended (Marker.turns). A process that has just
+//     was granted before until that has ended (turns). A process that has just
 //     started may be unable to learn the longest TTL, because a master that may know it is
 //     unreachable. It then assumes the cap. So does every process if it reaches too few
 //     masters for the restart delay: a dead minority does not keep a restarted master out
@@ -77,7 +77,7 @@
 //     by FLUSHALL. So a new set begins only if all masters have been reached and none has
 //     a marker. It begins in quarantine, unless the operator says that no lock can be held
 //     yet. A server's uptime is no evidence. The operator may say so late. That ends the
-//     quarantine in which the set began, whose end is in the set's id (newSetID). Nothing
+//     quarantine in which the set began, whose end is in the set's id (marker.NewSetID). Nothing
 //     distinguishes that word from one that was left in a start command. So set ids say
 //     when they began, and the process in proxy/ refuses to start with the word if a
 //     quorum has had a set for an hour.

@@ -1,14 +1,12 @@
 package roster
 
 import (
-	"encoding/binary"
-	"encoding/hex"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -111,7 +109,7 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 	m := Write{Place: Place{0, 0}, Marker: r.marker(Place{0, 0}, "", 0, now)}
 	r.begin(&m, limits)
 	r.nonce++
-	m.Marker.Set = newSetID(now, m.Marker.Quarantine, r.nonce)
+	m.Marker.Set = marker.NewSetID(now, m.Marker.Quarantine, r.nonce)
 	return []Write{m}
 }
 
@@ -131,38 +129,13 @@ func (r *Roster) describe() string {
 func (r *Roster) belonging(i int, s *view) string {
 	switch {
 	case s.broken:
-		return "has a key " + MarkerKey + " that is no marker"
+		return "has a key " + marker.Key + " that is no marker"
 	case s.text == "":
 		return "has no marker"
 	case s.marker.Members != r.masters || s.marker.Member != i+1:
 		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.Member, s.marker.Members, s.marker.Set, i+1, r.masters)
 	}
 	return "belongs to set " + s.marker.Set
-}
-
-// newSetID returns the id of a set that begins now, in a quarantine. Zero means without a
-// quarantine. The id begins with the time in seconds, for people. Then come the ms from that
-// time to the end of the quarantine. The rest is the nonce.
-func newSetID(now time.Time, quarantine time.Duration, nonce uint64) string {
-	began, lasts := now.Unix(), int64(0)
-	if quarantine > 0 {
-		lasts = now.Add(quarantine).UnixMilli() - began*1000
-	}
-	id := binary.BigEndian.AppendUint32(nil, uint32(began))
-	id = binary.BigEndian.AppendUint32(id, uint32(min(lasts, math.MaxUint32)))
-	return hex.EncodeToString(binary.BigEndian.AppendUint64(id, nonce))
-}
-
-const setIDLength = 16
-
-// firstQuarantine returns the end of the quarantine in which the set began, as its id says. It
-// returns zero if the set began without one.
-func firstQuarantine(set string) time.Time {
-	id, err := hex.DecodeString(set)
-	if err != nil || len(id) != setIDLength || binary.BigEndian.Uint32(id[4:]) == 0 {
-		return time.Time{}
-	}
-	return time.UnixMilli(int64(binary.BigEndian.Uint32(id))*1000 + int64(binary.BigEndian.Uint32(id[4:])))
 }
 
 // firstSlack is the largest difference between the ends of quarantines that began with their
@@ -173,7 +146,7 @@ const firstSlack = 2 * time.Second
 // has been granted in it. A quarantine that began later ends later. The first one may have been
 // ended early, and locks may have been granted since.
 func (r *Roster) isUnused(now time.Time) bool {
-	end := firstQuarantine(r.set)
+	end := marker.FirstQuarantine(r.set)
 	if !now.Before(end) {
 		return false
 	}
@@ -193,7 +166,7 @@ func (r *Roster) isUnused(now time.Time) bool {
 // returns zero if the set is not.
 func (r *Roster) NewUntil(now time.Time) time.Time {
 	needed := quorum.Size(r.masters) - r.CertifiedIn(0).Len()
-	if needed <= 0 || !now.Before(firstQuarantine(r.set)) {
+	if needed <= 0 || !now.Before(marker.FirstQuarantine(r.set)) {
 		return time.Time{}
 	}
 	var ends []time.Time
@@ -221,17 +194,4 @@ func (r *Roster) tellNewSet(now time.Time) {
 		r.newTold = r.set
 		r.warn(NewSetNotice(until), "set", r.set)
 	}
-}
-
-// foundedAt returns when a set began, as its id says. It returns zero if the id does not say.
-func foundedAt(set string, now time.Time) time.Time {
-	id, err := hex.DecodeString(set)
-	if err != nil || len(id) != setIDLength {
-		return time.Time{}
-	}
-	began := time.Unix(int64(binary.BigEndian.Uint32(id)), 0)
-	if began.Year() < 2026 || began.After(now.Add(24*time.Hour)) {
-		return time.Time{}
-	}
-	return began
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -51,14 +52,17 @@ func joiningPause(limits Limits) time.Duration { return 2*BeatPause + limits.Mas
 func (r *Roster) join(master int, name, run string) {
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
-	r.joined[master] = member{r.epoch, name, run}.String()
+	r.joined[master] = marker.Member{Epoch: r.epoch, Name: name, Run: run}.String()
 	r.changed()
 }
+
+// member returns the recorded member at a place, as far as this process knows.
+func (r *Roster) member(master int) marker.Member { return marker.ReadMember(r.joined[master]) }
 
 // hasJoined tells whether the server at a place is the recorded member, in the run in which it
 // joined.
 func (r *Roster) hasJoined(p Place, s *view) bool {
-	return s.run != "" && r.member(p.Master).run == ShortRun(s.run)
+	return s.run != "" && r.member(p.Master).Run == marker.ShortRun(s.run)
 }
 
 // joins tells whether nothing may be written to a place yet, because the server there is not
@@ -88,7 +92,7 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	case !s.isRecent(now):
 		return true // meanwhile it may be another run, which others know
 	}
-	name, who := r.member(p.Master).name, "that this process has not met before"
+	name, who := r.member(p.Master).Name, "that this process has not met before"
 	if r.moves(p.Master) {
 		name, who = r.names(p.Master), "that Sentinels name"
 	}
@@ -110,7 +114,7 @@ func (r *Roster) sticks(master int, stuck bool) {
 // says that it is the configured server. A Sentinel's name may belong to any server.
 func (r *Roster) knows(master int) bool {
 	m := r.member(master)
-	return !r.moves(master) && (r.met[master] == r.joined[master] || m.name != "" && m.name == plainName(r.names(master)))
+	return !r.moves(master) && (r.met[master] == r.joined[master] || m.Name != "" && m.Name == marker.PlainName(r.names(master)))
 }
 
 // isMember tells whether a server without a marker of its present run is the member itself,
@@ -123,7 +127,7 @@ func (r *Roster) isMember(p Place, s *view) bool {
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
 	onRecord := s.text != "" && s.marker.Joined[p.Master] == r.joined[p.Master]
-	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.member(p.Master).name != "")
+	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.member(p.Master).Name != "")
 }
 
 // butFirst says, for people, what must happen before a server without a marker gets one.
@@ -135,7 +139,7 @@ func (r *Roster) butFirst(p Place, s *view) string {
 	case r.stuck[p.Master]:
 		return ", and too few other masters that remember can be reached to tell who the masters are: bring one more back, or start an empty server in its place"
 	case r.wasReplaced(p, s):
-		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", r.member(p.Master).epoch)
+		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", r.member(p.Master).Epoch)
 	}
 	return ""
 }
@@ -158,7 +162,7 @@ type hearing struct {
 // A record is the member at a place as another master records it. It was there from since on, as
 // long as the master has kept that memory.
 type record struct {
-	memory Marker
+	memory marker.Marker
 	since  time.Time
 }
 
@@ -175,7 +179,7 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 			continue
 		}
 		s, k := r.views[Place{i, 0}], h.kept[i]
-		if k.since.IsZero() || !k.memory.sameMemory(s.marker) {
+		if k.since.IsZero() || !k.memory.SameMemory(s.marker) {
 			k = record{s.marker, now}
 			h.kept[i] = k
 		}
@@ -258,9 +262,9 @@ func (r *Roster) Acceptable(i int, run, text string) error {
 	if text == "" {
 		return nil
 	}
-	m, ok := ParseMarker(text)
+	m, ok := marker.Parse(text)
 	if !ok || m.Set != r.set || m.Member != i+1 || m.Members != r.masters || m.Joined[i] != r.joined[i] {
-		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, MarkerKey)
+		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, marker.Key)
 	}
 	return nil
 }
@@ -299,7 +303,7 @@ func (r *Roster) Replaceable(i int) error {
 // members.
 func (r *Roster) Replace(i int, name, run string) Joined {
 	m := r.member(i)
-	if m.name != "" && m.name == plainName(name) || run != "" && m.run == ShortRun(run) {
+	if m.Name != "" && m.Name == marker.PlainName(name) || run != "" && m.Run == marker.ShortRun(run) {
 		return Joined{r.epoch, r.joined} // another process has made the same replacement
 	}
 	r.join(i, name, run)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // A Standing says whether the votes of one batch count, and why not.
@@ -40,8 +42,8 @@ type Reading struct {
 
 // At returns the standing of a place at a reading. st is its standing apart from the time, and
 // m is its marker.
-func (st Standing) At(m Marker, now Reading, limits Limits) Standing {
-	st.Covers = m.covers(now.Clock)
+func (st Standing) At(m marker.Marker, now Reading, limits Limits) Standing {
+	st.Covers = covers(m, now.Clock)
 	if st.State != Certified {
 		return st
 	}
@@ -87,7 +89,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case s.isStale():
 		return no(Uncertified, "its marker has just been written anew")
 	case s.broken:
-		return no(Barred, "its key %s is no marker; delete it if no other program needs it", MarkerKey)
+		return no(Barred, "its key %s is no marker; delete it if no other program needs it", marker.Key)
 	case s.jump > 0:
 		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
 	case r.set == "":

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -416,7 +417,7 @@ type toyStream struct {
 	text     string
 	repl     Replication
 	standing Standing
-	marker   Marker
+	marker   marker.Marker
 	noted    Standing
 }
 
@@ -534,7 +535,7 @@ func (s *toyStream) hear(b batch, it said, sent time.Time) {
 		p.r.Jumped(s.place.Master, jump, now)
 	}
 	s.asked = sent
-	rest, token := CutToken(it.text)
+	rest, token := marker.CutToken(it.text)
 	s.token = token
 	if !s.valid || s.repl != it.repl {
 		s.repl = it.repl

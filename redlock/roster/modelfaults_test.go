@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -530,7 +531,7 @@ func (w *world) makePeace() {
 	}
 	sets := map[string]int{}
 	for _, s := range w.at {
-		m, _ := ParseMarker(s.texts[0])
+		m, _ := marker.Parse(s.texts[0])
 		sets[m.Set]++
 	}
 	if w.remembering(away) < quorum.Size(w.masters) {
@@ -552,7 +553,7 @@ func (w *world) makePeace() {
 // remembering counts the masters that remember, apart from the first ones.
 func (w *world) remembering(after int) (n int) {
 	for _, s := range w.at[after:] {
-		if m, ok := ParseMarker(s.texts[0]); ok && s.up && m.Run == s.run {
+		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run {
 			n++
 		}
 	}
@@ -587,7 +588,7 @@ func (w *world) restartWithPresentList(p *process) {
 func (w *world) judgePeace() {
 	sets := map[string]bool{}
 	for _, s := range w.at {
-		m, _ := ParseMarker(s.texts[0])
+		m, _ := marker.Parse(s.texts[0])
 		sets[m.Set] = true
 	}
 	if w.divided = len(sets) > 1; w.divided || w.moves || w.powerLosses > 1 {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -83,8 +84,8 @@ type told struct {
 
 // raiseToken does what token.lua does.
 func (s *toyServer) raiseToken(w *world, db int, number, first int64) told {
-	own, ok := ParseMarker(s.texts[db])
-	record, okay := ParseMarker(s.texts[0])
+	own, ok := marker.Parse(s.texts[db])
+	record, okay := marker.Parse(s.texts[0])
 	same := own.Set == record.Set && own.Run == record.Run && own.Who() == record.Who() && own.DB == db && record.DB == 0
 	if !ok || !okay || !same || s.clock(w).Milliseconds() < record.VotesFrom() {
 		return told{}
@@ -112,7 +113,7 @@ func (p *process) askToken() {
 
 func (p *process) tryToken(again int) {
 	w := p.w
-	b := &tokenBallot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, number: p.nextToken, first: FirstToken(p.now())}
+	b := &tokenBallot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, number: p.nextToken, first: marker.FirstToken(p.now())}
 	for i := range w.masters {
 		q := batch{token: b}
 		if w.rng.IntN(4) == 0 {

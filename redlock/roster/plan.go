@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -13,7 +14,7 @@ import (
 type Write struct {
 	Place
 	Seen   string
-	Marker Marker
+	Marker marker.Marker
 	Kind   Kind
 	Turn   bool          // EditAll: it also turns the record of the longest TTL
 	Used   []int         // UpgradeAll: databases that the set used; nil if unknown
@@ -88,7 +89,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now, limits) {
 		return Write{}, false
 	}
-	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, SinceNow, now)}
+	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
 	joined := p.DB == 0 && r.hasJoined(p, s)
 	switch own := s.marker; {
 	case s.text == "" && p.DB == 0 && r.blank[p.Master]:
@@ -156,7 +157,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
 		m.Marker.Since, m.Marker.Quarantine = own.Since, quarantine(limits.RestartDelay, s.lacks.longest, limits.MaxQuarantine)
 		return m, true
-	case p.DB == 0 && own.Granted() > limits.RestartDelay && now.Sub(s.turnedAt) >= own.turns(limits):
+	case p.DB == 0 && own.Granted() > limits.RestartDelay && now.Sub(s.turnedAt) >= turns(own, limits):
 		m.Kind, m.Turn = EditAll, true
 		return m, true
 	default:
@@ -234,7 +235,7 @@ func (r *Roster) hasHeard(master int) bool {
 func (r *Roster) begin(m *Write, limits Limits) {
 	m.Kind, m.Marker.Since = WriteAll, 0
 	if !r.fresh {
-		m.Marker.Since = SinceNow
+		m.Marker.Since = marker.SinceNow
 		m.Marker.Quarantine = quarantine(limits.RestartDelay, m.Marker.Before, limits.MaxQuarantine)
 	}
 }
@@ -243,7 +244,7 @@ func (r *Roster) begin(m *Write, limits Limits) {
 // master of any tellAll masters. So if that many markers of the first version are read, they
 // list all databases that the set used. The list is kept for masters that are upgraded last. If
 // some markers were written anew before that many were read, the list is unknown.
-func (r *Roster) upgrade(m Write, own Marker) (Write, bool) {
+func (r *Roster) upgrade(m Write, own marker.Marker) (Write, bool) {
 	m.Kind = UpgradeAll
 	m.Marker.Since, m.Marker.Quarantine, m.Marker.Longest = own.Since, own.Quarantine, own.Longest
 	m.Marker.Before = 0
@@ -309,8 +310,8 @@ func (r *Roster) readSince(p Place, since time.Time) int {
 }
 
 // marker returns the marker that a master of the set shall have.
-func (r *Roster) marker(p Place, set string, since int64, now time.Time) Marker {
-	return Marker{
+func (r *Roster) marker(p Place, set string, since int64, now time.Time) marker.Marker {
+	return marker.Marker{
 		DB: p.DB, Set: set, Member: p.Master + 1, Members: r.masters, Epoch: r.epoch, Joined: r.joined,
 		Run: r.views[p].run, ReplID: r.views[p].ID, Since: since, Before: r.granted(now), Turned: since, Token: r.token,
 	}

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -26,7 +27,7 @@ func promotionOf(n int, now time.Time) (before, after *Roster) {
 // write makes a roster's writes, as the masters would show them afterwards.
 func (r *Roster) write(marks []Write, readers ...*Roster) {
 	for _, m := range marks {
-		if m.Marker.Since == SinceNow {
+		if m.Marker.Since == marker.SinceNow {
 			m.Marker.Since, m.Marker.Turned = 1, 1
 		}
 		for _, reader := range readers {

@@ -3,6 +3,8 @@ package roster
 import (
 	"slices"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // A Place is one database of one master.
@@ -21,7 +23,7 @@ type view struct {
 	asked  time.Time // when the question of the last reading was asked
 	read   bool      // the marker was read on this connection, into text and marker
 	text   string
-	marker Marker
+	marker marker.Marker
 	noText bool      // the key of the marker holds no string
 	broken bool      // the key of the marker holds no marker
 	since  time.Time // when marker or replication began to tell of the present memory
@@ -171,7 +173,7 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 	restarted = r.runs[p.Master] != "" && r.runs[p.Master] != run
 	r.runs[p.Master] = run
 	s, known := r.view(p), r.view(p)
-	r.leaves(s, Marker{}, now)
+	r.leaves(s, marker.Marker{}, now)
 	if known.run == "" {
 		for other, o := range r.views { // a jump that is not yet written down concerns this database, too
 			if other.Master == p.Master && o.run == run && o.jump > known.jump {
@@ -200,7 +202,7 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 // whether that is news.
 func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 	s := r.view(p)
-	r.leaves(s, Marker{}, now)
+	r.leaves(s, marker.Marker{}, now)
 	s.connected, s.read = false, false
 	return r.stands(p, s, Standing{State: Away, Reason: reason}, now)
 }
@@ -217,14 +219,14 @@ func (r *Roster) Asked(p Place, at time.Time, token int64) {
 
 // Checked records the marker of a place, which was asked for at asked. It returns the parsed
 // marker and the standing of the place apart from the time.
-func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, Marker) {
-	text, token := CutToken(text) // a new token is no news, and changes nothing but itself
+func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, marker.Marker) {
+	text, token := marker.CutToken(text) // a new token is no news, and changes nothing but itself
 	s := r.view(p)
 	s.asked = asked
 	news := !s.read || s.text != text || s.noText != broken
 	s.noText = broken
 	if news {
-		next, ok := ParseMarker(text)
+		next, ok := marker.Parse(text)
 		r.leaves(s, next, now)
 		if p.DB == 0 && next.Since > s.marker.Since && r.evicted[p.Master] {
 			delete(r.evicted, p.Master) // the marker now records that it may have forgotten
@@ -233,7 +235,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 		if s.turnedAt.IsZero() || next.Turned != s.marker.Turned {
 			s.turnedAt = now
 		}
-		if !s.read || !s.marker.sameMemory(next) || broken {
+		if !s.read || !s.marker.SameMemory(next) || broken {
 			s.since, s.lacks = now, r.ttls
 		}
 		s.marker, broken = next, broken || text != "" && !ok
@@ -298,7 +300,7 @@ func (r *Roster) learn(s *view, now time.Time) bool {
 	if s.marker.Members != r.masters {
 		return false
 	}
-	epoch, joined := max(r.epoch, s.marker.Epoch), together(r.joined, s.marker.Joined)
+	epoch, joined := max(r.epoch, s.marker.Epoch), marker.Together(r.joined, s.marker.Joined)
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}

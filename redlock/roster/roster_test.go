@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // These tests show a roster observations whose timing no timeline can produce.
@@ -119,7 +121,7 @@ func TestRosterWhatNobodyCanTellIsTheLongestTTLThatIsCovered(t *testing.T) {
 			}
 			got := map[int]time.Duration{}
 			for _, m := range r.Tick(now.Add(time.Minute), rosterLimits) {
-				if m.DB == 0 && m.Marker.Since == SinceNow {
+				if m.DB == 0 && m.Marker.Since == marker.SinceNow {
 					got[m.Master] = m.Marker.Quarantine
 				}
 			}
@@ -144,7 +146,7 @@ func (r *Roster) markedBy(now time.Time) []Place {
 }
 
 // another returns a marker of another set, for a place.
-func (r *Roster) another(i int, change func(*Marker)) string {
+func (r *Roster) another(i int, change func(*marker.Marker)) string {
 	m := r.marker(Place{i, 0}, "another", 0, time.Now())
 	change(&m)
 	return m.String()
@@ -155,12 +157,12 @@ func (r *Roster) another(i int, change func(*Marker)) string {
 func TestRosterNothingIsWrittenWhileAnotherSetIsBeingFounded(t *testing.T) {
 	now := time.Now()
 	for name, row := range map[string]struct {
-		change func(*Marker)
+		change func(*marker.Marker)
 		writes bool
 	}{
-		"a set that these masters could be":   {func(*Marker) {}, false},
-		"a set in which it has another place": {func(m *Marker) { m.Member = 4 }, true},
-		"a set of another size":               {func(m *Marker) { m.Members, m.Joined = 7, append(m.Joined, "1", "1") }, true},
+		"a set that these masters could be":   {func(*marker.Marker) {}, false},
+		"a set in which it has another place": {func(m *marker.Marker) { m.Member = 4 }, true},
+		"a set of another size":               {func(m *marker.Marker) { m.Members, m.Joined = 7, append(m.Joined, "1", "1") }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := certifiedRoster(5, now)
@@ -183,7 +185,7 @@ func TestRosterASetGivesWayOnlyToAQuorum(t *testing.T) {
 		if r.Tick(now, rosterLimits); r.set != "s" {
 			t.Fatalf("%d of 5 masters have another set, and it is taken over", i)
 		}
-		r.shows(Place{i, 0}, r.another(i, func(*Marker) {}))
+		r.shows(Place{i, 0}, r.another(i, func(*marker.Marker) {}))
 	}
 	if r.Tick(now, rosterLimits); r.set != "another" {
 		t.Error("a quorum belongs to another set, and it is not taken over")

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // Scripts in testdata/*.txt show what rosters do. A line is an event. The indented
@@ -243,7 +245,7 @@ func (s *script) plans(p *actor) {
 		if m.Kind == EditAll {
 			s.print("writes to %s %s: epoch=%d joined=%s%s", p.r.names(m.Master), kind, m.Marker.Epoch, strings.Join(m.Marker.Joined, ","), why)
 		} else {
-			s.print("writes to %s %s: run=%s since=%s quarantine=%v before=%v%s", p.r.names(m.Master), kind, m.Marker.Run, writtenTime(m.Marker.Since), m.Marker.Quarantine, m.Marker.Before, why)
+			s.print("writes to %s %s: run=%s since=%s quarantine=%v before=%v%s", p.r.names(m.Master), kind, m.Marker.Run, marker.WrittenTime(m.Marker.Since), m.Marker.Quarantine, m.Marker.Before, why)
 		}
 		server := p.servers[m.Master]
 		if server == nil || p.runs[m.Master] != server.run || !server.write(s.world, m, math.MaxInt64) {

@@ -1,6 +1,10 @@
 package roster
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/marker"
+)
 
 // Found is the result of one look at a master.
 type Found struct {
@@ -35,7 +39,7 @@ func (r *Roster) survey(p Place, f Found, now time.Time) Standing {
 	if !f.Reached {
 		return Standing{State: Away, Reason: NotConnected}
 	}
-	if m, ok := ParseMarker(f.Marker); ok && f.Run == "" {
+	if m, ok := marker.Parse(f.Marker); ok && f.Run == "" {
 		f.Run = m.Run
 	}
 	if !r.view(p).connected {
@@ -49,7 +53,7 @@ func (r *Roster) survey(p Place, f Found, now time.Time) Standing {
 func commonSet(found []Found) string {
 	counts, best := map[string]int{}, ""
 	for _, f := range found {
-		m, ok := ParseMarker(f.Marker)
+		m, ok := marker.Parse(f.Marker)
 		if !ok {
 			continue
 		}

@@ -3,6 +3,8 @@ package roster
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // Survey judges like a Roster that has read all markers.
@@ -21,9 +23,9 @@ func TestSurvey(t *testing.T) {
 		"restarted":             {func(f *Found) { f.Run = "another" }, Uncertified, "it has been restarted"},
 		"flushed":               {func(f *Found) { f.Marker = "" }, Uncertified, "its marker is missing"},
 		"somebody's key":        {func(f *Found) { f.Marker = "hello" }, Barred, "its key redlock-proxy:master is no marker; delete it if no other program needs it"},
-		"of another set":        {func(f *Found) { f.Marker = r.another(1, func(m *Marker) { m.Set = "t" }) }, Barred, "it belongs to another set of masters (t, not s)"},
+		"of another set":        {func(f *Found) { f.Marker = r.another(1, func(m *marker.Marker) { m.Set = "t" }) }, Barred, "it belongs to another set of masters (t, not s)"},
 		"in quarantine": {func(f *Found) {
-			f.Marker = r.another(1, func(m *Marker) { m.Set, m.Since, m.Quarantine = "s", clock.Milliseconds(), time.Minute })
+			f.Marker = r.another(1, func(m *marker.Marker) { m.Set, m.Since, m.Quarantine = "s", clock.Milliseconds(), time.Minute })
 		}, Quarantined, "it may have forgotten locks, and votes again when all of them have ended"},
 	} {
 		found := make([]Found, 3)

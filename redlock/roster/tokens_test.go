@@ -3,43 +3,9 @@ package roster
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
-
-func TestCutToken(t *testing.T) {
-	marker := Marker{Set: "s", Member: 1, Members: 1, Joined: []string{"1"}, Run: "r", Turned: 123}.String()
-	for text, want := range map[string]struct {
-		rest  string
-		token int64
-	}{
-		"":                                   {"", 0},
-		marker:                               {marker, 0},
-		marker + " token=1800000000001":      {marker, 1800000000001},
-		marker + " token=9007199254740991":   {marker, MostToken},
-		marker + " token=":                   {marker + " token=", 0},
-		marker + " token=1x":                 {marker + " token=1x", 0},
-		marker + " token=123456789012345678": {marker + " token=123456789012345678", 0},
-		marker + "token=1":                   {marker + "token=1", 0},
-		" token=7":                           {"", 7},
-		"7":                                  {"7", 0},
-	} {
-		if rest, token := CutToken(text); rest != want.rest || token != want.token {
-			t.Errorf("%q: %q and %d", text, rest, token)
-		}
-		if rest, token := CutToken([]byte(text)); string(rest) != want.rest || token != want.token {
-			t.Errorf("%q as bytes: %q and %d", text, rest, token)
-		}
-	}
-	if allocs := testing.AllocsPerRun(10, func() { CutToken([]byte(" token=7")) }); allocs > 0 {
-		t.Errorf("each batch costs %v allocations", allocs)
-	}
-}
-
-func TestMarkersKeepTheToken(t *testing.T) {
-	m := Marker{Set: "s", Member: 1, Members: 1, Joined: []string{"1"}, Run: "r", Token: 42}
-	if got, ok := ParseMarker(m.String()); !ok || got.Token != 42 || got.String() != m.String() {
-		t.Errorf("%v: %v", ok, got)
-	}
-}
 
 // learnedAfter makes a roster of three masters in which the first forgot, and returns the token
 // that it would write there. The others were asked at the given time after that.
@@ -49,7 +15,7 @@ func learnedAfter(asked time.Duration, remember bool) int64 {
 	limits := Limits{MasterTimeout: time.Second, RestartDelay: 2 * time.Second, MaxQuarantine: time.Minute}
 	for i := range 3 {
 		p := Place{i, 0}
-		m := Marker{Set: "s", Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "r", Token: 7}
+		m := marker.Marker{Set: "s", Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "r", Token: 7}
 		if r.Connected(p, m.Run, "", Replication{}, began); i > 0 && !remember {
 			m.Run = "before"
 		}
@@ -69,10 +35,10 @@ func TestATokenIsNotLearnedTooEarly(t *testing.T) {
 	if token := learnedAfter(2*time.Second, true); token != 9 {
 		t.Errorf("from masters that remember: %d", token)
 	}
-	if token := learnedAfter(time.Second/2, true); token < FirstToken(worldBegan) {
+	if token := learnedAfter(time.Second/2, true); token < marker.FirstToken(worldBegan) {
 		t.Errorf("while a ballot may be under way: %d", token)
 	}
-	if token := learnedAfter(2*time.Second, false); token < FirstToken(worldBegan) {
+	if token := learnedAfter(2*time.Second, false); token < marker.FirstToken(worldBegan) {
 		t.Errorf("from masters that have been restarted: %d", token)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // A toyServer is a Redis server as a roster sees it: a process that can forget, with a clock and
@@ -59,12 +61,12 @@ func (s *toyServer) forgetAll(w *world) {
 func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 	clock := s.clock(w)
 	ms := clock.Milliseconds()
-	if text, _ := CutToken(s.texts[m.DB]); text != m.Seen {
+	if text, _ := marker.CutToken(s.texts[m.DB]); text != m.Seen {
 		return false
 	}
 	if m.Kind == EditAll {
 		for db, text := range s.texts {
-			own, ok := ParseMarker(text)
+			own, ok := marker.Parse(text)
 			if !ok || own.Set != m.Marker.Set {
 				continue
 			}
@@ -79,25 +81,25 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 	if clock > latest {
 		return false
 	}
-	marker := m.Marker
-	if marker.Since == SinceNow {
-		marker.Since = ms
+	written := m.Marker
+	if written.Since == marker.SinceNow {
+		written.Since = ms
 	}
-	if marker.Turned == TurnNow {
-		marker.Turned = ms
+	if written.Turned == marker.TurnNow {
+		written.Turned = ms
 	}
-	w.begins(marker.Set)
+	w.begins(written.Set)
 	for db, text := range s.texts {
 		if db != m.DB && m.Kind == WriteHere {
 			continue
 		}
-		own, _ := ParseMarker(text)
-		if db == m.DB || m.Kind == WriteAll || own.Set != marker.Set || own.Run != marker.Run {
-			marker.DB, marker.Token = db, 0
+		own, _ := marker.Parse(text)
+		if db == m.DB || m.Kind == WriteAll || own.Set != written.Set || own.Run != written.Run {
+			written.DB, written.Token = db, 0
 			if db == 0 {
-				marker.Token = max(m.Marker.Token, own.Token)
+				written.Token = max(m.Marker.Token, own.Token)
 			}
-			s.texts[db] = marker.String()
+			s.texts[db] = written.String()
 		}
 	}
 	s.jumped = nil
@@ -107,7 +109,7 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 // raise records a longer TTL, here and in database 0.
 func (s *toyServer) raise(db int, ttl time.Duration) {
 	for _, at := range []int{0, db} {
-		if m, ok := ParseMarker(s.texts[at]); ok && m.Longest < ttl {
+		if m, ok := marker.Parse(s.texts[at]); ok && m.Longest < ttl {
 			m.Longest = ttl
 			s.texts[at] = m.String()
 		}

@@ -1,6 +1,10 @@
 package roster
 
-import "time"
+import (
+	"time"
+
+	"redlock-proxy/redlock/marker"
+)
 
 // A ttlMemory remembers the longest TTL of records that this process cannot read any more,
 // because a master has gone or forgotten. It counts as long as a lock can live that was granted
@@ -41,9 +45,36 @@ func (r *Roster) granted(now time.Time) time.Duration {
 // leaves records that a place's marker cannot be read any more, or that another one has
 // replaced it. A record that only turned is not lost. Nor is a record of another run: it was
 // lost with that run, and the process that overwrites it keeps it.
-func (r *Roster) leaves(s *view, next Marker, now time.Time) {
+func (r *Roster) leaves(s *view, next marker.Marker, now time.Time) {
 	m := s.marker
 	if s.present() && m.Set == r.set && m.Run == s.run && (next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
 		r.ttls.lose(m.Granted(), now)
 	}
+}
+
+// covers returns the longest TTL that a lock may have if it is granted at now, by the master's
+// own time. Whoever asks for a longer one records it in Longest first. If that happened just
+// before the record turned, its stream may not have read of the turn. So until turnGrace has
+// passed, covers returns Granted.
+func covers(m marker.Marker, now time.Duration) time.Duration {
+	if past := now - time.Duration(m.Turned)*time.Millisecond; past >= 0 && past < turnGrace {
+		return m.Granted()
+	}
+	return m.Longest
+}
+
+// turnGrace is the time after which every stream has read that the record has turned.
+const turnGrace = 5 * BeatPause
+
+// turns returns how long after its turn a record may turn again. By then every lock that was
+// granted before the turn has ended, even by a slower clock than the one that measures it.
+func turns(m marker.Marker, limits Limits) time.Duration {
+	kept := max(m.Before, limits.RestartDelay)
+	return kept + time.Duration(float64(kept)*limits.ClockDrift) + turnGrace
+}
+
+// quarantine returns how long a master that may have forgotten locks does not vote: until every
+// lock that it may have forgotten has ended.
+func quarantine(restartDelay, longest, most time.Duration) time.Duration {
+	return max(restartDelay, min(longest, most))
 }

@@ -3,11 +3,13 @@ package roster
 import (
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // A stream that has not read yet that the record has turned records nothing.
 func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
-	m := Marker{Longest: time.Second, Before: time.Minute, Turned: 10_000}
+	m := marker.Marker{Longest: time.Second, Before: time.Minute, Turned: 10_000}
 	for now, want := range map[time.Duration]time.Duration{
 		9 * time.Second:            time.Second, // the clock was set back
 		10 * time.Second:           time.Minute,
@@ -15,7 +17,7 @@ func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
 		100 * time.Second:          time.Second,
 		14999 * time.Millisecond:   time.Minute,
 	} {
-		if got := m.covers(now); got != want {
+		if got := covers(m, now); got != want {
 			t.Errorf("at %v it covers %v, want %v", now, got, want)
 		}
 	}

@@ -9,9 +9,9 @@ import (
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
-	"redlock-proxy/redlock/roster"
 )
 
 // Script raises the record of a master.
@@ -55,7 +55,7 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 	began := time.Now()
 	for {
 		token := g.next()
-		b := g.poll(r, token, roster.FirstToken(began))
+		b := g.poll(r, token, marker.FirstToken(began))
 		g.learn(b.Answers)
 		o := b.Outcome()
 		switch {
@@ -67,7 +67,7 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 		case !outrun(b.Answers):
 			o.Err = agreedError(b.Answers)
 			return o
-		case g.last.Load() >= roster.MostToken:
+		case g.last.Load() >= marker.MostToken:
 			o.Err = usedUp
 			return o
 		case time.Since(began) > patience:
@@ -118,7 +118,7 @@ func (g *Giver) poll(r Request, token, first int64) *ballot.Ballot[answer] {
 	if g.box.Masters.At(0).Embedded() {
 		servers = "embedded"
 	}
-	frames := resp.AppendEval(nil, Script, [][]byte{r.Key, []byte(roster.MarkerKey)},
+	frames := resp.AppendEval(nil, Script, [][]byte{r.Key, []byte(marker.Key)},
 		r.Value, resp.Decimal(token), resp.Decimal(first), resp.Decimal(int64(r.DB)), []byte(servers))
 	return ballot.Poll(g.box, frames, ballot.Question[answer]{
 		Kind:    ballot.KindToken,

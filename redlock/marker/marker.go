@@ -1,4 +1,4 @@
-package roster
+package marker
 
 import (
 	"cmp"
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// MarkerKey is our one key on a master. Every database of the master has it. No client may
+// Key is our one key on a master. Every database of the master has it. No client may
 // touch it.
-const MarkerKey = "redlock-proxy:master"
+const Key = "redlock-proxy:master"
 
 // A Marker is a master's record of itself: who it is, and since when its memory of a database
 // is complete. The judgement is stored there and not in a process's memory. So several
@@ -52,16 +52,16 @@ type Marker struct {
 }
 
 const (
-	MarkerVersion = "redlock-proxy/2"
-	FirstVersion  = "redlock-proxy/1"
-	SinceNow      = -1
-	TurnNow       = -1
+	Version      = "redlock-proxy/2"
+	FirstVersion = "redlock-proxy/1"
+	SinceNow     = -1
+	TurnNow      = -1
 )
 
 func (m Marker) String() string {
-	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s%s", MarkerVersion,
-		m.DB, m.Set, m.Member, m.Members, m.Who(), m.Run, writtenTime(m.Since), m.Quarantine.Milliseconds(),
-		m.Longest.Milliseconds(), m.Before.Milliseconds(), writtenTime(m.Turned), tokenSuffix(m.Token))
+	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s%s", Version,
+		m.DB, m.Set, m.Member, m.Members, m.Who(), m.Run, WrittenTime(m.Since), m.Quarantine.Milliseconds(),
+		m.Longest.Milliseconds(), m.Before.Milliseconds(), WrittenTime(m.Turned), tokenSuffix(m.Token))
 }
 
 // noReplid stands for the replication id of a server that does not say it.
@@ -72,17 +72,17 @@ func (m Marker) Who() string {
 	return fmt.Sprintf(" epoch=%d joined=%s replid=%s ", m.Epoch, strings.Join(m.Joined, ","), cmp.Or(m.ReplID, noReplid))
 }
 
-// writtenTime writes SinceNow and TurnNow as the word that the scripts replace.
-func writtenTime(ms int64) string {
+// WrittenTime writes SinceNow and TurnNow as the word that the scripts replace.
+func WrittenTime(ms int64) string {
 	if ms < 0 {
 		return "now"
 	}
 	return strconv.FormatInt(ms, 10)
 }
 
-// ParseMarker reads the text that String writes, or a marker of the first version. It returns
+// Parse reads the text that String writes, or a marker of the first version. It returns
 // false for any other text.
-func ParseMarker(text string) (Marker, bool) {
+func Parse(text string) (Marker, bool) {
 	var m Marker
 	text, m.Token = CutToken(text)
 	version, rest, _ := strings.Cut(text, " ")
@@ -90,7 +90,7 @@ func ParseMarker(text string) (Marker, bool) {
 	if version == FirstVersion && len(words) == 9 {
 		words = slices.Insert(words, 0, "db=0")
 	}
-	if version != MarkerVersion && version != FirstVersion || len(words) < 9 {
+	if version != Version && version != FirstVersion || len(words) < 9 {
 		return Marker{}, false
 	}
 	ok := true
@@ -120,7 +120,7 @@ func ParseMarker(text string) (Marker, bool) {
 	m.Member, m.Members = int(number(member)), int(number(members))
 	m.Epoch = number(field("epoch"))
 	m.Joined = strings.Split(field("joined"), ",")
-	if version == MarkerVersion {
+	if version == Version {
 		if m.ReplID = field("replid"); m.ReplID == noReplid {
 			m.ReplID = ""
 		}
@@ -139,9 +139,9 @@ func ParseMarker(text string) (Marker, bool) {
 	return m, ok
 }
 
-// sameMemory tells whether another marker tells of the same memory as m. It may record another
+// SameMemory tells whether another marker tells of the same memory as m. It may record another
 // TTL or another epoch.
-func (m Marker) sameMemory(other Marker) bool {
+func (m Marker) SameMemory(other Marker) bool {
 	return m.DB == other.DB && m.Set == other.Set && m.Member == other.Member && m.Run == other.Run && m.Since == other.Since && m.Quarantine == other.Quarantine
 }
 
@@ -154,32 +154,5 @@ func (m Marker) VotesFrom() int64 { return m.Since + m.Quarantine.Milliseconds()
 // Granted returns the longest TTL that an unended lock may have.
 func (m Marker) Granted() time.Duration { return max(m.Longest, m.Before) }
 
-// covers returns the longest TTL that a lock may have if it is granted at now, by the master's
-// own time. Whoever asks for a longer one records it in Longest first. If that happened just
-// before the record turned, its stream may not have read of the turn. So until turnGrace has
-// passed, covers returns Granted.
-func (m Marker) covers(now time.Duration) time.Duration {
-	if past := now - time.Duration(m.Turned)*time.Millisecond; past >= 0 && past < turnGrace {
-		return m.Granted()
-	}
-	return m.Longest
-}
-
-// turnGrace is the time after which every stream has read that the record has turned.
-const turnGrace = 5 * BeatPause
-
-// turns returns how long after its turn a record may turn again. By then every lock that was
-// granted before the turn has ended, even by a slower clock than the one that measures it.
-func (m Marker) turns(limits Limits) time.Duration {
-	kept := max(m.Before, limits.RestartDelay)
-	return kept + time.Duration(float64(kept)*limits.ClockDrift) + turnGrace
-}
-
 // ForEver keeps sums of times from overflowing.
 const ForEver = 100 * 365 * 24 * time.Hour
-
-// quarantine returns how long a master that may have forgotten locks does not vote: until every
-// lock that it may have forgotten has ended.
-func quarantine(restartDelay, longest, most time.Duration) time.Duration {
-	return max(restartDelay, min(longest, most))
-}

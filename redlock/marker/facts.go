@@ -1,9 +1,9 @@
-package roster
+package marker
 
 import "time"
 
-// MarkerFacts is the content of a marker, for display to people.
-type MarkerFacts struct {
+// Facts is the content of a marker, for display to people.
+type Facts struct {
 	Set     string
 	Founded time.Time // when the set began; zero if unknown
 	Member  int       // counted from 1
@@ -17,14 +17,14 @@ type MarkerFacts struct {
 	Longest    time.Duration // the longest TTL granted
 }
 
-// ReadMarker reads the value of MarkerKey. It returns false for any text that is no marker.
-func ReadMarker(text string, now time.Time) (facts MarkerFacts, ok bool) {
-	m, ok := ParseMarker(text)
+// Read reads the value of Key. It returns false for any text that is no marker.
+func Read(text string, now time.Time) (facts Facts, ok bool) {
+	m, ok := Parse(text)
 	if !ok {
-		return MarkerFacts{}, false
+		return Facts{}, false
 	}
-	return MarkerFacts{
-		Set: m.Set, Founded: foundedAt(m.Set, now), Member: m.Member, Members: m.Members, Epoch: m.Epoch, Run: m.Run,
+	return Facts{
+		Set: m.Set, Founded: FoundedAt(m.Set, now), Member: m.Member, Members: m.Members, Epoch: m.Epoch, Run: m.Run,
 		Since: time.UnixMilli(m.Since), Quarantine: m.Quarantine, Longest: m.Granted(),
 	}, true
 }
