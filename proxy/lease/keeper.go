@@ -307,7 +307,7 @@ func (k *Keeper) renew(l *lease) {
 	}
 	now := time.Now()
 	late := elapsed(l.term.since, now) >= k.Limits().validity(l.term.ttl)
-	found := l.term.answered(o, now)
+	found := l.term.answered(o, ttl, now)
 	k.renewals[found].Add(1)
 	if found == ended && !late {
 		k.remove(l)

@@ -113,15 +113,16 @@ const (
 	undecided         // nobody knows, or it was too late
 )
 
-// answered notes the outcome of a renewal. A minority that still has the lock shows that
+// answered notes the outcome of a renewal to a TTL. If the client has set a longer one
+// meanwhile, the renewal left that as it was. A minority that still has the lock shows that
 // it was lost, or that a release has not reached all masters yet. The next renewal tells.
-func (t *term) answered(o redlock.Outcome, now time.Time) finding {
+func (t *term) answered(o redlock.Outcome, to time.Duration, now time.Time) finding {
 	t.pending = false
 	switch {
 	case o.Verdict == redlock.Won:
 		t.again = time.Time{}
-		if o.Since.After(t.since) {
-			t.since = o.Since
+		if since := o.Since.Add(min(0, to-t.ttl)); since.After(t.since) {
+			t.since = since
 		}
 		return renewed
 	case o.Verdict == redlock.Lost && o.Number == 0:

@@ -94,7 +94,7 @@ func TestWhatARenewalFinds(t *testing.T) {
 	} {
 		l := newTerm(9*second, start)
 		l.pending = true
-		if got := l.answered(row.outcome, at(4*second)); got != row.want || l.pending {
+		if got := l.answered(row.outcome, 9*second, at(4*second)); got != row.want || l.pending {
 			t.Errorf("%s: %d, still pending %v, want %d", row.name, got, l.pending, row.want)
 		}
 		switch act, in := l.next(at(4*second), Rule{Renew: 60 * second}, limits); {
@@ -128,8 +128,18 @@ func TestWhatAClientSetsCounts(t *testing.T) {
 	// An answer to a renewal that began before the client's change does not make the
 	// lock older.
 	l.prolonged(9*second, at(40*second))
-	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(39 * second)}, at(41*second))
+	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(39 * second)}, 9*second, at(41*second))
 	if l.since != at(40*second) {
 		t.Errorf("its TTL counts from %v", l.since.Sub(start))
+	}
+	// A renewal that was asked for before a longer TTL was set proves the shorter one only.
+	l.prolonged(30*second, at(50*second))
+	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(51 * second)}, 9*second, at(52*second))
+	if l.since != at(50*second) {
+		t.Errorf("a longer TTL counts from %v", l.since.Sub(start))
+	}
+	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(75 * second)}, 9*second, at(76*second))
+	if l.since != at(54*second) {
+		t.Errorf("what is left counts from %v", l.since.Sub(start))
 	}
 }
