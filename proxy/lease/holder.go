@@ -51,14 +51,15 @@ func (h *Holder) Took(db int, key, value []byte, ttl time.Duration, since time.T
 	if since.IsZero() {
 		since = time.Now()
 	}
-	switch why, fits := h.take(db, key, value, newTerm(ttl, since), rule); {
+	t := newTerm(ttl, since, k.Limits())
+	switch why, fits := h.take(db, key, value, t, rule); {
 	case why == notDue:
 		return
 	case !fits:
 		k.refuse(why)
 		return
 	}
-	if rule.Renew > 0 && ttl > 0 && !k.Limits().renewable(ttl) {
+	if rule.Renew > 0 && ttl > 0 && t.brief {
 		k.refuse(refusedTTL)
 	}
 	if !h.told {

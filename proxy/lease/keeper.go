@@ -90,7 +90,7 @@ func (k *Keeper) Any() bool { return k != nil && k.held.Load() > 0 }
 // more.
 func (k *Keeper) Prolonged(o redlock.Outcome, db int, key []byte, ttl time.Duration) {
 	k.change(o, db, key, func(l *lease) {
-		l.term.prolonged(ttl, o.Since)
+		l.term.prolonged(ttl, o.Since, k.Limits())
 		k.schedule(l, time.Now())
 	})
 }

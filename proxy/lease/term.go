@@ -41,10 +41,11 @@ type term struct {
 	again   time.Time     // when an undecided renewal ended; zero: there is none
 	pending bool          // a renewal has no answer yet
 	givenUp bool          // its client tried to release it
+	brief   bool          // when the TTL was set, it was too short to be renewed
 }
 
-func newTerm(ttl time.Duration, since time.Time) term {
-	return term{ttl: ttl, taken: since, since: since}
+func newTerm(ttl time.Duration, since time.Time, limits Limits) term {
+	return term{ttl: ttl, taken: since, since: since, brief: !limits.renewable(ttl)}
 }
 
 // A step is what to do about a lock at a given time.
@@ -67,7 +68,7 @@ func (t *term) next(now time.Time, rule Rule, limits Limits) (step, time.Duratio
 		return wait, awaitTTL
 	case t.ttl == 0:
 		return until(forget, awaitTTL-age)
-	case rule.Renew == 0 || t.givenUp || !limits.renewable(t.ttl) || !t.pending && elapsed(t.taken, now)+t.due(now) > rule.Renew:
+	case rule.Renew == 0 || t.givenUp || t.brief || !t.pending && elapsed(t.taken, now)+t.due(now) > rule.Renew:
 		return until(forget, t.ttl-age)
 	case age >= valid:
 		return lose, 0
@@ -97,8 +98,8 @@ func (t *term) due(now time.Time) time.Duration {
 
 // prolonged notes that the lock got another TTL at a given time. 0: it has none now. So
 // somebody works under the lock again.
-func (t *term) prolonged(ttl time.Duration, since time.Time) {
-	t.ttl, t.again, t.givenUp = ttl, time.Time{}, false
+func (t *term) prolonged(ttl time.Duration, since time.Time, limits Limits) {
+	t.ttl, t.again, t.givenUp, t.brief = ttl, time.Time{}, false, !limits.renewable(ttl)
 	if since.After(t.since) {
 		t.since = since
 	}

@@ -18,7 +18,7 @@ func at(after time.Duration) time.Time { return start.Add(after) }
 
 func TestWhatIsDueForALock(t *testing.T) {
 	usual := Rule{Renew: 60 * second}
-	held := newTerm(9*second, start)
+	held := newTerm(9*second, start, limits)
 	renewedAt := func(since time.Duration) term {
 		l := held
 		l.since = at(since)
@@ -60,12 +60,12 @@ func TestWhatIsDueForALock(t *testing.T) {
 
 		{"only released on disconnect", held, Rule{Release: true}, 3 * second, wait, 6 * second},
 		{"ended before its connection", held, Rule{Release: true}, 9 * second, forget, 0},
-		{"no TTL yet", newTerm(0, start), usual, 20 * second, wait, 40 * second},
-		{"never got a TTL", newTerm(0, start), usual, 60 * second, forget, 0},
-		{"no TTL, released on disconnect", newTerm(0, start), Rule{Release: true}, 600 * second, wait, awaitTTL},
-		{"a TTL too short to be renewed", newTerm(299*time.Millisecond, start), usual, 200 * time.Millisecond, wait, 99 * time.Millisecond},
-		{"the shortest that is renewed", newTerm(300*time.Millisecond, start), usual, 100 * time.Millisecond, renew, 0},
-		{"for ever, nearly", newTerm(100*365*24*time.Hour, start), Rule{Renew: time.Hour}, 0, wait, 100 * 365 * 24 * time.Hour},
+		{"no TTL yet", newTerm(0, start, limits), usual, 20 * second, wait, 40 * second},
+		{"never got a TTL", newTerm(0, start, limits), usual, 60 * second, forget, 0},
+		{"no TTL, released on disconnect", newTerm(0, start, limits), Rule{Release: true}, 600 * second, wait, awaitTTL},
+		{"a TTL too short to be renewed", newTerm(299*time.Millisecond, start, limits), usual, 200 * time.Millisecond, wait, 99 * time.Millisecond},
+		{"the shortest that is renewed", newTerm(300*time.Millisecond, start, limits), usual, 100 * time.Millisecond, renew, 0},
+		{"for ever, nearly", newTerm(100*365*24*time.Hour, start, limits), Rule{Renew: time.Hour}, 0, wait, 100 * 365 * 24 * time.Hour},
 	} {
 		if act, in := row.term.next(at(row.now), row.rule, limits); act != row.want || in != row.in {
 			t.Errorf("%s: step %d in %v, want %d in %v", row.name, act, in, row.want, row.in)
@@ -73,9 +73,21 @@ func TestWhatIsDueForALock(t *testing.T) {
 	}
 }
 
+// The client was promised renewals when it took the lock. A reload that raises the masters'
+// timeout does not end them without a word.
+func TestALockThatWasLongEnoughStaysSo(t *testing.T) {
+	held, slow := newTerm(9*second, start, limits), limits
+	slow.MasterTimeout = 2 * second
+	for now, want := range map[time.Duration]step{3 * second: renew, 9 * second: lose} {
+		if act, _ := held.next(at(now), Rule{Renew: time.Hour}, slow); act != want {
+			t.Errorf("step %d after %v, want %d", act, now, want)
+		}
+	}
+}
+
 // A machine that was suspended has a monotonic clock that stood still.
 func TestTheWallClockCounts(t *testing.T) {
-	held := newTerm(9*second, start.Round(0))
+	held := newTerm(9*second, start.Round(0), limits)
 	if act, _ := held.next(start.Round(0).Add(time.Hour), Rule{Renew: time.Minute * 600}, limits); act != lose {
 		t.Errorf("step %d after an hour's sleep, want %d", act, lose)
 	}
@@ -92,7 +104,7 @@ func TestWhatARenewalFinds(t *testing.T) {
 		{"a minority still has it", redlock.Outcome{Verdict: redlock.Lost, Number: 2}, undecided},
 		{"too few answers", redlock.Outcome{Verdict: redlock.NoQuorum}, undecided},
 	} {
-		l := newTerm(9*second, start)
+		l := newTerm(9*second, start, limits)
 		l.pending = true
 		if got := l.answered(row.outcome, 9*second, at(4*second)); got != row.want || l.pending {
 			t.Errorf("%s: %d, still pending %v, want %d", row.name, got, l.pending, row.want)
@@ -107,33 +119,33 @@ func TestWhatARenewalFinds(t *testing.T) {
 }
 
 func TestWhatAClientSetsCounts(t *testing.T) {
-	l := newTerm(9*second, start)
+	l := newTerm(9*second, start, limits)
 	rule := Rule{Renew: 60 * second}
-	l.prolonged(30*second, at(second))
+	l.prolonged(30*second, at(second), limits)
 	if act, in := l.next(at(second), rule, limits); act != wait || in != 10*second {
 		t.Errorf("longer: step %d in %v", act, in)
 	}
-	l.prolonged(3*second, at(2*second))
+	l.prolonged(3*second, at(2*second), limits)
 	if act, in := l.next(at(2*second), rule, limits); act != wait || in != second {
 		t.Errorf("shorter: step %d in %v", act, in)
 	}
-	l.prolonged(0, at(3*second))
+	l.prolonged(0, at(3*second), limits)
 	if act, in := l.next(at(3*second), rule, limits); act != wait || in != awaitTTL {
 		t.Errorf("for ever: step %d in %v", act, in)
 	}
-	l.prolonged(9*second, at(30*second))
+	l.prolonged(9*second, at(30*second), limits)
 	if act, in := l.next(at(58*second), rule, limits); act != lose || in != 0 {
 		t.Errorf("not renewed since: step %d in %v", act, in)
 	}
 	// An answer to a renewal that began before the client's change does not make the
 	// lock older.
-	l.prolonged(9*second, at(40*second))
+	l.prolonged(9*second, at(40*second), limits)
 	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(39 * second)}, 9*second, at(41*second))
 	if l.since != at(40*second) {
 		t.Errorf("its TTL counts from %v", l.since.Sub(start))
 	}
 	// A renewal that was asked for before a longer TTL was set proves the shorter one only.
-	l.prolonged(30*second, at(50*second))
+	l.prolonged(30*second, at(50*second), limits)
 	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(51 * second)}, 9*second, at(52*second))
 	if l.since != at(50*second) {
 		t.Errorf("a longer TTL counts from %v", l.since.Sub(start))
