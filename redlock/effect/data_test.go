@@ -28,6 +28,8 @@ import (
 //	unable       its master answered that it cannot serve
 //	amnesic:X    its master voted X, and may have forgotten locks
 //
+// "left" has votes that win, and is answered by the time for which a quorum keeps the key.
+//
 // "due" has the votes that won, or "lost", and what another master did. It is answered
 // by what the key is to be there, or "as it is".
 func TestData(t *testing.T) { datatest.Run(t, ask) }
@@ -38,6 +40,9 @@ func ask(t *testing.T, question string) string {
 	case "decide", "decide-reading", "decide-members":
 		r := map[string]Rule{"decide-reading": {Observes: true}, "decide-members": {Unordered: 1}}[rule]
 		return decided(r, answersOf(t, rest))
+	case "left":
+		answers := answersOf(t, rest)
+		return Rule{}.Left(answers, Rule{}.Winner(answers), 0).String()
 	case "refusal":
 		if reply := Refusal(answersOf(t, rest)); reply != nil {
 			return strings.TrimSpace(string(reply))

@@ -1,6 +1,7 @@
 package effect
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -52,6 +53,26 @@ func (r Rule) TTL(answers []quorum.Answer[Result], winner Result) time.Duration 
 		return time.Duration(ttl) * time.Millisecond
 	}
 	return -1
+}
+
+// Left is the time for which a quorum of the winning votes keeps key k. It is 0 if the key
+// does not expire there. Masters may differ: a script can set a time of their own clocks.
+func (r Rule) Left(answers []quorum.Answer[Result], winner Result, k int) time.Duration {
+	var left []int64
+	for _, a := range answers {
+		if a.State == quorum.Answered && r.Same(a.Value, winner) {
+			ttl := a.Value.After[k].PTTL
+			if ttl == NoExpiry {
+				ttl = math.MaxInt64
+			}
+			left = append(left, max(0, ttl))
+		}
+	}
+	ttl, _ := quorum.Attained(len(answers), left)
+	if ttl == math.MaxInt64 {
+		return 0
+	}
+	return time.Duration(ttl) * time.Millisecond
 }
 
 // Refusal is the reply of a quorum of votes that changed nothing and replied alike,

@@ -230,7 +230,7 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 		winner := r.rule.Winner(answers)
 		o.Reply, o.Lives = winner.Reply, time.Duration(winner.LongestTTL())*time.Millisecond
 		if r.Effects {
-			o.Effects, o.Kept = r.effects(winner)
+			o.Effects, o.Kept = r.effects(answers, winner)
 			o.Refused = r.script != nil && r.script.acquires.Load() && !winner.Wrote()
 		}
 	case ballot.Lost:
@@ -243,10 +243,10 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 
 // effects are what the winning masters did to the request's keys, and those that they found
 // and left alone.
-func (r *Request) effects(winner effect.Result) (all []ballot.Effect, kept [][]byte) {
+func (r *Request) effects(answers []quorum.Answer[effect.Result], winner effect.Result) (all []ballot.Effect, kept [][]byte) {
 	for k, did := range winner.Changes() {
 		after := winner.After[k]
-		e := ballot.Effect{Key: r.Keys[k], TTL: time.Duration(max(0, after.PTTL)) * time.Millisecond}
+		e := ballot.Effect{Key: r.Keys[k], TTL: r.rule.Left(answers, winner, k)}
 		switch did {
 		case effect.Created:
 			e.Change, e.Value = ballot.KeyCreated, after.Text()
