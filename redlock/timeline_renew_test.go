@@ -3,6 +3,7 @@ package redlock
 import (
 	"context"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 )
@@ -143,5 +144,28 @@ func TestTimelineARunTellsWhatItDidToItsKeys(t *testing.T) {
 		if again := run(true, "EVAL", compareAndDelete, "1", key, tokenA); len(again) != 0 {
 			t.Errorf("a release of nothing: %+v", again)
 		}
+	})
+}
+
+// A run that too few masters got may have been a release. What it deleted there shows that,
+// and is put back.
+func TestTimelineADeletionWithoutAQuorumIsTold(t *testing.T) {
+	onTimeline(t, "ok ok down down down", func(t *testing.T, w *timeline) {
+		w.put("A A A A A", time.Minute)
+		var mu sync.Mutex
+		var told []string
+		o := w.locker.Run(context.Background(), RunRequest{
+			Keys: [][]byte{[]byte(key)}, Transaction: [][][]byte{bytesOf([]string{"DEL", key})},
+			Deleted: func(key, value []byte) {
+				mu.Lock()
+				defer mu.Unlock()
+				told = append(told, string(key)+" "+string(value))
+			},
+		})
+		w.elapse(0)
+		if want := key + " " + tokenA; o.Verdict != NoQuorum || !slices.Equal(told, []string{want, want}) {
+			t.Errorf("%v, told %q", o.Verdict, told)
+		}
+		w.wantValues("A A A A A")
 	})
 }

@@ -18,9 +18,12 @@
 // ends it at once, unless the lock was taken after the release began: then it may be the
 // next holder's. That one has a lease of its own. So one key has one lease at most.
 //
-// A release that finds no quorum gives the lock up, if it comes from the connection that
-// took the lock. Many libraries ignore its error. The lock is renewed no more and keeps its
-// TTL, unless its TTL is set anew. Nobody is disconnected when it ends.
+// A release that finds no quorum gives the lock up. Many libraries ignore its error. The lock
+// is renewed no more and keeps its TTL, unless its TTL is set anew. Nobody is disconnected
+// when it ends. The release must come from the connection that took the lock, or name its
+// value, which must have 16 bytes. DEL is a release, also in MULTI, and so is a script that
+// certainly deletes by value. Any other script is one if it has deleted the lock on some
+// master. If no master ran it, nobody knows what it was for, and the lock is still renewed.
 //
 // # How long
 //

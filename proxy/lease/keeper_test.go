@@ -201,7 +201,7 @@ func TestAReleasedLockEndsItsLeaseQuietly(t *testing.T) {
 	for name, end := range map[string]func(b *bench){
 		"elsewhere":            func(b *bench) { b.masters.put("k", "", 0) },
 		"taken over elsewhere": func(b *bench) { b.masters.put("k", another, time.Minute) },
-		"through this proxy":   func(b *bench) { b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, []byte("k"), nil) },
+		"through this proxy":   func(b *bench) { b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: time.Now()}, 0, nil, []byte("k")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
@@ -369,7 +369,7 @@ func TestAKeyHasOneLease(t *testing.T) {
 func TestAGivenUpLockKeepsItsTTL(t *testing.T) {
 	onBench(t, Rule{Renew: time.Minute, Release: true}, func(t *testing.T, b *bench) {
 		giveUp := func() {
-			b.Ended(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, 0, []byte("k"), b.holder)
+			b.Ended(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, 0, b.holder, []byte("k"))
 		}
 		b.take("k", token, 3*second)
 		giveUp()
@@ -399,7 +399,7 @@ func TestLateNewsSparesTheNextHolder(t *testing.T) {
 		began := time.Now()
 		pass(10 * time.Millisecond)
 		b.take("k", token, 3*second)
-		b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"), nil)
+		b.Ended(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, nil, []byte("k"))
 		b.Prolonged(redlock.Outcome{Verdict: redlock.Won, Since: began}, 0, []byte("k"), time.Hour)
 		late := &fakeClient{}
 		b.NewHolder(late).Took(0, []byte("k"), []byte(another), 3*second, began)

@@ -25,7 +25,7 @@ func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.
 			return rejection(redlock.KindSwap, reply)
 		}
 		if c.over {
-			return p.take(ctx, call)
+			return p.release(ctx, call, readsValue)
 		}
 		return p.swap(ctx, call, c)
 	case reply != "":
@@ -117,26 +117,19 @@ func (p *Plane) swap(ctx context.Context, call Command, c setCommand) answer {
 	if !request.KeepTTL {
 		p.took(o, call.DB, request.Key, request.TTL)
 	}
-	p.leases.Ended(o, call.DB, request.Key, nil)
+	p.leases.Ended(o, call.DB, nil, request.Key)
 	return answer{kind: redlock.KindSwap, outcome: o, reads: readsValue, ttl: request.TTL}
 }
 
-// release deletes the command's one key.
+// release deletes the command's one key. If the reply has the key's value, a key that is no
+// string is an error.
 func (p *Plane) release(ctx context.Context, call Command, reads wording) answer {
-	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1]})
-	p.leases.Ended(o, call.DB, call.Args[1], call.Leases)
-	return answer{kind: redlock.KindRelease, outcome: o, reads: reads}
-}
-
-// take carries out GETDEL and its equivalents: it deletes the key and replies with the
-// value. A key that is no string is an error.
-func (p *Plane) take(ctx context.Context, call Command) answer {
-	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: true})
-	p.leases.Ended(o, call.DB, call.Args[1], call.Leases)
+	o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: call.DB, Key: call.Args[1], Get: reads == readsValue})
+	p.leases.Ended(o, call.DB, call.Leases, call.Args[1])
 	if o.Verdict != redlock.Won {
 		o.Value = nil
 	}
-	return answer{kind: redlock.KindRelease, outcome: o, reads: readsValue}
+	return answer{kind: redlock.KindRelease, outcome: o, reads: reads}
 }
 
 // expire carries out the EXPIRE family. reply is the parser's error, or empty.
@@ -169,7 +162,7 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 // how long that lock lives. If the command is a script or a transaction, leases are those
 // of its client.
 func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, leases *lease.Holder) answer {
-	r.Effects = true
+	r.Effects, r.Deleted = true, p.leases.Deletions(r.DB, leases)
 	o := p.locker.Run(ctx, r)
 	p.leases.Ran(o, r.DB, leases)
 	if o.Lives > 0 && len(r.Keys) > 0 {

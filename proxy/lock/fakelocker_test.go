@@ -21,7 +21,9 @@ import (
 
 // fakeLocker records its requests and answers with the outcomes that the test sets.
 type fakeLocker struct {
-	answer func(request any) redlock.Outcome // nil: everything is won
+	answer  func(request any) redlock.Outcome // nil: everything is won
+	blind   bool                              // a Watch finds no quorum
+	deleted string                            // what a run deleted under k on some master
 
 	mu    sync.Mutex
 	asked []any
@@ -64,11 +66,20 @@ func (f *fakeLocker) Extend(_ context.Context, r redlock.ExtendRequest) redlock.
 	return f.ask(r)
 }
 func (f *fakeLocker) Swap(_ context.Context, r redlock.SwapRequest) redlock.Outcome { return f.ask(r) }
-func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome   { return f.ask(r) }
+func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome {
+	o := f.ask(r)
+	if f.deleted != "" {
+		r.Deleted([]byte("k"), []byte(f.deleted))
+	}
+	return o
+}
 func (f *fakeLocker) Token(_ context.Context, r redlock.TokenRequest) redlock.Outcome {
 	return f.ask(r)
 }
 func (f *fakeLocker) Watch(context.Context, int, [][]byte) (*redlock.Watch, redlock.Outcome) {
+	if f.blind {
+		return nil, fakeLockerNoQuorum
+	}
 	return &redlock.Watch{}, redlock.Outcome{Verdict: redlock.Won}
 }
 

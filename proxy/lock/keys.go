@@ -139,7 +139,7 @@ func (p *Plane) releaseKeys(ctx context.Context, call Command) answer {
 	db, by := call.DB, call.Leases // a closure over call would move it to the heap
 	outcomes := askEach(keys, func(key []byte) redlock.Outcome {
 		o := p.locker.Release(ctx, redlock.ReleaseRequest{DB: db, Key: key})
-		p.leases.Ended(o, db, key, by)
+		p.leases.Ended(o, db, by, key)
 		return o
 	})
 	return answer{kind: redlock.KindRelease, outcome: join(outcomes), reads: readsNumber}

@@ -2,6 +2,7 @@ package lock
 
 import (
 	"log/slog"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,40 +100,62 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 // A release that got no quorum is the last that some clients do about a lock. If it was the
 // holder's, the lock is renewed no more.
 func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
-	const ttl = time.Hour / 4
-	mine, others := fakeLockerNoQuorum, fakeLockerNoQuorum
-	mine.Attempted = []redlock.Effect{{Key: []byte("k"), Change: redlock.KeyDeleted, Value: []byte("v")}}
-	others.Attempted = []redlock.Effect{{Key: []byte("k"), Change: redlock.KeyDeleted, Value: []byte("w")}}
+	const ttl, long = time.Hour / 4, "a-token-of-many-bytes"
+	attempted := func(value string) redlock.Outcome {
+		o := fakeLockerNoQuorum
+		o.Attempted = []redlock.Effect{{Key: []byte("k"), Change: redlock.KeyDeleted, Value: []byte(value)}}
+		return o
+	}
+	mine, others, certain := attempted("v"), attempted("w"), attempted(long)
 	for _, row := range []struct {
-		command string
+		command string // "MULTI" before commands of a transaction
 		outcome redlock.Outcome
-		another bool // connection of another client
+		deleted string // on a master
+		another bool   // connection
 		renewed bool
 	}{
-		{"DEL k", fakeLockerNoQuorum, false, false},
-		{"DEL j k", fakeLockerNoQuorum, false, false},
-		{"GETDEL k", fakeLockerNoQuorum, false, false},
-		{"PEXPIRE k 0", fakeLockerNoQuorum, false, false},
-		{"EVAL release 1 k v", mine, false, false},
-		{"DEL k", fakeLockerNoQuorum, true, true},
-		{"EVAL release 1 k v", mine, true, true},
-		{"EVAL release 1 k w", others, false, true}, // many threads may share a connection
-		{"EVAL unknown 1 k v", fakeLockerNoQuorum, false, true},
-		{"PEXPIRE k 900000", fakeLockerNoQuorum, false, true},
-		{"GETSET k w", fakeLockerNoQuorum, false, true},
+		{"DEL k", fakeLockerNoQuorum, "", false, false},
+		{"MULTI;DEL k", fakeLockerNoQuorum, "", false, false},
+		{"MULTI;DEL k", fakeLockerNoQuorum, "", true, true},
+		{"MULTI;UNLINK k", fakeLockerNoQuorum, "", false, false}, // after it was watched
+		{"MULTI;EVAL unknown 1 k v", fakeLockerNoQuorum, "v", false, false},
+		{"MULTI;PEXPIRE k 900000", fakeLockerNoQuorum, "", false, true},
+		{"DEL j k", fakeLockerNoQuorum, "", false, false},
+		{"GETDEL k", fakeLockerNoQuorum, "", false, false},
+		{"PEXPIRE k 0", fakeLockerNoQuorum, "", false, false},
+		{"EVAL release 1 k v", mine, "", false, false},
+		{"DEL k", fakeLockerNoQuorum, "", true, true},
+		{"EVAL release 1 k v", mine, "", true, true}, // it may be a constant
+		{"EVAL release 1 k " + long, certain, "", true, false},
+		{"EVAL release 1 k w", others, "", false, true}, // many threads may share a connection
+		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "", false, true},
+		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "v", false, false},
+		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "w", false, true},
+		{"EVAL unknown 1 k " + long, fakeLockerNoQuorum, long, true, true}, // it may delete whatever there is
+		{"PEXPIRE k 900000", fakeLockerNoQuorum, "", false, true},
+		{"GETSET k w", fakeLockerNoQuorum, "", false, true},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p, holder := newLeasingPlane(t, nil)
 			defer p.leases.Close(t.Context())
-			holder.Took(0, []byte("k"), []byte("v"), ttl, time.Now())
+			value := "v"
+			if strings.Contains(row.command, long) {
+				value = long
+			}
+			holder.Took(0, []byte("k"), []byte(value), ttl, time.Now())
 			if row.another {
 				defer holder.Close(false)
 				holder = p.leases.NewHolder(leaseClient{})
 			}
-			call := fakeLockerCall(row.command)
-			call.Leases = holder
 			p.locker.answer = fakeLockerAnswers(row.outcome)
-			p.Do(t.Context(), nil, call)
+			p.locker.blind, p.locker.deleted = row.command == "MULTI;DEL k", row.deleted
+			if command, multi := strings.CutPrefix(row.command, "MULTI;"); multi {
+				p.Exec(t.Context(), nil, Transaction{Commands: []Command{fakeLockerCall(command)}, Leases: holder})
+			} else {
+				call := fakeLockerCall(row.command)
+				call.Leases = holder
+				p.Do(t.Context(), nil, call)
+			}
 			p.locker.answer = nil
 			asked := len(p.locker.requests())
 			time.Sleep(ttl - time.Second)

@@ -233,7 +233,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 	case "getex":
 		c := parseGetEX(call.Args, now)
 		if c.over {
-			return p.take(ctx, call)
+			return p.release(ctx, call, readsValue)
 		}
 		return p.run(ctx, call, c.relative(call.Args))
 	case "expire", "pexpire", "expireat", "pexpireat":
@@ -265,7 +265,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 	case "del", "unlink":
 		return p.releaseKeys(ctx, call)
 	case "getdel":
-		return p.take(ctx, call)
+		return p.release(ctx, call, readsValue)
 	case "delex":
 		if len(call.Args) == 2 {
 			return p.releaseKeys(ctx, call) // DELEX without a condition is DEL

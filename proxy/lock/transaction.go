@@ -48,13 +48,13 @@ func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 
 func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.journal != nil}
-	deletes := false
+	var deleted [][]byte
 	for _, call := range t.Commands {
 		request.Transaction = append(request.Transaction, call.Args)
 		request.Keys = appendMissing(request.Keys, call.Keys())
 		switch call.Route.Spec.Name {
 		case "del", "unlink":
-			deletes = true
+			deleted = appendMissing(deleted, call.Keys())
 		case "eval", "eval_ro":
 			p.scripts.Register(call.Args[1])
 		case "evalsha", "evalsha_ro":
@@ -66,16 +66,21 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	for _, w := range t.Watches {
 		request.Keys = appendMissing(request.Keys, w.Keys())
 	}
-	if deletes && len(t.Watches) == 0 {
+	if len(deleted) > 0 && len(t.Watches) == 0 {
 		// A bare DEL would erase the votes of a client that is just acquiring. So it
 		// goes only to masters that hold what a quorum holds.
 		w, refusal := p.Watch(ctx, t.DB, request.Keys)
 		if refusal != "" {
+			p.leases.Ended(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, t.DB, t.Leases, deleted...)
 			return rejection(redlock.KindRun, refusal)
 		}
 		request.Watches = []*redlock.Watch{w}
 	}
-	return p.examine(ctx, request, t.Leases)
+	a := p.examine(ctx, request, t.Leases)
+	if a.outcome.Verdict == redlock.NoQuorum {
+		p.leases.Ended(a.outcome, t.DB, t.Leases, deleted...)
+	}
+	return a
 }
 
 // appendMissing appends those of more that keys does not have.

@@ -35,6 +35,11 @@ type Request struct {
 	Scrap bool
 	// Effects says that the outcome of a won run shows its Effects, and what it Kept.
 	Effects bool
+	// Deleted, if set, is called when a try that was not won deleted a string on some
+	// master: so the run was to release the lock with this value. Its deletion is put back.
+	// Deleted may be called from any goroutine, also after Run has returned, and must not
+	// block.
+	Deleted func(key, value []byte)
 
 	script *knownScript // its one script, if it runs one whose text is known
 	gaveUp *atomic.Bool // a try that was not won deleted something on some master
@@ -206,9 +211,21 @@ func isScriptCommand(name []byte) bool {
 func (r *Request) note(a quorum.Answer[effect.Result], verdict ballot.Verdict) {
 	if verdict != ballot.Won && a.State.Heard() && a.Value.Deleted() {
 		r.gaveUp.Store(true)
+		r.tellDeleted(a.Value)
 	}
 	if r.script != nil && a.Value.Acquired() {
 		r.script.acquires.Store(true)
+	}
+}
+
+func (r *Request) tellDeleted(x effect.Result) {
+	if r.Deleted == nil {
+		return
+	}
+	for k, did := range x.Changes() {
+		if value := x.Before[k].Text(); did == effect.Deleted && value != nil {
+			r.Deleted(r.Keys[k], value)
+		}
 	}
 }
 
