@@ -1,0 +1,90 @@
+package lease
+
+import (
+	"time"
+
+	"redlock-proxy/redlock"
+)
+
+// Prolonged notes the outcome of a command that gives a lock another TTL. 0: it expires no
+// more.
+func (k *Keeper) Prolonged(o redlock.Outcome, db int, key []byte, ttl time.Duration) {
+	k.change(o, db, key, func(l *lease) {
+		l.term.prolonged(ttl, o.Since, k.Limits())
+		k.schedule(l, time.Now())
+	})
+}
+
+// Ended notes the outcome of a command that releases locks, or gives them other values. A
+// lock that was taken after the command's last ballot began is another one, and stays. by
+// is the client's, or nil. If there was no quorum, and it has a lock, it has given it up.
+func (k *Keeper) Ended(o redlock.Outcome, db int, by *Holder, keys ...[]byte) {
+	for _, key := range keys {
+		if o.Verdict == redlock.NoQuorum {
+			k.givenUp(o.Since, db, key, by, nil)
+		} else {
+			k.change(o, db, key, k.remove)
+		}
+	}
+}
+
+// givenUp notes that a client has asked for the end of its lock, at some time. value is nil
+// or the lock's. by is the client's. It is nil if the client named the value. Then a long one
+// shows that it is the holder, on whatever connection.
+func (k *Keeper) givenUp(at time.Time, db int, key []byte, by *Holder, value []byte) {
+	k.edit(at, db, key, func(l *lease) {
+		its := l.holder == by || by == nil && len(value) >= redlock.ShortValue
+		if its && (value == nil || l.value == string(value)) {
+			l.term.givenUp = true
+			k.schedule(l, time.Now())
+		}
+	})
+}
+
+// Ran notes what an examined run did to its keys. A string that it created is a lock of
+// holder's connection, or no lock if holder is nil.
+func (k *Keeper) Ran(o redlock.Outcome, db int, holder *Holder) {
+	for _, e := range o.Effects {
+		switch {
+		case e.Change == redlock.KeyProlonged:
+			k.Prolonged(o, db, e.Key, e.TTL)
+		case e.Change == redlock.KeyCreated && holder != nil:
+			holder.Took(db, e.Key, e.Value, e.TTL, o.Since)
+		default:
+			k.Ended(o, db, nil, e.Key)
+		}
+	}
+	for _, e := range o.Attempted {
+		k.givenUp(o.Since, db, e.Key, holder, e.Value)
+		k.givenUp(o.Since, db, e.Key, nil, e.Value)
+	}
+}
+
+// Deletions returns what a run of a client that begins now calls with each string that it
+// deleted without a quorum. It is nil if there are no leases.
+func (k *Keeper) Deletions(db int, by *Holder) func(key, value []byte) {
+	if !k.Any() {
+		return nil
+	}
+	began := time.Now()
+	return func(key, value []byte) { k.givenUp(began, db, key, by, value) }
+}
+
+// change changes a key's lease after a command that was won.
+func (k *Keeper) change(o redlock.Outcome, db int, key []byte, change func(*lease)) {
+	if o.Verdict == redlock.Won && o.Err == "" {
+		k.edit(o.Since, db, key, change)
+	}
+}
+
+// edit changes a key's lease, if the lock had been taken before that time.
+func (k *Keeper) edit(at time.Time, db int, key []byte, change func(*lease)) {
+	if !k.Any() {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if l := k.leases[place{db, string(key)}]; l != nil && !l.term.taken.After(at) {
+		change(l)
+	}
+}
