@@ -38,9 +38,10 @@ var rooms = map[string]room{
 		// These may only go down.
 		files: 10, lines: 1666,
 	},
-	"run":     {floor: 3, imports: []string{"mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
-	"heal":    {floor: 3, imports: []string{"mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
-	"inspect": {floor: 3, imports: []string{"ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 400},
+	"run":  {floor: 3, imports: []string{"mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
+	"heal": {floor: 3, imports: []string{"mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
+	// It asks for the size of each value before it reads it, and walks over toys in tests.
+	"inspect": {floor: 3, imports: []string{"ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 560},
 	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "stream", "quorum", "rdb"}},
 	"token":   {floor: 3, imports: []string{"ballot", "lane", "marker", "quorum", "resp"}},
 	"ballot":  {floor: 3, imports: []string{"master", "lane", "stream", "roster", "quorum", "resp"}},

@@ -106,7 +106,7 @@ func summary(h inspect.Holding, held time.Duration) string {
 	count := func(n int) string { return fmt.Sprintf("%d of %d", n, h.Masters) }
 	switch h.State {
 	case inspect.Held:
-		text := "held by " + count(h.Holders) + " (" + h.Digest + ")"
+		text := "held by " + count(h.Holders) + " (" + content(h) + ")"
 		if held >= 0 {
 			text += fmt.Sprintf(" for %.1f s", held.Seconds())
 		}
@@ -115,11 +115,11 @@ func summary(h inspect.Holding, held time.Duration) string {
 		}
 		return text + fmt.Sprintf(", %.1f s left", h.TTL.Seconds())
 	case inspect.Disputed:
-		return "held, but the copies differ: the most frequent content (" + h.Digest + ") is on " + count(h.Holders)
+		return "held, but the copies differ: the most frequent content (" + content(h) + ") is on " + count(h.Holders)
 	case inspect.Unknown:
 		text := "unknown: " + count(h.Missing) + " cannot vote"
 		if h.Holders > 0 {
-			text += ", and " + count(h.Holders) + " hold it (" + h.Digest + ")"
+			text += ", and " + count(h.Holders) + " hold it (" + content(h) + ")"
 		}
 		return text
 	}
@@ -127,6 +127,14 @@ func summary(h inspect.Holding, held time.Duration) string {
 		return "free: a copy is on " + count(h.Holders) + " only, and " + fmt.Sprint(h.Needed) + " are needed"
 	}
 	return "free: no master that may vote holds it"
+}
+
+// content identifies what most masters hold, without showing it.
+func content(h inspect.Holding) string {
+	if h.Large {
+		return "too large to compare"
+	}
+	return h.Digest
 }
 
 // absentees continues the sentence with the masters that do not vote.

@@ -86,3 +86,19 @@ func TestParseCopies(t *testing.T) {
 		}
 	}
 }
+
+// A large value is not read. Copies of it count as equal, and show no digest.
+func TestLargeCopies(t *testing.T) {
+	copies, err := parseCopies([][]byte{[]byte(":1500\r\n"), []byte("+hash\r\n"), []byte(":-2\r\n"), []byte("+none\r\n"), []byte(":-1\r\n"), []byte("+string\r\n")})
+	if err != nil || copies[0].Type != "hash" || copies[0].TTL != 1500*time.Millisecond || copies[1].there() || copies[2].TTL != NoTTL {
+		t.Fatalf("%+v %v", copies, err)
+	}
+	of := func(c Copy) Copy {
+		c.Heard, c.Votes = true, true
+		return c
+	}
+	hash, text := of(copies[0]), of(copies[2])
+	if h := Hold([]Copy{hash, hash, text}); h.State != Held || !h.Large || h.Digest != "" || h.Holders != 2 || h.Text != nil {
+		t.Errorf("%+v", h)
+	}
+}
