@@ -24,7 +24,7 @@ func TestWalkOverLargeValues(t *testing.T) {
 	}
 	walk := func() (found map[string]bool, all bool) {
 		found = map[string]bool{}
-		all = set.locker.Reader().Walk(t.Context(), "lock:*",
+		all = set.locker.Reader().Walk(t.Context(),
 			func(int, []byte) bool { return true },
 			func(_ int, key []byte, copies []inspect.Copy) bool {
 				if h := inspect.Hold(copies); h.State == inspect.Held {

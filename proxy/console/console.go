@@ -48,7 +48,7 @@ type Locks interface {
 type Reader interface {
 	Look(db int, keys [][]byte) [][]inspect.Copy
 	Outstanding(db int, key []byte) []bool
-	Walk(ctx context.Context, glob string, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []inspect.Copy) (more bool)) (all bool)
+	Walk(ctx context.Context, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []inspect.Copy) (more bool)) (all bool)
 }
 
 // Console answers REDLOCK. A process has one.

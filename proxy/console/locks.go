@@ -15,7 +15,7 @@ import (
 const (
 	usualLocks = 100    // that LOCKS shows without COUNT
 	mostLocks  = 10_000 // that it can show
-	// longestGlob bounds MATCH, in bytes. Each SCAN carries it.
+	// longestGlob bounds MATCH, in bytes. It is compared with every key.
 	longestGlob = 1024
 	// walkPatience bounds one LOCKS.
 	walkPatience = time.Minute
@@ -59,9 +59,10 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 		return h, false
 	}
 	seen, unclear := map[keyInDB]bool{}, false // SCAN may return a key twice
-	all := c.Reader.Walk(ctx, glob,
+	matches := func(key []byte) bool { return glob == "" || glob == "*" || route.GlobMatch(glob, key) }
+	all := c.Reader.Walk(ctx,
 		func(db int, key []byte) bool {
-			return rules.Find(db, key) != nil && string(key) != redlock.MarkerKey && !seen[keyInDB{db, string(key)}]
+			return matches(key) && rules.Find(db, key) != nil && string(key) != redlock.MarkerKey && !seen[keyInDB{db, string(key)}]
 		},
 		func(db int, key []byte, copies []inspect.Copy) bool {
 			holding, now := inspect.Hold(copies), time.Now()

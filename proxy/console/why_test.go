@@ -23,7 +23,7 @@ type fakeReader struct {
 func (f *fakeReader) Look(_ int, keys [][]byte) [][]inspect.Copy { return [][]inspect.Copy{f.copies} }
 func (f *fakeReader) Outstanding(int, []byte) []bool             { return []bool{false, true} }
 
-func (f *fakeReader) Walk(_ context.Context, _ string, wants func(int, []byte) bool, each func(int, []byte, []inspect.Copy) bool) bool {
+func (f *fakeReader) Walk(_ context.Context, wants func(int, []byte) bool, each func(int, []byte, []inspect.Copy) bool) bool {
 	for _, key := range f.keys {
 		if wants(3, []byte(key)) && !each(3, []byte(key), f.copies) {
 			return false

@@ -87,6 +87,13 @@ func (m *Master) all() []*database {
 	return slices.Collect(maps.Values(m.databases))
 }
 
+// Databases returns the numbers of the databases in use.
+func (m *Master) Databases() []int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return slices.Sorted(maps.Keys(m.databases))
+}
+
 // idle tells whether no call is unanswered on a connected stream and all askers have
 // returned.
 func (m *Master) idle() bool {
