@@ -27,6 +27,7 @@ type bench struct {
 	forwardedIdleClients int           // idle clients that each have an upstream connection, too
 	largeReply           int           // bytes
 	contenders           int           // clients that contend for one lock
+	heldLocks            int           // locks that are held while somebody lists them
 	masterTimeout        time.Duration // for the sections where it matters; the others use a long one
 	patience             time.Duration // the longest wait for memory to return to its level
 

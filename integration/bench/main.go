@@ -35,6 +35,7 @@ var sections = []section{
 	{"examined", measureExamined},
 	{"contention", measureContention},
 	{"hung", measureHungMasters},
+	{"locks-listed", measureLocksListed},
 	{"passthrough", measurePassThrough},
 	{"large", measureLargeReply},
 	{"mixed", measureMixed},
@@ -56,7 +57,7 @@ func main() {
 	defer release()
 	b := &bench{
 		rounds: *rounds, length: *length, progress: os.Stderr, building: []string{"-trimpath"},
-		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, contenders: 200, masterTimeout: shippedTimeout, patience: 15 * time.Second,
+		idleClients: 10_000, forwardedIdleClients: 4_000, largeReply: 100 << 20, contenders: 200, heldLocks: 100_000, masterTimeout: shippedTimeout, patience: 15 * time.Second,
 	}
 	before := loadAverage()
 	failed := b.run(ctx, chosen)
