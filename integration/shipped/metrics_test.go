@@ -40,8 +40,8 @@ func TestAlertRules(t *testing.T) {
 }
 
 // TestDashboardAndAlertsUseWhatThereIs: the alert rules and the dashboard use only metrics,
-// labels and label values that a proxy shows. This proxy has seen locks that were won, lost
-// and undecided, and masters that went away and forgot their locks.
+// labels and label values that a proxy shows. This proxy has seen locks that were won, lost,
+// released and undecided, a fencing token, and masters that went away and forgot their locks.
 func TestDashboardAndAlertsUseWhatThereIs(t *testing.T) {
 	shown := metricsOfAnEventfulLife(t)
 	expressions := alertExpressions(t)
@@ -72,7 +72,7 @@ type shownMetrics map[string]map[string]map[string]bool
 
 func metricsOfAnEventfulLife(t *testing.T) shownMetrics {
 	c := rig.StartServers(t)
-	options := c.With(rig.Options{RestartDelay: 2 * time.Second, MasterTimeout: 500 * time.Millisecond})
+	options := c.With(rig.Options{RestartDelay: 2 * time.Second, MasterTimeout: 500 * time.Millisecond, RuleMore: map[string]string{"lock:*": "wait: 10ms"}})
 	p, other := rig.StartProxy(t, options), rig.StartProxy(t, options)
 	shown := shownMetrics{}
 	client := p.Client(t)
@@ -80,6 +80,11 @@ func metricsOfAnEventfulLife(t *testing.T) shownMetrics {
 	if ok, err := rig.Acquire(t.Context(), client, "lock:held", "token-of-the-second-client", rig.LongTTL); ok || err != nil {
 		t.Fatalf("a held lock: %v %v", ok, err)
 	}
+	rig.MustAcquire(t, client, "lock:released", "token-of-the-first-client", rig.LongTTL)
+	if err := client.Do(t.Context(), "REDLOCK", "TOKEN", "lock:released", "token-of-the-first-client").Err(); err != nil {
+		t.Fatal(err)
+	}
+	rig.MustRelease(t, client, "lock:released", "token-of-the-first-client")
 	c.Masters[0].Crash()
 	p.WaitState(t, c.Masters[0], "unreachable")
 	other.WaitState(t, c.Masters[0], "unreachable")
@@ -147,7 +152,7 @@ var (
 	ranges   = regexp.MustCompile(`\[[^\]]*\]`)
 	texts    = regexp.MustCompile(`"[^"]*"`)
 	// ownWords are the words of PromQL that the expressions use.
-	ownWords = strings.Fields("up last_over_time and by count count_values histogram_quantile increase max on rate sum time group_left")
+	ownWords = strings.Fields("up last_over_time and by count count_values histogram_quantile increase max on rate sum time unless group_left")
 )
 
 // misses returns the parts of an expression that the proxy does not show. It does not parse
