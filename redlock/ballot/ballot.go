@@ -25,9 +25,9 @@ type Ballot[A any] struct {
 	lane     lane.Question
 	asked    quorum.Set // the masters that it was sent to
 
-	mu     sync.Mutex // guards all below, and Answers and Verdict until closed
-	closed chan<- struct{}
-	few    [usualMasters]quorum.Answer[A] // room for Answers
+	mu   sync.Mutex // guards all below, and Answers and Verdict until closed
+	over chan<- ending
+	few  [usualMasters]quorum.Answer[A] // room for Answers
 	// latecomers came while the verdict was Won and Keep had not returned.
 	latecomers []latecomer[A]
 	confirmed  bool // late answers wait no more
@@ -61,13 +61,11 @@ func (b *Ballot[A]) askAll(frames []byte) {
 
 // await returns when the ballot is closed, at the latest by its deadline.
 func (b *Ballot[A]) await(w *wait) {
-	w.timeout.Reset(time.Until(b.deadline))
-	defer w.timeout.Stop()
-	select {
-	case <-w.closed:
-	case <-w.timeout.C:
+	b.box.deadlines.add(w, b.deadline)
+	defer b.box.deadlines.remove(w)
+	if <-w.over == overdue {
 		b.expire()
-		<-w.closed
+		<-w.over
 	}
 }
 
@@ -221,7 +219,7 @@ func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Ver
 		b.Answers[i] = a
 		if v := b.Decide(b.Answers, b.Elapsed(now)); v != Pending {
 			b.Verdict = v
-			b.closed <- struct{}{}
+			b.over <- closed
 		}
 		return Pending, false
 	case b.Verdict == Won && b.Keep != nil && !b.confirmed:

@@ -15,21 +15,16 @@ type Box struct {
 	Masters *master.Set
 	Lanes   *lane.Lanes[Outcome]
 
-	observer Observer
-	waits    sync.Pool // of *wait; most ballots end long before their timers fire
+	observer  Observer
+	waits     sync.Pool // of *wait
+	deadlines *deadlines
 }
 
 // New makes a Box for questions to masters. lanes keep the questions about each key in
 // order.
 func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Box {
-	newWait := func() any { return &wait{make(chan struct{}, 1), time.NewTimer(time.Hour)} }
-	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}}
-}
-
-// A wait waits for a ballot's end. One ballot after the other uses it.
-type wait struct {
-	closed  chan struct{} // has room for one
-	timeout *time.Timer
+	newWait := func() any { return &wait{over: make(chan ending, 2)} }
+	return &Box{Masters: masters, Lanes: lanes, observer: observer, waits: sync.Pool{New: newWait}, deadlines: newDeadlines()}
 }
 
 // UsualFrames is enough room for the frames of most questions, in bytes.
@@ -54,7 +49,7 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 		lane:     about,
 		Started:  now,
 		deadline: now.Add(timeout),
-		closed:   w.closed,
+		over:     w.over,
 	}
 	if n := x.Masters.Size(); n <= usualMasters {
 		b.Answers = b.few[:n]

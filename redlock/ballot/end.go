@@ -56,7 +56,7 @@ func (b *Ballot[A]) close(now time.Time) {
 	if b.Verdict = b.Decide(final, b.Elapsed(now)); b.Verdict == Pending {
 		panic("redlock: Decide returned Pending although no answer is missing")
 	}
-	b.closed <- struct{}{}
+	b.over <- closed
 }
 
 // confirm settles a ballot that was won and stays won. Late gets the answers that waited
