@@ -22,6 +22,7 @@ type Key struct {
 type shard[A any] struct {
 	sync.Mutex
 	lanes   map[Key]*lane[A]
+	spare   *lane[A]    // the last lane that became empty, for the next key; may be nil
 	created [256]uint32 // see Creations
 }
 
@@ -65,18 +66,30 @@ func (l *Lanes[A]) unlock(held uint64) {
 func (l *Lanes[A]) each(db int, keys []string, do func(*lane[A])) {
 	for _, key := range keys {
 		k := Key{db, key}
-		shard, _ := l.locate(k)
-		lanes := l.shards[shard].lanes
-		ln := lanes[k]
+		at, _ := l.locate(k)
+		sh := &l.shards[at]
+		ln := sh.lanes[k]
 		if ln == nil {
-			ln = &lane[A]{}
-			lanes[k] = ln
+			ln = sh.open(k)
 		}
 		do(ln)
 		if ln.isEmpty() {
-			delete(lanes, k)
+			delete(sh.lanes, k)
+			*ln = lane[A]{}
+			sh.spare = ln
 		}
 	}
+}
+
+// open makes the lane of a key. The caller holds the shard.
+func (s *shard[A]) open(k Key) *lane[A] {
+	ln := s.spare
+	if ln == nil {
+		ln = &lane[A]{}
+	}
+	s.spare = nil
+	s.lanes[k] = ln
+	return ln
 }
 
 // with locks the shards of keys and calls do with each lane.
