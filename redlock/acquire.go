@@ -127,7 +127,8 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot.Ballot[
 		ttl = l.settings().RestartDelay
 	}
 	var room [ballot.UsualFrames]byte
-	frames := resp.AppendCommand(room[:0], "SET", r.keys[0], r.value, "NX", "PX", strconv.FormatInt(ttl.Milliseconds(), 10))
+	var digits [20]byte
+	frames := resp.AppendCommand(room[:0], "SET", r.keys[0], r.value, "NX", "PX", string(strconv.AppendInt(digits[:0], ttl.Milliseconds(), 10)))
 	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindAcquire,
 		DB:      r.db,
@@ -135,15 +136,14 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot.Ballot[
 		Keys:    r.keys,
 		Creates: true,
 		TTL:     l.masters.Covered(r.ttl),
+		Gives:   ttl,
 
 		Keep: func(*ballot.Ballot[bool]) bool {
 			return ctx.Err() == nil && (r.ttl != 0 || l.makePermanent(r) == Won && ctx.Err() == nil)
 		},
-		Parse: parseSet,
-		Vote:  ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
-			return l.box.InTime(quorum.Count(answers, ballot.Yes).Acquire(), ttl, elapsed)
-		},
+		Parse:  parseSet,
+		Vote:   ballot.VoteOf,
+		Decide: isAcquired,
 		Late: func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict != Won {
 				l.takeBack(i, a, r)
@@ -161,6 +161,10 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot.Ballot[
 func parseSet(replies [][]byte) (granted bool, err error) {
 	granted = resp.IsOK(replies[0])
 	return granted, ballot.OwnAs(replies[0], granted || resp.IsNil(replies[0]))
+}
+
+func isAcquired(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+	return quorum.Count(answers, ballot.Yes).Acquire()
 }
 
 // takeBack undoes what a master granted to a request that was not won. If the connection
@@ -189,11 +193,10 @@ func (l *Locker) makePermanent(r acquisition) Verdict {
 		DB:      r.db,
 		Keys:    r.keys,
 		Replies: 1,
+		Gives:   l.settings().RestartDelay,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], elapsed time.Duration) Verdict {
-			return l.box.InTime(quorum.Count(answers, ballot.Yes).Acquire(), l.settings().RestartDelay, elapsed)
-		},
+		Decide:  isAcquired,
 	})
 	return b.Verdict
 }

@@ -16,7 +16,7 @@ import (
 type ExtendRequest struct {
 	DB        int
 	Key       []byte
-	TTL       time.Duration // above 0, whole milliseconds; ignored with Persist
+	TTL       time.Duration // above 0, whole milliseconds; 0 with Persist
 	Persist   bool          // remove the TTL
 	Condition string        // "", NX, XX, GT or LT; the masters check it
 	// Value, if set, is the holder's token. Then only a lock with this value is extended,
@@ -81,6 +81,7 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		Keys:    []string{key},
 		Creates: true,
 		TTL:     l.masters.Covered(r.TTL),
+		Gives:   r.TTL,
 		Replies: 2,
 		Parse: func(replies [][]byte) (extension, error) {
 			v, err := parseReading(replies[0])
@@ -91,15 +92,12 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 			return extension{of: v, changed: n == 1}, cmp.Or(err, r.readAs(replies[1], ok))
 		},
 		Vote: func(e extension) Vote { return ballot.VoteOf(e.changed) },
-		Decide: func(answers []quorum.Answer[extension], elapsed time.Duration) Verdict {
+		Decide: func(answers []quorum.Answer[extension], _ time.Duration) Verdict {
 			if _, t := quorum.Largest(answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
 				return Lost
 			}
 			_, t := quorum.Largest(answers, extension.granted, extension.equal)
-			if r.Persist {
-				return t.Agree()
-			}
-			return l.box.InTime(t.Agree(), r.TTL, elapsed)
+			return t.Agree()
 		},
 		Late: func(b *ballot.Ballot[extension], i int, a quorum.Answer[extension], verdict Verdict) {
 			if verdict == Won {

@@ -43,14 +43,12 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 		Keys:    []string{string(r.Key)},
 		Creates: true,
 		TTL:     l.masters.Covered(r.TTL),
+		Gives:   r.TTL,
 		Parse:   func(replies [][]byte) (reading, error) { return parseReadingAs(replies[0], ballot.ReadAs) },
 		Vote:    func(v reading) Vote { return ballot.VoteOf(v.err == "") },
-		Decide: func(answers []quorum.Answer[reading], elapsed time.Duration) Verdict {
+		Decide: func(answers []quorum.Answer[reading], _ time.Duration) Verdict {
 			_, t := pluralityOfAll(answers)
-			if r.TTL == 0 {
-				return t.Agree()
-			}
-			return l.box.InTime(t.Agree(), r.TTL, elapsed)
+			return t.Agree()
 		},
 		Late: func(b *ballot.Ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
 			if verdict == Won {

@@ -217,7 +217,7 @@ func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Ver
 	switch {
 	case b.Verdict == Pending:
 		b.Answers[i] = a
-		if v := b.Decide(b.Answers, b.Elapsed(now)); v != Pending {
+		if v := b.decide(b.Answers, now); v != Pending {
 			b.Verdict = v
 			b.over <- closed
 		}
@@ -227,6 +227,16 @@ func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Ver
 		return Won, false
 	}
 	return b.Verdict, true
+}
+
+// decide is the verdict on answers at a time.
+func (b *Ballot[A]) decide(answers []quorum.Answer[A], now time.Time) Verdict {
+	elapsed := b.Elapsed(now)
+	v := b.Decide(answers, elapsed)
+	if b.Gives > 0 {
+		v = b.box.InTime(v, b.Gives, elapsed)
+	}
+	return v
 }
 
 // Outcome returns what a closed ballot came to. The caller fills in the fields that

@@ -53,7 +53,7 @@ func (b *Ballot[A]) close(now time.Time) {
 			final[i].State = quorum.Unknown
 		}
 	}
-	if b.Verdict = b.Decide(final, b.Elapsed(now)); b.Verdict == Pending {
+	if b.Verdict = b.decide(final, now); b.Verdict == Pending {
 		panic("redlock: Decide returned Pending although no answer is missing")
 	}
 	b.over <- closed

@@ -18,6 +18,7 @@ type Question[A any] struct {
 	Creates bool                    // it may create or extend a lock under them
 	Load    []stream.Loadable       // scripts that the masters must know for it
 	TTL     time.Duration           // the longest it may give, as markers have it; 0: none, or not known yet
+	Gives   time.Duration           // the TTL that a win gives; a win without any validity of it is Lost; 0: none
 
 	// Counts tells whether an answer counts although its master may have forgotten
 	// locks. An answer may count if it shows what is there, not if it shows what is
