@@ -29,7 +29,8 @@ type AcquireRequest struct {
 // last try; with Get, Value is the holder's. ctx must end when the client has gone. A lock
 // that is won after that is given back.
 func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
-	a := acquisition{db: r.DB, keys: []string{string(r.Key)}, value: string(r.Value), ttl: r.TTL}
+	key, value := ballot.Copies(r.Key, r.Value)
+	a := &acquisition{db: r.DB, key: [1]string{key}, value: value, ttl: r.TTL}
 	if r.TTL > 0 && l.box.Validity(r.TTL, 0) <= 0 {
 		return l.acquireInVain(ctx, r)
 	}
@@ -57,7 +58,7 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 		} else if o.Verdict != Lost || granted == 0 {
 			return o
 		} else if try >= l.settings().Retry.Count {
-			l.mender.Mend(r.DB, a.keys[0])
+			l.mender.Mend(r.DB, a.key[0])
 			return o
 		} else if _, held := l.get(r.DB, r.Key); held.Verdict == Won {
 			return o // a bare majority holds it, so nothing was split
@@ -74,8 +75,8 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 // granted. If another request's answer holds for it meanwhile, it asks nobody. again is
 // true if it came to nothing because a master failed, and masters that were spared may
 // make up for that. An error is ctx's.
-func (l *Locker) acquireInTurn(ctx context.Context, a acquisition, shares bool) (o Outcome, granted int, again bool, err error) {
-	turn, err := l.lanes.Enter(ctx, a.db, a.keys, lane.Queueing{Acquires: true, Shares: shares})
+func (l *Locker) acquireInTurn(ctx context.Context, a *acquisition, shares bool) (o Outcome, granted int, again bool, err error) {
+	turn, err := l.lanes.Enter(ctx, a.db, a.key[:], lane.Queueing{Acquires: true, Shares: shares})
 	switch {
 	case err != nil:
 		return o, 0, false, err
@@ -113,14 +114,14 @@ func (l *Locker) acquireInVain(ctx context.Context, r AcquireRequest) Outcome {
 // request.
 type acquisition struct {
 	db    int
-	keys  []string // the one key
+	key   [1]string // a list, as lanes and questions take it
 	value string
 	ttl   time.Duration // 0: none
 }
 
 // acquireOnce holds one acquire ballot. If the ballot is not won, acquireOnce queues the
 // undo of every grant before it returns.
-func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot.Ballot[bool] {
+func (l *Locker) acquireOnce(ctx context.Context, r *acquisition) *ballot.Ballot[bool] {
 	ttl := r.ttl
 	if ttl == 0 {
 		// Provisional until the lock is won, so that stray copies do not live for ever.
@@ -128,12 +129,12 @@ func (l *Locker) acquireOnce(ctx context.Context, r acquisition) *ballot.Ballot[
 	}
 	var room [ballot.UsualFrames]byte
 	var digits [20]byte
-	frames := resp.AppendCommand(room[:0], "SET", r.keys[0], r.value, "NX", "PX", string(strconv.AppendInt(digits[:0], ttl.Milliseconds(), 10)))
+	frames := resp.AppendCommand(room[:0], "SET", r.key[0], r.value, "NX", "PX", string(strconv.AppendInt(digits[:0], ttl.Milliseconds(), 10)))
 	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindAcquire,
 		DB:      r.db,
 		Replies: 1,
-		Keys:    r.keys,
+		Keys:    r.key[:],
 		Creates: true,
 		TTL:     l.masters.Covered(r.ttl),
 		Gives:   ttl,
@@ -170,14 +171,14 @@ func isAcquired(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 // takeBack undoes what a master granted to a request that was not won. If the connection
 // broke, a grant is only possible. The next connection undoes it, and only by a value
 // that is surely this client's own.
-func (l *Locker) takeBack(i int, a quorum.Answer[bool], r acquisition) {
+func (l *Locker) takeBack(i int, a quorum.Answer[bool], r *acquisition) {
 	maybe := a.State == quorum.Unknown && len(r.value) >= stream.ShortValue
 	if !maybe && !(a.State.Heard() && a.Value) {
 		return
 	}
 	m := l.masters.At(i)
 	now := time.Now()
-	d := &stream.Debt{Script: stream.ReleaseScript, Key: r.keys[0], Value: r.value, Blind: maybe}
+	d := &stream.Debt{Script: stream.ReleaseScript, Key: r.key[0], Value: r.value, Blind: maybe}
 	if r.ttl > 0 {
 		d.Life = stream.NewLifetime(now.Add(r.ttl))
 	}
@@ -186,12 +187,12 @@ func (l *Locker) takeBack(i int, a quorum.Answer[bool], r acquisition) {
 }
 
 // makePermanent removes the provisional TTL of a lock that was won.
-func (l *Locker) makePermanent(r acquisition) Verdict {
-	frames := resp.AppendEval(nil, persistScript, [][]byte{[]byte(r.keys[0])}, []byte(r.value))
+func (l *Locker) makePermanent(r *acquisition) Verdict {
+	frames := resp.AppendEval(nil, persistScript, [][]byte{[]byte(r.key[0])}, []byte(r.value))
 	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindExtend,
 		DB:      r.db,
-		Keys:    r.keys,
+		Keys:    r.key[:],
 		Replies: 1,
 		Gives:   l.settings().RestartDelay,
 		Parse:   ballot.ParseDone,

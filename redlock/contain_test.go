@@ -70,7 +70,7 @@ func (w *timeline) mustServe() {
 
 // acquiring is an acquire's question, which a test gives a defect.
 func (w *timeline) acquiring() ([]byte, ballot.Question[bool]) {
-	taken := acquisition{keys: []string{key}, value: tokenA, ttl: time.Hour}
+	taken := &acquisition{key: [1]string{key}, value: tokenA, ttl: time.Hour}
 	return resp.AppendCommand(nil, "SET", key, tokenA, "NX", "PX", "3600000"), ballot.Question[bool]{
 		Kind:    KindAcquire,
 		Replies: 1,
@@ -166,7 +166,7 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 					t.Errorf("the ballot has no verdict")
 				}
 				for i, a := range b.Answers {
-					w.locker.takeBack(i, a, acquisition{keys: []string{key}, value: tokenA, ttl: time.Hour})
+					w.locker.takeBack(i, a, &acquisition{key: [1]string{key}, value: tokenA, ttl: time.Hour})
 				}
 				time.Sleep(second)
 				w.play(allWell)

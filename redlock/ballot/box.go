@@ -30,6 +30,13 @@ func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Bo
 // UsualFrames is enough room for the frames of most questions, in bytes.
 const UsualFrames = 512
 
+// Copies returns copies of a key and a value, in one piece of memory.
+func Copies(key, value []byte) (k, v string) {
+	var room [UsualFrames]byte
+	both := string(append(append(room[:0], key...), value...))
+	return both[:len(key)], both[len(key):]
+}
+
 // usualMasters is the size of most sets of masters. Larger ones cost an allocation.
 const usualMasters = 5
 
