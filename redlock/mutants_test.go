@@ -739,7 +739,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that was missed is told how long the lock may live",
-		edits:    []edit{{"run/recognise.go", "reachAfter(missed.seen, replies[0])", "missed.seen.Reach(time.Now())"}},
+		edits:    []edit{{"run/recognise.go", "reachAfter(&missed.seen, replies[0])", "missed.seen.Reach(time.Now())"}},
 		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
 	},
 	{

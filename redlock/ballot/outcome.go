@@ -52,7 +52,7 @@ type Outcome struct {
 
 // An Effect is what a won Run did to one key. A key that it left alone has none.
 type Effect struct {
-	Key    []byte
+	Key    []byte // like Value, it may be the request's own memory
 	Change Change
 	Value  []byte        // of a created string; nil for any other key
 	TTL    time.Duration // what the key has left; 0: it does not expire

@@ -156,9 +156,9 @@ func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
 	switch {
 	case !r.Effects:
 	case o.Verdict == ballot.Won:
-		o.Effects = []ballot.Effect{{Key: bytes.Clone(call.Key), Change: ballot.KeyDeleted}}
+		o.Effects = []ballot.Effect{{Key: call.Key, Change: ballot.KeyDeleted}}
 	case ok && o.Verdict == ballot.NoQuorum:
-		o.Attempted = []ballot.Effect{{Key: bytes.Clone(call.Key), Change: ballot.KeyDeleted, Value: bytes.Clone(call.Owner)}}
+		o.Attempted = []ballot.Effect{{Key: call.Key, Change: ballot.KeyDeleted, Value: call.Owner}}
 	}
 	if r.RESP3 && bytes.Equal(o.Reply, []byte("$-1\r\n")) {
 		o.Reply = []byte("_\r\n")
@@ -169,16 +169,29 @@ func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
 // A missedRelease goes to a master that missed a release. It spares a lock that lives
 // longer than the one that the other masters deleted.
 type missedRelease struct {
-	key, owner string
+	key   [1]string // a list, as questions take it
+	owner string
 	// life becomes known when the first master has deleted the lock. Until then the debt
 	// of a master that breaks off or cannot serve spares every lock whose value may be a
 	// constant. So such masters are told once more.
 	life stream.Lifetime
-	seen *stream.Lifetime
+	seen stream.Lifetime
+}
+
+func newMissedRelease(c script.Call) *missedRelease {
+	key, owner := ballot.Copies(c.Key, c.Owner)
+	m := &missedRelease{key: [1]string{key}, owner: owner}
+	m.seen.Become(stream.NewLifetime(time.Now()))
+	return m
 }
 
 func (m *missedRelease) debt(int) *stream.Debt {
-	return &stream.Debt{Script: stream.ReleaseScript, Key: m.key, Value: m.owner, Life: &m.life}
+	return &stream.Debt{Script: stream.ReleaseScript, Key: m.key[0], Value: m.owner, Life: &m.life}
+}
+
+// tellMissed sends a release to a master that missed it.
+func (u *Runner) tellMissed(db, i int, missed *missedRelease) {
+	u.box.Masters.At(i).Stream(db).Deliver(missed.debt(i), time.Now(), true)
 }
 
 // releaseByScript runs the script as a compare-and-delete. It decides like all releases
@@ -186,17 +199,14 @@ func (m *missedRelease) debt(int) *stream.Debt {
 // masters had forgotten the script. It sets deleted when a master deleted something.
 func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) (ballot.Outcome, bool) {
 	db := r.DB
-	missed := &missedRelease{key: string(s.Key), owner: string(s.Owner), seen: stream.NewLifetime(time.Now())}
-	tell := func(i int) {
-		u.box.Masters.At(i).Stream(db).Deliver(missed.debt(i), time.Now(), true)
-	}
-	before := u.box.Lanes.Creations(db, missed.key)
+	missed := newMissedRelease(s.Call)
+	before := u.box.Lanes.Creations(db, missed.key[0])
 	var room [ballot.UsualFrames]byte
 	frames := resp.AppendCommand(resp.AppendCommand(room[:0], []byte("PTTL"), s.Key), r.Args...)
 	b := ballot.Poll(u.box, frames, ballot.Question[releaseAnswer]{
 		Kind:    ballot.KindRelease,
 		DB:      db,
-		Keys:    []string{missed.key},
+		Keys:    missed.key[:],
 		Replies: 2,
 		Load:    s.load,
 		Debt:    missed.debt, // a master that is away hears of it only if others deleted something
@@ -206,7 +216,7 @@ func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) 
 				deleted.Store(true)
 			}
 			if a.done || err != nil && !a.noScript { // a master that could not delete is told again
-				reachAfter(missed.seen, replies[0])
+				reachAfter(&missed.seen, replies[0])
 			}
 			return a, err
 		},
@@ -216,29 +226,29 @@ func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) 
 			return releaseVerdict(answers)
 		},
 		Late: func(_ *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
-			missed.life.Become(missed.seen)
+			missed.life.Become(&missed.seen)
 			switch {
 			case verdict != ballot.Won:
 			case a.Value.noScript:
-				tell(i)
+				u.tellMissed(db, i, missed)
 			case a.State.Heard() && !a.Value.done:
 				u.mender.ReleaseAgain(db, missed.debt(i), 1<<i, before)
 			}
 		},
 	})
-	missed.life.Become(missed.seen)
+	missed.life.Become(&missed.seen)
 	if b.Verdict == ballot.NoQuorum && slices.ContainsFunc(b.Answers, func(a quorum.Answer[releaseAnswer]) bool { return a.Value.noScript }) {
 		return ballot.Outcome{}, false // the next try loads the script; one that cannot be loaded is examined
 	}
 	if b.Verdict == ballot.Won || b.Verdict == ballot.NoQuorum && quorum.Count(b.Answers, releaseAnswer.did).Granted > 0 {
 		for i, a := range b.Answers {
 			if a.State.Failed() && !a.State.Heard() {
-				tell(i)
+				u.tellMissed(db, i, missed)
 			}
 		}
 	}
-	if b.Verdict == ballot.Won {
-		u.mender.ReleaseAgain(db, missed.debt(0), quorum.Refusers(b.Answers, releaseAnswer.did), before)
+	if again := quorum.Refusers(b.Answers, releaseAnswer.did); b.Verdict == ballot.Won && again != 0 {
+		u.mender.ReleaseAgain(db, missed.debt(0), again, before)
 	}
 	return s.outcome(b.Outcome(), b.Answers), true
 }
@@ -248,7 +258,7 @@ func releaseVerdict(answers []quorum.Answer[releaseAnswer]) ballot.Verdict {
 	return quorum.Count(answers, releaseAnswer.did).Release().Told(refusals)
 }
 
-func (s *recognised) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAnswer]) ballot.Outcome {
+func (s recognised) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAnswer]) ballot.Outcome {
 	switch o.Verdict {
 	case ballot.Won:
 		o.Reply = []byte(s.Deleted)
@@ -260,7 +270,7 @@ func (s *recognised) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAn
 }
 
 // read turns a master's reply to the script into its answer.
-func (s *recognised) read(reply []byte) (releaseAnswer, error) {
+func (s recognised) read(reply []byte) (releaseAnswer, error) {
 	switch {
 	case string(reply) == s.Deleted:
 		return releaseAnswer{done: true}, nil
