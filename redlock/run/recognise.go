@@ -181,7 +181,7 @@ type missedRelease struct {
 func newMissedRelease(c script.Call) *missedRelease {
 	key, owner := ballot.Copies(c.Key, c.Owner)
 	m := &missedRelease{key: [1]string{key}, owner: owner}
-	m.seen.Become(stream.NewLifetime(time.Now()))
+	m.seen.Set(time.Now())
 	return m
 }
 

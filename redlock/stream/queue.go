@@ -129,6 +129,11 @@ func (l *Lifetime) Reach(end time.Time) {
 // Become sets the lifetime to that of m, whether it is longer or shorter.
 func (l *Lifetime) Become(m *Lifetime) {
 	end, _ := m.end()
+	l.Set(end)
+}
+
+// Set makes the lifetime end at end, whether that is later or earlier.
+func (l *Lifetime) Set(end time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.until = end
