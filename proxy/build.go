@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/blocking"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
@@ -82,11 +83,10 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Meter:         meter{p.metrics, p.recorder},
 		Log:           p.log,
 		Starting:      afterStart(p.lives, p.locker.Status), Draining: p.lives.Done(),
-		Journal: p.journal, IsSlow: p.isSlow,
-		Leases: p.leases,
-		Changes: lock.Changes{
+		Journal: p.journal, IsSlow: p.isSlow, Leases: p.leases,
+		Changes: blocking.Changes{
 			Available: p.locker.TrackingAvailable,
-			Subscribe: func(hear func(redlock.Event)) lock.KeyTracker { return p.locker.Subscriber(hear) },
+			Subscribe: func(onEvent func(redlock.Event)) blocking.Tracker { return p.locker.Subscriber(onEvent) },
 		},
 	})
 	p.operators = console.New(console.Config{

@@ -109,7 +109,8 @@ var rooms = map[string]room{
 	"clients":  {floor: 4, redlock: []string{"resp"}, lines: 660},
 	"config":   {floor: 4, redlock: []string{""}},
 	"lease":    {floor: 3, redlock: []string{""}, lines: 880}, // for locks that are hashes, and releases without a quorum
-	"lock":     {floor: 4, redlock: []string{"", "resp"}, lines: 2_000},
+	"lock":     {floor: 4, redlock: []string{"", "resp"}, lines: 1_800},
+	"blocking": {floor: 3, redlock: []string{""}, lines: 400},
 	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}}, // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp"}, lines: 1_440},

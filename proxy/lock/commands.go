@@ -153,7 +153,7 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 	request := p.runRequest(call)
 	request.Args = args
 	if call.Route.Spec.Blocking() {
-		return answer{kind: redlock.KindRun, outcome: p.runBlocking(ctx, request), reads: readsReply}
+		return answer{kind: redlock.KindRun, outcome: p.blocked.Run(ctx, request, p.locker.Run), reads: readsReply}
 	}
 	return p.examine(ctx, request, nil)
 }

@@ -27,19 +27,16 @@
 //
 // # Who asks again
 //
-// The plane repeats a blocking command (blocking.go): when its keys have changed, or by
-// polling if the masters announce no changes. It repeats an acquire whose rule has a wait,
-// when its turn in the line of its lock comes (inline.go, package queue). Package redlock
-// decides how often a request asks one master. A client may repeat a command that got no
-// decision.
+// Package blocking repeats a blocking command until it gets something. Package queue
+// repeats an acquire whose rule has a wait, when its turn in the line of its lock comes
+// (inline.go). Package redlock decides how often a request asks one master. A client may
+// repeat a command that got no decision.
 //
 // # Goroutines and locks
 //
 // A command runs on its caller's goroutine. Only a command on several keys starts more
-// goroutines, which end before it returns. The waiting room (waiting.go) starts none.
-// Package redlock calls it with each change, and the call never blocks.
+// goroutines, which end before it returns. The package has no mutex.
 //
-// No mutex is held while masters are asked for a verdict. The waiting room holds its
-// mutex while it untracks a key, so that mutex comes before those of redlock's
-// subscriber. The same is true of the queue.
+// The package imports blocking, queue, lease, holds, lastread, scripts, journal, route,
+// command, metrics and wire.
 package lock

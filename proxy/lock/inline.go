@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"redlock-proxy/proxy/blocking"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
@@ -17,7 +18,7 @@ import (
 // queue) until it is granted or its time is over. The masters decide each grant as they
 // always do.
 
-func newQueue(c Changes, draining <-chan struct{}) *queue.Queue {
+func newQueue(c blocking.Changes, draining <-chan struct{}) *queue.Queue {
 	heard := queue.Config{Available: c.Available, Closing: draining}
 	if c.Subscribe != nil {
 		heard.Subscribe = func(changed func(key []byte)) queue.Tracker {

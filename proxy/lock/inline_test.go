@@ -9,6 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/proxy/blocking"
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/wire"
@@ -17,9 +19,9 @@ import (
 
 // A fakeLock is a lock on fake masters. Its rule has a wait of 2 s.
 type fakeLock struct {
-	fakeChanges
 	fakeLockerPlane
 	draining chan struct{}
+	onEvent  func(redlock.Event)
 
 	mu     sync.Mutex
 	holder string // "": the lock is free; "?": nobody can know
@@ -29,12 +31,23 @@ func newFakeLock() *fakeLock {
 	x := &fakeLock{draining: make(chan struct{})}
 	x.fakeLockerPlane = newFakeLockerPlane(x.answer,
 		route.Rule{Match: "now", DB: route.AnyDB}, route.Rule{Match: "*", DB: route.AnyDB, Wait: 2 * time.Second})
-	x.queue = newQueue(Changes{func() bool { return true }, func(hear func(redlock.Event)) KeyTracker {
-		x.fakeChanges.hear, x.tracked = hear, map[string]bool{}
-		return &x.fakeChanges
+	x.queue = newQueue(blocking.Changes{Available: func() bool { return true }, Subscribe: func(onEvent func(redlock.Event)) blocking.Tracker {
+		x.onEvent = onEvent
+		return allKeys{}
 	}}, x.draining)
 	return x
 }
+
+// change announces that a key has changed on the masters.
+func (x *fakeLock) change(key string) {
+	x.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
+}
+
+// allKeys is a Tracker that tracks every key.
+type allKeys struct{}
+
+func (allKeys) Track(context.Context, ...string) {}
+func (allKeys) Untrack(...string)                {}
 
 func (x *fakeLock) answer(request any) redlock.Outcome {
 	x.mu.Lock()
@@ -99,18 +112,9 @@ func (x *fakeLock) heldBy(name string) {
 	x.holder = name
 }
 
-// send starts a command and returns when it waits or has its reply.
-func (x *fakeLock) send(ctx context.Context, line string) *blocked {
-	b, began := &blocked{}, time.Now()
+func (x *fakeLock) send(ctx context.Context, line string) *proxytest.Pending {
 	call := fakeLockerCall(line)
-	go func() {
-		reply := string(x.Do(ctx, nil, call))
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.reply, b.after = reply, time.Since(began)
-	}()
-	synctest.Wait()
-	return b
+	return proxytest.Send(func() string { return string(x.Do(ctx, nil, call)) })
 }
 
 func (x *fakeLock) wantNotes(t *testing.T, want ...string) {
@@ -133,13 +137,13 @@ func TestARefusedAcquireWaits(t *testing.T) {
 		x := newFakeLock()
 		x.heldBy("x")
 		a, b := x.send(t.Context(), "SET k a NX PX 30000"), x.send(t.Context(), "SETNX k b")
-		a.wantWaiting(t)
+		a.WantWaiting(t)
 		time.Sleep(300 * time.Millisecond)
-		x.send(t.Context(), "DEL k").want(t, one, 0)
-		a.want(t, string(wire.OK), 300*time.Millisecond)
-		b.wantWaiting(t)
+		x.send(t.Context(), "DEL k").Want(t, one, 0)
+		a.Want(t, string(wire.OK), 300*time.Millisecond)
+		b.WantWaiting(t)
 		x.send(t.Context(), "GETDEL k")
-		b.want(t, one, 300*time.Millisecond)
+		b.Want(t, one, 300*time.Millisecond)
 		x.wantNotes(t, "granted after 300ms", "granted after 300ms", "waits", "waits", "without TTL")
 		if got := strings.Join(x.meter.commands, ", "); got != "release won, acquire won, release won, acquire won" {
 			t.Errorf("counted %q", got)
@@ -156,7 +160,7 @@ func TestARefusedAcquireIsWokenByANotice(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		x.heldBy("")
 		x.change("k")
-		a.want(t, string(wire.OK), 300*time.Millisecond)
+		a.Want(t, string(wire.OK), 300*time.Millisecond)
 	})
 }
 
@@ -169,9 +173,9 @@ func TestTheOrdinaryReplyComesWhenTheTimeIsOver(t *testing.T) {
 		a, b := x.send(t.Context(), "SET k a NX PX 30000"), x.send(t.Context(), "SETNX k b")
 		c := x.send(t.Context(), "SET k c NX GET PX 30000")
 		time.Sleep(3 * time.Second)
-		a.want(t, nothing, 2*time.Second)
-		b.want(t, none, 2*time.Second)
-		c.want(t, "$1\r\nx\r\n", 2*time.Second)
+		a.Want(t, nothing, 2*time.Second)
+		b.Want(t, none, 2*time.Second)
+		c.Want(t, "$1\r\nx\r\n", 2*time.Second)
 		x.wantNotes(t, "refused after 2s", "refused after 2s", "refused after 2s", "waits", "waits", "waits")
 	})
 }
@@ -185,8 +189,8 @@ func TestALostQuorumEndsAWait(t *testing.T) {
 		x.heldBy("?")
 		x.change("k")
 		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
-		a.want(t, lost, 0)
-		b.want(t, lost, 0)
+		a.Want(t, lost, 0)
+		b.Want(t, lost, 0)
 		x.wantNotes(t, "error after 0s", "error after 0s", "waits", "waits")
 	})
 }
@@ -200,9 +204,9 @@ func TestAnAcquireOutOfItsTurnTakesNothing(t *testing.T) {
 		time.Sleep(time.Second / 2)
 		b := x.send(t.Context(), "SET k b NX PX 30000")
 		close(x.draining)
-		b.want(t, nothing, 0)
+		b.Want(t, nothing, 0)
 		x.heldBy("")
-		x.send(t.Context(), "SET k c NX PX 30000").want(t, string(wire.OK), 0)
+		x.send(t.Context(), "SET k c NX PX 30000").Want(t, string(wire.OK), 0)
 	})
 }
 
@@ -212,9 +216,9 @@ func TestAcquiresThatDoNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeLock()
 		x.heldBy("x")
-		x.send(t.Context(), "SET now a NX PX 30000").want(t, nothing, 0)
-		x.send(t.Context(), "SETNX now a").want(t, none, 0)
-		x.send(t.Context(), "SET k a NX PX 1").want(t, nothing, 0)
+		x.send(t.Context(), "SET now a NX PX 30000").Want(t, nothing, 0)
+		x.send(t.Context(), "SETNX now a").Want(t, none, 0)
+		x.send(t.Context(), "SET k a NX PX 1").Want(t, nothing, 0)
 		set := fakeLockerCall("SET k a NX PX 30000")
 		if reply := x.Exec(t.Context(), nil, Transaction{Commands: []Command{set}}); time.Now().Second() != 0 {
 			t.Errorf("a transaction waited: %q", reply)
@@ -233,7 +237,7 @@ func TestAClientLeavesTheLine(t *testing.T) {
 		b := x.send(t.Context(), "SET k b NX PX 30000")
 		leave()
 		x.send(t.Context(), "DEL k")
-		b.want(t, string(wire.OK), 0)
+		b.Want(t, string(wire.OK), 0)
 		x.wantNotes(t, "gone after 0s", "granted after 0s", "waits", "waits")
 	})
 }
@@ -286,7 +290,7 @@ func TestWhatHandsOver(t *testing.T) {
 				}
 				x.send(t.Context(), line)
 			}
-			if reply, _ := a.now(); reply != string(wire.OK) {
+			if reply, _ := a.Now(); reply != string(wire.OK) {
 				t.Errorf("%s: %q", line, reply)
 			}
 		})
@@ -299,21 +303,21 @@ func TestAScriptThatAcquiresWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeLock()
 		x.heldBy("x")
-		x.send(t.Context(), "EVAL take 1 k a").want(t, none, 0) // nobody knows what it does
+		x.send(t.Context(), "EVAL take 1 k a").Want(t, none, 0) // nobody knows what it does
 		x.heldBy("")
-		x.send(t.Context(), "EVAL take 1 k a").want(t, one, 0)
+		x.send(t.Context(), "EVAL take 1 k a").Want(t, one, 0)
 		b, c := x.send(t.Context(), "EVAL take 1 k b"), x.send(t.Context(), "EVAL take 1 k c")
-		b.wantWaiting(t)
-		x.send(t.Context(), "EVAL take 1 k a").want(t, one, 0) // the holder again
+		b.WantWaiting(t)
+		x.send(t.Context(), "EVAL take 1 k a").Want(t, one, 0) // the holder again
 		time.Sleep(300 * time.Millisecond)
-		x.send(t.Context(), "EVAL release 1 k b").want(t, none, 0)
-		b.wantWaiting(t)
-		x.send(t.Context(), "EVAL release 1 k a").want(t, one, 0)
-		b.want(t, one, 300*time.Millisecond)
-		c.wantWaiting(t)
+		x.send(t.Context(), "EVAL release 1 k b").Want(t, none, 0)
+		b.WantWaiting(t)
+		x.send(t.Context(), "EVAL release 1 k a").Want(t, one, 0)
+		b.Want(t, one, 300*time.Millisecond)
+		c.WantWaiting(t)
 		time.Sleep(2 * time.Second)
-		c.want(t, none, 2*time.Second)
-		x.send(t.Context(), "EVAL take 1 now c").want(t, none, 0) // a rule without a wait
+		c.Want(t, none, 2*time.Second)
+		x.send(t.Context(), "EVAL take 1 now c").Want(t, none, 0) // a rule without a wait
 		x.wantNotes(t, "granted after 300ms", "refused after 2s", "waits", "waits")
 	})
 }
@@ -327,14 +331,14 @@ func TestAScriptThatFindsItsLockFreeDoesNotWait(t *testing.T) {
 			x.scripts.Register([]byte(text))
 			x.scripts.Acquired([]byte(text))
 		}
-		x.send(t.Context(), "EVAL refuse 1 k a").want(t, none, 0)
+		x.send(t.Context(), "EVAL refuse 1 k a").Want(t, none, 0)
 		x.heldBy("x")
 		b, c := x.send(t.Context(), "EVAL take 1 k b"), x.send(t.Context(), "SET k c NX PX 30000")
 		x.heldBy("?")
 		x.change("k")
 		const lost = "-QUORUMLOST 2 of 5 lock masters can vote, 3 needed\r\n"
-		b.want(t, lost, 0)
-		c.want(t, lost, 0)
+		b.Want(t, lost, 0)
+		c.Want(t, lost, 0)
 	})
 }
 
@@ -359,10 +363,10 @@ func TestAReloadAppliesToTheNextAcquire(t *testing.T) {
 		x.heldBy("x")
 		a := x.send(t.Context(), "SET k a NX PX 30000")
 		x.routes.Store(&route.Router{Rules: route.Rules{{Match: "*", DB: route.AnyDB}}})
-		x.send(t.Context(), "SET k b NX PX 30000").want(t, nothing, 0)
+		x.send(t.Context(), "SET k b NX PX 30000").Want(t, nothing, 0)
 		time.Sleep(3 * time.Second)
-		a.want(t, nothing, 2*time.Second)
+		a.Want(t, nothing, 2*time.Second)
 	})
 }
 
-var _ queue.Tracker = KeyTracker(nil)
+var _ queue.Tracker = blocking.Tracker(nil)

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/blocking"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/holds"
 	"redlock-proxy/proxy/journal"
@@ -61,7 +62,7 @@ type Plane struct {
 	journal       *journal.Journal // nil: nothing is remembered
 	isSlow        func(took time.Duration) bool
 	leases        *lease.Keeper
-	waits         *waitingRoom // nil: blocking commands poll
+	blocked       *blocking.Room
 	queue         *queue.Queue // of acquires whose rule has a wait
 	times         *holds.Times
 
@@ -103,7 +104,7 @@ type Config struct {
 	Starting <-chan struct{}
 	// Draining is closed when no acquire may wait for its lock any longer; nil: never.
 	Draining <-chan struct{}
-	Changes  Changes
+	Changes  blocking.Changes
 	Leases   *lease.Keeper                 // nil: there are no leases
 	Journal  *journal.Journal              // remembers how commands end; may be nil
 	IsSlow   func(took time.Duration) bool // tells whether a command that took so long is slow
@@ -114,7 +115,7 @@ type Config struct {
 func New(c Config) *Plane {
 	return &Plane{
 		locker: c.Locker, router: c.Router, maxQuarantine: c.MaxQuarantine, scripts: c.Scripts,
-		meter: c.Meter, log: c.Log, starting: c.Starting, leases: c.Leases, waits: newWaitingRoom(c.Changes),
+		meter: c.Meter, log: c.Log, starting: c.Starting, leases: c.Leases, blocked: blocking.New(c.Changes),
 		queue:   newQueue(c.Changes, c.Draining),
 		journal: c.Journal, isSlow: c.IsSlow,
 		times: holds.New(),
@@ -276,7 +277,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 	case "evalsha", "evalsha_ro":
 		return p.eval(ctx, call, true)
 	case "xread", "xreadgroup":
-		if waitsForEntries(call.Args) {
+		if blocking.ReadBlocks(call.Args) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name+" with block"))
 		}
 		return p.examine(ctx, p.runRequest(call), nil)

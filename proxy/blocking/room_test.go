@@ -1,4 +1,4 @@
-package lock
+package blocking
 
 import (
 	"context"
@@ -11,47 +11,56 @@ import (
 	"testing/synctest"
 	"time"
 
+	"redlock-proxy/proxy/proxytest"
 	"redlock-proxy/redlock"
 )
 
-// A fakeList is a list on the masters. A fake locker pops from it, and fake masters
-// announce its changes.
+// A fakeList is a list on the masters, which announce its changes.
 type fakeList struct {
 	fakeChanges
-	plane     fakeLockerPlane
+	room      *Room
 	available atomic.Bool
+	answer    func(redlock.RunRequest) redlock.Outcome // nil: pops
 
 	mu       sync.Mutex
 	elements []string
 	wrong    bool // the key is of another type
+	tried    int
 }
 
 func newFakeList() *fakeList {
 	x := &fakeList{}
 	x.available.Store(true)
-	x.plane = newFakeLockerPlane(func(any) redlock.Outcome {
-		x.mu.Lock()
-		defer x.mu.Unlock()
-		switch {
-		case x.wrong:
-			return fakeLockerReply("-WRONGTYPE Operation against a key holding the wrong kind of value\r\n")
-		case len(x.elements) == 0:
-			return fakeLockerReply(nullArray)
-		}
-		first := x.elements[0]
-		x.elements = x.elements[1:]
-		return fakeLockerReply("+" + first + "\r\n")
-	})
-	x.plane.waits = newWaitingRoom(Changes{x.available.Load, func(hear func(redlock.Event)) KeyTracker {
-		x.hear, x.tracked = hear, map[string]bool{}
+	x.room = New(Changes{x.available.Load, func(onEvent func(redlock.Event)) Tracker {
+		x.onEvent, x.tracked = onEvent, map[string]bool{}
 		return &x.fakeChanges
 	}})
 	return x
 }
 
+// try answers a command on the list.
+func (x *fakeList) try(_ context.Context, r redlock.RunRequest) redlock.Outcome {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.tried++
+	switch {
+	case x.answer != nil:
+		return x.answer(r)
+	case x.wrong:
+		return replied(wrongType)
+	case len(x.elements) == 0:
+		return replied(nullArray)
+	}
+	first := x.elements[0]
+	x.elements = x.elements[1:]
+	return replied("+" + first)
+}
+
+const wrongType = "-WRONGTYPE Operation against a key holding the wrong kind of value"
+
 // fakeChanges announces changes as a redlock.Subscriber does.
 type fakeChanges struct {
-	hear func(redlock.Event)
+	onEvent func(redlock.Event)
 
 	mu      sync.Mutex
 	tracked map[string]bool
@@ -84,9 +93,9 @@ func (c *fakeChanges) change(key string) {
 	c.mu.Unlock()
 	switch {
 	case key == "":
-		c.hear(redlock.Event{Kind: redlock.EventChanged})
+		c.onEvent(redlock.Event{Kind: redlock.EventChanged})
 	case tracked:
-		c.hear(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
+		c.onEvent(redlock.Event{Kind: redlock.EventChanged, Key: []byte(key)})
 	}
 }
 
@@ -98,53 +107,14 @@ func (x *fakeList) push(elements ...string) {
 }
 
 func (x *fakeList) tries() int {
-	x.plane.locker.mu.Lock()
-	defer x.plane.locker.mu.Unlock()
-	return len(x.plane.locker.asked)
-}
-
-// A blocked is a command that waits.
-type blocked struct {
-	mu    sync.Mutex
-	reply string
-	after time.Duration
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tried
 }
 
 // block begins a command and returns when it waits or has its reply.
-func (x *fakeList) block(ctx context.Context, line string) *blocked {
-	b, began := &blocked{}, time.Now()
-	call := fakeLockerCall(line)
-	go func() {
-		reply := strings.TrimSpace(string(x.plane.Do(ctx, nil, call)))
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.reply, b.after = reply, time.Since(began)
-	}()
-	synctest.Wait()
-	return b
-}
-
-// now returns the reply and the time at which it came. It is empty while the command
-// waits.
-func (b *blocked) now() (reply string, after time.Duration) {
-	synctest.Wait()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.reply, b.after
-}
-
-func (b *blocked) want(t *testing.T, reply string, after time.Duration) {
-	t.Helper()
-	if got, took := b.now(); got != reply || took != after {
-		t.Errorf("%q after %v, want %q after %v", got, took, reply, after)
-	}
-}
-
-func (b *blocked) wantWaiting(t *testing.T) {
-	t.Helper()
-	if reply, _ := b.now(); reply != "" {
-		t.Errorf("%q, want it to wait", reply)
-	}
+func (x *fakeList) block(ctx context.Context, line string) *proxytest.Pending {
+	return proxytest.Send(func() string { return replyOf(x.room.Run(ctx, request(line), x.try)) })
 }
 
 func TestBlockedCommandIsWokenByAChange(t *testing.T) {
@@ -157,12 +127,12 @@ func TestBlockedCommandIsWokenByAChange(t *testing.T) {
 		time.Sleep(300 * time.Millisecond)
 		x.push("a")
 		x.change("k")
-		b.want(t, "+a", 300*time.Millisecond)
+		b.Want(t, "+a", 300*time.Millisecond)
 		if x.tries() != 2 {
 			t.Errorf("%d tries, want the first and one more", x.tries())
 		}
-		if fmt.Sprint(x.requests()) != "[+key other k -key other -key k]" || len(x.plane.waits.lines) != 0 {
-			t.Errorf("left behind: %q, %v", x.requests(), x.plane.waits.lines)
+		if fmt.Sprint(x.requests()) != "[+key other k -key other -key k]" || len(x.room.lines) != 0 {
+			t.Errorf("left behind: %q, %v", x.requests(), x.room.lines)
 		}
 	})
 }
@@ -171,15 +141,15 @@ func TestChangeBetweenTrackAndTheFirstTry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeList()
 		told := false
-		x.plane.locker.answer = func(any) redlock.Outcome {
+		x.answer = func(redlock.RunRequest) redlock.Outcome {
 			if !told {
 				told = true // what the first try sees is older than the change
 				x.change("k")
-				return fakeLockerReply(nullArray)
+				return replied(nullArray)
 			}
-			return fakeLockerReply("+a\r\n")
+			return replied("+a")
 		}
-		x.block(t.Context(), "BLPOP k 0").want(t, "+a", 0)
+		x.block(t.Context(), "BLPOP k 0").Want(t, "+a", 0)
 	})
 }
 
@@ -188,20 +158,20 @@ func TestChangeBetweenTrackAndTheFirstTry(t *testing.T) {
 func TestBlockedCommandScrapsStrays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeList()
-		x.plane.locker.answer = func(request any) redlock.Outcome {
-			if !request.(redlock.RunRequest).Scrap {
+		x.answer = func(r redlock.RunRequest) redlock.Outcome {
+			if !r.Scrap {
 				time.AfterFunc(15*time.Millisecond, func() { x.change("k") })
 			}
-			return fakeLockerReply(nullArray)
+			return replied(nullArray)
 		}
 		b := x.block(t.Context(), "BLPOP k 2")
 		time.Sleep(600 * time.Millisecond)
-		b.wantWaiting(t)
-		if n := x.tries(); n != 1+blockingStrays {
-			t.Errorf("%d tries, want the first and %d that a change called for", n, blockingStrays)
+		b.WantWaiting(t)
+		if n := x.tries(); n != 1+strays {
+			t.Errorf("%d tries, want the first and %d that a change called for", n, strays)
 		}
 		time.Sleep(1400 * time.Millisecond)
-		b.want(t, nullArray[:3], 2*time.Second)
+		b.Want(t, nullArray, 2*time.Second)
 	})
 }
 
@@ -209,19 +179,19 @@ func TestBlockedCommandWithoutAnyChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeList()
 		b := x.block(t.Context(), "BLPOP k 2.5")
-		b.wantWaiting(t)
+		b.WantWaiting(t)
 		time.Sleep(2500 * time.Millisecond)
-		b.want(t, nullArray[:3], 2500*time.Millisecond)
+		b.Want(t, nullArray, 2500*time.Millisecond)
 		if n := x.tries(); n < 4 || n > 5 {
 			t.Errorf("%d tries in 2.5 s, want the first, the last and one a second", n)
 		}
 		x.push("missed")
 		b = x.block(t.Context(), "BLPOP k 0")
-		b.want(t, "+missed", 0)
+		b.Want(t, "+missed", 0)
 		b = x.block(t.Context(), "BLPOP k 0")
 		x.push("lost")
-		time.Sleep(blockingNet)
-		if reply, _ := b.now(); reply != "+lost" {
+		time.Sleep(net)
+		if reply, _ := b.Now(); reply != "+lost" {
 			t.Error("a change that nobody told of is not found")
 		}
 	})
@@ -230,14 +200,14 @@ func TestBlockedCommandWithoutAnyChange(t *testing.T) {
 func TestOneOfManyIsWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeList()
-		var line []*blocked
+		var line []*proxytest.Pending
 		for range 50 {
 			line = append(line, x.block(t.Context(), "BLPOP k 0"))
 		}
 		before := x.tries()
 		x.push("a")
 		x.change("k")
-		line[0].want(t, "+a", 0)
+		line[0].Want(t, "+a", 0)
 		if n := x.tries() - before; n != 2 {
 			t.Errorf("%d tries for one element, want the first's and its successor's", n)
 		}
@@ -245,7 +215,7 @@ func TestOneOfManyIsWoken(t *testing.T) {
 		x.push("b", "c", "d")
 		x.change("k")
 		for i, want := range []string{"+b", "+c", "+d"} {
-			line[i+1].want(t, want, 0)
+			line[i+1].Want(t, want, 0)
 		}
 		if n := x.tries() - before; n != 4 {
 			t.Errorf("%d tries for three elements", n)
@@ -261,7 +231,7 @@ func TestOneOfManyIsWoken(t *testing.T) {
 		}
 		x.change("k")
 		for i := range 46 {
-			line[i+4].want(t, fmt.Sprint("+", i), 0)
+			line[i+4].Want(t, fmt.Sprint("+", i), 0)
 		}
 	})
 }
@@ -273,13 +243,13 @@ func TestWakeUpIsPassedOn(t *testing.T) {
 		first := x.block(gone, "BLPOP k 0")
 		second := x.block(t.Context(), "BRPOP other k 0")
 		x.push("a")
-		x.plane.waits.mu.Lock()
+		x.room.mu.Lock()
 		cancel()
-		wakeLines(x.plane.waits.lines["k"]) // as it goes it is woken
-		x.plane.waits.mu.Unlock()
-		one, _ := first.now()
-		other, _ := second.now()
-		if one+other != "+a*-1" && one+other != "*-1+a" {
+		wakeLines(x.room.lines["k"]) // as it goes it is woken
+		x.room.mu.Unlock()
+		one, _ := first.Now()
+		other, _ := second.Now()
+		if one+other != "+a"+nullArray && one+other != nullArray+"+a" {
 			t.Errorf("%q and %q; one of them must have got it", one, other)
 		}
 	})
@@ -290,9 +260,9 @@ func TestLinesThatAreApart(t *testing.T) {
 		x := newFakeList()
 		moves := x.block(t.Context(), "BLMOVE source k LEFT RIGHT 0")
 		members := x.block(t.Context(), "BZPOPMIN k 0")
-		call := fakeLockerCall("BLPOP k 0")
-		call.DB = 3
-		go x.plane.Do(t.Context(), nil, call)
+		r := request("BLPOP k 0")
+		r.DB = 3
+		go x.room.Run(t.Context(), r, x.try)
 		synctest.Wait()
 		before := x.tries()
 		x.change("k") // in any database, and of any type
@@ -304,8 +274,8 @@ func TestLinesThatAreApart(t *testing.T) {
 		synctest.Wait()
 		x.push("e")
 		x.change("source")
-		moves.want(t, "+e", 0)
-		if reply, _ := members.now(); reply == "" {
+		moves.Want(t, "+e", 0)
+		if reply, _ := members.Now(); reply == "" {
 			t.Error("BZPOPMIN is not woken")
 		}
 	})
@@ -319,10 +289,10 @@ func TestKeyOfAnotherTypeLeavesWaitersWaiting(t *testing.T) {
 		x.wrong = true
 		x.mu.Unlock()
 		x.change("k")
-		x.block(t.Context(), "BLPOP k 1").want(t, "-WRONGTYPE Operation against a key holding the wrong kind of value", 0)
-		b.wantWaiting(t)
+		x.block(t.Context(), "BLPOP k 1").Want(t, wrongType, 0)
+		b.WantWaiting(t)
 		time.Sleep(time.Second)
-		b.want(t, "*-1", time.Second)
+		b.Want(t, nullArray, time.Second)
 	})
 }
 
@@ -335,8 +305,8 @@ func TestBlockedCommandPollsWithoutTracking(t *testing.T) {
 			t.Errorf("asked for %q", x.requests())
 		}
 		x.push("a")
-		time.Sleep(blockingPauseMost)
-		if reply, _ := b.now(); reply != "+a" {
+		time.Sleep(pauseMost)
+		if reply, _ := b.Now(); reply != "+a" {
 			t.Errorf("%q, want the element that nobody told of", reply)
 		}
 		x.available.Store(true)
@@ -344,8 +314,8 @@ func TestBlockedCommandPollsWithoutTracking(t *testing.T) {
 		x.available.Store(false) // the masters have become older ones
 		x.change("k")
 		x.push("b")
-		time.Sleep(2 * blockingNet)
-		if reply, _ := b.now(); reply != "+b" {
+		time.Sleep(2 * net)
+		if reply, _ := b.Now(); reply != "+b" {
 			t.Errorf("%q, want the element", reply)
 		}
 	})

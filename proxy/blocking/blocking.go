@@ -1,4 +1,4 @@
-package lock
+package blocking
 
 import (
 	"bytes"
@@ -12,65 +12,60 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// A command in an examined run never blocks, because an examined run is a MULTI, in
-// which BLPOP and its like answer nil at once. So the plane tries a blocking command
-// on lock keys again when its keys have changed. It stops when the command gets
-// something, its timeout passes or its client goes. If the masters do not announce
-// changes, it polls.
 const (
-	blockingPauseLeast = 50 * time.Millisecond
-	blockingPauseMost  = 100 * time.Millisecond
-	// blockingNet is the longest wait for a change. It is a safety net for a change
-	// that was lost for an unforeseen reason.
-	blockingNet = time.Second
-	// blockingDoubt is the time for which a command goes on trying without a quorum
+	pauseLeast = 50 * time.Millisecond
+	pauseMost  = 100 * time.Millisecond
+	// net is the longest wait for a change. It is a safety net for a change that was
+	// lost for an unforeseen reason.
+	net = time.Second
+	// undecidedMost is the time for which a command goes on trying without a quorum
 	// for its answer. Many commands that wait for one list meet each other's votes and
 	// lack a quorum for moments. Unreachable masters cause it for longer.
-	blockingDoubt = 2 * time.Second
-	// blockingStrays is a number of tries in a row that a change called for and that
-	// got nothing. After them, elements on too few masters count as stray and are
+	undecidedMost = 2 * time.Second
+	// strays is a number of tries in a row that a change called for and that got
+	// nothing. After them, elements on too few masters count as stray and are
 	// scrapped. Each try that puts an element back calls for the next try. Another
 	// client's push reaches the other masters before that many tries end.
-	blockingStrays = 32
+	strays = 32
 )
 
-// runBlocking runs a command that may wait.
-func (p *Plane) runBlocking(ctx context.Context, request redlock.RunRequest) redlock.Outcome {
-	timeout, blocks := blockingTimeout(request.Args)
+// Run runs a command that may wait. Each call of try asks the masters once.
+func (r *Room) Run(ctx context.Context, request redlock.RunRequest, try func(context.Context, redlock.RunRequest) redlock.Outcome) redlock.Outcome {
+	timeout, blocks := timeoutOf(request.Args)
 	if !blocks {
-		return p.locker.Run(ctx, request) // the masters refuse an invalid timeout in their own words
+		return try(ctx, request) // the masters refuse an invalid timeout in their own words
 	}
 	started := time.Now()
 	joining, cancel := context.WithTimeout(ctx, timeout)
-	w := p.waits.join(joining, &request) // before the first try, so that no change falls between
+	w := r.join(joining, &request) // before the first try, so that no change falls between
 	cancel()
-	defer p.waits.leave(w)
-	o := p.locker.Run(ctx, request)
+	defer r.leave(w)
+	o := try(ctx, request)
 	if !staysBlocked(o) {
 		return o
 	}
-	var doubtful time.Time // when the tries without a quorum began; zero: the last try had one
-	called := 0            // tries in a row that a change called for
+	var undecided time.Time // when the tries without a quorum began; zero: the last try had one
+	called := 0             // tries in a row that a change called for
 	for {
 		switch {
 		case o.Verdict != redlock.NoQuorum:
-			doubtful = time.Time{}
-		case doubtful.IsZero():
-			doubtful = time.Now()
-		case time.Since(doubtful) >= blockingDoubt:
+			undecided = time.Time{}
+		case undecided.IsZero():
+			undecided = time.Now()
+		case time.Since(undecided) >= undecidedMost:
 			return o
 		}
 		tried := time.Now()
 		left := timeout - tried.Sub(started)
-		if left <= 0 || !p.awaitChange(ctx, w, left, !doubtful.IsZero()) {
+		if left <= 0 || !r.awaitChange(ctx, w, left, o.Verdict) {
 			return timedOut(o, request.RESP3)
 		}
-		if called++; time.Since(tried) >= blockingPauseLeast {
+		if called++; time.Since(tried) >= pauseLeast {
 			called = 0
 		}
-		request.Scrap = called > 0 && called%blockingStrays == 0
+		request.Scrap = called > 0 && called%strays == 0
 		// A key that changed to another type does not end a wait that has begun.
-		if o = p.locker.Run(ctx, request); !staysBlocked(o) && !bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")) {
+		if o = try(ctx, request); !staysBlocked(o) && !bytes.HasPrefix(o.Reply, []byte("-WRONGTYPE")) {
 			return o
 		}
 	}
@@ -97,17 +92,17 @@ func timedOut(o redlock.Outcome, resp3 bool) redlock.Outcome {
 }
 
 // awaitChange returns true when another try makes sense: the keys have changed, the
-// time left is over, or a pause is over. The pause is short if the last try is in
-// doubt. It returns false if the client has gone. A nil w polls.
-func (p *Plane) awaitChange(ctx context.Context, w *waiter, left time.Duration, doubt bool) bool {
-	over := time.After(left)
+// time left is over, or a pause is over. The pause is short if the last try had no
+// quorum. It returns false if the client has gone. A nil w polls.
+func (r *Room) awaitChange(ctx context.Context, w *waiter, left time.Duration, last redlock.Verdict) bool {
+	over, undecided := time.After(left), last == redlock.NoQuorum
 	for {
-		pause := blockingPauseLeast + rand.N(blockingPauseMost-blockingPauseLeast)
+		pause := pauseLeast + rand.N(pauseMost-pauseLeast)
 		var wake <-chan struct{}
 		if w != nil {
 			wake = w.wake
-			if !doubt && p.waits.available() {
-				pause = blockingNet - rand.N(blockingNet/4)
+			if !undecided && r.available() {
+				pause = net - rand.N(net/4)
 			}
 		}
 		select {
@@ -118,7 +113,7 @@ func (p *Plane) awaitChange(ctx context.Context, w *waiter, left time.Duration, 
 		case <-ctx.Done():
 			return false
 		case <-time.After(pause):
-			if doubt || w == nil || p.waits.first(w) {
+			if undecided || w == nil || r.first(w) {
 				return true
 			}
 		}
@@ -132,18 +127,18 @@ const (
 
 const forEver = time.Duration(math.MaxInt64)
 
-// blockingTimeout parses the timeout of a blocking command. blocks is false if the
-// timeout is invalid.
-func blockingTimeout(args [][]byte) (timeout time.Duration, blocks bool) {
+// timeoutOf parses the timeout of a blocking command. blocks is false if the timeout is
+// invalid.
+func timeoutOf(args [][]byte) (timeout time.Duration, blocks bool) {
 	if wire.IsWord(args[0], "BLMPOP") || wire.IsWord(args[0], "BZMPOP") {
 		return parseSeconds(args[1])
 	}
 	return parseSeconds(args[len(args)-1])
 }
 
-// waitsForEntries tells whether BLOCK is among the options of XREAD or XREADGROUP,
-// which end at STREAMS. Two values follow GROUP and one follows COUNT.
-func waitsForEntries(args [][]byte) bool {
+// ReadBlocks tells whether BLOCK is among the options of XREAD or XREADGROUP, which end
+// at STREAMS. Two values follow GROUP and one follows COUNT.
+func ReadBlocks(args [][]byte) bool {
 	for i := 1; i < len(args) && !wire.IsWord(args[i], "STREAMS"); i++ {
 		switch {
 		case wire.IsWord(args[i], "BLOCK"):

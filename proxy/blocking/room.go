@@ -1,4 +1,4 @@
-package lock
+package blocking
 
 import (
 	"context"
@@ -9,30 +9,30 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// waitingRoom holds the blocked commands that wait for their keys to change. A process
-// has one waiting room, which subscribes to the changes.
+// A Room holds the blocked commands that wait for their keys to change. A nil Room polls.
+// Any number of goroutines may use it.
 //
 // Commands that would take the same thing from a key stand in one line. A change wakes
 // only the first of the line: if that gets nothing, there is nothing for the others
 // either. A command that leaves the head of a line, for any reason, wakes the next. So
 // some command always makes a try after a change.
-type waitingRoom struct {
+type Room struct {
 	available func() bool
-	tracker   KeyTracker
+	tracker   Tracker
 
 	mu    sync.Mutex
-	lines map[string]map[lineID]*waitingLine // by key, in any database
+	lines map[string]map[lineID]*line // by key, in any database
 }
 
-// Changes tell a waiting room that keys have changed.
+// Changes tell that keys have changed on the masters.
 type Changes struct {
 	Available func() bool                               // whether the masters announce changes now
-	Subscribe func(hear func(redlock.Event)) KeyTracker // nil: the masters never announce any
+	Subscribe func(onEvent func(redlock.Event)) Tracker // nil: the masters never announce any
 }
 
-// KeyTracker sets the keys whose changes a waiting room hears of. A subscriber of
-// package redlock is one.
-type KeyTracker interface {
+// A Tracker sets the keys whose changes are announced. A subscriber of package redlock is
+// one. It may call onEvent from Track, but not from Untrack.
+type Tracker interface {
 	Track(ctx context.Context, keys ...string)
 	Untrack(keys ...string)
 }
@@ -52,25 +52,25 @@ const (
 	takesMembers
 )
 
-type waitingLine struct{ waiters []*waiter }
+type line struct{ waiters []*waiter }
 
 // A waiter is one blocked command. Its wake has room for one signal, so that a change
 // during a try is not lost.
 type waiter struct {
 	wake  chan struct{}
 	keys  []string
-	lines []*waitingLine // one for each of keys
+	lines []*line // one for each of keys
 	id    lineID
 }
 
-// newWaitingRoom makes a room with one subscriber, which the locker ends. It returns
-// nil if the masters never announce changes.
-func newWaitingRoom(c Changes) *waitingRoom {
+// New makes a Room. It subscribes for as long as the process lives. It returns nil if the
+// masters never announce changes.
+func New(c Changes) *Room {
 	if c.Subscribe == nil {
 		return nil
 	}
-	r := &waitingRoom{available: c.Available, lines: map[string]map[lineID]*waitingLine{}}
-	r.tracker = c.Subscribe(r.hear)
+	r := &Room{available: c.Available, lines: map[string]map[lineID]*line{}}
+	r.tracker = c.Subscribe(r.onEvent)
 	return r
 }
 
@@ -78,7 +78,7 @@ func newWaitingRoom(c Changes) *waitingRoom {
 // changes of the command's keys, or ctx has ended. The caller must leave in both cases.
 // It returns nil if masters announce no changes, the command has no key to wait for, or
 // the kind of thing it takes is unknown.
-func (r *waitingRoom) join(ctx context.Context, request *redlock.RunRequest) *waiter {
+func (r *Room) join(ctx context.Context, request *redlock.RunRequest) *waiter {
 	w := &waiter{
 		wake: make(chan struct{}, 1),
 		keys: waitsFor(request),
@@ -90,15 +90,15 @@ func (r *waitingRoom) join(ctx context.Context, request *redlock.RunRequest) *wa
 	r.mu.Lock()
 	for _, key := range w.keys {
 		if r.lines[key] == nil {
-			r.lines[key] = map[lineID]*waitingLine{}
+			r.lines[key] = map[lineID]*line{}
 		}
-		line := r.lines[key][w.id]
-		if line == nil {
-			line = &waitingLine{}
-			r.lines[key][w.id] = line
+		l := r.lines[key][w.id]
+		if l == nil {
+			l = &line{}
+			r.lines[key][w.id] = l
 		}
-		line.waiters = append(line.waiters, w)
-		w.lines = append(w.lines, line)
+		l.waiters = append(l.waiters, w)
+		w.lines = append(w.lines, l)
 	}
 	r.mu.Unlock()
 	r.tracker.Track(ctx, w.keys...)
@@ -129,20 +129,20 @@ func waitsFor(request *redlock.RunRequest) []string {
 }
 
 // leave takes a command out of its lines.
-func (r *waitingRoom) leave(w *waiter) {
+func (r *Room) leave(w *waiter) {
 	if w == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, key := range w.keys {
-		line := w.lines[i]
-		at := slices.Index(line.waiters, w)
-		line.waiters = slices.Delete(line.waiters, at, at+1)
+		l := w.lines[i]
+		at := slices.Index(l.waiters, w)
+		l.waiters = slices.Delete(l.waiters, at, at+1)
 		if at == 0 {
-			line.wakeFirst()
+			l.wakeFirst()
 		}
-		if len(line.waiters) > 0 {
+		if len(l.waiters) > 0 {
 			continue
 		}
 		delete(r.lines[key], w.id)
@@ -156,14 +156,14 @@ func (r *waitingRoom) leave(w *waiter) {
 }
 
 // first tells whether w is the first in any of its lines.
-func (r *waitingRoom) first(w *waiter) bool {
+func (r *Room) first(w *waiter) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(w.lines, func(line *waitingLine) bool { return line.waiters[0] == w })
+	return slices.ContainsFunc(w.lines, func(l *line) bool { return l.waiters[0] == w })
 }
 
-// hear wakes the lines of keys that have changed. The subscriber calls it.
-func (r *waitingRoom) hear(e redlock.Event) {
+// onEvent wakes the lines of keys that have changed. The subscriber calls it.
+func (r *Room) onEvent(e redlock.Event) {
 	if e.Kind != redlock.EventChanged {
 		return
 	}
@@ -178,13 +178,13 @@ func (r *waitingRoom) hear(e redlock.Event) {
 	}
 }
 
-func wakeLines(lines map[lineID]*waitingLine) {
-	for _, line := range lines {
-		line.wakeFirst()
+func wakeLines(lines map[lineID]*line) {
+	for _, l := range lines {
+		l.wakeFirst()
 	}
 }
 
-func (l *waitingLine) wakeFirst() {
+func (l *line) wakeFirst() {
 	if len(l.waiters) == 0 {
 		return
 	}
