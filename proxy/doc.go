@@ -35,9 +35,11 @@
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those
 //     of the upstream.
 //
-// Package clients knows the sessions of the process, for CLIENT LIST and CLIENT KILL. Package
-// scripts knows the texts of scripts. Package wire has every text that sessions send of their own. Package lock has the texts
-// of the lock plane alone. They are Redis's own texts if Redis has one for the case.
+// Package auth knows which user a client is. Package clients knows the sessions of the
+// process, for CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package
+// blocking makes BLPOP wait on lock keys. Package wire has every text that sessions send of
+// their own. Package lock has the texts of the lock plane alone. They are Redis's own texts if
+// Redis has one for the case.
 //
 // # Around it
 //

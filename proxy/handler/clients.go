@@ -28,7 +28,7 @@ func (h *handler) publish() {
 type listed struct{ *handler }
 
 func (l listed) User() string {
-	if user := l.account.Load(); user != nil {
+	if user := l.auth.Account(); user != nil {
 		return user.Name
 	}
 	return config.DefaultUser

@@ -9,9 +9,8 @@
 // may send the command (permissions.go) and whether its keys have just moved.
 // Then it calls the family of the command:
 //
-//   - handshake.go, hello.go, login.go: which user the client is, and how it wants its
-//     replies (upstream.ClientState). If the upstream has the users, login.go asks it, and
-//     remembers the logins that it accepted.
+//   - handshake.go, hello.go: which user the client is (package auth), and how it wants its
+//     replies (upstream.ClientState).
 //   - info.go, script.go: INFO, and SCRIPT, which package scripts performs.
 //   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
 //     this package queues and sends. upstreamtransaction.go: once the upstream has the
@@ -25,13 +24,13 @@
 // # Goroutines
 //
 // A handler starts no goroutine. Its session's goroutine calls it. session.Handler names the
-// methods that other goroutines may call. account and login are atomic for these methods,
-// and pubsub.Client says what they may call there. The listener calls hearer's methods for
+// methods that other goroutines may call. pubsub.Client and auth.Client say what these may
+// call there. The listener calls hearer's methods for
 // a pubsub.Host. Other sessions call listed's methods for a clients.Session. Many goroutines
 // may use a Service at the same time.
 //
 // Passwords and other arguments of a login are never logged.
 //
-// The package imports session, console, lock, pubsub, clients, scripts, config, route, upstream,
+// The package imports session, auth, console, lock, pubsub, clients, scripts, config, route, upstream,
 // command, conn, metrics and wire. From redlock it uses only the type of a watch.
 package handler

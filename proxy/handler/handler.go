@@ -3,11 +3,10 @@ package handler
 import (
 	"cmp"
 	"context"
-	"log/slog"
-	"net"
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/proxy/auth"
 	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
@@ -15,8 +14,8 @@ import (
 	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
-	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/pubsub"
+	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
@@ -57,10 +56,9 @@ type Service struct {
 	Config
 	env *session.Env
 
-	hub           *pubsub.Hub
-	known         *clients.Hub
-	refusedLogins metrics.Throttle
-	accepted      *upstream.AcceptedLogins // the logins that the upstream has accepted
+	auth  *auth.Service
+	hub   *pubsub.Hub
+	known *clients.Hub
 }
 
 // New makes the Service of the process that env belongs to. The functions in cfg may be nil.
@@ -77,20 +75,13 @@ func New(env *session.Env, cfg Config) *Service {
 	if cfg.RedlockInfo == nil {
 		cfg.RedlockInfo = func(dst []byte) []byte { return dst }
 	}
-	return &Service{Config: cfg, env: env, hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics), known: clients.NewHub(), accepted: upstream.NewAcceptedLogins()}
+	return &Service{
+		Config: cfg, env: env, auth: auth.New(env.Active, env.Metrics, env.Log),
+		hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics), known: clients.NewHub(),
+	}
 }
 
 func (v *Service) shownVersion() string { return cmp.Or(v.Version(), FallbackVersion) }
-
-// refuseLogin counts and logs a refused login. user must be a known user's name, or a
-// placeholder for every other name. The name that the client sent is never logged.
-func (v *Service) refuseLogin(user string, from net.Addr) {
-	v.env.Metrics.LoginRefused()
-	if count, due := v.refusedLogins.Due(time.Now()); due {
-		v.env.Log.Warn("login refused: wrong user name or password",
-			slog.String("client", from.String()), slog.String("user", user), slog.Int("refused_since_last_line", count))
-	}
-}
 
 // A handler performs the commands of one client. The exported methods that it uses are the
 // session's, except its own methods as a session.Handler.
@@ -98,7 +89,8 @@ type handler struct {
 	*session.Session
 	service *Service
 
-	identity
+	auth        *auth.Client
+	own         route.UserRules
 	client      upstream.ClientState
 	replies     wire.ReplyMode
 	lockReply   []byte // the last reply of the masters; its buffer is reused
@@ -120,13 +112,11 @@ func (v *Service) Handle(s *session.Session) session.Handler { return v.newHandl
 func (v *Service) newHandler(s *session.Session) *handler {
 	h := &handler{Session: s, service: v}
 	h.hearing = pubsub.NewClient(v.hub, hearer{h})
-	h.client = upstream.NewClientState(h.reserve, 0)
+	h.auth = v.auth.NewClient(h)
+	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
 	h.card = v.Journal.Enter(s.ID(), s.RemoteAddr().String(), time.Now())
-	h.beginAnew()
+	h.introduce()
 	h.clients = clients.NewClient(v.known, listed{h})
-	if !v.env.Active.Load().Users.AtUpstream {
-		h.requireLogin()
-	}
 	return h
 }
 

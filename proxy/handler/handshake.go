@@ -20,21 +20,10 @@ func (h *handler) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", h.client.Name))
 }
 
-// beginAnew sets the client's state after connecting and after RESET. The first database is
-// the one in the upstream's URL.
-func (h *handler) beginAnew() {
-	settings := h.Env.Active.Load()
-	h.client.Release()
-	h.client = upstream.NewClientState(h.reserve, settings.Upstream.DB)
-	h.vouched = nil
-	h.admit(settings.Users.First())
-	h.introduce()
-}
-
 // introduce tells the journal what the client has set and who its user is.
 func (h *handler) introduce() {
 	facts := journal.Facts{Name: h.client.Name, DB: h.client.DB, RESP: h.client.Version.Number()}
-	if user := h.account.Load(); user != nil {
+	if user := h.auth.Account(); user != nil {
 		facts.User = user.Name
 	}
 	h.card.Introduce(facts)
@@ -88,9 +77,9 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 	case "hello":
 		h.hello(args)
 	case "auth":
-		h.Reply(h.authenticate(args))
+		h.Reply(h.auth.Authenticate(args, h.client.DB))
 	case "acl|whoami":
-		h.ReplyBytes(redcon.AppendBulkString(nil, h.account.Load().Name))
+		h.ReplyBytes(redcon.AppendBulkString(nil, h.auth.Account().Name))
 	case "select":
 		h.selectDatabase(cmd)
 	case "client|reply":
@@ -111,64 +100,6 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 		}
 	}
 	return true
-}
-
-// authenticate checks AUTH and returns its reply.
-func (h *handler) authenticate(args [][]byte) string {
-	user, password := []byte(config.DefaultUser), args[len(args)-1]
-	switch {
-	case len(args) < 2:
-		return string(wire.ErrArity("auth"))
-	case len(args) > 3:
-		return string(wire.ErrSyntax)
-	case h.Env.Active.Load().Users.AtUpstream:
-		return h.logInAtUpstream(args)
-	case len(args) == 3:
-		user = args[1]
-	case h.Env.Active.Load().Users.First() != nil:
-		return string(wire.ErrNoPassword)
-	}
-	if !h.admits(user, password) {
-		return string(wire.ErrWrongPass)
-	}
-	return wire.OK
-}
-
-// admits logs the client in with a name and a password. If they are wrong, it returns false
-// and the client's user stays the same.
-func (h *handler) admits(name, password []byte) bool {
-	users := h.Env.Active.Load().Users
-	user := users.Admit(name, password)
-	if user == nil {
-		h.service.refuseLogin(users.Known(name), h.RemoteAddr())
-		return false
-	}
-	h.admit(user)
-	return true
-}
-
-// admit sets the client's user. nil means that the client is not logged in.
-func (h *handler) admit(user *config.Account) {
-	h.account.Store(user)
-	h.SetAuthenticated(user != nil)
-	if user != nil {
-		h.login.Store(loginDone)
-	}
-}
-
-// These values say whether limits.login_time applies to a session. After the first login it
-// never applies again, because RESET does not end a connection.
-const (
-	loginUnknown  int32 = iota // it is not known yet whether the client must log in
-	loginRequired              // the client must log in
-	loginDone
-)
-
-// requireLogin begins login_time for a client that is not logged in.
-func (h *handler) requireLogin() {
-	if h.account.Load() == nil {
-		h.login.CompareAndSwap(loginUnknown, loginRequired)
-	}
 }
 
 // selectDatabase performs SELECT. An open upstream decides, because it knows the number of
@@ -212,7 +143,10 @@ func (h *handler) reset() {
 		return
 	}
 	h.hearing.Reset()
-	h.beginAnew()
+	h.auth.Reset()
+	h.client.Release()
+	h.client = upstream.NewClientState(h.reserve, h.Env.Active.Load().Upstream.DB)
+	h.introduce()
 	h.replies = wire.ReplyMode{}
 	h.Mute(false)
 	h.monitoring = false

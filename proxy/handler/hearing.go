@@ -57,7 +57,7 @@ func (h hearer) Version() wire.Version { return h.client.Version }
 func (h hearer) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
 
 func (h hearer) OwnRules() (own route.Rules, hears bool) {
-	user := h.account.Load()
+	user := h.auth.Account()
 	if user == nil || user.May&config.RightLocks == 0 {
 		return nil, false
 	}

@@ -30,8 +30,8 @@ func (h *handler) Perform(cmd wire.Command) {
 	switch user := h.user(settings); {
 	case h.Ending(): // the client's user has been deleted
 	case user == nil && !to.Spec.Is(command.BeforeAuth):
-		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), h.unauthenticated(wire.ErrNoAuth)))
-	case !to.Spec.Is(command.BeforeAuth) && !h.stillVouchedFor(settings):
+		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), h.auth.Unauthenticated(wire.ErrNoAuth)))
+	case !to.Spec.Is(command.BeforeAuth) && !h.stillAccepted(settings):
 	case to.Reserved:
 		h.abort(wire.ErrReservedKey)
 	case to.Elsewhere:

@@ -1,43 +1,37 @@
 package handler
 
 import (
-	"sync/atomic"
-
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
 )
 
-// user returns the session's user by the active settings, nil if the client is not logged
-// in. If a reload has deleted the user, the session ends. If the user has lost a right, an
+// user returns the client's user, nil if it is not logged in. If the user has lost a right, an
 // open transaction is aborted, so that EXEC cannot use that right.
 func (h *handler) user(now *config.Settings) *config.Account {
-	known := h.account.Load()
-	if known != nil && now.Users.Has(known) {
-		return known
-	}
-	if known == nil {
-		if !now.Users.AtUpstream && h.Upstream() != nil {
-			h.End(session.UserGone) // the upstream had the users, and has not accepted this connection
-			return nil
-		}
-		if first := now.Users.First(); first != nil {
-			h.admit(first) // a password was needed when the client connected
-			return first
-		}
-		return nil
-	}
-	user := now.Users.Successor(known)
-	if user == nil {
-		h.End(session.UserGone)
-		return nil
-	}
-	h.account.Store(user)
-	if known.May&^user.May != 0 && h.inTransaction() {
+	user, lost := h.auth.Current(now)
+	if lost != 0 && h.inTransaction() {
 		h.abort("")
 	}
 	return user
 }
+
+// stillAccepted asks for the upstream's opinion of the user, if that is needed. If it cannot
+// be asked, the client gets an error, the session ends, and the result is false.
+func (h *handler) stillAccepted(now *config.Settings) bool {
+	refusal := h.auth.Confirm(now)
+	if refusal == "" {
+		return true
+	}
+	h.ReplyError(refusal)
+	h.UserGone()
+	return false
+}
+
+// UserGone ends the session because its user is not accepted any more.
+func (h *handler) UserGone() { h.End(session.UserGone) }
 
 // refusedForUser refuses a command that the user may not send, and returns whether it did.
 // In a transaction it also aborts the transaction, as Redis does.
@@ -54,12 +48,29 @@ func (h *handler) refusedForUser(user *config.Account, name string, args [][]byt
 	return true
 }
 
+// Arrived, Login, Opened and Rejected are of session.Handler.
+
+func (h *handler) Arrived() { h.auth.Arrived() }
+
+func (h *handler) Login(settings *config.Settings) *upstream.Login {
+	return h.auth.Login(h.client.Login(), settings)
+}
+
+func (h *handler) Opened(by *upstream.Login, known bool) {
+	if known {
+		h.auth.Opened(by)
+	}
+	h.hearing.Opened()
+}
+
+func (h *handler) Rejected(answer wire.Error) { h.auth.Rejected(answer) }
+
 // Revoked reports whether new settings end the session at once, as Redis ends connections
 // when users change. They do if the user has been deleted. They also do if the client
 // listens and its user may no longer hear something. Every other change is noticed at the
 // client's next command.
 func (h *handler) Revoked(was, now *config.Settings) bool {
-	known := h.account.Load()
+	known := h.auth.Account()
 	if known == nil {
 		return false
 	}
@@ -74,17 +85,9 @@ func (h *handler) listens() bool {
 	return h.hearing.Listens() || up != nil && up.Listens()
 }
 
-// identity says which user the client is.
-type identity struct {
-	account atomic.Pointer[config.Account] // nil: not logged in. Only the session sets it
-	login   atomic.Int32                   // loginUnknown, loginRequired or loginDone
-	vouched *vouched                       // an earlier login that the upstream has yet to confirm
-	own     route.UserRules
-}
-
 // Swept checks for changes that no command notices. mustLogIn reports whether the client has
 // yet to log in. waits reports whether the client is silent because it waits for messages or holds a lock.
 // Any goroutine may call it.
 func (h *handler) Swept() (mustLogIn, waits bool) {
-	return h.login.Load() == loginRequired, h.hearing.Swept() || h.holdsLeases()
+	return h.auth.MustLogIn(), h.hearing.Swept() || h.holdsLeases()
 }

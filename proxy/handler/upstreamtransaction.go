@@ -2,7 +2,6 @@ package handler
 
 import (
 	"bytes"
-	"strconv"
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/route"
@@ -135,7 +134,7 @@ func (h *handler) executeUpstream(cmd wire.Command) {
 // database is unknown. It sends the SELECTs again; they lead to the same database.
 func (h *handler) selectAgain(selects []int) {
 	for _, db := range selects {
-		reply, ok := h.askSelect(db)
+		reply, ok := h.Ask(wire.SelectCommand(db))
 		if !ok {
 			return
 		}
@@ -143,9 +142,4 @@ func (h *handler) selectAgain(selects []int) {
 			h.client.DB = db
 		}
 	}
-}
-
-// askSelect sends the upstream a SELECT of the proxy's own.
-func (h *handler) askSelect(db int) (reply []byte, ok bool) {
-	return h.Ask(resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10)))
 }

@@ -32,7 +32,6 @@
 // connection. A Login is a value: the proxy's own credentials or the client's Claim, and the state
 // that the client was promised before there was a connection. Open sends it before any
 // other command, with a deadline. A Failure has the reply for the client.
-// AcceptedLogins remembers the logins that the upstream has accepted.
 //
 // # Who owns what
 //
@@ -47,8 +46,7 @@
 // read everything else once the copier has ended.
 //
 // Lock order: the client's conn.Writer, then the mutex of the pending replies. That
-// mutex, and the one of AcceptedLogins, are held for a few lines, and never across I/O
-// or a callback. The copier calls Events.Confirmed with the conn.Writer locked. It may
+// mutex is held for a few lines, and never across I/O or a callback. The copier calls Events.Confirmed with the conn.Writer locked. It may
 // hold that lock in every other event but Ended, so no event may write to the client.
 //
 // The package imports conn and wire.

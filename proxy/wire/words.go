@@ -1,6 +1,11 @@
 package wire
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+
+	"redlock-proxy/redlock/resp"
+)
 
 // Redis reads option words as C strings: they end at a NUL byte. The functions of this
 // file do the same.
@@ -33,3 +38,8 @@ func IsWord(arg []byte, word string) bool {
 // IsForgedRequest recognises HTTP that an attacker sends through a browser, by the name of the
 // command. Redis closes such connections, too, because the body could hold commands.
 func IsForgedRequest(name []byte) bool { return IsWord(name, "POST") || IsWord(name, "HOST:") }
+
+// SelectCommand returns a SELECT of the proxy's own.
+func SelectCommand(db int) []byte {
+	return resp.AppendCommand(nil, []byte("SELECT"), strconv.AppendInt(nil, int64(db), 10))
+}
