@@ -95,6 +95,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Ready:   func() string { return p.readiness().text },
 		Since:   p.recorder.Since,
 		Journal: p.journal,
+		Clients: p.clients.Entries,
 		Reader:  p.locker.Reader(),
 		Locks:   p.locks,
 		Log:     p.log,
@@ -110,7 +111,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },
 		Scripts:     p.scripts,
 		Console:     p.operators,
-		Journal:     p.journal,
+		Clients:     p.clients,
 	})
 	p.server = server.New(env, commands.Handle)
 	if err := reg.Register(metrics.BufferedBytes(env.Budget.InUse)); err != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/journal"
@@ -16,9 +17,9 @@ const readyLine = "+ready: 5 of 5\r\n"
 
 // withConsole gives a test proxy a console over masters that all vote.
 func withConsole(c *testConfig) {
-	c.Journal = journal.New()
 	c.Console = console.New(console.Config{
-		Journal: c.Journal,
+		Journal: journal.New(),
+		Clients: c.Clients.Entries,
 		Active:  config.NewActive(&c.Settings),
 		Status:  func() redlock.Status { return redlock.Status{} },
 		Ready:   func() string { return "ready: 5 of 5" },
@@ -80,12 +81,12 @@ func TestConsoleRights(t *testing.T) {
 // was set at any time, whoever answered CLIENT SETNAME.
 func TestConsoleShowsClients(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	var remembers *journal.Journal
-	p := startWithUsers(t, redis, withConsole, func(c *testConfig) { remembers = c.Journal })
+	var hub *clients.Hub
+	p := startWithUsers(t, redis, withConsole, func(c *testConfig) { hub = c.Clients })
 	client := p.dial(t)
 	client.ask("AUTH locker pw\r\nREDLOCK CLIENTS\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock|clients")))
 	facts := func() journal.Facts {
-		list := remembers.Clients()
+		list := hub.Entries()
 		if len(list) != 1 || list[0].Address != client.LocalAddr().String() {
 			t.Fatalf("%+v", list)
 		}
@@ -107,7 +108,7 @@ func TestConsoleShowsClients(t *testing.T) {
 		eventually(t, step.text, func() bool { return facts() == step.want })
 	}
 	_ = client.Close()
-	eventually(t, "the client has left", func() bool { return len(remembers.Clients()) == 0 })
+	eventually(t, "the client has left", func() bool { return len(hub.Entries()) == 0 })
 }
 
 // REDLOCK TOKEN needs the rights of a lock command, and works on lock keys only.

@@ -104,10 +104,10 @@ var rooms = map[string]room{
 	"page":     {floor: 6, redlock: []string{"", "inspect"}}, // what an Observer is told, and what is held
 	"auth":     {floor: 5, redlock: []string{"resp"}, lines: 500},
 	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}, lines: 980},
-	"journal":  {floor: 1, redlock: []string{""}},
+	"journal":  {floor: 1, redlock: []string{""}, lines: 650},
 	"session":  {floor: 5, lines: 900},
 	"inspect":  {floor: 5, redlock: []string{""}},
-	"clients":  {floor: 4, redlock: []string{"resp"}, lines: 660},
+	"clients":  {floor: 4, redlock: []string{"resp"}, lines: 680}, // it has the registry that journal had
 	"config":   {floor: 4, redlock: []string{""}},
 	"lease":    {floor: 3, redlock: []string{""}, lines: 880}, // for locks that are hashes, and releases without a quorum
 	"lock":     {floor: 4, redlock: []string{"", "resp"}, lines: 1_800},

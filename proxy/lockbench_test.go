@@ -12,6 +12,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
@@ -67,7 +68,7 @@ func lockBench(b testing.TB, text func(sha string) string) *stepper {
 	remembers := journal.New()
 	commands := handler.New(env, handler.Config{
 		Scripts: texts,
-		Journal: remembers,
+		Clients: clients.NewHub(),
 		Locks: lock.New(lock.Config{
 			Locker:        instantLocker{},
 			Router:        func() *route.Router { return current.Load().Router },

@@ -13,6 +13,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/console"
 	"redlock-proxy/proxy/embedded"
@@ -58,6 +59,7 @@ type Proxy struct {
 	locks       *lock.Plane
 	scripts     *scripts.Cache
 	journal     *journal.Journal
+	clients     *clients.Hub
 	operators   *console.Console
 	survey      *inspect.Survey
 	hazards     []inspect.Hazard // found at the start
@@ -74,7 +76,7 @@ type Proxy struct {
 // not answer. An unreachable server is no error. A server that cannot hold locks is one.
 // New registers the metrics with reg. level must be the level of log; a reload sets it.
 func New(cfg *config.Config, log *slog.Logger, level *slog.LevelVar, reg *prometheus.Registry) (*Proxy, error) {
-	p := &Proxy{log: log, level: level, journal: journal.New(), recorder: page.NewRecorder(), reloading: make(chan struct{}, 1)}
+	p := &Proxy{log: log, level: level, journal: journal.New(), clients: clients.NewHub(), recorder: page.NewRecorder(), reloading: make(chan struct{}, 1)}
 	p.lives, p.drains = context.WithCancel(context.Background())
 	if err := p.build(cfg, reg); err != nil {
 		p.close()

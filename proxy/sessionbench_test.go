@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
@@ -75,7 +76,7 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 		DialUpstream: answeringUpstream(b, commandSize, reply),
 	})
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler))
-	return env, handler.New(env, handler.Config{Locks: grantedLocks{}, Scripts: scripts.New(1<<20, nil)})
+	return env, handler.New(env, handler.Config{Locks: grantedLocks{}, Clients: clients.NewHub(), Scripts: scripts.New(1<<20, nil)})
 }
 
 // A pipeliner sends the same commands again and again through a session, and

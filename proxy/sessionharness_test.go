@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/tidwall/redcon"
 
+	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/handler"
@@ -195,6 +196,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	setup := testConfig{
 		commandConfig: handler.Config{
 			Locks:   locks,
+			Clients: clients.NewHub(),
 			Scripts: scripts.New(1<<20, nil),
 		},
 		log:      slog.New(slog.DiscardHandler),

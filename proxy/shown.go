@@ -38,7 +38,7 @@ func (p *Proxy) newPage() *page.Page {
 		Draining: p.draining.Load,
 		Clients:  func() int { return p.server.Clients() },
 		Notes:    p.notes,
-		Known:    p.journal.Clients,
+		Known:    p.clients.Entries,
 		Held: func(ctx context.Context, glob string, n int) (console.Held, bool) {
 			return p.operators.Held(ctx, glob, n)
 		},

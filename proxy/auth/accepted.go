@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -74,7 +74,7 @@ func (a *acceptedLogins) credentials(server, user string, password ...[]byte) cr
 // sent makes the login in the arguments of AUTH at a server. args is nil if the client has
 // sent none.
 func (a *acceptedLogins) sent(server string, args [][]byte) sentLogin {
-	user := config.DefaultUser
+	user := wire.DefaultUser
 	switch len(args) {
 	case 0:
 		return sentLogin{credentials: a.credentials(server, user)}

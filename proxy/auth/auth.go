@@ -110,7 +110,7 @@ func (c *Client) admit(user *config.Account) {
 
 // Authenticate performs AUTH and returns its reply. db is the client's database.
 func (c *Client) Authenticate(args [][]byte, db int) (reply string) {
-	users, name := c.active.Load().Users, []byte(config.DefaultUser)
+	users, name := c.active.Load().Users, []byte(wire.DefaultUser)
 	switch {
 	case len(args) < 2:
 		return string(wire.ErrArity("auth"))

@@ -13,6 +13,7 @@ import (
 	"github.com/tidwall/redcon"
 
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
@@ -27,13 +28,8 @@ type Session interface {
 	LocalAddr() net.Addr
 	Silent() time.Duration // since bytes last came
 	Upstream() *upstream.Conn
-	// User is the name of the client's user, or the one that Redis gives to a client that is
-	// not logged in.
-	User() string
 	// Subscriptions are the numbers of subscriptions by wire.Family.
 	Subscriptions() [3]int
-	// LocksTaken is the number of locks that the client has taken here.
-	LocksTaken() int64
 	// Kill ends the session at once. by describes the client that asked for it.
 	Kill(by string)
 
@@ -48,7 +44,7 @@ type Session interface {
 	Ask(command []byte) (reply []byte, ok bool)
 }
 
-// A Hub knows all clients of a process. Any number of goroutines may use it.
+// A Hub knows all connected clients of a process. Any number of goroutines may use it.
 type Hub struct {
 	mu   sync.Mutex
 	byID map[int64]*Client
@@ -81,8 +77,19 @@ func (b *Hub) all() []*Client {
 	return list
 }
 
+// Entries are the clients as the journal knows them, in the order in which they came.
+func (b *Hub) Entries() []journal.ClientInfo {
+	var list []journal.ClientInfo
+	for _, c := range b.all() {
+		list = append(list, c.Entry.Info())
+	}
+	return list
+}
+
 // A Client is one session as the others see it.
 type Client struct {
+	Entry *journal.Client // in the journal, which may keep it longer
+
 	hub            *Hub
 	session        Session
 	since          time.Time
@@ -99,10 +106,11 @@ type Client struct {
 }
 
 // NewClient adds a session to the hub. The caller must call Close.
-func NewClient(hub *Hub, session Session) *Client {
+func NewClient(hub *Hub, session Session, facts Facts) *Client {
 	c := &Client{hub: hub, session: session, since: time.Now()}
 	c.address, c.local = addresses(session.RemoteAddr(), session.LocalAddr())
-	c.Publish(Facts{Queued: -1})
+	c.Entry = journal.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
+	c.Publish(facts)
 	hub.mu.Lock()
 	defer hub.mu.Unlock()
 	hub.byID[session.ID()] = c
@@ -110,7 +118,10 @@ func NewClient(hub *Hub, session Session) *Client {
 }
 
 // Close removes the session from the hub.
-func (c *Client) Close() { c.hub.remove(c.session.ID()) }
+func (c *Client) Close() {
+	c.hub.remove(c.session.ID())
+	c.Entry.Leave()
+}
 
 // Publish shows the facts to other sessions.
 func (c *Client) Publish(now Facts) {
@@ -118,10 +129,14 @@ func (c *Client) Publish(now Facts) {
 		c.redirect = 0
 	}
 	now.redirect = c.redirect
-	if now == c.published {
+	was := c.published
+	if now == was {
 		return
 	}
 	c.published = now
+	if now.User != was.User || now.Settings != was.Settings {
+		c.Entry.Introduce(journal.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.facts = now
@@ -145,9 +160,9 @@ func (c *Client) status() *status {
 		waits = waitsForUpstream
 	}
 	return &status{
-		Facts: facts, id: c.session.ID(), address: c.address, local: c.local, user: c.session.User(),
+		Facts: facts, id: c.session.ID(), address: c.address, local: c.local,
 		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
-		locks: c.session.LocksTaken(),
+		locks: c.Entry.Granted(),
 	}
 }
 
@@ -225,7 +240,7 @@ func (c *Client) kill(args [][]byte) (reply []byte) {
 			continue
 		}
 		killed++
-		other.Close() // it is not listed any more, even if its end takes a moment
+		c.hub.remove(other.session.ID()) // it is not listed any more, even if its end takes a moment
 		if other == c {
 			c.session.KillAfterReply()
 		} else {

@@ -2,7 +2,8 @@
 // KILL, UNBLOCK, GETREDIR and TRACKINGINFO, which are about the proxy's own sessions. The
 // upstream knows only its own connections, and not every session has one.
 //
-// A Hub holds one Client for each session. Each Client publishes what its session's
+// A Hub holds one Client for each connected session. Its Entries are the same clients for
+// REDLOCK CLIENTS and the page. Each Client publishes what its session's
 // goroutine knows (Facts). Everything else is asked of the Session, whose methods say that
 // any goroutine may call them. status.go makes one line of CLIENT LIST of both; filters.go
 // parses the arguments. Both are free of I/O.
@@ -20,5 +21,5 @@
 // called. The methods of a Client belong to its session's goroutine, unless they say
 // otherwise.
 //
-// The package imports upstream, command and wire.
+// The package imports upstream, journal, command and wire.
 package clients

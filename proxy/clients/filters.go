@@ -126,7 +126,7 @@ func (f *killFilter) set(option, value []byte) (refusal wire.Error) {
 func (f *killFilter) matches(s *status, self bool) bool {
 	return (f.address == "" || f.address == s.address) &&
 		(f.local == "" || f.local == s.local) &&
-		(f.user == nil || string(f.user) == s.user) &&
+		(f.user == nil || string(f.user) == s.user()) &&
 		(f.kind == anyType || f.kind == s.kind()) &&
 		(f.id == 0 || f.id == s.id) &&
 		s.age >= f.oldest &&

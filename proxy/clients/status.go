@@ -1,6 +1,7 @@
 package clients
 
 import (
+	"cmp"
 	"net"
 	"strconv"
 	"time"
@@ -13,6 +14,7 @@ import (
 // Facts are what a session's goroutine knows of its client.
 type Facts struct {
 	upstream.Settings
+	User        string        // "": not logged in
 	Command     *command.Spec // the last command; nil: none, or an unknown one
 	Queued      int           // commands after MULTI; -1: there was no MULTI
 	QueuedBytes int           // the memory that they take here
@@ -28,7 +30,6 @@ type status struct {
 	Facts
 	id             int64
 	address, local string
-	user           string
 	age, idle      time.Duration
 	subscriptions  [3]int // by wire.Family
 	locks          int64  // taken here
@@ -101,7 +102,7 @@ func (s *status) line(dst []byte) []byte {
 	text(" qbuf=0 qbuf-free=0 argv-mem=0", "")
 	number(" multi-mem=", int64(s.QueuedBytes))
 	text(" rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=", s.commandName())
-	text(" user=", s.user)
+	text(" user=", s.user())
 	number(" redir=", s.redirection())
 	number(" resp=", int64(s.Version.Number()))
 	text(" lib-name=", s.LibName)
@@ -110,6 +111,9 @@ func (s *status) line(dst []byte) []byte {
 	number(" locks=", s.locks)
 	return append(dst, '\n')
 }
+
+// user is the name that Redis gives to a client that is not logged in, or the client's own.
+func (s *status) user() string { return cmp.Or(s.User, wire.DefaultUser) }
 
 func (s *status) commandName() string {
 	if s.Command == nil {

@@ -21,7 +21,6 @@ const (
 	LeavesProtocol                     // the connection then no longer carries commands and replies
 	Uncountable                        // adds none or several elements to EXEC's reply, or changes later replies
 	Console                            // the proxy's own REDLOCK
-	Introduces                         // may change the client's name, user, database or protocol
 	AboutClients                       // about the sessions of the proxy, which the upstream does not know
 )
 
@@ -71,15 +70,15 @@ var commandTraits = map[string]Traits{
 	"publish":      OnMasters,
 	"spublish":     OnMasters,
 
-	"auth":  BeforeAuth | Introduces,
-	"hello": BeforeAuth | Uncountable | Introduces,
+	"auth":  BeforeAuth,
+	"hello": BeforeAuth | Uncountable,
 	"quit":  BeforeAuth | InSubscribeMode,
-	"reset": BeforeAuth | InSubscribeMode | Introduces,
+	"reset": BeforeAuth | InSubscribeMode,
 
 	"ping":   ForLockers | OnMasters | InSubscribeMode,
 	"echo":   ForLockers | OnMasters,
 	"time":   ForLockers | OnMasters,
-	"select": ForLockers | Introduces,
+	"select": ForLockers,
 	"info":   ForLockers,
 	"role":   ForLockers,
 	"wait":   ForLockers,
@@ -110,7 +109,7 @@ var commandTraits = map[string]Traits{
 	"client|kill":         AboutClients,
 	"client|unblock":      AboutClients,
 	"client|getname":      ForLockers,
-	"client|setname":      ForLockers | Introduces,
+	"client|setname":      ForLockers,
 	"client|setinfo":      ForLockers,
 	"client|no-evict":     ForLockers,
 	"client|no-touch":     ForLockers,

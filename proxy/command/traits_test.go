@@ -46,7 +46,6 @@ func TestCommandTraits(t *testing.T) {
 			"redlock redlock|break redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|status redlock|token redlock|why"},
 		{Console, "redlock redlock|break redlock|clients redlock|help redlock|hot redlock|locks redlock|masters redlock|rules redlock|slowlog redlock|status redlock|token redlock|why"},
 		{OnMasters, "ping echo time publish spublish"},
-		{Introduces, "auth hello reset select client|setname"},
 		{NeverOnLocks, "fcall fcall_ro migrate"},
 		{LeavesProtocol, "sync psync replconf script|debug"},
 		{Uncountable, subscriptions + " hello monitor " + strings.Join(ofClient, " ")},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/proxy/wire"
 )
 
 // Rights are what a user may use: the masters, the upstream, or both.
@@ -39,9 +40,6 @@ func (r Rights) String() string {
 	return "nothing"
 }
 
-// DefaultUser is Redis's name for a user that gives no name.
-const DefaultUser = "default"
-
 // An Account is one user of the proxy. It never changes.
 type Account struct {
 	Name   string
@@ -72,7 +70,7 @@ func NewAccounts(auth Auth, cache time.Duration) *Accounts {
 		return user
 	}
 	if auth.Password != "" || len(auth.Users) == 0 {
-		add(DefaultUser, auth.Password, auth.May).open = auth.Password == ""
+		add(wire.DefaultUser, auth.Password, auth.May).open = auth.Password == ""
 	}
 	for _, user := range auth.Users {
 		add(user.Name, user.Password, user.May)
@@ -120,7 +118,7 @@ func (a *Accounts) Admit(name, password []byte) *Account {
 
 // First is the user of a client that has not logged in, or nil if there is none.
 func (a *Accounts) First() *Account {
-	if user := a.byName[DefaultUser]; user != nil && user.open {
+	if user := a.byName[wire.DefaultUser]; user != nil && user.open {
 		return user
 	}
 	return nil

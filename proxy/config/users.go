@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 	"strings"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // users reports contradictions between auth and other keys.
@@ -39,7 +41,7 @@ func (c configChecks) user(key string, at int) {
 		c.fail(key, "has no name")
 		return
 	}
-	if user.Name == DefaultUser {
+	if user.Name == wire.DefaultUser {
 		c.fail(key+".name", "default is the user of auth.password; write that password there")
 		return
 	}

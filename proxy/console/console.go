@@ -33,6 +33,7 @@ type Config struct {
 	Status  func() redlock.Status         // the masters
 	Since   func(master string) time.Time // since when a master has its state; zero: unknown
 	Journal *journal.Journal
+	Clients func() []journal.ClientInfo // those of this process, the oldest first
 	Reader  Reader
 	Locks   Locks
 	Log     *slog.Logger

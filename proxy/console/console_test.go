@@ -16,6 +16,13 @@ import (
 	"redlock-proxy/redlock"
 )
 
+// enter makes a client of the console's process.
+func enter(c *Console) *journal.Client {
+	client := journal.NewClient(3, "10.0.0.3:1", time.Now())
+	c.Clients = func() []journal.ClientInfo { return []journal.ClientInfo{client.Info()} }
+	return client
+}
+
 // testConsole is a console of two masters and two rules.
 func testConsole() *Console {
 	until := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
@@ -25,6 +32,7 @@ func testConsole() *Console {
 	}
 	return New(Config{
 		Journal: journal.New(),
+		Clients: func() []journal.ClientInfo { return nil },
 		Since:   func(string) time.Time { return until.Add(-10 * time.Minute) },
 		Active:  config.NewActive(&config.Settings{Router: &route.Router{Table: command.Builtin(), Rules: rules}}),
 		Status: func() redlock.Status {

@@ -14,7 +14,7 @@ import (
 // clients shows the clients of this process, the oldest first. It hides the keys that the
 // user may not use.
 func (c *Console) clients(_ context.Context, r *reply, call Command) {
-	list, now, own := c.Journal.Clients(), time.Now(), c.ownRules(call)
+	list, now, own := c.Clients(), time.Now(), c.ownRules(call)
 	r.array(len(list))
 	for _, client := range list {
 		r.fields(11)

@@ -11,7 +11,7 @@ import (
 
 func TestClients(t *testing.T) {
 	c := testConsole()
-	client := c.Journal.Enter(3, "10.0.0.3:1", time.Now())
+	client := enter(c)
 	client.Introduce(journal.Facts{Name: "worker", User: "alice", DB: 2, RESP: 3})
 	idle := "*1\r\n%11\r\n$2\r\nid\r\n:3\r\n$4\r\naddr\r\n$10\r\n10.0.0.3:1\r\n$4\r\nname\r\n$6\r\nworker\r\n$4\r\nuser\r\n$5\r\nalice\r\n$2\r\ndb\r\n:2\r\n$4\r\nresp\r\n:3\r\n$6\r\nage-ms\r\n"
 	rest := "$11\r\nlocks-taken\r\n:0\r\n$9\r\nwaits-for\r\n$0\r\n\r\n$13\r\nwaits-for-key\r\n$0\r\n\r\n$8\r\nwaits-ms\r\n_\r\n"
@@ -27,7 +27,7 @@ func TestClients(t *testing.T) {
 // CLIENTS and SLOWLOG show a key only to users who may use it.
 func TestKeysOfOthersAreHidden(t *testing.T) {
 	c := testConsole()
-	client := c.Journal.Enter(3, "10.0.0.3:1", time.Now())
+	client := enter(c)
 	client.Introduce(journal.Facts{DB: 3})
 	client.Begin("set", []byte("secret:a"), time.Now())
 	c.Journal.NoteSlow(journal.SlowCommand{Command: "set", DB: 3, Key: "secret:a", Arguments: 2}, client)

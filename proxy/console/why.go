@@ -170,7 +170,7 @@ type keyInDB struct {
 // waiters counts, for each key, the clients whose lock command has no answer yet.
 func (c *Console) waiters() map[keyInDB]int64 {
 	waiting := map[keyInDB]int64{}
-	for _, client := range c.Journal.Clients() {
+	for _, client := range c.Clients() {
 		if client.Command != "" && client.Key != "" {
 			waiting[keyInDB{client.DB, client.Key}]++
 		}

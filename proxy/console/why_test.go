@@ -77,7 +77,7 @@ func TestSummary(t *testing.T) {
 func TestWhy(t *testing.T) {
 	c := testConsole()
 	c.Reader = &fakeReader{copies: twoCopies()}
-	client := c.Journal.Enter(3, "10.0.0.3:1", time.Now())
+	client := enter(c)
 	client.Introduce(journal.Facts{Name: "worker"})
 	c.Journal.Note(journal.Event{Key: []byte("lock:a"), Client: client, Verdict: journal.Granted, Value: []byte("secret"), At: time.Now()})
 	got := ask(c, "alice", "REDLOCK WHY lock:a", wire.RESP2)
@@ -149,7 +149,7 @@ func TestLocks(t *testing.T) {
 func TestHeld(t *testing.T) {
 	c := testConsole()
 	c.Reader = &fakeReader{copies: twoCopies(), keys: []string{"lock:a", "app", "lock:a", "secret:a", "lock:b"}, all: true}
-	client := c.Journal.Enter(3, "10.0.0.3:1", time.Now())
+	client := enter(c)
 	c.Journal.Note(journal.Event{DB: 3, Key: []byte("lock:a"), Client: client, Verdict: journal.Granted, Value: []byte("secret"), At: time.Now()})
 	client.Begin("set", []byte("lock:b"), time.Now())
 	client.Introduce(journal.Facts{DB: 3})

@@ -4,7 +4,6 @@ import (
 	"log/slog"
 
 	"redlock-proxy/proxy/clients"
-	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/session"
 )
 
@@ -15,28 +14,24 @@ func (h *handler) performOnClients(name string, args [][]byte) {
 }
 
 // publish shows other sessions what has changed.
-func (h *handler) publish() {
+func (h *handler) publish() { h.clients.Publish(h.facts()) }
+
+func (h *handler) facts() clients.Facts {
 	facts := clients.Facts{
 		Settings: h.client.Settings, Command: h.spec, Queued: h.transaction.Len(), QueuedBytes: h.transaction.bytes,
 		Monitors: h.monitoring,
 	}
+	if user := h.auth.Account(); user != nil {
+		facts.User = user.Name
+	}
 	facts.Tracks, facts.Broadcast, _ = h.hearing.Tracking()
-	h.clients.Publish(facts)
+	return facts
 }
 
 // listed is the handler as package clients sees it.
 type listed struct{ *handler }
 
-func (l listed) User() string {
-	if user := l.auth.Account(); user != nil {
-		return user.Name
-	}
-	return config.DefaultUser
-}
-
 func (l listed) Subscriptions() [3]int { return l.hearing.Subscriptions() }
-
-func (l listed) LocksTaken() int64 { return l.card.Granted() }
 
 func (l listed) Kill(by string) {
 	l.End(session.Killed, slog.String("client", l.RemoteAddr().String()), slog.String("by", by))

@@ -4,13 +4,11 @@ import (
 	"cmp"
 	"context"
 	"sync/atomic"
-	"time"
 
 	"redlock-proxy/proxy/auth"
 	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/lock"
@@ -45,8 +43,8 @@ type Config struct {
 	Locks   Locks
 	Leases  *lease.Keeper // nil: no lock has a lease
 	Scripts *scripts.Cache
-	Console Console          // nil: REDLOCK is not supported
-	Journal *journal.Journal // nil: nobody can see the clients
+	Console Console // nil: REDLOCK is not supported
+	Clients *clients.Hub
 
 	Subscribes pubsub.Subscribe // nil: nobody can listen to the masters
 }
@@ -56,9 +54,8 @@ type Service struct {
 	Config
 	env *session.Env
 
-	auth  *auth.Service
-	hub   *pubsub.Hub
-	known *clients.Hub
+	auth *auth.Service
+	hub  *pubsub.Hub
 }
 
 // New makes the Service of the process that env belongs to. The functions in cfg may be nil.
@@ -77,7 +74,7 @@ func New(env *session.Env, cfg Config) *Service {
 	}
 	return &Service{
 		Config: cfg, env: env, auth: auth.New(env.Active, env.Metrics, env.Log),
-		hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics), known: clients.NewHub(),
+		hub: pubsub.NewHub(cfg.Subscribes, env.Budget, env.Metrics),
 	}
 }
 
@@ -101,7 +98,6 @@ type handler struct {
 	generation  int // the router's Generation when transaction or watched began
 	hearing     *pubsub.Client
 	monitoring  bool
-	card        *journal.Client // what others may see of the client; nil without a journal
 	clients     *clients.Client
 	spec        *command.Spec // the last command, to be published
 }
@@ -114,9 +110,7 @@ func (v *Service) newHandler(s *session.Session) *handler {
 	h.hearing = pubsub.NewClient(v.hub, hearer{h})
 	h.auth = v.auth.NewClient(h)
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
-	h.card = v.Journal.Enter(s.ID(), s.RemoteAddr().String(), time.Now())
-	h.introduce()
-	h.clients = clients.NewClient(v.known, listed{h})
+	h.clients = clients.NewClient(v.Clients, listed{h}, h.facts())
 	return h
 }
 
@@ -128,7 +122,6 @@ func (h *handler) Close() {
 	h.forgetQueued()
 	h.forgetWatched()
 	h.client.Release()
-	h.service.Journal.Leave(h.card)
 }
 
 // reserve takes memory from the budget of all clients, or gives it back if n is negative. It

@@ -8,7 +8,6 @@ import (
 
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
-	"redlock-proxy/proxy/journal"
 	"redlock-proxy/proxy/lastread"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
@@ -18,15 +17,6 @@ import (
 // LogValue describes the client for the log.
 func (h *handler) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", h.client.Name))
-}
-
-// introduce tells the journal what the client has set and who its user is.
-func (h *handler) introduce() {
-	facts := journal.Facts{Name: h.client.Name, DB: h.client.DB, RESP: h.client.Version.Number()}
-	if user := h.auth.Account(); user != nil {
-		facts.User = user.Name
-	}
-	h.card.Introduce(facts)
 }
 
 // performHandshake answers the commands that the proxy itself answers. It always answers
@@ -146,7 +136,6 @@ func (h *handler) reset() {
 	h.auth.Reset()
 	h.client.Release()
 	h.client = upstream.NewClientState(h.reserve, h.Env.Active.Load().Upstream.DB)
-	h.introduce()
 	h.replies = wire.ReplyMode{}
 	h.Mute(false)
 	h.monitoring = false

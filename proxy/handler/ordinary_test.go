@@ -5,6 +5,7 @@ import (
 	"net"
 	"testing"
 
+	"redlock-proxy/proxy/clients"
 	"redlock-proxy/proxy/command"
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
@@ -18,7 +19,7 @@ func TestOrdinaryCommandsAreForwarded(t *testing.T) {
 	routes := &route.Router{Table: command.Builtin()}
 	env := session.NewEnv(config.NewActive(&config.Settings{Users: config.NewAccounts(config.Auth{}, 0), Router: routes}), nil, nil)
 	near, _ := net.Pipe()
-	commands := New(env, Config{})
+	commands := New(env, Config{Clients: clients.NewHub()})
 	h := commands.newHandler(session.New(t.Context(), env, 1, near, commands.Handle))
 	ordinary := 0
 	check := func(spec *command.Spec) {

@@ -55,9 +55,6 @@ func (h *handler) Perform(cmd wire.Command) {
 	default:
 		h.performKeyed(name, cmd, to)
 	}
-	if to.Spec.Is(command.Introduces) {
-		h.introduce()
-	}
 	h.hearing.Performed(name, h.lockReply, h.inTransaction())
 	if len(to.Keys) == 0 || h.inTransaction() {
 		h.publish() // other commands change at most what Flushed publishes
@@ -143,7 +140,7 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 		return
 	}
 	defer h.Env.Budget.Release(copies)
-	call := lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Leases: h.holder(), Client: h, From: h.card}
+	call := lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Leases: h.holder(), Client: h, From: h.clients.Entry}
 	h.busyOnLocks(func() {
 		h.trackLocks(call)
 		h.lockReply = h.service.Locks.Do(h.Context(), h.lockReply[:0], call)

@@ -99,7 +99,7 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 	}
 	t.bytes += size
 	args := cmd.CloneArgs()
-	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.card})
+	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
 	t.Queued(name, args, to)
 	h.hearing.HearUpstream()
 	h.Reply(wire.Queued)

@@ -1,8 +1,6 @@
 package journal
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -12,17 +10,17 @@ import (
 // longestKept bounds what is kept of a key or of a client's name, in bytes.
 const longestKept = 256
 
-// A Client is one client. It stays known after it has left while a key that it took is. All
-// methods work on nil, a client that nobody introduced.
+// A Client is one client, for the journal. The journal keeps it after it has left, while it
+// knows a key that the client took. All methods but Leave work on nil, an unknown client.
 type Client struct {
 	id      int64
 	address string
 	arrived time.Time
 	granted atomic.Int64
-	gone    atomic.Bool
 
 	mu      sync.Mutex // guards all below
 	facts   Facts
+	gone    bool
 	command string // the lock command that runs; "" if none
 	began   time.Time
 	key     *[longestKept]byte // the first key of that command; nil before the first and after Leave
@@ -49,51 +47,17 @@ type ClientInfo struct {
 	Began   time.Time
 }
 
-// Enter makes a client known until Leave. A nil Journal knows no clients.
-func (j *Journal) Enter(id int64, address string, now time.Time) *Client {
-	if j == nil {
-		return nil
-	}
-	c := &Client{id: id, address: address, arrived: now}
-	j.clientsMu.Lock()
-	defer j.clientsMu.Unlock()
-	j.clients[c] = struct{}{}
-	return c
+// NewClient makes a client that has just connected.
+func NewClient(id int64, address string, now time.Time) *Client {
+	return &Client{id: id, address: address, arrived: now}
 }
 
-// Leave says that the client has gone.
-func (j *Journal) Leave(c *Client) {
-	if j == nil {
-		return
-	}
-	c.gone.Store(true)
-	c.forgetCommand()
-	j.clientsMu.Lock()
-	defer j.clientsMu.Unlock()
-	delete(j.clients, c)
-}
-
-// forgetCommand frees what a client that has left needs no more. Keys may keep the client.
-func (c *Client) forgetCommand() {
+// Leave says that the client has gone. It frees what is needed no more: keys may keep the
+// client.
+func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.command, c.key, c.keySize = "", nil, 0
-}
-
-// Clients are all that have not left, the oldest first.
-func (j *Journal) Clients() []ClientInfo {
-	j.clientsMu.Lock()
-	list := make([]*Client, 0, len(j.clients))
-	for c := range j.clients {
-		list = append(list, c)
-	}
-	j.clientsMu.Unlock()
-	slices.SortFunc(list, func(a, b *Client) int { return cmp.Compare(a.id, b.id) })
-	infos := make([]ClientInfo, len(list))
-	for i, c := range list {
-		infos[i] = c.info()
-	}
-	return infos
+	c.gone, c.command, c.key, c.keySize = true, "", nil, 0
 }
 
 // Introduce replaces the facts of a client.
@@ -143,7 +107,8 @@ func (c *Client) End() {
 	c.command = ""
 }
 
-func (c *Client) info() (info ClientInfo) {
+// Info describes the client now.
+func (c *Client) Info() (info ClientInfo) {
 	if c == nil {
 		return info
 	}
@@ -151,7 +116,7 @@ func (c *Client) info() (info ClientInfo) {
 	defer c.mu.Unlock()
 	info = ClientInfo{
 		Facts: c.facts, ID: c.id, Address: c.address, Arrived: c.arrived,
-		Gone: c.gone.Load(), Granted: c.granted.Load(),
+		Gone: c.gone, Granted: c.granted.Load(),
 	}
 	if c.command != "" {
 		info.Command, info.Began, info.Key = c.command, c.began, string(c.key[:c.keySize])

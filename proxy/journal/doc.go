@@ -4,7 +4,8 @@
 //
 // # Parts
 //
-//   - Client (client.go): one connected client, as other goroutines may see it.
+//   - Client (client.go): one client, as other goroutines may see it. Package clients has
+//     those that are connected.
 //   - Keys (keys.go): for a key, which client took it here, and the last verdicts.
 //   - Refusals (hot.go): the keys that were refused most in the last minutes.
 //   - Slow commands (slow.go): a log like Redis's SLOWLOG.
@@ -24,7 +25,7 @@
 // # What a caller may rely on
 //
 // Any number of goroutines may call. Remembering costs no allocation, except that of a slow
-// command and a client's first one, and no method blocks or calls out. The mutexes are those of the shards of keys
-// and of refusals, of the slow commands, of the clients, and of each client. Each is held
-// for a few lines, and none while another is taken.
+// command and a client's first one, and no method blocks or calls out. The mutexes are those
+// of the shards of keys and of refusals, of the slow commands, and of each client. Each is
+// held for a few lines, and none while another is taken.
 package journal

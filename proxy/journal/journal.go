@@ -1,9 +1,6 @@
 package journal
 
-import (
-	"hash/maphash"
-	"sync"
-)
+import "hash/maphash"
 
 // A Journal is the memory of a process.
 type Journal struct {
@@ -12,15 +9,10 @@ type Journal struct {
 	hot    [hotShards]hotShard
 	slow   slowLog
 	values maphash.Seed // of the hashes of values
-
-	clientsMu sync.Mutex
-	clients   map[*Client]struct{}
 }
 
 // New makes an empty Journal.
-func New() *Journal {
-	return &Journal{seed: maphash.MakeSeed(), values: maphash.MakeSeed(), clients: map[*Client]struct{}{}}
-}
+func New() *Journal { return &Journal{seed: maphash.MakeSeed(), values: maphash.MakeSeed()} }
 
 func (j *Journal) hash(db int, key []byte) uint64 {
 	return maphash.Bytes(j.seed, key) ^ uint64(db)*0x9e3779b97f4a7c15

@@ -10,8 +10,8 @@ import (
 
 var testStart = time.Unix(1_800_000_000, 0)
 
-func testClient(j *Journal, id int64, name string) *Client {
-	c := j.Enter(id, fmt.Sprintf("10.0.0.%d:1", id), testStart)
+func testClient(id int64, name string) *Client {
+	c := NewClient(id, fmt.Sprintf("10.0.0.%d:1", id), testStart)
 	c.Introduce(Facts{Name: name, RESP: 2})
 	return c
 }
@@ -19,7 +19,7 @@ func testClient(j *Journal, id int64, name string) *Client {
 // The holder is the client that took the lock here, as long as the masters hold its value.
 func TestHolder(t *testing.T) {
 	j := New()
-	a, b := testClient(j, 1, "a"), testClient(j, 2, "b")
+	a, b := testClient(1, "a"), testClient(2, "b")
 	key := []byte("lock:a")
 	note := func(c *Client, v Verdict, value string, ttl time.Duration) {
 		e := Event{Key: key, Client: c, Verdict: v, TTL: ttl, At: testStart}
@@ -58,7 +58,7 @@ func TestHolder(t *testing.T) {
 		{func() { note(b, Extended, "", time.Minute) }, "b extended it", "any", 0, 2 * time.Second, "b"},
 		{func() { note(b, Granted, "", 0) }, "a script of b took it for ever", "", 0, time.Hour, "b"},
 		{func() { b.Introduce(Facts{Name: "later"}) }, "b has another name now", "", 0, 0, "later"},
-		{func() { j.Leave(b) }, "b has left", "", 0, 0, "later"},
+		{func() { b.Leave() }, "b has left", "", 0, 0, "later"},
 	} {
 		if step.do != nil {
 			step.do()
@@ -82,7 +82,7 @@ func TestHolder(t *testing.T) {
 // However many keys there are, the memory is bounded, and held locks stay longest.
 func TestMostKeys(t *testing.T) {
 	j := New()
-	c := testClient(j, 1, "a")
+	c := testClient(1, "a")
 	for n := range 1000 {
 		j.Note(Event{Key: fmt.Appendf(nil, "held:%d", n), Client: c, Verdict: Granted, At: testStart})
 	}
@@ -111,7 +111,7 @@ func TestMostKeys(t *testing.T) {
 
 func TestRememberingDoesNotAllocate(t *testing.T) {
 	j := New()
-	c := testClient(j, 1, "a")
+	c := testClient(1, "a")
 	key, value := []byte("lock:a"), []byte("0123456789abcdef")
 	n := testing.AllocsPerRun(100, func() {
 		c.Begin("set", key, testStart)
@@ -176,7 +176,7 @@ func TestHottest(t *testing.T) {
 
 func TestSlowCommands(t *testing.T) {
 	j := New()
-	c := testClient(j, 1, "a")
+	c := testClient(1, "a")
 	for n := range 2 * MostSlow {
 		j.NoteSlow(SlowCommand{Took: time.Duration(n) * time.Millisecond, Command: "set", Key: strings.Repeat("k", 2*longestKept)}, c)
 	}
@@ -194,23 +194,21 @@ func TestSlowCommands(t *testing.T) {
 	}
 }
 
-func TestClients(t *testing.T) {
-	j := New()
-	a, b := testClient(j, 1, "a"), testClient(j, 2, "b")
-	b.Begin("set", []byte("lock:a"), testStart)
+func TestClient(t *testing.T) {
+	j, a := New(), testClient(1, "a")
 	j.Note(Event{Key: []byte("x"), Client: a, Verdict: Granted, At: testStart})
-	list := j.Clients()
-	if len(list) != 2 || list[0].Name != "a" || list[0].Command != "" || list[0].Granted != 1 || list[1].Command != "set" || list[1].Key != "lock:a" {
-		t.Fatalf("%+v", list)
-	}
-	b.End()
 	a.Begin("set", []byte("lock:a"), testStart)
-	j.Leave(a)
-	if a.key != nil || a.info().Command != "" {
-		t.Error("the client has left and keeps its command")
+	if info := a.Info(); info.Name != "a" || info.Granted != 1 || info.Command != "set" || info.Key != "lock:a" || info.Gone {
+		t.Errorf("%+v", info)
 	}
-	if list := j.Clients(); len(list) != 1 || list[0].Name != "b" || list[0].Command != "" {
-		t.Errorf("%+v", list)
+	a.End()
+	if info := a.Info(); info.Command != "" || info.Key != "" {
+		t.Errorf("%+v", info)
+	}
+	a.Begin("set", []byte("lock:a"), testStart)
+	a.Leave()
+	if info := a.Info(); a.key != nil || info.Command != "" || !info.Gone {
+		t.Errorf("the client has left: %+v", info)
 	}
 	var nobody *Client
 	nobody.Introduce(Facts{})
@@ -221,9 +219,9 @@ func TestClients(t *testing.T) {
 // A name or a key that is cut does not keep the rest of it in memory.
 func TestCutTextsAreCopied(t *testing.T) {
 	j, long := New(), strings.Repeat("n", 2*longestKept)
-	c := testClient(j, 1, long)
+	c := testClient(1, long)
 	j.NoteSlow(SlowCommand{Key: long}, c)
-	for what, kept := range map[string]string{"name": j.Clients()[0].Name, "key": j.Slow(1)[0].Key} {
+	for what, kept := range map[string]string{"name": c.Info().Name, "key": j.Slow(1)[0].Key} {
 		if kept != long[:longestKept] || unsafe.StringData(kept) == unsafe.StringData(long) {
 			t.Errorf("the %s is %q, a piece of the long one", what, kept)
 		}

@@ -137,7 +137,7 @@ func (j *Journal) Holder(db int, key, value []byte, now time.Time) (Holder, bool
 	if client == nil {
 		return Holder{}, false
 	}
-	return Holder{client.info(), time.Unix(0, since)}, true
+	return Holder{client.Info(), time.Unix(0, since)}, true
 }
 
 func (j *Journal) holder(hash uint64, value []byte, now int64) (c *Client, since int64) {
@@ -170,7 +170,7 @@ func (j *Journal) Verdicts(db int, key []byte) (list []Mark) {
 	hash := j.hash(db, key)
 	for _, m := range j.marks(hash) {
 		if m.at != 0 {
-			list = append(list, Mark{time.Unix(0, m.at), m.client.info(), m.what})
+			list = append(list, Mark{time.Unix(0, m.at), m.client.Info(), m.what})
 		}
 	}
 	return list

@@ -44,7 +44,7 @@ func (s SlowCommand) Shown() []string {
 
 // NoteSlow remembers a slow command of a client, which may be nil.
 func (j *Journal) NoteSlow(entry SlowCommand, from *Client) {
-	entry.Client = from.info()
+	entry.Client = from.Info()
 	entry.Key = strings.Clone(entry.Key[:min(len(entry.Key), longestKept)]) // a piece would keep the whole
 	l := &j.slow
 	l.Lock()

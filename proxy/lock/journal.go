@@ -22,12 +22,12 @@ func (c Command) shownKey() []byte {
 
 // remember tells the journal how a command ended, or the commands of a transaction.
 func (p *Plane) remember(name string, db int, a answer, took time.Duration, calls []Command) {
-	if p.journal == nil || len(calls) == 0 {
+	if len(calls) == 0 {
 		return
 	}
 	call, now := calls[0], time.Now()
 	call.From.End()
-	if a.rejected != "" {
+	if p.journal == nil || a.rejected != "" {
 		return
 	}
 	key := call.shownKey()

@@ -17,7 +17,7 @@ import (
 // withJournal is a plane with rules for lock:* and a journal, and a client of it.
 func withJournal(answer func(any) redlock.Outcome, slow bool) (*Plane, *journal.Journal, *journal.Client) {
 	j := journal.New()
-	client := j.Enter(7, "10.0.0.7:1", time.Now())
+	client := journal.NewClient(7, "10.0.0.7:1", time.Now())
 	client.Introduce(journal.Facts{Name: "worker"})
 	routes := &route.Router{Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
 	plane := New(Config{
@@ -90,7 +90,7 @@ func TestJournalOfCommands(t *testing.T) {
 		if h, _ := j.Holder(0, []byte("lock:a"), []byte("token"), time.Now()); h.Client.Name != row.holder {
 			t.Errorf("%s: the holder is %q, not %q", row.line, h.Client.Name, row.holder)
 		}
-		if c := j.Clients()[0]; c.Command != "" {
+		if c := client.Info(); c.Command != "" {
 			t.Errorf("%s: still runs %q", row.line, c.Command)
 		}
 	}
@@ -114,10 +114,10 @@ func TestJournalOfATokensLock(t *testing.T) {
 
 // While a command runs, the journal knows which, and for which key.
 func TestJournalOfARunningCommand(t *testing.T) {
-	var j *journal.Journal
+	var client *journal.Client
 	seen := ""
-	plane, j, client := withJournal(func(any) redlock.Outcome {
-		c := j.Clients()[0]
+	plane, _, client := withJournal(func(any) redlock.Outcome {
+		c := client.Info()
 		seen = c.Command + " " + c.Key
 		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte("+OK\r\n")}
 	}, false)

@@ -8,6 +8,9 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
+// DefaultUser is Redis's name for a user that gives no name.
+const DefaultUser = "default"
+
 // Hello holds the parsed arguments of HELLO. Its slices are parts of the arguments.
 type Hello struct {
 	Number   int // of the requested version; 0: the client keeps its version
