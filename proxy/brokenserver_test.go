@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
 	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/scripts"
 )
 
 // What a server may send that is broken, or is none; each but the first goes
@@ -89,7 +90,7 @@ func TestBrokenServerIsAskedInVain(t *testing.T) {
 			if inspect.Check(t.Context(), cfg, false).Fine {
 				t.Error("-check finds nothing wrong with it")
 			}
-			if killScripts(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {
+			if scripts.Kill(t.Context(), []endpoint.Endpoint{server}) && name != "answers to nothing" {
 				t.Error("a script was killed there")
 			}
 		})

@@ -105,7 +105,6 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Databases:   p.survey.Databases,
 		Version:     p.survey.Version,
 		RedlockInfo: p.appendInfo,
-		KillScripts: func(ctx context.Context) bool { return killScripts(ctx, p.current.Load().Masters) },
 		Locks:       p.locks,
 		Leases:      p.leases,
 		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },

@@ -38,7 +38,6 @@ type Config struct {
 	Databases   func() int    // the number of the upstream's databases; nil or 0: unknown
 	Version     func() string // the version in HELLO and INFO; nil or "": unknown
 	RedlockInfo func(dst []byte) []byte
-	KillScripts func(ctx context.Context) bool // SCRIPT KILL on every master; reports whether one ran
 
 	Locks   Locks
 	Leases  *lease.Keeper // nil: no lock has a lease
@@ -65,9 +64,6 @@ func New(env *session.Env, cfg Config) *Service {
 	}
 	if cfg.Databases == nil {
 		cfg.Databases = func() int { return 0 }
-	}
-	if cfg.KillScripts == nil {
-		cfg.KillScripts = func(context.Context) bool { return false }
 	}
 	if cfg.RedlockInfo == nil {
 		cfg.RedlockInfo = func(dst []byte) []byte { return dst }

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"redlock-proxy/proxy/route"
+	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -28,6 +29,6 @@ func (s scripting) RunOnMasters(args [][]byte) (reply []byte) {
 }
 
 func (s scripting) KillOnMasters() (killed bool) {
-	s.Busy(func() { killed = s.service.KillScripts(s.Context()) })
+	s.Busy(func() { killed = scripts.Kill(s.Context(), s.Env.Active.Load().Masters) })
 	return killed
 }

@@ -3,8 +3,10 @@
 // on both planes.
 //
 // The Cache has the texts that any client has sent. Its mutex is held for a few lines, and
-// while it calls the function for a forgotten text. Any number of goroutines may use it. The
-// package starts none.
+// while it calls the function for a forgotten text. Any number of goroutines may use it.
 //
-// The package imports command and wire.
+// Kill connects to each master, in a goroutine of its own, and waits for them, for two seconds
+// at most. The package starts no other goroutine.
+//
+// The package imports command, endpoint and wire.
 package scripts
