@@ -513,6 +513,12 @@ var mutants = []mutant{
 		world:    55,
 	},
 	{
+		rule:     "a join that no marker tells of ends with its server",
+		edits:    []edit{{"roster/joining.go", "isPlan && p.DB == 0 &&", "isPlan && false &&"}},
+		caughtBy: "roster/TestScripts",
+		world:    7900,
+	},
+	{
 		rule:     "a master that forgot who the masters are is told only by who knows of every join",
 		edits:    []edit{{"roster/sighting.go", "return r.rememberingSince(p, s.since) >= min(", "return true || r.rememberingSince(p, s.since) >= min("}},
 		caughtBy: "roster/TestRosterWhoMayTellWhoTheMastersAre",

@@ -34,7 +34,7 @@
 // reaches another that remembers. model_test.go checks both promises in worlds full of faults.
 // The scripts in testdata show the rules.
 //
-// There are six exceptions.
+// There are five exceptions.
 //
 //   - All masters have forgotten, and no living process knows better. They wait for
 //     Limits.RestartDelay only, so locks that live longer may be granted twice. A process
@@ -45,10 +45,6 @@
 //   - Masters that forgot may get markers of two sets, if one process begins a new set in
 //     the moment in which another writes the old one's marker. Only the operator can tell
 //     them apart.
-//   - All masters lose power twice, and a process starts in between. It has them join, as it
-//     has not met them, and its record names runs that the second loss has ended. If others
-//     then write the earlier record, they refuse the masters as replaced, until the operator
-//     begins the set anew.
 //   - Servers are promoted. If masters lose their data in so many places that too few
 //     remember, they stay out until the operator helps.
 //
@@ -110,7 +106,9 @@
 //     forgotten. A server that was replaced comes back only without its marker. A
 //     restarted server does not join anew if a living process knows it. That would stop
 //     the votes of all others for a moment, and the marker that it gets at once tells
-//     everybody how long its quarantine is.
+//     everybody how long its quarantine is. A process takes a join back if the server goes
+//     away before any marker tells of the join. A run that never had a marker has granted
+//     nothing, and others may mend the next run by the record before.
 //   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c
 //     be the masters. A process is cut from a and stands still. Another one replaces c by d.
 //     Then b is flushed, and the other process is cut from b. The first one reaches b and c.

@@ -57,6 +57,7 @@ func (r *Roster) adopt(now time.Time) {
 		r.recalls = false
 		clear(r.met)
 		clear(r.sightings)
+		clear(r.plans)
 		clear(r.blank)
 	}
 	r.set, r.reason = best, ""

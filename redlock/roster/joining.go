@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -52,8 +53,21 @@ func joiningPause(limits Limits) time.Duration { return 2*BeatPause + limits.Mas
 func (r *Roster) join(master int, name, run string) {
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
+	r.plans[master] = cmp.Or(r.plans[master], r.joined[master])
 	r.joined[master] = marker.Member{Epoch: r.epoch, Name: name, Run: run}.String()
 	r.changed()
+}
+
+// unjoin takes a join back if its server goes away before this process has read of it in a marker.
+// Otherwise others that mend the next run by the record before would seem to have an old list. If a
+// marker tells of the join after all, this process reads that, like one that has just started.
+func (r *Roster) unjoin(p Place, s *view) {
+	if before, isPlan := r.plans[p.Master]; isPlan && p.DB == 0 && r.hasJoined(p, s) {
+		r.joined = slices.Clone(r.joined)
+		r.joined[p.Master] = before
+		delete(r.plans, p.Master)
+		r.changed()
+	}
 }
 
 // member returns the recorded member at a place, as far as this process knows.
@@ -329,6 +343,7 @@ func (r *Roster) Left(i int) {
 	delete(r.sightings, i)
 	delete(r.runs, i)
 	delete(r.blank, i)
+	delete(r.plans, i)
 	for p := range r.views {
 		if p.Master == i {
 			delete(r.views, p)

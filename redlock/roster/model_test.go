@@ -133,12 +133,9 @@ type world struct {
 	wrong    string
 	peace    bool
 	divided  bool // the masters belong to different sets
-	// powerLosses counts how often all masters lost power. After the second one, nobody promises
-	// that they vote again.
-	powerLosses int
-	trace       func(string)
-	promoted    *toyServer // the master before a promotion
-	tokens      tokens
+	trace    func(string)
+	promoted *toyServer // the master before a promotion
+	tokens   tokens
 }
 
 type event struct {

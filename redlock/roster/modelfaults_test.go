@@ -105,7 +105,6 @@ func (w *world) strike(i int, f fault) {
 	case crash, crashEmpty, crashOld:
 		w.crash(server, f.kind, f.lasts)
 	case powerLoss:
-		w.powerLosses++
 		for _, s := range w.at {
 			w.crash(s, faultKind(f.what%3), f.lasts)
 		}
@@ -591,7 +590,7 @@ func (w *world) judgePeace() {
 		m, _ := marker.Parse(s.texts[0])
 		sets[m.Set] = true
 	}
-	if w.divided = len(sets) > 1; w.divided || w.moves || w.powerLosses > 1 {
+	if w.divided = len(sets) > 1; w.divided || w.moves {
 		return
 	}
 	for _, p := range w.procs {

@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -76,9 +77,12 @@ type Roster struct {
 	version   uint64 // rises when set, epoch, joined or a jump changes
 	witnessed bool   // this process saw the set begin, so no lock is older
 
-	set     string
-	epoch   int64
-	joined  []string
+	set    string
+	epoch  int64
+	joined []string
+	// plans are, by master, the entry of joined before a join that this process has not read in a
+	// marker yet.
+	plans   map[int]string
 	learned time.Time      // when this process learned of an epoch that another process began
 	met     map[int]string // by master: the entry of joined when this process last saw the member's own marker
 	// sightings are, by master, when this process last saw the member in order. shaken is when a
@@ -134,6 +138,7 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		met:       map[int]string{},
 		sightings: map[int]sighting{},
 		runs:      map[int]string{},
+		plans:     map[int]string{},
 		eviction:  map[int]string{},
 		evicted:   map[int]bool{},
 		hearings:  map[int]hearing{},
@@ -174,6 +179,7 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 	r.runs[p.Master] = run
 	s, known := r.view(p), r.view(p)
 	r.leaves(s, marker.Marker{}, now)
+	r.unjoin(p, s)
 	if known.run == "" {
 		for other, o := range r.views { // a jump that is not yet written down concerns this database, too
 			if other.Master == p.Master && o.run == run && o.jump > known.jump {
@@ -203,6 +209,7 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 	s := r.view(p)
 	r.leaves(s, marker.Marker{}, now)
+	r.unjoin(p, s)
 	s.connected, s.read = false, false
 	return r.stands(p, s, Standing{State: Away, Reason: reason}, now)
 }
@@ -301,6 +308,7 @@ func (r *Roster) learn(s *view, now time.Time) bool {
 		return false
 	}
 	epoch, joined := max(r.epoch, s.marker.Epoch), marker.Together(r.joined, s.marker.Joined)
+	maps.DeleteFunc(r.plans, func(i int, _ string) bool { return joined[i] == s.marker.Joined[i] })
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}
