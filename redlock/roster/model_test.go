@@ -292,6 +292,7 @@ func (w *world) startProcess(fresh bool) *process {
 func (p *process) stop() {
 	p.dead = true
 	p.w.procs = slices.DeleteFunc(p.w.procs, func(q *process) bool { return q == p })
+	p.w.forgets()
 }
 
 // do runs an action of the process, at once or when the process goes on. It drops the action of a
@@ -584,6 +585,8 @@ type grant struct {
 	ends  time.Duration
 	long  bool  // the lock lives longer than a new set waits
 	votes []int // the memories that voted
+	// forgotten says that nothing told of the lock any more at some moment.
+	forgotten bool
 }
 
 // ask begins a ballot, and another one later.
@@ -630,7 +633,7 @@ func (b *ballot) vote(master, memory int) {
 	}
 	b.grant.votes = b.votes
 	for _, g := range w.grants {
-		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, needed) && !w.isForgotten(g) {
+		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, needed) && !g.forgotten {
 			w.wrong = fmt.Sprintf("two holders: %s by the memories %v until %v, and %s by %v at %v", g.by, g.votes, g.ends, b.p.name, b.votes, w.now)
 			w.log("%s", w.wrong)
 		}
@@ -647,16 +650,20 @@ func (w *world) begins(set string) {
 	}
 }
 
-// isForgotten tells whether nothing tells of a long lock any more: all masters have forgotten it,
-// one before another could learn of it again, and no living process has read its TTL. Such a
-// process may know the set, so no new set begins.
-func (w *world) isForgotten(g *grant) bool {
-	first, last := w.now, time.Duration(0)
-	for _, s := range w.at {
-		first, last = min(first, s.forgot[g.db]), max(last, s.forgot[g.db])
+// forgets finds the long locks of which nothing tells any more: all masters have forgotten them, one
+// before another could learn of them again, no marker has such a TTL, and no living process has read
+// one. Such a process may know the set, so no new set begins. Later locks may have the same TTL, so
+// it is called at the moment at which a master forgets or a process ends.
+func (w *world) forgets() {
+	for _, g := range w.grants {
+		first, last, ttl := w.now, time.Duration(0), g.ends-g.began
+		for _, s := range w.at {
+			first, last = min(first, s.forgot[g.db]), max(last, s.forgot[g.db])
+		}
+		g.forgotten = g.forgotten || g.long && first > g.began && last-first < w.limits.RestartDelay &&
+			!slices.ContainsFunc(w.at, func(s *toyServer) bool { m, _ := marker.Parse(s.texts[0]); return m.Granted() >= ttl }) &&
+			!slices.ContainsFunc(w.procs, func(p *process) bool { return p.r.granted(p.now()) >= ttl })
 	}
-	return g.long && first > g.began && last-first < w.limits.RestartDelay &&
-		!slices.ContainsFunc(w.procs, func(p *process) bool { return p.r.granted(p.now()) >= g.ends-g.began })
 }
 
 // disjoint tells whether a quorum of the one and a quorum of the other have nothing in common.

@@ -57,6 +57,9 @@ func (w *world) drawFaults() {
 	at := 4 * time.Second
 	kinds := w.rng.Perm(int(faultKinds))[:1+w.rng.IntN(6)]
 	switch {
+	case w.losesPower():
+		w.moves = false
+		kinds = []int{int(powerLoss), int(powerLoss), int(startAnother), int(restartOne), int(stopOne), kinds[0], w.rng.IntN(int(cutOff) + 1)}
 	case w.moves:
 		kinds = append(kinds, int(promote), int(promote))
 	case w.rng.IntN(5) == 0:

@@ -17,12 +17,21 @@ import (
 // that they still catch what they were found to catch.
 const tokenWorlds = 1_000_000
 
-func (w *world) hasTokens() bool { return w.seed >= tokenWorlds }
+func (w *world) hasTokens() bool { return w.seed >= tokenWorlds && w.seed < powerWorlds }
 
-// worldOf returns the seed of the n-th world. Every fourth has tokens.
+// powerWorlds is the seed from which on all masters of a world lose power again and again, while
+// processes start and stop. These worlds have no tokens.
+const powerWorlds = 2_000_000
+
+func (w *world) losesPower() bool { return w.seed >= powerWorlds }
+
+// worldOf returns the seed of the n-th world. Every eighth has tokens, and every eighth loses power.
 func worldOf(n uint64) uint64 {
-	if n%4 == 3 {
-		return tokenWorlds + n/4
+	switch n % 8 {
+	case 3:
+		return tokenWorlds + n/8
+	case 7:
+		return powerWorlds + n/8
 	}
 	return 1 + n/4*3 + n%4
 }

@@ -49,6 +49,7 @@ func (s *toyServer) clock(w *world) time.Duration {
 func (s *toyServer) forget(w *world, db int) {
 	w.memories++
 	s.memory[db], s.forgot[db] = w.memories, w.now
+	w.forgets()
 }
 
 func (s *toyServer) forgetAll(w *world) {
