@@ -38,7 +38,7 @@
 //
 //   - All masters have forgotten, and no living process knows better. They wait for
 //     Limits.RestartDelay only, so locks that live longer may be granted twice. A process
-//     that had not read the newest longest TTL yet, within a second, knows no better.
+//     that lives reads a longer TTL than any before within a second, and knows better then.
 //   - All masters that have recorded a join forget at once, and no living process knows better.
 //     A process with an old list may then count the server before that join again.
 //   - A set of one master. Nobody else knows its longer TTLs.
