@@ -462,7 +462,7 @@ var mutants = []mutant{
 		rule:     "what was on record on a master that went away is remembered",
 		edits:    []edit{{"roster/ttlmemory.go", "if s.present() && m.Set == r.set &&", "if false &&"}},
 		caughtBy: "roster/TestRosterWhatWasOnRecordIsRemembered",
-		world:    15,
+		world:    214,
 	},
 	{
 		rule:     "a quarantine is as long as the longest TTL granted",
@@ -510,7 +510,7 @@ var mutants = []mutant{
 		rule:     "those that remember hear of a newcomer first",
 		edits:    []edit{{"roster/joining.go", "return min(r.othersThatTell(), remember)", "return min(r.othersThatTell(), remember, 1)"}},
 		caughtBy: "roster/TestRosterWhoMustHearOfANewcomer",
-		world:    55,
+		world:    130,
 	},
 	{
 		rule:     "a join that no marker tells of ends with its server",
@@ -528,7 +528,7 @@ var mutants = []mutant{
 		rule:     "a process that has just seen a master knows what it had on record",
 		edits:    []edit{{"roster/sighting.go", "w := r.sightings[p.Master]", "w := sighting{}"}},
 		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
-		world:    5,
+		world:    16,
 	},
 	{
 		rule:     "what a process saw long ago does not say what a master had on record",
