@@ -63,7 +63,7 @@ func TestPage(t *testing.T) {
 	tab.reads(t, "#hot tr:nth-child(1)", "lock:order:47", " 3")
 	tab.reads(t, "#events", flushed.Addr(), "quarantine begun: it lost its data", "unreachable: it is not connected")
 	tab.reads(t, "#locks-title", "(12)")
-	tab.reads(t, "#locks tr:nth-child(1)", "lock:order:4710 0 string 127.0.0.1:", "(order-service)", digest, " s ", " min ", "3 of 5 0")
+	tab.reads(t, "#locks tr:nth-child(1)", "lock:order:4710 order-service (127.0.0.1:", " s ", " min ", "0 3 of 5 string 0 "+digest)
 	tab.reads(t, "footer", "/metrics", "/readyz", "/status.json", "/locks.json")
 	tab.reads(t, "header", "live", "version ")
 	if text := tab.text(t, "body"); strings.Contains(text, "token") {
