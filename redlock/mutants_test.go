@@ -39,6 +39,21 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAVoteReadAfterTheDeadlineIsLate",
 	},
 	{
+		rule:     "a lock that is won without any validity left is not won",
+		edits:    []edit{{"ballot/ballot.go", "if b.Gives > 0 {", "if false {"}},
+		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",
+	},
+	{
+		rule:     "deadlines stand in order, also after a reload",
+		edits:    []edit{{"ballot/deadlines.go", "before != &d.ring && deadline.Before(before.deadline)", "false"}},
+		caughtBy: "ballot/TestDeadlinesComeInTime",
+	},
+	{
+		rule:     "a deadline that came at the last moment does not end the next ballot",
+		edits:    []edit{{"ballot/deadlines.go", "case <-w.over: // it got overdue at the same moment\n", ""}},
+		caughtBy: "ballot/TestARemovedWaitIsUsedAgain",
+	},
+	{
 		rule:     "acquires of one key take turns",
 		edits:    []edit{{"acquire.go", "l.lanes.Enter(", "lane.New[Outcome]().Enter("}},
 		caughtBy: "TestTimelineAcquiresOfOneKeyTakeTurns",
