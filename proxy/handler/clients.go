@@ -24,14 +24,14 @@ func (h *handler) facts() clients.Facts {
 	if user := h.auth.Account(); user != nil {
 		facts.User = user.Name
 	}
-	facts.Tracks, facts.Broadcast, _ = h.hearing.Tracking()
+	facts.Tracks, facts.Broadcast, _ = h.pubsub.Tracking()
 	return facts
 }
 
 // listed is the handler as package clients sees it.
 type listed struct{ *handler }
 
-func (l listed) Subscriptions() [3]int { return l.hearing.Subscriptions() }
+func (l listed) Subscriptions() [3]int { return l.pubsub.Subscriptions() }
 
 func (l listed) Kill(by string) {
 	l.End(session.Killed, slog.String("client", l.RemoteAddr().String()), slog.String("by", by))

@@ -15,7 +15,7 @@
 //   - transaction.go, watched.go: MULTI to EXEC. route.Transaction decides about the plane;
 //     this package queues and sends. upstreamtransaction.go: once the upstream has the
 //     transaction.
-//   - hearing.go: subscriptions and CLIENT TRACKING, which package pubsub performs.
+//   - pubsub.go: subscriptions and CLIENT TRACKING, which package pubsub performs.
 //   - clients.go: CLIENT LIST, KILL and the like, which package clients performs.
 //   - forward.go: every other command goes to the upstream as it came.
 //
@@ -25,7 +25,7 @@
 //
 // A handler starts no goroutine. Its session's goroutine calls it. session.Handler names the
 // methods that other goroutines may call. pubsub.Client and auth.Client say what these may
-// call there. The listener calls hearer's methods for
+// call there. The listener calls pubsubHost's methods for
 // a pubsub.Host. Other sessions call listed's methods for a clients.Session. Many goroutines
 // may use a Service at the same time.
 //

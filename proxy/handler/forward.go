@@ -28,7 +28,7 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 	default:
 		switch {
 		case spec.Is(command.Subscription):
-			h.hearing.PerformSubscription(name, cmd)
+			h.pubsub.PerformSubscription(name, cmd)
 		case spec == nil && wire.IsForgedRequest(cmd.Args[0]):
 			h.End(session.ForgedRequest)
 		default:
@@ -63,7 +63,7 @@ func (h *handler) relay(cmd wire.Command, want upstream.Expectation) {
 	if !h.open() {
 		return
 	}
-	h.hearing.TellCaching()
+	h.pubsub.TellCaching()
 	h.Forward(cmd, want)
 }
 
@@ -74,7 +74,7 @@ func (h *handler) performInPipe(name string, cmd wire.Command, to route.Route) {
 		h.reset()
 	case to.Plane != route.Upstream && h.monitoring:
 		h.ReplyAtOnce(string(wire.ErrMonitorKeyspace))
-	case to.Plane != route.Upstream || h.hearing.SubscribesToLocks(name, cmd.Args):
+	case to.Plane != route.Upstream || h.pubsub.SubscribesToLocks(name, cmd.Args):
 		h.ReplyAtOnce(string(wire.ErrLockInPipe))
 	case h.Env.Active.Load().Users.AtUpstream: // the client's user there does not matter here until RESET
 		h.relay(cmd, upstream.Expectation{})

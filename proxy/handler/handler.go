@@ -92,7 +92,7 @@ type handler struct {
 	transaction transaction
 	watched     watched
 	generation  int // the router's Generation when transaction or watched began
-	hearing     *pubsub.Client
+	pubsub      *pubsub.Client
 	monitoring  bool
 	clients     *clients.Client
 	spec        *command.Spec // the last command, to be published
@@ -103,7 +103,7 @@ func (v *Service) Handle(s *session.Session) session.Handler { return v.newHandl
 
 func (v *Service) newHandler(s *session.Session) *handler {
 	h := &handler{Session: s, service: v}
-	h.hearing = pubsub.NewClient(v.hub, hearer{h})
+	h.pubsub = pubsub.NewClient(v.hub, pubsubHost{h})
 	h.auth = v.auth.NewClient(h)
 	h.client = upstream.NewClientState(h.reserve, v.env.Active.Load().Upstream.DB)
 	h.clients = clients.NewClient(v.Clients, listed{h}, h.facts())
@@ -113,7 +113,7 @@ func (v *Service) newHandler(s *session.Session) *handler {
 // Close stops the client's listeners and gives back its memory.
 func (h *handler) Close() {
 	h.clients.Close()
-	h.hearing.Close()
+	h.pubsub.Close()
 	h.endLeases()
 	h.forgetQueued()
 	h.forgetWatched()

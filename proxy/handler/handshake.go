@@ -78,7 +78,7 @@ func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.
 		if refusal := wire.CheckPing(args); refusal != "" {
 			h.ReplyError(refusal)
 		} else {
-			h.ReplyBytes(wire.AppendPong(nil, args, h.hearing.Restricted()))
+			h.ReplyBytes(wire.AppendPong(nil, args, h.pubsub.Restricted()))
 		}
 	case "echo":
 		h.ReplyBytes(redcon.AppendBulk(nil, args[1]))
@@ -132,7 +132,7 @@ func (h *handler) reset() {
 	if !h.CloseUpstream() {
 		return
 	}
-	h.hearing.Reset()
+	h.pubsub.Reset()
 	h.auth.Reset()
 	h.client.Release()
 	h.client = upstream.NewClientState(h.reserve, h.Env.Active.Load().Upstream.DB)

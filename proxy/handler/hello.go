@@ -41,7 +41,7 @@ func (h *handler) hello(args [][]byte) {
 	if request.Number != 0 {
 		h.client.Version = request.Version()
 	}
-	if !h.hearing.Listens() {
+	if !h.pubsub.Listens() {
 		h.ReplyBytes(h.helloReply())
 		return
 	}
@@ -49,7 +49,7 @@ func (h *handler) hello(args [][]byte) {
 		if !h.Muted() {
 			replies = append(replies, h.helloReply()...)
 		}
-		h.hearing.Speak(h.client.Version)
+		h.pubsub.Speak(h.client.Version)
 		return replies
 	})
 }

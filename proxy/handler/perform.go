@@ -44,7 +44,7 @@ func (h *handler) Perform(cmd wire.Command) {
 		h.performHere(name, cmd, to)
 	case h.InPipe():
 		h.performInPipe(name, cmd, to)
-	case !to.Spec.Is(command.InSubscribeMode) && h.hearing.RestrictedAlone():
+	case !to.Spec.Is(command.InSubscribeMode) && h.pubsub.RestrictedAlone():
 		h.ReplyError(cmp.Or(to.Spec.Check(cmd.Args), wire.ErrRestricted(name)))
 	case h.inTransaction():
 		h.performInTransaction(name, cmd, to)
@@ -55,7 +55,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	default:
 		h.performKeyed(name, cmd, to)
 	}
-	h.hearing.Performed(name, h.lockReply, h.inTransaction())
+	h.pubsub.Performed(name, h.lockReply, h.inTransaction())
 	if len(to.Keys) == 0 || h.inTransaction() {
 		h.publish() // other commands change at most what Flushed publishes
 	}
@@ -78,7 +78,7 @@ func (h *handler) performJoined(name string, cmd wire.Command, to route.Route) b
 	case "client|tracking", "client|caching":
 		h.performTracking(name, cmd, to.Spec)
 	case "publish":
-		if !h.hearing.PublishesAlone(cmd.Args) {
+		if !h.pubsub.PublishesAlone(cmd.Args) {
 			return false
 		}
 		h.performOnLocks(name, cmd.Args, to)
@@ -189,7 +189,7 @@ func (h *handler) replyUnlessRestricted(name string, refusal wire.Error) {
 // refusedAsRestricted refuses a command in RESP2's subscribe mode, and returns whether it
 // did. No reply may be pending when it is called.
 func (h *handler) refusedAsRestricted(name string) bool {
-	if !h.hearing.Restricted() {
+	if !h.pubsub.Restricted() {
 		return false
 	}
 	h.ReplyError(wire.ErrRestricted(name))
@@ -213,7 +213,7 @@ func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	if !h.Settle() || h.refusedAsRestricted(name) || !h.open() {
 		return
 	}
-	h.hearing.TellCaching()
+	h.pubsub.TellCaching()
 	upstreamHalf, lockHalf := to.Halves(cmd.Args)
 	fromUpstream, ok := h.AskWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
 		h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))

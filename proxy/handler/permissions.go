@@ -60,7 +60,7 @@ func (h *handler) Opened(by *upstream.Login, known bool) {
 	if known {
 		h.auth.Opened(by)
 	}
-	h.hearing.Opened()
+	h.pubsub.Opened()
 }
 
 func (h *handler) Rejected(answer wire.Error) { h.auth.Rejected(answer) }
@@ -82,12 +82,12 @@ func (h *handler) Revoked(was, now *config.Settings) bool {
 // replies. Any goroutine may call it.
 func (h *handler) listens() bool {
 	up := h.Upstream()
-	return h.hearing.Listens() || up != nil && up.Listens()
+	return h.pubsub.Listens() || up != nil && up.Listens()
 }
 
 // Swept checks for changes that no command notices. mustLogIn reports whether the client has
 // yet to log in. waits reports whether the client is silent because it waits for messages or holds a lock.
 // Any goroutine may call it.
 func (h *handler) Swept() (mustLogIn, waits bool) {
-	return h.auth.MustLogIn(), h.hearing.Swept() || h.holdsLeases()
+	return h.auth.MustLogIn(), h.pubsub.Swept() || h.holdsLeases()
 }

@@ -38,7 +38,7 @@ func (h *handler) performMulti(cmd wire.Command, spec *command.Spec) {
 		return
 	}
 	h.transaction.State, h.transaction.multi = route.Held, bytes.Clone(cmd.Args[0])
-	h.hearing.HearUpstream()
+	h.pubsub.HearUpstream()
 	h.Reply(wire.OK)
 }
 
@@ -55,7 +55,7 @@ func (h *handler) performInTransaction(name string, cmd wire.Command, to route.R
 	case name == "exec" && h.generation != h.Env.Active.Load().Router.Generation:
 		h.abort("") // this also sends DISCARD to an upstream that has the transaction
 		h.refuseTransaction(wire.ErrExecRules)
-	case h.hearing.SubscribesToLocks(name, cmd.Args):
+	case h.pubsub.SubscribesToLocks(name, cmd.Args):
 		h.abort(wire.ErrSubscribeInMulti)
 	case h.transaction.State == route.AtUpstream:
 		h.continueUpstream(name, cmd, to)
@@ -101,7 +101,7 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 	args := cmd.CloneArgs()
 	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
 	t.Queued(name, args, to)
-	h.hearing.HearUpstream()
+	h.pubsub.HearUpstream()
 	h.Reply(wire.Queued)
 }
 

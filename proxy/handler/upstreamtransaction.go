@@ -27,7 +27,7 @@ func (h *handler) decideUpstream(name string, cmd wire.Command, to route.Route) 
 		return
 	}
 	held, count := h.takeHeld()
-	h.hearing.TellCaching()
+	h.pubsub.TellCaching()
 	h.Insert(held, count)
 	h.continueUpstream(name, cmd, to)
 }
@@ -59,7 +59,7 @@ func (h *handler) executeKeyless(cmd wire.Command) {
 		return
 	}
 	held, count := h.takeHeld()
-	h.hearing.TellCaching()
+	h.pubsub.TellCaching()
 	replies, ok := h.AskFor(upstream.Expectation{Count: count}, held, nil)
 	if !ok {
 		return

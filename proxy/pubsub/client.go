@@ -123,8 +123,8 @@ func (c *Client) carriesWakeUps(of wire.Family, name string) bool {
 	if isNotification([]byte(name)) {
 		return false
 	}
-	own, hears := c.session.OwnRules()
-	return hears && (of == wire.FamilyPattern && !own.DenySome() || own.CoversChannel([]byte(name)))
+	own, allowed := c.session.OwnRules()
+	return allowed && (of == wire.FamilyPattern && !own.DenySome() || own.CoversChannel([]byte(name)))
 }
 
 // belongsToLocks: the channel, or every channel that such a pattern is meant
@@ -181,7 +181,7 @@ func (c *Client) listenTo(of wire.Family, names []string) {
 	c.session.Busy(func() { l.Ask(c.session.Context(), of, missing...) })
 }
 
-// leaveUnheard ends at the masters what the client has ended. Nothing is owed,
+// leaveUnheard ends at the masters what the client has ended. No reply is pending,
 // so that every confirmation has been seen.
 func (c *Client) leaveUnheard() {
 	if l := c.listening.Load(); l != nil && l.LeaveUnheard() {
@@ -222,7 +222,7 @@ func (c *Client) Close() {
 }
 
 // Restricted tells whether the client is in RESP2's subscribe mode. Only while
-// nothing is owed.
+// no reply is pending.
 func (c *Client) Restricted() bool {
 	if up := c.session.Upstream(); up != nil {
 		return up.Restricted()

@@ -89,9 +89,9 @@ type Session interface {
 	Version() wire.Version
 	// Rules are the lock rules in force.
 	Rules() route.Rules
-	// OwnRules are those for the client's user. hears tells whether what happens on the
+	// OwnRules are those for the client's user. allowed tells whether what happens on the
 	// masters may be told to that one.
-	OwnRules() (own route.Rules, hears bool)
+	OwnRules() (own route.Rules, allowed bool)
 	// MaySubscribe tells whether the masters may be asked for so many names in all, for
 	// which more bytes are kept now. Where not, the limit is counted.
 	MaySubscribe(names, size int) bool

@@ -107,8 +107,8 @@ func (c *Client) PerformTracking(cmd wire.Command) (done bool) {
 // track makes the session's side what the client was told, or is about to be.
 func (c *Client) track(next *trackingMode) {
 	c.tracking.mode, c.tracking.caching = next, false
-	own, hears := c.session.OwnRules()
-	if c.hub.subscribe == nil || !hears {
+	own, allowed := c.session.OwnRules()
+	if c.hub.subscribe == nil || !allowed {
 		return
 	}
 	if next == nil || next.Redirected {

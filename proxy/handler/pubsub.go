@@ -19,44 +19,44 @@ func (h *handler) performTracking(name string, cmd wire.Command, spec *command.S
 	switch {
 	case !h.mayAnswer(name, cmd.Args, spec):
 	case name == "client|tracking":
-		h.clients.Redirected(h.hearing.PerformTracking(h.clients.MapRedirect(cmd)))
+		h.clients.Redirected(h.pubsub.PerformTracking(h.clients.MapRedirect(cmd)))
 	default:
-		h.hearing.PerformCaching(cmd)
+		h.pubsub.PerformCaching(cmd)
 	}
 }
 
 // trackLocks tells of lock commands that are about to be put to the masters. It may
 // be called while the client is watched.
 func (h *handler) trackLocks(calls ...lock.Command) {
-	if !h.hearing.Tracks() {
+	if !h.pubsub.Tracks() {
 		return
 	}
 	commands := make([]pubsub.Command, len(calls))
 	for i, call := range calls {
 		commands[i] = pubsub.Command{DB: call.DB, Args: call.Args, Keys: call.Keys(), Route: call.Route}
 	}
-	h.hearing.Begin(commands)
+	h.pubsub.Begin(commands)
 }
 
 // Confirmed is told of the upstream's confirmations, with the client's writing
 // side taken.
-func (h *handler) Confirmed(said wire.Confirmation) { h.hearing.Confirmed(said) }
+func (h *handler) Confirmed(c wire.Confirmation) { h.pubsub.Confirmed(c) }
 
 // Flushed is called when no reply is pending any more.
 func (h *handler) Flushed() {
-	h.hearing.Flushed()
+	h.pubsub.Flushed()
 	if h.clients.Shown() != h.spec {
 		h.publish()
 	}
 }
 
-// hearer is the handler as package pubsub sees it.
-type hearer struct{ *handler }
+// pubsubHost is the handler as package pubsub sees it.
+type pubsubHost struct{ *handler }
 
-func (h hearer) Version() wire.Version { return h.client.Version }
-func (h hearer) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
+func (h pubsubHost) Version() wire.Version { return h.client.Version }
+func (h pubsubHost) Rules() route.Rules    { return h.Env.Active.Load().Router.Rules }
 
-func (h hearer) OwnRules() (own route.Rules, hears bool) {
+func (h pubsubHost) OwnRules() (own route.Rules, allowed bool) {
 	user := h.auth.Account()
 	if user == nil || user.May&config.RightLocks == 0 {
 		return nil, false
@@ -64,15 +64,15 @@ func (h hearer) OwnRules() (own route.Rules, hears bool) {
 	return h.own.For(user.Name, h.Rules()), true
 }
 
-func (h hearer) Covers(key []byte) bool { return h.Rules().Covers(route.AnyDB, key) }
+func (h pubsubHost) Covers(key []byte) bool { return h.Rules().Covers(route.AnyDB, key) }
 
-func (h hearer) Relay(cmd wire.Command, want upstream.Expectation) { h.relay(cmd, want) }
+func (h pubsubHost) Relay(cmd wire.Command, want upstream.Expectation) { h.relay(cmd, want) }
 
-func (h hearer) Peek(ctx context.Context, db int, name, key string) []byte {
+func (h pubsubHost) Peek(ctx context.Context, db int, name, key string) []byte {
 	return h.service.Locks.Peek(ctx, db, name, key)
 }
 
-func (h hearer) MaySubscribe(names, size int) bool {
+func (h pubsubHost) MaySubscribe(names, size int) bool {
 	reached := config.LimitSubscriptions
 	if size == 0 || names <= h.Env.Active.Load().Limits.Subscriptions {
 		if h.Env.Budget.HasRoom(size) {
@@ -84,13 +84,13 @@ func (h hearer) MaySubscribe(names, size int) bool {
 	return false
 }
 
-func (h hearer) OutputLimit() int64 { return h.Env.Active.Load().Limits.Output }
+func (h pubsubHost) OutputLimit() int64 { return h.Env.Active.Load().Limits.Output }
 
-func (h hearer) Delivered(messages, invalidations int) {
+func (h pubsubHost) Delivered(messages, invalidations int) {
 	h.Env.Metrics.WokenUp(messages, invalidations)
 }
 
-func (h hearer) Overflow(memory bool) {
+func (h pubsubHost) Overflow(memory bool) {
 	if memory {
 		h.End(session.OverflowMemory)
 	} else {
@@ -98,7 +98,7 @@ func (h hearer) Overflow(memory bool) {
 	}
 }
 
-func (h hearer) MissedMessages(reason string) {
+func (h pubsubHost) MissedMessages(reason string) {
 	if !h.HasEnded(session.MissedMessages) {
 		h.End(session.MissedMessages, slog.String("reason", reason))
 	}
