@@ -56,8 +56,8 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	}
 	upstream, masters := p.endpoints(cfg)
 	p.current = config.NewActive(config.NewSettings(cfg, upstream, masters, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
-	p.survey = inspect.NewSurvey(p.current, p.metrics, p.log)
-	p.hazards = p.survey.Look(context.Background())
+	p.monitor = inspect.NewMonitor(p.current, p.metrics, p.log)
+	p.hazards = p.monitor.Look(context.Background())
 	if err := inspect.Refused(p.hazards); err != nil {
 		return err
 	}
@@ -102,12 +102,12 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
 	commands := handler.New(env, handler.Config{
-		Databases:   p.survey.Databases,
-		Version:     p.survey.Version,
+		Databases:   p.monitor.Databases,
+		Version:     p.monitor.Version,
 		RedlockInfo: p.appendInfo,
 		Locks:       p.locks,
 		Leases:      p.leases,
-		Subscribes:  func(hear func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(hear) },
+		Subscribes:  func(onEvent func(redlock.Event)) pubsub.Source { return p.locker.Subscriber(onEvent) },
 		Scripts:     p.scripts,
 		Console:     p.operators,
 		Clients:     p.clients,

@@ -55,7 +55,7 @@
 // # Who owns what
 //
 // Each package says in its doc.go which goroutines it starts and who waits for them. The
-// server waits for its sessions. The Proxy waits for the server, the survey and the locker.
+// server waits for its sessions. The Proxy waits for the server, the monitor and the locker.
 //
 // Secrets are never logged and never a label: values of locks, passwords, and the arguments
 // of a login.

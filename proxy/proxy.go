@@ -61,7 +61,7 @@ type Proxy struct {
 	journal     *journal.Journal
 	clients     *clients.Hub
 	operators   *console.Console
-	survey      *inspect.Survey
+	monitor     *inspect.Monitor
 	hazards     []inspect.Hazard // found at the start
 	server      *server.Server
 	admin       *adminServer
@@ -99,7 +99,7 @@ func (p *Proxy) Banner() string {
 // just begun.
 func (p *Proxy) newSetUntil(now time.Time) time.Time {
 	cfg, status := p.current.Load().Config, p.locker.Status()
-	if status.Set == "" && p.survey.NoMarkers() && !cfg.NewSet {
+	if status.Set == "" && p.monitor.NoMarkers() && !cfg.NewSet {
 		return now.Add(cfg.RestartDelay + time.Second)
 	}
 	return status.NewUntil
@@ -144,10 +144,10 @@ func (p *Proxy) Serve(ctx context.Context) error {
 			}
 		})
 	}
-	p.survey.Report(p.hazards)
+	p.monitor.Report(p.hazards)
 	cfg := p.current.Load().Config
 	p.log.Info("serving", "listen", p.addresses(), "masters", cfg.Masters.Count(), "upstream", cfg.Upstream.String(), "demo", len(cfg.EmbeddedServers()) > 0)
-	running.Go(func() { p.survey.Run(work, p.hazards) })
+	running.Go(func() { p.monitor.Run(work, p.hazards) })
 	quorum := &quorumWatch{status: p.locker.Status, log: p.log}
 	running.Go(func() { quorum.run(p.lives) })
 	var failure error

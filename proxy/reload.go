@@ -206,7 +206,7 @@ func (p *Proxy) apply(next *config.Config, upstream *endpoint.Endpoint, masters 
 	p.scripts.SetLimit(int(next.Limits.Scripts))
 	p.server.Reloaded(was, p.current.Load())
 	p.level.Set(next.Log.SlogLevel())
-	p.survey.Soon()
+	p.monitor.Soon()
 	if p.current.Load().Router.Generation != was.Router.Generation {
 		p.log.Warn("lock rules moved keys; give every proxy the same rules before these keys can be used again", "moved", cmp.Or(strings.Join(p.movingKeys(), "; "), "all can be used at once"))
 	}

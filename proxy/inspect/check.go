@@ -155,7 +155,7 @@ func serverLines(upstream *Facts, masters []Facts, hazards []Hazard) []ServerLin
 // masterStates returns the states that a process would give the masters if it started
 // now.
 func masterStates(masters []Facts, hazards []Hazard) []string {
-	standings := surveyed(masters)
+	standings := statesOf(masters)
 	states := make([]string, len(masters))
 	for i, f := range masters {
 		state := standings[i].State

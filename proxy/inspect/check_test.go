@@ -20,7 +20,7 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// These tests run -check and the survey against live servers.
+// These tests run -check and the monitor against live servers.
 func TestCheckAsksLiveServers(t *testing.T) {
 	upstream := proxytest.StartRedis(t, "--databases", "20")
 	good := proxytest.StartRedis(t)
@@ -59,11 +59,11 @@ func TestCheckAsksLiveServers(t *testing.T) {
 		t.Fatal(err)
 	}
 	current := config.NewActive(config.NewSettings(cfg, nil, nil, &route.Router{Table: command.Builtin()}))
-	s := NewSurvey(current, meter, slog.New(slog.DiscardHandler))
+	s := NewMonitor(current, meter, slog.New(slog.DiscardHandler))
 	before := current.Load().Router
 	s.Look(t.Context())
 	if s.Databases() != 20 || s.Version() == "" || s.Version() == embedded.Version {
-		t.Errorf("the survey found %d databases and version %q", s.Databases(), s.Version())
+		t.Errorf("the monitor found %d databases and version %q", s.Databases(), s.Version())
 	}
 	after := current.Load().Router
 	if after == before {

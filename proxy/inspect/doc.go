@@ -11,7 +11,7 @@
 // Hazards asks no server, so tests of its rules need none. Refused picks the hazards
 // with which the proxy must not run.
 //
-// A Survey repeats this for a running process (survey.go). It keeps the version and the
+// A Monitor repeats this for a running process (monitor.go). It keeps the version and the
 // databases that sessions show to clients. It teaches the router the commands that only
 // this upstream knows. It shows the hazards as metrics and logs each new one. Check does
 // the work of -check (check.go, settings.go).
@@ -30,8 +30,8 @@
 // # Who owns what
 //
 // Facts and hazards belong to the caller, and the package does not change them later.
-// Servers waits for all goroutines that it starts. A Survey starts none: Run uses the
-// caller's goroutine. A Survey has no mutex. The parts that other goroutines may read
+// Servers waits for all goroutines that it starts. A Monitor starts none: Run uses the
+// caller's goroutine. A Monitor has no mutex. The parts that other goroutines may read
 // are atomic.
 //
 // The package imports config, route, endpoint, embedded (for its version), command,

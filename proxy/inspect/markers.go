@@ -26,7 +26,7 @@ type markerFacts struct {
 // it, because a running proxy has the masters' states.
 func markerLines(cfg *config.Config, masters []Facts) (lines []string, found hazardList) {
 	var unmarked []string
-	for i, st := range surveyed(masters) {
+	for i, st := range statesOf(masters) {
 		f := masters[i]
 		title := fmt.Sprintf("%s (%s)", f.title, f.Name)
 		_, marked := redlock.ReadMarker(f.marker.text)
@@ -60,8 +60,8 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 	return lines, found
 }
 
-// surveyed returns the state of each master according to its facts.
-func surveyed(masters []Facts) []redlock.Standing {
+// statesOf returns the state of each master according to its facts.
+func statesOf(masters []Facts) []redlock.Standing {
 	found := make([]redlock.Found, len(masters))
 	for i, f := range masters {
 		if f.marker.clock.IsZero() {

@@ -19,17 +19,17 @@ import (
 )
 
 const (
-	// surveyEvery is the interval between two looks. Servers may be replaced or upgraded
+	// lookEvery is the interval between two looks. Servers may be replaced or upgraded
 	// behind their addresses.
-	surveyEvery = 30 * time.Second
-	// surveySoon is the interval if a server did not answer or cannot vote.
-	surveySoon = 5 * time.Second
+	lookEvery = 30 * time.Second
+	// lookSoon is the interval if a server did not answer or cannot vote.
+	lookSoon = 5 * time.Second
 )
 
-// A Survey keeps the servers' answers about themselves, for clients and for the router.
+// A Monitor keeps the servers' answers about themselves, for clients and for the router.
 // Only one goroutine at a time may call Look, Report and Run. Any goroutine may call the
 // other methods at any time.
-type Survey struct {
+type Monitor struct {
 	current *config.Active
 	meter   *metrics.Metrics
 	log     *slog.Logger
@@ -45,27 +45,27 @@ type Survey struct {
 	rights      knownRights
 }
 
-// NewSurvey makes a survey that has asked no server yet. Its Look asks the servers of
+// NewMonitor makes a Monitor that has asked no server yet. Its Look asks the servers of
 // current's configuration, puts the upstream's commands into current's router, and
 // reports to meter and log.
-func NewSurvey(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *Survey {
-	s := &Survey{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
+func NewMonitor(current *config.Active, meter *metrics.Metrics, log *slog.Logger) *Monitor {
+	s := &Monitor{current: current, meter: meter, log: log, again: make(chan struct{}, 1), versions: map[string]string{}, rights: knownRights{}}
 	s.shown.Store(s.lowest(current.Load().Config))
 	return s
 }
 
 // Version is the lowest version of Redis among the servers, because clients choose
 // commands by it. It is "" until a server has reported its version.
-func (s *Survey) Version() string { return s.shown.Load().(string) }
+func (s *Monitor) Version() string { return s.shown.Load().(string) }
 
 // Databases is the number of databases of the upstream, or 0 if it is unknown.
-func (s *Survey) Databases() int { return int(s.available.Load()) }
+func (s *Monitor) Databases() int { return int(s.available.Load()) }
 
 // NoMarkers tells whether all masters answered the last Look and none had a marker.
-func (s *Survey) NoMarkers() bool { return s.blank.Load() }
+func (s *Monitor) NoMarkers() bool { return s.blank.Load() }
 
 // Soon makes Run look at once, after a change of the configuration. It does not wait.
-func (s *Survey) Soon() {
+func (s *Monitor) Soon() {
 	select {
 	case s.again <- struct{}{}:
 	default:
@@ -74,7 +74,7 @@ func (s *Survey) Soon() {
 
 // Look asks all servers once, for about 2 s at most. It returns the hazards and shows
 // them as metrics.
-func (s *Survey) Look(ctx context.Context) []Hazard {
+func (s *Monitor) Look(ctx context.Context) []Hazard {
 	cfg := s.current.Load().Config
 	upstream, masters := s.rights.askServers(ctx, cfg)
 	s.rights.remember(masters)
@@ -105,7 +105,7 @@ func (s *Survey) Look(ctx context.Context) []Hazard {
 
 // lowest is the version to show: the lowest among the servers that are configured now
 // and have ever reported their version.
-func (s *Survey) lowest(cfg *config.Config) string {
+func (s *Monitor) lowest(cfg *config.Config) string {
 	versions := map[string]string{}
 	if cfg.Masters.Embedded || cfg.Upstream.Kind == config.UpstreamEmbedded {
 		versions["embedded"] = embedded.Version
@@ -120,7 +120,7 @@ func (s *Survey) lowest(cfg *config.Config) string {
 
 // learnCommands adds the commands that only this upstream knows to the router. If that
 // fails, everything else still works: the proxy forwards an unknown command as it is.
-func (s *Survey) learnCommands(ctx context.Context, upstream endpoint.Endpoint, runID string) {
+func (s *Monitor) learnCommands(ctx context.Context, upstream endpoint.Endpoint, runID string) {
 	ctx, cancel := context.WithTimeout(ctx, inspectTimeout)
 	defer cancel()
 	client := redis.NewClient(upstream.Options())
@@ -151,7 +151,7 @@ func shownHazards(hazards []Hazard) []metrics.Hazard {
 }
 
 // Report logs the hazards that the last Report did not have.
-func (s *Survey) Report(hazards []Hazard) {
+func (s *Monitor) Report(hazards []Hazard) {
 	texts := make([]string, 0, len(hazards))
 	for _, hazard := range hazards {
 		texts = append(texts, hazard.text)
@@ -169,11 +169,11 @@ func (s *Survey) Report(hazards []Hazard) {
 
 // Run looks and reports regularly until ctx ends. hazards are those of the last Look. If
 // a server was unreachable or could not vote, Run looks sooner.
-func (s *Survey) Run(ctx context.Context, hazards []Hazard) {
+func (s *Monitor) Run(ctx context.Context, hazards []Hazard) {
 	for {
-		pause := surveyEvery
+		pause := lookEvery
 		if slices.ContainsFunc(hazards, func(h Hazard) bool { return h.level == hazardAbsent }) {
-			pause = surveySoon
+			pause = lookSoon
 		}
 		select {
 		case <-ctx.Done():

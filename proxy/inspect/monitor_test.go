@@ -33,10 +33,10 @@ func TestLowestVersion(t *testing.T) {
 	}
 }
 
-// The survey asks for rights at the start, for another run of the server and after a
+// The monitor asks for rights at the start, for another run of the server and after a
 // reload. It asks no more often, because each refusal leaves an entry in the server's
 // log.
-func TestSurveyAsksForRightsOnce(t *testing.T) {
+func TestMonitorAsksForRightsOnce(t *testing.T) {
 	server := proxytest.StartRedis(t)
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
@@ -48,7 +48,7 @@ func TestSurveyAsksForRightsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	current := config.NewActive(config.NewSettings(cfg, nil, cfg.Masters.Servers, &route.Router{Table: command.Builtin(), Rules: cfg.Locks}))
-	s := NewSurvey(current, m, slog.New(slog.DiscardHandler))
+	s := NewMonitor(current, m, slog.New(slog.DiscardHandler))
 	admin := redis.NewClient(serverAt(server).Options())
 	defer admin.Close()
 	looks := func(asked bool) {
