@@ -27,11 +27,9 @@
 //
 // # What a caller may rely on
 //
-// Join never waits, and Await ends with its context. A Place belongs to one goroutine,
-// which must call Leave. Settle reports each try. Leave reports a try that was not
-// settled, as after a panic, so the line goes on. The queue never says that a lock is
-// free. Only the masters decide that. A process has at most one Place for each client, so
-// the limit of clients bounds the lines.
+// Serve returns soon after its context has ended. A try that panics counts as undecided, so
+// the line goes on. The queue never says that a lock is free. Only the masters decide that. A
+// process has at most one request for each client, so the limit of clients bounds the lines.
 //
 // # Goroutines and locks
 //
