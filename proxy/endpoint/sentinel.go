@@ -21,10 +21,10 @@ const (
 	// sentinelTimeout bounds the question to one Sentinel, including the dial. All are
 	// asked at once.
 	sentinelTimeout = 500 * time.Millisecond
-	// An answer is used for answerLifetime, or for doubtfulLifetime if it led to no
+	// An answer is used for answerLifetime, or for suspectLifetime if it led to no
 	// master. So many dials at once cost the Sentinels one question.
-	answerLifetime   = time.Second
-	doubtfulLifetime = 100 * time.Millisecond
+	answerLifetime  = time.Second
+	suspectLifetime = 100 * time.Millisecond
 )
 
 // sentinelGroup is a master and its replicas. Sentinels say which server is the master
@@ -36,10 +36,10 @@ type sentinelGroup struct {
 
 	// turn is a mutex whose Lock a context can end. It guards the fields below, and is
 	// held for the bounded time in which the Sentinels are asked.
-	turn  chan struct{}
-	found string // the master's address; empty if the Sentinels must be asked
-	asked time.Time
-	doubt bool // found led to no master
+	turn    chan struct{}
+	found   string // the master's address; empty if the Sentinels must be asked
+	asked   time.Time
+	suspect bool // found led to no master
 }
 
 func newSentinelGroup(name string, addresses []string, entry Endpoint) *sentinelGroup {
@@ -65,8 +65,8 @@ func (g *sentinelGroup) master(ctx context.Context) (address string, err error) 
 		return "", fmt.Errorf("asking the Sentinels for %s: %w", g.name, ctx.Err())
 	}
 	lifetime := answerLifetime
-	if g.doubt {
-		lifetime = doubtfulLifetime
+	if g.suspect {
+		lifetime = suspectLifetime
 	}
 	if g.found != "" && time.Since(g.asked) < lifetime {
 		return g.found, nil
@@ -74,7 +74,7 @@ func (g *sentinelGroup) master(ctx context.Context) (address string, err error) 
 	if g.found, err = agreedMaster(g.name, g.ask(ctx, majorityAgrees(len(g.addresses)))); err != nil {
 		return "", err
 	}
-	g.asked, g.doubt = time.Now(), false
+	g.asked, g.suspect = time.Now(), false
 	return g.found, nil
 }
 
@@ -83,7 +83,7 @@ func (g *sentinelGroup) master(ctx context.Context) (address string, err error) 
 func (g *sentinelGroup) mistrust(address string) {
 	g.turn <- struct{}{}
 	defer func() { <-g.turn }()
-	g.doubt = g.doubt || g.found == address
+	g.suspect = g.suspect || g.found == address
 }
 
 // ask asks all Sentinels at once. It returns as soon as all have answered, failed or

@@ -18,11 +18,11 @@ type MasterLog struct {
 	*Metrics
 	log *slog.Logger
 
-	mu   sync.Mutex
-	told map[string]toldStanding // by the master's name
+	mu       sync.Mutex
+	reported map[string]reportedState // by the master's name
 }
 
-type toldStanding struct {
+type reportedState struct {
 	state   redlock.MasterState
 	reasons []string
 	now     string // the current reason
@@ -38,42 +38,42 @@ const maxReasons = 8
 
 // NewMasterLog makes a MasterLog that counts in m.
 func NewMasterLog(m *Metrics, log *slog.Logger) *MasterLog {
-	return &MasterLog{Metrics: m, log: log, told: map[string]toldStanding{}}
+	return &MasterLog{Metrics: m, log: log, reported: map[string]reportedState{}}
 }
 
 // news records a master's state. It returns the state before, whether to log the reason
 // and whether to count a change.
-func (o *MasterLog) news(s redlock.MasterStatus) (before redlock.MasterState, tell, count bool) {
+func (o *MasterLog) news(s redlock.MasterStatus) (before redlock.MasterState, report, count bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	told, known := o.told[s.Name] // if unknown, its state is the zero value, redlock.Away
-	before = told.state
-	if count = !known || told.state != s.State; count {
-		told = toldStanding{state: s.State}
+	reported, known := o.reported[s.Name] // if unknown, its state is the zero value, redlock.Away
+	before = reported.state
+	if count = !known || reported.state != s.State; count {
+		reported = reportedState{state: s.State}
 	}
-	if tell = len(told.reasons) < maxReasons && !slices.Contains(told.reasons, s.Reason); tell {
-		told.reasons = append(told.reasons, s.Reason)
+	if report = len(reported.reasons) < maxReasons && !slices.Contains(reported.reasons, s.Reason); report {
+		reported.reasons = append(reported.reasons, s.Reason)
 	}
-	told.now = s.Reason
-	o.told[s.Name] = told
-	return before, tell, count
+	reported.now = s.Reason
+	o.reported[s.Name] = reported
+	return before, report, count
 }
 
 // Standing implements redlock.Observer. Every state but voting is logged as a warning.
 func (o *MasterLog) Standing(s redlock.MasterStatus) {
-	before, tell, count := o.news(s)
+	before, report, count := o.news(s)
 	if count {
 		o.Metrics.Standing(s)
 	}
 	begins := s.State == redlock.Uncertified && (before == redlock.Away || before == redlock.Uncertified)
 	switch {
-	case tell && begins:
+	case report && begins:
 		time.AfterFunc(uncertifiedPause, func() {
 			if o.stands(s) {
 				o.write(s)
 			}
 		})
-	case tell:
+	case report:
 		o.write(s)
 	}
 }
@@ -82,8 +82,8 @@ func (o *MasterLog) Standing(s redlock.MasterStatus) {
 func (o *MasterLog) stands(s redlock.MasterStatus) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	told := o.told[s.Name]
-	return told.state == s.State && told.now == s.Reason
+	reported := o.reported[s.Name]
+	return reported.state == s.State && reported.now == s.Reason
 }
 
 func (o *MasterLog) write(s redlock.MasterStatus) {

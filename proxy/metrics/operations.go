@@ -120,7 +120,7 @@ func (m *Metrics) ShowSettings(now Settings) {
 	m.operations.activeSince.Set(float64(now.Since.UnixMilli()) / 1000)
 	m.operations.hash.Set(float64(now.Hash))
 	m.rulesInForce(now.Rules)
-	m.waits.inForce(now.Waiting)
+	m.waits.show(now.Waiting)
 	m.operations.clients.Set(float64(now.Clients))
 	m.operations.timeout.Set(now.MasterTimeout.Seconds())
 }

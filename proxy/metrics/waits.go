@@ -34,8 +34,8 @@ func newWaitMetrics(gauge func(name, help string, labels ...string) *prometheus.
 	return m, []prometheus.Collector{m.waiting, m.waited}
 }
 
-// inForce makes the series of these rules, from 0 as Names says.
-func (m *waitMetrics) inForce(rules []string) {
+// show makes the series of these rules, from 0 as Names says.
+func (m *waitMetrics) show(rules []string) {
 	for _, rule := range rules {
 		m.waiting.WithLabelValues(rule)
 		for _, outcome := range []string{WaitGranted, WaitRefused, WaitGone, WaitError} {

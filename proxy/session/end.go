@@ -65,12 +65,12 @@ const (
 	Panicked
 )
 
-// A manner says which commands of the client are still performed.
-type manner uint8
+// A drain says which commands of the client are still performed.
+type drain uint8
 
 const (
 	// afterCommands: all that were read. Any goroutine may give such a reason.
-	afterCommands manner = iota
+	afterCommands drain = iota
 	// now: none, but pending replies are delivered. Only the session's own goroutine may
 	// give such a reason.
 	now
@@ -81,7 +81,7 @@ const (
 
 // An ending says what a reason does and how it is reported.
 type ending struct {
-	how   manner
+	how   drain
 	reply wire.Error             // the last reply to the client; may be empty
 	limit config.LimitName       // the limit that was reached; may be empty
 	count func(*metrics.Metrics) // a further counter; may be nil
