@@ -30,8 +30,11 @@ type acceptedLogins struct {
 	salt [sha256.Size]byte
 
 	mu     sync.Mutex
-	byUser map[string][]acceptedLogin // in the order in which they were accepted
+	byUser loginsByUser
 }
+
+// loginsByUser has the logins of each user in the order in which they were accepted.
+type loginsByUser map[string][]acceptedLogin
 
 type acceptedLogin struct {
 	digest [sha256.Size]byte
@@ -51,7 +54,7 @@ type sentLogin struct {
 }
 
 func newAcceptedLogins() *acceptedLogins {
-	a := &acceptedLogins{byUser: map[string][]acceptedLogin{}}
+	a := &acceptedLogins{byUser: loginsByUser{}}
 	rand.Read(a.salt[:])
 	return a
 }
@@ -89,30 +92,11 @@ func (a *acceptedLogins) remember(login credentials, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if _, known := a.byUser[login.user]; !known && len(a.byUser) >= acceptedUsers {
-		a.forgetOldest()
+		a.byUser.forgetOldest()
 	}
-	a.forget(login)
+	a.byUser.forget(login)
 	list := append(a.byUser[login.user], acceptedLogin{login.digest, now})
 	a.byUser[login.user] = list[max(0, len(list)-acceptedPasswords):]
-}
-
-// forget and forgetOldest need the mutex.
-func (a *acceptedLogins) forget(login credentials) {
-	left := slices.DeleteFunc(a.byUser[login.user], func(l acceptedLogin) bool { return l.digest == login.digest })
-	if a.byUser[login.user] = left; len(left) == 0 {
-		delete(a.byUser, login.user)
-	}
-}
-
-// forgetOldest removes the user whose last login is the oldest.
-func (a *acceptedLogins) forgetOldest() {
-	oldest, since := "", time.Time{}
-	for user, list := range a.byUser {
-		if last := list[len(list)-1].at; since.IsZero() || last.Before(since) {
-			oldest, since = user, last
-		}
-	}
-	delete(a.byUser, oldest)
 }
 
 // acceptedAt returns the time at which the upstream last accepted a login. Its own
@@ -141,6 +125,24 @@ func (a *acceptedLogins) refused(login credentials, answer []byte) (user string,
 	if len(a.byUser[login.user]) > 0 {
 		user = login.user
 	}
-	a.forget(login)
+	a.byUser.forget(login)
 	return user, true
+}
+
+func (l loginsByUser) forget(login credentials) {
+	left := slices.DeleteFunc(l[login.user], func(a acceptedLogin) bool { return a.digest == login.digest })
+	if l[login.user] = left; len(left) == 0 {
+		delete(l, login.user)
+	}
+}
+
+// forgetOldest removes the user whose last login is the oldest.
+func (l loginsByUser) forgetOldest() {
+	oldest, since := "", time.Time{}
+	for user, list := range l {
+		if last := list[len(list)-1].at; since.IsZero() || last.Before(since) {
+			oldest, since = user, last
+		}
+	}
+	delete(l, oldest)
 }

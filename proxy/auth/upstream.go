@@ -31,10 +31,8 @@ func (c *Client) claims(args [][]byte) sentLogin {
 // Arrived opens the upstream connection at the first bytes of a client that is not logged in.
 // It does so only if the upstream has the users.
 func (c *Client) Arrived() {
-	if c.account.Load() != nil || c.session.Upstream() != nil || c.session.DialError() != "" || !c.session.HasInput() {
-		return
-	}
-	if !c.active.Load().Users.AtUpstream {
+	if c.account.Load() != nil || c.session.Upstream() != nil || c.session.DialError() != "" ||
+		!c.session.HasInput() || !c.active.Load().Users.AtUpstream {
 		return
 	}
 	if c.session.TryOpen() != "" && !c.session.Ending() {
