@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/rdb"
+	"redlock-proxy/redlock/renew"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -38,7 +39,7 @@ func init() {
 		stream.ReleaseScript: {"release.lua", (*fakeMaster).runRelease},
 		stream.ExpireScript:  {"expire.lua", (*fakeMaster).runExpire},
 		persistScript:        {"persist.lua", (*fakeMaster).runPersist},
-		renewScript:          {"renew.lua", (*fakeMaster).runRenew},
+		renew.Script:         {"renew.lua", (*fakeMaster).runRenew},
 		deleteScript:         {"delete.lua", (*fakeMaster).runDelete},
 		effect.UndoScript:    {"undo.lua", (*fakeMaster).runUndo},
 		swapScript:           {"swap.lua", (*fakeMaster).runSwap},
@@ -403,7 +404,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 			for _, run := range [][]string{
 				{stream.ReleaseScript, "v", "-1"}, {stream.ReleaseScript, "v", "-2"}, {stream.ReleaseScript, "v", "50000"}, {stream.ReleaseScript, "v", "70000"},
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
-				{renewScript, "v", "50000"}, {renewScript, "v", "70000"},
+				{renew.Script, "v", "50000", "string"}, {renew.Script, "v", "70000", "string"},
 				{deleteScript, "dump", string(dumpString("v"))}, {swapScript, "v", "w"},
 				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
 			} {

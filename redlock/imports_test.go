@@ -34,7 +34,7 @@ type room struct {
 
 var rooms = map[string]room{
 	"redlock": {
-		floor: 4, imports: []string{"run", "heal", "mend", "inspect", "token", "ballot", "master", "roster", "marker", "lane", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
+		floor: 4, imports: []string{"run", "heal", "mend", "inspect", "token", "renew", "ballot", "master", "roster", "marker", "lane", "stream", "notify", "effect", "quorum", "resp", "rdb", "script"},
 		// These may only go down.
 		files: 10, lines: 1666,
 	},
@@ -44,6 +44,7 @@ var rooms = map[string]room{
 	"inspect": {floor: 3, imports: []string{"ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 560},
 	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "stream", "quorum", "rdb"}},
 	"token":   {floor: 3, imports: []string{"ballot", "lane", "marker", "quorum", "resp"}},
+	"renew":   {floor: 3, imports: []string{"ballot", "lane", "quorum", "resp"}, lines: 200},
 	"ballot":  {floor: 3, imports: []string{"master", "lane", "stream", "roster", "quorum", "resp"}},
 	"master": {
 		floor: 3, imports: []string{"roster", "marker", "stream", "quorum", "resp"},

@@ -11,7 +11,7 @@ import (
 // Extensions by value, and what a run tells about the keys that it wrote.
 
 func (w *timeline) renew(value string, ttl time.Duration) Outcome {
-	return w.locker.Extend(context.Background(), ExtendRequest{Key: []byte(key), Value: []byte(value), TTL: ttl})
+	return w.locker.Renew(context.Background(), RenewRequest{Key: []byte(key), Holder: []byte(value), TTL: ttl})
 }
 
 func TestTimelineARenewalNeedsAQuorumForTheHoldersValue(t *testing.T) {

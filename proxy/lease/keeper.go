@@ -22,7 +22,7 @@ const (
 
 // Locker puts questions to the masters. redlock.Locker is the one in service.
 type Locker interface {
-	Extend(ctx context.Context, r redlock.ExtendRequest) redlock.Outcome
+	Renew(ctx context.Context, r redlock.RenewRequest) redlock.Outcome
 	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
 }
 
@@ -65,7 +65,8 @@ type place struct {
 // A lease is one lock of one connection. The Keeper's mutex guards it.
 type lease struct {
 	place
-	value     string
+	value     string // of a string, or the field of a hash that names the holder
+	hash      bool
 	holder    *Holder
 	term      term
 	releasing bool // its connection has ended, and so must the lock
@@ -231,7 +232,7 @@ func (k *Keeper) renew(l *lease) {
 		return
 	}
 	o := k.ask(func() redlock.Outcome {
-		return k.Locker.Extend(k.ctx, redlock.ExtendRequest{DB: l.db, Key: []byte(l.key), Value: []byte(l.value), TTL: ttl})
+		return k.Locker.Renew(k.ctx, redlock.RenewRequest{DB: l.db, Key: []byte(l.key), Holder: []byte(l.value), Hash: l.hash, TTL: ttl})
 	})
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -68,7 +68,7 @@ func (m *fakeMasters) begin(what string) {
 	m.now--
 }
 
-func (m *fakeMasters) Extend(_ context.Context, r redlock.ExtendRequest) redlock.Outcome {
+func (m *fakeMasters) Renew(_ context.Context, r redlock.RenewRequest) redlock.Outcome {
 	began := time.Now()
 	m.begin("extend " + string(r.Key) + " " + r.TTL.String())
 	defer m.mu.Unlock()
@@ -77,10 +77,10 @@ func (m *fakeMasters) Extend(_ context.Context, r redlock.ExtendRequest) redlock
 			return redlock.Outcome{Verdict: v}
 		}
 	}
-	if !m.has(string(r.Key), string(r.Value)) {
+	if !m.has(string(r.Key), string(r.Holder)) {
 		return redlock.Outcome{Verdict: redlock.Lost}
 	}
-	m.locks[string(r.Key)] = fakeLock{string(r.Value), time.Now().Add(r.TTL)}
+	m.locks[string(r.Key)] = fakeLock{string(r.Holder), time.Now().Add(r.TTL)}
 	return redlock.Outcome{Verdict: redlock.Won, Since: began}
 }
 

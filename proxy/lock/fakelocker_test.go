@@ -65,6 +65,9 @@ func (f *fakeLocker) TTL(_ context.Context, r redlock.TTLRequest) redlock.Outcom
 func (f *fakeLocker) Extend(_ context.Context, r redlock.ExtendRequest) redlock.Outcome {
 	return f.ask(r)
 }
+func (f *fakeLocker) Renew(_ context.Context, r redlock.RenewRequest) redlock.Outcome {
+	return f.ask(r)
+}
 func (f *fakeLocker) Swap(_ context.Context, r redlock.SwapRequest) redlock.Outcome { return f.ask(r) }
 func (f *fakeLocker) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome {
 	o := f.ask(r)
