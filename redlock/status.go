@@ -147,6 +147,7 @@ const (
 	KeyCreated   = ballot.KeyCreated
 	KeyProlonged = ballot.KeyProlonged
 	KeyReplaced  = ballot.KeyReplaced
+	KeyReentered = ballot.KeyReentered
 	KeyDeleted   = ballot.KeyDeleted
 
 	KindAcquire = ballot.KindAcquire

@@ -23,7 +23,7 @@ var refusalNames = [...]string{"too_many", "too_large", "not_a_string", "ttl_too
 var refusalTexts = [...]string{
 	refusedNumber: "lock taken but not renewed: too many such locks; spread them over more connections (1,000 each) and proxies (50,000 each)",
 	refusedSize:   "lock taken but not renewed: its key and value exceed 1 KiB; shorten them",
-	refusedType:   "lock taken but not renewed: it is not a string; its client must renew it",
+	refusedType:   "lock taken but not renewed: it is neither a string nor a hash that names one holder; its client must renew it",
 	refusedTTL:    "lock taken but not renewed: its TTL is less than six times master_timeout; make the TTL longer",
 }
 
@@ -32,7 +32,7 @@ const (
 	releaseDone      = iota
 	releaseAbsent    // it had ended
 	releaseUndecided // too few masters answered; those that missed it get it later, or the TTL ends the lock
-	releaseShort     // its value may be shared, so the lock keeps its TTL
+	releaseShort     // its value may be shared or used again, so the lock keeps its TTL
 	releaseResults
 )
 

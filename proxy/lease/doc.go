@@ -56,9 +56,14 @@
 //   - A client that repeats failed commands on a new connection does not notice that its
 //     session was closed.
 //   - A pool that closes the connection under a lock ends the renewals, or the lock.
-//   - Locks that are no strings (hashes, sorted sets) are not renewed, nor those whose TTL
-//     is too short for the masters' timeout, nor those above a limit. They are taken as
-//     without renew, counted, and the first of each kind is logged.
+//   - Locks that are neither strings nor hashes of one holder are not renewed, nor those
+//     whose TTL is too short for the masters' timeout, nor those above a limit. They are
+//     taken as without renew, counted, and the first of each kind is logged.
+//   - A hash whose one field has a count is renewed by the field, if that has 16 bytes or
+//     more, as Redisson's "uuid:thread". It keeps its TTL at the end of its connection. Such
+//     a client uses a pool of connections, and the one that took the lock says little.
+//   - A sorted set keeps the end of a lock in its scores, by the clock and in the format of
+//     its library. A longer TTL of the key would not extend the lock.
 //   - If several proxies' clients share one constant value, a lease may renew another
 //     client's lock, up to its own cap.
 //

@@ -43,6 +43,11 @@ func (h *Holder) Holds() bool {
 // Took notes that the connection took a lock. Its TTL counts from since; 0: it has none.
 // value is nil if the lock is no string. The Holder copies what it keeps.
 func (h *Holder) Took(db int, key, value []byte, ttl time.Duration, since time.Time) {
+	h.took(db, key, value, false, ttl, since)
+}
+
+// took is Took for a string, or for a hash with value as the field that names the holder.
+func (h *Holder) took(db int, key, value []byte, hash bool, ttl time.Duration, since time.Time) {
 	k := h.keeper
 	rule := k.Rule(db, key)
 	if rule == (Rule{}) && !k.Any() {
@@ -52,7 +57,7 @@ func (h *Holder) Took(db int, key, value []byte, ttl time.Duration, since time.T
 		since = time.Now()
 	}
 	t := newTerm(ttl, since, k.Limits())
-	switch why, fits := h.take(db, key, value, t, rule); {
+	switch why, fits := h.take(db, key, value, hash, t, rule); {
 	case why == notDue:
 		return
 	case !fits:
@@ -69,7 +74,7 @@ func (h *Holder) Took(db int, key, value []byte, ttl time.Duration, since time.T
 }
 
 // take ends the lease of an earlier lock. Then it makes one, unless a limit is reached.
-func (h *Holder) take(db int, key, value []byte, t term, rule Rule) (why refusal, fits bool) {
+func (h *Holder) take(db int, key, value []byte, hash bool, t term, rule Rule) (why refusal, fits bool) {
 	k := h.keeper
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +96,7 @@ func (h *Holder) take(db int, key, value []byte, t term, rule Rule) (why refusal
 	case k.closed || h.gone:
 		return refusedDrain, false
 	}
-	k.add(&lease{place: place{db, string(key)}, value: string(value), holder: h, term: t})
+	k.add(&lease{place: place{db, string(key)}, value: string(value), hash: hash, holder: h, term: t})
 	return 0, true
 }
 
@@ -106,7 +111,8 @@ func (h *Holder) loses() *Holder {
 }
 
 // Close ends all leases. If the client itself has left, locks of rules that say so are
-// released. Close does not wait for that.
+// released. Close does not wait for that. A hash is not released: one thread has the same
+// field each time, so it may have the lock again by another connection of its pool.
 func (h *Holder) Close(left bool) {
 	k := h.keeper
 	k.mu.Lock()
@@ -117,7 +123,7 @@ func (h *Holder) Close(left bool) {
 			k.remove(l)
 			continue
 		}
-		if len(l.value) < redlock.ShortValue {
+		if l.hash || len(l.value) < redlock.ShortValue {
 			k.releases[releaseShort].Add(1)
 			k.remove(l)
 			continue

@@ -27,6 +27,7 @@ type fakeMasters struct {
 	answer func() redlock.Verdict // nil: Won, if they hold the lock
 	takes  time.Duration          // an answer
 	asked  []string
+	hashes int // renewals of hashes
 	most   int // questions at the same time
 	now    int
 }
@@ -72,6 +73,9 @@ func (m *fakeMasters) Renew(_ context.Context, r redlock.RenewRequest) redlock.O
 	began := time.Now()
 	m.begin("extend " + string(r.Key) + " " + r.TTL.String())
 	defer m.mu.Unlock()
+	if r.Hash {
+		m.hashes++
+	}
 	if m.answer != nil {
 		if v := m.answer(); v != redlock.Won {
 			return redlock.Outcome{Verdict: v}
@@ -346,6 +350,27 @@ func TestALockEndsWithItsClientsConnection(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A hash is renewed by its holder's field. At the end of the connection it keeps its TTL.
+func TestAHashIsRenewedAndNotReleased(t *testing.T) {
+	onBench(t, Rule{Renew: time.Minute, Release: true}, func(t *testing.T, b *bench) {
+		b.masters.put("k", token, 3*second)
+		o := redlock.Outcome{Verdict: redlock.Won, Since: time.Now(), Effects: []redlock.Effect{{
+			Key: []byte("k"), Change: redlock.KeyCreated, Holder: []byte(token), TTL: 3 * second,
+		}}}
+		b.Ran(o, 0, b.holder)
+		pass(10 * second)
+		b.wantHeld(t, "k", true)
+		b.holder.Close(true)
+		pass(time.Millisecond)
+		b.wantHeld(t, "k", true)
+		pass(3 * second)
+		b.wantHeld(t, "k", false)
+		if c := b.Counts(); c.Releases["short_value"] != 1 || b.masters.hashes != len(b.masters.asked) {
+			t.Errorf("%+v, %d of %q were about hashes", c, b.masters.hashes, b.masters.asked)
+		}
+	})
 }
 
 // The next holder of a key has nothing to fear from a connection that held it before,

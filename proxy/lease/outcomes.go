@@ -42,12 +42,19 @@ func (k *Keeper) givenUp(at time.Time, db int, key []byte, by *Holder, value []b
 }
 
 // Ran notes what an examined run did to its keys. A string that it created is a lock of
-// holder's connection, or no lock if holder is nil.
+// holder's connection, or no lock if holder is nil. So is a hash that names its holder.
 func (k *Keeper) Ran(o redlock.Outcome, db int, holder *Holder) {
 	for _, e := range o.Effects {
 		switch {
 		case e.Change == redlock.KeyProlonged:
 			k.Prolonged(o, db, e.Key, e.TTL)
+		case e.Change == redlock.KeyReentered:
+			k.change(o, db, e.Key, func(l *lease) {
+				l.term.reentered(e.TTL, o.Since, k.Limits())
+				k.schedule(l, time.Now())
+			})
+		case e.Change == redlock.KeyCreated && holder != nil && len(e.Holder) >= redlock.ShortValue:
+			holder.took(db, e.Key, e.Holder, true, e.TTL, o.Since)
 		case e.Change == redlock.KeyCreated && holder != nil:
 			holder.Took(db, e.Key, e.Value, e.TTL, o.Since)
 		default:

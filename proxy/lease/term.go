@@ -105,6 +105,16 @@ func (t *term) prolonged(ttl time.Duration, since time.Time, limits Limits) {
 	}
 }
 
+// reentered notes that the holder took or released the lock once more, and what is left of
+// the TTL. A shorter one does not replace the lock's own, but must be extended earlier.
+func (t *term) reentered(left time.Duration, since time.Time, limits Limits) {
+	own := t.ttl
+	t.prolonged(left, since, limits)
+	if 0 < left && left < own {
+		t.ttl, t.since, t.brief = own, since.Add(left-own), !limits.renewable(own)
+	}
+}
+
 // A finding is the result of a renewal.
 type finding uint8
 

@@ -85,6 +85,22 @@ func TestALockThatWasLongEnoughStaysSo(t *testing.T) {
 	}
 }
 
+// A re-entrant script may set a TTL, or leave the lock what it has.
+func TestWhatAReentranceLeaves(t *testing.T) {
+	for _, row := range []struct{ left, ttl, ends time.Duration }{
+		{9 * second, 9 * second, 14 * second},
+		{4 * second, 9 * second, 9 * second},
+		{20 * second, 20 * second, 25 * second},
+		{0, 0, 5 * second},
+	} {
+		l := newTerm(9*second, start, limits)
+		l.reentered(row.left, at(5*second), limits)
+		if ends := l.since.Add(l.ttl).Sub(start); l.ttl != row.ttl || ends != row.ends || l.brief != (row.ttl == 0) {
+			t.Errorf("%v left: a TTL of %v, ends at %v, brief %v; want %v, %v", row.left, l.ttl, ends, l.brief, row.ttl, row.ends)
+		}
+	}
+}
+
 // A machine that was suspended has a monotonic clock that stood still.
 func TestTheWallClockCounts(t *testing.T) {
 	held := newTerm(9*second, start.Round(0), limits)

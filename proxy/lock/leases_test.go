@@ -42,6 +42,8 @@ func leaseEffect(change redlock.Change, value string, ttl time.Duration) redlock
 func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 	const ttl = time.Hour
 	created, hash := leaseEffect(redlock.KeyCreated, "v", ttl), leaseEffect(redlock.KeyCreated, "", ttl)
+	held, brief := leaseEffect(redlock.KeyCreated, "", ttl), leaseEffect(redlock.KeyCreated, "", ttl)
+	held.Effects[0].Holder, brief.Effects[0].Holder = []byte("a-uuid-of-many-bytes:17"), []byte("17")
 	for _, row := range []struct {
 		command string
 		outcome redlock.Outcome
@@ -56,6 +58,8 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 		{"SETNX k v", fakeLockerWon, false, 1},
 		{"EVAL script 1 k", created, false, 1},
 		{"EVAL script 1 k", hash, false, 0},
+		{"EVAL script 1 k", held, false, 1},
+		{"EVAL script 1 k", brief, false, 0},
 		{"EVAL script 1 k", fakeLockerReply(":0\r\n"), false, 0},
 		{"SET k v PX 3600000", created, false, 0}, // no acquire: it overwrites any lock
 		{"LPUSH k v", created, false, 0},
@@ -66,6 +70,8 @@ func TestWhichCommandsBeginAndEndLeases(t *testing.T) {
 		{"PERSIST k", fakeLockerWon, true, 1},
 		{"GET k", fakeLockerValue(redlock.Won, "v"), true, 1},
 		{"EVAL script 1 k", leaseEffect(redlock.KeyProlonged, "", ttl), true, 1},
+		{"EVAL script 1 k", leaseEffect(redlock.KeyReentered, "", ttl), true, 1},
+		{"EVAL script 1 k", leaseEffect(redlock.KeyReplaced, "", ttl), true, 0},
 		{"EVAL script 1 k", leaseEffect(redlock.KeyDeleted, "", 0), true, 0},
 		{"SET k w XX PX 100", leaseEffect(redlock.KeyReplaced, "", ttl), true, 0},
 		{"GETSET k w", fakeLockerValue(redlock.Won, "v"), true, 0},

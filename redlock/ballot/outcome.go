@@ -55,6 +55,7 @@ type Effect struct {
 	Key    []byte // like Value, it may be the request's own memory
 	Change Change
 	Value  []byte        // of a created string; nil for any other key
+	Holder []byte        // the field of a created hash that names its holder; nil for any other key
 	TTL    time.Duration // what the key has left; 0: it does not expire
 }
 
@@ -65,6 +66,7 @@ const (
 	KeyCreated   Change = iota
 	KeyProlonged        // it has the same content and another expiry, maybe a shorter one
 	KeyReplaced         // it has another content
+	KeyReentered        // it is a hash of the same holder, with another count, and maybe another expiry
 	KeyDeleted
 )
 

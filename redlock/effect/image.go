@@ -36,6 +36,19 @@ func (i Image) Text() []byte {
 	return text
 }
 
+// Holder is the field of a hash that has only this one, with a count. So re-entrant locks
+// name their holder. It is nil for any other key.
+func (i Image) Holder() []byte {
+	v := rdb.Read(i.Dump)
+	if v.Kind != rdb.Hash || len(v.Items) != 2 {
+		return nil
+	}
+	if _, counts := resp.ParseDecimal(v.Items[1]); !counts {
+		return nil
+	}
+	return v.Items[0]
+}
+
 // Number is the value of a counter. It returns false for any other key.
 func (i Image) Number() (int64, bool) { return resp.ParseDecimal(i.Text()) }
 

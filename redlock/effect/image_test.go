@@ -2,7 +2,10 @@ package effect
 
 import (
 	"math"
+	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/rdb"
 )
 
 func TestChange(t *testing.T) {
@@ -54,6 +57,31 @@ func TestEffects(t *testing.T) {
 	} {
 		if e.Wrote() != want {
 			t.Errorf("%v: wrote %v", e, e.Wrote())
+		}
+	}
+}
+
+// The holder of a re-entrant lock is known only where nothing else can be meant.
+func TestTheHolderOfAHash(t *testing.T) {
+	for _, row := range []struct{ items, holder string }{
+		{"uuid:thread 1", "uuid:thread"},
+		{"uuid:thread 12", "uuid:thread"},
+		{"owner a-token", ""},
+		{"mode read uuid:thread 1", ""},
+		{"uuid:1 1 uuid:2 1", ""},
+	} {
+		var items [][]byte
+		for item := range strings.FieldsSeq(row.items) {
+			items = append(items, []byte(item))
+		}
+		i := Image{Dump: rdb.Dump(rdb.Value{Kind: rdb.Hash, Items: items})}
+		if got := string(i.Holder()); got != row.holder {
+			t.Errorf("%s: %q", row.items, got)
+		}
+	}
+	for _, i := range []Image{Missing, {Dump: rdb.Dump(rdb.Value{Kind: rdb.List, Items: [][]byte{[]byte("a"), []byte("1")}})}} {
+		if i.Holder() != nil {
+			t.Errorf("%+v", i)
 		}
 	}
 }

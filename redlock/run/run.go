@@ -35,8 +35,8 @@ type Request struct {
 	Scrap bool
 	// Effects says that the outcome of a won run shows its Effects, and what it Kept.
 	Effects bool
-	// Deleted, if set, is called when a try that was not won deleted a string on some
-	// master: so the run was to release the lock with this value. Its deletion is put back.
+	// Deleted, if set, is called when a try that was not won deleted a string or a hash of
+	// one holder on some master: so the run was to release the lock with this value. Its deletion is put back.
 	// Deleted may be called from any goroutine, also after Run has returned, and must not
 	// block.
 	Deleted func(key, value []byte)
@@ -223,8 +223,13 @@ func (r *Request) tellDeleted(x effect.Result) {
 		return
 	}
 	for k, did := range x.Changes() {
-		if value := x.Before[k].Text(); did == effect.Deleted && value != nil {
+		if did != effect.Deleted {
+			continue
+		}
+		if value := x.Before[k].Text(); value != nil {
 			r.Deleted(r.Keys[k], value)
+		} else if holder := x.Before[k].Holder(); holder != nil {
+			r.Deleted(r.Keys[k], holder)
 		}
 	}
 }
@@ -266,11 +271,14 @@ func (r *Request) effects(answers []quorum.Answer[effect.Result], winner effect.
 		e := ballot.Effect{Key: r.Keys[k], TTL: r.rule.Left(answers, winner, k)}
 		switch did {
 		case effect.Created:
-			e.Change, e.Value = ballot.KeyCreated, after.Text()
+			e.Change, e.Value, e.Holder = ballot.KeyCreated, after.Text(), after.Holder()
 		case effect.Moved:
 			e.Change = ballot.KeyProlonged
 		case effect.Changed:
 			e.Change = ballot.KeyReplaced
+			if by := after.Holder(); by != nil && bytes.Equal(by, winner.Before[k].Holder()) {
+				e.Change = ballot.KeyReentered
+			}
 		case effect.Deleted:
 			e.Change = ballot.KeyDeleted
 		case effect.Kept:
