@@ -223,7 +223,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "no bare DEL goes to a master",
-		edits:    []edit{{"release.go", "resp.AppendEval(nil, stream.ReleaseScript, [][]byte{key}, value, []byte(\"-1\"))", "resp.AppendCommand(nil, []byte(\"DEL\"), key)"}},
+		edits:    []edit{{"release.go", "resp.AppendEval(nil, stream.ReleaseScript, [][]byte{key}, value, resp.Decimal(limit))", "resp.AppendCommand(nil, []byte(\"DEL\"), key)"}},
 		caughtBy: "TestTimelineAReleaseDeletesOnlyWhatAQuorumHolds",
 	},
 	{

@@ -36,7 +36,7 @@ func BenchmarkRelease(b *testing.B) {
 		{"recognised", func(key, token string) Outcome { return s.Run(b.Context(), run(key, token)) }},
 		{"examined", func(key, token string) Outcome { return s.Run(b.Context(), unrecognised(run(key, token))) }},
 		{"own", func(key, token string) Outcome {
-			return s.releaseValue(0, []byte(key), []byte(token), stream.NewLifetime(time.Now()))
+			return s.releaseValue(0, []byte(key), []byte(token), stream.NewLifetime(time.Now()), stream.AnyLifetime)
 		}},
 	}
 	for _, clients := range []int{1, 50} {

@@ -20,6 +20,10 @@ type ReleaseRequest struct {
 	DB  int
 	Key []byte
 	Get bool // the client wants the value, so a key that is no string is an error
+	// Value, if set, is the only one that is deleted, in one ballot. A lock that ends after
+	// Until, if given, is another one, and stays. Masters that are away get it later.
+	Value []byte
+	Until time.Time
 }
 
 // Release deletes the key, in two ballots. The first looks at what a quorum holds, or
@@ -28,6 +32,9 @@ type ReleaseRequest struct {
 // client that is just acquiring. Won: Value is what was deleted. Lost: the key did not
 // exist.
 func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
+	if r.Value != nil {
+		return l.releaseValue(r.DB, r.Key, r.Value, stream.NewLifetime(r.Until), r.limit(l.settings().MasterTimeout))
+	}
 	unclear := false
 	o := l.settings().Retry.Again(ctx, false, func() (o Outcome) {
 		o, unclear = l.release(r, nil)
@@ -40,6 +47,14 @@ func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 		o, _ = l.release(r, quiet)
 	}
 	return o
+}
+
+// limit is the longest time, in ms, that is left of a lock which ends by Until on each master.
+func (r ReleaseRequest) limit(skew time.Duration) int64 {
+	if r.Until.IsZero() {
+		return stream.AnyLifetime
+	}
+	return max(0, time.Until(r.Until.Add(skew)).Milliseconds()) + resp.ExpiryTolerance
 }
 
 // release deletes each value that could be held. unclear is true if there are several
@@ -68,7 +83,7 @@ func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unc
 		case seen.err != "":
 			all = append(all, l.releaseCollection(r))
 		default:
-			released := l.releaseValue(r.DB, r.Key, seen.value, lives.of(b.Answers, seen))
+			released := l.releaseValue(r.DB, r.Key, seen.value, lives.of(b.Answers, seen), stream.AnyLifetime)
 			released.Value = seen.value
 			all = append(all, released)
 		}
@@ -204,9 +219,9 @@ func (l *Locker) look(r ReleaseRequest) (*ballot.Ballot[lookAnswer], *lives) {
 
 // releaseValue deletes a lock by value on every master. Masters that are away get the
 // release when they are back.
-func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime) Outcome {
+func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, limit int64) Outcome {
 	lock, held := string(key), string(value) // debts outlive the call
-	frames := resp.AppendEval(nil, stream.ReleaseScript, [][]byte{key}, value, []byte("-1"))
+	frames := resp.AppendEval(nil, stream.ReleaseScript, [][]byte{key}, value, resp.Decimal(limit))
 	missed := func(int) *stream.Debt {
 		return &stream.Debt{Script: stream.ReleaseScript, Key: lock, Value: held, Life: life}
 	}

@@ -67,3 +67,29 @@ func TestTimelineAReleaseByAConstantValueIsNotSentAgain(t *testing.T) {
 		w.wantValues("1 1 1 1 1")
 	})
 }
+
+// A release by value finds no quorum. Masters that were away get it, as far as it is still
+// the same lock.
+func TestTimelineAReleaseByValueWaitsForMastersThatAreAway(t *testing.T) {
+	onTimeline(t, "ok ok down down down", func(t *testing.T, w *timeline) {
+		w.put("A A A B A", time.Minute)
+		w.masters[4].put(key, tokenA, 2*time.Minute) // taken again since
+		release := func(until time.Time) Outcome {
+			return w.locker.Release(context.Background(), ReleaseRequest{Key: []byte(key), Value: []byte(tokenA), Until: until})
+		}
+		if o := release(time.Now().Add(time.Minute)); o.Verdict != NoQuorum {
+			t.Errorf("%+v", o)
+		}
+		for _, m := range w.masters[2:] {
+			m.restart(true)
+		}
+		w.elapse(45 * second)
+		w.wantValues("- - - B A")
+		w.put("A A A A A", 2*time.Minute)
+		if o := release(time.Now().Add(time.Minute)); o.Verdict != Lost {
+			t.Errorf("a lock that ends later: %+v", o)
+		}
+		w.elapse(0)
+		w.wantValues("A A A A A")
+	})
+}

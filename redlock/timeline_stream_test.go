@@ -242,7 +242,7 @@ func TestTimelineRequestsReachAllMastersInOneOrder(t *testing.T) {
 			var asking sync.WaitGroup
 			for i := range 100 {
 				asking.Go(func() {
-					w.locker.releaseValue(0, []byte(key), fmt.Appendf(nil, "%d.%d", round, i), &stream.Lifetime{})
+					w.locker.releaseValue(0, []byte(key), fmt.Appendf(nil, "%d.%d", round, i), &stream.Lifetime{}, stream.AnyLifetime)
 				})
 			}
 			asking.Wait()

@@ -45,7 +45,8 @@
 //
 // With on_disconnect: release, the lock is deleted by value when its client ends the
 // connection, or the network does. It keeps its TTL if the proxy ends the connection: the
-// client may still be at work. It keeps its TTL, too, if the value has less than
+// client may still be at work. Masters that are away get the release later, and spare a lock
+// that ends later than this one. It keeps its TTL, too, if the value has less than
 // redlock.ShortValue bytes: many clients may share such a constant, and the lock may be
 // somebody else's by now.
 //
@@ -74,6 +75,9 @@
 // most maxAsking at a time. Close stops all of these and waits for them. Keeper's mutex
 // guards the leases. It is held for a few lines, while nobody is asked, called or told.
 // Under it the keeper only reads the current rules and limits.
+//
+// The limits are constants. They bound the renewals in a second, and above them renewals would
+// come too late: then clients lose their connections instead of a convenience.
 //
 // A term is what a lease decides by: a pure value. The values of locks are secrets. They
 // are in memory only, never in a log line or an error.

@@ -130,7 +130,8 @@ func (h *Holder) Close(left bool) {
 		}
 		delete(k.leases, l.place)
 		delete(h.leases, l)
-		l.releasing = true
-		k.wakeAt(l, time.Now())
+		now := time.Now()
+		l.releasing, l.until = true, l.term.ends(now)
+		k.wakeAt(l, now)
 	}
 }

@@ -23,7 +23,7 @@ const (
 // Locker puts questions to the masters. redlock.Locker is the one in service.
 type Locker interface {
 	Renew(ctx context.Context, r redlock.RenewRequest) redlock.Outcome
-	Run(ctx context.Context, r redlock.RunRequest) redlock.Outcome
+	Release(ctx context.Context, r redlock.ReleaseRequest) redlock.Outcome
 }
 
 // Config is the parts of a Keeper. Many goroutines call the functions, which must not
@@ -69,7 +69,8 @@ type lease struct {
 	hash      bool
 	holder    *Holder
 	term      term
-	releasing bool // its connection has ended, and so must the lock
+	releasing bool      // its connection has ended, and so must the lock
+	until     time.Time // when a lock that is released has ended anyway; zero: never
 	at        time.Time
 	index     int // in the queue; -1: it is over
 }
@@ -250,25 +251,19 @@ func (k *Keeper) renew(l *lease) {
 	k.schedule(l, now) // if it ended late, the client may not know that
 }
 
-// releaseScript deletes a lock by value. The masters' package knows it for a release, so
-// masters that are away get it later.
-const releaseScript = "if redis.call('get',KEYS[1])==ARGV[1] then return redis.call('del',KEYS[1]) else return 0 end"
-
-// release deletes a lock whose connection has ended.
+// release deletes a lock whose connection has ended. Masters that are away get it later.
 func (k *Keeper) release(l *lease) {
 	defer func() { <-k.asking }()
-	key := []byte(l.key)
 	o := k.ask(func() redlock.Outcome {
-		return k.Locker.Run(k.ctx, redlock.RunRequest{DB: l.db, Keys: [][]byte{key}, Args: [][]byte{
-			[]byte("EVAL"), []byte(releaseScript), []byte("1"), key, []byte(l.value)}})
+		return k.Locker.Release(k.ctx, redlock.ReleaseRequest{DB: l.db, Key: []byte(l.key), Value: []byte(l.value), Until: l.until})
 	})
-	switch {
-	case o.Verdict == redlock.NoQuorum || o.Err != "":
-		k.releases[releaseUndecided].Add(1)
-	case o.Verdict == redlock.Won && string(o.Reply) == ":1\r\n":
+	switch o.Verdict {
+	case redlock.Won:
 		k.releases[releaseDone].Add(1)
-	default:
+	case redlock.Lost:
 		k.releases[releaseAbsent].Add(1)
+	default:
+		k.releases[releaseUndecided].Add(1)
 	}
 }
 

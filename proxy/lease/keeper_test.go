@@ -27,8 +27,9 @@ type fakeMasters struct {
 	answer func() redlock.Verdict // nil: Won, if they hold the lock
 	takes  time.Duration          // an answer
 	asked  []string
-	hashes int // renewals of hashes
-	most   int // questions at the same time
+	until  time.Time // of the last release
+	hashes int       // renewals of hashes
+	most   int       // questions at the same time
 	now    int
 }
 
@@ -88,19 +89,20 @@ func (m *fakeMasters) Renew(_ context.Context, r redlock.RenewRequest) redlock.O
 	return redlock.Outcome{Verdict: redlock.Won, Since: began}
 }
 
-func (m *fakeMasters) Run(_ context.Context, r redlock.RunRequest) redlock.Outcome {
-	m.begin("release " + string(r.Keys[0]))
+func (m *fakeMasters) Release(_ context.Context, r redlock.ReleaseRequest) redlock.Outcome {
+	m.begin("release " + string(r.Key))
 	defer m.mu.Unlock()
+	m.until = r.Until
 	if m.answer != nil {
 		if v := m.answer(); v != redlock.Won {
 			return redlock.Outcome{Verdict: v}
 		}
 	}
-	if key := string(r.Keys[0]); m.has(key, string(r.Args[4])) {
+	if key := string(r.Key); m.has(key, string(r.Value)) {
 		delete(m.locks, key)
-		return redlock.Outcome{Verdict: redlock.Won, Reply: []byte(":1\r\n")}
+		return redlock.Outcome{Verdict: redlock.Won}
 	}
-	return redlock.Outcome{Verdict: redlock.Lost, Reply: []byte(":0\r\n")}
+	return redlock.Outcome{Verdict: redlock.Lost}
 }
 
 // fakeClient counts what it is told.
@@ -348,6 +350,30 @@ func TestALockEndsWithItsClientsConnection(t *testing.T) {
 					}
 				}
 			})
+		})
+	}
+}
+
+// A release spares what the same value takes later, as after a new connection. It reaches the
+// copies that an undecided renewal has extended.
+func TestAReleaseKnowsWhenItsLockEnds(t *testing.T) {
+	for _, row := range []struct {
+		verdict redlock.Verdict
+		ends    time.Duration
+	}{{redlock.Won, 4*second + 5*time.Millisecond}, {redlock.NoQuorum, 4615 * time.Millisecond}} {
+		onBench(t, Rule{Renew: time.Minute, Release: true}, func(t *testing.T, b *bench) {
+			began := time.Now()
+			b.masters.takes = 5 * time.Millisecond
+			b.masters.answer = func() redlock.Verdict { return row.verdict }
+			b.take("k", token, 3*second)
+			pass(1700 * time.Millisecond)
+			b.holder.Close(true)
+			pass(10 * time.Millisecond)
+			b.masters.mu.Lock()
+			defer b.masters.mu.Unlock()
+			if ends := b.masters.until.Sub(began); ends != row.ends {
+				t.Errorf("%v: it ends after %v, want %v", row.verdict, ends, row.ends)
+			}
 		})
 	}
 }

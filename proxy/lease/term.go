@@ -39,6 +39,7 @@ type term struct {
 	taken   time.Time     // the cap counts from here
 	since   time.Time     // the TTL counts from here
 	again   time.Time     // when an undecided renewal ended; zero: there is none
+	heard   time.Time     // when the last renewal ended
 	pending bool          // a renewal has no answer yet
 	givenUp bool          // its client tried to release it
 	brief   bool          // when the TTL was set, it was too short to be renewed
@@ -128,7 +129,7 @@ const (
 // meanwhile, the renewal left that as it was. A minority that still has the lock shows that
 // it was lost, or that a release has not reached all masters yet. The next renewal tells.
 func (t *term) answered(o redlock.Outcome, to time.Duration, now time.Time) finding {
-	t.pending = false
+	t.pending, t.heard = false, now
 	switch {
 	case o.Verdict == redlock.Won:
 		t.again = time.Time{}
@@ -141,6 +142,20 @@ func (t *term) answered(o redlock.Outcome, to time.Duration, now time.Time) find
 	}
 	t.again = now
 	return undecided
+}
+
+// ends is the time by which all copies of the lock have ended, also those that an undecided
+// renewal has extended. Zero: they never end.
+func (t *term) ends(now time.Time) time.Time {
+	switch {
+	case t.ttl == 0:
+		return time.Time{}
+	case t.pending:
+		return now.Add(t.ttl)
+	case t.heard.After(t.since):
+		return t.heard.Add(t.ttl)
+	}
+	return t.since.Add(t.ttl)
 }
 
 // elapsed is the time between two moments, by the monotonic clock or the wall clock,

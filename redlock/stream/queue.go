@@ -74,7 +74,7 @@ func (d *Debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 		return append(dst, d.Exact...)
 	}
 	end, ends := d.Life.end()
-	limit := int64(anyLifetime)
+	limit := int64(AnyLifetime)
 	switch {
 	case !d.Ttl.IsZero():
 		limit = max(1, d.Ttl.Sub(now).Milliseconds())
@@ -91,7 +91,7 @@ func (d *Debt) append(dst []byte, now time.Time, later bool, skew time.Duration)
 // Special limits for release.lua, which otherwise spares instances that live longer than
 // the limit.
 const (
-	anyLifetime   = -1 // it spares nothing
+	AnyLifetime   = -1 // it spares nothing
 	onlyPermanent = -2 // it spares every instance that expires
 )
 
