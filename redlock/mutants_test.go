@@ -867,6 +867,13 @@ var mutants = []mutant{
 		rule:     "another number of masters waits until locks of the number before have ended",
 		edits:    []edit{{"roster/resize.go", "return max(hold(limits), q+", "return 0*max(hold(limits), q+"}},
 		caughtBy: "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",
+		world:    3_000_015,
+	},
+	{
+		rule:     "fewer than a quorum decide no other number of masters",
+		edits:    []edit{{"roster/resize.go", "at, need := r.stage(i), quorum.Size(r.masters)", "at, need := r.stage(i), quorum.Size(r.masters)-1"}},
+		caughtBy: "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",
+		world:    3_000_094,
 	},
 	{
 		rule:     "another number of masters is on record on a quorum before it counts",
@@ -882,6 +889,16 @@ var mutants = []mutant{
 		rule:     "only the last master is removed",
 		edits:    []edit{{"roster/resize.go", "case at.Step == marker.Retiring && i != r.masters-1:", "case false:"}},
 		caughtBy: "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",
+	},
+	{
+		rule:     "nobody votes just before the number of masters changes",
+		edits:    []edit{{"roster/judge.go", "case r.isFrozen():", "case false:"}},
+		caughtBy: "roster/TestNobodyVotesJustBeforeTheNumberOfMastersChanges",
+	},
+	{
+		rule:     "masters of another number take over TTLs and tokens",
+		edits:    []edit{{"roster/plan.go", "!sameStages(own.Joined, r.joined)", "false"}},
+		caughtBy: "roster/TestAnotherNumberOfMastersTakesOverTTLsAndTokens",
 	},
 	{
 		rule:     "no recorded stage of another number is forgotten",
