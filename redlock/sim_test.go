@@ -59,9 +59,12 @@ func simSeeds(t *testing.T) []uint64 {
 	return seeds
 }
 
-// No two clients ever rely on one lock at the same time, whatever goes wrong. On one
-// processor the order of goroutines is the same each time. So a seed gives the same run
-// each time, except under the race detector, which shuffles.
+// No two clients ever rely on one lock at the same time, whatever goes wrong. A seed chooses
+// the world, and the faults and clients draw from it. It does not choose what Go leaves to
+// chance: which goroutine a busy machine preempts, the order of a map, which ready case a
+// select takes, and under the race detector the order of all goroutines. On a quiet machine
+// most runs of a seed are the same. After the first difference, what clients and faults draw
+// may differ, too.
 func TestSimulation(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	var all simCounts
@@ -121,10 +124,11 @@ func TestSimulationHeals(t *testing.T) {
 func traceSeed(t *testing.T, seed uint64, heals bool) {
 	log := &simLog{}
 	s, wrong := simulate(t, seed, heals, log)
-	t.Logf("replay with: go test ./redlock -run '^%s$' -sim.seed=%d", strings.Split(t.Name(), "/")[0], seed)
+	t.Logf("the seed gives this world, but not always this run; repeat it with: go test ./redlock -run '^%s$' -sim.seed=%d -count=20",
+		strings.Split(t.Name(), "/")[0], seed)
 	t.Logf("%d masters, %d proxies, faults %s, keys %s", s.plan.masters, s.plan.proxies, s.plan.faultNames(), s.plan.keyNames())
 	if len(wrong) == 0 {
-		t.Log("this time nothing was wrong: the order of goroutines mattered")
+		t.Log("this time nothing was wrong: something mattered that the seed does not choose")
 		return
 	}
 	if found := s.history.conflicts(); len(found) > 0 {
