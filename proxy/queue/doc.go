@@ -25,6 +25,19 @@
 // of two acquires the same one is first in every line that both share. No two wait for
 // each other.
 //
+// # What makes a wait longer than its turn
+//
+//   - A release through another process that is told within 25 ms after a grant here waits
+//     until these are over (echo).
+//   - A lost notice costs up to a second (net), and masters that announce nothing up to
+//     100 ms (pollMost).
+//   - Heads of several processes may split the votes. Package redlock then tries again after
+//     a random delay, as often as its Retry says. If nobody wins, the undos are changes of
+//     the key, and wake the heads again.
+//   - A process hands a release of its own to its own line first, before other processes
+//     hear of it. As long as that line is not empty, a head elsewhere seldom wins. Only its
+//     Wait bounds that. Nobody can know whether others wait elsewhere, so no line stands back.
+//
 // # What a caller may rely on
 //
 // Serve returns soon after its context has ended. A try that panics counts as undecided, so
