@@ -63,7 +63,7 @@ end
 if redis.call('hexists', KEYS[1], ARGV[2]) == 1 then return redis.error_reply(ARGV[3]) end
 return redis.call('pttl', KEYS[1])`
 
-	hashFenced = `
+	HashFenced = `
 if redis.call('exists', KEYS[1]) == 0 then redis.call('incr', KEYS[2]) end
 if redis.call('exists', KEYS[1]) == 0 or redis.call('hexists', KEYS[1], ARGV[2]) == 1 then
   redis.call('hincrby', KEYS[1], ARGV[2], 1)
@@ -221,11 +221,11 @@ func redissonScenarios() []Scenario {
 			line("HLEN lock:{n}"),
 		}},
 		{"redisson: fenced", []step{
-			eval(hashFenced, fenced, "200000", "u1:1"),
-			eval(hashFenced, fenced, "200000", "u2:1").by(Remaining),
-			eval(hashFenced, fenced, "200000", "u1:1"),
+			eval(HashFenced, fenced, "200000", "u1:1"),
+			eval(HashFenced, fenced, "200000", "u2:1").by(Remaining),
+			eval(HashFenced, fenced, "200000", "u1:1"),
 			eval(hashForce, both, "0"),
-			eval(hashFenced, fenced, "200000", "u2:1"),
+			eval(HashFenced, fenced, "200000", "u2:1"),
 		}},
 		{"redisson: fair", []step{
 			eval(fairLock, fair, "200000", "u1:1", "300000", "1700000000000"),

@@ -57,6 +57,8 @@ func TestHealedRollingRestart(t *testing.T) {
 			t.Fatalf("%v: %v", command[:2], err)
 		}
 	}
+	tokens := growing{client: client}
+	tokens.take(t)
 	for _, master := range c.Masters {
 		if _, err := master.Proc.Stop(rig.Patience); err != nil {
 			t.Fatal(err)
@@ -65,6 +67,7 @@ func TestHealedRollingRestart(t *testing.T) {
 		master.Start(t)
 		p.WaitState(t, master, "voting")
 		waitHealed(t, p, time.Now())
+		tokens.take(t)
 	}
 	if err := c.WaitStates(t, plain, keys); err != nil {
 		t.Error(err)
@@ -81,6 +84,32 @@ func TestHealedRollingRestart(t *testing.T) {
 	rig.MustRelease(t, client, "lock:leased", "the token of another holder")
 	c.WaitGone(t, "lock:permanent")
 	c.WaitGone(t, "lock:leased")
+}
+
+// growing takes numbers that may only grow.
+type growing struct {
+	client        *redis.Client
+	token, fenced int64
+}
+
+// take takes a fencing token, and the token that Redisson's fenced lock gives each holder.
+func (g *growing) take(t *testing.T) {
+	t.Helper()
+	token, err := g.client.Do(t.Context(), "REDLOCK", "TOKEN", "lock:permanent", "the token of its holder").Int64()
+	if err != nil || token <= g.token {
+		t.Errorf("the fencing token %d after %d: %v", token, g.token, err)
+	}
+	lock, id := "lock:fenced", "a-uuid-of-many-bytes:1"
+	reply, err := g.client.Eval(t.Context(), corpus.HashFenced, []string{lock, "redisson_lock_token:{" + lock + "}"}, rig.LongTTL.Milliseconds(), id).Int64Slice()
+	if err != nil || len(reply) != 2 || reply[1] <= g.fenced {
+		t.Errorf("the fenced lock answers %v after %d: %v", reply, g.fenced, err)
+	} else {
+		g.fenced = reply[1]
+	}
+	g.token = token
+	if n, err := g.client.Eval(t.Context(), corpus.HashUnlock, []string{lock, "redisson_lock__channel:{" + lock + "}"}, "0", rig.LongTTL.Milliseconds(), id).Int(); n != 1 || err != nil {
+		t.Errorf("the release of the fenced lock answers %d: %v", n, err)
+	}
 }
 
 // waitHealed waits for a complete pass of healing that began at some time or later.
