@@ -511,6 +511,11 @@ func (w *world) jumpTogether(p *process, f fault) {
 			return
 		}
 	}
+	for _, q := range w.procs {
+		if spared >= q.r.masters && !(q.r.isOnRecord(spared) && w.sees(q, spared)) {
+			return // to this process all masters would have jumped
+		}
+	}
 	by := w.between(3*time.Second, 20*time.Second)
 	for i, s := range w.at {
 		if i != spared {
