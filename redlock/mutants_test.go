@@ -517,7 +517,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a server that a reload brought in gives way only to a reload",
-		edits:      []edit{{"roster/joining.go", "(r.met[p.Master] != \"\" || r.member(p.Master).Name != \"\")", "r.met[p.Master] != \"\""}},
+		edits:      []edit{{"roster/joining.go", "(r.met[p.Master] != \"\" || r.isOutdated(p.Master))", "r.met[p.Master] != \"\""}},
 		caughtBy:   "TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload",
 		unmodelled: "the same: a join is safe, and in the model's peace all have one list",
 	},
@@ -532,6 +532,12 @@ var mutants = []mutant{
 		edits:    []edit{{"roster/joining.go", "isPlan && p.DB == 0 &&", "isPlan && false &&"}},
 		caughtBy: "roster/TestScripts",
 		world:    7900,
+	},
+	{
+		rule:     "a server that was replaced stays out of a new set",
+		edits:    []edit{{"roster/founding.go", "r.outdated[i] = r.isOutdated(i)", "r.outdated[i] = false"}},
+		caughtBy: "roster/TestScripts",
+		world:    16918,
 	},
 	{
 		rule:     "a master that forgot who the masters are is told only by who knows of every join",

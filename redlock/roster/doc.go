@@ -103,7 +103,8 @@
 //     others. Then it gets its marker, in quarantine, so that no quorum with it misses an
 //     earlier lock. A reload brings in one server at a time, and only if a quorum of the
 //     remaining masters can carry it. Of several joins at the same moment none is
-//     forgotten. A server that was replaced comes back only without its marker. A
+//     forgotten. A server that was replaced comes back only without its marker, and a
+//     process with an old list does not bring it into a new set. A
 //     restarted server does not join anew if a living process knows it. That would stop
 //     the votes of all others for a moment, and the marker that it gets at once tells
 //     everybody how long its quarantine is. A process takes a join back if the server goes

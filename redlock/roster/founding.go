@@ -53,6 +53,9 @@ func (r *Roster) adopt(now time.Time) {
 		before := r.set
 		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", Fields: []any{"set", best, "before", before}})
 		r.fresh = false // the operator said that about the masters before they forgot
+		for i := range r.masters {
+			r.outdated[i] = r.isOutdated(i)
+		}
 		r.recalls = false
 		clear(r.met)
 		clear(r.sightings)

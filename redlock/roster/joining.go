@@ -141,7 +141,13 @@ func (r *Roster) isMember(p Place, s *view) bool {
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
 	onRecord := s.text != "" && who(s.marker.Joined, p.Master) == r.who(p.Master)
-	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.member(p.Master).Name != "")
+	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.isOutdated(p.Master))
+}
+
+// isOutdated tells whether a reload elsewhere has replaced the server on this process's list. It
+// stays so when all masters forget that and begin a new set.
+func (r *Roster) isOutdated(master int) bool {
+	return r.outdated[master] || r.member(master).Name != "" && !r.knows(master)
 }
 
 // butFirst says, for people, what must happen before a server without a marker gets one.
@@ -347,6 +353,7 @@ func (r *Roster) Left(i int) {
 	delete(r.runs, i)
 	delete(r.blank, i)
 	delete(r.plans, i)
+	delete(r.outdated, i)
 	for p := range r.views {
 		if p.Master == i {
 			delete(r.views, p)

@@ -77,9 +77,11 @@ type Roster struct {
 	version   uint64 // rises when set, epoch, joined or a jump changes
 	witnessed bool   // this process saw the set begin, so no lock is older
 
-	set    string
-	epoch  int64
-	joined []string
+	// outdated are the masters of its list that were replaced in the set before this one.
+	outdated map[int]bool
+	set      string
+	epoch    int64
+	joined   []string
 	// plans are, by master, the entry of joined before a join that this process has not read in a
 	// marker yet.
 	plans   map[int]string
@@ -140,6 +142,7 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		sightings: map[int]sighting{},
 		runs:      map[int]string{},
 		plans:     map[int]string{},
+		outdated:  map[int]bool{},
 		eviction:  map[int]string{},
 		evicted:   map[int]bool{},
 		hearings:  map[int]hearing{},
