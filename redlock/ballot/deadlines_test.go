@@ -44,7 +44,7 @@ func TestARemovedWaitIsUsedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeadlines()
 		waits := listed(d, 30, 10, 20)
-		time.Sleep(15)
+		time.Sleep(15 * time.Nanosecond)
 		for _, w := range waits {
 			d.remove(w)
 		}
