@@ -34,7 +34,7 @@
 // reaches another that remembers. model_test.go checks both promises in worlds full of faults.
 // The scripts in testdata show the rules.
 //
-// There are five exceptions.
+// There are six exceptions.
 //
 //   - All masters have forgotten, and no living process knows better. They wait for
 //     Limits.RestartDelay only, so locks that live longer may be granted twice. A process
@@ -45,6 +45,10 @@
 //   - Masters that forgot may get markers of two sets, if one process begins a new set in
 //     the moment in which another writes the old one's marker. Only the operator can tell
 //     them apart.
+//   - All masters lose power twice, and a process starts in between, while a marker records the
+//     joins that it begins. If the masters then come back with older data, and another process
+//     gives them their former record, the two records name different servers. Neither process
+//     then counts them, until the operator begins the set anew.
 //   - Servers are promoted. If masters lose their data in so many places that too few
 //     remember, they stay out until the operator helps.
 //
@@ -108,8 +112,8 @@
 //     restarted server does not join anew if a living process knows it. That would stop
 //     the votes of all others for a moment, and the marker that it gets at once tells
 //     everybody how long its quarantine is. A process takes a join back if the server goes
-//     away before any marker tells of the join. A run that never had a marker has granted
-//     nothing, and others may mend the next run by the record before.
+//     away before this process has read of the join in a marker. A run that never had a
+//     marker has granted nothing, and others may mend the next run by the record before.
 //   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c
 //     be the masters. A process is cut from a and stands still. Another one replaces c by d.
 //     Then b is flushed, and the other process is cut from b. The first one reaches b and c.

@@ -159,7 +159,11 @@ func (r *Roster) butFirst(p Place, s *view) string {
 	case r.stuck[p.Master]:
 		return ", and too few other masters that remember can be reached to tell who the masters are: bring one more back, or start an empty server in its place"
 	case r.wasReplaced(p, s):
-		return fmt.Sprintf(", and another server took its place in epoch %d: give this process the present list of masters, or replace that server by a reload", r.member(p.Master).Epoch)
+		when := fmt.Sprintf("in epoch %d", r.member(p.Master).Epoch)
+		if r.outdated[p.Master] {
+			when = "in the set before this one"
+		}
+		return ", and another server took its place " + when + ": give this process the present list of masters, or replace that server by a reload"
 	}
 	return ""
 }

@@ -119,6 +119,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	}
 	if p.DB == 0 {
 		r.met[p.Master] = r.joined[p.Master]
+		delete(r.outdated, p.Master)
 	}
 	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned}
 }
