@@ -78,7 +78,7 @@ func TestConsoleRights(t *testing.T) {
 }
 
 // CLIENTS needs both rights, because it shows other users' clients. It shows a name that
-// was set at any time, whoever answered CLIENT SETNAME.
+// was set at any time, whoever answered CLIENT SETNAME, and the library.
 func TestConsoleShowsClients(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	var hub *clients.Hub
@@ -107,6 +107,8 @@ func TestConsoleShowsClients(t *testing.T) {
 		client.ask(step.text, step.reply)
 		eventually(t, step.text, func() bool { return facts() == step.want })
 	}
+	client.ask("AUTH alice pw\r\nCLIENT SETINFO LIB-NAME lib\r\nCLIENT SETINFO LIB-VER 9.7\r\n", wire.OK+wire.OK+wire.OK)
+	eventually(t, "its library is shown", func() bool { return hub.Entries()[0].LibName == "lib" && hub.Entries()[0].LibVersion == "9.7" })
 	_ = client.Close()
 	eventually(t, "the client has left", func() bool { return len(hub.Entries()) == 0 })
 }

@@ -24,7 +24,7 @@ func TestConsoleInRedisCLI(t *testing.T) {
 		More: "limits: {slow_command: 1us}\n",
 	})
 	connect := func(name string) *redis.Client {
-		client := redis.NewClient(&redis.Options{Addr: c.Proxy.Addr(), ClientName: name, MaxRetries: -1, ReadTimeout: rig.Patience, PoolSize: 1})
+		client := redis.NewClient(&redis.Options{Addr: c.Proxy.Addr(), ClientName: name, DisableIdentity: true, MaxRetries: -1, ReadTimeout: rig.Patience, PoolSize: 1})
 		t.Cleanup(func() { client.Close() })
 		return client
 	}

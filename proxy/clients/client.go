@@ -81,7 +81,9 @@ func (b *Hub) all() []*Client {
 func (b *Hub) Entries() []journal.ClientInfo {
 	var list []journal.ClientInfo
 	for _, c := range b.all() {
-		list = append(list, c.Entry.Info())
+		info, s := c.Entry.Info(), c.status()
+		info.LibName, info.LibVersion, info.Idle = s.LibName, s.LibVersion, s.idle
+		list = append(list, info)
 	}
 	return list
 }

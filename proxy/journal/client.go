@@ -45,6 +45,10 @@ type ClientInfo struct {
 	Command string
 	Key     string // of Command
 	Began   time.Time
+
+	// The journal does not know these. Package clients does, while the client is connected.
+	LibName, LibVersion string
+	Idle                time.Duration // since bytes last came
 }
 
 // NewClient makes a client that has just connected.
