@@ -3,9 +3,12 @@
 //
 // Look reads what each master holds under some keys, by one ballot. Holding says what that
 // comes to. Walk lists keys by SCAN, on one master at a time and slowly, so that no lock
-// command is held up: it asks for a few keys, looks at four at a time, waits for a moment, and
-// asks again. A lock is on a quorum of masters, so it is on one of any N-Q+1. Walk scans as
-// many voting masters.
+// command is held up: it asks for some keys, looks at sixteen at a time, waits for a moment,
+// and asks again. A lock is on a quorum of masters, so it is on one of any N-Q+1. Walk scans
+// as many voting masters.
+//
+// Look first asks how large the values are (MEMORY USAGE), and reads none that is too large:
+// of it only the type and the TTL are known, and Copy.Large says so.
 //
 // The value of a lock is a secret. Copy.Digest identifies it, and Copy.Text is for the
 // comparison with what a caller remembers.

@@ -25,8 +25,9 @@ const (
 	patience = 5 * time.Second
 )
 
-// After each question a walk rests for so many times as long as the masters took, within
-// these bounds. So it is slow where masters are slow, and takes little from lock commands.
+// After each question a walk rests restShare times as long as the masters took, but for
+// leastRest at least and mostRest at most. So it takes little from lock commands, and comes
+// to its end also where masters are slow.
 const (
 	restShare = 3
 	leastRest = time.Millisecond
