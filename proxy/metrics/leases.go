@@ -33,7 +33,7 @@ func Leases(counts func() LeaseCounts) prometheus.Collector {
 		held:     name("leases", "Locks that end with their connection or are renewed while it is open."),
 		lost:     name("leases_lost_total", "Clients disconnected because a lock of theirs could not be renewed in time."),
 		renewals: name("lease_renewals_total", "Renewals of locks: renewed, ended (the lock was released) or undecided (asked again).", "result"),
-		releases: name("lease_releases_total", "Locks whose client ended its connection: released, absent (it had ended), undecided (the rest is left to its TTL), or short_value (left to its TTL, since clients may share the value).", "result"),
+		releases: name("lease_releases_total", "Locks whose client ended its connection: released, absent (it had ended), undecided (too few masters answered; the others get the release later), or short_value (left to its TTL, as is a hash, since clients may share the value).", "result"),
 		refused:  name("leases_refused_total", "Locks taken that are not renewed: too_many, too_large, not_a_string, ttl_too_short or draining.", "reason"),
 	}
 }
