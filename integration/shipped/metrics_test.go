@@ -152,7 +152,7 @@ var (
 	ranges   = regexp.MustCompile(`\[[^\]]*\]`)
 	texts    = regexp.MustCompile(`"[^"]*"`)
 	// ownWords are the words of PromQL that the expressions use.
-	ownWords = strings.Fields("up last_over_time and by count count_values histogram_quantile increase max on rate sum time unless group_left")
+	ownWords = strings.Fields("up last_over_time and by count count_values histogram_quantile increase max on or rate sum time unless group_left")
 )
 
 // misses returns the parts of an expression that the proxy does not show. It does not parse
