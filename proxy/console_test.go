@@ -84,7 +84,7 @@ func TestConsoleShowsClients(t *testing.T) {
 	var hub *clients.Hub
 	p := startWithUsers(t, redis, withConsole, func(c *testConfig) { hub = c.Clients })
 	client := p.dial(t)
-	client.ask("AUTH locker pw\r\nREDLOCK CLIENTS\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock|clients")))
+	eventually(t, "the client has come", func() bool { return len(hub.Entries()) == 1 })
 	facts := func() journal.Facts {
 		list := hub.Entries()
 		if len(list) != 1 || list[0].Address != client.LocalAddr().String() {
@@ -92,6 +92,10 @@ func TestConsoleShowsClients(t *testing.T) {
 		}
 		return list[0].Facts
 	}
+	if got, want := facts(), (journal.Facts{RESP: 2}); got != want {
+		t.Errorf("a client that has sent nothing: %+v", got)
+	}
+	client.ask("AUTH locker pw\r\nREDLOCK CLIENTS\r\n", wire.OK+string(wire.ErrNoPermCommand("redlock|clients")))
 	for _, step := range []struct {
 		text, reply string
 		want        journal.Facts

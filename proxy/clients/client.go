@@ -112,7 +112,8 @@ func NewClient(hub *Hub, session Session, facts Facts) *Client {
 	c := &Client{hub: hub, session: session, since: time.Now()}
 	c.address, c.local = addresses(session.RemoteAddr(), session.LocalAddr())
 	c.Entry = journal.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
-	c.Publish(facts)
+	c.published, c.facts = facts, facts
+	c.introduce()
 	hub.mu.Lock()
 	defer hub.mu.Unlock()
 	hub.byID[session.ID()] = c
@@ -137,11 +138,17 @@ func (c *Client) Publish(now Facts) {
 	}
 	c.published = now
 	if now.User != was.User || now.Settings != was.Settings {
-		c.Entry.Introduce(journal.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
+		c.introduce()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.facts = now
+}
+
+// introduce tells the journal what is published.
+func (c *Client) introduce() {
+	now := &c.published
+	c.Entry.Introduce(journal.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
 }
 
 // Shown is the last command in the published facts.
