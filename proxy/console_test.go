@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -115,6 +116,33 @@ func TestConsoleShowsClients(t *testing.T) {
 	eventually(t, "its library is shown", func() bool { return hub.Entries()[0].LibName == "lib" && hub.Entries()[0].LibVersion == "9.7" })
 	_ = client.Close()
 	eventually(t, "the client has left", func() bool { return len(hub.Entries()) == 0 })
+}
+
+// A client that has got the answer to its login is shown with its new user, also where
+// answers are written at once.
+func TestLoginIsShownBeforeItsAnswer(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	for name, row := range map[string]struct{ mode, modeReply, login, reply string }{
+		"AUTH in MONITOR":        {"AUTH alice pw\r\nMONITOR\r\n", wire.OK + wire.OK, "AUTH %s pw\r\n", wire.OK},
+		"HELLO that listens too": {"AUTH alice pw\r\nHELLO 3\r\nSUBSCRIBE lock:news\r\n", "", "HELLO 3 AUTH %s pw\r\n", helloText(3)},
+	} {
+		var hub *clients.Hub
+		p := startWithUsers(t, redis, withConsole, func(c *testConfig) { hub = c.Clients })
+		client := p.dial(t)
+		if row.modeReply == "" {
+			row.modeReply = wire.OK + helloText(3) + confirmed(">", "subscribe", "lock:news", 1)
+		}
+		client.ask(row.mode, row.modeReply)
+		for i := range 100 {
+			user := []string{"locker", "alice"}[i%2]
+			client.ask(fmt.Sprintf(row.login, user), row.reply)
+			if got := hub.Entries()[0].User; got != user {
+				t.Errorf("%s, login %d: %s is shown, not %s", name, i, got, user)
+				break
+			}
+		}
+		_ = client.Close()
+	}
 }
 
 // REDLOCK TOKEN needs the rights of a lock command, and works on lock keys only.

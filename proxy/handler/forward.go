@@ -79,7 +79,9 @@ func (h *handler) performInPipe(name string, cmd wire.Command, to route.Route) {
 	case h.Env.Active.Load().Users.AtUpstream: // the client's user there does not matter here until RESET
 		h.relay(cmd, upstream.Expectation{})
 	case name == "auth":
-		h.ReplyAtOnce(h.auth.Authenticate(cmd.Args, h.client.DB))
+		answer := h.auth.Authenticate(cmd.Args, h.client.DB)
+		h.publish() // before the client can act on the answer
+		h.ReplyAtOnce(answer)
 	case wire.LogsIn(name, cmd.Args):
 		h.ReplyAtOnce(string(wire.ErrHelloInPipe))
 	default:

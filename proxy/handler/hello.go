@@ -45,6 +45,7 @@ func (h *handler) hello(args [][]byte) {
 		h.ReplyBytes(h.helloReply())
 		return
 	}
+	h.publish() // before the client can act on the answer
 	h.FlushWith(func(replies []byte) []byte {
 		if !h.Muted() {
 			replies = append(replies, h.helloReply()...)
