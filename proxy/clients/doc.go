@@ -1,18 +1,19 @@
-// Package clients knows the clients of this process. It performs CLIENT LIST, INFO, ID,
-// KILL, UNBLOCK, GETREDIR and TRACKINGINFO, which are about the proxy's own sessions. The
-// upstream knows only its own connections, and not every session has one.
+// Package clients knows the clients of this process. It performs CLIENT LIST, INFO, ID, KILL,
+// UNBLOCK, GETREDIR and TRACKINGINFO, which are about the proxy's own sessions. The upstream
+// knows only its own connections, and not every session has one.
 //
 // A Hub holds one Client for each connected session. Its Entries are the same clients for
-// REDLOCK CLIENTS and the page. Each Client publishes what its session's
-// goroutine knows (Facts). Everything else is asked of the Session, whose methods say that
-// any goroutine may call them. status.go makes one line of CLIENT LIST of both; filters.go
-// parses the arguments. Both are free of I/O.
+// REDLOCK CLIENTS and the page. Each Client publishes what its session's goroutine knows
+// (Facts). Everything else is asked of the Session, whose methods say that any goroutine may
+// call them. status.go makes one line of CLIENT LIST of both; filters.go parses the arguments.
+// Both are free of I/O.
 //
 // # Two kinds of ids
 //
 // Clients see the ids of the proxy. The upstream has other ids for the sessions' connections
 // to it. TRACKING REDIRECT and UNBLOCK name a client to the upstream, so the ids in them are
-// replaced. A session opens a connection and learns its id there when its client asks for CLIENT ID.
+// replaced. A session opens a connection and learns its id there when its client asks for
+// CLIENT ID.
 //
 // # Goroutines and locks
 //
