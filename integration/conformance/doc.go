@@ -8,6 +8,9 @@
 // connections (leases_test.go). With a fencing token, a holder that was paused does no harm
 // (fencing_test.go).
 //
+// redis-py's own tests of CLIENT run through the proxy and on a plain Redis, with the same
+// results (redispy_own_test.go).
+//
 // A new library is an entry in the file of its language and a program in clients/.
 // libraries_test.go describes the entry, client_test.go the program's answers, and
 // scenarios_test.go the scenarios. table_test.go writes the table in the suite's README.
