@@ -44,6 +44,9 @@ var neededRights = []neededRight{
 	{"exists", []any{"EXISTS", redlock.MarkerKey}, false},
 	{"getset", []any{"GETSET", redlock.MarkerKey, ""}, false},
 	{"pttl", []any{"PTTL", redlock.MarkerKey}, false},
+	{"scan", []any{"SCAN", "0"}, false},
+	{"memory|usage", []any{"MEMORY", "USAGE", redlock.MarkerKey}, false},
+	{"type", []any{"TYPE", redlock.MarkerKey}, false},
 	{"pexpire", []any{"PEXPIRE", redlock.MarkerKey, "1"}, false},
 	{"persist", []any{"PERSIST", redlock.MarkerKey}, false},
 }

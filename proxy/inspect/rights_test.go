@@ -27,6 +27,7 @@ func TestMissingRights(t *testing.T) {
 		{"~* &* +@all -eval -client|kill -script|load", []string{"eval", "script|load", "client|kill"}},
 		{"~* &* +@all -@dangerous", []string{"info", "client|kill", "restore"}},
 		{"~* &* +@all -multi", []string{"multi"}},
+		{"~* &* +@all -scan -memory -type", []string{"scan", "memory|usage", "type"}},
 		{"~* &* +@all -exec", []string{"exec"}},
 		{"~* &* +@all -discard -get", []string{"get"}},
 		{"~* &* +@all -discard", nil},
