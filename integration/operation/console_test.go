@@ -1,6 +1,7 @@
 package operation
 
 import (
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -38,6 +39,10 @@ func TestConsoleInRedisCLI(t *testing.T) {
 	go func() { waiting <- waits.BLPop(t.Context(), 0, "lock:order:queue").Err() }()
 	t.Cleanup(func() { <-waiting })
 	t.Cleanup(func() { waits.Close() })
+	rig.WaitFor(t, "each master that stays has the lock, and nobody owes an answer", func() error {
+		shown := rig.RedisCLI("-p", fmt.Sprint(c.Proxy.Port), "-3", "--json", "REDLOCK", "WHY", "lock:order:7")
+		return settled(shown, 4)
+	})
 	c.Masters[4].Crash()
 	c.Proxy.WaitState(t, c.Masters[4], "unreachable")
 	rig.WaitFor(t, "the client waits", func() error {
@@ -53,16 +58,17 @@ func TestConsoleInRedisCLI(t *testing.T) {
 			"SLOWLOG LEN", "SLOWLOG GET 1", "TOKEN lock:order:7 a-token-that-nobody-may-see", "TOKEN lock:order:7 wrong",
 			"WHY app", "BREAK app", "LOCKS COUNT 0", "LOCKS MATCH", "SLOWLOG GET -2", "SLOWLOG TRIM", "NOSUCH", "WHY", "BREAK lock:order:8", "SLOWLOG RESET",
 		} {
-			if line == "CLIENTS" { // those before have left
+			args := append([]string{"-p", fmt.Sprint(c.Proxy.Port), protocol, "--no-raw", "REDLOCK"}, strings.Fields(line)...)
+			shown := rig.RedisCLI(args...)
+			if line == "CLIENTS" { // the redis-cli before may not have left yet
 				rig.WaitFor(t, "four clients", func() error {
-					if n := strings.Count(rig.RedisCLI("-p", fmt.Sprint(c.Proxy.Port), "REDLOCK", "CLIENTS"), "addr"); n != 4 {
-						return fmt.Errorf("%d are shown", n)
+					if n := strings.Count(shown, "addr"); n != 4 {
+						shown = rig.RedisCLI(args...)
+						return fmt.Errorf("%d were shown", n)
 					}
 					return nil
 				})
 			}
-			args := []string{"-p", fmt.Sprint(c.Proxy.Port), protocol, "--no-raw", "REDLOCK"}
-			shown := rig.RedisCLI(append(args, strings.Fields(line)...)...)
 			if strings.Contains(shown, "nobody-may-see") {
 				t.Errorf("%s shows the value of a lock:\n%s", line, shown)
 			}
@@ -76,6 +82,26 @@ func TestConsoleInRedisCLI(t *testing.T) {
 		}
 		differs(t, file, all.String(), rig.ReadFile(t, file))
 	}
+}
+
+// settled tells whether the first masters in an answer to WHY hold the key, and none owes an
+// answer about it.
+func settled(why string, first int) error {
+	var answer struct {
+		Masters []struct {
+			Digest string
+			Owes   int `json:"owes-answer"`
+		}
+	}
+	if err := json.Unmarshal([]byte(why), &answer); err != nil || len(answer.Masters) < first {
+		return fmt.Errorf("%v: %s", err, why)
+	}
+	for i, master := range answer.Masters {
+		if master.Owes != 0 || i < first && master.Digest == "" {
+			return fmt.Errorf("%s", why)
+		}
+	}
+	return nil
 }
 
 // These differ from run to run, and so do ports.
