@@ -17,24 +17,22 @@ func (k *Keeper) Prolonged(o redlock.Outcome, db int, key []byte, ttl time.Durat
 
 // Ended notes the outcome of a command that releases locks, or gives them other values. A
 // lock that was taken after the command's last ballot began is another one, and stays. by
-// is the client's, or nil. If there was no quorum, and it has a lock, it has given it up.
+// is the client's. If there was no quorum, and it has a lock, it has given it up.
 func (k *Keeper) Ended(o redlock.Outcome, db int, by *Holder, keys ...[]byte) {
 	for _, key := range keys {
 		if o.Verdict == redlock.NoQuorum {
-			k.givenUp(o.Since, db, key, by, nil)
+			k.givenUp(o.Since, db, key, func(l *lease) bool { return l.holder == by })
 		} else {
 			k.change(o, db, key, k.remove)
 		}
 	}
 }
 
-// givenUp notes that a client has asked for the end of its lock, at some time. value is nil
-// or the lock's. by is the client's. It is nil if the client named the value. Then a long one
-// shows that it is the holder, on whatever connection.
-func (k *Keeper) givenUp(at time.Time, db int, key []byte, by *Holder, value []byte) {
+// givenUp notes that a client has asked for the end of a lock, at some time, if it is the
+// client's.
+func (k *Keeper) givenUp(at time.Time, db int, key []byte, its func(*lease) bool) {
 	k.edit(at, db, key, func(l *lease) {
-		its := l.holder == by || by == nil && len(value) >= redlock.ShortValue
-		if its && (value == nil || l.value == string(value)) {
+		if its(l) {
 			l.term.givenUp = true
 			k.schedule(l, time.Now())
 		}
@@ -62,19 +60,24 @@ func (k *Keeper) Ran(o redlock.Outcome, db int, holder *Holder) {
 		}
 	}
 	for _, e := range o.Attempted {
-		k.givenUp(o.Since, db, e.Key, holder, e.Value)
-		k.givenUp(o.Since, db, e.Key, nil, e.Value)
+		// The client named the value. A long one shows that it is the holder, on any connection.
+		k.givenUp(o.Since, db, e.Key, func(l *lease) bool {
+			return l.value == string(e.Value) && (l.holder == holder || len(e.Value) >= redlock.ShortValue)
+		})
 	}
 }
 
-// Deletions returns what a run of a client that begins now calls with each string that it
-// deleted without a quorum. It is nil if there are no leases.
+// Deletions returns what a run of a client that begins now calls with each lock that it
+// deleted without a quorum. The value is a master's, so it does not show who the client is.
+// It is nil if there are no leases.
 func (k *Keeper) Deletions(db int, by *Holder) func(key, value []byte) {
 	if !k.Any() {
 		return nil
 	}
 	began := time.Now()
-	return func(key, value []byte) { k.givenUp(began, db, key, by, value) }
+	return func(key, value []byte) {
+		k.givenUp(began, db, key, func(l *lease) bool { return l.value == string(value) && l.holder == by })
+	}
 }
 
 // change changes a key's lease after a command that was won.

@@ -155,16 +155,16 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 	if call.Route.Spec.Blocking() {
 		return answer{kind: redlock.KindRun, outcome: p.blocked.Run(ctx, request, p.locker.Run), reads: readsReply}
 	}
-	return p.examine(ctx, request, nil)
+	return p.examine(ctx, request, call.Leases, nil)
 }
 
 // examine has the masters run a command that may take a lock. Only the outcome tells
-// how long that lock lives. If the command is a script or a transaction, leases are those
-// of its client.
-func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, leases *lease.Holder) answer {
-	r.Effects, r.Deleted = true, p.leases.Deletions(r.DB, leases)
+// how long that lock lives. client has the client's leases. taker is the same if the command
+// is a script or a transaction, and else nil.
+func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client, taker *lease.Holder) answer {
+	r.Effects, r.Deleted = true, p.leases.Deletions(r.DB, client)
 	o := p.locker.Run(ctx, r)
-	p.leases.Ran(o, r.DB, leases)
+	p.leases.Ran(o, r.DB, taker)
 	if o.Lives > 0 && len(r.Keys) > 0 {
 		p.took(o, r.DB, r.Keys[0], o.Lives)
 	}

@@ -68,7 +68,7 @@ func (p *Plane) acquireInLine(ctx context.Context, r redlock.AcquireRequest, rul
 // acquires. One that is refused then changes nothing, and the lock stays as it is. It waits
 // in line. Its first try comes at once, because the client may hold the lock itself.
 func (p *Plane) runScript(ctx context.Context, call Command, r redlock.RunRequest, text []byte) answer {
-	run := func() answer { return p.examine(ctx, r, call.Leases) }
+	run := func() answer { return p.examine(ctx, r, call.Leases, call.Leases) }
 	rule, locks := p.scriptWaitsFor(call)
 	if rule == nil || r.ReadOnly {
 		return run()

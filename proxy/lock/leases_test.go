@@ -138,6 +138,9 @@ func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
 		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "v", false, false},
 		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "w", false, true},
 		{"EVAL unknown 1 k " + long, fakeLockerNoQuorum, long, true, true}, // it may delete whatever there is
+		{"EXPIRE k 0 XX", fakeLockerNoQuorum, "v", false, false},
+		{"EXPIRE k 0 XX", fakeLockerNoQuorum, "v", true, true},
+		{"EXPIRE k 0 XX", fakeLockerNoQuorum, long, true, true}, // a stranger deletes what there is
 		{"PEXPIRE k 900000", fakeLockerNoQuorum, "", false, true},
 		{"GETSET k w", fakeLockerNoQuorum, "", false, true},
 	} {
@@ -145,7 +148,7 @@ func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
 			p, holder := newLeasingPlane(t, nil)
 			defer p.leases.Close(t.Context())
 			value := "v"
-			if strings.Contains(row.command, long) {
+			if strings.Contains(row.command, long) || row.deleted == long {
 				value = long
 			}
 			holder.Took(0, []byte("k"), []byte(value), ttl, time.Now())

@@ -280,7 +280,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		if blocking.ReadBlocks(call.Args) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name+" with block"))
 		}
-		return p.examine(ctx, p.runRequest(call), nil)
+		return p.examine(ctx, p.runRequest(call), call.Leases, nil)
 	default:
 		if call.Route.Spec.Is(command.NeverOnLocks) {
 			return rejection(redlock.KindRun, wire.ErrNotOnLockKeys(name))

@@ -76,7 +76,7 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 		}
 		request.Watches = []*redlock.Watch{w}
 	}
-	a := p.examine(ctx, request, t.Leases)
+	a := p.examine(ctx, request, t.Leases, t.Leases)
 	if a.outcome.Verdict == redlock.NoQuorum {
 		p.leases.Ended(a.outcome, t.DB, t.Leases, deleted...)
 	}
