@@ -22,7 +22,7 @@
 // is renewed no more and keeps its TTL, unless its TTL is set anew. Nobody is disconnected
 // when it ends. The release must come from the connection that took the lock, or name its
 // value, which must have 16 bytes. DEL is a release, also in MULTI, and so is a script that
-// certainly deletes by value. Any other script is one if it has deleted the lock on some
+// certainly deletes by value. Any other command is one if it has deleted the lock on some
 // master. If no master ran it, nobody knows what it was for, and the lock is still renewed.
 //
 // # How long

@@ -1,6 +1,7 @@
 package lease
 
 import (
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock"
@@ -68,16 +69,37 @@ func (k *Keeper) Ran(o redlock.Outcome, db int, holder *Holder) {
 }
 
 // Deletions returns what a run of a client that begins now calls with each lock that it
-// deleted without a quorum. The value is a master's, so it does not show who the client is.
-// It is nil if there are no leases.
-func (k *Keeper) Deletions(db int, by *Holder) func(key, value []byte) {
+// deleted without a quorum. That value is a master's. Only the request's words show that the
+// client is the holder, on another connection. Deletions reads them now, and keeps none. It
+// returns nil if there are no leases.
+func (k *Keeper) Deletions(r *redlock.RunRequest, by *Holder) func(key, value []byte) {
 	if !k.Any() {
 		return nil
 	}
-	began := time.Now()
+	began, db, named := time.Now(), r.DB, k.named(r)
 	return func(key, value []byte) {
-		k.givenUp(began, db, key, func(l *lease) bool { return l.value == string(value) && l.holder == by })
+		k.givenUp(began, db, key, func(l *lease) bool {
+			return l.value == string(value) && (l.holder == by || slices.Contains(named, l))
+		})
 	}
+}
+
+// named returns the leases on the request's keys whose value is among its words, if it is long.
+func (k *Keeper) named(r *redlock.RunRequest) (all []*lease) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for _, key := range r.Keys {
+		l := k.leases[place{r.DB, string(key)}]
+		if l == nil || len(l.value) < redlock.ShortValue {
+			continue
+		}
+		its := func(word []byte) bool { return string(word) == l.value }
+		says := func(command [][]byte) bool { return slices.ContainsFunc(command, its) }
+		if says(r.Args) || slices.ContainsFunc(r.Transaction, says) {
+			all = append(all, l)
+		}
+	}
+	return all
 }
 
 // change changes a key's lease after a command that was won.

@@ -162,7 +162,7 @@ func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 // how long that lock lives. client has the client's leases. taker is the same if the command
 // is a script or a transaction, and else nil.
 func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client, taker *lease.Holder) answer {
-	r.Effects, r.Deleted = true, p.leases.Deletions(r.DB, client)
+	r.Effects, r.Deleted = true, p.leases.Deletions(&r, client)
 	o := p.locker.Run(ctx, r)
 	p.leases.Ran(o, r.DB, taker)
 	if o.Lives > 0 && len(r.Keys) > 0 {

@@ -137,7 +137,11 @@ func TestALockThatItsHolderGaveUpIsNotRenewed(t *testing.T) {
 		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "", false, true},
 		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "v", false, false},
 		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "w", false, true},
-		{"EVAL unknown 1 k " + long, fakeLockerNoQuorum, long, true, true}, // it may delete whatever there is
+		{"EVAL unknown 1 k " + long, fakeLockerNoQuorum, long, true, false}, // as a pool's
+		{"MULTI;EVAL unknown 1 k " + long, fakeLockerNoQuorum, long, true, false},
+		{"EVAL unknown 1 k " + long, fakeLockerNoQuorum, "another-token-of-many", true, true},
+		{"EVAL unknown 1 k v", fakeLockerNoQuorum, "v", true, true}, // it may be a constant
+		{"EVAL unknown 1 k", fakeLockerNoQuorum, long, true, true},  // it may delete whatever there is
 		{"EXPIRE k 0 XX", fakeLockerNoQuorum, "v", false, false},
 		{"EXPIRE k 0 XX", fakeLockerNoQuorum, "v", true, true},
 		{"EXPIRE k 0 XX", fakeLockerNoQuorum, long, true, true}, // a stranger deletes what there is
