@@ -98,8 +98,9 @@ func (t *term) due(now time.Time) time.Duration {
 }
 
 // prolonged notes that the lock got another TTL at a given time. 0: it has none now. So
-// somebody works under the lock again.
+// somebody works under the lock again. A later renewal proves a TTL up to the old one only.
 func (t *term) prolonged(ttl time.Duration, since time.Time, limits Limits) {
+	t.since = t.since.Add(min(0, t.ttl-ttl))
 	t.ttl, t.again, t.givenUp, t.brief = ttl, time.Time{}, false, !limits.renewable(ttl)
 	if since.After(t.since) {
 		t.since = since

@@ -160,6 +160,18 @@ func TestWhatAClientSetsCounts(t *testing.T) {
 	if l.since != at(40*second) {
 		t.Errorf("its TTL counts from %v", l.since.Sub(start))
 	}
+	// A longer TTL counts from its own beginning, even if a renewal came later.
+	longer := newTerm(9*second, start, limits)
+	longer.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(4 * second)}, 9*second, at(4*second))
+	longer.prolonged(30*second, at(3*second), limits)
+	if longer.since != at(3*second) {
+		t.Errorf("a longer TTL set before a renewal counts from %v", longer.since.Sub(start))
+	}
+	longer.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(20 * second)}, 30*second, at(20*second))
+	longer.prolonged(32*second, at(10*second), limits)
+	if longer.since != at(18*second) {
+		t.Errorf("what a later renewal left counts from %v", longer.since.Sub(start))
+	}
 	// A renewal that was asked for before a longer TTL was set proves the shorter one only.
 	l.prolonged(30*second, at(50*second), limits)
 	l.answered(redlock.Outcome{Verdict: redlock.Won, Since: at(51 * second)}, 9*second, at(52*second))
