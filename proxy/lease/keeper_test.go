@@ -378,6 +378,39 @@ func TestAReleaseKnowsWhenItsLockEnds(t *testing.T) {
 	}
 }
 
+// An undecided command may have given some copies a longer TTL. They are the client's, too.
+func TestAReleaseReachesWhatAnUndecidedCommandProlonged(t *testing.T) {
+	for _, row := range []struct {
+		set  []time.Duration // 0: it removes the TTL
+		ends time.Duration   // 0: never
+	}{
+		{[]time.Duration{time.Minute}, 61 * second},
+		{[]time.Duration{time.Minute, 40 * second}, 61 * second},
+		{[]time.Duration{5 * second}, 30 * second},
+		{[]time.Duration{0}, 0},
+	} {
+		onBench(t, Rule{Release: true}, func(t *testing.T, b *bench) {
+			began := time.Now()
+			b.take("k", token, 30*second)
+			pass(second)
+			for _, ttl := range row.set {
+				b.Prolonged(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, 0, []byte("k"), ttl)
+			}
+			b.holder.Close(true)
+			pass(time.Millisecond)
+			want := time.Time{}
+			if row.ends > 0 {
+				want = began.Add(row.ends)
+			}
+			b.masters.mu.Lock()
+			defer b.masters.mu.Unlock()
+			if len(b.masters.asked) != 1 || !b.masters.until.Equal(want) {
+				t.Errorf("%v: asked %q, ends after %v, want %v", row.set, b.masters.asked, b.masters.until.Sub(began), row.ends)
+			}
+		})
+	}
+}
+
 // A hash is renewed by its holder's field. At the end of the connection it keeps its TTL.
 func TestAHashIsRenewedAndNotReleased(t *testing.T) {
 	onBench(t, Rule{Renew: time.Minute, Release: true}, func(t *testing.T, b *bench) {

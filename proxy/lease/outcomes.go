@@ -8,8 +8,12 @@ import (
 )
 
 // Prolonged notes the outcome of a command that gives a lock another TTL. 0: it expires no
-// more.
+// more. Without a quorum, some masters may have done it all the same.
 func (k *Keeper) Prolonged(o redlock.Outcome, db int, key []byte, ttl time.Duration) {
+	if o.Verdict == redlock.NoQuorum {
+		k.edit(o.Since, db, key, func(l *lease) { l.term.attempted(ttl, time.Now()) })
+		return
+	}
 	k.change(o, db, key, func(l *lease) {
 		l.term.prolonged(ttl, o.Since, k.Limits())
 		k.schedule(l, time.Now())

@@ -43,6 +43,8 @@ type term struct {
 	pending bool          // a renewal has no answer yet
 	givenUp bool          // its client tried to release it
 	brief   bool          // when the TTL was set, it was too short to be renewed
+	reach   time.Time     // by undecided commands, a copy may last until then
+	endless bool          // and by them, a copy may have no TTL
 }
 
 func newTerm(ttl time.Duration, since time.Time, limits Limits) term {
@@ -145,18 +147,31 @@ func (t *term) answered(o redlock.Outcome, to time.Duration, now time.Time) find
 	return undecided
 }
 
-// ends is the time by which all copies of the lock have ended, also those that an undecided
-// renewal has extended. Zero: they never end.
-func (t *term) ends(now time.Time) time.Time {
-	switch {
-	case t.ttl == 0:
-		return time.Time{}
-	case t.pending:
-		return now.Add(t.ttl)
-	case t.heard.After(t.since):
-		return t.heard.Add(t.ttl)
+// attempted notes an undecided command that gives the lock another TTL. 0: none.
+func (t *term) attempted(ttl time.Duration, now time.Time) {
+	if end := now.Add(ttl); end.After(t.reach) {
+		t.reach = end
 	}
-	return t.since.Add(t.ttl)
+	t.endless = t.endless || ttl == 0
+}
+
+// ends is the time by which all copies of the lock have ended, also those that an undecided
+// renewal or command has extended. Zero: they never end.
+func (t *term) ends(now time.Time) time.Time {
+	if t.ttl == 0 || t.endless {
+		return time.Time{}
+	}
+	from := t.since
+	switch {
+	case t.pending:
+		from = now
+	case t.heard.After(t.since):
+		from = t.heard
+	}
+	if end := from.Add(t.ttl); end.After(t.reach) {
+		return end
+	}
+	return t.reach
 }
 
 // elapsed is the time between two moments, by the monotonic clock or the wall clock,
