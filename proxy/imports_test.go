@@ -109,7 +109,7 @@ var rooms = map[string]room{
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"clients":  {floor: 4, redlock: []string{"resp"}, lines: 680}, // it has the registry that journal had
 	"config":   {floor: 4, redlock: []string{""}},
-	"lease":    {floor: 3, redlock: []string{""}, lines: 950}, // for locks that are hashes, and commands without a quorum
+	"lease":    {floor: 3, redlock: []string{""}, lines: 970}, // for locks that are hashes, and commands without a quorum
 	"lock":     {floor: 4, redlock: []string{"", "resp"}, lines: 1_800},
 	"blocking": {floor: 3, redlock: []string{""}, lines: 400},
 	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},

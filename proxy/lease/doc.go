@@ -39,7 +39,8 @@
 // lock's TTL from then on, longer or shorter. A lock that was made permanent is not
 // renewed. A longer TTL set elsewhere stays: a renewal never shortens a lock. A shorter
 // one set elsewhere is extended again. A client that replaces the value, through any
-// proxy, has ended the lease.
+// proxy, has ended the lease. If another one changes the fields of a hash, the lease goes on as
+// long as the masters have the holder's field.
 //
 // # At the end of the connection
 //

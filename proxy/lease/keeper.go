@@ -193,7 +193,7 @@ func (k *Keeper) turn(l *lease, now time.Time) *Holder {
 			k.turnAt(l, now.Add(max(busyPause, l.term.ttl/30)))
 			return nil
 		}
-		l.term.pending = true
+		l.term.pending, l.term.doubted = true, false
 		_, in = k.next(l, now)
 		k.turnAt(l, now.Add(in))
 		k.working.Go(func() { k.renew(l) })

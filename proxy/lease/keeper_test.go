@@ -432,6 +432,40 @@ func TestAHashIsRenewedAndNotReleased(t *testing.T) {
 	})
 }
 
+// Another client may give a hash a second field, or take it over. The masters tell which, at
+// once.
+func TestAHashWithOtherFieldsIsAskedAbout(t *testing.T) {
+	for _, row := range []struct {
+		holder  string // of the field that the masters still have
+		givenUp bool
+		asked   int
+		leases  bool
+	}{
+		{token, false, 1, true},
+		{another, false, 1, false},
+		{token, true, 0, true},
+	} {
+		onBench(t, Rule{Renew: time.Minute}, func(t *testing.T, b *bench) {
+			did := func(change redlock.Change, holder *Holder) {
+				e := redlock.Effect{Key: []byte("k"), Change: change, Holder: []byte(token), TTL: 9 * second}
+				b.Ran(redlock.Outcome{Verdict: redlock.Won, Since: time.Now(), Effects: []redlock.Effect{e}}, 0, holder)
+			}
+			b.masters.put("k", row.holder, 9*second)
+			did(redlock.KeyCreated, b.holder)
+			if row.givenUp {
+				b.Ended(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, 0, b.holder, []byte("k"))
+			}
+			pass(second)
+			did(redlock.KeyReplaced, b.NewHolder(&fakeClient{}))
+			pass(time.Millisecond)
+			b.wantLost(t, 0)
+			if len(b.masters.asked) != row.asked || b.Any() != row.leases {
+				t.Errorf("%+v: asked %q, leases: %v", row, b.masters.asked, b.Any())
+			}
+		})
+	}
+}
+
 // The next holder of a key has nothing to fear from a connection that held it before,
 // even if all clients use one constant value.
 func TestAKeyHasOneLease(t *testing.T) {

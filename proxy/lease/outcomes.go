@@ -56,6 +56,15 @@ func (k *Keeper) Ran(o redlock.Outcome, db int, holder *Holder) {
 				l.term.reentered(e.TTL, o.Since, k.Limits())
 				k.schedule(l, time.Now())
 			})
+		case e.Change == redlock.KeyReplaced:
+			k.change(o, db, e.Key, func(l *lease) {
+				if !l.hash {
+					k.remove(l)
+					return
+				}
+				l.term.replaced(e.TTL, o.Since, k.Limits())
+				k.schedule(l, time.Now())
+			})
 		case e.Change == redlock.KeyCreated && holder != nil && len(e.Holder) >= redlock.ShortValue:
 			holder.took(db, e.Key, e.Holder, true, e.TTL, o.Since)
 		case e.Change == redlock.KeyCreated && holder != nil:

@@ -42,6 +42,7 @@ type term struct {
 	heard   time.Time     // when the last renewal ended
 	pending bool          // a renewal has no answer yet
 	givenUp bool          // its client tried to release it
+	doubted bool          // a renewal must tell whether its holder still has it
 	brief   bool          // when the TTL was set, it was too short to be renewed
 	reach   time.Time     // by undecided commands, a copy may last until then
 	endless bool          // and by them, a copy may have no TTL
@@ -91,9 +92,12 @@ func until(s step, left time.Duration) (step, time.Duration) {
 }
 
 // due is the time until the next renewal: a third of the TTL after the last that was won,
-// or a tenth after one that was undecided. It is 0 if that time has come.
+// or a tenth after one that was undecided. It is 0 if that time has come, or in doubt.
 func (t *term) due(now time.Time) time.Duration {
-	if !t.again.IsZero() {
+	switch {
+	case t.doubted:
+		return 0
+	case !t.again.IsZero():
 		return max(0, t.ttl/10-elapsed(t.again, now))
 	}
 	return max(0, t.ttl/3-elapsed(t.since, now))
@@ -117,6 +121,14 @@ func (t *term) reentered(left time.Duration, since time.Time, limits Limits) {
 	if 0 < left && left < own {
 		t.ttl, t.since, t.brief = own, since.Add(left-own), !limits.renewable(own)
 	}
+}
+
+// replaced notes that the lock is a hash with other fields now, and what is left of the TTL.
+// The holder's may be among them.
+func (t *term) replaced(left time.Duration, since time.Time, limits Limits) {
+	givenUp := t.givenUp
+	t.reentered(left, since, limits)
+	t.givenUp, t.doubted = givenUp, true
 }
 
 // A finding is the result of a renewal.
