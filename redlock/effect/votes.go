@@ -55,17 +55,22 @@ func (r Rule) TTL(answers []quorum.Answer[Result], winner Result) time.Duration 
 	return -1
 }
 
-// Left is the time for which a quorum of the winning votes keeps key k. It is 0 if the key
-// does not expire there. Masters may differ: a script can set a time of their own clocks.
+// Left is the time for which a quorum of the winning votes keeps key k, at least 1 ms. It is
+// 0 if the key does not expire there, or is absent. Masters may differ: a script can set a time of their own clocks.
 func (r Rule) Left(answers []quorum.Answer[Result], winner Result, k int) time.Duration {
 	var left []int64
 	for _, a := range answers {
 		if a.State == quorum.Answered && r.Same(a.Value, winner) {
 			ttl := a.Value.After[k].PTTL
-			if ttl == NoExpiry {
+			switch ttl {
+			case NoExpiry:
 				ttl = math.MaxInt64
+			case NoKey:
+				ttl = 0
+			default:
+				ttl = max(1, ttl) // with 0 the key still exists, and expires
 			}
-			left = append(left, max(0, ttl))
+			left = append(left, ttl)
 		}
 	}
 	ttl, _ := quorum.Attained(len(answers), left)
