@@ -30,8 +30,12 @@ func New(masters *master.Set, lanes *lane.Lanes[Outcome], observer Observer) *Bo
 // UsualFrames is enough room for the frames of most questions, in bytes.
 const UsualFrames = 512
 
-// Copies returns copies of a key and a value, in one piece of memory.
+// Copies returns copies of a key and a value. Small ones are in one piece of memory. A large
+// value is not, because lanes and menders may keep the key for longer.
 func Copies(key, value []byte) (k, v string) {
+	if len(key)+len(value) > UsualFrames {
+		return string(key), string(value)
+	}
 	var room [UsualFrames]byte
 	both := string(append(append(room[:0], key...), value...))
 	return both[:len(key)], both[len(key):]
