@@ -126,10 +126,12 @@ func (l *Lifetime) Reach(end time.Time) {
 	}
 }
 
-// Become sets the lifetime to that of m, whether it is longer or shorter.
+// Become sets the lifetime to that of m, whether it is longer or shorter. If several
+// goroutines call it while m is prolonged, the longest stays. m must be another one.
 func (l *Lifetime) Become(m *Lifetime) {
-	end, _ := m.end()
-	l.Set(end)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.until, _ = m.end()
 }
 
 // Set makes the lifetime end at end, whether that is later or earlier.

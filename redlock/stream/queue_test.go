@@ -1,7 +1,9 @@
 package stream
 
 import (
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -26,5 +28,29 @@ func TestWhatWaitsIsBoundedByItsSize(t *testing.T) {
 				t.Errorf("%d bytes still wait, %d are unanswered, and the next connection begins with %d debts", s.debtBytes, s.asking, len(s.calls))
 			}
 		})
+	}
+}
+
+// Two late answers may each prolong what was seen of a lock, and hand that on. The second
+// waits for the first, or else the first could hand on an earlier end after it.
+func TestALifetimeIsNotSetBack(t *testing.T) {
+	now := time.Now()
+	seen, life := NewLifetime(now.Add(time.Second)), NewLifetime(now)
+	seen.mu.Lock() // the first reads now
+	var both sync.WaitGroup
+	both.Go(func() { life.Become(seen) })
+	for limit := now.Add(10 * time.Second); life.mu.TryLock(); runtime.Gosched() {
+		life.mu.Unlock()
+		if time.Now().After(limit) {
+			t.Error("another may come in while the first reads")
+			break
+		}
+	}
+	seen.until = now.Add(2 * time.Second)
+	seen.mu.Unlock()
+	both.Go(func() { life.Become(seen) })
+	both.Wait()
+	if end, _ := life.end(); !end.Equal(now.Add(2 * time.Second)) {
+		t.Errorf("it ends after %v", end.Sub(now))
 	}
 }
