@@ -66,7 +66,7 @@ func New(cfg Config) (*Locker, error) {
 	l.tokens = token.New(l.box)
 	l.runs = run.New(l.box, l.mender, func() Retry { return l.settings().Retry })
 	var sources []notify.Source
-	for i := range l.masters.Size() {
+	for i := range l.masters.List().Size() {
 		sources = append(sources, l.masters.At(i))
 	}
 	l.listening = notify.New(ctx, sources, func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)

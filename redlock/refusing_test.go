@@ -62,7 +62,7 @@ func TestAMasterThatRefusesWhatLocksNeedIsNotAsked(t *testing.T) {
 			t.Errorf("won %v", ttl)
 		}
 		s.eventually("refusing", func(*liveMaster) bool {
-			for i := range s.Locker.masters.Size() {
+			for i := range s.Locker.masters.List().Size() {
 				ping := stream.Call{Replies: 1, Asker: stream.AskerFunc(func([][]byte, stream.Judgement, error) {})}
 				if s.Locker.masters.At(i).Stream(0).Send(ping, stream.Sending{Frames: resp.AppendCommand(nil, "PING"), Creates: true}, time.Now()) {
 					return false

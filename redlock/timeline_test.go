@@ -98,7 +98,7 @@ func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 	for deadline := time.Now().Add(3 * second); !l.certified() && time.Now().Before(deadline); {
 		time.Sleep(time.Millisecond)
 	}
-	if up, all := l.reachable(), l.masters.Size(); up != all {
+	if up, all := l.reachable(), l.masters.List().Size(); up != all {
 		w.t.Fatalf("connected to %d of %d masters", up, all)
 	}
 	return l, links
@@ -107,7 +107,7 @@ func (w *timeline) connect(name string, cfg Config) (*Locker, []*link) {
 // certified tells whether all masters vote.
 func (l *Locker) certified() bool {
 	voting, _ := l.Prospects(0, time.Now())
-	return voting == l.masters.Size()
+	return voting == l.masters.List().Size()
 }
 
 // reachable counts the masters that answer.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/stream"
 )
@@ -21,6 +22,7 @@ type Ballot[A any] struct {
 	Verdict Verdict            // Pending until closed
 
 	box      *Box
+	masters  *master.List // those of its beginning
 	deadline time.Time
 	lane     lane.Question
 	asked    quorum.Set // the masters that it was sent to
@@ -42,18 +44,18 @@ type latecomer[A any] struct {
 
 // askAll puts the question to every master that owes no answer about the keys.
 func (b *Ballot[A]) askAll(frames []byte) {
-	masters, all := b.box.Masters, b.box.Masters.All()
+	all := b.masters.All()
 	b.box.Lanes.Send(&b.lane, all, func(free quorum.Set) {
 		b.Spared = free != all
-		for i := range masters.Size() {
-			if free.Has(i) && b.ask(i, masters.At(i).Stream(b.DB), frames) {
+		for i := range b.Answers {
+			if free.Has(i) && b.ask(i, b.masters.At(i).Stream(b.DB), frames) {
 				b.asked |= 1 << i
 			}
 		}
 	})
-	for i := range masters.Size() {
+	for i := range b.Answers {
 		if !b.asked.Has(i) {
-			masters.At(i).Stream(b.DB).GiveUpIfStalled(b.Started)
+			b.masters.At(i).Stream(b.DB).GiveUpIfStalled(b.Started)
 			b.cast(i, quorum.Answer[A]{State: quorum.Unasked})
 		}
 	}
@@ -167,10 +169,10 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	switch err {
 	case nil:
 	case errNotServed:
-		b.box.Masters.At(c.Master).LogForbidden(replies)
+		b.masters.At(c.Master).LogForbidden(replies)
 		s.Doubt(replies[len(replies)-1])
 	case ErrUnable, ErrBlind:
-		b.box.Masters.At(c.Master).LogForbidden(replies)
+		b.masters.At(c.Master).LogForbidden(replies)
 	case ErrNoScript:
 		s.ForgetScripts()
 	default:
@@ -190,7 +192,7 @@ func (b *Ballot[A]) cast(i int, a quorum.Answer[A]) {
 	case quorum.Discounted:
 		vote = Discounted
 	}
-	b.box.observer.Voted(b.box.Masters.At(i).Name(), vote, now.Sub(b.Started))
+	b.box.observer.Voted(b.masters.At(i).Name(), vote, now.Sub(b.Started))
 }
 
 // enter makes a master's answer part of the ballot, or gives it to Late.

@@ -57,12 +57,13 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	b := &Ballot[A]{
 		Question: q,
 		box:      x,
+		masters:  x.Masters.List(), // after now: answers that follow another list do not count before the deadline
 		lane:     about,
 		Started:  now,
 		deadline: now.Add(timeout),
 		over:     w.over,
 	}
-	if n := x.Masters.Size(); n <= usualMasters {
+	if n := b.masters.Size(); n <= usualMasters {
 		b.Answers = b.few[:n]
 	} else {
 		b.Answers = make([]quorum.Answer[A], n)
@@ -99,8 +100,9 @@ func (x *Box) shouldWait(db int, owing quorum.Set) bool {
 	if owing == 0 {
 		return false
 	}
-	serving, need := x.Masters.Serving(db), quorum.Size(x.Masters.Size())
-	return (serving&^owing).Len() < need && serving.Len() >= need
+	masters := x.Masters.List()
+	serving := masters.Serving(db)
+	return (serving&^owing).Len() < masters.Needed() && serving.Len() >= masters.Needed()
 }
 
 // InTime returns v, but Lost if a win came so late that no validity of the TTL is left.

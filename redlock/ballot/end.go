@@ -11,7 +11,7 @@ import (
 // that stays won no master owes anything, because late grants are part of the lock and
 // are not undone.
 func (b *Ballot[A]) settle() {
-	settled := b.box.Masters.All()
+	settled := b.masters.All()
 	if b.Verdict != Won {
 		for i, a := range b.Answers {
 			if a.State == quorum.Awaited {
@@ -29,7 +29,7 @@ func (b *Ballot[A]) expire() {
 	b.closeAt(now)
 	for i := range b.Answers {
 		if b.Answers[i].State == quorum.Awaited {
-			b.box.Masters.At(i).Stream(b.DB).GiveUpIfStalled(now)
+			b.masters.At(i).Stream(b.DB).GiveUpIfStalled(now)
 		}
 	}
 }

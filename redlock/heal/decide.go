@@ -168,6 +168,9 @@ func ceilMillis(d time.Duration) int64 { return int64((d + time.Millisecond - 1)
 // expiry.
 func (p patch) ours(now copies) (masters quorum.Set) {
 	for i, wrote := range p.writes {
+		if i >= len(now) {
+			continue // it is no master any more
+		}
 		a := now[i]
 		if a.State.Heard() && a.Value.There() && effect.SameContent(a.Value, p.content) && effect.Near(a.Value.Expiry(), wrote.Expiry(), resp.ExpiryTolerance) {
 			masters |= 1 << i

@@ -27,15 +27,15 @@ const page = 100
 // saves the master no work, and no pattern covers the companions of locks.
 func (p *pass) run() (complete bool) {
 	p.gaps, p.overSize = map[lane.Key]gap{}, map[lane.Key]bool{}
-	masters := p.box.Masters
-	scans := quorum.Intersecting(masters.Size())
-	for i := 0; i < masters.Size() && scans > 0; i++ {
-		if masters.Voting(0).Has(i) && p.scanMaster(i) {
+	masters := p.box.Masters.List().Size()
+	scans := quorum.Intersecting(masters)
+	for i := 0; i < masters && scans > 0; i++ {
+		if p.box.Masters.Voting(0).Has(i) && p.scanMaster(i) {
 			scans--
 		}
 	}
 	p.healGaps()
-	return scans == 0 && !p.partial && p.ctx.Err() == nil
+	return scans == 0 && masters == p.box.Masters.List().Size() && !p.partial && p.ctx.Err() == nil
 }
 
 // scanMaster looks at all keys of a master in all its databases. It returns false if the
@@ -227,9 +227,10 @@ func (p *pass) lookForGap(k lane.Key) {
 
 // tell reports what became of copies on these masters.
 func (p *pass) tell(masters quorum.Set, did Deed) {
-	for i := range p.box.Masters.Size() {
+	list := p.box.Masters.List()
+	for i := range list.Size() {
 		if masters.Has(i) {
-			p.observer.Healed(p.box.Masters.At(i).Name(), did)
+			p.observer.Healed(list.At(i).Name(), did)
 		}
 	}
 }

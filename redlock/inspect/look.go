@@ -134,7 +134,7 @@ func (r *Reader) contents(db int, keys [][]byte, large func(k int) bool) [][]Cop
 
 // poll puts commands to the masters that answer now, and waits for all of them.
 func poll[A any](r *Reader, db int, frames []byte, replies int, parse func([][]byte) (A, error)) []quorum.Answer[A] {
-	serving := r.box.Masters.Serving(db)
+	serving := r.box.Masters.List().Serving(db)
 	return ballot.Poll(r.box, nil, ballot.Question[A]{
 		Kind:    ballot.KindRead,
 		DB:      db,
@@ -225,7 +225,7 @@ func shownTTL(left int64) time.Duration {
 // Outstanding tells which masters owe this process an answer about a key, by master.
 func (r *Reader) Outstanding(db int, key []byte) []bool {
 	owing := r.box.Lanes.Outstanding(db, string(key))
-	list := make([]bool, r.box.Masters.Size())
+	list := make([]bool, r.box.Masters.List().Size())
 	for i := range list {
 		list[i] = owing.Has(i)
 	}

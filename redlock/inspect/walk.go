@@ -45,7 +45,8 @@ var errNoVote = errors.New("the master may not vote now")
 // with ctx. all is true if every lock that was held all the time was shown.
 func (r *Reader) Walk(ctx context.Context, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []Copy) (more bool)) (all bool) {
 	w := walk{source: r, ctx: ctx, wants: wants, each: each}
-	return w.run(r.box.Masters.Size())
+	masters := r.box.Masters.List().Size()
+	return w.run(masters) && masters == r.box.Masters.List().Size()
 }
 
 // A source is what a walk asks. Reader is the one in service.
@@ -121,7 +122,7 @@ func (w *walk) show(db int, keys [][]byte) {
 	began := time.Now()
 	looked := w.Look(db, keys)
 	for k, copies := range looked {
-		shown := slices.ContainsFunc(w.scanned, func(i int) bool { return copies[i].there() })
+		shown := slices.ContainsFunc(w.scanned, func(i int) bool { return i < len(copies) && copies[i].there() })
 		if !shown && !w.each(db, keys[k], copies) {
 			w.ended = true
 			return

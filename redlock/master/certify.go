@@ -23,7 +23,7 @@ func (s *Set) certify(ctx context.Context) {
 			s.mark(m, now)
 		}
 		version, unsettled := s.voters.version.Load(), ask(s.voters, (*roster.Roster).Unsettled)
-		for _, m := range s.list {
+		for _, m := range s.List().masters {
 			m.askEviction(now)
 			m.beat(now, version != judged || unsettled, now.Sub(before) > 2*roster.BeatLength)
 		}
@@ -41,7 +41,7 @@ func (s *Set) certify(ctx context.Context) {
 // was last checked. Streams do not report that while the answers stay the same.
 func (s *Set) plan(now time.Time) []roster.Write {
 	asked := map[roster.Place]reading{}
-	for _, m := range s.list {
+	for _, m := range s.List().masters {
 		for _, d := range m.all() {
 			asked[d.place()] = d.latest.load()
 		}
@@ -56,7 +56,7 @@ func (s *Set) plan(now time.Time) []roster.Write {
 
 // mark writes a marker. The check behind it shows the result.
 func (s *Set) mark(m roster.Write, now time.Time) {
-	master := s.list[m.Master]
+	master := s.At(m.Master)
 	if m.Cause != 0 {
 		s.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended",
 			"master", master.Name(), "db", m.DB, "reason", m.Reason,

@@ -23,7 +23,7 @@ import (
 // quarantine. Before it votes, every lock that the old master helped to win has ended.
 func (s *Set) Reload(ctx context.Context, servers []Server, limits Limits) error {
 	var old []Server
-	for _, m := range s.list {
+	for _, m := range s.List().masters {
 		old = append(old, *m.server.Load())
 	}
 	replaced, err := replacement(old, servers)
@@ -36,7 +36,7 @@ func (s *Set) Reload(ctx context.Context, servers []Server, limits Limits) error
 		}
 	}
 	for i, server := range servers {
-		s.list[i].server.Store(&server)
+		s.At(i).server.Store(&server)
 		s.voters.do(func(r *roster.Roster) { r.SetServer(i, server.forRoster()) })
 	}
 	s.limits.Store(&limits)
@@ -84,7 +84,7 @@ func (s *Set) replace(ctx context.Context, i int, server Server) error {
 	if err := s.voters.agreed(ctx, i, joined); err != nil {
 		return err
 	}
-	m := s.list[i]
+	m := s.At(i)
 	m.leave()
 	s.voters.do(func(r *roster.Roster) { r.Left(i) })
 	s.voters.do(func(r *roster.Roster) { r.SetServer(i, server.forRoster()) })

@@ -59,7 +59,7 @@ type Observer interface {
 // may use it.
 type Set struct {
 	*shared
-	list     []*Master
+	list     atomic.Pointer[List]
 	prepared [64]atomic.Bool // databases in which a quorum was certified once
 	running  sync.WaitGroup
 }
@@ -100,13 +100,14 @@ func New(ctx context.Context, o Options) *Set {
 		log: o.Log, observer: o.Observer,
 	}
 	all.limits.Store(&o.Limits)
-	s := &Set{shared: all}
+	s, list := &Set{shared: all}, &List{}
 	for i, server := range o.Servers {
 		m := &Master{shared: all, number: i}
 		m.begin(server)
-		s.list = append(s.list, m)
+		list.masters = append(list.masters, m)
 	}
-	for _, m := range s.list {
+	s.list.Store(list)
+	for _, m := range list.masters {
 		m.database(0)
 	}
 	s.running.Go(func() {
@@ -121,26 +122,23 @@ func New(ctx context.Context, o Options) *Set {
 // Wait returns when all goroutines have ended. They end after the context.
 func (s *Set) Wait() {
 	s.running.Wait()
-	for _, m := range s.list {
+	for _, m := range s.List().masters {
 		m.running.Wait()
 	}
 }
 
-// At returns the master with an index in the configuration.
-func (s *Set) At(i int) *Master { return s.list[i] }
+// List returns the present masters.
+func (s *Set) List() *List { return s.list.Load() }
 
-// All returns all masters, whether they may vote or not.
-func (s *Set) All() quorum.Set { return 1<<len(s.list) - 1 }
+// At returns the master with an index in the present list.
+func (s *Set) At(i int) *Master { return s.List().At(i) }
 
 // Limits returns the present limits.
 func (s *Set) Limits() Limits { return *s.limits.Load() }
 
-// Size returns the number of masters, whether they may vote or not.
-func (s *Set) Size() int { return len(s.list) }
-
 // Idle tells whether no connected master owes an answer and all askers have returned.
 func (s *Set) Idle() bool {
-	for _, m := range s.list {
+	for _, m := range s.List().masters {
 		if !m.idle() {
 			return false
 		}
@@ -152,7 +150,7 @@ func (s *Set) Idle() bool {
 func (s *Set) Status() roster.Status {
 	now := time.Now()
 	status := ask(s.voters, func(r *roster.Roster) roster.Status { return r.Status(now) })
-	for i, m := range s.list {
+	for i, m := range s.List().masters {
 		if m.database(0).Silent(now) {
 			status.Masters[i].State, status.Masters[i].Reason = roster.Away, roster.Silent
 		}
@@ -174,7 +172,7 @@ func (s *Set) Covered(ttl time.Duration) time.Duration {
 func (s *Set) Voting(db int) quorum.Set {
 	now := time.Now()
 	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.CertifiedIn(db) })
-	for i, m := range s.list {
+	for i, m := range s.List().masters {
 		if m.database(db).Silent(now) {
 			voting &^= 1 << i
 		}
@@ -204,7 +202,7 @@ func (s *Set) Quarantined(db int, now time.Time) (n int, until, newUntil time.Ti
 // Prospects returns the number of masters that can vote in a database now, and the number
 // that will be able to by the given time, as far as is known.
 func (s *Set) Prospects(db int, by time.Time) (now, then int) {
-	p, served := s.expect(db, by), s.Serving(db)
+	p, served := s.expect(db, by), s.List().Serving(db)
 	return (p.Certified & served).Len(), (p.Hopeful & served).Len()
 }
 
@@ -212,24 +210,14 @@ func (s *Set) expect(db int, by time.Time) roster.Prospects {
 	return ask(s.voters, func(r *roster.Roster) roster.Prospects { return r.Prospects(db, by, time.Now()) })
 }
 
-// Serving returns the masters that are asked at all now.
-func (s *Set) Serving(db int) (served quorum.Set) {
-	now := time.Now()
-	for i, m := range s.list {
-		if m.database(db).Serves(now) {
-			served |= 1 << i
-		}
-	}
-	return served
-}
-
 // Hopeless tells whether fewer than a quorum of masters can vote and waiting will not
 // help: the states of the others are known, and none of them will vote within a ballot's
 // time.
 func (s *Set) Hopeless(db int) bool {
 	p := s.expect(db, time.Now().Add(s.limits.Load().MasterTimeout))
-	served := s.Serving(db)
-	return p.Arriving&served == 0 && (p.Hopeful&served).Len() < quorum.Size(s.Size())
+	list := s.List()
+	served := list.Serving(db)
+	return p.Arriving&served == 0 && (p.Hopeful&served).Len() < list.Needed()
 }
 
 // Prepare waits until a quorum of masters votes in a database that is used for the first
@@ -239,7 +227,7 @@ func (s *Set) Prepare(db int) {
 	if db < len(s.prepared) && s.prepared[db].Load() {
 		return
 	}
-	for _, m := range s.list {
+	for _, m := range s.List().masters {
 		m.database(db)
 	}
 	timeout := s.limits.Load().MasterTimeout
@@ -248,7 +236,7 @@ func (s *Set) Prepare(db int) {
 	for {
 		var p roster.Prospects
 		turned := s.voters.watch(func(r *roster.Roster) { p = r.Prospects(db, time.Now(), time.Now()) })
-		if p.Certified.Len() >= quorum.Size(s.Size()) {
+		if p.Certified.Len() >= s.List().Needed() {
 			if db < len(s.prepared) {
 				s.prepared[db].Store(true)
 			}

@@ -23,9 +23,10 @@ func (m *Mender) ReleaseAgain(db int, d *stream.Debt, masters quorum.Set, before
 			return
 		}
 		now := time.Now()
-		for i := range m.box.Masters.Size() {
+		list := m.box.Masters.List()
+		for i := range list.Size() {
 			if masters.Has(i) {
-				m.box.Masters.At(i).Stream(db).Deliver(d, now, true)
+				list.At(i).Stream(db).Deliver(d, now, true)
 			}
 		}
 	})

@@ -81,6 +81,9 @@ type remedy struct {
 
 // remedy decides what to do about copies that looked like before at the first look.
 func (c copies) remedy(before copies) remedy {
+	if len(c) != len(before) { // the number of masters has changed
+		return remedy{again: true}
+	}
 	quiet, all := c.unchangedSince(before)
 	r := remedy{quiet: quiet, model: effect.Missing, again: !c.areAll(quiet)}
 	switch {

@@ -160,7 +160,8 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	if !r.ReadOnly {
 		turn, err := u.box.Lanes.Enter(ctx, r.DB, keys, lane.Queueing{Next: r.goesNext()})
 		if err != nil {
-			return ballot.Outcome{Verdict: ballot.NoQuorum, Asked: u.box.Masters.Size(), Needed: quorum.Size(u.box.Masters.Size())}
+			masters := u.box.Masters.List()
+			return ballot.Outcome{Verdict: ballot.NoQuorum, Asked: masters.Size(), Needed: masters.Needed()}
 		}
 		defer turn.Leave()
 		q.Creates = true

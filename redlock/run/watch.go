@@ -20,8 +20,8 @@ type Watch struct {
 	keys [][]byte
 
 	mu     sync.Mutex
-	images [][]effect.Image // by master; nil: it did not show its keys
-	agreed []effect.Image   // the images that a quorum agrees on, as one master showed them
+	images map[int][]effect.Image // by master; nil: it did not show its keys
+	agreed []effect.Image         // the images that a quorum agrees on, as one master showed them
 }
 
 // Watch looks at keys as WATCH does. If Won, the Watch can guard a transaction. If
@@ -35,7 +35,7 @@ func (u *Runner) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o 
 }
 
 func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
-	w := &Watch{db: db, images: make([][]effect.Image, u.box.Masters.Size())}
+	w := &Watch{db: db, images: map[int][]effect.Image{}}
 	for _, key := range keys {
 		w.keys = append(w.keys, bytes.Clone(key))
 	}
