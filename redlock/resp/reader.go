@@ -5,7 +5,8 @@ import "io"
 // maxIdleBuffer is the size of the buffer that an empty Reader keeps, in bytes.
 const maxIdleBuffer = 256 << 10
 
-// A Reader collects whole replies from a connection in one buffer.
+// A Reader collects whole replies from a connection in one buffer. It reads the bytes
+// itself, or its owner reads them and calls Feed.
 type Reader struct {
 	in      io.Reader
 	most    int    // the most bytes that may be held
@@ -30,39 +31,44 @@ func (r *Reader) SetLimit(most int64) { r.most, r.scanner.MaxBytes = int(most), 
 // Wait returns once a byte of the next reply is there. False without an error means
 // that there is none yet.
 func (r *Reader) Wait() (bool, error) {
-	if r.pos < len(r.buf) {
+	if r.Pending() {
 		return true, nil
 	}
-	if r.start == r.pos {
-		if cap(r.buf) > maxIdleBuffer {
-			r.buf = make([]byte, 0, 16<<10)
-		}
-		r.buf, r.start, r.pos = r.buf[:0], 0, 0
-	}
-	err := r.fill()
-	return err == nil && r.pos < len(r.buf), err
+	err := r.Fill()
+	return err == nil && r.Pending(), err
 }
+
+// Pending tells whether bytes are there that belong to no held reply.
+func (r *Reader) Pending() bool { return r.pos < len(r.buf) }
 
 // Fetch reads the next n whole top-level replies and holds them together with those
 // held already.
 func (r *Reader) Fetch(n int) error {
-	for n += len(r.ends); len(r.ends) < n; {
-		if r.pos == len(r.buf) {
-			if err := r.fill(); err != nil {
-				return err
-			}
-			continue
+	n += len(r.ends)
+	for {
+		if held, err := r.Hold(n); held || err != nil {
+			return err
 		}
+		if err := r.Fill(); err != nil {
+			return err
+		}
+	}
+}
+
+// Hold looks for whole replies among the bytes that are there, until it holds n. It tells
+// whether it does.
+func (r *Reader) Hold(n int) (bool, error) {
+	for len(r.ends) < n && r.Pending() {
 		used, done, err := r.scanner.Scan(r.buf[r.pos:])
 		if err != nil {
-			return err
+			return false, err
 		}
 		r.pos += used
 		if done {
 			r.ends = append(r.ends, r.pos)
 		}
 	}
-	return nil
+	return len(r.ends) >= n, nil
 }
 
 // Fetched appends the held replies to dst. They are slices of the reader's buffer,
@@ -90,25 +96,10 @@ func (r *Reader) Discard() {
 	r.ends = r.ends[:0]
 }
 
-// fill reads once, moving or growing the buffer when it is full.
-func (r *Reader) fill() error {
-	if len(r.buf) == cap(r.buf) {
-		kept := r.buf[r.start:]
-		if len(kept) >= r.most {
-			return errTooLong
-		}
-		if r.start > cap(r.buf)/2 {
-			r.buf = r.buf[:copy(r.buf, kept)]
-		} else {
-			grown := make([]byte, len(kept), 2*cap(r.buf))
-			copy(grown, kept)
-			r.buf = grown
-		}
-		for i := range r.ends {
-			r.ends[i] -= r.start
-		}
-		r.pos -= r.start
-		r.start = 0
+// Fill reads once.
+func (r *Reader) Fill() error {
+	if err := r.makeRoom(1); err != nil {
+		return err
 	}
 	n, err := r.in.Read(r.buf[len(r.buf):cap(r.buf)])
 	r.buf = r.buf[:len(r.buf)+n]
@@ -116,4 +107,43 @@ func (r *Reader) fill() error {
 		return nil
 	}
 	return err
+}
+
+// Feed appends a copy of bytes that its owner read.
+func (r *Reader) Feed(p []byte) error {
+	if err := r.makeRoom(len(p)); err != nil {
+		return err
+	}
+	r.buf = append(r.buf, p...)
+	return nil
+}
+
+// makeRoom makes room for n bytes. It moves or grows a buffer that is too full.
+func (r *Reader) makeRoom(n int) error {
+	if r.start == len(r.buf) {
+		if cap(r.buf) > maxIdleBuffer {
+			r.buf = make([]byte, 0, 16<<10)
+		}
+		r.buf, r.start, r.pos = r.buf[:0], 0, 0
+	}
+	if cap(r.buf)-len(r.buf) >= n {
+		return nil
+	}
+	kept := r.buf[r.start:]
+	if len(kept) >= r.most {
+		return errTooLong
+	}
+	if len(kept)+n <= cap(r.buf)/2 {
+		r.buf = r.buf[:copy(r.buf, kept)]
+	} else {
+		grown := make([]byte, len(kept), max(2*cap(r.buf), len(kept)+n))
+		copy(grown, kept)
+		r.buf = grown
+	}
+	for i := range r.ends {
+		r.ends[i] -= r.start
+	}
+	r.pos -= r.start
+	r.start = 0
+	return nil
 }

@@ -23,6 +23,9 @@ func TestReaderGivesWholeReplies(t *testing.T) {
 		"with its end": func() io.Reader { return iotest.DataErrReader(strings.NewReader(stream.String())) },
 	} {
 		for _, together := range []int{1, 2, 7} {
+			if got, err := feed(in(), together); err != nil || !slices.Equal(got, want) {
+				t.Errorf("%s, fed, %d at a time: %.200q %v", name, together, got, err)
+			}
 			r := NewReader(in(), 16, 1<<20)
 			var got []string
 			for len(got) < len(want) {
@@ -46,6 +49,40 @@ func TestReaderGivesWholeReplies(t *testing.T) {
 			}
 		}
 	}
+}
+
+// feed returns the replies of a Reader whose owner reads in. Up to together of them are
+// held at a time.
+func feed(in io.Reader, together int) (got []string, err error) {
+	r := NewReader(nil, 16, 1<<20)
+	p := make([]byte, 4<<10)
+	for {
+		n, err := in.Read(p)
+		if n == 0 && err == io.EOF {
+			break
+		}
+		if err := r.Feed(p[:n]); err != nil {
+			return got, err
+		}
+		clear(p[:n]) // Feed has made a copy
+		for whole := true; whole; {
+			if whole, err = r.Hold(together); err != nil {
+				return got, err
+			}
+			if whole {
+				got = appendHeld(got, r)
+			}
+		}
+	}
+	return appendHeld(got, r), nil
+}
+
+func appendHeld(got []string, r *Reader) []string {
+	for _, reply := range r.Fetched(nil) {
+		got = append(got, string(reply))
+	}
+	r.Discard()
+	return got
 }
 
 func TestReaderHoldsRepliesUntilTheyAreDiscarded(t *testing.T) {
@@ -83,12 +120,35 @@ func TestReaderBoundsWhatItHolds(t *testing.T) {
 		if held := cap(r.buf); held > 2*64 {
 			t.Errorf("%s: %d bytes are held", name, held)
 		}
+		if row.want == io.EOF {
+			continue
+		}
+		r = NewReader(nil, 16, 64)
+		if err := feedBytes(r, row.stream, 50); !errors.Is(err, row.want) {
+			t.Errorf("%s, fed: %v, want %v", name, err, row.want)
+		}
+		if held := cap(r.buf); held > 2*64 {
+			t.Errorf("%s, fed: %d bytes are held", name, held)
+		}
 	}
 	r := NewReader(strings.NewReader("$100\r\n"+strings.Repeat("x", 100)+"\r\n"), 16, 64)
 	r.SetLimit(128)
 	if _, err := r.Next(nil, 1); err != nil {
 		t.Errorf("after the limit was raised: %v", err)
 	}
+}
+
+// feedBytes feeds a text byte by byte, until r holds n replies.
+func feedBytes(r *Reader, text string, n int) error {
+	for i := range len(text) {
+		if err := r.Feed([]byte(text[i : i+1])); err != nil {
+			return err
+		}
+		if _, err := r.Hold(n); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func TestReaderGivesMemoryBack(t *testing.T) {
