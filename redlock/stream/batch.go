@@ -11,22 +11,16 @@ import (
 )
 
 // This file is the writer and the reader of a connection. They work in batches: calls
-// that are sent together, with one check of the master's marker behind them.
+// that are sent together, with one check of the master's marker behind them. The two
+// steps are flush (calls in, bytes out) and handOut (bytes in, answers out). They neither
+// read nor write nor wait.
 
-// write sends the queued calls in one piece, with the check of the marker behind them. It
-// does so until the connection ends or the stream stops. It owns conn's writing side.
+// write sends the queued calls until the connection ends or the stream stops. It owns
+// conn's writing side.
 func (s *Stream) write(conn net.Conn, stop <-chan struct{}) error {
 	var buf []byte
 	for {
-		s.mu.Lock()
-		buf, s.out = s.out, buf[:0]
-		if (len(buf) > 0 || s.due) && !s.embedded {
-			buf = s.appendCheck(buf, time.Now())
-			s.due = false
-		}
-		s.unwritten = 0
-		s.mu.Unlock()
-		if len(buf) == 0 {
+		if buf = s.flush(buf); len(buf) == 0 {
 			select {
 			case <-s.wake:
 				// Let other goroutines add their calls to this batch. If there are none,
@@ -45,6 +39,21 @@ func (s *Stream) write(conn net.Conn, stop <-chan struct{}) error {
 			buf = nil
 		}
 	}
+}
+
+// flush returns the queued calls with one check behind them. It returns nothing if no call
+// is queued and no check is due. The next calls are queued in the memory of empty. The
+// caller must send the bytes at once, because for the stream they are sent.
+func (s *Stream) flush(empty []byte) (buf []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	buf, s.out = s.out, empty[:0]
+	if (len(buf) > 0 || s.due) && !s.embedded {
+		buf = s.appendCheck(buf, time.Now())
+		s.due = false
+	}
+	s.unwritten = 0
+	return buf
 }
 
 // appendCheck appends, with s.mu held, the check that ends a batch.
@@ -77,37 +86,54 @@ func (s *Stream) askInfo() {
 // maxIdleBuffer is the largest buffer that an idle writer keeps.
 const maxIdleBuffer = 256 << 10
 
-// read matches replies to calls until the connection ends. It answers a batch after it
-// has read the check. Until then nobody knows whether the votes of the batch count.
-func (s *Stream) read(r *resp.Reader) error {
-	var batch []Call
-	var replies [][]byte
+// read answers calls until the connection ends.
+func (s *Stream) read(in *answers) error {
 	for {
-		first, err := r.Wait()
-		if err != nil {
+		if err := s.handOut(in); err != nil {
 			return err
 		}
-		if !first {
-			continue
+		if err := in.Fill(); err != nil {
+			return err
 		}
-		if batch = s.batch(batch[:0]); len(batch) == 0 {
+	}
+}
+
+// answers are what a connection has received and not handed out.
+type answers struct {
+	*resp.Reader
+	batch   []Call // the calls that the next replies belong to; empty: no byte of them is there
+	missing int    // the number of their replies
+	replies [][]byte
+}
+
+// handOut matches the replies that are there to calls. It answers a batch after the check
+// was read. Until then nobody knows whether the votes of the batch count.
+func (s *Stream) handOut(in *answers) error {
+	for in.Pending() {
+		if len(in.batch) == 0 {
+			in.batch = s.batch(in.batch)
+			in.missing = 0
+			for i := range in.batch {
+				in.missing += in.batch[i].skip + in.batch[i].Replies
+			}
+		}
+		if len(in.batch) == 0 {
 			return resp.ErrUnasked
 		}
-		n := 0
-		for i := range batch {
-			n += batch[i].skip + batch[i].Replies
-		}
-		if replies, err = r.Next(replies[:0], n); err != nil {
+		if whole, err := in.Hold(in.missing); !whole || err != nil {
 			return err
 		}
+		in.replies = in.Fetched(in.replies[:0])
 		j := Judgement{Votes: true, Covers: math.MaxInt64}
-		if last := &batch[len(batch)-1]; last.check {
-			j = s.judge(last, replies[n-checkReplies:], time.Now())
+		if last := &in.batch[len(in.batch)-1]; last.check {
+			j = s.judge(last, in.replies[in.missing-checkReplies:], time.Now())
 		}
-		s.answer(batch, replies, j)
-		clear(batch)
-		r.Discard()
+		s.answer(in.batch, in.replies, j)
+		clear(in.batch)
+		in.batch = in.batch[:0]
+		in.Discard()
 	}
+	return nil
 }
 
 // batch appends the oldest calls up to their check to dst, and leaves them in place. It

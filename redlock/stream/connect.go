@@ -166,7 +166,7 @@ func (s *Stream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) 
 		conn.Close()
 		ended <- err
 	}()
-	err := Contain(s.log, func() error { return s.read(reader) })
+	err := Contain(s.log, func() error { return s.read(&answers{Reader: reader}) })
 	stopClosing()
 	conn.Close()
 	close(stop)

@@ -1,0 +1,79 @@
+package stream
+
+import (
+	"errors"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/resp"
+)
+
+// A judgingOwner lets the answers of a batch count, and counts the checks.
+type judgingOwner struct {
+	quietOwner
+	checks *int
+}
+
+func (judgingOwner) Suspended() time.Duration { return 0 }
+
+func (o judgingOwner) Judge(Check) Judgement {
+	*o.checks++
+	return Judgement{Votes: true}
+}
+
+// Answers may come in any pieces. A call gets its answer when the whole check behind its
+// batch is there, and not before.
+func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
+	const check = "$6\r\nmarker\r\n*2\r\n$1\r\n1\r\n$1\r\n2\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
+	const first, second = "+a\r\n$1\r\nb\r\n" + check, "+c\r\n" + check
+	for piece := 1; piece <= len(first+second); piece++ {
+		checks, heard := 0, []string{}
+		s := New(Options{Owner: judgingOwner{checks: &checks}, Log: slog.New(slog.DiscardHandler), Marker: resp.AppendCommand(nil, "GET", "marker")})
+		s.takeOver(nil, Greeting{}, time.Now())
+		s.sole, s.due, s.askedInfo = true, false, time.Now()
+		send := func(replies int) {
+			s.Send(Call{Replies: replies, Asker: AskerFunc(func(replies [][]byte, j Judgement, _ error) {
+				heard = append(heard, string(slices.Concat(replies...)))
+			})}, Sending{Frames: resp.AppendCommand(nil, "PING")}, time.Now())
+		}
+		send(1)
+		send(1)
+		if sent := string(s.flush(nil)); strings.Count(sent, "PING") != 2 || strings.Count(sent, "TIME") != 1 || !strings.HasSuffix(sent, string(timeAndRole)) {
+			t.Fatalf("the batch is %q", sent)
+		}
+		send(1)
+		if sent := string(s.flush(nil)); strings.Count(sent, "PING") != 1 || !strings.HasSuffix(sent, string(timeAndRole)) {
+			t.Fatalf("the second batch is %q", sent)
+		}
+		if sent := s.flush(nil); len(sent) > 0 {
+			t.Fatalf("a batch of nothing is %q", sent)
+		}
+		in := &answers{Reader: resp.NewReader(nil, 16, 1<<10)}
+		for came, rest := 0, first+second; rest != ""; {
+			p := rest[:min(piece, len(rest))]
+			came, rest = came+len(p), rest[len(p):]
+			if err := errors.Join(in.Feed([]byte(p)), s.handOut(in)); err != nil {
+				t.Fatalf("%d bytes at a time: %v", piece, err)
+			}
+			wanted, answers := 0, 0
+			if came >= len(first) {
+				wanted, answers = 1, 2
+			}
+			if rest == "" {
+				wanted, answers = 2, 3
+			}
+			if checks != wanted || len(heard) != answers {
+				t.Fatalf("after %d bytes, %d at a time, %d checks were judged, and the askers heard %q", came, piece, checks, heard)
+			}
+		}
+		if !slices.Equal(heard, []string{"+a\r\n", "$1\r\nb\r\n", "+c\r\n"}) || !s.Idle() {
+			t.Errorf("%d bytes at a time: they heard %q", piece, heard)
+		}
+		if err := errors.Join(in.Feed([]byte("+")), s.handOut(in)); !errors.Is(err, resp.ErrUnasked) {
+			t.Errorf("a reply that nobody asked for: %v", err)
+		}
+	}
+}
