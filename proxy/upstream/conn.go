@@ -24,14 +24,16 @@ type Conn struct {
 	pending *pending
 	options Options
 
-	// Only the copier uses these.
+	// Only the goroutine that feeds uses these.
 	scanner   resp.Scanner
-	broken    error // why nothing more may be delivered
-	plain     int   // the number of next values that pending has called plain
-	answered  int   // plain values that ended and are not reported yet
-	counted   bool  // the current value is a plain one
-	inside    bool  // a value has begun and not ended
-	partly    bool  // the client has a part of that value
+	kept      []byte // too few to tell what value they begin
+	stopped   bool   // nothing more may be fed
+	broken    error  // why nothing more may be delivered
+	plain     int    // the number of next values that pending has called plain
+	answered  int    // plain values that ended and are not reported yet
+	counted   bool   // the current value is a plain one
+	inside    bool   // a value has begun and not ended
+	partly    bool   // the client has a part of that value
 	to        Destination
 	locked    bool // the copier has locked the client's writing side
 	tail      []byte

@@ -12,25 +12,13 @@ import (
 // tailSize is enough for the integer that ends a confirmation.
 const tailSize = 24
 
-// copyReplies is the copier, the connection's only goroutine.
-func (c *Conn) copyReplies() {
-	defer c.options.Events.Ended()
-	defer close(c.done)
-	defer func() { _ = c.conn.Close() }()
-	defer func() {
-		if c.locked {
-			c.options.Client.Unlock()
-		}
-	}()
-	defer func() {
-		if reason := recover(); reason != nil {
-			c.options.Events.Panicked(reason)
-		}
-	}()
-	c.copyUntilEnd()
-}
+// beginning is enough of a value to tell what it is, whatever is known of it already.
+const beginning = 64
 
-func (c *Conn) copyUntilEnd() {
+// copyReplies is the copier, the connection's only goroutine: it feeds what it reads.
+func (c *Conn) copyReplies() {
+	defer c.End()
+	defer c.catch()
 	small := make([]byte, conn.SmallBuffer)
 	buf := small
 	var borrowed *[conn.LargeBuffer]byte
@@ -42,20 +30,12 @@ func (c *Conn) copyUntilEnd() {
 		}
 	}
 	defer shrink()
-	kept := 0 // bytes at the start of buf, too few to tell what value they begin
 	for {
-		n, err := c.conn.Read(buf[kept:])
+		n, err := c.conn.Read(buf)
 		if n > 0 {
-			used, ok := c.deliver(buf[:kept+n])
-			switch {
-			case !ok:
-				c.options.Events.ClientLeft()
-				return
-			case c.broken != nil:
-				c.options.Events.OutOfSync(c.broken)
+			if !c.Feed(buf[:n]) {
 				return
 			}
-			kept = copy(buf, buf[used:kept+n])
 			if c.draining.Load() {
 				c.conn.ReadUntil(time.Now().Add(drainSilence))
 			}
@@ -63,20 +43,78 @@ func (c *Conn) copyUntilEnd() {
 		switch {
 		case err != nil && errors.Is(err, conn.ErrWoken):
 			c.conn.ClearWake()
-			if kept == 0 {
-				shrink()
-			}
+			shrink()
 		case err != nil:
-			_ = c.pass(buf[:kept])
 			return
-		case n+kept >= len(buf) && borrowed == nil:
+		case n == len(buf) && borrowed == nil:
 			borrowed = conn.BorrowBuffer()
-			copy(borrowed[:], buf[:kept])
 			buf = borrowed[:]
 			c.conn.SetLargeBuffer(true)
-		case n < conn.SmallBuffer && kept == 0:
+		case n < conn.SmallBuffer:
 			shrink()
 		}
+	}
+}
+
+// Feed delivers p, the next bytes from the upstream. One goroutine at a time calls it. p is the
+// caller's again when Feed returns. more is false if nothing more may be fed; the caller then
+// calls End. A panic is told to the owner, and ends the connection.
+func (c *Conn) Feed(p []byte) (more bool) {
+	defer c.catch()
+	for len(c.kept) > 0 && len(p) > 0 {
+		n := min(len(p), beginning)
+		c.kept = append(c.kept, p[:n]...)
+		p = p[n:]
+		used, ok := c.deliverOrStop(c.kept)
+		if !ok {
+			return false
+		}
+		c.kept = c.kept[:copy(c.kept, c.kept[used:])]
+	}
+	if len(p) == 0 {
+		return true
+	}
+	used, more := c.deliverOrStop(p)
+	if more {
+		c.kept = append(c.kept, p[used:]...)
+	}
+	return more
+}
+
+// catch is deferred. It stops a connection in which there was a panic.
+func (c *Conn) catch() {
+	if reason := recover(); reason != nil {
+		c.stopped = true
+		c.options.Events.Panicked(reason)
+	}
+}
+
+// deliverOrStop is deliver, and tells the owner why nothing more may be fed.
+func (c *Conn) deliverOrStop(p []byte) (used int, more bool) {
+	used, ok := c.deliver(p)
+	switch {
+	case !ok:
+		c.stopped = true
+		c.options.Events.ClientLeft()
+	case c.broken != nil:
+		c.stopped = true
+		c.options.Events.OutOfSync(c.broken)
+	}
+	return used, !c.stopped
+}
+
+// End is called once, after the last Feed, by the goroutine that feeds. It delivers the bytes that
+// are left, closes the connection and tells the owner.
+func (c *Conn) End() {
+	defer c.options.Events.Ended()
+	defer close(c.done)
+	defer func() { _ = c.conn.Close() }()
+	if !c.stopped {
+		_ = c.pass(c.kept)
+	}
+	if c.locked {
+		c.locked = false
+		c.options.Client.Unlock()
 	}
 }
 

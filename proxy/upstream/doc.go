@@ -7,7 +7,7 @@
 // The owner calls Conn.Expect before it writes commands (Conn.Write), to say how they
 // will be answered. An Expectation names the number of values, their meaning and their
 // destination: the client, nobody, or the owner. The copier (copier.go) reads the
-// connection. By the first bytes of each top-level value, the pending replies
+// connection and calls Feed with what came; Feed itself reads nothing. By the first bytes of each top-level value, the pending replies
 // (pending.go) find what the value answers. The copier passes values of any length on
 // as they come, and keeps only those for the owner. Conn.Wait returns when nothing is
 // pending any more. By then the client has every reply, and Wait returns the owner's.
@@ -40,7 +40,7 @@
 // goroutine calls Expect, Write, Wait, Finish and Close, and a Batch. The docstring of a
 // method says so if any goroutine may call it.
 //
-// Only the copier reads the connection. It writes to the client under the lock of the
+// Only the copier reads the connection, and it alone calls Feed and End. It writes to the client under the lock of the
 // client's conn.Writer, and holds that lock until a value for the client has ended. The
 // mutex of the pending replies hands captured replies over to the owner. The owner may
 // read everything else once the copier has ended.

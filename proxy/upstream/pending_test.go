@@ -44,29 +44,25 @@ type collector struct {
 func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
 func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
 
-// feed gives the copier a stream in pieces, as its read loop does, and returns the bytes
+// feed feeds a stream in pieces, as the copier does, and returns the bytes
 // that went to the client.
 func (u *Conn) feed(t *testing.T, pieces ...string) string {
 	t.Helper()
 	client := &collector{}
 	u.options.Client = conn.NewWriter(conn.NewSocket(client, &conn.Clock{}))
-	var kept []byte
 	for _, piece := range pieces {
-		p := append(kept, piece...)
-		if len(p) == 0 {
-			continue
-		}
-		used, ok := u.deliver(p)
-		if !ok {
+		p := []byte(piece)
+		more := u.Feed(p)
+		clear(p) // it is the caller's again
+		if !more && u.broken == nil {
 			t.Fatal("the client is said to take no more")
 		}
-		if u.broken != nil {
+		if !more {
 			return client.String()
 		}
-		kept = bytes.Clone(p[used:])
 	}
-	if len(kept) > 0 {
-		t.Fatalf("%q was kept back", kept)
+	if len(u.kept) > 0 {
+		t.Fatalf("%q was kept back", u.kept)
 	}
 	u.options.Client.Lock() // it was given back
 	defer u.options.Client.Unlock()
@@ -230,6 +226,27 @@ func TestOwedStaysSmall(t *testing.T) {
 	}
 }
 
+// A panic in the owner's method ends the connection, and nothing more is fed.
+func TestPanicEndsTheConnection(t *testing.T) {
+	u := testUpstream(wire.RESP2, 0, Expectation{Kind: Confirmations, Adds: true, Count: 1})
+	events := &panicking{}
+	u.options.Events, u.options.Client = events, conn.NewWriter(conn.NewSocket(&collector{}, &conn.Clock{}))
+	if u.Feed([]byte("*3\r\n" + bulkOf("subscribe") + bulkOf("a") + ":1\r\n")) {
+		t.Error("more may be fed")
+	}
+	if events.reason != "confirmed" {
+		t.Errorf("the owner is told of %v", events.reason)
+	}
+}
+
+type panicking struct {
+	nobody
+	reason any
+}
+
+func (*panicking) Confirmed(wire.Confirmation) { panic("confirmed") }
+func (p *panicking) Panicked(reason any)       { p.reason = reason }
+
 // The client gets the same bytes however the upstream's stream is cut. It gets nothing
 // that follows an impossible value.
 func FuzzReplyCounting(f *testing.F) {
@@ -262,14 +279,10 @@ func FuzzReplyCounting(f *testing.F) {
 			if i == 1 {
 				step = int(size) + 1
 			}
-			var kept []byte
 			for at := 0; at < len(stream) && u.broken == nil; at += step {
-				kept = append(kept, stream[at:min(at+step, len(stream))]...)
-				used, ok := u.deliver(kept)
-				if !ok {
+				if !u.Feed([]byte(stream[at:min(at+step, len(stream))])) && u.broken == nil {
 					t.Fatal("the client is said to take no more")
 				}
-				kept = bytes.Clone(kept[used:])
 			}
 			got[i] = client.String()
 		}
