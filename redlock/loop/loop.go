@@ -1,0 +1,281 @@
+package loop
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"runtime"
+	"sync"
+)
+
+// What a round does at most, so that nobody waits long for the next.
+const (
+	readSize   = 16 << 10 // bytes read from a socket
+	mostEvents = 256      // sockets that become ready
+	mostReads  = 256
+	mostTurns  = 1024 // functions and turns of tasks
+	mostWrites = 1024 // sockets written to
+)
+
+// A Loop reads and writes its sockets and runs its tasks. Any goroutine may call its methods.
+type Loop struct {
+	log  *slog.Logger
+	poll *poller
+
+	mu       sync.Mutex
+	asleep   bool // it waits for the kernel, so whoever queues something wakes it
+	stopping bool // Run's context has ended
+	ended    bool // nothing is queued any more
+	queued   queue
+	tasks    *Task // all that have not ended
+
+	// Only the loop uses these.
+	connections []*Socket // by descriptor
+	ready       []*Socket // with bytes to read
+	reading     batch[*Socket]
+	funcs       batch[func()]
+	turns       batch[*Task]
+	ends        batch[func()]
+	writing     batch[*Socket]
+	buf         [readSize]byte
+	watch       watch
+
+	helpers sync.WaitGroup // goroutines of tasks that left, and of logging
+	buffers sync.Pool      // of *buffer
+}
+
+// A queue is what goroutines want from the loop.
+type queue struct {
+	funcs   []func()
+	tasks   []*Task
+	ends    []func()
+	sockets []*Socket
+}
+
+// A batch is what the loop took from a queue and has not handled yet.
+type batch[T any] struct {
+	items []T
+	next  int
+}
+
+// refill takes what was queued if everything before was handled.
+func (b *batch[T]) refill(queued *[]T) {
+	if b.next == len(b.items) {
+		b.items, *queued = *queued, b.items[:0]
+		b.next = 0
+	}
+}
+
+func (b *batch[T]) pop() (item T, ok bool) {
+	if b.next == len(b.items) {
+		return item, false
+	}
+	item, b.items[b.next] = b.items[b.next], item
+	b.next++
+	return item, true
+}
+
+func (b *batch[T]) isEmpty() bool { return b.next == len(b.items) }
+
+// New makes a loop. The caller must call Run. The error is errors.ErrUnsupported where the
+// system has no epoll.
+func New(log *slog.Logger) (*Loop, error) {
+	poll, err := newPoller()
+	if err != nil {
+		return nil, err
+	}
+	return &Loop{log: log, poll: poll}, nil
+}
+
+// Do has f called on the loop, in the order of the calls of Do. It returns false if the loop has
+// ended, and then f is not called.
+func (l *Loop) Do(f func()) bool {
+	return l.enqueue(func(q *queue) { q.funcs = append(q.funcs, f) })
+}
+
+// AtEnd has f called on the loop at the end of the round: after the tasks have run, before
+// sockets are written. It returns false if the loop has ended.
+func (l *Loop) AtEnd(f func()) bool {
+	return l.enqueue(func(q *queue) { q.ends = append(q.ends, f) })
+}
+
+// enqueue changes the queue, and wakes the loop if it waits.
+func (l *Loop) enqueue(add func(*queue)) bool {
+	l.mu.Lock()
+	if l.ended {
+		l.mu.Unlock()
+		return false
+	}
+	add(&l.queued)
+	wake := l.asleep
+	l.asleep = false
+	l.mu.Unlock()
+	if wake {
+		l.poll.wake()
+	}
+	return true
+}
+
+// Run runs the loop until ctx has ended and all tasks have, and then closes all sockets. It is
+// called once.
+func (l *Loop) Run(ctx context.Context) {
+	stop := context.AfterFunc(ctx, l.stop)
+	defer stop()
+	watched := make(chan struct{})
+	done := make(chan struct{})
+	go func() { // no caller can have locked its thread
+		defer close(done)
+		for !l.isOver() {
+			l.round()
+		}
+		l.closeAll()
+	}()
+	go func() {
+		defer close(watched)
+		l.watchOver(done)
+	}()
+	<-done
+	<-watched
+	l.helpers.Wait()
+	l.poll.close()
+}
+
+// stop has every task look at its context.
+func (l *Loop) stop() {
+	l.Do(func() {
+		l.mu.Lock()
+		l.stopping = true
+		var all []*Task
+		for t := l.tasks; t != nil; t = t.after {
+			all = append(all, t)
+		}
+		l.mu.Unlock()
+		for _, t := range all {
+			t.Unpark()
+		}
+	})
+}
+
+// isOver decides whether this was the last round.
+func (l *Loop) isOver() bool {
+	if l.hasWork() {
+		return false
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.ended = l.stopping && l.tasks == nil && l.queued.isEmpty()
+	return l.ended
+}
+
+func (q *queue) isEmpty() bool {
+	return len(q.funcs)+len(q.tasks)+len(q.ends)+len(q.sockets) == 0
+}
+
+func (l *Loop) closeAll() {
+	for _, s := range l.connections {
+		if s != nil {
+			l.finish(s, net.ErrClosed)
+		}
+	}
+}
+
+func (l *Loop) round() {
+	l.await()
+	l.watch.begin()
+	l.readAll()
+	l.runAll()
+	l.writeAll()
+	l.watch.end()
+}
+
+// await takes what the kernel has. It waits only if nothing is left to do.
+func (l *Loop) await() {
+	if l.poll.poll(false, l.event) > 0 || l.hasWork() {
+		return
+	}
+	runtime.Gosched() // a goroutine that this one made ready would have to wait for the system call
+	if l.fallAsleep() {
+		l.poll.poll(true, l.event)
+		l.mu.Lock()
+		l.asleep = false
+		l.mu.Unlock()
+	}
+}
+
+// hasWork tells whether the rounds before left something.
+func (l *Loop) hasWork() bool {
+	return len(l.ready) > 0 || !l.reading.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.writing.isEmpty()
+}
+
+// fallAsleep returns false if something is queued.
+func (l *Loop) fallAsleep() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asleep = l.queued.isEmpty()
+	return l.asleep
+}
+
+// readAll reads once from each socket that is ready. One that has more to read comes after all
+// others that are ready.
+func (l *Loop) readAll() {
+	l.reading.refill(&l.ready)
+	for range mostReads {
+		s, ok := l.reading.pop()
+		if !ok {
+			return
+		}
+		l.read(s)
+	}
+}
+
+// runAll calls the functions and resumes the tasks that are queued, also those that these queue.
+func (l *Loop) runAll() {
+	for n := 0; n < mostTurns; {
+		l.mu.Lock()
+		l.funcs.refill(&l.queued.funcs)
+		l.turns.refill(&l.queued.tasks)
+		l.mu.Unlock()
+		if l.funcs.isEmpty() && l.turns.isEmpty() {
+			return
+		}
+		for f, ok := l.funcs.pop(); ok; f, ok = l.funcs.pop() {
+			l.call(f)
+			n++
+		}
+		for n < mostTurns {
+			t, ok := l.turns.pop()
+			if !ok {
+				break
+			}
+			l.resume(t)
+			n++
+		}
+	}
+}
+
+// writeAll completes the batches of the round and does what was asked of sockets.
+func (l *Loop) writeAll() {
+	l.mu.Lock()
+	l.ends.refill(&l.queued.ends)
+	l.mu.Unlock()
+	for f, ok := l.ends.pop(); ok; f, ok = l.ends.pop() {
+		l.call(f)
+	}
+	l.mu.Lock()
+	l.writing.refill(&l.queued.sockets)
+	l.mu.Unlock()
+	for range mostWrites {
+		s, ok := l.writing.pop()
+		if !ok {
+			return
+		}
+		l.attend(s)
+	}
+}
+
+// call calls f and contains its panic.
+func (l *Loop) call(f func()) {
+	defer l.contain("a function")
+	f()
+	l.watch.ran(f)
+}

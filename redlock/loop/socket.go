@@ -1,0 +1,160 @@
+package loop
+
+import (
+	"net"
+	"sync"
+	"sync/atomic"
+)
+
+// A Receiver gets what comes from a socket. The loop calls it, so its methods must be short and
+// must not block.
+type Receiver interface {
+	// Received gets at most 16 KiB. The bytes are valid during the call only.
+	Received(p []byte)
+	// Ended is called with io.EOF when the other side sends no more. What waits is still sent,
+	// and Write goes on. It is called with another error when the connection is over: after
+	// Close, with net.ErrClosed, or because it broke. That is always the last call.
+	Ended(err error)
+	// Drained is called once after a Drain that returned more than 0, when nothing waits.
+	Drained()
+}
+
+// A Socket is a connection that its loop reads and writes. Any goroutine may call its methods.
+type Socket struct {
+	loop          *Loop
+	receiver      Receiver
+	local, remote net.Addr
+	paused        atomic.Bool
+
+	mu        sync.Mutex
+	queued    bool    // in the loop's queue
+	out       *buffer // was written, is not being sent; nil: nothing
+	waiting   int     // bytes that are not in the kernel, also those being sent
+	drain     bool    // Drained is to be called
+	shutWrite bool    // CloseWrite was called
+	closed    bool    // Close was called, or the connection is over
+
+	// Only the loop uses these.
+	fd       int
+	known    bool    // the kernel tells its events
+	blocked  bool    // the kernel took no more, and tells when it does
+	readable bool    // there may be something to read
+	toTheEnd bool    // the kernel told an end or an error: read until it comes
+	inReady  bool    // in Loop.ready
+	eof      bool    // reading is over
+	shut     bool    // the other side was told that writing is over
+	over     bool    // Ended had its last call
+	sending  *buffer // nil: nothing
+	sent     int     // bytes of sending that are in the kernel
+}
+
+// A buffer is bytes to send. They go back to the loop's pool.
+type buffer struct{ bytes []byte }
+
+const keptBuffer = 64 << 10 // larger ones are not pooled
+
+// Adopt takes a connection over. It begins paused. The connection must be TCP or a Unix
+// socket, without bytes that were read already. After an error it is still the caller's.
+func (l *Loop) Adopt(c net.Conn, r Receiver) (*Socket, error) {
+	s := &Socket{loop: l, receiver: r, local: c.LocalAddr(), remote: c.RemoteAddr(), queued: true}
+	s.paused.Store(true)
+	fd, err := duplicate(c)
+	if err != nil {
+		return nil, err
+	}
+	s.fd = fd
+	if !l.enqueue(func(q *queue) { q.sockets = append(q.sockets, s) }) {
+		closeDescriptor(fd)
+		return nil, net.ErrClosed
+	}
+	_ = c.Close() // Go's poller lets go of it; the connection lives on in fd
+	return s, nil
+}
+
+// LocalAddr and RemoteAddr are the addresses of the connection.
+func (s *Socket) LocalAddr() net.Addr  { return s.local }
+func (s *Socket) RemoteAddr() net.Addr { return s.remote }
+
+// Write takes a copy of p, to be sent at the end of the round. It returns the number of bytes
+// that wait, of this and earlier calls. Bytes of a connection that is over are dropped.
+func (s *Socket) Write(p []byte) (waiting int) {
+	s.mu.Lock()
+	if s.closed || s.shutWrite || len(p) == 0 {
+		defer s.mu.Unlock()
+		return s.waiting
+	}
+	if s.out == nil {
+		s.out = s.loop.takeBuffer()
+	}
+	s.out.bytes = append(s.out.bytes, p...)
+	s.waiting += len(p)
+	waiting = s.waiting
+	s.unlockAndQueue()
+	return waiting
+}
+
+// Waiting is the number of bytes that are not in the kernel yet.
+func (s *Socket) Waiting() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.waiting
+}
+
+// Drain asks for one call of Drained when nothing waits, and returns how many bytes wait. If that
+// is 0, Drained is not called.
+func (s *Socket) Drain() (waiting int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.drain = s.waiting > 0
+	return s.waiting
+}
+
+// Pause stops reading. A call of Received that is under way on another goroutine goes on.
+func (s *Socket) Pause() { s.paused.Store(true) }
+
+// Resume begins reading, or goes on with it.
+func (s *Socket) Resume() {
+	if s.paused.Swap(false) {
+		s.mu.Lock()
+		s.unlockAndQueue()
+	}
+}
+
+// CloseWrite tells the other side that nothing more will come, after what waits was sent.
+func (s *Socket) CloseWrite() {
+	s.mu.Lock()
+	s.shutWrite = true
+	s.unlockAndQueue()
+}
+
+// Close ends the connection. What waits is sent if the kernel takes it at once. It may be called
+// again.
+func (s *Socket) Close() {
+	s.mu.Lock()
+	s.closed = true
+	s.unlockAndQueue()
+}
+
+// unlockAndQueue has the loop attend to the socket.
+func (s *Socket) unlockAndQueue() {
+	was := s.queued
+	s.queued = true
+	s.mu.Unlock()
+	if !was {
+		s.loop.enqueue(func(q *queue) { q.sockets = append(q.sockets, s) })
+	}
+}
+
+func (l *Loop) takeBuffer() *buffer {
+	if b, ok := l.buffers.Get().(*buffer); ok {
+		return b
+	}
+	return new(buffer)
+}
+
+func (l *Loop) putBuffer(b *buffer) {
+	if b != nil && cap(b.bytes) <= keptBuffer {
+		b.bytes = b.bytes[:0]
+		l.buffers.Put(b)
+	}
+}

@@ -1,0 +1,342 @@
+package loop
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+func forEachNetwork(t *testing.T, test func(t *testing.T, network string)) {
+	for _, network := range []string{"tcp", "unix"} {
+		t.Run(network, func(t *testing.T) { test(t, network) })
+	}
+}
+
+func TestEcho(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, network string) {
+		l := start(t)
+		r := newRecorder()
+		var s *Socket
+		var ready sync.WaitGroup
+		ready.Add(1)
+		r.received = func(p []byte) { ready.Wait(); s.Write(p) }
+		var theirs net.Conn
+		s, theirs = l.adopt(t, network, r)
+		ready.Done()
+		if s.RemoteAddr().String() != theirs.LocalAddr().String() || s.LocalAddr().String() != theirs.RemoteAddr().String() {
+			t.Errorf("the addresses are %v and %v", s.RemoteAddr(), s.LocalAddr())
+		}
+		want := bytes.Repeat([]byte("0123456789abcdef"), 20_000)
+		go func() { _, _ = theirs.Write(want) }()
+		if got := readFull(t, theirs, len(want)); !bytes.Equal(got, want) {
+			t.Error("the echo differs")
+		}
+		theirs.Close()
+		r.untilEnded(t, io.EOF)
+		s.Close()
+		s.Close()
+		r.untilEnded(t, io.EOF, net.ErrClosed)
+		l.flush(t)
+		if s.Write([]byte("late")) != 0 || r.ends() != 2 {
+			t.Error("the socket goes on after its end")
+		}
+	})
+}
+
+func TestASocketBeginsPaused(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	ours, theirs := pair(t, "tcp")
+	s, err := l.Adopt(ours, r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprint(theirs, "early")
+	theirs.Close()
+	l.flush(t)
+	if r.bytes() != "" || r.ends() != 0 {
+		t.Error("it was read before Resume")
+	}
+	s.Resume()
+	r.untilEnded(t, io.EOF)
+	if r.got.String() != "early" {
+		t.Errorf("got %q", r.got.String())
+	}
+}
+
+func TestPauseAndResume(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	s, theirs := l.adopt(t, "tcp", r)
+	fmt.Fprint(theirs, "a")
+	r.until(t, "the first byte", func() bool { return r.got.Len() == 1 })
+	s.Pause()
+	l.flush(t)
+	fmt.Fprint(theirs, "b")
+	l.flush(t)
+	if r.bytes() != "a" {
+		t.Errorf("got %q while paused", r.bytes())
+	}
+	s.Resume()
+	r.until(t, "the second byte", func() bool { return r.got.Len() == 2 })
+}
+
+// Each writer's messages arrive whole and in its order.
+func TestManyGoroutinesWrite(t *testing.T) {
+	const writers, each = 8, 2000
+	l := start(t)
+	s, theirs := l.adopt(t, "tcp", newRecorder())
+	for w := range writers {
+		go func() {
+			for i := range each {
+				var message [8]byte
+				binary.BigEndian.PutUint32(message[:], uint32(w))
+				binary.BigEndian.PutUint32(message[4:], uint32(i))
+				s.Write(message[:])
+			}
+		}()
+	}
+	var next [writers]uint32
+	got := readFull(t, theirs, 8*writers*each)
+	for ; len(got) > 0; got = got[8:] {
+		w, i := binary.BigEndian.Uint32(got), binary.BigEndian.Uint32(got[4:])
+		if next[w] != i {
+			t.Fatalf("writer %d: message %d came instead of %d", w, i, next[w])
+		}
+		next[w]++
+	}
+}
+
+// A peer that does not read delays nobody else, and Drained tells when it has read.
+func TestPeerThatDoesNotRead(t *testing.T) {
+	forEachNetwork(t, func(t *testing.T, network string) {
+		l := start(t)
+		r := newRecorder()
+		s, theirs := l.adopt(t, network, r)
+		if s.Drain() != 0 {
+			t.Error("something waits at once")
+		}
+		chunk := bytes.Repeat([]byte("x"), 64<<10)
+		total := 0
+		for s.Waiting() < 1<<20 {
+			s.Write(chunk)
+			total += len(chunk)
+			if s.Waiting() >= 1<<20 {
+				l.flush(t) // it may all fit into the kernel
+			}
+		}
+		if s.Drain() == 0 {
+			t.Fatal("nothing waits")
+		}
+		other, others := l.adopt(t, network, newRecorder())
+		other.Write([]byte("hello"))
+		readFull(t, others, 5)
+		if r.drains() != 0 {
+			t.Error("drained before the peer has read")
+		}
+		readFull(t, theirs, total)
+		r.until(t, "Drained", func() bool { return r.drained == 1 })
+		if s.Waiting() != 0 || s.Drain() != 0 {
+			t.Error("bytes wait after Drained")
+		}
+		s.Write([]byte("more"))
+		readFull(t, theirs, 4)
+		l.flush(t)
+		if r.drains() != 1 {
+			t.Error("Drained was called without a Drain")
+		}
+	})
+}
+
+// CloseWrite comes after what waits, and the other direction stays open.
+func TestCloseWrite(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	s, theirs := l.adopt(t, "tcp", r)
+	want := bytes.Repeat([]byte("y"), 8<<20)
+	s.Write(want)
+	s.CloseWrite()
+	s.Write([]byte("dropped"))
+	got, err := io.ReadAll(theirs)
+	if err != nil || !bytes.Equal(got, want) {
+		t.Errorf("read %d of %d bytes: %v", len(got), len(want), err)
+	}
+	fmt.Fprint(theirs, "still open")
+	r.until(t, "bytes after the half-close", func() bool { return r.got.String() == "still open" })
+	theirs.Close()
+	r.untilEnded(t, io.EOF)
+}
+
+// What was written goes out before Close.
+func TestCloseSendsWhatTheKernelTakes(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	s, theirs := l.adopt(t, "tcp", r)
+	s.Write([]byte("last words"))
+	s.Close()
+	got, err := io.ReadAll(theirs)
+	if err != nil || string(got) != "last words" {
+		t.Errorf("read %q: %v", got, err)
+	}
+	r.untilEnded(t, net.ErrClosed)
+}
+
+func TestCloseInEachState(t *testing.T) {
+	states := map[string]func(s *Socket, theirs net.Conn){
+		"new":      func(*Socket, net.Conn) {},
+		"paused":   func(s *Socket, theirs net.Conn) { s.Pause(); fmt.Fprint(theirs, "x") },
+		"shut":     func(s *Socket, _ net.Conn) { s.CloseWrite() },
+		"blocked":  func(s *Socket, _ net.Conn) { s.Write(make([]byte, 16<<20)); s.Drain() },
+		"eof":      func(_ *Socket, theirs net.Conn) { theirs.Close() },
+		"twice":    func(s *Socket, _ net.Conn) { s.Close() },
+		"half eof": func(s *Socket, theirs net.Conn) { s.CloseWrite(); _ = theirs.(*net.TCPConn).CloseWrite() },
+	}
+	for name, enter := range states {
+		for _, settled := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s settled=%v", name, settled), func(t *testing.T) {
+				l := start(t)
+				r := newRecorder()
+				s, theirs := l.adopt(t, "tcp", r)
+				enter(s, theirs)
+				if settled {
+					l.flush(t)
+				}
+				s.Close()
+				r.until(t, "the last call", func() bool {
+					return len(r.ended) > 0 && !errors.Is(r.ended[len(r.ended)-1], io.EOF)
+				})
+				l.flush(t)
+				if r.ends() > 2 {
+					t.Errorf("ended %v", r.ended)
+				}
+				if _, err := io.Copy(io.Discard, theirs); name == "blocked" && err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+}
+
+// A connection that breaks is told once, also to a writer.
+func TestReset(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	s, theirs := l.adopt(t, "tcp", r)
+	s.Write(make([]byte, 16<<20))
+	if s.Drain() == 0 {
+		t.Fatal("nothing waits")
+	}
+	_ = theirs.(*net.TCPConn).SetLinger(0)
+	theirs.Close()
+	r.untilEnded(t, unix.ECONNRESET)
+	if s.Waiting() != 0 {
+		t.Error("bytes wait for a broken connection")
+	}
+}
+
+func TestAdoptKeepsTheConnectionsOptions(t *testing.T) {
+	l := start(t)
+	ours, _ := pair(t, "tcp")
+	raw, err := ours.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = raw.Control(func(fd uintptr) { _ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, 4321) })
+	s, err := l.Adopt(ours, newRecorder())
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.Do(func() {
+		for option, want := range map[int]int{unix.TCP_USER_TIMEOUT: 4321, unix.TCP_NODELAY: 1} {
+			if got, err := unix.GetsockoptInt(s.fd, unix.IPPROTO_TCP, option); got != want || err != nil {
+				t.Errorf("option %d is %d: %v", option, got, err)
+			}
+		}
+	})
+	l.flush(t)
+	if _, err := ours.Write([]byte("x")); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("the connection is still its caller's: %v", err)
+	}
+}
+
+func TestAdoptRefusesWhatHasNoDescriptor(t *testing.T) {
+	l := start(t)
+	ours, theirs := net.Pipe()
+	defer theirs.Close()
+	if _, err := l.Adopt(ours, newRecorder()); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("error %v", err)
+	}
+	go func() { _, _ = ours.Write([]byte("x")) }()
+	readFull(t, theirs, 1)
+}
+
+func TestAReceiversPanicEndsItsSocketOnly(t *testing.T) {
+	l := start(t)
+	r, other := newRecorder(), newRecorder()
+	r.received = func([]byte) { panic("broken receiver") }
+	_, theirs := l.adopt(t, "tcp", r)
+	_, others := l.adopt(t, "tcp", other)
+	fmt.Fprint(theirs, "x")
+	r.untilEnded(t, errPanicked)
+	if _, err := io.ReadAll(theirs); err != nil {
+		t.Error(err)
+	}
+	fmt.Fprint(others, "y")
+	other.until(t, "the other socket", func() bool { return other.got.Len() == 1 })
+	l.stop()
+	if !strings.Contains(l.log.String(), "broken receiver") || !strings.Contains(l.log.String(), "socket_linux_test.go") {
+		t.Errorf("the log has no panic with its stack: %s", l.log)
+	}
+}
+
+func TestAfterRunEverythingRefuses(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	s, theirs := l.adopt(t, "tcp", r)
+	l.stop()
+	r.untilEnded(t, net.ErrClosed)
+	if _, err := io.ReadAll(theirs); err != nil {
+		t.Error(err)
+	}
+	ours, _ := pair(t, "tcp")
+	if _, err := l.Adopt(ours, r); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("Adopt: %v", err)
+	}
+	if _, err := ours.Write([]byte("x")); err != nil {
+		t.Errorf("a refused connection is not its caller's: %v", err)
+	}
+	ours.Close()
+	if l.Do(func() {}) || l.AtEnd(func() {}) || l.Go(func(*Task) {}) != nil {
+		t.Error("the loop takes orders after its end")
+	}
+	s.Write([]byte("x"))
+	s.Resume()
+	s.CloseWrite()
+	s.Close()
+}
+
+// AtEnd comes after the tasks and before the writes of a round, so that it completes a batch.
+func TestAtEndCompletesABatch(t *testing.T) {
+	l := start(t)
+	s, theirs := l.adopt(t, "tcp", newRecorder())
+	batch, rounds := []byte{}, 0
+	for i := range 3 {
+		l.Go(func(*Task) {
+			batch = append(batch, byte('a'+i))
+			if len(batch) == 1 {
+				l.AtEnd(func() { rounds++; s.Write(batch); batch = nil })
+			}
+		})
+	}
+	if got := readFull(t, theirs, 3); string(got) != "abc" {
+		t.Errorf("got %q", got)
+	}
+}

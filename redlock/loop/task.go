@@ -1,0 +1,193 @@
+package loop
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+)
+
+// A Task is sequential code. Its loop runs it until it parks, and again when it was unparked.
+// Only Unpark may be called by others than the task itself.
+type Task struct {
+	loop   *Loop         // nil: the task runs on a goroutine for good
+	state  atomic.Uint32 // taskRunning and so on
+	away   bool          // a goroutine of its own runs it
+	ended  bool
+	signal chan struct{} // ends a Park away from the loop; made by the first
+	body   func(*Task)
+	next   func() (struct{}, bool) // runs the task until it yields
+	yield  func(struct{}) bool
+	doing  string
+
+	before, after *Task // in Loop.tasks
+}
+
+const (
+	taskRunning  uint32 = iota // or queued to run
+	taskNotified               // unparked, so the next Park returns at once
+	taskParked                 // waits for the loop to resume it
+	taskBlocked                // waits for its signal
+)
+
+// Go runs body as a task of the loop and returns at once. It returns nil if the loop has ended,
+// and then body is not called.
+func (l *Loop) Go(body func(*Task)) *Task {
+	t := &Task{loop: l, body: body}
+	if !l.enqueue(func(q *queue) { q.tasks = append(q.tasks, t); l.link(t) }) {
+		return nil
+	}
+	return t
+}
+
+// OnGoroutine calls body on the caller's goroutine, as a task without a loop. It returns when the
+// task has ended.
+func OnGoroutine(body func(*Task)) { body(&Task{away: true}) }
+
+// Park returns after an Unpark, or without reason. It returns at once if the task was unparked
+// since its last Park. The caller looks again at what it waits for.
+func (t *Task) Park() {
+	waiting := taskParked
+	if t.away {
+		waiting = taskBlocked
+		if t.signal == nil {
+			t.signal = make(chan struct{}, 1)
+		}
+	}
+	if !t.state.CompareAndSwap(taskRunning, waiting) {
+		t.state.Store(taskRunning)
+		return
+	}
+	if t.away {
+		<-t.signal
+		return
+	}
+	t.yield(struct{}{})
+	t.state.Store(taskRunning)
+}
+
+// Unpark ends a Park, or the next one. Any goroutine may call it.
+func (t *Task) Unpark() {
+	for {
+		switch state := t.state.Load(); state {
+		case taskNotified:
+			return
+		case taskRunning:
+			if t.state.CompareAndSwap(state, taskNotified) {
+				return
+			}
+		case taskParked:
+			if t.state.CompareAndSwap(state, taskNotified) {
+				t.enqueue()
+				return
+			}
+		case taskBlocked:
+			if t.state.CompareAndSwap(state, taskRunning) {
+				t.signal <- struct{}{}
+				return
+			}
+		}
+	}
+}
+
+func (t *Task) enqueue() { t.loop.enqueue(func(q *queue) { q.tasks = append(q.tasks, t) }) }
+
+// Leave has a goroutine of its own run the task from now on, so it may block. It does nothing for
+// a task that left already, for one without a loop, and for nil.
+func (t *Task) Leave() {
+	if t == nil || t.away {
+		return
+	}
+	t.away = true
+	t.yield(struct{}{})
+}
+
+// Back has the loop run the task again. It does nothing for a task that the loop runs, for one
+// without a loop, and for nil.
+func (t *Task) Back() {
+	if t == nil || t.loop == nil || !t.away {
+		return
+	}
+	t.away = false
+	t.yield(struct{}{})
+}
+
+// OnLoop tells whether the loop runs the task, so that it must not block. Only the task may ask.
+func (t *Task) OnLoop() bool { return t != nil && !t.away }
+
+// Doing says what the task does, for the log of long rounds.
+func (t *Task) Doing(what string) { t.doing = what }
+
+type taskKey struct{}
+
+// NewContext returns a context that carries the task. Whoever has to wait under it finds the
+// task by FromContext.
+func NewContext(ctx context.Context, t *Task) context.Context {
+	return context.WithValue(ctx, taskKey{}, t)
+}
+
+// FromContext returns the task that the context carries, or nil. Only code that the task itself
+// runs may use it.
+func FromContext(ctx context.Context) *Task {
+	t, _ := ctx.Value(taskKey{}).(*Task)
+	return t
+}
+
+// link adds a task to those that have not ended. Loop.mu is held.
+func (l *Loop) link(t *Task) {
+	if t.after = l.tasks; t.after != nil {
+		t.after.before = t
+	}
+	l.tasks = t
+}
+
+// unlink removes a task that has ended. The loop may wait for the last one.
+func (l *Loop) unlink(t *Task) {
+	l.enqueue(func(*queue) {
+		if t.before != nil {
+			t.before.after = t.after
+		} else {
+			l.tasks = t.after
+		}
+		if t.after != nil {
+			t.after.before = t.before
+		}
+		t.before, t.after = nil, nil
+	})
+}
+
+// resume runs a task on the loop until it parks, leaves or ends.
+func (l *Loop) resume(t *Task) {
+	if t.next == nil {
+		t.start()
+	}
+	t.next()
+	l.watch.ran(t)
+	switch {
+	case t.ended:
+		l.unlink(t)
+	case t.away:
+		l.helpers.Go(t.runAway)
+	}
+}
+
+// runAway runs a task that left until it comes back or ends.
+func (t *Task) runAway() {
+	t.next()
+	if t.ended {
+		t.loop.unlink(t)
+		return
+	}
+	t.enqueue()
+}
+
+// start makes the coroutine. It must not be made under a locked thread (doc.go).
+func (t *Task) start() {
+	t.next, _ = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() { t.ended = true }()
+		defer t.loop.contain("a task")
+		t.yield = yield
+		body := t.body
+		t.body = nil
+		body(t)
+	})
+}
