@@ -109,7 +109,8 @@ func (s *Socket) Drain() (waiting int) {
 	return s.waiting
 }
 
-// Pause stops reading. A call of Received that is under way on another goroutine goes on.
+// Pause stops reading. A call of Received that is under way goes on. If Received pauses and another
+// goroutine resumes, both decide under one lock of their own, or the Pause may come last.
 func (s *Socket) Pause() { s.paused.Store(true) }
 
 // Resume begins reading, or goes on with it.

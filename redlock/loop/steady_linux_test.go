@@ -38,6 +38,11 @@ func (e *echo) run(task *Task) {
 func startEcho(t testing.TB, l *running) (*echo, net.Conn) {
 	t.Helper()
 	ours, theirs := pair(t, "tcp")
+	return adoptEcho(t, l, ours), theirs
+}
+
+func adoptEcho(t testing.TB, l *running, ours net.Conn) *echo {
+	t.Helper()
 	e := &echo{}
 	var err error
 	if e.socket, err = l.Adopt(ours, e); err != nil {
@@ -47,7 +52,7 @@ func startEcho(t testing.TB, l *running) (*echo, net.Conn) {
 		t.Fatal("the loop has ended")
 	}
 	e.socket.Resume()
-	return e, theirs
+	return e
 }
 
 // Reading, resuming a task and writing allocate nothing.

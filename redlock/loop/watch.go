@@ -69,28 +69,34 @@ func (w *watch) end() {
 
 // watchOver logs long rounds until done is closed.
 func (l *Loop) watchOver(done <-chan struct{}) {
-	w := &l.watch
 	ticker := time.NewTicker(stuckAfter)
 	defer ticker.Stop()
 	var logged time.Time
 	for {
 		select {
 		case <-done:
+			l.logLongest()
 			return
 		case <-ticker.C:
 		}
-		if began := w.began.Load(); began != 0 && w.now()-began > int64(stuckAfter) {
-			l.log.Error("the event loop is stuck, so no client is served", "for", time.Duration(w.now()-began))
+		if began := l.watch.began.Load(); began != 0 && l.watch.now()-began > int64(stuckAfter) {
+			l.log.Error("the event loop is stuck, so no client is served", "for", time.Duration(l.watch.now()-began))
 		}
-		if time.Since(logged) < logEvery {
-			continue
-		}
-		if r := w.report.Swap(nil); r != nil {
+		if time.Since(logged) > logEvery && l.logLongest() {
 			logged = time.Now()
-			l.log.Warn("a round of the event loop took long and delayed all clients", "took", r.round,
-				"rounds", w.long.Swap(0), "longest_part", r.longest, "of", r.what)
 		}
 	}
+}
+
+// logLongest logs the longest round since its last call, if one was too long.
+func (l *Loop) logLongest() bool {
+	r := l.watch.report.Swap(nil)
+	if r == nil {
+		return false
+	}
+	l.log.Warn("a round of the event loop took long and delayed all clients", "took", r.round,
+		"rounds", l.watch.long.Swap(0), "longest_part", r.longest, "of", r.what)
+	return true
 }
 
 // contain is deferred. It logs a panic without waiting for the log.
