@@ -39,6 +39,7 @@ var sections = []section{
 	{"passthrough", measurePassThrough},
 	{"large", measureLargeReply},
 	{"mixed", measureMixed},
+	{"short", measureShortSessions},
 	{"idle", measureIdleClients},
 }
 

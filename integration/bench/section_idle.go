@@ -23,9 +23,10 @@ func measureIdleClients(ctx context.Context, b *bench) error {
 		clients int
 		sockets int // per client, in the proxy
 		once    func(client *leanClient) error
+		wanted  bar
 	}{
-		{"that have locked once", b.idleClients, 1, lockOnce},
-		{"that have read once from the upstream", b.forwardedIdleClients, 2, getOnce},
+		{"that have locked once", b.idleClients, 1, lockOnce, atMost(6)},
+		{"that have read once from the upstream", b.forwardedIdleClients, 2, getOnce, bar{}},
 	} {
 		what := fmt.Sprintf("%d idle clients %s: ", kind.clients, kind.what)
 		need := kind.clients*kind.sockets + 200
@@ -43,7 +44,7 @@ func measureIdleClients(ctx context.Context, b *bench) error {
 			all[what] = append(all[what], measured)
 		}
 		before, there, after := all.of(what, "before"), all.of(what, "there"), all.of(what, "after")
-		b.report(what+"resident memory of each", all.of(what, "each").times(1.0/kibibyte), "KiB", atMost(20),
+		b.report(what+"resident memory of each", all.of(what, "each").times(1.0/kibibyte), "KiB", kind.wanted,
 			medians("MiB, while they are there / before", there.times(1.0/mebibyte), before.times(1.0/mebibyte)))
 		b.report(what+"memory after they left / before they came", after.over(before), "x", atMost(1.2),
 			medians("MiB", after.times(1.0/mebibyte), before.times(1.0/mebibyte)))

@@ -51,8 +51,13 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 			}
 			for _, other := range others {
 				wanted := bar{}
-				if other == pumped {
+				switch {
+				case other == pumped:
 					wanted = atLeast(0.9)
+				case other == twemproxied && pipeline == 1:
+					wanted = atLeast(1)
+				case other == twemproxied:
+					wanted = atLeast(2)
 				}
 				what := fmt.Sprintf("%s, 50 clients, -P %d: proxy / %s", command[0], pipeline, other)
 				b.report(what, all.ratio("rate", proxied, other), "x", wanted,
