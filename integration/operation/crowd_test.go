@@ -1,0 +1,195 @@
+package operation
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"redlock-proxy/integration/layer"
+	"redlock-proxy/integration/rig"
+)
+
+// crowdSize is how many idle clients one process must hold.
+const crowdSize = 50_000
+
+// A crowd of idle clients that have locked once delays nobody noticeably, and each of them is
+// served again. Delays are only reported: they depend on the machine.
+func TestCrowdOfIdleClients(t *testing.T) {
+	layer.Long(t)
+	size := crowdSize
+	if most := openFiles(t) - 1000; size > most {
+		t.Logf("only %d clients: the limit of open files is %d", most, most+1000)
+		size = most
+	}
+	binary := filepath.Join(rig.Scratch, "redlock-proxy-crowd") // the race detector knows 8,128 goroutines at most
+	if err := rig.BuildProxy(binary); err != nil {
+		t.Fatal(err)
+	}
+	c := rig.StartCluster(t, rig.Options{Binary: binary, LogLevel: "warn", More: fmt.Sprintf("limits: {clients: %d}\n", size+100)})
+	busy := startBusy(t, c.Proxy.Addr())
+	time.Sleep(time.Second)
+	t.Logf("alone: longest wait of the busy clients %v", busy.longest())
+	crowd := make([]*idler, size)
+	each(t, crowd, func(i int) (err error) { crowd[i], err = arrive(c.Proxy.Addr(), i); return err })
+	t.Logf("while %d clients came and locked: longest wait %v", size, busy.longest())
+	time.Sleep(2 * time.Second)
+	t.Logf("while they were idle: longest wait %v", busy.longest())
+	t.Logf("memory and goroutines of the proxy: %s bytes, %s", c.Proxy.Metric(t, "process_resident_memory_bytes"), c.Proxy.Metric(t, "go_goroutines"))
+	each(t, crowd, func(i int) error { return crowd[i].lock(i) })
+	t.Logf("while all locked again: longest wait %v", busy.longest())
+	each(t, crowd, func(i int) error { return crowd[i].conn.Close() })
+	rig.WaitFor(t, "all have left", func() error {
+		if n := c.Proxy.Metric(t, "redlock_clients_connected"); n != fmt.Sprint(busyClients) {
+			return fmt.Errorf("%s clients are there", n)
+		}
+		return nil
+	})
+	t.Logf("while they left: longest wait %v", busy.longest())
+	busy.stop(t)
+}
+
+// each calls f for each client of the crowd, a hundred at a time.
+func each(t *testing.T, crowd []*idler, f func(i int) error) {
+	t.Helper()
+	const doors = 100
+	var wg sync.WaitGroup
+	for door := range doors {
+		wg.Go(func() {
+			for i := door; i < len(crowd); i += doors {
+				if err := f(i); err != nil {
+					t.Errorf("client %d: %v", i, err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+}
+
+// openFiles is the limit of open files of this process and its children.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	var limit syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Cur = limit.Max
+	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit); err != nil {
+		t.Fatal(err)
+	}
+	return int(limit.Max)
+}
+
+// An idler is a connection without a buffer, since there are so many.
+type idler struct{ conn net.Conn }
+
+// arrive connects and locks. Each address of the loopback has some 28,000 ports, so clients use
+// several.
+func arrive(addr string, i int) (*idler, error) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, byte(1+i%8))}, Timeout: rig.Patience}
+	conn, err := dialer.DialContext(context.Background(), "tcp", addr)
+	if err != nil {
+		return nil, err
+	}
+	c := &idler{conn}
+	return c, c.lock(i)
+}
+
+// lock takes a lock and releases it.
+func (c *idler) lock(i int) error {
+	key, token := fmt.Sprintf("lock:crowd:%d", i), fmt.Sprintf("token-of-the-client-%d", i)
+	if err := c.ask("+OK", "SET", key, token, "NX", "PX", "60000"); err != nil {
+		return err
+	}
+	return c.ask(":1", "DEL", key)
+}
+
+func (c *idler) ask(want string, args ...string) error {
+	_ = c.conn.SetDeadline(time.Now().Add(rig.Patience))
+	if _, err := c.conn.Write(rig.Encode(args...)); err != nil {
+		return err
+	}
+	reply, err := bufio.NewReaderSize(c.conn, 64).ReadString('\n')
+	if err == nil && reply != want+"\r\n" {
+		err = fmt.Errorf("%s got %q", args[0], reply)
+	}
+	return err
+}
+
+const busyClients = 10
+
+// busy is clients that read and lock all the time, at a pace.
+type busy struct {
+	over    chan struct{}
+	clients sync.WaitGroup
+
+	mu    sync.Mutex
+	worst time.Duration
+	err   error
+}
+
+func startBusy(t *testing.T, addr string) *busy {
+	t.Helper()
+	b := &busy{over: make(chan struct{})}
+	for i := range busyClients {
+		client, err := arrive(addr, crowdSize+i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { client.conn.Close() })
+		b.clients.Go(func() { b.work(client, crowdSize+i) })
+	}
+	return b
+}
+
+func (b *busy) work(client *idler, i int) {
+	for {
+		select {
+		case <-b.over:
+			return
+		case <-time.After(5 * time.Millisecond):
+		}
+		began := time.Now()
+		err := client.ask("$-1", "GET", "nothing")
+		if err == nil {
+			err = client.lock(i)
+		}
+		b.mu.Lock()
+		b.worst = max(b.worst, time.Since(began))
+		if b.err == nil {
+			b.err = err
+		}
+		b.mu.Unlock()
+		if err != nil {
+			return
+		}
+	}
+}
+
+// longest returns the longest time of a GET and a cycle since the last call.
+func (b *busy) longest() time.Duration {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	worst := b.worst
+	b.worst = 0
+	return worst
+}
+
+// stop requires that every request was served.
+func (b *busy) stop(t *testing.T) {
+	t.Helper()
+	close(b.over)
+	b.clients.Wait()
+	if b.err != nil {
+		t.Errorf("a busy client was not served: %v", b.err)
+	}
+}
