@@ -101,11 +101,11 @@ func (s *Socket) Waiting() int {
 }
 
 // Drain asks for one call of Drained when nothing waits, and returns how many bytes wait. If that
-// is 0, Drained is not called.
+// is 0, there is no such call, unless another goroutine has asked for it.
 func (s *Socket) Drain() (waiting int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.drain = s.waiting > 0
+	s.drain = s.drain || s.waiting > 0 // what another has asked for stays
 	return s.waiting
 }
 

@@ -340,3 +340,15 @@ func TestAtEndCompletesABatch(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 }
+
+// A Drain that finds nothing waiting leaves an earlier one's call of Drained alone.
+func TestDrainOfTwoGoroutines(t *testing.T) {
+	s := &Socket{waiting: 1}
+	if s.Drain() != 1 {
+		t.Error("nothing waits")
+	}
+	s.waiting = 0 // all is in the kernel, and Drained has not been called yet
+	if s.Drain() != 0 || !s.mustTellDrained() || s.mustTellDrained() {
+		t.Error("Drained is not called once")
+	}
+}
