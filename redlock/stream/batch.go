@@ -2,44 +2,16 @@ package stream
 
 import (
 	"math"
-	"net"
-	"runtime"
 	"slices"
 	"time"
 
 	"redlock-proxy/redlock/resp"
 )
 
-// This file is the writer and the reader of a connection. They work in batches: calls
-// that are sent together, with one check of the master's marker behind them. The two
-// steps are flush (calls in, bytes out) and handOut (bytes in, answers out). They neither
-// read nor write nor wait.
-
-// write sends the queued calls until the connection ends or the stream stops. It owns
-// conn's writing side.
-func (s *Stream) write(conn net.Conn, stop <-chan struct{}) error {
-	var buf []byte
-	for {
-		if buf = s.flush(buf); len(buf) == 0 {
-			select {
-			case <-s.wake:
-				// Let other goroutines add their calls to this batch. If there are none,
-				// this costs nothing.
-				runtime.Gosched()
-				continue
-			case <-stop:
-				return nil
-			}
-		}
-		conn.SetWriteDeadline(time.Now().Add(s.stall()))
-		if _, err := conn.Write(buf); err != nil {
-			return err
-		}
-		if cap(buf) > maxIdleBuffer {
-			buf = nil
-		}
-	}
-}
+// This file is what is written to a connection, and what is read from it. Both are
+// batches: calls that are sent together, with one check of the master's marker behind
+// them. The two steps are flush (calls in, bytes out) and handOut (bytes in, answers
+// out). They neither read nor write nor wait. A link calls them (link.go).
 
 // flush returns the queued calls with one check behind them. It returns nothing if no call
 // is queued and no check is due. The next calls are queued in the memory of empty. The
@@ -77,25 +49,7 @@ func (s *Stream) askInfo() {
 		return
 	}
 	s.sole, s.due = false, true
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
-}
-
-// maxIdleBuffer is the largest buffer that an idle writer keeps.
-const maxIdleBuffer = 256 << 10
-
-// read answers calls until the connection ends.
-func (s *Stream) read(in *answers) error {
-	for {
-		if err := s.handOut(in); err != nil {
-			return err
-		}
-		if err := in.Fill(); err != nil {
-			return err
-		}
-	}
+	s.wake()
 }
 
 // answers are what a connection has received and not handed out.

@@ -2,16 +2,14 @@ package stream
 
 import (
 	"context"
-	"errors"
-	"net"
 	"slices"
 	"time"
 
 	"redlock-proxy/redlock/resp"
 )
 
-// Run keeps the stream connected until ctx ends. It owns the connection. It waits for the
-// reader and the writer that it starts.
+// Run keeps the stream connected until ctx ends. It owns the connection, and waits for its
+// link.
 func (s *Stream) Run(ctx context.Context) {
 	var redial Backoff
 	for ctx.Err() == nil {
@@ -33,12 +31,13 @@ func (s *Stream) Run(ctx context.Context) {
 // connection began and why it ended. began is zero if there was no connection.
 func (s *Stream) connectAndServe(ctx context.Context) (began time.Time, err error) {
 	err = Contain(s.log, func() error {
-		c, err := s.connect(ctx)
+		l, err := s.connect(ctx)
 		if err != nil {
 			return err
 		}
 		began = time.Now()
-		return s.serve(ctx, c.Conn, c.Reader)
+		defer context.AfterFunc(ctx, func() { l.Close() })()
+		return l.run()
 	})
 	return began, err
 }
@@ -56,7 +55,7 @@ func (s *Stream) tellMalformed(why error) {
 // the waiting calls. First comes CLIENT KILL of earlier connections, because a stopped
 // master may still hold their commands. Then come the debts, so that no old undo can meet
 // a new lock.
-func (s *Stream) connect(ctx context.Context) (*Connection, error) {
+func (s *Stream) connect(ctx context.Context) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stall())
 	defer cancel()
 	c, err := Connect(ctx, s.owner.Server(), Handshake{DB: s.db})
@@ -72,13 +71,14 @@ func (s *Stream) connect(ctx context.Context) (*Connection, error) {
 	c.Reader.SetLimit(s.owner.MaxReply())
 	// The owner judges all answers on this connection by this greeting.
 	s.owner.Up(c.Greeting, time.Now())
-	s.takeOver(c.Conn, c.Greeting, time.Now())
+	l := newPair(s, c.Conn, c.Reader)
+	s.takeOver(l, c.Greeting, time.Now())
 	s.tellQueued()
 	established = true
-	return c, nil
+	return l, nil
 }
 
-func (s *Stream) takeOver(conn net.Conn, self Greeting, now time.Time) {
+func (s *Stream) takeOver(l link, self Greeting, now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var first []byte
@@ -109,7 +109,7 @@ func (s *Stream) takeOver(conn net.Conn, self Greeting, now time.Time) {
 	if self.ClientID != "" {
 		s.earlier = append(s.earlier, self.identity)
 	}
-	s.conn, s.state = conn, up
+	s.link, s.state = l, up
 	s.longest, s.due, s.info = 0, true, nil
 	s.sole, s.askedInfo = self.Sole, time.Time{}
 }
@@ -155,24 +155,6 @@ func (p *payment) Answered(s *Stream, _ *Call, replies [][]byte, _ Judgement, er
 
 func (p *payment) Owed(*Call) *Debt { return p.debt }
 
-// serve runs the reader and the writer until the connection ends. It returns why it
-// ended.
-func (s *Stream) serve(ctx context.Context, conn net.Conn, reader *resp.Reader) error {
-	stop := make(chan struct{})
-	ended := make(chan error, 1)
-	stopClosing := context.AfterFunc(ctx, func() { conn.Close() })
-	go func() {
-		err := Contain(s.log, func() error { return s.write(conn, stop) })
-		conn.Close()
-		ended <- err
-	}()
-	err := Contain(s.log, func() error { return s.read(&answers{Reader: reader}) })
-	stopClosing()
-	conn.Close()
-	close(stop)
-	return errors.Join(err, <-ended)
-}
-
 // lost ends all unanswered calls and keeps their debts.
 func (s *Stream) lost(why error, next connectionState) {
 	calls, sent := s.giveUpCalls(next)
@@ -203,7 +185,7 @@ func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
 	s.loaded = map[string]bool{}
 	s.refuses, s.probing = false, false
-	s.state, s.conn = next, nil
+	s.state, s.link = next, nil
 	if next == closed {
 		s.clearDebts()
 	}

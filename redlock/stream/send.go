@@ -36,7 +36,7 @@ type Sending struct {
 	Lives   time.Duration // the TTL of that lock; the marker must record one at least as long
 }
 
-// An Asker receives the result of its call exactly once. The stream's reader calls
+// An Asker receives the result of its call exactly once. The stream's link calls
 // Answered, or the goroutine that ends a connection does. Answered gets the replies with
 // the judgement of the batch, or an error. The replies are valid during the call only.
 // Answered must not block.
@@ -135,15 +135,12 @@ func (s *Stream) push(c Call, frames []byte, now time.Time) {
 	s.queue(c, frames, now)
 }
 
-// queue hands a call to the writer, with s.mu held.
+// queue hands a call to the link, with s.mu held.
 func (s *Stream) queue(c Call, frames []byte, now time.Time) {
 	c.sent = now
 	s.out = append(s.out, frames...)
 	s.calls = append(s.calls, c)
 	s.unwritten++
 	s.gated = s.gated || c.Gates
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake()
 }

@@ -2,7 +2,6 @@ package stream
 
 import (
 	"log/slog"
-	"net"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -11,8 +10,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A Stream is the one ordered connection to a master for one database. One writer
-// combines all queued calls into one write. One reader matches replies to calls in order.
+// A Stream is the one ordered connection to a master for one database. Its link combines
+// all queued calls into one write, and matches replies to calls in order.
 // The order is the purpose of a Stream: an undo or a release can never overtake the
 // acquire before it, as it could on pooled connections. The order also holds across a
 // reconnect: see connect.go.
@@ -27,8 +26,8 @@ type Stream struct {
 
 	mu        sync.Mutex
 	state     connectionState
-	conn      net.Conn
-	out       []byte // encoded calls that the writer has not taken yet
+	link      link   // nil: there is no connection
+	out       []byte // encoded calls that the link has not taken yet
 	calls     []Call // accepted, oldest first; those from head on are unanswered
 	head      int
 	unwritten int             // number of the last calls whose bytes are still in out
@@ -49,11 +48,9 @@ type Stream struct {
 	sole      bool            // for infoPause, ROLE alone is enough to check the replication
 	askedInfo time.Time       // when INFO replication was sent last
 
-	info    []byte       // INFO replication as read last; only the reader uses it
+	info    []byte       // INFO replication as read last; only handOut uses it
 	handing atomic.Bool  // askers are being called, and may send new calls
 	queued  atomic.Int64 // change in the number of debts that the owner was not told yet
-
-	wake chan struct{} // wakes the writer: out is not empty, or a check is due
 }
 
 // Options configure a Stream.
@@ -107,7 +104,7 @@ type Judgement struct {
 func New(o Options) *Stream {
 	return &Stream{
 		owner: o.Owner, db: o.DB, embedded: o.Embedded, log: o.Log, marker: o.Marker, pause: o.Pause, raise: o.Raise,
-		loaded: map[string]bool{}, wake: make(chan struct{}, 1),
+		loaded: map[string]bool{},
 	}
 }
 
@@ -205,7 +202,7 @@ const debtPause = 100 * time.Millisecond
 // has stopped answering, has unsettled debts, or refuses what locks need.
 func (s *Stream) mayCreate(now time.Time) bool {
 	if s.state == up && s.stalled(now) {
-		s.conn.Close() // a cut network reports no error by itself
+		s.link.Close() // a cut network reports no error by itself
 		return false
 	}
 	if s.state == up && len(s.debts)+s.unpaid > 0 {
@@ -341,10 +338,7 @@ func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 		return hung
 	}
 	s.beaten, s.due = now, true
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.wake()
 	return hung
 }
 
@@ -361,7 +355,7 @@ func (s *Stream) GiveUp(why error) {
 	s.mu.Lock()
 	gives := s.state == up
 	if gives {
-		s.conn.Close()
+		s.link.Close()
 	}
 	s.mu.Unlock()
 	if gives {
@@ -381,6 +375,6 @@ func (s *Stream) GiveUpIfStalled(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state == up && s.stalled(now) {
-		s.conn.Close()
+		s.link.Close()
 	}
 }
