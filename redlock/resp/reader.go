@@ -90,6 +90,9 @@ func (r *Reader) Next(dst [][]byte, n int) ([][]byte, error) {
 	return r.Fetched(dst), nil
 }
 
+// Held is the number of bytes of the held replies.
+func (r *Reader) Held() int { return r.pos - r.start }
+
 // Discard drops the held replies.
 func (r *Reader) Discard() {
 	r.start = r.pos

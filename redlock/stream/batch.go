@@ -60,34 +60,47 @@ type answers struct {
 	replies [][]byte
 }
 
-// handOut matches the replies that are there to calls. It answers a batch after the check
-// was read. Until then nobody knows whether the votes of the batch count.
+// handOut answers all batches that are whole.
 func (s *Stream) handOut(in *answers) error {
-	for in.Pending() {
-		if len(in.batch) == 0 {
-			in.batch = s.batch(in.batch)
-			in.missing = 0
-			for i := range in.batch {
-				in.missing += in.batch[i].skip + in.batch[i].Replies
-			}
-		}
-		if len(in.batch) == 0 {
-			return resp.ErrUnasked
-		}
-		if whole, err := in.Hold(in.missing); !whole || err != nil {
+	for {
+		if whole, err := s.gather(in); !whole || err != nil {
 			return err
 		}
-		in.replies = in.Fetched(in.replies[:0])
-		j := Judgement{Votes: true, Covers: math.MaxInt64}
-		if last := &in.batch[len(in.batch)-1]; last.check {
-			j = s.judge(last, in.replies[in.missing-checkReplies:], time.Now())
-		}
-		s.answer(in.batch, in.replies, j)
-		clear(in.batch)
-		in.batch = in.batch[:0]
-		in.Discard()
+		s.answerBatch(in)
 	}
-	return nil
+}
+
+// gather matches the replies that are there to the calls of a batch. It tells whether the
+// batch is whole.
+func (s *Stream) gather(in *answers) (whole bool, err error) {
+	if !in.Pending() {
+		return false, nil
+	}
+	if len(in.batch) == 0 {
+		in.batch = s.batch(in.batch)
+		in.missing = 0
+		for i := range in.batch {
+			in.missing += in.batch[i].skip + in.batch[i].Replies
+		}
+	}
+	if len(in.batch) == 0 {
+		return false, resp.ErrUnasked
+	}
+	return in.Hold(in.missing)
+}
+
+// answerBatch answers a whole batch. That is after its check was read. Until then nobody
+// knows whether the votes of the batch count.
+func (s *Stream) answerBatch(in *answers) {
+	in.replies = in.Fetched(in.replies[:0])
+	j := Judgement{Votes: true, Covers: math.MaxInt64}
+	if last := &in.batch[len(in.batch)-1]; last.check {
+		j = s.judge(last, in.replies[in.missing-checkReplies:], time.Now())
+	}
+	s.answer(in.batch, in.replies, j)
+	clear(in.batch)
+	in.batch = in.batch[:0]
+	in.Discard()
 }
 
 // batch appends the oldest calls up to their check to dst, and leaves them in place. It

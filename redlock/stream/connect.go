@@ -2,6 +2,7 @@ package stream
 
 import (
 	"context"
+	"io"
 	"slices"
 	"time"
 
@@ -62,19 +63,20 @@ func (s *Stream) connect(ctx context.Context) (link, error) {
 	if err != nil {
 		return nil, err
 	}
-	established := false
+	var failed io.Closer = c
 	defer func() {
-		if !established {
-			c.Close()
+		if failed != nil {
+			failed.Close()
 		}
 	}()
 	c.Reader.SetLimit(s.owner.MaxReply())
 	// The owner judges all answers on this connection by this greeting.
 	s.owner.Up(c.Greeting, time.Now())
-	l := newPair(s, c.Conn, c.Reader)
+	l := s.newLink(c)
+	failed = l
 	s.takeOver(l, c.Greeting, time.Now())
 	s.tellQueued()
-	established = true
+	failed = nil
 	return l, nil
 }
 

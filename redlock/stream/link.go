@@ -21,6 +21,14 @@ type link interface {
 	Close() error
 }
 
+// newLink makes the link of a new connection, and owns the connection from then on.
+func (s *Stream) newLink(c *Connection) link {
+	if k := s.adopt(c); k != nil {
+		return k
+	}
+	return newPair(s, c.Conn, c.Reader)
+}
+
 // wake has, with s.mu held, the queued calls sent. A connection that begins sends them in
 // any case.
 func (s *Stream) wake() {

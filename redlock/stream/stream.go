@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -19,6 +20,7 @@ type Stream struct {
 	owner    Owner
 	db       int
 	embedded bool
+	loop     *loop.Loop
 	log      *slog.Logger
 	marker   []byte
 	raise    func(dst []byte, longest time.Duration) []byte
@@ -57,7 +59,8 @@ type Stream struct {
 type Options struct {
 	Owner    Owner
 	DB       int
-	Embedded bool // the server runs inside this process, and its batches end with no check
+	Embedded bool       // the server runs inside this process, and its batches end with no check
+	Loop     *loop.Loop // reads and writes the connection if it can; nil: goroutines do
 	Log      *slog.Logger
 	// Marker is the encoded command that reads the marker. Each check begins with it. It
 	// must have one reply.
@@ -103,7 +106,7 @@ type Judgement struct {
 // New makes a Stream. It dials nothing before Run.
 func New(o Options) *Stream {
 	return &Stream{
-		owner: o.Owner, db: o.DB, embedded: o.Embedded, log: o.Log, marker: o.Marker, pause: o.Pause, raise: o.Raise,
+		owner: o.Owner, db: o.DB, embedded: o.Embedded, loop: o.Loop, log: o.Log, marker: o.Marker, pause: o.Pause, raise: o.Raise,
 		loaded: map[string]bool{},
 	}
 }

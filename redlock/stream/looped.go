@@ -1,0 +1,190 @@
+package stream
+
+import (
+	"io"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/redlock/loop"
+)
+
+// A looped link is read and written by an event loop. What the loop calls must not wait:
+// the loop serves many connections. All calls of a round go out with one check.
+type looped struct {
+	stream *Stream
+	socket *loop.Socket
+	ended  chan error // receives why the connection ended, when the loop has let go of it
+	atEnd  func()     // flush, as one value for all rounds
+	queued atomic.Bool
+	away   sync.WaitGroup // the goroutine of leave
+
+	in answers // leave's goroutine uses it while it runs, and otherwise the loop
+	// Only the loop uses these.
+	why      error // not nil: the connection is over
+	empty    []byte
+	unsent   time.Time // since when bytes wait for the kernel; zero: none wait
+	held     bool      // calls wait until the kernel has those bytes
+	patience *time.Timer
+}
+
+// adopt gives a connection to the stream's loop. It returns nil if there is none, or if it
+// cannot read such a connection. Then the connection is still the caller's.
+func (s *Stream) adopt(c *Connection) *looped {
+	if s.loop == nil {
+		return nil
+	}
+	k := &looped{stream: s, in: answers{Reader: c.Reader}, ended: make(chan error, 1)}
+	k.atEnd = k.flush
+	socket, err := s.loop.Adopt(c.Conn, k)
+	if err != nil {
+		return nil
+	}
+	k.socket = socket
+	return k
+}
+
+func (k *looped) run() error {
+	k.stream.loop.Do(func() {
+		k.Received(nil) // nothing was asked yet, so bytes behind the handshake's are a defect
+		k.flush()
+		k.socket.Resume()
+	})
+	defer k.away.Wait()
+	return <-k.ended
+}
+
+func (k *looped) wake() {
+	if !k.queued.Swap(true) {
+		k.stream.loop.AtEnd(k.atEnd)
+	}
+}
+
+func (k *looped) Close() error {
+	k.socket.Close()
+	return nil
+}
+
+// flush sends the queued calls, at the end of a round. While the kernel does not take what
+// was sent before, they stay queued, because a call that is not sent can be given up.
+func (k *looped) flush() {
+	k.queued.Store(false)
+	if k.why != nil {
+		return
+	}
+	if k.held = !k.unsent.IsZero(); k.held {
+		return
+	}
+	k.fail(Contain(k.stream.log, func() error {
+		k.empty = k.stream.flush(k.empty)
+		k.socket.Write(k.empty)
+		return nil
+	}))
+	if k.socket.Drain() > 0 {
+		k.unsent = time.Now()
+		k.watch()
+	}
+	if cap(k.empty) > maxIdleBuffer {
+		k.empty = nil
+	}
+}
+
+// Drained implements loop.Receiver.
+func (k *looped) Drained() {
+	k.unsent = time.Time{}
+	if k.held {
+		k.flush()
+	}
+}
+
+// watch ends a connection whose other side takes nothing for as long as a call may be
+// unanswered. One timer runs for many batches.
+func (k *looped) watch() {
+	if k.patience != nil {
+		return
+	}
+	k.patience = time.AfterFunc(k.stream.stall(), func() { k.stream.loop.Do(k.lookAtUnsent) })
+}
+
+func (k *looped) lookAtUnsent() {
+	switch left := time.Until(k.unsent.Add(k.stream.stall())); {
+	case k.why != nil:
+	case k.unsent.IsZero():
+		k.patience = nil
+	case left <= 0:
+		k.fail(os.ErrDeadlineExceeded)
+	default:
+		k.patience.Reset(left)
+	}
+}
+
+// Received implements loop.Receiver.
+func (k *looped) Received(p []byte) {
+	if k.why != nil {
+		return
+	}
+	k.fail(Contain(k.stream.log, func() error {
+		if err := k.in.Feed(p); err != nil {
+			return err
+		}
+		return k.handOut()
+	}))
+}
+
+// largeBatch is the most bytes of a batch that is answered on the loop. Who is asked may
+// compare them with those of other masters.
+const largeBatch = 64 << 10
+
+func (k *looped) handOut() error {
+	for {
+		whole, err := k.stream.gather(&k.in)
+		if !whole || err != nil {
+			return err
+		}
+		if k.in.Held() > largeBatch {
+			k.leave()
+			return nil
+		}
+		k.stream.answerBatch(&k.in)
+	}
+}
+
+// leave answers a whole batch, and those behind it, on a goroutine of its own. Nothing is
+// read meanwhile.
+func (k *looped) leave() {
+	k.socket.Pause()
+	k.away.Go(func() {
+		err := Contain(k.stream.log, func() error {
+			k.stream.answerBatch(&k.in)
+			return k.stream.handOut(&k.in)
+		})
+		k.stream.loop.Do(func() {
+			k.fail(err)
+			k.socket.Resume()
+		})
+	})
+}
+
+// Ended implements loop.Receiver.
+func (k *looped) Ended(err error) {
+	if err == io.EOF {
+		k.fail(err)
+		return
+	}
+	if k.why == nil {
+		k.why = err
+	}
+	if k.patience != nil {
+		k.patience.Stop()
+	}
+	k.ended <- k.why
+}
+
+// fail ends the connection if err is not nil.
+func (k *looped) fail(err error) {
+	if err != nil && k.why == nil {
+		k.why = err
+		k.socket.Close()
+	}
+}
