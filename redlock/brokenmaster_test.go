@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/resp"
 )
@@ -48,27 +49,30 @@ var brokenGreetings = map[string]bool{"no RESP": true, "nested arrays": true, "a
 // and locks are taken without it.
 func TestBrokenMasterCostsLittle(t *testing.T) {
 	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
+	drivers := map[string]*loop.Loop{"goroutines": nil, "the loop": startLoop(t)}
 	for name, stream := range brokenStreams {
 		greetings := []bool{true}
 		if brokenGreetings[name] {
 			greetings = []bool{true, false}
 		}
 		for _, greets := range greetings {
-			t.Run(fmt.Sprintf("%s, greets: %v", name, greets), func(t *testing.T) {
-				t.Parallel()
-				set := joinMixedSet(t, masters)
-				server := startBrokenMaster(t, greets, stream.first, stream.repeated)
-				set.breakThird(server.dial)
-				server.awaitEnd(t)
-				server.awaitEnd(t)
-				set.mustLock(t)
-				if longest := server.longest.Load(); longest > 16<<20 {
-					t.Errorf("%d bytes were taken on one connection", longest)
-				}
-				if text := set.log.String(); greets && !strings.Contains(text, "sends what no Redis sends") {
-					t.Errorf("the log does not say what was wrong:\n%s", text)
-				}
-			})
+			for by, driver := range drivers {
+				t.Run(fmt.Sprintf("%s, greets: %v, on %s", name, greets, by), func(t *testing.T) {
+					t.Parallel()
+					set := joinMixedSet(t, masters, driver)
+					server := startBrokenMaster(t, greets, stream.first, stream.repeated)
+					set.breakThird(server.dial)
+					server.awaitEnd(t)
+					server.awaitEnd(t)
+					set.mustLock(t)
+					if longest := server.longest.Load(); longest > 16<<20 {
+						t.Errorf("%d bytes were taken on one connection", longest)
+					}
+					if text := set.log.String(); greets && !strings.Contains(text, "sends what no Redis sends") {
+						t.Errorf("the log does not say what was wrong:\n%s", text)
+					}
+				})
+			}
 		}
 	}
 }
@@ -78,6 +82,7 @@ func TestBrokenMasterCostsLittle(t *testing.T) {
 type mixedSet struct {
 	locker *Locker
 	log    lockedText
+	third  *liveMaster
 
 	mu    sync.Mutex
 	dial  func(context.Context) (net.Conn, error)
@@ -85,10 +90,10 @@ type mixedSet struct {
 }
 
 // joinMixedSet returns when all masters vote.
-func joinMixedSet(t *testing.T, masters [3]*liveMaster) *mixedSet {
+func joinMixedSet(t *testing.T, masters [3]*liveMaster, l *loop.Loop) *mixedSet {
 	t.Helper()
-	set := &mixedSet{dial: masters[2].dialContext}
-	cfg := Config{MasterTimeout: livePatience, New: true, MaxReply: 1 << 20, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
+	set := &mixedSet{dial: masters[2].dialContext, third: masters[2]}
+	cfg := Config{MasterTimeout: livePatience, New: true, MaxReply: 1 << 20, Loop: l, Log: slog.New(slog.NewTextHandler(&set.log, nil))}
 	for i, m := range masters {
 		cfg.Masters = append(cfg.Masters, Master{Name: fmt.Sprintf("m%d", i+1), Dial: m.dialContext})
 	}
@@ -136,6 +141,7 @@ func (set *mixedSet) breakThird(dial func(context.Context) (net.Conn, error)) {
 	for _, conn := range set.conns {
 		_ = conn.Close()
 	}
+	set.third.must("CLIENT", "KILL", "TYPE", "normal") // a loop has connections of its own
 }
 
 func (set *mixedSet) mustLock(t *testing.T) {

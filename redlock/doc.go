@@ -24,7 +24,7 @@
 // payloads) and resp (replies). imports_test.go says which room may import which.
 //
 // Acquire (acquire.go) takes its turn (lane), and ballot.Poll puts the question on every
-// master's stream. The stream's reader passes on each answer. The tally (quorum) gives
+// master's stream. The stream passes on each answer. The tally (quorum) gives
 // the verdict as soon as no missing vote can change it. If the lock was not won, Acquire
 // queues the undo of each grant on the same stream before the caller hears the verdict.
 //

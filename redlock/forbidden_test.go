@@ -10,7 +10,7 @@ import (
 // the log must name the right.
 func TestARightThatIsMissingIsLogged(t *testing.T) {
 	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
-	set := joinMixedSet(t, masters)
+	set := joinMixedSet(t, masters, startLoop(t))
 	for _, m := range masters {
 		m.must("ACL", "SETUSER", "default", "-hset")
 	}

@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/heal"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/mend"
 	"redlock-proxy/redlock/notify"
@@ -57,7 +58,7 @@ func New(cfg Config) (*Locker, error) {
 	l.cfg.Store(&cfg)
 	l.masters = master.New(ctx, master.Options{
 		Servers: cfg.Masters, Limits: cfg.limits(), New: cfg.New,
-		Log: cfg.Log, Observer: cfg.Observer, Slept: cfg.slept,
+		Loop: cfg.Loop, Log: cfg.Log, Observer: cfg.Observer, Slept: cfg.slept,
 	})
 	l.box = ballot.New(l.masters, l.lanes, cfg.Observer)
 	l.mender = mend.New(ctx, l.box, cfg.Log)
@@ -143,7 +144,10 @@ type Config struct {
 	MaxReply int64
 	Heal     Heal         // what masters lack is written to them; the zero value: nothing is
 	Log      *slog.Logger // nil: silent
-	Observer Observer     // nil: none
+	// Loop reads and writes the connections to masters that use no TLS. It must run until
+	// Close has returned. nil: goroutines do.
+	Loop     *loop.Loop
+	Observer Observer // nil: none
 
 	slept func() time.Duration // the time for which this machine was suspended; nil: asks the system
 }
@@ -162,7 +166,7 @@ const reloadPatience = 5 * time.Second
 
 // Reload puts a new configuration in force while requests go on. It may change limits,
 // retries, drift and delays, how the same masters are reached, and one master for
-// another. Log, Observer and New stay as they were. An error is for the operator. After
+// another. Log, Observer, Loop and New stay as they were. An error is for the operator. After
 // an error nothing has changed, unless the error says that a replacement has begun.
 func (l *Locker) Reload(ctx context.Context, cfg Config) error {
 	l.reloads.Lock()
@@ -173,7 +177,7 @@ func (l *Locker) Reload(ctx context.Context, cfg Config) error {
 		return errors.New("the master timeout must be above zero")
 	}
 	old := l.settings()
-	cfg.Log, cfg.Observer, cfg.New = old.Log, old.Observer, old.New
+	cfg.Log, cfg.Observer, cfg.Loop, cfg.New = old.Log, old.Observer, old.Loop, old.New
 	cfg.withDefaults()
 	if err := l.masters.Reload(ctx, cfg.Masters, cfg.limits()); err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -21,6 +22,7 @@ type liveSet struct {
 	*Locker
 	t        testing.TB
 	masters  []*liveMaster
+	loop     *loop.Loop
 	examined examined
 }
 
@@ -36,9 +38,13 @@ func (e *examined) Decided(kind Kind, _ Verdict, _ time.Duration) {
 	}
 }
 
-func startLiveSet(t testing.TB, n int) *liveSet {
-	set := &liveSet{t: t}
-	cfg := Config{MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined}
+// startLiveSet starts servers and a Locker whose connections an event loop reads, if the
+// system has one. In timelines goroutines read them.
+func startLiveSet(t testing.TB, n int) *liveSet { return startLiveSetOn(t, n, startLoop(t)) }
+
+func startLiveSetOn(t testing.TB, n int, l *loop.Loop) *liveSet {
+	set := &liveSet{t: t, loop: l}
+	cfg := Config{Loop: l, MasterTimeout: livePatience, ClockDrift: 0.01, New: true, Observer: &set.examined}
 	for i := range n {
 		m := startLiveMaster(t)
 		set.masters = append(set.masters, m)
@@ -50,15 +56,15 @@ func startLiveSet(t testing.TB, n int) *liveSet {
 			},
 		})
 	}
-	l, err := New(cfg)
+	locker, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	set.Locker = l
+	set.Locker = locker
 	t.Cleanup(func() {
 		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 		defer cancel()
-		l.Close(ctx)
+		locker.Close(ctx)
 	})
 	set.awaitVotes()
 	return set

@@ -13,7 +13,7 @@ import (
 // Values that are too large to be read together do not end the streams of the masters.
 func TestWalkOverLargeValues(t *testing.T) {
 	masters := [3]*liveMaster{startLiveMaster(t), startLiveMaster(t), startLiveMaster(t)}
-	set := joinMixedSet(t, masters) // a stream holds 1 MiB
+	set := joinMixedSet(t, masters, startLoop(t)) // a stream holds 1 MiB
 	const keys = 40
 	noise, chance := make([]byte, 100_000), rand.NewChaCha8([32]byte{})
 	for n := range keys {

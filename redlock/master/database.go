@@ -50,7 +50,7 @@ func (l *lastReading) load() reading {
 func newDatabase(m *Master, db int) *database {
 	s := &database{master: m, db: db}
 	s.Stream = stream.New(stream.Options{
-		Owner: s, DB: db, Embedded: m.Embedded(), Log: m.log,
+		Owner: s, DB: db, Embedded: m.Embedded(), Loop: m.loop, Log: m.log,
 		Marker: markerQuestion, Pause: roster.BeatPause,
 		Raise: func(dst []byte, longest time.Duration) []byte { return AppendRaise(dst, db, longest) },
 	})

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -70,6 +71,7 @@ type shared struct {
 	limits   atomic.Pointer[Limits]
 	voters   *voters
 	slumber  *slumber
+	loop     *loop.Loop
 	log      *slog.Logger
 	observer Observer
 }
@@ -78,7 +80,8 @@ type shared struct {
 type Options struct {
 	Servers  []Server
 	Limits   Limits
-	New      bool // the masters are new, so they hold no locks
+	New      bool       // the masters are new, so they hold no locks
+	Loop     *loop.Loop // reads and writes the connections that it can; nil: goroutines do
 	Log      *slog.Logger
 	Observer Observer
 	Slept    func() time.Duration // total time that this machine was suspended; nil: ask the kernel
@@ -97,7 +100,7 @@ func New(ctx context.Context, o Options) *Set {
 	r := roster.New(servers, o.New, rand.Uint64())
 	all := &shared{
 		ctx: ctx, voters: newVoters(r, o.Observer.Standing, o.Log), slumber: newSlumber(o.Slept),
-		log: o.Log, observer: o.Observer,
+		loop: o.Loop, log: o.Log, observer: o.Observer,
 	}
 	all.limits.Store(&o.Limits)
 	s, list := &Set{shared: all}, &List{}

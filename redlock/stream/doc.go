@@ -33,10 +33,18 @@
 // receives pushes. A Backoff paces the dialling. Contain turns a panic into the end of
 // one connection, because other clients hold locks through this process.
 //
-// Run and the writer that it starts and waits for are the goroutines of a stream. Its
-// mutex is held for few lines. It is held while these methods are called: the Owner's
-// Name, Timeout, MaxReply and Suspended, and an Asker's Owed. It is held during no other
-// call of the Owner or an Asker. A Lifetime's mutex may be taken with it held.
+// Run is the goroutine of a stream. It dials, and owns the connection and its link. A link
+// reads and writes: it is a pair of goroutines (link.go), or the event loop of
+// Options.Loop (looped.go). Run waits for it. On the loop nothing may wait. So Judge,
+// Queued, Answered and all that they call must not. Server, Up and Down may, because Run
+// calls them. A batch of more than 64 KiB is answered on a goroutine, and nothing is read
+// meanwhile.
 //
-// The package knows no votes, no markers and no configuration. It uses redlock/resp.
+// The mutex of a stream is held for few lines. It is held while these methods are called:
+// the Owner's Name, Timeout, MaxReply and Suspended, and an Asker's Owed. It is held
+// during no other call of the Owner or an Asker. A Lifetime's mutex and the loop's may be
+// taken with it held.
+//
+// The package knows no votes, no markers and no configuration. It uses redlock/resp and
+// redlock/loop.
 package stream
