@@ -87,6 +87,20 @@ func New(log *slog.Logger) (*Loop, error) {
 	return &Loop{log: log, poll: poll}, nil
 }
 
+// Start makes a loop that runs until end is called. end waits for it. The error is New's.
+func Start(log *slog.Logger) (l *Loop, end func(), err error) {
+	if l, err = New(log); err != nil {
+		return nil, func() {}, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		l.Run(ctx)
+	}()
+	return l, func() { cancel(); <-ended }, nil
+}
+
 // Do has f called on the loop, in the order of the calls of Do. It returns false if the loop has
 // ended, and then f is not called.
 func (l *Loop) Do(f func()) bool {

@@ -136,6 +136,16 @@ func (s *Socket) Close() {
 	s.unlockAndQueue()
 }
 
+// Control has f called on the loop with the descriptor, to set options, unless the connection is
+// over.
+func (s *Socket) Control(f func(fd uintptr)) {
+	s.loop.Do(func() {
+		if !s.over {
+			f(uintptr(s.fd))
+		}
+	})
+}
+
 // unlockAndQueue has the loop attend to the socket.
 func (s *Socket) unlockAndQueue() {
 	was := s.queued

@@ -17,6 +17,7 @@ type Task struct {
 	body   func(*Task)
 	next   func() (struct{}, bool) // runs the task until it yields
 	yield  func(struct{}) bool
+	leaver func() // runAway, made once because each Leave needs it
 	doing  string
 
 	before, after *Task // in Loop.tasks
@@ -65,8 +66,11 @@ func (t *Task) Park() {
 	t.state.Store(taskRunning)
 }
 
-// Unpark ends a Park, or the next one. Any goroutine may call it.
+// Unpark ends a Park, or the next one. Any goroutine may call it. It does nothing for nil.
 func (t *Task) Unpark() {
+	if t == nil {
+		return
+	}
 	for {
 		switch state := t.state.Load(); state {
 		case taskNotified:
@@ -166,12 +170,14 @@ func (l *Loop) resume(t *Task) {
 	case t.ended:
 		l.unlink(t)
 	case t.away:
-		l.helpers.Go(t.runAway)
+		l.helpers.Add(1)
+		go t.leaver()
 	}
 }
 
 // runAway runs a task that left until it comes back or ends.
 func (t *Task) runAway() {
+	defer t.loop.helpers.Done()
 	t.next()
 	if t.ended {
 		t.loop.unlink(t)
@@ -186,6 +192,7 @@ func (t *Task) start() {
 		defer func() { t.ended = true }()
 		defer t.loop.contain("a task")
 		t.yield = yield
+		t.leaver = t.runAway
 		body := t.body
 		t.body = nil
 		body(t)
