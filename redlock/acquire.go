@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
@@ -31,14 +32,20 @@ type AcquireRequest struct {
 func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	key, value := ballot.Copies(r.Key, r.Value)
 	a := &acquisition{db: r.DB, key: [1]string{key}, value: value, ttl: r.TTL}
+	task := loop.FromContext(ctx)
 	if r.TTL > 0 && l.box.Validity(r.TTL, 0) <= 0 {
+		task.Leave()
 		return l.acquireInVain(ctx, r)
 	}
 	for try := 0; ; try++ {
 		o, granted, again, err := l.acquireInTurn(ctx, a, !r.Get)
-		if err != nil {
+		switch again = again && try < l.settings().Retry.Count; {
+		case err != nil:
 			return Outcome{Verdict: Lost}
+		case !again && (o.Verdict != Lost || granted == 0 && !r.Get):
+			return o
 		}
+		task.Leave() // all that follows may wait
 		if o.Verdict == Lost && r.Get {
 			held, split := l.getOrChoose(ctx, r.DB, r.Key)
 			if split && bytes.Equal(held.Value, r.Value) {
@@ -53,10 +60,8 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 				held.Verdict = NoQuorum
 				return held
 			}
-		} else if again && try < l.settings().Retry.Count {
+		} else if again {
 			continue // Poll waits for those that were spared, where it needs them
-		} else if o.Verdict != Lost || granted == 0 {
-			return o
 		} else if try >= l.settings().Retry.Count {
 			l.mender.Mend(r.DB, a.key[0])
 			return o
@@ -122,7 +127,7 @@ type acquisition struct {
 // acquireOnce holds one acquire ballot. If the ballot is not won, acquireOnce queues the
 // undo of every grant before it returns.
 func (l *Locker) acquireOnce(ctx context.Context, r *acquisition) *ballot.Ballot[bool] {
-	ttl := r.ttl
+	ttl, task := r.ttl, loop.FromContext(ctx)
 	if ttl == 0 {
 		// Provisional until the lock is won, so that stray copies do not live for ever.
 		ttl = l.settings().RestartDelay
@@ -138,9 +143,10 @@ func (l *Locker) acquireOnce(ctx context.Context, r *acquisition) *ballot.Ballot
 		Creates: true,
 		TTL:     l.masters.Covered(r.ttl),
 		Gives:   ttl,
+		Task:    task,
 
 		Keep: func(*ballot.Ballot[bool]) bool {
-			return ctx.Err() == nil && (r.ttl != 0 || l.makePermanent(r) == Won && ctx.Err() == nil)
+			return ctx.Err() == nil && (r.ttl != 0 || l.makePermanent(r, task) == Won && ctx.Err() == nil)
 		},
 		Parse:  parseSet,
 		Vote:   ballot.VoteOf,
@@ -187,7 +193,7 @@ func (l *Locker) takeBack(i int, a quorum.Answer[bool], r *acquisition) {
 }
 
 // makePermanent removes the provisional TTL of a lock that was won.
-func (l *Locker) makePermanent(r *acquisition) Verdict {
+func (l *Locker) makePermanent(r *acquisition, task *loop.Task) Verdict {
 	frames := resp.AppendEval(nil, persistScript, [][]byte{[]byte(r.key[0])}, []byte(r.value))
 	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindExtend,
@@ -195,6 +201,7 @@ func (l *Locker) makePermanent(r *acquisition) Verdict {
 		Keys:    r.key[:],
 		Replies: 1,
 		Gives:   l.settings().RestartDelay,
+		Task:    task,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
 		Decide:  isAcquired,

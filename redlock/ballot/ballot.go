@@ -63,11 +63,11 @@ func (b *Ballot[A]) askAll(frames []byte) {
 
 // await returns when the ballot is closed, at the latest by its deadline.
 func (b *Ballot[A]) await(w *wait) {
-	b.box.deadlines.add(w, b.deadline)
+	b.box.deadlines.add(w, b.deadline, b.Task)
 	defer b.box.deadlines.remove(w)
-	if <-w.over == overdue {
+	if w.receive(b.Task) == overdue {
 		b.expire()
-		<-w.over
+		w.receive(b.Task)
 	}
 }
 
@@ -221,7 +221,7 @@ func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Ver
 		b.Answers[i] = a
 		if v := b.decide(b.Answers, now); v != Pending {
 			b.Verdict = v
-			b.over <- closed
+			b.tellOver()
 		}
 		return Pending, false
 	case b.Verdict == Won && b.Keep != nil && !b.confirmed:

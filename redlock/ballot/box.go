@@ -48,10 +48,19 @@ const usualMasters = 5
 // or more. They are the same for every master unless q has Each, and Poll does not keep
 // them.
 func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
-	x.Masters.Prepare(q.DB)
+	if !x.Masters.IsPrepared(q.DB) {
+		q.Task.Leave()
+		x.Masters.Prepare(q.DB)
+	}
 	timeout := x.Masters.Limits().MasterTimeout
 	about := lane.Question{DB: q.DB, Keys: q.Keys, Creates: q.Creates}
-	x.Lanes.AwaitFree(&about, timeout, func(owing quorum.Set) bool { return x.shouldWait(q.DB, owing) })
+	x.Lanes.AwaitFree(&about, timeout, func(owing quorum.Set) bool {
+		wait := x.shouldWait(q.DB, owing)
+		if wait {
+			q.Task.Leave()
+		}
+		return wait
+	})
 	w := x.waits.Get().(*wait)
 	now := time.Now()
 	b := &Ballot[A]{

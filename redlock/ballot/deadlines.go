@@ -3,6 +3,8 @@ package ballot
 import (
 	"sync"
 	"time"
+
+	"redlock-proxy/redlock/loop"
 )
 
 // A wait waits for a ballot's end. One ballot after the other uses it.
@@ -11,7 +13,8 @@ type wait struct {
 
 	// Guarded by the mutex of deadlines.
 	deadline       time.Time
-	earlier, later *wait // its neighbours in the ring; nil: it is not in it
+	task           *loop.Task // waits; may be nil
+	earlier, later *wait      // its neighbours in the ring; nil: it is not in it
 }
 
 // An ending says why a wait is over.
@@ -21,6 +24,19 @@ const (
 	closed  ending = iota // the ballot has its verdict
 	overdue               // its deadline has come
 )
+
+// receive waits for an ending. A task that is on the loop is parked meanwhile.
+func (w *wait) receive(task *loop.Task) ending {
+	for task.OnLoop() {
+		select {
+		case e := <-w.over:
+			return e
+		default:
+			task.Park()
+		}
+	}
+	return <-w.over
+}
 
 // deadlines tells waits that their deadlines have come. Nearly all ballots are closed long
 // before. So one timer serves all, and it is set again only when it fires.
@@ -38,14 +54,14 @@ func newDeadlines() *deadlines {
 }
 
 // add makes w get overdue at the deadline, unless remove comes first.
-func (d *deadlines) add(w *wait, deadline time.Time) {
+func (d *deadlines) add(w *wait, deadline time.Time, task *loop.Task) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	before := d.ring.earlier
 	for before != &d.ring && deadline.Before(before.deadline) { // only after a reload
 		before = before.earlier
 	}
-	w.deadline, w.earlier, w.later = deadline, before, before.later
+	w.deadline, w.task, w.earlier, w.later = deadline, task, before, before.later
 	w.earlier.later, w.later.earlier = w, w
 	if d.fires.IsZero() || deadline.Before(d.fires) {
 		d.set(deadline)
@@ -90,6 +106,7 @@ func (d *deadlines) fire() {
 	for ; first != &d.ring && !now.Before(first.deadline); first = d.ring.later {
 		d.unlink(first)
 		first.over <- overdue
+		first.task.Unpark()
 	}
 	d.fires = time.Time{}
 	if first != &d.ring {

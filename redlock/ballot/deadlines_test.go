@@ -11,7 +11,7 @@ func listed(d *deadlines, lengths ...time.Duration) []*wait {
 	var waits []*wait
 	for _, length := range lengths {
 		w := &wait{over: make(chan ending, 2)}
-		d.add(w, time.Now().Add(length))
+		d.add(w, time.Now().Add(length), nil)
 		waits = append(waits, w)
 	}
 	return waits
@@ -55,7 +55,7 @@ func TestARemovedWaitIsUsedAgain(t *testing.T) {
 			}
 		}
 		began := time.Now()
-		d.add(waits[0], began.Add(40))
+		d.add(waits[0], began.Add(40), nil)
 		if <-waits[0].over; time.Since(began) != 40 {
 			t.Errorf("overdue after %v", time.Since(began))
 		}

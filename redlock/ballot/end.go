@@ -56,7 +56,13 @@ func (b *Ballot[A]) close(now time.Time) {
 	if b.Verdict = b.decide(final, now); b.Verdict == Pending {
 		panic("redlock: Decide returned Pending although no answer is missing")
 	}
+	b.tellOver()
+}
+
+// tellOver tells the asker that the ballot is closed. The caller holds mu.
+func (b *Ballot[A]) tellOver() {
 	b.over <- closed
+	b.Task.Unpark()
 }
 
 // confirm settles a ballot that was won and stays won. Late gets the answers that waited

@@ -3,6 +3,7 @@ package ballot
 import (
 	"time"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/stream"
 )
@@ -19,6 +20,7 @@ type Question[A any] struct {
 	Load    []stream.Loadable       // scripts that the masters must know for it
 	TTL     time.Duration           // the longest it may give, as markers have it; 0: none, or not known yet
 	Gives   time.Duration           // the TTL that a win gives; a win without any validity of it is Lost; 0: none
+	Task    *loop.Task              // the asker, if it may be on the loop: it is parked there until the verdict; else nil
 
 	// Counts tells whether an answer counts although its master may have forgotten
 	// locks. An answer may count if it shows what is there, not if it shows what is

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -51,6 +52,7 @@ func (l *Lanes[A]) enter(ctx context.Context, db int, key []string, how Queueing
 	if w == nil {
 		return nil, nil
 	}
+	loop.FromContext(ctx).Leave()
 	select {
 	case <-w.called:
 		return w.answer, nil

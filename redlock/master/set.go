@@ -223,11 +223,14 @@ func (s *Set) Hopeless(db int) bool {
 	return p.Arriving&served == 0 && (p.Hopeful&served).Len() < list.Needed()
 }
 
+// IsPrepared tells whether Prepare would return at once.
+func (s *Set) IsPrepared(db int) bool { return db < len(s.prepared) && s.prepared[db].Load() }
+
 // Prepare waits until a quorum of masters votes in a database that is used for the first
 // time. It waits no longer than a ballot may take. It does not wait if no change is
 // expected.
 func (s *Set) Prepare(db int) {
-	if db < len(s.prepared) && s.prepared[db].Load() {
+	if s.IsPrepared(db) {
 		return
 	}
 	for _, m := range s.List().masters {

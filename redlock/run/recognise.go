@@ -10,6 +10,7 @@ import (
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/script"
@@ -57,8 +58,10 @@ const maxKnownScripts = 1024
 // maxKnownScript is the longest text remembered, in bytes.
 const maxKnownScript = 16 << 10
 
-func (s *knownScripts) of(text []byte) *knownScript {
+// of is what is known of a script. The task leaves the loop before a text is read.
+func (s *knownScripts) of(text []byte, task *loop.Task) *knownScript {
 	if len(text) > maxKnownScript {
+		task.Leave()
 		k := readScript(text)
 		k.acquires.Store(true) // its runs are not remembered, so take it for an acquire
 		return k
@@ -69,6 +72,7 @@ func (s *knownScripts) of(text []byte) *knownScript {
 	if known {
 		return k
 	}
+	task.Leave()
 	k = readScript(text)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -86,30 +90,30 @@ func (u *Runner) known(r *Request) *knownScript {
 	if text == nil {
 		return nil
 	}
-	return u.scripts.of(text)
+	return u.scripts.of(text, r.task)
 }
 
 // tooFar is the error reply to a request if one of its scripts reaches too far. It is
 // empty if none does.
 func (u *Runner) tooFar(r *Request) string {
 	for _, text := range r.Scripts {
-		if refusal := u.scripts.of(text).tooFar; refusal != "" {
+		if refusal := u.scripts.of(text, r.task).tooFar; refusal != "" {
 			return refusal
 		}
 	}
 	for _, command := range r.Transaction {
-		if refusal := u.evalTooFar(command); refusal != "" {
+		if refusal := u.evalTooFar(command, r.task); refusal != "" {
 			return refusal
 		}
 	}
-	return u.evalTooFar(r.Args)
+	return u.evalTooFar(r.Args, r.task)
 }
 
-func (u *Runner) evalTooFar(command [][]byte) string {
+func (u *Runner) evalTooFar(command [][]byte, task *loop.Task) string {
 	if len(command) < 3 || !isScriptCommand(command[0]) || strings.HasPrefix(strings.ToUpper(string(command[0])), "EVALSHA") {
 		return ""
 	}
-	return u.scripts.of(command[1]).tooFar
+	return u.scripts.of(command[1], task).tooFar
 }
 
 // A recognised script goes to every master unchanged, without looks at its keys. Its
@@ -209,6 +213,7 @@ func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) 
 		Keys:    missed.key[:],
 		Replies: 2,
 		Load:    s.load,
+		Task:    r.task,
 		Debt:    missed.debt, // a master that is away hears of it only if others deleted something
 		Parse: func(replies [][]byte) (releaseAnswer, error) {
 			a, err := s.read(replies[1])

@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/mend"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
@@ -44,6 +45,7 @@ type Request struct {
 	script *knownScript // its one script, if it runs one whose text is known
 	gaveUp *atomic.Bool // a try that was not won deleted something on some master
 	rule   effect.Rule
+	task   *loop.Task // runs the request; may be nil
 }
 
 // Runner runs commands on lock keys, and watches such keys. Any goroutine may use it.
@@ -68,6 +70,7 @@ func New(box *ballot.Box, mender *mend.Mender, retry func() ballot.Retry) *Runne
 // put back exactly as they were. Run tries a split vote again like that of an acquire.
 // Votes split when copies of a lock expire one after the other, for example.
 func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
+	r.task = loop.FromContext(ctx)
 	if refusal := u.tooFar(&r); refusal != "" {
 		return ballot.Outcome{Verdict: ballot.Lost, Reply: []byte(refusal)}
 	}
@@ -75,6 +78,7 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	if o, ok := u.runRecognised(r); ok {
 		return o
 	}
+	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
 	if len(r.Watches) > 0 {
 		return run()

@@ -45,13 +45,13 @@ func TestWhatAScriptDidIsRemembered(t *testing.T) {
 		"releases": {made(key, effect.Missing), false},
 		"reads":    {made(key, key), false},
 	} {
-		r := &Request{gaveUp: new(atomic.Bool), script: scripts.of([]byte(text))}
+		r := &Request{gaveUp: new(atomic.Bool), script: scripts.of([]byte(text), nil)}
 		r.note(quorum.Answer[effect.Result]{State: quorum.Discounted, Value: row.did}, ballot.Lost)
-		if got := scripts.of([]byte(text)).acquires.Load(); got != row.acquires || r.goesNext() == row.acquires {
+		if got := scripts.of([]byte(text), nil).acquires.Load(); got != row.acquires || r.goesNext() == row.acquires {
 			t.Errorf("%s: %v", text, got)
 		}
 	}
-	if long := scripts.of(make([]byte, maxKnownScript+1)); !long.acquires.Load() {
+	if long := scripts.of(make([]byte, maxKnownScript+1), nil); !long.acquires.Load() {
 		t.Error("a script that is not remembered goes next")
 	}
 }
