@@ -16,4 +16,6 @@ func BorrowBuffer() *[LargeBuffer]byte { return largeBuffers.Get().(*[LargeBuffe
 // ReturnBuffer gives back a buffer from BorrowBuffer.
 func ReturnBuffer(buf *[LargeBuffer]byte) { largeBuffers.Put(buf) }
 
+var smallBuffers = sync.Pool{New: func() any { return new([SmallBuffer]byte) }}
+
 var largeBuffers = sync.Pool{New: func() any { return new([LargeBuffer]byte) }}

@@ -135,7 +135,7 @@ func TestReadAhead(t *testing.T) {
 	in.keepAhead([]byte("ab"))
 	in.keepAhead([]byte("cd"))
 	in.endAhead(io.EOF)
-	if !in.IsAhead() || !in.endedAhead() || budget.InUse() != 4 {
+	if !in.IsAhead() || in.endedAhead() == nil || budget.InUse() != 4 {
 		t.Errorf("%d bytes are charged", budget.InUse())
 	}
 	if err := in.Fill(); err != nil || string(in.Unread()) != "abcd" || in.IsAhead() || budget.InUse() != 0 {

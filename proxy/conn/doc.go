@@ -3,6 +3,14 @@
 // on the writing side of a client. A Minder looks after the client of a busy session. A Budget
 // bounds the memory of all of them together. The package knows bytes and no commands.
 //
+// # With a loop
+//
+// A loop (redlock/loop) may read and write a socket (Attach). What comes goes to a Reader: an
+// Input, or what the owner of an upstream connection feeds. What is written is appended, and
+// nobody on the loop waits for it. Goroutines that write wait while more than 64 KiB are to be
+// sent, and so does the task of the socket (AwaitRoom). An attached Input has a buffer only while
+// it has bytes.
+//
 // # Who may do what
 //
 // One goroutine at a time reads from a Socket and one at a time writes to it. Any goroutine
@@ -20,5 +28,5 @@
 //
 // In steady use nothing here allocates or reads the system's clock, and only a Minder starts a
 // goroutine, when its session is busy for longer than a moment. The package imports nothing of
-// this module.
+// this module but redlock/loop.
 package conn

@@ -1,6 +1,11 @@
 package conn
 
-import "errors"
+import (
+	"errors"
+	"sync"
+
+	"redlock-proxy/redlock/loop"
+)
 
 // ErrNoMemory means that the buffers of all sessions together would exceed the
 // configured memory. ErrQueryTooLong means that one session's unfinished command would
@@ -26,12 +31,17 @@ type Input struct {
 	end      int
 	small    []byte
 	borrowed *[LargeBuffer]byte // buf's array if it belongs to the pool
+	pooled   *[SmallBuffer]byte // the same for a small one, which only an attached input has
 	reserved int                // bytes of the budget that a still larger buf takes
 	lastRead int
 	need     int // length of the unfinished command in bytes; 0 if unknown
 
-	ahead []byte // read while the session was busy
-	err   error  // the end of the stream, if it was read ahead
+	mu       sync.Mutex // for an attached socket it guards all below, and buf while filling
+	ahead    []byte     // read while the session was busy
+	err      error      // the end of the stream, if it was read ahead
+	filling  bool       // Fill waits, so what comes belongs into buf
+	paused   bool       // the loop does not read
+	released bool       // Release was called
 }
 
 // NewInput makes an empty input. Its large buffers count against the budget.
@@ -39,6 +49,17 @@ func NewInput(from *Socket, budget *Budget) *Input {
 	in := &Input{from: from, budget: budget, small: make([]byte, SmallBuffer)}
 	in.buf = in.small
 	return in
+}
+
+// Attach has a loop read the input's socket, if it can (Socket.Attach). The task is the one that
+// calls Fill, and minder looks after its client.
+func (in *Input) Attach(l *loop.Loop, task *loop.Task, minder *Minder) bool {
+	if !in.from.Attach(l, task, ahead{in, minder}) {
+		return false
+	}
+	in.buf, in.small = nil, nil // an attached input holds a buffer only while it has bytes
+	in.from.Resume()
+	return true
 }
 
 // Unread is the bytes that were read and not consumed.
@@ -63,6 +84,9 @@ func (in *Input) SetLimit(most int64) { in.most = most }
 // that a client announced. Errors are the socket's, ErrWoken, ErrNoMemory or
 // ErrQueryTooLong.
 func (in *Input) Fill() error {
+	if in.from.Attached() {
+		return in.fillAttached()
+	}
 	if err := in.makeRoom(in.need); err != nil {
 		return err
 	}
@@ -95,14 +119,26 @@ func (in *Input) keepAhead(p []byte) {
 }
 
 // IsAhead tells whether bytes were read ahead that Fill has not returned yet.
-func (in *Input) IsAhead() bool { return len(in.ahead) > 0 }
+func (in *Input) IsAhead() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return len(in.ahead) > 0
+}
 
 // endAhead sets the error that ended the stream. Fill returns it after the bytes that
 // were read ahead.
-func (in *Input) endAhead(err error) { in.err = err }
+func (in *Input) endAhead(err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.err = err
+}
 
-// endedAhead tells whether endAhead was called.
-func (in *Input) endedAhead() bool { return in.err != nil }
+// endedAhead is what endAhead set, or nil.
+func (in *Input) endedAhead() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.err
+}
 
 func (in *Input) takeAhead() {
 	n := copy(in.buf[in.end:], in.ahead)
@@ -136,6 +172,10 @@ func (in *Input) grow(need int) error {
 	if len(in.buf) < LargeBuffer {
 		in.borrowed = BorrowBuffer()
 		copy(in.borrowed[:], in.Unread())
+		if in.pooled != nil {
+			smallBuffers.Put(in.pooled)
+			in.pooled = nil
+		}
 		in.buf, in.end, in.start = in.borrowed[:], in.end-in.start, 0
 		in.from.SetLargeBuffer(true)
 		return nil
@@ -169,14 +209,17 @@ func (in *Input) Shrink() {
 
 // Release gives all memory back. The input must not be used afterwards.
 func (in *Input) Release() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	in.giveBack()
 	in.budget.Release(len(in.ahead))
 	in.buf, in.small, in.ahead, in.start, in.end = nil, nil, nil, 0, 0
+	in.released = true
 }
 
 // shrink returns to the small buffer. Nothing may be unread.
 func (in *Input) shrink() {
-	if len(in.buf) == SmallBuffer {
+	if len(in.buf) == len(in.small) {
 		return
 	}
 	in.giveBack()
@@ -188,6 +231,10 @@ func (in *Input) giveBack() {
 	if in.borrowed != nil {
 		ReturnBuffer(in.borrowed)
 		in.borrowed = nil
+	}
+	if in.pooled != nil {
+		smallBuffers.Put(in.pooled)
+		in.pooled = nil
 	}
 	in.budget.Release(in.reserved)
 	in.reserved = 0

@@ -3,6 +3,7 @@ package conn
 import (
 	"errors"
 	"io"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -27,6 +28,13 @@ type Minder struct {
 	timer   *time.Timer   // begins run
 	stop    atomic.Bool   // run is to end
 	done    chan struct{} // run has ended
+
+	looking  sync.Mutex    // for an attached socket: held by look, and guards begun and told
+	told     bool          // the session knows that its client has ended
+	mu       sync.Mutex    // for an attached socket: guards timer and armed
+	armed    bool          // the timer runs
+	armedFor uint64        // the wait for which it was set
+	wait     atomic.Uint64 // counts waits
 }
 
 // Minded is a session as its Minder sees it. The Minder's goroutine calls it.
@@ -46,6 +54,10 @@ func NewMinder(in *Input, session Minded) *Minder { return &Minder{in: in, sessi
 
 // Begin is called before the session waits. ready tells whether replies are ready.
 func (m *Minder) Begin(ready bool) {
+	if m.in.from.Attached() {
+		m.beginAttached(ready)
+		return
+	}
 	m.begun = true
 	after := watchAfter
 	if ready {
@@ -61,6 +73,10 @@ func (m *Minder) Begin(ready bool) {
 
 // End returns once the minder has let go of everything. It may be called again.
 func (m *Minder) End() {
+	if m.in.from.Attached() {
+		m.endAttached()
+		return
+	}
 	if !m.begun {
 		return
 	}
@@ -87,7 +103,7 @@ func (m *Minder) run() {
 }
 
 func (m *Minder) readAhead() {
-	if m.in.endedAhead() {
+	if m.in.endedAhead() != nil {
 		return
 	}
 	buf := BorrowBuffer()

@@ -25,6 +25,10 @@ func (s *Socket) WatchPeer() {
 	if !ok {
 		return
 	}
+	if on := s.on.Load(); on != nil {
+		on.Control(watchDescriptor)
+		return
+	}
 	_ = tcp.SetKeepAliveConfig(net.KeepAliveConfig{Enable: true, Idle: peerAsked, Interval: peerAsked, Count: int(peerGone/peerAsked) - 1})
 	limitUnacknowledged(tcp, peerGone)
 }

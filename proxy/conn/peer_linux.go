@@ -18,3 +18,16 @@ func limitUnacknowledged(tcp *net.TCPConn, most time.Duration) {
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(most.Milliseconds()))
 	})
 }
+
+// watchDescriptor is WatchPeer for a TCP socket that a loop has.
+func watchDescriptor(fd uintptr) {
+	for _, option := range [][3]int{
+		{unix.SOL_SOCKET, unix.SO_KEEPALIVE, 1},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPIDLE, int(peerAsked.Seconds())},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPINTVL, int(peerAsked.Seconds())},
+		{unix.IPPROTO_TCP, unix.TCP_KEEPCNT, int(peerGone/peerAsked) - 1},
+		{unix.IPPROTO_TCP, unix.TCP_USER_TIMEOUT, int(peerGone.Milliseconds())},
+	} {
+		_ = unix.SetsockoptInt(int(fd), option[0], option[1], option[2])
+	}
+}

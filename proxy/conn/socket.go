@@ -9,11 +9,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"redlock-proxy/redlock/loop"
 )
 
 // A Socket is a connection whose blocked read another goroutine can interrupt, and
 // whose traffic the server's sweep can judge. One goroutine reads at a time and one
-// writes at a time. Everything else may be called from any goroutine. Reads have
+// writes at a time, or a loop does both (Attach). Everything else may be called from any goroutine. Reads have
 // deadlines and writes have none: a TLS connection survives a read that timed out, and
 // breaks by a write that did.
 type Socket struct {
@@ -25,6 +27,17 @@ type Socket struct {
 	mu       sync.Mutex
 	woken    bool
 	deadline time.Time // set by ReadUntil; a wake hides it until ClearWake
+
+	// If a loop reads and writes the connection (attach.go):
+	on       atomic.Pointer[loop.Socket] // nil: goroutines read and write it
+	loop     *loop.Loop
+	task     *loop.Task   // is unparked by what happens to the socket
+	written  atomic.Int64 // bytes given to the loop
+	sent     atomic.Int64 // those that were in the kernel when the sweep last looked
+	over     error        // why the connection is over; guarded by mu
+	room     sync.Cond    // mu; there is room to write
+	whenRoom func()       // is called then; guarded by mu
+	silence  *time.Timer  // ReadUntil; guarded by mu
 }
 
 // NewSocket takes over a connection. The caller closes it through the socket.
@@ -49,8 +62,8 @@ func (s *Socket) Handshake(ctx context.Context, patience time.Duration) error {
 // Read is net.Conn's, with one more error: ErrWoken after a Wake, until ClearWake.
 func (s *Socket) Read(p []byte) (int, error) {
 	n, err := s.Conn.Read(p)
-	if now := s.clock.Now(); n > 0 && s.active.Load() != now { // most reads need no store
-		s.active.Store(now)
+	if n > 0 {
+		s.touch()
 	}
 	if err != nil && errors.Is(err, os.ErrDeadlineExceeded) && s.wasWoken() {
 		err = ErrWoken
@@ -58,11 +71,21 @@ func (s *Socket) Read(p []byte) (int, error) {
 	return n, err
 }
 
+// touch notes that bytes came.
+func (s *Socket) touch() {
+	if now := s.clock.Now(); s.active.Load() != now { // most reads need no store
+		s.active.Store(now)
+	}
+}
+
 // ErrWoken is Read's error when Wake interrupted it.
 var ErrWoken = errors.New("read interrupted")
 
 // Write is net.Conn's. Stalled tells how long it has been under way.
 func (s *Socket) Write(p []byte) (int, error) {
+	if s.Attached() {
+		return s.writeAttached(p)
+	}
 	s.writing.Store(max(s.clock.Now(), 1))
 	n, err := s.Conn.Write(p)
 	s.writing.Store(0)
@@ -75,6 +98,10 @@ func (s *Socket) Wake() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.woken = true
+	if s.Attached() {
+		s.task.Unpark()
+		return
+	}
 	_ = s.SetReadDeadline(time.Unix(1, 0))
 }
 
@@ -85,6 +112,9 @@ func (s *Socket) ClearWake() {
 	defer s.mu.Unlock()
 	if s.woken {
 		s.woken = false
+		if s.Attached() {
+			return
+		}
 		_ = s.SetReadDeadline(s.deadline)
 	}
 }
@@ -94,6 +124,10 @@ func (s *Socket) ReadUntil(t time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.deadline = t
+	if s.Attached() {
+		s.endAt(t)
+		return
+	}
 	if !s.woken {
 		_ = s.SetReadDeadline(t)
 	}
@@ -108,6 +142,10 @@ func (s *Socket) wasWoken() bool {
 // CloseWrite tells the other side that nothing more will come. It leaves the reading
 // side open if the transport can, and closes the connection otherwise.
 func (s *Socket) CloseWrite() {
+	if on := s.on.Load(); on != nil {
+		on.CloseWrite()
+		return
+	}
 	if s.encrypted() && s.writing.Load() != 0 {
 		s.Abandon() // TLS would wait for the write under way
 		return
@@ -117,6 +155,17 @@ func (s *Socket) CloseWrite() {
 		return
 	}
 	_ = s.Close()
+}
+
+// Close closes the connection. An attached one first sends what the kernel takes at once.
+func (s *Socket) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if on := s.on.Load(); on != nil {
+		on.Close()
+		return nil
+	}
+	return s.Conn.Close()
 }
 
 // Abandon closes the connection without TLS's closing message, which could wait for
@@ -139,6 +188,9 @@ func (s *Socket) Silent() time.Duration { return s.clock.Since(s.active.Load()) 
 
 // Stalled is the time that the current write has been under way, or 0.
 func (s *Socket) Stalled() time.Duration {
+	if on := s.on.Load(); on != nil {
+		return s.stalledAttached(on)
+	}
 	began := s.writing.Load()
 	if began == 0 {
 		return 0

@@ -1,5 +1,7 @@
 package conn
 
+import "redlock-proxy/redlock/loop"
+
 // A Writer is the writing side of a client's socket. The session and the copier of
 // upstream replies share it. A goroutine locks it to write, and unlocks it only between
 // two top-level values. The lock is held across I/O, and another goroutine may unlock
@@ -18,8 +20,35 @@ func NewWriter(to *Socket) *Writer {
 // Lock waits until no other goroutine writes.
 func (w *Writer) Lock() { w.lock <- struct{}{} }
 
+// TryLock is Lock if no other goroutine writes, and returns false otherwise.
+func (w *Writer) TryLock() bool {
+	select {
+	case w.lock <- struct{}{}:
+		return true
+	default:
+		return false
+	}
+}
+
 // Unlock lets another goroutine write.
 func (w *Writer) Unlock() { <-w.lock }
 
-// Write writes to the socket. The caller holds the lock.
+// Write writes to the socket. The caller holds the lock, and may have to wait. On the loop only
+// Append may be called.
 func (w *Writer) Write(p []byte) (int, error) { return w.to.Write(p) }
+
+// Append is Write to an attached socket, and never waits.
+func (w *Writer) Append(p []byte) error { return w.to.Append(p) }
+
+// Attached tells whether a loop writes to the socket.
+func (w *Writer) Attached() bool { return w.to.Attached() }
+
+// Loop is the loop that writes to the socket, or nil.
+func (w *Writer) Loop() *loop.Loop { return w.to.loopOf() }
+
+// IsFull tells whether much waits for a client that does not read. The socket must be attached.
+func (w *Writer) IsFull() bool { return w.to.IsFull() }
+
+// WhenRoom has then called on the loop once there is room, or the connection is over. It returns
+// false if that is so already.
+func (w *Writer) WhenRoom(then func()) bool { return w.to.whenThereIsRoom(then) }

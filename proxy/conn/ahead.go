@@ -1,0 +1,178 @@
+package conn
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+)
+
+// ahead is the input of an attached socket as the loop sees it. The loop reads ahead while the
+// session is busy, within aheadLimit and the budget.
+type ahead struct {
+	*Input
+	minder *Minder
+}
+
+func (a ahead) Received(p []byte) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.released {
+		return
+	}
+	if a.filling {
+		p = p[a.take(p):]
+	}
+	if len(p) > 0 {
+		a.keepAhead(p)
+		if !a.hasRoomAhead(1) {
+			a.paused = true
+			a.from.Pause()
+		}
+	}
+	a.from.task.Unpark()
+}
+
+// take puts bytes into buf, as many as there is room for.
+func (in *Input) take(p []byte) (n int) {
+	switch {
+	case len(p) <= len(in.buf)-in.end || len(in.buf) >= LargeBuffer:
+	case in.buf == nil && len(p) <= SmallBuffer:
+		in.pooled = smallBuffers.Get().(*[SmallBuffer]byte)
+		in.buf = in.pooled[:]
+	default:
+		_ = in.grow(0) // to a large one, which does not fail
+	}
+	n = copy(in.buf[in.end:], p)
+	in.end += n
+	return n
+}
+
+func (a ahead) Ended(err error) {
+	if !errors.Is(err, io.EOF) || a.endedAhead() == nil {
+		a.endAhead(err)
+	}
+	if !errors.Is(err, net.ErrClosed) { // the session's own doing
+		a.minder.clientEnded()
+	}
+}
+
+// fillAttached is Fill for an attached socket. The loop puts what comes into buf.
+func (in *Input) fillAttached() error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.start == in.end {
+		in.start, in.end = 0, 0
+		in.shrink()
+	} else if err := in.makeRoom(in.need); err != nil {
+		return err
+	}
+	before := len(in.Unread())
+	for {
+		if len(in.ahead) > 0 {
+			n := in.take(in.ahead)
+			in.dropAhead(n)
+		}
+		switch {
+		case len(in.Unread()) > before:
+			return nil
+		case in.from.wasWoken():
+			return ErrWoken
+		case in.err != nil:
+			return in.err
+		}
+		in.filling = true
+		in.mu.Unlock()
+		in.from.task.Park()
+		in.mu.Lock()
+		in.filling = false
+	}
+}
+
+// dropAhead drops the first n bytes that were read ahead, and has the loop go on reading.
+func (in *Input) dropAhead(n int) {
+	in.budget.Release(n)
+	if in.ahead = in.ahead[n:]; len(in.ahead) == 0 {
+		in.ahead = nil
+	}
+	if in.paused && in.hasRoomAhead(1) {
+		in.paused = false
+		in.from.Resume()
+	}
+}
+
+// The minder of an attached socket needs no goroutine while all is well: the loop reads ahead.
+// It has only a timer. Nothing stops it when a wait ends, so many short waits cost one timer.
+
+func (m *Minder) beginAttached(ready bool) {
+	m.looking.Lock()
+	m.begun = true
+	m.looking.Unlock()
+	wait := m.wait.Add(1)
+	if ready {
+		m.arm(sendAfter, wait, true)
+	} else {
+		m.arm(watchAfter, wait, false)
+	}
+}
+
+// endAttached returns once look has let go of everything.
+func (m *Minder) endAttached() {
+	if !m.looking.TryLock() {
+		m.in.from.task.Leave() // it may be writing
+		m.looking.Lock()
+	}
+	m.begun = false
+	m.looking.Unlock()
+}
+
+// clientEnded is called on the loop.
+func (m *Minder) clientEnded() { m.arm(watchAfter, m.wait.Load(), false) }
+
+// arm has look called for a wait, unless the timer runs already. With sooner it is set again.
+func (m *Minder) arm(after time.Duration, wait uint64, sooner bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	switch {
+	case m.armed && !sooner:
+		return
+	case m.timer == nil:
+		m.timer = time.AfterFunc(after, m.look)
+	default:
+		m.timer.Reset(after)
+	}
+	m.armed, m.armedFor = true, wait
+}
+
+// look sends the replies that are ready and tells the session that its client has ended.
+func (m *Minder) look() {
+	m.mu.Lock()
+	m.armed = false
+	wait := m.armedFor
+	m.mu.Unlock()
+	m.looking.Lock()
+	defer m.looking.Unlock()
+	defer func() {
+		if reason := recover(); reason != nil {
+			m.session.Panicked(reason)
+		}
+	}()
+	if !m.begun {
+		return
+	}
+	if now := m.wait.Load(); now != wait { // a later one, which has just begun
+		m.arm(watchAfter, now, false)
+		return
+	}
+	m.session.Flush()
+	err := m.in.endedAhead()
+	if err == nil || m.told {
+		return
+	}
+	m.told = true
+	if errors.Is(err, io.EOF) {
+		m.session.ClientEnded()
+	} else {
+		m.session.ClientLeft()
+	}
+}

@@ -1,0 +1,212 @@
+package conn
+
+import (
+	"errors"
+	"io"
+	"net"
+	"time"
+
+	"redlock-proxy/redlock/loop"
+)
+
+// mostWaiting is the number of bytes that may wait to be sent before who writes must wait.
+const mostWaiting = 64 << 10
+
+// A Reader gets what the loop reads from an attached socket. The loop calls it, so it must not
+// block.
+type Reader interface {
+	// Received gets the next bytes, which are valid during the call only.
+	Received(p []byte)
+	// Ended is called with io.EOF when the other side sends no more, and with another error
+	// when the connection is over.
+	Ended(err error)
+}
+
+// Attach has a loop read and write the connection from now on. What comes goes to the Reader
+// after Resume. task is unparked by a Wake, by the connection's end and when there is room to
+// write. Attach returns false, and changes nothing, if the loop cannot do that: it is nil, or
+// the connection is neither TCP nor a Unix socket.
+func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
+	if l == nil || !s.Attachable() {
+		return false
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.task = task
+	on, err := l.Adopt(s.Conn, receiver{s, to})
+	if err != nil {
+		s.task = nil
+		return false
+	}
+	s.loop, s.room.L = l, &s.mu
+	s.on.Store(on)
+	return true
+}
+
+// Attachable tells whether a loop could read and write the connection.
+func (s *Socket) Attachable() bool {
+	switch s.Conn.(type) {
+	case *net.TCPConn, *net.UnixConn:
+		return true
+	}
+	return false
+}
+
+// Attached tells whether a loop reads and writes the connection.
+func (s *Socket) Attached() bool { return s.on.Load() != nil }
+
+// Pause has an attached socket read nothing until Resume.
+func (s *Socket) Pause()  { s.on.Load().Pause() }
+func (s *Socket) Resume() { s.on.Load().Resume() }
+
+// A receiver is an attached socket as its loop sees it.
+type receiver struct {
+	*Socket
+	to Reader
+}
+
+func (r receiver) Received(p []byte) {
+	r.touch()
+	r.to.Received(p)
+}
+
+func (r receiver) Ended(err error) {
+	if !errors.Is(err, io.EOF) {
+		r.mu.Lock()
+		r.over = err
+		r.mu.Unlock()
+		r.Drained()
+	}
+	r.to.Ended(err)
+	r.task.Unpark()
+}
+
+// Drained tells all who wait for room to write.
+func (r receiver) Drained() {
+	r.mu.Lock()
+	r.room.Broadcast()
+	then := r.whenRoom
+	r.whenRoom = nil
+	r.mu.Unlock()
+	if then != nil {
+		then()
+	}
+	r.task.Unpark()
+}
+
+// Append sends p at the end of the loop's round. It never waits. The socket must be attached.
+func (s *Socket) Append(p []byte) error {
+	if err := s.failed(); err != nil {
+		return err
+	}
+	s.written.Add(int64(len(p)))
+	s.on.Load().Write(p)
+	return nil
+}
+
+// failed is the error that ended an attached connection, or nil.
+func (s *Socket) failed() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over
+}
+
+// Send is Write by a task. On the loop it appends, and parks the task while much waits. The task
+// leaves the loop before a write that could block it, or that is large.
+func (s *Socket) Send(task *loop.Task, p []byte) error {
+	if task.OnLoop() && s.Attached() && len(p) <= mostWaiting {
+		err := s.Append(p)
+		s.AwaitRoom()
+		return err
+	}
+	task.Leave()
+	_, err := s.Write(p)
+	return err
+}
+
+// writeAttached is Write for goroutines. It waits while much waits to be sent.
+func (s *Socket) writeAttached(p []byte) (int, error) {
+	for at := 0; at < len(p); {
+		n := min(len(p)-at, mostWaiting)
+		if err := s.Append(p[at : at+n]); err != nil {
+			return at, err
+		}
+		at += n
+		s.await(mostWaiting)
+	}
+	return len(p), s.failed()
+}
+
+// await returns when no more bytes than that wait, or the connection is over. A goroutine calls
+// it.
+func (s *Socket) await(most int) {
+	on := s.on.Load()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for s.over == nil && on.Drain() > most {
+		s.room.Wait()
+	}
+}
+
+// AwaitRoom returns when little waits to be sent, or the connection is over. Only the task of
+// the socket calls it. It does nothing for a socket that is not attached.
+func (s *Socket) AwaitRoom() {
+	on := s.on.Load()
+	if on == nil {
+		return
+	}
+	for s.IsFull() && s.failed() == nil && on.Drain() > mostWaiting {
+		s.task.Park()
+	}
+}
+
+// AwaitSent returns when nothing waits to be sent, or the connection is over. A goroutine calls
+// it.
+func (s *Socket) AwaitSent() {
+	if s.Attached() {
+		s.await(0)
+	}
+}
+
+// IsFull tells whether much waits to be sent by an attached socket.
+func (s *Socket) IsFull() bool { return s.on.Load().Waiting() > mostWaiting }
+
+func (s *Socket) whenThereIsRoom(then func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil || s.on.Load().Drain() <= mostWaiting {
+		return false
+	}
+	s.whenRoom = then
+	return true
+}
+
+// stalledAttached is Stalled for an attached socket: the time for which bytes have waited and
+// none was sent. Only the sweep asks, and what it sees sets the beginning.
+func (s *Socket) stalledAttached(on *loop.Socket) time.Duration {
+	waiting := on.Waiting()
+	if sent := s.written.Load() - int64(waiting); waiting == 0 || s.sent.Swap(sent) != sent {
+		s.writing.Store(0)
+	}
+	if waiting == 0 {
+		return 0
+	}
+	s.writing.CompareAndSwap(0, max(s.clock.Now(), 1))
+	return s.clock.Since(s.writing.Load())
+}
+
+// loopOf is the loop that reads and writes the socket, or nil.
+func (s *Socket) loopOf() *loop.Loop {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.loop
+}
+
+// endAt is ReadUntil for an attached socket: it closes the connection then. The caller holds mu.
+func (s *Socket) endAt(t time.Time) {
+	if s.silence == nil {
+		s.silence = time.AfterFunc(time.Until(t), func() { _ = s.Close() })
+		return
+	}
+	s.silence.Reset(time.Until(t))
+}
