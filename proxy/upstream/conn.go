@@ -8,6 +8,7 @@ import (
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -36,6 +37,11 @@ type Conn struct {
 	partly    bool   // the client has a part of that value
 	to        Destination
 	locked    bool // the copier has locked the client's writing side
+	holding   bool // it must not unlock that, and not wait (attached.go)
+	awaits    bool // a goroutine waits for the client's writing side
+	over      bool // the connection has ended, and backlog may be left
+	finished  bool
+	backlog   []byte // came while others wrote to the client
 	tail      []byte
 	captured  []byte
 	charged   int                 // bytes of Options.Memory that captured takes
@@ -71,6 +77,7 @@ type Options struct {
 	Captures int64 // the most bytes of replies that Wait returns
 	Clock    *conn.Clock
 	Memory   *conn.Budget // is charged for long replies that Wait returns
+	Task     *loop.Task   // the owner's, which calls Write and Wait; nil: it is a goroutine
 }
 
 // dialPatience bounds the time for dial and login together. A command waits for them,
@@ -92,9 +99,11 @@ func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), log
 		_ = dialled.Close()
 		return nil, false, failure
 	}
-	c = &Conn{conn: conn.NewSocket(dialled, o.Clock), pending: newPending(login.Version), options: o, done: make(chan struct{})}
+	c = &Conn{conn: conn.NewSocket(dialled, o.Clock), pending: newPending(login.Version, o.Task), options: o, done: make(chan struct{})}
 	c.SetID(login.id)
-	go c.copyReplies()
+	if !c.attach() {
+		go c.copyReplies()
+	}
 	return c, known, nil
 }
 
@@ -104,7 +113,7 @@ func (c *Conn) Expect(e Expectation) { c.pending.expect(e) }
 // Write sends commands to the upstream. It returns no error: after a failed write the
 // copier delivers what the upstream still sent, and then meets the connection's end.
 func (c *Conn) Write(p []byte) {
-	_, _ = c.conn.Write(p)
+	_ = c.conn.Send(c.options.Task, p)
 }
 
 // Wait returns when no replies are pending and the client has everything that came. It
@@ -113,6 +122,10 @@ func (c *Conn) Write(p []byte) {
 // long to keep.
 func (c *Conn) Wait() (replies []byte, ok bool) {
 	for !c.pending.drained(true) {
+		if c.options.Task.OnLoop() && !c.Ended() {
+			c.options.Task.Park()
+			continue
+		}
 		select {
 		case <-c.pending.drainedNow: // maybe an old signal, so the loop asks again
 		case <-c.done:

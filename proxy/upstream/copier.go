@@ -107,6 +107,7 @@ func (c *Conn) deliverOrStop(p []byte) (used int, more bool) {
 // are left, closes the connection and tells the owner.
 func (c *Conn) End() {
 	defer c.options.Events.Ended()
+	defer c.options.Task.Unpark()
 	defer close(c.done)
 	defer func() { _ = c.conn.Close() }()
 	if !c.stopped {
@@ -224,17 +225,28 @@ func (c *Conn) pass(p []byte) bool {
 	}
 	var err error
 	if len(p) > 0 {
-		_, err = c.options.Client.Write(p)
+		if c.holding {
+			err = c.options.Client.Append(p)
+		} else {
+			_, err = c.options.Client.Write(p)
+		}
 	}
 	for _, said := range c.confirmed {
 		c.options.Events.Confirmed(said)
 	}
 	c.confirmed = c.confirmed[:0]
+	if !c.holding {
+		c.unlockBetween()
+	}
+	return err == nil
+}
+
+// unlockBetween unlocks the client's writing side between two values for the client.
+func (c *Conn) unlockBetween() {
 	if c.locked && (!c.inside || c.to != ToClient) {
 		c.locked = false
 		c.options.Client.Unlock()
 	}
-	return err == nil
 }
 
 func (c *Conn) keepTail(value []byte) {

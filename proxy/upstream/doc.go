@@ -35,7 +35,11 @@
 //
 // # Who owns what
 //
-// A Conn has one goroutine, the copier. It begins in Open and ends with the connection.
+// If a loop writes to the client and can read the connection, it feeds the connection
+// (attached.go), and there is no copier. It reads nothing from the upstream while the client does
+// not read, or another goroutine writes to the client.
+//
+// Otherwise a Conn has one goroutine, the copier. It begins in Open and ends with the connection.
 // The owner calls Finish or Close, which wait for the copier's end. Only the owner's
 // goroutine calls Expect, Write, Wait, Finish and Close, and a Batch. The docstring of a
 // method says so if any goroutine may call it.

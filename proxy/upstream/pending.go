@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
 // An Expectation says how one command, or several alike, will be answered.
@@ -61,6 +62,7 @@ type pending struct {
 	undelivered bool // a value was counted, and its destination does not have it yet
 	waiting     bool // the owner waits for drainedNow
 	drainedNow  chan struct{}
+	task        *loop.Task // the owner's, unparked with that signal; may be nil
 	version     wire.Version
 	pipe        atomic.Bool // values are no longer counted; written under mu
 	subscribed  subscriptions
@@ -74,8 +76,8 @@ type currentValue struct {
 	family       wire.Family
 }
 
-func newPending(version wire.Version) *pending {
-	return &pending{drainedNow: make(chan struct{}, 1), version: version}
+func newPending(version wire.Version, task *loop.Task) *pending {
+	return &pending{task: task, drainedNow: make(chan struct{}, 1), version: version}
 }
 
 // expect adds an expectation. The owner calls it before it writes the command.
@@ -206,6 +208,7 @@ func (p *pending) delivered(n int) {
 		case p.drainedNow <- struct{}{}:
 		default:
 		}
+		p.task.Unpark()
 	}
 }
 

@@ -26,7 +26,7 @@ func (nobody) Ended()                      {}
 // testUpstream makes a Conn without a connection. The test feeds it.
 func testUpstream(version wire.Version, captures int64, expected ...Expectation) *Conn {
 	u := &Conn{
-		pending: newPending(version), done: make(chan struct{}),
+		pending: newPending(version, nil), done: make(chan struct{}),
 		options: Options{Events: nobody{}, Captures: captures, Memory: conn.NewBudget(func() int64 { return 1 << 20 })},
 	}
 	for _, d := range expected {
@@ -205,7 +205,7 @@ func TestWaitAfterASignalThatNobodyTook(t *testing.T) {
 // The memory of pending replies grows neither with the pipeline nor with the age of the
 // connection.
 func TestOwedStaysSmall(t *testing.T) {
-	o := newPending(wire.RESP2)
+	o := newPending(wire.RESP2, nil)
 	for i := range 10_000 {
 		o.expect(Expectation{Count: 1, To: Destination(i % 2)})
 		if i < 10 {
@@ -217,7 +217,7 @@ func TestOwedStaysSmall(t *testing.T) {
 	if cap(o.queue.list) > 512 {
 		t.Errorf("the queue has grown to %d", cap(o.queue.list))
 	}
-	o = newPending(wire.RESP2)
+	o = newPending(wire.RESP2, nil)
 	for range 10_000 {
 		o.expect(Expectation{Count: 1})
 	}
