@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -27,6 +28,7 @@ import (
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 // embeddedServers holds the addresses of the embedded servers. A part that is not embedded is nil.
@@ -39,6 +41,9 @@ type embeddedServers struct {
 // call close, which ends the parts that build has made.
 func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	var err error
+	if p.loop, p.endLoop, err = loop.Start(p.log); err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		return fmt.Errorf("no event loop: %w", err)
+	}
 	if p.metrics, err = newMetrics(reg); err != nil {
 		return err
 	}
@@ -101,6 +106,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 		Log:     p.log,
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
+	env.Loop = p.loop
 	commands := handler.New(env, handler.Config{
 		Databases:   p.monitor.Databases,
 		Version:     p.monitor.Version,

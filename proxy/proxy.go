@@ -27,6 +27,7 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 const (
@@ -64,6 +65,8 @@ type Proxy struct {
 	monitor     *inspect.Monitor
 	hazards     []inspect.Hazard // found at the start
 	server      *server.Server
+	loop        *loop.Loop // runs the sessions of plain connections; nil: there is none
+	endLoop     func()     // ends it and waits for it
 	admin       *adminServer
 	draining    atomic.Bool
 	reloading   chan struct{}   // holds one element while a reload runs
@@ -211,4 +214,7 @@ func (p *Proxy) close() {
 		closing.Go(server.Close)
 	}
 	closing.Wait()
+	if p.endLoop != nil {
+		p.endLoop()
+	}
 }

@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"log/slog"
 	"net"
@@ -26,6 +27,7 @@ import (
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 // patience is how long tests wait for what must happen: far beyond what a busy
@@ -127,6 +129,9 @@ func (f *fakeLocks) Do(ctx context.Context, dst []byte, call lock.Command) []byt
 	return append(dst, "-ERR the test has no such lock command\r\n"...)
 }
 
+// Parks: the map is at hand, but some of its keys make a caller wait.
+func (f *fakeLocks) Parks(lock.Command) bool { return false }
+
 // Watch and Exec: a transaction runs if no watched key was named lock:stale.
 func (f *fakeLocks) Watch(_ context.Context, _ int, keys [][]byte) (*redlock.Watch, wire.Error) {
 	f.mu.Lock()
@@ -211,6 +216,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 		change(&setup)
 	}
 	env := session.NewEnv(config.NewActive(&setup.Settings), meter, setup.log)
+	env.Loop = runLoop(t)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -229,6 +235,17 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 		}
 	})
 	return p
+}
+
+// runLoop runs a loop until the test ends, where the system has one.
+func runLoop(t testing.TB) *loop.Loop {
+	t.Helper()
+	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
+	t.Cleanup(end)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // change has other settings hold from now on, as a reload does.

@@ -2,6 +2,7 @@ package handler
 
 import (
 	"cmp"
+	"context"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ func (h *handler) Perform(cmd wire.Command) {
 		name = to.Spec.Name
 	}
 	h.spec = to.Spec
+	if !h.isQuick(cmd, to) {
+		h.LeaveLoop()
+	}
 	h.Mute(h.replies.Next())
 	if !h.inTransaction() && !h.watched.any() {
 		h.generation = router.Generation
@@ -141,10 +145,26 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 	}
 	defer h.Env.Budget.Release(copies)
 	call := lock.Command{DB: h.client.DB, Args: args, Route: to, Version: h.client.Version, LastReads: &h.lastRead, Leases: h.holder(), Client: h, From: h.clients.Entry}
+	if h.OnLoop() && h.service.Locks.Parks(call) {
+		h.clients.OnLocks(true)
+		h.Parked(func(ctx context.Context) { h.lockReply = h.service.Locks.Do(ctx, h.lockReply[:0], call) })
+		h.clients.OnLocks(false)
+		return
+	}
 	h.busyOnLocks(func() {
 		h.trackLocks(call)
 		h.lockReply = h.service.Locks.Do(h.Context(), h.lockReply[:0], call)
 	})
+}
+
+// isQuick tells whether a command is one that the loop performs: it waits for nothing but the
+// upstream's replies and the masters' votes, or knows itself when it must leave the loop. Any
+// other one runs on a goroutine.
+func (h *handler) isQuick(cmd wire.Command, to route.Route) bool {
+	if len(cmd.Raw) > conn.LargeBuffer || h.inTransaction() || h.watched.any() || h.InPipe() || h.pubsub.Listens() {
+		return false
+	}
+	return to.Plane == route.Locks || to.Ordinary && to.Plane == route.Upstream
 }
 
 // busyOnLocks is Busy for requests to the masters.

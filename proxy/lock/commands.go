@@ -7,6 +7,7 @@ import (
 	"redlock-proxy/proxy/lease"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 // set carries out SET, SETEX and PSETEX. reply is the parser's error, or empty.
@@ -17,9 +18,13 @@ func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.
 			return rejection(redlock.KindAcquire, reply)
 		}
 		if c.over {
+			loop.FromContext(ctx).Leave()
 			return p.acquireInThePast(ctx, call, c)
 		}
 		return p.acquire(ctx, call, c, readsStatus)
+	}
+	loop.FromContext(ctx).Leave() // the others have several ballots
+	switch {
 	case c.get && !c.conditional:
 		if reply != "" {
 			return rejection(redlock.KindSwap, reply)

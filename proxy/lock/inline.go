@@ -11,6 +11,7 @@ import (
 	"redlock-proxy/proxy/queue"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -106,6 +107,7 @@ func (p *Plane) scriptWaitsFor(call Command) (rule *route.Rule, locks [][]byte) 
 // inLine makes a try each time that it is the request's turn. It returns the answer of the
 // last try, or of unheard if there was none.
 func (p *Plane) inLine(ctx context.Context, r queue.Request, rule *route.Rule, try, unheard func() answer, result func(answer) queue.Result) (a answer) {
+	loop.FromContext(ctx).Leave()
 	began, outcome := time.Now(), metrics.WaitError // as after a panic
 	var ended func(outcome string, after time.Duration)
 	defer func() {

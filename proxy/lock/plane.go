@@ -20,6 +20,7 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
+	"redlock-proxy/redlock/loop"
 )
 
 // Locker asks the masters and decides by their votes. redlock.Locker is the one in
@@ -122,6 +123,16 @@ func New(c Config) *Plane {
 	}
 }
 
+// Parks tells whether Do may run on the loop of the task in its context. An acquire and a script
+// are nearly always over with one ballot, which parks the task. Else the task leaves the loop.
+func (p *Plane) Parks(call Command) bool {
+	switch call.Name() {
+	case "set", "setnx", "eval", "evalsha":
+		return true
+	}
+	return false
+}
+
 // Do runs one command to its verdict and appends its one reply to dst. ctx ends when
 // the client has gone. Do returns soon after that, but not before everything that it
 // started has stopped reading call.
@@ -182,6 +193,7 @@ func (p *Plane) awaitStart(ctx context.Context) {
 		return
 	default:
 	}
+	loop.FromContext(ctx).Leave()
 	select {
 	case <-p.starting:
 	case <-ctx.Done():

@@ -2,8 +2,8 @@
 // a function that makes a handler for each session; the handler knows what commands mean.
 //
 // Serve may be called for several listeners. A client beyond limits.clients gets an error
-// and is closed. Every other client gets a session with a goroutine of its own. One more
-// goroutine, the sweep, serves all sessions. It advances their clock, and makes each session
+// and is closed. Every other client gets a session, which runs on the loop of its Env or on a
+// goroutine of its own. One more goroutine, the sweep, serves all sessions. It advances their clock, and makes each session
 // check for what no other goroutine notices: an idle client, unread replies, a stuck
 // upstream. So no session needs a timer while all is well.
 //

@@ -112,12 +112,11 @@ func (srv *Server) Welcome(conn net.Conn) {
 	srv.active.Add(1)
 	srv.mu.Unlock()
 	srv.env.Metrics.ClientConnected()
-	go func() {
-		defer srv.active.Done()
-		defer srv.env.Metrics.ClientGone()
-		defer srv.forget(s)
-		s.Serve()
-	}()
+	s.Start(func() {
+		srv.forget(s)
+		srv.env.Metrics.ClientGone()
+		srv.active.Done()
+	})
 }
 
 // tellFull tells a client that there are too many clients. It must not delay the next

@@ -5,7 +5,7 @@
 //
 // # What a handler may rely on
 //
-//   - Only the session's goroutine calls it, unless Handler says otherwise. Perform gets one
+//   - Only the session's task calls it, unless Handler says otherwise. Perform gets one
 //     command at a time. The command's bytes are valid until Perform returns.
 //   - Reply and its variants answer after everything before is answered: Settle waits until
 //     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
@@ -13,6 +13,8 @@
 //     batch.
 //   - Anything that takes time runs inside Busy. Meanwhile the minder sends replies that are
 //     ready, and notices when the client leaves, which ends Context.
+//   - Perform may run on the loop of all clients. Before anything that takes long or waits for
+//     another goroutine, it calls LeaveLoop. Settle, Ask, Send and Busy need no such call.
 //   - New returns a complete session with its handler. Close is the last call.
 //
 // # How a session ends
@@ -21,16 +23,26 @@
 // the counter and the log line. Some reasons wait for the commands that have been read, some
 // stop at once, and some close the connections as they are. Each is reported once.
 //
+// # On the loop and on a goroutine
+//
+// A session is sequential code in a task (redlock/loop). If the client's connection is plain
+// and the system has epoll, the loop runs the task. It reads the client, appends the replies,
+// and writes them at the end of a round. The session parks where it waits for input, for the
+// upstream's replies, for votes and for a client that does not read. It leaves the loop before
+// all that may block, and at its end. A goroutine of its own then runs it until readMore, which
+// brings it back. Any other session runs on a goroutine, with the same code.
+//
 // # Goroutines
 //
-// At most four a session:
+// None for a session on the loop that waits. Otherwise at most four a session:
 //
-//   - Serve's own. The server waits for it. It owns every field whose comment says nothing.
-//   - The minder (conn.Minder), only while the session is Busy for more than a moment. It
-//     then owns the input and the pending replies. Busy waits for it.
-//   - The copier of upstream replies (package upstream). It calls upstreamOwner, which uses
-//     only Wake, End, the context and the handler's Confirmed. Serve waits for it at its end,
-//     in Conn.Close.
+//   - The one of its task. The server waits for its end. It owns every field whose comment
+//     says nothing.
+//   - The minder (conn.Minder), only while the session waits for more than a moment. It
+//     then owns the pending replies, and the input if no loop reads it. Busy waits for it.
+//   - The copier of upstream replies (package upstream), if no loop reads them. It calls
+//     upstreamOwner, which uses only Wake, End, the context and the handler's Confirmed. The
+//     task waits for it at its end, in Conn.Close.
 //   - The listener for the masters' messages (package pubsub), if the handler started one.
 //     The handler's Close waits for it.
 //
@@ -42,5 +54,5 @@
 // The write lock of the client (conn.Writer) is held for whole replies. The handler's
 // Confirmed and FlushWith's function are called with it held. The session has no other lock.
 //
-// The package imports upstream, config, conn, metrics and wire.
+// The package imports upstream, config, conn, metrics, wire and redlock/loop.
 package session

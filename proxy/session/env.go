@@ -6,6 +6,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/redlock/loop"
 )
 
 // An Env is shared by the sessions of a process. Many goroutines may use it at once.
@@ -15,6 +16,7 @@ type Env struct {
 	Active  *config.Active // the settings, which a reload replaces
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
+	Loop    *loop.Loop // runs the sessions of plain connections; nil: all run on goroutines
 
 	handshakes metrics.Throttle // limits log lines about failed handshakes
 }

@@ -13,10 +13,14 @@ import (
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
 // coalesce is the number of bytes of replies that may wait for the rest of a pipeline.
 const coalesce = 64 << 10
+
+// mostAppended is the most bytes of replies that are sent without leaving the loop.
+const mostAppended = 4 * coalesce
 
 // A Handler knows what the commands of one client mean. The session's goroutine calls it,
 // unless a method says otherwise.
@@ -60,6 +64,8 @@ type Session struct {
 	ctx     context.Context // ends when the client has gone
 	gone    context.CancelFunc
 	minder  *conn.Minder
+	task    *loop.Task      // runs the session
+	parked  context.Context // ctx with the task, once a wait was Parked
 
 	ended   atomic.Uint32 // a bit for each Reason
 	reading atomic.Bool   // it waits for the client
@@ -134,14 +140,31 @@ func (s *Session) Reloaded(was, now *config.Settings) {
 	}
 }
 
-// Serve runs the session to its end and closes the client's socket.
-func (s *Session) Serve() {
+// Start runs the session to its end, and then calls ended: on the loop if the connection is a
+// plain one, and else on a goroutine.
+func (s *Session) Start(ended func()) {
+	serve := func(task *loop.Task) {
+		defer ended()
+		s.serve(task)
+	}
+	if l := s.Env.Loop; l != nil && s.sock.Attachable() && l.Go(serve) != nil {
+		return
+	}
+	go loop.OnGoroutine(serve)
+}
+
+// serve runs the session and closes the client's socket.
+func (s *Session) serve(task *loop.Task) {
+	s.task = task
 	defer s.release()
 	defer func() {
 		if reason := recover(); reason != nil {
 			s.Panicked(reason)
 		}
 	}()
+	if task.OnLoop() && !s.in.Attach(s.Env.Loop, task, s.minder) {
+		task.Leave()
+	}
 	if !s.handshakeTLS() {
 		return
 	}
@@ -200,6 +223,9 @@ func (s *Session) refuseBytes(err error) {
 func (s *Session) readMore() bool {
 	s.Send()
 	s.flush()
+	if s.sock.Attached() {
+		s.task.Back()
+	}
 	if !s.in.IsAhead() { // bytes that came during the dial share its error
 		s.dialError = ""
 	}
@@ -243,7 +269,22 @@ func (s *Session) flush() {
 // FlushWith writes the pending replies. It first calls first with the write lock held, which
 // may add replies.
 func (s *Session) FlushWith(first func(replies []byte) []byte) {
-	if err := s.writeAfter(first); err != nil {
+	if len(s.pending) > mostAppended || s.task.OnLoop() && !s.out.TryLock() {
+		s.task.Leave() // the write may take long
+	}
+	onLoop := s.task.OnLoop()
+	if !onLoop {
+		s.out.Lock()
+	}
+	s.flushLocked(first, onLoop)
+	if onLoop {
+		s.sock.AwaitRoom()
+	}
+}
+
+// flushLocked is FlushWith with the write lock held, which it gives back.
+func (s *Session) flushLocked(first func(replies []byte) []byte, onLoop bool) {
+	if err := s.writeAfter(first, onLoop); err != nil {
 		s.ClientLeft()
 	}
 	if s.pending = s.pending[:0]; cap(s.pending) > coalesce {
@@ -252,26 +293,53 @@ func (s *Session) FlushWith(first func(replies []byte) []byte) {
 	s.handler.Flushed()
 }
 
-func (s *Session) writeAfter(first func(replies []byte) []byte) error {
-	s.out.Lock()
+func (s *Session) writeAfter(first func(replies []byte) []byte, onLoop bool) error {
 	defer s.out.Unlock()
 	s.pending = first(s.pending)
+	if onLoop {
+		return s.out.Append(s.pending)
+	}
 	_, err := s.out.Write(s.pending)
 	return err
 }
 
 // Busy calls wait, which may take long, while the minder minds the client. The function must
-// not touch the input or the pending replies.
+// not touch the input or the pending replies. It runs on a goroutine: the session leaves the
+// loop, until it waits for its client again.
 func (s *Session) Busy(wait func()) {
+	s.task.Leave()
+	s.Parked(func(context.Context) { wait() })
+}
+
+// Parked is Busy for a wait that does not block: it finds the session's task in its context,
+// and parks it, or leaves the loop before it blocks.
+func (s *Session) Parked(wait func(context.Context)) {
+	if s.parked == nil {
+		s.parked = loop.NewContext(s.ctx, s.task)
+	}
 	s.minder.Begin(len(s.pending) > 0)
-	wait()
+	wait(s.parked)
 	s.minder.End()
 }
+
+// OnLoop tells whether the loop runs the session now. Only the session may ask.
+func (s *Session) OnLoop() bool { return s.task.OnLoop() }
+
+// LeaveLoop is called before anything that may take long, or wait for another goroutine. The
+// session comes back when it waits for its client again.
+func (s *Session) LeaveLoop() { s.task.Leave() }
 
 // minded is the session as seen by its minder.
 type minded struct{ *Session }
 
-func (m minded) Flush() { m.flush() }
+func (m minded) Flush() {
+	if len(m.pending) == 0 {
+		m.handler.Flushed()
+		return
+	}
+	m.out.Lock()
+	m.flushLocked(func(replies []byte) []byte { return replies }, false)
+}
 
 // ClientEnded handles EOF from the client. Running lock commands are cancelled: a lock granted
 // to a client that has left is worse than a lost reply. The client may only have half-closed,
@@ -300,6 +368,7 @@ func (s *Session) ClientLeft() {
 
 // finish delivers every reply that is ready or pending at the upstream.
 func (s *Session) finish() {
+	s.task.Leave()
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)
 	}
@@ -308,10 +377,12 @@ func (s *Session) finish() {
 	if up := s.upstream.Load(); up != nil && s.running.Err() == nil {
 		up.Finish()
 	}
+	s.sock.AwaitSent()
 }
 
 // release closes everything, whatever state the session is in.
 func (s *Session) release() {
+	s.task.Leave()
 	s.gone()
 	_ = s.sock.Close()
 	s.minder.End()

@@ -3,6 +3,8 @@ package session
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -13,15 +15,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/metrics"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
-// echo answers each command with its last argument, and knows no command.
+// echo answers each command with its last argument, and knows no command but BUSY.
 type echo struct{ *Session }
 
 func (e echo) Perform(cmd wire.Command) {
+	if string(cmd.Args[0]) == "BUSY" {
+		e.Busy(func() { time.Sleep(time.Microsecond) })
+	}
 	e.Reply("+" + string(cmd.Args[len(cmd.Args)-1]) + "\r\n")
 }
 
@@ -35,8 +42,47 @@ func (echo) Swept() (mustLogIn, waits bool)               { return false, false 
 func (echo) Revoked(was, now *config.Settings) (end bool) { return false }
 func (echo) Close()                                       {}
 
-// start serves a client over a pipe, whose far end it returns.
+// A starter serves a client and returns the client's end of the connection.
+type starter func(t *testing.T, log io.Writer) (*Session, net.Conn)
+
+// onBoth runs a test with a session on a goroutine, and with one on the loop where there is one.
+func onBoth(t *testing.T, test func(t *testing.T, start starter)) {
+	t.Run("goroutine", func(t *testing.T) { test(t, start) })
+	t.Run("loop", func(t *testing.T) { test(t, startOnLoop) })
+}
+
+// start serves a client over a pipe.
 func start(t *testing.T, log io.Writer) (*Session, net.Conn) {
+	t.Helper()
+	near, far := net.Pipe()
+	return serve(t, log, nil, near, far), far
+}
+
+// startOnLoop serves a client over TCP, on a loop.
+func startOnLoop(t *testing.T, log io.Writer) (*Session, net.Conn) {
+	t.Helper()
+	l, end, err := loop.Start(slog.New(slog.NewTextHandler(log, nil)))
+	t.Cleanup(end)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("this system has no epoll")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	far, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	near, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = listener.Close()
+	return serve(t, log, l, near, far), far
+}
+
+func serve(t *testing.T, log io.Writer, l *loop.Loop, near, far net.Conn) *Session {
 	t.Helper()
 	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	if err != nil {
@@ -44,14 +90,11 @@ func start(t *testing.T, log io.Writer) (*Session, net.Conn) {
 	}
 	settings := config.NewActive(&config.Settings{Limits: config.DefaultLimits()})
 	env := NewEnv(settings, meter, slog.New(slog.NewTextHandler(log, nil)))
-	near, far := net.Pipe()
+	env.Loop = l
 	s := New(t.Context(), env, 1, near, func(s *Session) Handler { return echo{s} })
 	s.SetAuthenticated(true)
 	ended := make(chan struct{})
-	go func() {
-		s.Serve()
-		close(ended)
-	}()
+	s.Start(func() { close(ended) })
 	t.Cleanup(func() {
 		_ = far.Close()
 		<-ended
@@ -59,7 +102,7 @@ func start(t *testing.T, log io.Writer) (*Session, net.Conn) {
 			t.Errorf("%d bytes are still charged", used)
 		}
 	})
-	return s, far
+	return s
 }
 
 func ask(t *testing.T, client net.Conn, request, want string) {
@@ -74,8 +117,62 @@ func ask(t *testing.T, client net.Conn, request, want string) {
 
 // A handler needs nothing but the exported surface to answer in order.
 func TestPipelineIsAnsweredInOrder(t *testing.T) {
-	_, client := start(t, io.Discard)
-	ask(t, client, "A 1\r\n*2\r\n$1\r\nB\r\n$1\r\n2\r\nC 3\r\n", "+1\r\n+2\r\n+3\r\n")
+	onBoth(t, func(t *testing.T, start starter) {
+		_, client := start(t, io.Discard)
+		ask(t, client, "A 1\r\n*2\r\n$1\r\nB\r\n$1\r\n2\r\nC 3\r\n", "+1\r\n+2\r\n+3\r\n")
+	})
+}
+
+// A command that leaves the loop, and one after it, are answered in order, too. What the client
+// sends meanwhile is read ahead.
+func TestBusyInPipeline(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		_, client := start(t, io.Discard)
+		ask(t, client, strings.Repeat("BUSY 1\r\nA 2\r\n", 100), strings.Repeat("+1\r\n+2\r\n", 100))
+	})
+}
+
+// Commands of any length come whole, however the stream is cut.
+func TestLongCommands(t *testing.T) {
+	onBoth(t, func(t *testing.T, start starter) {
+		_, client := start(t, io.Discard)
+		for _, length := range []int{1, conn.SmallBuffer - 30, conn.SmallBuffer, 20_000, conn.LargeBuffer, 300_000} {
+			text := strings.Repeat("x", length)
+			ask(t, client, fmt.Sprintf("*2\r\n$4\r\nBUSY\r\n$%d\r\n%s\r\nA 2\r\n", length, text), "+"+text+"\r\n+2\r\n")
+		}
+	})
+}
+
+// A client that sends all and half-closes gets every reply.
+func TestHalfClosedClientGetsItsReplies(t *testing.T) {
+	_, client := startOnLoop(t, io.Discard)
+	_, _ = io.WriteString(client, strings.Repeat("BUSY 1\r\nA 2\r\n", 10_000))
+	_ = client.(*net.TCPConn).CloseWrite()
+	_ = client.SetDeadline(time.Now().Add(time.Minute))
+	if got, err := io.ReadAll(client); err != nil || len(got) != 80_000 {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+}
+
+// A client that does not read is noticed, and its session then ends at once.
+func TestUnreadReplies(t *testing.T) {
+	s, client := startOnLoop(t, io.Discard)
+	text := fmt.Sprintf("*2\r\n$1\r\nA\r\n$30000\r\n%s\r\n", strings.Repeat("x", 30_000))
+	go func() {
+		for {
+			if _, err := io.WriteString(client, text); err != nil {
+				return
+			}
+		}
+	}()
+	limits := config.Limits{UnreadTime: time.Second}
+	for deadline := time.Now().Add(time.Minute); !s.HasEnded(Unread); time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it is not noticed")
+		}
+		s.Env.Clock.Advance(s.Env.Clock.Now() + int64(10*time.Millisecond))
+		s.Inspect(&limits)
+	}
 }
 
 // Buffers of clients that fell silent are taken back.

@@ -50,7 +50,9 @@ func (s *Session) settleForReply() (reply []byte, ok bool) {
 	if up.Drained() {
 		reply, ok = up.Wait()
 	} else {
-		s.Busy(func() { reply, ok = up.Wait() })
+		s.minder.Begin(len(s.pending) > 0)
+		reply, ok = up.Wait()
+		s.minder.End()
 	}
 	if !ok {
 		s.End(UpstreamGone)
@@ -116,6 +118,7 @@ func (s *Session) dial(settings *config.Settings) (refusal wire.Error) {
 		Captures: settings.Limits.Bulk + conn.SmallBuffer,
 		Clock:    s.Env.Clock,
 		Memory:   s.Env.Budget,
+		Task:     s.task,
 	})
 	switch {
 	case failure == nil:
