@@ -253,7 +253,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a lock without TTL is won only when a quorum keeps it",
-		edits:    []edit{{"acquire.go", "r.ttl != 0 || l.makePermanent(r) == Won", "r.ttl != 0 || l.makePermanent(r) != Pending"}},
+		edits:    []edit{{"acquire.go", "r.ttl != 0 || l.makePermanent(r, task) == Won", "r.ttl != 0 || l.makePermanent(r, task) != Pending"}},
 		caughtBy: "TestTimelineALockThatCannotBeMadePermanentIsNotWon",
 	},
 	{
@@ -268,7 +268,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a split vote is tried again",
-		edits:    []edit{{"acquire.go", "o.Verdict != Lost || granted == 0 {", "o.Verdict != Pending || granted == 0 {"}},
+		edits:    []edit{{"acquire.go", "!again && (o.Verdict != Lost || ", "!again && (o.Verdict != Pending || "}},
 		caughtBy: "TestTimelineASplitVoteIsRetriedAfterARandomDelay",
 	},
 	{
