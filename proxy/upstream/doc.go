@@ -53,5 +53,5 @@
 // mutex is held for a few lines, and never across I/O or a callback. The copier calls Events.Confirmed with the conn.Writer locked. It may
 // hold that lock in every other event but Ended, so no event may write to the client.
 //
-// The package imports conn and wire.
+// The package imports conn, wire, redlock/resp and redlock/loop.
 package upstream
