@@ -34,6 +34,11 @@ var builtinTable = sync.OnceValue(func() *Table {
 	}
 	own := ownCommand()
 	table.commands[own.Name] = own
+	for spec := range table.All() {
+		if spec.shareable() {
+			spec.traits |= Shareable
+		}
+	}
 	return table
 })
 

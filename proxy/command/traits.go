@@ -22,6 +22,7 @@ const (
 	Uncountable                        // adds none or several elements to EXEC's reply, or changes later replies
 	Console                            // the proxy's own REDLOCK
 	AboutClients                       // about the sessions of the proxy, which the upstream does not know
+	Shareable                          // may go over a connection that other clients use, too (shareable.go)
 )
 
 // specialKeys are the traits of commands whose plane does not follow from their key
