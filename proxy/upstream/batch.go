@@ -5,13 +5,21 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// onePrefix is the most bytes of inserted commands that are copied to be sent in one
-// write with the commands behind them.
-const onePrefix = 16 << 10
+// joined is the most bytes of a piece of the client's input that are copied, to be sent in one
+// write with the commands inserted before it.
+const joined = 64 << 10
+
+// A Sender sends commands. Expect says how the next commands will be answered, before Write
+// sends them. There is one Write for them, unless commands were inserted before a long piece of
+// input. A Conn is a Sender.
+type Sender interface {
+	Expect(Expectation)
+	Write([]byte)
+}
 
 // A Batch is the commands that the owner has forwarded and not yet sent: a piece of the
 // client's input as it came, with the proxy's own commands before it. The owner's
-// goroutine calls it, and sends it before it reads more input or gives up the Conn.
+// goroutine calls it, and sends it before it reads more input or changes the Sender.
 type Batch struct {
 	input      *conn.Input
 	beforeSend func(commands int)
@@ -30,7 +38,7 @@ func NewBatch(input *conn.Input, beforeSend func(commands int)) *Batch {
 
 // Forward adds the command last consumed from the input, and nothing that stands between
 // it and the one before.
-func (b *Batch) Forward(c *Conn, cmd wire.Command, e Expectation) {
+func (b *Batch) Forward(c Sender, cmd wire.Command, e Expectation) {
 	if from := b.input.Offset() - len(cmd.Raw); b.from < b.to && b.to != from {
 		b.Send(c)
 	}
@@ -49,9 +57,12 @@ func (b *Batch) Forward(c *Conn, cmd wire.Command, e Expectation) {
 	b.to = b.input.Offset()
 }
 
+// Empty tells whether nothing waits to be sent.
+func (b *Batch) Empty() bool { return b.to == b.from && len(b.inserted) == 0 }
+
 // Insert puts the proxy's own commands before the next that is forwarded. Nobody gets
 // their replies.
-func (b *Batch) Insert(c *Conn, commands []byte, count int) {
+func (b *Batch) Insert(c Sender, commands []byte, count int) {
 	if b.from < b.to {
 		b.Send(c)
 	}
@@ -60,7 +71,7 @@ func (b *Batch) Insert(c *Conn, commands []byte, count int) {
 }
 
 // expect enters an expectation, ordinary ones together at the next Send.
-func (b *Batch) expect(c *Conn, e Expectation) {
+func (b *Batch) expect(c Sender, e Expectation) {
 	if e.Kind == Reply && e.To == b.expected.To {
 		b.expected.Count += e.Count
 		return
@@ -73,7 +84,7 @@ func (b *Batch) expect(c *Conn, e Expectation) {
 	c.Expect(e)
 }
 
-func (b *Batch) enterExpected(c *Conn) {
+func (b *Batch) enterExpected(c Sender) {
 	if b.expected.Count > 0 {
 		c.Expect(b.expected)
 	}
@@ -81,8 +92,8 @@ func (b *Batch) enterExpected(c *Conn) {
 }
 
 // Send writes the batch, in one write if it can.
-func (b *Batch) Send(c *Conn) {
-	if b.to == b.from && len(b.inserted) == 0 {
+func (b *Batch) Send(c Sender) {
+	if b.Empty() {
 		return
 	}
 	b.beforeSend(b.forwarded)
@@ -91,12 +102,12 @@ func (b *Batch) Send(c *Conn) {
 	commands := b.input.Between(b.from, b.to)
 	b.from, b.to = 0, 0
 	if len(b.inserted) > 0 {
-		if len(b.inserted)+len(commands) <= onePrefix {
+		if len(commands) <= joined {
 			b.inserted, commands = append(b.inserted, commands...), nil
 		}
 		c.Write(b.inserted)
 		b.inserted = b.inserted[:0]
-		if cap(b.inserted) > onePrefix {
+		if cap(b.inserted) > joined {
 			b.inserted = nil
 		}
 	}

@@ -84,10 +84,8 @@ type Options struct {
 // so it is shorter than the usual timeouts of clients.
 const dialPatience = 3 * time.Second
 
-// Open dials, logs in and begins to copy replies. known tells whether the upstream has
-// identified the client. If not, it waits for the client's own login. If Open fails,
-// the Conn is nil and failure is not.
-func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), login *Login, o Options) (c *Conn, known bool, failure *Failure) {
+// Dial dials and logs in, as Open does. The connection is the caller's.
+func Dial(ctx context.Context, dial func(context.Context) (net.Conn, error), login *Login) (dialled net.Conn, known bool, failure *Failure) {
 	ctx, cancel := context.WithTimeout(ctx, dialPatience)
 	defer cancel()
 	dialled, err := dial(ctx)
@@ -97,6 +95,17 @@ func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), log
 	deadline, _ := ctx.Deadline()
 	if known, failure = login.do(dialled, deadline); failure != nil {
 		_ = dialled.Close()
+		return nil, false, failure
+	}
+	return dialled, known, nil
+}
+
+// Open dials, logs in and begins to copy replies. known tells whether the upstream has
+// identified the client. If not, it waits for the client's own login. If Open fails,
+// the Conn is nil and failure is not.
+func Open(ctx context.Context, dial func(context.Context) (net.Conn, error), login *Login, o Options) (c *Conn, known bool, failure *Failure) {
+	dialled, known, failure := Dial(ctx, dial, login)
+	if failure != nil {
 		return nil, false, failure
 	}
 	c = &Conn{conn: conn.NewSocket(dialled, o.Clock), pending: newPending(login.Version, o.Task), options: o, done: make(chan struct{})}
