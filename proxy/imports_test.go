@@ -105,16 +105,17 @@ var rooms = map[string]room{
 	"auth":     {floor: 5, redlock: []string{"resp"}, lines: 500},
 	"console":  {floor: 5, redlock: []string{"", "resp", "inspect"}, lines: 980},
 	"journal":  {floor: 1, redlock: []string{""}, lines: 650},
-	"session":  {floor: 5, redlock: []string{"loop"}, lines: 1_000}, // it runs on the loop and on goroutines
+	"session":  {floor: 5, redlock: []string{"loop"}, lines: 1_140}, // it runs on the loop and on goroutines, and shares connections
 	"inspect":  {floor: 5, redlock: []string{""}},
 	"clients":  {floor: 4, redlock: []string{"resp"}, lines: 690}, // it has the registry that journal had, and what REDLOCK CLIENTS shows
 	"config":   {floor: 4, redlock: []string{""}},
 	"lease":    {floor: 3, redlock: []string{""}, lines: 970}, // for locks that are hashes, and commands without a quorum
 	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}, lines: 1_800},
 	"blocking": {floor: 3, redlock: []string{""}, lines: 400},
+	"shared":   {floor: 4, redlock: []string{"resp"}, lines: 720},
 	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}},                   // the name of the masters' marker
-	"upstream": {floor: 3, redlock: []string{"resp", "loop"}, lines: 1_440}, // it is fed by a goroutine or by the loop
+	"upstream": {floor: 3, redlock: []string{"resp", "loop"}, lines: 1_470}, // it is fed by a goroutine or by the loop
 	"demo":     {floor: 5},
 	"scripts":  {floor: 3, redlock: []string{"resp"}, lines: 280},
 	"embedded": {floor: 3, redlock: []string{"rdb"}},

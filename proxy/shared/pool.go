@@ -1,0 +1,186 @@
+package shared
+
+import (
+	"context"
+	"net"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+)
+
+const (
+	// connections is the number of connections to one server with one RESP version.
+	connections = 2
+	// watchEvery is the pause between two looks of the watch.
+	watchEvery = 100 * time.Millisecond
+	// unreadLooks is the number of looks after which a client that others wait for is ended.
+	unreadLooks = 10
+	// stuck is the time after which a connection is closed whose server reads no commands.
+	stuck = 5 * time.Minute
+	// retireAfter is the silence after which a connection to a former server is closed.
+	retireAfter = 10 * time.Second
+)
+
+// A Server is where connections lead, and how the proxy logs in there. Two that are equal may
+// share connections.
+type Server struct {
+	Name, User, Password string
+	DB                   int
+}
+
+// A Pool has the shared connections of a process. Any goroutine may use it. The owner calls
+// Close.
+type Pool struct {
+	running   context.Context // until Close
+	stop      context.CancelFunc
+	clock     *conn.Clock
+	outOfSync func(error)
+
+	mu      sync.Mutex
+	lanes   map[laneKey]*lane
+	current Server // the last that was asked for
+	next    int
+	watched bool // the watch has been started
+	closed  bool
+	ended   sync.WaitGroup
+	members atomic.Int64
+}
+
+// A laneKey identifies one of the connections to a server.
+type laneKey struct {
+	Server
+	version wire.Version
+	index   int
+}
+
+// A lane has a connection, or a dial under way. conn and failure are valid when that is over.
+type lane struct {
+	dialled chan struct{} // closed when the dial is over
+	conn    *connection
+	failure *upstream.Failure
+}
+
+// isOver tells whether a new dial is needed.
+func (l *lane) isOver() bool {
+	select {
+	case <-l.dialled:
+		return l.conn == nil || l.conn.over.Load()
+	default:
+		return false
+	}
+}
+
+// NewPool makes a Pool without connections. outOfSync is called if a server sends what answers no
+// command.
+func NewPool(clock *conn.Clock, outOfSync func(error)) *Pool {
+	p := &Pool{clock: clock, outOfSync: outOfSync, lanes: map[laneKey]*lane{}}
+	p.running, p.stop = context.WithCancel(context.Background())
+	return p
+}
+
+// Close ends all connections. Members with replies pending fail.
+func (p *Pool) Close() {
+	p.stop()
+	p.mu.Lock()
+	p.closed = true
+	for _, l := range p.lanes {
+		if l.conn != nil {
+			l.conn.sock.Abandon()
+		}
+	}
+	p.mu.Unlock()
+	p.ended.Wait()
+}
+
+// Counts are the numbers of open connections, and of the members.
+func (p *Pool) Counts() (open, members int) { return len(p.open()), int(p.members.Load()) }
+
+// open returns the connections that have not ended, and forgets the others.
+func (p *Pool) open() []*connection {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var list []*connection
+	for key, l := range p.lanes {
+		switch {
+		case l.isOver():
+			delete(p.lanes, key)
+		case l.conn != nil:
+			list = append(list, l.conn)
+		}
+	}
+	return list
+}
+
+// watch looks after slow clients and stuck servers until Close.
+func (p *Pool) watch() {
+	ticker := time.NewTicker(watchEvery)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-p.running.Done():
+			return
+		case <-ticker.C:
+		}
+		p.mu.Lock()
+		current := p.current
+		p.mu.Unlock()
+		for _, c := range p.open() {
+			if m := c.unread(); m != nil {
+				m.owner.Unread()
+			}
+			retired := c.server != current && c.sock.Silent() > retireAfter && c.isIdle()
+			if retired || c.sock.Stalled() > stuck {
+				c.sock.Abandon()
+			}
+		}
+	}
+}
+
+// get returns a connection to the server. It dials if there is none, once for all who wait.
+func (p *Pool) get(key laneKey, dial func(context.Context) (net.Conn, error)) (*connection, *upstream.Failure) {
+	p.mu.Lock()
+	if p.closed {
+		p.mu.Unlock()
+		return nil, &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
+	}
+	p.current = key.Server
+	l := p.lanes[key]
+	if l == nil || l.isOver() {
+		l = &lane{dialled: make(chan struct{})}
+		p.lanes[key] = l
+		p.mu.Unlock()
+		return p.dial(l, key, dial)
+	}
+	p.mu.Unlock()
+	<-l.dialled
+	return l.conn, l.failure
+}
+
+// dial opens the connection of a lane that nobody else dials.
+func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, error)) (*connection, *upstream.Failure) {
+	login := &upstream.Login{User: key.User, Password: key.Password, Version: key.version, DB: key.DB}
+	dialled, _, failure := upstream.Dial(p.running, dial, login)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	defer close(l.dialled)
+	switch {
+	case failure != nil:
+		l.failure = failure
+	case p.closed:
+		_ = dialled.Close()
+		l.failure = &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: net.ErrClosed}
+	default:
+		if !p.watched {
+			p.watched = true
+			p.ended.Go(p.watch)
+		}
+		l.conn = newConnection(key, conn.NewSocket(dialled, p.clock), p.outOfSync)
+		p.ended.Go(l.conn.read)
+		p.ended.Go(l.conn.write)
+	}
+	return l.conn, l.failure
+}

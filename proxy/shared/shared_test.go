@@ -1,0 +1,400 @@
+package shared
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/upstream"
+	"redlock-proxy/proxy/wire"
+)
+
+const patience = 30 * time.Second
+
+// A fakeOwner counts what it is told, and ends a client that does not read.
+type fakeOwner struct {
+	client               *conn.Socket
+	broken, left, unread atomic.Int32
+}
+
+func (o *fakeOwner) Broken()     { o.broken.Add(1) }
+func (o *fakeOwner) ClientLeft() { o.left.Add(1) }
+func (o *fakeOwner) Unread()     { o.unread.Add(1); o.client.Abandon() }
+
+// A fakeMember is a member whose client is the test.
+type fakeMember struct {
+	*Member
+	t      *testing.T
+	client net.Conn
+	owner  *fakeOwner
+}
+
+// A rig is a pool whose servers the test plays.
+type rig struct {
+	*Pool
+	t       *testing.T
+	servers chan net.Conn
+	wrong   atomic.Pointer[error]
+	down    atomic.Bool
+}
+
+func newRig(t *testing.T) *rig {
+	r := &rig{t: t, servers: make(chan net.Conn, 100)}
+	r.Pool = NewPool(&conn.Clock{}, func(err error) { r.wrong.Store(&err) })
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *rig) dial(context.Context) (net.Conn, error) {
+	if r.down.Load() {
+		return nil, errors.New("down")
+	}
+	near, far := pair(r.t)
+	go func() { // the login is one PING
+		expect(r.t, far, "*1\r\n$4\r\nPING\r\n")
+		say(far, wire.Pong)
+		r.servers <- far
+	}()
+	return near, nil
+}
+
+func pair(t *testing.T) (near, far net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if near, err = net.Dial("tcp", listener.Addr().String()); err != nil {
+		t.Fatal(err)
+	}
+	if far, err = listener.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+	return near, far
+}
+
+func say(to net.Conn, text string) { _, _ = io.WriteString(to, text) }
+
+func expect(t *testing.T, from net.Conn, want string) {
+	t.Helper()
+	_ = from.SetReadDeadline(time.Now().Add(patience))
+	got := make([]byte, len(want))
+	if n, err := io.ReadFull(from, got); err != nil || string(got) != want {
+		t.Errorf("got %.100q (%v), want %.100q", got[:n], err, want)
+	}
+}
+
+func eventually(t *testing.T, what string, is func() bool) {
+	t.Helper()
+	for end := time.Now().Add(patience); !is(); time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("never: " + what)
+		}
+	}
+}
+
+// member makes a member of the connection with this index.
+func (r *rig) member(index int) *fakeMember {
+	r.t.Helper()
+	near, far := pair(r.t)
+	owner := &fakeOwner{client: conn.NewSocket(near, &conn.Clock{})}
+	m := &fakeMember{Member: r.NewMember(conn.NewWriter(owner.client), owner), t: r.t, client: far, owner: owner}
+	m.index = index
+	r.t.Cleanup(func() { _ = near.Close(); m.Close() })
+	m.join(r)
+	return m
+}
+
+func (m *fakeMember) join(r *rig) {
+	m.t.Helper()
+	if failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure != nil {
+		m.t.Fatal(failure.Err)
+	}
+}
+
+func (m *fakeMember) sends(text string, replies int) {
+	m.Expect(upstream.Expectation{Count: replies})
+	m.Write([]byte(text))
+}
+
+func TestRepliesGoToTheirMembers(t *testing.T) {
+	r := newRig(t)
+	a, b := r.member(0), r.member(0)
+	server := <-r.servers
+	a.sends("a1a2", 2)
+	b.sends("b1", 1)
+	a.Expect(upstream.Expectation{Count: 1, To: upstream.ToNobody})
+	a.Expect(upstream.Expectation{Count: 1})
+	a.Write([]byte("a3a4"))
+	expect(t, server, "a1a2b1a3a4")
+	stream := "+a1\r\n*2\r\n$2\r\na2\r\n:2\r\n$2\r\nb1\r\n+a3\r\n>1\r\n+push\r\n-a4\r\n"
+	for _, piece := range strings.SplitAfter(stream, "") { // byte by byte
+		say(server, piece)
+	}
+	expect(t, a.client, "+a1\r\n*2\r\n$2\r\na2\r\n:2\r\n-a4\r\n")
+	expect(t, b.client, "$2\r\nb1\r\n")
+	if !a.Wait(patience) || !b.Wait(patience) {
+		t.Error("replies are missing")
+	}
+	if open, members := r.Counts(); open != 1 || members != 2 {
+		t.Errorf("%d connections, %d members", open, members)
+	}
+}
+
+// A broken connection fails the members that wait for replies, and no others.
+func TestBrokenInsideAValue(t *testing.T) {
+	r := newRig(t)
+	a, b, c := r.member(0), r.member(0), r.member(0)
+	server := <-r.servers
+	c.sends("c", 1)
+	say(server, "+c\r\n")
+	expect(t, c.client, "+c\r\n")
+	if !c.Wait(patience) {
+		t.Fatal("the reply is missing")
+	}
+	a.sends("a", 1)
+	b.sends("b", 1)
+	expect(t, server, "cab")
+	say(server, "$5\r\nab")
+	expect(t, a.client, "$5\r\nab")
+	_ = server.Close()
+	if a.Wait(patience) || b.Wait(patience) {
+		t.Error("a missing reply is said to have come")
+	}
+	eventually(t, "both are told", func() bool { return a.owner.broken.Load() == 1 && b.owner.broken.Load() == 1 })
+	if c.Failed() || c.owner.broken.Load() != 0 {
+		t.Error("a member without pending replies has failed")
+	}
+	if c.On(Server{Name: "a"}, wire.RESP2) {
+		t.Error("the broken connection is still used")
+	}
+	c.join(r)
+	server = <-r.servers
+	c.sends("again", 1)
+	expect(t, server, "again")
+	say(server, "+OK\r\n")
+	expect(t, c.client, "+OK\r\n")
+}
+
+// What answers no command reaches nobody, and ends the connection.
+func TestHostileServer(t *testing.T) {
+	for stream, want := range map[string]string{
+		"+OK\r\n+more\r\n": "+OK\r\n",
+		"?":                "",
+		"+OK":              "+OK",
+		"$-7\r\n":          "",
+		"*1000000000\r\n":  "",
+		"+OK\r\n\x00":      "+OK\r\n",
+		"$3\r\nabcd\r\n+x": "", // cut somewhere inside
+	} {
+		r := newRig(t)
+		a, b := r.member(0), r.member(0)
+		server := <-r.servers
+		a.sends("a", 1)
+		expect(t, server, "a")
+		say(server, stream)
+		_ = server.(*net.TCPConn).CloseWrite()
+		eventually(t, "the connection has ended", func() bool { return a.conn.Load().over.Load() })
+		if b.Failed() {
+			t.Errorf("%q: a member that waits for nothing has failed", stream)
+		}
+		_ = a.owner.client.Close()
+		got, _ := io.ReadAll(a.client)
+		if !strings.HasPrefix(string(got), want) || !strings.HasPrefix(stream, string(got)) {
+			t.Errorf("%q: the client gets %q", stream, got)
+		}
+		_ = b.owner.client.Close()
+		if got, _ := io.ReadAll(b.client); len(got) > 0 {
+			t.Errorf("%q: another client gets %q", stream, got)
+		}
+	}
+}
+
+// A client that does not read delays the others until the watch ends it.
+func TestSlowClientIsEnded(t *testing.T) {
+	r := newRig(t)
+	slow, other := r.member(0), r.member(0)
+	server := <-r.servers
+	slow.sends("slow", 1)
+	other.sends("other", 1)
+	expect(t, server, "slowother")
+	const size = 64 << 20 // more than all buffers of the kernel
+	go func() {
+		say(server, fmt.Sprintf("$%d\r\n", size))
+		piece := bytes.Repeat([]byte("x"), 1<<20)
+		for range size / len(piece) {
+			_, _ = server.Write(piece)
+		}
+		say(server, "\r\n+other\r\n")
+	}()
+	expect(t, other.client, "+other\r\n")
+	if slow.owner.unread.Load() != 1 || !slow.Failed() || other.owner.unread.Load() != 0 {
+		t.Errorf("slow: %d times, failed %v; other: %d times", slow.owner.unread.Load(), slow.Failed(), other.owner.unread.Load())
+	}
+}
+
+// While nobody waits behind it, a client may take its time.
+func TestSlowClientAloneIsKept(t *testing.T) {
+	r := newRig(t)
+	slow := r.member(0)
+	server := <-r.servers
+	slow.sends("slow", 1)
+	const size = 32 << 20
+	go say(server, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
+	c := slow.conn.Load()
+	eventually(t, "the reader waits for the client", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.sending != nil
+	})
+	for range 3 * unreadLooks {
+		if c.unread() != nil {
+			t.Fatal("it is ended")
+		}
+	}
+	expect(t, slow.client, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
+}
+
+// A client that has gone costs the others nothing, and its replies go nowhere.
+func TestMemberThatLeaves(t *testing.T) {
+	r := newRig(t)
+	gone, other := r.member(0), r.member(0)
+	server := <-r.servers
+	gone.sends("gone", 2)
+	other.sends("other", 1)
+	expect(t, server, "goneother")
+	_ = gone.owner.client.Close()
+	gone.Member.Abandon()
+	if gone.Wait(patience) {
+		t.Error("a reply that did not come is said to have come")
+	}
+	say(server, "+1\r\n+2\r\n+other\r\n")
+	expect(t, other.client, "+other\r\n")
+	if gone.owner.left.Load() != 0 {
+		t.Error("its owner is told that the client has left")
+	}
+}
+
+func TestWriteWaitsForTheServer(t *testing.T) {
+	r := newRig(t)
+	a, b := r.member(0), r.member(0)
+	server := <-r.servers
+	done := make(chan struct{})
+	go func() { // the server reads nothing
+		defer close(done)
+		for range 100 {
+			a.sends(strings.Repeat("x", 1<<20), 1)
+		}
+	}()
+	c := b.conn.Load()
+	eventually(t, "the buffer is full", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.out) > mostWaiting
+	})
+	select {
+	case <-done:
+		t.Fatal("100 MB are buffered")
+	default:
+	}
+	_ = server.Close()
+	<-done
+	if !a.Failed() || b.Failed() {
+		t.Errorf("failed: %v, %v", a.Failed(), b.Failed())
+	}
+}
+
+// All who need a connection at the same time get one, or the same error.
+func TestDialOnce(t *testing.T) {
+	r := newRig(t)
+	r.down.Store(true)
+	near, _ := pair(t)
+	m := r.NewMember(conn.NewWriter(conn.NewSocket(near, &conn.Clock{})), &fakeOwner{})
+	defer m.Close()
+	for range 2 {
+		if failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure == nil || failure.Reply != wire.ErrUpstreamDown {
+			t.Fatalf("%+v", failure)
+		}
+	}
+	r.down.Store(false)
+	joined := make(chan *connection, 20)
+	for range cap(joined) {
+		go func() {
+			c, _ := r.get(laneKey{Server: Server{Name: "a"}}, r.dial)
+			joined <- c
+		}()
+	}
+	first := <-joined
+	for range cap(joined) - 1 {
+		if c := <-joined; c != first || c == nil {
+			t.Error("another connection")
+		}
+	}
+	if m.Join(Server{Name: "b"}, wire.RESP2, r.dial) != nil || m.conn.Load() == first {
+		t.Error("two servers share a connection")
+	}
+}
+
+func TestClosedPool(t *testing.T) {
+	r := newRig(t)
+	a := r.member(0)
+	<-r.servers
+	a.sends("a", 1)
+	r.Close()
+	if a.Wait(patience) {
+		t.Error("a missing reply is said to have come")
+	}
+	if failure := a.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure == nil {
+		t.Error("a closed pool dials")
+	}
+}
+
+// However the stream is cut, each client gets its own replies only.
+func FuzzFeed(f *testing.F) {
+	f.Add("+1\r\n$2\r\nab\r\n*1\r\n:1\r\n>1\r\n+p\r\n-e\r\n", uint8(3))
+	f.Add("+1\r\n?", uint8(1))
+	f.Fuzz(func(t *testing.T, stream string, size uint8) {
+		var got [2][2]string
+		var wrong [2]error
+		for i, step := range []int{len(stream) + 1, int(size) + 1} {
+			c := newConnection(laneKey{}, nil, func(error) {})
+			var clients [2]*collector
+			for j := range clients {
+				clients[j] = &collector{}
+				m := &Member{client: conn.NewWriter(conn.NewSocket(clients[j], &conn.Clock{})), drained: make(chan struct{}, 1)}
+				for range 2 {
+					c.queue = append(c.queue, turn{of: m, count: 2})
+				}
+			}
+			c.queue[1], c.queue[2] = c.queue[2], c.queue[1]
+			for at := 0; at < len(stream) && wrong[i] == nil; at += step {
+				wrong[i] = c.feed([]byte(stream[at:min(at+step, len(stream))]))
+			}
+			for j, client := range clients {
+				got[i][j] = client.String()
+			}
+		}
+		if (wrong[0] == nil) != (wrong[1] == nil) || wrong[0] == nil && got[0] != got[1] {
+			t.Errorf("%q: whole %q (%v), in pieces %q (%v)", stream, got[0], wrong[0], got[1], wrong[1])
+		}
+	})
+}
+
+// collector is a client's socket that keeps what is written to it.
+type collector struct {
+	net.Conn
+	bytes.Buffer
+}
+
+func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
+func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
