@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"strconv"
 	"strings"
@@ -27,6 +28,7 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/shared"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 )
@@ -107,6 +109,14 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
 	env.Loop = p.loop
+	p.shared = shared.NewPool(env.Clock, func(err error) {
+		p.metrics.UpstreamProtocolError()
+		p.log.Error("closing shared connection: unexpected reply from upstream (out of sync)", slog.Any("error", err))
+	})
+	env.Shared = p.shared
+	if err := metrics.RegisterShared(reg, p.shared.Counts); err != nil {
+		return err
+	}
 	commands := handler.New(env, handler.Config{
 		Databases:   p.monitor.Databases,
 		Version:     p.monitor.Version,

@@ -139,7 +139,7 @@ func compareWithRedis(t *testing.T, redis *proxytest.Redis, p *testProxy, steps 
 
 func TestSessionAnswersAsRedis(t *testing.T) {
 	redis := proxytest.StartRedis(t)
-	p := startTestProxy(t, redis)
+	own, sharing := startTestProxy(t, redis), startTestProxy(t, redis, sharing)
 	conversations := map[string][]string{
 		"handshake":          {"PING\r\n", "CLIENT SETNAME me\r\n", "SELECT 3\r\n", "SET a 1\r\n", "CLIENT GETNAME\r\n", "SELECT 0\r\n", "GET a\r\n", "SELECT 3\r\nGET a\r\n", "SELECT 99\r\n", "GET a\r\n"},
 		"hello":              {"HELLO 3 SETNAME x\r\n", "GET none\r\n", "HELLO\r\n", "CLIENT GETNAME\r\n", "HELLO 2 SETNAME y\r\n", "CLIENT GETNAME\r\nGET none\r\n", "HELLO 3\r\nHGETALL none\r\n", "HELLO 4\r\n", "HELLO 3 SETNAME \"a b\"\r\n"},
@@ -173,11 +173,13 @@ func TestSessionAnswersAsRedis(t *testing.T) {
 		"no reply in multi":  {"MULTI\r\nGET a\r\nCLIENT REPLY OFF\r\nEXEC\r\nPING\r\nCLIENT REPLY ON\r\n"},
 	}
 	for name, steps := range conversations {
-		t.Run(name, func(t *testing.T) {
-			compareWithRedis(t, redis, p, steps...)
-			compareWithRedis(t, redis, p, append([]string{"GET opened\r\n"}, steps...)...)
-			compareWithRedis(t, redis, p, strings.Join(steps, ""))
-		})
+		for connections, p := range map[string]*testProxy{"own": own, "shared": sharing} {
+			t.Run(name+"/"+connections, func(t *testing.T) {
+				compareWithRedis(t, redis, p, steps...)
+				compareWithRedis(t, redis, p, append([]string{"GET opened\r\n"}, steps...)...)
+				compareWithRedis(t, redis, p, strings.Join(steps, ""))
+			})
+		}
 	}
 }
 
@@ -210,7 +212,7 @@ func TestRandomProgramsAnswerAsOnOneRedis(t *testing.T) {
 		want := withoutIncidentals(strings.TrimSuffix(direct.upTo(bulk("END")), bulk("end"))) // which may be left out
 		_ = direct.Close()
 		redis.Ask(t, "FLUSHALL")
-		p := startTestProxy(t, redis)
+		p := startTestProxy(t, redis, []func(*testConfig){func(*testConfig) {}, sharing}[seed%2])
 		near, far := net.Pipe()
 		p.server.Welcome(far)
 		client := &testClient{near, t}

@@ -28,7 +28,8 @@
 //     as it comes. The lock masters get all of them at EXEC, as one request.
 //   - Upstream plane: each session has its own upstream connection. The session opens it at
 //     the first command that needs it. Sessions never share it, and never redial one that had
-//     state. The proxy copies replies as they come. The pending replies say which command each
+//     state. If the configuration allows it, commands that need nothing of a connection go
+//     over a few others before that (package shared). The proxy copies replies as they come. The pending replies say which command each
 //     reply answers (pending.go in package upstream). So a lock command can wait until
 //     everything before it is answered.
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those of

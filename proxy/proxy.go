@@ -26,6 +26,7 @@ import (
 	"redlock-proxy/proxy/page"
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
+	"redlock-proxy/proxy/shared"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
 )
@@ -67,6 +68,7 @@ type Proxy struct {
 	server      *server.Server
 	loop        *loop.Loop // runs the sessions of plain connections; nil: there is none
 	endLoop     func()     // ends it and waits for it
+	shared      *shared.Pool
 	admin       *adminServer
 	draining    atomic.Bool
 	reloading   chan struct{}   // holds one element while a reload runs
@@ -176,6 +178,7 @@ func (p *Proxy) drain(ctx context.Context) {
 		p.log.Warn("drain timed out, the remaining clients were disconnected")
 	}
 	cancel()
+	p.shared.Close()
 	select {
 	case p.reloading <- struct{}{}:
 	case <-time.After(reloadEnds):
@@ -197,6 +200,9 @@ func (p *Proxy) close() {
 	cancel()
 	if p.server != nil {
 		p.server.Shutdown(ended)
+	}
+	if p.shared != nil {
+		p.shared.Close()
 	}
 	if p.leases != nil {
 		p.leases.Close(ended)

@@ -19,6 +19,7 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/resp"
 )
@@ -71,8 +72,11 @@ func benchService(b testing.TB, commandSize int, reply string) (*session.Env, *h
 		b.Fatal(err)
 	}
 	routes := &route.Router{Table: command.Builtin(), Rules: route.Rules{{Match: "lock:*", DB: route.AnyDB}}}
+	shares := config.Demo()
+	shares.UpstreamConnections = config.ConnectionsShared
 	current := config.NewActive(&config.Settings{
-		Users: config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes,
+		Config: shares, // where there is a pool
+		Users:  config.NewAccounts(config.Auth{May: config.RightBoth}, 0), Limits: config.DefaultLimits(), Router: routes,
 		DialUpstream: answeringUpstream(b, commandSize, reply),
 	})
 	env := session.NewEnv(current, meter, slog.New(slog.DiscardHandler))
@@ -87,9 +91,13 @@ type pipeliner struct {
 	request, answer []byte
 }
 
-func newPipeliner(b testing.TB, command, reply string, pipeline int) *pipeliner {
+func newPipeliner(b testing.TB, command, reply string, pipeline int, shares bool) *pipeliner {
 	b.Helper()
 	env, commands := benchService(b, len(command), reply)
+	if shares {
+		env.Shared = shared.NewPool(env.Clock, func(err error) { b.Error(err) })
+		b.Cleanup(env.Shared.Close)
+	}
 	conn := dialServer(b, server.New(env, commands.Handle))
 	return &pipeliner{conn, []byte(strings.Repeat(command, pipeline)), make([]byte, pipeline*len(reply))}
 }
@@ -121,7 +129,7 @@ func (p *pipeliner) turn(b testing.TB) {
 }
 
 func benchmarkSession(b *testing.B, command, reply string, pipeline int) {
-	client := newPipeliner(b, command, reply, pipeline)
+	client := newPipeliner(b, command, reply, pipeline, false)
 	b.ReportAllocs()
 	for b.Loop() {
 		client.turn(b)
@@ -134,10 +142,12 @@ func benchmarkSession(b *testing.B, command, reply string, pipeline int) {
 func TestForwardingDoesNotAllocate(t *testing.T) {
 	for _, pipeline := range []int{1, 16} {
 		for command, reply := range map[string]string{benchGet: benchValue, benchSet: wire.OK} {
-			client := newPipeliner(t, command, reply, pipeline)
-			client.turn(t)
-			if n := testing.AllocsPerRun(200, func() { client.turn(t) }); n != 0 && !poolsForget {
-				t.Errorf("%d times %q: %v allocations", pipeline, command, n)
+			for _, shares := range []bool{false, true} {
+				client := newPipeliner(t, command, reply, pipeline, shares)
+				client.turn(t)
+				if n := testing.AllocsPerRun(200, func() { client.turn(t) }); n != 0 && !poolsForget {
+					t.Errorf("%d times %q, shared %v: %v allocations", pipeline, command, shares, n)
+				}
 			}
 		}
 	}

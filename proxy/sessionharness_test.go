@@ -25,6 +25,7 @@ import (
 	"redlock-proxy/proxy/scripts"
 	"redlock-proxy/proxy/server"
 	"redlock-proxy/proxy/session"
+	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock"
 	"redlock-proxy/redlock/loop"
@@ -185,7 +186,15 @@ type commandConfig = handler.Config
 type testConfig struct {
 	commandConfig
 	config.Settings
-	log *slog.Logger
+	log    *slog.Logger
+	shares bool // set by sharing
+}
+
+// sharing has clients share upstream connections.
+func sharing(c *testConfig) {
+	shared := *c.Config
+	shared.UpstreamConnections = config.ConnectionsShared
+	c.Config, c.shares = &shared, true
 }
 
 // startTestProxy runs sessions in front of a Redis server, or of none.
@@ -217,6 +226,10 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	}
 	env := session.NewEnv(config.NewActive(&setup.Settings), meter, setup.log)
 	env.Loop = runLoop(t)
+	if setup.shares {
+		env.Shared = shared.NewPool(env.Clock, func(err error) { setup.log.Error("out of sync", slog.Any("error", err)) })
+		t.Cleanup(env.Shared.Close)
+	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,11 @@ type Config struct {
 	Admin           string      `yaml:"admin"` // host:port; empty: no admin server
 	Upstream        Upstream    `yaml:"upstream"`
 	Masters         Masters     `yaml:"masters"`
-	Locks           route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first match counts
+
+	// UpstreamConnections says whether each client has its own connection to the upstream.
+	UpstreamConnections string `yaml:"upstream_connections" oneof:"own shared"`
+
+	Locks route.Rules `yaml:"locks" list:"rules such as - match: \"lock:*\""` // at least one; the first match counts
 
 	MasterTimeout time.Duration `yaml:"master_timeout" range:"1ms 1m"`
 	Retry         Retry         `yaml:"retry"`
@@ -90,6 +94,12 @@ const (
 	UpstreamServer   UpstreamKind = iota // a server with a URL
 	UpstreamEmbedded                     // a server in this process, for trying the proxy out
 	UpstreamNone                         // the proxy serves locks only
+)
+
+// The values of UpstreamConnections. Shared: clients share a few until one needs its own.
+const (
+	ConnectionsOwn    = "own"
+	ConnectionsShared = "shared"
 )
 
 // DefaultDatabases is the number of databases that a client can select if the upstream's
@@ -226,17 +236,20 @@ func Demo() *Config {
 		Admin:           "127.0.0.1:9380",
 		Upstream:        Upstream{Kind: UpstreamEmbedded},
 		Masters:         Masters{Embedded: true},
-		Locks:           route.Rules{{Match: "lock:*", DB: route.AnyDB}},
-		MasterTimeout:   50 * time.Millisecond,
-		Retry:           Retry{Count: 3, Delay: 200 * time.Millisecond},
-		ClockDrift:      0.01,
-		RestartDelay:    30 * time.Second,
-		MaxQuarantine:   10 * time.Minute,
-		Heal:            Heal{Rate: 1000, Size: 1 << 20},
-		Auth:            Auth{May: RightBoth},
-		AuthCache:       5 * time.Minute,
-		Limits:          DefaultLimits(),
-		Log:             Log{Level: "info", Format: "text"},
+
+		UpstreamConnections: ConnectionsOwn,
+
+		Locks:         route.Rules{{Match: "lock:*", DB: route.AnyDB}},
+		MasterTimeout: 50 * time.Millisecond,
+		Retry:         Retry{Count: 3, Delay: 200 * time.Millisecond},
+		ClockDrift:    0.01,
+		RestartDelay:  30 * time.Second,
+		MaxQuarantine: 10 * time.Minute,
+		Heal:          Heal{Rate: 1000, Size: 1 << 20},
+		Auth:          Auth{May: RightBoth},
+		AuthCache:     5 * time.Minute,
+		Limits:        DefaultLimits(),
+		Log:           Log{Level: "info", Format: "text"},
 	}
 }
 

@@ -90,6 +90,7 @@ auth: {password: 0123}
 limits: {clients: 5, bulk: 64M, idle: 5m}
 log: {level: debug, format: json}
 unix_permissions: 0770
+upstream_connections: shared
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -101,8 +102,9 @@ unix_permissions: 0770
 		RestartDelay:  time.Minute, MaxQuarantine: time.Hour,
 		Heal: Heal{Every: time.Minute, Rate: 5, Size: 64 << 10},
 		Auth: Auth{Password: "0123", May: RightBoth}, AuthCache: 5 * time.Minute,
-		Limits: DefaultLimits(),
-		Log:    Log{Level: "debug", Format: "json"},
+		UpstreamConnections: ConnectionsShared,
+		Limits:              DefaultLimits(),
+		Log:                 Log{Level: "debug", Format: "json"},
 	}
 	want.Limits.Clients, want.Limits.Bulk, want.Limits.Idle = 5, 64_000_000, 5*time.Minute
 	upstream, masters := cfg.Upstream.Server, cfg.Masters.Servers

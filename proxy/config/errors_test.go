@@ -21,7 +21,7 @@ master_timeout: 50ms
 
 const (
 	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
-	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
+	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, upstream_connections, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
 	wantListen   = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
 	wantDuration = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
 	wantSize     = "is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)"

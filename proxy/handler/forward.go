@@ -2,6 +2,7 @@ package handler
 
 import (
 	"redlock-proxy/proxy/command"
+	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/route"
 	"redlock-proxy/proxy/session"
 	"redlock-proxy/proxy/upstream"
@@ -22,6 +23,12 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 			h.client.SetName(cmd.Args[2]) // the upstream will accept it, too
 		}
 		h.relay(cmd, upstream.Expectation{Count: 1})
+	case "wait", "waitaof":
+		if h.sharedWrite {
+			h.ReplyError(wire.ErrWaitShared)
+			return
+		}
+		h.forwardForReply(cmd, spec)
 	case "eval", "eval_ro":
 		h.service.Scripts.Learn(name, cmd.Args)
 		h.relay(cmd, upstream.Expectation{Count: 1})
@@ -39,10 +46,37 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
 func (h *handler) forwardForReply(cmd wire.Command, spec *command.Spec) {
+	if spec.Is(command.Shareable) && h.mayShare() {
+		yes, refusal := h.Share(cmd, h.client.Version)
+		if refusal != "" {
+			h.ReplyError(refusal)
+			return
+		}
+		if yes {
+			h.sharedWrite = h.sharedWrite || spec.Write()
+			h.Forward(cmd, upstream.Expectation{Count: 1})
+			return
+		}
+	}
 	h.relay(cmd, upstream.Expectation{Count: 1})
 	if spec == nil || spec.Blocking() {
 		h.MayBlock()
 	}
+}
+
+// mayShare tells whether the client has nothing of its own at the upstream: no connection, no
+// user, no other database than the proxy's, no name that the upstream should show, and nothing
+// that it wants to be told of.
+func (h *handler) mayShare() bool {
+	if h.Env.Shared == nil || h.Upstream() != nil {
+		return false
+	}
+	settings := h.Env.Active.Load()
+	if settings.Config.UpstreamConnections != config.ConnectionsShared || settings.Users.AtUpstream {
+		return false
+	}
+	tracks, _, _ := h.pubsub.Tracking()
+	return !tracks && !h.pubsub.Listens() && h.client.IsOrdinary(settings.Upstream.DB)
 }
 
 // open opens the upstream connection if there is none. If that fails, it answers the command

@@ -96,6 +96,7 @@ type handler struct {
 	generation  int // the router's Generation when transaction or watched began
 	pubsub      *pubsub.Client
 	monitoring  bool
+	sharedWrite bool // a write went over a shared connection, so WAIT cannot be answered
 	clients     *clients.Client
 	spec        *command.Spec // the last command, to be published
 }

@@ -57,6 +57,7 @@ func settingsOf(cfg *config.Config) settingList {
 	row("admin", orDash(cfg.Admin))
 	row("upstream", cfg.Upstream)
 	row("masters", fmt.Sprintf("%s (quorum %d)", cfg.Masters, cfg.Masters.Quorum()))
+	row("upstream_connections", cfg.UpstreamConnections)
 	for i, rule := range cfg.Locks {
 		row(fmt.Sprintf("locks[%d]", i), config.DescribeRule(rule))
 	}

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -256,6 +257,18 @@ func BufferedBytes(inUse func() int64) prometheus.Collector {
 	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Namespace: "redlock", Name: "buffered_bytes", Help: "Bytes buffered for all clients; limits.memory is the limit.",
 	}, func() float64 { return float64(inUse()) })
+}
+
+// RegisterShared shows the shared upstream connections, and the clients that use them.
+func RegisterShared(reg prometheus.Registerer, counts func() (connections, clients int)) error {
+	gauge := func(name, help string, value func() int) error {
+		return reg.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "redlock", Name: name, Help: help},
+			func() float64 { return float64(value()) }))
+	}
+	return errors.Join(
+		gauge("shared_connections", "Upstream connections that clients share.", func() int { n, _ := counts(); return n }),
+		gauge("shared_clients", "Clients that have used a shared upstream connection.", func() int { _, n := counts(); return n }),
+	)
 }
 
 // LimitReached counts that a client reached a limit. It ignores an unknown or empty name.

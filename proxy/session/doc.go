@@ -11,6 +11,8 @@
 //     no reply of the upstream is pending. Only ReplyAtOnce does not wait, for a pipe.
 //   - Forward collects commands into a batch, so that a pipeline is one write. Send ends the
 //     batch.
+//   - Share has the next Forward use a connection that other sessions use, too (package
+//     shared). TryOpen first waits for everything there, so the order of commands is kept.
 //   - Anything that takes time runs inside Busy. Meanwhile the minder sends replies that are
 //     ready, and notices when the client leaves, which ends Context.
 //   - Perform may run on the loop of all clients. Before anything that takes long or waits for
@@ -42,7 +44,8 @@
 //     then owns the pending replies, and the input if no loop reads it. Busy waits for it.
 //   - The copier of upstream replies (package upstream), if no loop reads them. It calls
 //     upstreamOwner, which uses only Wake, End, the context and the handler's Confirmed. The
-//     task waits for it at its end, in Conn.Close.
+//     task waits for it at its end, in Conn.Close. The reader of a shared connection uses the same
+//     through sharedOwner, and Member.Close waits until it has left the client's connection.
 //   - The listener for the masters' messages (package pubsub), if the handler started one.
 //     The handler's Close waits for it.
 //
@@ -54,5 +57,5 @@
 // The write lock of the client (conn.Writer) is held for whole replies. The handler's
 // Confirmed and FlushWith's function are called with it held. The session has no other lock.
 //
-// The package imports upstream, config, conn, metrics, wire and redlock/loop.
+// The package imports shared, upstream, config, conn, metrics, wire and redlock/loop.
 package session

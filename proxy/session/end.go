@@ -206,4 +206,7 @@ func (s *Session) cutOff() {
 	if up := s.upstream.Load(); up != nil {
 		up.Abandon()
 	}
+	if m := s.shared.Load(); m != nil {
+		m.Abandon()
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/metrics"
+	"redlock-proxy/proxy/shared"
 	"redlock-proxy/redlock/loop"
 )
 
@@ -16,7 +17,8 @@ type Env struct {
 	Active  *config.Active // the settings, which a reload replaces
 	Metrics *metrics.Metrics
 	Log     *slog.Logger
-	Loop    *loop.Loop // runs the sessions of plain connections; nil: all run on goroutines
+	Loop    *loop.Loop   // runs the sessions of plain connections; nil: all run on goroutines
+	Shared  *shared.Pool // upstream connections for many sessions; nil: each has its own
 
 	handshakes metrics.Throttle // limits log lines about failed handshakes
 }

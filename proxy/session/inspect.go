@@ -49,6 +49,6 @@ func (s *Session) Inspect(limits *config.Limits) {
 
 // isIdle tells whether the client is silent without waiting for anything.
 func (s *Session) isIdle() bool {
-	up := s.upstream.Load()
-	return s.reading.Load() && (up == nil || up.Drained() && !up.Listens())
+	up, m := s.upstream.Load(), s.shared.Load()
+	return s.reading.Load() && (up == nil || up.Drained() && !up.Listens()) && (m == nil || m.Drained())
 }

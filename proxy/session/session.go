@@ -11,6 +11,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/conn"
+	"redlock-proxy/proxy/shared"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 	"redlock-proxy/redlock/loop"
@@ -76,10 +77,12 @@ type Session struct {
 	silent  bool   // the client wants no replies to the current command
 
 	// upstream is nil until a command needs it. Only the session changes it.
-	upstream  atomic.Pointer[upstream.Conn]
-	batch     *upstream.Batch // forwarded commands that are not sent yet
-	blocking  bool            // a forwarded command may wait for other clients
-	dialError wire.Error      // the dial failed for commands that were read together
+	upstream                    atomic.Pointer[upstream.Conn]
+	batch                       *upstream.Batch               // forwarded commands that are not sent yet
+	shared                      atomic.Pointer[shared.Member] // nil until a command goes over a shared connection
+	blocking                    bool                          // a forwarded command may wait for other clients
+	unanswered, unansweredBytes int                           // commands since the shared connection owed nothing
+	dialError                   wire.Error                    // the dial failed for commands that were read together
 }
 
 // New makes the session of a client. It owns the connection, and ends with running.
@@ -254,6 +257,9 @@ func (s *Session) mustEnd() bool {
 	if up := s.upstream.Load(); up != nil && up.Ended() {
 		s.End(UpstreamGone)
 	}
+	if m := s.shared.Load(); m != nil && m.Failed() {
+		s.End(UpstreamGone)
+	}
 	return s.ended.Load() != 0
 }
 
@@ -374,8 +380,12 @@ func (s *Session) finish() {
 	}
 	s.Send()
 	s.flush()
-	if up := s.upstream.Load(); up != nil && s.running.Err() == nil {
+	switch up := s.upstream.Load(); {
+	case s.running.Err() != nil:
+	case up != nil:
 		up.Finish()
+	default:
+		s.finishShared()
 	}
 	s.sock.AwaitSent()
 }
@@ -388,6 +398,9 @@ func (s *Session) release() {
 	s.minder.End()
 	if up := s.upstream.Load(); up != nil {
 		up.Close()
+	}
+	if m := s.shared.Load(); m != nil {
+		m.Close()
 	}
 	s.handler.Close()
 	s.in.Release()

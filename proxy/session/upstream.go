@@ -16,7 +16,7 @@ func (s *Session) Forward(cmd wire.Command, want upstream.Expectation) {
 	if s.silent {
 		want.To = upstream.ToNobody
 	}
-	s.batch.Forward(s.upstream.Load(), cmd, want)
+	s.batch.Forward(s.sender(), cmd, want)
 }
 
 // Insert adds the proxy's own commands to the batch. Nobody gets their replies.
@@ -25,7 +25,7 @@ func (s *Session) Insert(commands []byte, count int) {
 }
 
 // Send writes the batch in one write, after the replies that come before it.
-func (s *Session) Send() { s.batch.Send(s.upstream.Load()) }
+func (s *Session) Send() { s.batch.Send(s.sender()) }
 
 func (s *Session) beforeSend(commands int) {
 	s.flush()
@@ -44,7 +44,7 @@ func (s *Session) Settle() bool {
 func (s *Session) settleForReply() (reply []byte, ok bool) {
 	up := s.upstream.Load()
 	if up == nil {
-		return nil, true
+		return nil, s.settleShared()
 	}
 	s.Send()
 	if up.Drained() {
@@ -103,6 +103,8 @@ func (s *Session) TryOpen() (refusal wire.Error) {
 		return wire.ErrUpstreamNone
 	case s.dialError != "":
 		return s.dialError
+	case !s.settleShared():
+		return wire.ErrUpstreamDown // the session ends
 	}
 	s.Busy(func() { refusal = s.dial(settings) })
 	return refusal
@@ -155,11 +157,11 @@ func (o upstreamOwner) OutOfSync(why error) { o.session.End(OutOfSync, slog.Any(
 // CloseUpstream delivers the upstream's pending replies and closes the connection. It returns
 // false if the session must end instead.
 func (s *Session) CloseUpstream() bool {
-	s.Send()
 	up := s.upstream.Load()
 	if up == nil {
-		return true
+		return s.settleShared()
 	}
+	s.Send()
 	whole := false
 	s.Busy(func() { whole = up.Finish() })
 	if !whole {

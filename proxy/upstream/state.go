@@ -40,6 +40,12 @@ func (c *ClientState) Restore(before ClientState) {
 	*c = before
 }
 
+// IsOrdinary tells whether no command's effect depends on these settings, if the connection uses
+// that database and the client's protocol. The library's name does not matter.
+func (c *ClientState) IsOrdinary(db int) bool {
+	return c.DB == db && c.Name == "" && !c.NoEvict && !c.NoTouch
+}
+
 // SetName keeps a copy of the client's name. It returns false if there is no memory.
 func (c *ClientState) SetName(name []byte) bool { return c.keep(&c.Name, name) }
 

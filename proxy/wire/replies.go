@@ -76,6 +76,7 @@ const (
 	ErrInPipe           Error = "-ERR this command cannot be used on a connection in this mode, only after RESET\r\n"
 	ErrHelloInPipe      Error = "-ERR HELLO with AUTH cannot be used on a connection in this mode, only after RESET\r\n"
 	ErrSubscribeInMulti Error = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
+	ErrWaitShared       Error = "-ERR WAIT counts the writes of one connection, and yours were sent over shared ones; set upstream_connections: own in the proxy's configuration\r\n"
 	ErrUpstreamDown     Error = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
 	ErrUpstreamRefused  Error = "-NOUPSTREAM the upstream server of this proxy refused its login or its database\r\n"
 	ErrUpstreamProtocol Error = "-NOUPSTREAM the upstream server of this proxy does not speak RESP3\r\n"
