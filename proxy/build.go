@@ -162,6 +162,7 @@ func (p *Proxy) listen(cfg *config.Config) (err error) {
 // lockerConfig translates cfg for package redlock.
 func (p *Proxy) lockerConfig(cfg *config.Config, masters []endpoint.Endpoint) redlock.Config {
 	return redlock.Config{
+		Loop:          p.loop,
 		Masters:       lockMasters(masters, cfg.Masters.Embedded),
 		MasterTimeout: cfg.MasterTimeout,
 		Retry:         redlock.Retry{Count: cfg.Retry.Count, Delay: cfg.Retry.Delay},
