@@ -130,7 +130,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "masters that gave no answer or may have forgotten count as holders",
-		edits:    []edit{{"mend/copies.go", "!quorum.Count(c, effect.Image.There).Possible()", "quorum.Count(c, effect.Image.There).Granted < quorum.Size(len(c))"}},
+		edits:    []edit{{"mend/copies.go", "votes.Masters-votes.Refused < max(", "votes.Granted < max("}},
 		caughtBy: "TestTimelineALockThatMastersMayHaveForgottenIsNoStray",
 	},
 	{

@@ -9,9 +9,12 @@ import (
 type copies []quorum.Answer[effect.Image]
 
 // strays tells whether nobody can hold the lock although there are copies. Fewer masters
-// than a quorum hold one, even counting all that gave no answer or may have forgotten it.
+// than a quorum hold one, even counting all that gave no answer or may have forgotten it. The
+// number of masters may have grown by one since the lock was granted, so the quorum is that
+// of one master less.
 func (c copies) strays() bool {
-	return c.any() && !quorum.Count(c, effect.Image.There).Possible()
+	votes := quorum.Count(c, effect.Image.There)
+	return c.any() && votes.Masters-votes.Refused < max(1, quorum.Size(votes.Masters-1))
 }
 
 // any tells whether any master showed a copy.
