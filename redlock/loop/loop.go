@@ -12,8 +12,8 @@ import (
 const (
 	readSize   = 16 << 10 // bytes read from a socket
 	mostEvents = 256      // sockets that become ready
-	mostReads  = 256
-	mostTurns  = 1024 // functions and turns of tasks
+	mostReads  = 32
+	mostTurns  = 64 // functions and turns of tasks
 	mostWrites = 1024 // sockets written to
 )
 
