@@ -23,6 +23,7 @@ func (h *handler) Perform(cmd wire.Command) {
 	if to.Spec != nil {
 		name = to.Spec.Name
 	}
+	h.Doing(name)
 	h.spec = to.Spec
 	if !h.isQuick(cmd, to) {
 		h.LeaveLoop()

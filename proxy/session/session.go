@@ -328,6 +328,9 @@ func (s *Session) Parked(wait func(context.Context)) {
 	s.minder.End()
 }
 
+// Doing names the command that is performed, for the log of long rounds of the loop.
+func (s *Session) Doing(command string) { s.task.Doing(command) }
+
 // OnLoop tells whether the loop runs the session now. Only the session may ask.
 func (s *Session) OnLoop() bool { return s.task.OnLoop() }
 
