@@ -29,9 +29,9 @@
 //   - Upstream plane: each session has its own upstream connection. The session opens it at
 //     the first command that needs it. Sessions never share it, and never redial one that had
 //     state. If the configuration allows it, commands that need nothing of a connection go
-//     over a few others before that (package shared). The proxy copies replies as they come. The pending replies say which command each
-//     reply answers (pending.go in package upstream). So a lock command can wait until
-//     everything before it is answered.
+//     over a few others before that (package shared). The proxy copies replies as they come.
+//     The pending replies say which command each reply answers (pending.go in package
+//     upstream). So a lock command can wait until everything before it is answered.
 //   - Wake-ups: package pubsub merges the messages and key events of the masters with those of
 //     the upstream.
 //
@@ -57,6 +57,8 @@
 //
 // Each package says in its doc.go which goroutines it starts and who waits for them. The
 // server waits for its sessions. The Proxy waits for the server, the monitor and the locker.
+// One event loop (redlock/loop) reads and writes the plain connections of clients, of their
+// upstreams and of masters, and runs the sessions. The Proxy ends it last.
 //
 // Secrets are never logged and never a label: values of locks, passwords, and the arguments of
 // a login.
