@@ -13,7 +13,7 @@ const (
 	readSize   = 16 << 10 // bytes read from a socket
 	mostEvents = 256      // sockets that become ready
 	mostReads  = 32
-	mostTurns  = 64 // functions and turns of tasks
+	mostTurns  = 64   // functions and turns of tasks
 	mostWrites = 1024 // sockets written to
 )
 
