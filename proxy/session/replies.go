@@ -28,3 +28,49 @@ func (s *Session) ReplyAtOnce(text string) {
 	s.pending = append(s.pending, text...)
 	s.flush()
 }
+
+// flush writes the pending replies.
+func (s *Session) flush() {
+	if len(s.pending) == 0 {
+		s.handler.Flushed()
+		return
+	}
+	s.FlushWith(func(replies []byte) []byte { return replies })
+}
+
+// FlushWith writes the pending replies. It first calls first with the write lock held, which
+// may add replies.
+func (s *Session) FlushWith(first func(replies []byte) []byte) {
+	if len(s.pending) > mostAppended || s.task.OnLoop() && !s.out.TryLock() {
+		s.task.Leave() // the write may take long
+	}
+	onLoop := s.task.OnLoop()
+	if !onLoop {
+		s.out.Lock()
+	}
+	s.flushLocked(first, onLoop)
+	if onLoop {
+		s.sock.AwaitRoom()
+	}
+}
+
+// flushLocked is FlushWith with the write lock held, which it gives back.
+func (s *Session) flushLocked(first func(replies []byte) []byte, onLoop bool) {
+	if err := s.writeAfter(first, onLoop); err != nil {
+		s.ClientLeft()
+	}
+	if s.pending = s.pending[:0]; cap(s.pending) > coalesce {
+		s.pending = nil
+	}
+	s.handler.Flushed()
+}
+
+func (s *Session) writeAfter(first func(replies []byte) []byte, onLoop bool) error {
+	defer s.out.Unlock()
+	s.pending = first(s.pending)
+	if onLoop {
+		return s.out.Append(s.pending)
+	}
+	_, err := s.out.Write(s.pending)
+	return err
+}
