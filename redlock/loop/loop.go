@@ -8,13 +8,14 @@ import (
 	"sync"
 )
 
-// What a round does at most, so that nobody waits long for the next.
+// What a round does at most, so that nobody waits long for the next. Long rounds with many
+// clients would also leave those without work that the loop asks: they get it at the end.
 const (
 	readSize   = 16 << 10 // bytes read from a socket
 	mostEvents = 256      // sockets that become ready
-	mostReads  = 32
-	mostTurns  = 64   // functions and turns of tasks
-	mostWrites = 1024 // sockets written to
+	mostReads  = 32       // sockets read from
+	mostTurns  = 64       // functions and turns of tasks
+	mostWrites = 1024     // sockets written to
 )
 
 // A Loop reads and writes its sockets and runs its tasks. Any goroutine may call its methods.
