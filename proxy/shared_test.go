@@ -66,8 +66,15 @@ func TestLongPipelineDoesNotShare(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis, sharing)
 	c := p.dial(t)
-	go c.send(strings.Repeat("SET a 1\r\n", 50_000) + "GET a\r\n")
+	sent := make(chan error, 1)
+	go func() {
+		_, err := c.Write([]byte(strings.Repeat("SET a 1\r\n", 50_000) + "GET a\r\n"))
+		sent <- err
+	}()
 	c.expect(strings.Repeat("+OK\r\n", 50_000) + bulk("1"))
+	if err := <-sent; err != nil {
+		t.Fatal(err)
+	}
 	other := p.dial(t)
 	other.ask("SET b "+strings.Repeat("x", 50_000)+"\r\n", "+OK\r\n")
 	if n := connectionsOf(t, redis); n > 3 {
