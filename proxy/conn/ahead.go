@@ -59,14 +59,15 @@ func (a ahead) Ended(err error) {
 
 // fillAttached is Fill for an attached socket. The loop puts what comes into buf.
 func (in *Input) fillAttached() error {
-	in.mu.Lock()
-	defer in.mu.Unlock()
+	// Before filling is set, only the session uses buf. A large copy must not hold up the loop.
 	if in.start == in.end {
 		in.start, in.end = 0, 0
 		in.shrink()
 	} else if err := in.makeRoom(in.need); err != nil {
 		return err
 	}
+	in.mu.Lock()
+	defer in.mu.Unlock()
 	before := len(in.Unread())
 	for {
 		if len(in.ahead) > 0 {
@@ -80,6 +81,10 @@ func (in *Input) fillAttached() error {
 			return ErrWoken
 		case in.err != nil:
 			return in.err
+		}
+		if in.paused { // there was no room to read ahead, but there is room in buf
+			in.paused = false
+			in.from.Resume()
 		}
 		in.filling = true
 		in.mu.Unlock()
