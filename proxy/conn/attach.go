@@ -55,9 +55,28 @@ func (s *Socket) Attachable() bool {
 // Attached tells whether a loop reads and writes the connection.
 func (s *Socket) Attached() bool { return s.on.Load() != nil }
 
-// Pause has an attached socket read nothing until Resume.
-func (s *Socket) Pause()  { s.on.Load().Pause() }
-func (s *Socket) Resume() { s.on.Load().Resume() }
+// Pause has an attached socket read nothing until Resume. Meanwhile ReadUntil's time does not
+// pass, for the silence is not the other side's.
+func (s *Socket) Pause() {
+	s.mu.Lock()
+	s.held = true
+	if s.silence != nil {
+		s.silence.Stop()
+	}
+	s.mu.Unlock()
+	s.on.Load().Pause()
+}
+
+// Resume goes on with reading, and begins ReadUntil's time anew.
+func (s *Socket) Resume() {
+	s.mu.Lock()
+	s.held = false
+	if s.silence != nil {
+		s.silence.Reset(s.patience)
+	}
+	s.mu.Unlock()
+	s.on.Load().Resume()
+}
 
 // A receiver is an attached socket as its loop sees it.
 type receiver struct {
@@ -204,9 +223,13 @@ func (s *Socket) loopOf() *loop.Loop {
 
 // endAt is ReadUntil for an attached socket: it closes the connection then. The caller holds mu.
 func (s *Socket) endAt(t time.Time) {
+	s.patience = time.Until(t)
 	if s.silence == nil {
-		s.silence = time.AfterFunc(time.Until(t), func() { _ = s.Close() })
-		return
+		s.silence = time.AfterFunc(s.patience, func() { _ = s.Close() })
+	} else {
+		s.silence.Reset(s.patience)
 	}
-	s.silence.Reset(time.Until(t))
+	if s.held {
+		s.silence.Stop()
+	}
 }

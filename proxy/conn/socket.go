@@ -31,13 +31,15 @@ type Socket struct {
 	// If a loop reads and writes the connection (attach.go):
 	on       atomic.Pointer[loop.Socket] // nil: goroutines read and write it
 	loop     *loop.Loop
-	task     *loop.Task   // is unparked by what happens to the socket
-	written  atomic.Int64 // bytes given to the loop
-	sent     atomic.Int64 // those that were in the kernel when the sweep last looked
-	over     error        // why the connection is over; guarded by mu
-	room     sync.Cond    // mu; there is room to write
-	whenRoom func()       // is called then; guarded by mu
-	silence  *time.Timer  // ReadUntil; guarded by mu
+	task     *loop.Task    // is unparked by what happens to the socket
+	written  atomic.Int64  // bytes given to the loop
+	sent     atomic.Int64  // those that were in the kernel when the sweep last looked
+	over     error         // why the connection is over; guarded by mu
+	room     sync.Cond     // mu; there is room to write
+	whenRoom func()        // is called then; guarded by mu
+	silence  *time.Timer   // ReadUntil; guarded by mu
+	patience time.Duration // what silence is set to; guarded by mu
+	held     bool          // Pause was called last; guarded by mu
 }
 
 // NewSocket takes over a connection. The caller closes it through the socket.
