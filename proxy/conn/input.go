@@ -118,6 +118,9 @@ func (in *Input) keepAhead(p []byte) {
 	in.ahead = append(in.ahead, p...)
 }
 
+// IsLarge tells whether the unfinished command is so large that making room for it takes long.
+func (in *Input) IsLarge() bool { return max(in.need, len(in.Unread())) > 8*LargeBuffer }
+
 // IsAhead tells whether bytes were read ahead that Fill has not returned yet.
 func (in *Input) IsAhead() bool {
 	in.mu.Lock()

@@ -16,6 +16,9 @@ import (
 
 // Perform answers one command, or sends it to the server that answers it.
 func (h *handler) Perform(cmd wire.Command) {
+	if len(cmd.Raw) > conn.LargeBuffer {
+		h.LeaveLoop() // it may have very many keys
+	}
 	settings := h.Env.Active.Load()
 	router := settings.Router
 	to := router.Route(h.database(), cmd.Args)
@@ -162,7 +165,7 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 // upstream's replies and the masters' votes, or knows itself when it must leave the loop. Any
 // other one runs on a goroutine.
 func (h *handler) isQuick(cmd wire.Command, to route.Route) bool {
-	if len(cmd.Raw) > conn.LargeBuffer || h.inTransaction() || h.watched.any() || h.InPipe() || h.pubsub.Listens() {
+	if h.inTransaction() || h.watched.any() || h.InPipe() || h.pubsub.Listens() {
 		return false
 	}
 	return to.Plane == route.Locks || to.Ordinary && to.Plane == route.Upstream

@@ -226,7 +226,11 @@ func (s *Session) refuseBytes(err error) {
 func (s *Session) readMore() bool {
 	s.Send()
 	s.flush()
-	if s.sock.Attached() {
+	switch {
+	case !s.sock.Attached():
+	case s.in.IsLarge():
+		s.task.Leave()
+	default:
 		s.task.Back()
 	}
 	if !s.in.IsAhead() { // bytes that came during the dial share its error
