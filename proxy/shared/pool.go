@@ -2,6 +2,7 @@ package shared
 
 import (
 	"context"
+	"errors"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -162,11 +163,16 @@ func (p *Pool) get(key laneKey, dial func(context.Context) (net.Conn, error)) (*
 
 // dial opens the connection of a lane that nobody else dials.
 func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, error)) (*connection, *upstream.Failure) {
+	defer func() { // also after a panic
+		if l.conn == nil && l.failure == nil {
+			l.failure = &upstream.Failure{Reply: wire.ErrUpstreamDown, Err: errors.New("panic during the dial")}
+		}
+		close(l.dialled)
+	}()
 	login := &upstream.Login{User: key.User, Password: key.Password, Version: key.version, DB: key.DB}
 	dialled, _, failure := upstream.Dial(p.running, dial, login)
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	defer close(l.dialled)
 	switch {
 	case failure != nil:
 		l.failure = failure

@@ -144,7 +144,7 @@ func (c *connection) end() {
 	c.over.Store(true)
 	failed := map[*Member]bool{}
 	for _, t := range append(c.queue[c.head:], c.turn) {
-		if t.of != nil && !t.of.Drained() {
+		if t.of != nil && t.of.conn.Load() == c && !t.of.Drained() { // the last one may have moved on
 			failed[t.of] = true
 		}
 	}
