@@ -46,8 +46,8 @@ func (h *handler) performOnUpstream(name string, cmd wire.Command, spec *command
 
 // forwardForReply forwards a command that has one reply and changes no state of the proxy.
 func (h *handler) forwardForReply(cmd wire.Command, spec *command.Spec) {
-	if spec.Is(command.Shareable) && h.mayShare() {
-		yes, refusal := h.Share(cmd, h.client.Version)
+	if settings := h.Env.Active.Load(); spec.Is(command.Shareable) && h.mayShare(settings) {
+		yes, refusal := h.Share(cmd, h.client.Version, settings)
 		if refusal != "" {
 			h.ReplyError(refusal)
 			return
@@ -67,11 +67,10 @@ func (h *handler) forwardForReply(cmd wire.Command, spec *command.Spec) {
 // mayShare tells whether the client has nothing of its own at the upstream: no connection, no
 // user, no other database than the proxy's, no name that the upstream should show, and nothing
 // that it wants to be told of.
-func (h *handler) mayShare() bool {
+func (h *handler) mayShare(settings *config.Settings) bool {
 	if h.Env.Shared == nil || h.Upstream() != nil {
 		return false
 	}
-	settings := h.Env.Active.Load()
 	if settings.Config.UpstreamConnections != config.ConnectionsShared || settings.Users.AtUpstream {
 		return false
 	}

@@ -22,9 +22,8 @@ const (
 // Share has Forward send the command over a connection that other sessions use, too. It returns
 // false if that must not or cannot be, because the session has its own connection, or the command
 // or the pipeline is too long. If there is no connection, it returns an error, and the command
-// must be answered with that.
-func (s *Session) Share(cmd wire.Command, version wire.Version) (yes bool, refusal wire.Error) {
-	settings := s.Env.Active.Load()
+// must be answered with that. The settings are those by which the caller has judged the command.
+func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config.Settings) (yes bool, refusal wire.Error) {
 	if s.Env.Shared == nil || settings.DialUpstream == nil || s.upstream.Load() != nil {
 		return false, ""
 	}
