@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/demo"
 	"redlock-proxy/proxy/inspect"
+	"redlock-proxy/proxy/logqueue"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -114,21 +116,31 @@ func run(args []string) int {
 
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	log, level := config.NewLogger(cfg, os.Stderr)
-	p, err := proxy.New(cfg, log, level, registry)
-	switch {
+	switch err := start(ctx, cfg, registry, hangups); {
 	case errors.Is(err, inspect.ErrSetExists):
 		return fail(exitUsage, err)
 	case err != nil:
 		return fail(exitError, err)
 	}
+	return exitFine
+}
+
+// start makes the proxy and serves until ctx ends. The log is written when it returns.
+func start(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, hangups <-chan os.Signal) error {
+	var log *slog.Logger
+	lines := logqueue.New(os.Stderr, func(dropped int) {
+		log.Warn("log lines were dropped, because nobody read standard error", "lines", dropped)
+	})
+	defer lines.Close()
+	log, level := config.NewLogger(cfg, lines)
+	p, err := proxy.New(cfg, log, level, registry)
+	if err != nil {
+		return err
+	}
 	if cfg.Log.Format == "text" {
 		fmt.Print(p.Banner())
 	}
-	if err := serve(ctx, p, hangups); err != nil {
-		return fail(exitError, err)
-	}
-	return exitFine
+	return serve(ctx, p, hangups)
 }
 
 // printReport prints the report of -check and returns the exit code.

@@ -49,7 +49,8 @@
 // for their role and settings, for -check, the metrics and the log. Package metrics counts,
 // and shows and logs the masters' states; shown.go tells it the active settings. admin.go
 // serves HTTP. Package page shows the state of everything there. Package holds measures how
-// long locks are held and waited for. Package demo starts the servers of -demo. Package
+// long locks are held and waited for. Package logqueue writes the log, so that nobody waits for
+// its reader. Package demo starts the servers of -demo. Package
 // embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest
 // is for tests only.
 //

@@ -126,6 +126,7 @@ var rooms = map[string]room{
 	"wire":     {floor: 1, redlock: []string{"resp"}},
 	"holds":    {floor: 1},
 	"lastread": {floor: 1, lines: 100},
+	"logqueue": {floor: 1, lines: 120},
 	"metrics":  {floor: 1, redlock: []string{""}}, // what an Observer is told
 }
 
