@@ -22,12 +22,16 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// echo answers each command with its last argument, and knows no command but BUSY.
+// echo answers each command with its last argument, and knows no command but BUSY and WHERE.
 type echo struct{ *Session }
 
 func (e echo) Perform(cmd wire.Command) {
 	if string(cmd.Args[0]) == "BUSY" {
 		e.Busy(func() { time.Sleep(time.Microsecond) })
+	}
+	if string(cmd.Args[0]) == "WHERE" {
+		e.Reply(map[bool]string{true: "+loop\r\n", false: "+away\r\n"}[e.OnLoop()])
+		return
 	}
 	e.Reply("+" + string(cmd.Args[len(cmd.Args)-1]) + "\r\n")
 }
@@ -250,4 +254,12 @@ func TestWhoseEndItIs(t *testing.T) {
 			t.Errorf("%s: the client's end is %v, want %v", row.name, got, row.want)
 		}
 	}
+}
+
+// A large command is read and performed away from the loop, where it delays nobody else.
+func TestLargeCommandsLeaveTheLoop(t *testing.T) {
+	_, client := startOnLoop(t, io.Discard)
+	ask(t, client, "WHERE\r\n", "+loop\r\n")
+	ask(t, client, fmt.Sprintf("*2\r\n$5\r\nWHERE\r\n$1000000\r\n%s\r\n", strings.Repeat("x", 1_000_000)), "+away\r\n")
+	ask(t, client, "WHERE\r\n", "+loop\r\n")
 }

@@ -1,0 +1,125 @@
+package conn
+
+import (
+	"errors"
+	"log/slog"
+	"net"
+	"testing"
+	"time"
+
+	"redlock-proxy/redlock/loop"
+)
+
+// attached runs body as a task with one end of a connection, which the loop reads into an input.
+// It returns the other end.
+func attached(t *testing.T, budget *Budget, body func(*loop.Task, *Input)) net.Conn {
+	t.Helper()
+	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
+	t.Cleanup(end)
+	if errors.Is(err, errors.ErrUnsupported) {
+		t.Skip("this system has no epoll")
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	far, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = far.Close() })
+	near, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := NewInput(NewSocket(near, new(Clock)), budget)
+	in.SetLimit(1 << 20)
+	ended := make(chan struct{})
+	l.Go(func(task *loop.Task) {
+		defer close(ended)
+		defer func() { _ = in.from.Close() }()
+		if !in.Attach(l, task, NewMinder(in, unminded{})) {
+			t.Error("the loop does not take the connection")
+			return
+		}
+		body(task, in)
+	})
+	t.Cleanup(func() { <-ended })
+	return far
+}
+
+// unminded is a session that is told of nothing.
+type unminded struct{}
+
+func (unminded) Flush()       {}
+func (unminded) ClientEnded() {}
+func (unminded) ClientLeft()  {}
+func (unminded) Panicked(any) {}
+
+// A busy session's input is not read ahead while memory is short. When the session waits for
+// input, it is read, though memory is still short.
+func TestInputIsReadWhereMemoryIsShort(t *testing.T) {
+	budget := NewBudget(func() int64 { return 100 })
+	budget.Use(200)
+	paused, got := make(chan struct{}), make(chan string, 1)
+	client := attached(t, budget, func(task *loop.Task, in *Input) {
+		task.Leave()
+		for !in.IsAhead() {
+			time.Sleep(time.Millisecond)
+		}
+		close(paused)
+		task.Back()
+		text := ""
+		for len(text) < len("first second") {
+			if err := in.Fill(); err != nil {
+				text += err.Error()
+				break
+			}
+			text += string(in.Unread())
+			in.Consume(len(in.Unread()))
+		}
+		got <- text
+	})
+	for i, part := range []string{"first ", "second"} {
+		if i > 0 {
+			<-paused
+		}
+		if _, err := client.Write([]byte(part)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	select {
+	case text := <-got:
+		if text != "first second" {
+			t.Errorf("got %q", text)
+		}
+	case <-time.After(time.Minute):
+		t.Error("what came later was never read")
+	}
+}
+
+// Silence counts only while the loop reads.
+func TestNoSilencePassesWhileNothingIsRead(t *testing.T) {
+	const patience = 50 * time.Millisecond
+	done := make(chan struct{})
+	client := attached(t, NewBudget(func() int64 { return 1 << 20 }), func(task *loop.Task, in *Input) {
+		defer close(done)
+		task.Leave()
+		in.from.ReadUntil(time.Now().Add(patience))
+		in.from.Pause()
+		time.Sleep(4 * patience)
+		if err := in.from.failed(); err != nil {
+			t.Errorf("the connection ended while nothing was read: %v", err)
+		}
+		in.from.Resume()
+		for in.from.failed() == nil {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	<-done
+	_ = client.SetReadDeadline(time.Now().Add(time.Minute))
+	if n, err := client.Read(make([]byte, 1)); n > 0 || errors.Is(err, net.ErrClosed) || err == nil {
+		t.Errorf("read %d bytes: %v", n, err)
+	}
+}
