@@ -133,6 +133,9 @@ func (set *mixedSet) dialThird(ctx context.Context) (net.Conn, error) {
 	return conn, err
 }
 
+// thirdMaster guards the connection to the third master, which tests side by side use.
+var thirdMaster sync.Mutex
+
 // breakThird has another server answer under the third master's name.
 func (set *mixedSet) breakThird(dial func(context.Context) (net.Conn, error)) {
 	set.mu.Lock()
@@ -141,6 +144,8 @@ func (set *mixedSet) breakThird(dial func(context.Context) (net.Conn, error)) {
 	for _, conn := range set.conns {
 		_ = conn.Close()
 	}
+	thirdMaster.Lock()
+	defer thirdMaster.Unlock()
 	set.third.must("CLIENT", "KILL", "TYPE", "normal") // a loop has connections of its own
 }
 
