@@ -35,7 +35,7 @@ func simulatedWorlds() int {
 	case *simRuns > 0:
 		return *simRuns
 	case layer.Chosen() == layer.All:
-		return 300
+		return 150 // nearly 2 s each with the race detector
 	}
 	layer.LeaveOut("most worlds of the simulation", layer.All)
 	return 40
