@@ -18,8 +18,8 @@ import (
 // that the master is certified.
 var unchecked = struct{ file, old, new string }{
 	file: "../redlock/stream/batch.go",
-	old:  "j = s.judge(last, replies[n-checkReplies:], time.Now())",
-	new:  "s.judge(last, replies[n-checkReplies:], time.Now())",
+	old:  "j = s.judge(last, in.replies[in.missing-checkReplies:], time.Now())",
+	new:  "s.judge(last, in.replies[in.missing-checkReplies:], time.Now())",
 }
 
 // TestCampaignFindsUncheckedMasters: if the proxy lets masters vote that have forgotten
