@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"redlock-proxy/integration/bench/delayline"
 )
 
 // measureHungMasters measures the latency of acquires while one or two of five masters are
@@ -21,12 +23,13 @@ func measureHungMasters(ctx context.Context, b *bench) error {
 	if c.proxy, err = b.startProxy(ctx, near); err != nil {
 		return err
 	}
-	line, err := b.startDelayLine(c.masters[4].addr(), 10*time.Millisecond)
+	line, err := delayline.Start(c.masters[4].addr(), 10*time.Millisecond)
 	if err != nil {
 		return err
 	}
+	b.atEnd(line.Close)
 	far := near
-	far.masters = append(c.addresses()[:4], line.addr())
+	far.masters = append(c.addresses()[:4], line.Addr())
 	farProxy, err := b.startProxy(ctx, far)
 	if err != nil {
 		return err

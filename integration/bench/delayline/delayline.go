@@ -1,4 +1,5 @@
-package main
+// Package delayline makes a server seem far away.
+package delayline
 
 import (
 	"net"
@@ -6,9 +7,9 @@ import (
 	"time"
 )
 
-// delayLine is a relay between the proxy and a server that is to seem far away. The bytes of
+// A Line is a relay between the proxy and a server that is to seem far away. The bytes of
 // both sides arrive later by a fixed delay, in order, at full throughput.
-type delayLine struct {
+type Line struct {
 	listener net.Listener
 	target   string
 	oneWay   time.Duration
@@ -17,21 +18,21 @@ type delayLine struct {
 	wg       sync.WaitGroup
 }
 
-// startDelayLine starts a relay that is closed when the section ends.
-func (b *bench) startDelayLine(target string, oneWay time.Duration) (*delayLine, error) {
+// Start starts a relay to a target. The caller closes it.
+func Start(target string, oneWay time.Duration) (*Line, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	l := &delayLine{listener: listener, target: target, oneWay: oneWay}
+	l := &Line{listener: listener, target: target, oneWay: oneWay}
 	l.wg.Go(func() { l.accept() })
-	b.atEnd(l.close)
 	return l, nil
 }
 
-func (l *delayLine) addr() string { return l.listener.Addr().String() }
+// Addr is the address to dial instead of the target's.
+func (l *Line) Addr() string { return l.listener.Addr().String() }
 
-func (l *delayLine) accept() {
+func (l *Line) accept() {
 	for {
 		near, err := l.listener.Accept()
 		if err != nil {
@@ -56,7 +57,7 @@ type parcel struct {
 }
 
 // carry returns when either end closes, and then closes both.
-func (l *delayLine) carry(to, from net.Conn) {
+func (l *Line) carry(to, from net.Conn) {
 	defer to.Close()
 	defer from.Close()
 	under := make(chan parcel, 1<<12)
@@ -81,7 +82,8 @@ func (l *delayLine) carry(to, from net.Conn) {
 	}
 }
 
-func (l *delayLine) close() {
+// Close ends all connections and waits for them.
+func (l *Line) Close() {
 	_ = l.listener.Close()
 	l.mu.Lock()
 	for _, conn := range l.conns {
