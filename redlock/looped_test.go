@@ -1,10 +1,8 @@
 package redlock
 
 import (
-	"context"
 	"errors"
 	"log/slog"
-	"sync"
 	"testing"
 
 	"redlock-proxy/redlock/loop"
@@ -14,19 +12,10 @@ import (
 // none. Then everything runs on goroutines.
 func startLoop(t testing.TB) *loop.Loop {
 	t.Helper()
-	l, err := loop.New(slog.New(slog.DiscardHandler))
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	if err != nil {
+	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
+	t.Cleanup(end)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx) })
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-	})
 	return l
 }

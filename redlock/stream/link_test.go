@@ -67,20 +67,11 @@ func startLoop(t *testing.T, wanted bool) *loop.Loop {
 	if !wanted {
 		return nil
 	}
-	l, err := loop.New(slog.New(slog.DiscardHandler))
-	if errors.Is(err, errors.ErrUnsupported) {
-		return nil
-	}
-	if err != nil {
+	l, end, err := loop.Start(slog.New(slog.DiscardHandler))
+	t.Cleanup(end)
+	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	running.Go(func() { l.Run(ctx) })
-	t.Cleanup(func() {
-		stop()
-		running.Wait()
-	})
 	return l
 }
 
