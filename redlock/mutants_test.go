@@ -750,6 +750,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAScriptThatExtendsReachesWhoMissedIt",
 	},
 	{
+		rule:     "a release of a grant that is being undone is not put back",
+		edits:    []edit{{"run/settle.go", "did == effect.Created && u.revoked.has(", "false && u.revoked.has("}},
+		caughtBy: "TestTimelineAReleaseOfALateGrantIsNotPutBack",
+	},
+	{
 		rule:     "a recognised script tells by its answer whether it did its work",
 		edits:    []edit{{"script/trial.go", "return other != r.deleted", "return true"}},
 		caughtBy: "script/TestRecognisedScripts",

@@ -99,6 +99,17 @@ func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {
 	})
 }
 
+// A client that was refused may release at once, also where its late grant is not undone
+// yet. That master finds the grant, the others find nothing, and nothing is put back.
+func TestTimelineAReleaseOfALateGrantIsNotPutBack(t *testing.T) {
+	onTimeline(t, "no no no no ok@30ms", func(t *testing.T, w *timeline) {
+		wantReply(t, w.eval(takeIfFree, tokenA, "10000"), ":0\r\n")
+		wantReply(t, w.eval(compareAndDelete+"\n--\\", tokenA), ":0\r\n") // it is examined
+		w.elapse(second)
+		w.wantValues("X X X X -")
+	})
+}
+
 func TestTimelineAScriptTakesItsTurnWithAcquires(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		go w.acquire(tokenA, 10*second)

@@ -89,10 +89,15 @@ func (u *Runner) settleVote(r *Request, won *effect.Result, answers []quorum.Ans
 	for k := range a.Value.After {
 		before, after := a.Value.Before[k], a.Value.After[k]
 		due := effect.Due(won, k, before, after, r.Scrap, u.box.Masters.Limits().MasterTimeout)
-		switch {
-		case effect.Compare(after, due) == effect.Created:
+		switch did := effect.Compare(after, due); {
+		case did == effect.Created && u.revoked.has(copyOf(i, r.DB, r.Keys[k], due)):
+			continue
+		case did == effect.Created:
 			putBack(s, r.Keys[k], due, after, now)
-		case effect.Compare(after, due).Wrote():
+		case did.Wrote():
+			if did == effect.Deleted {
+				u.revoked.add(copyOf(i, r.DB, r.Keys[k], after))
+			}
 			s.Deliver(&stream.Debt{Exact: effect.AppendUndo(nil, r.Keys[k], due, after)}, now, false)
 		default:
 			continue
