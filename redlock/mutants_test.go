@@ -755,6 +755,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAReleaseOfALateGrantIsNotPutBack",
 	},
 	{
+		rule:     "a copy that was put back is mended",
+		edits:    []edit{{"run/settle.go", "if won != nil { // a quorum does not have it", "if false {"}},
+		caughtBy: "TestTimelineACopyThatWasPutBackIsMended",
+	},
+	{
 		rule:     "a recognised script tells by its answer whether it did its work",
 		edits:    []edit{{"script/trial.go", "return other != r.deleted", "return true"}},
 		caughtBy: "script/TestRecognisedScripts",

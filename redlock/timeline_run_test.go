@@ -110,6 +110,18 @@ func TestTimelineAReleaseOfALateGrantIsNotPutBack(t *testing.T) {
 	})
 }
 
+// What only one master deleted is put back. If it stays there alone, nobody can hold it.
+func TestTimelineACopyThatWasPutBackIsMended(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.put("- - - - A", time.Minute)
+		wantReply(t, w.eval(compareAndDelete+"\n--\\", tokenA), ":0\r\n")
+		w.elapse(second)
+		w.wantValues("- - - - A")
+		w.elapse(3 * second)
+		w.wantValues("- - - - -")
+	})
+}
+
 func TestTimelineAScriptTakesItsTurnWithAcquires(t *testing.T) {
 	onTimeline(t, "ok@9ms ok@9ms ok@9ms ok@9ms ok@9ms", func(t *testing.T, w *timeline) {
 		go w.acquire(tokenA, 10*second)

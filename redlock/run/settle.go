@@ -94,6 +94,9 @@ func (u *Runner) settleVote(r *Request, won *effect.Result, answers []quorum.Ans
 			continue
 		case did == effect.Created:
 			putBack(s, r.Keys[k], due, after, now)
+			if won != nil { // a quorum does not have it
+				u.mender.Mend(r.DB, string(r.Keys[k]))
+			}
 		case did.Wrote():
 			if did == effect.Deleted {
 				u.revoked.add(copyOf(i, r.DB, r.Keys[k], after))
