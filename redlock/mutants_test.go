@@ -760,6 +760,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineACopyThatWasPutBackIsMended",
 	},
 	{
+		rule:     "a release that a run missed does not spare a write that comes late",
+		edits:    []edit{{"run/settle.go", "d.Blind = s.OwesWrite(d.Key, b.Started)", ""}},
+		caughtBy: "TestTimelineAScriptThatReleasesReachesALateGrant",
+	},
+	{
 		rule:     "a recognised script tells by its answer whether it did its work",
 		edits:    []edit{{"script/trial.go", "return other != r.deleted", "return true"}},
 		caughtBy: "script/TestRecognisedScripts",

@@ -110,6 +110,21 @@ func TestTimelineAReleaseOfALateGrantIsNotPutBack(t *testing.T) {
 	})
 }
 
+// A master that was stopped creates the lock late, with its full TTL. The release that
+// follows must not take it for a later lock.
+func TestTimelineAScriptThatReleasesReachesALateGrant(t *testing.T) {
+	for value, after := range map[string]string{tokenA: "- - - - -", short: "- - - - 1"} {
+		onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+			wantReply(t, w.eval(takeIfFree, value, "60000"), ":1\r\n")
+			w.elapse(3 * timeout)
+			wantReply(t, w.eval(compareAndDelete+"\n--\\", value), ":1\r\n")
+			w.masters[4].resume()
+			w.elapse(second)
+			w.wantValues(after)
+		})
+	}
+}
+
 // What only one master deleted is put back. If it stays there alone, nobody can hold it.
 func TestTimelineACopyThatWasPutBackIsMended(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {

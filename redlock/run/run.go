@@ -153,7 +153,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		},
 		Late: func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
 			r.note(a, verdict)
-			u.settleVote(&r, r.won(b.Answers, verdict), b.Answers, i, a)
+			u.settleVote(b, &r, r.won(b.Answers, verdict), i, a)
 		},
 	}
 	for _, text := range r.Scripts {

@@ -62,14 +62,14 @@ func (u *Runner) settleRun(b *ballot.Ballot[effect.Result], r *Request) {
 	won := r.won(b.Answers, b.Verdict)
 	for i, a := range b.Answers {
 		if a.State != quorum.Awaited {
-			u.settleVote(r, won, b.Answers, i, a)
+			u.settleVote(b, r, won, i, a)
 		}
 	}
 }
 
 // settleVote applies the verdict to one master. What the master did against the verdict
 // is put back. A deletion or an extension that it missed is queued.
-func (u *Runner) settleVote(r *Request, won *effect.Result, answers []quorum.Answer[effect.Result], i int, a quorum.Answer[effect.Result]) {
+func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *effect.Result, i int, a quorum.Answer[effect.Result]) {
 	if won != nil && a.State.Heard() && r.rule.Same(a.Value, *won) {
 		return
 	}
@@ -77,11 +77,12 @@ func (u *Runner) settleVote(r *Request, won *effect.Result, answers []quorum.Ans
 	now := time.Now()
 	if won != nil && (a.State.Failed() && !a.State.Heard() || resp.IsNoScript(a.Value.Reply)) {
 		for _, d := range missedRun(*won, r.Keys, now) {
+			d.Blind = s.OwesWrite(d.Key, b.Started)
 			s.Deliver(d, now, !a.State.Heard())
 		}
 	}
 	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {
-		for _, d := range possibleGrants(answers, r.Keys) {
+		for _, d := range possibleGrants(b.Answers, r.Keys) {
 			s.Deliver(d, now, true)
 			u.box.Undone(i, a.State)
 		}

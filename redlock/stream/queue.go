@@ -29,9 +29,10 @@ type Debt struct {
 	Value  string
 	Life   *Lifetime // of the instance of the lock; nil: it never ends
 	Ttl    time.Time // when the lock shall expire; zero unless Script is ExpireScript
-	// Blind means that a write of the key was unanswered when the connection broke. The
-	// master may execute it late, with a full, fresh TTL. Then the remaining TTL does not
-	// distinguish this instance from a later one.
+	// Blind means that a write of the key was unanswered when the connection broke, or is
+	// so when the debt is sent behind it. The master may execute that write late, with a
+	// full, fresh TTL. Then the remaining TTL does not distinguish this instance from a
+	// later one.
 	Blind bool
 }
 

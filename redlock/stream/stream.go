@@ -231,6 +231,16 @@ func (s *Stream) Deliver(d *Debt, now time.Time, later bool) {
 	}
 }
 
+// OwesWrite tells whether a call from before asked that may write the key is unanswered. The
+// master may execute it late, so a release behind it must be Blind.
+func (s *Stream) OwesWrite(key string, asked time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.ContainsFunc(s.calls[s.head:], func(c Call) bool {
+		return c.sent.Before(asked) && slices.Contains(c.Writes, key)
+	})
+}
+
 // Owe keeps a debt for the next connection. If the queue is full, Owe drops it, and the
 // key stays until its TTL ends.
 func (s *Stream) Owe(d *Debt) {
