@@ -265,16 +265,17 @@ func TestSubscribeWithoutUpstream(t *testing.T) {
 }
 
 // upstreamThatReturns makes a proxy whose upstream is away until up is set.
-func upstreamThatReturns(t *testing.T, masters *fakeMasters, up *atomic.Bool) *testProxy {
+func upstreamThatReturns(t *testing.T, masters *fakeMasters, up *atomic.Bool, configure ...func(*testConfig)) *testProxy {
 	redis := proxytest.StartRedis(t)
-	return startTestProxy(t, nil, masters.configure, func(c *testConfig) {
+	returns := func(c *testConfig) {
 		c.DialUpstream = func(ctx context.Context) (net.Conn, error) {
 			if !up.Load() {
 				return nil, errors.New("refused")
 			}
 			return new(net.Dialer).DialContext(ctx, "unix", redis.Socket)
 		}
-	})
+	}
+	return startTestProxy(t, nil, append(configure, masters.configure, returns)...)
 }
 
 // A session that subscribed without an upstream ends when it has reached one:

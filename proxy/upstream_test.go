@@ -50,6 +50,25 @@ func TestUpstreamLearnsThatTheClientWent(t *testing.T) {
 	}
 }
 
+// Commands that had come when a dial failed share its error. A later one dials anew, also if its
+// client always sends ahead of the replies.
+func TestDialErrorIsForgotten(t *testing.T) {
+	for name, configure := range map[string]func(*testConfig){"own": func(*testConfig) {}, "shared": sharing} {
+		t.Run(name, func(t *testing.T) {
+			var up atomic.Bool
+			p := upstreamThatReturns(t, &fakeMasters{}, &up, configure)
+			client := p.dial(t)
+			client.ask("GET a\r\nSET lock:slow x\r\nGET b\r\n", string(wire.ErrUpstreamDown))
+			<-p.locks.entered
+			up.Store(true)
+			client.send("GET c\r\n")
+			eventually(t, "it is read ahead", func() bool { return p.env.Budget.InUse() > 0 })
+			close(p.locks.released)
+			client.expect("+OK\r\n" + string(wire.ErrUpstreamDown) + "$-1\r\n")
+		})
+	}
+}
+
 func TestLockCommandWaitsForItsTurn(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)

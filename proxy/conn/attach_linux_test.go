@@ -65,7 +65,7 @@ func TestInputIsReadWhereMemoryIsShort(t *testing.T) {
 	paused, got := make(chan struct{}), make(chan string, 1)
 	client := attached(t, budget, func(task *loop.Task, in *Input) {
 		task.Leave()
-		for !in.IsAhead() {
+		for in.Arrived() == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		close(paused)

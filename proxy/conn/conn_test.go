@@ -135,10 +135,10 @@ func TestReadAhead(t *testing.T) {
 	in.keepAhead([]byte("ab"))
 	in.keepAhead([]byte("cd"))
 	in.endAhead(io.EOF)
-	if !in.IsAhead() || in.endedAhead() == nil || budget.InUse() != 4 {
+	if in.Arrived() != 4 || in.endedAhead() == nil || budget.InUse() != 4 {
 		t.Errorf("%d bytes are charged", budget.InUse())
 	}
-	if err := in.Fill(); err != nil || string(in.Unread()) != "abcd" || in.IsAhead() || budget.InUse() != 0 {
+	if err := in.Fill(); err != nil || string(in.Unread()) != "abcd" || in.Arrived() != in.Filled() || budget.InUse() != 0 {
 		t.Errorf("%q %v, %d charged", in.Unread(), err, budget.InUse())
 	}
 	if err := in.Fill(); err != io.EOF {

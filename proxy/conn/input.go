@@ -34,7 +34,8 @@ type Input struct {
 	pooled   *[SmallBuffer]byte // the same for a small one, which only an attached input has
 	reserved int                // bytes of the budget that a still larger buf takes
 	lastRead int
-	need     int // length of the unfinished command in bytes; 0 if unknown
+	consumed int64 // bytes ever consumed
+	need     int   // length of the unfinished command in bytes; 0 if unknown
 
 	mu       sync.Mutex // for an attached socket it guards all below, and buf while filling
 	ahead    []byte     // read while the session was busy
@@ -66,7 +67,19 @@ func (in *Input) Attach(l *loop.Loop, task *loop.Task, minder *Minder) bool {
 func (in *Input) Unread() []byte { return in.buf[in.start:in.end] }
 
 // Consume drops the first n unread bytes.
-func (in *Input) Consume(n int) { in.start += n }
+func (in *Input) Consume(n int) {
+	in.start += n
+	in.consumed += int64(n)
+}
+
+// Filled is the number of bytes that Fill has ever returned. Arrived counts those that were read
+// ahead, too.
+func (in *Input) Filled() int64 { return in.consumed + int64(len(in.Unread())) }
+func (in *Input) Arrived() int64 {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.Filled() + int64(len(in.ahead))
+}
 
 // Offset is the position of Unread, for Between. It is valid until the next Fill.
 func (in *Input) Offset() int { return in.start }
@@ -120,13 +133,6 @@ func (in *Input) keepAhead(p []byte) {
 
 // IsLarge tells whether the unfinished command is so large that making room for it takes long.
 func (in *Input) IsLarge() bool { return max(in.need, len(in.Unread())) > 8*LargeBuffer }
-
-// IsAhead tells whether bytes were read ahead that Fill has not returned yet.
-func (in *Input) IsAhead() bool {
-	in.mu.Lock()
-	defer in.mu.Unlock()
-	return len(in.ahead) > 0
-}
 
 // endAhead sets the error that ended the stream. Fill returns it after the bytes that
 // were read ahead.

@@ -82,7 +82,8 @@ type Session struct {
 	shared                      atomic.Pointer[shared.Member] // nil until a command goes over a shared connection
 	blocking                    bool                          // a forwarded command may wait for other clients
 	unanswered, unansweredBytes int                           // commands since the shared connection owed nothing
-	dialError                   wire.Error                    // the dial failed for commands that were read together
+	dialError                   wire.Error                    // of the last dial; "": it succeeded, or what shares its error is over
+	dialed                      int64                         // the bytes of the input that had come when it failed
 }
 
 // New makes the session of a client. It owns the connection, and ends with running.
@@ -110,9 +111,14 @@ func (s *Session) Writer() *conn.Writer { return s.out }
 // the session changes the connection.
 func (s *Session) Upstream() *upstream.Conn { return s.upstream.Load() }
 
-// DialError is the error of the last failed dial, for commands that were read together with
-// the one that needed it. It is "" if there is none.
-func (s *Session) DialError() wire.Error { return s.dialError }
+// DialError is the error of the last dial, for commands that had come when it failed. It is "" if
+// there is none. A later command dials anew, because its client may know the error already.
+func (s *Session) DialError() wire.Error {
+	if s.in.Filled() > s.dialed {
+		s.dialError = ""
+	}
+	return s.dialError
+}
 
 // Mute decides whether the current command's replies are kept from the client. Muted tells.
 func (s *Session) Mute(silent bool) { s.silent = silent }
@@ -232,9 +238,6 @@ func (s *Session) readMore() bool {
 		s.task.Leave()
 	default:
 		s.task.Back()
-	}
-	if !s.in.IsAhead() { // bytes that came during the dial share its error
-		s.dialError = ""
 	}
 	for !s.mustEnd() {
 		s.reading.Store(true)

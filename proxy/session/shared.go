@@ -56,13 +56,14 @@ func serverOf(s *config.Settings) shared.Server {
 // join has the member use a connection to the server.
 func (s *Session) join(m *shared.Member, settings *config.Settings, server shared.Server, version wire.Version) (refusal wire.Error) {
 	switch {
-	case s.dialError != "":
+	case s.DialError() != "":
 		return s.dialError
 	case !s.Settle():
 		return wire.ErrUpstreamDown // the session ends
 	}
 	var failure *upstream.Failure
 	s.Busy(func() { failure = m.Join(server, version, settings.DialUpstream) })
+	s.dialed = s.in.Arrived()
 	if failure != nil {
 		s.dialFailed(failure.Reply, failure.Err)
 		return failure.Reply

@@ -101,12 +101,13 @@ func (s *Session) TryOpen() (refusal wire.Error) {
 		return ""
 	case settings.DialUpstream == nil:
 		return wire.ErrUpstreamNone
-	case s.dialError != "":
+	case s.DialError() != "":
 		return s.dialError
 	case !s.settleShared():
 		return wire.ErrUpstreamDown // the session ends
 	}
 	s.Busy(func() { refusal = s.dial(settings) })
+	s.dialed = s.in.Arrived()
 	return refusal
 }
 
