@@ -52,9 +52,13 @@ func (l *Line) accept() {
 }
 
 type parcel struct {
-	bytes []byte
-	due   time.Time
+	buffer *[16 << 10]byte
+	length int
+	due    time.Time
 }
+
+// buffers are used again, or the garbage of the relay would slow down what is measured.
+var buffers = sync.Pool{New: func() any { return new([16 << 10]byte) }}
 
 // carry returns when either end closes, and then closes both.
 func (l *Line) carry(to, from net.Conn) {
@@ -64,17 +68,18 @@ func (l *Line) carry(to, from net.Conn) {
 	l.wg.Go(func() {
 		for p := range under {
 			time.Sleep(time.Until(p.due))
-			if _, err := to.Write(p.bytes); err != nil {
+			if _, err := to.Write(p.buffer[:p.length]); err != nil {
 				_ = from.Close() // so that nothing more arrives
 			}
+			buffers.Put(p.buffer)
 		}
 	})
 	defer close(under)
 	for {
-		buffer := make([]byte, 16<<10)
-		n, err := from.Read(buffer)
+		buffer := buffers.Get().(*[16 << 10]byte)
+		n, err := from.Read(buffer[:])
 		if n > 0 {
-			under <- parcel{buffer[:n], time.Now().Add(l.oneWay)}
+			under <- parcel{buffer, n, time.Now().Add(l.oneWay)}
 		}
 		if err != nil {
 			return
