@@ -113,18 +113,23 @@ type simLog struct {
 	lines []simLine
 }
 
+// A simLine is a fault or an execution. Its text is made when somebody reads it.
 type simLine struct {
 	at   time.Time
-	text string
+	text fmt.Stringer
 	key  string
 }
+
+type fault string
+
+func (f fault) String() string { return string(f) }
 
 func (l *simLog) note(format string, args ...any) {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	l.lines = append(l.lines, simLine{at: time.Now(), text: fmt.Sprintf(format, args...)})
+	l.lines = append(l.lines, simLine{at: time.Now(), text: fault(fmt.Sprintf(format, args...))})
 	l.mu.Unlock()
 }
 
@@ -142,8 +147,11 @@ func (l *simLog) execution(x execution) {
 	default:
 		key = string(x.args[1])
 	}
+	if key == MarkerKey {
+		return
+	}
 	l.mu.Lock()
-	l.lines = append(l.lines, simLine{at: x.at, text: x.String(), key: key})
+	l.lines = append(l.lines, simLine{at: x.at, text: x, key: key})
 	l.mu.Unlock()
 }
 
@@ -154,8 +162,9 @@ func (l *simLog) about(c conflict, most int) []string {
 		if x.at.Before(c.first.from.Add(-60*time.Millisecond)) || x.at.After(c.second.from.Add(60*time.Millisecond)) {
 			continue
 		}
-		if x.key == "" || x.key == "*" && strings.Contains(x.text, c.first.client) || x.key == c.first.key {
-			lines = append(lines, clock(x.at)+" "+x.text)
+		text := x.text.String()
+		if x.key == "" || x.key == "*" && strings.Contains(text, c.first.client) || x.key == c.first.key {
+			lines = append(lines, clock(x.at)+" "+text)
 		}
 	}
 	return lines[:min(len(lines), most)]

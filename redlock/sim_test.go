@@ -101,7 +101,8 @@ func TestSimulationHeals(t *testing.T) {
 	}
 	for _, seed := range seeds {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
-			s, wrong := simulate(t, seed, true, nil)
+			log := &simLog{}
+			s, wrong := simulate(t, seed, true, log)
 			runs++
 			for _, p := range s.proxies {
 				for i := range did {
@@ -110,7 +111,7 @@ func TestSimulationHeals(t *testing.T) {
 			}
 			if len(wrong) > 0 {
 				t.Errorf("seed %d: %d wrong: %s", seed, len(wrong), wrong[0])
-				traceSeed(t, seed, true)
+				s.trace(t)
 			}
 		})
 	}
@@ -122,18 +123,21 @@ func TestSimulationHeals(t *testing.T) {
 
 // traceSeed runs a seed once more and logs what led to its first conflict.
 func traceSeed(t *testing.T, seed uint64, heals bool) {
-	log := &simLog{}
-	s, wrong := simulate(t, seed, heals, log)
-	t.Logf("the seed gives this world, but not always this run; repeat it with: go test ./redlock -run '^%s$' -sim.seed=%d -count=20",
-		strings.Split(t.Name(), "/")[0], seed)
-	t.Logf("%d masters, %d proxies, faults %s, keys %s", s.plan.masters, s.plan.proxies, s.plan.faultNames(), s.plan.keyNames())
+	s, wrong := simulate(t, seed, heals, &simLog{})
 	if len(wrong) == 0 {
 		t.Log("this time nothing was wrong: something mattered that the seed does not choose")
-		return
 	}
+	s.trace(t)
+}
+
+// trace logs the world and what led to its first conflict.
+func (s *simulation) trace(t *testing.T) {
+	t.Logf("the seed gives this world, but not always this run; repeat it with: go test ./redlock -run '^%s$' -sim.seed=%d -count=20",
+		strings.Split(t.Name(), "/")[0], s.seed)
+	t.Logf("%d masters, %d proxies, faults %s, keys %s", s.plan.masters, s.plan.proxies, s.plan.faultNames(), s.plan.keyNames())
 	if found := s.history.conflicts(); len(found) > 0 {
 		t.Log(found[0])
-		for _, line := range log.about(found[0], 120) {
+		for _, line := range s.log.about(found[0], 120) {
 			t.Log(line)
 		}
 	}
