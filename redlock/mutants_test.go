@@ -124,6 +124,16 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineADELSparesVotesWhereItIsNotClearWhatIsHeld",
 	},
 	{
+		rule:     "a DEL that looks again spares a lock that came after it",
+		edits:    []edit{{"release.go", "now = quorum.Lasting(met, now, lookAnswer.equal)", ""}},
+		caughtBy: "TestTimelineADELSparesALockThatCameAfterIt",
+	},
+	{
+		rule:     "a DEL that has waited spares a lock that came after it",
+		edits:    []edit{{"quorum/answers.go", "present(before.Value) && unchanged(i, before.Value)", "true || unchanged(i, before.Value)"}},
+		caughtBy: "TestTimelineADELSparesALockThatCameAfterIt",
+	},
+	{
 		rule:     "strays are what has not changed for longer than a ballot lasts",
 		edits:    []edit{{"effect/image.go", "Compare(before, i)", "Kept"}, {"effect/image.go", "Near(before.Expiry(), i.Expiry(), resp.ExpiryTolerance)", "true"}},
 		caughtBy: "TestTimelineMendingSparesWhatHasChanged",

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,16 +36,16 @@ func (l *Locker) Release(ctx context.Context, r ReleaseRequest) Outcome {
 	if r.Value != nil {
 		return l.releaseValue(r.DB, r.Key, r.Value, stream.NewLifetime(r.Until), r.limit(l.settings().MasterTimeout))
 	}
-	unclear := false
+	unclear, looks := false, &looks{}
 	o := l.settings().Retry.Again(ctx, false, func() (o Outcome) {
-		o, unclear = l.release(r, nil)
+		o, unclear = l.release(r, looks, nil)
 		return o
 	})
 	if !unclear {
 		return o
 	}
 	if quiet := l.mender.Mend(r.DB, string(r.Key)).Wait(ctx); quiet != nil {
-		o, _ = l.release(r, quiet)
+		o, _ = l.release(r, looks, quiet)
 	}
 	return o
 }
@@ -57,11 +58,12 @@ func (r ReleaseRequest) limit(skew time.Duration) int64 {
 	return max(0, time.Until(r.Until.Add(skew)).Milliseconds()) + resp.ExpiryTolerance
 }
 
-// release deletes each value that could be held. unclear is true if there are several
-// such values, or none although the key exists, and they are not those of the quiet
-// copies. Then they may be votes of a client that is just acquiring.
-func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unclear bool) {
-	b, lives := l.look(r)
+// release deletes each value that could be held, and that was there when the request came.
+// Another client may have taken the lock since. unclear is true if there are several such
+// values, or none although the key exists, and they are not those of the quiet copies.
+// Then they may be votes of a client that is just acquiring.
+func (l *Locker) release(r ReleaseRequest, looks *looks, quiet []effect.Image) (o Outcome, unclear bool) {
+	b := l.look(r, looks)
 	o = b.Outcome()
 	if b.Verdict == Lost {
 		return o, false
@@ -70,9 +72,9 @@ func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unc
 	if heardFrom(b.Answers) < o.Needed {
 		return o, false
 	}
-	values := quorum.Candidates(b.Answers, lookAnswer.present, lookAnswer.equal)
+	values := looks.deletable(b.Answers, quiet)
 	if len(values) != 1 && !areQuiet(b.Answers, quiet) {
-		return o, true
+		return o, b.Verdict != Won
 	}
 	var all []Outcome
 	for _, seen := range values {
@@ -83,7 +85,7 @@ func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unc
 		case seen.err != "":
 			all = append(all, l.releaseCollection(r))
 		default:
-			released := l.releaseValue(r.DB, r.Key, seen.value, lives.of(b.Answers, seen), stream.AnyLifetime)
+			released := l.releaseValue(r.DB, r.Key, seen.value, looks.life(b.Answers, seen), stream.AnyLifetime)
 			released.Value = seen.value
 			all = append(all, released)
 		}
@@ -94,11 +96,11 @@ func (l *Locker) release(r ReleaseRequest, quiet []effect.Image) (o Outcome, unc
 // areQuiet tells whether all values that masters showed are those of quiet copies, which
 // have not changed for long.
 func areQuiet(answers []quorum.Answer[lookAnswer], quiet []effect.Image) bool {
-	if quiet == nil {
+	if len(quiet) != len(answers) { // nil, or the number of masters has changed
 		return false
 	}
 	for i, a := range answers {
-		if a.State.Heard() && a.Value.present() && (!quiet[i].There() || a.Value.err == "" && !bytes.Equal(quiet[i].Text(), a.Value.value)) {
+		if a.State.Heard() && a.Value.present() && !isCopy(quiet[i], a.Value) {
 			return false
 		}
 	}
@@ -140,21 +142,64 @@ type lookAnswer struct {
 func (s lookAnswer) present() bool           { return !s.absent() }
 func (s lookAnswer) equal(t lookAnswer) bool { return s.reading.equal(t.reading) }
 
-// lives holds the longest life of each value that masters showed. A late answer may
-// still prolong it.
-type lives struct {
+// looks are the looks of one DEL. The DEL may have to look again, and wait for copies that
+// differ. Meanwhile its client's lock may end, and another client may take it. So the DEL
+// deletes only what it met, which is what its first look showed.
+type looks struct {
 	mu      sync.Mutex
-	late    []lookAnswer
+	count   int
+	met     []quorum.Answer[lookAnswer]       // in time
+	metLate map[int]quorum.Answer[lookAnswer] // after that, by master
+	late    []lookAnswer                      // of all looks
 	watched []watchedLife
 }
 
+// watchedLife is the longest life of a value that masters showed. A late answer may still
+// prolong it.
 type watchedLife struct {
 	of   lookAnswer
 	life *stream.Lifetime
 }
 
-// of returns the longest life of seen, one of the values that a ballot showed.
-func (l *lives) of(answers []quorum.Answer[lookAnswer], seen lookAnswer) *stream.Lifetime {
+func (l *looks) begin() (number int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.count++
+	return l.count
+}
+
+// deletable returns the values that the DEL may delete, of those that its latest look has
+// shown. After a wait for quiet copies these must be the copies that the DEL met.
+func (l *looks) deletable(now []quorum.Answer[lookAnswer], quiet []effect.Image) []lookAnswer {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == 1 {
+		l.met = now
+	} else {
+		met := slices.Clone(l.met)
+		for i, a := range l.metLate {
+			met[i] = a
+		}
+		unchanged := func(i int, met lookAnswer) bool { return isCopy(quiet[i], met) }
+		switch {
+		case len(met) != len(now), quiet != nil && len(met) != len(quiet): // the number of masters has changed
+			return nil
+		case quiet == nil:
+			now = quorum.Lasting(met, now, lookAnswer.equal)
+		case !quorum.Rested(met, now, lookAnswer.present, unchanged):
+			return nil
+		}
+	}
+	return quorum.Candidates(now, lookAnswer.present, lookAnswer.equal)
+}
+
+// isCopy tells whether a copy is what a look showed, as far as the look showed it.
+func isCopy(quiet effect.Image, seen lookAnswer) bool {
+	return quiet.There() && (seen.err != "" || bytes.Equal(quiet.Text(), seen.value))
+}
+
+// life returns the longest life of seen, one of the values that a look showed.
+func (l *looks) life(answers []quorum.Answer[lookAnswer], seen lookAnswer) *stream.Lifetime {
 	w := watchedLife{seen, stream.NewLifetime(time.Now())}
 	for _, a := range answers {
 		if a.State.Heard() {
@@ -170,12 +215,19 @@ func (l *lives) of(answers []quorum.Answer[lookAnswer], seen lookAnswer) *stream
 	return w.life
 }
 
-func (l *lives) observe(s lookAnswer) {
+// cameLate adds a master's answer that came after its look.
+func (l *looks) cameLate(look, master int, a quorum.Answer[lookAnswer]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.late = append(l.late, s)
+	l.late = append(l.late, a.Value)
 	for _, w := range l.watched {
-		w.observe(s)
+		w.observe(a.Value)
+	}
+	if look == 1 {
+		if l.metLate == nil {
+			l.metLate = map[int]quorum.Answer[lookAnswer]{}
+		}
+		l.metLate[master] = a
 	}
 }
 
@@ -186,9 +238,9 @@ func (w watchedLife) observe(s lookAnswer) {
 }
 
 // look asks every master for the key's value and remaining time.
-func (l *Locker) look(r ReleaseRequest) (*ballot.Ballot[lookAnswer], *lives) {
+func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer] {
 	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
-	lock, later := string(r.Key), &lives{}
+	lock, number := string(r.Key), looks.begin()
 	b := ballot.Poll(l.box, frames, ballot.Question[lookAnswer]{
 		Kind:    KindRead,
 		DB:      r.DB,
@@ -206,15 +258,15 @@ func (l *Locker) look(r ReleaseRequest) (*ballot.Ballot[lookAnswer], *lives) {
 		Decide: func(answers []quorum.Answer[lookAnswer], _ time.Duration) Verdict {
 			return quorum.Exists(answers, lookAnswer.present, lookAnswer.equal)
 		},
-		Late: func(_ *ballot.Ballot[lookAnswer], _ int, a quorum.Answer[lookAnswer], verdict Verdict) {
+		Late: func(_ *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
 			if a.State.Heard() {
-				later.observe(a.Value)
+				looks.cameLate(number, i, a)
 			}
 			mendLate(l, r.DB, lock, a, verdict, lookAnswer.present)
 		},
 	})
 	mendRead(l, b, lock, lookAnswer.present)
-	return b, later
+	return b
 }
 
 // releaseValue deletes a lock by value on every master. Masters that are away get the

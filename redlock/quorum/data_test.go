@@ -16,6 +16,7 @@ import (
 //	acquire n=5 granted=2 refused=3 -> Lost
 //	acquire (granted granted granted refused away) -> Won
 //	run (grant+del held held away away) -> NoQuorum
+//	lasting (a b - away away, a - - a a) -> a
 //
 // Votes are words, one for each master. A few say that there is none:
 //
@@ -59,6 +60,8 @@ func ask(t *testing.T, question string) string {
 		return exists(answers)
 	case "candidates":
 		return cmp.Or(strings.Join(Candidates(answers, isPresent, isEqual), " "), "none")
+	case "lasting":
+		return lasting(votes)
 	case "attained":
 		return attained(t, n["n"], votes)
 	case "race":
@@ -135,6 +138,14 @@ func exists(answers []Answer[string]) string {
 		return name(v)
 	}
 	return name(v) + " split " + answers[master].Value
+}
+
+// lasting gets the earlier answers and those of now, and returns the candidates.
+func lasting(words []string) string {
+	half := len(words) / 2
+	words[half-1] = strings.TrimSuffix(words[half-1], ",")
+	answers := Lasting(answersOf(words[:half]), answersOf(words[half:]), isEqual)
+	return cmp.Or(strings.Join(Candidates(answers, isPresent, isEqual), " "), "none")
 }
 
 func attained(t *testing.T, masters int, words []string) string {

@@ -1,0 +1,61 @@
+package redlock
+
+import (
+	"testing"
+	"time"
+)
+
+// A DEL may look again, and wait for copies that differ. Meanwhile the lock of its client and
+// the votes of a client that is acquiring may end, and another client may take the lock.
+func TestTimelineADELSparesALockThatCameAfterIt(t *testing.T) {
+	for _, row := range []struct {
+		name  string
+		tries int
+		ends  time.Duration
+		taken func(w *timeline)
+	}{
+		{"before the second look", 1, time.Minute, func(w *timeline) {
+			w.elapse(49 * time.Millisecond)
+		}},
+		{"before the Mender looks", 0, time.Minute, func(w *timeline) {
+			w.elapse(60 * time.Millisecond)
+			w.hearAgain()
+		}},
+		{"after the Mender has looked", 0, 300 * time.Millisecond, func(w *timeline) {
+			w.elapse(second)
+			w.hearAgain()
+			for w.countHeard(0, "EXEC") < 2 {
+				w.elapse(200 * time.Microsecond)
+			}
+		}},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			cfg := timelineConfig()
+			cfg.Retry.Count = row.tries
+			onTimelineWith(t, cfg, "ok ok ok mute mute", func(t *testing.T, w *timeline) {
+				w.put("A A B A -", row.ends)
+				ended := make(chan Outcome)
+				go func() { ended <- byDEL(w.locker) }()
+				row.taken(w)
+				w.put("C C C - C", time.Minute)
+				if o := <-ended; o.Verdict != NoQuorum {
+					t.Errorf("%+v", o)
+				}
+				w.hearAgain()
+				w.elapse(0)
+				for _, i := range []int{0, 1, 2, 4} {
+					if v := w.masters[i].value(key); v != tokenC {
+						t.Errorf("master %d has %q", i+1, v)
+					}
+				}
+			})
+		})
+	}
+}
+
+// hearAgain ends the silence of all links.
+func (w *timeline) hearAgain() {
+	for _, k := range w.links {
+		k.speak()
+	}
+}
