@@ -85,7 +85,8 @@ func TestSimulation(t *testing.T) {
 		})
 	}
 	t.Logf("%d of %d seeds failed; %+v", failed, runs, all)
-	if runs >= 100 && (all.won < 20*runs || all.noQuorum < runs || all.released < 10*runs || all.extended < 4*runs || all.gotBy < runs/4) {
+	// Usual for each world: 28 won, 450 without a quorum, 19 released, 6 extended, and 0.25 by GETSET.
+	if runs >= 100 && (all.won < 10*runs || all.noQuorum < runs || all.released < 5*runs || all.extended < 2*runs || all.gotBy < runs/30) {
 		t.Errorf("too little happened: %+v", all)
 	}
 }
