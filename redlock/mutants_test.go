@@ -238,7 +238,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release waits for a master that is away",
-		edits:    []edit{{"stream/stream.go", "if s.state != closed {", "if s.state > closed {"}},
+		edits:    []edit{{"stream/debts.go", "if s.state != closed {", "if s.state > closed {"}},
 		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
 	},
 	{
@@ -248,7 +248,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what waits for a master that is away is bounded by its size",
-		edits:    []edit{{"stream/stream.go", "|| s.debtBytes >= maxDebtBytes {", "{"}},
+		edits:    []edit{{"stream/debts.go", "|| s.debtBytes >= maxDebtBytes {", "{"}},
 		caughtBy: "stream/TestWhatWaitsIsBoundedByItsSize",
 	},
 	{
