@@ -219,6 +219,16 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineAReleaseThatAMasterCouldNotServeSparesTheNextHolder",
 	},
 	{
+		rule:     "a lock that waits for a connection comes behind all debts, however many",
+		edits:    []edit{{"stream/debts.go", "return len(s.debts)\n", "\n"}},
+		caughtBy: "stream/TestAllDebtsComeBeforeALockThatWaits",
+	},
+	{
+		rule:     "a stream that dials takes no lock if its debts do not fit into one portion",
+		edits:    []edit{{"stream/stream.go", "if len(s.debts) > mostPaid {", "if false {"}},
+		caughtBy: "stream/TestAllDebtsComeBeforeALockThatWaits",
+	},
+	{
 		rule:     "ballots on a key are queued in one order everywhere",
 		edits:    []edit{{"lane/question.go", "put(masters)", "l.unlock(held)\n\tput(masters)\n\tl.lock(q.DB, q.Keys)"}},
 		caughtBy: "TestTimelineRequestsReachAllMastersInOneOrder",

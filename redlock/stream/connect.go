@@ -55,7 +55,8 @@ func (s *Stream) tellMalformed(why error) {
 // connect dials and makes the new connection the stream's. It puts two things in front of
 // the waiting calls. First comes CLIENT KILL of earlier connections, because a stopped
 // master may still hold their commands. Then come the debts, so that no old undo can meet
-// a new lock.
+// a new lock. If there are very many, the first of them come, and no call that may create
+// a lock is sent before the last.
 func (s *Stream) connect(ctx context.Context) (link, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.stall())
 	defer cancel()
@@ -92,15 +93,13 @@ func (s *Stream) takeOver(l link, self Greeting, now time.Time) {
 		first = resp.AppendCommand(first, "CLIENT", "KILL", "ID", old.ClientID)
 		calls = append(calls, Call{Replies: 1, sent: now, Asker: s.killed(old)})
 	}
-	for _, d := range s.debts {
-		if d.over(now.Add(-s.owner.Timeout())) {
-			continue
-		}
+	s.dropSettled(now.Add(-s.owner.Timeout()))
+	s.unpaid = s.firstDebts()
+	for _, d := range s.debts[:s.unpaid] {
 		first = d.append(first, now, true, s.owner.Timeout())
 		calls = append(calls, Call{Replies: 1, sent: now, Asker: &payment{d, true}})
-		s.unpaid++
 	}
-	s.clearDebts()
+	s.dropDebts(s.unpaid)
 	for i := s.head; i < len(s.calls); i++ {
 		s.calls[i].sent = now
 		// SCRIPT LOAD for the waiting calls is still in s.out.
@@ -143,15 +142,14 @@ func (p *payment) Answered(s *Stream, _ *Call, replies [][]byte, _ Judgement, er
 	if err != nil {
 		return // giveUpCalls keeps the debt
 	}
-	if resp.IsError(replies[0]) && !resp.IsWrongType(replies[0]) {
+	served := !resp.IsError(replies[0]) || resp.IsWrongType(replies[0])
+	if !served {
 		s.Owe(p.debt)
 		s.payLater()
 		s.Doubt(replies[0])
 	}
 	if p.later {
-		s.mu.Lock()
-		s.unpaid--
-		s.mu.Unlock()
+		s.paid(served)
 	}
 }
 
@@ -189,7 +187,7 @@ func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 	s.refuses, s.probing = false, false
 	s.state, s.link = next, nil
 	if next == closed {
-		s.clearDebts()
+		s.dropDebts(len(s.debts))
 	}
 	written := map[string]bool{} // keys that the sent calls may write
 	for i := range calls {

@@ -48,23 +48,66 @@ func (s *Stream) keep(d *Debt) {
 	s.queued.Add(1)
 }
 
-// payDebts sends, with s.mu held, the debts that were kept while the master was
-// unreachable or could not serve.
+// mostPaid is the largest number of debts that are sent together. After a while without an
+// answer under load a master has ten thousands. Whoever asks it next would wait until all
+// of them are encoded.
+const mostPaid = 1 << 10
+
+// payDebts sends, with s.mu held, the oldest debts that were kept while the master was
+// unreachable or could not serve. The next ones follow when these are answered.
 func (s *Stream) payDebts(now time.Time) {
-	if s.state >= down {
+	if s.state >= down || s.unpaid > 0 {
 		return
 	}
-	for _, d := range s.debts {
+	s.unpaid = min(len(s.debts), mostPaid)
+	for _, d := range s.debts[:s.unpaid] {
 		s.push(Call{Replies: 1, Asker: &payment{d, true}}, d.append(nil, now, true, s.owner.Timeout()), now)
 	}
-	s.unpaid += len(s.debts)
-	s.clearDebts()
+	s.dropDebts(s.unpaid)
 }
 
-// clearDebts drops, with s.mu held, all debts kept for the next connection.
-func (s *Stream) clearDebts() {
-	s.queued.Add(-int64(len(s.debts)))
-	s.debts, s.debtBytes = nil, 0
+// paid notes that a debt which was kept is answered. After the last of those that were sent
+// together the next ones follow, if the master serves.
+func (s *Stream) paid(served bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unpaid--; served {
+		s.payDebts(time.Now())
+	}
+}
+
+// firstDebts returns, with s.mu held, the number of debts with which a connection begins:
+// all of them if a call waits that may create a lock.
+func (s *Stream) firstDebts() int {
+	if slices.ContainsFunc(s.calls[s.head:], func(c Call) bool { return c.creates }) ||
+		slices.ContainsFunc(s.postponed, func(p postponed) bool { return p.call.creates }) {
+		return len(s.debts)
+	}
+	return min(len(s.debts), mostPaid)
+}
+
+// dropDebts drops, with s.mu held, the oldest n debts.
+func (s *Stream) dropDebts(n int) {
+	for i, d := range s.debts[:n] {
+		s.debtBytes -= d.size()
+		s.debts[i] = nil
+	}
+	s.queued.Add(-int64(n))
+	if s.debts = s.debts[n:]; len(s.debts) == 0 {
+		s.debts = nil
+	}
+}
+
+// dropSettled drops, with s.mu held, the debts that are over at a time.
+func (s *Stream) dropSettled(at time.Time) {
+	s.debts = slices.DeleteFunc(s.debts, func(d *Debt) bool {
+		over := d.over(at)
+		if over {
+			s.debtBytes -= d.size()
+			s.queued.Add(-1)
+		}
+		return over
+	})
 }
 
 // payLater sends the debts again after debtPause, because the master could not serve them

@@ -19,7 +19,8 @@
 //   - Checks. Every batch ends with the marker, TIME, and ROLE or INFO (check.go).
 //     The stream hands on no answer before it has read them.
 //   - Debts. The stream keeps what it could not deliver, as far as there is room. It
-//     sends debts before any call that may create a lock (queue.go).
+//     sends debts before any call that may create a lock (queue.go). It sends at most
+//     1,024 of them together, because whoever asks the master meanwhile has to wait.
 //   - Gates. The stream sends a call behind a gate only after the gate's asker has
 //     decided (gate.go).
 //   - Refusals. If a server refuses what locks need, the stream asks it for no lock

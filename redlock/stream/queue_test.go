@@ -1,7 +1,10 @@
 package stream
 
 import (
+	"log/slog"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -28,6 +31,84 @@ func TestWhatWaitsIsBoundedByItsSize(t *testing.T) {
 				t.Errorf("%d bytes still wait, %d are unanswered, and the next connection begins with %d debts", s.debtBytes, s.asking, len(s.calls))
 			}
 		})
+	}
+}
+
+// A patientOwner never takes a master for silent.
+type patientOwner struct{ quietOwner }
+
+func (patientOwner) Timeout() time.Duration { return time.Hour }
+
+// A master that comes back with very many debts gets them in portions, oldest first. It is
+// asked for no lock before the last is paid, whatever it answers to them.
+func TestManyDebtsArePaidInPortions(t *testing.T) {
+	const owed = 2*mostPaid + 10
+	s := New(Options{Owner: patientOwner{}, Log: slog.New(slog.DiscardHandler)})
+	s.state = down
+	for i := range owed {
+		s.Owe(&Debt{Key: strconv.Itoa(i), Value: "v"})
+	}
+	s.takeOver(nil, Greeting{}, time.Now())
+	paid := 0
+	for _, portion := range []int{mostPaid, mostPaid, 10} {
+		calls := slices.Clone(s.calls[s.head:])
+		if len(calls) != portion {
+			t.Fatalf("after %d debts %d are sent", paid, len(calls))
+		}
+		for _, c := range calls {
+			if s.mayCreate(time.Now()) {
+				t.Fatalf("after %d debts of %d the master is asked for a lock", paid, owed)
+			}
+			if key := c.Asker.(*payment).debt.Key; key != strconv.Itoa(paid) {
+				t.Fatalf("debt %s is sent as number %d", key, paid)
+			}
+			s.answer([]Call{c}, [][]byte{[]byte(":1\r\n")}, Judgement{})
+			paid++
+		}
+	}
+	if !s.mayCreate(time.Now()) || len(s.debts) > 0 || s.debtBytes != 0 || s.queued.Load() != 0 {
+		t.Errorf("all debts are paid, and the stream has %d, %d bytes, %d counted", len(s.debts), s.debtBytes, s.queued.Load())
+	}
+}
+
+// A lock may be asked for while the stream dials. Then all debts come before that call.
+func TestAllDebtsComeBeforeALockThatWaits(t *testing.T) {
+	for name, gate := range map[string]bool{"in the queue": false, "behind a gate": true} {
+		t.Run(name, func(t *testing.T) {
+			s := New(Options{Owner: patientOwner{}})
+			silent := AskerFunc(func([][]byte, Judgement, error) {})
+			now := time.Now()
+			if gate && !s.Send(Call{Replies: 1, Asker: silent, Gates: true}, Sending{}, now) || !s.Send(Call{Replies: 1, Asker: silent}, Sending{Creates: true}, now) {
+				t.Fatal("the stream takes no calls while it dials")
+			}
+			for range mostPaid + 1 {
+				s.Owe(&Debt{Key: "lock", Value: "v"})
+			}
+			if s.mayCreate(now) {
+				t.Error("one more call that may create a lock is taken")
+			}
+			s.takeOver(nil, Greeting{}, now)
+			if s.unpaid != mostPaid+1 || len(s.debts) > 0 {
+				t.Errorf("%d debts come before it, and %d do not", s.unpaid, len(s.debts))
+			}
+		})
+	}
+}
+
+// A master that serves no debt gets the next portion after a pause only.
+func TestDebtsThatAreNotServedWait(t *testing.T) {
+	s := New(Options{Owner: patientOwner{}, Log: slog.New(slog.DiscardHandler)})
+	s.state = down
+	for range mostPaid + 1 {
+		s.Owe(&Debt{Key: "lock", Value: "v"})
+	}
+	s.takeOver(nil, Greeting{}, time.Now())
+	s.paying = true // the pause has begun, and here it does not end
+	for _, c := range slices.Clone(s.calls[s.head:]) {
+		s.answer([]Call{c}, [][]byte{[]byte("-LOADING Redis is loading the dataset in memory\r\n")}, Judgement{})
+	}
+	if len(s.debts) != mostPaid+1 || len(s.calls) > s.head || s.unpaid != 0 {
+		t.Errorf("%d debts are kept, %d calls are unanswered, %d debts unpaid", len(s.debts), len(s.calls)-s.head, s.unpaid)
 	}
 }
 

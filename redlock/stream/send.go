@@ -20,6 +20,8 @@ type Call struct {
 	Writes  []string // keys under which the call may create a lock
 	Gates   bool     // it is a gate (gate.go)
 
+	creates bool // it may create a lock
+
 	size int // bytes of its frames
 	skip int // replies before its own, to SCRIPT LOAD and to Options.Raise
 	sent time.Time
@@ -96,6 +98,7 @@ func (s *Stream) Send(c Call, m Sending, now time.Time) bool {
 	if m.Creates && !s.mayCreate(now) || !s.accepts() {
 		return false
 	}
+	c.creates = m.Creates
 	var first []byte
 	if m.Lives > s.longest && !s.embedded {
 		first = s.raise(first, m.Lives)

@@ -171,6 +171,9 @@ func (s *Stream) mayCreate(now time.Time) bool {
 		s.payDebts(now) // they must not meet the lock that this call may create
 		return false
 	}
+	if len(s.debts) > mostPaid {
+		return false // the next connection does not begin with all of them
+	}
 	return !s.refuses && !s.suspended(now) && len(s.debts)+len(s.calls)-s.head < maxDebts && s.debtBytes < maxDebtBytes
 }
 
