@@ -175,20 +175,42 @@ func (s *Stream) lost(why error, next connectionState) {
 }
 
 // giveUpCalls ends the connection's state. It returns the unanswered calls and the number
-// of them that were sent, and keeps their debts.
+// of them that were sent, and keeps their debts. There may be ten thousands. So it asks
+// for the debts without the mutex, and the stream takes no calls meanwhile.
 func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
+	calls, sent, older := s.endConnection()
+	owed := s.owed(calls, sent)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	newer := s.debts
+	s.state, s.debts = next, older
+	for _, d := range owed {
+		s.keep(d)
+	}
+	s.debts = append(s.debts, newer...)
+	if next == closed {
+		s.dropDebts(len(s.debts))
+	}
+	return calls, sent
+}
+
+// endConnection forgets the connection. It returns the unanswered calls, the number of
+// them that were sent, and the debts until now.
+func (s *Stream) endConnection() (calls []Call, sent int, debts []*Debt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetGate()
-	calls = s.calls[s.head:]
+	calls, debts = s.calls[s.head:], s.debts
 	sent = len(calls) - s.unwritten
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
 	s.loaded = map[string]bool{}
 	s.refuses, s.probing = false, false
-	s.state, s.link = next, nil
-	if next == closed {
-		s.dropDebts(len(s.debts))
-	}
+	s.state, s.link, s.debts = down, nil, nil
+	return calls, sent, debts
+}
+
+// owed returns the debts of calls whose connection has ended. The first of them were sent.
+func (s *Stream) owed(calls []Call, sent int) (debts []*Debt) {
 	written := map[string]bool{} // keys that the sent calls may write
 	for i := range calls {
 		c := &calls[i]
@@ -202,10 +224,10 @@ func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 		}
 		var d *Debt
 		Contained(s.log, func() { d = c.Asker.Owed(c) })
-		if d != nil && next != closed {
+		if d != nil {
 			d.Blind = d.Blind || written[d.Key]
-			s.keep(d)
+			debts = append(debts, d)
 		}
 	}
-	return calls, sent
+	return debts
 }

@@ -42,8 +42,8 @@
 // meanwhile.
 //
 // The mutex of a stream is held for few lines. It is held while these methods are called:
-// the Owner's Name, Timeout, MaxReply and Suspended, and an Asker's Owed. It is held
-// during no other call of the Owner or an Asker. A Lifetime's mutex and the loop's may be
+// the Owner's Name, Timeout, MaxReply and Suspended. It is held during no other call of the
+// Owner, and during none of an Asker. A Lifetime's mutex and the loop's may be
 // taken with it held.
 //
 // The package knows no votes, no markers and no configuration. It uses redlock/resp and

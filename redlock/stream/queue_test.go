@@ -112,6 +112,36 @@ func TestDebtsThatAreNotServedWait(t *testing.T) {
 	}
 }
 
+// Nobody waits for the stream while it asks what the calls of a lost connection owe. What is
+// owed meanwhile comes behind that.
+func TestALostConnectionHoldsNobodyUp(t *testing.T) {
+	s := New(Options{Owner: quietOwner{}, Log: slog.New(slog.DiscardHandler)})
+	s.Owe(&Debt{Key: "older"})
+	s.state = up
+	s.calls = []Call{{Replies: 1, Asker: owesMeanwhile{s}}}
+	if calls, sent := s.giveUpCalls(dialling); len(calls) != 1 || sent != 1 || s.state != dialling {
+		t.Errorf("%d calls, %d of them sent, and the state is %d", len(calls), sent, s.state)
+	}
+	var keys []string
+	for _, d := range s.debts {
+		keys = append(keys, d.Key)
+	}
+	if want := []string{"older", "of the call", "newer"}; !slices.Equal(keys, want) {
+		t.Errorf("the debts are %q, want %q", keys, want)
+	}
+}
+
+// owesMeanwhile is the asker of a call. While the stream asks what it owes, somebody else
+// uses the stream.
+type owesMeanwhile struct{ stream *Stream }
+
+func (owesMeanwhile) Answered(*Stream, *Call, [][]byte, Judgement, error) {}
+
+func (o owesMeanwhile) Owed(*Call) *Debt {
+	o.stream.Deliver(&Debt{Key: "newer"}, time.Now(), true)
+	return &Debt{Key: "of the call"}
+}
+
 // Two late answers may each prolong what was seen of a lock, and hand that on. The second
 // waits for the first, or else the first could hand on an earlier end after it.
 func TestALifetimeIsNotSetBack(t *testing.T) {
