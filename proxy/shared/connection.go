@@ -39,6 +39,7 @@ type connection struct {
 	queue   []turn
 	head    int         // queue[head:] are not begun
 	turns   int         // that the reader has begun
+	owed    int         // replies that are missing
 	over    atomic.Bool // changed under mu
 	sending *Member     // the reader writes to its client
 
@@ -77,6 +78,7 @@ func (c *connection) send(m *Member, commands []byte) bool {
 	c.out = append(c.out, commands...)
 	for _, t := range m.expected {
 		m.pending.Add(int64(t.count))
+		c.owed += t.count
 		c.add(t)
 	}
 	select {
@@ -139,11 +141,11 @@ func (c *connection) release(m *Member) {
 	}
 }
 
-// isIdle tells whether nobody waits for replies.
+// isIdle tells whether no reply is missing.
 func (c *connection) isIdle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.head == len(c.queue) && c.sending == nil && len(c.out) == 0
+	return c.owed == 0 && c.sending == nil
 }
 
 // unread returns a member whose client does not read while others wait. The watch calls it.

@@ -104,6 +104,7 @@ func (c *connection) pass(p []byte, ended int) {
 	c.unlock()
 	c.mu.Lock()
 	c.sending = nil
+	c.owed -= ended
 	if left := m.pending.Add(-int64(ended)); left == 0 && ended > 0 {
 		m.signal()
 	}

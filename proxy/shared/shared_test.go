@@ -345,6 +345,30 @@ func TestDialOnce(t *testing.T) {
 	}
 }
 
+// The reader has begun with the reply, so no turn waits, and yet the connection is in use.
+func TestAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T) {
+	r := newRig(t)
+	a := r.member(0)
+	server := <-r.servers
+	c := a.conn.Load()
+	if !c.isIdle() {
+		t.Error("a new connection is not idle")
+	}
+	a.sends("a", 2)
+	say(server, "+1\r\n$3\r\nab")
+	expect(t, a.client, "+1\r\n$3\r\nab")
+	eventually(t, "the reader waits for the server", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return c.sending == nil
+	})
+	if c.isIdle() {
+		t.Error("it passes for idle")
+	}
+	say(server, "c\r\n")
+	eventually(t, "it is idle", c.isIdle)
+}
+
 func TestClosedPool(t *testing.T) {
 	r := newRig(t)
 	a := r.member(0)
