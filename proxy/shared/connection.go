@@ -40,11 +40,13 @@ type connection struct {
 	head    int         // queue[head:] are not begun
 	turns   int         // that the reader has begun
 	owed    int         // replies that are missing
+	passed  int         // bytes written to clients
 	over    atomic.Bool // changed under mu
 	sending *Member     // the reader writes to its client
 
 	// Only the watch uses these.
 	watched int // the turn that it saw last
+	had     int // what passed was then
 	looks   int // how often the reader waited in this turn while others waited
 
 	// Only the reader uses these.
@@ -148,14 +150,17 @@ func (c *connection) isIdle() bool {
 	return c.owed == 0 && c.sending == nil
 }
 
-// unread returns a member whose client does not read while others wait. The watch calls it.
+// unread returns a member whose client does not read, or reads slowly, while others wait. The
+// watch calls it.
 func (c *connection) unread() *Member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.turns != c.watched {
 		c.watched, c.looks = c.turns, 0
 	}
-	if c.sending == nil || !c.othersWait() {
+	reads := c.passed-c.had >= readsFast
+	c.had = c.passed
+	if reads || c.sending == nil || !c.othersWait() {
 		return nil
 	}
 	if c.looks++; c.looks < unreadLooks {

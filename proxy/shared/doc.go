@@ -21,9 +21,10 @@
 //
 // The reader waits while a client's socket is full. Others wait behind it. The watch looks ten
 // times a second: if one turn has had the reader wait in writes for a second in all, and another
-// member waits behind it, the owner is told (Owner.Unread) and ends that client. So one client
-// delays others by about a second at most, and nothing is kept in memory for it but what the
-// kernel keeps. A client with a slow line that reads values of many megabytes, or that sends much
+// member waits behind it, the owner is told (Owner.Unread) and ends that client. Time in which
+// the client takes ten megabytes a second does not count. So one that does not read delays
+// others by about a second at most, and nothing is kept in memory for it but what the kernel
+// keeps. A client with a slow line that reads values of many megabytes, or that sends much
 // before it reads, needs upstream_connections: own.
 //
 // The owner bounds a turn: it must not have more than a small number of commands and bytes

@@ -105,6 +105,7 @@ func (c *connection) pass(p []byte, ended int) {
 	c.mu.Lock()
 	c.sending = nil
 	c.owed -= ended
+	c.passed += len(p)
 	if left := m.pending.Add(-int64(ended)); left == 0 && ended > 0 {
 		m.signal()
 	}

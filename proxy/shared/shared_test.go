@@ -265,6 +265,28 @@ func TestSlowClientAloneIsKept(t *testing.T) {
 	expect(t, slow.client, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
 }
 
+// However much a client reads, it is not ended while it reads fast.
+func TestFastReaderIsKept(t *testing.T) {
+	c := newConnection(laneKey{}, nil, nil)
+	fast, other := &Member{}, &Member{}
+	c.sending, c.queue = fast, []turn{{of: other, count: 1}}
+	for range 3 * unreadLooks {
+		c.passed += readsFast
+		if c.unread() != nil {
+			t.Fatal("it is ended")
+		}
+	}
+	for range unreadLooks - 1 {
+		c.passed += readsFast - 1
+		if c.unread() != nil {
+			t.Fatal("it is ended too early")
+		}
+	}
+	if c.unread() != fast {
+		t.Error("it is not ended although it reads slowly")
+	}
+}
+
 // A client that has gone costs the others nothing, and its replies go nowhere.
 func TestMemberThatLeaves(t *testing.T) {
 	r := newRig(t)
