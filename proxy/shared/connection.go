@@ -1,6 +1,7 @@
 package shared
 
 import (
+	"fmt"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -103,6 +104,17 @@ func (c *connection) add(t turn) {
 		c.queue, c.head = c.queue[:left], 0
 	}
 	c.queue = append(c.queue, t)
+}
+
+// contain ends the connection if do panics. Other clients hold locks through this process.
+func (c *connection) contain(do func()) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			c.outOfSync(fmt.Errorf("panic: %v", reason))
+			c.sock.Abandon()
+		}
+	}()
+	do()
 }
 
 // write is the writer. It sends all that is there in one write, until the connection ends.

@@ -132,14 +132,20 @@ func (p *Pool) watch() {
 		current := p.current
 		p.mu.Unlock()
 		for _, c := range p.open() {
-			if m := c.unread(); m != nil {
-				m.owner.Unread()
-			}
-			retired := c.server != current && c.sock.Silent() > retireAfter && c.isIdle()
-			if retired || c.sock.Stalled() > stuck {
-				c.sock.Abandon()
-			}
+			c.contain(func() { c.look(current) })
 		}
+	}
+}
+
+// look ends a client that does not read, and the connection if its server reads nothing or is
+// no longer asked for.
+func (c *connection) look(current Server) {
+	if m := c.unread(); m != nil {
+		m.owner.Unread()
+	}
+	retired := c.server != current && c.sock.Silent() > retireAfter && c.isIdle()
+	if retired || c.sock.Stalled() > stuck {
+		c.sock.Abandon()
 	}
 }
 
@@ -188,7 +194,7 @@ func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, 
 		}
 		l.conn = newConnection(key, conn.NewSocket(dialled, p.clock), p.outOfSync)
 		p.ended.Go(l.conn.read)
-		p.ended.Go(l.conn.write)
+		p.ended.Go(func() { l.conn.contain(l.conn.write) })
 	}
 	return l.conn, l.failure
 }

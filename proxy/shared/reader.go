@@ -1,9 +1,6 @@
 package shared
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // readAtOnce is the size of the reader's buffer.
 const readAtOnce = 64 << 10
@@ -12,11 +9,10 @@ const readAtOnce = 64 << 10
 func (c *connection) read() {
 	defer close(c.done)
 	defer c.end()
-	defer func() {
-		if reason := recover(); reason != nil {
-			c.outOfSync(fmt.Errorf("panic: %v", reason))
-		}
-	}()
+	c.contain(c.readAll)
+}
+
+func (c *connection) readAll() {
 	buf := make([]byte, readAtOnce)
 	for {
 		n, err := c.sock.Read(buf)

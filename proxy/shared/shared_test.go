@@ -23,11 +23,18 @@ const patience = 30 * time.Second
 type fakeOwner struct {
 	client               *conn.Socket
 	broken, left, unread atomic.Int32
+	defect               bool // Unread panics
 }
 
 func (o *fakeOwner) Broken()     { o.broken.Add(1) }
 func (o *fakeOwner) ClientLeft() { o.left.Add(1) }
-func (o *fakeOwner) Unread()     { o.unread.Add(1); o.client.Abandon() }
+func (o *fakeOwner) Unread() {
+	o.unread.Add(1)
+	o.client.Abandon()
+	if o.defect {
+		panic("a defect")
+	}
+}
 
 // A fakeMember is a member whose client is the test.
 type fakeMember struct {
@@ -389,6 +396,29 @@ func TestAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T) {
 	}
 	say(server, "c\r\n")
 	eventually(t, "it is idle", c.isIdle)
+}
+
+// A defect in what the watch or the writer calls ends the connection, and not the process.
+func TestAPanicEndsOneConnection(t *testing.T) {
+	r := newRig(t)
+	slow, other := r.member(0), r.member(0)
+	slow.owner.defect = true
+	server := <-r.servers
+	slow.sends("slow", 1)
+	other.sends("other", 1)
+	expect(t, server, "slowother")
+	go say(server, fmt.Sprintf("$%d\r\n%s", 64<<20, strings.Repeat("x", 64<<20)))
+	c := slow.conn.Load()
+	eventually(t, "the connection has ended", c.over.Load)
+	if r.wrong.Load() == nil {
+		t.Error("the owner is not told")
+	}
+
+	other.join(r)
+	<-r.servers
+	c = other.conn.Load()
+	c.contain(func() { panic("a defect") })
+	eventually(t, "the next connection has ended", c.over.Load)
 }
 
 func TestClosedPool(t *testing.T) {
