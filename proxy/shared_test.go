@@ -3,6 +3,7 @@ package proxy
 import (
 	"fmt"
 	"math/rand/v2"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -153,6 +154,20 @@ func TestSharingIsTurnedOff(t *testing.T) {
 	if now := connectionsOf(t, redis); now != before+1 {
 		t.Errorf("%d connections, and were %d", now, before)
 	}
+}
+
+// A client that has certainly gone leaves its session, although the upstream is silent.
+func TestClientOfASilentUpstreamLeaves(t *testing.T) {
+	redis := proxytest.StartRedis(t)
+	p := startTestProxy(t, redis, sharing)
+	c := p.dial(t)
+	redis.Ask(t, "CLIENT PAUSE 100000 WRITE")
+	c.send("SET a 1\r\nSET lock:a 1 NX\r\n") // the lock waits for the first command's reply
+	eventually(t, "the command waits", func() bool { return strings.Contains(redis.Ask(t, "INFO clients"), "blocked_clients:1") })
+	_ = c.Conn.(*net.TCPConn).SetLinger(0) // its machine resets the connection
+	_ = c.Close()
+	eventually(t, "the session has ended", func() bool { _, members := p.env.Shared.Counts(); return members == 0 })
+	redis.Ask(t, "CLIENT UNPAUSE")
 }
 
 // A broken shared connection ends the clients that wait for replies, and no others.

@@ -283,7 +283,9 @@ func (s *Session) finish() {
 	case up != nil:
 		up.Finish()
 	default:
-		s.finishShared()
+		if m := s.shared.Load(); m != nil {
+			m.Wait(finishPatience)
+		}
 	}
 	s.sock.AwaitSent()
 }

@@ -96,13 +96,6 @@ func (s *Session) settleShared() bool {
 	return ok
 }
 
-// finishShared waits for the replies to a client that sends no more.
-func (s *Session) finishShared() {
-	if m := s.shared.Load(); m != nil {
-		m.Wait(finishPatience)
-	}
-}
-
 // sharedOwner is the session as seen by its shared connection.
 type sharedOwner struct{ session *Session }
 

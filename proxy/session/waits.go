@@ -48,9 +48,8 @@ func (m minded) Flush() {
 }
 
 // ClientEnded handles EOF from the client. Running lock commands are cancelled: a lock granted
-// to a client that has left is worse than a lost reply. The client may only have half-closed,
-// so the upstream's replies still go to it, unless a forwarded command may block. Redis gives
-// up such a client, too.
+// to a client that has left is worse than a lost reply. A client that only half-closed still
+// gets the upstream's replies, unless a forwarded command may block, as with Redis.
 func (m minded) ClientEnded() {
 	m.left.Store(true)
 	if m.blocking {
@@ -61,6 +60,7 @@ func (m minded) ClientEnded() {
 	if up := m.upstream.Load(); up != nil {
 		up.StartDrain()
 	}
+	m.shared.Load().AbandonAfter(finishPatience)
 }
 
 // ClientLeft is called when the client reads no more, or has certainly gone.
@@ -70,4 +70,5 @@ func (s *Session) ClientLeft() {
 	if up := s.upstream.Load(); up != nil {
 		up.CloseWrite()
 	}
+	s.shared.Load().Abandon()
 }

@@ -36,6 +36,7 @@ type Member struct {
 	gone     atomic.Bool                // nothing more may be written to the client
 	pending  atomic.Int64               // changed under the connection's mutex
 	drained  chan struct{}              // a signal: nothing is pending, or the member has failed
+	leaving  atomic.Pointer[time.Timer] // until Abandon; nil: the client has not left
 }
 
 // NewMember makes a member whose replies go to client.
@@ -118,8 +119,12 @@ func (m *Member) Wait(limit time.Duration) bool {
 	return !m.Failed()
 }
 
-// Abandon makes Wait and Write return, because the client is cut off. Any goroutine may call it.
+// Abandon makes Wait and Write return, because the client is cut off. Any goroutine may call it,
+// also on a nil Member.
 func (m *Member) Abandon() {
+	if m == nil {
+		return
+	}
 	m.gone.Store(true)
 	m.fail()
 	if c := m.conn.Load(); c != nil {
@@ -127,10 +132,21 @@ func (m *Member) Abandon() {
 	}
 }
 
+// AbandonAfter is Abandon after a time, because the client sends no more and gets only what
+// comes until then. Any goroutine may call it, also on a nil Member.
+func (m *Member) AbandonAfter(limit time.Duration) {
+	if m != nil {
+		m.leaving.Store(time.AfterFunc(limit, m.Abandon))
+	}
+}
+
 // Close leaves the pool. After it nothing is written to the client. The client's socket must have
 // been closed.
 func (m *Member) Close() {
 	m.Abandon()
+	if t := m.leaving.Load(); t != nil {
+		t.Stop()
+	}
 	if c := m.conn.Load(); c != nil {
 		c.release(m)
 	}

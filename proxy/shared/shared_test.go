@@ -314,6 +314,25 @@ func TestMemberThatLeaves(t *testing.T) {
 	}
 }
 
+// A client that sends no more gets what comes soon. It does not wait for a silent server.
+func TestMemberThatSendsNoMore(t *testing.T) {
+	r := newRig(t)
+	patient, leaves := r.member(0), r.member(0)
+	server := <-r.servers
+	leaves.sends("a", 1)
+	leaves.AbandonAfter(time.Millisecond)
+	if leaves.Wait(0) {
+		t.Error("a reply that did not come is said to have come")
+	}
+	patient.sends("b", 1)
+	patient.AbandonAfter(patience)
+	say(server, "+a\r\n+b\r\n")
+	expect(t, patient.client, "+b\r\n")
+	if !patient.Wait(0) {
+		t.Error("a reply that came is said to be missing")
+	}
+}
+
 func TestWriteWaitsForTheServer(t *testing.T) {
 	r := newRig(t)
 	a, b := r.member(0), r.member(0)
