@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
@@ -33,6 +34,8 @@ type connection struct {
 	outOfSync func(error)
 	unsent    chan struct{} // a signal: out is not empty
 	done      chan struct{} // the reader has ended
+	began     time.Time
+	stale     atomic.Bool // no member begins to use it any more
 
 	mu      sync.Mutex
 	changed sync.Cond // out has room, sending has changed, or the connection or a member has ended
@@ -49,6 +52,7 @@ type connection struct {
 	watched int // the turn that it saw last
 	had     int // what passed was then
 	looks   int // how often the reader waited in this turn while others waited
+	retired int // how often it was stale
 
 	// Only the reader uses these.
 	scanner resp.Scanner
@@ -61,7 +65,7 @@ type connection struct {
 func newConnection(key laneKey, sock *conn.Socket, outOfSync func(error)) *connection {
 	c := &connection{
 		sock: sock, server: key.Server, version: key.version, outOfSync: outOfSync,
-		unsent: make(chan struct{}, 1), done: make(chan struct{}),
+		unsent: make(chan struct{}, 1), done: make(chan struct{}), began: time.Now(),
 	}
 	c.changed.L = &c.mu
 	return c
@@ -154,6 +158,9 @@ func (c *connection) release(m *Member) {
 		c.changed.Wait()
 	}
 }
+
+// isPast tells whether a member needs another connection.
+func (c *connection) isPast() bool { return c.over.Load() || c.stale.Load() }
 
 // isIdle tells whether no reply is missing.
 func (c *connection) isIdle() bool {

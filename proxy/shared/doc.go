@@ -17,6 +17,12 @@
 // failed: nobody knows which of their commands were executed. Their sessions end, as with a
 // connection of their own. Other members get a new connection at their next command.
 //
+// # Which server
+//
+// A connection stays with the server that it reached. If that server replies READONLY, it has
+// become a replica: members get a new connection at their next command, and the old one is closed
+// when it owes nothing.
+//
 // # Slow clients
 //
 // The reader waits while a client's socket is full. Others wait behind it. The watch looks ten

@@ -51,7 +51,7 @@ func (p *Pool) NewMember(client *conn.Writer, owner Owner) *Member {
 // On tells whether Write would send to that server now.
 func (m *Member) On(server Server, version wire.Version) bool {
 	c := m.conn.Load()
-	return c != nil && c.version == version && c.server == server && !c.over.Load()
+	return c != nil && c.version == version && c.server == server && !c.isPast()
 }
 
 // Join has Write send to that server from now on. It may dial. No reply may be pending.

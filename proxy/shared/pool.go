@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -26,6 +27,9 @@ const (
 	stuck = 5 * time.Minute
 	// retireAfter is the silence after which a connection to a former server is closed.
 	retireAfter = 10 * time.Second
+	// staleLooks is the number of looks after which a stale connection is closed. A session that
+	// has just chosen it may still send.
+	staleLooks = 100
 )
 
 // A Server is where connections lead, and how the proxy logs in there. Two that are equal may
@@ -45,7 +49,8 @@ type Pool struct {
 
 	mu      sync.Mutex
 	lanes   map[laneKey]*lane
-	current Server // the last that was asked for
+	all     []*connection // of lanes, and stale ones
+	current Server        // the last that was asked for
 	next    int
 	watched bool // the watch has been started
 	closed  bool
@@ -71,7 +76,7 @@ type lane struct {
 func (l *lane) isOver() bool {
 	select {
 	case <-l.dialled:
-		return l.conn == nil || l.conn.over.Load()
+		return l.conn == nil || l.conn.isPast()
 	default:
 		return false
 	}
@@ -90,10 +95,8 @@ func (p *Pool) Close() {
 	p.stop()
 	p.mu.Lock()
 	p.closed = true
-	for _, l := range p.lanes {
-		if l.conn != nil {
-			l.conn.sock.Abandon()
-		}
+	for _, c := range p.all {
+		c.sock.Abandon()
 	}
 	p.mu.Unlock()
 	p.ended.Wait()
@@ -106,16 +109,13 @@ func (p *Pool) Counts() (open, members int) { return len(p.open()), int(p.member
 func (p *Pool) open() []*connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	var list []*connection
 	for key, l := range p.lanes {
-		switch {
-		case l.isOver():
+		if l.isOver() {
 			delete(p.lanes, key)
-		case l.conn != nil:
-			list = append(list, l.conn)
 		}
 	}
-	return list
+	p.all = slices.DeleteFunc(p.all, func(c *connection) bool { return c.over.Load() })
+	return slices.Clone(p.all)
 }
 
 // watch looks after slow clients and stuck servers until Close.
@@ -143,8 +143,11 @@ func (c *connection) look(current Server) {
 	if m := c.unread(); m != nil {
 		m.owner.Unread()
 	}
-	retired := c.server != current && c.sock.Silent() > retireAfter && c.isIdle()
-	if retired || c.sock.Stalled() > stuck {
+	if c.stale.Load() {
+		c.retired++
+	}
+	retired := c.retired > staleLooks || c.server != current && c.sock.Silent() > retireAfter
+	if retired && c.isIdle() || c.sock.Stalled() > stuck {
 		c.sock.Abandon()
 	}
 }
@@ -193,6 +196,7 @@ func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, 
 			p.ended.Go(p.watch)
 		}
 		l.conn = newConnection(key, conn.NewSocket(dialled, p.clock), p.outOfSync)
+		p.all = append(p.all, l.conn)
 		p.ended.Go(l.conn.read)
 		p.ended.Go(func() { l.conn.contain(l.conn.write) })
 	}

@@ -1,6 +1,10 @@
 package shared
 
-import "errors"
+import (
+	"bytes"
+	"errors"
+	"time"
+)
 
 // readAtOnce is the size of the reader's buffer.
 const readAtOnce = 64 << 10
@@ -26,6 +30,14 @@ func (c *connection) readAll() {
 	}
 }
 
+// readOnly begins the reply of a server that has become a replica. Clients then connect again,
+// and must reach the server that is the master now.
+var readOnly = []byte("-READONLY")
+
+// youth is the time in which READONLY does not make a connection stale, so that an upstream that
+// always replies so is not dialled with each command.
+const youth = time.Second
+
 // errUnasked means that replies and commands are out of sync.
 var errUnasked = errors.New("a reply that nobody asked for")
 
@@ -43,6 +55,9 @@ func (c *connection) feed(p []byte) error {
 				return errUnasked
 			}
 			c.inside = true
+			if bytes.HasPrefix(p[at:], readOnly) && time.Since(c.began) > youth {
+				c.stale.Store(true)
+			}
 		}
 		n, done, err := c.scanner.Scan(p[at:])
 		if err != nil {

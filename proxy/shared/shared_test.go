@@ -440,6 +440,57 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 	eventually(t, "the next connection has ended", c.over.Load)
 }
 
+// A server that has become a replica is left. Replies that are still missing come from it.
+func TestReadOnlyServerIsLeft(t *testing.T) {
+	r := newRig(t)
+	r.watched = true // the test looks itself
+	a, b := r.member(0), r.member(0)
+	replica := <-r.servers
+	c := a.conn.Load()
+	write := func() {
+		a.sends("write", 1)
+		say(replica, "-READONLY You can't write against a read only replica.\r\n")
+		expect(t, a.client, "-READONLY You can't write against a read only replica.\r\n")
+	}
+	write()
+	if !a.On(Server{Name: "a"}, wire.RESP2) {
+		t.Error("a new connection is left at once, so each command would dial")
+	}
+	a.sends("get", 1)
+	say(replica, "$9\r\n-READONLY\r\n")
+	expect(t, a.client, "$9\r\n-READONLY\r\n")
+	a.Wait(patience)
+	c.began = time.Now().Add(-2 * youth) // the reader has read it, and reads it at the next error
+	if !a.On(Server{Name: "a"}, wire.RESP2) {
+		t.Error("a value makes a client leave its server")
+	}
+	b.sends("slow", 1)
+	a.sends("write", 1)
+	say(replica, "+slow\r\n-READONLY\r\n")
+	expect(t, a.client, "-READONLY\r\n")
+	a.Wait(patience)
+	if a.On(Server{Name: "a"}, wire.RESP2) {
+		t.Fatal("the replica is still used")
+	}
+	b.sends("late", 1) // b had chosen the connection before
+	a.join(r)
+	master := <-r.servers
+	a.sends("write", 1)
+	say(master, "+OK\r\n")
+	expect(t, a.client, "+OK\r\n")
+	for range 2 * staleLooks {
+		c.look(Server{Name: "a"})
+	}
+	say(replica, "+late\r\n")
+	expect(t, b.client, "+slow\r\n+late\r\n")
+	if open, _ := r.Counts(); open != 2 {
+		t.Errorf("%d connections", open)
+	}
+	b.Wait(patience)
+	c.look(Server{Name: "a"})
+	eventually(t, "the connection to the replica is closed", c.over.Load)
+}
+
 func TestClosedPool(t *testing.T) {
 	r := newRig(t)
 	a := r.member(0)
