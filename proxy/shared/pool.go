@@ -27,6 +27,9 @@ const (
 	stuck = 5 * time.Minute
 	// retireAfter is the silence after which a connection to a former server is closed.
 	retireAfter = 10 * time.Second
+	// unusedAfter is the silence after which an idle connection is closed. After a reload to
+	// upstream_connections: own nobody uses it any more.
+	unusedAfter = time.Minute
 	// staleLooks is the number of looks after which a stale connection is closed. A session that
 	// has just chosen it may still send.
 	staleLooks = 100
@@ -142,6 +145,9 @@ func (p *Pool) watch() {
 func (c *connection) look(current Server) {
 	if m := c.unread(); m != nil {
 		m.owner.Unread()
+	}
+	if c.sock.Silent() > unusedAfter && c.isIdle() {
+		c.stale.Store(true)
 	}
 	if c.stale.Load() {
 		c.retired++

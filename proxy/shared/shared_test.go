@@ -491,6 +491,42 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 	eventually(t, "the connection to the replica is closed", c.over.Load)
 }
 
+// A connection that nobody uses is closed, but not at once: a session may have just chosen it.
+func TestUnusedConnectionIsClosed(t *testing.T) {
+	r := newRig(t)
+	r.watched = true // the test looks itself
+	a := r.member(0)
+	server := <-r.servers
+	c := a.conn.Load()
+	a.sends("a", 1)
+	r.clock.Advance(int64(2 * unusedAfter))
+	for range 2 * staleLooks {
+		c.look(Server{Name: "a"})
+	}
+	if !a.On(Server{Name: "a"}, wire.RESP2) {
+		t.Error("a connection that owes a reply is left")
+	}
+	say(server, "+a\r\n")
+	expect(t, a.client, "+a\r\n")
+	a.Wait(patience)
+	r.clock.Advance(int64(4 * unusedAfter))
+	c.look(Server{Name: "a"})
+	if a.On(Server{Name: "a"}, wire.RESP2) {
+		t.Error("it may still be chosen")
+	}
+	a.sends("late", 1)
+	say(server, "+late\r\n")
+	expect(t, a.client, "+late\r\n")
+	a.Wait(patience)
+	if c.over.Load() {
+		t.Error("it was closed at once")
+	}
+	for range staleLooks {
+		c.look(Server{Name: "a"})
+	}
+	eventually(t, "it is closed", c.over.Load)
+}
+
 func TestClosedPool(t *testing.T) {
 	r := newRig(t)
 	a := r.member(0)
