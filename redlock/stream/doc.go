@@ -38,8 +38,8 @@
 // reads and writes: it is a pair of goroutines (link.go), or the event loop of
 // Options.Loop (looped.go). Run waits for it. On the loop nothing may wait. So Judge,
 // Queued, Answered and all that they call must not. Server, Up and Down may, because Run
-// calls them. A batch of more than 64 KiB is answered on a goroutine, and nothing is read
-// meanwhile.
+// calls them. A batch of more than 64 KiB, or of more than 512 calls, is answered on a
+// goroutine, and nothing is read meanwhile.
 //
 // The mutex of a stream is held for few lines. It is held while these methods are called:
 // the Owner's Name, Timeout, MaxReply and Suspended. It is held during no other call of the

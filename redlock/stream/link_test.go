@@ -132,6 +132,37 @@ func TestAnswersOfAnySize(t *testing.T) {
 	})
 }
 
+// The answers of a large batch hold up nobody else on the loop.
+func TestManyAnswersAreHandedOutBesideTheLoop(t *testing.T) {
+	onEachLink(t, aRealServer, func(t *testing.T, s *Stream, _ *ownerOf) {
+		do := func(f func()) { f() }
+		if s.loop != nil {
+			do = func(f func()) { s.loop.Do(f) }
+		}
+		var all sync.WaitGroup
+		all.Add(manyCalls + 1)
+		free := make(chan struct{})
+		first := AskerFunc(func([][]byte, Judgement, error) {
+			defer all.Done()
+			do(func() { close(free) })
+			select {
+			case <-free:
+			case <-time.After(livetest.Patience):
+				t.Error("the loop waits for an asker")
+			}
+		})
+		other := AskerFunc(func([][]byte, Judgement, error) { all.Done() })
+		do(func() { // in one round, so that it is one batch
+			ping := Sending{Frames: resp.AppendCommand(nil, "PING")}
+			s.Send(Call{Replies: 1, Asker: first}, ping, time.Now())
+			for range manyCalls {
+				s.Send(Call{Replies: 1, Asker: other}, ping, time.Now())
+			}
+		})
+		all.Wait()
+	})
+}
+
 // Many goroutines ask at the same time. Each gets its own answers in its order.
 func TestManyAskAtOnce(t *testing.T) {
 	onEachLink(t, aRealServer, func(t *testing.T, s *Stream, _ *ownerOf) {

@@ -132,9 +132,13 @@ func (k *looped) Received(p []byte) {
 	}))
 }
 
-// largeBatch is the most bytes of a batch that is answered on the loop. Who is asked may
-// compare them with those of other masters.
-const largeBatch = 64 << 10
+// These are the most bytes and the most calls of a batch that is answered on the loop. Who is
+// asked may compare the bytes with those of other masters. A master that was silent for a
+// while answers thousands of calls at once.
+const (
+	largeBatch = 64 << 10
+	manyCalls  = 512
+)
 
 func (k *looped) handOut() error {
 	for {
@@ -142,7 +146,7 @@ func (k *looped) handOut() error {
 		if !whole || err != nil {
 			return err
 		}
-		if k.in.Held() > largeBatch {
+		if k.in.Held() > largeBatch || len(k.in.batch) > manyCalls {
 			k.leave()
 			return nil
 		}
