@@ -88,6 +88,10 @@
 //     seconds later. Its client was told QUORUMLOST, or one master is late. If other
 //     processes then heal, the lock may stay until its TTL ends, and one without TTL
 //     until somebody deletes it. Nobody else holds it.
+//   - A lock without TTL may be released and taken again with the same token within the
+//     milliseconds of a review. If the review sees some masters before that and others
+//     after it, it takes the new lock's copies back, on N-Q masters at most. Too few are
+//     left only if another master missed the new lock.
 //   - A process that crashes between a write and its review leaves copies on N-Q masters
 //     at most. The next request that meets them has them mended.
 //   - A token that a client tried through one process may still have to be undone there on
