@@ -117,7 +117,7 @@ func TestSimulationHeals(t *testing.T) {
 		})
 	}
 	t.Logf("%d copies written, %d taken back in %d worlds", did[heal.Written], did[heal.TakenBack], runs)
-	if runs >= 40 && did[heal.Written] < int64(runs)/2 {
+	if runs >= 30 && did[heal.Written] < int64(runs)/4 { // usual: two in each world
 		t.Errorf("too little was healed: %v", did)
 	}
 }
