@@ -32,7 +32,11 @@ func (l *Loop) event(fd int, readable, writable, ending bool) {
 func (l *Loop) makeReady(s *Socket) {
 	if s.readable && !s.inReady && !s.eof && !s.over && !s.paused.Load() {
 		s.inReady = true
-		l.ready = append(l.ready, s)
+		if s.toTheEnd {
+			l.last = append(l.last, s)
+		} else {
+			l.ready = append(l.ready, s)
+		}
 	}
 }
 

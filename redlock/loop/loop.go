@@ -14,6 +14,7 @@ const (
 	readSize   = 16 << 10 // bytes read from a socket
 	mostEvents = 256      // sockets that become ready
 	mostReads  = 32       // sockets read from
+	mostLast   = 8        // and more of those that end, which come after all others
 	mostTurns  = 64       // functions and turns of tasks
 	mostWrites = 1024     // sockets written to
 )
@@ -33,7 +34,9 @@ type Loop struct {
 	// Only the loop uses these.
 	connections []*Socket // by descriptor
 	ready       []*Socket // with bytes to read
+	last        []*Socket // of which the kernel told an end or an error
 	reading     batch[*Socket]
+	readingLast batch[*Socket]
 	funcs       batch[func()]
 	turns       batch[*Task]
 	ends        batch[func()]
@@ -219,7 +222,7 @@ func (l *Loop) await() {
 
 // hasWork tells whether the rounds before left something.
 func (l *Loop) hasWork() bool {
-	return len(l.ready) > 0 || !l.reading.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.writing.isEmpty()
+	return len(l.ready)+len(l.last) > 0 || !l.reading.isEmpty() || !l.readingLast.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.writing.isEmpty()
 }
 
 // fallAsleep returns false if something is queued.
@@ -231,11 +234,17 @@ func (l *Loop) fallAsleep() bool {
 }
 
 // readAll reads once from each socket that is ready. One that has more to read comes after all
-// others that are ready.
+// others that are ready. Those that end are few in a round: when a crowd leaves at once, nobody
+// else waits for that.
 func (l *Loop) readAll() {
-	l.reading.refill(&l.ready)
-	for range mostReads {
-		s, ok := l.reading.pop()
+	l.readSome(&l.reading, &l.ready, mostReads)
+	l.readSome(&l.readingLast, &l.last, mostLast)
+}
+
+func (l *Loop) readSome(from *batch[*Socket], ready *[]*Socket, most int) {
+	from.refill(ready)
+	for range most {
+		s, ok := from.pop()
 		if !ok {
 			return
 		}
