@@ -52,9 +52,16 @@ func (a ahead) Ended(err error) {
 	if !errors.Is(err, io.EOF) || a.endedAhead() == nil {
 		a.endAhead(err)
 	}
-	if !errors.Is(err, net.ErrClosed) { // the session's own doing
-		a.minder.clientEnded()
+	if !errors.Is(err, net.ErrClosed) && !a.isFilling() { // not the session's own doing, and it does not see it
+		a.minder.clientEnded(!errors.Is(err, io.EOF))
 	}
+}
+
+// isFilling tells whether Fill waits.
+func (in *Input) isFilling() bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	return in.filling
 }
 
 // fillAttached is Fill for an attached socket. The loop puts what comes into buf.
@@ -131,8 +138,15 @@ func (m *Minder) endAttached() {
 	m.looking.Unlock()
 }
 
-// clientEnded is called on the loop.
-func (m *Minder) clientEnded() { m.arm(watchAfter, m.wait.Load(), false) }
+// clientEnded is called on the loop, with left for a client that reads no more. Such a client is
+// looked at now, but not on the loop.
+func (m *Minder) clientEnded(left bool) {
+	after := watchAfter
+	if left {
+		after = 0
+	}
+	m.arm(after, m.wait.Load(), left)
+}
 
 // arm has look called for a wait, unless the timer runs already. With sooner it is set again.
 func (m *Minder) arm(after time.Duration, wait uint64, sooner bool) {
