@@ -187,6 +187,12 @@ func (s *Socket) AwaitSent() {
 	}
 }
 
+// HasSent tells whether nothing waits to be sent by a loop.
+func (s *Socket) HasSent() bool {
+	on := s.on.Load()
+	return on == nil || on.Waiting() == 0
+}
+
 // IsFull tells whether much waits to be sent by an attached socket.
 func (s *Socket) IsFull() bool { return s.on.Load().Waiting() > mostWaiting }
 

@@ -115,6 +115,9 @@ func (v *Service) newHandler(s *session.Session) *handler {
 
 // Close stops the client's listeners and gives back its memory.
 func (h *handler) Close() {
+	if h.pubsub.Listens() || h.leases.Load() != nil {
+		h.LeaveLoop()
+	}
 	h.clients.Close()
 	h.pubsub.Close()
 	h.endLeases()

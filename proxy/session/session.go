@@ -47,7 +47,7 @@ type Handler interface {
 	Swept() (mustLogIn, waits bool)
 	// Revoked tells whether new settings end the session at once. Any goroutine may call it.
 	Revoked(was, now *config.Settings) bool
-	// Close releases the handler's resources. The session has ended.
+	// Close releases the handler's resources. The session has ended. It may be on the loop.
 	Close()
 }
 
@@ -272,6 +272,9 @@ func (s *Session) mustEnd() bool {
 
 // finish delivers every reply that is ready or pending at the upstream.
 func (s *Session) finish() {
+	if s.owesNothing() {
+		return
+	}
 	s.task.Leave()
 	if text := s.lastReply(); text != "" && s.Settle() {
 		s.pending = append(s.pending, text...)
@@ -290,9 +293,17 @@ func (s *Session) finish() {
 	s.sock.AwaitSent()
 }
 
+// owesNothing tells whether the session can end without waiting for anybody. A crowd that leaves
+// at once must not become a crowd of goroutines.
+func (s *Session) owesNothing() bool {
+	return s.upstream.Load() == nil && s.shared.Load() == nil && len(s.pending) == 0 && s.lastReply() == "" && s.sock.HasSent()
+}
+
 // release closes everything, whatever state the session is in.
 func (s *Session) release() {
-	s.task.Leave()
+	if !s.owesNothing() {
+		s.task.Leave()
+	}
 	s.gone()
 	_ = s.sock.Close()
 	s.minder.End()

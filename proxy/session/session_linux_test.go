@@ -14,3 +14,27 @@ func TestLargeCommandsLeaveTheLoop(t *testing.T) {
 	ask(t, client, fmt.Sprintf("*2\r\n$5\r\nWHERE\r\n$1000000\r\n%s\r\n", strings.Repeat("x", 1_000_000)), "+away\r\n")
 	ask(t, client, "WHERE\r\n", "+loop\r\n")
 }
+
+// closing tells where the session ends.
+type closing struct {
+	echo
+	onLoop chan bool
+}
+
+func (c closing) Close() { c.onLoop <- c.OnLoop() }
+
+// A session that owes nothing ends on the loop. So a crowd that leaves makes no goroutines, which
+// would keep the loop from running.
+func TestIdleSessionEndsOnTheLoop(t *testing.T) {
+	for _, command := range []string{"A 1\r\n", "BUSY 1\r\n"} {
+		s, client := startOnLoop(t, io.Discard)
+		ask(t, client, command, "+1\r\n")
+		ended := make(chan bool, 1)
+		s.Env.Loop.Do(func() { s.handler = closing{echo{s}, ended} })
+		ask(t, client, "A 2\r\n", "+2\r\n")
+		_ = client.Close()
+		if onLoop := <-ended; !onLoop {
+			t.Errorf("after %q it ended elsewhere", command)
+		}
+	}
+}
