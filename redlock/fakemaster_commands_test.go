@@ -67,7 +67,11 @@ func (m *fakeMaster) exec(s *fakeSession) []byte {
 		return replyError("EXECABORT Transaction discarded because of previous errors.")
 	}
 	reply := resp.AppendArray(nil, len(queued))
-	for _, args := range queued {
+	for i, args := range queued {
+		if i == len(queued)-1 {
+			m.clock.offset += m.misread
+			defer func(was time.Duration) { m.clock.offset -= was }(m.misread)
+		}
 		reply = append(reply, fakeCommands[strings.ToUpper(string(args[0]))].run(m, s, args)...)
 	}
 	return reply

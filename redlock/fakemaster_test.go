@@ -35,7 +35,8 @@ type fakeMaster struct {
 	backlog  bool  // it was a replica, or has one, and counts what it writes
 	offset   int64 // that count
 	watch    func(execution)
-	claimed  bool // a fault of the simulation uses it
+	misread  time.Duration // added to its clock for the last command of each transaction
+	claimed  bool          // a fault of the simulation uses it
 	running  sync.WaitGroup
 }
 

@@ -780,6 +780,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineACopyThatWasPutBackIsMended",
 	},
 	{
+		rule:     "a copy whose expiry was misread is mended",
+		edits:    []edit{{"run/settle.go", "if after.Now-before.Now > resp.ExpiryTolerance {", "if false {"}},
+		caughtBy: "TestTimelineACopyWithAMisreadExpiryIsMended",
+	},
+	{
 		rule:     "a release that a run missed does not spare a write that comes late",
 		edits:    []edit{{"run/settle.go", "d.Blind = s.OwesWrite(d.Key, b.Started)", ""}},
 		caughtBy: "TestTimelineAScriptThatReleasesReachesALateGrant",

@@ -99,6 +99,20 @@ func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {
 	})
 }
 
+// A master that stood still between the two commands that show a key's expiry misread it. So
+// it does not recognise what it should undo.
+func TestTimelineACopyWithAMisreadExpiryIsMended(t *testing.T) {
+	onTimeline(t, "no no no ok ok", func(t *testing.T, w *timeline) {
+		w.masters[3].misread = 5 * time.Millisecond
+		wantReply(t, w.eval(takeIfFree, tokenA, "60000"), ":0\r\n")
+		w.masters[3].misread = 0
+		w.elapse(second)
+		w.wantValues("X X X A -")
+		w.elapse(4 * second)
+		w.wantValues("X X X X -")
+	})
+}
+
 // A client that was refused may release at once, also where its late grant is not undone
 // yet. That master finds the grant, the others find nothing, and nothing is put back.
 func TestTimelineAReleaseOfALateGrantIsNotPutBack(t *testing.T) {
