@@ -141,6 +141,13 @@ func (m *fakeMaster) copied() map[int]map[string]entry {
 // millis is the master's time as its keys see it.
 func (m *fakeMaster) millis() int64 { return m.clock.now() / 1000 }
 
+// misreads makes it stand still for a while before the last command of each transaction.
+func (m *fakeMaster) misreads(d time.Duration) {
+	m.mu.Lock()
+	m.misread = d
+	m.mu.Unlock()
+}
+
 // jump moves the master's clock.
 func (m *fakeMaster) jump(d time.Duration) {
 	m.mu.Lock()

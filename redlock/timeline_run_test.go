@@ -103,9 +103,9 @@ func TestTimelineALateVoteOfAScriptIsUndone(t *testing.T) {
 // it does not recognise what it should undo.
 func TestTimelineACopyWithAMisreadExpiryIsMended(t *testing.T) {
 	onTimeline(t, "no no no ok ok", func(t *testing.T, w *timeline) {
-		w.masters[3].misread = 5 * time.Millisecond
+		w.masters[3].misreads(5 * time.Millisecond)
 		wantReply(t, w.eval(takeIfFree, tokenA, "60000"), ":0\r\n")
-		w.masters[3].misread = 0
+		w.masters[3].misreads(0)
 		w.elapse(second)
 		w.wantValues("X X X A -")
 		w.elapse(4 * second)
