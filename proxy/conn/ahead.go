@@ -25,7 +25,7 @@ func (a ahead) Received(p []byte) {
 	}
 	if len(p) > 0 {
 		a.keepAhead(p)
-		if !a.hasRoomAhead(1) {
+		if !a.mayReadOn() {
 			a.paused = true
 			a.from.Pause()
 		}
@@ -107,10 +107,27 @@ func (in *Input) dropAhead(n int) {
 	if in.ahead = in.ahead[n:]; len(in.ahead) == 0 {
 		in.ahead = nil
 	}
-	if in.paused && in.hasRoomAhead(1) {
+	in.readOn()
+}
+
+// mayReadOn tells, with mu held, whether the loop may read ahead.
+func (in *Input) mayReadOn() bool {
+	return in.hasRoomAhead(1) && (in.minded || len(in.ahead) < unmindedLimit)
+}
+
+// readOn has the loop read again, with mu held, if it may.
+func (in *Input) readOn() {
+	if in.paused && in.mayReadOn() {
 		in.paused = false
 		in.from.Resume()
 	}
+}
+
+func (in *Input) setMinded(yes bool) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.minded = yes
+	in.readOn()
 }
 
 // The minder of an attached socket needs no goroutine while all is well: the loop reads ahead.
@@ -120,6 +137,7 @@ func (m *Minder) beginAttached(ready bool) {
 	m.looking.Lock()
 	m.begun = true
 	m.looking.Unlock()
+	m.in.setMinded(true)
 	wait := m.wait.Add(1)
 	if ready {
 		m.arm(sendAfter, wait, true)
@@ -136,6 +154,7 @@ func (m *Minder) endAttached() {
 	}
 	m.begun = false
 	m.looking.Unlock()
+	m.in.setMinded(false)
 }
 
 // clientEnded is called on the loop, with left for a client that reads no more. Such a client is

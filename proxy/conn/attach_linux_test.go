@@ -123,3 +123,38 @@ func TestNoSilencePassesWhileNothingIsRead(t *testing.T) {
 		t.Errorf("read %d bytes: %v", n, err)
 	}
 }
+
+// Of a client that does not read, little is read ahead, until somebody must see whether it leaves.
+func TestLittleIsReadAheadWithoutAMinder(t *testing.T) {
+	const sent = 200_000
+	budget := NewBudget(func() int64 { return 1 << 20 })
+	done := make(chan struct{})
+	client := attached(t, budget, func(task *loop.Task, in *Input) {
+		defer close(done)
+		defer in.Release()
+		task.Leave()
+		isPaused := func() bool {
+			in.mu.Lock()
+			defer in.mu.Unlock()
+			return in.paused
+		}
+		for !isPaused() {
+			time.Sleep(time.Millisecond)
+		}
+		if n := in.Arrived(); n < unmindedLimit || n > 2*unmindedLimit {
+			t.Errorf("%d bytes were read ahead", n)
+		}
+		in.setMinded(true)
+		for in.Arrived() < sent {
+			time.Sleep(time.Millisecond)
+		}
+	})
+	if _, err := client.Write(make([]byte, sent)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case <-done:
+	case <-time.After(time.Minute):
+		t.Error("not all was read")
+	}
+}

@@ -19,6 +19,10 @@ var (
 // its leaving goes unnoticed until the session reads again.
 const aheadLimit = 1 << 20
 
+// unmindedLimit bounds them where a loop reads and no minder has begun: the session waits for a
+// client that does not read, and nobody has to know whether the client leaves.
+const unmindedLimit = 32 << 10
+
 // An Input holds the bytes that a client sent and the session has not consumed. Slices
 // of Unread stay valid until the next Fill.
 type Input struct {
@@ -43,6 +47,7 @@ type Input struct {
 	filling  bool       // Fill waits, so what comes belongs into buf
 	paused   bool       // the loop does not read
 	released bool       // Release was called
+	minded   bool       // the minder of an attached socket has begun
 }
 
 // NewInput makes an empty input. Its large buffers count against the budget.
