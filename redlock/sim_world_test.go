@@ -13,11 +13,11 @@ import (
 // A simulation is several proxies over one set of fake masters, with clients and faults.
 // One seed decides everything.
 //
-// It leaves out masters that forget: one that comes back empty within the longest TTL, or
-// at all if locks have no TTL, FLUSHALL, and clocks that jump. Clocks do run at different
-// rates, within the drift that validity allows for. It also leaves out what doc.go does
-// not promise: one constant value used through several proxies, or through one that
-// crashes, and one token kept through a change of proxies.
+// Masters restart, forget and are flushed, their clocks jump, and they run at different rates
+// within the drift that validity allows for. A world with masters that forget has no locks
+// without TTL: such a master could never be trusted again. The simulation leaves out what
+// doc.go does not promise: one constant value used through several proxies, or through one
+// that crashes, and one token kept through a change of proxies.
 type simulation struct {
 	seed    uint64
 	plan    simPlan
