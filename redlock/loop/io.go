@@ -32,9 +32,12 @@ func (l *Loop) event(fd int, readable, writable, ending bool) {
 func (l *Loop) makeReady(s *Socket) {
 	if s.readable && !s.inReady && !s.eof && !s.over && !s.paused.Load() {
 		s.inReady = true
-		if s.toTheEnd {
+		switch {
+		case s.first.Load():
+			l.first = append(l.first, s)
+		case s.toTheEnd:
 			l.last = append(l.last, s)
-		} else {
+		default:
 			l.ready = append(l.ready, s)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 const (
 	readSize   = 16 << 10 // bytes read from a socket
 	mostEvents = 256      // sockets that become ready
-	mostReads  = 32       // sockets read from
+	mostFirst  = 64       // sockets read from that come first
+	mostReads  = 32       // and others
 	mostLast   = 8        // and more of those that end, which come after all others
 	mostTurns  = 64       // functions and turns of tasks
 	mostWrites = 1024     // sockets written to
@@ -32,17 +33,19 @@ type Loop struct {
 	tasks    *Task // all that have not ended
 
 	// Only the loop uses these.
-	connections []*Socket // by descriptor
-	ready       []*Socket // with bytes to read
-	last        []*Socket // of which the kernel told an end or an error
-	reading     batch[*Socket]
-	readingLast batch[*Socket]
-	funcs       batch[func()]
-	turns       batch[*Task]
-	ends        batch[func()]
-	writing     batch[*Socket]
-	buf         [readSize]byte
-	watch       watch
+	connections  []*Socket // by descriptor
+	first        []*Socket // with bytes to read, of those to read first
+	ready        []*Socket // with bytes to read
+	last         []*Socket // of which the kernel told an end or an error
+	readingFirst batch[*Socket]
+	reading      batch[*Socket]
+	readingLast  batch[*Socket]
+	funcs        batch[func()]
+	turns        batch[*Task]
+	ends         batch[func()]
+	writing      batch[*Socket]
+	buf          [readSize]byte
+	watch        watch
 
 	helpers sync.WaitGroup // goroutines of tasks that left, and of logging
 	buffers sync.Pool      // of *buffer
@@ -222,7 +225,8 @@ func (l *Loop) await() {
 
 // hasWork tells whether the rounds before left something.
 func (l *Loop) hasWork() bool {
-	return len(l.ready)+len(l.last) > 0 || !l.reading.isEmpty() || !l.readingLast.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.writing.isEmpty()
+	return len(l.first)+len(l.ready)+len(l.last) > 0 || !l.readingFirst.isEmpty() || !l.reading.isEmpty() ||
+		!l.readingLast.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.writing.isEmpty()
 }
 
 // fallAsleep returns false if something is queued.
@@ -237,6 +241,7 @@ func (l *Loop) fallAsleep() bool {
 // others that are ready. Those that end are few in a round: when a crowd leaves at once, nobody
 // else waits for that.
 func (l *Loop) readAll() {
+	l.readSome(&l.readingFirst, &l.first, mostFirst)
 	l.readSome(&l.reading, &l.ready, mostReads)
 	l.readSome(&l.readingLast, &l.last, mostLast)
 }

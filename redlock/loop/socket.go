@@ -25,6 +25,7 @@ type Socket struct {
 	receiver      Receiver
 	local, remote net.Addr
 	paused        atomic.Bool
+	first         atomic.Bool
 
 	mu        sync.Mutex
 	queued    bool    // in the loop's queue
@@ -112,6 +113,11 @@ func (s *Socket) Drain() (waiting int) {
 // Pause stops reading. A call of Received that is under way goes on. If Received pauses and another
 // goroutine resumes, both decide under one lock of their own, or the Pause may come last.
 func (s *Socket) Pause() { s.paused.Store(true) }
+
+// ReadFirst has the socket read before all others in each round from now on. It is for the few
+// sockets that many tasks wait for. Answers that are here already are then known before a task
+// asks whether its server still answers, also after this process stood still for a while.
+func (s *Socket) ReadFirst() { s.first.Store(true) }
 
 // Resume begins reading, or goes on with it.
 func (s *Socket) Resume() {
