@@ -42,6 +42,7 @@ func (s *Stream) adopt(c *Connection) *looped {
 		return nil
 	}
 	k.socket = socket
+	socket.ReadFirst()
 	return k
 }
 
