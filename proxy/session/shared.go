@@ -32,6 +32,9 @@ func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config
 	if m == nil {
 		m = s.Env.Shared.NewMember(s.out, sharedOwner{s})
 		s.shared.Store(m)
+		if s.left.Load() { // ClientEnded has not met the member
+			m.AbandonAfter(finishPatience)
+		}
 	}
 	if s.batch.Empty() && m.Drained() {
 		s.unanswered, s.unansweredBytes = 0, 0
