@@ -80,7 +80,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release that was not heard is kept while an earlier write is unanswered",
-		edits:    []edit{{"stream/connect.go", "d.Blind = d.Blind || written[d.Key]", ""}},
+		edits:    []edit{{"stream/connect.go", "if !d.Blind && written[d.Key] {", "if false && written[d.Key] {"}},
 		caughtBy: "TestTimelineAReleaseReachesTheCopyOfAnUnansweredWrite",
 	},
 	{
@@ -771,12 +771,17 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release of a grant that is being undone is not put back",
-		edits:    []edit{{"run/settle.go", "did == effect.Created && u.revoked.has(", "false && u.revoked.has("}},
+		edits:    []edit{{"run/settle.go", "did == effect.Created && u.revoked.since(", "false && u.revoked.since("}},
 		caughtBy: "TestTimelineAReleaseOfALateGrantIsNotPutBack",
 	},
 	{
+		rule:     "an undo from before a release does not explain what the release found",
+		edits:    []edit{{"run/revoked.go", "!was.queued.Before(began) &&", ""}},
+		caughtBy: "run/TestOnlyAnUndoBehindAReleaseExplainsItsDeletion",
+	},
+	{
 		rule:     "a copy that was put back is mended",
-		edits:    []edit{{"run/settle.go", "if won != nil { // a quorum does not have it", "if false {"}},
+		edits:    []edit{{"run/settle.go", "if won != nil { // a quorum does not have this copy", "if false {"}},
 		caughtBy: "TestTimelineACopyThatWasPutBackIsMended",
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"time"
 
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/resp"
@@ -12,11 +13,12 @@ import (
 
 // revoked remembers the last copies of which an undo was queued. A client that was refused
 // may send its release before a late grant is undone, and the release then finds this grant
-// on that master alone. Such a deletion is not put back: nobody holds the copy, and the undo
-// has gone out before.
+// on that master alone. Such a deletion is not put back: nobody holds the copy, and its undo
+// follows. An undo from before the release does not count: the release came after it on the
+// stream, so what it found is another copy.
 type revoked struct {
 	mu   sync.Mutex
-	last [mostRevoked]revokedCopy
+	last [mostRevoked]revocation
 	next int
 }
 
@@ -31,6 +33,12 @@ type revokedCopy struct {
 	expiry     int64
 }
 
+// A revocation is an undo of a copy.
+type revocation struct {
+	revokedCopy
+	queued time.Time
+}
+
 var revokedSeed = maphash.MakeSeed()
 
 func copyOf(master, db int, key []byte, i effect.Image) revokedCopy {
@@ -39,23 +47,24 @@ func copyOf(master, db int, key []byte, i effect.Image) revokedCopy {
 	h.Write(binary.AppendUvarint(nil, uint64(len(key))))
 	h.Write(key)
 	h.Write(i.Dump)
-	return revokedCopy{master, db, h.Sum64(), i.Expiry()}
+	return revokedCopy{master: master, db: db, sum: h.Sum64(), expiry: i.Expiry()}
 }
 
 // add remembers a copy whose undo is queued.
-func (r *revoked) add(c revokedCopy) {
+func (r *revoked) add(c revokedCopy, now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.last[r.next] = c
+	r.last[r.next] = revocation{c, now}
 	r.next = (r.next + 1) % mostRevoked
 }
 
-// has tells whether a copy is remembered. Two looks at one expiry may differ a little.
-func (r *revoked) has(c revokedCopy) bool {
+// since tells whether an undo of a copy was queued at a time or later. Two looks at one expiry
+// may differ a little.
+func (r *revoked) since(began time.Time, c revokedCopy) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.ContainsFunc(r.last[:], func(was revokedCopy) bool {
-		same := was.master == c.master && was.db == c.db && was.sum == c.sum
+	return slices.ContainsFunc(r.last[:], func(was revocation) bool {
+		same := !was.queued.Before(began) && was.master == c.master && was.db == c.db && was.sum == c.sum
 		return same && effect.Near(was.expiry, c.expiry, resp.ExpiryTolerance)
 	})
 }

@@ -91,16 +91,16 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 		before, after := a.Value.Before[k], a.Value.After[k]
 		due := effect.Due(won, k, before, after, r.Scrap, u.box.Masters.Limits().MasterTimeout)
 		switch did := effect.Compare(after, due); {
-		case did == effect.Created && u.revoked.has(copyOf(i, r.DB, r.Keys[k], due)):
+		case did == effect.Created && u.revoked.since(b.Started, copyOf(i, r.DB, r.Keys[k], due)):
 			continue
 		case did == effect.Created:
 			putBack(s, r.Keys[k], due, after, now)
-			if won != nil { // a quorum does not have it
+			if won != nil { // a quorum does not have this copy
 				u.mender.Mend(r.DB, string(r.Keys[k]))
 			}
 		case did.Wrote():
 			if did == effect.Deleted {
-				u.revoked.add(copyOf(i, r.DB, r.Keys[k], after))
+				u.revoked.add(copyOf(i, r.DB, r.Keys[k], after), now)
 				if after.Now-before.Now > resp.ExpiryTolerance { // a master that was held up misread its expiry
 					u.mender.Mend(r.DB, string(r.Keys[k]))
 				}

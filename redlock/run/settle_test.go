@@ -3,6 +3,7 @@ package run
 import (
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
@@ -53,5 +54,24 @@ func TestWhatAScriptDidIsRemembered(t *testing.T) {
 	}
 	if long := scripts.of(make([]byte, maxKnownScript+1), nil); !long.acquires.Load() {
 		t.Error("a script that is not remembered goes next")
+	}
+}
+
+// A release that came after an undo, and behind it on the stream, did not find the copy that
+// was undone. It found another one with the same content, which must be put back.
+func TestOnlyAnUndoBehindAReleaseExplainsItsDeletion(t *testing.T) {
+	var r revoked
+	undone := time.Now()
+	c := copyOf(2, 0, []byte("lock:a"), effect.Image{Dump: []byte("a queue without TTL")})
+	r.add(c, undone)
+	if !r.since(undone.Add(-time.Millisecond), c) {
+		t.Error("an undo during the release does not count")
+	}
+	if r.since(undone.Add(time.Millisecond), c) {
+		t.Error("an undo from before the release counts")
+	}
+	c.master = 1
+	if r.since(undone.Add(-time.Millisecond), c) {
+		t.Error("an undo on another master counts")
 	}
 }
