@@ -175,7 +175,7 @@ func (s *Stream) lost(why error, next connectionState) {
 }
 
 // giveUpCalls ends the connection's state. It returns the unanswered calls and the number
-// of them that were sent, and keeps their debts. There may be ten thousands. So it asks
+// of them that were sent, and keeps their debts. There may be tens of thousands. So it asks
 // for the debts without the mutex, and the stream takes no calls meanwhile.
 func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 	calls, sent, older := s.endConnection()
@@ -224,10 +224,15 @@ func (s *Stream) owed(calls []Call, sent int) (debts []*Debt) {
 		}
 		var d *Debt
 		Contained(s.log, func() { d = c.Asker.Owed(c) })
-		if d != nil {
-			d.Blind = d.Blind || written[d.Key]
-			debts = append(debts, d)
+		if d == nil {
+			continue
 		}
+		if !d.Blind && written[d.Key] {
+			blind := *d // other streams may have the same debt
+			blind.Blind = true
+			d = &blind
+		}
+		debts = append(debts, d)
 	}
 	return debts
 }
