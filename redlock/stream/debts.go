@@ -22,9 +22,12 @@ func (s *Stream) Deliver(d *Debt, now time.Time, later bool) {
 func (s *Stream) OwesWrite(key string, asked time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return slices.ContainsFunc(s.calls[s.head:], func(c Call) bool {
-		return c.sent.Before(asked) && slices.Contains(c.Writes, key)
-	})
+	for i := s.head; i < len(s.calls); i++ { // there may be tens of thousands, so none is copied
+		if c := &s.calls[i]; len(c.Writes) > 0 && c.sent.Before(asked) && slices.Contains(c.Writes, key) {
+			return true
+		}
+	}
+	return false
 }
 
 // Owe keeps a debt for the next connection. If the queue is full, Owe drops it, and the
@@ -49,7 +52,7 @@ func (s *Stream) keep(d *Debt) {
 }
 
 // mostPaid is the largest number of debts that are sent together. After a while without an
-// answer under load a master has ten thousands. Whoever asks it next would wait until all
+// answer under load a master has tens of thousands. Whoever asks it next would wait until all
 // of them are encoded.
 const mostPaid = 1 << 10
 
