@@ -31,7 +31,8 @@
 // and the system has epoll, the loop runs the task. It reads the client, appends the replies,
 // and writes them at the end of a round. The session parks where it waits for input, for the
 // upstream's replies, for votes and for a client that does not read. It leaves the loop before
-// all that may block. A goroutine of its own then runs it until readMore, which brings it back. Any other session runs on a goroutine, with the same code.
+// all that may block. A goroutine of its own then runs it until readMore, which brings it back.
+// Any other session runs on a goroutine, with the same code.
 //
 // # Goroutines
 //
