@@ -23,6 +23,10 @@
 //   - A Watch remembers what each master showed. A transaction goes to a master only
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
+// What remains: a run that deletes without comparing, such as a MULTI with a bare DEL and
+// without WATCH, is executed again after votes that split. That may be seconds later, and it may
+// then delete a lock that another client took meanwhile.
+//
 // The caller says which keys a request has. The package uses mend, ballot, master, lane,
 // effect, script, stream, quorum, rdb and resp.
 package run
