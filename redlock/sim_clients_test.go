@@ -144,7 +144,7 @@ func (c *simClient) acquire(l *Locker, token string) *holding {
 	if o.Verdict != Won || !c.connected() {
 		return nil
 	}
-	return c.s.history.begin(string(c.lock), c.name, how+" "+token, c.end(l, ttl))
+	return c.s.history.begin(string(c.lock), c.name, how+" "+token, c.end(l, ttl, o))
 }
 
 func (c *simClient) note(o Outcome) {
@@ -164,11 +164,11 @@ func (c *simClient) note(o Outcome) {
 }
 
 // end is the time until which a lock that was just won may be relied on.
-func (c *simClient) end(l *Locker, ttl time.Duration) time.Time {
+func (c *simClient) end(l *Locker, ttl time.Duration, won Outcome) time.Time {
 	if ttl == 0 {
 		return c.s.began.Add(time.Hour)
 	}
-	return time.Now().Add(l.box.Validity(ttl, c.proxy.wins.elapsed()))
+	return time.Now().Add(l.box.Validity(ttl, time.Since(won.Since)))
 }
 
 // work holds the lock for a while, maybe extends it, and releases it.
@@ -211,7 +211,7 @@ func (c *simClient) extend(l *Locker, held *holding, ttl time.Duration) {
 	held.to = earlier(held.to, time.Now().Add(l.box.Validity(ttl, 0)))
 	o := l.Extend(context.Background(), ExtendRequest{Key: c.lock, TTL: ttl})
 	if o.Verdict == Won && time.Now().Before(before) && c.connected() {
-		held.to = c.end(l, ttl)
+		held.to = c.end(l, ttl, o)
 		c.s.history.count(func(n *simCounts) { n.extended++ })
 	}
 }

@@ -19,7 +19,7 @@ type simProxy struct {
 	lock  *Locker
 	links []*link
 	runs  int
-	wins  *winObserver
+	heals *healCounter
 }
 
 func (p *simProxy) locker() (l *Locker, run int) {
@@ -40,34 +40,13 @@ func (p *simProxy) currentLinks() []*link {
 	return p.links
 }
 
-// winObserver remembers the duration of a ballot that was won at a moment. The client that
-// gets the outcome looks it up at the same moment.
-type winObserver struct {
+// healCounter counts what a proxy's processes healed.
+type healCounter struct {
 	nobody
 	healed [heal.TooLarge + 1]atomic.Int64
-	mu     sync.Mutex
-	took   map[time.Time]time.Duration
 }
 
-func (w *winObserver) Decided(_ Kind, verdict Verdict, after time.Duration) {
-	if verdict == Won {
-		w.mu.Lock()
-		w.took[time.Now()] = after
-		w.mu.Unlock()
-	}
-}
-
-func (w *winObserver) Healed(_ string, did heal.Deed) { w.healed[did].Add(1) }
-
-func (w *winObserver) elapsed() time.Duration {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	after, ok := w.took[time.Now()]
-	if !ok {
-		panic("nothing was won at this moment")
-	}
-	return after
-}
+func (c *healCounter) Healed(_ string, did heal.Deed) { c.healed[did].Add(1) }
 
 // start gives a proxy a new Locker, like a process that starts.
 func (s *simulation) start(p *simProxy) {
@@ -76,7 +55,7 @@ func (s *simulation) start(p *simProxy) {
 		Retry:         s.plan.retry,
 		ClockDrift:    0.01,
 		RestartDelay:  2 * time.Second,
-		Observer:      p.wins,
+		Observer:      p.heals,
 		New:           p.run() == 0, // as the world begins
 	}
 	if s.plan.heals {

@@ -107,7 +107,7 @@ func TestSimulationHeals(t *testing.T) {
 			runs++
 			for _, p := range s.proxies {
 				for i := range did {
-					did[i] += p.wins.healed[i].Load()
+					did[i] += p.heals.healed[i].Load()
 				}
 			}
 			if len(wrong) > 0 {

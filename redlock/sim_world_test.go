@@ -178,7 +178,7 @@ func newSimulation(seed uint64, heals bool, log *simLog) *simulation {
 		s.masters = append(s.masters, m)
 	}
 	for i := range s.plan.proxies {
-		p := &simProxy{name: fmt.Sprintf("p%d", i+1), wins: &winObserver{took: map[time.Time]time.Duration{}}}
+		p := &simProxy{name: fmt.Sprintf("p%d", i+1), heals: &healCounter{}}
 		s.proxies = append(s.proxies, p)
 		s.start(p)
 	}
