@@ -20,7 +20,9 @@ type fakeSession struct {
 	resp3  bool
 	queued [][][]byte // since MULTI; nil outside
 	dirty  bool       // a command was refused when it was queued
-	mute   bool       // an answer was lost; only serve uses it
+
+	watched map[string]watchedEntry // by key, since WATCH
+	mute    bool                    // an answer was lost; only serve uses it
 
 	listens fakeListens
 }
