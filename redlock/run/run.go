@@ -2,7 +2,6 @@ package run
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -44,6 +43,7 @@ type Request struct {
 
 	script *knownScript // its one script, if it runs one whose text is known
 	gaveUp *atomic.Bool // a try that was not won deleted something on some master
+	tried  *tried       // what its tries deleted
 	rule   effect.Rule
 	task   *loop.Task // runs the request; may be nil
 }
@@ -80,6 +80,7 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 		return o
 	}
 	r.task.Leave() // all that follows may wait
+	r.tried = new(tried)
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
 	if len(r.Watches) > 0 {
 		return run()
@@ -104,7 +105,6 @@ func (u *Runner) areMended(ctx context.Context, db int, keys [][]byte) (needed b
 }
 
 func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
-	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
 	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
@@ -159,9 +159,6 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	for _, text := range r.Scripts {
 		q.Load = append(q.Load, stream.NewLoadable(text))
 	}
-	if len(r.Watches) > 0 {
-		q.Guard = r.guard()
-	}
 	if !r.ReadOnly {
 		turn, err := u.box.Lanes.Enter(ctx, r.DB, keys, lane.Queueing{Next: r.goesNext()})
 		if err != nil {
@@ -172,6 +169,9 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		q.Creates = true
 	}
 	ask := func() *ballot.Ballot[effect.Result] {
+		if q.Guard = r.guardAgain(); len(r.Watches) > 0 {
+			q.Guard = r.guard()
+		}
 		b := ballot.Poll(u.box, frames, q)
 		r.noteAll(b)
 		u.settleRun(b, &r)
