@@ -8,7 +8,7 @@
 #   integration/test.sh all      everything that must pass before a change lands: also
 #                                the race detector, fuzzing, mutants, a long run of the
 #                                model, every library, Valkey, the campaign, the soak,
-#                                and the image: three quarters of an hour
+#                                and the image: an hour
 #   FUZZTIME=1m CAMPAIGN_TIME=10m SOAK_TIME=15m integration/test.sh all
 #                                longer fuzzing, more faults, more of everything
 set -euo pipefail
@@ -74,7 +74,8 @@ fi
 # run runs the go command's tests and keeps the summary lines for the end. It goes on
 # after a failure, so that one run shows all failures.
 summary=$(mktemp)
-trap 'rm -f "$summary"' EXIT
+long=$(mktemp) # what the long run of the model says
+trap 'rm -f "$summary" "$long"' EXIT
 failed=0
 run() {
   go test -vet=off "$@" 2>&1 | tee -a "$summary" || failed=1
@@ -92,10 +93,11 @@ if [ "$layer" = servers ]; then
   run -count=1 -timeout 30m $units $rooms # go's cache does not see which layer ran
 else
   export REDLOCK_TEST=all
-  echo "== unit tests, with the race detector"
+  echo "== unit tests, with the race detector, and a long run of the model beside them"
+  nice go test -vet=off -timeout 60m -run '^TestModel$' ./redlock/roster -model.steps 100000000 >"$long" 2>&1 &
   run -race -timeout 60m $units
-  echo "== a long run of the model"
-  run -timeout 60m -run '^TestModel$' ./redlock/roster -model.steps 100000000
+  wait $! || failed=1
+  tee -a "$summary" <"$long"
   echo "== the rooms, one at a time, for some measure and some set clocks"
   run -count=1 -p 1 -timeout 60m $rooms
 fi
