@@ -60,7 +60,8 @@ var rooms = map[string]room{
 	"marker": {floor: 1},
 	"resp":   {floor: 1},
 	"rdb":    {floor: 1},
-	"loop":   {floor: 1, outside: []string{"golang.org/x/sys"}, lines: 1300},
+	// Tasks that rest have no stack, and those that yield wait for the round to end.
+	"loop":   {floor: 1, outside: []string{"golang.org/x/sys"}, lines: 1420},
 	"script": {floor: 1, outside: []string{"github.com/yuin/gopher-lua"}},
 }
 

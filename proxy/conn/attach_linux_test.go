@@ -36,14 +36,15 @@ func attached(t *testing.T, budget *Budget, body func(*loop.Task, *Input)) net.C
 	in := NewInput(NewSocket(near, new(Clock)), budget)
 	in.SetLimit(1 << 20)
 	ended := make(chan struct{})
-	l.Go(func(task *loop.Task) {
+	l.Go(func(task *loop.Task) (rests bool) {
 		defer close(ended)
 		defer func() { _ = in.from.Close() }()
 		if !in.Attach(l, task, NewMinder(in, unminded{})) {
 			t.Error("the loop does not take the connection")
-			return
+			return false
 		}
 		body(task, in)
+		return false
 	})
 	t.Cleanup(func() { <-ended })
 	return far

@@ -152,14 +152,15 @@ func (s *Session) Reloaded(was, now *config.Settings) {
 // Start runs the session to its end, and then calls ended: on the loop if the connection is a
 // plain one, and else on a goroutine.
 func (s *Session) Start(ended func()) {
-	serve := func(task *loop.Task) {
+	serve := func(task *loop.Task) (rests bool) {
 		defer ended()
 		s.serve(task)
+		return false
 	}
 	if l := s.Env.Loop; l != nil && s.sock.Attachable() && l.Go(serve) != nil {
 		return
 	}
-	go loop.OnGoroutine(serve)
+	go loop.OnGoroutine(func(task *loop.Task) { serve(task) })
 }
 
 // serve runs the session and closes the client's socket.

@@ -20,6 +20,8 @@
 //   - A socket begins paused. Resume begins reading, so that nothing is received before its
 //     owner is ready.
 //   - An Unpark is never lost, also if it comes before the Park. Park may return without one.
+//   - A task that rests has no stack. Its turn has returned true, and the loop calls it again
+//     after the next Unpark, on the loop. Tasks share the stacks that they need for their turns.
 //   - A panic ends one task or one socket. The log has its stack.
 //
 // # What a caller must do
@@ -31,7 +33,7 @@
 //     would block the goroutine that has to resume the holder.
 //   - A task must not call runtime.LockOSThread or runtime.Goexit. The runtime ends the process
 //     if a coroutine is resumed under another lock of threads than before. So Run uses a
-//     goroutine of its own, and no task is made on a goroutine of a caller.
+//     goroutine of its own, and no coroutine is made on a goroutine of a caller.
 //
 // A watchdog logs rounds that took more than 10 ms with what ran longest, and says if one does
 // not end at all. The times include what the machine gave to others.

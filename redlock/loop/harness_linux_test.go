@@ -41,6 +41,11 @@ func start(t testing.TB) *running {
 	return r
 }
 
+// Go runs a task that never rests.
+func (r *running) Go(body func(*Task)) *Task {
+	return r.Loop.Go(func(t *Task) (rests bool) { body(t); return false })
+}
+
 // flush returns after everything that was queued before has been handled.
 func (r *running) flush(t testing.TB) {
 	t.Helper()

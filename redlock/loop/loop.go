@@ -44,6 +44,8 @@ type Loop struct {
 	turns        batch[*Task]
 	ends         batch[func()]
 	writing      batch[*Socket]
+	spare        []*coroutine
+	leastSpare   int // there were never fewer since endUnused
 	buf          [readSize]byte
 	watch        watch
 
@@ -198,6 +200,8 @@ func (l *Loop) closeAll() {
 			l.finish(s, net.ErrClosed)
 		}
 	}
+	l.leastSpare = len(l.spare)
+	l.endUnused()
 }
 
 func (l *Loop) round() {

@@ -2,22 +2,18 @@ package loop
 
 import (
 	"context"
-	"iter"
 	"sync/atomic"
 )
 
 // A Task is sequential code. Its loop runs it until it parks, and again when it was unparked.
 // Only Unpark may be called by others than the task itself.
 type Task struct {
-	loop   *Loop         // nil: the task runs on a goroutine for good
-	state  atomic.Uint32 // taskRunning and so on
-	away   bool          // a goroutine of its own runs it
-	ended  bool
-	signal chan struct{} // ends a Park away from the loop; made by the first
-	body   func(*Task)
-	next   func() (struct{}, bool) // runs the task until it yields
-	yield  func(struct{}) bool
-	leaver func() // runAway, made once because each Leave needs it
+	loop   *Loop                    // nil: the task runs on a goroutine for good
+	state  atomic.Uint32            // taskRunning and so on
+	away   bool                     // a goroutine of its own runs it
+	turn   func(*Task) (rests bool) // the code
+	on     *coroutine               // runs the turn; nil: none has begun, or the task rests
+	signal chan struct{}            // ends a Park away from the loop; made by the first
 	doing  string
 
 	before, after *Task // in Loop.tasks
@@ -26,14 +22,15 @@ type Task struct {
 const (
 	taskRunning  uint32 = iota // or queued to run
 	taskNotified               // unparked, so the next Park returns at once
-	taskParked                 // waits for the loop to resume it
+	taskParked                 // waits for the loop to resume it, or rests
 	taskBlocked                // waits for its signal
 )
 
-// Go runs body as a task of the loop and returns at once. It returns nil if the loop has ended,
-// and then body is not called.
-func (l *Loop) Go(body func(*Task)) *Task {
-	t := &Task{loop: l, body: body}
+// Go runs turn as a task of the loop and returns at once. If turn returns true, the task rests: it
+// has no stack until an Unpark, after which the loop calls turn again. Go returns nil if the loop
+// has ended, and then turn is not called.
+func (l *Loop) Go(turn func(*Task) (rests bool)) *Task {
+	t := &Task{loop: l, turn: turn}
 	if !l.enqueue(func(q *queue) { q.tasks = append(q.tasks, t); l.link(t) }) {
 		return nil
 	}
@@ -62,7 +59,7 @@ func (t *Task) Park() {
 		<-t.signal
 		return
 	}
-	t.yield(struct{}{})
+	t.on.yield(struct{}{})
 	t.state.Store(taskRunning)
 }
 
@@ -102,7 +99,7 @@ func (t *Task) Leave() {
 		return
 	}
 	t.away = true
-	t.yield(struct{}{})
+	t.on.yield(struct{}{})
 }
 
 // Back has the loop run the task again. It does nothing for a task that the loop runs, for one
@@ -112,7 +109,7 @@ func (t *Task) Back() {
 		return
 	}
 	t.away = false
-	t.yield(struct{}{})
+	t.on.yield(struct{}{})
 }
 
 // OnLoop tells whether the loop runs the task, so that it must not block. Only the task may ask.
@@ -156,45 +153,5 @@ func (l *Loop) unlink(t *Task) {
 			t.after.before = t.before
 		}
 		t.before, t.after = nil, nil
-	})
-}
-
-// resume runs a task on the loop until it parks, leaves or ends.
-func (l *Loop) resume(t *Task) {
-	if t.next == nil {
-		t.start()
-	}
-	t.next()
-	l.watch.ran(t)
-	switch {
-	case t.ended:
-		l.unlink(t)
-	case t.away:
-		l.helpers.Add(1)
-		go t.leaver()
-	}
-}
-
-// runAway runs a task that left until it comes back or ends.
-func (t *Task) runAway() {
-	defer t.loop.helpers.Done()
-	t.next()
-	if t.ended {
-		t.loop.unlink(t)
-		return
-	}
-	t.enqueue()
-}
-
-// start makes the coroutine. It must not be made under a locked thread (doc.go).
-func (t *Task) start() {
-	t.next, _ = iter.Pull(func(yield func(struct{}) bool) {
-		defer func() { t.ended = true }()
-		defer t.loop.contain("a task")
-		t.yield = yield
-		t.leaver = t.runAway
-		body := t.body
-		t.body = nil
-		body(t)
 	})
 }

@@ -67,11 +67,13 @@ func (w *watch) end() {
 	}
 }
 
-// watchOver logs long rounds until done is closed.
+// watchOver logs long rounds until done is closed. It also has the loop let go of what it does not
+// need any more.
 func (l *Loop) watchOver(done <-chan struct{}) {
 	ticker := time.NewTicker(stuckAfter)
 	defer ticker.Stop()
 	var logged time.Time
+	endUnused := l.endUnused
 	for {
 		select {
 		case <-done:
@@ -79,6 +81,7 @@ func (l *Loop) watchOver(done <-chan struct{}) {
 			return
 		case <-ticker.C:
 		}
+		l.Do(endUnused)
 		if began := l.watch.began.Load(); began != 0 && l.watch.now()-began > int64(stuckAfter) {
 			l.log.Error("the event loop is stuck, so no client is served", "for", time.Duration(l.watch.now()-began))
 		}
