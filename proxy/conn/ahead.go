@@ -57,7 +57,7 @@ func (a ahead) Ended(err error) {
 	}
 }
 
-// isFilling tells whether Fill waits.
+// isFilling tells whether the session waits for input.
 func (in *Input) isFilling() bool {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -75,30 +75,28 @@ func (in *Input) fillAttached() error {
 	}
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	before := len(in.Unread())
-	for {
-		if len(in.ahead) > 0 {
-			n := in.take(in.ahead)
-			in.dropAhead(n)
-		}
-		switch {
-		case len(in.Unread()) > before:
-			return nil
-		case in.from.wasWoken():
-			return ErrWoken
-		case in.err != nil:
-			return in.err
-		}
-		if in.paused { // there was no room to read ahead, but there is room in buf
-			in.paused = false
-			in.from.Resume()
-		}
-		in.filling = true
-		in.mu.Unlock()
-		in.from.task.Park()
-		in.mu.Lock()
-		in.filling = false
+	switch {
+	case len(in.ahead) > 0:
+		in.dropAhead(in.take(in.ahead))
+		return nil
+	case in.from.wasWoken():
+		return ErrWoken
+	case in.err != nil:
+		return in.err
 	}
+	if in.paused { // there was no room to read ahead, but there is room in buf
+		in.paused = false
+		in.from.Resume()
+	}
+	in.filling = true
+	return ErrNothing
+}
+
+// EndFill ends a Fill that returned ErrNothing. What has come since is unread.
+func (in *Input) EndFill() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.filling = false
 }
 
 // dropAhead drops the first n bytes that were read ahead, and has the loop go on reading.

@@ -73,7 +73,11 @@ func TestInputIsReadWhereMemoryIsShort(t *testing.T) {
 		task.Back()
 		text := ""
 		for len(text) < len("first second") {
-			if err := in.Fill(); err != nil {
+			err := in.Fill()
+			if errors.Is(err, ErrNothing) {
+				task.Park()
+				in.EndFill()
+			} else if err != nil {
 				text += err.Error()
 				break
 			}

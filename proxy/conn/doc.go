@@ -9,7 +9,7 @@
 // Input, or what the owner of an upstream connection feeds. What is written is appended, and
 // nobody on the loop waits for it. Goroutines that write wait while more than 64 KiB are to be
 // sent, and so does the task of the socket (AwaitRoom). An attached Input has a buffer only while
-// it has bytes.
+// it has bytes, and its Fill returns ErrNothing instead of waiting.
 //
 // # Who may do what
 //

@@ -7,10 +7,12 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// ErrNoMemory means that the buffers of all sessions together would exceed the
+// ErrNothing means that nothing has come yet. The loop unparks the socket's task when something
+// does. ErrNoMemory means that the buffers of all sessions together would exceed the
 // configured memory. ErrQueryTooLong means that one session's unfinished command would
 // exceed its own limit.
 var (
+	ErrNothing      = errors.New("nothing has come yet")
 	ErrNoMemory     = errors.New("memory for unfinished commands is used up")
 	ErrQueryTooLong = errors.New("an unfinished command is too long")
 )
@@ -44,7 +46,7 @@ type Input struct {
 	mu       sync.Mutex // for an attached socket it guards all below, and buf while filling
 	ahead    []byte     // read while the session was busy
 	err      error      // the end of the stream, if it was read ahead
-	filling  bool       // Fill waits, so what comes belongs into buf
+	filling  bool       // from a Fill until EndFill; what comes belongs into buf
 	paused   bool       // the loop does not read
 	released bool       // Release was called
 	minded   bool       // the minder of an attached socket has begun
@@ -100,7 +102,8 @@ func (in *Input) SetLimit(most int64) { in.most = most }
 
 // Fill waits for more bytes. Memory grows with the bytes that came, not with the length
 // that a client announced. Errors are the socket's, ErrWoken, ErrNoMemory or
-// ErrQueryTooLong.
+// ErrQueryTooLong. Where a loop reads, Fill does not wait: it returns ErrNothing, and the caller
+// calls EndFill before it uses the input again.
 func (in *Input) Fill() error {
 	if in.from.Attached() {
 		return in.fillAttached()

@@ -29,9 +29,11 @@
 //
 // A session is sequential code in a task (redlock/loop). If the client's connection is plain
 // and the system has epoll, the loop runs the task. It reads the client, appends the replies,
-// and writes them at the end of a round. The session parks where it waits for input, for the
-// upstream's replies, for votes and for a client that does not read. It leaves the loop before
-// all that may block. A goroutine of its own then runs it until readMore, which brings it back.
+// and writes them at the end of a round. The session parks where it waits for the
+// upstream's replies, for votes and for a client that does not read. Where it waits for input,
+// serve returns, so that an idle session has no stack, and the loop calls it again. A session leaves
+// the loop before all that may block. A goroutine of its own then runs it until readMore, which
+// brings it back.
 // Any other session runs on a goroutine, with the same code.
 //
 // # Goroutines

@@ -65,7 +65,8 @@ type Session struct {
 	ctx     context.Context // ends when the client has gone
 	gone    context.CancelFunc
 	minder  *conn.Minder
-	task    *loop.Task      // runs the session
+	task    *loop.Task      // runs the session; nil: it has not begun
+	over    func()          // is called when it has ended
 	parked  context.Context // ctx with the task, once a wait was Parked
 
 	ended   atomic.Uint32 // a bit for each Reason
@@ -152,39 +153,53 @@ func (s *Session) Reloaded(was, now *config.Settings) {
 // Start runs the session to its end, and then calls ended: on the loop if the connection is a
 // plain one, and else on a goroutine.
 func (s *Session) Start(ended func()) {
-	serve := func(task *loop.Task) (rests bool) {
-		defer ended()
-		s.serve(task)
-		return false
-	}
-	if l := s.Env.Loop; l != nil && s.sock.Attachable() && l.Go(serve) != nil {
+	s.over = ended
+	if l := s.Env.Loop; l != nil && s.sock.Attachable() && l.Go(s.serve) != nil {
 		return
 	}
-	go loop.OnGoroutine(func(task *loop.Task) { serve(task) })
+	go loop.OnGoroutine(func(task *loop.Task) { s.serve(task) })
 }
 
-// serve runs the session and closes the client's socket.
-func (s *Session) serve(task *loop.Task) {
-	s.task = task
-	defer s.release()
+// serve runs the session to its end, and then closes the client's socket. If the loop reads the
+// client, it returns whenever it has to wait for it, and the loop calls it again.
+func (s *Session) serve(task *loop.Task) (rests bool) {
+	defer func() {
+		if !rests {
+			defer s.over()
+			s.release()
+		}
+	}()
 	defer func() {
 		if reason := recover(); reason != nil {
 			s.Panicked(reason)
 		}
 	}()
-	if task.OnLoop() && !s.in.Attach(s.Env.Loop, task, s.minder) {
-		task.Leave()
+	if s.task == nil && !s.begin(task) {
+		return false
 	}
-	if !s.handshakeTLS() {
-		return
-	}
-	for !s.Ending() {
+	s.endReading()
+	for more := true; more && !s.Ending(); {
 		s.performAll()
-		if s.Ending() || !s.readMore() {
+		if s.Ending() {
 			break
+		}
+		if more, rests = s.readMore(); rests {
+			return true
 		}
 	}
 	s.finish()
+	return false
+}
+
+// begin has the loop read the client if it can. It returns false if the client's TLS handshake
+// failed.
+func (s *Session) begin(task *loop.Task) bool {
+	s.task = task
+	s.setLimits(&s.Env.Active.Load().Limits)
+	if task.OnLoop() && !s.in.Attach(s.Env.Loop, task, s.minder) {
+		task.Leave()
+	}
+	return s.handshakeTLS()
 }
 
 // performAll performs every complete command that has been read.
@@ -229,8 +244,9 @@ func (s *Session) refuseBytes(err error) {
 	s.End(ProtocolError)
 }
 
-// readMore sends what is ready and waits for the client. False: the session ends.
-func (s *Session) readMore() bool {
+// readMore sends what is ready and waits for the client. With neither more nor rests the session
+// ends.
+func (s *Session) readMore() (more, rests bool) {
 	s.Send()
 	s.flush()
 	switch {
@@ -243,10 +259,17 @@ func (s *Session) readMore() bool {
 	for !s.mustEnd() {
 		s.reading.Store(true)
 		err := s.in.Fill()
-		s.reading.Store(false)
+		nothing := errors.Is(err, conn.ErrNothing)
+		if nothing && s.task.OnLoop() {
+			return false, true
+		}
+		if nothing {
+			s.task.Park()
+		}
+		s.endReading()
 		switch {
-		case err == nil:
-			return true
+		case err == nil || nothing:
+			return true, false
 		case errors.Is(err, conn.ErrWoken):
 			s.sock.ClearWake()
 			s.in.Shrink()
@@ -258,7 +281,13 @@ func (s *Session) readMore() bool {
 			s.End(ClientGone)
 		}
 	}
-	return false
+	return false, false
+}
+
+// endReading is called when the session no longer waits for the client.
+func (s *Session) endReading() {
+	s.reading.Store(false)
+	s.in.EndFill()
 }
 
 func (s *Session) mustEnd() bool {
