@@ -35,7 +35,7 @@ type Input struct {
 	buf      []byte
 	start    int // buf[start:end] is unread
 	end      int
-	small    []byte
+	small    []byte             // nil for an attached input, which holds a buffer only while it has bytes
 	borrowed *[LargeBuffer]byte // buf's array if it belongs to the pool
 	pooled   *[SmallBuffer]byte // the same for a small one, which only an attached input has
 	reserved int                // bytes of the budget that a still larger buf takes
@@ -54,9 +54,7 @@ type Input struct {
 
 // NewInput makes an empty input. Its large buffers count against the budget.
 func NewInput(from *Socket, budget *Budget) *Input {
-	in := &Input{from: from, budget: budget, small: make([]byte, SmallBuffer)}
-	in.buf = in.small
-	return in
+	return &Input{from: from, budget: budget}
 }
 
 // Attach has a loop read the input's socket, if it can (Socket.Attach). The task is the one that
@@ -65,7 +63,6 @@ func (in *Input) Attach(l *loop.Loop, task *loop.Task, minder *Minder) bool {
 	if !in.from.Attach(l, task, ahead{in, minder}) {
 		return false
 	}
-	in.buf, in.small = nil, nil // an attached input holds a buffer only while it has bytes
 	in.from.Resume()
 	return true
 }
@@ -107,6 +104,10 @@ func (in *Input) SetLimit(most int64) { in.most = most }
 func (in *Input) Fill() error {
 	if in.from.Attached() {
 		return in.fillAttached()
+	}
+	if in.small == nil {
+		in.small = make([]byte, SmallBuffer)
+		in.buf = in.small
 	}
 	if err := in.makeRoom(in.need); err != nil {
 		return err
