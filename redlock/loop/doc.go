@@ -22,7 +22,7 @@
 //   - An Unpark is never lost, also if it comes before the Park. Park may return without one.
 //   - A task that rests has no stack. Its turn has returned true, and the loop calls it again
 //     after the next Unpark, on the loop. Tasks share the stacks that they need for their turns.
-//   - A panic ends one task or one socket. The log has its stack.
+//   - A panic or a runtime.Goexit ends one task or one socket. The log has the stack of a panic.
 //
 // # What a caller must do
 //
@@ -31,7 +31,7 @@
 //     calls Leave first, and Back when it is over.
 //   - A task must not Park or Leave with a mutex held. Who takes the mutex next on the loop
 //     would block the goroutine that has to resume the holder.
-//   - A task must not call runtime.LockOSThread or runtime.Goexit. The runtime ends the process
+//   - A task must not call runtime.LockOSThread. The runtime ends the process
 //     if a coroutine is resumed under another lock of threads than before. So Run uses a
 //     goroutine of its own, and no coroutine is made on a goroutine of a caller.
 //

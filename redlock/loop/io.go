@@ -66,21 +66,21 @@ func (l *Loop) read(s *Socket) {
 	l.makeReady(s)
 }
 
-// tell calls the receiver. A panic ends the connection.
+// tell calls the receiver. A panic ends the connection, and so does a runtime.Goexit.
 func (l *Loop) tell(s *Socket, f func()) {
-	panicked := true
-	func() {
-		defer l.contain("a receiver")
-		f()
-		panicked = false
+	returned := false
+	defer func() {
+		l.watch.ran(s)
+		if !returned && !s.over {
+			l.finish(s, errPanicked)
+		}
 	}()
-	l.watch.ran(s)
-	if panicked && !s.over {
-		l.finish(s, errPanicked)
-	}
+	defer l.contain("a receiver")
+	f()
+	returned = true
 }
 
-// errPanicked is given to Ended if the receiver panicked.
+// errPanicked is given to Ended if the receiver did not return.
 var errPanicked = errors.New("the receiver panicked")
 
 // attend does what was asked of a socket.

@@ -146,13 +146,7 @@ func (l *Loop) Run(ctx context.Context) {
 	defer stop()
 	watched := make(chan struct{})
 	done := make(chan struct{})
-	go func() { // no caller can have locked its thread
-		defer close(done)
-		for !l.isOver() {
-			l.round()
-		}
-		l.closeAll()
-	}()
+	go l.runRounds(done) // no caller can have locked its thread
 	go func() {
 		defer close(watched)
 		l.watchOver(done)
@@ -161,6 +155,25 @@ func (l *Loop) Run(ctx context.Context) {
 	<-watched
 	l.helpers.Wait()
 	l.poll.close()
+}
+
+// runRounds closes done when the loop has ended. Whatever calls runtime.Goexit on the loop ends
+// this goroutine, and another one goes on.
+func (l *Loop) runRounds(done chan<- struct{}) {
+	over := false
+	defer func() {
+		if over {
+			close(done)
+			return
+		}
+		l.helpers.Go(func() { l.log.Error("runtime.Goexit was called on the event loop") })
+		go l.runRounds(done)
+	}()
+	for !l.isOver() {
+		l.round()
+	}
+	l.closeAll()
+	over = true
 }
 
 // stop has every task look at its context.

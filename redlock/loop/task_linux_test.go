@@ -151,6 +151,29 @@ func TestATasksPanicEndsIt(t *testing.T) {
 	}
 }
 
+// A runtime.Goexit, such as t.Fatal in a test, ends one task or one socket, and the loop goes on.
+func TestGoexitEndsNothingElse(t *testing.T) {
+	l := start(t)
+	others, _ := startEcho(t, l)
+	for range 3 {
+		l.Go(func(*Task) { runtime.Goexit() })
+		l.Go(func(task *Task) { task.Park(); task.Leave(); runtime.Goexit() }).Unpark()
+		l.Do(runtime.Goexit)
+		l.AtEnd(runtime.Goexit)
+		r := newRecorder()
+		r.received = func([]byte) { runtime.Goexit() }
+		_, theirs := l.adopt(t, "tcp", r)
+		_, _ = theirs.Write([]byte("x"))
+		r.untilEnded(t, errPanicked)
+		l.flush(t)
+	}
+	others.socket.Close()
+	l.stop()
+	if log := l.log.String(); !strings.Contains(log, "runtime.Goexit") {
+		t.Errorf("nothing is logged: %s", log)
+	}
+}
+
 // Run unparks each task when its context has ended, and waits for all.
 func TestRunWaitsForItsTasks(t *testing.T) {
 	l := start(t)
