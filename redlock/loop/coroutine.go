@@ -18,6 +18,7 @@ type coroutine struct {
 	rests  bool   // what it returned
 	dead   bool   // nothing can run on it any more
 	leaver func() // runAway, made once because each Leave needs it
+	again  func() // has the task go on after a Yield, made once, too
 
 	resume func() (struct{}, bool) // runs it until it yields
 	stop   func()
@@ -27,7 +28,7 @@ type coroutine struct {
 // newCoroutine must not be called under a locked thread (doc.go).
 func (l *Loop) newCoroutine() *coroutine {
 	c := &coroutine{loop: l}
-	c.leaver = c.runAway
+	c.leaver, c.again = c.runAway, func() { c.task.enqueue() }
 	c.resume, c.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() { c.dead = true }()
 		c.yield = yield

@@ -28,7 +28,7 @@
 //
 //   - Whatever runs on the loop must not block and must be short: no dial, no lock that is held
 //     across I/O, no channel that may be full, no sleep. A task that must wait for such a thing
-//     calls Leave first, and Back when it is over.
+//     calls Leave first, and Back when it is over. One that has much to do calls Yield now and then.
 //   - A task must not Park or Leave with a mutex held. Who takes the mutex next on the loop
 //     would block the goroutine that has to resume the holder.
 //   - A task must not call runtime.LockOSThread. The runtime ends the process

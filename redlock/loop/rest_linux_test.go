@@ -106,6 +106,36 @@ func grow(depth int) int {
 	return grow(depth-1) + 1 + int(room[depth%len(room)])
 }
 
+// A task that yields goes on in the next round, after all others, and loses no Unpark.
+func TestYieldLetsOthersRun(t *testing.T) {
+	const others, turns = 10, 3
+	l := start(t)
+	ready, done := make(chan struct{}), make(chan struct{})
+	var ran []int
+	l.Do(func() { <-ready }) // all begin in one round
+	for i := range others {
+		l.Go(func(task *Task) {
+			for range turns {
+				ran = append(ran, i)
+				task.Unpark()
+				task.Yield()
+				task.Park() // returns at once
+			}
+			if i == others-1 {
+				close(done)
+			}
+		})
+	}
+	close(ready)
+	waitFor(t, done, "the last task")
+	for n, i := range ran {
+		if i != n%others {
+			t.Fatalf("they ran in this order: %v", ran)
+		}
+	}
+	OnGoroutine(func(task *Task) { task.Yield() })
+}
+
 // Run waits for tasks that rest, as for all others.
 func TestRunUnparksRestingTasks(t *testing.T) {
 	l := start(t)

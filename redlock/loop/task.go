@@ -92,6 +92,14 @@ func (t *Task) Unpark() {
 
 func (t *Task) enqueue() { t.loop.enqueue(func(q *queue) { q.tasks = append(q.tasks, t) }) }
 
+// Yield lets everything else run that is to be done in this round. It does nothing away from the
+// loop.
+func (t *Task) Yield() {
+	if t.OnLoop() && t.loop.AtEnd(t.on.again) {
+		t.on.yield(struct{}{})
+	}
+}
+
 // Leave has a goroutine of its own run the task from now on, so it may block. It does nothing for
 // a task that left already, for one without a loop, and for nil.
 func (t *Task) Leave() {
