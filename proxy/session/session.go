@@ -23,6 +23,9 @@ const coalesce = 64 << 10
 // mostAppended is the most bytes of replies that are sent without leaving the loop.
 const mostAppended = 4 * coalesce
 
+// mostCommands is the number of commands that a session performs before others on the loop come.
+const mostCommands = 256
+
 // A Handler knows what the commands of one client mean. The session's goroutine calls it,
 // unless a method says otherwise.
 type Handler interface {
@@ -206,7 +209,7 @@ func (s *Session) begin(task *loop.Task) bool {
 func (s *Session) performAll() {
 	s.setLimits(&s.Env.Active.Load().Limits)
 	s.handler.Arrived()
-	for !s.Ending() {
+	for performed := 1; !s.Ending(); performed++ {
 		cmd, n, ok, need, err := s.decoder.Next(s.in.Unread())
 		s.in.Consume(n)
 		s.in.Expect(need)
@@ -220,6 +223,10 @@ func (s *Session) performAll() {
 		s.handler.Perform(cmd)
 		if len(s.pending) > coalesce {
 			s.flush()
+		}
+		if performed%mostCommands == 0 {
+			s.Send() // the upstream can begin
+			s.task.Yield()
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"redlock-proxy/proxy/wire"
 )
 
 // A large command is read and performed away from the loop, where it delays nobody else.
@@ -13,6 +15,37 @@ func TestLargeCommandsLeaveTheLoop(t *testing.T) {
 	ask(t, client, "WHERE\r\n", "+loop\r\n")
 	ask(t, client, fmt.Sprintf("*2\r\n$5\r\nWHERE\r\n$1000000\r\n%s\r\n", strings.Repeat("x", 1_000_000)), "+away\r\n")
 	ask(t, client, "WHERE\r\n", "+loop\r\n")
+}
+
+// counting counts commands. At the first one it has something else to do on the loop.
+type counting struct {
+	echo
+	count    int
+	meantime func()
+}
+
+func (c *counting) Perform(cmd wire.Command) {
+	if c.count++; c.count == 1 {
+		c.Env.Loop.Do(c.meantime)
+	}
+	c.echo.Perform(cmd)
+}
+
+// A client with very many commands in its pipeline does not hold up the others.
+func TestLongPipelineLetsOthersIn(t *testing.T) {
+	const count = 3000 // that fit into one read
+	s, client := startOnLoop(t, io.Discard)
+	ask(t, client, "A 1\r\n", "+1\r\n")
+	performed := make(chan int, 1)
+	s.Env.Loop.Do(func() {
+		c := &counting{echo: echo{s}}
+		c.meantime = func() { performed <- c.count }
+		s.handler = c
+	})
+	ask(t, client, strings.Repeat("A 1\r\n", count), strings.Repeat("+1\r\n", count))
+	if before := <-performed; before > mostCommands {
+		t.Errorf("%d commands of the pipeline came before anything else", before)
+	}
 }
 
 // closing tells where the session ends.
