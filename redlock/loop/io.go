@@ -89,8 +89,11 @@ func (l *Loop) attend(s *Socket) {
 	s.queued = false
 	closed, shutWrite := s.closed, s.shutWrite
 	s.mu.Unlock()
-	if s.over || !s.known && !l.register(s) {
+	if s.over {
 		return
+	}
+	if !s.known {
+		l.register(s)
 	}
 	l.makeReady(s)
 	all, err := l.send(s)
@@ -118,18 +121,14 @@ func (s *Socket) mustTellDrained() bool {
 	return must
 }
 
-// register has the kernel tell the socket's events.
-func (l *Loop) register(s *Socket) bool {
-	s.known = true
+// register notes a new socket. What the kernel has told of it before is lost, so there may be
+// something to read.
+func (l *Loop) register(s *Socket) {
+	s.known, s.readable = true, true
 	for len(l.connections) <= s.fd {
 		l.connections = append(l.connections, nil)
 	}
 	l.connections[s.fd] = s
-	if err := l.poll.add(s.fd); err != nil {
-		l.finish(s, err)
-		return false
-	}
-	return true
 }
 
 // send writes what waits. all tells whether nothing waits any more.

@@ -13,9 +13,10 @@ import (
 
 // A poller asks the kernel which descriptors are ready. It is edge-triggered: the kernel tells
 // each change once, so that reading, pausing and going on need no system call of their own.
-// Only the loop uses it, except wake.
+// Only the loop uses it, except wake and add.
 type poller struct {
 	epoll  int
+	owner  *os.File // of epoll, so that a late add cannot hit another descriptor
 	waker  *os.File // an eventfd; a File, so that a late wake cannot hit another descriptor
 	wakeFD int
 	events [mostEvents]unix.EpollEvent
@@ -28,13 +29,14 @@ func newPoller() (*poller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("epoll: %w", err)
 	}
+	owner := os.NewFile(uintptr(epoll), "epoll")
 	// It is blocking so that Go's poller leaves it alone. A write blocks only after 2^64 wakes.
 	event, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
 	if err != nil {
-		_ = unix.Close(epoll)
+		_ = owner.Close()
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	p := &poller{epoll: epoll, waker: os.NewFile(uintptr(event), "eventfd"), wakeFD: event}
+	p := &poller{epoll: epoll, owner: owner, waker: os.NewFile(uintptr(event), "eventfd"), wakeFD: event}
 	if err := p.add(event); err != nil {
 		p.close()
 		return nil, err
@@ -43,7 +45,7 @@ func newPoller() (*poller, error) {
 }
 
 func (p *poller) close() {
-	_ = unix.Close(p.epoll)
+	_ = p.owner.Close()
 	_ = p.waker.Close()
 }
 
@@ -52,9 +54,21 @@ func (p *poller) wake() { _, _ = p.waker.Write(oneWake) }
 
 var oneWake = binary.NativeEndian.AppendUint64(nil, 1)
 
+// add has the kernel tell the news of a descriptor. It may fail if there are too many.
 func (p *poller) add(fd int) error {
-	ev := unix.EpollEvent{Events: watched, Fd: int32(fd)}
-	return unix.EpollCtl(p.epoll, unix.EPOLL_CTL_ADD, fd, &ev)
+	raw, err := p.owner.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(epoll uintptr) {
+		ev := unix.EpollEvent{Events: watched, Fd: int32(fd)}
+		failed = unix.EpollCtl(int(epoll), unix.EPOLL_CTL_ADD, fd, &ev)
+	})
+	if err != nil {
+		return net.ErrClosed
+	}
+	return failed
 }
 
 // modify says whether the kernel tells when it takes more to send.

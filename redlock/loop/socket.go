@@ -37,7 +37,7 @@ type Socket struct {
 
 	// Only the loop uses these.
 	fd       int
-	known    bool    // the kernel tells its events
+	known    bool    // the loop has it in connections
 	blocked  bool    // the kernel took no more, and tells when it does
 	readable bool    // there may be something to read
 	toTheEnd bool    // the kernel told an end or an error: read until it comes
@@ -64,6 +64,10 @@ func (l *Loop) Adopt(c net.Conn, r Receiver) (*Socket, error) {
 		return nil, err
 	}
 	s.fd = fd
+	if err := l.poll.add(fd); err != nil {
+		closeDescriptor(fd)
+		return nil, err
+	}
 	if !l.enqueue(func(q *queue) { q.sockets = append(q.sockets, s) }) {
 		closeDescriptor(fd)
 		return nil, net.ErrClosed

@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -350,5 +352,37 @@ func TestDrainOfTwoGoroutines(t *testing.T) {
 	s.waiting = 0 // all is in the kernel, and Drained has not been called yet
 	if s.Drain() != 0 || !s.mustTellDrained() || s.mustTellDrained() {
 		t.Error("Drained is not called once")
+	}
+}
+
+// unwatchable is a connection with a descriptor that epoll refuses.
+type unwatchable struct {
+	net.Conn
+	file *os.File
+}
+
+func (u unwatchable) SyscallConn() (syscall.RawConn, error) { return u.file.SyscallConn() }
+
+// A connection that the kernel does not watch is still its owner's.
+func TestAdoptGivesBackWhatTheKernelRefuses(t *testing.T) {
+	l := start(t)
+	file, err := os.Create(t.TempDir() + "/f")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	ours, theirs := pair(t, "tcp")
+	defer ours.Close()
+	r := newRecorder()
+	if _, err := l.Adopt(unwatchable{ours, file}, r); !errors.Is(err, syscall.EPERM) {
+		t.Fatalf("the error is %v", err)
+	}
+	if _, err := ours.Write([]byte("x")); err != nil {
+		t.Error(err)
+	}
+	readFull(t, theirs, 1)
+	l.flush(t)
+	if r.ends() != 0 {
+		t.Error("its receiver was told an end")
 	}
 }
