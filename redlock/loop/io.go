@@ -53,10 +53,10 @@ func (l *Loop) read(s *Socket) {
 	switch {
 	case n > 0:
 		// The kernel tells anew when more comes after a read that emptied it.
-		s.readable = n == len(l.buf) || s.toTheEnd
+		s.readable = n == len(l.buf) || s.toTheEnd || s.untold
 		l.tell(s, func() { s.receiver.Received(l.buf[:n]) })
 	case errors.Is(err, errAgain):
-		s.readable = false
+		s.readable, s.untold = false, false
 	case err != nil:
 		l.finish(s, err)
 	default:
@@ -121,10 +121,10 @@ func (s *Socket) mustTellDrained() bool {
 	return must
 }
 
-// register notes a new socket. What the kernel has told of it before is lost, so there may be
-// something to read.
+// register notes a new socket. What the kernel has told of it before is lost, also that the other
+// side sends no more. So there may be something to read, and after that an end.
 func (l *Loop) register(s *Socket) {
-	s.known, s.readable = true, true
+	s.known, s.readable, s.untold = true, true, true
 	for len(l.connections) <= s.fd {
 		l.connections = append(l.connections, nil)
 	}

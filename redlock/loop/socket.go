@@ -41,6 +41,7 @@ type Socket struct {
 	blocked  bool    // the kernel took no more, and tells when it does
 	readable bool    // there may be something to read
 	toTheEnd bool    // the kernel told an end or an error: read until it comes
+	untold   bool    // the kernel may have told news that are lost: read until nothing comes
 	inReady  bool    // in one of the loop's lists of those to read
 	eof      bool    // reading is over
 	shut     bool    // the other side was told that writing is over

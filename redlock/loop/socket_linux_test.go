@@ -74,6 +74,29 @@ func TestASocketBeginsPaused(t *testing.T) {
 	}
 }
 
+func TestNewsBeforeTheLoopKnowsTheSocket(t *testing.T) {
+	l := start(t)
+	r := newRecorder()
+	ours, theirs := pair(t, "tcp")
+	fmt.Fprint(theirs, "all")
+	theirs.Close()
+	adopted := make(chan *Socket, 1)
+	l.Do(func() {
+		s, err := l.Adopt(ours, r)
+		if err != nil {
+			t.Error(err)
+		}
+		for l.poll.poll(false, l.event) == 0 { // takes the news of the end, and nobody hears of them
+		}
+		adopted <- s
+	})
+	(<-adopted).Resume()
+	r.untilEnded(t, io.EOF)
+	if r.bytes() != "all" {
+		t.Errorf("got %q", r.bytes())
+	}
+}
+
 func TestPauseAndResume(t *testing.T) {
 	l := start(t)
 	r := newRecorder()
