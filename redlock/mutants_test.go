@@ -801,7 +801,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a copy whose expiry was misread is mended",
-		edits:    []edit{{"run/settle.go", "if after.Now-before.Now > resp.ExpiryTolerance {", "if false {"}},
+		edits:    []edit{{"run/settle.go", "if after.Now-before.Now > resp.ExpiryTolerance {", "if after.Now < before.Now {"}},
 		caughtBy: "TestTimelineACopyWithAMisreadExpiryIsMended",
 	},
 	{
