@@ -112,7 +112,7 @@ var rooms = map[string]room{
 	"lease":    {floor: 3, redlock: []string{""}, lines: 970}, // for locks that are hashes, and commands without a quorum
 	"lock":     {floor: 4, redlock: []string{"", "resp", "loop"}, lines: 1_800},
 	"blocking": {floor: 3, redlock: []string{""}, lines: 400},
-	"shared":   {floor: 4, redlock: []string{"resp"}, lines: 790}, // it lets go of clients that left, and of servers that became replicas
+	"shared":   {floor: 4, redlock: []string{"resp", "loop"}, lines: 1_130}, // a loop or goroutines drive it, and nobody waits for a slow client
 	"pubsub":   {floor: 4, redlock: []string{"", "resp"}},
 	"route":    {floor: 3, redlock: []string{"", "resp"}},                   // the name of the masters' marker
 	"upstream": {floor: 3, redlock: []string{"resp", "loop"}, lines: 1_470}, // it is fed by a goroutine or by the loop

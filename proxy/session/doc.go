@@ -46,8 +46,9 @@
 //     then owns the pending replies, and the input if no loop reads it. Busy waits for it.
 //   - The copier of upstream replies (package upstream), if no loop reads them. It calls
 //     upstreamOwner, which uses only Wake, End, the context and the handler's Confirmed. The
-//     task waits for it at its end, in Conn.Close. The reader of a shared connection uses the same
-//     through sharedOwner, and Member.Close waits until it has left the client's connection.
+//     task waits for it at its end, in Conn.Close. Who reads a shared
+//     connection uses the same through sharedOwner, and Member.Close waits for the goroutine that
+//     writes what the client did not take at once.
 //   - The listener for the masters' messages (package pubsub), if the handler started one.
 //     The handler's Close waits for it.
 //

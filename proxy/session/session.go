@@ -333,7 +333,10 @@ func (s *Session) finish() {
 // owesNothing tells whether the session can end without waiting for anybody. A crowd that leaves
 // at once must not become a crowd of goroutines.
 func (s *Session) owesNothing() bool {
-	return s.upstream.Load() == nil && s.shared.Load() == nil && len(s.pending) == 0 && s.lastReply() == "" && s.sock.HasSent()
+	if m := s.shared.Load(); m != nil && !m.IsIdle() {
+		return false
+	}
+	return s.upstream.Load() == nil && len(s.pending) == 0 && s.batch.Empty() && s.lastReply() == "" && s.sock.HasSent()
 }
 
 // release closes everything, whatever state the session is in.

@@ -27,14 +27,16 @@ func (s *Session) Share(cmd wire.Command, version wire.Version, settings *config
 	if s.Env.Shared == nil || settings.DialUpstream == nil || s.upstream.Load() != nil {
 		return false, ""
 	}
-	s.task.Leave() // the shared connection's goroutines write to the client, and Write may wait
 	m := s.shared.Load()
 	if m == nil {
-		m = s.Env.Shared.NewMember(s.out, sharedOwner{s})
+		m = s.Env.Shared.NewMember(s.out, sharedOwner{s}, s.task)
 		s.shared.Store(m)
 		if s.left.Load() { // ClientEnded has not met the member
 			m.AbandonAfter(finishPatience)
 		}
+	}
+	if m.IsSlow() {
+		return false, ""
 	}
 	if s.batch.Empty() && m.Drained() {
 		s.unanswered, s.unansweredBytes = 0, 0
@@ -64,6 +66,9 @@ func (s *Session) join(m *shared.Member, settings *config.Settings, server share
 	case !s.Settle():
 		return wire.ErrUpstreamDown // the session ends
 	}
+	if m.TryJoin(server, version) {
+		return ""
+	}
 	var failure *upstream.Failure
 	s.Busy(func() { failure = m.Join(server, version, settings.DialUpstream) })
 	s.dialed = s.in.Arrived()
@@ -91,7 +96,9 @@ func (s *Session) settleShared() bool {
 	s.Send()
 	ok := !m.Failed()
 	if ok && !m.Drained() {
-		s.Busy(func() { ok = m.Wait(0) })
+		s.minder.Begin(len(s.pending) > 0)
+		ok = m.Wait(0)
+		s.minder.End()
 	}
 	if !ok {
 		s.End(UpstreamGone)

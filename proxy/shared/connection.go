@@ -2,13 +2,14 @@ package shared
 
 import (
 	"fmt"
-	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -26,54 +27,89 @@ type turn struct {
 	count  int
 }
 
-// A connection is used by several members.
+// A connection is used by several members. Either a loop or goroutines read and write it. Who
+// reads it feeds it (reader.go).
 type connection struct {
 	sock      *conn.Socket
 	server    Server
 	version   wire.Version
 	outOfSync func(error)
-	unsent    chan struct{} // a signal: out is not empty
-	done      chan struct{} // the reader has ended
 	began     time.Time
-	stale     atomic.Bool // no member begins to use it any more
+	stale     atomic.Bool   // no member begins to use it any more
+	owed      atomic.Int64  // replies that are missing
+	done      chan struct{} // closed by end
+
+	loop   *loop.Loop    // nil: goroutines read and write it
+	writer *conn.Writer  // of sock
+	atEnd  func()        // flush, as one value for all rounds
+	queued atomic.Bool   // the loop will flush
+	unsent chan struct{} // without a loop, a signal: out is not empty
+	sent   []byte        // what was written last; only who writes uses it
 
 	mu      sync.Mutex
-	changed sync.Cond // out has room, sending has changed, or the connection or a member has ended
+	changed sync.Cond // out has room, full has changed, a member is not behind any more, or the connection or a member has ended
 	out     []byte    // commands to be written
 	queue   []turn
 	head    int         // queue[head:] are not begun
-	turns   int         // that the reader has begun
-	owed    int         // replies that are missing
-	passed  int         // bytes written to clients
+	turns   int         // that were begun
 	over    atomic.Bool // changed under mu
-	sending *Member     // the reader writes to its client
+	full    []*Member   // too much was put aside for these: nothing is read
+	stopped turn        // the current one when reading stopped
+	taken   int         // bytes that were put aside for full[0] and that its client took
 
 	// Only the watch uses these.
 	watched int // the turn that it saw last
-	had     int // what passed was then
-	looks   int // how often the reader waited in this turn while others waited
+	had     int // what taken was then
+	looks   int // how often reading had stopped in this turn while others waited
 	retired int // how often it was stale
 
-	// Only the reader uses these.
+	// Only who feeds uses these.
 	scanner resp.Scanner
 	turn    turn // the current one
 	inside  bool // a value has begun and not ended
 	push    bool // that value answers nothing
-	locked  bool // the client's writing side is locked
 }
 
 func newConnection(key laneKey, sock *conn.Socket, outOfSync func(error)) *connection {
 	c := &connection{
-		sock: sock, server: key.Server, version: key.version, outOfSync: outOfSync,
+		sock: sock, server: key.Server, version: key.version, outOfSync: outOfSync, writer: conn.NewWriter(sock),
 		unsent: make(chan struct{}, 1), done: make(chan struct{}), began: time.Now(),
 	}
 	c.changed.L = &c.mu
+	c.atEnd = c.flush
 	return c
 }
 
 // send adds a member's commands and what it expects. It returns false if the connection or the
 // member has ended.
 func (c *connection) send(m *Member, commands []byte) bool {
+	for m.task.OnLoop() && c.isFull() {
+		m.task.Leave()
+	}
+	if !c.enter(m, commands) {
+		return false
+	}
+	switch {
+	case c.loop == nil:
+		select {
+		case c.unsent <- struct{}{}:
+		default:
+		}
+	case !c.queued.Swap(true):
+		c.loop.AtEnd(c.atEnd)
+	}
+	return true
+}
+
+// isFull tells whether so much waits to be sent that enter may wait.
+func (c *connection) isFull() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.out) > mostWaiting
+}
+
+// enter is send without telling who writes.
+func (c *connection) enter(m *Member, commands []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.out) > mostWaiting && !c.over.Load() && !m.gone.Load() {
@@ -85,12 +121,8 @@ func (c *connection) send(m *Member, commands []byte) bool {
 	c.out = append(c.out, commands...)
 	for _, t := range m.expected {
 		m.pending.Add(int64(t.count))
-		c.owed += t.count
+		c.owed.Add(int64(t.count))
 		c.add(t)
-	}
-	select {
-	case c.unsent <- struct{}{}:
-	default:
 	}
 	return true
 }
@@ -110,38 +142,29 @@ func (c *connection) add(t turn) {
 	c.queue = append(c.queue, t)
 }
 
-// contain ends the connection if do panics. Other clients hold locks through this process.
-func (c *connection) contain(do func()) {
-	defer func() {
-		if reason := recover(); reason != nil {
-			c.outOfSync(fmt.Errorf("panic: %v", reason))
-			c.sock.Abandon()
-		}
-	}()
-	do()
+// catch is deferred. It ends the connection after a panic. Other clients hold locks through this
+// process.
+func (c *connection) catch() {
+	if reason := recover(); reason != nil {
+		c.defect(reason)
+	}
 }
 
-// write is the writer. It sends all that is there in one write, until the connection ends.
-func (c *connection) write() {
-	var sent []byte
-	for {
-		select {
-		case <-c.unsent:
-		case <-c.done:
-			return
-		}
-		runtime.Gosched() // the commands of other sessions that are ready go in the same write
-		c.mu.Lock()
-		sent, c.out = c.out, sent[:0]
-		c.changed.Broadcast()
-		c.mu.Unlock()
-		if _, err := c.sock.Write(sent); err != nil {
-			c.sock.Abandon()
-		}
-		if cap(sent) > mostKept {
-			sent = nil
-		}
+func (c *connection) defect(reason any) {
+	c.outOfSync(fmt.Errorf("panic: %v", reason))
+	c.sock.Abandon()
+}
+
+// unsentCommands returns the commands to be written. They are valid until the next call.
+func (c *connection) unsentCommands() []byte {
+	if cap(c.sent) > mostKept {
+		c.sent = nil
 	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.sent, c.out = c.out, c.sent[:0]
+	c.changed.Broadcast()
+	return c.sent
 }
 
 func (c *connection) wakeAll() {
@@ -150,24 +173,11 @@ func (c *connection) wakeAll() {
 	c.changed.Broadcast()
 }
 
-// release returns when nothing is written to the member's client any more.
-func (c *connection) release(m *Member) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for c.sending == m {
-		c.changed.Wait()
-	}
-}
-
 // isPast tells whether a member needs another connection.
 func (c *connection) isPast() bool { return c.over.Load() || c.stale.Load() }
 
 // isIdle tells whether no reply is missing.
-func (c *connection) isIdle() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.owed == 0 && c.sending == nil
-}
+func (c *connection) isIdle() bool { return c.owed.Load() == 0 }
 
 // unread returns a member whose client does not read, or reads slowly, while others wait. The
 // watch calls it.
@@ -177,23 +187,20 @@ func (c *connection) unread() *Member {
 	if c.turns != c.watched {
 		c.watched, c.looks = c.turns, 0
 	}
-	reads := c.passed-c.had >= readsFast
-	c.had = c.passed
-	if reads || c.sending == nil || !c.othersWait() {
+	reads := c.taken-c.had >= readsFast
+	c.had = c.taken
+	if reads || len(c.full) == 0 || !c.othersWait(c.full[0]) {
 		return nil
 	}
 	if c.looks++; c.looks < unreadLooks {
 		return nil
 	}
 	c.looks = 0
-	return c.sending
+	return c.full[0]
 }
 
-func (c *connection) othersWait() bool {
-	for _, t := range c.queue[c.head:] {
-		if t.of != c.sending && !t.of.gone.Load() {
-			return true
-		}
-	}
-	return false
+// othersWait tells whether replies are missing that somebody else still wants.
+func (c *connection) othersWait(slow *Member) bool {
+	waits := func(t turn) bool { return t.count > 0 && t.of != slow && !t.of.gone.Load() }
+	return waits(c.stopped) || slices.ContainsFunc(c.queue[c.head:], waits)
 }

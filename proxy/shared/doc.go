@@ -6,10 +6,17 @@
 //
 // A Pool has the connections. A session has a Member of it, which is an upstream.Sender: the
 // session's batch calls Expect and Write. Write puts the commands into the connection's buffer
-// and a turn into its queue, both at once: a turn is a number of replies for one member. The
-// writer sends everything in the buffer in one write. The reader (reader.go) takes one turn after
-// another and writes its replies to its client. So a member's replies come in the order of its
-// commands, whole, and no other client gets a part of them. Forwarding allocates nothing.
+// and a turn into its queue, both at once: a turn is a number of replies for one member.
+//
+// If there is a loop that can read and write the connection, it sends everything in the buffer in
+// one write at the end of its round, and feeds what it reads. Otherwise two goroutines do the same
+// (drive.go). Feeding (reader.go) takes one turn after another and gives its replies to its
+// client. So a member's replies come in the order of its commands, whole, and no other client gets
+// a part of them. Forwarding allocates nothing.
+//
+// If a loop writes to the client, the replies are appended to its socket. Otherwise, or while the
+// client takes no more or somebody else writes to it, they are put aside, and a goroutine writes
+// them (aside.go). Feeding never waits for a client.
 //
 // # What breaks for whom
 //
@@ -25,13 +32,13 @@
 //
 // # Slow clients
 //
-// The reader waits while a client's socket is full. Others wait behind it. The watch looks ten
-// times a second: if one turn has had the reader wait in writes for a second in all, and another
-// member waits behind it, the owner is told (Owner.Unread) and ends that client. Time in which
-// the client takes ten megabytes a second does not count. So one that does not read delays
-// others by about a second at most, and nothing is kept in memory for it but what the kernel
-// keeps. A client with a slow line that reads values of many megabytes, or that sends much
-// before it reads, needs upstream_connections: own.
+// For each client at most 64 KiB are in its socket's buffer, and a little more than twice as much
+// is put aside. Only then nothing is read from the connection, and others wait. The watch looks ten
+// times a second: if one client has had reading stop for a second in all during one turn, and
+// another member waits, the owner is told (Owner.Unread) and ends that client. Time in which the
+// client takes ten megabytes a second does not count. So one that does not read delays others by
+// about a second at most. A client for which reading has stopped once uses a connection of its own
+// from then on (Member.IsSlow), because others should wait for it no second time.
 //
 // The owner bounds a turn: it must not have more than a small number of commands and bytes
 // unanswered. Write waits while the connection's buffer has more than a megabyte.
@@ -41,11 +48,14 @@
 //
 // # Goroutines and locks
 //
-// A connection has a reader and a writer. The pool has a watch. Close ends all and waits for them.
+// A connection has a reader and a writer, unless a loop does their work. The pool has a watch.
+// Pool.Close ends all and waits for them. A member has a goroutine while something is put aside,
+// and Member.Close waits for that.
 //
-// Lock order: a Pool's mutex, then a connection's. The reader locks the client's conn.Writer
-// without holding either. Nothing is called with a mutex held, and no I/O is done. The owner's
-// methods may be called shortly after Member.Close.
+// Lock order: a Pool's mutex, then a connection's. The connection's also guards what is put aside
+// for its members. The client's conn.Writer is locked with neither held. Nothing is called with a
+// mutex held, and no I/O is done. The owner's methods may be called on the loop, and shortly after
+// Member.Close.
 //
-// The package imports upstream, conn and wire.
+// The package imports upstream, conn, wire, redlock/resp and redlock/loop.
 package shared

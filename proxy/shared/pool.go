@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
 const (
@@ -48,6 +49,7 @@ type Pool struct {
 	running   context.Context // until Close
 	stop      context.CancelFunc
 	clock     *conn.Clock
+	loop      *loop.Loop // nil: goroutines read and write the connections
 	outOfSync func(error)
 
 	mu      sync.Mutex
@@ -75,20 +77,22 @@ type lane struct {
 	failure *upstream.Failure
 }
 
-// isOver tells whether a new dial is needed.
-func (l *lane) isOver() bool {
+func (l *lane) isDialled() bool {
 	select {
 	case <-l.dialled:
-		return l.conn == nil || l.conn.isPast()
+		return true
 	default:
 		return false
 	}
 }
 
-// NewPool makes a Pool without connections. outOfSync is called if a server sends what answers no
-// command.
-func NewPool(clock *conn.Clock, outOfSync func(error)) *Pool {
-	p := &Pool{clock: clock, outOfSync: outOfSync, lanes: map[laneKey]*lane{}}
+// isOver tells whether a new dial is needed.
+func (l *lane) isOver() bool { return l.isDialled() && (l.conn == nil || l.conn.isPast()) }
+
+// NewPool makes a Pool without connections. The loop reads and writes them, if it is not nil and
+// can. outOfSync is called if a server sends what answers no command.
+func NewPool(clock *conn.Clock, l *loop.Loop, outOfSync func(error)) *Pool {
+	p := &Pool{clock: clock, loop: l, outOfSync: outOfSync, lanes: map[laneKey]*lane{}}
 	p.running, p.stop = context.WithCancel(context.Background())
 	return p
 }
@@ -106,10 +110,10 @@ func (p *Pool) Close() {
 }
 
 // Counts are the numbers of open connections, and of the members.
-func (p *Pool) Counts() (open, members int) { return len(p.open()), int(p.members.Load()) }
+func (p *Pool) Counts() (open, members int) { return len(p.allOpen()), int(p.members.Load()) }
 
-// open returns the connections that have not ended, and forgets the others.
-func (p *Pool) open() []*connection {
+// allOpen returns the connections that have not ended, and forgets the others.
+func (p *Pool) allOpen() []*connection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for key, l := range p.lanes {
@@ -134,8 +138,8 @@ func (p *Pool) watch() {
 		p.mu.Lock()
 		current := p.current
 		p.mu.Unlock()
-		for _, c := range p.open() {
-			c.contain(func() { c.look(current) })
+		for _, c := range p.allOpen() {
+			c.look(current)
 		}
 	}
 }
@@ -143,6 +147,7 @@ func (p *Pool) watch() {
 // look ends a client that does not read, and the connection if its server reads nothing or is
 // no longer asked for.
 func (c *connection) look(current Server) {
+	defer c.catch()
 	if m := c.unread(); m != nil {
 		m.owner.Unread()
 	}
@@ -156,6 +161,17 @@ func (c *connection) look(current Server) {
 	if retired && c.isIdle() || c.sock.Stalled() > stuck {
 		c.sock.Abandon()
 	}
+}
+
+// open returns a connection to the server that is open already, or nil.
+func (p *Pool) open(key laneKey) *connection {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if l := p.lanes[key]; l != nil && l.isDialled() && !l.isOver() && !p.closed {
+		p.current = key.Server
+		return l.conn
+	}
+	return nil
 }
 
 // get returns a connection to the server. It dials if there is none, once for all who wait.
@@ -203,8 +219,17 @@ func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, 
 		}
 		l.conn = newConnection(key, conn.NewSocket(dialled, p.clock), p.outOfSync)
 		p.all = append(p.all, l.conn)
-		p.ended.Go(l.conn.read)
-		p.ended.Go(func() { l.conn.contain(l.conn.write) })
+		p.begin(l.conn)
 	}
 	return l.conn, l.failure
+}
+
+// begin has somebody read and write a new connection.
+func (p *Pool) begin(c *connection) {
+	p.ended.Add(1)
+	if !c.attach(p.loop, p.ended.Done) {
+		p.ended.Done()
+		p.ended.Go(c.read)
+		p.ended.Go(c.write)
+	}
 }

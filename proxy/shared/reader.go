@@ -6,30 +6,6 @@ import (
 	"time"
 )
 
-// readAtOnce is the size of the reader's buffer.
-const readAtOnce = 64 << 10
-
-// read is the reader. It gives each reply to its member, until the connection ends.
-func (c *connection) read() {
-	defer close(c.done)
-	defer c.end()
-	c.contain(c.readAll)
-}
-
-func (c *connection) readAll() {
-	buf := make([]byte, readAtOnce)
-	for {
-		n, err := c.sock.Read(buf)
-		if wrong := c.feed(buf[:n]); wrong != nil {
-			c.outOfSync(wrong)
-			return
-		}
-		if err != nil {
-			return
-		}
-	}
-}
-
 // readOnly begins the reply of a server that has become a replica. Clients then connect again,
 // and must reach the server that is the master now.
 var readOnly = []byte("-READONLY")
@@ -40,6 +16,17 @@ const youth = time.Second
 
 // errUnasked means that replies and commands are out of sync.
 var errUnasked = errors.New("a reply that nobody asked for")
+
+// take is feed, and tells the owner if something is wrong. It returns false if the connection must
+// end.
+func (c *connection) take(p []byte) (more bool) {
+	defer c.catch()
+	if wrong := c.feed(p); wrong != nil {
+		c.outOfSync(wrong)
+		return false
+	}
+	return true
+}
 
 // feed delivers p, the next bytes from the server. An error means that nothing more may be fed.
 func (c *connection) feed(p []byte) error {
@@ -97,75 +84,61 @@ func (c *connection) takeTurn() bool {
 	return true
 }
 
-// pass writes bytes of the current turn to its client, and reports replies that have ended. It
-// keeps the writing side locked until the value has ended.
+// pass gives bytes of the current turn to its member, with the number of replies that end in
+// them. The client's writing side stays locked until the value has ended.
 func (c *connection) pass(p []byte, ended int) {
 	m := c.turn.of
 	if m == nil || len(p) == 0 {
 		return
 	}
+	c.owed.Add(-int64(ended))
+	if c.turn.silent || m.gone.Load() {
+		p = nil
+	}
+	if m.behind.Load() || len(p) > 0 && !m.mayAppend() {
+		c.putAside(m, p, ended)
+		return
+	}
 	var err error
-	if !c.turn.silent && c.beginSending(m) {
-		if !c.locked {
-			m.client.Lock()
-			c.locked = true
-		}
-		_, err = m.client.Write(p)
+	if len(p) > 0 {
+		err = m.client.Append(p)
 	}
-	c.unlock()
-	c.mu.Lock()
-	c.sending = nil
-	c.owed -= ended
-	c.passed += len(p)
-	if left := m.pending.Add(-int64(ended)); left == 0 && ended > 0 {
-		m.signal()
+	if !c.inside {
+		m.unlock()
 	}
-	if m.gone.Load() {
-		c.changed.Broadcast()
-	}
-	c.mu.Unlock()
-	if err != nil && !m.gone.Swap(true) {
-		m.fail()
-		m.owner.ClientLeft()
+	m.answered(ended)
+	if err != nil {
+		m.clientLeft()
 	}
 }
 
-// unlock unlocks the client's writing side unless a value is inside.
-func (c *connection) unlock() {
-	if c.locked && !c.inside {
-		c.locked = false
-		c.turn.of.client.Unlock()
-	}
-}
-
-func (c *connection) beginSending(m *Member) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if m.gone.Load() {
-		return false
-	}
-	c.sending = m
-	return true
-}
-
-// end fails every member with replies pending.
+// end fails every member with replies missing. It may be called again.
 func (c *connection) end() {
 	_ = c.sock.Close()
-	c.inside = false
-	c.unlock()
+	for _, m := range c.unanswered() {
+		m.unlock()
+		m.breaks()
+	}
+}
+
+// unanswered ends the connection. It returns the members that fail now. Those that are behind get
+// what came, and fail then.
+func (c *connection) unanswered() (now []*Member) {
 	c.mu.Lock()
-	c.over.Store(true)
-	failed := map[*Member]bool{}
+	defer c.mu.Unlock()
+	if c.over.Swap(true) {
+		return nil
+	}
+	close(c.done)
 	for _, t := range append(c.queue[c.head:], c.turn) {
-		if t.of != nil && t.of.conn.Load() == c && !t.of.Drained() { // the last one may have moved on
-			failed[t.of] = true
+		if t.count == 0 || t.of.broken {
+			continue
+		}
+		if t.of.broken = true; !t.of.behind.Load() {
+			now = append(now, t.of)
 		}
 	}
-	c.queue, c.head, c.out, c.sending = nil, 0, nil, nil
+	c.queue, c.head, c.out = nil, 0, nil
 	c.changed.Broadcast()
-	c.mu.Unlock()
-	for m := range failed {
-		m.fail()
-		m.owner.Broken()
-	}
+	return now
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
+	"redlock-proxy/redlock/loop"
 )
 
 const patience = 30 * time.Second
@@ -50,15 +52,47 @@ type rig struct {
 	t       *testing.T
 	servers chan net.Conn
 	wrong   atomic.Pointer[error]
+	way     way
+	loop    *loop.Loop // nil: there is none
 	down    atomic.Bool
 }
 
-func newRig(t *testing.T) *rig {
-	r := &rig{t: t, servers: make(chan net.Conn, 100)}
-	r.Pool = NewPool(&conn.Clock{}, func(err error) { r.wrong.Store(&err) })
+// A way is who reads and writes the connections and the clients.
+type way struct {
+	name             string
+	looped, attached bool
+}
+
+// eachWay runs a test with a loop and without. With one, clients may be on goroutines, as over TLS.
+func eachWay(t *testing.T, test func(*testing.T, *rig)) {
+	for _, way := range []way{{"goroutines", false, false}, {"loop", true, true}, {"loop, clients on goroutines", true, false}} {
+		t.Run(way.name, func(t *testing.T) { test(t, newRig(t, way)) })
+	}
+}
+
+func newRig(t *testing.T, way way) *rig {
+	r := &rig{t: t, servers: make(chan net.Conn, 100), way: way}
+	if way.looped {
+		l, end, err := loop.Start(slog.New(slog.DiscardHandler))
+		if errors.Is(err, errors.ErrUnsupported) {
+			t.Skip("the system has no epoll")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(end)
+		r.loop = l
+	}
+	r.Pool = NewPool(&conn.Clock{}, r.loop, func(err error) { r.wrong.Store(&err) })
 	t.Cleanup(r.Close)
 	return r
 }
+
+// A reader is a session that reads nothing.
+type reader struct{}
+
+func (reader) Received([]byte) {}
+func (reader) Ended(error)     {}
 
 func (r *rig) dial(context.Context) (net.Conn, error) {
 	if r.down.Load() {
@@ -115,7 +149,10 @@ func (r *rig) member(index int) *fakeMember {
 	r.t.Helper()
 	near, far := pair(r.t)
 	owner := &fakeOwner{client: conn.NewSocket(near, &conn.Clock{})}
-	m := &fakeMember{Member: r.NewMember(conn.NewWriter(owner.client), owner), t: r.t, client: far, owner: owner}
+	if r.way.attached && !owner.client.Attach(r.loop, nil, reader{}) {
+		r.t.Fatal("the client cannot be attached")
+	}
+	m := &fakeMember{Member: r.NewMember(conn.NewWriter(owner.client), owner, nil), t: r.t, client: far, owner: owner}
 	m.index = index
 	r.t.Cleanup(func() { _ = near.Close(); m.Close() })
 	m.join(r)
@@ -134,8 +171,9 @@ func (m *fakeMember) sends(text string, replies int) {
 	m.Write([]byte(text))
 }
 
-func TestRepliesGoToTheirMembers(t *testing.T) {
-	r := newRig(t)
+func TestRepliesGoToTheirMembers(t *testing.T) { eachWay(t, testRepliesGoToTheirMembers) }
+
+func testRepliesGoToTheirMembers(t *testing.T, r *rig) {
 	a, b := r.member(0), r.member(0)
 	server := <-r.servers
 	a.sends("a1a2", 2)
@@ -159,8 +197,9 @@ func TestRepliesGoToTheirMembers(t *testing.T) {
 }
 
 // A broken connection fails the members that wait for replies, and no others.
-func TestBrokenInsideAValue(t *testing.T) {
-	r := newRig(t)
+func TestBrokenInsideAValue(t *testing.T) { eachWay(t, testBrokenInsideAValue) }
+
+func testBrokenInsideAValue(t *testing.T, r *rig) {
 	a, b, c := r.member(0), r.member(0), r.member(0)
 	server := <-r.servers
 	c.sends("c", 1)
@@ -194,7 +233,9 @@ func TestBrokenInsideAValue(t *testing.T) {
 }
 
 // What answers no command reaches nobody, and ends the connection.
-func TestHostileServer(t *testing.T) {
+func TestHostileServer(t *testing.T) { eachWay(t, tHostileServer) }
+
+func tHostileServer(t *testing.T, r *rig) {
 	for stream, want := range map[string]string{
 		"+OK\r\n+more\r\n": "+OK\r\n",
 		"?":                "",
@@ -204,7 +245,7 @@ func TestHostileServer(t *testing.T) {
 		"+OK\r\n\x00":      "+OK\r\n",
 		"$3\r\nabcd\r\n+x": "", // cut somewhere inside
 	} {
-		r := newRig(t)
+		r := newRig(t, r.way)
 		a, b := r.member(0), r.member(0)
 		server := <-r.servers
 		a.sends("a", 1)
@@ -228,8 +269,9 @@ func TestHostileServer(t *testing.T) {
 }
 
 // A client that does not read delays the others until the watch ends it.
-func TestSlowClientIsEnded(t *testing.T) {
-	r := newRig(t)
+func TestSlowClientIsEnded(t *testing.T) { eachWay(t, testSlowClientIsEnded) }
+
+func testSlowClientIsEnded(t *testing.T, r *rig) {
 	slow, other := r.member(0), r.member(0)
 	server := <-r.servers
 	slow.sends("slow", 1)
@@ -251,18 +293,19 @@ func TestSlowClientIsEnded(t *testing.T) {
 }
 
 // While nobody waits behind it, a client may take its time.
-func TestSlowClientAloneIsKept(t *testing.T) {
-	r := newRig(t)
+func TestSlowClientAloneIsKept(t *testing.T) { eachWay(t, testSlowClientAloneIsKept) }
+
+func testSlowClientAloneIsKept(t *testing.T, r *rig) {
 	slow := r.member(0)
 	server := <-r.servers
 	slow.sends("slow", 1)
 	const size = 32 << 20
 	go say(server, fmt.Sprintf("$%d\r\n%s\r\n", size, strings.Repeat("x", size)))
 	c := slow.conn.Load()
-	eventually(t, "the reader waits for the client", func() bool {
+	eventually(t, "reading has stopped for the client", func() bool {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return c.sending != nil
+		return len(c.full) > 0
 	})
 	for range 3 * unreadLooks {
 		if c.unread() != nil {
@@ -276,15 +319,15 @@ func TestSlowClientAloneIsKept(t *testing.T) {
 func TestFastReaderIsKept(t *testing.T) {
 	c := newConnection(laneKey{}, nil, nil)
 	fast, other := &Member{}, &Member{}
-	c.sending, c.queue = fast, []turn{{of: other, count: 1}}
+	c.full, c.queue = []*Member{fast}, []turn{{of: other, count: 1}}
 	for range 3 * unreadLooks {
-		c.passed += readsFast
+		c.taken += readsFast
 		if c.unread() != nil {
 			t.Fatal("it is ended")
 		}
 	}
 	for range unreadLooks - 1 {
-		c.passed += readsFast - 1
+		c.taken += readsFast - 1
 		if c.unread() != nil {
 			t.Fatal("it is ended too early")
 		}
@@ -295,8 +338,9 @@ func TestFastReaderIsKept(t *testing.T) {
 }
 
 // A client that has gone costs the others nothing, and its replies go nowhere.
-func TestMemberThatLeaves(t *testing.T) {
-	r := newRig(t)
+func TestMemberThatLeaves(t *testing.T) { eachWay(t, testMemberThatLeaves) }
+
+func testMemberThatLeaves(t *testing.T, r *rig) {
 	gone, other := r.member(0), r.member(0)
 	server := <-r.servers
 	gone.sends("gone", 2)
@@ -315,8 +359,9 @@ func TestMemberThatLeaves(t *testing.T) {
 }
 
 // A client that sends no more gets what comes soon. It does not wait for a silent server.
-func TestMemberThatSendsNoMore(t *testing.T) {
-	r := newRig(t)
+func TestMemberThatSendsNoMore(t *testing.T) { eachWay(t, testMemberThatSendsNoMore) }
+
+func testMemberThatSendsNoMore(t *testing.T, r *rig) {
 	patient, leaves := r.member(0), r.member(0)
 	server := <-r.servers
 	leaves.sends("a", 1)
@@ -333,8 +378,9 @@ func TestMemberThatSendsNoMore(t *testing.T) {
 	}
 }
 
-func TestWriteWaitsForTheServer(t *testing.T) {
-	r := newRig(t)
+func TestWriteWaitsForTheServer(t *testing.T) { eachWay(t, testWriteWaitsForTheServer) }
+
+func testWriteWaitsForTheServer(t *testing.T, r *rig) {
 	a, b := r.member(0), r.member(0)
 	server := <-r.servers
 	done := make(chan struct{})
@@ -363,11 +409,12 @@ func TestWriteWaitsForTheServer(t *testing.T) {
 }
 
 // All who need a connection at the same time get one, or the same error.
-func TestDialOnce(t *testing.T) {
-	r := newRig(t)
+func TestDialOnce(t *testing.T) { eachWay(t, testDialOnce) }
+
+func testDialOnce(t *testing.T, r *rig) {
 	r.down.Store(true)
 	near, _ := pair(t)
-	m := r.NewMember(conn.NewWriter(conn.NewSocket(near, &conn.Clock{})), &fakeOwner{})
+	m := r.NewMember(conn.NewWriter(conn.NewSocket(near, &conn.Clock{})), &fakeOwner{}, nil)
 	defer m.Close()
 	for range 2 {
 		if failure := m.Join(Server{Name: "a"}, wire.RESP2, r.dial); failure == nil || failure.Reply != wire.ErrUpstreamDown {
@@ -395,7 +442,10 @@ func TestDialOnce(t *testing.T) {
 
 // The reader has begun with the reply, so no turn waits, and yet the connection is in use.
 func TestAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T) {
-	r := newRig(t)
+	eachWay(t, testAConnectionThatOwesTheRestOfAReplyIsNotIdle)
+}
+
+func testAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T, r *rig) {
 	a := r.member(0)
 	server := <-r.servers
 	c := a.conn.Load()
@@ -405,11 +455,6 @@ func TestAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T) {
 	a.sends("a", 2)
 	say(server, "+1\r\n$3\r\nab")
 	expect(t, a.client, "+1\r\n$3\r\nab")
-	eventually(t, "the reader waits for the server", func() bool {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		return c.sending == nil
-	})
 	if c.isIdle() {
 		t.Error("it passes for idle")
 	}
@@ -418,8 +463,9 @@ func TestAConnectionThatOwesTheRestOfAReplyIsNotIdle(t *testing.T) {
 }
 
 // A defect in what the watch or the writer calls ends the connection, and not the process.
-func TestAPanicEndsOneConnection(t *testing.T) {
-	r := newRig(t)
+func TestAPanicEndsOneConnection(t *testing.T) { eachWay(t, testAPanicEndsOneConnection) }
+
+func testAPanicEndsOneConnection(t *testing.T, r *rig) {
 	slow, other := r.member(0), r.member(0)
 	slow.owner.defect = true
 	server := <-r.servers
@@ -436,13 +482,17 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 	other.join(r)
 	<-r.servers
 	c = other.conn.Load()
-	c.contain(func() { panic("a defect") })
+	func() {
+		defer c.catch()
+		panic("a defect")
+	}()
 	eventually(t, "the next connection has ended", c.over.Load)
 }
 
 // A server that has become a replica is left. Replies that are still missing come from it.
-func TestReadOnlyServerIsLeft(t *testing.T) {
-	r := newRig(t)
+func TestReadOnlyServerIsLeft(t *testing.T) { eachWay(t, testReadOnlyServerIsLeft) }
+
+func testReadOnlyServerIsLeft(t *testing.T, r *rig) {
 	r.watched = true // the test looks itself
 	a, b := r.member(0), r.member(0)
 	replica := <-r.servers
@@ -492,8 +542,9 @@ func TestReadOnlyServerIsLeft(t *testing.T) {
 }
 
 // A connection that nobody uses is closed, but not at once: a session may have just chosen it.
-func TestUnusedConnectionIsClosed(t *testing.T) {
-	r := newRig(t)
+func TestUnusedConnectionIsClosed(t *testing.T) { eachWay(t, testUnusedConnectionIsClosed) }
+
+func testUnusedConnectionIsClosed(t *testing.T, r *rig) {
 	r.watched = true // the test looks itself
 	a := r.member(0)
 	server := <-r.servers
@@ -527,8 +578,9 @@ func TestUnusedConnectionIsClosed(t *testing.T) {
 	eventually(t, "it is closed", c.over.Load)
 }
 
-func TestClosedPool(t *testing.T) {
-	r := newRig(t)
+func TestClosedPool(t *testing.T) { eachWay(t, testClosedPool) }
+
+func testClosedPool(t *testing.T, r *rig) {
 	a := r.member(0)
 	<-r.servers
 	a.sends("a", 1)
@@ -551,9 +603,11 @@ func FuzzFeed(f *testing.F) {
 		for i, step := range []int{len(stream) + 1, int(size) + 1} {
 			c := newConnection(laneKey{}, nil, func(error) {})
 			var clients [2]*collector
+			var members [2]*Member
 			for j := range clients {
 				clients[j] = &collector{}
 				m := &Member{client: conn.NewWriter(conn.NewSocket(clients[j], &conn.Clock{})), drained: make(chan struct{}, 1)}
+				members[j] = m
 				for range 2 {
 					c.queue = append(c.queue, turn{of: m, count: 2})
 				}
@@ -563,6 +617,7 @@ func FuzzFeed(f *testing.F) {
 				wrong[i] = c.feed([]byte(stream[at:min(at+step, len(stream))]))
 			}
 			for j, client := range clients {
+				c.awaitCaughtUp(members[j])
 				got[i][j] = client.String()
 			}
 		}
