@@ -187,9 +187,7 @@ func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 		w.put("A A A A A", time.Hour)
 		b := ballot.Poll(w.locker.box, resp.AppendCommand(nil, "GET", key), ballot.Question[bool]{
 			Kind: KindRelease, Replies: 1, Keys: []string{key},
-			Debt: func(int) *stream.Debt {
-				return &stream.Debt{Script: stream.ReleaseScript, Key: key, Value: tokenA, Life: stream.NewLifetime(time.Now().Add(time.Hour))}
-			},
+			Debt:  &stream.Debt{Script: stream.ReleaseScript, Key: key, Value: tokenA, Life: stream.NewLifetime(time.Now().Add(time.Hour))},
 			Parse: func([][]byte) (bool, error) { panic("defect") },
 			Vote:  ballot.VoteOf,
 			Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {

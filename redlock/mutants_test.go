@@ -831,7 +831,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that is away is told only of what was released",
-		edits:    []edit{{"run/recognise.go", "Debt:    missed.debt, ", "Debt: missed.debt, OwedToAbsent: true, "}},
+		edits:    []edit{{"run/recognise.go", "Debt:    &missed.debt, ", "Debt: &missed.debt, OwedToAbsent: true, "}},
 		caughtBy: "TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued",
 	},
 	{
@@ -841,7 +841,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that is told again spares a later lock",
-		edits:    []edit{{"run/recognise.go", "Deliver(missed.debt(i), time.Now(), true)", "Deliver(missed.debt(i), time.Now(), false)"}},
+		edits:    []edit{{"run/recognise.go", "Deliver(&missed.debt, time.Now(), true)", "Deliver(&missed.debt, time.Now(), false)"}},
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
 	},
 	{

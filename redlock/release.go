@@ -274,9 +274,7 @@ func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer]
 func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, limit int64) Outcome {
 	lock, held := string(key), string(value) // debts outlive the call
 	frames := resp.AppendEval(nil, stream.ReleaseScript, [][]byte{key}, value, resp.Decimal(limit))
-	missed := func(int) *stream.Debt {
-		return &stream.Debt{Script: stream.ReleaseScript, Key: lock, Value: held, Life: life}
-	}
+	missed := &stream.Debt{Script: stream.ReleaseScript, Key: lock, Value: held, Life: life}
 	before := l.lanes.Creations(db, lock)
 	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:         KindRelease,
@@ -294,12 +292,12 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, 
 		},
 		Late: func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict == Won && a.State.Heard() && !a.Value {
-				l.mender.ReleaseAgain(db, missed(i), 1<<i, before)
+				l.mender.ReleaseAgain(db, missed, 1<<i, before)
 			}
 		},
 	})
 	if b.Verdict == Won {
-		l.mender.ReleaseAgain(db, missed(0), quorum.Refusers(b.Answers, ballot.Yes), before)
+		l.mender.ReleaseAgain(db, missed, quorum.Refusers(b.Answers, ballot.Yes), before)
 	}
 	return b.Outcome()
 }

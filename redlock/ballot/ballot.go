@@ -117,7 +117,7 @@ func (b *Ballot[A]) ask(i int, s *stream.Stream, frames []byte) bool {
 		return true
 	}
 	if b.OwedToAbsent {
-		s.Owe(b.Debt(i))
+		s.Owe(b.Debt)
 	}
 	return false
 }
@@ -131,11 +131,8 @@ func (b *Ballot[A]) put(s *stream.Stream, c stream.Call, frames []byte) bool {
 }
 
 // Owed returns what the master must still be told if the connection breaks.
-func (b *Ballot[A]) Owed(c *stream.Call) *stream.Debt {
-	if b.Debt == nil {
-		return nil
-	}
-	return b.Debt(c.Master)
+func (b *Ballot[A]) Owed(*stream.Call) *stream.Debt {
+	return b.Debt
 }
 
 // Answered turns a master's replies into its answer to the ballot.
@@ -164,7 +161,7 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 		a.State = quorum.Unable
 	}
 	if err != nil && err != ErrNoScript && b.Debt != nil {
-		s.Owe(b.Debt(c.Master))
+		s.Owe(b.Debt)
 	}
 	switch err {
 	case nil:

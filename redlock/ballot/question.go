@@ -45,8 +45,7 @@ type Question[A any] struct {
 	// Debt, if set, is what a master must still be told if its connection broke before
 	// it answered, or if it could not serve the question. A forgotten script leaves no
 	// debt. With OwedToAbsent a master that cannot be asked now gets the debt, too.
-	// Debt must not block.
-	Debt         func(master int) *stream.Debt
+	Debt         *stream.Debt
 	OwedToAbsent bool
 }
 

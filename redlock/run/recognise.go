@@ -173,8 +173,8 @@ func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
 // A missedRelease goes to a master that missed a release. It spares a lock that lives
 // longer than the one that the other masters deleted.
 type missedRelease struct {
-	key   [1]string // a list, as questions take it
-	owner string
+	key  [1]string // a list, as questions take it
+	debt stream.Debt
 	// life becomes known when the first master has deleted the lock. Until then the debt
 	// of a master that breaks off or cannot serve spares every lock whose value may be a
 	// constant. So such masters are told once more.
@@ -184,18 +184,15 @@ type missedRelease struct {
 
 func newMissedRelease(c script.Call) *missedRelease {
 	key, owner := ballot.Copies(c.Key, c.Owner)
-	m := &missedRelease{key: [1]string{key}, owner: owner}
+	m := &missedRelease{key: [1]string{key}}
+	m.debt = stream.Debt{Script: stream.ReleaseScript, Key: key, Value: owner, Life: &m.life}
 	m.seen.Set(time.Now())
 	return m
 }
 
-func (m *missedRelease) debt(int) *stream.Debt {
-	return &stream.Debt{Script: stream.ReleaseScript, Key: m.key[0], Value: m.owner, Life: &m.life}
-}
-
 // tellMissed sends a release to a master that missed it.
 func (u *Runner) tellMissed(db, i int, missed *missedRelease) {
-	u.box.Masters.At(i).Stream(db).Deliver(missed.debt(i), time.Now(), true)
+	u.box.Masters.At(i).Stream(db).Deliver(&missed.debt, time.Now(), true)
 }
 
 // releaseByScript runs the script as a compare-and-delete. It decides like all releases
@@ -214,7 +211,7 @@ func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) 
 		Replies: 2,
 		Load:    s.load,
 		Task:    r.task,
-		Debt:    missed.debt, // a master that is away hears of it only if others deleted something
+		Debt:    &missed.debt, // a master that is away hears of it only if others deleted something
 		Parse: func(replies [][]byte) (releaseAnswer, error) {
 			a, err := s.read(replies[1])
 			if a.done {
@@ -237,7 +234,7 @@ func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) 
 			case a.Value.noScript:
 				u.tellMissed(db, i, missed)
 			case a.State.Heard() && !a.Value.done:
-				u.mender.ReleaseAgain(db, missed.debt(i), 1<<i, before)
+				u.mender.ReleaseAgain(db, &missed.debt, 1<<i, before)
 			}
 		},
 	})
@@ -253,7 +250,7 @@ func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) 
 		}
 	}
 	if again := quorum.Refusers(b.Answers, releaseAnswer.did); b.Verdict == ballot.Won && again != 0 {
-		u.mender.ReleaseAgain(db, missed.debt(0), again, before)
+		u.mender.ReleaseAgain(db, &missed.debt, again, before)
 	}
 	return s.outcome(b.Outcome(), b.Answers), true
 }

@@ -21,7 +21,8 @@ var (
 
 // A Debt is a command that a master must still receive after its connection broke. It
 // takes back a grant, deletes a released lock, or sets a missed expiry. It compares the
-// value, so that another holder's lock under the same key stays.
+// value, so that another holder's lock under the same key stays. Several streams may keep
+// the same Debt, so nobody changes it afterwards.
 type Debt struct {
 	Exact  []byte // an encoded command that is safe at any time; nil: the fields below count
 	Script string // ReleaseScript or ExpireScript
