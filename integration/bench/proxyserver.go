@@ -35,6 +35,7 @@ type proxyConfig struct {
 	masters       []string // addresses
 	upstream      string
 	masterTimeout time.Duration
+	connections   string // upstream_connections; "": the default
 }
 
 func (c proxyConfig) yaml(port, admin int) string {
@@ -42,6 +43,9 @@ func (c proxyConfig) yaml(port, admin int) string {
 	fmt.Fprintf(&text, "listen: %s\nadmin: %s\nupstream: redis://%s\nmasters:\n", child.Loopback(port), child.Loopback(admin), c.upstream)
 	for _, master := range c.masters {
 		fmt.Fprintf(&text, "  - redis://%s\n", master)
+	}
+	if c.connections != "" {
+		fmt.Fprintf(&text, "upstream_connections: %s\n", c.connections)
 	}
 	fmt.Fprintf(&text, "locks: [{match: \"lock:*\"}]\nmaster_timeout: %s\nlimits: {clients: 20000}\nlog: {level: warn}\n", c.masterTimeout)
 	return text.String()

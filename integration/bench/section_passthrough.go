@@ -24,9 +24,13 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	const proxied, pumped, direct, twemproxied = "proxy", "byte pump", "plain Redis", "twemproxy"
-	ports := map[string]int{proxied: c.proxy.port, pumped: bare.port(), direct: c.upstream.port}
-	servers := map[string]*child.Process{proxied: c.proxy.Process, pumped: thisProcess(), direct: c.upstream.Process}
+	sharing, err := b.startProxyOf(ctx, c, "shared")
+	if err != nil {
+		return err
+	}
+	const proxied, shared, pumped, direct, twemproxied = "proxy", "proxy with shared connections", "byte pump", "plain Redis", "twemproxy"
+	ports := map[string]int{proxied: c.proxy.port, shared: sharing.port, pumped: bare.port(), direct: c.upstream.port}
+	servers := map[string]*child.Process{proxied: c.proxy.Process, shared: sharing.Process, pumped: thisProcess(), direct: c.upstream.Process}
 	others := []string{pumped, direct, twemproxied}
 	twemproxy, port, err := b.startTwemproxy(ctx, c.upstream)
 	switch {
@@ -41,7 +45,7 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 	for _, pipeline := range []int{1, 16} {
 		for _, command := range [][]string{{"GET", "key:__rand_int__"}, {"SET", "key:__rand_int__", "xxx"}} {
 			var contestants []contestant
-			for _, name := range append([]string{proxied}, others...) {
+			for _, name := range append([]string{proxied, shared}, others...) {
 				run := &redisBenchmark{port: ports[name], clients: 50, pipeline: pipeline, command: command}
 				contestants = append(contestants, contestant{name, run.spentBy(servers[name])})
 			}
@@ -49,21 +53,23 @@ func measurePassThrough(ctx context.Context, b *bench) error {
 			if err != nil {
 				return err
 			}
-			for _, other := range others {
-				wanted := bar{}
-				switch {
-				case other == pumped:
-					wanted = atLeast(0.9)
-				case other == twemproxied && pipeline == 1:
-					wanted = atLeast(1)
-				case other == twemproxied:
-					wanted = atLeast(2)
+			for _, ours := range []string{proxied, shared} {
+				for _, other := range others {
+					wanted := bar{}
+					switch {
+					case other == pumped:
+						wanted = atLeast(0.9)
+					case other == twemproxied && pipeline == 1:
+						wanted = atLeast(1)
+					case other == twemproxied:
+						wanted = atLeast(2)
+					}
+					what := fmt.Sprintf("%s, 50 clients, -P %d: %s / %s", command[0], pipeline, ours, other)
+					b.report(what, all.ratio("rate", ours, other), "x", wanted,
+						medians("commands/s", all.of(ours, "rate"), all.of(other, "rate")))
+					b.report(what+", CPU time of each per command", all.ratio("cpu", ours, other), "x", bar{},
+						medians("us", all.of(ours, "cpu"), all.of(other, "cpu")))
 				}
-				what := fmt.Sprintf("%s, 50 clients, -P %d: proxy / %s", command[0], pipeline, other)
-				b.report(what, all.ratio("rate", proxied, other), "x", wanted,
-					medians("commands/s", all.of(proxied, "rate"), all.of(other, "rate")))
-				b.report(what+", CPU time of each per command", all.ratio("cpu", proxied, other), "x", bar{},
-					medians("us", all.of(proxied, "cpu"), all.of(other, "cpu")))
 			}
 		}
 	}

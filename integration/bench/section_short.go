@@ -12,18 +12,23 @@ import (
 // as PHP does for each request, with clients of a plain Redis.
 func measureShortSessions(ctx context.Context, b *bench) error {
 	const clients = 50
-	const proxied, bare, same = "proxy", "plain Redis without locks", "plain Redis with the same commands"
+	const proxied, shared, bare, same = "proxy", "proxy with shared connections", "plain Redis without locks", "plain Redis with the same commands"
 	c, err := b.startCluster(ctx, 5)
 	if err != nil {
 		return err
 	}
-	for _, addr := range []string{c.proxy.addr(), c.upstream.addr()} { // each gets the script
+	sharing, err := b.startProxyOf(ctx, c, "shared")
+	if err != nil {
+		return err
+	}
+	for _, addr := range []string{c.proxy.addr(), sharing.addr(), c.upstream.addr()} { // each gets the script
 		if _, err := b.leanClients(ctx, addr, 1, compareAndDelete); err != nil {
 			return err
 		}
 	}
 	contestants := []contestant{
 		shortSessions(proxied, c.proxy.addr(), c.proxy.Process, clients, true),
+		shortSessions(shared, sharing.addr(), sharing.Process, clients, true),
 		shortSessions(bare, c.upstream.addr(), c.upstream.Process, clients, false),
 		shortSessions(same, c.upstream.addr(), c.upstream.Process, clients, true),
 	}
@@ -31,16 +36,18 @@ func measureShortSessions(ctx context.Context, b *bench) error {
 	if err != nil {
 		return err
 	}
-	for _, other := range []string{bare, same} {
-		wanted := bar{}
-		if other == bare {
-			wanted = atLeast(0.9)
+	for _, ours := range []string{proxied, shared} {
+		for _, other := range []string{bare, same} {
+			wanted := bar{}
+			if other == bare {
+				wanted = atLeast(0.9)
+			}
+			what := fmt.Sprintf("%d clients that connect for each lock: %s / %s", clients, ours, other)
+			b.report(what, all.ratio("rate", ours, other), "x", wanted,
+				medians("sessions/s", all.of(ours, "rate"), all.of(other, "rate"))+all.failures(ours, other))
+			b.report(what+", CPU time of each per session", all.ratio("server", ours, other), "x", bar{},
+				medians("us", all.of(ours, "server"), all.of(other, "server")))
 		}
-		what := fmt.Sprintf("%d clients that connect for each lock: %s / %s", clients, proxied, other)
-		b.report(what, all.ratio("rate", proxied, other), "x", wanted,
-			medians("sessions/s", all.of(proxied, "rate"), all.of(other, "rate"))+all.failures(proxied, other))
-		b.report(what+", CPU time of each per session", all.ratio("server", proxied, other), "x", bar{},
-			medians("us", all.of(proxied, "server"), all.of(other, "server")))
 	}
 	return nil
 }
