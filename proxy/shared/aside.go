@@ -108,6 +108,7 @@ func (c *connection) caughtUp(m *Member) {
 
 // dropAside forgets what was put aside.
 func (c *connection) dropAside(m *Member) {
+	m.unlock()
 	c.mu.Lock()
 	c.caughtUp(m)
 	c.mu.Unlock()

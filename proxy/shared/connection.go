@@ -83,10 +83,12 @@ func newConnection(key laneKey, sock *conn.Socket, outOfSync func(error)) *conne
 // send adds a member's commands and what it expects. It returns false if the connection or the
 // member has ended.
 func (c *connection) send(m *Member, commands []byte) bool {
-	for m.task.OnLoop() && c.isFull() {
+	entered, mustLeave := c.enter(m, commands)
+	if mustLeave {
 		m.task.Leave()
+		entered, _ = c.enter(m, commands)
 	}
-	if !c.enter(m, commands) {
+	if !entered {
 		return false
 	}
 	switch {
@@ -101,22 +103,19 @@ func (c *connection) send(m *Member, commands []byte) bool {
 	return true
 }
 
-// isFull tells whether so much waits to be sent that enter may wait.
-func (c *connection) isFull() bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return len(c.out) > mostWaiting
-}
-
-// enter is send without telling who writes.
-func (c *connection) enter(m *Member, commands []byte) bool {
+// enter is send without telling who writes. While there is no room it waits, but not on a loop,
+// which may be the one that makes room: then mustLeave is true and nothing has been added.
+func (c *connection) enter(m *Member, commands []byte) (entered, mustLeave bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.out) > mostWaiting && !c.over.Load() && !m.gone.Load() {
+		if m.task.OnLoop() {
+			return false, true
+		}
 		c.changed.Wait()
 	}
 	if c.over.Load() || m.gone.Load() {
-		return false
+		return false, false
 	}
 	c.out = append(c.out, commands...)
 	for _, t := range m.expected {
@@ -124,7 +123,7 @@ func (c *connection) enter(m *Member, commands []byte) bool {
 		c.owed.Add(int64(t.count))
 		c.add(t)
 	}
-	return true
+	return true, false
 }
 
 func (c *connection) add(t turn) {

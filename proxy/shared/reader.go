@@ -131,7 +131,7 @@ func (c *connection) unanswered() (now []*Member) {
 	}
 	close(c.done)
 	for _, t := range append(c.queue[c.head:], c.turn) {
-		if t.count == 0 || t.of.broken {
+		if !c.misses(t) || t.of.broken {
 			continue
 		}
 		if t.of.broken = true; !t.of.behind.Load() {
@@ -141,4 +141,10 @@ func (c *connection) unanswered() (now []*Member) {
 	c.queue, c.head, c.out = nil, 0, nil
 	c.changed.Broadcast()
 	return now
+}
+
+// misses tells whether the member of a turn will not get all its replies. After a panic in
+// feeding, the last reply of a turn may be counted and not given.
+func (c *connection) misses(t turn) bool {
+	return t.count > 0 || t.of != nil && t.of.conn.Load() == c && !t.of.Drained() && !t.of.behind.Load()
 }

@@ -144,6 +144,15 @@ func eventually(t *testing.T, what string, is func() bool) {
 	}
 }
 
+func await(t *testing.T, otherwise string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(patience):
+		t.Fatal(otherwise)
+	}
+}
+
 // member makes a member of the connection with this index.
 func (r *rig) member(index int) *fakeMember {
 	r.t.Helper()
@@ -401,6 +410,18 @@ func testWriteWaitsForTheServer(t *testing.T, r *rig) {
 		t.Fatal("100 MB are buffered")
 	default:
 	}
+	if r.loop != nil {
+		tried := make(chan struct{})
+		r.loop.Go(func(task *loop.Task) (rests bool) {
+			defer close(tried)
+			onLoop := &Member{task: task}
+			if entered, mustLeave := c.enter(onLoop, nil); entered || !mustLeave {
+				t.Error("a task on the loop is not told to leave it")
+			}
+			return false
+		})
+		await(t, "a task on the loop waits for room", tried)
+	}
 	_ = server.Close()
 	<-done
 	if !a.Failed() || b.Failed() {
@@ -487,6 +508,19 @@ func testAPanicEndsOneConnection(t *testing.T, r *rig) {
 		panic("a defect")
 	}()
 	eventually(t, "the next connection has ended", c.over.Load)
+}
+
+// A defect between counting the last reply and giving it fails its member.
+func TestAPanicFailsTheMemberOfTheLastReply(t *testing.T) {
+	c := newConnection(laneKey{}, conn.NewSocket(nil, &conn.Clock{}), func(error) {})
+	owner := &fakeOwner{}
+	m := &Member{owner: owner}
+	m.conn.Store(c)
+	m.pending.Store(1)
+	c.turn = turn{of: m}
+	if failed := c.unanswered(); len(failed) != 1 || failed[0] != m {
+		t.Errorf("failed: %v", failed)
+	}
 }
 
 // A server that has become a replica is left. Replies that are still missing come from it.
