@@ -18,7 +18,8 @@ type coroutine struct {
 	rests  bool   // what it returned
 	dead   bool   // nothing can run on it any more
 	leaver func() // runAway, made once because each Leave needs it
-	again  func() // has the task go on after a Yield, made once, too
+	again  func() // has the task go on after a Yield; made once, too
+	keep   func() // keepCoroutine; made once, too
 
 	resume func() (struct{}, bool) // runs it until it yields
 	stop   func()
@@ -28,7 +29,7 @@ type coroutine struct {
 // newCoroutine must not be called under a locked thread (doc.go).
 func (l *Loop) newCoroutine() *coroutine {
 	c := &coroutine{loop: l}
-	c.leaver, c.again = c.runAway, func() { c.task.enqueue() }
+	c.leaver, c.again, c.keep = c.runAway, func() { c.task.enqueue() }, func() { l.keepCoroutine(c) }
 	c.resume, c.stop = iter.Pull(func(yield func(struct{}) bool) {
 		defer func() { c.dead = true }()
 		c.yield = yield
@@ -78,8 +79,9 @@ func (c *coroutine) runAway() {
 			c.task.enqueue()
 			return
 		}
-		c.stop()
-		c.task.endTurn(c.rests)
+		t, rests := c.task, c.rests
+		c.loop.Do(c.keep) // the loop does not end before the task has
+		t.endTurn(rests)
 	}()
 	c.resume()
 }
