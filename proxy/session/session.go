@@ -336,7 +336,10 @@ func (s *Session) owesNothing() bool {
 	if m := s.shared.Load(); m != nil && !m.IsIdle() {
 		return false
 	}
-	return s.upstream.Load() == nil && len(s.pending) == 0 && s.batch.Empty() && s.lastReply() == "" && s.sock.HasSent()
+	if up := s.upstream.Load(); up != nil && !up.ClosesAtOnce() {
+		return false
+	}
+	return len(s.pending) == 0 && s.batch.Empty() && s.lastReply() == "" && s.sock.HasSent()
 }
 
 // release closes everything, whatever state the session is in.

@@ -1,11 +1,15 @@
 package session
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"strings"
 	"testing"
 
+	"redlock-proxy/proxy/config"
+	"redlock-proxy/proxy/upstream"
 	"redlock-proxy/proxy/wire"
 )
 
@@ -69,5 +73,51 @@ func TestIdleSessionEndsOnTheLoop(t *testing.T) {
 		if onLoop := <-ended; !onLoop {
 			t.Errorf("after %q it ended elsewhere", command)
 		}
+	}
+}
+
+// forwarding sends each command to the upstream.
+type forwarding struct{ closing }
+
+func (f forwarding) Perform(cmd wire.Command) {
+	if f.TryOpen() == "" {
+		f.Forward(cmd, upstream.Expectation{Count: 1})
+	}
+}
+
+// So does one whose upstream has answered everything.
+func TestSessionWithAnUpstreamEndsOnTheLoop(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	left := make(chan error, 1)
+	go func() {
+		c, err := server.Accept()
+		for buf := make([]byte, 100); err == nil; {
+			if _, err = c.Read(buf); err == nil {
+				_, err = io.WriteString(c, wire.Pong)
+			}
+		}
+		left <- err
+	}()
+	s, client := startOnLoop(t, io.Discard)
+	ask(t, client, "A 1\r\n", "+1\r\n")
+	s.Env.Active.Replace(func(now config.Settings) config.Settings {
+		now.DialUpstream = func(ctx context.Context) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "tcp", server.Addr().String())
+		}
+		return now
+	})
+	ended := make(chan bool, 1)
+	s.Env.Loop.Do(func() { s.handler = forwarding{closing{echo{s}, ended}} })
+	ask(t, client, "*1\r\n$4\r\nPING\r\n", wire.Pong)
+	_ = client.Close()
+	if onLoop := <-ended; !onLoop {
+		t.Error("it ended elsewhere")
+	}
+	if err := <-left; err != io.EOF {
+		t.Errorf("the upstream's connection ended with %v", err)
 	}
 }

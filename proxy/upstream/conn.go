@@ -215,10 +215,16 @@ func (c *Conn) Finish() (whole bool) {
 	return !c.inside
 }
 
+// ClosesAtOnce tells whether Close cuts off nothing and waits for nobody but the loop.
+func (c *Conn) ClosesAtOnce() bool { return c.conn.Attached() && c.Drained() && !c.Pipe() }
+
 // Close ends the connection. After it has returned, the copier writes nothing more to
 // the client, and no event comes but Ended.
 func (c *Conn) Close() {
 	_ = c.conn.Close()
+	for c.options.Task.OnLoop() && !c.Ended() {
+		c.options.Task.Park()
+	}
 	<-c.done
 	c.release()
 }
