@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/marker"
@@ -308,6 +309,12 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 			text = strings.Replace(text, theirs.Who(), string(argv[3]), 1)
 			if theirs, _ = marker.Parse(text); string(argv[4]) == "turn" {
 				theirs.Longest, theirs.Before, theirs.Turned = 0, theirs.Longest, m.millis()
+				text = theirs.String()
+			} else if string(argv[4]) == "raise" {
+				theirs.Longest = max(theirs.Longest, time.Duration(number(argv[6]))*time.Millisecond)
+				if other == 0 {
+					theirs.Token = max(theirs.Token, int64(number(argv[7])))
+				}
 				text = theirs.String()
 			}
 			m.store(other, key, entry{value: text})

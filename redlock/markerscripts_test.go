@@ -40,6 +40,10 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	set := func(x *marker.Marker) { x.Set = "another" }
 	now := func(x *marker.Marker) { x.Since, x.Turned = marker.SinceNow, marker.TurnNow }
 	who := func(x *marker.Marker) { x.Epoch, x.Joined = 3, []string{"1", "3@%1", "1"} }
+	more := func(x *marker.Marker) {
+		x.Epoch, x.Members, x.Joined, x.Before, x.Token = 3, 4, []string{"1", "2@a%b", "1", "3@d/r;1="}, 99*time.Second, 1_900_000_000_000
+	}
+	less := func(x *marker.Marker) { more(x); x.Before, x.Token = time.Second, 5 }
 	soon := time.Duration(time.Now().Add(time.Hour).UnixNano())
 	markers := map[int]string{0: text(0, nil), 1: text(1, nil), 2: text(2, run), 3: text(3, set), 4: "a client's", 5: text(0, nil), 15: text(15, nil)}
 	ofFirst := map[int]string{0: first("0,1,2,3", 5, "r"), 1: first("0", 9, "r"), 2: first("0", 2, "before"), 7: first("0", 4, "r"), 8: "a client's", 9: text(9, set)}
@@ -56,21 +60,23 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		before map[int]string
 		frames []byte
 	}{
-		"here":              {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
-		"here, missing":     {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
-		"lacking":           {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
-		"all":               {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"all, as new":       {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
-		"not as it was":     {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"too late":          {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
-		"edit":              {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"turn":              {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
-		"edit, not as seen": {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"upgrade":           {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *marker.Marker) { x.Turned = marker.TurnNow })}, 0)},
-		"upgrade, unknown":  {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
-		"raise":             {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
-		"raise in 0":        {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
-		"raise, missing":    {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
+		"here":               {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
+		"here, missing":      {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
+		"lacking":            {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"all":                {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"all, as new":        {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
+		"not as it was":      {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"too late":           {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
+		"edit":               {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"turn":               {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
+		"edit, more masters": {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, more)}, 0)},
+		"edit, less known":   {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, less)}, 0)},
+		"edit, not as seen":  {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"upgrade":            {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *marker.Marker) { x.Turned = marker.TurnNow })}, 0)},
+		"upgrade, unknown":   {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
+		"raise":              {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise in 0":         {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
+		"raise, missing":     {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
 
 		"a token, all":              {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
 		"a larger token, all":       {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, given(1_900_000_000_000))}, soon)},

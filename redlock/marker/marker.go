@@ -59,8 +59,8 @@ const (
 )
 
 func (m Marker) String() string {
-	return fmt.Sprintf("%s db=%d set=%s member=%d/%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s%s", Version,
-		m.DB, m.Set, m.Member, m.Members, m.Who(), m.Run, WrittenTime(m.Since), m.Quarantine.Milliseconds(),
+	return fmt.Sprintf("%s db=%d set=%s member=%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s%s", Version,
+		m.DB, m.Set, m.Member, m.Who(), m.Run, WrittenTime(m.Since), m.Quarantine.Milliseconds(),
 		m.Longest.Milliseconds(), m.Before.Milliseconds(), WrittenTime(m.Turned), tokenSuffix(m.Token))
 }
 
@@ -69,7 +69,7 @@ const noReplid = "-"
 
 // Who returns the part of the text that says who the masters are.
 func (m Marker) Who() string {
-	return fmt.Sprintf(" epoch=%d joined=%s replid=%s ", m.Epoch, strings.Join(m.Joined, ","), cmp.Or(m.ReplID, noReplid))
+	return fmt.Sprintf("/%d epoch=%d joined=%s replid=%s ", m.Members, m.Epoch, strings.Join(m.Joined, ","), cmp.Or(m.ReplID, noReplid))
 }
 
 // WrittenTime writes SinceNow and TurnNow as the word that the scripts replace.

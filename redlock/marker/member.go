@@ -31,7 +31,7 @@ func ReadMember(text string) (m Member) {
 
 func PlainName(name string) string {
 	return strings.Map(func(c rune) rune {
-		if c == ',' || c == ' ' || c == '/' {
+		if c == ',' || c == ';' || c == ' ' || c == '/' {
 			return '_'
 		}
 		return c
@@ -41,17 +41,79 @@ func PlainName(name string) string {
 // ShortRun returns the part of a run id that is recorded.
 func ShortRun(run string) string { return run[:min(len(run), 12)] }
 
-// Together merges the members of two markers: for each place, the member that joined last. So
-// no recorded join is forgotten, even if two processes made one each at the same moment.
+// A Stage is how far a place's addition or removal has come. A place may be removed and added
+// again: that is another round.
+type Stage struct {
+	Round int
+	Step  Step
+}
+
+// A Step is one step of a place's way in and out, in order.
+type Step uint8
+
+const (
+	Proposed Step = iota // its server shall be one more master
+	Entering             // it is about to count
+	Present              // it counts
+	Retiring             // it counts, and shall be removed
+	Exiting              // it is about to count no more
+	Absent               // it does not count any more
+)
+
+const stepSigns = "+*=-~."
+
+// Counts tells whether the place is one of the masters of which a quorum is needed.
+func (s Stage) Counts() bool { return s.Step >= Present && s.Step <= Exiting }
+
+// Less tells whether a stage comes before another.
+func (s Stage) Less(other Stage) bool {
+	return s.Round < other.Round || s.Round == other.Round && s.Step < other.Step
+}
+
+// from the beginning on, a place is present
+var first = Stage{0, Present}
+
+// Entry is the text of a place: its member, and its stage unless it was never added or removed.
+func Entry(who string, at Stage) string {
+	if at == first {
+		return who
+	}
+	return who + ";" + strconv.Itoa(at.Round) + stepSigns[at.Step:at.Step+1]
+}
+
+// CutEntry is the reverse of Entry.
+func CutEntry(entry string) (who string, at Stage) {
+	who, stage, staged := strings.Cut(entry, ";")
+	if !staged || stage == "" {
+		return who, first
+	}
+	at.Round, _ = strconv.Atoi(stage[:len(stage)-1])
+	at.Step = Step(max(0, strings.Index(stepSigns, stage[len(stage)-1:])))
+	return who, at
+}
+
+// Together merges the members of two markers. For each place it takes the member that joined last
+// and the latest stage. So no recorded change is forgotten, even if two processes made one each at
+// the same moment.
 func Together(a, b []string) []string {
 	if len(a) == 0 || slices.Equal(a, b) {
 		return b
 	}
 	last := slices.Clone(a)
-	for i, joined := range b {
-		if before, now := ReadMember(last[i]).Epoch, ReadMember(joined).Epoch; now > before || now == before && joined > last[i] {
-			last[i] = joined
+	for i, entry := range b {
+		if i >= len(last) {
+			last = append(last, entry)
+			continue
 		}
+		who, at := CutEntry(last[i])
+		other, otherAt := CutEntry(entry)
+		if before, now := ReadMember(who).Epoch, ReadMember(other).Epoch; now > before || now == before && other > who {
+			who = other
+		}
+		if at.Less(otherAt) {
+			at = otherAt
+		}
+		last[i] = Entry(who, at)
 	}
 	return last
 }

@@ -44,6 +44,9 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 	}
 	switch m.Kind {
 	case roster.EditAll:
+		if m.Raise {
+			turns = "raise"
+		}
 		script = databasesText + editText
 		args = append(args, []byte(m.Marker.Set), []byte(m.Marker.Who()), []byte(turns))
 	case roster.UpgradeAll:
@@ -53,7 +56,11 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 	default:
 		args = append(args, resp.Decimal(latest.Milliseconds()), []byte(m.Marker.String()), []byte(spreads[m.Kind]))
 	}
-	return resp.AppendEval(dst, script, markerKey, append(args, resp.Decimal(mostDatabases))...)
+	args = append(args, resp.Decimal(mostDatabases))
+	if m.Kind == roster.EditAll {
+		args = append(args, resp.Decimal(m.Marker.Before.Milliseconds()), resp.Decimal(m.Marker.Token))
+	}
+	return resp.AppendEval(dst, script, markerKey, args...)
 }
 
 // listUsed encodes a list of used databases for upgrade.lua.

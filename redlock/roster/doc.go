@@ -114,6 +114,13 @@
 //     everybody how long its quarantine is. A process takes a join back if the server goes
 //     away before this process has read of the join in a marker. A run that never had a
 //     marker has granted nothing, and others may mend the next run by the record before.
+//   - Another number of masters (resize.go). One is added or removed at a time, always the last.
+//     The change is on record like a join, as a stage of its place. It is decided from a
+//     quorum that has exactly the same record, and only after every lock granted by the number
+//     before has ended. Until it is decided, the number before counts. A server that was added
+//     does not count before it votes, so one failure stops nothing meanwhile.
+//     model_test.go changes the number, also by processes that contradict each other. No
+//     caller asks for it yet: ballots still take their number of masters when a process starts.
 //   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c
 //     be the masters. A process is cut from a and stands still. Another one replaces c by d.
 //     Then b is flushed, and the other process is cut from b. The first one reaches b and c.

@@ -24,7 +24,7 @@ func (r *Roster) adopt(now time.Time) {
 			continue
 		}
 		reached++
-		if s.present() && s.marker.Members == r.masters && s.marker.Member == i+1 {
+		if s.present() && r.fits(s.marker) && s.marker.Member == i+1 {
 			counts[s.marker.Set]++
 		}
 	}
@@ -56,18 +56,22 @@ func (r *Roster) adopt(now time.Time) {
 		for i := range r.masters {
 			r.outdated[i] = r.isOutdated(i)
 		}
-		r.epoch, r.joined = 0, nil
 		r.recalls = false
 		clear(r.met)
 		clear(r.sightings)
 		clear(r.plans)
 		clear(r.blank)
 	}
+	first, learned, another := r.joined, r.learned, r.set != ""
 	r.set, r.reason = best, ""
+	r.epoch, r.joined, r.masters = 0, nil, len(r.servers)
 	for _, s := range r.views {
 		if s.present() && s.marker.Set == r.set {
 			r.learn(s, now)
 		}
+	}
+	if !another && slices.Equal(first, r.joined) {
+		r.learned = learned // nobody has counted others before
 	}
 	r.changed()
 }
@@ -136,7 +140,7 @@ func (r *Roster) belonging(i int, s *view) string {
 		return "has a key " + marker.Key + " that is no marker"
 	case s.text == "":
 		return "has no marker"
-	case s.marker.Members != r.masters || s.marker.Member != i+1:
+	case !r.fits(s.marker) || s.marker.Member != i+1:
 		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.Member, s.marker.Members, s.marker.Set, i+1, r.masters)
 	}
 	return "belongs to set " + s.marker.Set

@@ -53,8 +53,8 @@ func joiningPause(limits Limits) time.Duration { return 2*BeatPause + limits.Mas
 func (r *Roster) join(master int, name, run string) {
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
-	r.plans[master] = cmp.Or(r.plans[master], r.joined[master])
-	r.joined[master] = marker.Member{Epoch: r.epoch, Name: name, Run: run}.String()
+	r.plans[master] = cmp.Or(r.plans[master], r.who(master))
+	r.joined[master] = marker.Entry(marker.Member{Epoch: r.epoch, Name: name, Run: run}.String(), r.stage(master))
 	r.changed()
 }
 
@@ -64,14 +64,14 @@ func (r *Roster) join(master int, name, run string) {
 func (r *Roster) unjoin(p Place, s *view) {
 	if before, isPlan := r.plans[p.Master]; isPlan && p.DB == 0 && r.hasJoined(p, s) {
 		r.joined = slices.Clone(r.joined)
-		r.joined[p.Master] = before
+		r.joined[p.Master] = marker.Entry(before, r.stage(p.Master)) // the number of masters is not taken back
 		delete(r.plans, p.Master)
 		r.changed()
 	}
 }
 
 // member returns the recorded member at a place, as far as this process knows.
-func (r *Roster) member(master int) marker.Member { return marker.ReadMember(r.joined[master]) }
+func (r *Roster) member(master int) marker.Member { return marker.ReadMember(r.who(master)) }
 
 // hasJoined tells whether the server at a place is the recorded member, in the run in which it
 // joined.
@@ -87,7 +87,7 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	}
 	own, forgot := s.marker, s.text == ""
 	switch {
-	case !forgot && (own.Set != r.set || own.Members != r.masters || own.Member != p.Master+1):
+	case !forgot && (own.Set != r.set || !r.fits(own) || own.Member != p.Master+1):
 		return false // judge and mend decide about such a marker
 	case !forgot && own.Run == s.run:
 		return false // the server before it, or one that joined and has its marker
@@ -128,19 +128,19 @@ func (r *Roster) sticks(master int, stuck bool) {
 // says that it is the configured server. A Sentinel's name may belong to any server.
 func (r *Roster) knows(master int) bool {
 	m := r.member(master)
-	return !r.moves(master) && (r.met[master] == r.joined[master] || m.Name != "" && m.Name == marker.PlainName(r.names(master)))
+	return !r.moves(master) && (r.met[master] == r.who(master) || m.Name != "" && m.Name == marker.PlainName(r.names(master)))
 }
 
 // isMember tells whether a server without a marker of its present run is the member itself,
 // restarted or flushed.
 func (r *Roster) isMember(p Place, s *view) bool {
-	return r.knows(p.Master) && (s.text == "" || s.marker.Joined[p.Master] == r.joined[p.Master])
+	return r.knows(p.Master) && (s.text == "" || who(s.marker.Joined, p.Master) == r.who(p.Master))
 }
 
 // wasReplaced tells whether a server was here before the member. Such a server gives way, and
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
-	onRecord := s.text != "" && s.marker.Joined[p.Master] == r.joined[p.Master]
+	onRecord := s.text != "" && who(s.marker.Joined, p.Master) == r.who(p.Master)
 	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.isOutdated(p.Master))
 }
 
@@ -194,8 +194,8 @@ type record struct {
 // for long enough.
 func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 	h := r.hearings[master]
-	if h.joined != r.joined[master] {
-		h = hearing{joined: r.joined[master], kept: map[int]record{}}
+	if h.joined != r.who(master) {
+		h = hearing{joined: r.who(master), kept: map[int]record{}}
 	}
 	keep := 0
 	for i := range r.masters {
@@ -225,7 +225,7 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 // heardSince returns since when enough of the others have recorded the member at a place. Until
 // then the server before it voted.
 func (r *Roster) heardSince(master int) time.Time {
-	if h := r.hearings[master]; h.joined == r.joined[master] {
+	if h := r.hearings[master]; h.joined == r.who(master) {
 		return h.heard
 	}
 	return time.Time{}
@@ -234,7 +234,7 @@ func (r *Roster) heardSince(master int) time.Time {
 // hasRecorded tells whether a master was last seen to record the present member at another place.
 func (r *Roster) hasRecorded(i, master int) bool {
 	s := r.views[Place{i, 0}]
-	return s != nil && s.present() && s.marker.Set == r.set && s.marker.Members == r.masters && s.marker.Joined[master] == r.joined[master]
+	return s != nil && s.present() && s.marker.Set == r.set && r.fits(s.marker) && who(s.marker.Joined, master) == r.who(master)
 }
 
 // heardOf counts the other masters that have recorded the member at a place.
@@ -287,7 +287,7 @@ func (r *Roster) Acceptable(i int, run, text string) error {
 		return nil
 	}
 	m, ok := marker.Parse(text)
-	if !ok || m.Set != r.set || m.Member != i+1 || m.Members != r.masters || m.Joined[i] != r.joined[i] {
+	if !ok || m.Set != r.set || m.Member != i+1 || !r.fits(m) || who(m.Joined, i) != r.who(i) {
 		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, marker.Key)
 	}
 	return nil
@@ -297,6 +297,9 @@ func (r *Roster) Acceptable(i int, run, text string) error {
 func (r *Roster) Replaceable(i int) error {
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
+	}
+	if len(r.inFlux()) > 0 {
+		return errors.New("the number of lock masters is being changed; replace a master when that is over")
 	}
 	stay, recording := 0, 0
 	for j := range r.masters {

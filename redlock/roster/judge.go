@@ -92,24 +92,28 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Barred, "its key %s is no marker; delete it if no other program needs it", marker.Key)
 	case s.jump > 0:
 		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
+	case r.set != "" && !r.isOnRecord(p.Master):
+		return no(Uncertified, "it is not one of the masters on record: reload this proxy with the present list of masters")
 	case r.set == "":
 		return no(Uncertified, "no set of masters is known yet")
 	case s.text == "":
 		return no(Uncertified, "its marker is missing%s", r.butFirst(p, s))
 	case m.Set != r.set:
 		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.Set, r.set)
-	case m.Members != r.masters:
+	case !r.fits(m):
 		return no(Barred, "it is one of %d masters of its set, and %d are configured", m.Members, r.masters)
 	case m.Member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
-	case m.Joined[p.Master] != r.joined[p.Master] && r.hasJoined(p, s):
+	case who(m.Joined, p.Master) != r.who(p.Master) && r.hasJoined(p, s):
 		return no(Uncertified, "%s", r.whileJoining(p.Master))
-	case m.Joined[p.Master] != r.joined[p.Master]:
+	case who(m.Joined, p.Master) != r.who(p.Master):
 		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
 	case m.Run != s.run:
 		return no(Uncertified, "it has been restarted%s", r.butFirst(p, s))
 	case m.Epoch != r.epoch || !slices.Equal(m.Joined, r.joined):
 		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
+	case r.isFrozen():
+		return no(Uncertified, "the number of masters is about to change")
 	case m.OfFirstVersion():
 		return no(Uncertified, "its marker is of an earlier version of this program")
 	case s.Replaced(m.ReplID):
@@ -118,7 +122,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.DB)
 	}
 	if p.DB == 0 {
-		r.met[p.Master] = r.joined[p.Master]
+		r.met[p.Master] = r.who(p.Master)
 		delete(r.outdated, p.Master)
 	}
 	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned}

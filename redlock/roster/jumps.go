@@ -30,7 +30,7 @@ func (r *Roster) settleJumps(now time.Time) {
 		return // each jumped by another amount
 	case now.Sub(r.stood.at) <= standstillPause && by.with(r.stood.by).possible():
 		// The last of them may be seen a little after the others.
-	case len(masters) < max(2, r.masters):
+	case r.counted(masters) < max(2, r.masters) || r.isSpared(masters):
 		return // a slow or unreachable master may not have jumped
 	default:
 		r.stood = standstill{now, by}
@@ -44,12 +44,32 @@ func (r *Roster) settleJumps(now time.Time) {
 	r.changed()
 }
 
+// counted counts those of the masters that count.
+func (r *Roster) counted(masters map[int]bool) (n int) {
+	for i := range r.masters {
+		if masters[i] {
+			n++
+		}
+	}
+	return n
+}
+
+// isSpared tells whether a connected master that does not count yet has not jumped.
+func (r *Roster) isSpared(jumped map[int]bool) bool {
+	for i := range r.joined {
+		if s := r.views[Place{i, 0}]; i >= r.masters && s != nil && s.connected && r.isOnRecord(i) && !jumped[i] {
+			return true
+		}
+	}
+	return false
+}
+
 // jumpsOf returns the masters whose clock has just jumped, and the jump that all of them can
 // have made.
 func (r *Roster) jumpsOf(now time.Time) (by Jump, masters map[int]bool) {
 	masters = map[int]bool{}
 	for p, s := range r.views {
-		if !s.justJumped(now) {
+		if !s.justJumped(now) || !r.isOnRecord(p.Master) {
 			continue
 		}
 		if len(masters) == 0 {

@@ -122,7 +122,8 @@ type world struct {
 	slow     bool // answers may take long
 	moves    bool // servers are promoted
 	at       []*toyServer
-	names    []string // names of the masters in the present list
+	full     []*toyServer // by place, also those that are not in the present list any more
+	names    []string     // names of the masters in the present list
 	all      []*toyServer
 	procs    []*process
 	started  int
@@ -187,6 +188,9 @@ func (w *world) latency() time.Duration {
 func newWorld(seed uint64, skip map[int]bool) *world {
 	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, skip: skip, sets: map[string]bool{}}
 	w.masters = []int{3, 3, 3, 3, 5, 5, 2, 4}[w.rng.IntN(8)] // a single master cannot learn of longer TTLs from others
+	if w.resizes() && w.rng.IntN(2) == 0 {
+		w.masters = 4 // a quorum of three and one of five need not meet
+	}
 	w.dbs = 1 + w.rng.IntN(2)
 	w.limits, w.longs = worldLimits, []int{4, 4, 40, 400}[w.rng.IntN(4)]
 	if w.rng.IntN(10) == 0 {
@@ -201,6 +205,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 		s.start()
 		s.forgetAll(w)
 		w.at, w.all, w.names = append(w.at, s), append(w.all, s), append(w.names, s.name)
+		w.full = append(w.full, s)
 	}
 	w.drawFaults()
 	w.hurryTokens()
@@ -223,7 +228,7 @@ func (w *world) live() {
 	w.after(end+time.Second, w.makePeace)
 	rest := w.limits.MaxQuarantine + w.limits.RestartDelay + worldSlack
 	w.after(end+time.Second+rest, func() {
-		if w.judgePeace(); w.divided || w.moves || w.tokens.step > 1 || w.rng.IntN(4) > 0 {
+		if w.judgePeace(); w.resizes() || w.divided || w.moves || w.tokens.step > 1 || w.rng.IntN(4) > 0 {
 			w.queue = nil
 			return
 		}
@@ -371,7 +376,14 @@ func (p *process) tick() {
 	}
 }
 
-func (p *process) stream(at Place) *toyStream { return p.streams[at.DB*p.w.masters+at.Master] }
+func (p *process) stream(at Place) *toyStream {
+	for _, s := range p.streams {
+		if s.place == at {
+			return s
+		}
+	}
+	return &toyStream{p: p, place: at} // the process has a shorter list
+}
 
 // A toyClock finds jumps of a server's clock.
 type toyClock struct {
@@ -574,17 +586,20 @@ type ballot struct {
 	lag   time.Duration // lag of the process when the ballot began
 	ttl   time.Duration
 	grant *grant
-	votes []int
+	// masters is how many there were when it began.
+	masters int
+	votes   []int
 }
 
 // A grant is a lock that may have been won.
 type grant struct {
-	by    string
-	db    int
-	began time.Duration
-	ends  time.Duration
-	long  bool  // the lock lives longer than a new set waits
-	votes []int // the memories that voted
+	by     string
+	db     int
+	began  time.Duration
+	ends   time.Duration
+	needed int   // the quorum by which it was won
+	long   bool  // the lock lives longer than a new set waits
+	votes  []int // the memories that voted
 	// forgotten says that nothing told of the lock any more at some moment.
 	forgotten bool
 }
@@ -599,11 +614,11 @@ func (p *process) ask() {
 // askFor begins a ballot. It reaches the first master earlier than the others.
 func (p *process) askFor(long bool, first int) {
 	w := p.w
-	b := &ballot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay}
+	b := &ballot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay, masters: p.r.masters}
 	if long {
 		b.ttl = w.between(w.limits.RestartDelay, w.limits.MaxQuarantine).Truncate(time.Second)
 	}
-	for i := range w.masters {
+	for i := range b.masters {
 		s := p.stream(Place{i, b.db})
 		q := batch{ballot: b}
 		if first >= 0 && i != first {
@@ -621,19 +636,22 @@ func (b *ballot) vote(master, memory int) {
 	if b.p.now().Sub(b.local) > w.limits.MasterTimeout || b.lag != b.p.lag {
 		return // if nobody can know of a suspension, a client cannot either
 	}
+	if master >= b.masters {
+		return
+	}
 	b.votes = append(b.votes, memory)
-	needed := quorum.Size(w.masters)
+	needed := quorum.Size(b.masters)
 	if len(b.votes) < needed {
 		return
 	}
 	if b.grant == nil {
-		b.grant = &grant{by: b.p.name, db: b.db, began: b.began, ends: b.began + b.ttl, long: b.ttl > w.limits.RestartDelay}
+		b.grant = &grant{by: b.p.name, db: b.db, began: b.began, ends: b.began + b.ttl, long: b.ttl > w.limits.RestartDelay, needed: needed}
 		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.ends <= w.now })
 		w.grants = append(w.grants, b.grant)
 	}
 	b.grant.votes = b.votes
 	for _, g := range w.grants {
-		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, needed) && !g.forgotten {
+		if g != b.grant && g.db == b.db && disjoint(g.votes, b.votes, g.needed, needed) && !g.forgotten {
 			w.wrong = fmt.Sprintf("two holders: %s by the memories %v until %v, and %s by %v at %v", g.by, g.votes, g.ends, b.p.name, b.votes, w.now)
 			w.log("%s", w.wrong)
 		}
@@ -667,12 +685,12 @@ func (w *world) forgets() {
 }
 
 // disjoint tells whether a quorum of the one and a quorum of the other have nothing in common.
-func disjoint(one, other []int, needed int) bool {
+func disjoint(one, other []int, needed, otherNeeded int) bool {
 	common := 0
 	for _, m := range one {
 		if slices.Contains(other, m) {
 			common++
 		}
 	}
-	return max(0, needed-(len(one)-common))+max(0, needed-(len(other)-common)) <= common
+	return max(0, needed-(len(one)-common))+max(0, otherNeeded-(len(other)-common)) <= common
 }

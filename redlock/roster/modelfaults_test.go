@@ -45,12 +45,13 @@ const (
 	faultKinds
 	otherServer
 	lostReload
+	resize
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -60,6 +61,9 @@ func (w *world) drawFaults() {
 	case w.losesPower():
 		w.moves = false
 		kinds = []int{int(powerLoss), int(powerLoss), int(startAnother), int(restartOne), int(stopOne), kinds[0], w.rng.IntN(int(cutOff) + 1)}
+	case w.resizes():
+		w.moves = false
+		kinds = append(kinds, int(resize), int(resize), int(resize), int(resize), int(resize))
 	case w.moves:
 		kinds = append(kinds, int(promote), int(promote))
 	case w.rng.IntN(5) == 0:
@@ -78,6 +82,9 @@ func (w *world) drawFaults() {
 		at = 12 * time.Second
 	}
 	for range 3 + w.rng.IntN(10) {
+		if w.resizes() {
+			at += w.between(0, 3*w.limits.MaxQuarantine) * time.Duration(w.rng.IntN(2))
+		}
 		at += w.between(0, w.limits.MaxQuarantine/2) * time.Duration(w.rng.IntN(2))
 		at += w.between(0, 300*time.Millisecond)
 		w.addFault(at, faultKind(kinds[w.rng.IntN(len(kinds))]))
@@ -177,6 +184,10 @@ func (w *world) strike(i int, f fault) {
 		if p != nil && !w.moves {
 			w.lostReload(p, place, f)
 		}
+	case resize:
+		if p != nil {
+			w.resize(p, f)
+		}
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)
@@ -221,7 +232,7 @@ func (w *world) rush(p *process, s *toyServer, f fault) {
 
 // cut keeps a process from reaching a place for a while.
 func (w *world) cut(p *process, place int, lasts time.Duration) {
-	if w.isWitness(p) || p.cut[place] {
+	if w.isWitness(p) || place >= len(p.cut) || p.cut[place] {
 		return
 	}
 	p.cut[place] = true
@@ -274,7 +285,7 @@ func (w *world) comeBack(s *toyServer, kind faultKind) {
 // sees tells whether a process watches the clock of the server at a place.
 func (w *world) sees(p *process, place int) bool {
 	s := p.stream(Place{place, 0})
-	return s.up && s.valid && s.server == w.at[place] && s.server.up && p.clocks[place].calibrated && !p.paused && !p.cut[place]
+	return place < len(p.clocks) && s.up && s.valid && s.server == w.at[place] && s.server.up && p.clocks[place].calibrated && !p.paused && !p.cut[place]
 }
 
 // isWitness tells whether the process has seen a jump, or is about to, that perhaps nobody else
@@ -323,7 +334,7 @@ func (w *world) otherServer(s *toyServer, f fault) {
 		return // two at once would look like restarted masters
 	}
 	n := w.newServer(s.place)
-	w.at[s.place] = n
+	w.at[s.place], w.full[s.place] = n, n
 	if f.what%2 == 0 {
 		w.names[s.place] = n.name
 	}
@@ -366,12 +377,12 @@ func (w *world) reload(p *process, place int, f fault) {
 	if !p.replace(place, n) {
 		return
 	}
-	w.at[place], w.names[place] = n, n.name
+	w.at[place], w.names[place], w.full[place] = n, n.name, n
 	for i, q := range w.procs {
 		if q != p && (f.who>>i)&3 != 3 {
 			w.after(w.between(0, 4*time.Second), func() {
 				q.do(func() {
-					if n == w.at[place] { // the present list still has this server
+					if place < len(w.at) && n == w.at[place] { // the present list still has this server
 						q.replace(place, n)
 					}
 				})
@@ -448,7 +459,7 @@ func (p *process) standStill(lasts time.Duration, suspended bool) {
 
 // replace does what a reload does, and tells whether it has begun.
 func (p *process) replace(place int, n *toyServer) bool {
-	if p.paused || p.route[place] == n {
+	if p.paused || place >= len(p.names) || p.route[place] == n {
 		return false
 	}
 	if err := p.r.Acceptable(place, n.run, n.texts[0]); err != nil {
@@ -500,6 +511,11 @@ func (w *world) jumpTogether(p *process, f fault) {
 			return
 		}
 	}
+	for _, q := range w.procs {
+		if spared >= q.r.masters && !(q.r.isOnRecord(spared) && w.sees(q, spared)) {
+			return // to this process all masters would have jumped
+		}
+	}
 	by := w.between(3*time.Second, 20*time.Second)
 	for i, s := range w.at {
 		if i != spared {
@@ -515,6 +531,10 @@ func (w *world) makePeace() {
 	w.log("PEACE")
 	w.peace = true
 	away := w.rng.IntN(w.masters - quorum.Size(w.masters) + 1)
+	if w.resizes() {
+		away = 0
+		w.takeRecord()
+	}
 	for _, p := range slices.Clone(w.procs) {
 		clear(p.cut)
 		if p.paused {
@@ -524,9 +544,9 @@ func (w *world) makePeace() {
 			w.restartWithPresentList(p)
 			continue
 		}
-		copy(p.route, w.at)
+		p.route = append(slices.Clone(w.at), p.route[min(len(w.at), len(p.route)):]...)
 		for _, s := range p.streams {
-			if s.up && s.server != w.at[s.place.Master] {
+			if s.up && s.place.Master < len(w.at) && s.server != w.at[s.place.Master] {
 				s.breaks(0)
 			}
 		}
@@ -599,12 +619,12 @@ func (w *world) judgePeace() {
 	for _, p := range w.procs {
 		for db := range w.dbs {
 			votes := 0
-			for i := range w.masters {
+			for i := range p.r.masters {
 				if s := p.r.views[Place{i, db}]; s != nil && s.told.State == Certified {
 					votes++
 				}
 			}
-			if votes < quorum.Size(w.masters) {
+			if votes < quorum.Size(p.r.masters) {
 				w.wrong = fmt.Sprintf("%s cannot grant locks in database %d after a long peace: %s", p.name, db, p.r.Status(p.now()).String())
 				w.log("%s", w.wrong)
 				return

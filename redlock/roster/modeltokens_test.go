@@ -17,13 +17,15 @@ import (
 // that they still catch what they were found to catch.
 const tokenWorlds = 1_000_000
 
-func (w *world) hasTokens() bool { return w.seed >= tokenWorlds && w.seed < powerWorlds }
+func (w *world) hasTokens() bool {
+	return w.seed >= tokenWorlds && w.seed < powerWorlds || w.resizes() && w.seed%2 == 0
+}
 
 // powerWorlds is the seed from which on all masters of a world lose power again and again, while
 // processes start and stop. These worlds have no tokens.
 const powerWorlds = 2_000_000
 
-func (w *world) losesPower() bool { return w.seed >= powerWorlds }
+func (w *world) losesPower() bool { return w.seed >= powerWorlds && !w.resizes() }
 
 // worldOf returns the seed of the n-th world. Every eighth has tokens, and every eighth loses power.
 func worldOf(n uint64) uint64 {
@@ -41,12 +43,18 @@ func worldOf(n uint64) uint64 {
 // kept from the others.
 func (w *world) hurryTokens() {
 	w.tokens.step = 1
-	if !w.hasTokens() || w.seed%2 == 0 {
+	if !w.hasTokens() || !w.resizes() && w.seed%2 == 0 || w.resizes() && w.seed%4 == 0 {
 		return
 	}
 	w.tokens.step, w.slow, w.moves = 100_000, false, false
 	least := w.masters - quorum.Size(w.masters)
+	if w.resizes() {
+		least = min(1, least)
+	}
 	for i, f := range w.faults {
+		if f.kind == resize {
+			continue
+		}
 		kinds := []faultKind{crashEmpty, crashOld, flushAll, flushDB, save, restartOne}
 		f.kind, f.who = kinds[(f.who+f.what)%len(kinds)], f.who%max(1, least)
 		if least == 0 {
@@ -66,7 +74,9 @@ type tokenBallot struct {
 	number int64
 	first  int64 // counts where no token is on record
 	raised int
-	over   bool
+	// masters is how many there were when it began.
+	masters int
+	over    bool
 }
 
 // A given is a token that a process gave.
@@ -122,8 +132,8 @@ func (p *process) askToken() {
 
 func (p *process) tryToken(again int) {
 	w := p.w
-	b := &tokenBallot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, number: p.nextToken, first: marker.FirstToken(p.now())}
-	for i := range w.masters {
+	b := &tokenBallot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, number: p.nextToken, first: marker.FirstToken(p.now()), masters: p.r.masters}
+	for i := range b.masters {
 		q := batch{token: b}
 		if w.rng.IntN(4) == 0 {
 			continue // the question is lost
@@ -154,7 +164,7 @@ func (b *tokenBallot) hear(it told) {
 	if it.stored < b.number {
 		b.raised++
 	}
-	if b.raised >= quorum.Size(p.w.masters) {
+	if b.raised >= quorum.Size(b.masters) {
 		b.over = true
 		p.nextToken = max(p.nextToken, b.number+p.w.tokens.step)
 		p.w.gives(given{b.number, p.w.now, p.name}, b.began)

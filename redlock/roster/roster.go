@@ -70,7 +70,7 @@ func (s *view) justJumped(now time.Time) bool {
 // no lock. Its owner lets one goroutine at a time use it.
 type Roster struct {
 	servers []Server
-	masters int
+	masters int    // the number of places that count
 	fresh   bool   // the operator says that no lock can be held yet
 	nonce   uint64 // differs for each process and for each set that it begins
 
@@ -93,6 +93,7 @@ type Roster struct {
 	shaken    time.Time
 	// hearings are, by master, the hearings of the present members.
 	hearings map[int]hearing
+	exact    hearing        // the masters that have recorded exactly the present members
 	runs     map[int]string // by master: the run id of the server reached last
 	// eviction is, by master, the policy by which it may delete locks. evicted says that it may
 	// have done so and that no marker records this.
@@ -163,12 +164,23 @@ func (r *Roster) view(p Place) *view {
 	return s
 }
 
-func (r *Roster) names(master int) string { return r.servers[master].Name }
+func (r *Roster) names(master int) string {
+	if master >= len(r.servers) {
+		return r.member(master).Name
+	}
+	return r.servers[master].Name
+}
 
-func (r *Roster) moves(master int) bool { return r.servers[master].Moves }
+func (r *Roster) moves(master int) bool { return master < len(r.servers) && r.servers[master].Moves }
 
 // SetServer changes the name of a master, and whether it moves.
-func (r *Roster) SetServer(master int, server Server) { r.servers[master] = server }
+func (r *Roster) SetServer(master int, server Server) {
+	if master >= len(r.servers) {
+		r.servers, r.known = append(r.servers, server), append(r.known, MasterStatus{})
+		return
+	}
+	r.servers[master] = server
+}
 
 func (r *Roster) changed() {
 	r.version++
@@ -307,15 +319,16 @@ func (r *Roster) ClockIs(p Place, now int64) {
 // the epoch have changed.
 func (r *Roster) learn(s *view, now time.Time) bool {
 	r.recalls = r.recalls || r.remembering() >= r.tellAll()
-	if s.marker.Members != r.masters {
+	if !r.fits(s.marker) {
 		return false
 	}
 	epoch, joined := max(r.epoch, s.marker.Epoch), marker.Together(r.joined, s.marker.Joined)
-	maps.DeleteFunc(r.plans, func(i int, _ string) bool { return joined[i] == s.marker.Joined[i] })
+	maps.DeleteFunc(r.plans, func(i int, _ string) bool { return who(joined, i) == who(s.marker.Joined, i) })
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}
 	r.epoch, r.joined, r.learned = epoch, joined, now
+	r.recount()
 	return true
 }
 

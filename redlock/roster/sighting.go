@@ -25,7 +25,7 @@ func (w *sighting) age(now time.Time) time.Duration {
 // may have stood still since then.
 func (r *Roster) sees(p Place, s *view) {
 	if r.remembers(p.Master, s.run) && p.DB == 0 && s.asked.After(r.shaken) {
-		r.sightings[p.Master] = sighting{r.joined[p.Master], s.asked}
+		r.sightings[p.Master] = sighting{r.who(p.Master), s.asked}
 	}
 }
 
@@ -34,7 +34,7 @@ func (r *Roster) sees(p Place, s *view) {
 // lately may be long ago. Another master that remembers shows that: its clock has jumped.
 func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
 	w := r.sightings[p.Master]
-	return w.joined == r.joined[p.Master] && w.at.After(r.shaken) && w.age(now) <= sightingLasts(limits) &&
+	return w.joined == r.who(p.Master) && w.at.After(r.shaken) && w.age(now) <= sightingLasts(limits) &&
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }
 

@@ -1,0 +1,208 @@
+package roster
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/quorum"
+)
+
+// This file changes the number of masters, one at a time, and always the last one.
+//
+// The stages of the places are part of the record that joins use, so they spread like joins, and a
+// vote counts only if its master has recorded exactly the members that this process knows. A change
+// is proposed, kept on record, and decided. It is decided only from an exact quorum: a quorum of
+// masters that have recorded exactly the members of the decision's process. Records only grow, and
+// a quorum of N and one of N+1 have a master in common. So of two exact quorums one comes after the
+// other, and of two contradictory decisions one cannot be made.
+//
+// Between two decisions lies the time of a quarantine. So two locks that live at once were granted
+// by numbers that differ by one at most, and share a master.
+//
+// Before a decision nobody counts votes for a moment: until a quorum has recorded that the number is
+// about to change. Who decides has then read every longest TTL and token that was granted by the old
+// number, and whoever records the decision raises both. Otherwise N-Q+1 masters would not know them.
+
+// who returns the member at a place of a list, without the stage.
+func who(list []string, i int) string {
+	if i >= len(list) {
+		return ""
+	}
+	name, _ := marker.CutEntry(list[i])
+	return name
+}
+
+func (r *Roster) who(i int) string { return who(r.joined, i) }
+
+func (r *Roster) stage(i int) marker.Stage {
+	_, at := marker.CutEntry(r.joined[i])
+	return at
+}
+
+// isOnRecord tells whether a place is one of the masters on record, or shall be.
+func (r *Roster) isOnRecord(i int) bool {
+	return i < len(r.joined) && r.stage(i).Step != marker.Absent
+}
+
+// fits tells whether a marker may be one of this set: it has the same number of places, or that
+// number has changed.
+func (r *Roster) fits(m marker.Marker) bool {
+	return m.Members == len(r.joined) || len(r.joined) == 0 && m.Members == len(r.servers) || isStaged(m.Joined) || isStaged(r.joined)
+}
+
+// isStaged tells whether the number of masters was ever changed.
+func isStaged(list []string) bool {
+	return slices.ContainsFunc(list, func(entry string) bool { return strings.Contains(entry, ";") })
+}
+
+// sameStages tells whether two lists of members have the same stages.
+func sameStages(a, b []string) bool {
+	return slices.EqualFunc(a, b, func(a, b string) bool {
+		_, one := marker.CutEntry(a)
+		_, other := marker.CutEntry(b)
+		return one == other
+	})
+}
+
+// recount takes over the number of masters from their record.
+func (r *Roster) recount() {
+	n := 0
+	for i := range r.joined {
+		if r.stage(i).Counts() {
+			n = i + 1
+		}
+	}
+	if n != r.masters && n > 0 {
+		r.masters, r.recalls = n, false
+	}
+}
+
+// inFlux returns the places that are being added or removed.
+func (r *Roster) inFlux() (places []int) {
+	for i := range r.joined {
+		if step := r.stage(i).Step; step != marker.Present && step != marker.Absent {
+			places = append(places, i)
+		}
+	}
+	return places
+}
+
+// isFrozen tells whether nobody counts votes, because the number of masters is about to change.
+func (r *Roster) isFrozen() bool {
+	for i := range r.joined {
+		if at := r.stage(i); at.Step == marker.Entering || at.Step == marker.Exiting || !at.Counts() && i < r.masters {
+			return true
+		}
+	}
+	return false
+}
+
+// hasExactly tells whether a master was last seen to record exactly the present members.
+func (r *Roster) hasExactly(i int, now time.Time) bool {
+	s := r.views[Place{i, 0}]
+	return s != nil && s.present() && s.isRecent(now) && r.remembers(i, s.run) && s.marker.Epoch == r.epoch && slices.Equal(s.marker.Joined, r.joined)
+}
+
+// keepsExactly counts the masters that have recorded exactly the present members for so long.
+func (r *Roster) keepsExactly(least time.Duration, now time.Time) (n int) {
+	if text := fmt.Sprint(r.set, r.epoch, r.joined); r.exact.joined != text {
+		r.exact = hearing{joined: text, kept: map[int]record{}}
+	}
+	for i := range r.masters {
+		if !r.hasExactly(i, now) {
+			continue
+		}
+		s, k := r.views[Place{i, 0}], r.exact.kept[i]
+		if k.since.IsZero() || !k.memory.SameMemory(s.marker) {
+			k = record{s.marker, now}
+			r.exact.kept[i] = k
+		}
+		if least == 0 || s.asked.Sub(k.since) >= least {
+			n++
+		}
+	}
+	return n
+}
+
+// resizeHold is how long a change stays proposed: until every lock that was granted before has ended,
+// and no process with a sighting can write an earlier record.
+func (r *Roster) resizeHold(now time.Time, limits Limits) time.Duration {
+	q := quarantine(limits.RestartDelay, r.granted(now), limits.MaxQuarantine)
+	return max(hold(limits), q+2*time.Duration(float64(q)*limits.ClockDrift)+joiningPause(limits))
+}
+
+// resize takes the next step of a change of the number of masters.
+func (r *Roster) resize(now time.Time, limits Limits) {
+	flux := r.inFlux()
+	if r.set == "" || len(flux) == 0 {
+		return
+	}
+	i, last := flux[0], flux[len(flux)-1]
+	at, need := r.stage(i), quorum.Size(r.masters)
+	held, exact := r.keepsExactly(r.resizeHold(now, limits), now) >= need, r.keepsExactly(0, now) >= need
+	s := r.views[Place{i, 0}]
+	next := marker.Stage{Round: at.Round, Step: at.Step + 1}
+	switch {
+	case !exact:
+		return
+	case len(flux) > 1 && !r.stage(last).Counts(): // two changes at once: the addition is dropped
+		i, next = last, marker.Stage{Round: r.stage(last).Round, Step: marker.Absent}
+	case len(flux) > 1 && !at.Counts():
+		next.Step = marker.Absent
+	case at.Step == marker.Proposed && i != r.masters:
+		next.Step = marker.Absent
+	case at.Step == marker.Retiring && i != r.masters-1:
+		next = marker.Stage{Round: at.Round + 1, Step: marker.Present}
+	case at.Step == marker.Proposed && (!held || s == nil || s.told.State != Certified), at.Step == marker.Retiring && !held:
+		return
+	}
+	r.step(i, r.who(i), next, now)
+}
+
+// step records the next stage of a place. Running ballots count no more votes.
+func (r *Roster) step(i int, who string, at marker.Stage, now time.Time) {
+	r.epoch++
+	r.joined, r.learned = slices.Clone(r.joined), now
+	if i == len(r.joined) {
+		r.joined = append(r.joined, "")
+	}
+	r.joined[i] = marker.Entry(who, at)
+	r.recount()
+	r.changed()
+}
+
+// Resizable returns an error if the number of masters cannot become to now.
+func (r *Roster) Resizable(to int, now time.Time) error {
+	switch needed := quorum.Size(r.masters); {
+	case r.set == "":
+		return errors.New("there is no set of lock masters yet: " + r.reason)
+	case len(r.inFlux()) > 0:
+		return errors.New("the number of lock masters is being changed already")
+	case to != r.masters+1 && to != r.masters-1:
+		return fmt.Errorf("%d lock masters are on record, and one can be added or removed at a time", r.masters)
+	case to < 2:
+		return errors.New("at least two lock masters must stay, because a single one cannot learn what it forgot")
+	case r.keepsExactly(0, now) < needed:
+		return fmt.Errorf("%d lock masters can record another number of masters now, and a majority of %d is needed", r.keepsExactly(0, now), needed)
+	}
+	return nil
+}
+
+// Add proposes a server as one more master, in the place after the last one.
+func (r *Roster) Add(name, run string, now time.Time) {
+	at := marker.Stage{Round: 1}
+	if i := r.masters; i < len(r.joined) {
+		at.Round = r.stage(i).Round + 1
+	}
+	r.step(r.masters, marker.Member{Epoch: r.epoch + 1, Name: name, Run: run}.String(), at, now)
+}
+
+// Remove proposes to do without the last master.
+func (r *Roster) Remove(now time.Time) {
+	i := r.masters - 1
+	r.step(i, r.who(i), marker.Stage{Round: r.stage(i).Round, Step: marker.Retiring}, now)
+}
