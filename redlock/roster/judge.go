@@ -16,6 +16,9 @@ type Standing struct {
 	Longest time.Duration // the longest TTL that an unended lock may have
 	learned time.Time     // when this process last learned of other members
 	Covers  time.Duration // a lock granted now must not have a longer TTL than this
+	// Masters is the number of masters by the record that this judgement is about. The vote counts
+	// only in a ballot that began with this number.
+	Masters int
 }
 
 const (
@@ -74,7 +77,7 @@ func (st Standing) At(m marker.Marker, now Reading, limits Limits) Standing {
 func (r *Roster) judge(p Place, s *view) Standing {
 	m := s.marker
 	no := func(state State, reason string, values ...any) Standing {
-		return Standing{State: state, Reason: fmt.Sprintf(reason, values...), Longest: m.Granted()}
+		return Standing{State: state, Reason: fmt.Sprintf(reason, values...), Longest: m.Granted(), Masters: r.masters}
 	}
 	number := p.Master + 1
 	switch {
@@ -125,5 +128,5 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		r.met[p.Master] = r.who(p.Master)
 		delete(r.outdated, p.Master)
 	}
-	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned}
+	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned, Masters: r.masters}
 }

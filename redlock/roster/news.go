@@ -10,6 +10,11 @@ type News struct {
 
 	Version   uint64 // rises when judged places must be judged again
 	Witnessed bool   // this process saw the set begin, so no lock is older
+
+	// Masters is how many masters there are by their record: a lock needs a quorum of so many. It
+	// may change with Version. A ballot takes it once, when it begins, and counts a vote only if
+	// Standing.Masters is the same number.
+	Masters int
 }
 
 // A Notice is a log line or the new state of a master.
@@ -23,7 +28,7 @@ type Notice struct {
 // Drain returns the output since the last Drain.
 func (r *Roster) Drain() News {
 	news := r.untold
-	news.Version, news.Witnessed = r.version, r.witnessed
+	news.Version, news.Witnessed, news.Masters = r.version, r.witnessed, r.masters
 	r.untold = News{}
 	return news
 }

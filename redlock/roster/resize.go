@@ -206,3 +206,35 @@ func (r *Roster) Remove(now time.Time) {
 	i := r.masters - 1
 	r.step(i, r.who(i), marker.Stage{Round: r.stage(i).Round, Step: marker.Retiring}, now)
 }
+
+// Want says how many masters the operator asks for, by a reload. It returns at once. Tick takes the
+// steps, one master after another, and notices tell of each. Each step takes hold or the longest
+// quarantine at least. The wish ends when the number is reached. After that this process follows what
+// others do. A process that starts wishes nothing: it follows the record.
+//
+// The caller has set the servers of new places before (SetServer), and connects to them. It goes on
+// asking a server that is to go until Asks says otherwise.
+func (r *Roster) Want(masters int) error {
+	switch {
+	case masters < 2 || len(r.joined) < 2:
+		return errors.New("the number of lock masters cannot change from or to one, because a single one cannot learn what it forgot")
+	case masters > quorum.MaxMasters:
+		return fmt.Errorf("there can be %d lock masters at most", quorum.MaxMasters)
+	}
+	r.wanted = masters
+	r.changed()
+	return nil
+}
+
+// Asks tells whether a place must have streams: its server is one of the masters on record, or is
+// wanted as one. All others may be left (Left).
+func (r *Roster) Asks(i int) bool { return r.set == "" || r.isOnRecord(i) || i < r.wanted }
+
+// change returns what happens to the number of masters.
+func (r *Roster) change(now time.Time) Change {
+	c := Change{Wanted: r.wanted, Stage: marker.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now)}
+	if flux := r.inFlux(); len(flux) > 0 {
+		c.Stage = r.stage(flux[0]).Step
+	}
+	return c
+}

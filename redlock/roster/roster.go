@@ -1,6 +1,8 @@
 package roster
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -71,6 +73,7 @@ func (s *view) justJumped(now time.Time) bool {
 type Roster struct {
 	servers []Server
 	masters int    // the number of places that count
+	wanted  int    // the number that the operator asked for; 0: no other
 	fresh   bool   // the operator says that no lock can be held yet
 	nonce   uint64 // differs for each process and for each set that it begins
 
@@ -165,10 +168,10 @@ func (r *Roster) view(p Place) *view {
 }
 
 func (r *Roster) names(master int) string {
-	if master >= len(r.servers) {
-		return r.member(master).Name
+	if master < len(r.servers) {
+		return r.servers[master].Name
 	}
-	return r.servers[master].Name
+	return cmp.Or(r.member(master).Name, fmt.Sprintf("number %d", master+1))
 }
 
 func (r *Roster) moves(master int) bool { return master < len(r.servers) && r.servers[master].Moves }

@@ -180,6 +180,10 @@ func (r *Roster) Status(now time.Time) Status {
 	for i := range r.masters {
 		status.Masters = append(status.Masters, r.statusOf(i, now))
 	}
+	for i := r.masters; i < max(len(r.servers), len(r.joined)); i++ {
+		status.Others = append(status.Others, r.statusOf(i, now))
+	}
+	status.Change = r.change(now)
 	return status
 }
 

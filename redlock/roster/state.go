@@ -2,6 +2,8 @@ package roster
 
 import (
 	"time"
+
+	"redlock-proxy/redlock/marker"
 )
 
 // State says whether a master's votes count.
@@ -48,16 +50,33 @@ type MasterStatus struct {
 	ClockAhead, ClockWithin time.Duration
 }
 
-// Status is all masters, in the order of the configuration.
+// Status is all masters, in the order of their places.
 type Status struct {
-	Masters []MasterStatus
-	Needed  int    // the quorum
-	Set     string // the set's id; empty if there is no set
-	Epoch   int64  // number of the epoch: 1, and one more for each replaced master
-	Reason  string // why there is no set yet; empty if there is one
+	Masters []MasterStatus // those that count, whether this process's list has them or not
+	// Others are in this process's list, or on record, and do not count yet or any more. Their
+	// places follow those of Masters.
+	Others []MasterStatus
+	Needed int    // the quorum of Masters
+	Change Change // of their number
+	Set    string // the set's id; empty if there is no set
+	Epoch  int64  // number of the epoch: 1, and one more for each replaced master and each step of Change
+	Reason string // why there is no set yet; empty if there is one
 	// NewUntil is when locks can be granted in a new set, which begins in quarantine. It is
 	// zero if the set is not new, or if locks can be granted already.
 	NewUntil time.Time
+}
+
+// A Change is what happens to the number of masters.
+type Change struct {
+	Wanted int // what this process was told by Want; 0 if nothing, or if it has been reached
+	// Stage is the stage of the place that is being added or removed: the last one of Masters, or
+	// the first one of Others. It is Present if nothing is under way.
+	Stage marker.Step
+	// Recorded masters have the present step on record, and Needed must have it before the next one.
+	Recorded, Needed int
+	// Waits says, for people, what the next step waits for. It is empty if no change is wanted or
+	// under way.
+	Waits string
 }
 
 // Ready tells whether a quorum of masters votes.
