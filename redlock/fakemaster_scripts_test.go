@@ -229,7 +229,7 @@ func eachDatabase(own int, most int64, visit func(db int)) {
 // marker returns what databases.lua reads as a database's marker.
 func (m *fakeMaster) marker(db int, key []byte) (text string, ours bool) {
 	e, ok := m.find(db, key)
-	return e.value, !ok || strings.HasPrefix(e.value, marker.FirstVersion+" ") || strings.HasPrefix(e.value, marker.Version+" ")
+	return e.value, !ok || strings.HasPrefix(e.value, marker.FirstVersion+" ") || strings.HasPrefix(e.value, marker.Version+" ") || strings.HasPrefix(e.value, marker.StagedVersion+" ")
 }
 
 var anyDatabase = regexp.MustCompile(` db=\d+ `)
@@ -306,7 +306,10 @@ func (m *fakeMaster) runEdit(db int, key []byte, argv [][]byte) []byte {
 	eachDatabase(db, number(argv[5]), func(other int) {
 		text, _ := m.marker(other, key)
 		if theirs, ok := marker.Parse(text); ok && theirs.Set == string(argv[2]) {
-			text = strings.Replace(text, theirs.Who(), string(argv[3]), 1)
+			if !theirs.OfFirstVersion() {
+				_, text, _ = strings.Cut(strings.Replace(text, theirs.Who(), string(argv[3]), 1), " ")
+				text = string(argv[8]) + " " + text
+			}
 			if theirs, _ = marker.Parse(text); string(argv[4]) == "turn" {
 				theirs.Longest, theirs.Before, theirs.Turned = 0, theirs.Longest, m.millis()
 				text = theirs.String()

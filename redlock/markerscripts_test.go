@@ -50,6 +50,9 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	given := func(n int64) func(*marker.Marker) { return func(x *marker.Marker) { x.Token = n } }
 	withToken := maps.Clone(markers)
 	withToken[0], withToken[1] = text(0, given(1_800_000_000_007)), text(1, nil)
+	staged := map[int]string{0: text(0, more), 1: text(1, more), 2: "a client's"}
+	staged[0], _ = marker.CutToken(staged[0])
+	mixed := map[int]string{0: text(0, nil), 1: text(1, nil), 3: first("0,3", 9, "r"), 7: staged[1]}
 	bare := in(0, nil)
 	later := func(x *marker.Marker) { x.Quarantine = 90 * 365 * 24 * time.Hour }
 	ask := func(db int, value string, raised int64) []byte {
@@ -60,23 +63,27 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		before map[int]string
 		frames []byte
 	}{
-		"here":               {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
-		"here, missing":      {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
-		"lacking":            {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
-		"all":                {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"all, as new":        {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
-		"not as it was":      {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
-		"too late":           {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
-		"edit":               {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"turn":               {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
-		"edit, more masters": {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, more)}, 0)},
-		"edit, less known":   {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, less)}, 0)},
-		"edit, not as seen":  {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
-		"upgrade":            {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *marker.Marker) { x.Turned = marker.TurnNow })}, 0)},
-		"upgrade, unknown":   {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
-		"raise":              {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
-		"raise in 0":         {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
-		"raise, missing":     {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
+		"here":                     {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
+		"here, missing":            {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
+		"lacking":                  {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"all":                      {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"all, as new":              {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},
+		"not as it was":            {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"too late":                 {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, time.Hour)},
+		"edit":                     {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"turn":                     {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.EditAll, Turn: true, Marker: in(0, who)}, 0)},
+		"edit, more masters":       {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, more)}, 0)},
+		"edit, less known":         {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.EditAll, Raise: true, Marker: in(0, less)}, 0)},
+		"edit, also of the first":  {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.EditAll, Marker: in(0, more)}, 0)},
+		"edit, no stages any more": {0, staged, master.AppendMark(nil, roster.Write{Seen: staged[0], Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"lacking, one has stages":  {0, mixed, master.AppendMark(nil, roster.Write{Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"token, with stages":       {0, staged, ask(0, "v", 1_900_000_000_008)},
+		"edit, not as seen":        {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: "x", Kind: roster.EditAll, Marker: in(0, who)}, 0)},
+		"upgrade":                  {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Used: []int{0, 1, 2, 3}, Marker: in(0, func(x *marker.Marker) { x.Turned = marker.TurnNow })}, 0)},
+		"upgrade, unknown":         {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
+		"raise":                    {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise in 0":               {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
+		"raise, missing":           {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
 
 		"a token, all":              {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
 		"a larger token, all":       {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, given(1_900_000_000_000))}, soon)},

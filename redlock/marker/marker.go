@@ -52,14 +52,25 @@ type Marker struct {
 }
 
 const (
-	Version      = "redlock-proxy/2"
-	FirstVersion = "redlock-proxy/1"
-	SinceNow     = -1
-	TurnNow      = -1
+	// StagedVersion begins a marker whose record has stages. An earlier version of this program would
+	// drop them. It cannot read such a marker, so it neither counts that master nor writes to it.
+	StagedVersion = "redlock-proxy/3"
+	Version       = "redlock-proxy/2"
+	FirstVersion  = "redlock-proxy/1"
+	SinceNow      = -1
+	TurnNow       = -1
 )
 
+// Version returns the word with which the text begins.
+func (m Marker) Version() string {
+	if IsStaged(m.Joined) {
+		return StagedVersion
+	}
+	return Version
+}
+
 func (m Marker) String() string {
-	return fmt.Sprintf("%s db=%d set=%s member=%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s%s", Version,
+	return fmt.Sprintf("%s db=%d set=%s member=%d%srun=%s since=%s quarantine=%d longest=%d before=%d turned=%s%s", m.Version(),
 		m.DB, m.Set, m.Member, m.Who(), m.Run, WrittenTime(m.Since), m.Quarantine.Milliseconds(),
 		m.Longest.Milliseconds(), m.Before.Milliseconds(), WrittenTime(m.Turned), tokenSuffix(m.Token))
 }
@@ -90,7 +101,7 @@ func Parse(text string) (Marker, bool) {
 	if version == FirstVersion && len(words) == 9 {
 		words = slices.Insert(words, 0, "db=0")
 	}
-	if version != Version && version != FirstVersion || len(words) < 9 {
+	if version != Version && version != StagedVersion && version != FirstVersion || len(words) < 9 {
 		return Marker{}, false
 	}
 	ok := true
@@ -120,7 +131,8 @@ func Parse(text string) (Marker, bool) {
 	m.Member, m.Members = int(number(member)), int(number(members))
 	m.Epoch = number(field("epoch"))
 	m.Joined = strings.Split(field("joined"), ",")
-	if version == Version {
+	ok = ok && IsStaged(m.Joined) == (version == StagedVersion) && !slices.ContainsFunc(m.Joined, isMalformed)
+	if version != FirstVersion {
 		if m.ReplID = field("replid"); m.ReplID == noReplid {
 			m.ReplID = ""
 		}

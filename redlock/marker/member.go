@@ -81,15 +81,42 @@ func Entry(who string, at Stage) string {
 	return who + ";" + strconv.Itoa(at.Round) + stepSigns[at.Step:at.Step+1]
 }
 
-// CutEntry is the reverse of Entry.
+// CutEntry is the reverse of Entry. Parse has refused every text that Entry does not write.
 func CutEntry(entry string) (who string, at Stage) {
-	who, stage, staged := strings.Cut(entry, ";")
-	if !staged || stage == "" {
+	who, text, staged := strings.Cut(entry, ";")
+	if !staged {
 		return who, first
 	}
-	at.Round, _ = strconv.Atoi(stage[:len(stage)-1])
-	at.Step = Step(max(0, strings.Index(stepSigns, stage[len(stage)-1:])))
+	at, _ = readStage(text)
 	return who, at
+}
+
+// mostRounds bounds how often a place may be added.
+const mostRounds = 1_000_000
+
+func readStage(text string) (Stage, bool) {
+	if text == "" {
+		return first, false
+	}
+	digits, sign := text[:len(text)-1], text[len(text)-1:]
+	round, err := strconv.Atoi(digits)
+	step := strings.Index(stepSigns, sign)
+	if err != nil || step < 0 || round < 0 || round > mostRounds || strconv.Itoa(round) != digits || (Stage{round, Step(step)}) == first {
+		return first, false
+	}
+	return Stage{round, Step(step)}, true
+}
+
+// isMalformed tells whether an entry is not one that Entry writes.
+func isMalformed(entry string) bool {
+	who, text, staged := strings.Cut(entry, ";")
+	_, ok := readStage(text)
+	return who == "" || staged && !ok
+}
+
+// IsStaged tells whether the number of masters was ever changed.
+func IsStaged(joined []string) bool {
+	return slices.ContainsFunc(joined, func(entry string) bool { return strings.Contains(entry, ";") })
 }
 
 // Together merges the members of two markers. For each place it takes the member that joined last

@@ -1,10 +1,10 @@
--- Writes into the markers of all databases who the masters are, if this database's marker
--- is still the one that was seen. It keeps the time since when they remember, and adds no
--- missing marker. If asked to, it turns the record of the longest TTL granted: that
+-- Writes into the markers of all databases who the masters are, and the version that this
+-- needs, if this database's marker is still the one that was seen. It keeps the time since
+-- when they remember, and adds no missing marker. If asked to, it turns the record of the longest TTL granted: that
 -- becomes the longest TTL granted before. Or it raises that record, and the fencing token
 -- in database 0, to what the masters of another number have on record.
 local own, seen, set, who, turn, most = tonumber(ARGV[1]), ARGV[2], ARGV[3], ARGV[4], ARGV[5], tonumber(ARGV[6])
-local longest, token = tonumber(ARGV[7]), tonumber(ARGV[8])
+local longest, token, version = tonumber(ARGV[7]), tonumber(ARGV[8]), ARGV[9]
 local time = redis.call('TIME')
 local turned = string.format(' longest=0 before=%%1 turned=%.0f', time[1] * 1000 + math.floor(time[2] / 1000))
 if cut(redis.call('GET', KEYS[1]) or '') ~= seen then return 0 end
@@ -17,7 +17,8 @@ end
 each(own, most, function(db)
   local text = marker()
   if text and string.find(text, ' set=' .. set .. ' ', 1, true) then
-    text = string.gsub(text, '/%d+ epoch=%d+ joined=%S+ replid=%S+ ', function() return who end)
+    local edited, found = string.gsub(text, '/%d+ epoch=%d+ joined=%S+ replid=%S+ ', function() return who end)
+    if found == 1 then text = string.gsub(edited, '^%S+', version) end -- it is not of the first version
     if turn == 'turn' then text = string.gsub(text, ' longest=(%d+) before=%d+ turned=%d+', turned) end
     if turn == 'raise' then text = raise(db, text) end
     redis.call('SET', KEYS[1], text)

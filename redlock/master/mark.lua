@@ -11,9 +11,9 @@ if cut(text) ~= seen or now > latest then return 0 end
 local new, token = cut(new)
 new = string.gsub(new, ' since=now ', string.format(' since=%.0f ', now))
 new = string.gsub(new, ' turned=now$', string.format(' turned=%.0f', now))
-local version, set, run = string.match(new, '^%S+ '), string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
+local set, run = string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
 local function remembers(text)
-  return string.find(text, version, 1, true) == 1 and string.find(text, set, 1, true) and string.find(text, run, 1, true)
+  return not string.find(text, '^redlock%-proxy/1 ') and string.find(text, set, 1, true) and string.find(text, run, 1, true)
 end
 each(own, spread == 'here' and 0 or most, function(db)
   local text = marker()

@@ -58,7 +58,7 @@ func AppendMark(dst []byte, m roster.Write, latest time.Duration) []byte {
 	}
 	args = append(args, resp.Decimal(mostDatabases))
 	if m.Kind == roster.EditAll {
-		args = append(args, resp.Decimal(m.Marker.Before.Milliseconds()), resp.Decimal(m.Marker.Token))
+		args = append(args, resp.Decimal(m.Marker.Before.Milliseconds()), resp.Decimal(m.Marker.Token), []byte(m.Marker.Version()))
 	}
 	return resp.AppendEval(dst, script, markerKey, args...)
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"redlock-proxy/redlock/marker"
@@ -51,12 +50,7 @@ func (r *Roster) isOnRecord(i int) bool {
 // fits tells whether a marker may be one of this set: it has the same number of places, or that
 // number has changed.
 func (r *Roster) fits(m marker.Marker) bool {
-	return m.Members == len(r.joined) || len(r.joined) == 0 && m.Members == len(r.servers) || isStaged(m.Joined) || isStaged(r.joined)
-}
-
-// isStaged tells whether the number of masters was ever changed.
-func isStaged(list []string) bool {
-	return slices.ContainsFunc(list, func(entry string) bool { return strings.Contains(entry, ";") })
+	return m.Members == len(r.joined) || len(r.joined) == 0 && m.Members == len(r.servers) || marker.IsStaged(m.Joined) || marker.IsStaged(r.joined)
 }
 
 // sameStages tells whether two lists of members have the same stages.

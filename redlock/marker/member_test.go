@@ -1,0 +1,87 @@
+package marker
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func withMembers(joined ...string) Marker {
+	return Marker{Set: "s", Member: 1, Members: len(joined), Epoch: 1, Joined: joined, Run: "r"}
+}
+
+// Earlier versions read markers without stages, so that processes can be replaced one by one. They
+// would drop stages, so they must not read those.
+func TestEarlierVersionsReadNoStages(t *testing.T) {
+	for joined, want := range map[string]string{"1,1,1": "redlock-proxy/2 ", "1,2@b/r,1": "redlock-proxy/2 ", "1,1,1,7@d/r;1+": "redlock-proxy/3 ", "1,1,1;0.": "redlock-proxy/3 "} {
+		m := withMembers(strings.Split(joined, ",")...)
+		if text := m.String(); !strings.HasPrefix(text, want) {
+			t.Errorf("%s", text)
+		}
+		if got, ok := Parse(m.String()); !ok || !slices.Equal(got.Joined, m.Joined) {
+			t.Errorf("%v is read as %v", m.Joined, got.Joined)
+		}
+		other := strings.NewReplacer("/2 db", "/3 db", "/3 db", "/2 db").Replace(m.String())
+		if _, ok := Parse(other); ok {
+			t.Errorf("it reads %s", other)
+		}
+	}
+}
+
+func TestMalformedMembersAreRefused(t *testing.T) {
+	for entry, want := range map[string]bool{
+		"1;0-": true, "7@d/r;1+": true, "7@d;1000000=": true, "1;12.": true,
+		"": false, ";1+": false, "1;": false, "1;+": false, "1;1": false, "1;1?": false, "1;-1+": false, "1;+1+": false,
+		"1;01+": false, "1;1000001+": false, "1;99999999999999999999+": false, "1;1+;2*": false, "1;0=": false, "1;1++": false,
+	} {
+		m := withMembers("1", entry, "1;5.")
+		if _, ok := Parse(m.String()); ok != want {
+			t.Errorf("%s is accepted: %v", m, ok)
+		}
+	}
+}
+
+// Names come from the configuration, and must not look like something else on record.
+func TestNamesOnRecordArePlain(t *testing.T) {
+	for _, name := range []string{"a;1.", "a,1", "a b", "a/r", "a@b", "a;0-;1+"} {
+		entry := Entry(Member{Epoch: 3, Name: name, Run: "r"}.String(), Stage{Round: 1})
+		m, ok := Parse(withMembers("1", entry).String())
+		if !ok {
+			t.Fatalf("%s", entry)
+		}
+		who, at := CutEntry(m.Joined[1])
+		if got := ReadMember(who); got.Epoch != 3 || got.Name != PlainName(name) || got.Run != "r" || at != (Stage{Round: 1}) {
+			t.Errorf("%q is read as %+v %v", name, got, at)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, m := range []Marker{withMembers("1", "1", "1"), withMembers("1", "2@b/r", "7@d/r;1+"), withMembers("1;0-")} {
+		f.Add(m.String())
+		m.Token = 7
+		f.Add(m.String())
+	}
+	f.Add("redlock-proxy/1 set=s member=1/1 epoch=1 joined=1 run=r since=0 quarantine=0 longest=0 dbs=0,3")
+	f.Add("redlock-proxy/3 db=0 set=s member=1/2 epoch=1 joined=1,1;9? replid=- run=r since=0 quarantine=0 longest=0 before=0 turned=0")
+	f.Fuzz(func(t *testing.T, text string) {
+		m, ok := Parse(text)
+		if !ok {
+			return
+		}
+		if len(m.Joined) != m.Members {
+			t.Errorf("%q: %d members, and %d are listed", text, m.Members, len(m.Joined))
+		}
+		for _, entry := range m.Joined {
+			if who, at := CutEntry(entry); Entry(who, at) != entry || at.Round > mostRounds || at.Step > Absent {
+				t.Errorf("%q: %q is written as %q", text, entry, Entry(who, at))
+			}
+		}
+		if again, ok := Parse(m.String()); !m.OfFirstVersion() && (!ok || again.String() != m.String()) {
+			t.Errorf("%q is written as %q", text, m)
+		}
+		if got := Together(m.Joined, m.Joined); !slices.Equal(got, m.Joined) {
+			t.Errorf("%v with itself is %v", m.Joined, got)
+		}
+	})
+}
