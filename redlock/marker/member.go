@@ -62,6 +62,10 @@ const (
 
 const stepSigns = "+*=-~."
 
+func (s Step) String() string {
+	return [...]string{"proposed", "entering", "present", "retiring", "exiting", "absent"}[s]
+}
+
 // Counts tells whether the place is one of the masters of which a quorum is needed.
 func (s Stage) Counts() bool { return s.Step >= Present && s.Step <= Exiting }
 

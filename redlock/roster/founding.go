@@ -17,41 +17,23 @@ import (
 // to another set than before, that set replaces the present one. The masters have forgotten the
 // present one, and the other began in quarantine.
 func (r *Roster) adopt(now time.Time) {
-	reached, counts := 0, map[string]int{}
-	for i := range r.masters {
-		s := r.views[Place{i, 0}]
-		if s == nil || !s.read {
-			continue
-		}
-		reached++
-		if s.present() && r.fits(s.marker) && s.marker.Member == i+1 {
-			counts[s.marker.Set]++
-		}
-	}
-	best, tie := "", false
-	for set, n := range counts {
-		switch {
-		case best == "" || n > counts[best]:
-			best, tie = set, false
-		case n == counts[best]:
-			tie = true
-		}
-	}
+	best, tie := r.largest()
+	needed := quorum.Size(best.masters)
 	switch {
-	case best == "" || best == r.set:
+	case best.set == "" || best.set == r.set:
 		return
-	case r.set != "" && counts[best] < quorum.Size(r.masters):
+	case r.set != "" && best.members < needed:
 		return
 	case tie:
 		r.reason = "the lock masters belong to different sets: " + r.describe()
 		return
-	case reached < quorum.Size(r.masters):
-		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", reached, r.masters, quorum.Size(r.masters), r.describe())
+	case best.reached < needed:
+		r.reason = fmt.Sprintf("%d of %d lock masters were reached, %d are needed: %s", best.reached, best.masters, needed, r.describe())
 		return
 	}
 	if r.set != "" {
 		before := r.set
-		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", Fields: []any{"set", best, "before", before}})
+		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", Fields: []any{"set", best.set, "before", before}})
 		r.fresh = false // the operator said that about the masters before they forgot
 		for i := range r.masters {
 			r.outdated[i] = r.isOutdated(i)
@@ -63,8 +45,8 @@ func (r *Roster) adopt(now time.Time) {
 		clear(r.blank)
 	}
 	first, learned, another := r.joined, r.learned, r.set != ""
-	r.set, r.reason = best, ""
-	r.epoch, r.joined, r.masters = 0, nil, len(r.servers)
+	r.set, r.reason = best.set, ""
+	r.epoch, r.joined, r.masters = 0, best.joined, best.masters
 	for _, s := range r.views {
 		if s.present() && s.marker.Set == r.set {
 			r.learn(s, now)
@@ -74,6 +56,45 @@ func (r *Roster) adopt(now time.Time) {
 		r.learned = learned // nobody has counted others before
 	}
 	r.changed()
+}
+
+// A following is a set and how many of its masters have its marker. The set's own record says how
+// many masters it has, and so which places count.
+type following struct {
+	set                       string
+	joined                    []string
+	masters, members, reached int
+}
+
+// largest returns the set to which most masters belong, and whether there are two of them.
+func (r *Roster) largest() (best following, tie bool) {
+	records := map[string][]string{}
+	for i := range max(len(r.servers), len(r.joined)) {
+		s := r.views[Place{i, 0}]
+		if s != nil && s.present() && s.marker.Member == i+1 && fits(records[s.marker.Set], s.marker.Joined) {
+			records[s.marker.Set] = marker.Together(records[s.marker.Set], s.marker.Joined)
+		}
+	}
+	for set, joined := range records {
+		f := following{set: set, joined: joined, masters: counting(joined)}
+		for i := range f.masters {
+			s := r.views[Place{i, 0}]
+			if s == nil || !s.read {
+				continue
+			}
+			f.reached++
+			if s.present() && s.marker.Set == set && s.marker.Member == i+1 && fits(joined, s.marker.Joined) {
+				f.members++
+			}
+		}
+		switch {
+		case best.set == "" || f.members > best.members:
+			best, tie = f, false
+		case f.members == best.members:
+			tie = true
+		}
+	}
+	return best, tie
 }
 
 // found begins a new set. All masters must have been reached, and none may have a marker. A new
@@ -140,8 +161,8 @@ func (r *Roster) belonging(i int, s *view) string {
 		return "has a key " + marker.Key + " that is no marker"
 	case s.text == "":
 		return "has no marker"
-	case !r.fits(s.marker) || s.marker.Member != i+1:
-		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.Member, s.marker.Members, s.marker.Set, i+1, r.masters)
+	case s.marker.Member != i+1:
+		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.Member, s.marker.Members, s.marker.Set, i+1, len(r.servers))
 	}
 	return "belongs to set " + s.marker.Set
 }

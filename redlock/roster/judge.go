@@ -96,7 +96,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case s.jump > 0:
 		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
 	case r.set != "" && !r.isOnRecord(p.Master):
-		return no(Uncertified, "it is not one of the masters on record: reload this proxy with the present list of masters")
+		return no(Uncertified, "it is not one of the %d masters on record; a reload with the present list adds it", r.masters)
 	case r.set == "":
 		return no(Uncertified, "no set of masters is known yet")
 	case s.text == "":
@@ -104,7 +104,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case m.Set != r.set:
 		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.Set, r.set)
 	case !r.fits(m):
-		return no(Barred, "it is one of %d masters of its set, and %d are configured", m.Members, r.masters)
+		return no(Barred, "it is one of %d masters of its set by its record, and there are %d by those of the others", m.Members, len(r.joined))
 	case m.Member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
 	case who(m.Joined, p.Master) != r.who(p.Master) && r.hasJoined(p, s):

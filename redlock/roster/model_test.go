@@ -228,7 +228,12 @@ func (w *world) live() {
 	w.after(end+time.Second, w.makePeace)
 	rest := w.limits.MaxQuarantine + w.limits.RestartDelay + worldSlack
 	w.after(end+time.Second+rest, func() {
-		if w.judgePeace(); w.resizes() || w.divided || w.moves || w.tokens.step > 1 || w.rng.IntN(4) > 0 {
+		w.judgePeace()
+		if w.resizes() && !w.divided && w.wrong == "" {
+			w.agreeOnNumber()
+			return
+		}
+		if w.resizes() || w.divided || w.moves || w.tokens.step > 1 || w.rng.IntN(4) > 0 {
 			w.queue = nil
 			return
 		}

@@ -540,13 +540,16 @@ func (w *world) makePeace() {
 		if p.paused {
 			p.resume()
 		}
-		if !slices.Equal(p.names, w.names) {
+		if n := min(len(p.names), len(w.names)); !slices.Equal(p.names[:n], w.names[:n]) || n < len(w.names) && (!w.resizes() || n < quorum.Size(len(w.names))) {
 			w.restartWithPresentList(p)
 			continue
 		}
-		p.route = append(slices.Clone(w.at), p.route[min(len(w.at), len(p.route)):]...)
+		p.r.wanted = 0 // the last words of operators are not heard any more
+		for i := range min(len(w.at), len(p.names)) {
+			p.route[i] = w.at[i]
+		}
 		for _, s := range p.streams {
-			if s.up && s.place.Master < len(w.at) && s.server != w.at[s.place.Master] {
+			if s.up && s.place.Master < len(p.names) && s.place.Master < len(w.at) && s.server != w.at[s.place.Master] {
 				s.breaks(0)
 			}
 		}

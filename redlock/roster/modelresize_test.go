@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -17,6 +18,9 @@ const resizeWorlds = 3_000_000
 func (w *world) resizes() bool { return w.seed >= resizeWorlds }
 
 func TestModelOfAnotherNumber(t *testing.T) {
+	if *modelSeed != 0 {
+		t.Skip("TestModel runs one world")
+	}
 	steps, worlds, changes := 0, 0, 0
 	for seed := uint64(resizeWorlds); steps < *modelSteps/2; seed++ {
 		w := newWorld(seed, nil)
@@ -75,38 +79,50 @@ func (w *world) list(n int) {
 	}
 }
 
-// resize reloads a process with one more master or one less. Some of the others follow.
+// resize reloads a process with a list of another length. Some of the others follow, and the servers
+// of new places are new or were there before.
 func (w *world) resize(p *process, f fault) {
-	if f.what%8 >= 5 {
+	switch f.what % 8 {
+	case 5, 6:
 		w.contradict(f)
 		return
+	case 7:
+		if w.masters <= 4 && len(w.faults) < 8 {
+			w.lostResize(p, f)
+			return
+		}
 	}
-	grow := w.masters < 5 && (w.masters <= 2 || f.what%2 == 0)
-	var n *toyServer
-	if grow {
-		n = w.newServer(w.masters)
-	}
-	if !p.resize(w.masters, n) {
+	n := 2 + f.what>>3%4
+	list := w.longer(n, f.what>>8%2 == 0)
+	if !p.want(list) {
 		return
 	}
-	if grow {
-		w.full = append(slices.Clone(w.full[:w.masters]), n)
-		w.list(w.masters + 1)
-	} else {
-		w.list(w.masters - 1)
-	}
-	masters := w.masters
+	w.full = append(slices.Clone(list), w.full[min(n, len(w.full)):]...)
+	w.list(n)
 	for i, q := range w.procs {
 		if q != p && (f.who>>i)&3 != 3 {
 			w.after(w.between(0, 4*time.Second), func() {
 				q.do(func() {
-					if !w.peace && masters == w.masters && (n == nil || n == w.at[n.place]) {
-						q.resize(len(q.names), n)
+					if !w.peace && slices.Equal(list, w.at) {
+						q.want(list)
 					}
 				})
 			})
 		}
 	}
+}
+
+// longer returns the first n servers. It makes new ones where there are too few, or where a server that
+// was removed shall not come back.
+func (w *world) longer(n int, again bool) []*toyServer {
+	list := slices.Clone(w.full[:min(n, len(w.full))])
+	for i := len(list); i < n; i++ {
+		list = append(list, w.newServer(i))
+	}
+	for i := w.masters; i < n && !again; i++ {
+		list[i] = w.newServer(i)
+	}
+	return list
 }
 
 // contradict makes each process change the number in its own way, at nearly the same moment. None
@@ -130,78 +146,150 @@ func (w *world) contradict(f fault) {
 				}
 			})
 		}
+		by := 1 + w.rng.IntN(4)/3
 		w.after(w.between(0, 2*time.Millisecond), func() {
 			p.do(func() {
-				masters := len(p.names)
 				if w.peace {
 					return
 				}
-				defer func() {
-					for _, place := range cuts {
-						w.cut(p, place, lasts)
-					}
-				}()
-				if (f.who>>i)&1 == 0 && f.what&32 == 0 && masters > 2 || f.what&32 != 0 && i > 0 {
-					p.resize(masters, nil)
-				} else if masters < 6 {
-					n := w.newServer(masters)
-					if p.resize(masters, n) && masters <= len(w.full) {
-						w.full = append(w.full[:masters:masters], n)
-					}
+				n := w.masters + by
+				if (f.who>>i)&1 == 0 && f.what&32 == 0 || f.what&32 != 0 && i > 0 {
+					n = w.masters - by
 				}
+				p.want(w.longer(min(max(n, 2), 6), w.rng.IntN(2) == 0))
 			})
+		})
+		w.after(w.between(BeatLength, 2*time.Second), func() {
+			for _, place := range cuts {
+				w.cut(p, place, lasts)
+			}
 		})
 	}
 }
 
-// resize does what a reload does that names one more master, or one less.
-func (p *process) resize(masters int, n *toyServer) bool {
-	if p.paused || len(p.names) != masters {
+// lostResize adds two masters. A process reaches only one that does not hear of it. Then the others of
+// the former number forget, and that process is the only one that reaches some of them.
+func (w *world) lostResize(p *process, f fault) {
+	q, n := w.startProcess(false), w.masters
+	far := f.what >> 4 % n
+	var near []int
+	for i := range n {
+		if i != far {
+			near = append(near, i)
+		}
+	}
+	step := w.resizeLasts()
+	forgets := w.between(step, 3*step)
+	lasts := forgets + 2*w.limits.MaxQuarantine + 2*hold(w.limits)
+	for _, i := range near {
+		w.cut(p, i, forgets)
+	}
+	w.cutOthers(p, []int{far}, lasts)
+	list := w.longer(n+2, false)
+	w.after(time.Second, func() {
+		q.do(func() {
+			if !w.peace && len(w.at) == n && q.want(list) {
+				w.full = list
+			}
+		})
+	})
+	w.after(forgets, func() {
+		for _, i := range near {
+			if s := w.full[i]; s.up && f.who>>i%8 != 0 {
+				clear(s.texts)
+				s.forgetAll(w)
+			}
+		}
+		w.cutOthers(p, near[:1+f.who>>8%len(near)], 2*w.limits.MaxQuarantine)
+		w.cut(p, n, lasts)
+		w.cut(p, n+1, lasts)
+	})
+}
+
+// resizeLasts is how long one step of a change may take with a quorum up: the server that is added
+// joins, its quarantine ends, and then the change is held.
+func (w *world) resizeLasts() time.Duration {
+	return 2*hold(w.limits) + 2*w.limits.MaxQuarantine + 2*w.limits.RestartDelay + worldSlack
+}
+
+// want does what a reload does with a list of another length. It tells whether the process can take it.
+func (p *process) want(list []*toyServer) bool {
+	for i := range min(len(list), len(p.names)) {
+		if p.route[i] != list[i] {
+			return false
+		}
+	}
+	if p.paused {
 		return false
 	}
-	if n == nil {
-		if masters != p.r.masters || p.r.stage(masters-1).Step != marker.Present {
-			return false
-		}
-		if err := p.r.Resizable(masters-1, p.now()); err != nil {
-			p.w.log("%s: %v", p.name, err)
-			return false
-		}
-		p.r.Remove(p.now())
-		p.w.log("%s removes %s in epoch %d", p.name, p.names[masters-1], p.r.epoch)
-		p.names = p.names[:masters-1]
-		p.drain()
-		return true
+	for i := len(p.names); i < len(list); i++ {
+		p.takes(list[i])
 	}
-	if n.place != masters {
-		return false
+	p.names = nil
+	for _, s := range list {
+		p.names = append(p.names, s.name)
 	}
-	if !p.r.isOnRecord(n.place) {
-		if err := p.r.Resizable(masters+1, p.now()); err != nil || n.place != p.r.masters {
-			p.w.log("%s: %v", p.name, err)
-			return false
+	err := p.r.Want(len(list))
+	p.w.log("%s wants %v: %v", p.name, p.names, err)
+	p.drain()
+	return err == nil
+}
+
+// takes puts a server into the list of a process.
+func (p *process) takes(n *toyServer) {
+	if n.place < len(p.route) {
+		if p.route[n.place] == n && p.r.isOnRecord(n.place) {
+			return // it was about to go
 		}
-		p.r.Add(n.name, n.run, p.now())
-		p.w.log("%s adds %v in epoch %d", p.name, n, p.r.epoch)
-	}
-	for _, s := range p.streams { // those of a server that was removed
-		if s.place.Master == n.place {
-			s.gen++
-			s.up = false
-		}
-	}
-	p.streams = slices.DeleteFunc(p.streams, func(s *toyStream) bool { return s.place.Master == n.place })
-	p.r.Left(n.place)
-	p.r.SetServer(n.place, Server{Name: n.name})
-	if p.names = append(p.names[:n.place:n.place], n.name); n.place == len(p.route) {
+		p.leaves(n.place)
+		p.route[n.place], p.clocks[n.place], p.cut[n.place] = n, toyClock{}, false
+	} else {
 		p.route, p.clocks, p.cut = append(p.route, n), append(p.clocks, toyClock{}), append(p.cut, false)
 	}
-	p.route[n.place], p.clocks[n.place], p.cut[n.place] = n, toyClock{}, false
+	p.r.SetServer(n.place, Server{Name: n.name})
 	for db := range p.w.dbs {
 		s := &toyStream{p: p, place: Place{n.place, db}}
 		p.streams = append(p.streams, s)
 		p.w.after(p.w.latency(), func() { p.do(s.dial) })
 	}
-	p.drain()
-	return true
+}
+
+// leaves ends the streams to a place.
+func (p *process) leaves(place int) {
+	for _, s := range p.streams {
+		if s.place.Master == place {
+			s.gen++
+			s.up = false
+		}
+	}
+	p.streams = slices.DeleteFunc(p.streams, func(s *toyStream) bool { return s.place.Master == place })
+	p.r.Left(place)
+}
+
+// agreeOnNumber lets the operator tell all processes one number, and checks that it comes.
+func (w *world) agreeOnNumber() {
+	list := w.longer(2+w.rng.IntN(4), w.rng.IntN(2) == 0)
+	steps := max(1, len(list)-w.masters, w.masters-len(list))
+	w.full = append(slices.Clone(list), w.full[min(len(list), len(w.full)):]...)
+	w.log("AGREE on %d", len(list))
+	unasked := 0
+	for _, p := range w.procs {
+		if !p.want(list) {
+			unasked++
+		}
+	}
+	if unasked > 0 { // its list has another server
+		w.queue = nil
+		return
+	}
+	w.after(time.Duration(steps+1)*w.resizeLasts(), func() {
+		w.judgePeace()
+		for _, p := range w.procs {
+			if w.wrong == "" && !w.divided && p.r.masters != len(list) {
+				w.wrong = fmt.Sprintf("%s has %d masters after a long peace, and all were told %d: %+v %v", p.name, p.r.masters, len(list), p.r.change(p.now()), p.r.joined)
+				w.log("%s", w.wrong)
+			}
+		}
+		w.queue = nil
+	})
 }

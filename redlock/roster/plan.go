@@ -107,7 +107,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		}
 	case s.text == "":
 		m.Cause, m.Reason = Emptied, "the marker of this database is missing: it was flushed"
-	case p.DB != 0 && (own.Set != r.set || who(own.Joined, p.Master) != r.who(p.Master)) && r.fits(own) && own.Member == p.Master+1:
+	case p.DB != 0 && (own.Set != r.set || who(own.Joined, p.Master) != r.who(p.Master)) && (own.Set != r.set || r.fits(own)) && own.Member == p.Master+1:
 		m.Cause, m.Reason = Emptied, "it was flushed in database 0, where it joined anew"
 	case own.Set != r.set || !r.fits(own) || own.Member != p.Master+1 || who(own.Joined, p.Master) != r.who(p.Master) && !joined:
 		return Write{}, false
@@ -285,7 +285,7 @@ type usedDatabases struct {
 func (r *Roster) contested() bool {
 	for p, s := range r.views {
 		m := s.marker
-		if p.DB == 0 && s.present() && m.Set != r.set && r.fits(m) && m.Member == p.Master+1 {
+		if p.DB == 0 && s.present() && m.Set != r.set && (m.Members == r.masters || m.Members == len(r.servers)) && !marker.IsStaged(m.Joined) && m.Member == p.Master+1 {
 			return true
 		}
 	}

@@ -47,10 +47,25 @@ func (r *Roster) isOnRecord(i int) bool {
 	return i < len(r.joined) && r.stage(i).Step != marker.Absent
 }
 
-// fits tells whether a marker may be one of this set: it has the same number of places, or that
-// number has changed.
-func (r *Roster) fits(m marker.Marker) bool {
-	return m.Members == len(r.joined) || len(r.joined) == 0 && m.Members == len(r.servers) || marker.IsStaged(m.Joined) || marker.IsStaged(r.joined)
+// fits tells whether a marker that names this set can be one of it. Places that only one of two
+// records has were added, so they have stages.
+func (r *Roster) fits(m marker.Marker) bool { return fits(m.Joined, r.joined) }
+
+func fits(a, b []string) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	return len(a) == 0 || !slices.ContainsFunc(b[len(a):], func(entry string) bool { return !marker.IsStaged([]string{entry}) })
+}
+
+// counting returns how many masters there are by a record. The places that count come first.
+func counting(joined []string) (n int) {
+	for i, entry := range joined {
+		if _, at := marker.CutEntry(entry); at.Counts() {
+			n = i + 1
+		}
+	}
+	return n
 }
 
 // sameStages tells whether two lists of members have the same stages.
@@ -64,21 +79,16 @@ func sameStages(a, b []string) bool {
 
 // recount takes over the number of masters from their record.
 func (r *Roster) recount() {
-	n := 0
-	for i := range r.joined {
-		if r.stage(i).Counts() {
-			n = i + 1
-		}
-	}
-	if n != r.masters && n > 0 {
+	if n := counting(r.joined); n != r.masters && n > 0 {
 		r.masters, r.recalls = n, false
 	}
 }
 
-// inFlux returns the places that are being added or removed.
+// inFlux returns the places that are being added or removed, and those that do not count though a
+// later one does.
 func (r *Roster) inFlux() (places []int) {
 	for i := range r.joined {
-		if step := r.stage(i).Step; step != marker.Present && step != marker.Absent {
+		if step := r.stage(i).Step; step != marker.Present && (step != marker.Absent || i < r.masters) {
 			places = append(places, i)
 		}
 	}
@@ -131,6 +141,7 @@ func (r *Roster) resizeHold(now time.Time, limits Limits) time.Duration {
 
 // resize takes the next step of a change of the number of masters.
 func (r *Roster) resize(now time.Time, limits Limits) {
+	r.pursue(now)
 	flux := r.inFlux()
 	if r.set == "" || len(flux) == 0 {
 		return
@@ -143,11 +154,11 @@ func (r *Roster) resize(now time.Time, limits Limits) {
 	switch {
 	case !exact:
 		return
+	case !at.Counts() && i < r.masters: // a process has made an earlier decision known too late
+		next = marker.Stage{Round: at.Round + 1, Step: marker.Present}
 	case len(flux) > 1 && !r.stage(last).Counts(): // two changes at once: the addition is dropped
 		i, next = last, marker.Stage{Round: r.stage(last).Round, Step: marker.Absent}
-	case len(flux) > 1 && !at.Counts():
-		next.Step = marker.Absent
-	case at.Step == marker.Proposed && i != r.masters:
+	case len(flux) > 1 && !at.Counts(), !at.Counts() && r.isWithdrawn(i), at.Step == marker.Proposed && i != r.masters:
 		next.Step = marker.Absent
 	case at.Step == marker.Retiring && i != r.masters-1:
 		next = marker.Stage{Round: at.Round + 1, Step: marker.Present}
@@ -155,6 +166,7 @@ func (r *Roster) resize(now time.Time, limits Limits) {
 		return
 	}
 	r.step(i, r.who(i), next, now)
+	r.warn("the number of lock masters is being changed", "master", r.names(i), "step", next.Step.String(), "masters", r.masters, "epoch", r.epoch)
 }
 
 // step records the next stage of a place. Running ballots count no more votes.
@@ -169,36 +181,89 @@ func (r *Roster) step(i int, who string, at marker.Stage, now time.Time) {
 	r.changed()
 }
 
-// Resizable returns an error if the number of masters cannot become to now.
-func (r *Roster) Resizable(to int, now time.Time) error {
-	switch needed := quorum.Size(r.masters); {
-	case r.set == "":
-		return errors.New("there is no set of lock masters yet: " + r.reason)
-	case len(r.inFlux()) > 0:
-		return errors.New("the number of lock masters is being changed already")
-	case to != r.masters+1 && to != r.masters-1:
-		return fmt.Errorf("%d lock masters are on record, and one can be added or removed at a time", r.masters)
-	case to < 2:
-		return errors.New("at least two lock masters must stay, because a single one cannot learn what it forgot")
-	case r.keepsExactly(0, now) < needed:
-		return fmt.Errorf("%d lock masters can record another number of masters now, and a majority of %d is needed", r.keepsExactly(0, now), needed)
+// pursue takes the next step towards the number that the operator wants.
+func (r *Roster) pursue(now time.Time) {
+	r.waits = ""
+	if r.wanted == 0 || r.set == "" {
+		return
+	}
+	flux := r.inFlux()
+	switch i := r.masters; {
+	case len(flux) == 0 && r.wanted == r.masters:
+		r.wanted = 0
+		r.warn("the number of lock masters is what the operator asked for", "masters", r.masters)
+	case len(flux) == 1 && flux[0] == i && r.wanted <= i && r.stage(i).Step == marker.Proposed && !r.isWithdrawn(i):
+		r.step(i-1, r.who(i-1), marker.Stage{Round: r.stage(i).Round, Step: marker.Present}, now)
+	case len(flux) > 0:
+	default:
+		if err := r.resizable(now); err != nil {
+			r.waits = err.Error()
+			return
+		}
+		if r.wanted > r.masters {
+			r.add(r.names(i), r.views[Place{i, 0}].run, now)
+		} else {
+			r.remove(now)
+		}
+		r.warn("another number of lock masters is proposed", "masters", r.masters, "wanted", r.wanted, "epoch", r.epoch)
+	}
+}
+
+// resizable returns an error if the next step towards the wanted number cannot be taken now. All
+// masters must have recorded who the masters are. Otherwise one of them, and those that forget, could
+// be counted by the number before the last, and two quorums whose numbers differ by two need not meet.
+func (r *Roster) resizable(now time.Time) error {
+	if r.keepsExactly(0, now) < r.masters {
+		i := 0
+		for r.hasExactly(i, now) {
+			i++
+		}
+		return fmt.Errorf("%s cannot record another number of masters now, and all of them must", r.names(i))
+	}
+	if r.wanted < r.masters {
+		return nil
+	}
+	p := Place{r.masters, 0}
+	s := r.views[p]
+	switch {
+	case s == nil || !s.connected || !s.isRecent(now):
+		return fmt.Errorf("%s is to be added and is not reached", r.names(p.Master))
+	case s.problem != "":
+		return fmt.Errorf("%s is to be added: %s", r.names(p.Master), s.problem)
+	case s.Replica:
+		return fmt.Errorf("%s is to be added: %s", r.names(p.Master), IsReplica)
+	case s.broken:
+		return fmt.Errorf("%s is to be added: its key %s is no marker", r.names(p.Master), marker.Key)
+	}
+	if err := r.Acceptable(p.Master, s.run, s.text); err != nil {
+		return fmt.Errorf("%s is to be added: %w", r.names(p.Master), err)
 	}
 	return nil
 }
 
-// Add proposes a server as one more master, in the place after the last one.
-func (r *Roster) Add(name, run string, now time.Time) {
+// add proposes a server as one more master, in the place after the last one.
+func (r *Roster) add(name, run string, now time.Time) {
 	at := marker.Stage{Round: 1}
-	if i := r.masters; i < len(r.joined) {
-		at.Round = r.stage(i).Round + 1
+	for i := range r.joined {
+		at.Round = max(at.Round, r.stage(i).Round+1)
 	}
 	r.step(r.masters, marker.Member{Epoch: r.epoch + 1, Name: name, Run: run}.String(), at, now)
 }
 
-// Remove proposes to do without the last master.
-func (r *Roster) Remove(now time.Time) {
+// remove proposes to do without the last master.
+func (r *Roster) remove(now time.Time) {
 	i := r.masters - 1
 	r.step(i, r.who(i), marker.Stage{Round: r.stage(i).Round, Step: marker.Retiring}, now)
+}
+
+// isWithdrawn tells whether the addition of a place was withdrawn: another place has its round.
+func (r *Roster) isWithdrawn(i int) bool {
+	for j := range r.joined {
+		if j != i && r.stage(j).Round >= r.stage(i).Round {
+			return true
+		}
+	}
+	return false
 }
 
 // Want says how many masters the operator asks for, by a reload. It returns at once. Tick takes the
@@ -226,9 +291,20 @@ func (r *Roster) Asks(i int) bool { return r.set == "" || r.isOnRecord(i) || i <
 
 // change returns what happens to the number of masters.
 func (r *Roster) change(now time.Time) Change {
-	c := Change{Wanted: r.wanted, Stage: marker.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now)}
-	if flux := r.inFlux(); len(flux) > 0 {
-		c.Stage = r.stage(flux[0]).Step
+	c := Change{Wanted: r.wanted, Stage: marker.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now), Waits: r.waits}
+	flux := r.inFlux()
+	if len(flux) == 0 {
+		return c
+	}
+	c.Stage = r.stage(flux[0]).Step
+	s := r.views[Place{flux[0], 0}]
+	switch {
+	case c.Recorded < c.Needed:
+		c.Waits = fmt.Sprintf("%d lock masters have this on record, and %d must", c.Recorded, c.Needed)
+	case c.Stage == marker.Proposed && (s == nil || s.told.State != Certified):
+		c.Waits = r.names(flux[0]) + " must vote first"
+	case c.Stage == marker.Proposed || c.Stage == marker.Retiring:
+		c.Waits = "locks that were granted before must have ended"
 	}
 	return c
 }

@@ -3,6 +3,7 @@ package roster
 import (
 	"time"
 
+	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -47,7 +48,21 @@ func (r *Roster) losesSight(p Place, now time.Time, limits Limits) bool {
 // are.
 func (r *Roster) knowsMembers(p Place, s *view, now time.Time, limits Limits) bool {
 	return r.rememberingSince(p, s.since) >= min(r.masters-1, quorum.Size(r.masters)) ||
-		r.readSince(p, s.since) == r.masters-1 || r.hasSeen(p, now, limits)
+		r.readAllOthers(p, s.since) || r.hasSeen(p, now, limits)
+}
+
+// readAllOthers tells whether all other masters were asked after since, also one that may count for
+// other processes already.
+func (r *Roster) readAllOthers(p Place, since time.Time) bool {
+	for i := range r.joined {
+		if i == p.Master || i >= r.masters && r.stage(i).Step != marker.Entering {
+			continue
+		}
+		if s := r.views[Place{i, 0}]; s == nil || !s.read || !s.asked.After(since) {
+			return false
+		}
+	}
+	return true
 }
 
 // rememberingSince counts the other masters that remember, and were asked after since.

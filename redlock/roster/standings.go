@@ -123,6 +123,9 @@ func (r *Roster) statusOf(master int, now time.Time) MasterStatus {
 	}
 	if !found {
 		worst = Standing{State: Away, Reason: NotConnected}
+		if master >= len(r.servers) {
+			worst.Reason = Unlisted
+		}
 	}
 	if worst.State != Quarantined {
 		worst.Until = time.Time{}

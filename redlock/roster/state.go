@@ -93,5 +93,8 @@ func (s Status) Ready() bool {
 // Silent is the reason of a connected master that is Away because it does not answer.
 const Silent = "it is connected and does not answer"
 
+// Unlisted is the reason of a master on record that this process cannot reach.
+const Unlisted = "it is a lock master on record, and not in the list of this process: reload it with the present list"
+
 // NotConnected is the reason of a master that is Away because it has no connection.
 const NotConnected = "it is not connected"

@@ -25,7 +25,7 @@ func Survey(found []Found, now time.Time) []Standing {
 		servers[i] = f.Server
 	}
 	r := New(servers, false, 0)
-	r.set = commonSet(found)
+	r.set, r.joined = commonSet(found), nil
 	standings := make([]Standing, len(found))
 	for range 2 { // the first markers are judged again after all are read
 		for i, f := range found {
