@@ -137,6 +137,8 @@ type world struct {
 	trace    func(string)
 	promoted *toyServer // the master before a promotion
 	tokens   tokens
+	agreed   bool          // in the end all processes were told one number
+	numbers  map[int64]int // how many masters there were, by the epoch in which a process first knew it
 }
 
 type event struct {
@@ -186,7 +188,7 @@ func (w *world) latency() time.Duration {
 }
 
 func newWorld(seed uint64, skip map[int]bool) *world {
-	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, skip: skip, sets: map[string]bool{}}
+	w := &world{rng: rand.New(rand.NewPCG(seed, 1)), seed: seed, skip: skip, sets: map[string]bool{}, numbers: map[int64]int{}}
 	w.masters = []int{3, 3, 3, 3, 5, 5, 2, 4}[w.rng.IntN(8)] // a single master cannot learn of longer TTLs from others
 	if w.resizes() && w.rng.IntN(2) == 0 {
 		w.masters = 4 // a quorum of three and one of five need not meet
@@ -265,6 +267,7 @@ type process struct {
 	route   []*toyServer
 	names   []string
 	cut     []bool
+	masters int // as published last
 	version uint64
 	judged  uint64
 	witness bool
@@ -332,6 +335,10 @@ func (p *process) resume() {
 func (p *process) drain() {
 	news := p.r.Drain()
 	p.version, p.witness = news.Version, news.Witnessed
+	if p.masters != 0 && p.masters != news.Masters {
+		p.w.numbers[p.r.epoch] = news.Masters
+	}
+	p.masters = news.Masters
 	for _, n := range news.Notices {
 		if p.w.trace == nil {
 			break

@@ -46,12 +46,13 @@ const (
 	otherServer
 	lostReload
 	resize
+	lostResize
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -61,6 +62,10 @@ func (w *world) drawFaults() {
 	case w.losesPower():
 		w.moves = false
 		kinds = []int{int(powerLoss), int(powerLoss), int(startAnother), int(restartOne), int(stopOne), kinds[0], w.rng.IntN(int(cutOff) + 1)}
+	case w.resizes() && w.seed%6 == 5:
+		w.moves = false
+		w.addFault(at, lostResize)
+		return
 	case w.resizes():
 		w.moves = false
 		kinds = append(kinds, int(resize), int(resize), int(resize), int(resize), int(resize))
@@ -99,6 +104,9 @@ func (w *world) addFault(at time.Duration, kind faultKind) {
 	}
 	if kind == lostReload {
 		f.lasts = 2*hold(w.limits) + 2*w.limits.MaxQuarantine
+	}
+	if kind == lostResize {
+		f.lasts = 5 * w.resizeLasts()
 	}
 	w.faults = append(w.faults, f)
 }
@@ -188,6 +196,10 @@ func (w *world) strike(i int, f fault) {
 		if p != nil {
 			w.resize(p, f)
 		}
+	case lostResize:
+		if p != nil && w.masters <= 4 {
+			w.lostResize(p, f)
+		}
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)
@@ -232,7 +244,7 @@ func (w *world) rush(p *process, s *toyServer, f fault) {
 
 // cut keeps a process from reaching a place for a while.
 func (w *world) cut(p *process, place int, lasts time.Duration) {
-	if w.isWitness(p) || place >= len(p.cut) || p.cut[place] {
+	if w.peace || w.isWitness(p) || place >= len(p.cut) || p.cut[place] {
 		return
 	}
 	p.cut[place] = true

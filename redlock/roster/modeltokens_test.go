@@ -52,7 +52,7 @@ func (w *world) hurryTokens() {
 		least = min(1, least)
 	}
 	for i, f := range w.faults {
-		if f.kind == resize {
+		if f.kind == resize || f.kind == lostResize {
 			continue
 		}
 		kinds := []faultKind{crashEmpty, crashOld, flushAll, flushDB, save, restartOne}

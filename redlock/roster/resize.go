@@ -187,12 +187,24 @@ func (r *Roster) pursue(now time.Time) {
 	if r.wanted == 0 || r.set == "" {
 		return
 	}
-	flux := r.inFlux()
-	switch i := r.masters; {
+	flux, i := r.inFlux(), r.masters
+	isOurs := r.member(i).Name == marker.PlainName(r.names(i)) // the list may have another server there
+	if i < len(r.joined) && r.wanted > i {
+		at := r.stage(i)
+		if at.Step == marker.Proposed && isOurs {
+			r.offered = at.Round
+		} else if at.Step == marker.Absent && at.Round == r.offered {
+			// Otherwise two operators who contradict each other would stop the votes again and again.
+			r.wanted = 0
+			r.warn("another process has withdrawn the addition of a lock master, so this one does not ask for it any more", "master", r.names(i), "masters", r.masters)
+			return
+		}
+	}
+	switch {
 	case len(flux) == 0 && r.wanted == r.masters:
 		r.wanted = 0
 		r.warn("the number of lock masters is what the operator asked for", "masters", r.masters)
-	case len(flux) == 1 && flux[0] == i && r.wanted <= i && r.stage(i).Step == marker.Proposed && !r.isWithdrawn(i):
+	case len(flux) == 1 && flux[0] == i && (r.wanted <= i || !isOurs) && r.stage(i).Step == marker.Proposed && !r.isWithdrawn(i):
 		r.step(i-1, r.who(i-1), marker.Stage{Round: r.stage(i).Round, Step: marker.Present}, now)
 	case len(flux) > 0:
 	default:
@@ -268,7 +280,8 @@ func (r *Roster) isWithdrawn(i int) bool {
 
 // Want says how many masters the operator asks for, by a reload. It returns at once. Tick takes the
 // steps, one master after another, and notices tell of each. Each step takes hold or the longest
-// quarantine at least. The wish ends when the number is reached. After that this process follows what
+// quarantine at least. The wish ends when the number is reached, or when another process withdraws
+// what this one proposed. After that this process follows what
 // others do. A process that starts wishes nothing: it follows the record.
 //
 // The caller has set the servers of new places before (SetServer), and connects to them. It goes on
@@ -280,7 +293,7 @@ func (r *Roster) Want(masters int) error {
 	case masters > quorum.MaxMasters:
 		return fmt.Errorf("there can be %d lock masters at most", quorum.MaxMasters)
 	}
-	r.wanted = masters
+	r.wanted, r.offered = masters, -1
 	r.changed()
 	return nil
 }
