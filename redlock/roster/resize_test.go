@@ -71,6 +71,15 @@ func TestAnotherNumberOfMastersIsDecidedStepByStep(t *testing.T) {
 		{"1 1 1 1;0- 2@e;1+", 3, long, "1 1 1 1;0- 2@e;1."},
 		{"1 1 1 1;0~ 2@e;1*", 3, long, "1 1 1 1;0~ 2@e;1."},
 		{"1 1 1 1;0. 2@e;1+", 2, long, "1 1 1 1;0. 2@e;1."},
+		// The operator has withdrawn the addition: the last master has its round.
+		{"1 1 1;1= 2@d;1+", 2, long, "1 1 1;1= 2@d;1."},
+		{"1 1 1;1= 2@d;1*", 2, 0, "1 1 1;1= 2@d;1."},
+		{"1 1 1;1= 2@d;2+", 3, long, "1 1 1;1= 2@d;2*"},
+		{"1 1 1;1= 2@d;1=", 3, long, "1 1 1;1= 2@d;1="},
+		// A process has made its decision known too late, when a later master counted already.
+		{"1 1 1 1;1. 2@e;1=", 3, 0, "1 1 1 1;2= 2@e;1="},
+		{"1 1 1 1;1* 2@e;2=", 3, 0, "1 1 1 1;2= 2@e;2="},
+		{"1 1 1 1;1. 2@e;1=", 2, 0, "1 1 1 1;1. 2@e;1="},
 		// Only the last master can go.
 		{"1 1 1 1;0- 2@e;1=", 5, long, "1 1 1 1;1= 2@e;1="},
 	} {
@@ -121,5 +130,145 @@ func TestStagesAreMergedToTheLatest(t *testing.T) {
 	}
 	if got := marker.Together([]string{"1"}, []string{"1", "2@d;1+"}); len(got) != 2 || got[1] != "2@d;1+" {
 		t.Errorf("a longer list is merged to %v", got)
+	}
+}
+
+// wishes returns the members after a process that wants so many masters has looked once. The first
+// masters have recorded exactly these members. Those after the members are new servers.
+func wishes(members string, wanted, exact int, meets func(r *Roster)) (joined, waits string) {
+	r := changingRoster(members, exact, worldBegan)
+	for i := len(r.servers); i < wanted; i++ {
+		r.SetServer(i, Server{Name: string(rune('a' + i))})
+		r.Connected(Place{Master: i}, "r"+r.names(i), "", Replication{}, worldBegan)
+		r.Checked(Place{Master: i}, "", false, worldBegan, worldBegan)
+	}
+	meets(r)
+	if err := r.Want(wanted); err != nil {
+		return strings.Join(r.joined, " "), err.Error()
+	}
+	r.pursue(worldBegan)
+	return strings.Join(r.joined, " "), r.change(worldBegan).Waits
+}
+
+func TestAnotherNumberOfMastersIsProposedWhenAllHaveRecordedTheOneBefore(t *testing.T) {
+	good := func(*Roster) {}
+	for _, row := range []struct {
+		members       string
+		wanted, exact int
+		meets         func(*Roster)
+		want, waits   string
+	}{
+		{"1 1 1 1", 5, 4, good, "1 1 1 1 10@e/re;1+", "0 lock masters have this on record, and 3 must"},
+		{"1 1 1 1", 6, 4, good, "1 1 1 1 10@e/re;1+", "0 lock masters have this on record, and 3 must"},
+		{"1 1 2@c;1= 1;2.", 4, 4, good, "1 1 2@c;1= 10@d/rd;3+", "0 lock masters have this on record, and 2 must"},
+		{"1 1 1 1", 3, 4, good, "1 1 1 1;0-", "0 lock masters have this on record, and 3 must"},
+		{"1 1 1 1", 2, 4, good, "1 1 1 1;0-", "0 lock masters have this on record, and 3 must"},
+		{"1 1 1 1", 4, 4, good, "1 1 1 1", ""},
+		{"1 1 1 2@d;1=", 5, 3, good, "1 1 1 2@d;1=", "d cannot record another number of masters now, and all of them must"},
+		{"1 1 1 2@d;1=", 3, 3, good, "1 1 1 2@d;1=", "d cannot record another number of masters now, and all of them must"},
+		{"1 1 1 1", 5, 4, func(r *Roster) { r.Disconnected(Place{Master: 1}, NotConnected, worldBegan) }, "1 1 1 1", "b cannot record another number of masters now, and all of them must"},
+		{"1 1 1 1", 5, 4, func(r *Roster) { r.Disconnected(Place{Master: 4}, NotConnected, worldBegan) }, "1 1 1 1", "e is to be added and is not reached"},
+		{"1 1 1 1", 5, 4, func(r *Roster) {
+			r.Connected(Place{Master: 4}, "rb", "", Replication{}, worldBegan)
+			r.Checked(Place{Master: 4}, "", false, worldBegan, worldBegan)
+		}, "1 1 1 1", "e is to be added: it is the same server as b"},
+		{"1 1 1 1", 5, 4, func(r *Roster) { r.Replicates(Place{Master: 4}, Replication{Replica: true}, worldBegan) }, "1 1 1 1", "e is to be added: " + IsReplica},
+		{"1 1 1 1", 1, 4, good, "1 1 1 1", "the number of lock masters cannot change from or to one, because a single one cannot learn what it forgot"},
+		{"1 1 1 1", 65, 4, good, "1 1 1 1", "there can be 64 lock masters at most"},
+		// What was proposed is withdrawn, also if it is another server than the one on the list.
+		{"1 1 1 2@d/rd;1+", 3, 4, good, "1 1 1;1= 2@d/rd;1+", "0 lock masters have this on record, and 2 must"},
+		{"1 1 1 2@x/rx;1+", 4, 4, good, "1 1 1;1= 2@x/rx;1+", "0 lock masters have this on record, and 2 must"},
+		{"1 1 1 2@d/rd;1+", 4, 4, good, "1 1 1 2@d/rd;1+", "d must vote first"},
+	} {
+		if joined, waits := wishes(row.members, row.wanted, row.exact, row.meets); joined != row.want || waits != row.waits {
+			t.Errorf("%s, %d wanted: %s, %q", row.members, row.wanted, joined, waits)
+		}
+	}
+}
+
+// Otherwise operators who contradict each other would stop the votes again and again.
+func TestAWithdrawnAdditionIsNotAskedForAgain(t *testing.T) {
+	r := changingRoster("1 1 1 2@d/rd;1+", 4, worldBegan)
+	if err := r.Want(4); err != nil {
+		t.Fatal(err)
+	}
+	r.pursue(worldBegan)
+	r.step(3, r.who(3), marker.Stage{Round: 1, Step: marker.Absent}, worldBegan)
+	if r.pursue(worldBegan); r.wanted != 0 {
+		t.Errorf("it wants %d", r.wanted)
+	}
+}
+
+// A process follows the record, whatever its list is. Markers of another set count by their own record.
+func TestTheRecordSaysHowManyMastersThereAre(t *testing.T) {
+	for _, row := range []struct {
+		list    int
+		sets    string // by place: the set and its record, or - for none, or ? if it is not reached
+		set     string
+		masters int
+	}{
+		{3, "s:1,1,1 s:1,1,1 -", "s", 3},
+		{5, "s:1,1,1 s:1,1,1 s:1,1,1 - -", "s", 3},
+		{5, "s:1,1,1 s:1,1,1 ? ? ?", "s", 3},
+		{5, "s:1,1,1 ? ? - -", "", 5},
+		{3, "s:1,1,1,2@d;1=,3@e;2= s:1,1,1,2@d;1=,3@e;2= ?", "", 3},
+		{3, "s:1,1,1,2@d;1=,3@e;2= s:1,1,1,2@d;1=,3@e;2= s:1,1,1", "s", 5},
+		{5, "s:1,1,1,1;0.,1;0. s:1,1,1,1;0.,1;0. ? ? ?", "s", 3},
+		// Two masters that were removed, and two of another set, are no quorum of the set.
+		{5, "s:1,1,1,1;0.,1;0. ? ? s:1,1,1,1;0.,1;0. s:1,1,1,1;0.,1;0.", "", 5},
+		{4, "s:1,1,1 s:1,1,1 t:1,1,1,1 t:1,1,1,1", "", 4},
+		{5, "s:1,1,1 s:1,1,1 s:1,1,1 t:1,1,1,1,1 t:1,1,1,1,1", "s", 3},
+		{5, "s:1,1,1,2@d;1= s:1,1,1,2@d;1= s:1,1,1 t:1,1,1,1,1,1,1 t:1,1,1,1,1,1,1", "s", 4},
+		// Records of one set that cannot come from each other.
+		{4, "s:1,1 s:1,1 s:1,1,1,1 ?", "s", 2},
+	} {
+		var servers []Server
+		for i := range row.list {
+			servers = append(servers, Server{Name: string(rune('a' + i))})
+		}
+		r := New(servers, false, 1)
+		for i, word := range strings.Fields(row.sets) {
+			p := Place{Master: i}
+			if word == "?" {
+				continue
+			}
+			text := ""
+			if set, joined, ok := strings.Cut(word, ":"); ok {
+				members := strings.Split(joined, ",")
+				m := marker.Marker{Set: set, Member: i + 1, Members: max(len(members), i+1), Epoch: 9, Joined: members, Run: "r"}
+				text = m.String()
+			}
+			r.Connected(p, "r"+servers[i].Name, "", Replication{}, worldBegan)
+			r.Checked(p, text, false, worldBegan, worldBegan)
+		}
+		if r.adopt(worldBegan); r.set != row.set || r.masters != row.masters {
+			t.Errorf("%d listed, %s: set %q of %d", row.list, row.sets, r.set, r.masters)
+		}
+	}
+}
+
+// While a master is about to count, it may count for other processes already.
+func TestAMasterThatIsAboutToCountMustBeReadBeforeOthersAreTold(t *testing.T) {
+	for members, want := range map[string]bool{"1 1 1 2@d;1+": true, "1 1 1 2@d;1*": false, "1 1 1 2@d;1=": false} {
+		r := changingRoster(members, 4, worldBegan)
+		now := worldBegan.Add(time.Hour)
+		for _, i := range []int{1, 2} {
+			r.Checked(Place{Master: i}, "", false, now, now)
+		}
+		for i := range 3 {
+			r.Asked(Place{Master: i}, now.Add(time.Second), 0)
+		}
+		if got := r.knowsMembers(Place{Master: 1}, r.views[Place{Master: 1}], now.Add(time.Second), worldLimits); got != want {
+			t.Errorf("%s: %v", members, got)
+		}
+	}
+}
+
+func TestAVoteSaysOfHowManyMastersItIsOne(t *testing.T) {
+	for members, want := range map[string]int{"1 1 1 2@d;1+": 3, "1 1 1 2@d;1=": 4} {
+		r := changingRoster(members, 4, worldBegan)
+		if got := r.judge(Place{}, r.views[Place{}]); got.Masters != want || r.Drain().Masters != want {
+			t.Errorf("%s: %+v", members, got)
+		}
 	}
 }

@@ -30,6 +30,7 @@ import (
 //	p replaces 2 by x    what a reload does first
 //	2 restarts [empty]   and what else happens to a server: is flushed, jumps 1m,
 //	                     is replaced by x, is promoted by x (with its marker)
+//	p wants a b c d      what a reload with a list of another length does
 //	p stands             the state of the masters as it sees them
 
 var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata print anew")
@@ -189,14 +190,34 @@ func (s *script) acts(name string, words []string) {
 		s.print("epoch %d joined %s", j.Epoch, strings.Join(j.members, ","))
 		p.r.Left(place)
 		p.r.SetServer(place, Server{Name: words[3]})
+	case words[0] == "wants":
+		for i, name := range words[1:] {
+			if i == len(s.at) {
+				m := &toyServer{place: i, name: name, texts: make([]string, 1), memory: make([]int, 1), forgot: make([]time.Duration, 1)}
+				m.start()
+				s.at = append(s.at, m)
+			}
+			if i >= len(p.r.servers) {
+				p.r.SetServer(i, Server{Name: name})
+				s.connects(p, i)
+				s.reads(p, i)
+			}
+		}
+		if err := p.r.Want(len(words) - 1); err != nil {
+			s.print("%v", err)
+		}
 	case words[0] == "stands":
 	default:
 		s.print("what is that?")
 	}
 	s.tells(p)
 	if words[0] == "stands" {
-		for _, m := range p.r.Status(s.time()).Masters {
+		status := p.r.Status(s.time())
+		for _, m := range status.Masters {
 			s.print("%s %v%s", m.Name, m.State, s.because(m.Reason, m.Until))
+		}
+		if len(status.Others) > 0 || status.Change.Waits != "" {
+			s.print("%d of %d are needed; %v %s", status.Needed, len(status.Masters), status.Change.Stage, status.Change.Waits)
 		}
 	}
 }
