@@ -5,6 +5,7 @@ import (
 	"container/heap"
 	"flag"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -197,6 +198,9 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	w.limits, w.longs = worldLimits, []int{4, 4, 40, 400}[w.rng.IntN(4)]
 	if w.rng.IntN(10) == 0 {
 		w.limits.MaxQuarantine = longQuarantine
+	}
+	if w.losesChanges() {
+		w.masters, w.longs = 3, math.MaxInt // two masters forget at once there, and with them longer TTLs
 	}
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0

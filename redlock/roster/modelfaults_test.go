@@ -62,7 +62,7 @@ func (w *world) drawFaults() {
 	case w.losesPower():
 		w.moves = false
 		kinds = []int{int(powerLoss), int(powerLoss), int(startAnother), int(restartOne), int(stopOne), kinds[0], w.rng.IntN(int(cutOff) + 1)}
-	case w.resizes() && w.seed%6 == 5:
+	case w.losesChanges():
 		w.moves = false
 		w.addFault(at, lostResize)
 		return
@@ -197,7 +197,7 @@ func (w *world) strike(i int, f fault) {
 			w.resize(p, f)
 		}
 	case lostResize:
-		if p != nil && w.masters <= 4 {
+		if p != nil {
 			w.lostResize(p, f)
 		}
 	case badTime:
