@@ -34,13 +34,16 @@
 // reaches another that remembers. model_test.go checks both promises in worlds full of faults.
 // The scripts in testdata show the rules.
 //
-// There are six exceptions.
+// There are seven exceptions.
 //
 //   - All masters have forgotten, and no living process knows better. They wait for
 //     Limits.RestartDelay only, so locks that live longer may be granted twice. A process
 //     that lives reads a longer TTL than any before within a second, and knows better then.
 //   - All masters that have recorded a join forget at once, and no living process knows better.
 //     A process with an old list may then count the server before that join again.
+//   - All masters that a process knows of forget at once, after the number has changed without
+//     its knowledge. If its list is old, or it stood still for as long as two changes take, it
+//     may restore what it knows, or begin a new set, and count fewer masters than others do.
 //   - A set of one master. Nobody else knows its longer TTLs.
 //   - Masters that forgot may get markers of two sets, if one process begins a new set in
 //     the moment in which another writes the old one's marker. Only the operator can tell
@@ -118,9 +121,13 @@
 //     The change is on record like a join, as a stage of its place. It is decided from a
 //     quorum that has exactly the same record, and only after every lock granted by the number
 //     before has ended. Until it is decided, the number before counts. A server that was added
-//     does not count before it votes, so one failure stops nothing meanwhile.
-//     model_test.go changes the number, also by processes that contradict each other. No
-//     caller asks for it yet: ballots still take their number of masters when a process starts.
+//     does not count before it votes, so one failure stops nothing meanwhile. A change begins
+//     only when all masters have recorded the one before, so no master is left two changes
+//     behind: quorums whose numbers differ by two need not meet. The operator asks by a reload
+//     (Want). A process follows the record, whatever its list is, and one that starts asks for
+//     nothing. Operators who contradict each other do no harm: an addition that another process
+//     withdraws is given up. A record with stages has a version that earlier versions refuse.
+//     model_test.go changes the number, also by such operators.
 //   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c
 //     be the masters. A process is cut from a and stands still. Another one replaces c by d.
 //     Then b is flushed, and the other process is cut from b. The first one reaches b and c.
