@@ -45,7 +45,7 @@ func TestMarkerLines(t *testing.T) {
 			"must not vote: it is number 3 of its set and configured as number 2: either two names lead to one server, or the list is in another order than in another proxy; " + another, hazardAbsent, "marker"},
 		{"of five", func(_ *config.Config, m *Facts) {
 			m.marker.text = strings.NewReplacer("2/3", "2/5", "joined=1,1", "joined=1,1,1,1").Replace(m.marker.text)
-		}, "must not vote: it is one of 5 masters of its set, and 3 are configured; " + another, hazardAbsent, "marker"},
+		}, "must not vote: it is one of 5 masters of its set by its record, and there are 3 by those of the others; " + another, hazardAbsent, "marker"},
 		{"somebody's key", func(_ *config.Config, m *Facts) { m.marker.text = "hello" },
 			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it", hazardAbsent, "marker"},
 		{"not shown", func(_ *config.Config, m *Facts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
