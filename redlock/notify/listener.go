@@ -126,7 +126,7 @@ func (r *listener) begin(resp3 bool, now time.Time) {
 
 // current tells, with mu held, whether the Hub still uses this listener.
 func (r *listener) current() bool {
-	return r.hub.listeners != nil && r.hub.listeners[r.number] == r
+	return r.number < len(r.hub.listeners) && r.hub.listeners[r.number] == r
 }
 
 // ended records that a connection, or an attempt at one, has ended.
@@ -239,7 +239,7 @@ func (r *listener) read(reader *resp.Reader) error {
 			continue
 		}
 		now := time.Now()
-		r.hub.arrived(r.number, now)
+		r.hub.arrived(r, now)
 		if frames, err = reader.Next(frames[:0], 1); err != nil {
 			return err
 		}

@@ -31,9 +31,9 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 	}
 	switch kind := text(0); {
 	case kind == "message" && len(parts) == 3:
-		r.hub.published(message{channel: text(1), payload: text(2)}, r.number, now)
+		r.hub.published(message{channel: text(1), payload: text(2)}, r, now)
 	case kind == "pmessage" && len(parts) == 4:
-		r.hub.published(message{byPattern: true, pattern: text(1), channel: text(2), payload: text(3)}, r.number, now)
+		r.hub.published(message{byPattern: true, pattern: text(1), channel: text(2), payload: text(3)}, r, now)
 	case kind == "invalidate" && len(parts) == 2:
 		return r.invalidated(parts[1], now)
 	case kind == "pong" && len(parts) == 2:
@@ -50,7 +50,7 @@ func (r *listener) hear(frame []byte, now time.Time) error {
 // changed.
 func (r *listener) invalidated(list []byte, now time.Time) error {
 	if resp.IsNil(list) {
-		r.hub.keysChanged(nil, r.number, now)
+		r.hub.keysChanged(nil, r, now)
 		return nil
 	}
 	parts, err := resp.Elements(list)
@@ -64,7 +64,7 @@ func (r *listener) invalidated(list []byte, now time.Time) error {
 		}
 	}
 	if len(keys) > 0 {
-		r.hub.keysChanged(keys, r.number, now)
+		r.hub.keysChanged(keys, r, now)
 	}
 	return nil
 }

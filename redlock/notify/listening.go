@@ -3,6 +3,7 @@ package notify
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -82,14 +83,48 @@ func (t trackers) leaveAll(s *Subscriber, names map[string]struct{}) {
 // The goroutines end when ctx ends.
 func New(ctx context.Context, masters []Source, timeout func() time.Duration, log *slog.Logger) *Hub {
 	l := &Hub{
-		masters: masters, timeout: timeout, log: log, ctx: ctx,
+		timeout: timeout, log: log, ctx: ctx,
 		topics: map[topic]*subscription{}, keys: trackers{}, prefixes: trackers{},
-		untold: make([]bool, len(masters)),
-		wake:   make(chan struct{}, 1),
+		wake: make(chan struct{}, 1),
 	}
+	l.count(masters)
+	return l
+}
+
+// count takes over a list of masters, with mu held or before the Hub is used.
+func (l *Hub) count(masters []Source) {
+	l.masters, l.untold = masters, make([]bool, len(masters))
 	l.heard = newHeard(len(masters), l.tellMessage)
 	l.changes = newKeyChanges(len(masters), l.tellChange)
-	return l
+}
+
+// Recount makes the Hub listen to another number of masters. What the former ones have not told
+// yet is lost. So subscribers receive an EventGap, or an EventChanged without key, as soon as a
+// quorum of these masters reports what they want.
+func (l *Hub) Recount(masters []Source) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if slices.Equal(masters, l.masters) {
+		return
+	}
+	open := l.listeners != nil
+	if open {
+		l.end()
+		l.listeners = nil
+	}
+	for _, sub := range l.topics {
+		for s := range sub.wanted {
+			if sub.matters() && l.covers(sub) {
+				s.uncovered++
+			}
+			s.exposed = s.exposed || sub.matters()
+		}
+		sub.masters, sub.count = make([]confirmation, len(masters)), 0
+	}
+	l.count(masters)
+	if open {
+		l.open()
+	}
 }
 
 // Close waits for all goroutines. The Hub's context must have ended.
@@ -240,20 +275,22 @@ func (l *Hub) opening() bool {
 
 // arrived records a sign of life. It must be called before the message that arrived is
 // counted.
-func (l *Hub) arrived(master int, now time.Time) {
+func (l *Hub) arrived(r *listener, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.heard.alive(master, now)
+	if r.current() {
+		l.heard.alive(r.number, now)
+	}
 }
 
 // published counts a message from a master.
-func (l *Hub) published(m message, master int, now time.Time) {
+func (l *Hub) published(m message, r *listener, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.topics[m.topic()] == nil {
+	if l.topics[m.topic()] == nil || !r.current() {
 		return
 	}
-	l.heard.count(m, master, now)
+	l.heard.count(m, r.number, now)
 	if at, ok := l.heard.next(); ok {
 		l.keepBy(at)
 	}
@@ -283,15 +320,18 @@ func (l *Hub) tellMessage(m message) {
 
 // keysChanged counts changed keys that a master reports. If keys is nil, any key may have
 // changed.
-func (l *Hub) keysChanged(keys [][]byte, master int, now time.Time) {
+func (l *Hub) keysChanged(keys [][]byte, r *listener, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if !r.current() {
+		return
+	}
 	if keys == nil {
-		l.changes.count(keyChange{any: true}, master, now)
+		l.changes.count(keyChange{any: true}, r.number, now)
 	}
 	for _, key := range keys {
 		if l.tracked(key) {
-			l.changes.count(keyChange{key: string(key)}, master, now)
+			l.changes.count(keyChange{key: string(key)}, r.number, now)
 		}
 	}
 	if at, ok := l.changes.next(); ok {
