@@ -39,7 +39,7 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	}
 	for try := 0; ; try++ {
 		o, granted, again, err := l.acquireInTurn(ctx, a, !r.Get)
-		switch again = again && try < l.settings().Retry.Count; {
+		switch again = again && l.settings().Retry.May(try, o); {
 		case err != nil:
 			return Outcome{Verdict: Lost}
 		case !again && (o.Verdict != Lost || granted == 0 && !r.Get):
@@ -61,7 +61,7 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 				return held
 			}
 		} else if again {
-			continue // Poll waits for those that were spared, where it needs them
+			continue // Poll waits where it needs those that were spared, or until votes count again
 		} else if try >= l.settings().Retry.Count {
 			l.mender.Mend(r.DB, a.key[0])
 			return o
@@ -94,10 +94,10 @@ func (l *Locker) acquireInTurn(ctx context.Context, a *acquisition, shares bool)
 	switch {
 	case o.Verdict == Lost && granted == 0:
 		turn.Refuse(Outcome{Verdict: Lost})
-	case o.Verdict == NoQuorum && l.masters.Hopeless(a.db):
+	case o.Verdict == NoQuorum && !o.Overtaken && l.masters.Hopeless(a.db):
 		turn.GiveUp(o)
 	default:
-		again = o.Verdict == NoQuorum && b.Spared
+		again = o.Verdict == NoQuorum && (b.Spared || o.Overtaken)
 	}
 	return o, granted, again, nil
 }

@@ -60,6 +60,14 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		return Outcome{Verdict: Lost}
 	}
 	defer turn.Leave()
+	o := l.extendOnce(r, key)
+	for try := 0; o.Overtaken && r.Condition == "" && !r.Persist && l.settings().Retry.May(try, o); try++ {
+		o = l.extendOnce(r, key)
+	}
+	return o
+}
+
+func (l *Locker) extendOnce(r ExtendRequest, key string) Outcome {
 	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), r.command()...)
 	b := ballot.Poll(l.box, frames, ballot.Question[extension]{
 		Kind:    KindExtend,

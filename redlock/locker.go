@@ -66,12 +66,17 @@ func New(cfg Config) (*Locker, error) {
 	l.healer.Set(cfg.Heal)
 	l.tokens = token.New(l.box)
 	l.runs = run.New(l.box, l.mender, func() Retry { return l.settings().Retry })
-	var sources []notify.Source
-	for i := range l.masters.List().Size() {
-		sources = append(sources, l.masters.At(i))
-	}
-	l.listening = notify.New(ctx, sources, func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)
+	l.listening = notify.New(ctx, l.sources(), func() time.Duration { return l.settings().MasterTimeout }, cfg.Log)
+	l.masters.OnResize(func() { l.listening.Recount(l.sources()) })
 	return l, nil
+}
+
+// sources are the masters for the Hub.
+func (l *Locker) sources() (list []notify.Source) {
+	for i, masters := 0, l.masters.List(); i < masters.Size(); i++ {
+		list = append(list, masters.At(i))
+	}
+	return list
 }
 
 // Close waits until the masters have answered all questions and undos, or until ctx
@@ -165,9 +170,10 @@ type Retry = ballot.Retry
 const reloadPatience = 5 * time.Second
 
 // Reload puts a new configuration in force while requests go on. It may change limits,
-// retries, drift and delays, how the same masters are reached, and one master for
-// another. Log, Observer, Loop and New stay as they were. An error is for the operator. After
-// an error nothing has changed, unless the error says that a replacement has begun.
+// retries, drift and delays, how the same masters are reached, one master for another, and
+// their number. Another number is only begun: Status tells how far it has come. Log, Observer,
+// Loop and New stay as they were. An error is for the operator. After an error nothing has
+// changed, unless the error says that a replacement has begun.
 func (l *Locker) Reload(ctx context.Context, cfg Config) error {
 	l.reloads.Lock()
 	defer l.reloads.Unlock()

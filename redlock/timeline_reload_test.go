@@ -97,7 +97,11 @@ func TestTimelineAReloadThatIsNotSafeIsRefused(t *testing.T) {
 	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 		same := w.locker.settings().Masters
 		for want, masters := range map[string][]Master{
-			"cannot change from 5 to 4":         same[:4],
+			"added at the end of the list":      {same[0], joining(t, "m5b"), same[1], same[2], same[3], same[4]},
+			"only the last lock masters":        same[1:],
+			"adding m9: nothing there":          append(slices.Clone(same), Master{Name: "m9", Dial: func(context.Context) (net.Conn, error) { return nil, fmt.Errorf("nothing there") }}),
+			"adding m8: it is the same server":  append(slices.Clone(same), Master{Name: "m8", Dial: same[1].Dial}),
+			"from or to one":                    same[:1],
 			"order of the lock masters":         {same[1], same[0], same[2], same[3], same[4]},
 			"one lock master can be replaced":   {joining(t, "m6"), joining(t, "m7"), same[2], same[3], same[4]},
 			"it is the same server as m2":       {{Name: "m8", Dial: same[1].Dial}, same[1], same[2], same[3], same[4]},

@@ -153,7 +153,7 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	value, err := read(replies)
 	a.Value, a.LongestTTL = value, j.Covers
 	switch {
-	case err == nil && (!j.Votes || j.Covers < b.TTL) && (b.Counts == nil || !b.Counts(value)):
+	case err == nil && (!b.counts(j) || j.Covers < b.TTL) && (b.Counts == nil || !b.Counts(value)):
 		a.State = quorum.Discounted
 	case err == nil:
 		a.State = quorum.Answered
@@ -175,6 +175,12 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	default:
 		s.GiveUp(err)
 	}
+}
+
+// counts tells whether a judgement lets an answer count. Votes by another number of masters may
+// not be added to those of this ballot.
+func (b *Ballot[A]) counts(j stream.Judgement) bool {
+	return j.Votes && (j.Masters == 0 || j.Masters == len(b.Answers))
 }
 
 // cast counts an answer, or hands a late one on. An answer read after the deadline is
@@ -250,6 +256,7 @@ func (b *Ballot[A]) Outcome() Outcome {
 	if b.Verdict == NoQuorum {
 		o.Quarantined, o.Until, o.NewUntil = b.box.Masters.Quarantined(b.DB, time.Now())
 		o.Answered = min(o.Answered, len(b.Answers)-o.Quarantined)
+		o.Overtaken = b.box.Masters.HasLearned(b.Started.Add(b.Started.Sub(b.deadline)))
 	}
 	return o
 }

@@ -23,7 +23,7 @@ func (r Retry) Again(ctx context.Context, creates bool, ask func() Outcome) Outc
 	}
 	for try := 0; ; try++ {
 		o := ask()
-		if !o.Split() || try >= r.Count {
+		if !o.Split() || !r.May(try, o) {
 			return o
 		}
 		select {
@@ -32,6 +32,15 @@ func (r Retry) Again(ctx context.Context, creates bool, ask func() Outcome) Outc
 			return o
 		}
 	}
+}
+
+// overtakenTries is how often a ballot is tried again at least if it was Overtaken. A change of the
+// number of masters takes two steps at once.
+const overtakenTries = 3
+
+// May tells whether a ballot may be tried again after so many tries.
+func (r Retry) May(try int, o Outcome) bool {
+	return try < r.Count || o.Overtaken && try < overtakenTries
 }
 
 // expiryPause is about the time between the expiry of a lock's first and last copy.

@@ -19,6 +19,7 @@ func (s *Set) certify(ctx context.Context) {
 	for {
 		now := time.Now()
 		s.slumber.look()
+		s.tend(now)
 		for _, m := range s.plan(now) {
 			s.mark(m, now)
 		}

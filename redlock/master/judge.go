@@ -70,7 +70,7 @@ func (s *database) Judge(c stream.Check) stream.Judgement {
 		m.voters.do(func(r *roster.Roster) { r.ClockIs(p, server.Milliseconds()) })
 	}
 	s.note(st)
-	return stream.Judgement{Votes: st.State == roster.Certified, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}
+	return stream.Judgement{Votes: st.State == roster.Certified, Masters: st.Masters, Covers: st.Covers, Longest: last.marker.Longest, Anew: anew}
 }
 
 // note tells the roster the state of a place, if it has changed.

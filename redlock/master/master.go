@@ -28,6 +28,8 @@ type Master struct {
 
 	forbidden atomic.Int64 // when a missing right was last logged, in ns since 1970
 
+	unasked time.Time // since when it must not be asked any more; guarded by Set.changing
+
 	mu        sync.Mutex
 	databases map[int]*database
 	ctx       context.Context // ends its streams
@@ -47,6 +49,7 @@ func (m *Master) Stream(db int) *stream.Stream { return m.database(db).Stream }
 
 // begin makes the Master the given server, with no streams yet.
 func (m *Master) begin(server Server) {
+	m.clock.forget()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.server.Store(&server)
@@ -61,6 +64,13 @@ func (m *Master) leave() {
 	m.mu.Unlock()
 	end()
 	m.running.Wait()
+}
+
+// hasLeft tells whether its streams have ended, so that nothing is asked.
+func (m *Master) hasLeft() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ctx.Err() != nil
 }
 
 // database returns a database of the master. The first use opens its stream.

@@ -14,23 +14,29 @@ import (
 )
 
 // Reload applies new limits and new ways to reach the same masters. It can also replace
-// one master by another server. The caller must not run two reloads at once. An error is
-// for the operator. After an error nothing has changed, unless the error says that a
+// one master by another server, or change the number of masters: add servers at the end of
+// the list, or remove the last ones. The caller must not run two reloads at once. An error
+// is for the operator. After an error nothing has changed, unless the error says that a
 // replacement was begun.
 //
 // A replacement first makes its epoch known to a quorum of the remaining masters. So a
 // process with the old list stops counting the old master. The new master begins in
 // quarantine. Before it votes, every lock that the old master helped to win has ended.
+//
+// Another number of masters is only begun. Status tells how far it has come.
 func (s *Set) Reload(ctx context.Context, servers []Server, limits Limits) error {
-	var old []Server
-	for _, m := range s.List().masters {
-		old = append(old, *m.server.Load())
-	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	old := s.List().servers()
 	replaced, err := replacement(old, servers)
-	if err != nil {
+	switch {
+	case err != nil:
 		return err
-	}
-	if replaced >= 0 {
+	case len(servers) != len(old):
+		if err := s.resize(ctx, len(old), servers); err != nil {
+			return err
+		}
+	case replaced >= 0:
 		if err := s.replace(ctx, replaced, servers[replaced]); err != nil {
 			return fmt.Errorf("replacing %s by %s: %w", old[replaced].Name, servers[replaced].Name, err)
 		}
@@ -40,24 +46,45 @@ func (s *Set) Reload(ctx context.Context, servers []Server, limits Limits) error
 		s.voters.do(func(r *roster.Roster) { r.SetServer(i, server.forRoster()) })
 	}
 	s.limits.Store(&limits)
+	s.tendAll(time.Now())
 	return nil
 }
 
-// replacement returns the one index at which the names of two lists of masters differ. It
-// returns -1 if there is none.
-func replacement(old, masters []Server) (int, error) {
-	if len(old) != len(masters) {
-		return 0, fmt.Errorf("the number of lock masters cannot change from %d to %d: two quorums of different sets need not meet; build a new set instead", len(old), len(masters))
+// resize makes the servers the list of this process, which has another number of masters now.
+func (s *Set) resize(ctx context.Context, old int, servers []Server) error {
+	runs := map[string]string{}
+	for i := old; i < len(servers); i++ {
+		run, err := s.examine(ctx, i, servers[i])
+		switch other, twice := runs[run]; {
+		case err != nil:
+			return fmt.Errorf("adding %s: %w", servers[i].Name, err)
+		case twice:
+			return fmt.Errorf("adding %s: it is the same server as %s", servers[i].Name, other)
+		}
+		runs[run] = servers[i].Name
+		if list := s.List(); i < len(list.masters) && !list.At(i).hasLeft() && list.At(i).Name() != servers[i].Name {
+			return fmt.Errorf("adding %s: %s is still being removed from that place; wait until that is over", servers[i].Name, list.At(i).Name())
+		}
 	}
+	return s.relist(servers)
+}
+
+// replacement returns the one index at which the names of two lists of masters of equal length
+// differ. It returns -1 if there is none. The longer of two lists must begin with the shorter.
+func replacement(old, masters []Server) (int, error) {
 	named := func(list []Server, name string) bool {
 		return slices.ContainsFunc(list, func(m Server) bool { return m.Name == name })
 	}
 	replaced := -1
 	for i, m := range masters {
 		switch {
-		case m.Embedded != old[i].Embedded:
-			return 0, errors.New("embedded lock masters cannot be replaced by servers, and servers cannot be replaced by embedded ones")
-		case m.Name == old[i].Name:
+		case m.Embedded != old[min(i, len(old)-1)].Embedded || len(old) != len(masters) && m.Embedded:
+			return 0, errors.New("embedded lock masters cannot be replaced by servers, servers cannot be replaced by embedded ones, and the number of embedded ones cannot change")
+		case i >= len(old) || m.Name == old[i].Name:
+		case len(masters) > len(old):
+			return 0, fmt.Errorf("lock masters are added at the end of the list, and %s stands where %s is: put the new ones behind the present ones, and change nothing else", m.Name, old[i].Name)
+		case len(masters) < len(old):
+			return 0, fmt.Errorf("only the last lock masters of the list can be removed, and %s stands where %s is: remove the last one first, and then replace %s by it", m.Name, old[i].Name, old[i].Name)
 		case named(old, m.Name) || named(masters, old[i].Name):
 			return 0, errors.New("the order of the lock masters cannot change: each has its number in the set")
 		case replaced >= 0:
@@ -89,9 +116,7 @@ func (s *Set) replace(ctx context.Context, i int, server Server) error {
 	s.voters.do(func(r *roster.Roster) { r.Left(i) })
 	s.voters.do(func(r *roster.Roster) { r.SetServer(i, server.forRoster()) })
 	m.begin(server)
-	for _, db := range ask(s.voters, (*roster.Roster).Databases) {
-		m.database(db)
-	}
+	s.open(m)
 	s.log.Info("a lock master was replaced; the new one votes when its quarantine is over", "master", server.Name, "epoch", joined.Epoch)
 	return nil
 }

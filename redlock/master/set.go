@@ -60,9 +60,13 @@ type Observer interface {
 // may use it.
 type Set struct {
 	*shared
-	list     atomic.Pointer[List]
-	prepared [64]atomic.Bool // databases in which a quorum was certified once
+	list     atomic.Pointer[List] // written with the roster held
+	prepared [64]atomic.Bool      // databases in which a quorum was certified once
 	running  sync.WaitGroup
+	resized  atomic.Pointer[func()] // see OnResize
+
+	changing sync.Mutex // one Reload or tend at a time
+	told     *List      // the list that OnResize's f was called for; guarded by changing
 }
 
 // shared is what all masters have in common.
@@ -103,13 +107,15 @@ func New(ctx context.Context, o Options) *Set {
 		loop: o.Loop, log: o.Log, observer: o.Observer,
 	}
 	all.limits.Store(&o.Limits)
-	s, list := &Set{shared: all}, &List{}
+	s, list := &Set{shared: all}, &List{size: len(o.Servers), listed: len(o.Servers)}
 	for i, server := range o.Servers {
 		m := &Master{shared: all, number: i}
 		m.begin(server)
 		list.masters = append(list.masters, m)
 	}
 	s.list.Store(list)
+	s.told = list
+	all.voters.recount = s.recounted
 	for _, m := range list.masters {
 		m.database(0)
 	}
@@ -153,14 +159,31 @@ func (s *Set) Idle() bool {
 func (s *Set) Status() roster.Status {
 	now := time.Now()
 	status := ask(s.voters, func(r *roster.Roster) roster.Status { return r.Status(now) })
-	for i, m := range s.List().masters {
-		if m.database(0).Silent(now) {
-			status.Masters[i].State, status.Masters[i].Reason = roster.Away, roster.Silent
+	list := s.List()
+	show := func(shown *roster.MasterStatus, m *Master) {
+		switch {
+		case m.database(0).Silent(now):
+			shown.State, shown.Reason = roster.Away, roster.Silent
+		case m.hasLeft() && m.number < len(status.Masters):
+			shown.State, shown.Reason = roster.Away, isUnlisted.Error()
+		case m.hasLeft():
+			shown.State, shown.Reason = roster.Away, isOffRecord
 		}
-		if shown := &status.Masters[i]; shown.State != roster.Away {
+		if shown.State != roster.Away {
 			shown.ClockAhead, shown.ClockWithin = m.clock.ahead(moment{now, s.slumber.last()})
 		}
 	}
+	for i := range status.Masters {
+		show(&status.Masters[i], list.At(i))
+	}
+	var others []roster.MasterStatus
+	for i, shown := range status.Others {
+		if i += len(status.Masters); i < list.listed || i < len(list.masters) && !list.At(i).hasLeft() {
+			show(&shown, list.At(i))
+			others = append(others, shown)
+		}
+	}
+	status.Others = others
 	return status
 }
 
@@ -176,7 +199,7 @@ func (s *Set) Voting(db int) quorum.Set {
 	now := time.Now()
 	voting := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.CertifiedIn(db) })
 	for i, m := range s.List().masters {
-		if m.database(db).Silent(now) {
+		if voting.Has(i) && m.database(db).Silent(now) {
 			voting &^= 1 << i
 		}
 	}
@@ -224,12 +247,18 @@ func (s *Set) Hopeless(db int) bool {
 }
 
 // IsPrepared tells whether Prepare would return at once.
-func (s *Set) IsPrepared(db int) bool { return db < len(s.prepared) && s.prepared[db].Load() }
+func (s *Set) IsPrepared(db int) bool {
+	return db < len(s.prepared) && s.prepared[db].Load() && s.isSettled()
+}
 
 // Prepare waits until a quorum of masters votes in a database that is used for the first
 // time. It waits no longer than a ballot may take. It does not wait if no change is
-// expected.
+// expected. After a change of who the masters are no vote counts for a moment, and Prepare
+// waits for the end of that, too.
 func (s *Set) Prepare(db int) {
+	if !s.isSettled() {
+		s.settle(db)
+	}
 	if s.IsPrepared(db) {
 		return
 	}
@@ -262,4 +291,54 @@ func (s *Set) Prepare(db int) {
 		}
 		still.Stop()
 	}
+}
+
+const (
+	// settling is how long after a change of who the masters are a quorum of votes is waited for,
+	// besides the time in which none can count.
+	settling = 2 * time.Second
+	// settlingLook is the pause between two questions to idle masters meanwhile.
+	settlingLook = 10 * time.Millisecond
+)
+
+// isSettled tells whether nobody needs to wait after a change of who the masters are.
+func (s *Set) isSettled() bool { return s.voters.learned.Load() == s.voters.settled.Load() }
+
+// settle waits until a quorum votes after a change of who the masters are.
+func (s *Set) settle(db int) {
+	began := time.Now()
+	for now := began; s.ctx.Err() == nil; now = time.Now() {
+		learned, timeout := s.voters.learned.Load(), s.limits.Load().MasterTimeout
+		if left := timeout - now.Sub(*learned); left > 0 && now.Sub(began) < settling {
+			stream.Sleep(s.ctx, left)
+			continue
+		}
+		if s.hasSettled(db, learned.Add(timeout)) || now.Sub(began) > timeout+settling || s.Hopeless(db) {
+			s.voters.settled.Store(learned)
+			return
+		}
+		for _, m := range s.List().masters {
+			m.beat(now, true, false)
+		}
+		stream.Sleep(s.ctx, settlingLook)
+	}
+}
+
+// hasSettled tells whether a quorum was asked since then and votes.
+func (s *Set) hasSettled(db int, since time.Time) bool {
+	asked := 0
+	list := s.List()
+	certified := ask(s.voters, func(r *roster.Roster) quorum.Set { return r.CertifiedIn(db) })
+	for i := range list.Size() {
+		if certified.Has(i) && (list.At(i).Embedded() || list.At(i).database(db).latest.load().at.After(since)) {
+			asked++
+		}
+	}
+	return asked >= list.Needed()
+}
+
+// HasLearned tells whether this process has learned of a change of who the masters are since then.
+func (s *Set) HasLearned(since time.Time) bool {
+	at := s.voters.learned.Load()
+	return at != nil && at.After(since)
 }

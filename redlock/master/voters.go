@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"redlock-proxy/redlock/roster"
 )
@@ -14,11 +15,14 @@ import (
 // not hold up every vote.
 type voters struct {
 	log      *slog.Logger
-	standing func(roster.MasterStatus) // the Observer's method
-	wake     chan struct{}             // wakes certify: the roster has changed
+	standing func(roster.MasterStatus)           // the Observer's method
+	recount  func(r *roster.Roster, masters int) // takes over the number of masters; nil: not yet
+	wake     chan struct{}                       // wakes certify: the roster has changed
 
-	version   atomic.Uint64 // the roster's
-	witnessed atomic.Bool   // the roster's
+	version   atomic.Uint64             // the roster's
+	learned   atomic.Pointer[time.Time] // the roster's; nil: not yet
+	settled   atomic.Pointer[time.Time] // the value of learned for which nobody needs to wait any more
+	witnessed atomic.Bool               // the roster's
 
 	mu      sync.Mutex
 	roster  *roster.Roster
@@ -72,6 +76,12 @@ func (v *voters) unlock() {
 // publish takes over, with mu held, the roster's news.
 func (v *voters) publish() {
 	news := v.roster.Drain()
+	if v.recount != nil {
+		v.recount(v.roster, news.Masters)
+	}
+	if at := v.roster.Learned(); !at.IsZero() && (v.learned.Load() == nil || !at.Equal(*v.learned.Load())) {
+		v.learned.Store(&at)
+	}
 	v.version.Store(news.Version)
 	v.witnessed.Store(news.Witnessed)
 	if news.Turned {

@@ -95,8 +95,9 @@ type Owner interface {
 
 // A Judgement is the Owner's decision about the answers of a batch.
 type Judgement struct {
-	Votes  bool          // the master may vote, so the answers count
-	Covers time.Duration // a lock granted now must not have a longer TTL than this
+	Votes   bool          // the master may vote, so the answers count
+	Masters int           // ...in ballots of so many masters; 0: in all
+	Covers  time.Duration // a lock granted now must not have a longer TTL than this
 	// Longest is the longest TTL in the marker. It is valid only if Anew is true: the
 	// owner has just read the marker anew.
 	Longest time.Duration
