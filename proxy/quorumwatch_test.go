@@ -46,6 +46,41 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 	}
 }
 
+// After a change of who the masters are no vote counts for a moment. That is no loss of the quorum.
+// It is one if it lasts.
+func TestAChangeOfTheMastersIsNoLossOfTheQuorum(t *testing.T) {
+	var log bytes.Buffer
+	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+	w := &quorumWatch{status: func() redlock.Status { return status }, log: slog.New(slog.NewTextHandler(&log, nil))}
+	began := time.Now()
+	w.look(began)
+	log.Reset()
+	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified}}
+	w.look(began.Add(time.Second))
+	w.look(began.Add(3 * time.Second))
+	if log.Len() > 0 {
+		t.Errorf("%s", log.String())
+	}
+	w.look(began.Add(5 * time.Second))
+	if !strings.Contains(log.String(), "quorum lost") {
+		t.Errorf("%s", log.String())
+	}
+}
+
+// A master that is none any more is told, so that its series go.
+func TestAMasterThatIsNoneAnyMoreIsTold(t *testing.T) {
+	var gone []string
+	status := testStatus
+	w := &quorumWatch{status: func() redlock.Status { return status }, gone: func(m string) { gone = append(gone, m) }, log: slog.New(slog.DiscardHandler)}
+	w.look(time.Now())
+	status.Masters, status.Others = testStatus.Masters[:3], testStatus.Masters[3:4]
+	w.look(time.Now())
+	w.look(time.Now())
+	if strings.Join(gone, " ") != "m5:1" {
+		t.Errorf("%q", gone)
+	}
+}
+
 // A duration in the log says its unit, in JSON too, where it would be a number
 // of nanoseconds.
 func TestDurationsInTheLogHaveUnits(t *testing.T) {

@@ -23,7 +23,21 @@ func (p *Proxy) readiness() readiness {
 
 // notes returns lines for operators that do not depend on readiness.
 func (p *Proxy) notes() []string {
-	return append(p.current.Load().Config.EmbeddedServers(), p.movingKeys()...)
+	return append(append(p.current.Load().Config.EmbeddedServers(), resizing(p.locker.Status())...), p.movingKeys()...)
+}
+
+// resizing describes how the number of masters changes, and the servers that do not count.
+func resizing(status redlock.Status) (lines []string) {
+	switch change := status.Change; {
+	case change.Wanted != 0 && change.Wanted != len(status.Masters):
+		lines = append(lines, strings.TrimSuffix(fmt.Sprintf("the number of lock masters changes from %d to %d, one at a time: %s", len(status.Masters), change.Wanted, change.Waits), ": "))
+	case change.Waits != "":
+		lines = append(lines, "the number of lock masters is being changed: "+change.Waits)
+	}
+	for _, other := range status.Others {
+		lines = append(lines, "not counted: "+describeMaster(other))
+	}
+	return lines
 }
 
 // judgeReadiness writes a line about the quorum, and one for each master that does not

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -51,5 +52,26 @@ func TestReadiness(t *testing.T) {
 	}
 	if got := infoOfMaster(testStatus.Masters[3]); got != "name=m4:1,state=rejected,reason=it belongs  to another set" {
 		t.Errorf("%q", got)
+	}
+}
+
+// People are told how far a change of the number of masters has come, and which servers do not count.
+func TestResizingIsTold(t *testing.T) {
+	status := redlock.Status{Masters: testStatus.Masters[:3], Others: []redlock.MasterStatus{{Name: "m4:1", State: redlock.Quarantined, Until: testUntil}}}
+	const other = "not counted: m4:1 is quarantined until 2026-11-21T05:10:00Z"
+	for _, row := range []struct {
+		wanted int
+		waits  string
+		want   []string
+	}{
+		{0, "", []string{other}},
+		{5, "", []string{"the number of lock masters changes from 3 to 5, one at a time", other}},
+		{5, "m4:1 must vote first", []string{"the number of lock masters changes from 3 to 5, one at a time: m4:1 must vote first", other}},
+		{0, "m4:1 must vote first", []string{"the number of lock masters is being changed: m4:1 must vote first", other}},
+	} {
+		status.Change.Wanted, status.Change.Waits = row.wanted, row.waits
+		if got := resizing(status); !slices.Equal(got, row.want) {
+			t.Errorf("got %q, want %q", got, row.want)
+		}
 	}
 }

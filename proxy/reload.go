@@ -36,9 +36,10 @@ const reloadPatience = 15 * time.Second
 //   - Another upstream, or other credentials for it, apply from a session's next upstream
 //     connection. Open connections stay.
 //   - Reload logs in to masters again if needed. One master may be replaced by another
-//     server; redlock.Locker says when that is safe.
-//   - listen, admin, log.format, embedded servers, and the number and order of the masters
-//     cannot change. Reload refuses a file that changes them.
+//     server. Masters may be added at the end of the list, or the last ones removed:
+//     that goes on after Reload has returned. redlock.Locker says when that is safe.
+//   - listen, admin, log.format, embedded servers, and the order of the masters cannot
+//     change. Reload refuses a file that changes them.
 //
 // Reload is also refused if a new server does not answer, or if a server does not accept
 // its new credentials.
@@ -71,7 +72,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	}
 	p.recorder.Reloaded("configuration reloaded; changed: " + strings.Join(changes, "; "))
 	p.log.Info("configuration reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
-	return strings.Join(append([]string{"configuration reloaded"}, p.movingKeys()...), "\n"), nil
+	return strings.Join(append(append([]string{"configuration reloaded"}, resizing(p.locker.Status())...), p.movingKeys()...), "\n"), nil
 }
 
 // movingKeys describes the keys on which commands are refused because the lock rules
@@ -179,7 +180,7 @@ func refusedBy(plan config.Plan, next *config.Config, upstream *inspect.Facts, m
 		judge("upstream", upstream, plan.NewUpstream)
 	}
 	for i := range masters {
-		judge(fmt.Sprintf("masters[%d]", i), &masters[i], i == plan.Replaced)
+		judge(fmt.Sprintf("masters[%d]", i), &masters[i], i == plan.Replaced || i >= plan.Added)
 	}
 	if len(refused) > 0 {
 		return refused

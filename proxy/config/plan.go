@@ -15,6 +15,7 @@ type Plan struct {
 	Changes     []string // with the file's keys; never a secret
 	Locker      bool     // the masters change, or the settings with which they are asked
 	Replaced    int      // the index of the master that another server replaces; -1: none
+	Added       int      // the masters from this index on are added
 	NewUpstream bool     // the upstream is another server
 	Entered     []string // keys of servers whose credentials change
 }
@@ -22,7 +23,7 @@ type Plan struct {
 // PlanReload compares two configurations. If a reload cannot change some keys, it returns
 // an Error that names each of them.
 func PlanReload(old, next *Config) (Plan, error) {
-	r := reloadReader{old: old, next: next, plan: Plan{Replaced: -1}}
+	r := reloadReader{old: old, next: next, plan: Plan{Replaced: -1, Added: next.Masters.Count()}}
 	r.fixed("listen", old.Listen, next.Listen)
 	r.fixed("unix_permissions", old.UnixPermissions.String(), next.UnixPermissions.String())
 	r.fixed("tls.listen", old.TLS.Listen, next.TLS.Listen)
@@ -122,9 +123,7 @@ func (r *reloadReader) masters() {
 		r.refuse("masters", "cannot be changed from %s to %s by a reload, only by a restart", old, next)
 		return
 	case old.Count() != next.Count():
-		r.refuse("masters", "lists %d masters, %d are active: a reload cannot change their number, since old and new majorities need not overlap; build a new set",
-			next.Count(), old.Count())
-		return
+		r.numberOfMasters()
 	}
 	before := len(r.refused)
 	names := old.Names()
@@ -132,6 +131,8 @@ func (r *reloadReader) masters() {
 	for i, server := range next.Servers {
 		key := fmt.Sprintf("masters[%d]", i)
 		switch at := slices.Index(names, server.Name); {
+		case at != i && old.Count() != next.Count():
+			// numberOfMasters has judged it
 		case at == i:
 			if !server.SameEntry(old.Servers[i]) {
 				r.plan.Changes = append(r.plan.Changes, key+": credentials")
@@ -152,4 +153,28 @@ func (r *reloadReader) masters() {
 		r.refuse(replaced[1], "only one master can be replaced at a time, and %s is another one: old and new majorities would not overlap; reload with one of them, wait until it votes, then replace the next",
 			strings.Join(append(replaced[:1:1], replaced[2:]...), ", "))
 	}
+}
+
+// numberOfMasters plans to add masters at the end of the list, or to remove the last ones.
+func (r *reloadReader) numberOfMasters() {
+	old, next := r.old.Masters, r.next.Masters
+	stay := min(old.Count(), next.Count())
+	names, wanted := old.Names(), next.Names()
+	for i := range stay {
+		switch {
+		case names[i] == wanted[i]:
+			continue
+		case next.Count() > old.Count():
+			r.refuse(fmt.Sprintf("masters[%d]", i), "is %s, and %s is active there: a reload adds masters at the end of the list only, and changes none of the others at the same time", wanted[i], names[i])
+		default:
+			r.refuse(fmt.Sprintf("masters[%d]", i), "is %s, and %s is active there: a reload removes only the last masters of the list; remove %s first, and when that is over replace %s by it", wanted[i], names[i], names[old.Count()-1], names[i])
+		}
+		return
+	}
+	what := "removes " + strings.Join(names[stay:], ", ")
+	if next.Count() > old.Count() {
+		what = "adds " + strings.Join(wanted[stay:], ", ")
+	}
+	r.plan.Added, r.plan.Locker = stay, true
+	r.note("masters", old.Count(), fmt.Sprintf("%d (%s, one at a time)", next.Count(), what))
 }

@@ -63,6 +63,9 @@ func TestReloadChanges(t *testing.T) {
 		{"hunter1@b:1", "hunter2@b:1", []string{"masters[1]: credentials"}, true, -1, []string{"masters[1]"}},
 		{"redis://c:1", "rediss://c:1", []string{"masters[2]: credentials"}, true, -1, []string{"masters[2]"}},
 		{"redis://c:1", "redis://d:1", []string{"masters[2]: c:1 -> d:1"}, true, 2, nil},
+		{"redis://c:1", "redis://c:1\n  - redis://d:1\n  - redis://:hunter1@e:1", []string{"masters: 3 -> 5 (adds d:1, e:1, one at a time)"}, true, -1, nil},
+		{"\n  - redis://c:1", "", []string{"masters: 3 -> 2 (removes c:1, one at a time)"}, true, -1, nil},
+		{"redis://c:1", "redis://:hunter1@c:1\n  - redis://d:1", []string{"masters: 3 -> 4 (adds d:1, one at a time)", "masters[2]: credentials"}, true, -1, []string{"masters[2]"}},
 	} {
 		plan, err := planOf(t, reloadBase, strings.Replace(reloadBase, row.from, row.to, 1))
 		if err != nil {
@@ -88,7 +91,8 @@ func TestReloadRefusals(t *testing.T) {
 		{"redis://u:hunter1@up:1", "embedded", "f.yaml:3: upstream: cannot be changed from up:1 to embedded" + restart},
 		{"masters:\n  - redis://a:1\n  - redis://:hunter1@b:1\n  - redis://c:1", "masters: embedded",
 			"f.yaml:4: masters: cannot be changed from a:1, b:1, c:1 to 5 embedded" + restart},
-		{"\n  - redis://c:1", "", "f.yaml:4: masters: lists 2 masters, 3 are active: a reload cannot change their number, since old and new majorities need not overlap; build a new set"},
+		{"redis://a:1\n  - redis://:hunter1@b:1", "redis://:hunter1@b:1", "f.yaml:5: masters[0]: is b:1, and a:1 is active there: a reload removes only the last masters of the list; remove c:1 first, and when that is over replace a:1 by it"},
+		{"redis://c:1", "redis://d:1\n  - redis://c:1", "f.yaml:7: masters[2]: is d:1, and c:1 is active there: a reload adds masters at the end of the list only, and changes none of the others at the same time"},
 		{"- redis://a:1\n  - redis://:hunter1@b:1", "- redis://b:1\n  - redis://a:1",
 			"f.yaml:5: masters[0]: b:1 was masters[1]: the order of the masters cannot be changed by a reload, since each has its number in the set\n" +
 				"f.yaml:6: masters[1]: a:1 was masters[0]: the order of the masters cannot be changed by a reload, since each has its number in the set"},

@@ -62,9 +62,13 @@ func (c *Console) status(_ context.Context, r *reply, _ Command) {
 	r.line(wire.OneLine([]byte(strings.ReplaceAll(c.Ready(), "\n", "; "))))
 }
 
-// masters shows the masters in the order of the configuration.
+// masters shows the masters in the order of their numbers. Those that do not count come last.
 func (c *Console) masters(_ context.Context, r *reply, _ Command) {
-	list := c.Status().Masters
+	status := c.Status()
+	for i := range status.Others {
+		status.Others[i].Reason = strings.TrimSuffix("it is not counted: "+status.Others[i].Reason, ": ")
+	}
+	list := append(status.Masters, status.Others...)
 	r.array(len(list))
 	for i, master := range list {
 		r.fields(7)

@@ -23,8 +23,8 @@ var (
 	quarantineMetric = collected("master_quarantine_end_timestamp_seconds", "When the quarantine of a master ends, if nothing else happens.", "master")
 	longestMetric    = collected("master_longest_ttl_seconds", "Longest TTL granted according to the marker of the master, up to max_quarantine.", "master")
 	neededMetric     = collected("masters_needed", "Number of masters that form a quorum.")
-	configuredMetric = collected("masters_configured", "Number of masters configured.")
-	epochMetric      = collected("set_epoch", "How often a master of the set was replaced, plus 1; 0 while there is no set.")
+	configuredMetric = collected("masters_configured", "Number of masters of the set, of which masters_needed form a quorum.")
+	epochMetric      = collected("set_epoch", "How often a master of the set was replaced, or their number took a step, plus 1; 0 while there is no set.")
 	readyMetric      = collected("ready", "1 while a quorum of masters votes, else 0.")
 )
 

@@ -205,7 +205,7 @@ func (r *Recorder) change() {
 // were replaced. The state of a master that stops answering changes without an event.
 func (r *Recorder) look(status redlock.Status, now time.Time) {
 	there := map[string]bool{}
-	for _, m := range status.Masters {
+	for _, m := range append(status.Masters, status.Others...) {
 		there[m.Name] = true
 		r.standing(m, now)
 	}
