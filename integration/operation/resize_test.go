@@ -1,0 +1,256 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"redlock-proxy/integration/history"
+	"redlock-proxy/integration/rig"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// resizeLease is the TTL of the locks while the number of masters changes. It is far below the
+// restart delay, and far above the moments in which no vote counts.
+const resizeLease = 2 * time.Second
+
+// keptLease is the TTL of the locks that their holders extend all the time.
+const keptLease = 20 * time.Second
+
+// A resizing is two proxies over five servers, of which the first three are masters at first, and
+// clients that lock all the time.
+type resizing struct {
+	cluster *rig.Cluster
+	proxies []*rig.Proxy
+	options rig.Options
+
+	resource *history.Register
+	ctx      context.Context
+	stop     context.CancelFunc
+	working  sync.WaitGroup
+
+	mu     sync.Mutex
+	failed []string
+	grants int
+}
+
+func startResizing(t *testing.T, options rig.Options, kept int) *resizing {
+	redis.SetLogger(rig.Silence{})
+	r := &resizing{cluster: rig.StartServers(t), resource: &history.Register{Key: "lock:contended"}}
+	options.MasterTimeout, options.LogLevel = 300*time.Millisecond, "info"
+	r.options = r.cluster.With(options)
+	for range 2 {
+		r.proxies = append(r.proxies, rig.StartProxy(t, r.of(3)))
+	}
+	r.ctx, r.stop = context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		r.stop()
+		r.working.Wait()
+	})
+	for i := range 6 {
+		client := r.proxies[i%2].Client(t)
+		r.working.Go(func() { r.contend(client, i) })
+	}
+	for i, p := range r.proxies[:kept] {
+		client, key := p.Client(t), fmt.Sprintf("lock:kept:%d", i)
+		rig.MustAcquire(t, client, key, "the-holder-of-"+key, keptLease)
+		r.working.Go(func() { r.keep(client, key) })
+	}
+	return r
+}
+
+// of returns the configuration with the first n servers as masters.
+func (r *resizing) of(n int) rig.Options {
+	options := r.options
+	options.Masters = slices.Clone(r.options.Masters[:n])
+	return options
+}
+
+func (r *resizing) fail(format string, values ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = append(r.failed, time.Now().UTC().Format("15:04:05.000 ")+fmt.Sprintf(format, values...))
+}
+
+// contend takes the lock that others want, too, and releases it.
+func (r *resizing) contend(client *redis.Client, i int) {
+	for turn := 0; r.ctx.Err() == nil; turn++ {
+		token := fmt.Sprintf("client-%d-turn-%010d", i, turn)
+		until := time.Now().Add(resizeLease - history.LostToDrift(resizeLease))
+		ok, err := rig.Acquire(context.Background(), client, r.resource.Key, token, resizeLease)
+		if err != nil {
+			r.fail("acquiring as %s: %v", token, err)
+		}
+		if err == nil && ok && time.Now().Before(until) {
+			h := r.resource.Enter(i, token, until)
+			r.resource.Write(h)
+			r.resource.Leave(h)
+			r.mu.Lock()
+			r.grants++
+			r.mu.Unlock()
+			if _, err = rig.Release(context.Background(), client, r.resource.Key, token); err != nil {
+				r.fail("releasing as %s: %v", token, err)
+			}
+		}
+		rig.Pause(r.ctx, 5*time.Millisecond)
+	}
+}
+
+// keep extends a lock, and finds it its own each time.
+func (r *resizing) keep(client *redis.Client, key string) {
+	for r.ctx.Err() == nil {
+		if ok, err := client.PExpire(context.Background(), key, keptLease).Result(); !ok || err != nil {
+			r.fail("extending %s: %v %v", key, ok, err)
+		}
+		if owner, err := client.Get(context.Background(), key).Result(); owner != "the-holder-of-"+key || err != nil {
+			r.fail("%s has the owner %q, %v", key, owner, err)
+		}
+		rig.Pause(r.ctx, 200*time.Millisecond)
+	}
+}
+
+// masters waits until a proxy counts n masters, and m of them vote.
+func (r *resizing) masters(t *testing.T, p *rig.Proxy, n, m int) {
+	t.Helper()
+	counted, voting := "none", 0
+	for began := time.Now(); time.Since(began) < 2*rig.Patience; time.Sleep(50 * time.Millisecond) {
+		counted, voting = p.Metric(t, "redlock_masters_configured"), 0
+		for _, master := range r.cluster.Masters {
+			if p.State(t, master) == "voting" {
+				voting++
+			}
+		}
+		if counted == strconv.Itoa(n) && voting == m {
+			return
+		}
+	}
+	t.Fatalf("%s masters count and %d vote, want %d and %d:\n%s\n%s", counted, voting, n, m, p.Proc.Log.Tail(20), r.status(p))
+}
+
+func (r *resizing) status(p *rig.Proxy) string {
+	client := redis.NewClient(&redis.Options{Addr: p.Addr()})
+	defer client.Close()
+	text, _ := client.Do(context.Background(), "REDLOCK", "STATUS").Text()
+	return text
+}
+
+// check stops the clients. None had a command refused, no two held a lock at once, and all locks are
+// still there.
+func (r *resizing) check(t *testing.T) {
+	t.Helper()
+	r.stop()
+	r.working.Wait()
+	if len(r.failed) > 0 {
+		t.Errorf("%d of %d commands failed, first: %s, last: %s", len(r.failed), r.grants, r.failed[0], r.failed[len(r.failed)-1])
+		for _, line := range r.failed {
+			t.Log(line)
+		}
+	}
+	if len(r.resource.Breaches) > 0 {
+		t.Errorf("%d times two clients held the lock, first: %s", len(r.resource.Breaches), r.resource.Breaches[0].What)
+	}
+	if r.grants == 0 {
+		t.Error("no lock was granted")
+	}
+	t.Logf("%d grants", r.grants)
+}
+
+// goesOn waits for some grants.
+func (r *resizing) goesOn(t *testing.T) {
+	t.Helper()
+	count := func() int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.grants
+	}
+	before := count()
+	rig.WaitFor(t, "clients lock", func() error {
+		if count() < before+20 {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+}
+
+// TestNumberOfMastersChangesUnderLoad goes from three masters to five and back by reloads, while
+// clients lock without a pause. No command is refused for that, and every lock stays.
+func TestNumberOfMastersChangesUnderLoad(t *testing.T) {
+	t.Parallel()
+	r := startResizing(t, rig.Options{RestartDelay: 2 * time.Second, MaxQuarantine: 4 * time.Second}, 2)
+	for _, n := range []int{5, 3} {
+		for _, p := range r.proxies {
+			p.Reload(t, r.of(n), "applied")
+		}
+		for _, p := range r.proxies {
+			r.masters(t, p, n, n)
+		}
+		r.goesOn(t)
+	}
+	r.check(t)
+}
+
+// TestOneProxyKeepsTheOldListForAWhile reloads one of two proxies. The other one counts the masters
+// that are on record, and locks with those that it knows, until it gets the list.
+func TestOneProxyKeepsTheOldListForAWhile(t *testing.T) {
+	t.Parallel()
+	r := startResizing(t, rig.Options{RestartDelay: 2 * time.Second, MaxQuarantine: 4 * time.Second}, 2)
+	reloaded, behind := r.proxies[0], r.proxies[1]
+	for _, n := range []int{5, 3} {
+		reloaded.Reload(t, r.of(n), "applied")
+		r.masters(t, reloaded, n, n)
+		r.masters(t, behind, n, 3)
+		r.goesOn(t)
+		if status := r.status(behind); !strings.Contains(status, "reload this proxy with the present list of masters") {
+			t.Errorf("the other proxy does not ask for the list: %s", status)
+		}
+		behind.Reload(t, r.of(n), "applied")
+		r.masters(t, behind, n, n)
+		r.goesOn(t)
+	}
+	r.check(t)
+}
+
+// TestAMasterDiesWhileTheNumberChanges kills a master after the first addition was proposed. Locks go
+// on, the second addition waits until that master is back, and no two clients ever hold a lock. A lock
+// that it missed may be on too few of four masters, so commands on such a lock may be refused.
+func TestAMasterDiesWhileTheNumberChanges(t *testing.T) {
+	t.Parallel()
+	r := startResizing(t, rig.Options{RestartDelay: 2 * time.Second, MaxQuarantine: 4 * time.Second}, 0)
+	for _, p := range r.proxies {
+		p.Reload(t, r.of(5), "applied")
+	}
+	rig.WaitFor(t, "the first addition was proposed", func() error {
+		if !strings.Contains(r.proxies[0].Proc.Log.String()+r.proxies[1].Proc.Log.String(), "another number of lock masters is proposed") {
+			return errors.New("not yet")
+		}
+		return nil
+	})
+	dead := r.cluster.Masters[1]
+	if _, err := dead.Proc.Stop(rig.Patience); err != nil {
+		t.Fatal(err)
+	}
+	r.masters(t, r.proxies[0], 4, 3)
+	r.goesOn(t)
+	rig.WaitFor(t, "the status says what the second addition waits for", func() error {
+		if status := r.status(r.proxies[0]); !strings.Contains(status, "changes from 4 to 5, one at a time: "+dead.Addr()) {
+			return errors.New(status)
+		}
+		return nil
+	})
+	dead.Start(t)
+	for _, p := range r.proxies {
+		r.masters(t, p, 5, 5)
+	}
+	r.goesOn(t)
+	r.stop()
+	r.working.Wait()
+	r.failed = nil
+	r.check(t)
+}
