@@ -36,9 +36,13 @@
 //
 // There are seven exceptions.
 //
-//   - All masters have forgotten, and no living process knows better. They wait for
-//     Limits.RestartDelay only, so locks that live longer may be granted twice. A process
-//     that lives reads a longer TTL than any before within a second, and knows better then.
+//   - Two masters or more forget at once a longer TTL than any before, which both have recorded.
+//     The process that gives them their markers has not read it, and does not reach the others
+//     that recorded it, or those have forgotten it, too. Then they wait for the longest TTL that
+//     this process knows, or for Limits.RestartDelay. So longer locks may be granted twice. A
+//     process reads a longer TTL within a second, and knows better then
+//     (testdata/flush_unread.txt). If all masters forget, and no process that knows better
+//     lives, they wait for Limits.RestartDelay only.
 //   - All masters that have recorded a join forget at once, and no living process knows better.
 //     A process with an old list may then count the server before that join again.
 //   - All masters that a process knows of forget at once, after the number has changed without

@@ -29,7 +29,8 @@ import (
 //	p sees 2 jump 1h     a jump of a server's clock
 //	p replaces 2 by x    what a reload does first
 //	2 restarts [empty]   and what else happens to a server: is flushed, jumps 1m,
-//	                     is replaced by x, is promoted by x (with its marker)
+//	                     is replaced by x, is promoted by x (with its marker),
+//	                     records 5m (a longer TTL, for a ballot)
 //	p wants a b c d      what a reload with a list of another length does
 //	p stands             the state of the masters as it sees them
 
@@ -129,6 +130,9 @@ func (s *script) happens(m *toyServer, words []string) {
 		clear(m.texts)
 	case what == "is flushed":
 		clear(m.texts)
+	case words[0] == "records":
+		ttl, _ := time.ParseDuration(words[1])
+		m.raise(0, ttl)
 	case words[0] == "jumps":
 		by, _ := time.ParseDuration(words[1])
 		m.ahead += by
