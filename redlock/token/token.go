@@ -53,7 +53,7 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 	}
 	defer turn.Leave()
 	began := time.Now()
-	for {
+	for try := 0; ; try++ {
 		token := g.next()
 		b := g.poll(r, token, marker.FirstToken(began))
 		g.learn(b.Answers)
@@ -62,6 +62,8 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 		case o.Verdict == ballot.Won:
 			o.Number = token
 			return o
+		case o.Verdict == ballot.NoQuorum && (ballot.Retry{}).May(try, o):
+			continue // Poll waits until votes count again
 		case o.Verdict == ballot.NoQuorum:
 			return o
 		case !outrun(b.Answers):
