@@ -1,8 +1,11 @@
 package redlock
 
 import (
+	"context"
+	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -83,5 +86,89 @@ func TestTimelineTheNumberOfMastersGrowsAndShrinks(t *testing.T) {
 			t.Errorf("%+v", status)
 		}
 		x.want(t, "gap, gap")
+	})
+}
+
+// withFirst is a configuration with short limits and the first n of some masters.
+func withFirst(masters []Master, n int) Config {
+	cfg := timelineConfig()
+	cfg.RestartDelay, cfg.MaxQuarantine, cfg.Masters = 2*second, 4*second, slices.Clone(masters[:n])
+	return cfg
+}
+
+// Clients of two processes lock all the time while three masters become five, and three again. Each
+// request that a step overtakes is tried again, and those that come then wait until votes count.
+func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.RestartDelay, cfg.MaxQuarantine = 2*second, 4*second
+	onTimelineWith(t, cfg, "ok ok ok", func(t *testing.T, w *timeline) {
+		both := []*Locker{w.locker, w.another(cfg)}
+		w.settle()
+		ctx, stop := context.WithCancel(t.Context())
+		var working sync.WaitGroup
+		asked := 0
+		var mu sync.Mutex
+		check := func(what string, o Outcome) {
+			mu.Lock()
+			defer mu.Unlock()
+			if asked++; o.Verdict == NoQuorum || o.Verdict == Lost && what != "acquire" {
+				t.Errorf("%s: %v, overtaken: %v, %s", what, o.Verdict, o.Overtaken, o.NoQuorumError())
+			}
+		}
+		for i := range 6 {
+			l, kept := both[i%2], []byte(fmt.Sprintf("kept %d", i))
+			check("keep", l.Acquire(t.Context(), AcquireRequest{Key: kept, Value: []byte(tokenA), TTL: 10 * second}))
+			pause := time.Duration(7+2*i) * time.Millisecond
+			working.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					token := fmt.Sprintf("the token of client %d in turn %d", i, n)
+					o := l.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(token), TTL: 2 * second})
+					check("acquire", o)
+					if o.Verdict == Won {
+						check("release", l.Release(t.Context(), ReleaseRequest{Key: []byte(key), Value: []byte(token)}))
+					}
+					time.Sleep(pause)
+				}
+			})
+			working.Go(func() {
+				for n := 0; ctx.Err() == nil; n++ {
+					switch n % 3 {
+					case 0:
+						check("extend", l.Extend(t.Context(), ExtendRequest{Key: kept, TTL: 10 * second}))
+					case 1:
+						check("get", l.Get(t.Context(), 0, kept))
+					case 2:
+						check("token", l.Token(t.Context(), TokenRequest{Key: kept, Value: []byte(tokenA)}))
+					}
+					time.Sleep(pause)
+				}
+			})
+		}
+		first := slices.Clone(w.locker.settings().Masters)
+		others := slices.Clone(both[1].settings().Masters)
+		for _, name := range []string{"m4", "m5"} {
+			m := joining(t, name)
+			first, others = append(first, m), append(others, m)
+		}
+		for _, n := range []int{5, 3} {
+			for i, masters := range [][]Master{first, others} {
+				if err := both[i].Reload(t.Context(), withFirst(masters, n)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for wait := 0; ; wait++ {
+				one, other := both[0].Status(), both[1].Status()
+				if len(one.Masters) == n && len(other.Masters) == n && one.Ready() && other.Ready() {
+					break
+				}
+				if wait == 120 {
+					t.Fatalf("never %d masters: %+v", n, one)
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		stop()
+		working.Wait()
+		t.Logf("%d requests", asked)
 	})
 }

@@ -64,6 +64,7 @@ type Set struct {
 	prepared [64]atomic.Bool      // databases in which a quorum was certified once
 	running  sync.WaitGroup
 	resized  atomic.Pointer[func()] // see OnResize
+	looked   atomic.Int64           // when settle last had idle masters asked, in ns since 1970
 
 	changing sync.Mutex // one Reload or tend at a time
 	told     *List      // the list that OnResize's f was called for; guarded by changing
@@ -247,9 +248,9 @@ func (s *Set) Hopeless(db int) bool {
 }
 
 // IsPrepared tells whether Prepare would return at once.
-func (s *Set) IsPrepared(db int) bool {
-	return db < len(s.prepared) && s.prepared[db].Load() && s.isSettled()
-}
+func (s *Set) IsPrepared(db int) bool { return s.wasPrepared(db) && s.isSettled() }
+
+func (s *Set) wasPrepared(db int) bool { return db < len(s.prepared) && s.prepared[db].Load() }
 
 // Prepare waits until a quorum of masters votes in a database that is used for the first
 // time. It waits no longer than a ballot may take. It does not wait if no change is
@@ -259,7 +260,7 @@ func (s *Set) Prepare(db int) {
 	if !s.isSettled() {
 		s.settle(db)
 	}
-	if s.IsPrepared(db) {
+	if s.wasPrepared(db) {
 		return
 	}
 	for _, m := range s.List().masters {
@@ -294,8 +295,8 @@ func (s *Set) Prepare(db int) {
 }
 
 const (
-	// settling is how long after a change of who the masters are a quorum of votes is waited for,
-	// besides the time in which none can count.
+	// settling is how long a quorum of votes is waited for after a change of who the masters are,
+	// and how long one request waits, besides the time in which none can count.
 	settling = 2 * time.Second
 	// settlingLook is the pause between two questions to idle masters meanwhile.
 	settlingLook = 10 * time.Millisecond
@@ -304,21 +305,30 @@ const (
 // isSettled tells whether nobody needs to wait after a change of who the masters are.
 func (s *Set) isSettled() bool { return s.voters.learned.Load() == s.voters.settled.Load() }
 
-// settle waits until a quorum votes after a change of who the masters are.
+// settle waits until a quorum votes after a change of who the masters are. Some steps follow each
+// other at once, and each begins the time anew in which no vote counts. One of those that wait has
+// idle masters asked, for all.
 func (s *Set) settle(db int) {
 	began := time.Now()
 	for now := began; s.ctx.Err() == nil; now = time.Now() {
 		learned, timeout := s.voters.learned.Load(), s.limits.Load().MasterTimeout
-		if left := timeout - now.Sub(*learned); left > 0 && now.Sub(began) < settling {
-			stream.Sleep(s.ctx, left)
+		since := now.Sub(*learned)
+		switch {
+		case now.Sub(began) > timeout+settling:
+			return
+		case since < timeout:
+			stream.Sleep(s.ctx, timeout-since)
 			continue
-		}
-		if s.hasSettled(db, learned.Add(timeout)) || now.Sub(began) > timeout+settling || s.Hopeless(db) {
+		case since > timeout+settling, s.hasSettled(db, learned.Add(timeout)):
 			s.voters.settled.Store(learned)
 			return
+		case s.Hopeless(db):
+			return
 		}
-		for _, m := range s.List().masters {
-			m.beat(now, true, false)
+		if looked := s.looked.Load(); now.UnixNano()-looked >= int64(settlingLook) && s.looked.CompareAndSwap(looked, now.UnixNano()) {
+			for _, m := range s.List().masters {
+				m.beat(now, true, false)
+			}
 		}
 		stream.Sleep(s.ctx, settlingLook)
 	}
