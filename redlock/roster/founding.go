@@ -1,6 +1,7 @@
 package roster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -100,13 +101,16 @@ func (r *Roster) largest() (best following, tie bool) {
 // found begins a new set. All masters must have been reached, and none may have a marker. A new
 // set looks like one that forgot everything, by restarts or by FLUSHALL. So it begins in
 // quarantine, unless the operator says that no lock can be held yet. If several processes try
-// at the same moment, the first master decides between them.
+// at the same moment, the first master decides between them. If the list has another length since
+// then, the set begins with as many masters. Those that went must not belong to a set.
 func (r *Roster) found(now time.Time, limits Limits) []Write {
 	var waits []string
-	runs := map[string]int{}
-	for i := range r.masters {
+	runs, masters := map[string]int{}, cmp.Or(r.wanted, r.masters)
+	for i := range max(masters, r.masters) {
 		s := r.views[Place{i, 0}]
 		switch {
+		case i >= masters && (s == nil || !s.read || s.absent()):
+			continue
 		case s == nil || !s.read:
 			waits = append(waits, r.names(i)+" has not been reached")
 		case !s.isRecent(now):
@@ -130,7 +134,11 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 		r.reason = "a new set of lock masters begins only when all of them have been reached and none has a marker: " + strings.Join(waits, "; ")
 		return nil
 	}
-	for i := range r.masters {
+	if masters != r.masters {
+		r.masters, r.joined = masters, slices.Repeat([]string{"1"}, masters)
+		r.changed()
+	}
+	for i := range masters {
 		r.blank[i] = true
 	}
 	r.reason = "a new set of lock masters is being formed"
