@@ -1009,7 +1009,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a set is counted by its own record",
-		edits:      []edit{{"roster/founding.go", "f := following{set: set, joined: joined, masters: counting(joined)}", "f := following{set: set, joined: joined, masters: len(r.servers)}"}},
+		edits:      []edit{{"roster/founding.go", "f := following{set: set, joined: joined, masters: marker.Counting(joined)}", "f := following{set: set, joined: joined, masters: len(r.servers)}"}},
 		caughtBy:   "roster/TestTheRecordSaysHowManyMastersThereAre",
 		unmodelled: "not found in 6*10^6 steps: in the model's worlds another set begins only with the masters of the one before",
 	},

@@ -7,7 +7,7 @@ type Facts struct {
 	Set     string
 	Founded time.Time // when the set began; zero if unknown
 	Member  int       // counted from 1
-	Members int
+	Members int       // as many count
 	Epoch   int64
 	Run     string // the run id of the server process that it was written for
 	// Since is the master's own time from which on its memory is complete. It is the Unix epoch
@@ -24,7 +24,7 @@ func Read(text string, now time.Time) (facts Facts, ok bool) {
 		return Facts{}, false
 	}
 	return Facts{
-		Set: m.Set, Founded: FoundedAt(m.Set, now), Member: m.Member, Members: m.Members, Epoch: m.Epoch, Run: m.Run,
+		Set: m.Set, Founded: FoundedAt(m.Set, now), Member: m.Member, Members: Counting(m.Joined), Epoch: m.Epoch, Run: m.Run,
 		Since: time.UnixMilli(m.Since), Quarantine: m.Quarantine, Longest: m.Granted(),
 	}, true
 }

@@ -123,6 +123,16 @@ func IsStaged(joined []string) bool {
 	return slices.ContainsFunc(joined, func(entry string) bool { return strings.Contains(entry, ";") })
 }
 
+// Counting returns how many masters there are by a record. The places that count come first.
+func Counting(joined []string) (n int) {
+	for i, entry := range joined {
+		if _, at := CutEntry(entry); at.Counts() {
+			n = i + 1
+		}
+	}
+	return n
+}
+
 // Together merges the members of two markers. For each place it takes the member that joined last
 // and the latest stage. So no recorded change is forgotten, even if two processes made one each at
 // the same moment.

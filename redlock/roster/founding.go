@@ -77,7 +77,7 @@ func (r *Roster) largest() (best following, tie bool) {
 		}
 	}
 	for set, joined := range records {
-		f := following{set: set, joined: joined, masters: counting(joined)}
+		f := following{set: set, joined: joined, masters: marker.Counting(joined)}
 		for i := range f.masters {
 			s := r.views[Place{i, 0}]
 			if s == nil || !s.read {

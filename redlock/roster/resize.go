@@ -58,16 +58,6 @@ func fits(a, b []string) bool {
 	return len(a) == 0 || !slices.ContainsFunc(b[len(a):], func(entry string) bool { return !marker.IsStaged([]string{entry}) })
 }
 
-// counting returns how many masters there are by a record. The places that count come first.
-func counting(joined []string) (n int) {
-	for i, entry := range joined {
-		if _, at := marker.CutEntry(entry); at.Counts() {
-			n = i + 1
-		}
-	}
-	return n
-}
-
 // sameStages tells whether two lists of members have the same stages.
 func sameStages(a, b []string) bool {
 	return slices.EqualFunc(a, b, func(a, b string) bool {
@@ -79,7 +69,7 @@ func sameStages(a, b []string) bool {
 
 // recount takes over the number of masters from their record.
 func (r *Roster) recount() {
-	if n := counting(r.joined); n != r.masters && n > 0 {
+	if n := marker.Counting(r.joined); n != r.masters && n > 0 {
 		r.masters, r.recalls = n, false
 	}
 }
