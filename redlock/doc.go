@@ -173,9 +173,8 @@
 //     They are as safe as their masters' memory.
 //   - A clock that jumps while no process runs is not noticed.
 //   - If all masters have forgotten and no process remembers, locks that live longer than
-//     Config.RestartDelay are not covered. Nor is a lock with a longer TTL than any before if
-//     two masters that granted it forget it in the first second, and the process that gives
-//     them their markers reaches no other that knows.
+//     Config.RestartDelay are not covered. Nor is a longer TTL than any before, if two masters
+//     forget it in its first second, and who mends them reaches no other that knows it.
 //   - A process may be started with so many other servers that fewer than N-Q+1 masters
 //     are left which remember. That looks as if its masters had restarted.
 //   - A name may lead a running process to another server while others still use the old

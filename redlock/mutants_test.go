@@ -930,6 +930,22 @@ var mutants = []mutant{
 		world:    1_000_142,
 	},
 	{
+		rule:     "a request waits until votes count again after a step of the number of masters",
+		edits:    []edit{{"master/set.go", "s.wasPrepared(db) && s.isSettled()", "s.wasPrepared(db)"}},
+		caughtBy: "TestTimelineNoRequestIsRefusedWhileTheNumberChanges",
+	},
+	{
+		rule:     "a ballot that a step of the number of masters overtook is tried again",
+		edits:    []edit{{"ballot/retry.go", "try < r.Count || o.Overtaken && try < overtakenTries", "try < r.Count"}},
+		caughtBy: "TestTimelineNoRequestIsRefusedWhileTheNumberChanges",
+	},
+	{
+		rule:       "a set that is not begun yet has as many masters as the list has now",
+		edits:      []edit{{"roster/founding.go", "cmp.Or(r.wanted, r.masters)", "cmp.Or(r.masters)"}},
+		caughtBy:   "roster/TestScripts",
+		unmodelled: "such a set waits, which is safe, and in the model a list changes only after the set has begun",
+	},
+	{
 		rule:     "another number of masters waits until locks of the number before have ended",
 		edits:    []edit{{"roster/resize.go", "return max(hold(limits), q+", "return 0*max(hold(limits), q+"}},
 		caughtBy: "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",
