@@ -65,6 +65,7 @@ func (r ReleaseRequest) limit(skew time.Duration) int64 {
 func (l *Locker) release(r ReleaseRequest, looks *looks, quiet []effect.Image) (o Outcome, unclear bool) {
 	b := l.look(r, looks)
 	o = b.Outcome()
+	looks.meet(b.Answers)
 	if b.Verdict == Lost {
 		return o, false
 	}
@@ -168,14 +169,21 @@ func (l *looks) begin() (number int) {
 	return l.count
 }
 
+// meet records what the first look showed, whatever comes of it.
+func (l *looks) meet(now []quorum.Answer[lookAnswer]) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == 1 {
+		l.met = now
+	}
+}
+
 // deletable returns the values that the DEL may delete, of those that its latest look has
 // shown. After a wait for quiet copies these must be the copies that the DEL met.
 func (l *looks) deletable(now []quorum.Answer[lookAnswer], quiet []effect.Image) []lookAnswer {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.count == 1 {
-		l.met = now
-	} else {
+	if l.count > 1 {
 		met := slices.Clone(l.met)
 		for i, a := range l.metLate {
 			met[i] = a

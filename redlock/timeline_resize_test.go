@@ -131,6 +131,18 @@ func TestTimelineNoRequestIsRefusedWhileTheNumberChanges(t *testing.T) {
 				}
 			})
 			working.Go(func() {
+				for ctx.Err() == nil {
+					own := []byte(fmt.Sprintf("own %d", i))
+					if o := l.Acquire(t.Context(), AcquireRequest{Key: own, Value: []byte(tokenB), TTL: 2 * second}); o.Verdict == Won {
+						// One that a step meets may be refused, because its first look shows too little.
+						if o = l.Release(t.Context(), ReleaseRequest{Key: own}); o.Verdict == NoQuorum && !o.Overtaken {
+							t.Errorf("a plain DEL: %s", o.NoQuorumError())
+						}
+					}
+					time.Sleep(pause)
+				}
+			})
+			working.Go(func() {
 				for n := 0; ctx.Err() == nil; n++ {
 					switch n % 3 {
 					case 0:
