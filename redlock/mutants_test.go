@@ -946,6 +946,18 @@ var mutants = []mutant{
 		unmodelled: "such a set waits, which is safe, and in the model a list changes only after the set has begun",
 	},
 	{
+		rule:       "a number that was never changed is that of the list",
+		edits:      []edit{{"roster/founding.go", "set != r.set && !r.isListed(joined)", "false"}},
+		caughtBy:   "roster/TestTheRecordSaysHowManyMastersThereAre",
+		unmodelled: "in the model no server belongs to a set of strangers",
+	},
+	{
+		rule:       "a smaller set of strangers replaces none",
+		edits:      []edit{{"roster/founding.go", "max(needed, quorum.Size(r.masters))", "max(needed, 0)"}},
+		caughtBy:   "roster/TestASmallerSetOfOthersReplacesNone",
+		unmodelled: "in the model no server belongs to a set of strangers",
+	},
+	{
 		rule:     "another number of masters waits until locks of the number before have ended",
 		edits:    []edit{{"roster/resize.go", "return max(hold(limits), q+", "return 0*max(hold(limits), q+"}},
 		caughtBy: "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",

@@ -20,6 +20,9 @@ import (
 func (r *Roster) adopt(now time.Time) {
 	best, tie := r.largest()
 	needed := quorum.Size(best.masters)
+	if r.set != "" {
+		needed = max(needed, quorum.Size(r.masters)) // a smaller set of others does not replace it
+	}
 	switch {
 	case best.set == "" || best.set == r.set:
 		return
@@ -59,6 +62,12 @@ func (r *Roster) adopt(now time.Time) {
 	r.changed()
 }
 
+// isListed tells whether a record can be that of the masters on this process's list. If its number
+// was never changed, it has as many places as the list, or as the list before a reload.
+func (r *Roster) isListed(joined []string) bool {
+	return marker.IsStaged(joined) || len(joined) == r.masters || len(joined) == r.wanted
+}
+
 // A following is a set and how many of its masters have its marker. The set's own record says how
 // many masters it has, and so which places count.
 type following struct {
@@ -77,6 +86,9 @@ func (r *Roster) largest() (best following, tie bool) {
 		}
 	}
 	for set, joined := range records {
+		if set != r.set && !r.isListed(joined) {
+			continue
+		}
 		f := following{set: set, joined: joined, masters: marker.Counting(joined)}
 		for i := range f.masters {
 			s := r.views[Place{i, 0}]
@@ -169,7 +181,7 @@ func (r *Roster) belonging(i int, s *view) string {
 		return "has a key " + marker.Key + " that is no marker"
 	case s.text == "":
 		return "has no marker"
-	case s.marker.Member != i+1:
+	case s.marker.Member != i+1 || !r.isListed(s.marker.Joined):
 		return fmt.Sprintf("is number %d of %d of set %s, and configured as number %d of %d", s.marker.Member, s.marker.Members, s.marker.Set, i+1, len(r.servers))
 	}
 	return "belongs to set " + s.marker.Set

@@ -556,6 +556,10 @@ func (w *world) makePeace() {
 			w.restartWithPresentList(p)
 			continue
 		}
+		if w.resizes() && p.r.set == "" && len(p.names) != len(w.names) { // it was started before its list was on record
+			w.restartWithPresentList(p)
+			continue
+		}
 		p.r.wanted = 0 // the last words of operators are not heard any more
 		for i := range min(len(w.at), len(p.names)) {
 			p.route[i] = w.at[i]

@@ -208,19 +208,22 @@ func TestTheRecordSaysHowManyMastersThereAre(t *testing.T) {
 		masters int
 	}{
 		{3, "s:1,1,1 s:1,1,1 -", "s", 3},
-		{5, "s:1,1,1 s:1,1,1 s:1,1,1 - -", "s", 3},
-		{5, "s:1,1,1 s:1,1,1 ? ? ?", "s", 3},
+		// A number that was never changed must be that of the list.
+		{5, "s:1,1,1 s:1,1,1 s:1,1,1 - -", "", 5},
+		{5, "s:1,1,1 s:1,1,1 ? ? ?", "", 5},
+		{3, "s:1 - -", "", 3},
+		{3, "z:1 s:1,1,1 ?", "s", 3},
 		{5, "s:1,1,1 ? ? - -", "", 5},
 		{3, "s:1,1,1,2@d;1=,3@e;2= s:1,1,1,2@d;1=,3@e;2= ?", "", 3},
 		{3, "s:1,1,1,2@d;1=,3@e;2= s:1,1,1,2@d;1=,3@e;2= s:1,1,1", "s", 5},
 		{5, "s:1,1,1,1;0.,1;0. s:1,1,1,1;0.,1;0. ? ? ?", "s", 3},
 		// Two masters that were removed, and two of another set, are no quorum of the set.
 		{5, "s:1,1,1,1;0.,1;0. ? ? s:1,1,1,1;0.,1;0. s:1,1,1,1;0.,1;0.", "", 5},
-		{4, "s:1,1,1 s:1,1,1 t:1,1,1,1 t:1,1,1,1", "", 4},
-		{5, "s:1,1,1 s:1,1,1 s:1,1,1 t:1,1,1,1,1 t:1,1,1,1,1", "s", 3},
+		{4, "s:1,1,1 s:1,1,1 t:1,1,1,1 t:1,1,1,1", "t", 4},
+		{5, "s:1,1,1 s:1,1,1 s:1,1,1 t:1,1,1,1,1 t:1,1,1,1,1", "t", 5},
 		{5, "s:1,1,1,2@d;1= s:1,1,1,2@d;1= s:1,1,1 t:1,1,1,1,1,1,1 t:1,1,1,1,1,1,1", "s", 4},
 		// Records of one set that cannot come from each other.
-		{4, "s:1,1 s:1,1 s:1,1,1,1 ?", "s", 2},
+		{4, "s:1,1 s:1,1 s:1,1,1,1 ?", "", 4},
 	} {
 		var servers []Server
 		for i := range row.list {
@@ -269,6 +272,25 @@ func TestAVoteSaysOfHowManyMastersItIsOne(t *testing.T) {
 		r := changingRoster(members, 4, worldBegan)
 		if got := r.judge(Place{}, r.views[Place{}]); got.Masters != want || r.Drain().Masters != want {
 			t.Errorf("%s: %+v", members, got)
+		}
+	}
+}
+
+// A process that reaches only masters of other, smaller sets keeps its own set.
+func TestASmallerSetOfOthersReplacesNone(t *testing.T) {
+	for members, strangers := range map[string]int{"1": 1, "1 1": 2, "1 1 1": 2, "1 1 1 2@z;1+": 2, "1 1 1 1;0.": 2, "1 1;0.": 1} {
+		r := changingRoster("1 1 1 1 1", 5, worldBegan)
+		joined := strings.Fields(members)
+		for i := range 5 {
+			r.Disconnected(Place{Master: i}, NotConnected, worldBegan)
+			if i < strangers {
+				z := marker.Marker{Set: "z", Member: i + 1, Members: len(joined), Epoch: 9, Joined: joined, Run: "rz"}
+				r.Connected(Place{Master: i}, z.Run, "", Replication{}, worldBegan)
+				r.Checked(Place{Master: i}, z.String(), false, worldBegan, worldBegan)
+			}
+		}
+		if r.adopt(worldBegan); r.set != "s" || r.masters != 5 {
+			t.Errorf("%s: the set is %s of %d", members, r.set, r.masters)
 		}
 	}
 }
