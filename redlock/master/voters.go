@@ -79,8 +79,9 @@ func (v *voters) publish() {
 	if v.recount != nil {
 		v.recount(v.roster, news.Masters)
 	}
-	if at := v.roster.Learned(); !at.IsZero() && (v.learned.Load() == nil || !at.Equal(*v.learned.Load())) {
-		v.learned.Store(&at)
+	if at, last := v.roster.Learned(), v.learned.Load(); !at.IsZero() && (last == nil || !at.Equal(*last)) {
+		kept := at // only this one is allocated
+		v.learned.Store(&kept)
 	}
 	v.version.Store(news.Version)
 	v.witnessed.Store(news.Witnessed)
