@@ -17,9 +17,9 @@ func (s *Set) certify(ctx context.Context) {
 	before := time.Now()
 	var judged uint64 // version of the roster at the last check of all masters
 	for {
+		s.tend(time.Now()) // it may wait for streams to end
 		now := time.Now()
 		s.slumber.look()
-		s.tend(now)
 		for _, m := range s.plan(now) {
 			s.mark(m, now)
 		}
