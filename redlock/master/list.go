@@ -126,11 +126,9 @@ func (s *Set) tendAll(now time.Time) {
 			s.log.Info("this server is no lock master any more, and its connections are closed", "master", m.Name())
 		}
 	}
-	if told := s.told; told != list {
+	if f := s.resized.Load(); f != nil && s.told != list {
 		s.told = list
-		if f := s.resized.Load(); f != nil {
-			(*f)()
-		}
+		(*f)()
 	}
 }
 
