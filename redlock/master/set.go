@@ -314,15 +314,13 @@ func (s *Set) settle(db int) {
 		learned, timeout := s.voters.learned.Load(), s.limits.Load().MasterTimeout
 		since := now.Sub(*learned)
 		switch {
-		case now.Sub(began) > timeout+settling:
+		case now.Sub(began) > timeout+settling, s.Hopeless(db):
 			return
 		case since < timeout:
 			stream.Sleep(s.ctx, timeout-since)
 			continue
 		case since > timeout+settling, s.hasSettled(db, learned.Add(timeout)):
 			s.voters.settled.Store(learned)
-			return
-		case s.Hopeless(db):
 			return
 		}
 		if looked := s.looked.Load(); now.UnixNano()-looked >= int64(settlingLook) && s.looked.CompareAndSwap(looked, now.UnixNano()) {
