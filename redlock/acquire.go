@@ -138,6 +138,7 @@ func (l *Locker) acquireOnce(ctx context.Context, r *acquisition) *ballot.Ballot
 	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindAcquire,
 		DB:      r.db,
+		Left:    ctx.Done(),
 		Replies: 1,
 		Keys:    r.key[:],
 		Creates: true,

@@ -105,7 +105,7 @@ func (s *liveSet) eventually(what string, holds func(m *liveMaster) bool) {
 // awaitVotes returns when all masters vote. A ballot would wait only for a quorum.
 func (s *liveSet) awaitVotes() {
 	s.t.Helper()
-	s.Locker.masters.Prepare(0)
+	s.Locker.masters.Prepare(0, nil)
 	s.eventually("voting", func(*liveMaster) bool {
 		votes, _ := s.Prospects(0, time.Now())
 		return votes == len(s.masters)

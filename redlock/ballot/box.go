@@ -50,7 +50,7 @@ const usualMasters = 5
 func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	if !x.Masters.IsPrepared(q.DB) {
 		q.Task.Leave()
-		x.Masters.Prepare(q.DB)
+		x.Masters.Prepare(q.DB, q.Left)
 	}
 	timeout := x.Masters.Limits().MasterTimeout
 	about := lane.Question{DB: q.DB, Keys: q.Keys, Creates: q.Creates}

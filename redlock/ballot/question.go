@@ -21,6 +21,9 @@ type Question[A any] struct {
 	TTL     time.Duration           // the longest it may give, as markers have it; 0: none, or not known yet
 	Gives   time.Duration           // the TTL that a win gives; a win without any validity of it is Lost; 0: none
 	Task    *loop.Task              // the asker, if it may be on the loop: it is parked there until the verdict; else nil
+	// Left, if set, is closed when the asker needs no answer any more. Then it waits no longer until
+	// votes count, before the ballot.
+	Left <-chan struct{}
 
 	// Counts tells whether an answer counts although its master may have forgotten
 	// locks. An answer may count if it shows what is there, not if it shows what is

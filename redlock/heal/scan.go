@@ -54,7 +54,7 @@ func (p *pass) scanMaster(master int) bool {
 }
 
 func (p *pass) scanDatabase(master, db int) bool {
-	p.box.Masters.Prepare(db)
+	p.box.Masters.Prepare(db, nil)
 	for cursor := "0"; ; {
 		reply, err := p.ask(master, db, "SCAN", cursor, "COUNT", strconv.Itoa(page))
 		if err != nil {

@@ -137,7 +137,7 @@ func (r *Reader) votes(master int) bool { return r.box.Masters.Voting(0).Has(mas
 
 // scan gives the master no pattern. One that a client made up may keep a master busy for long.
 func (r *Reader) scan(ctx context.Context, i, db int, cursor []byte) (next []byte, keys [][]byte, err error) {
-	r.box.Masters.Prepare(db)
+	r.box.Masters.Prepare(db, nil)
 	reply, err := r.ask(ctx, i, db, resp.AppendCommand(nil, []byte("SCAN"), cursor, []byte("COUNT"), resp.Decimal(scanStep)))
 	if err != nil {
 		return nil, nil, err

@@ -64,7 +64,7 @@ type Set struct {
 	prepared [64]atomic.Bool      // databases in which a quorum was certified once
 	running  sync.WaitGroup
 	resized  atomic.Pointer[func()] // see OnResize
-	looked   atomic.Int64           // when settle last had idle masters asked, in ns since 1970
+	polls    polls                  // of those that wait in settle
 
 	changing sync.Mutex // one Reload or tend at a time
 	told     *List      // the list that OnResize's f was called for; guarded by changing
@@ -255,10 +255,10 @@ func (s *Set) wasPrepared(db int) bool { return db < len(s.prepared) && s.prepar
 // Prepare waits until a quorum of masters votes in a database that is used for the first
 // time. It waits no longer than a ballot may take. It does not wait if no change is
 // expected. After a change of who the masters are no vote counts for a moment, and Prepare
-// waits for the end of that, too.
-func (s *Set) Prepare(db int) {
+// waits for the end of that, too, or until left is closed (nil: the asker does not leave).
+func (s *Set) Prepare(db int, left <-chan struct{}) {
 	if !s.isSettled() {
-		s.settle(db)
+		s.settle(db, left)
 	}
 	if s.wasPrepared(db) {
 		return

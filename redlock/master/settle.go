@@ -1,11 +1,11 @@
 package master
 
 import (
+	"sync"
 	"time"
 
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/roster"
-	"redlock-proxy/redlock/stream"
 )
 
 // This file waits for votes after a change of who the masters are.
@@ -18,33 +18,82 @@ const (
 	settlingLook = 10 * time.Millisecond
 )
 
+// polls make one of those that wait in settle ask for all.
+type polls struct {
+	mu    sync.Mutex
+	ended chan struct{} // closed when the present one asks no more; nil: nobody asks
+}
+
+// begin tells whether the caller is the one that asks, and must call end. If not, it waits for ended.
+func (p *polls) begin() (ended <-chan struct{}, first bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if first = p.ended == nil; first {
+		p.ended = make(chan struct{})
+	}
+	return p.ended, first
+}
+
+func (p *polls) end() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	close(p.ended)
+	p.ended = nil
+}
+
 // isSettled tells whether nobody needs to wait after a change of who the masters are.
 func (s *Set) isSettled() bool { return s.voters.learned.Load() == s.voters.settled.Load() }
 
-// settle waits until a quorum votes after a change of who the masters are. Some steps follow each
-// other at once, and each begins the time anew in which no vote counts. One of those that wait has
-// idle masters asked, for all.
-func (s *Set) settle(db int) {
-	began := time.Now()
-	for now := began; s.ctx.Err() == nil; now = time.Now() {
-		learned, timeout := s.voters.learned.Load(), s.limits.Load().MasterTimeout
-		since := now.Sub(*learned)
-		switch {
-		case now.Sub(began) > timeout+settling, s.Hopeless(db):
+// settle waits until a quorum votes after a change of who the masters are, or until left is closed.
+// One of those that wait has idle masters asked, for all. If it goes, another one does.
+func (s *Set) settle(db int, left <-chan struct{}) {
+	patience := time.NewTimer(s.limits.Load().MasterTimeout + settling)
+	defer patience.Stop()
+	for !s.isSettled() && !s.Hopeless(db) {
+		ended, first := s.polls.begin()
+		if first {
+			s.poll(db, patience.C, left)
 			return
+		}
+		select {
+		case <-ended:
+		case <-patience.C:
+			return
+		case <-left:
+			return
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// poll has idle masters asked until a quorum votes or cannot vote. Some changes follow each other at
+// once, and each begins the time anew in which no vote counts.
+func (s *Set) poll(db int, patience <-chan time.Time, left <-chan struct{}) {
+	defer s.polls.end()
+	for !s.Hopeless(db) {
+		now, learned, timeout := time.Now(), s.voters.learned.Load(), s.limits.Load().MasterTimeout
+		since, pause := now.Sub(*learned), settlingLook
+		switch {
 		case since < timeout:
-			stream.Sleep(s.ctx, timeout-since)
-			continue
+			pause = timeout - since
 		case since > timeout+settling, s.hasSettled(db, learned.Add(timeout)):
 			s.voters.settled.Store(learned)
 			return
-		}
-		if looked := s.looked.Load(); now.UnixNano()-looked >= int64(settlingLook) && s.looked.CompareAndSwap(looked, now.UnixNano()) {
+		default:
 			for _, m := range s.List().masters {
 				m.beat(now, true, false)
 			}
 		}
-		stream.Sleep(s.ctx, settlingLook)
+		select {
+		case <-time.After(pause):
+		case <-patience:
+			return
+		case <-left:
+			return
+		case <-s.ctx.Done():
+			return
+		}
 	}
 }
 
