@@ -50,7 +50,8 @@ func (e extension) granted() bool { return e.changed }
 // Extend changes a key's TTL. It is won if a quorum changed the TTL of one and the same
 // value and some validity is left. A changed TTL is never undone, because that would
 // break a newer extension. Masters that were away get the new expiry by value when they
-// are back.
+// are back. An extension that a change of who the masters are overtook is tried again, for what is
+// left of the TTL.
 func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	key := string(r.Key) // debts outlive the call
 	// An extension goes before those that wait, but not in the middle of another
@@ -60,18 +61,24 @@ func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 		return Outcome{Verdict: Lost}
 	}
 	defer turn.Leave()
-	o := l.extendOnce(r, key)
+	o := l.extendOnce(ctx, r, key)
+	began, ttl := o.Since, r.TTL
 	for try := 0; o.Overtaken && r.Condition == "" && !r.Persist && l.settings().Retry.May(try, o); try++ {
-		o = l.extendOnce(r, key)
+		l.masters.Prepare(r.DB, ctx.Done()) // this takes time, too
+		if r.TTL = (ttl - time.Since(began)).Truncate(time.Millisecond); r.TTL <= 0 || ctx.Err() != nil {
+			break
+		}
+		o = l.extendOnce(ctx, r, key)
 	}
 	return o
 }
 
-func (l *Locker) extendOnce(r ExtendRequest, key string) Outcome {
+func (l *Locker) extendOnce(ctx context.Context, r ExtendRequest, key string) Outcome {
 	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), r.command()...)
 	b := ballot.Poll(l.box, frames, ballot.Question[extension]{
 		Kind:    KindExtend,
 		DB:      r.DB,
+		Left:    ctx.Done(),
 		Keys:    []string{key},
 		Creates: true,
 		TTL:     l.masters.Covered(r.TTL),

@@ -1,0 +1,43 @@
+package redlock
+
+import (
+	"testing"
+	"time"
+)
+
+// A change of who the masters are overtakes requests. They are tried again.
+
+// overtake has another process replace the last master. The Locker hears of it by its next question.
+func (w *timeline) overtake() {
+	w.t.Helper()
+	other := w.others[0]
+	if err := other.Reload(w.t.Context(), w.withMaster(other, len(w.masters)-1, "another")); err != nil {
+		w.t.Fatal(err)
+	}
+	if epoch := w.locker.Status().Epoch; epoch != 1 {
+		w.t.Fatalf("the Locker knows of epoch %d already", epoch)
+	}
+}
+
+// The repeated command asks for what is left of the TTL.
+func TestTimelineAnExtensionThatIsRepeatedEndsWhenItWasAskedTo(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.another(timelineConfig())
+		w.settle()
+		w.mustAcquire(tokenA, 10*second)
+		w.overtake()
+		began := time.Now()
+		if o := w.locker.Extend(t.Context(), ExtendRequest{Key: []byte(key), TTL: 20 * second}); o.Verdict != Won || time.Since(began) < timeout {
+			t.Errorf("%+v after %v", o, time.Since(began))
+		}
+		for i, m := range w.masters[:4] {
+			if n := w.countHeard(i, "PEXPIRE"); n != 2 {
+				t.Errorf("master %d was asked %d times", i+1, n)
+			}
+			left := m.ttl(key) + time.Since(began)
+			if left > 20*second+5*time.Millisecond || left < 20*second-5*time.Millisecond {
+				t.Errorf("master %d keeps it for %v", i+1, left)
+			}
+		}
+	})
+}
