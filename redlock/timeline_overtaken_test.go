@@ -41,3 +41,28 @@ func TestTimelineAnExtensionThatIsRepeatedEndsWhenItWasAskedTo(t *testing.T) {
 		}
 	})
 }
+
+// The first look of a DEL shows too little to decide, and most of its answers are late. The second
+// look shows the same lock, and the DEL deletes it.
+func TestTimelineADELThatWasOvertakenDeletesWhatItMet(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		w.another(timelineConfig())
+		w.settle()
+		w.put("A A A A A", time.Minute)
+		w.overtake()
+		w.play("ok mute mute mute mute")
+		ended := make(chan Outcome)
+		go func() { ended <- byDEL(w.locker) }()
+		w.elapse(timeout + time.Millisecond)
+		w.hearAgain()
+		if o := <-ended; o.Verdict != Won || string(o.Value) != tokenA {
+			t.Errorf("%+v", o)
+		}
+		w.elapse(0)
+		for i, m := range w.masters[:4] {
+			if v := m.value(key); v != "" {
+				t.Errorf("master %d has %q", i+1, v)
+			}
+		}
+	})
+}
