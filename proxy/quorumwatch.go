@@ -62,15 +62,15 @@ func (w *quorumWatch) look(now time.Time) {
 	case ready && !w.lost.IsZero():
 		w.log.Info("quorum regained: locks can be decided again", append(fields, "after", now.Sub(w.lost).Round(time.Millisecond))...)
 		w.lost = time.Time{}
-	case !ready && now.Sub(w.shaken) < shakenPause && mayReturn(status):
+	case !ready && now.Sub(w.shaken) < shakenPause && now.Sub(status.Learned) < shakenPause && mayReturn(status):
 	case !ready && w.voted && w.lost.IsZero():
 		w.lost = now
 		w.log.Error("quorum lost: lock commands fail until more masters vote", fields...)
 	}
 }
 
-// shakenPause is how long masters may be starting together without a word. No vote counts for a
-// moment after a change of who the masters are, and lock commands wait.
+// shakenPause is how long after a change of who the masters are they may be starting together without
+// a word. No vote counts for a moment then, and lock commands wait.
 const shakenPause = 3 * time.Second
 
 func mayReturn(status redlock.Status) bool {

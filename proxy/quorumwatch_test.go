@@ -56,6 +56,7 @@ func TestAChangeOfTheMastersIsNoLossOfTheQuorum(t *testing.T) {
 	w.look(began)
 	log.Reset()
 	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified}}
+	status.Learned = began.Add(time.Second)
 	w.look(began.Add(time.Second))
 	w.look(began.Add(3 * time.Second))
 	if log.Len() > 0 {
@@ -63,6 +64,20 @@ func TestAChangeOfTheMastersIsNoLossOfTheQuorum(t *testing.T) {
 	}
 	w.look(began.Add(5 * time.Second))
 	if !strings.Contains(log.String(), "quorum lost") {
+		t.Errorf("%s", log.String())
+	}
+}
+
+// Masters that start together for another reason are a loss of the quorum.
+func TestALossOfTheQuorumIsLoggedAtOnceWithoutAChangeOfTheMasters(t *testing.T) {
+	var log bytes.Buffer
+	status := redlock.Status{Needed: 1, Masters: []redlock.MasterStatus{{Name: "m1:1", State: redlock.Certified}}}
+	w := &quorumWatch{status: func() redlock.Status { return status }, log: slog.New(slog.NewTextHandler(&log, nil))}
+	began := time.Now()
+	status.Learned = began.Add(-time.Minute)
+	w.look(began)
+	status.Masters = []redlock.MasterStatus{{Name: "m1:1", State: redlock.Uncertified}}
+	if w.look(began.Add(time.Second)); !strings.Contains(log.String(), "quorum lost") {
 		t.Errorf("%s", log.String())
 	}
 }

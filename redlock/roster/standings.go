@@ -176,7 +176,7 @@ func (r *Roster) Unsettled() bool {
 }
 
 func (r *Roster) Status(now time.Time) Status {
-	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, NewUntil: r.NewUntil(now)}
+	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, Learned: r.learned, NewUntil: r.NewUntil(now)}
 	if r.set != "" {
 		status.Reason = ""
 	}
