@@ -358,6 +358,7 @@ func (r *Roster) Left(i int) {
 	delete(r.blank, i)
 	delete(r.plans, i)
 	delete(r.outdated, i)
+	delete(r.memories, i)
 	for p := range r.views {
 		if p.Master == i {
 			delete(r.views, p)

@@ -25,6 +25,7 @@ import (
 // Before a decision nobody counts votes for a moment: until a quorum has recorded that the number is
 // about to change. Who decides has then read every longest TTL and token that was granted by the old
 // number, and whoever records the decision raises both. Otherwise N-Q+1 masters would not know them.
+// A master that forgets meanwhile does not help to decide before its quarantine is over.
 
 // who returns the member at a place of a list, without the stage.
 func who(list []string, i int) string {
@@ -122,6 +123,19 @@ func (r *Roster) keepsExactly(least time.Duration, now time.Time) (n int) {
 	return n
 }
 
+// keepsAll counts the masters that have recorded exactly the present members, and know every TTL and
+// token that they gave. A master that forgot may have given longer ones, until its quarantine is over
+// by this process's own time.
+func (r *Roster) keepsAll(now time.Time) (n int) {
+	for i := range r.masters {
+		s, k := r.views[Place{i, 0}], r.memories[i]
+		if r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(k.since) >= s.marker.Quarantine+s.marker.Quarantine/50) {
+			n++
+		}
+	}
+	return n
+}
+
 // resizeHold is how long a change stays proposed: until every lock that was granted before has ended,
 // and no process with a sighting can write an earlier record.
 func (r *Roster) resizeHold(now time.Time, limits Limits) time.Duration {
@@ -138,11 +152,14 @@ func (r *Roster) resize(now time.Time, limits Limits) {
 	}
 	i, last := flux[0], flux[len(flux)-1]
 	at, need := r.stage(i), quorum.Size(r.masters)
-	held, exact := r.keepsExactly(r.resizeHold(now, limits), now) >= need, r.keepsExactly(0, now) >= need
+	held, recorded := r.keepsExactly(r.resizeHold(now, limits), now) >= need, r.keepsExactly(0, now)
+	if r.isFrozen() {
+		recorded = r.keepsAll(now)
+	}
 	s := r.views[Place{i, 0}]
 	next := marker.Stage{Round: at.Round, Step: at.Step + 1}
 	switch {
-	case !exact:
+	case recorded < need:
 		return
 	case !at.Counts() && i < r.masters: // a process has made an earlier decision known too late
 		next = marker.Stage{Round: at.Round + 1, Step: marker.Present}
@@ -306,6 +323,8 @@ func (r *Roster) change(now time.Time) Change {
 		c.Waits = fmt.Sprintf("%d lock masters have this on record, and %d must", c.Recorded, c.Needed)
 	case c.Stage == marker.Proposed && (s == nil || s.told.State != Certified):
 		c.Waits = r.names(flux[0]) + " must vote first"
+	case r.isFrozen() && r.keepsAll(now) < c.Needed:
+		c.Waits = "lock masters that have forgotten must be out of quarantine"
 	case c.Stage == marker.Proposed || c.Stage == marker.Retiring:
 		c.Waits = "locks that were granted before must have ended"
 	}

@@ -89,6 +89,36 @@ func TestAnotherNumberOfMastersIsDecidedStepByStep(t *testing.T) {
 	}
 }
 
+// A master that forgot a moment ago has also forgotten TTLs and tokens, and helps to decide only after
+// its quarantine.
+func TestAMasterThatForgotDoesNotHelpToDecideTheNumber(t *testing.T) {
+	for members, want := range map[string]string{"1 1 1 2@d;1*": "1 1 1 2@d;1=", "1 1 1 1;0~": "1 1 1 1;0."} {
+		r := changingRoster(members, 4, worldBegan)
+		for _, i := range []int{1, 2} {
+			m := r.views[Place{Master: i}].marker
+			m.Since, m.Quarantine = 1, 8*time.Second
+			r.Checked(Place{Master: i}, m.String(), false, worldBegan, worldBegan)
+		}
+		for _, row := range []struct {
+			after time.Duration
+			want  string
+		}{{8 * time.Second, members}, {9 * time.Second, want}} {
+			now := worldBegan.Add(row.after)
+			for i := range r.joined {
+				r.Asked(Place{Master: i}, now, 0)
+			}
+			if row.after == 8*time.Second {
+				if waits := r.change(now).Waits; waits != "lock masters that have forgotten must be out of quarantine" {
+					t.Errorf("%s waits for %q", members, waits)
+				}
+			}
+			if r.resize(now, worldLimits); strings.Join(r.joined, " ") != row.want {
+				t.Errorf("%s after %v: %v, want %s", members, row.after, r.joined, row.want)
+			}
+		}
+	}
+}
+
 // Whoever decides must have read all that was granted by the number before.
 func TestNobodyVotesJustBeforeTheNumberOfMastersChanges(t *testing.T) {
 	for members, want := range map[string]State{

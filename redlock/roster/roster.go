@@ -99,6 +99,7 @@ type Roster struct {
 	// hearings are, by master, the hearings of the present members.
 	hearings map[int]hearing
 	exact    hearing        // the masters that have recorded exactly the present members
+	memories map[int]record // by master: its marker when this process first read of its present memory
 	runs     map[int]string // by master: the run id of the server reached last
 	// eviction is, by master, the policy by which it may delete locks. evicted says that it may
 	// have done so and that no marker records this.
@@ -151,6 +152,7 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		eviction:  map[int]string{},
 		evicted:   map[int]bool{},
 		hearings:  map[int]hearing{},
+		memories:  map[int]record{},
 		stuck:     map[int]bool{},
 		blank:     map[int]bool{},
 		views:     map[Place]*view{},
@@ -274,6 +276,9 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	}
 	if s.present() && p.DB == 0 {
 		delete(r.blank, p.Master)
+		if m := r.memories[p.Master].memory; m.Set != s.marker.Set || m.Run != s.marker.Run || m.Since != s.marker.Since {
+			r.memories[p.Master] = record{s.marker, now}
+		}
 	}
 	if s.present() && s.marker.Set == r.set && r.set != "" {
 		news = r.learn(s, now) || news
