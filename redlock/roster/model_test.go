@@ -202,6 +202,12 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	if w.losesChanges() {
 		w.masters, w.longs = 3, math.MaxInt // two masters forget at once there, and with them longer TTLs
 	}
+	if w.hasStory() {
+		w.masters, w.longs = 3, math.MaxInt
+		if w.story() == lateContradiction {
+			w.masters = 4
+		}
+	}
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {

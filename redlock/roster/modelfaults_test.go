@@ -47,18 +47,24 @@ const (
 	lostReload
 	resize
 	lostResize
+	lateContradiction
+	lateLock
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision"}[k]
 }
 
 func (w *world) drawFaults() {
 	at := 4 * time.Second
 	kinds := w.rng.Perm(int(faultKinds))[:1+w.rng.IntN(6)]
 	switch {
+	case w.hasStory():
+		w.moves = false
+		w.addFault(at, w.story())
+		return
 	case w.losesPower():
 		w.moves = false
 		kinds = []int{int(powerLoss), int(powerLoss), int(startAnother), int(restartOne), int(stopOne), kinds[0], w.rng.IntN(int(cutOff) + 1)}
@@ -107,6 +113,9 @@ func (w *world) addFault(at time.Duration, kind faultKind) {
 	}
 	if kind == lostResize {
 		f.lasts = 5 * w.resizeLasts()
+	}
+	if w.hasStory() {
+		f.lasts = w.storyLasts()
 	}
 	w.faults = append(w.faults, f)
 }
@@ -200,6 +209,10 @@ func (w *world) strike(i int, f fault) {
 		if p != nil {
 			w.lostResize(p, f)
 		}
+	case lateContradiction:
+		w.lateContradiction(f)
+	case lateLock:
+		w.lateLock(f)
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)

@@ -1,0 +1,144 @@
+package roster
+
+import (
+	"time"
+
+	"redlock-proxy/redlock/marker"
+)
+
+// Worlds in which nothing happens but one story about the number of masters. By chance alone such
+// stories are too rare: several processes have to be cut off at the moment of a decision.
+
+// storyWorlds is the seed from which on a world has only one story.
+const storyWorlds = 4_000_000
+
+func (w *world) hasStory() bool { return w.seed >= storyWorlds }
+
+// story returns the only fault of the world.
+func (w *world) story() faultKind { return []faultKind{lateContradiction, lateLock}[w.seed%2] }
+
+// only leaves so many processes, which have seen no jump, and nobody else has wishes.
+func (w *world) only(n int) []*process {
+	for len(w.procs) > n {
+		w.procs[len(w.procs)-1].stop()
+	}
+	for len(w.procs) < n {
+		w.startProcess(false)
+	}
+	return append([]*process(nil), w.procs...)
+}
+
+// cutNow keeps a process from a place, and what is under way is lost.
+func (w *world) cutNow(p *process, places ...int) {
+	for _, place := range places {
+		w.cut(p, place, time.Hour)
+	}
+}
+
+// reaches ends cutNow.
+func (p *process) reaches(place int) {
+	if place < len(p.cut) {
+		p.cut[place] = false
+	}
+}
+
+// once waits until something is so, and then does what follows. It gives up in peace.
+func (w *world) once(is func() bool, do func()) {
+	switch {
+	case w.peace:
+	case is():
+		do()
+	default:
+		w.after(time.Millisecond, func() { w.once(is, do) })
+	}
+}
+
+// storyLasts is how long a story may take.
+func (w *world) storyLasts() time.Duration { return 3 * w.resizeLasts() }
+
+// lateContradiction has one process add a master to four, and another remove one, at the same moment.
+// The second reaches only one master, which the first does not reach. While the first waits, the
+// second gets one of its masters. Half of the masters are left to each.
+func (w *world) lateContradiction(f fault) {
+	both := w.only(2)
+	p, q := both[0], both[1]
+	order := w.rng.Perm(3) // the last master is the one to be removed
+	x, y, z := order[0], order[1], order[2]
+	more, fewer := w.longer(5, false), w.full[:3]
+	w.after(6*time.Second, func() {
+		p.do(func() { p.want(more) })
+		q.do(func() { q.want(fewer) })
+		w.after(1500*time.Microsecond, func() {
+			w.cutNow(p, x)
+			w.cutNow(q, y, z, 3)
+		})
+	})
+	longest := p.r.resizeHold(p.now(), w.limits) + w.limits.RestartDelay
+	w.after(6*time.Second+w.between(longest/4, 2*longest), func() {
+		w.log("%s loses %v, and %s gets it", p.name, w.at[y], q.name)
+		w.cutNow(p, y)
+		q.reaches(y)
+	})
+}
+
+// lateLock adds a master to three. At the moment of a decision a process grants a long lock by the
+// number before, on a master that the deciding process does not reach and one that forgets then.
+// Whoever tells that one again has not read of the lock.
+func (w *world) lateLock(f fault) {
+	all := w.only(3)
+	p, q, s := all[0], all[1], all[2]
+	order := w.rng.Perm(3)
+	x, y, z := order[0], order[1], order[2]
+	list := w.longer(4, false)
+	again, tells := f.what&1 != 0, p
+	if f.what&2 != 0 {
+		tells = s
+	}
+	w.after(6*time.Second, func() {
+		for _, one := range []*process{p, s} {
+			one.do(func() { one.want(list) })
+		}
+		w.full = list
+		w.list(4)
+	})
+	w.after(7*time.Second, func() {
+		w.cutNow(p, z)
+		w.cutNow(s, z)
+		w.cutNow(q, x)
+	})
+	grant := func() {
+		w.cutNow(p, y)
+		w.cutNow(s, y)
+		w.after(w.between(0, 30*time.Millisecond), func() { q.do(func() { q.askFor(true, -1) }) })
+		w.after(w.between(100*time.Millisecond, time.Second), func() {
+			if server := w.at[y]; server.up {
+				clear(server.texts)
+				server.forgetAll(w)
+			}
+			if !w.isWitness(q) {
+				q.stop()
+			}
+			if tells == s && !w.isWitness(p) {
+				p.stop()
+			}
+			tells.reaches(y)
+		})
+	}
+	entering := func() bool { return stageOf(p.r.joined, 3).Step == marker.Entering || p.r.masters == 4 }
+	w.after(7*time.Second, func() {
+		w.once(entering, func() {
+			if !again {
+				w.after(w.between(0, 10*time.Millisecond), grant)
+				return
+			}
+			w.after(w.between(5*time.Millisecond, 20*time.Millisecond), func() {
+				w.cutNow(p, y)
+				w.cutNow(s, y)
+			})
+			w.after(w.between(500*time.Millisecond, 1500*time.Millisecond), func() {
+				p.reaches(y)
+				w.once(func() bool { return p.r.masters == 4 }, grant)
+			})
+		})
+	})
+}
