@@ -40,6 +40,8 @@ func (s *Set) Reload(ctx context.Context, servers []Server, limits Limits) error
 		if err := s.replace(ctx, replaced, servers[replaced]); err != nil {
 			return fmt.Errorf("replacing %s by %s: %w", old[replaced].Name, servers[replaced].Name, err)
 		}
+	default:
+		s.voters.do((*roster.Roster).Keep)
 	}
 	for i, server := range servers {
 		s.At(i).server.Store(&server)

@@ -145,6 +145,7 @@ func (r *Roster) resizeHold(now time.Time, limits Limits) time.Duration {
 
 // resize takes the next step of a change of the number of masters.
 func (r *Roster) resize(now time.Time, limits Limits) {
+	r.withdraw(now, limits)
 	r.pursue(now)
 	flux := r.inFlux()
 	if r.set == "" || len(flux) == 0 {
@@ -186,6 +187,39 @@ func (r *Roster) step(i int, who string, at marker.Stage, now time.Time) {
 	r.joined[i] = marker.Entry(who, at)
 	r.recount()
 	r.changed()
+}
+
+// Keep says that the operator has reloaded this process with as many masters as before. If nobody has
+// the wish any more to add a proposed server that never votes, the proposal would stay for ever. A list
+// that is only old must not withdraw what goes on elsewhere. So Keep withdraws an addition only when it
+// has taken longer than it can.
+func (r *Roster) Keep() {
+	r.keeps = r.wanted == 0
+	r.changed()
+}
+
+// isProposed tells whether nothing but the addition of the next place is proposed.
+func (r *Roster) isProposed() bool {
+	flux, i := r.inFlux(), r.masters
+	return len(flux) == 1 && flux[0] == i && r.stage(i).Step == marker.Proposed && !r.isWithdrawn(i)
+}
+
+// withdraw does what Keep says.
+func (r *Roster) withdraw(now time.Time, limits Limits) {
+	r.keeps = r.keeps && r.wanted == 0 && r.isProposed()
+	if !r.keeps || now.Sub(r.learned) <= additionLasts(limits) {
+		return
+	}
+	i := r.masters
+	r.warn("the addition of a lock master takes too long, and this process was told to keep their number, so it is withdrawn", "master", r.names(i), "masters", i)
+	r.step(i-1, r.who(i-1), marker.Stage{Round: r.stage(i).Round, Step: marker.Present}, now)
+}
+
+// additionLasts is how long an addition can stay proposed if its server is up: it joins, its quarantine
+// ends, and the locks that were granted before end.
+func additionLasts(limits Limits) time.Duration {
+	q := limits.MaxQuarantine
+	return 2 * (hold(limits) + q + 2*time.Duration(float64(q)*limits.ClockDrift) + joiningPause(limits))
 }
 
 // pursue takes the next step towards the number that the operator wants.
@@ -327,6 +361,9 @@ func (r *Roster) change(now time.Time) Change {
 		c.Waits = "lock masters that have forgotten must be out of quarantine"
 	case c.Stage == marker.Proposed || c.Stage == marker.Retiring:
 		c.Waits = "locks that were granted before must have ended"
+	}
+	if r.keeps && c.Stage == marker.Proposed {
+		c.Waits += "; it is withdrawn if that takes too long"
 	}
 	return c
 }

@@ -229,6 +229,36 @@ func TestAWithdrawnAdditionIsNotAskedForAgain(t *testing.T) {
 	}
 }
 
+// Otherwise a proposed server that never votes would stay proposed when nobody wants it any more.
+func TestAnAdditionThatTakesTooLongIsWithdrawnByAReload(t *testing.T) {
+	lasts := additionLasts(worldLimits)
+	for _, row := range []struct {
+		members string
+		keeps   bool
+		wanted  int
+		after   time.Duration
+		want    string
+	}{
+		{"1 1 1 2@d/rd;1+", true, 0, lasts + 1, "1 1 1;1= 2@d/rd;1+"},
+		{"1 1 1 2@d/rd;1+", true, 0, lasts, "1 1 1 2@d/rd;1+"}, // it may still go on elsewhere
+		{"1 1 1 2@d/rd;1+", false, 0, lasts + 1, "1 1 1 2@d/rd;1+"},
+		{"1 1 1 2@d/rd;1+", true, 4, lasts + 1, "1 1 1 2@d/rd;1+"},
+		{"1 1 1 2@d/rd;1*", true, 0, lasts + 1, "1 1 1 2@d/rd;1*"}, // this step needs no wish
+		{"1 1 1;1= 2@d/rd;1+", true, 0, lasts + 1, "1 1 1;1= 2@d/rd;1+"},
+		{"1 1 1 1", true, 0, lasts + 1, "1 1 1 1"},
+	} {
+		r := changingRoster(row.members, 4, worldBegan)
+		r.learned, r.wanted = worldBegan, row.wanted
+		if row.keeps {
+			r.Keep()
+		}
+		r.withdraw(worldBegan.Add(row.after), worldLimits)
+		if got := strings.Join(r.joined, " "); got != row.want {
+			t.Errorf("%s after %v, asked to keep: %v, to have %d: %s, want %s", row.members, row.after, row.keeps, row.wanted, got, row.want)
+		}
+	}
+}
+
 // A process follows the record, whatever its list is. Markers of another set count by their own record.
 func TestTheRecordSaysHowManyMastersThereAre(t *testing.T) {
 	for _, row := range []struct {

@@ -75,6 +75,7 @@ type Roster struct {
 	masters int    // the number of places that count
 	wanted  int    // the number that the operator asked for; 0: no other
 	offered int    // the round in which the next place was proposed for that
+	keeps   bool   // the operator asked for the present number (Keep)
 	waits   string // what keeps the next step towards it from being taken
 	fresh   bool   // the operator says that no lock can be held yet
 	nonce   uint64 // differs for each process and for each set that it begins
