@@ -203,19 +203,21 @@ func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 
 func TestTimelineADefectBeforeTheBallotPassesTheTurnOn(t *testing.T) {
 	r := RunRequest{Keys: [][]byte{[]byte(key)}, Args: [][]byte{[]byte("HSET"), []byte(key), []byte("f"), []byte("v")}}
-	for name, ask := range map[string]func(l *Locker){
-		"acquire": func(l *Locker) {
+	for name, ask := range map[string]func(t *testing.T, l *Locker){
+		"acquire": func(t *testing.T, l *Locker) {
 			l.Acquire(t.Context(), AcquireRequest{Key: []byte(key), Value: []byte(tokenA), TTL: second})
 		},
-		"extend": func(l *Locker) { l.Extend(t.Context(), ExtendRequest{Key: []byte(key), TTL: second}) },
-		"swap":   func(l *Locker) { l.Swap(t.Context(), SwapRequest{Key: []byte(key), Value: []byte(tokenA)}) },
-		"run":    func(l *Locker) { l.Run(t.Context(), r) },
+		"extend": func(t *testing.T, l *Locker) { l.Extend(t.Context(), ExtendRequest{Key: []byte(key), TTL: second}) },
+		"swap": func(t *testing.T, l *Locker) {
+			l.Swap(t.Context(), SwapRequest{Key: []byte(key), Value: []byte(tokenA)})
+		},
+		"run": func(t *testing.T, l *Locker) { l.Run(t.Context(), r) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			withDefects(t, nil, func(t *testing.T, w *timeline, _ *lockedText) {
 				masters := w.locker.box.Masters
 				w.locker.box.Masters = nil // so that no ballot begins
-				mustPanic(t, func() { ask(w.locker) })
+				mustPanic(t, func() { ask(t, w.locker) })
 				w.locker.box.Masters = masters
 				w.mustServe()
 			})
