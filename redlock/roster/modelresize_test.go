@@ -129,8 +129,10 @@ func (w *world) longer(n int, again bool) []*toyServer {
 	for i := range n {
 		if i >= w.masters && !again {
 			list[i] = w.newServer(i)
-		} else if at := stageOf(recorded, i); at.Step == marker.Absent && (w.peace || w.rng.IntN(2) == 0) {
-			list[i].texts[0] = "" // the operator has deleted the key there, and in no other database
+		} else if at := stageOf(recorded, i); w.peace && at.Step == marker.Proposed || at.Step == marker.Absent && (w.peace || w.rng.IntN(2) == 0) {
+			// The operator has deleted the key there, and in no other database. That may also be the key
+			// of an earlier master, while somebody else proposes another server for its place.
+			list[i].texts[0] = ""
 		}
 	}
 	return list
