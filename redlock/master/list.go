@@ -54,8 +54,8 @@ func (l *List) servers() (list []Server) {
 	return list
 }
 
-// isUnlisted says that the configuration lacks a master that is on record.
-var isUnlisted = errors.New("it is one of the masters on record, and the list of this proxy lacks it: reload this proxy with the present list of masters")
+// errUnlisted says that the configuration lacks a master that is on record.
+var errUnlisted = errors.New("it is one of the masters on record, and the list of this proxy lacks it: reload this proxy with the present list of masters")
 
 // isOffRecord says that the configuration has a master that is not on record.
 const isOffRecord = "it is in the list of this proxy and not one of the masters on record: reload this proxy with the present list of masters"
@@ -76,7 +76,7 @@ func (s *Set) recounted(r *roster.Roster, size int) {
 // absentee makes a master that this process does not connect to.
 func (s *Set) absentee(i int, name string) *Master {
 	m := &Master{shared: s.shared, number: i}
-	m.begin(Server{Name: name, Dial: func(context.Context) (net.Conn, error) { return nil, isUnlisted }})
+	m.begin(Server{Name: name, Dial: func(context.Context) (net.Conn, error) { return nil, errUnlisted }})
 	m.end()
 	return m
 }

@@ -166,7 +166,7 @@ func (s *Set) Status() roster.Status {
 		case m.database(0).Silent(now):
 			shown.State, shown.Reason = roster.Away, roster.Silent
 		case m.hasLeft() && m.number < len(status.Masters):
-			shown.State, shown.Reason = roster.Away, isUnlisted.Error()
+			shown.State, shown.Reason = roster.Away, errUnlisted.Error()
 		case m.hasLeft():
 			shown.State, shown.Reason = roster.Away, isOffRecord
 		}
