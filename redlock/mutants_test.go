@@ -134,21 +134,6 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineADELSparesALockThatCameAfterIt",
 	},
 	{
-		rule:     "a run that is tried again spares a lock that came after it",
-		edits:    []edit{{"run/run.go", "q.Guard = r.guardAgain()", "q.Guard = nil"}},
-		caughtBy: "TestTimelineARunSparesALockThatCameAfterItsFirstTry",
-	},
-	{
-		rule:     "a run that is tried again spares the copy of a master that had not answered",
-		edits:    []edit{{"run/tried.go", "image := effect.Missing", "image := t.left[0][k]"}},
-		caughtBy: "run/TestALaterTryIsGuardedWhereALockWasDeleted",
-	},
-	{
-		rule:     "a run that is tried again wins on masters that answered late",
-		edits:    []edit{{"run/tried.go", "image = images[k]", "_ = images"}},
-		caughtBy: "TestTimelineARunDeletesWhatItsFirstTryMet",
-	},
-	{
 		rule:     "strays are what has not changed for longer than a ballot lasts",
 		edits:    []edit{{"effect/image.go", "Compare(before, i)", "Kept"}, {"effect/image.go", "Near(before.Expiry(), i.Expiry(), resp.ExpiryTolerance)", "true"}},
 		caughtBy: "TestTimelineMendingSparesWhatHasChanged",

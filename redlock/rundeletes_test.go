@@ -1,9 +1,7 @@
 package redlock
 
 import (
-	"strings"
 	"testing"
-	"time"
 
 	"redlock-proxy/redlock/resp"
 )
@@ -155,34 +153,5 @@ return 1`
 			}
 			s.eventuallyGone("lock")
 		})
-	}
-}
-
-// Copies of two locks end one after the other, so votes on their release are split. The next
-// tries are guarded, and leave each copy as it was.
-func TestRunALaterTryIsGuarded(t *testing.T) {
-	const leave = `return redis.call('del', KEYS[1]) + redis.call('del', KEYS[2])`
-	s := startLiveSet(t, 3)
-	again := *s.Locker.settings()
-	again.Retry = Retry{Count: 2, Delay: time.Millisecond}
-	s.Locker.cfg.Store(&again)
-	for _, m := range s.masters[:2] {
-		m.must("HSET", "a", "me", "1")
-		m.must("PEXPIRE", "a", "60000")
-	}
-	s.masters[0].must("SET", "b", "me", "PX", "60000")
-	s.masters[2].kill()
-	s.masters = s.masters[:2]
-	a, b := s.masters[0].conn.look("a"), s.masters[0].conn.look("b")
-	if o := s.run([]string{"a", "b"}, "EVAL", leave, "2", "a", "b"); o.Verdict != NoQuorum {
-		t.Errorf("%v %q", o.Verdict, o.Reply)
-	}
-	s.eventually("as it was", func(m *liveMaster) bool {
-		return s.Locker.masters.Idle() && sameImage(m.conn.look("a"), a) && (m == s.masters[1] || sameImage(m.conn.look("b"), b))
-	})
-	for _, m := range s.masters {
-		if stats := string(m.must("INFO", "commandstats")); !strings.Contains(stats, "cmdstat_watch:") {
-			t.Errorf("a master got no guard: %s", stats)
-		}
 	}
 }

@@ -49,16 +49,6 @@ func (i Image) Holder() []byte {
 	return v.Items[0]
 }
 
-// MayBeLock tells whether the key is of a type that locks have. Clients wait in lists and
-// sorted sets, and take tokens from lists and sets.
-func (i Image) MayBeLock() bool {
-	switch rdb.Read(i.Dump).Kind {
-	case rdb.List, rdb.Set, rdb.SortedSet:
-		return false
-	}
-	return i.There()
-}
-
 // Number is the value of a counter. It returns false for any other key.
 func (i Image) Number() (int64, bool) { return resp.ParseDecimal(i.Text()) }
 

@@ -19,13 +19,13 @@
 //   - Before a caller hears that a run was won, a quorum of markers has on record the
 //     TTL that the run gave.
 //   - A try that was not won may have released a lock. Its client never hears that there
-//     was no lock. A later try spares the locks that came after it (tried.go).
+//     was no lock.
 //   - A Watch remembers what each master showed. A transaction goes to a master only
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
-// What remains: a script that deletes several keys without comparing. After votes that split
-// it is executed again, maybe seconds later. If no try has deleted a lock under one of the
-// keys so far, it may then delete a lock that another client took there meanwhile.
+// What remains: a run that deletes without comparing, such as a MULTI with a bare DEL and
+// without WATCH, is executed again after votes that split. That may be seconds later, and it may
+// then delete a lock that another client took meanwhile.
 //
 // The caller says which keys a request has. The package uses mend, ballot, master, lane,
 // effect, script, stream, quorum, rdb and resp.

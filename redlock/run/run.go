@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"strings"
@@ -43,7 +44,6 @@ type Request struct {
 
 	script *knownScript // its one script, if it runs one whose text is known
 	gaveUp *atomic.Bool // a try that was not won deleted something on some master
-	tried  *tried       // what its tries deleted
 	rule   effect.Rule
 	task   *loop.Task // runs the request; may be nil
 }
@@ -80,7 +80,6 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 		return o
 	}
 	r.task.Leave() // all that follows may wait
-	r.tried = new(tried)
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
 	if len(r.Watches) > 0 {
 		return run()
@@ -105,6 +104,7 @@ func (u *Runner) areMended(ctx context.Context, db int, keys [][]byte) (needed b
 }
 
 func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
+	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
 	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
@@ -159,6 +159,9 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	for _, text := range r.Scripts {
 		q.Load = append(q.Load, stream.NewLoadable(text))
 	}
+	if len(r.Watches) > 0 {
+		q.Guard = r.guard()
+	}
 	if !r.ReadOnly {
 		turn, err := u.box.Lanes.Enter(ctx, r.DB, keys, lane.Queueing{Next: r.goesNext()})
 		if err != nil {
@@ -169,9 +172,6 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		q.Creates = true
 	}
 	ask := func() *ballot.Ballot[effect.Result] {
-		if q.Guard = r.guardAgain(); len(r.Watches) > 0 {
-			q.Guard = r.guard()
-		}
 		b := ballot.Poll(u.box, frames, q)
 		r.noteAll(b)
 		u.settleRun(b, &r)

@@ -87,13 +87,9 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 			u.box.Undone(i, a.State)
 		}
 	}
-	left := make([]effect.Image, len(a.Value.After))
-	for k, after := range a.Value.After {
-		left[k] = effect.Due(won, k, a.Value.Before[k], after, r.Scrap, u.box.Masters.Limits().MasterTimeout)
-	}
-	r.tried.note(i, a.Value, left)
-	for k, due := range left {
+	for k := range a.Value.After {
 		before, after := a.Value.Before[k], a.Value.After[k]
+		due := effect.Due(won, k, before, after, r.Scrap, u.box.Masters.Limits().MasterTimeout)
 		switch did := effect.Compare(after, due); {
 		case did == effect.Created && u.revoked.since(b.Started, copyOf(i, r.DB, r.Keys[k], due)):
 			continue

@@ -119,33 +119,25 @@ func (w *Watch) guard(master int) []byte {
 	if images == nil || !slices.EqualFunc(images, w.agreed, effect.SameContent) {
 		return nil
 	}
-	return effect.AppendGuard(appendWatch(nil, w.keys), w.keys, images)
-}
-
-func appendWatch(dst []byte, keys [][]byte) []byte {
-	return resp.AppendCommand(dst, append([][]byte{[]byte("WATCH")}, keys...)...)
+	frames := resp.AppendCommand(nil, append([][]byte{[]byte("WATCH")}, w.keys...)...)
+	return effect.AppendGuard(frames, w.keys, images)
 }
 
 // guard combines the guards of a transaction's watches.
 func (r *Request) guard() *ballot.Guard[effect.Result] {
-	return r.guardOf(len(r.Watches), func(master int) []byte {
-		var guards []byte
-		for _, w := range r.Watches {
-			guard := w.guard(master)
-			if guard == nil {
-				return nil
-			}
-			guards = append(guards, guard...)
-		}
-		return guards
-	})
-}
-
-// guardOf makes a guard of the given number of watches.
-func (r *Request) guardOf(watches int, frames func(master int) []byte) *ballot.Guard[effect.Result] {
 	return &ballot.Guard[effect.Result]{
-		Replies: guardReplies * watches,
-		Frames:  frames,
+		Replies: guardReplies * len(r.Watches),
+		Frames: func(master int) []byte {
+			var guards []byte
+			for _, w := range r.Watches {
+				guard := w.guard(master)
+				if guard == nil {
+					return nil
+				}
+				guards = append(guards, guard...)
+			}
+			return guards
+		},
 		Read: func(replies [][]byte) (bool, effect.Result, error) {
 			same, err := stillSame(replies)
 			aborted := effect.Result{Aborted: true, Reply: []byte("*-1\r\n")}
@@ -157,7 +149,7 @@ func (r *Request) guardOf(watches int, frames func(master int) []byte) *ballot.G
 	}
 }
 
-// guardReplies is the number of replies to WATCH and its guard.
+// guardReplies is the number of replies to the guard of one Watch.
 const guardReplies = 2
 
 // stillSame tells from the guards' replies whether all keys are as they were. If a guard
