@@ -68,8 +68,12 @@ func (m *Member) On(server Server, version wire.Version) bool {
 	return c != nil && c.version == version && c.server == server && !c.isPast()
 }
 
-// TryJoin is Join if a connection is there already, and returns false otherwise.
+// TryJoin is Join if a connection is there already and Join would not wait. It returns false
+// otherwise.
 func (m *Member) TryJoin(server Server, version wire.Version) bool {
+	if m.behind.Load() {
+		return false
+	}
 	c := m.pool.open(laneKey{server, version, m.index})
 	if c != nil {
 		m.conn.Store(c)
@@ -77,11 +81,16 @@ func (m *Member) TryJoin(server Server, version wire.Version) bool {
 	return c != nil
 }
 
-// Join has Write send to that server from now on. It may dial. No reply may be pending.
+// Join has Write send to that server from now on. It may dial, and it waits until the connection
+// before has nothing more to do for the member: that one's mutex guards what is put aside. No
+// reply may be pending.
 func (m *Member) Join(server Server, version wire.Version, dial func(context.Context) (net.Conn, error)) *upstream.Failure {
 	c, failure := m.pool.get(laneKey{server, version, m.index}, dial)
 	if failure != nil {
 		return failure
+	}
+	if before := m.conn.Load(); before != nil {
+		before.awaitCaughtUp(m)
 	}
 	m.conn.Store(c)
 	return nil

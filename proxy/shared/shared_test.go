@@ -512,6 +512,43 @@ func testAPanicEndsOneConnection(t *testing.T, r *rig) {
 	eventually(t, "the next connection has ended", c.over.Load)
 }
 
+// The connection that writes what was put aside for a member has it until that is done, also if all
+// replies have been given already.
+func TestAMemberThatIsBehindStaysOnItsConnection(t *testing.T) {
+	r := newRig(t, way{name: "goroutines"})
+	m := r.member(0)
+	<-r.servers
+	before := m.conn.Load()
+	m.behind.Store(true) // as between answered and takeAside
+	other := r.member(0)
+	server := Server{Name: "b"}
+	if failure := other.Join(server, wire.RESP2, r.dial); failure != nil {
+		t.Fatal(failure.Err)
+	}
+	<-r.servers
+	if m.TryJoin(server, wire.RESP2) {
+		t.Error("it joined another connection at once")
+	}
+	joined := make(chan struct{})
+	go func() {
+		defer close(joined)
+		_ = m.Join(server, wire.RESP2, r.dial)
+	}()
+	for range 20 {
+		time.Sleep(time.Millisecond)
+		if m.conn.Load() != before {
+			t.Fatal("it joined another connection while it was behind")
+		}
+	}
+	before.mu.Lock()
+	before.caughtUp(m.Member)
+	before.mu.Unlock()
+	await(t, "it does not join", joined)
+	if m.conn.Load() == before || !m.TryJoin(server, wire.RESP2) {
+		t.Error("it did not join")
+	}
+}
+
 // A defect between counting the last reply and giving it fails its member.
 func TestAPanicFailsTheMemberOfTheLastReply(t *testing.T) {
 	c := newConnection(laneKey{}, conn.NewSocket(nil, &conn.Clock{}), func(error) {})
