@@ -301,6 +301,9 @@ func (r *Roster) Replaceable(i int) error {
 	if len(r.inFlux()) > 0 {
 		return errors.New("the number of lock masters is being changed; replace a master when that is over")
 	}
+	if i >= r.masters {
+		return fmt.Errorf("%s is not one of the %d masters on record yet; reload with the masters on record, and then with this list", r.names(i), r.masters)
+	}
 	stay, recording := 0, 0
 	for j := range r.masters {
 		s := r.views[Place{j, 0}]
