@@ -243,7 +243,7 @@ func (l *Loop) await() {
 // hasWork tells whether the rounds before left something.
 func (l *Loop) hasWork() bool {
 	return len(l.first)+len(l.ready)+len(l.last) > 0 || !l.readingFirst.isEmpty() || !l.reading.isEmpty() ||
-		!l.readingLast.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.writing.isEmpty()
+		!l.readingLast.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.ends.isEmpty() || !l.writing.isEmpty()
 }
 
 // fallAsleep returns false if something is queued.
