@@ -30,9 +30,6 @@ func resizeWorldOf(n uint64) uint64 {
 }
 
 func TestModelOfAnotherNumber(t *testing.T) {
-	if *modelSeed != 0 {
-		t.Skip("TestModel runs one world")
-	}
 	steps, worlds, changes, agreed := 0, 0, 0, 0
 	for n := uint64(0); steps < *modelSteps/2; n++ {
 		seed := resizeWorldOf(n)
