@@ -63,15 +63,8 @@ func (m *fakeMaster) exec(s *fakeSession) []byte {
 	if queued == nil {
 		return replyError("ERR EXEC without MULTI")
 	}
-	watched := s.watched
-	s.watched = nil
 	if s.dirty {
 		return replyError("EXECABORT Transaction discarded because of previous errors.")
-	}
-	for key, before := range watched {
-		if m.entryOf(s.db, key) != before {
-			return []byte("*-1\r\n")
-		}
 	}
 	reply := resp.AppendArray(nil, len(queued))
 	for i, args := range queued {
@@ -82,32 +75,6 @@ func (m *fakeMaster) exec(s *fakeSession) []byte {
 		reply = append(reply, fakeCommands[strings.ToUpper(string(args[0]))].run(m, s, args)...)
 	}
 	return reply
-}
-
-// A watchedEntry is what WATCH found.
-type watchedEntry struct {
-	entry
-	there bool
-}
-
-func (m *fakeMaster) entryOf(db int, key string) watchedEntry {
-	e, there := m.find(db, []byte(key))
-	return watchedEntry{e, there}
-}
-
-func (m *fakeMaster) watchKeys(s *fakeSession, args [][]byte) []byte {
-	if s.watched == nil {
-		s.watched = map[string]watchedEntry{}
-	}
-	for _, key := range args[1:] {
-		s.watched[string(key)] = m.entryOf(s.db, string(key))
-	}
-	return replyOK
-}
-
-func (m *fakeMaster) unwatch(s *fakeSession, _ [][]byte) []byte {
-	s.watched = nil
-	return replyOK
 }
 
 // A fakeCommand turns arguments into a reply. The caller holds master.mu.
@@ -135,8 +102,6 @@ func init() {
 		"INCR":    {2, true, (*fakeMaster).incr},
 		"GETSET":  {3, true, (*fakeMaster).getset},
 		"EXISTS":  {2, true, (*fakeMaster).exists},
-		"WATCH":   {2, true, (*fakeMaster).watchKeys},
-		"UNWATCH": {1, false, (*fakeMaster).unwatch},
 		"DEL":     {2, true, (*fakeMaster).del},
 		"PEXPIRE": {3, true, (*fakeMaster).pexpire},
 		"PERSIST": {2, true, (*fakeMaster).persist},

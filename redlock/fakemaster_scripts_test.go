@@ -32,9 +32,6 @@ const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return re
 // takeIfFree is a script with which some clients acquire a lock.
 const takeIfFree = `if redis.call("set",KEYS[1],ARGV[1],"NX","PX",ARGV[2]) then return 1 else return 0 end`
 
-// deleteAnyway is a script that releases a lock, whoever holds it.
-const deleteAnyway = `return redis.call("del",KEYS[1])`
-
 var ourScripts map[string]*fakeScript
 
 func init() {
@@ -53,13 +50,8 @@ func init() {
 		token.Script:                                                               {"token.lua", (*fakeMaster).runToken},
 		takeIfFree:                                                                 {"take-if-free", (*fakeMaster).runTakeIfFree},
 		compareAndDelete:                                                           {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
-		deleteAnyway:                                                               {"delete-anyway", (*fakeMaster).runDeleteAnyway},
-		guardScript:                                                                {"watched.lua", (*fakeMaster).runGuard},
 	}
 }
-
-// guardScript is watched.lua.
-var guardScript = scriptOf(effect.AppendGuard(nil, bytesOf([]string{"k"}), []effect.Image{effect.Missing}))
 
 // scriptOf returns the text of the script that a command runs.
 func scriptOf(frames []byte) string {
@@ -151,22 +143,6 @@ func (m *fakeMaster) runCompareAndDelete(db int, key []byte, argv [][]byte) []by
 	}
 	delete(m.dbs[db], string(key))
 	return replyInteger(1)
-}
-
-func (m *fakeMaster) runDeleteAnyway(db int, key []byte, _ [][]byte) []byte {
-	_, ok := m.find(db, key)
-	delete(m.dbs[db], string(key))
-	return replyBool(ok)
-}
-
-func (m *fakeMaster) runGuard(db int, key []byte, argv [][]byte) []byte {
-	e, ok := m.find(db, key)
-	if !ok {
-		return replyBool(len(argv[0]) == 0)
-	}
-	expiry := number(argv[1])
-	same := (e.expires == 0) == (expiry < 0) && (e.expires == 0 || max(e.expires-expiry, expiry-e.expires) <= 2)
-	return replyBool(same && string(dumpString(e.value)) == string(argv[0]))
 }
 
 func (m *fakeMaster) runSwap(db int, key []byte, argv [][]byte) []byte {
@@ -433,8 +409,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
 				{renew.Script, "v", "50000", "string"}, {renew.Script, "v", "70000", "string"},
 				{deleteScript, "dump", string(dumpString("v"))}, {swapScript, "v", "w"},
-				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"}, {deleteAnyway},
-				{guardScript, string(dumpString("v")), "-1"}, {guardScript, string(dumpString("v")), "1"}, {guardScript, "", "-1"},
+				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
 				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {

@@ -20,9 +20,7 @@ type fakeSession struct {
 	resp3  bool
 	queued [][][]byte // since MULTI; nil outside
 	dirty  bool       // a command was refused when it was queued
-
-	watched map[string]watchedEntry // by key, since WATCH
-	mute    bool                    // an answer was lost; only serve uses it
+	mute   bool       // an answer was lost; only serve uses it
 
 	listens fakeListens
 }
