@@ -251,8 +251,5 @@ func TestAMasterDiesWhileTheNumberChanges(t *testing.T) {
 		r.masters(t, p, 5, 5)
 	}
 	r.goesOn(t)
-	r.stop()
-	r.working.Wait()
-	r.failed = nil
 	r.check(t)
 }
