@@ -30,14 +30,14 @@ type turn struct {
 // A connection is used by several members. Either a loop or goroutines read and write it. Who
 // reads it feeds it (reader.go).
 type connection struct {
-	sock      *conn.Socket
-	server    Server
-	version   wire.Version
-	outOfSync func(error)
-	began     time.Time
-	stale     atomic.Bool   // no member begins to use it any more
-	owed      atomic.Int64  // replies that are missing
-	done      chan struct{} // closed by end
+	pool    *Pool
+	sock    *conn.Socket
+	server  Server
+	version wire.Version
+	began   time.Time
+	stale   atomic.Bool   // no member begins to use it any more
+	owed    atomic.Int64  // replies that are missing
+	done    chan struct{} // closed by end
 
 	loop   *loop.Loop    // nil: goroutines read and write it
 	writer *conn.Writer  // of sock
@@ -70,9 +70,9 @@ type connection struct {
 	push    bool // that value answers nothing
 }
 
-func newConnection(key laneKey, sock *conn.Socket, outOfSync func(error)) *connection {
+func newConnection(p *Pool, key laneKey, sock *conn.Socket) *connection {
 	c := &connection{
-		sock: sock, server: key.Server, version: key.version, outOfSync: outOfSync, writer: conn.NewWriter(sock),
+		pool: p, sock: sock, server: key.Server, version: key.version, writer: conn.NewWriter(sock),
 		unsent: make(chan struct{}, 1), done: make(chan struct{}), began: time.Now(),
 	}
 	c.changed.L = &c.mu
@@ -150,7 +150,7 @@ func (c *connection) catch() {
 }
 
 func (c *connection) defect(reason any) {
-	c.outOfSync(fmt.Errorf("panic: %v", reason))
+	c.pool.outOfSync(fmt.Errorf("panic: %v", reason))
 	c.sock.Abandon()
 }
 

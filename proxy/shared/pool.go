@@ -217,7 +217,7 @@ func (p *Pool) dial(l *lane, key laneKey, dial func(context.Context) (net.Conn, 
 			p.watched = true
 			p.ended.Go(p.watch)
 		}
-		l.conn = newConnection(key, conn.NewSocket(dialled, p.clock), p.outOfSync)
+		l.conn = newConnection(p, key, conn.NewSocket(dialled, p.clock))
 		p.all = append(p.all, l.conn)
 		p.begin(l.conn)
 	}

@@ -22,7 +22,7 @@ var errUnasked = errors.New("a reply that nobody asked for")
 func (c *connection) take(p []byte) (more bool) {
 	defer c.catch()
 	if wrong := c.feed(p); wrong != nil {
-		c.outOfSync(wrong)
+		c.pool.outOfSync(wrong)
 		return false
 	}
 	return true

@@ -328,7 +328,7 @@ func testSlowClientAloneIsKept(t *testing.T, r *rig) {
 
 // However much a client reads, it is not ended while it reads fast.
 func TestFastReaderIsKept(t *testing.T) {
-	c := newConnection(laneKey{}, nil, nil)
+	c := newConnection(&Pool{}, laneKey{}, nil)
 	fast, other := &Member{}, &Member{}
 	c.full, c.queue = []*Member{fast}, []turn{{of: other, count: 1}}
 	for range 3 * unreadLooks {
@@ -553,7 +553,7 @@ func TestAMemberThatIsBehindStaysOnItsConnection(t *testing.T) {
 
 // A defect between counting the last reply and giving it fails its member.
 func TestAPanicFailsTheMemberOfTheLastReply(t *testing.T) {
-	c := newConnection(laneKey{}, conn.NewSocket(nil, &conn.Clock{}), func(error) {})
+	c := newConnection(&Pool{}, laneKey{}, conn.NewSocket(nil, &conn.Clock{}))
 	owner := &fakeOwner{}
 	m := &Member{owner: owner}
 	m.conn.Store(c)
@@ -676,7 +676,7 @@ func FuzzFeed(f *testing.F) {
 		var got [2][2]string
 		var wrong [2]error
 		for i, step := range []int{len(stream) + 1, int(size) + 1} {
-			c := newConnection(laneKey{}, nil, func(error) {})
+			c := newConnection(&Pool{outOfSync: func(error) {}}, laneKey{}, nil)
 			var clients [2]*collector
 			var members [2]*Member
 			for j := range clients {
