@@ -109,7 +109,7 @@ func (p *Proxy) build(cfg *config.Config, reg *prometheus.Registry) error {
 	})
 	env := session.NewEnv(p.current, p.metrics, p.log)
 	env.Loop = p.loop
-	p.shared = shared.NewPool(env.Clock, p.loop, func(err error) {
+	p.shared = shared.NewPool(env.Clock, env.Budget, p.loop, func(err error) {
 		p.metrics.UpstreamProtocolError()
 		p.log.Error("closing shared connection: unexpected reply from upstream (out of sync)", slog.Any("error", err))
 	})

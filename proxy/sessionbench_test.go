@@ -95,7 +95,7 @@ func newPipeliner(b testing.TB, command, reply string, pipeline int, shares bool
 	b.Helper()
 	env, commands := benchService(b, len(command), reply)
 	if shares {
-		env.Shared = shared.NewPool(env.Clock, env.Loop, func(err error) { b.Error(err) })
+		env.Shared = shared.NewPool(env.Clock, env.Budget, env.Loop, func(err error) { b.Error(err) })
 		b.Cleanup(env.Shared.Close)
 	}
 	conn := dialServer(b, server.New(env, commands.Handle))

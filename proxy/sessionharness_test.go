@@ -227,7 +227,7 @@ func startTestProxy(t *testing.T, redis *proxytest.Redis, configure ...func(*tes
 	env := session.NewEnv(config.NewActive(&setup.Settings), meter, setup.log)
 	env.Loop = runLoop(t)
 	if setup.shares {
-		env.Shared = shared.NewPool(env.Clock, env.Loop, func(err error) { setup.log.Error("out of sync", slog.Any("error", err)) })
+		env.Shared = shared.NewPool(env.Clock, env.Budget, env.Loop, func(err error) { setup.log.Error("out of sync", slog.Any("error", err)) })
 		t.Cleanup(env.Shared.Close)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

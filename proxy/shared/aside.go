@@ -24,13 +24,19 @@ func (m *Member) unlock() {
 }
 
 // putAside keeps bytes for a client that cannot be written to at once. A goroutine writes them.
+// They have been read, so they are kept also if there is no memory for them. Then nothing more is
+// read before they are written.
 func (c *connection) putAside(m *Member, p []byte, ended int) {
+	tooMuch := len(p) > 0 && !c.pool.memory.HasRoom(len(p))
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	before := cap(m.aside)
 	m.aside = append(m.aside, p...)
+	m.charged += cap(m.aside) - before
+	c.pool.memory.Use(cap(m.aside) - before)
 	m.ended += ended
 	m.inside = c.inside
-	if len(m.aside) > mostAside && !slices.Contains(c.full, m) {
+	if (tooMuch || len(m.aside) > mostAside) && !slices.Contains(c.full, m) {
 		c.full = append(c.full, m)
 		m.slow.Store(true)
 	}
@@ -101,7 +107,8 @@ func (c *connection) takeAside(m *Member, unused []byte) (p []byte, ended int, i
 }
 
 func (c *connection) caughtUp(m *Member) {
-	m.aside, m.ended = nil, 0
+	c.pool.memory.Release(m.charged)
+	m.aside, m.ended, m.charged = nil, 0, 0
 	m.behind.Store(false)
 	c.changed.Broadcast()
 }

@@ -33,7 +33,8 @@
 // # Slow clients
 //
 // For each client at most 64 KiB are in its socket's buffer, and a little more than twice as much
-// is put aside. Only then nothing is read from the connection, and others wait. The watch looks ten
+// is put aside. That counts in limits.memory until all of it is written. Only then, or when no memory
+// is left, nothing is read from the connection, and others wait. The watch looks ten
 // times a second: if one client has had reading stop for a second in all during one turn, and
 // another member waits, the owner is told (Owner.Unread) and ends that client. Time in which the
 // client takes ten megabytes a second does not count. So one that does not read delays others by

@@ -46,10 +46,11 @@ type Member struct {
 	slow   atomic.Bool // others may have waited for it
 
 	// The connection's mutex guards these.
-	aside  []byte // came while the client took nothing
-	ended  int    // replies that end there
-	inside bool   // a value goes on behind it
-	broken bool   // the connection has ended before all replies came
+	aside   []byte // came while the client took nothing
+	charged int    // memory of aside, and of what catchUp writes
+	ended   int    // replies that end there
+	inside  bool   // a value goes on behind it
+	broken  bool   // the connection has ended before all replies came
 }
 
 // NewMember makes a member whose replies go to client. The task runs the owner, which calls Write

@@ -56,6 +56,7 @@ type rig struct {
 	way     way
 	loop    *loop.Loop // nil: there is none
 	down    atomic.Bool
+	limit   atomic.Int64 // of the memory for what is put aside
 }
 
 // A way is who reads and writes the connections and the clients.
@@ -77,6 +78,7 @@ func eachWay(t *testing.T, test func(*testing.T, *rig)) {
 
 func newRig(t *testing.T, way way) *rig {
 	r := &rig{t: t, servers: make(chan net.Conn, 100), way: way}
+	r.limit.Store(1 << 30)
 	if way.looped {
 		l, end, err := loop.Start(slog.New(slog.DiscardHandler))
 		if err != nil {
@@ -85,7 +87,7 @@ func newRig(t *testing.T, way way) *rig {
 		t.Cleanup(end)
 		r.loop = l
 	}
-	r.Pool = NewPool(&conn.Clock{}, r.loop, func(err error) { r.wrong.Store(&err) })
+	r.Pool = NewPool(&conn.Clock{}, conn.NewBudget(r.limit.Load), r.loop, func(err error) { r.wrong.Store(&err) })
 	t.Cleanup(r.Close)
 	return r
 }
@@ -676,7 +678,7 @@ func FuzzFeed(f *testing.F) {
 		var got [2][2]string
 		var wrong [2]error
 		for i, step := range []int{len(stream) + 1, int(size) + 1} {
-			c := newConnection(&Pool{outOfSync: func(error) {}}, laneKey{}, nil)
+			c := newConnection(&Pool{outOfSync: func(error) {}, memory: unlimited()}, laneKey{}, nil)
 			var clients [2]*collector
 			var members [2]*Member
 			for j := range clients {
