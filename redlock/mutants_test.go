@@ -1039,6 +1039,12 @@ var mutants = []mutant{
 		unmodelled: "the model's processes are all of this version",
 	},
 	{
+		rule:       "a marker of a later version tells nothing",
+		edits:      []edit{{"roster/roster.go", "return s.read && !s.broken && s.asked", "return s.read && s.asked"}},
+		caughtBy:   "roster/TestScripts",
+		unmodelled: "the model's processes are all of this version",
+	},
+	{
 		rule:       "stages that nobody writes are refused",
 		edits:      []edit{{"marker/marker.go", "ok = ok && IsStaged(m.Joined) == (version == StagedVersion) && !slices.ContainsFunc(m.Joined, isMalformed)", "ok = ok && IsStaged(m.Joined) == (version == StagedVersion)"}},
 		caughtBy:   "marker/TestMalformedMembersAreRefused",

@@ -299,12 +299,12 @@ func (r *Roster) tellAll() int { return quorum.Intersecting(r.masters) }
 // othersThatTell is tellAll without the master in question.
 func (r *Roster) othersThatTell() int { return min(r.masters-1, r.tellAll()) }
 
-// readSince counts the other masters whose marker, or lack of one, was asked for after since.
+// readSince counts the other masters whose marker, or lack of one, was read after since.
 func (r *Roster) readSince(p Place, since time.Time) int {
 	n := 0
 	for i := range r.masters {
 		other := Place{i, 0} // database 0 records every TTL
-		if s := r.views[other]; i != p.Master && s != nil && s.read && s.asked.After(since) {
+		if s := r.views[other]; i != p.Master && s != nil && s.tellsAfter(since) {
 			n++
 		}
 	}

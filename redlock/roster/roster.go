@@ -53,6 +53,9 @@ type view struct {
 func (s *view) absent() bool  { return s.read && s.text == "" && !s.broken }
 func (s *view) present() bool { return s.read && s.text != "" && !s.broken }
 
+// tellsAfter is false for a marker that this process cannot read: a later version has more in it.
+func (s *view) tellsAfter(at time.Time) bool { return s.read && !s.broken && s.asked.After(at) }
+
 // forgotAt returns when this process saw that the place may have forgotten locks.
 func (s *view) forgotAt() time.Time {
 	if s.jump > 0 && s.jumpedAt.After(s.since) {

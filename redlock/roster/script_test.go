@@ -30,7 +30,8 @@ import (
 //	p replaces 2 by x    what a reload does first
 //	2 restarts [empty]   and what else happens to a server: is flushed, jumps 1m,
 //	                     is replaced by x, is promoted by x (with its marker),
-//	                     records 5m (a longer TTL, for a ballot)
+//	                     records 5m (a longer TTL, for a ballot),
+//	                     belongs to a later version (which has written its marker)
 //	p wants a b c d      what a reload with a list of another length does
 //	p stands             the state of the masters as it sees them
 
@@ -130,6 +131,8 @@ func (s *script) happens(m *toyServer, words []string) {
 		clear(m.texts)
 	case what == "is flushed":
 		clear(m.texts)
+	case what == "belongs to a later version":
+		m.texts[0] = strings.Replace(m.texts[0], marker.Version, "redlock-proxy/later", 1)
 	case words[0] == "records":
 		ttl, _ := time.ParseDuration(words[1])
 		m.raise(0, ttl)

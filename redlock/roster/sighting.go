@@ -51,14 +51,14 @@ func (r *Roster) knowsMembers(p Place, s *view, now time.Time, limits Limits) bo
 		r.readAllOthers(p, s.since) || r.hasSeen(p, now, limits)
 }
 
-// readAllOthers tells whether all other masters were asked after since, also one that may count for
+// readAllOthers tells whether all other masters were read after since, also one that may count for
 // other processes already.
 func (r *Roster) readAllOthers(p Place, since time.Time) bool {
 	for i := range r.joined {
 		if i == p.Master || i >= r.masters && r.stage(i).Step != marker.Entering {
 			continue
 		}
-		if s := r.views[Place{i, 0}]; s == nil || !s.read || !s.asked.After(since) {
+		if s := r.views[Place{i, 0}]; s == nil || !s.tellsAfter(since) {
 			return false
 		}
 	}
