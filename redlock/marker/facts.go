@@ -1,6 +1,9 @@
 package marker
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // Facts is the content of a marker, for display to people.
 type Facts struct {
@@ -15,6 +18,14 @@ type Facts struct {
 	Since      time.Time
 	Quarantine time.Duration // how long after Since it does not vote
 	Longest    time.Duration // the longest TTL granted
+}
+
+// Unreadable says, to people, what a text under Key is that Parse refuses.
+func Unreadable(text string) string {
+	if strings.HasPrefix(text, "redlock-proxy/") {
+		return "its marker is of a later version of this program, so update this proxy; do not delete the key " + Key
+	}
+	return "its key " + Key + " is no marker; delete it if no other program needs it"
 }
 
 // Read reads the value of Key. It returns false for any text that is no marker.

@@ -178,7 +178,7 @@ func (r *Roster) describe() string {
 func (r *Roster) belonging(i int, s *view) string {
 	switch {
 	case s.broken:
-		return "has a key " + marker.Key + " that is no marker"
+		return "has a key " + marker.Key + " that this version cannot read"
 	case s.text == "":
 		return "has no marker"
 	case s.marker.Member != i+1 || !r.isListed(s.marker.Joined):

@@ -92,7 +92,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case s.isStale():
 		return no(Uncertified, "its marker has just been written anew")
 	case s.broken:
-		return no(Barred, "its key %s is no marker; delete it if no other program needs it", marker.Key)
+		return no(Barred, "%s", marker.Unreadable(s.text))
 	case s.jump > 0:
 		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
 	case r.set != "" && !r.isOnRecord(p.Master):

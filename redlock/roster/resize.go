@@ -286,7 +286,7 @@ func (r *Roster) resizable(now time.Time) error {
 	case s.Replica:
 		return fmt.Errorf("%s is to be added: %s", r.names(p.Master), IsReplica)
 	case s.broken:
-		return fmt.Errorf("%s is to be added: its key %s is no marker", r.names(p.Master), marker.Key)
+		return fmt.Errorf("%s is to be added: %s", r.names(p.Master), marker.Unreadable(s.text))
 	}
 	if err := r.Acceptable(p.Master, s.run, s.text); err != nil {
 		return fmt.Errorf("%s is to be added: %w", r.names(p.Master), err)
