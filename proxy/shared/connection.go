@@ -5,7 +5,6 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/wire"
@@ -34,7 +33,6 @@ type connection struct {
 	sock    *conn.Socket
 	server  Server
 	version wire.Version
-	began   time.Time
 	stale   atomic.Bool   // no member begins to use it any more
 	owed    atomic.Int64  // replies that are missing
 	done    chan struct{} // closed by end
@@ -73,7 +71,7 @@ type connection struct {
 func newConnection(p *Pool, key laneKey, sock *conn.Socket) *connection {
 	c := &connection{
 		pool: p, sock: sock, server: key.Server, version: key.version, writer: conn.NewWriter(sock),
-		unsent: make(chan struct{}, 1), done: make(chan struct{}), began: time.Now(),
+		unsent: make(chan struct{}, 1), done: make(chan struct{}),
 	}
 	c.changed.L = &c.mu
 	c.atEnd = c.flush

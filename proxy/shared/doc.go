@@ -27,8 +27,8 @@
 // # Which server
 //
 // A connection stays with the server that it reached. If that server replies READONLY, it has
-// become a replica: members get a new connection at their next command, and the old one is closed
-// when it owes nothing. So is one that nobody has used for a minute.
+// become a replica: members of all connections that lead there get a new one at their next command,
+// and the old one is closed when it owes nothing. So is one that nobody has used for a minute.
 //
 // # Slow clients
 //

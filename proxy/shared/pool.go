@@ -31,6 +31,9 @@ const (
 	// unusedAfter is the silence after which an idle connection is closed. After a reload to
 	// upstream_connections: own nobody uses it any more.
 	unusedAfter = time.Minute
+	// leaveEvery is the least time between two leaves because of READONLY. A server that always
+	// replies so is not dialled with each command.
+	leaveEvery = 100 * time.Millisecond
 	// staleLooks is the number of looks after which a stale connection is closed. A session that
 	// has just chosen it may still send.
 	staleLooks = 100
@@ -57,6 +60,7 @@ type Pool struct {
 	lanes   map[laneKey]*lane
 	all     []*connection // of lanes, and stale ones
 	current Server        // the last that was asked for
+	left    time.Time     // when a replica was left
 	next    int
 	watched bool // the watch has been started
 	closed  bool
@@ -162,6 +166,22 @@ func (c *connection) look(current Server) {
 	retired := c.retired > staleLooks || c.server != current && c.sock.Silent() > retireAfter
 	if retired && c.isIdle() || c.sock.Stalled() > stuck {
 		c.sock.Abandon()
+	}
+}
+
+// leave has members get new connections to a server that has become a replica. That holds for all
+// of them: a client that connects again must not meet the replica a second time.
+func (p *Pool) leave(replica Server) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if time.Since(p.left) < leaveEvery {
+		return
+	}
+	p.left = time.Now()
+	for _, c := range p.all {
+		if c.server == replica {
+			c.stale.Store(true)
+		}
 	}
 }
 

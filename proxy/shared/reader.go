@@ -3,16 +3,11 @@ package shared
 import (
 	"bytes"
 	"errors"
-	"time"
 )
 
 // readOnly begins the reply of a server that has become a replica. Clients then connect again,
 // and must reach the server that is the master now.
 var readOnly = []byte("-READONLY")
-
-// youth is the time in which READONLY does not make a connection stale, so that an upstream that
-// always replies so is not dialled with each command.
-const youth = time.Second
 
 // errUnasked means that replies and commands are out of sync.
 var errUnasked = errors.New("a reply that nobody asked for")
@@ -42,8 +37,8 @@ func (c *connection) feed(p []byte) error {
 				return errUnasked
 			}
 			c.inside = true
-			if bytes.HasPrefix(p[at:], readOnly) && time.Since(c.began) > youth {
-				c.stale.Store(true)
+			if bytes.HasPrefix(p[at:], readOnly) && !c.stale.Load() {
+				c.pool.leave(c.server)
 			}
 		}
 		n, done, err := c.scanner.Scan(p[at:])

@@ -571,32 +571,37 @@ func TestReadOnlyServerIsLeft(t *testing.T) { eachWay(t, testReadOnlyServerIsLef
 
 func testReadOnlyServerIsLeft(t *testing.T, r *rig) {
 	r.watched = true // the test looks itself
+	silent := r.member(1)
+	<-r.servers
 	a, b := r.member(0), r.member(0)
 	replica := <-r.servers
 	c := a.conn.Load()
-	write := func() {
+	isOn := func(m *fakeMember) bool { return m.On(Server{Name: "a"}, wire.RESP2) }
+	refuse := func() {
 		a.sends("write", 1)
 		say(replica, "-READONLY You can't write against a read only replica.\r\n")
 		expect(t, a.client, "-READONLY You can't write against a read only replica.\r\n")
+		a.Wait(patience)
 	}
-	write()
-	if !a.On(Server{Name: "a"}, wire.RESP2) {
-		t.Error("a new connection is left at once, so each command would dial")
+	leftAt := func(at time.Time) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.left = at
 	}
+	leftAt(time.Now().Add(time.Hour))
+	if refuse(); !isOn(a) || !isOn(silent) {
+		t.Error("a server is left a second time at once, so each command would dial")
+	}
+	leftAt(time.Time{})
 	a.sends("get", 1)
 	say(replica, "$9\r\n-READONLY\r\n")
 	expect(t, a.client, "$9\r\n-READONLY\r\n")
-	a.Wait(patience)
-	c.began = time.Now().Add(-2 * youth) // the reader has read it, and reads it at the next error
-	if !a.On(Server{Name: "a"}, wire.RESP2) {
+	if a.Wait(patience); !isOn(a) {
 		t.Error("a value makes a client leave its server")
 	}
 	b.sends("slow", 1)
-	a.sends("write", 1)
-	say(replica, "+slow\r\n-READONLY\r\n")
-	expect(t, a.client, "-READONLY\r\n")
-	a.Wait(patience)
-	if a.On(Server{Name: "a"}, wire.RESP2) {
+	say(replica, "+slow\r\n")
+	if refuse(); isOn(a) || isOn(silent) {
 		t.Fatal("the replica is still used")
 	}
 	b.sends("late", 1) // b had chosen the connection before
@@ -608,9 +613,13 @@ func testReadOnlyServerIsLeft(t *testing.T, r *rig) {
 	for range 2 * staleLooks {
 		c.look(Server{Name: "a"})
 	}
-	say(replica, "+late\r\n")
-	expect(t, b.client, "+slow\r\n+late\r\n")
-	if open, _ := r.Counts(); open != 2 {
+	leftAt(time.Time{})
+	say(replica, "-READONLY late\r\n")
+	expect(t, b.client, "+slow\r\n-READONLY late\r\n")
+	if !isOn(a) {
+		t.Error("a late reply of the replica makes members leave the master")
+	}
+	if open, _ := r.Counts(); open != 3 {
 		t.Errorf("%d connections", open)
 	}
 	b.Wait(patience)
