@@ -31,14 +31,14 @@ type AcquireRequest struct {
 // that is won after that is given back.
 func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 	key, value := ballot.Copies(r.Key, r.Value)
-	a := &acquisition{db: r.DB, key: [1]string{key}, value: value, ttl: r.TTL}
 	task := loop.FromContext(ctx)
+	a := &acquisition{locker: l, ctx: ctx, task: task, db: r.DB, key: [1]string{key}, value: value, ttl: r.TTL}
 	if r.TTL > 0 && l.box.Validity(r.TTL, 0) <= 0 {
 		task.Leave()
 		return l.acquireInVain(ctx, r)
 	}
 	for try := 0; ; try++ {
-		o, granted, again, err := l.acquireInTurn(ctx, a, !r.Get)
+		o, granted, again, err := l.acquireInTurn(a, !r.Get)
 		switch again = again && l.settings().Retry.May(try, o); {
 		case err != nil:
 			return Outcome{Verdict: Lost}
@@ -79,9 +79,9 @@ func (l *Locker) Acquire(ctx context.Context, r AcquireRequest) Outcome {
 // acquireInTurn waits for its turn, asks once, and returns the number of masters that
 // granted. If another request's answer holds for it meanwhile, it asks nobody. again is
 // true if it came to nothing because a master failed, and masters that were spared may
-// make up for that. An error is ctx's.
-func (l *Locker) acquireInTurn(ctx context.Context, a *acquisition, shares bool) (o Outcome, granted int, again bool, err error) {
-	turn, err := l.lanes.Enter(ctx, a.db, a.key[:], lane.Queueing{Acquires: true, Shares: shares})
+// make up for that. An error says that the client has gone.
+func (l *Locker) acquireInTurn(a *acquisition, shares bool) (o Outcome, granted int, again bool, err error) {
+	turn, err := l.lanes.Enter(a.ctx, a.db, a.key[:], lane.Queueing{Acquires: true, Shares: shares})
 	switch {
 	case err != nil:
 		return o, 0, false, err
@@ -89,7 +89,7 @@ func (l *Locker) acquireInTurn(ctx context.Context, a *acquisition, shares bool)
 		return *turn.Answer, 0, false, nil
 	}
 	defer turn.Leave()
-	b := l.acquireOnce(ctx, a)
+	b := a.askOnce()
 	o, granted = b.Outcome(), quorum.Count(b.Answers, ballot.Yes).Granted
 	switch {
 	case o.Verdict == Lost && granted == 0:
@@ -118,16 +118,19 @@ func (l *Locker) acquireInVain(ctx context.Context, r AcquireRequest) Outcome {
 // An acquisition is an AcquireRequest in memory of its own, because undos outlive the
 // request.
 type acquisition struct {
-	db    int
-	key   [1]string // a list, as lanes and questions take it
-	value string
-	ttl   time.Duration // 0: none
+	locker *Locker
+	ctx    context.Context // ends when the client has gone
+	task   *loop.Task      // ctx's
+	db     int
+	key    [1]string // a list, as lanes and questions take it
+	value  string
+	ttl    time.Duration // 0: none
 }
 
-// acquireOnce holds one acquire ballot. If the ballot is not won, acquireOnce queues the
-// undo of every grant before it returns.
-func (l *Locker) acquireOnce(ctx context.Context, r *acquisition) *ballot.Ballot[bool] {
-	ttl, task := r.ttl, loop.FromContext(ctx)
+// askOnce holds one acquire ballot. If the ballot is not won, askOnce queues the undo of
+// every grant before it returns.
+func (r *acquisition) askOnce() *ballot.Ballot[bool] {
+	l, ttl := r.locker, r.ttl
 	if ttl == 0 {
 		// Provisional until the lock is won, so that stray copies do not live for ever.
 		ttl = l.settings().RestartDelay
@@ -138,32 +141,34 @@ func (l *Locker) acquireOnce(ctx context.Context, r *acquisition) *ballot.Ballot
 	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindAcquire,
 		DB:      r.db,
-		Left:    ctx.Done(),
+		Left:    r.ctx.Done(),
 		Replies: 1,
 		Keys:    r.key[:],
 		Creates: true,
 		TTL:     l.masters.Covered(r.ttl),
 		Gives:   ttl,
-		Task:    task,
-
-		Keep: func(*ballot.Ballot[bool]) bool {
-			return ctx.Err() == nil && (r.ttl != 0 || l.makePermanent(r, task) == Won && ctx.Err() == nil)
-		},
-		Parse:  parseSet,
-		Vote:   ballot.VoteOf,
-		Decide: isAcquired,
-		Late: func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
-			if verdict != Won {
-				l.takeBack(i, a, r)
-			}
-		},
+		Task:    r.task,
+		Parse:   parseSet, Vote: ballot.VoteOf, Decide: isAcquired,
+		Keeper: r, Late: r,
 	})
 	if b.Verdict != Won {
 		for i, a := range b.Answers {
-			l.takeBack(i, a, r)
+			r.takeBack(i, a)
 		}
 	}
 	return b
+}
+
+// Keep implements ballot.Keeper. A lock without TTL becomes permanent only now.
+func (r *acquisition) Keep(*ballot.Ballot[bool]) bool {
+	return r.ctx.Err() == nil && (r.ttl != 0 || r.makePermanent() == Won && r.ctx.Err() == nil)
+}
+
+// CameLate implements ballot.LateHandler.
+func (r *acquisition) CameLate(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+	if verdict != Won {
+		r.takeBack(i, a)
+	}
 }
 
 func parseSet(replies [][]byte) (granted bool, err error) {
@@ -178,36 +183,32 @@ func isAcquired(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 // takeBack undoes what a master granted to a request that was not won. If the connection
 // broke, a grant is only possible. The next connection undoes it, and only by a value
 // that is surely this client's own.
-func (l *Locker) takeBack(i int, a quorum.Answer[bool], r *acquisition) {
+func (r *acquisition) takeBack(i int, a quorum.Answer[bool]) {
 	maybe := a.State == quorum.Unknown && len(r.value) >= stream.ShortValue
 	if !maybe && !(a.State.Heard() && a.Value) {
 		return
 	}
-	m := l.masters.At(i)
 	now := time.Now()
 	d := &stream.Debt{Script: stream.ReleaseScript, Key: r.key[0], Value: r.value, Blind: maybe}
 	if r.ttl > 0 {
 		d.Life = stream.NewLifetime(now.Add(r.ttl))
 	}
-	m.Stream(r.db).Deliver(d, now, maybe)
-	l.box.Undone(i, a.State)
+	r.locker.masters.At(i).Stream(r.db).Deliver(d, now, maybe)
+	r.locker.box.Undone(i, a.State)
 }
 
 // makePermanent removes the provisional TTL of a lock that was won.
-func (l *Locker) makePermanent(r *acquisition, task *loop.Task) Verdict {
+func (r *acquisition) makePermanent() Verdict {
 	frames := resp.AppendEval(nil, persistScript, [][]byte{[]byte(r.key[0])}, []byte(r.value))
-	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
+	return ballot.Poll(r.locker.box, frames, ballot.Question[bool]{
 		Kind:    KindExtend,
 		DB:      r.db,
 		Keys:    r.key[:],
 		Replies: 1,
-		Gives:   l.settings().RestartDelay,
-		Task:    task,
-		Parse:   ballot.ParseDone,
-		Vote:    ballot.VoteOf,
-		Decide:  isAcquired,
-	})
-	return b.Verdict
+		Gives:   r.locker.settings().RestartDelay,
+		Task:    r.task,
+		Parse:   ballot.ParseDone, Vote: ballot.VoteOf, Decide: isAcquired,
+	}).Verdict
 }
 
 // TokenRequest asks for a fencing token.

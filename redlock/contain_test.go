@@ -70,7 +70,7 @@ func (w *timeline) mustServe() {
 
 // acquiring is an acquire's question, which a test gives a defect.
 func (w *timeline) acquiring() ([]byte, ballot.Question[bool]) {
-	taken := &acquisition{key: [1]string{key}, value: tokenA, ttl: time.Hour}
+	taken := &acquisition{locker: w.locker, key: [1]string{key}, value: tokenA, ttl: time.Hour}
 	return resp.AppendCommand(nil, "SET", key, tokenA, "NX", "PX", "3600000"), ballot.Question[bool]{
 		Kind:    KindAcquire,
 		Replies: 1,
@@ -81,11 +81,7 @@ func (w *timeline) acquiring() ([]byte, ballot.Question[bool]) {
 		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 			return quorum.Count(answers, ballot.Yes).Acquire()
 		},
-		Late: func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
-			if verdict != Won {
-				w.locker.takeBack(i, a, taken)
-			}
-		},
+		Late: taken,
 	}
 }
 
@@ -111,7 +107,7 @@ func TestTimelineADefectOnTheRequestsSideCostsNoKey(t *testing.T) {
 			}
 		},
 		"what decides whether a ballot stays won": func(q *ballot.Question[bool], _ []byte) {
-			q.Keep = func(*ballot.Ballot[bool]) bool { panic("defect") }
+			q.Keeper = ballot.KeepFunc[bool](func(*ballot.Ballot[bool]) bool { panic("defect") })
 		},
 	}
 	for name, inject := range defects {
@@ -143,10 +139,10 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 		},
 		"undoing a late answer": func(q *ballot.Question[bool], once func()) {
 			late := q.Late
-			q.Late = func(b *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+			q.Late = ballot.LateFunc[bool](func(b *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 				defer once()
-				late(b, i, a, verdict)
-			}
+				late.CameLate(b, i, a, verdict)
+			})
 		},
 	}
 	for name, inject := range defects {
@@ -154,7 +150,7 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 			withDefects(t, nil, func(t *testing.T, w *timeline, log *lockedText) {
 				w.play("ok@5ms ok@6ms ok@7ms ok@8ms ok@200ms")
 				frames, q := w.acquiring()
-				q.Keep = func(*ballot.Ballot[bool]) bool { return false } // all is undone
+				q.Keeper = ballot.KeepFunc[bool](func(*ballot.Ballot[bool]) bool { return false }) // all is undone
 				var done atomic.Bool
 				inject(&q, func() {
 					if !done.Swap(true) {
@@ -166,7 +162,7 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 					t.Errorf("the ballot has no verdict")
 				}
 				for i, a := range b.Answers {
-					w.locker.takeBack(i, a, &acquisition{key: [1]string{key}, value: tokenA, ttl: time.Hour})
+					(&acquisition{locker: w.locker, key: [1]string{key}, value: tokenA, ttl: time.Hour}).takeBack(i, a)
 				}
 				time.Sleep(second)
 				w.play(allWell)

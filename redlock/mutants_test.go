@@ -75,7 +75,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what was won in vain is owed until it is undone",
-		edits:    []edit{{"ballot/box.go", "case b.Keep(b):", "case func() bool { b.settle(); return b.Keep(b) }():"}},
+		edits:    []edit{{"ballot/box.go", "case b.Keeper.Keep(b):", "case func() bool { b.settle(); return b.Keeper.Keep(b) }():"}},
 		caughtBy: "TestTimelineWhatAClientThatHasGoneWonIsOwedUntilItIsUndone",
 	},
 	{
@@ -186,8 +186,8 @@ var mutants = []mutant{
 	},
 	{
 		rule: "a late grant is undone",
-		edits: []edit{{"acquire.go", "if verdict != Won {\n\t\t\t\tl.takeBack(i, a, r)",
-			"if verdict == Pending {\n\t\t\t\tl.takeBack(i, a, r)"}},
+		edits: []edit{{"acquire.go", "if verdict != Won {\n\t\tr.takeBack(i, a)",
+			"if verdict == Pending {\n\t\tr.takeBack(i, a)"}},
 		caughtBy: "TestTimelineALateVoteIsUndone",
 	},
 	{
@@ -273,7 +273,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a lock without TTL is won only when a quorum keeps it",
-		edits:    []edit{{"acquire.go", "r.ttl != 0 || l.makePermanent(r, task) == Won", "r.ttl != 0 || l.makePermanent(r, task) != Pending"}},
+		edits:    []edit{{"acquire.go", "r.ttl != 0 || r.makePermanent() == Won", "r.ttl != 0 || r.makePermanent() != Pending"}},
 		caughtBy: "TestTimelineALockThatCannotBeMadePermanentIsNotWon",
 	},
 	{
@@ -298,7 +298,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a client won that has gone is given back",
-		edits:    []edit{{"acquire.go", "ctx.Err() == nil &&", "true &&"}},
+		edits:    []edit{{"acquire.go", "r.ctx.Err() == nil &&", "true &&"}},
 		caughtBy: "TestTimelineAClientThatHasGoneIsNotRetriedAndHoldsNothing",
 	},
 	{
@@ -811,12 +811,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that was missed is told how long the lock may live",
-		edits:    []edit{{"run/recognise.go", "reachAfter(&missed.seen, replies[0])", "missed.seen.Reach(time.Now())"}},
+		edits:    []edit{{"run/recognise.go", "reachAfter(&r.seen, replies[0])", "r.seen.Reach(time.Now())"}},
 		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
 	},
 	{
 		rule:     "a master that is away is told only of what was released",
-		edits:    []edit{{"run/recognise.go", "Debt:    &missed.debt, ", "Debt: &missed.debt, OwedToAbsent: true, "}},
+		edits:    []edit{{"run/recognise.go", "Debt:    &try.missed, ", "Debt: &try.missed, OwedToAbsent: true, "}},
 		caughtBy: "TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued",
 	},
 	{
@@ -826,7 +826,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a recognised release that is told again spares a later lock",
-		edits:    []edit{{"run/recognise.go", "Deliver(&missed.debt, time.Now(), true)", "Deliver(&missed.debt, time.Now(), false)"}},
+		edits:    []edit{{"run/recognise.go", "Deliver(&r.missed, time.Now(), true)", "Deliver(&r.missed, time.Now(), false)"}},
 		caughtBy: "TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance",
 	},
 	{

@@ -88,9 +88,9 @@ func (l *Locker) read(db int, key []byte) *ballot.Ballot[reading] {
 		Decide: func(answers []quorum.Answer[reading], _ time.Duration) Verdict {
 			return quorum.Exists(answers, present, reading.equal)
 		},
-		Late: func(_ *ballot.Ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
+		Late: ballot.LateFunc[reading](func(_ *ballot.Ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
 			mendLate(l, db, lock, a, verdict, present)
-		},
+		}),
 	})
 	mendRead(l, b, lock, present)
 	return b
@@ -122,9 +122,9 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 			return quorum.Count(answers, ballot.Yes).Agree()
 		},
-		Late: func(_ *ballot.Ballot[bool], _ int, a quorum.Answer[bool], verdict Verdict) {
+		Late: ballot.LateFunc[bool](func(_ *ballot.Ballot[bool], _ int, a quorum.Answer[bool], verdict Verdict) {
 			mendLate(l, db, lock, a, verdict, ballot.Yes)
-		},
+		}),
 	})
 	mendRead(l, b, lock, ballot.Yes)
 	return b.Outcome()

@@ -266,12 +266,12 @@ func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer]
 		Decide: func(answers []quorum.Answer[lookAnswer], _ time.Duration) Verdict {
 			return quorum.Exists(answers, lookAnswer.present, lookAnswer.equal)
 		},
-		Late: func(_ *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
+		Late: ballot.LateFunc[lookAnswer](func(_ *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
 			if a.State.Heard() {
 				looks.cameLate(number, i, a)
 			}
 			mendLate(l, r.DB, lock, a, verdict, lookAnswer.present)
-		},
+		}),
 	})
 	mendRead(l, b, lock, lookAnswer.present)
 	return b
@@ -298,11 +298,11 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, 
 		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 			return quorum.Count(answers, ballot.Yes).Release()
 		},
-		Late: func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+		Late: ballot.LateFunc[bool](func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict == Won && a.State.Heard() && !a.Value {
 				l.mender.ReleaseAgain(db, missed, 1<<i, before)
 			}
-		},
+		}),
 	})
 	if b.Verdict == Won {
 		l.mender.ReleaseAgain(db, missed, quorum.Refusers(b.Answers, ballot.Yes), before)

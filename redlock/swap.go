@@ -50,11 +50,11 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 			_, t := pluralityOfAll(answers)
 			return t.Agree()
 		},
-		Late: func(b *ballot.Ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
+		Late: ballot.LateFunc[reading](func(b *ballot.Ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
 			if verdict == Won {
 				l.swapMissed(b, i, a, r)
 			}
-		},
+		}),
 	})
 	o := b.Outcome()
 	switch o.Verdict {

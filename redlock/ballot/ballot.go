@@ -78,7 +78,7 @@ func (b *Ballot[A]) abandon() {
 	b.end(NoQuorum)
 	for i := range b.Answers {
 		if a := b.Answers[i]; b.Late != nil && a.State != quorum.Awaited {
-			b.Late(b, i, a, NoQuorum)
+			b.Late.CameLate(b, i, a, NoQuorum)
 		}
 	}
 }
@@ -206,7 +206,7 @@ func (b *Ballot[A]) enter(i int, a quorum.Answer[A], now time.Time) {
 	}
 	defer b.box.Lanes.Settle(&b.lane, 1<<i) // after the undo was queued
 	if b.Late != nil {
-		b.Late(b, i, a, verdict)
+		b.Late.CameLate(b, i, a, verdict)
 	}
 }
 
@@ -227,7 +227,7 @@ func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Ver
 			b.tellOver()
 		}
 		return Pending, false
-	case b.Verdict == Won && b.Keep != nil && !b.confirmed:
+	case b.Verdict == Won && b.Keeper != nil && !b.confirmed:
 		b.latecomers = append(b.latecomers, latecomer[A]{i, a})
 		return Won, false
 	}

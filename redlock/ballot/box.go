@@ -87,9 +87,9 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	b.await(w)
 	x.waits.Put(w)
 	switch {
-	case b.Verdict != Won || b.Keep == nil:
+	case b.Verdict != Won || b.Keeper == nil:
 		b.settle()
-	case b.Keep(b):
+	case b.Keeper.Keep(b):
 		b.confirm()
 	default:
 		b.end(Lost) // the caller undoes the grants

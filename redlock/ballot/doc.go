@@ -13,7 +13,7 @@
 //     been paused.
 //   - Each master's answer is used exactly once. Either it is among Ballot.Answers, or
 //     Question.Late gets it together with the verdict that was given. If there is a
-//     Question.Keep, late answers to a won ballot wait until it returns.
+//     Question.Keeper, late answers to a won ballot wait until its Keep returns.
 //   - An answer counts only if its master may vote and has on record a TTL as long as
 //     the TTL that it grants. Other answers are Discounted: a caller can see what those
 //     masters hold, and undo it.
@@ -24,6 +24,10 @@
 //     masters owe it nothing (Ballot.abandon).
 //   - Late, Parse, Vote and Decide run on the streams' readers and must not block.
 //     Decide is called with the ballot's lock held, the others with no lock.
+//
+// Late answers outlive the request. So what they need is one object in memory of its own,
+// which is the question's LateHandler, and its Keeper if there is one. Requests that are
+// rare use functions (LateFunc, KeepFunc), and each costs an allocation.
 //
 // The package knows no commands, and it sends a question once. It uses master, lane,
 // stream, quorum, roster and resp.

@@ -71,7 +71,7 @@ func (b *Ballot[A]) confirm() {
 	defer b.settle()
 	for _, l := range b.takeLatecomers() {
 		if b.Late != nil {
-			b.Late(b, l.master, l.answer, Won)
+			b.Late.CameLate(b, l.master, l.answer, Won)
 		}
 	}
 }

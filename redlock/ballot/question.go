@@ -40,17 +40,41 @@ type Question[A any] struct {
 	// Decide is the verdict on the answers so far. It is pure. elapsed counts from
 	// before the first byte was sent.
 	Decide func(answers []quorum.Answer[A], elapsed time.Duration) Verdict
-	// Late, if set, gets the answers that came after the verdict, on the stream's reader.
-	Late func(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
-	// Keep, if set, is called when the ballot was won, and tells whether it stays won.
-	// Late answers wait until it returns.
-	Keep func(b *Ballot[A]) bool
+	// Late, if set, gets the answers that came after the verdict.
+	Late LateHandler[A]
+	// Keeper, if set, is asked when the ballot was won.
+	Keeper Keeper[A]
 	// Debt, if set, is what a master must still be told if its connection broke before
 	// it answered, or if it could not serve the question. A forgotten script leaves no
 	// debt. With OwedToAbsent a master that cannot be asked now gets the debt, too.
 	Debt         *stream.Debt
 	OwedToAbsent bool
 }
+
+// A LateHandler gets the answers that came after the verdict, on the stream's reader.
+type LateHandler[A any] interface {
+	CameLate(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
+}
+
+// LateFunc is a function as a LateHandler.
+type LateFunc[A any] func(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
+
+// CameLate calls f.
+func (f LateFunc[A]) CameLate(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict) {
+	f(b, master, a, verdict)
+}
+
+// A Keeper tells whether a ballot that was won stays won. Late answers wait until it
+// returns.
+type Keeper[A any] interface {
+	Keep(b *Ballot[A]) bool
+}
+
+// KeepFunc is a function as a Keeper.
+type KeepFunc[A any] func(b *Ballot[A]) bool
+
+// Keep calls f.
+func (f KeepFunc[A]) Keep(b *Ballot[A]) bool { return f(b) }
 
 // An Observer hears how ballots go. Its methods are called from many goroutines at once
 // and must not block.

@@ -130,16 +130,10 @@ func (a releaseAnswer) did() bool                  { return a.done }
 func (a releaseAnswer) refused() bool              { return !a.done }
 func (a releaseAnswer) alike(b releaseAnswer) bool { return resp.Equivalent(a.reply, b.reply) }
 
-// A recognised script is one that certainly is a release, with the client's arguments.
-type recognised struct {
-	script.Call
-	load []stream.Loadable // what EVALSHA needs
-}
-
 // runRecognised runs a script that certainly is a release, without examining it. It
 // returns false if the script must be examined. Then nothing was done that matters to a
-// second run.
-func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
+// second run, but for gaveUp.
+func (u *Runner) runRecognised(r *Request) (o ballot.Outcome, ok bool) {
 	if r.ReadOnly || r.script == nil || r.script.release == nil {
 		return o, false
 	}
@@ -147,12 +141,10 @@ func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
 	if !fits || !r.isKey(call.Key) {
 		return o, false
 	}
-	s := recognised{Call: call}
-	if len(r.Scripts) == 1 {
-		s.load = r.script.text
-	}
-	if o, ok = u.releaseByScript(r, s, r.gaveUp); !ok {
-		o, ok = u.releaseByScript(r, s, new(atomic.Bool)) // now it is loaded everywhere
+	first := u.newRelease(r, call)
+	r.gaveUp = &first.deleted
+	if o, ok = u.releaseByScript(r, first); !ok {
+		o, ok = u.releaseByScript(r, u.newRelease(r, call)) // now it is loaded everywhere
 		if o.Verdict == ballot.Lost && r.gaveUp.Load() {
 			o.Verdict, o.Reply = ballot.NoQuorum, nil // the client may have held the lock
 		}
@@ -170,11 +162,19 @@ func (u *Runner) runRecognised(r Request) (o ballot.Outcome, ok bool) {
 	return o, ok
 }
 
-// A missedRelease goes to a master that missed a release. It spares a lock that lives
-// longer than the one that the other masters deleted.
-type missedRelease struct {
-	key  [1]string // a list, as questions take it
-	debt stream.Debt
+// A release is one try of a recognised script. It keeps nothing of the client's memory,
+// because answers may come after the request.
+type release struct {
+	runner  *Runner
+	db      int
+	key     [1]string         // a list, as questions take it
+	load    []stream.Loadable // what EVALSHA needs
+	success string            // the reply of a master that deleted the key, and of no other
+	before  uint32            // Creations of the key before it was sent
+	deleted atomic.Bool       // a master deleted something
+	// missed goes to a master that missed the release. It spares a lock that lives longer
+	// than the one that the other masters deleted.
+	missed stream.Debt
 	// life becomes known when the first master has deleted the lock. Until then the debt
 	// of a master that breaks off or cannot serve spares every lock whose value may be a
 	// constant. So such masters are told once more.
@@ -182,77 +182,83 @@ type missedRelease struct {
 	seen stream.Lifetime
 }
 
-func newMissedRelease(c script.Call) *missedRelease {
+func (u *Runner) newRelease(r *Request, c script.Call) *release {
 	key, owner := ballot.Copies(c.Key, c.Owner)
-	m := &missedRelease{key: [1]string{key}}
-	m.debt = stream.Debt{Script: stream.ReleaseScript, Key: key, Value: owner, Life: &m.life}
-	m.seen.Set(time.Now())
-	return m
+	try := &release{runner: u, db: r.DB, key: [1]string{key}, success: c.Deleted, before: u.box.Lanes.Creations(r.DB, key)}
+	if len(r.Scripts) == 1 {
+		try.load = r.script.text
+	}
+	try.missed = stream.Debt{Script: stream.ReleaseScript, Key: key, Value: owner, Life: &try.life}
+	try.seen.Set(time.Now())
+	return try
 }
 
-// tellMissed sends a release to a master that missed it.
-func (u *Runner) tellMissed(db, i int, missed *missedRelease) {
-	u.box.Masters.At(i).Stream(db).Deliver(&missed.debt, time.Now(), true)
+// tellMissed sends the release to a master that missed it.
+func (r *release) tellMissed(i int) {
+	r.runner.box.Masters.At(i).Stream(r.db).Deliver(&r.missed, time.Now(), true)
+}
+
+// parse reads a master's PTTL of the key and its reply to the script.
+func (r *release) parse(replies [][]byte) (releaseAnswer, error) {
+	a, err := r.read(replies[1])
+	if a.done {
+		r.deleted.Store(true)
+	}
+	if a.done || err != nil && !a.noScript { // a master that could not delete is told again
+		reachAfter(&r.seen, replies[0])
+	}
+	return a, err
+}
+
+// CameLate implements ballot.LateHandler.
+func (r *release) CameLate(_ *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
+	r.life.Become(&r.seen)
+	switch {
+	case verdict != ballot.Won:
+	case a.Value.noScript:
+		r.tellMissed(i)
+	case a.State.Heard() && !a.Value.done:
+		r.runner.mender.ReleaseAgain(r.db, &r.missed, 1<<i, r.before)
+	}
 }
 
 // releaseByScript runs the script as a compare-and-delete. It decides like all releases
 // (quorum.Tally.Release). Masters that missed it get it by value. It returns false if
-// masters had forgotten the script. It sets deleted when a master deleted something.
-func (u *Runner) releaseByScript(r Request, s recognised, deleted *atomic.Bool) (ballot.Outcome, bool) {
-	db := r.DB
-	missed := newMissedRelease(s.Call)
-	before := u.box.Lanes.Creations(db, missed.key[0])
+// masters had forgotten the script.
+func (u *Runner) releaseByScript(r *Request, try *release) (ballot.Outcome, bool) {
 	var room [ballot.UsualFrames]byte
-	frames := resp.AppendCommand(resp.AppendCommand(room[:0], []byte("PTTL"), s.Key), r.Args...)
+	frames := resp.AppendCommand(resp.AppendCommand(room[:0], "PTTL", try.key[0]), r.Args...)
 	b := ballot.Poll(u.box, frames, ballot.Question[releaseAnswer]{
 		Kind:    ballot.KindRelease,
-		DB:      db,
-		Keys:    missed.key[:],
+		DB:      r.DB,
+		Keys:    try.key[:],
 		Replies: 2,
-		Load:    s.load,
+		Load:    try.load,
 		Task:    r.task,
-		Debt:    &missed.debt, // a master that is away hears of it only if others deleted something
-		Parse: func(replies [][]byte) (releaseAnswer, error) {
-			a, err := s.read(replies[1])
-			if a.done {
-				deleted.Store(true)
-			}
-			if a.done || err != nil && !a.noScript { // a master that could not delete is told again
-				reachAfter(&missed.seen, replies[0])
-			}
-			return a, err
-		},
-		Counts: releaseAnswer.did,
-		Vote:   func(a releaseAnswer) ballot.Vote { return ballot.VoteOf(a.done) },
+		Debt:    &try.missed, // a master that is away hears of it only if others deleted something
+		Parse:   try.parse,
+		Counts:  releaseAnswer.did,
+		Vote:    func(a releaseAnswer) ballot.Vote { return ballot.VoteOf(a.done) },
 		Decide: func(answers []quorum.Answer[releaseAnswer], _ time.Duration) ballot.Verdict {
 			return releaseVerdict(answers)
 		},
-		Late: func(_ *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
-			missed.life.Become(&missed.seen)
-			switch {
-			case verdict != ballot.Won:
-			case a.Value.noScript:
-				u.tellMissed(db, i, missed)
-			case a.State.Heard() && !a.Value.done:
-				u.mender.ReleaseAgain(db, &missed.debt, 1<<i, before)
-			}
-		},
+		Late: try,
 	})
-	missed.life.Become(&missed.seen)
+	try.life.Become(&try.seen)
 	if b.Verdict == ballot.NoQuorum && slices.ContainsFunc(b.Answers, func(a quorum.Answer[releaseAnswer]) bool { return a.Value.noScript }) {
 		return ballot.Outcome{}, false // the next try loads the script; one that cannot be loaded is examined
 	}
 	if b.Verdict == ballot.Won || b.Verdict == ballot.NoQuorum && quorum.Count(b.Answers, releaseAnswer.did).Granted > 0 {
 		for i, a := range b.Answers {
 			if a.State.Failed() && !a.State.Heard() {
-				u.tellMissed(db, i, missed)
+				try.tellMissed(i)
 			}
 		}
 	}
 	if again := quorum.Refusers(b.Answers, releaseAnswer.did); b.Verdict == ballot.Won && again != 0 {
-		u.mender.ReleaseAgain(db, &missed.debt, again, before)
+		u.mender.ReleaseAgain(r.DB, &try.missed, again, try.before)
 	}
-	return s.outcome(b.Outcome(), b.Answers), true
+	return try.outcome(b.Outcome(), b.Answers), true
 }
 
 func releaseVerdict(answers []quorum.Answer[releaseAnswer]) ballot.Verdict {
@@ -260,10 +266,10 @@ func releaseVerdict(answers []quorum.Answer[releaseAnswer]) ballot.Verdict {
 	return quorum.Count(answers, releaseAnswer.did).Release().Told(refusals)
 }
 
-func (s recognised) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAnswer]) ballot.Outcome {
+func (r *release) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAnswer]) ballot.Outcome {
 	switch o.Verdict {
 	case ballot.Won:
-		o.Reply = []byte(s.Deleted)
+		o.Reply = []byte(r.success)
 	case ballot.Lost:
 		a, _ := quorum.Largest(answers, releaseAnswer.refused, releaseAnswer.alike)
 		o.Reply = a.reply
@@ -272,11 +278,11 @@ func (s recognised) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAns
 }
 
 // read turns a master's reply to the script into its answer.
-func (s recognised) read(reply []byte) (releaseAnswer, error) {
+func (r *release) read(reply []byte) (releaseAnswer, error) {
 	switch {
-	case string(reply) == s.Deleted:
+	case string(reply) == r.success:
 		return releaseAnswer{done: true}, nil
-	case s.load != nil && resp.IsNoScript(reply):
+	case r.load != nil && resp.IsNoScript(reply):
 		return releaseAnswer{noScript: true}, ballot.ErrNoScript
 	}
 	return releaseAnswer{reply: bytes.Clone(reply)}, ballot.ReadAs(reply, true)

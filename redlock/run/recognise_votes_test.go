@@ -11,7 +11,6 @@ import (
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/master"
 	"redlock-proxy/redlock/quorum"
-	"redlock-proxy/redlock/script"
 )
 
 // A ballotCase is one master's answer to a script: to an examined run, and to the same
@@ -77,7 +76,7 @@ func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
 	var limits master.Limits
 	limits.ClockDrift = 0.01
 	r := &Request{Keys: [][]byte{[]byte("lock")}, gaveUp: new(atomic.Bool)}
-	s := recognised{Call: script.Call{Deleted: ":1\r\n"}}
+	try := &release{success: ":1\r\n"}
 	for _, replies := range [][2]string{{":0\r\n", ":0\r\n"}, {":-1\r\n", ":0\r\n"}, {"+OK\r\n", "-ERR not yours\r\n"}} {
 		for _, masters := range []int{1, 2, 3, 4, 5, 7} {
 			more := 0
@@ -92,7 +91,7 @@ func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
 					plain = append(plain, c.plain)
 				}
 				want := r.outcome(ballot.Outcome{Verdict: l.decideRun(r, bracket, time.Millisecond)}, bracket)
-				got := s.outcome(ballot.Outcome{Verdict: releaseVerdict(plain)}, plain)
+				got := try.outcome(ballot.Outcome{Verdict: releaseVerdict(plain)}, plain)
 				deletions := got.Verdict == ballot.Won
 				switch {
 				case want.Verdict == ballot.NoQuorum:

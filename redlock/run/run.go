@@ -75,10 +75,11 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	if refusal := u.tooFar(&r); refusal != "" {
 		return ballot.Outcome{Verdict: ballot.Lost, Reply: []byte(refusal)}
 	}
-	r.script, r.gaveUp = u.known(&r), new(atomic.Bool)
-	if o, ok := u.runRecognised(r); ok {
+	r.script = u.known(&r)
+	if o, ok := u.runRecognised(&r); ok {
 		return o
 	}
+	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
 	if len(r.Watches) > 0 {
@@ -104,7 +105,6 @@ func (u *Runner) areMended(ctx context.Context, db int, keys [][]byte) (needed b
 }
 
 func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
-	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.Keys = slices.Clone(r.Keys) // undos outlive the call, and the caller's memory
 	keys := make([]string, len(r.Keys))
 	for i, key := range r.Keys {
@@ -126,7 +126,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		Kind: ballot.KindRun,
 		DB:   r.DB,
 
-		Keep:    func(b *ballot.Ballot[effect.Result]) bool { return u.coverRun(b, &r) },
+		Keeper:  ballot.KeepFunc[effect.Result](func(b *ballot.Ballot[effect.Result]) bool { return u.coverRun(b, &r) }),
 		Keys:    keys,
 		Replies: e.Replies(),
 		Parse: func(replies [][]byte) (effect.Result, error) {
@@ -151,10 +151,10 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 			}
 			return verdict
 		},
-		Late: func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
+		Late: ballot.LateFunc[effect.Result](func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
 			r.note(a, verdict)
 			u.settleVote(b, &r, r.won(b.Answers, verdict), i, a)
-		},
+		}),
 	}
 	for _, text := range r.Scripts {
 		q.Load = append(q.Load, stream.NewLoadable(text))

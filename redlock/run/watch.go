@@ -56,9 +56,9 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 			_, t := quorum.Largest(answers, anyAnswer, sameAfter)
 			return t.Agree()
 		},
-		Late: func(_ *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], _ ballot.Verdict) {
+		Late: ballot.LateFunc[effect.Result](func(_ *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], _ ballot.Verdict) {
 			w.note(i, a)
-		},
+		}),
 	})
 	for i, a := range b.Answers {
 		w.note(i, a)
