@@ -169,7 +169,7 @@ type release struct {
 	db      int
 	key     [1]string         // a list, as questions take it
 	load    []stream.Loadable // what EVALSHA needs
-	success string            // the reply of a master that deleted the key, and of no other
+	success []byte            // the reply of a master that deleted the key, and of no other
 	before  uint32            // Creations of the key before it was sent
 	deleted atomic.Bool       // a master deleted something
 	// missed goes to a master that missed the release. It spares a lock that lives longer
@@ -269,7 +269,7 @@ func releaseVerdict(answers []quorum.Answer[releaseAnswer]) ballot.Verdict {
 func (r *release) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAnswer]) ballot.Outcome {
 	switch o.Verdict {
 	case ballot.Won:
-		o.Reply = []byte(r.success)
+		o.Reply = r.success
 	case ballot.Lost:
 		a, _ := quorum.Largest(answers, releaseAnswer.refused, releaseAnswer.alike)
 		o.Reply = a.reply
@@ -280,7 +280,7 @@ func (r *release) outcome(o ballot.Outcome, answers []quorum.Answer[releaseAnswe
 // read turns a master's reply to the script into its answer.
 func (r *release) read(reply []byte) (releaseAnswer, error) {
 	switch {
-	case string(reply) == r.success:
+	case bytes.Equal(reply, r.success):
 		return releaseAnswer{done: true}, nil
 	case r.load != nil && resp.IsNoScript(reply):
 		return releaseAnswer{noScript: true}, ballot.ErrNoScript

@@ -120,7 +120,7 @@ func TestMutatedScriptsDoWhatTheyAreTakenFor(t *testing.T) {
 				t.Fatalf("%s: taken for a release of %q by %q", text, call.Key, call.Owner)
 			case !deleted && string(is) != string(was):
 				t.Fatalf("%s\nwhere the key holds %s: it was written", text, before)
-			case deleted != (!unknown && strings.HasPrefix(before, "the owner's")) || deleted != (reply == call.Deleted):
+			case deleted != (!unknown && strings.HasPrefix(before, "the owner's")) || deleted != (reply == string(call.Deleted)):
 				t.Fatalf("%s\nwhere the key holds %s: deleted: %v, answer %q", text, before, deleted, reply)
 			}
 			if keys := strings.TrimSpace(string(server.Must("DBSIZE"))); keys != ":0" && is == nil || keys != ":1" && is != nil {
@@ -182,7 +182,7 @@ func TestReleasesFitTheirWords(t *testing.T) {
 			command = append(command, []byte(word))
 		}
 		c, fits := r.In(command)
-		if fits != want || fits && (string(c.Key) != "lock" || string(c.Owner) != "mine" || c.Deleted != ":1\r\n") {
+		if fits != want || fits && (string(c.Key) != "lock" || string(c.Owner) != "mine" || string(c.Deleted) != ":1\r\n") {
 			t.Errorf("%q: %v %+v", words, fits, c)
 		}
 	}

@@ -16,6 +16,7 @@ const maxText = 4 << 10
 type Release struct {
 	key, owner word
 	deleted    answer // the reply if it deleted, and only then
+	reply      []byte // the same for all calls; nil if it is the owner's value
 	highest    [2]int // the highest index of KEYS and of ARGV that it reads
 	errors     []string
 }
@@ -28,8 +29,8 @@ func (r *Release) Errors() []string { return r.errors }
 type Call struct {
 	Key, Owner []byte
 	// Deleted is the RESP2 reply of a server that deleted the key. A server that did
-	// not delete it never replies this.
-	Deleted string
+	// not delete it never replies this. Many calls share it, so nobody may change it.
+	Deleted []byte
 }
 
 // A word is one of a script's arguments, counted from 1 as Lua does.
@@ -69,6 +70,9 @@ func Recognise(text []byte) (*Release, bool) {
 		return nil, false
 	}
 	r.key, r.owner = mine.key, mine.owner
+	if !r.deleted.owner {
+		r.reply = []byte(r.deleted.exact)
+	}
 	for _, t := range trials {
 		if t.held != ownersValue && !t.spares(r) {
 			return nil, false
@@ -96,9 +100,9 @@ func (r *Release) In(command [][]byte) (Call, bool) {
 		}
 		return command[2+w.index]
 	}
-	c := Call{Key: at(r.key), Owner: at(r.owner), Deleted: r.deleted.exact}
+	c := Call{Key: at(r.key), Owner: at(r.owner), Deleted: r.reply}
 	if r.deleted.owner {
-		c.Deleted = bulk(string(c.Owner))
+		c.Deleted = []byte(bulk(string(c.Owner)))
 	}
 	return c, true
 }
