@@ -29,12 +29,14 @@ type Ballot[A any] struct {
 
 	mu   sync.Mutex // guards all below, and Answers and Verdict until closed
 	over chan<- ending
-	few  [usualMasters]quorum.Answer[A] // room for Answers
 	// latecomers came while the verdict was Won and Keep had not returned.
 	latecomers []latecomer[A]
 	confirmed  bool // late answers wait no more
 	expired    bool // the verdict came with the deadline
 	voting     int  // the number of masters that could vote at the end, if it was not won
+
+	few     [usualMasters]quorum.Answer[A] // room for Answers
+	fewLate [usualMasters / 2]latecomer[A] // room for latecomers
 }
 
 type latecomer[A any] struct {

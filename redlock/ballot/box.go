@@ -77,6 +77,7 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	} else {
 		b.Answers = make([]quorum.Answer[A], n)
 	}
+	b.latecomers = b.fewLate[:0]
 	ended := false
 	defer func() {
 		if !ended {
