@@ -44,6 +44,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineValidityIsTTLMinusElapsedMinusDrift",
 	},
 	{
+		rule:     "an answer's time is not before it was read",
+		edits:    []edit{{"stream/batch.go", "received := time.Now()", "received := in.batch[0].sent"}},
+		caughtBy: "stream/TestABatchIsAnsweredWithItsCheck",
+	},
+	{
 		rule:     "deadlines stand in order, also after a reload",
 		edits:    []edit{{"ballot/deadlines.go", "before != &d.ring && deadline.Before(before.deadline)", "false"}},
 		caughtBy: "ballot/TestDeadlinesComeInTime",

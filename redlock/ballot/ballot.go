@@ -58,7 +58,7 @@ func (b *Ballot[A]) askAll(frames []byte) {
 	for i := range b.Answers {
 		if !b.asked.Has(i) {
 			b.masters.At(i).Stream(b.DB).GiveUpIfStalled(b.Started)
-			b.cast(i, quorum.Answer[A]{State: quorum.Unasked})
+			b.cast(i, quorum.Answer[A]{State: quorum.Unasked}, time.Now())
 		}
 	}
 }
@@ -144,7 +144,11 @@ func (b *Ballot[A]) Answered(s *stream.Stream, c *stream.Call, replies [][]byte,
 
 func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j stream.Judgement, err error, read func([][]byte) (A, error)) {
 	a := quorum.Answer[A]{State: quorum.Unknown} // also if read panics
-	defer func() { b.cast(c.Master, a) }()
+	at := j.Received
+	if at.IsZero() {
+		at = time.Now() // nothing was received
+	}
+	defer func() { b.cast(c.Master, a, at) }()
 	switch {
 	case err == stream.ErrUnsent:
 		a.State = quorum.Unasked
@@ -186,10 +190,10 @@ func (b *Ballot[A]) counts(j stream.Judgement) bool {
 }
 
 // cast counts an answer, or hands a late one on. An answer read after the deadline is
-// late even if the ballot is still open, because this process may have been paused.
-func (b *Ballot[A]) cast(i int, a quorum.Answer[A]) {
-	now := time.Now()
-	defer b.enter(i, a, now) // also if Vote panics
+// late even if the ballot is still open, because this process may have been paused. So at
+// must not be before the answer was read. It is the same for a whole batch of answers.
+func (b *Ballot[A]) cast(i int, a quorum.Answer[A], at time.Time) {
+	defer b.enter(i, a, at) // also if Vote panics
 	vote := Failed
 	switch a.State {
 	case quorum.Answered:
@@ -197,7 +201,7 @@ func (b *Ballot[A]) cast(i int, a quorum.Answer[A]) {
 	case quorum.Discounted:
 		vote = Discounted
 	}
-	b.box.observer.Voted(b.masters.At(i).Name(), vote, now.Sub(b.Started))
+	b.box.observer.Voted(b.masters.At(i).Name(), vote, at.Sub(b.Started))
 }
 
 // enter makes a master's answer part of the ballot, or gives it to Late.

@@ -92,11 +92,13 @@ func (s *Stream) gather(in *answers) (whole bool, err error) {
 // answerBatch answers a whole batch. That is after its check was read. Until then nobody
 // knows whether the votes of the batch count.
 func (s *Stream) answerBatch(in *answers) {
+	received := time.Now() // the whole batch was read
 	in.replies = in.Fetched(in.replies[:0])
 	j := Judgement{Votes: true, Covers: math.MaxInt64}
 	if last := &in.batch[len(in.batch)-1]; last.check {
-		j = s.judge(last, in.replies[in.missing-checkReplies:], time.Now())
+		j = s.judge(last, in.replies[in.missing-checkReplies:], received)
 	}
+	j.Received = received
 	s.answer(in.batch, in.replies, j)
 	clear(in.batch)
 	in.batch = in.batch[:0]

@@ -25,7 +25,7 @@ func (o judgingOwner) Judge(Check) Judgement {
 }
 
 // Answers may come in any pieces. A call gets its answer when the whole check behind its
-// batch is there, and not before.
+// batch is there, and not before. The time of the answer is not before that either.
 func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
 	const check = "$6\r\nmarker\r\n*2\r\n$1\r\n1\r\n$1\r\n2\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
 	const first, second = "+a\r\n$1\r\nb\r\n" + check, "+c\r\n" + check
@@ -34,9 +34,13 @@ func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
 		s := New(Options{Owner: judgingOwner{checks: &checks}, Log: slog.New(slog.DiscardHandler), Marker: resp.AppendCommand(nil, "GET", "marker")})
 		s.takeOver(nil, Greeting{}, time.Now())
 		s.sole, s.due, s.askedInfo = true, false, time.Now()
+		var fed time.Time // when the last bytes came
 		send := func(replies int) {
 			s.Send(Call{Replies: replies, Asker: AskerFunc(func(replies [][]byte, j Judgement, _ error) {
 				heard = append(heard, string(slices.Concat(replies...)))
+				if j.Received.Before(fed) {
+					t.Errorf("%q was received at %v, but its last byte came at %v", replies, j.Received, fed)
+				}
 			})}, Sending{Frames: resp.AppendCommand(nil, "PING")}, time.Now())
 		}
 		send(1)
@@ -55,6 +59,7 @@ func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
 		for came, rest := 0, first+second; rest != ""; {
 			p := rest[:min(piece, len(rest))]
 			came, rest = came+len(p), rest[len(p):]
+			fed = time.Now()
 			if err := errors.Join(in.Feed([]byte(p)), s.handOut(in)); err != nil {
 				t.Fatalf("%d bytes at a time: %v", piece, err)
 			}

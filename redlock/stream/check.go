@@ -44,7 +44,7 @@ type Check struct {
 	Unsure bool          // ROLE shows a change of the replication that INFO has not explained yet
 	Sent   time.Time     // just before the batch was written
 	Slept  time.Duration // total time that this machine had been suspended by Sent
-	// Received is when the first byte of the answers arrived.
+	// Received is when the whole batch had been read.
 	Received time.Time
 }
 

@@ -102,6 +102,10 @@ type Judgement struct {
 	// owner has just read the marker anew.
 	Longest time.Duration
 	Anew    bool
+	// Received is when the whole batch had been read, so no answer came later. The stream
+	// sets it. An earlier time would be unsafe: a late answer would pass for one in time, and
+	// a lock would seem to last for longer than it does. It is zero if nothing was read.
+	Received time.Time
 }
 
 // New makes a Stream. It dials nothing before Run.
