@@ -215,8 +215,8 @@ func TestMetrics(t *testing.T) {
 	}
 	var _ redlock.Observer = m
 	m.LockCommand("acquire", "won", "lock:*", 0.002)
-	m.Voted("a:1", redlock.Granted, time.Millisecond)
-	m.Voted("a:1", redlock.Failed, time.Second)
+	m.Voted("a:1", redlock.Granted, time.Millisecond, time.Now())
+	m.Voted("a:1", redlock.Failed, time.Second, time.Now())
 	m.Decided(redlock.KindAcquire, redlock.Lost, time.Millisecond)
 	m.Undone("a:1")
 	m.Queued("a:1", 7)

@@ -230,14 +230,14 @@ func (n *nervous) jump() {
 	}
 }
 
-func (n *nervous) Voted(string, Vote, time.Duration)    { n.jump() }
-func (n *nervous) Decided(Kind, Verdict, time.Duration) { n.jump() }
-func (n *nervous) Undone(string)                        { n.jump() }
-func (n *nervous) Queued(string, int)                   { n.jump() }
-func (n *nervous) Standing(roster.MasterStatus)         { n.jump() }
-func (n *nervous) Forgot(string, roster.Amnesia)        { n.jump() }
-func (n *nervous) Healed(string, heal.Deed)             { n.jump() }
-func (n *nervous) HealPassed(time.Time, bool)           { n.jump() }
+func (n *nervous) Voted(string, Vote, time.Duration, time.Time) { n.jump() }
+func (n *nervous) Decided(Kind, Verdict, time.Duration)         { n.jump() }
+func (n *nervous) Undone(string)                                { n.jump() }
+func (n *nervous) Queued(string, int)                           { n.jump() }
+func (n *nervous) Standing(roster.MasterStatus)                 { n.jump() }
+func (n *nervous) Forgot(string, roster.Amnesia)                { n.jump() }
+func (n *nervous) Healed(string, heal.Deed)                     { n.jump() }
+func (n *nervous) HealPassed(time.Time, bool)                   { n.jump() }
 
 func TestTimelineAnObserverThatPanicsCostsNothing(t *testing.T) {
 	observer := &nervous{}

@@ -20,7 +20,7 @@ func (v *votesSeen) add(master, what string) {
 	v.seen[master+" "+what]++
 }
 
-func (v *votesSeen) Voted(master string, vote Vote, _ time.Duration) {
+func (v *votesSeen) Voted(master string, vote Vote, _ time.Duration, _ time.Time) {
 	v.add(master, vote.String())
 }
 func (v *votesSeen) Undone(master string) { v.add(master, "undone") }

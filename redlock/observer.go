@@ -21,14 +21,14 @@ type Observer interface {
 
 type nobody struct{}
 
-func (nobody) Voted(string, Vote, time.Duration)    {}
-func (nobody) Decided(Kind, Verdict, time.Duration) {}
-func (nobody) Undone(string)                        {}
-func (nobody) Queued(string, int)                   {}
-func (nobody) Standing(roster.MasterStatus)         {}
-func (nobody) Forgot(string, roster.Amnesia)        {}
-func (nobody) Healed(string, heal.Deed)             {}
-func (nobody) HealPassed(time.Time, bool)           {}
+func (nobody) Voted(string, Vote, time.Duration, time.Time) {}
+func (nobody) Decided(Kind, Verdict, time.Duration)         {}
+func (nobody) Undone(string)                                {}
+func (nobody) Queued(string, int)                           {}
+func (nobody) Standing(roster.MasterStatus)                 {}
+func (nobody) Forgot(string, roster.Amnesia)                {}
+func (nobody) Healed(string, heal.Deed)                     {}
+func (nobody) HealPassed(time.Time, bool)                   {}
 
 // calmObserver contains the Observer's panics. An Observer only watches, so its defects
 // must not harm a ballot.
@@ -37,9 +37,9 @@ type calmObserver struct {
 	log *slog.Logger
 }
 
-func (o calmObserver) Voted(master string, vote Vote, after time.Duration) {
+func (o calmObserver) Voted(master string, vote Vote, after time.Duration, at time.Time) {
 	defer o.contain()
-	o.Observer.Voted(master, vote, after)
+	o.Observer.Voted(master, vote, after, at)
 }
 
 func (o calmObserver) Decided(kind Kind, verdict Verdict, after time.Duration) {

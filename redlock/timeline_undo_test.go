@@ -58,7 +58,7 @@ type pausedProxy struct {
 	times atomic.Int32
 }
 
-func (p *pausedProxy) Voted(_ string, v Vote, after time.Duration) {
+func (p *pausedProxy) Voted(_ string, v Vote, after time.Duration, _ time.Time) {
 	if v == Failed && after == 0 && p.times.Add(1) == p.on {
 		time.Sleep(p.pause)
 	}
@@ -197,7 +197,7 @@ type idleObserver struct {
 	idle   atomic.Bool
 }
 
-func (o *idleObserver) Voted(string, Vote, time.Duration) {
+func (o *idleObserver) Voted(string, Vote, time.Duration, time.Time) {
 	if l := o.locker.Load(); l != nil && l.masters.Idle() {
 		o.idle.Store(true)
 	}

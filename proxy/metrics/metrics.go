@@ -171,7 +171,7 @@ func New(reg prometheus.Registerer, names Names) (*Metrics, error) {
 }
 
 // Voted implements redlock.Observer.
-func (m *Metrics) Voted(master string, vote redlock.Vote, after time.Duration) {
+func (m *Metrics) Voted(master string, vote redlock.Vote, after time.Duration, _ time.Time) {
 	found := m.masters.get(master)
 	found.votes[vote].Inc()
 	if vote != redlock.Failed {

@@ -73,11 +73,11 @@ type observer struct {
 }
 
 // Voted implements redlock.Observer.
-func (o observer) Voted(master string, vote redlock.Vote, after time.Duration) {
+func (o observer) Voted(master string, vote redlock.Vote, after time.Duration, at time.Time) {
 	if vote != redlock.Failed {
-		o.recorder.voted(master, after, time.Now())
+		o.recorder.voted(master, after, at)
 	}
-	o.Observer.Voted(master, vote, after)
+	o.Observer.Voted(master, vote, after, at)
 }
 
 // Standing implements redlock.Observer.

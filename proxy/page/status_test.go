@@ -15,7 +15,7 @@ import (
 // nobody is the Observer behind a Recorder's.
 type nobody struct{ votes, standings, forgotten int }
 
-func (n *nobody) Voted(string, redlock.Vote, time.Duration)            { n.votes++ }
+func (n *nobody) Voted(string, redlock.Vote, time.Duration, time.Time) { n.votes++ }
 func (n *nobody) Decided(redlock.Kind, redlock.Verdict, time.Duration) {}
 func (n *nobody) Undone(string)                                        {}
 func (n *nobody) Queued(string, int)                                   {}
@@ -47,9 +47,9 @@ func TestStatusInJSON(t *testing.T) {
 		s.masters.NewUntil = time.Now().Add(time.Hour)
 		behind := new(nobody)
 		observer := s.recorder.Observer(behind)
-		observer.Voted("m1:1", redlock.Granted, time.Millisecond)
-		observer.Voted("m1:1", redlock.Refused, 2*time.Millisecond)
-		observer.Voted("m1:1", redlock.Failed, time.Second) // says nothing about its latency
+		observer.Voted("m1:1", redlock.Granted, time.Millisecond, time.Now())
+		observer.Voted("m1:1", redlock.Refused, 2*time.Millisecond, time.Now())
+		observer.Voted("m1:1", redlock.Failed, time.Second, time.Now()) // says nothing about its latency
 		for _, row := range [][2]string{{"acquire", "won"}, {"acquire", "lost"}, {"swap", "lost"}, {"read", "noquorum"}, {"read", "won"}, {"acquire", "error"}} {
 			s.recorder.LockCommand(row[0], row[1])
 		}
@@ -171,7 +171,7 @@ func TestWaitersAreBounded(t *testing.T) {
 func TestReplacedMastersAreForgotten(t *testing.T) {
 	s := newScene(voting("m1"))
 	observer := s.recorder.Observer(new(nobody))
-	observer.Voted("old", redlock.Granted, time.Millisecond)
+	observer.Voted("old", redlock.Granted, time.Millisecond, time.Now())
 	observer.Standing(away("old"))
 	s.status()
 	if _, _, ok := s.recorder.latency("old", time.Now()); ok || !s.recorder.Since("old").IsZero() {
@@ -183,9 +183,9 @@ func TestReplacedMastersAreForgotten(t *testing.T) {
 func TestRecordingDoesNotAllocate(t *testing.T) {
 	r := NewRecorder()
 	observer := r.Observer(new(nobody))
-	observer.Voted("m1", redlock.Granted, time.Millisecond)
+	observer.Voted("m1", redlock.Granted, time.Millisecond, time.Now())
 	if n := testing.AllocsPerRun(100, func() {
-		observer.Voted("m1", redlock.Granted, time.Millisecond)
+		observer.Voted("m1", redlock.Granted, time.Millisecond, time.Now())
 		r.LockCommand("acquire", "won")
 	}); n != 0 {
 		t.Errorf("%v allocations", n)

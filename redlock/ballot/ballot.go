@@ -201,7 +201,7 @@ func (b *Ballot[A]) cast(i int, a quorum.Answer[A], at time.Time) {
 	case quorum.Discounted:
 		vote = Discounted
 	}
-	b.box.observer.Voted(b.masters.At(i).Name(), vote, at.Sub(b.Started))
+	b.box.observer.Voted(b.masters.At(i).Name(), vote, at.Sub(b.Started), at)
 }
 
 // enter makes a master's answer part of the ballot, or gives it to Late.

@@ -79,8 +79,9 @@ func (f KeepFunc[A]) Keep(b *Ballot[A]) bool { return f(b) }
 // An Observer hears how ballots go. Its methods are called from many goroutines at once
 // and must not block.
 type Observer interface {
-	// Voted is called when a master answered a ballot after the given time, or did not.
-	Voted(master string, vote Vote, after time.Duration)
+	// Voted is called when a master answered a ballot at the given time, or did not. after is
+	// the time since the ballot began.
+	Voted(master string, vote Vote, after time.Duration, at time.Time)
 	// Decided is called when a ballot of that kind came to its verdict.
 	Decided(kind Kind, verdict Verdict, after time.Duration)
 	// Undone is called when a grant was queued to be undone. The grant counted, but its
