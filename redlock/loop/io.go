@@ -9,6 +9,9 @@ import (
 // writeSize is the most bytes that are written to a socket in a round.
 const writeSize = 256 << 10
 
+// muchRead is the number of bytes from which on a socket brings much. Most commands are shorter.
+const muchRead = 256
+
 // errAgain means that the kernel has nothing to read, or no room for what is written.
 var errAgain = errors.New("not ready")
 
@@ -37,6 +40,8 @@ func (l *Loop) makeReady(s *Socket) {
 			l.first = append(l.first, s)
 		case s.toTheEnd:
 			l.last = append(l.last, s)
+		case s.broughtMuch || s.later.Load():
+			l.later = append(l.later, s)
 		default:
 			l.ready = append(l.ready, s)
 		}
@@ -52,6 +57,7 @@ func (l *Loop) read(s *Socket) {
 	n, err := readDescriptor(s.fd, l.buf[:])
 	switch {
 	case n > 0:
+		s.broughtMuch = n >= muchRead
 		// The kernel tells anew when more comes after a read that emptied it.
 		s.readable = n == len(l.buf) || s.toTheEnd || s.untold
 		l.tell(s, func() { s.receiver.Received(l.buf[:n]) })

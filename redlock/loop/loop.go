@@ -15,6 +15,7 @@ const (
 	mostEvents = 256      // sockets that become ready
 	mostFirst  = 64       // sockets read from that come first
 	mostReads  = 32       // and others
+	mostLater  = 8        // and more of those that bring much
 	mostLast   = 8        // and more of those that end, which come after all others
 	mostTurns  = 64       // functions and turns of tasks
 	mostWrites = 1024     // sockets written to
@@ -36,9 +37,11 @@ type Loop struct {
 	connections  []*Socket // by descriptor
 	first        []*Socket // with bytes to read, of those to read first
 	ready        []*Socket // with bytes to read
+	later        []*Socket // the same, of those that bring much
 	last         []*Socket // of which the kernel told an end or an error
 	readingFirst batch[*Socket]
 	reading      batch[*Socket]
+	readingLater batch[*Socket]
 	readingLast  batch[*Socket]
 	funcs        batch[func()]
 	turns        batch[*Task]
@@ -242,8 +245,9 @@ func (l *Loop) await() {
 
 // hasWork tells whether the rounds before left something.
 func (l *Loop) hasWork() bool {
-	return len(l.first)+len(l.ready)+len(l.last) > 0 || !l.readingFirst.isEmpty() || !l.reading.isEmpty() ||
-		!l.readingLast.isEmpty() || !l.funcs.isEmpty() || !l.turns.isEmpty() || !l.ends.isEmpty() || !l.writing.isEmpty()
+	return len(l.first)+len(l.ready)+len(l.later)+len(l.last) > 0 ||
+		!l.readingFirst.isEmpty() || !l.reading.isEmpty() || !l.readingLater.isEmpty() || !l.readingLast.isEmpty() ||
+		!l.funcs.isEmpty() || !l.turns.isEmpty() || !l.ends.isEmpty() || !l.writing.isEmpty()
 }
 
 // fallAsleep returns false if something is queued.
@@ -255,11 +259,13 @@ func (l *Loop) fallAsleep() bool {
 }
 
 // readAll reads once from each socket that is ready. One that has more to read comes after all
-// others that are ready. Those that end are few in a round: when a crowd leaves at once, nobody
-// else waits for that.
+// others that are ready. Those that bring much are few in a round, so that a single command and the
+// answers to it do not wait until the pipelines of all others are done. Those that end are few, too:
+// when a crowd leaves at once, nobody else waits for that.
 func (l *Loop) readAll() {
 	l.readSome(&l.readingFirst, &l.first, mostFirst)
 	l.readSome(&l.reading, &l.ready, mostReads)
+	l.readSome(&l.readingLater, &l.later, mostLater)
 	l.readSome(&l.readingLast, &l.last, mostLast)
 }
 

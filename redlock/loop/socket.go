@@ -25,7 +25,7 @@ type Socket struct {
 	receiver      Receiver
 	local, remote net.Addr
 	paused        atomic.Bool
-	first         atomic.Bool
+	first, later  atomic.Bool // when it is read
 
 	mu        sync.Mutex
 	queued    bool    // in the loop's queue
@@ -36,18 +36,19 @@ type Socket struct {
 	closed    bool    // Close was called, or the connection is over
 
 	// Only the loop uses these.
-	fd       int
-	known    bool    // the loop has it in connections
-	blocked  bool    // the kernel took no more, and tells when it does
-	readable bool    // there may be something to read
-	toTheEnd bool    // the kernel told an end or an error: read until it comes
-	untold   bool    // the kernel may have told news that are lost: read until nothing comes
-	inReady  bool    // in one of the loop's lists of those to read
-	eof      bool    // reading is over
-	shut     bool    // the other side was told that writing is over
-	over     bool    // Ended had its last call
-	sending  *buffer // nil: nothing
-	sent     int     // bytes of sending that are in the kernel
+	fd          int
+	known       bool    // the loop has it in connections
+	blocked     bool    // the kernel took no more, and tells when it does
+	readable    bool    // there may be something to read
+	toTheEnd    bool    // the kernel told an end or an error: read until it comes
+	untold      bool    // the kernel may have told news that are lost: read until nothing comes
+	broughtMuch bool    // when it was read last
+	inReady     bool    // in one of the loop's lists of those to read
+	eof         bool    // reading is over
+	shut        bool    // the other side was told that writing is over
+	over        bool    // Ended had its last call
+	sending     *buffer // nil: nothing
+	sent        int     // bytes of sending that are in the kernel
 }
 
 // A buffer is bytes to send. They go back to the loop's pool.
@@ -123,6 +124,10 @@ func (s *Socket) Pause() { s.paused.Store(true) }
 // sockets that many tasks wait for. Answers that are here already are then known before a task
 // asks whether its server still answers, also after this process stood still for a while.
 func (s *Socket) ReadFirst() { s.first.Store(true) }
+
+// ReadLater has the socket read like one that brings much from now on: after the others, and only a
+// few such in each round. It is for short replies that cost much work together.
+func (s *Socket) ReadLater() { s.later.Store(true) }
 
 // Resume begins reading, or goes on with it.
 func (s *Socket) Resume() {

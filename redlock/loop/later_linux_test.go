@@ -1,0 +1,120 @@
+package loop
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A readOrder notes whose bytes are read. The loop writes it until done is closed.
+type readOrder struct {
+	names []string
+	most  int // done is closed after so many
+	done  chan struct{}
+}
+
+// client adopts a socket whose reads are noted under this name. send has bytes come from it.
+func (o *readOrder) client(t *testing.T, l *running, name string, heard func()) (s *Socket, send func(bytes int)) {
+	t.Helper()
+	r := newRecorder()
+	r.received = func([]byte) {
+		if o.names = append(o.names, name); len(o.names) == o.most {
+			close(o.done)
+		}
+		heard()
+	}
+	s, theirs := l.adopt(t, "unix", r)
+	return s, func(bytes int) {
+		if _, err := theirs.Write([]byte(strings.Repeat("x", bytes))); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// hold has the loop stand still until goOn is called.
+func (r *running) hold(t *testing.T) (goOn func()) {
+	t.Helper()
+	held, release := make(chan struct{}), make(chan struct{})
+	r.Do(func() { close(held); <-release })
+	waitFor(t, held, "the loop to be held up")
+	return func() { close(release) }
+}
+
+// While many sockets bring much, one that brings little waits for a few of them only.
+func TestALittleWaitsForFewThatBringMuch(t *testing.T) {
+	const crowd = 5 * mostLater
+	for _, c := range []struct {
+		name  string
+		bytes int // that each of the crowd sends
+		later bool
+	}{{"pipelines", muchRead, false}, {"ReadLater", 1, true}} {
+		t.Run(c.name, func(t *testing.T) {
+			l := start(t)
+			o := &readOrder{most: crowd, done: make(chan struct{})}
+			_, sendLittle := o.client(t, l, "little", func() {})
+			loopSends := false
+			heard := func() {
+				if loopSends {
+					loopSends = false
+					sendLittle(1)
+				}
+			}
+			var sends []func(int)
+			for range crowd {
+				s, send := o.client(t, l, "much", heard)
+				if c.later {
+					s.ReadLater()
+				}
+				sends = append(sends, send)
+			}
+			for _, send := range sends {
+				send(c.bytes)
+			}
+			waitFor(t, o.done, "the first bytes")
+			l.flush(t)
+
+			goOn := l.hold(t)
+			o.names, o.most, o.done = nil, crowd+1, make(chan struct{})
+			loopSends = true
+			for _, send := range sends {
+				send(c.bytes)
+			}
+			goOn()
+			waitFor(t, o.done, "all to be read")
+			if at := slices.Index(o.names, "little"); at > mostLater {
+				t.Errorf("%d were read before it, and a round reads %d", at, mostLater)
+			}
+		})
+	}
+}
+
+// Sockets that bring much are read in each round, also while many others are ready.
+func TestThoseThatBringMuchAreNotStarved(t *testing.T) {
+	const much, little = 2 * mostLater, 4 * mostReads
+	l := start(t)
+	o := &readOrder{most: much, done: make(chan struct{})}
+	var sends []func()
+	for range much {
+		_, send := o.client(t, l, "much", func() {})
+		send(muchRead)
+		sends = append(sends, func() { send(muchRead) })
+	}
+	for range little {
+		_, send := o.client(t, l, "little", func() {})
+		sends = append(sends, func() { send(1) })
+	}
+	waitFor(t, o.done, "the first bytes")
+	l.flush(t)
+
+	goOn := l.hold(t)
+	o.names, o.most, o.done = nil, much+little, make(chan struct{})
+	for _, send := range sends {
+		send()
+	}
+	goOn()
+	waitFor(t, o.done, "all to be read")
+	slices.Reverse(o.names)
+	if after := slices.Index(o.names, "much"); after < mostReads {
+		t.Errorf("the last of them was read when %d others were left", after)
+	}
+}
