@@ -43,6 +43,10 @@ func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
 	return true
 }
 
+// ReadLater has the loop read an attached socket after clients that send little
+// (loop.Socket.ReadLater).
+func (s *Socket) ReadLater() { s.on.Load().ReadLater() }
+
 // Attachable tells whether a loop could read and write the connection.
 func (s *Socket) Attachable() bool {
 	switch s.Conn.(type) {
