@@ -725,7 +725,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a replacement does not undo another",
-		edits:      []edit{{"roster/roster.go", "marker.Together(r.joined, s.marker.Joined)", "slices.MaxFunc([][]string{r.joined, s.marker.Joined}, slices.Compare[[]string])"}},
+		edits:      []edit{{"roster/roster.go", "members.Together(r.joined, s.marker.Joined)", "slices.MaxFunc([][]string{r.joined, s.marker.Joined}, slices.Compare[[]string])"}},
 		caughtBy:   "TestTimelineAReplacementDoesNotUndoAnother",
 		unmodelled: "not found in 10^8 steps: two reloads at once are refused by one of the processes in the model",
 	},
@@ -985,7 +985,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "only the last master is removed",
-		edits:      []edit{{"roster/resize.go", "case at.Step == marker.Retiring && i != r.masters-1:", "case false:"}},
+		edits:      []edit{{"roster/resize.go", "case at.Step == members.Retiring && i != r.masters-1:", "case false:"}},
 		caughtBy:   "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",
 		unmodelled: "the removal is decided and at once taken back, with the number unchanged and nobody voting; that is safe, and the bound allows the wait",
 	},
@@ -1003,7 +1003,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a withdrawn addition is not asked for again",
-		edits:      []edit{{"roster/resize.go", "at.Step == marker.Absent && at.Round == r.offered", "false"}},
+		edits:      []edit{{"roster/resize.go", "at.Step == members.Absent && at.Round == r.offered", "false"}},
 		caughtBy:   "roster/TestAWithdrawnAdditionIsNotAskedForAgain",
 		unmodelled: "operators who contradict each other would stop votes again and again, and in the model's peace they agree",
 	},
@@ -1021,7 +1021,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "who is about to count is read before others are told of the masters",
-		edits:      []edit{{"roster/sighting.go", "i >= r.masters && r.stage(i).Step != marker.Entering", "i >= r.masters && marker.Entering != 99"}},
+		edits:      []edit{{"roster/sighting.go", "i >= r.masters && r.stage(i).Step != members.Entering", "i >= r.masters && members.Entering != 99"}},
 		caughtBy:   "roster/TestAMasterThatIsAboutToCountMustBeReadBeforeOthersAreTold",
 		unmodelled: "not found in 8*10^6 steps of worlds with one story: two masters have to forget a longer TTL at once, which only the new master and one that decided still know; who tells them counts no votes until then",
 	},
@@ -1033,13 +1033,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a set is counted by its own record",
-		edits:      []edit{{"roster/founding.go", "f := following{set: set, joined: joined, masters: marker.Counting(joined)}", "f := following{set: set, joined: joined, masters: len(r.servers)}"}},
+		edits:      []edit{{"roster/founding.go", "f := following{set: set, joined: joined, masters: members.Counting(joined)}", "f := following{set: set, joined: joined, masters: len(r.servers)}"}},
 		caughtBy:   "roster/TestTheRecordSaysHowManyMastersThereAre",
 		unmodelled: "not found in 6*10^6 steps: in the model's worlds another set begins only with the masters of the one before",
 	},
 	{
 		rule:       "a record with stages is not read by earlier versions",
-		edits:      []edit{{"marker/marker.go", "if IsStaged(m.Joined) {", "if false {"}},
+		edits:      []edit{{"marker/marker.go", "if members.IsStaged(m.Joined) {", "if false {"}},
 		caughtBy:   "marker/TestEarlierVersionsReadNoStages",
 		unmodelled: "the model's processes are all of this version",
 	},
@@ -1051,13 +1051,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "stages that nobody writes are refused",
-		edits:      []edit{{"marker/marker.go", "ok = ok && IsStaged(m.Joined) == (version == StagedVersion) && !slices.ContainsFunc(m.Joined, isMalformed)", "ok = ok && IsStaged(m.Joined) == (version == StagedVersion)"}},
+		edits:      []edit{{"marker/marker.go", "ok = ok && members.IsStaged(m.Joined) == (version == StagedVersion) && !slices.ContainsFunc(m.Joined, members.IsMalformed)", "ok = ok && members.IsStaged(m.Joined) == (version == StagedVersion)"}},
 		caughtBy:   "marker/TestMalformedMembersAreRefused",
 		unmodelled: "the model's servers keep what was written",
 	},
 	{
 		rule:     "no recorded stage of another number is forgotten",
-		edits:    []edit{{"marker/member.go", "if at.Less(otherAt) {", "if otherAt.Less(at) {"}},
+		edits:    []edit{{"members/members.go", "if at.Less(otherAt) {", "if otherAt.Less(at) {"}},
 		caughtBy: "roster/TestStagesAreMergedToTheLatest",
 		world:    3_000_000,
 	},

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"redlock-proxy/redlock/members"
 )
 
 // Key is our one key on a master. Every database of the master has it. No client may
@@ -63,7 +65,7 @@ const (
 
 // Version returns the word with which the text begins.
 func (m Marker) Version() string {
-	if IsStaged(m.Joined) {
+	if members.IsStaged(m.Joined) {
 		return StagedVersion
 	}
 	return Version
@@ -127,11 +129,11 @@ func Parse(text string) (Marker, bool) {
 	}
 	m.DB = int(number(field("db")))
 	m.Set = field("set")
-	member, members, _ := strings.Cut(field("member"), "/")
-	m.Member, m.Members = int(number(member)), int(number(members))
+	own, all, _ := strings.Cut(field("member"), "/")
+	m.Member, m.Members = int(number(own)), int(number(all))
 	m.Epoch = number(field("epoch"))
 	m.Joined = strings.Split(field("joined"), ",")
-	ok = ok && IsStaged(m.Joined) == (version == StagedVersion) && !slices.ContainsFunc(m.Joined, isMalformed)
+	ok = ok && members.IsStaged(m.Joined) == (version == StagedVersion) && !slices.ContainsFunc(m.Joined, members.IsMalformed)
 	if version != FirstVersion {
 		if m.ReplID = field("replid"); m.ReplID == noReplid {
 			m.ReplID = ""

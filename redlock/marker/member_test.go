@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"redlock-proxy/redlock/members"
 )
 
 func withMembers(joined ...string) Marker {
@@ -44,13 +46,13 @@ func TestMalformedMembersAreRefused(t *testing.T) {
 // Names come from the configuration, and must not look like something else on record.
 func TestNamesOnRecordArePlain(t *testing.T) {
 	for _, name := range []string{"a;1.", "a,1", "a b", "a/r", "a@b", "a;0-;1+"} {
-		entry := Entry(Member{Epoch: 3, Name: name, Run: "r"}.String(), Stage{Round: 1})
+		entry := members.Entry(members.Member{Epoch: 3, Name: name, Run: "r"}.String(), members.Stage{Round: 1})
 		m, ok := Parse(withMembers("1", entry).String())
 		if !ok {
 			t.Fatalf("%s", entry)
 		}
-		who, at := CutEntry(m.Joined[1])
-		if got := ReadMember(who); got.Epoch != 3 || got.Name != PlainName(name) || got.Run != "r" || at != (Stage{Round: 1}) {
+		who, at := members.CutEntry(m.Joined[1])
+		if got := members.ReadMember(who); got.Epoch != 3 || got.Name != members.PlainName(name) || got.Run != "r" || at != (members.Stage{Round: 1}) {
 			t.Errorf("%q is read as %+v %v", name, got, at)
 		}
 	}
@@ -73,14 +75,14 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%q: %d members, and %d are listed", text, m.Members, len(m.Joined))
 		}
 		for _, entry := range m.Joined {
-			if who, at := CutEntry(entry); Entry(who, at) != entry || at.Round > mostRounds || at.Step > Absent {
-				t.Errorf("%q: %q is written as %q", text, entry, Entry(who, at))
+			if who, at := members.CutEntry(entry); members.Entry(who, at) != entry || at.Round > members.MostRounds || at.Step > members.Absent {
+				t.Errorf("%q: %q is written as %q", text, entry, members.Entry(who, at))
 			}
 		}
 		if again, ok := Parse(m.String()); !m.OfFirstVersion() && (!ok || again.String() != m.String()) {
 			t.Errorf("%q is written as %q", text, m)
 		}
-		if got := Together(m.Joined, m.Joined); !slices.Equal(got, m.Joined) {
+		if got := members.Together(m.Joined, m.Joined); !slices.Equal(got, m.Joined) {
 			t.Errorf("%v with itself is %v", m.Joined, got)
 		}
 	})

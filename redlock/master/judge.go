@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/roster"
 	"redlock-proxy/redlock/stream"
@@ -97,7 +98,7 @@ func readReplication(info []byte) roster.Replication {
 		case "role":
 			r.Replica = string(value) != "master"
 		case "master_replid":
-			r.ID = marker.ShortRun(string(value))
+			r.ID = members.ShortRun(string(value))
 		case "master_replid2":
 			r.Was = len(bytes.Trim(value, "0")) > 0
 		}

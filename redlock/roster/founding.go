@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -65,7 +66,7 @@ func (r *Roster) adopt(now time.Time) {
 // isListed tells whether a record can be that of the masters on this process's list. If its number
 // was never changed, it has as many places as the list, or as the list before a reload.
 func (r *Roster) isListed(joined []string) bool {
-	return marker.IsStaged(joined) || len(joined) == r.masters || len(joined) == r.wanted
+	return members.IsStaged(joined) || len(joined) == r.masters || len(joined) == r.wanted
 }
 
 // A following is a set and how many of its masters have its marker. The set's own record says how
@@ -82,14 +83,14 @@ func (r *Roster) largest() (best following, tie bool) {
 	for i := range max(len(r.servers), len(r.joined)) {
 		s := r.views[Place{i, 0}]
 		if s != nil && s.present() && s.marker.Member == i+1 && fits(records[s.marker.Set], s.marker.Joined) {
-			records[s.marker.Set] = marker.Together(records[s.marker.Set], s.marker.Joined)
+			records[s.marker.Set] = members.Together(records[s.marker.Set], s.marker.Joined)
 		}
 	}
 	for set, joined := range records {
 		if set != r.set && !r.isListed(joined) {
 			continue
 		}
-		f := following{set: set, joined: joined, masters: marker.Counting(joined)}
+		f := following{set: set, joined: joined, masters: members.Counting(joined)}
 		for i := range f.masters {
 			s := r.views[Place{i, 0}]
 			if s == nil || !s.read {

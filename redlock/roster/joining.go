@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -54,7 +55,7 @@ func (r *Roster) join(master int, name, run string) {
 	r.epoch++
 	r.joined = slices.Clone(r.joined)
 	r.plans[master] = cmp.Or(r.plans[master], r.who(master))
-	r.joined[master] = marker.Entry(marker.Member{Epoch: r.epoch, Name: name, Run: run}.String(), r.stage(master))
+	r.joined[master] = members.Entry(members.Member{Epoch: r.epoch, Name: name, Run: run}.String(), r.stage(master))
 	r.changed()
 }
 
@@ -64,19 +65,19 @@ func (r *Roster) join(master int, name, run string) {
 func (r *Roster) unjoin(p Place, s *view) {
 	if before, isPlan := r.plans[p.Master]; isPlan && p.DB == 0 && r.hasJoined(p, s) {
 		r.joined = slices.Clone(r.joined)
-		r.joined[p.Master] = marker.Entry(before, r.stage(p.Master)) // the number of masters is not taken back
+		r.joined[p.Master] = members.Entry(before, r.stage(p.Master)) // the number of masters is not taken back
 		delete(r.plans, p.Master)
 		r.changed()
 	}
 }
 
 // member returns the recorded member at a place, as far as this process knows.
-func (r *Roster) member(master int) marker.Member { return marker.ReadMember(r.who(master)) }
+func (r *Roster) member(master int) members.Member { return members.ReadMember(r.who(master)) }
 
 // hasJoined tells whether the server at a place is the recorded member, in the run in which it
 // joined.
 func (r *Roster) hasJoined(p Place, s *view) bool {
-	return s.run != "" && r.member(p.Master).Run == marker.ShortRun(s.run)
+	return s.run != "" && r.member(p.Master).Run == members.ShortRun(s.run)
 }
 
 // joins tells whether nothing may be written to a place yet, because the server there is not
@@ -128,7 +129,7 @@ func (r *Roster) sticks(master int, stuck bool) {
 // says that it is the configured server. A Sentinel's name may belong to any server.
 func (r *Roster) knows(master int) bool {
 	m := r.member(master)
-	return !r.moves(master) && (r.met[master] == r.who(master) || m.Name != "" && m.Name == marker.PlainName(r.names(master)))
+	return !r.moves(master) && (r.met[master] == r.who(master) || m.Name != "" && m.Name == members.PlainName(r.names(master)))
 }
 
 // isMember tells whether a server without a marker of its present run is the member itself,
@@ -333,7 +334,7 @@ func (r *Roster) Replaceable(i int) error {
 // members.
 func (r *Roster) Replace(i int, name, run string) Joined {
 	m := r.member(i)
-	if m.Name != "" && m.Name == marker.PlainName(name) || run != "" && m.Run == marker.ShortRun(run) {
+	if m.Name != "" && m.Name == members.PlainName(name) || run != "" && m.Run == members.ShortRun(run) {
 		return Joined{r.epoch, r.joined} // another process has made the same replacement
 	}
 	r.join(i, name, run)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 )
 
 // Worlds in which the number of masters changes, by the word of operators who may contradict each
@@ -54,7 +55,7 @@ func TestModelOfAnotherNumber(t *testing.T) {
 func (w *world) recorded() (joined []string) {
 	for _, s := range w.full {
 		if m, ok := marker.Parse(s.texts[0]); ok {
-			joined = marker.Together(joined, m.Joined)
+			joined = members.Together(joined, m.Joined)
 		}
 	}
 	return joined
@@ -64,11 +65,11 @@ func (w *world) recorded() (joined []string) {
 func (w *world) takeRecord() {
 	n := 0
 	for i, entry := range w.recorded() {
-		text, at := marker.CutEntry(entry)
-		if at.Step != marker.Absent {
+		text, at := members.CutEntry(entry)
+		if at.Step != members.Absent {
 			n = i + 1
 		}
-		m := marker.ReadMember(text)
+		m := members.ReadMember(text)
 		for j, s := range w.all {
 			if named := s.name == m.Name || strings.HasPrefix(m.Run, s.name+"-run"); s.place == i && i <= len(w.full) && (named || m.Name == "" && m.Run == "" && j == i) {
 				w.full = append(w.full[:i:i], append([]*toyServer{s}, w.full[min(i+1, len(w.full)):]...)...)
@@ -126,7 +127,7 @@ func (w *world) longer(n int, again bool) []*toyServer {
 	for i := range n {
 		if i >= w.masters && !again {
 			list[i] = w.newServer(i)
-		} else if at := stageOf(recorded, i); w.peace && at.Step == marker.Proposed || at.Step == marker.Absent && (w.peace || w.rng.IntN(2) == 0) {
+		} else if at := stageOf(recorded, i); w.peace && at.Step == members.Proposed || at.Step == members.Absent && (w.peace || w.rng.IntN(2) == 0) {
 			// The operator has deleted the key there, and in no other database. That may also be the key
 			// of an earlier master, while somebody else proposes another server for its place.
 			list[i].texts[0] = ""
@@ -136,11 +137,11 @@ func (w *world) longer(n int, again bool) []*toyServer {
 }
 
 // stageOf returns the stage of a place in a record, Absent if it has no such place.
-func stageOf(joined []string, i int) marker.Stage {
+func stageOf(joined []string, i int) members.Stage {
 	if i >= len(joined) {
-		return marker.Stage{Step: marker.Absent}
+		return members.Stage{Step: members.Absent}
 	}
-	_, at := marker.CutEntry(joined[i])
+	_, at := members.CutEntry(joined[i])
 	return at
 }
 

@@ -3,7 +3,7 @@ package roster
 import (
 	"time"
 
-	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 )
 
 // Worlds in which nothing happens but one story about the number of masters. By chance alone such
@@ -124,7 +124,7 @@ func (w *world) lateLock(f fault) {
 			tells.reaches(y)
 		})
 	}
-	entering := func() bool { return stageOf(p.r.joined, 3).Step == marker.Entering || p.r.masters == 4 }
+	entering := func() bool { return stageOf(p.r.joined, 3).Step == members.Entering || p.r.masters == 4 }
 	w.after(7*time.Second, func() {
 		w.once(entering, func() {
 			if !again {

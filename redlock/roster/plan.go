@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -285,7 +286,7 @@ type usedDatabases struct {
 func (r *Roster) contested() bool {
 	for p, s := range r.views {
 		m := s.marker
-		if p.DB == 0 && s.present() && m.Set != r.set && (m.Members == r.masters || m.Members == len(r.servers)) && !marker.IsStaged(m.Joined) && m.Member == p.Master+1 {
+		if p.DB == 0 && s.present() && m.Set != r.set && (m.Members == r.masters || m.Members == len(r.servers)) && !members.IsStaged(m.Joined) && m.Member == p.Master+1 {
 			return true
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -32,20 +33,20 @@ func who(list []string, i int) string {
 	if i >= len(list) {
 		return ""
 	}
-	name, _ := marker.CutEntry(list[i])
+	name, _ := members.CutEntry(list[i])
 	return name
 }
 
 func (r *Roster) who(i int) string { return who(r.joined, i) }
 
-func (r *Roster) stage(i int) marker.Stage {
-	_, at := marker.CutEntry(r.joined[i])
+func (r *Roster) stage(i int) members.Stage {
+	_, at := members.CutEntry(r.joined[i])
 	return at
 }
 
 // isOnRecord tells whether a place is one of the masters on record, or shall be.
 func (r *Roster) isOnRecord(i int) bool {
-	return i < len(r.joined) && r.stage(i).Step != marker.Absent
+	return i < len(r.joined) && r.stage(i).Step != members.Absent
 }
 
 // fits tells whether a marker that names this set can be one of it. Places that only one of two
@@ -56,21 +57,21 @@ func fits(a, b []string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	return len(a) == 0 || !slices.ContainsFunc(b[len(a):], func(entry string) bool { return !marker.IsStaged([]string{entry}) })
+	return len(a) == 0 || !slices.ContainsFunc(b[len(a):], func(entry string) bool { return !members.IsStaged([]string{entry}) })
 }
 
 // sameStages tells whether two lists of members have the same stages.
 func sameStages(a, b []string) bool {
 	return slices.EqualFunc(a, b, func(a, b string) bool {
-		_, one := marker.CutEntry(a)
-		_, other := marker.CutEntry(b)
+		_, one := members.CutEntry(a)
+		_, other := members.CutEntry(b)
 		return one == other
 	})
 }
 
 // recount takes over the number of masters from their record.
 func (r *Roster) recount() {
-	if n := marker.Counting(r.joined); n != r.masters && n > 0 {
+	if n := members.Counting(r.joined); n != r.masters && n > 0 {
 		r.masters, r.recalls = n, false
 	}
 }
@@ -79,7 +80,7 @@ func (r *Roster) recount() {
 // later one does.
 func (r *Roster) inFlux() (places []int) {
 	for i := range r.joined {
-		if step := r.stage(i).Step; step != marker.Present && (step != marker.Absent || i < r.masters) {
+		if step := r.stage(i).Step; step != members.Present && (step != members.Absent || i < r.masters) {
 			places = append(places, i)
 		}
 	}
@@ -89,7 +90,7 @@ func (r *Roster) inFlux() (places []int) {
 // isFrozen tells whether nobody counts votes, because the number of masters is about to change.
 func (r *Roster) isFrozen() bool {
 	for i := range r.joined {
-		if at := r.stage(i); at.Step == marker.Entering || at.Step == marker.Exiting || !at.Counts() && i < r.masters {
+		if at := r.stage(i); at.Step == members.Entering || at.Step == members.Exiting || !at.Counts() && i < r.masters {
 			return true
 		}
 	}
@@ -158,19 +159,19 @@ func (r *Roster) resize(now time.Time, limits Limits) {
 		recorded = r.keepsAll(now)
 	}
 	s := r.views[Place{i, 0}]
-	next := marker.Stage{Round: at.Round, Step: at.Step + 1}
+	next := members.Stage{Round: at.Round, Step: at.Step + 1}
 	switch {
 	case recorded < need:
 		return
 	case !at.Counts() && i < r.masters: // a process has made an earlier decision known too late
-		next = marker.Stage{Round: at.Round + 1, Step: marker.Present}
+		next = members.Stage{Round: at.Round + 1, Step: members.Present}
 	case len(flux) > 1 && !r.stage(last).Counts(): // two changes at once: the addition is dropped
-		i, next = last, marker.Stage{Round: r.stage(last).Round, Step: marker.Absent}
-	case len(flux) > 1 && !at.Counts(), !at.Counts() && r.isWithdrawn(i), at.Step == marker.Proposed && i != r.masters:
-		next.Step = marker.Absent
-	case at.Step == marker.Retiring && i != r.masters-1:
-		next = marker.Stage{Round: at.Round + 1, Step: marker.Present}
-	case at.Step == marker.Proposed && (!held || s == nil || s.told.State != Certified), at.Step == marker.Retiring && !held:
+		i, next = last, members.Stage{Round: r.stage(last).Round, Step: members.Absent}
+	case len(flux) > 1 && !at.Counts(), !at.Counts() && r.isWithdrawn(i), at.Step == members.Proposed && i != r.masters:
+		next.Step = members.Absent
+	case at.Step == members.Retiring && i != r.masters-1:
+		next = members.Stage{Round: at.Round + 1, Step: members.Present}
+	case at.Step == members.Proposed && (!held || s == nil || s.told.State != Certified), at.Step == members.Retiring && !held:
 		return
 	}
 	r.step(i, r.who(i), next, now)
@@ -178,13 +179,13 @@ func (r *Roster) resize(now time.Time, limits Limits) {
 }
 
 // step records the next stage of a place. Running ballots count no more votes.
-func (r *Roster) step(i int, who string, at marker.Stage, now time.Time) {
+func (r *Roster) step(i int, who string, at members.Stage, now time.Time) {
 	r.epoch++
 	r.joined, r.learned = slices.Clone(r.joined), now
 	if i == len(r.joined) {
 		r.joined = append(r.joined, "")
 	}
-	r.joined[i] = marker.Entry(who, at)
+	r.joined[i] = members.Entry(who, at)
 	r.recount()
 	r.changed()
 }
@@ -201,7 +202,7 @@ func (r *Roster) Keep() {
 // isProposed tells whether nothing but the addition of the next place is proposed.
 func (r *Roster) isProposed() bool {
 	flux, i := r.inFlux(), r.masters
-	return len(flux) == 1 && flux[0] == i && r.stage(i).Step == marker.Proposed && !r.isWithdrawn(i)
+	return len(flux) == 1 && flux[0] == i && r.stage(i).Step == members.Proposed && !r.isWithdrawn(i)
 }
 
 // withdraw does what Keep says.
@@ -212,7 +213,7 @@ func (r *Roster) withdraw(now time.Time, limits Limits) {
 	}
 	i := r.masters
 	r.warn("the addition of a lock master takes too long, and this process was told to keep their number, so it is withdrawn", "master", r.names(i), "masters", i)
-	r.step(i-1, r.who(i-1), marker.Stage{Round: r.stage(i).Round, Step: marker.Present}, now)
+	r.step(i-1, r.who(i-1), members.Stage{Round: r.stage(i).Round, Step: members.Present}, now)
 }
 
 // additionLasts is how long an addition can stay proposed if its server is up: it joins, its quarantine
@@ -229,12 +230,12 @@ func (r *Roster) pursue(now time.Time) {
 		return
 	}
 	flux, i := r.inFlux(), r.masters
-	isOurs := r.member(i).Name == marker.PlainName(r.names(i)) // the list may have another server there
+	isOurs := r.member(i).Name == members.PlainName(r.names(i)) // the list may have another server there
 	if i < len(r.joined) && r.wanted > i {
 		at := r.stage(i)
-		if at.Step == marker.Proposed && isOurs {
+		if at.Step == members.Proposed && isOurs {
 			r.offered = at.Round
-		} else if at.Step == marker.Absent && at.Round == r.offered {
+		} else if at.Step == members.Absent && at.Round == r.offered {
 			// Otherwise two operators who contradict each other would stop the votes again and again.
 			r.wanted = 0
 			r.warn("another process has withdrawn the addition of a lock master, so this one does not ask for it any more", "master", r.names(i), "masters", r.masters)
@@ -245,8 +246,8 @@ func (r *Roster) pursue(now time.Time) {
 	case len(flux) == 0 && r.wanted == r.masters:
 		r.wanted = 0
 		r.warn("the number of lock masters is what the operator asked for", "masters", r.masters)
-	case len(flux) == 1 && flux[0] == i && (r.wanted <= i || !isOurs) && r.stage(i).Step == marker.Proposed && !r.isWithdrawn(i):
-		r.step(i-1, r.who(i-1), marker.Stage{Round: r.stage(i).Round, Step: marker.Present}, now)
+	case len(flux) == 1 && flux[0] == i && (r.wanted <= i || !isOurs) && r.stage(i).Step == members.Proposed && !r.isWithdrawn(i):
+		r.step(i-1, r.who(i-1), members.Stage{Round: r.stage(i).Round, Step: members.Present}, now)
 	case len(flux) > 0:
 	default:
 		if err := r.resizable(now); err != nil {
@@ -296,17 +297,17 @@ func (r *Roster) resizable(now time.Time) error {
 
 // add proposes a server as one more master, in the place after the last one.
 func (r *Roster) add(name, run string, now time.Time) {
-	at := marker.Stage{Round: 1}
+	at := members.Stage{Round: 1}
 	for i := range r.joined {
 		at.Round = max(at.Round, r.stage(i).Round+1)
 	}
-	r.step(r.masters, marker.Member{Epoch: r.epoch + 1, Name: name, Run: run}.String(), at, now)
+	r.step(r.masters, members.Member{Epoch: r.epoch + 1, Name: name, Run: run}.String(), at, now)
 }
 
 // remove proposes to do without the last master.
 func (r *Roster) remove(now time.Time) {
 	i := r.masters - 1
-	r.step(i, r.who(i), marker.Stage{Round: r.stage(i).Round, Step: marker.Retiring}, now)
+	r.step(i, r.who(i), members.Stage{Round: r.stage(i).Round, Step: members.Retiring}, now)
 }
 
 // isWithdrawn tells whether the addition of a place was withdrawn: another place has its round.
@@ -345,7 +346,7 @@ func (r *Roster) Asks(i int) bool { return r.set == "" || r.isOnRecord(i) || i <
 
 // change returns what happens to the number of masters.
 func (r *Roster) change(now time.Time) Change {
-	c := Change{Wanted: r.wanted, Stage: marker.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now), Waits: r.waits}
+	c := Change{Wanted: r.wanted, Stage: members.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now), Waits: r.waits}
 	flux := r.inFlux()
 	if len(flux) == 0 {
 		return c
@@ -355,14 +356,14 @@ func (r *Roster) change(now time.Time) Change {
 	switch {
 	case c.Recorded < c.Needed:
 		c.Waits = fmt.Sprintf("%d lock masters have this on record, and %d must", c.Recorded, c.Needed)
-	case c.Stage == marker.Proposed && (s == nil || s.told.State != Certified):
+	case c.Stage == members.Proposed && (s == nil || s.told.State != Certified):
 		c.Waits = r.names(flux[0]) + " must vote first"
 	case r.isFrozen() && r.keepsAll(now) < c.Needed:
 		c.Waits = "lock masters that have forgotten must be out of quarantine"
-	case c.Stage == marker.Proposed || c.Stage == marker.Retiring:
+	case c.Stage == members.Proposed || c.Stage == members.Retiring:
 		c.Waits = "locks that were granted before must have ended"
 	}
-	if r.keeps && c.Stage == marker.Proposed {
+	if r.keeps && c.Stage == members.Proposed {
 		c.Waits += "; it is withdrawn if that takes too long"
 	}
 	return c

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 )
 
 // A Place is one database of one master.
@@ -336,7 +337,7 @@ func (r *Roster) learn(s *view, now time.Time) bool {
 	if !r.fits(s.marker) {
 		return false
 	}
-	epoch, joined := max(r.epoch, s.marker.Epoch), marker.Together(r.joined, s.marker.Joined)
+	epoch, joined := max(r.epoch, s.marker.Epoch), members.Together(r.joined, s.marker.Joined)
 	maps.DeleteFunc(r.plans, func(i int, _ string) bool { return who(joined, i) == who(s.marker.Joined, i) })
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false

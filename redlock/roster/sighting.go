@@ -3,7 +3,7 @@ package roster
 import (
 	"time"
 
-	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -55,7 +55,7 @@ func (r *Roster) knowsMembers(p Place, s *view, now time.Time, limits Limits) bo
 // other processes already.
 func (r *Roster) readAllOthers(p Place, since time.Time) bool {
 	for i := range r.joined {
-		if i == p.Master || i >= r.masters && r.stage(i).Step != marker.Entering {
+		if i == p.Master || i >= r.masters && r.stage(i).Step != members.Entering {
 			continue
 		}
 		if s := r.views[Place{i, 0}]; s == nil || !s.tellsAfter(since) {

@@ -3,7 +3,7 @@ package roster
 import (
 	"time"
 
-	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 )
 
 // State says whether a master's votes count.
@@ -74,7 +74,7 @@ type Change struct {
 	Wanted int // what this process was told by Want; 0 if nothing, or if it has been reached
 	// Stage is the stage of the place that is being added or removed: the last one of Masters, or
 	// the first one of Others. It is Present if nothing is under way.
-	Stage marker.Step
+	Stage members.Step
 	// Recorded masters have the present step on record, and Needed must have it before the next one.
 	Recorded, Needed int
 	// Waits says, for people, what the next step waits for. It is empty if no change is wanted or

@@ -1,4 +1,4 @@
-package marker
+package members
 
 import (
 	"slices"
@@ -95,8 +95,8 @@ func CutEntry(entry string) (who string, at Stage) {
 	return who, at
 }
 
-// mostRounds bounds how often a place may be added.
-const mostRounds = 1_000_000
+// MostRounds bounds how often a place may be added.
+const MostRounds = 1_000_000
 
 func readStage(text string) (Stage, bool) {
 	if text == "" {
@@ -105,14 +105,14 @@ func readStage(text string) (Stage, bool) {
 	digits, sign := text[:len(text)-1], text[len(text)-1:]
 	round, err := strconv.Atoi(digits)
 	step := strings.Index(stepSigns, sign)
-	if err != nil || step < 0 || round < 0 || round > mostRounds || strconv.Itoa(round) != digits || (Stage{round, Step(step)}) == first {
+	if err != nil || step < 0 || round < 0 || round > MostRounds || strconv.Itoa(round) != digits || (Stage{round, Step(step)}) == first {
 		return first, false
 	}
 	return Stage{round, Step(step)}, true
 }
 
-// isMalformed tells whether an entry is not one that Entry writes.
-func isMalformed(entry string) bool {
+// IsMalformed tells whether an entry is not one that Entry writes.
+func IsMalformed(entry string) bool {
 	who, text, staged := strings.Cut(entry, ";")
 	_, ok := readStage(text)
 	return who == "" || staged && !ok
