@@ -3,8 +3,6 @@ package marker
 import (
 	"strings"
 	"time"
-
-	"redlock-proxy/redlock/members"
 )
 
 // Facts is the content of a marker, for display to people.
@@ -37,7 +35,7 @@ func Read(text string, now time.Time) (facts Facts, ok bool) {
 		return Facts{}, false
 	}
 	return Facts{
-		Set: m.Set, Founded: FoundedAt(m.Set, now), Member: m.Member, Members: members.Counting(m.Joined), Epoch: m.Epoch, Run: m.Run,
+		Set: m.Set, Founded: FoundedAt(m.Set, now), Member: m.Member, Members: m.Joined.Counting(), Epoch: m.Epoch, Run: m.Run,
 		Since: time.UnixMilli(m.Since), Quarantine: m.Quarantine, Longest: m.Granted(),
 	}, true
 }

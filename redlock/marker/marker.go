@@ -28,9 +28,9 @@ type Marker struct {
 	Member  int    // its number in the set, counted from 1
 	Members int
 	Epoch   int64
-	// Joined says for each member who it is and when it joined (joining.go). So a process with
-	// an old list knows that one of its servers is no member any more.
-	Joined []string
+	// Joined says for each member who it is and when it joined. So a process with an old list
+	// knows that one of its servers is no member any more.
+	Joined members.List
 	// ReplID is the server's replication id. The id changes when the server has been a replica.
 	// Then it may have loaded another server's memory with this very text.
 	ReplID string
@@ -65,7 +65,7 @@ const (
 
 // Version returns the word with which the text begins.
 func (m Marker) Version() string {
-	if members.IsStaged(m.Joined) {
+	if m.Joined.IsStaged() {
 		return StagedVersion
 	}
 	return Version
@@ -133,7 +133,7 @@ func Parse(text string) (Marker, bool) {
 	m.Member, m.Members = int(number(own)), int(number(all))
 	m.Epoch = number(field("epoch"))
 	m.Joined = strings.Split(field("joined"), ",")
-	ok = ok && members.IsStaged(m.Joined) == (version == StagedVersion) && !slices.ContainsFunc(m.Joined, members.IsMalformed)
+	ok = ok && m.Joined.IsStaged() == (version == StagedVersion) && m.Joined.IsValid()
 	if version != FirstVersion {
 		if m.ReplID = field("replid"); m.ReplID == noReplid {
 			m.ReplID = ""

@@ -46,13 +46,13 @@ func TestMalformedMembersAreRefused(t *testing.T) {
 // Names come from the configuration, and must not look like something else on record.
 func TestNamesOnRecordArePlain(t *testing.T) {
 	for _, name := range []string{"a;1.", "a,1", "a b", "a/r", "a@b", "a;0-;1+"} {
-		entry := members.Entry(members.Member{Epoch: 3, Name: name, Run: "r"}.String(), members.Stage{Round: 1})
+		entry := members.Member{Epoch: 3, Name: name, Run: "r"}.String() + ";1+"
 		m, ok := Parse(withMembers("1", entry).String())
 		if !ok {
 			t.Fatalf("%s", entry)
 		}
-		who, at := members.CutEntry(m.Joined[1])
-		if got := members.ReadMember(who); got.Epoch != 3 || got.Name != members.PlainName(name) || got.Run != "r" || at != (members.Stage{Round: 1}) {
+		at := m.Joined.Stage(1)
+		if got := members.Read(m.Joined.Who(1)); got.Epoch != 3 || got.Name != members.PlainName(name) || got.Run != "r" || at != (members.Stage{Round: 1}) {
 			t.Errorf("%q is read as %+v %v", name, got, at)
 		}
 	}
@@ -74,15 +74,13 @@ func FuzzParse(f *testing.F) {
 		if len(m.Joined) != m.Members {
 			t.Errorf("%q: %d members, and %d are listed", text, m.Members, len(m.Joined))
 		}
-		for _, entry := range m.Joined {
-			if who, at := members.CutEntry(entry); members.Entry(who, at) != entry || at.Round > members.MostRounds || at.Step > members.Absent {
-				t.Errorf("%q: %q is written as %q", text, entry, members.Entry(who, at))
-			}
+		if !m.Joined.IsValid() {
+			t.Errorf("%q: members that nobody writes", text)
 		}
 		if again, ok := Parse(m.String()); !m.OfFirstVersion() && (!ok || again.String() != m.String()) {
 			t.Errorf("%q is written as %q", text, m)
 		}
-		if got := members.Together(m.Joined, m.Joined); !slices.Equal(got, m.Joined) {
+		if got := m.Joined.Together(m.Joined); !slices.Equal(got, m.Joined) {
 			t.Errorf("%v with itself is %v", m.Joined, got)
 		}
 	})

@@ -5,4 +5,19 @@
 // addition or removal of the place has come (Stage). A place that was never added or removed has
 // no stage in the text. So a set whose number of masters never changed has the text of earlier
 // versions, and those cannot read any other.
+//
+// The rules:
+//
+//   - Records only grow. For each place the member that joined last and the latest stage count
+//     (Together). So two records that differ have a common successor, in any order.
+//   - Places are added and removed at the end, and stay on record. So a record without a place is
+//     an earlier one, and the place has a stage in the later one (Fits).
+//   - A change is proposed, kept on record, and decided. Until it is decided the number before
+//     counts (Counting). Between the two nobody counts votes (IsFrozen).
+//   - Each step follows from the record alone (Next). A process may take it when a quorum of the
+//     masters that count has recorded exactly this record. A quorum of N masters and one of N+1
+//     have a master in common. So of two such quorums one record comes after the other, and of two
+//     contradictory steps one cannot be taken.
+//   - One place changes at a time. If two changes meet, the addition is dropped. An addition is
+//     withdrawn by its round in another place (Withdraw).
 package members

@@ -1,7 +1,6 @@
 package members
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -22,7 +21,8 @@ func (m Member) String() string {
 	return text
 }
 
-func ReadMember(text string) (m Member) {
+// Read is the reverse of String.
+func Read(text string) (m Member) {
 	epoch, who, _ := strings.Cut(text, "@")
 	m.Epoch, _ = strconv.ParseInt(epoch, 10, 64)
 	m.Name, m.Run, _ = strings.Cut(who, "/")
@@ -69,24 +69,24 @@ func (s Step) String() string {
 // Counts tells whether the place is one of the masters of which a quorum is needed.
 func (s Stage) Counts() bool { return s.Step >= Present && s.Step <= Exiting }
 
-// Less tells whether a stage comes before another.
-func (s Stage) Less(other Stage) bool {
+// less tells whether a stage comes before another.
+func (s Stage) less(other Stage) bool {
 	return s.Round < other.Round || s.Round == other.Round && s.Step < other.Step
 }
 
 // from the beginning on, a place is present
 var first = Stage{0, Present}
 
-// Entry is the text of a place: its member, and its stage unless it was never added or removed.
-func Entry(who string, at Stage) string {
+// entry is the text of a place: its member, and its stage unless it was never added or removed.
+func entry(who string, at Stage) string {
 	if at == first {
 		return who
 	}
 	return who + ";" + strconv.Itoa(at.Round) + stepSigns[at.Step:at.Step+1]
 }
 
-// CutEntry is the reverse of Entry. Parse has refused every text that Entry does not write.
-func CutEntry(entry string) (who string, at Stage) {
+// cut is the reverse of entry.
+func cut(entry string) (who string, at Stage) {
 	who, text, staged := strings.Cut(entry, ";")
 	if !staged {
 		return who, first
@@ -95,8 +95,8 @@ func CutEntry(entry string) (who string, at Stage) {
 	return who, at
 }
 
-// MostRounds bounds how often a place may be added.
-const MostRounds = 1_000_000
+// mostRounds bounds how often a place may be added.
+const mostRounds = 1_000_000
 
 func readStage(text string) (Stage, bool) {
 	if text == "" {
@@ -105,56 +105,15 @@ func readStage(text string) (Stage, bool) {
 	digits, sign := text[:len(text)-1], text[len(text)-1:]
 	round, err := strconv.Atoi(digits)
 	step := strings.Index(stepSigns, sign)
-	if err != nil || step < 0 || round < 0 || round > MostRounds || strconv.Itoa(round) != digits || (Stage{round, Step(step)}) == first {
+	if err != nil || step < 0 || round < 0 || round > mostRounds || strconv.Itoa(round) != digits || (Stage{round, Step(step)}) == first {
 		return first, false
 	}
 	return Stage{round, Step(step)}, true
 }
 
-// IsMalformed tells whether an entry is not one that Entry writes.
-func IsMalformed(entry string) bool {
-	who, text, staged := strings.Cut(entry, ";")
-	_, ok := readStage(text)
-	return who == "" || staged && !ok
-}
-
-// IsStaged tells whether the number of masters was ever changed.
-func IsStaged(joined []string) bool {
-	return slices.ContainsFunc(joined, func(entry string) bool { return strings.Contains(entry, ";") })
-}
-
-// Counting returns how many masters there are by a record. The places that count come first.
-func Counting(joined []string) (n int) {
-	for i, entry := range joined {
-		if _, at := CutEntry(entry); at.Counts() {
-			n = i + 1
-		}
-	}
-	return n
-}
-
-// Together merges the members of two markers. For each place it takes the member that joined last
-// and the latest stage. So no recorded change is forgotten, even if two processes made one each at
-// the same moment.
-func Together(a, b []string) []string {
-	if len(a) == 0 || slices.Equal(a, b) {
-		return b
-	}
-	last := slices.Clone(a)
-	for i, entry := range b {
-		if i >= len(last) {
-			last = append(last, entry)
-			continue
-		}
-		who, at := CutEntry(last[i])
-		other, otherAt := CutEntry(entry)
-		if before, now := ReadMember(who).Epoch, ReadMember(other).Epoch; now > before || now == before && other > who {
-			who = other
-		}
-		if at.Less(otherAt) {
-			at = otherAt
-		}
-		last[i] = Entry(who, at)
-	}
-	return last
+// isEntry tells whether a text is one that entry writes.
+func isEntry(text string) bool {
+	who, stage, staged := strings.Cut(text, ";")
+	_, ok := readStage(stage)
+	return who != "" && (!staged || ok)
 }

@@ -65,39 +65,39 @@ func (r *Roster) adopt(now time.Time) {
 
 // isListed tells whether a record can be that of the masters on this process's list. If its number
 // was never changed, it has as many places as the list, or as the list before a reload.
-func (r *Roster) isListed(joined []string) bool {
-	return members.IsStaged(joined) || len(joined) == r.masters || len(joined) == r.wanted
+func (r *Roster) isListed(joined members.List) bool {
+	return joined.IsStaged() || len(joined) == r.masters || len(joined) == r.wanted
 }
 
 // A following is a set and how many of its masters have its marker. The set's own record says how
 // many masters it has, and so which places count.
 type following struct {
 	set                       string
-	joined                    []string
+	joined                    members.List
 	masters, members, reached int
 }
 
 // largest returns the set to which most masters belong, and whether there are two of them.
 func (r *Roster) largest() (best following, tie bool) {
-	records := map[string][]string{}
+	records := map[string]members.List{}
 	for i := range max(len(r.servers), len(r.joined)) {
 		s := r.views[Place{i, 0}]
-		if s != nil && s.present() && s.marker.Member == i+1 && fits(records[s.marker.Set], s.marker.Joined) {
-			records[s.marker.Set] = members.Together(records[s.marker.Set], s.marker.Joined)
+		if s != nil && s.present() && s.marker.Member == i+1 && records[s.marker.Set].Fits(s.marker.Joined) {
+			records[s.marker.Set] = records[s.marker.Set].Together(s.marker.Joined)
 		}
 	}
 	for set, joined := range records {
 		if set != r.set && !r.isListed(joined) {
 			continue
 		}
-		f := following{set: set, joined: joined, masters: members.Counting(joined)}
+		f := following{set: set, joined: joined, masters: joined.Counting()}
 		for i := range f.masters {
 			s := r.views[Place{i, 0}]
 			if s == nil || !s.read {
 				continue
 			}
 			f.reached++
-			if s.present() && s.marker.Set == set && s.marker.Member == i+1 && fits(joined, s.marker.Joined) {
+			if s.present() && s.marker.Set == set && s.marker.Member == i+1 && joined.Fits(s.marker.Joined) {
 				f.members++
 			}
 		}
@@ -148,7 +148,7 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 		return nil
 	}
 	if masters != r.masters {
-		r.masters, r.joined = masters, slices.Repeat([]string{"1"}, masters)
+		r.masters, r.joined = masters, members.New(masters)
 		r.changed()
 	}
 	for i := range masters {

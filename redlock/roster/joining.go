@@ -53,9 +53,8 @@ func joiningPause(limits Limits) time.Duration { return 2*BeatPause + limits.Mas
 // join records a server as the member at a place from the next epoch on.
 func (r *Roster) join(master int, name, run string) {
 	r.epoch++
-	r.joined = slices.Clone(r.joined)
-	r.plans[master] = cmp.Or(r.plans[master], r.who(master))
-	r.joined[master] = members.Entry(members.Member{Epoch: r.epoch, Name: name, Run: run}.String(), r.stage(master))
+	r.plans[master] = cmp.Or(r.plans[master], r.joined.Who(master))
+	r.joined = r.joined.With(master, members.Member{Epoch: r.epoch, Name: name, Run: run}.String())
 	r.changed()
 }
 
@@ -64,15 +63,14 @@ func (r *Roster) join(master int, name, run string) {
 // marker tells of the join after all, this process reads that, like one that has just started.
 func (r *Roster) unjoin(p Place, s *view) {
 	if before, isPlan := r.plans[p.Master]; isPlan && p.DB == 0 && r.hasJoined(p, s) {
-		r.joined = slices.Clone(r.joined)
-		r.joined[p.Master] = members.Entry(before, r.stage(p.Master)) // the number of masters is not taken back
+		r.joined = r.joined.With(p.Master, before) // the number of masters is not taken back
 		delete(r.plans, p.Master)
 		r.changed()
 	}
 }
 
 // member returns the recorded member at a place, as far as this process knows.
-func (r *Roster) member(master int) members.Member { return members.ReadMember(r.who(master)) }
+func (r *Roster) member(master int) members.Member { return members.Read(r.joined.Who(master)) }
 
 // hasJoined tells whether the server at a place is the recorded member, in the run in which it
 // joined.
@@ -88,7 +86,7 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	}
 	own, forgot := s.marker, s.text == ""
 	switch {
-	case !forgot && (own.Set != r.set || !r.fits(own) || own.Member != p.Master+1):
+	case !forgot && (own.Set != r.set || !r.joined.Fits(own.Joined) || own.Member != p.Master+1):
 		return false // judge and mend decide about such a marker
 	case !forgot && own.Run == s.run:
 		return false // the server before it, or one that joined and has its marker
@@ -129,19 +127,19 @@ func (r *Roster) sticks(master int, stuck bool) {
 // says that it is the configured server. A Sentinel's name may belong to any server.
 func (r *Roster) knows(master int) bool {
 	m := r.member(master)
-	return !r.moves(master) && (r.met[master] == r.who(master) || m.Name != "" && m.Name == members.PlainName(r.names(master)))
+	return !r.moves(master) && (r.met[master] == r.joined.Who(master) || m.Name != "" && m.Name == members.PlainName(r.names(master)))
 }
 
 // isMember tells whether a server without a marker of its present run is the member itself,
 // restarted or flushed.
 func (r *Roster) isMember(p Place, s *view) bool {
-	return r.knows(p.Master) && (s.text == "" || who(s.marker.Joined, p.Master) == r.who(p.Master))
+	return r.knows(p.Master) && (s.text == "" || s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master))
 }
 
 // wasReplaced tells whether a server was here before the member. Such a server gives way, and
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
-	onRecord := s.text != "" && who(s.marker.Joined, p.Master) == r.who(p.Master)
+	onRecord := s.text != "" && s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master)
 	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.isOutdated(p.Master))
 }
 
@@ -195,8 +193,8 @@ type record struct {
 // for long enough.
 func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 	h := r.hearings[master]
-	if h.joined != r.who(master) {
-		h = hearing{joined: r.who(master), kept: map[int]record{}}
+	if h.joined != r.joined.Who(master) {
+		h = hearing{joined: r.joined.Who(master), kept: map[int]record{}}
 	}
 	keep := 0
 	for i := range r.masters {
@@ -226,7 +224,7 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 // heardSince returns since when enough of the others have recorded the member at a place. Until
 // then the server before it voted.
 func (r *Roster) heardSince(master int) time.Time {
-	if h := r.hearings[master]; h.joined == r.who(master) {
+	if h := r.hearings[master]; h.joined == r.joined.Who(master) {
 		return h.heard
 	}
 	return time.Time{}
@@ -235,7 +233,7 @@ func (r *Roster) heardSince(master int) time.Time {
 // hasRecorded tells whether a master was last seen to record the present member at another place.
 func (r *Roster) hasRecorded(i, master int) bool {
 	s := r.views[Place{i, 0}]
-	return s != nil && s.present() && s.marker.Set == r.set && r.fits(s.marker) && who(s.marker.Joined, master) == r.who(master)
+	return s != nil && s.present() && s.marker.Set == r.set && r.joined.Fits(s.marker.Joined) && s.marker.Joined.Who(master) == r.joined.Who(master)
 }
 
 // heardOf counts the other masters that have recorded the member at a place.
@@ -288,7 +286,7 @@ func (r *Roster) Acceptable(i int, run, text string) error {
 		return nil
 	}
 	m, ok := marker.Parse(text)
-	if !ok || m.Set != r.set || m.Member != i+1 || !r.fits(m) || who(m.Joined, i) != r.who(i) {
+	if !ok || m.Set != r.set || m.Member != i+1 || !r.joined.Fits(m.Joined) || m.Joined.Who(i) != r.joined.Who(i) {
 		return fmt.Errorf("it is or was a lock master elsewhere (%s); when no proxy uses it any more and all its locks have ended, delete the key %s there", text, marker.Key)
 	}
 	return nil
@@ -299,7 +297,7 @@ func (r *Roster) Replaceable(i int) error {
 	if r.set == "" {
 		return errors.New("there is no set of lock masters yet: " + r.reason)
 	}
-	if len(r.inFlux()) > 0 {
+	if _, changing := r.joined.Changing(); changing {
 		return errors.New("the number of lock masters is being changed; replace a master when that is over")
 	}
 	if i >= r.masters {
@@ -344,7 +342,7 @@ func (r *Roster) Replace(i int, name, run string) Joined {
 // Joined is the members in an epoch.
 type Joined struct {
 	Epoch   int64
-	members []string
+	members members.List
 }
 
 // Heard counts the masters other than i that have recorded the member at place i, and returns

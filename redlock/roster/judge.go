@@ -95,7 +95,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Barred, "%s", marker.Unreadable(s.text))
 	case s.jump > 0:
 		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
-	case r.set != "" && !r.isOnRecord(p.Master):
+	case r.set != "" && !r.joined.Has(p.Master):
 		return no(Uncertified, "it is not one of the %d masters on record; a reload with the present list adds it", r.masters)
 	case r.set == "":
 		return no(Uncertified, "no set of masters is known yet")
@@ -103,19 +103,19 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Uncertified, "its marker is missing%s", r.butFirst(p, s))
 	case m.Set != r.set:
 		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.Set, r.set)
-	case !r.fits(m):
+	case !r.joined.Fits(m.Joined):
 		return no(Barred, "it is one of %d masters of its set by its record, and there are %d by those of the others", m.Members, len(r.joined))
 	case m.Member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
-	case who(m.Joined, p.Master) != r.who(p.Master) && r.hasJoined(p, s):
+	case m.Joined.Who(p.Master) != r.joined.Who(p.Master) && r.hasJoined(p, s):
 		return no(Uncertified, "%s", r.whileJoining(p.Master))
-	case who(m.Joined, p.Master) != r.who(p.Master):
+	case m.Joined.Who(p.Master) != r.joined.Who(p.Master):
 		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
 	case m.Run != s.run:
 		return no(Uncertified, "it has been restarted%s", r.butFirst(p, s))
 	case m.Epoch != r.epoch || !slices.Equal(m.Joined, r.joined):
 		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
-	case r.isFrozen():
+	case r.joined.IsFrozen():
 		return no(Uncertified, "the number of masters is about to change")
 	case m.OfFirstVersion():
 		return no(Uncertified, "its marker is of an earlier version of this program")
@@ -125,7 +125,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.DB)
 	}
 	if p.DB == 0 {
-		r.met[p.Master] = r.who(p.Master)
+		r.met[p.Master] = r.joined.Who(p.Master)
 		delete(r.outdated, p.Master)
 	}
 	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned, Masters: r.masters}

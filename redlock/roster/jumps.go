@@ -57,7 +57,7 @@ func (r *Roster) counted(masters map[int]bool) (n int) {
 // isSpared tells whether a connected master that does not count yet has not jumped.
 func (r *Roster) isSpared(jumped map[int]bool) bool {
 	for i := range r.joined {
-		if s := r.views[Place{i, 0}]; i >= r.masters && s != nil && s.connected && r.isOnRecord(i) && !jumped[i] {
+		if s := r.views[Place{i, 0}]; i >= r.masters && s != nil && s.connected && r.joined.Has(i) && !jumped[i] {
 			return true
 		}
 	}
@@ -69,7 +69,7 @@ func (r *Roster) isSpared(jumped map[int]bool) bool {
 func (r *Roster) jumpsOf(now time.Time) (by Jump, masters map[int]bool) {
 	masters = map[int]bool{}
 	for p, s := range r.views {
-		if !s.justJumped(now) || !r.isOnRecord(p.Master) {
+		if !s.justJumped(now) || !r.joined.Has(p.Master) {
 			continue
 		}
 		if len(masters) == 0 {

@@ -537,7 +537,7 @@ func (w *world) jumpTogether(p *process, f fault) {
 		}
 	}
 	for _, q := range w.procs {
-		if spared >= q.r.masters && !(q.r.isOnRecord(spared) && w.sees(q, spared)) {
+		if spared >= q.r.masters && !(q.r.joined.Has(spared) && w.sees(q, spared)) {
 			return // to this process all masters would have jumped
 		}
 	}

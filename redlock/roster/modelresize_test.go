@@ -52,10 +52,10 @@ func TestModelOfAnotherNumber(t *testing.T) {
 }
 
 // recorded is all that is on record on any server.
-func (w *world) recorded() (joined []string) {
+func (w *world) recorded() (joined members.List) {
 	for _, s := range w.full {
 		if m, ok := marker.Parse(s.texts[0]); ok {
-			joined = members.Together(joined, m.Joined)
+			joined = joined.Together(m.Joined)
 		}
 	}
 	return joined
@@ -64,12 +64,12 @@ func (w *world) recorded() (joined []string) {
 // takeRecord makes the list on record the present list.
 func (w *world) takeRecord() {
 	n := 0
-	for i, entry := range w.recorded() {
-		text, at := members.CutEntry(entry)
-		if at.Step != members.Absent {
+	recorded := w.recorded()
+	for i := range recorded {
+		if recorded.Has(i) {
 			n = i + 1
 		}
-		m := members.ReadMember(text)
+		m := members.Read(recorded.Who(i))
 		for j, s := range w.all {
 			if named := s.name == m.Name || strings.HasPrefix(m.Run, s.name+"-run"); s.place == i && i <= len(w.full) && (named || m.Name == "" && m.Run == "" && j == i) {
 				w.full = append(w.full[:i:i], append([]*toyServer{s}, w.full[min(i+1, len(w.full)):]...)...)
@@ -127,22 +127,13 @@ func (w *world) longer(n int, again bool) []*toyServer {
 	for i := range n {
 		if i >= w.masters && !again {
 			list[i] = w.newServer(i)
-		} else if at := stageOf(recorded, i); w.peace && at.Step == members.Proposed || at.Step == members.Absent && (w.peace || w.rng.IntN(2) == 0) {
+		} else if at := recorded.Stage(i); w.peace && at.Step == members.Proposed || at.Step == members.Absent && (w.peace || w.rng.IntN(2) == 0) {
 			// The operator has deleted the key there, and in no other database. That may also be the key
 			// of an earlier master, while somebody else proposes another server for its place.
 			list[i].texts[0] = ""
 		}
 	}
 	return list
-}
-
-// stageOf returns the stage of a place in a record, Absent if it has no such place.
-func stageOf(joined []string, i int) members.Stage {
-	if i >= len(joined) {
-		return members.Stage{Step: members.Absent}
-	}
-	_, at := members.CutEntry(joined[i])
-	return at
 }
 
 // contradict makes each process change the number in its own way, at nearly the same moment. None
@@ -258,7 +249,7 @@ func (p *process) want(list []*toyServer) bool {
 // takes puts a server into the list of a process.
 func (p *process) takes(n *toyServer) {
 	if n.place < len(p.route) {
-		if p.route[n.place] == n && p.r.isOnRecord(n.place) {
+		if p.route[n.place] == n && p.r.joined.Has(n.place) {
 			return // it was about to go
 		}
 		p.leaves(n.place)

@@ -124,7 +124,7 @@ func (w *world) lateLock(f fault) {
 			tells.reaches(y)
 		})
 	}
-	entering := func() bool { return stageOf(p.r.joined, 3).Step == members.Entering || p.r.masters == 4 }
+	entering := func() bool { return p.r.joined.Stage(3).Step == members.Entering || p.r.masters == 4 }
 	w.after(7*time.Second, func() {
 		w.once(entering, func() {
 			if !again {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
-	"redlock-proxy/redlock/members"
 	"redlock-proxy/redlock/quorum"
 )
 
@@ -86,7 +85,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 // databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	s := r.views[p]
-	if s == nil || !s.read || !r.isOnRecord(p.Master) || s.problem != "" || s.Replica || s.broken || r.eviction[p.Master] != "" {
+	if s == nil || !s.read || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.eviction[p.Master] != "" {
 		return Write{}, false
 	}
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now, limits) {
@@ -103,14 +102,14 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it was flushed, or restarted without its data"
-		if r.met[p.Master] == r.who(p.Master) {
+		if r.met[p.Master] == r.joined.Who(p.Master) {
 			m.Kind = WriteLacking // its other databases hold the member's data
 		}
 	case s.text == "":
 		m.Cause, m.Reason = Emptied, "the marker of this database is missing: it was flushed"
-	case p.DB != 0 && (own.Set != r.set || who(own.Joined, p.Master) != r.who(p.Master)) && (own.Set != r.set || r.fits(own)) && own.Member == p.Master+1:
+	case p.DB != 0 && (own.Set != r.set || own.Joined.Who(p.Master) != r.joined.Who(p.Master)) && (own.Set != r.set || r.joined.Fits(own.Joined)) && own.Member == p.Master+1:
 		m.Cause, m.Reason = Emptied, "it was flushed in database 0, where it joined anew"
-	case own.Set != r.set || !r.fits(own) || own.Member != p.Master+1 || who(own.Joined, p.Master) != r.who(p.Master) && !joined:
+	case own.Set != r.set || !r.joined.Fits(own.Joined) || own.Member != p.Master+1 || own.Joined.Who(p.Master) != r.joined.Who(p.Master) && !joined:
 		return Write{}, false
 	case own.Run != s.run && p.DB != 0:
 		m.Cause, m.Reason = Restarted, "this database has been restarted"
@@ -143,7 +142,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		m.Marker.Quarantine = max(own.Quarantine, quarantine(limits.RestartDelay, m.Marker.Before, limits.MaxQuarantine))
 		return m, true
 	case own.Epoch != r.epoch || !slices.Equal(own.Joined, r.joined) || own.ReplID != s.ID:
-		m.Kind, m.Raise = EditAll, !sameStages(own.Joined, r.joined)
+		m.Kind, m.Raise = EditAll, !own.Joined.SameStages(r.joined)
 		return m, p.DB == 0 || r.hasHeard(p.Master) // database 0 may have been flushed and written anew meanwhile
 	case p.DB == 0 && r.fresh && own.Since != 0 && r.isUnused(now):
 		// The set was begun by a process that was not told that it is new.
@@ -224,7 +223,7 @@ func jumpPatience(limits Limits) time.Duration { return min(limits.MasterTimeout
 // this set, it is at its place, and it is still the member there.
 func (r *Roster) remembers(master int, run string) bool {
 	s := r.views[Place{master, 0}]
-	return s != nil && s.present() && s.marker.Set == r.set && who(s.marker.Joined, master) == r.who(master) && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
+	return s != nil && s.present() && s.marker.Set == r.set && s.marker.Joined.Who(master) == r.joined.Who(master) && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
 }
 
 // hasHeard tells whether a master's database 0 has recorded who the masters are.
@@ -286,7 +285,7 @@ type usedDatabases struct {
 func (r *Roster) contested() bool {
 	for p, s := range r.views {
 		m := s.marker
-		if p.DB == 0 && s.present() && m.Set != r.set && (m.Members == r.masters || m.Members == len(r.servers)) && !members.IsStaged(m.Joined) && m.Member == p.Master+1 {
+		if p.DB == 0 && s.present() && m.Set != r.set && (m.Members == r.masters || m.Members == len(r.servers)) && !m.Joined.IsStaged() && m.Member == p.Master+1 {
 			return true
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // changingRoster knows these members. The first masters have recorded exactly these, with a lock of a
 // minute and a token. The others have recorded the members before the last change.
 func changingRoster(record string, exact int, began time.Time) *Roster {
-	joined := strings.Fields(record)
+	joined := members.List(strings.Fields(record))
 	before := slices.Clone(joined)
-	before[len(before)-1], _ = members.CutEntry(before[len(before)-1])
+	before[len(before)-1] = joined.Who(len(before) - 1)
 	var servers []Server
 	for i := range joined {
 		servers = append(servers, Server{Name: string(rune('a' + i))})
@@ -144,26 +144,6 @@ func TestAnotherNumberOfMastersTakesOverTTLsAndTokens(t *testing.T) {
 	}
 }
 
-// Two markers with different stages of a place are merged to the later one, in any order.
-func TestStagesAreMergedToTheLatest(t *testing.T) {
-	stages := []string{"2@d;0+", "2@d;0*", "2@d", "2@d;0-", "2@d;0~", "2@d;0.", "2@d;1+", "2@d;1="}
-	for i, earlier := range stages {
-		for _, later := range stages[i:] {
-			for _, got := range [][]string{members.Together([]string{"1", earlier}, []string{"1", later}), members.Together([]string{"1", later}, []string{"1", earlier})} {
-				if got[1] != later {
-					t.Errorf("%s and %s are merged to %s", earlier, later, got[1])
-				}
-			}
-		}
-	}
-	if got := members.Together([]string{"1", "1;0-"}, []string{"1", "7@x"}); got[1] != "7@x;0-" {
-		t.Errorf("a join and a removal are merged to %s", got[1])
-	}
-	if got := members.Together([]string{"1"}, []string{"1", "2@d;1+"}); len(got) != 2 || got[1] != "2@d;1+" {
-		t.Errorf("a longer list is merged to %v", got)
-	}
-}
-
 // wishes returns the members after a process that wants so many masters has looked once. The first
 // masters have recorded exactly these members. Those after the members are new servers.
 func wishes(members string, wanted, exact int, meets func(r *Roster)) (joined, waits string) {
@@ -224,7 +204,7 @@ func TestAWithdrawnAdditionIsNotAskedForAgain(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.pursue(worldBegan)
-	r.step(3, r.who(3), members.Stage{Round: 1, Step: members.Absent}, worldBegan)
+	r.step(members.List{"1", "1", "1", "2@d/rd;1."}, worldBegan)
 	if r.pursue(worldBegan); r.wanted != 0 {
 		t.Errorf("it wants %d", r.wanted)
 	}

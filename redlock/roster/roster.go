@@ -91,7 +91,7 @@ type Roster struct {
 	outdated map[int]bool
 	set      string
 	epoch    int64
-	joined   []string
+	joined   members.List
 	// plans are, by master, the entry of joined before a join that this process has not read in a
 	// marker yet.
 	plans   map[int]string
@@ -148,7 +148,7 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 	return &Roster{
 		servers: servers, masters: masters, fresh: fresh, nonce: nonce,
 		epoch:     1,
-		joined:    slices.Repeat([]string{"1"}, masters),
+		joined:    members.New(masters),
 		met:       map[int]string{},
 		sightings: map[int]sighting{},
 		runs:      map[int]string{},
@@ -334,11 +334,11 @@ func (r *Roster) ClockIs(p Place, now int64) {
 // the epoch have changed.
 func (r *Roster) learn(s *view, now time.Time) bool {
 	r.recalls = r.recalls || r.remembering() >= r.tellAll()
-	if !r.fits(s.marker) {
+	if !r.joined.Fits(s.marker.Joined) {
 		return false
 	}
-	epoch, joined := max(r.epoch, s.marker.Epoch), members.Together(r.joined, s.marker.Joined)
-	maps.DeleteFunc(r.plans, func(i int, _ string) bool { return who(joined, i) == who(s.marker.Joined, i) })
+	epoch, joined := max(r.epoch, s.marker.Epoch), r.joined.Together(s.marker.Joined)
+	maps.DeleteFunc(r.plans, func(i int, _ string) bool { return joined.Who(i) == s.marker.Joined.Who(i) })
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}

@@ -26,7 +26,7 @@ func (w *sighting) age(now time.Time) time.Duration {
 // may have stood still since then.
 func (r *Roster) sees(p Place, s *view) {
 	if r.remembers(p.Master, s.run) && p.DB == 0 && s.asked.After(r.shaken) {
-		r.sightings[p.Master] = sighting{r.who(p.Master), s.asked}
+		r.sightings[p.Master] = sighting{r.joined.Who(p.Master), s.asked}
 	}
 }
 
@@ -35,7 +35,7 @@ func (r *Roster) sees(p Place, s *view) {
 // lately may be long ago. Another master that remembers shows that: its clock has jumped.
 func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
 	w := r.sightings[p.Master]
-	return w.joined == r.who(p.Master) && w.at.After(r.shaken) && w.age(now) <= sightingLasts(limits) &&
+	return w.joined == r.joined.Who(p.Master) && w.at.After(r.shaken) && w.age(now) <= sightingLasts(limits) &&
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }
 
@@ -55,7 +55,7 @@ func (r *Roster) knowsMembers(p Place, s *view, now time.Time, limits Limits) bo
 // other processes already.
 func (r *Roster) readAllOthers(p Place, since time.Time) bool {
 	for i := range r.joined {
-		if i == p.Master || i >= r.masters && r.stage(i).Step != members.Entering {
+		if i == p.Master || i >= r.masters && r.joined.Stage(i).Step != members.Entering {
 			continue
 		}
 		if s := r.views[Place{i, 0}]; s == nil || !s.tellsAfter(since) {
