@@ -45,7 +45,7 @@ func TestMarkerLines(t *testing.T) {
 			"must not vote: it is number 3 of its set and configured as number 2: either two names lead to one server, or the list is in another order than in another proxy; " + another, hazardAbsent, "marker"},
 		{"of five", func(_ *config.Config, m *Facts) {
 			m.marker.text = strings.NewReplacer("2/3", "2/5", "joined=1,1", "joined=1,1,1,1").Replace(m.marker.text)
-		}, "must not vote: it is one of 5 masters of its set by its record, and there are 3 by those of the others; " + another, hazardAbsent, "marker"},
+		}, "must not vote: its set has 5 masters by its marker, and 3 by the list or by other markers; only a reload changes their number; " + another, hazardAbsent, "marker"},
 		{"somebody's key", func(_ *config.Config, m *Facts) { m.marker.text = "hello" },
 			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it", hazardAbsent, "marker"},
 		{"not shown", func(_ *config.Config, m *Facts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
@@ -66,6 +66,24 @@ func TestMarkerLines(t *testing.T) {
 		case row.kind != "" && (len(lines) != 2 || len(found) != 1 ||
 			found[0] != Hazard{level: row.level, kind: row.kind, server: "m2:6379", text: want}):
 			t.Errorf("%s:\n got %q %+v\nwant %q", row.name, lines, found, want)
+		}
+	}
+}
+
+// A list that is longer or shorter than the set cannot lock: nobody has changed the number of masters.
+func TestMarkerLinesOfAListOfAnotherLength(t *testing.T) {
+	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
+	for listed, want := range map[int]string{
+		2: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 2 by the list or by other markers; only a reload changes their number; " + anotherSet,
+		4: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 4 by the list or by other markers; only a reload changes their number; " + anotherSet,
+	} {
+		cfg, _, masters := testServers(listed)
+		for i := range min(listed, 3) {
+			masters[i].marker = markerFacts{text: fmt.Sprintf(testMarker, i+1, i+1, 0), clock: now}
+		}
+		lines, found := markerLines(cfg, masters)
+		if len(lines) > 0 || len(found) != listed || found[0] != (Hazard{level: hazardAbsent, kind: "marker", server: "m1:6379", text: want}) {
+			t.Errorf("%d listed: %q %+v", listed, lines, found)
 		}
 	}
 }

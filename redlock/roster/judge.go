@@ -104,7 +104,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case m.Set != r.set:
 		return no(Barred, "it belongs to another set of masters (%s, not %s)", m.Set, r.set)
 	case !r.joined.Fits(m.Joined):
-		return no(Barred, "it is one of %d masters of its set by its record, and there are %d by those of the others", m.Members, len(r.joined))
+		return no(Barred, "its set has %d masters by its marker, and %d by the list or by other markers; only a reload changes their number", m.Members, len(r.joined))
 	case m.Member != number:
 		return no(Barred, "it is number %d of its set and configured as number %d: either two names lead to one server, or the list is in another order than in another proxy", m.Member, number)
 	case m.Joined.Who(p.Master) != r.joined.Who(p.Master) && r.hasJoined(p, s):

@@ -17,15 +17,19 @@ type Found struct {
 
 // Survey returns the standing of masters by their markers, from one look at each. It is for an
 // observer from outside, which writes nothing and does not vote. The set is the one to which
-// most masters belong, however few were reached. Survey does not find reasons against a vote
-// other than the marker's.
+// most masters belong, however few were reached. If its number of masters was never changed, it
+// must have as many as were looked at. Survey does not find reasons against a vote other than the
+// marker's.
 func Survey(found []Found, now time.Time) []Standing {
 	servers := make([]Server, len(found))
 	for i, f := range found {
 		servers[i] = f.Server
 	}
 	r := New(servers, false, 0)
-	r.set, r.joined = commonSet(found), nil
+	set, staged := commonSet(found)
+	if r.set = set; staged {
+		r.joined = nil // the markers say how many there are
+	}
 	standings := make([]Standing, len(found))
 	for range 2 { // the first markers are judged again after all are read
 		for i, f := range found {
@@ -49,17 +53,19 @@ func (r *Roster) survey(p Place, f Found, now time.Time) Standing {
 	return standing.At(m, Reading{Clock: f.Clock, Received: now, Witnessed: true}, Limits{})
 }
 
-// commonSet returns the set to which most masters belong. It returns "" if none has a marker.
-func commonSet(found []Found) string {
-	counts, best := map[string]int{}, ""
+// commonSet returns the set to which most masters belong, and whether a marker of it says that
+// its number of masters was changed. The set is "" if none has a marker.
+func commonSet(found []Found) (set string, staged bool) {
+	counts, changed := map[string]int{}, map[string]bool{}
 	for _, f := range found {
 		m, ok := marker.Parse(f.Marker)
 		if !ok {
 			continue
 		}
-		if counts[m.Set]++; counts[m.Set] > counts[best] {
-			best = m.Set
+		changed[m.Set] = changed[m.Set] || m.Joined.IsStaged()
+		if counts[m.Set]++; counts[m.Set] > counts[set] {
+			set = m.Set
 		}
 	}
-	return best
+	return set, changed[set]
 }

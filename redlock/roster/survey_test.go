@@ -1,10 +1,13 @@
 package roster
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/members"
 )
 
 // Survey judges like a Roster that has read all markers.
@@ -40,6 +43,48 @@ func TestSurvey(t *testing.T) {
 		}
 		if standings[0].State != Certified || standings[2].State != Certified {
 			t.Errorf("%s: the others are %v", name, standings)
+		}
+	}
+}
+
+// A set whose number of masters was never changed must have as many as the list. Otherwise the markers
+// say how many there are.
+func TestSurveyOfAnotherNumber(t *testing.T) {
+	const barred = "its set has 3 masters by its marker, and %d by the list or by other markers; only a reload changes their number"
+	for _, row := range []struct {
+		joined string
+		listed int
+		want   string // C, U or B for each listed master
+		reason string // of the first one
+	}{
+		{"1 1 1", 3, "CCC", ""},
+		{"1 2@b 1", 3, "CCC", ""},
+		{"1 1 1", 4, "BBBU", fmt.Sprintf(barred, 4)},
+		{"1 1 1", 2, "BB", fmt.Sprintf(barred, 2)},
+		{"1 1 1 2@d;1+", 3, "CCC", ""},
+		{"1 1 1 2@d;1+", 4, "CCCC", ""},
+		{"1 1 1 2@d;1=", 3, "CCC", ""},
+		{"1 1 1 1;0.", 3, "CCC", ""},
+		{"1 1 1 1;0.", 4, "CCCU", ""},
+		{"1 1 1 1;0. 1;0.", 2, "CC", ""},
+	} {
+		joined := members.List(strings.Fields(row.joined))
+		found := make([]Found, row.listed)
+		for i := range found {
+			found[i] = Found{Server: Server{Name: string(rune('a' + i))}, Reached: true, Run: "r"}
+			if i < len(joined) {
+				m := marker.Marker{Set: "s", Member: i + 1, Members: len(joined), Epoch: 9, Joined: joined, Run: "r"}
+				found[i].Marker = m.String()
+			}
+		}
+		got, reason := "", ""
+		for i, st := range Survey(found, worldBegan) {
+			if got += string("AUQCB"[st.State]); i == 0 {
+				reason = st.Reason
+			}
+		}
+		if got != row.want || reason != row.reason {
+			t.Errorf("%s, and %d are listed: %s, %q", row.joined, row.listed, got, reason)
 		}
 	}
 }
