@@ -903,13 +903,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "the last token is learned from N-Q+1 masters that remember",
-		edits:      []edit{{"roster/tokens.go", "r.remembers(i, s.run)", "s.read"}},
+		edits:      []edit{{"roster/tokens.go", "r.rememberingSince(p,", "r.readSince(p,"}},
 		caughtBy:   "TestTimelineTokensBeginAboveTheClock",
 		unmodelled: "worlds in which a majority comes back with old data, and so on, are too rare",
 	},
 	{
 		rule:       "the last token is learned after the ballots that were under way",
-		edits:      []edit{{"roster/tokens.go", "s.asked.After(forgot.Add(limits.MasterTimeout))", "s.asked.After(forgot)"}},
+		edits:      []edit{{"roster/tokens.go", "forgot.Add(limits.MasterTimeout)", "forgot"}},
 		caughtBy:   "roster/TestATokenIsNotLearnedTooEarly",
 		unmodelled: "the longest TTL is learned at the same time, by the same rule",
 	},

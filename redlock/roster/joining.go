@@ -189,6 +189,16 @@ type record struct {
 	since  time.Time
 }
 
+// keeps returns for how long a master has recorded it. The master records it now.
+func (h *hearing) keeps(i int, s *view, now time.Time) time.Duration {
+	k := h.kept[i]
+	if k.since.IsZero() || !k.memory.SameMemory(s.marker) {
+		k = record{s.marker, now}
+		h.kept[i] = k
+	}
+	return s.asked.Sub(k.since)
+}
+
 // isUnheard tells whether too few of the other masters have kept the member at a place on record
 // for long enough.
 func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
@@ -201,12 +211,7 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 		if i == master || !r.hasRecorded(i, master) {
 			continue
 		}
-		s, k := r.views[Place{i, 0}], h.kept[i]
-		if k.since.IsZero() || !k.memory.SameMemory(s.marker) {
-			k = record{s.marker, now}
-			h.kept[i] = k
-		}
-		if s.asked.Sub(k.since) >= hold(limits) {
+		if h.keeps(i, r.views[Place{i, 0}], now) >= hold(limits) {
 			keep++
 		}
 	}
@@ -238,13 +243,7 @@ func (r *Roster) hasRecorded(i, master int) bool {
 
 // heardOf counts the other masters that have recorded the member at a place.
 func (r *Roster) heardOf(master int) int {
-	n := 0
-	for i := range r.masters {
-		if i != master && r.hasRecorded(i, master) {
-			n++
-		}
-	}
-	return n
+	return r.count(func(i int, _ *view) bool { return i != master && r.hasRecorded(i, master) })
 }
 
 // mustHear returns the number of other masters that must have recorded it. Masters that forgot
@@ -303,19 +302,7 @@ func (r *Roster) Replaceable(i int) error {
 	if i >= r.masters {
 		return fmt.Errorf("%s is not one of the %d masters on record yet; reload with the masters on record, and then with this list", r.names(i), r.masters)
 	}
-	stay, recording := 0, 0
-	for j := range r.masters {
-		s := r.views[Place{j, 0}]
-		if s == nil || j == i {
-			continue
-		}
-		if s.told.State == Certified {
-			stay++
-		}
-		if s.told.State == Certified || s.told.State == Quarantined {
-			recording++
-		}
-	}
+	stay, recording := (r.CertifiedIn(0) &^ (1 << i)).Len(), (r.FillableIn(0) &^ (1 << i)).Len()
 	needed := quorum.Size(r.masters)
 	switch {
 	case recording < needed:

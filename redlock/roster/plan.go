@@ -301,14 +301,9 @@ func (r *Roster) othersThatTell() int { return min(r.masters-1, r.tellAll()) }
 
 // readSince counts the other masters whose marker, or lack of one, was read after since.
 func (r *Roster) readSince(p Place, since time.Time) int {
-	n := 0
-	for i := range r.masters {
-		other := Place{i, 0} // database 0 records every TTL
-		if s := r.views[other]; i != p.Master && s != nil && s.tellsAfter(since) {
-			n++
-		}
-	}
-	return n
+	return r.count(func(i int, s *view) bool { // database 0 records every TTL
+		return i != p.Master && s.tellsAfter(since)
+	})
 }
 
 // marker returns the marker that a master of the set shall have.

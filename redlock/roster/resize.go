@@ -37,37 +37,22 @@ func (r *Roster) hasExactly(i int, now time.Time) bool {
 }
 
 // keepsExactly counts the masters that have recorded exactly the present members for so long.
-func (r *Roster) keepsExactly(least time.Duration, now time.Time) (n int) {
+func (r *Roster) keepsExactly(least time.Duration, now time.Time) int {
 	if text := fmt.Sprint(r.set, r.epoch, r.joined); r.exact.joined != text {
 		r.exact = hearing{joined: text, kept: map[int]record{}}
 	}
-	for i := range r.masters {
-		if !r.hasExactly(i, now) {
-			continue
-		}
-		s, k := r.views[Place{i, 0}], r.exact.kept[i]
-		if k.since.IsZero() || !k.memory.SameMemory(s.marker) {
-			k = record{s.marker, now}
-			r.exact.kept[i] = k
-		}
-		if least == 0 || s.asked.Sub(k.since) >= least {
-			n++
-		}
-	}
-	return n
+	return r.count(func(i int, s *view) bool {
+		return r.hasExactly(i, now) && (r.exact.keeps(i, s, now) >= least || least == 0)
+	})
 }
 
 // keepsAll counts the masters that have recorded exactly the present members, and know every TTL and
 // token that they gave. A master that forgot may have given longer ones, until its quarantine is over
 // by this process's own time.
-func (r *Roster) keepsAll(now time.Time) (n int) {
-	for i := range r.masters {
-		s, k := r.views[Place{i, 0}], r.memories[i]
-		if r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(k.since) >= s.marker.Quarantine+s.marker.Quarantine/50) {
-			n++
-		}
-	}
-	return n
+func (r *Roster) keepsAll(now time.Time) int {
+	return r.count(func(i int, s *view) bool {
+		return r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(r.memories[i].since) >= s.marker.Quarantine+s.marker.Quarantine/50)
+	})
 }
 
 // resizeHold is how long a change stays proposed: until every lock that was granted before has ended,

@@ -347,15 +347,19 @@ func (r *Roster) learn(s *view, now time.Time) bool {
 	return true
 }
 
-// remembering counts the masters that have a marker of the set.
-func (r *Roster) remembering() int {
-	n := 0
+// count counts the masters of which this is so by what was read in database 0.
+func (r *Roster) count(is func(i int, s *view) bool) (n int) {
 	for i := range r.masters {
-		if s := r.views[Place{i, 0}]; s != nil && s.present() && s.marker.Set == r.set {
+		if s := r.views[Place{i, 0}]; s != nil && is(i, s) {
 			n++
 		}
 	}
 	return n
+}
+
+// remembering counts the masters that have a marker of the set.
+func (r *Roster) remembering() int {
+	return r.count(func(_ int, s *view) bool { return s.present() && s.marker.Set == r.set })
 }
 
 // Jumped records that a master's clock has jumped forward. That holds for all its databases,

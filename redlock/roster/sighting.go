@@ -67,13 +67,9 @@ func (r *Roster) readAllOthers(p Place, since time.Time) bool {
 
 // rememberingSince counts the other masters that remember, and were asked after since.
 func (r *Roster) rememberingSince(p Place, since time.Time) int {
-	n := 0
-	for i := range r.masters {
-		if s := r.views[Place{i, 0}]; i != p.Master && s != nil && r.remembers(i, s.run) && s.asked.After(since) {
-			n++
-		}
-	}
-	return n
+	return r.count(func(i int, s *view) bool {
+		return i != p.Master && r.remembers(i, s.run) && s.asked.After(since)
+	})
 }
 
 // sightingLasts is the greatest age of a sighting that counts. It suffices for a restart that takes

@@ -79,24 +79,20 @@ func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
 }
 
 // CertifiedIn returns the masters certified in a database.
-func (r *Roster) CertifiedIn(db int) (certified quorum.Set) {
-	for i := range r.masters {
-		if s := r.views[Place{i, db}]; s != nil && s.told.State == Certified {
-			certified |= 1 << i
-		}
-	}
-	return certified
-}
+func (r *Roster) CertifiedIn(db int) quorum.Set { return r.are(db, Certified) }
 
 // FillableIn returns the masters of the set that answer in a database: they are certified, or
 // in quarantine. What is written to them stays.
-func (r *Roster) FillableIn(db int) (fillable quorum.Set) {
+func (r *Roster) FillableIn(db int) quorum.Set { return r.are(db, Certified, Quarantined) }
+
+// are returns the masters that are in one of these states in a database.
+func (r *Roster) are(db int, states ...State) (set quorum.Set) {
 	for i := range r.masters {
-		if s := r.views[Place{i, db}]; s != nil && (s.told.State == Certified || s.told.State == Quarantined) {
-			fillable |= 1 << i
+		if s := r.views[Place{i, db}]; s != nil && slices.Contains(states, s.told.State) {
+			set |= 1 << i
 		}
 	}
-	return fillable
+	return set
 }
 
 // statusOf returns the state of a master in the worst of its databases, and the longest TTL

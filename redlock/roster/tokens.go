@@ -36,15 +36,8 @@ func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time, lim
 	if p.DB != 0 || cause == ClockJumped { // the record is in database 0, and survives the jump of a clock
 		return r.token
 	}
-	told := 0
-	for i := range r.masters {
-		// A ballot that raises the token may have been under way when it forgot.
-		s := r.views[Place{i, 0}]
-		if i != p.Master && s != nil && r.remembers(i, s.run) && s.asked.After(forgot.Add(limits.MasterTimeout)) {
-			told++
-		}
-	}
-	if told >= r.tellAll() {
+	// A ballot that raises the token may have been under way when it forgot.
+	if r.rememberingSince(p, forgot.Add(limits.MasterTimeout)) >= r.tellAll() {
 		return r.token
 	}
 	return max(r.token, marker.FirstToken(now))
