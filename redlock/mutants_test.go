@@ -482,19 +482,19 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "the longest TTL on record goes down when it has ended",
-		edits:      []edit{{"roster/plan.go", "now.Sub(s.turnedAt) >= turns(own, limits)", "false"}},
+		edits:      []edit{{"roster/plan.go", "now.Sub(s.turnedAt) >= limits.Turn(own.Before)", "false"}},
 		caughtBy:   "TestTimelineTheLongestTTLGoesDown",
 		unmodelled: "quarantines would stay longer than they need, which the bound allows",
 	},
 	{
 		rule:     "a record does not turn before what was on it has ended",
-		edits:    []edit{{"roster/ttlmemory.go", "kept := max(m.Before, limits.RestartDelay)", "kept := limits.RestartDelay"}},
+		edits:    []edit{{"timing/timing.go", "kept := max(before, l.RestartDelay)", "kept := l.RestartDelay"}},
 		caughtBy: "TestTimelineTheLongestTTLGoesDown",
 		world:    39,
 	},
 	{
 		rule:       "who has not read that the record turned is covered",
-		edits:      []edit{{"roster/ttlmemory.go", "past >= 0 && past < turnGrace", "past < 0"}},
+		edits:      []edit{{"roster/ttlmemory.go", "past >= 0 && past < timing.TurnGrace", "past < 0"}},
 		caughtBy:   "roster/TestMarkerCoversWhatStreamsHaveNotReadYet",
 		unmodelled: "single ballots would be lost, which the model does not count",
 	},
@@ -506,7 +506,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a quarantine is as long as the longest TTL granted",
-		edits:    []edit{{"roster/ttlmemory.go", "return max(restartDelay, min(longest, most))", "return restartDelay"}},
+		edits:    []edit{{"timing/timing.go", "return max(l.RestartDelay, min(longest, l.MaxQuarantine))", "return l.RestartDelay"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",
 		world:    8,
 	},
@@ -578,7 +578,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a process saw long ago does not say what a master had on record",
-		edits:    []edit{{"roster/sighting.go", "w.age(now) <= sightingLasts(limits)", "true"}},
+		edits:    []edit{{"roster/sighting.go", "w.age(now) <= limits.SightingLasts()", "true"}},
 		caughtBy: "roster/TestRosterWhoMayTellWhoTheMastersAre",
 		world:    7,
 	},
@@ -607,7 +607,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a join is kept on record until whoever saw what was there before saw it long ago",
-		edits:    []edit{{"roster/sighting.go", "return most + 2*time", "return 0*most + 0*time"}},
+		edits:    []edit{{"timing/timing.go", "return l.apart(l.SightingLasts()) + max(", "return 0*l.apart(l.SightingLasts()) + max("}},
 		caughtBy: "roster/TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker",
 		world:    1017,
 	},
@@ -949,7 +949,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "another number of masters waits until locks of the number before have ended",
-		edits:    []edit{{"roster/resize.go", "return max(hold(limits), q+", "return 0*max(hold(limits), q+"}},
+		edits:    []edit{{"timing/timing.go", "return max(l.Hold(), l.apart(", "return 0 * max(l.Hold(), l.apart("}},
 		caughtBy: "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",
 		world:    3_000_000,
 	},

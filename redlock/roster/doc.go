@@ -139,8 +139,8 @@
 //     process it looks as if a had died and b had lost its data. So it leaves b alone. A lost
 //     record is written only by a process that knows of every join: it has read the records
 //     of a quorum of others, or of all others, or it saw the master itself shortly before
-//     (sightingLasts). In return, a server that joins gets its marker only when enough others
-//     have kept the join on record for longer than that (hold).
+//     (Limits.SightingLasts). In return, a server that joins gets its marker only when enough others
+//     have kept the join on record for longer than that (Limits.Hold).
 //   - What this costs. A master that forgot may have to wait for a dead master, or for an empty
 //     server at that one's address. Of three masters, let one be dead and another one restart.
 //     It waits if no process saw it within Limits.RestartDelay, or if it has data from before

@@ -38,17 +38,11 @@ import (
 // quorum. So whoever writes the lost record down knows of every join (Roster.knowsMembers). It has
 // read the record on a quorum of others, or on all others. Or it has read this master's record
 // lately (hasSeen). In return, a server that joins gets its marker only if enough others have
-// kept its join on record for so long that no process with a sighting can have missed it (hold).
+// kept its join on record for so long that no process with a sighting can have missed it (Limits.Hold).
 
 // joiningPatience is how long this process leaves a server alone that it has not met. A process
 // that knows the member may be about to treat the server as restarted.
 const joiningPatience = 2 * time.Second
-
-// joiningPause is the extra length of the quarantine of a server that joined. It lasts until
-// every process that is not cut off from the other masters has read of the epoch, and its
-// earlier ballots have ended. That quarantine counts from when the server lacks nothing more, so
-// the wait for the others (hold) mostly covers it.
-func joiningPause(limits Limits) time.Duration { return 2*BeatPause + limits.MasterTimeout }
 
 // join records a server as the member at a place from the next epoch on.
 func (r *Roster) join(master int, name, run string) {
@@ -211,7 +205,7 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 		if i == master || !r.hasRecorded(i, master) {
 			continue
 		}
-		if h.keeps(i, r.views[Place{i, 0}], now) >= hold(limits) {
+		if h.keeps(i, r.views[Place{i, 0}], now) >= limits.Hold() {
 			keep++
 		}
 	}
@@ -263,7 +257,7 @@ func (r *Roster) mustHear(master int, limits Limits) int {
 		case i == master:
 		case !forgot:
 			remember++
-		case s.asked.Sub(s.since) < hold(limits):
+		case s.asked.Sub(s.since) < limits.Hold():
 			hopeful++
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/timing"
 )
 
 // A Standing says whether the votes of one batch count, and why not.
@@ -23,13 +24,9 @@ type Standing struct {
 
 const (
 	// BeatPause is the time between two checks of an idle master.
-	BeatPause = time.Second
+	BeatPause = timing.BeatPause
 	// BeatLength is the time between two looks for idle masters.
 	BeatLength = BeatPause / 4
-	// watchPause is how long a process watches a master's clock before it counts its votes. It
-	// cannot know of an earlier jump. Another living process knows of it, and has written it
-	// down by then, jumpPatience later.
-	watchPause = 3 * BeatPause / 2
 )
 
 // A Reading is what the check of one batch finds besides the marker.
@@ -50,7 +47,7 @@ func (st Standing) At(m marker.Marker, now Reading, limits Limits) Standing {
 	if st.State != Certified {
 		return st
 	}
-	watch := watchPause + jumpPatience(limits)
+	watch := limits.Watch()
 	left := time.Duration(m.VotesFrom())*time.Millisecond - now.Clock
 	switch {
 	case left > 0:

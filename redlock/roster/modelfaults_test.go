@@ -109,7 +109,7 @@ func (w *world) addFault(at time.Duration, kind faultKind) {
 		f.lasts = w.between(2*time.Second, 12*time.Second)
 	}
 	if kind == lostReload {
-		f.lasts = 2*hold(w.limits) + 2*w.limits.MaxQuarantine
+		f.lasts = 2*w.limits.Hold() + 2*w.limits.MaxQuarantine
 	}
 	if kind == lostResize {
 		f.lasts = 5 * w.resizeLasts()
@@ -426,8 +426,8 @@ func (w *world) lostReload(p *process, place int, f fault) {
 	far, near := others[:(w.masters-1)/2], others[(w.masters-1)/2:]
 	forget := near[:1+f.what>>8%len(near)]
 	q := w.startProcess(false)
-	n, replaces := w.newServer(place), w.between(watchPause+jumpPatience(w.limits), 3*time.Second)
-	forgets := replaces + w.between(0, 2*hold(w.limits))
+	n, replaces := w.newServer(place), w.between(w.limits.Watch(), 3*time.Second)
+	forgets := replaces + w.between(0, 2*w.limits.Hold())
 	for _, i := range far {
 		w.cut(p, i, f.lasts)
 	}

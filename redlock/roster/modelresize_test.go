@@ -143,7 +143,7 @@ func (w *world) contradict(f fault) {
 		w.startProcess(false)
 	}
 	for i, p := range slices.Clone(w.procs) {
-		lasts := w.between(time.Second, 4*hold(w.limits)+2*w.limits.MaxQuarantine)
+		lasts := w.between(time.Second, 4*w.limits.Hold()+2*w.limits.MaxQuarantine)
 		var cuts []int
 		for place := range w.masters {
 			if near := place < w.masters/2; f.what&32 != 0 && near == (i == 0) && w.rng.IntN(8) > 0 || w.rng.IntN(16) == 0 {
@@ -151,7 +151,7 @@ func (w *world) contradict(f fault) {
 			}
 		}
 		if w.rng.IntN(4) == 0 {
-			w.after(w.between(0, 2*hold(w.limits)), func() {
+			w.after(w.between(0, 2*w.limits.Hold()), func() {
 				if !w.peace {
 					p.standStill(lasts/2, false)
 				}
@@ -191,7 +191,7 @@ func (w *world) lostResize(p *process, f fault) {
 	}
 	step := w.resizeLasts()
 	forgets := w.between(step, 3*step)
-	lasts := forgets + 2*w.limits.MaxQuarantine + 2*hold(w.limits)
+	lasts := forgets + 2*w.limits.MaxQuarantine + 2*w.limits.Hold()
 	for _, i := range near {
 		w.cut(p, i, forgets)
 	}
@@ -220,7 +220,7 @@ func (w *world) lostResize(p *process, f fault) {
 // resizeLasts is how long one step of a change may take with a quorum up: the server that is added
 // joins, its quarantine ends, and then the change is held.
 func (w *world) resizeLasts() time.Duration {
-	return 2*hold(w.limits) + 2*w.limits.MaxQuarantine + 2*w.limits.RestartDelay + worldSlack
+	return 2*w.limits.Hold() + 2*w.limits.MaxQuarantine + 2*w.limits.RestartDelay + worldSlack
 }
 
 // want does what a reload does with a list of another length. It tells whether the process can take it.

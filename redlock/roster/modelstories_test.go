@@ -73,7 +73,7 @@ func (w *world) lateContradiction(f fault) {
 			w.cutNow(q, y, z, 3)
 		})
 	})
-	longest := p.r.resizeHold(p.now(), w.limits) + w.limits.RestartDelay
+	longest := w.limits.ResizeHold(p.r.granted(p.now())) + w.limits.RestartDelay
 	w.after(6*time.Second+w.between(longest/4, 2*longest), func() {
 		w.log("%s loses %v, and %s gets it", p.name, w.at[y], q.name)
 		w.cutNow(p, y)

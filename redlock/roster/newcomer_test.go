@@ -87,12 +87,12 @@ func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
 		r.Checked(Place{i, 0}, m.String(), false, later, later)
 	}
 	r.Tick(later, rosterLimits)
-	later = later.Add(hold(rosterLimits))
+	later = later.Add(rosterLimits.Hold())
 	for i := range 3 {
 		r.Asked(Place{i, 0}, later, 0)
 	}
 	for _, m := range r.Tick(later, rosterLimits) {
-		if m.Master == 0 && m.Marker.Quarantine >= 5*time.Minute-hold(rosterLimits) {
+		if m.Master == 0 && m.Marker.Quarantine >= 5*time.Minute-rosterLimits.Hold() {
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/timing"
 )
 
 // A Write is a planned write to a master's markers. The stream of the place makes it if the
@@ -37,7 +38,7 @@ const (
 
 const (
 	// MarkAgain is how long to wait for the answer to a write before it is planned again.
-	MarkAgain = 500 * time.Millisecond
+	MarkAgain = timing.MarkAgain
 	// JumpPause is how long a jump waits at most to be written down, until the other masters'
 	// clocks are read. If all jumped together, this process stood still. Until the jump is
 	// written, a process that has just started does not know of it.
@@ -139,7 +140,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		}
 		m.Cause, m.Reason = ClockJumped, "its clock was ahead and has been put right"
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
-		m.Marker.Quarantine = max(own.Quarantine, quarantine(limits.RestartDelay, m.Marker.Before, limits.MaxQuarantine))
+		m.Marker.Quarantine = max(own.Quarantine, limits.Quarantine(m.Marker.Before))
 		return m, true
 	case own.Epoch != r.epoch || !slices.Equal(own.Joined, r.joined) || own.ReplID != s.ID:
 		m.Kind, m.Raise = EditAll, !own.Joined.SameStages(r.joined)
@@ -152,14 +153,14 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		// The quarantine was the cap, because others were unreachable. They have answered
 		// since.
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
-		m.Marker.Since, m.Marker.Quarantine = own.Since, quarantine(limits.RestartDelay, m.Marker.Before, limits.MaxQuarantine)
+		m.Marker.Since, m.Marker.Quarantine = own.Since, limits.Quarantine(m.Marker.Before)
 		return m, m.Marker.Quarantine < own.Quarantine
-	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < quarantine(limits.RestartDelay, s.lacks.granted(s.told.Until), limits.MaxQuarantine):
+	case own.Since != 0 && s.told.State == Quarantined && own.Quarantine < limits.Quarantine(s.lacks.granted(s.told.Until)):
 		// The process that wrote it knew less.
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
-		m.Marker.Since, m.Marker.Quarantine = own.Since, quarantine(limits.RestartDelay, s.lacks.longest, limits.MaxQuarantine)
+		m.Marker.Since, m.Marker.Quarantine = own.Since, limits.Quarantine(s.lacks.longest)
 		return m, true
-	case p.DB == 0 && own.Granted() > limits.RestartDelay && now.Sub(s.turnedAt) >= turns(own, limits):
+	case p.DB == 0 && own.Granted() > limits.RestartDelay && now.Sub(s.turnedAt) >= limits.Turn(own.Before):
 		m.Kind, m.Turn = EditAll, true
 		return m, true
 	default:
@@ -170,7 +171,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	m.Marker.Quarantine = covers
 	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)
 	if joined {
-		m.Marker.Quarantine = max(limits.RestartDelay, covers+joiningPause(limits)-now.Sub(r.forgotAt(p)))
+		m.Marker.Quarantine = max(limits.RestartDelay, covers+limits.JoiningPause()-now.Sub(r.forgotAt(p)))
 	}
 	return m, known
 }
@@ -183,7 +184,7 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), r.othersThatTell()
 	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
 	if cause == ClockJumped { // other processes must know of it soon
-		patience = jumpPatience(limits) + 2*BeatLength
+		patience = limits.JumpPatience() + 2*BeatLength
 	}
 	switch {
 	case cause != ClockJumped && waited >= limits.MaxQuarantine:
@@ -195,7 +196,7 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 	case !r.tells(told):
 		longest = limits.MaxQuarantine
 	}
-	return quarantine(limits.RestartDelay, longest, limits.MaxQuarantine), true
+	return limits.Quarantine(longest), true
 }
 
 // forgotAt returns until when a place may have forgotten what it granted. The server before
@@ -213,11 +214,6 @@ func (r *Roster) forgotAt(p Place) time.Time {
 // until this process has once read enough records together. Until then an unreachable master
 // may know of a longer TTL, or a master that has forgotten may have known of one.
 func (r *Roster) tells(told int) bool { return told >= r.othersThatTell() && r.recalls }
-
-// jumpPatience is how long a jump waits to be written down, for ballots that raise the longest
-// TTL. If they may take longer, the cap is written first, because a process that has just
-// started watches no longer than this.
-func jumpPatience(limits Limits) time.Duration { return min(limits.MasterTimeout, BeatPause/2) }
 
 // remembers tells whether a master's database 0 says three things: this run of it belongs to
 // this set, it is at its place, and it is still the member there.
@@ -238,7 +234,7 @@ func (r *Roster) begin(m *Write, limits Limits) {
 	m.Kind, m.Marker.Since = WriteAll, 0
 	if !r.fresh {
 		m.Marker.Since = marker.SinceNow
-		m.Marker.Quarantine = quarantine(limits.RestartDelay, m.Marker.Before, limits.MaxQuarantine)
+		m.Marker.Quarantine = limits.Quarantine(m.Marker.Before)
 	}
 }
 

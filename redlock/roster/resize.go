@@ -55,13 +55,6 @@ func (r *Roster) keepsAll(now time.Time) int {
 	})
 }
 
-// resizeHold is how long a change stays proposed: until every lock that was granted before has ended,
-// and no process with a sighting can write an earlier record.
-func (r *Roster) resizeHold(now time.Time, limits Limits) time.Duration {
-	q := quarantine(limits.RestartDelay, r.granted(now), limits.MaxQuarantine)
-	return max(hold(limits), q+2*time.Duration(float64(q)*limits.ClockDrift)+joiningPause(limits))
-}
-
 // resize takes the next step of a change of the number of masters.
 func (r *Roster) resize(now time.Time, limits Limits) {
 	r.withdraw(now, limits)
@@ -71,7 +64,7 @@ func (r *Roster) resize(now time.Time, limits Limits) {
 		return
 	}
 	need := quorum.Size(r.masters)
-	held, recorded := r.keepsExactly(r.resizeHold(now, limits), now) >= need, r.keepsExactly(0, now)
+	held, recorded := r.keepsExactly(limits.ResizeHold(r.granted(now)), now) >= need, r.keepsExactly(0, now)
 	if r.joined.IsFrozen() {
 		recorded = r.keepsAll(now)
 	}
@@ -103,19 +96,12 @@ func (r *Roster) Keep() {
 // withdraw does what Keep says.
 func (r *Roster) withdraw(now time.Time, limits Limits) {
 	r.keeps = r.keeps && r.wanted == 0 && r.joined.IsProposed()
-	if !r.keeps || now.Sub(r.learned) <= additionLasts(limits) {
+	if !r.keeps || now.Sub(r.learned) <= limits.AdditionLasts() {
 		return
 	}
 	i := r.masters
 	r.warn("the addition of a lock master takes too long, and this process was told to keep their number, so it is withdrawn", "master", r.names(i), "masters", i)
 	r.step(r.joined.Withdraw(), now)
-}
-
-// additionLasts is how long an addition can stay proposed if its server is up: it joins, its quarantine
-// ends, and the locks that were granted before end.
-func additionLasts(limits Limits) time.Duration {
-	q := limits.MaxQuarantine
-	return 2 * (hold(limits) + q + 2*time.Duration(float64(q)*limits.ClockDrift) + joiningPause(limits))
 }
 
 // pursue takes the next step towards the number that the operator wants.

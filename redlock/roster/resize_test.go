@@ -212,7 +212,7 @@ func TestAWithdrawnAdditionIsNotAskedForAgain(t *testing.T) {
 
 // Otherwise a proposed server that never votes would stay proposed when nobody wants it any more.
 func TestAnAdditionThatTakesTooLongIsWithdrawnByAReload(t *testing.T) {
-	lasts := additionLasts(worldLimits)
+	lasts := worldLimits.AdditionLasts()
 	for _, row := range []struct {
 		members string
 		keeps   bool

@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/redlock/marker"
 	"redlock-proxy/redlock/members"
+	"redlock-proxy/redlock/timing"
 )
 
 // A Place is one database of one master.
@@ -127,13 +128,7 @@ type Roster struct {
 }
 
 // Limits are the part of the configuration that decides who may vote and when.
-type Limits struct {
-	MasterTimeout time.Duration // how long a ballot waits for a master's vote
-	ClockDrift    float64       // the fraction of a time by which clocks may run apart
-	// RestartDelay is the shortest time for which a master that may have forgotten locks does
-	// not vote. MaxQuarantine is the longest, for longer TTLs.
-	RestartDelay, MaxQuarantine time.Duration
-}
+type Limits = timing.Limits
 
 // A Server is the name of a master, and whether it may become another server one day.
 type Server struct {

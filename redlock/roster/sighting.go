@@ -35,7 +35,7 @@ func (r *Roster) sees(p Place, s *view) {
 // lately may be long ago. Another master that remembers shows that: its clock has jumped.
 func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
 	w := r.sightings[p.Master]
-	return w.joined == r.joined.Who(p.Master) && w.at.After(r.shaken) && w.age(now) <= sightingLasts(limits) &&
+	return w.joined == r.joined.Who(p.Master) && w.at.After(r.shaken) && w.age(now) <= limits.SightingLasts() &&
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }
 
@@ -70,16 +70,4 @@ func (r *Roster) rememberingSince(p Place, since time.Time) int {
 	return r.count(func(i int, s *view) bool {
 		return i != p.Master && r.remembers(i, s.run) && s.asked.After(since)
 	})
-}
-
-// sightingLasts is the greatest age of a sighting that counts. It suffices for a restart that takes
-// RestartDelay, and for the wait for others after it.
-func sightingLasts(limits Limits) time.Duration { return 2*limits.RestartDelay + 2*BeatPause }
-
-// hold is how long others must keep a join on record before the server that joined gets its marker.
-// By then every process with a sighting has read of the join, or its sighting has ended, and so has
-// the last write that it planned before. All processes must have the same limits.
-func hold(limits Limits) time.Duration {
-	most := sightingLasts(limits)
-	return most + 2*time.Duration(float64(most)*limits.ClockDrift) + max(MarkAgain, 2*limits.MasterTimeout)
 }

@@ -18,7 +18,7 @@ func (r *Roster) seenAll(at time.Time, masters ...int) {
 func TestRosterWhoMayTellWhoTheMastersAre(t *testing.T) {
 	began := time.Now()
 	limits := rosterLimits
-	lasts := sightingLasts(limits)
+	lasts := limits.SightingLasts()
 	for name, row := range map[string]struct {
 		forgot, lookedAt time.Duration // the others were seen all the time
 		reads            []int
@@ -78,19 +78,19 @@ func TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker(t *testing.T) {
 	if !r.isUnheard(2, began, limits) {
 		t.Error("it is heard at once")
 	}
-	now := began.Add(sightingLasts(limits))
+	now := began.Add(limits.SightingLasts())
 	record(0, 0, now)
 	record(1, 0, now)
 	if !r.isUnheard(2, now, limits) {
 		t.Error("it is heard too early")
 	}
-	now = began.Add(hold(limits))
+	now = began.Add(limits.Hold())
 	record(0, 0, now)
 	record(1, 5, now) // flushed, and told anew
 	if !r.isUnheard(2, now, limits) {
 		t.Error("one of them has forgotten meanwhile")
 	}
-	now = now.Add(hold(limits))
+	now = now.Add(limits.Hold())
 	record(0, 0, now)
 	record(1, 5, now)
 	if r.isUnheard(2, now, limits) {
@@ -105,7 +105,7 @@ func TestRosterAJoinWaitsForMastersThatHaveJustForgotten(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
 	r.Checked(Place{0, 0}, "", false, now, now)
-	for after, want := range map[time.Duration]int{hold(limits) - 1: 2, hold(limits): 1} {
+	for after, want := range map[time.Duration]int{limits.Hold() - 1: 2, limits.Hold(): 1} {
 		r.views[Place{0, 0}].asked = now.Add(after)
 		if got := r.mustHear(2, limits); got != want {
 			t.Errorf("read for %v without a record, and %d must hear of it, want %d", after, got, want)
@@ -131,7 +131,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 	if by := stepped(began, time.Hour); by.Sub(began) != 0 || by.Round(0).Sub(began.Round(0)) != time.Hour {
 		t.Fatal("times have another form now")
 	}
-	w, lasts := sighting{at: began}, sightingLasts(rosterLimits)
+	w, lasts := sighting{at: began}, rosterLimits.SightingLasts()
 	for name, row := range map[string]struct {
 		after, step, want time.Duration
 	}{
@@ -157,7 +157,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 			t.Errorf("the wall clock was stepped by %v, and the join counts early", step)
 		}
 	}
-	now := stepped(began.Add(time.Second+hold(rosterLimits)), -time.Hour)
+	now := stepped(began.Add(time.Second+rosterLimits.Hold()), -time.Hour)
 	for i := range 2 {
 		r.Asked(Place{i, 0}, now, 0)
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/timing"
 )
 
 // A ttlMemory remembers the longest TTL of records that this process cannot read any more,
@@ -17,7 +18,7 @@ type ttlMemory struct {
 // lose records that a record of the longest TTL is lost now.
 func (t *ttlMemory) lose(longest time.Duration, now time.Time) {
 	t.longest = max(t.granted(now), longest)
-	if until := now.Add(longest + longest/50 + turnGrace); until.After(t.until) { // clocks may differ
+	if until := now.Add(longest + longest/50 + timing.TurnGrace); until.After(t.until) { // clocks may differ
 		t.until = until
 	}
 }
@@ -54,27 +55,11 @@ func (r *Roster) leaves(s *view, next marker.Marker, now time.Time) {
 
 // covers returns the longest TTL that a lock may have if it is granted at now, by the master's
 // own time. Whoever asks for a longer one records it in Longest first. If that happened just
-// before the record turned, its stream may not have read of the turn. So until turnGrace has
+// before the record turned, its stream may not have read of the turn. So until timing.TurnGrace has
 // passed, covers returns Granted.
 func covers(m marker.Marker, now time.Duration) time.Duration {
-	if past := now - time.Duration(m.Turned)*time.Millisecond; past >= 0 && past < turnGrace {
+	if past := now - time.Duration(m.Turned)*time.Millisecond; past >= 0 && past < timing.TurnGrace {
 		return m.Granted()
 	}
 	return m.Longest
-}
-
-// turnGrace is the time after which every stream has read that the record has turned.
-const turnGrace = 5 * BeatPause
-
-// turns returns how long after its turn a record may turn again. By then every lock that was
-// granted before the turn has ended, even by a slower clock than the one that measures it.
-func turns(m marker.Marker, limits Limits) time.Duration {
-	kept := max(m.Before, limits.RestartDelay)
-	return kept + time.Duration(float64(kept)*limits.ClockDrift) + turnGrace
-}
-
-// quarantine returns how long a master that may have forgotten locks does not vote: until every
-// lock that it may have forgotten has ended.
-func quarantine(restartDelay, longest, most time.Duration) time.Duration {
-	return max(restartDelay, min(longest, most))
 }

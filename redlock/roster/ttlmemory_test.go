@@ -5,17 +5,18 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/marker"
+	"redlock-proxy/redlock/timing"
 )
 
 // A stream that has not read yet that the record has turned records nothing.
 func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
 	m := marker.Marker{Longest: time.Second, Before: time.Minute, Turned: 10_000}
 	for now, want := range map[time.Duration]time.Duration{
-		9 * time.Second:            time.Second, // the clock was set back
-		10 * time.Second:           time.Minute,
-		10*time.Second + turnGrace: time.Second,
-		100 * time.Second:          time.Second,
-		14999 * time.Millisecond:   time.Minute,
+		9 * time.Second:                   time.Second, // the clock was set back
+		10 * time.Second:                  time.Minute,
+		10*time.Second + timing.TurnGrace: time.Second,
+		100 * time.Second:                 time.Second,
+		14999 * time.Millisecond:          time.Minute,
 	} {
 		if got := covers(m, now); got != want {
 			t.Errorf("at %v it covers %v, want %v", now, got, want)

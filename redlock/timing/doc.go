@@ -1,0 +1,13 @@
+// Package timing says how long the rules of package roster wait. Each wait follows from the limits
+// of the configuration and a few constants, so it is decided here alone: no time of day, no state.
+//
+// Most waits are for one of three things:
+//
+//   - every lock that may have been forgotten, or that another number of masters granted, has
+//     ended (Quarantine, Turn, ResizeHold)
+//   - every process has read of a change, or knows that it has not (Hold, JoiningPause)
+//   - other processes have written down what they alone know (Watch, JumpPatience)
+//
+// Clocks of masters and processes run apart by Limits.ClockDrift. A wait that is measured by one
+// clock and matters by another is longer by twice that.
+package timing

@@ -1,0 +1,82 @@
+package timing
+
+import "time"
+
+// Limits are the part of the configuration that decides who may vote and when.
+type Limits struct {
+	MasterTimeout time.Duration // how long a ballot waits for a master's vote
+	ClockDrift    float64       // the fraction of a time by which clocks may run apart
+	// RestartDelay is the shortest time for which a master that may have forgotten locks does
+	// not vote. MaxQuarantine is the longest, for longer TTLs.
+	RestartDelay, MaxQuarantine time.Duration
+}
+
+const (
+	// BeatPause is the time between two checks of an idle master.
+	BeatPause = time.Second
+	// MarkAgain is how long to wait for the answer to a write before it is planned again.
+	MarkAgain = 500 * time.Millisecond
+	// TurnGrace is the time after which every stream has read that the record of the longest TTL
+	// has turned.
+	TurnGrace = 5 * BeatPause
+	// watchPause is how long another process takes to write down a jump of a clock, without
+	// JumpPatience.
+	watchPause = 3 * BeatPause / 2
+)
+
+// apart is a time that passes by one clock, and by any other one too.
+func (l Limits) apart(d time.Duration) time.Duration {
+	return d + 2*time.Duration(float64(d)*l.ClockDrift)
+}
+
+// Quarantine returns how long a master that may have forgotten locks does not vote: until every
+// lock that it may have forgotten has ended.
+func (l Limits) Quarantine(longest time.Duration) time.Duration {
+	return max(l.RestartDelay, min(longest, l.MaxQuarantine))
+}
+
+// Turn returns how long after its turn a record of the longest TTL may turn again. before is the
+// longest TTL that was granted before the turn. By then every such lock has ended, even by a slower
+// clock than the one that measures it.
+func (l Limits) Turn(before time.Duration) time.Duration {
+	kept := max(before, l.RestartDelay)
+	return kept + time.Duration(float64(kept)*l.ClockDrift) + TurnGrace
+}
+
+// SightingLasts is the greatest age of a sighting that counts. It suffices for a restart that takes
+// RestartDelay, and for the wait for others after it.
+func (l Limits) SightingLasts() time.Duration { return 2*l.RestartDelay + 2*BeatPause }
+
+// Hold is how long others must keep a join on record before the server that joined gets its marker.
+// By then every process with a sighting has read of the join, or its sighting has ended, and so has
+// the last write that it planned before. All processes must have the same limits.
+func (l Limits) Hold() time.Duration {
+	return l.apart(l.SightingLasts()) + max(MarkAgain, 2*l.MasterTimeout)
+}
+
+// JoiningPause is the extra length of the quarantine of a server that joined. It lasts until
+// every process that is not cut off from the other masters has read of the epoch, and its
+// earlier ballots have ended. That quarantine counts from when the server lacks nothing more, so
+// the wait for the others (Hold) mostly covers it.
+func (l Limits) JoiningPause() time.Duration { return 2*BeatPause + l.MasterTimeout }
+
+// ResizeHold is how long a change of the number of masters stays proposed: until every lock that was
+// granted before has ended, and no process with a sighting can write an earlier record.
+func (l Limits) ResizeHold(granted time.Duration) time.Duration {
+	return max(l.Hold(), l.apart(l.Quarantine(granted))+l.JoiningPause())
+}
+
+// AdditionLasts is how long an addition can stay proposed if its server is up: it joins, its quarantine
+// ends, and the locks that were granted before end.
+func (l Limits) AdditionLasts() time.Duration {
+	return 2 * (l.Hold() + l.apart(l.MaxQuarantine) + l.JoiningPause())
+}
+
+// JumpPatience is how long a jump of a clock waits to be written down, for ballots that raise the
+// longest TTL. If they may take longer, the cap is written first, because a process that has just
+// started watches no longer than this.
+func (l Limits) JumpPatience() time.Duration { return min(l.MasterTimeout, BeatPause/2) }
+
+// Watch is how long a process watches a master's clock before it counts its votes. It cannot know of
+// an earlier jump. Another living process knows of it, and has written it down by then.
+func (l Limits) Watch() time.Duration { return watchPause + l.JumpPatience() }

@@ -1,0 +1,38 @@
+package timing
+
+import (
+	"testing"
+	"time"
+)
+
+func TestWaits(t *testing.T) {
+	const ms = time.Millisecond
+	short := Limits{MasterTimeout: 100 * ms, ClockDrift: 0.01, RestartDelay: 2 * time.Second, MaxQuarantine: 8 * time.Second}
+	slow := Limits{MasterTimeout: 2 * time.Second, ClockDrift: 0.01, RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
+	for _, row := range []struct {
+		what        string
+		short, slow time.Duration
+		of          func(l Limits) time.Duration
+	}{
+		{"the quarantine without longer locks", 2 * time.Second, 30 * time.Second, func(l Limits) time.Duration { return l.Quarantine(0) }},
+		{"the quarantine after a minute's lock", 8 * time.Second, time.Minute, func(l Limits) time.Duration { return l.Quarantine(time.Minute) }},
+		{"the turn without longer locks", 7020 * ms, 35300 * ms, func(l Limits) time.Duration { return l.Turn(0) }},
+		{"the turn after a minute's lock", 65600 * ms, 65600 * ms, func(l Limits) time.Duration { return l.Turn(time.Minute) }},
+		{"a sighting", 6 * time.Second, 62 * time.Second, Limits.SightingLasts},
+		{"the hold", 6620 * ms, 67240 * ms, Limits.Hold},
+		{"the pause of a join", 2100 * ms, 4 * time.Second, Limits.JoiningPause},
+		{"a step without longer locks", 6620 * ms, 67240 * ms, func(l Limits) time.Duration { return l.ResizeHold(0) }},
+		{"a step after a minute's lock", 10260 * ms, 67240 * ms, func(l Limits) time.Duration { return l.ResizeHold(time.Minute) }},
+		{"a step after a lock of five minutes", 10260 * ms, 310 * time.Second, func(l Limits) time.Duration { return l.ResizeHold(5 * time.Minute) }},
+		{"an addition", 33760 * ms, 1366480 * ms, Limits.AdditionLasts},
+		{"the patience with a jump", 100 * ms, 500 * ms, Limits.JumpPatience},
+		{"a watched clock", 1600 * ms, 2 * time.Second, Limits.Watch},
+	} {
+		if got := row.of(short); got != row.short {
+			t.Errorf("%s: %v, want %v", row.what, got, row.short)
+		}
+		if got := row.of(slow); got != row.slow {
+			t.Errorf("%s with long limits: %v, want %v", row.what, got, row.slow)
+		}
+	}
+}
