@@ -121,17 +121,15 @@
 //     everybody how long its quarantine is. A process takes a join back if the server goes
 //     away before this process has read of the join in a marker. A run that never had a
 //     marker has granted nothing, and others may mend the next run by the record before.
-//   - Another number of masters (resize.go). One is added or removed at a time, always the last.
-//     The change is on record like a join, as a stage of its place. It is decided from a
-//     quorum that has exactly the same record, and only after every lock granted by the number
-//     before has ended. Until it is decided, the number before counts. A server that was added
-//     does not count before it votes, so one failure stops nothing meanwhile. A change begins
-//     only when all masters have recorded the one before, so no master is left two changes
-//     behind: quorums whose numbers differ by two need not meet. The operator asks by a reload
-//     (Want). A process follows the record, whatever its list is, and one that starts asks for
-//     nothing. Operators who contradict each other do no harm: an addition that another process
-//     withdraws is given up. A record with stages has a version that earlier versions refuse.
-//     model_test.go changes the number, also by such operators.
+//   - Another number of masters (resize.go). The change is on record like a join, and package
+//     members has its steps. A change is decided only after every lock granted by the number
+//     before has ended. A server that was added does not count before it votes, so one failure
+//     stops nothing meanwhile. A change begins only when all masters have recorded the one
+//     before, so no master is left two changes behind: quorums whose numbers differ by two need
+//     not meet. The operator asks by a reload (Want). A process follows the record, whatever its
+//     list is, and one that starts asks for nothing. Operators who contradict each other do no
+//     harm: an addition that another process withdraws is given up. model_test.go changes the
+//     number, also by such operators.
 //   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c
 //     be the masters. A process is cut from a and stands still. Another one replaces c by d.
 //     Then b is flushed, and the other process is cut from b. The first one reaches b and c.

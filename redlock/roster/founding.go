@@ -125,7 +125,7 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 		case i >= masters && (s == nil || !s.read || s.absent()):
 			continue
 		case s == nil || !s.read:
-			waits = append(waits, r.names(i)+" has not been reached")
+			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
 		case !s.isRecent(now):
 			waits = append(waits, r.names(i)+" has not answered lately")
 		case s.problem != "":
@@ -166,18 +166,15 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 func (r *Roster) describe() string {
 	var words []string
 	for i := range r.masters {
-		s := r.views[Place{i, 0}]
-		if s == nil || !s.read {
-			words = append(words, r.names(i)+" has not been reached")
-		} else {
-			words = append(words, r.names(i)+" "+r.belonging(i, s))
-		}
+		words = append(words, r.names(i)+" "+r.belonging(i, r.views[Place{i, 0}]))
 	}
 	return strings.Join(words, "; ")
 }
 
 func (r *Roster) belonging(i int, s *view) string {
 	switch {
+	case s == nil || !s.read:
+		return "has not been reached"
 	case s.broken:
 		return "has a key " + marker.Key + " that this version cannot read"
 	case s.text == "":
@@ -200,16 +197,10 @@ func (r *Roster) isUnused(now time.Time) bool {
 	if !now.Before(end) {
 		return false
 	}
-	for i := range r.masters {
-		s := r.views[Place{i, 0}]
-		if s == nil || !s.connected || !s.present() || s.marker.Set != r.set || s.marker.Run != s.run {
-			return false
-		}
-		if s.marker.Since != 0 && (s.told.State != Quarantined || s.told.Until.Sub(end).Abs() > firstSlack) {
-			return false
-		}
-	}
-	return true
+	return r.masters == r.count(func(_ int, s *view) bool {
+		isFirst := s.marker.Since == 0 || s.told.State == Quarantined && s.told.Until.Sub(end).Abs() <= firstSlack
+		return s.connected && s.present() && s.marker.Set == r.set && s.marker.Run == s.run && isFirst
+	})
 }
 
 // NewUntil returns when locks can be granted in a set that is in its first quarantine. It
