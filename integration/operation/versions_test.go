@@ -1,0 +1,189 @@
+package operation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"redlock-proxy/integration/history"
+	"redlock-proxy/integration/rig"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const markerKey = "redlock-proxy:master"
+
+// earlier makes the proxy one that cannot read what is on the masters once their number was changed.
+// So were the versions before that, and so will be this one if the markers change again.
+var earlier = rig.Change{
+	File: "redlock/marker/marker.go",
+	Old:  "version != Version && version != StagedVersion && version != FirstVersion",
+	New:  "version != Version && version != FirstVersion",
+}
+
+// TestTwoVersionsRunTogether runs a proxy of an earlier version and one of this version. Both lock,
+// until the later one changes the number of masters. Then the earlier one votes no more, says that it
+// must be updated, and does not bring masters back that the later one cannot reach: they would be a
+// quorum for it, while the later one has a quorum of the others.
+func TestTwoVersionsRunTogether(t *testing.T) {
+	t.Parallel()
+	redis.SetLogger(rig.Silence{})
+	binary := filepath.Join(t.TempDir(), "redlock-proxy-earlier")
+	rig.BuildChanged(t, binary, earlier)
+	r := &resizing{cluster: rig.StartServers(t), resource: &history.Register{Key: "lock:contended"}}
+	r.options = r.cluster.With(rig.Options{MasterTimeout: 500 * time.Millisecond, RestartDelay: 2 * time.Second, MaxQuarantine: 4 * time.Second, LogLevel: "info"})
+	before := r.of(3)
+	before.Binary = binary
+	old := rig.StartProxy(t, before)
+
+	// The later proxy reaches the first two masters by links.
+	var links []*rig.Link
+	for i := range 2 {
+		links = append(links, rig.StartLink(t, r.cluster.Masters[i].Addr()))
+		r.options.Masters[i] = "redis://" + links[i].Addr()
+	}
+	r.options.NotNew = true
+	later := rig.StartProxy(t, r.of(3))
+	r.proxies = []*rig.Proxy{old, later}
+	r.ctx, r.stop = context.WithCancel(t.Context())
+	t.Cleanup(func() {
+		r.stop()
+		r.working.Wait()
+	})
+	for i := range 4 {
+		client := r.proxies[i%2].Client(t)
+		r.working.Go(func() { r.contend(client, i) })
+	}
+	r.goesOn(t)
+	third := r.cluster.Masters[2]
+	third.Crash()
+	third.Start(t)
+	for _, p := range r.proxies {
+		p.WaitState(t, third, "voting")
+	}
+	r.goesOn(t)
+
+	later.Reload(t, r.of(5), "applied")
+	vote(t, later, r.options.Masters)
+	for _, master := range r.cluster.Masters[:3] {
+		old.WaitState(t, master, "rejected")
+	}
+	if log := old.Proc.Log.String(); !strings.Contains(log, "so update this proxy; do not delete the key "+markerKey) {
+		t.Errorf("it does not say what to do:\n%s", old.Proc.Log.Tail(10))
+	}
+	r.goesOn(t)
+
+	for i, link := range links {
+		link.SetDown(true)
+		if err := r.cluster.Masters[i].Direct.FlushAll(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rig.WaitFor(t, "the earlier proxy has given up to mend them", func() error {
+		for _, master := range r.cluster.Masters[:2] {
+			if !regexp.MustCompile("master=" + master.Addr() + ".*too few other masters that remember").MatchString(old.Proc.Log.String()) {
+				return errors.New(old.Proc.Log.Tail(3))
+			}
+		}
+		return nil
+	})
+	for _, master := range r.cluster.Masters[:2] {
+		if text, found := master.Value(t, markerKey); found {
+			t.Errorf("the earlier proxy has written %q to %s", text, master.Name)
+		}
+	}
+	r.goesOn(t)
+	for _, link := range links {
+		link.SetDown(false)
+	}
+	vote(t, later, r.options.Masters)
+
+	// It is updated.
+	if code, err := old.Proc.Stop(rig.Patience); code != 0 || err != nil {
+		t.Fatalf("it ended with %d: %v", code, err)
+	}
+	old.Binary = rig.ProxyBinary
+	old.Configure(t, r.of(5))
+	old.Start(t)
+	rig.WaitFor(t, "it is ready again", old.Ready)
+	vote(t, old, r.options.Masters)
+	r.goesOn(t)
+	r.stop()
+	r.working.Wait()
+	if len(r.resource.Breaches) > 0 {
+		t.Errorf("%d times two clients held the lock, first: %s", len(r.resource.Breaches), r.resource.Breaches[0].What)
+	}
+}
+
+// vote waits until all masters vote for a proxy.
+func vote(t *testing.T, p *rig.Proxy, urls []string) {
+	t.Helper()
+	rig.WaitFor(t, "all masters vote", func() error {
+		for _, url := range urls {
+			name := strings.TrimPrefix(url, "redis://")
+			if state := p.StateOf(t, name); state != "voting" {
+				return fmt.Errorf("%s is %s\n%s", name, state, p.Proc.Log.Tail(5))
+			}
+		}
+		return nil
+	})
+}
+
+// TestMarkersOfEarlierVersionsAreTakenOver starts the proxy on masters with the markers that earlier
+// versions wrote. The masters vote at once, and a lock that was held is held. What the proxy writes
+// is read by the versions that wrote the second kind of markers.
+func TestMarkersOfEarlierVersionsAreTakenOver(t *testing.T) {
+	t.Parallel()
+	second := regexp.MustCompile(`^redlock-proxy/2 db=0 set=09f8569bc8c18b88 member=[123]/3 epoch=1 joined=1,1,1 replid=[0-9a-f]+ run=[0-9a-f]+ since=0 quarantine=0 longest=600000 before=\d+ turned=\d+$`)
+	for name, text := range map[string]string{
+		"first":  "redlock-proxy/1 set=09f8569bc8c18b88 member=%d/3 epoch=1 joined=1,1,1 run=%s since=0 quarantine=0 longest=600000 dbs=0",
+		"second": "redlock-proxy/2 db=0 set=09f8569bc8c18b88 member=%d/3 epoch=1 joined=1,1,1 replid=%.12s run=%s since=0 quarantine=0 longest=600000 before=0 turned=1795443196871",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			options := rig.Options{Upstream: "none", NotNew: true, RestartDelay: time.Hour, MaxQuarantine: time.Hour}
+			var masters []*rig.Server
+			for i := range 3 {
+				m := rig.StartServer(t, fmt.Sprintf("master%d", i+1))
+				masters, options.Masters = append(masters, m), append(options.Masters, m.URL())
+				values := []any{i + 1, infoField(t, m, "run_id")}
+				if name == "second" {
+					values = []any{i + 1, infoField(t, m, "master_replid"), values[1]}
+				}
+				for key, value := range map[string]string{markerKey: fmt.Sprintf(text, values...), "lock:held": "its-holder"} {
+					if err := m.Direct.Set(t.Context(), key, value, 0).Err(); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+			p := rig.StartProxy(t, options) // a quarantine would be an hour
+			client := p.Client(t)
+			if ok, err := rig.Acquire(t.Context(), client, "lock:held", "another", time.Minute); ok || err != nil {
+				t.Errorf("a lock that is held is taken: %v %v", ok, err)
+			}
+			rig.MustAcquire(t, client, "lock:free", "another", time.Minute)
+			vote(t, p, options.Masters)
+			for _, m := range masters {
+				if text, _ := m.Value(t, markerKey); !second.MatchString(text) {
+					t.Errorf("%s has the marker %q", m.Name, text)
+				}
+			}
+		})
+	}
+}
+
+func infoField(t *testing.T, m *rig.Server, name string) string {
+	t.Helper()
+	info, err := m.Direct.Info(t.Context()).Result()
+	_, rest, found := strings.Cut(info, "\n"+name+":")
+	value, _, _ := strings.Cut(rest, "\r")
+	if err != nil || !found {
+		t.Fatal(name, err)
+	}
+	return value
+}
