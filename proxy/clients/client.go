@@ -99,12 +99,11 @@ type Client struct {
 	onLocks        atomic.Bool // the lock masters are asked
 
 	// Only the session's goroutine uses these.
-	published Facts // as in facts
-	redirect  int64 // the client of CLIENT TRACKING REDIRECT, or 0
-	asked     int64 // the one that the current command names
+	redirect int64 // the client of CLIENT TRACKING REDIRECT, or 0
+	asked    int64 // the one that the current command names
 
 	mu    sync.Mutex
-	facts Facts
+	facts Facts // only the session's goroutine changes them, so it reads them without mu
 }
 
 // NewClient adds a session to the hub. The caller must call Close.
@@ -112,7 +111,7 @@ func NewClient(hub *Hub, session Session, facts Facts) *Client {
 	c := &Client{hub: hub, session: session, since: time.Now()}
 	c.address, c.local = addresses(session.RemoteAddr(), session.LocalAddr())
 	c.Entry = journal.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
-	c.published, c.facts = facts, facts
+	c.facts = facts
 	c.introduce()
 	hub.mu.Lock()
 	defer hub.mu.Unlock()
@@ -132,27 +131,26 @@ func (c *Client) Publish(now Facts) {
 		c.redirect = 0
 	}
 	now.redirect = c.redirect
-	was := c.published
+	was := c.facts
 	if now == was {
 		return
 	}
-	c.published = now
+	c.mu.Lock()
+	c.facts = now
+	c.mu.Unlock()
 	if now.User != was.User || now.Settings != was.Settings {
 		c.introduce()
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.facts = now
 }
 
 // introduce tells the journal what is published.
 func (c *Client) introduce() {
-	now := &c.published
+	now := &c.facts
 	c.Entry.Introduce(journal.Facts{Name: now.Name, User: now.User, DB: now.DB, RESP: now.Version.Number()})
 }
 
 // Shown is the last command in the published facts.
-func (c *Client) Shown() *command.Spec { return c.published.Command }
+func (c *Client) Shown() *command.Spec { return c.facts.Command }
 
 // OnLocks says that the lock masters are asked, or are no longer.
 func (c *Client) OnLocks(yes bool) { c.onLocks.Store(yes) }
@@ -193,7 +191,7 @@ func (c *Client) Perform(name string, args [][]byte) (reply []byte) {
 	case "client|info":
 		return c.text(c.status().line(nil))
 	case "client|getredir":
-		return redcon.AppendInt(nil, c.published.redirection())
+		return redcon.AppendInt(nil, c.facts.redirection())
 	case "client|list":
 		return c.list(args)
 	}
@@ -209,7 +207,7 @@ func (c *Client) ask(args [][]byte) (reply []byte) {
 	return reply
 }
 
-func (c *Client) text(lines []byte) []byte { return wire.AppendText(nil, lines, c.published.Version) }
+func (c *Client) text(lines []byte) []byte { return wire.AppendText(nil, lines, c.facts.Version) }
 
 func (c *Client) list(args [][]byte) (reply []byte) {
 	filter, refusal := parseList(args)
@@ -368,7 +366,7 @@ func redirectIn(args [][]byte) (at int) {
 func (c *Client) showRedirect(reply []byte) []byte {
 	const field = "redirect\r\n:"
 	at := bytes.Index(reply, []byte(field))
-	if c.published.redirect == 0 || at < 0 {
+	if c.facts.redirect == 0 || at < 0 {
 		return reply
 	}
 	rest := reply[at+len(field):]
@@ -376,6 +374,6 @@ func (c *Client) showRedirect(reply []byte) []byte {
 	if end < 0 {
 		return reply
 	}
-	shown := strconv.AppendInt(slices.Clone(reply[:at+len(field)]), c.published.redirect, 10)
+	shown := strconv.AppendInt(slices.Clone(reply[:at+len(field)]), c.facts.redirect, 10)
 	return append(shown, rest[end:]...)
 }

@@ -157,7 +157,7 @@ func TestShowRedirect(t *testing.T) {
 		"a reply that is cut":           {7, before, before},
 		"no reply":                      {7, "", ""},
 	} {
-		c := &Client{published: Facts{redirect: row.redirect}}
+		c := &Client{facts: Facts{redirect: row.redirect}}
 		if got := string(c.showRedirect([]byte(row.reply))); got != row.want {
 			t.Errorf("%s: %q, not %q", name, got, row.want)
 		}
