@@ -92,11 +92,10 @@ func (b *Hub) Entries() []journal.ClientInfo {
 type Client struct {
 	Entry *journal.Client // in the journal, which may keep it longer
 
-	hub            *Hub
-	session        Session
-	since          time.Time
-	address, local string
-	onLocks        atomic.Bool // the lock masters are asked
+	hub     *Hub
+	session Session
+	since   time.Time
+	onLocks atomic.Bool // the lock masters are asked
 
 	// Only the session's goroutine uses these.
 	redirect int64 // the client of CLIENT TRACKING REDIRECT, or 0
@@ -109,7 +108,6 @@ type Client struct {
 // NewClient adds a session to the hub. The caller must call Close.
 func NewClient(hub *Hub, session Session, facts Facts) *Client {
 	c := &Client{hub: hub, session: session, since: time.Now()}
-	c.address, c.local = addresses(session.RemoteAddr(), session.LocalAddr())
 	c.Entry = journal.NewClient(session.ID(), session.RemoteAddr().String(), c.since)
 	c.facts = facts
 	c.introduce()
@@ -166,8 +164,9 @@ func (c *Client) status() *status {
 	} else if up != nil && !up.Drained() {
 		waits = waitsForUpstream
 	}
+	address, local := addresses(c.session.RemoteAddr(), c.session.LocalAddr())
 	return &status{
-		Facts: facts, id: c.session.ID(), address: c.address, local: c.local,
+		Facts: facts, id: c.session.ID(), address: address, local: local,
 		age: time.Since(c.since), idle: c.session.Silent(), subscriptions: c.session.Subscriptions(), waits: waits,
 		locks: c.Entry.Granted(),
 	}
@@ -251,7 +250,7 @@ func (c *Client) kill(args [][]byte) (reply []byte) {
 		if other == c {
 			c.session.KillAfterReply()
 		} else {
-			other.session.Kill(c.address)
+			other.session.Kill(c.status().address)
 		}
 	}
 	switch {
