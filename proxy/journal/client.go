@@ -23,8 +23,7 @@ type Client struct {
 	gone    bool
 	command string // the lock command that runs; "" if none
 	began   time.Time
-	key     *[longestKept]byte // the first key of that command; nil before the first and after Leave
-	keySize int
+	key     []byte // the first key of that command; its buffer is used again
 }
 
 // Facts are what a client may change.
@@ -61,7 +60,7 @@ func NewClient(id int64, address string, now time.Time) *Client {
 func (c *Client) Leave() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.gone, c.command, c.key, c.keySize = true, "", nil, 0
+	c.gone, c.command, c.key = true, "", nil
 }
 
 // Introduce replaces the facts of a client.
@@ -95,10 +94,8 @@ func (c *Client) Begin(command string, key []byte, now time.Time) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.key == nil {
-		c.key = new([longestKept]byte)
-	}
-	c.command, c.began, c.keySize = command, now, copy(c.key[:], key)
+	c.command, c.began = command, now
+	c.key = append(c.key[:0], key[:min(len(key), longestKept)]...)
 }
 
 // End says that the command that began last has ended.
@@ -123,7 +120,7 @@ func (c *Client) Info() (info ClientInfo) {
 		Gone: c.gone, Granted: c.granted.Load(),
 	}
 	if c.command != "" {
-		info.Command, info.Began, info.Key = c.command, c.began, string(c.key[:c.keySize])
+		info.Command, info.Began, info.Key = c.command, c.began, string(c.key)
 	}
 	return info
 }
