@@ -129,7 +129,8 @@ func (in *Input) setMinded(yes bool) {
 }
 
 // The minder of an attached socket needs no goroutine while all is well: the loop reads ahead.
-// It has only a timer. Nothing stops it when a wait ends, so many short waits cost one timer.
+// It has only a timer, until that fires. Nothing stops it when a wait ends, so many short waits cost
+// one timer.
 
 func (m *Minder) beginAttached(ready bool) {
 	m.looking.Lock()
@@ -170,20 +171,20 @@ func (m *Minder) arm(after time.Duration, wait uint64, sooner bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case m.armed && !sooner:
-		return
 	case m.timer == nil:
 		m.timer = time.AfterFunc(after, m.look)
-	default:
+	case sooner:
 		m.timer.Reset(after)
+	default:
+		return
 	}
-	m.armed, m.armedFor = true, wait
+	m.armedFor = wait
 }
 
 // look sends the replies that are ready and tells the session that its client has ended.
 func (m *Minder) look() {
 	m.mu.Lock()
-	m.armed = false
+	m.timer = nil
 	wait := m.armedFor
 	m.mu.Unlock()
 	m.looking.Lock()

@@ -25,15 +25,14 @@ type Minder struct {
 	in      *Input
 	session Minded
 	begun   bool          // and not yet ended; only the session looks
-	timer   *time.Timer   // begins run
+	timer   *time.Timer   // begins run; for an attached socket look, and nil unless it runs
 	stop    atomic.Bool   // run is to end
 	done    chan struct{} // run has ended
 
 	looking  sync.Mutex    // for an attached socket: held by look, and guards begun and told
 	told     bool          // the session knows that its client has ended
-	mu       sync.Mutex    // for an attached socket: guards timer and armed
-	armed    bool          // the timer runs
-	armedFor uint64        // the wait for which it was set
+	mu       sync.Mutex    // for an attached socket: guards timer and armedFor
+	armedFor uint64        // the wait for which the timer was set
 	wait     atomic.Uint64 // counts waits
 }
 
