@@ -139,6 +139,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineADELSparesALockThatCameAfterIt",
 	},
 	{
+		rule:     "a lock that ends during a run was not deleted by it",
+		edits:    []edit{{"effect/votes.go", "Compare(before, after) == Deleted && !before.mayEndBy(after.Now)", "Compare(before, after) == Deleted"}},
+		caughtBy: "effect/TestAnEndOfAKeyIsNoDeletion",
+	},
+	{
 		rule:     "strays are what has not changed for longer than a ballot lasts",
 		edits:    []edit{{"effect/image.go", "Compare(before, i)", "Kept"}, {"effect/image.go", "Near(before.Expiry(), i.Expiry(), resp.ExpiryTolerance)", "true"}},
 		caughtBy: "TestTimelineMendingSparesWhatHasChanged",

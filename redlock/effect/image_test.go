@@ -85,3 +85,36 @@ func TestTheHolderOfAHash(t *testing.T) {
 		}
 	}
 }
+
+// A key that may have ended of itself between the two looks was not deleted.
+func TestAnEndOfAKeyIsNoDeletion(t *testing.T) {
+	for _, row := range []struct {
+		pttl, took int64 // what the key had left, and the time between the looks
+		deleted    bool
+	}{
+		{NoExpiry, 1000, true},
+		{1000, 0, true},
+		{1000, 997, true},
+		{1000, 998, false},
+		{1000, 2000, false},
+		{3, 0, true},
+		{2, 0, false},
+		{0, 0, false},
+		{math.MaxInt64, 1000, true},
+	} {
+		x := Result{
+			Before: []Image{{Dump: []byte("a lock"), PTTL: row.pttl, Now: 5000}},
+			After:  []Image{{PTTL: NoKey, Now: 5000 + row.took}},
+		}
+		if x.Deleted() != row.deleted || x.DeletedKey(0) != row.deleted {
+			t.Errorf("%d ms left, gone after %d ms: deleted is %v", row.pttl, row.took, x.Deleted())
+		}
+		x.Before, x.After = append(x.Before, Missing), append(x.After, Image{Dump: []byte("a lock"), PTTL: NoExpiry})
+		if x.Acquired() == row.deleted {
+			t.Errorf("%d ms left, gone after %d ms, and another key made: acquired is %v", row.pttl, row.took, x.Acquired())
+		}
+	}
+	if (Result{Before: []Image{Missing}, After: []Image{Missing}}).Deleted() {
+		t.Error("a key that was never there was deleted")
+	}
+}

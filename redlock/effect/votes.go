@@ -96,8 +96,23 @@ func Refusal(answers []quorum.Answer[Result]) []byte {
 // Wrote tells whether the run changed any key.
 func (x Result) Wrote() bool { return slices.ContainsFunc(x.Changes(), Change.Wrote) }
 
-// Deleted tells whether the run deleted a key.
-func (x Result) Deleted() bool { return slices.Contains(x.Changes(), Deleted) }
+// Deleted tells whether the run certainly deleted a key.
+func (x Result) Deleted() bool {
+	for k := range x.After {
+		if x.DeletedKey(k) {
+			return true
+		}
+	}
+	return false
+}
+
+// DeletedKey tells whether the run certainly deleted key k. It did not if the key may have
+// ended of itself between the two looks: the clocks of embedded masters and of old servers go
+// on meanwhile.
+func (x Result) DeletedKey(k int) bool {
+	before, after := x.Before[k], x.After[k]
+	return Compare(before, after) == Deleted && !before.mayEndBy(after.Now)
+}
 
 // Acquired tells whether the run created a key and deleted none. A run that also
 // deletes may have created a wake-up for waiting clients.

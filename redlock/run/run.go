@@ -228,8 +228,8 @@ func (r *Request) tellDeleted(x effect.Result) {
 	if r.Deleted == nil {
 		return
 	}
-	for k, did := range x.Changes() {
-		if did != effect.Deleted {
+	for k := range x.After {
+		if !x.DeletedKey(k) {
 			continue
 		}
 		if value := x.Before[k].Text(); value != nil {

@@ -14,7 +14,7 @@ import (
 // another client may take the lock in between. Then the next try finds no lock. That is
 // no answer, because the client would hear that it never held the lock.
 func TestWhoMayHaveReleasedIsNotToldThatItHeldNothing(t *testing.T) {
-	there, gone := []effect.Image{{Dump: []byte("a lock")}}, []effect.Image{effect.Missing}
+	there, gone := []effect.Image{{Dump: []byte("a lock"), PTTL: effect.NoExpiry}}, []effect.Image{effect.Missing}
 	refusal := quorum.Answer[effect.Result]{State: quorum.Answered, Value: effect.Result{Reply: []byte(":0\r\n"), Before: there, After: there}}
 	deletion := quorum.Answer[effect.Result]{State: quorum.Answered, Value: effect.Result{Reply: []byte(":1\r\n"), Before: there, After: gone}}
 	for _, row := range []struct {
@@ -36,7 +36,7 @@ func TestWhatAScriptDidIsRemembered(t *testing.T) {
 	made := func(before, after effect.Image) effect.Result {
 		return effect.Result{Before: []effect.Image{before}, After: []effect.Image{after}}
 	}
-	key := effect.Image{Dump: []byte("a lock")}
+	key := effect.Image{Dump: []byte("a lock"), PTTL: effect.NoExpiry}
 	var scripts knownScripts
 	for text, row := range map[string]struct {
 		did      effect.Result
