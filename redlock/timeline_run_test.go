@@ -204,3 +204,16 @@ func TestTimelineAScriptThatAcquiresForTheFirstTimeHasItsTurn(t *testing.T) {
 		w.wantValues("A A A A A")
 	})
 }
+
+// A client hears why its refusal does not count. The masters can vote.
+func TestTimelineARefusalAfterADeletionDoesNotBlameTheMasters(t *testing.T) {
+	cfg := timelineConfig()
+	cfg.Retry.Count, cfg.Retry.Delay = 8, second
+	onTimelineWith(t, cfg, "ok ok ok ok mute", func(t *testing.T, w *timeline) {
+		w.put("A A - - -", 60*time.Millisecond)
+		o := w.eval(compareAndDelete+"\n--\\", tokenA)
+		if o.Verdict != NoQuorum || o.Voting < o.Needed {
+			t.Errorf("%v %q, %s", o.Verdict, o.Reply, o.NoQuorumError())
+		}
+	})
+}

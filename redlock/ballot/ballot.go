@@ -267,10 +267,10 @@ func (b *Ballot[A]) Outcome() Outcome {
 	return o
 }
 
-// countVoting counts the masters that can vote now. A master that could not serve this
+// CountVoting counts the masters that can vote now. A master that could not serve this
 // question, or did not answer it before the deadline, cannot vote, even if nothing else
 // shows that yet.
-func (b *Ballot[A]) countVoting() (n int) {
+func (b *Ballot[A]) CountVoting() (n int) {
 	voting := b.box.Masters.Voting(b.DB)
 	for i, a := range b.Answers {
 		failed := a.State == quorum.Unable || a.State == quorum.Awaited && b.expired

@@ -97,7 +97,7 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 		b.settle()
 	}
 	if b.Verdict != Won {
-		b.voting = b.countVoting() // also if lost: the caller may turn that into NoQuorum
+		b.voting = b.CountVoting() // also if lost: the caller may turn that into NoQuorum
 	}
 	ended = true
 	x.observer.Decided(q.Kind, b.Verdict, time.Since(b.Started))

@@ -182,7 +182,11 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		reloaded.Store(true)
 		b = ask()
 	}
-	return r.outcome(b.Outcome(), b.Answers)
+	o := r.outcome(b.Outcome(), b.Answers)
+	if o.Verdict == ballot.NoQuorum && b.Verdict == ballot.Won {
+		o.Voting = b.CountVoting()
+	}
+	return o
 }
 
 // goesNext tells whether the request goes before those that wait for the lock, as the
