@@ -32,6 +32,9 @@ const compareAndDelete = `if redis.call("get",KEYS[1]) == ARGV[1] then return re
 // takeIfFree is a script with which some clients acquire a lock.
 const takeIfFree = `if redis.call("set",KEYS[1],ARGV[1],"NX","PX",ARGV[2]) then return 1 else return 0 end`
 
+// deleteAnyway is a script that releases a lock, whoever holds it.
+const deleteAnyway = `return redis.call("del",KEYS[1])`
+
 var ourScripts map[string]*fakeScript
 
 func init() {
@@ -49,6 +52,7 @@ func init() {
 		scriptOf(master.AppendRaise(nil, 0, 0)):                                    {"raise.lua", (*fakeMaster).runRaise},
 		token.Script:                                                               {"token.lua", (*fakeMaster).runToken},
 		takeIfFree:                                                                 {"take-if-free", (*fakeMaster).runTakeIfFree},
+		deleteAnyway:                                                               {"delete-anyway", (*fakeMaster).runDeleteAnyway},
 		compareAndDelete:                                                           {"compare-and-delete", (*fakeMaster).runCompareAndDelete},
 	}
 }
@@ -143,6 +147,12 @@ func (m *fakeMaster) runCompareAndDelete(db int, key []byte, argv [][]byte) []by
 	}
 	delete(m.dbs[db], string(key))
 	return replyInteger(1)
+}
+
+func (m *fakeMaster) runDeleteAnyway(db int, key []byte, _ [][]byte) []byte {
+	_, ok := m.find(db, key)
+	delete(m.dbs[db], string(key))
+	return replyBool(ok)
 }
 
 func (m *fakeMaster) runSwap(db int, key []byte, argv [][]byte) []byte {
@@ -409,7 +419,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
 				{renew.Script, "v", "50000", "string"}, {renew.Script, "v", "70000", "string"},
 				{deleteScript, "dump", string(dumpString("v"))}, {swapScript, "v", "w"},
-				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"},
+				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"}, {deleteAnyway},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
 				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {

@@ -144,6 +144,16 @@ var mutants = []mutant{
 		caughtBy: "effect/TestAnEndOfAKeyIsNoDeletion",
 	},
 	{
+		rule:     "a script that deletes whatever it finds is not tried again",
+		edits:    []edit{{"run/run.go", "if r.isOnce() {", "if false {"}},
+		caughtBy: "TestTimelineAScriptThatDeletesAnywaySparesALaterLock",
+	},
+	{
+		rule:     "a script that deletes whatever it finds does not go out once more to masters that forgot it",
+		edits:    []edit{{"run/run.go", " && !(r.isOnce() && r.gaveUp.Load())", ""}},
+		caughtBy: "TestRunAScriptThatDeletesAnywayGoesOut",
+	},
+	{
 		rule:     "strays are what has not changed for longer than a ballot lasts",
 		edits:    []edit{{"effect/image.go", "Compare(before, i)", "Kept"}, {"effect/image.go", "Near(before.Expiry(), i.Expiry(), resp.ExpiryTolerance)", "true"}},
 		caughtBy: "TestTimelineMendingSparesWhatHasChanged",

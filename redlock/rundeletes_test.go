@@ -1,6 +1,8 @@
 package redlock
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
 	"testing"
 
 	"redlock-proxy/redlock/resp"
@@ -154,4 +156,39 @@ return 1`
 			s.eventuallyGone("lock")
 		})
 	}
+}
+
+// A script that deletes whatever it finds does not go again to masters that had forgotten it, if
+// others have deleted something. The client asks again, and is answered.
+func TestRunAScriptThatDeletesAnywayGoesOut(t *testing.T) {
+	const leave = "return redis.call('del', KEYS[1])"
+	s := startLiveSet(t, 5)
+	sum := sha1.Sum([]byte(leave))
+	again := func() Outcome {
+		return s.Run(t.Context(), RunRequest{
+			Keys:    bytesOf([]string{"lock"}),
+			Args:    bytesOf([]string{"EVALSHA", hex.EncodeToString(sum[:]), "1", "lock"}),
+			Scripts: bytesOf([]string{leave}),
+		})
+	}
+	wantReply(t, again(), ":0\r\n")
+	s.awaitIdle()
+	for i, m := range s.masters {
+		if i < 3 {
+			m.must("SET", "lock", "me", "PX", "60000")
+		}
+		if i >= 2 {
+			m.must("SCRIPT", "FLUSH")
+		}
+	}
+	was := s.masters[0].conn.look("lock")
+	if o := again(); o.Verdict != NoQuorum {
+		t.Errorf("%v %q", o.Verdict, o.Reply)
+	}
+	s.awaitIdle()
+	if !sameImage(s.masters[0].conn.look("lock"), was) {
+		t.Error("the lock was not put back")
+	}
+	wantReply(t, again(), ":1\r\n")
+	s.eventuallyGone("lock")
 }

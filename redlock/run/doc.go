@@ -19,13 +19,22 @@
 //   - Before a caller hears that a run was won, a quorum of markers has on record the
 //     TTL that the run gave.
 //   - A try that was not won may have released a lock. Its client never hears that there
-//     was no lock.
+//     was no lock. A lock that ended during the try was not released by it.
+//   - A script that deletes whatever it finds, as far as its text shows, is executed once.
+//     A second try could delete a lock that another client took after the first one. If
+//     the votes of the first try are split, nobody knows what it did, and its client hears
+//     that.
 //   - A Watch remembers what each master showed. A transaction goes to a master only
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
-// What remains: a run that deletes without comparing, such as a MULTI with a bare DEL and
-// without WATCH, is executed again after votes that split. That may be seconds later, and it may
-// then delete a lock that another client took meanwhile.
+// A transaction that deletes without WATCH is tried again after votes that split, like any run.
+// Package proxy/lock lets it go only behind a Watch of its own.
+//
+// What remains: the text of a script may not show that it deletes without comparing, or a
+// transaction may run such a script. Then it is executed again after votes that split. That may
+// be seconds later, and it may delete a lock that another client took meanwhile. A master that
+// was held up may execute any run late, once, and then it may delete one copy of a later lock. The
+// copy is put back if the run was not won.
 //
 // The caller says which keys a request has. The package uses mend, ballot, master, lane,
 // effect, script, stream, quorum, rdb and resp.

@@ -85,6 +85,13 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	if len(r.Watches) > 0 {
 		return run()
 	}
+	if r.isOnce() {
+		o := run()
+		if o.Split() {
+			u.mend(r.DB, r.Keys) // for the client's next attempt
+		}
+		return o
+	}
 	o := u.retry().Again(ctx, !r.ReadOnly, run)
 	if o.Split() && u.areMended(ctx, r.DB, r.Keys) {
 		o = u.retry().Again(ctx, !r.ReadOnly, run)
@@ -92,13 +99,22 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	return o
 }
 
-// areMended mends the copies of keys, waits for that, and tells whether any needed it.
-func (u *Runner) areMended(ctx context.Context, db int, keys [][]byte) (needed bool) {
-	var all []*mend.Mending
+// isOnce tells whether the request must not be executed again, because its script deletes
+// whatever it finds. The first try may have let another client take the lock, on masters that
+// deleted it, and a second try would delete that lock, too.
+func (r *Request) isOnce() bool { return r.script != nil && r.script.once }
+
+// mend starts to mend the copies of keys.
+func (u *Runner) mend(db int, keys [][]byte) (all []*mend.Mending) {
 	for _, key := range keys {
 		all = append(all, u.mender.Mend(db, string(key)))
 	}
-	for _, m := range all {
+	return all
+}
+
+// areMended mends the copies of keys, waits for that, and tells whether any needed it.
+func (u *Runner) areMended(ctx context.Context, db int, keys [][]byte) (needed bool) {
+	for _, m := range u.mend(db, keys) {
 		needed = m.Wait(ctx) != nil || needed
 	}
 	return needed
@@ -178,7 +194,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		return b
 	}
 	b := ask()
-	if flushed.Load() && b.Verdict == ballot.NoQuorum {
+	if flushed.Load() && b.Verdict == ballot.NoQuorum && !(r.isOnce() && r.gaveUp.Load()) {
 		reloaded.Store(true)
 		b = ask()
 	}

@@ -11,6 +11,7 @@
 // whether it deleted. A wrong "no" only costs time, so anything unusual gets a "no".
 //
 // Reach finds scripts that reach beyond the keys of a lock, as far as the text shows.
+// DeletesAnyway finds those that delete a lock whoever holds it, also as far as that.
 //
 // Nothing here panics on any text. The work is bounded by the length of the text.
 //
