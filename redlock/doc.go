@@ -55,8 +55,9 @@
 //     something under it. It may exist if the masters that did not answer, or may not
 //     vote, could complete a quorum. All answers follow that. A request that finds copies
 //     that differ, or too few for a lock, has them mended. A DEL or a run that needs the
-//     result waits for it. Such a DEL deletes only what its first look showed,
-//     because another client may take the lock meanwhile.
+//     result waits for it. Another client may take the lock meanwhile. So such a DEL
+//     deletes only what its first look showed, and a script that deletes whatever it
+//     finds does not wait, and is not tried again.
 //   - Defects. A panic costs only its request or its connection. Deferred calls give back
 //     turns and outstanding answers. The ballot of a request that panicked is undone
 //     (ballot). A stream is dialled anew (stream/contain.go). An Observer's panic is

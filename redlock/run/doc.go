@@ -33,8 +33,8 @@
 // What remains: the text of a script may not show that it deletes without comparing, or a
 // transaction may run such a script. Then it is executed again after votes that split. That may
 // be seconds later, and it may delete a lock that another client took meanwhile. A master that
-// was held up may execute any run late, once, and then it may delete one copy of a later lock. The
-// copy is put back if the run was not won.
+// was held up may also execute the first try late, and delete its copy of a later lock. The copy
+// is put back if the master's vote is not among the winning ones.
 //
 // The caller says which keys a request has. The package uses mend, ballot, master, lane,
 // effect, script, stream, quorum, rdb and resp.
