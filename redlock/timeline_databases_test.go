@@ -105,17 +105,13 @@ func TestTimelineALateMarkDoesNotCertifyWhatWasFlushed(t *testing.T) {
 			w.masters = append(w.masters, newFakeMaster(fmt.Sprintf("m%d", i+1)))
 		}
 		defer w.close()
-		w.locker, w.links = w.dial("slow", cfg)
-		w.links[0].setDelay(20*time.Millisecond, 0)
-		w.links[4].setDelay(delay, 0)
+		const ms = time.Millisecond
+		w.locker, w.links = w.dial("slow", cfg, 20*ms, 0, 0, 0, delay)
 		// This is the time to dial, to identify the server, and to see that it has no
 		// marker. Then both have seen that there is none anywhere, and the first is quicker.
-		time.Sleep(5*delay - 3*time.Millisecond)
-		first, links := w.dial("first", cfg)
+		time.Sleep(5*delay - 3*ms)
+		first, _ := w.dial("first", cfg, ms, ms, ms, ms, ms)
 		w.others = append(w.others, first)
-		for _, k := range links {
-			k.setDelay(time.Millisecond, 0)
-		}
 		time.Sleep(delay / 2)
 		if v := acquireIn(t, first, 0, tokenA); v != Won {
 			t.Fatalf("the first lock: %v %+v", v, first.Status())

@@ -76,12 +76,15 @@ func onTimelineWith(t *testing.T, cfg Config, script string, test func(t *testin
 	})
 }
 
-// dial makes a Locker with links of its own.
-func (w *timeline) dial(name string, cfg Config) (*Locker, []*link) {
+// dial makes a Locker with links of its own. Each link may have a delay, from its first dial on.
+func (w *timeline) dial(name string, cfg Config, delays ...time.Duration) (*Locker, []*link) {
 	var links []*link
 	cfg.Masters = nil
 	for i, m := range w.masters {
 		k := newLink(fmt.Sprintf("%s-%s", name, m.name), m, uint64(i))
+		if i < len(delays) {
+			k.setDelay(delays[i], 0)
+		}
 		links = append(links, k)
 		cfg.Masters = append(cfg.Masters, Master{Name: m.name, Dial: func(ctx context.Context) (net.Conn, error) { return k.dial(ctx) }})
 	}
