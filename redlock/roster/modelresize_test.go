@@ -24,6 +24,9 @@ func (w *world) losesChanges() bool { return w.resizes() && !w.hasStory() && w.s
 
 // resizeWorldOf returns the seed of the n-th world. Every fourth has only one story.
 func resizeWorldOf(n uint64) uint64 {
+	if n%8 == 7 {
+		return forgetWorlds + n/8
+	}
 	if n%4 == 3 {
 		return storyWorlds + n/4
 	}

@@ -14,8 +14,16 @@ const storyWorlds = 4_000_000
 
 func (w *world) hasStory() bool { return w.seed >= storyWorlds }
 
+// forgetWorlds is the seed from which on a master forgets what the next number granted.
+const forgetWorlds = 5_000_000
+
 // story returns the only fault of the world.
-func (w *world) story() faultKind { return []faultKind{lateContradiction, lateLock}[w.seed%2] }
+func (w *world) story() faultKind {
+	if w.seed >= forgetWorlds {
+		return lateForget
+	}
+	return []faultKind{lateContradiction, lateLock}[w.seed%2]
+}
 
 // only leaves so many processes, which have seen no jump, and nobody else has wishes.
 func (w *world) only(n int) []*process {
@@ -78,6 +86,37 @@ func (w *world) lateContradiction(f fault) {
 		w.log("%s loses %v, and %s gets it", p.name, w.at[y], q.name)
 		w.cutNow(p, y)
 		q.reaches(y)
+	})
+}
+
+// lateForget adds a master to four. The deciding process grants a long lock on two of them and on the
+// new one. Then one of those two forgets. Another process, which knows only that the number is about
+// to change, gets that master back, and does not reach the two that know the lock.
+func (w *world) lateForget(f fault) {
+	both := w.only(2)
+	p, q := both[0], both[1]
+	order := w.rng.Perm(4)
+	x, y, z, v := order[0], order[1], order[2], order[3]
+	list := w.longer(5, false)
+	w.after(6*time.Second, func() {
+		q.do(func() { q.want(list) })
+		w.full = list
+		w.list(5)
+	})
+	tell := func() {
+		w.cutNow(q, x)
+		clear(w.at[x].texts)
+		w.at[x].forgetAll(w)
+		p.reaches(x)
+	}
+	grant := func() {
+		w.cutNow(q, z, v)
+		w.after(w.between(300*time.Millisecond, time.Second), func() { q.do(func() { q.askFor(true, -1) }) })
+		w.after(w.between(1200*time.Millisecond, 2*time.Second), tell)
+	}
+	w.once(func() bool { return q.r.joined.Stage(4).Step == members.Entering }, func() {
+		w.cutNow(p, x, y, 4)
+		w.once(func() bool { return q.r.masters == 5 }, grant)
 	})
 }
 

@@ -133,6 +133,26 @@ func TestNobodyVotesJustBeforeTheNumberOfMastersChanges(t *testing.T) {
 	}
 }
 
+// Another process may grant by the next number already, and the masters that can be read need not know.
+func TestWhatWasGrantedIsNotKnownJustBeforeTheNumberChanges(t *testing.T) {
+	for record, want := range map[string]bool{
+		"1 1 1 1 2@e;1+": true, "1 1 1 1 2@e;1*": false, "1 1 1 1 2@e;1=": true,
+		"1 1 1 1;0-": true, "1 1 1 1;0~": false, "1 1 1 1;0.": true,
+	} {
+		places := len(strings.Fields(record))
+		r, now := changingRoster(record, places, worldBegan), worldBegan.Add(time.Minute)
+		for i := range places {
+			r.Asked(Place{Master: i}, now, 7)
+		}
+		if got := r.tells(r.masters - 1); got != want {
+			t.Errorf("%s: the longest TTL is known: %v", record, got)
+		}
+		if got := r.tokenLearned(Place{}, Emptied, worldBegan, now, worldLimits) == 7; got != want {
+			t.Errorf("%s: the last token is known: %v", record, got)
+		}
+	}
+}
+
 // Otherwise any N-Q+1 masters of the new number might not know them.
 func TestAnotherNumberOfMastersTakesOverTTLsAndTokens(t *testing.T) {
 	for members, want := range map[string]bool{"1 1 1 2@d;1=": true, "1 1 1 9@x/r": false} {

@@ -37,7 +37,7 @@ func (r *Roster) tokenLearned(p Place, cause Amnesia, forgot, now time.Time, lim
 		return r.token
 	}
 	// A ballot that raises the token may have been under way when it forgot.
-	if r.rememberingSince(p, forgot.Add(limits.MasterTimeout)) >= r.tellAll() {
+	if r.rememberingSince(p, forgot.Add(limits.MasterTimeout)) >= r.tellAll() && !r.joined.IsFrozen() { // as in tells
 		return r.token
 	}
 	return max(r.token, marker.FirstToken(now))
