@@ -16,7 +16,9 @@ import (
 )
 
 const (
-	// connections is the number of connections to one server with one RESP version.
+	// connections is the number of connections to one server with one RESP version. With one
+	// instead of two a command took 0.92x to 1.19x of the processor time, which is no gain, and a
+	// long reply would delay everybody.
 	connections = 2
 	// watchEvery is the pause between two looks of the watch.
 	watchEvery = 100 * time.Millisecond
