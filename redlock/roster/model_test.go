@@ -204,7 +204,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	}
 	if w.hasStory() {
 		w.masters, w.longs = 3, math.MaxInt
-		if w.story() != lateLock {
+		if w.story() == lateContradiction || w.story() == lateForget {
 			w.masters = 4
 		}
 	}

@@ -50,12 +50,13 @@ const (
 	lateContradiction
 	lateLock
 	lateForget
+	lateTell
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision", "a master forgets what the next number granted"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision", "a master forgets what the next number granted", "a master forgets what the number before granted"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -216,6 +217,8 @@ func (w *world) strike(i int, f fault) {
 		w.lateLock(f)
 	case lateForget:
 		w.lateForget(f)
+	case lateTell:
+		w.lateTell(f)
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)

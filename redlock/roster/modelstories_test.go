@@ -20,7 +20,7 @@ const forgetWorlds = 5_000_000
 // story returns the only fault of the world.
 func (w *world) story() faultKind {
 	if w.seed >= forgetWorlds {
-		return lateForget
+		return []faultKind{lateForget, lateTell}[w.seed%2]
 	}
 	return []faultKind{lateContradiction, lateLock}[w.seed%2]
 }
@@ -117,6 +117,45 @@ func (w *world) lateForget(f fault) {
 	w.once(func() bool { return q.r.joined.Stage(4).Step == members.Entering }, func() {
 		w.cutNow(p, x, y, 4)
 		w.once(func() bool { return q.r.masters == 5 }, grant)
+	})
+}
+
+// lateTell adds a master to three. Just before the decision a process grants a long lock on two
+// of them. Then one of those forgets. A process that saw it shortly before, and reaches only the third
+// and the new one, tells it who the masters are.
+func (w *world) lateTell(f fault) {
+	all := w.only(3)
+	p, q, s := all[0], all[1], all[2]
+	order := w.rng.Perm(3)
+	x, y, z := order[0], order[1], order[2]
+	list := w.longer(4, false)
+	w.after(6*time.Second, func() {
+		for _, one := range []*process{p, s} {
+			one.do(func() { one.want(list) })
+		}
+		w.full = list
+		w.list(4)
+	})
+	tell := func() {
+		w.cutNow(p, x)
+		clear(w.at[x].texts)
+		w.at[x].forgetAll(w)
+		if !w.isWitness(q) {
+			q.stop()
+		}
+		s.reaches(x)
+	}
+	soon := func() bool {
+		v := p.r.views[Place{3, 0}]
+		return v != nil && v.told.State == Quarantined && v.told.Until.Sub(p.now()) < 300*time.Millisecond
+	}
+	w.after(7*time.Second, func() {
+		w.once(soon, func() {
+			w.cutNow(s, x, y)
+			w.cutNow(q, z)
+			q.do(func() { q.askFor(true, -1) })
+			w.once(func() bool { return p.r.masters == 4 }, func() { w.after(w.between(50*time.Millisecond, time.Second), tell) })
+		})
 	})
 }
 
