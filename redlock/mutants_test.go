@@ -1032,7 +1032,7 @@ var mutants = []mutant{
 		rule:       "nobody votes just before the number of masters changes",
 		edits:      []edit{{"roster/judge.go", "case r.joined.IsFrozen():", "case false:"}},
 		caughtBy:   "roster/TestNobodyVotesJustBeforeTheNumberOfMastersChanges",
-		unmodelled: "not found in 8*10^6 steps of worlds with one story: a longer TTL has to be granted between the last reading and the decision, and the only master in common has to forget it before it is read again",
+		unmodelled: "not found in 8*10^6 steps of worlds with one story: who has just read of the step counts no votes for a ballot's time anyway. So the deciding process has to be slower than that between its readings, a longer TTL has to be granted meanwhile, and the only master in common has to forget it",
 	},
 	{
 		rule:     "what was granted is not known while the number of masters is about to change",
