@@ -30,30 +30,10 @@ return false`
 // refused, as by a single Redis.
 func TestEmbeddedMastersAnswerScriptsWhileALockEnds(t *testing.T) {
 	const rounds, clients = 60, 8
-	cfg := config.Demo()
-	cfg.MasterTimeout = patience
-	cfg.Retry.Count, cfg.Retry.Delay = 20, 5*time.Millisecond // copies end one after the other
-	p, _ := startWholeProxy(t, cfg)
-	waitReady(t, p)
-	dial := func(address string) *redis.Client {
-		c := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1, PoolSize: clients, ReadTimeout: patience})
-		t.Cleanup(func() { c.Close() })
-		return c
-	}
-	client := dial(p.listener.Addr().String())
-	var masters []*redis.Client
-	for _, server := range p.embedded {
-		if strings.HasPrefix(server.Name(), "embedded-") {
-			masters = append(masters, dial(server.Address()))
-		}
-	}
+	client, masters := startEmbedded(t)
 	for round := range rounds {
 		lock := fmt.Sprint("lock:ends-", round)
-		for _, m := range masters {
-			if err := m.Set(t.Context(), lock, "another", 20*time.Millisecond).Err(); err != nil {
-				t.Fatal(err)
-			}
-		}
+		setAll(t, masters, lock, 20*time.Millisecond)
 		var all sync.WaitGroup
 		var taken atomic.Int32
 		for i := range clients {
@@ -73,6 +53,61 @@ func TestEmbeddedMastersAnswerScriptsWhileALockEnds(t *testing.T) {
 		all.Wait()
 		if n := taken.Load(); n != 1 {
 			t.Fatalf("%d clients hold %s", n, lock)
+		}
+	}
+}
+
+// A client that watches nothing hears from EXEC what its DEL did, also while the lock ends, and never
+// that keys have changed.
+func TestATransactionThatDeletesIsAnsweredWhileALockEnds(t *testing.T) {
+	client, masters := startEmbedded(t)
+	deleted := map[int64]int{}
+	for round := range 120 {
+		lock := fmt.Sprint("lock:ends-", round)
+		setAll(t, masters, lock, time.Duration(2+round%12)*time.Millisecond)
+		replies, err := client.TxPipelined(t.Context(), func(tx redis.Pipeliner) error {
+			tx.Del(t.Context(), lock)
+			return nil
+		})
+		switch {
+		case err == nil:
+			deleted[replies[0].(*redis.IntCmd).Val()]++
+		case !strings.HasPrefix(err.Error(), "QUORUMLOST the answers of "): // copies end one after the other
+			t.Errorf("round %d: %v", round, err)
+		}
+	}
+	if deleted[0] == 0 || deleted[1] == 0 {
+		t.Errorf("the lock ended before or after in all rounds: %v", deleted)
+	}
+}
+
+// startEmbedded returns a client of a proxy with embedded masters, and one of each master.
+func startEmbedded(t *testing.T) (client *redis.Client, masters []*redis.Client) {
+	t.Helper()
+	cfg := config.Demo()
+	cfg.MasterTimeout = patience
+	cfg.Retry.Count, cfg.Retry.Delay = 20, 5*time.Millisecond // copies end one after the other
+	p, _ := startWholeProxy(t, cfg)
+	waitReady(t, p)
+	dial := func(address string) *redis.Client {
+		c := redis.NewClient(&redis.Options{Addr: address, MaxRetries: -1, ReadTimeout: patience})
+		t.Cleanup(func() { c.Close() })
+		return c
+	}
+	for _, server := range p.embedded {
+		if strings.HasPrefix(server.Name(), "embedded-") {
+			masters = append(masters, dial(server.Address()))
+		}
+	}
+	return dial(p.listener.Addr().String()), masters
+}
+
+// setAll has another client hold a lock on all masters.
+func setAll(t *testing.T, masters []*redis.Client, lock string, ttl time.Duration) {
+	t.Helper()
+	for _, m := range masters {
+		if err := m.Set(t.Context(), lock, "another", ttl).Err(); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

@@ -343,6 +343,11 @@ var mutants = []mutant{
 		caughtBy: "run/TestGuardsThatDoNotSay",
 	},
 	{
+		rule:     "a transaction that may have deleted a lock does not look again",
+		edits:    []edit{{"run/watch.go", "r.gaveUp.Load() || ctx.Err() != nil", "ctx.Err() != nil"}},
+		caughtBy: "TestRunATransactionThatDeletedDoesNotLookAgain",
+	},
+	{
 		rule:     "a master that forgot does not vote for a while",
 		edits:    []edit{{"roster/plan.go", "Marker: r.marker(p, r.set, marker.SinceNow, now)", "Marker: r.marker(p, r.set, 0, now)"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",

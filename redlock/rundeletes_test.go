@@ -192,3 +192,35 @@ func TestRunAScriptThatDeletesAnywayGoesOut(t *testing.T) {
 	wantReply(t, again(), ":1\r\n")
 	s.eventuallyGone("lock")
 }
+
+// A transaction that has deleted something is not executed again, because another client may have
+// taken the lock since.
+func TestRunATransactionThatDeletedDoesNotLookAgain(t *testing.T) {
+	const differs = `redis.call('incr', KEYS[2]); return redis.call('info', 'server')`
+	s := startLiveSet(t, 3)
+	for _, m := range s.masters {
+		m.must("SET", "lock", "me", "PX", "60000")
+	}
+	o := s.Run(t.Context(), RunRequest{
+		Keys:        bytesOf([]string{"lock"}),
+		Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"}), bytesOf([]string{"EVAL", differs, "2", "lock", "tries"})},
+		Agreed:      true,
+	})
+	if o.Verdict != NoQuorum {
+		t.Errorf("%v %q", o.Verdict, o.Reply)
+	}
+	s.awaitIdle()
+	executed := 0
+	for i, m := range s.masters {
+		switch tries := string(m.must("GET", "tries")); tries {
+		case "$1\r\n1\r\n":
+			executed++
+		case "$-1\r\n": // its look came late
+		default:
+			t.Errorf("master %d has executed it %q times", i+1, tries)
+		}
+	}
+	if executed < 2 {
+		t.Errorf("%d masters have executed it", executed)
+	}
+}

@@ -66,16 +66,8 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	for _, w := range t.Watches {
 		request.Keys = appendMissing(request.Keys, w.Keys())
 	}
-	if len(deleted) > 0 && len(t.Watches) == 0 {
-		// A bare DEL would erase the votes of a client that is just acquiring. So it
-		// goes only to masters that hold what a quorum holds.
-		w, refusal := p.Watch(ctx, t.DB, request.Keys)
-		if refusal != "" {
-			p.leases.Ended(redlock.Outcome{Verdict: redlock.NoQuorum, Since: time.Now()}, t.DB, t.Leases, deleted...)
-			return rejection(redlock.KindRun, refusal)
-		}
-		request.Watches = []*redlock.Watch{w}
-	}
+	// A bare DEL would erase the votes of a client that is just acquiring.
+	request.Agreed = len(deleted) > 0 && len(t.Watches) == 0
 	a := p.examine(ctx, request, t.Leases, t.Leases)
 	if a.outcome.Verdict == redlock.NoQuorum {
 		p.leases.Ended(a.outcome, t.DB, t.Leases, deleted...)

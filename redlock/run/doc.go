@@ -27,8 +27,8 @@
 //   - A Watch remembers what each master showed. A transaction goes to a master only
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
-// A transaction that deletes without WATCH is tried again after votes that split, like any run.
-// Package proxy/lock lets it go only behind a Watch of its own.
+// A transaction that deletes without WATCH goes behind a Watch of its own (Request.Agreed). After
+// votes that split it looks again, unless a try has deleted something.
 //
 // What remains: the text of a script may not show that it deletes without comparing, or a
 // transaction may run such a script. Then it is executed again after votes that split. That may

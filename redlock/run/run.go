@@ -28,6 +28,9 @@ type Request struct {
 	// Transaction holds the commands between MULTI and EXEC. Args is empty then.
 	Transaction [][][]byte
 	Watches     []*Watch // the transaction runs only if their keys did not change; of the same DB
+	// Agreed says that the transaction goes only to masters that hold what a quorum holds, as if
+	// its keys were watched. But its client watches nothing, so no reply says that they changed.
+	Agreed bool
 	// Scripts are the known texts of scripts that EVALSHA runs here by their SHA1.
 	Scripts  [][]byte
 	RESP3    bool // the protocol of the reply
@@ -82,7 +85,10 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
-	if len(r.Watches) > 0 {
+	switch {
+	case r.Agreed:
+		return u.runAgreed(ctx, r)
+	case len(r.Watches) > 0:
 		return run()
 	}
 	if r.isOnce() {

@@ -73,6 +73,32 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 	return w, o
 }
 
+// looksAgain is how often runAgreed looks again.
+const looksAgain = 5
+
+// runAgreed runs a transaction whose own Watch its client does not know of. If the keys changed
+// between the look and the transaction, as at the end of a TTL, it looks again. As long as no try
+// deleted anything, the transaction may have come after what other clients did, as on a single Redis.
+func (u *Runner) runAgreed(ctx context.Context, r Request) (o ballot.Outcome) {
+	for range 1 + looksAgain {
+		var w *Watch
+		if w, o = u.Watch(ctx, r.DB, r.Keys); w == nil {
+			return o
+		}
+		r.Watches = []*Watch{w}
+		o = u.runOnce(ctx, r)
+		if resp.IsNil(o.Reply) {
+			o.Verdict, o.Reply = ballot.NoQuorum, nil
+		} else if !o.Split() {
+			return o
+		}
+		if r.gaveUp.Load() || ctx.Err() != nil {
+			return o
+		}
+	}
+	return o
+}
+
 // Size is about the number of bytes that the Watch holds now. It grows when a master
 // answers late.
 func (w *Watch) Size() int {
