@@ -212,7 +212,7 @@ func (r *Roster) change(now time.Time) Change {
 	s := r.views[Place{i, 0}]
 	switch {
 	case c.Recorded < c.Needed:
-		c.Waits = fmt.Sprintf("%d lock masters have this on record, and %d must", c.Recorded, c.Needed)
+		c.Waits = fmt.Sprintf("on record at %d of %d lock masters, %d needed", c.Recorded, r.masters, c.Needed)
 	case c.Stage == members.Proposed && (s == nil || s.told.State != Certified):
 		c.Waits = r.names(i) + " must vote first"
 	case r.joined.IsFrozen() && r.keepsAll(now) < c.Needed:

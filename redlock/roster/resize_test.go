@@ -189,11 +189,11 @@ func TestAnotherNumberOfMastersIsProposedWhenAllHaveRecordedTheOneBefore(t *test
 		meets         func(*Roster)
 		want, waits   string
 	}{
-		{"1 1 1 1", 5, 4, good, "1 1 1 1 10@e/re;1+", "0 lock masters have this on record, and 3 must"},
-		{"1 1 1 1", 6, 4, good, "1 1 1 1 10@e/re;1+", "0 lock masters have this on record, and 3 must"},
-		{"1 1 2@c;1= 1;2.", 4, 4, good, "1 1 2@c;1= 10@d/rd;3+", "0 lock masters have this on record, and 2 must"},
-		{"1 1 1 1", 3, 4, good, "1 1 1 1;0-", "0 lock masters have this on record, and 3 must"},
-		{"1 1 1 1", 2, 4, good, "1 1 1 1;0-", "0 lock masters have this on record, and 3 must"},
+		{"1 1 1 1", 5, 4, good, "1 1 1 1 10@e/re;1+", "on record at 0 of 4 lock masters, 3 needed"},
+		{"1 1 1 1", 6, 4, good, "1 1 1 1 10@e/re;1+", "on record at 0 of 4 lock masters, 3 needed"},
+		{"1 1 2@c;1= 1;2.", 4, 4, good, "1 1 2@c;1= 10@d/rd;3+", "on record at 0 of 3 lock masters, 2 needed"},
+		{"1 1 1 1", 3, 4, good, "1 1 1 1;0-", "on record at 0 of 4 lock masters, 3 needed"},
+		{"1 1 1 1", 2, 4, good, "1 1 1 1;0-", "on record at 0 of 4 lock masters, 3 needed"},
 		{"1 1 1 1", 4, 4, good, "1 1 1 1", ""},
 		{"1 1 1 2@d;1=", 5, 3, good, "1 1 1 2@d;1=", "d cannot record another number of masters now, and all of them must"},
 		{"1 1 1 2@d;1=", 3, 3, good, "1 1 1 2@d;1=", "d cannot record another number of masters now, and all of them must"},
@@ -207,8 +207,8 @@ func TestAnotherNumberOfMastersIsProposedWhenAllHaveRecordedTheOneBefore(t *test
 		{"1 1 1 1", 1, 4, good, "1 1 1 1", "the number of lock masters cannot change from or to one, because a single one cannot learn what it forgot"},
 		{"1 1 1 1", 65, 4, good, "1 1 1 1", "there can be 64 lock masters at most"},
 		// What was proposed is withdrawn, also if it is another server than the one on the list.
-		{"1 1 1 2@d/rd;1+", 3, 4, good, "1 1 1;1= 2@d/rd;1+", "0 lock masters have this on record, and 2 must"},
-		{"1 1 1 2@x/rx;1+", 4, 4, good, "1 1 1;1= 2@x/rx;1+", "0 lock masters have this on record, and 2 must"},
+		{"1 1 1 2@d/rd;1+", 3, 4, good, "1 1 1;1= 2@d/rd;1+", "on record at 0 of 3 lock masters, 2 needed"},
+		{"1 1 1 2@x/rx;1+", 4, 4, good, "1 1 1;1= 2@x/rx;1+", "on record at 0 of 3 lock masters, 2 needed"},
 		{"1 1 1 2@d/rd;1+", 4, 4, good, "1 1 1 2@d/rd;1+", "d must vote first"},
 	} {
 		if joined, waits := wishes(row.members, row.wanted, row.exact, row.meets); joined != row.want || waits != row.waits {
