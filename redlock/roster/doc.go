@@ -76,7 +76,8 @@
 //     started may be unable to learn the longest TTL, because a master that may know it is
 //     unreachable. It then assumes the cap. So does every process if it reaches too few
 //     masters for the restart delay: a dead minority does not keep a restarted master out
-//     for ever, if this process had just seen it.
+//     for ever, if this process had just seen it. So does every process while the number of
+//     masters is about to change, because another one may grant by the next number already.
 //   - Eviction. A master that may evict locks when its memory is full does not vote. Once
 //     its policy has changed, it counts as having forgotten what it may have evicted.
 //   - A restart with data is no exemption, because a snapshot may be old.
@@ -138,7 +139,8 @@
 //     record is written only by a process that knows of every join: it has read the records
 //     of a quorum of others, or of all others, or it saw the master itself shortly before
 //     (Limits.SightingLasts). In return, a server that joins gets its marker only when enough others
-//     have kept the join on record for longer than that (Limits.Hold).
+//     have kept the join on record for longer than that (Limits.Hold). A marker of a later
+//     version is not read, so it tells nothing of joins and TTLs (view.tellsAfter).
 //   - What this costs. A master that forgot may have to wait for a dead master, or for an empty
 //     server at that one's address. Of three masters, let one be dead and another one restart.
 //     It waits if no process saw it within Limits.RestartDelay, or if it has data from before
