@@ -50,9 +50,10 @@ func (c *connection) putAside(m *Member, p []byte, ended int) {
 func (c *connection) catchUp(m *Member) {
 	defer func() {
 		if reason := recover(); reason != nil {
+			m.gone.Store(true) // what was put aside is lost, so nothing may follow it
 			c.defect(reason)
 			c.dropAside(m)
-			m.fail()
+			m.breaks()
 		}
 	}()
 	var p []byte

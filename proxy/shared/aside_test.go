@@ -221,13 +221,14 @@ func (w *asideWorld) resize(*fakeMember) { w.limit.Store(int64(w.random.IntN(128
 // A client in whose writing there is a defect takes no memory.
 func TestADefectInWritingGivesMemoryBack(t *testing.T) {
 	near, _ := pair(t)
+	owner := &fakeOwner{}
 	c := newConnection(&Pool{memory: unlimited(), outOfSync: func(error) {}}, laneKey{}, conn.NewSocket(near, &conn.Clock{}))
-	m := &Member{client: conn.NewWriter(conn.NewSocket(defective{}, &conn.Clock{})), owner: &fakeOwner{}}
+	m := &Member{client: conn.NewWriter(conn.NewSocket(defective{}, &conn.Clock{})), owner: owner}
 	m.conn.Store(c)
 	c.putAside(m, make([]byte, 1000), 1)
 	c.awaitCaughtUp(m)
-	if used := c.pool.memory.InUse(); used != 0 || !m.Failed() {
-		t.Errorf("%d bytes are in use; failed: %v", used, m.Failed())
+	if used := c.pool.memory.InUse(); used != 0 || !m.Failed() || !m.gone.Load() || owner.broken.Load() == 0 {
+		t.Errorf("%d bytes are in use; failed: %v, nothing follows: %v, broken: %d", used, m.Failed(), m.gone.Load(), owner.broken.Load())
 	}
 }
 
