@@ -173,8 +173,9 @@ func (m *Minder) arm(after time.Duration, wait uint64, sooner bool) {
 	switch {
 	case m.timer == nil:
 		m.timer = time.AfterFunc(after, m.look)
-	case sooner:
+	case sooner && m.timer.Stop(): // otherwise look is about to run, for this wait
 		m.timer.Reset(after)
+	case sooner:
 	default:
 		return
 	}
