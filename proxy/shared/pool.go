@@ -33,9 +33,10 @@ const (
 	// unusedAfter is the silence after which an idle connection is closed. After a reload to
 	// upstream_connections: own nobody uses it any more.
 	unusedAfter = time.Minute
-	// leaveEvery is the least time between two leaves because of READONLY. A server that always
-	// replies so is not dialled with each command.
-	leaveEvery = 100 * time.Millisecond
+	// leaveEvery is the least time between two leaves because of READONLY. It doubles up to
+	// leaveAtMost, so a server that remains a replica is not dialled again and again.
+	leaveEvery  = 100 * time.Millisecond
+	leaveAtMost = 5 * time.Second
 	// staleLooks is the number of looks after which a stale connection is closed. A session that
 	// has just chosen it may still send.
 	staleLooks = 100
@@ -63,6 +64,7 @@ type Pool struct {
 	all     []*connection // of lanes, and stale ones
 	current Server        // the last that was asked for
 	left    time.Time     // when a replica was left
+	pause   time.Duration // until one may be left again
 	next    int
 	watched bool // the watch has been started
 	closed  bool
@@ -176,8 +178,13 @@ func (c *connection) look(current Server) {
 func (p *Pool) leave(replica Server) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if time.Since(p.left) < leaveEvery {
+	switch since := time.Since(p.left); {
+	case since < p.pause:
 		return
+	case since > 2*leaveAtMost:
+		p.pause = leaveEvery
+	default:
+		p.pause = min(2*p.pause, leaveAtMost)
 	}
 	p.left = time.Now()
 	for _, c := range p.all {

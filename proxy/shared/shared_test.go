@@ -721,3 +721,30 @@ type collector struct {
 
 func (c *collector) Write(p []byte) (int, error) { return c.Buffer.Write(p) }
 func (c *collector) Read(p []byte) (int, error)  { return c.Buffer.Read(p) }
+
+// A server that remains a replica is left less and less often, and one that becomes a replica later at
+// once.
+func TestHowOftenAReplicaIsLeft(t *testing.T) {
+	p := &Pool{}
+	for _, row := range []struct {
+		since, pause time.Duration
+		leaves       bool
+		next         time.Duration
+	}{
+		{time.Hour, 0, true, leaveEvery},
+		{leaveEvery / 2, leaveEvery, false, leaveEvery},
+		{leaveEvery * 2, leaveEvery, true, 2 * leaveEvery},
+		{leaveEvery * 3 / 2, 2 * leaveEvery, false, 2 * leaveEvery},
+		{leaveAtMost, leaveAtMost * 3 / 4, true, leaveAtMost},
+		{leaveAtMost * 3 / 2, leaveAtMost, true, leaveAtMost},
+		{leaveAtMost * 3, leaveAtMost, true, leaveEvery},
+	} {
+		c := &connection{server: Server{Name: "a"}}
+		other := &connection{server: Server{Name: "b"}}
+		p.all, p.left, p.pause = []*connection{c, other}, time.Now().Add(-row.since), row.pause
+		p.leave(c.server)
+		if c.stale.Load() != row.leaves || p.pause != row.next || other.stale.Load() {
+			t.Errorf("%v after the last one, with a pause of %v: left %v, and then a pause of %v", row.since, row.pause, c.stale.Load(), p.pause)
+		}
+	}
+}
