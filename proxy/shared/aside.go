@@ -36,9 +36,12 @@ func (c *connection) putAside(m *Member, p []byte, ended int) {
 	c.pool.memory.Use(cap(m.aside) - before)
 	m.ended += ended
 	m.inside = c.inside
-	if (tooMuch || len(m.aside) > mostAside) && !slices.Contains(c.full, m) {
-		c.full = append(c.full, m)
+	if len(m.aside) > mostAside {
+		tooMuch = true
 		m.slow.Store(true)
+	}
+	if tooMuch && !slices.Contains(c.full, m) {
+		c.full = append(c.full, m)
 	}
 	if !m.behind.Swap(true) {
 		go c.catchUp(m)
@@ -135,6 +138,23 @@ func (c *connection) wrote(m *Member, n int) {
 		c.changed.Broadcast()
 	}
 	goOn := at >= 0 && len(c.full) == 0 && c.loop != nil
+	c.mu.Unlock()
+	if goOn {
+		c.loop.Do(c.goOn)
+	}
+}
+
+// relieve has reading go on if it stopped for lack of memory, and there is some again. The watch
+// calls it.
+func (c *connection) relieve() {
+	if !c.pool.memory.HasRoom(mostAside) {
+		return
+	}
+	c.mu.Lock()
+	before := len(c.full)
+	c.full = slices.DeleteFunc(c.full, func(m *Member) bool { return len(m.aside) <= mostAside })
+	c.changed.Broadcast()
+	goOn := before > 0 && len(c.full) == 0 && c.loop != nil
 	c.mu.Unlock()
 	if goOn {
 		c.loop.Do(c.goOn)

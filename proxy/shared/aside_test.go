@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"redlock-proxy/proxy/conn"
 	"redlock-proxy/proxy/upstream"
@@ -58,6 +59,40 @@ func testMemoryForWhatIsPutAside(t *testing.T, r *rig) {
 	eventually(t, "all memory is given back", func() bool { return r.memory.InUse() == 0 })
 	if stopped() > 0 {
 		t.Error("nothing is read although the clients have all")
+	}
+}
+
+// When there is memory again, others need not wait for a client that was given none. It may go on
+// sharing.
+func TestALackOfMemoryEnds(t *testing.T) { eachWay(t, testALackOfMemoryEnds) }
+
+func testALackOfMemoryEnds(t *testing.T, r *rig) {
+	r.watched = true // the test relieves
+	r.limit.Store(1)
+	slow, other := r.member(0), r.member(0)
+	slow.Member.client.Lock() // it takes nothing
+	server := <-r.servers
+	slow.sends("a", 1)
+	c := slow.conn.Load()
+	go say(server, "+1\r\n")
+	eventually(t, "reading has stopped", func() bool {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		return len(c.full) > 0
+	})
+	c.relieve()
+	other.sends("b", 1)
+	go say(server, "+2\r\n")
+	if other.Wait(10 * time.Millisecond) {
+		t.Error("reading went on without memory")
+	}
+	r.limit.Store(1 << 30)
+	c.relieve()
+	expect(t, other.client, "+2\r\n")
+	slow.Member.client.Unlock()
+	expect(t, slow.client, "+1\r\n")
+	if slow.IsSlow() {
+		t.Error("nobody waited for it for long, and it must not share any more")
 	}
 }
 

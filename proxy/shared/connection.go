@@ -189,6 +189,7 @@ func (c *connection) unread() *Member {
 	if reads || len(c.full) == 0 || !c.othersWait(c.full[0]) {
 		return nil
 	}
+	c.full[0].slow.Store(true)
 	if c.looks++; c.looks < unreadLooks {
 		return nil
 	}

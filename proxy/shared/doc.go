@@ -33,12 +33,12 @@
 // # Slow clients
 //
 // For each client at most 64 KiB are in its socket's buffer, and a little more than twice as much
-// is put aside. That counts in limits.memory until all of it is written. Only then, or when no memory
-// is left, nothing is read from the connection, and others wait. The watch looks ten
+// is put aside, which counts in limits.memory. If there is more, or no memory, nothing is read from
+// the connection, and others wait. The watch looks ten
 // times a second: if one client has had reading stop for a second in all during one turn, and
 // another member waits, the owner is told (Owner.Unread) and ends that client. Time in which the
 // client takes ten megabytes a second does not count. So one that does not read delays others by
-// about a second at most. A client for which reading has stopped once uses a connection of its own
+// about a second at most. A client for which others have waited once uses a connection of its own
 // from then on (Member.IsSlow), because others should wait for it no second time.
 //
 // The owner bounds a turn: it must not have more than a small number of commands and bytes

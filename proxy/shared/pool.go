@@ -158,6 +158,7 @@ func (p *Pool) watch() {
 // no longer asked for.
 func (c *connection) look(current Server) {
 	defer c.catch()
+	c.relieve()
 	if m := c.unread(); m != nil {
 		m.owner.Unread()
 	}
