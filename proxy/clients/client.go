@@ -102,7 +102,7 @@ type Client struct {
 	asked    int64 // the one that the current command names
 
 	mu    sync.Mutex
-	facts Facts // only the session's goroutine changes them, so it reads them without mu
+	facts Facts // only the session changes them, or its minder while it waits, so it reads them without mu
 }
 
 // NewClient adds a session to the hub. The caller must call Close.
