@@ -343,6 +343,11 @@ var mutants = []mutant{
 		caughtBy: "run/TestGuardsThatDoNotSay",
 	},
 	{
+		rule:     "the validity of a lock counts from the verdict, not from when its votes were read",
+		edits:    []edit{{"ballot/ballot.go", "if v == Won {", "if false {"}},
+		caughtBy: "ballot/TestValidityCountsFromTheVerdict",
+	},
+	{
 		rule:     "a transaction that may have deleted a lock does not look again",
 		edits:    []edit{{"run/watch.go", "r.gaveUp.Load() || ctx.Err() != nil", "ctx.Err() != nil"}},
 		caughtBy: "TestRunATransactionThatDeletedDoesNotLookAgain",

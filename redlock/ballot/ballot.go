@@ -240,9 +240,17 @@ func (b *Ballot[A]) count(i int, a quorum.Answer[A], now time.Time) (verdict Ver
 	return b.Verdict, true
 }
 
-// decide is the verdict on answers at a time.
-func (b *Ballot[A]) decide(answers []quorum.Answer[A], now time.Time) Verdict {
-	elapsed := b.Elapsed(now)
+// decide is the verdict on answers that were read by a time. A batch of answers may have waited
+// since then, so the validity of what is won counts from now on.
+func (b *Ballot[A]) decide(answers []quorum.Answer[A], read time.Time) Verdict {
+	v := b.decideAfter(answers, b.Elapsed(read))
+	if v == Won {
+		v = b.decideAfter(answers, b.Elapsed(time.Now()))
+	}
+	return v
+}
+
+func (b *Ballot[A]) decideAfter(answers []quorum.Answer[A], elapsed time.Duration) Verdict {
 	v := b.Decide(answers, elapsed)
 	if b.Gives > 0 {
 		v = b.box.InTime(v, b.Gives, elapsed)
