@@ -343,6 +343,11 @@ var mutants = []mutant{
 		caughtBy: "run/TestGuardsThatDoNotSay",
 	},
 	{
+		rule:     "a transaction that looks again spares a later lock",
+		edits:    []edit{{"run/watch.go", "isOne && !w.agreed[i].Absent()", "false && !w.agreed[i].Absent()"}},
+		caughtBy: "run/TestALaterLockIsSpared",
+	},
+	{
 		rule:     "the validity of a lock counts from the verdict, not from when its votes were read",
 		edits:    []edit{{"ballot/ballot.go", "if v == Won {", "if false {"}},
 		caughtBy: "ballot/TestValidityCountsFromTheVerdict",

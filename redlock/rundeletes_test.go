@@ -204,7 +204,7 @@ func TestRunATransactionThatDeletedDoesNotLookAgain(t *testing.T) {
 	o := s.Run(t.Context(), RunRequest{
 		Keys:        bytesOf([]string{"lock"}),
 		Transaction: [][][]byte{bytesOf([]string{"DEL", "lock"}), bytesOf([]string{"EVAL", differs, "2", "lock", "tries"})},
-		Agreed:      true,
+		Deletes:     bytesOf([]string{"lock"}),
 	})
 	if o.Verdict != NoQuorum {
 		t.Errorf("%v %q", o.Verdict, o.Reply)

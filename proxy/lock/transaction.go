@@ -53,8 +53,12 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 		request.Transaction = append(request.Transaction, call.Args)
 		request.Keys = appendMissing(request.Keys, call.Keys())
 		switch call.Route.Spec.Name {
-		case "del", "unlink":
+		case "del", "unlink", "getdel":
 			deleted = appendMissing(deleted, call.Keys())
+		case "delex":
+			if len(call.Args) == 2 { // without a condition
+				deleted = appendMissing(deleted, call.Keys())
+			}
 		case "eval", "eval_ro":
 			p.scripts.Register(call.Args[1])
 		case "evalsha", "evalsha_ro":
@@ -66,8 +70,11 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	for _, w := range t.Watches {
 		request.Keys = appendMissing(request.Keys, w.Keys())
 	}
-	// A bare DEL would erase the votes of a client that is just acquiring.
-	request.Agreed = len(deleted) > 0 && len(t.Watches) == 0
+	if len(t.Watches) == 0 {
+		// A bare DEL would erase the votes of a client that is just acquiring. So it goes only
+		// to masters that hold what a quorum holds.
+		request.Deletes = deleted
+	}
 	a := p.examine(ctx, request, t.Leases, t.Leases)
 	if a.outcome.Verdict == redlock.NoQuorum {
 		p.leases.Ended(a.outcome, t.DB, t.Leases, deleted...)

@@ -28,9 +28,10 @@ type Request struct {
 	// Transaction holds the commands between MULTI and EXEC. Args is empty then.
 	Transaction [][][]byte
 	Watches     []*Watch // the transaction runs only if their keys did not change; of the same DB
-	// Agreed says that the transaction goes only to masters that hold what a quorum holds, as if
-	// its keys were watched. But its client watches nothing, so no reply says that they changed.
-	Agreed bool
+	// Deletes are the keys that the transaction of a client without Watches deletes, whoever holds
+	// them. If there are any, it goes only to masters that hold what a quorum holds, as if its keys
+	// were watched. But no reply says that keys have changed.
+	Deletes [][]byte
 	// Scripts are the known texts of scripts that EVALSHA runs here by their SHA1.
 	Scripts  [][]byte
 	RESP3    bool // the protocol of the reply
@@ -86,8 +87,8 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
 	switch {
-	case r.Agreed:
-		return u.runAgreed(ctx, r)
+	case len(r.Deletes) > 0:
+		return u.runWatched(ctx, r)
 	case len(r.Watches) > 0:
 		return run()
 	}
@@ -291,6 +292,9 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 		if o.Reply = effect.Refusal(answers); o.Reply == nil {
 			o.Verdict = ballot.NoQuorum
 		}
+	}
+	if len(r.Deletes) > 0 && resp.IsNil(o.Reply) {
+		o.Verdict, o.Reply = ballot.NoQuorum, nil
 	}
 	return o
 }

@@ -73,30 +73,41 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 	return w, o
 }
 
-// looksAgain is how often runAgreed looks again.
+// looksAgain is how often runWatched looks again.
 const looksAgain = 5
 
-// runAgreed runs a transaction whose own Watch its client does not know of. If the keys changed
-// between the look and the transaction, as at the end of a TTL, it looks again. As long as no try
-// deleted anything, the transaction may have come after what other clients did, as on a single Redis.
-func (u *Runner) runAgreed(ctx context.Context, r Request) (o ballot.Outcome) {
+// runWatched runs a transaction behind a Watch that its client did not ask for. If keys changed
+// between the look and the transaction, as at the end of a TTL, it looks again, as long as no try
+// deleted anything. It spares locks that the first look did not show.
+func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
+	var first *Watch
 	for range 1 + looksAgain {
-		var w *Watch
-		if w, o = u.Watch(ctx, r.DB, r.Keys); w == nil {
+		w, looked := u.Watch(ctx, r.DB, r.Keys)
+		switch {
+		case w == nil:
+			return looked
+		case first == nil:
+			first = w
+		case !w.showsNoOther(first, r.Deletes):
 			return o
 		}
 		r.Watches = []*Watch{w}
-		o = u.runOnce(ctx, r)
-		if resp.IsNil(o.Reply) {
-			o.Verdict, o.Reply = ballot.NoQuorum, nil
-		} else if !o.Split() {
-			return o
-		}
-		if r.gaveUp.Load() || ctx.Err() != nil {
+		if o = u.runOnce(ctx, r); !o.Split() || r.gaveUp.Load() || ctx.Err() != nil {
 			return o
 		}
 	}
 	return o
+}
+
+// showsNoOther tells whether each of some keys is gone, or as another Watch showed it.
+func (w *Watch) showsNoOther(first *Watch, keys [][]byte) bool {
+	for i, key := range w.keys {
+		isOne := slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
+		if isOne && !w.agreed[i].Absent() && !effect.SameContent(w.agreed[i], first.agreed[i]) {
+			return false
+		}
+	}
+	return true
 }
 
 // Size is about the number of bytes that the Watch holds now. It grows when a master

@@ -1,6 +1,10 @@
 package run
 
-import "testing"
+import (
+	"testing"
+
+	"redlock-proxy/redlock/effect"
+)
 
 // A transaction follows only if its guard says yes. A reply that is no answer does not
 // mean no.
@@ -26,6 +30,30 @@ func TestGuardsThatDoNotSay(t *testing.T) {
 		}
 		if same, err := stillSame(replies); same != row.same || (err != nil) != row.fails {
 			t.Errorf("%q: %v, %v", row.replies, same, err)
+		}
+	}
+}
+
+// A transaction that deletes a lock without comparing spares one that came after its first look.
+func TestALaterLockIsSpared(t *testing.T) {
+	held := func(text string) effect.Image {
+		return effect.Image{Dump: []byte(text), PTTL: effect.NoExpiry}
+	}
+	keys := [][]byte{[]byte("lock"), []byte("counter")}
+	for _, row := range []struct {
+		name        string
+		first, then []effect.Image
+		goesOn      bool
+	}{
+		{"as before", []effect.Image{held("me"), held("1")}, []effect.Image{held("me"), held("1")}, true},
+		{"ended", []effect.Image{held("me"), held("1")}, []effect.Image{effect.Missing, held("1")}, true},
+		{"another lock", []effect.Image{held("me"), held("1")}, []effect.Image{held("you"), held("1")}, false},
+		{"a lock where there was none", []effect.Image{effect.Missing, held("1")}, []effect.Image{held("you"), held("1")}, false},
+		{"another key changed", []effect.Image{held("me"), held("1")}, []effect.Image{held("me"), held("2")}, true},
+	} {
+		first, then := &Watch{keys: keys, agreed: row.first}, &Watch{keys: keys, agreed: row.then}
+		if goesOn := then.showsNoOther(first, keys[:1]); goesOn != row.goesOn {
+			t.Errorf("%s: it goes on: %v", row.name, goesOn)
 		}
 	}
 }
