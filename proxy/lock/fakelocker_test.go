@@ -135,6 +135,7 @@ func describeRequest(request any) string {
 		flag(len(r.Scripts) > 0, "script "+string(bytes.Join(r.Scripts, nil)))
 		flag(r.RESP3, "resp3")
 		flag(r.ReadOnly, "readonly")
+		flag(len(r.Deletes) > 0, fmt.Sprintf("deletes %s", r.Deletes))
 	}
 	return strings.TrimSuffix(fmt.Sprintln(words...), "\n")
 }
