@@ -114,10 +114,11 @@ func (x Result) DeletedKey(k int) bool {
 	return Compare(before, after) == Deleted && !before.mayEndBy(after.Now)
 }
 
-// Acquired tells whether the run created a key and deleted none. A run that also
-// deletes may have created a wake-up for waiting clients.
+// Acquired tells whether the run created a key, and every other key is still there. A run that
+// also deletes may have created a wake-up for waiting clients.
 func (x Result) Acquired() bool {
-	return slices.Contains(x.Changes(), Created) && !x.Deleted()
+	changes := x.Changes()
+	return slices.Contains(changes, Created) && !slices.Contains(changes, Deleted)
 }
 
 // Changes are what the run did to each key.
