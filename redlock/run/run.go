@@ -201,7 +201,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		return b
 	}
 	b := ask()
-	if flushed.Load() && b.Verdict == ballot.NoQuorum && !(r.isOnce() && r.gaveUp.Load()) {
+	if flushed.Load() && b.Verdict == ballot.NoQuorum && !(r.isOnce() && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown))) {
 		reloaded.Store(true)
 		b = ask()
 	}
@@ -229,6 +229,9 @@ func (u *Runner) decideRun(r *Request, answers []quorum.Answer[effect.Result], e
 }
 
 func isPending(a quorum.Answer[effect.Result]) bool { return a.State == quorum.Awaited }
+
+// isUnknown tells whether a master may have executed the run, and its connection broke before it said so.
+func isUnknown(a quorum.Answer[effect.Result]) bool { return a.State == quorum.Unknown }
 
 func isScriptCommand(name []byte) bool {
 	switch strings.ToUpper(string(name)) {
