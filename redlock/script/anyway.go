@@ -6,12 +6,15 @@ var (
 	callsDelete = regexp.MustCompile(`(?i)call\s*\(?\s*(?:['"]|\[\[)(?:del|unlink|getdel)\b`)
 	callsCreate = regexp.MustCompile(`(?i)call\s*\(?\s*(?:['"]|\[\[)(?:\w*set(?:nx|ex)?|h?incr\w*|[sz]add|restore|rename\w*|copy)\b`)
 	decides     = regexp.MustCompile(`\b(?:then|do|and|or|repeat|function|assert)\b`)
+	comment     = regexp.MustCompile(`--[^\n]*`)
 )
 
 // DeletesAnyway tells whether a script deletes a key whoever holds the lock, and takes no lock
 // itself. That is so if the text decides nothing before its first deletion. A wrong "no" is
-// possible: for computed names of commands, or if the script looks whether the key exists.
+// possible, such as for computed names of commands, or if the script looks whether the key exists.
+// So is a wrong "yes", which costs the second try of a script whose votes were split.
 func DeletesAnyway(text []byte) bool {
+	text = comment.ReplaceAll(text, nil)
 	first := callsDelete.FindIndex(text)
 	return first != nil && !decides.Match(text[:first[0]]) && !callsCreate.Match(text)
 }

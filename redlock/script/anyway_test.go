@@ -19,6 +19,7 @@ func TestScriptsThatDeleteAnyway(t *testing.T) {
 		"after a function":  "local function free() redis.call('del', KEYS[1]) end return free()",
 		"asserts":           "assert(redis.call('get', KEYS[1]) == ARGV[1]) return redis.call('del', KEYS[1])",
 		"and":               "local mine = redis.call('get', KEYS[1]) == ARGV[1] return mine and redis.call('del', KEYS[1])",
+		"after a comment":   "-- delete and do nothing else\nreturn redis.call('del', KEYS[1])",
 		"a member":          "return redis.call('hdel', KEYS[1], ARGV[1])",
 	} {
 		texts["row: "+name] = text
@@ -36,7 +37,7 @@ func TestScriptsThatDeleteAnyway(t *testing.T) {
 	want := []string{
 		"corpus_redisson: hashForce", "corpus_release: reset",
 		"other: compares nothing", "other: looks too late", "other: unconditional", "other: unconditional, told",
-		"row: Redisson", "row: Spring 5.5", "row: python-redis-lock", "row: with brackets",
+		"row: Redisson", "row: Spring 5.5", "row: after a comment", "row: python-redis-lock", "row: with brackets",
 		"shape: frees all",
 	}
 	if !slices.Equal(got, want) {
