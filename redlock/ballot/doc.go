@@ -25,9 +25,9 @@
 //   - Late, Parse, Vote and Decide run on the streams' readers and must not block.
 //     Decide is called with the ballot's lock held, the others with no lock.
 //
-// Late answers outlive the request. So what they need is one object in memory of its own,
-// which is the question's LateHandler, and its Keeper if there is one. Requests that are
-// rare use functions (LateFunc, KeepFunc), and each costs an allocation.
+// Late answers outlive the request. What they need is in one object in memory of its own: the
+// question's LateHandler and, if there is one, its Keeper. Requests that are rare use functions
+// (LateFunc, KeepFunc), and each costs an allocation.
 //
 // The package knows no commands, and it sends a question once. It uses master, lane,
 // stream, quorum, roster and resp.
