@@ -9,8 +9,8 @@ import (
 // writeSize is the most bytes that are written to a socket in a round.
 const writeSize = 256 << 10
 
-// muchRead is the number of bytes from which on a socket brings much. Most commands are shorter.
-const muchRead = 256
+// A read of muchRead bytes is much. Most commands are shorter, also the scripts of lock libraries.
+const muchRead = 512
 
 // errAgain means that the kernel has nothing to read, or no room for what is written.
 var errAgain = errors.New("not ready")

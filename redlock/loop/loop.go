@@ -260,7 +260,7 @@ func (l *Loop) fallAsleep() bool {
 
 // readAll reads once from each socket that is ready. One that has more to read comes after all
 // others that are ready. Those that bring much are few in a round, so that a single command and the
-// answers to it do not wait until the pipelines of all others are done. Those that end are few, too:
+// masters' answers to it do not wait until the pipelines of all others are done. Those that end are few, too:
 // when a crowd leaves at once, nobody else waits for that.
 func (l *Loop) readAll() {
 	l.readSome(&l.readingFirst, &l.first, mostFirst)
