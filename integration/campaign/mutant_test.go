@@ -15,8 +15,8 @@ import (
 // that the master is certified.
 var unchecked = rig.Change{
 	File: "redlock/stream/batch.go",
-	Old:  "j = s.judge(last, in.replies[in.missing-checkReplies:], time.Now())",
-	New:  "s.judge(last, in.replies[in.missing-checkReplies:], time.Now())",
+	Old:  "j = s.judge(last, in.replies[in.missing-checkReplies:], received)",
+	New:  "s.judge(last, in.replies[in.missing-checkReplies:], received)",
 }
 
 // TestCampaignFindsUncheckedMasters: if the proxy lets masters vote that have forgotten
