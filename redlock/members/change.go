@@ -65,10 +65,10 @@ func (l List) Remove() List {
 	return l.at(i, Stage{l.Stage(i).Round, Retiring})
 }
 
-// Withdraw takes back the addition of the next place.
+// Withdraw takes back the addition of the next place. The first place is never removed, so this hides
+// no removal that is decided elsewhere.
 func (l List) Withdraw() List {
-	i := l.Counting()
-	return l.at(i-1, Stage{l.Stage(i).Round, Present})
+	return l.at(0, Stage{l.Stage(l.Counting()).Round, Present})
 }
 
 // A Decision is the next step of a change. It may be taken when an exact quorum has the record on

@@ -19,5 +19,5 @@
 //     have a master in common. So of two such quorums one record comes after the other, and of two
 //     contradictory steps one cannot be taken.
 //   - One place changes at a time. If two changes meet, the addition is dropped. An addition is
-//     withdrawn by its round in another place (Withdraw).
+//     withdrawn by its round in the first place (Withdraw).
 package members

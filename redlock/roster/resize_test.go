@@ -207,8 +207,8 @@ func TestAnotherNumberOfMastersIsProposedWhenAllHaveRecordedTheOneBefore(t *test
 		{"1 1 1 1", 1, 4, good, "1 1 1 1", "the number of lock masters cannot change from or to one, because a single one cannot learn what it forgot"},
 		{"1 1 1 1", 65, 4, good, "1 1 1 1", "there can be 64 lock masters at most"},
 		// What was proposed is withdrawn, also if it is another server than the one on the list.
-		{"1 1 1 2@d/rd;1+", 3, 4, good, "1 1 1;1= 2@d/rd;1+", "on record at 0 of 3 lock masters, 2 needed"},
-		{"1 1 1 2@x/rx;1+", 4, 4, good, "1 1 1;1= 2@x/rx;1+", "on record at 0 of 3 lock masters, 2 needed"},
+		{"1 1 1 2@d/rd;1+", 3, 4, good, "1;1= 1 1 2@d/rd;1+", "on record at 0 of 3 lock masters, 2 needed"},
+		{"1 1 1 2@x/rx;1+", 4, 4, good, "1;1= 1 1 2@x/rx;1+", "on record at 0 of 3 lock masters, 2 needed"},
 		{"1 1 1 2@d/rd;1+", 4, 4, good, "1 1 1 2@d/rd;1+", "d must vote first"},
 	} {
 		if joined, waits := wishes(row.members, row.wanted, row.exact, row.meets); joined != row.want || waits != row.waits {
@@ -240,7 +240,7 @@ func TestAnAdditionThatTakesTooLongIsWithdrawnByAReload(t *testing.T) {
 		after   time.Duration
 		want    string
 	}{
-		{"1 1 1 2@d/rd;1+", true, 0, lasts + 1, "1 1 1;1= 2@d/rd;1+"},
+		{"1 1 1 2@d/rd;1+", true, 0, lasts + 1, "1;1= 1 1 2@d/rd;1+"},
 		{"1 1 1 2@d/rd;1+", true, 0, lasts, "1 1 1 2@d/rd;1+"}, // it may still go on elsewhere
 		{"1 1 1 2@d/rd;1+", false, 0, lasts + 1, "1 1 1 2@d/rd;1+"},
 		{"1 1 1 2@d/rd;1+", true, 4, lasts + 1, "1 1 1 2@d/rd;1+"},
