@@ -1014,6 +1014,36 @@ var mutants = []mutant{
 		unmodelled: "the addition is dropped after the removal, or both are decided in turn while nobody votes; both are safe, and the bound allows the wait",
 	},
 	{
+		rule:       "what is entering goes on beside a removal",
+		edits:      []edit{{"members/change.go", "l.Stage(last).Step == Entering && at", "false && at"}},
+		caughtBy:   "members/TestNoStepContradictsADecision",
+		unmodelled: "not found in 6*10^6 steps: the removal has to be proposed in the moment in which the addition is entering, the writes of the decision have to be lost, and a master has to forget",
+	},
+	{
+		rule:       "what is entering cannot be withdrawn",
+		edits:      []edit{{"members/change.go", "case at.Step == Proposed && (len", "case !at.Counts() && (len"}},
+		caughtBy:   "members/TestNoStepContradictsADecision",
+		unmodelled: "not found in 6*10^6 steps: the addition has to be withdrawn in the moment in which it is entering, the writes of the decision have to be lost, and a master has to forget",
+	},
+	{
+		rule:       "a proposed addition is withdrawn after a hold",
+		edits:      []edit{{"members/change.go", "next.Step, d.Held = Absent, true", "next.Step = Absent"}},
+		caughtBy:   "members/TestNoStepContradictsADecision",
+		unmodelled: "not found in 6*10^6 steps: the addition has to be withdrawn in the moment of its step, whose first writes and the writes of the drop have to be lost, and a master has to forget",
+	},
+	{
+		rule:       "a proposed addition is dropped after a hold",
+		edits:      []edit{{"members/change.go", "Absent}, !l.IsFrozen()", "Absent}, false"}},
+		caughtBy:   "members/TestNoStepContradictsADecision",
+		unmodelled: "not found in 6*10^6 steps: the removal has to be proposed in the moment of the addition's step, whose first writes and the writes of the drop have to be lost, and a master has to forget",
+	},
+	{
+		rule:       "a withdrawal hides no removal",
+		edits:      []edit{{"members/change.go", "return l.at(0, Stage{", "return l.at(l.Counting()-1, Stage{"}},
+		caughtBy:   "members/TestNoStepContradictsADecision",
+		unmodelled: "not found in 6*10^6 steps: a process has to propose an addition that nobody reads, and to withdraw it when a removal has gone on for a hold without it",
+	},
+	{
 		rule:       "only the last master is removed",
 		edits:      []edit{{"members/change.go", "case at.Step == Retiring && i != masters-1:", "case false:"}},
 		caughtBy:   "members/TestData",
@@ -1027,7 +1057,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "an addition can be withdrawn",
-		edits:      []edit{{"members/change.go", "!at.Counts() && l.isWithdrawn(i), at", "at"}},
+		edits:      []edit{{"members/change.go", " || l.isWithdrawn(i) || i != masters", " || i != masters"}},
 		caughtBy:   "members/TestData",
 		unmodelled: "the addition would go on, which is safe, and in the model's peace the server that is added votes",
 	},
@@ -1039,7 +1069,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a server that is added votes before it counts",
-		edits:      []edit{{"roster/resize.go", "d.Votes && (s == nil || s.told.State != Certified)", "d.Votes && s == nil"}},
+		edits:      []edit{{"roster/resize.go", "!held || d.Votes && (s == nil || s.told.State != Certified)", "!held || d.Votes && s == nil"}},
 		caughtBy:   "roster/TestScripts",
 		unmodelled: "a server that counts too early is in quarantine by its marker, which is safe; one more failure stops the votes meanwhile, and the model asks for votes only after peace",
 	},

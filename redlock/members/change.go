@@ -77,7 +77,8 @@ type Decision struct {
 	Place   int
 	Members List // the record after it
 	// Held says that the record must have been kept until every lock that was granted before has
-	// ended. Votes says that the server of the place must vote.
+	// ended. Before an addition is dropped, every process that is not cut off has also shown by
+	// then that it took the addition a step further. Votes says that the server of the place must vote.
 	Held, Votes bool
 }
 
@@ -93,10 +94,12 @@ func (l List) Next() (d Decision, ok bool) {
 	switch {
 	case !at.Counts() && i < masters: // a process has made an earlier decision known too late
 		next = Stage{at.Round + 1, Present}
+	case len(flux) > 1 && l.Stage(last).Step == Entering && at.Step != Exiting: // it may be decided elsewhere already
+		i, next = last, Stage{l.Stage(last).Round, Present}
 	case len(flux) > 1 && !l.Stage(last).Counts(): // two changes at once: the addition is dropped
-		i, next = last, Stage{l.Stage(last).Round, Absent}
-	case len(flux) > 1 && !at.Counts(), !at.Counts() && l.isWithdrawn(i), at.Step == Proposed && i != masters:
-		next.Step = Absent
+		i, next, d.Held = last, Stage{l.Stage(last).Round, Absent}, !l.IsFrozen()
+	case at.Step == Proposed && (len(flux) > 1 || l.isWithdrawn(i) || i != masters):
+		next.Step, d.Held = Absent, true
 	case at.Step == Retiring && i != masters-1:
 		next = Stage{at.Round + 1, Present}
 	default:

@@ -16,8 +16,12 @@
 //     counts (Counting). Between the two nobody counts votes (IsFrozen).
 //   - Each step follows from the record alone (Next). A process may take it when a quorum of the
 //     masters that count has recorded exactly this record. A quorum of N masters and one of N+1
-//     have a master in common. So of two such quorums one record comes after the other, and of two
-//     contradictory steps one cannot be taken.
-//   - One place changes at a time. If two changes meet, the addition is dropped. An addition is
+//     have a master in common. So of two such quorums one record comes after the other. But a
+//     process may take the step of the earlier one, and another process that of the later one.
+//   - So a step is contradicted only while it is proposed. A place that is entering or exiting may be
+//     decided elsewhere, and goes on.
+//   - One place changes at a time. If two changes meet, the proposed addition is dropped, after a
+//     hold. A process that was cut off all that time, and whose step towards the addition nobody has
+//     read, must not come back in the very moment of the drop. An addition is
 //     withdrawn by its round in the first place (Withdraw).
 package members

@@ -204,20 +204,21 @@ func (r *Roster) Asks(i int) bool { return r.set == "" || r.joined.Has(i) || i <
 // change returns what happens to the number of masters.
 func (r *Roster) change(now time.Time) Change {
 	c := Change{Wanted: r.wanted, Stage: members.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now), Waits: r.waits}
-	i, changing := r.joined.Changing()
+	d, changing := r.joined.Next()
 	if !changing {
 		return c
 	}
+	i := d.Place
 	c.Stage = r.joined.Stage(i).Step
 	s := r.views[Place{i, 0}]
 	switch {
 	case c.Recorded < c.Needed:
 		c.Waits = fmt.Sprintf("on record at %d of %d lock masters, %d needed", c.Recorded, r.masters, c.Needed)
-	case c.Stage == members.Proposed && (s == nil || s.told.State != Certified):
+	case d.Votes && (s == nil || s.told.State != Certified):
 		c.Waits = r.names(i) + " must vote first"
 	case r.joined.IsFrozen() && r.keepsAll(now) < c.Needed:
 		c.Waits = "lock masters that have forgotten must be out of quarantine"
-	case c.Stage == members.Proposed || c.Stage == members.Retiring:
+	case d.Held:
 		c.Waits = "locks that were granted before must have ended"
 	}
 	if r.keeps && c.Stage == members.Proposed {

@@ -72,9 +72,13 @@ func TestAnotherNumberOfMastersIsDecidedStepByStep(t *testing.T) {
 		{"1 1 1 1;0- 2@e;1+", 3, long, "1 1 1 1;0- 2@e;1."},
 		{"1 1 1 1;0~ 2@e;1*", 3, long, "1 1 1 1;0~ 2@e;1."},
 		{"1 1 1 1;0. 2@e;1+", 2, long, "1 1 1 1;0. 2@e;1."},
-		// The operator has withdrawn the addition: the last master has its round.
+		// The operator has withdrawn the addition: another place has its round.
+		{"1;1= 1 1 2@d;1+", 2, long, "1;1= 1 1 2@d;1."},
+		{"1;1= 1 1 2@d;1+", 3, 2 * time.Second, "1;1= 1 1 2@d;1+"},
 		{"1 1 1;1= 2@d;1+", 2, long, "1 1 1;1= 2@d;1."},
-		{"1 1 1;1= 2@d;1*", 2, 0, "1 1 1;1= 2@d;1."},
+		// It comes too late for what is entering.
+		{"1;1= 1 1 2@d;1*", 2, 0, "1;1= 1 1 2@d;1="},
+		{"1 1 1 1;0- 2@e;1*", 3, 0, "1 1 1 1;0- 2@e;1="},
 		{"1 1 1;1= 2@d;2+", 3, long, "1 1 1;1= 2@d;2*"},
 		{"1 1 1;1= 2@d;1=", 3, long, "1 1 1;1= 2@d;1="},
 		// A process has made its decision known too late, when a later master counted already.
