@@ -212,11 +212,15 @@ func (r *Roster) forgotAt(p Place) time.Time {
 
 // tells tells whether that many other masters know every TTL that was granted. It is false
 // until this process has once read enough records together. Until then an unreachable master
-// may know of a longer TTL, or a master that has forgotten may have known of one. It is false while
-// the number of masters is about to change: another process may grant by the next number already,
-// and of a quorum of five masters, two of four need not have one.
+// may know of a longer TTL, or a master that has forgotten may have known of one. While the number of
+// masters changes, another process may grant by the next number already, and of a quorum of five
+// masters, two of four need not have one. So a quorum must tell, and just before the change nobody.
 func (r *Roster) tells(told int) bool {
-	return told >= r.othersThatTell() && r.recalls && !r.joined.IsFrozen()
+	need := r.othersThatTell()
+	if _, changing := r.joined.Changing(); changing {
+		need = min(r.masters-1, quorum.Size(r.masters))
+	}
+	return told >= need && r.recalls && !r.joined.IsFrozen()
 }
 
 // remembers tells whether a master's database 0 says three things: this run of it belongs to

@@ -99,8 +99,7 @@ func (r *Roster) withdraw(now time.Time, limits Limits) {
 	if !r.keeps || now.Sub(r.learned) <= limits.AdditionLasts() {
 		return
 	}
-	i := r.masters
-	r.warn("the addition of a lock master takes too long, and this process was told to keep their number, so it is withdrawn", "master", r.names(i), "masters", i)
+	r.warn("the addition of a lock master takes too long, and this process was told to keep their number, so it is withdrawn", "master", r.names(r.masters), "masters", r.masters)
 	r.step(r.joined.Withdraw(), now)
 }
 
@@ -178,10 +177,9 @@ func (r *Roster) resizable(now time.Time) error {
 }
 
 // Want says how many masters the operator asks for, by a reload. It returns at once. Tick takes the
-// steps, one master after another, and notices tell of each. Each step takes hold or the longest
-// quarantine at least. The wish ends when the number is reached, or when another process withdraws
-// what this one proposed. After that this process follows what
-// others do. A process that starts wishes nothing: it follows the record.
+// steps, one master after another, and notices tell of each. Each step takes Limits.ResizeHold at
+// least. The wish ends when the number is reached, or when another process withdraws what this one
+// proposed. Then this process follows others. One that starts wishes nothing: it follows the record.
 //
 // The caller has set the servers of new places before (SetServer), and connects to them. It goes on
 // asking a server that is to go until Asks says otherwise.
@@ -208,14 +206,13 @@ func (r *Roster) change(now time.Time) Change {
 	if !changing {
 		return c
 	}
-	i := d.Place
-	c.Stage = r.joined.Stage(i).Step
-	s := r.views[Place{i, 0}]
+	c.Stage = r.joined.Stage(d.Place).Step
+	s := r.views[Place{d.Place, 0}]
 	switch {
 	case c.Recorded < c.Needed:
 		c.Waits = fmt.Sprintf("on record at %d of %d lock masters, %d needed", c.Recorded, r.masters, c.Needed)
 	case d.Votes && (s == nil || s.told.State != Certified):
-		c.Waits = r.names(i) + " must vote first"
+		c.Waits = r.names(d.Place) + " must vote first"
 	case r.joined.IsFrozen() && r.keepsAll(now) < c.Needed:
 		c.Waits = "lock masters that have forgotten must be out of quarantine"
 	case d.Held:

@@ -157,6 +157,23 @@ func TestWhatWasGrantedIsNotKnownJustBeforeTheNumberChanges(t *testing.T) {
 	}
 }
 
+// Another process may have decided the change, and granted on a quorum of the next number. Of that
+// quorum, one master may have forgotten together with the one that is told now.
+func TestWhileTheNumberChangesAQuorumTells(t *testing.T) {
+	for record, want := range map[string]int{
+		"1 1": 1, "1 1 2@c;1+": 1, "1 1 1": 2, "1 1 1 2@d;1+": 2, "1 1 1;0-": 2,
+		"1 1 1 1": 2, "1 1 1 1 2@e;1+": 3, "1 1 1 1;0-": 3, "1 1 1 1 2@e;1=": 3,
+		"1 1 1 1 1 2@f;1+": 3, "1 1 1 1 1 1": 3, "1 1 1 1 1 1;0-": 4,
+	} {
+		r := changingRoster(record, len(strings.Fields(record)), worldBegan)
+		for told := range r.masters {
+			if got := r.tells(told); got != (told >= want) {
+				t.Errorf("%s: %d other masters know every TTL: %v", record, told, got)
+			}
+		}
+	}
+}
+
 // Otherwise any N-Q+1 masters of the new number might not know them.
 func TestAnotherNumberOfMastersTakesOverTTLsAndTokens(t *testing.T) {
 	for members, want := range map[string]bool{"1 1 1 2@d;1=": true, "1 1 1 9@x/r": false} {
