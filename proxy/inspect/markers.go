@@ -14,11 +14,34 @@ import (
 // anotherSet tells the operator what to do about a master that belongs to another set.
 const anotherSet = "list the masters as they belong together, or build another set from them (deploy/README.md, \"Another set from the same masters\")"
 
+// anotherNumber tells the operator what to do about a list that is longer or shorter than the set.
+const anotherNumber = "the running proxies can be reloaded with this list (deploy/README.md, \"From three masters to five\")"
+
 // markerFacts are the facts about a master's marker, from redlock.MarkerKey in database 0.
 type markerFacts struct {
 	text   string    // empty: there is none
 	unread error     // why the marker could not be read
 	clock  time.Time // of the master; zero: unknown
+}
+
+// adviceOn returns what to do if markers keep masters from voting. If all markers are of one set, and
+// each is at its place, only the length of the list is wrong.
+func adviceOn(masters []Facts) string {
+	set, members := "", len(masters)
+	for i, f := range masters {
+		m, marked := redlock.ReadMarker(f.marker.text)
+		switch {
+		case !marked:
+		case m.Member != i+1 || set != "" && (m.Set != set || m.Members != members):
+			return anotherSet
+		default:
+			set, members = m.Set, m.Members
+		}
+	}
+	if members == len(masters) {
+		return anotherSet
+	}
+	return anotherNumber
 }
 
 // markerLines describes in plain words what each master's marker means. It returns a
@@ -41,7 +64,7 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 		case st.State == redlock.Quarantined:
 			found.add(hazardWarning, "quarantine", f.Name, "%s %s; in quarantine until %s by its own clock", title, f.remembers(), f.votesFrom())
 		case st.State == redlock.Barred && marked:
-			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s; %s", title, st.Reason, anotherSet)
+			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s; %s", title, st.Reason, adviceOn(masters))
 		case st.State == redlock.Barred:
 			found.add(hazardAbsent, "marker", f.Name, "%s must not vote: %s", title, st.Reason)
 		case marked:

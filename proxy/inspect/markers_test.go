@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -74,8 +75,8 @@ func TestMarkerLines(t *testing.T) {
 func TestMarkerLinesOfAListOfAnotherLength(t *testing.T) {
 	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
 	for listed, want := range map[int]string{
-		2: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 2 by the list or by other markers; only a reload changes their number; " + anotherSet,
-		4: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 4 by the list or by other markers; only a reload changes their number; " + anotherSet,
+		2: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 2 by the list or by other markers; only a reload changes their number; " + anotherNumber,
+		4: "master 1 (m1:6379) must not vote: its set has 3 masters by its marker, and 4 by the list or by other markers; only a reload changes their number; " + anotherNumber,
 	} {
 		cfg, _, masters := testServers(listed)
 		for i := range min(listed, 3) {
@@ -84,6 +85,32 @@ func TestMarkerLinesOfAListOfAnotherLength(t *testing.T) {
 		lines, found := markerLines(cfg, masters)
 		if len(lines) > 0 || len(found) != listed || found[0] != (Hazard{level: hazardAbsent, kind: "marker", server: "m1:6379", text: want}) {
 			t.Errorf("%d listed: %q %+v", listed, lines, found)
+		}
+	}
+}
+
+// The operator must not be told to reload a list that is wrong in another way.
+func TestAWrongListIsNotReloaded(t *testing.T) {
+	for _, row := range []struct{ markers, want string }{
+		{"1/3 2/3 3/3", anotherSet},
+		{"1/3 2/3 3/3 -", anotherNumber},
+		{"1/3 2/3", anotherNumber},
+		{"1/3 - 3/3 -", anotherNumber},
+		{"1/3 3/3 2/3 -", anotherSet},
+		{"1/3 2/3 3/5 -", anotherSet},
+	} {
+		var masters []Facts
+		for _, word := range strings.Fields(row.markers) {
+			var f Facts
+			if _, members, ok := strings.Cut(word, "/"); ok {
+				text := fmt.Sprintf(testMarker, 1, 1, 0)
+				n, _ := strconv.Atoi(members)
+				f.marker.text = strings.NewReplacer("1/3", word, "joined=1,1,2@m3:6379", "joined="+strings.Repeat("1,", n-1)+"1").Replace(text)
+			}
+			masters = append(masters, f)
+		}
+		if got := adviceOn(masters); got != row.want {
+			t.Errorf("%s: %s", row.markers, got)
 		}
 	}
 }
