@@ -637,7 +637,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a join is kept on record until whoever saw what was there before saw it long ago",
-		edits:    []edit{{"timing/timing.go", "return l.apart(l.SightingLasts()) + max(", "return 0*l.apart(l.SightingLasts()) + max("}},
+		edits:    []edit{{"timing/timing.go", "return l.Apart(l.SightingLasts()) + max(", "return 0*l.Apart(l.SightingLasts()) + max("}},
 		caughtBy: "roster/TestRosterAJoinIsKeptOnRecordBeforeTheServerGetsItsMarker",
 		world:    1017,
 	},
@@ -979,7 +979,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "another number of masters waits until locks of the number before have ended",
-		edits:    []edit{{"timing/timing.go", "return max(l.Hold(), l.apart(", "return 0 * max(l.Hold(), l.apart("}},
+		edits:    []edit{{"timing/timing.go", "return max(l.Hold(), l.Apart(", "return 0 * max(l.Hold(), l.Apart("}},
 		caughtBy: "roster/TestAnotherNumberOfMastersIsDecidedStepByStep",
 		world:    3_000_000,
 	},

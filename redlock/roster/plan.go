@@ -54,6 +54,7 @@ const (
 // Tick decides which markers to write now. The owner calls it after each change and once in a
 // while.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
+	r.limits = limits
 	r.settleJumps(now)
 	r.adopt(now)
 	r.resize(now, limits)

@@ -11,9 +11,8 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// This file takes the steps by which the number of masters changes (package members). A step is
-// taken only from an exact quorum: a quorum of masters that have recorded exactly the members of
-// this process.
+// This file takes the steps by which the number of masters changes (package members), each from an
+// exact quorum: a quorum of masters that have recorded exactly the members of this process.
 //
 // Between two decisions lies the time of a quarantine. So two locks that live at once were granted
 // by numbers that differ by one at most, and share a master.
@@ -51,7 +50,7 @@ func (r *Roster) keepsExactly(least time.Duration, now time.Time) int {
 // by this process's own time.
 func (r *Roster) keepsAll(now time.Time) int {
 	return r.count(func(i int, s *view) bool {
-		return r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(r.memories[i].since) >= s.marker.Quarantine+s.marker.Quarantine/50)
+		return r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(r.memories[i].since) >= r.limits.Apart(s.marker.Quarantine))
 	})
 }
 
@@ -84,10 +83,9 @@ func (r *Roster) step(next members.List, now time.Time) {
 	r.changed()
 }
 
-// Keep says that the operator has reloaded this process with as many masters as before. If nobody has
-// the wish any more to add a proposed server that never votes, the proposal would stay for ever. A list
-// that is only old must not withdraw what goes on elsewhere. So Keep withdraws an addition only when it
-// has taken longer than it can.
+// Keep says that the operator has reloaded this process with as many masters as before. Otherwise a
+// proposed server that never votes might stay proposed for ever. A list that is only old must not
+// withdraw what goes on elsewhere. So Keep withdraws an addition only if it takes longer than it can.
 func (r *Roster) Keep() {
 	r.keeps = r.wanted == 0
 	r.changed()

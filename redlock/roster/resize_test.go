@@ -21,6 +21,7 @@ func changingRoster(record string, exact int, began time.Time) *Roster {
 		servers = append(servers, Server{Name: string(rune('a' + i))})
 	}
 	r := New(servers, false, 1)
+	r.limits = worldLimits
 	for i := range joined {
 		m := marker.Marker{Set: "s", Member: i + 1, Members: len(joined), Epoch: 9, Joined: joined, Run: "r" + servers[i].Name, Longest: time.Minute, Token: 7}
 		if i >= exact {
@@ -119,6 +120,26 @@ func TestAMasterThatForgotDoesNotHelpToDecideTheNumber(t *testing.T) {
 			}
 			if r.resize(now, worldLimits); strings.Join(r.joined, " ") != row.want {
 				t.Errorf("%s after %v: %v, want %s", members, row.after, r.joined, row.want)
+			}
+		}
+	}
+}
+
+// A process whose clock is fast must not take the quarantine of such a master for over too early.
+func TestAQuarantineBeforeADecisionCountsByTheSlowestClock(t *testing.T) {
+	for drift, want := range map[float64]time.Duration{0: 8 * time.Second, 0.01: 8160 * time.Millisecond, 0.1: 9600 * time.Millisecond} {
+		r := changingRoster("1 1 1;0~", 3, worldBegan)
+		r.limits.ClockDrift = drift
+		m := r.views[Place{}].marker
+		m.Since, m.Quarantine = 1, 8*time.Second
+		r.Checked(Place{}, m.String(), false, worldBegan, worldBegan)
+		for after, kept := range map[time.Duration]int{want - 1: 2, want: 3} {
+			r.views[Place{}].asked = worldBegan.Add(after)
+			for i := range 2 {
+				r.views[Place{Master: 1 + i}].asked = worldBegan.Add(after)
+			}
+			if got := r.keepsAll(worldBegan.Add(after)); got != kept {
+				t.Errorf("clocks may run apart by %v, after %v: %d masters, want %d", drift, after, got, kept)
 			}
 		}
 	}

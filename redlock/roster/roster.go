@@ -83,6 +83,7 @@ type Roster struct {
 	keeps   bool   // the operator asked for the present number (Keep)
 	waits   string // what keeps the next step towards it from being taken
 	fresh   bool   // the operator says that no lock can be held yet
+	limits  Limits // of the last Tick
 	nonce   uint64 // differs for each process and for each set that it begins
 
 	version   uint64 // rises when set, epoch, joined or a jump changes

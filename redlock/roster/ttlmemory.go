@@ -16,9 +16,9 @@ type ttlMemory struct {
 }
 
 // lose records that a record of the longest TTL is lost now.
-func (t *ttlMemory) lose(longest time.Duration, now time.Time) {
+func (t *ttlMemory) lose(longest time.Duration, now time.Time, limits Limits) {
 	t.longest = max(t.granted(now), longest)
-	if until := now.Add(longest + longest/50 + timing.TurnGrace); until.After(t.until) { // clocks may differ
+	if until := now.Add(limits.Apart(longest) + timing.TurnGrace); until.After(t.until) {
 		t.until = until
 	}
 }
@@ -49,7 +49,7 @@ func (r *Roster) granted(now time.Time) time.Duration {
 func (r *Roster) leaves(s *view, next marker.Marker, now time.Time) {
 	m := s.marker
 	if s.present() && m.Set == r.set && m.Run == s.run && (next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
-		r.ttls.lose(m.Granted(), now)
+		r.ttls.lose(m.Granted(), now, r.limits)
 	}
 }
 

@@ -24,6 +24,18 @@ func TestMarkerCoversWhatStreamsHaveNotReadYet(t *testing.T) {
 	}
 }
 
+// The clock of the process that remembers it may be fast.
+func TestALostTTLIsRememberedByTheSlowestClock(t *testing.T) {
+	now := time.Now()
+	for drift, want := range map[float64]time.Duration{0: 105 * time.Second, 0.01: 107 * time.Second, 0.1: 125 * time.Second} {
+		var lost ttlMemory
+		lost.lose(100*time.Second, now, Limits{ClockDrift: drift})
+		if before, after := lost.granted(now.Add(want)), lost.granted(now.Add(want+1)); before != 100*time.Second || after != 0 {
+			t.Errorf("clocks may run apart by %v: it remembers %v for %v, and %v after that", drift, before, want, after)
+		}
+	}
+}
+
 // A master that recorded a long TTL goes away, and another one forgets.
 func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	now := time.Now()

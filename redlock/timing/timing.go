@@ -24,8 +24,8 @@ const (
 	watchPause = 3 * BeatPause / 2
 )
 
-// apart is a time that passes by one clock, and by any other one too.
-func (l Limits) apart(d time.Duration) time.Duration {
+// Apart is a time that passes by one clock, and by any other one too.
+func (l Limits) Apart(d time.Duration) time.Duration {
 	return d + 2*time.Duration(float64(d)*l.ClockDrift)
 }
 
@@ -51,7 +51,7 @@ func (l Limits) SightingLasts() time.Duration { return 2*l.RestartDelay + 2*Beat
 // By then every process with a sighting has read of the join, or its sighting has ended, and so has
 // the last write that it planned before. All processes must have the same limits.
 func (l Limits) Hold() time.Duration {
-	return l.apart(l.SightingLasts()) + max(MarkAgain, 2*l.MasterTimeout)
+	return l.Apart(l.SightingLasts()) + max(MarkAgain, 2*l.MasterTimeout)
 }
 
 // JoiningPause is the extra length of the quarantine of a server that joined. It lasts until
@@ -63,13 +63,13 @@ func (l Limits) JoiningPause() time.Duration { return 2*BeatPause + l.MasterTime
 // ResizeHold is how long a change of the number of masters stays proposed: until every lock that was
 // granted before has ended, and no process with a sighting can write an earlier record.
 func (l Limits) ResizeHold(granted time.Duration) time.Duration {
-	return max(l.Hold(), l.apart(l.Quarantine(granted))+l.JoiningPause())
+	return max(l.Hold(), l.Apart(l.Quarantine(granted))+l.JoiningPause())
 }
 
 // AdditionLasts is how long an addition can stay proposed if its server is up: it joins, its quarantine
 // ends, and the locks that were granted before end.
 func (l Limits) AdditionLasts() time.Duration {
-	return 2 * (l.Hold() + l.apart(l.MaxQuarantine) + l.JoiningPause())
+	return 2 * (l.Hold() + l.Apart(l.MaxQuarantine) + l.JoiningPause())
 }
 
 // JumpPatience is how long a jump of a clock waits to be written down, for ballots that raise the
