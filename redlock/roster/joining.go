@@ -252,7 +252,7 @@ func (r *Roster) mustHear(master int, limits Limits) int {
 	remember, hopeful := 0, 0
 	for i := range r.masters {
 		s := r.views[Place{i, 0}]
-		forgot := s != nil && s.read && (s.text == "" || s.present() && s.marker.Set == r.set && s.marker.Run != s.run)
+		forgot := s != nil && (s.absent() || s.present() && s.marker.Set == r.set && s.marker.Run != s.run)
 		switch {
 		case i == master:
 		case !forgot:
