@@ -49,7 +49,7 @@ type Marker struct {
 	// Databases are the databases that the set used, in a marker of the first version. Such a
 	// marker was written to these only (upgrade.lua). It is nil in any other marker.
 	Databases []int
-	// Token is the largest fencing token that the master knows (tokens.go). 0: none.
+	// Token is the largest fencing token that the master knows (package roster). 0: none.
 	Token int64
 }
 

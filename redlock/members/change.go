@@ -1,6 +1,6 @@
 package members
 
-// This file changes the number of masters, one at a time, and always the last one.
+// This file says by which steps the number of masters changes: one at a time, and always the last one.
 
 // inFlux returns the places that are being added or removed, and those that do not count though a
 // later one does.
@@ -71,8 +71,8 @@ func (l List) Withdraw() List {
 	return l.at(0, Stage{l.Stage(l.Counting()).Round, Present})
 }
 
-// A Decision is the next step of a change. It may be taken when an exact quorum has the record on
-// which it is based.
+// A Decision is the next step of a change. It may be taken when a quorum has recorded exactly the record
+// on which it is based.
 type Decision struct {
 	Place   int
 	Members List // the record after it

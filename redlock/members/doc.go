@@ -13,9 +13,10 @@
 //   - Places are added and removed at the end, and stay on record. So a record without a place is
 //     an earlier one, and the place has a stage in the later one (Fits).
 //   - A change is proposed, kept on record, and decided. Until it is decided the number before
-//     counts (Counting). Between the two nobody counts votes (IsFrozen).
+//     counts (Counting). Just before that nobody counts votes (IsFrozen).
 //   - Each step follows from the record alone (Next). A process may take it when a quorum of the
-//     masters that count has recorded exactly this record. A quorum of N masters and one of N+1
+//     masters that count has recorded exactly this record: an exact quorum. Package roster says
+//     what else a step waits for. A quorum of N masters and one of N+1
 //     have a master in common. So of two such quorums one record comes after the other. But a
 //     process may take the step of the earlier one, and another process that of the later one.
 //   - So a step is contradicted only while it is proposed. A place that is entering or exiting may be

@@ -29,6 +29,7 @@ func Read(text string) (m Member) {
 	return m
 }
 
+// PlainName returns a server's name without the signs that separate the parts of an entry.
 func PlainName(name string) string {
 	return strings.Map(func(c rune) rune {
 		if c == ',' || c == ';' || c == ' ' || c == '/' {
@@ -38,7 +39,7 @@ func PlainName(name string) string {
 	}, name)
 }
 
-// ShortRun returns the part of a run id that is recorded.
+// ShortRun returns the part of a run id, or of a replication id, that is recorded.
 func ShortRun(run string) string { return run[:min(len(run), 12)] }
 
 // A Stage is how far a place's addition or removal has come. A place may be removed and added

@@ -72,11 +72,11 @@
 //     quorum of masters before it is granted. So a master that forgets can learn it from
 //     the others. It asks them a ballot's patience later, because a ballot that raises the
 //     TTL may be under way (Roster.covers). The record goes down: it turns, and keeps what
-//     was granted before until that has ended (turns). A process that has just
+//     was granted before until that has ended (Limits.Turn). A process that has just
 //     started may be unable to learn the longest TTL, because a master that may know it is
 //     unreachable. It then assumes the cap. So does every process if it reaches too few
 //     masters for the restart delay: a dead minority does not keep a restarted master out
-//     for ever, if this process had just seen it. So does every process while the number of
+//     for ever, if this process had just seen it. A process also assumes the cap while the number of
 //     masters is about to change, because another one may grant by the next number already.
 //   - Eviction. A master that may evict locks when its memory is full does not vote. Once
 //     its policy has changed, it counts as having forgotten what it may have evicted.

@@ -55,7 +55,7 @@ type view struct {
 func (s *view) absent() bool  { return s.read && s.text == "" && !s.broken }
 func (s *view) present() bool { return s.read && s.text != "" && !s.broken }
 
-// tellsAfter is false for a marker that this process cannot read: a later version has more in it.
+// tellsAfter tells whether the marker, or its lack, was read after at. A marker of a later version is not.
 func (s *view) tellsAfter(at time.Time) bool { return s.read && !s.broken && s.asked.After(at) }
 
 // forgotAt returns when this process saw that the place may have forgotten locks.
@@ -97,7 +97,7 @@ type Roster struct {
 	// plans are, by master, the entry of joined before a join that this process has not read in a
 	// marker yet.
 	plans   map[int]string
-	learned time.Time      // when this process learned of an epoch that another process began
+	learned time.Time      // when this process learned of other members, or took a step
 	met     map[int]string // by master: the entry of joined when this process last saw the member's own marker
 	// sightings are, by master, when this process last saw the member in order. shaken is when a
 	// clock last jumped.

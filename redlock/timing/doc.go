@@ -5,9 +5,9 @@
 //
 //   - every lock that may have been forgotten, or that another number of masters granted, has
 //     ended (Quarantine, Turn, ResizeHold)
-//   - every process has read of a change, or knows that it has not (Hold, JoiningPause)
+//   - every process has read of a change, or may not write by what it read before (Hold, JoiningPause)
 //   - other processes have written down what they alone know (Watch, JumpPatience)
 //
-// Clocks of masters and processes run apart by Limits.ClockDrift. A wait that is measured by one
-// clock and matters by another is longer by twice that.
+// Clocks of masters and processes run apart by Limits.ClockDrift. Most waits that are measured by one
+// clock and matter by another are longer by twice that (Apart).
 package timing
