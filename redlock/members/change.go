@@ -27,7 +27,7 @@ func (l List) Changing() (place int, is bool) {
 func (l List) IsFrozen() bool {
 	masters := l.Counting()
 	for i := range l {
-		if at := l.Stage(i); at.Step == Entering || at.Step == Exiting || !at.Counts() && i < masters {
+		if at := l.Stage(i); at.Step == Entering || at.Step == Exiting || !at.counts() && i < masters {
 			return true
 		}
 	}
@@ -92,11 +92,11 @@ func (l List) Next() (d Decision, ok bool) {
 	at := l.Stage(i)
 	next := Stage{at.Round, at.Step + 1}
 	switch {
-	case !at.Counts() && i < masters: // a process has made an earlier decision known too late
+	case !at.counts() && i < masters: // a process has made an earlier decision known too late
 		next = Stage{at.Round + 1, Present}
 	case len(flux) > 1 && l.Stage(last).Step == Entering && at.Step != Exiting: // it may be decided elsewhere already
 		i, next = last, Stage{l.Stage(last).Round, Present}
-	case len(flux) > 1 && !l.Stage(last).Counts(): // two changes at once: the addition is dropped
+	case len(flux) > 1 && !l.Stage(last).counts(): // two changes at once: the addition is dropped
 		i, next, d.Held = last, Stage{l.Stage(last).Round, Absent}, !l.IsFrozen()
 	case at.Step == Proposed && (len(flux) > 1 || l.isWithdrawn(i) || i != masters):
 		next.Step, d.Held = Absent, true

@@ -78,7 +78,7 @@ func (l List) IsStaged() bool {
 // Counting returns how many masters there are. The places that count come first.
 func (l List) Counting() (n int) {
 	for i := range l {
-		if l.Stage(i).Counts() {
+		if l.Stage(i).counts() {
 			n = i + 1
 		}
 	}

@@ -67,8 +67,8 @@ func (s Step) String() string {
 	return [...]string{"proposed", "entering", "present", "retiring", "exiting", "absent"}[s]
 }
 
-// Counts tells whether the place is one of the masters of which a quorum is needed.
-func (s Stage) Counts() bool { return s.Step >= Present && s.Step <= Exiting }
+// counts tells whether the place is one of the masters of which a quorum is needed.
+func (s Stage) counts() bool { return s.Step >= Present && s.Step <= Exiting }
 
 // less tells whether a stage comes before another.
 func (s Stage) less(other Stage) bool {
