@@ -16,13 +16,16 @@
 //     counts (Counting). Just before that nobody counts votes (IsFrozen).
 //   - Each step follows from the record alone (Next). A process may take it when a quorum of the
 //     masters that count has recorded exactly this record: an exact quorum. Package roster says
-//     what else a step waits for. A quorum of N masters and one of N+1
-//     have a master in common. So of two such quorums one record comes after the other. But a
-//     process may take the step of the earlier one, and another process that of the later one.
-//   - So a step is contradicted only while it is proposed. A place that is entering or exiting may be
-//     decided elsewhere, and goes on.
-//   - One place changes at a time. If two changes meet, the proposed addition is dropped, after a
-//     hold. A process that was cut off all that time, and whose step towards the addition nobody has
-//     read, must not come back in the very moment of the drop. An addition is
-//     withdrawn by its round in the first place (Withdraw).
+//     what else a step waits for. A quorum of N masters and one of N+1 have a master in common. So
+//     of two such quorums one record comes after the other. But one process may take the step of
+//     the earlier record, and another process that of the later one.
+//   - So a step is contradicted only while it is proposed. A place that is entering or exiting may
+//     be decided elsewhere, and goes on.
+//   - One place changes at a time. If two changes meet, the proposed addition is dropped. An
+//     addition is withdrawn by its round in the first place (Withdraw).
+//
+// Two rules rely on time. An addition is dropped after a hold. A process that has taken it a step
+// further, and was cut off all that time, must not come back in the moment of the drop. A removal is
+// taken back if a later master counts. A process that has taken it back must not be cut off until
+// the later master has been removed, and the earlier one, too.
 package members
