@@ -116,7 +116,9 @@ func TestRosterAJoinWaitsForMastersThatHaveJustForgotten(t *testing.T) {
 		t.Errorf("all others have forgotten, and %d must hear of it", got)
 	}
 	r.Checked(Place{1, 0}, "", true, now, now)
-	r.views[Place{1, 0}].asked = now.Add(limits.Hold())
+	for i := range 2 {
+		r.views[Place{i, 0}].asked = now.Add(limits.Hold())
+	}
 	if got := r.mustHear(2, limits); got != 1 {
 		t.Errorf("a key that cannot be read need not be a lost record, and %d must hear of it", got)
 	}
