@@ -241,6 +241,7 @@ func (c *Client) kill(args [][]byte) (reply []byte) {
 		return []byte(errNoSuchUser(filter.user))
 	}
 	killed := 0
+	by, _ := addresses(c.session.RemoteAddr(), c.session.LocalAddr())
 	for _, other := range c.hub.all() {
 		if !filter.matches(other.status(), other == c) {
 			continue
@@ -250,7 +251,7 @@ func (c *Client) kill(args [][]byte) (reply []byte) {
 		if other == c {
 			c.session.KillAfterReply()
 		} else {
-			other.session.Kill(c.status().address)
+			other.session.Kill(by)
 		}
 	}
 	switch {
