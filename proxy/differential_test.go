@@ -111,8 +111,12 @@ func (c *testClient) upTo(end string) string {
 // front of it, and wants the same bytes.
 func compareWithRedis(t *testing.T, redis *proxytest.Redis, p *testProxy, steps ...string) {
 	t.Helper()
-	redis.Ask(t, "FLUSHALL")
-	redis.Ask(t, "SCRIPT FLUSH")
+	begin := func() {
+		redis.Ask(t, "FLUSHALL")
+		redis.Ask(t, "SCRIPT FLUSH")
+		awaitNoSubscriber(t, redis)
+	}
+	begin()
 	direct := dialTest(t, "unix", redis.Socket)
 	settle := func() {
 		redis.Settle(t)
@@ -120,8 +124,7 @@ func compareWithRedis(t *testing.T, redis *proxytest.Redis, p *testProxy, steps 
 	}
 	want := converse(direct, steps, nil, settle)
 	_ = direct.Close()
-	redis.Ask(t, "FLUSHALL")
-	redis.Ask(t, "SCRIPT FLUSH")
+	begin()
 	client := p.dial(t)
 	got := converse(client, steps, want, nil)
 	_ = client.Close()
@@ -135,6 +138,17 @@ func compareWithRedis(t *testing.T, redis *proxytest.Redis, p *testProxy, steps 
 	}
 	from := max(at-40, 0)
 	t.Errorf("%.300q: from byte %d on\n Redis answers %.200q\n the proxy     %.200q", steps, at, wanted[from:], given[from:])
+}
+
+// awaitNoSubscriber waits until Redis has no subscriber. The proxy closes its upstream
+// connection a moment after its client's, and PUBLISH would count it until then.
+func awaitNoSubscriber(t *testing.T, redis *proxytest.Redis) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); redis.Ask(t, "CLIENT LIST TYPE PUBSUB") != "$0\r\n\r\n"; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("Redis keeps a subscriber")
+		}
+	}
 }
 
 func TestSessionAnswersAsRedis(t *testing.T) {

@@ -191,6 +191,9 @@ func TestManyAskAtOnce(t *testing.T) {
 // A connection that ends gives up its calls, and the next one goes on.
 func TestAConnectionThatEnds(t *testing.T) {
 	onEachLink(t, aRealServer, func(t *testing.T, s *Stream, o *ownerOf) {
+		var serves answered // the owner hears of a connection a moment before the stream uses it
+		serves.ask(t, s, "PING")
+		serves.all.Wait()
 		for what, breaks := range map[string]func(){
 			"the server closes it":   func() { var a answered; a.ask(t, s, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "no"); a.all.Wait() },
 			"the stream gives it up": func() { s.GiveUp(errors.New("wrong")) },
