@@ -16,7 +16,7 @@
 // This package turns requests into ballots and ballots into answers, and undoes what was not won.
 // The rest is in rooms below it. You can read each room with only those below it. run executes
 // other commands, mend makes copies equal again, heal copies locks to masters that lack them,
-// renew extends them, and token gives fencing tokens. ballot puts one question to every master,
+// renew extends them, token gives fencing tokens, and scan lists keys. ballot puts one question to every master,
 // and lane orders the questions about each key. master knows the masters, stream is the
 // connection to one, and notify receives their messages. loop reads and writes sockets, and runs
 // tasks. Some rooms ask nothing: quorum (votes in, verdict out), roster (who may vote), marker

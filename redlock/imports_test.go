@@ -39,10 +39,10 @@ var rooms = map[string]room{
 		// and 31 another number of masters.
 		files: 10, lines: 1_761,
 	},
-	"run":  {floor: 3, imports: []string{"loop", "mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
-	"heal": {floor: 3, imports: []string{"mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
-	// It asks for the size of each value before it reads it, and walks over toys in tests.
-	"inspect": {floor: 3, imports: []string{"ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 560},
+	"run":     {floor: 3, imports: []string{"loop", "mend", "ballot", "master", "lane", "effect", "script", "stream", "quorum", "rdb", "resp"}},
+	"heal":    {floor: 3, imports: []string{"scan", "mend", "ballot", "lane", "effect", "stream", "quorum", "rdb", "resp"}},
+	"inspect": {floor: 3, imports: []string{"scan", "ballot", "effect", "stream", "quorum", "rdb", "resp"}, lines: 440},
+	"scan":    {floor: 3, imports: []string{"master", "stream", "quorum", "resp"}, lines: 240},
 	"mend":    {floor: 3, imports: []string{"ballot", "lane", "effect", "stream", "quorum", "rdb"}},
 	"token":   {floor: 3, imports: []string{"ballot", "lane", "marker", "quorum", "resp"}},
 	"renew":   {floor: 3, imports: []string{"ballot", "lane", "quorum", "resp"}, lines: 200},

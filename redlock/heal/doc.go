@@ -106,7 +106,7 @@
 //   - With Settings.Every of 0 there is no goroutine and no question.
 //   - Work is bounded: one master is scanned at a time, Settings.Rate keys in a second,
 //     one key is written at a time, and keys above Settings.Most are left alone. One pass
-//     scans so many masters that every quorum has one of them.
+//     scans so many masters that every quorum has one of them (package scan).
 //   - A complete pass has healed everything that was lacking when it began, except what is
 //     too large, brief or unequal.
 //   - Observer's methods are called with no lock held.

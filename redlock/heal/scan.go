@@ -1,15 +1,13 @@
 package heal
 
 import (
-	"bytes"
-	"errors"
-	"strconv"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/lane"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/scan"
 	"redlock-proxy/redlock/stream"
 )
 
@@ -19,57 +17,16 @@ const (
 	mostGapBytes = 16 << 20
 )
 
-// page is the COUNT of each SCAN.
-const page = 100
-
-// run makes the pass, and tells whether it was complete. It scans so many voting masters
-// that each quorum has one of them, one master at a time. SCAN gets no pattern: a pattern
-// saves the master no work, and no pattern covers the companions of locks.
+// run makes the pass, and tells whether it was complete.
 func (p *pass) run() (complete bool) {
 	p.gaps, p.overSize = map[lane.Key]gap{}, map[lane.Key]bool{}
-	masters := p.box.Masters.List().Size()
-	scans := quorum.Intersecting(masters)
-	for i := 0; i < masters && scans > 0; i++ {
-		if p.box.Masters.Voting(0).Has(i) && p.scanMaster(i) {
-			scans--
-		}
-	}
+	all := scan.Walk(p.ctx, scan.Masters{Set: p.box.Masters}, func(page scan.Page) (more bool) {
+		p.lookAtPage(page.DB, page.Keys)
+		p.rest(len(page.Keys))
+		return true
+	})
 	p.healGaps()
-	return scans == 0 && masters == p.box.Masters.List().Size() && !p.partial && p.ctx.Err() == nil
-}
-
-// scanMaster looks at all keys of a master in all its databases. It returns false if the
-// master failed to answer or does not vote.
-func (p *pass) scanMaster(master int) bool {
-	info, err := p.ask(master, 0, "INFO", "keyspace")
-	if err != nil {
-		return false
-	}
-	for _, db := range databases(info) {
-		if !p.scanDatabase(master, db) {
-			return false
-		}
-	}
-	return true
-}
-
-func (p *pass) scanDatabase(master, db int) bool {
-	p.box.Masters.Prepare(db, nil)
-	for cursor := "0"; ; {
-		reply, err := p.ask(master, db, "SCAN", cursor, "COUNT", strconv.Itoa(page))
-		if err != nil {
-			return false
-		}
-		next, keys, ok := parseScan(reply)
-		if !ok {
-			return false
-		}
-		p.lookAtPage(db, keys)
-		p.rest(len(keys))
-		if cursor = next; cursor == "0" || p.ctx.Err() != nil {
-			return p.ctx.Err() == nil
-		}
-	}
+	return all && !p.partial && p.ctx.Err() == nil
 }
 
 // rest keeps the pass from looking at more keys in a second than it may.
@@ -77,80 +34,6 @@ func (p *pass) rest(keys int) {
 	if p.Rate > 0 {
 		stream.Sleep(p.ctx, time.Duration(keys)*time.Second/time.Duration(p.Rate))
 	}
-}
-
-var errNoVoter = errors.New("the master does not vote or did not answer")
-
-// ask puts one command to one master that votes, and waits for the reply. The check of the
-// marker in the same batch must say that the master votes.
-func (p *pass) ask(master, db int, args ...string) ([]byte, error) {
-	type answer struct {
-		reply []byte
-		err   error
-	}
-	answers := make(chan answer, 1)
-	hear := stream.AskerFunc(func(replies [][]byte, j stream.Judgement, err error) {
-		a := answer{err: err}
-		switch {
-		case err != nil:
-		case !j.Votes || resp.IsError(replies[0]):
-			a.err = errNoVoter
-		default:
-			a.reply = bytes.Clone(replies[0])
-		}
-		answers <- a
-	})
-	s, now := p.box.Masters.At(master).Stream(db), time.Now()
-	if !s.Send(stream.Call{Replies: 1, Asker: hear, Master: master}, stream.Sending{Frames: resp.AppendCommand(nil, args...)}, now) {
-		return nil, errNoVoter
-	}
-	patience := time.NewTimer(4 * p.box.Masters.Limits().MasterTimeout)
-	defer patience.Stop()
-	select {
-	case a := <-answers:
-		return a.reply, a.err
-	case <-patience.C:
-		s.GiveUpIfStalled(time.Now())
-		return nil, errNoVoter
-	case <-p.ctx.Done():
-		return nil, p.ctx.Err()
-	}
-}
-
-// databases reads INFO keyspace. It returns the databases that hold more than the marker.
-func databases(info []byte) (list []int) {
-	text, _ := resp.ParseBulk(info)
-	for line := range bytes.Lines(text) {
-		name, rest, _ := bytes.Cut(bytes.TrimSpace(line), []byte(":keys="))
-		number, isDatabase := bytes.CutPrefix(name, []byte("db"))
-		count, _, _ := bytes.Cut(rest, []byte(","))
-		db, err := strconv.Atoi(string(number))
-		if n, ok := resp.ParseDecimal(count); isDatabase && err == nil && ok && n > 1 {
-			list = append(list, db)
-		}
-	}
-	return list
-}
-
-// parseScan reads a reply to SCAN.
-func parseScan(reply []byte) (cursor string, keys [][]byte, ok bool) {
-	parts, err := resp.Elements(reply)
-	if err != nil || len(parts) != 2 {
-		return "", nil, false
-	}
-	next, ok := resp.ParseBulk(parts[0])
-	list, err := resp.Elements(parts[1])
-	if !ok || err != nil {
-		return "", nil, false
-	}
-	for _, item := range list {
-		key, ok := resp.ParseBulk(item)
-		if !ok {
-			return "", nil, false
-		}
-		keys = append(keys, key)
-	}
-	return string(next), keys, true
 }
 
 // lookAtPage finds the gaps among keys. Most keys have none, and one EXISTS for each tells.

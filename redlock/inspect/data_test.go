@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"redlock-proxy/redlock/datatest"
+	"redlock-proxy/redlock/scan"
 )
 
 // testdata has walks over toy masters, and the decisions about their pace and size.
@@ -29,8 +30,6 @@ func TestData(t *testing.T) {
 				t.Fatal(err)
 			}
 			return restAfter(took).String()
-		case "keyspace":
-			return fmt.Sprint(parseKeyspace([]byte(strings.Join(words, "\r\n"))))
 		}
 		t.Fatalf("%q is no question", question)
 		return ""
@@ -60,28 +59,30 @@ type toyKey struct {
 	name string
 }
 
-// toys are a source. It scans two keys at a time.
+// toys are a scan.Source. It scans two keys at a time.
 type toys struct {
 	masters []toyMaster
 	looks   int
 	asked   []string // databases that were scanned from the beginning
 }
 
-func (f *toys) votes(i int) bool { return f.masters[i].votes }
+func (f *toys) Size() int { return len(f.masters) }
 
-func (f *toys) databases(_ context.Context, i int) (dbs []int, err error) {
+func (f *toys) Votes(i int) bool { return f.masters[i].votes }
+
+func (f *toys) Databases(_ context.Context, i int) (dbs []int, err error) {
 	for _, key := range f.masters[i].keys {
 		if !slices.Contains(dbs, key.db) {
 			dbs = append(dbs, key.db)
 		}
 	}
 	if len(dbs) == 0 && f.masters[i].fails {
-		return nil, errNoVote
+		return nil, errGone
 	}
 	return dbs, nil
 }
 
-func (f *toys) scan(_ context.Context, i, db int, cursor []byte) ([]byte, [][]byte, error) {
+func (f *toys) Page(_ context.Context, i, db int, cursor []byte) ([]byte, [][]byte, error) {
 	m, at := f.masters[i], int(numbersOf(cursor))
 	if at == 0 {
 		f.asked = append(f.asked, fmt.Sprintf("%d/%d", i+1, db))
@@ -96,18 +97,20 @@ func (f *toys) scan(_ context.Context, i, db int, cursor []byte) ([]byte, [][]by
 	case end < len(names):
 		return strconv.AppendInt(nil, int64(end), 10), names[at:end], nil
 	case m.fails:
-		return nil, nil, errors.New("it is gone")
+		return nil, nil, errGone
 	default:
 		return []byte("0"), names[at:], nil
 	}
 }
+
+var errGone = errors.New("it is gone")
 
 func numbersOf(cursor []byte) int64 {
 	n, _ := strconv.ParseInt(string(cursor), 10, 64)
 	return n
 }
 
-func (f *toys) Look(db int, keys [][]byte) [][]Copy {
+func (f *toys) look(db int, keys [][]byte) [][]Copy {
 	f.looks++
 	all := make([][]Copy, len(keys))
 	for k, key := range keys {
@@ -150,7 +153,7 @@ func walkToys(t *testing.T, words []string) string {
 		source.masters = append(source.masters, m)
 	}
 	w := walk{
-		source: source, ctx: t.Context(),
+		ctx: t.Context(), look: source.look,
 		wants: func(_ int, key []byte) bool { return string(key) != without },
 		each: func(db int, key []byte, copies []Copy) bool {
 			if len(shown)+1 == stop {
@@ -161,7 +164,7 @@ func walkToys(t *testing.T, words []string) string {
 		},
 	}
 	end := "not all"
-	if w.run(len(source.masters)) {
+	if scan.Walk(t.Context(), source, w.visit) {
 		end = "all"
 	}
 	return fmt.Sprintf("%s; scanned %s; %s", strings.Join(shown, " "), strings.Join(source.asked, " "), end)
@@ -175,13 +178,13 @@ func TestWalkIsBounded(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	shown := 0
-	w := walk{source: source, ctx: ctx, wants: func(int, []byte) bool { return true }, each: func(int, []byte, []Copy) bool {
+	w := walk{ctx: ctx, look: source.look, wants: func(int, []byte) bool { return true }, each: func(int, []byte, []Copy) bool {
 		if shown++; shown == 10 {
 			cancel()
 		}
 		return true
 	}}
-	if w.run(1) || shown != 10 || source.looks != 5 {
+	if scan.Walk(ctx, source, w.visit) || shown != 10 || source.looks != 5 {
 		t.Errorf("it showed %d keys after its end, and looked %d times", shown-10, source.looks)
 	}
 }
@@ -201,18 +204,6 @@ func TestParseSizes(t *testing.T) {
 	for _, wrong := range []string{"+OK\r\n", "*0\r\n", ":x\r\n"} {
 		if sizes, err := parse(wrong); err == nil {
 			t.Errorf("%q: %v", wrong, sizes)
-		}
-	}
-}
-
-func TestParseScan(t *testing.T) {
-	next, keys, err := parseScan([]byte("*2\r\n$2\r\n17\r\n*2\r\n$1\r\na\r\n$3\r\n\x00\r\n\r\n"))
-	if err != nil || string(next) != "17" || len(keys) != 2 || string(keys[1]) != "\x00\r\n" {
-		t.Errorf("%q %q %v", next, keys, err)
-	}
-	for _, wrong := range []string{"-NOPERM no\r\n", "*1\r\n$1\r\n0\r\n", "*2\r\n:0\r\n*0\r\n", "*2\r\n$1\r\n0\r\n:1\r\n", "+OK\r\n"} {
-		if next, keys, err := parseScan([]byte(wrong)); err == nil {
-			t.Errorf("%q: %q %q", wrong, next, keys)
 		}
 	}
 }

@@ -2,10 +2,8 @@
 // decides by it.
 //
 // Look reads what each master holds under some keys, by one ballot. Holding says what that
-// comes to. Walk lists keys by SCAN, on one master at a time and slowly, so that no lock
-// command is held up: it asks for some keys, looks at sixteen at a time, waits for a moment,
-// and asks again. A lock is on a quorum of masters, so it is on one of any N-Q+1. Walk scans
-// as many voting masters.
+// comes to. Walk lists keys slowly, so that no lock command is held up: it asks for some keys
+// (package scan), looks at sixteen at a time, waits for a moment, and asks again.
 //
 // Look first asks how large the values are (MEMORY USAGE), and reads none that is too large:
 // of it only the type and the TTL are known, and Copy.Large says so.
@@ -14,5 +12,5 @@
 // comparison with what a caller remembers.
 //
 // Any goroutine may use a Reader. It starts no goroutine and has no lock. The package
-// imports ballot, effect, quorum, rdb, resp and stream.
+// imports ballot, effect, quorum, rdb, resp, scan and stream.
 package inspect

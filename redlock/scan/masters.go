@@ -1,0 +1,119 @@
+package scan
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"time"
+
+	"redlock-proxy/redlock/master"
+	"redlock-proxy/redlock/resp"
+	"redlock-proxy/redlock/stream"
+)
+
+// Masters are a Source.
+type Masters struct{ *master.Set }
+
+const (
+	// count is the number of keys of one SCAN.
+	count = 128
+	// patience is the longest wait for one answer.
+	patience = 5 * time.Second
+)
+
+var errNoVote = errors.New("the master does not vote, refused the command, or did not answer")
+
+func (m Masters) Size() int { return m.List().Size() }
+
+func (m Masters) Votes(master int) bool { return m.Voting(0).Has(master) }
+
+// Databases are database 0 and those in which the master has more keys than its marker.
+// An embedded master lists none, and clients reach it through this process only, so all that
+// this process uses are scanned.
+func (m Masters) Databases(ctx context.Context, i int) ([]int, error) {
+	if one := m.At(i); one.Embedded() {
+		return one.Databases(), nil
+	}
+	reply, err := m.ask(ctx, i, 0, resp.AppendCommand(nil, "INFO", "keyspace"))
+	if err != nil {
+		return nil, err
+	}
+	text, _ := resp.ParseBulk(reply)
+	return parseKeyspace(text), nil
+}
+
+func parseKeyspace(text []byte) []int {
+	dbs := []int{0}
+	for line := range bytes.Lines(text) {
+		name, facts, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("db")), []byte(":keys="))
+		keys, _, _ := bytes.Cut(facts, []byte(","))
+		db, err := strconv.Atoi(string(name))
+		if n, ok := resp.ParseDecimal(bytes.TrimSpace(keys)); ok && err == nil && db > 0 && n > 1 {
+			dbs = append(dbs, db)
+		}
+	}
+	return dbs
+}
+
+// Page sends one SCAN.
+func (m Masters) Page(ctx context.Context, i, db int, cursor []byte) (next []byte, keys [][]byte, err error) {
+	m.Prepare(db, nil)
+	reply, err := m.ask(ctx, i, db, resp.AppendCommand(nil, []byte("SCAN"), cursor, []byte("COUNT"), resp.Decimal(count)))
+	if err != nil {
+		return nil, nil, err
+	}
+	return parsePage(reply)
+}
+
+var errPage = errors.New("SCAN has an unknown reply")
+
+func parsePage(reply []byte) (next []byte, keys [][]byte, err error) {
+	parts, err := resp.Elements(reply)
+	if err != nil || len(parts) != 2 {
+		return nil, nil, errPage
+	}
+	next, ok := resp.ParseBulk(parts[0])
+	list, err := resp.Elements(parts[1])
+	if !ok || err != nil {
+		return nil, nil, errPage
+	}
+	for _, element := range list {
+		key, ok := resp.ParseBulk(element)
+		if !ok {
+			return nil, nil, errPage
+		}
+		keys = append(keys, key)
+	}
+	return next, keys, nil
+}
+
+// ask puts one command to one master, and returns a copy of its reply.
+func (m Masters) ask(ctx context.Context, i, db int, frames []byte) ([]byte, error) {
+	answers := make(chan []byte, 1) // nil: there is no answer that counts
+	asker := stream.AskerFunc(func(replies [][]byte, j stream.Judgement, err error) {
+		if err != nil || !j.Votes || resp.IsError(replies[0]) {
+			answers <- nil
+			return
+		}
+		answers <- bytes.Clone(replies[0])
+	})
+	s := m.At(i).Stream(db)
+	if !s.Send(stream.Call{Replies: 1, Asker: asker, Master: i}, stream.Sending{Frames: frames}, time.Now()) {
+		return nil, errNoVote
+	}
+	late := time.NewTimer(max(patience, 4*m.Limits().MasterTimeout))
+	defer late.Stop()
+	select {
+	case reply := <-answers:
+		if reply == nil {
+			return nil, errNoVote
+		}
+		return reply, nil
+	case <-late.C:
+		s.GiveUpIfStalled(time.Now())
+		return nil, errNoVote
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}

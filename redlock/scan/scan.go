@@ -1,0 +1,79 @@
+package scan
+
+import (
+	"context"
+
+	"redlock-proxy/redlock/quorum"
+)
+
+// A Source is what Walk asks. Masters is the one in service.
+type Source interface {
+	Size() int // the number of masters
+	Votes(master int) bool
+	Databases(ctx context.Context, master int) ([]int, error)
+	Page(ctx context.Context, master, db int, cursor []byte) (next []byte, keys [][]byte, err error)
+}
+
+// A Page is some keys of a database.
+type Page struct {
+	DB   int
+	Keys [][]byte
+	// Before are the masters whose keys have all been visited already.
+	Before quorum.Set
+}
+
+// Walk visits the keys of so many masters that each quorum has one of them. It ends early
+// if visit returns false, or with ctx. all is true if it visited every key that a quorum
+// held all the time. A key may come several times.
+func Walk(ctx context.Context, s Source, visit func(Page) (more bool)) (all bool) {
+	w := walk{Source: s, ctx: ctx, visit: visit}
+	masters := s.Size()
+	need := quorum.Intersecting(masters)
+	for i := 0; i < masters && w.scanned.Len() < need && !w.isOver(); i++ {
+		if s.Votes(i) && w.scanMaster(i) {
+			w.scanned |= 1 << i
+		}
+	}
+	return w.scanned.Len() == need && !w.isOver() && s.Size() == masters
+}
+
+// A walk is one Walk.
+type walk struct {
+	Source
+	ctx     context.Context
+	visit   func(Page) (more bool)
+	scanned quorum.Set
+	ended   bool // visit has returned false
+}
+
+func (w *walk) isOver() bool { return w.ended || w.ctx.Err() != nil }
+
+// scanMaster visits the keys of one master. It returns false if it did not come to the end.
+func (w *walk) scanMaster(i int) bool {
+	dbs, err := w.Databases(w.ctx, i)
+	if err != nil {
+		return false
+	}
+	for _, db := range dbs {
+		if !w.scanDatabase(i, db) {
+			return false
+		}
+	}
+	return true
+}
+
+func (w *walk) scanDatabase(i, db int) bool {
+	for cursor := []byte("0"); ; {
+		next, keys, err := w.Page(w.ctx, i, db, cursor)
+		if err != nil {
+			return false
+		}
+		w.ended = !w.visit(Page{DB: db, Keys: keys, Before: w.scanned})
+		if w.isOver() {
+			return false
+		}
+		if cursor = next; string(cursor) == "0" {
+			return true
+		}
+	}
+}
