@@ -56,7 +56,7 @@ func (p *pass) lookAtPage(db int, found [][]byte) {
 		Replies: len(keys),
 		Parse:   parseExists,
 		Vote:    func([]bool) ballot.Vote { return ballot.Granted },
-		Decide:  whenAllAnswered[[]bool],
+		Decide:  quorum.Complete[[]bool],
 	})
 	targets := p.box.Masters.Fillable(db)
 	for n, key := range keys {

@@ -6,6 +6,7 @@ import (
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/lane"
+	"redlock-proxy/redlock/mend"
 	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
@@ -119,38 +120,19 @@ func (p *pass) write(k lane.Key, patch patch) []quorum.Answer[written] {
 			if err != nil {
 				return written{}, err
 			}
-			image, err := parseLook(e, replies[1:])
+			image, err := mend.ParseLook(e, replies[1:])
 			return written{done, image}, err
 		},
 		Vote:   func(w written) ballot.Vote { return ballot.VoteOf(w.image.There()) },
-		Decide: whenAllAnswered[written],
+		Decide: quorum.Complete[written],
 	}).Answers
 }
 
 // look looks at all copies of a key. The images are no older than took when it returns.
 func (p *pass) look(k lane.Key) (now copies, took time.Duration) {
-	e := &effect.Examination{Keys: [][]byte{[]byte(k.Name)}}
 	began := time.Now()
-	now = ballot.Poll(p.box, e.Append(nil), ballot.Question[effect.Image]{
-		Kind:    ballot.KindHeal,
-		DB:      k.DB,
-		Replies: e.Replies(),
-		Parse:   func(replies [][]byte) (effect.Image, error) { return parseLook(e, replies) },
-		Vote:    func(i effect.Image) ballot.Vote { return ballot.VoteOf(i.There()) },
-		Decide:  whenAllAnswered[effect.Image],
-	}).Answers
+	now = mend.Look(p.box, ballot.KindHeal, k)
 	return now, time.Since(began)
-}
-
-func parseLook(e *effect.Examination, replies [][]byte) (effect.Image, error) {
-	x, err := e.Parse(replies)
-	switch {
-	case err != nil:
-		return effect.Image{}, err
-	case x.Failed || x.After == nil:
-		return effect.Image{}, ballot.ErrUnable
-	}
-	return x.After[0], nil
 }
 
 // reviewLast looks at a patch for the last time. What nobody can decide then is left to
@@ -197,20 +179,10 @@ func (p *pass) takeBack(k lane.Key, seen copies, back quorum.Set) {
 		Replies: 1,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
-		Decide:  whenAllAnswered[bool],
+		Decide:  quorum.Complete[bool],
 	}).Answers {
 		if back.Has(i) && a.State.Heard() && a.Value {
 			p.tell(1<<i, TakenBack)
 		}
 	}
-}
-
-// whenAllAnswered is a Decide that is won when no answer is pending.
-func whenAllAnswered[A any](answers []quorum.Answer[A], _ time.Duration) ballot.Verdict {
-	for _, a := range answers {
-		if a.State == quorum.Awaited {
-			return ballot.Pending
-		}
-	}
-	return ballot.Won
 }

@@ -146,13 +146,8 @@ func poll[A any](r *Reader, db int, frames []byte, replies int, parse func([][]b
 			}
 			return nil
 		},
-		Vote: func(A) ballot.Vote { return ballot.Granted },
-		Decide: func(answers []quorum.Answer[A], _ time.Duration) ballot.Verdict {
-			if quorum.Count(answers, func(A) bool { return true }).Pending() > 0 {
-				return ballot.Pending
-			}
-			return ballot.Won
-		},
+		Vote:   func(A) ballot.Vote { return ballot.Granted },
+		Decide: quorum.Complete[A],
 	}).Answers
 }
 

@@ -109,7 +109,7 @@ func (m *Mending) Wait(ctx context.Context) []effect.Image {
 func (m *Mender) mendCopies(k lane.Key) []effect.Image {
 	// Most copies differ only because a request for the lock is under way.
 	stream.Sleep(m.ctx, min(firstLook, m.box.Masters.Limits().MasterTimeout))
-	before := m.inspect(k)
+	before := copies(Look(m.box, ballot.KindRead, k))
 	for try := 0; try < mendTries && before.ill(); try++ {
 		stream.Sleep(m.ctx, m.quiet())
 		now, done := m.mendOnce(k, before)
@@ -129,7 +129,7 @@ func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, r remedy) {
 		return nil, remedy{}
 	}
 	defer turn.Leave()
-	now = m.inspect(k)
+	now = Look(m.box, ballot.KindRead, k)
 	r = now.remedy(before)
 	if r.change != 0 {
 		m.apply(k, r)
@@ -137,26 +137,29 @@ func (m *Mender) mendOnce(k lane.Key, before copies) (now copies, r remedy) {
 	return now, r
 }
 
-// inspect looks at all copies of a key.
-func (m *Mender) inspect(k lane.Key) copies {
+// Look asks all masters what they hold under a key, and waits for all answers.
+func Look(box *ballot.Box, kind ballot.Kind, k lane.Key) []quorum.Answer[effect.Image] {
 	e := &effect.Examination{Keys: [][]byte{[]byte(k.Name)}}
-	return ballot.Poll(m.box, e.Append(nil), ballot.Question[effect.Image]{
-		Kind:    ballot.KindRead,
+	return ballot.Poll(box, e.Append(nil), ballot.Question[effect.Image]{
+		Kind:    kind,
 		DB:      k.DB,
 		Replies: e.Replies(),
-		Parse: func(replies [][]byte) (effect.Image, error) {
-			x, err := e.Parse(replies)
-			switch {
-			case err != nil:
-				return effect.Image{}, err
-			case x.Failed || x.After == nil:
-				return effect.Image{}, ballot.ErrUnable
-			}
-			return x.After[0], nil
-		},
-		Vote:   func(i effect.Image) ballot.Vote { return ballot.VoteOf(i.There()) },
-		Decide: whenAllAnswered(effect.Image.There),
+		Parse:   func(replies [][]byte) (effect.Image, error) { return ParseLook(e, replies) },
+		Vote:    func(i effect.Image) ballot.Vote { return ballot.VoteOf(i.There()) },
+		Decide:  quorum.Complete[effect.Image],
 	}).Answers
+}
+
+// ParseLook reads the replies to an examination of one key, without a command.
+func ParseLook(e *effect.Examination, replies [][]byte) (effect.Image, error) {
+	x, err := e.Parse(replies)
+	switch {
+	case err != nil:
+		return effect.Image{}, err
+	case x.Failed || x.After == nil:
+		return effect.Image{}, ballot.ErrUnable
+	}
+	return x.After[0], nil
 }
 
 // apply changes copies as a remedy says. A master changes its copy only if that still is
@@ -179,17 +182,6 @@ func (m *Mender) apply(k lane.Key, r remedy) {
 		Replies: 1,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
-		Decide:  whenAllAnswered(ballot.Yes),
+		Decide:  quorum.Complete[bool],
 	})
-}
-
-// whenAllAnswered returns a Decide that is won when no answer is pending, whatever the
-// answers are.
-func whenAllAnswered[A any](grants func(A) bool) func([]quorum.Answer[A], time.Duration) ballot.Verdict {
-	return func(answers []quorum.Answer[A], _ time.Duration) ballot.Verdict {
-		if quorum.Count(answers, grants).Pending() > 0 {
-			return ballot.Pending
-		}
-		return ballot.Won
-	}
 }

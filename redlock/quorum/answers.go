@@ -49,6 +49,16 @@ func Count[A any](answers []Answer[A], grants func(A) bool) Tally {
 	return t
 }
 
+// Complete is won when no answer is pending, whatever the answers are.
+func Complete[A any](answers []Answer[A], _ time.Duration) Verdict {
+	for _, a := range answers {
+		if a.State == Awaited {
+			return Pending
+		}
+	}
+	return Won
+}
+
 // Largest finds the largest group of equal answers among those for which counts is
 // true, and tallies it as granted. It returns one of the group, or a zero value if
 // there is none.
