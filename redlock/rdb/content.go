@@ -6,17 +6,17 @@ import (
 	"strconv"
 )
 
-// payloadType is the first byte of a DUMP payload: type and encoding in one.
+// payloadType is the first byte of a DUMP payload: type and encoding in one. Those that
+// only servers before Redis 5 write are missing: they have no CLIENT ID, so none of them
+// can be a master.
 type payloadType byte
 
 const (
 	typeString               payloadType = 0
 	typeList                 payloadType = 1
 	typeSet                  payloadType = 2
-	typeSortedSetText        payloadType = 3 // scores as text
 	typeHash                 payloadType = 4
 	typeSortedSet            payloadType = 5
-	typeListZiplist          payloadType = 10
 	typeSetIntset            payloadType = 11
 	typeSortedSetZiplist     payloadType = 12
 	typeHashZiplist          payloadType = 13
@@ -38,8 +38,6 @@ func (p *payload) value(of payloadType, version uint16) Value {
 		return Value{Kind: String, Items: p.texts(1)}
 	case typeList:
 		return Value{Kind: List, Items: p.texts(p.count())}
-	case typeListZiplist:
-		return Value{Kind: List, Items: p.ziplist()}
 	case typeListQuicklist, typeListQuicklist2:
 		return Value{Kind: List, Items: p.quicklist(of)}
 	case typeSet:
@@ -48,8 +46,8 @@ func (p *payload) value(of payloadType, version uint16) Value {
 		return Value{Kind: Set, Items: p.intset()}
 	case typeSetListpack:
 		return Value{Kind: Set, Items: p.listpack()}
-	case typeSortedSetText, typeSortedSet:
-		return p.sortedSet(of)
+	case typeSortedSet:
+		return p.sortedSet()
 	case typeSortedSetZiplist:
 		return p.scored(p.ziplist())
 	case typeSortedSetListpack:
@@ -124,32 +122,14 @@ func (p *payload) quicklist(of payloadType) [][]byte {
 	return list
 }
 
-func (p *payload) sortedSet(of payloadType) Value {
+func (p *payload) sortedSet() Value {
 	n := p.count()
 	v := Value{Kind: SortedSet, Items: make([][]byte, 0, n), Scores: make([]float64, 0, n)}
 	for range n {
 		v.Items = append(v.Items, p.text())
-		if of == typeSortedSet {
-			v.Scores = append(v.Scores, math.Float64frombits(p.little(8)))
-		} else {
-			v.Scores = append(v.Scores, p.textScore())
-		}
+		v.Scores = append(v.Scores, math.Float64frombits(p.little(8)))
 	}
 	return v
-}
-
-// textScore reads a score behind its length, or one that has no digits.
-func (p *payload) textScore() float64 {
-	switch size := p.byte(); size {
-	case 0xfd:
-		return math.NaN()
-	case 0xfe:
-		return math.Inf(1)
-	case 0xff:
-		return math.Inf(-1)
-	default:
-		return p.score(p.take(uint64(size)))
-	}
 }
 
 func (p *payload) hash(of payloadType) [][]byte {
