@@ -3,6 +3,7 @@
 package livetest
 
 import (
+	"bytes"
 	"net"
 	"os"
 	"os/exec"
@@ -73,12 +74,12 @@ func (s *Server) Dial() *Conn {
 type Conn struct {
 	t    testing.TB
 	conn net.Conn
-	buf  []byte
+	in   *resp.Reader
 }
 
 func newConn(t testing.TB, conn net.Conn) *Conn {
 	t.Cleanup(func() { conn.Close() })
-	return &Conn{t: t, conn: conn}
+	return &Conn{t: t, conn: conn, in: resp.NewReader(conn, 64<<10, 1<<30)}
 }
 
 // Do runs a command and returns its reply.
@@ -115,27 +116,14 @@ func (c *Conn) Dump(key string) []byte {
 func (c *Conn) Ask(frames []byte, n int) [][]byte {
 	c.t.Helper()
 	c.Send(frames)
-	var replies [][]byte
-	var scanner resp.Scanner
-	seen := 0
-	for len(replies) < n {
-		used, done, err := scanner.Scan(c.buf[seen:])
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		seen += used
-		if done {
-			replies = append(replies, append([]byte(nil), c.buf[:seen]...))
-			c.buf, seen = c.buf[seen:], 0
-			continue
-		}
-		more := make([]byte, 64<<10)
-		m, err := c.conn.Read(more)
-		if err != nil {
-			c.t.Fatal(err)
-		}
-		c.buf = append(c.buf, more[:m]...)
+	replies, err := c.in.Next(nil, n)
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	for i := range replies {
+		replies[i] = bytes.Clone(replies[i])
+	}
+	c.in.Discard()
 	return replies
 }
 
