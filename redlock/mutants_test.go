@@ -344,8 +344,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a transaction that looks again spares a later lock",
-		edits:    []edit{{"run/watch.go", "isOne && !w.agreed[i].Absent()", "isOne && i < 0"}},
+		edits:    []edit{{"run/watch.go", "!w.agreed[i].Absent() && !held", "!w.agreed[i].Absent() && !held && i < 0"}},
 		caughtBy: "run/TestALaterLockIsSpared",
+	},
+	{
+		rule:     "a transaction that deletes goes by its very first look, also if no quorum agreed",
+		edits:    []edit{{"run/watch.go", "			first = cmp.Or(first, w)\n			return looked\n		})\n", "			return looked\n		})\n		first = cmp.Or(first, w)\n"}},
+		caughtBy: "TestRunATransactionSparesALockThatCameAfterItsFirstLook",
 	},
 	{
 		rule:     "the validity of a lock counts from the verdict, not from when its votes were read",

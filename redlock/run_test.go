@@ -29,14 +29,23 @@ type liveSet struct {
 // examined tells whether a run was examined since the last call.
 type examined struct {
 	nobody
-	one atomic.Bool
+	one  atomic.Bool
+	look atomic.Pointer[func(v Verdict)] // called once after the next look; may be nil
 }
 
-func (e *examined) Decided(kind Kind, _ Verdict, _ time.Duration) {
+func (e *examined) Decided(kind Kind, v Verdict, _ time.Duration) {
 	if kind == KindRun {
 		e.one.Store(true)
 	}
+	if kind == KindRead {
+		if f := e.look.Swap(nil); f != nil {
+			(*f)(v)
+		}
+	}
 }
+
+// afterLook calls f after the next look and before anything that follows from it.
+func (e *examined) afterLook(f func(v Verdict)) { e.look.Store(&f) }
 
 // startLiveSet starts servers and a Locker whose connections an event loop reads, if the
 // system has one. In timelines goroutines read them.

@@ -139,7 +139,7 @@ func (u *Runner) runRecognised(r *Request) (o ballot.Outcome, ok bool) {
 		return o, false
 	}
 	call, fits := r.script.release.In(r.Args)
-	if !fits || !r.isKey(call.Key) {
+	if !fits || !has(r.Keys, call.Key) {
 		return o, false
 	}
 	first := u.newRelease(r, call)
@@ -298,11 +298,6 @@ func reachAfter(l *stream.Lifetime, pttl []byte) {
 	default:
 		l.Reach(time.Now().Add(time.Duration(left) * time.Millisecond))
 	}
-}
-
-// isKey tells whether key is one of the request's keys.
-func (r *Request) isKey(key []byte) bool {
-	return slices.ContainsFunc(r.Keys, func(k []byte) bool { return bytes.Equal(k, key) })
 }
 
 // scriptText is the text of the one script that the request runs. It is nil if there is

@@ -2,6 +2,7 @@ package run
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -19,9 +20,11 @@ type Watch struct {
 	db   int
 	keys [][]byte
 
+	masters int // as many were asked
+
 	mu     sync.Mutex
 	images map[int][]effect.Image // by master; nil: it did not show its keys
-	agreed []effect.Image         // the images that a quorum agrees on, as one master showed them
+	agreed []effect.Image         // the images that a quorum agrees on, as one master showed them; nil: there are none
 }
 
 // Watch looks at keys as WATCH does. If Won, the Watch can guard a transaction. If
@@ -31,9 +34,13 @@ func (u *Runner) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o 
 		w, o = u.watch(db, keys)
 		return o
 	})
+	if o.Verdict == ballot.NoQuorum {
+		w = nil
+	}
 	return w, o
 }
 
+// watch is Watch with one look, and returns a Watch in any case.
 func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 	w := &Watch{db: db, images: map[int][]effect.Image{}}
 	for _, key := range keys {
@@ -60,6 +67,7 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 			w.note(i, a)
 		}),
 	})
+	w.masters = len(b.Answers)
 	for i, a := range b.Answers {
 		w.note(i, a)
 	}
@@ -67,7 +75,7 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 	o := b.Outcome()
 	if t.Granted < o.Needed {
 		o.Verdict = ballot.NoQuorum
-		return nil, o
+		return w, o
 	}
 	w.agreed = x.After
 	return w, o
@@ -80,15 +88,16 @@ const looksAgain = 5
 // between the look and the transaction, as at the end of a TTL, it looks again, as long as no try
 // deleted anything. It spares locks that the first look did not show.
 func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
-	var first *Watch
+	var first, w *Watch
 	for range 1 + looksAgain {
-		w, looked := u.Watch(ctx, r.DB, r.Keys)
-		switch {
-		case w == nil:
+		looked := u.retry().Again(ctx, false, func() (looked ballot.Outcome) {
+			if w, looked = u.watch(r.DB, r.Keys); looked.Verdict == ballot.NoQuorum {
+				o = looked
+			}
+			first = cmp.Or(first, w)
 			return looked
-		case first == nil:
-			first = w
-		case !w.showsNoOther(first, r.Deletes):
+		})
+		if looked.Verdict == ballot.NoQuorum || !w.showsNoOther(first, r.Deletes) {
 			return o
 		}
 		r.Watches = []*Watch{w}
@@ -99,11 +108,24 @@ func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 	return o
 }
 
-// showsNoOther tells whether each of some keys is gone, or as another Watch showed it.
+func has(keys [][]byte, key []byte) bool {
+	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
+}
+
+// showsNoOther tells whether each of some keys is gone, or what a quorum may have held when another
+// Watch looked.
 func (w *Watch) showsNoOther(first *Watch, keys [][]byte) bool {
+	first.mu.Lock()
+	defer first.mu.Unlock()
 	for i, key := range w.keys {
-		isOne := slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
-		if isOne && !w.agreed[i].Absent() && !effect.SameContent(w.agreed[i], first.agreed[i]) {
+		others := 0
+		for _, images := range first.images {
+			if !effect.SameContent(images[i], w.agreed[i]) {
+				others++
+			}
+		}
+		held := quorum.Tally{Masters: first.masters, Refused: others}.Possible()
+		if has(keys, key) && !w.agreed[i].Absent() && !held {
 			return false
 		}
 	}

@@ -51,7 +51,7 @@ func TestALaterLockIsSpared(t *testing.T) {
 		{"a lock where there was none", []effect.Image{effect.Missing, held("1")}, []effect.Image{held("you"), held("1")}, false},
 		{"another key changed", []effect.Image{held("me"), held("1")}, []effect.Image{held("me"), held("2")}, true},
 	} {
-		first, then := &Watch{keys: keys, agreed: row.first}, &Watch{keys: keys, agreed: row.then}
+		first, then := &Watch{keys: keys, masters: 1, images: map[int][]effect.Image{0: row.first}}, &Watch{keys: keys, agreed: row.then}
 		if goesOn := then.showsNoOther(first, keys[:1]); goesOn != row.goesOn {
 			t.Errorf("%s: it goes on: %v", row.name, goesOn)
 		}
