@@ -43,3 +43,29 @@ func TestRunATransactionSparesALockThatCameAfterItsFirstLook(t *testing.T) {
 		}
 	}
 }
+
+// If the copies of a lock differ for good, they are mended, so that the client's next attempt finds a
+// quorum.
+func TestTimelineCopiesThatATransactionFindsDifferentAreMended(t *testing.T) {
+	lock := bytesOf([]string{key})
+	for name, try := range map[string]func(w *timeline) Outcome{
+		"DEL": func(w *timeline) Outcome {
+			return w.locker.Run(t.Context(), RunRequest{Keys: lock, Deletes: lock, Transaction: [][][]byte{bytesOf([]string{"DEL", key})}})
+		},
+		"WATCH": func(w *timeline) Outcome {
+			_, o := w.locker.Watch(t.Context(), 0, lock)
+			return o
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				w.put("B A A B C", time.Minute)
+				if o := try(w); !o.Split() {
+					t.Errorf("%v %q", o.Verdict, o.Reply)
+				}
+				w.elapse(4 * second)
+				w.wantValues("B B B B B")
+			})
+		})
+	}
+}

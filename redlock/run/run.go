@@ -86,13 +86,10 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
-	switch {
-	case len(r.Deletes) > 0:
-		return u.runWatched(ctx, r)
-	case len(r.Watches) > 0:
-		return run()
-	}
-	if r.isOnce() {
+	if len(r.Deletes) > 0 || len(r.Watches) > 0 || r.isOnce() {
+		if len(r.Deletes) > 0 {
+			run = func() ballot.Outcome { return u.runWatched(ctx, r) }
+		}
 		o := run()
 		if o.Split() {
 			u.mend(r.DB, r.Keys) // for the client's next attempt

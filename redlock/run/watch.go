@@ -34,6 +34,9 @@ func (u *Runner) Watch(ctx context.Context, db int, keys [][]byte) (w *Watch, o 
 		w, o = u.watch(db, keys)
 		return o
 	})
+	if o.Split() {
+		u.mend(db, keys) // for the client's next attempt
+	}
 	if o.Verdict == ballot.NoQuorum {
 		w = nil
 	}
