@@ -32,5 +32,18 @@ func (s *slumber) look() time.Duration {
 	return s.last()
 }
 
+// apart returns by how much clock boot is ahead of clock monotonic, or less by under slumberStep. On
+// a busy machine this thread may have to wait between two readings. Then the clocks are read again,
+// or the machine would seem to have been suspended.
+func apart(boot, monotonic func() time.Duration) time.Duration {
+	for {
+		began := monotonic()
+		now := boot()
+		if ended := monotonic(); ended-began < slumberStep {
+			return now - ended
+		}
+	}
+}
+
 // last returns the suspended time as it was read last.
 func (s *slumber) last() time.Duration { return time.Duration(s.known.Load()) }

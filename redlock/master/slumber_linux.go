@@ -10,9 +10,14 @@ import (
 // CLOCK_BOOTTIME runs on during that time. CLOCK_MONOTONIC, which Go reads, does not. If
 // a virtual machine is paused from outside, both mostly stop.
 func suspendedFor() time.Duration {
-	var boot, monotonic unix.Timespec
-	if unix.ClockGettime(unix.CLOCK_BOOTTIME, &boot) != nil || unix.ClockGettime(unix.CLOCK_MONOTONIC, &monotonic) != nil {
+	return apart(func() time.Duration { return readClock(unix.CLOCK_BOOTTIME) }, func() time.Duration { return readClock(unix.CLOCK_MONOTONIC) })
+}
+
+// readClock returns 0 if the kernel does not have the clock.
+func readClock(clock int32) time.Duration {
+	var now unix.Timespec
+	if unix.ClockGettime(clock, &now) != nil {
 		return 0
 	}
-	return time.Duration(boot.Nano() - monotonic.Nano())
+	return time.Duration(now.Nano())
 }
