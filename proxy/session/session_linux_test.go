@@ -64,10 +64,9 @@ func (c closing) Close() { c.onLoop <- c.OnLoop() }
 // would keep the loop from running.
 func TestIdleSessionEndsOnTheLoop(t *testing.T) {
 	for _, command := range []string{"A 1\r\n", "BUSY 1\r\n"} {
-		s, client := startOnLoop(t, io.Discard)
-		ask(t, client, command, "+1\r\n")
 		ended := make(chan bool, 1)
-		s.Env.Loop.Do(func() { s.handler = closing{echo{s}, ended} })
+		_, client := startOnLoopWith(t, io.Discard, func(s *Session) Handler { return closing{echo{s}, ended} })
+		ask(t, client, command, "+1\r\n")
 		ask(t, client, "A 2\r\n", "+2\r\n")
 		_ = client.Close()
 		if onLoop := <-ended; !onLoop {

@@ -59,11 +59,18 @@ func onBoth(t *testing.T, test func(t *testing.T, start starter)) {
 func start(t *testing.T, log io.Writer) (*Session, net.Conn) {
 	t.Helper()
 	near, far := net.Pipe()
-	return serve(t, log, nil, near, far), far
+	return serve(t, log, nil, near, far, answering), far
 }
+
+func answering(s *Session) Handler { return echo{s} }
 
 // startOnLoop serves a client over TCP, on a loop where the system has one.
 func startOnLoop(t *testing.T, log io.Writer) (*Session, net.Conn) {
+	t.Helper()
+	return startOnLoopWith(t, log, answering)
+}
+
+func startOnLoopWith(t *testing.T, log io.Writer, handle func(*Session) Handler) (*Session, net.Conn) {
 	t.Helper()
 	l, end, err := loop.Start(slog.New(slog.NewTextHandler(log, nil)))
 	t.Cleanup(end)
@@ -83,10 +90,10 @@ func startOnLoop(t *testing.T, log io.Writer) (*Session, net.Conn) {
 		t.Fatal(err)
 	}
 	_ = listener.Close()
-	return serve(t, log, l, near, far), far
+	return serve(t, log, l, near, far, handle), far
 }
 
-func serve(t *testing.T, log io.Writer, l *loop.Loop, near, far net.Conn) *Session {
+func serve(t *testing.T, log io.Writer, l *loop.Loop, near, far net.Conn, handle func(*Session) Handler) *Session {
 	t.Helper()
 	meter, err := metrics.New(prometheus.NewRegistry(), metrics.Names{Build: []string{"", "", ""}})
 	if err != nil {
@@ -95,7 +102,7 @@ func serve(t *testing.T, log io.Writer, l *loop.Loop, near, far net.Conn) *Sessi
 	settings := config.NewActive(&config.Settings{Limits: config.DefaultLimits()})
 	env := NewEnv(settings, meter, slog.New(slog.NewTextHandler(log, nil)))
 	env.Loop = l
-	s := New(t.Context(), env, 1, near, func(s *Session) Handler { return echo{s} })
+	s := New(t.Context(), env, 1, near, handle)
 	s.SetAuthenticated(true)
 	ended := make(chan struct{})
 	s.Start(func() { close(ended) })
