@@ -46,8 +46,7 @@ func TestAPanicWhileWritingEndsTheSession(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)
 	client, conn := p.connectThrough(t)
-	client.ask("HELLO 3 SETNAME x\r\nSUBSCRIBE news\r\n", "%")
-	client.untilQuiet()
+	client.ask("HELLO 3 SETNAME x\r\nSUBSCRIBE news\r\n", helloText(3)+confirmed(">", "subscribe", "news", 1))
 	publisher := p.dial(t)
 	publisher.ask("PING\r\n", "+PONG\r\n") // it is a session now
 	fails := func() {
