@@ -62,7 +62,9 @@ func waitReady(t *testing.T, p *Proxy) {
 // The built-in configuration takes a lock, refuses it to a second client,
 // forwards what is no lock, tells all that over HTTP, and ends in order.
 func TestWholeProxy(t *testing.T) {
-	p, stop := startWholeProxy(t, config.Demo())
+	cfg := config.Demo()
+	cfg.MasterTimeout = patience // a busy machine is no failed master
+	p, stop := startWholeProxy(t, cfg)
 	waitReady(t, p)
 	ctx := t.Context()
 	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
@@ -119,6 +121,7 @@ func TestWholeProxy(t *testing.T) {
 func TestWholeProxyWithoutUpstream(t *testing.T) {
 	cfg := config.Demo()
 	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
+	cfg.MasterTimeout = patience
 	p, _ := startWholeProxy(t, cfg)
 	client := redis.NewClient(&redis.Options{Addr: p.listener.Addr().String(), MaxRetries: -1})
 	defer client.Close()

@@ -111,7 +111,7 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 func TestANewSetSaysSo(t *testing.T) {
 	servers := startGuardRedises(t, 3)
 	file := filepath.Join(t.TempDir(), "config.yaml")
-	text := "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: none\nrestart_delay: 10m\nmasters:\n"
+	text := "listen: 127.0.0.1:0\nadmin: 127.0.0.1:0\nupstream: none\nmaster_timeout: 500ms\nrestart_delay: 10m\nmasters:\n"
 	for _, server := range servers {
 		text += "  - unix://" + server.Socket + "\n"
 	}
