@@ -285,11 +285,11 @@ func TestFloodOfConnections(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis, func(c *testConfig) {
 		c.Limits.Clients = 50
-		c.Limits.Idle = 200 * time.Millisecond
 	})
 	served := p.dial(t)
 	// A subscriber may be silent, so the limit for the others cannot end it on a busy machine.
 	served.ask("SET k v\r\nHELLO 3\r\nSUBSCRIBE c\r\n", "+OK\r\n"+helloText(3)+">3\r\n$9\r\nsubscribe\r\n$1\r\nc\r\n:1\r\n")
+	p.change(func(s *config.Settings) { s.Limits.Idle = 200 * time.Millisecond })
 	stop := make(chan struct{})
 	var flood sync.WaitGroup
 	defer flood.Wait()
