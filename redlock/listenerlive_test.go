@@ -124,7 +124,7 @@ func TestLiveMessages(t *testing.T) {
 
 func TestLiveKeyChanges(t *testing.T) {
 	t.Parallel()
-	x := listenToLiveMasters(t, 5)
+	x := listenToLiveMasters(t, 5, "--enable-debug-command", "local")
 	s, events := x.subscriber()
 	s.Track(t.Context(), "k")
 	happens := func(what string, masters []int, args ...string) {
@@ -133,9 +133,9 @@ func TestLiveKeyChanges(t *testing.T) {
 		waitFor(t, events, "key k")
 		drain(events)
 	}
-	happens("a write", nil, "SET", "k", "v", "PX", "300")
-	waitFor(t, events, "key k") // it expires by itself
-	drain(events)
+	x.each(nil, "DEBUG", "SET-ACTIVE-EXPIRE", "0") // it must not end while the write's events are dropped
+	happens("a write", nil, "SET", "k", "v", "PX", "1")
+	happens("its end, by itself", nil, "DEBUG", "SET-ACTIVE-EXPIRE", "1")
 	happens("a script's write", []int{1, 2, 3}, "EVAL", "return redis.call('set', KEYS[1], 'v')", "1", "k")
 	happens("a script's DEL", nil, "EVAL", "return redis.call('del', KEYS[1])", "1", "k")
 	happens("a push in a minority", []int{5}, "RPUSH", "k", "v")
