@@ -35,11 +35,7 @@ func (s *standings) of(master string) []string {
 // says so once, however often the master is dialled.
 func TestStatusSaysWhyAMasterIsAway(t *testing.T) {
 	locked, full := startLiveMaster(t, "--requirepass", "secret"), startLiveMaster(t, "--maxclients", "1")
-	nobody, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	nobody.Close()
+	nobody := portOfNobody(t)
 	told := &standings{told: map[string][]string{}}
 	var dials [4]atomic.Int64
 	server := func(i int, name, network, address, password string) Master {
@@ -52,7 +48,7 @@ func TestStatusSaysWhyAMasterIsAway(t *testing.T) {
 		server(0, "wrong password", "unix", locked.socket, "guess"),
 		server(1, "no password", "unix", locked.socket, ""),
 		server(2, "full", "unix", full.socket, ""),
-		server(3, "nobody", "tcp", nobody.Addr().String(), ""),
+		server(3, "nobody", "tcp", nobody, ""),
 	}})
 	if err != nil {
 		t.Fatal(err)
@@ -85,4 +81,20 @@ func TestStatusSaysWhyAMasterIsAway(t *testing.T) {
 			t.Errorf("%s is %v: %q, and was told as %q", status.Name, status.State, status.Reason, got)
 		}
 	}
+}
+
+// portOfNobody is an address at which nobody listens until the test ends: a connection has the port.
+func portOfNobody(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	conn, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn.LocalAddr().String()
 }
