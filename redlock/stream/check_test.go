@@ -40,13 +40,8 @@ func TestWhoIsAskedRoleOnly(t *testing.T) {
 // A write after another server's copy was loaded shows in ROLE, even if that server's
 // offset was 0.
 func TestRoleTellsOfWritesAfterAFailover(t *testing.T) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
-	listener.Close()
-	from, m := livetest.Start(t, "--port", port, "--repl-diskless-sync-delay", "0"), livetest.Start(t)
+	from, m := livetest.Start(t, "--repl-diskless-sync-delay", "0"), livetest.Start(t)
+	port := listenAnywhere(t, from)
 	from.Must("SET", "copied", "yes")
 	m.Must("REPLICAOF", "127.0.0.1", port)
 	for deadline := time.Now().Add(livetest.Patience); resp.IsNil(m.Must("GET", "copied")); time.Sleep(10 * time.Millisecond) {
@@ -59,4 +54,22 @@ func TestRoleTellsOfWritesAfterAFailover(t *testing.T) {
 	if role := m.Must("ROLE"); bytes.Equal(role, roleOfSole) {
 		t.Errorf("ROLE tells nothing: %q", role)
 	}
+}
+
+// listenAnywhere has a server listen on a port that nothing else has taken.
+func listenAnywhere(t *testing.T, m *livetest.Server) (port string) {
+	t.Helper()
+	for range 100 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, port, _ = net.SplitHostPort(listener.Addr().String())
+		listener.Close()
+		if reply := m.Do("CONFIG", "SET", "port", port); !resp.IsError(reply) {
+			return port
+		}
+	}
+	t.Fatal("the server can listen on no port")
+	return ""
 }
