@@ -234,7 +234,11 @@ func TestAServerThatReadsNothing(t *testing.T) {
 		var sent, unsent answered
 		large := strings.Repeat("x", 12<<20)
 		sent.ask(t, s, "SET", "key", large)
-		time.Sleep(200 * time.Millisecond) // it is being written
+		for isTaken := false; !isTaken; time.Sleep(time.Millisecond) { // until it is being written
+			s.mu.Lock()
+			isTaken = s.unwritten == 0
+			s.mu.Unlock()
+		}
 		unsent.ask(t, s, "PING")
 		sent.all.Wait()
 		unsent.all.Wait()
