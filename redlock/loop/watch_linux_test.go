@@ -6,7 +6,8 @@ import (
 	"time"
 )
 
-func blockTheLoop() { time.Sleep(2 * longRound) }
+// blockTheLoop blocks it for longer than a busy machine delays other rounds. Only the longest is logged.
+func blockTheLoop() { time.Sleep(50 * longRound) }
 
 // The log names what made a round long.
 func TestLongRoundsAreLogged(t *testing.T) {
