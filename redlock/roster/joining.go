@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -342,10 +343,6 @@ func (r *Roster) Left(i int) {
 	delete(r.plans, i)
 	delete(r.outdated, i)
 	delete(r.memories, i)
-	for p := range r.views {
-		if p.Master == i {
-			delete(r.views, p)
-		}
-	}
+	maps.DeleteFunc(r.views, func(p Place, _ *view) bool { return p.Master == i })
 	r.changed()
 }
