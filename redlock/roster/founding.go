@@ -47,12 +47,12 @@ func (r *Roster) adopt(now time.Time) {
 		clear(r.met)
 		clear(r.sightings)
 		clear(r.plans)
-		clear(r.blank)
 	}
 	first, learned, another := r.joined, r.learned, r.set != ""
 	r.set, r.reason = best.set, ""
 	r.epoch, r.joined, r.masters = 0, best.joined, best.masters
 	for _, s := range r.views {
+		s.blank = s.blank && !another
 		if s.present() && s.marker.Set == r.set {
 			r.learn(s, now)
 		}
@@ -142,7 +142,9 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 			runs[s.run] = i
 		}
 	}
-	clear(r.blank)
+	for p, s := range r.views {
+		s.blank = len(waits) == 0 && p.DB == 0 && p.Master < masters
+	}
 	if len(waits) > 0 {
 		r.reason = "a new set of lock masters begins only when all of them have been reached and none has a marker: " + strings.Join(waits, "; ")
 		return nil
@@ -150,9 +152,6 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 	if masters != r.masters {
 		r.masters, r.joined = masters, members.New(masters)
 		r.changed()
-	}
-	for i := range masters {
-		r.blank[i] = true
 	}
 	r.reason = "a new set of lock masters is being formed"
 	r.witnessed, r.recalls = true, true // no TTL was granted in it yet

@@ -76,7 +76,7 @@ func (r *Roster) hasJoined(p Place, s *view) bool {
 // joins tells whether nothing may be written to a place yet, because the server there is not
 // known to be its member, or not to enough others. If needed it begins the join.
 func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
-	if r.blank[p.Master] || s.run == "" {
+	if s.blank || s.run == "" {
 		return false
 	}
 	own, forgot := s.marker, s.text == ""
@@ -339,7 +339,6 @@ func (r *Roster) Left(i int) {
 	delete(r.met, i)
 	delete(r.sightings, i)
 	delete(r.runs, i)
-	delete(r.blank, i)
 	delete(r.plans, i)
 	delete(r.outdated, i)
 	delete(r.memories, i)

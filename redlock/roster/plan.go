@@ -96,7 +96,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
 	joined := p.DB == 0 && r.hasJoined(p, s)
 	switch own := s.marker; {
-	case s.text == "" && p.DB == 0 && r.blank[p.Master]:
+	case s.text == "" && p.DB == 0 && s.blank:
 		r.begin(&m, limits)
 		return m, true
 	case s.text == "" && p.DB == 0:

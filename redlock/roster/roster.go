@@ -45,6 +45,7 @@ type view struct {
 	last     Jump
 	lastAt   time.Time
 	actedAt  time.Time // when the roster last planned a write there
+	blank    bool      // it had no marker when no master had one, so it may begin as new
 
 	silentSince time.Time // the first beat that found questions unanswered; zero if there are none
 	told        Standing  // its standing
@@ -113,7 +114,6 @@ type Roster struct {
 	eviction map[int]string
 	evicted  map[int]bool
 	stuck    map[int]bool  // masters that get no marker before others come back, whose reason says so
-	blank    map[int]bool  // masters seen without a marker when all were, so they may begin as new
 	used     usedDatabases // for masters whose markers are of the first version
 	ttls     ttlMemory
 	token    int64 // the largest fencing token read in a marker of the set
@@ -155,7 +155,6 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		hearings:  map[int]hearing{},
 		memories:  map[int]record{},
 		stuck:     map[int]bool{},
-		blank:     map[int]bool{},
 		views:     map[Place]*view{},
 		reason:    "no lock master has been reached yet",
 		moved:     map[int]time.Time{},
@@ -214,9 +213,6 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 	if known.run != run {
 		jump = 0
 	}
-	if p.DB == 0 {
-		delete(r.blank, p.Master)
-	}
 	if restarted {
 		delete(r.eviction, p.Master)
 		delete(r.evicted, p.Master)
@@ -269,14 +265,13 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 			s.since, s.lacks = now, r.ttls
 		}
 		s.marker, broken = next, broken || text != "" && !ok
-		s.actedAt, s.ahead = time.Time{}, false
+		s.actedAt, s.ahead, s.blank = time.Time{}, false, false
 	}
 	s.read, s.text = true, text
 	if news {
 		s.broken = broken
 	}
 	if s.present() && p.DB == 0 {
-		delete(r.blank, p.Master)
 		if m := r.memories[p.Master].memory; m.Set != s.marker.Set || m.Run != s.marker.Run || m.Since != s.marker.Since {
 			r.memories[p.Master] = record{s.marker, now}
 		}
