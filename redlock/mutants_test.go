@@ -613,13 +613,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a process saw long ago does not say what a master had on record",
-		edits:    []edit{{"roster/sighting.go", "w.age(now) <= limits.SightingLasts()", "true"}},
+		edits:    []edit{{"roster/sighting.go", "ago(w.at, now) <= limits.SightingLasts()", "true"}},
 		caughtBy: "roster/TestRosterWhoMayTellWhoTheMastersAre",
 		world:    7,
 	},
 	{
 		rule:       "what a process saw was long ago if only the wall clock went on since",
-		edits:      []edit{{"roster/sighting.go", "return max(now.Sub(w.at), now.Round(0).Sub(w.at.Round(0)))", "return now.Sub(w.at)"}},
+		edits:      []edit{{"roster/roster.go", "return max(now.Sub(at), now.Round(0).Sub(at.Round(0)))", "return now.Sub(at)"}},
 		caughtBy:   "roster/TestRosterStepsOfTheWallClock",
 		unmodelled: "the model's processes have one clock",
 	},
@@ -886,9 +886,33 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "no epoch begins by what was read long ago",
-		edits:      []edit{{"roster/roster.go", "return s.read && now.Sub(s.asked) <= recently", "return s.read"}},
+		edits:      []edit{{"roster/joining.go", "case !s.isRecent(now):", "case false:"}},
 		caughtBy:   "roster/TestRosterNoEpochBeginsByWhatWasReadLongAgo",
 		unmodelled: "such a join is safe, and costs a moment of votes",
+	},
+	{
+		rule:     "a missing marker that was read long ago is missing anew",
+		edits:    []edit{{"roster/roster.go", "return s.absent() && !s.isRecent(now)", "return false"}},
+		caughtBy: "roster/TestScripts",
+		world:    2_500_049,
+	},
+	{
+		rule:       "a missing marker that is read again late is missing anew",
+		edits:      []edit{{"roster/roster.go", " && !s.hasLapsed(at) {", " {"}},
+		caughtBy:   "roster/TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew",
+		unmodelled: "the model's processes plan before they read when they go on",
+	},
+	{
+		rule:     "a marker that was missing before a clock jumped is missing anew",
+		edits:    []edit{{"roster/roster.go", "s.read = s.read && !s.absent()", "_ = s.absent()"}},
+		caughtBy: "roster/TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew",
+		world:    2_500_020,
+	},
+	{
+		rule:     "a master whose marker is missing anew does not begin as new",
+		edits:    []edit{{"roster/roster.go", "s.actedAt, s.ahead, s.blank = time.Time{}, false, false", "s.actedAt, s.ahead = time.Time{}, false"}},
+		caughtBy: "roster/TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew",
+		world:    2_500_047,
 	},
 	{
 		rule:       "a longer TTL on record does not begin the wait anew",

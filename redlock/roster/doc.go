@@ -155,8 +155,9 @@
 //   - New epochs. A process that learns of another epoch counts no votes for
 //     Limits.MasterTimeout, because a running ballot may have counted the replaced server
 //     (Standing.At). A process that stood still begins no epoch and no set from what it
-//     read before (view.isRecent). An answer does not count if its question came before a
-//     jump was written down by way of another database (view.isStale).
+//     read before (view.isRecent), and mends no missing marker (view.hasLapsed). An answer does
+//     not count if its question came before a jump was written down by way of another
+//     database (view.isStale).
 //   - New processes. A process that has just started watches the clocks before it counts
 //     votes, because it cannot know of a jump that another process is about to write down.
 package roster

@@ -126,8 +126,6 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 			continue
 		case s == nil || !s.read:
 			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
-		case !s.isRecent(now):
-			waits = append(waits, r.names(i)+" has not answered lately")
 		case s.problem != "":
 			waits = append(waits, r.names(i)+": "+s.problem)
 		case s.Replica:

@@ -51,12 +51,13 @@ const (
 	lateLock
 	lateForget
 	lateTell
+	lateMend
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision", "a master forgets what the next number granted", "a master forgets what the number before granted"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision", "a master forgets what the next number granted", "a master forgets what the number before granted", "a master is mended by what was read long ago"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -219,6 +220,8 @@ func (w *world) strike(i int, f fault) {
 		w.lateForget(f)
 	case lateTell:
 		w.lateTell(f)
+	case lateMend:
+		w.lateMend(f)
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)
@@ -478,14 +481,20 @@ func (p *process) standStill(lasts time.Duration, suspended bool) {
 	if p.paused || p.w.isWitness(p) {
 		return
 	}
+	p.w.after(lasts, p.halts(suspended))
+}
+
+// halts has a process stand still until goesOn is called.
+func (p *process) halts(suspended bool) (goesOn func()) {
+	began := p.w.now
 	p.paused = true
-	p.w.after(lasts, func() {
+	return func() {
 		if suspended {
-			p.lag += lasts
+			p.lag += p.w.now - began
 			p.w.tokens = tokens{behind: true, step: 1}
 		}
 		p.resume()
-	})
+	}
 }
 
 // replace does what a reload does, and tells whether it has begun.

@@ -6,19 +6,29 @@ import (
 	"redlock-proxy/redlock/members"
 )
 
-// Worlds in which nothing happens but one story about the number of masters. By chance alone such
-// stories are too rare: several processes have to be cut off at the moment of a decision.
+// Worlds in which nothing happens but one story, mostly about the number of masters. By chance alone
+// such stories are too rare: several processes have to be cut off at the moment of a decision, or one
+// has to stand still just before it writes.
 
 // storyWorlds is the seed from which on a world has only one story.
 const storyWorlds = 4_000_000
 
-func (w *world) hasStory() bool { return w.seed >= storyWorlds }
+func (w *world) hasStory() bool { return w.seed >= storyWorlds || w.mendsLate() }
+
+// mendsLate tells whether the only fault of a world is lateMend.
+func (w *world) mendsLate() bool { return w.seed >= mendWorlds && !w.resizes() }
+
+// mendWorlds is the seed from which on a process stands still before it mends a master.
+const mendWorlds = 2_500_000
 
 // forgetWorlds is the seed from which on a master forgets what the next number granted.
 const forgetWorlds = 5_000_000
 
 // story returns the only fault of the world.
 func (w *world) story() faultKind {
+	if w.mendsLate() {
+		return lateMend
+	}
 	if w.seed >= forgetWorlds {
 		return []faultKind{lateForget, lateTell}[w.seed%2]
 	}
@@ -62,7 +72,56 @@ func (w *world) once(is func() bool, do func()) {
 }
 
 // storyLasts is how long a story may take.
-func (w *world) storyLasts() time.Duration { return 3 * w.resizeLasts() }
+func (w *world) storyLasts() time.Duration {
+	if w.mendsLate() {
+		return 4 * w.limits.MaxQuarantine
+	}
+	return 3 * w.resizeLasts()
+}
+
+// lateMend has a master forget. A process sees that, reads the others, and stands still just before it
+// writes. Meanwhile another one mends the master, grants a long lock, and ends, and the master forgets
+// again. Then the first process goes on. Perhaps its clocks stood still, too. Or all masters forget at
+// first, and both processes have just started.
+func (w *world) lateMend(f fault) {
+	begins, suspended := f.what&1 != 0, f.what&2 != 0
+	at := Place{1 + f.what>>2%2, 0}
+	both := w.only(2)
+	w.after(6*time.Second, func() {
+		forget := w.at[at.Master : at.Master+1]
+		if begins {
+			w.only(0)
+			both, forget = w.only(2), w.at
+		} else {
+			w.cutNow(both[1], at.Master)
+		}
+		for _, s := range forget {
+			clear(s.texts)
+			s.forgetAll(w)
+		}
+		p, q := both[0], both[1]
+		mayWrite := func() bool {
+			s, first := p.r.views[at], p.r.views[Place{}]
+			if begins {
+				return s != nil && s.blank && first.present() && p.r.set == ""
+			}
+			return s.absent() && p.r.readSince(at, s.since.Add(w.limits.MasterTimeout)) == 2
+		}
+		w.once(mayWrite, func() {
+			goesOn := p.halts(suspended)
+			q.reaches(at.Master)
+			w.once(func() bool { return q.r.CertifiedIn(0).Has(at.Master) }, func() {
+				q.askFor(true, -1)
+				w.after(w.between(w.limits.MasterTimeout, time.Second), func() {
+					q.stop()
+					clear(w.at[at.Master].texts)
+					w.at[at.Master].forgetAll(w)
+					goesOn()
+				})
+			})
+		})
+	})
+}
 
 // lateContradiction has one process add a master to four, and another remove one, at the same moment.
 // The second reaches only one master, which the first does not reach. While the first waits, the

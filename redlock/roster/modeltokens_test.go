@@ -25,10 +25,14 @@ func (w *world) hasTokens() bool {
 // processes start and stop. These worlds have no tokens.
 const powerWorlds = 2_000_000
 
-func (w *world) losesPower() bool { return w.seed >= powerWorlds && !w.resizes() }
+func (w *world) losesPower() bool { return w.seed >= powerWorlds && w.seed < mendWorlds }
 
-// worldOf returns the seed of the n-th world. Every eighth has tokens, and every eighth loses power.
+// worldOf returns the seed of the n-th world. Every eighth has tokens, and every eighth
+// loses power or has a story.
 func worldOf(n uint64) uint64 {
+	if n%16 == 15 {
+		return mendWorlds + n/16
+	}
 	switch n % 8 {
 	case 3:
 		return tokenWorlds + n/8

@@ -79,7 +79,7 @@ func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
 	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
 	r.Checked(Place{0, 0}, "", false, now, now)
 	later := now.Add(time.Hour)
-	r.Asked(Place{0, 0}, later, 0)
+	r.keepsAsking(Place{0, 0}, later)
 	r.Tick(later, rosterLimits)
 	for i := 1; i < 3; i++ {
 		m := r.marker(Place{i, 0}, "s", 0, later)
@@ -89,7 +89,7 @@ func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
 	r.Tick(later, rosterLimits)
 	later = later.Add(rosterLimits.Hold())
 	for i := range 3 {
-		r.Asked(Place{i, 0}, later, 0)
+		r.keepsAsking(Place{i, 0}, later)
 	}
 	for _, m := range r.Tick(later, rosterLimits) {
 		if m.Master == 0 && m.Marker.Quarantine >= 5*time.Minute-rosterLimits.Hold() {

@@ -55,6 +55,12 @@ const (
 // while.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.limits = limits
+	for _, s := range r.views {
+		if s.hasLapsed(now) {
+			s.read = false
+			r.changed()
+		}
+	}
 	r.settleJumps(now)
 	r.adopt(now)
 	r.resize(now, limits)

@@ -236,7 +236,7 @@ func (r *Roster) Disconnected(p Place, reason string, now time.Time) bool {
 // Asked records when the question was asked whose answer was the marker of a place, and the
 // token in it. The rest of the marker was as Checked has recorded it.
 func (r *Roster) Asked(p Place, at time.Time, token int64) {
-	if s := r.views[p]; s != nil && at.After(s.asked) {
+	if s := r.views[p]; s != nil && at.After(s.asked) && !s.hasLapsed(at) {
 		s.asked = at
 		r.tokenRead(s, token)
 		r.sees(p, s)
@@ -248,7 +248,7 @@ func (r *Roster) Asked(p Place, at time.Time, token int64) {
 func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, marker.Marker) {
 	text, token := marker.CutToken(text) // a new token is no news, and changes nothing but itself
 	s := r.view(p)
-	s.asked = asked
+	s.read, s.asked = s.read && !s.hasLapsed(asked), asked
 	news := !s.read || s.text != text || s.noText != broken
 	s.noText = broken
 	if news {
@@ -306,7 +306,16 @@ const recently = 3 * BeatPause / 2
 
 // isRecent tells whether the place was read so recently that the roster may act on it through
 // other masters. A process that stood still finds only old readings.
-func (s *view) isRecent(now time.Time) bool { return s.read && now.Sub(s.asked) <= recently }
+func (s *view) isRecent(now time.Time) bool { return s.read && ago(s.asked, now) <= recently }
+
+// hasLapsed tells whether the marker was missing long before now. Meanwhile another process may have
+// written it, and the master may have granted a lock and forgotten that, too. So what was read before
+// does not count, and the next reading finds the marker missing anew.
+func (s *view) hasLapsed(now time.Time) bool { return s.absent() && !s.isRecent(now) }
+
+// ago returns how long ago it was, by the monotonic clock or the wall clock, whichever is more: while
+// this machine is suspended, only the wall clock may go on.
+func ago(at, now time.Time) time.Duration { return max(now.Sub(at), now.Round(0).Sub(at.Round(0))) }
 
 // isStale tells whether the last reading may show the marker before it was written anew.
 func (s *view) isStale() bool { return !s.rewritten.IsZero() && !s.asked.After(s.rewritten) }
@@ -364,6 +373,7 @@ func (r *Roster) Jumped(master int, by Jump, now time.Time) {
 		if s.jump == 0 {
 			s.jumpedAt = now
 		}
+		s.read = s.read && !s.absent() // this process may have stood still: as in hasLapsed
 		s.jump += by.Least
 		s.last, s.lastAt = by, now
 		s.actedAt = time.Time{}

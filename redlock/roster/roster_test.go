@@ -46,6 +46,13 @@ func (r *Roster) lookAgain(p Place) State {
 	return r.shows(p, r.views[p].text)
 }
 
+// keepsAsking has a process read the marker of a place again and again until then.
+func (r *Roster) keepsAsking(p Place, until time.Time) {
+	for s := r.views[p]; s.asked.Before(until); {
+		r.Asked(p, s.asked.Add(min(BeatPause, until.Sub(s.asked))), 0)
+	}
+}
+
 func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
@@ -338,7 +345,9 @@ func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	clear(r.met)
 	p := Place{0, 0}
 	r.Connected(p, "another", "", Replication{}, now)
-	r.Checked(p, "", false, now, now)
+	own := r.marker(p, "s", 0, now)
+	own.Run = "a"
+	r.Checked(p, own.String(), false, now, now)
 	later := now.Add(time.Minute)
 	if r.Tick(later, rosterLimits); r.epoch != 1 {
 		t.Error("an epoch begins by what was read a minute ago")
@@ -346,6 +355,40 @@ func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	r.Asked(p, later, 0)
 	if r.Tick(later, rosterLimits); r.epoch != 2 {
 		t.Error("no epoch begins by what has just been read")
+	}
+}
+
+// Meanwhile another process may have given the master its marker, and it may have granted a lock and
+// forgotten it. So its marker is missing since the last reading only.
+func TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew(t *testing.T) {
+	began := time.Now()
+	p := Place{0, 0}
+	for name, row := range map[string]struct {
+		happens func(r *Roster, later time.Time)
+		after   time.Duration
+		anew    bool
+	}{
+		"it was read again at once":   {after: recently},
+		"it was not read again":       {func(r *Roster, later time.Time) { r.Tick(later, rosterLimits) }, recently + 1, true},
+		"it was soon read again":      {func(r *Roster, later time.Time) { r.Asked(p, later, 0) }, recently, false},
+		"it was read again late":      {func(r *Roster, later time.Time) { r.Asked(p, later, 0); r.Tick(later, rosterLimits) }, recently + 1, true},
+		"it is judged again, late":    {func(*Roster, time.Time) {}, recently + 1, true},
+		"the machine was suspended":   {func(r *Roster, later time.Time) { r.Tick(stepped(later, time.Hour), rosterLimits) }, time.Second, true},
+		"its clock has jumped":        {func(r *Roster, later time.Time) { r.Jumped(0, Jump{time.Hour, time.Hour}, later) }, time.Second, true},
+		"another's clock has jumped":  {func(r *Roster, later time.Time) { r.Jumped(1, Jump{time.Hour, time.Hour}, later) }, time.Second, false},
+		"the wall clock was set back": {func(r *Roster, later time.Time) { r.Tick(stepped(later, -time.Hour), rosterLimits) }, time.Second, false},
+	} {
+		r := certifiedRoster(3, began)
+		r.Checked(p, "", false, began, began)
+		s, later := r.views[p], began.Add(row.after)
+		s.blank = true
+		if row.happens != nil {
+			row.happens(r, later)
+		}
+		r.Checked(p, "", false, later, later)
+		if anew := s.since.Equal(later); anew != row.anew || s.blank == anew {
+			t.Errorf("%s: missing since then: %v, as when the set began: %v", name, anew, s.blank)
+		}
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 //	                     belongs to a later version (which has written its marker)
 //	p wants a b c d      what a reload with a list of another length does
 //	p stands             the state of the masters as it sees them
+//	p stands still       until its next line; the others go on to look for missing markers
 
 var rewrite = flag.Bool("rewrite", false, "write what the scripts in testdata print anew")
 
@@ -74,6 +75,7 @@ type actor struct {
 	r       *Roster
 	servers map[int]*toyServer // the servers that it is connected to, by place
 	runs    map[int]string
+	stopped bool // it stands still
 }
 
 var scriptLimits = Limits{MasterTimeout: time.Second, ClockDrift: 0.01, RestartDelay: 30 * time.Second, MaxQuarantine: 10 * time.Minute}
@@ -102,13 +104,33 @@ func (s *script) do(words []string) {
 	case "masters":
 		s.begin(words)
 	case "at":
-		s.now, _ = time.ParseDuration(words[1])
+		now, _ := time.ParseDuration(words[1])
+		for s.now < now {
+			s.now = min(now, s.now+BeatPause)
+			s.looksAgain()
+		}
 	default:
 		if n, err := strconv.Atoi(words[0]); err == nil {
 			s.happens(s.at[n-1], words[1:])
 			return
 		}
 		s.acts(words[0], words[1:])
+	}
+}
+
+// looksAgain has each process see that markers are still missing.
+func (s *script) looksAgain() {
+	for _, p := range s.procs {
+		for place := range s.at {
+			m, v := p.servers[place], p.r.views[Place{place, 0}]
+			switch {
+			case p.stopped || m == nil || v == nil || m.texts[0] != "" || m.run != p.runs[place]:
+			case v.absent():
+				p.r.Asked(Place{place, 0}, s.time(), 0)
+			case v.text == "" && !v.since.IsZero(): // what it read before counts no more
+				s.reads(p, place)
+			}
+		}
 	}
 }
 
@@ -157,6 +179,9 @@ func (s *script) acts(name string, words []string) {
 	if len(words) > 1 {
 		n, _ := strconv.Atoi(words[1])
 		place = n - 1
+	}
+	if p != nil {
+		p.stopped = len(words) == 2 && words[1] == "still"
 	}
 	switch {
 	case words[0] == "starts":
@@ -213,6 +238,8 @@ func (s *script) acts(name string, words []string) {
 		if err := p.r.Want(len(words) - 1); err != nil {
 			s.print("%v", err)
 		}
+	case words[0] == "stands" && p.stopped:
+		return
 	case words[0] == "stands":
 	default:
 		s.print("what is that?")

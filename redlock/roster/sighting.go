@@ -16,12 +16,6 @@ type sighting struct {
 	at     time.Time
 }
 
-// age returns how long ago the sighting was, by the monotonic clock or the wall clock, whichever
-// is more: while this machine is suspended, only the wall clock may go on.
-func (w *sighting) age(now time.Time) time.Duration {
-	return max(now.Sub(w.at), now.Round(0).Sub(w.at.Round(0)))
-}
-
 // sees records a sighting. A reading that was asked for before a clock jumped is none: this process
 // may have stood still since then.
 func (r *Roster) sees(p Place, s *view) {
@@ -35,7 +29,7 @@ func (r *Roster) sees(p Place, s *view) {
 // lately may be long ago. Another master that remembers shows that: its clock has jumped.
 func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
 	w := r.sightings[p.Master]
-	return w.joined == r.joined.Who(p.Master) && w.at.After(r.shaken) && w.age(now) <= limits.SightingLasts() &&
+	return w.joined == r.joined.Who(p.Master) && w.at.After(r.shaken) && ago(w.at, now) <= limits.SightingLasts() &&
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }
 

@@ -138,7 +138,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 	if by := stepped(began, time.Hour); by.Sub(began) != 0 || by.Round(0).Sub(began.Round(0)) != time.Hour {
 		t.Fatal("times have another form now")
 	}
-	w, lasts := sighting{at: began}, rosterLimits.SightingLasts()
+	lasts := rosterLimits.SightingLasts()
 	for name, row := range map[string]struct {
 		after, step, want time.Duration
 	}{
@@ -146,7 +146,7 @@ func TestRosterStepsOfTheWallClock(t *testing.T) {
 		"suspended": {after: time.Second, step: lasts, want: lasts + time.Second},
 		"set back":  {after: lasts, step: -time.Hour, want: lasts},
 	} {
-		if got := w.age(stepped(began.Add(row.after), row.step)); got != row.want {
+		if got := ago(began, stepped(began.Add(row.after), row.step)); got != row.want {
 			t.Errorf("%s: the sighting is %v old, want %v", name, got, row.want)
 		}
 	}
