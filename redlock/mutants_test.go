@@ -915,6 +915,24 @@ var mutants = []mutant{
 		world:    2_500_047,
 	},
 	{
+		rule:       "a quarantine before a decision counts by the slowest clock",
+		edits:      []edit{{"roster/resize.go", ">= r.limits.Apart(s.marker.Quarantine)", ">= s.marker.Quarantine"}},
+		caughtBy:   "roster/TestAQuarantineBeforeADecisionCountsByTheSlowestClock",
+		unmodelled: "all clocks of the model run equally fast",
+	},
+	{
+		rule:       "a lost TTL is remembered by the slowest clock",
+		edits:      []edit{{"roster/ttlmemory.go", "limits.Apart(longest)", "longest"}},
+		caughtBy:   "roster/TestALostTTLIsRememberedByTheSlowestClock",
+		unmodelled: "all clocks of the model run equally fast",
+	},
+	{
+		rule:       "a key that cannot be read is no lost record",
+		edits:      []edit{{"roster/joining.go", "(s.absent() ||", "(s.text == \"\" ||"}},
+		caughtBy:   "roster/TestRosterAJoinWaitsForMastersThatHaveJustForgotten",
+		unmodelled: "the model's servers hold markers only",
+	},
+	{
 		rule:       "a longer TTL on record does not begin the wait anew",
 		edits:      []edit{{"roster/roster.go", "if !s.read || !s.marker.SameMemory(next) || broken {", "if true {"}},
 		caughtBy:   "roster/TestRosterALongerTTLOnRecordIsNoOtherMemory",
