@@ -353,6 +353,11 @@ var mutants = []mutant{
 		caughtBy: "TestRunATransactionSparesALockThatCameAfterItsFirstLook",
 	},
 	{
+		rule:     "a transaction that watches one key deletes another only where a quorum's copy is",
+		edits:    []edit{{"run/run.go", "r.Deletes = r.unwatched(r.Deletes); len(r.Deletes) > 0 ||", "len(r.Watches) > 0 {\n		r.Deletes = nil\n	}\n	if len(r.Deletes) > 0 ||"}},
+		caughtBy: "TestRunATransactionDeletesNoVotesUnderAKeyThatItsClientDoesNotWatch",
+	},
+	{
 		rule:     "the validity of a lock counts from the verdict, not from when its votes were read",
 		edits:    []edit{{"ballot/ballot.go", "if v == Won {", "if false {"}},
 		caughtBy: "ballot/TestValidityCountsFromTheVerdict",

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"strings"
 	"testing"
 	"time"
 )
@@ -41,6 +42,57 @@ func TestRunATransactionSparesALockThatCameAfterItsFirstLook(t *testing.T) {
 		if got := string(m.must("GET", "lock")); got != "$3\r\nyou\r\n" {
 			t.Errorf("master %d has %q", i+1, got)
 		}
+	}
+}
+
+// A client watches one key, and deletes another that somebody is just acquiring. No master gets the
+// deletion that has a vote of the acquire.
+func TestRunATransactionDeletesNoVotesUnderAKeyThatItsClientDoesNotWatch(t *testing.T) {
+	s := startLiveSet(t, 5)
+	for i, m := range s.masters {
+		m.must("SET", "watched", "me", "PX", "60000")
+		if i < 2 {
+			m.must("SET", "other", "a vote", "PX", "60000")
+		}
+	}
+	w, _ := s.Watch(t.Context(), 0, bytesOf([]string{"watched"}))
+	r := RunRequest{Keys: bytesOf([]string{"other", "watched"}), Deletes: bytesOf([]string{"other"}), Watches: []*Watch{w}}
+	wantReply(t, s.transaction(r, []string{"DEL", "other"}), "*1\r\n:0\r\n")
+	s.awaitIdle()
+	for i, m := range s.masters[:2] {
+		if stats := string(m.must("INFO", "commandstats")); strings.Contains(stats, "cmdstat_del:") {
+			t.Errorf("master %d has executed a DEL", i+1)
+		}
+	}
+}
+
+// A client hears that keys have changed only if it watches them.
+func TestRunATransactionTellsOnlyOfChangesOfWhatItsClientWatches(t *testing.T) {
+	for _, row := range []struct {
+		name   string
+		change []string
+		resp3  bool
+		reply  string
+	}{
+		{"what it watches", []string{"SET", "watched", "you"}, false, "*-1\r\n"},
+		{"what it watches, RESP3", []string{"SET", "watched", "you"}, true, "_\r\n"},
+		{"what it deletes", []string{"PEXPIRE", "other", "50000"}, false, "*1\r\n:1\r\n"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			s := startLiveSet(t, 3)
+			for _, m := range s.masters {
+				m.must("SET", "watched", "me", "PX", "60000")
+				m.must("SET", "other", "me", "PX", "60000")
+			}
+			w, _ := s.Watch(t.Context(), 0, bytesOf([]string{"watched"}))
+			s.examined.afterLook(func(Verdict) {
+				for _, m := range s.masters {
+					m.must(row.change...)
+				}
+			})
+			r := RunRequest{Keys: bytesOf([]string{"other", "watched"}), Deletes: bytesOf([]string{"other"}), Watches: []*Watch{w}, RESP3: row.resp3}
+			wantReply(t, s.transaction(r, []string{"DEL", "other"}), row.reply)
+		})
 	}
 }
 

@@ -16,8 +16,7 @@
 //
 // Absolute times become relative here, so the masters' clocks need not agree. A DEL,
 // even in a transaction, goes only to masters that hold what a quorum holds. On other
-// masters it would erase the votes of a client that is just acquiring. The exception is a
-// transaction whose client watches other keys only.
+// masters it would erase the votes of a client that is just acquiring.
 //
 // # What a caller may rely on
 //

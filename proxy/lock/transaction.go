@@ -70,11 +70,9 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	for _, w := range t.Watches {
 		request.Keys = appendMissing(request.Keys, w.Keys())
 	}
-	if len(t.Watches) == 0 {
-		// A bare DEL would erase the votes of a client that is just acquiring. So it goes only
-		// to masters that hold what a quorum holds.
-		request.Deletes = deleted
-	}
+	// A bare DEL would erase the votes of a client that is just acquiring. So it goes only to
+	// masters that hold what a quorum holds.
+	request.Deletes = deleted
 	a := p.examine(ctx, request, t.Leases, t.Leases)
 	if a.outcome.Verdict == redlock.NoQuorum {
 		p.leases.Ended(a.outcome, t.DB, t.Leases, deleted...)

@@ -7,7 +7,7 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// What a transaction deletes without comparing is told, unless its client watches keys.
+// What a transaction deletes without comparing is told, whether or not its client watches keys.
 func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 	for _, row := range []struct {
 		commands []string
@@ -19,7 +19,7 @@ func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 		{[]string{"GETDEL k"}, false, "[k]"},
 		{[]string{"DELEX k"}, false, "[k]"},
 		{[]string{"DELEX k IFEQ v"}, false, ""},
-		{[]string{"DEL k"}, true, ""},
+		{[]string{"DEL k"}, true, "[k]"},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, "x")))
 		var transaction Transaction

@@ -27,9 +27,9 @@
 //   - A Watch remembers what each master showed. A transaction goes to a master only
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
-// A transaction that deletes without WATCH goes behind a Watch of its own (Request.Deletes). If its
-// keys change meanwhile, or votes are split, it looks again, unless a try has deleted something. It
-// spares a lock that its first look did not show.
+// A transaction that deletes a key without WATCH goes behind a Watch of its own on such keys
+// (Request.Deletes). If they change meanwhile, or votes are split, it looks again, unless a try has
+// deleted something. It spares a lock that its first look did not show.
 //
 // What remains: the text of a script may not show that it deletes without comparing, or a
 // transaction may run such a script. Then it is executed again after votes that split. That may

@@ -28,9 +28,9 @@ type Request struct {
 	// Transaction holds the commands between MULTI and EXEC. Args is empty then.
 	Transaction [][][]byte
 	Watches     []*Watch // the transaction runs only if their keys did not change; of the same DB
-	// Deletes are the keys that the transaction of a client without Watches deletes, whoever holds
-	// them. If there are any, it goes only to masters that hold what a quorum holds, as if its keys
-	// were watched. But no reply says that keys have changed.
+	// Deletes are the keys that the transaction deletes, whoever holds them. If no Watch is on one of
+	// them, it goes only to masters that hold what a quorum holds, as if all its keys were watched. But
+	// no reply says that a key without a Watch has changed.
 	Deletes [][]byte
 	// Scripts are the known texts of scripts that EVALSHA runs here by their SHA1.
 	Scripts  [][]byte
@@ -86,7 +86,7 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
-	if len(r.Deletes) > 0 || len(r.Watches) > 0 || r.isOnce() {
+	if r.Deletes = r.unwatched(r.Deletes); len(r.Deletes) > 0 || len(r.Watches) > 0 || r.isOnce() {
 		if len(r.Deletes) > 0 {
 			run = func() ballot.Outcome { return u.runWatched(ctx, r) }
 		}
@@ -293,8 +293,8 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 			o.Verdict = ballot.NoQuorum
 		}
 	}
-	if len(r.Deletes) > 0 && resp.IsNil(o.Reply) {
-		o.Verdict, o.Reply = ballot.NoQuorum, nil
+	if len(r.Deletes) > 0 && (o.Reply == nil || len(r.Watches) == 1 && resp.IsNil(o.Reply)) {
+		o.Verdict, o.Reply = ballot.NoQuorum, nil // only runWatched watched what has changed
 	}
 	return o
 }

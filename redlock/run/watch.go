@@ -87,14 +87,15 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 // looksAgain is how often runWatched looks again.
 const looksAgain = 5
 
-// runWatched runs a transaction behind a Watch that its client did not ask for. If keys changed
-// between the look and the transaction, as at the end of a TTL, it looks again, as long as no try
-// deleted anything. It spares locks that the first look did not show.
+// runWatched runs a transaction behind a Watch on the keys that its client does not watch. If they
+// changed between the look and the transaction, as at the end of a TTL, it looks again, as long as no
+// try deleted anything. It spares locks that the first look did not show.
 func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 	var first, w *Watch
+	keys, theirs := r.unwatched(r.Keys), slices.Clip(r.Watches)
 	for range 1 + looksAgain {
 		looked := u.retry().Again(ctx, false, func() (looked ballot.Outcome) {
-			if w, looked = u.watch(r.DB, r.Keys); looked.Verdict == ballot.NoQuorum {
+			if w, looked = u.watch(r.DB, keys); looked.Verdict == ballot.NoQuorum {
 				o = looked
 			}
 			first = cmp.Or(first, w)
@@ -103,12 +104,22 @@ func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 		if looked.Verdict == ballot.NoQuorum || !w.showsNoOther(first, r.Deletes) {
 			return o
 		}
-		r.Watches = []*Watch{w}
+		r.Watches = append(theirs, w)
 		if o = u.runOnce(ctx, r); !o.Split() || r.gaveUp.Load() || ctx.Err() != nil {
 			return o
 		}
 	}
 	return o
+}
+
+// unwatched returns those of some keys that the client does not watch.
+func (r *Request) unwatched(keys [][]byte) (all [][]byte) {
+	for _, key := range keys {
+		if !slices.ContainsFunc(r.Watches, func(w *Watch) bool { return has(w.keys, key) }) {
+			all = append(all, key)
+		}
+	}
+	return all
 }
 
 func has(keys [][]byte, key []byte) bool {
@@ -205,6 +216,11 @@ func (r *Request) guard() *ballot.Guard[effect.Result] {
 			aborted := effect.Result{Aborted: true, Reply: []byte("*-1\r\n")}
 			if r.RESP3 {
 				aborted.Reply = []byte("_\r\n")
+			}
+			if len(r.Deletes) > 0 {
+				if theirs, _ := stillSame(replies[:len(replies)-guardReplies]); theirs {
+					aborted.Reply = nil // the client does not watch what changed
+				}
 			}
 			return same && err == nil, aborted, err
 		},
