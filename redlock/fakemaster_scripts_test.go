@@ -419,7 +419,7 @@ func TestFakeMasterRunsScriptsAsRedisDoes(t *testing.T) {
 				{stream.ExpireScript, "v", "50000"}, {stream.ExpireScript, "v", "70000"}, {persistScript, "v"},
 				{renew.Script, "v", "50000", "string"}, {renew.Script, "v", "70000", "string"},
 				{deleteScript, "dump", string(dumpString("v"))}, {swapScript, "v", "w"},
-				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"}, {deleteAnyway},
+				{compareAndDelete, "v"}, {takeIfFree, "w", "60000"}, {deleteAnyway}, {extendIfMine, "v", "50000"},
 			} {
 				command := append([]string{"EVAL", run[0], "1", "k"}, run[1:]...)
 				for _, do := range [][]string{{"DEL", "k"}, before, command, {"GET", "k"}, {"PTTL", "k"}} {

@@ -269,12 +269,12 @@ var mutants = []mutant{
 	{
 		rule:     "a release waits for a master that is away",
 		edits:    []edit{{"stream/debts.go", "if s.state != closed {", "if s.state > closed {"}},
-		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
+		caughtBy: "TestTimelineAMasterThatMissedAReleaseIsToldOfIt",
 	},
 	{
 		rule:     "a release that was under way when the connection broke is not forgotten",
 		edits:    []edit{{"stream/connect.go", "d = c.Asker.Owed(c)", "_ = c.Asker.Owed(c)"}},
-		caughtBy: "TestTimelineAMasterThatWasAwayIsToldOfTheRelease",
+		caughtBy: "TestTimelineAMasterThatMissedAReleaseIsToldOfIt",
 	},
 	{
 		rule:     "what waits for a master that is away is bounded by its size",
@@ -857,7 +857,7 @@ var mutants = []mutant{
 	{
 		rule:     "a recognised release that was missed is told how long the lock may live",
 		edits:    []edit{{"run/recognise.go", "reachAfter(&r.seen, replies[0])", "r.seen.Reach(time.Now())"}},
-		caughtBy: "TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt",
+		caughtBy: "TestTimelineAMasterThatMissedAReleaseIsToldOfIt",
 	},
 	{
 		rule:     "a master that is away is told only of what was released",

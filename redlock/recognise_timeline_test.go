@@ -1,7 +1,6 @@
 package redlock
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -25,23 +24,6 @@ func (m *fakeMaster) runExtendIfMine(db int, key []byte, argv [][]byte) []byte {
 	e.expires = m.millis() + number(argv[1])
 	m.store(db, key, e)
 	return replyInteger(1)
-}
-
-func TestFakeMasterExtendsAsRedisDoes(t *testing.T) {
-	live := startLiveMaster(t)
-	directFake(func(fake *fakeSession) {
-		for _, before := range [][]string{{"DEL", "k"}, {"SET", "k", "v"}, {"SET", "k", "v", "PX", "60000"}, {"SET", "k", "other"}} {
-			for _, do := range [][]string{{"DEL", "k"}, before, {"EVAL", extendIfMine, "1", "k", "v", "50000"}, {"GET", "k"}, {"PTTL", "k"}} {
-				want, got := live.do(do...), fake.do(do...)
-				if do[0] == "PTTL" {
-					want, got = roundSeconds(want), roundSeconds(got)
-				}
-				if string(got) != string(want) {
-					t.Errorf("after %q: %.10q says %q, and Redis %q", before, do, got, want)
-				}
-			}
-		}
-	})
 }
 
 func TestTimelineARecognisedScriptIsNotExamined(t *testing.T) {
@@ -109,32 +91,6 @@ func TestTimelineARecognisedReleaseWithoutAQuorumTellsWhatItAttempted(t *testing
 	}
 }
 
-func TestTimelineAMasterThatMissedARecognisedReleaseIsToldOfIt(t *testing.T) {
-	scripts := []string{"ok ok ok ok down", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok hang", "ok ok ok ok err",
-		// It is back before anybody knows how long the lock lives.
-		"ok@40ms ok@40ms ok@40ms ok@40ms lost@1ms"}
-	for _, script := range scripts {
-		for _, value := range []string{tokenA, short} {
-			t.Run(script, func(t *testing.T) {
-				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-					w.mustAcquire(value, 60*second)
-					w.elapse(0)
-					w.play(script)
-					wantReply(t, w.eval(compareAndDelete, value), ":1\r\n")
-					w.elapse(second)
-					w.masters[4].resume()
-					w.masters[4].refuse("")
-					if !strings.HasSuffix(script, "err") && !strings.HasSuffix(script, "lost@1ms") {
-						w.masters[4].restart(true)
-					}
-					w.elapse(5 * second)
-					w.wantValues("- - - - -")
-				})
-			})
-		}
-	}
-}
-
 func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) {
 	for _, value := range []string{tokenA, short} {
 		q, cfg := &queuedNow{now: map[string]int{}}, timelineConfig()
@@ -154,21 +110,6 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 			w.wantHeard(4, "")
 		})
 	}
-}
-
-func TestTimelineAQueuedRecognisedReleaseSparesALaterInstance(t *testing.T) {
-	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-		w.mustAcquire(short, 10*second)
-		w.play("ok ok ok ok down")
-		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
-		// Another client with the same constant value comes past this proxy.
-		w.elapse(second)
-		w.put("- - - - 1", 10*second)
-		w.masters[4].restart(true)
-		w.elapse(3 * second)
-		w.wantValues("- - - - 1")
-		w.wantHeard(4, "SET, release.lua")
-	})
 }
 
 // A master that could not serve the release gets it when the ballot is decided. By then it
@@ -191,25 +132,6 @@ func TestTimelineARecognisedReleaseThatIsToldAgainSparesALaterInstance(t *testin
 		w.play("ok@40ms ok@40ms ok@40ms ok@40ms err")
 		time.AfterFunc(20*time.Millisecond, func() { w.masters[4].refuse("") })
 		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
-		w.elapse(second)
-		w.wantValues("- - - - -")
-	})
-}
-
-func TestTimelineARecognisedReleaseSparesTheNextHolder(t *testing.T) {
-	sparesTheNextHolder(t, func(t *testing.T, w *timeline) {
-		wantReply(t, w.eval(compareAndDelete, short), ":1\r\n")
-	})
-}
-
-func TestTimelineARecognisedReleaseIsKeptWhileAnEarlierWriteIsUnanswered(t *testing.T) {
-	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
-		w.mustAcquire(tokenA, 2*second)
-		wantReply(t, w.eval(compareAndDelete, tokenA), ":1\r\n")
-		w.links[4].cut()
-		w.elapse(1500 * time.Millisecond)
-		// Now it serves the old connection before the new one.
-		w.masters[4].resumeNewestFirst(-50 * time.Millisecond)
 		w.elapse(second)
 		w.wantValues("- - - - -")
 	})

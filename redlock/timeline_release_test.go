@@ -62,6 +62,17 @@ func TestTimelineNoMasterIsEverToldABareDEL(t *testing.T) {
 	}
 }
 
+// byEachRelease tells a story twice: the holder releases by DEL, and by a script that is
+// recognised.
+func byEachRelease(t *testing.T, story func(t *testing.T, release func(w *timeline, value string) Outcome)) {
+	t.Run("by DEL", func(t *testing.T) {
+		story(t, func(w *timeline, _ string) Outcome { return byDEL(w.locker) })
+	})
+	t.Run("by script", func(t *testing.T) {
+		story(t, func(w *timeline, value string) Outcome { return w.eval(compareAndDelete, value) })
+	})
+}
+
 func TestTimelineReleaseRule(t *testing.T) {
 	for _, row := range []struct {
 		script, holds string
@@ -92,42 +103,52 @@ func TestTimelineReleaseRule(t *testing.T) {
 	}
 }
 
-func TestTimelineAMasterThatWasAwayIsToldOfTheRelease(t *testing.T) {
-	for _, script := range []string{"ok ok ok ok down", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok hang"} {
-		for _, value := range []string{tokenA, short} {
-			t.Run(script, func(t *testing.T) {
-				onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-					w.mustAcquire(value, 60*second)
-					w.elapse(0)
-					w.play(script)
-					if o, _ := w.release(); o.Verdict != Won {
-						t.Fatalf("%v", o.Verdict)
-					}
-					w.elapse(second)
-					w.masters[4].resume()
-					w.masters[4].restart(true)
-					w.elapse(5 * second)
-					w.wantValues("- - - - -")
+func TestTimelineAMasterThatMissedAReleaseIsToldOfIt(t *testing.T) {
+	scripts := []string{"ok ok ok ok down", "ok ok ok ok lost", "ok ok ok ok cut", "ok ok ok ok hang", "ok ok ok ok err",
+		// It is back before anybody knows how long the lock lives.
+		"ok@40ms ok@40ms ok@40ms ok@40ms lost@1ms"}
+	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
+		for _, script := range scripts {
+			for _, value := range []string{tokenA, short} {
+				t.Run(script, func(t *testing.T) {
+					onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+						w.mustAcquire(value, 60*second)
+						w.elapse(0)
+						w.play(script)
+						if o := release(w, value); o.Verdict != Won {
+							t.Fatalf("%v", o.Verdict)
+						}
+						w.elapse(second)
+						w.masters[4].resume()
+						w.masters[4].refuse("")
+						if !strings.HasSuffix(script, "err") && !strings.HasSuffix(script, "lost@1ms") {
+							w.masters[4].restart(true)
+						}
+						w.elapse(5 * second)
+						w.wantValues("- - - - -")
+					})
 				})
-			})
+			}
 		}
-	}
+	})
 }
 
 func TestTimelineAQueuedReleaseSparesALaterInstance(t *testing.T) {
-	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
-		w.mustAcquire(short, 10*second)
-		w.play("ok ok ok ok down")
-		if o, _ := w.release(); o.Verdict != Won {
-			t.Fatalf("%v", o.Verdict)
-		}
-		// Another client with the same constant value comes past this proxy.
-		w.elapse(second)
-		w.put("- - - - 1", 10*second)
-		w.masters[4].restart(true)
-		w.elapse(3 * second)
-		w.wantValues("- - - - 1")
-		w.wantHeard(4, "SET, release.lua")
+	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
+		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+			w.mustAcquire(short, 10*second)
+			w.play("ok ok ok ok down")
+			if o := release(w, short); o.Verdict != Won {
+				t.Fatalf("%v", o.Verdict)
+			}
+			// Another client with the same constant value comes past this proxy.
+			w.elapse(second)
+			w.put("- - - - 1", 10*second)
+			w.masters[4].restart(true)
+			w.elapse(3 * second)
+			w.wantValues("- - - - 1")
+			w.wantHeard(4, "SET, release.lua")
+		})
 	})
 }
 
@@ -155,15 +176,19 @@ func TestTimelineAReleaseIsKeptPastTheTTLWhileAnEarlierWriteIsUnanswered(t *test
 		w.elapse(0)
 		w.wantValues("- - - - -")
 	})
-	onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
-		w.mustAcquire(tokenA, 2*second)
-		w.release()
-		w.links[4].cut()
-		w.elapse(1500 * time.Millisecond)
-		// Now it serves the old connection before the new one.
-		w.masters[4].resumeNewestFirst(-50 * time.Millisecond)
-		w.elapse(second)
-		w.wantValues("- - - - -")
+	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
+		onTimeline(t, "ok ok ok ok hang", func(t *testing.T, w *timeline) {
+			w.mustAcquire(tokenA, 2*second)
+			if o := release(w, tokenA); o.Verdict != Won {
+				t.Fatalf("%v", o.Verdict)
+			}
+			w.links[4].cut()
+			w.elapse(1500 * time.Millisecond)
+			// Now it serves the old connection before the new one.
+			w.masters[4].resumeNewestFirst(-50 * time.Millisecond)
+			w.elapse(second)
+			w.wantValues("- - - - -")
+		})
 	})
 }
 
@@ -186,31 +211,27 @@ func TestTimelineAReleaseReachesTheCopyOfAnUnansweredWrite(t *testing.T) {
 	})
 }
 
-// sparesTheNextHolder keeps master 5 busy from the acquire to the release. The master
-// serves again when the next client takes the lock with the same constant value.
-func sparesTheNextHolder(t *testing.T, release func(t *testing.T, w *timeline)) {
-	for _, ttl := range []time.Duration{0, 10 * second} {
-		t.Run(ttl.String(), func(t *testing.T) {
-			onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
-				w.mustAcquire(short, ttl)
-				w.elapse(0)
-				release(t, w)
-				w.elapse(0)
-				w.masters[4].refuse("")
-				w.mustAcquire(short, second)
-				w.elapse(0)
-				if w.heardValue(4, "SET", short) == 2 {
-					w.wantValues("1 1 1 1 1")
-				}
-			})
-		})
-	}
-}
-
+// Master 5 is busy from the acquire to the release. It serves again when the next client
+// takes the lock with the same constant value.
 func TestTimelineAReleaseThatAMasterCouldNotServeSparesTheNextHolder(t *testing.T) {
-	sparesTheNextHolder(t, func(t *testing.T, w *timeline) {
-		if o, _ := w.release(); o.Verdict != Won {
-			t.Fatalf("%v", o.Verdict)
+	byEachRelease(t, func(t *testing.T, release func(w *timeline, value string) Outcome) {
+		for _, ttl := range []time.Duration{0, 10 * second} {
+			t.Run(ttl.String(), func(t *testing.T) {
+				onTimeline(t, "ok ok ok ok err", func(t *testing.T, w *timeline) {
+					w.mustAcquire(short, ttl)
+					w.elapse(0)
+					if o := release(w, short); o.Verdict != Won {
+						t.Fatalf("%v", o.Verdict)
+					}
+					w.elapse(0)
+					w.masters[4].refuse("")
+					w.mustAcquire(short, second)
+					w.elapse(0)
+					if w.heardValue(4, "SET", short) == 2 {
+						w.wantValues("1 1 1 1 1")
+					}
+				})
+			})
 		}
 	})
 }
