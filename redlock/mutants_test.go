@@ -1211,7 +1211,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a copy outlives no lock whose TTL was shortened",
-		edits:    []edit{{"heal/decide.go", "ours.Has(i) && lasts(now[i].Value) > ends", "false"}},
+		edits:    []edit{{"heal/decide.go", "ours.Has(i) && !within", "within && !within"}},
 		caughtBy: "heal/TestData",
 	},
 	{

@@ -3,7 +3,6 @@ package redlock
 import (
 	"bytes"
 	"context"
-	"math"
 	"slices"
 	"time"
 
@@ -212,17 +211,10 @@ func pluralityOfErrors(answers []quorum.Answer[expiry]) (expiry, quorum.Tally) {
 func quorumExpiry(answers []quorum.Answer[expiry]) int64 {
 	var times []int64
 	for _, a := range answers {
-		switch {
-		case a.State != quorum.Answered || !a.Value.exists():
-		case a.Value.n == effect.NoExpiry:
-			times = append(times, math.MaxInt64)
-		default:
+		if a.State == quorum.Answered && a.Value.exists() {
 			times = append(times, a.Value.n)
 		}
 	}
-	n, _ := quorum.Attained(len(answers), times)
-	if n == math.MaxInt64 {
-		return effect.NoExpiry
-	}
+	n, _ := quorum.AttainedTTL(len(answers), times)
 	return n
 }

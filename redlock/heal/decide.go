@@ -1,7 +1,6 @@
 package heal
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -43,26 +42,13 @@ func (c copies) holding(without quorum.Set) holding {
 	for i, a := range rest {
 		if a.State == quorum.Answered && a.Value.There() && effect.SameContent(a.Value, content) {
 			h.by |= 1 << i
-			left = append(left, lasts(a.Value))
+			left = append(left, a.Value.PTTL)
 		}
 	}
-	n, held := quorum.Attained(len(c), left)
-	if h.quorum = held; held {
-		h.left = n
-	}
-	if n == math.MaxInt64 {
-		h.left = effect.NoExpiry
+	if n, held := quorum.AttainedTTL(len(c), left); held {
+		h.quorum, h.left = true, n
 	}
 	return h
-}
-
-// lasts is the time that a copy has left, in milliseconds. It orders permanent copies
-// last.
-func lasts(i effect.Image) int64 {
-	if i.PTTL == effect.NoExpiry {
-		return math.MaxInt64
-	}
-	return i.PTTL
 }
 
 // lacking returns those targets that certainly have nothing under the key.
@@ -208,7 +194,7 @@ func (p patch) review(now copies, took time.Duration, drift float64, forgot bool
 		case !healed && a.State != quorum.Answered:
 			possible++
 		case !healed && same:
-			left = append(left, lasts(a.Value))
+			left = append(left, a.Value.PTTL)
 		case healed && same && !certain:
 			possible++
 		}
@@ -217,7 +203,7 @@ func (p patch) review(now copies, took time.Duration, drift float64, forgot bool
 		possible += unheard
 	}
 	possible += len(left)
-	if ends, held := quorum.Attained(len(now), left); held {
+	if ends, held := quorum.AttainedTTL(len(now), left); held {
 		return p.outliving(now, ours, ends, took, drift), unheard == 0
 	}
 	if possible < quorum.Size(len(now)) {
@@ -229,12 +215,13 @@ func (p patch) review(now copies, took time.Duration, drift float64, forgot bool
 // outliving returns those of our copies that live longer than a quorum's, which end in so
 // many milliseconds.
 func (p patch) outliving(now copies, ours quorum.Set, ends int64, took time.Duration, drift float64) (back quorum.Set) {
-	if ends == math.MaxInt64 {
+	if ends == effect.NoExpiry {
 		return 0
 	}
 	ends += ceilMillis(took+2*p.took) + int64(float64(ends)*drift) + resp.ExpiryTolerance
 	for i := range p.writes {
-		if ours.Has(i) && lasts(now[i].Value) > ends {
+		left := now[i].Value.PTTL
+		if within := left != effect.NoExpiry && left <= ends; ours.Has(i) && !within {
 			back |= 1 << i
 		}
 	}

@@ -65,16 +65,10 @@ func Hold(copies []Copy) Holding {
 func quorumTTL(copies []Copy, of Copy) time.Duration {
 	var left []int64
 	for _, c := range copies {
-		switch {
-		case !c.Votes || !c.there() || c.sum != of.sum:
-		case c.TTL == NoTTL:
-			left = append(left, 1<<63-1)
-		default:
+		if c.Votes && c.there() && c.sum == of.sum {
 			left = append(left, int64(c.TTL))
 		}
 	}
-	if n, ok := quorum.Attained(len(copies), left); ok && n != 1<<63-1 {
-		return time.Duration(n)
-	}
-	return NoTTL
+	n, _ := quorum.AttainedTTL(len(copies), left)
+	return time.Duration(n) // NoTTL if it is endless
 }

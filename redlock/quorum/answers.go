@@ -1,6 +1,7 @@
 package quorum
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -133,6 +134,19 @@ func Attained(masters int, numbers []int64) (n int64, ok bool) {
 	}
 	slices.Sort(numbers)
 	return numbers[len(numbers)-need], true
+}
+
+// AttainedTTL is Attained for the times that are left of copies. -1 is endless.
+func AttainedTTL(masters int, left []int64) (n int64, ok bool) {
+	for i := range left {
+		if left[i] == -1 {
+			left[i] = math.MaxInt64
+		}
+	}
+	if n, ok = Attained(masters, left); n == math.MaxInt64 {
+		n = -1
+	}
+	return n, ok
 }
 
 // Refusers are the masters that answered otherwise than granting.
