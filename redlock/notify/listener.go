@@ -231,18 +231,12 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 func (r *listener) read(reader *resp.Reader) error {
 	var frames [][]byte
 	for {
-		first, err := reader.Wait()
-		if err != nil {
-			return err
-		}
-		if !first {
-			continue
-		}
-		now := time.Now()
-		r.hub.arrived(r, now)
+		var err error
 		if frames, err = reader.Next(frames[:0], 1); err != nil {
 			return err
 		}
+		now := time.Now()
+		r.hub.arrived(r, now)
 		if err := r.hear(frames[0], now); err != nil {
 			return err
 		}

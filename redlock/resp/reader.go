@@ -28,16 +28,6 @@ func NewReader(in io.Reader, size int, most int64) *Reader {
 // SetLimit changes the most bytes that may be held.
 func (r *Reader) SetLimit(most int64) { r.most, r.scanner.MaxBytes = int(most), most }
 
-// Wait returns once a byte of the next reply is there. False without an error means
-// that there is none yet.
-func (r *Reader) Wait() (bool, error) {
-	if r.Pending() {
-		return true, nil
-	}
-	err := r.Fill()
-	return err == nil && r.Pending(), err
-}
-
 // Pending tells whether bytes are there that belong to no held reply.
 func (r *Reader) Pending() bool { return r.pos < len(r.buf) }
 

@@ -29,9 +29,6 @@ func TestReaderGivesWholeReplies(t *testing.T) {
 			r := NewReader(in(), 16, 1<<20)
 			var got []string
 			for len(got) < len(want) {
-				if more, err := r.Wait(); !more || err != nil {
-					t.Fatalf("%s, %d at a time: after %d replies: %v %v", name, together, len(got), more, err)
-				}
 				replies, err := r.Next(nil, min(together, len(want)-len(got)))
 				if err != nil {
 					t.Fatalf("%s, %d at a time: after %d replies: %v", name, together, len(got), err)
@@ -44,8 +41,8 @@ func TestReaderGivesWholeReplies(t *testing.T) {
 			if !slices.Equal(got, want) {
 				t.Errorf("%s, %d at a time: %.200q", name, together, got)
 			}
-			if more, err := r.Wait(); more || err != io.EOF {
-				t.Errorf("%s: behind the last: %v %v", name, more, err)
+			if err := r.Fill(); r.Pending() || err != io.EOF {
+				t.Errorf("%s: behind the last: %v %v", name, r.Pending(), err)
 			}
 		}
 	}
@@ -162,8 +159,8 @@ func TestReaderGivesMemoryBack(t *testing.T) {
 		t.Fatalf("%q %v", got, err)
 	}
 	r.Discard()
-	if more, err := r.Wait(); more || err != io.EOF {
-		t.Fatal(more, err)
+	if err := r.Fill(); r.Pending() || err != io.EOF {
+		t.Fatal(r.Pending(), err)
 	}
 	if held := cap(r.buf); held > maxIdleBuffer {
 		t.Errorf("%d bytes are kept of a buffer that holds nothing", held)
