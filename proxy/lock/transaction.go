@@ -49,16 +49,14 @@ func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.journal != nil}
 	var deleted [][]byte
+	now := time.Now()
 	for _, call := range t.Commands {
 		request.Transaction = append(request.Transaction, call.Args)
 		request.Keys = appendMissing(request.Keys, call.Keys())
-		switch call.Route.Spec.Name {
-		case "del", "unlink", "getdel":
+		if call.deletesAnyway(now) {
 			deleted = appendMissing(deleted, call.Keys())
-		case "delex":
-			if len(call.Args) == 2 { // without a condition
-				deleted = appendMissing(deleted, call.Keys())
-			}
+		}
+		switch call.Route.Spec.Name {
 		case "eval", "eval_ro":
 			p.scripts.Register(call.Args[1])
 		case "evalsha", "evalsha_ro":
@@ -78,6 +76,26 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 		p.leases.Ended(a.outcome, t.DB, t.Leases, deleted...)
 	}
 	return a
+}
+
+// deletesAnyway tells whether a command deletes its keys, whoever holds them. A time that has passed
+// deletes, too.
+func (c Command) deletesAnyway(now time.Time) bool {
+	switch name := c.Route.Spec.Name; name {
+	case "del", "unlink", "getdel":
+		return true
+	case "delex":
+		return len(c.Args) == 2 // without a condition
+	case "expire", "pexpire", "expireat", "pexpireat":
+		e, refusal := parseExpire(name, c.Args, now)
+		return refusal == "" && e.ttl <= 0
+	case "getex":
+		return parseGetEX(c.Args, now).over
+	case "set":
+		s, refusal := parseSet(c.Args, now)
+		return refusal == "" && s.over && !s.onlyAbsent && !s.conditional
+	}
+	return false
 }
 
 // appendMissing appends those of more that keys does not have.

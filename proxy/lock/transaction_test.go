@@ -20,6 +20,14 @@ func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 		{[]string{"DELEX k"}, false, "[k]"},
 		{[]string{"DELEX k IFEQ v"}, false, ""},
 		{[]string{"DEL k"}, true, "[k]"},
+		{[]string{"EXPIRE k 0"}, false, "[k]"},
+		{[]string{"PEXPIRE k -1 XX"}, false, "[k]"},
+		{[]string{"EXPIREAT k 1", "PEXPIREAT j 1"}, false, "[k j]"},
+		{[]string{"EXPIRE k 10", "PEXPIRE k 0 NX XX", "EXPIRE k x"}, false, ""},
+		{[]string{"GETEX k EXAT 1"}, false, "[k]"},
+		{[]string{"GETEX k PX 1", "GETEX k"}, false, ""},
+		{[]string{"SET k v PXAT 1"}, false, "[k]"},
+		{[]string{"SET k v PXAT 1 NX", "SET k v PX 1", "SET k v IFEQ w PXAT 1"}, false, ""},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, "x")))
 		var transaction Transaction
