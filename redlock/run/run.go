@@ -242,7 +242,7 @@ func isScriptCommand(name []byte) bool {
 // counts. It also remembers whether a try that was not won deleted something. That is put
 // back, but another client may have taken the lock in between.
 func (r *Request) note(a quorum.Answer[effect.Result], verdict ballot.Verdict) {
-	if verdict != ballot.Won && a.State.Heard() && a.Value.Deleted() {
+	if verdict != ballot.Won && a.Value.Deleted() { // also if the master could not serve to the end
 		r.gaveUp.Store(true)
 		r.tellDeleted(a.Value)
 	}

@@ -19,9 +19,15 @@ func TestWhoMayHaveReleasedIsNotToldThatItHeldNothing(t *testing.T) {
 	deletion := quorum.Answer[effect.Result]{State: quorum.Answered, Value: effect.Result{Reply: []byte(":1\r\n"), Before: there, After: gone}}
 	for _, row := range []struct {
 		verdict ballot.Verdict // of the first try
+		state   quorum.State   // of its answer
 		want    ballot.Verdict
-	}{{ballot.NoQuorum, ballot.NoQuorum}, {ballot.Won, ballot.Lost}} {
+	}{
+		{ballot.NoQuorum, quorum.Answered, ballot.NoQuorum},
+		{ballot.NoQuorum, quorum.Unable, ballot.NoQuorum}, // such as NOSCRIPT behind a DEL of the same transaction
+		{ballot.Won, quorum.Answered, ballot.Lost},
+	} {
 		r := &Request{gaveUp: new(atomic.Bool)}
+		deletion.State = row.state
 		r.note(deletion, row.verdict)
 		refusals := []quorum.Answer[effect.Result]{refusal, refusal, refusal}
 		if o := r.outcome(ballot.Outcome{Verdict: ballot.Lost}, refusals); o.Verdict != row.want {
