@@ -145,12 +145,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a script that deletes whatever it finds is not tried again",
-		edits:    []edit{{"run/run.go", " || r.isOnce() {", " {"}},
+		edits:    []edit{{"run/run.go", " || r.once {", " {"}},
 		caughtBy: "TestTimelineAScriptThatDeletesAnywaySparesALaterLock",
 	},
 	{
 		rule:     "a script that deletes whatever it finds does not go out once more to masters that forgot it",
-		edits:    []edit{{"run/run.go", " && !(r.isOnce() && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown)))", ""}},
+		edits:    []edit{{"run/run.go", " && !(r.once && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown)))", ""}},
 		caughtBy: "TestRunAScriptThatDeletesAnywayGoesOut",
 	},
 	{

@@ -1,6 +1,7 @@
 package redlock
 
 import (
+	"context"
 	"testing"
 	"time"
 )
@@ -8,12 +9,18 @@ import (
 // A script that deletes whatever it finds goes to the masters once. After a split vote another
 // client may take the lock, and a second try would delete that lock.
 func TestTimelineAScriptThatDeletesAnywaySparesALaterLock(t *testing.T) {
+	script := func(w *timeline) Outcome { return w.eval(deleteAnyway) }
+	transaction := func(w *timeline) Outcome {
+		return w.locker.Run(context.Background(), RunRequest{Keys: bytesOf([]string{key}), Transaction: [][][]byte{bytesOf([]string{"EVAL", deleteAnyway, "1", key})}})
+	}
 	for _, row := range []struct {
 		name, holds string
 		ends        time.Duration
+		run         func(w *timeline) Outcome
 	}{
-		{"the lock ends", "A A - - -", 52 * time.Millisecond},
-		{"the copies differ", "A B - - -", time.Minute},
+		{"the lock ends", "A A - - -", 52 * time.Millisecond, script},
+		{"the copies differ", "A B - - -", time.Minute, script},
+		{"a transaction", "A B - - -", time.Minute, transaction},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			cfg := timelineConfig()
@@ -21,7 +28,7 @@ func TestTimelineAScriptThatDeletesAnywaySparesALaterLock(t *testing.T) {
 			onTimelineWith(t, cfg, "ok ok ok ok mute", func(t *testing.T, w *timeline) {
 				w.put(row.holds, row.ends)
 				ended := make(chan Outcome)
-				go func() { ended <- w.eval(deleteAnyway) }()
+				go func() { ended <- row.run(w) }()
 				w.elapse(55 * time.Millisecond)
 				w.put("C C C - C", time.Minute)
 				if o := <-ended; o.Verdict != NoQuorum {

@@ -20,10 +20,10 @@
 //     TTL that the run gave.
 //   - A try that was not won may have released a lock. Its client never hears that there
 //     was no lock. A lock that ended during the try was not released by it.
-//   - A script that deletes whatever it finds, as far as its text shows, is executed once.
-//     A second try could delete a lock that another client took after the first one. If
-//     the votes of the first try are split, nobody knows what it did, and its client hears
-//     that.
+//   - A script that deletes whatever it finds, as far as its text shows, is executed once,
+//     and so is a transaction with such a script. A second try could delete a lock that
+//     another client took after the first one. If the votes of the first try are split,
+//     nobody knows what it did, and its client hears that.
 //   - A Watch remembers what each master showed. A transaction goes to a master only
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
@@ -31,11 +31,11 @@
 // (Request.Deletes). If they change meanwhile, or votes are split, it looks again, unless a try has
 // deleted something. It spares a lock that its first look did not show.
 //
-// What remains: the text of a script may not show that it deletes without comparing, or a
-// transaction may run such a script. Then it is executed again after votes that split. That may
-// be seconds later, and it may delete a lock that another client took meanwhile. A master that
-// was held up may also execute the first try late, and delete its copy of a later lock. The copy
-// is put back if the master's vote is not among the winning ones.
+// What remains: the text of a script may not show that it deletes without comparing. Then it is
+// executed again after votes that split. That may be seconds later, and it may delete a lock that
+// another client took meanwhile. A master that was held up may also execute the first try late, and
+// delete its copy of a later lock. The copy is put back if the master's vote is not among the winning
+// ones.
 //
 // The caller says which keys a request has. The package uses mend, ballot, master, lane,
 // effect, script, stream, quorum, rdb and resp.

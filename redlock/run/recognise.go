@@ -94,27 +94,32 @@ func (u *Runner) known(r *Request) *knownScript {
 	return u.scripts.of(text, r.task)
 }
 
-// tooFar is the error reply to a request if one of its scripts reaches too far. It is
-// empty if none does.
+// tooFar reads the request's scripts. It returns the error reply if one of them reaches too far.
 func (u *Runner) tooFar(r *Request) string {
 	for _, text := range r.Scripts {
-		if refusal := u.scripts.of(text, r.task).tooFar; refusal != "" {
+		if refusal := u.read(r, text); refusal != "" {
 			return refusal
 		}
 	}
 	for _, command := range r.Transaction {
-		if refusal := u.evalTooFar(command, r.task); refusal != "" {
+		if refusal := u.evalTooFar(r, command); refusal != "" {
 			return refusal
 		}
 	}
-	return u.evalTooFar(r.Args, r.task)
+	return u.evalTooFar(r, r.Args)
 }
 
-func (u *Runner) evalTooFar(command [][]byte, task *loop.Task) string {
+func (u *Runner) evalTooFar(r *Request, command [][]byte) string {
 	if len(command) < 3 || !isScriptCommand(command[0]) || strings.HasPrefix(strings.ToUpper(string(command[0])), "EVALSHA") {
 		return ""
 	}
-	return u.scripts.of(command[1], task).tooFar
+	return u.read(r, command[1])
+}
+
+func (u *Runner) read(r *Request, text []byte) (tooFar string) {
+	k := u.scripts.of(text, r.task)
+	r.once = r.once || k.once
+	return k.tooFar
 }
 
 // A recognised script goes to every master unchanged, without looks at its keys. Its

@@ -47,6 +47,10 @@ type Request struct {
 	Deleted func(key, value []byte)
 
 	script *knownScript // its one script, if it runs one whose text is known
+	// once says that the request must not be executed again, because one of its scripts deletes
+	// whatever it finds. The first try may have let another client take the lock, on masters that
+	// deleted it, and a second try would delete that lock, too.
+	once   bool
 	gaveUp *atomic.Bool // a try that was not won deleted something on some master
 	rule   effect.Rule
 	task   *loop.Task // runs the request; may be nil
@@ -86,7 +90,7 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
-	if r.Deletes = r.unwatched(r.Deletes); len(r.Deletes) > 0 || len(r.Watches) > 0 || r.isOnce() {
+	if r.Deletes = r.unwatched(r.Deletes); len(r.Deletes) > 0 || len(r.Watches) > 0 || r.once {
 		if len(r.Deletes) > 0 {
 			run = func() ballot.Outcome { return u.runWatched(ctx, r) }
 		}
@@ -102,11 +106,6 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	}
 	return o
 }
-
-// isOnce tells whether the request must not be executed again, because its script deletes
-// whatever it finds. The first try may have let another client take the lock, on masters that
-// deleted it, and a second try would delete that lock, too.
-func (r *Request) isOnce() bool { return r.script != nil && r.script.once }
 
 // mend starts to mend the copies of keys.
 func (u *Runner) mend(db int, keys [][]byte) (all []*mend.Mending) {
@@ -198,7 +197,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		return b
 	}
 	b := ask()
-	if flushed.Load() && b.Verdict == ballot.NoQuorum && !(r.isOnce() && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown))) {
+	if flushed.Load() && b.Verdict == ballot.NoQuorum && !(r.once && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown))) {
 		reloaded.Store(true)
 		b = ask()
 	}
