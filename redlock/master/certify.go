@@ -17,11 +17,11 @@ func (s *Set) certify(ctx context.Context) {
 	before := time.Now()
 	var judged uint64 // version of the roster at the last check of all masters
 	for {
-		s.tend(time.Now()) // it may wait for streams to end
+		s.tend(time.Now())        // it may wait for streams to end
+		slept := s.slumber.look() // before now: if this machine is suspended after that, what it plans is late
 		now := time.Now()
-		s.slumber.look()
 		for _, m := range s.plan(now) {
-			s.mark(m, now)
+			s.mark(m, moment{now, slept})
 		}
 		version, unsettled := s.voters.version.Load(), ask(s.voters, (*roster.Roster).Unsettled)
 		for _, m := range s.List().masters {
@@ -55,8 +55,8 @@ func (s *Set) plan(now time.Time) []roster.Write {
 	})
 }
 
-// mark writes a marker. The check behind it shows the result.
-func (s *Set) mark(m roster.Write, now time.Time) {
+// mark writes a marker that was planned at a moment. The check behind it shows the result.
+func (s *Set) mark(m roster.Write, planned moment) {
 	master := s.At(m.Master)
 	if m.Cause != 0 {
 		s.log.Warn("a lock master may have forgotten locks, and does not vote until all of them have ended",
@@ -77,7 +77,7 @@ func (s *Set) mark(m roster.Write, now time.Time) {
 			s.log.Error("a lock master refuses the write of its marker, and cannot vote without it; grant GET, SET, TIME and EVAL to the proxy's user",
 				"master", master.Name(), "db", m.DB, "error", resp.ErrorText(replies[0]))
 		}
-	})}, stream.Sending{Frames: AppendMark(nil, m, master.clock.leastAt(moment{now, master.slumber.last()})+s.lateMark())}, now)
+	})}, stream.Sending{Frames: AppendMark(nil, m, master.clock.leastAt(planned)+s.lateMark())}, planned.at)
 }
 
 // lateMark is how long after its planning a marker may still be written.
