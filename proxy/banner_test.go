@@ -9,6 +9,7 @@ import (
 
 	"redlock-proxy/proxy/config"
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/redlock"
 )
 
 func TestBannerSaysWhatToType(t *testing.T) {
@@ -75,5 +76,27 @@ func TestBannerShowsNoSecrets(t *testing.T) {
 	}
 	if text := banner(cfg, "127.0.0.1:1", "", time.Time{}); strings.Contains(text, "hunter2") {
 		t.Errorf("the password is shown:\n%s", text)
+	}
+}
+
+// A person hears of a new set also between its begin and the moment when its quarantines are known.
+func TestWhenANewSetIsToldOf(t *testing.T) {
+	known, begins := time.Unix(100, 0), time.Unix(200, 0)
+	voting := []redlock.MasterStatus{{State: redlock.Certified}}
+	for name, row := range map[string]struct {
+		status redlock.Status
+		blank  bool
+		want   time.Time
+	}{
+		"it has no name yet":           {redlock.Status{Needed: 1}, true, begins},
+		"no quarantine is known yet":   {redlock.Status{Needed: 1, Set: "s"}, true, begins},
+		"its quarantines are known":    {redlock.Status{Needed: 1, Set: "s", NewUntil: known}, true, known},
+		"its quarantines are over":     {redlock.Status{Needed: 1, Set: "s", Masters: voting}, true, time.Time{}},
+		"another process has begun it": {redlock.Status{Needed: 1, Set: "s", NewUntil: known}, false, known},
+		"an old set":                   {redlock.Status{Needed: 1, Set: "s"}, false, time.Time{}},
+	} {
+		if got := newSetUntil(row.status, row.blank, begins); !got.Equal(row.want) {
+			t.Errorf("%s: %v, want %v", name, got, row.want)
+		}
 	}
 }

@@ -96,16 +96,17 @@ func (p *Proxy) Banner() string {
 	if p.web != nil {
 		admin = listenAddress(p.web)
 	}
-	return banner(p.current.Load().Config, p.addresses(), admin, p.newSetUntil(time.Now()))
+	cfg := p.current.Load().Config
+	begins := time.Now().Add(cfg.RestartDelay + time.Second)
+	return banner(cfg, p.addresses(), admin, newSetUntil(p.locker.Status(), p.monitor.NoMarkers() && !cfg.NewSet, begins))
 }
 
-// newSetUntil returns the time when the masters of a new set can grant locks. It returns
-// zero if the set is not new. A set that is about to begin takes as long as one that has
-// just begun.
-func (p *Proxy) newSetUntil(now time.Time) time.Time {
-	cfg, status := p.current.Load().Config, p.locker.Status()
-	if status.Set == "" && p.monitor.NoMarkers() && !cfg.NewSet {
-		return now.Add(cfg.RestartDelay + time.Second)
+// newSetUntil returns the time when the masters of a new set can grant locks. It returns zero if the
+// set is not new. blank: no master had a marker at the start. A set that is about to begin takes as
+// long as one that has just begun. The masters' quarantines are known a moment after its name.
+func newSetUntil(status redlock.Status, blank bool, ifItBegins time.Time) time.Time {
+	if blank && status.NewUntil.IsZero() && !status.Ready() {
+		return ifItBegins
 	}
 	return status.NewUntil
 }
