@@ -43,9 +43,9 @@ func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
 	return true
 }
 
-// ReadLater has the loop read an attached socket after clients that send little
-// (loop.Socket.ReadLater).
-func (s *Socket) ReadLater() { s.on.Load().ReadLater() }
+// ReadLike has the loop read an attached socket in the turn of the one that the client's commands
+// come from, which is attached, too (loop.Socket.ReadLike).
+func (s *Socket) ReadLike(client *Writer) { s.on.Load().ReadLike(client.to.on.Load()) }
 
 // Attachable tells whether a loop could read and write the connection.
 func (s *Socket) Attachable() bool {

@@ -11,7 +11,7 @@ func (c *Conn) attach() bool {
 	if !client.Attached() || !c.conn.Attach(client.Loop(), c.options.Task, feeder{c}) {
 		return false
 	}
-	c.conn.ReadLater()
+	c.conn.ReadLike(client)
 	c.conn.Resume()
 	return true
 }

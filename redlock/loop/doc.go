@@ -5,9 +5,9 @@
 // # A round
 //
 // The loop reads from the sockets that are ready, at most 16 KiB of each. It begins with those of
-// ReadFirst. It reads only a few of those that brought much when they were read last, and of those
-// of ReadLater. They take turns, so that none of them starves and a single command does not wait
-// for many pipelines. It reads only a few of those that end, so that nobody waits for a crowd
+// ReadFirst. It reads only a few of those that brought much when they were read last, and of the
+// replies to such (ReadLike). They take turns, so that none of them starves and a single command does
+// not wait for many pipelines. It reads only a few of those that end, so that nobody waits for a crowd
 // that leaves. It calls the functions of Do and runs each task that was unparked. It calls the
 // functions of AtEnd, which complete the batches of the round. Then it writes what each socket has
 // to send. It waits for the kernel only if nothing is left to do. A call from another goroutine

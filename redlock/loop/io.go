@@ -40,7 +40,7 @@ func (l *Loop) makeReady(s *Socket) {
 			l.first = append(l.first, s)
 		case s.toTheEnd:
 			l.last = append(l.last, s)
-		case s.broughtMuch || s.later.Load():
+		case s.bringsMuch():
 			l.later = append(l.later, s)
 		default:
 			l.ready = append(l.ready, s)

@@ -45,12 +45,14 @@ func TestALittleWaitsForFewThatBringMuch(t *testing.T) {
 	const crowd = 5 * mostLater
 	for _, c := range []struct {
 		name  string
-		bytes int // that each of the crowd sends
-		later bool
-	}{{"pipelines", muchRead, false}, {"ReadLater", 1, true}} {
+		bytes int  // that each of the crowd sends
+		like  bool // each is read like a pipeline
+	}{{"pipelines", muchRead, false}, {"replies to pipelines", 1, true}} {
 		t.Run(c.name, func(t *testing.T) {
 			l := start(t)
-			o := &readOrder{most: crowd, done: make(chan struct{})}
+			o := &readOrder{most: crowd + 1, done: make(chan struct{})}
+			pipeline, sendPipeline := o.client(t, l, "pipeline", func() {})
+			sendPipeline(muchRead)
 			_, sendLittle := o.client(t, l, "little", func() {})
 			loopSends := false
 			heard := func() {
@@ -62,8 +64,8 @@ func TestALittleWaitsForFewThatBringMuch(t *testing.T) {
 			var sends []func(int)
 			for range crowd {
 				s, send := o.client(t, l, "much", heard)
-				if c.later {
-					s.ReadLater()
+				if c.like {
+					s.ReadLike(pipeline)
 				}
 				sends = append(sends, send)
 			}

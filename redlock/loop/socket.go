@@ -25,7 +25,8 @@ type Socket struct {
 	receiver      Receiver
 	local, remote net.Addr
 	paused        atomic.Bool
-	first, later  atomic.Bool // when it is read
+	first         atomic.Bool            // it is read before others
+	like          atomic.Pointer[Socket] // brings much if this one does; nil: none
 
 	mu        sync.Mutex
 	queued    bool    // in the loop's queue
@@ -125,9 +126,15 @@ func (s *Socket) Pause() { s.paused.Store(true) }
 // asks whether its server still answers, also after this process stood still for a while.
 func (s *Socket) ReadFirst() { s.first.Store(true) }
 
-// ReadLater has the socket read like one that brings much from now on: after the others, and only a
-// few such in each round. It is for short replies that cost much work together.
-func (s *Socket) ReadLater() { s.later.Store(true) }
+// ReadLike has the socket count as one that brings much while the other one does, too. It is for the
+// replies to what the other one brings: they may be short, and yet cost much work.
+func (s *Socket) ReadLike(other *Socket) { s.like.Store(other) }
+
+// bringsMuch tells whether to read from the socket probably costs much work. Only the loop asks.
+func (s *Socket) bringsMuch() bool {
+	like := s.like.Load()
+	return s.broughtMuch || like != nil && like.broughtMuch
+}
 
 // Resume begins reading, or goes on with it.
 func (s *Socket) Resume() {
