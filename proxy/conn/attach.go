@@ -43,6 +43,9 @@ func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
 	return true
 }
 
+// ReadFirst has the loop read an attached socket before all others (loop.Socket.ReadFirst).
+func (s *Socket) ReadFirst() { s.on.Load().ReadFirst() }
+
 // ReadLike has the loop read an attached socket in the turn of the one that the client's commands
 // come from, which is attached, too (loop.Socket.ReadLike).
 func (s *Socket) ReadLike(client *Writer) { s.on.Load().ReadLike(client.to.on.Load()) }

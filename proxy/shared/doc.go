@@ -9,8 +9,8 @@
 // and a turn into its queue, both at once: a turn is a number of replies for one member.
 //
 // If there is a loop that can read and write the connection, it sends everything in the buffer in
-// one write at the end of its round, and feeds what it reads. Otherwise two goroutines do the same
-// (drive.go). Feeding (reader.go) takes one turn after another and gives its replies to its
+// one write at the end of its round, and feeds what it reads, before it reads clients. Otherwise two
+// goroutines do the same (drive.go). Feeding (reader.go) takes one turn after another and gives its replies to its
 // client. So a member's replies come in the order of its commands, whole, and no other client gets
 // a part of them. Forwarding allocates nothing.
 //

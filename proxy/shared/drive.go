@@ -19,6 +19,7 @@ func (c *connection) attach(l *loop.Loop, ended func()) bool {
 		c.loop = nil
 		return false
 	}
+	c.sock.ReadFirst()
 	c.sock.Resume()
 	return true
 }

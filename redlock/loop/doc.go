@@ -5,13 +5,14 @@
 // # A round
 //
 // The loop reads from the sockets that are ready, at most 16 KiB of each. It begins with those of
-// ReadFirst. It reads only a few of those that brought much when they were read last, and of the
-// replies to such (ReadLike). They take turns, so that none of them starves and a single command does
-// not wait for many pipelines. It reads only a few of those that end, so that nobody waits for a crowd
-// that leaves. It calls the functions of Do and runs each task that was unparked. It calls the
-// functions of AtEnd, which complete the batches of the round. Then it writes what each socket has
-// to send. It waits for the kernel only if nothing is left to do. A call from another goroutine
-// wakes it by a system call only while it waits.
+// ReadFirst. Those that brought much when they were read last, and the replies to such (ReadLike), come
+// after those that bring little. They take turns, so that none of them starves. The loop reads only a
+// few of them in a round, so that a single command does not wait for many pipelines, unless no socket
+// that brings little was ready for many rounds. It reads only a few of those that end, so that nobody
+// waits for a crowd that leaves. It calls the functions of Do and runs each task that was unparked. It
+// calls the functions of AtEnd, which complete the batches of the round. Then it writes what each
+// socket has to send. It waits for the kernel only if nothing is left to do. A call from another
+// goroutine wakes it by a system call only while it waits.
 //
 // # What a caller may rely on
 //

@@ -42,7 +42,7 @@ func (r *running) hold(t *testing.T) (goOn func()) {
 
 // While many sockets bring much, one that brings little waits for a few of them only.
 func TestALittleWaitsForFewThatBringMuch(t *testing.T) {
-	const crowd = 5 * mostLater
+	const crowd = 5 * fewLater
 	for _, c := range []struct {
 		name  string
 		bytes int  // that each of the crowd sends
@@ -83,8 +83,8 @@ func TestALittleWaitsForFewThatBringMuch(t *testing.T) {
 			}
 			goOn()
 			waitFor(t, o.done, "all to be read")
-			if at := slices.Index(o.names, "little"); at > mostLater {
-				t.Errorf("%d were read before it, and a round reads %d", at, mostLater)
+			if at := slices.Index(o.names, "little"); at > fewLater {
+				t.Errorf("%d were read before it, and a round reads %d", at, fewLater)
 			}
 		})
 	}
@@ -92,7 +92,7 @@ func TestALittleWaitsForFewThatBringMuch(t *testing.T) {
 
 // Sockets that bring much are read in each round, also while many others are ready.
 func TestThoseThatBringMuchAreNotStarved(t *testing.T) {
-	const much, little = 2 * mostLater, 4 * mostReads
+	const much, little = 2 * fewLater, 4 * mostReads
 	l := start(t)
 	o := &readOrder{most: much, done: make(chan struct{})}
 	var sends []func()
@@ -118,5 +118,66 @@ func TestThoseThatBringMuchAreNotStarved(t *testing.T) {
 	slices.Reverse(o.names)
 	if after := slices.Index(o.names, "much"); after < mostReads {
 		t.Errorf("the last of them was read when %d others were left", after)
+	}
+}
+
+// Nobody waits for those that bring much if they are alone.
+func TestHowManyThatBringMuchARoundReads(t *testing.T) {
+	for _, c := range []struct {
+		calm int // rounds
+		want int
+	}{{0, fewLater}, {1, fewLater}, {calmRounds - 1, fewLater}, {calmRounds, mostLater}, {calmRounds + 1, mostLater}} {
+		if got := laterReads(c.calm); got != c.want {
+			t.Errorf("after %d calm rounds: %d, want %d", c.calm, got, c.want)
+		}
+	}
+}
+
+// One socket that brings little makes the rounds short again.
+func TestALittleEndsTheCalm(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		little bool
+		want   int // of the crowd, in the round
+	}{{"alone", false, mostLater}, {"with a little", true, fewLater}} {
+		t.Run(c.name, func(t *testing.T) {
+			l := start(t)
+			o := &readOrder{most: mostLater, done: make(chan struct{})}
+			_, sendLittle := o.client(t, l, "little", func() {})
+			inRound := -1
+			var sends []func(int)
+			for range mostLater {
+				_, send := o.client(t, l, "much", func() {
+					if inRound == 0 {
+						l.AtEnd(func() { inRound = len(o.names) })
+						inRound = -1
+					}
+				})
+				send(muchRead)
+				sends = append(sends, send)
+			}
+			waitFor(t, o.done, "the first bytes")
+			l.flush(t)
+
+			goOn := l.hold(t)
+			o.names, o.most, o.done = nil, mostLater, make(chan struct{})
+			inRound, l.calm = 0, calmRounds
+			if c.little {
+				o.most++
+				sendLittle(1)
+			}
+			for _, send := range sends {
+				send(muchRead)
+			}
+			goOn()
+			waitFor(t, o.done, "all to be read")
+			l.flush(t)
+			if c.little {
+				inRound--
+			}
+			if inRound != c.want {
+				t.Errorf("the first round read %d of them, want %d", inRound, c.want)
+			}
+		})
 	}
 }

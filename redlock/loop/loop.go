@@ -15,10 +15,12 @@ const (
 	mostEvents = 256      // sockets that become ready
 	mostFirst  = 64       // sockets read from that come first
 	mostReads  = 32       // and others
-	mostLater  = 8        // and more of those that bring much
+	mostLater  = 32       // and more of those that bring much
+	fewLater   = 8        // instead, while others are there
 	mostLast   = 8        // and more of those that end, which come after all others
 	mostTurns  = 64       // functions and turns of tasks
 	mostWrites = 1024     // sockets written to
+	calmRounds = 256      // without a socket that brings little until there are mostLater, some 50 ms
 )
 
 // A Loop reads and writes its sockets and runs its tasks. Any goroutine may call its methods.
@@ -39,6 +41,7 @@ type Loop struct {
 	ready        []*Socket // with bytes to read
 	later        []*Socket // the same, of those that bring much
 	last         []*Socket // of which the kernel told an end or an error
+	calm         int       // rounds since ready had one, at most calmRounds
 	readingFirst batch[*Socket]
 	reading      batch[*Socket]
 	readingLater batch[*Socket]
@@ -259,14 +262,24 @@ func (l *Loop) fallAsleep() bool {
 }
 
 // readAll reads once from each socket that is ready. One that has more to read comes after all
-// others that are ready. Those that bring much are few in a round, so that a single command and the
-// masters' answers to it do not wait until the pipelines of all others are done. Those that end are few, too:
-// when a crowd leaves at once, nobody else waits for that.
+// others. Those that bring much, and those that end, are few in a round: nobody waits long for them.
 func (l *Loop) readAll() {
+	l.calm = min(l.calm+1, calmRounds)
+	if len(l.ready) > 0 || !l.reading.isEmpty() {
+		l.calm = 0
+	}
 	l.readSome(&l.readingFirst, &l.first, mostFirst)
 	l.readSome(&l.reading, &l.ready, mostReads)
-	l.readSome(&l.readingLater, &l.later, mostLater)
+	l.readSome(&l.readingLater, &l.later, laterReads(l.calm))
 	l.readSome(&l.readingLast, &l.last, mostLast)
+}
+
+// laterReads is how many sockets that bring much a round reads. Alone, they may be many: it costs less.
+func laterReads(calm int) int {
+	if calm < calmRounds {
+		return fewLater
+	}
+	return mostLater
 }
 
 func (l *Loop) readSome(from *batch[*Socket], ready *[]*Socket, most int) {

@@ -122,7 +122,7 @@ func (s *Socket) Drain() (waiting int) {
 func (s *Socket) Pause() { s.paused.Store(true) }
 
 // ReadFirst has the socket read before all others in each round from now on. It is for the few
-// sockets that many tasks wait for. Answers that are here already are then known before a task
+// sockets that many tasks wait for. It ends no calm (laterReads). Answers that are here already are then known before a task
 // asks whether its server still answers, also after this process stood still for a while.
 func (s *Socket) ReadFirst() { s.first.Store(true) }
 
