@@ -97,6 +97,25 @@ func TestRunATransactionTellsOnlyOfChangesOfWhatItsClientWatches(t *testing.T) {
 	}
 }
 
+// A transaction that deletes one key does not wait until another of its keys is quiet.
+func TestRunATransactionDeletesBesideABusyKey(t *testing.T) {
+	s := startLiveSet(t, 3)
+	for _, m := range s.masters {
+		m.must("SET", "lock", "me", "PX", "60000")
+		m.must("SET", "busy", "0")
+	}
+	var busy func(Verdict)
+	busy = func(Verdict) {
+		for _, m := range s.masters {
+			m.must("INCRBY", "busy", "10")
+		}
+		s.examined.afterLook(busy)
+	}
+	s.examined.afterLook(busy)
+	r := RunRequest{Keys: bytesOf([]string{"busy", "lock"}), Deletes: bytesOf([]string{"lock"})}
+	wantReply(t, s.transaction(r, []string{"DEL", "lock"}, []string{"INCR", "busy"}), "*2\r\n:1\r\n:11\r\n")
+}
+
 // If the copies of a lock differ for good, they are mended, so that the client's next attempt finds a
 // quorum.
 func TestTimelineCopiesThatATransactionFindsDifferentAreMended(t *testing.T) {

@@ -28,8 +28,9 @@
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
 // A transaction that deletes a key without WATCH goes behind a Watch of its own on such keys
-// (Request.Deletes). If they change meanwhile, or votes are split, it looks again, unless a try has
-// deleted something. It spares a lock that its first look did not show.
+// (Request.Deletes). If they change meanwhile, or votes are split, it looks again, unless a try that
+// was not won has deleted something. It spares a lock that its first look did not show. If it also has
+// a script that deletes whatever it finds, all keys without WATCH are watched.
 //
 // What remains: the text of a script may not show that it deletes without comparing. Then it is
 // executed again after votes that split. That may be seconds later, and it may delete a lock that

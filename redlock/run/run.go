@@ -28,9 +28,9 @@ type Request struct {
 	// Transaction holds the commands between MULTI and EXEC. Args is empty then.
 	Transaction [][][]byte
 	Watches     []*Watch // the transaction runs only if their keys did not change; of the same DB
-	// Deletes are the keys that the transaction deletes, whoever holds them. If no Watch is on one of
-	// them, it goes only to masters that hold what a quorum holds, as if all its keys were watched. But
-	// no reply says that a key without a Watch has changed.
+	// Deletes are the keys that the transaction deletes, whoever holds them. Those without a Watch
+	// are watched, too, so that only masters that hold what a quorum holds execute it. But no reply
+	// says that a key without a Watch has changed.
 	Deletes [][]byte
 	// Scripts are the known texts of scripts that EVALSHA runs here by their SHA1.
 	Scripts  [][]byte
@@ -150,6 +150,9 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 		Replies: e.Replies(),
 		Parse: func(replies [][]byte) (effect.Result, error) {
 			x, err := e.Parse(replies)
+			if x.Aborted && len(r.Deletes) > 0 {
+				x.Reply = nil // EXEC does not say which key has changed
+			}
 			switch {
 			case err != nil:
 			case len(r.Scripts) > 0 && !reloaded.Load() && (resp.IsNoScript(x.Reply) || r.Transaction != nil && bytes.Contains(x.Reply, []byte("\r\n-NOSCRIPT"))):
@@ -292,8 +295,8 @@ func (r *Request) outcome(o ballot.Outcome, answers []quorum.Answer[effect.Resul
 			o.Verdict = ballot.NoQuorum
 		}
 	}
-	if len(r.Deletes) > 0 && (o.Reply == nil || len(r.Watches) == 1 && resp.IsNil(o.Reply)) {
-		o.Verdict, o.Reply = ballot.NoQuorum, nil // only runWatched watched what has changed
+	if len(r.Deletes) > 0 && o.Reply == nil {
+		o.Verdict = ballot.NoQuorum // its client may not watch what has changed
 	}
 	return o
 }

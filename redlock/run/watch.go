@@ -87,12 +87,15 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 // looksAgain is how often runWatched looks again.
 const looksAgain = 5
 
-// runWatched runs a transaction behind a Watch on the keys that its client does not watch. If they
-// changed between the look and the transaction, as at the end of a TTL, it looks again, as long as no
-// try deleted anything. It spares locks that the first look did not show.
+// runWatched runs a transaction behind a Watch on the keys that it deletes and its client does not
+// watch. If they changed between the look and the transaction, as at the end of a TTL, it looks again,
+// as long as no try deleted anything. It spares locks that the first look did not show.
 func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 	var first, w *Watch
-	keys, theirs := r.unwatched(r.Keys), slices.Clip(r.Watches)
+	keys, theirs := r.Deletes, slices.Clip(r.Watches)
+	if r.once { // a script may delete any of its keys
+		keys = r.unwatched(r.Keys)
+	}
 	for range 1 + looksAgain {
 		looked := u.retry().Again(ctx, false, func() (looked ballot.Outcome) {
 			if w, looked = u.watch(r.DB, keys); looked.Verdict == ballot.NoQuorum {
@@ -101,7 +104,7 @@ func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 			first = cmp.Or(first, w)
 			return looked
 		})
-		if looked.Verdict == ballot.NoQuorum || !w.showsNoOther(first, r.Deletes) {
+		if looked.Verdict == ballot.NoQuorum || !w.showsNoOther(first) {
 			return o
 		}
 		r.Watches = append(theirs, w)
@@ -126,12 +129,12 @@ func has(keys [][]byte, key []byte) bool {
 	return slices.ContainsFunc(keys, func(k []byte) bool { return bytes.Equal(k, key) })
 }
 
-// showsNoOther tells whether each of some keys is gone, or what a quorum may have held when another
-// Watch looked.
-func (w *Watch) showsNoOther(first *Watch, keys [][]byte) bool {
+// showsNoOther tells whether each key is gone, or what a quorum may have held when another Watch
+// looked.
+func (w *Watch) showsNoOther(first *Watch) bool {
 	first.mu.Lock()
 	defer first.mu.Unlock()
-	for i, key := range w.keys {
+	for i := range w.keys {
 		others := 0
 		for _, images := range first.images {
 			if !effect.SameContent(images[i], w.agreed[i]) {
@@ -139,7 +142,7 @@ func (w *Watch) showsNoOther(first *Watch, keys [][]byte) bool {
 			}
 		}
 		held := quorum.Tally{Masters: first.masters, Refused: others}.Possible()
-		if has(keys, key) && !w.agreed[i].Absent() && !held {
+		if !w.agreed[i].Absent() && !held {
 			return false
 		}
 	}
