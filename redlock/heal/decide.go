@@ -220,8 +220,10 @@ func (p patch) outliving(now copies, ours quorum.Set, ends int64, took time.Dura
 	}
 	ends += ceilMillis(took+2*p.took) + int64(float64(ends)*drift) + resp.ExpiryTolerance
 	for i := range p.writes {
-		left := now[i].Value.PTTL
-		if within := left != effect.NoExpiry && left <= ends; ours.Has(i) && !within {
+		if !ours.Has(i) {
+			continue // also one that is no master any more
+		}
+		if left := now[i].Value.PTTL; left == effect.NoExpiry || left > ends {
 			back |= 1 << i
 		}
 	}
