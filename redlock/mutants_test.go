@@ -908,6 +908,12 @@ var mutants = []mutant{
 		unmodelled: "the model's processes plan before they read when they go on",
 	},
 	{
+		rule:       "an answer that is too old asks for no other",
+		edits:      []edit{{"roster/roster.go", "news && s.read || s.isStale()", "news || s.isStale()"}},
+		caughtBy:   "roster/TestRosterAnswersThatAreTooOldDoNotCallForMore",
+		unmodelled: "it would be as safe, and would flood a slow master",
+	},
+	{
 		rule:     "a marker that was missing before a clock jumped is missing anew",
 		edits:    []edit{{"roster/roster.go", "s.read = s.read && !s.absent()", "_ = s.absent()"}},
 		caughtBy: "roster/TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew",
@@ -1211,7 +1217,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a copy outlives no lock whose TTL was shortened",
-		edits:    []edit{{"heal/decide.go", "ours.Has(i) && !within", "within && !within"}},
+		edits:    []edit{{"heal/decide.go", "left == effect.NoExpiry || left > ends", "false && left > ends"}},
 		caughtBy: "heal/TestData",
 	},
 	{

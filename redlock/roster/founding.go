@@ -124,13 +124,11 @@ func (r *Roster) found(now time.Time, limits Limits) []Write {
 		switch {
 		case i >= masters && (s == nil || !s.read || s.absent()):
 			continue
-		case s == nil || !s.read:
-			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
-		case s.problem != "":
+		case s != nil && s.read && s.problem != "":
 			waits = append(waits, r.names(i)+": "+s.problem)
-		case s.Replica:
+		case s != nil && s.read && s.Replica:
 			waits = append(waits, r.names(i)+": "+IsReplica)
-		case !s.absent():
+		case s == nil || !s.absent():
 			waits = append(waits, r.names(i)+" "+r.belonging(i, s))
 		}
 		if s != nil && s.read && s.run != "" {
@@ -170,6 +168,8 @@ func (r *Roster) describe() string {
 
 func (r *Roster) belonging(i int, s *view) string {
 	switch {
+	case s != nil && s.connected && !s.read && !s.asked.IsZero():
+		return "has not answered lately"
 	case s == nil || !s.read:
 		return "has not been reached"
 	case s.broken:

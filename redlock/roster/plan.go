@@ -51,15 +51,11 @@ const (
 	readPause = BeatPause
 )
 
-// Tick decides which markers to write now. The owner calls it after each change and once in a
-// while.
+// Tick decides which markers to write now. The owner calls it after each change and now and then.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.limits = limits
 	for _, s := range r.views {
-		if s.hasLapsed(now) {
-			s.read = false
-			r.changed()
-		}
+		r.lapse(s, now)
 	}
 	r.settleJumps(now)
 	r.adopt(now)

@@ -271,20 +271,15 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	if news {
 		s.broken = broken
 	}
-	if s.present() && p.DB == 0 {
-		if m := r.memories[p.Master].memory; m.Set != s.marker.Set || m.Run != s.marker.Run || m.Since != s.marker.Since {
-			r.memories[p.Master] = record{s.marker, now}
-		}
+	if m := r.memories[p.Master].memory; s.present() && p.DB == 0 && (m.Set != s.marker.Set || m.Run != s.marker.Run || m.Since != s.marker.Since) {
+		r.memories[p.Master] = record{s.marker, now}
 	}
 	if s.present() && s.marker.Set == r.set && r.set != "" {
 		news = r.learn(s, now) || news
 	}
 	r.tokenRead(s, token)
-	if news {
-		r.changed()
-	}
-	if s.isStale() {
-		r.changed() // the next answer must be judged again
+	if r.lapse(s, now); news && s.read || s.isStale() {
+		r.changed() // if it is stale, the next answer must be judged again
 	}
 	r.sees(p, s)
 	return r.judge(p, s), s.marker
@@ -312,6 +307,15 @@ func (s *view) isRecent(now time.Time) bool { return s.read && ago(s.asked, now)
 // written it, and the master may have granted a lock and forgotten that, too. So what was read before
 // does not count, and the next reading finds the marker missing anew.
 func (s *view) hasLapsed(now time.Time) bool { return s.absent() && !s.isRecent(now) }
+
+// lapse forgets a reading that has lapsed, and has the next one judged. It does not ask for a Tick: the
+// answers of a slow master are all too old, and would call for one another.
+func (r *Roster) lapse(s *view, now time.Time) {
+	if s.hasLapsed(now) {
+		s.read = false
+		r.version++
+	}
+}
 
 // ago returns how long ago it was, by the monotonic clock or the wall clock, whichever is more: while
 // this machine is suspended, only the wall clock may go on.

@@ -392,6 +392,28 @@ func TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew(t *testing.T) {
 	}
 }
 
+// The answers of a slow master are all too old. They do not call for a Tick, which would ask again.
+func TestRosterAnswersThatAreTooOldDoNotCallForMore(t *testing.T) {
+	asked := time.Now()
+	r := certifiedRoster(3, asked)
+	for range 3 {
+		asked = asked.Add(time.Minute)
+		came := asked.Add(recently + 1)
+		for i := 1; i < 3; i++ {
+			r.Asked(Place{i, 0}, came, 0)
+		}
+		before := r.Drain().Version
+		r.Checked(Place{0, 0}, "", false, asked, came)
+		if news := r.Drain(); news.Changed || news.Version == before {
+			t.Errorf("an old answer asks for a Tick: %v, or is not judged again: %v", news.Changed, news.Version == before)
+		}
+		r.Tick(came, rosterLimits)
+		if r.Drain().Changed {
+			t.Error("a Tick asks for another one")
+		}
+	}
+}
+
 // What a server forgot while it was a replica is as old as that time, not as its marker.
 func TestRosterAReplicaForAMomentHasJustForgotten(t *testing.T) {
 	now := time.Now()
