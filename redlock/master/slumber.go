@@ -39,7 +39,10 @@ func apart(boot, monotonic func() time.Duration) time.Duration {
 	for {
 		began := monotonic()
 		now := boot()
-		if ended := monotonic(); ended-began < slumberStep {
+		switch ended := monotonic(); {
+		case now == 0: // the system has no such clock
+			return 0
+		case ended-began < slumberStep:
 			return now - ended
 		}
 	}
