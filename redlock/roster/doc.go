@@ -22,42 +22,43 @@
 //
 // # What it promises
 //
-// Any two sets of masters that two processes count as voting at overlapping times share a
-// server process that remembers. This holds as long as locks live no longer than
-// Limits.MaxQuarantine, clocks keep within Limits.ClockDrift, and all processes have the same
-// Limits and these rules. A process with a longer Limits.RestartDelay trusts older sightings
-// than the others wait for, and an earlier version needs no sighting. So no master may be
-// replaced before all processes have the new limits and the new version. A quorum of servers
-// votes when it has been up, reachable and quiet for Limits.MaxQuarantine, Limits.RestartDelay
-// and ten seconds, and if somebody knows who the masters are: a quorum that remembers, a
-// process that reaches all masters, or one that had just seen each server that forgot and
-// reaches another that remembers. model_test.go checks both promises in worlds full of faults.
-// The scripts in testdata show the rules.
+// Any two sets of masters that two processes count as voting at overlapping times share a server
+// process that remembers. This holds as long as locks live no longer than Limits.MaxQuarantine,
+// clocks keep within Limits.ClockDrift, Limits.RestartDelay is longer than two seconds and twice
+// Limits.MasterTimeout, and all processes have the same Limits and these rules. A process with a
+// longer Limits.RestartDelay trusts older sightings than the others wait for, and an earlier version
+// needs no sighting. So no master may be replaced before all processes have the new limits and the
+// new version. A quorum of servers votes when it has been up, reachable and quiet for
+// Limits.MaxQuarantine, Limits.RestartDelay and ten seconds, and if somebody knows who the masters
+// are: a quorum that remembers, a process that reaches all masters, or one that had just seen each
+// server that forgot and reaches another that remembers. model_test.go checks both promises in
+// worlds full of faults. The scripts in testdata show the rules.
 //
-// There are seven exceptions.
+// There are eight exceptions.
 //
-//   - Two masters or more forget at once a longer TTL than any before, which both have recorded.
-//     The process that gives them their markers has not read it, and does not reach the others
-//     that recorded it, or those have forgotten it, too. Then they wait for the longest TTL that
-//     this process knows, or for Limits.RestartDelay. So longer locks may be granted twice. A
-//     process reads a longer TTL within a second, and knows better then
-//     (testdata/flush_unread.txt). If all masters forget, and no process that knows better
-//     lives, they wait for Limits.RestartDelay only.
-//   - All masters that have recorded a join forget at once, and no living process knows better.
-//     A process with an old list may then count the server before that join again.
-//   - All masters that a process knows of forget at once, after the number has changed without
-//     its knowledge. If its list is old, or it stood still for as long as two changes take, it
-//     may restore what it knows, or begin a new set, and count fewer masters than others do.
+//   - Two masters or more forget at once a longer TTL than any before, which both have recorded. The
+//     process that gives them their markers has not read it, and does not reach the others that
+//     recorded it, or those have forgotten it, too. Then they wait for the longest TTL that this
+//     process knows, or for Limits.RestartDelay. So longer locks may be granted twice. A process reads
+//     a longer TTL within a second, and knows better then (testdata/flush_unread.txt). If all masters
+//     forget, and no process that knows better lives, they wait for Limits.RestartDelay only.
+//   - All masters that have recorded a join forget at once, and no living process knows better. A
+//     process with an old list may then count the server before that join again.
+//   - All masters that a process knows of forget at once, after the number has changed without its
+//     knowledge. If its list is old, or it stood still for as long as two changes take, it may restore
+//     what it knows, or begin a new set, and count fewer masters than others do.
 //   - A set of one master. Nobody else knows its longer TTLs.
-//   - Masters that forgot may get markers of two sets, if one process begins a new set in
-//     the moment in which another writes the old one's marker. Only the operator can tell
-//     them apart.
-//   - All masters lose power twice, and a process starts in between, while a marker records the
-//     joins that it begins. If the masters then come back with older data, and another process
-//     gives them their former record, the two records name different servers. Neither process
-//     then counts them, until the operator begins the set anew.
-//   - Servers are promoted. If masters lose their data in so many places that too few
-//     remember, they stay out until the operator helps.
+//   - Masters that forgot may get markers of two sets, if one process begins a new set in the moment
+//     in which another writes the old one's marker. Only the operator can tell them apart.
+//   - All masters lose power twice, and a process starts in between, while a marker records the joins
+//     that it begins. If the masters then come back with older data, and another process gives them
+//     their former record, the two records name different servers. Neither process then counts them,
+//     until the operator begins the set anew.
+//   - SWAPDB, twice: a database changes places with one that no process uses, is mended and votes. If
+//     the two change back in the same run of the server, its earlier marker is valid at once, and the
+//     latest locks and fencing tokens are missing.
+//   - Servers are promoted. If masters lose their data in so many places that too few remember, they
+//     stay out until the operator helps.
 //
 // # The rules
 //
