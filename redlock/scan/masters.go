@@ -39,11 +39,16 @@ func (m Masters) Databases(ctx context.Context, i int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, _ := resp.ParseBulk(reply)
-	return parseKeyspace(text), nil
+	return parseKeyspace(reply)
 }
 
-func parseKeyspace(text []byte) []int {
+var errKeyspace = errors.New("INFO keyspace has an unknown reply")
+
+func parseKeyspace(reply []byte) ([]int, error) {
+	text, ok := resp.ParseBulk(reply)
+	if !ok {
+		return nil, errKeyspace
+	}
 	dbs := []int{0}
 	for line := range bytes.Lines(text) {
 		name, facts, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("db")), []byte(":keys="))
@@ -53,7 +58,7 @@ func parseKeyspace(text []byte) []int {
 			dbs = append(dbs, db)
 		}
 	}
-	return dbs
+	return dbs, nil
 }
 
 // Page sends one SCAN.

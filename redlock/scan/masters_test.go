@@ -3,6 +3,8 @@ package scan
 import (
 	"slices"
 	"testing"
+
+	"redlock-proxy/redlock/resp"
 )
 
 // A walk scans database 0, and those with more keys than the marker.
@@ -12,9 +14,12 @@ func TestParseKeyspace(t *testing.T) {
 		"# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=0\r\ndb3:keys=2,expires=1\r\ndb4:keys=1,expires=0\r\ndb15:keys=100000,expires=3\r\n": {0, 3, 15},
 		"db1:keys=x\r\ndbx:keys=3\r\ndb-1:keys=3\r\ndb0:keys=9":                                                                          {0},
 	} {
-		if dbs := parseKeyspace([]byte(text)); !slices.Equal(dbs, want) {
-			t.Errorf("%q: %v, not %v", text, dbs, want)
+		if dbs, err := parseKeyspace(resp.AppendBulk(nil, text)); err != nil || !slices.Equal(dbs, want) {
+			t.Errorf("%q: %v %v, not %v", text, dbs, err, want)
 		}
+	}
+	if dbs, err := parseKeyspace([]byte("+OK\r\n")); err == nil {
+		t.Errorf("a reply that is no text: %v", dbs)
 	}
 }
 
