@@ -15,12 +15,12 @@
 //
 // This package turns requests into ballots and ballots into answers, and undoes what was not won.
 // The rest is in rooms below it. You can read each room with only those below it. run executes
-// other commands, mend makes copies equal again, heal copies locks to masters that lack them,
-// renew extends them, token gives fencing tokens, and scan lists keys. ballot puts one question to every master,
-// and lane orders the questions about each key. master knows the masters, stream is the
+// other commands, mend makes copies equal again, heal copies locks to masters that lack them, renew
+// extends them, token gives fencing tokens, and scan lists keys. ballot puts one question to every
+// master, and lane orders the questions about each key. master knows the masters, stream is the
 // connection to one, and notify receives their messages. loop reads and writes sockets, and runs
-// tasks. Some rooms ask nothing: quorum (votes in, verdict out), roster (who may vote), marker
-// (its record), effect (what a command did to its keys), script (what its text does), rdb (DUMP
+// tasks. Some rooms ask nothing: quorum (votes in, verdict out), roster (who may vote), marker (its
+// record), effect (what a command did to its keys), script (what its text does), rdb (DUMP
 // payloads) and resp (replies). imports_test.go says which room may import which.
 //
 // Acquire (acquire.go) takes its turn (lane), and ballot.Poll puts the question on every

@@ -9,10 +9,10 @@
 // and a turn into its queue, both at once: a turn is a number of replies for one member.
 //
 // If there is a loop that can read and write the connection, it sends everything in the buffer in
-// one write at the end of its round, and feeds what it reads, before it reads clients. Otherwise two
-// goroutines do the same (drive.go). Feeding (reader.go) takes one turn after another and gives its replies to its
-// client. So a member's replies come in the order of its commands, whole, and no other client gets
-// a part of them. Forwarding allocates nothing.
+// one write at the end of its round, and feeds what it reads, before it reads clients. Otherwise
+// two goroutines do the same (drive.go). Feeding (reader.go) takes one turn after another and gives
+// its replies to its client. So a member's replies come in the order of its commands, whole, and no
+// other client gets a part of them. Forwarding allocates nothing.
 //
 // If a loop writes to the client, the replies are appended to its socket. Otherwise, or while the
 // client takes no more or somebody else writes to it, they are put aside, and a goroutine writes

@@ -136,7 +136,7 @@ func Attained(masters int, numbers []int64) (n int64, ok bool) {
 	return numbers[len(numbers)-need], true
 }
 
-// AttainedTTL is Attained for the times that are left of copies. -1 is endless.
+// AttainedTTL is Attained for the times that are left of copies. -1 is endless. It changes left.
 func AttainedTTL(masters int, left []int64) (n int64, ok bool) {
 	for i := range left {
 		if left[i] == -1 {
