@@ -127,6 +127,15 @@ func (s *liveSet) awaitIdle() {
 	s.eventually("idle", func(*liveMaster) bool { return s.Locker.masters.Idle() })
 }
 
+func (s *liveSet) wantEverywhere(key, value string) {
+	s.t.Helper()
+	for i, m := range s.masters {
+		if got, want := string(m.must("GET", key)), string(resp.AppendBulk(nil, value)); got != want {
+			s.t.Errorf("master %d has %q, not %q", i+1, got, want)
+		}
+	}
+}
+
 func (s *liveSet) eventuallyGone(key string) {
 	s.t.Helper()
 	s.eventually(key+" gone", func(m *liveMaster) bool { return m.dump(key) == nil })
@@ -307,11 +316,7 @@ func TestWatchDoesNotFailOpen(t *testing.T) {
 				t.Errorf("%v %q", o.Verdict, o.Reply)
 			}
 			s.awaitIdle()
-			for i, m := range s.masters {
-				if got := string(m.must("GET", "lock")); got != "$3\r\nyou\r\n" {
-					t.Errorf("master %d has %q", i+1, got)
-				}
-			}
+			s.wantEverywhere("lock", "you")
 		})
 	}
 }

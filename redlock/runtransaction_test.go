@@ -30,20 +30,14 @@ func TestRunATransactionSparesALockThatCameAfterItsFirstLook(t *testing.T) {
 		if v == Won {
 			t.Error("the first look found a quorum")
 		}
-		for _, m := range s.masters {
-			m.must("SET", "lock", "you", "PX", "60000")
-		}
+		s.all([]string{"SET", "lock", "you", "PX", "60000"})
 	})
 	keys := bytesOf([]string{"lock"})
 	if o := s.transaction(RunRequest{Keys: keys, Deletes: keys}, []string{"DEL", "lock"}); o.Verdict != NoQuorum || o.Voting != 5 {
 		t.Errorf("%v %q, %s", o.Verdict, o.Reply, o.NoQuorumError())
 	}
 	s.awaitIdle()
-	for i, m := range s.masters {
-		if got := string(m.must("GET", "lock")); got != "$3\r\nyou\r\n" {
-			t.Errorf("master %d has %q", i+1, got)
-		}
-	}
+	s.wantEverywhere("lock", "you")
 }
 
 // A client watches one key, and deletes another that somebody is just acquiring. No master gets the
@@ -81,16 +75,10 @@ func TestRunATransactionTellsOnlyOfChangesOfWhatItsClientWatches(t *testing.T) {
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			s := startLiveSet(t, 3)
-			for _, m := range s.masters {
-				m.must("SET", "watched", "me", "PX", "60000")
-				m.must("SET", "other", "me", "PX", "60000")
-			}
+			s.all([]string{"SET", "watched", "me", "PX", "60000"})
+			s.all([]string{"SET", "other", "me", "PX", "60000"})
 			w, _ := s.Watch(t.Context(), 0, bytesOf([]string{"watched"}))
-			s.examined.afterLook(func(Verdict) {
-				for _, m := range s.masters {
-					m.must(row.change...)
-				}
-			})
+			s.examined.afterLook(func(Verdict) { s.all(row.change) })
 			r := RunRequest{Keys: bytesOf([]string{"other", "watched"}), Deletes: bytesOf([]string{"other"}), Watches: []*Watch{w}, RESP3: row.resp3}
 			wantReply(t, s.transaction(r, []string{"DEL", "other"}), row.reply)
 		})
@@ -100,15 +88,11 @@ func TestRunATransactionTellsOnlyOfChangesOfWhatItsClientWatches(t *testing.T) {
 // A transaction that deletes one key does not wait until another of its keys is quiet.
 func TestRunATransactionDeletesBesideABusyKey(t *testing.T) {
 	s := startLiveSet(t, 3)
-	for _, m := range s.masters {
-		m.must("SET", "lock", "me", "PX", "60000")
-		m.must("SET", "busy", "0")
-	}
+	s.all([]string{"SET", "lock", "me", "PX", "60000"})
+	s.all([]string{"SET", "busy", "0"})
 	var busy func(Verdict)
 	busy = func(Verdict) {
-		for _, m := range s.masters {
-			m.must("INCRBY", "busy", "10")
-		}
+		s.all([]string{"INCRBY", "busy", "10"})
 		s.examined.afterLook(busy)
 	}
 	s.examined.afterLook(busy)
