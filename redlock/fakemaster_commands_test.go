@@ -60,11 +60,15 @@ func (m *fakeMaster) dispatch(s *fakeSession, args [][]byte) []byte {
 func (m *fakeMaster) exec(s *fakeSession) []byte {
 	queued := s.queued
 	s.queued = nil
+	changed := m.sawChange(s)
 	if queued == nil {
 		return replyError("ERR EXEC without MULTI")
 	}
 	if s.dirty {
 		return replyError("EXECABORT Transaction discarded because of previous errors.")
+	}
+	if changed {
+		return []byte("*-1\r\n")
 	}
 	reply := resp.AppendArray(nil, len(queued))
 	for i, args := range queued {

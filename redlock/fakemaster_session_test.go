@@ -12,15 +12,16 @@ import (
 
 // A fakeSession is the master's end of a connection.
 type fakeSession struct {
-	master *fakeMaster
-	conn   *fakeConn
-	id     int64
-	killed bool // master.mu guards this and all below
-	db     int
-	resp3  bool
-	queued [][][]byte // since MULTI; nil outside
-	dirty  bool       // a command was refused when it was queued
-	mute   bool       // an answer was lost; only serve uses it
+	master  *fakeMaster
+	conn    *fakeConn
+	id      int64
+	killed  bool // master.mu guards this and all below
+	db      int
+	resp3   bool
+	queued  [][][]byte // since MULTI; nil outside
+	dirty   bool       // a command was refused when it was queued
+	watched map[string]entry
+	mute    bool // an answer was lost; only serve uses it
 
 	listens fakeListens
 }
