@@ -58,7 +58,7 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 	case <-ctx.Done():
 		return h, false
 	}
-	seen, unclear := map[keyInDB]bool{}, false // SCAN may return a key twice
+	seen, unclear := map[keyInDB]bool{}, false // a key comes once for each master, or more often
 	matches := func(key []byte) bool { return glob == "" || glob == "*" || route.GlobMatch(glob, key) }
 	all := c.Reader.Walk(ctx,
 		func(db int, key []byte) bool {

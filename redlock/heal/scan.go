@@ -20,9 +20,9 @@ const (
 // run makes the pass, and tells whether it was complete.
 func (p *pass) run() (complete bool) {
 	p.gaps, p.overSize = map[lane.Key]gap{}, map[lane.Key]bool{}
-	all := scan.Walk(p.ctx, scan.Masters{Set: p.box.Masters}, func(page scan.Page) (more bool) {
-		p.lookAtPage(page.DB, page.Keys)
-		p.rest(len(page.Keys))
+	all := scan.Walk(p.ctx, scan.Masters{Set: p.box.Masters}, func(db int, keys [][]byte) (more bool) {
+		p.lookAtPage(db, keys)
+		p.rest(len(keys))
 		return true
 	})
 	p.healGaps()

@@ -57,6 +57,7 @@ type toyMaster struct {
 type toyKey struct {
 	db   int
 	name string
+	late bool // the master gets it behind its scan
 }
 
 // toys are a scan.Source. It scans two keys at a time.
@@ -89,7 +90,7 @@ func (f *toys) Page(_ context.Context, i, db int, cursor []byte) ([]byte, [][]by
 	}
 	var names [][]byte
 	for _, key := range m.keys {
-		if key.db == db {
+		if key.db == db && !key.late {
 			names = append(names, []byte(key.name))
 		}
 	}
@@ -116,7 +117,7 @@ func (f *toys) look(db int, keys [][]byte) [][]Copy {
 	for k, key := range keys {
 		for _, m := range f.masters {
 			c := Copy{Heard: true, Votes: m.votes}
-			if slices.Contains(m.keys, toyKey{db, string(key)}) {
+			if slices.ContainsFunc(m.keys, func(k toyKey) bool { return k.db == db && k.name == string(key) }) {
 				c.Type = "string"
 			}
 			all[k] = append(all[k], c)
@@ -126,8 +127,8 @@ func (f *toys) look(db int, keys [][]byte) [][]Copy {
 }
 
 // walkToys makes a walk over masters such as "1:a,3/b" (a in database 0, b in 3), "2:-a"
-// (it does not vote) or "3:a!" (it fails at its end). "stop=2" ends it with the second key,
-// and "without=a" does not want a.
+// (it does not vote), "3:a!" (it fails at its end) or "4:+a" (it gets a behind its scan).
+// "stop=2" ends it with the second key, and "without=a" does not want a.
 func walkToys(t *testing.T, words []string) string {
 	source := &toys{}
 	var shown []string
@@ -144,9 +145,10 @@ func walkToys(t *testing.T, words []string) string {
 		_, text, _ := strings.Cut(word, ":")
 		m := toyMaster{votes: !strings.HasPrefix(text, "-"), fails: strings.HasSuffix(text, "!")}
 		for _, name := range strings.FieldsFunc(strings.Trim(text, "-!"), func(r rune) bool { return r == ',' }) {
-			key := toyKey{name: name}
+			name, late := strings.CutPrefix(name, "+")
+			key := toyKey{name: name, late: late}
 			if db, name, in := strings.Cut(name, "/"); in {
-				key = toyKey{int(numbers(t, []string{db})[0]), name}
+				key = toyKey{int(numbers(t, []string{db})[0]), name, late}
 			}
 			m.keys = append(m.keys, key)
 		}

@@ -28,7 +28,8 @@ func restAfter(took time.Duration) time.Duration {
 
 // Walk calls each with a few keys at a time, from all databases, and with what the masters
 // hold under them. wants tells which keys to look at. It ends early if each returns false, or
-// with ctx. all is true if every lock that was held all the time was shown.
+// with ctx. A key comes once for each master that has it, or more often. all is true if
+// every lock that was held all the time was shown.
 func (r *Reader) Walk(ctx context.Context, wants func(db int, key []byte) bool, each func(db int, key []byte, copies []Copy) (more bool)) (all bool) {
 	w := walk{ctx: ctx, look: r.Look, wants: wants, each: each, asked: time.Now()}
 	return scan.Walk(ctx, scan.Masters{Set: r.box.Masters}, w.visit)
@@ -44,28 +45,19 @@ type walk struct {
 }
 
 // visit looks at the keys of a page, a few at a time.
-func (w *walk) visit(p scan.Page) (more bool) {
+func (w *walk) visit(db int, found [][]byte) (more bool) {
 	w.rest()
-	keys := slices.DeleteFunc(p.Keys, func(key []byte) bool { return !w.wants(p.DB, key) })
-	for p.Keys = range slices.Chunk(keys, lookStep) {
-		if w.ctx.Err() != nil || !w.show(p) {
+	found = slices.DeleteFunc(found, func(key []byte) bool { return !w.wants(db, key) })
+	for keys := range slices.Chunk(found, lookStep) {
+		if w.ctx.Err() != nil {
 			return false
+		}
+		for k, copies := range w.look(db, keys) {
+			if !w.each(db, keys[k], copies) {
+				return false
+			}
 		}
 		w.rest()
-	}
-	return true
-}
-
-// show calls each with those of a few keys that no master before has shown.
-func (w *walk) show(p scan.Page) (more bool) {
-	for k, copies := range w.look(p.DB, p.Keys) {
-		shown := false
-		for i, c := range copies {
-			shown = shown || p.Before.Has(i) && c.there()
-		}
-		if !shown && !w.each(p.DB, p.Keys[k], copies) {
-			return false
-		}
 	}
 	return true
 }

@@ -14,18 +14,10 @@ type Source interface {
 	Page(ctx context.Context, master, db int, cursor []byte) (next []byte, keys [][]byte, err error)
 }
 
-// A Page is some keys of a database.
-type Page struct {
-	DB   int
-	Keys [][]byte
-	// Before are the masters whose keys have all been visited already.
-	Before quorum.Set
-}
-
 // Walk visits the keys of so many masters that each quorum has one of them. It ends early
 // if visit returns false, or with ctx. all is true if it visited every key that a quorum
 // held all the time. A key may come several times.
-func Walk(ctx context.Context, s Source, visit func(Page) (more bool)) (all bool) {
+func Walk(ctx context.Context, s Source, visit func(db int, keys [][]byte) (more bool)) (all bool) {
 	w := walk{Source: s, ctx: ctx, visit: visit}
 	masters := s.Size()
 	need := quorum.Intersecting(masters)
@@ -41,7 +33,7 @@ func Walk(ctx context.Context, s Source, visit func(Page) (more bool)) (all bool
 type walk struct {
 	Source
 	ctx     context.Context
-	visit   func(Page) (more bool)
+	visit   func(db int, keys [][]byte) (more bool)
 	scanned quorum.Set
 	ended   bool // visit has returned false
 }
@@ -68,7 +60,7 @@ func (w *walk) scanDatabase(i, db int) bool {
 		if err != nil {
 			return false
 		}
-		w.ended = !w.visit(Page{DB: db, Keys: keys, Before: w.scanned})
+		w.ended = !w.visit(db, keys)
 		if w.isOver() {
 			return false
 		}
