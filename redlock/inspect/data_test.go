@@ -52,6 +52,9 @@ type toyMaster struct {
 	keys  []toyKey
 	votes bool
 	fails bool // at the end of its keys
+	// restarts means that another run of the server answers after the last page.
+	restarts bool
+	scanned  bool
 }
 
 type toyKey struct {
@@ -71,19 +74,23 @@ func (f *toys) Size() int { return len(f.masters) }
 
 func (f *toys) Votes(i int) bool { return f.masters[i].votes }
 
-func (f *toys) Databases(_ context.Context, i int) (dbs []int, err error) {
+func (f *toys) Server(_ context.Context, i int) (run string, dbs []int, err error) {
+	if f.masters[i].restarts && f.masters[i].scanned {
+		run = "another"
+	}
 	for _, key := range f.masters[i].keys {
 		if !slices.Contains(dbs, key.db) {
 			dbs = append(dbs, key.db)
 		}
 	}
 	if len(dbs) == 0 && f.masters[i].fails {
-		return nil, errGone
+		return "", nil, errGone
 	}
-	return dbs, nil
+	return run, dbs, nil
 }
 
 func (f *toys) Page(_ context.Context, i, db int, cursor []byte) ([]byte, [][]byte, error) {
+	f.masters[i].scanned = true
 	m, at := f.masters[i], int(numbersOf(cursor))
 	if at == 0 {
 		f.asked = append(f.asked, fmt.Sprintf("%d/%d", i+1, db))
@@ -127,8 +134,8 @@ func (f *toys) look(db int, keys [][]byte) [][]Copy {
 }
 
 // walkToys makes a walk over masters such as "1:a,3/b" (a in database 0, b in 3), "2:-a"
-// (it does not vote), "3:a!" (it fails at its end) or "4:+a" (it gets a behind its scan).
-// "stop=2" ends it with the second key, and "without=a" does not want a.
+// (it does not vote), "3:a!" (it fails at its end), "4:a~" (it restarts) or "5:+a" (it gets a
+// behind its scan). "stop=2" ends it with the second key, and "without=a" does not want a.
 func walkToys(t *testing.T, words []string) string {
 	source := &toys{}
 	var shown []string
@@ -143,8 +150,8 @@ func walkToys(t *testing.T, words []string) string {
 			continue
 		}
 		_, text, _ := strings.Cut(word, ":")
-		m := toyMaster{votes: !strings.HasPrefix(text, "-"), fails: strings.HasSuffix(text, "!")}
-		for _, name := range strings.FieldsFunc(strings.Trim(text, "-!"), func(r rune) bool { return r == ',' }) {
+		m := toyMaster{votes: !strings.HasPrefix(text, "-"), fails: strings.HasSuffix(text, "!"), restarts: strings.HasSuffix(text, "~")}
+		for _, name := range strings.FieldsFunc(strings.Trim(text, "-!~"), func(r rune) bool { return r == ',' }) {
 			name, late := strings.CutPrefix(name, "+")
 			key := toyKey{name: name, late: late}
 			if db, name, in := strings.Cut(name, "/"); in {

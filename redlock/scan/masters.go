@@ -28,28 +28,29 @@ func (m Masters) Size() int { return m.List().Size() }
 
 func (m Masters) Votes(master int) bool { return m.Voting(0).Has(master) }
 
-// Databases are database 0 and those in which the master has more keys than its marker.
-// An embedded master lists none, and clients reach it through this process only, so all that
-// this process uses are scanned.
-func (m Masters) Databases(ctx context.Context, i int) ([]int, error) {
+// Server returns which run of the server answers, and database 0 and those in which it has
+// more keys than its marker. An embedded master ends with this process and lists no databases,
+// and clients reach it through this process only, so all that this process uses are scanned.
+func (m Masters) Server(ctx context.Context, i int) (run string, dbs []int, err error) {
 	if one := m.At(i); one.Embedded() {
-		return one.Databases(), nil
+		return "", one.Databases(), nil
 	}
-	reply, err := m.ask(ctx, i, 0, resp.AppendCommand(nil, "INFO", "keyspace"))
+	reply, err := m.ask(ctx, i, 0, resp.AppendCommand(nil, "INFO"))
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
-	return parseKeyspace(reply)
+	return parseServer(reply)
 }
 
-var errKeyspace = errors.New("INFO keyspace has an unknown reply")
+var errServer = errors.New("INFO has an unknown reply")
 
-func parseKeyspace(reply []byte) ([]int, error) {
+func parseServer(reply []byte) (run string, dbs []int, err error) {
 	text, ok := resp.ParseBulk(reply)
-	if !ok {
-		return nil, errKeyspace
+	run = stream.InfoField(text, "run_id")
+	if !ok || run == "" {
+		return "", nil, errServer
 	}
-	dbs := []int{0}
+	dbs = []int{0}
 	for line := range bytes.Lines(text) {
 		name, facts, _ := bytes.Cut(bytes.TrimPrefix(line, []byte("db")), []byte(":keys="))
 		keys, _, _ := bytes.Cut(facts, []byte(","))
@@ -58,7 +59,7 @@ func parseKeyspace(reply []byte) ([]int, error) {
 			dbs = append(dbs, db)
 		}
 	}
-	return dbs, nil
+	return run, dbs, nil
 }
 
 // Page sends one SCAN.

@@ -7,19 +7,22 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A walk scans database 0, and those with more keys than the marker.
-func TestParseKeyspace(t *testing.T) {
+// A walk scans database 0, and those with more keys than the marker. It knows the server by its
+// run id.
+func TestParseServer(t *testing.T) {
 	for text, want := range map[string][]int{
 		"# Keyspace\r\n": {0},
 		"# Keyspace\r\ndb0:keys=1,expires=0,avg_ttl=0\r\ndb3:keys=2,expires=1\r\ndb4:keys=1,expires=0\r\ndb15:keys=100000,expires=3\r\n": {0, 3, 15},
 		"db1:keys=x\r\ndbx:keys=3\r\ndb-1:keys=3\r\ndb0:keys=9":                                                                          {0},
 	} {
-		if dbs, err := parseKeyspace(resp.AppendBulk(nil, text)); err != nil || !slices.Equal(dbs, want) {
-			t.Errorf("%q: %v %v, not %v", text, dbs, err, want)
+		if run, dbs, err := parseServer(resp.AppendBulk(nil, "# Server\r\nrun_id:abc\r\n"+text)); err != nil || run != "abc" || !slices.Equal(dbs, want) {
+			t.Errorf("%q: %s %v %v, not %v", text, run, dbs, err, want)
 		}
 	}
-	if dbs, err := parseKeyspace([]byte("+OK\r\n")); err == nil {
-		t.Errorf("a reply that is no text: %v", dbs)
+	for _, wrong := range []string{"+run_id:abc\r\n", "$7\r\nrun:abc\r\n"} {
+		if run, dbs, err := parseServer([]byte(wrong)); err == nil {
+			t.Errorf("%q: %s %v", wrong, run, dbs)
+		}
 	}
 }
 

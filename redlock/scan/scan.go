@@ -10,7 +10,8 @@ import (
 type Source interface {
 	Size() int // the number of masters
 	Votes(master int) bool
-	Databases(ctx context.Context, master int) ([]int, error)
+	// Server returns which run of the server answers, and the databases that have keys.
+	Server(ctx context.Context, master int) (run string, dbs []int, err error)
 	Page(ctx context.Context, master, db int, cursor []byte) (next []byte, keys [][]byte, err error)
 }
 
@@ -40,9 +41,10 @@ type walk struct {
 
 func (w *walk) isOver() bool { return w.ended || w.ctx.Err() != nil }
 
-// scanMaster visits the keys of one master. It returns false if it did not come to the end.
+// scanMaster visits the keys of one master. It returns false if it did not come to the end, or
+// if the server was restarted meanwhile: a cursor means nothing to another run.
 func (w *walk) scanMaster(i int) bool {
-	dbs, err := w.Databases(w.ctx, i)
+	began, dbs, err := w.Server(w.ctx, i)
 	if err != nil {
 		return false
 	}
@@ -51,7 +53,8 @@ func (w *walk) scanMaster(i int) bool {
 			return false
 		}
 	}
-	return true
+	ended, _, err := w.Server(w.ctx, i)
+	return err == nil && ended == began
 }
 
 func (w *walk) scanDatabase(i, db int) bool {
