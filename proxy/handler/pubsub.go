@@ -14,7 +14,7 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// performTracking is CLIENT TRACKING and CLIENT CACHING.
+// performTracking performs CLIENT TRACKING and CLIENT CACHING.
 func (h *handler) performTracking(name string, cmd wire.Command, spec *command.Spec) {
 	switch {
 	case !h.mayAnswer(name, cmd.Args, spec):
@@ -25,8 +25,8 @@ func (h *handler) performTracking(name string, cmd wire.Command, spec *command.S
 	}
 }
 
-// trackLocks tells of lock commands that are about to be put to the masters. It may
-// be called while the client is watched.
+// trackLocks reports lock commands that are about to be sent to the masters. The minder
+// may own the client meanwhile.
 func (h *handler) trackLocks(calls ...lock.Command) {
 	if !h.pubsub.Tracks() {
 		return
@@ -38,8 +38,8 @@ func (h *handler) trackLocks(calls ...lock.Command) {
 	h.pubsub.Begin(commands)
 }
 
-// Confirmed is told of the upstream's confirmations, with the client's writing
-// side taken.
+// Confirmed is called for each confirmation of the upstream, with the client's write lock
+// held.
 func (h *handler) Confirmed(c wire.Confirmation) { h.pubsub.Confirmed(c) }
 
 // Flushed is called when no reply is pending any more.

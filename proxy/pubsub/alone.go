@@ -7,13 +7,13 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// Without an upstream the proxy itself confirms subscriptions to the locks'
-// channels, so that clients can wait for locks. When the upstream is back such a
-// client is disconnected, lest it misses what is published there: its library
-// connects again and subscribes anew, as after a restart of its one Redis.
+// While the upstream is unreachable, the proxy itself confirms subscriptions to
+// channels of locks, so that clients can wait for locks. It disconnects these clients
+// when the upstream is back, because they would miss messages that are published there.
+// Their libraries connect and subscribe again, as after a restart of their one Redis.
 
-// subscribeHere confirms each name. What the masters have published since
-// they were asked may follow at once.
+// subscribeHere confirms the names without the upstream. Messages that the masters have
+// published meanwhile may follow at once.
 func (c *Client) subscribeHere(of wire.Family, names []string) {
 	l := c.listening.Load()
 	c.outdatedAt.Store(c.hub.opened.Load() + 1)
@@ -26,8 +26,8 @@ func (c *Client) subscribeHere(of wire.Family, names []string) {
 	})
 }
 
-// unsubscribeHere confirms each name, or each that is subscribed to where none
-// is given.
+// unsubscribeHere is subscribeHere for UNSUBSCRIBE. Without names it ends all
+// subscriptions of the family.
 func (c *Client) unsubscribeHere(of wire.Family, names []string) {
 	l := c.listening.Load()
 	all := len(names) == 0
@@ -49,8 +49,8 @@ func (c *Client) unsubscribeHere(of wire.Family, names []string) {
 	c.leaveUnheard()
 }
 
-// appendConfirmation adds a confirmation to the replies. They reach the client
-// whatever CLIENT REPLY said, as with Redis.
+// appendConfirmation adds a confirmation to the replies. As in Redis, CLIENT REPLY does
+// not hide it.
 func (c *Client) appendConfirmation(replies []byte, of wire.Family, adds bool, name *string, total int) []byte {
 	replies = wire.AppendPushHeader(replies, 3, c.session.Version())
 	replies = redcon.AppendBulkString(replies, of.Command(adds))
@@ -62,29 +62,30 @@ func (c *Client) appendConfirmation(replies []byte, of wire.Family, adds bool, n
 	return redcon.AppendInt(replies, int64(total))
 }
 
-// RestrictedAlone is Restricted where no upstream refuses commands because of it.
+// RestrictedAlone tells whether the proxy itself must refuse commands in RESP2's subscribe
+// mode, because the client has no upstream connection that would do so.
 func (c *Client) RestrictedAlone() bool {
 	return c.Listens() && c.session.Upstream() == nil && c.Restricted()
 }
 
-// replayTracking tells an upstream that has just been opened that the client
-// tracks keys, which was answered here while there was none. The client has
-// seen the reply, so it does not see the upstream's.
+// replayTracking sends CLIENT TRACKING to an upstream connection that was just opened,
+// if the proxy answered it while there was none. The client does not get the reply,
+// because it has got one already.
 func (c *Client) replayTracking() {
 	if words := c.tracking.command(); words != nil && c.listening.Load() != nil {
 		c.session.Insert(resp.AppendCommand(nil, words...), 1)
 	}
 }
 
-// Opened is told that the client's upstream connection was opened.
+// Opened is called after the client's upstream connection was opened.
 func (c *Client) Opened() {
 	c.replayTracking()
 	c.hub.opened.Add(1)
 	c.endIfOutdated()
 }
 
-// endIfOutdated ends a session whose subscriptions were confirmed without the
-// upstream, once that has been reached. Any goroutine may ask.
+// endIfOutdated ends the session if the proxy confirmed its subscriptions without the
+// upstream, and the upstream has been reached since. Any goroutine may call it.
 func (c *Client) endIfOutdated() {
 	l := c.listening.Load()
 	if l == nil {
@@ -95,8 +96,8 @@ func (c *Client) endIfOutdated() {
 	}
 }
 
-// PublishesAlone tells whether PUBLISH is for the masters: it is meant for a lock's
-// channel while the upstream is away, and every proxy's subscribers listen there.
+// PublishesAlone tells whether a PUBLISH goes to the masters: its channel is a lock's, and
+// the upstream is unreachable. The subscribers of all proxies listen to the masters.
 func (c *Client) PublishesAlone(args [][]byte) bool {
 	if c.session.Upstream() != nil || c.hub.subscribe == nil || len(args) != 3 {
 		return false

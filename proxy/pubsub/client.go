@@ -10,7 +10,7 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// A Hub is what the clients of a process share.
+// A Hub is the state that all clients of a process share.
 type Hub struct {
 	subscribe Subscribe
 	memory    *conn.Budget
@@ -18,39 +18,39 @@ type Hub struct {
 	opened    atomic.Int64 // how often an upstream connection was opened, for any client
 }
 
-// NewHub makes a Hub. subscribe is nil if the masters are not listened to.
+// NewHub makes a Hub. If subscribe is nil, no client listens to the masters.
 func NewHub(subscribe Subscribe, memory *conn.Budget, m *metrics.Metrics) *Hub {
 	return &Hub{subscribe: subscribe, memory: memory, metrics: m}
 }
 
-// A Client is what one client wants to be told of: its subscriptions, and the keys
-// that it tracks. The goroutine of its session calls it, where nothing else is said.
+// A Client has the subscriptions of one client and the keys that it tracks. Its session's
+// goroutine calls its methods, unless they say otherwise.
 type Client struct {
 	hub     *Hub
 	session Session
 
-	// listening is nil while nothing is wanted of the masters. Only the session
-	// changes it.
+	// listening is nil while the client wants nothing from the masters. Only the session's
+	// goroutine changes it.
 	listening atomic.Pointer[listener]
-	// outdatedAt: the upstream was away when subscriptions were confirmed, so that
-	// it does not know them. Once it has been opened so often, for anybody, messages
-	// may be published there. 0: it knows them.
+	// outdatedAt is for subscriptions that were confirmed without the upstream, which
+	// does not know them. When hub.opened has reached outdatedAt, the upstream is back, and
+	// the client may miss messages that are published there. 0: there are none.
 	outdatedAt atomic.Int64
 
 	tracking tracking
 }
 
-// NewClient is for a client of that session, which closes it.
+// NewClient makes the Client of a session, which must Close it.
 func NewClient(hub *Hub, session Session) *Client { return &Client{hub: hub, session: session} }
 
-// A client's subscriptions are the upstream's, whose confirmations and counts
-// it sees. A script on lock keys publishes on the masters, though, and nowhere
-// else, so a channel that may carry wake-ups is subscribed to there as well,
-// and before the upstream confirms: a client tries the lock once more after
-// that confirmation and then relies on being told.
+// A client subscribes at the upstream, and sees the upstream's confirmations and counts.
+// But a script on lock keys publishes on the masters, and nowhere else. So the proxy also
+// subscribes at the masters to every channel that may carry wake-ups. It does so before
+// the upstream confirms: after the confirmation a client tries the lock once more, and
+// then waits for a message.
 
-// PerformSubscription is the SUBSCRIBE and UNSUBSCRIBE families. Sharded
-// channels are the upstream's alone.
+// PerformSubscription performs the SUBSCRIBE and UNSUBSCRIBE families. Only the upstream
+// has sharded channels.
 func (c *Client) PerformSubscription(name string, cmd wire.Command) {
 	of, adds, _ := wire.ConfirmationOf([]byte(name))
 	switch {
@@ -89,8 +89,8 @@ func (c *Client) subscribe(of wire.Family, cmd wire.Command) {
 	c.forwardSubscription(of, true, cmd, names)
 }
 
-// unsubscribe is answered here where there is no upstream connection: nothing
-// can be subscribed to there.
+// unsubscribe ends subscriptions. The proxy answers if there is no upstream connection,
+// because then the upstream has no subscriptions of this client.
 func (c *Client) unsubscribe(of wire.Family, cmd wire.Command) {
 	names := textsOf(cmd.Args[1:])
 	switch {
@@ -106,19 +106,19 @@ func (c *Client) unsubscribe(of wire.Family, cmd wire.Command) {
 	}
 }
 
-// forwardSubscription lets the upstream answer. names are those in the command
-// if the session is to learn what becomes of each.
+// forwardSubscription forwards the command to the upstream. names are the names in the
+// command if Confirmed must get the result for each, and nil otherwise.
 func (c *Client) forwardSubscription(of wire.Family, adds bool, cmd wire.Command, names []string) {
 	left := len(cmd.Args) - 1
 	if adds {
-		left = max(left, 1) // the error for their lack
+		left = max(left, 1) // without names the upstream answers one error
 	}
 	c.session.Relay(cmd, upstream.Expectation{Kind: upstream.Confirmations, Family: of, Adds: adds, Count: left, Names: names})
 }
 
-// carriesWakeUps tells whether something that is published on the masters may
-// be meant for who subscribes to this channel or pattern. Whether a pattern
-// matches a lock's channel cannot be told from its looks.
+// carriesWakeUps tells whether messages on the masters may be for subscribers of this
+// channel or pattern. Every pattern counts, because its text does not show whether it
+// matches a channel of a lock.
 func (c *Client) carriesWakeUps(of wire.Family, name string) bool {
 	if isNotification([]byte(name)) {
 		return false
@@ -127,22 +127,22 @@ func (c *Client) carriesWakeUps(of wire.Family, name string) bool {
 	return allowed && (of == wire.FamilyPattern && !own.DenySome() || own.CoversChannel([]byte(name)))
 }
 
-// belongsToLocks: the channel, or every channel that such a pattern is meant
-// for, is a lock's.
+// belongsToLocks tells whether the channel is a lock's. For a pattern it tells whether all
+// channels that the pattern is meant for are channels of locks.
 func (c *Client) belongsToLocks(name string) bool {
 	return c.session.Rules().CoversChannel([]byte(name))
 }
 
-// SubscribesToLocks finds a command that cannot be had where the upstream's
-// confirmations are not seen: what scripts publish could not be passed on.
+// SubscribesToLocks tells whether a command subscribes to channels of locks. It must be
+// refused where the proxy does not see the upstream's confirmations, because messages of
+// the masters could not be delivered there.
 func (c *Client) SubscribesToLocks(name string, args [][]byte) bool {
 	of, adds, ok := wire.ConfirmationOf([]byte(name))
 	return ok && adds && of != wire.FamilyShard && c.hub.subscribe != nil &&
 		slices.ContainsFunc(args[1:], c.session.Rules().CoversChannel)
 }
 
-// maySubscribe tells whether no limit keeps the masters from being asked for names
-// too.
+// maySubscribe tells whether the limits allow the subscriptions to names at the masters.
 func (c *Client) maySubscribe(of wire.Family, names []string) bool {
 	count, size := 0, 0
 	l := c.listening.Load()
@@ -161,8 +161,8 @@ func (c *Client) maySubscribe(of wire.Family, names []string) bool {
 	return c.session.MaySubscribe(count, size)
 }
 
-// listenTo returns when the masters are subscribed to. What comes is kept from
-// the client until the subscription is confirmed to it.
+// listenTo subscribes to names at the masters, and returns when they have confirmed. The
+// client gets no message before its own confirmation.
 func (c *Client) listenTo(of wire.Family, names []string) {
 	l := c.listen()
 	var missing []string
@@ -181,15 +181,15 @@ func (c *Client) listenTo(of wire.Family, names []string) {
 	c.session.Busy(func() { l.Ask(c.session.Context(), of, missing...) })
 }
 
-// leaveUnheard ends at the masters what the client has ended. No reply is pending,
-// so that every confirmation has been seen.
+// leaveUnheard ends the subscriptions at the masters that the client has ended. No reply
+// may be pending, so that every confirmation has been seen.
 func (c *Client) leaveUnheard() {
 	if l := c.listening.Load(); l != nil && l.LeaveUnheard() {
 		c.Close()
 	}
 }
 
-// listen makes the session's part in what the masters tell.
+// listen returns the listener, and starts one if there is none.
 func (c *Client) listen() *listener {
 	if l := c.listening.Load(); l != nil {
 		return l
@@ -203,16 +203,16 @@ func (c *Client) listen() *listener {
 	return l
 }
 
-// Confirmed is told of the upstream's confirmations, with the client's writing
-// side taken.
+// Confirmed is called for each confirmation of the upstream, with the client's write lock
+// held.
 func (c *Client) Confirmed(said wire.Confirmation) {
 	if l := c.listening.Load(); l != nil {
 		l.Confirm(said)
 	}
 }
 
-// Close returns when nothing that the masters tell reaches the client
-// any more.
+// Close ends the listener. After it the client gets nothing more from the masters. The
+// Client may be used again.
 func (c *Client) Close() {
 	if l := c.listening.Load(); l != nil {
 		c.listening.Store(nil)
@@ -221,8 +221,8 @@ func (c *Client) Close() {
 	}
 }
 
-// Restricted tells whether the client is in RESP2's subscribe mode. Only while
-// no reply is pending.
+// Restricted tells whether the client is in RESP2's subscribe mode. No reply may be
+// pending.
 func (c *Client) Restricted() bool {
 	if up := c.session.Upstream(); up != nil {
 		return up.Restricted()
@@ -242,32 +242,32 @@ func (c *Client) Subscriptions() (count [3]int) {
 	return count
 }
 
-// Tracking tells whether CLIENT TRACKING is on, and whether it is with BCAST and REDIRECT.
+// Tracking tells whether CLIENT TRACKING is on, and whether with BCAST and with REDIRECT.
 func (c *Client) Tracking() (on, broadcast, redirected bool) {
 	m := c.tracking.mode
 	return m != nil, m != nil && m.Broadcast, m != nil && m.Redirected
 }
 
-// Reset makes the client one that wants to be told nothing.
+// Reset ends all subscriptions and tracking.
 func (c *Client) Reset() {
 	c.Close()
 	c.tracking = tracking{}
 }
 
-// Listens tells whether the masters may have something to tell. Any goroutine may
-// ask.
+// Listens tells whether the client may get messages or invalidations from the masters. Any
+// goroutine may ask.
 func (c *Client) Listens() bool { return c.listening.Load() != nil }
 
-// Swept looks for what no command shows, and tells whether the client may be silent
-// for long because it waits for messages. Any goroutine may call it.
+// Swept makes the check that no command makes (endIfOutdated). It tells whether the client
+// may be silent for long because it waits for messages. Any goroutine may call it.
 func (c *Client) Swept() (waits bool) {
 	c.endIfOutdated()
 	l := c.listening.Load()
 	return l != nil && l.Subscribed()
 }
 
-// Speak says which protocol the client reads from here on. The caller holds the
-// client's writing side.
+// Speak sets the version of the protocol that the client reads from now on. The caller
+// holds the client's write lock.
 func (c *Client) Speak(version wire.Version) {
 	if l := c.listening.Load(); l != nil {
 		l.Speak(version)

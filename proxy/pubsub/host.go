@@ -64,8 +64,8 @@ type Host interface {
 	Panicked(reason any)
 }
 
-// A Session is what a Client needs of its session beside that. The first of these are
-// package session's, where they are explained.
+// A Session is a Host with more methods, for a Client. Package session describes those
+// without a comment.
 type Session interface {
 	Host
 
@@ -87,12 +87,12 @@ type Session interface {
 	Relay(cmd wire.Command, want upstream.Expectation)
 	// Version is the protocol that the client reads.
 	Version() wire.Version
-	// Rules are the lock rules in force.
+	// Rules are the active lock rules.
 	Rules() route.Rules
-	// OwnRules are those for the client's user. allowed tells whether what happens on the
-	// masters may be told to that one.
+	// OwnRules are the active rules for the client's user. allowed tells whether that user
+	// may hear of locks at all.
 	OwnRules() (own route.Rules, allowed bool)
-	// MaySubscribe tells whether the masters may be asked for so many names in all, for
-	// which more bytes are kept now. Where not, the limit is counted.
+	// MaySubscribe tells whether the client may have this number of subscriptions at the
+	// masters, and size more bytes for them. If not, it counts the limit.
 	MaySubscribe(names, size int) bool
 }

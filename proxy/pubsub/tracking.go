@@ -10,18 +10,17 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// CLIENT TRACKING goes to the upstream, which tells of the upstream's keys. For
-// lock keys the proxy does what one Redis would: it remembers which of them a
-// client has read, and tells it once when the masters say that one was changed.
-// With REDIRECT the upstream alone is asked, for it alone knows the other client.
+// CLIENT TRACKING goes to the upstream, which sends the invalidations of its own keys. For
+// lock keys the proxy does the same: it remembers which of them a client has read. When
+// the masters report a change of one, the client gets one invalidation. With REDIRECT
+// clients get none for lock keys, because only the upstream knows the other client.
 
-// tracking is a session's own side of CLIENT TRACKING.
+// tracking is the session's state of CLIENT TRACKING.
 type tracking struct {
 	mode *trackingMode // nil: off
 
-	// caching: CLIENT CACHING made the next command an exception. It is held
-	// back until it is known which side that command goes to; told says that the
-	// upstream knows.
+	// caching means that CLIENT CACHING was sent for the next command. The upstream gets
+	// it only if that command goes there; told means that it has got it.
 	caching, told bool
 
 	present  []string // keys of the lock command under way
@@ -29,7 +28,8 @@ type tracking struct {
 	answered []string // keys of lock commands whose replies are pending
 }
 
-// command is CLIENT TRACKING as an upstream is told of it, nil if it is off.
+// command is the CLIENT TRACKING that sets this mode at an upstream, or nil if tracking is
+// off.
 func (t *tracking) command() [][]byte {
 	if t.mode == nil {
 		return nil
@@ -49,7 +49,8 @@ func (t *tracking) command() [][]byte {
 	return bytesOf(words)
 }
 
-// cachingCommand is what CLIENT CACHING said.
+// cachingCommand is the client's CLIENT CACHING. Only one of its forms is allowed in each
+// mode.
 func (t *tracking) cachingCommand() [][]byte {
 	if t.mode.OptIn {
 		return bytesOf([]string{"CLIENT", "CACHING", "YES"})
@@ -57,8 +58,7 @@ func (t *tracking) cachingCommand() [][]byte {
 	return bytesOf([]string{"CLIENT", "CACHING", "NO"})
 }
 
-// remembers tells whether the keys that the next command reads are to be
-// remembered.
+// remembers tells whether to remember the keys that the next command reads.
 func (t *tracking) remembers() bool {
 	switch {
 	case t.mode == nil || t.mode.Broadcast || t.mode.Redirected:
@@ -69,7 +69,7 @@ func (t *tracking) remembers() bool {
 	return !t.caching
 }
 
-// A Command is one on lock keys, that is about to be put to the masters.
+// A Command is a command on lock keys that is about to be sent to the masters.
 type Command struct {
 	DB    int
 	Args  [][]byte
@@ -77,9 +77,9 @@ type Command struct {
 	Route route.Route
 }
 
-// PerformTracking is CLIENT TRACKING, whose arity is right. Without an upstream it is answered here,
-// so that clients which ask for it when they connect can take locks. It returns false if it
-// has refused the command.
+// PerformTracking performs CLIENT TRACKING, whose arity is right. Without an upstream the
+// proxy answers, because some clients send this command when they connect and take locks
+// only afterwards. PerformTracking returns false if it has refused the command.
 func (c *Client) PerformTracking(cmd wire.Command) (done bool) {
 	next, refusal := parseMode(cmd.Args[2:], c.tracking.mode)
 	if unreachable := c.session.TryOpen(); unreachable == "" {
@@ -104,7 +104,7 @@ func (c *Client) PerformTracking(cmd wire.Command) (done bool) {
 	return true
 }
 
-// track makes the session's side what the client was told, or is about to be.
+// track sets the mode, and has the masters report the changes that it needs.
 func (c *Client) track(next *trackingMode) {
 	c.tracking.mode, c.tracking.caching = next, false
 	own, allowed := c.session.OwnRules()
@@ -122,7 +122,7 @@ func (c *Client) track(next *trackingMode) {
 	l := c.listen()
 	l.Track(next)
 	if !next.Broadcast || own.DenySome() {
-		return // nobody is told of keys by their beginnings who may not know of all of them
+		return // a prefix may contain keys that the user may not know of
 	}
 	prefixes := next.Prefixes
 	if len(prefixes) == 0 {
@@ -132,8 +132,8 @@ func (c *Client) track(next *trackingMode) {
 	c.session.Busy(func() { l.TrackPrefixes(c.session.Context(), prefixes) })
 }
 
-// PerformCaching is CLIENT CACHING, whose arity is right. It is for the next command, of which
-// nobody knows yet where it goes; so it is answered here.
+// PerformCaching performs CLIENT CACHING, whose arity is right. The proxy answers it,
+// because it is about the next command, and nobody knows yet where that will go.
 func (c *Client) PerformCaching(cmd wire.Command) {
 	t := &c.tracking
 	yes, no := wire.IsWord(cmd.Args[2], "YES"), wire.IsWord(cmd.Args[2], "NO")
@@ -152,8 +152,8 @@ func (c *Client) PerformCaching(cmd wire.Command) {
 	}
 }
 
-// TellCaching passes CLIENT CACHING on before a command that the upstream
-// gets. The connection is open.
+// TellCaching sends the upstream the client's CLIENT CACHING, before the command that it is
+// about. The connection must be open.
 func (c *Client) TellCaching() {
 	t := &c.tracking
 	if !t.caching || t.told || c.session.InPipe() {
@@ -163,14 +163,13 @@ func (c *Client) TellCaching() {
 	c.session.Insert(resp.AppendCommand(nil, t.cachingCommand()...), 1)
 }
 
-// Tracks tells whether the keys of lock commands are to be told to Begin.
+// Tracks tells whether lock commands must be reported to Begin.
 func (c *Client) Tracks() bool {
 	return c.tracking.mode != nil && !c.tracking.mode.Redirected && c.Listens()
 }
 
-// Begin remembers the keys of lock commands that are about to be put to
-// the masters, so that no change from then on is missed. It may be called
-// while the client is watched.
+// Begin remembers the keys of lock commands that are about to be sent to the masters, so
+// that no change from then on is missed. The minder may own the client meanwhile.
 func (c *Client) Begin(commands []Command) {
 	t, l := &c.tracking, c.listening.Load()
 	t.present = nil
@@ -193,9 +192,9 @@ func (c *Client) Begin(commands []Command) {
 	}
 }
 
-// Performed is called when a command's reply is pending or will come from the
-// upstream. lockReply is the reply if the masters were asked; queues tells that
-// commands are queued for EXEC.
+// Performed is called when a command's reply is pending or will come from the upstream.
+// lockReply is the masters' reply, if they were asked. queues tells whether the command was
+// queued for EXEC.
 func (c *Client) Performed(name string, lockReply []byte, queues bool) {
 	t := &c.tracking
 	if t.mode == nil {
@@ -218,8 +217,8 @@ func (c *Client) Performed(name string, lockReply []byte, queues bool) {
 
 func isClientCommand(name string) bool { return len(name) >= 6 && name[:6] == "client" }
 
-// HearUpstream has what the upstream has told of tracked keys come before a reply
-// that is given here.
+// HearUpstream returns when the client has the invalidations that the upstream has sent so
+// far. The caller then gives a reply that must come after them.
 func (c *Client) HearUpstream() {
 	t := &c.tracking
 	if t.mode == nil || t.mode.Redirected || t.caching || c.session.Version() == wire.RESP2 || c.session.Upstream() == nil || !c.session.Settle() {
@@ -228,8 +227,8 @@ func (c *Client) HearUpstream() {
 	_, _ = c.session.Ask(resp.AppendCommand(nil, []byte("PING")))
 }
 
-// Flushed is called when no reply is pending any more: what was kept back
-// so as not to come before them may follow.
+// Flushed is called when no reply is pending any more. Invalidations that had to wait for
+// replies may then follow.
 func (c *Client) Flushed() {
 	t := &c.tracking
 	if len(t.answered) == 0 {
@@ -250,15 +249,15 @@ func bytesOf(words []string) [][]byte {
 }
 
 const (
-	// ownValueLeast is how long a value must be not to be taken for a constant
-	// that others store too.
+	// ownValueLeast is the least length of a value that identifies a client. Clients may
+	// share shorter ones, such as "1".
 	ownValueLeast = 16
-	// ownValuesMost bounds what is kept of one command.
+	// ownValuesMost bounds the bytes of the values that are kept of one command.
 	ownValuesMost = 1024
 )
 
-// newOwnCommand keeps what may have been stored, nil if there is nothing that
-// tells this client from others.
+// newOwnCommand keeps the values that the commands may store. It returns nil if none of
+// them identifies this client.
 func newOwnCommand(commands []Command) *ownCommand {
 	var values [][]byte
 	db, size := 0, 0
@@ -281,9 +280,9 @@ func newOwnCommand(commands []Command) *ownCommand {
 	return brought(db, values)
 }
 
-// didNothing recognises the replies by which commands say that they changed
-// nothing. Where one of them says the opposite, as Redisson's nil does, its
-// client is told once too often.
+// didNothing recognises the replies by which most commands say that they changed nothing.
+// A few say the opposite by one of them, as Redisson's scripts by nil. Their clients get
+// an invalidation too many.
 func didNothing(reply []byte) bool {
 	switch string(reply) {
 	case "$-1\r\n", "*-1\r\n", "_\r\n", ":0\r\n", "#f\r\n":
