@@ -19,5 +19,5 @@
 //
 // Passwords are never logged, nor is a name that belongs to no user: it may be a password.
 //
-// The package imports config, upstream, metrics and wire.
+// The package imports config, upstream, metrics, wire and redlock/resp.
 package auth

@@ -22,5 +22,5 @@
 // called. The methods of a Client belong to its session's goroutine, unless they say
 // otherwise.
 //
-// The package imports upstream, journal, command and wire.
+// The package imports upstream, journal, command, wire and redlock/resp.
 package clients

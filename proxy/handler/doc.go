@@ -31,6 +31,7 @@
 //
 // Passwords and other arguments of a login are never logged.
 //
-// The package imports session, auth, console, lock, pubsub, clients, scripts, config, route, upstream,
-// command, conn, metrics and wire. From redlock it uses only the type of a watch.
+// The package imports session, auth, console, lock, lease, lastread, pubsub, clients, scripts,
+// config, route, upstream, command, conn and wire. Of redlock it uses the type of a watch, and
+// resp.
 package handler

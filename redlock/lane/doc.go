@@ -38,5 +38,5 @@
 // of their names, so no two requests wait for each other.
 //
 // The package knows no streams and no answers, and no time but AwaitFree's patience. It
-// uses redlock/quorum.
+// uses redlock/quorum and redlock/loop.
 package lane

@@ -32,5 +32,5 @@
 // others tries again for two seconds, and then says so. Give logs nothing and keeps no
 // value. It takes back nothing: a token that was raised and not given is left out.
 //
-// The package uses ballot, lane, quorum, resp and roster.
+// The package uses ballot, lane, marker, quorum and resp.
 package token
