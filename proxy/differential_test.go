@@ -170,6 +170,7 @@ func TestSessionAnswersAsRedis(t *testing.T) {
 		"select in multi":    {"MULTI\r\nSELECT 3\r\nSET a x\r\nSELECT 99\r\nEXEC\r\nGET a\r\n", "RESET\r\nMULTI\r\nSET a y\r\nSELECT 4\r\nDISCARD\r\nGET a\r\n", "MULTI\r\nSELECT 5\r\nNOSUCH\r\nEXEC\r\nSET here 1\r\nSELECT 0\r\nGET here\r\n"},
 		"reply off":          {"SET a 1\r\nCLIENT REPLY OFF\r\nGET a\r\nPING\r\nNOSUCH\r\nCLIENT REPLY bad\r\nCLIENT REPLY ON\r\nGET a\r\n"},
 		"reply skip":         {"SET a 1\r\nCLIENT REPLY SKIP\r\nGET a\r\nGET a\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY SKIP\r\nPING\r\nPING\r\n", "CLIENT REPLY SKIP\r\nCLIENT REPLY ON\r\nPING\r\n", "CLIENT REPLY\r\nCLIENT REPLY bad\r\n"},
+		"reply of reset":     {"CLIENT REPLY SKIP\r\nRESET\r\nPING\r\n", "CLIENT REPLY OFF\r\nRESET\r\nPING\r\n", "MULTI\r\nGET a\r\nCLIENT REPLY SKIP\r\nRESET\r\nPING\r\n"},
 		"refused at once":    {"WATCH\r\n", "MULTI\r\nGET lock:none\r\nEXEC\r\n", "GET lock:none\r\nGET a\r\n"},
 		"subscribe":          {"SUBSCRIBE a b a\r\n", "PSUBSCRIBE x*\r\n", "GET k\r\n", "HELLO 3\r\n", "SET lock:a 1 NX\r\nWATCH lock:a\r\nDEL lock:a k\r\nRENAME lock:a k\r\nSCRIPT KILL\r\nEVAL x 1 lock:a\r\n", "MULTI\r\nEXEC\r\nINFO\r\nAUTH x\r\nCLIENT REPLY ON\r\nSELECT 1\r\nSCRIPT LOAD x\r\n", "PING\r\nPING hi\r\n", "UNSUBSCRIBE\r\nPING\r\n", "PUNSUBSCRIBE\r\nPING\r\nSET k 1\r\nGET k\r\n"},
 		"subscribe pipeline": {"SUBSCRIBE a b\r\nPSUBSCRIBE p\r\nSUBSCRIBE c\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nGET k\r\nSUBSCRIBE\r\nUNSUBSCRIBE\r\nPUNSUBSCRIBE\r\nSUNSUBSCRIBE\r\nSSUBSCRIBE s t\r\nSUNSUBSCRIBE\r\nGET k\r\n"},

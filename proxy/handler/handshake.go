@@ -136,8 +136,10 @@ func (h *handler) reset() {
 	h.auth.Reset()
 	h.client.Release()
 	h.client = upstream.NewClientState(h.reserve, h.Env.Active.Load().Upstream.DB)
+	if h.replies.IsOff() { // after SKIP not even RESET is answered
+		h.Mute(false)
+	}
 	h.replies = wire.ReplyMode{}
-	h.Mute(false)
 	h.monitoring = false
 	h.endTransaction()
 	h.lastRead = lastread.Memory{}

@@ -140,6 +140,9 @@ func (m *ReplyMode) Next() (silent bool) {
 	return silent
 }
 
+// IsOff tells whether CLIENT REPLY OFF was the last mode.
+func (m *ReplyMode) IsOff() bool { return m.off }
+
 // Set performs CLIENT REPLY and returns the reply, which is empty after OFF and SKIP.
 func (m *ReplyMode) Set(mode []byte) (reply string) {
 	switch {
