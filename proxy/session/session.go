@@ -245,10 +245,19 @@ func (s *Session) refuseBytes(err error) {
 		return
 	}
 	s.Env.Metrics.LimitReached(string(wrong.Limit))
-	if s.Settle() {
+	if s.endsReplies() {
 		s.pending = append(s.pending, wrong.Text...)
 	}
 	s.End(ProtocolError)
+}
+
+// endsReplies is Settle for the last command of a session. The replies in a pipe have no
+// count, so they end with the upstream connection.
+func (s *Session) endsReplies() bool {
+	if s.InPipe() {
+		return s.CloseUpstream()
+	}
+	return s.Settle()
 }
 
 // readMore sends what is ready and waits for the client. With neither more nor rests the session
