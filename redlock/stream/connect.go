@@ -13,14 +13,17 @@ import (
 // link.
 func (s *Stream) Run(ctx context.Context) {
 	var redial Backoff
+	var malformed problem
 	for ctx.Err() == nil {
 		began, err := s.connectAndServe(ctx)
+		if malformed.isNews(err, !began.IsZero()) {
+			s.tellMalformed(err)
+		}
 		switch {
 		case ctx.Err() != nil:
 		case !began.IsZero() && redial.AtOnce(err, time.Since(began)):
 			s.lost(err, dialling)
 		default:
-			s.tellMalformed(err)
 			s.lost(err, down)
 			Sleep(ctx, redial.Pause())
 		}
@@ -46,10 +49,8 @@ func (s *Stream) connectAndServe(ctx context.Context) (began time.Time, err erro
 // tellMalformed logs that the master sends what no Redis sends. Such a master is dialled
 // no more often than an unreachable one.
 func (s *Stream) tellMalformed(why error) {
-	if isMalformed(why) {
-		s.log.Error("a lock master sends what no Redis sends, so it is dialled anew; check what listens at its address",
-			"master", s.owner.Name(), "db", s.db, "error", why)
-	}
+	s.log.Error("a lock master sends what no Redis sends, so it is dialled anew; check what listens at its address",
+		"master", s.owner.Name(), "db", s.db, "error", why)
 }
 
 // connect dials and makes the new connection the stream's. It puts two things in front of

@@ -48,6 +48,23 @@ func isMalformed(why error) bool {
 	return errors.As(why, &m)
 }
 
+// A problem is the text of the malformed reply that was logged last. What listens at a
+// master's address may be no Redis at all, and each redial would log that again.
+type problem string
+
+// isNews tells whether to log why a connection ended or could not be opened. connected
+// tells whether the server had identified itself as a Redis on that connection.
+func (p *problem) isNews(why error, connected bool) bool {
+	if connected {
+		*p = ""
+	}
+	if !isMalformed(why) || string(*p) == why.Error() {
+		return false
+	}
+	*p = problem(why.Error())
+	return true
+}
+
 // Sleep returns after d, or when ctx ends.
 func Sleep(ctx context.Context, d time.Duration) {
 	timer := time.NewTimer(d)
