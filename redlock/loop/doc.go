@@ -1,18 +1,19 @@
-// Package loop reads and writes sockets on one goroutine, and runs tasks there. What is ready
-// at the same moment is read together, handled, and then written together, so that many
-// clients cost few system calls and no switch of goroutines.
+// Package loop reads and writes sockets on one goroutine, and runs tasks there. It reads all
+// sockets that are ready, lets their owners handle the bytes, and then writes all answers. So
+// many clients cost few system calls and no switch of goroutines.
 //
 // # A round
 //
-// The loop reads from the sockets that are ready, at most 16 KiB of each. It begins with those of
-// ReadFirst. Those that brought much when they were read last, and the replies to such (ReadLike), come
-// after those that bring little. They take turns, so that none of them starves. The loop reads only a
-// few of them in a round, so that a single command does not wait for many pipelines, unless no socket
-// that brings little was ready for many rounds. It reads only a few of those that end, so that nobody
-// waits for a crowd that leaves. It calls the functions of Do and runs each task that was unparked. It
-// calls the functions of AtEnd, which complete the batches of the round. Then it writes what each
-// socket has to send. It waits for the kernel only if nothing is left to do. A call from another
-// goroutine wakes it by a system call only while it waits.
+// A round reads once from each socket that is ready, at most 16 KiB. Then it calls the functions of
+// Do, runs each task that was unparked, and calls the functions of AtEnd, which complete the batches
+// of the round. At last it writes the bytes that each socket has to send. The loop waits for the
+// kernel only if nothing is left to do. Only then does waking it cost another goroutine a system call.
+//
+// Sockets are read in this order, and each kind in turns, so that none starves: those with ReadFirst;
+// those whose last read brought little; those whose last read brought much, and those with the replies
+// to such (ReadLike); those that end. A round reads few of the last two kinds, so that a command waits
+// neither for many pipelines nor for a crowd that leaves. It reads more of the third if none of the
+// second was ready for many rounds.
 //
 // # What a caller may rely on
 //
@@ -23,8 +24,8 @@
 //   - A socket begins paused. Resume begins reading, so that nothing is received before its
 //     owner is ready.
 //   - An Unpark is never lost, also if it comes before the Park. Park may return without one.
-//   - A task that rests has no stack. Its turn has returned true, and the loop calls it again
-//     after the next Unpark, on the loop. Tasks share the stacks that they need for their turns.
+//   - A task rests after its turn has returned true. It then has no stack. After the next Unpark
+//     the loop calls the turn again. Tasks share the stacks for their turns.
 //   - A panic or a runtime.Goexit ends one task or one socket. The log has the stack of a panic.
 //
 // # What a caller must do
@@ -32,14 +33,14 @@
 //   - Whatever runs on the loop must not block and must be short: no dial, no lock that is held
 //     across I/O, no channel that may be full, no sleep. A task that must wait for such a thing
 //     calls Leave first, and Back when it is over. One that has much to do calls Yield now and then.
-//   - A task must not Park or Leave with a mutex held. Who takes the mutex next on the loop
-//     would block the goroutine that has to resume the holder.
-//   - A task must not call runtime.LockOSThread. The runtime ends the process
-//     if a coroutine is resumed under another lock of threads than before. So Run uses a
-//     goroutine of its own, and no coroutine is made on a goroutine of a caller.
+//   - A task must not Park or Leave with a mutex held. The next task that locks the mutex
+//     would block the loop, which then could not resume the holder.
+//   - A task must not call runtime.LockOSThread. The runtime ends the process if a coroutine
+//     was made on a goroutine with a locked thread and is resumed on one without, or the other
+//     way round. So Run uses a goroutine of its own, and makes all coroutines there.
 //
-// A watchdog logs rounds that took more than 10 ms with what ran longest, and says if one does
-// not end at all. The times include what the machine gave to others.
+// A watchdog logs rounds that took more than 10 ms, with the part that ran longest, and rounds
+// that do not end. The times include those in which other programs had the processor.
 //
 // # Owners
 //
@@ -61,7 +62,5 @@
 // # Memory
 //
 // Reading has one buffer for all sockets. A socket has a buffer for writing only while bytes
-// wait. In steady use nothing here allocates.
-//
-// The package imports nothing of this module.
+// wait. In steady use nothing here allocates. The package imports nothing of this module.
 package loop

@@ -9,7 +9,7 @@ import (
 // writeSize is the most bytes that are written to a socket in a round.
 const writeSize = 256 << 10
 
-// A read of muchRead bytes is much. Most commands are shorter, also the scripts of lock libraries.
+// A read of muchRead bytes is much. Most commands are shorter, even the scripts of lock libraries.
 const muchRead = 512
 
 // errAgain means that the kernel has nothing to read, or no room for what is written.

@@ -8,19 +8,19 @@ import (
 	"sync"
 )
 
-// What a round does at most, so that nobody waits long for the next. Long rounds with many
-// clients would also leave those without work that the loop asks: they get it at the end.
+// These bound a round, so that nobody waits long for the next one. Commands are also sent only at
+// the end of a round, so during a long one the masters and the upstream have nothing to do.
 const (
 	readSize   = 16 << 10 // bytes read from a socket
 	mostEvents = 256      // sockets that become ready
-	mostFirst  = 64       // sockets read from that come first
-	mostReads  = 32       // and others
-	mostLater  = 32       // and more of those that bring much
-	fewLater   = 8        // instead, while others are there
-	mostLast   = 8        // and more of those that end, which come after all others
+	mostFirst  = 64       // reads from sockets with ReadFirst
+	mostReads  = 32       // reads from sockets that bring little
+	mostLater  = 32       // reads from sockets that bring much
+	fewLater   = 8        // the same, while sockets that bring little are ready
+	mostLast   = 8        // reads from sockets that end
 	mostTurns  = 64       // functions and turns of tasks
 	mostWrites = 1024     // sockets written to
-	calmRounds = 256      // without a socket that brings little until there are mostLater, some 50 ms
+	calmRounds = 256      // rounds without a socket that brings little before mostLater applies: some 50 ms
 )
 
 // A Loop reads and writes its sockets and runs its tasks. Any goroutine may call its methods.
@@ -37,11 +37,11 @@ type Loop struct {
 
 	// Only the loop uses these.
 	connections  []*Socket // by descriptor
-	first        []*Socket // with bytes to read, of those to read first
-	ready        []*Socket // with bytes to read
-	later        []*Socket // the same, of those that bring much
-	last         []*Socket // of which the kernel told an end or an error
-	calm         int       // rounds since ready had one, at most calmRounds
+	first        []*Socket // with bytes to read, and ReadFirst
+	ready        []*Socket // with bytes to read, and bringing little
+	later        []*Socket // with bytes to read, and bringing much
+	last         []*Socket // with an end or an error, as the kernel says
+	calm         int       // rounds since ready was not empty, at most calmRounds
 	readingFirst batch[*Socket]
 	reading      batch[*Socket]
 	readingLater batch[*Socket]
@@ -261,8 +261,7 @@ func (l *Loop) fallAsleep() bool {
 	return l.asleep
 }
 
-// readAll reads once from each socket that is ready. One that has more to read comes after all
-// others. Those that bring much, and those that end, are few in a round: nobody waits long for them.
+// readAll reads once from each socket that is ready, within the bounds of a round.
 func (l *Loop) readAll() {
 	l.calm = min(l.calm+1, calmRounds)
 	if len(l.ready) > 0 || !l.reading.isEmpty() {
@@ -274,7 +273,8 @@ func (l *Loop) readAll() {
 	l.readSome(&l.readingLast, &l.last, mostLast)
 }
 
-// laterReads is how many sockets that bring much a round reads. Alone, they may be many: it costs less.
+// laterReads is the number of sockets that bring much from which a round reads. Many cost less
+// processor time, but others would wait for them.
 func laterReads(calm int) int {
 	if calm < calmRounds {
 		return fewLater
