@@ -52,7 +52,7 @@ func (a ahead) Ended(err error) {
 	if !errors.Is(err, io.EOF) || a.endedAhead() == nil {
 		a.endAhead(err)
 	}
-	if !errors.Is(err, net.ErrClosed) && !a.isFilling() { // not the session's own doing, and it does not see it
+	if !errors.Is(err, net.ErrClosed) && !a.isFilling() { // the session neither caused it nor reads now
 		a.minder.clientEnded(!errors.Is(err, io.EOF))
 	}
 }
@@ -156,8 +156,8 @@ func (m *Minder) endAttached() {
 	m.in.setMinded(false)
 }
 
-// clientEnded is called on the loop, with left for a client that reads no more. Such a client is
-// looked at now, but not on the loop.
+// clientEnded is called on the loop. left means that the client reads no more, either. Then look
+// runs at once, but not on the loop.
 func (m *Minder) clientEnded(left bool) {
 	after := watchAfter
 	if left {
@@ -198,7 +198,7 @@ func (m *Minder) look() {
 	if !m.begun {
 		return
 	}
-	if now := m.wait.Load(); now != wait { // a later one, which has just begun
+	if now := m.wait.Load(); now != wait { // another wait has begun meanwhile
 		m.arm(watchAfter, now, false)
 		return
 	}

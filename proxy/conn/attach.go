@@ -9,7 +9,7 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// mostWaiting is the number of bytes that may wait to be sent before who writes must wait.
+// mostWaiting is the number of bytes that may wait to be sent. While there are more, writers wait.
 const mostWaiting = 64 << 10
 
 // A Reader gets what the loop reads from an attached socket. The loop calls it, so it must not
@@ -46,8 +46,8 @@ func (s *Socket) Attach(l *loop.Loop, task *loop.Task, to Reader) bool {
 // ReadFirst has the loop read an attached socket before all others (loop.Socket.ReadFirst).
 func (s *Socket) ReadFirst() { s.on.Load().ReadFirst() }
 
-// ReadLike has the loop read an attached socket in the turn of the one that the client's commands
-// come from, which is attached, too (loop.Socket.ReadLike).
+// ReadLike has the loop read an attached socket in the turn of a client's socket, which must be
+// attached, too (loop.Socket.ReadLike).
 func (s *Socket) ReadLike(client *Writer) { s.on.Load().ReadLike(client.to.on.Load()) }
 
 // Attachable tells whether a loop could read and write the connection.
@@ -62,8 +62,8 @@ func (s *Socket) Attachable() bool {
 // Attached tells whether a loop reads and writes the connection.
 func (s *Socket) Attached() bool { return s.on.Load() != nil }
 
-// Pause has an attached socket read nothing until Resume. Meanwhile ReadUntil's time does not
-// pass, for the silence is not the other side's.
+// Pause has an attached socket read nothing until Resume. ReadUntil's time does not pass
+// meanwhile, because the other side is not to blame for the silence.
 func (s *Socket) Pause() {
 	s.mu.Lock()
 	s.held = true
@@ -74,7 +74,7 @@ func (s *Socket) Pause() {
 	s.on.Load().Pause()
 }
 
-// Resume goes on with reading, and begins ReadUntil's time anew.
+// Resume goes on with reading. ReadUntil's time begins again.
 func (s *Socket) Resume() {
 	s.mu.Lock()
 	s.held = false
@@ -107,7 +107,7 @@ func (r receiver) Ended(err error) {
 	r.task.Unpark()
 }
 
-// Drained tells all who wait for room to write.
+// Drained wakes everything that waits for room to write.
 func (r receiver) Drained() {
 	r.mu.Lock()
 	r.room.Broadcast()
@@ -214,7 +214,7 @@ func (s *Socket) whenThereIsRoom(then func()) bool {
 }
 
 // stalledAttached is Stalled for an attached socket: the time for which bytes have waited and
-// none was sent. Only the sweep asks, and what it sees sets the beginning.
+// none was sent. Only the sweep calls it, and the time begins with the call that first saw this.
 func (s *Socket) stalledAttached(on *loop.Socket) time.Duration {
 	waiting := on.Waiting()
 	if sent := s.written.Load() - int64(waiting); waiting == 0 || s.sent.Swap(sent) != sent {

@@ -5,11 +5,11 @@
 //
 // # With a loop
 //
-// A loop (redlock/loop) may read and write a socket (Attach). What comes goes to a Reader: an
-// Input, or what the owner of an upstream connection feeds. What is written is appended, and
-// nobody on the loop waits for it. Goroutines that write wait while more than 64 KiB are to be
-// sent, and so does the task of the socket (AwaitRoom). An attached Input has a buffer only while
-// it has bytes, and its Fill returns ErrNothing instead of waiting.
+// A loop (redlock/loop) may read and write a socket (Attach). It gives the bytes that it reads to
+// a Reader: an Input, or the feeder of an upstream connection. Bytes that are written on the loop
+// are queued, and nothing there waits for them. Other goroutines wait while more than 64 KiB are
+// queued, and so does the socket's task (AwaitRoom). An attached Input has a buffer only while it
+// has bytes, and its Fill returns ErrNothing instead of waiting.
 //
 // # Who may do what
 //

@@ -17,12 +17,12 @@ var (
 	ErrQueryTooLong = errors.New("an unfinished command is too long")
 )
 
-// aheadLimit bounds the bytes read ahead for a busy session. If a client sends more,
-// its leaving goes unnoticed until the session reads again.
+// aheadLimit bounds the bytes read ahead for a busy session. If a client sends more and
+// then leaves, nobody notices before the session reads again.
 const aheadLimit = 1 << 20
 
-// unmindedLimit bounds them where a loop reads and no minder has begun: the session waits for a
-// client that does not read, and nobody has to know whether the client leaves.
+// unmindedLimit is the bound if a loop reads and no minder has begun. Then the session waits for
+// a client that does not read, and it does not matter whether that client leaves.
 const unmindedLimit = 32 << 10
 
 // An Input holds the bytes that a client sent and the session has not consumed. Slices

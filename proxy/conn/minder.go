@@ -9,22 +9,20 @@ import (
 )
 
 const (
-	// watchAfter is how long a session is busy before its client is watched.
-	// Most lock commands are over by then, even where many clients keep the
-	// machine busy, and cost no goroutine.
+	// watchAfter is how long a session waits before its minder begins. Most lock
+	// commands are over by then, even on a busy machine, and cost no goroutine.
 	watchAfter = 20 * time.Millisecond
-	// sendAfter is for a session with replies that are ready.
+	// sendAfter is the same for a session with replies that are ready.
 	sendAfter = 2 * time.Millisecond
 )
 
-// A Minder looks after the client while its session waits for the masters or
-// the upstream: it sends the replies that are ready, reads what comes ahead of
-// its turn, and sees the client go. Between Begin and End it owns the
-// session's input and pending replies.
+// A Minder looks after the client while its session waits for the masters or the
+// upstream. It sends the replies that are ready, reads ahead, and notices when the client
+// leaves. Between Begin and End it owns the session's input and pending replies.
 type Minder struct {
 	in      *Input
 	session Minded
-	begun   bool          // and not yet ended; only the session looks
+	begun   bool          // Begin was called and not End; only the session uses it
 	timer   *time.Timer   // begins run; for an attached socket look, and nil unless it runs
 	stop    atomic.Bool   // run is to end
 	done    chan struct{} // run has ended
@@ -48,7 +46,7 @@ type Minded interface {
 	Panicked(reason any)
 }
 
-// NewMinder is for a session that reads from that input. It starts nothing yet.
+// NewMinder makes the Minder of a session that reads from this input. It starts nothing.
 func NewMinder(in *Input, session Minded) *Minder { return &Minder{in: in, session: session} }
 
 // Begin is called before the session waits. ready tells whether replies are ready.

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// How soon a peer counts as gone whose machine does not answer. A packet or two may be
-// lost, and a link may be down for a few seconds.
+// These times decide when a peer counts as gone because its machine does not answer. One or
+// two packets may be lost before, and a link may be down for a few seconds.
 const (
-	peerAsked = 5 * time.Second  // the silence after which its kernel is asked, and the pause between questions
+	peerAsked = 5 * time.Second  // the silence before a keep-alive question, and the pause between two
 	peerGone  = 20 * time.Second // how long it may leave what was sent unacknowledged
 )
 

@@ -49,6 +49,6 @@ func (w *Writer) Loop() *loop.Loop { return w.to.loopOf() }
 // IsFull tells whether much waits for a client that does not read. The socket must be attached.
 func (w *Writer) IsFull() bool { return w.to.IsFull() }
 
-// WhenRoom has then called on the loop once there is room, or the connection is over. It returns
-// false if that is so already.
+// WhenRoom has the loop call then when there is room, or when the connection is over. If that is
+// so already, it returns false and calls nothing.
 func (w *Writer) WhenRoom(then func()) bool { return w.to.whenThereIsRoom(then) }
