@@ -231,22 +231,22 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 	written, last := marker.CutToken(string(argv[3]))
 	text := strings.Replace(written, " since=now ", fmt.Sprintf(" since=%d ", m.millis()), 1)
 	text = strings.Replace(text, " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1)
-	most := number(argv[5])
-	if string(argv[4]) == "here" {
-		most = 0
-	}
 	ours, _ := marker.Parse(text)
-	eachDatabase(db, most, func(other int) {
+	spread := string(argv[4])
+	eachDatabase(db, number(argv[5]), func(other int) {
 		text, ok := text, false
 		seen, writable := m.marker(other, key)
 		theirs, ok := marker.Parse(seen)
 		remembers := ok && !theirs.OfFirstVersion() && theirs.Set == ours.Set && theirs.Run == ours.Run
-		if writable && (other == db || string(argv[4]) == "all" || !remembers) {
+		switch {
+		case writable && (other == db || spread == "all" || spread == "lacking" && !remembers):
 			text := inDatabase(text, other)
 			if _, before := marker.CutToken(seen); other == 0 && max(last, before) > 0 {
 				text += fmt.Sprintf(" token=%d", max(last, before))
 			}
 			m.store(other, key, entry{value: text})
+		case remembers && theirs.DB != other:
+			m.store(other, key, entry{value: inDatabase(seen, marker.Nowhere)})
 		}
 	})
 	return replyInteger(1)

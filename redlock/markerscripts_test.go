@@ -53,6 +53,7 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	staged := map[int]string{0: text(0, more), 1: text(1, more), 2: "a client's"}
 	staged[0], _ = marker.CutToken(staged[0])
 	mixed := map[int]string{0: text(0, nil), 1: text(1, nil), 3: first("0,3", 9, "r"), 7: staged[1]}
+	allSwapped := map[int]string{0: text(1, nil), 1: withToken[0], 2: text(7, nil), 3: text(7, set), 7: text(2, run), 8: staged[0], 9: first("0", 5, "r")}
 	bare := in(0, nil)
 	later := func(x *marker.Marker) { x.Quarantine = 90 * 365 * 24 * time.Hour }
 	ask := func(db int, value string, raised int64) []byte {
@@ -65,6 +66,10 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	}{
 		"here":                     {1, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 1}, Seen: markers[1], Marker: in(1, now)}, soon)},
 		"here, missing":            {6, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 6}, Marker: in(6, now)}, soon)},
+		"here, swapped":            {5, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{DB: 5}, Seen: markers[5], Marker: in(5, now)}, soon)},
+		"here, all were swapped":   {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Marker: in(0, now)}, soon)},
+		"lacking, swapped":         {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
+		"all, swapped":             {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
 		"lacking":                  {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
 		"all":                      {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
 		"all, as new":              {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},

@@ -926,6 +926,15 @@ var mutants = []mutant{
 		world:    2_500_047,
 	},
 	{
+		rule: "a marker that SWAPDB took elsewhere does not count when it comes back",
+		edits: []edit{
+			{"master/marks.go", "resp.Decimal(mostDatabases))\n\tif", "resp.Decimal(mostDatabases*min(1, int64(m.Kind))))\n\tif"},
+			{"roster/toymaster_test.go", "case remembers && own.DB != db:", "case false:"},
+		},
+		caughtBy: "TestTimelineDatabasesThatWereSwappedBackDoNotVote",
+		world:    2_750_000,
+	},
+	{
 		rule:       "a quarantine before a decision counts by the slowest clock",
 		edits:      []edit{{"roster/resize.go", ">= r.limits.Apart(s.marker.Quarantine)", ">= s.marker.Quarantine"}},
 		caughtBy:   "roster/TestAQuarantineBeforeADecisionCountsByTheSlowestClock",

@@ -224,11 +224,7 @@ func TestTimelineDatabasesThatWereSwappedDoNotVote(t *testing.T) {
 		onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
 			acquireIn(t, w.locker, 3, "the first use")
 			w.settle()
-			for _, m := range w.masters {
-				m.mu.Lock()
-				m.dbs[dbs[0]], m.dbs[dbs[1]] = m.dbs[dbs[1]], m.dbs[dbs[0]]
-				m.mu.Unlock()
-			}
+			w.swapDBs(dbs[0], dbs[1])
 			if v := acquireIn(t, w.locker, 3, tokenB); v != NoQuorum {
 				t.Errorf("databases %v were swapped: %v", dbs, v)
 			}
@@ -237,5 +233,40 @@ func TestTimelineDatabasesThatWereSwappedDoNotVote(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			w.wantStandings(w.locker, "CCCCC")
 		})
+	}
+}
+
+func (w *timeline) swapDBs(one, other int) {
+	for _, m := range w.masters {
+		m.mu.Lock()
+		m.dbs[one], m.dbs[other] = m.dbs[other], m.dbs[one]
+		m.mu.Unlock()
+	}
+}
+
+// A database changes places with one that nobody uses, is mended, and grants a lock. Then the two
+// change back. The database has its first marker again, and does not have the lock.
+func TestTimelineDatabasesThatWereSwappedBackDoNotVote(t *testing.T) {
+	for _, before := range []string{"", "the other one was flushed"} {
+		for _, dbs := range [][2]int{{0, 5}, {3, 7}} {
+			onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+				acquireIn(t, w.locker, dbs[0], "the first use")
+				w.settle()
+				if before != "" {
+					w.flushDBs(dbs[1])
+				}
+				w.swapDBs(dbs[0], dbs[1])
+				time.Sleep(2 * time.Minute)
+				if v := acquireIn(t, w.locker, dbs[0], tokenA); v != Won {
+					t.Fatalf("databases %v were swapped long ago: %v, %+v", dbs, v, w.locker.Status())
+				}
+				w.swapDBs(dbs[0], dbs[1])
+				if v := acquireIn(t, w.locker, dbs[0], tokenB); v != NoQuorum {
+					t.Errorf("databases %v were swapped back (%s): %v", dbs, before, v)
+				}
+				time.Sleep(2 * time.Minute)
+				w.wantStandings(w.locker, "CCCCC")
+			})
+		}
 	}
 }

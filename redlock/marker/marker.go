@@ -63,6 +63,11 @@ const (
 	TurnNow       = -1
 )
 
+// Nowhere is the database that a marker names if it counts in none. No server has so many. SWAPDB may
+// have brought a marker to another database. If a new one is written in its place, the marker must
+// not count there any more when a second SWAPDB brings it back (mark.lua).
+const Nowhere = 1<<31 - 1
+
 // Version returns the word with which the text begins.
 func (m Marker) Version() string {
 	if m.Joined.IsStaged() {

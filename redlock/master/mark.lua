@@ -2,7 +2,9 @@
 -- have changed and changed back. since=now becomes the master's own time. The spread says
 -- where to write. here: only this database. lacking: also databases without a marker of
 -- this set and this run of the server. all: every database. The fencing token in database
--- 0 is never lowered.
+-- 0 is never lowered. A marker that SWAPDB has brought to another database than its own, and
+-- that stays there, names no database any more (marker.Nowhere). Otherwise a second SWAPDB
+-- could bring it back behind the new one, and nothing would tell what was forgotten.
 local own, seen, latest, new, spread, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -15,13 +17,15 @@ local set, run = string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
 local function remembers(text)
   return not string.find(text, '^redlock%-proxy/1 ') and string.find(text, set, 1, true) and string.find(text, run, 1, true)
 end
-each(own, spread == 'here' and 0 or most, function(db)
+each(own, most, function(db)
   local text = marker()
-  if text and (db == own or spread == 'all' or not remembers(text)) then
+  if text and (db == own or spread == 'all' or spread == 'lacking' and not remembers(text)) then
     local _, known = cut(text)
     local last = math.max(token, known)
     last = db == 0 and last > 0 and string.format(' token=%.0f', last) or ''
     redis.call('SET', KEYS[1], string.gsub(new, ' db=%d+ ', ' db=' .. db .. ' ') .. last)
+  elseif text and remembers(text) and not string.find(text, ' db=' .. db .. ' ', 1, true) then
+    redis.call('SET', KEYS[1], (string.gsub(text, ' db=%d+ ', ' db=2147483647 ')))
   end
 end)
 return 1

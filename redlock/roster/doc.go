@@ -54,9 +54,9 @@
 //     that it begins. If the masters then come back with older data, and another process gives them
 //     their former record, the two records name different servers. Neither process then counts them,
 //     until the operator begins the set anew.
-//   - SWAPDB, twice: a database changes places with one that no process uses, is mended and votes. If
-//     the two change back in the same run of the server, its earlier marker is valid at once, and the
-//     latest locks and fencing tokens are missing.
+//   - SWAPDB, twice, with a database that the proxies' user may not SELECT or that is beyond the first
+//     1024, or while a process of an earlier version mends markers, or within the moment between a
+//     lock and the check behind it. Nothing tells then that the latest locks are missing.
 //   - Servers are promoted. If masters lose their data in so many places that too few remember, they
 //     stay out until the operator helps.
 //
@@ -96,7 +96,9 @@
 //     is missing in an existing set was flushed. That concerns only the locks of this
 //     database, because the other databases still have theirs. If SELECT is forbidden,
 //     there is database 0 only. A database beyond the first 1024 begins like one that was
-//     flushed. A marker names its database, for SWAPDB.
+//     flushed. A marker names its database, for SWAPDB. If it lies elsewhere when a marker of
+//     the server is written, it names none from then on (marker.Nowhere). Otherwise a second
+//     SWAPDB could bring it back, without the locks that were granted meanwhile.
 //   - Markers of the first version. Only used databases had them. They are taken over as
 //     they are, with what they remember. A process of that version cannot read the markers
 //     of today. It bars such masters, overwrites none of them, and must be replaced before

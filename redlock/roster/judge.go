@@ -119,7 +119,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case s.Replaced(m.ReplID):
 		return no(Uncertified, "it has been a replica of another server")
 	case m.DB != p.DB:
-		return no(Uncertified, "it holds what database %d held: SWAPDB was executed", m.DB)
+		return no(Uncertified, isSwapped)
 	}
 	if p.DB == 0 {
 		r.met[p.Master] = r.joined.Who(p.Master)

@@ -117,7 +117,7 @@ type world struct {
 	pushed   int
 	steps    int
 	masters  int
-	dbs      int
+	dbs      int // the processes use so many, and servers have one more
 	limits   Limits
 	longs    int  // one lock in this many has a long TTL
 	slow     bool // answers may take long
@@ -211,7 +211,7 @@ func newWorld(seed uint64, skip map[int]bool) *world {
 	w.slow = w.rng.IntN(2) == 0
 	w.moves = w.rng.IntN(4) == 0
 	for i := range w.masters {
-		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), forgot: make([]time.Duration, w.dbs), saved: make([]string, w.dbs)}
+		s := &toyServer{place: i, name: string(rune('a' + i)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
 		s.ahead = w.between(-time.Minute, time.Minute)
 		s.repl.ID = "first-" + s.name
 		s.start()

@@ -52,12 +52,13 @@ const (
 	lateForget
 	lateTell
 	lateMend
+	swapBack
 )
 
 func (k faultKind) String() string {
 	return [...]string{"crash", "crash, back empty", "crash, back with old data", "FLUSHALL", "FLUSHDB", "SWAPDB", "clock forward", "clock back",
 		"cut", "start a process", "stop a process", "restart a process", "a process stands still", "a process is suspended", "power loss", "snapshot",
-		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision", "a master forgets what the next number granted", "a master forgets what the number before granted", "a master is mended by what was read long ago"}[k]
+		"promotion", "a bad source of time", "a replica for a moment", "a long lock, and it forgets", "a split", "a reload", "", "another server under the name", "a reload, and one that heard of it forgets", "another number of masters", "two more masters, and those that heard of it forget", "a master more, and one less", "a long lock at a decision", "a master forgets what the next number granted", "a master forgets what the number before granted", "a master is mended by what was read long ago", "SWAPDB, and back later"}[k]
 }
 
 func (w *world) drawFaults() {
@@ -147,8 +148,7 @@ func (w *world) strike(i int, f fault) {
 		server.forget(w, db)
 	case swap:
 		if w.dbs > 1 {
-			server.texts[0], server.texts[1] = server.texts[1], server.texts[0]
-			server.memory[0], server.memory[1] = server.memory[1], server.memory[0]
+			server.swap(0, 1)
 		}
 	case clockForward:
 		if !w.slow && server.up && server.jumped == nil && p != nil && w.sees(p, place) && w.now-server.back > 3*time.Second {
@@ -222,6 +222,8 @@ func (w *world) strike(i int, f fault) {
 		w.lateTell(f)
 	case lateMend:
 		w.lateMend(f)
+	case swapBack:
+		w.swapBack(server, f)
 	case badTime:
 		if !w.slow && p != nil {
 			w.jumpTogether(p, f)
@@ -245,7 +247,7 @@ func (w *world) rush(p *process, s *toyServer, f fault) {
 	}
 	p.askFor(true, first)
 	w.after(time.Duration(f.who>>4%32+2)*time.Millisecond, func() {
-		s.texts = make([]string, w.dbs)
+		clear(s.texts)
 		s.forgetAll(w)
 		for _, q := range w.procs {
 			if q != p && f.what&4 != 0 {
@@ -388,7 +390,7 @@ func (w *world) otherServer(s *toyServer, f fault) {
 
 // newServer is another server for a place.
 func (w *world) newServer(place int) *toyServer {
-	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs), memory: make([]int, w.dbs), forgot: make([]time.Duration, w.dbs), saved: make([]string, w.dbs)}
+	n := &toyServer{place: place, name: fmt.Sprintf("%c%d", 'a'+place, len(w.all)), texts: make([]string, w.dbs+1), memory: make([]int, w.dbs+1), forgot: make([]time.Duration, w.dbs+1), saved: make([]string, w.dbs+1)}
 	n.repl.ID = "first-" + n.name
 	n.start()
 	n.forgetAll(w)

@@ -13,21 +13,21 @@ import (
 // storyWorlds is the seed from which on a world has only one story.
 const storyWorlds = 4_000_000
 
-func (w *world) hasStory() bool { return w.seed >= storyWorlds || w.mendsLate() }
-
-// mendsLate tells whether the only fault of a world is lateMend.
-func (w *world) mendsLate() bool { return w.seed >= mendWorlds && !w.resizes() }
+func (w *world) hasStory() bool { return w.seed >= mendWorlds && !w.resizes() || w.seed >= storyWorlds }
 
 // mendWorlds is the seed from which on a process stands still before it mends a master.
 const mendWorlds = 2_500_000
+
+// swapWorlds is the seed from which on the only fault of a world is swapBack.
+const swapWorlds = 2_750_000
 
 // forgetWorlds is the seed from which on a master forgets what the next number granted.
 const forgetWorlds = 5_000_000
 
 // story returns the only fault of the world.
 func (w *world) story() faultKind {
-	if w.mendsLate() {
-		return lateMend
+	if !w.resizes() {
+		return []faultKind{lateMend, swapBack}[w.seed/swapWorlds]
 	}
 	if w.seed >= forgetWorlds {
 		return []faultKind{lateForget, lateTell}[w.seed%2]
@@ -73,7 +73,7 @@ func (w *world) once(is func() bool, do func()) {
 
 // storyLasts is how long a story may take.
 func (w *world) storyLasts() time.Duration {
-	if w.mendsLate() {
+	if !w.resizes() {
 		return 4 * w.limits.MaxQuarantine
 	}
 	return 3 * w.resizeLasts()
@@ -118,6 +118,25 @@ func (w *world) lateMend(f fault) {
 					w.at[at.Master].forgetAll(w)
 					goesOn()
 				})
+			})
+		})
+	})
+}
+
+// swapBack has a database of a master change places with one that no process uses. When the master is
+// mended, locks are granted for a moment. Then the two change back.
+func (w *world) swapBack(s *toyServer, f fault) {
+	at := Place{s.place, f.what >> 2 % w.dbs}
+	p := w.only(1 + f.what%2)[0]
+	w.after(6*time.Second, func() {
+		if f.what&2 != 0 {
+			s.texts[w.dbs] = ""
+			s.forget(w, w.dbs)
+		}
+		s.swap(at.DB, w.dbs)
+		w.after(2*BeatPause, func() {
+			w.once(func() bool { return p.r.CertifiedIn(at.DB).Has(at.Master) }, func() {
+				w.after(w.between(500*time.Millisecond, 2*time.Second), func() { s.swap(at.DB, w.dbs) })
 			})
 		})
 	})

@@ -30,8 +30,11 @@ func (w *world) losesPower() bool { return w.seed >= powerWorlds && w.seed < men
 // worldOf returns the seed of the n-th world. Every eighth has tokens, and every eighth
 // loses power or has a story.
 func worldOf(n uint64) uint64 {
-	if n%16 == 15 {
+	switch n % 32 {
+	case 15:
 		return mendWorlds + n/16
+	case 31:
+		return swapWorlds + n/32
 	}
 	switch n % 8 {
 	case 3:

@@ -2,7 +2,6 @@ package roster
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"redlock-proxy/redlock/marker"
@@ -29,7 +28,7 @@ type Write struct {
 type Kind uint8
 
 const (
-	WriteHere    Kind = iota // writes the marker to this database
+	WriteHere    Kind = iota // writes the marker to this database only
 	WriteLacking             // also to databases without a marker of this set and run
 	WriteAll                 // writes the marker to all databases
 	EditAll                  // in all markers, writes only who the masters are
@@ -50,6 +49,8 @@ const (
 	// read must be enough.
 	readPause = BeatPause
 )
+
+const isSwapped = "it holds what another database held: SWAPDB was executed"
 
 // Tick decides which markers to write now. The owner calls it after each change and now and then.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
@@ -129,7 +130,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	case p.DB == 0 && r.evicted[p.Master]:
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "it may have evicted locks while its maxmemory-policy allowed it"
 	case own.DB != p.DB:
-		m.Cause, m.Reason = Emptied, "it holds what database "+strconv.Itoa(own.DB)+" held: SWAPDB was executed"
+		m.Cause, m.Reason = Emptied, isSwapped
 	case s.jump > 0:
 		if p.DB != 0 || now.Sub(s.jumpedAt) < JumpPause && !r.clocksRead(p, s.jumpedAt) {
 			return Write{}, false

@@ -264,13 +264,10 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 		if !s.read || !s.marker.SameMemory(next) || broken {
 			s.since, s.lacks = now, r.ttls
 		}
-		s.marker, broken = next, broken || text != "" && !ok
+		s.marker, s.broken = next, broken || text != "" && !ok
 		s.actedAt, s.ahead, s.blank = time.Time{}, false, false
 	}
 	s.read, s.text = true, text
-	if news {
-		s.broken = broken
-	}
 	if m := r.memories[p.Master].memory; s.present() && p.DB == 0 && (m.Set != s.marker.Set || m.Run != s.marker.Run || m.Since != s.marker.Since) {
 		r.memories[p.Master] = record{s.marker, now}
 	}

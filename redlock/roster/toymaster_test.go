@@ -98,20 +98,28 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 	}
 	w.begins(written.Set)
 	for db, text := range s.texts {
-		if db != m.DB && m.Kind == WriteHere {
-			continue
-		}
 		own, _ := marker.Parse(text)
-		if db == m.DB || m.Kind == WriteAll || own.Set != written.Set || own.Run != written.Run {
+		remembers := own.Set == written.Set && own.Run == written.Run
+		switch {
+		case db == m.DB || m.Kind == WriteAll || m.Kind == WriteLacking && !remembers:
 			written.DB, written.Token = db, 0
 			if db == 0 {
 				written.Token = max(m.Marker.Token, own.Token)
 			}
 			s.texts[db] = written.String()
+		case remembers && own.DB != db:
+			own.DB = marker.Nowhere
+			s.texts[db] = own.String()
 		}
 	}
 	s.jumped = nil
 	return true
+}
+
+// swap exchanges two databases with all that is in them.
+func (s *toyServer) swap(one, other int) {
+	s.texts[one], s.texts[other] = s.texts[other], s.texts[one]
+	s.memory[one], s.memory[other] = s.memory[other], s.memory[one]
 }
 
 // raise records a longer TTL, here and in database 0.
