@@ -144,9 +144,9 @@ var mutants = []mutant{
 		caughtBy: "effect/TestAnEndOfAKeyIsNoDeletion",
 	},
 	{
-		rule:     "a script that deletes whatever it finds is not tried again",
-		edits:    []edit{{"run/run.go", " || r.once {", " {"}},
-		caughtBy: "TestTimelineAScriptThatDeletesAnywaySparesALaterLock",
+		rule:     "a script that deletes whatever it finds goes only where a quorum's copy is",
+		edits:    []edit{{"run/run.go", "if r.once && !r.ReadOnly {", "if false {"}},
+		caughtBy: "TestTimelineADeletionThatLooksAtNothingDeletesNoVotes",
 	},
 	{
 		rule:     "a script that deletes whatever it finds does not go out once more to masters that forgot it",

@@ -20,17 +20,18 @@
 //     TTL that the run gave.
 //   - A try that was not won may have released a lock. Its client never hears that there
 //     was no lock. A lock that ended during the try was not released by it.
-//   - A script that deletes whatever it finds, as far as its text shows, is executed once,
-//     and so is a transaction with such a script. A second try could delete a lock that
-//     another client took after the first one. If the votes of the first try are split,
-//     nobody knows what it did, and its client hears that.
+//   - A script that deletes whatever it finds, as far as its text shows, is executed once
+//     if it has deleted something, and so is a transaction with such a script. A
+//     second try could delete a lock that another client took after the first one. If the
+//     votes of the first try are split, nobody knows what it did, and its client hears that.
 //   - A Watch remembers what each master showed. A transaction goes to a master only
 //     after a guard has confirmed that nothing changed there (watch.go).
 //
-// A transaction that deletes a key without WATCH goes behind a Watch of its own on such keys
-// (Request.Deletes). If they change meanwhile, or votes are split, it looks again, unless a try that
-// was not won has deleted something. It spares a lock that its first look did not show. If it also has
-// a script that deletes whatever it finds, all keys without WATCH are watched.
+// A command, a script or a transaction that deletes keys, whoever holds them, goes behind a Watch of its
+// own on those that its client does not watch (Request.Deletes). Else it would delete votes of a client
+// that is just acquiring, and two clients could hold the lock. That costs two more round trips. If the
+// keys change meanwhile, or votes are split, it looks again, unless a try that was not won has deleted
+// something. It spares a lock that its first look did not show. Of a script all keys are watched.
 //
 // What remains: the text of a script may not show that it deletes without comparing. Then it is
 // executed again after votes that split. That may be seconds later, and it may delete a lock that

@@ -28,9 +28,9 @@ type Request struct {
 	// Transaction holds the commands between MULTI and EXEC. Args is empty then.
 	Transaction [][][]byte
 	Watches     []*Watch // the transaction runs only if their keys did not change; of the same DB
-	// Deletes are the keys that the transaction deletes, whoever holds them. Those without a Watch
-	// are watched, too, so that only masters that hold what a quorum holds execute it. But no reply
-	// says that a key without a Watch has changed.
+	// Deletes are the keys that the request deletes, whoever holds them. Those without a Watch are
+	// watched, too, so that only masters that hold what a quorum holds execute it. But no reply says
+	// that a key without a Watch has changed. Run adds all keys of a script that deletes anyway.
 	Deletes [][]byte
 	// Scripts are the known texts of scripts that EVALSHA runs here by their SHA1.
 	Scripts  [][]byte
@@ -47,9 +47,9 @@ type Request struct {
 	Deleted func(key, value []byte)
 
 	script *knownScript // its one script, if it runs one whose text is known
-	// once says that the request must not be executed again, because one of its scripts deletes
-	// whatever it finds. The first try may have let another client take the lock, on masters that
-	// deleted it, and a second try would delete that lock, too.
+	// once says that one of the request's scripts deletes whatever it finds. It is not executed again
+	// if it has deleted something. The first try may have let another client take the lock, on
+	// masters that deleted it, and a second try would delete that lock, too.
 	once   bool
 	gaveUp *atomic.Bool // a try that was not won deleted something on some master
 	rule   effect.Rule
@@ -90,7 +90,10 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.task.Leave() // all that follows may wait
 	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
-	if r.Deletes = r.unwatched(r.Deletes); len(r.Deletes) > 0 || len(r.Watches) > 0 || r.once {
+	if r.once && !r.ReadOnly {
+		r.Deletes = r.Keys // it may delete any of them
+	}
+	if r.Deletes = r.unwatched(r.Deletes); len(r.Deletes) > 0 || len(r.Watches) > 0 {
 		if len(r.Deletes) > 0 {
 			run = func() ballot.Outcome { return u.runWatched(ctx, r) }
 		}

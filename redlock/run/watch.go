@@ -87,15 +87,12 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 // looksAgain is how often runWatched looks again.
 const looksAgain = 5
 
-// runWatched runs a transaction behind a Watch on the keys that it deletes and its client does not
-// watch. If they changed between the look and the transaction, as at the end of a TTL, it looks again,
-// as long as no try deleted anything. It spares locks that the first look did not show.
+// runWatched runs a request behind a Watch on the keys that it deletes and its client does not watch.
+// If they changed between the look and the run, as at the end of a TTL, it looks again, as long as no
+// try deleted anything. It spares locks that the first look did not show.
 func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 	var first, w *Watch
 	keys, theirs := r.Deletes, slices.Clip(r.Watches)
-	if r.once { // a script may delete any of its keys
-		keys = r.unwatched(r.Keys)
-	}
 	for range 1 + looksAgain {
 		looked := u.retry().Again(ctx, false, func() (looked ballot.Outcome) {
 			if w, looked = u.watch(r.DB, keys); looked.Verdict == ballot.NoQuorum {

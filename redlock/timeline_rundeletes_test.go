@@ -1,0 +1,52 @@
+package redlock
+
+import (
+	"context"
+	"testing"
+	"time"
+)
+
+// A deletion that does not look whose lock it is must not delete votes. Otherwise two clients could
+// hold the lock: B has the votes of two masters when A deletes. C gets these two votes and a third,
+// and B gets the vote of another master.
+func TestTimelineADeletionThatLooksAtNothingDeletesNoVotes(t *testing.T) {
+	lock := bytesOf([]string{key})
+	for name, r := range map[string]RunRequest{
+		"a script":            {Args: bytesOf([]string{"EVAL", deleteAnyway, "1", key})},
+		"a script in MULTI":   {Transaction: [][][]byte{bytesOf([]string{"EVAL", deleteAnyway, "1", key})}},
+		"a time that is over": {Args: bytesOf([]string{"PEXPIRE", key, "0", "XX"}), Deletes: lock},
+		"the same in MULTI":   {Transaction: [][][]byte{bytesOf([]string{"PEXPIRE", key, "0", "XX"})}, Deletes: lock},
+	} {
+		t.Run(name, func(t *testing.T) {
+			// The answers of the first two masters come late, and the undos that follow them.
+			onTimeline(t, "ok@20ms ok@20ms ok ok ok", func(t *testing.T, w *timeline) {
+				r.Keys = lock
+				b, links := w.connect("b", timelineConfig())
+				c, others := w.connect("c", timelineConfig())
+				w.others = append(w.others, b, c)
+				links[2].setDelay(15*time.Millisecond, 0)
+				links[3].silence()
+				links[4].silence()
+				others[2].silence()
+				others[4].silence()
+				acquire := func(l *Locker, value string) chan Outcome {
+					ended := make(chan Outcome, 1)
+					go func() {
+						ended <- l.Acquire(context.Background(), AcquireRequest{Key: []byte(key), Value: []byte(value), TTL: time.Minute})
+					}()
+					return ended
+				}
+				byB := acquire(b, tokenB)
+				w.elapse(time.Millisecond)
+				w.wantValues("B B - - -")
+				go w.locker.Run(context.Background(), r)
+				w.elapse(2 * time.Millisecond)
+				byC := acquire(c, tokenC)
+				if o, p := <-byB, <-byC; o.Verdict == Won && p.Verdict == Won {
+					t.Error("two clients hold the lock")
+				}
+				w.elapse(0)
+			})
+		})
+	}
+}
