@@ -149,6 +149,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineADeletionThatLooksAtNothingDeletesNoVotes",
 	},
 	{
+		rule:     "a transaction follows its guard no more if a quorum aborted",
+		edits:    []edit{{"ballot/guard.go", " && !b.Guard.Stopped(b.Answers)", ""}},
+		caughtBy: "TestTimelineATransactionDoesNotFollowALateGuardIfItWasAborted",
+	},
+	{
 		rule:     "a script that deletes whatever it finds does not go out once more to masters that forgot it",
 		edits:    []edit{{"run/run.go", " && !(r.once && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown)))", ""}},
 		caughtBy: "TestRunAScriptThatDeletesAnywayGoesOut",

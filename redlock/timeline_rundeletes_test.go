@@ -50,3 +50,22 @@ func TestTimelineADeletionThatLooksAtNothingDeletesNoVotes(t *testing.T) {
 		})
 	}
 }
+
+// A quorum of guards says that keys have changed. Then a late guard is not followed by the transaction.
+func TestTimelineATransactionDoesNotFollowALateGuardIfItWasAborted(t *testing.T) {
+	onTimeline(t, "ok ok ok ok@20ms ok@20ms", func(t *testing.T, w *timeline) {
+		lock := bytesOf([]string{key})
+		w.put("A A A A A", time.Minute)
+		watch, _ := w.locker.Watch(context.Background(), 0, lock)
+		w.elapse(0)
+		w.put("B B B - -", time.Minute)
+		o := w.locker.Run(context.Background(), RunRequest{Keys: lock, Transaction: [][][]byte{bytesOf([]string{"DEL", key})}, Watches: []*Watch{watch}})
+		wantReply(t, o, "*-1\r\n")
+		w.elapse(0)
+		for i := range w.masters {
+			if n := w.countHeard(i, "DEL"); n > 0 {
+				t.Errorf("master %d got the DEL", i+1)
+			}
+		}
+	})
+}

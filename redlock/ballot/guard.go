@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 	"redlock-proxy/redlock/stream"
 )
@@ -23,6 +24,9 @@ type Guard[A any] struct {
 	// Read tells whether the question may follow. If not, value is the master's answer,
 	// or err says why it has none.
 	Read func(replies [][]byte) (passes bool, value A, err error)
+	// Stopped tells of the answers of a ballot that was won whether masters did not pass. Then the
+	// question does not follow any more on the others.
+	Stopped func(answers []quorum.Answer[A]) bool
 }
 
 var unwatch = resp.AppendCommand(nil, "UNWATCH")
@@ -58,10 +62,11 @@ func (g *guarded[A]) Answered(s *stream.Stream, c *stream.Call, replies [][]byte
 	b.hear(s, c, replies, j, nil, func([][]byte) (A, error) { return value, err })
 }
 
-// mayFollow tells whether the question may still be sent. Too late, a master could
-// execute a command although the client has heard that it was not executed.
+// mayFollow tells whether the question may still be sent. Too late, or if a quorum did not pass, a
+// master could execute a command although the client has heard that it was not executed.
 func (b *Ballot[A]) mayFollow() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return (b.Verdict == Pending || b.Verdict == Won) && !time.Now().After(b.deadline)
+	open := b.Verdict == Pending || b.Verdict == Won && !b.Guard.Stopped(b.Answers)
+	return open && !time.Now().After(b.deadline)
 }

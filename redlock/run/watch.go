@@ -224,6 +224,7 @@ func (r *Request) guard() *ballot.Guard[effect.Result] {
 			}
 			return same && err == nil, aborted, err
 		},
+		Stopped: func(answers []quorum.Answer[effect.Result]) bool { return r.rule.Winner(answers).Aborted },
 	}
 }
 
