@@ -154,6 +154,11 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineATransactionDoesNotFollowALateGuardIfItWasAborted",
 	},
 	{
+		rule:     "a hash that a won run deleted elsewhere is mended on a master that was not asked",
+		edits:    []edit{{"run/settle.go", "u.mendUnasked(r, *won)", ""}},
+		caughtBy: "TestRunACollectionThatWasDeletedElsewhereIsMended",
+	},
+	{
 		rule:     "a script that deletes whatever it finds does not go out once more to masters that forgot it",
 		edits:    []edit{{"run/run.go", " && !(r.once && (r.gaveUp.Load() || slices.ContainsFunc(b.Answers, isUnknown)))", ""}},
 		caughtBy: "TestRunAScriptThatDeletesAnywayGoesOut",

@@ -69,3 +69,23 @@ func TestTimelineATransactionDoesNotFollowALateGuardIfItWasAborted(t *testing.T)
 		}
 	})
 }
+
+// A master whose copy differs does not get the deletion of a hash. No other request may ever find that
+// copy, so it is mended at once.
+func TestRunACollectionThatWasDeletedElsewhereIsMended(t *testing.T) {
+	s := startLiveSet(t, 3)
+	cfg := *s.settings()
+	cfg.MasterTimeout = second // so that copies are quiet soon
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close(t.Context())
+	s.Locker = l
+	s.awaitVotes()
+	for i, m := range s.masters {
+		m.must("HSET", "lock", "me", []string{"1", "1", "2"}[i])
+	}
+	wantReply(t, s.run([]string{"lock"}, "EVAL", deleteAnyway, "1", "lock"), ":1\r\n")
+	s.eventuallyGone("lock")
+}

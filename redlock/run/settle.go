@@ -81,6 +81,9 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 			s.Deliver(d, now, !a.State.Heard())
 		}
 	}
+	if won != nil && a.State == quorum.Unasked && len(r.Watches) > 0 {
+		u.mendUnasked(r, *won)
+	}
 	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {
 		for _, d := range possibleGrants(b.Answers, r.Keys) {
 			s.Deliver(d, now, true)
@@ -110,6 +113,17 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 			continue
 		}
 		u.box.Undone(i, a.State)
+	}
+}
+
+// mendUnasked starts to mend what a won run deleted and a master has that did not pass its guard, or was
+// not looked at in time. The master is told by value to delete a string. Nothing else tells it to
+// delete a hash or a list, which it would keep until the end of its TTL.
+func (u *Runner) mendUnasked(r *Request, won effect.Result) {
+	for k, did := range won.Changes() {
+		if _, isString := rdb.StringValue(won.Before[k].Dump); did == effect.Deleted && !isString {
+			u.mender.Mend(r.DB, string(r.Keys[k]))
+		}
 	}
 }
 
