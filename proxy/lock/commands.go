@@ -156,7 +156,7 @@ func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply
 // run has the masters run any other command as an examined run.
 func (p *Plane) run(ctx context.Context, call Command, args [][]byte) answer {
 	request := p.runRequest(call)
-	request.Args = args
+	request.Args, request.Deletes = args, call.deletes(time.Now())
 	if call.Route.Spec.Blocking() {
 		return answer{kind: redlock.KindRun, outcome: p.blocked.Run(ctx, request, p.locker.Run), reads: readsReply}
 	}
@@ -170,6 +170,9 @@ func (p *Plane) examine(ctx context.Context, r redlock.RunRequest, client, taker
 	r.Effects, r.Deleted = true, p.leases.Deletions(&r, client)
 	o := p.locker.Run(ctx, r)
 	p.leases.Ran(o, r.DB, taker)
+	if o.Verdict == redlock.NoQuorum {
+		p.leases.Ended(o, r.DB, client, r.Deletes...)
+	}
 	if o.Lives > 0 && len(r.Keys) > 0 {
 		p.took(o, r.DB, r.Keys[0], o.Lives)
 	}

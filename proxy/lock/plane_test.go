@@ -96,7 +96,7 @@ func TestCommandsBecomeRequests(t *testing.T) {
 		{"PEXPIREAT k 946684800005", fakeLockerNoQuorum, "extend 0 k 5ms", noQuorum, "extend noquorum"},
 		{"EXPIRE k 0", fakeLockerWon, "release 0 k", ":1\r\n", "release won"},
 		{"EXPIREAT k 5", fakeLockerLost, "release 0 k", ":0\r\n", "release lost"},
-		{"EXPIRE k -1 XX", fakeLockerReply(":1\r\n"), "run 0 [EXPIRE k -1 XX] on [k]", ":1\r\n", "run won"},
+		{"EXPIRE k -1 XX", fakeLockerReply(":1\r\n"), "run 0 [EXPIRE k -1 XX] on [k] deletes [k]", ":1\r\n", "run won"},
 		{"EXPIREAT k 946684805 XX LT", fakeLockerReply(":0\r\n"), "run 0 [PEXPIRE k 5000 XX LT] on [k]", ":0\r\n", "run won"},
 		{"EXPIRE k five", fakeLockerWon, "", "-ERR value is not an integer or out of range\r\n", "extend error"},
 		{"PERSIST k", fakeLockerWon, "extend 0 k 0s persist", ":1\r\n", "extend won"},

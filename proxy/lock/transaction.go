@@ -48,14 +48,11 @@ func (p *Plane) Exec(ctx context.Context, dst []byte, t Transaction) []byte {
 
 func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.journal != nil}
-	var deleted [][]byte
 	now := time.Now()
 	for _, call := range t.Commands {
 		request.Transaction = append(request.Transaction, call.Args)
 		request.Keys = appendMissing(request.Keys, call.Keys())
-		if call.deletesAnyway(now) {
-			deleted = appendMissing(deleted, call.Keys())
-		}
+		request.Deletes = appendMissing(request.Deletes, call.deletes(now))
 		switch call.Route.Spec.Name {
 		case "eval", "eval_ro":
 			p.scripts.Register(call.Args[1])
@@ -68,20 +65,25 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	for _, w := range t.Watches {
 		request.Keys = appendMissing(request.Keys, w.Keys())
 	}
-	// A bare DEL would erase the votes of a client that is just acquiring. So it goes only to
-	// masters that hold what a quorum holds.
-	request.Deletes = deleted
-	a := p.examine(ctx, request, t.Leases, t.Leases)
-	if a.outcome.Verdict == redlock.NoQuorum {
-		p.leases.Ended(a.outcome, t.DB, t.Leases, deleted...)
-	}
-	return a
+	return p.examine(ctx, request, t.Leases, t.Leases)
 }
 
-// deletesAnyway tells whether a command deletes its keys, whoever holds them. A time that has passed
-// deletes, too.
-func (c Command) deletesAnyway(now time.Time) bool {
-	switch name := c.Route.Spec.Name; name {
+// deletes returns the keys that a command deletes, whoever holds them. A bare deletion would erase the
+// votes of a client that is just acquiring. So it goes only to masters that hold what a quorum holds.
+func (c Command) deletes(now time.Time) [][]byte {
+	keys := c.Keys()
+	switch name := c.Route.Spec.Name; {
+	case name == "rename", name == "renamenx":
+		return keys[:min(1, len(keys))]
+	case c.deletesAnyway(name, now):
+		return keys
+	}
+	return nil
+}
+
+// deletesAnyway tells whether a command deletes all its keys. A time that has passed deletes, too.
+func (c Command) deletesAnyway(name string, now time.Time) bool {
+	switch name {
 	case "del", "unlink", "getdel":
 		return true
 	case "delex":

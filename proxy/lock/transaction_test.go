@@ -27,6 +27,7 @@ func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 		{[]string{"GETEX k EXAT 1"}, false, "[k]"},
 		{[]string{"GETEX k PX 1", "GETEX k"}, false, ""},
 		{[]string{"SET k v PXAT 1"}, false, "[k]"},
+		{[]string{"RENAME k j", "RENAMENX i h"}, false, "[k i]"},
 		{[]string{"SET k v PXAT 1 NX", "SET k v PX 1", "SET k v IFEQ w PXAT 1"}, false, ""},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, "x")))
@@ -44,6 +45,31 @@ func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 		}
 		if _, deletes, _ := strings.Cut(requests[0], " deletes "); deletes != row.deletes {
 			t.Errorf("%q, watches: %v: it deletes %q", row.commands, row.watches, deletes)
+		}
+	}
+}
+
+// So does a command outside of MULTI.
+func TestCommandsTellWhatTheyDelete(t *testing.T) {
+	for line, deletes := range map[string]string{
+		"EXPIRE k 0 XX":         "[k]",
+		"PEXPIREAT k 1 LT":      "[k]",
+		"EXPIRE k -1 NX":        "[k]",
+		"RENAME k j":            "[k]",
+		"RENAMENX k j":          "[k]",
+		"EXPIRE k 10 XX LT":     "",
+		"SET k v":               "",
+		"SET k v IFEQ w PXAT 1": "",
+		"LPOP k":                "",
+	} {
+		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, "x")))
+		p.Do(t.Context(), nil, fakeLockerCall(line))
+		requests := p.locker.requests()
+		if len(requests) != 1 {
+			t.Fatalf("%q: asked %q", line, requests)
+		}
+		if _, got, _ := strings.Cut(requests[0], " deletes "); got != deletes {
+			t.Errorf("%q deletes %q, want %q", line, got, deletes)
 		}
 	}
 }
