@@ -14,7 +14,7 @@
 // command ends with an answer (answer.go). The reply, the metric and the log line are
 // made from it, so they cannot disagree.
 //
-// Absolute times become relative here, so the masters' clocks need
+// Absolute times become relative here, also in a transaction, so the masters' clocks need
 // not agree. A command that deletes its key whoever holds it, such as DEL, RENAME or
 // EXPIRE 0, goes only to masters that hold what a quorum holds. On other masters it would
 // erase the votes of a client that is just acquiring.

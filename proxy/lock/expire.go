@@ -74,14 +74,14 @@ func (c *expireCommand) setCondition(options [][]byte) (reply wire.Error) {
 	return ""
 }
 
-// relative returns the arguments with an absolute time made relative to now. It leaves
-// a time in the past as it is, because that deletes the key on any clock.
+// relative returns the arguments with an absolute time made relative to now. A time that
+// has passed becomes 0, because the clock of a master may be behind.
 func (c expireCommand) relative(args [][]byte) [][]byte {
-	if !c.absolute || c.ttl <= 0 {
+	if !c.absolute {
 		return args
 	}
 	args = slices.Clone(args)
 	args[0] = []byte("PEXPIRE")
-	args[2] = strconv.AppendInt(nil, c.ttl, 10)
+	args[2] = strconv.AppendInt(nil, max(0, c.ttl), 10)
 	return args
 }

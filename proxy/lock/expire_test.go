@@ -50,7 +50,7 @@ func TestExpireRelative(t *testing.T) {
 	for command, want := range map[string]string{
 		"EXPIREAT k 1700000005 XX LT":     "[PEXPIRE k 5000 XX LT]",
 		"pexpireat k 1700000000005 XX LT": "[PEXPIRE k 5 XX LT]",
-		"EXPIREAT k 5 LT":                 "[EXPIREAT k 5 LT]",
+		"EXPIREAT k 5 LT":                 "[PEXPIRE k 0 LT]",
 		"EXPIRE k 5 XX LT":                "[EXPIRE k 5 XX LT]",
 	} {
 		args := fakeLockerCall(command).Args

@@ -138,13 +138,18 @@ func (c *setCommand) setTime(arg []byte, unit timeUnit, name string, now time.Ti
 	return ""
 }
 
-// relative returns the arguments with the absolute time made relative to now. It
-// returns args itself if there is nothing to convert, and never changes args.
+// relative returns the arguments with the absolute time made relative to now. A time that
+// has passed becomes 1, which has passed on all clocks. It returns args itself if there is
+// nothing to convert, and never changes args.
 func (c setCommand) relative(args [][]byte) [][]byte {
-	if c.absoluteAt == 0 || c.over {
+	if c.absoluteAt == 0 {
 		return args
 	}
 	args = slices.Clone(args)
+	if c.over {
+		args[c.absoluteAt+1] = []byte("1")
+		return args
+	}
 	args[c.absoluteAt] = []byte("PX")
 	args[c.absoluteAt+1] = strconv.AppendInt(nil, c.ttl, 10)
 	return args

@@ -50,7 +50,7 @@ func (p *Plane) decideTransaction(ctx context.Context, t Transaction) answer {
 	request := redlock.RunRequest{DB: t.DB, RESP3: t.Version == wire.RESP3, Watches: t.Watches, Transaction: [][][]byte{}, Effects: p.journal != nil}
 	now := time.Now()
 	for _, call := range t.Commands {
-		request.Transaction = append(request.Transaction, call.Args)
+		request.Transaction = append(request.Transaction, call.relative(now))
 		request.Keys = appendMissing(request.Keys, call.Keys())
 		request.Deletes = appendMissing(request.Deletes, call.deletes(now))
 		switch call.Route.Spec.Name {
@@ -98,6 +98,23 @@ func (c Command) deletesAnyway(name string, now time.Time) bool {
 		return refusal == "" && s.over && !s.onlyAbsent && !s.conditional
 	}
 	return false
+}
+
+// relative returns the command's arguments with an absolute time made relative to now.
+func (c Command) relative(now time.Time) [][]byte {
+	switch name := c.Route.Spec.Name; name {
+	case "expireat", "pexpireat":
+		if e, refusal := parseExpire(name, c.Args, now); refusal == "" {
+			return e.relative(c.Args)
+		}
+	case "getex":
+		return parseGetEX(c.Args, now).relative(c.Args)
+	case "set":
+		if s, refusal := parseSet(c.Args, now); refusal == "" {
+			return s.relative(c.Args)
+		}
+	}
+	return c.Args
 }
 
 // appendMissing appends those of more that keys does not have.

@@ -1,8 +1,10 @@
 package lock
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"redlock-proxy/redlock"
 )
@@ -71,5 +73,36 @@ func TestCommandsTellWhatTheyDelete(t *testing.T) {
 		if _, got, _ := strings.Cut(requests[0], " deletes "); got != deletes {
 			t.Errorf("%q deletes %q, want %q", line, got, deletes)
 		}
+	}
+}
+
+// The masters' clocks need not agree with each other. So each master gets a time from now, also in MULTI.
+func TestTransactionsHaveNoAbsoluteTimes(t *testing.T) {
+	const now = 946684800 // of a bubble's clock, in seconds
+	for line, want := range map[string]string{
+		fmt.Sprintf("EXPIREAT k %d", now+5):           "[PEXPIRE k 5000]",
+		fmt.Sprintf("PEXPIREAT k %d007 NX", now):      "[PEXPIRE k 7 NX]",
+		fmt.Sprintf("SET k v EXAT %d", now+5):         "[SET k v PX 5000]",
+		fmt.Sprintf("SET k v NX PXAT %d007", now):     "[SET k v NX PX 7]",
+		fmt.Sprintf("SET k v IFEQ w PXAT %d007", now): "[SET k v IFEQ w PX 7]",
+		fmt.Sprintf("GETEX k EXAT %d", now+5):         "[GETEX k PX 5000]",
+		// These times have passed.
+		fmt.Sprintf("EXPIREAT k %d", now-5):    "[PEXPIRE k 0]",
+		fmt.Sprintf("SET k v EXAT %d", now-5):  "[SET k v EXAT 1]",
+		fmt.Sprintf("GETEX k PXAT %d000", now): "[GETEX k PXAT 1]",
+		// The masters judge these.
+		"EXPIREAT k never":  "[EXPIREAT k never]",
+		"SET k v EXAT 0":    "[SET k v EXAT 0]",
+		"GETEX k EXAT now":  "[GETEX k EXAT now]",
+		"SET k v PX 5 XXXX": "[SET k v PX 5 XXXX]",
+		"EXPIRE k 5":        "[EXPIRE k 5]",
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, "x")))
+			p.Exec(t.Context(), nil, Transaction{Commands: []Command{fakeLockerCall(line)}})
+			if got := fmt.Sprintf("%s", p.locker.asked[0].(redlock.RunRequest).Transaction[0]); got != want {
+				t.Errorf("%q goes out as %s, want %s", line, got, want)
+			}
+		})
 	}
 }
