@@ -2,7 +2,7 @@ package shared
 
 import "slices"
 
-// mostAside is the number of bytes put aside for a member from which on nothing is read.
+// mostAside bounds the bytes put aside for a member. While there are more, nothing is read.
 const mostAside = 64 << 10
 
 // mayAppend tells whether a loop writes to the client and takes more now, and locks its writing
@@ -144,7 +144,7 @@ func (c *connection) wrote(m *Member, n int) {
 	}
 }
 
-// relieve has reading go on if it stopped for lack of memory, and there is some again. The watch
+// relieve resumes reading if it stopped for lack of memory and there is memory again. The watch
 // calls it.
 func (c *connection) relieve() {
 	if !c.pool.memory.HasRoom(mostAside) {

@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// mostWaiting is the number of bytes of unsent commands from which on Write waits.
+	// mostWaiting bounds the bytes of unsent commands. While there are more, Write waits.
 	mostWaiting = 1 << 20
-	// mostKept is the largest buffer that is used again.
+	// mostKept is the largest buffer that is kept for later commands.
 	mostKept = 256 << 10
 )
 
@@ -26,8 +26,8 @@ type turn struct {
 	count  int
 }
 
-// A connection is used by several members. Either a loop or goroutines read and write it. Who
-// reads it feeds it (reader.go).
+// A connection is used by several members. A loop reads and writes it, or two goroutines do. The
+// one that reads calls feed (reader.go).
 type connection struct {
 	pool    *Pool
 	sock    *conn.Socket
@@ -42,14 +42,14 @@ type connection struct {
 	atEnd  func()        // flush, as one value for all rounds
 	queued atomic.Bool   // the loop will flush
 	unsent chan struct{} // without a loop, a signal: out is not empty
-	sent   []byte        // what was written last; only who writes uses it
+	sent   []byte        // the bytes that were written last; only the writer uses them
 
 	mu      sync.Mutex
 	changed sync.Cond // out has room, full has changed, a member is not behind any more, or the connection or a member has ended
 	out     []byte    // commands to be written
 	queue   []turn
 	head    int         // queue[head:] are not begun
-	turns   int         // that were begun
+	turns   int         // number of turns that were begun
 	over    atomic.Bool // changed under mu
 	full    []*Member   // too much was put aside for these: nothing is read
 	stopped turn        // the current one when reading stopped
@@ -57,11 +57,11 @@ type connection struct {
 
 	// Only the watch uses these.
 	watched int // the turn that it saw last
-	had     int // what taken was then
+	had     int // the value of taken then
 	looks   int // how often reading had stopped in this turn while others waited
 	retired int // how often it was stale
 
-	// Only who feeds uses these.
+	// Only the reader uses these.
 	scanner resp.Scanner
 	turn    turn // the current one
 	inside  bool // a value has begun and not ended
@@ -101,8 +101,8 @@ func (c *connection) send(m *Member, commands []byte) bool {
 	return true
 }
 
-// enter is send without telling who writes. While there is no room it waits, but not on a loop,
-// which may be the one that makes room: then mustLeave is true and nothing has been added.
+// enter is send without waking the writer. It waits for room, but not on a loop, which may be the
+// one that makes room: then it adds nothing and returns mustLeave as true.
 func (c *connection) enter(m *Member, commands []byte) (entered, mustLeave bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

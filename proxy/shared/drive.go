@@ -58,14 +58,14 @@ func (c *connection) flush() {
 	}
 }
 
-// goOn goes on with reading if no member is full any more. It is called on the loop.
+// goOn resumes reading if no member is full any more. It is called on the loop.
 func (c *connection) goOn() {
 	if !c.mustStop() {
 		c.sock.Resume()
 	}
 }
 
-// mustStop tells whether nothing may be read now. Who feeds calls it.
+// mustStop tells whether nothing may be read now. Only the reader calls it.
 func (c *connection) mustStop() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -41,8 +41,8 @@ type Member struct {
 	drained  chan struct{}              // a signal: nothing is pending, or the member has failed
 	leaving  atomic.Pointer[time.Timer] // until Abandon; nil: the client has not left
 
-	locked bool        // its client's writing side is locked; used by catchUp while behind, else by who feeds
-	behind atomic.Bool // catchUp writes to the client; set by who feeds, cleared under the connection's mutex
+	locked bool        // its client's writing side is locked; used by catchUp while behind, else by the reader
+	behind atomic.Bool // catchUp writes to the client; set by the reader, cleared under the connection's mutex
 	slow   atomic.Bool // others may have waited for it
 
 	// The connection's mutex guards these.
@@ -82,9 +82,9 @@ func (m *Member) TryJoin(server Server, version wire.Version) bool {
 	return c != nil
 }
 
-// Join has Write send to that server from now on. It may dial, and it waits until the connection
-// before has nothing more to do for the member: that one's mutex guards what is put aside. No
-// reply may be pending.
+// Join has Write send to this server from now on. It may dial. It waits until the earlier connection
+// has nothing more to do for the member, because the mutex of that connection guards the bytes that
+// are put aside. No reply may be pending.
 func (m *Member) Join(server Server, version wire.Version, dial func(context.Context) (net.Conn, error)) *upstream.Failure {
 	c, failure := m.pool.get(laneKey{server, version, m.index}, dial)
 	if failure != nil {

@@ -24,7 +24,7 @@ const (
 	watchEvery = 100 * time.Millisecond
 	// unreadLooks is the number of looks after which a client that others wait for is ended.
 	unreadLooks = 10
-	// readsFast is the number of bytes between two looks from which on a client reads fast.
+	// A client that takes readsFast bytes between two looks reads fast.
 	readsFast = 1 << 20
 	// stuck is the time after which a connection is closed whose server reads no commands.
 	stuck = 5 * time.Minute
