@@ -19,10 +19,10 @@ func (h *handler) LogValue() slog.Value {
 	return slog.GroupValue(slog.String("address", h.RemoteAddr().String()), slog.String("name", h.client.Name))
 }
 
-// performHandshake answers the commands that the proxy itself answers. It always answers
-// those about protocol, login and replies, and what a client sets for its connection, of
-// which an open upstream is told. It answers PING and ECHO only while the upstream connection
-// is closed. It returns false for every other command.
+// performHandshake performs the commands that the proxy itself answers. These are always the
+// commands about the protocol, the login, the replies, and the settings of the connection. An
+// open upstream gets the settings, too. The proxy answers PING and ECHO only while the upstream
+// connection is closed. performHandshake returns false for every other command.
 func (h *handler) performHandshake(name string, cmd wire.Command, spec *command.Spec) bool {
 	args := cmd.Args
 	switch name {

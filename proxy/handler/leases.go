@@ -7,8 +7,8 @@ import (
 	"redlock-proxy/proxy/session"
 )
 
-// holder returns what has the leases of the client's locks. It is nil as long as no rule
-// asks for leases.
+// holder returns the Holder of the client's leases. It is nil as long as no rule asks for
+// leases.
 func (h *handler) holder() *lease.Holder {
 	holder := h.leases.Load()
 	if holder == nil && h.service.Leases != nil && h.Env.Active.Load().Router.Rules.Lease() {
@@ -33,7 +33,8 @@ func (h *handler) endLeases() {
 	}
 }
 
-// LeaseTaken notes that a vanished client now matters to others.
+// LeaseTaken makes the kernel notice soon if the client's machine vanishes, because others
+// wait for its locks.
 func (h *handler) LeaseTaken() { h.WatchPeer() }
 
 // LeaseLost ends the session of a client that may work without its lock.

@@ -161,9 +161,9 @@ func (h *handler) runOnLocks(args [][]byte, to route.Route) {
 	})
 }
 
-// isQuick tells whether a command is one that the loop performs: it waits for nothing but the
-// upstream's replies and the masters' votes, or knows itself when it must leave the loop. Any
-// other one runs on a goroutine.
+// isQuick tells whether the loop may perform a command. Such a command waits for nothing but the
+// upstream's replies and the masters' votes, or it leaves the loop itself. All others run on a
+// goroutine.
 func (h *handler) isQuick(cmd wire.Command, to route.Route) bool {
 	if h.inTransaction() || h.watched.any() || h.InPipe() || h.pubsub.Listens() {
 		return false
