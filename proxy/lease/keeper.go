@@ -120,7 +120,7 @@ func (k *Keeper) schedule(l *lease, now time.Time) {
 	k.wakeAt(l, now.Add(in))
 }
 
-// wakeAt is turnAt for a time that the owner's goroutine may not wait for yet.
+// wakeAt is turnAt, and wakes the Keeper's goroutine if this turn is now the next one.
 func (k *Keeper) wakeAt(l *lease, at time.Time) {
 	k.turnAt(l, at)
 	if l.index == 0 {

@@ -33,7 +33,7 @@ func (l Limits) renewable(ttl time.Duration) bool { return ttl >= 6*l.MasterTime
 // EXPIRE.
 const awaitTTL = time.Minute
 
-// A term is what is known of one lock's time. It is a pure value.
+// A term is the TTL of one lock and the state of its renewals. It is a pure value.
 type term struct {
 	ttl     time.Duration // the lock's own; 0: none
 	taken   time.Time     // the cap counts from here
@@ -44,8 +44,8 @@ type term struct {
 	givenUp bool          // its client tried to release it
 	doubted bool          // a renewal must tell whether its holder still has it
 	brief   bool          // when the TTL was set, it was too short to be renewed
-	reach   time.Time     // by undecided commands, a copy may last until then
-	endless bool          // and by them, a copy may have no TTL
+	reach   time.Time     // a copy may last until then, because of undecided commands
+	endless bool          // a copy may have no TTL, because of undecided commands
 }
 
 func newTerm(ttl time.Duration, since time.Time, limits Limits) term {
