@@ -18,8 +18,9 @@ import (
 
 // adminServer answers operators and machines over HTTP. /metrics is for Prometheus.
 // /healthz says that the process lives. /readyz says whether locks can be decided, and
-// which masters do not vote. Package page has the rest that is read. POST /reload reloads the configuration. It is refused from
-// other machines, because it needs no password.
+// which masters do not vote. Package page serves the page and the JSON. POST /reload
+// reloads the configuration. It is refused from other machines, because it needs no
+// password.
 type adminServer struct {
 	http http.Server
 	page *page.Page

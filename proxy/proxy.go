@@ -102,8 +102,8 @@ func (p *Proxy) Banner() string {
 }
 
 // newSetUntil returns the time when the masters of a new set can grant locks. It returns zero if the
-// set is not new. blank: no master had a marker at the start. A set that is about to begin takes as
-// long as one that has just begun. The masters' quarantines are known a moment after its name.
+// set is not new. blank tells whether no master had a marker at the start. Such a set may not have
+// begun yet, and its time not be known. Then ifItBegins is the time.
 func newSetUntil(status redlock.Status, blank bool, ifItBegins time.Time) time.Time {
 	if blank && status.NewUntil.IsZero() && !status.Ready() {
 		return ifItBegins

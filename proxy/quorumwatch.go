@@ -18,10 +18,10 @@ const quorumLook = 250 * time.Millisecond
 // regained.
 type quorumWatch struct {
 	status func() redlock.Status
-	gone   func(master string) // called for a master that is none any more
+	gone   func(master string) // called for a server that is no longer a master
 	log    *slog.Logger
 
-	shaken time.Time              // when no quorum voted first; zero: one votes
+	shaken time.Time              // since when no quorum votes; zero: one votes
 	known  []redlock.MasterStatus // the masters at the last look
 
 	voted bool      // a quorum has voted at some time
@@ -69,8 +69,8 @@ func (w *quorumWatch) look(now time.Time) {
 	}
 }
 
-// shakenPause is how long after a change of who the masters are they may be starting together without
-// a word. No vote counts for a moment then, and lock commands wait.
+// shakenPause is the time after a change of the masters in which a missing quorum is not logged, if
+// enough of them are starting. No vote counts for a moment then, and lock commands wait.
 const shakenPause = 3 * time.Second
 
 func mayReturn(status redlock.Status) bool {
@@ -83,7 +83,7 @@ func mayReturn(status redlock.Status) bool {
 	return may >= status.Needed
 }
 
-// compare finds masters that are none any more.
+// compare finds servers that are no longer masters.
 func (w *quorumWatch) compare(now []redlock.MasterStatus) {
 	for _, m := range w.known {
 		if !slices.ContainsFunc(now, func(n redlock.MasterStatus) bool { return n.Name == m.Name }) {

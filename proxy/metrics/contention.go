@@ -14,7 +14,7 @@ type contentionMetrics struct {
 
 type contentionSeries struct{ waited, held prometheus.Observer }
 
-// A lock is waited for from no time at all to minutes, and held for up to an hour.
+// Clients wait for a lock for up to minutes, and hold it for up to an hour.
 var contentionBuckets = []float64{.001, .005, .01, .05, .1, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 
 func newContentionMetrics() (*contentionMetrics, []prometheus.Collector) {

@@ -50,8 +50,8 @@ type Holder struct {
 	Since     Time   `json:"since"`
 }
 
-// heldLocks bounds how often the masters are asked. Who has put an element into turn may
-// ask, and owns the other fields.
+// heldLocks bounds how often the masters are asked. A goroutine that has put an element into
+// turn may ask, and owns the other fields.
 type heldLocks struct {
 	turn   chan struct{}
 	search string

@@ -143,8 +143,8 @@ func (r *Recorder) newMaster(name string) *masterVotes {
 	return v
 }
 
-// standing records a master's state. It is no event that a master which was just reached
-// does not vote yet, nor is the first state of a master that votes.
+// standing records a master's state. Two things are no events: a master that was just reached
+// does not vote yet, and the first state of a master is that it votes.
 func (r *Recorder) standing(s redlock.MasterStatus, now time.Time) {
 	r.mu.Lock()
 	was, known := r.states[s.Name]

@@ -23,7 +23,7 @@ const coalesce = 64 << 10
 // mostAppended is the most bytes of replies that are sent without leaving the loop.
 const mostAppended = 4 * coalesce
 
-// mostCommands is the number of commands that a session performs before others on the loop come.
+// mostCommands is the number of commands that a session performs before it yields to others.
 const mostCommands = 256
 
 // A Handler knows what the commands of one client mean. The session's goroutine calls it,
