@@ -24,8 +24,8 @@
 //
 // # What a caller may rely on
 //
-// Any number of goroutines may call. Remembering costs no allocation, except for a slow
-// command, a client's first key and each longer one. No method blocks or calls out. The mutexes are those
-// of the shards of keys and of refusals, of the slow commands, and of each client. Each is
-// held for a few lines, and none while another is taken.
+// Any number of goroutines may call. Remembering allocates nothing, except for a slow
+// command, and for a client's first key and each longer one. No method blocks or calls out.
+// There is a mutex for each shard of keys and of refusals, for the slow commands, and for
+// each client. Each is held for a few lines, and none while another is taken.
 package journal

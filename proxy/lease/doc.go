@@ -1,6 +1,6 @@
 // Package lease renews locks while the connection that took them is open, and releases
-// them when their client ends it. It does so for code that knows nothing of it, by the
-// options renew and on_disconnect of a lock rule. Without them nothing here runs.
+// them when their client ends it. The options renew and on_disconnect of a lock rule ask
+// for that, and clients need no change. Without these options nothing here runs.
 //
 // # What a holder gets
 //
@@ -10,13 +10,14 @@
 // validity of the last one is over, the lock is lost: LeaseLost ends the session, so that
 // the client's next command fails.
 //
-// A renewal in time that a quorum refuses ends the lease without a word, if no master that
-// answered has a copy: somebody released the lock, through any proxy or a master itself. If
-// one has a copy, nobody knows that. The renewal is asked again, and each time the copy is
-// prolonged. So a client may be disconnected that released its lock through another proxy,
-// if that proxy does not reach a master and this one does. A release through this proxy
-// ends it at once, unless the lock was taken after the release began: then it may be the
-// next holder's. That one has a lease of its own. So one key has one lease at most.
+// If a quorum refuses a renewal in time, and no master that answered has a copy, then
+// somebody has released the lock, through any proxy or on the masters themselves. The lease
+// ends silently. If one master has a copy, nobody knows. The renewal is asked again, and
+// prolongs that copy each time. So a client that released its lock through another proxy
+// may be disconnected, if that proxy does not reach a master and this one does. A release
+// through this proxy ends the lease at once, unless the lock was taken after the release
+// began: then the lock may be the next holder's, who has a lease of its own. One key has one
+// lease at most.
 //
 // A release that finds no quorum gives the lock up. Many libraries ignore its error. The lock
 // is renewed no more and keeps its TTL, unless its TTL is set anew. Nobody is disconnected
@@ -30,8 +31,8 @@
 // No renewal is asked for later than renew after the lock was taken. It may first wait for
 // another request on the lock, and for answers that masters owe: up to a few times
 // master_timeout. So no lock lives longer than renew, that wait and its TTL, whatever its
-// client does. After that the lock keeps its TTL, and nobody is disconnected. If the process ends or is killed, nothing renews the lock
-// any more. A reload applies to the leases that there are.
+// client does. After that the lock keeps its TTL, and nobody is disconnected. If the process
+// ends, nothing renews the lock any more. A reload applies to existing leases, too.
 //
 // # What clients change
 //
@@ -63,7 +64,7 @@
 //     taken as without renew, counted, and the first of each kind is logged.
 //   - A hash whose one field has a count is renewed by the field, if that has 16 bytes or
 //     more, as Redisson's "uuid:thread". It keeps its TTL at the end of its connection. Such
-//     a client uses a pool of connections, and the one that took the lock says little.
+//     a client has a pool, so the end of one connection does not show that it has gone.
 //   - A sorted set keeps the end of a lock in its scores, by the clock and in the format of
 //     its library. A longer TTL of the key would not extend the lock.
 //   - If several proxies' clients share one constant value, a lease may renew another
@@ -74,12 +75,12 @@
 // One goroutine has all leases in a heap, by the time of their next turn. It starts with
 // the first lease. It puts each question to the masters on a goroutine of its own, at
 // most maxAsking at a time. Close stops all of these and waits for them. Keeper's mutex
-// guards the leases. It is held for a few lines, while nobody is asked, called or told.
-// Under it the keeper only reads the current rules and limits.
+// guards the leases. It is held for a few lines. The only calls under it read the current
+// rules and limits.
 //
 // The limits are constants. They bound the renewals in a second, and above them renewals would
-// come too late: then clients lose their connections instead of a convenience.
+// come too late, and clients would lose their connections.
 //
-// A term is what a lease decides by: a pure value. The values of locks are secrets. They
+// A lease decides by its term, which is a pure value. The values of locks are secrets. They
 // are in memory only, never in a log line or an error.
 package lease

@@ -10,8 +10,8 @@
 //   - The masters tell that the key has changed. So the head of each process hears of a
 //     release through another one, and of a lock that has ended. Then these heads compete.
 //   - The line has just begun, or the head before got no decision.
-//   - Nothing of this came for a second. This is a net under lost notices. If the masters
-//     announce no changes, the head polls instead.
+//   - Nothing of this happened for a second. This is a safety net for lost notices. If the
+//     masters announce no changes, the head polls instead.
 //   - Its time is over: then it asks once more, in its turn.
 //
 // A grant changes the key, too. A notice that comes shortly after a grant is most likely
@@ -27,8 +27,8 @@
 //
 // # What makes a wait longer than its turn
 //
-//   - A release through another process that is told within 25 ms after a grant here waits
-//     until these are over (echo).
+//   - If the notice of a release through another process comes within 25 ms after a grant
+//     here, it waits until these 25 ms are over (echo).
 //   - A lost notice costs up to a second (net), and masters that announce nothing up to
 //     100 ms (pollMost).
 //   - Heads of several processes may split the votes. Package redlock then tries again after
@@ -36,7 +36,7 @@
 //     the key, and wake the heads again.
 //   - A process hands a release of its own to its own line first, before other processes
 //     hear of it. As long as that line is not empty, a head elsewhere seldom wins. Only its
-//     Wait bounds that. Nobody can know whether others wait elsewhere, so no line stands back.
+//     Wait bounds that. No process knows whether others wait elsewhere, so none gives way.
 //
 // # What a caller may rely on
 //
@@ -48,5 +48,5 @@
 //
 // The package starts no goroutine. The queue's mutex is held while it calls Untrack, so it
 // comes before those of the tracker. Track is called without it. The package imports
-// nothing of ours.
+// nothing of this module.
 package queue

@@ -29,16 +29,15 @@
 //
 // A session is sequential code in a task (redlock/loop). If the client's connection is plain
 // and the system has epoll, the loop runs the task. It reads the client, appends the replies,
-// and writes them at the end of a round. The session parks where it waits for the
-// upstream's replies, for votes and for a client that does not read. Where it waits for input,
-// serve returns, so that an idle session has no stack, and the loop calls it again. A session leaves
-// the loop before all that may block. A goroutine of its own then runs it until readMore, which
-// brings it back.
-// Any other session runs on a goroutine, with the same code.
+// and writes them at the end of a round. The session parks while it waits for the upstream's
+// replies, for votes, or for a client that does not read. When it waits for input, serve
+// returns, so that an idle session has no stack, and the loop calls serve again. A session
+// leaves the loop before anything that may block. A goroutine of its own then runs it until
+// readMore, which brings it back. Any other session runs on a goroutine, with the same code.
 //
 // # Goroutines
 //
-// None for a session on the loop that waits. Otherwise at most four a session:
+// A session that waits on the loop has none. Otherwise a session has at most four:
 //
 //   - The one of its task. The server waits for its end. It owns every field whose comment
 //     says nothing.
@@ -46,14 +45,14 @@
 //     then owns the pending replies, and the input if no loop reads it. Busy waits for it.
 //   - The copier of upstream replies (package upstream), if no loop reads them. It calls
 //     upstreamOwner, which uses only Wake, End, the context and the handler's Confirmed. The
-//     task waits for it at its end, in Conn.Close. Who reads a shared
-//     connection uses the same through sharedOwner, and Member.Close waits for the goroutine that
-//     writes what the client did not take at once.
+//     task waits for it at its end, in Conn.Close. The reader of a shared connection uses the
+//     same through sharedOwner. Member.Close waits for the goroutine that writes the replies
+//     that the client did not take at once.
 //   - The listener for the masters' messages (package pubsub), if the handler started one.
 //     The handler's Close waits for it.
 //
-// Any goroutine may call Inspect, Reloaded, Context, Upstream, Silent, the addresses, and End with a reason that
-// allows it.
+// Any goroutine may call Inspect, Reloaded, Context, Upstream, Silent, the addresses, and End with
+// a reason that allows it.
 //
 // # Locks
 //
