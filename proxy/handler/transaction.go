@@ -38,7 +38,7 @@ func (h *handler) performMulti(cmd wire.Command, spec *command.Spec) {
 		return
 	}
 	h.transaction.State, h.transaction.multi = route.Held, bytes.Clone(cmd.Args[0])
-	h.pubsub.HearUpstream()
+	h.pubsub.AwaitInvalidations()
 	h.Reply(wire.OK)
 }
 
@@ -101,7 +101,7 @@ func (h *handler) queue(name string, cmd wire.Command, to route.Route) {
 	args := cmd.CloneArgs()
 	t.calls = append(t.calls, lock.Command{DB: h.client.DB, Args: args, Route: to, Client: h, From: h.clients.Entry})
 	t.Queued(name, args, to)
-	h.pubsub.HearUpstream()
+	h.pubsub.AwaitInvalidations()
 	h.Reply(wire.Queued)
 }
 

@@ -217,9 +217,9 @@ func (c *Client) Performed(name string, lockReply []byte, queues bool) {
 
 func isClientCommand(name string) bool { return len(name) >= 6 && name[:6] == "client" }
 
-// HearUpstream returns when the client has the invalidations that the upstream has sent so
+// AwaitInvalidations returns when the client has the invalidations that the upstream has sent so
 // far. The caller then gives a reply that must come after them.
-func (c *Client) HearUpstream() {
+func (c *Client) AwaitInvalidations() {
 	t := &c.tracking
 	if t.mode == nil || t.mode.Redirected || t.caching || c.session.Version() == wire.RESP2 || c.session.Upstream() == nil || !c.session.Settle() {
 		return
