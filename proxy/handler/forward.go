@@ -96,7 +96,7 @@ func (h *handler) relay(cmd wire.Command, want upstream.Expectation) {
 	if !h.open() {
 		return
 	}
-	h.pubsub.TellCaching()
+	h.pubsub.SendCaching()
 	h.Forward(cmd, want)
 }
 

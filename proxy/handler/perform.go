@@ -237,7 +237,7 @@ func (h *handler) performSplit(name string, cmd wire.Command, to route.Route) {
 	if !h.Settle() || h.refusedAsRestricted(name) || !h.open() {
 		return
 	}
-	h.pubsub.TellCaching()
+	h.pubsub.SendCaching()
 	upstreamHalf, lockHalf := to.Halves(cmd.Args)
 	fromUpstream, ok := h.AskWhile(resp.AppendCommand(nil, upstreamHalf...), func() {
 		h.runOnLocks(lockHalf, route.OfLockKeys(to.Spec, len(lockHalf)))

@@ -27,7 +27,7 @@ func (h *handler) decideUpstream(name string, cmd wire.Command, to route.Route) 
 		return
 	}
 	held, count := h.takeHeld()
-	h.pubsub.TellCaching()
+	h.pubsub.SendCaching()
 	h.Insert(held, count)
 	h.continueUpstream(name, cmd, to)
 }
@@ -59,7 +59,7 @@ func (h *handler) executeKeyless(cmd wire.Command) {
 		return
 	}
 	held, count := h.takeHeld()
-	h.pubsub.TellCaching()
+	h.pubsub.SendCaching()
 	replies, ok := h.AskFor(upstream.Expectation{Count: count}, held, nil)
 	if !ok {
 		return

@@ -152,9 +152,9 @@ func (c *Client) PerformCaching(cmd wire.Command) {
 	}
 }
 
-// TellCaching sends the upstream the client's CLIENT CACHING, before the command that it is
+// SendCaching sends the upstream the client's CLIENT CACHING, before the command that it is
 // about. The connection must be open.
-func (c *Client) TellCaching() {
+func (c *Client) SendCaching() {
 	t := &c.tracking
 	if !t.caching || t.told || c.session.InPipe() {
 		return
