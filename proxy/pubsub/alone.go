@@ -46,7 +46,7 @@ func (c *Client) unsubscribeHere(of wire.Family, names []string) {
 		}
 		return replies
 	})
-	c.leaveUnheard()
+	c.unsubscribeUnwanted()
 }
 
 // appendConfirmation adds a confirmation to the replies. As in Redis, CLIENT REPLY does

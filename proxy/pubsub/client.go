@@ -101,7 +101,7 @@ func (c *Client) unsubscribe(of wire.Family, cmd wire.Command) {
 	default:
 		c.forwardSubscription(of, false, cmd, names)
 		if c.session.Settle() {
-			c.leaveUnheard()
+			c.unsubscribeUnwanted()
 		}
 	}
 }
@@ -181,10 +181,10 @@ func (c *Client) listenTo(of wire.Family, names []string) {
 	c.session.Busy(func() { l.Ask(c.session.Context(), of, missing...) })
 }
 
-// leaveUnheard ends the subscriptions at the masters that the client has ended. No reply
+// unsubscribeUnwanted ends the subscriptions at the masters that the client has ended. No reply
 // may be pending, so that every confirmation has been seen.
-func (c *Client) leaveUnheard() {
-	if l := c.listening.Load(); l != nil && l.LeaveUnheard() {
+func (c *Client) unsubscribeUnwanted() {
+	if l := c.listening.Load(); l != nil && l.UnsubscribeUnwanted() {
 		c.Close()
 	}
 }

@@ -190,10 +190,10 @@ func (l *listener) Ask(ctx context.Context, of wire.Family, names ...string) {
 	l.masters.Subscribe(ctx, names...)
 }
 
-// LeaveUnheard ends the subscriptions at the masters that the client has ended. It
+// UnsubscribeUnwanted ends the subscriptions at the masters that the client has ended. It
 // returns true if the client needs nothing more from the masters. The caller must have
 // passed every confirmation to Confirm before.
-func (l *listener) LeaveUnheard() (idle bool) {
+func (l *listener) UnsubscribeUnwanted() (idle bool) {
 	if gone := l.takeUnwanted(wire.FamilyChannel); len(gone) > 0 {
 		l.masters.Unsubscribe(gone...)
 	}

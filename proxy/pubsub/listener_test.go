@@ -165,7 +165,7 @@ func TestMessagesComeBetweenConfirmations(t *testing.T) {
 	x.publish("a", "while it ends")
 	x.l.Confirm(wire.Confirmation{Family: wire.FamilyChannel, Names: []string{"a"}})
 	x.out.Unlock()
-	if !x.l.LeaveUnheard() || x.l.Subscribed() || x.source.asked[len(x.source.asked)-1] != "-a" {
+	if !x.l.UnsubscribeUnwanted() || x.l.Subscribed() || x.source.asked[len(x.source.asked)-1] != "-a" {
 		t.Errorf("the masters were asked %q", x.source.asked)
 	}
 }

@@ -115,7 +115,7 @@ func (c *Client) track(next *trackingMode) {
 		if l := c.listening.Load(); l != nil {
 			l.Track(nil)
 			l.ForgetKeys()
-			c.leaveUnheard()
+			c.unsubscribeUnwanted()
 		}
 		return
 	}
