@@ -4,6 +4,7 @@ import (
 	"context"
 	"os/exec"
 	"path"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,9 +61,12 @@ func TestMutantsAreCaught(t *testing.T) {
 		for _, p := range packages {
 			unchanged := unchanged
 			unchanged.caughtBy, unchanged.seeds = testsThatCatch(chosen, p)
-			if wrong := unchanged.missed(t.Context(), binaries, len(chosen)); !strings.HasPrefix(wrong, nobodyMisses) {
-				t.Errorf("this mutant should not be caught, and here it was, or its tests did not run: %s", wrong)
-			}
+			t.Run("in "+filepath.Join("redlock", p), func(t *testing.T) {
+				t.Parallel()
+				if wrong := unchanged.missed(t.Context(), binaries, len(chosen)); !strings.HasPrefix(wrong, nobodyMisses) {
+					t.Errorf("this mutant should not be caught, and here it was, or its tests did not run: %s", wrong)
+				}
+			})
 		}
 		for _, m := range chosen {
 			if m.world != 0 && goesWrong(t.Context(), binaries[rosterPackage], len(chosen), theModel, "-model.seed", m.world) {
@@ -171,7 +175,7 @@ func (m mutant) missed(ctx context.Context, binaries map[string]string, n int) s
 	}
 	run := "^" + test + "$"
 	// The scheduler decides what is under way when a connection breaks.
-	args := []string{"-mutant", strconv.Itoa(n), "-test.timeout=120s"}
+	args := []string{"-mutant", strconv.Itoa(n), "-test.timeout=10m"}
 	if m.seeds == "" {
 		args = append(args, "-test.count=20", "-test.failfast")
 	} else {
