@@ -60,7 +60,7 @@ func startShipped(t *testing.T, rule string) *rig.Proxy {
 		{`(?m)^listen: .*`, fmt.Sprintf("listen: 127.0.0.1:%d", p.Port)},
 		{`(?m)^admin: .*`, fmt.Sprintf("admin: 127.0.0.1:%d", p.Admin)},
 		{`(?m)^  - match: "lock:\*"`, fmt.Sprintf("  - match: %q", rule)},
-		{`(?m)^master_timeout: .*`, "master_timeout: 2s"},
+		{`(?m)^master_timeout: .*`, "master_timeout: 10s"},
 	} {
 		line := regexp.MustCompile(setting.line)
 		if len(line.FindAllString(text, -1)) != 1 {
