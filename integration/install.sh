@@ -13,6 +13,7 @@ have() { command -v "$1" >/dev/null || missing+=("$2"); }
 holds() { "${@:2}" >/dev/null 2>&1 || missing+=("$1"); }
 php_holds() { holds "$1" php -r "exit((@include '$2') === false ? 1 : 0);"; }
 
+have g++ g++ # the race detector needs a C compiler
 have redis-server redis-server
 have redis-cli redis-tools
 have systemd-analyze systemd
@@ -36,7 +37,6 @@ if [ "$layer" = all ]; then
   have npm npm
   have ruby ruby
   holds ruby-redis ruby -e 'require "redis"'
-  have g++ g++
   have chromium chromium
   holds libhiredis-dev test -e /usr/include/hiredis/hiredis.h
 fi
