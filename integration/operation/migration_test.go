@@ -66,7 +66,7 @@ var migrationPhases = [...]string{
 
 const (
 	migrationLease      = time.Second
-	migrationQuarantine = 4 * time.Second // the longest lease, and the time to reload both proxies
+	migrationQuarantine = 10 * time.Second // the longest lease, and the time in which a busy machine reloads both proxies
 )
 
 type migration struct {
