@@ -117,6 +117,11 @@ func (cfg *Config) withDefaults() {
 	}
 }
 
+// LeastRestartDelay is the shortest Config.RestartDelay that is safe with a Config.ClockDrift.
+func LeastRestartDelay(drift float64) time.Duration {
+	return roster.Limits{ClockDrift: drift}.LeastRestartDelay()
+}
+
 // limits are the settings that the masters need.
 func (cfg *Config) limits() master.Limits {
 	return master.Limits{MaxReply: cfg.MaxReply, Limits: roster.Limits{

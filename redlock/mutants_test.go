@@ -504,7 +504,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a mark that comes too late is refused",
-		edits:    []edit{{"master/certify.go", "return max(roster.MarkAgain, 2*s.limits.Load().MasterTimeout)", "return time.Hour"}},
+		edits:    []edit{{"timing/timing.go", "return min(max(MarkAgain, 2*l.MasterTimeout), l.RestartDelay-l.Apart(Recently))", "return time.Hour"}},
 		caughtBy: "TestTimelineALateMarkDoesNotCertifyWhatWasFlushed",
 	},
 	{

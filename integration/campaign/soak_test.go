@@ -77,7 +77,7 @@ type soak struct {
 
 const (
 	soakProxies      = 2
-	soakRestartDelay = 2 * time.Second
+	soakRestartDelay = 2100 * time.Millisecond
 	soakMoves        = 4 * time.Second // the time for which a moved key is held back
 	soakClients      = 2               // of each habit
 	soakDatabases    = 4

@@ -125,7 +125,7 @@ func (m *migration) move(closing bool) {
 
 	// First no key matches the proxies' rule: every lock is still at the old Redis.
 	options := m.servers.With(rig.Options{
-		Rules: []string{"no-key-is-a-lock-yet"}, MasterTimeout: 500 * time.Millisecond, RestartDelay: time.Second, MaxQuarantine: migrationQuarantine,
+		Rules: []string{"no-key-is-a-lock-yet"}, MasterTimeout: 500 * time.Millisecond, RestartDelay: 2100 * time.Millisecond, MaxQuarantine: migrationQuarantine,
 	})
 	options.Upstream = strings.Replace(options.Upstream, "redis://", "redis://proxy:proxy@", 1)
 	proxies := []*rig.Proxy{rig.StartProxy(t, options), rig.StartProxy(t, options)}

@@ -209,7 +209,7 @@ func TestReloadReplacesAMaster(t *testing.T) {
 // reloaded. A proxy with the old list no longer counts the old master.
 func TestProxyStartedWithAnotherMaster(t *testing.T) {
 	c := rig.StartServers(t)
-	options := rig.Options{MasterTimeout: 500 * time.Millisecond, RestartDelay: 2 * time.Second, MaxQuarantine: 3 * time.Second}
+	options := rig.Options{MasterTimeout: 500 * time.Millisecond, RestartDelay: 2100 * time.Millisecond, MaxQuarantine: 3 * time.Second}
 	first := rig.StartProxy(t, c.With(options))
 	client := first.Client(t)
 	rig.MustAcquire(t, client, "lock:kept", "token-from-before", rig.LongTTL)

@@ -189,7 +189,7 @@ func TestNumberOfMastersChangesUnderLoad(t *testing.T) {
 	for name, keepsOld := range map[string]bool{"all proxies get the list": false, "one keeps the old list": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := startResizing(t, rig.Options{RestartDelay: 2 * time.Second, MaxQuarantine: 4 * time.Second}, 2)
+			r := startResizing(t, rig.Options{RestartDelay: 2100 * time.Millisecond, MaxQuarantine: 4 * time.Second}, 2)
 			for _, n := range []int{5, 3} {
 				r.proxies[0].Reload(t, r.of(n), "applied")
 				if keepsOld {
@@ -223,7 +223,7 @@ func (r *resizing) wantBehind(t *testing.T, n int) {
 // that it missed may be on too few of four masters, so commands on such a lock may be refused.
 func TestAMasterDiesWhileTheNumberChanges(t *testing.T) {
 	t.Parallel()
-	r := startResizing(t, rig.Options{RestartDelay: 2 * time.Second, MaxQuarantine: 4 * time.Second}, 0)
+	r := startResizing(t, rig.Options{RestartDelay: 2100 * time.Millisecond, MaxQuarantine: 4 * time.Second}, 0)
 	for _, p := range r.proxies {
 		p.Reload(t, r.of(5), "applied")
 	}

@@ -36,7 +36,7 @@ func TestTwoVersionsRunTogether(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "redlock-proxy-earlier")
 	rig.BuildChanged(t, binary, earlier)
 	r := &resizing{cluster: rig.StartServers(t), resource: &history.Register{Key: "lock:contended"}}
-	r.options = r.cluster.With(rig.Options{MasterTimeout: 500 * time.Millisecond, RestartDelay: 2 * time.Second, MaxQuarantine: 4 * time.Second, LogLevel: "info"})
+	r.options = r.cluster.With(rig.Options{MasterTimeout: 500 * time.Millisecond, RestartDelay: 2100 * time.Millisecond, MaxQuarantine: 4 * time.Second, LogLevel: "info"})
 	before := r.of(3)
 	before.Binary = binary
 	old := rig.StartProxy(t, before)

@@ -72,7 +72,7 @@ type shownMetrics map[string]map[string]map[string]bool
 
 func metricsOfAnEventfulLife(t *testing.T) shownMetrics {
 	c := rig.StartServers(t)
-	options := c.With(rig.Options{RestartDelay: 2 * time.Second, MasterTimeout: 500 * time.Millisecond, RuleMore: map[string]string{"lock:*": "wait: 10ms"}})
+	options := c.With(rig.Options{RestartDelay: 2100 * time.Millisecond, MasterTimeout: 500 * time.Millisecond, RuleMore: map[string]string{"lock:*": "wait: 10ms"}})
 	p, other := rig.StartProxy(t, options), rig.StartProxy(t, options)
 	shown := shownMetrics{}
 	client := p.Client(t)

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"redlock-proxy/proxy/endpoint"
+	"redlock-proxy/redlock"
 )
 
 // configChecks find the mistakes that no single value shows.
@@ -31,6 +32,10 @@ func (c configChecks) all() {
 
 func (c configChecks) durations() {
 	cfg := c.cfg
+	if least := redlock.LeastRestartDelay(cfg.ClockDrift); cfg.RestartDelay < least {
+		c.fail("restart_delay", "%s is too short with this clock_drift; it must be %s at least, because a proxy may write a master's marker so late, and the master must not have voted before that",
+			ShortDuration(cfg.RestartDelay), ShortDuration(least))
+	}
 	if cfg.RestartDelay <= cfg.MasterTimeout {
 		c.fail("restart_delay", "%s is not longer than master_timeout (%s)", ShortDuration(cfg.RestartDelay), ShortDuration(cfg.MasterTimeout))
 	}

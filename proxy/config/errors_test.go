@@ -148,7 +148,8 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		// numbers and words
 		{"master_timeout: 50", `f.yaml:8: master_timeout: "50" ` + wantDuration + `; allowed: 1ms to 1m`},
 		{"master_timeout: 0s", `f.yaml:8: master_timeout: "0s" is out of range; allowed: 1ms to 1m`},
-		{"restart_delay: 25h", `f.yaml:6: restart_delay: "25h" is out of range; allowed: 100ms to 24h`},
+		{"restart_delay: 25h", `f.yaml:6: restart_delay: "25h" is out of range; allowed: 2s to 24h`},
+		{"restart_delay: 2s", `f.yaml:6: restart_delay: 2s is too short with this clock_drift; it must be 2.04s at least, because a proxy may write a master's marker so late, and the master must not have voted before that`},
 		{"restart_delay: 11m", `f.yaml:7: max_quarantine: 10m is shorter than restart_delay (11m)`},
 		{"master_timeout: 1m", `f.yaml:6: restart_delay: 30s is not longer than master_timeout (1m)`},
 		{"heal: {every: -1s}", `f.yaml:9: heal.every: "-1s" is out of range; allowed: 0s to 24h`},

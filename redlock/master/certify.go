@@ -77,10 +77,5 @@ func (s *Set) mark(m roster.Write, planned moment) {
 			s.log.Error("a lock master refuses the write of its marker, and cannot vote without it; grant GET, SET, TIME and EVAL to the proxy's user",
 				"master", master.Name(), "db", m.DB, "error", resp.ErrorText(replies[0]))
 		}
-	})}, stream.Sending{Frames: AppendMark(nil, m, master.clock.leastAt(planned)+s.lateMark())}, planned.at)
-}
-
-// lateMark is how long after its planning a marker may still be written.
-func (s *Set) lateMark() time.Duration {
-	return max(roster.MarkAgain, 2*s.limits.Load().MasterTimeout)
+	})}, stream.Sending{Frames: AppendMark(nil, m, master.clock.leastAt(planned)+s.limits.Load().LateMark())}, planned.at)
 }

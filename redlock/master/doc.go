@@ -15,7 +15,7 @@
 //   - The Observer and the log are called with no lock held, one call after the
 //     other, in the order of the events. They may ask for the state of the masters.
 //   - The Set overwrites a marker only if it is still as the roster saw it. It also
-//     does so only within a ballot's patience (Set.lateMark), because what the
+//     does so only within a ballot's patience (Limits.LateMark), because what the
 //     roster saw may change and change back.
 //   - Time during which this machine was suspended counts as time, if its kernel
 //     reports it (slumber.go).

@@ -24,11 +24,11 @@
 //
 // Any two sets of masters that two processes count as voting at overlapping times share a server
 // process that remembers. This holds as long as locks live no longer than Limits.MaxQuarantine,
-// clocks keep within Limits.ClockDrift, Limits.RestartDelay is longer than two seconds and twice
-// Limits.MasterTimeout, and all processes have the same Limits and these rules. A process with a
-// longer Limits.RestartDelay trusts older sightings than the others wait for, and an earlier version
-// needs no sighting. So no master may be replaced before all processes have the new limits and the
-// new version. A quorum of servers votes when it has been up, reachable and quiet for
+// clocks keep within Limits.ClockDrift, Limits.RestartDelay is at least Limits.LeastRestartDelay, no
+// marker is written later than Limits.LateMark, and all processes have the same Limits and these
+// rules. A process with a longer Limits.RestartDelay trusts older sightings than the others wait for,
+// and an earlier version needs no sighting. So no master may be replaced before all processes have
+// the new limits and the new version. A quorum of servers votes when it has been up, reachable and quiet for
 // Limits.MaxQuarantine, Limits.RestartDelay and ten seconds, and if somebody knows who the masters
 // are: a quorum that remembers, a process that reaches all masters, or one that had just seen each
 // server that forgot and reaches another that remembers. model_test.go checks both promises in

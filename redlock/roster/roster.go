@@ -292,9 +292,7 @@ func (r *Roster) rewrites(by Place, now time.Time) {
 	}
 }
 
-// recently is the greatest age of a reading on which a step that other masters learn of may be
-// based.
-const recently = 3 * BeatPause / 2
+const recently = timing.Recently
 
 // isRecent tells whether the place was read so recently that the roster may act on it through
 // other masters. A process that stood still finds only old readings.

@@ -7,7 +7,8 @@ type Limits struct {
 	MasterTimeout time.Duration // how long a ballot waits for a master's vote
 	ClockDrift    float64       // the fraction of a time by which clocks may run apart
 	// RestartDelay is the shortest time for which a master that may have forgotten locks does
-	// not vote. MaxQuarantine is the longest, for longer TTLs.
+	// not vote. It must be LeastRestartDelay at least. MaxQuarantine is the longest, for longer
+	// TTLs.
 	RestartDelay, MaxQuarantine time.Duration
 }
 
@@ -16,6 +17,9 @@ const (
 	BeatPause = time.Second
 	// MarkAgain is how long to wait for the answer to a write before it is planned again.
 	MarkAgain = 500 * time.Millisecond
+	// Recently is the greatest age of a reading on which a step that other masters learn of may be
+	// based.
+	Recently = 3 * BeatPause / 2
 	// TurnGrace is the time after which every stream has read that the record of the longest TTL
 	// has turned.
 	TurnGrace = 5 * BeatPause
@@ -34,6 +38,16 @@ func (l Limits) Apart(d time.Duration) time.Duration {
 func (l Limits) Quarantine(longest time.Duration) time.Duration {
 	return max(l.RestartDelay, min(longest, l.MaxQuarantine))
 }
+
+// LateMark is how long after its planning a marker may still be written, by the master's clock. It
+// suffices for a slow master. But the marker may be planned for one that was missing Recently. If
+// another process wrote it then, the master must not vote and forget again before the late one.
+func (l Limits) LateMark() time.Duration {
+	return min(max(MarkAgain, 2*l.MasterTimeout), l.RestartDelay-l.Apart(Recently))
+}
+
+// LeastRestartDelay is the shortest RestartDelay that leaves a marker time enough (LateMark).
+func (l Limits) LeastRestartDelay() time.Duration { return l.Apart(Recently + MarkAgain) }
 
 // Turn returns how long after its turn a record of the longest TTL may turn again. before is the
 // longest TTL that was granted before the turn. By then every such lock has ended, even by a slower

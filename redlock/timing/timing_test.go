@@ -16,6 +16,8 @@ func TestWaits(t *testing.T) {
 	}{
 		{"the quarantine without longer locks", 2 * time.Second, 30 * time.Second, func(l Limits) time.Duration { return l.Quarantine(0) }},
 		{"the quarantine after a minute's lock", 8 * time.Second, time.Minute, func(l Limits) time.Duration { return l.Quarantine(time.Minute) }},
+		{"the least restart delay", 2040 * ms, 2040 * ms, Limits.LeastRestartDelay},
+		{"a late marker", 470 * ms, 4 * time.Second, Limits.LateMark},
 		{"the turn without longer locks", 7020 * ms, 35300 * ms, func(l Limits) time.Duration { return l.Turn(0) }},
 		{"the turn after a minute's lock", 65600 * ms, 65600 * ms, func(l Limits) time.Duration { return l.Turn(time.Minute) }},
 		{"a sighting", 6 * time.Second, 62 * time.Second, Limits.SightingLasts},
@@ -34,5 +36,9 @@ func TestWaits(t *testing.T) {
 		if got := row.of(slow); got != row.slow {
 			t.Errorf("%s with long limits: %v, want %v", row.what, got, row.slow)
 		}
+	}
+	slow.RestartDelay = 3 * time.Second
+	if got := slow.LateMark(); got != 1470*ms {
+		t.Errorf("a late marker of a slow master with a short delay: %v", got)
 	}
 }
