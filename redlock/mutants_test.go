@@ -945,6 +945,21 @@ var mutants = []mutant{
 		world:    2_750_000,
 	},
 	{
+		rule:       "a master whose database 0 was swapped tells no token",
+		edits:      []edit{{"roster/plan.go", "s.present() && s.marker.DB == 0 && s.marker.Set", "s.present() && s.marker.Set"}},
+		caughtBy:   "roster/TestATokenIsNotLearnedTooEarly",
+		unmodelled: "the databases of two masters would have to be swapped at once, while a process starts",
+	},
+	{
+		rule: "a longest TTL that SWAPDB took away is lost",
+		edits: []edit{
+			{"roster/roster.go", "s.marker.Set == r.set && s.marker.DB == 0", "s.marker.Set == r.set"},
+			{"roster/ttlmemory.go", "next.DB != m.DB || ", ""},
+		},
+		caughtBy:   "roster/TestRosterWhatDatabase0TellsIsLostBySWAPDB",
+		unmodelled: "the databases of two masters would have to be swapped at once",
+	},
+	{
 		rule:       "a quarantine before a decision counts by the slowest clock",
 		edits:      []edit{{"roster/resize.go", ">= r.limits.Apart(s.marker.Quarantine)", ">= s.marker.Quarantine"}},
 		caughtBy:   "roster/TestAQuarantineBeforeADecisionCountsByTheSlowestClock",

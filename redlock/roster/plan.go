@@ -227,11 +227,11 @@ func (r *Roster) tells(told int) bool {
 	return told >= need && r.recalls && !r.joined.IsFrozen()
 }
 
-// remembers tells whether a master's database 0 says three things: this run of it belongs to
-// this set, it is at its place, and it is still the member there.
+// remembers tells whether a master's database 0 says four things: its marker is its own, this run
+// of it belongs to this set, it is at its place, and it is still the member there.
 func (r *Roster) remembers(master int, run string) bool {
 	s := r.views[Place{master, 0}]
-	return s != nil && s.present() && s.marker.Set == r.set && s.marker.Joined.Who(master) == r.joined.Who(master) && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
+	return s != nil && s.present() && s.marker.DB == 0 && s.marker.Set == r.set && s.marker.Joined.Who(master) == r.joined.Who(master) && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
 }
 
 // hasHeard tells whether a master's database 0 has recorded who the masters are.

@@ -356,9 +356,9 @@ func (r *Roster) count(is func(i int, s *view) bool) (n int) {
 	return n
 }
 
-// remembering counts the masters that have a marker of the set.
+// remembering counts the masters that have a marker of the set in database 0, and no other one's.
 func (r *Roster) remembering() int {
-	return r.count(func(_ int, s *view) bool { return s.present() && s.marker.Set == r.set })
+	return r.count(func(_ int, s *view) bool { return s.present() && s.marker.Set == r.set && s.marker.DB == 0 })
 }
 
 // Jumped records that a master's clock has jumped forward. That holds for all its databases,

@@ -8,16 +8,17 @@ import (
 )
 
 // learnedAfter makes a roster of three masters in which the first forgot, and returns the token
-// that it would write there. The others were asked at the given time after that.
-func learnedAfter(asked time.Duration, remember bool) int64 {
+// that it would write there. The others were asked at the given time after that. Their markers are
+// changed before.
+func learnedAfter(asked time.Duration, change func(*marker.Marker)) int64 {
 	began := worldBegan
 	r := New([]Server{{Name: "a"}, {Name: "b"}, {Name: "c"}}, false, 1)
 	limits := Limits{MasterTimeout: time.Second, RestartDelay: 2 * time.Second, MaxQuarantine: time.Minute}
 	for i := range 3 {
 		p := Place{i, 0}
 		m := marker.Marker{Set: "s", Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: "r", Token: 7}
-		if r.Connected(p, m.Run, "", Replication{}, began); i > 0 && !remember {
-			m.Run = "before"
+		if r.Connected(p, m.Run, "", Replication{}, began); i > 0 {
+			change(&m)
 		}
 		r.Checked(p, m.String(), false, began, began)
 		r.Tick(began, limits)
@@ -32,13 +33,17 @@ func learnedAfter(asked time.Duration, remember bool) int64 {
 // A ballot that raises the token may be under way when a master that voted in it forgets. The
 // other masters may not have the token on record yet.
 func TestATokenIsNotLearnedTooEarly(t *testing.T) {
-	if token := learnedAfter(2*time.Second, true); token != 9 {
+	asBefore := func(*marker.Marker) {}
+	if token := learnedAfter(2*time.Second, asBefore); token != 9 {
 		t.Errorf("from masters that remember: %d", token)
 	}
-	if token := learnedAfter(time.Second/2, true); token < marker.FirstToken(worldBegan) {
+	if token := learnedAfter(time.Second/2, asBefore); token < marker.FirstToken(worldBegan) {
 		t.Errorf("while a ballot may be under way: %d", token)
 	}
-	if token := learnedAfter(2*time.Second, false); token < marker.FirstToken(worldBegan) {
+	if token := learnedAfter(2*time.Second, func(m *marker.Marker) { m.Run = "before" }); token < marker.FirstToken(worldBegan) {
 		t.Errorf("from masters that have been restarted: %d", token)
+	}
+	if token := learnedAfter(2*time.Second, func(m *marker.Marker) { m.DB, m.Token = 5, 0 }); token < marker.FirstToken(worldBegan) {
+		t.Errorf("from masters whose database 0 holds what another one held: %d", token)
 	}
 }

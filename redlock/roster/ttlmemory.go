@@ -48,7 +48,7 @@ func (r *Roster) granted(now time.Time) time.Duration {
 // lost with that run, and the process that overwrites it keeps it.
 func (r *Roster) leaves(s *view, next marker.Marker, now time.Time) {
 	m := s.marker
-	if s.present() && m.Set == r.set && m.Run == s.run && (next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
+	if s.present() && m.Set == r.set && m.Run == s.run && (next.DB != m.DB || next.Set != m.Set || next.Run != m.Run || next.Since != m.Since) {
 		r.ttls.lose(m.Granted(), now, r.limits)
 	}
 }

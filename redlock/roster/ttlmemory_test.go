@@ -52,3 +52,42 @@ func TestRosterWhatWasOnRecordIsRemembered(t *testing.T) {
 	}
 	t.Error("its quarantine does not last as long as the TTL")
 }
+
+// SWAPDB takes the marker of database 0 away, with the longest TTL. The one that comes instead was
+// written at the same moment, and does not have it.
+func TestRosterWhatDatabase0TellsIsLostBySWAPDB(t *testing.T) {
+	now := time.Now()
+	for name, lived := range map[string]bool{"it had read the TTL": true, "it has just started": false} {
+		r := certifiedRoster(3, now)
+		for i := range 2 {
+			p := Place{i, 0}
+			long := r.marker(p, "s", 0, now)
+			long.Longest = 5 * time.Minute
+			if lived {
+				r.shows(p, long.String())
+			}
+		}
+		for i := range 2 {
+			other := r.marker(Place{i, 0}, "s", 0, now)
+			other.DB, other.Before = 5, 0
+			r.shows(Place{i, 0}, other.String())
+		}
+		want := map[bool]time.Duration{true: 5 * time.Minute, false: rosterLimits.MaxQuarantine}[lived]
+		r.recalls = lived
+		for i := range 3 {
+			r.lookAgain(Place{i, 0})
+		}
+		swapped := 0
+		for _, m := range r.Tick(now.Add(time.Minute), rosterLimits) {
+			if m.Reason != isSwapped {
+				continue
+			}
+			if swapped++; m.Marker.Quarantine != want {
+				t.Errorf("%s: the quarantine of master %d is %v, want %v", name, m.Master+1, m.Marker.Quarantine, want)
+			}
+		}
+		if swapped != 2 {
+			t.Errorf("%s: %d masters are mended", name, swapped)
+		}
+	}
+}
