@@ -960,6 +960,12 @@ var mutants = []mutant{
 		unmodelled: "the databases of two masters would have to be swapped at once",
 	},
 	{
+		rule:       "a long wait in database 0 covers no other database",
+		edits:      []edit{{"roster/plan.go", "if !joined && now.Sub(s.since) >= limits.MaxQuarantine {", "if false {"}},
+		caughtBy:   "roster/TestRosterALongWaitInDatabase0CoversNoOther",
+		unmodelled: "a master would have to vote in one database while it waits in another for so long, and then forget",
+	},
+	{
 		rule:       "a quarantine before a decision counts by the slowest clock",
 		edits:      []edit{{"roster/resize.go", ">= r.limits.Apart(s.marker.Quarantine)", ">= s.marker.Quarantine"}},
 		caughtBy:   "roster/TestAQuarantineBeforeADecisionCountsByTheSlowestClock",

@@ -90,15 +90,14 @@
 //     distinguishes that word from one that was left in a start command. So set ids say
 //     when they began, and the process in proxy/ refuses to start with the word if a
 //     quorum has had a set for an hour.
-//   - Whole servers. What concerns a whole server, such as a restart, is written by one
-//     script to the markers of all its databases, used or not. The script goes through
-//     database 0, which every process uses. So no database has a first use: a marker that
-//     is missing in an existing set was flushed. That concerns only the locks of this
-//     database, because the other databases still have theirs. If SELECT is forbidden,
-//     there is database 0 only. A database beyond the first 1024 begins like one that was
-//     flushed. A marker names its database, for SWAPDB. If it lies elsewhere when a marker of
-//     the server is written, it names none from then on (marker.Nowhere). Otherwise a second
-//     SWAPDB could bring it back, without the locks that were granted meanwhile.
+//   - Whole servers. What concerns a whole server, such as a restart, is written by one script to
+//     the markers of all its databases, used or not. The script goes through database 0, which every
+//     process uses. So no database has a first use: a marker that is missing in an existing set was
+//     flushed. That concerns only the locks of this database, because the other databases still have
+//     theirs. If SELECT is forbidden, there is database 0 only. A database beyond the first 1024
+//     begins like one that was flushed. A marker names its database, for SWAPDB. If it lies
+//     elsewhere when a marker of the server is written, it names none from then on (marker.Nowhere).
+//     Otherwise a second SWAPDB could bring it back, without the locks that were granted meanwhile.
 //   - Markers of the first version. Only used databases had them. They are taken over as
 //     they are, with what they remember. A process of that version cannot read the markers
 //     of today. It bars such masters, overwrites none of them, and must be replaced before

@@ -12,6 +12,7 @@ type Replication struct {
 }
 
 const IsReplica = "it is a replica of another server, and a lock master must stand alone"
+const isSwapped = "it holds what another database held: SWAPDB was executed"
 
 // Replaced tells whether a server may have loaded another server's memory since a marker
 // recorded its replication id.

@@ -50,8 +50,6 @@ const (
 	readPause = BeatPause
 )
 
-const isSwapped = "it holds what another database held: SWAPDB was executed"
-
 // Tick decides which markers to write now. The owner calls it after each change and now and then.
 func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	r.limits = limits
@@ -107,7 +105,9 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it was flushed, or restarted without its data"
-		if r.met[p.Master] == r.joined.Who(p.Master) {
+		if !joined && now.Sub(s.since) >= limits.MaxQuarantine {
+			m.Kind = WriteHere // other databases may have voted and been flushed since then
+		} else if r.met[p.Master] == r.joined.Who(p.Master) {
 			m.Kind = WriteLacking // its other databases hold the member's data
 		}
 	case s.text == "":

@@ -451,3 +451,19 @@ func TestRosterALongerTTLOnRecordIsNoOtherMemory(t *testing.T) {
 		t.Error("another memory is not seen")
 	}
 }
+
+// The marker of database 0 was flushed long ago, and nobody could write it. Other databases voted
+// meanwhile, and may be flushed just before it is written.
+func TestRosterALongWaitInDatabase0CoversNoOther(t *testing.T) {
+	began := time.Now()
+	r := certifiedRoster(3, began)
+	r.shows(Place{0, 0}, "")
+	late := began.Add(2 * time.Hour)
+	for i := range 3 {
+		r.keepsAsking(Place{i, 0}, late)
+	}
+	writes := r.Tick(late, rosterLimits)
+	if len(writes) != 1 || writes[0].Kind != WriteHere || writes[0].Marker.Quarantine != rosterLimits.RestartDelay {
+		t.Errorf("it writes %+v", writes)
+	}
+}
