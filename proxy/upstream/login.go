@@ -64,10 +64,15 @@ func (l *Login) do(conn net.Conn, deadline time.Time) (known bool, failure *Fail
 	return known, failure
 }
 
-// judge is the step's own judgement. It also keeps the answer to CLIENT ID.
+// judge is the step's own judgement. It also keeps the answer to CLIENT ID. NOAUTH to any step
+// means that the proxy's credentials are missing. The client must not take it for a question to
+// itself, because AUTH is the proxy's own command.
 func (l *Login) judge(step loginStep, answer []byte) (refusal wire.Error) {
 	if step.name == "CLIENT" && answer[0] == ':' {
 		l.id = bytes.Clone(answer)
+	}
+	if l.Claim == nil && string(resp.ErrorCode(answer)) == "NOAUTH" {
+		return wire.ErrUpstreamRefused
 	}
 	return step.refusedBy(answer)
 }

@@ -62,6 +62,7 @@ func TestLoginFailures(t *testing.T) {
 		"it is busy":           {Login{DB: 3}, "-BUSY Redis is busy\r\n" + wire.Pong, "-BUSY Redis is busy\r\n", false},
 		"no such database":     {Login{DB: 3}, string(wire.ErrDatabaseIndex) + wire.Pong, wire.ErrUpstreamRefused, false},
 		"a login is missed":    {Login{DB: 3}, noAuth + noAuth, wire.ErrUpstreamRefused, false},
+		"nothing is allowed":   {Login{}, noAuth, wire.ErrUpstreamRefused, false},
 		"no such protocol":     {Login{Version: wire.RESP3}, "-NOPROTO\r\n" + wire.Pong, wire.ErrUpstreamProtocol, false},
 		"a wrong password":     {Login{Password: "pw"}, wrong + noAuth, wire.ErrUpstreamRefused, false},
 		"the client's":         {Login{Claim: said}, wrong + noAuth, wrong, true},

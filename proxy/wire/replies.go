@@ -78,7 +78,7 @@ const (
 	ErrSubscribeInMulti Error = "-ERR lock channels cannot be subscribed to inside MULTI through this proxy\r\n"
 	ErrWaitShared       Error = "-ERR WAIT counts the writes of one connection, and yours were sent over shared ones; set upstream_connections: own in the proxy's configuration\r\n"
 	ErrUpstreamDown     Error = "-NOUPSTREAM the upstream server of this proxy cannot be reached\r\n"
-	ErrUpstreamRefused  Error = "-NOUPSTREAM the upstream server of this proxy refused its login or its database\r\n"
+	ErrUpstreamRefused  Error = "-NOUPSTREAM the upstream server refused the user, password or database of this proxy; correct upstream in its configuration\r\n"
 	ErrUpstreamProtocol Error = "-NOUPSTREAM the upstream server of this proxy does not speak RESP3\r\n"
 	ErrUpstreamNone     Error = "-NOUPSTREAM this proxy serves lock keys only, it has no upstream server for other commands\r\n"
 	ErrUpstreamReply    Error = "-NOUPSTREAM the upstream server of this proxy gave an unexpected reply\r\n"
