@@ -8,10 +8,10 @@ import (
 // copies are what the masters hold under a key at one moment.
 type copies []quorum.Answer[effect.Image]
 
-// strays tells whether nobody can hold the lock although there are copies. Fewer masters
-// than a quorum hold one, even counting all that gave no answer or may have forgotten it. The
-// number of masters may have grown by one since the lock was granted, so the quorum is that
-// of one master less.
+// strays tells whether nobody can hold the lock although there are copies. That is so if fewer
+// masters than a quorum hold one, even counting all masters that gave no answer or may have
+// forgotten it. The quorum is that of one master less, because the number of masters may have
+// grown by one since the lock was granted.
 func (c copies) strays() bool {
 	votes := quorum.Count(c, effect.Image.There)
 	return c.any() && votes.Masters-votes.Refused < max(1, quorum.Size(votes.Masters-1))
@@ -65,7 +65,7 @@ func (c copies) areAll(quiet []effect.Image) bool {
 	return true
 }
 
-// model is what all copies must become: the copy that a quorum has, or else the one that
+// model is the copy that all masters must get: the one that a quorum has, or else the one that
 // quorum.Choose picks.
 func (c copies) model() effect.Image {
 	if most, t := quorum.Largest(c, effect.Image.There, effect.SameContent); t.Granted >= quorum.Size(len(c)) {
@@ -77,7 +77,7 @@ func (c copies) model() effect.Image {
 // A remedy is what to do about copies after a second look.
 type remedy struct {
 	quiet  []effect.Image // each master's copy if it has not changed
-	change quorum.Set     // the masters whose copy becomes model
+	change quorum.Set     // the masters whose copy must become model
 	model  effect.Image
 	again  bool // copies have changed, so another look may find more to do
 }

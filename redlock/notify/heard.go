@@ -56,8 +56,8 @@ type heard struct {
 // copyTimes are the times that incidents wait for copies.
 type copyTimes struct {
 	grace  time.Duration // from a copy to the report without a quorum
-	window time.Duration // how much later than the first copy another may arrive...
-	memory time.Duration // ...and how much later if its master was silent meanwhile
+	window time.Duration // from the first copy to the last possible one
+	memory time.Duration // the same, for a copy of a master that was silent meanwhile
 }
 
 // A silence is the last period in which nothing arrived from a master, not even an answer

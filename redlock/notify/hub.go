@@ -12,9 +12,9 @@ import (
 	"redlock-proxy/redlock/stream"
 )
 
-// A Hub holds what subscribers want to hear, and one connection to each master. It opens
-// the connections for the first wish, and keeps them for a while after the last. All
-// goroutines may use it.
+// A Hub has the subscriptions of all Subscribers, and one connection to each master. It
+// opens the connections for the first subscription, and closes them some time after the
+// last one has ended. All goroutines may use it.
 type Hub struct {
 	masters []Source
 	timeout func() time.Duration
@@ -27,7 +27,7 @@ type Hub struct {
 	prefixes  trackers
 	heard     *heard
 	changes   *keyChanges
-	untold    []bool      // masters that cannot report changed keys
+	untold    []bool      // by master: it cannot report changed keys
 	listeners []*listener // by master; nil if nothing is wanted
 	end       context.CancelFunc
 	idle      time.Time     // since when nothing is wanted
@@ -40,8 +40,8 @@ type Hub struct {
 const (
 	// listenerLinger is how long the connections stay open when nothing is wanted.
 	listenerLinger = time.Minute
-	// trackingLinger is how long masters go on reporting changes that nobody wants. So
-	// not every blocking command turns the reports on and off.
+	// trackingLinger is how long masters go on reporting changes that nobody wants. Without
+	// it each blocking command would turn the reports on and off.
 	trackingLinger = 5 * time.Second
 )
 
@@ -98,9 +98,9 @@ func (l *Hub) count(masters []Source) {
 	l.changes = newKeyChanges(len(masters), l.tellChange)
 }
 
-// Recount makes the Hub listen to another number of masters. What the former ones have not told
-// yet is lost. So subscribers receive an EventGap, or an EventChanged without key, as soon as a
-// quorum of these masters reports what they want.
+// Recount makes the Hub listen to another number of masters. Messages and changes that the former
+// masters have not reported yet are lost. So subscribers receive an EventGap, or an EventChanged
+// without key, once a quorum of the new masters has confirmed their subscriptions.
 func (l *Hub) Recount(masters []Source) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

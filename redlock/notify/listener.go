@@ -24,8 +24,8 @@ type listener struct {
 	resp3    bool
 	out      []byte
 	expected []expectation // outstanding answers, oldest first
-	// proof is when the question was asked that the master has answered last. Everything
-	// that it published before then has been received.
+	// proof is the time at which we asked the question that the master has answered last.
+	// Everything that the master published before then has been received.
 	proof  time.Time
 	warned bool // a refusal of the master was logged
 }

@@ -6,9 +6,9 @@
 // it is. The count in a holder's field does not matter: a master that missed a re-entrance
 // has the same holder.
 //
-// The renewal is won if a quorum did so and validity is left. It creates nothing, it takes
-// nothing back, and a master that missed it does not get it later. So a lock that ended or
-// that another client holds cannot come back.
+// The renewal is won if a quorum did so and validity is left. It creates nothing and takes
+// nothing back, and a master that missed it does not get it later. So it cannot bring back a
+// lock that has ended, nor extend another client's.
 //
 // The package uses ballot, lane, quorum and resp.
 package renew

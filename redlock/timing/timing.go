@@ -28,7 +28,7 @@ const (
 	watchPause = 3 * BeatPause / 2
 )
 
-// Apart is a time that passes by one clock, and by any other one too.
+// Apart is the time to wait by one clock until at least d has passed by every other clock.
 func (l Limits) Apart(d time.Duration) time.Duration {
 	return d + 2*time.Duration(float64(d)*l.ClockDrift)
 }
@@ -68,10 +68,10 @@ func (l Limits) Hold() time.Duration {
 	return l.Apart(l.SightingLasts()) + max(MarkAgain, 2*l.MasterTimeout)
 }
 
-// JoiningPause is the extra length of the quarantine of a server that joined. It lasts until
-// every process that is not cut off from the other masters has read of the epoch, and its
-// earlier ballots have ended. That quarantine counts from when the server lacks nothing more, so
-// the wait for the others (Hold) mostly covers it.
+// JoiningPause is the time that the quarantine of a server that joined takes longer. Until it is
+// over, every process that is not cut off from the other masters has read of the epoch, and its
+// earlier ballots have ended. The quarantine counts from when enough others had recorded the join,
+// so the wait for the others (Hold) mostly covers it.
 func (l Limits) JoiningPause() time.Duration { return 2*BeatPause + l.MasterTimeout }
 
 // ResizeHold is how long a change of the number of masters stays proposed: until every lock that was
