@@ -159,7 +159,7 @@ func (p *Proxy) Serve(ctx context.Context) error {
 	var failure error
 	select {
 	case <-ctx.Done():
-		p.log.Info("draining", "patience", drainPatience.String())
+		p.log.Info("draining: clients may finish what they have sent", "for", drainPatience.String())
 	case failure = <-failures:
 	}
 	p.drain(work)
