@@ -14,6 +14,9 @@ func TestScriptsThatDeleteAnyway(t *testing.T) {
 		"Redisson":          "if (redis.call('del', KEYS[1]) == 1) then redis.call(ARGV[2], KEYS[2], ARGV[1]); return 1 else return 0 end",
 		"python-redis-lock": "\n    redis.call('del', KEYS[2])\n    redis.call('lpush', KEYS[2], 1)\n    redis.call('pexpire', KEYS[2], ARGV[2])\n    return redis.call('del', KEYS[1])\n",
 		"with brackets":     "return redis.call [[del]]",
+		"renames":           "return redis.call('rename', KEYS[1], KEYS[2])",
+		"renames its own":   "if redis.call('get', KEYS[1]) == ARGV[1] then return redis.call('renamenx', KEYS[1], KEYS[2]) end",
+		"stores":            "return redis.call('sdiffstore', KEYS[1], KEYS[2], KEYS[3])",
 		"takes over":        "redis.call('del', KEYS[1]) return redis.call('set', KEYS[1], ARGV[1])",
 		"counts":            "redis.call('del', KEYS[1]) return redis.call('hincrby', KEYS[1], ARGV[1], 1)",
 		"after a function":  "local function free() redis.call('del', KEYS[1]) end return free()",
@@ -37,7 +40,8 @@ func TestScriptsThatDeleteAnyway(t *testing.T) {
 	want := []string{
 		"corpus_redisson: hashForce", "corpus_release: reset",
 		"other: compares nothing", "other: looks too late", "other: unconditional", "other: unconditional, told",
-		"row: Redisson", "row: Spring 5.5", "row: after a comment", "row: python-redis-lock", "row: with brackets",
+		"row: Redisson", "row: Spring 5.5", "row: after a comment", "row: python-redis-lock", "row: renames", "row: stores",
+		"row: with brackets",
 		"shape: frees all",
 	}
 	if !slices.Equal(got, want) {
