@@ -235,6 +235,8 @@ func (c *simClient) release(l *Locker, held *holding, token string) {
 			Keys: [][]byte{c.lock},
 			Args: [][]byte{[]byte("EVAL"), []byte(compareAndDelete), []byte("1"), c.lock, []byte(token)},
 		})
+	} else if c.s.deletes && left > deletableByRun {
+		o = l.Run(context.Background(), c.deletion())
 	} else if left > deletable {
 		o = l.Release(context.Background(), ReleaseRequest{Key: c.lock})
 	}

@@ -28,6 +28,7 @@ type simulation struct {
 	history *history
 	over    context.Context // ends when clients and faults must stop
 	log     *simLog         // nil unless the run is traced
+	deletes bool            // clients also release by runs that delete whatever they find
 }
 
 // A simPlan is the kind of world that the seed chose.

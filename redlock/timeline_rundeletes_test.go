@@ -2,6 +2,10 @@ package redlock
 
 import (
 	"context"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -88,4 +92,61 @@ func TestRunACollectionThatWasDeletedElsewhereIsMended(t *testing.T) {
 	}
 	wantReply(t, s.run([]string{"lock"}, "EVAL", deleteAnyway, "1", "lock"), ":1\r\n")
 	s.eventuallyGone("lock")
+}
+
+// Two clients acquire a lock while a third deletes whatever it finds, each through a proxy of its own and
+// at any moment. If the third hears that there was no lock, it has deleted none, so only one has it.
+func TestTimelineDeletionsBesideAcquires(t *testing.T) {
+	const rounds = 1500
+	random := rand.New(rand.NewPCG(1, 1))
+	short := func() time.Duration { return time.Duration(random.Int64N(int64(20 * time.Millisecond))) }
+	found, missed, acquired := 0, 0, 0
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		b, ofB := w.connect("b", timelineConfig())
+		c, ofC := w.connect("c", timelineConfig())
+		w.others = append(w.others, b, c)
+		for round := range rounds {
+			name := fmt.Sprint("lock:", round)
+			lock := bytesOf([]string{name})
+			for i, links := range [][]*link{w.links, ofB, ofC} {
+				for _, k := range links {
+					k.setDelay(short()/[]time.Duration{10, 1, 1}[i], 0) // a deletion asks three times
+				}
+			}
+			r := []RunRequest{
+				{Args: bytesOf([]string{"EVAL", deleteAnyway, "1", name})},
+				{Transaction: [][][]byte{bytesOf([]string{"EVAL", deleteAnyway, "1", name})}},
+				{Args: bytesOf([]string{"PEXPIRE", name, "0", "LT"}), Deletes: lock},
+			}[random.IntN(3)]
+			r.Keys = lock
+			var all sync.WaitGroup
+			var deleted, byB, byC Outcome
+			after := func(wait time.Duration, do func()) { all.Go(func() { time.Sleep(wait); do() }) }
+			acquire := func(l *Locker, value string) Outcome {
+				return l.Acquire(context.Background(), AcquireRequest{Key: lock[0], Value: []byte(value), TTL: time.Minute})
+			}
+			after(short(), func() { deleted = w.locker.Run(context.Background(), r) })
+			after(short(), func() { byB = acquire(b, tokenB) })
+			after(2*short(), func() { byC = acquire(c, tokenC) })
+			all.Wait()
+			none := deleted.Verdict == Won && strings.HasSuffix(string(deleted.Reply), ":0\r\n")
+			if none && byB.Verdict == Won && byC.Verdict == Won {
+				t.Errorf("round %d: two clients hold the lock, and nobody has deleted it", round)
+			}
+			switch {
+			case none:
+				missed++
+			case deleted.Verdict == Won:
+				found++
+			}
+			if byB.Verdict == Won || byC.Verdict == Won {
+				acquired++
+			}
+			w.elapse(200 * time.Millisecond)
+		}
+	})
+	t.Logf("%d deletions, %d found no lock, %d locks", found, missed, acquired)
+	if found < rounds/100 || missed < rounds/10 || acquired < rounds/2 {
+		t.Errorf("too little happened: %d deletions, %d found no lock, %d locks", found, missed, acquired)
+	}
 }

@@ -1,0 +1,61 @@
+package redlock
+
+import (
+	"runtime"
+	"strconv"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// deletableByRun is deletable for a run that deletes whatever it finds. It asks the masters three times.
+const deletableByRun = 250 * time.Millisecond
+
+// deletion deletes the client's lock without comparing.
+func (c *simClient) deletion() RunRequest {
+	r := RunRequest{Keys: [][]byte{c.lock}}
+	switch c.random.IntN(4) {
+	case 0:
+		r.Args = bytesOf([]string{"EVAL", deleteAnyway, "1", string(c.lock)})
+	case 1:
+		r.Transaction = [][][]byte{bytesOf([]string{"EVAL", deleteAnyway, "1", string(c.lock)})}
+	case 2:
+		r.Args, r.Deletes = bytesOf([]string{"PEXPIRE", string(c.lock), "0", "LT"}), r.Keys
+	default:
+		r.Transaction, r.Deletes = [][][]byte{bytesOf([]string{"DEL", string(c.lock)})}, r.Keys
+	}
+	return r
+}
+
+// The same worlds as those of TestSimulation. Clients release by runs that look at nothing, too.
+func TestSimulationDeletes(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
+	released, seeds := 0, simSeeds(t)
+	if *simRuns == 0 {
+		seeds = seeds[:min(len(seeds), max(10, len(seeds)/4))]
+	}
+	for _, seed := range seeds {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			var s *simulation
+			synctest.Test(t, func(t *testing.T) {
+				s = newSimulation(seed, false, &simLog{})
+				s.deletes = true
+				s.run()
+			})
+			released += s.history.counts.released
+			for _, c := range s.history.conflicts() {
+				t.Error(c)
+			}
+			if len(s.history.failures) > 0 {
+				t.Error(s.history.failures)
+			}
+			if t.Failed() {
+				s.trace(t)
+			}
+		})
+	}
+	t.Logf("%d released in %d worlds", released, len(seeds))
+	if len(seeds) >= 30 && released < 5*len(seeds) {
+		t.Errorf("too little happened: %d released", released)
+	}
+}
