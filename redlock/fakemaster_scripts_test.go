@@ -343,17 +343,13 @@ func (m *fakeMaster) runUpgrade(db int, key []byte, argv [][]byte) []byte {
 }
 
 func (m *fakeMaster) runRaise(db int, key []byte, argv [][]byte) []byte {
-	done := m.raise(db, key, argv[1])
-	if db != 0 {
-		m.raise(0, key, argv[1])
-	}
-	return replyBool(done)
+	return replyBool((db == 0 || m.raise(0, key, argv[1])) && m.raise(db, key, argv[1]))
 }
 
 func (m *fakeMaster) raise(db int, key, ttl []byte) bool {
 	e, _ := m.find(db, key)
 	before, after, found := strings.Cut(e.value, "longest=")
-	if !found {
+	if named := anyDatabase.FindString(e.value); !found || named != "" && named != fmt.Sprintf(" db=%d ", db) {
 		return false
 	}
 	longest, rest, _ := strings.Cut(after, " ")

@@ -88,6 +88,10 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		"upgrade, unknown":         {0, ofFirst, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: ofFirst[0], Kind: roster.UpgradeAll, Marker: m}, 0)},
 		"raise":                    {1, markers, master.AppendRaise(nil, 1, 9*time.Second)},
 		"raise in 0":               {0, markers, master.AppendRaise(nil, 0, 9*time.Second)},
+		"raise, 0 was flushed":     {1, map[int]string{1: text(1, nil)}, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise, 0 was swapped":     {1, allSwapped, master.AppendRaise(nil, 1, 9*time.Second)},
+		"raise, swapped":           {5, markers, master.AppendRaise(nil, 5, 9*time.Second)},
+		"raise, 0 is of the first": {7, ofFirst, master.AppendRaise(nil, 7, 9*time.Second)},
 		"raise, missing":           {6, markers, master.AppendRaise(nil, 6, 9*time.Second)},
 
 		"a token, all":              {0, withToken, master.AppendMark(nil, roster.Write{Seen: bare.String(), Kind: roster.WriteAll, Marker: in(0, now)}, soon)},

@@ -967,6 +967,11 @@ var mutants = []mutant{
 		unmodelled: "a master would have to vote in one database while it waits in another for so long, and then forget",
 	},
 	{
+		rule:     "a longer TTL is on record in database 0, or in none",
+		edits:    []edit{{"fakemaster_scripts_test.go", "(db == 0 || m.raise(0, key, argv[1])) && m.raise", "m.raise"}},
+		caughtBy: "TestTimelineALongerTTLIsOnRecordInDatabase0",
+	},
+	{
 		rule:       "a quarantine before a decision counts by the slowest clock",
 		edits:      []edit{{"roster/resize.go", ">= r.limits.Apart(s.marker.Quarantine)", ">= s.marker.Quarantine"}},
 		caughtBy:   "roster/TestAQuarantineBeforeADecisionCountsByTheSlowestClock",

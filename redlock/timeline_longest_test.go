@@ -45,6 +45,26 @@ func TestTimelineTheLongestTTLIsNotLearnedTooEarly(t *testing.T) {
 	})
 }
 
+// Database 0 of three masters was flushed a moment ago. Until it has a marker again, a longer TTL
+// would be on record in another database only, where few processes look.
+func TestTimelineALongerTTLIsOnRecordInDatabase0(t *testing.T) {
+	onTimeline(t, "ok ok ok ok ok", func(t *testing.T, w *timeline) {
+		acquireIn(t, w.locker, 3, "the first use")
+		w.settle()
+		for _, m := range w.masters[:3] {
+			m.flushDB(0)
+		}
+		r := AcquireRequest{DB: 3, Key: []byte("lock:long"), Value: []byte(tokenA), TTL: 8 * time.Minute}
+		if o := w.locker.Acquire(t.Context(), r); o.Verdict != NoQuorum {
+			t.Errorf("while three masters cannot record it: %v", o.Verdict)
+		}
+		w.settle()
+		if o := w.locker.Acquire(t.Context(), r); o.Verdict != Won {
+			t.Errorf("when they can: %v", o.Verdict)
+		}
+	})
+}
+
 // quarantineOf restarts a master and returns the time for which it does not vote.
 func (w *timeline) quarantineOf(master int) time.Duration {
 	w.t.Helper()

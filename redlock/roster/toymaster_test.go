@@ -122,13 +122,15 @@ func (s *toyServer) swap(one, other int) {
 	s.memory[one], s.memory[other] = s.memory[other], s.memory[one]
 }
 
-// raise records a longer TTL, here and in database 0.
+// raise records a longer TTL, in database 0 and here.
 func (s *toyServer) raise(db int, ttl time.Duration) {
 	for _, at := range []int{0, db} {
-		if m, ok := marker.Parse(s.texts[at]); ok && m.Longest < ttl {
-			m.Longest = ttl
-			s.texts[at] = m.String()
+		m, ok := marker.Parse(s.texts[at])
+		if !ok || m.DB != at {
+			return
 		}
+		m.Longest = max(m.Longest, ttl)
+		s.texts[at] = m.String()
 	}
 }
 
