@@ -13,7 +13,8 @@ var (
 // itself. That is so if the text decides nothing before its first deletion. A rename deletes its
 // source, and a command such as SDIFFSTORE its destination, if the result is empty. A wrong "no" is
 // possible, such as for computed names of commands, or if the script looks whether the key exists.
-// So is a wrong "yes", which costs the second try of a script whose votes were split.
+// So is a wrong "yes", which costs two more round trips, and the second try of a script that has deleted
+// something.
 func DeletesAnyway(text []byte) bool {
 	text = comment.ReplaceAll(text, nil)
 	first := callsDelete.FindIndex(text)
