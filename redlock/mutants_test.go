@@ -378,6 +378,11 @@ var mutants = []mutant{
 		caughtBy: "TestRunATransactionThatDeletedDoesNotLookAgain",
 	},
 	{
+		rule:     "a command that has deleted a lock does not delete a later one",
+		edits:    []edit{{"run/watch.go", "!now.Absent() && !r.earlier.had(k, now)", "!now.Absent() && !r.earlier.had(k, now) && false"}},
+		caughtBy: "TestTimelineADeletionSparesALaterLock",
+	},
+	{
 		rule:     "a master that forgot does not vote for a while",
 		edits:    []edit{{"roster/plan.go", "Marker: r.marker(p, r.set, marker.SinceNow, now)", "Marker: r.marker(p, r.set, 0, now)"}},
 		caughtBy: "TestTimelineAMasterThatForgotDoesNotVoteUntilEveryLockHasEnded",

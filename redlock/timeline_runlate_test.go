@@ -6,12 +6,16 @@ import (
 	"time"
 )
 
-// A script that deletes whatever it finds is executed once. After a split vote another client may take
-// the lock, and a second try would delete that lock.
-func TestTimelineAScriptThatDeletesAnywaySparesALaterLock(t *testing.T) {
+// After a split vote another client may take the lock, and a second try would delete that lock. So a
+// script that deletes whatever it finds is executed once. So is a command that nobody took for a
+// deletion, once it has deleted something.
+func TestTimelineADeletionSparesALaterLock(t *testing.T) {
 	script := func(w *timeline) Outcome { return w.eval(deleteAnyway) }
 	transaction := func(w *timeline) Outcome {
 		return w.locker.Run(context.Background(), RunRequest{Keys: bytesOf([]string{key}), Transaction: [][][]byte{bytesOf([]string{"EVAL", deleteAnyway, "1", key})}})
+	}
+	command := func(w *timeline) Outcome {
+		return w.locker.Run(context.Background(), RunRequest{Keys: bytesOf([]string{key}), Args: bytesOf([]string{"PEXPIRE", key, "0", "XX"})})
 	}
 	for _, row := range []struct {
 		name, holds string
@@ -21,6 +25,7 @@ func TestTimelineAScriptThatDeletesAnywaySparesALaterLock(t *testing.T) {
 		{"the lock ends", "A A - - -", 52 * time.Millisecond, script},
 		{"the copies differ", "A B - - -", time.Minute, script},
 		{"a transaction", "A B - - -", time.Minute, transaction},
+		{"a command", "A B - - -", time.Minute, command},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			cfg := timelineConfig()

@@ -33,11 +33,13 @@
 // keys change meanwhile, or votes are split, it looks again, unless a try that was not won has deleted
 // something. It spares a lock that its first look did not show. Of a script all keys are watched.
 //
-// What remains: the text of a script may not show that it deletes without comparing. Then it is
-// executed again after votes that split. That may be seconds later, and it may delete a lock that
-// another client took meanwhile. A master that was held up may also execute the first try late, and
-// delete its copy of a later lock. The copy is put back if the master's vote is not among the winning
-// ones.
+// Other requests may delete, too, such as SDIFFSTORE, or a script whose text does not show it. Once a
+// try has deleted a key, the next one goes behind a Watch on it (runAfterDeletion). It spares a lock that
+// was not there when the first try came.
+//
+// What remains: the first try of such a request may delete votes of a client that is just acquiring. And
+// a master that was held up may execute it late, and delete its copy of a later lock. The copy is put
+// back if the master's vote is not among the winning ones.
 //
 // The caller says which keys a request has. The package uses mend, ballot, master, lane,
 // effect, script, stream, quorum, rdb and resp.

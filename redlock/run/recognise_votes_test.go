@@ -75,7 +75,7 @@ func eachVector(masters int, cases []ballotCase, f func([]ballotCase)) {
 func TestRecognisedReleaseDecidesAsItsExaminedRun(t *testing.T) {
 	var limits master.Limits
 	limits.ClockDrift = 0.01
-	r := &Request{Keys: [][]byte{[]byte("lock")}, gaveUp: new(atomic.Bool)}
+	r := &Request{Keys: [][]byte{[]byte("lock")}, gaveUp: new(atomic.Bool), earlier: &earlier{deleted: map[int]bool{}}}
 	try := &release{success: []byte(":1\r\n")}
 	for _, replies := range [][2]string{{":0\r\n", ":0\r\n"}, {":-1\r\n", ":0\r\n"}, {"+OK\r\n", "-ERR not yours\r\n"}} {
 		for _, masters := range []int{1, 2, 3, 4, 5, 7} {

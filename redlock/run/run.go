@@ -50,10 +50,11 @@ type Request struct {
 	// once says that one of the request's scripts deletes whatever it finds. It is not executed again
 	// if it has deleted something. The first try may have let another client take the lock, on
 	// masters that deleted it, and a second try would delete that lock, too.
-	once   bool
-	gaveUp *atomic.Bool // a try that was not won deleted something on some master
-	rule   effect.Rule
-	task   *loop.Task // runs the request; may be nil
+	once    bool
+	gaveUp  *atomic.Bool // a try that was not won deleted something on some master
+	earlier *earlier
+	rule    effect.Rule
+	task    *loop.Task // runs the request; may be nil
 }
 
 // Runner runs commands on lock keys, and watches such keys. Any goroutine may use it.
@@ -89,7 +90,13 @@ func (u *Runner) Run(ctx context.Context, r Request) ballot.Outcome {
 	}
 	r.gaveUp = cmp.Or(r.gaveUp, new(atomic.Bool))
 	r.task.Leave() // all that follows may wait
-	run := func() ballot.Outcome { return u.runOnce(ctx, r) }
+	r.earlier = &earlier{deleted: map[int]bool{}}
+	run := func() ballot.Outcome {
+		if r.gaveUp.Load() && len(r.earlier.deletedKeys()) > 0 {
+			return u.runAfterDeletion(ctx, r)
+		}
+		return u.runOnce(ctx, r)
+	}
 	if r.once && !r.ReadOnly {
 		r.Deletes = r.Keys // it may delete any of them
 	}
@@ -198,6 +205,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	}
 	ask := func() *ballot.Ballot[effect.Result] {
 		b := ballot.Poll(u.box, frames, q)
+		r.earlier.meet(b.Answers)
 		r.noteAll(b)
 		u.settleRun(b, &r)
 		return b
@@ -249,6 +257,7 @@ func isScriptCommand(name []byte) bool {
 func (r *Request) note(a quorum.Answer[effect.Result], verdict ballot.Verdict) {
 	if verdict != ballot.Won && a.Value.Deleted() { // also if the master could not serve to the end
 		r.gaveUp.Store(true)
+		r.earlier.lost(a.Value)
 		r.tellDeleted(a.Value)
 	}
 	if r.script != nil && a.Value.Acquired() {

@@ -26,7 +26,7 @@ func TestWhoMayHaveReleasedIsNotToldThatItHeldNothing(t *testing.T) {
 		{ballot.NoQuorum, quorum.Unable, ballot.NoQuorum}, // such as NOSCRIPT behind a DEL of the same transaction
 		{ballot.Won, quorum.Answered, ballot.Lost},
 	} {
-		r := &Request{gaveUp: new(atomic.Bool)}
+		r := &Request{gaveUp: new(atomic.Bool), earlier: &earlier{deleted: map[int]bool{}}}
 		deletion.State = row.state
 		r.note(deletion, row.verdict)
 		refusals := []quorum.Answer[effect.Result]{refusal, refusal, refusal}
@@ -52,7 +52,7 @@ func TestWhatAScriptDidIsRemembered(t *testing.T) {
 		"releases": {made(key, effect.Missing), false},
 		"reads":    {made(key, key), false},
 	} {
-		r := &Request{gaveUp: new(atomic.Bool), script: scripts.of([]byte(text), nil)}
+		r := &Request{gaveUp: new(atomic.Bool), earlier: &earlier{deleted: map[int]bool{}}, script: scripts.of([]byte(text), nil)}
 		r.note(quorum.Answer[effect.Result]{State: quorum.Discounted, Value: row.did}, ballot.Lost)
 		if got := scripts.of([]byte(text), nil).acquires.Load(); got != row.acquires || r.goesNext() == row.acquires {
 			t.Errorf("%s: %v", text, got)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -110,6 +111,79 @@ func (u *Runner) runWatched(ctx context.Context, r Request) (o ballot.Outcome) {
 		}
 	}
 	return o
+}
+
+// earlier is what is known of the earlier tries of a request.
+type earlier struct {
+	mu      sync.Mutex
+	met     [][]effect.Image // what each master held when the first try came; nil: it did not say
+	deleted map[int]bool     // the keys that a try which was not won deleted on some master
+}
+
+// meet keeps what the first ballot found.
+func (e *earlier) meet(answers []quorum.Answer[effect.Result]) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.met != nil {
+		return
+	}
+	for _, a := range answers {
+		e.met = append(e.met, a.Value.Before)
+	}
+}
+
+// lost notes what a try that was not won deleted.
+func (e *earlier) lost(x effect.Result) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for k := range x.After {
+		if x.DeletedKey(k) {
+			e.deleted[k] = true
+		}
+	}
+}
+
+// deletedKeys returns the positions of the keys that were deleted, in order.
+func (e *earlier) deletedKeys() []int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Sorted(maps.Keys(e.deleted))
+}
+
+// had tells whether a quorum of masters held this under the key when the first try came.
+func (e *earlier) had(k int, now effect.Image) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t := quorum.Tally{Masters: len(e.met)}
+	for _, images := range e.met {
+		if k < len(images) && effect.SameContent(images[k], now) {
+			t.Granted++
+		}
+	}
+	return t.Agree() == ballot.Won
+}
+
+// runAfterDeletion tries a request again that has deleted keys. That is put back, but another client
+// may have taken the lock in between. If the request deletes whatever it finds, it would delete that
+// lock, too. So this try goes behind a Watch on these keys, and only if they are gone, or hold what a
+// quorum of masters held when the first try came.
+func (u *Runner) runAfterDeletion(ctx context.Context, r Request) ballot.Outcome {
+	deleted := r.earlier.deletedKeys()
+	for _, k := range deleted {
+		r.Deletes = append(r.Deletes, r.Keys[k])
+	}
+	w, o := u.watch(r.DB, r.Deletes)
+	if o.Verdict == ballot.NoQuorum {
+		return o
+	}
+	for i, k := range deleted {
+		if now := w.agreed[i]; !now.Absent() && !r.earlier.had(k, now) {
+			o.Verdict = ballot.NoQuorum
+			return o
+		}
+	}
+	r.Watches = []*Watch{w}
+	return u.runOnce(ctx, r)
 }
 
 // unwatched returns those of some keys that the client does not watch.
