@@ -10,14 +10,10 @@ import (
 	"redlock-proxy/redlock/loop"
 )
 
-// shortestKept is the shortest TTL, in ms, that masters can agree on. A shorter one may end before a
-// master shows its copy.
-const shortestKept = 3
-
 // set carries out SET, SETEX and PSETEX. reply is the parser's error, or empty.
 func (p *Plane) set(ctx context.Context, call Command, c setCommand, reply wire.Error) answer {
 	// Without agreement each try would delete the lock of whoever took it meanwhile.
-	c.over = c.over || reply == "" && c.ttl > 0 && c.ttl < shortestKept && !c.onlyAbsent
+	c.over = c.over || reply == "" && c.ends() && !c.onlyAbsent
 	switch {
 	case c.onlyAbsent && !c.conditional:
 		if reply != "" {

@@ -113,6 +113,13 @@ func parseGetEX(args [][]byte, now time.Time) setCommand {
 	return setCommand{}
 }
 
+// shortestKept is the shortest TTL, in ms, that masters can agree on. A shorter one may end before a
+// master shows its copy.
+const shortestKept = 3
+
+// ends tells whether the key ends before a master shows its copy.
+func (c setCommand) ends() bool { return c.over || c.ttl > 0 && c.ttl < shortestKept }
+
 // setTime parses a time with all checks of Redis, overflow included.
 func (c *setCommand) setTime(arg []byte, unit timeUnit, name string, now time.Time) (reply wire.Error) {
 	n, ok := resp.ParseDecimal(arg)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"redlock-proxy/proxy/lease"
@@ -75,10 +76,23 @@ func (c Command) deletes(now time.Time) [][]byte {
 	switch name := c.Route.Spec.Name; {
 	case name == "rename", name == "renamenx":
 		return keys[:min(1, len(keys))]
+	case name == "bitop":
+		return c.replaces(2)
+	case strings.HasSuffix(name, "store"):
+		return c.replaces(1)
 	case c.deletesAnyway(name, now):
 		return keys
 	}
 	return nil
+}
+
+// replaces returns the key that a command writes its result to, unless it also reads it. An empty result
+// deletes the key.
+func (c Command) replaces(at int) [][]byte {
+	if at >= len(c.Args) || slices.ContainsFunc(c.Args[at+1:], func(arg []byte) bool { return bytes.Equal(arg, c.Args[at]) }) {
+		return nil
+	}
+	return c.Args[at : at+1]
 }
 
 // deletesAnyway tells whether a command deletes all its keys. A time that has passed deletes, too.
@@ -95,7 +109,10 @@ func (c Command) deletesAnyway(name string, now time.Time) bool {
 		return parseGetEX(c.Args, now).over
 	case "set":
 		s, refusal := parseSet(c.Args, now)
-		return refusal == "" && s.over && !s.onlyAbsent && !s.conditional
+		return refusal == "" && s.ends() && !s.onlyAbsent && !s.conditional
+	case "setex", "psetex":
+		s, refusal := parseSetEX(name, c.Args, now)
+		return refusal == "" && s.ends()
 	}
 	return false
 }

@@ -29,8 +29,9 @@ func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 		{[]string{"GETEX k EXAT 1"}, false, "[k]"},
 		{[]string{"GETEX k PX 1", "GETEX k"}, false, ""},
 		{[]string{"SET k v PXAT 1"}, false, "[k]"},
+		{[]string{"SET k v PX 1", "PSETEX j 2 v"}, false, "[k j]"},
 		{[]string{"RENAME k j", "RENAMENX i h"}, false, "[k i]"},
-		{[]string{"SET k v PXAT 1 NX", "SET k v PX 1", "SET k v IFEQ w PXAT 1"}, false, ""},
+		{[]string{"SET k v PXAT 1 NX", "SET k v PX 3", "SET k v IFEQ w PXAT 1"}, false, ""},
 	} {
 		p := newFakeLockerPlane(fakeLockerAnswers(fakeLockerValue(redlock.Won, "x")))
 		var transaction Transaction
@@ -59,6 +60,10 @@ func TestCommandsTellWhatTheyDelete(t *testing.T) {
 		"EXPIRE k -1 NX":        "[k]",
 		"RENAME k j":            "[k]",
 		"RENAMENX k j":          "[k]",
+		"SDIFFSTORE k j i":      "[k]",
+		"ZINTERSTORE k 2 j i":   "[k]",
+		"ZINTERSTORE k 2 k i":   "", // a semaphore removes those whose time is over
+		"BITOP AND k j i":       "[k]",
 		"EXPIRE k 10 XX LT":     "",
 		"SET k v":               "",
 		"SET k v IFEQ w PXAT 1": "",
