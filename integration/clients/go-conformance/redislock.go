@@ -60,7 +60,7 @@ func openRedislock010(addr string) client {
 }
 
 func newRedislock(addr string, obtain func(context.Context, redis.Scripter, string, time.Duration, bool) (redislockLock, error), refused ...error) client {
-	return &redislockClient{redis.NewClient(&redis.Options{Addr: addr}), obtain, refused, map[string]redislockLock{}}
+	return &redislockClient{redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience}), obtain, refused, map[string]redislockLock{}}
 }
 
 func (c *redislockClient) keys(name string) []string { return []string{name} }

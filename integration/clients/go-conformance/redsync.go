@@ -11,6 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
+// patience is the time for a reply. A rule with a wait holds an acquire back, and a machine
+// may be slow.
+const patience = time.Minute
+
 // redsyncClient uses redsync with one pool, as an application does that has
 // one Redis.
 type redsyncClient struct {
@@ -19,7 +23,7 @@ type redsyncClient struct {
 }
 
 func openRedsyncOverGoRedis(addr string) client {
-	return newRedsync(goredis.NewPool(redis.NewClient(&redis.Options{Addr: addr})))
+	return newRedsync(goredis.NewPool(redis.NewClient(&redis.Options{Addr: addr, ReadTimeout: patience})))
 }
 
 func openRedsyncOverRedigo(addr string) client { return newRedsync(redigo.NewPool(redigoPool(addr))) }

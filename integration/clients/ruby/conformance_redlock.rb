@@ -21,7 +21,7 @@ class RedlockCommands
   RETRY_JITTER = 0.050
 
   def initialize(port)
-    @redis = Redis.new(host: '127.0.0.1', port: port)
+    @redis = Redis.new(host: '127.0.0.1', port: port, timeout: 60)
     @tokens = {}
   end
 
