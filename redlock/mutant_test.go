@@ -175,7 +175,7 @@ func (m mutant) missed(ctx context.Context, binaries map[string]string, n int) s
 	}
 	run := "^" + test + "$"
 	// The scheduler decides what is under way when a connection breaks.
-	args := []string{"-mutant", strconv.Itoa(n), "-test.timeout=10m"}
+	args := []string{"-mutant", strconv.Itoa(n), "-test.timeout=30m"}
 	if m.seeds == "" {
 		args = append(args, "-test.count=20", "-test.failfast")
 	} else {
