@@ -171,8 +171,15 @@ func TestRunAScriptThatDeletesAnywayGoesOut(t *testing.T) {
 			Scripts: bytesOf([]string{leave}),
 		})
 	}
-	wantReply(t, again(), ":0\r\n")
-	s.awaitIdle()
+	// A run does not go to a master that came late to its look. So it is repeated until each was asked.
+	s.eventually("knowing the script", func(m *liveMaster) bool {
+		known := string(m.must("SCRIPT", "EXISTS", hex.EncodeToString(sum[:]))) == "*1\r\n:1\r\n"
+		if !known {
+			wantReply(t, again(), ":0\r\n")
+			s.awaitIdle()
+		}
+		return known
+	})
 	for i, m := range s.masters {
 		if i < 3 {
 			m.must("SET", "lock", "me", "PX", "60000")
