@@ -12,6 +12,7 @@ import (
 	"redlock-proxy/redlock/ballot"
 	"redlock-proxy/redlock/effect"
 	"redlock-proxy/redlock/quorum"
+	"redlock-proxy/redlock/rdb"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -150,23 +151,39 @@ func (e *earlier) deletedKeys() []int {
 	return slices.Sorted(maps.Keys(e.deleted))
 }
 
-// had tells whether a quorum of masters held this under the key when the first try came.
-func (e *earlier) had(k int, now effect.Image) bool {
+// mayHaveHad tells whether a quorum of masters may have held this lock when the first try came.
+func (e *earlier) mayHaveHad(k int, now effect.Image) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	t := quorum.Tally{Masters: len(e.met)}
 	for _, images := range e.met {
-		if k < len(images) && effect.SameContent(images[k], now) {
+		switch {
+		case k >= len(images):
+		case isSameLock(images[k], now):
 			t.Granted++
+		default:
+			t.Refused++
 		}
 	}
-	return t.Agree() == ballot.Won
+	return t.Answered() >= quorum.Size(t.Masters) && t.Possible()
+}
+
+// isSameLock tells whether two images show one lock. The counts of a re-entrant lock may differ.
+func isSameLock(a, b effect.Image) bool {
+	holder := a.Holder()
+	return effect.SameContent(a, b) || holder != nil && bytes.Equal(holder, b.Holder())
+}
+
+// isQueue tells whether a key is no lock, but lists those that wait for one, or wakes them.
+func isQueue(i effect.Image) bool {
+	kind := rdb.Read(i.Dump).Kind
+	return kind == rdb.List || kind == rdb.SortedSet
 }
 
 // runAfterDeletion tries a request again that has deleted keys. That is put back, but another client
 // may have taken the lock in between. If the request deletes whatever it finds, it would delete that
 // lock, too. So this try goes behind a Watch on these keys, and only if they are gone, or hold what a
-// quorum of masters held when the first try came.
+// quorum of masters may have held when the first try came. Queues may have changed.
 func (u *Runner) runAfterDeletion(ctx context.Context, r Request) ballot.Outcome {
 	deleted := r.earlier.deletedKeys()
 	for _, k := range deleted {
@@ -177,7 +194,7 @@ func (u *Runner) runAfterDeletion(ctx context.Context, r Request) ballot.Outcome
 		return o
 	}
 	for i, k := range deleted {
-		if now := w.agreed[i]; !now.Absent() && !r.earlier.had(k, now) {
+		if now := w.agreed[i]; !now.Absent() && !isQueue(now) && !r.earlier.mayHaveHad(k, now) {
 			o.Verdict = ballot.NoQuorum
 			return o
 		}

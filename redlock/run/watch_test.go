@@ -1,9 +1,11 @@
 package run
 
 import (
+	"strings"
 	"testing"
 
 	"redlock-proxy/redlock/effect"
+	"redlock-proxy/redlock/rdb"
 )
 
 // A transaction follows only if its guard says yes. A reply that is no answer does not
@@ -54,6 +56,49 @@ func TestALaterLockIsSpared(t *testing.T) {
 		first, then := &Watch{keys: keys, masters: 1, images: map[int][]effect.Image{0: row.first}}, &Watch{keys: keys, agreed: row.then}
 		if goesOn := then.showsNoOther(first); goesOn != row.goesOn {
 			t.Errorf("%s: it goes on: %v", row.name, goesOn)
+		}
+	}
+}
+
+// A try that follows a deletion spares a lock that no quorum can have held before. It goes on if the
+// lock is the one that was put back, even if a master that held it did not answer.
+func TestATryAfterADeletion(t *testing.T) {
+	images := func(masters string) (all [][]effect.Image) {
+		for _, master := range strings.Fields(masters) {
+			switch master {
+			case "away":
+				all = append(all, nil)
+			case "-":
+				all = append(all, []effect.Image{effect.Missing})
+			default:
+				v := rdb.Value{Kind: rdb.String, Items: [][]byte{[]byte(master)}}
+				if holder, count, is := strings.Cut(master, ":"); is {
+					v = rdb.Value{Kind: rdb.Hash, Items: [][]byte{[]byte(holder), []byte(count)}}
+				}
+				all = append(all, []effect.Image{{Dump: rdb.Dump(v), PTTL: effect.NoExpiry}})
+			}
+		}
+		return all
+	}
+	for _, row := range []struct {
+		met, now string
+		goesOn   bool
+	}{
+		{"A A A A A", "A", true},
+		{"A - away", "A", true},
+		{"A A away - -", "A", true},
+		{"A A B B away", "A", true},
+		{"A A - - -", "A", false},
+		{"A B - - away", "C", false},
+		{"- - - away away", "C", false},
+		{"A away away", "A", false},
+		{"A away away", "C", false},
+		{"A:1 A:1 A:2 A:2 -", "A:1", true}, // a re-entrant lock whose counts differ
+		{"A:1 A:1 B:1 B:1 -", "C:1", false},
+	} {
+		e := &earlier{met: images(row.met)}
+		if goesOn := e.mayHaveHad(0, images(row.now)[0][0]); goesOn != row.goesOn {
+			t.Errorf("%s, and now %s: it goes on: %v", row.met, row.now, goesOn)
 		}
 	}
 }
