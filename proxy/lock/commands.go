@@ -144,9 +144,9 @@ func (p *Plane) expire(ctx context.Context, call Command, c expireCommand, reply
 	switch {
 	case reply != "":
 		return rejection(redlock.KindExtend, reply)
-	case c.bothXXLT || c.ttl <= 0 && c.condition != "":
+	case c.bothXXLT || c.ttl < shortestKept && c.condition != "":
 		return p.run(ctx, call, c.relative(call.Args))
-	case c.ttl <= 0:
+	case c.ttl < shortestKept: // else votes of a client that is just acquiring would end
 		return p.release(ctx, call, readsOne)
 	}
 	o := p.locker.Extend(ctx, redlock.ExtendRequest{DB: call.DB, Key: call.Args[1], TTL: lockTTL(c.ttl), Condition: c.condition})

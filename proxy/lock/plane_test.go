@@ -98,6 +98,7 @@ func TestCommandsBecomeRequests(t *testing.T) {
 		{"EXPIREAT k 946684805 nx", fakeLockerWon, "extend 0 k 5s if NX", ":1\r\n", "extend won"},
 		{"PEXPIREAT k 946684800005", fakeLockerNoQuorum, "extend 0 k 5ms", noQuorum, "extend noquorum"},
 		{"EXPIRE k 0", fakeLockerWon, "release 0 k", ":1\r\n", "release won"},
+		{"PEXPIRE k 2", fakeLockerWon, "release 0 k", ":1\r\n", "release won"},
 		{"EXPIREAT k 5", fakeLockerLost, "release 0 k", ":0\r\n", "release lost"},
 		{"EXPIRE k -1 XX", fakeLockerReply(":1\r\n"), "run 0 [EXPIRE k -1 XX] on [k] deletes [k]", ":1\r\n", "run won"},
 		{"EXPIREAT k 946684805 XX LT", fakeLockerReply(":0\r\n"), "run 0 [PEXPIRE k 5000 XX LT] on [k]", ":0\r\n", "run won"},

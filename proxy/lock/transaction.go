@@ -78,21 +78,26 @@ func (c Command) deletes(now time.Time) [][]byte {
 		return keys[:min(1, len(keys))]
 	case name == "bitop":
 		return c.replaces(2)
-	case strings.HasSuffix(name, "store"):
+	case strings.HasSuffix(name, "store") && name != "restore":
 		return c.replaces(1)
+	case name == "sort", name == "georadius", name == "georadiusbymember":
+		if k := c.Route.Keys; len(k) > 1 && !bytes.Equal(c.Args[k[0]], c.Args[k[1]]) {
+			return c.Args[k[1] : k[1]+1 : k[1]+1]
+		}
+		return nil
 	case c.deletesAnyway(name, now):
 		return keys
 	}
 	return nil
 }
 
-// replaces returns the key that a command writes its result to, unless it also reads it. An empty result
-// deletes the key.
+// replaces returns the key that a command writes its result to. An empty result deletes the key. A key
+// that the command also reads is left out: semaphores remove old entries like that.
 func (c Command) replaces(at int) [][]byte {
 	if at >= len(c.Args) || slices.ContainsFunc(c.Args[at+1:], func(arg []byte) bool { return bytes.Equal(arg, c.Args[at]) }) {
 		return nil
 	}
-	return c.Args[at : at+1]
+	return c.Args[at : at+1 : at+1]
 }
 
 // deletesAnyway tells whether a command deletes all its keys. A time that has passed deletes, too.
@@ -104,7 +109,7 @@ func (c Command) deletesAnyway(name string, now time.Time) bool {
 		return len(c.Args) == 2 // without a condition
 	case "expire", "pexpire", "expireat", "pexpireat":
 		e, refusal := parseExpire(name, c.Args, now)
-		return refusal == "" && e.ttl <= 0
+		return refusal == "" && e.ttl < shortestKept
 	case "getex":
 		return parseGetEX(c.Args, now).over
 	case "set":

@@ -64,6 +64,11 @@ func TestCommandsTellWhatTheyDelete(t *testing.T) {
 		"ZINTERSTORE k 2 j i":   "[k]",
 		"ZINTERSTORE k 2 k i":   "", // a semaphore removes those whose time is over
 		"BITOP AND k j i":       "[k]",
+		"SORT j STORE k":        "[k]",
+		"SORT k STORE k":        "",
+		"RESTORE k 0 x":         "",
+		"PEXPIRE k 2 XX":        "[k]",
+		"PEXPIRE k 3 XX LT":     "",
 		"EXPIRE k 10 XX LT":     "",
 		"SET k v":               "",
 		"SET k v IFEQ w PXAT 1": "",
