@@ -82,6 +82,6 @@ func (c expireCommand) relative(args [][]byte) [][]byte {
 	}
 	args = slices.Clone(args)
 	args[0] = []byte("PEXPIRE")
-	args[2] = strconv.AppendInt(nil, max(0, c.ttl), 10)
+	args[2] = strconv.AppendInt(nil, lockTTL(max(0, c.ttl)).Milliseconds(), 10)
 	return args
 }

@@ -158,7 +158,7 @@ func (c setCommand) relative(args [][]byte) [][]byte {
 		return args
 	}
 	args[c.absoluteAt] = []byte("PX")
-	args[c.absoluteAt+1] = strconv.AppendInt(nil, c.ttl, 10)
+	args[c.absoluteAt+1] = strconv.AppendInt(nil, lockTTL(c.ttl).Milliseconds(), 10)
 	return args
 }
 

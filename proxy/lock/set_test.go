@@ -130,7 +130,7 @@ func TestLockTTL(t *testing.T) {
 }
 
 func FuzzParseSet(f *testing.F) {
-	for _, seed := range []string{"NX PX 10", "EXAT 1700000007 XX GET", "IFEQ a KEEPTTL", "EX 9223372036854776", "NX\x00 GET EX", "PXAT -1"} {
+	for _, seed := range []string{"NX PX 10", "EXAT 1700000007 XX GET", "IFEQ a KEEPTTL", "PXAT 9223372036854775807", "EX 9223372036854776", "NX\x00 GET EX", "PXAT -1"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, options string) {
@@ -157,8 +157,8 @@ func FuzzParseSet(f *testing.F) {
 		}
 		// Relative, it is the same command without an absolute time.
 		same, reply := parseSet(c.relative(args), parseNow)
-		if !c.over {
-			c.absoluteAt = 0
+		if !c.over && c.absoluteAt > 0 {
+			c.absoluteAt, c.ttl = 0, lockTTL(c.ttl).Milliseconds()
 		}
 		if reply != "" || same != c {
 			t.Errorf("%q: relative %+v, %q; want %+v", options, same, reply, c)
