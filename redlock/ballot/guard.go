@@ -24,8 +24,8 @@ type Guard[A any] struct {
 	// Read tells whether the question may follow. If not, value is the master's answer,
 	// or err says why it has none.
 	Read func(replies [][]byte) (passes bool, value A, err error)
-	// Stopped tells of the answers of a ballot that was won whether masters did not pass. Then the
-	// question does not follow any more on the others.
+	// Stopped tells, of a ballot that was won, whether the winning answers are of masters that did
+	// not pass. Then the question follows on no other master.
 	Stopped func(answers []quorum.Answer[A]) bool
 }
 

@@ -35,7 +35,7 @@
 //
 // Other requests may delete, too, such as SDIFFSTORE, or a script whose text does not show it. Once a
 // try has deleted a key, the next one goes behind a Watch on it (runAfterDeletion). It spares a lock that
-// was not there when the first try came.
+// was not there when the first try came. Only masters that had forgotten the script get it without one.
 //
 // What remains: the first try of such a request may delete votes of a client that is just acquiring. And
 // a master that was held up may execute it late, and delete its copy of a later lock. The copy is put

@@ -22,7 +22,7 @@ type knownScript struct {
 	tooFar  string            // the error reply that refuses it; empty: it is not refused
 	release *script.Release   // nil: it is not certainly a release
 	text    []stream.Loadable // what the masters must load before its EVALSHA, if it is a release
-	once    bool              // it deletes whatever it finds, so nothing executes it again
+	once    bool              // it deletes whatever it finds (Request.once)
 	// acquires says that a run of it has acquired something. It is learned, and may be
 	// forgotten at any time.
 	acquires atomic.Bool

@@ -16,8 +16,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// A Watch remembers what each master showed of keys that a client watches, for the
-// transaction that may follow. It keeps nothing on the masters.
+// A Watch remembers what each master showed of keys, for the request that may follow, such as a
+// client's transaction. It keeps nothing on the masters.
 type Watch struct {
 	db   int
 	keys [][]byte
