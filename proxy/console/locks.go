@@ -58,7 +58,7 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 	case <-ctx.Done():
 		return h, false
 	}
-	seen, unclear := map[keyInDB]bool{}, false // a key comes once for each master, or more often
+	seen, unclear := map[keyInDB]bool{}, map[keyInDB]bool{} // a key comes once for each master, or more often
 	matches := func(key []byte) bool { return glob == "" || glob == "*" || route.GlobMatch(glob, key) }
 	all := c.Reader.Walk(ctx,
 		func(db int, key []byte) bool {
@@ -67,8 +67,14 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 		func(db int, key []byte, copies []inspect.Copy) bool {
 			holding, now := inspect.Hold(copies), time.Now()
 			at := keyInDB{db, string(key)}
-			if holding.State != inspect.Held || seen[at] {
-				unclear = unclear || !seen[at] && holding.State != inspect.Free
+			if seen[at] {
+				return true
+			}
+			delete(unclear, at) // the latest look counts
+			if holding.State != inspect.Held {
+				if holding.State != inspect.Free {
+					unclear[at] = true
+				}
 				return true
 			}
 			if len(h.Locks) == count {
@@ -83,7 +89,7 @@ func (c *Console) held(ctx context.Context, rules route.Rules, glob string, coun
 			h.Locks = append(h.Locks, l)
 			return true
 		})
-	h.Complete = all && !unclear
+	h.Complete = all && len(unclear) == 0
 	waiters := c.waiters()
 	for i := range h.Locks {
 		l := &h.Locks[i]

@@ -17,6 +17,7 @@ import (
 type fakeReader struct {
 	keys   []string
 	copies []inspect.Copy
+	first  []inspect.Copy // of the first key, if not nil
 	all    bool
 }
 
@@ -24,8 +25,12 @@ func (f *fakeReader) Look(_ int, keys [][]byte) [][]inspect.Copy { return [][]in
 func (f *fakeReader) Outstanding(int, []byte) []bool             { return []bool{false, true} }
 
 func (f *fakeReader) Walk(_ context.Context, wants func(int, []byte) bool, each func(int, []byte, []inspect.Copy) bool) bool {
-	for _, key := range f.keys {
-		if wants(3, []byte(key)) && !each(3, []byte(key), f.copies) {
+	for i, key := range f.keys {
+		copies := f.copies
+		if i == 0 && f.first != nil {
+			copies = f.first
+		}
+		if wants(3, []byte(key)) && !each(3, []byte(key), copies) {
 			return false
 		}
 	}
@@ -174,6 +179,11 @@ func TestHeld(t *testing.T) {
 		if h, ok = c.Held(t.Context(), "", 3); !ok || h.Complete != row.complete || len(h.Locks) != 0 {
 			t.Errorf("%s: %v %+v", what, ok, h)
 		}
+	}
+	// What the first look does not show, a later one may.
+	c.Reader = &fakeReader{copies: twoCopies(), first: []inspect.Copy{twoCopies()[0], {}}, keys: []string{"lock:a", "lock:a"}, all: true}
+	if h, ok = c.Held(t.Context(), "", 3); !ok || !h.Complete || len(h.Locks) != 1 {
+		t.Errorf("%v %+v", ok, h)
 	}
 	c.walking <- struct{}{}
 	over, cancel := context.WithCancel(t.Context())
