@@ -82,11 +82,11 @@ run() {
   go test -vet=off "$@" 2>&1 | tee -a "$summary" || failed=1
 }
 
-# start_beside does the same, with a low priority, beside all that follows. wait_beside
+# start_beside does the same, with the lowest priority, beside all that follows. wait_beside
 # gives it the usual priority, if it may, and waits.
 start_beside() {
   set -m # a process group of its own
-  nice -n 5 go test -vet=off "$@" >"$scratch/${#beside[@]}" 2>&1 &
+  nice -n 19 go test -vet=off "$@" >"$scratch/${#beside[@]}" 2>&1 &
   set +m
   beside+=($!)
 }
@@ -98,6 +98,7 @@ wait_beside() {
     wait "${beside[i]}" || failed=1
     tee -a "$summary" <"$scratch/$i"
   done
+  beside=()
 }
 
 # The rooms are packages in integration/. They build their proxy with the race
@@ -115,7 +116,7 @@ else
   echo "== unit tests, with the race detector"
   # The model and the simulation have their own time and use one processor each. So they
   # run on while the rooms wait. First the go command builds what it needs twice.
-  go test -vet=off -race -run '^$' ./redlock
+  go test -vet=off -race -run '^$' ./redlock || failed=1
   start_beside -timeout 80m -run '^TestModel$' ./redlock/roster -model.steps 100000000
   start_beside -race -timeout 80m -run '^TestSimulation' ./redlock
   run -race -timeout 60m -skip '^TestSimulation' $units
