@@ -4,8 +4,8 @@
 // Parse reads a server's URL, together with the password and the files that its options
 // name. Dial opens a connection and sends nothing on it. Options are settings for
 // go-redis, for questions off the hot path. The replies to those are checked before
-// go-redis reads them (checkedreplies.go). Same and SameEntry compare two endpoints for
-// a reload.
+// go-redis reads them (checkedreplies.go). Explain tells an operator what to do about a
+// server that cannot be used. Same and SameEntry compare two endpoints for a reload.
 //
 // # Secrets
 //

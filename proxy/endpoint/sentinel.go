@@ -198,7 +198,7 @@ func (e Endpoint) dialMaster(ctx context.Context) (net.Conn, error) {
 		if err == nil {
 			return conn, nil
 		}
-		err = fmt.Errorf("%s, which the Sentinels name as %s: %w", address, e.sentinels.name, err)
+		err = fmt.Errorf("%s, which the Sentinels name as %s: %w", address, e.sentinels.name, e.Explain(err))
 		e.sentinels.mistrust(address)
 		named, failure := e.sentinels.master(ctx)
 		if failure != nil || named == address {

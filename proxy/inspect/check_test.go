@@ -4,6 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -39,7 +42,7 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	text := textOf(report)
 	for _, want := range []string{
 		"master 2 (" + evicting.Socket + ") may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote",
-		"error:   master 3 (" + locked.Socket + ") cannot be used: NOAUTH",
+		"error:   master 3 (" + locked.Socket + ") cannot be used: NOAUTH Authentication required; set user and password in the server's URL",
 		"warning: master 1 (" + good.Socket + ") has 16 databases, the upstream has 20",
 	} {
 		if !strings.Contains(text, want) {
@@ -71,6 +74,33 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	}
 	if s.Look(t.Context()); current.Load().Router != after {
 		t.Error("the commands of the same run were learnt again")
+	}
+}
+
+// -check says what to do about a server that cannot be used.
+func TestCheckExplains(t *testing.T) {
+	web := httptest.NewServer(http.NotFoundHandler())
+	defer web.Close()
+	silent, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer silent.Close()
+	encrypted, err := endpoint.Parse("rediss://" + silent.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Demo()
+	cfg.Upstream = config.Upstream{Kind: config.UpstreamNone}
+	cfg.Masters = config.Masters{Servers: []endpoint.Endpoint{{Name: "web", Network: "tcp", Address: web.Listener.Addr().String()}, encrypted}}
+	text := textOf(Check(t.Context(), cfg, false))
+	for _, want := range []string{
+		"master 1 (web) cannot be used: malformed reply: unknown type byte; what listens there is no Redis\n",
+		"master 2 (" + encrypted.Name + ") cannot be used: it did not answer in time; perhaps it speaks no TLS, and its URL asks for TLS\n",
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
 	}
 }
 

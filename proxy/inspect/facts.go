@@ -75,6 +75,7 @@ func (f *Facts) ask(ctx context.Context, server endpoint.Endpoint) {
 	client := redis.NewClient(server.Options())
 	defer client.Close()
 	f.askWith(ctx, client)
+	f.Err = server.Explain(f.Err)
 }
 
 // askMaster is ask, with more questions that matter only for a master.
@@ -84,10 +85,11 @@ func (f *Facts) askMaster(ctx context.Context, server endpoint.Endpoint, rules r
 	f.sentinels = server.AskSentinels(ctx)
 	client := redis.NewClient(server.Options())
 	defer client.Close()
-	if f.askWith(ctx, client); f.Err != nil {
-		return
+	if f.askWith(ctx, client); f.Err == nil {
+		f.missing, f.Err = known.ask(ctx, client, f, rules)
 	}
-	if f.missing, f.Err = known.ask(ctx, client, f, rules); f.Err != nil {
+	if f.Err != nil {
+		f.Err = server.Explain(f.Err)
 		return
 	}
 	text, err := client.Get(ctx, redlock.MarkerKey).Result()
