@@ -151,3 +151,9 @@ func (f *Facts) learn(info string) {
 	f.policy = fields["maxmemory_policy"]
 	f.appendOnly = fields["aof_enabled"] == "1"
 }
+
+// isReplica tells whether the server says that it is a replica.
+func (f Facts) isReplica() bool { return f.Err == nil && f.untold == nil && f.role != "master" }
+
+// mayEvict tells whether the server may evict locks when its memory is full.
+func (f Facts) mayEvict() bool { return f.maxmemory && f.policy != "noeviction" }

@@ -225,13 +225,13 @@ func (f Facts) asMaster(upstream *Facts) []Hazard {
 		add(hazardWarning, "untold", "refused INFO, so its role and version are unknown: %v", f.untold)
 		return found
 	}
-	if f.role != "master" {
+	if f.isReplica() {
 		add(hazardAbsent, "replica", "is a replica, so it must not vote: its own master can overwrite its data; list independent servers")
 	}
 	if f.cluster {
 		add(hazardRefused, "cluster", "runs in cluster mode: it refuses keys of other slots; list independent servers")
 	}
-	if f.maxmemory && f.policy != "noeviction" {
+	if f.mayEvict() {
 		add(hazardAbsent, "eviction", "may evict locks when its memory is full (maxmemory-policy %s), so it does not vote; set noeviction", f.policy)
 	}
 	if upstream != nil && f.databases > 0 && f.databases < upstream.databases {

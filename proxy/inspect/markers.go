@@ -59,6 +59,10 @@ func markerLines(cfg *config.Config, masters []Facts) (lines []string, found haz
 			found.add(hazardAbsent, "marker", f.Name, "%s did not return its marker: %v", title, f.marker.unread)
 		case f.marker.text == "" && !slices.ContainsFunc(masters, Facts.isMarked):
 			unmarked = append(unmarked, title)
+		case f.isReplica(), f.mayEvict() && !marked && st.State == redlock.Uncertified:
+			// Hazards says why it does not vote. A replica has its master's marker.
+		case st.State == redlock.Certified && f.mayEvict():
+			lines = append(lines, title+" "+f.remembers())
 		case st.State == redlock.Certified:
 			lines = append(lines, fmt.Sprintf("%s %s; it votes", title, f.remembers()))
 		case st.State == redlock.Quarantined:

@@ -3,6 +3,7 @@ package inspect
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -67,6 +68,35 @@ func TestMarkerLines(t *testing.T) {
 		case row.kind != "" && (len(lines) != 2 || len(found) != 1 ||
 			found[0] != Hazard{level: row.level, kind: row.kind, server: "m2:6379", text: want}):
 			t.Errorf("%s:\n got %q %+v\nwant %q", row.name, lines, found, want)
+		}
+	}
+}
+
+// One warning is enough for a master that must not vote for another reason than its marker.
+func TestOneReasonIsEnough(t *testing.T) {
+	const title = "master 2 (m2:6379) "
+	const replica = title + "is a replica, so it must not vote: its own master can overwrite its data; list independent servers"
+	const evicts = title + "may evict locks when its memory is full (maxmemory-policy allkeys-lru), so it does not vote; set noeviction"
+	for _, row := range []struct{ role, policy, marker, want string }{
+		{"slave", "noeviction", "", replica},
+		{"slave", "noeviction", fmt.Sprintf(testMarker, 1, 1, 0), replica},
+		{"master", "allkeys-lru", "", evicts},
+		{"master", "allkeys-lru", fmt.Sprintf(testMarker, 2, 2, 0), title + "is number 2 of 3 of set abc (epoch 2), longest TTL granted 1m30s; " + evicts},
+		{"master", "allkeys-lru", "hello", title + "must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it; " + evicts},
+	} {
+		cfg, upstream, masters := testServers(3)
+		for i := range masters {
+			masters[i].marker.text = fmt.Sprintf(testMarker, i+1, i+1, 0)
+		}
+		m := &masters[1]
+		m.role, m.maxmemory, m.policy, m.marker.text = row.role, true, row.policy, row.marker
+		lines, found := markerLines(cfg, masters)
+		for _, h := range append(found, Hazards(cfg, upstream, masters)...) {
+			lines = append(lines, h.text)
+		}
+		lines = slices.DeleteFunc(lines, func(line string) bool { return !strings.HasPrefix(line, title) })
+		if got := strings.Join(lines, "; "); got != row.want {
+			t.Errorf("a %s with %s and marker %q:\n got %s\nwant %s", row.role, row.policy, row.marker, got, row.want)
 		}
 	}
 }
