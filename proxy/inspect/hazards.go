@@ -51,7 +51,8 @@ func Hazards(cfg *config.Config, upstream *Facts, masters []Facts) []Hazard {
 	case n < 3:
 		found.add(hazardWarning, "few", "", "%s: no master may fail; use 3 or 5", config.Plural(n, "master"))
 	case n%2 == 0:
-		found.add(hazardWarning, "even", "", "%d masters survive no more failures than %d, and one more must answer; use %d or %d", n, n-1, n-1, n+1)
+		found.add(hazardWarning, "even", "", "%d masters: only %d may fail, as with %d, and a lock needs %d answers instead of %d; use %d or %d",
+			n, n-quorum, n-1, quorum, quorum-1, n-1, n+1)
 	}
 	for i, rule := range cfg.Locks {
 		if rule.DefaultTTL > cfg.MaxQuarantine {

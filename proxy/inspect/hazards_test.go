@@ -40,7 +40,8 @@ func TestHazards(t *testing.T) {
 		{name: "five", masters: 5},
 		{name: "one", masters: 1, want: []Hazard{{level: hazardWarning, text: "1 master: no master may fail; use 3 or 5"}}},
 		{name: "two", masters: 2, want: []Hazard{{level: hazardWarning, text: "2 masters: no master may fail; use 3 or 5"}}},
-		{name: "even", masters: 4, want: []Hazard{{level: hazardWarning, text: "4 masters survive no more failures than 3, and one more must answer; use 3 or 5"}}},
+		{name: "even", masters: 4, want: []Hazard{{level: hazardWarning, text: "4 masters: only 1 may fail, as with 3, and a lock needs 3 answers instead of 2; use 3 or 5"}}},
+		{name: "six", masters: 6, want: []Hazard{{level: hazardWarning, text: "6 masters: only 2 may fail, as with 5, and a lock needs 4 answers instead of 3; use 5 or 7"}}},
 		{name: "upstream away", masters: 3, change: func(_ *config.Config, u *Facts, _ []Facts) {
 			*u = Facts{title: u.title, Name: u.Name, Err: errors.New("refused")}
 		}, want: []Hazard{{level: hazardAbsent, text: "the upstream (up:6379) cannot be used: refused"}}},
