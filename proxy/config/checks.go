@@ -33,7 +33,7 @@ func (c configChecks) all() {
 func (c configChecks) durations() {
 	cfg := c.cfg
 	if least := redlock.LeastRestartDelay(cfg.ClockDrift); cfg.RestartDelay < least {
-		c.fail("restart_delay", "%s is too short with this clock_drift; it must be %s at least, because a proxy may write a master's marker so late, and the master must not have voted before that",
+		c.fail("restart_delay", "%s is too short; it must be %s at least with this clock_drift, because a proxy may take that long to write a master's marker, and the master must not vote before that",
 			ShortDuration(cfg.RestartDelay), ShortDuration(least))
 	}
 	if cfg.RestartDelay <= cfg.MasterTimeout {

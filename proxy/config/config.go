@@ -34,7 +34,7 @@ type Config struct {
 	MasterTimeout time.Duration `yaml:"master_timeout" range:"1ms 1m"`
 	Retry         Retry         `yaml:"retry"`
 	ClockDrift    float64       `yaml:"clock_drift" range:"0 0.5"`
-	RestartDelay  time.Duration `yaml:"restart_delay" range:"2s 24h"`
+	RestartDelay  time.Duration `yaml:"restart_delay" range:" 24h"`
 	MaxQuarantine time.Duration `yaml:"max_quarantine" range:"100ms 168h"`
 	Heal          Heal          `yaml:"heal"`
 

@@ -20,12 +20,13 @@ master_timeout: 50ms
 `
 
 const (
-	wantURL      = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
-	wantTop      = "listen, unix_permissions, tls, admin, upstream, masters, upstream_connections, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
-	wantListen   = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
-	wantDuration = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
-	wantSize     = "is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)"
-	escapes      = " (in user and password write / as %2F, # as %23, ? as %3F, % as %25)"
+	wantURL        = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, sentinel://[user:password@]host[:port],host[:port]/NAME, sentinels:// for TLS"
+	wantTop        = "listen, unix_permissions, tls, admin, upstream, masters, upstream_connections, locks, master_timeout, retry, clock_drift, restart_delay, max_quarantine, heal, auth, auth_cache, limits, log"
+	wantListen     = "allowed: host:port, such as 127.0.0.1:6380 or 0.0.0.0:6380, or unix:/path"
+	wantDuration   = "is not a duration; write a number with a unit, such as 50ms, 30s, 10m or 1h"
+	wantLeastDelay = "is too short; it must be 2.04s at least with this clock_drift, because a proxy may take that long to write a master's marker, and the master must not vote before that"
+	wantSize       = "is not a size; write a number of bytes or use Redis's units, such as 64kb, 512mb or 1gb (k, m and g count in thousands)"
+	escapes        = " (in user and password write / as %2F, # as %23, ? as %3F, % as %25)"
 )
 
 // There is one row for every message, with the wrong line and the whole error.
@@ -148,8 +149,11 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		// numbers and words
 		{"master_timeout: 50", `f.yaml:8: master_timeout: "50" ` + wantDuration + `; allowed: 1ms to 1m`},
 		{"master_timeout: 0s", `f.yaml:8: master_timeout: "0s" is out of range; allowed: 1ms to 1m`},
-		{"restart_delay: 25h", `f.yaml:6: restart_delay: "25h" is out of range; allowed: 2s to 24h`},
-		{"restart_delay: 2s", `f.yaml:6: restart_delay: 2s is too short with this clock_drift; it must be 2.04s at least, because a proxy may write a master's marker so late, and the master must not have voted before that`},
+		{"restart_delay: 25h", `f.yaml:6: restart_delay: "25h" is out of range; allowed: up to 24h`},
+		{"restart_delay: 30", `f.yaml:6: restart_delay: "30" ` + wantDuration + `; allowed: up to 24h`},
+		{"restart_delay: 2s", `f.yaml:6: restart_delay: 2s ` + wantLeastDelay},
+		{"restart_delay: 1s", `f.yaml:6: restart_delay: 1s ` + wantLeastDelay},
+		{"restart_delay: -1h", "f.yaml:6: restart_delay: -1h " + wantLeastDelay + "\nf.yaml:6: restart_delay: -1h is not longer than master_timeout (50ms)"},
 		{"restart_delay: 11m", `f.yaml:7: max_quarantine: 10m is shorter than restart_delay (11m)`},
 		{"master_timeout: 1m", `f.yaml:6: restart_delay: 30s is not longer than master_timeout (1m)`},
 		{"heal: {every: -1s}", `f.yaml:9: heal.every: "-1s" is out of range; allowed: 0s to 24h`},

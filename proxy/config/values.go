@@ -45,17 +45,18 @@ func parseValue(place any, text string, tag reflect.StructTag) (err error) {
 // parseRange parses a value and checks it against the range of its tag.
 func parseRange[T cmp.Ordered](place *T, text string, tag reflect.StructTag, parse func(string) (T, error)) error {
 	least, most, _ := strings.Cut(tag.Get("range"), " ")
-	from, errFrom := parse(least)
+	allowed := cmp.Or(least, "up") + " to " + most
+	from, errFrom := parse(cmp.Or(least, most))
 	to, errTo := parse(most)
 	if err := errors.Join(errFrom, errTo); err != nil {
 		panic(err)
 	}
 	value, err := parse(text)
 	if err != nil {
-		return fmt.Errorf("%s %w; allowed: %s to %s", quoteValue(text), err, least, most)
+		return fmt.Errorf("%s %w; allowed: %s", quoteValue(text), err, allowed)
 	}
-	if !(value >= from && value <= to) { // written so that NaN is out of range
-		return fmt.Errorf("%s is out of range; allowed: %s to %s", quoteValue(text), least, most)
+	if !((value >= from || least == "") && value <= to) { // written so that NaN is out of range
+		return fmt.Errorf("%s is out of range; allowed: %s", quoteValue(text), allowed)
 	}
 	*place = value
 	return nil

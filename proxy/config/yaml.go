@@ -19,7 +19,7 @@ import (
 //
 //	yaml    the key
 //	also    more keys for the field, of which only one may be set
-//	range   the least and the largest value, in the file's words
+//	range   the least and the largest value, in the file's words; without a least one, checks.go has it
 //	oneof   the words that are allowed
 //	list    what a list must be
 //
