@@ -271,11 +271,8 @@ func Load(path string) (*Config, error) {
 // Embedded servers are no substitute: each process would grant every lock from a memory
 // of its own.
 func noConfiguration() error {
-	file := DefaultFile
-	if path, err := filepath.Abs(file); err == nil {
-		file = path
-	}
+	path, _ := filepath.Abs(DefaultFile)
 	return fmt.Errorf(`there is no configuration: %s does not exist, and no -config FILE is given
 to serve locks, write your servers into it (upstream and masters; what ships as config.yaml shows every key) and test it with -check
-to try the proxy out, start it with -demo: embedded servers, which forget all locks when it ends`, file)
+to try the proxy out, start it with -demo: embedded servers, which forget all locks when it ends`, cmp.Or(path, DefaultFile))
 }

@@ -88,11 +88,11 @@ func (r *configReader) syntaxError(err error) {
 	if strings.Contains(text, "anchor") {
 		text = "a value that begins with * needs quotes"
 	}
+	where := "not valid YAML"
 	if line > 0 {
-		r.failAt(line, "", "not valid YAML near this line: %s", text) // the parser's line is sometimes off by one
-		return
+		where += " near this line" // the parser's line is sometimes off by one
 	}
-	r.failAt(0, "", "not valid YAML: %s", text)
+	r.failAt(line, "", "%s: %s", where, text)
 }
 
 // read fills the variable at place. tag is the tag of its field.
