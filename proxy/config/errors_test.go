@@ -77,6 +77,9 @@ func TestConfigErrors(t *testing.T) {
 		{"listen: &a :1\nlog: {format: *a }", `f.yaml:1: listen: is a YAML anchor; a value that begins with & needs quotes
 f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it begins with *`},
 		{"auth: {password: hunter2", `f.yaml:8: not valid YAML near this line: did not find expected ',' or '}'`},
+		{"tls:\n\tlisten: :1", "f.yaml:10: not valid YAML near this line: found character that cannot start any token; indent with spaces, not with tabs, and quote a value that begins with @, ` or %"},
+		{"tls:\n  listen: @hunter2", "f.yaml:10: not valid YAML near this line: found character that cannot start any token; indent with spaces, not with tabs, and quote a value that begins with @, ` or %"},
+		{"tls:\n  listen: :1\n\tcert_file: /x", `f.yaml:10: not valid YAML near this line: found a tab character that violates indentation; indent with spaces`},
 		{"tls:", `f.yaml:9: tls: has no value; write one (the texts ~ and null need quotes), or leave the key out`},
 		{"log: {<<: {level: info}}", `f.yaml:9: log: a key is not known here; allowed: level, format`},
 		{"---\na: b", `f.yaml:9: a second YAML document (after ---); allowed: one`},

@@ -85,8 +85,13 @@ func (r *configReader) syntaxError(err error) {
 		text = text[len(found[0]):]
 	}
 	text = strings.TrimPrefix(text, "yaml: ")
-	if strings.Contains(text, "anchor") {
+	switch {
+	case strings.Contains(text, "anchor"):
 		text = "a value that begins with * needs quotes"
+	case strings.Contains(text, "tab character"):
+		text += "; indent with spaces"
+	case strings.Contains(text, "cannot start any token"):
+		text += "; indent with spaces, not with tabs, and quote a value that begins with @, ` or %"
 	}
 	where := "not valid YAML"
 	if line > 0 {
