@@ -274,5 +274,5 @@ func noConfiguration() error {
 	path, _ := filepath.Abs(DefaultFile)
 	return fmt.Errorf(`there is no configuration: %s does not exist, and no -config FILE is given
 to serve locks, write your servers into it (upstream and masters; what ships as config.yaml shows every key) and test it with -check
-to try the proxy out, start it with -demo: embedded servers, which forget all locks when it ends`, cmp.Or(path, DefaultFile))
+to try the proxy out, start it with -demo: it starts redis-server if that is installed, or else uses embedded servers; all locks are forgotten when it ends`, cmp.Or(path, DefaultFile))
 }

@@ -51,7 +51,7 @@ func TestShippedConfigShowsEveryKey(t *testing.T) {
 // Without a file nothing starts, least of all embedded servers that grant every lock.
 func TestLoadWithoutAFile(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if _, err := Load(""); err == nil || !strings.Contains(err.Error(), "config.yaml does not exist") || !strings.Contains(err.Error(), "-demo") {
+	if _, err := Load(""); err == nil || !strings.Contains(err.Error(), "config.yaml does not exist") || !strings.Contains(err.Error(), "start it with -demo: it starts redis-server if that is installed, or else uses embedded servers;") {
 		t.Errorf("without a file: %v", err)
 	}
 	if err := os.WriteFile("config.yaml", []byte("upstream: none\nmasters: embedded\nlisten: :7000\n"), 0o600); err != nil {
