@@ -100,12 +100,12 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	case !s.isRecent(now):
 		return true // meanwhile it may be another run, which others know
 	}
-	name, who := r.member(p.Master).Name, "that this process has not met before"
+	name, what := r.member(p.Master).Name, "was replaced, restarted or flushed before this process knew it"
 	if r.moves(p.Master) {
-		name, who = r.names(p.Master), "that Sentinels name"
+		name, what = r.names(p.Master), "that Sentinels name was replaced, restarted or flushed"
 	}
 	r.join(p.Master, name, s.run)
-	r.warn("a lock master "+who+" is another server, or another run of it; the other masters are told before it may vote",
+	r.warn("a lock master "+what+"; the other masters record the server there as new, and it votes when they have kept that for a while and its quarantine is over",
 		"master", r.names(p.Master), "epoch", r.epoch)
 	return true
 }
