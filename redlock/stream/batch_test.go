@@ -82,3 +82,31 @@ func TestABatchIsAnsweredWithItsCheck(t *testing.T) {
 		}
 	}
 }
+
+// A master that recorded no longer TTL is told again before the next lock. An error says so, and 0.
+func TestATTLThatWasNotRecordedIsSentAgain(t *testing.T) {
+	const check = "$6\r\nmarker\r\n*2\r\n$1\r\n1\r\n$1\r\n2\r\n*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
+	for recorded, again := range map[string]bool{":1\r\n": false, ":0\r\n": true, "-OOM too much\r\n": true} {
+		checks := 0
+		s := New(Options{Owner: judgingOwner{checks: &checks}, Log: slog.New(slog.DiscardHandler), Marker: resp.AppendCommand(nil, "GET", "marker"),
+			Raise: func(dst []byte, longest time.Duration) []byte {
+				return resp.AppendCommand(dst, "RAISE", longest.String())
+			}})
+		s.takeOver(nil, Greeting{}, time.Now())
+		s.sole, s.due, s.askedInfo = true, false, time.Now()
+		send := func() (raises bool) {
+			s.Send(Call{Replies: 1, Asker: AskerFunc(func([][]byte, Judgement, error) {})}, Sending{Frames: resp.AppendCommand(nil, "PING"), Lives: time.Minute}, time.Now())
+			return strings.Contains(string(s.flush(nil)), "RAISE")
+		}
+		if !send() {
+			t.Fatal("the first lock's TTL is not sent")
+		}
+		in := &answers{Reader: resp.NewReader(nil, 16, 1<<10)}
+		if err := errors.Join(in.Feed([]byte(recorded+"+PONG\r\n"+check)), s.handOut(in)); err != nil || checks != 1 {
+			t.Fatal(err, checks)
+		}
+		if got := send(); got != again {
+			t.Errorf("after the reply %q the TTL is sent again: %v, want %v", recorded, got, again)
+		}
+	}
+}

@@ -68,7 +68,7 @@ type Options struct {
 	// Pause is the shortest time between two checks of an idle master.
 	Pause time.Duration
 	// Raise appends the command that records the longest TTL in the marker. The command
-	// must have one reply.
+	// must have one reply. An error or 0 says that nothing was recorded.
 	Raise func(dst []byte, longest time.Duration) []byte
 }
 
@@ -246,7 +246,7 @@ func (s *Stream) end(batch []Call, replies [][]byte) {
 	serves := false
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
-		if slices.ContainsFunc(replies[at:at+c.skip], resp.IsError) {
+		if slices.ContainsFunc(replies[at:at+c.skip], isRefusal) {
 			clear(s.loaded) // SCRIPT LOAD failed, or the marker was not raised
 			s.longest = 0
 		}
@@ -257,6 +257,12 @@ func (s *Stream) end(batch []Call, replies [][]byte) {
 	if len(s.debts) > 0 && serves {
 		s.payDebts(time.Now()) // the master can serve again
 	}
+}
+
+// isRefusal tells whether a reply to SCRIPT LOAD or to Options.Raise says that it was not done.
+func isRefusal(reply []byte) bool {
+	n, isInteger := resp.ParseInteger(reply)
+	return resp.IsError(reply) || isInteger && n <= 0
 }
 
 // Silent tells whether the connection is up and the master leaves calls unanswered.
