@@ -95,7 +95,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		return Write{}, false
 	}
 	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
-	joined := p.DB == 0 && r.hasJoined(p, s)
+	joined, had := p.DB == 0 && r.hasJoined(p, s), r.met[p.Master] == r.joined.Who(p.Master)
 	switch own := s.marker; {
 	case s.text == "" && p.DB == 0 && s.blank:
 		r.begin(&m, limits)
@@ -105,9 +105,9 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it was flushed, or restarted without its data"
-		if !joined && now.Sub(s.since) >= limits.MaxQuarantine {
+		if (had || !joined) && now.Sub(s.since) >= limits.MaxQuarantine {
 			m.Kind = WriteHere // other databases may have voted and been flushed since then
-		} else if r.met[p.Master] == r.joined.Who(p.Master) {
+		} else if had {
 			m.Kind = WriteLacking // its other databases hold the member's data
 		}
 	case s.text == "":
@@ -174,7 +174,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	covers, known := r.covers(p, m.Cause, m.Marker.Before, now, limits)
 	m.Marker.Quarantine = covers
 	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)
-	if joined {
+	if joined && !had {
 		m.Marker.Quarantine = max(limits.RestartDelay, covers+limits.JoiningPause()-now.Sub(r.forgotAt(p)))
 	}
 	return m, known
