@@ -1059,6 +1059,12 @@ var mutants = []mutant{
 		unmodelled: "the longest TTL is learned at the same time, by the same rule",
 	},
 	{
+		rule:     "a token of a former set is not written to another one",
+		edits:    []edit{{"roster/founding.go", "r.token = max(r.token, marker.FirstToken(now))", "_ = marker.FirstToken"}},
+		caughtBy: "roster/TestATokenOfAFormerSetIsNotWrittenToAnother",
+		world:    1001654,
+	},
+	{
 		rule:     "tokens begin above what the clock says",
 		edits:    []edit{{"marker/token.go", "return now.UnixMilli()", "return 1"}},
 		caughtBy: "TestTimelineTokensBeginAboveTheClock",

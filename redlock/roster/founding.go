@@ -44,6 +44,9 @@ func (r *Roster) adopt(now time.Time) {
 			r.outdated[i] = r.isOutdated(i)
 		}
 		r.recalls = false
+		if r.token > 0 { // masters that forgot may have known larger ones, as in tokenLearned
+			r.token = max(r.token, marker.FirstToken(now))
+		}
 		clear(r.met)
 		clear(r.sightings)
 		clear(r.plans)

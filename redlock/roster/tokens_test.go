@@ -47,3 +47,32 @@ func TestATokenIsNotLearnedTooEarly(t *testing.T) {
 		t.Errorf("from masters whose database 0 holds what another one held: %d", token)
 	}
 }
+
+// The masters forget their set, and another process begins another. This process may have missed the
+// last tokens of the former one. So it writes none that is lower than those with which records begin.
+func TestATokenOfAFormerSetIsNotWrittenToAnother(t *testing.T) {
+	for _, known := range []int64{0, 7, 1 << 50} {
+		began := worldBegan
+		r := New([]Server{{Name: "a"}, {Name: "b"}, {Name: "c"}}, false, 1)
+		for _, set := range []string{"former", "another"} {
+			for i := range 3 {
+				p := Place{i, 0}
+				m := marker.Marker{Set: set, Member: i + 1, Members: 3, Epoch: 1, Joined: []string{"1", "1", "1"}, Run: set}
+				if set == "former" {
+					m.Token = known
+				}
+				r.Connected(p, m.Run, "", Replication{}, began)
+				r.Checked(p, m.String(), false, began, began)
+				r.Tick(began, scriptLimits)
+			}
+			began = began.Add(time.Minute)
+		}
+		want := known
+		if known == 7 {
+			want = marker.FirstToken(began.Add(-time.Minute))
+		}
+		if got := r.marker(Place{}, r.set, 0, began); got.Set != "another" || got.Token != want {
+			t.Errorf("after the token %d the marker of another set is %+v, want the token %d", known, got, want)
+		}
+	}
+}
