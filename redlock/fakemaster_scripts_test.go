@@ -233,6 +233,15 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 	text = strings.Replace(text, " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1)
 	ours, _ := marker.Parse(text)
 	spread := string(argv[4])
+	if db == 0 {
+		eachDatabase(db, number(argv[5]), func(other int) {
+			if seen, _ := m.marker(other, key); strings.Contains(seen, " set="+ours.Set+" ") {
+				theirs, _ := marker.Parse(seen)
+				ours.Longest = max(ours.Longest, theirs.Granted())
+			}
+		})
+		text = ours.String()
+	}
 	eachDatabase(db, number(argv[5]), func(other int) {
 		text, ok := text, false
 		seen, writable := m.marker(other, key)

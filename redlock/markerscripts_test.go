@@ -54,6 +54,12 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 	staged[0], _ = marker.CutToken(staged[0])
 	mixed := map[int]string{0: text(0, nil), 1: text(1, nil), 3: first("0,3", 9, "r"), 7: staged[1]}
 	allSwapped := map[int]string{0: text(1, nil), 1: withToken[0], 2: text(7, nil), 3: text(7, set), 7: text(2, run), 8: staged[0], 9: first("0", 5, "r")}
+	longer := func(x *marker.Marker) { x.Longest = time.Minute }
+	earlier := func(x *marker.Marker) { x.Before = time.Hour }
+	another := func(x *marker.Marker) { x.Set, x.Longest = "another", time.Hour }
+	more5 := map[int]string{3: text(3, another), 5: text(5, longer), 6: first("0,6", 5, "r"), 7: "a client's longest=99999999"}
+	before5 := map[int]string{5: text(5, earlier), 6: text(6, longer)}
+	more0 := map[int]string{0: text(0, longer)}
 	bare := in(0, nil)
 	later := func(x *marker.Marker) { x.Quarantine = 90 * 365 * 24 * time.Hour }
 	ask := func(db int, value string, raised int64) []byte {
@@ -70,6 +76,9 @@ func TestFakeMasterWritesMarkersAsRedisDoes(t *testing.T) {
 		"here, all were swapped":   {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Marker: in(0, now)}, soon)},
 		"lacking, swapped":         {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
 		"all, swapped":             {0, allSwapped, master.AppendMark(nil, roster.Write{Seen: allSwapped[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"here, others tell more":   {0, more5, master.AppendMark(nil, roster.Write{Marker: in(0, now)}, soon)},
+		"all, others told more":    {0, before5, master.AppendMark(nil, roster.Write{Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
+		"in 5, 0 tells more":       {5, more0, master.AppendMark(nil, roster.Write{Place: roster.Place{DB: 5}, Marker: in(5, now)}, soon)},
 		"lacking":                  {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteLacking, Marker: in(0, now)}, soon)},
 		"all":                      {0, markers, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Seen: markers[0], Kind: roster.WriteAll, Marker: in(0, now)}, soon)},
 		"all, as new":              {0, nil, master.AppendMark(nil, roster.Write{Place: roster.Place{Master: 0, DB: 0}, Kind: roster.WriteAll, Marker: in(0, nil)}, soon)},

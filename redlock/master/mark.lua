@@ -5,6 +5,8 @@
 -- 0 is never lowered. A marker that SWAPDB has brought to another database than its own, and
 -- that stays there, names no database any more (marker.Nowhere). Otherwise a second SWAPDB
 -- could bring it back behind the new one, and nothing would tell what was forgotten.
+-- Whoever writes through database 0 may not know the longest TTL granted in the others, whose
+-- markers still tell it. All processes look for it in database 0, so its new marker takes it over.
 local own, seen, latest, new, spread, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -16,6 +18,17 @@ new = string.gsub(new, ' turned=now$', string.format(' turned=%.0f', now))
 local set, run = string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
 local function remembers(text)
   return not string.find(text, '^redlock%-proxy/1 ') and string.find(text, set, 1, true) and string.find(text, run, 1, true)
+end
+local longest = tonumber(string.match(new, ' longest=(%d+)'))
+if own == 0 then
+  each(own, most, function()
+    local text = marker()
+    if text and string.find(text, set, 1, true) then
+      local granted, before = string.match(text, ' longest=(%d+)'), string.match(text, ' before=(%d+)')
+      longest = math.max(longest, tonumber(granted) or 0, tonumber(before) or 0)
+    end
+  end)
+  new = string.gsub(new, ' longest=%d+', string.format(' longest=%.0f', longest))
 end
 each(own, most, function(db)
   local text = marker()
