@@ -255,7 +255,7 @@ func (w *world) live() {
 			w.queue = nil
 		})
 	})
-	for w.wrong == "" && len(w.queue) > 0 {
+	for w.wrong == "" && !w.divided && len(w.queue) > 0 {
 		e := heap.Pop(&w.queue).(event)
 		w.now = e.at
 		w.steps++
@@ -383,7 +383,7 @@ func (p *process) tick() {
 	p.drain()
 	for _, m := range writes {
 		s := p.stream(m.Place)
-		latest := time.Duration(now.UnixNano()) + p.clocks[m.Master].least + max(MarkAgain, 2*p.w.limits.MasterTimeout)
+		latest := time.Duration(now.UnixNano()) + p.clocks[m.Master].least + p.w.limits.LateMark()
 		p.w.log("%s writes to %v (%d): %s: %s", p.name, p.route[m.Master], m.Kind, m.Reason, m.Marker)
 		s.send(batch{write: &m, latest: latest})
 	}
@@ -683,10 +683,22 @@ func (b *ballot) vote(master, memory int) {
 // begins records a new set. If all masters have forgotten, and no living process knows of longer
 // TTLs, a new set waits for RestartDelay only. Locks that live longer are not promised to stay
 // exclusive then.
-func (w *world) begins(set string) {
-	if !w.sets[set] {
-		w.sets[set] = true
-		w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.long })
+//
+// A process may not know that the number of masters has changed. If all masters on its list have
+// forgotten, it begins a set beside the one that others remember, which is an exception (doc.go).
+// Then the world ends.
+func (w *world) begins(set string, masters int) {
+	if w.sets[set] {
+		return
+	}
+	w.sets[set] = true
+	w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.long })
+	for _, s := range w.full[min(masters, len(w.full)):] {
+		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run && m.Joined.IsStaged() {
+			w.log("THE END: a set of %d masters begins beside one of %d", masters, m.Joined.Counting())
+			w.divided = true
+			return
+		}
 	}
 }
 

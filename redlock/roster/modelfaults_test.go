@@ -655,17 +655,25 @@ func (w *world) restartWithPresentList(p *process) {
 }
 
 // judgePeace checks that every process can grant locks. It excepts masters that had forgotten and
-// got markers of different sets, because only the operator can tell those apart.
+// got markers of different sets, because only the operator can tell those apart. It also excepts
+// masters that lost power twice, if a marker of the present names another server in a place (doc.go).
 func (w *world) judgePeace() {
 	sets := map[string]bool{}
-	for _, s := range w.at {
+	recorded := w.recorded()
+	for i, s := range w.at {
 		m, _ := marker.Parse(s.texts[0])
 		sets[m.Set] = true
+		if w.losesPower() && m.Run == s.run && m.Joined.Who(i) != recorded.Who(i) {
+			sets[""] = true
+		}
 	}
 	if w.divided = len(sets) > 1; w.divided || w.moves {
 		return
 	}
 	for _, p := range w.procs {
+		if m, _ := marker.Parse(w.at[0].texts[0]); w.resizes() && m.Set != p.r.set && m.Members != len(p.names) {
+			continue // a set of another number than on its list has begun, and only a reload tells it
+		}
 		for db := range w.dbs {
 			votes := 0
 			for i := range p.r.masters {

@@ -96,7 +96,12 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 	if written.Turned == marker.TurnNow {
 		written.Turned = ms
 	}
-	w.begins(written.Set)
+	w.begins(written.Set, written.Members)
+	for _, text := range s.texts {
+		if own, _ := marker.Parse(text); m.DB == 0 && own.Set == written.Set {
+			written.Longest = max(written.Longest, own.Granted())
+		}
+	}
 	for db, text := range s.texts {
 		own, _ := marker.Parse(text)
 		remembers := own.Set == written.Set && own.Run == written.Run
