@@ -44,7 +44,7 @@
 //     forget, and no process that knows better lives, they wait for Limits.RestartDelay only.
 //   - All masters that have recorded a join forget at once, and no living process knows better. A
 //     process with an old list may then count the server before that join again.
-//   - All masters that a process knows of forget at once, after the number has changed without its
+//   - All masters that a process knows of have forgotten, after the number has changed without its
 //     knowledge. If its list is old, or it stood still for as long as two changes take, it may restore
 //     what it knows, or begin a new set, and count fewer masters than others do.
 //   - A set of one master. Nobody else knows its longer TTLs.
@@ -98,6 +98,8 @@
 //     begins like one that was flushed. A marker names its database, for SWAPDB. If it lies
 //     elsewhere when a marker of the server is written, it names none from then on (marker.Nowhere).
 //     Otherwise a second SWAPDB could bring it back, without the locks that were granted meanwhile.
+//     Every TTL is recorded in database 0, too, where all processes look. If that one was flushed,
+//     its next marker takes over the longest TTL that the other databases tell.
 //   - Markers of the first version. Only used databases had them. They are taken over as
 //     they are, with what they remember. A process of that version cannot read the markers
 //     of today. It bars such masters, overwrites none of them, and must be replaced before
