@@ -155,8 +155,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a hash that a won run deleted elsewhere is mended on a master that was not asked",
-		edits:    []edit{{"run/settle.go", "u.mendUnasked(r, *won)", ""}},
+		edits:    []edit{{"run/settle.go", "u.mendUnguarded(r, *won, a.Value.Aborted)", ""}},
 		caughtBy: "TestRunACollectionThatWasDeletedElsewhereIsMended",
+	},
+	{
+		rule:     "what a won run deleted elsewhere is mended on a master that did not pass its guard",
+		edits:    []edit{{"run/settle.go", "(a.State == quorum.Unasked || a.Value.Aborted)", "a.State == quorum.Unasked"}},
+		caughtBy: "TestRunACopyThatChangedBeforeATransactionDeletedTheOthersIsMended",
 	},
 	{
 		rule:     "a script that deletes whatever it finds does not go out once more to masters that forgot it",

@@ -77,21 +77,44 @@ func TestTimelineATransactionDoesNotFollowALateGuardIfItWasAborted(t *testing.T)
 // A master whose copy differs does not get the deletion of a hash. No other request may ever find that
 // copy, so it is mended at once.
 func TestRunACollectionThatWasDeletedElsewhereIsMended(t *testing.T) {
-	s := startLiveSet(t, 3)
-	cfg := *s.settings()
-	cfg.MasterTimeout = second // so that copies are quiet soon
-	l, err := New(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close(t.Context())
-	s.Locker = l
-	s.awaitVotes()
+	s := startQuickMendingSet(t)
 	for i, m := range s.masters {
 		m.must("HSET", "lock", "me", []string{"1", "1", "2"}[i])
 	}
 	wantReply(t, s.run([]string{"lock"}, "EVAL", deleteAnyway, "1", "lock"), ":1\r\n")
 	s.eventuallyGone("lock")
+}
+
+// A master whose copy changes between WATCH and EXEC does not get the deletion, which a quorum makes.
+func TestRunACopyThatChangedBeforeATransactionDeletedTheOthersIsMended(t *testing.T) {
+	s := startQuickMendingSet(t)
+	for _, m := range s.masters {
+		m.must("SET", "lock", "a value", "PX", "600000")
+	}
+	watch, o := s.Watch(t.Context(), 0, bytesOf([]string{"lock"}))
+	if o.Verdict != Won {
+		t.Fatal(o)
+	}
+	s.awaitIdle() // all masters have shown their copies
+	s.masters[2].must("SET", "lock", "another value")
+	wantReply(t, s.transaction(RunRequest{Keys: bytesOf([]string{"lock"}), Watches: []*Watch{watch}}, []string{"DEL", "lock"}), "*1\r\n:1\r\n")
+	s.eventuallyGone("lock")
+}
+
+// startQuickMendingSet is startLiveSet of three masters with a short timeout, so that copies are quiet
+// soon.
+func startQuickMendingSet(t *testing.T) *liveSet {
+	s := startLiveSet(t, 3)
+	cfg := *s.settings()
+	cfg.MasterTimeout = second
+	l, err := New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close(context.Background()) })
+	s.Locker = l
+	s.awaitVotes()
+	return s
 }
 
 // Two clients acquire a lock while a third deletes whatever it finds, each through a proxy of its own and

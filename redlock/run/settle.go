@@ -81,8 +81,8 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 			s.Deliver(d, now, !a.State.Heard())
 		}
 	}
-	if won != nil && a.State == quorum.Unasked && len(r.Watches) > 0 {
-		u.mendUnasked(r, *won)
+	if won != nil && len(r.Watches) > 0 && (a.State == quorum.Unasked || a.Value.Aborted) {
+		u.mendUnguarded(r, *won, a.Value.Aborted)
 	}
 	if a.State == quorum.Unknown && (won == nil || !won.Wrote()) {
 		for _, d := range possibleGrants(b.Answers, r.Keys) {
@@ -116,12 +116,12 @@ func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *ef
 	}
 }
 
-// mendUnasked starts to mend what a won run deleted and a master has that did not pass its guard, or was
-// not looked at in time. The master is told by value to delete a string. Nothing else tells it to
-// delete a hash or a list, which it would keep until the end of its TTL.
-func (u *Runner) mendUnasked(r *Request, won effect.Result) {
+// mendUnguarded starts to mend what a won run deleted and a master has that did not pass its guard, or was
+// not looked at in time. If the master was not asked, it is told by value to delete a string. Nothing else
+// tells it to delete a hash or a list, which it would keep until the end of its TTL.
+func (u *Runner) mendUnguarded(r *Request, won effect.Result, aborted bool) {
 	for k, did := range won.Changes() {
-		if _, isString := rdb.StringValue(won.Before[k].Dump); did == effect.Deleted && !isString {
+		if _, isString := rdb.StringValue(won.Before[k].Dump); did == effect.Deleted && (aborted || !isString) {
 			u.mender.Mend(r.DB, string(r.Keys[k]))
 		}
 	}
