@@ -779,6 +779,12 @@ var mutants = []mutant{
 		world:    535,
 	},
 	{
+		rule:     "a jump that another database of a restarted master showed is not forgotten",
+		edits:    []edit{{"roster/roster.go", "other.Master == p.Master && o.run == run && o.jump > known.jump", "s.run == \"\" && other.Master == p.Master && o.run == run && o.jump > known.jump"}},
+		caughtBy: "roster/TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater",
+		world:    19579,
+	},
+	{
 		rule:     "a jump that was seen before this process was suspended stays one",
 		edits:    []edit{{"roster/jumps.go", "masters[p.Master] && s.jumpedAt.Equal(s.lastAt) {", "masters[p.Master] {"}},
 		caughtBy: "roster/TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater",

@@ -199,26 +199,21 @@ func (r *Roster) changed() {
 func (r *Roster) Connected(p Place, run, problem string, repl Replication, now time.Time) (restarted bool) {
 	restarted = r.runs[p.Master] != "" && r.runs[p.Master] != run
 	r.runs[p.Master] = run
-	s, known := r.view(p), r.view(p)
+	s := r.view(p)
 	r.leaves(s, marker.Marker{}, now)
 	r.unjoin(p, s)
-	if known.run == "" {
-		for other, o := range r.views { // a jump that is not yet written down concerns this database, too
-			if other.Master == p.Master && o.run == run && o.jump > known.jump {
-				known = o
-			}
+	known := &view{} // a jump that is not yet written down concerns all databases
+	for other, o := range r.views {
+		if other.Master == p.Master && o.run == run && o.jump > known.jump {
+			known = o
 		}
-	}
-	jump := known.jump
-	if known.run != run {
-		jump = 0
 	}
 	if restarted {
 		delete(r.eviction, p.Master)
 		delete(r.evicted, p.Master)
 	}
 	*s = view{connected: true, run: run, problem: problem, Replication: repl, told: s.told,
-		jump: jump, jumpedAt: known.jumpedAt, last: known.last, lastAt: known.lastAt}
+		jump: known.jump, jumpedAt: known.jumpedAt, last: known.last, lastAt: known.lastAt}
 	r.changed()
 	return restarted
 }

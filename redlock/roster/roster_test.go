@@ -66,6 +66,24 @@ func TestRosterAJumpIsNotMissedByADatabaseThatIsDialledAnew(t *testing.T) {
 	}
 }
 
+// A master restarts, and the connection to one of its databases comes back first. It shows that the clock
+// has jumped. The jump is written down through database 0, which comes back later.
+func TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	zero, other := Place{0, 0}, Place{0, 3}
+	r.Disconnected(zero, NotConnected, now)
+	r.Disconnected(other, NotConnected, now)
+	r.Connected(other, "another-run", "", Replication{}, now)
+	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Connected(zero, "another-run", "", Replication{}, now)
+	m := r.marker(zero, "s", 0, now)
+	m.Run = "another-run"
+	if st, _ := r.Checked(zero, m.String(), false, now.Add(time.Hour), now); st.State != Uncertified {
+		t.Errorf("the clock of the master has jumped, and its database 0 is %v: %s", st.State, st.Reason)
+	}
+}
+
 func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
