@@ -237,9 +237,16 @@ func (w *world) live() {
 			w.after(f.at, func() { w.strike(i, f) })
 		}
 	}
-	w.after(end+time.Second, w.makePeace)
+	end += time.Second
+	w.after(end, w.makePeace)
+	if w.resizes() {
+		// Processes with an old list lived a little longer, and their operators may have contradicted
+		// the record. Now they learn it.
+		end += 3 * time.Second
+		w.after(end, w.makePeace)
+	}
 	rest := w.limits.MaxQuarantine + w.limits.RestartDelay + worldSlack
-	w.after(end+time.Second+rest, func() {
+	w.after(end+rest, func() {
 		w.judgePeace()
 		if w.resizes() && !w.divided && w.wrong == "" {
 			w.agreeOnNumber()

@@ -259,6 +259,9 @@ func (w *world) rush(p *process, s *toyServer, f fault) {
 		return
 	}
 	w.after(w.limits.MasterTimeout, func() {
+		if third >= len(w.at) {
+			return // there are fewer masters now
+		}
 		w.crash(w.at[third], crash, f.lasts+2*w.limits.RestartDelay)
 		if !w.isWitness(p) {
 			p.stop()
@@ -521,6 +524,9 @@ func (p *process) replace(place int, n *toyServer) bool {
 
 // agree waits until enough others have recorded a replacement.
 func (p *process) agree(place int, n *toyServer, j Joined, patience int) {
+	if place >= len(p.names) {
+		return // another reload has shortened the list meanwhile
+	}
 	heard, needed, overtaken := p.r.Heard(place, j)
 	switch {
 	case overtaken || patience == 0:
@@ -634,7 +640,17 @@ func (w *world) remembering(after int) (n int) {
 // haveTrouble takes a minority away for ever and restarts one of the others. The processes have
 // seen that one lately. It does not come back with old data: those may be from before it joined, and
 // then it has to join again, which takes more of the others.
+//
+// A server that was replaced by another one under the same name stays away until the operator helps.
+// Then there is no such minority.
 func (w *world) haveTrouble() {
+	for _, p := range w.procs {
+		for _, s := range p.r.views {
+			if s.told.State == Barred {
+				return
+			}
+		}
+	}
 	w.log("TROUBLE")
 	away := w.masters - quorum.Size(w.masters)
 	for i, s := range w.at {
