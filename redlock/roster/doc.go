@@ -50,10 +50,10 @@
 //   - A set of one master. Nobody else knows its longer TTLs.
 //   - Masters that forgot may get markers of two sets, if one process begins a new set in the moment
 //     in which another writes the old one's marker. Only the operator can tell them apart.
-//   - All masters lose power twice, and a process starts in between, while a marker records the joins
-//     that it begins. If the masters then come back with older data, and another process gives them
-//     their former record, the two records name different servers. Neither process then counts them,
-//     until the operator begins the set anew.
+//   - All masters restart twice without their latest data, as by a loss of power, and a process
+//     starts in between, while a marker records the joins that it begins. If the masters then come
+//     back, and another process gives them their former record, the two records name different
+//     servers. Neither process then counts them, until the operator begins the set anew.
 //   - SWAPDB, twice, with a database that the proxies' user may not SELECT or that is beyond the first
 //     1024, or while a process of an earlier version mends markers, or within the moment between a
 //     lock and the check behind it. Nothing tells then that the latest locks are missing.
