@@ -239,7 +239,7 @@ func (w *world) live() {
 	}
 	end += time.Second
 	w.after(end, w.makePeace)
-	if w.resizes() {
+	if w.resizes() && !w.hasStory() && !w.losesChanges() {
 		// Processes with an old list lived a little longer, and their operators may have contradicted
 		// the record. Now they learn it.
 		end += 3 * time.Second
