@@ -233,28 +233,39 @@ func (m *fakeMaster) runMark(db int, key []byte, argv [][]byte) []byte {
 	text = strings.Replace(text, " turned=now", fmt.Sprintf(" turned=%d", m.millis()), 1)
 	ours, _ := marker.Parse(text)
 	spread := string(argv[4])
+	remembers := func(m marker.Marker) bool {
+		return m.Members > 0 && !m.OfFirstVersion() && m.Set == ours.Set && m.Run == ours.Run
+	}
+	overwrites := func(other int, m marker.Marker) bool {
+		return other == db || spread == "all" || spread == "lacking" && !remembers(m)
+	}
 	if db == 0 {
 		eachDatabase(db, number(argv[5]), func(other int) {
-			if seen, _ := m.marker(other, key); strings.Contains(seen, " set="+ours.Set+" ") {
-				theirs, _ := marker.Parse(seen)
-				ours.Longest = max(ours.Longest, theirs.Granted())
+			seen, writable := m.marker(other, key)
+			theirs, _ := marker.Parse(seen)
+			switch {
+			case !writable || theirs.Set != ours.Set:
+				return
+			case overwrites(other, theirs):
+				ours.Before = max(ours.Before, theirs.Longest)
+			default:
+				ours.Longest = max(ours.Longest, theirs.Longest)
 			}
+			ours.Before = max(ours.Before, theirs.Before)
 		})
 		text = ours.String()
 	}
 	eachDatabase(db, number(argv[5]), func(other int) {
-		text, ok := text, false
 		seen, writable := m.marker(other, key)
-		theirs, ok := marker.Parse(seen)
-		remembers := ok && !theirs.OfFirstVersion() && theirs.Set == ours.Set && theirs.Run == ours.Run
+		theirs, _ := marker.Parse(seen)
 		switch {
-		case writable && (other == db || spread == "all" || spread == "lacking" && !remembers):
+		case writable && overwrites(other, theirs):
 			text := inDatabase(text, other)
 			if _, before := marker.CutToken(seen); other == 0 && max(last, before) > 0 {
 				text += fmt.Sprintf(" token=%d", max(last, before))
 			}
 			m.store(other, key, entry{value: text})
-		case remembers && theirs.DB != other:
+		case remembers(theirs) && theirs.DB != other:
 			m.store(other, key, entry{value: inDatabase(seen, marker.Nowhere)})
 		}
 	})

@@ -6,7 +6,8 @@
 -- that stays there, names no database any more (marker.Nowhere). Otherwise a second SWAPDB
 -- could bring it back behind the new one, and nothing would tell what was forgotten.
 -- Whoever writes through database 0 may not know the longest TTL granted in the others, whose
--- markers still tell it. All processes look for it in database 0, so its new marker takes it over.
+-- markers still tell it. All processes look for it in database 0, so its new marker takes it over:
+-- as granted before, or as still granted where the other marker stays.
 local own, seen, latest, new, spread, most = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[3]), ARGV[4], ARGV[5], tonumber(ARGV[6])
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
@@ -19,20 +20,28 @@ local set, run = string.match(new, ' set=%S+ '), string.match(new, ' run=%S+ ')
 local function remembers(text)
   return not string.find(text, '^redlock%-proxy/1 ') and string.find(text, set, 1, true) and string.find(text, run, 1, true)
 end
-local longest = tonumber(string.match(new, ' longest=(%d+)'))
+local function overwrites(db, text)
+  return db == own or spread == 'all' or spread == 'lacking' and not remembers(text)
+end
 if own == 0 then
-  each(own, most, function()
+  local function number(text, name) return tonumber(string.match(text, ' ' .. name .. '=(%d+)') or 0) end
+  local longest, before = number(new, 'longest'), number(new, 'before')
+  each(own, most, function(db)
     local text = marker()
     if text and string.find(text, set, 1, true) then
-      local granted, before = string.match(text, ' longest=(%d+)'), string.match(text, ' before=(%d+)')
-      longest = math.max(longest, tonumber(granted) or 0, tonumber(before) or 0)
+      if overwrites(db, text) then
+        before = math.max(before, number(text, 'longest'))
+      else
+        longest = math.max(longest, number(text, 'longest'))
+      end
+      before = math.max(before, number(text, 'before'))
     end
   end)
-  new = string.gsub(new, ' longest=%d+', string.format(' longest=%.0f', longest))
+  new = string.gsub(new, ' longest=%d+ before=%d+', string.format(' longest=%.0f before=%.0f', longest, before))
 end
 each(own, most, function(db)
   local text = marker()
-  if text and (db == own or spread == 'all' or spread == 'lacking' and not remembers(text)) then
+  if text and overwrites(db, text) then
     local _, known = cut(text)
     local last = math.max(token, known)
     last = db == 0 and last > 0 and string.format(' token=%.0f', last) or ''

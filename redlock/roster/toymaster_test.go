@@ -97,22 +97,32 @@ func (s *toyServer) write(w *world, m Write, latest time.Duration) bool {
 		written.Turned = ms
 	}
 	w.begins(written.Set, written.Members)
-	for _, text := range s.texts {
-		if own, _ := marker.Parse(text); m.DB == 0 && own.Set == written.Set {
-			written.Longest = max(written.Longest, own.Granted())
-		}
+	remembers := func(own marker.Marker) bool { return own.Set == written.Set && own.Run == written.Run }
+	overwrites := func(db int, own marker.Marker) bool {
+		return db == m.DB || m.Kind == WriteAll || m.Kind == WriteLacking && !remembers(own)
 	}
 	for db, text := range s.texts {
 		own, _ := marker.Parse(text)
-		remembers := own.Set == written.Set && own.Run == written.Run
 		switch {
-		case db == m.DB || m.Kind == WriteAll || m.Kind == WriteLacking && !remembers:
+		case m.DB != 0 || own.Set != written.Set:
+			continue
+		case overwrites(db, own):
+			written.Before = max(written.Before, own.Longest)
+		default:
+			written.Longest = max(written.Longest, own.Longest)
+		}
+		written.Before = max(written.Before, own.Before)
+	}
+	for db, text := range s.texts {
+		own, _ := marker.Parse(text)
+		switch {
+		case overwrites(db, own):
 			written.DB, written.Token = db, 0
 			if db == 0 {
 				written.Token = max(m.Marker.Token, own.Token)
 			}
 			s.texts[db] = written.String()
-		case remembers && own.DB != db:
+		case remembers(own) && own.DB != db:
 			own.DB = marker.Nowhere
 			s.texts[db] = own.String()
 		}
