@@ -1058,10 +1058,10 @@ var mutants = []mutant{
 		unmodelled: "the longest TTL is learned at the same time, by the same rule",
 	},
 	{
-		rule:     "a token of a former set is not written to another one",
-		edits:    []edit{{"roster/founding.go", "r.token = max(r.token, marker.FirstToken(now))", "_ = marker.FirstToken"}},
-		caughtBy: "roster/TestATokenOfAFormerSetIsNotWrittenToAnother",
-		world:    1001654,
+		rule:       "a token of a former set is not written to another one",
+		edits:      []edit{{"roster/founding.go", "r.token = max(r.token, marker.FirstToken(now))", "_ = marker.FirstToken"}},
+		caughtBy:   "roster/TestATokenOfAFormerSetIsNotWrittenToAnother",
+		unmodelled: "not found in 3*10^8 steps: all masters must lose the last tokens, and a process that missed them must mend another's new set",
 	},
 	{
 		rule:     "tokens begin above what the clock says",
@@ -1122,10 +1122,10 @@ var mutants = []mutant{
 		world:    4_000_003,
 	},
 	{
-		rule:     "a master that forgot does not help to decide the number of masters",
-		edits:    []edit{{"roster/resize.go", "recorded = r.keepsAll(now)", "_ = r.keepsAll"}},
-		caughtBy: "roster/TestAMasterThatForgotDoesNotHelpToDecideTheNumber",
-		world:    4_000_003,
+		rule:       "a master that forgot does not help to decide the number of masters",
+		edits:      []edit{{"roster/resize.go", "recorded = r.keepsAll(now)", "_ = r.keepsAll"}},
+		caughtBy:   "roster/TestAMasterThatForgotDoesNotHelpToDecideTheNumber",
+		unmodelled: "not found in 1.5*10^8 steps any more: the new marker has to miss a longer TTL that another database's marker told of",
 	},
 	{
 		rule:       "of an addition and a removal at once, one is dropped",
