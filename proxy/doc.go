@@ -5,61 +5,60 @@
 //
 // # Words
 //
-// A session is one client's connection. The lock plane is everything that the lock masters
-// answer. The upstream plane is everything that the ordinary Redis answers. A rule says which
-// keys are locks. A companion is a key or channel that belongs to a lock without being one.
-// Pending replies are the replies that the upstream still has to send. The active settings are
-// those that a reload replaces.
+// A session is one client's connection. The lock plane is everything that the lock masters answer. The
+// upstream plane is everything that the ordinary Redis answers. A rule says which keys are locks. A
+// companion is a key or channel that belongs to a lock without being one. Pending replies are the
+// replies that the upstream still has to send. The active settings are those that a reload replaces.
 //
 // # From the socket to the reply
 //
-// Package server accepts a client and gives it a session (package session). The session reads
-// commands (packages conn and wire) and sends the replies in order. The session's handler
-// (package handler) knows what each command means. It decides who answers: the proxy itself, a
-// transaction, the lock masters (package lock), both planes, or the upstream (package
-// upstream).
+// Package server accepts a client and gives it a session (package session). The session reads commands
+// (packages conn and wire) and sends the replies in order. The session's handler (package handler)
+// knows what each command means. It decides who answers: the proxy itself, a transaction, the lock
+// masters (package lock), both planes, or the upstream (package upstream).
 //
-//   - Planes: package command finds a command's keys. Package route compares them with the
-//     rules and picks the plane. Its companions.go has the names that libraries derive from a
-//     lock's name. When a reload changes the rules, some keys change planes. Commands on these
-//     keys are refused for a while.
-//   - Transactions: the handler queues the commands after MULTI until the first command with a
-//     key decides the plane (route.Transaction). From then on the upstream gets each command
-//     as it comes. The lock masters get all of them at EXEC, as one request.
-//   - Upstream plane: each session has its own upstream connection. The session opens it at
-//     the first command that needs it. Sessions never share it, and never redial one that had
-//     state. If the configuration allows it, commands that need nothing of a connection go
-//     over a few others before that (package shared). The proxy copies replies as they come.
-//     The pending replies say which command each reply answers (pending.go in package
-//     upstream). So a lock command can wait until everything before it is answered.
-//   - Wake-ups: package pubsub merges the messages and key events of the masters with those of
-//     the upstream.
+//   - Planes: package command finds a command's keys. Package route compares them with the rules and
+//     picks the plane. Its companions.go has the names that libraries derive from a lock's name. When a
+//     reload changes the rules, some keys change planes. Commands on these keys are refused for a
+//     while.
+//   - Transactions: the handler queues the commands after MULTI until the first command with a key
+//     decides the plane (route.Transaction). From then on the upstream gets each command as it comes.
+//     The lock masters get all of them at EXEC, as one request.
+//   - Upstream plane: each session has its own upstream connection. The session opens it at the first
+//     command that needs it. Sessions never share it. A session never redials a connection that had
+//     state. If the configuration allows it, earlier commands that need no state of their own use a few
+//     shared connections (package shared). The proxy copies replies as they come. The pending replies
+//     say which command each reply answers (pending.go in package upstream). So a lock command can wait
+//     until everything before it is answered.
+//   - Wake-ups: package pubsub merges the messages and key events of the masters with those of the
+//     upstream.
 //
-// Package auth knows which user a client is. Package clients knows the sessions of the
-// process, for CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts.
-// Package blocking makes BLPOP wait on lock keys. Package wire has every text that sessions
-// send of their own. Package lock has the texts of the lock plane alone. They are Redis's own
-// texts if Redis has one for the case.
+// Package auth knows which user a client is. Package clients knows the sessions of the process, for
+// CLIENT LIST and CLIENT KILL. Package scripts knows the texts of scripts. Package blocking makes BLPOP
+// wait on lock keys. Package queue holds acquires back (wait). Package lease renews and releases locks
+// (renew, on_disconnect). Package lastread remembers what a client has read of a lock. Package console
+// answers REDLOCK, and package journal remembers clients and verdicts for it. Package wire has every
+// text that sessions send of their own. Package lock has the texts of the lock plane alone. They are
+// Redis's own texts if Redis has one for the case.
 //
 // # Around it
 //
-// Package config reads the file, knows the users and all limits, and plans which parts of a
-// new file a reload may apply. build.go makes the parts of a configuration, and reload.go
-// applies a new one. Package endpoint connects to a server. Package inspect asks the servers
-// for their role and settings, for -check, the metrics and the log. Package metrics counts,
-// and shows and logs the masters' states; shown.go tells it the active settings. admin.go
-// serves HTTP. Package page shows the state of everything there. Package holds measures how
-// long locks are held and waited for. Package logqueue writes the log, so that nobody waits for
-// its reader. Package demo starts the servers of -demo. Package
-// embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest
-// is for tests only.
+// Package config reads the file, knows the users and all limits, and plans which parts of a new file a
+// reload may apply. build.go makes the parts of a configuration, and reload.go applies a new one.
+// Package endpoint connects to a server. Package inspect asks the servers for their role and settings,
+// for -check, the metrics and the log. Package metrics counts, and shows and logs the masters' states;
+// shown.go tells it the active settings. admin.go serves HTTP. Package page shows the state of
+// everything there. Package holds measures how long locks are held and waited for. Package logqueue
+// writes the log, so that nobody waits for its reader. Package demo starts the servers of -demo.
+// Package embedded is a small Redis for masters and upstreams that are "embedded". Package proxytest is
+// for tests only.
 //
 // # Who owns what
 //
-// Each package says in its doc.go which goroutines it starts and who waits for them. The
-// server waits for its sessions. The Proxy waits for the server, the monitor and the locker.
-// One event loop (redlock/loop) reads and writes the plain connections of clients, of their
-// upstreams and of masters, and runs the sessions. The Proxy ends it last.
+// Each package says in its doc.go which goroutines it starts and who waits for them. The server waits
+// for its sessions. The Proxy waits for the server, the monitor and the locker. One event loop
+// (redlock/loop) reads and writes the plain connections of clients, of their upstreams and of masters,
+// and runs the sessions. The Proxy ends it last.
 //
 // Secrets are never logged and never a label: values of locks, passwords, and the arguments of
 // a login.

@@ -13,15 +13,16 @@
 //
 // # Rooms
 //
-// This package turns requests into ballots and ballots into answers, and undoes what was not won.
-// The rest is in rooms below it. You can read each room with only those below it. run executes
-// other commands, mend makes copies equal again, heal copies locks to masters that lack them, renew
-// extends them, token gives fencing tokens, and scan lists keys. ballot puts one question to every
-// master, and lane orders the questions about each key. master knows the masters, stream is the
-// connection to one, and notify receives their messages. loop reads and writes sockets, and runs
-// tasks. Some rooms ask nothing: quorum (votes in, verdict out), roster (who may vote), marker (its
-// record), effect (what a command did to its keys), script (what its text does), rdb (DUMP
-// payloads) and resp (replies). imports_test.go says which room may import which.
+// This package turns requests into ballots and ballots into answers, and undoes what was not won. The
+// rest is in rooms below it. You can read each room with only those below it. run executes other
+// commands, mend makes copies equal again, heal copies locks to masters that lack them, renew extends
+// them, token gives fencing tokens, scan lists keys, and inspect shows people what the masters hold.
+// ballot puts one question to every master, and lane orders the questions about each key. master knows
+// the masters, stream is the connection to one, and notify receives their messages. loop reads and
+// writes sockets, and runs tasks. Some rooms ask nothing: quorum (votes in, verdict out), roster (who
+// may vote), marker (its record), effect (what a command did to its keys), script (what its text does),
+// rdb (DUMP payloads), resp (replies), members (the record of who the masters are) and timing (how long
+// the rules wait). imports_test.go says which room may import which.
 //
 // Acquire (acquire.go) takes its turn (lane), and ballot.Poll puts the question on every
 // master's stream. The stream passes on each answer. The tally (quorum) gives
@@ -71,8 +72,8 @@
 //     questions (master/judge.go), by the rules of package roster. A TTL longer than the
 //     one on record goes on record before it is granted (stream/send.go), and on a quorum
 //     of masters (run/settle.go). A master in quarantine is asked everything, so that it
-//     learns the present locks. What it deletes counts. What it shows, grants or does not
-//     find does not count, so its copy completes no quorum.
+//     learns the present locks. A deletion by it counts. Its grants, its copies and its
+//     missing keys do not count. So its copy completes no quorum.
 //
 // # Redlock's rules, what is said against them, and the tests
 //
@@ -175,8 +176,9 @@
 //     They are as safe as their masters' memory.
 //   - A clock that jumps while no process runs is not noticed.
 //   - If all masters have forgotten and no process remembers, locks that live longer than
-//     Config.RestartDelay are not covered. Nor is a longer TTL than any before, if two masters
-//     forget it in its first second, and who mends them reaches no other that knows it.
+//     Config.RestartDelay are not covered. Nor is a TTL longer than any before, if two masters
+//     forget it in its first second, and the process that gives them their markers reaches no
+//     other master that knows it.
 //   - A process may be started with so many other servers that fewer than N-Q+1 masters
 //     are left which remember. That looks as if its masters had restarted.
 //   - A name may lead a running process to another server while others still use the old

@@ -11,7 +11,6 @@
 //
 // It needs redis-server and redis-benchmark (Debian packages redis-server and redis-tools).
 // If nutcracker, which is twemproxy, is missing, its rows say so.
-// redis-tools). Without nutcracker, which is twemproxy, its rows say so.
 package main
 
 import (

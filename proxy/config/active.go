@@ -10,9 +10,8 @@ import (
 	"redlock-proxy/proxy/route"
 )
 
-// Settings are the things that a reload may replace. One value never changes. So a
-// caller that loads it for one command or one round sees one configuration, not parts of
-// two.
+// Settings are the things that a reload may replace. One value never changes. So a caller that loads it
+// for one command or one round sees one configuration, not parts of two.
 type Settings struct {
 	Config  *Config
 	Masters []endpoint.Endpoint // including embedded ones
@@ -54,16 +53,17 @@ type Active struct {
 	now atomic.Pointer[Settings]
 }
 
+// NewActive makes an Active with s as the current settings.
 func NewActive(s *Settings) *Active {
 	f := &Active{}
 	f.now.Store(s)
 	return f
 }
 
+// Load returns the current settings. The caller must not modify them.
 func (f *Active) Load() *Settings { return f.now.Load() }
 
-// Replace replaces the settings by the result of change. change must not modify the old
-// ones.
+// Replace replaces the settings by the result of change. change must not modify the old ones.
 func (f *Active) Replace(change func(old Settings) Settings) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -112,6 +112,7 @@ func samePort(a, b string) bool {
 	return hostA == hostB || EveryAddress(hostA) || EveryAddress(hostB)
 }
 
+// EveryAddress tells whether a listener on host listens on every address of this machine.
 func EveryAddress(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "" || ip != nil && ip.IsUnspecified()

@@ -162,6 +162,7 @@ func (m Masters) String() string {
 // GoString keeps %#v from showing a password.
 func (m Masters) GoString() string { return m.String() }
 
+// Names returns the servers' names, in the order of the list.
 func (m Masters) Names() []string {
 	names := make([]string, len(m.Servers))
 	for i, server := range m.Servers {
@@ -225,9 +226,8 @@ const EmbeddedMasters = 5
 // DefaultFile is read if no file is named.
 const DefaultFile = "config.yaml"
 
-// Demo is the configuration without a file. It equals the shipped config.yaml: all
-// servers are embedded in the process, for trying the proxy out. It also has the value of
-// each key that a file leaves out.
+// Demo is the configuration without a file. It equals the shipped config.yaml: all servers are embedded
+// in the process, for trying the proxy out. It also has the value of each key that a file leaves out.
 func Demo() *Config {
 	return &Config{
 		Source:          DemoSource,
@@ -267,9 +267,8 @@ func Load(path string) (*Config, error) {
 	return parseConfig(file, text)
 }
 
-// noConfiguration is the error if no file is named and the default file does not exist.
-// Embedded servers are no substitute: each process would grant every lock from a memory
-// of its own.
+// noConfiguration is the error if no file is named and the default file does not exist. Embedded
+// servers are no substitute: each process would grant every lock from a memory of its own.
 func noConfiguration() error {
 	path, _ := filepath.Abs(DefaultFile)
 	return fmt.Errorf(`there is no configuration: %s does not exist, and no -config FILE is given

@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// sharedSettings are the settings that proxies over the same masters should share. The
-// hashed text has names and units of its own, so that different versions of the proxy
-// show one hash.
+// sharedSettings are the settings that proxies over the same masters should share. The hashed text has
+// names and units of its own, so that different versions of the proxy show one hash.
 type sharedSettings struct {
 	Embedded      bool          `json:"embedded,omitempty"`
 	Masters       []string      `json:"masters"`
@@ -31,9 +30,8 @@ type sharedRule struct {
 	Companions []string      `json:"companions,omitempty"`
 }
 
-// Hash is equal for proxies that agree on all settings that proxies over the same masters
-// should share. It covers no secret, and it fits the integers that a metric can show
-// exactly.
+// Hash is equal for proxies that agree on all settings that proxies over the same masters should share.
+// It covers no secret, and it fits the integers that a metric can show exactly.
 func (cfg *Config) Hash() uint64 {
 	shared := sharedSettings{
 		Embedded: cfg.Masters.Embedded, Masters: cfg.Masters.Names(), MasterTimeout: cfg.MasterTimeout,

@@ -228,6 +228,7 @@ func (m *Metrics) rulesInForce(rules []string) {
 	}
 }
 
+// LockCommand counts a lock command and the seconds that it took.
 func (m *Metrics) LockCommand(kind, verdict, rule string, seconds float64) {
 	found := m.commands.get(commandLabels{kind, verdict, rule})
 	found.count.Inc()
@@ -292,6 +293,7 @@ const (
 func (m *Metrics) ClientListens(change float64) { m.listeners.Add(change) }
 func (m *Metrics) ListenerEnded(reason string)  { m.ended.WithLabelValues(reason).Inc() }
 
+// WokenUp counts messages and invalidations that were sent to clients.
 func (m *Metrics) WokenUp(messages, invalidations int) {
 	m.messages.Add(float64(messages))
 	m.invalidations.Add(float64(invalidations))

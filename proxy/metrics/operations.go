@@ -94,11 +94,13 @@ func (m *Metrics) HealPassed(began time.Time, complete bool) {
 func (m *Metrics) LockWithoutTTL()       { m.operations.withoutTTL.Inc() }
 func (m *Metrics) LockBeyondQuarantine() { m.operations.beyond.Inc() }
 
+// ReloadRefused counts a refused reload.
 func (m *Metrics) ReloadRefused() {
 	m.operations.reloads.WithLabelValues(reloadRefused).Inc()
 	m.operations.reloaded.Set(0)
 }
 
+// ReloadApplied counts an applied reload, and shows the new settings.
 func (m *Metrics) ReloadApplied(now Settings) {
 	m.operations.reloads.WithLabelValues(reloadApplied).Inc()
 	m.operations.reloaded.Set(1)

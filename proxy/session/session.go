@@ -131,11 +131,14 @@ func (s *Session) Muted() bool      { return s.silent }
 // MayBlock says that a forwarded command may wait for other clients.
 func (s *Session) MayBlock() { s.blocking = true }
 
-// RemoteAddr is the client's address, and LocalAddr the one to which it connected. Silent is
-// the time since bytes last came from the client. Any goroutine may call these.
-func (s *Session) LocalAddr() net.Addr   { return s.sock.LocalAddr() }
+// RemoteAddr is the client's address. Any goroutine may call it.
+func (s *Session) RemoteAddr() net.Addr { return s.sock.RemoteAddr() }
+
+// LocalAddr is the address to which the client connected. Any goroutine may call it.
+func (s *Session) LocalAddr() net.Addr { return s.sock.LocalAddr() }
+
+// Silent is the time since bytes last came from the client. Any goroutine may call it.
 func (s *Session) Silent() time.Duration { return s.sock.Silent() }
-func (s *Session) RemoteAddr() net.Addr  { return s.sock.RemoteAddr() }
 
 // WatchPeer makes the kernel end the connection soon if the client's machine is gone.
 func (s *Session) WatchPeer() { s.sock.WatchPeer() }

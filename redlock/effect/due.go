@@ -22,7 +22,7 @@ func Due(won *Result, k int, before, after Image, scrap bool, skew time.Duration
 	case wins.Wrote() && counted(won.After[k], after):
 		return notBehind(won.After[k], after)
 	case did == Kept || did == Moved:
-		return after // its expiry may have been moved again since, by who holds the lock
+		return after // its holder may have moved its expiry again since
 	}
 	return before
 }

@@ -37,8 +37,10 @@ type Master struct {
 	running   sync.WaitGroup
 }
 
+// Name is the server's name in the configuration.
 func (m *Master) Name() string { return m.server.Load().Name }
 
+// Embedded tells whether the server runs in this process.
 func (m *Master) Embedded() bool { return m.server.Load().Embedded }
 
 // Server returns how to reach the server now.

@@ -104,8 +104,10 @@ func (r *Roster) clocksRead(p Place, since time.Time) bool {
 // the amount lies between Least and Most. The zero Jump means that it did not jump.
 type Jump struct{ Least, Most time.Duration }
 
+// Forward tells whether the clock certainly jumped forward.
 func (j Jump) Forward() bool { return j.Least > 0 }
 
+// Backward tells whether the clock certainly jumped backward.
 func (j Jump) Backward() bool { return j.Most < 0 }
 
 // ClockTolerance is the 2 ms that validity subtracts besides the drift.

@@ -171,6 +171,7 @@ func (r *Roster) Unsettled() bool {
 	return false
 }
 
+// Status returns what this process knows of all masters, for people.
 func (r *Roster) Status(now time.Time) Status {
 	status := Status{Needed: quorum.Size(r.masters), Set: r.set, Epoch: r.epoch, Reason: r.reason, Learned: r.learned, NewUntil: r.NewUntil(now)}
 	if r.set != "" {
@@ -199,6 +200,7 @@ type Prospects struct {
 	Moved time.Time
 }
 
+// Prospects returns the Prospects of a database. by is the time for Hopeful.
 func (r *Roster) Prospects(db int, by, now time.Time) Prospects {
 	if r.moved[db].IsZero() {
 		r.moved[db] = now

@@ -64,6 +64,7 @@ type Loadable struct {
 	text []byte
 }
 
+// NewLoadable returns the Loadable of a script's text.
 func NewLoadable(text []byte) Loadable {
 	sum := sha1.Sum(text)
 	return Loadable{SHA: hex.EncodeToString(sum[:]), text: text}
