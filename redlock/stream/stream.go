@@ -246,9 +246,11 @@ func (s *Stream) end(batch []Call, replies [][]byte) {
 	serves := false
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
-		if slices.ContainsFunc(replies[at:at+c.skip], isRefusal) {
-			clear(s.loaded) // SCRIPT LOAD failed, or the marker was not raised
-			s.longest = 0
+		if before := replies[at : at+c.skip]; slices.ContainsFunc(before, isRefusal) {
+			s.longest = 0 // the marker was not raised
+			if slices.ContainsFunc(before, resp.IsError) {
+				clear(s.loaded) // or SCRIPT LOAD failed
+			}
 		}
 		at += c.skip + c.Replies
 		s.asking -= c.size
