@@ -29,7 +29,7 @@
 // rules. A process with a longer Limits.RestartDelay trusts older sightings than the others wait for,
 // and an earlier version needs no sighting. So no master may be replaced before all processes have
 // the new limits and the new version. A quorum of servers votes when it has been up, reachable and quiet for
-// Limits.MaxQuarantine, Limits.RestartDelay and ten seconds, and if somebody knows who the masters
+// Limits.MaxQuarantine, Limits.Hold and ten seconds, and if somebody knows who the masters
 // are: a quorum that remembers, a process that reaches all masters, or one that had just seen each
 // server that forgot and reaches another that remembers. model_test.go checks both promises in
 // worlds full of faults. The scripts in testdata show the rules.

@@ -95,7 +95,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		return Write{}, false
 	}
 	m := Write{Place: p, Seen: s.text, Marker: r.marker(p, r.set, marker.SinceNow, now)}
-	joined, had := p.DB == 0 && r.hasJoined(p, s), r.met[p.Master] == r.joined.Who(p.Master)
+	joined := p.DB == 0 && r.hasJoined(p, s)
 	switch own := s.marker; {
 	case s.text == "" && p.DB == 0 && s.blank:
 		r.begin(&m, limits)
@@ -105,9 +105,9 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it was flushed, or restarted without its data"
-		if (had || !joined) && now.Sub(s.since) >= limits.MaxQuarantine {
+		if now.Sub(s.since) >= limits.MaxQuarantine {
 			m.Kind = WriteHere // other databases may have voted and been flushed since then
-		} else if had {
+		} else if r.met[p.Master] == r.joined.Who(p.Master) {
 			m.Kind = WriteLacking // its other databases hold the member's data
 		}
 	case s.text == "":
@@ -174,8 +174,8 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	covers, known := r.covers(p, m.Cause, m.Marker.Before, now, limits)
 	m.Marker.Quarantine = covers
 	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)
-	if joined && !had {
-		m.Marker.Quarantine = max(limits.RestartDelay, covers+limits.JoiningPause()-now.Sub(r.forgotAt(p)))
+	if joined {
+		m.Marker.Quarantine += max(0, limits.JoiningPause()-now.Sub(r.forgotAt(p)))
 	}
 	return m, known
 }
@@ -208,7 +208,7 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 func (r *Roster) forgotAt(p Place) time.Time {
 	s := r.views[p]
 	forgot := s.forgotAt()
-	if heard := r.heardSince(p.Master); p.DB == 0 && r.hasJoined(p, s) && heard.After(forgot) {
+	if heard := r.heardSince(p.Master); r.hasJoined(p, s) && heard.After(forgot) {
 		return heard
 	}
 	return forgot

@@ -68,10 +68,9 @@ func (l Limits) Hold() time.Duration {
 	return l.Apart(l.SightingLasts()) + max(MarkAgain, 2*l.MasterTimeout)
 }
 
-// JoiningPause is the time that the quarantine of a server that joined takes longer. Until it is
-// over, every process that is not cut off from the other masters has read of the epoch, and its
-// earlier ballots have ended. The quarantine counts from when enough others had recorded the join,
-// so the wait for the others (Hold) mostly covers it.
+// JoiningPause is how long after a join was recorded the quarantine of the server may begin. By then
+// every process that is not cut off from the other masters has read of the epoch, and its earlier
+// ballots have ended. The wait for the others (Hold) mostly covers it.
 func (l Limits) JoiningPause() time.Duration { return 2*BeatPause + l.MasterTimeout }
 
 // ResizeHold is how long a change of the number of masters stays proposed: until every lock that was
