@@ -356,13 +356,12 @@ func (r *Roster) remembering() int {
 	return r.count(func(_ int, s *view) bool { return s.present() && s.marker.Set == r.set && s.marker.DB == 0 })
 }
 
-// Jumped records that a master's clock has jumped forward. That holds for all its databases. One that
-// is being dialled hears of it from the others (Connected). A jump that is not written down yet keeps
-// its time.
+// Jumped records that a master's clock has jumped forward. That holds for all its databases, also
+// those that are just being dialled. A jump that is not written down yet keeps its time.
 func (r *Roster) Jumped(master int, by Jump, now time.Time) {
 	r.shaken = now
 	for p, s := range r.views {
-		if p.Master != master || !s.connected {
+		if p.Master != master {
 			continue
 		}
 		if s.jump == 0 {

@@ -84,6 +84,23 @@ func TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater(t *testing.T) {
 	}
 }
 
+// A clock jumps, a database is disconnected before that is written down, and the clock jumps again. The
+// write tells of both jumps.
+func TestRosterAJumpThatGrewIsWrittenDownForADatabaseThatIsAway(t *testing.T) {
+	now := time.Now()
+	r := certifiedRoster(5, now)
+	away := Place{0, 3}
+	text := r.views[away].text
+	r.Jumped(0, Jump{time.Minute, time.Minute}, now)
+	r.Disconnected(away, NotConnected, now)
+	r.Jumped(0, Jump{time.Hour, time.Hour}, now)
+	r.Wrote(Write{Place: Place{0, 0}, jump: r.views[Place{0, 0}].jump}, now)
+	r.Connected(away, r.names(0), "", Replication{}, now)
+	if st, _ := r.Checked(away, text, false, now.Add(time.Hour), now); st.State != Certified {
+		t.Errorf("after both jumps were written down, the database is %v: %s", st.State, st.Reason)
+	}
+}
+
 func TestRosterAJumpStaysOneWhenThisProcessIsSuspendedLater(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(5, now)
