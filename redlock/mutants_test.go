@@ -75,7 +75,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a marker that could not be raised is raised later",
-		edits:    []edit{{"stream/stream.go", "s.longest = 0\n\t\t}\n\t\tat +=", "}\n\t\tat +="}},
+		edits:    []edit{{"stream/stream.go", "s.longest = 0 // the marker was not raised\n", ""}},
 		caughtBy: "TestTimelineAMarkerThatCouldNotBeRaisedIsRaisedWithTheNextLock",
 	},
 	{
@@ -620,10 +620,10 @@ var mutants = []mutant{
 		world:    2_000_620,
 	},
 	{
-		rule:     "a server that was replaced stays out of a new set",
-		edits:    []edit{{"roster/founding.go", "r.outdated[i] = r.isOutdated(i)", "r.outdated[i] = false"}},
-		caughtBy: "roster/TestScripts",
-		world:    16918,
+		rule:       "a server that was replaced stays out of a new set",
+		edits:      []edit{{"roster/founding.go", "r.outdated[i] = r.isOutdated(i)", "r.outdated[i] = false"}},
+		caughtBy:   "roster/TestScripts",
+		unmodelled: "not found in 1.5*10^8 steps: all masters must forget after a replacement, while a process with the list before reaches the old server",
 	},
 	{
 		rule:     "a master that forgot who the masters are is told only by who knows of every join",
@@ -642,12 +642,6 @@ var mutants = []mutant{
 		edits:    []edit{{"roster/sighting.go", "ago(w.at, now) <= limits.SightingLasts()", "true"}},
 		caughtBy: "roster/TestRosterWhoMayTellWhoTheMastersAre",
 		world:    7,
-	},
-	{
-		rule:       "a server that joined and had its marker waits in full when it is flushed",
-		edits:      []edit{{"roster/plan.go", "if joined && !had {", "if joined {"}},
-		caughtBy:   "roster/TestScripts",
-		unmodelled: "not found in 6*10^7 steps: all databases of a server that joined are flushed within its wait",
 	},
 	{
 		rule:       "what a process saw was long ago if only the wall clock went on since",
@@ -777,6 +771,12 @@ var mutants = []mutant{
 		edits:    []edit{{"roster/roster.go", "o.run == run && o.jump > known.jump", "false"}},
 		caughtBy: "roster/TestRosterAJumpIsNotForgottenByADatabaseThatComesBackLater",
 		world:    535,
+	},
+	{
+		rule:       "a clock's jump concerns databases that are being dialled",
+		edits:      []edit{{"roster/roster.go", "if p.Master != master {", "if p.Master != master || !s.connected {"}},
+		caughtBy:   "roster/TestRosterAJumpThatGrewIsWrittenDownForADatabaseThatIsAway",
+		unmodelled: "the model's clocks jump again once a jump is on record",
 	},
 	{
 		rule:     "a jump that was seen before this process was suspended stays one",
@@ -944,7 +944,7 @@ var mutants = []mutant{
 		rule:     "a marker that was missing before a clock jumped is missing anew",
 		edits:    []edit{{"roster/roster.go", "s.read = s.read && !s.absent()", "_ = s.absent()"}},
 		caughtBy: "roster/TestRosterAMissingMarkerThatWasReadLongAgoIsMissingAnew",
-		world:    2_500_020,
+		world:    2_500_084,
 	},
 	{
 		rule:     "a master whose marker is missing anew does not begin as new",
@@ -978,7 +978,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a long wait in database 0 covers no other database",
-		edits:      []edit{{"roster/plan.go", "if (had || !joined) && now.Sub(s.since) >= limits.MaxQuarantine {", "if false {"}},
+		edits:      []edit{{"roster/plan.go", "if now.Sub(s.since) >= limits.MaxQuarantine {", "if false {"}},
 		caughtBy:   "roster/TestRosterALongWaitInDatabase0CoversNoOther",
 		unmodelled: "a master would have to vote in one database while it waits in another for so long, and then forget",
 	},

@@ -102,9 +102,9 @@ var worldLimits = Limits{MasterTimeout: 100 * time.Millisecond, ClockDrift: 0.01
 // twice before a lock has ended.
 const longQuarantine = 40 * time.Second
 
-// A quorum votes when it had no faults for MaxQuarantine, RestartDelay and worldSlack.
-// MaxQuarantine is the longest quarantine, or the wait for dead masters. RestartDelay is the wait
-// for others before the longest quarantine begins, or the quarantine after that. worldSlack is the
+// A quorum votes when it had no faults for MaxQuarantine, Hold and worldSlack.
+// MaxQuarantine is the longest quarantine, or the wait for dead masters. Hold is the wait
+// for others before a server that joins, or the quarantine after a wait. worldSlack is the
 // time to notice, to report and to watch clocks.
 const worldSlack = 10 * time.Second
 
@@ -245,7 +245,7 @@ func (w *world) live() {
 		end += 3 * time.Second
 		w.after(end, w.makePeace)
 	}
-	rest := w.limits.MaxQuarantine + w.limits.RestartDelay + worldSlack
+	rest := w.limits.MaxQuarantine + w.limits.Hold() + worldSlack
 	w.after(end+rest, func() {
 		w.judgePeace()
 		if w.resizes() && !w.divided && w.wrong == "" {
@@ -701,7 +701,7 @@ func (w *world) begins(set string, masters int) {
 	w.sets[set] = true
 	w.grants = slices.DeleteFunc(w.grants, func(g *grant) bool { return g.long })
 	for _, s := range w.full[min(masters, len(w.full)):] {
-		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run && m.Joined.IsStaged() {
+		if m, ok := marker.Parse(s.texts[0]); ok && s.up && m.Run == s.run && m.Joined.IsStaged() && s.place < m.Joined.Counting() {
 			w.log("THE END: a set of %d masters begins beside one of %d", masters, m.Joined.Counting())
 			w.divided = true
 			return

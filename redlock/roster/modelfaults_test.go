@@ -637,6 +637,21 @@ func (w *world) remembering(after int) (n int) {
 	return n
 }
 
+// recordsDiffer tells whether the marker of a server, written in its present run, says that it is the
+// member, and that of another one, of the same set, that a later server is.
+func (w *world) recordsDiffer() bool {
+	for i, s := range w.at {
+		own, _ := marker.Parse(s.texts[0])
+		for _, other := range w.at {
+			m, _ := marker.Parse(other.texts[0])
+			if own.Run == s.run && m.Run == other.run && m.Set == own.Set && m.Joined.Fits(own.Joined) && m.Joined.Together(own.Joined).Who(i) != own.Joined.Who(i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // haveTrouble takes a minority away for ever and restarts one of the others. The processes have
 // seen that one lately. It does not come back with old data: those may be from before it joined, and
 // then it has to join again, which takes more of the others.
@@ -644,12 +659,8 @@ func (w *world) remembering(after int) (n int) {
 // A server that was replaced by another one under the same name stays away until the operator helps.
 // Then there is no such minority.
 func (w *world) haveTrouble() {
-	for _, p := range w.procs {
-		for _, s := range p.r.views {
-			if s.told.State == Barred {
-				return
-			}
-		}
+	if w.recordsDiffer() {
+		return
 	}
 	w.log("TROUBLE")
 	away := w.masters - quorum.Size(w.masters)
@@ -675,20 +686,17 @@ func (w *world) restartWithPresentList(p *process) {
 // masters that all restarted, if a marker of the present names another server in a place (doc.go).
 func (w *world) judgePeace() {
 	sets := map[string]bool{}
-	recorded := w.recorded()
-	restarted := !slices.ContainsFunc(w.at, func(s *toyServer) bool { return s.runs == 1 })
-	for i, s := range w.at {
-		m, _ := marker.Parse(s.texts[0])
-		sets[m.Set] = true
-		if restarted && m.Run == s.run && m.Joined.Who(i) != recorded.Who(i) {
-			sets[""] = true
+	for _, s := range w.at {
+		if m, ok := marker.Parse(s.texts[0]); ok {
+			sets[m.Set] = true
 		}
 	}
-	if w.divided = len(sets) > 1; w.divided || w.moves {
+	restarted := !slices.ContainsFunc(w.at, func(s *toyServer) bool { return s.runs == 1 })
+	if w.divided = len(sets) > 1 || restarted && w.recordsDiffer(); w.divided || w.moves {
 		return
 	}
 	for _, p := range w.procs {
-		if m, _ := marker.Parse(w.at[0].texts[0]); w.resizes() && m.Set != p.r.set && m.Members != len(p.names) {
+		if m, ok := marker.Parse(w.at[0].texts[0]); ok && w.resizes() && m.Set != p.r.set && m.Members != len(p.names) {
 			continue // a set of another number than on its list has begun, and only a reload tells it
 		}
 		for db := range w.dbs {
