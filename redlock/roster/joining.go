@@ -90,9 +90,12 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 		r.sticks(p.Master, waits && r.heardSince(p.Master).IsZero() && now.Sub(s.since) >= limits.RestartDelay)
 		return waits
 	case r.isMember(p, s):
+		// It may have joined, and have restarted before it got its marker.
 		knows := r.knowsMembers(p, s, now, limits)
-		r.sticks(p.Master, !knows && now.Sub(s.since) >= limits.RestartDelay)
-		return !knows
+		isNew := r.member(p.Master).Run != "" && r.met[p.Master] != r.joined.Who(p.Master)
+		waits := !knows || isNew && !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
+		r.sticks(p.Master, waits && now.Sub(s.since) >= limits.RestartDelay && (!knows || r.heardSince(p.Master).IsZero()))
+		return waits
 	case r.wasReplaced(p, s):
 		return true
 	case now.Sub(s.since) < joiningPatience || forgot && r.contested():

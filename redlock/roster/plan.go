@@ -105,7 +105,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it was flushed, or restarted without its data"
-		if now.Sub(s.since) >= limits.MaxQuarantine {
+		if !joined && now.Sub(s.since) >= limits.MaxQuarantine {
 			m.Kind = WriteHere // other databases may have voted and been flushed since then
 		} else if r.met[p.Master] == r.joined.Who(p.Master) {
 			m.Kind = WriteLacking // its other databases hold the member's data
@@ -191,7 +191,7 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 		patience = limits.JumpPatience() + 2*BeatLength
 	}
 	switch {
-	case cause != ClockJumped && waited >= limits.MaxQuarantine:
+	case cause != ClockJumped && waited >= limits.MaxQuarantine && !r.hasJoined(p, r.views[p]):
 		longest = 0 // everything it forgot has ended while it could not be written to
 	case told < r.masters-1 && waited < patience:
 		return 0, false
@@ -203,12 +203,11 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 	return limits.Quarantine(longest), true
 }
 
-// forgotAt returns until when a place may have forgotten what it granted. The server before
-// one that joined voted until then.
+// forgotAt returns until when a place may have forgotten what it granted, or the server before one
+// that joined voted.
 func (r *Roster) forgotAt(p Place) time.Time {
-	s := r.views[p]
-	forgot := s.forgotAt()
-	if heard := r.heardSince(p.Master); r.hasJoined(p, s) && heard.After(forgot) {
+	forgot := r.views[p].forgotAt()
+	if heard := r.heardSince(p.Master); heard.After(forgot) {
 		return heard
 	}
 	return forgot
