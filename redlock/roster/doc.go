@@ -128,8 +128,9 @@
 //     change begins only when all masters have recorded the one before, so no master is left two
 //     changes behind: quorums whose numbers differ by two need not meet. The operator asks by a reload
 //     (Want). A process follows the record, whatever its list is, and one that starts asks for nothing.
-//     Operators who contradict each other do no harm: an addition that another process withdraws is
-//     given up. model_test.go changes the number, also by such operators.
+//     Operators who contradict each other endanger no lock: an addition that another process withdraws
+//     is given up. But lists that name different servers for one place may stop all votes until they
+//     agree. model_test.go changes the number, also by such operators.
 //   - Lost records (sighting.go). Masters that recorded a join may forget it. Let a, b and c be the
 //     masters. A process is cut from a and stands still. Another one replaces c by d. Then b is
 //     flushed, and the other process is cut from b. The first one reaches b and c. If it gave b the old
