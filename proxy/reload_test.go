@@ -36,7 +36,7 @@ func startReloadable(t *testing.T, upstream *proxytest.Redis, masters ...*proxyt
 	for _, master := range masters {
 		r.base += "  - unix://" + master.Socket + "\n"
 	}
-	r.base += "master_timeout: 2s\nrestart_delay: 3s\nlocks:\n  - match: \"lock:*\"\n"
+	r.base += "master_timeout: 2s\nrestart_delay: 4s\nlocks:\n  - match: \"lock:*\"\n"
 	r.write(r.base)
 	cfg, err := config.Load(r.file)
 	if err != nil {
@@ -165,7 +165,7 @@ func TestReloadApplies(t *testing.T) {
 		t.Fatal(err)
 	}
 	hash := r.metric("redlock_config_hash")
-	if err := r.reload("restart_delay: 3s\nlocks:\n  - match: \"lock:*\"\n",
+	if err := r.reload("restart_delay: 4s\nlocks:\n  - match: \"lock:*\"\n",
 		"restart_delay: 5s\nlocks:\n  - match: \"lock:*\"\n    default_ttl: 1m\n  - match: \"lock:cron:*\"\nlog: {level: debug}\n"); err != nil {
 		t.Fatal(err)
 	}

@@ -117,9 +117,10 @@ func (cfg *Config) withDefaults() {
 	}
 }
 
-// LeastRestartDelay is the shortest Config.RestartDelay that is safe with a Config.ClockDrift.
-func LeastRestartDelay(drift float64) time.Duration {
-	return roster.Limits{ClockDrift: drift}.LeastRestartDelay()
+// LeastRestartDelay is the shortest Config.RestartDelay that is safe with a Config.MasterTimeout
+// and a Config.ClockDrift.
+func LeastRestartDelay(masterTimeout time.Duration, drift float64) time.Duration {
+	return roster.Limits{MasterTimeout: masterTimeout, ClockDrift: drift}.LeastRestartDelay()
 }
 
 // limits are the settings that the masters need.

@@ -93,7 +93,7 @@ func TestGrantsSlowerThanTheTTL(t *testing.T) {
 		links = append(links, link)
 		addresses = append(addresses, "redis://"+link.Addr())
 	}
-	proxy := c.AddProxy(t, rig.Options{Masters: addresses, MasterTimeout: 4 * time.Second, RetryCount: 1})
+	proxy := c.AddProxy(t, rig.Options{Masters: addresses, MasterTimeout: 4 * time.Second, RestartDelay: 10 * time.Second, RetryCount: 1})
 	client := proxy.Client(t)
 	rig.MustAcquire(t, client, "lock:warm", "token-to-warm-up-with", rig.LongTTL)
 	rig.MustRelease(t, client, "lock:warm", "token-to-warm-up-with")

@@ -32,12 +32,9 @@ func (c configChecks) all() {
 
 func (c configChecks) durations() {
 	cfg := c.cfg
-	if least := redlock.LeastRestartDelay(cfg.ClockDrift); cfg.RestartDelay < least {
-		c.fail("restart_delay", "%s is too short; it must be %s at least with this clock_drift, because a proxy may take that long to write a master's marker, and the master must not vote before that",
-			ShortDuration(cfg.RestartDelay), ShortDuration(least))
-	}
-	if cfg.RestartDelay <= cfg.MasterTimeout {
-		c.fail("restart_delay", "%s is not longer than master_timeout (%s)", ShortDuration(cfg.RestartDelay), ShortDuration(cfg.MasterTimeout))
+	if least := redlock.LeastRestartDelay(cfg.MasterTimeout, cfg.ClockDrift); cfg.RestartDelay < least {
+		c.fail("restart_delay", "%s is too short; it must be %s at least with master_timeout %s and clock_drift %v, because a proxy may take that long to write a master's marker, and the master must not vote before that",
+			ShortDuration(cfg.RestartDelay), ShortDuration(least), ShortDuration(cfg.MasterTimeout), cfg.ClockDrift)
 	}
 	if cfg.MaxQuarantine < cfg.RestartDelay {
 		c.fail("max_quarantine", "%s is shorter than restart_delay (%s)", ShortDuration(cfg.MaxQuarantine), ShortDuration(cfg.RestartDelay))

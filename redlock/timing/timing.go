@@ -46,8 +46,11 @@ func (l Limits) LateMark() time.Duration {
 	return min(max(MarkAgain, 2*l.MasterTimeout), l.RestartDelay-l.Apart(Recently))
 }
 
-// LeastRestartDelay is the shortest RestartDelay that leaves a marker time enough (LateMark).
-func (l Limits) LeastRestartDelay() time.Duration { return l.Apart(Recently + MarkAgain) }
+// LeastRestartDelay is the shortest RestartDelay that leaves a marker time enough (LateMark). A
+// master that answers within MasterTimeout gets its marker.
+func (l Limits) LeastRestartDelay() time.Duration {
+	return l.Apart(Recently + max(MarkAgain, l.MasterTimeout))
+}
 
 // Turn returns how long after its turn a record of the longest TTL may turn again. before is the
 // longest TTL that was granted before the turn. By then every such lock has ended, even by a slower

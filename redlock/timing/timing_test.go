@@ -16,7 +16,7 @@ func TestWaits(t *testing.T) {
 	}{
 		{"the quarantine without longer locks", 2 * time.Second, 30 * time.Second, func(l Limits) time.Duration { return l.Quarantine(0) }},
 		{"the quarantine after a minute's lock", 8 * time.Second, time.Minute, func(l Limits) time.Duration { return l.Quarantine(time.Minute) }},
-		{"the least restart delay", 2040 * ms, 2040 * ms, Limits.LeastRestartDelay},
+		{"the least restart delay", 2040 * ms, 3570 * ms, Limits.LeastRestartDelay},
 		{"a late marker", 470 * ms, 4 * time.Second, Limits.LateMark},
 		{"the turn without longer locks", 7020 * ms, 35300 * ms, func(l Limits) time.Duration { return l.Turn(0) }},
 		{"the turn after a minute's lock", 65600 * ms, 65600 * ms, func(l Limits) time.Duration { return l.Turn(time.Minute) }},
@@ -37,8 +37,8 @@ func TestWaits(t *testing.T) {
 			t.Errorf("%s with long limits: %v, want %v", row.what, got, row.slow)
 		}
 	}
-	slow.RestartDelay = 3 * time.Second
-	if got := slow.LateMark(); got != 1470*ms {
-		t.Errorf("a late marker of a slow master with a short delay: %v", got)
+	slow.RestartDelay = slow.LeastRestartDelay()
+	if got := slow.LateMark(); got != 2040*ms {
+		t.Errorf("a late marker of a slow master with the least delay: %v, want master_timeout at least", got)
 	}
 }
