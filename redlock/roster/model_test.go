@@ -117,7 +117,7 @@ type world struct {
 	pushed   int
 	steps    int
 	masters  int
-	dbs      int // the processes use so many, and servers have one more
+	dbs      int // processes use so many at most, and servers have one more
 	limits   Limits
 	longs    int  // one lock in this many has a long TTL
 	slow     bool // answers may take long
@@ -285,6 +285,7 @@ type process struct {
 	names   []string
 	cut     []bool
 	masters int // as published last
+	dbs     int // it uses so many databases
 	version uint64
 	judged  uint64
 	witness bool
@@ -296,13 +297,16 @@ type process struct {
 
 func (w *world) startProcess(fresh bool) *process {
 	w.started++
-	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), names: slices.Clone(w.names), cut: make([]bool, w.masters)}
+	p := &process{w: w, name: "p" + strconv.Itoa(w.started), clocks: make([]toyClock, w.masters), route: slices.Clone(w.at), names: slices.Clone(w.names), cut: make([]bool, w.masters), dbs: w.dbs}
+	if w.seed%4 == 1 && !w.hasStory() && (w.seed/4+uint64(w.started))%2 == 0 {
+		p.dbs = 1 // its locks are in database 0, and others may have some elsewhere
+	}
 	var servers []Server
 	for i := range w.masters {
 		servers = append(servers, Server{Name: w.names[i], Moves: w.moves})
 	}
 	p.r = New(servers, fresh, w.rng.Uint64())
-	for db := range w.dbs {
+	for db := range p.dbs {
 		for i := range w.masters {
 			s := &toyStream{p: p, place: Place{i, db}}
 			p.streams = append(p.streams, s)
@@ -643,7 +647,7 @@ func (p *process) ask() {
 // askFor begins a ballot. It reaches the first master earlier than the others.
 func (p *process) askFor(long bool, first int) {
 	w := p.w
-	b := &ballot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay, masters: p.r.masters}
+	b := &ballot{p: p, db: w.rng.IntN(p.dbs), began: w.now, local: p.now(), lag: p.lag, ttl: w.limits.RestartDelay, masters: p.r.masters}
 	if long {
 		b.ttl = w.between(w.limits.RestartDelay, w.limits.MaxQuarantine).Truncate(time.Second)
 	}

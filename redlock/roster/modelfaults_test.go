@@ -699,7 +699,7 @@ func (w *world) judgePeace() {
 		if m, ok := marker.Parse(w.at[0].texts[0]); ok && w.resizes() && m.Set != p.r.set && m.Members != len(p.names) {
 			continue // a set of another number than on its list has begun, and only a reload tells it
 		}
-		for db := range w.dbs {
+		for db := range p.dbs {
 			votes := 0
 			for i := range p.r.masters {
 				if s := p.r.views[Place{i, db}]; s != nil && s.told.State == Certified {

@@ -261,7 +261,7 @@ func (p *process) takes(n *toyServer) {
 		p.route, p.clocks, p.cut = append(p.route, n), append(p.clocks, toyClock{}), append(p.cut, false)
 	}
 	p.r.SetServer(n.place, Server{Name: n.name})
-	for db := range p.w.dbs {
+	for db := range p.dbs {
 		s := &toyStream{p: p, place: Place{n.place, db}}
 		p.streams = append(p.streams, s)
 		p.w.after(p.w.latency(), func() { p.do(s.dial) })

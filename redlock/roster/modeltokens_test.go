@@ -139,7 +139,7 @@ func (p *process) askToken() {
 
 func (p *process) tryToken(again int) {
 	w := p.w
-	b := &tokenBallot{p: p, db: w.rng.IntN(w.dbs), began: w.now, local: p.now(), lag: p.lag, number: p.nextToken, first: marker.FirstToken(p.now()), masters: p.r.masters}
+	b := &tokenBallot{p: p, db: w.rng.IntN(p.dbs), began: w.now, local: p.now(), lag: p.lag, number: p.nextToken, first: marker.FirstToken(p.now()), masters: p.r.masters}
 	for i := range b.masters {
 		q := batch{token: b}
 		if w.rng.IntN(4) == 0 {
