@@ -33,12 +33,24 @@ func (c configChecks) all() {
 func (c configChecks) durations() {
 	cfg := c.cfg
 	if least := redlock.LeastRestartDelay(cfg.MasterTimeout, cfg.ClockDrift); cfg.RestartDelay < least {
-		c.fail("restart_delay", "%s is too short; it must be %s at least with master_timeout %s and clock_drift %v, because a proxy may take that long to write a master's marker, and the master must not vote before that",
+		c.failAt(c.lineOf("restart_delay", "master_timeout", "clock_drift"), "restart_delay", "%s is too short; it must be %s at least with master_timeout %s and clock_drift %v, because a proxy may take that long to write a master's marker, and the master must not vote before that",
 			ShortDuration(cfg.RestartDelay), ShortDuration(least), ShortDuration(cfg.MasterTimeout), cfg.ClockDrift)
 	}
 	if cfg.MaxQuarantine < cfg.RestartDelay {
-		c.fail("max_quarantine", "%s is shorter than restart_delay (%s)", ShortDuration(cfg.MaxQuarantine), ShortDuration(cfg.RestartDelay))
+		c.failAt(c.lineOf("max_quarantine", "restart_delay"), "max_quarantine", "%s is shorter than restart_delay (%s); raise the one or lower the other",
+			ShortDuration(cfg.MaxQuarantine), ShortDuration(cfg.RestartDelay))
 	}
+}
+
+// lineOf returns the line of the first of these keys that the file has. The others have
+// their defaults.
+func (c configChecks) lineOf(keys ...string) int {
+	for _, key := range keys {
+		if line := c.places[key]; line > 0 {
+			return line
+		}
+	}
+	return 0
 }
 
 func (c configChecks) addresses() {
@@ -85,7 +97,7 @@ func (c configChecks) masters() {
 			c.fail(key, "a master's URL must not name a database: a lock in database n lives in database n of every master")
 		}
 		if at := slices.IndexFunc(c.cfg.Masters.Servers[:i], server.Same); at >= 0 {
-			c.fail(key, "%s is the master of line %d (%s) again; one server has one vote", server.Name, c.places[elementKey("masters", at)], c.cfg.Masters.Servers[at].Name)
+			c.fail(key, "%s is the same server as %s on line %d; one server has one vote", server.Name, c.cfg.Masters.Servers[at].Name, c.places[elementKey("masters", at)])
 		}
 	}
 }

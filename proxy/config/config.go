@@ -131,10 +131,11 @@ func (u *Upstream) UnmarshalText(text []byte) error {
 		return nil
 	}
 	u.Kind = UpstreamServer
-	if err := u.Server.UnmarshalText(text); err != nil {
+	err := u.Server.UnmarshalText(text)
+	if errors.Is(err, endpoint.ErrForm) {
 		return fmt.Errorf("%w; or the word embedded or none", err)
 	}
-	return nil
+	return err
 }
 
 // String names the upstream without its credentials.

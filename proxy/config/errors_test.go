@@ -70,7 +70,7 @@ func TestConfigErrors(t *testing.T) {
 		{"auth: {users: [{name: default, password: hunter2}]}", `f.yaml:9: auth.users[0].name: default is the user of auth.password; write that password there`},
 		{"auth: {users: [{name: a b, password: hunter2}]}", `f.yaml:9: auth.users[0].name: has a space or a control character in it, or is longer than 128 bytes`},
 		{"auth: {users: [{name: a, password: hunter2, may: all}]}", `f.yaml:9: auth.users[0].may: "all" is not allowed here; allowed: locks, upstream, both`},
-		{"auth:\n  users:\n    - {name: a, password: hunter2}\n    - {name: a, password: hunter3}", `f.yaml:12: auth.users[1]: a is the user of line 11 again`},
+		{"auth:\n  users:\n    - {name: a, password: hunter2}\n    - {name: a, password: hunter3}", `f.yaml:12: auth.users[1]: a is already the user on line 11; give each user one entry`},
 		{"auth: {password: *hunter2 }", `f.yaml: not valid YAML: a value that begins with * needs quotes`},
 		{"limits: &a {}\nlog: *a", "f.yaml:9: limits: is a YAML anchor; a value that begins with & needs quotes\n" +
 			"f.yaml:10: log: is a YAML alias; write the value out, or quote it if it begins with *"},
@@ -112,10 +112,10 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"tls: {listen: 127.0.0.1:1, auth_clients: maybe}", `f.yaml:9: tls.auth_clients: "maybe" is not allowed here; allowed: no, optional, yes`},
 
 		// server URLs
-		{"upstream: 10.0.0.1:6379", `f.yaml:3: upstream: not a URL; allowed: ` + wantURL + escapes + `; or the word embedded or none`},
-		{"upstream: rediss://:hunter2@h?cert_file=/x", `f.yaml:3: upstream: the URL's option cert_file needs key_file; or the word embedded or none`},
+		{"upstream: 10.0.0.1:6379", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + escapes + `; or the word embedded or none`},
+		{"upstream: rediss://:hunter2@h?cert_file=/x", `f.yaml:3: upstream: the URL's option cert_file needs key_file`},
 		{"upstream: localhost", `f.yaml:3: upstream: not a server URL; allowed: ` + wantURL + `; or the word embedded or none`},
-		{"masters: [\"sentinel://a,b/m\", redis://c, sentinel://B:26379/m]", `f.yaml:4: masters[2]: m@B:26379 is the master of line 4 (m@a:26379) again; one server has one vote`},
+		{"masters: [\"sentinel://a,b/m\", redis://c, sentinel://B:26379/m]", `f.yaml:4: masters[2]: m@B:26379 is the same server as m@a:26379 on line 4; one server has one vote`},
 		{"masters: [\"sentinel://a/m?db=1\"]", `f.yaml:4: masters[0]: a master's URL must not name a database: a lock in database n lives in database n of every master`},
 		{"upstream: redis://localhost:6380", `f.yaml:3: upstream: localhost:6380 is the proxy's own listen address`},
 		{"upstream: [redis://h]", `f.yaml:3: upstream: must be a single value, not a list or a mapping`},
@@ -128,9 +128,9 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"masters: [redis://a, none]", `f.yaml:4: masters[1]: not a server URL; allowed: ` + wantURL},
 		{"masters: [redis://a/1]", `f.yaml:4: masters[0]: a master's URL must not name a database: a lock in database n lives in database n of every master`},
 		{"masters: [redis://a, {redis://u:hunter2@h: 6379}]", `f.yaml:4: masters[1]: must be a single value, not a list or a mapping`},
-		{"masters: [redis://u:hunter2@A:6379, redis://b, redis://a]", `f.yaml:4: masters[2]: a:6379 is the master of line 4 (A:6379) again; one server has one vote`},
-		{"masters: [redis://localhost:7000, redis://127.0.0.1:7000]", `f.yaml:4: masters[1]: 127.0.0.1:7000 is the master of line 4 (localhost:7000) again; one server has one vote`},
-		{"masters: [unix:///a, unix:///a]", `f.yaml:4: masters[1]: /a is the master of line 4 (/a) again; one server has one vote`},
+		{"masters: [redis://u:hunter2@A:6379, redis://b, redis://a]", `f.yaml:4: masters[2]: a:6379 is the same server as A:6379 on line 4; one server has one vote`},
+		{"masters: [redis://localhost:7000, redis://127.0.0.1:7000]", `f.yaml:4: masters[1]: 127.0.0.1:7000 is the same server as localhost:7000 on line 4; one server has one vote`},
+		{"masters: [unix:///a, unix:///a]", `f.yaml:4: masters[1]: /a is the same server as /a on line 4; one server has one vote`},
 		{"masters: [redis://127.0.0.1:6380]", `f.yaml:4: masters[0]: 127.0.0.1:6380 is the proxy's own listen address`},
 
 		// locks
@@ -157,7 +157,7 @@ f.yaml:2: log.format: is a YAML alias; write the value out, or quote it if it be
 		{"restart_delay: 2s", `f.yaml:6: restart_delay: 2s ` + wantLeastDelay},
 		{"restart_delay: 1s", `f.yaml:6: restart_delay: 1s ` + wantLeastDelay},
 		{"restart_delay: -1h", "f.yaml:6: restart_delay: -1h " + wantLeastDelay},
-		{"restart_delay: 11m", `f.yaml:7: max_quarantine: 10m is shorter than restart_delay (11m)`},
+		{"restart_delay: 11m", `f.yaml:7: max_quarantine: 10m is shorter than restart_delay (11m); raise the one or lower the other`},
 		{"master_timeout: 1m", `f.yaml:6: restart_delay: 30s ` + strings.NewReplacer("2.04s", "1m2.73s", "50ms", "1m").Replace(wantLeastDelay)},
 		{"heal: {every: -1s}", `f.yaml:9: heal.every: "-1s" is out of range; allowed: 0s to 24h`},
 		{"heal: 1m", `f.yaml:9: heal: must be a mapping with the keys every, rate, size`},
@@ -225,6 +225,9 @@ func TestConfigErrorsOfWholeFiles(t *testing.T) {
 		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: [default, alice]}\n", "f:4: locks[0].users[1]: alice is not a user in auth"},
 		{"upstream: none\nmasters: embedded\nauth: {users: [{name: alice, password: x}]}\nlocks:\n  - {match: a, users: [alice]}\n", ""},
 		{"upstream: none\nmasters: embedded\nlocks:\n  - {match: a, users: []}\n", "f:4: locks[0].users: must be a list of users' names such as [billing, default]"},
+		// the line of the other key, if this one has its default
+		{"upstream: none\nmasters: embedded\nrestart_delay: 11m\n", "f:3: max_quarantine: 10m is shorter than restart_delay (11m); raise the one or lower the other"},
+		{"upstream: none\nmasters: embedded\nmaster_timeout: 1m\n", "f:3: restart_delay: 30s " + strings.NewReplacer("2.04s", "1m2.73s", "50ms", "1m").Replace(wantLeastDelay)},
 		// every problem is told in one run
 		{"upstream: x\nmasters: [y]\nlog: {level: z}\n", "f:1: upstream: not a server URL; allowed: " + wantURL + "; or the word embedded or none\n" +
 			"f:2: masters[0]: not a server URL; allowed: " + wantURL + "\n" +

@@ -50,7 +50,7 @@ func (c configChecks) user(key string, at int) {
 		return
 	}
 	if first := slices.IndexFunc(c.cfg.Auth.Users, func(u User) bool { return u.Name == user.Name }); first < at {
-		c.fail(key, "%s is the user of line %d again", user.Name, c.places[elementKey("auth.users", first)])
+		c.fail(key, "%s is already the user on line %d; give each user one entry", user.Name, c.places[elementKey("auth.users", first)])
 	}
 	if user.Password == "" {
 		c.fail(key, "%s has no password; write password, password_file or password_env", user.Name)

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"errors"
+	"fmt"
 	"net"
 	"net/url"
 	"regexp"
@@ -31,15 +32,14 @@ func parseSentinelEndpoint(scheme, rest string) (Endpoint, error) {
 	// url.Parse allows one host only.
 	u, err := url.Parse(scheme + "://" + authority[:at] + "host" + rest)
 	if err != nil || strings.Contains(authority[:at], ",") {
-		return Endpoint{}, errors.New("not a URL; allowed: " + urlForms +
-			" (user and password stand once, and in them write / as %2F, # as %23, ? as %3F, % as %25, a comma as %2C)")
+		return Endpoint{}, fmt.Errorf("%w; allowed: %s (user and password come once, before the first host; %s, a comma as %%2C)", ErrForm, urlForms, urlEscapes)
 	}
 	if u.Fragment != "" {
 		return Endpoint{}, errors.New("the URL has a # in it; write # in a password as %23")
 	}
 	name := strings.Trim(u.Path, "/")
 	if !sentinelName.MatchString(name) {
-		return Endpoint{}, errors.New("behind the Sentinels' addresses the master's name must stand, as the Sentinels have it: " + sentinelForms)
+		return Endpoint{}, errors.New("write the master's name behind the Sentinels' addresses, as the Sentinels have it: " + sentinelForms)
 	}
 	addresses, err := sentinelAddresses(authority[at:])
 	if err != nil {

@@ -2,6 +2,7 @@ package endpoint
 
 import (
 	"errors"
+	"fmt"
 	"net/url"
 	"slices"
 	"strconv"
@@ -13,9 +14,14 @@ import (
 const (
 	urlForms = "redis://[user:password@]host[:port], rediss:// for TLS, unix:///path, " + sentinelForms
 
+	urlEscapes = "in user and password write / as %2F, # as %23, ? as %3F, % as %25"
+
 	urlOptions    = "db, password_file, password_env"
 	urlTLSOptions = "ca_cert_file, cert_file, key_file, server_name, skip_verify"
 )
+
+// ErrForm means that a text is no URL of a server at all.
+var ErrForm = errors.New("not a server URL")
 
 // Parse reads a server URL and the files that its options name. Errors never quote the
 // URL, because part of the password may have slipped into the wrong place.
@@ -25,8 +31,7 @@ func Parse(text string) (Endpoint, error) {
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return Endpoint{}, errors.New("not a URL; allowed: " + urlForms +
-			" (in user and password write / as %2F, # as %23, ? as %3F, % as %25)")
+		return Endpoint{}, fmt.Errorf("%w; allowed: %s (%s)", ErrForm, urlForms, urlEscapes)
 	}
 	switch u.Scheme {
 	case "redis", "rediss":
@@ -34,14 +39,14 @@ func Parse(text string) (Endpoint, error) {
 			return Endpoint{}, errors.New("the URL names no host; allowed: " + urlForms)
 		}
 		if path := strings.Trim(u.Path, "/"); path != "" && !isDatabase(path) {
-			return Endpoint{}, errors.New("after the host only a database number may stand, as in redis://host:6379/3")
+			return Endpoint{}, errors.New("only a database number is allowed after the host, as in redis://host:6379/3 (" + urlEscapes + ")")
 		}
 	case "unix":
 		if u.Host != "" || !strings.HasPrefix(u.Path, "/") || u.Path == "/" {
 			return Endpoint{}, errors.New("a unix URL is unix:///path/to/socket, or unix://user:password@/path/to/socket")
 		}
 	default:
-		return Endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
+		return Endpoint{}, fmt.Errorf("%w; allowed: %s", ErrForm, urlForms)
 	}
 	if u.Fragment != "" {
 		return Endpoint{}, errors.New("the URL has a # in it; write # in a password as %23")
@@ -61,7 +66,7 @@ func Parse(text string) (Endpoint, error) {
 	}
 	options, err := redis.ParseURL(u.String())
 	if err != nil {
-		return Endpoint{}, errors.New("not a server URL; allowed: " + urlForms)
+		return Endpoint{}, fmt.Errorf("%w; allowed: %s", ErrForm, urlForms)
 	}
 	server := Endpoint{
 		Name: options.Addr, Network: options.Network, Address: options.Addr,
@@ -98,7 +103,7 @@ func readOptions(u *url.URL, options, further, scheme string) (url.Values, error
 				", and with " + scheme + " " + further + " (write ? in a password as %3F)")
 		}
 		if len(values) > 1 || values[0] == "" {
-			return nil, errors.New("the URL's option " + option + " stands there twice or is empty")
+			return nil, errors.New("the URL's option " + option + " is given twice or is empty")
 		}
 	}
 	if db := query.Get("db"); db != "" && !isDatabase(db) {
@@ -115,7 +120,7 @@ func (e *Endpoint) readSecret(query url.Values) error {
 			continue
 		}
 		if e.Password != "" {
-			return errors.New("the URL has more than one password; only one of user:password, password_file and password_env may be there")
+			return errors.New("the URL has more than one password; use only one of user:password, password_file and password_env")
 		}
 		found, err := read(source)
 		if err != nil {
