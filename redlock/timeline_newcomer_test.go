@@ -110,7 +110,7 @@ func TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload(t *testing.T) 
 		time.Sleep(2 * time.Minute)
 		w.wantStandings(w.locker, "CCC")
 		w.wantStandings(fresh, "CCU")
-		if reason := fresh.Status().Masters[2].Reason; !strings.Contains(reason, "replace that server by a reload") {
+		if reason := fresh.Status().Masters[2].Reason; !strings.Contains(reason, "reload this proxy with the present list") {
 			t.Error(reason)
 		}
 	})

@@ -49,7 +49,7 @@ func TestMarkerLines(t *testing.T) {
 			m.marker.text = strings.NewReplacer("2/3", "2/5", "joined=1,1", "joined=1,1,1,1").Replace(m.marker.text)
 		}, "must not vote: its set has 5 masters by its marker, and 3 by the list or by other markers; only a reload changes their number; " + another, hazardAbsent, "marker"},
 		{"somebody's key", func(_ *config.Config, m *Facts) { m.marker.text = "hello" },
-			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it", hazardAbsent, "marker"},
+			"must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it, or correct the address if another proxy listens there", hazardAbsent, "marker"},
 		{"not shown", func(_ *config.Config, m *Facts) { m.marker = markerFacts{unread: errors.New("NOPERM")} },
 			"did not return its marker: NOPERM", hazardAbsent, "marker"},
 	} {
@@ -82,7 +82,7 @@ func TestOneReasonIsEnough(t *testing.T) {
 		{"slave", "noeviction", fmt.Sprintf(testMarker, 1, 1, 0), replica},
 		{"master", "allkeys-lru", "", evicts},
 		{"master", "allkeys-lru", fmt.Sprintf(testMarker, 2, 2, 0), title + "is number 2 of 3 of set abc (epoch 2), longest TTL granted 1m30s; " + evicts},
-		{"master", "allkeys-lru", "hello", title + "must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it; " + evicts},
+		{"master", "allkeys-lru", "hello", title + "must not vote: its key redlock-proxy:master is no marker; delete it if no other program needs it, or correct the address if another proxy listens there; " + evicts},
 	} {
 		cfg, upstream, masters := testServers(3)
 		for i := range masters {

@@ -25,7 +25,7 @@ func Unreadable(text string) string {
 	if strings.HasPrefix(text, "redlock-proxy/") {
 		return "its marker is of a later version of this program, so update this proxy; do not delete the key " + Key
 	}
-	return "its key " + Key + " is no marker; delete it if no other program needs it"
+	return "its key " + Key + " is no marker; delete it if no other program needs it, or correct the address if another proxy listens there"
 }
 
 // Read reads the value of Key. It returns false for any text that is no marker.

@@ -108,7 +108,7 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 		name, what = r.names(p.Master), "that Sentinels name was replaced, restarted or flushed"
 	}
 	r.join(p.Master, name, s.run)
-	r.warn("a lock master "+what+"; the other masters record the server there as new, and it votes when they have kept that for a while and its quarantine is over",
+	r.warn("a lock master "+what+"; the other masters put the server there on record as new, and it votes after its quarantine",
 		"master", r.names(p.Master), "epoch", r.epoch)
 	return true
 }
@@ -154,13 +154,13 @@ func (r *Roster) butFirst(p Place, s *view) string {
 	case r.hasJoined(p, s):
 		return ": " + r.whileJoining(p.Master)
 	case r.stuck[p.Master]:
-		return ", and too few other masters that remember can be reached to tell who the masters are: bring one more back, or start an empty server in its place"
+		return ", and too few other masters that remember the set can be reached: bring one more back, or start an empty server at its address"
 	case r.wasReplaced(p, s):
 		when := fmt.Sprintf("in epoch %d", r.member(p.Master).Epoch)
 		if r.outdated[p.Master] {
 			when = "in the set before this one"
 		}
-		return ", and another server took its place " + when + ": give this process the present list of masters, or replace that server by a reload"
+		return ", and another server took its place " + when + ": reload this proxy with the present list; to bring this server back, reload with that list first, and then with this one"
 	}
 	return ""
 }
@@ -168,9 +168,9 @@ func (r *Roster) butFirst(p Place, s *view) string {
 // whileJoining says, for people, what a server waits for that has joined.
 func (r *Roster) whileJoining(master int) string {
 	if r.stuck[master] {
-		return "it is new in its place, and too few other masters that have this on record can be reached: bring one more back, or start an empty server in its place"
+		return "it is new in its place, and too few other masters that have this on record can be reached: bring one more back, or start an empty server at its address"
 	}
-	return "it is new in its place, and enough other masters must keep that on record for a while first"
+	return "it is new in its place; enough other masters must first keep that on record, for twice restart_delay and a few seconds"
 }
 
 // A hearing is what this process knows of how the other masters record the member at a place.

@@ -57,7 +57,7 @@ func (st Standing) At(m marker.Marker, now Reading, limits Limits) Standing {
 		st.State, st.Reason = Uncertified, "its replication has changed, and is being looked at"
 	case now.Received.Sub(st.learned) < limits.MasterTimeout:
 		// A running ballot may have counted a replaced master.
-		st.State, st.Reason = Uncertified, "who the masters are has just changed"
+		st.State, st.Reason = Uncertified, "the record of the masters has just changed"
 	case now.Suspended:
 		st.State, st.Reason = Uncertified, "this machine was suspended before it answered"
 	case now.Jumped:
@@ -93,7 +93,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case s.jump > 0:
 		return no(Uncertified, "its clock has jumped forward by %s", s.jump.Round(time.Millisecond))
 	case r.set != "" && !r.joined.Has(p.Master):
-		return no(Uncertified, "it is not one of the %d masters on record; a reload with the present list adds it", r.masters)
+		return no(Uncertified, "it is not one of the %d masters on record; a reload with the present list adds one master at a time", r.masters)
 	case r.set == "":
 		return no(Uncertified, "no set of masters is known yet")
 	case s.text == "":
@@ -107,7 +107,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case m.Joined.Who(p.Master) != r.joined.Who(p.Master) && r.hasJoined(p, s):
 		return no(Uncertified, "%s", r.whileJoining(p.Master))
 	case m.Joined.Who(p.Master) != r.joined.Who(p.Master):
-		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date", r.epoch)
+		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date; reload with the present one", r.epoch)
 	case m.Run != s.run:
 		return no(Uncertified, "it has been restarted%s", r.butFirst(p, s))
 	case m.Epoch != r.epoch || !slices.Equal(m.Joined, r.joined):

@@ -104,7 +104,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		if r.contested() || now.Sub(s.since) < missingPause {
 			return Write{}, false
 		}
-		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it was flushed, or restarted without its data"
+		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it is new, was flushed, or restarted without its data"
 		if !joined && now.Sub(s.since) >= limits.MaxQuarantine {
 			m.Kind = WriteHere // other databases may have voted and been flushed since then
 		} else if r.met[p.Master] == r.joined.Who(p.Master) {

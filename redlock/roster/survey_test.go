@@ -26,7 +26,7 @@ func TestSurvey(t *testing.T) {
 		"restarted":             {func(f *Found) { f.Run = "another" }, Uncertified, "it has been restarted"},
 		"flushed":               {func(f *Found) { f.Marker = "" }, Uncertified, "its marker is missing"},
 		"a later version":       {func(f *Found) { f.Marker = "redlock-proxy/9 db=0" }, Barred, "its marker is of a later version of this program, so update this proxy; do not delete the key redlock-proxy:master"},
-		"somebody's key":        {func(f *Found) { f.Marker = "hello" }, Barred, "its key redlock-proxy:master is no marker; delete it if no other program needs it"},
+		"somebody's key":        {func(f *Found) { f.Marker = "hello" }, Barred, "its key redlock-proxy:master is no marker; delete it if no other program needs it, or correct the address if another proxy listens there"},
 		"of another set":        {func(f *Found) { f.Marker = r.another(1, func(m *marker.Marker) { m.Set = "t" }) }, Barred, "it belongs to another set of masters (t, not s)"},
 		"in quarantine": {func(f *Found) {
 			f.Marker = r.another(1, func(m *marker.Marker) { m.Set, m.Since, m.Quarantine = "s", clock.Milliseconds(), time.Minute })
