@@ -175,7 +175,7 @@ func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 		}
 	}
 	refusal = errors.New("f:3: nonsense is not known here")
-	if _, err := AskReload(t.Context(), cfg, false); err == nil || !strings.Contains(err.Error(), "409 Conflict\nf:3: nonsense is not known here") || asked != 3 {
+	if _, err := AskReload(t.Context(), cfg, false); err == nil || !strings.Contains(err.Error(), "the running proxy refused the reload, and its old configuration stays active\nf:3: nonsense is not known here") || asked != 3 {
 		t.Errorf("a reload that is refused, asked for %d times: %v", asked, err)
 	}
 	if status, _ := fetch(t, web.URL+"/reload"); status != http.StatusMethodNotAllowed {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -88,21 +89,28 @@ func askAdmin(ctx context.Context, admin, method, path string) (answer string, e
 	} else if config.EveryAddress(host) {
 		host = "127.0.0.1"
 	}
-	url := "http://" + net.JoinHostPort(host, port) + path
-	request, err := http.NewRequestWithContext(ctx, method, url, nil)
+	address := net.JoinHostPort(host, port)
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+address+path, nil)
 	if err != nil {
 		return "", err
 	}
 	transport := &http.Transport{DisableKeepAlives: true} // and no HTTP proxy of the environment
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		return "", err
+		var failed *url.Error
+		if errors.As(err, &failed) {
+			err = failed.Err // without the method and the URL
+		}
+		return "", fmt.Errorf("no proxy answers at its admin address %s: %w; start it, or correct admin in the configuration", address, err)
 	}
 	defer response.Body.Close()
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	answer = strings.TrimSpace(string(text))
-	if response.StatusCode != http.StatusOK {
-		return "", fmt.Errorf("%s answered %s\n%s", url, response.Status, answer)
+	switch response.StatusCode {
+	case http.StatusOK:
+		return answer, nil
+	case http.StatusConflict:
+		return "", fmt.Errorf("the running proxy refused the reload, and its old configuration stays active\n%s", answer)
 	}
-	return answer, nil
+	return "", fmt.Errorf("%s answered %s to %s\n%s", address, response.Status, path, answer)
 }
