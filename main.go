@@ -86,7 +86,7 @@ func run(args []string) int {
 		return exitFine
 	}
 	// This comes before anything slow, because a SIGHUP that nobody listens for ends the
-	// process. A SIGHUP that arrives during the start is obeyed once the proxy serves.
+	// process. A SIGHUP that arrives during the start causes a reload once the proxy serves.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	cfg, err := configuration(*file, *try)

@@ -27,7 +27,7 @@ func subcommands() []subcommand {
 		{"redlock|masters", "MASTERS", []string{"Return each lock master with its state, and why it does not vote."}, (*Console).masters},
 		{"redlock|rules", "RULES", []string{"Return the lock rules that apply to you, in their order."}, (*Console).rules},
 		{"redlock|slowlog", "SLOWLOG GET [<count>] | LEN | RESET", []string{
-			"Return or forget the lock commands that took longer than limits.slow_command,",
+			"Return or forget the lock commands that took limits.slow_command or longer,",
 			"as SLOWLOG does (default: 10, -1 means all). Arguments after the first key are left out.",
 		}, (*Console).slowlog},
 		{"redlock|status", "STATUS", []string{"Return one line: whether locks can be decided now, and why not."}, (*Console).status},

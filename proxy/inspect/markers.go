@@ -143,7 +143,7 @@ func newSetHazards(cfg *config.Config, masters []Facts, now time.Time) (found ha
 		if !m.Founded.IsZero() {
 			since = " since " + config.Timestamp(m.Founded)
 		}
-		found.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; take -new out of the start command, where it would be said again after they have forgotten everything", m.Set, since)
+		found.add(hazardRefused, kindNewSet, "", "these masters belong to set %s%s; take -new out of the start command, because a later start would use it again after they have forgotten everything", m.Set, since)
 	}
 	return found
 }

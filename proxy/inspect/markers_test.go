@@ -178,7 +178,7 @@ func TestMarkerLinesOfNewcomers(t *testing.T) {
 func TestNewIsRefusedWhereASetExists(t *testing.T) {
 	now := time.Date(2026, 11, 21, 5, 10, 0, 0, time.UTC)
 	founded := func(at time.Time) string { return fmt.Sprintf("%08x%024x", at.Unix(), 0xaabbccdd) }
-	const take = "; take -new out of the start command, where it would be said again after they have forgotten everything"
+	const take = "; take -new out of the start command, because a later start would use it again after they have forgotten everything"
 	for name, row := range map[string]struct {
 		newSet  bool
 		set     string
