@@ -107,8 +107,8 @@ func TestAdminAnswers(t *testing.T) {
 	}
 }
 
-// What is wrong in the file of a process that serves, or in the files that it
-// names, does not make the process unhealthy.
+// A mistake in the file of a running process, or in the files that it names, does not make
+// the process unhealthy.
 func TestHealthcheck(t *testing.T) {
 	address := startTestAdmin(t, prometheus.NewRegistry(), func() readiness { return readiness{} })
 	_, port, _ := net.SplitHostPort(address)
@@ -156,8 +156,8 @@ func TestHealthcheck(t *testing.T) {
 	}
 }
 
-// The admin address has no password, so only who is on the machine may change
-// something; and who asked is told what came of it.
+// The admin address has no password, so only somebody on this machine may change
+// something. The answer says what the result was.
 func TestReloadIsAskedForOnTheMachineOnly(t *testing.T) {
 	var refusal error
 	asked, moved := 0, false

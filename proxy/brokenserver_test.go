@@ -14,8 +14,8 @@ import (
 	"redlock-proxy/proxy/scripts"
 )
 
-// What a server may send that is broken, or is none; each but the first goes
-// on for ever.
+// brokenStreams are what a broken server may send, or a server that is no Redis. Each but
+// the first goes on for ever.
 var brokenStreams = map[string]struct{ first, repeated string }{
 	"nothing":               {},
 	"no RESP":               {"HTTP/1.1 400 Bad Request\r\n", "x\r\n"},

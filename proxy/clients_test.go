@@ -238,7 +238,7 @@ func TestClientListShowsEachIDOnce(t *testing.T) {
 }
 
 // A session that only locks or names itself is listed, although the upstream does not know it.
-// What it sets later is seen, and an open upstream is told.
+// Names that it sets later are seen, and an open upstream gets them.
 func TestClientListShowsWhatIsSetLater(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis)

@@ -13,7 +13,7 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// What differs between any two connections to one Redis.
+// incidental are the differences between any two connections to one Redis.
 var incidental = []struct {
 	pattern *regexp.Regexp
 	instead string

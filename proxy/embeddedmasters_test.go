@@ -53,7 +53,7 @@ func TestEmbeddedMastersKnowEveryType(t *testing.T) {
 	}
 }
 
-// What a run that was not won left on embedded masters is put back exactly.
+// The effects of a run that was not won are undone exactly on embedded masters.
 func TestEmbeddedMastersUndo(t *testing.T) {
 	cfg := config.Demo()
 	cfg.MasterTimeout = patience

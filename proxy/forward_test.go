@@ -101,8 +101,8 @@ func TestDeepReplyIsPassedOn(t *testing.T) {
 	client.ask("PING\r\n", "+PONG\r\n")
 }
 
-// What would make the connection something else than one of commands and
-// replies is refused wherever it comes, and the connection goes on.
+// A command that would switch the connection to another protocol is refused wherever it
+// comes, and the connection goes on.
 func TestProtocolsThatAreNotForClients(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	client := startTestProxy(t, redis).dial(t)

@@ -164,7 +164,7 @@ func TestLargeLockCommandsCountAsMemory(t *testing.T) {
 	eventually(t, "all memory is given back", func() bool { return p.env.Budget.InUse() == 0 })
 }
 
-// What the upstream says to the proxy itself counts too.
+// Replies of the upstream to the proxy itself count, too.
 func TestCapturedRepliesCountAsMemory(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startTestProxy(t, redis, func(c *testConfig) { c.Limits.Memory = 1 << 20 })

@@ -9,8 +9,8 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// What is remembered of clients takes memory that limits.memory bounds, and all of
-// it is given back.
+// The record of clients takes memory that limits.memory bounds, and all of it is given
+// back.
 func TestWhatIsRememberedOfClientsCounts(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startTestProxy(t, nil, masters.configure, func(c *testConfig) { c.Limits.Memory = 70_000 })

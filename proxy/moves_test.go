@@ -75,7 +75,7 @@ func TestTransactionsEndWithTheirRules(t *testing.T) {
 	}
 }
 
-// What else a reload may change holds at once for those who are connected.
+// The other settings that a reload may change apply at once to connected clients.
 func TestSessionSeesNewSettings(t *testing.T) {
 	p := startTestProxy(t, nil, func(c *testConfig) {
 		c.Users = config.NewAccounts(config.Auth{Password: "old", May: config.RightBoth}, 0)

@@ -67,8 +67,8 @@ func (c *testClient) line() string {
 	return string(line)
 }
 
-// What a user may not do is refused in Redis's words, which a real one gives
-// to users with like rights.
+// Commands that a user may not send are refused in Redis's words. A real Redis gives
+// these to users with the same rights.
 func TestUsersMayNot(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	redis.Ask(t, "ACL SETUSER locker on >pw ~lock:* resetchannels &lock:* +@all -config -flushall -keys -scan -monitor -script|flush -client|kill -acl|setuser -eval")
@@ -104,7 +104,7 @@ func TestUsersMayNot(t *testing.T) {
 	}
 }
 
-// What each user may do goes where it would go for everybody.
+// Commands that a user may send go where they would go for everybody.
 func TestUsersMay(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	p := startWithUsers(t, redis, (&fakeMasters{}).configure)
@@ -143,8 +143,8 @@ func TestLoginsNeverReachTheUpstream(t *testing.T) {
 	}
 }
 
-// Who may only use the upstream hears nothing of what happens on the masters,
-// by whatever pattern.
+// A user who may only use the upstream gets no message from the masters, whatever the
+// pattern.
 func TestMessagesOfTheMastersAreForLockUsers(t *testing.T) {
 	masters := &fakeMasters{}
 	p := startWithUsers(t, proxytest.StartRedis(t), masters.configure)
@@ -197,8 +197,8 @@ func TestUsersChange(t *testing.T) {
 	}
 }
 
-// Who logged in a moment before the users changed, and was not yet seen then,
-// is found out with the next command.
+// A client that logged in a moment before the users changed may have been missed then. Its
+// next command finds that out.
 func TestARemovedUserIsFoundOut(t *testing.T) {
 	p := startWithUsers(t, nil)
 	client := p.dial(t)

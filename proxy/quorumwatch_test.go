@@ -46,7 +46,7 @@ func TestQuorumLostIsLoggedOnce(t *testing.T) {
 	}
 }
 
-// After a change of who the masters are no vote counts for a moment. That is no loss of the quorum.
+// After a change of the masters no vote counts for a moment. That is no loss of the quorum.
 // It is one if it lasts.
 func TestAChangeOfTheMastersIsNoLossOfTheQuorum(t *testing.T) {
 	var log bytes.Buffer

@@ -190,9 +190,9 @@ func TestReloadApplies(t *testing.T) {
 	}
 }
 
-// Rules that move keys are put in force only by who asks for that by name, having
-// been told what comes of it. Everybody can see it while it lasts, and rules that
-// were mistyped are put right at once.
+// A reload that moves keys needs -move-keys, and without it the error says what the reload
+// would cost. Everybody can see the move while it lasts. Mistyped rules can be put right at
+// once.
 func TestReloadMovesKeysOnlyByName(t *testing.T) {
 	servers := startGuardRedises(t, 4)
 	r := startReloadable(t, servers[3], servers[:3]...)

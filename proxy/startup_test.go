@@ -106,8 +106,8 @@ func TestTheFirstMomentsEnd(t *testing.T) {
 	})
 }
 
-// A new set begins in quarantine. Everybody who asks hears that, until when, and
-// what to do; who does it can lock at once.
+// A new set begins in quarantine. Every answer says so, until when, and what to do. After
+// that step locks can be taken at once.
 func TestANewSetSaysSo(t *testing.T) {
 	servers := startGuardRedises(t, 3)
 	file := filepath.Join(t.TempDir(), "config.yaml")

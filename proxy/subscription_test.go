@@ -47,7 +47,7 @@ func TestMessagesOfTheMastersReachSubscribers(t *testing.T) {
 			masters.publish(unlockChannel, "a\r\nb")
 			client.expect(told(of, "message", unlockChannel, "a\r\nb") + told(of, "pmessage", "redisson_*", unlockChannel, "a\r\nb"))
 
-			// What is published at the upstream comes once, from there.
+			// A message that is published at the upstream comes once, from there.
 			redis.Ask(t, "PUBLISH "+unlockChannel+" plain")
 			got := client.values(2)
 			if !strings.Contains(got, told(of, "message", unlockChannel, "plain")) || !strings.Contains(got, told(of, "pmessage", "redisson_*", unlockChannel, "plain")) {
@@ -178,7 +178,7 @@ func TestLockChannelsInMultiAndPipe(t *testing.T) {
 	masters.expectRequests(t)
 }
 
-// What an upstream refuses is not heard from the masters either.
+// A subscription that the upstream refuses gets no messages from the masters either.
 func TestRefusedSubscription(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	redis.Ask(t, "ACL SETUSER limited on nopass +@all ~* &allowed")

@@ -161,8 +161,8 @@ func (p *tlsTest) serves(config *tls.Config) bool {
 	return string(reply[:n]) == wire.Pong
 }
 
-// Who speaks no TLS, or an old one, or does not believe us, is counted and not
-// served; who says nothing holds nobody up.
+// A client that speaks no TLS, or an old version, or does not trust our certificate, is
+// counted and not served. A silent client delays nobody.
 func TestFailedHandshakes(t *testing.T) {
 	log := &proxytest.Log{}
 	p := startOverTLS(t, nil, "no", func(c *testConfig) { c.log = newTextLog(log) })

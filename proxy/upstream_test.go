@@ -215,8 +215,8 @@ func TestUpstreamConnectionEnds(t *testing.T) {
 	}
 }
 
-// What an upstream says before it is entered is the answer to the command that
-// opens it, and locks do not need it.
+// If an upstream refuses the connection, the command that opens it gets the refusal as its
+// answer. Locks do not need the upstream.
 func TestUpstreamLetsNobodyIn(t *testing.T) {
 	const full = "-ERR max number of clients reached\r\n"
 	for name, row := range map[string]struct{ greeting, want string }{

@@ -8,8 +8,8 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// A transaction of commands without keys is held until EXEC. What the upstream
-// refuses by then is what EXEC names, as on Redis itself.
+// A transaction of commands without keys is held until EXEC. EXEC names the command that
+// the upstream refuses by then, as on Redis itself.
 func TestExecNamesWhatTheUpstreamRefusesSince(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	client, direct := startTestProxy(t, redis).dial(t), dialTest(t, "unix", redis.Socket)
@@ -50,8 +50,8 @@ func TestMonitorShowsTheClientsOwnSpelling(t *testing.T) {
 	}
 }
 
-// What the upstream has told of before a command of a transaction that is held here
-// comes before its reply.
+// A transaction is held here. Invalidations that the upstream sent before one of its
+// commands come before the command's reply.
 func TestInvalidationsComeBeforeWhatIsHeld(t *testing.T) {
 	redis := proxytest.StartRedis(t)
 	client, other := startTestProxy(t, redis).dial(t), dialTest(t, "unix", redis.Socket)

@@ -18,7 +18,8 @@ import (
 	"redlock-proxy/redlock/resp"
 )
 
-// What a broken master, or a server that is no master, may send. Each goes on for ever.
+// brokenStreams are what a broken master may send, or a server that is no master. Each goes
+// on for ever.
 var brokenStreams = map[string]struct{ first, repeated string }{
 	"no RESP":               {"HTTP/1.1 400 Bad Request\r\n", "x\r\n"},
 	"nested arrays":         {"", "*1\r\n"},

@@ -49,8 +49,8 @@
 //     (resp.Equivalent) and the keys' states afterwards (rdb) are. Streams and modules'
 //     types compare by their bytes. So a value that contains a master's own clock equals
 //     no other master's, nor do masters of different versions agree on such types. Only a
-//     quorum of equal votes wins, also if the run deleted, because a fair lock is taken by
-//     a deletion from its queue. What loses is put back exactly (effect), deletions too. If
+//     quorum of equal votes wins, also if the run deleted: a fair lock is taken by a deletion
+//     from its queue. The effects of other votes are undone exactly (effect), deletions too. If
 //     a quorum deleted, an equal copy is deleted, and one that drifted, as a counter can.
 //   - Copies that disagree (quorum/existence.go, mend). A key exists if a quorum holds
 //     something under it. It may exist if the masters that did not answer, or may not

@@ -50,8 +50,8 @@ func (e extension) granted() bool { return e.changed }
 // Extend changes a key's TTL. It is won if a quorum changed the TTL of one and the same
 // value and some validity is left. A changed TTL is never undone, because that would
 // break a newer extension. Masters that were away get the new expiry by value when they
-// are back. An extension that a change of who the masters are overtook is tried again, for what is
-// left of the TTL.
+// are back. If the masters changed during an extension, it is tried again, for the rest
+// of the TTL.
 func (l *Locker) Extend(ctx context.Context, r ExtendRequest) Outcome {
 	key := string(r.Key) // debts outlive the call
 	// An extension goes before those that wait, but not in the middle of another

@@ -117,8 +117,7 @@ func (cfg *Config) withDefaults() {
 	}
 }
 
-// LeastRestartDelay is the shortest Config.RestartDelay that is safe with a Config.MasterTimeout
-// and a Config.ClockDrift.
+// LeastRestartDelay is the shortest Config.RestartDelay that is safe with these settings of Config.
 func LeastRestartDelay(masterTimeout time.Duration, drift float64) time.Duration {
 	return roster.Limits{MasterTimeout: masterTimeout, ClockDrift: drift}.LeastRestartDelay()
 }
@@ -175,7 +174,7 @@ type Retry = ballot.Retry
 // reloadPatience is the longest wait of a reload for the masters' answers.
 const reloadPatience = 5 * time.Second
 
-// Reload puts a new configuration in force while requests go on. It may change limits,
+// Reload makes a new configuration the active one while requests go on. It may change limits,
 // retries, drift and delays, how the same masters are reached, one master for another, and
 // their number. Another number is only begun: Status tells how far it has come. Log, Observer,
 // Loop and New stay as they were. An error is for the operator. After an error nothing has

@@ -6,8 +6,8 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// A first look may show too little to decide, and be followed by another one, because who the masters
-// are has changed. What the first look showed, also late, is then what the DEL met.
+// A first look may show too little to decide, and be followed by another one, because the masters
+// have changed. The DEL then met what the first look showed, also late.
 func TestADELMeetsWhatItsFirstLookShowedWhateverCameOfIt(t *testing.T) {
 	saw := func(value string) quorum.Answer[lookAnswer] {
 		return quorum.Answer[lookAnswer]{State: quorum.Answered, Value: lookAnswer{reading: reading{value: []byte(value)}}}

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A change of who the masters are overtakes requests. They are tried again.
+// A change of the masters overtakes requests. They are tried again.
 
 // overtake has another process replace the last master. The Locker hears of it by its next question.
 func (w *timeline) overtake() {

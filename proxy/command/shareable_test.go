@@ -28,7 +28,7 @@ func TestShareable(t *testing.T) {
 	}
 }
 
-// What only a server knows is not shared, whatever the server says of it.
+// A command that only a server knows is not shared, whatever the server says of it.
 func TestForeignCommandIsNotShareable(t *testing.T) {
 	foreign := []any{"module.get", int64(2), []any{"readonly"}, int64(1), int64(1), int64(1), []any{}, []any{}, []any{}, []any{}}
 	table, err := Builtin().With([]any{foreign})

@@ -92,7 +92,7 @@ func (in *Input) fillAttached() error {
 	return ErrNothing
 }
 
-// EndFill ends a Fill that returned ErrNothing. What has come since is unread.
+// EndFill ends a Fill that returned ErrNothing. Bytes that came since are unread.
 func (in *Input) EndFill() {
 	in.mu.Lock()
 	defer in.mu.Unlock()

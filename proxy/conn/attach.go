@@ -22,7 +22,7 @@ type Reader interface {
 	Ended(err error)
 }
 
-// Attach has a loop read and write the connection from now on. What comes goes to the Reader
+// Attach has a loop read and write the connection from now on. The Reader gets its bytes
 // after Resume. task is unparked by a Wake, by the connection's end and when there is room to
 // write. Attach returns false, and changes nothing, if the loop cannot do that: it is nil, or
 // the connection is neither TCP nor a Unix socket.

@@ -18,7 +18,7 @@ func pair(t *testing.T) (sock *Socket, far net.Conn, clock *Clock) {
 }
 
 // A wake interrupts the read under way and every later one until it is cleared,
-// and leaves the reader's own deadline in force.
+// and keeps the reader's own deadline.
 func TestWake(t *testing.T) {
 	sock, far, _ := pair(t)
 	go sock.Wake()

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// What a dialled connection reaches is the listener that the URL names.
+// A dialled connection reaches the listener that the URL names.
 func TestDial(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	authority := testca.New(t)
@@ -108,8 +108,8 @@ func withPort(url string, listener net.Listener) string {
 	return strings.Replace(url, "PORT", port, 1)
 }
 
-// Whatever is wrong with a URL, nothing of it is shown: a part of the password
-// may stand at the wrong place.
+// No error shows any part of the URL, because a part of the password may be at the wrong
+// place.
 func FuzzParseEndpoint(f *testing.F) {
 	for _, text := range []string{"redis://u:hunter2@h:1/2", "rediss://:hunter2@[::1]:7?skip_verify=true", "unix://u:hunter2@/a/b?db=3", "redis://hunter2#x@h", "redis://h:99999", "hunter2"} {
 		f.Add(text)

@@ -38,8 +38,8 @@ func TestHolds(t *testing.T) {
 	}
 }
 
-// A wait lasts from the first try in vain to the grant, for each client. Who has given up
-// begins anew.
+// A wait lasts from the first try in vain to the grant, for each client. A client that has
+// given up begins anew.
 func TestWaits(t *testing.T) {
 	times, began := New(), time.Now()
 	at := func(s int) time.Time { return began.Add(time.Duration(s) * time.Second) }

@@ -12,7 +12,7 @@ import (
 )
 
 // Holds and waits are measured by rule, whether the lock is taken and released by name or
-// by a script. What nobody decided tells nothing.
+// by a script. An undecided command is not measured.
 func TestHoldsAndWaitsAreMeasured(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var next redlock.Outcome

@@ -269,7 +269,7 @@ func TestALockGrantedWhileItsClientLeavesHasALease(t *testing.T) {
 	}
 }
 
-// What may have freed a lock passes it on, also a transaction.
+// A command that may have freed a lock passes it on, also a transaction.
 func TestWhatHandsOver(t *testing.T) {
 	for _, line := range []string{"DEL j k", "UNLINK k", "GETDEL k", "PEXPIRE k 0", "EVAL s 1 k", "SET k v XX PXAT 1", "MULTI"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -356,7 +356,7 @@ func TestAScriptWaitsForItsKeysOnly(t *testing.T) {
 	}
 }
 
-// The queue's limits are those of the rule that is in force when the acquire comes.
+// The queue's limits are those of the rule that is active when the acquire comes.
 func TestAReloadAppliesToTheNextAcquire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		x := newFakeLock()

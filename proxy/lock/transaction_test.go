@@ -9,7 +9,8 @@ import (
 	"redlock-proxy/redlock"
 )
 
-// What a transaction deletes without comparing is told, whether or not its client watches keys.
+// A transaction reports keys that it deletes without comparing, whether or not its client
+// watches keys.
 func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 	for _, row := range []struct {
 		commands []string

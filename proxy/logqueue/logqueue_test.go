@@ -46,7 +46,7 @@ func TestLinesComeInOrder(t *testing.T) {
 	}
 }
 
-// While nobody reads, Write does not wait. What was dropped is told afterwards.
+// While nobody reads, Write does not wait. The number of dropped lines is logged afterwards.
 func TestAStalledReaderHoldsNobodyUp(t *testing.T) {
 	g := &gate{}
 	g.shut.Lock()

@@ -42,7 +42,7 @@ func TestLocksInJSON(t *testing.T) {
 	})
 }
 
-// Many that ask together cause one question at a time, with pauses. Who asks the same gets
+// Many that ask together cause one question at a time, with pauses. The same search gets
 // the same answer for a second.
 func TestQuestionsForLocksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

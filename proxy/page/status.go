@@ -43,7 +43,7 @@ type Quorum struct {
 	NewUntil Time   `json:"new_until"` // when a new set grants locks
 }
 
-// Master is one master. What is not known is null.
+// Master is one master. An unknown value is null.
 type Master struct {
 	Name        string   `json:"name"`
 	State       string   `json:"state"`

@@ -179,7 +179,7 @@ func TestReplacedMastersAreForgotten(t *testing.T) {
 	}
 }
 
-// What is recorded with each vote and each command allocates nothing.
+// Recording each vote and each command allocates nothing.
 func TestRecordingDoesNotAllocate(t *testing.T) {
 	r := NewRecorder()
 	observer := r.Observer(new(nobody))

@@ -32,7 +32,7 @@ type listener struct {
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 
-	// What the masters were asked for. Only the session's goroutine uses these.
+	// The masters were asked for these. Only the session's goroutine uses them.
 	asked       [2]map[string]struct{} // by family
 	askedBytes  int                    // the memory for asked, taken from the server's
 	askedKeys   map[string]struct{}

@@ -134,8 +134,8 @@ func TestPipelineIsAnsweredInOrder(t *testing.T) {
 	})
 }
 
-// A command that leaves the loop, and one after it, are answered in order, too. What the client
-// sends meanwhile is read ahead.
+// A command that leaves the loop, and one after it, are answered in order, too. Bytes that
+// the client sends meanwhile are read ahead.
 func TestBusyInPipeline(t *testing.T) {
 	onBoth(t, func(t *testing.T, start starter) {
 		_, client := start(t, io.Discard)

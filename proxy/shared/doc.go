@@ -20,26 +20,27 @@
 //
 // # What breaks for whom
 //
-// If a connection ends, or sends what answers no command, the members with replies pending have
-// failed: nobody knows which of their commands were executed. Their sessions end, as with a
-// connection of their own. Other members get a new connection at their next command.
+// If a connection ends, or sends a reply that answers no command, the members with replies
+// pending have failed: nobody knows which of their commands were executed. Their sessions end,
+// as with a connection of their own. Other members get a new connection at their next command.
 //
 // # Which server
 //
 // A connection stays with the server that it reached. If that server replies READONLY, it has
 // become a replica: members of all connections that lead there get a new one at their next command,
-// and the old one is closed when it owes nothing. So is one that nobody has used for a minute.
+// and the old one is closed when no reply is pending. So is one that nobody has used for a minute.
 //
 // # Slow clients
 //
-// For each client at most 64 KiB are in its socket's buffer, and a little more than twice as much
-// is put aside, which counts in limits.memory. If there is more, or no memory, nothing is read from
-// the connection, and others wait. The watch looks ten
-// times a second: if one client has had reading stop for a second in all during one turn, and
-// another member waits, the owner is told (Owner.Unread) and ends that client. Time in which the
-// client takes ten megabytes a second does not count. So one that does not read delays others by
-// about a second at most. A client for which others have waited once uses a connection of its own
-// from then on (Member.IsSlow), because others should wait for it no second time.
+// For each client at most 64 KiB are in its socket's buffer, and a little more than twice as
+// much is put aside, which counts in limits.memory. If there is more, or no memory, nothing is
+// read from the connection, and others wait. The watch looks ten times a second. It adds up the
+// time for which one client has stopped the reading during one turn. Time in which the client
+// takes ten megabytes a second does not count. If the sum reaches a second, and another member
+// waits, the watch calls Owner.Unread, and the owner ends that client. So a client that does
+// not read delays others by about a second at most. A client for which others have waited once
+// uses a connection of its own from then on (Member.IsSlow): others should wait for it no
+// second time.
 //
 // The owner bounds a turn: it must not have more than a small number of commands and bytes
 // unanswered. Write waits while the connection's buffer has more than a megabyte.

@@ -98,9 +98,9 @@ func (l *lane) isDialled() bool {
 // isOver tells whether a new dial is needed.
 func (l *lane) isOver() bool { return l.isDialled() && (l.conn == nil || l.conn.isPast()) }
 
-// NewPool makes a Pool without connections. What it keeps for slow clients counts in memory. The
+// NewPool makes a Pool without connections. Its buffers for slow clients count in memory. The
 // loop reads and writes the connections, if it is not nil and can. outOfSync is called if a server
-// sends what answers no command.
+// sends a reply that answers no command.
 func NewPool(clock *conn.Clock, memory *conn.Budget, l *loop.Loop, outOfSync func(error)) *Pool {
 	p := &Pool{clock: clock, memory: memory, loop: l, outOfSync: outOfSync, lanes: map[laneKey]*lane{}}
 	p.running, p.stop = context.WithCancel(context.Background())

@@ -245,7 +245,7 @@ func testBrokenInsideAValue(t *testing.T, r *rig) {
 	expect(t, c.client, "+OK\r\n")
 }
 
-// What answers no command reaches nobody, and ends the connection.
+// A reply that answers no command reaches nobody, and ends the connection.
 func TestHostileServer(t *testing.T) { eachWay(t, tHostileServer) }
 
 func tHostileServer(t *testing.T, r *rig) {

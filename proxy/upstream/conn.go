@@ -61,7 +61,7 @@ type Events interface {
 	Confirmed(wire.Confirmation)
 	// ClientLeft is called when a write to the client fails.
 	ClientLeft()
-	// OutOfSync is called when the upstream sent what cannot be a reply to the commands.
+	// OutOfSync is called when the upstream sent bytes that cannot be a reply to the commands.
 	// The connection ends.
 	OutOfSync(error)
 	// Panicked is called with the value that recover returned. The connection ends.

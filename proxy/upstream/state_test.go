@@ -8,7 +8,7 @@ import (
 	"redlock-proxy/proxy/wire"
 )
 
-// What a client has set is sent on each new connection, within the memory that it may take.
+// The state that a client has set is sent on each new connection, within its share of memory.
 func TestClientState(t *testing.T) {
 	used := 0
 	c := NewClientState(func(n int) bool {

@@ -46,7 +46,7 @@ type Outcome struct {
 	// Outrun says that a quorum agreed, and that other requests were served before this one
 	// to the last try.
 	Outrun bool
-	// Overtaken says that who the masters are has changed during the ballot.
+	// Overtaken says that the masters have changed during the ballot.
 	Overtaken bool
 	// NewUntil is the time from which a new set can grant locks. Zero: the set is not new.
 	NewUntil time.Time
@@ -102,8 +102,8 @@ func (o Outcome) undecided() string {
 	return fmt.Sprintf("the answers of %d lock masters differ, %d alike needed", o.Answered, o.Needed)
 }
 
-// Split tells whether a quorum answered and the answers differ, or votes did not count because who
-// the masters are has changed meanwhile.
+// Split tells whether a quorum answered and the answers differ, or votes did not count because
+// the masters have changed meanwhile.
 func (o Outcome) Split() bool {
 	return o.Verdict == NoQuorum && (o.Answered >= o.Needed || o.Overtaken)
 }

@@ -71,7 +71,7 @@ func New(ctx context.Context, box *ballot.Box, mender *mend.Mender, observer Obs
 	return &Healer{box: box, mender: mender, observer: observer, log: log, ctx: ctx}
 }
 
-// Set puts settings in force. The pass that is under way ends first.
+// Set makes settings the active ones. The pass that is under way ends first.
 func (h *Healer) Set(s Settings) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -254,8 +254,8 @@ func (s *Set) wasPrepared(db int) bool { return db < len(s.prepared) && s.prepar
 
 // Prepare waits until a quorum of masters votes in a database that is used for the first
 // time. It waits no longer than a ballot may take. It does not wait if no change is
-// expected. After a change of who the masters are no vote counts for a moment, and Prepare
-// waits for the end of that, too, or until left is closed (nil: the asker does not leave).
+// expected. After a change of the masters no vote counts for a moment, and Prepare waits
+// for the end of that, too, or until left is closed (nil: the asker does not leave).
 func (s *Set) Prepare(db int, left <-chan struct{}) {
 	if !s.isSettled() {
 		s.settle(db, left)
@@ -294,7 +294,7 @@ func (s *Set) Prepare(db int, left <-chan struct{}) {
 	}
 }
 
-// HasLearned tells whether this process has learned of a change of who the masters are since then.
+// HasLearned tells whether this process has learned of a change of the masters since then.
 func (s *Set) HasLearned(since time.Time) bool {
 	at := s.voters.learned.Load()
 	return at != nil && at.After(since)

@@ -8,10 +8,10 @@ import (
 	"redlock-proxy/redlock/roster"
 )
 
-// This file waits for votes after a change of who the masters are.
+// This file waits for votes after a change of the masters.
 
 const (
-	// settling is how long a quorum of votes is waited for after a change of who the masters are,
+	// settling is how long a quorum of votes is waited for after a change of the masters,
 	// and how long one request waits, besides the time in which none can count.
 	settling = 2 * time.Second
 	// settlingLook is the pause between two questions to idle masters meanwhile.
@@ -41,10 +41,10 @@ func (p *polls) end() {
 	p.ended = nil
 }
 
-// isSettled tells whether nobody needs to wait after a change of who the masters are.
+// isSettled tells whether nobody needs to wait after a change of the masters.
 func (s *Set) isSettled() bool { return s.voters.learned.Load() == s.voters.settled.Load() }
 
-// settle waits until a quorum votes after a change of who the masters are, or until left is closed.
+// settle waits until a quorum votes after a change of the masters, or until left is closed.
 // One of those that wait has idle masters asked, for all. If it goes, another one does.
 func (s *Set) settle(db int, left <-chan struct{}) {
 	patience := time.NewTimer(s.limits.Load().MasterTimeout + settling)

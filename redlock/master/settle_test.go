@@ -18,7 +18,7 @@ func (nobody) Queued(string, int)            {}
 func (nobody) Standing(roster.MasterStatus)  {}
 func (nobody) Forgot(string, roster.Amnesia) {}
 
-// Of those that wait for votes after a change of who the masters are, one asks for all. It may leave
+// Of those that wait for votes after a change of the masters, one asks for all. It may leave
 // before the others, and then another one asks. Nobody waits for votes that cannot come.
 func TestThoseThatWaitAfterAChangeOfTheMastersMayLeave(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

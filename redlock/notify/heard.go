@@ -61,7 +61,7 @@ type copyTimes struct {
 }
 
 // A silence is the last period in which nothing arrived from a master, not even an answer
-// to a PING. What the master published during it arrives late.
+// to a PING. Messages that the master published during it arrive late.
 type silence struct{ from, until time.Time }
 
 const (

@@ -17,10 +17,11 @@ import (
 // Between two decisions lies the time of a quarantine. So two locks that live at once were granted
 // by numbers that differ by one at most, and share a master.
 //
-// Before a decision nobody counts votes for a moment: until a quorum has recorded that the number is
-// about to change. Who decides has then read every longest TTL and token that was granted by the old
-// number, and whoever records the decision raises both. Otherwise N-Q+1 masters would not know them.
-// A master that forgets meanwhile does not help to decide before its quarantine is over.
+// Before a decision nobody counts votes for a moment: until a quorum has recorded that the number
+// is about to change. The process that decides has then read every longest TTL and token that was
+// granted by the old number. A process that records the decision raises both. Otherwise N-Q+1
+// masters would not know them. A master that forgets meanwhile does not help to decide before its
+// quarantine is over.
 
 // recount takes over the number of masters from their record.
 func (r *Roster) recount() {

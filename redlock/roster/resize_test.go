@@ -145,7 +145,7 @@ func TestAQuarantineBeforeADecisionCountsByTheSlowestClock(t *testing.T) {
 	}
 }
 
-// Whoever decides must have read all that was granted by the number before.
+// The process that decides must have read all that was granted by the number before.
 func TestNobodyVotesJustBeforeTheNumberOfMastersChanges(t *testing.T) {
 	for members, want := range map[string]State{
 		"1 1 1 2@d;1+": Certified, "1 1 1 2@d;1*": Uncertified, "1 1 1 2@d;1=": Certified,

@@ -33,7 +33,8 @@ func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }
 
-// losesSight tells whether a sighting is about to end. Who waits longer may not write any more.
+// losesSight tells whether a sighting is about to end. A process that waits longer may not
+// write any more.
 func (r *Roster) losesSight(p Place, now time.Time, limits Limits) bool {
 	return r.hasSeen(p, now, limits) && !r.hasSeen(p, now.Add(BeatPause), limits)
 }

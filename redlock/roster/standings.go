@@ -82,7 +82,7 @@ func (r *Roster) Silent(p Place, unanswered, late bool, now time.Time) bool {
 func (r *Roster) CertifiedIn(db int) quorum.Set { return r.are(db, Certified) }
 
 // FillableIn returns the masters of the set that answer in a database: they are certified, or
-// in quarantine. What is written to them stays.
+// in quarantine. Keys that are written to them stay.
 func (r *Roster) FillableIn(db int) quorum.Set { return r.are(db, Certified, Quarantined) }
 
 // are returns the masters that are in one of these states in a database.

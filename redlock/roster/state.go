@@ -61,8 +61,8 @@ type Status struct {
 	Set    string // the set's id; empty if there is no set
 	Epoch  int64  // number of the epoch: 1, and one more for each replaced master and each step of Change
 	Reason string // why there is no set yet; empty if there is one
-	// Learned is when this process last learned of a change of who the masters are. It is zero if it
-	// has learned of none.
+	// Learned is when this process last learned of a change of the masters. It is zero if it has
+	// learned of none.
 	Learned time.Time
 	// NewUntil is when locks can be granted in a new set, which begins in quarantine. It is
 	// zero if the set is not new, or if locks can be granted already.

@@ -54,9 +54,9 @@ func (r *Roster) leaves(s *view, next marker.Marker, now time.Time) {
 }
 
 // covers returns the longest TTL that a lock may have if it is granted at now, by the master's
-// own time. Whoever asks for a longer one records it in Longest first. If that happened just
-// before the record turned, its stream may not have read of the turn. So until timing.TurnGrace has
-// passed, covers returns Granted.
+// own time. A request for a longer one records it in Longest first. If that happened just
+// before the record turned, its stream may not have read of the turn. So until timing.TurnGrace
+// has passed, covers returns Granted.
 func covers(m marker.Marker, now time.Duration) time.Duration {
 	if past := now - time.Duration(m.Turned)*time.Millisecond; past >= 0 && past < timing.TurnGrace {
 		return m.Granted()
