@@ -49,7 +49,8 @@
 //     it knows, or begin a new set, and count fewer masters than others do.
 //   - A set of one master. Nobody else knows its longer TTLs.
 //   - Masters that forgot may get markers of two sets, if one process begins a new set in the moment in
-//     which another writes the old one's marker. Only the operator can tell them apart.
+//     which another writes the old one's marker, or does not finish its set within Limits.RestartDelay.
+//     Only the operator can tell them apart.
 //   - All masters restart twice without their latest data, as by a loss of power, and a process starts in
 //     between, while a marker records the joins that it begins. If the masters then come back, and another
 //     process gives them their former record, the two records name different servers. Neither process then

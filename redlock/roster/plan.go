@@ -83,7 +83,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 	})
 }
 
-// mend returns what to write to one place of an existing set. What concerns the whole server is
+// mend returns what to write to one place of an existing set. An event of the whole server is
 // written through database 0, which all processes use. So one process does it once for all
 // databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
@@ -101,7 +101,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		r.begin(&m, limits)
 		return m, true
 	case s.text == "" && p.DB == 0:
-		if r.contested() || now.Sub(s.since) < missingPause {
+		if missing := now.Sub(s.since); missing < missingPause || missing < limits.RestartDelay && r.contested() {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it is new, was flushed, or restarted without its data"
@@ -287,8 +287,8 @@ type usedDatabases struct {
 	databases []int
 }
 
-// contested tells whether another set is being founded on masters that have forgotten this one.
-// Then nothing may be written in between.
+// contested tells whether another set is being founded on masters that have forgotten this one. Then
+// nothing may be written in between. After RestartDelay it is no founding, but a marker from an old copy.
 func (r *Roster) contested() bool {
 	for p, s := range r.views {
 		m := s.marker
