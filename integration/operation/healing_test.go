@@ -25,7 +25,7 @@ func TestHealedRollingRestart(t *testing.T) {
 	plain.Start(t)
 	c := rig.StartServers(t)
 	p := c.AddProxy(t, rig.Options{
-		RestartDelay: 3 * time.Second, MaxQuarantine: 4 * time.Second,
+		RestartDelay: 4 * time.Second, MaxQuarantine: 4 * time.Second,
 		Rules: []string{"lock:*"}, More: "heal: {every: 3s, rate: 1000, size: 1mb}\n", LogLevel: "info",
 	})
 	lease := strconv.FormatInt((30 * time.Minute).Milliseconds(), 10)

@@ -73,7 +73,7 @@ func TestReloadUnderLoad(t *testing.T) {
 // upstream. So nobody gets it until such a lock has ended. Then it is on the masters.
 func TestReloadMovesKeys(t *testing.T) {
 	c := rig.StartServers(t)
-	options := c.With(rig.Options{Rules: []string{"lock:*"}, RestartDelay: 3 * time.Second, MaxQuarantine: 6 * time.Second})
+	options := c.With(rig.Options{Rules: []string{"lock:*"}, RestartDelay: 4 * time.Second, MaxQuarantine: 6 * time.Second})
 	p := rig.StartProxy(t, options)
 	client := p.Client(t)
 	const ttl = 1500 * time.Millisecond

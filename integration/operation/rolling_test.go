@@ -23,7 +23,7 @@ func TestRollingRestart(t *testing.T) {
 	redis.SetLogger(rig.Silence{})
 	const lease = 800 * time.Millisecond
 	c := rig.StartServers(t)
-	options := rig.Options{RestartDelay: 3 * time.Second, MaxQuarantine: 5 * time.Second, LogLevel: "info"}
+	options := rig.Options{RestartDelay: 4 * time.Second, MaxQuarantine: 5 * time.Second, LogLevel: "info"}
 	proxies := []*rig.Proxy{c.AddProxy(t, options), c.AddProxy(t, options)}
 	resource := &history.Register{Key: "lock:rolling"}
 	var grants, errors [2]atomic.Int64

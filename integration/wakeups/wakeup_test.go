@@ -171,7 +171,7 @@ func TestTrackingWakesWaiters(t *testing.T) {
 // TestWakeUpsWithMastersAway: a minority of the masters is killed and comes back while
 // clients wait.
 func TestWakeUpsWithMastersAway(t *testing.T) {
-	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks, RestartDelay: 3 * time.Second})
+	c := rig.StartCluster(t, rig.Options{Rules: ruleOfLocks, RestartDelay: 4 * time.Second})
 	const key = "lock:away"
 	channel := rig.ChannelOf(key)
 	waiter, tracking, holder := c.Proxy.Talk(t, 3), c.Proxy.Talk(t, 3), c.Proxy.Talk(t, 2)
