@@ -1067,7 +1067,7 @@ var mutants = []mutant{
 		rule:     "a master that forgot learns the last token",
 		edits:    []edit{{"roster/plan.go", "m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)", "m.Marker.Token = 0"}},
 		caughtBy: "TestTimelineTokensSurviveARollingRestart",
-		world:    1_000_121,
+		world:    1_000_443,
 	},
 	{
 		rule:       "the last token is learned from N-Q+1 masters that remember",
