@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"net"
 	"slices"
@@ -33,24 +34,13 @@ func (c configChecks) all() {
 func (c configChecks) durations() {
 	cfg := c.cfg
 	if least := redlock.LeastRestartDelay(cfg.MasterTimeout, cfg.ClockDrift); cfg.RestartDelay < least {
-		c.failAt(c.lineOf("restart_delay", "master_timeout", "clock_drift"), "restart_delay", "%s is too short; it must be %s at least with master_timeout %s and clock_drift %v, because a proxy may take that long to write a master's marker, and the master must not vote before that",
+		c.failAt(cmp.Or(c.places["restart_delay"], c.places["master_timeout"], c.places["clock_drift"]), "restart_delay", "%s is too short; it must be %s at least with master_timeout %s and clock_drift %v, because a proxy may take that long to write a master's marker, and the master must not vote before that",
 			ShortDuration(cfg.RestartDelay), ShortDuration(least), ShortDuration(cfg.MasterTimeout), cfg.ClockDrift)
 	}
 	if cfg.MaxQuarantine < cfg.RestartDelay {
-		c.failAt(c.lineOf("max_quarantine", "restart_delay"), "max_quarantine", "%s is shorter than restart_delay (%s); raise the one or lower the other",
+		c.failAt(cmp.Or(c.places["max_quarantine"], c.places["restart_delay"]), "max_quarantine", "%s is shorter than restart_delay (%s); raise the one or lower the other",
 			ShortDuration(cfg.MaxQuarantine), ShortDuration(cfg.RestartDelay))
 	}
-}
-
-// lineOf returns the line of the first of these keys that the file has. The others have
-// their defaults.
-func (c configChecks) lineOf(keys ...string) int {
-	for _, key := range keys {
-		if line := c.places[key]; line > 0 {
-			return line
-		}
-	}
-	return 0
 }
 
 func (c configChecks) addresses() {
