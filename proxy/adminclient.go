@@ -8,7 +8,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -22,10 +21,9 @@ import (
 // healthcheckTimeout is shorter than the usual timeout of a container engine's check.
 const healthcheckTimeout = 3 * time.Second
 
-// Healthcheck asks the process that runs with the configuration file at path whether it is
-// alive, and returns nil if it is. An empty path means the default file, as for
-// config.Load. Healthcheck reads only the admin address. A running process must not be
-// killed for other mistakes in the file, or in files that it names.
+// Healthcheck asks the process that runs with the configuration file at path whether it is alive, and
+// returns nil if it is. An empty path means the default file, as for config.Load. It reads only the
+// admin address: other mistakes in the file, or in files that it names, must kill no running process.
 func Healthcheck(ctx context.Context, path string) error {
 	ctx, cancel := context.WithTimeout(ctx, healthcheckTimeout)
 	defer cancel()
@@ -43,8 +41,7 @@ func adminAddress(path string) string {
 	var file struct{ Admin *string }
 	if yaml.Unmarshal(text, &file) != nil || file.Admin == nil {
 		if line := adminLine.FindSubmatch(text); line != nil {
-			found := string(line[1])
-			file.Admin = &found
+			file.Admin = new(string(line[1]))
 		}
 	}
 	if file.Admin != nil {
@@ -58,11 +55,10 @@ func adminAddress(path string) string {
 // adminLine finds the address in a file that is not valid YAML.
 var adminLine = regexp.MustCompile(`(?m)^admin:[ \t]*["']?([^\s"'#]*)`)
 
-// AskReload asks the process at cfg's admin address to read its file again, as SIGHUP does,
-// and waits for the result. It is for containers, which have no kill. It is also the only
-// way to move keys with the lock rules (moveKeys). The report is for people. The error says
-// why the old configuration stays active, or why the process could not be asked. AskReload
-// uses only the admin address of cfg.
+// AskReload asks the process at cfg's admin address to read its file again, as SIGHUP does, and waits
+// for the result. It is for containers, which have no kill, and the only way to move keys with the lock
+// rules (moveKeys). The report is for people. The error says why the old configuration stays active, or
+// why the process could not be asked. AskReload uses only the admin address of cfg.
 func AskReload(ctx context.Context, cfg *config.Config, moveKeys bool) (report string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, reloadPatience+healthcheckTimeout)
 	defer cancel()
@@ -73,8 +69,7 @@ func AskReload(ctx context.Context, cfg *config.Config, moveKeys bool) (report s
 	return askAdmin(ctx, cfg.Admin, http.MethodPost, path)
 }
 
-// askAdmin sends a request to the admin server. admin is the address on which the server
-// listens. It returns the body of a 200, and an error for every other status.
+// askAdmin asks the server that listens on admin. It returns the body of a 200, or else an error.
 func askAdmin(ctx context.Context, admin, method, path string) (answer string, err error) {
 	if admin == "" {
 		return "", errors.New("admin is empty in the configuration, so the running proxy cannot be asked")
@@ -97,10 +92,7 @@ func askAdmin(ctx context.Context, admin, method, path string) (answer string, e
 	transport := &http.Transport{DisableKeepAlives: true} // and no HTTP proxy of the environment
 	response, err := (&http.Client{Transport: transport}).Do(request)
 	if err != nil {
-		var failed *url.Error
-		if errors.As(err, &failed) {
-			err = failed.Err // without the method and the URL
-		}
+		err = errors.Unwrap(err) // without the method and the URL
 		return "", fmt.Errorf("no proxy answers at its admin address %s: %w; start it, or correct admin in the configuration", address, err)
 	}
 	defer response.Body.Close()
@@ -110,7 +102,7 @@ func askAdmin(ctx context.Context, admin, method, path string) (answer string, e
 	case http.StatusOK:
 		return answer, nil
 	case http.StatusConflict:
-		return "", fmt.Errorf("the running proxy refused the reload, and its old configuration stays active\n%s", answer)
+		return "", errors.New("the running proxy refused the reload, and its old configuration stays active\n" + answer)
 	}
 	return "", fmt.Errorf("%s answered %s to %s\n%s", address, response.Status, path, answer)
 }
