@@ -652,6 +652,22 @@ func (w *world) recordsDiffer() bool {
 	return false
 }
 
+// members counts the servers whose markers say that they remember and are the members of their set.
+func (w *world) members() (n int) {
+	for i, s := range w.at {
+		own, _ := marker.Parse(s.texts[0])
+		for _, other := range w.at {
+			if m, _ := marker.Parse(other.texts[0]); m.Set == own.Set && m.Joined.Fits(own.Joined) {
+				own.Joined = own.Joined.Together(m.Joined)
+			}
+		}
+		if m, ok := marker.Parse(s.texts[0]); ok && m.Run == s.run && m.Joined.Who(i) == own.Joined.Who(i) {
+			n++
+		}
+	}
+	return n
+}
+
 // haveTrouble takes a minority away for ever and restarts one of the others. The processes have
 // seen that one lately. It does not come back with old data: those may be from before it joined, and
 // then it has to join again, which takes more of the others.
@@ -682,17 +698,24 @@ func (w *world) restartWithPresentList(p *process) {
 }
 
 // judgePeace checks that every process can grant locks. It excepts masters that had forgotten and
-// got markers of different sets, because only the operator can tell those apart. It also excepts
-// masters that all restarted, if a marker of the present names another server in a place (doc.go).
+// got markers of different sets, if no quorum of one set is up, because only the operator can tell
+// those apart. It also excepts masters that all restarted, if a marker of the present names another server
+// in a place, and promoted servers of which too few remember (doc.go).
 func (w *world) judgePeace() {
-	sets := map[string]bool{}
+	sets, most := map[string]int{}, 0 // the servers of each set that are up, and the most of them
 	for _, s := range w.at {
-		if m, ok := marker.Parse(s.texts[0]); ok {
-			sets[m.Set] = true
+		m, ok := marker.Parse(s.texts[0])
+		switch {
+		case ok && s.up:
+			sets[m.Set]++
+		case ok:
+			sets[m.Set] += 0
 		}
+		most = max(most, sets[m.Set])
 	}
 	restarted := !slices.ContainsFunc(w.at, func(s *toyServer) bool { return s.runs == 1 })
-	if w.divided = len(sets) > 1 || restarted && w.recordsDiffer(); w.divided || w.moves {
+	w.divided = len(sets) > 1 && most < quorum.Size(len(w.at)) || restarted && w.recordsDiffer()
+	if w.divided || w.moves && w.members() < quorum.Size(len(w.at)) {
 		return
 	}
 	for _, p := range w.procs {
