@@ -29,7 +29,6 @@ type view struct {
 	read   bool      // the marker was read on this connection, into text and marker
 	text   string
 	marker marker.Marker
-	noText bool      // the key of the marker holds no string
 	broken bool      // the key of the marker holds no marker
 	since  time.Time // when marker or replication began to tell of the present memory
 	// turnedAt is when the present turn of marker was first seen.
@@ -244,10 +243,10 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 	text, token := marker.CutToken(text) // a new token is no news, and changes nothing but itself
 	s := r.view(p)
 	s.read, s.asked = s.read && !s.hasLapsed(asked), asked
-	news := !s.read || s.text != text || s.noText != broken
-	s.noText = broken
+	next, ok := marker.Parse(text)
+	broken = broken || text != "" && !ok
+	news := !s.read || s.text != text || s.broken != broken
 	if news {
-		next, ok := marker.Parse(text)
 		r.leaves(s, next, now)
 		if p.DB == 0 && next.Since > s.marker.Since && r.evicted[p.Master] {
 			delete(r.evicted, p.Master) // the marker now records that it may have forgotten
@@ -259,7 +258,7 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 		if !s.read || !s.marker.SameMemory(next) || broken {
 			s.since, s.lacks = now, r.ttls
 		}
-		s.marker, s.broken = next, broken || text != "" && !ok
+		s.marker, s.broken = next, broken
 		s.actedAt, s.ahead, s.blank = time.Time{}, false, false
 	}
 	s.read, s.text = true, text
