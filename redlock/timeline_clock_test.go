@@ -159,7 +159,7 @@ func TestTimelineAQuorumThatJumpsWhileOthersDoNotHasJumped(t *testing.T) {
 			onTimeline(t, script, func(t *testing.T, w *timeline) {
 				w.settle()
 				if slow {
-					w.links[4].setDelay(roster.JumpPause, 0)
+					w.links[4].setDelay(second/10, 0)
 				}
 				for i, by := range row.by {
 					w.masters[i].jump(by)

@@ -90,16 +90,6 @@ func (j Jump) with(other Jump) Jump {
 // possible tells whether there is such a jump.
 func (j Jump) possible() bool { return j.Least <= j.Most+ClockTolerance }
 
-// clocksRead tells whether every other connected master was asked for the time since then.
-func (r *Roster) clocksRead(p Place, since time.Time) bool {
-	for other, s := range r.views {
-		if other.DB == p.DB && other.Master != p.Master && s.connected && s.asked.Before(since) {
-			return false
-		}
-	}
-	return true
-}
-
 // A Jump is the amount by which a clock jumped, positive for forward. A reading takes time, so
 // the amount lies between Least and Most. The zero Jump means that it did not jump.
 type Jump struct{ Least, Most time.Duration }

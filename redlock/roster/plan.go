@@ -38,10 +38,6 @@ const (
 const (
 	// MarkAgain is how long to wait for the answer to a write before it is planned again.
 	MarkAgain = timing.MarkAgain
-	// JumpPause is how long a jump waits at most to be written down, until the other masters'
-	// clocks are read. If all jumped together, this process stood still. Until the jump is
-	// written, a process that has just started does not know of it.
-	JumpPause = 100 * time.Millisecond
 	// missingPause is how long a missing marker is left alone, because another process may be
 	// about to begin a new set.
 	missingPause = 300 * time.Millisecond
@@ -132,7 +128,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	case own.DB != p.DB:
 		m.Cause, m.Reason = Emptied, isSwapped
 	case s.jump > 0:
-		if p.DB != 0 || now.Sub(s.jumpedAt) < JumpPause && !r.clocksRead(p, s.jumpedAt) {
+		if p.DB != 0 {
 			return Write{}, false
 		}
 		m.Kind, m.jump = WriteAll, s.jump
@@ -187,7 +183,9 @@ func (r *Roster) covers(p Place, cause Amnesia, longest time.Duration, now time.
 	forgot := r.forgotAt(p)
 	told, enough := r.readSince(p, forgot.Add(limits.MasterTimeout)), r.othersThatTell()
 	waited, patience := now.Sub(forgot), limits.MasterTimeout+readPause
-	if cause == ClockJumped { // other processes must know of it soon
+	if cause == ClockJumped {
+		// Meanwhile the other masters' clocks are read, too. If all jumped together, this process stood
+		// still. But a process that has just started must know of the jump soon.
 		patience = limits.JumpPatience() + 2*BeatLength
 	}
 	switch {
