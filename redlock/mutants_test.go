@@ -603,7 +603,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a server that a reload brought in gives way only to a reload",
-		edits:      []edit{{"roster/joining.go", "(r.met[p.Master] != \"\" || r.isOutdated(p.Master))", "r.met[p.Master] != \"\""}},
+		edits:      []edit{{"roster/joining.go", "(r.sightings[p.Master].joined != \"\" || r.isOutdated(p.Master))", "r.sightings[p.Master].joined != \"\""}},
 		caughtBy:   "TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload",
 		unmodelled: "the same: a join is safe, and in the model's peace all have one list",
 	},

@@ -47,7 +47,6 @@ func (r *Roster) adopt(now time.Time) {
 		if r.token > 0 { // masters that forgot may have known larger ones, as in tokenLearned
 			r.token = max(r.token, marker.FirstToken(now))
 		}
-		clear(r.met)
 		clear(r.sightings)
 		clear(r.plans)
 	}

@@ -92,7 +92,7 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	case r.isMember(p, s):
 		// It may have joined, and have restarted before it got its marker.
 		knows := r.knowsMembers(p, s, now, limits)
-		isNew := r.member(p.Master).Run != "" && r.met[p.Master] != r.joined.Who(p.Master)
+		isNew := r.member(p.Master).Run != "" && !r.hasMet(p.Master)
 		waits := !knows || isNew && !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
 		r.sticks(p.Master, waits && now.Sub(s.since) >= limits.RestartDelay && (!knows || r.heardSince(p.Master).IsZero()))
 		return waits
@@ -125,7 +125,7 @@ func (r *Roster) sticks(master int, stuck bool) {
 // says that it is the configured server. A Sentinel's name may belong to any server.
 func (r *Roster) knows(master int) bool {
 	m := r.member(master)
-	return !r.moves(master) && (r.met[master] == r.joined.Who(master) || m.Name != "" && m.Name == members.PlainName(r.names(master)))
+	return !r.moves(master) && (r.hasMet(master) || m.Name != "" && m.Name == members.PlainName(r.names(master)))
 }
 
 // isMember tells whether a server without a marker of its present run is the member itself,
@@ -138,7 +138,7 @@ func (r *Roster) isMember(p Place, s *view) bool {
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
 	onRecord := s.text != "" && s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master)
-	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.met[p.Master] != "" || r.isOutdated(p.Master))
+	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.sightings[p.Master].joined != "" || r.isOutdated(p.Master))
 }
 
 // isOutdated tells whether a reload elsewhere has replaced the server on this process's list. It
@@ -339,7 +339,6 @@ func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
 
 // Left drops what was seen of the former master at a place.
 func (r *Roster) Left(i int) {
-	delete(r.met, i)
 	delete(r.sightings, i)
 	delete(r.runs, i)
 	delete(r.plans, i)

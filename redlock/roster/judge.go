@@ -121,9 +121,5 @@ func (r *Roster) judge(p Place, s *view) Standing {
 	case m.DB != p.DB:
 		return no(Uncertified, isSwapped)
 	}
-	if p.DB == 0 {
-		r.met[p.Master] = r.joined.Who(p.Master)
-		delete(r.outdated, p.Master)
-	}
 	return Standing{State: Certified, Longest: m.Granted(), learned: r.learned, Masters: r.masters}
 }

@@ -103,7 +103,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it is new, was flushed, or restarted without its data"
 		if !joined && now.Sub(s.since) >= limits.MaxQuarantine {
 			m.Kind = WriteHere // other databases may have voted and been flushed since then
-		} else if r.met[p.Master] == r.joined.Who(p.Master) {
+		} else if r.hasMet(p.Master) {
 			m.Kind = WriteLacking // its other databases hold the member's data
 		}
 	case s.text == "":

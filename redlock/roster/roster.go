@@ -97,8 +97,7 @@ type Roster struct {
 	// plans are, by master, the entry of joined before a join that this process has not read in a
 	// marker yet.
 	plans   map[int]string
-	learned time.Time      // when this process learned of other members, or took a step
-	met     map[int]string // by master: the entry of joined when this process last saw the member's own marker
+	learned time.Time // when this process learned of other members, or took a step
 	// sightings are, by master, when this process last saw the member in order. shaken is when a
 	// clock last jumped.
 	sightings map[int]sighting
@@ -144,7 +143,6 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 		servers: servers, masters: masters, fresh: fresh, nonce: nonce,
 		epoch:     1,
 		joined:    members.New(masters),
-		met:       map[int]string{},
 		sightings: map[int]sighting{},
 		runs:      map[int]string{},
 		plans:     map[int]string{},
