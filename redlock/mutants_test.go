@@ -1053,13 +1053,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "nothing is written between the markers of a new set",
-		edits:      []edit{{"roster/plan.go", "missing < limits.RestartDelay && r.contested()", "false"}},
+		edits:      []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested() {\n\t\t\treturn Write", "false {\n\t\t\treturn Write"}},
 		caughtBy:   "roster/TestScripts",
 		unmodelled: "not found in 10^8 steps: a quorum of one set votes mostly, and a minority with markers of another needs the operator",
 	},
 	{
 		rule:     "a marker of another set holds others back for restart_delay only",
-		edits:    []edit{{"roster/plan.go", "missing < limits.RestartDelay && r.contested()", "r.contested()"}},
+		edits:    []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested() {\n\t\t\treturn Write", "r.contested() {\n\t\t\treturn Write"}},
 		caughtBy: "roster/TestScripts",
 		world:    2_006_582,
 	},

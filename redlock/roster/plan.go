@@ -38,9 +38,6 @@ const (
 const (
 	// MarkAgain is how long to wait for the answer to a write before it is planned again.
 	MarkAgain = timing.MarkAgain
-	// missingPause is how long a missing marker is left alone, because another process may be
-	// about to begin a new set.
-	missingPause = 300 * time.Millisecond
 	// readPause is how long to wait for the markers of all masters. After that, those that were
 	// read must be enough.
 	readPause = BeatPause
@@ -97,7 +94,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		r.begin(&m, limits)
 		return m, true
 	case s.text == "" && p.DB == 0:
-		if missing := now.Sub(s.since); missing < missingPause || missing < limits.RestartDelay && r.contested() {
+		if now.Sub(s.since) < limits.RestartDelay && r.contested() {
 			return Write{}, false
 		}
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "its marker is missing: it is new, was flushed, or restarted without its data"
