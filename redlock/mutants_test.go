@@ -704,7 +704,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a process that knows a master is left to mend it",
-		edits:      []edit{{"roster/joining.go", "case now.Sub(s.since) < joiningPatience || forgot", "case forgot"}},
+		edits:      []edit{{"roster/joining.go", "case now.Sub(s.since) < joiningPatience:", "case false:"}},
 		caughtBy:   "roster/TestRosterANewcomerWaitsForThoseWhoMayKnowIt",
 		unmodelled: "a join that is not needed is safe, and costs a moment of votes",
 	},
@@ -1053,13 +1053,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "nothing is written between the markers of a new set",
-		edits:      []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested() {\n\t\t\treturn Write", "false {\n\t\t\treturn Write"}},
+		edits:      []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested()", "false"}},
 		caughtBy:   "roster/TestScripts",
 		unmodelled: "not found in 10^8 steps: a quorum of one set votes mostly, and a minority with markers of another needs the operator",
 	},
 	{
 		rule:     "a marker of another set holds others back for restart_delay only",
-		edits:    []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested() {\n\t\t\treturn Write", "r.contested() {\n\t\t\treturn Write"}},
+		edits:    []edit{{"roster/plan.go", "now.Sub(s.since) < limits.RestartDelay && r.contested()", "r.contested()"}},
 		caughtBy: "roster/TestScripts",
 		world:    2_006_582,
 	},

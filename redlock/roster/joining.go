@@ -98,7 +98,7 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 		return waits
 	case r.wasReplaced(p, s):
 		return true
-	case now.Sub(s.since) < joiningPatience || forgot && now.Sub(s.since) < limits.RestartDelay && r.contested():
+	case now.Sub(s.since) < joiningPatience:
 		return true
 	case !s.isRecent(now):
 		return true // meanwhile it may be another run, which others know
