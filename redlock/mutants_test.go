@@ -508,7 +508,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "the first use of a database is no restart",
-		edits:      []edit{{"roster/roster.go", "restarted = r.runs[p.Master] != \"\" && r.runs[p.Master] != run", "restarted = r.view(p).run != run"}},
+		edits:      []edit{{"roster/roster.go", "restarted = m.run != \"\" && m.run != run", "restarted = r.view(p).run != run"}},
 		caughtBy:   "TestTimelineAnotherDatabaseDoesNotHideAJump",
 		unmodelled: "every process of the model uses every database; and a clock would be watched anew, which is safe",
 	},
@@ -603,7 +603,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a server that a reload brought in gives way only to a reload",
-		edits:      []edit{{"roster/joining.go", "(r.sightings[p.Master].joined != \"\" || r.isOutdated(p.Master))", "r.sightings[p.Master].joined != \"\""}},
+		edits:      []edit{{"roster/joining.go", "(r.of(p.Master).sighting.joined != \"\" || r.isOutdated(p.Master))", "r.of(p.Master).sighting.joined != \"\""}},
 		caughtBy:   "TestTimelineAServerThatAReloadBroughtInGivesWayOnlyToAReload",
 		unmodelled: "the same: a join is safe, and in the model's peace all have one list",
 	},
@@ -615,13 +615,13 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a join that no marker tells of ends with its server",
-		edits:    []edit{{"roster/joining.go", "isPlan && p.DB == 0 &&", "isPlan && false &&"}},
+		edits:    []edit{{"roster/joining.go", "m.before != \"\" && p.DB == 0 &&", "m.before != \"\" && false &&"}},
 		caughtBy: "roster/TestScripts",
 		world:    2_000_620,
 	},
 	{
 		rule:       "a server that was replaced stays out of a new set",
-		edits:      []edit{{"roster/founding.go", "r.outdated[i] = r.isOutdated(i)", "r.outdated[i] = false"}},
+		edits:      []edit{{"roster/founding.go", "r.of(i).outdated = r.isOutdated(i)", "r.of(i).outdated = false"}},
 		caughtBy:   "roster/TestScripts",
 		unmodelled: "not found in 1.5*10^8 steps: all masters must forget after a replacement, while a process with the list before reaches the old server",
 	},
@@ -633,7 +633,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a process that has just seen a master knows what it had on record",
-		edits:    []edit{{"roster/sighting.go", "w := r.sightings[p.Master]", "w := sighting{}"}},
+		edits:    []edit{{"roster/sighting.go", "w := r.of(p.Master).sighting", "w := sighting{}"}},
 		caughtBy: "TestTimelineAMinorityThatIsDeadDoesNotKeepARestartedMasterOut",
 		world:    16,
 	},
@@ -741,15 +741,15 @@ var mutants = []mutant{
 	},
 	{
 		rule:       "a master that may evict locks does not vote",
-		edits:      []edit{{"roster/judge.go", "case r.eviction[p.Master] != \"\":", "case false:"}},
+		edits:      []edit{{"roster/judge.go", "case r.of(p.Master).eviction != \"\":", "case false:"}},
 		caughtBy:   "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
 		unmodelled: "the model's servers evict nothing",
 	},
 	{
 		rule: "what a master may have evicted is forgotten",
 		edits: []edit{
-			{"roster/judge.go", "case r.evicted[p.Master]:", "case false:"},
-			{"roster/plan.go", "case p.DB == 0 && r.evicted[p.Master]:", "case false:"},
+			{"roster/judge.go", "case r.of(p.Master).evicted:", "case false:"},
+			{"roster/plan.go", "case p.DB == 0 && r.of(p.Master).evicted:", "case false:"},
 		},
 		caughtBy:   "TestTimelineAMasterThatMayEvictLocksDoesNotVote",
 		unmodelled: "the model's servers evict nothing",

@@ -41,14 +41,15 @@ func (r *Roster) adopt(now time.Time) {
 		r.tell(Notice{Grave: true, Text: "the lock masters have forgotten their set and belong to another now, which began in quarantine", Fields: []any{"set", best.set, "before", before}})
 		r.fresh = false // the operator said that about the masters before they forgot
 		for i := range r.masters {
-			r.outdated[i] = r.isOutdated(i)
+			r.of(i).outdated = r.isOutdated(i)
 		}
 		r.recalls = false
 		if r.token > 0 { // masters that forgot may have known larger ones, as in tokenLearned
 			r.token = max(r.token, marker.FirstToken(now))
 		}
-		clear(r.sightings)
-		clear(r.plans)
+		for _, m := range r.all {
+			m.sighting, m.before = sighting{}, ""
+		}
 	}
 	first, learned, another := r.joined, r.learned, r.set != ""
 	r.set, r.reason = best.set, ""

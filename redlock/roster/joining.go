@@ -48,7 +48,8 @@ const joiningPatience = 2 * time.Second
 // join records a server as the member at a place from the next epoch on.
 func (r *Roster) join(master int, name, run string) {
 	r.epoch++
-	r.plans[master] = cmp.Or(r.plans[master], r.joined.Who(master))
+	m := r.of(master)
+	m.before = cmp.Or(m.before, r.joined.Who(master))
 	r.joined = r.joined.With(master, members.Member{Epoch: r.epoch, Name: name, Run: run}.String())
 	r.changed()
 }
@@ -57,9 +58,9 @@ func (r *Roster) join(master int, name, run string) {
 // Otherwise others that mend the next run by the record before would seem to have an old list. If a
 // marker tells of the join after all, this process reads that, like one that has just started.
 func (r *Roster) unjoin(p Place, s *view) {
-	if before, isPlan := r.plans[p.Master]; isPlan && p.DB == 0 && r.hasJoined(p, s) {
-		r.joined = r.joined.With(p.Master, before) // the number of masters is not taken back
-		delete(r.plans, p.Master)
+	if m := r.of(p.Master); m.before != "" && p.DB == 0 && r.hasJoined(p, s) {
+		r.joined = r.joined.With(p.Master, m.before) // the number of masters is not taken back
+		m.before = ""
 		r.changed()
 	}
 }
@@ -115,8 +116,8 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 
 // sticks records whether a master waits for others that may never come back. People are told.
 func (r *Roster) sticks(master int, stuck bool) {
-	if stuck != r.stuck[master] {
-		r.stuck[master] = stuck
+	if m := r.of(master); m.stuck != stuck {
+		m.stuck = stuck
 		r.changed()
 	}
 }
@@ -138,13 +139,13 @@ func (r *Roster) isMember(p Place, s *view) bool {
 // comes back only by a reload.
 func (r *Roster) wasReplaced(p Place, s *view) bool {
 	onRecord := s.text != "" && s.marker.Joined.Who(p.Master) == r.joined.Who(p.Master)
-	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.sightings[p.Master].joined != "" || r.isOutdated(p.Master))
+	return !r.moves(p.Master) && !r.knows(p.Master) && !onRecord && (r.of(p.Master).sighting.joined != "" || r.isOutdated(p.Master))
 }
 
 // isOutdated tells whether a reload elsewhere has replaced the server on this process's list. It
 // stays so when all masters forget that and begin a new set.
 func (r *Roster) isOutdated(master int) bool {
-	return r.outdated[master] || r.member(master).Name != "" && !r.knows(master)
+	return r.of(master).outdated || r.member(master).Name != "" && !r.knows(master)
 }
 
 // butFirst says, for people, what must happen before a server without a marker gets one.
@@ -153,11 +154,11 @@ func (r *Roster) butFirst(p Place, s *view) string {
 	case p.DB != 0: // the reason of database 0 says it
 	case r.hasJoined(p, s):
 		return ": " + r.whileJoining(p.Master)
-	case r.stuck[p.Master]:
+	case r.of(p.Master).stuck:
 		return ", and too few other masters that remember the set can be reached: bring one more back, or start an empty server at its address"
 	case r.wasReplaced(p, s):
 		when := fmt.Sprintf("in epoch %d", r.member(p.Master).Epoch)
-		if r.outdated[p.Master] {
+		if r.of(p.Master).outdated {
 			when = "in the set before this one"
 		}
 		return ", and another server took its place " + when + ": reload this proxy with the present list; to bring this server back, reload with that list first, and then with this one"
@@ -167,7 +168,7 @@ func (r *Roster) butFirst(p Place, s *view) string {
 
 // whileJoining says, for people, what a server waits for that has joined.
 func (r *Roster) whileJoining(master int) string {
-	if r.stuck[master] {
+	if r.of(master).stuck {
 		return "it is new in its place, and too few other masters that have this on record can be reached: bring one more back, or start an empty server at its address"
 	}
 	return "it is new in its place; enough other masters must first keep that on record, for twice restart_delay and a few seconds"
@@ -200,9 +201,9 @@ func (h *hearing) keeps(i int, s *view, now time.Time) time.Duration {
 // isUnheard tells whether too few of the other masters have kept the member at a place on record
 // for long enough.
 func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
-	h := r.hearings[master]
+	h := &r.of(master).hearing
 	if h.joined != r.joined.Who(master) {
-		h = hearing{joined: r.joined.Who(master), kept: map[int]record{}}
+		*h = hearing{joined: r.joined.Who(master), kept: map[int]record{}}
 	}
 	keep := 0
 	for i := range r.masters {
@@ -220,14 +221,13 @@ func (r *Roster) isUnheard(master int, now time.Time, limits Limits) bool {
 	case h.heard.IsZero():
 		h.heard = now
 	}
-	r.hearings[master] = h
 	return keep < needed
 }
 
 // heardSince returns since when enough of the others have recorded the member at a place. Until
 // then the server before it voted.
 func (r *Roster) heardSince(master int) time.Time {
-	if h := r.hearings[master]; h.joined == r.joined.Who(master) {
+	if h := r.of(master).hearing; h.joined == r.joined.Who(master) {
 		return h.heard
 	}
 	return time.Time{}
@@ -339,11 +339,7 @@ func (r *Roster) Heard(i int, j Joined) (n, needed int, overtaken bool) {
 
 // Left drops what was seen of the former master at a place.
 func (r *Roster) Left(i int) {
-	delete(r.sightings, i)
-	delete(r.runs, i)
-	delete(r.plans, i)
-	delete(r.outdated, i)
-	delete(r.memories, i)
+	delete(r.all, i)
 	maps.DeleteFunc(r.views, func(p Place, _ *view) bool { return p.Master == i })
 	r.changed()
 }

@@ -82,9 +82,9 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Barred, "%s", s.problem)
 	case s.Replica:
 		return no(Barred, IsReplica)
-	case r.eviction[p.Master] != "":
-		return no(Barred, "it may evict locks when its memory is full (maxmemory-policy %s); set noeviction", r.eviction[p.Master])
-	case r.evicted[p.Master]:
+	case r.of(p.Master).eviction != "":
+		return no(Barred, "it may evict locks when its memory is full (maxmemory-policy %s); set noeviction", r.of(p.Master).eviction)
+	case r.of(p.Master).evicted:
 		return no(Uncertified, "it may have evicted locks until its policy was changed")
 	case s.isStale():
 		return no(Uncertified, "its marker has just been written anew")

@@ -25,7 +25,7 @@ func TestRosterWhoMustHearOfANewcomer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := certifiedRoster(row.n, now)
-			clear(r.sightings)
+			clear(r.all)
 			for i := range row.newcomers {
 				for _, db := range []int{0, 3} {
 					p := Place{i, db}
@@ -60,7 +60,7 @@ func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 		r.Connected(p, r.names(i), "", Replication{}, now)
 		r.shows(p, r.marker(p, "s", 0, now).String())
 	}
-	clear(r.sightings)
+	clear(r.all)
 	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
 	r.shows(Place{0, 0}, "")
 	since := r.views[Place{0, 0}].since
@@ -77,7 +77,7 @@ func TestRosterANewcomerWaitsForThoseWhoMayKnowIt(t *testing.T) {
 func TestRosterANewcomerLacksWhatWasGrantedUntilOthersHeardOfIt(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
-	clear(r.sightings)
+	clear(r.all)
 	r.Connected(Place{0, 0}, "another", "", Replication{}, now)
 	r.Checked(Place{0, 0}, "", false, now, now)
 	later := now.Add(time.Hour)

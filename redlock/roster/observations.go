@@ -31,13 +31,14 @@ func (r *Roster) Replicates(p Place, is Replication, now time.Time) {
 
 // Evicts records the policy by which a master may delete locks, or "" if it deletes none.
 func (r *Roster) Evicts(master int, policy string, now time.Time) {
-	if r.eviction[master] == policy {
+	m := r.of(master)
+	if m.eviction == policy {
 		return
 	}
 	if policy == "" {
-		r.evicted[master] = true
+		m.evicted = true
 		r.view(Place{master, 0}).since = now // it may have forgotten until now
 	}
-	r.eviction[master] = policy
+	m.eviction = policy
 	r.changed()
 }

@@ -81,7 +81,7 @@ func (r *Roster) Tick(now time.Time, limits Limits) []Write {
 // databases. Another database is mended only if database 0 is in order.
 func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	s := r.views[p]
-	if s == nil || !s.read || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.eviction[p.Master] != "" {
+	if s == nil || !s.read || !r.joined.Has(p.Master) || s.problem != "" || s.Replica || s.broken || r.of(p.Master).eviction != "" {
 		return Write{}, false
 	}
 	if p.DB != 0 && !r.remembers(p.Master, s.run) || p.DB == 0 && r.joins(p, s, now, limits) {
@@ -120,7 +120,7 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 			m.Kind = WriteAll
 		}
 		m.Cause, m.Reason = Replaced, "it has been a replica of another server, so it may have loaded another's copy"
-	case p.DB == 0 && r.evicted[p.Master]:
+	case p.DB == 0 && r.of(p.Master).evicted:
 		m.Kind, m.Cause, m.Reason = WriteAll, Emptied, "it may have evicted locks while its maxmemory-policy allowed it"
 	case own.DB != p.DB:
 		m.Cause, m.Reason = Emptied, isSwapped

@@ -51,7 +51,7 @@ func (r *Roster) keepsExactly(least time.Duration, now time.Time) int {
 // by this process's own time.
 func (r *Roster) keepsAll(now time.Time) int {
 	return r.count(func(i int, s *view) bool {
-		return r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(r.memories[i].since) >= r.limits.Apart(s.marker.Quarantine))
+		return r.hasExactly(i, now) && (s.marker.Since == 0 || s.asked.Sub(r.of(i).kept.since) >= r.limits.Apart(s.marker.Quarantine))
 	})
 }
 

@@ -3,7 +3,6 @@ package roster
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -72,6 +71,33 @@ func (s *view) justJumped(now time.Time) bool {
 	return s.jump > 0 && now.Sub(s.lastAt) < standstillPause
 }
 
+// A master is what this process remembers of one master of its list or on record, whether it is
+// connected or not.
+type master struct {
+	run      string   // the run id of the server reached last
+	sighting sighting // when this process last saw the member in order
+	hearing  hearing  // of the present member
+	kept     record   // its marker when this process first read of its present memory
+	before   string   // its entry of joined before a join that this process has not read in a marker yet
+	outdated bool     // it was replaced in the set before this one
+	stuck    bool     // it gets no marker before others come back, and its reason says so
+	// eviction is the policy by which it may delete locks. evicted says that it may have done so and
+	// that no marker records this.
+	eviction string
+	evicted  bool
+	shown    MasterStatus // the status that was last announced
+}
+
+// of returns what is remembered of a master.
+func (r *Roster) of(i int) *master {
+	m := r.all[i]
+	if m == nil {
+		m = &master{}
+		r.all[i] = m
+	}
+	return m
+}
+
 // A Roster is what this process knows of the set of masters. From the markers it decides who
 // may vote, and what to write to the markers. It holds no connection, reads no clock and takes
 // no lock. Its owner lets one goroutine at a time use it.
@@ -89,41 +115,24 @@ type Roster struct {
 	version   uint64 // rises when set, epoch, joined or a jump changes
 	witnessed bool   // this process saw the set begin, so no lock is older
 
-	// outdated are the masters of its list that were replaced in the set before this one.
-	outdated map[int]bool
-	set      string
-	epoch    int64
-	joined   members.List
-	// plans are, by master, the entry of joined before a join that this process has not read in a
-	// marker yet.
-	plans   map[int]string
-	learned time.Time // when this process learned of other members, or took a step
-	// sightings are, by master, when this process last saw the member in order. shaken is when a
-	// clock last jumped.
-	sightings map[int]sighting
-	shaken    time.Time
-	// hearings are, by master, the hearings of the present members.
-	hearings map[int]hearing
-	exact    hearing        // the masters that have recorded exactly the present members
-	memories map[int]record // by master: its marker when this process first read of its present memory
-	runs     map[int]string // by master: the run id of the server reached last
-	// eviction is, by master, the policy by which it may delete locks. evicted says that it may
-	// have done so and that no marker records this.
-	eviction map[int]string
-	evicted  map[int]bool
-	stuck    map[int]bool  // masters that get no marker before others come back, whose reason says so
-	used     usedDatabases // for masters whose markers are of the first version
-	ttls     ttlMemory
-	token    int64 // the largest fencing token read in a marker of the set
-	recalls  bool  // N-Q+1 markers were once read together, so the longest TTL known is the set's
-	views    map[Place]*view
-	reason   string     // why there is no set yet
-	noSet    setProblem // the reason as last logged
-	newTold  string     // the set that was logged as new
-	stood    standstill
-	known    []MasterStatus // by master, the status that was last announced
-	untold   News
-	moved    map[int]time.Time // by database: when the state of one of its places last changed
+	set     string
+	epoch   int64
+	joined  members.List
+	learned time.Time     // when this process learned of other members, or took a step
+	shaken  time.Time     // when a clock last jumped
+	exact   hearing       // the masters that have recorded exactly the present members
+	used    usedDatabases // for masters whose markers are of the first version
+	ttls    ttlMemory
+	token   int64           // the largest fencing token read in a marker of the set
+	recalls bool            // N-Q+1 markers were once read together, so the longest TTL known is the set's
+	all     map[int]*master // by index
+	views   map[Place]*view
+	reason  string     // why there is no set yet
+	noSet   setProblem // the reason as last logged
+	newTold string     // the set that was logged as new
+	stood   standstill
+	untold  News
+	moved   map[int]time.Time // by database: when the state of one of its places last changed
 }
 
 // Limits are the part of the configuration that decides who may vote and when.
@@ -141,21 +150,12 @@ func New(servers []Server, fresh bool, nonce uint64) *Roster {
 	masters := len(servers)
 	return &Roster{
 		servers: servers, masters: masters, fresh: fresh, nonce: nonce,
-		epoch:     1,
-		joined:    members.New(masters),
-		sightings: map[int]sighting{},
-		runs:      map[int]string{},
-		plans:     map[int]string{},
-		outdated:  map[int]bool{},
-		eviction:  map[int]string{},
-		evicted:   map[int]bool{},
-		hearings:  map[int]hearing{},
-		memories:  map[int]record{},
-		stuck:     map[int]bool{},
-		views:     map[Place]*view{},
-		reason:    "no lock master has been reached yet",
-		moved:     map[int]time.Time{},
-		known:     make([]MasterStatus, masters),
+		epoch:  1,
+		joined: members.New(masters),
+		all:    map[int]*master{},
+		views:  map[Place]*view{},
+		reason: "no lock master has been reached yet",
+		moved:  map[int]time.Time{},
 	}
 }
 
@@ -180,7 +180,7 @@ func (r *Roster) moves(master int) bool { return master < len(r.servers) && r.se
 // SetServer changes the name of a master, and whether it moves.
 func (r *Roster) SetServer(master int, server Server) {
 	if master >= len(r.servers) {
-		r.servers, r.known = append(r.servers, server), append(r.known, MasterStatus{})
+		r.servers = append(r.servers, server)
 		return
 	}
 	r.servers[master] = server
@@ -194,8 +194,9 @@ func (r *Roster) changed() {
 // Connected records a new connection to a place. restarted says that another server process
 // answers at this master than before. That is false for the first use of a database.
 func (r *Roster) Connected(p Place, run, problem string, repl Replication, now time.Time) (restarted bool) {
-	restarted = r.runs[p.Master] != "" && r.runs[p.Master] != run
-	r.runs[p.Master] = run
+	m := r.of(p.Master)
+	restarted = m.run != "" && m.run != run
+	m.run = run
 	s := r.view(p)
 	r.leaves(s, marker.Marker{}, now)
 	r.unjoin(p, s)
@@ -206,8 +207,7 @@ func (r *Roster) Connected(p Place, run, problem string, repl Replication, now t
 		}
 	}
 	if restarted {
-		delete(r.eviction, p.Master)
-		delete(r.evicted, p.Master)
+		m.eviction, m.evicted = "", false
 	}
 	*s = view{connected: true, run: run, problem: problem, Replication: repl, told: s.told,
 		jump: known.jump, jumpedAt: known.jumpedAt, last: known.last, lastAt: known.lastAt}
@@ -239,15 +239,15 @@ func (r *Roster) Asked(p Place, at time.Time, token int64) {
 // marker and the standing of the place apart from the time.
 func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time) (Standing, marker.Marker) {
 	text, token := marker.CutToken(text) // a new token is no news, and changes nothing but itself
-	s := r.view(p)
+	s, m := r.view(p), r.of(p.Master)
 	s.read, s.asked = s.read && !s.hasLapsed(asked), asked
 	next, ok := marker.Parse(text)
 	broken = broken || text != "" && !ok
 	news := !s.read || s.text != text || s.broken != broken
 	if news {
 		r.leaves(s, next, now)
-		if p.DB == 0 && next.Since > s.marker.Since && r.evicted[p.Master] {
-			delete(r.evicted, p.Master) // the marker now records that it may have forgotten
+		if p.DB == 0 && next.Since > s.marker.Since && m.evicted {
+			m.evicted = false // the marker now records that it may have forgotten
 			r.rewrites(p, now)
 		}
 		if s.turnedAt.IsZero() || next.Turned != s.marker.Turned {
@@ -260,8 +260,8 @@ func (r *Roster) Checked(p Place, text string, broken bool, asked, now time.Time
 		s.actedAt, s.ahead, s.blank = time.Time{}, false, false
 	}
 	s.read, s.text = true, text
-	if m := r.memories[p.Master].memory; s.present() && p.DB == 0 && (m.Set != s.marker.Set || m.Run != s.marker.Run || m.Since != s.marker.Since) {
-		r.memories[p.Master] = record{s.marker, now}
+	if own := m.kept.memory; s.present() && p.DB == 0 && (own.Set != s.marker.Set || own.Run != s.marker.Run || own.Since != s.marker.Since) {
+		m.kept = record{s.marker, now}
 	}
 	if s.present() && s.marker.Set == r.set && r.set != "" {
 		news = r.learn(s, now) || news
@@ -329,7 +329,11 @@ func (r *Roster) learn(s *view, now time.Time) bool {
 		return false
 	}
 	epoch, joined := max(r.epoch, s.marker.Epoch), r.joined.Together(s.marker.Joined)
-	maps.DeleteFunc(r.plans, func(i int, _ string) bool { return joined.Who(i) == s.marker.Joined.Who(i) })
+	for i, m := range r.all {
+		if joined.Who(i) == s.marker.Joined.Who(i) {
+			m.before = ""
+		}
+	}
 	if epoch == r.epoch && slices.Equal(joined, r.joined) {
 		return false
 	}

@@ -380,7 +380,7 @@ func TestRosterWhatWasAskedBeforeAJumpWasWrittenDownDoesNotCount(t *testing.T) {
 func TestRosterNoEpochBeginsByWhatWasReadLongAgo(t *testing.T) {
 	now := time.Now()
 	r := certifiedRoster(3, now)
-	clear(r.sightings)
+	clear(r.all)
 	p := Place{0, 0}
 	r.Connected(p, "another", "", Replication{}, now)
 	own := r.marker(p, "s", 0, now)

@@ -20,19 +20,19 @@ type sighting struct {
 // may have stood still since then.
 func (r *Roster) sees(p Place, s *view) {
 	if r.remembers(p.Master, s.run) && p.DB == 0 && s.asked.After(r.shaken) {
-		r.sightings[p.Master] = sighting{r.joined.Who(p.Master), s.asked}
-		delete(r.outdated, p.Master)
+		m := r.of(p.Master)
+		m.sighting, m.outdated = sighting{r.joined.Who(p.Master), s.asked}, false
 	}
 }
 
 // hasMet tells whether this process has ever found the present member at a place in order.
-func (r *Roster) hasMet(master int) bool { return r.sightings[master].joined == r.joined.Who(master) }
+func (r *Roster) hasMet(master int) bool { return r.of(master).sighting.joined == r.joined.Who(master) }
 
 // hasSeen tells whether this process has read the member's record so lately that the master
 // can have recorded no join since then whose server votes. For a process whose clock stood still,
 // lately may be long ago. Another master that remembers shows that: its clock has jumped.
 func (r *Roster) hasSeen(p Place, now time.Time, limits Limits) bool {
-	w := r.sightings[p.Master]
+	w := r.of(p.Master).sighting
 	return r.hasMet(p.Master) && w.at.After(r.shaken) && ago(w.at, now) <= limits.SightingLasts() &&
 		(r.masters == 1 || r.rememberingSince(p, r.views[p].since) > 0)
 }

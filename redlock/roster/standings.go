@@ -31,8 +31,8 @@ func (r *Roster) stands(p Place, s *view, st Standing, now time.Time) (news bool
 
 // announce gives notice of a master's state if it has changed.
 func (r *Roster) announce(master int, now time.Time) {
-	if is, last := r.statusOf(master, now), r.known[master]; is.State != last.State || is.Reason != last.Reason || is.Name != last.Name {
-		r.known[master] = is
+	if is, last := r.statusOf(master, now), r.of(master).shown; is.State != last.State || is.Reason != last.Reason || is.Name != last.Name {
+		r.of(master).shown = is
 		r.tell(Notice{Standing: &is})
 	}
 }
