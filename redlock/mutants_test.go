@@ -597,7 +597,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a server that a process has not met joins by an epoch",
-		edits:    []edit{{"roster/joining.go", "case r.isMember(p, s):", "case !r.moves(p.Master):"}},
+		edits:    []edit{{"roster/joining.go", "case joined || r.isMember(p, s):", "case joined || !r.moves(p.Master):"}},
 		caughtBy: "TestTimelineAServerThatAProcessIsStartedWithTakesTheVoteFromTheOldOne",
 		world:    24,
 	},

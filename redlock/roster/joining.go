@@ -80,20 +80,16 @@ func (r *Roster) joins(p Place, s *view, now time.Time, limits Limits) bool {
 	if s.blank || s.run == "" {
 		return false
 	}
-	own, forgot := s.marker, s.text == ""
+	own, forgot, joined := s.marker, s.text == "", r.hasJoined(p, s)
 	switch {
 	case !forgot && (own.Set != r.set || !r.joined.Fits(own.Joined) || own.Member != p.Master+1):
 		return false // judge and mend decide about such a marker
 	case !forgot && own.Run == s.run:
 		return false // the server before it, or one that joined and has its marker
-	case r.hasJoined(p, s):
-		waits := !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
-		r.sticks(p.Master, waits && r.heardSince(p.Master).IsZero() && now.Sub(s.since) >= limits.RestartDelay)
-		return waits
-	case r.isMember(p, s):
+	case joined || r.isMember(p, s):
+		knows := joined || r.knowsMembers(p, s, now, limits)
 		// It may have joined, and have restarted before it got its marker.
-		knows := r.knowsMembers(p, s, now, limits)
-		isNew := r.member(p.Master).Run != "" && !r.hasMet(p.Master)
+		isNew := joined || r.member(p.Master).Run != "" && !r.hasMet(p.Master)
 		waits := !knows || isNew && !r.hasSeen(p, now, limits) && r.isUnheard(p.Master, now, limits)
 		r.sticks(p.Master, waits && now.Sub(s.since) >= limits.RestartDelay && (!knows || r.heardSince(p.Master).IsZero()))
 		return waits
