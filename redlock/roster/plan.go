@@ -167,9 +167,6 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 	covers, known := r.covers(p, m.Cause, m.Marker.Before, now, limits)
 	m.Marker.Quarantine = covers
 	m.Marker.Token = r.tokenLearned(p, m.Cause, r.forgotAt(p), now, limits)
-	if joined {
-		m.Marker.Quarantine += max(0, limits.JoiningPause()-now.Sub(r.forgotAt(p)))
-	}
 	return m, known
 }
 

@@ -5,7 +5,7 @@
 //
 //   - every lock that may have been forgotten, or that another number of masters granted, has
 //     ended (Quarantine, Turn, ResizeHold)
-//   - every process has read of a change, or must not write by its earlier reading (Hold, JoiningPause)
+//   - every process has read of a change, or must not write by its earlier reading (Hold)
 //   - other processes have written down what they alone know (Watch, JumpPatience)
 //
 // Clocks of masters and processes run apart by Limits.ClockDrift. Most waits that are measured by one

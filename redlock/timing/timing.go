@@ -71,21 +71,20 @@ func (l Limits) Hold() time.Duration {
 	return l.Apart(l.SightingLasts()) + max(MarkAgain, 2*l.MasterTimeout)
 }
 
-// JoiningPause is how long after a join was recorded the quarantine of the server may begin. By then
-// every process that is not cut off from the other masters has read of the epoch, and its earlier
-// ballots have ended. The wait for the others (Hold) mostly covers it.
-func (l Limits) JoiningPause() time.Duration { return 2*BeatPause + l.MasterTimeout }
+// epochPause is how long it takes until every process that is not cut off from the masters has read of
+// a new epoch, and its earlier ballots have ended. For a server that joined, Hold covers it.
+func (l Limits) epochPause() time.Duration { return 2*BeatPause + l.MasterTimeout }
 
 // ResizeHold is how long a change of the number of masters stays proposed: until every lock that was
 // granted before has ended, and no process with a sighting can write an earlier record.
 func (l Limits) ResizeHold(granted time.Duration) time.Duration {
-	return max(l.Hold(), l.Apart(l.Quarantine(granted))+l.JoiningPause())
+	return max(l.Hold(), l.Apart(l.Quarantine(granted))+l.epochPause())
 }
 
 // AdditionLasts is how long an addition can stay proposed if its server is up: it joins, its quarantine
 // ends, and the locks that were granted before end.
 func (l Limits) AdditionLasts() time.Duration {
-	return 2 * (l.Hold() + l.Apart(l.MaxQuarantine) + l.JoiningPause())
+	return 2 * (l.Hold() + l.Apart(l.MaxQuarantine) + l.epochPause())
 }
 
 // JumpPatience is how long a jump of a clock waits to be written down, for ballots that raise the

@@ -22,7 +22,7 @@ func TestWaits(t *testing.T) {
 		{"the turn after a minute's lock", 65600 * ms, 65600 * ms, func(l Limits) time.Duration { return l.Turn(time.Minute) }},
 		{"a sighting", 6 * time.Second, 62 * time.Second, Limits.SightingLasts},
 		{"the hold", 6620 * ms, 67240 * ms, Limits.Hold},
-		{"the pause of a join", 2100 * ms, 4 * time.Second, Limits.JoiningPause},
+		{"the pause of an epoch", 2100 * ms, 4 * time.Second, Limits.epochPause},
 		{"a step without longer locks", 6620 * ms, 67240 * ms, func(l Limits) time.Duration { return l.ResizeHold(0) }},
 		{"a step after a minute's lock", 10260 * ms, 67240 * ms, func(l Limits) time.Duration { return l.ResizeHold(time.Minute) }},
 		{"a step after a lock of five minutes", 10260 * ms, 310 * time.Second, func(l Limits) time.Duration { return l.ResizeHold(5 * time.Minute) }},
