@@ -104,7 +104,6 @@ func (r *Roster) withdraw(now time.Time, limits Limits) {
 
 // pursue takes the next step towards the number that the operator wants.
 func (r *Roster) pursue(now time.Time) {
-	r.waits = ""
 	if r.wanted == 0 || r.set == "" {
 		return
 	}
@@ -130,8 +129,7 @@ func (r *Roster) pursue(now time.Time) {
 		r.step(r.joined.Withdraw(), now)
 	case changing:
 	default:
-		if err := r.resizable(now); err != nil {
-			r.waits = err.Error()
+		if r.resizable(now) != nil {
 			return
 		}
 		if r.wanted > r.masters {
@@ -200,9 +198,15 @@ func (r *Roster) Asks(i int) bool { return r.set == "" || r.joined.Has(i) || i <
 
 // change returns what happens to the number of masters.
 func (r *Roster) change(now time.Time) Change {
-	c := Change{Wanted: r.wanted, Stage: members.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now), Waits: r.waits}
+	c := Change{Wanted: r.wanted, Stage: members.Present, Needed: quorum.Size(r.masters), Recorded: r.keepsExactly(0, now)}
 	d, changing := r.joined.Next()
 	if !changing {
+		if r.set == "" || r.wanted == 0 || r.wanted == r.masters {
+			return c
+		}
+		if err := r.resizable(now); err != nil {
+			c.Waits = err.Error()
+		}
 		return c
 	}
 	c.Stage = r.joined.Stage(d.Place).Step

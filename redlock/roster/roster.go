@@ -107,7 +107,6 @@ type Roster struct {
 	wanted  int    // the number that the operator asked for; 0: no other
 	offered int    // the round in which the next place was proposed for that
 	keeps   bool   // the operator asked for the present number (Keep)
-	waits   string // what keeps the next step towards it from being taken
 	fresh   bool   // the operator says that no lock can be held yet
 	limits  Limits // of the last Tick
 	nonce   uint64 // differs for each process and for each set that it begins
