@@ -2,7 +2,6 @@ package roster
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"redlock-proxy/redlock/marker"
@@ -110,7 +109,7 @@ func (r *Roster) judge(p Place, s *view) Standing {
 		return no(Barred, "it was replaced in epoch %d, so this list of masters is out of date; reload with the present one", r.epoch)
 	case m.Run != s.run:
 		return no(Uncertified, "it has been restarted%s", r.butFirst(p, s))
-	case m.Epoch != r.epoch || !slices.Equal(m.Joined, r.joined):
+	case !r.isUpToDate(m):
 		return no(Uncertified, "it has not heard of epoch %d yet", r.epoch)
 	case r.joined.IsFrozen():
 		return no(Uncertified, "the number of masters is about to change")

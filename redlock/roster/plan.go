@@ -139,9 +139,9 @@ func (r *Roster) mend(p Place, now time.Time, limits Limits) (Write, bool) {
 		m.Marker.Before = max(m.Marker.Before, own.Granted())
 		m.Marker.Quarantine = max(own.Quarantine, limits.Quarantine(m.Marker.Before))
 		return m, true
-	case own.Epoch != r.epoch || !slices.Equal(own.Joined, r.joined) || own.ReplID != s.ID:
+	case !r.isUpToDate(own) || own.ReplID != s.ID:
 		m.Kind, m.Raise = EditAll, !own.Joined.SameStages(r.joined)
-		return m, p.DB == 0 || r.hasHeard(p.Master) // database 0 may have been flushed and written anew meanwhile
+		return m, p.DB == 0 || r.isUpToDate(r.views[Place{p.Master, 0}].marker) // database 0 may have been flushed and written anew meanwhile
 	case p.DB == 0 && r.fresh && own.Since != 0 && r.isUnused(now):
 		// The set was begun by a process that was not told that it is new.
 		m.Kind, m.Marker.Since, m.Marker.Before = WriteAll, 0, max(m.Marker.Before, own.Granted())
@@ -225,9 +225,8 @@ func (r *Roster) remembers(master int, run string) bool {
 	return s != nil && s.present() && s.marker.DB == 0 && s.marker.Set == r.set && s.marker.Joined.Who(master) == r.joined.Who(master) && s.run == run && s.marker.Run == run && !s.marker.OfFirstVersion()
 }
 
-// hasHeard tells whether a master's database 0 has recorded who the masters are.
-func (r *Roster) hasHeard(master int) bool {
-	m := r.views[Place{master, 0}].marker
+// isUpToDate tells whether a marker says who the masters are, as far as this process knows.
+func (r *Roster) isUpToDate(m marker.Marker) bool {
 	return m.Epoch == r.epoch && slices.Equal(m.Joined, r.joined)
 }
 

@@ -3,7 +3,6 @@ package roster
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"redlock-proxy/redlock/marker"
@@ -33,7 +32,7 @@ func (r *Roster) recount() {
 // hasExactly tells whether a master was last seen to record exactly the present members.
 func (r *Roster) hasExactly(i int, now time.Time) bool {
 	s := r.views[Place{i, 0}]
-	return s != nil && s.present() && s.isRecent(now) && r.remembers(i, s.run) && s.marker.Epoch == r.epoch && slices.Equal(s.marker.Joined, r.joined)
+	return s != nil && s.isRecent(now) && r.remembers(i, s.run) && r.isUpToDate(s.marker)
 }
 
 // keepsExactly counts the masters that have recorded exactly the present members for so long.
