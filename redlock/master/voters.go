@@ -79,7 +79,7 @@ func (v *voters) publish() {
 	if v.recount != nil {
 		v.recount(v.roster, news.Masters)
 	}
-	if at, last := v.roster.Learned(), v.learned.Load(); !at.IsZero() && (last == nil || !at.Equal(*last)) {
+	if at, last := news.Learned, v.learned.Load(); !at.IsZero() && (last == nil || !at.Equal(*last)) {
 		kept := at // only this one is allocated
 		v.learned.Store(&kept)
 	}

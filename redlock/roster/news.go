@@ -1,5 +1,7 @@
 package roster
 
+import "time"
+
 // A roster's output is data. Its owner logs and reports it after it has released the roster.
 
 // News is the output of a roster since the last Drain.
@@ -10,6 +12,9 @@ type News struct {
 
 	Version   uint64 // rises when judged places must be judged again
 	Witnessed bool   // this process saw the set begin, so no lock is older
+	// Learned is when this process last learned of other members, or of a step of their number. No
+	// vote counts for Limits.MasterTimeout after that. It is zero if it has learned of none.
+	Learned time.Time
 
 	// Masters is how many masters there are by their record: a lock needs a quorum of so many. It
 	// may change with Version. A ballot takes it once, when it begins, and counts a vote only if
@@ -28,7 +33,7 @@ type Notice struct {
 // Drain returns the output since the last Drain.
 func (r *Roster) Drain() News {
 	news := r.untold
-	news.Version, news.Witnessed, news.Masters = r.version, r.witnessed, r.masters
+	news.Version, news.Witnessed, news.Learned, news.Masters = r.version, r.witnessed, r.learned, r.masters
 	r.untold = News{}
 	return news
 }

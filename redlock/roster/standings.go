@@ -187,10 +187,6 @@ func (r *Roster) Status(now time.Time) Status {
 	return status
 }
 
-// Learned returns when this process last learned of other members, or of a step of their number.
-// No vote counts for Limits.MasterTimeout after that.
-func (r *Roster) Learned() time.Time { return r.learned }
-
 // Prospects are the masters that are certified in a database, those that may be by some time,
 // and those of which nothing has been read yet. Moved is when the state of one of them last
 // changed.
