@@ -35,7 +35,7 @@ func Read(text string, now time.Time) (facts Facts, ok bool) {
 		return Facts{}, false
 	}
 	return Facts{
-		Set: m.Set, Founded: FoundedAt(m.Set, now), Member: m.Member, Members: m.Joined.Counting(), Epoch: m.Epoch, Run: m.Run,
+		Set: m.Set, Founded: foundedAt(m.Set, now), Member: m.Member, Members: m.Joined.Counting(), Epoch: m.Epoch, Run: m.Run,
 		Since: time.UnixMilli(m.Since), Quarantine: m.Quarantine, Longest: m.Granted(),
 	}, true
 }

@@ -129,7 +129,7 @@ func Parse(text string) (Marker, bool) {
 	}
 	duration := func(text string) time.Duration {
 		n := number(text)
-		ok = ok && n < int64(ForEver/time.Millisecond)
+		ok = ok && n < int64(forEver/time.Millisecond)
 		return time.Duration(n) * time.Millisecond
 	}
 	m.DB = int(number(field("db")))
@@ -154,7 +154,7 @@ func Parse(text string) (Marker, bool) {
 	} else {
 		m.Before, m.Turned = duration(field("before")), number(field("turned"))
 	}
-	ok = ok && len(words) == 0 && m.Member >= 1 && m.Member <= m.Members && len(m.Joined) == m.Members && m.Since < int64(ForEver/time.Millisecond)
+	ok = ok && len(words) == 0 && m.Member >= 1 && m.Member <= m.Members && len(m.Joined) == m.Members && m.Since < int64(forEver/time.Millisecond)
 	return m, ok
 }
 
@@ -173,5 +173,5 @@ func (m Marker) VotesFrom() int64 { return m.Since + m.Quarantine.Milliseconds()
 // Granted returns the longest TTL that an unended lock may have.
 func (m Marker) Granted() time.Duration { return max(m.Longest, m.Before) }
 
-// ForEver keeps sums of times from overflowing.
-const ForEver = 100 * 365 * 24 * time.Hour
+// forEver keeps sums of times from overflowing.
+const forEver = 100 * 365 * 24 * time.Hour

@@ -32,8 +32,8 @@ func FirstQuarantine(set string) time.Time {
 	return time.UnixMilli(int64(binary.BigEndian.Uint32(id))*1000 + int64(binary.BigEndian.Uint32(id[4:])))
 }
 
-// FoundedAt returns when a set began, as its id says. It returns zero if the id does not say.
-func FoundedAt(set string, now time.Time) time.Time {
+// foundedAt returns when a set began, as its id says. It returns zero if the id does not say.
+func foundedAt(set string, now time.Time) time.Time {
 	id, err := hex.DecodeString(set)
 	if err != nil || len(id) != setIDLength {
 		return time.Time{}

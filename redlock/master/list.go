@@ -54,8 +54,7 @@ func (l *List) servers() (list []Server) {
 	return list
 }
 
-// errUnlisted says that the configuration lacks a master that is on record.
-var errUnlisted = errors.New("it is one of the masters on record, and the list of this proxy lacks it: reload this proxy with the present list of masters")
+var errUnlisted = errors.New(roster.Unlisted)
 
 // isOffRecord says that the configuration has a master that is not on record.
 const isOffRecord = "it is in the list of this proxy and not one of the masters on record: reload this proxy with the present list of masters"
