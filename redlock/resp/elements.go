@@ -1,6 +1,9 @@
 package resp
 
-import "bytes"
+import (
+	"bytes"
+	"strconv"
+)
 
 // Elements splits one whole aggregate into its elements: an array, set or push, or a
 // map as a flat list of keys and values. Elements are slices of raw and keep their
@@ -30,29 +33,19 @@ func Elements(raw []byte) ([][]byte, error) {
 
 // aggregateHeader reads an aggregate's first line. The count is -1 for a null array.
 func aggregateHeader(raw []byte) (of byte, count int64, rest []byte, err error) {
-	if len(raw) == 0 || bytes.IndexByte([]byte("*~%>|"), raw[0]) < 0 {
+	line, rest, whole := bytes.Cut(raw, crlf)
+	if !whole || len(line) == 0 || bytes.IndexByte([]byte("*~%>|"), line[0]) < 0 {
 		return 0, 0, nil, errAggregate
 	}
-	var s Scanner
-	_ = s.startValue(raw[0])
-	for i, b := range raw[1:] {
-		if s.state == scanLengthLF {
-			if b != '\n' {
-				return 0, 0, nil, errLength
-			}
-			if _, err := s.endLength(0); err != nil {
-				return 0, 0, nil, err
-			}
-			if s.minus {
-				s.length = -1
-			}
-			return s.of, s.length, raw[i+2:], nil
-		}
-		if err := s.lengthByte(b); err != nil {
-			return 0, 0, nil, err
-		}
+	of = line[0]
+	count, err = strconv.ParseInt(string(line[1:]), 10, 63) // twice a count is an int64, too
+	if err != nil || count < 0 && (count != -1 || of != '*') {
+		return 0, 0, nil, errLength
 	}
-	return 0, 0, nil, errAggregate
+	if of == '%' || of == '|' {
+		count *= 2
+	}
+	return of, count, rest, nil
 }
 
 func takeElements(raw []byte, count int64) (list [][]byte, rest []byte, err error) {
