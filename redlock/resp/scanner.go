@@ -165,20 +165,13 @@ func (s *Scanner) startValue(of byte) error {
 	if len(s.open) == 0 && of != '|' {
 		s.kind = of
 	}
+	if s.RESP2 && bytes.IndexByte([]byte("+-:$*"), of) < 0 {
+		return errType
+	}
 	switch of {
-	case '+', '-', ':':
+	case '+', '-', ':', '_', '#', ',', '(':
 		s.state, s.left, s.lastCR = scanLine, maxLine, false
-	case '_', '#', ',', '(':
-		s.state, s.left, s.lastCR = scanLine, maxLine, false
-		if s.RESP2 {
-			return errType
-		}
-	case '=', '!', '~', '%', '>', '|':
-		s.state, s.length, s.digits, s.minus = scanLength, 0, 0, false
-		if s.RESP2 {
-			return errType
-		}
-	case '$', '*':
+	case '$', '*', '=', '!', '~', '%', '>', '|':
 		s.state, s.length, s.digits, s.minus = scanLength, 0, 0, false
 	default:
 		return errType
