@@ -6,13 +6,15 @@ import "bytes"
 func IsError(reply []byte) bool { return len(reply) > 0 && (reply[0] == '-' || reply[0] == '!') }
 
 // ErrorText returns an error reply without its "-" and line end.
-func ErrorText(reply []byte) string {
-	if len(reply) > 0 && reply[0] == '!' {
+func ErrorText(reply []byte) string { return string(errorText(reply)) }
+
+func errorText(reply []byte) []byte {
+	if reply[0] == '!' {
 		if v, ok := ParseBulk(reply); ok {
-			return string(v)
+			return v
 		}
 	}
-	return string(bytes.TrimRight(reply[1:], "\r\n"))
+	return bytes.TrimRight(reply[1:], "\r\n")
 }
 
 // IsNoScript tells whether the server does not know the script of an EVALSHA.
@@ -20,10 +22,7 @@ func IsNoScript(reply []byte) bool { return bytes.HasPrefix(reply, []byte("-NOSC
 
 // ErrorCode returns the first word of an error reply, such as WRONGTYPE.
 func ErrorCode(reply []byte) []byte {
-	text := reply[1:]
-	if reply[0] == '!' {
-		text, _ = ParseBulk(reply)
-	}
+	text := errorText(reply)
 	if end := bytes.IndexAny(text, " \r\n"); end >= 0 {
 		text = text[:end]
 	}
