@@ -1,8 +1,10 @@
 package notify
 
 import (
+	"bytes"
 	"context"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -344,7 +346,7 @@ func (l *Hub) tracked(key []byte) bool {
 		return true
 	}
 	for prefix := range l.prefixes {
-		if len(prefix) <= len(key) && string(key[:len(prefix)]) == prefix {
+		if bytes.HasPrefix(key, []byte(prefix)) {
 			return true
 		}
 	}
@@ -353,34 +355,21 @@ func (l *Hub) tracked(key []byte) bool {
 
 // tellChange hands a change, with mu held, once to each subscriber that tracks its key.
 func (l *Hub) tellChange(c keyChange) {
+	e, tracking := Event{Kind: EventChanged}, map[*Subscriber]struct{}{}
 	if c.any {
 		if sub := l.topics[topic{kind: ofChanges}]; sub != nil {
-			for s := range sub.wanted {
-				s.tell(Event{Kind: EventChanged})
+			maps.Copy(tracking, sub.wanted)
+		}
+	} else {
+		e.Key = []byte(c.key)
+		maps.Copy(tracking, l.keys[c.key])
+		for prefix, subscribers := range l.prefixes {
+			if strings.HasPrefix(c.key, prefix) {
+				maps.Copy(tracking, subscribers)
 			}
 		}
-		return
 	}
-	e := Event{Kind: EventChanged, Key: []byte(c.key)}
-	var told map[*Subscriber]struct{}
-	if len(l.prefixes) > 0 {
-		told = map[*Subscriber]struct{}{}
-	}
-	tell := func(subscribers map[*Subscriber]struct{}) {
-		for s := range subscribers {
-			if _, before := told[s]; before {
-				continue
-			}
-			if told != nil {
-				told[s] = struct{}{}
-			}
-			s.tell(e)
-		}
-	}
-	tell(l.keys[c.key])
-	for prefix, subscribers := range l.prefixes {
-		if strings.HasPrefix(c.key, prefix) {
-			tell(subscribers)
-		}
+	for s := range tracking {
+		s.tell(e)
 	}
 }
