@@ -32,9 +32,9 @@ type Hub struct {
 	untold    []bool      // by master: it cannot report changed keys
 	listeners []*listener // by master; nil if nothing is wanted
 	end       context.CancelFunc
-	idle      time.Time     // since when nothing is wanted
-	next      time.Time     // when keep looks again
-	wake      chan struct{} // wakes keep: next has changed
+	idle      time.Time   // since when nothing is wanted
+	next      time.Time   // when the timer calls look
+	timer     *time.Timer // never nil
 	closed    bool
 	running   sync.WaitGroup
 }
@@ -87,8 +87,8 @@ func New(ctx context.Context, masters []Source, timeout func() time.Duration, lo
 	l := &Hub{
 		timeout: timeout, log: log, ctx: ctx,
 		topics: map[topic]*subscription{}, keys: trackers{}, prefixes: trackers{},
-		wake: make(chan struct{}, 1),
 	}
+	l.timer = time.AfterFunc(0, func() { stream.Contained(log, l.look) }) // open sets it again
 	l.count(masters)
 	return l
 }
@@ -133,6 +133,7 @@ func (l *Hub) Recount(masters []Source) {
 func (l *Hub) Close() {
 	l.mu.Lock()
 	l.closed = true
+	l.timer.Stop()
 	l.mu.Unlock()
 	l.running.Wait()
 }
@@ -162,8 +163,8 @@ func (l *Hub) open() {
 		l.listeners = append(l.listeners, r)
 		l.running.Go(func() { stream.Contained(l.log, func() { r.run(ctx) }) })
 	}
-	l.next, l.heard.times = time.Time{}, l.copyTimes()
-	l.running.Go(func() { stream.Contained(l.log, func() { l.keep(ctx) }) })
+	l.heard.times = l.copyTimes()
+	l.lookAt(time.Now())
 }
 
 func (l *Hub) copyTimes() copyTimes {
@@ -171,71 +172,55 @@ func (l *Hub) copyTimes() copyTimes {
 	return copyTimes{grace: timeout, window: 4 * timeout, memory: 4 * l.stall()}
 }
 
-// keep reports what has waited long enough, and closes what nobody wants. It ends with
-// the connections.
-func (l *Hub) keep(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-timer.C:
-		case <-l.wake:
-		case <-ctx.Done():
-			return
-		}
-		l.mu.Lock()
-		if l.listeners == nil || ctx.Err() != nil {
-			l.mu.Unlock()
-			return
-		}
-		now := time.Now()
-		l.heard.times = l.copyTimes() // a reload may change them
-		l.heard.settle(now)
-		l.changes.settle(now)
-		l.linger(now)
-		if l.listeners == nil {
-			l.mu.Unlock()
-			return
-		}
-		timer.Reset(l.next.Sub(now))
-		l.mu.Unlock()
+// look reports what has waited long enough, and closes what nobody wants.
+func (l *Hub) look() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.listeners == nil || l.ctx.Err() != nil {
+		return
 	}
+	now := time.Now()
+	l.heard.times = l.copyTimes() // a reload may change them
+	l.heard.settle(now)
+	l.changes.settle(now)
+	l.lookAt(l.linger(now))
 }
 
-// linger closes what nobody has wanted for long enough, and sets when to look again.
-func (l *Hub) linger(now time.Time) {
-	l.next = now.Add(listenerLinger)
+// linger closes what nobody has wanted for long enough. It returns when to look again.
+func (l *Hub) linger(now time.Time) (next time.Time) {
+	next = now.Add(listenerLinger)
 	if sub := l.topics[topic{kind: ofChanges}]; sub != nil && len(sub.wanted) == 0 {
 		if end := sub.left.Add(trackingLinger); now.Before(end) {
-			l.next = end
+			next = end
 		} else {
 			l.drop(sub)
 		}
 	}
 	if len(l.topics) == 0 {
 		if end := l.idle.Add(listenerLinger); now.Before(end) {
-			l.next = end
+			next = end
 		} else {
 			l.end()
 			l.listeners = nil
-			return
 		}
 	}
 	for _, due := range []func() (time.Time, bool){l.heard.next, l.changes.next} {
-		if at, ok := due(); ok && at.Before(l.next) {
-			l.next = at
+		if at, ok := due(); ok && at.Before(next) {
+			next = at
 		}
 	}
+	return next
 }
 
-// keepBy makes keep look again at the given time, with mu held.
-func (l *Hub) keepBy(at time.Time) {
+func (l *Hub) lookAt(at time.Time) {
+	l.next = at
+	l.timer.Reset(time.Until(at))
+}
+
+// lookBy makes look run at the given time or before, with mu held.
+func (l *Hub) lookBy(at time.Time) {
 	if at.Before(l.next) {
-		l.next = at
-		select {
-		case l.wake <- struct{}{}:
-		default:
-		}
+		l.lookAt(at)
 	}
 }
 
@@ -294,7 +279,7 @@ func (l *Hub) published(m message, r *listener, now time.Time) {
 	}
 	l.heard.count(m, r.number, now)
 	if at, ok := l.heard.next(); ok {
-		l.keepBy(at)
+		l.lookBy(at)
 	}
 }
 
@@ -337,7 +322,7 @@ func (l *Hub) keysChanged(keys [][]byte, r *listener, now time.Time) {
 		}
 	}
 	if at, ok := l.changes.next(); ok {
-		l.keepBy(at)
+		l.lookBy(at)
 	}
 }
 

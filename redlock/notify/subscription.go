@@ -102,7 +102,7 @@ func (l *Hub) leave(s *Subscriber, t topic) {
 	}
 	if t.kind == ofChanges {
 		sub.left = time.Now()
-		l.keepBy(sub.left.Add(trackingLinger))
+		l.lookBy(sub.left.Add(trackingLinger))
 		return
 	}
 	l.drop(sub)
@@ -116,7 +116,7 @@ func (l *Hub) drop(sub *subscription) {
 	}
 	if len(l.topics) == 0 {
 		l.idle = time.Now()
-		l.keepBy(l.idle.Add(listenerLinger))
+		l.lookBy(l.idle.Add(listenerLinger))
 	}
 }
 
