@@ -252,12 +252,7 @@ func (l *Hub) await(ctx context.Context, subs []*subscription) {
 func (l *Hub) opening() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, r := range l.listeners {
-		if r.state == dialling && !r.tried {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.listeners, func(r *listener) bool { return r.state == opening })
 }
 
 // arrived records a sign of life. It must be called before the message that arrived is

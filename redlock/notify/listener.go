@@ -20,7 +20,6 @@ type listener struct {
 
 	// Guarded by hub.mu:
 	state    listenerState
-	tried    bool // an attempt to connect has ended
 	resp3    bool
 	out      []byte
 	expected []expectation // outstanding answers, oldest first
@@ -33,7 +32,8 @@ type listener struct {
 type listenerState uint8
 
 const (
-	dialling listenerState = iota
+	opening  listenerState = iota // no attempt to connect has ended
+	dialling                      // again, at once
 	up
 	down // between two dials
 )
@@ -115,7 +115,7 @@ func (r *listener) begin(resp3 bool, now time.Time) {
 	if !r.current() {
 		return
 	}
-	r.state, r.tried, r.resp3, r.proof = up, true, resp3, now
+	r.state, r.resp3, r.proof = up, resp3, now
 	r.out, r.expected = nil, nil
 	l.untold[r.number] = !resp3
 	for _, sub := range l.topics {
@@ -135,7 +135,7 @@ func (r *listener) ended(ctx context.Context, next listenerState) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := r.state
-	r.state, r.tried = next, true
+	r.state = next
 	r.out, r.expected = nil, nil
 	if ctx.Err() != nil {
 		return // nobody listens any more, or another listener has replaced this one
