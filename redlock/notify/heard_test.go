@@ -40,11 +40,13 @@ func (x *hearing) at(ms int) {
 		if !ok || due.After(end) {
 			break
 		}
-		x.now = latest(x.now, due)
+		x.until(due)
 		x.settle(x.now)
 	}
-	x.now = latest(x.now, end)
+	x.until(end)
 }
+
+func (x *hearing) until(at time.Time) { x.now = x.now.Add(max(0, at.Sub(x.now))) }
 
 // copies lets masters, counted from 1, publish at one moment each.
 func (x *hearing) copies(ms int, masters ...int) {

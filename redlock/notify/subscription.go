@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"slices"
 	"time"
 
 	"redlock-proxy/redlock/quorum"
@@ -204,7 +205,7 @@ func (l *Hub) lose(master int, proof time.Time) {
 		if !sub.matters() {
 			continue
 		}
-		since := latest(proof, was.at, sub.from)
+		since := slices.MaxFunc([]time.Time{proof, was.at, sub.from}, time.Time.Compare)
 		others := 0
 		for _, c := range sub.masters {
 			if !c.at.IsZero() && !c.at.After(since) {
@@ -219,16 +220,6 @@ func (l *Hub) lose(master int, proof time.Time) {
 			l.tellGap(s)
 		}
 	}
-}
-
-func latest(times ...time.Time) time.Time {
-	var last time.Time
-	for _, t := range times {
-		if t.After(last) {
-			last = t
-		}
-	}
-	return last
 }
 
 // settleAll checks, after a listener's state has changed, whether answers are still
