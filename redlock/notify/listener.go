@@ -40,10 +40,16 @@ const (
 
 // An expectation is an outstanding answer.
 type expectation struct {
-	verb string        // "ping", or the verb of the topic
 	sub  *subscription // nil: a PING
-	ends bool
+	ends bool          // the topic
 	sent time.Time
+}
+
+func (e expectation) verb() string {
+	if e.sub == nil {
+		return "ping"
+	}
+	return e.sub.topic.verb(e.ends)
 }
 
 var (
@@ -153,14 +159,14 @@ func (r *listener) ask(sub *subscription) {
 	case sub.topic.kind == ofChanges && !r.resp3:
 		r.hub.refuse(sub, r.number)
 	default:
-		r.expect(expectation{verb: sub.topic.verb(false), sub: sub}, sub.topic.append(nil, false))
+		r.expect(expectation{sub: sub}, sub.topic.question(false))
 	}
 }
 
 // askNoMore asks the master to stop reporting a topic.
 func (r *listener) askNoMore(sub *subscription) {
 	if r.state == up && (sub.topic.kind != ofChanges || r.resp3) {
-		r.expect(expectation{verb: sub.topic.verb(true), sub: sub, ends: true}, sub.topic.append(nil, true))
+		r.expect(expectation{sub: sub, ends: true}, sub.topic.question(true))
 	}
 }
 
@@ -219,7 +225,7 @@ func (r *listener) write(conn net.Conn, server string, ended <-chan struct{}) er
 		case <-r.wake:
 		case <-tick.C:
 			r.hub.mu.Lock()
-			r.expect(expectation{verb: "ping"}, resp.AppendCommand(nil, "PING"))
+			r.expect(expectation{}, resp.AppendCommand(nil, "PING"))
 			r.hub.mu.Unlock()
 		case <-ended:
 			return nil

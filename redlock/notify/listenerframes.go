@@ -79,10 +79,10 @@ func (r *listener) answered(verb, name string, now time.Time) error {
 		return errAnswer
 	}
 	e := r.expected[0]
-	switch {
-	case verb == "" && e.verb != "ping" && e.verb != "tracking":
+	switch expected := e.verb(); {
+	case verb == "" && expected != "ping" && expected != "tracking":
 		return errAnswer
-	case verb != "" && (verb != e.verb || e.sub != nil && name != e.sub.topic.name):
+	case verb != "" && (verb != expected || e.sub != nil && name != e.sub.topic.name):
 		return errAnswer
 	}
 	r.take(e)
@@ -114,6 +114,6 @@ func (r *listener) refused(reply []byte) error {
 		l.refuse(e.sub, r.number)
 	}
 	l.mu.Unlock()
-	r.warn(e.verb, reply)
+	r.warn(e.verb(), reply)
 	return nil
 }

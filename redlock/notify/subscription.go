@@ -32,14 +32,15 @@ func (t topic) verb(ends bool) string {
 	return verb
 }
 
-func (t topic) append(dst []byte, ends bool) []byte {
+// question is the whole command.
+func (t topic) question(ends bool) []byte {
 	switch {
 	case t.kind != ofChanges:
-		return resp.AppendCommand(dst, t.verb(ends), t.name)
+		return resp.AppendCommand(nil, t.verb(ends), t.name)
 	case ends:
-		return resp.AppendCommand(dst, "CLIENT", "TRACKING", "OFF")
+		return resp.AppendCommand(nil, "CLIENT", "TRACKING", "OFF")
 	}
-	return resp.AppendCommand(dst, "CLIENT", "TRACKING", "ON", "BCAST")
+	return resp.AppendCommand(nil, "CLIENT", "TRACKING", "ON", "BCAST")
 }
 
 // A subscription is a topic that somebody wants, with the masters that report it.
