@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"redlock-proxy/redlock/roster"
 )
 
 // queuedNow is an Observer that knows the last reported number of debts of each master.
@@ -49,7 +51,7 @@ func TestTimelineWhatWaitsForAMasterIsToldUntilItIsPaid(t *testing.T) {
 		w.play("ok ok ok ok err")
 		release(0)
 		release(1)
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(roster.BeatLength)
 		if now, most := q.of("m5"); now != 2 || most != 2 {
 			t.Errorf("%d debts wait and %d did, want those of two databases", now, most)
 		}

@@ -102,6 +102,7 @@ func TestTimelineARecognisedReleaseThatReleasedNothingIsNotQueued(t *testing.T) 
 			if o := w.eval(compareAndDelete, value); o.Verdict != Lost {
 				t.Fatal(o.Verdict)
 			}
+			w.elapse(second) // until the Observer has been told
 			if _, most := q.of("m5"); most != 0 {
 				t.Errorf("%d debts wait for the master that is away", most)
 			}

@@ -25,6 +25,7 @@ func (s *Set) certify(ctx context.Context) {
 		}
 		version, unsettled := s.voters.version.Load(), ask(s.voters, (*roster.Roster).Unsettled)
 		for _, m := range s.List().masters {
+			m.tellQueued()
 			m.askEviction(now)
 			m.beat(now, version != judged || unsettled, now.Sub(before) > 2*roster.BeatLength)
 		}

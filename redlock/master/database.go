@@ -85,7 +85,6 @@ func (s *database) Up(self stream.Greeting, now time.Time) {
 		m.tell(s.db, roster.Standing{State: roster.Certified}, now)
 	}
 	m.log.Debug("connected to lock master", "master", m.Name(), "db", s.db)
-	m.tellQueued()
 }
 
 // Down tells the roster why the master is unreachable.
@@ -94,10 +93,4 @@ func (s *database) Down(why error) {
 	if ask(m.voters, func(r *roster.Roster) bool { return r.Disconnected(s.place(), reason, time.Now()) }) {
 		m.log.Debug("lock master unreachable; releases for it are queued", "master", m.Name(), "db", s.db, "reason", reason)
 	}
-}
-
-// Queued counts the debts that wait, and tells the Observer.
-func (s *database) Queued(more int64) {
-	s.master.queued.Add(more)
-	s.master.tellQueued()
 }

@@ -143,7 +143,7 @@ func (m *Master) isPaid(now time.Time) bool {
 	if m.unasked.IsZero() {
 		m.unasked = now
 	}
-	return m.queued.Load() == 0 && m.idle() || now.Sub(m.unasked) >= m.limits.Load().MaxQuarantine
+	return m.queued() == 0 && m.idle() || now.Sub(m.unasked) >= m.limits.Load().MaxQuarantine
 }
 
 // OnResize has f called after the list of masters has changed, by the Set's goroutine or by that

@@ -21,8 +21,7 @@ type Master struct {
 	number int                    // its index in the configuration
 	clock  clockWatch
 
-	queued     atomic.Int64 // number of debts that wait on its streams
-	queuedTold atomic.Int64 // the number that the Observer was told last
+	queuedTold int // the number of queued debts that the Observer was told last; only certify uses it
 
 	evictionAsked atomic.Int64 // when it was last asked for its eviction policy, in ns since 1970
 
@@ -138,13 +137,19 @@ func (m *Master) tell(db int, st roster.Standing, now time.Time) {
 	m.voters.do(func(r *roster.Roster) { r.Noted(roster.Place{Master: m.number, DB: db}, st, now) })
 }
 
-// tellQueued tells the Observer the number of waiting debts. If the number has changed
-// meanwhile, it tells it again, because one of two concurrent calls may be late.
+// queued returns the number of debts that wait on its streams.
+func (m *Master) queued() (n int) {
+	for _, s := range m.all() {
+		n += s.Queued()
+	}
+	return n
+}
+
+// tellQueued tells the Observer the number of waiting debts if it has changed.
 func (m *Master) tellQueued() {
-	for told := false; !told; told = m.queued.Load() == m.queuedTold.Load() {
-		n := m.queued.Load()
-		m.queuedTold.Store(n)
-		m.observer.Queued(m.Name(), int(n))
+	if n := m.queued(); n != m.queuedTold {
+		m.queuedTold = n
+		m.observer.Queued(m.Name(), n)
 	}
 }
 

@@ -47,7 +47,8 @@ type Limits struct {
 // An Observer is told what happens to masters. Its methods must not block. Many
 // goroutines may call them at once.
 type Observer interface {
-	// Queued is called with the number of undos and releases that wait for a master.
+	// Queued is called with the number of undos and releases that wait for a master, within
+	// a moment after it has changed.
 	Queued(master string, waiting int)
 	// Standing is called when the state of a master has changed.
 	Standing(s roster.MasterStatus)

@@ -13,7 +13,6 @@ type quietOwner struct{ Owner }
 
 func (quietOwner) Name() string           { return "quiet" }
 func (quietOwner) Timeout() time.Duration { return 0 }
-func (quietOwner) Queued(int64)           {}
 
 // Calls behind the defect in their batch fail, and the stream keeps their debts.
 func TestADefectFailsTheRestOfItsBatch(t *testing.T) {

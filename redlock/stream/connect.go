@@ -77,7 +77,6 @@ func (s *Stream) connect(ctx context.Context) (link, error) {
 	l := s.newLink(c)
 	failed = l
 	s.takeOver(l, c.Greeting, time.Now())
-	s.tellQueued()
 	failed = nil
 	return l, nil
 }
@@ -169,7 +168,6 @@ func (s *Stream) lost(why error, next connectionState) {
 			Contained(s.log, func() { c.Asker.Answered(s, c, nil, Judgement{}, err) })
 		}
 	}
-	s.tellQueued()
 	if next != closed {
 		s.owner.Down(why)
 	}
@@ -183,8 +181,8 @@ func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 	owed := s.owed(calls, sent)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	newer := s.debts
-	s.state, s.debts = next, older
+	newer := slices.Clone(s.debts[older:])
+	s.state, s.debts = next, s.debts[:older]
 	for _, d := range owed {
 		s.keep(d)
 	}
@@ -196,18 +194,18 @@ func (s *Stream) giveUpCalls(next connectionState) (calls []Call, sent int) {
 }
 
 // endConnection forgets the connection. It returns the unanswered calls, the number of
-// them that were sent, and the debts until now.
-func (s *Stream) endConnection() (calls []Call, sent int, debts []*Debt) {
+// them that were sent, and the number of debts. From now on debts are only added.
+func (s *Stream) endConnection() (calls []Call, sent, debts int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.forgetGate()
-	calls, debts = s.calls[s.head:], s.debts
+	calls = s.calls[s.head:]
 	sent = len(calls) - s.unwritten
 	s.calls, s.head, s.out, s.unwritten, s.unpaid, s.asking = nil, 0, nil, 0, 0, 0
 	s.loaded = map[string]bool{}
 	s.refuses, s.probing = false, false
-	s.state, s.link, s.debts = down, nil, nil
-	return calls, sent, debts
+	s.state, s.link = down, nil
+	return calls, sent, len(s.debts)
 }
 
 // owed returns the debts of calls whose connection has ended. The first of them were sent.

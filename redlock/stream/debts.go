@@ -33,7 +33,6 @@ func (s *Stream) OwesWrite(key string, asked time.Time) bool {
 // Owe keeps a debt for the next connection. If the queue is full, Owe drops it, and the
 // key stays until its TTL ends.
 func (s *Stream) Owe(d *Debt) {
-	defer s.tellQueued()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.state != closed {
@@ -48,7 +47,6 @@ func (s *Stream) keep(d *Debt) {
 	}
 	s.debts = append(s.debts, d)
 	s.debtBytes += d.size()
-	s.queued.Add(1)
 }
 
 // mostPaid is the largest number of debts that are sent together. After a while without an
@@ -95,7 +93,6 @@ func (s *Stream) dropDebts(n int) {
 		s.debtBytes -= d.size()
 		s.debts[i] = nil
 	}
-	s.queued.Add(-int64(n))
 	if s.debts = s.debts[n:]; len(s.debts) == 0 {
 		s.debts = nil
 	}
@@ -107,7 +104,6 @@ func (s *Stream) dropSettled(at time.Time) {
 		over := d.over(at)
 		if over {
 			s.debtBytes -= d.size()
-			s.queued.Add(-1)
 		}
 		return over
 	})
@@ -124,7 +120,6 @@ func (s *Stream) payLater() {
 	s.paying = true
 	time.AfterFunc(debtPause, func() {
 		Contained(s.log, func() {
-			defer s.tellQueued()
 			s.mu.Lock()
 			defer s.mu.Unlock()
 			s.paying = false

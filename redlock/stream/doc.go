@@ -37,7 +37,7 @@
 // Run is the goroutine of a stream. It dials, and owns the connection and its link. A link
 // reads and writes: it is a pair of goroutines (link.go), or the event loop of
 // Options.Loop (looped.go). Run waits for it. On the loop nothing may wait. So Judge,
-// Queued, Answered and all that they call must not. Server, Up and Down may, because Run
+// Answered and all that they call must not. Server, Up and Down may, because Run
 // calls them. A batch of more than 64 KiB, or of more than 512 calls, is answered on a
 // goroutine, and nothing is read meanwhile.
 //

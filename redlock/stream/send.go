@@ -93,7 +93,6 @@ const maxAsking = 32 << 20
 // false in three more cases: the master does not answer, it has debts or no room for
 // more, or it refuses what locks need.
 func (s *Stream) Send(c Call, m Sending, now time.Time) bool {
-	defer s.tellQueued()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if m.Creates && !s.mayCreate(now) || !s.accepts() {

@@ -50,9 +50,8 @@ type Stream struct {
 	sole      bool            // for infoPause, ROLE alone is enough to check the replication
 	askedInfo time.Time       // when INFO replication was sent last
 
-	info    []byte       // INFO replication as read last; only handOut uses it
-	handing atomic.Bool  // askers are being called, and may send new calls
-	queued  atomic.Int64 // change in the number of debts that the owner was not told yet
+	info    []byte      // INFO replication as read last; only handOut uses it
+	handing atomic.Bool // askers are being called, and may send new calls
 }
 
 // Options configure a Stream.
@@ -88,9 +87,6 @@ type Owner interface {
 	Judge(c Check) Judgement
 	// Down is called when the connection has ended or could not be opened.
 	Down(why error)
-	// Queued is called when the number of debts has changed by more, which may be
-	// negative.
-	Queued(more int64)
 }
 
 // A Judgement is the Owner's decision about the answers of a batch.
@@ -131,22 +127,19 @@ func (s *Stream) stall() time.Duration { return Stall(s.owner.Timeout()) }
 // timeout.
 func Stall(timeout time.Duration) time.Duration { return max(2*time.Second, 20*timeout) }
 
-// tellQueued reports a change in the number of debts to the owner, if there is any.
-func (s *Stream) tellQueued() {
-	if s.queued.Load() == 0 {
-		return
-	}
-	if more := s.queued.Swap(0); more != 0 {
-		s.owner.Queued(more)
-	}
-}
-
 // Idle tells whether no call is unanswered on the connection and all askers have
 // returned.
 func (s *Stream) Idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return !(s.state == up && s.head < len(s.calls) || s.handing.Load())
+}
+
+// Queued returns the number of debts that wait for the master.
+func (s *Stream) Queued() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.debts)
 }
 
 // Serves tells whether the stream accepts calls now and the master answers them in time.
@@ -194,7 +187,6 @@ func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
 	s.end(batch, replies)
-	s.tellQueued()
 	told := 0
 	defer func() {
 		if told < len(batch) {
