@@ -210,7 +210,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a master that has stopped answering is suspended",
-		edits:    []edit{{"stream/stream.go", "now.Sub(s.calls[s.head].sent) > s.owner.Timeout()", "false"}},
+		edits:    []edit{{"stream/stream.go", "s.waited(now) > s.owner.Timeout()", "false"}},
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
 	},
 	{

@@ -57,7 +57,6 @@ func (b *Ballot[A]) askAll(frames []byte) {
 	})
 	for i := range b.Answers {
 		if !b.asked.Has(i) {
-			b.masters.At(i).Stream(b.DB).GiveUpIfStalled(b.Started)
 			b.cast(i, quorum.Answer[A]{State: quorum.Unasked}, time.Now())
 		}
 	}

@@ -22,23 +22,12 @@ func (b *Ballot[A]) settle() {
 	b.box.Lanes.Settle(&b.lane, settled)
 }
 
-// expire closes the ballot at its deadline. It also gives up connections on which a
-// master has been silent for too long.
+// expire closes the ballot at its deadline.
 func (b *Ballot[A]) expire() {
-	now := time.Now()
-	b.closeAt(now)
-	for i := range b.Answers {
-		if b.Answers[i].State == quorum.Awaited {
-			b.masters.At(i).Stream(b.DB).GiveUpIfStalled(now)
-		}
-	}
-}
-
-func (b *Ballot[A]) closeAt(now time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.Verdict == Pending {
-		b.close(now)
+		b.close(time.Now())
 	}
 }
 

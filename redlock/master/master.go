@@ -121,12 +121,9 @@ func (m *Master) idle() bool {
 // beat has those streams checked that were idle for a while, or all of them. It tells the
 // roster which streams are unanswered. late says that the beat itself came late.
 func (m *Master) beat(now time.Time, all, late bool) {
-	if m.Embedded() {
-		return
-	}
 	for _, s := range m.all() {
 		unanswered := s.Beat(now, all)
-		if ask(m.voters, func(r *roster.Roster) bool { return r.Silent(s.place(), unanswered, late, now) }) && !s.hung.Swap(true) {
+		if !m.Embedded() && ask(m.voters, func(r *roster.Roster) bool { return r.Silent(s.place(), unanswered, late, now) }) && !s.hung.Swap(true) {
 			m.tell(s.db, roster.Standing{State: roster.Away, Reason: roster.Silent}, now)
 		}
 	}

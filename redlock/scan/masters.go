@@ -117,7 +117,6 @@ func (m Masters) ask(ctx context.Context, i, db int, frames []byte) ([]byte, err
 		}
 		return reply, nil
 	case <-late.C:
-		s.GiveUpIfStalled(time.Now())
 		return nil, errNoVote
 	case <-ctx.Done():
 		return nil, ctx.Err()

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"runtime"
-	"time"
 
 	"redlock-proxy/redlock/resp"
 )
@@ -85,7 +84,6 @@ func (p *pair) write(stop <-chan struct{}) error {
 				return nil
 			}
 		}
-		p.SetWriteDeadline(time.Now().Add(p.stream.stall()))
 		if _, err := p.Write(buf); err != nil {
 			return err
 		}

@@ -240,8 +240,19 @@ func TestAServerThatReadsNothing(t *testing.T) {
 			s.mu.Unlock()
 		}
 		unsent.ask(t, s, "PING")
-		sent.all.Wait()
-		unsent.all.Wait()
+		var lost sync.WaitGroup
+		lost.Go(sent.all.Wait)
+		lost.Go(unsent.all.Wait)
+		ended := make(chan struct{})
+		go func() { lost.Wait(); close(ended) }()
+		for waits := true; waits; {
+			select {
+			case <-ended:
+				waits = false
+			case <-time.After(10 * time.Millisecond):
+				s.Beat(time.Now(), false)
+			}
+		}
 		if took := time.Since(began); took < s.stall() {
 			t.Errorf("it was given up after %v", took)
 		}

@@ -2,10 +2,8 @@ package stream
 
 import (
 	"io"
-	"os"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"redlock-proxy/redlock/loop"
 )
@@ -22,11 +20,10 @@ type looped struct {
 
 	in answers // leave's goroutine uses it while it runs, and otherwise the loop
 	// Only the loop uses these.
-	why      error // not nil: the connection is over
-	empty    []byte
-	unsent   time.Time // since when bytes wait for the kernel; zero: none wait
-	held     bool      // calls wait until the kernel has those bytes
-	patience *time.Timer
+	why    error // not nil: the connection is over
+	empty  []byte
+	unsent bool // bytes wait for the kernel
+	held   bool // calls wait until the kernel has those bytes
 }
 
 // adopt gives a connection to the stream's loop. It returns nil if there is none, or if it
@@ -74,7 +71,7 @@ func (k *looped) flush() {
 	if k.why != nil {
 		return
 	}
-	if k.held = !k.unsent.IsZero(); k.held {
+	if k.held = k.unsent; k.held {
 		return
 	}
 	k.fail(Contain(k.stream.log, func() error {
@@ -82,10 +79,7 @@ func (k *looped) flush() {
 		k.socket.Write(k.empty)
 		return nil
 	}))
-	if k.socket.Drain() > 0 {
-		k.unsent = time.Now()
-		k.watch()
-	}
+	k.unsent = k.socket.Drain() > 0
 	if cap(k.empty) > maxIdleBuffer {
 		k.empty = nil
 	}
@@ -93,30 +87,9 @@ func (k *looped) flush() {
 
 // Drained implements loop.Receiver.
 func (k *looped) Drained() {
-	k.unsent = time.Time{}
+	k.unsent = false
 	if k.held {
 		k.flush()
-	}
-}
-
-// watch ends a connection whose other side takes nothing for as long as a call may be
-// unanswered. One timer runs for many batches.
-func (k *looped) watch() {
-	if k.patience != nil {
-		return
-	}
-	k.patience = time.AfterFunc(k.stream.stall(), func() { k.stream.loop.Do(k.lookAtUnsent) })
-}
-
-func (k *looped) lookAtUnsent() {
-	switch left := time.Until(k.unsent.Add(k.stream.stall())); {
-	case k.why != nil:
-	case k.unsent.IsZero():
-		k.patience = nil
-	case left <= 0:
-		k.fail(os.ErrDeadlineExceeded)
-	default:
-		k.patience.Reset(left)
 	}
 }
 
@@ -179,9 +152,6 @@ func (k *looped) Ended(err error) {
 	}
 	if k.why == nil {
 		k.why = err
-	}
-	if k.patience != nil {
-		k.patience.Stop()
 	}
 	k.ended <- k.why
 }

@@ -161,10 +161,6 @@ const (
 // mayCreate, with s.mu held, keeps three rules. The stream asks for no lock if the master
 // has stopped answering, has unsettled debts, or refuses what locks need.
 func (s *Stream) mayCreate(now time.Time) bool {
-	if s.state == up && s.stalled(now) {
-		s.link.Close() // a cut network reports no error by itself
-		return false
-	}
 	if s.state == up && len(s.debts)+s.unpaid > 0 {
 		s.payDebts(now) // they must not meet the lock that this call may create
 		return false
@@ -178,7 +174,15 @@ func (s *Stream) mayCreate(now time.Time) bool {
 // suspended tells, with s.mu held, whether the oldest call has waited longer than the
 // timeout.
 func (s *Stream) suspended(now time.Time) bool {
-	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.owner.Timeout()
+	return s.waited(now) > s.owner.Timeout()
+}
+
+// waited returns, with s.mu held, for how long the oldest call has waited.
+func (s *Stream) waited(now time.Time) time.Duration {
+	if s.head == len(s.calls) {
+		return 0
+	}
+	return now.Sub(s.calls[s.head].sent)
 }
 
 // answer hands out the replies of a whole batch, the oldest calls. If an asker panics,
@@ -268,12 +272,19 @@ func (s *Stream) Silent(now time.Time) bool {
 
 // Beat asks for a check if always is set. Otherwise it does so only if no call is waiting
 // and the last Beat's check is older than Options.Pause. It tells whether the master
-// leaves calls unanswered.
+// leaves calls unanswered. If it does so for too long, the stream dials anew, because a cut
+// network reports no error by itself.
 func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	hung = s.state == up && s.suspended(now)
-	if s.state != up || !always && (s.head < len(s.calls) || now.Sub(s.beaten) < s.pause) {
+	switch {
+	case s.state != up:
+		return hung
+	case s.waited(now) > s.stall():
+		s.link.Close()
+		return hung
+	case !always && (s.head < len(s.calls) || now.Sub(s.beaten) < s.pause):
 		return hung
 	}
 	s.beaten, s.due = now, true
@@ -299,21 +310,5 @@ func (s *Stream) GiveUp(why error) {
 	s.mu.Unlock()
 	if gives {
 		s.log.Error("giving up a connection to a lock master", "master", s.owner.Name(), "db", s.db, "error", why)
-	}
-}
-
-// stalled tells, with s.mu held, whether a call has waited so long that the stream must
-// dial anew.
-func (s *Stream) stalled(now time.Time) bool {
-	return s.head < len(s.calls) && now.Sub(s.calls[s.head].sent) > s.stall()
-}
-
-// GiveUpIfStalled closes the connection if a call has waited too long. The stream dials
-// anew.
-func (s *Stream) GiveUpIfStalled(now time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.state == up && s.stalled(now) {
-		s.link.Close()
 	}
 }
