@@ -132,7 +132,7 @@ func (s *Stream) killed(old identity) AskerFunc {
 }
 
 // A payment is the asker of a debt. If the master cannot serve the debt now, the stream
-// sends it again later.
+// keeps it. A beat sends it again.
 type payment struct {
 	debt  *Debt
 	later bool // the debt was kept before, and counts as unpaid
@@ -145,7 +145,6 @@ func (p *payment) Answered(s *Stream, _ *Call, replies [][]byte, _ Judgement, er
 	served := !resp.IsError(replies[0]) || resp.IsWrongType(replies[0])
 	if !served {
 		s.Owe(p.debt)
-		s.payLater()
 		s.Doubt(replies[0])
 	}
 	if p.later {

@@ -108,24 +108,3 @@ func (s *Stream) dropSettled(at time.Time) {
 		return over
 	})
 }
-
-// payLater sends the debts again after debtPause, because the master could not serve them
-// now. It does so even if nobody asks the master anything.
-func (s *Stream) payLater() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.paying {
-		return
-	}
-	s.paying = true
-	time.AfterFunc(debtPause, func() {
-		Contained(s.log, func() {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.paying = false
-			s.payDebts(time.Now())
-		})
-	})
-}
-
-const debtPause = 100 * time.Millisecond

@@ -95,7 +95,7 @@ func TestAllDebtsComeBeforeALockThatWaits(t *testing.T) {
 	}
 }
 
-// A master that serves no debt gets the next portion after a pause only.
+// A master that serves no debt gets the next portion with a beat only.
 func TestDebtsThatAreNotServedWait(t *testing.T) {
 	s := New(Options{Owner: patientOwner{}, Log: slog.New(slog.DiscardHandler)})
 	s.state = down
@@ -103,7 +103,6 @@ func TestDebtsThatAreNotServedWait(t *testing.T) {
 		s.Owe(&Debt{Key: "lock", Value: "v"})
 	}
 	s.takeOver(nil, Greeting{}, time.Now())
-	s.paying = true // the pause has begun, and here it does not end
 	for _, c := range slices.Clone(s.calls[s.head:]) {
 		s.answer([]Call{c}, [][]byte{[]byte("-LOADING Redis is loading the dataset in memory\r\n")}, Judgement{})
 	}

@@ -37,7 +37,6 @@ type Stream struct {
 	probing   bool            // a probe is unanswered, or will be repeated
 	gated     bool            // a gate is unanswered, so new calls are postponed
 	postponed []postponed     // the calls behind the gate, oldest first
-	paying    bool            // a timer will send the debts again
 	unpaid    int             // debts sent again on this connection and unanswered
 	debts     []*Debt         // kept for the next connection
 	debtBytes int             // the size of debts
@@ -270,25 +269,26 @@ func (s *Stream) Silent(now time.Time) bool {
 	return s.state == up && s.suspended(now)
 }
 
-// Beat asks for a check if always is set. Otherwise it does so only if no call is waiting
-// and the last Beat's check is older than Options.Pause. It tells whether the master
-// leaves calls unanswered. If it does so for too long, the stream dials anew, because a cut
-// network reports no error by itself.
+// Beat sends the debts again that the master could not serve. It asks for a check if always
+// is set. Otherwise it does so only if no call is waiting and the last Beat's check is older
+// than Options.Pause. It tells whether the master leaves calls unanswered. If it does so for
+// too long, the stream dials anew, because a cut network reports no error by itself.
 func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	hung = s.state == up && s.suspended(now)
-	switch {
-	case s.state != up:
-		return hung
-	case s.waited(now) > s.stall():
-		s.link.Close()
-		return hung
-	case !always && (s.head < len(s.calls) || now.Sub(s.beaten) < s.pause):
-		return hung
+	if s.state != up {
+		return false
 	}
-	s.beaten, s.due = now, true
-	s.wake()
+	if s.waited(now) > s.stall() {
+		s.link.Close()
+		return true
+	}
+	hung = s.suspended(now)
+	s.payDebts(now)
+	if always || s.head == len(s.calls) && now.Sub(s.beaten) >= s.pause {
+		s.beaten, s.due = now, true
+		s.wake()
+	}
 	return hung
 }
 
