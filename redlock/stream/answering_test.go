@@ -2,6 +2,7 @@ package stream
 
 import (
 	"log/slog"
+	"maps"
 	"testing"
 	"time"
 
@@ -14,41 +15,30 @@ type quietOwner struct{ Owner }
 func (quietOwner) Name() string           { return "quiet" }
 func (quietOwner) Timeout() time.Duration { return 0 }
 
-// Calls behind the defect in their batch fail, and the stream keeps their debts.
-func TestADefectFailsTheRestOfItsBatch(t *testing.T) {
-	owed := &Debt{Exact: []byte("x"), Key: "lock"}
+// A defect costs only its call, and the stream keeps the debt of that.
+func TestADefectCostsOnlyItsCall(t *testing.T) {
 	heard := map[string]error{}
 	s := New(Options{Owner: quietOwner{}, Log: slog.New(slog.DiscardHandler)})
-	asker := func(name string, defect bool) Asker {
-		return owingAsker{owed, func(err error) {
+	asker := func(name string) Asker {
+		return owingAsker{&Debt{Key: name}, func(err error) {
 			heard[name] = err
-			if defect {
+			if name == "second" {
 				panic("defect")
 			}
 		}}
 	}
 	batch := []Call{
-		{Replies: 1, Asker: asker("first", false)},
-		{Replies: 1, Asker: asker("second", true)},
-		{Replies: 1, Asker: asker("third", false)},
+		{Replies: 1, Asker: asker("first")},
+		{Replies: 1, Asker: asker("second")},
+		{Replies: 1, Asker: asker("third")},
 	}
 	s.calls = append([]Call{}, batch...)
-	func() {
-		defer func() {
-			if reason := recover(); reason != "defect" {
-				t.Errorf("recovered %v", reason)
-			}
-		}()
-		s.answer(batch, [][]byte{[]byte("+OK\r\n"), []byte("+OK\r\n"), []byte("+OK\r\n")}, Judgement{})
-	}()
-	calls, sent := s.giveUpCalls(down)
-	if debts := len(s.debts); len(calls) != 2 || sent != 2 || debts != 2 {
-		t.Errorf("%d calls, %d of them sent, and %d debts are left of the two that were not answered", len(calls), sent, debts)
+	err := s.answer(batch, [][]byte{[]byte("+OK\r\n"), []byte("+OK\r\n"), []byte("+OK\r\n")}, Judgement{})
+	calls, _ := s.giveUpCalls(down)
+	if err != errDefect || len(calls) > 0 || len(s.debts) != 1 || s.debts[0].Key != "second" {
+		t.Errorf("%v: %d calls are unanswered, and %d debts are left", err, len(calls), len(s.debts))
 	}
-	for i := range calls {
-		calls[i].Asker.Answered(s, &calls[i], nil, Judgement{}, errLost)
-	}
-	if len(heard) != 3 || heard["first"] != nil || heard["second"] != nil || heard["third"] != errLost {
+	if want := map[string]error{"first": nil, "second": nil, "third": nil}; !maps.Equal(heard, want) {
 		t.Errorf("they heard %v", heard)
 	}
 }

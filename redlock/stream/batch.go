@@ -66,7 +66,9 @@ func (s *Stream) handOut(in *answers) error {
 		if whole, err := s.gather(in); !whole || err != nil {
 			return err
 		}
-		s.answerBatch(in)
+		if err := s.answerBatch(in); err != nil {
+			return err
+		}
 	}
 }
 
@@ -91,7 +93,7 @@ func (s *Stream) gather(in *answers) (whole bool, err error) {
 
 // answerBatch answers a whole batch. That is after its check was read. Until then nobody
 // knows whether the votes of the batch count.
-func (s *Stream) answerBatch(in *answers) {
+func (s *Stream) answerBatch(in *answers) error {
 	received := time.Now() // the whole batch was read
 	in.replies = in.Fetched(in.replies[:0])
 	j := Judgement{Votes: true, Covers: math.MaxInt64}
@@ -99,10 +101,11 @@ func (s *Stream) answerBatch(in *answers) {
 		j = s.judge(last, in.replies[in.missing-checkReplies:], received)
 	}
 	j.Received = received
-	s.answer(in.batch, in.replies, j)
+	defect := s.answer(in.batch, in.replies, j)
 	clear(in.batch)
 	in.batch = in.batch[:0]
 	in.Discard()
+	return defect
 }
 
 // batch appends the oldest calls up to their check to dst, and leaves them in place. It

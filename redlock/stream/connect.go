@@ -207,6 +207,12 @@ func (s *Stream) endConnection() (calls []Call, sent, debts int) {
 	return calls, sent, len(s.debts)
 }
 
+// debtOf returns the debt of a call, or nil. The stream's mutex is not held.
+func (s *Stream) debtOf(c *Call) (d *Debt) {
+	Contained(s.log, func() { d = c.Asker.Owed(c) })
+	return d
+}
+
 // owed returns the debts of calls whose connection has ended. The first of them were sent.
 func (s *Stream) owed(calls []Call, sent int) (debts []*Debt) {
 	written := map[string]bool{} // keys that the sent calls may write
@@ -220,8 +226,7 @@ func (s *Stream) owed(calls []Call, sent int) (debts []*Debt) {
 				written[key] = true
 			}
 		}
-		var d *Debt
-		Contained(s.log, func() { d = c.Asker.Owed(c) })
+		d := s.debtOf(c)
 		if d == nil {
 			continue
 		}

@@ -124,7 +124,9 @@ func (k *looped) handOut() error {
 			k.leave()
 			return nil
 		}
-		k.stream.answerBatch(&k.in)
+		if err := k.stream.answerBatch(&k.in); err != nil {
+			return err
+		}
 	}
 }
 
@@ -134,7 +136,9 @@ func (k *looped) leave() {
 	k.socket.Pause()
 	k.away.Go(func() {
 		err := Contain(k.stream.log, func() error {
-			k.stream.answerBatch(&k.in)
+			if err := k.stream.answerBatch(&k.in); err != nil {
+				return err
+			}
 			return k.stream.handOut(&k.in)
 		})
 		k.stream.loop.Do(func() {

@@ -184,46 +184,28 @@ func (s *Stream) waited(now time.Time) time.Duration {
 	return now.Sub(s.calls[s.head].sent)
 }
 
-// answer hands out the replies of a whole batch, the oldest calls. If an asker panics,
-// the calls behind it become unanswered again.
-func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) {
+// answer hands out the replies of a whole batch, the oldest calls. If an asker panics, the
+// stream keeps the debt of its call, and the connection must end.
+func (s *Stream) answer(batch []Call, replies [][]byte, j Judgement) (defect error) {
 	s.handing.Store(true)
 	defer s.handing.Store(false)
 	s.end(batch, replies)
-	told := 0
-	defer func() {
-		if told < len(batch) {
-			s.resume(batch[told:])
-		}
-	}()
 	for at, i := 0, 0; i < len(batch); i++ {
 		c := &batch[i]
 		from := at + c.skip
 		at = from + c.Replies
-		if !c.check {
-			s.tell(c, replies[from:at], j)
+		if c.check {
+			continue
 		}
-		told++
+		if err := Contain(s.log, func() error { s.tell(c, replies[from:at], j); return nil }); err != nil {
+			defect = err
+			if d := s.debtOf(c); d != nil {
+				s.Owe(d)
+			}
+		}
 	}
+	return defect
 }
-
-// resume makes calls of a batch unanswered again. The connection is about to end. The
-// first of them has received its answer, so only its debt may still count.
-func (s *Stream) resume(calls []Call) {
-	calls = slices.Clone(calls)
-	if first := &calls[0]; !first.check {
-		first.Asker = deafAsker{first.Asker}
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.calls, s.head = append(calls, s.calls[s.head:]...), 0
-}
-
-// deafAsker wraps an asker that has received its answer. It ignores further answers and
-// still returns the debt.
-type deafAsker struct{ Asker }
-
-func (deafAsker) Answered(*Stream, *Call, [][]byte, Judgement, error) {}
 
 // end removes an answered batch from the calls.
 func (s *Stream) end(batch []Call, replies [][]byte) {
