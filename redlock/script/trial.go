@@ -1,6 +1,8 @@
 package script
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/yuin/gopher-lua/ast"
@@ -173,17 +175,11 @@ func (t *trial) eval(e ast.Expr) value {
 
 // number reads an integer that Lua's floating point numbers hold exactly.
 func (t *trial) number(e *ast.NumberExpr) value {
-	n := int64(0)
-	for _, digit := range []byte(e.Value) {
-		if digit < '0' || digit > '9' {
-			return t.doubt()
-		}
-		n = 10*n + int64(digit-'0')
-	}
-	if len(e.Value) == 0 || len(e.Value) > 15 {
+	n, err := strconv.ParseUint(e.Value, 10, 63)
+	if err != nil || len(e.Value) > 15 {
 		return t.doubt()
 	}
-	return integer(n)
+	return integer(int64(n))
 }
 
 // plain is a text that every Lua and every reply keeps as it is.
@@ -197,9 +193,9 @@ func (t *trial) plain(text string) value {
 }
 
 func (t *trial) variable(name string) value {
-	for i := len(t.locals) - 1; i >= 0; i-- {
-		if t.locals[i].name == name {
-			return t.locals[i].value
+	for _, l := range slices.Backward(t.locals) {
+		if l.name == name {
+			return l.value
 		}
 	}
 	return t.doubt() // a global
