@@ -83,7 +83,7 @@ func (m *Master) database(db int) *database {
 		s = newDatabase(m, db)
 		m.databases[db] = s
 		if m.ctx.Err() != nil {
-			s.Close()
+			s.Run(m.ctx) // it only closes the stream
 			return s
 		}
 		m.running.Go(func() { s.Run(m.ctx) })

@@ -10,7 +10,7 @@ import (
 )
 
 // Run keeps the stream connected until ctx ends. It owns the connection, and waits for its
-// link.
+// link. From then on the stream refuses all calls.
 func (s *Stream) Run(ctx context.Context) {
 	var redial Backoff
 	var malformed problem

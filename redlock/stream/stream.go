@@ -111,13 +111,6 @@ func New(o Options) *Stream {
 	}
 }
 
-// Close makes a stream refuse all calls. It is for a stream that will never run.
-func (s *Stream) Close() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.state = closed
-}
-
 // stall is how long a connection may leave a call unanswered. After that the stream
 // closes it and dials anew.
 func (s *Stream) stall() time.Duration { return Stall(s.owner.Timeout()) }
