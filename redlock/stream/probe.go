@@ -26,37 +26,29 @@ var (
 	), probeText, [][]byte{probeKey})
 )
 
-const (
-	probeReplies = 5
-	// probePause is the time from a refused probe to the next one.
-	probePause = time.Second
-)
+const probeReplies = 5
 
 // Doubt probes a master that has refused a command. It does not probe a master that
 // cannot serve for a while, such as one that loads its data: that master would refuse the
-// probe too.
+// probe too. A beat repeats a probe that was refused.
 func (s *Stream) Doubt(refusal []byte) {
 	if s.embedded || resp.CannotServe(refusal) && !resp.IsForbidden(refusal) {
 		return
 	}
-	s.probe()
-}
-
-func (s *Stream) probe() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if !s.refuses {
+		s.probe(time.Now())
+	}
+}
+
+// probe sends a probe, with s.mu held, unless one is unanswered.
+func (s *Stream) probe(now time.Time) {
 	if s.probing || !s.accepts() {
 		return
 	}
 	s.probing = true
-	s.push(Call{Replies: probeReplies, Asker: AskerFunc(s.probed)}, probeQuestion, time.Now())
-}
-
-func (s *Stream) probeAgain() {
-	s.mu.Lock()
-	s.probing = false
-	s.mu.Unlock()
-	s.probe()
+	s.push(Call{Replies: probeReplies, Asker: AskerFunc(s.probed)}, probeQuestion, now)
 }
 
 // probed handles the answers to a probe.
@@ -67,16 +59,13 @@ func (s *Stream) probed(replies [][]byte, _ Judgement, err error) {
 	refused := slices.IndexFunc(replies, resp.IsError)
 	s.mu.Lock()
 	before := s.refuses
-	s.refuses, s.probing = refused >= 0, refused >= 0
+	s.refuses, s.probing = refused >= 0, false
 	s.mu.Unlock()
 	switch {
 	case refused < 0 && before:
 		s.log.Info("a lock master accepts the commands of locks again", "master", s.owner.Name(), "db", s.db)
-	case refused >= 0:
-		time.AfterFunc(probePause, s.probeAgain)
-		if !before {
-			s.log.Error("a lock master refuses commands that locks need, so it is asked for no locks; grant these commands to the proxy's user",
-				"master", s.owner.Name(), "db", s.db, "error", resp.ErrorText(replies[refused]))
-		}
+	case refused >= 0 && !before:
+		s.log.Error("a lock master refuses commands that locks need, so it is asked for no locks; grant these commands to the proxy's user",
+			"master", s.owner.Name(), "db", s.db, "error", resp.ErrorText(replies[refused]))
 	}
 }

@@ -34,7 +34,7 @@ type Stream struct {
 	head      int
 	unwritten int             // number of the last calls whose bytes are still in out
 	refuses   bool            // the master refused the last probe
-	probing   bool            // a probe is unanswered, or will be repeated
+	probing   bool            // a probe is unanswered
 	gated     bool            // a gate is unanswered, so new calls are postponed
 	postponed []postponed     // the calls behind the gate, oldest first
 	unpaid    int             // debts sent again on this connection and unanswered
@@ -244,8 +244,8 @@ func (s *Stream) Silent(now time.Time) bool {
 	return s.state == up && s.suspended(now)
 }
 
-// Beat sends the debts again that the master could not serve. It asks for a check if always
-// is set. Otherwise it does so only if no call is waiting and the last Beat's check is older
+// Beat sends the debts again that the master could not serve, and a probe that it refused. It
+// asks for a check if always is set. Otherwise it does so only if no call is waiting and the last Beat's check is older
 // than Options.Pause. It tells whether the master leaves calls unanswered. If it does so for
 // too long, the stream dials anew, because a cut network reports no error by itself.
 func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
@@ -260,6 +260,9 @@ func (s *Stream) Beat(now time.Time, always bool) (hung bool) {
 	}
 	hung = s.suspended(now)
 	s.payDebts(now)
+	if s.refuses {
+		s.probe(now)
+	}
 	if always || s.head == len(s.calls) && now.Sub(s.beaten) >= s.pause {
 		s.beaten, s.due = now, true
 		s.wake()
