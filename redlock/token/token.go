@@ -67,7 +67,9 @@ func (g *Giver) Give(ctx context.Context, r Request) ballot.Outcome {
 		case o.Verdict == ballot.NoQuorum:
 			return o
 		case !outrun(b.Answers):
-			o.Err = agreedError(b.Answers)
+			if quorum.Count(b.Answers, isNoString).Agree() == ballot.Won {
+				o.Err = wrongType
+			}
 			return o
 		case g.last.Load() >= marker.MostToken:
 			o.Err = usedUp

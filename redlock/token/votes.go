@@ -11,11 +11,11 @@ import (
 
 // An answer is what one master says.
 type answer struct {
-	held   bool  // the lock has the value
-	raised bool  // it also has raised its record
-	left   int64 // the ms until its copy of the lock ends
-	before int64 // the token on record before
-	err    string
+	held     bool  // the lock has the value
+	raised   bool  // it also has raised its record
+	left     int64 // the ms until its copy of the lock ends
+	before   int64 // the token on record before
+	noString bool  // the lock is no string
 }
 
 // endless stands for the time that is left for a lock without TTL, in ms.
@@ -28,7 +28,7 @@ const wrongType = "WRONGTYPE Operation against a key holding the wrong kind of v
 // parse reads the answer of token.lua. A master without a record that counts cannot serve.
 func parse(reply []byte, token int64) (answer, error) {
 	if resp.IsError(reply) {
-		return answer{err: wrongType}, ballot.OwnAs(reply, true)
+		return answer{noString: true}, ballot.OwnAs(reply, true)
 	}
 	list, err := resp.Elements(reply)
 	if err != nil || len(list) != 3 {
@@ -53,14 +53,15 @@ func parse(reply []byte, token int64) (answer, error) {
 	return a, nil
 }
 
-func holds(a answer) bool  { return a.held }
-func raised(a answer) bool { return a.raised }
+func holds(a answer) bool      { return a.held }
+func raised(a answer) bool     { return a.raised }
+func isNoString(a answer) bool { return a.noString }
 
 // decide returns the verdict. It is won if a quorum raised its record, and the lock is valid
 // for a while. It is lost if no quorum has the value, or if a quorum has it and too few can
 // raise their records any more.
 func decide(answers []quorum.Answer[answer], valid func(left time.Duration) bool) ballot.Verdict {
-	if _, t := failed(answers); t.Agree() == ballot.Won {
+	if quorum.Count(answers, isNoString).Agree() == ballot.Won {
 		return ballot.Lost
 	}
 	need, up := quorum.Size(len(answers)), quorum.Count(answers, raised)
@@ -94,19 +95,4 @@ func leftOf(answers []quorum.Answer[answer]) time.Duration {
 	}
 	n, _ := quorum.Attained(len(answers), left)
 	return time.Duration(n) * time.Millisecond
-}
-
-// failed returns the error of most masters that answered with one.
-func failed(answers []quorum.Answer[answer]) (answer, quorum.Tally) {
-	return quorum.Largest(answers,
-		func(a answer) bool { return a.err != "" },
-		func(a, b answer) bool { return a.err == b.err })
-}
-
-// agreedError returns the error that a quorum answered, or "".
-func agreedError(answers []quorum.Answer[answer]) string {
-	if a, t := failed(answers); t.Agree() == ballot.Won {
-		return a.err
-	}
-	return ""
 }

@@ -22,7 +22,7 @@ func vote(word string) (a quorum.Answer[answer]) {
 		a.Value = answer{held: true, left: 1000}
 	case "other":
 	case "type":
-		a.Value.err = wrongType
+		a.Value.noString = true
 	case "away":
 		a.State = quorum.Unknown
 	case "...":
@@ -87,7 +87,7 @@ func TestAnswersOfTheScript(t *testing.T) {
 		"no TTL":     {list(1, -1, 6), answer{held: true, raised: true, left: endless, before: 6}, nil},
 		"not held":   {list(0, 500, 6), answer{left: 500, before: 6}, nil},
 		"no record":  {list(1, 500, -1), answer{held: true, left: 500, before: -1}, ballot.ErrUnable},
-		"wrong type": {[]byte("-WRONGTYPE Operation against a key\r\n"), answer{err: wrongType}, nil},
+		"wrong type": {[]byte("-WRONGTYPE Operation against a key\r\n"), answer{noString: true}, nil},
 	} {
 		if got, err := parse(row.reply, 7); got != row.want || err != row.err {
 			t.Errorf("%s: %+v %v, want %+v %v", name, got, err, row.want, row.err)
