@@ -45,11 +45,12 @@ func Renew(ctx context.Context, box *ballot.Box, r Request) ballot.Outcome {
 		Keys:    []string{string(r.Key)},
 		Creates: true,
 		TTL:     box.Masters.Covered(r.TTL),
+		Gives:   r.TTL,
 		Replies: 1,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], elapsed time.Duration) ballot.Verdict {
-			return box.InTime(quorum.Count(answers, ballot.Yes).Agree(), r.TTL, elapsed)
+		Decide: func(answers []quorum.Answer[bool], _ time.Duration) ballot.Verdict {
+			return quorum.Count(answers, ballot.Yes).Agree()
 		},
 	})
 	o := b.Outcome()
