@@ -68,9 +68,8 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 	if o.Verdict != NoQuorum {
 		return o, false
 	}
-	i, split := quorum.Split(b.Answers, present, reading.equal, reading.number)
+	r, split := quorum.Split(b.Answers, present, reading.equal, reading.number)
 	if split {
-		r := b.Answers[i].Value
 		o.Verdict, o.Value, o.Err = Won, r.value, r.err
 	}
 	return o, split

@@ -71,7 +71,7 @@ func (c copies) model() effect.Image {
 	if most, t := quorum.Largest(c, effect.Image.There, effect.SameContent); t.Granted >= quorum.Size(len(c)) {
 		return most
 	}
-	return c[quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Image.Number)].Value
+	return quorum.Choose(c, effect.Image.There, effect.SameContent, effect.Image.Number)
 }
 
 // A remedy is what to do about copies after a second look.

@@ -130,14 +130,14 @@ func exists(answers []Answer[string]) string {
 		copy, _ := Largest(answers, isPresent, isEqual)
 		return "Won " + copy
 	}
-	master, split := Split(answers, isPresent, isEqual, func(copy string) (int64, bool) {
+	copy, split := Split(answers, isPresent, isEqual, func(copy string) (int64, bool) {
 		n, err := strconv.ParseInt(copy, 10, 64)
 		return n, err == nil
 	})
 	if !split {
 		return name(v)
 	}
-	return name(v) + " split " + answers[master].Value
+	return name(v) + " split " + copy
 }
 
 // lasting gets the earlier answers and those of now, and returns the candidates.

@@ -23,14 +23,14 @@ func Exists[A any](answers []Answer[A], present func(A) bool, equal func(a, b A)
 }
 
 // Split tells whether a quorum of masters holds the key, but no quorum of equal copies
-// exists or could exist with the masters that did not answer. The returned master's
-// copy then stands for all. It is one client's write, as on a single Redis.
-func Split[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) (master int, split bool) {
+// exists or could exist with the masters that did not answer. The returned copy then
+// stands for all. It is one client's write, as on a single Redis.
+func Split[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) (copy A, split bool) {
 	need := Size(len(answers))
 	held := Count(answers, present)
 	_, alike := Largest(answers, present, equal)
 	if held.Granted < need || alike.Granted+held.Failed+held.Pending() >= need {
-		return 0, false
+		return copy, false
 	}
 	return Choose(answers, present, equal, number), true
 }
@@ -38,29 +38,20 @@ func Split[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) 
 // Choose picks one of several different copies. If all are integers it picks the
 // largest, because a fencing number must never go back. Otherwise it picks a copy of
 // the largest group of equals, and of groups of one size the one that comes first.
-func Choose[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) (master int) {
-	best, most, all := -1, 0, true
-	top, largest := -1, int64(0)
-	for i, a := range answers {
+func Choose[A any](answers []Answer[A], present func(A) bool, equal func(a, b A) bool, number func(A) (int64, bool)) A {
+	best, _ := Largest(answers, present, equal)
+	top := best
+	for _, a := range answers {
 		if a.State != Answered || !present(a.Value) {
 			continue
 		}
 		n, isInteger := number(a.Value)
-		if all = all && isInteger; all && (top < 0 || n > largest) {
-			top, largest = i, n
+		if !isInteger {
+			return best
 		}
-		group := 0
-		for _, b := range answers {
-			if b.State == Answered && present(b.Value) && equal(a.Value, b.Value) {
-				group++
-			}
-		}
-		if group > most {
-			best, most = i, group
+		if most, _ := number(top); n > most {
+			top = a.Value
 		}
 	}
-	if all {
-		return top
-	}
-	return best
+	return top
 }
