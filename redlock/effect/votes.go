@@ -1,7 +1,6 @@
 package effect
 
 import (
-	"math"
 	"slices"
 	"time"
 
@@ -64,7 +63,6 @@ func (r Rule) Left(answers []quorum.Answer[Result], winner Result, k int) time.D
 			ttl := a.Value.After[k].PTTL
 			switch ttl {
 			case NoExpiry:
-				ttl = math.MaxInt64
 			case NoKey:
 				ttl = 0
 			default:
@@ -73,11 +71,8 @@ func (r Rule) Left(answers []quorum.Answer[Result], winner Result, k int) time.D
 			left = append(left, ttl)
 		}
 	}
-	ttl, _ := quorum.Attained(len(answers), left)
-	if ttl == math.MaxInt64 {
-		return 0
-	}
-	return time.Duration(ttl) * time.Millisecond
+	ttl, _ := quorum.AttainedTTL(len(answers), left)
+	return time.Duration(max(0, ttl)) * time.Millisecond
 }
 
 // Refusal is the reply of a quorum of votes that changed nothing and replied alike,
