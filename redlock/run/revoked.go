@@ -1,7 +1,6 @@
 package run
 
 import (
-	"encoding/binary"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -28,9 +27,8 @@ const mostRevoked = 512
 
 // A revokedCopy identifies a copy on one master. It holds no value.
 type revokedCopy struct {
-	master, db int
-	sum        uint64 // of key and content
-	expiry     int64
+	sum    uint64 // of master, database, key and content
+	expiry int64
 }
 
 // A revocation is an undo of a copy.
@@ -42,12 +40,11 @@ type revocation struct {
 var revokedSeed = maphash.MakeSeed()
 
 func copyOf(master, db int, key []byte, i effect.Image) revokedCopy {
-	var h maphash.Hash
-	h.SetSeed(revokedSeed)
-	h.Write(binary.AppendUvarint(nil, uint64(len(key))))
-	h.Write(key)
-	h.Write(i.Dump)
-	return revokedCopy{master: master, db: db, sum: h.Sum64(), expiry: i.Expiry()}
+	type identity struct {
+		master, db int
+		key, dump  string
+	}
+	return revokedCopy{maphash.Comparable(revokedSeed, identity{master, db, string(key), string(i.Dump)}), i.Expiry()}
 }
 
 // add remembers a copy whose undo is queued.
@@ -64,7 +61,6 @@ func (r *revoked) since(began time.Time, c revokedCopy) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.last[:], func(was revocation) bool {
-		same := !was.queued.Before(began) && was.master == c.master && was.db == c.db && was.sum == c.sum
-		return same && effect.Near(was.expiry, c.expiry, resp.ExpiryTolerance)
+		return !was.queued.Before(began) && was.sum == c.sum && effect.Near(was.expiry, c.expiry, resp.ExpiryTolerance)
 	})
 }
