@@ -90,12 +90,10 @@ func (l *Locker) Close(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	l.healer.Stop()
-	l.mender.Stop()
 	l.end()
 	l.listening.Close()
 	l.healer.Wait()
-	l.mender.Wait()
+	l.mender.Close()
 	l.masters.Wait()
 }
 

@@ -60,13 +60,12 @@ type Healer struct {
 	ctx      context.Context // ends all healing
 	running  sync.WaitGroup
 
-	mu     sync.Mutex
-	stop   context.CancelFunc // ends the present passes; nil: there are none
-	closed bool
+	mu   sync.Mutex
+	stop context.CancelFunc // ends the present passes; nil: there are none
 }
 
 // New makes a Healer that heals nothing until Set. When ctx ends, all healing ends soon.
-// Stop and Wait end the Healer.
+// Then call Wait.
 func New(ctx context.Context, box *ballot.Box, mender *mend.Mender, observer Observer, log *slog.Logger) *Healer {
 	return &Healer{box: box, mender: mender, observer: observer, log: log, ctx: ctx}
 }
@@ -79,7 +78,7 @@ func (h *Healer) Set(s Settings) {
 		h.stop()
 		h.stop = nil
 	}
-	if s.Every <= 0 || h.closed || h.box.Masters.At(0).Embedded() { // embedded masters end with this process
+	if s.Every <= 0 || h.ctx.Err() != nil || h.box.Masters.At(0).Embedded() { // embedded masters end with this process
 		return
 	}
 	ctx, stop := context.WithCancel(h.ctx)
@@ -92,19 +91,12 @@ func (h *Healer) Set(s Settings) {
 	})
 }
 
-// Stop lets no new healing begin, and ends that which is under way.
-func (h *Healer) Stop() {
-	h.mu.Lock()
+// Wait returns when all healing has ended, after the end of New's ctx.
+func (h *Healer) Wait() {
+	h.mu.Lock() // so that no Set begins a pass
 	defer h.mu.Unlock()
-	h.closed = true
-	if h.stop != nil {
-		h.stop()
-		h.stop = nil
-	}
+	h.running.Wait()
 }
-
-// Wait returns when all healing has ended. Call Stop first.
-func (h *Healer) Wait() { h.running.Wait() }
 
 // settling is the wait before a pass that a change of the masters' states causes. Mostly
 // several states change together.

@@ -43,20 +43,18 @@ type Mender struct {
 	closed bool
 }
 
-// New makes a Mender. When ctx ends, all mending ends soon. Stop and Wait end the Mender.
+// New makes a Mender. When ctx ends, all mending ends soon. Then call Close.
 func New(ctx context.Context, box *ballot.Box, log *slog.Logger) *Mender {
 	return &Mender{box: box, log: log, ctx: ctx, keys: map[lane.Key]*Mending{}}
 }
 
-// Stop lets no new mending begin.
-func (m *Mender) Stop() {
+// Close lets no new mending begin, and returns when all mending has ended.
+func (m *Mender) Close() {
 	m.mu.Lock()
-	defer m.mu.Unlock()
 	m.closed = true
+	m.mu.Unlock()
+	m.running.Wait()
 }
-
-// Wait returns when all mending that had begun has ended. Call Stop first.
-func (m *Mender) Wait() { m.running.Wait() }
 
 // A Mending is the work on one key.
 type Mending struct {
@@ -65,7 +63,7 @@ type Mending struct {
 }
 
 // Mend starts to mend the copies of a key, or joins the work that is going on. It does
-// not wait. It returns nil after Stop, or if too many keys are being mended.
+// not wait. It returns nil after Close, or if too many keys are being mended.
 func (m *Mender) Mend(db int, key string) *Mending {
 	k := lane.Key{DB: db, Name: key}
 	m.mu.Lock()
