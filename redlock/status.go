@@ -24,8 +24,6 @@ type (
 	Status = roster.Status
 	// Amnesia is the reason why a master may have forgotten locks.
 	Amnesia = roster.Amnesia
-	// MarkerFacts is the content of a marker, to show to people.
-	MarkerFacts = marker.Facts
 	// Found is the result of one look at a master, for Survey.
 	Found = roster.Found
 	// Standing says whether a master's votes count, and why not.
@@ -55,7 +53,7 @@ const (
 const MarkerKey = marker.Key
 
 // ReadMarker reads the value of MarkerKey; ok is false for any other text.
-func ReadMarker(text string) (facts MarkerFacts, ok bool) {
+func ReadMarker(text string) (facts marker.Facts, ok bool) {
 	return marker.Read(text, time.Now())
 }
 
@@ -108,7 +106,6 @@ const ShortValue = stream.ShortValue
 type (
 	Subscriber = notify.Subscriber
 	Event      = notify.Event
-	EventKind  = notify.EventKind
 )
 
 const (
@@ -157,7 +154,6 @@ const (
 	KindSwap    = ballot.KindSwap
 	KindRun     = ballot.KindRun
 	KindToken   = ballot.KindToken
-	KindHeal    = ballot.KindHeal
 
 	HealWritten  = heal.Written
 	HealTooLarge = heal.TooLarge
