@@ -138,7 +138,7 @@ func (r *acquisition) askOnce() *ballot.Ballot[bool] {
 	var room [ballot.UsualFrames]byte
 	var digits [20]byte
 	frames := resp.AppendCommand(room[:0], "SET", r.key[0], r.value, "NX", "PX", string(strconv.AppendInt(digits[:0], ttl.Milliseconds(), 10)))
-	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
+	return ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:    KindAcquire,
 		DB:      r.db,
 		Left:    r.ctx.Done(),
@@ -151,12 +151,6 @@ func (r *acquisition) askOnce() *ballot.Ballot[bool] {
 		Parse:   parseSet, Vote: ballot.VoteOf, Decide: isAcquired,
 		Keeper: r, Late: r,
 	})
-	if b.Verdict != Won {
-		for i, a := range b.Answers {
-			r.takeBack(i, a)
-		}
-	}
-	return b
 }
 
 // Keep implements ballot.Keeper. A lock without TTL becomes permanent only now.

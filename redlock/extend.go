@@ -107,15 +107,8 @@ func (l *Locker) extendOnce(ctx context.Context, r ExtendRequest, key string) Ou
 		}),
 	})
 	o := b.Outcome()
-	switch o.Verdict {
-	case Won:
-		for i, a := range b.Answers {
-			l.extendMissed(b, i, a, r)
-		}
-	case Lost:
-		if e, t := quorum.Largest(b.Answers, extension.answeredWithError, extension.equal); t.Agree() == Won {
-			o.Err = e.refusal
-		}
+	if e, t := quorum.Largest(b.Answers, extension.answeredWithError, extension.equal); o.Verdict == Lost && t.Agree() == Won {
+		o.Err = e.refusal
 	}
 	return o
 }

@@ -95,17 +95,17 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a release is sent again behind late grants",
-		edits:    []edit{{"mend/again.go", "if masters == 0 {", "if true {"}},
+		edits:    []edit{{"mend/again.go", "master < list.Size()", "master < 0"}},
 		caughtBy: "TestTimelineAReleaseIsSentAgainBehindALateGrant",
 	},
 	{
 		rule:     "a release that is sent again spares what was taken since",
-		edits:    []edit{{"mend/again.go", "m.box.Lanes.Creations(db, d.Key) != before", "false"}},
+		edits:    []edit{{"mend/again.go", "m.box.Lanes.Creations(db, d.Key) == before", "true"}},
 		caughtBy: "TestTimelineAReleaseIsNotSentAgainWhereTheKeyWasTakenSince",
 	},
 	{
 		rule:     "a release by what may be a constant is not sent again",
-		edits:    []edit{{"mend/again.go", "len(d.Value) < stream.ShortValue || ", ""}},
+		edits:    []edit{{"mend/again.go", "len(d.Value) >= stream.ShortValue && ", ""}},
 		caughtBy: "TestTimelineAReleaseByAConstantValueIsNotSentAgain",
 	},
 	{
@@ -214,15 +214,13 @@ var mutants = []mutant{
 		caughtBy: "TestTimelineASuspendedMasterIsSkippedByAcquiresAndGetsItsReleases",
 	},
 	{
-		rule: "what a lost ballot granted is undone",
-		edits: []edit{{"acquire.go", "if b.Verdict != Won {\n\t\tfor i, a := range b.Answers {",
-			"if b.Verdict == Pending {\n\t\tfor i, a := range b.Answers {"}},
+		rule:     "what a lost ballot granted is undone",
+		edits:    []edit{{"ballot/end.go", "a.State != quorum.Awaited && b.Late != nil", "false"}},
 		caughtBy: "TestTimelineAFailedAcquireUnlocksEverywhere",
 	},
 	{
-		rule: "a late grant is undone",
-		edits: []edit{{"acquire.go", "if verdict != Won {\n\t\tr.takeBack(i, a)",
-			"if verdict == Pending {\n\t\tr.takeBack(i, a)"}},
+		rule:     "a late grant is undone",
+		edits:    []edit{{"ballot/ballot.go", "if b.Late != nil {", "if false {"}},
 		caughtBy: "TestTimelineALateVoteIsUndone",
 	},
 	{
@@ -338,8 +336,8 @@ var mutants = []mutant{
 	},
 	{
 		rule: "an extension is never undone",
-		edits: []edit{{"extend.go", "\to := b.Outcome()\n\tswitch o.Verdict {",
-			"\to := b.Outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.Answers {\n\t\t\tif a.Value.changed {\n\t\t\t\tl.masters.At(i).Stream(r.DB).Deliver(&stream.Debt{Exact: resp.AppendCommand(nil, []byte(\"PEXPIRE\"), r.Key, resp.Decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tswitch o.Verdict {"}},
+		edits: []edit{{"extend.go", "\to := b.Outcome()\n\tif e, t",
+			"\to := b.Outcome()\n\tif o.Verdict != Won {\n\t\tfor i, a := range b.Answers {\n\t\t\tif a.Value.changed {\n\t\t\t\tl.masters.At(i).Stream(r.DB).Deliver(&stream.Debt{Exact: resp.AppendCommand(nil, []byte(\"PEXPIRE\"), r.Key, resp.Decimal(1000))}, time.Now(), false)\n\t\t\t}\n\t\t}\n\t}\n\tif e, t"}},
 		caughtBy: "TestTimelineAChangedTTLIsNeverUndone",
 	},
 	{

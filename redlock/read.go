@@ -3,7 +3,6 @@ package redlock
 import (
 	"bytes"
 	"context"
-	"slices"
 	"time"
 
 	"redlock-proxy/redlock/ballot"
@@ -77,7 +76,7 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 
 func (l *Locker) read(db int, key []byte) *ballot.Ballot[reading] {
 	lock := string(key) // late answers outlive the call
-	b := ballot.Poll(l.box, resp.AppendCommand(nil, []byte("GET"), key), ballot.Question[reading]{
+	return ballot.Poll(l.box, resp.AppendCommand(nil, []byte("GET"), key), ballot.Question[reading]{
 		Kind:    KindRead,
 		DB:      db,
 		Replies: 1,
@@ -87,11 +86,9 @@ func (l *Locker) read(db int, key []byte) *ballot.Ballot[reading] {
 			return quorum.Exists(answers, present, reading.equal)
 		},
 		Late: ballot.LateFunc[reading](func(_ *ballot.Ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
-			mendLate(l, db, lock, a, verdict, present)
+			mendUnlessWon(l, db, lock, a, verdict, present)
 		}),
 	})
-	mendRead(l, b, lock, present)
-	return b
 }
 
 func (l *Locker) get(db int, key []byte) (*ballot.Ballot[reading], Outcome) {
@@ -111,7 +108,7 @@ func (l *Locker) Exists(ctx context.Context, db int, key []byte) Outcome {
 
 func (l *Locker) exists(db int, key []byte) Outcome {
 	lock := string(key)
-	b := ballot.Poll(l.box, resp.AppendCommand(nil, []byte("EXISTS"), key), ballot.Question[bool]{
+	return ballot.Poll(l.box, resp.AppendCommand(nil, []byte("EXISTS"), key), ballot.Question[bool]{
 		Kind:    KindRead,
 		DB:      db,
 		Replies: 1,
@@ -121,23 +118,14 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 			return quorum.Count(answers, ballot.Yes).Agree()
 		},
 		Late: ballot.LateFunc[bool](func(_ *ballot.Ballot[bool], _ int, a quorum.Answer[bool], verdict Verdict) {
-			mendLate(l, db, lock, a, verdict, ballot.Yes)
+			mendUnlessWon(l, db, lock, a, verdict, ballot.Yes)
 		}),
-	})
-	mendRead(l, b, lock, ballot.Yes)
-	return b.Outcome()
+	}).Outcome()
 }
 
-// mendRead mends the copies of a key if a read found some but was not won: it could not
-// say that the key exists, or what it holds.
-func mendRead[A any](l *Locker, b *ballot.Ballot[A], key string, present func(A) bool) {
-	if b.Verdict != Won && slices.ContainsFunc(b.Answers, func(a quorum.Answer[A]) bool { return a.State.Heard() && present(a.Value) }) {
-		l.mender.Mend(b.DB, key)
-	}
-}
-
-// mendLate is mendRead for an answer that came after the verdict.
-func mendLate[A any](l *Locker, db int, key string, a quorum.Answer[A], verdict Verdict, present func(A) bool) {
+// mendUnlessWon mends the copies of a key if an answer shows one and the read was not won:
+// it could not say that the key exists, or what it holds.
+func mendUnlessWon[A any](l *Locker, db int, key string, a quorum.Answer[A], verdict Verdict, present func(A) bool) {
 	if verdict != Won && a.State.Heard() && present(a.Value) {
 		l.mender.Mend(db, key)
 	}

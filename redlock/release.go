@@ -249,7 +249,7 @@ func (w watchedLife) observe(s lookAnswer) {
 func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer] {
 	frames := resp.AppendCommand(resp.AppendCommand(nil, []byte("GET"), r.Key), []byte("PTTL"), r.Key)
 	lock, number := string(r.Key), looks.begin()
-	b := ballot.Poll(l.box, frames, ballot.Question[lookAnswer]{
+	return ballot.Poll(l.box, frames, ballot.Question[lookAnswer]{
 		Kind:    KindRead,
 		DB:      r.DB,
 		Replies: 2,
@@ -266,15 +266,13 @@ func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer]
 		Decide: func(answers []quorum.Answer[lookAnswer], _ time.Duration) Verdict {
 			return quorum.Exists(answers, lookAnswer.present, lookAnswer.equal)
 		},
-		Late: ballot.LateFunc[lookAnswer](func(_ *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
-			if a.State.Heard() {
+		Late: ballot.LateFunc[lookAnswer](func(b *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
+			if late := b.Answers[i].State == quorum.Awaited; late && a.State.Heard() {
 				looks.cameLate(number, i, a)
 			}
-			mendLate(l, r.DB, lock, a, verdict, lookAnswer.present)
+			mendUnlessWon(l, r.DB, lock, a, verdict, lookAnswer.present)
 		}),
 	})
-	mendRead(l, b, lock, lookAnswer.present)
-	return b
 }
 
 // releaseValue deletes a lock by value on every master. Masters that are away get the
@@ -284,7 +282,7 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, 
 	frames := resp.AppendEval(nil, stream.ReleaseScript, [][]byte{key}, value, resp.Decimal(limit))
 	missed := &stream.Debt{Script: stream.ReleaseScript, Key: lock, Value: held, Life: life}
 	before := l.lanes.Creations(db, lock)
-	b := ballot.Poll(l.box, frames, ballot.Question[bool]{
+	return ballot.Poll(l.box, frames, ballot.Question[bool]{
 		Kind:         KindRelease,
 		DB:           db,
 		Keys:         []string{lock},
@@ -300,14 +298,10 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, 
 		},
 		Late: ballot.LateFunc[bool](func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict == Won && a.State.Heard() && !a.Value {
-				l.mender.ReleaseAgain(db, missed, 1<<i, before)
+				l.mender.ReleaseAgain(db, missed, i, before)
 			}
 		}),
-	})
-	if b.Verdict == Won {
-		l.mender.ReleaseAgain(db, missed, quorum.Refusers(b.Answers, ballot.Yes), before)
-	}
-	return b.Outcome()
+	}).Outcome()
 }
 
 // releaseCollection deletes a key that is no string. Its value is its whole content, and

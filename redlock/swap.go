@@ -61,9 +61,6 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 	case Won:
 		old, _ := pluralityOfAll(b.Answers)
 		o.Value, o.Err = old.value, old.err
-		for i, a := range b.Answers {
-			l.swapMissed(b, i, a, r)
-		}
 	case Lost:
 		if o.Value = r.another(b.Answers); o.Value == nil {
 			o.Verdict = NoQuorum // Lost with nil would say that the lock was free

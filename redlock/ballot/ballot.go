@@ -72,18 +72,6 @@ func (b *Ballot[A]) await(w *wait) {
 	}
 }
 
-// abandon ends a ballot whose request has panicked, with NoQuorum. What masters granted
-// is taken back, and those that have answered owe it nothing.
-func (b *Ballot[A]) abandon() {
-	defer b.settle()
-	b.end(NoQuorum)
-	for i := range b.Answers {
-		if a := b.Answers[i]; b.Late != nil && a.State != quorum.Awaited {
-			b.Late.CameLate(b, i, a, NoQuorum)
-		}
-	}
-}
-
 // end sets the verdict without Decide. Late gets answers with this verdict from now on.
 // Answers that waited for Keep become part of Answers. Masters that were not asked will
 // not answer.

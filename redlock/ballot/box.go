@@ -80,8 +80,9 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	b.latecomers = b.fewLate[:0]
 	ended := false
 	defer func() {
-		if !ended {
-			b.abandon()
+		if !ended { // the request has panicked, so what masters granted is taken back
+			b.end(NoQuorum)
+			b.settle()
 		}
 	}()
 	b.askAll(frames)
@@ -89,13 +90,12 @@ func Poll[A any](x *Box, frames []byte, q Question[A]) *Ballot[A] {
 	x.waits.Put(w)
 	switch {
 	case b.Verdict != Won || b.Keeper == nil:
-		b.settle()
 	case b.Keeper.Keep(b):
-		b.confirm()
+		b.end(Won)
 	default:
-		b.end(Lost) // the caller undoes the grants
-		b.settle()
+		b.end(Lost)
 	}
+	b.settle()
 	if b.Verdict != Won {
 		b.voting = b.CountVoting() // also if lost: the caller may turn that into NoQuorum
 	}

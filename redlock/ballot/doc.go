@@ -11,9 +11,9 @@
 //   - Time counts from before the first byte was queued. An answer read after the
 //     deadline is late even if the ballot is still open, because this process may have
 //     been paused.
-//   - Each master's answer is used exactly once. Either it is among Ballot.Answers, or
-//     Question.Late gets it together with the verdict that was given. If there is a
-//     Question.Keeper, late answers to a won ballot wait until its Keep returns.
+//   - Question.Late gets each master's answer once, together with the final verdict: those
+//     among Ballot.Answers before Poll returns, and the others when they come. If there is
+//     a Question.Keeper, late answers to a won ballot wait until its Keep returns.
 //   - An answer counts only if its master may vote and has on record a TTL as long as
 //     the TTL that it grants. Other answers are Discounted: a caller can see what those
 //     masters hold, and undo it.
@@ -21,7 +21,7 @@
 //     the same keys (package lane). The masters that it is put to owe their answers from
 //     before it is sent until the grants are undone or kept.
 //   - If a request panics, its ballot ends with NoQuorum. Its grants are undone, and the
-//     masters owe it nothing (Ballot.abandon).
+//     masters owe it nothing (Poll).
 //   - Late, Parse, Vote and Decide run on the streams' readers and must not block.
 //     Decide is called with the ballot's lock held, the others with no lock.
 //

@@ -6,20 +6,22 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// settle notes that masters which have answered owe nothing any more. If their grants
-// must be undone, the request queues that while it still has its turn. After a ballot
-// that stays won no master owes anything, because late grants are part of the lock and
-// are not undone.
+// settle gives the final verdict on each answer that has come to Late. Then it notes that
+// these masters owe nothing any more. After a ballot that stays won no master owes anything,
+// because late grants are part of the lock and are not undone.
 func (b *Ballot[A]) settle() {
 	settled := b.masters.All()
-	if b.Verdict != Won {
-		for i, a := range b.Answers {
-			if a.State == quorum.Awaited {
-				settled &^= 1 << i
-			}
+	for i, a := range b.Answers {
+		if a.State == quorum.Awaited && b.Verdict != Won {
+			settled &^= 1 << i
 		}
 	}
-	b.box.Lanes.Settle(&b.lane, settled)
+	defer b.box.Lanes.Settle(&b.lane, settled) // after the undos were queued
+	for i, a := range b.Answers {
+		if a.State != quorum.Awaited && b.Late != nil {
+			b.Late.CameLate(b, i, a, b.Verdict)
+		}
+	}
 }
 
 // expire closes the ballot at its deadline.
@@ -52,24 +54,4 @@ func (b *Ballot[A]) close(now time.Time) {
 func (b *Ballot[A]) tellOver() {
 	b.over <- closed
 	b.Task.Unpark()
-}
-
-// confirm settles a ballot that was won and stays won. Late gets the answers that waited
-// for that.
-func (b *Ballot[A]) confirm() {
-	defer b.settle()
-	for _, l := range b.takeLatecomers() {
-		if b.Late != nil {
-			b.Late.CameLate(b, l.master, l.answer, Won)
-		}
-	}
-}
-
-// takeLatecomers returns the late answers that waited. From now on none waits.
-func (b *Ballot[A]) takeLatecomers() []latecomer[A] {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	latecomers := b.latecomers
-	b.latecomers, b.confirmed = nil, true
-	return latecomers
 }

@@ -40,7 +40,7 @@ type Question[A any] struct {
 	// Decide is the verdict on the answers so far. It is pure. elapsed counts from
 	// before the first byte was sent.
 	Decide func(answers []quorum.Answer[A], elapsed time.Duration) Verdict
-	// Late, if set, gets the answers that came after the verdict.
+	// Late, if set, gets each answer with the final verdict: before Poll returns, or late.
 	Late LateHandler[A]
 	// Keeper, if set, is asked when the ballot was won.
 	Keeper Keeper[A]
@@ -51,7 +51,9 @@ type Question[A any] struct {
 	OwedToAbsent bool
 }
 
-// A LateHandler gets the answers that came after the verdict, on the stream's reader.
+// A LateHandler applies the final verdict to each answer, once. It gets late answers on the
+// stream's reader, and those among Ballot.Answers before Poll returns. A request that panics
+// gets them again, with NoQuorum.
 type LateHandler[A any] interface {
 	CameLate(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
 }
@@ -65,7 +67,7 @@ func (f LateFunc[A]) CameLate(b *Ballot[A], master int, a quorum.Answer[A], verd
 }
 
 // A Keeper tells whether a ballot that was won stays won. Late answers wait until it
-// returns.
+// returns, and then are among Ballot.Answers.
 type Keeper[A any] interface {
 	Keep(b *Ballot[A]) bool
 }

@@ -148,13 +148,3 @@ func AttainedTTL(masters int, left []int64) (n int64, ok bool) {
 	}
 	return n, ok
 }
-
-// Refusers are the masters that answered otherwise than granting.
-func Refusers[A any](answers []Answer[A], grants func(A) bool) (masters Set) {
-	for i, a := range answers {
-		if a.State.Heard() && !grants(a.Value) {
-			masters |= 1 << i
-		}
-	}
-	return masters
-}

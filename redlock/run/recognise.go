@@ -217,15 +217,23 @@ func (r *release) parse(replies [][]byte) (releaseAnswer, error) {
 }
 
 // CameLate implements ballot.LateHandler.
-func (r *release) CameLate(_ *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
+func (r *release) CameLate(b *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
 	r.life.Become(&r.seen)
+	released := verdict == ballot.Won
 	switch {
-	case verdict != ballot.Won:
-	case a.Value.noScript:
+	case a.State.Heard():
+		if released && !a.Value.done {
+			r.runner.mender.ReleaseAgain(r.db, &r.missed, i, r.before)
+		}
+	case released, verdict == ballot.NoQuorum && !mustLoad(b) && quorum.Count(b.Answers, releaseAnswer.did).Granted > 0:
 		r.tellMissed(i)
-	case a.State.Heard() && !a.Value.done:
-		r.runner.mender.ReleaseAgain(r.db, &r.missed, 1<<i, r.before)
 	}
+}
+
+// mustLoad tells whether a ballot came to nothing because masters had forgotten the script.
+// The next try loads it. If it cannot be loaded, the script is examined.
+func mustLoad(b *ballot.Ballot[releaseAnswer]) bool {
+	return b.Verdict == ballot.NoQuorum && slices.ContainsFunc(b.Answers, func(a quorum.Answer[releaseAnswer]) bool { return a.Value.noScript })
 }
 
 // releaseByScript runs the script as a compare-and-delete. It decides like all releases
@@ -250,19 +258,8 @@ func (u *Runner) releaseByScript(r *Request, try *release) (ballot.Outcome, bool
 		},
 		Late: try,
 	})
-	try.life.Become(&try.seen)
-	if b.Verdict == ballot.NoQuorum && slices.ContainsFunc(b.Answers, func(a quorum.Answer[releaseAnswer]) bool { return a.Value.noScript }) {
-		return ballot.Outcome{}, false // the next try loads the script; one that cannot be loaded is examined
-	}
-	if b.Verdict == ballot.Won || b.Verdict == ballot.NoQuorum && quorum.Count(b.Answers, releaseAnswer.did).Granted > 0 {
-		for i, a := range b.Answers {
-			if a.State.Failed() && !a.State.Heard() {
-				try.tellMissed(i)
-			}
-		}
-	}
-	if again := quorum.Refusers(b.Answers, releaseAnswer.did); b.Verdict == ballot.Won && again != 0 {
-		u.mender.ReleaseAgain(r.DB, &try.missed, again, try.before)
+	if mustLoad(b) {
+		return ballot.Outcome{}, false
 	}
 	return try.outcome(b.Outcome(), b.Answers), true
 }

@@ -206,8 +206,6 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 	ask := func() *ballot.Ballot[effect.Result] {
 		b := ballot.Poll(u.box, frames, q)
 		r.earlier.meet(b.Answers)
-		r.noteAll(b)
-		u.settleRun(b, &r)
 		return b
 	}
 	b := ask()
@@ -278,12 +276,6 @@ func (r *Request) tellDeleted(x effect.Result) {
 		} else if holder := x.Before[k].Holder(); holder != nil {
 			r.Deleted(r.Keys[k], holder)
 		}
-	}
-}
-
-func (r *Request) noteAll(b *ballot.Ballot[effect.Result]) {
-	for _, a := range b.Answers {
-		r.note(a, b.Verdict)
 	}
 }
 

@@ -57,16 +57,6 @@ func (u *Runner) raise(db int, ttl time.Duration) ballot.Verdict {
 	}).Verdict
 }
 
-// settleRun calls settleVote for each master that answered.
-func (u *Runner) settleRun(b *ballot.Ballot[effect.Result], r *Request) {
-	won := r.won(b.Answers, b.Verdict)
-	for i, a := range b.Answers {
-		if a.State != quorum.Awaited {
-			u.settleVote(b, r, won, i, a)
-		}
-	}
-}
-
 // settleVote applies the verdict to one master. What the master did against the verdict
 // is put back. A deletion or an extension that it missed is queued.
 func (u *Runner) settleVote(b *ballot.Ballot[effect.Result], r *Request, won *effect.Result, i int, a quorum.Answer[effect.Result]) {

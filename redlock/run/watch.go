@@ -73,9 +73,6 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 		}),
 	})
 	w.masters = len(b.Answers)
-	for i, a := range b.Answers {
-		w.note(i, a)
-	}
 	x, t := quorum.Largest(b.Answers, anyAnswer, sameAfter)
 	o := b.Outcome()
 	if t.Granted < o.Needed {
