@@ -149,7 +149,7 @@ func (r *acquisition) askOnce() *ballot.Ballot[bool] {
 		Gives:   ttl,
 		Task:    r.task,
 		Parse:   parseSet, Vote: ballot.VoteOf, Decide: isAcquired,
-		Keeper: r, Late: r,
+		Keeper: r, Settler: r,
 	})
 }
 
@@ -158,8 +158,8 @@ func (r *acquisition) Keep(*ballot.Ballot[bool]) bool {
 	return r.ctx.Err() == nil && (r.ttl != 0 || r.makePermanent() == Won && r.ctx.Err() == nil)
 }
 
-// CameLate implements ballot.LateHandler.
-func (r *acquisition) CameLate(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+// Settle implements ballot.Settler.
+func (r *acquisition) Settle(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 	if verdict != Won {
 		r.takeBack(i, a)
 	}

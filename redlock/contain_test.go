@@ -81,7 +81,7 @@ func (w *timeline) acquiring() ([]byte, ballot.Question[bool]) {
 		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 			return quorum.Count(answers, ballot.Yes).Acquire()
 		},
-		Late: taken,
+		Settler: taken,
 	}
 }
 
@@ -138,12 +138,12 @@ func TestTimelineADefectOnTheMastersSideEndsOneConnection(t *testing.T) {
 			}
 		},
 		"undoing a late answer": func(q *ballot.Question[bool], once func()) {
-			late := q.Late
-			q.Late = ballot.LateFunc[bool](func(b *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+			settler := q.Settler
+			q.Settler = ballot.SettleFunc[bool](func(b *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 				if b.Answers[i].State == quorum.Awaited {
 					defer once()
 				}
-				late.CameLate(b, i, a, verdict)
+				settler.Settle(b, i, a, verdict)
 			})
 		},
 	}

@@ -100,7 +100,7 @@ func (l *Locker) extendOnce(ctx context.Context, r ExtendRequest, key string) Ou
 			_, t := quorum.Largest(answers, extension.granted, extension.equal)
 			return t.Agree()
 		},
-		Late: ballot.LateFunc[extension](func(b *ballot.Ballot[extension], i int, a quorum.Answer[extension], verdict Verdict) {
+		Settler: ballot.SettleFunc[extension](func(b *ballot.Ballot[extension], i int, a quorum.Answer[extension], verdict Verdict) {
 			if verdict == Won {
 				l.extendMissed(b, i, a, r)
 			}

@@ -215,12 +215,12 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "what a lost ballot granted is undone",
-		edits:    []edit{{"ballot/end.go", "a.State != quorum.Awaited && b.Late != nil", "false"}},
+		edits:    []edit{{"ballot/end.go", "a.State != quorum.Awaited && b.Settler != nil", "false"}},
 		caughtBy: "TestTimelineAFailedAcquireUnlocksEverywhere",
 	},
 	{
 		rule:     "a late grant is undone",
-		edits:    []edit{{"ballot/ballot.go", "if b.Late != nil {", "if false {"}},
+		edits:    []edit{{"ballot/ballot.go", "if b.Settler != nil {", "if false {"}},
 		caughtBy: "TestTimelineALateVoteIsUndone",
 	},
 	{

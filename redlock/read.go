@@ -85,7 +85,7 @@ func (l *Locker) read(db int, key []byte) *ballot.Ballot[reading] {
 		Decide: func(answers []quorum.Answer[reading], _ time.Duration) Verdict {
 			return quorum.Exists(answers, present, reading.equal)
 		},
-		Late: ballot.LateFunc[reading](func(_ *ballot.Ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
+		Settler: ballot.SettleFunc[reading](func(_ *ballot.Ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
 			mendUnlessWon(l, db, lock, a, verdict, present)
 		}),
 	})
@@ -117,7 +117,7 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 			return quorum.Count(answers, ballot.Yes).Agree()
 		},
-		Late: ballot.LateFunc[bool](func(_ *ballot.Ballot[bool], _ int, a quorum.Answer[bool], verdict Verdict) {
+		Settler: ballot.SettleFunc[bool](func(_ *ballot.Ballot[bool], _ int, a quorum.Answer[bool], verdict Verdict) {
 			mendUnlessWon(l, db, lock, a, verdict, ballot.Yes)
 		}),
 	}).Outcome()

@@ -266,7 +266,7 @@ func (l *Locker) look(r ReleaseRequest, looks *looks) *ballot.Ballot[lookAnswer]
 		Decide: func(answers []quorum.Answer[lookAnswer], _ time.Duration) Verdict {
 			return quorum.Exists(answers, lookAnswer.present, lookAnswer.equal)
 		},
-		Late: ballot.LateFunc[lookAnswer](func(b *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
+		Settler: ballot.SettleFunc[lookAnswer](func(b *ballot.Ballot[lookAnswer], i int, a quorum.Answer[lookAnswer], verdict Verdict) {
 			if late := b.Answers[i].State == quorum.Awaited; late && a.State.Heard() {
 				looks.cameLate(number, i, a)
 			}
@@ -296,7 +296,7 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, 
 		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
 			return quorum.Count(answers, ballot.Yes).Release()
 		},
-		Late: ballot.LateFunc[bool](func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
+		Settler: ballot.SettleFunc[bool](func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict == Won && a.State.Heard() && !a.Value {
 				l.mender.ReleaseAgain(db, missed, i, before)
 			}

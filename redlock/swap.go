@@ -50,7 +50,7 @@ func (l *Locker) Swap(ctx context.Context, r SwapRequest) Outcome {
 			_, t := pluralityOfAll(answers)
 			return t.Agree()
 		},
-		Late: ballot.LateFunc[reading](func(b *ballot.Ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
+		Settler: ballot.SettleFunc[reading](func(b *ballot.Ballot[reading], i int, a quorum.Answer[reading], verdict Verdict) {
 			if verdict == Won {
 				l.swapMissed(b, i, a, r)
 			}

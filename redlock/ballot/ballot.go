@@ -72,7 +72,7 @@ func (b *Ballot[A]) await(w *wait) {
 	}
 }
 
-// end sets the verdict without Decide. Late gets answers with this verdict from now on.
+// end sets the verdict without Decide. The Settler gets answers with this verdict from now on.
 // Answers that waited for Keep become part of Answers. Masters that were not asked will
 // not answer.
 func (b *Ballot[A]) end(verdict Verdict) {
@@ -191,15 +191,15 @@ func (b *Ballot[A]) cast(i int, a quorum.Answer[A], at time.Time) {
 	b.box.observer.Voted(b.masters.At(i).Name(), vote, at.Sub(b.Started), at)
 }
 
-// enter makes a master's answer part of the ballot, or gives it to Late.
+// enter makes a master's answer part of the ballot, or gives it to the Settler.
 func (b *Ballot[A]) enter(i int, a quorum.Answer[A], now time.Time) {
 	verdict, late := b.count(i, a, now)
 	if !late {
 		return
 	}
 	defer b.box.Lanes.Settle(&b.lane, 1<<i) // after the undo was queued
-	if b.Late != nil {
-		b.Late.CameLate(b, i, a, verdict)
+	if b.Settler != nil {
+		b.Settler.Settle(b, i, a, verdict)
 	}
 }
 

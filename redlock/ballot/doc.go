@@ -11,7 +11,7 @@
 //   - Time counts from before the first byte was queued. An answer read after the
 //     deadline is late even if the ballot is still open, because this process may have
 //     been paused.
-//   - Question.Late gets each master's answer once, together with the final verdict: those
+//   - Question.Settler gets each master's answer once, together with the final verdict: those
 //     among Ballot.Answers before Poll returns, and the others when they come. If there is
 //     a Question.Keeper, late answers to a won ballot wait until its Keep returns.
 //   - An answer counts only if its master may vote and has on record a TTL as long as
@@ -22,12 +22,12 @@
 //     before it is sent until the grants are undone or kept.
 //   - If a request panics, its ballot ends with NoQuorum. Its grants are undone, and the
 //     masters owe it nothing (Poll).
-//   - Late, Parse, Vote and Decide run on the streams' readers and must not block.
+//   - Settler, Parse, Vote and Decide run on the streams' readers and must not block.
 //     Decide is called with the ballot's lock held, the others with no lock.
 //
 // Late answers outlive the request. What they need is in one object in memory of its own: the
-// question's LateHandler and, if there is one, its Keeper. Requests that are rare use functions
-// (LateFunc, KeepFunc), and each costs an allocation.
+// question's Settler and, if there is one, its Keeper. Requests that are rare use functions
+// (SettleFunc, KeepFunc), and each costs an allocation.
 //
 // The package knows no commands, and it sends a question once. It uses master, lane,
 // stream, quorum, roster and resp.

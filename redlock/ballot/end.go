@@ -6,7 +6,7 @@ import (
 	"redlock-proxy/redlock/quorum"
 )
 
-// settle gives the final verdict on each answer that has come to Late. Then it notes that
+// settle gives the final verdict on each answer that has come to the Settler. Then it notes that
 // these masters owe nothing any more. After a ballot that stays won no master owes anything,
 // because late grants are part of the lock and are not undone.
 func (b *Ballot[A]) settle() {
@@ -18,8 +18,8 @@ func (b *Ballot[A]) settle() {
 	}
 	defer b.box.Lanes.Settle(&b.lane, settled) // after the undos were queued
 	for i, a := range b.Answers {
-		if a.State != quorum.Awaited && b.Late != nil {
-			b.Late.CameLate(b, i, a, b.Verdict)
+		if a.State != quorum.Awaited && b.Settler != nil {
+			b.Settler.Settle(b, i, a, b.Verdict)
 		}
 	}
 }

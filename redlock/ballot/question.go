@@ -40,8 +40,8 @@ type Question[A any] struct {
 	// Decide is the verdict on the answers so far. It is pure. elapsed counts from
 	// before the first byte was sent.
 	Decide func(answers []quorum.Answer[A], elapsed time.Duration) Verdict
-	// Late, if set, gets each answer with the final verdict: before Poll returns, or late.
-	Late LateHandler[A]
+	// Settler, if set, gets each answer with the final verdict: before Poll returns, or late.
+	Settler Settler[A]
 	// Keeper, if set, is asked when the ballot was won.
 	Keeper Keeper[A]
 	// Debt, if set, is what a master must still be told if its connection broke before
@@ -51,18 +51,18 @@ type Question[A any] struct {
 	OwedToAbsent bool
 }
 
-// A LateHandler applies the final verdict to each answer, once. It gets late answers on the
+// A Settler applies the final verdict to each answer, once. It gets late answers on the
 // stream's reader, and those among Ballot.Answers before Poll returns. A request that panics
 // gets them again, with NoQuorum.
-type LateHandler[A any] interface {
-	CameLate(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
+type Settler[A any] interface {
+	Settle(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
 }
 
-// LateFunc is a function as a LateHandler.
-type LateFunc[A any] func(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
+// SettleFunc is a function as a Settler.
+type SettleFunc[A any] func(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict)
 
-// CameLate calls f.
-func (f LateFunc[A]) CameLate(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict) {
+// Settle calls f.
+func (f SettleFunc[A]) Settle(b *Ballot[A], master int, a quorum.Answer[A], verdict Verdict) {
 	f(b, master, a, verdict)
 }
 

@@ -216,8 +216,8 @@ func (r *release) parse(replies [][]byte) (releaseAnswer, error) {
 	return a, err
 }
 
-// CameLate implements ballot.LateHandler.
-func (r *release) CameLate(b *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
+// Settle implements ballot.Settler.
+func (r *release) Settle(b *ballot.Ballot[releaseAnswer], i int, a quorum.Answer[releaseAnswer], verdict ballot.Verdict) {
 	r.life.Become(&r.seen)
 	released := verdict == ballot.Won
 	switch {
@@ -256,7 +256,7 @@ func (u *Runner) releaseByScript(r *Request, try *release) (ballot.Outcome, bool
 		Decide: func(answers []quorum.Answer[releaseAnswer], _ time.Duration) ballot.Verdict {
 			return releaseVerdict(answers)
 		},
-		Late: try,
+		Settler: try,
 	})
 	if mustLoad(b) {
 		return ballot.Outcome{}, false

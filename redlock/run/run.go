@@ -183,7 +183,7 @@ func (u *Runner) runOnce(ctx context.Context, r Request) ballot.Outcome {
 			}
 			return verdict
 		},
-		Late: ballot.LateFunc[effect.Result](func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
+		Settler: ballot.SettleFunc[effect.Result](func(b *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], verdict ballot.Verdict) {
 			r.note(a, verdict)
 			u.settleVote(b, &r, r.won(b.Answers, verdict), i, a)
 		}),

@@ -68,7 +68,7 @@ func (u *Runner) watch(db int, keys [][]byte) (*Watch, ballot.Outcome) {
 			_, t := quorum.Largest(answers, anyAnswer, sameAfter)
 			return t.Agree()
 		},
-		Late: ballot.LateFunc[effect.Result](func(_ *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], _ ballot.Verdict) {
+		Settler: ballot.SettleFunc[effect.Result](func(_ *ballot.Ballot[effect.Result], i int, a quorum.Answer[effect.Result], _ ballot.Verdict) {
 			w.note(i, a)
 		}),
 	})
