@@ -144,7 +144,7 @@
 //     A new connection first kills the old one by its CLIENT ID. Shown by
 //     TestTimelineAnUndoFollowsItsAcquireOnTheSameStream,
 //     TestTimelineTheSuccessorKillsItsPredecessorFirst. What remains: a plain EXPIRE
-//     executed very late (above).
+//     executed very late (below).
 //   - N entries of the list are one server: each server has one number in its set, and
 //     no other entry counts it. Shown by
 //     TestTimelineAMarkerOfOthersIsNeverOverwrittenAndNeverVotes.
@@ -153,7 +153,8 @@
 //     only from a process that knows every change. Shown by
 //     TestTimelineAReplacedMasterStopsVotingAndTheNewOneBeginsInQuarantine,
 //     TestTimelineAnUnknownMasterWaitsForOneMoreOfTheOthers. What remains: a proxy
-//     *started* with so many other servers that no majority is left.
+//     *started* with so many other servers that fewer than N-Q+1 masters are left which
+//     remember. That looks as if its masters had restarted.
 //   - A failover leaves two masters: a promotion counts as a replacement. The other
 //     masters record which server has the vote, and that one begins in quarantine. Shown
 //     by TestSentinelSplit, TestSentinelLockMaster.
@@ -163,24 +164,16 @@
 //
 // # What is not promised
 //
-//   - A lock is a lease. A client that pauses beyond its validity can act without the
-//     lock. Only a fencing token that the resource checks stops that.
+// Besides what remains, as said above:
+//
 //   - If clients of several processes share one constant value, a foreign release can
 //     delete their lock. So can a crash of the process.
 //   - A plain EXPIRE goes to every master at once. A master may execute it very late, when
 //     the lock has ended and a client of another process holds it. Then it can shorten
 //     that lock there.
-//   - Locks without TTL, and locks that live longer than Config.MaxQuarantine, are not
-//     covered when masters forget them.
-//   - Clients that speak Redlock to the masters themselves do not know of quarantines.
-//     They are as safe as their masters' memory.
-//   - A clock that jumps while no process runs is not noticed.
-//   - If all masters have forgotten and no process remembers, locks that live longer than
-//     Config.RestartDelay are not covered. Nor is a TTL longer than any before, if two masters
-//     forget it in its first second, and the process that gives them their markers reaches no
-//     other master that knows it.
-//   - A process may be started with so many other servers that fewer than N-Q+1 masters
-//     are left which remember. That looks as if its masters had restarted.
+//   - A TTL longer than any before is not covered if two masters forget it in its first
+//     second, and the process that gives them their markers reaches no other master that
+//     knows it.
 //   - A name may lead a running process to another server while others still use the old
-//     one. That looks the same.
+//     one. That looks as if the master had restarted.
 package redlock
