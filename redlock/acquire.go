@@ -170,9 +170,7 @@ func parseSet(replies [][]byte) (granted bool, err error) {
 	return granted, ballot.OwnAs(replies[0], granted || resp.IsNil(replies[0]))
 }
 
-func isAcquired(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-	return quorum.Count(answers, ballot.Yes).Acquire()
-}
+var isAcquired = ballot.Tallied(quorum.Tally.Acquire)
 
 // takeBack undoes what a master granted to a request that was not won. If the connection
 // broke, a grant is only possible. The next connection undoes it, and only by a value

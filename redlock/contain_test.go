@@ -78,9 +78,7 @@ func (w *timeline) acquiring() ([]byte, ballot.Question[bool]) {
 		Creates: true,
 		Parse:   parseSet,
 		Vote:    ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-			return quorum.Count(answers, ballot.Yes).Acquire()
-		},
+		Decide:  ballot.Tallied(quorum.Tally.Acquire),
 		Settler: taken,
 	}
 }
@@ -182,12 +180,10 @@ func TestTimelineADefectInReadingAnAnswerKeepsTheDebt(t *testing.T) {
 		w.put("A A A A A", time.Hour)
 		b := ballot.Poll(w.locker.box, resp.AppendCommand(nil, "GET", key), ballot.Question[bool]{
 			Kind: KindRelease, Replies: 1, Keys: []string{key},
-			Debt:  &stream.Debt{Script: stream.ReleaseScript, Key: key, Value: tokenA, Life: stream.NewLifetime(time.Now().Add(time.Hour))},
-			Parse: func([][]byte) (bool, error) { panic("defect") },
-			Vote:  ballot.VoteOf,
-			Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-				return quorum.Count(answers, ballot.Yes).Release()
-			},
+			Debt:   &stream.Debt{Script: stream.ReleaseScript, Key: key, Value: tokenA, Life: stream.NewLifetime(time.Now().Add(time.Hour))},
+			Parse:  func([][]byte) (bool, error) { panic("defect") },
+			Vote:   ballot.VoteOf,
+			Decide: ballot.Tallied(quorum.Tally.Release),
 		})
 		if b.Verdict != NoQuorum {
 			t.Errorf("%v", b.Verdict)

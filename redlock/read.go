@@ -114,9 +114,7 @@ func (l *Locker) exists(db int, key []byte) Outcome {
 		Replies: 1,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-			return quorum.Count(answers, ballot.Yes).Agree()
-		},
+		Decide:  ballot.Tallied(quorum.Tally.Agree),
 		Settler: ballot.SettleFunc[bool](func(_ *ballot.Ballot[bool], _ int, a quorum.Answer[bool], verdict Verdict) {
 			mendUnlessWon(l, db, lock, a, verdict, ballot.Yes)
 		}),

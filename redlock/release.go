@@ -293,9 +293,7 @@ func (l *Locker) releaseValue(db int, key, value []byte, life *stream.Lifetime, 
 		Parse:  ballot.ParseDone,
 		Counts: ballot.Yes,
 		Vote:   ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-			return quorum.Count(answers, ballot.Yes).Release()
-		},
+		Decide: ballot.Tallied(quorum.Tally.Release),
 		Settler: ballot.SettleFunc[bool](func(_ *ballot.Ballot[bool], i int, a quorum.Answer[bool], verdict Verdict) {
 			if verdict == Won && a.State.Heard() && !a.Value {
 				l.mender.ReleaseAgain(db, missed, i, before)
@@ -336,9 +334,7 @@ func (l *Locker) releaseCollection(r ReleaseRequest) Outcome {
 		Parse:   ballot.ParseDone,
 		Counts:  ballot.Yes,
 		Vote:    ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
-			return quorum.Count(answers, ballot.Yes).Release()
-		},
+		Decide:  ballot.Tallied(quorum.Tally.Release),
 	}).Outcome()
 }
 

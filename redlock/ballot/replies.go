@@ -2,7 +2,9 @@ package ballot
 
 import (
 	"errors"
+	"time"
 
+	"redlock-proxy/redlock/quorum"
 	"redlock-proxy/redlock/resp"
 )
 
@@ -60,6 +62,13 @@ func VoteOf(granted bool) Vote {
 		return Granted
 	}
 	return Refused
+}
+
+// Tallied returns a Question.Decide for answers that are yes or no: the verdict of a rule.
+func Tallied(rule func(quorum.Tally) Verdict) func([]quorum.Answer[bool], time.Duration) Verdict {
+	return func(answers []quorum.Answer[bool], _ time.Duration) Verdict {
+		return rule(quorum.Count(answers, Yes))
+	}
 }
 
 // Yes returns its argument. It is the grants function of answers that are yes or no.

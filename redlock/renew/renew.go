@@ -49,9 +49,7 @@ func Renew(ctx context.Context, box *ballot.Box, r Request) ballot.Outcome {
 		Replies: 1,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], _ time.Duration) ballot.Verdict {
-			return quorum.Count(answers, ballot.Yes).Agree()
-		},
+		Decide:  ballot.Tallied(quorum.Tally.Agree),
 	})
 	o := b.Outcome()
 	if o.Verdict == ballot.Lost {

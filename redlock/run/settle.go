@@ -51,9 +51,7 @@ func (u *Runner) raise(db int, ttl time.Duration) ballot.Verdict {
 		TTL:     lives,
 		Parse:   ballot.ParseDone,
 		Vote:    ballot.VoteOf,
-		Decide: func(answers []quorum.Answer[bool], _ time.Duration) ballot.Verdict {
-			return quorum.Count(answers, ballot.Yes).Acquire()
-		},
+		Decide:  ballot.Tallied(quorum.Tally.Acquire),
 	}).Verdict
 }
 
