@@ -115,7 +115,7 @@ var mutants = []mutant{
 	},
 	{
 		rule:     "a copy in quarantine completes no quorum",
-		edits:    []edit{{"read.go", "\t\tVote:    voteOfReading,", "\t\tVote: voteOfReading, Counts: present,"}},
+		edits:    []edit{{"read.go", "return ballot.VoteOf(r.present()) },", "return ballot.VoteOf(r.present()) }, Counts: reading.present,"}},
 		caughtBy: "TestTimelineACopyInQuarantineCompletesNoQuorum",
 	},
 	{

@@ -20,7 +20,7 @@ type reading struct {
 	err   string // an error in place of a value, such as WRONGTYPE
 }
 
-func (r reading) absent() bool { return r.value == nil && r.err == "" }
+func (r reading) present() bool { return r.value != nil || r.err != "" }
 
 func (r reading) equal(s reading) bool {
 	return r.err == s.err && (r.value == nil) == (s.value == nil) && bytes.Equal(r.value, s.value)
@@ -43,12 +43,8 @@ func parseReadingAs(reply []byte, as func([]byte, bool) error) (reading, error) 
 // number is the value as an integer, if it is one.
 func (r reading) number() (int64, bool) { return resp.ParseDecimal(r.value) }
 
-func voteOfReading(r reading) Vote { return ballot.VoteOf(!r.absent()) }
-
-func present(r reading) bool { return !r.absent() }
-
 func pluralityOfReadings(answers []quorum.Answer[reading]) (reading, quorum.Tally) {
-	return quorum.Largest(answers, present, reading.equal)
+	return quorum.Largest(answers, reading.present, reading.equal)
 }
 
 // Get reads a key. Won: Value is the key's value. Lost: the key is absent. If copies
@@ -67,7 +63,7 @@ func (l *Locker) getOrChoose(ctx context.Context, db int, key []byte) (o Outcome
 	if o.Verdict != NoQuorum {
 		return o, false
 	}
-	r, split := quorum.Split(b.Answers, present, reading.equal, reading.number)
+	r, split := quorum.Split(b.Answers, reading.present, reading.equal, reading.number)
 	if split {
 		o.Verdict, o.Value, o.Err = Won, r.value, r.err
 	}
@@ -81,12 +77,12 @@ func (l *Locker) read(db int, key []byte) *ballot.Ballot[reading] {
 		DB:      db,
 		Replies: 1,
 		Parse:   func(replies [][]byte) (reading, error) { return parseReading(replies[0]) },
-		Vote:    voteOfReading,
+		Vote:    func(r reading) Vote { return ballot.VoteOf(r.present()) },
 		Decide: func(answers []quorum.Answer[reading], _ time.Duration) Verdict {
-			return quorum.Exists(answers, present, reading.equal)
+			return quorum.Exists(answers, reading.present, reading.equal)
 		},
 		Settler: ballot.SettleFunc[reading](func(_ *ballot.Ballot[reading], _ int, a quorum.Answer[reading], verdict Verdict) {
-			mendUnlessWon(l, db, lock, a, verdict, present)
+			mendUnlessWon(l, db, lock, a, verdict, reading.present)
 		}),
 	})
 }

@@ -140,7 +140,6 @@ type lookAnswer struct {
 	expires time.Time // zero: for ever
 }
 
-func (s lookAnswer) present() bool           { return !s.absent() }
 func (s lookAnswer) equal(t lookAnswer) bool { return s.reading.equal(t.reading) }
 
 // looks are the looks of one DEL. The DEL may have to look again, and wait for copies that
