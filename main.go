@@ -127,6 +127,7 @@ func run(args []string) int {
 
 // start makes the proxy and serves until ctx ends. The log is written when it returns.
 func start(ctx context.Context, cfg *config.Config, registry *prometheus.Registry, hangups <-chan os.Signal) error {
+	signal.Ignore(syscall.SIGPIPE) // else the proxy ends at its next log line when the reader of its log has ended
 	var log *slog.Logger
 	lines := logqueue.New(os.Stderr, func(dropped int) {
 		log.Warn("log lines were dropped, because nobody read standard error", "lines", dropped)
