@@ -72,6 +72,10 @@ func run(args []string) int {
 		return fail(exitUsage, errors.New("-move-keys needs -reload"))
 	case (*all || *asJSON) && !*check:
 		return fail(exitUsage, errors.New("-all and -json need -check"))
+	case *check && *reload, *check && *healthcheck, *reload && *healthcheck:
+		return fail(exitUsage, errors.New("-check, -reload and -healthcheck exclude each other; run one after the other"))
+	case *newSet && (*reload || *healthcheck):
+		return fail(exitUsage, errors.New("-new is for the first start of a proxy; -reload and -healthcheck ask one that runs"))
 	case *version:
 		fmt.Println("redlock-proxy", proxy.Version())
 		return exitFine

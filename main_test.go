@@ -35,6 +35,27 @@ func program(t *testing.T, args ...string) *exec.Cmd {
 	return c
 }
 
+// Flags that ask for two things are refused. Else one of them would be left out without a word.
+func TestFlagsThatExcludeEachOther(t *testing.T) {
+	for flags, want := range map[string]string{
+		"-check -reload":       "-check, -reload and -healthcheck exclude each other",
+		"-check -healthcheck":  "-check, -reload and -healthcheck exclude each other",
+		"-reload -healthcheck": "-check, -reload and -healthcheck exclude each other",
+		"-new -reload":         "-new is for the first start",
+		"-new -healthcheck":    "-new is for the first start",
+		"-move-keys":           "-move-keys needs -reload",
+		"-json":                "-all and -json need -check",
+		"-demo -config x":      "-demo reads no configuration",
+		"check":                "unexpected argument \"check\"",
+	} {
+		c := program(t, strings.Fields(flags)...)
+		out, _ := c.CombinedOutput()
+		if code := c.ProcessState.ExitCode(); code != exitUsage || !strings.Contains(string(out), want) {
+			t.Errorf("%s: exit code %d, want %d\n%s", flags, code, exitUsage, out)
+		}
+	}
+}
+
 // The proxy goes on when the program that reads its log has ended.
 func TestALogThatNobodyReadsEndsNoProxy(t *testing.T) {
 	dir := t.TempDir()
