@@ -1,6 +1,9 @@
 package redlock
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 // The error counts the masters that can vote now, and says plainly if their answers
 // differ.
@@ -8,10 +11,10 @@ func TestTimelineQuorumLostCountsWhoCanVote(t *testing.T) {
 	for _, row := range []struct{ script, values, want string }{
 		{"ok ok down down down", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
 		{"ok ok hang hang hang", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
-		{"ok ok err err err", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
+		{"ok ok err err err", "- - - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 3 answered with an error"},
 		{"hang hang hang hang hang", "- - - - -", "QUORUMLOST 0 of 5 lock masters can vote, 3 needed"},
 		{"ok ok ok ok down", "A A B B -", "QUORUMLOST the answers of 4 lock masters differ, 3 alike needed"},
-		{"ok ok hang err down", "A A - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed"},
+		{"ok ok hang err down", "A A - - -", "QUORUMLOST 2 of 5 lock masters can vote, 3 needed; 1 answered with an error"},
 	} {
 		t.Run(row.script+" "+row.values, func(t *testing.T) {
 			onTimeline(t, row.script, func(t *testing.T, w *timeline) {
@@ -24,8 +27,9 @@ func TestTimelineQuorumLostCountsWhoCanVote(t *testing.T) {
 				if row.values != "- - - - -" {
 					return
 				}
+				counted, _, _ := strings.Cut(row.want, ";") // a master that could not undo is not asked again
 				for range 2 {
-					if o, _ := w.acquire(tokenC, 10*second); o.Verdict != NoQuorum || o.NoQuorumError() != row.want {
+					if o, _ := w.acquire(tokenC, 10*second); o.Verdict != NoQuorum || !strings.HasPrefix(o.NoQuorumError(), counted) {
 						t.Errorf("an acquire: %v, %s", o.Verdict, o.NoQuorumError())
 					}
 				}

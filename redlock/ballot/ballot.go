@@ -159,10 +159,10 @@ func (b *Ballot[A]) hear(s *stream.Stream, c *stream.Call, replies [][]byte, j s
 	switch err {
 	case nil:
 	case errNotServed:
-		b.masters.At(c.Master).LogForbidden(replies)
+		b.masters.At(c.Master).LogRefusal(replies)
 		s.Doubt(replies[len(replies)-1])
 	case ErrUnable, ErrBlind:
-		b.masters.At(c.Master).LogForbidden(replies)
+		b.masters.At(c.Master).LogRefusal(replies)
 	case ErrNoScript:
 		s.ForgetScripts()
 	default:
@@ -250,8 +250,13 @@ func (b *Ballot[A]) decideAfter(answers []quorum.Answer[A], elapsed time.Duratio
 func (b *Ballot[A]) Outcome() Outcome {
 	o := Outcome{Verdict: b.Verdict, Since: b.Started, Asked: len(b.Answers), Needed: quorum.Size(len(b.Answers)), Voting: b.voting}
 	for _, a := range b.Answers {
-		if a.State == quorum.Answered || a.State == quorum.Awaited && !b.expired {
+		switch {
+		case a.State == quorum.Answered, a.State == quorum.Awaited && !b.expired:
 			o.Answered++ // an awaited one had time left, but was not needed
+		case a.State == quorum.Unable:
+			o.Unable++
+		case a.State == quorum.Unasked:
+			o.Unasked++
 		}
 	}
 	if b.Verdict == NoQuorum {

@@ -39,6 +39,11 @@ type Outcome struct {
 	// Voting is the number of asked masters that can vote now: they are certified and
 	// answer. It is 0 if the request was won.
 	Voting int
+	// Unable is the number of asked masters that answered with an error: they cannot serve now.
+	Unable int
+	// Unasked is the number of masters that could not be asked: they are not connected, or have not
+	// answered or carried out an earlier command.
+	Unasked int
 	// Quarantined is the number of asked masters that may not vote now. The first of
 	// them may vote again at Until.
 	Quarantined int
@@ -95,7 +100,13 @@ func (o Outcome) undecided() string {
 	case o.Outrun:
 		return "other clients were given tokens first, to the last try; ask again"
 	case o.Voting < o.Needed:
-		return fmt.Sprintf("%d of %d lock masters can vote, %d needed", o.Voting, o.Asked, o.Needed)
+		text := fmt.Sprintf("%d of %d lock masters can vote, %d needed", o.Voting, o.Asked, o.Needed)
+		if o.Unable > 0 {
+			text += fmt.Sprintf("; %d answered with an error", o.Unable)
+		}
+		return text
+	case o.Answered < o.Needed && o.Unasked > 0:
+		return fmt.Sprintf("only %d of %d lock masters answered in time, %d needed; %d could not be asked", o.Answered, o.Asked, o.Needed, o.Unasked)
 	case o.Answered < o.Needed:
 		return fmt.Sprintf("only %d of %d lock masters answered in time, %d needed", o.Answered, o.Asked, o.Needed)
 	}

@@ -25,7 +25,7 @@ type Master struct {
 
 	evictionAsked atomic.Int64 // when it was last asked for its eviction policy, in ns since 1970
 
-	forbidden atomic.Int64 // when a missing right was last logged, in ns since 1970
+	refused atomic.Int64 // when a refusal was last logged, in ns since 1970
 
 	unasked time.Time // since when it must not be asked any more; guarded by Set.changing
 
@@ -150,20 +150,41 @@ func (m *Master) tellQueued() {
 	}
 }
 
-// forbiddenPause is the shortest time between two log lines about refusals of one master.
-const forbiddenPause = time.Minute
+// refusalPause is the shortest time between two log lines about refusals of one master.
+const refusalPause = time.Minute
 
-// LogForbidden logs that the proxy's user lacks a right on the master. It does nothing if
-// no reply says so. To clients such a master just does not vote.
-func (m *Master) LogForbidden(replies [][]byte) {
-	i := slices.IndexFunc(replies, resp.IsForbidden)
-	if i < 0 {
+// remedies say what is wrong with a master that refuses clients' commands with a code of Redis's,
+// and what to do. A code that is not here is logged by others, or its cause ends by itself.
+var remedies = map[string]string{
+	"OOM":        "its memory is full: raise its maxmemory",
+	"NOREPLICAS": "it wants replicas, and a lock master has none: set its min-replicas-to-write to 0",
+	"MISCONF":    "it cannot save its data: its own log says why",
+	"READONLY":   "it is read-only, as a replica is",
+	"MASTERDOWN": "it is a replica",
+	"BUSY":       "a script runs there for too long: SCRIPT KILL ends it",
+}
+
+// LogRefusal logs why the master refuses clients' commands. To clients such a master just
+// does not vote. It does nothing if no reply says why.
+func (m *Master) LogRefusal(replies [][]byte) {
+	if i := slices.IndexFunc(replies, resp.IsForbidden); i >= 0 {
+		m.logRefusal("a lock master refuses a client's command, so it does not vote on it; grant the command to the proxy's user", resp.ErrorText(replies[i]))
 		return
 	}
-	now, last := time.Now().UnixNano(), m.forbidden.Load()
-	if now-last < int64(forbiddenPause) || !m.forbidden.CompareAndSwap(last, now) {
+	for _, reply := range replies {
+		// Only the code is logged, because the text may be a script's, with the value of a lock.
+		if resp.CannotServe(reply) && remedies[string(resp.InnerCode(reply))] != "" {
+			code := string(resp.InnerCode(reply))
+			m.logRefusal("a lock master refuses clients' commands, so it does not vote on them; "+remedies[code], code)
+			return
+		}
+	}
+}
+
+func (m *Master) logRefusal(text, problem string) {
+	now, last := time.Now().UnixNano(), m.refused.Load()
+	if now-last < int64(refusalPause) || !m.refused.CompareAndSwap(last, now) {
 		return
 	}
-	m.log.Error("a lock master refuses a client's command, so it does not vote on it; grant the command to the proxy's user",
-		"master", m.Name(), "error", resp.ErrorText(replies[i]))
+	m.log.Error(text, "master", m.Name(), "error", problem)
 }

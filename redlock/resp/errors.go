@@ -49,18 +49,22 @@ func CannotServeInside(reply []byte) bool {
 	if !IsError(reply) {
 		return false
 	}
-	code := ErrorCode(reply)
-	// Redis up to 6.2 wraps the error that ended a script.
-	if bytes.HasPrefix(reply, []byte("-ERR Error running script")) {
-		if i := bytes.LastIndex(reply, []byte(": -")); i >= 0 {
-			code = ErrorCode(reply[i+2:])
-		}
-	}
-	switch string(code) {
+	switch string(InnerCode(reply)) {
 	case "READONLY", "MASTERDOWN", "MISCONF", "OOM", "NOPERM", "NOREPLICAS":
 		return true
 	}
 	return isForbiddenInside(reply)
+}
+
+// InnerCode is ErrorCode, but for an error that ended a script it is the code of that one.
+// Redis up to 6.2 wraps it.
+func InnerCode(reply []byte) []byte {
+	if bytes.HasPrefix(reply, []byte("-ERR Error running script")) {
+		if i := bytes.LastIndex(reply, []byte(": -")); i >= 0 {
+			return ErrorCode(reply[i+2:])
+		}
+	}
+	return ErrorCode(reply)
 }
 
 // IsForbidden tells whether this connection's user lacks a right.

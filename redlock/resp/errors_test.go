@@ -34,3 +34,16 @@ func TestCannotServe(t *testing.T) {
 		}
 	}
 }
+
+func TestInnerCode(t *testing.T) {
+	for reply, want := range map[string]string{
+		"-OOM command not allowed\r\n": "OOM",
+		"!7\r\nOOM now\r\n":            "OOM",
+		"-ERR Error running script (call to f_8f): @user_script:1: @user_script: 1: -READONLY You can't write\r\n": "READONLY",
+		"-ERR Error running script (call to f_8f): @user_script:1: no\r\n":                                         "ERR",
+	} {
+		if got := string(InnerCode([]byte(reply))); got != want {
+			t.Errorf("%q: %s, want %s", reply, got, want)
+		}
+	}
+}
