@@ -52,6 +52,13 @@ func TestCheckAsksLiveServers(t *testing.T) {
 	if strings.Contains(text, "retry") || !strings.Contains(text, "(-all shows it)") {
 		t.Errorf("a default is shown in\n%s", text)
 	}
+	cfg.Masters.Servers[1] = serverAt(proxytest.StartRedis(t, "--maxmemory", "1", "--min-replicas-to-write", "1"))
+	text = textOf(Check(t.Context(), cfg, false))
+	for _, want := range []string{") has used all of its memory and refuses to take locks", ") has min-replicas-to-write and no replica, so it refuses to take locks"} {
+		if !strings.Contains(text, "warning: master 2 ("+cfg.Masters.Servers[1].Name+want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
 	cfg.Masters.Servers[1] = serverAt(proxytest.StartRedis(t, "--maxmemory", "100mb"))
 	cfg.Masters.Servers[2].Password = proxytest.Password
 	if report := Check(t.Context(), cfg, false); !report.Fine {

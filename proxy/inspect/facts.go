@@ -32,6 +32,9 @@ type Facts struct {
 	cluster   bool
 	maxmemory bool   // a limit is set
 	policy    string // maxmemory_policy, the action at that limit
+	// full, lonely and unsaved mean that the server refuses writes: no memory is left, too few
+	// replicas follow it (min-replicas-to-write), or its last snapshot failed.
+	full, lonely, unsaved bool
 	// appendOnly means that the server writes a log of all changes to disk.
 	appendOnly bool
 	databases  int   // 0: unknown
@@ -150,6 +153,11 @@ func (f *Facts) learn(info string) {
 	f.maxmemory = fields["maxmemory"] != "" && fields["maxmemory"] != "0"
 	f.policy = fields["maxmemory_policy"]
 	f.appendOnly = fields["aof_enabled"] == "1"
+	used, _ := strconv.ParseUint(fields["used_memory"], 10, 64)
+	most, _ := strconv.ParseUint(fields["maxmemory"], 10, 64)
+	f.full = most > 0 && used >= most && f.policy == "noeviction"
+	f.lonely = fields["min_slaves_good_slaves"] == "0" // absent unless min-replicas-to-write is set
+	f.unsaved = fields["rdb_last_bgsave_status"] == "err"
 }
 
 // isReplica tells whether the server says that it is a replica.

@@ -235,6 +235,15 @@ func (f Facts) asMaster(upstream *Facts) []Hazard {
 	if f.mayEvict() {
 		add(hazardAbsent, "eviction", "may evict locks when its memory is full (maxmemory-policy %s), so it does not vote; set noeviction", f.policy)
 	}
+	if f.full {
+		add(hazardWarning, "full", "has used all of its memory and refuses to take locks; raise maxmemory there")
+	}
+	if f.lonely {
+		add(hazardWarning, "lonely", "has min-replicas-to-write and no replica, so it refuses to take locks; set it to 0 there")
+	}
+	if f.unsaved {
+		add(hazardWarning, "unsaved", "could not save its last snapshot, and refuses to take locks if stop-writes-on-bgsave-error is set; its log says why")
+	}
 	if upstream != nil && f.databases > 0 && f.databases < upstream.databases {
 		add(hazardWarning, "databases", "has %s, the upstream has %d: locks in a higher database cannot be stored", config.Plural(f.databases, "database"), upstream.databases)
 	}
