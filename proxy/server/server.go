@@ -48,13 +48,16 @@ func New(env *session.Env, handle func(*session.Session) session.Handler) *Serve
 	return srv
 }
 
+// acceptLogPause is the shortest time between two log lines about clients that cannot be accepted.
+const acceptLogPause = time.Minute
+
 // Serve accepts clients until Shutdown closes the listener, and then returns nil. If the
 // listener is closed in another way, Serve returns the error.
 func (srv *Server) Serve(listener net.Listener) error {
 	if !srv.keep(listener) {
 		return listener.Close()
 	}
-	pause := time.Duration(0)
+	pause, failing := time.Duration(0), time.Time{}
 	for {
 		conn, err := listener.Accept()
 		switch {
@@ -68,7 +71,10 @@ func (srv *Server) Serve(listener net.Listener) error {
 		default:
 			// Mostly the limit of open files is reached. That ends when clients leave.
 			pause = min(max(2*pause, 5*time.Millisecond), time.Second)
-			srv.env.Log.Error("cannot accept a client", slog.Any("error", err), slog.Duration("pause", pause))
+			if now := time.Now(); now.Sub(failing) >= acceptLogPause {
+				failing = now
+				srv.env.Log.Error("cannot accept clients; raise the limit of open files (ulimit -n, LimitNOFILE=) if too many are open", slog.Any("error", err))
+			}
 			select {
 			case <-time.After(pause):
 			case <-srv.running.Done():
