@@ -41,7 +41,7 @@ type Monitor struct {
 
 	versions    map[string]string // by the server's name, including servers now unreachable
 	upstreamRun string            // the run_id of the upstream whose commands the router knows
-	warned      []string          // the hazards of the last Report
+	warned      []Hazard          // those of the last Report
 	rights      knownRights
 }
 
@@ -150,21 +150,27 @@ func shownHazards(hazards []Hazard) []metrics.Hazard {
 	return shown
 }
 
-// Report logs the hazards that the last Report did not have.
+// Report logs the hazards that the last Report did not have, and those that are over. While a
+// server is unreachable, nobody knows which of its other hazards are.
 func (s *Monitor) Report(hazards []Hazard) {
-	texts := make([]string, 0, len(hazards))
 	for _, hazard := range hazards {
-		texts = append(texts, hazard.text)
-		if slices.Contains(s.warned, hazard.text) {
-			continue
-		}
-		if hazard.level == hazardWarning {
+		switch sameText := func(w Hazard) bool { return w.text == hazard.text }; {
+		case slices.ContainsFunc(s.warned, sameText):
+		case hazard.level == hazardWarning:
 			s.log.Warn(hazard.text)
-		} else {
+		default:
 			s.log.Error(hazard.text)
 		}
 	}
-	s.warned = texts
+	for _, w := range s.warned {
+		goesOn := func(h Hazard) bool {
+			return h.server == w.server && (h.kind == w.kind && h.detail == w.detail || h.kind == "unreachable" && h.server != "")
+		}
+		if !slices.ContainsFunc(hazards, goesOn) {
+			s.log.Info("a hazard is over", "hazard", w.text)
+		}
+	}
+	s.warned = hazards
 }
 
 // Run looks and reports regularly until ctx ends. hazards are those of the last Look. If

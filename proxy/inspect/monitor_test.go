@@ -3,6 +3,7 @@ package inspect
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -75,4 +76,39 @@ func TestMonitorAsksForRightsOnce(t *testing.T) {
 	looks(false)
 	clear(s.rights)
 	looks(true)
+}
+
+// What was logged as a hazard is logged once, and when it is over. Of an unreachable server nobody
+// knows what is over.
+func TestReportSaysWhatIsOver(t *testing.T) {
+	log := &proxytest.Log{}
+	s := NewMonitor(config.NewActive(&config.Settings{Config: config.Demo()}), nil, slog.New(slog.NewTextHandler(log, nil)))
+	up := func(why string) Hazard {
+		return Hazard{hazardAbsent, "unreachable", "up:1", "", "the upstream cannot be used: " + why}
+	}
+	few := Hazard{hazardWarning, "few", "", "", "2 masters"}
+	full := Hazard{hazardWarning, "full", "m1:1", "", "m1 is full"}
+	away := Hazard{hazardAbsent, "unreachable", "m1:1", "", "m1 cannot be used"}
+	for _, step := range []struct {
+		hazards []Hazard
+		want    string
+	}{
+		{[]Hazard{few, up("refused")}, "level=WARN msg=\"2 masters\"\nlevel=ERROR msg=\"the upstream cannot be used: refused\"\n"},
+		{[]Hazard{few, up("refused")}, ""},
+		{[]Hazard{few, up("no answer")}, "level=ERROR msg=\"the upstream cannot be used: no answer\"\n"},
+		{[]Hazard{few, full}, "level=WARN msg=\"m1 is full\"\nlevel=INFO msg=\"a hazard is over\" hazard=\"the upstream cannot be used: no answer\"\n"},
+		{[]Hazard{few, away}, "level=ERROR msg=\"m1 cannot be used\"\n"},
+		{[]Hazard{few}, "level=INFO msg=\"a hazard is over\" hazard=\"m1 cannot be used\"\n"},
+	} {
+		before := log.String()
+		s.Report(step.hazards)
+		var got string
+		for line := range strings.Lines(log.String()[len(before):]) {
+			_, line, _ = strings.Cut(line, " ") // the time
+			got += line
+		}
+		if got != step.want {
+			t.Errorf("%v: logged\n%swant\n%s", step.hazards, got, step.want)
+		}
+	}
 }
