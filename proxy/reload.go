@@ -60,9 +60,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	changes, err := p.reload(ctx, moveKeys)
 	if err != nil {
 		p.metrics.ReloadRefused()
-		for line := range strings.SplitSeq(err.Error(), "\n") {
-			p.log.Error("configuration not reloaded, the old one stays active", "reason", line)
-		}
+		p.log.Error("configuration not reloaded, the old one stays active", "reason", strings.ReplaceAll(err.Error(), "\n", "; "))
 		p.recorder.Reloaded("configuration not reloaded: " + err.Error())
 		return "", err
 	}
@@ -72,7 +70,7 @@ func (p *Proxy) Reload(ctx context.Context, moveKeys bool) (report string, err e
 	}
 	p.recorder.Reloaded("configuration reloaded; changed: " + strings.Join(changes, "; "))
 	p.log.Info("configuration reloaded", "file", p.current.Load().Config.Source, "changed", strings.Join(changes, "; "))
-	return strings.Join(append(append([]string{"configuration reloaded"}, resizing(p.locker.Status())...), p.movingKeys()...), "\n"), nil
+	return strings.Join(append(append([]string{"configuration reloaded from " + p.current.Load().Config.Source}, resizing(p.locker.Status())...), p.movingKeys()...), "\n"), nil
 }
 
 // movingKeys describes the keys on which commands are refused because the lock rules

@@ -106,6 +106,7 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 		{"unix://" + servers[2].Socket, "unix://" + secret.Socket, r.file + ":7: masters[2]: " + secret.Socket + " cannot be used: NOAUTH"},
 		{"unix://" + servers[2].Socket, "unix://" + replica.Socket, "it is a replica of another server"},
 		{"unix://" + servers[2].Socket, "unix://:wrong@" + servers[2].Socket, ""}, // Redis lets the default user in with any password
+		{"", "nonsense: 1\nmore: 2\n", "config.yaml:12: \"nonsense\" is not known here"},
 		{"unix://" + servers[3].Socket, "unix://" + servers[3].Socket + "0", r.file + ":3: upstream: " + servers[3].Socket + "0 cannot be used: "},
 	} {
 		err := r.reload(row.from, row.to)
@@ -121,8 +122,15 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	if now := r.current.Load(); now.Limits.Clients != before.Limits.Clients || r.level.Level() != slog.LevelInfo {
 		t.Error("something was applied")
 	}
-	if r.metric(`redlock_config_reloads_total{result="refused"}`) != "7" || r.metric("redlock_config_last_reload_successful") != "0" || r.metric("redlock_config_hash") != hash {
+	if r.metric(`redlock_config_reloads_total{result="refused"}`) != "8" || r.metric("redlock_config_last_reload_successful") != "0" || r.metric("redlock_config_hash") != hash {
 		t.Error("the metrics do not show it")
+	}
+	if n := strings.Count(r.log.String(), "configuration not reloaded"); n != 8 { // also if there are several reasons
+		t.Errorf("%d lines for 8 refusals:\n%s", n, r.log.String())
+	}
+	r.write(r.base)
+	if report, err := r.Reload(t.Context(), false); err != nil || report != "configuration reloaded from "+r.file {
+		t.Errorf("%q, %v", report, err)
 	}
 	if err := os.Remove(r.file); err != nil {
 		t.Fatal(err)
