@@ -132,6 +132,10 @@ func TestReloadIsAllOrNothing(t *testing.T) {
 	if report, err := r.Reload(t.Context(), false); err != nil || report != "configuration reloaded from "+r.file {
 		t.Errorf("%q, %v", report, err)
 	}
+	r.admin.http.ErrorLog.Print("the HTTP server's own line")
+	if !strings.Contains(r.log.String(), "level=WARN msg=\"the HTTP server's own line\"") {
+		t.Error("the HTTP server writes past the log")
+	}
 	if err := os.Remove(r.file); err != nil {
 		t.Fatal(err)
 	}
