@@ -60,6 +60,11 @@ func TestCheckAsksLiveServers(t *testing.T) {
 		}
 	}
 	cfg.Masters.Servers[1] = serverAt(proxytest.StartRedis(t, "--maxmemory", "100mb"))
+	cfg.Masters.Servers[0].Password = "a password that it does not have"
+	if report := Check(t.Context(), cfg, false); !strings.Contains(textOf(report), "error:   master 1 ("+good.Socket+") cannot be used: ERR AUTH <password> called without any password") {
+		t.Errorf("a password that a server does not have is fine:\n%s", textOf(report))
+	}
+	cfg.Masters.Servers[0].Password = ""
 	cfg.Masters.Servers[2].Password = proxytest.Password
 	if report := Check(t.Context(), cfg, false); !report.Fine {
 		t.Errorf("with the password, and masters that evict nothing, it is not fine:\n%s", textOf(report))

@@ -124,6 +124,9 @@ func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
 	if f.Err = client.Ping(ctx).Err(); f.Err != nil {
 		return
 	}
+	if f.Err = refusedPassword(ctx, client); f.Err != nil {
+		return
+	}
 	info, err := client.Info(ctx).Result()
 	if err != nil {
 		f.untold = err
@@ -134,6 +137,19 @@ func (f *Facts) askWith(ctx context.Context, client *redis.Client) {
 	if settings, err := client.ConfigGet(ctx, "databases").Result(); err == nil {
 		f.databases, _ = strconv.Atoi(settings["databases"])
 	}
+}
+
+// refusedPassword returns the error of a server that has no password, if its URL has one. The
+// proxy's connections log in by AUTH, which such a server refuses. The client library uses HELLO,
+// and there Redis lets the user default in with any password.
+func refusedPassword(ctx context.Context, client *redis.Client) error {
+	if o := client.Options(); o.Password != "" && o.Username == "" {
+		err := client.Do(ctx, "AUTH", o.Password).Err()
+		if err != nil && strings.HasPrefix(err.Error(), "ERR AUTH <password> called without any password") { // others may repeat it
+			return err
+		}
+	}
+	return nil
 }
 
 // learn takes the facts from an INFO reply.
