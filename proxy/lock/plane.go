@@ -245,7 +245,7 @@ func (p *Plane) decide(ctx context.Context, call Command, now time.Time) answer 
 		return p.set(ctx, call, c, reply)
 	case "getex":
 		c := parseGetEX(call.Args, now)
-		if c.over {
+		if c.ends() { // else votes of a client that is just acquiring would end
 			return p.release(ctx, call, readsValue)
 		}
 		return p.run(ctx, call, c.relative(call.Args))

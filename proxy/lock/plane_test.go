@@ -92,6 +92,10 @@ func TestCommandsBecomeRequests(t *testing.T) {
 		{"PSETEX k 0 v", fakeLockerWon, "", "-ERR invalid expire time in 'psetex' command\r\n", "run error"},
 		{"GETEX k PXAT 946684800500", fakeLockerReply("$1\r\nv\r\n"), "run 0 [GETEX k PX 500] on [k]", "$1\r\nv\r\n", "run won"},
 		{"GETEX k EXAT 5", fakeLockerValue(redlock.Won, "v"), "release 0 k get", "$1\r\nv\r\n", "release won"},
+		{"GETEX k PXAT 946684800002", fakeLockerValue(redlock.Won, "v"), "release 0 k get", "$1\r\nv\r\n", "release won"},
+		{"GETEX k PX 2", fakeLockerLost, "release 0 k get", "$-1\r\n", "release lost"},
+		{"GETEX k PX 3", fakeLockerReply("$1\r\nv\r\n"), "run 0 [GETEX k PX 3] on [k]", "$1\r\nv\r\n", "run won"},
+		{"GETEX k PX 0", fakeLockerReply("-ERR x\r\n"), "run 0 [GETEX k PX 0] on [k]", "-ERR x\r\n", "run won"},
 
 		{"EXPIRE k 5", fakeLockerWon, "extend 0 k 5s", ":1\r\n", "extend won"},
 		{"PEXPIRE k 5 GT", fakeLockerLost, "extend 0 k 5ms if GT", ":0\r\n", "extend lost"},

@@ -101,16 +101,20 @@ func parseSetEX(name string, args [][]byte, now time.Time) (setCommand, wire.Err
 	return c, c.setTime(args[2], unit, name, now)
 }
 
-// parseGetEX parses GETEX key [options] only if it gives an absolute time. Redis checks
-// the key before the time, so it leaves every error in the command to the masters.
-func parseGetEX(args [][]byte, now time.Time) setCommand {
-	c := setCommand{absoluteAt: 2}
-	if len(args) == 4 {
-		if unit := timeOption(args[2]); unit.absolute() && c.setTime(args[3], unit, "getex", now) == "" {
-			return c
-		}
+// parseGetEX parses GETEX key [options] only if it gives a time. Redis checks the key
+// before the time, so it leaves every error in the command to the masters.
+func parseGetEX(args [][]byte, now time.Time) (c setCommand) {
+	if len(args) != 4 {
+		return c
 	}
-	return setCommand{}
+	unit := timeOption(args[2])
+	if unit == "" || c.setTime(args[3], unit, "getex", now) != "" {
+		return setCommand{}
+	}
+	if unit.absolute() {
+		c.absoluteAt = 2
+	}
+	return c
 }
 
 // shortestKept is the shortest TTL, in ms, that masters can agree on. A shorter one may end before a

@@ -83,7 +83,9 @@ func TestParseSetEXAndGetEX(t *testing.T) {
 	}
 	for options, want := range map[string]setCommand{
 		"":                   {},
-		"EX 5":               {},
+		"EX 5":               {ttl: 5000},
+		"px 2":               {ttl: 2},
+		"PX 0":               {},
 		"PERSIST":            {},
 		"EXAT 1700000001":    {ttl: 1000, absoluteAt: 2},
 		"pxat 1":             {over: true, absoluteAt: 2},

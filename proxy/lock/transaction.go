@@ -111,7 +111,7 @@ func (c Command) deletesAnyway(name string, now time.Time) bool {
 		e, refusal := parseExpire(name, c.Args, now)
 		return refusal == "" && e.ttl < shortestKept
 	case "getex":
-		return parseGetEX(c.Args, now).over
+		return parseGetEX(c.Args, now).ends()
 	case "set":
 		s, refusal := parseSet(c.Args, now)
 		return refusal == "" && s.ends() && !s.onlyAbsent && !s.conditional

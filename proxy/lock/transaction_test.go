@@ -28,7 +28,7 @@ func TestTransactionsTellWhatTheyDelete(t *testing.T) {
 		{[]string{"EXPIREAT k 1", "PEXPIREAT j 1"}, false, "[k j]"},
 		{[]string{"EXPIRE k 10", "PEXPIRE k 0 NX XX", "EXPIRE k x"}, false, ""},
 		{[]string{"GETEX k EXAT 1"}, false, "[k]"},
-		{[]string{"GETEX k PX 1", "GETEX k"}, false, ""},
+		{[]string{"GETEX k PX 1", "GETEX j PX 3", "GETEX i"}, false, "[k]"},
 		{[]string{"SET k v PXAT 1"}, false, "[k]"},
 		{[]string{"SET k v PX 1", "PSETEX j 2 v"}, false, "[k j]"},
 		{[]string{"RENAME k j", "RENAMENX i h"}, false, "[k i]"},
